@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "base/attributes.h"
+
+/* Room for two quoted paths of the longest kind. */
+#define LINE_SIZE 10240
+
+/* Back to the first column, and clear to the end of the line (ECMA-48: EL). */
+#define CLEAR_LINE "\r\033[K"
+
+static atomic_int max_level = LOG_LEVEL_INFO;
+static atomic_bool use_syslog;
+static atomic_bool bar_shown;
+
+/* Whether stderr is the journal; found once, as the environment and stderr do not change. */
+static pthread_once_t journal_once = PTHREAD_ONCE_INIT;
+static bool journal;
+
+static const struct {
+	const char *word;
+	int syslog_priority;
+} levels[] = {
+	[LOG_LEVEL_ERROR] = {"", LOG_ERR},
+	[LOG_LEVEL_WARNING] = {"warning: ", LOG_WARNING},
+	[LOG_LEVEL_INFO] = {"", LOG_INFO},
+	[LOG_LEVEL_DEBUG] = {"debug: ", LOG_DEBUG},
+};
+
+/* JOURNAL_STREAM holds device and inode of the stream that leads to the journal; a child whose
+ * stderr was redirected inherits the variable too (systemd.exec(5)).
+ */
+static void find_journal(void)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment */
+	const char *stream = getenv("JOURNAL_STREAM");
+	char found[64];
+	struct stat status;
+
+	if (stream == NULL || fstat(STDERR_FILENO, &status) != 0)
+		return;
+	(void)snprintf(found, sizeof(found), "%ju:%ju", (uintmax_t)status.st_dev,
+		       (uintmax_t)status.st_ino);
+	journal = strcmp(stream, found) == 0;
+}
+
+/* Writes the whole line. Where stderr cannot be written, nobody can be told. */
+static void write_line(const char *line, size_t length)
+{
+	while (length > 0) {
+		ssize_t written = write(STDERR_FILENO, line, length);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return;
+		line += written;
+		length -= written;
+	}
+}
+
+/* Ends text, of which length bytes were wanted in size bytes of room, with a newline. Returns the
+ * length of the line. A cut message says so.
+ */
+static size_t finish_line(char *text, size_t length, size_t size)
+{
+	static const char cut[] = "…";
+
+	if (length > size - 2) {
+		length = size - 2;
+		memcpy(text + length - strlen(cut), cut, strlen(cut));
+	}
+	for (size_t i = 0; i < length; i++) {
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			text[i] = '?';
+	}
+	text[length++] = '\n';
+	return length;
+}
+
+static void write_to_stderr(enum log_level level, const char *program, const char *message)
+{
+	char line[LINE_SIZE];
+	size_t start = 0;
+	int length;
+
+	(void)pthread_once(&journal_once, find_journal);
+	if (journal)
+		start = (size_t)snprintf(line, sizeof(line), "<%d>", levels[level].syslog_priority);
+	else if (atomic_load(&bar_shown))
+		start = (size_t)snprintf(line, sizeof(line), CLEAR_LINE);
+
+	length = snprintf(line + start, sizeof(line) - start, "%s: %s%s", program,
+			  levels[level].word, message);
+	if (length < 0)
+		return;
+	write_line(line, start + finish_line(line + start, (size_t)length, sizeof(line) - start));
+}
+
+static void log_line(enum log_level level, const char *program, const char *format, va_list args)
+	PRINTF_LIKE(3, 0);
+static void log_line(enum log_level level, const char *program, const char *format, va_list args)
+{
+	int saved = errno;
+	char message[LINE_SIZE];
+
+	if ((int)level > atomic_load(&max_level))
+		return;
+	if (vsnprintf(message, sizeof(message), format, args) < 0)
+		return;
+	if (atomic_load(&use_syslog))
+		syslog(levels[level].syslog_priority, "%s", message);
+	else
+		write_to_stderr(level, program, message);
+	errno = saved;
+}
+
+void log_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_line(LOG_LEVEL_ERROR, "twinfs", format, args);
+	va_end(args);
+}
+
+void log_warning(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_line(LOG_LEVEL_WARNING, "twinfs", format, args);
+	va_end(args);
+}
+
+void log_info(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_line(LOG_LEVEL_INFO, "twinfs", format, args);
+	va_end(args);
+}
+
+void log_debug(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_line(LOG_LEVEL_DEBUG, "twinfs", format, args);
+	va_end(args);
+}
+
+void log_error_as(const char *program, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_line(LOG_LEVEL_ERROR, program, format, args);
+	va_end(args);
+}
+
+void log_set_level(enum log_level level)
+{
+	atomic_store(&max_level, (int)level);
+}
+
+void log_to_syslog(void)
+{
+	openlog("twinfs", LOG_PID, LOG_DAEMON);
+	atomic_store(&use_syslog, true);
+}
+
+void log_set_bar_shown(bool shown)
+{
+	atomic_store(&bar_shown, shown);
+}

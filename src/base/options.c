@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/terminal.h"
+
+/* How many options a table may have, --help included. */
+#define OPTIONS_MAX 64
+
+/* getopt_long() tells options apart by number: an option's letter, or this plus its place. */
+#define LONG_VALUE_BASE 256
+
+#define HELP_ID (-1)
+
+#define MESSAGE_SIZE 8192
+
+/* The help: where texts start at most, and how wide it gets. */
+#define HELP_COLUMN_MAX 32
+#define HELP_WIDTH_MIN 40
+#define HELP_WIDTH_MAX 100
+
+/* In every table, as its last list. */
+static const struct option_spec help_list[] = {
+	{.name = "help", .letter = 'h', .help = "show this help and end", .id = HELP_ID},
+	{0},
+};
+
+/* A table as getopt_long() wants it. */
+struct parser {
+	const struct option_table *table;
+	const struct option_spec *specs[OPTIONS_MAX];
+	size_t count;
+	struct option long_options[OPTIONS_MAX + 1];
+	char letters[2 * OPTIONS_MAX + 2];
+};
+
+/* How an option was written, for messages: "--size", "-s" or "-o size". */
+struct spelling {
+	const char *dashes;
+	const char *name;
+};
+
+/* The lists of a table, that of --help after them; NULL after the last. */
+static const struct option_spec *option_list(const struct option_table *table, size_t number)
+{
+	size_t count = 0;
+
+	while (count < OPTION_LISTS_MAX && table->options[count] != NULL)
+		count++;
+	if (number < count)
+		return table->options[number];
+	return number == count ? help_list : NULL;
+}
+
+static bool is_last(const struct option_spec *spec)
+{
+	return spec->id == 0 && spec->heading == NULL;
+}
+
+static void add_option(struct parser *parser, const struct option_spec *spec, char **letter_end)
+{
+	assert(parser->count < OPTIONS_MAX);
+	parser->long_options[parser->count] = (struct option){
+		.name = spec->name,
+		.has_arg = spec->argument != NULL ? required_argument : no_argument,
+		.val = LONG_VALUE_BASE + (int)parser->count,
+	};
+	parser->specs[parser->count++] = spec;
+	if (spec->letter != 0) {
+		*(*letter_end)++ = spec->letter;
+		if (spec->argument != NULL)
+			*(*letter_end)++ = ':';
+	}
+}
+
+static void parser_init(struct parser *parser, const struct option_table *table)
+{
+	const struct option_spec *list;
+	char *letter_end = parser->letters;
+
+	memset(parser, 0, sizeof(*parser));
+	parser->table = table;
+	/* tells a missing argument from an unknown option */
+	*letter_end++ = ':';
+	for (size_t i = 0; (list = option_list(table, i)) != NULL; i++) {
+		for (; !is_last(list); list++) {
+			if (list->heading == NULL)
+				add_option(parser, list, &letter_end);
+		}
+	}
+}
+
+/* The option for what getopt_long() returned or left in optopt; NULL for none. */
+static const struct option_spec *find_by_value(const struct parser *parser, int value)
+{
+	if (value >= LONG_VALUE_BASE)
+		return parser->specs[value - LONG_VALUE_BASE];
+	for (size_t i = 0; i < parser->count; i++) {
+		if (value != 0 && parser->specs[i]->letter == value)
+			return parser->specs[i];
+	}
+	return NULL;
+}
+
+static const struct option_spec *find_by_name(const struct option_table *table, const char *name,
+					      size_t length)
+{
+	const struct option_spec *list;
+
+	for (size_t i = 0; (list = option_list(table, i)) != NULL; i++) {
+		for (; !is_last(list); list++) {
+			if (list->heading == NULL && strlen(list->name) == length &&
+			    memcmp(list->name, name, length) == 0)
+				return list;
+		}
+	}
+	return NULL;
+}
+
+/* Says what an unknown long option is, or that it abbreviates more than one. */
+static void complain_about_name(const struct parser *parser, const char *argument)
+{
+	size_t length = strcspn(argument, "=");
+	size_t matches = 0;
+
+	for (size_t i = 0; i < parser->count; i++)
+		matches += strncmp(parser->specs[i]->name, argument + 2, length - 2) == 0;
+	options_complain(parser->table, "%s option %s", matches > 1 ? "ambiguous" : "unknown",
+			 quote_bytes(argument, length));
+}
+
+/* Says what getopt_long() did not like when it returned ':' or '?'. */
+static void complain_about_parse(const struct parser *parser, int result, char *argv[])
+{
+	const struct option_spec *spec = find_by_value(parser, optopt);
+	char letter[] = {'-', (char)optopt, '\0'};
+
+	if (optopt == 0)
+		complain_about_name(parser, argv[optind - 1]);
+	else if (spec == NULL)
+		options_complain(parser->table, "unknown option %s", quote_path(letter));
+	else if (result == ':')
+		options_complain(parser->table, "option '%s%s' needs %s",
+				 optopt < LONG_VALUE_BASE ? "" : "--",
+				 optopt < LONG_VALUE_BASE ? letter : spec->name, spec->argument);
+	else
+		options_complain(parser->table, "option '--%s' takes no value", spec->name);
+}
+
+static int apply(const struct option_table *table, const struct option_spec *spec,
+		 const struct spelling *spelling, const char *value, void *settings)
+{
+	int r;
+
+	if (spec->id == HELP_ID) {
+		options_print_help(table, stdout);
+		return OPTIONS_DONE;
+	}
+	r = table->apply(settings, spec->id, value);
+	if (r == -EINVAL && value != NULL)
+		options_complain(table, "option '%s%s' needs %s, not %s", spelling->dashes,
+				 spelling->name,
+				 spec->expects != NULL ? spec->expects : spec->argument,
+				 quote_path(value));
+	else if (r < 0)
+		options_complain(table, "option '%s%s': %s", spelling->dashes, spelling->name,
+				 error_text(r));
+	return r;
+}
+
+int options_parse(const struct option_table *table, int argc, char *argv[], void *settings,
+		  int *operands)
+{
+	struct parser parser;
+	int result;
+
+	parser_init(&parser, table);
+	/* glibc: forget the state of an earlier parse */
+	optind = 0;
+	opterr = 0;
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): documented as for one thread */
+	while ((result = getopt_long(argc, argv, parser.letters, parser.long_options, NULL)) != -1) {
+		const struct option_spec *spec;
+		int r;
+
+		if (result == ':' || result == '?') {
+			complain_about_parse(&parser, result, argv);
+			return -EINVAL;
+		}
+		spec = find_by_value(&parser, result);
+		assert(spec != NULL);
+		r = apply(table, spec, &(struct spelling){"--", spec->name}, optarg, settings);
+		if (r != 0)
+			return r;
+	}
+	*operands = optind;
+	return 0;
+}
+
+int options_apply_item(const struct option_table *table, const char *item, void *settings)
+{
+	size_t length = strcspn(item, "=");
+	const char *value = item[length] == '=' ? item + length + 1 : NULL;
+	const struct option_spec *spec = find_by_name(table, item, length);
+
+	if (spec == NULL || spec->id == HELP_ID)
+		return OPTIONS_NOT_MINE;
+	if (spec->argument != NULL && value == NULL) {
+		options_complain(table, "option '-o %s' needs %s", spec->name, spec->argument);
+		return -EINVAL;
+	}
+	if (spec->argument == NULL && value != NULL) {
+		options_complain(table, "option '-o %s' takes no value", spec->name);
+		return -EINVAL;
+	}
+	return apply(table, spec, &(struct spelling){"-o ", spec->name}, value, settings);
+}
+
+void options_complain(const struct option_table *table, const char *format, ...)
+{
+	char message[MESSAGE_SIZE];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	log_error_as(table->command, "%s; see %s --help", message, table->command);
+}
+
+/* A place in the help: words are put where they fit, or on a new line at indent. */
+struct help_text {
+	FILE *out;
+	int width;
+	int indent;
+	int column;
+};
+
+static void put_words(struct help_text *text, const char *words)
+{
+	const char *gap = "";
+
+	for (words += strspn(words, " "); *words != '\0'; words += strspn(words, " ")) {
+		int length = (int)strcspn(words, " ");
+		int gap_length = (int)strlen(gap);
+
+		if (text->column > text->indent &&
+		    text->column + gap_length + length > text->width) {
+			(void)fprintf(text->out, "\n%*s", text->indent, "");
+			text->column = text->indent;
+			gap = "";
+			gap_length = 0;
+		}
+		(void)fprintf(text->out, "%s%.*s", gap, length, words);
+		text->column += gap_length + length;
+		words += length;
+		gap = " ";
+	}
+	(void)fputc('\n', text->out);
+}
+
+static int format_label(char *label, size_t size, const struct option_spec *spec)
+{
+	char letter[] = {'-', spec->letter, ',', '\0'};
+
+	return snprintf(label, size, "  %3s --%s%s%s", spec->letter != 0 ? letter : "", spec->name,
+			spec->argument != NULL ? "=" : "",
+			spec->argument != NULL ? spec->argument : "");
+}
+
+/* The column where the texts of all options start. */
+static int help_column(const struct option_table *table)
+{
+	const struct option_spec *list;
+	int column = 0;
+
+	for (size_t i = 0; (list = option_list(table, i)) != NULL; i++) {
+		for (; !is_last(list); list++) {
+			int length = list->heading != NULL ? 0 : format_label(NULL, 0, list) + 2;
+
+			if (length > column && length <= HELP_COLUMN_MAX)
+				column = length;
+		}
+	}
+	return column;
+}
+
+static void print_option(const struct option_spec *spec, FILE *out, int width, int column)
+{
+	struct help_text text = {.out = out, .width = width, .indent = column, .column = column};
+	char label[256];
+	int length;
+
+	if (spec->heading != NULL) {
+		(void)fprintf(out, "\n%s:\n", spec->heading);
+		return;
+	}
+	length = format_label(label, sizeof(label), spec);
+	if (length + 2 > column)
+		(void)fprintf(out, "%s\n%*s", label, column, "");
+	else
+		(void)fprintf(out, "%-*s", column, label);
+	put_words(&text, spec->help);
+}
+
+void options_print_help(const struct option_table *table, FILE *out)
+{
+	int width = (int)terminal_width(fileno(out));
+	int column = help_column(table);
+	struct help_text text = {.out = out};
+	const struct option_spec *list;
+
+	if (width == 0)
+		width = TERMINAL_WIDTH_DEFAULT;
+	if (width < HELP_WIDTH_MIN)
+		width = HELP_WIDTH_MIN;
+	if (width > HELP_WIDTH_MAX)
+		width = HELP_WIDTH_MAX;
+	for (size_t i = 0; i < OPTION_USAGES_MAX && table->usage[i] != NULL; i++)
+		(void)fprintf(out, "%s %s [OPTION...] %s\n", i == 0 ? "Usage:" : "   or:",
+			      table->command, table->usage[i]);
+	(void)fputc('\n', out);
+	text.width = width;
+	put_words(&text, table->summary);
+	for (size_t i = 0; (list = option_list(table, i)) != NULL; i++) {
+		for (; !is_last(list); list++)
+			print_option(list, out, width, column);
+	}
+}

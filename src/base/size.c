@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/size.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static const char prefixes[] = "KMGTPE";
+
+/* Finds what a unit multiplies by; 0 where it is none. */
+static uint64_t unit_factor(const char *unit)
+{
+	uint64_t base = 1024;
+	uint64_t factor = 1;
+	const char *prefix;
+
+	if (unit[0] == '\0' || strcasecmp(unit, "B") == 0)
+		return 1;
+	if (strcasecmp(unit + 1, "B") == 0)
+		base = 1000;
+	else if (unit[1] != '\0' && strcasecmp(unit + 1, "iB") != 0)
+		return 0;
+	prefix = strchr(prefixes, toupper((unsigned char)unit[0]));
+	if (prefix == NULL)
+		return 0;
+	for (const char *step = prefixes; step <= prefix; step++)
+		factor *= base;
+	return factor;
+}
+
+int size_parse(const char *text, uint64_t *bytes)
+{
+	uint64_t number = 0;
+	uint64_t factor;
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits == 0)
+		return -EINVAL;
+	factor = unit_factor(text + digits);
+	if (factor == 0)
+		return -EINVAL;
+	for (size_t i = 0; i < digits; i++) {
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(text[i] - '0'), &number))
+			return -ERANGE;
+	}
+	if (__builtin_mul_overflow(number, factor, &number))
+		return -ERANGE;
+	*bytes = number;
+	return 0;
+}
+
+const char *size_format(char text[static SIZE_TEXT_MAX], uint64_t bytes)
+{
+	double value = (double)bytes;
+	const char *prefix = prefixes;
+
+	if (bytes < 1024) {
+		(void)snprintf(text, SIZE_TEXT_MAX, "%" PRIu64 " B", bytes);
+		return text;
+	}
+	/* what would be rounded to 1024 belongs to the next unit */
+	for (value /= 1024; value >= 1023.5; value /= 1024)
+		prefix++;
+	(void)snprintf(text, SIZE_TEXT_MAX, value < 9.95 ? "%.1f %ciB" : "%.0f %ciB", value, *prefix);
+	return text;
+}
