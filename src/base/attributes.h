@@ -38,11 +38,11 @@
 #define AUTO_CLOSEDIR CLEANUP(cleanup_closedir)
 
 /* Gives the pointer away: its value, and NULL is left behind for the cleanup. */
-#define TAKE(pointer)                                                                              \
-	(__extension__({                                                                           \
-		__typeof__(pointer) taken_pointer_ = (pointer);                                    \
-		(pointer) = NULL;                                                                  \
-		taken_pointer_;                                                                    \
+#define TAKE(pointer)                                           \
+	(__extension__({                                        \
+		__typeof__(pointer) taken_pointer_ = (pointer); \
+		(pointer) = NULL;                               \
+		taken_pointer_;                                 \
 	}))
 
 /* The number of elements of an array; not for pointers. */

@@ -15,12 +15,10 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/terminal.h"
 
 /* Room for two quoted paths of the longest kind. */
 #define LINE_SIZE 10240
-
-/* Back to the first column, and clear to the end of the line (ECMA-48: EL). */
-#define CLEAR_LINE "\r\033[K"
 
 static atomic_int max_level = LOG_LEVEL_INFO;
 static atomic_bool use_syslog;
@@ -101,7 +99,7 @@ static void write_to_stderr(enum log_level level, const char *program, const cha
 	if (journal)
 		start = (size_t)snprintf(line, sizeof(line), "<%d>", levels[level].syslog_priority);
 	else if (atomic_load(&bar_shown))
-		start = (size_t)snprintf(line, sizeof(line), CLEAR_LINE);
+		start = (size_t)snprintf(line, sizeof(line), "\r" TERMINAL_CLEAR_REST);
 
 	length = snprintf(line + start, sizeof(line) - start, "%s: %s%s", program,
 			  levels[level].word, message);

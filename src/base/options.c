@@ -181,17 +181,20 @@ int options_parse(const struct option_table *table, int argc, char *argv[], void
 		  int *operands)
 {
 	struct parser parser;
-	int result;
 
 	parser_init(&parser, table);
 	/* glibc: forget the state of an earlier parse */
 	optind = 0;
 	opterr = 0;
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): documented as for one thread */
-	while ((result = getopt_long(argc, argv, parser.letters, parser.long_options, NULL)) != -1) {
+	for (;;) {
 		const struct option_spec *spec;
+		int result;
 		int r;
 
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): documented as for one thread */
+		result = getopt_long(argc, argv, parser.letters, parser.long_options, NULL);
+		if (result == -1)
+			break;
 		if (result == ':' || result == '?') {
 			complain_about_parse(&parser, result, argv);
 			return -EINVAL;
@@ -325,8 +328,8 @@ void options_print_help(const struct option_table *table, FILE *out)
 	if (width > HELP_WIDTH_MAX)
 		width = HELP_WIDTH_MAX;
 	for (size_t i = 0; i < OPTION_USAGES_MAX && table->usage[i] != NULL; i++)
-		(void)fprintf(out, "%s %s [OPTION...] %s\n", i == 0 ? "Usage:" : "   or:",
-			      table->command, table->usage[i]);
+		(void)fprintf(out, "%s %s [OPTION...] %s\n",
+			      i == 0 ? "Usage:" : "   or:", table->command, table->usage[i]);
 	(void)fputc('\n', out);
 	text.width = width;
 	put_words(&text, table->summary);

@@ -92,8 +92,7 @@ MUST_CHECK int options_apply_item(const struct option_table *table, const char *
 /* Prints "COMMAND: MESSAGE; see COMMAND --help" on stderr, for wrong usage that only
  * the command can see.
  */
-void options_complain(const struct option_table *table, const char *format, ...)
-	PRINTF_LIKE(2, 3);
+void options_complain(const struct option_table *table, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* Prints the help, wrapped to the terminal that out is, or to 80 columns. */
 void options_print_help(const struct option_table *table, FILE *out);

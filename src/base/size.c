@@ -65,6 +65,7 @@ const char *size_format(char text[static SIZE_TEXT_MAX], uint64_t bytes)
 	/* what would be rounded to 1024 belongs to the next unit */
 	for (value /= 1024; value >= 1023.5; value /= 1024)
 		prefix++;
-	(void)snprintf(text, SIZE_TEXT_MAX, value < 9.95 ? "%.1f %ciB" : "%.0f %ciB", value, *prefix);
+	(void)snprintf(text, SIZE_TEXT_MAX, value < 9.95 ? "%.1f %ciB" : "%.0f %ciB", value,
+		       *prefix);
 	return text;
 }

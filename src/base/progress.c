@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/attributes.h"
+#include "base/log.h"
+#include "base/size.h"
+#include "base/terminal.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define DRAW_INTERVAL_NS (SECOND_NS / 5)
+
+#define BAR_MIN 10
+#define BAR_MAX 40
+
+/* A part of the line; all but the label have this much between them and what is before. */
+#define GAP "  "
+#define FIELD_SIZE 64
+
+enum field {
+	FIELD_LABEL,
+	FIELD_BAR,
+	FIELD_PERCENT,
+	FIELD_FILES,
+	FIELD_BYTES,
+	FIELD_RATE,
+	FIELD_LEFT,
+	FIELD_COUNT,
+};
+
+struct fields {
+	char text[FIELD_COUNT][FIELD_SIZE];
+};
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* Which part is done, from 0 to 1: by bytes where they are known, as they take the time. Negative
+ * where it is not known.
+ */
+static double part_done(const struct progress_counts *counts)
+{
+	double done = (double)counts->files_done;
+	double total = (double)counts->files_total;
+
+	if (counts->bytes_total > 0) {
+		done = (double)counts->bytes_done;
+		total = (double)counts->bytes_total;
+	}
+	if (total <= 0)
+		return -1;
+	return done < total ? done / total : 1;
+}
+
+static void format_files(char *text, const struct progress_counts *counts)
+{
+	if (counts->files_total > 0)
+		(void)snprintf(text, FIELD_SIZE, "%" PRIu64 "/%" PRIu64 " files",
+			       counts->files_done, counts->files_total);
+	else
+		(void)snprintf(text, FIELD_SIZE, "%" PRIu64 " files", counts->files_done);
+}
+
+static void format_bytes(char *text, const struct progress_counts *counts)
+{
+	char done[SIZE_TEXT_MAX];
+	char total[SIZE_TEXT_MAX];
+
+	(void)size_format(done, counts->bytes_done);
+	if (counts->bytes_total > 0)
+		(void)snprintf(text, FIELD_SIZE, "%s/%s", done,
+			       size_format(total, counts->bytes_total));
+	else if (counts->bytes_done > 0)
+		(void)snprintf(text, FIELD_SIZE, "%s", done);
+}
+
+static void format_rate(char *text, const struct progress_counts *counts, double elapsed_s)
+{
+	char size[SIZE_TEXT_MAX];
+
+	if (counts->bytes_done > 0)
+		(void)snprintf(text, FIELD_SIZE, "%s/s",
+			       size_format(size,
+					   (uint64_t)((double)counts->bytes_done / elapsed_s)));
+	else if (counts->bytes_total == 0)
+		(void)snprintf(text, FIELD_SIZE, "%.0f files/s",
+			       (double)counts->files_done / elapsed_s);
+}
+
+static void format_left(char *text, double part, double elapsed_s)
+{
+	/* more than this says nothing any more, and would not fit an integer */
+	static const double longest_s = 999.0 * 3600;
+	double left_s = elapsed_s * (1 - part) / part;
+	unsigned int seconds;
+
+	if (!(left_s < longest_s))
+		return;
+	seconds = (unsigned int)(left_s + 0.5);
+	if (seconds >= 3600)
+		(void)snprintf(text, FIELD_SIZE, "%u:%02u:%02u left", seconds / 3600,
+			       seconds / 60 % 60, seconds % 60);
+	else
+		(void)snprintf(text, FIELD_SIZE, "%u:%02u left", seconds / 60, seconds % 60);
+}
+
+static size_t line_length(const struct fields *fields)
+{
+	size_t length = strlen(fields->text[FIELD_LABEL]);
+
+	for (size_t i = FIELD_LABEL + 1; i < FIELD_COUNT; i++) {
+		if (fields->text[i][0] != '\0')
+			length += strlen(GAP) + strlen(fields->text[i]);
+	}
+	return length;
+}
+
+/* Takes parts out until the line fits, least important first. */
+static void fit_fields(struct fields *fields, size_t width)
+{
+	static const enum field order[] = {FIELD_RATE, FIELD_FILES,   FIELD_BYTES,
+					   FIELD_LEFT, FIELD_PERCENT, FIELD_LABEL};
+
+	for (size_t i = 0; i < ARRAY_SIZE(order) && line_length(fields) > width; i++)
+		fields->text[order[i]][0] = '\0';
+}
+
+/* Draws the bar into the columns that are free. */
+static void fill_bar(struct fields *fields, double part, size_t width)
+{
+	size_t used = line_length(fields) + strlen(GAP) + strlen("[]");
+	char *bar = fields->text[FIELD_BAR];
+	size_t room;
+	size_t filled;
+
+	if (used + BAR_MIN > width)
+		return;
+	room = width - used < BAR_MAX ? width - used : BAR_MAX;
+	filled = (size_t)(part * (double)room);
+	bar[0] = '[';
+	memset(bar + 1, '=', filled);
+	memset(bar + 1 + filled, ' ', room - filled);
+	if (filled < room)
+		bar[1 + filled] = '>';
+	memcpy(bar + 1 + room, "]", sizeof("]"));
+}
+
+void progress_format(char line[static PROGRESS_LINE_MAX], unsigned int width, const char *label,
+		     const struct progress_counts *counts, uint64_t elapsed_ns)
+{
+	struct fields fields = {0};
+	double part = part_done(counts);
+	double elapsed_s = (double)elapsed_ns / (double)SECOND_NS;
+	size_t length = 0;
+
+	(void)snprintf(fields.text[FIELD_LABEL], FIELD_SIZE, "%s", label);
+	format_files(fields.text[FIELD_FILES], counts);
+	format_bytes(fields.text[FIELD_BYTES], counts);
+	if (elapsed_s > 0)
+		format_rate(fields.text[FIELD_RATE], counts, elapsed_s);
+	if (part >= 0)
+		(void)snprintf(fields.text[FIELD_PERCENT], FIELD_SIZE, "%3.0f %%", part * 100);
+	if (part > 0)
+		format_left(fields.text[FIELD_LEFT], part, elapsed_s);
+	fit_fields(&fields, width);
+	if (part >= 0)
+		fill_bar(&fields, part, width);
+
+	line[0] = '\0';
+	for (size_t i = 0; i < FIELD_COUNT; i++) {
+		if (fields.text[i][0] != '\0')
+			length += (size_t)snprintf(line + length, PROGRESS_LINE_MAX - length,
+						   "%s%s", length > 0 ? GAP : "", fields.text[i]);
+	}
+}
+
+void progress_init(struct progress *progress, enum progress_when when)
+{
+	*progress = (struct progress){.drawing = ATOMIC_FLAG_INIT};
+	progress->wanted = when == PROGRESS_ALWAYS ||
+			   (when == PROGRESS_AUTO && terminal_width(STDERR_FILENO) > 0);
+}
+
+void progress_start(struct progress *progress, const char *label)
+{
+	atomic_store(&progress->files_done, 0);
+	atomic_store(&progress->files_total, 0);
+	atomic_store(&progress->bytes_done, 0);
+	atomic_store(&progress->bytes_total, 0);
+	progress->label = label;
+	progress->start_ns = monotonic_ns();
+	atomic_store(&progress->next_draw_ns, progress->start_ns + DRAW_INTERVAL_NS);
+}
+
+void progress_expect(struct progress *progress, uint64_t files, uint64_t bytes)
+{
+	atomic_fetch_add_explicit(&progress->files_total, files, memory_order_relaxed);
+	atomic_fetch_add_explicit(&progress->bytes_total, bytes, memory_order_relaxed);
+}
+
+void progress_add(struct progress *progress, uint64_t files, uint64_t bytes)
+{
+	atomic_fetch_add_explicit(&progress->files_done, files, memory_order_relaxed);
+	atomic_fetch_add_explicit(&progress->bytes_done, bytes, memory_order_relaxed);
+}
+
+/* Writes text over the line that stands there. A terminal that cannot be written to is not worth a
+ * message, which would go there too.
+ */
+static void overwrite(const char *text)
+{
+	char buffer[PROGRESS_LINE_MAX + 8];
+	int length = snprintf(buffer, sizeof(buffer), "\r%s" TERMINAL_CLEAR_REST, text);
+	ssize_t written = write(STDERR_FILENO, buffer, (size_t)length);
+
+	(void)written;
+}
+
+static void draw(struct progress *progress, uint64_t now_ns)
+{
+	const struct progress_counts counts = {
+		.files_done = atomic_load(&progress->files_done),
+		.files_total = atomic_load(&progress->files_total),
+		.bytes_done = atomic_load(&progress->bytes_done),
+		.bytes_total = atomic_load(&progress->bytes_total),
+	};
+	unsigned int width = terminal_width(STDERR_FILENO);
+	char line[PROGRESS_LINE_MAX];
+
+	if (width == 0)
+		width = TERMINAL_WIDTH_DEFAULT;
+	/* some terminals wrap when the last column is used */
+	progress_format(line, width - 1, progress->label, &counts, now_ns - progress->start_ns);
+	log_set_bar_shown(true);
+	progress->drawn = true;
+	overwrite(line);
+}
+
+void progress_update_at(struct progress *progress, uint64_t now_ns)
+{
+	if (!progress->wanted || now_ns < atomic_load(&progress->next_draw_ns))
+		return;
+	if (atomic_flag_test_and_set(&progress->drawing))
+		return;
+	/* another thread may have drawn since the first look */
+	if (now_ns >= atomic_load(&progress->next_draw_ns)) {
+		atomic_store(&progress->next_draw_ns, now_ns + DRAW_INTERVAL_NS);
+		draw(progress, now_ns);
+	}
+	atomic_flag_clear(&progress->drawing);
+}
+
+void progress_update(struct progress *progress)
+{
+	if (progress->wanted)
+		progress_update_at(progress, monotonic_ns());
+}
+
+void progress_end(struct progress *progress)
+{
+	if (!progress->drawn)
+		return;
+	progress->drawn = false;
+	log_set_bar_shown(false);
+	overwrite("");
+}
