@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MOUNT_MOUNT_H
+#define MOUNT_MOUNT_H
+
+/* A view, mounted with libfuse's low-level interface.
+ *
+ * The order of a daemon's life: signal_watch_new (mount/signals.h) before any other thread;
+ * mount_point_prepare (mount/point.h); session_new; session_run; session_free. What the session is
+ * given is borrowed until session_free.
+ *
+ * Mounts are always ro,nosuid,nodev and of type fuse.twinfs. Only the user who mounts gets in.
+ */
+
+#include <stdbool.h>
+
+#include "base/attributes.h"
+#include "view/view.h"
+
+struct session;
+struct signal_watch;
+
+struct session_settings {
+	const char *mount_point; /* absolute, as mount_point_prepare gave it */
+	const char *source; /* what df(1) and mount(8) show as the device */
+	/* further options for FUSE, only such that mount_option_classify calls
+	 * MOUNT_OPTION_FUSE;
+	 * NULL-terminated, or NULL */
+	char *const *options;
+	bool single_threaded;
+	bool debug; /* libfuse prints every request on stderr */
+	struct signal_watch *signals; /* what ends the session; NULL: only unmounting does */
+	/* Called once, from a thread of the session, when the kernel has taken up the mount and
+	 * requests are answered; NULL: nobody is told. */
+	void (*ready)(void *context);
+	void *context;
+};
+
+/* Mounts the view. Nothing answers before session_run; a program that comes earlier waits.
+ * -errno, logged; nothing is mounted then. */
+MUST_CHECK int session_new(struct session **session, struct view *view,
+			   const struct session_settings *settings);
+
+/* Serves until the file system is unmounted or a signal ends it. 0, or -errno (logged). */
+MUST_CHECK int session_run(struct session *session);
+
+/* Makes session_run return soon, and returns when it has. Any thread but those of the session;
+ * a session that is not running yet will end as soon as it runs. */
+void session_stop(struct session *session);
+
+/* Unmounts (lazily: who still has files open sees errors) and frees; accepts NULL. */
+void session_free(struct session *session);
+
+#endif

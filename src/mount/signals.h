@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MOUNT_SIGNALS_H
+#define MOUNT_SIGNALS_H
+
+/* SIGINT, SIGTERM and, where asked for, SIGHUP, as the end of a daemon.
+ *
+ * One thread waits for them. When one comes it sets the flag of base/stop.h, so that scans end,
+ * and stops the session that was attached.
+ */
+
+#include <stdbool.h>
+
+#include "base/attributes.h"
+
+struct session;
+struct signal_watch;
+
+/* Begins to watch: blocks these signals in the calling thread, and so in all threads that it
+ * starts later. Call it after the last fork(2) and before any other thread is started.
+ *
+ * hangup	SIGHUP ends the daemon, too (one that stays in front of a terminal); else it is
+ *		left as it is
+ */
+MUST_CHECK int signal_watch_new(struct signal_watch **watch, bool hangup);
+
+/* The session to stop, NULL for none; session_run and session_free call it. Stops it at once if
+ * a signal came before. */
+void signal_watch_attach(struct signal_watch *watch, struct session *session);
+
+/* Ends the watch; the signals stay blocked. Accepts NULL. */
+void signal_watch_free(struct signal_watch *watch);
+
+#endif
