@@ -20,6 +20,10 @@
 /* Room for two quoted paths of the longest kind. */
 #define LINE_SIZE 10240
 
+/* Ends a message that had no room. */
+#define CUT_MARK "…"
+#define CUT_LENGTH (sizeof(CUT_MARK) - 1)
+
 static atomic_int max_level = LOG_LEVEL_INFO;
 static atomic_bool use_syslog;
 static atomic_bool bar_shown;
@@ -75,11 +79,9 @@ static void write_line(const char *line, size_t length)
  */
 static size_t finish_line(char *text, size_t length, size_t size)
 {
-	static const char cut[] = "…";
-
 	if (length > size - 2) {
 		length = size - 2;
-		memcpy(text + length - strlen(cut), cut, strlen(cut));
+		memcpy(text + length - CUT_LENGTH, CUT_MARK, CUT_LENGTH);
 	}
 	for (size_t i = 0; i < length; i++) {
 		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/size.h"
 #include "base/terminal.h"
@@ -36,14 +36,6 @@ enum field {
 struct fields {
 	char text[FIELD_COUNT][FIELD_SIZE];
 };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 /* Which part is done, from 0 to 1: by bytes where they are known, as they take the time. Negative
  * where it is not known.
@@ -198,7 +190,7 @@ void progress_start(struct progress *progress, const char *label)
 	atomic_store(&progress->bytes_done, 0);
 	atomic_store(&progress->bytes_total, 0);
 	progress->label = label;
-	progress->start_ns = monotonic_ns();
+	progress->start_ns = clock_monotonic_ns();
 	atomic_store(&progress->next_draw_ns, progress->start_ns + DRAW_INTERVAL_NS);
 }
 
@@ -263,7 +255,7 @@ void progress_update_at(struct progress *progress, uint64_t now_ns)
 void progress_update(struct progress *progress)
 {
 	if (progress->wanted)
-		progress_update_at(progress, monotonic_ns());
+		progress_update_at(progress, clock_monotonic_ns());
 }
 
 void progress_end(struct progress *progress)

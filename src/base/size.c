@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+/* Each is 1024 (or 1000) times the one before. */
 static const char prefixes[] = "KMGTPE";
 
 /* Finds what a unit multiplies by; 0 where it is none. */
@@ -23,7 +24,8 @@ static uint64_t unit_factor(const char *unit)
 		base = 1000;
 	else if (unit[1] != '\0' && strcasecmp(unit + 1, "iB") != 0)
 		return 0;
-	prefix = strchr(prefixes, toupper((unsigned char)unit[0]));
+	/* not the macro, whose blocks would count as nesting here */
+	prefix = strchr(prefixes, (toupper)((unsigned char)unit[0]));
 	if (prefix == NULL)
 		return 0;
 	for (const char *step = prefixes; step <= prefix; step++)
@@ -55,17 +57,20 @@ int size_parse(const char *text, uint64_t *bytes)
 
 const char *size_format(char text[static SIZE_TEXT_MAX], uint64_t bytes)
 {
-	double value = (double)bytes;
-	const char *prefix = prefixes;
+	size_t unit = 0;
+	double value;
 
 	if (bytes < 1024) {
 		(void)snprintf(text, SIZE_TEXT_MAX, "%" PRIu64 " B", bytes);
 		return text;
 	}
+	value = (double)bytes / 1024;
 	/* what would be rounded to 1024 belongs to the next unit */
-	for (value /= 1024; value >= 1023.5; value /= 1024)
-		prefix++;
+	while (value >= 1023.5) {
+		value /= 1024;
+		unit++;
+	}
 	(void)snprintf(text, SIZE_TEXT_MAX, value < 9.95 ? "%.1f %ciB" : "%.0f %ciB", value,
-		       *prefix);
+		       prefixes[unit]);
 	return text;
 }
