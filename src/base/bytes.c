@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/bytes.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* First bytes above this are VARINT_LONG + the count of bytes that follow. */
+#define VARINT_LONG 0xf7
+
+void bytes_free(struct bytes *bytes)
+{
+	free(bytes->data);
+	*bytes = (struct bytes){0};
+}
+
+int bytes_reserve(struct bytes *bytes, size_t extra_bytes)
+{
+	size_t needed, capacity = bytes->capacity ? bytes->capacity : 64;
+	uint8_t *data;
+
+	if (__builtin_add_overflow(bytes->length, extra_bytes, &needed) || needed > SIZE_MAX / 2)
+		return -ENOMEM;
+	if (needed <= bytes->capacity)
+		return 0;
+	while (capacity < needed)
+		capacity *= 2;
+	data = realloc(bytes->data, capacity);
+	if (!data)
+		return -ENOMEM;
+	bytes->data = data;
+	bytes->capacity = capacity;
+	return 0;
+}
+
+int bytes_append(struct bytes *bytes, const void *data, size_t length)
+{
+	int r = bytes_reserve(bytes, length);
+
+	if (r < 0)
+		return r;
+	if (length)
+		memcpy(bytes->data + bytes->length, data, length);
+	bytes->length += length;
+	return 0;
+}
+
+int bytes_append_text(struct bytes *bytes, const char *text)
+{
+	return bytes_append(bytes, text, strlen(text));
+}
+
+int bytes_format(struct bytes *bytes, const char *format, ...)
+{
+	va_list args, again;
+	int length, r;
+
+	va_start(args, format);
+	va_copy(again, args);
+	length = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	r = length < 0 ? -EINVAL : bytes_reserve(bytes, (size_t)length + 1);
+	if (r == 0) {
+		vsnprintf((char *)bytes->data + bytes->length, (size_t)length + 1, format, again);
+		bytes->length += (size_t)length;
+	}
+	va_end(again);
+	return r;
+}
+
+const char *bytes_text(struct bytes *bytes)
+{
+	if (bytes_reserve(bytes, 1) < 0)
+		return NULL;
+	bytes->data[bytes->length] = '\0';
+	return (const char *)bytes->data;
+}
+
+uint8_t *varint_put(uint8_t *out, uint64_t number)
+{
+	int count;
+
+	if (number <= VARINT_LONG) {
+		*out++ = (uint8_t)number;
+		return out;
+	}
+	count = (71 - __builtin_clzll(number)) / 8;
+	*out++ = (uint8_t)(VARINT_LONG + count);
+	for (int shift = 8 * (count - 1); shift >= 0; shift -= 8)
+		*out++ = (uint8_t)(number >> shift);
+	return out;
+}
+
+bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *number)
+{
+	const uint8_t *at = *in;
+	uint64_t value;
+	int count;
+
+	if (at >= end)
+		return false;
+	value = *at++;
+	if (value > VARINT_LONG) {
+		count = (int)value - VARINT_LONG;
+		if (end - at < count)
+			return false;
+		value = 0;
+		while (count-- > 0)
+			value = value << 8 | *at++;
+	}
+	*number = value;
+	*in = at;
+	return true;
+}
+
+uint8_t *varint_put_signed(uint8_t *out, int64_t number)
+{
+	return varint_put(out, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
+}
+
+bool varint_get_signed(const uint8_t **in, const uint8_t *end, int64_t *number)
+{
+	uint64_t folded;
+
+	if (!varint_get(in, end, &folded))
+		return false;
+	*number = (int64_t)(folded >> 1 ^ -(folded & 1));
+	return true;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/descriptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Set once a kernel (or a sandbox) turned out not to know openat2. */
+static atomic_bool openat2_missing;
+
+static int open_by_openat2(int directory, const char *path, int flags, bool cross_mounts)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned int)flags,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd;
+	int attempts = 0;
+
+	if (!cross_mounts)
+		how.resolve |= RESOLVE_NO_XDEV;
+	do /* EAGAIN: a rename somewhere raced with the check for "beneath" */
+		fd = syscall(SYS_openat2, directory, path, &how, sizeof(how));
+	while (fd < 0 && (errno == EINTR || (errno == EAGAIN && ++attempts < 100)));
+	if (fd >= 0)
+		return (int)fd;
+	if (errno == ENOSYS)
+		atomic_store(&openat2_missing, true);
+	return -errno;
+}
+
+static bool same_mount(int a, int b)
+{
+	struct stat sa, sb;
+
+	return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 && sa.st_dev == sb.st_dev;
+}
+
+/* One component, without openat2. */
+static int open_component(int directory, const char *name, int flags, bool cross_mounts)
+{
+	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC), r = -EXDEV;
+
+	if (fd < 0)
+		return -errno;
+	if (cross_mounts || same_mount(directory, fd))
+		return fd;
+	close(fd);
+	return r;
+}
+
+/* Where to cut a path that is opened in several calls: before PATH_MAX with openat2, which does
+ * the whole piece by itself, else after one component. NULL where the rest fits one call. */
+static const char *next_cut(const char *path, bool by_component)
+{
+	const char *cut = NULL;
+
+	if (by_component)
+		return strchr(path, '/');
+	if (strnlen(path, PATH_MAX) == PATH_MAX)
+		cut = memrchr(path, '/', PATH_MAX - 1);
+	return cut;
+}
+
+static int open_piece(int directory, const char *path, int flags, bool cross_mounts,
+		      bool by_component)
+{
+	return by_component ? open_component(directory, path, flags, cross_mounts)
+			    : open_by_openat2(directory, path, flags, cross_mounts);
+}
+
+/* Opens the directory that the first length bytes of path name. */
+static int open_parent(int directory, const char *path, size_t length, bool cross_mounts,
+		       bool by_component)
+{
+	char piece[PATH_MAX];
+
+	if (length >= sizeof(piece))
+		return -ENAMETOOLONG;
+	memcpy(piece, path, length);
+	piece[length] = '\0';
+	return open_piece(directory, piece, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+			  cross_mounts, by_component);
+}
+
+static int open_piecewise(int directory, const char *path, int flags, bool cross_mounts,
+			  bool by_component)
+{
+	const char *cut;
+	int at = directory, next;
+
+	for (;;) {
+		cut = next_cut(path, by_component);
+		if (cut) {
+			next = open_parent(at, path, (size_t)(cut - path), cross_mounts,
+					   by_component);
+		} else {
+			next = open_piece(at, path, flags, cross_mounts, by_component);
+		}
+		if (at != directory)
+			close(at);
+		if (next < 0 || !cut)
+			return next;
+		at = next;
+		path = cut + 1;
+	}
+}
+
+int open_beneath(int directory, const char *path, int flags, bool cross_mounts)
+{
+	bool by_component = atomic_load_explicit(&openat2_missing, memory_order_relaxed);
+	int fd;
+
+	if (!*path)
+		path = ".";
+	flags |= O_CLOEXEC | O_NOFOLLOW;
+	fd = open_piecewise(directory, path, flags, cross_mounts, by_component);
+	if (fd == -ENOSYS && !by_component)
+		fd = open_piecewise(directory, path, flags, cross_mounts, true);
+	return fd;
+}
+
+int open_beneath_for_reading(int directory, const char *path, bool cross_mounts)
+{
+	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+	int fd = open_beneath(directory, path, flags | O_NOATIME, cross_mounts);
+
+	if (fd == -EPERM) /* not the owner */
+		fd = open_beneath(directory, path, flags, cross_mounts);
+	return fd;
+}
+
+long read_fully_at(int fd, void *buffer, unsigned long length, long offset)
+{
+	unsigned long done = 0;
+	ssize_t got;
+
+	while (done < length) {
+		got = pread(fd, (char *)buffer + done, length - done, offset + (long)done);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		done += (unsigned long)got;
+	}
+	return (long)done;
+}
+
+int write_fully(int fd, const void *data, unsigned long length)
+{
+	const char *at = data;
+	ssize_t put;
+
+	while (length > 0) {
+		put = write(fd, at, length);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		at += put;
+		length -= (unsigned long)put;
+	}
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_DESCRIPTOR_H
+#define BASE_DESCRIPTOR_H
+
+/* Opening things below a directory without ever leaving it.
+ *
+ * A path here is relative, has no "." or ".." component and may be longer than PATH_MAX. No
+ * symlink is followed, magic links of /proc included (openat2(2) where the kernel has it,
+ * component by component elsewhere). Any thread.
+ */
+
+#include <stdbool.h>
+
+#include "base/attributes.h"
+
+/* Opens path below directory. flags as for open(2); O_CLOEXEC and O_NOFOLLOW are added.
+ *
+ * path		relative; "" opens the directory itself again
+ * cross_mounts	false: a mount point on the way is -EXDEV
+ *
+ * Returns a descriptor that the caller closes, or -errno: -ELOOP for a symlink on the way.
+ */
+MUST_CHECK int open_beneath(int directory, const char *path, int flags, bool cross_mounts);
+
+/* The same for reading the bytes of a regular file without waiting on a FIFO or device that took
+ * its place and, where that is allowed, without touching its atime. The caller must fstat it. */
+MUST_CHECK int open_beneath_for_reading(int directory, const char *path, bool cross_mounts);
+
+/* Reads exactly length bytes at offset unless the file ends: the count read, or -errno. */
+MUST_CHECK long read_fully_at(int fd, void *buffer, unsigned long length, long offset);
+
+/* Writes all of it; 0 or -errno. */
+MUST_CHECK int write_fully(int fd, const void *data, unsigned long length);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <xxhash.h>
+
+/* A struct hash_state is an XXH3_state_t under our name. */
+static XXH3_state_t *to_xxh(struct hash_state *state)
+{
+	return (XXH3_state_t *)state;
+}
+
+static struct hash128 from_xxh(XXH128_hash_t hash)
+{
+	return (struct hash128){.high = hash.high64, .low = hash.low64};
+}
+
+uint64_t hash64(const void *data, size_t length, uint64_t seed)
+{
+	return XXH3_64bits_withSeed(data, length, seed);
+}
+
+struct hash128 hash128(const void *data, size_t length)
+{
+	return from_xxh(XXH3_128bits(data, length));
+}
+
+struct hash_state *hash_state_new(void)
+{
+	struct hash_state *state = (struct hash_state *)XXH3_createState();
+
+	if (state)
+		hash_state_reset(state);
+	return state;
+}
+
+void hash_state_free(struct hash_state *state)
+{
+	XXH3_freeState(to_xxh(state));
+}
+
+void hash_state_reset(struct hash_state *state)
+{
+	XXH3_128bits_reset(to_xxh(state));
+}
+
+void hash_state_copy(struct hash_state *to, const struct hash_state *from)
+{
+	XXH3_copyState(to_xxh(to), (const XXH3_state_t *)from);
+}
+
+void hash_state_update(struct hash_state *state, const void *data, size_t length)
+{
+	XXH3_128bits_update(to_xxh(state), data, length);
+}
+
+struct hash128 hash_state_digest(const struct hash_state *state)
+{
+	return from_xxh(XXH3_128bits_digest((const XXH3_state_t *)state));
+}
+
+void hash128_format(struct hash128 hash, char digits[HASH128_DIGITS + 1])
+{
+	snprintf(digits, HASH128_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
+}

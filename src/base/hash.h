@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+
+/* XXH3 (https://xxhash.com) in its 64- and 128-bit forms, by libxxhash.
+ *
+ * None of it is proof against an attacker: equal hashes never mean equal bytes here.
+ * Functions are pure; a state is used by one thread at a time.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct hash128 {
+	uint64_t high;
+	uint64_t low;
+};
+
+/* The digits of a hash in canonical form, as `xxhsum -H2` prints them. */
+#define HASH128_DIGITS 32
+
+uint64_t hash64(const void *data, size_t length, uint64_t seed);
+struct hash128 hash128(const void *data, size_t length);
+
+/* A hash over a stream of blocks. */
+struct hash_state;
+
+struct hash_state *hash_state_new(void); /* NULL without memory */
+void hash_state_free(struct hash_state *state);
+void hash_state_reset(struct hash_state *state);
+void hash_state_copy(struct hash_state *to, const struct hash_state *from);
+void hash_state_update(struct hash_state *state, const void *data, size_t length);
+struct hash128 hash_state_digest(const struct hash_state *state);
+
+/* Writes the digits and a NUL. */
+void hash128_format(struct hash128 hash, char digits[HASH128_DIGITS + 1]);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_STOP_H
+#define BASE_STOP_H
+
+/* The one flag that asks all long work of this process to come to an end. Any thread, and signal
+ * handlers. */
+
+#include <stdbool.h>
+
+void stop_request(void);
+bool stop_requested(void);
+
+#endif

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/change.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalog/file.h"
+#include "catalog/internal.h"
+#include "catalog/name.h"
+#include "catalog/query.h"
+
+/* Changes are applied in passes over one table each, sorted by that table's keys, because LMDB
+ * appends or finds its place on the page at hand when keys come in order:
+ *
+ *   removals -> inode numbers (which file is it?) -> entries -> files, links and sizes -> updates
+ */
+
+/* A name to add. */
+struct addition {
+	struct name_change *change;
+	uint64_t file; /* for NAME_ADD_FILE: its id */
+	bool known; /* that id was in the index before */
+};
+
+struct additions {
+	struct addition *list;
+	size_t count;
+};
+
+/* ---- removals ------------------------------------------------------------------------ */
+
+static int remove_dir_record(struct catalog_writer *w, uint64_t id)
+{
+	struct key key = key_number(id);
+	int r = writer_delete(w, TABLE_DIR, &key);
+
+	if (r == 0)
+		r = catalog_set_error(w, ERROR_DIR, id, 0);
+	w->totals.directories--;
+	return r;
+}
+
+/* A list of directory ids used as a stack. */
+static int push_id(struct bytes *stack, uint64_t id)
+{
+	return bytes_append(stack, &id, sizeof(id));
+}
+
+static bool pop_id(struct bytes *stack, uint64_t *id)
+{
+	if (stack->length == 0)
+		return false;
+	stack->length -= sizeof(*id);
+	memcpy(id, stack->data + stack->length, sizeof(*id));
+	return true;
+}
+
+/* Removes one name; a directory's id goes on the stack. */
+static int remove_entry(struct catalog_writer *w, const struct entry_record *entry,
+			struct bytes *dirs)
+{
+	struct key key = key_pair(entry->dir, entry->cookie);
+	enum entry_kind kind = entry->kind;
+	uint64_t child = entry->child;
+	int r = writer_delete(w, TABLE_ENTRY, &key);
+
+	if (r < 0)
+		return r;
+	if (kind == ENTRY_FILE)
+		return file_remove_name(w, child, entry->dir, entry->cookie);
+	return kind == ENTRY_DIR ? push_id(dirs, child) : 0;
+}
+
+/* The first entry left in a directory; -ENOENT when it is empty. */
+static int first_entry(struct catalog_writer *w, uint64_t dir, struct entry_record *entry)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	int r = catalog_scan_entries(&w->reader, dir, 0, &scan);
+
+	return r < 0 ? r : catalog_next_entry(scan, entry);
+}
+
+static int remove_name(struct catalog_writer *w, uint64_t dir, uint64_t cookie)
+{
+	struct bytes dirs CLEANUP_BYTES = {0};
+	struct entry_record entry;
+	uint64_t id;
+	int r = catalog_entry_at(&w->reader, dir, cookie, &entry);
+
+	if (r == -ENOENT)
+		return 0; /* it went with its directory */
+	if (r == 0)
+		r = remove_entry(w, &entry, &dirs);
+	while (r == 0 && pop_id(&dirs, &id)) {
+		while (r == 0 && (r = first_entry(w, id, &entry)) == 0)
+			r = remove_entry(w, &entry, &dirs);
+		if (r == -ENOENT)
+			r = remove_dir_record(w, id);
+	}
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+/* ---- which file is it? --------------------------------------------------------------- */
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_inode(const void *a, const void *b)
+{
+	const struct addition *x = a, *y = b;
+	const struct attributes *p = &x->change->attributes, *q = &y->change->attributes;
+	int order = compare_numbers(p->filesystem, q->filesystem);
+
+	if (order == 0)
+		order = compare_numbers(p->inode, q->inode);
+	return order ? order : compare_numbers(x->file, y->file);
+}
+
+static int by_entry(const void *a, const void *b)
+{
+	const struct name_change *p = ((const struct addition *)a)->change;
+	const struct name_change *q = ((const struct addition *)b)->change;
+	int order = compare_numbers(p->dir, q->dir);
+
+	return order ? order : compare_numbers(p->cookie, q->cookie);
+}
+
+static int by_file(const void *a, const void *b)
+{
+	const struct addition *x = a, *y = b;
+	int order = compare_numbers(x->file, y->file);
+
+	return order ? order : by_entry(a, b);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct addition *x = a, *y = b;
+	int order = compare_numbers(x->change->attributes.size, y->change->attributes.size);
+
+	return order ? order : compare_numbers(x->file, y->file);
+}
+
+static void sort(struct additions *additions, int (*order)(const void *, const void *))
+{
+	qsort(additions->list, additions->count, sizeof(*additions->list), order);
+}
+
+static bool is_file(const struct addition *addition)
+{
+	return addition->change->kind == NAME_ADD_FILE;
+}
+
+static bool same_inode(const struct addition *a, const struct addition *b)
+{
+	return is_file(a) && is_file(b) &&
+	       attributes_same_inode(&a->change->attributes, &b->change->attributes);
+}
+
+/* Finds the file in the index, or enters it with the id that the addition brings. */
+static int identify(struct catalog_writer *w, struct addition *addition)
+{
+	const struct attributes *attributes = &addition->change->attributes;
+	struct key key = key_pair(attributes->filesystem, attributes->inode);
+	struct file_record known;
+	struct span fields;
+	uint64_t id;
+	int r = writer_add(w, TABLE_BYKEY, &key, encode_number(addition->file), &fields);
+
+	if (r != -EEXIST)
+		return r;
+	if (!decode_number(fields, &id))
+		return -EUCLEAN;
+	r = catalog_get_file(&w->reader, id, &known);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	if (attributes_same_inode(&known.attributes, attributes)) {
+		addition->file = id;
+		addition->known = true;
+		return 0;
+	}
+	/* the number was given to another inode since; the names of the old one go by themselves */
+	return writer_put(w, TABLE_BYKEY, &key, encode_number(addition->file));
+}
+
+/* Gives each file to add an id: the names of one inode share it. New ids follow the order of
+ * entries, so that a directory's files lie together in the file table. */
+static int identify_files(struct catalog_writer *w, struct additions *additions)
+{
+	struct addition *list = additions->list;
+	int r = 0;
+
+	for (size_t i = 0; i < additions->count; i++) {
+		if (!is_file(&list[i]))
+			continue;
+		list[i].file = catalog_new_id(w->catalog);
+		if (!list[i].file)
+			return -EOVERFLOW;
+	}
+	sort(additions, by_inode);
+	for (size_t i = 0; r == 0 && i < additions->count; i++) {
+		if (!is_file(&list[i]))
+			continue;
+		if (i > 0 && same_inode(&list[i - 1], &list[i])) {
+			list[i].file = list[i - 1].file;
+			list[i].known = list[i - 1].known;
+		} else {
+			r = identify(w, &list[i]);
+		}
+	}
+	return r;
+}
+
+/* ---- writing additions --------------------------------------------------------------- */
+
+static struct entry_record entry_of(const struct addition *addition)
+{
+	const struct name_change *change = addition->change;
+	struct entry_record entry = {.dir = change->dir, .name = change->name};
+
+	if (change->kind == NAME_ADD_DIR) {
+		entry.kind = ENTRY_DIR;
+		entry.child = change->id;
+	} else if (change->kind == NAME_ADD_FILE) {
+		entry.kind = ENTRY_FILE;
+		entry.child = addition->file;
+	} else {
+		entry.kind = ENTRY_UNKNOWN;
+		entry.child = (uint64_t)change->error;
+	}
+	return entry;
+}
+
+/* Puts the entry behind the first free cookie of its hash. */
+static int add_entry(struct catalog_writer *w, struct addition *addition)
+{
+	struct entry_record entry = entry_of(addition);
+	struct key key;
+	int r = -EEXIST;
+
+	for (int slot = 0; r == -EEXIST && slot < ENTRY_COOKIE_SLOTS; slot++) {
+		key = key_pair(entry.dir, addition->change->cookie + (uint64_t)slot);
+		r = writer_add(w, TABLE_ENTRY, &key, encode_entry(&entry), NULL);
+		if (r == 0)
+			addition->change->cookie += (uint64_t)slot;
+	}
+	return r;
+}
+
+static int add_dir(struct catalog_writer *w, const struct name_change *change)
+{
+	struct dir_record dir = {.id = change->id,
+				 .parent = change->dir,
+				 .source = change->source,
+				 .flags = change->flags,
+				 .error = change->error,
+				 .attributes = change->attributes,
+				 .name = change->name};
+	struct key key = key_number(dir.id);
+	int r = writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
+
+	if (r == 0 && dir.error)
+		r = catalog_set_error(w, ERROR_DIR, dir.id, dir.error);
+	w->totals.directories++;
+	return r;
+}
+
+/* Writes the record of a new file: run is its names in this batch, count of them. */
+static int add_file(struct catalog_writer *w, const struct addition *run, size_t count,
+		    uint32_t scan)
+{
+	struct file_record file = {.id = run->file,
+				   .dir = run->change->dir,
+				   .cookie = run->change->cookie,
+				   .names = (uint32_t)count,
+				   .first_seen = scan,
+				   .attributes = run->change->attributes};
+	struct key link;
+	int r = file_add(w, &file);
+
+	for (size_t i = 1; r == 0 && i < count; i++) {
+		link = key_triple(file.id, run[i].change->dir, run[i].change->cookie);
+		r = writer_put(w, TABLE_LINK, &link, encode_nothing());
+	}
+	return r;
+}
+
+static size_t run_length(const struct additions *additions, size_t first)
+{
+	size_t end = first + 1;
+
+	while (end < additions->count &&
+	       additions->list[end].file == additions->list[first].file)
+		end++;
+	return end - first;
+}
+
+static int add_files(struct catalog_writer *w, struct additions *additions, uint32_t scan)
+{
+	const struct addition *at;
+	size_t count;
+	int r = 0;
+
+	sort(additions, by_file);
+	for (size_t i = 0; r == 0 && i < additions->count; i += count) {
+		at = &additions->list[i];
+		count = is_file(at) ? run_length(additions, i) : 1;
+		if (!is_file(at))
+			continue;
+		if (!at->known) {
+			r = add_file(w, at, count, scan);
+			continue;
+		}
+		for (size_t n = 0; r == 0 && n < count; n++)
+			r = file_add_name(w, at[n].file, &at[n].change->attributes,
+					  at[n].change->dir, at[n].change->cookie);
+	}
+	return r;
+}
+
+static int list_sizes(struct catalog_writer *w, struct additions *additions)
+{
+	const struct addition *at = additions->list;
+	uint64_t last = 0;
+	int r = 0;
+
+	sort(additions, by_size);
+	for (size_t i = 0; r == 0 && i < additions->count; i++) {
+		if (!is_file(&at[i]) || at[i].known || at[i].file == last)
+			continue;
+		last = at[i].file;
+		r = file_list_size(w, at[i].file, &at[i].change->attributes, 0);
+	}
+	return r;
+}
+
+static int add_all(struct catalog_writer *w, struct additions *additions, uint32_t scan)
+{
+	uint64_t seed = catalog_name_seed(w->catalog);
+	int r;
+
+	for (size_t i = 0; i < additions->count; i++)
+		additions->list[i].change->cookie =
+			name_cookie(seed, additions->list[i].change->name);
+	sort(additions, by_entry);
+	r = identify_files(w, additions);
+	sort(additions, by_entry);
+	for (size_t i = 0; r == 0 && i < additions->count; i++) {
+		r = add_entry(w, &additions->list[i]);
+		if (r == 0 && additions->list[i].change->kind == NAME_ADD_DIR)
+			r = add_dir(w, additions->list[i].change);
+	}
+	if (r == 0)
+		r = add_files(w, additions, scan);
+	return r < 0 ? r : list_sizes(w, additions);
+}
+
+/* ---- updates ------------------------------------------------------------------------- */
+
+static int update_dir(struct catalog_writer *w, const struct name_change *change)
+{
+	char name[NAME_BYTES_MAX];
+	struct key key = key_number(change->id);
+	struct dir_record dir;
+	int r = catalog_get_dir(&w->reader, change->id, &dir);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r; /* it was removed since */
+	memcpy(name, dir.name.bytes, dir.name.length);
+	dir.name.bytes = name;
+	dir.attributes = change->attributes;
+	dir.flags = change->flags;
+	dir.error = change->error;
+	r = catalog_set_error(w, ERROR_DIR, dir.id, dir.error);
+	return r < 0 ? r : writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
+}
+
+static bool is_addition(const struct name_change *change)
+{
+	return change->kind == NAME_ADD_DIR || change->kind == NAME_ADD_FILE ||
+	       change->kind == NAME_ADD_UNKNOWN;
+}
+
+static int remove_and_collect(struct catalog_writer *w, struct name_change *changes,
+			      size_t count, struct additions *additions)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (changes[i].kind == NAME_REMOVE)
+			r = remove_name(w, changes[i].dir, changes[i].cookie);
+		else if (is_addition(&changes[i]))
+			additions->list[additions->count++].change = &changes[i];
+	}
+	return r;
+}
+
+int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
+		  uint32_t scan)
+{
+	struct additions additions = {.list = calloc(count ? count : 1,
+						     sizeof(*additions.list))};
+	int r = additions.list ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = remove_and_collect(w, changes, count, &additions);
+	if (r == 0)
+		r = add_all(w, &additions, scan);
+	free(additions.list);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (changes[i].kind == NAME_UPDATE_DIR)
+			r = update_dir(w, &changes[i]);
+		else if (changes[i].kind == NAME_UPDATE_FILE)
+			r = file_update(w, changes[i].id, &changes[i].attributes);
+	}
+	return r;
+}

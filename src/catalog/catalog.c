@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/catalog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "catalog/filesystem.h"
+#include "catalog/group.h"
+#include "catalog/integrity.h"
+#include "catalog/internal.h"
+#include "catalog/meta.h"
+#include "catalog/remote.h"
+#include "catalog/store.h"
+#include "twinfs/format.h"
+
+/* Ids reserved on disk at a time. */
+#define IDS_RESERVED (UINT64_C(1) << 22)
+
+#define OWNER_TEXT_BYTES (4096 + 32)
+
+struct catalog {
+	struct store store;
+	struct filesystems filesystems;
+	char *folder;
+	int folder_fd;
+	int lock_fd; /* -1: read only */
+	uint64_t name_seed;
+	bool store_opened;
+	bool unsealed; /* the seal was taken off: the data may change */
+	pthread_mutex_t ids_lock;
+	uint64_t next_id;
+	uint64_t reserved_id; /* ids below it are ours to use */
+};
+
+/* ---- folder and lock ----------------------------------------------------------------- */
+
+/* Makes the folder and those above it, private. */
+static int make_folder(const char *folder)
+{
+	char *path AUTO_FREE = strdup(folder);
+
+	if (!path)
+		return -ENOMEM;
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	if (mkdir(path, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return chmod(path, 0700) < 0 ? -errno : 0;
+}
+
+static int open_folder(struct catalog *catalog, const struct catalog_options *options)
+{
+	int r = options->read_only ? 0 : make_folder(options->folder);
+
+	if (r == 0) {
+		catalog->folder_fd =
+			open(options->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		r = catalog->folder_fd < 0 ? -errno : 0;
+	}
+	if (r == -ENOENT && options->read_only)
+		return CATALOG_NO_INDEX;
+	if (r < 0)
+		log_error("cannot use %s as index folder: %s; choose another with --index",
+			  quote_path(options->folder), strerror(-r));
+	return r;
+}
+
+static int write_owner(int lock_fd, const char *mount_point)
+{
+	struct bytes text CLEANUP_BYTES = {0};
+	int r = bytes_format(&text, "%d\n%s", (int)getpid(), mount_point);
+
+	if (r == 0 && (ftruncate(lock_fd, 0) < 0 || lseek(lock_fd, 0, SEEK_SET) < 0))
+		r = -errno;
+	return r < 0 ? r : write_fully(lock_fd, text.data, text.length);
+}
+
+static int take_lock(struct catalog *catalog)
+{
+	catalog->lock_fd = openat(catalog->folder_fd, TWINFS_INDEX_LOCK,
+				  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (catalog->lock_fd < 0 || fchmod(catalog->lock_fd, 0600) < 0)
+		return -errno;
+	if (flock(catalog->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? CATALOG_IN_USE : -errno;
+	return write_owner(catalog->lock_fd, "");
+}
+
+int catalog_owner(const char *folder, pid_t *pid, char **mount_point)
+{
+	char *path AUTO_FREE = NULL, *text AUTO_FREE = malloc(OWNER_TEXT_BYTES), *end;
+	int fd AUTO_CLOSE = -1;
+	long length;
+
+	*pid = 0;
+	*mount_point = NULL;
+	if (!text || asprintf(&path, "%s/%s", folder, TWINFS_INDEX_LOCK) < 0)
+		return -ENOMEM;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno != ENOENT)
+		return -errno;
+	length = 0;
+	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0)
+		length = read_fully_at(fd, text, OWNER_TEXT_BYTES - 1, 0);
+	if (length < 0)
+		return (int)length;
+	text[length] = '\0';
+	*pid = (pid_t)strtol(text, &end, 10);
+	*mount_point = strdup(*end == '\n' ? end + 1 : "");
+	return *mount_point ? 0 : -ENOMEM;
+}
+
+int catalog_set_mount_point(struct catalog *catalog, const char *mount_point)
+{
+	return write_owner(catalog->lock_fd, mount_point);
+}
+
+/* ---- opening and closing ------------------------------------------------------------- */
+
+/* LMDB makes its files with the umask of the process, which may be anything. */
+static int open_store(struct catalog *catalog, const struct catalog_options *options)
+{
+	static const char *const files[] = {TWINFS_INDEX_DATA, "lock.mdb"};
+	mode_t umask_before = umask(0077);
+	int r = store_open(&catalog->store, options->folder, options->map_bytes,
+			   options->read_only);
+
+	umask(umask_before);
+	catalog->store_opened = true;
+	for (size_t i = 0; r == 0 && !options->read_only && i < ARRAY_SIZE(files); i++) {
+		if (fchmodat(catalog->folder_fd, files[i], 0600, 0) < 0)
+			r = -errno;
+	}
+	return r;
+}
+
+static int initialize_body(struct catalog_writer *w, void *context)
+{
+	(void)context;
+	return meta_initialize(w);
+}
+
+/* Reads what the index says of itself; makes a new one ready. */
+static int load_meta(struct catalog *catalog, bool read_only)
+{
+	struct catalog_reader *reader = NULL;
+	unsigned int format = 0;
+	int r = store_read_begin(&catalog->store, &reader);
+
+	if (r == 0)
+		r = meta_get_format(reader, &format);
+	store_read_end(reader);
+	if (r < 0)
+		return r;
+	if (format > TWINFS_INDEX_FORMAT)
+		return CATALOG_NEWER;
+	if (format == 0 && read_only)
+		return CATALOG_NO_INDEX;
+	if (format == 0)
+		r = catalog_write(catalog, initialize_body, NULL);
+	if (r == 0)
+		r = store_read_begin(&catalog->store, &reader);
+	if (r < 0)
+		return r;
+	r = meta_get_number(reader, META_NAME_SEED, &catalog->name_seed);
+	if (r == 0)
+		r = filesystems_load(&catalog->filesystems, reader);
+	store_read_end(reader);
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+/* A newer index is refused before anything of it is changed. */
+static int refuse_newer(struct catalog *catalog, const struct catalog_options *options)
+{
+	struct catalog_options look = {.folder = options->folder, .read_only = true};
+	int r = open_store(catalog, &look);
+
+	if (r == 0)
+		r = load_meta(catalog, true);
+	store_close(&catalog->store);
+	catalog->store_opened = false;
+	filesystems_deinit(&catalog->filesystems);
+	filesystems_init(&catalog->filesystems);
+	return r == CATALOG_NEWER ? CATALOG_NEWER : 0;
+}
+
+static int open_writable(struct catalog *catalog, const struct catalog_options *options)
+{
+	int r = take_lock(catalog);
+
+	if (r)
+		return r;
+	r = index_reserved_ids(catalog->folder_fd, &catalog->next_id);
+	if (r < 0)
+		return r;
+	catalog->reserved_id = catalog->next_id;
+	r = index_examine(catalog->folder_fd, options->folder);
+	if (r == INDEX_DAMAGED)
+		r = index_set_aside(catalog->folder_fd);
+	else if (r == INDEX_NEWER)
+		r = CATALOG_NEWER;
+	if (r == 0)
+		r = refuse_newer(catalog, options);
+	if (r)
+		return r;
+	r = index_unseal(catalog->folder_fd);
+	if (r < 0)
+		return r;
+	catalog->unsealed = true;
+	r = open_store(catalog, options);
+	return r < 0 ? r : load_meta(catalog, false);
+}
+
+static int open_read_only(struct catalog *catalog, const struct catalog_options *options)
+{
+	int r;
+
+	if (faccessat(catalog->folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
+		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
+	r = open_store(catalog, options);
+	if (r == 0)
+		r = load_meta(catalog, true);
+	return r == -EUCLEAN || r == -ENOENT ? CATALOG_DAMAGED : r;
+}
+
+int catalog_open(struct catalog **catalog, const struct catalog_options *options)
+{
+	struct catalog *opened = calloc(1, sizeof(*opened));
+	int r;
+
+	*catalog = NULL;
+	if (!opened)
+		return -ENOMEM;
+	opened->folder_fd = opened->lock_fd = -1;
+	opened->folder = strdup(options->folder);
+	filesystems_init(&opened->filesystems);
+	pthread_mutex_init(&opened->ids_lock, NULL);
+	r = opened->folder ? open_folder(opened, options) : -ENOMEM;
+	if (r == 0 && is_remote_filesystem(opened->folder_fd))
+		r = CATALOG_REMOTE;
+	if (r == 0)
+		r = options->read_only ? open_read_only(opened, options)
+				       : open_writable(opened, options);
+	if (r == 0)
+		*catalog = opened;
+	else
+		catalog_close(opened);
+	return r;
+}
+
+void catalog_close(struct catalog *catalog)
+{
+	int r = 0;
+
+	if (!catalog)
+		return;
+	if (catalog->store_opened)
+		store_close(&catalog->store);
+	if (catalog->unsealed && catalog->reserved_id > catalog->next_id)
+		r = index_reserve_ids(catalog->folder_fd, catalog->next_id);
+	if (r == 0 && catalog->unsealed)
+		r = index_seal(catalog->folder_fd);
+	if (r < 0)
+		log_warning("cannot seal index %s (%s): it is checked wholly at the next start",
+			    quote_path(catalog->folder), strerror(-r));
+	if (catalog->lock_fd >= 0) {
+		if (catalog->unsealed && ftruncate(catalog->lock_fd, 0) < 0)
+			log_debug("cannot clear the lock file: %s", strerror(errno));
+		close(catalog->lock_fd);
+	}
+	if (catalog->folder_fd >= 0)
+		close(catalog->folder_fd);
+	filesystems_deinit(&catalog->filesystems);
+	pthread_mutex_destroy(&catalog->ids_lock);
+	free(catalog->folder);
+	free(catalog);
+}
+
+const char *catalog_folder(const struct catalog *catalog)
+{
+	return catalog->folder;
+}
+
+void catalog_folder_identity(const struct catalog *catalog, dev_t *device, ino_t *inode)
+{
+	struct stat st = {0};
+
+	if (fstat(catalog->folder_fd, &st) < 0)
+		log_error("cannot examine index folder %s: %s", quote_path(catalog->folder),
+			  strerror(errno));
+	*device = st.st_dev;
+	*inode = st.st_ino;
+}
+
+int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *number)
+{
+	return filesystems_number(&catalog->filesystems, fd, device, number);
+}
+
+uint64_t catalog_name_seed(const struct catalog *catalog)
+{
+	return catalog->name_seed;
+}
+
+uint64_t catalog_new_id(struct catalog *catalog)
+{
+	uint64_t id = 0;
+	int r = 0;
+
+	pthread_mutex_lock(&catalog->ids_lock);
+	if (catalog->next_id >= catalog->reserved_id) {
+		r = index_reserve_ids(catalog->folder_fd, catalog->next_id + IDS_RESERVED);
+		if (r == 0)
+			catalog->reserved_id = catalog->next_id + IDS_RESERVED;
+	}
+	if (r == 0 && catalog->next_id <= TWINFS_ID_MAX)
+		id = catalog->next_id++;
+	pthread_mutex_unlock(&catalog->ids_lock);
+	if (!id)
+		log_error("index %s: no more ids: %s", quote_path(catalog->folder),
+			  r < 0 ? strerror(-r) : "all are used; remove the folder");
+	return id;
+}
+
+/* ---- transactions -------------------------------------------------------------------- */
+
+int catalog_read_begin(struct catalog *catalog, struct catalog_reader **reader)
+{
+	int r = store_read_begin(&catalog->store, reader);
+
+	if (r == 0)
+		(*reader)->name_seed = catalog->name_seed;
+	return r;
+}
+
+void catalog_read_end(struct catalog_reader *reader)
+{
+	store_read_end(reader);
+}
+
+struct catalog_reader *catalog_writer_reader(struct catalog_writer *writer)
+{
+	return &writer->reader;
+}
+
+static int finish(struct catalog_writer *w, size_t *filesystem_count)
+{
+	int r = groups_flush(w);
+
+	if (r == 0)
+		r = filesystems_store(&w->catalog->filesystems, w, filesystem_count);
+	if (r == 0 && w->changed) {
+		w->totals.generation++;
+		w->totals.changed = clock_now();
+		r = meta_put_totals(w, &w->totals);
+	}
+	return r;
+}
+
+static int try_write(struct catalog *catalog, catalog_write_fn *body, void *context)
+{
+	struct catalog_writer w = {.catalog = catalog};
+	size_t filesystem_count = 0;
+	int r = store_error(mdb_txn_begin(catalog->store.env, NULL, 0, &w.reader.txn));
+
+	if (r < 0)
+		return r;
+	w.reader.store = &catalog->store;
+	w.reader.name_seed = catalog->name_seed;
+	r = meta_get_totals(&w.reader, &w.totals);
+	if (r == -ENOENT)
+		r = 0; /* a new index */
+	if (r == 0)
+		r = body(&w, context);
+	if (r == 0)
+		r = finish(&w, &filesystem_count);
+	groups_discard(&w);
+	/* the cursors of a write transaction are closed with it */
+	if (r == 0)
+		r = store_error(mdb_txn_commit(w.reader.txn));
+	else
+		mdb_txn_abort(w.reader.txn);
+	if (r == 0)
+		filesystems_stored(&catalog->filesystems, filesystem_count);
+	return r;
+}
+
+int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context)
+{
+	int r;
+
+	pthread_mutex_lock(&catalog->store.write_lock);
+	for (;;) {
+		r = try_write(catalog, body, context);
+		if (r != -EXFULL)
+			break;
+		r = store_grow(&catalog->store);
+		if (r < 0)
+			break;
+	}
+	pthread_mutex_unlock(&catalog->store.write_lock);
+	return r;
+}

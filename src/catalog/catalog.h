@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_CATALOG_H
+#define CATALOG_CATALOG_H
+
+/* The index: one LMDB environment in a folder of its own.
+ *
+ * A process opens a folder once. Any number of threads read, each with readers of its own; one
+ * thread at a time writes. Other processes may read while one writes; a lock file keeps a second
+ * writer out. Open it after daemon(3): LMDB's locks belong to the process.
+ *
+ * Queries are in catalog/query.h, changes in catalog/change.h, source trees in
+ * catalog/source.h.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "catalog/record.h"
+
+struct catalog;
+struct catalog_reader;
+struct catalog_writer;
+
+/* Outcomes of opening that the caller must handle; failures are -errno. */
+enum catalog_open_outcome {
+	CATALOG_OPENED = 0,
+	CATALOG_IN_USE = 1, /* another process writes it: see catalog_owner */
+	CATALOG_NEWER = 2, /* written by a newer twinfs */
+	CATALOG_NO_INDEX = 3, /* read only, and nothing is there */
+	CATALOG_REMOTE = 4, /* on a file system whose locks and maps cannot be relied on */
+	CATALOG_DAMAGED = 5, /* read only, and it cannot be read */
+};
+
+struct catalog_options {
+	const char *folder; /* absolute; made (0700) where it is missing, unless read_only */
+	bool read_only;
+	uint64_t map_bytes; /* 0: a default; it grows by itself */
+};
+
+/* Opens the index. A damaged one is set aside (logged as a warning) and built anew; whether it
+ * was stopped cleanly is known by the seal, else it is checked in a child process first. */
+MUST_CHECK int catalog_open(struct catalog **catalog, const struct catalog_options *options);
+
+/* Closes it, waiting for no one: no reader or writer may be in use. A writer seals the index. */
+void catalog_close(struct catalog *catalog);
+
+/* Who holds the lock of this folder: pid (0: nobody) and mount point ("": none; free it). */
+MUST_CHECK int catalog_owner(const char *folder, pid_t *pid, char **mount_point);
+
+/* Tells others where this process mounts the view of the index. */
+MUST_CHECK int catalog_set_mount_point(struct catalog *catalog, const char *mount_point);
+
+const char *catalog_folder(const struct catalog *catalog); /* as given at opening */
+
+/* Device and inode of the index folder, which no walk enters. */
+void catalog_folder_identity(const struct catalog *catalog, dev_t *device, ino_t *inode);
+
+/* ---- reading ------------------------------------------------------------------------- */
+
+/* Begins a snapshot. Keep it short: pages that it sees cannot be used again until it ends.
+ * Does not wait for the writer (only, for a moment, for a growing map). A thread has one reader
+ * at a time, and none while it calls catalog_write: the growing map waits for readers. It ends
+ * in the thread that it began in. 0 or -errno. */
+MUST_CHECK int catalog_read_begin(struct catalog *catalog, struct catalog_reader **reader);
+void catalog_read_end(struct catalog_reader *reader); /* accepts NULL */
+static inline void catalog_read_endp(struct catalog_reader **reader)
+{
+	catalog_read_end(*reader);
+}
+#define CLEANUP_READER CLEANUP(catalog_read_endp)
+
+/* ---- writing ------------------------------------------------------------------------- */
+
+/* The body of a transaction. It may run twice (after the map had to grow) and must then come to
+ * the same result: it changes nothing but the catalog and what it computes anew. */
+typedef int catalog_write_fn(struct catalog_writer *writer, void *context);
+
+/* Runs body in a transaction and commits it, durably. 0, or what body returned (< 0: nothing
+ * was changed), or -errno: -ENOSPC and -EIO leave the index as it was. */
+MUST_CHECK int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context);
+
+/* The same snapshot through the query functions; valid until the transaction ends. */
+struct catalog_reader *catalog_writer_reader(struct catalog_writer *writer);
+
+/* An id that was never used. Any thread, before the thing is written; 0 when ids ran out or
+ * the reservation could not be stored (logged). */
+uint64_t catalog_new_id(struct catalog *catalog);
+
+#endif

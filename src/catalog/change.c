@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/change.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "catalog/file.h"
+#include "catalog/group.h"
+#include "catalog/meta.h"
+#include "catalog/query.h"
+
+int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *scan)
+{
+	struct catalog_scan *groups CLEANUP_SCAN = NULL;
+	uint64_t before;
+	int r = meta_get_number(&w->reader, META_MIN_SIZE, &before);
+
+	if (r < 0)
+		return r;
+	w->totals.scans++;
+	w->changed = true;
+	*scan = (uint32_t)w->totals.scans;
+	if (min_size == before)
+		return 0;
+	r = meta_put_number(w, META_MIN_SIZE, min_size);
+	if (r == 0 && min_size > before)
+		r = files_forget_small_content(w, min_size);
+	return r;
+}
+
+int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *path,
+		       const struct attributes *root, uint64_t root_dir)
+{
+	struct dir_record dir = {
+		.id = root_dir, .source = (uint32_t)index, .attributes = *root, .name = {"", 0}};
+	struct key key = key_number(root_dir);
+	int r = meta_put_source(w, index, path, root_dir);
+
+	if (r == 0)
+		r = writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
+	if (r == 0)
+		w->totals.directories++;
+	return r;
+}
+
+int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t id, int error)
+{
+	struct key key = key_pair((uint64_t)kind, id);
+	int r;
+
+	if (error) {
+		r = writer_add(w, TABLE_ERROR, &key, encode_number((uint64_t)error), NULL);
+		if (r == -EEXIST)
+			return writer_put(w, TABLE_ERROR, &key, encode_number((uint64_t)error));
+		if (r == 0)
+			w->totals.errors++;
+		return r;
+	}
+	r = writer_delete(w, TABLE_ERROR, &key);
+	if (r == 0)
+		w->totals.errors--;
+	return r == -ENOENT ? 0 : r;
+}
+
+int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
+		      uint64_t *group)
+{
+	return group_create(w, hash, size_bytes, group);
+}
+
+int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left)
+{
+	MDB_cursor *cursor;
+	MDB_val k, v;
+	uint64_t id;
+	int code = 0, r = 0;
+
+	*left = true;
+	for (size_t i = 0; r == 0 && i < limit; i++) {
+		r = store_cursor(&w->reader, TABLE_ORPHAN, &cursor);
+		if (r < 0)
+			break;
+		code = mdb_cursor_get(cursor, &k, &v, MDB_FIRST);
+		if (code == MDB_NOTFOUND) {
+			*left = false;
+			return 0;
+		}
+		if (code)
+			return store_error(code);
+		if (!key_get_number((struct span){k.mv_data, k.mv_size}, &id))
+			return -EUCLEAN;
+		r = file_delete(w, id);
+	}
+	return r;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_CHANGE_H
+#define CATALOG_CHANGE_H
+
+/* Changes to the index, inside the body of a catalog_write. Each keeps all tables and totals
+ * consistent: a file that loses its last name or changes leaves its group at once, and groups
+ * choose the kept copy before the commit.
+ *
+ * All return 0 or -errno, upon which the body returns it too and nothing is changed.
+ */
+
+#include "base/attributes.h"
+#include "catalog/catalog.h"
+
+enum name_change_kind {
+	NAME_ADD_DIR, /* dir, name, attributes, id: its id (catalog_new_id); flags, error, source */
+	NAME_ADD_FILE, /* dir, name, attributes; an inode that is known gets one more name */
+	NAME_ADD_UNKNOWN, /* dir, name, error: why stat(2) on it failed */
+	NAME_REMOVE, /* dir, cookie; a directory goes with all that is below it */
+	NAME_UPDATE_DIR, /* id, attributes, flags, error */
+	NAME_UPDATE_FILE, /* id, attributes; with another signature its content is unknown */
+};
+
+/* One difference between a source and the index. */
+struct name_change {
+	enum name_change_kind kind;
+	uint32_t source;
+	uint32_t flags;
+	int32_t error;
+	uint64_t dir;
+	uint64_t cookie;
+	uint64_t id;
+	struct name name; /* borrowed */
+	struct attributes attributes;
+};
+
+/* Applies count changes in an order of its own: removals first, so that a name that is removed
+ * and added is there afterwards. scan: number for what is seen for the first time. A file
+ * without a name is kept as an orphan, with what is known of its content, until
+ * catalog_purge_orphans, and is found again by its inode when it comes back under another name. */
+MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
+			     uint32_t scan);
+
+/* Forgets up to limit orphans; *left tells whether there are more. */
+MUST_CHECK int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left);
+
+/* Notes an error (positive errno; 0: none any more) of a directory or file. */
+MUST_CHECK int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t id,
+				 int error);
+
+/* The outcome of reading one file. */
+struct content_change {
+	uint64_t file;
+	struct attributes attributes; /* when it was read */
+	uint64_t head; /* not 0 */
+	uint64_t group; /* it was compared with this group and found equal; 0: with none */
+};
+
+/* Outcome: the file is not any more what was read; nothing was changed. */
+enum { CONTENT_STALE = 1 };
+
+MUST_CHECK int catalog_set_content(struct catalog_writer *w, const struct content_change *change);
+
+/* A new group for the content of files about to be put in it with catalog_set_content, which are
+ * equal to no file of an existing group. */
+MUST_CHECK int catalog_add_group(struct catalog_writer *w, struct hash128 hash,
+				 uint64_t size_bytes, uint64_t *group);
+
+/* The scan's number, for catalog_apply, and the size from which files are compared: groups of
+ * smaller files are dissolved. */
+MUST_CHECK int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *scan);
+
+/* Source number index of a new index. */
+MUST_CHECK int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *path,
+				  const struct attributes *root, uint64_t root_dir);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_FILE_H
+#define CATALOG_FILE_H
+
+/* The life of a file record and of what is known of its content. Only catalog/ includes this.
+ *
+ *   added -> has names -> orphan -> deleted
+ *               ^------------'
+ */
+
+#include "catalog/writer.h"
+
+/* A new inode with names names, the first of which is at (dir, cookie). A candidate only once
+ * it is listed by size. */
+MUST_CHECK int file_add(struct catalog_writer *w, const struct file_record *file);
+MUST_CHECK int file_list_size(struct catalog_writer *w, uint64_t id,
+			      const struct attributes *attributes, uint64_t head);
+
+/* A name at (dir, cookie) comes or goes. attributes: as seen with the new name. The last name
+ * that goes makes an orphan. */
+MUST_CHECK int file_add_name(struct catalog_writer *w, uint64_t id,
+			     const struct attributes *attributes, uint64_t dir, uint64_t cookie);
+MUST_CHECK int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir,
+				uint64_t cookie);
+
+/* With another signature the content is not known any more. */
+MUST_CHECK int file_update(struct catalog_writer *w, uint64_t id,
+			   const struct attributes *attributes);
+
+/* Deletes an orphan. */
+MUST_CHECK int file_delete(struct catalog_writer *w, uint64_t id);
+
+/* Forgets the content of files below min_size, so that they are in no group. */
+MUST_CHECK int files_forget_small_content(struct catalog_writer *w, uint64_t min_size);
+
+#endif

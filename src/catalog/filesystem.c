@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/filesystem.h"
+
+#include <errno.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/vfs.h>
+
+#include "base/descriptor.h"
+#include "base/hash.h"
+#include "catalog/meta.h"
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
+
+/* FS_IOC_GETFSUUID of Linux 6.9, which older headers lack. */
+struct fs_uuid {
+	uint8_t length;
+	uint8_t uuid[16];
+};
+#define IOCTL_GET_FS_UUID _IOR(0x15, 0, struct fs_uuid)
+
+void filesystems_init(struct filesystems *filesystems)
+{
+	*filesystems = (struct filesystems){0};
+	pthread_rwlock_init(&filesystems->lock, NULL);
+}
+
+void filesystems_deinit(struct filesystems *filesystems)
+{
+	pthread_rwlock_destroy(&filesystems->lock);
+	free(filesystems->list);
+}
+
+static int append(struct filesystems *filesystems, uint64_t identity, dev_t device)
+{
+	struct filesystem *list = reallocarray(filesystems->list, filesystems->count + 1,
+					       sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	list[filesystems->count] = (struct filesystem){identity, device};
+	filesystems->list = list;
+	filesystems->count++;
+	return 0;
+}
+
+static struct key filesystem_key(size_t number)
+{
+	return meta_key_numbered("filesystem", number, "");
+}
+
+int filesystems_load(struct filesystems *filesystems, struct catalog_reader *r)
+{
+	struct span fields;
+	struct key key;
+	uint64_t identity;
+	int result = 0;
+
+	while (result == 0) {
+		key = filesystem_key(filesystems->count + 1);
+		result = store_get(r, TABLE_META, &key, &fields);
+		if (result == 0 && !decode_number(fields, &identity))
+			result = -EUCLEAN;
+		if (result == 0)
+			result = append(filesystems, identity, 0);
+	}
+	filesystems->stored = filesystems->count;
+	return result == -ENOENT ? 0 : result;
+}
+
+int filesystems_store(struct filesystems *filesystems, struct catalog_writer *w, size_t *count)
+{
+	struct key key;
+	int r = 0;
+
+	pthread_rwlock_rdlock(&filesystems->lock);
+	*count = filesystems->count;
+	for (size_t i = filesystems->stored; r == 0 && i < filesystems->count; i++) {
+		key = filesystem_key(i + 1);
+		r = writer_put(w, TABLE_META, &key, encode_number(filesystems->list[i].identity));
+	}
+	pthread_rwlock_unlock(&filesystems->lock);
+	return r;
+}
+
+void filesystems_stored(struct filesystems *filesystems, size_t count)
+{
+	pthread_rwlock_wrlock(&filesystems->lock);
+	filesystems->stored = count;
+	pthread_rwlock_unlock(&filesystems->lock);
+}
+
+/* Of an O_PATH descriptor too, which ioctl(2) refuses: it is opened again, where it may be. */
+static void read_uuid(int fd, struct fs_uuid *uuid)
+{
+	int readable AUTO_CLOSE = -1;
+
+	if (ioctl(fd, IOCTL_GET_FS_UUID, uuid) == 0)
+		return;
+	readable = open_beneath_for_reading(fd, "", true);
+	if (readable < 0 || ioctl(readable, IOCTL_GET_FS_UUID, uuid) < 0)
+		memset(uuid, 0, sizeof(*uuid));
+}
+
+static int read_identity(int fd, dev_t device, uint64_t *identity)
+{
+	struct {
+		uint64_t type;
+		fsid_t fsid;
+		struct fs_uuid uuid;
+		uint64_t device;
+	} parts;
+	struct statfs fs;
+
+	memset(&parts, 0, sizeof(parts)); /* padding is hashed too */
+	if (fstatfs(fd, &fs) < 0)
+		return -errno;
+	parts.type = (uint64_t)fs.f_type;
+	read_uuid(fd, &parts.uuid);
+	/* xfs derives f_fsid from the device number: where it has a UUID that alone counts */
+	if (!parts.uuid.length || fs.f_type != XFS_SUPER_MAGIC)
+		parts.fsid = fs.f_fsid;
+	if (!parts.uuid.length && !parts.fsid.__val[0] && !parts.fsid.__val[1])
+		parts.device = device;
+	*identity = hash64(&parts, sizeof(parts), 0);
+	return 0;
+}
+
+static uint32_t find_device(const struct filesystems *filesystems, dev_t device)
+{
+	for (size_t i = 0; i < filesystems->count; i++) {
+		if (filesystems->list[i].device == device)
+			return (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+static int add_device(struct filesystems *filesystems, uint64_t identity, dev_t device,
+		      uint32_t *number)
+{
+	int r;
+
+	for (size_t i = 0; i < filesystems->count; i++) {
+		/* one identity on two devices at once: a copied image; the second is its own */
+		if (filesystems->list[i].identity == identity &&
+		    filesystems->list[i].device == 0) {
+			filesystems->list[i].device = device;
+			*number = (uint32_t)i + 1;
+			return 0;
+		}
+	}
+	r = append(filesystems, identity, device);
+	*number = (uint32_t)filesystems->count;
+	return r;
+}
+
+int filesystems_number(struct filesystems *filesystems, int fd, dev_t device, uint32_t *number)
+{
+	uint64_t identity = 0;
+	int r;
+
+	pthread_rwlock_rdlock(&filesystems->lock);
+	*number = find_device(filesystems, device);
+	pthread_rwlock_unlock(&filesystems->lock);
+	if (*number)
+		return 0;
+	r = read_identity(fd, device, &identity);
+	if (r < 0)
+		return r;
+	pthread_rwlock_wrlock(&filesystems->lock);
+	*number = find_device(filesystems, device);
+	if (!*number)
+		r = add_device(filesystems, identity, device, number);
+	pthread_rwlock_unlock(&filesystems->lock);
+	return r;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_FILESYSTEM_H
+#define CATALOG_FILESYSTEM_H
+
+/* The catalog's numbers for file systems.
+ *
+ * st_dev changes with the order of mounting, and the same inode number means different files in
+ * two btrfs subvolumes, so records hold a number of our own. It stands for an identity that
+ * outlives a remount: UUID where the kernel tells it (FS_IOC_GETFSUUID, Linux 6.9) and f_fsid of
+ * statfs(2), which for btrfs differs by subvolume; where there is neither, st_dev.
+ */
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "catalog/writer.h"
+
+struct filesystem {
+	uint64_t identity; /* hash of the above */
+	dev_t device; /* where it is mounted now, 0: not seen yet by this process */
+};
+
+struct filesystems {
+	pthread_rwlock_t lock;
+	struct filesystem *list; /* the number of a file system is its place in here, from 1 */
+	size_t count;
+	size_t stored;
+};
+
+void filesystems_init(struct filesystems *filesystems);
+void filesystems_deinit(struct filesystems *filesystems);
+
+MUST_CHECK int filesystems_load(struct filesystems *filesystems, struct catalog_reader *r);
+
+/* Writes those that are new, at the end of each transaction; *count of them are then written,
+ * which filesystems_stored notes once it is committed. */
+MUST_CHECK int filesystems_store(struct filesystems *filesystems, struct catalog_writer *w,
+				 size_t *count);
+void filesystems_stored(struct filesystems *filesystems, size_t count);
+
+/* The number for device, whose file system fd lies on. Any thread. */
+MUST_CHECK int filesystems_number(struct filesystems *filesystems, int fd, dev_t device,
+				  uint32_t *number);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/clock.h"
+#include "catalog/query.h"
+
+struct group_change {
+	uint64_t id;
+	struct group_record before; /* inodes 0 for a new one */
+	struct group_record now;
+	bool stored; /* there is a record of it */
+	bool stays; /* also without members */
+	UT_hash_handle hh;
+};
+
+static struct group_change *remember(struct catalog_writer *w, const struct group_record *group)
+{
+	struct group_change *change = calloc(1, sizeof(*change));
+
+	if (!change)
+		return NULL;
+	change->id = group->id;
+	change->now = *group;
+	HASH_ADD(hh, w->groups, id, sizeof(change->id), change);
+	return change;
+}
+
+static int touch(struct catalog_writer *w, uint64_t id, struct group_change **change)
+{
+	struct group_record group;
+	int r;
+
+	HASH_FIND(hh, w->groups, &id, sizeof(id), *change);
+	if (*change)
+		return 0;
+	r = catalog_get_group(&w->reader, id, &group);
+	if (r < 0)
+		return r;
+	*change = remember(w, &group);
+	if (!*change)
+		return -ENOMEM;
+	(*change)->before = group;
+	(*change)->stored = true;
+	return 0;
+}
+
+/* The ordinal behind the last one of this hash. */
+static int next_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t *ordinal)
+{
+	struct key from = key_hash(hash, 1);
+	MDB_val k = {.mv_size = from.length, .mv_data = from.data}, v;
+	struct span last;
+	MDB_cursor *cursor;
+	uint64_t number;
+	int r = store_cursor(&w->reader, TABLE_BYHASH, &cursor);
+
+	*ordinal = 1;
+	if (r < 0)
+		return r;
+	r = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
+	while (r == 0 && k.mv_size > 16 && memcmp(k.mv_data, from.data, 16) == 0) {
+		last = (struct span){(const uint8_t *)k.mv_data + 16, k.mv_size - 16};
+		if (!key_get_number(last, &number) || number >= UINT32_MAX)
+			return -EUCLEAN;
+		*ordinal = (uint32_t)number + 1;
+		r = mdb_cursor_get(cursor, &k, &v, MDB_NEXT);
+	}
+	return r && r != MDB_NOTFOUND ? store_error(r) : 0;
+}
+
+int group_create(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
+		 uint64_t *group)
+{
+	struct group_record new_group = {.hash = hash, .size = size_bytes};
+	struct key key;
+	int r = next_ordinal(w, hash, &new_group.ordinal);
+
+	if (r < 0)
+		return r;
+	new_group.id = catalog_new_id(w->catalog);
+	if (!new_group.id)
+		return -EOVERFLOW;
+	key = key_hash(hash, new_group.ordinal);
+	r = writer_add(w, TABLE_BYHASH, &key, encode_number(new_group.id), NULL);
+	if (r < 0)
+		return r;
+	*group = new_group.id;
+	return remember(w, &new_group) ? 0 : -ENOMEM;
+}
+
+int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
+{
+	struct key key = key_pair(group, file);
+	struct group_change *change;
+	int r = touch(w, group, &change);
+
+	if (r < 0)
+		return r;
+	r = writer_add(w, TABLE_MEMBER, &key, encode_nothing(), NULL);
+	if (r == -EEXIST)
+		return 0;
+	if (r == 0)
+		change->now.inodes++;
+	return r;
+}
+
+int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool stays)
+{
+	struct key key = key_pair(group, file);
+	struct group_change *change;
+	int r = touch(w, group, &change);
+
+	if (r == 0)
+		r = writer_delete(w, TABLE_MEMBER, &key);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r;
+	change->now.inodes--;
+	change->stays |= stays;
+	if (change->now.kept == file)
+		change->now.kept = 0;
+	return 0;
+}
+
+int group_sweep(struct catalog_writer *w, uint64_t group)
+{
+	struct group_change *change;
+	int r = touch(w, group, &change);
+
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- choosing the kept copy ---------------------------------------------------------- */
+
+/* What decides which copy is kept: source order, then the scan that found it, then path order. */
+struct candidate {
+	uint64_t file;
+	uint32_t source;
+	uint32_t first_seen;
+	struct bytes path;
+};
+
+static int candidate_load(struct catalog_writer *w, uint64_t id, struct candidate *candidate)
+{
+	struct file_record file;
+	int r = catalog_get_file(&w->reader, id, &file);
+
+	if (r < 0)
+		return r;
+	candidate->file = id;
+	candidate->first_seen = file.first_seen;
+	candidate->path.length = 0;
+	return catalog_file_path(&w->reader, &file, &candidate->path, &candidate->source);
+}
+
+static bool goes_before(const struct candidate *a, const struct candidate *b)
+{
+	size_t common = a->path.length < b->path.length ? a->path.length : b->path.length;
+	int order;
+
+	if (a->source != b->source)
+		return a->source < b->source;
+	if (a->first_seen != b->first_seen)
+		return a->first_seen < b->first_seen;
+	order = memcmp(a->path.data, b->path.data, common);
+	return order ? order < 0 : a->path.length < b->path.length;
+}
+
+static int choose_kept(struct catalog_writer *w, struct group_record *group)
+{
+	struct candidate best = {0}, next = {0}, swap;
+	struct catalog_scan *scan;
+	uint64_t file;
+	int r = catalog_scan_members(&w->reader, group->id, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_member(scan, &file)) == 0) {
+		r = candidate_load(w, file, &next);
+		if (r == 0 && (!best.file || goes_before(&next, &best))) {
+			swap = best;
+			best = next;
+			next = swap;
+		}
+	}
+	catalog_scan_end(scan);
+	group->kept = best.file;
+	bytes_free(&best.path);
+	bytes_free(&next.path);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- the end of the transaction ------------------------------------------------------ */
+
+static void count(struct catalog_totals *totals, const struct group_record *group, bool add)
+{
+	uint64_t sign = add ? 1 : UINT64_MAX; /* modulo 2^64: plus or minus one */
+
+	if (!group_is_visible(group))
+		return;
+	totals->groups += sign;
+	totals->redundant_files += sign * (group->inodes - 1);
+	totals->redundant_bytes += sign * group_reclaimable(group);
+}
+
+static int flush_rank(struct catalog_writer *w, const struct group_change *change)
+{
+	struct key before = key_rank(group_reclaimable(&change->before), change->id);
+	struct key now = key_rank(group_reclaimable(&change->now), change->id);
+	bool had = group_is_visible(&change->before), has = group_is_visible(&change->now);
+	int r = 0;
+
+	if (had && has && before.length == now.length &&
+	    memcmp(before.data, now.data, now.length) == 0)
+		return 0;
+	if (had)
+		r = writer_delete(w, TABLE_RANK, &before);
+	if (r == 0 && has)
+		r = writer_put(w, TABLE_RANK, &now, encode_nothing());
+	return r;
+}
+
+static int flush_record(struct catalog_writer *w, struct group_change *change)
+{
+	struct key key = key_number(change->id);
+	struct key byhash = key_hash(change->now.hash, change->now.ordinal);
+	int r;
+
+	if (change->now.inodes == 0 && !change->stays) {
+		r = writer_forget(w, TABLE_BYHASH, &byhash);
+		if (r == 0 && change->stored)
+			r = writer_delete(w, TABLE_GROUP, &key);
+		return r;
+	}
+	if (change->now.inodes > 0 && change->now.kept == 0) {
+		r = choose_kept(w, &change->now);
+		if (r < 0)
+			return r;
+	}
+	change->now.changed = clock_now();
+	return writer_put(w, TABLE_GROUP, &key, encode_group(&change->now));
+}
+
+int groups_flush(struct catalog_writer *w)
+{
+	struct group_change *change, *next;
+	int r;
+
+	HASH_ITER(hh, w->groups, change, next) {
+		r = flush_rank(w, change);
+		if (r == 0)
+			r = flush_record(w, change);
+		if (r < 0)
+			return r;
+		count(&w->totals, &change->before, false);
+		count(&w->totals, &change->now, true);
+		w->totals_changed = true;
+	}
+	return 0;
+}
+
+void groups_discard(struct catalog_writer *w)
+{
+	struct group_change *change, *next;
+
+	HASH_ITER(hh, w->groups, change, next) {
+		HASH_DELETE(hh, w->groups, change);
+		free(change);
+	}
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/integrity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "catalog/meta.h"
+#include "catalog/store.h"
+#include "twinfs/format.h"
+
+#define READ_BYTES (1 << 20)
+#define SEAL_TEXT_BYTES 96
+#define ID_TEXT_BYTES 32
+
+/* Ids to begin with where their file is lost beside an index that had some: by the second, with
+ * room for 2^18 each, counted from 2023-11-14. */
+#define LOST_IDS_EPOCH 1700000000
+#define LOST_IDS_SHIFT 18
+
+/* No record is smaller on a page, so a table cannot have more of them than this allows: a tree
+ * of damaged pages that leads in a circle would never end. */
+#define RECORD_BYTES_MIN 8
+#define PAGE_BYTES_MAX 65536
+
+/* Replaces a small file as a whole, durably. */
+static int replace_text(int folder_fd, const char *name, const char *text)
+{
+	char temporary[64];
+	int fd, r;
+
+	snprintf(temporary, sizeof(temporary), "%s.new", name);
+	fd = openat(folder_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = fchmod(fd, 0600) < 0 ? -errno : 0;
+	if (r == 0)
+		r = write_fully(fd, text, strlen(text));
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
+	if (close(fd) < 0 && r == 0)
+		r = -errno;
+	if (r == 0 && renameat(folder_fd, temporary, folder_fd, name) < 0)
+		r = -errno;
+	return r;
+}
+
+/* A small file's text, cut at size - 1 bytes. */
+static int read_text(int folder_fd, const char *name, char *text, size_t size)
+{
+	int fd AUTO_CLOSE = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	long length;
+
+	if (fd < 0)
+		return -errno;
+	length = read_fully_at(fd, text, size - 1, 0);
+	if (length < 0)
+		return (int)length;
+	text[length] = '\0';
+	return 0;
+}
+
+/* ---- the seal ------------------------------------------------------------------------ */
+
+static int make_seal(int folder_fd, char text[SEAL_TEXT_BYTES])
+{
+	int fd AUTO_CLOSE = openat(folder_fd, TWINFS_INDEX_DATA, O_RDONLY | O_CLOEXEC);
+	struct hash_state *state = hash_state_new();
+	void *block AUTO_FREE = malloc(READ_BYTES);
+	char digits[HASH128_DIGITS + 1];
+	long got = 0, at = 0;
+
+	if (fd < 0 || !state || !block) {
+		hash_state_free(state);
+		return fd < 0 ? -errno : -ENOMEM;
+	}
+	while ((got = read_fully_at(fd, block, READ_BYTES, at)) > 0) {
+		hash_state_update(state, block, (size_t)got);
+		at += got;
+	}
+	hash128_format(hash_state_digest(state), digits);
+	hash_state_free(state);
+	snprintf(text, SEAL_TEXT_BYTES, "%ld %s\n", at, digits);
+	return got < 0 ? (int)got : 0;
+}
+
+int index_seal(int folder_fd)
+{
+	char text[SEAL_TEXT_BYTES];
+	int r = make_seal(folder_fd, text);
+
+	return r < 0 ? r : replace_text(folder_fd, TWINFS_INDEX_SEAL, text);
+}
+
+int index_unseal(int folder_fd)
+{
+	if (unlinkat(folder_fd, TWINFS_INDEX_SEAL, 0) < 0 && errno != ENOENT)
+		return -errno;
+	return fsync(folder_fd) < 0 ? -errno : 0;
+}
+
+static bool seal_holds(int folder_fd)
+{
+	char sealed[SEAL_TEXT_BYTES], actual[SEAL_TEXT_BYTES];
+
+	return read_text(folder_fd, TWINFS_INDEX_SEAL, sealed, sizeof(sealed)) == 0 &&
+	       make_seal(folder_fd, actual) == 0 && strcmp(sealed, actual) == 0;
+}
+
+/* ---- checking every record ----------------------------------------------------------- */
+
+static bool fields_are_sound(enum table table, struct span fields)
+{
+	union {
+		struct dir_record dir;
+		struct file_record file;
+		struct entry_record entry;
+		struct content_record content;
+		struct group_record group;
+		uint64_t number;
+	} record;
+
+	switch (table) {
+	case TABLE_DIR:
+		return decode_dir(fields, &record.dir);
+	case TABLE_FILE:
+		return decode_file(fields, &record.file);
+	case TABLE_ENTRY:
+		return decode_entry(fields, &record.entry);
+	case TABLE_CONTENT:
+		return decode_content(fields, &record.content);
+	case TABLE_GROUP:
+		return decode_group(fields, &record.group);
+	case TABLE_BYKEY:
+	case TABLE_BYHASH:
+	case TABLE_ERROR:
+		return decode_number(fields, &record.number);
+	case TABLE_META:
+	case TABLE_BYSIZE:
+	case TABLE_MEMBER:
+	case TABLE_RANK:
+	case TABLE_LINK:
+	case TABLE_ORPHAN:
+	case TABLE_COUNT:
+		break;
+	}
+	return true;
+}
+
+static bool is_format_record(enum table table, const MDB_val *key)
+{
+	return table == TABLE_META && key->mv_size == 6 && memcmp(key->mv_data, "format", 6) == 0;
+}
+
+static int check_table(struct catalog_reader *r, enum table table, uint64_t records_max)
+{
+	struct span fields;
+	MDB_cursor *cursor;
+	MDB_val k, v;
+	uint64_t records = 0;
+	int code, result = store_cursor(r, table, &cursor);
+
+	if (result < 0)
+		return result;
+	for (code = mdb_cursor_get(cursor, &k, &v, MDB_FIRST); code == 0;
+	     code = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) {
+		if (++records > records_max)
+			return -EUCLEAN;
+		if (is_format_record(table, &k))
+			continue;
+		if (!value_open((struct span){v.mv_data, v.mv_size}, table,
+				(struct span){k.mv_data, k.mv_size}, &fields) ||
+		    !fields_are_sound(table, fields))
+			return -EUCLEAN;
+	}
+	return code == MDB_NOTFOUND ? 0 : -EUCLEAN;
+}
+
+static int check_tables(struct store *store, struct catalog_reader *reader)
+{
+	unsigned int format;
+	MDB_envinfo info;
+	uint64_t records_max;
+	int r = meta_get_format(reader, &format);
+
+	if (r == 0 && format > TWINFS_INDEX_FORMAT)
+		return INDEX_NEWER;
+	mdb_env_info(store->env, &info);
+	records_max = ((uint64_t)info.me_last_pgno + 1) * PAGE_BYTES_MAX / RECORD_BYTES_MIN;
+	for (int table = 0; r == 0 && table < TABLE_COUNT; table++)
+		r = check_table(reader, (enum table)table, records_max);
+	return r == 0 ? INDEX_SOUND : INDEX_DAMAGED;
+}
+
+int index_check_records(const char *folder)
+{
+	struct catalog_reader *reader = NULL;
+	struct store store;
+	int state = INDEX_DAMAGED, r = store_open(&store, folder, 0, true);
+
+	if (r == 0)
+		r = store_read_begin(&store, &reader);
+	if (r == 0)
+		state = check_tables(&store, reader);
+	store_read_end(reader);
+	store_close(&store);
+	return state;
+}
+
+/* Says nothing: LMDB's assertions and sanitizers would, and the parent tells what it means. */
+static void check_and_exit(const char *folder)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	if (null >= 0)
+		dup2(null, STDERR_FILENO);
+	signal(SIGSEGV, SIG_DFL);
+	signal(SIGBUS, SIG_DFL);
+	signal(SIGABRT, SIG_DFL);
+	_exit(index_check_records(folder));
+}
+
+/* In a child, because reading damaged pages may kill. */
+static int check_in_child(const char *folder)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child < 0)
+		return -errno;
+	if (child == 0)
+		check_and_exit(folder);
+	while (waitpid(child, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return WIFEXITED(status) && WEXITSTATUS(status) <= INDEX_NEWER ? WEXITSTATUS(status)
+								       : INDEX_DAMAGED;
+}
+
+/* LMDB maps the file and does not look whether it is as long as its pages say. */
+static bool is_empty(int folder_fd)
+{
+	struct stat st;
+
+	return fstatat(folder_fd, TWINFS_INDEX_DATA, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	       st.st_size == 0;
+}
+
+int index_examine(int folder_fd, const char *folder)
+{
+	int state;
+
+	if (is_empty(folder_fd) || seal_holds(folder_fd))
+		return INDEX_SOUND;
+	log_info("index %s was not closed cleanly: checking it", quote_path(folder));
+	state = check_in_child(folder);
+	if (state == INDEX_DAMAGED)
+		log_warning("index %s is damaged; it is kept as %s and built anew",
+			    quote_path(folder), TWINFS_INDEX_DAMAGED);
+	return state;
+}
+
+int index_set_aside(int folder_fd)
+{
+	if (renameat(folder_fd, TWINFS_INDEX_DATA, folder_fd, TWINFS_INDEX_DAMAGED) < 0 &&
+	    errno != ENOENT)
+		return -errno;
+	return 0;
+}
+
+/* ---- ids ----------------------------------------------------------------------------- */
+
+int index_reserved_ids(int folder_fd, uint64_t *next)
+{
+	char text[ID_TEXT_BYTES], *end;
+	uint64_t number;
+	time_t now = clock_now().tv_sec;
+
+	if (read_text(folder_fd, TWINFS_INDEX_IDS, text, sizeof(text)) == 0) {
+		number = strtoull(text, &end, 10);
+		if (*end == '\n' && number > 0 && number <= TWINFS_ID_MAX) {
+			*next = number;
+			return 0;
+		}
+	} else if (is_empty(folder_fd) && faccessat(folder_fd, TWINFS_INDEX_DAMAGED, F_OK, 0) < 0) {
+		*next = 1;
+		return 0;
+	}
+	*next = (now > LOST_IDS_EPOCH ? (uint64_t)(now - LOST_IDS_EPOCH) : 1) << LOST_IDS_SHIFT;
+	return 0;
+}
+
+int index_reserve_ids(int folder_fd, uint64_t next)
+{
+	char text[ID_TEXT_BYTES];
+
+	snprintf(text, sizeof(text), "%" PRIu64 "\n", next);
+	return replace_text(folder_fd, TWINFS_INDEX_IDS, text);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_INTEGRITY_H
+#define CATALOG_INTEGRITY_H
+
+/* Is the index on disk what was written? Only catalog/ includes this.
+ *
+ * LMDB has no checksums of its own and believes every page: a damaged page may crash the process
+ * that reads it. So a clean stop leaves a seal (size and hash of the data file), and a data file
+ * without a valid seal is read wholly by a child process before this one opens it.
+ *
+ * All take the descriptor of the index folder and are called by the holder of its lock, before
+ * LMDB is opened and after it is closed.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+
+enum index_state {
+	INDEX_SOUND = 0, /* or there is none */
+	INDEX_DAMAGED = 1,
+	INDEX_NEWER = 2, /* not closed cleanly, and of a format that this program cannot check */
+};
+
+/* Can the data file be opened? Logs what is found. An enum index_state or -errno. */
+MUST_CHECK int index_examine(int folder_fd, const char *folder);
+
+MUST_CHECK int index_seal(int folder_fd);
+MUST_CHECK int index_unseal(int folder_fd);
+
+/* Puts the data file aside (in the place of an earlier damaged one). */
+MUST_CHECK int index_set_aside(int folder_fd);
+
+/* Reads and checks every record of every table; the work of the child process. An enum
+ * index_state. */
+MUST_CHECK int index_check_records(const char *folder);
+
+/* Ids are handed out from reservations, which are on disk before the first id of them is used;
+ * so none is used twice, whatever becomes of the data file. */
+MUST_CHECK int index_reserved_ids(int folder_fd, uint64_t *next);
+MUST_CHECK int index_reserve_ids(int folder_fd, uint64_t next);
+
+#endif

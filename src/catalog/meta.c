@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/meta.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "twinfs/format.h"
+
+/* Bytes of a path in one record. */
+#define PART_BYTES 256
+
+struct key meta_key(const char *name)
+{
+	struct key key = {.length = strlen(name)};
+
+	memcpy(key.data, name, key.length);
+	return key;
+}
+
+struct key meta_key_numbered(const char *name, uint64_t number, const char *part)
+{
+	struct key key;
+	int length = snprintf((char *)key.data, sizeof(key.data), "%s %" PRIu64 "%s", name, number,
+			      part);
+
+	key.length = (size_t)length;
+	return key;
+}
+
+int meta_get_number(struct catalog_reader *r, const char *name, uint64_t *number)
+{
+	struct key key = meta_key(name);
+	struct span fields;
+	int result = store_get(r, TABLE_META, &key, &fields);
+
+	if (result < 0)
+		return result;
+	return decode_number(fields, number) ? 0 : -EUCLEAN;
+}
+
+int meta_put_number(struct catalog_writer *w, const char *name, uint64_t number)
+{
+	struct key key = meta_key(name);
+
+	return writer_put(w, TABLE_META, &key, encode_number(number));
+}
+
+int meta_get_totals(struct catalog_reader *r, struct catalog_totals *totals)
+{
+	struct key key = meta_key(META_TOTALS);
+	struct span fields;
+	int result = store_get(r, TABLE_META, &key, &fields);
+
+	if (result < 0)
+		return result;
+	return decode_totals(fields, totals) ? 0 : -EUCLEAN;
+}
+
+int meta_put_totals(struct catalog_writer *w, const struct catalog_totals *totals)
+{
+	struct key key = meta_key(META_TOTALS);
+
+	return writer_put(w, TABLE_META, &key, encode_totals(totals));
+}
+
+static struct key part_key(uint64_t index, size_t part)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), " part %zu", part);
+	return meta_key_numbered("source", index, text);
+}
+
+int meta_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path, uint64_t *root)
+{
+	struct key key = meta_key_numbered("source", index, "");
+	struct span fields;
+	int result = store_get(r, TABLE_META, &key, &fields);
+
+	if (result < 0)
+		return result;
+	if (!decode_number(fields, root))
+		return -EUCLEAN;
+	for (size_t part = 0; result == 0; part++) {
+		key = part_key(index, part);
+		result = store_get(r, TABLE_META, &key, &fields);
+		if (result == 0)
+			result = bytes_append(path, fields.data, fields.length);
+	}
+	return result == -ENOENT ? 0 : result;
+}
+
+int meta_put_source(struct catalog_writer *w, uint64_t index, const char *path, uint64_t root)
+{
+	struct key key = meta_key_numbered("source", index, "");
+	size_t length = strlen(path), part_length;
+	int r = writer_put(w, TABLE_META, &key, encode_number(root));
+
+	for (size_t part = 0; r == 0 && part * PART_BYTES < length; part++) {
+		part_length = length - part * PART_BYTES;
+		if (part_length > PART_BYTES)
+			part_length = PART_BYTES;
+		key = part_key(index, part);
+		r = writer_put(w, TABLE_META, &key,
+			       encode_text(path + part * PART_BYTES, part_length));
+	}
+	return r;
+}
+
+int meta_get_format(struct catalog_reader *r, unsigned int *format)
+{
+	struct key key = meta_key(META_FORMAT);
+	MDB_val k = {.mv_size = key.length, .mv_data = key.data}, v;
+	char text[32];
+	MDB_cursor *cursor;
+	int result = store_cursor(r, TABLE_META, &cursor);
+
+	*format = 0;
+	if (result < 0)
+		return result;
+	result = mdb_cursor_get(cursor, &k, &v, MDB_SET);
+	if (result == MDB_NOTFOUND)
+		return 0;
+	if (result)
+		return store_error(result);
+	if (v.mv_size >= sizeof(text))
+		return -EUCLEAN;
+	memcpy(text, v.mv_data, v.mv_size);
+	text[v.mv_size] = '\0';
+	return sscanf(text, "twinfs %u", format) == 1 && *format > 0 ? 0 : -EUCLEAN;
+}
+
+static int put_format(struct catalog_writer *w)
+{
+	struct key key = meta_key(META_FORMAT);
+	char text[32];
+	int length = snprintf(text, sizeof(text), "twinfs %d", TWINFS_INDEX_FORMAT);
+	MDB_val k = {.mv_size = key.length, .mv_data = key.data};
+	MDB_val v = {.mv_size = (size_t)length, .mv_data = text};
+	MDB_cursor *cursor;
+	int r = store_cursor(&w->reader, TABLE_META, &cursor);
+
+	if (r < 0)
+		return r;
+	w->changed = true;
+	return store_error(mdb_cursor_put(cursor, &k, &v, 0));
+}
+
+int meta_initialize(struct catalog_writer *w)
+{
+	uint64_t seed;
+	int r;
+
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		return -errno;
+	r = put_format(w);
+	if (r == 0)
+		r = meta_put_number(w, META_NAME_SEED, seed);
+	if (r == 0)
+		r = meta_put_number(w, META_MIN_SIZE, 1);
+	if (r == 0)
+		r = meta_put_totals(w, &(struct catalog_totals){0});
+	return r;
+}

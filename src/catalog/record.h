@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_RECORD_H
+#define CATALOG_RECORD_H
+
+/* What the index keeps of each thing, and how it is written. Pure code, any thread.
+ *
+ * Every record in LMDB is: a version byte, the fields, and a 32-bit checksum over table, key,
+ * version and fields, so that a record that was damaged, or that stands under a wrong key or in
+ * a wrong table, is found when it is read. Numbers use the codec of base/bytes.h.
+ *
+ * table     key                              fields
+ * meta      text                             see catalog.c
+ * dir       dir id                           struct dir_record
+ * entry     dir id, cookie                   struct entry_record
+ * file      file id                          struct file_record
+ * bykey     file system, inode               file id
+ * bysize    size, head, file id              -
+ * content   file id                          struct content_record
+ * group     group id                         struct group_record
+ * member    group id, file id                -
+ * byhash    hash (16 bytes), ordinal         group id
+ * rank      ~reclaimable (8 bytes), group id -
+ * link      file id, dir id, cookie          -           names of a file beyond its first
+ * error     kind, id                         errno
+ * orphan    file id                          -           files that lost their last name
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/attributes.h"
+#include "base/hash.h"
+
+/* The largest name of a directory entry, in bytes, and the largest encoded record. */
+#define NAME_BYTES_MAX 255
+#define RECORD_BYTES_MAX 512
+#define KEY_BYTES_MAX 64
+
+/* What stat(2) said. filesystem is the catalog's own number for the file system (or btrfs
+ * subvolume): st_dev does not survive a remount. */
+struct attributes {
+	uint64_t inode;
+	uint64_t size; /* bytes */
+	uint64_t blocks; /* of 512 bytes */
+	uint64_t rdev;
+	uint32_t filesystem;
+	uint32_t mode;
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t links;
+	struct timespec mtime;
+	struct timespec ctime;
+	struct timespec atime; /* when the rest last changed; a later access is not followed */
+	struct timespec btime; /* {0, 0} where the file system has none */
+};
+
+/* Are these the same inode with, as far as stat can tell, the same bytes? Compares file system,
+ * inode and its time of birth (inode numbers are used again), size, mtime and ctime. */
+bool attributes_same_signature(const struct attributes *a, const struct attributes *b);
+
+/* Is it the same inode? */
+bool attributes_same_inode(const struct attributes *a, const struct attributes *b);
+
+/* The signature, and everything else but atime. */
+bool attributes_equal(const struct attributes *a, const struct attributes *b);
+
+/* A name: borrowed bytes without '/' and NUL, not terminated. */
+struct name {
+	const char *bytes;
+	uint32_t length;
+};
+
+enum dir_flag {
+	/* another file system or mount, not entered: it is listed as an empty directory */
+	DIR_NOT_ENTERED = 1,
+};
+
+struct dir_record {
+	uint64_t id;
+	uint64_t parent; /* 0: the root of a source */
+	uint32_t source; /* index into the catalog's sources */
+	uint32_t flags; /* enum dir_flag */
+	int32_t error; /* positive errno of its last listing, 0 */
+	struct attributes attributes;
+	struct name name; /* of a root: "" */
+};
+
+/* A file is an inode that is no directory: regular file, symlink, device, FIFO, socket. */
+struct file_record {
+	uint64_t id;
+	uint64_t dir; /* where its first name is; meaningless where names is 0 */
+	uint64_t cookie;
+	uint32_t names; /* known ones, 0 for an orphan */
+	uint32_t first_seen; /* number of the scan that found it */
+	struct attributes attributes;
+};
+
+enum entry_kind {
+	ENTRY_DIR = 1,
+	ENTRY_FILE = 2,
+	/* the name is known, but stat(2) on it failed: child is the positive errno */
+	ENTRY_UNKNOWN = 3,
+};
+
+/* A name in a directory. The cookie is a 59-bit hash of the name (seeded with the index's own
+ * secret) with 4 more bits that number names of equal hash: it never changes while the name is
+ * there, is at least 16 and below 2^63, so that a listing can go on behind it. */
+struct entry_record {
+	uint64_t dir;
+	uint64_t cookie;
+	enum entry_kind kind;
+	uint64_t child;
+	struct name name;
+};
+
+#define ENTRY_COOKIE_SLOTS 16
+#define ENTRY_COOKIE_MIN 16
+
+/* What was learned by reading a regular file with the attributes that its file_record has. No
+ * record: not read yet, or its size is its alone. */
+struct content_record {
+	uint64_t head; /* hash of its first bytes, never 0: files with different heads differ */
+	uint64_t group; /* its class of byte-equal files, 0: equal to none that is known */
+};
+
+/* A class of byte-equal files. It is a group for users (dups/<hash>) while it has two inodes or
+ * more; its id stands for these bytes for ever. */
+struct group_record {
+	uint64_t id;
+	struct hash128 hash;
+	uint32_t ordinal; /* 1; 2 for <hash>~2 ... */
+	uint64_t size; /* of one copy, bytes */
+	uint64_t inodes;
+	uint64_t kept; /* file id of the copy that uniques/ shows, 0 only where inodes is 0 */
+	struct timespec changed; /* when a copy last came or went */
+};
+
+/* Bytes that would come free if only one copy stayed. */
+static inline uint64_t group_reclaimable(const struct group_record *group)
+{
+	return group->inodes < 2 ? 0 : (group->inodes - 1) * group->size;
+}
+
+static inline bool group_is_visible(const struct group_record *group)
+{
+	return group->inodes >= 2;
+}
+
+enum error_kind { ERROR_DIR = 1, ERROR_FILE = 2 };
+
+/* Sums over the whole index, kept up to date by every change. */
+struct catalog_totals {
+	uint64_t generation; /* commits that changed something */
+	uint64_t scans; /* begun */
+	uint64_t directories;
+	uint64_t files; /* inodes that are no directory */
+	uint64_t bytes; /* st_size of regular files, each inode once */
+	uint64_t blocks; /* of 512 bytes, of the same */
+	uint64_t names; /* of files */
+	uint64_t groups; /* visible */
+	uint64_t redundant_files;
+	uint64_t redundant_bytes;
+	uint64_t errors;
+	struct timespec changed; /* the last commit that changed something */
+};
+
+/* Tables in the order of their numbers, which are part of the checksum. */
+enum table {
+	TABLE_META,
+	TABLE_DIR,
+	TABLE_ENTRY,
+	TABLE_FILE,
+	TABLE_BYKEY,
+	TABLE_BYSIZE,
+	TABLE_CONTENT,
+	TABLE_GROUP,
+	TABLE_MEMBER,
+	TABLE_BYHASH,
+	TABLE_RANK,
+	TABLE_LINK,
+	TABLE_ERROR,
+	TABLE_ORPHAN,
+	TABLE_COUNT,
+};
+
+/* A key or record being written or read. */
+struct key {
+	size_t length;
+	uint8_t data[KEY_BYTES_MAX];
+};
+struct value {
+	size_t length;
+	uint8_t data[RECORD_BYTES_MAX];
+};
+/* A key or record as LMDB holds it; borrowed from the map until the transaction ends. */
+struct span {
+	const uint8_t *data;
+	size_t length;
+};
+
+struct key key_number(uint64_t number);
+struct key key_pair(uint64_t first, uint64_t second);
+struct key key_triple(uint64_t first, uint64_t second, uint64_t third);
+struct key key_hash(struct hash128 hash, uint32_t ordinal);
+struct key key_rank(uint64_t reclaimable, uint64_t group);
+
+/* Each takes apart a key of so many numbers; false: it is not one. */
+MUST_CHECK bool key_get_pair(struct span key, uint64_t *first, uint64_t *second);
+MUST_CHECK bool key_get_triple(struct span key, uint64_t *first, uint64_t *second,
+			       uint64_t *third);
+MUST_CHECK bool key_get_number(struct span key, uint64_t *number);
+MUST_CHECK bool key_get_rank(struct span key, uint64_t *reclaimable, uint64_t *group);
+
+/* Puts version and checksum around the fields. encode_*: fields of the record, without what its
+ * key says already. */
+struct value encode_dir(const struct dir_record *dir);
+struct value encode_file(const struct file_record *file);
+struct value encode_entry(const struct entry_record *entry);
+struct value encode_content(const struct content_record *content);
+struct value encode_group(const struct group_record *group);
+struct value encode_number(uint64_t number);
+struct value encode_text(const char *text, size_t length); /* at most 256 bytes */
+struct value encode_nothing(void);
+struct value encode_totals(const struct catalog_totals *totals);
+void value_seal(struct value *value, enum table table, const struct key *key);
+
+/* Checks version and checksum and gives the fields between; false: damaged. */
+MUST_CHECK bool value_open(struct span stored, enum table table, struct span key,
+			   struct span *fields);
+
+/* Each takes the fields apart; false: damaged. Names stay borrowed from fields. */
+MUST_CHECK bool decode_dir(struct span fields, struct dir_record *dir);
+MUST_CHECK bool decode_file(struct span fields, struct file_record *file);
+MUST_CHECK bool decode_entry(struct span fields, struct entry_record *entry);
+MUST_CHECK bool decode_content(struct span fields, struct content_record *content);
+MUST_CHECK bool decode_group(struct span fields, struct group_record *group);
+MUST_CHECK bool decode_number(struct span fields, uint64_t *number);
+MUST_CHECK bool decode_totals(struct span fields, struct catalog_totals *totals);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/query.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalog/store.h"
+
+struct catalog_scan {
+	struct catalog_reader *reader;
+	MDB_cursor *cursor;
+	enum table table;
+	struct key from; /* where the walk begins */
+	size_t prefix; /* so many bytes of it every key must share */
+	bool begun;
+	uint64_t file; /* of a walk over names: the file, and its first name */
+	uint64_t first_dir, first_cookie;
+	bool first_pending;
+};
+
+static int scan_begin(struct catalog_reader *r, enum table table, struct key from, size_t prefix,
+		      struct catalog_scan **scan)
+{
+	struct catalog_scan *begun = calloc(1, sizeof(*begun));
+	int code;
+
+	*scan = NULL;
+	if (!begun)
+		return -ENOMEM;
+	*begun = (struct catalog_scan){
+		.reader = r, .table = table, .from = from, .prefix = prefix};
+	code = mdb_cursor_open(r->txn, r->store->tables[table], &begun->cursor);
+	if (code) {
+		free(begun);
+		return store_error(code);
+	}
+	*scan = begun;
+	return 0;
+}
+
+void catalog_scan_end(struct catalog_scan *scan)
+{
+	if (!scan)
+		return;
+	mdb_cursor_close(scan->cursor);
+	free(scan);
+}
+
+/* The next record in the range: its key and checked fields. */
+static int scan_next(struct catalog_scan *scan, struct span *key, struct span *fields)
+{
+	MDB_val k = {.mv_size = scan->from.length, .mv_data = scan->from.data}, v;
+	MDB_cursor_op op = scan->begun ? MDB_NEXT : scan->from.length ? MDB_SET_RANGE : MDB_FIRST;
+	int r = mdb_cursor_get(scan->cursor, &k, &v, op);
+
+	scan->begun = true;
+	if (r)
+		return store_error(r);
+	if (k.mv_size < scan->prefix || memcmp(k.mv_data, scan->from.data, scan->prefix) != 0)
+		return -ENOENT;
+	*key = (struct span){k.mv_data, k.mv_size};
+	return store_check(scan->table, &k, &v, fields);
+}
+
+int catalog_scan_entries(struct catalog_reader *r, uint64_t dir, uint64_t after,
+			 struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_ENTRY, key_pair(dir, after + 1), key_number(dir).length, scan);
+}
+
+int catalog_next_entry(struct catalog_scan *scan, struct entry_record *entry)
+{
+	struct span key, fields;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	if (!key_get_pair(key, &entry->dir, &entry->cookie) || !decode_entry(fields, entry))
+		return -EUCLEAN;
+	return 0;
+}
+
+int catalog_scan_members(struct catalog_reader *r, uint64_t group, uint64_t after,
+			 struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_MEMBER, key_pair(group, after + 1), key_number(group).length,
+			  scan);
+}
+
+int catalog_next_member(struct catalog_scan *scan, uint64_t *file)
+{
+	struct span key, fields;
+	uint64_t group;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	return key_get_pair(key, &group, file) ? 0 : -EUCLEAN;
+}
+
+int catalog_scan_names(struct catalog_reader *r, const struct file_record *file,
+		       struct catalog_scan **scan)
+{
+	struct key prefix = key_number(file->id);
+	int result = scan_begin(r, TABLE_LINK, prefix, prefix.length, scan);
+
+	if (result < 0)
+		return result;
+	(*scan)->file = file->id;
+	(*scan)->first_dir = file->dir;
+	(*scan)->first_cookie = file->cookie;
+	(*scan)->first_pending = file->names > 0;
+	return 0;
+}
+
+int catalog_next_name(struct catalog_scan *scan, uint64_t *dir, uint64_t *cookie)
+{
+	struct span key, fields;
+	uint64_t file;
+	int r;
+
+	if (scan->first_pending) {
+		scan->first_pending = false;
+		*dir = scan->first_dir;
+		*cookie = scan->first_cookie;
+		return 0;
+	}
+	r = scan_next(scan, &key, &fields);
+	if (r < 0)
+		return r;
+	return key_get_triple(key, &file, dir, cookie) ? 0 : -EUCLEAN;
+}
+
+int catalog_scan_groups(struct catalog_reader *r, uint64_t after, struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_GROUP, key_number(after + 1), 0, scan);
+}
+
+int catalog_next_group(struct catalog_scan *scan, struct group_record *group)
+{
+	struct span key, fields;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	return key_get_number(key, &group->id) && decode_group(fields, group) ? 0 : -EUCLEAN;
+}
+
+int catalog_scan_ranks(struct catalog_reader *r, struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_RANK, (struct key){0}, 0, scan);
+}
+
+int catalog_next_rank(struct catalog_scan *scan, struct group_record *group)
+{
+	struct span key, fields;
+	uint64_t reclaimable, id;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	if (!key_get_rank(key, &reclaimable, &id))
+		return -EUCLEAN;
+	r = catalog_get_group(scan->reader, id, group);
+	return r == -ENOENT ? -EUCLEAN : r; /* a rank without its group */
+}
+
+int catalog_scan_sizes(struct catalog_reader *r, const struct size_entry *from,
+		       struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_BYSIZE, key_triple(from->size, from->head, from->file), 0,
+			  scan);
+}
+
+int catalog_next_size(struct catalog_scan *scan, struct size_entry *entry)
+{
+	struct span key, fields;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	return key_get_triple(key, &entry->size, &entry->head, &entry->file) ? 0 : -EUCLEAN;
+}
+
+int catalog_scan_files(struct catalog_reader *r, uint64_t after, struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_FILE, key_number(after + 1), 0, scan);
+}
+
+int catalog_next_file(struct catalog_scan *scan, struct file_record *file)
+{
+	struct span key, fields;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	return key_get_number(key, &file->id) && decode_file(fields, file) ? 0 : -EUCLEAN;
+}
+
+int catalog_scan_errors(struct catalog_reader *r, struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_ERROR, (struct key){0}, 0, scan);
+}
+
+int catalog_next_error(struct catalog_scan *scan, struct error_entry *error)
+{
+	struct span key, fields;
+	uint64_t kind, number;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	if (!key_get_pair(key, &kind, &error->id) || kind < ERROR_DIR || kind > ERROR_FILE ||
+	    !decode_number(fields, &number) || number > INT32_MAX)
+		return -EUCLEAN;
+	error->kind = (enum error_kind)kind;
+	error->error = (int)number;
+	return 0;
+}
+
+int catalog_count_pending(struct catalog_reader *r, uint64_t *pending)
+{
+	struct size_entry entry, from = {0};
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	uint64_t size = UINT64_MAX, files = 0, unread = 0;
+	int result = catalog_get_min_size(r, &from.size);
+
+	*pending = 0;
+	if (result == 0)
+		result = catalog_scan_sizes(r, &from, &scan);
+	while (result == 0 && (result = catalog_next_size(scan, &entry)) == 0) {
+		if (entry.size != size) {
+			*pending += files > 1 ? unread : 0;
+			size = entry.size;
+			files = unread = 0;
+		}
+		files++;
+		unread += entry.head == 0;
+	}
+	*pending += files > 1 ? unread : 0;
+	return result == -ENOENT ? 0 : result;
+}

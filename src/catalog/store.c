@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* Address space, not memory or disk: enough for some 200 million files. Where so much may not be
+ * mapped (ulimit -v), half of it is tried until MAP_BYTES_MIN; the map grows when it is full. */
+#define MAP_BYTES_DEFAULT (UINT64_C(64) << 30)
+#define MAP_BYTES_MIN (UINT64_C(16) << 20)
+#define READERS_MAX 254
+
+static const char *const table_names[TABLE_COUNT] = {
+	[TABLE_META] = "meta",	     [TABLE_DIR] = "dir",	  [TABLE_ENTRY] = "entry",
+	[TABLE_FILE] = "file",	     [TABLE_BYKEY] = "bykey",	  [TABLE_BYSIZE] = "bysize",
+	[TABLE_CONTENT] = "content", [TABLE_GROUP] = "group",	  [TABLE_MEMBER] = "member",
+	[TABLE_BYHASH] = "byhash",   [TABLE_RANK] = "rank",	  [TABLE_LINK] = "link",
+	[TABLE_ERROR] = "error",     [TABLE_ORPHAN] = "orphan",
+};
+
+const char *table_name(enum table table)
+{
+	return table_names[table];
+}
+
+int store_error(int mdb_code)
+{
+	if (mdb_code == MDB_SUCCESS)
+		return 0;
+	if (mdb_code > 0)
+		return -mdb_code;
+	switch (mdb_code) {
+	case MDB_NOTFOUND:
+		return -ENOENT;
+	case MDB_KEYEXIST:
+		return -EEXIST;
+	case MDB_MAP_FULL:
+		return -EXFULL;
+	case MDB_READERS_FULL:
+		return -EAGAIN;
+	case MDB_PAGE_NOTFOUND:
+	case MDB_CORRUPTED:
+	case MDB_VERSION_MISMATCH:
+	case MDB_INVALID:
+		return -EUCLEAN;
+	case MDB_TXN_FULL:
+		return -E2BIG;
+	default:
+		log_error("index: %s", mdb_strerror(mdb_code));
+		return -EIO;
+	}
+}
+
+static int open_tables(struct store *store)
+{
+	unsigned int flags = store->read_only ? 0 : MDB_CREATE;
+	MDB_txn *txn;
+	int r = mdb_txn_begin(store->env, NULL, store->read_only ? MDB_RDONLY : 0, &txn);
+
+	if (r)
+		return store_error(r);
+	for (int i = 0; r == 0 && i < TABLE_COUNT; i++)
+		r = mdb_dbi_open(txn, table_names[i], flags, &store->tables[i]);
+	if (r) {
+		mdb_txn_abort(txn);
+		return store_error(r);
+	}
+	return store_error(mdb_txn_commit(txn));
+}
+
+static int open_environment(struct store *store, const char *folder)
+{
+	unsigned int flags = MDB_NOTLS | (store->read_only ? MDB_RDONLY : 0);
+	int r = mdb_env_create(&store->env);
+
+	if (r)
+		return store_error(r);
+	r = mdb_env_set_maxdbs(store->env, TABLE_COUNT);
+	if (r == 0)
+		r = mdb_env_set_maxreaders(store->env, READERS_MAX);
+	if (r == 0)
+		r = mdb_env_set_mapsize(store->env, store->map_bytes);
+	if (r == 0)
+		r = mdb_env_open(store->env, folder, flags, 0600);
+	if (r) {
+		mdb_env_close(store->env);
+		store->env = NULL;
+	}
+	return store_error(r);
+}
+
+int store_open(struct store *store, const char *folder, uint64_t map_bytes, bool read_only)
+{
+	pthread_rwlockattr_t attr;
+	int r;
+
+	*store = (struct store){.map_bytes = map_bytes ? map_bytes : MAP_BYTES_DEFAULT,
+				.read_only = read_only};
+	pthread_rwlockattr_init(&attr);
+	/* a stream of short snapshots must not keep the map from growing */
+	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&store->map_lock, &attr);
+	pthread_rwlockattr_destroy(&attr);
+	pthread_mutex_init(&store->idle_lock, NULL);
+	pthread_mutex_init(&store->write_lock, NULL);
+	r = open_environment(store, folder);
+	while (r == -ENOMEM && store->map_bytes / 2 >= MAP_BYTES_MIN) {
+		store->map_bytes /= 2;
+		r = open_environment(store, folder);
+	}
+	return r < 0 ? r : open_tables(store);
+}
+
+static void reader_free(struct catalog_reader *reader)
+{
+	for (int i = 0; i < TABLE_COUNT; i++) {
+		if (reader->cursors[i])
+			mdb_cursor_close(reader->cursors[i]);
+	}
+	mdb_txn_abort(reader->txn);
+	free(reader);
+}
+
+void store_close(struct store *store)
+{
+	struct catalog_reader *reader;
+
+	while ((reader = store->idle)) {
+		store->idle = reader->next;
+		reader_free(reader);
+	}
+	if (store->env)
+		mdb_env_close(store->env);
+	pthread_rwlock_destroy(&store->map_lock);
+	pthread_mutex_destroy(&store->idle_lock);
+	pthread_mutex_destroy(&store->write_lock);
+}
+
+/* ---- snapshots ----------------------------------------------------------------------- */
+
+static struct catalog_reader *take_idle(struct store *store)
+{
+	struct catalog_reader *reader;
+
+	pthread_mutex_lock(&store->idle_lock);
+	reader = store->idle;
+	if (reader)
+		store->idle = reader->next;
+	pthread_mutex_unlock(&store->idle_lock);
+	return reader;
+}
+
+static int begin_snapshot(struct store *store, struct catalog_reader **reader)
+{
+	struct catalog_reader *taken = take_idle(store);
+	int r;
+
+	if (taken) {
+		r = mdb_txn_renew(taken->txn);
+		if (r) {
+			reader_free(taken);
+			return r;
+		}
+		memset(taken->current, 0, sizeof(taken->current));
+		*reader = taken;
+		return 0;
+	}
+	taken = calloc(1, sizeof(*taken));
+	if (!taken)
+		return ENOMEM;
+	taken->store = store;
+	r = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &taken->txn);
+	if (r)
+		free(taken);
+	else
+		*reader = taken;
+	return r;
+}
+
+/* Another process made the map larger. */
+static int adopt_map_size(struct store *store)
+{
+	int r;
+
+	pthread_rwlock_wrlock(&store->map_lock);
+	r = mdb_env_set_mapsize(store->env, 0);
+	pthread_rwlock_unlock(&store->map_lock);
+	return r;
+}
+
+int store_read_begin(struct store *store, struct catalog_reader **reader)
+{
+	int r;
+
+	for (;;) {
+		pthread_rwlock_rdlock(&store->map_lock);
+		r = begin_snapshot(store, reader);
+		if (r == 0)
+			return 0;
+		pthread_rwlock_unlock(&store->map_lock);
+		if (r == MDB_MAP_RESIZED)
+			r = adopt_map_size(store);
+		if (r)
+			return store_error(r);
+	}
+}
+
+void store_read_end(struct catalog_reader *reader)
+{
+	struct store *store;
+
+	if (!reader)
+		return;
+	store = reader->store;
+	mdb_txn_reset(reader->txn);
+	pthread_mutex_lock(&store->idle_lock);
+	reader->next = store->idle;
+	store->idle = reader;
+	pthread_mutex_unlock(&store->idle_lock);
+	pthread_rwlock_unlock(&store->map_lock);
+}
+
+int store_grow(struct store *store)
+{
+	int r;
+
+	pthread_rwlock_wrlock(&store->map_lock);
+	r = mdb_env_set_mapsize(store->env, store->map_bytes * 2);
+	if (r == 0)
+		store->map_bytes *= 2;
+	pthread_rwlock_unlock(&store->map_lock);
+	log_debug("index: map grown to %llu MiB",
+		  (unsigned long long)(store->map_bytes >> 20));
+	return store_error(r);
+}
+
+/* ---- records ------------------------------------------------------------------------- */
+
+int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor)
+{
+	int code = 0;
+
+	if (!r->cursors[table])
+		code = mdb_cursor_open(r->txn, r->store->tables[table], &r->cursors[table]);
+	else if (!r->current[table])
+		code = mdb_cursor_renew(r->txn, r->cursors[table]);
+	if (code)
+		return store_error(code);
+	r->current[table] = true;
+	*cursor = r->cursors[table];
+	return 0;
+}
+
+int store_check(enum table table, const MDB_val *key, const MDB_val *value, struct span *fields)
+{
+	if (value_open((struct span){value->mv_data, value->mv_size}, table,
+		       (struct span){key->mv_data, key->mv_size}, fields))
+		return 0;
+	log_error("index: a record in table %s is damaged; the index is built anew at the next "
+		  "start",
+		  table_names[table]);
+	return -EUCLEAN;
+}
+
+int store_get(struct catalog_reader *r, enum table table, const struct key *key,
+	      struct span *fields)
+{
+	MDB_val k = store_key(key), v;
+	MDB_cursor *cursor;
+	int result = store_cursor(r, table, &cursor);
+
+	if (result < 0)
+		return result;
+	result = mdb_cursor_get(cursor, &k, &v, MDB_SET);
+	return result ? store_error(result) : store_check(table, &k, &v, fields);
+}

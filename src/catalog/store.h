@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_STORE_H
+#define CATALOG_STORE_H
+
+/* The catalog's own view of LMDB: environment, snapshots, checked records. Nothing above catalog/
+ * includes this.
+ *
+ * LMDB's rules that matter here: data it returns is in its map and is valid until the
+ * transaction ends, in a write transaction only until the next change; cursors belong to one
+ * transaction; the map may only grow while this process has no transaction.
+ */
+
+#include <lmdb.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "catalog/record.h"
+
+struct store {
+	MDB_env *env;
+	MDB_dbi tables[TABLE_COUNT];
+	pthread_rwlock_t map_lock; /* shared while a snapshot is open, exclusive to grow */
+	pthread_mutex_t idle_lock;
+	struct catalog_reader *idle; /* readers kept for the next snapshot */
+	pthread_mutex_t write_lock;
+	uint64_t map_bytes;
+	bool read_only;
+};
+
+/* A snapshot, or the reading side of the one write transaction. */
+struct catalog_reader {
+	struct store *store;
+	MDB_txn *txn;
+	MDB_cursor *cursors[TABLE_COUNT]; /* made at first use */
+	bool current[TABLE_COUNT]; /* the cursor belongs to this transaction */
+	uint64_t name_seed;
+	struct catalog_reader *next;
+};
+
+/* -errno for LMDB's code: -ENOENT not found, -EUCLEAN damage, -EXFULL map full, -EAGAIN too many
+ * readers. The one place that knows LMDB's codes. */
+MUST_CHECK int store_error(int mdb_code);
+
+/* Opens the environment in folder and its tables (made where they are missing unless
+ * read_only). store_close may be called after a failure. */
+MUST_CHECK int store_open(struct store *store, const char *folder, uint64_t map_bytes,
+			  bool read_only);
+void store_close(struct store *store);
+
+MUST_CHECK int store_read_begin(struct store *store, struct catalog_reader **reader);
+void store_read_end(struct catalog_reader *reader);
+
+/* Makes the map larger after -EXFULL; waits for all snapshots of this process to end. */
+MUST_CHECK int store_grow(struct store *store);
+
+/* The fields of a record, checked: -ENOENT, or -EUCLEAN (logged). */
+MUST_CHECK int store_get(struct catalog_reader *r, enum table table, const struct key *key,
+			 struct span *fields);
+
+/* A cursor of the reader's transaction, kept by the reader for point look-ups. */
+MUST_CHECK int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor);
+
+/* Checks a record that a cursor stands on: the fields, or -EUCLEAN (logged). */
+MUST_CHECK int store_check(enum table table, const MDB_val *key, const MDB_val *value,
+			   struct span *fields);
+
+/* A key for LMDB, which does not write to it although its type says that it might. */
+static inline MDB_val store_key(const struct key *key)
+{
+	return (MDB_val){.mv_size = key->length, .mv_data = (void *)(uintptr_t)key->data};
+}
+
+const char *table_name(enum table table);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/writer.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Is key behind every key of the table? */
+static int is_behind(struct catalog_writer *w, enum table table, MDB_cursor *cursor,
+		     const struct key *key, bool *behind)
+{
+	struct key *last = &w->last[table];
+	size_t common;
+	MDB_val k, v;
+	int r;
+
+	if (!w->last_known[table]) {
+		r = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
+		if (r && r != MDB_NOTFOUND)
+			return store_error(r);
+		last->length = 0;
+		if (r == 0 && k.mv_size <= sizeof(last->data)) {
+			last->length = k.mv_size;
+			memcpy(last->data, k.mv_data, k.mv_size);
+		} else if (r == 0) {
+			return -EUCLEAN;
+		}
+		w->last_known[table] = true;
+	}
+	common = key->length < last->length ? key->length : last->length;
+	r = memcmp(key->data, last->data, common);
+	*behind = r > 0 || (r == 0 && key->length > last->length);
+	return 0;
+}
+
+static int put(struct catalog_writer *w, enum table table, const struct key *key,
+	       struct value *value, unsigned int flags, MDB_val *stored)
+{
+	MDB_val k = store_key(key);
+	MDB_cursor *cursor;
+	bool behind = false;
+	int r = store_cursor(&w->reader, table, &cursor);
+
+	if (r == 0)
+		r = is_behind(w, table, cursor, key, &behind);
+	if (r < 0)
+		return r;
+	value_seal(value, table, key);
+	*stored = (MDB_val){.mv_size = value->length, .mv_data = value->data};
+	r = store_error(mdb_cursor_put(cursor, &k, stored, behind ? MDB_APPEND : flags));
+	if (r < 0)
+		return r;
+	if (behind)
+		w->last[table] = *key;
+	w->changed = true;
+	return 0;
+}
+
+int writer_put(struct catalog_writer *w, enum table table, const struct key *key,
+	       struct value value)
+{
+	MDB_val stored;
+
+	return put(w, table, key, &value, 0, &stored);
+}
+
+int writer_add(struct catalog_writer *w, enum table table, const struct key *key,
+	       struct value value, struct span *fields)
+{
+	MDB_val k = store_key(key), stored;
+	int r = put(w, table, key, &value, MDB_NOOVERWRITE, &stored);
+
+	if (r == -EEXIST && fields) {
+		r = store_check(table, &k, &stored, fields);
+		if (r == 0)
+			r = -EEXIST;
+	}
+	return r;
+}
+
+int writer_delete(struct catalog_writer *w, enum table table, const struct key *key)
+{
+	MDB_val k = store_key(key), v;
+	MDB_cursor *cursor;
+	int r = store_cursor(&w->reader, table, &cursor);
+
+	if (r < 0)
+		return r;
+	r = mdb_cursor_get(cursor, &k, &v, MDB_SET);
+	if (r == 0)
+		r = mdb_cursor_del(cursor, 0);
+	if (r == 0)
+		w->changed = true;
+	return store_error(r);
+}
+
+int writer_forget(struct catalog_writer *w, enum table table, const struct key *key)
+{
+	int r = writer_delete(w, table, key);
+
+	return r == -ENOENT ? 0 : r;
+}
