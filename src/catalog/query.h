@@ -83,6 +83,9 @@ MUST_CHECK int catalog_next_member(struct catalog_scan *scan, uint64_t *file);
 /* Names of a file: all of them, the first one first. */
 MUST_CHECK int catalog_scan_names(struct catalog_reader *r, const struct file_record *file,
 				  struct catalog_scan **scan);
+/* Those of them beyond the first, above (dir, cookie), in this order. */
+MUST_CHECK int catalog_scan_links(struct catalog_reader *r, uint64_t file, uint64_t dir,
+				  uint64_t cookie, struct catalog_scan **scan);
 MUST_CHECK int catalog_next_name(struct catalog_scan *scan, uint64_t *dir, uint64_t *cookie);
 
 /* Groups with an id above after, visible or not; groups by what they would give back, most

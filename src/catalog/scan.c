@@ -14,8 +14,7 @@ struct catalog_scan {
 	struct key from; /* where the walk begins */
 	size_t prefix; /* so many bytes of it every key must share */
 	bool begun;
-	uint64_t file; /* of a walk over names: the file, and its first name */
-	uint64_t first_dir, first_cookie;
+	uint64_t first_dir, first_cookie; /* of a walk over names: the first one */
 	bool first_pending;
 };
 
@@ -107,11 +106,17 @@ int catalog_scan_names(struct catalog_reader *r, const struct file_record *file,
 
 	if (result < 0)
 		return result;
-	(*scan)->file = file->id;
 	(*scan)->first_dir = file->dir;
 	(*scan)->first_cookie = file->cookie;
 	(*scan)->first_pending = file->names > 0;
 	return 0;
+}
+
+int catalog_scan_links(struct catalog_reader *r, uint64_t file, uint64_t dir, uint64_t cookie,
+		       struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_LINK, key_triple(file, dir, cookie + 1),
+			  key_number(file).length, scan);
 }
 
 int catalog_next_name(struct catalog_scan *scan, uint64_t *dir, uint64_t *cookie)
