@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/json_path.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "cli/command.h"
+#include "cli/daemon.h"
+#include "cli/interrupt.h"
+#include "cli/paths.h"
+#include "cli/status_file.h"
+#include "mount/point.h"
+
+/* Whether the mount point lies in a source of the view that has this status: that view would show
+ * ours, and ours might show it.
+ */
+static bool lies_in_sources(const char *mount_point, const json_t *status, const char *view)
+{
+	const json_t *sources = json_object_get(status, "sources");
+
+	for (size_t i = 0; i < json_array_size(sources); i++) {
+		CLEANUP_BYTES struct bytes path = {0};
+		const char *source;
+
+		if (json_get_path(json_array_get(sources, i), "path", &path) < 0)
+			continue;
+		source = bytes_text(&path);
+		if (source == NULL || path_below(mount_point, source) == NULL)
+			continue;
+		log_error("the mount point %s lies in %s, a source of the view at %s; choose one "
+			  "outside of it",
+			  quote_path(mount_point), quote_path(source), quote_path(view));
+		return true;
+	}
+	return false;
+}
+
+/* 0 where the mount point is in no source of another view, -EBUSY (logged) or -errno. A view that
+ * does not tell its sources is passed over.
+ */
+static int check_other_views(const char *mount_point)
+{
+	char **views = NULL;
+	int r;
+
+	r = mount_points_list(&views);
+	for (size_t i = 0; r == 0 && views[i] != NULL; i++) {
+		json_auto_t *status = NULL;
+
+		if (status_file_read(views[i], &status) == 0 &&
+		    lies_in_sources(mount_point, status, views[i]))
+			r = -EBUSY;
+	}
+	mount_points_free(views);
+	return r;
+}
+
+/* Finds out where to mount. 0 or -errno; all is said. */
+static int find_mount_point(const struct mount_settings *settings, char **mount_point)
+{
+	int r;
+
+	r = mount_point_prepare(settings->mount_point, settings->nonempty, mount_point);
+	if (r == MOUNT_POINT_SERVED) {
+		log_error("a view is already mounted at %s; unmount it first with 'fusermount3 "
+			  "-u'",
+			  quote_path(*mount_point));
+		return -EBUSY;
+	}
+	if (r != 0)
+		return r < 0 ? r : -EINVAL;
+	return check_other_views(*mount_point);
+}
+
+static enum twinfs_exit run(const struct mount_settings *settings, struct indexing *indexing,
+			    const char *mount_point)
+{
+	struct readiness readiness;
+	int r;
+
+	if (settings->fake)
+		return TWINFS_EXIT_COMPLETE;
+	readiness_init(&readiness);
+	if (settings->foreground)
+		return daemon_run(settings, indexing, mount_point, &readiness);
+	interrupt_watch();
+	r = readiness_fork(&readiness);
+	if (r < 0) {
+		log_error("cannot start a process: %s", error_text(r));
+		return TWINFS_EXIT_FAILED;
+	}
+	if (readiness.child != 0)
+		return readiness_wait(&readiness);
+	/* the terminal that we left may go */
+	(void)signal(SIGHUP, SIG_IGN);
+	return daemon_run(settings, indexing, mount_point, &readiness);
+}
+
+static enum twinfs_exit mount_by(const struct option_table *table, int argc, char *argv[])
+{
+	CLEANUP(mount_settings_deinit) struct mount_settings settings;
+	CLEANUP_INDEXING struct indexing indexing = {0};
+	AUTO_FREE char *mount_point = NULL;
+	int r;
+
+	r = mount_settings_parse(&settings, table, argc, argv);
+	if (r != 0)
+		return options_exit(r);
+	r = indexing_locate(&indexing, &settings.common, settings.sources, settings.source_count);
+	if (r < 0)
+		return TWINFS_EXIT_FAILED;
+	r = find_mount_point(&settings, &mount_point);
+	if (r < 0)
+		return TWINFS_EXIT_FAILED;
+	return run(&settings, &indexing, mount_point);
+}
+
+enum twinfs_exit cmd_mount(int argc, char *argv[])
+{
+	return mount_by(&mount_table, argc, argv);
+}
+
+enum twinfs_exit cmd_mount_helper(int argc, char *argv[])
+{
+	return mount_by(&mount_helper_table, argc, argv);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/size.h"
+#include "base/stop.h"
+#include "cli/command.h"
+#include "cli/completeness.h"
+#include "cli/indexing.h"
+#include "cli/interrupt.h"
+#include "report/figures.h"
+#include "report/words.h"
+#include "twinfs/format.h"
+
+struct scan_times {
+	uint64_t begin_ns;
+	uint64_t named_ns;
+	uint64_t end_ns;
+};
+
+static int scan_apply(void *context, int id, const char *value)
+{
+	return common_apply(context, id, value);
+}
+
+static const struct option_table scan_table = {
+	.command = "twinfs scan",
+	.usage = {"SOURCE..."},
+	.summary = "Brings the index of the sources up to date and ends. Only what is new or has "
+		   "changed is read. Prints what there is then.",
+	.options = {index_option, scan_options, quiet_options},
+	.apply = scan_apply,
+};
+
+static double seconds(uint64_t from_ns, uint64_t to_ns)
+{
+	return (double)(to_ns - from_ns) / 1e9;
+}
+
+/* Bytes that the index takes on disk. */
+static uint64_t index_bytes(const char *folder)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	struct stat status;
+
+	if (bytes_format(&path, "%s/" TWINFS_INDEX_DATA, folder) < 0 || bytes_text(&path) == NULL ||
+	    stat(bytes_text(&path), &status) < 0)
+		return 0;
+	return (uint64_t)status.st_blocks * 512;
+}
+
+static void print_left_out(struct output *output, const struct ingest_result *result)
+{
+	char count[NUMBER_TEXT_MAX];
+
+	if (result->not_entered > 0)
+		figure_print(output, "left out", "%s %s of other file systems",
+			     number_format(count, result->not_entered),
+			     plural(result->not_entered, "directory", "directories"));
+	if (result->excluded > 0)
+		figure_print(output, "excluded", "%s %s", number_format(count, result->excluded),
+			     plural(result->excluded, "name", "names"));
+}
+
+static void print_work(struct output *output, const struct ingest *ingest,
+		       const struct scan_times *times)
+{
+	uint64_t compared = atomic_load(&ingest->progress.compared);
+	char count[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
+
+	figure_print(output, "compared", "%s %s now, %s", number_format(count, compared),
+		     plural(compared, "file", "files"),
+		     figure_size(size, atomic_load(&ingest->progress.compared_bytes)));
+	figure_print(output, "time", "%.2f s: names %.2f s, contents %.2f s",
+		     seconds(times->begin_ns, times->end_ns),
+		     seconds(times->begin_ns, times->named_ns),
+		     seconds(times->named_ns, times->end_ns));
+}
+
+static int summarize(struct catalog *catalog, struct report_summary *summary)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r;
+
+	r = catalog_read_begin(catalog, &reader);
+	return r < 0 ? r : report_summarize(reader, 0, summary);
+}
+
+static int print_summary(const struct indexing *indexing, const struct scan_times *times)
+{
+	CLEANUP_OUTPUT struct output output;
+	struct report_summary summary;
+	char size[SIZE_TEXT_MAX];
+	int r;
+
+	output_init(&output, STDOUT_FILENO);
+	r = summarize(indexing->catalog, &summary);
+	if (r < 0) {
+		log_error("cannot read the index %s: %s", quote_path(indexing->folder),
+			  error_text(r));
+		return r;
+	}
+	for (size_t i = 0; r == 0 && i < indexing->sources.count; i++)
+		r = figure_print_path(&output, i == 0 ? "sources" : "",
+				      indexing->sources.list[i].path);
+	if (r == 0)
+		r = figure_print_path(&output, "index", indexing->folder);
+	figure_print(&output, "on disk", "%s", size_format(size, index_bytes(indexing->folder)));
+	figures_print(&output, &summary);
+	print_left_out(&output, &indexing->ingest.result);
+	print_work(&output, &indexing->ingest, times);
+	if (r == 0)
+		r = output_flush(&output);
+	if (r < 0 && r != -EPIPE)
+		log_error("cannot write the summary: %s", error_text(r));
+	return r;
+}
+
+static int bring_up_to_date(struct indexing *indexing, struct scan_times *times)
+{
+	enum progress_when when = indexing->settings->progress;
+	int r;
+
+	times->begin_ns = clock_monotonic_ns();
+	r = indexing_names(indexing, when);
+	times->named_ns = clock_monotonic_ns();
+	if (r == 0 && !stop_requested())
+		r = indexing_contents(indexing, when);
+	times->end_ns = clock_monotonic_ns();
+	return r;
+}
+
+static enum twinfs_exit scan(struct indexing *indexing)
+{
+	const struct ingest_result *result = &indexing->ingest.result;
+	struct scan_times times;
+	int r;
+
+	r = indexing_open(indexing);
+	if (r == INDEXING_IN_USE)
+		indexing_explain(indexing->folder, CATALOG_IN_USE);
+	if (r != 0)
+		return TWINFS_EXIT_FAILED;
+	interrupt_watch();
+	if (bring_up_to_date(indexing, &times) < 0)
+		return TWINFS_EXIT_FAILED;
+	if (stop_requested()) {
+		log_error("interrupted; the next scan goes on from here");
+		return TWINFS_EXIT_FAILED;
+	}
+	if (!indexing->settings->quiet && print_summary(indexing, &times) < 0)
+		return TWINFS_EXIT_FAILED;
+	return completeness_status(result->errors, result->pending);
+}
+
+enum twinfs_exit cmd_scan(int argc, char *argv[])
+{
+	CLEANUP(common_settings_deinit) struct common_settings settings;
+	CLEANUP_INDEXING struct indexing indexing = {0};
+	int operands;
+	int r;
+
+	common_settings_init(&settings);
+	r = options_parse(&scan_table, argc, argv, &settings, &operands);
+	if (r != 0)
+		return options_exit(r);
+	if (operands == argc) {
+		options_complain(&scan_table, "no SOURCE given");
+		return TWINFS_EXIT_USAGE;
+	}
+	r = indexing_locate(&indexing, &settings, argv + operands, (size_t)(argc - operands));
+	return r < 0 ? TWINFS_EXIT_FAILED : scan(&indexing);
+}

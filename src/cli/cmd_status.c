@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "base/json_path.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "cli/command.h"
+#include "cli/common_options.h"
+#include "cli/status_file.h"
+#include "mount/point.h"
+#include "report/figures.h"
+
+enum {
+	OPT_JSON = OPTION_ID_OWN,
+};
+
+struct status_settings {
+	struct common_settings common;
+	bool json;
+};
+
+static const struct option_spec status_options[] = {
+	{
+		.name = "json",
+		.help = "print an array with what each view has in .twinfs/status.json",
+		.id = OPT_JSON,
+	},
+	{0},
+};
+
+static int status_apply(void *context, int id, const char *value)
+{
+	struct status_settings *settings = context;
+
+	if (id != OPT_JSON)
+		return common_apply(&settings->common, id, value);
+	settings->json = true;
+	return 0;
+}
+
+static const struct option_table status_table = {
+	.command = "twinfs status",
+	.usage = {"[MOUNTPOINT...]"},
+	.summary = "Prints how the views that are mounted there are, or all of them: how far they "
+		   "are, what they hold, what could not be read.",
+	.options = {status_options, version_option},
+	.apply = status_apply,
+};
+
+static uint64_t get_number(const json_t *status, const char *key)
+{
+	json_int_t number = json_integer_value(json_object_get(status, key));
+
+	return number > 0 ? (uint64_t)number : 0;
+}
+
+static const char *get_text(const json_t *status, const char *key)
+{
+	const char *text = json_string_value(json_object_get(status, key));
+
+	return text != NULL ? text : "unknown";
+}
+
+static int print_path_member(struct output *output, const char *word, const json_t *object,
+			     const char *key)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	int r;
+
+	r = json_get_path(object, key, &path);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (bytes_text(&path) == NULL)
+		return -ENOMEM;
+	return figure_print_path(output, word, bytes_text(&path));
+}
+
+static int print_text(struct output *output, const char *point, const json_t *status)
+{
+	const json_t *sources = json_object_get(status, "sources");
+	const struct report_summary summary = {
+		.groups = get_number(status, "groups"),
+		.redundant_files = get_number(status, "redundant_files"),
+		.redundant_bytes = get_number(status, "redundant_bytes"),
+		.reclaimable_bytes = get_number(status, "reclaimable_bytes"),
+		.files = get_number(status, "files"),
+		.directories = get_number(status, "directories"),
+		.bytes = get_number(status, "bytes"),
+		.errors = get_number(status, "errors"),
+		.pending = get_number(status, "pending"),
+	};
+	int r;
+
+	r = figure_print_path(output, "view", point);
+	for (size_t i = 0; r == 0 && i < json_array_size(sources); i++)
+		r = print_path_member(output, i == 0 ? "sources" : "", json_array_get(sources, i),
+				      "path");
+	if (r == 0)
+		r = print_path_member(output, "index", status, "index");
+	figure_print(output, "state", "%s", get_text(status, "state"));
+	figure_print(output, "since", "%s, process %" PRIu64 ", twinfs %s",
+		     get_text(status, "since"), get_number(status, "pid"),
+		     get_text(status, "version"));
+	figure_print(output, "reads", "%s, watch: %s", get_text(status, "read_mode"),
+		     get_text(status, "watch"));
+	figures_print(output, &summary);
+	return r;
+}
+
+/* Prints what one view says; -errno, said. */
+static int print_view(struct output *output, const struct status_settings *settings,
+		      const char *point, bool first)
+{
+	json_auto_t *status = NULL;
+	AUTO_FREE char *text = NULL;
+	int r;
+
+	r = status_file_read(point, &status);
+	if (r < 0) {
+		status_file_explain(point, r);
+		return r;
+	}
+	if (!settings->json) {
+		output_text(output, first ? "" : "\n");
+		return print_text(output, point, status);
+	}
+	text = json_dumps(status, JSON_INDENT(2));
+	if (text == NULL)
+		return -ENOMEM;
+	output_text(output, first ? "\n" : ",\n");
+	output_text(output, text);
+	return 0;
+}
+
+static enum twinfs_exit print_views(const struct status_settings *settings, char *const *points,
+				    size_t count)
+{
+	CLEANUP_OUTPUT struct output output;
+	size_t printed = 0;
+	int r;
+
+	output_init(&output, STDOUT_FILENO);
+	output_text(&output, settings->json ? "[" : "");
+	for (size_t i = 0; i < count; i++)
+		printed += print_view(&output, settings, points[i], printed == 0) == 0;
+	output_text(&output, settings->json ? "\n]\n" : "");
+	if (count == 0 && !settings->json)
+		output_text(&output, "no view is mounted\n");
+	r = output_flush(&output);
+	if (r < 0 && r != -EPIPE)
+		log_error("cannot write the status: %s", error_text(r));
+	if (r < 0 || (count > 0 && printed == 0))
+		return TWINFS_EXIT_FAILED;
+	return printed < count ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+}
+
+static enum twinfs_exit print_all(const struct status_settings *settings)
+{
+	enum twinfs_exit status;
+	char **points = NULL;
+	size_t count = 0;
+
+	if (mount_points_list(&points) < 0)
+		return TWINFS_EXIT_FAILED;
+	while (points[count] != NULL)
+		count++;
+	status = print_views(settings, points, count);
+	mount_points_free(points);
+	return status;
+}
+
+/* Checks what the user named before anything is printed; each may be any path in a view. */
+static enum twinfs_exit print_named(const struct status_settings *settings, char *const *named,
+				    size_t count)
+{
+	CLEANUP_TEXT_LIST struct text_list points = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		AUTO_FREE char *point = NULL;
+		int r = mount_point_of(named[i], &point);
+
+		if (r < 0) {
+			log_error("cannot find %s: %s", quote_path(named[i]), error_text(r));
+			return TWINFS_EXIT_FAILED;
+		}
+		if (point == NULL) {
+			log_error("no view is mounted at %s", quote_path(named[i]));
+			return TWINFS_EXIT_FAILED;
+		}
+		if (text_list_add(&points, point, strlen(point)) < 0)
+			return TWINFS_EXIT_FAILED;
+	}
+	return print_views(settings, points.items, points.count);
+}
+
+enum twinfs_exit cmd_status(int argc, char *argv[])
+{
+	struct status_settings settings = {.json = false};
+	int operands;
+	int r;
+
+	common_settings_init(&settings.common);
+	r = options_parse(&status_table, argc, argv, &settings, &operands);
+	if (r != 0)
+		return options_exit(r);
+	if (operands == argc)
+		return print_all(&settings);
+	return print_named(&settings, argv + operands, (size_t)(argc - operands));
+}

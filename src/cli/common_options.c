@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/common_options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/size.h"
+
+#define MIN_SIZE_DEFAULT 1
+
+enum {
+	OPT_INDEX = 1,
+	OPT_MIN_SIZE,
+	OPT_EXCLUDE,
+	OPT_ONE_FILE_SYSTEM,
+	OPT_CROSS_FILE_SYSTEMS,
+	OPT_PROGRESS,
+	OPT_QUIET,
+	OPT_VERSION,
+};
+
+#define VERSION_OPTION                                                                 \
+	{                                                                              \
+		.name = "version", .letter = 'V', .help = "print the version and end", \
+		.id = OPT_VERSION,                                                     \
+	}
+
+const struct option_spec index_option[] = {
+	{
+		.name = "index",
+		.argument = "DIR",
+		.help = "folder of the index (default: one for these sources below "
+			"$XDG_STATE_HOME/twinfs or ~/.local/state/twinfs, for root below "
+			"/var/lib/twinfs)",
+		.id = OPT_INDEX,
+	},
+	{0},
+};
+
+const struct option_spec scan_options[] = {
+	{.heading = "What is scanned"},
+	{
+		.name = "min-size",
+		.argument = "SIZE",
+		.help = "leave out files that are smaller: bytes, or with k, M, G (default: 1, "
+			"so that empty files are no copies of each other)",
+		.id = OPT_MIN_SIZE,
+		.expects = SIZE_EXPECTED,
+	},
+	{
+		.name = "exclude",
+		.argument = "GLOB",
+		.help = "leave out what matches: a base name, or, where the GLOB has a slash, the "
+			"path below the source; may be given more than once",
+		.id = OPT_EXCLUDE,
+		.expects = "a glob that is not empty",
+	},
+	{
+		.name = "one-file-system",
+		.letter = 'x',
+		.help = "do not enter other file systems (the default)",
+		.id = OPT_ONE_FILE_SYSTEM,
+	},
+	{
+		.name = "cross-file-systems",
+		.help = "enter other file systems too",
+		.id = OPT_CROSS_FILE_SYSTEMS,
+	},
+	{.heading = "What is said"},
+	{
+		.name = "progress",
+		.argument = "WHEN",
+		.help = "show on stderr how far it is: auto (where that is a terminal), always "
+			"or never",
+		.id = OPT_PROGRESS,
+		.expects = "auto, always or never",
+	},
+	{0},
+};
+
+const struct option_spec quiet_options[] = {
+	{
+		.name = "quiet",
+		.help = "say nothing but errors and warnings",
+		.id = OPT_QUIET,
+	},
+	VERSION_OPTION,
+	{0},
+};
+
+const struct option_spec version_option[] = {
+	VERSION_OPTION,
+	{0},
+};
+
+void common_settings_init(struct common_settings *settings)
+{
+	memset(settings, 0, sizeof(*settings));
+	settings->min_size = MIN_SIZE_DEFAULT;
+	settings->progress = PROGRESS_AUTO;
+}
+
+void common_settings_deinit(struct common_settings *settings)
+{
+	text_list_free(&settings->excludes);
+}
+
+static int parse_progress(const char *word, enum progress_when *when)
+{
+	static const char *const words[] = {
+		[PROGRESS_AUTO] = "auto",
+		[PROGRESS_ALWAYS] = "always",
+		[PROGRESS_NEVER] = "never",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcmp(word, words[i]) == 0) {
+			*when = (enum progress_when)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int common_apply(struct common_settings *settings, int id, const char *value)
+{
+	switch (id) {
+	case OPT_INDEX:
+		settings->index = value;
+		return value[0] != '\0' ? 0 : -EINVAL;
+	case OPT_MIN_SIZE:
+		settings->min_size_given = true;
+		return size_parse(value, &settings->min_size);
+	case OPT_EXCLUDE:
+		return value[0] != '\0' ? text_list_add(&settings->excludes, value, strlen(value))
+					: -EINVAL;
+	case OPT_ONE_FILE_SYSTEM:
+		settings->cross_file_systems = false;
+		return 0;
+	case OPT_CROSS_FILE_SYSTEMS:
+		settings->cross_file_systems = true;
+		return 0;
+	case OPT_PROGRESS:
+		return parse_progress(value, &settings->progress);
+	case OPT_QUIET:
+		settings->quiet = true;
+		settings->progress = PROGRESS_NEVER;
+		log_set_level(LOG_LEVEL_WARNING);
+		return 0;
+	case OPT_VERSION:
+		(void)printf("twinfs %s\n", TWINFS_VERSION);
+		return OPTIONS_DONE;
+	default:
+		return -EINVAL;
+	}
+}
+
+enum twinfs_exit options_exit(int result)
+{
+	switch (result) {
+	case OPTIONS_DONE:
+		return TWINFS_EXIT_COMPLETE;
+	case -EINVAL:
+	case -ERANGE:
+		return TWINFS_EXIT_USAGE;
+	default:
+		return TWINFS_EXIT_FAILED;
+	}
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_INDEX_FOLDER_H
+#define CLI_INDEX_FOLDER_H
+
+/* Where indexes are kept. For the first thread. */
+
+#include "base/attributes.h"
+
+struct text_list;
+
+/* The folder of the index for a set of sources, named after the first one and a hash of all of
+ * them, in their order. The folders above it are made (0700) where they are missing, it itself is
+ * not.
+ *
+ * resolved	as source_paths_resolve() gives them
+ * folder	absolute; the caller frees it
+ *
+ * Logs what fails. 0 or -errno.
+ */
+MUST_CHECK int index_folder_for_sources(char *const *resolved, char **folder);
+
+/* The folder that the user named, made absolute; the caller frees it. 0 or -errno, logged. */
+MUST_CHECK int index_folder_given(const char *given, char **folder);
+
+/* Adds all folders in which an index may be without being named. 0 or -errno, logged. */
+MUST_CHECK int index_folders_list(struct text_list *folders);
+
+/* The last part of such a folder, of a path with what no shell minds and a hash. Pure. */
+#define INDEX_NAME_MAX 48
+void index_folder_name(char name[static INDEX_NAME_MAX], char *const *resolved);
+
+#endif

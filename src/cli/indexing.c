@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/indexing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "cli/index_folder.h"
+#include "cli/progress_watch.h"
+
+/* How long files that are being written are waited for: longer than the guard time of remote file
+ * systems (2 s), so that only those that go on changing are left pending.
+ */
+#define PATIENCE_MS 2500
+
+int indexing_locate(struct indexing *indexing, const struct common_settings *settings,
+		    char *const *given, size_t count)
+{
+	int r;
+
+	memset(indexing, 0, sizeof(*indexing));
+	indexing->settings = settings;
+	r = source_paths_resolve(given, count, &indexing->paths);
+	if (r < 0)
+		return r;
+	if (settings->index != NULL)
+		return index_folder_given(settings->index, &indexing->folder);
+	return index_folder_for_sources(indexing->paths, &indexing->folder);
+}
+
+static void explain_in_use(const char *folder)
+{
+	AUTO_FREE char *mount_point = NULL;
+	pid_t pid = 0;
+
+	if (catalog_owner(folder, &pid, &mount_point) < 0 || pid == 0)
+		log_error("another twinfs uses the index %s; try again when it has ended",
+			  quote_path(folder));
+	else if (mount_point == NULL || mount_point[0] == '\0')
+		log_error("process %d uses the index %s; try again when it has ended", (int)pid,
+			  quote_path(folder));
+	else
+		log_error("process %d uses the index %s, for the view at %s; unmount that first, "
+			  "or give another --index",
+			  (int)pid, quote_path(folder), quote_path(mount_point));
+}
+
+void indexing_explain(const char *folder, int outcome)
+{
+	switch (outcome) {
+	case CATALOG_IN_USE:
+		explain_in_use(folder);
+		break;
+	case CATALOG_NEWER:
+		log_error("the index %s was written by a newer twinfs; use that one, or give "
+			  "another --index",
+			  quote_path(folder));
+		break;
+	case CATALOG_NO_INDEX:
+		log_error("there is no index in %s; 'twinfs scan' makes one", quote_path(folder));
+		break;
+	case CATALOG_REMOTE:
+		log_error("the index %s would be on a network or FUSE file system, where its "
+			  "locks cannot be relied on; give an --index on a local one",
+			  quote_path(folder));
+		break;
+	case CATALOG_DAMAGED:
+		log_error("the index %s is damaged; 'twinfs scan' sets it aside and makes a new "
+			  "one",
+			  quote_path(folder));
+		break;
+	default:
+		log_error("cannot open the index %s: %s", quote_path(folder), error_text(outcome));
+		break;
+	}
+}
+
+int indexing_open_read_only(const char *folder, struct catalog **catalog)
+{
+	const struct catalog_options options = {.folder = folder, .read_only = true};
+
+	return catalog_open(catalog, &options);
+}
+
+int indexing_open(struct indexing *indexing)
+{
+	const struct common_settings *settings = indexing->settings;
+	const struct catalog_options options = {.folder = indexing->folder};
+	int r;
+
+	r = catalog_open(&indexing->catalog, &options);
+	if (r == CATALOG_IN_USE)
+		return INDEXING_IN_USE;
+	if (r != 0) {
+		indexing_explain(indexing->folder, r);
+		return r < 0 ? r : -EIO;
+	}
+	r = sources_open(&indexing->sources, indexing->catalog, indexing->paths,
+			 settings->cross_file_systems);
+	if (r < 0)
+		return r;
+	indexing->ingest_settings = (struct ingest_settings){
+		.min_size = settings->min_size,
+		.excludes = settings->excludes.items,
+		.cross_mounts = settings->cross_file_systems,
+		.patience_ms = PATIENCE_MS,
+	};
+	indexing->ingest.catalog = indexing->catalog;
+	indexing->ingest.sources = &indexing->sources;
+	indexing->ingest.settings = &indexing->ingest_settings;
+	return 0;
+}
+
+static int run_phase(struct indexing *indexing, enum progress_phase phase, enum progress_when when)
+{
+	struct progress_watch watch;
+	int r;
+
+	progress_watch_begin(&watch, &indexing->ingest, phase, when);
+	if (phase == PROGRESS_NAMES)
+		r = ingest_names(&indexing->ingest);
+	else
+		r = ingest_contents(&indexing->ingest);
+	progress_watch_end(&watch);
+	if (r < 0)
+		log_error("cannot bring the index %s up to date: %s", quote_path(indexing->folder),
+			  error_text(r));
+	return r;
+}
+
+int indexing_names(struct indexing *indexing, enum progress_when when)
+{
+	return run_phase(indexing, PROGRESS_NAMES, when);
+}
+
+int indexing_contents(struct indexing *indexing, enum progress_when when)
+{
+	return run_phase(indexing, PROGRESS_CONTENTS, when);
+}
+
+void indexing_close(struct indexing *indexing)
+{
+	sources_close(&indexing->sources);
+	catalog_close(indexing->catalog);
+	free(indexing->folder);
+	source_paths_free(indexing->paths);
+	memset(indexing, 0, sizeof(*indexing));
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+
+struct command {
+	const char *name;
+	const char *help;
+	enum twinfs_exit (*run)(int argc, char *argv[]);
+};
+
+static const struct command commands[] = {
+	{"mount", "mount a view of the duplicates; the command where none is named", cmd_mount},
+	{"scan", "bring the index up to date", cmd_scan},
+	{"list", "print the groups of equal files", cmd_list},
+	{"copies", "print the verified copies of files", cmd_copies},
+	{"path", "print where files of a view come from", cmd_path},
+	{"status", "print how mounted views are", cmd_status},
+};
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	}
+	return NULL;
+}
+
+static void print_help(FILE *out)
+{
+	(void)fputs("usage: twinfs [mount] [OPTION...] SOURCE... MOUNTPOINT\n"
+		    "       twinfs COMMAND [OPTION...] ...\n"
+		    "\n"
+		    "Finds files with equal content, every byte compared, and shows them as a\n"
+		    "read-only file system.\n"
+		    "\n"
+		    "Commands:\n",
+		    out);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		(void)fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].help);
+	(void)fputs(
+		"\n"
+		"'twinfs COMMAND --help' and twinfs(1) say more. A source that is named like a\n"
+		"command is given as ./NAME.\n"
+		"\n"
+		"  -V, --version  print the version and end\n"
+		"  -h, --help     show this help and end\n"
+		"\n"
+		"Exit status: 0 complete, 1 failed, 2 wrong usage, 3 finished, but something\n"
+		"could not be read or done (it is named on stderr).\n",
+		out);
+}
+
+/* Whether the first word is neither an option nor anything that could be a source: then the user
+ * meant a command.
+ */
+static bool is_unknown_command(const char *word)
+{
+	struct stat status;
+
+	return word[0] != '-' && strchr(word, '/') == NULL && lstat(word, &status) != 0;
+}
+
+static bool is_mount_helper(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+
+	return strncmp(slash != NULL ? slash + 1 : program, "mount.", strlen("mount.")) == 0;
+}
+
+static enum twinfs_exit run(int argc, char *argv[])
+{
+	const struct command *command;
+
+	if (is_mount_helper(argv[0]))
+		return cmd_mount_helper(argc, argv);
+	if (argc < 2) {
+		print_help(stderr);
+		return TWINFS_EXIT_USAGE;
+	}
+	command = find_command(argv[1]);
+	if (command != NULL)
+		return command->run(argc - 1, argv + 1);
+	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
+		print_help(stdout);
+		return TWINFS_EXIT_COMPLETE;
+	}
+	if (is_unknown_command(argv[1])) {
+		log_error("%s is neither a command nor a source that is there; see twinfs --help",
+			  quote_path(argv[1]));
+		return TWINFS_EXIT_USAGE;
+	}
+	return cmd_mount(argc, argv);
+}
+
+/* A descriptor that we open must not come to stand where messages go. */
+static int open_stdio(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR | O_NOCTTY);
+		if (fd < 0)
+			return -errno;
+	} while (fd <= STDERR_FILENO);
+	(void)close(fd);
+	return 0;
+}
+
+int main(int argc, char *argv[])
+{
+	enum twinfs_exit status;
+	int number;
+
+	if (argc < 1 || open_stdio() < 0)
+		return TWINFS_EXIT_FAILED;
+	/* a closed pipe is found when it is written to; a lease that is broken raises SIGIO */
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGIO, SIG_IGN);
+
+	status = run(argc, argv);
+
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		if (errno != EPIPE)
+			log_error("cannot write the output: %s", error_text(errno));
+		status = TWINFS_EXIT_FAILED;
+	}
+	number = interrupt_signal();
+	if (number != 0) {
+		/* so that a shell ends the loop that we may be in */
+		(void)signal(number, SIG_DFL);
+		(void)raise(number);
+	}
+	return (int)status;
+}

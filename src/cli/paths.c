@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/paths.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include "report/words.h"
+
+#define XATTR_PATH "user.twinfs.path"
+
+const char *path_below(const char *path, const char *folder)
+{
+	size_t length = strlen(folder);
+
+	if (strncmp(path, folder, length) != 0)
+		return NULL;
+	/* "/" ends with its slash already */
+	if (length > 0 && folder[length - 1] == '/')
+		return path + length;
+	if (path[length] == '\0')
+		return path + length;
+	return path[length] == '/' ? path + length + 1 : NULL;
+}
+
+/* Appends the value of the attribute; it may grow between the two calls. */
+static int append_xattr(const char *path, struct bytes *value)
+{
+	for (;;) {
+		ssize_t length = getxattr(path, XATTR_PATH, NULL, 0);
+		int r;
+
+		if (length < 0)
+			return -errno;
+		r = bytes_reserve(value, (size_t)length + 1);
+		if (r < 0)
+			return r;
+		length = getxattr(path, XATTR_PATH, value->data + value->length, (size_t)length);
+		if (length >= 0) {
+			value->length += (size_t)length;
+			return 0;
+		}
+		if (errno != ERANGE)
+			return -errno;
+	}
+}
+
+/* Appends that of the directory that the path is in, and the name behind it. */
+static int append_by_parent(const char *path, struct bytes *source_path)
+{
+	AUTO_FREE char *copy = strdup(path);
+	const char *parent = ".";
+	char *slash;
+	char *name;
+	int r;
+
+	if (copy == NULL)
+		return -ENOMEM;
+	slash = strrchr(copy, '/');
+	name = slash != NULL ? slash + 1 : copy;
+	if (slash != NULL) {
+		*slash = '\0';
+		parent = slash != copy ? copy : "/";
+	}
+	r = append_xattr(parent, source_path);
+	if (r == 0 && source_path->data[source_path->length - 1] != '/')
+		r = bytes_append_text(source_path, "/");
+	return r < 0 ? r : bytes_append_text(source_path, name);
+}
+
+int path_in_source(const char *path_in_view, struct bytes *source_path)
+{
+	struct stat status;
+	int r;
+
+	if (lstat(path_in_view, &status) < 0)
+		return -errno;
+	/* the kernel keeps user attributes from symlinks and special files (xattr(7)); those are
+	 * where names are as in the source
+	 */
+	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
+		r = append_xattr(path_in_view, source_path);
+	else
+		r = append_by_parent(path_in_view, source_path);
+	return r == -EOPNOTSUPP ? -ENODATA : r;
+}
+
+int path_print(struct output *output, enum path_ending ending, const char *path, size_t length)
+{
+	CLEANUP_BYTES struct bytes quoted = {0};
+	int r;
+
+	if (ending == PATH_NULS || isatty(output->fd) != 1) {
+		output_bytes(output, path, length);
+		output_bytes(output, ending == PATH_NULS ? "" : "\n", 1);
+		return 0;
+	}
+	r = shell_name_append(&quoted, path, length);
+	if (r < 0)
+		return r;
+	output_bytes(output, quoted.data, quoted.length);
+	output_text(output, "\n");
+	return 0;
+}

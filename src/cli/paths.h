@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_PATHS_H
+#define CLI_PATHS_H
+
+/* Paths that users name, and that are printed for them. For the first thread. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "report/output.h"
+
+/* What of path is behind folder and a slash: "" for the folder itself, NULL where it is not in it.
+ * Both are absolute and without symlinks; the result points into path. */
+const char *path_below(const char *path, const char *folder);
+
+/* Appends the path in its source of what is at a path in a view, as the view has it in
+ * user.twinfs.path. 0; -ENODATA for something that is in no source; or -errno. */
+MUST_CHECK int path_in_source(const char *path_in_view, struct bytes *source_path);
+
+/* How a command prints paths. */
+enum path_ending {
+	PATH_LINES, /* one a line; on a terminal, odd ones quoted */
+	PATH_NULS, /* each with a NUL behind it */
+};
+
+/* 0 or -ENOMEM; failures of the output stay in there. */
+MUST_CHECK int path_print(struct output *output, enum path_ending ending, const char *path,
+			  size_t length);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/progress_watch.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "cli/threads.h"
+#include "ingest/ingest.h"
+
+#define INTERVAL_NS 200000000L
+#define SECOND_NS 1000000000L
+
+static void copy_counters(struct progress_watch *watch)
+{
+	const struct ingest_progress *from = &watch->ingest->progress;
+	struct progress *to = &watch->progress;
+
+	if (watch->phase == PROGRESS_NAMES) {
+		atomic_store(&to->files_done, atomic_load(&from->names));
+		return;
+	}
+	atomic_store(&to->files_total, atomic_load(&from->candidates));
+	atomic_store(&to->bytes_total, atomic_load(&from->candidate_bytes));
+	atomic_store(&to->files_done, atomic_load(&from->compared));
+	atomic_store(&to->bytes_done, atomic_load(&from->compared_bytes));
+}
+
+static struct timespec next_time(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	time.tv_nsec += INTERVAL_NS;
+	if (time.tv_nsec >= SECOND_NS) {
+		time.tv_nsec -= SECOND_NS;
+		time.tv_sec++;
+	}
+	return time;
+}
+
+static void *show(void *context)
+{
+	struct progress_watch *watch = context;
+
+	(void)pthread_mutex_lock(&watch->lock);
+	while (!watch->end) {
+		struct timespec time = next_time();
+
+		copy_counters(watch);
+		progress_update(&watch->progress);
+		(void)pthread_cond_clockwait(&watch->ended, &watch->lock, CLOCK_MONOTONIC, &time);
+	}
+	(void)pthread_mutex_unlock(&watch->lock);
+	return NULL;
+}
+
+void progress_watch_begin(struct progress_watch *watch, const struct ingest *ingest,
+			  enum progress_phase phase, enum progress_when when)
+{
+	memset(watch, 0, sizeof(*watch));
+	watch->ingest = ingest;
+	watch->phase = phase;
+	(void)pthread_mutex_init(&watch->lock, NULL);
+	(void)pthread_cond_init(&watch->ended, NULL);
+	progress_init(&watch->progress, when);
+	progress_start(&watch->progress, phase == PROGRESS_NAMES ? "walking" : "comparing");
+	watch->running = watch->progress.wanted && thread_start(&watch->thread, show, watch) == 0;
+}
+
+void progress_watch_end(struct progress_watch *watch)
+{
+	if (watch->running) {
+		(void)pthread_mutex_lock(&watch->lock);
+		watch->end = true;
+		(void)pthread_cond_signal(&watch->ended);
+		(void)pthread_mutex_unlock(&watch->lock);
+		(void)pthread_join(watch->thread, NULL);
+	}
+	progress_end(&watch->progress);
+	(void)pthread_cond_destroy(&watch->ended);
+	(void)pthread_mutex_destroy(&watch->lock);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/spool.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/bytes.h"
+#include "base/descriptor.h"
+
+#define BLOCK_BYTES (64 * 1024)
+
+static const char *temporary_folder(void)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment */
+	const char *folder = getenv("TMPDIR");
+
+	return folder != NULL && folder[0] == '/' ? folder : "/tmp";
+}
+
+/* For file systems without O_TMPFILE. */
+static int make_and_unlink(const char *folder)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	int fd;
+	int r;
+
+	r = bytes_format(&path, "%s/twinfs-XXXXXX", folder);
+	if (r < 0)
+		return r;
+	r = bytes_append(&path, "", 1);
+	if (r < 0)
+		return r;
+	fd = mkostemp((char *)path.data, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	(void)unlink((const char *)path.data);
+	return fd;
+}
+
+int spool_open(void)
+{
+	const char *folder = temporary_folder();
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT))
+		return make_and_unlink(folder);
+	return fd < 0 ? -errno : fd;
+}
+
+int spool_copy(int spool, int to)
+{
+	AUTO_FREE char *block = malloc(BLOCK_BYTES);
+	long offset = 0;
+
+	if (block == NULL)
+		return -ENOMEM;
+	for (;;) {
+		long length = read_fully_at(spool, block, BLOCK_BYTES, offset);
+		int r;
+
+		if (length <= 0)
+			return (int)length;
+		r = write_fully(to, block, (unsigned long)length);
+		if (r < 0)
+			return r;
+		offset += length;
+	}
+}

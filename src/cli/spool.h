@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_SPOOL_H
+#define CLI_SPOOL_H
+
+/* A file without a name that output is put into before it goes on. One thread at a time. */
+
+#include "base/attributes.h"
+
+/* Makes one in $TMPDIR or /tmp. A descriptor that the caller closes, or -errno. */
+MUST_CHECK int spool_open(void);
+
+/* Copies all of it to another descriptor. Blocks on that. 0 or -errno. */
+MUST_CHECK int spool_copy(int spool, int to);
+
+#endif

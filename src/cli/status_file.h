@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_STATUS_FILE_H
+#define CLI_STATUS_FILE_H
+
+/* What a mounted view says of itself in .twinfs/status.json. */
+
+#include <jansson.h>
+
+#include "base/attributes.h"
+
+/* Reads it. Asks from a process of its own, for at most two seconds, as a daemon that was stopped
+ * or hangs does not answer. For a program that has one thread.
+ *
+ * status	the caller's, for json_decref()
+ *
+ * 0 or -errno, nothing logged: -ENOTCONN for the mount of a killed daemon, -EACCES for another
+ * user's, -ETIMEDOUT where there is no answer, -EPROTO where it makes no sense.
+ */
+MUST_CHECK int status_file_read(const char *mount_point, json_t **status);
+
+/* Says why it could not be read, and what to do. */
+void status_file_explain(const char *mount_point, int error);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/text_list.h"
+
+int text_list_add(struct text_list *list, const char *text, size_t length)
+{
+	char **items = reallocarray(list->items, list->count + 2, sizeof(*items));
+
+	if (items == NULL)
+		return -ENOMEM;
+	list->items = items;
+	items[list->count] = strndup(text, length);
+	if (items[list->count] == NULL)
+		return -ENOMEM;
+	items[++list->count] = NULL;
+	return 0;
+}
+
+void text_list_free(struct text_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->items[i]);
+	free(list->items);
+	memset(list, 0, sizeof(*list));
+}

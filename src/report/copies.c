@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/copies.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalog/query.h"
+
+#define FIRST_CAPACITY 16
+
+void copies_free(struct copies *copies)
+{
+	free(copies->list);
+	bytes_free(&copies->paths);
+	memset(copies, 0, sizeof(*copies));
+}
+
+void copies_clear(struct copies *copies)
+{
+	copies->count = 0;
+	copies->paths.length = 0;
+}
+
+const char *copy_path(const struct copies *copies, const struct copy *copy)
+{
+	return (const char *)copies->paths.data + copy->path;
+}
+
+static int make_room(struct copies *copies)
+{
+	size_t capacity = copies->capacity > 0 ? copies->capacity * 2 : FIRST_CAPACITY;
+	struct copy *list;
+
+	if (copies->count < copies->capacity)
+		return 0;
+	list = reallocarray(copies->list, capacity, sizeof(*list));
+	if (list == NULL)
+		return -ENOMEM;
+	copies->list = list;
+	copies->capacity = capacity;
+	return 0;
+}
+
+static int add_name(struct copies *copies, struct catalog_reader *reader, uint64_t dir,
+		    uint64_t cookie)
+{
+	struct copy *copy;
+	int r;
+
+	r = make_room(copies);
+	if (r < 0)
+		return r;
+	copy = &copies->list[copies->count];
+	memset(copy, 0, sizeof(*copy));
+	copy->path = copies->paths.length;
+	r = catalog_entry_path(reader, dir, cookie, &copies->paths, &copy->source);
+	if (r < 0)
+		return r;
+	r = bytes_append(&copies->paths, "", 1);
+	if (r < 0)
+		return r;
+	copies->count++;
+	return 0;
+}
+
+static int compare_paths(const struct copies *copies, size_t a, size_t b)
+{
+	const char *paths = (const char *)copies->paths.data;
+
+	return strcmp(paths + a, paths + b);
+}
+
+/* Lets the first of the names from first on stand for them all. */
+static void choose_lead(struct copies *copies, size_t first, const struct file_record *file,
+			bool kept)
+{
+	const struct copy *lead = &copies->list[first];
+
+	for (size_t i = first; i < copies->count; i++) {
+		const struct copy *name = &copies->list[i];
+
+		if (name->source < lead->source ||
+		    (name->source == lead->source &&
+		     compare_paths(copies, name->path, lead->path) < 0))
+			lead = name;
+	}
+	for (size_t i = first; i < copies->count; i++) {
+		struct copy *name = &copies->list[i];
+
+		name->another_name = name != lead;
+		name->lead = lead->path;
+		name->lead_source = lead->source;
+		name->file = file->id;
+		name->first_seen = file->first_seen;
+		name->kept = kept;
+	}
+}
+
+int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64_t id, bool kept)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	size_t first = copies->count;
+	struct file_record file;
+	uint64_t dir;
+	uint64_t cookie;
+	int r;
+
+	r = catalog_get_file(reader, id, &file);
+	if (r < 0)
+		return r;
+	r = catalog_scan_names(reader, &file, &scan);
+	if (r < 0)
+		return r;
+	while ((r = catalog_next_name(scan, &dir, &cookie)) == 0) {
+		r = add_name(copies, reader, dir, cookie);
+		if (r < 0)
+			return r;
+	}
+	if (r != -ENOENT)
+		return r;
+	if (copies->count > first)
+		choose_lead(copies, first, &file, kept);
+	return 0;
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* For qsort_r(3): the kept inode, then inodes by the name that stands for them, and that name
+ * before their other names.
+ */
+static int compare_copies(const void *left, const void *right, void *context)
+{
+	const struct copies *copies = context;
+	const struct copy *a = left;
+	const struct copy *b = right;
+	int order = (int)b->kept - (int)a->kept;
+
+	if (order == 0)
+		order = compare_numbers(a->lead_source, b->lead_source);
+	if (order == 0)
+		order = compare_paths(copies, a->lead, b->lead);
+	if (order == 0)
+		order = (int)a->another_name - (int)b->another_name;
+	if (order == 0)
+		order = compare_numbers(a->source, b->source);
+	if (order == 0)
+		order = compare_paths(copies, a->path, b->path);
+	return order;
+}
+
+int copies_collect(struct copies *copies, struct catalog_reader *reader,
+		   const struct group_record *group)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	uint64_t file;
+	int r;
+
+	copies_clear(copies);
+	r = catalog_scan_members(reader, group->id, 0, &scan);
+	if (r < 0)
+		return r;
+	while ((r = catalog_next_member(scan, &file)) == 0) {
+		r = copies_add_file(copies, reader, file, file == group->kept);
+		if (r < 0)
+			return r;
+	}
+	if (r != -ENOENT)
+		return r;
+	if (copies->count > 1)
+		qsort_r(copies->list, copies->count, sizeof(*copies->list), compare_copies, copies);
+	return 0;
+}
+
+/* The rules that may put the kept inode before another one, in their order. */
+enum reason {
+	REASON_SOURCE,
+	REASON_KNOWN,
+	REASON_PATH,
+	REASON_EARLIER,
+};
+
+static enum reason reason_against(const struct copies *copies, const struct copy *kept,
+				  const struct copy *other)
+{
+	if (kept->lead_source < other->lead_source)
+		return REASON_SOURCE;
+	if (kept->lead_source == other->lead_source && kept->first_seen < other->first_seen)
+		return REASON_KNOWN;
+	if (kept->lead_source == other->lead_source && kept->first_seen == other->first_seen &&
+	    compare_paths(copies, kept->lead, other->lead) < 0)
+		return REASON_PATH;
+	return REASON_EARLIER;
+}
+
+const char *copies_reason(const struct copies *copies)
+{
+	static const char *const words[] = {
+		[REASON_SOURCE] = "first source",
+		[REASON_KNOWN] = "known longest",
+		[REASON_PATH] = "first path",
+		[REASON_EARLIER] = "chosen earlier",
+	};
+	enum reason reason = REASON_SOURCE;
+
+	for (size_t i = 1; i < copies->count; i++) {
+		enum reason against;
+
+		if (copies->list[i].file == copies->list[0].file)
+			continue;
+		against = reason_against(copies, &copies->list[0], &copies->list[i]);
+		if (against > reason)
+			reason = against;
+	}
+	return words[reason];
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef REPORT_COPIES_H
+#define REPORT_COPIES_H
+
+/* The copies of one group, in the order in which people want to see them. One thread at a time;
+ * a struct copies that is all zero is empty and valid.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "catalog/record.h"
+
+struct catalog_reader;
+
+/* One name of one copy. */
+struct copy {
+	uint64_t file;
+	uint32_t source;
+	uint32_t first_seen; /* number of the scan that found its inode */
+	bool kept;
+	bool another_name; /* of the inode that the copy before it is */
+	size_t path; /* where its path relative to the source begins in struct copies' paths */
+	size_t lead; /* the same for the name that stands for its inode */
+	uint32_t lead_source;
+};
+
+struct copies {
+	struct copy *list;
+	size_t count;
+	size_t capacity;
+	struct bytes paths; /* each ends with a NUL */
+};
+
+void copies_free(struct copies *copies);
+#define CLEANUP_COPIES CLEANUP(copies_free)
+
+/* Puts all names of all inodes of the group in place of what was there: the kept inode first, the
+ * rest by source and path, names of one inode together. Memory for the names of one group. 0 or
+ * -errno. */
+MUST_CHECK int copies_collect(struct copies *copies, struct catalog_reader *reader,
+			      const struct group_record *group);
+
+/* Appends all names of a file to those that are there, as one inode. */
+MUST_CHECK int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64_t file,
+			       bool kept);
+
+/* Forgets the copies, not the memory. */
+void copies_clear(struct copies *copies);
+
+/* The path of a copy, relative to its source; until the copies change. */
+const char *copy_path(const struct copies *copies, const struct copy *copy);
+
+/* The rule that made the first inode of the collected copies the kept one, in words for people:
+ * the last one that was needed to put it before the others. */
+const char *copies_reason(const struct copies *copies);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+
+/* As fdupes and jdupes print: one path a line, an empty line between groups, names as they are. */
+
+#include <inttypes.h>
+
+#include "report/format.h"
+
+static int fdupes_begin(struct printing *printing)
+{
+	(void)printing;
+	return 0;
+}
+
+static int print_path(struct printing *printing, const struct copies *copies,
+		      const struct copy *copy)
+{
+	int r = format_path(printing, printing->report->shown[copy->source], copies, copy);
+
+	if (r < 0)
+		return r;
+	output_bytes(printing->output, printing->path.data, printing->path.length);
+	output_text(printing->output, "\n");
+	return 0;
+}
+
+static int fdupes_group(struct printing *printing, const struct group_record *group,
+			const struct copies *copies)
+{
+	(void)group;
+	if (printing->printed > 0)
+		output_text(printing->output, "\n");
+	for (size_t i = 0; i < copies->count; i++) {
+		int r;
+
+		if (!format_shows(printing, &copies->list[i]))
+			continue;
+		r = print_path(printing, copies, &copies->list[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int fdupes_single(struct printing *printing, const struct single *single)
+{
+	for (size_t i = 0; i < single->names->count; i++) {
+		int r = print_path(printing, single->names, &single->names->list[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int fdupes_end(struct printing *printing)
+{
+	const struct report_summary *summary = &printing->summary;
+
+	if (printing->report->part == REPORT_SUMMARY)
+		output_format(printing->output,
+			      "%" PRIu64 " duplicate files (in %" PRIu64
+			      " sets), occupying %" PRIu64 " bytes\n",
+			      summary->redundant_files, summary->groups, summary->redundant_bytes);
+	return 0;
+}
+
+const struct format format_fdupes = {
+	.begin = fdupes_begin,
+	.group = fdupes_group,
+	.single = fdupes_single,
+	.end = fdupes_end,
+};

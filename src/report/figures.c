@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/figures.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "report/words.h"
+
+/* Below, size_format() gives the exact bytes too. */
+#define EXACT_BELOW_BYTES 1024
+
+#define FIGURE_TEXT_MAX 512
+
+static void print_word(struct output *output, const char *word)
+{
+	output_format(output, "%-10s  ", word);
+}
+
+int figure_print_path(struct output *output, const char *word, const char *path)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+	int r;
+
+	r = shell_name_append(&text, path, strlen(path));
+	if (r < 0)
+		return r;
+	print_word(output, word);
+	output_bytes(output, text.data, text.length);
+	output_text(output, "\n");
+	return 0;
+}
+
+void figure_print(struct output *output, const char *word, const char *format, ...)
+{
+	char text[FIGURE_TEXT_MAX];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	print_word(output, word);
+	output_text(output, text);
+	output_text(output, "\n");
+}
+
+const char *figure_size(char text[static FIGURE_SIZE_MAX], uint64_t bytes)
+{
+	char size[SIZE_TEXT_MAX];
+	char exact[NUMBER_TEXT_MAX];
+
+	if (bytes < EXACT_BELOW_BYTES)
+		(void)snprintf(text, FIGURE_SIZE_MAX, "%s %s", number_format(exact, bytes),
+			       plural(bytes, "byte", "bytes"));
+	else
+		(void)snprintf(text, FIGURE_SIZE_MAX, "%s (%s bytes)", size_format(size, bytes),
+			       number_format(exact, bytes));
+	return text;
+}
+
+void figures_print(struct output *output, const struct report_summary *summary)
+{
+	char first[NUMBER_TEXT_MAX];
+	char second[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
+
+	figure_print(output, "files", "%s in %s %s, %s", number_format(first, summary->files),
+		     number_format(second, summary->directories),
+		     plural(summary->directories, "directory", "directories"),
+		     figure_size(size, summary->bytes));
+	figure_print(output, "groups", "%s", number_format(first, summary->groups));
+	figure_print(output, "redundant", "%s %s, %s",
+		     number_format(first, summary->redundant_files),
+		     plural(summary->redundant_files, "file", "files"),
+		     figure_size(size, summary->redundant_bytes));
+	figure_print(output, "pending", "%s", number_format(first, summary->pending));
+	figure_print(output, "errors", "%s", number_format(first, summary->errors));
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef REPORT_FORMAT_H
+#define REPORT_FORMAT_H
+
+/* What a format has to do. report.c calls begin, then group or single for each thing in turn, then
+ * end. Failures of the output are found there; the functions return only others, as -errno.
+ */
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "report/copies.h"
+#include "report/report.h"
+
+/* Room for the name of a group, with its NUL: <hash>~<ordinal>. */
+#define GROUP_NAME_MAX 48
+
+/* A report being printed. */
+struct printing {
+	const struct report *report;
+	struct output *output;
+	struct report_summary summary;
+	uint64_t printed; /* groups or files so far */
+	struct bytes path; /* for format_path() */
+};
+
+/* A file without a copy. */
+struct single {
+	uint64_t file;
+	uint64_t size; /* bytes */
+	const struct copies *names;
+};
+
+struct format {
+	MUST_CHECK int (*begin)(struct printing *printing);
+	MUST_CHECK int (*group)(struct printing *printing, const struct group_record *group,
+				const struct copies *copies);
+	MUST_CHECK int (*single)(struct printing *printing, const struct single *single);
+	MUST_CHECK int (*end)(struct printing *printing);
+};
+
+extern const struct format format_text;
+extern const struct format format_fdupes;
+extern const struct format format_json;
+
+/* What a group is called in dups/. */
+void format_group_name(char name[static GROUP_NAME_MAX], const struct group_record *group);
+
+/* Whether the part that is asked for shows this copy. */
+bool format_shows(const struct printing *printing, const struct copy *copy);
+
+/* Makes the path of a copy, behind what its source begins with, in printing->path. */
+MUST_CHECK int format_path(struct printing *printing, const char *source,
+			   const struct copies *copies, const struct copy *copy);
+
+#endif
