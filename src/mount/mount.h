@@ -23,8 +23,7 @@ struct session_settings {
 	const char *mount_point; /* absolute, as mount_point_prepare gave it */
 	const char *source; /* what df(1) and mount(8) show as the device */
 	/* further options for FUSE, only such that mount_option_classify calls
-	 * MOUNT_OPTION_FUSE;
-	 * NULL-terminated, or NULL */
+	 * MOUNT_OPTION_FUSE; NULL-terminated, or NULL */
 	char *const *options;
 	bool single_threaded;
 	bool debug; /* libfuse prints every request on stderr */

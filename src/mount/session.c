@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "mount/signals.h"
+
+/* Threads that answer at a time; more wait. Reads block on the disk, and a rotating one sorts a
+ * queue of about this length well. */
+#define THREADS_MAX 16
+
+/* Threads that are kept while nothing is to be done. */
+#define THREADS_IDLE 4
+
+/* The longest name that is shown as the device: mount(2) ends at a page with all options. */
+#define SOURCE_LENGTH_MAX 1000
+
+/* What a view is, whoever mounts it. The kernel checks modes (and ACLs) itself, as it knows the
+ * caller; ro,nosuid,nodev because nothing in it can be written, and what a source holds is no
+ * reason to trust it. */
+#define FIXED_OPTIONS "ro,nosuid,nodev,default_permissions,subtype=twinfs"
+
+/* Wakes the thread in libfuse's loop: sent to it alone, while it is there. */
+#define WAKE_SIGNAL SIGUSR2
+#define WAKE_INTERVAL_NS 20000000
+
+static void log_from_fuse(enum fuse_log_level level, const char *format, va_list args)
+	PRINTF_LIKE(2, 0);
+static void log_from_fuse(enum fuse_log_level level, const char *format, va_list args)
+{
+	char message[1024];
+
+	if (vsnprintf(message, sizeof(message), format, args) < 0)
+		return;
+	message[strcspn(message, "\n")] = '\0';
+	if (level <= FUSE_LOG_ERR)
+		log_error("%s", message);
+	else if (level <= FUSE_LOG_WARNING)
+		log_warning("%s", message);
+	else
+		log_debug("%s", message);
+}
+
+/* ---- making -------------------------------------------------------------------------- */
+
+static int add_option(struct fuse_args *args, const char *option)
+{
+	return fuse_opt_add_arg(args, "-o") == 0 && fuse_opt_add_arg(args, option) == 0 ? 0
+											: -ENOMEM;
+}
+
+/* Adds name=value, where value may hold what separates options. */
+static int add_value(struct fuse_args *args, const char *name, const char *value)
+{
+	struct bytes option CLEANUP_BYTES = {0};
+	AUTO_FREE char *escaped = NULL;
+	const char *text;
+	int r = bytes_format(&option, "%s=%s", name, value);
+
+	text = r == 0 ? bytes_text(&option) : NULL;
+	if (!text || fuse_opt_add_opt_escaped(&escaped, text) != 0)
+		return -ENOMEM;
+	return add_option(args, escaped);
+}
+
+static int build_arguments(struct fuse_args *args, const struct session_settings *settings)
+{
+	const char *source = settings->source;
+	int r = fuse_opt_add_arg(args, "twinfs") == 0 ? 0 : -ENOMEM;
+
+	if (strlen(source) > SOURCE_LENGTH_MAX)
+		source = "twinfs";
+	if (r == 0)
+		r = add_option(args, FIXED_OPTIONS);
+	if (r == 0)
+		r = add_value(args, "fsname", source);
+	if (r == 0 && settings->debug)
+		r = add_option(args, "debug");
+	for (char *const *option = settings->options; r == 0 && option && *option; option++)
+		r = add_option(args, *option);
+	return r;
+}
+
+static int init_lock(struct session *session)
+{
+	pthread_condattr_t attributes;
+	int r = pthread_condattr_init(&attributes);
+
+	if (r)
+		return -r;
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	r = pthread_cond_init(&session->ended, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+	if (r)
+		return -r;
+	r = pthread_mutex_init(&session->lock, NULL);
+	if (r)
+		(void)pthread_cond_destroy(&session->ended);
+	return -r;
+}
+
+/* What libfuse says itself is logged by it; which mount failed is said here. */
+static int mount_session(struct session *session)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	const char *point = session->settings.mount_point;
+	int r = build_arguments(&args, &session->settings);
+
+	if (r == 0) {
+		session->fuse = fuse_session_new(&args, &session_callbacks,
+						 sizeof(session_callbacks), session);
+		r = session->fuse ? 0 : -EINVAL;
+	}
+	fuse_opt_free_args(&args);
+	if (r == 0) {
+		errno = 0;
+		session->mounted = fuse_session_mount(session->fuse, point) == 0;
+		r = session->mounted ? 0 : errno ? -errno : -EIO;
+	}
+	if (r < 0)
+		log_error("cannot mount a view on %s: %s", quote_path(point), error_text(r));
+	return r;
+}
+
+int session_new(struct session **session, struct view *view,
+		const struct session_settings *settings)
+{
+	struct session *made = calloc(1, sizeof(*made));
+	int r;
+
+	if (!made)
+		return -ENOMEM;
+	made->view = view;
+	made->settings = *settings;
+	r = init_lock(made);
+	if (r < 0) {
+		free(made);
+		return r;
+	}
+	fuse_set_log_func(log_from_fuse);
+	r = mount_session(made);
+	if (r < 0) {
+		session_free(made);
+		return r;
+	}
+	*session = made;
+	return 0;
+}
+
+void session_free(struct session *session)
+{
+	if (!session)
+		return;
+	if (session->mounted)
+		fuse_session_unmount(session->fuse);
+	if (session->fuse)
+		fuse_session_destroy(session->fuse);
+	(void)pthread_mutex_destroy(&session->lock);
+	(void)pthread_cond_destroy(&session->ended);
+	free(session);
+}
+
+/* ---- running and stopping ------------------------------------------------------------ */
+
+static void wake(int signal)
+{
+	(void)signal; /* that it came has interrupted a system call */
+}
+
+/* Blocks in libfuse until the mount is gone or fuse_session_exit() was called. */
+static int run_loop(struct session *session)
+{
+	struct fuse_loop_config *config;
+	int r;
+
+	if (session->settings.single_threaded)
+		return fuse_session_loop(session->fuse);
+	config = fuse_loop_cfg_create();
+	if (!config)
+		return -ENOMEM;
+	fuse_loop_cfg_set_clone_fd(config, 0);
+	fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
+	fuse_loop_cfg_set_idle_threads(config, THREADS_IDLE);
+	r = fuse_session_loop_mt(session->fuse, config);
+	fuse_loop_cfg_destroy(config);
+	return r;
+}
+
+static bool begin_running(struct session *session)
+{
+	(void)pthread_mutex_lock(&session->lock);
+	session->running = !session->stopping;
+	session->loop = pthread_self();
+	(void)pthread_mutex_unlock(&session->lock);
+	return session->running;
+}
+
+static void end_running(struct session *session)
+{
+	(void)pthread_mutex_lock(&session->lock);
+	session->running = false;
+	(void)pthread_cond_broadcast(&session->ended);
+	(void)pthread_mutex_unlock(&session->lock);
+}
+
+int session_run(struct session *session)
+{
+	const struct sigaction action = {.sa_handler = wake};
+	struct sigaction before;
+	sigset_t wake_set, mask;
+	int r = 0;
+
+	(void)sigemptyset(&wake_set);
+	(void)sigaddset(&wake_set, WAKE_SIGNAL);
+	if (sigaction(WAKE_SIGNAL, &action, &before) != 0)
+		return -errno;
+	(void)pthread_sigmask(SIG_UNBLOCK, &wake_set, &mask);
+	signal_watch_attach(session->settings.signals, session);
+	if (begin_running(session)) {
+		r = run_loop(session);
+		end_running(session);
+	}
+	signal_watch_attach(session->settings.signals, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	(void)sigaction(WAKE_SIGNAL, &before, NULL);
+	if (r < 0)
+		log_error("the mount on %s failed: %s", quote_path(session->settings.mount_point),
+			  error_text(r));
+	return r < 0 ? r : 0;
+}
+
+static struct timespec after_interval(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	time.tv_nsec += WAKE_INTERVAL_NS;
+	if (time.tv_nsec >= 1000000000) {
+		time.tv_nsec -= 1000000000;
+		time.tv_sec++;
+	}
+	return time;
+}
+
+/* The loop looks at its flag, then waits: a signal that comes between the two is lost, so it is
+ * sent until the loop has ended. */
+void session_stop(struct session *session)
+{
+	(void)pthread_mutex_lock(&session->lock);
+	session->stopping = true;
+	while (session->running) {
+		struct timespec until = after_interval();
+
+		fuse_session_exit(session->fuse);
+		(void)pthread_kill(session->loop, WAKE_SIGNAL);
+		(void)pthread_cond_timedwait(&session->ended, &session->lock, &until);
+	}
+	(void)pthread_mutex_unlock(&session->lock);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MOUNT_SESSION_H
+#define MOUNT_SESSION_H
+
+/* What session.c and callbacks.c share. */
+
+#include "mount/fuse.h"
+#include "mount/mount.h"
+#include "mount/page_gate.h"
+
+struct session {
+	struct view *view; /* borrowed */
+	struct session_settings settings;
+	struct fuse_session *fuse;
+	bool mounted;
+	struct page_gate gate;
+
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t ended; /* running became false */
+	bool stopping;
+	bool running;
+	pthread_t loop; /* who waits in libfuse's loop, while running */
+};
+
+/* One function per request of the kernel; their user data is the session. */
+extern const struct fuse_lowlevel_ops session_callbacks;
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/stop.h"
+#include "mount/mount.h"
+
+struct signal_watch {
+	pthread_t thread;
+	sigset_t signals;
+	atomic_bool ending;
+	pthread_mutex_t lock; /* of all below; held while the session is being stopped */
+	struct session *session;
+	bool came;
+};
+
+static void stop_everything(struct signal_watch *watch)
+{
+	stop_request();
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->came = true;
+	if (watch->session)
+		session_stop(watch->session);
+	(void)pthread_mutex_unlock(&watch->lock);
+}
+
+static void *watch_signals(void *context)
+{
+	struct signal_watch *watch = context;
+	int signal;
+
+	while (sigwait(&watch->signals, &signal) == 0 && !atomic_load(&watch->ending))
+		stop_everything(watch);
+	return NULL;
+}
+
+int signal_watch_new(struct signal_watch **watch, bool hangup)
+{
+	struct signal_watch *made = calloc(1, sizeof(*made));
+	sigset_t before;
+	int r;
+
+	if (!made)
+		return -ENOMEM;
+	(void)sigemptyset(&made->signals);
+	(void)sigaddset(&made->signals, SIGINT);
+	(void)sigaddset(&made->signals, SIGTERM);
+	if (hangup)
+		(void)sigaddset(&made->signals, SIGHUP);
+	r = pthread_mutex_init(&made->lock, NULL);
+	if (r) {
+		free(made);
+		return -r;
+	}
+	(void)pthread_sigmask(SIG_BLOCK, &made->signals, &before);
+	r = pthread_create(&made->thread, NULL, watch_signals, made);
+	if (r) {
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+		(void)pthread_mutex_destroy(&made->lock);
+		free(made);
+		return -r;
+	}
+	*watch = made;
+	return 0;
+}
+
+void signal_watch_attach(struct signal_watch *watch, struct session *session)
+{
+	if (!watch)
+		return;
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->session = session;
+	if (session && watch->came)
+		session_stop(session);
+	(void)pthread_mutex_unlock(&watch->lock);
+}
+
+void signal_watch_free(struct signal_watch *watch)
+{
+	if (!watch)
+		return;
+	atomic_store(&watch->ending, true);
+	(void)pthread_kill(watch->thread, SIGTERM);
+	(void)pthread_join(watch->thread, NULL);
+	(void)pthread_mutex_destroy(&watch->lock);
+	free(watch);
+}

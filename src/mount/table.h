@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MOUNT_TABLE_H
+#define MOUNT_TABLE_H
+
+/* The mounts of this process's namespace, as /proc/self/mountinfo has them (proc(5)). */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attributes.h"
+
+struct mount_entry {
+	char *point; /* absolute */
+	char *type; /* "ext4", "fuse.twinfs" */
+};
+
+struct mount_table {
+	struct mount_entry *entries; /* in the order of mounting */
+	size_t count, capacity;
+};
+
+void mount_table_free(struct mount_table *table);
+#define CLEANUP_TABLE CLEANUP(mount_table_free)
+
+/* Reads the table of this process; -errno. Asks no file system anything. */
+MUST_CHECK int mount_table_read(struct mount_table *table);
+
+/* Adds what a line says, octal escapes decoded. 0, -EPROTO for a line that is none, -ENOMEM.
+ * The line is taken apart. */
+MUST_CHECK int mount_table_add_line(struct mount_table *table, char *line);
+
+/* The mount that an absolute path without symlinks lies in: the deepest, of several on one point
+ * the last. NULL: none. Borrowed from the table. */
+const struct mount_entry *mount_table_covering(const struct mount_table *table, const char *path);
+
+bool mount_entry_is_view(const struct mount_entry *entry);
+
+#endif

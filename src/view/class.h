@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEW_CLASS_H
+#define VIEW_CLASS_H
+
+/* What the parts of the view offer to view.c, which picks one by the kind of a node.
+ *
+ * Each call runs in one snapshot. Failures are -errno; -ESTALE where the node itself is gone,
+ * -ENOENT where a name in it is not there. */
+
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/attributes.h"
+#include "view/query.h"
+#include "view/view.h"
+
+struct group_marks;
+
+struct view_listing {
+	struct view *view;
+	const struct view_class *class;
+	uint64_t id;
+	uint64_t parent; /* node */
+	struct group_marks *marks; /* of a group's folder (view/group_walk.h), else NULL */
+};
+
+struct view_class {
+	int (*getattr)(const struct view_query *query, uint64_t id, struct stat *attributes);
+	/* NULL where the node may never be a directory */
+	int (*lookup)(const struct view_query *query, uint64_t id, const char *name,
+		      struct stat *attributes);
+	/* Checks that it can be listed, and sets parent (and marks) of the listing. */
+	int (*list_begin)(const struct view_query *query, struct view_listing *listing);
+	int (*list)(const struct view_query *query, struct view_listing *listing, uint64_t after,
+		    view_emit_fn *emit, void *context);
+};
+
+extern const struct view_class fixed_class; /* fixed.c: root, dups/, uniques/, .twinfs/ */
+extern const struct view_class tree_class; /* tree.c: directories of the sources */
+extern const struct view_class group_class; /* group.c: folders in dups/ */
+extern const struct view_class file_class; /* tree.c: files of the sources */
+
+/* dups/ itself, for fixed.c. */
+MUST_CHECK int groups_lookup(const struct view_query *query, const char *name,
+			     struct stat *attributes);
+MUST_CHECK int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *emit,
+			   void *context);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/copy_name.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* U+2215, DIVISION SLASH, in UTF-8. */
+#define SLASH "\xe2\x88\x95"
+#define SLASH_LENGTH 3
+
+#define NAME_LENGTH_MAX (COPY_NAME_SIZE - 1)
+
+/* '~', two numbers of 64 bits with '-' between, the extension. */
+#define SUFFIX_LENGTH_MAX (1 + 16 + 1 + 16 + COPY_NAME_EXTENSION_MAX)
+
+/* Where the extension of a path begins: at the last dot of its base name, unless the dot is the
+ * first byte or the last, or the extension is long or could be taken for the id. */
+static size_t extension_start(const char *path, size_t length)
+{
+	const char *slash = memrchr(path, '/', length);
+	size_t base = slash ? (size_t)(slash - path) + 1 : 0;
+	const char *dot = memrchr(path + base, '.', length - base);
+	size_t start;
+
+	if (!dot || dot == path + base)
+		return length;
+	start = (size_t)(dot - path);
+	if (length - start < 2 || length - start > COPY_NAME_EXTENSION_MAX ||
+	    memchr(dot, '~', length - start))
+		return length;
+	return start;
+}
+
+/* Where to cut bytes so that at most limit stay and no UTF-8 character is split. Bytes that are
+ * not UTF-8 are cut anywhere. */
+static size_t cut_at_character(const char *bytes, size_t length, size_t limit)
+{
+	size_t start = limit;
+
+	if (length <= limit)
+		return length;
+	while (start > 0 && limit - start < 3 && ((unsigned char)bytes[start] & 0xc0) == 0x80)
+		start--;
+	/* bytes[start] leads a character that goes on behind the limit, or nothing here is UTF-8 */
+	return (unsigned char)bytes[start] >= 0xc0 ? start : limit;
+}
+
+/* Puts path into name with its slashes replaced; false: it does not fit into size with a NUL. */
+static bool replace_slashes(char *name, size_t size, const char *path, size_t length)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		bool slash = path[i] == '/';
+		size_t needed = slash ? SLASH_LENGTH : 1;
+
+		if (used + needed >= size)
+			return false;
+		memcpy(name + used, slash ? SLASH : path + i, needed);
+		used += needed;
+	}
+	name[used] = '\0';
+	return true;
+}
+
+static void make_short(char name[static COPY_NAME_SIZE], const char *path, size_t length,
+		       uint64_t dir, uint64_t cookie)
+{
+	char suffix[SUFFIX_LENGTH_MAX + 1], prefix[NAME_LENGTH_MAX * SLASH_LENGTH + 1];
+	size_t dot = extension_start(path, length);
+	size_t suffix_length, prefix_length;
+
+	/* No more of the path than fits in any case; the rest is cut below. */
+	prefix_length = dot < NAME_LENGTH_MAX ? dot : NAME_LENGTH_MAX;
+	(void)replace_slashes(prefix, sizeof(prefix), path, prefix_length);
+	suffix_length = (size_t)snprintf(suffix, sizeof(suffix), "~%" PRIx64 "-%" PRIx64 "%.*s",
+					 dir, cookie, (int)(length - dot), path + dot);
+	prefix_length = cut_at_character(prefix, strlen(prefix), NAME_LENGTH_MAX - suffix_length);
+	memcpy(name, prefix, prefix_length);
+	memcpy(name + prefix_length, suffix, suffix_length + 1);
+}
+
+void copy_name_make(char name[static COPY_NAME_SIZE], const char *path, size_t length, uint64_t dir,
+		    uint64_t cookie)
+{
+	uint64_t other_dir, other_cookie;
+
+	if (memmem(path, length, SLASH, SLASH_LENGTH) ||
+	    !replace_slashes(name, COPY_NAME_SIZE, path, length) ||
+	    copy_name_parse_short(name, &other_dir, &other_cookie))
+		make_short(name, path, length, dir, cookie);
+}
+
+/* Reads a number as "%x" writes it: lower case, no zero in front. NULL: there is none. */
+static const char *parse_hex(const char *at, uint64_t *number)
+{
+	const char *start = at;
+
+	*number = 0;
+	for (;; at++) {
+		unsigned int digit;
+
+		if (*at >= '0' && *at <= '9')
+			digit = (unsigned int)(*at - '0');
+		else if (*at >= 'a' && *at <= 'f')
+			digit = (unsigned int)(*at - 'a') + 10;
+		else
+			break;
+		*number = *number << 4 | digit;
+	}
+	return at == start || at - start > 16 || *start == '0' ? NULL : at;
+}
+
+bool copy_name_parse_short(const char *name, uint64_t *dir, uint64_t *cookie)
+{
+	const char *at = strrchr(name, '~');
+
+	if (!at)
+		return false;
+	at = parse_hex(at + 1, dir);
+	if (!at || *at != '-')
+		return false;
+	at = parse_hex(at + 1, cookie);
+	if (!at)
+		return false;
+	return *at == '\0' ||
+	       (*at == '.' && strlen(at) >= 2 && strlen(at) <= COPY_NAME_EXTENSION_MAX);
+}
+
+size_t copy_name_parse_plain(const char *name, char path[static COPY_NAME_SIZE])
+{
+	size_t used = 0;
+
+	while (*name && used < NAME_LENGTH_MAX) {
+		bool slash = strncmp(name, SLASH, SLASH_LENGTH) == 0;
+
+		path[used++] = slash ? '/' : *name;
+		name += slash ? SLASH_LENGTH : 1;
+	}
+	path[used] = '\0';
+	return used;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEW_FILL_H
+#define VIEW_FILL_H
+
+/* How things look to stat(2). Pure code, any thread. */
+
+#include <stdint.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "catalog/record.h"
+
+/* A directory or file of a source: as it is there, but that a directory's links are 1, which tells
+ * find(1) not to count subdirectories by them: names may be missing in the view. */
+void fill_record(struct stat *stat, uint64_t node, const struct attributes *attributes);
+
+/* A directory or file that only the view has: of the user who runs this, nobody may write. */
+void fill_directory(struct stat *stat, uint64_t node, struct timespec changed);
+void fill_file(struct stat *stat, uint64_t node, struct timespec changed);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+
+/* dups/ and its folders: the verified groups and the names of their copies. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "catalog/query.h"
+#include "view/class.h"
+#include "view/copy_name.h"
+#include "view/fill.h"
+#include "view/group_name.h"
+#include "view/group_walk.h"
+#include "view/node.h"
+
+/* ---- dups/ --------------------------------------------------------------------------- */
+
+static void fill_group(struct stat *attributes, const struct group_record *group)
+{
+	fill_directory(attributes, node_make(NODE_GROUP, group->id), group->changed);
+}
+
+int groups_lookup(const struct view_query *query, const char *name, struct stat *attributes)
+{
+	struct group_record group;
+	struct hash128 hash;
+	uint32_t ordinal;
+	int r;
+
+	if (!group_name_parse(name, &hash, &ordinal))
+		return -ENOENT;
+	r = catalog_find_group(query->reader, hash, ordinal, &group);
+	if (r < 0)
+		return r;
+	if (!group_is_visible(&group))
+		return -ENOENT;
+	fill_group(attributes, &group);
+	return 0;
+}
+
+int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *emit, void *context)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct group_record group;
+	uint64_t after_id = after > VIEW_COOKIE_MIN ? after - VIEW_COOKIE_MIN : 0;
+	int r = catalog_scan_groups(query->reader, after_id, &scan);
+
+	while (r == 0 && (r = catalog_next_group(scan, &group)) == 0) {
+		char name[GROUP_NAME_SIZE];
+		struct view_entry entry = {
+			.name = name,
+			.cookie = VIEW_COOKIE_MIN + group.id,
+			.known = true,
+		};
+
+		if (!group_is_visible(&group))
+			continue;
+		group_name_make(name, group.hash, group.ordinal);
+		fill_group(&entry.attributes, &group);
+		if (!emit(&entry, context))
+			break;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- a group's folder ---------------------------------------------------------------- */
+
+static int get_group(const struct view_query *query, uint64_t id, struct group_record *group)
+{
+	int r = catalog_get_group(query->reader, id, group);
+
+	if (r == -ENOENT || (r == 0 && !group_is_visible(group)))
+		return -ESTALE;
+	return r;
+}
+
+static int group_getattr(const struct view_query *query, uint64_t id, struct stat *attributes)
+{
+	struct group_record group;
+	int r = get_group(query, id, &group);
+
+	if (r == 0)
+		fill_group(attributes, &group);
+	return r;
+}
+
+/* Finds the source that a path in uniques/ leads into, and what follows its name. */
+static const struct source *find_source(const struct sources *sources, const char **path)
+{
+	size_t length = strcspn(*path, "/");
+
+	if (sources->count == 1)
+		return &sources->list[0];
+	for (size_t i = 0; i < sources->count; i++) {
+		const char *tree = sources->list[i].tree;
+
+		if (strlen(tree) == length && memcmp(tree, *path, length) == 0) {
+			*path += length + ((*path)[length] == '/');
+			return &sources->list[i];
+		}
+	}
+	return NULL;
+}
+
+/* Walks a path in uniques/ through the catalog. */
+static int find_path(const struct view_query *query, const char *path, struct entry_record *entry)
+{
+	const struct source *source = find_source(query->view->sources, &path);
+	uint64_t dir;
+
+	if (!source)
+		return -ENOENT;
+	dir = source->root;
+	for (;;) {
+		struct name name = {.bytes = path, .length = (uint32_t)strcspn(path, "/")};
+		int r = catalog_find_entry(query->reader, dir, name, entry);
+
+		if (r < 0)
+			return r;
+		path += name.length;
+		if (*path == '\0')
+			return 0;
+		if (entry->kind != ENTRY_DIR)
+			return -ENOENT;
+		dir = entry->child;
+		path++;
+	}
+}
+
+/* Finds the entry that a copy's name stands for, in whatever group its file is. */
+static int find_copy(const struct view_query *query, const char *name, struct entry_record *entry)
+{
+	char path[COPY_NAME_SIZE], made[COPY_NAME_SIZE];
+	uint64_t dir, cookie;
+	int r;
+
+	if (!copy_name_parse_short(name, &dir, &cookie)) {
+		(void)copy_name_parse_plain(name, path);
+		return find_path(query, path, entry);
+	}
+	r = catalog_entry_at(query->reader, dir, cookie, entry);
+	if (r == 0)
+		r = group_copy_name(query, dir, cookie, made);
+	if (r < 0)
+		return r;
+	return strcmp(made, name) == 0 ? 0 : -ENOENT;
+}
+
+static int group_lookup(const struct view_query *query, uint64_t id, const char *name,
+			struct stat *attributes)
+{
+	struct entry_record entry;
+	struct group_record group;
+	bool redundant;
+	int r = find_copy(query, name, &entry);
+
+	if (r < 0)
+		return r;
+	if (entry.kind != ENTRY_FILE)
+		return -ENOENT;
+	r = catalog_is_redundant(query->reader, entry.child, &redundant, &group);
+	if (r < 0)
+		return r;
+	if (group.id != id)
+		return -ENOENT;
+	return expect_record(file_class.getattr(query, entry.child, attributes));
+}
+
+static int group_list_begin(const struct view_query *query, struct view_listing *listing)
+{
+	struct group_record group;
+	int r = get_group(query, listing->id, &group);
+
+	if (r < 0)
+		return r;
+	listing->parent = FIXED_DUPS;
+	listing->marks = group_marks_new();
+	return listing->marks ? 0 : -ENOMEM;
+}
+
+const struct view_class group_class = {
+	.getattr = group_getattr,
+	.lookup = group_lookup,
+	.list_begin = group_list_begin,
+	.list = group_walk_list,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEW_QUERY_H
+#define VIEW_QUERY_H
+
+/* One question to the view: a snapshot of the catalog, and its errors as a caller of a system call
+ * may see them. Ends in the thread and scope that it began in. */
+
+#include <errno.h>
+
+#include "base/attributes.h"
+#include "catalog/catalog.h"
+#include "view/view.h"
+
+struct view_query {
+	struct view *view; /* borrowed */
+	struct catalog_reader *reader; /* NULL: the snapshot has ended */
+};
+
+static inline int query_begin(struct view_query *query, struct view *view)
+{
+	query->view = view;
+	return catalog_read_begin(view->catalog, &query->reader);
+}
+
+/* Lets go of the snapshot, once or twice. */
+static inline void query_end(struct view_query *query)
+{
+	catalog_read_end(TAKE(query->reader));
+}
+#define CLEANUP_QUERY CLEANUP(query_end)
+
+/* The result of asking for what another record names: that it is not there is damage. */
+static inline int expect_record(int result)
+{
+	return result == -ENOENT || result == -ESTALE ? -EUCLEAN : result;
+}
+
+/* No file of the source is meant when a record of ours is damaged. */
+static inline int query_error(int result)
+{
+	return result == -EUCLEAN ? -EIO : result;
+}
+
+#endif

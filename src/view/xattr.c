@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Extended attributes: twinfs's own, and those of the sources. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "catalog/query.h"
+#include "view/group_name.h"
+#include "view/node.h"
+#include "view/query.h"
+#include "view/source_path.h"
+#include "view/view.h"
+
+/* The names that are twinfs's own. A source's attributes of such names (it may be a copy of a view
+ * with all of them) are not shown. */
+#define OWN_PREFIX "user.twinfs."
+
+static bool is_own(const char *name)
+{
+	return strncmp(name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
+}
+
+/* As getxattr(2) hands out a value. */
+static long give(const void *data, size_t length, void *value, size_t size)
+{
+	if (size == 0)
+		return (long)length;
+	if (length > size)
+		return -ERANGE;
+	memcpy(value, data, length);
+	return (long)length;
+}
+
+/* ---- twinfs's own -------------------------------------------------------------------- */
+
+/* The visible group that a node is, or is a copy in. */
+static int own_group(const struct view_query *query, uint64_t node, struct group_record *group)
+{
+	bool redundant;
+	int r;
+
+	switch (node_kind(node)) {
+	case NODE_GROUP:
+		r = catalog_get_group(query->reader, node_id(node), group);
+		if (r == -ENOENT || (r == 0 && !group_is_visible(group)))
+			return -ESTALE;
+		return r;
+	case NODE_FILE:
+		r = catalog_is_redundant(query->reader, node_id(node), &redundant, group);
+		return r == 0 && group->id == 0 ? -ENODATA : r;
+	default:
+		return -ENODATA;
+	}
+}
+
+/* Appends the value of a group's attribute, of which a file has only the first two. */
+static int group_value(const struct group_record *group, bool folder, const char *key,
+		       struct bytes *value)
+{
+	char name[GROUP_NAME_SIZE];
+
+	if (strcmp(key, "hash") == 0) {
+		group_name_make(name, group->hash, group->ordinal);
+		return bytes_append_text(value, name);
+	}
+	if (strcmp(key, "copies") == 0)
+		return bytes_format(value, "%" PRIu64, group->inodes);
+	if (folder && strcmp(key, "size") == 0)
+		return bytes_format(value, "%" PRIu64, group->size);
+	if (folder && strcmp(key, "reclaimable") == 0)
+		return bytes_format(value, "%" PRIu64, group_reclaimable(group));
+	return -ENODATA;
+}
+
+static int own_value(struct view *view, uint64_t node, const char *key, struct bytes *value)
+{
+	struct view_query query CLEANUP_QUERY = {0};
+	struct group_record group;
+	uint64_t kind = node_kind(node);
+	int r = query_begin(&query, view);
+
+	if (r < 0)
+		return r;
+	if (strcmp(key, "path") == 0) {
+		if (kind != NODE_DIR && kind != NODE_FILE)
+			return -ENODATA;
+		r = source_path_of(&query, node, value);
+		return r == -ENOENT ? -ESTALE : r;
+	}
+	r = own_group(&query, node, &group);
+	return r < 0 ? r : group_value(&group, kind == NODE_GROUP, key, value);
+}
+
+/* ---- the sources' -------------------------------------------------------------------- */
+
+/* Opens (O_PATH) what a node is in its source, if it is still that inode. */
+static int open_dir(const struct view_query *query, uint64_t id)
+{
+	AUTO_CLOSE int fd = -1;
+	struct dir_record dir;
+	struct attributes now;
+	int opened, r = catalog_get_dir(query->reader, id, &dir);
+
+	if (r < 0)
+		return r == -ENOENT ? -ESTALE : r;
+	fd = source_open_dir(query->view->sources, query->reader, id, O_PATH);
+	if (fd < 0)
+		return fd;
+	r = source_attributes(query->view->catalog, fd, &now);
+	if (r < 0)
+		return r;
+	if (!attributes_same_inode(&now, &dir.attributes))
+		return -ESTALE;
+	opened = fd;
+	fd = -1;
+	return opened;
+}
+
+static int open_file(const struct view_query *query, uint64_t id)
+{
+	struct file_record file;
+	int r = catalog_get_file(query->reader, id, &file);
+
+	if (r < 0)
+		return r == -ENOENT ? -ESTALE : r;
+	return source_open_file(query->view->sources, query->reader, &file, O_PATH);
+}
+
+/* -ENODATA for a node that is in no source. */
+static int open_node(struct view *view, uint64_t node)
+{
+	struct view_query query CLEANUP_QUERY = {0};
+	uint64_t kind = node_kind(node);
+	int r;
+
+	if (kind != NODE_DIR && kind != NODE_FILE)
+		return -ENODATA;
+	r = query_begin(&query, view);
+	if (r < 0)
+		return r;
+	return kind == NODE_DIR ? open_dir(&query, node_id(node))
+				: open_file(&query, node_id(node));
+}
+
+/* The name under which xattr calls, which take no O_PATH descriptors, reach the very inode; also
+ * a symlink itself. */
+struct fd_path {
+	char text[sizeof("/proc/self/fd/") + 10];
+};
+
+static struct fd_path fd_path(int fd)
+{
+	struct fd_path path;
+
+	(void)snprintf(path.text, sizeof(path.text), "/proc/self/fd/%d", fd);
+	return path;
+}
+
+long view_getxattr(struct view *view, uint64_t node, const char *name, void *value, size_t size)
+{
+	struct bytes own CLEANUP_BYTES = {0};
+	AUTO_CLOSE int fd = -1;
+	long length;
+
+	if (is_own(name)) {
+		int r = own_value(view, node, name + strlen(OWN_PREFIX), &own);
+
+		return r < 0 ? query_error(r) : give(own.data, own.length, value, size);
+	}
+	fd = open_node(view, node);
+	if (fd < 0)
+		return query_error(fd);
+	length = getxattr(fd_path(fd).text, name, value, size);
+	return length < 0 ? -errno : length;
+}
+
+/* Takes the names that are ours out of a list of length bytes; what is left of it. */
+static size_t drop_own(char *list, size_t length)
+{
+	size_t kept = 0;
+
+	for (size_t at = 0, next; at < length; at = next) {
+		next = at + strlen(list + at) + 1;
+		if (is_own(list + at))
+			continue;
+		memmove(list + kept, list + at, next - at);
+		kept += next - at;
+	}
+	return kept;
+}
+
+long view_listxattr(struct view *view, uint64_t node, char *list, size_t size)
+{
+	AUTO_FREE char *all = malloc(XATTR_LIST_MAX);
+	AUTO_CLOSE int fd = -1;
+	long length;
+
+	if (!all)
+		return -ENOMEM;
+	fd = open_node(view, node);
+	if (fd == -ENODATA)
+		return 0;
+	if (fd < 0)
+		return query_error(fd);
+	length = listxattr(fd_path(fd).text, all, XATTR_LIST_MAX);
+	if (length < 0)
+		return -errno;
+	return give(all, drop_own(all, (size_t)length), list, size);
+}
