@@ -127,10 +127,12 @@ int open_beneath(int directory, const char *path, int flags, bool cross_mounts)
 	return fd;
 }
 
-int open_beneath_for_reading(int directory, const char *path, bool cross_mounts)
+int open_beneath_for_reading(int directory, const char *path, int flags, bool cross_mounts)
 {
-	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
-	int fd = open_beneath(directory, path, flags | O_NOATIME, cross_mounts);
+	int fd;
+
+	flags |= O_RDONLY | O_NONBLOCK | O_NOCTTY;
+	fd = open_beneath(directory, path, flags | O_NOATIME, cross_mounts);
 
 	if (fd == -EPERM) /* not the owner */
 		fd = open_beneath(directory, path, flags, cross_mounts);

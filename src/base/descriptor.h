@@ -22,9 +22,13 @@
  */
 MUST_CHECK int open_beneath(int directory, const char *path, int flags, bool cross_mounts);
 
-/* The same for reading the bytes of a regular file without waiting on a FIFO or device that took
- * its place and, where that is allowed, without touching its atime. The caller must fstat it. */
-MUST_CHECK int open_beneath_for_reading(int directory, const char *path, bool cross_mounts);
+/* The same for reading, without waiting on a FIFO or device that took the place of what the caller
+ * expects (who must fstat it) and, where that is allowed, without touching its atime.
+ *
+ * flags	0, or O_DIRECTORY
+ */
+MUST_CHECK int open_beneath_for_reading(int directory, const char *path, int flags,
+					bool cross_mounts);
 
 /* Reads exactly length bytes at offset unless the file ends: the count read, or -errno. */
 MUST_CHECK long read_fully_at(int fd, void *buffer, unsigned long length, long offset);

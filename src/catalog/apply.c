@@ -250,6 +250,15 @@ static int add_entry(struct catalog_writer *w, struct addition *addition)
 	return r;
 }
 
+static int note_dir_error(struct catalog_writer *w, const struct dir_record *dir)
+{
+	int error = dir->error;
+
+	if (!error && dir->flags & DIR_NOT_SEARCHED)
+		error = EACCES;
+	return catalog_set_error(w, ERROR_DIR, dir->id, error);
+}
+
 static int add_dir(struct catalog_writer *w, const struct name_change *change)
 {
 	struct dir_record dir = {.id = change->id,
@@ -262,8 +271,8 @@ static int add_dir(struct catalog_writer *w, const struct name_change *change)
 	struct key key = key_number(dir.id);
 	int r = writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
 
-	if (r == 0 && dir.error)
-		r = catalog_set_error(w, ERROR_DIR, dir.id, dir.error);
+	if (r == 0)
+		r = note_dir_error(w, &dir);
 	w->totals.directories++;
 	return r;
 }
@@ -374,7 +383,7 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 	dir.attributes = change->attributes;
 	dir.flags = change->flags;
 	dir.error = change->error;
-	r = catalog_set_error(w, ERROR_DIR, dir.id, dir.error);
+	r = note_dir_error(w, &dir);
 	return r < 0 ? r : writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
 }
 

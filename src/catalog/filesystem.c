@@ -102,7 +102,7 @@ static void read_uuid(int fd, struct fs_uuid *uuid)
 
 	if (ioctl(fd, IOCTL_GET_FS_UUID, uuid) == 0)
 		return;
-	readable = open_beneath_for_reading(fd, "", true);
+	readable = open_beneath_for_reading(fd, "", 0, true);
 	if (readable < 0 || ioctl(readable, IOCTL_GET_FS_UUID, uuid) < 0)
 		memset(uuid, 0, sizeof(*uuid));
 }

@@ -75,6 +75,8 @@ struct name {
 enum dir_flag {
 	/* another file system or mount, not entered: it is listed as an empty directory */
 	DIR_NOT_ENTERED = 1,
+	/* its names could be listed, but not looked up: they are ENTRY_UNKNOWN */
+	DIR_NOT_SEARCHED = 2,
 };
 
 struct dir_record {

@@ -398,7 +398,7 @@ int source_open_file(const struct sources *sources, struct catalog_reader *reade
 	if (r < 0 || !text)
 		return r < 0 ? r : -ENOMEM;
 	fd = flags & O_PATH ? open_beneath(r, text, flags, sources->cross_mounts)
-			    : open_beneath_for_reading(r, text, sources->cross_mounts);
+			    : open_beneath_for_reading(r, text, 0, sources->cross_mounts);
 	if (fd < 0)
 		return fd;
 	r = source_attributes(sources->catalog, fd, &now);

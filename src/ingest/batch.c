@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/batch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+/* Changes in a transaction: large enough that a commit (a wait for the disk) is rare, small enough
+ * that its dirty pages and the batch itself (about 200 bytes a change) stay within 16 MiB. */
+#define BATCH_CHANGES ((size_t)32 << 10)
+#define BATCHES_MAX 3
+
+struct batch {
+	struct batch *next;
+	struct name_change *changes;
+	size_t count;
+	size_t capacity;
+	struct arena names;
+};
+
+struct batch_writer {
+	struct catalog *catalog;
+	uint32_t scan;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t filled; /* a batch was queued, or the end came */
+	pthread_cond_t freed; /* a batch can be filled again */
+	struct batch *filling;
+	struct batch *queue; /* in order of filling */
+	struct batch *idle;
+	unsigned int batches;
+	bool ending;
+	int error;
+};
+
+static void batch_free(struct batch *batch)
+{
+	if (!batch)
+		return;
+	free(batch->changes);
+	arena_free(&batch->names);
+	free(batch);
+}
+
+static int apply_body(struct catalog_writer *w, void *context)
+{
+	struct batch_writer *writer = context;
+	struct batch *batch = writer->queue;
+
+	return catalog_apply(w, batch->changes, batch->count, writer->scan);
+}
+
+static struct batch *wait_for_batch(struct batch_writer *writer)
+{
+	struct batch *batch;
+
+	pthread_mutex_lock(&writer->lock);
+	while (!writer->queue && !writer->ending)
+		pthread_cond_wait(&writer->filled, &writer->lock);
+	batch = writer->queue;
+	pthread_mutex_unlock(&writer->lock);
+	return batch;
+}
+
+static void *write_batches(void *context)
+{
+	struct batch_writer *writer = context;
+	struct batch *batch;
+	int r;
+
+	while ((batch = wait_for_batch(writer))) {
+		r = writer->error ? 0 : catalog_write(writer->catalog, apply_body, writer);
+		arena_reset(&batch->names);
+		batch->count = 0;
+		pthread_mutex_lock(&writer->lock);
+		if (r < 0)
+			writer->error = r;
+		writer->queue = batch->next;
+		batch->next = writer->idle;
+		writer->idle = batch;
+		pthread_cond_broadcast(&writer->freed);
+		pthread_mutex_unlock(&writer->lock);
+	}
+	return NULL;
+}
+
+int batch_writer_new(struct batch_writer **writer, struct catalog *catalog, uint32_t scan)
+{
+	struct batch_writer *made = calloc(1, sizeof(*made));
+	int r;
+
+	*writer = NULL;
+	if (!made)
+		return -ENOMEM;
+	made->catalog = catalog;
+	made->scan = scan;
+	pthread_mutex_init(&made->lock, NULL);
+	pthread_cond_init(&made->filled, NULL);
+	pthread_cond_init(&made->freed, NULL);
+	r = pthread_create(&made->thread, NULL, write_batches, made);
+	if (r) {
+		free(made);
+		return -r;
+	}
+	*writer = made;
+	return 0;
+}
+
+/* The batch to fill; waits while all are on their way. Holds the lock. */
+static struct batch *batch_to_fill(struct batch_writer *writer)
+{
+	while (!writer->filling) {
+		if (writer->idle) {
+			writer->filling = writer->idle;
+			writer->idle = writer->idle->next;
+			writer->filling->next = NULL;
+		} else if (writer->batches < BATCHES_MAX) {
+			writer->filling = calloc(1, sizeof(*writer->filling));
+			if (!writer->filling)
+				return NULL;
+			writer->batches++;
+		} else {
+			pthread_cond_wait(&writer->freed, &writer->lock);
+		}
+	}
+	return writer->filling;
+}
+
+static void queue_filled(struct batch_writer *writer)
+{
+	struct batch **end = &writer->queue;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = TAKE(writer->filling);
+	pthread_cond_signal(&writer->filled);
+}
+
+static int batch_append(struct batch *batch, const struct name_change *change)
+{
+	struct name_change *copy, *grown;
+	size_t capacity = batch->capacity ? batch->capacity * 2 : 4096;
+
+	if (batch->count == batch->capacity) {
+		grown = reallocarray(batch->changes, capacity, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		batch->changes = grown;
+		batch->capacity = capacity;
+	}
+	copy = &batch->changes[batch->count];
+	*copy = *change;
+	copy->name.bytes = arena_copy(&batch->names, change->name.bytes, change->name.length);
+	if (!copy->name.bytes)
+		return -ENOMEM;
+	batch->count++;
+	return 0;
+}
+
+int batch_writer_put(struct batch_writer *writer, const struct name_change *changes, size_t count)
+{
+	struct batch *batch;
+	int r = 0;
+
+	pthread_mutex_lock(&writer->lock);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		batch = batch_to_fill(writer);
+		r = batch ? batch_append(batch, &changes[i]) : -ENOMEM;
+		if (r == 0 && batch->count == BATCH_CHANGES)
+			queue_filled(writer);
+	}
+	if (r == 0)
+		r = writer->error;
+	pthread_mutex_unlock(&writer->lock);
+	return r;
+}
+
+int batch_writer_finish(struct batch_writer *writer)
+{
+	struct batch *batch;
+	int r;
+
+	pthread_mutex_lock(&writer->lock);
+	if (writer->filling)
+		queue_filled(writer);
+	writer->ending = true;
+	pthread_cond_signal(&writer->filled);
+	pthread_mutex_unlock(&writer->lock);
+	pthread_join(writer->thread, NULL);
+	while ((batch = writer->idle)) {
+		writer->idle = batch->next;
+		batch_free(batch);
+	}
+	pthread_mutex_destroy(&writer->lock);
+	pthread_cond_destroy(&writer->filled);
+	pthread_cond_destroy(&writer->freed);
+	r = writer->error;
+	free(writer);
+	return r;
+}

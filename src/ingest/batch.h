@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INGEST_BATCH_H
+#define INGEST_BATCH_H
+
+/* The way of name changes to the catalog: many threads put the changes of one directory at a
+ * time, one thread commits them in large transactions.
+ *
+ *   walkers --batch_writer_put--> [batch being filled] --full--> queue --> writer thread --> LMDB
+ *
+ * At most BATCHES_MAX batches exist; when all wait for the disk, walkers wait too.
+ */
+
+#include "base/attributes.h"
+#include "catalog/change.h"
+
+struct batch_writer;
+
+/* Starts the writer thread. scan: the number for catalog_apply. */
+MUST_CHECK int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
+				uint32_t scan);
+
+/* Takes copies of count changes and of their names. May wait. Any thread. Returns the first
+ * error that the writer thread met. */
+MUST_CHECK int batch_writer_put(struct batch_writer *writer, const struct name_change *changes,
+				size_t count);
+
+/* Commits what is left, ends the thread and frees; 0 or the first error. */
+MUST_CHECK int batch_writer_finish(struct batch_writer *writer);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INGEST_DIFF_H
+#define INGEST_DIFF_H
+
+/* What is different between one directory's listing and what the index has of it. Makes no system
+ * call. Not shared between threads; used again for one directory after the other. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "catalog/change.h"
+#include "ingest/listing.h"
+
+/* A directory found in the listing, to be listed next. Not one that is not entered. */
+struct found_dir {
+	struct name name; /* borrowed from the listing */
+	uint64_t id;
+	bool known; /* the index has it already */
+};
+
+struct diff {
+	struct name_change *changes; /* names borrowed from the listing */
+	size_t count;
+	size_t capacity;
+	struct found_dir *dirs;
+	size_t dir_count;
+	size_t dir_capacity;
+	uint64_t not_entered; /* directories left alone, since the diff was made */
+	struct arena old; /* what the index has, while they are compared */
+};
+
+/* The directory that is compared. */
+struct diff_dir {
+	uint64_t id;
+	uint32_t source;
+	uint32_t filesystem;
+	bool known; /* false: the index has nothing of it yet */
+	bool cross_mounts;
+	struct attributes hidden; /* of a directory that is left out: the index folder */
+	struct catalog *catalog; /* borrowed */
+	struct catalog_reader *reader; /* set while they are compared */
+};
+
+void diff_free(struct diff *diff);
+
+/* Fills diff->changes and diff->dirs. 0 or -errno. */
+MUST_CHECK int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing);
+
+/* Puts a further change, about the directory itself, behind the others. */
+MUST_CHECK int diff_add(struct diff *diff, const struct name_change *change);
+
+#endif

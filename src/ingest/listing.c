@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/listing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A large directory takes few calls; a small one fits anyway. */
+#define BUFFER_BYTES ((size_t)64 << 10)
+
+void listing_free(struct listing *listing)
+{
+	arena_free(&listing->memory);
+	free(listing->entries);
+	free(listing->buffer);
+	*listing = (struct listing){0};
+}
+
+void listing_clear(struct listing *listing)
+{
+	arena_reset(&listing->memory);
+	listing->count = 0;
+}
+
+static int add(struct listing *listing, const char *name, uint64_t inode)
+{
+	size_t capacity = listing->capacity ? listing->capacity * 2 : 256;
+	struct listed *listed = arena_take(&listing->memory, sizeof(*listed)), **entries;
+	size_t length = strlen(name);
+
+	if (!listed)
+		return -ENOMEM;
+	if (listing->count == listing->capacity) {
+		entries = reallocarray(listing->entries, capacity, sizeof(struct listed *));
+		if (!entries)
+			return -ENOMEM;
+		listing->entries = entries;
+		listing->capacity = capacity;
+	}
+	listed->name.bytes = arena_copy(&listing->memory, name, length);
+	listed->name.length = (uint32_t)length;
+	listed->inode = inode;
+	listing->entries[listing->count++] = listed;
+	return listed->name.bytes ? 0 : -ENOMEM;
+}
+
+static bool is_dot(const char *name)
+{
+	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+}
+
+static int add_names(struct listing *listing, size_t length, const struct exclude *exclude,
+		     const char *dir_path)
+{
+	const struct dirent64 *entry;
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && at < length; at += entry->d_reclen) {
+		entry = (const void *)((const char *)listing->buffer + at);
+		if (is_dot(entry->d_name))
+			continue;
+		if (exclude_matches(exclude, dir_path, entry->d_name))
+			listing->excluded++;
+		else
+			r = add(listing, entry->d_name, entry->d_ino);
+	}
+	return r;
+}
+
+static int by_inode(const void *a, const void *b)
+{
+	const struct listed *x = *(struct listed *const *)a, *y = *(struct listed *const *)b;
+
+	return x->inode < y->inode ? -1 : x->inode > y->inode;
+}
+
+static void examine_names(struct listing *listing, struct catalog *catalog, int dir)
+{
+	struct listed *listed;
+	size_t found = 0;
+
+	qsort(listing->entries, listing->count, sizeof(struct listed *), by_inode);
+	for (size_t i = 0; i < listing->count; i++) {
+		listed = listing->entries[i];
+		listed->error = -source_attributes_at(catalog, dir, listed->name.bytes,
+						      &listed->attributes, &listed->mount_root);
+		if (listed->error != ENOENT)
+			listing->entries[found++] = listed;
+	}
+	listing->count = found;
+}
+
+int listing_read(struct listing *listing, struct catalog *catalog, int dir,
+		 const struct exclude *exclude, const char *dir_path)
+{
+	ssize_t length;
+	int r = 0;
+
+	listing_clear(listing);
+	if (!listing->buffer)
+		listing->buffer = malloc(BUFFER_BYTES);
+	if (!listing->buffer)
+		return -ENOMEM;
+	do {
+		length = getdents64(dir, listing->buffer, BUFFER_BYTES);
+		if (length < 0)
+			r = -errno;
+		else
+			r = add_names(listing, (size_t)length, exclude, dir_path);
+	} while (r == 0 && length > 0);
+	if (r == 0)
+		examine_names(listing, catalog, dir);
+	return r;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INGEST_LISTING_H
+#define INGEST_LISTING_H
+
+/* One directory as the file system shows it. Not shared between threads; used again for one
+ * directory after the other. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "catalog/record.h"
+#include "catalog/source.h"
+#include "ingest/exclude.h"
+
+struct listed {
+	struct name name; /* with a NUL behind */
+	uint64_t inode; /* as the directory says, to examine names in this order */
+	int error; /* positive errno of statx, 0 */
+	bool mount_root;
+	struct attributes attributes;
+};
+
+struct listing {
+	struct arena memory; /* names and entries */
+	struct listed **entries;
+	size_t count;
+	size_t capacity;
+	uint64_t excluded; /* names left out, since the listing was made */
+	void *buffer; /* for getdents64 */
+};
+
+void listing_free(struct listing *listing);
+
+/* Reads the names in dir and examines each of them, in the order of inode numbers: on ext4 that is
+ * the order on disk, which the order of names is not. Names that vanish meanwhile are left out.
+ *
+ * dir_path	relative to its source, for globs that hold a slash
+ *
+ * 0 or the -errno that reading the directory ended with.
+ */
+MUST_CHECK int listing_read(struct listing *listing, struct catalog *catalog, int dir,
+			    const struct exclude *exclude, const char *dir_path);
+
+/* Forgets all names: the listing of a directory that is not entered. */
+void listing_clear(struct listing *listing);
+
+#endif

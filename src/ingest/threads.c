@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/threads.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#define THREADS_MAX 64
+
+unsigned int threads_default(void)
+{
+	cpu_set_t set;
+	int count = 1;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		count = CPU_COUNT(&set);
+	return count > THREADS_MAX ? THREADS_MAX : (unsigned int)count;
+}
+
+int threads_run(unsigned int count, void *(*body)(void *), void *context)
+{
+	pthread_t threads[THREADS_MAX];
+	unsigned int started = 0;
+
+	if (count == 0)
+		count = threads_default();
+	if (count > THREADS_MAX)
+		return -EINVAL;
+	while (started < count - 1 &&
+	       pthread_create(&threads[started], NULL, body, context) == 0)
+		started++;
+	body(context);
+	while (started > 0)
+		pthread_join(threads[--started], NULL);
+	return 0;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/descriptor.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/stop.h"
+#include "catalog/query.h"
+#include "ingest/diff.h"
+#include "ingest/listing.h"
+#include "ingest/threads.h"
+#include "ingest/view_mounts.h"
+
+/*   queue of directories --> walker threads --> batch writer --> catalog
+ *          ^                      |
+ *          '--- subdirectories ---'
+ *
+ * Breadth first: ids are given as directories are found, so the changes reach the catalog nearly
+ * in the order of its keys. A directory is opened by its path from the source, which is put
+ * together from the chain of its parents: no descriptor is held while it waits.
+ */
+
+/* A directory that waits to be listed, or one above such. */
+struct walk_dir {
+	struct walk_dir *parent; /* a reference is held; NULL for a source */
+	struct walk_dir *next;
+	atomic_uint references;
+	uint32_t source;
+	bool known;
+	uint64_t id;
+	uint32_t name_length;
+	char name[];
+};
+
+struct walk {
+	struct ingest *ingest;
+	struct batch_writer *writer;
+	struct exclude exclude;
+	struct attributes index_folder;
+	struct view_mounts views;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* the queue, or the end */
+	struct walk_dir *first, *last;
+	size_t open_dirs; /* in the queue or being listed */
+	int error;
+	_Atomic uint64_t errors, not_entered, excluded;
+};
+
+/* What one thread needs for one directory after the other. */
+struct walker {
+	struct walk *walk;
+	struct listing listing;
+	struct diff diff;
+	struct bytes path;
+};
+
+static struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name)
+{
+	struct walk_dir *dir = calloc(1, sizeof(*dir) + name.length + 1);
+
+	if (!dir)
+		return NULL;
+	atomic_init(&dir->references, 1);
+	dir->name_length = name.length;
+	memcpy(dir->name, name.bytes, name.length);
+	dir->parent = parent;
+	if (parent) {
+		atomic_fetch_add(&parent->references, 1);
+		dir->source = parent->source;
+	}
+	return dir;
+}
+
+static void walk_dir_release(struct walk_dir *dir)
+{
+	while (dir && atomic_fetch_sub(&dir->references, 1) == 1) {
+		struct walk_dir *parent = dir->parent;
+
+		free(dir);
+		dir = parent;
+	}
+}
+
+static void release_list(struct walk_dir *list)
+{
+	struct walk_dir *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		walk_dir_release(list);
+	}
+}
+
+/* ---- the queue ----------------------------------------------------------------------- */
+
+static void push(struct walk *walk, struct walk_dir *list, struct walk_dir *last, size_t count)
+{
+	if (count == 0)
+		return;
+	pthread_mutex_lock(&walk->lock);
+	if (walk->last)
+		walk->last->next = list;
+	else
+		walk->first = list;
+	walk->last = last;
+	walk->open_dirs += count;
+	if (count == 1)
+		pthread_cond_signal(&walk->changed);
+	else
+		pthread_cond_broadcast(&walk->changed);
+	pthread_mutex_unlock(&walk->lock);
+}
+
+/* The next directory; NULL when none is left and none is being listed, or at a stop. */
+static struct walk_dir *pop(struct walk *walk)
+{
+	struct walk_dir *dir = NULL;
+
+	pthread_mutex_lock(&walk->lock);
+	while (!walk->first && walk->open_dirs > 0 && !walk->error)
+		pthread_cond_wait(&walk->changed, &walk->lock);
+	if (!walk->error && !stop_requested())
+		dir = walk->first;
+	if (dir) {
+		walk->first = dir->next;
+		if (!walk->first)
+			walk->last = NULL;
+	} else {
+		pthread_cond_broadcast(&walk->changed); /* the others end too */
+	}
+	pthread_mutex_unlock(&walk->lock);
+	return dir;
+}
+
+static void finish_dir(struct walk *walk, struct walk_dir *dir, int error)
+{
+	pthread_mutex_lock(&walk->lock);
+	if (error < 0 && walk->error == 0)
+		walk->error = error;
+	walk->open_dirs--;
+	if (walk->open_dirs == 0 || walk->error)
+		pthread_cond_broadcast(&walk->changed);
+	pthread_mutex_unlock(&walk->lock);
+	walk_dir_release(dir);
+}
+
+/* ---- one directory ------------------------------------------------------------------- */
+
+static int append_path(const struct walk_dir *dir, struct bytes *path)
+{
+	size_t length = 0;
+	uint8_t *at;
+	int r;
+
+	for (const struct walk_dir *up = dir; up->parent; up = up->parent)
+		length += up->name_length + 1;
+	path->length = 0;
+	r = bytes_reserve(path, length + 1);
+	if (r < 0)
+		return r;
+	if (length > 0)
+		length--; /* no slash behind the last name */
+	path->length = length;
+	at = path->data + length;
+	*at = '\0';
+	for (const struct walk_dir *up = dir; up->parent; up = up->parent) {
+		at -= up->name_length;
+		memcpy(at, up->name, up->name_length);
+		if (up->parent->parent)
+			*--at = '/';
+	}
+	return 0;
+}
+
+/* Says, once, that a directory could not be read. */
+static void report(struct walker *walker, const struct walk_dir *dir, int error)
+{
+	const struct sources *sources = walker->walk->ingest->sources;
+	struct bytes absolute CLEANUP_BYTES = {0};
+
+	atomic_fetch_add(&walker->walk->errors, 1);
+	if (source_absolute_path(sources, dir->source, bytes_text(&walker->path), &absolute) == 0)
+		log_warning("cannot read directory %s: %s; what is in it is not known",
+			    quote_path(bytes_text(&absolute)), strerror(error));
+}
+
+/* The attributes of a directory that may not be read. */
+static int examine_unreadable(struct walker *walker, const struct walk_dir *dir,
+			      struct attributes *attributes)
+{
+	const struct sources *sources = walker->walk->ingest->sources;
+	int fd AUTO_CLOSE = open_beneath(sources->list[dir->source].fd, bytes_text(&walker->path),
+					 O_PATH | O_DIRECTORY, sources->cross_mounts);
+
+	return fd < 0 ? fd : source_attributes(sources->catalog, fd, attributes);
+}
+
+/* Reads the directory's own attributes and its names into walker->listing. *error: positive
+ * errno to be noted for it. -ENOENT: it is not there any more. */
+static int read_dir(struct walker *walker, const struct walk_dir *dir,
+		    struct attributes *attributes, int *error)
+{
+	const struct sources *sources = walker->walk->ingest->sources;
+	int fd AUTO_CLOSE = open_beneath_for_reading(sources->list[dir->source].fd,
+						     bytes_text(&walker->path), O_DIRECTORY,
+						     sources->cross_mounts);
+	int r = fd;
+
+	*error = 0;
+	listing_clear(&walker->listing);
+	if (fd >= 0)
+		r = source_attributes(sources->catalog, fd, attributes);
+	if (r >= 0 && !view_mounts_have(&walker->walk->views, fd))
+		r = listing_read(&walker->listing, sources->catalog, fd, &walker->walk->exclude,
+				 bytes_text(&walker->path));
+	if (r >= 0 || r == -ENOMEM || r == -ENOENT)
+		return r < 0 ? r : 0;
+	*error = -r;
+	report(walker, dir, *error);
+	listing_clear(&walker->listing);
+	r = fd < 0 ? examine_unreadable(walker, dir, attributes) : 0;
+	return r < 0 ? -ENOENT : 0; /* something else took its place */
+}
+
+static bool has_unsearched(const struct listing *listing)
+{
+	for (size_t i = 0; i < listing->count; i++) {
+		if (listing->entries[i]->error == EACCES)
+			return true;
+	}
+	return false;
+}
+
+/* Adds the change of the directory itself, if there is one. */
+static int compare_dir(struct walker *walker, const struct walk_dir *dir,
+		       const struct name_change *now)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct dir_record record;
+	int r;
+
+	if (!dir->known && !now->error && !now->flags)
+		return 0; /* entered a moment ago with what its parent showed */
+	if (dir->known) {
+		r = catalog_read_begin(walker->walk->ingest->catalog, &reader);
+		if (r == 0)
+			r = catalog_get_dir(reader, dir->id, &record);
+		if (r < 0)
+			return r == -ENOENT ? -EUCLEAN : r;
+		if (record.error == now->error && record.flags == now->flags &&
+		    attributes_equal(&record.attributes, &now->attributes))
+			return 0;
+	}
+	return diff_add(&walker->diff, now);
+}
+
+static int push_found(struct walk *walk, struct walk_dir *parent, const struct diff *diff)
+{
+	struct walk_dir *list = NULL, **end = &list, *last = NULL;
+
+	for (size_t i = 0; i < diff->dir_count; i++) {
+		last = walk_dir_new(parent, diff->dirs[i].name);
+		if (!last) {
+			release_list(list);
+			return -ENOMEM;
+		}
+		last->id = diff->dirs[i].id;
+		last->known = diff->dirs[i].known;
+		*end = last;
+		end = &last->next;
+	}
+	push(walk, list, last, diff->dir_count);
+	return 0;
+}
+
+static int list_dir(struct walker *walker, struct walk_dir *dir)
+{
+	struct walk *walk = walker->walk;
+	struct name_change now = {.kind = NAME_UPDATE_DIR, .id = dir->id};
+	struct diff_dir compared = {.id = dir->id,
+				    .source = dir->source,
+				    .known = dir->known,
+				    .cross_mounts = walk->ingest->settings->cross_mounts,
+				    .hidden = walk->index_folder,
+				    .catalog = walk->ingest->catalog};
+	int r = append_path(dir, &walker->path);
+
+	if (r == 0)
+		r = read_dir(walker, dir, &now.attributes, &now.error);
+	if (r == -ENOENT && dir->parent)
+		return 0; /* its parent's next listing tells */
+	if (r < 0)
+		return r;
+	if (has_unsearched(&walker->listing))
+		now.flags = DIR_NOT_SEARCHED;
+	compared.filesystem = now.attributes.filesystem;
+	atomic_fetch_add(&walk->ingest->progress.names, walker->listing.count);
+	r = diff_make(&walker->diff, &compared, &walker->listing);
+	if (r == 0)
+		r = compare_dir(walker, dir, &now);
+	if (r == 0)
+		r = batch_writer_put(walk->writer, walker->diff.changes, walker->diff.count);
+	return r < 0 ? r : push_found(walk, dir, &walker->diff);
+}
+
+static void *walk_thread(void *context)
+{
+	struct walker walker = {.walk = context};
+	struct walk_dir *dir;
+
+	while ((dir = pop(walker.walk)))
+		finish_dir(walker.walk, dir, list_dir(&walker, dir));
+	atomic_fetch_add(&walker.walk->excluded, walker.listing.excluded);
+	atomic_fetch_add(&walker.walk->not_entered, walker.diff.not_entered);
+	listing_free(&walker.listing);
+	diff_free(&walker.diff);
+	bytes_free(&walker.path);
+	return NULL;
+}
+
+/* ---- the walk ------------------------------------------------------------------------ */
+
+static int push_sources(struct walk *walk)
+{
+	const struct sources *sources = walk->ingest->sources;
+	struct walk_dir *dir;
+
+	for (size_t i = 0; i < sources->count; i++) {
+		dir = walk_dir_new(NULL, (struct name){"", 0});
+		if (!dir)
+			return -ENOMEM;
+		dir->source = (uint32_t)i;
+		dir->id = sources->list[i].root;
+		dir->known = true;
+		push(walk, dir, dir, 1);
+	}
+	return 0;
+}
+
+static int examine_index_folder(struct walk *walk)
+{
+	struct catalog *catalog = walk->ingest->catalog;
+	int fd AUTO_CLOSE = open(catalog_folder(catalog), O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : source_attributes(catalog, fd, &walk->index_folder);
+}
+
+int walk_sources(struct ingest *ingest, struct batch_writer *writer)
+{
+	struct walk walk = {.ingest = ingest,
+			    .writer = writer,
+			    .exclude = {.globs = ingest->settings->excludes}};
+	int r;
+
+	pthread_mutex_init(&walk.lock, NULL);
+	pthread_cond_init(&walk.changed, NULL);
+	view_mounts_load(&walk.views);
+	r = examine_index_folder(&walk);
+	if (r == 0)
+		r = push_sources(&walk);
+	if (r == 0)
+		r = threads_run(ingest->settings->threads, walk_thread, &walk);
+	release_list(walk.first);
+	ingest->result.errors += walk.errors;
+	ingest->result.not_entered = walk.not_entered;
+	ingest->result.excluded = walk.excluded;
+	pthread_mutex_destroy(&walk.lock);
+	pthread_cond_destroy(&walk.changed);
+	return r < 0 ? r : walk.error;
+}
