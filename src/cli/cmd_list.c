@@ -152,7 +152,7 @@ static enum twinfs_exit print_ours(const struct list_settings *settings, struct 
 {
 	const struct report what = {.sources = &indexing->sources, .shown = shown->list};
 	CLEANUP_OUTPUT struct output output;
-	struct report_summary summary;
+	struct report_summary summary = {0};
 	int r;
 
 	output_init(&output, STDOUT_FILENO);
@@ -182,7 +182,7 @@ static int bring_up_to_date(struct indexing *indexing)
 static int say_how_current(struct catalog *catalog, const struct sources *sources)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct catalog_totals totals;
+	struct catalog_totals totals = {0};
 	char when[64];
 	struct tm local;
 	int r;
@@ -240,7 +240,7 @@ static int print_served(const struct list_settings *settings, struct catalog *ca
 static enum twinfs_exit list_served(const struct list_settings *settings, const char *folder,
 				    char *const *given, size_t count)
 {
-	struct report_summary summary;
+	struct report_summary summary = {0};
 	struct catalog *catalog = NULL;
 	int r;
 

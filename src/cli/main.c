@@ -35,7 +35,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static void print_help(FILE *out)
+static void print_help(void)
 {
 	(void)fputs("usage: twinfs [mount] [OPTION...] SOURCE... MOUNTPOINT\n"
 		    "       twinfs COMMAND [OPTION...] ...\n"
@@ -44,9 +44,9 @@ static void print_help(FILE *out)
 		    "read-only file system.\n"
 		    "\n"
 		    "Commands:\n",
-		    out);
+		    stdout);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		(void)fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].help);
+		(void)printf("  %-8s  %s\n", commands[i].name, commands[i].help);
 	(void)fputs(
 		"\n"
 		"'twinfs COMMAND --help' and twinfs(1) say more. A source that is named like a\n"
@@ -57,7 +57,7 @@ static void print_help(FILE *out)
 		"\n"
 		"Exit status: 0 complete, 1 failed, 2 wrong usage, 3 finished, but something\n"
 		"could not be read or done (it is named on stderr).\n",
-		out);
+		stdout);
 }
 
 /* Whether the first word is neither an option nor anything that could be a source: then the user
@@ -84,14 +84,14 @@ static enum twinfs_exit run(int argc, char *argv[])
 	if (is_mount_helper(argv[0]))
 		return cmd_mount_helper(argc, argv);
 	if (argc < 2) {
-		print_help(stderr);
+		log_error("no command and no SOURCE given; see twinfs --help");
 		return TWINFS_EXIT_USAGE;
 	}
 	command = find_command(argv[1]);
 	if (command != NULL)
 		return command->run(argc - 1, argv + 1);
 	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
-		print_help(stdout);
+		print_help();
 		return TWINFS_EXIT_COMPLETE;
 	}
 	if (is_unknown_command(argv[1])) {
@@ -108,6 +108,7 @@ static int open_stdio(void)
 	int fd;
 
 	do {
+		/* NOLINTNEXTLINE(android-cloexec-open): the programs that we start need them, too */
 		fd = open("/dev/null", O_RDWR | O_NOCTTY);
 		if (fd < 0)
 			return -errno;

@@ -60,6 +60,7 @@ void progress_watch_begin(struct progress_watch *watch, const struct ingest *ing
 	memset(watch, 0, sizeof(*watch));
 	watch->ingest = ingest;
 	watch->phase = phase;
+	watch->always = when == PROGRESS_ALWAYS;
 	(void)pthread_mutex_init(&watch->lock, NULL);
 	(void)pthread_cond_init(&watch->ended, NULL);
 	progress_init(&watch->progress, when);
@@ -75,6 +76,10 @@ void progress_watch_end(struct progress_watch *watch)
 		(void)pthread_cond_signal(&watch->ended);
 		(void)pthread_mutex_unlock(&watch->lock);
 		(void)pthread_join(watch->thread, NULL);
+	}
+	if (watch->always) {
+		copy_counters(watch);
+		progress_update_at(&watch->progress, atomic_load(&watch->progress.next_draw_ns));
 	}
 	progress_end(&watch->progress);
 	(void)pthread_cond_destroy(&watch->ended);

@@ -52,7 +52,7 @@ static int wait_for_pipe(const struct readiness *readiness)
 	int r;
 
 	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	do {
 		if (interrupt_signal() != 0 && !passed_on) {
 			(void)kill(readiness->child, SIGTERM);
@@ -62,7 +62,7 @@ static int wait_for_pipe(const struct readiness *readiness)
 	} while (r < 0 && errno == EINTR);
 	if (r < 0)
 		r = -errno;
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
 }
 

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/descriptor.h"
 
-#define BLOCK_BYTES (64 * 1024)
+#define BLOCK_BYTES (64UL * 1024)
 
 static const char *temporary_folder(void)
 {

@@ -7,7 +7,7 @@
 #include "base/descriptor.h"
 
 /* Large enough that the system call costs nothing beside making the text. */
-#define OUTPUT_BUFFER_BYTES (64 * 1024)
+#define OUTPUT_BUFFER_BYTES (64UL * 1024)
 
 #define FORMATTED_BYTES_MAX 1024
 

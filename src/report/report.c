@@ -72,7 +72,7 @@ static int print_groups(struct printing *printing, const struct format *format)
 static int has_no_copy(struct catalog_reader *reader, uint64_t file, bool *alone)
 {
 	struct content_record content;
-	struct group_record group;
+	struct group_record group = {0};
 	int r;
 
 	*alone = false;

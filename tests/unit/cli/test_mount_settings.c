@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "capture.h"
+#include "cli/mount_settings.h"
+
+#define WORDS_MAX 16
+
+/* Parses words, the last of which is NULL. */
+static int parse(struct mount_settings *settings, const struct option_table *table,
+		 const char *const *words)
+{
+	static char *argv[WORDS_MAX + 1];
+	int argc = 0;
+
+	for (; words[argc] != NULL; argc++) {
+		free(argv[argc]);
+		argv[argc] = strdup(words[argc]);
+	}
+	free(argv[argc]);
+	argv[argc] = NULL;
+	return mount_settings_parse(settings, table, argc, argv);
+}
+
+#define PARSE(settings, table, ...) \
+	parse(settings, table, (const char *const[]){"mount", __VA_ARGS__, NULL})
+
+static void test_last_operand_is_the_mount_point(void **state)
+{
+	struct mount_settings settings;
+
+	(void)state;
+	assert_int_equal(PARSE(&settings, &mount_table, "a", "-f", "b", "m"), 0);
+	assert_int_equal(settings.source_count, 2);
+	assert_string_equal(settings.sources[0], "a");
+	assert_string_equal(settings.sources[1], "b");
+	assert_string_equal(settings.mount_point, "m");
+	assert_true(settings.foreground);
+	mount_settings_deinit(&settings);
+}
+
+static void test_long_options_may_be_items_of_o(void **state)
+{
+	struct mount_settings settings;
+
+	(void)state;
+	assert_int_equal(PARSE(&settings, &mount_table, "s", "m", "-o",
+			       "wait,min-size=4k,exclude=*.o,index=/a b", "-o", "foreground"),
+			 0);
+	assert_true(settings.wait);
+	assert_true(settings.foreground);
+	assert_int_equal(settings.common.min_size, 4096);
+	assert_string_equal(settings.common.excludes.items[0], "*.o");
+	assert_string_equal(settings.common.index, "/a b");
+	assert_int_equal(settings.fuse_options.count, 0);
+	mount_settings_deinit(&settings);
+}
+
+static void test_generic_words_of_fstab_are_dropped(void **state)
+{
+	struct mount_settings settings;
+
+	(void)state;
+	assert_int_equal(PARSE(&settings, &mount_table, "s", "m", "-o",
+			       "defaults,noauto,user,nofail,_netdev,x-systemd.automount,rw,,"),
+			 0);
+	assert_int_equal(settings.fuse_options.count, 0);
+	mount_settings_deinit(&settings);
+}
+
+static void test_options_of_fuse_are_passed_on(void **state)
+{
+	struct mount_settings settings;
+
+	(void)state;
+	assert_int_equal(PARSE(&settings, &mount_table, "s", "m", "-o", "max_read=65536,nonempty"),
+			 0);
+	assert_int_equal(settings.fuse_options.count, 1);
+	assert_string_equal(settings.fuse_options.items[0], "max_read=65536");
+	assert_true(settings.nonempty);
+	mount_settings_deinit(&settings);
+}
+
+static void test_backslash_makes_a_comma_part_of_a_value(void **state)
+{
+	struct mount_settings settings;
+
+	(void)state;
+	assert_int_equal(PARSE(&settings, &mount_table, "s", "m", "-o",
+			       "index=/a\\,b\\\\c,exclude=\\x\\"),
+			 0);
+	assert_string_equal(settings.common.index, "/a,b\\c");
+	assert_string_equal(settings.common.excludes.items[0], "x\\");
+	mount_settings_deinit(&settings);
+}
+
+static void test_helper_takes_the_letters_of_mount_8(void **state)
+{
+	struct mount_settings settings;
+
+	(void)state;
+	assert_int_equal(PARSE(&settings, &mount_helper_table, "s", "m", "-n", "-v", "-r", "-w",
+			       "-t", "fuse.twinfs", "-N", "ns", "-o", "wait"),
+			 0);
+	assert_true(settings.wait);
+	assert_false(settings.foreground);
+	assert_false(settings.fake);
+	mount_settings_deinit(&settings);
+	assert_int_equal(PARSE(&settings, &mount_helper_table, "s", "m", "-f", "-s", "-o", "what"),
+			 0);
+	assert_true(settings.fake);
+	assert_false(settings.foreground);
+	assert_false(settings.single_threaded);
+	mount_settings_deinit(&settings);
+}
+
+/* Parses -o item, which is wrong, and checks that the message has the words. */
+static void check_refused(const char *item, const char *words)
+{
+	struct mount_settings settings;
+	struct capture capture;
+	int r;
+
+	capture_begin(&capture, STDERR_FILENO);
+	r = PARSE(&settings, &mount_table, "s", "m", "-o", item);
+	(void)capture_end(&capture);
+	assert_int_equal(r, -EINVAL);
+	assert_non_null(strstr(capture.text, words));
+	mount_settings_deinit(&settings);
+}
+
+static void test_unknown_and_wrong_items_are_refused(void **state)
+{
+	(void)state;
+	check_refused("wait,frobnicate", "'frobnicate'");
+	check_refused("min-size=many", "'many'");
+	check_refused("wait=yes", "wait");
+	check_refused("index", "index");
+	check_refused("options=wait", "'options=wait'");
+}
+
+static void check_missing(const char *const *words, const char *missing)
+{
+	struct mount_settings settings;
+	struct capture capture;
+	int r;
+
+	capture_begin(&capture, STDERR_FILENO);
+	r = parse(&settings, &mount_table, words);
+	(void)capture_end(&capture);
+	assert_int_equal(r, -EINVAL);
+	assert_non_null(strstr(capture.text, missing));
+	mount_settings_deinit(&settings);
+}
+
+static void test_missing_operands_are_said(void **state)
+{
+	(void)state;
+	check_missing((const char *const[]){"mount", NULL}, "SOURCE");
+	check_missing((const char *const[]){"mount", "source", NULL}, "MOUNTPOINT");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_last_operand_is_the_mount_point),
+		cmocka_unit_test(test_long_options_may_be_items_of_o),
+		cmocka_unit_test(test_generic_words_of_fstab_are_dropped),
+		cmocka_unit_test(test_options_of_fuse_are_passed_on),
+		cmocka_unit_test(test_backslash_makes_a_comma_part_of_a_value),
+		cmocka_unit_test(test_helper_takes_the_letters_of_mount_8),
+		cmocka_unit_test(test_unknown_and_wrong_items_are_refused),
+		cmocka_unit_test(test_missing_operands_are_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

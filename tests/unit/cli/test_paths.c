@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "cli/paths.h"
+
+static void test_path_below_a_folder_is_what_is_behind_it(void **state)
+{
+	(void)state;
+	assert_string_equal(path_below("/a/b/c", "/a"), "b/c");
+	assert_string_equal(path_below("/a/b", "/a/b"), "");
+	assert_string_equal(path_below("/a", "/"), "a");
+	assert_string_equal(path_below("/", "/"), "");
+}
+
+static void test_equal_beginnings_are_not_below(void **state)
+{
+	(void)state;
+	assert_null(path_below("/ab", "/a"));
+	assert_null(path_below("/a", "/a/b"));
+	assert_null(path_below("/b/a", "/a"));
+}
+
+static void test_files_outside_of_views_have_no_source(void **state)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+
+	(void)state;
+	assert_int_equal(path_in_source("/proc/self/status", &path), -ENODATA);
+	assert_int_equal(path_in_source("/nonexistent/file", &path), -ENOENT);
+}
+
+static void check_printed(enum path_ending ending, const char *expected, size_t length)
+{
+	CLEANUP_OUTPUT struct output output;
+	AUTO_CLOSE int fd = memfd_create("paths", MFD_CLOEXEC);
+	char text[64];
+
+	output_init(&output, fd);
+	assert_int_equal(path_print(&output, ending, "a\nb", 3), 0);
+	assert_int_equal(path_print(&output, ending, "c", 1), 0);
+	assert_int_equal(output_flush(&output), 0);
+	assert_int_equal(pread(fd, text, sizeof(text), 0), length);
+	assert_memory_equal(text, expected, length);
+}
+
+static void test_paths_are_printed_as_they_are_but_to_a_terminal(void **state)
+{
+	(void)state;
+	check_printed(PATH_LINES, "a\nb\nc\n", 6);
+	check_printed(PATH_NULS, "a\nb\0c", 6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_path_below_a_folder_is_what_is_behind_it),
+		cmocka_unit_test(test_equal_beginnings_are_not_below),
+		cmocka_unit_test(test_files_outside_of_views_have_no_source),
+		cmocka_unit_test(test_paths_are_printed_as_they_are_but_to_a_terminal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
