@@ -27,6 +27,7 @@ struct copies_settings {
 };
 
 static const struct option_spec copies_options[] = {
+	{.heading = "What is printed"},
 	{
 		.name = "null",
 		.letter = '0',

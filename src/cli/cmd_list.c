@@ -111,7 +111,7 @@ static const struct option_table list_table = {
 	.summary = "Prints the groups of equal files in the sources, those first that would give "
 		   "back most. The index is brought up to date before, unless it belongs to a "
 		   "mounted view: then it is printed as it is.",
-	.options = {list_options, index_option, scan_options, quiet_options},
+	.options = {list_options, scan_options, index_option, talk_options},
 	.apply = list_apply,
 };
 

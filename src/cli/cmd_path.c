@@ -19,6 +19,7 @@ struct path_settings {
 };
 
 static const struct option_spec path_options[] = {
+	{.heading = "What is printed"},
 	{
 		.name = "null",
 		.letter = '0',

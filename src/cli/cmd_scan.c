@@ -33,7 +33,7 @@ static const struct option_table scan_table = {
 	.usage = {"SOURCE..."},
 	.summary = "Brings the index of the sources up to date and ends. Only what is new or has "
 		   "changed is read. Prints what there is then.",
-	.options = {index_option, scan_options, quiet_options},
+	.options = {scan_options, index_option, talk_options},
 	.apply = scan_apply,
 };
 

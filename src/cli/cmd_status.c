@@ -25,6 +25,7 @@ struct status_settings {
 };
 
 static const struct option_spec status_options[] = {
+	{.heading = "What is printed"},
 	{
 		.name = "json",
 		.help = "print an array with what each view has in .twinfs/status.json",

@@ -28,12 +28,12 @@ enum {
 	}
 
 const struct option_spec index_option[] = {
+	{.heading = "What is known already"},
 	{
 		.name = "index",
 		.argument = "DIR",
-		.help = "folder of the index (default: one for these sources below "
-			"$XDG_STATE_HOME/twinfs or ~/.local/state/twinfs, for root below "
-			"/var/lib/twinfs)",
+		.help = "the folder of the index (default: one for these sources below "
+			"~/.local/state/twinfs, for root below /var/lib/twinfs)",
 		.id = OPT_INDEX,
 	},
 	{0},
@@ -68,6 +68,10 @@ const struct option_spec scan_options[] = {
 		.help = "enter other file systems too",
 		.id = OPT_CROSS_FILE_SYSTEMS,
 	},
+	{0},
+};
+
+const struct option_spec talk_options[] = {
 	{.heading = "What is said"},
 	{
 		.name = "progress",
@@ -77,10 +81,6 @@ const struct option_spec scan_options[] = {
 		.id = OPT_PROGRESS,
 		.expects = "auto, always or never",
 	},
-	{0},
-};
-
-const struct option_spec quiet_options[] = {
 	{
 		.name = "quiet",
 		.help = "say nothing but errors and warnings",
@@ -91,6 +91,7 @@ const struct option_spec quiet_options[] = {
 };
 
 const struct option_spec version_option[] = {
+	{.heading = "Other"},
 	VERSION_OPTION,
 	{0},
 };

@@ -31,8 +31,8 @@ struct common_settings {
 };
 
 extern const struct option_spec index_option[]; /* --index */
-extern const struct option_spec scan_options[]; /* what is scanned, and how */
-extern const struct option_spec quiet_options[]; /* --quiet, --version */
+extern const struct option_spec scan_options[]; /* what is scanned */
+extern const struct option_spec talk_options[]; /* what is said; --version */
 extern const struct option_spec version_option[]; /* --version */
 
 void common_settings_init(struct common_settings *settings);

@@ -55,6 +55,7 @@ static const struct option_spec mount_options[] = {
 };
 
 static const struct option_spec helper_options[] = {
+	{.heading = "How it is mounted"},
 	{
 		.name = "options",
 		.letter = 'o',
@@ -141,7 +142,7 @@ const struct option_table mount_table = {
 	.summary = "Mounts a read-only view of the verified duplicates in the sources, which are "
 		   "compared in the background. It may be called without the word 'mount'. "
 		   "Unmount with 'fusermount3 -u MOUNTPOINT', or as root with umount.",
-	.options = {mount_options, index_option, scan_options, quiet_options},
+	.options = {mount_options, scan_options, index_option, talk_options},
 	.apply = mount_apply,
 };
 
