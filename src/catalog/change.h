@@ -51,7 +51,7 @@ MUST_CHECK int catalog_set_error(struct catalog_writer *w, enum error_kind kind,
 /* The outcome of reading one file. */
 struct content_change {
 	uint64_t file;
-	struct attributes attributes; /* when it was read */
+	uint64_t signature; /* attributes_digest of it when it was read */
 	uint64_t head; /* not 0 */
 	uint64_t group; /* it was compared with this group and found equal; 0: with none */
 };

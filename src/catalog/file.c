@@ -87,9 +87,14 @@ int catalog_set_content(struct catalog_writer *w, const struct content_change *c
 		return CONTENT_STALE;
 	if (r < 0)
 		return r;
-	if (file.names == 0 || !attributes_same_signature(&file.attributes, &change->attributes))
+	if (file.names == 0 || attributes_digest(&file.attributes) != change->signature)
 		return CONTENT_STALE;
 	r = get_content(w, change->file, &before);
+	if (r == 0 && now.group) {
+		r = group_join(w, now.group, change->file);
+		if (r == -ENOENT)
+			return CONTENT_STALE; /* its last member went meanwhile */
+	}
 	if (r == 0 && before.head != now.head) {
 		r = unlist_size(w, change->file, &file.attributes, before.head);
 		if (r == 0)
@@ -99,8 +104,6 @@ int catalog_set_content(struct catalog_writer *w, const struct content_change *c
 		r = group_leave(w, before.group, change->file, false);
 	if (r == 0)
 		r = writer_put(w, TABLE_CONTENT, &key, encode_content(&now));
-	if (r == 0 && now.group)
-		r = group_join(w, now.group, change->file);
 	return r;
 }
 

@@ -123,8 +123,9 @@ MUST_CHECK int catalog_next_error(struct catalog_scan *scan, struct error_entry 
 /* The size in bytes from which files are compared, as the last scan was told. */
 MUST_CHECK int catalog_get_min_size(struct catalog_reader *r, uint64_t *min_size);
 
-/* How many files of at least that size wait to be compared: their size is not theirs alone and
- * they were not read. Linear in the number of files (about 50 ns each). */
-MUST_CHECK int catalog_count_pending(struct catalog_reader *r, uint64_t *pending);
+/* How many files of at least that size wait to be compared, and how many bytes they have: their
+ * size is not theirs alone and they were not read. Linear in the number of files (about 50 ns
+ * each). */
+MUST_CHECK int catalog_count_pending(struct catalog_reader *r, uint64_t *files, uint64_t *bytes);
 
 #endif

@@ -27,6 +27,24 @@ bool attributes_same_signature(const struct attributes *a, const struct attribut
 	       same_time(a->mtime, b->mtime) && same_time(a->ctime, b->ctime);
 }
 
+uint64_t attributes_digest(const struct attributes *a)
+{
+	uint64_t parts[] = {
+		a->filesystem,
+		a->inode,
+		a->mode & S_IFMT,
+		(uint64_t)a->btime.tv_sec,
+		(uint64_t)a->btime.tv_nsec,
+		a->size,
+		(uint64_t)a->mtime.tv_sec,
+		(uint64_t)a->mtime.tv_nsec,
+		(uint64_t)a->ctime.tv_sec,
+		(uint64_t)a->ctime.tv_nsec,
+	};
+
+	return hash64(parts, sizeof(parts), 0);
+}
+
 bool attributes_equal(const struct attributes *a, const struct attributes *b)
 {
 	return attributes_same_signature(a, b) && a->mode == b->mode && a->uid == b->uid &&

@@ -60,6 +60,9 @@ struct attributes {
  * inode and its time of birth (inode numbers are used again), size, mtime and ctime. */
 bool attributes_same_signature(const struct attributes *a, const struct attributes *b);
 
+/* The signature in 64 bits, to hold many of them: equal ones are taken for the same. */
+uint64_t attributes_digest(const struct attributes *attributes);
+
 /* Is it the same inode? */
 bool attributes_same_inode(const struct attributes *a, const struct attributes *b);
 

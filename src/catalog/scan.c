@@ -224,25 +224,26 @@ int catalog_next_error(struct catalog_scan *scan, struct error_entry *error)
 	return 0;
 }
 
-int catalog_count_pending(struct catalog_reader *r, uint64_t *pending)
+int catalog_count_pending(struct catalog_reader *r, uint64_t *files, uint64_t *bytes)
 {
 	struct size_entry entry, from = {0};
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
-	uint64_t size = UINT64_MAX, files = 0, unread = 0;
+	uint64_t size = UINT64_MAX, sharing = 0, unread = 0;
 	int result = catalog_get_min_size(r, &from.size);
 
-	*pending = 0;
+	*files = *bytes = 0;
 	if (result == 0)
 		result = catalog_scan_sizes(r, &from, &scan);
-	while (result == 0 && (result = catalog_next_size(scan, &entry)) == 0) {
-		if (entry.size != size) {
-			*pending += files > 1 ? unread : 0;
+	while (result == 0) {
+		result = catalog_next_size(scan, &entry);
+		if (result < 0 || entry.size != size) {
+			*files += sharing > 1 ? unread : 0;
+			*bytes += sharing > 1 ? unread * size : 0;
 			size = entry.size;
-			files = unread = 0;
+			sharing = unread = 0;
 		}
-		files++;
+		sharing++;
 		unread += entry.head == 0;
 	}
-	*pending += files > 1 ? unread : 0;
 	return result == -ENOENT ? 0 : result;
 }

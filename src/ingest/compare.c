@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/contents.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/stop.h"
+#include "ingest/refine.h"
+#include "ingest/threads.h"
+
+/* Memory for blocks, of all threads together. */
+#define BLOCKS_BYTES ((size_t)24 << 20)
+
+/* Descriptors that are not ours to use: the index, sources, the mount and its users. */
+#define DESCRIPTORS_LEFT 48
+#define DESCRIPTORS_MAX 512
+
+/* What is hashed of holes goes at some 10 GB/s: more than this would take hours. */
+#define HOLE_BYTES_MAX (UINT64_C(16) << 40)
+
+/* A file, or several that are known to be equal, in the comparison. */
+struct compared {
+	struct strand strand;
+	uint64_t file; /* the one that is read */
+	uint64_t group; /* of a rival: its group */
+	uint64_t signature; /* of a rival that is in no group */
+	uint32_t first; /* chain of candidates, 0: a rival */
+	bool alone; /* first stands for itself, not for its chain */
+	bool sparse;
+	bool counted; /* its bytes are progress */
+	uint64_t read_bytes;
+	uint64_t data_from, data_known; /* [data_known, data_from) is a hole */
+	struct reading reading;
+};
+
+/* The comparison of the files of one head, by one thread. */
+struct comparison {
+	struct contents *contents;
+	const struct head *head;
+	struct file_opener opener;
+	struct catalog_reader *reader; /* while the files are found */
+	struct compared *list;
+	struct strand **strands;
+	size_t count, capacity;
+	bool keep_open;
+	size_t descriptors;
+	struct bytes files; /* of struct file_outcome */
+};
+
+static struct compared *compared_of(struct strand *strand)
+{
+	return strand->file;
+}
+
+/* ---- reading ------------------------------------------------------------------------- */
+
+static int open_compared(struct comparison *c, struct compared *compared)
+{
+	struct catalog_reader *reader = NULL;
+	struct file_record file;
+	int r;
+
+	if (compared->reading.fd >= 0)
+		return 0;
+	r = catalog_read_begin(c->contents->ingest->catalog, &reader);
+	if (r < 0)
+		return r;
+	r = catalog_get_file(reader, compared->file, &file);
+	if (r == 0 && (file.names == 0 || file.attributes.size != c->head->key.size))
+		r = -ENOENT;
+	if (r == 0)
+		r = reading_open(&compared->reading, &c->opener, reader, &file, false);
+	if (r == 0)
+		compared->signature = attributes_digest(&compared->reading.attributes);
+	else if (r != -ENOENT)
+		contents_note_problem(c->contents, reader, &file, r, &compared->reading);
+	catalog_read_end(reader);
+	return r;
+}
+
+static int finish(void *context, struct strand *strand)
+{
+	struct compared *compared = compared_of(strand);
+	struct comparison *c = context;
+	int r;
+
+	if (compared->reading.fd < 0)
+		return 0; /* an empty file, or one of holes only */
+	r = reading_close(&compared->reading, c->contents->ingest->catalog);
+	if (r)
+		atomic_fetch_add(&c->contents->postponed, 1);
+	return r;
+}
+
+static void abandon(void *context, struct strand *strand)
+{
+	(void)context;
+	reading_abandon(&compared_of(strand)->reading);
+}
+
+static uint64_t hole(void *context, struct strand *strand, uint64_t offset)
+{
+	struct compared *compared = compared_of(strand);
+	struct comparison *c = context;
+	off_t data;
+
+	if (!compared->sparse)
+		return 0;
+	if (offset >= compared->data_known && offset < compared->data_from)
+		return compared->data_from - offset;
+	if (open_compared(c, compared))
+		return 0; /* reading it will fail too */
+	data = lseek(compared->reading.fd, (off_t)offset, SEEK_DATA);
+	if (data < 0)
+		data = errno == ENXIO ? (off_t)c->head->key.size : (off_t)offset;
+	compared->data_known = offset;
+	compared->data_from = (uint64_t)data;
+	if (!c->keep_open && finish(c, strand))
+		return 0;
+	return compared->data_from - offset;
+}
+
+static int read_strand(void *context, struct strand *strand, uint64_t offset, void *block,
+		       size_t length)
+{
+	struct compared *compared = compared_of(strand);
+	struct comparison *c = context;
+	long got;
+	int r = open_compared(c, compared);
+
+	if (r)
+		return r;
+	got = read_fully_at(compared->reading.fd, block, length, (long)offset);
+	if (got != (long)length) {
+		struct file_record file = {.id = compared->file};
+
+		contents_note_problem(c->contents, NULL, &file,
+				      got < 0 ? (int)got : READING_BUSY, &compared->reading);
+		abandon(c, strand);
+		return -1;
+	}
+	if (compared->counted) {
+		atomic_fetch_add(&c->contents->ingest->progress.compared_bytes, length);
+		compared->read_bytes += length;
+	}
+	return c->keep_open ? 0 : finish(c, strand);
+}
+
+/* ---- what is found equal ------------------------------------------------------------- */
+
+static int add_outcome(struct comparison *c, uint64_t file, uint64_t signature)
+{
+	struct file_outcome outcome = {file, signature, head_of(c->head->key.hash)};
+
+	return bytes_append(&c->files, &outcome, sizeof(outcome));
+}
+
+static int add_candidates(struct comparison *c, const struct compared *compared)
+{
+	const struct candidate *window = c->contents->window.list, *candidate;
+	uint64_t bytes = c->head->key.size - compared->read_bytes;
+	int r = 0;
+
+	for (uint32_t at = compared->first; r == 0 && at; at = candidate->next) {
+		candidate = &window[at - 1];
+		r = add_outcome(c, candidate->file, candidate->signature);
+		atomic_fetch_add(&c->contents->ingest->progress.compared, 1);
+		atomic_fetch_add(&c->contents->ingest->progress.compared_bytes, bytes);
+		bytes = c->head->key.size;
+		if (compared->alone)
+			break;
+	}
+	return r;
+}
+
+/* Takes a class over as an outcome. */
+static int emit(void *context, struct strand *first, const struct hash128 *hash)
+{
+	struct comparison *c = context;
+	struct class_outcome class = {.size = c->head->key.size};
+	bool news = false;
+	int r = 0;
+
+	c->files.length = 0;
+	for (struct strand *strand = first; r == 0 && strand; strand = strand->equal) {
+		const struct compared *compared = compared_of(strand);
+
+		news |= compared->first != 0;
+		if (compared->first)
+			r = add_candidates(c, compared);
+		else if (compared->group)
+			class.group = compared->group;
+		else
+			r = add_outcome(c, compared->file, compared->signature);
+	}
+	if (r < 0 || !news)
+		return r;
+	/* what is alone has the hash only if it is a small file: nobody asks for the others' */
+	class.hash = hash ? *hash : c->head->key.hash;
+	class.count = c->files.length / sizeof(struct file_outcome);
+	return outcomes_add_class(&c->contents->outcomes, &class,
+				  (const struct file_outcome *)c->files.data);
+}
+
+static const struct refine_calls refine_calls = {
+	.hole = hole,
+	.read = read_strand,
+	.finish = finish,
+	.abandon = abandon,
+	.emit = emit,
+};
+
+/* ---- who takes part ------------------------------------------------------------------ */
+
+static int add_compared(struct comparison *c, const struct compared *compared)
+{
+	size_t capacity = c->capacity ? c->capacity * 2 : 64;
+	struct compared *list;
+
+	if (c->count == c->capacity) {
+		list = reallocarray(c->list, capacity, sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		c->list = list;
+		c->capacity = capacity;
+	}
+	c->list[c->count] = *compared;
+	c->list[c->count++].reading.fd = -1;
+	return 0;
+}
+
+/* Adds the file unless it cannot be compared. */
+static int add_file(struct comparison *c, const struct compared *compared)
+{
+	struct compared entered = *compared;
+	struct file_record file;
+	uint64_t allocated;
+	int r = catalog_get_file(c->reader, compared->file, &file);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	allocated = file.attributes.blocks * 512;
+	entered.sparse = allocated < file.attributes.size;
+	if (entered.sparse && file.attributes.size - allocated > HOLE_BYTES_MAX) {
+		contents_note_problem(c->contents, c->reader, &file, -EFBIG, NULL);
+		return 0;
+	}
+	return add_compared(c, &entered);
+}
+
+static int add_contents(struct comparison *c)
+{
+	const struct candidate *window = c->contents->window.list;
+	bool small = is_small(c->head->key.size);
+	int r = 0;
+
+	for (const struct content *content = c->head->contents; content; content = content->next) {
+		for (uint32_t at = content->first; r == 0 && at; at = window[at - 1].next) {
+			r = add_file(c, &(struct compared){.file = window[at - 1].file,
+							   .first = at,
+							   .alone = !small,
+							   .counted = true});
+			if (small)
+				break; /* the first stands for the others */
+		}
+	}
+	return r;
+}
+
+static bool has_group(const struct comparison *c, size_t from, uint64_t group)
+{
+	/* groups of one size and head: one, but for prepared collisions */
+	for (size_t i = from; i < c->count; i++) {
+		if (c->list[i].group == group)
+			return true;
+	}
+	return false;
+}
+
+/* Files with this head that were compared before: one of each group, and those in no group. */
+static int add_rivals(struct comparison *c)
+{
+	uint64_t head = head_of(c->head->key.hash);
+	struct size_entry from = {.size = c->head->key.size, .head = head}, entry;
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct content_record content;
+	size_t own = c->count;
+	int r = catalog_scan_sizes(c->reader, &from, &scan);
+
+	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
+		if (entry.size != from.size || entry.head != head)
+			break;
+		r = catalog_get_content(c->reader, entry.file, &content);
+		if (r < 0)
+			return r == -ENOENT ? -EUCLEAN : r;
+		if (!content.group || !has_group(c, own, content.group))
+			r = add_file(c, &(struct compared){.file = entry.file,
+							   .group = content.group});
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int find_files(struct comparison *c)
+{
+	const struct candidate *window = c->contents->window.list;
+	int r = catalog_read_begin(c->contents->ingest->catalog, &c->reader);
+
+	if (r < 0)
+		return r;
+	r = add_contents(c);
+	if (r == 0 && window[c->head->contents->first - 1].rivals)
+		r = add_rivals(c);
+	catalog_read_end(c->reader);
+	return r;
+}
+
+/* ---- one head ------------------------------------------------------------------------ */
+
+/* A group is found again by any of its members, so one that cannot be read hides the others. */
+static void close_all(struct comparison *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		reading_abandon(&c->list[i].reading);
+}
+
+static int compare_files(struct comparison *c, void *memory, size_t budget)
+{
+	struct refinement refinement = {.calls = &refine_calls,
+					.context = c,
+					.size_bytes = c->head->key.size,
+					.memory = memory,
+					.budget_bytes = budget};
+	struct strand **strands AUTO_FREE = calloc(c->count ? c->count : 1, sizeof(*strands));
+	int r;
+
+	if (!strands)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->count; i++) {
+		c->list[i].strand.file = &c->list[i];
+		strands[i] = &c->list[i].strand;
+	}
+	c->keep_open = c->count <= c->descriptors;
+	if (c->count == 1)
+		return emit(c, strands[0], NULL);
+	r = refine(&refinement, strands, c->count);
+	close_all(c);
+	return r;
+}
+
+/* More contents of one hash than can be told apart in the memory there is. They stay in
+ * uniques/, like all that is not compared. */
+static void note_crowd(struct comparison *c)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct file_record file;
+
+	if (catalog_read_begin(c->contents->ingest->catalog, &reader) < 0)
+		return;
+	for (size_t i = 0; i < c->count; i++) {
+		if (c->list[i].first && !c->list[i].read_bytes &&
+		    catalog_get_file(reader, c->list[i].file, &file) == 0)
+			contents_note_problem(c->contents, reader, &file, -E2BIG, NULL);
+	}
+}
+
+static int compare_head(struct comparison *c, void *memory, size_t budget)
+{
+	int r;
+
+	c->count = 0;
+	r = find_files(c);
+	if (r == 0)
+		r = compare_files(c, memory, budget);
+	if (r == -E2BIG) {
+		note_crowd(c);
+		r = 0;
+	}
+	return r;
+}
+
+static size_t descriptor_budget(unsigned int threads)
+{
+	struct rlimit limit;
+	size_t budget = DESCRIPTORS_MAX;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= DESCRIPTORS_LEFT)
+		return 1;
+	if (limit.rlim_cur != RLIM_INFINITY &&
+	    (limit.rlim_cur - DESCRIPTORS_LEFT) / threads / 2 < budget)
+		budget = (limit.rlim_cur - DESCRIPTORS_LEFT) / threads / 2;
+	return budget;
+}
+
+static void refine_heads(struct comparison *c, void *memory, size_t budget)
+{
+	struct contents *contents = c->contents;
+	uint32_t at;
+	int r;
+
+	while (!contents->failure && !stop_requested()) {
+		at = atomic_fetch_add(&contents->next, 1);
+		if (at >= contents->undecided_count)
+			break;
+		c->head = contents->undecided[at];
+		r = compare_head(c, memory, budget);
+		if (r == 0)
+			r = outcomes_commit_if_due(&contents->outcomes);
+		if (r < 0 && r != -ECANCELED)
+			contents_fail(contents, r);
+	}
+}
+
+void *contents_refine(void *context)
+{
+	struct contents *contents = context;
+	unsigned int threads = contents->ingest->settings->threads;
+	struct comparison c = {.contents = contents,
+			       .opener = FILE_OPENER_INIT(contents->ingest->sources)};
+	size_t budget = BLOCKS_BYTES / (threads ? threads : threads_default());
+	void *memory AUTO_FREE = malloc(budget);
+
+	if (!memory) {
+		contents_fail(contents, -ENOMEM);
+		return NULL;
+	}
+	c.descriptors = descriptor_budget(threads ? threads : threads_default());
+	refine_heads(&c, memory, budget);
+	file_opener_deinit(&c.opener);
+	bytes_free(&c.files);
+	free(c.list);
+	return NULL;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/contents.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/stop.h"
+#include "ingest/threads.h"
+
+/*   plan -> window -> heads, read by all threads -> decided -------------------> outcomes -> catalog
+ *                                               `-> undecided -> compared by all threads ---^
+ *
+ * A window is one round of this. Memory: 56 bytes a candidate and some 180 a head, so 25 MiB for
+ * a full window, and what is kept of small contents.
+ */
+#define WINDOW_FILES ((size_t)96 << 10)
+#define KEPT_BYTES ((size_t)16 << 20)
+
+#define PAUSE_MS_MIN 25
+#define PAUSE_MS_MAX 400
+
+void contents_fail(struct contents *contents, int failure)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&contents->failure, &none, failure);
+}
+
+static void report(struct contents *contents, struct catalog_reader *reader,
+		   const struct file_record *file, int error)
+{
+	struct bytes relative CLEANUP_BYTES = {0}, absolute CLEANUP_BYTES = {0};
+	uint32_t source;
+
+	if (catalog_file_path(reader, file, &relative, &source) == 0 &&
+	    source_absolute_path(contents->ingest->sources, source, bytes_text(&relative),
+				 &absolute) == 0)
+		log_warning("cannot read %s: %s; it is not compared",
+			    quote_path(bytes_text(&absolute)), strerror(error));
+}
+
+/* Our own shortage, not the file's fault: it is tried again. */
+static bool is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EINTR ||
+	       error == EAGAIN;
+}
+
+void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
+			   const struct file_record *file, int what,
+			   const struct reading *reading)
+{
+	struct problem_outcome problem = {.file = file->id};
+	int r = 0;
+
+	if (what == READING_GONE)
+		return;
+	if (what == READING_BUSY || (what < 0 && is_shortage(-what))) {
+		atomic_fetch_add(&contents->postponed, 1);
+		return;
+	}
+	if (what == READING_CHANGED) {
+		atomic_fetch_add(&contents->postponed, 1);
+		problem.attributes = reading->attributes;
+	} else {
+		atomic_fetch_add(&contents->errors, 1);
+		problem.error = -what;
+		report(contents, reader, file, -what);
+	}
+	r = outcomes_add_problem(&contents->outcomes, &problem);
+	if (r < 0)
+		contents_fail(contents, r);
+}
+
+/* ---- one window ---------------------------------------------------------------------- */
+
+/* Takes over a head whose contents are all told apart. */
+static int emit_decided(struct contents *contents, const struct head *head, struct bytes *files)
+{
+	const struct candidate *window = contents->window.list, *candidate;
+	struct class_outcome class = {.size = head->key.size, .hash = head->key.hash};
+	int r = 0;
+
+	for (const struct content *content = head->contents; content; content = content->next) {
+		files->length = 0;
+		for (uint32_t at = content->first; r == 0 && at; at = candidate->next) {
+			candidate = &window[at - 1];
+			r = bytes_append(files,
+					 &(struct file_outcome){candidate->file,
+								candidate->signature,
+								head_of(head->key.hash)},
+					 sizeof(struct file_outcome));
+		}
+		class.count = content->count;
+		if (r == 0)
+			r = outcomes_add_class(&contents->outcomes, &class,
+					       (const struct file_outcome *)files->data);
+		if (r < 0)
+			return r;
+	}
+	atomic_fetch_add(&contents->ingest->progress.compared, head->files);
+	atomic_fetch_add(&contents->ingest->progress.compared_bytes,
+			 head->files * head->key.size);
+	return 0;
+}
+
+static bool has_rivals(const struct contents *contents, const struct head *head)
+{
+	return contents->window.list[head->contents->first - 1].rivals;
+}
+
+/* Sorts heads into those that are decided and those that have to be compared. */
+static int sort_heads(struct contents *contents)
+{
+	struct bytes files CLEANUP_BYTES = {0};
+	struct head *head, *next;
+	size_t count = 0;
+	int r = 0;
+
+	free(contents->undecided);
+	contents->undecided_count = 0;
+	HASH_ITER(hh, contents->heads.table, head, next)
+		count += head->undecided || has_rivals(contents, head);
+	contents->undecided = calloc(count ? count : 1, sizeof(struct head *));
+	if (!contents->undecided)
+		return -ENOMEM;
+	HASH_ITER(hh, contents->heads.table, head, next) {
+		if (head->undecided || has_rivals(contents, head))
+			contents->undecided[contents->undecided_count++] = head;
+		else if (r == 0)
+			r = emit_decided(contents, head, &files);
+	}
+	return r;
+}
+
+static int run(struct contents *contents, void *(*body)(void *))
+{
+	int r;
+
+	atomic_store(&contents->next, 0);
+	r = threads_run(contents->ingest->settings->threads, body, contents);
+	if (r < 0)
+		return r;
+	if (contents->failure)
+		return contents->failure;
+	return stop_requested() ? -ECANCELED : 0;
+}
+
+static int compare_window(struct contents *contents)
+{
+	int r, committed;
+
+	contents->heads.window = contents->window.list;
+	r = run(contents, contents_read_heads);
+	if (r == 0)
+		r = sort_heads(contents);
+	if (r == 0)
+		r = outcomes_commit_if_due(&contents->outcomes);
+	if (r == 0 && contents->undecided_count > 0)
+		r = run(contents, contents_refine);
+	/* what is done is kept also at a stop; and a split size's rest asks the catalog for it */
+	committed = outcomes_commit(&contents->outcomes);
+	heads_reset(&contents->heads);
+	return r < 0 ? r : committed;
+}
+
+/* ---- all windows --------------------------------------------------------------------- */
+
+static int compare_all(struct contents *contents, bool again)
+{
+	struct plan plan;
+	int r = plan_begin(&plan, contents->ingest->catalog, WINDOW_FILES, again);
+
+	while (r == 0) {
+		r = plan_next(&plan, &contents->window);
+		if (r < 0 || contents->window.count == 0)
+			break;
+		r = compare_window(contents);
+	}
+	return r;
+}
+
+/* Rounds until all files that were being written have come to rest, or patience ends. */
+static int compare_until_quiet(struct contents *contents)
+{
+	uint64_t patience_ns = contents->ingest->settings->patience_ms * UINT64_C(1000000);
+	uint64_t begun = clock_monotonic_ns();
+	unsigned int pause_ms = PAUSE_MS_MIN;
+	int r = compare_all(contents, false);
+
+	while (r == 0 && contents->postponed > 0 &&
+	       clock_monotonic_ns() - begun < patience_ns) {
+		clock_sleep_ms(pause_ms);
+		if (pause_ms < PAUSE_MS_MAX)
+			pause_ms *= 2;
+		atomic_store(&contents->postponed, 0);
+		r = compare_all(contents, true);
+	}
+	return r;
+}
+
+static int measure(struct ingest *ingest)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	uint64_t files = 0, bytes = 0;
+	int r = catalog_read_begin(ingest->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_count_pending(reader, &files, &bytes);
+	atomic_store(&ingest->progress.candidates, files);
+	atomic_store(&ingest->progress.candidate_bytes, bytes);
+	return r;
+}
+
+int ingest_contents(struct ingest *ingest)
+{
+	struct contents contents = {.ingest = ingest, .heads = {.budget_bytes = KEPT_BYTES}};
+	int r = measure(ingest);
+
+	/* a writer that has to wait for our lease makes the kernel send one */
+	signal(SIGIO, SIG_IGN);
+	pthread_mutex_init(&contents.heads_lock, NULL);
+	outcomes_init(&contents.outcomes, ingest->catalog);
+	if (r == 0 && ingest->progress.candidates > 0)
+		r = compare_until_quiet(&contents);
+	ingest->result.errors += contents.errors;
+	ingest->result.pending = contents.postponed;
+	ingest->result.stopped = r == -ECANCELED;
+	outcomes_deinit(&contents.outcomes);
+	window_free(&contents.window);
+	heads_reset(&contents.heads);
+	arena_free(&contents.heads.memory);
+	free(contents.undecided);
+	pthread_mutex_destroy(&contents.heads_lock);
+	return r == -ECANCELED ? 0 : r;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INGEST_CONTENTS_H
+#define INGEST_CONTENTS_H
+
+/* The comparison of one window, shared by the threads that do it. Internal to ingest/. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "ingest/heads.h"
+#include "ingest/ingest.h"
+#include "ingest/outcome.h"
+#include "ingest/plan.h"
+#include "ingest/reading.h"
+
+struct contents {
+	struct ingest *ingest;
+	struct window window;
+	struct heads heads;
+	pthread_mutex_t heads_lock;
+	struct head **undecided; /* what is left to be compared block by block */
+	size_t undecided_count;
+	struct outcomes outcomes;
+	_Atomic uint32_t next; /* the next piece of work for a thread */
+	_Atomic uint64_t errors;
+	_Atomic uint64_t postponed; /* files left for later: changed, or being written */
+	_Atomic int failure; /* first -errno that ends the work */
+};
+
+/* Notes what became of a file that could not be read to its end.
+ *
+ * what		enum reading_outcome or -errno
+ * reading	where its new attributes are after READING_CHANGED
+ */
+void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
+			   const struct file_record *file, int what,
+			   const struct reading *reading);
+
+/* The first one stays. */
+void contents_fail(struct contents *contents, int failure);
+
+/* Both run in each of several threads until the work is done. */
+void *contents_read_heads(void *contents);
+void *contents_refine(void *contents);
+
+#endif

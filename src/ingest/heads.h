@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INGEST_HEADS_H
+#define INGEST_HEADS_H
+
+/* Sorts the files of a window by size and by a hash of their first bytes.
+ *
+ * A file of at most HEAD_BYTES is read wholly by that, and so compared on the spot: the bytes of
+ * the first file of each content are kept in memory for the next ones with its hash, as long as
+ * the budget lasts. What cannot be decided here (longer files, contents whose bytes were not
+ * kept) is left to refine.h.
+ *
+ *   head (size, hash)
+ *     `- content: files known to be byte-equal     only of small files; several: collisions
+ *          `- file ...
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "base/arena.h"
+#include "base/attributes.h"
+#include "ingest/plan.h"
+
+/* Most files are shorter; of a longer one, that much tells nearly always whether it differs. */
+#define HEAD_BYTES ((size_t)16 << 10)
+
+struct content {
+	struct content *next;
+	uint32_t first; /* its files, by candidate.next: place in the window + 1 */
+	uint32_t count;
+	uint8_t *bytes; /* NULL: not kept */
+};
+
+struct head {
+	struct {
+		uint64_t size;
+		struct hash128 hash;
+	} key;
+	struct content *contents; /* of a large file: one, whose files are not known to be equal */
+	uint32_t files;
+	bool undecided; /* some contents may be equal to each other */
+	UT_hash_handle hh;
+};
+
+struct heads {
+	struct head *table;
+	struct arena memory;
+	size_t kept_bytes;
+	size_t budget_bytes;
+	struct candidate *window; /* borrowed */
+};
+
+static inline bool is_small(uint64_t size)
+{
+	return size <= HEAD_BYTES;
+}
+
+/* The hash under which the catalog lists a file by size: never 0. */
+static inline uint64_t head_of(struct hash128 hash)
+{
+	return hash.low ? hash.low : 1;
+}
+
+/* Enters candidate number index, whose hash is set. bytes: its first ones, min(size, HEAD_BYTES)
+ * of them. Not thread-safe. 0 or -ENOMEM. */
+MUST_CHECK int heads_add(struct heads *heads, uint32_t index, const uint8_t *bytes);
+
+/* Forgets everything. */
+void heads_reset(struct heads *heads);
+
+#endif

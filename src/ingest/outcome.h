@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INGEST_OUTCOME_H
+#define INGEST_OUTCOME_H
+
+/* What the comparison found, on its way to the catalog: gathered by many threads, committed in
+ * large transactions by whichever of them finds enough of it. */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "catalog/change.h"
+
+/* A file that was read. */
+struct file_outcome {
+	uint64_t file;
+	uint64_t signature;
+	uint64_t head;
+};
+
+/* Files that were found equal: count of them, in a row. */
+struct class_outcome {
+	uint64_t group; /* that they are equal to, 0: a new one if there are two of them */
+	uint64_t size;
+	struct hash128 hash;
+	size_t first;
+	size_t count;
+};
+
+/* A file that could not be read, or is not as the index has it. */
+struct problem_outcome {
+	uint64_t file;
+	int error; /* positive errno; 0: changed */
+	struct attributes attributes; /* changed: the new ones */
+};
+
+struct outcomes {
+	struct catalog *catalog;
+	pthread_mutex_t lock; /* of the lists */
+	pthread_mutex_t commit_lock;
+	struct bytes files; /* of struct file_outcome; the same for the others */
+	struct bytes classes;
+	struct bytes problems;
+	uint64_t committed_ns; /* when */
+	uint64_t commit_took_ns;
+};
+
+void outcomes_init(struct outcomes *outcomes, struct catalog *catalog);
+void outcomes_deinit(struct outcomes *outcomes);
+
+/* Each copies what it is given. Any thread. */
+MUST_CHECK int outcomes_add_class(struct outcomes *outcomes, const struct class_outcome *class,
+				  const struct file_outcome *files);
+MUST_CHECK int outcomes_add_problem(struct outcomes *outcomes,
+				    const struct problem_outcome *problem);
+
+/* Commits when so much or so long has gathered that it is worth a transaction; returns at once
+ * while another thread does. */
+MUST_CHECK int outcomes_commit_if_due(struct outcomes *outcomes);
+
+/* Commits everything. */
+MUST_CHECK int outcomes_commit(struct outcomes *outcomes);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A size being collected: its unread files stand at the end of the window from first on. */
+struct size_group {
+	uint64_t size;
+	size_t first;
+	uint64_t files;
+	bool rivals;
+};
+
+int plan_begin(struct plan *plan, struct catalog *catalog, size_t window_files, bool skip_errors)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	int r = catalog_read_begin(catalog, &reader);
+
+	*plan = (struct plan){
+		.catalog = catalog, .window_files = window_files, .skip_errors = skip_errors};
+	return r < 0 ? r : catalog_get_min_size(reader, &plan->position.size);
+}
+
+void window_free(struct window *window)
+{
+	free(window->list);
+	*window = (struct window){0};
+}
+
+static int add(struct window *window, const struct size_entry *entry)
+{
+	size_t capacity = window->capacity ? window->capacity * 2 : 1024;
+	struct candidate *list;
+
+	if (window->count == window->capacity) {
+		list = reallocarray(window->list, capacity, sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		window->list = list;
+		window->capacity = capacity;
+	}
+	window->list[window->count++] =
+		(struct candidate){.file = entry->file, .size = entry->size};
+	return 0;
+}
+
+/* All of a size was seen: a file that is alone in it need not be read. */
+static void close_size(struct window *window, const struct size_group *group)
+{
+	if (group->files < 2)
+		window->count = group->first;
+	for (size_t i = group->first; i < window->count; i++)
+		window->list[i].rivals = group->rivals;
+}
+
+static int is_wanted(const struct plan *plan, struct catalog_reader *reader,
+		     const struct size_entry *entry, bool *wanted)
+{
+	int error = 0, r = 0;
+
+	*wanted = entry->head == 0;
+	if (*wanted && plan->skip_errors)
+		r = catalog_get_error(reader, ERROR_FILE, entry->file, &error);
+	if (error)
+		*wanted = false;
+	return r;
+}
+
+/* The window is full in the middle of a size. That size begins the next window, or, if it fills
+ * a window by itself, is split: then its later files have the earlier ones for rivals. */
+static void end_window(struct plan *plan, struct window *window, struct size_group *group,
+		       const struct size_entry *next)
+{
+	plan->split = group->first == 0;
+	if (plan->split) {
+		plan->position = *next;
+		group->files = 2; /* next is one */
+		group->rivals = true; /* those come behind the unread ones: they were not seen */
+		close_size(window, group);
+	} else {
+		plan->position = (struct size_entry){.size = group->size};
+		window->count = group->first;
+	}
+}
+
+static int collect(struct plan *plan, struct window *window, struct catalog_reader *reader)
+{
+	struct size_group group = {
+		.size = plan->position.size, .files = plan->split, .rivals = plan->split};
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct size_entry entry;
+	bool wanted;
+	int r = catalog_scan_sizes(reader, &plan->position, &scan);
+
+	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
+		if (entry.size != group.size) {
+			close_size(window, &group);
+			group = (struct size_group){.size = entry.size, .first = window->count};
+		}
+		r = is_wanted(plan, reader, &entry, &wanted);
+		if (r == 0 && wanted && window->count >= plan->window_files) {
+			end_window(plan, window, &group, &entry);
+			return 0;
+		}
+		group.files++;
+		group.rivals |= entry.head != 0;
+		if (r == 0 && wanted)
+			r = add(window, &entry);
+	}
+	close_size(window, &group);
+	plan->position = (struct size_entry){UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	plan->split = false;
+	return r == -ENOENT ? 0 : r;
+}
+
+static int by_file(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return x->file < y->file ? -1 : x->file > y->file;
+}
+
+int plan_next(struct plan *plan, struct window *window)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	int r = catalog_read_begin(plan->catalog, &reader);
+
+	window->count = 0;
+	if (r == 0)
+		r = collect(plan, window, reader);
+	if (r == 0 && window->count > 1)
+		qsort(window->list, window->count, sizeof(*window->list), by_file);
+	return r;
+}

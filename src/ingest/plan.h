@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INGEST_PLAN_H
+#define INGEST_PLAN_H
+
+/* Which files have to be read: those that were not, of sizes that two files or more share. They
+ * are taken in windows of whole sizes, as many as memory holds, and each window is read in the
+ * order of directories. One thread. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/hash.h"
+#include "catalog/catalog.h"
+#include "catalog/query.h"
+
+/* A file to be read, 56 bytes: a window holds many. */
+struct candidate {
+	uint64_t file;
+	uint64_t size;
+	uint64_t signature; /* attributes_digest when it was read */
+	struct hash128 hash; /* of its first bytes */
+	uint32_t next; /* another one in a chain: its place in the window + 1, or 0 */
+	bool rivals; /* files of its size were compared before, or in an earlier window */
+	bool read; /* signature and hash are filled in */
+};
+
+struct plan {
+	struct catalog *catalog; /* borrowed */
+	struct size_entry position; /* where the next window begins */
+	size_t window_files; /* so many at most */
+	bool skip_errors; /* leave out files whose reading failed */
+	bool split; /* the last window ended within a size */
+};
+
+struct window {
+	struct candidate *list;
+	size_t count;
+	size_t capacity;
+};
+
+/* A plan for the whole index, from min_size up as the catalog has it. */
+MUST_CHECK int plan_begin(struct plan *plan, struct catalog *catalog, size_t window_files,
+			  bool skip_errors);
+
+/* Fills the window with the next candidates, ordered by file id; it is empty at the end. What was
+ * in the window before must be committed. */
+MUST_CHECK int plan_next(struct plan *plan, struct window *window);
+
+void window_free(struct window *window);
+
+#endif

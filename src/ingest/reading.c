@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/reading.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "catalog/remote.h"
+
+/* Two changes within this time may leave the same time stamp: kernels stamp with the time of the
+ * last tick (at most 10 ms ago), other hosts with clocks of their own. */
+#define GRAIN_LOCAL_NS INT64_C(20000000)
+#define GRAIN_REMOTE_NS INT64_C(2000000000)
+
+/* A change that lies so far in the future was stamped before the clock was set back. */
+#define CLOCK_JUMP_NS INT64_C(2000000000)
+
+void file_opener_deinit(struct file_opener *opener)
+{
+	if (opener->fd >= 0)
+		close(opener->fd);
+	opener->fd = -1;
+}
+
+static int enter_dir(struct file_opener *opener, struct catalog_reader *reader, uint64_t dir)
+{
+	if (opener->fd >= 0 && opener->dir == dir)
+		return 0;
+	file_opener_deinit(opener);
+	opener->fd = source_open_dir(opener->sources, reader, dir, O_PATH);
+	if (opener->fd < 0)
+		return opener->fd;
+	opener->dir = dir;
+	opener->remote = is_remote_filesystem(opener->fd);
+	return 0;
+}
+
+static int open_file(struct file_opener *opener, struct catalog_reader *reader,
+		     const struct file_record *file)
+{
+	char name[NAME_BYTES_MAX + 1];
+	struct entry_record entry;
+	int r = catalog_entry_at(reader, file->dir, file->cookie, &entry);
+
+	if (r == 0)
+		r = enter_dir(opener, reader, file->dir);
+	if (r < 0)
+		return r;
+	memcpy(name, entry.name.bytes, entry.name.length);
+	name[entry.name.length] = '\0';
+	return open_beneath_for_reading(opener->fd, name, 0, opener->sources->cross_mounts);
+}
+
+/* Nobody has it open for writing or mapped writable: 0; else READING_BUSY. */
+static int take_lease(struct reading *reading)
+{
+	if (reading->lease_refused)
+		return 0;
+	if (fcntl(reading->fd, F_SETLEASE, F_RDLCK) == 0) {
+		reading->leased = true;
+		return 0;
+	}
+	reading->lease_refused = errno != EAGAIN;
+	return errno == EAGAIN ? READING_BUSY : 0;
+}
+
+static void release_lease(struct reading *reading)
+{
+	if (reading->leased)
+		(void)fcntl(reading->fd, F_SETLEASE, F_UNLCK);
+	reading->leased = false;
+}
+
+static int64_t age_ns(struct timespec then)
+{
+	struct timespec now = clock_now();
+
+	/* centuries would overflow; they are old */
+	if (now.tv_sec - then.tv_sec > 3600)
+		return INT64_MAX;
+	if (then.tv_sec - now.tv_sec > 3600)
+		return INT64_MIN;
+	return (now.tv_sec - then.tv_sec) * INT64_C(1000000000) + now.tv_nsec - then.tv_nsec;
+}
+
+/* Waits until the grain of the last change is over, if that is short. ctime alone tells: every
+ * change sets it, and nobody can set it back or ahead. */
+static int wait_for_grain(const struct attributes *attributes, bool remote)
+{
+	int64_t grain = remote ? GRAIN_REMOTE_NS : GRAIN_LOCAL_NS;
+	int64_t age = age_ns(attributes->ctime);
+
+	if (age >= grain || age < -CLOCK_JUMP_NS)
+		return 0;
+	if (remote)
+		return READING_BUSY;
+	if (age < 0)
+		age = 0;
+	clock_sleep_ms((unsigned int)((grain - age) / 1000000) + 1);
+	return 0;
+}
+
+static int check_open(struct reading *reading, const struct file_opener *opener,
+		      const struct file_record *file, bool hold)
+{
+	int r = source_attributes(opener->sources->catalog, reading->fd, &reading->attributes);
+
+	if (r < 0)
+		return r;
+	if (!attributes_same_inode(&reading->attributes, &file->attributes))
+		return READING_GONE;
+	r = wait_for_grain(&reading->attributes, opener->remote);
+	if (r == 0)
+		r = take_lease(reading);
+	if (r)
+		return r;
+	if (!hold)
+		release_lease(reading);
+	/* dirty pages of a mapping that is gone are written: a new store must then fault and set
+	 * the times again; costs 0.1 us where there are none */
+	(void)sync_file_range(reading->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+	r = source_attributes(opener->sources->catalog, reading->fd, &reading->attributes);
+	if (r < 0)
+		return r;
+	return attributes_same_signature(&reading->attributes, &file->attributes)
+		       ? 0
+		       : READING_CHANGED;
+}
+
+int reading_open(struct reading *reading, struct file_opener *opener,
+		 struct catalog_reader *reader, const struct file_record *file, bool hold)
+{
+	int r;
+
+	*reading = (struct reading){.fd = open_file(opener, reader, file)};
+	if (reading->fd < 0) {
+		r = reading->fd;
+		/* another kind of thing, a mount or nothing stands there now */
+		if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -ENXIO)
+			r = READING_GONE;
+		return r;
+	}
+	r = check_open(reading, opener, file, hold);
+	if (r)
+		reading_abandon(reading);
+	return r;
+}
+
+int reading_close(struct reading *reading, struct catalog *catalog)
+{
+	struct attributes now;
+	int r = source_attributes(catalog, reading->fd, &now);
+
+	if (r == 0 && !attributes_same_signature(&now, &reading->attributes))
+		r = READING_CHANGED;
+	if (r == 0 && reading->leased)
+		r = fcntl(reading->fd, F_GETLEASE) == F_RDLCK ? 0 : READING_BUSY;
+	else if (r == 0)
+		r = take_lease(reading);
+	reading_abandon(reading);
+	return r;
+}
+
+void reading_abandon(struct reading *reading)
+{
+	if (reading->fd >= 0)
+		close(reading->fd); /* ends the lease */
+	reading->fd = -1;
+	reading->leased = false;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INGEST_READING_H
+#define INGEST_READING_H
+
+/* Reading a file so that what was read is known to be what the file holds.
+ *
+ * The same signature before and after is not enough: ctime is set before the data is copied, and a
+ * store to a dirty page of a shared mapping moves nothing. So the file must not be open for
+ * writing or mapped writable (a read lease is refused then, fcntl(2) F_SETLEASE) before and after
+ * it is read, and must not have changed within the grain of its time stamps. Where leases are
+ * refused for lack of rights or by the file system, the signature and the grain must do.
+ *
+ * Leases need SIGIO to be ignored. Not shared between threads.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "catalog/query.h"
+#include "catalog/source.h"
+
+/* Outcomes the caller must handle; failures are -errno. */
+enum reading_outcome {
+	READING_CHANGED = 1, /* its signature is another one than the index has */
+	READING_BUSY = 2, /* somebody may be writing it, or did a moment ago: try again later */
+	READING_GONE = 3, /* there is no such file any more under that name */
+};
+
+/* Opens files of one directory after the other without walking its path each time. All zero but
+ * fd -1 at first. */
+struct file_opener {
+	const struct sources *sources;
+	uint64_t dir;
+	int fd;
+	bool remote;
+};
+
+#define FILE_OPENER_INIT(sources_) {.sources = (sources_), .fd = -1}
+
+void file_opener_deinit(struct file_opener *opener);
+
+/* A file open for reading. */
+struct reading {
+	int fd;
+	bool leased; /* the lease is held while it is open */
+	bool lease_refused;
+	struct attributes attributes; /* at its opening */
+};
+
+/* Opens the file under one of its names and checks that it may be read now.
+ *
+ * hold		keep the lease until the end: for a file that is read in one go, because a
+ *		writer has to wait as long
+ *
+ * 0, an enum reading_outcome, or -errno. With READING_CHANGED reading->attributes are the new ones.
+ */
+MUST_CHECK int reading_open(struct reading *reading, struct file_opener *opener,
+			    struct catalog_reader *reader, const struct file_record *file,
+			    bool hold);
+
+/* Closes it: 0 when nothing can have changed since reading_open, else READING_BUSY or
+ * READING_CHANGED. */
+MUST_CHECK int reading_close(struct reading *reading, struct catalog *catalog);
+
+/* Closes it without looking; for a file whose bytes do not matter any more. */
+void reading_abandon(struct reading *reading);
+
+#endif

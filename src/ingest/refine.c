@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/refine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stop.h"
+
+/* Two blocks of this size stay in the second-level cache while they are compared and hashed. */
+#define BLOCK_MAX ((size_t)256 << 10)
+#define BLOCK_MIN ((size_t)4 << 10)
+#define ZEROS_BYTES ((size_t)64 << 10)
+
+/* A class in the making: strands [first, first + count) are equal up to offset. */
+struct range {
+	size_t first;
+	size_t count;
+	uint64_t offset;
+	struct hash_state *hash;
+};
+
+struct range_stack {
+	struct range *list;
+	size_t count;
+	size_t capacity;
+};
+
+/* A strand's block while a range is compared. */
+struct block {
+	const uint8_t *data;
+	size_t length;
+	struct strand *strand;
+};
+
+size_t refine_capacity(const struct refinement *refinement)
+{
+	size_t capacity = refinement->budget_bytes / BLOCK_MIN;
+
+	return capacity < 2 ? 2 : capacity;
+}
+
+static int push(struct range_stack *stack, const struct range *range)
+{
+	size_t capacity = stack->capacity ? stack->capacity * 2 : 16;
+	struct range *list;
+
+	if (stack->count == stack->capacity) {
+		list = reallocarray(stack->list, capacity, sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		stack->list = list;
+		stack->capacity = capacity;
+	}
+	stack->list[stack->count++] = *range;
+	return 0;
+}
+
+static void stack_free(struct range_stack *stack)
+{
+	while (stack->count > 0)
+		hash_state_free(stack->list[--stack->count].hash);
+	free(stack->list);
+}
+
+/* Links strands and hands them out as a class. */
+static int emit(struct refinement *refinement, struct strand **strands, size_t count,
+		const struct hash128 *hash)
+{
+	struct strand *last;
+
+	if (count == 0)
+		return 0;
+	for (size_t i = 0; i + 1 < count; i++) {
+		for (last = strands[i]; last->equal; last = last->equal)
+			continue;
+		last->equal = strands[i + 1];
+	}
+	return refinement->calls->emit(refinement->context, strands[0], hash);
+}
+
+static int emit_alone(struct refinement *refinement, struct strand *strand)
+{
+	refinement->calls->abandon(refinement->context, strand);
+	/* one that stands for others of an earlier part was hashed there */
+	return emit(refinement, &strand, 1, strand->equal ? &strand->digest : NULL);
+}
+
+/* Takes one strand out of the range. */
+static void drop(struct strand **strands, struct range *range, size_t which)
+{
+	strands[range->first + which] = strands[range->first + range->count - 1];
+	range->count--;
+}
+
+/* ---- one step of one range ----------------------------------------------------------- */
+
+/* Bytes from the range's offset on that are a hole in each of its files. */
+static uint64_t common_hole(struct refinement *refinement, struct strand **strands,
+			    const struct range *range)
+{
+	uint64_t least = refinement->size_bytes - range->offset, hole;
+
+	for (size_t i = 0; least > 0 && i < range->count; i++) {
+		hole = refinement->calls->hole(refinement->context, strands[range->first + i],
+					       range->offset);
+		if (hole < least)
+			least = hole;
+	}
+	return least;
+}
+
+static int skip_zeros(struct range *range, uint64_t length)
+{
+	static const uint8_t zeros[ZEROS_BYTES];
+
+	range->offset += length;
+	while (length > 0) {
+		size_t piece = length < sizeof(zeros) ? (size_t)length : sizeof(zeros);
+
+		if (stop_requested())
+			return -ECANCELED;
+		hash_state_update(range->hash, zeros, piece);
+		length -= piece;
+	}
+	return 0;
+}
+
+static size_t block_length(const struct refinement *refinement, const struct range *range)
+{
+	uint64_t left = refinement->size_bytes - range->offset;
+	size_t length = refinement->budget_bytes / range->count / BLOCK_MIN * BLOCK_MIN;
+
+	if (length > BLOCK_MAX)
+		length = BLOCK_MAX;
+	if (length < BLOCK_MIN)
+		length = BLOCK_MIN;
+	return left < length ? (size_t)left : length;
+}
+
+/* Reads the next block of each strand; those that fail leave the range. */
+static void read_blocks(struct refinement *refinement, struct strand **strands,
+			struct range *range, struct block *blocks, size_t length)
+{
+	struct strand *strand;
+	uint8_t *data;
+	size_t i = 0;
+
+	while (i < range->count) {
+		strand = strands[range->first + i];
+		data = (uint8_t *)refinement->memory + i * length;
+		blocks[i] = (struct block){data, length, strand};
+		if (refinement->calls->read(refinement->context, strand, range->offset, data,
+					    length) == 0)
+			i++;
+		else
+			drop(strands, range, i);
+	}
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct block *x = a, *y = b;
+
+	return memcmp(x->data, y->data, x->length);
+}
+
+/* Sorts blocks so that equal ones stand together; returns whether all are equal, which is the
+ * usual case and found with one comparison each. */
+static bool sort_blocks(struct block *blocks, size_t count)
+{
+	size_t i = 1;
+
+	while (i < count && compare_blocks(&blocks[0], &blocks[i]) == 0)
+		i++;
+	if (i >= count)
+		return true;
+	qsort(blocks, count, sizeof(*blocks), compare_blocks);
+	return false;
+}
+
+/* Puts each run of equal blocks on the stack as a range of its own. */
+static int split(struct refinement *refinement, struct strand **strands,
+		 const struct range *range, const struct block *blocks, struct range_stack *stack)
+{
+	struct range part;
+	int r = 0;
+
+	for (size_t i = 0; i < range->count; i++)
+		strands[range->first + i] = blocks[i].strand;
+	for (size_t i = 0, end; r == 0 && i < range->count; i = end) {
+		end = i + 1;
+		while (end < range->count && compare_blocks(&blocks[i], &blocks[end]) == 0)
+			end++;
+		if (end - i == 1) {
+			r = emit_alone(refinement, blocks[i].strand);
+			continue;
+		}
+		part = (struct range){.first = range->first + i,
+				      .count = end - i,
+				      .offset = range->offset + blocks[i].length,
+				      .hash = hash_state_new()};
+		if (!part.hash)
+			return -ENOMEM;
+		hash_state_copy(part.hash, range->hash);
+		hash_state_update(part.hash, blocks[i].data, blocks[i].length);
+		r = push(stack, &part);
+		if (r < 0)
+			hash_state_free(part.hash);
+	}
+	return r;
+}
+
+/* Outcome of a step: the range was split, what is left of it is on the stack. */
+enum { RANGE_SPLIT = 1 };
+
+static int compare_step(struct refinement *refinement, struct strand **strands,
+			struct range *range, struct range_stack *stack)
+{
+	size_t length = block_length(refinement, range);
+	struct block *blocks AUTO_FREE = calloc(range->count, sizeof(*blocks));
+	int r;
+
+	if (!blocks)
+		return -ENOMEM;
+	read_blocks(refinement, strands, range, blocks, length);
+	if (range->count < 2)
+		return 0;
+	if (sort_blocks(blocks, range->count)) {
+		hash_state_update(range->hash, blocks[0].data, length);
+		range->offset += length;
+		return 0;
+	}
+	r = split(refinement, strands, range, blocks, stack);
+	return r < 0 ? r : RANGE_SPLIT;
+}
+
+/* ---- a range to its end -------------------------------------------------------------- */
+
+static int finish_range(struct refinement *refinement, struct strand **strands,
+			struct range *range)
+{
+	struct hash128 hash = hash_state_digest(range->hash);
+	size_t i = 0;
+
+	while (i < range->count) {
+		if (refinement->calls->finish(refinement->context, strands[range->first + i]) == 0)
+			i++;
+		else
+			drop(strands, range, i);
+	}
+	return emit(refinement, strands + range->first, range->count, &hash);
+}
+
+static int follow_range(struct refinement *refinement, struct strand **strands,
+			struct range *range, struct range_stack *stack)
+{
+	uint64_t hole;
+	int r = 0;
+
+	while (r == 0 && range->count > 1 && range->offset < refinement->size_bytes) {
+		if (stop_requested())
+			return -ECANCELED;
+		hole = common_hole(refinement, strands, range);
+		r = hole > 0 ? skip_zeros(range, hole)
+			     : compare_step(refinement, strands, range, stack);
+	}
+	if (r)
+		return r == RANGE_SPLIT ? 0 : r;
+	if (range->count > 1)
+		return finish_range(refinement, strands, range);
+	return range->count == 1 ? emit_alone(refinement, strands[range->first]) : 0;
+}
+
+static int refine_together(struct refinement *refinement, struct strand **strands, size_t count)
+{
+	struct range range = {.count = count, .hash = hash_state_new()};
+	struct range_stack stack = {0};
+	int r = range.hash ? push(&stack, &range) : -ENOMEM;
+
+	if (r < 0)
+		hash_state_free(range.hash);
+	while (r == 0 && stack.count > 0) {
+		range = stack.list[--stack.count];
+		r = follow_range(refinement, strands, &range, &stack);
+		hash_state_free(range.hash);
+	}
+	stack_free(&stack);
+	return r;
+}
+
+/* ---- more than fit ------------------------------------------------------------------- */
+
+/* Hashes a whole file; not 0 when it must be left out. */
+static int digest(struct refinement *refinement, struct strand *strand, struct hash_state *state)
+{
+	struct range range = {.count = 1, .hash = state};
+	uint64_t hole;
+	size_t length;
+	int r = 0;
+
+	hash_state_reset(state);
+	while (r == 0 && range.offset < refinement->size_bytes) {
+		if (stop_requested())
+			return -ECANCELED;
+		hole = common_hole(refinement, &strand, &range);
+		if (hole > 0) {
+			r = skip_zeros(&range, hole);
+			continue;
+		}
+		length = block_length(refinement, &range);
+		r = refinement->calls->read(refinement->context, strand, range.offset,
+					    refinement->memory, length);
+		hash_state_update(state, refinement->memory, length);
+		range.offset += length;
+	}
+	if (r == 0)
+		r = refinement->calls->finish(refinement->context, strand);
+	strand->digest = hash_state_digest(state);
+	return r;
+}
+
+/* Hashes all; those that could be read move to the front, *count of them. */
+static int digest_all(struct refinement *refinement, struct strand **strands, size_t *count)
+{
+	struct hash_state *state = hash_state_new();
+	size_t kept = 0;
+	int r = state ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < *count; i++) {
+		if (digest(refinement, strands[i], state) == 0)
+			strands[kept++] = strands[i];
+		else if (stop_requested())
+			r = -ECANCELED;
+	}
+	hash_state_free(state);
+	*count = kept;
+	return r;
+}
+
+static int by_digest(const void *a, const void *b)
+{
+	const struct hash128 *x = &(*(struct strand *const *)a)->digest;
+	const struct hash128 *y = &(*(struct strand *const *)b)->digest;
+
+	if (x->high != y->high)
+		return x->high < y->high ? -1 : 1;
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+/* Gathers the classes of one part, each as one strand, for the next round. */
+struct gathering {
+	const struct refinement *refinement;
+	struct strand **strands; /* written from the front: behind it all were taken */
+	size_t count;
+};
+
+static uint64_t gathering_hole(void *context, struct strand *strand, uint64_t offset)
+{
+	const struct refinement *refinement = ((struct gathering *)context)->refinement;
+
+	return refinement->calls->hole(refinement->context, strand, offset);
+}
+
+static int gathering_read(void *context, struct strand *strand, uint64_t offset, void *block,
+			  size_t length)
+{
+	const struct refinement *refinement = ((struct gathering *)context)->refinement;
+
+	return refinement->calls->read(refinement->context, strand, offset, block, length);
+}
+
+static int gathering_finish(void *context, struct strand *strand)
+{
+	const struct refinement *refinement = ((struct gathering *)context)->refinement;
+
+	return refinement->calls->finish(refinement->context, strand);
+}
+
+static void gathering_abandon(void *context, struct strand *strand)
+{
+	const struct refinement *refinement = ((struct gathering *)context)->refinement;
+
+	refinement->calls->abandon(refinement->context, strand);
+}
+
+static int gathering_emit(void *context, struct strand *first, const struct hash128 *hash)
+{
+	struct gathering *gathering = context;
+
+	(void)hash;
+	gathering->strands[gathering->count++] = first;
+	return 0;
+}
+
+static const struct refine_calls gathering_calls = {
+	.hole = gathering_hole,
+	.read = gathering_read,
+	.finish = gathering_finish,
+	.abandon = gathering_abandon,
+	.emit = gathering_emit,
+};
+
+/* One round over parts that fit: *count shrinks to the number of classes found. */
+static int merge_parts(struct refinement *refinement, struct strand **strands, size_t *count)
+{
+	struct gathering gathering = {.refinement = refinement, .strands = strands};
+	struct refinement part = *refinement;
+	size_t capacity = refine_capacity(refinement), length;
+	struct strand **copy AUTO_FREE = calloc(capacity, sizeof(struct strand *));
+	int r = copy ? 0 : -ENOMEM;
+
+	part.calls = &gathering_calls;
+	part.context = &gathering;
+	for (size_t i = 0; r == 0 && i < *count; i += length) {
+		length = *count - i < capacity ? *count - i : capacity;
+		memcpy(copy, strands + i, length * sizeof(struct strand *));
+		r = refine_together(&part, copy, length);
+	}
+	*count = gathering.count;
+	return r;
+}
+
+/* Strands with one digest: nearly always all equal. */
+static int refine_crowd(struct refinement *refinement, struct strand **strands, size_t count)
+{
+	size_t capacity = refine_capacity(refinement), before = count;
+	int r = 0;
+
+	if (count == 1)
+		return emit(refinement, strands, 1, NULL);
+	while (r == 0 && count > capacity) {
+		before = count;
+		r = merge_parts(refinement, strands, &count);
+		if (r == 0 && count == before)
+			r = -E2BIG;
+	}
+	return r < 0 ? r : refine_together(refinement, strands, count);
+}
+
+int refine(struct refinement *refinement, struct strand **strands, size_t count)
+{
+	size_t end;
+	int r, worst = 0;
+
+	if (count <= refine_capacity(refinement))
+		return refine_together(refinement, strands, count);
+	r = digest_all(refinement, strands, &count);
+	if (r < 0)
+		return r;
+	qsort(strands, count, sizeof(struct strand *), by_digest);
+	for (size_t i = 0; r == 0 && i < count; i = end) {
+		end = i + 1;
+		while (end < count && by_digest(&strands[i], &strands[end]) == 0)
+			end++;
+		r = refine_crowd(refinement, strands + i, end - i);
+		if (r == -E2BIG) {
+			worst = r;
+			r = 0;
+		}
+	}
+	return r < 0 ? r : worst;
+}
