@@ -75,9 +75,6 @@ static int open_folder(struct catalog *catalog, const struct catalog_options *op
 	}
 	if (r == -ENOENT && options->read_only)
 		return CATALOG_NO_INDEX;
-	if (r < 0)
-		log_error("cannot use %s as index folder: %s; choose another with --index",
-			  quote_path(options->folder), strerror(-r));
 	return r;
 }
 

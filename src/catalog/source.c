@@ -95,8 +95,6 @@ static int resolve_one(const char *given, struct given_source *source)
 	if (r == -ENOTDIR)
 		log_error("source %s is not a directory; give the directory that it is in",
 			  quote_path(given));
-	else if (r == -ENOENT)
-		log_error("source %s does not exist", quote_path(given));
 	else if (r < 0)
 		log_error("cannot use source %s: %s", quote_path(given), strerror(-r));
 	if (r < 0)

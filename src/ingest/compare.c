@@ -202,7 +202,7 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 	class.hash = hash ? *hash : c->head->key.hash;
 	class.count = c->files.length / sizeof(struct file_outcome);
 	return outcomes_add_class(&c->contents->outcomes, &class,
-				  (const struct file_outcome *)c->files.data);
+				  (const void *)c->files.data);
 }
 
 static const struct refine_calls refine_calls = {

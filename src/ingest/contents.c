@@ -99,7 +99,7 @@ static int emit_decided(struct contents *contents, const struct head *head, stru
 		class.count = content->count;
 		if (r == 0)
 			r = outcomes_add_class(&contents->outcomes, &class,
-					       (const struct file_outcome *)files->data);
+					       (const void *)files->data);
 		if (r < 0)
 			return r;
 	}
