@@ -4,7 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#ifdef XXHASH_DISPATCH
+#include <xxh_x86dispatch.h>
+#else
 #include <xxhash.h>
+#endif
 
 /* A struct hash_state is an XXH3_state_t under our name. */
 static XXH3_state_t *to_xxh(struct hash_state *state)
