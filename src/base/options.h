@@ -3,10 +3,11 @@
 /* Command lines. One table per command drives parsing, --help and the items of
  * mount's -o; the test that holds the man page to the options reads --help.
  *
- *	enum { OPT_FORMAT = 1, OPT_QUIET };
+ *	enum { OPT_FORMAT = 1, OPT_SIZE };
  *	static const struct option_spec list_options[] = {
  *		{.heading = "What is printed"},
- *		{"format", 'F', "FORMAT", "text, fdupes or json", OPT_FORMAT, .expects = "..."},
+ *		{.name = "format", .letter = 'f', .argument = "text|json", .help = "how",
+ *		 .id = OPT_FORMAT},
  *		{0},
  *	};
  *	static const struct option_table list_table = {

@@ -3,7 +3,7 @@
 /* A line on stderr that says how far a long work is: files and bytes done, the
  * rate and the time left.
  *
- *	comparing [=========>         ]  48 %  1204/2510 files  1.1 GiB/2.3 GiB  310 MiB/s  0:04 left
+ *	comparing  [====>    ]   50 %  1204/2510 files  512 MiB/1.0 GiB  128 MiB/s  0:04 left
  *
  * Any thread may move the counters and call progress_update(), as often as is
  * handy: at most five times a second one of them draws, while the others go on.

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/options.h"
+#include "base/size.h"
+#include "capture.h"
+
+enum {
+	OPT_WAIT = 1,
+	OPT_WEEK,
+	OPT_SIZE,
+	OPT_FORMAT,
+	OPT_VERSION,
+	OPT_MEMORY,
+};
+
+struct settings {
+	int waits;
+	uint64_t size;
+	const char *format;
+};
+
+static const struct option_spec own_options[] = {
+	{.heading = "What is shown"},
+	{.name = "wait", .letter = 'w', .help = "return when all is done", .id = OPT_WAIT},
+	{.name = "week", .help = "a name that begins like another", .id = OPT_WEEK},
+	{
+		.name = "format",
+		.letter = 'f',
+		.argument = "text|json",
+		.help = "how it is shown; a text that is long enough to be wrapped once or twice "
+			"on any terminal that people use today",
+		.id = OPT_FORMAT,
+	},
+	{0},
+};
+
+static const struct option_spec common_options[] = {
+	{.heading = "Other options"},
+	{
+		.name = "size",
+		.letter = 's',
+		.argument = "N",
+		.help = "smallest size",
+		.id = OPT_SIZE,
+		.expects = SIZE_EXPECTED,
+	},
+	{.name = "version", .letter = 'V', .help = "show the version", .id = OPT_VERSION},
+	{
+		.name = "a-name-too-long-to-stand-beside-its-text",
+		.argument = "WORD",
+		.help = "fails",
+		.id = OPT_MEMORY,
+	},
+	{0},
+};
+
+static int apply(void *context, int id, const char *value)
+{
+	struct settings *settings = context;
+
+	switch (id) {
+	case OPT_WAIT:
+		assert_null(value);
+		settings->waits++;
+		return 0;
+	case OPT_WEEK:
+		return 0;
+	case OPT_SIZE:
+		return size_parse(value, &settings->size);
+	case OPT_FORMAT:
+		settings->format = value;
+		return strcmp(value, "text") == 0 || strcmp(value, "json") == 0 ? 0 : -EINVAL;
+	case OPT_VERSION:
+		return OPTIONS_DONE;
+	case OPT_MEMORY:
+		return -ENOMEM;
+	default:
+		fail_msg("unknown id %d", id);
+		return 0;
+	}
+}
+
+static const struct option_table table = {
+	.command = "twinfs list",
+	.usage = {"SOURCE...", "MOUNTPOINT"},
+	.summary = "Prints the groups.",
+	.options = {own_options, common_options},
+	.apply = apply,
+};
+
+static struct capture captured;
+static struct settings settings;
+static char *arguments[16];
+static int operands;
+
+/* Parses "twinfs list" and these words; returns what options_parse() does. stderr is in captured. */
+#define PARSE(...) parse((const char *[]){"list", __VA_ARGS__, NULL})
+
+static int parse(const char *words[])
+{
+	int count = 0;
+	int r;
+
+	memset(&settings, 0, sizeof(settings));
+	operands = -1;
+	for (; words[count] != NULL; count++)
+		arguments[count] = (char *)(uintptr_t)words[count];
+	arguments[count] = NULL;
+	capture_begin(&captured, STDERR_FILENO);
+	r = options_parse(&table, count, arguments, &settings, &operands);
+	(void)capture_end(&captured);
+	return r;
+}
+
+static void assert_complaint(int r, const char *complaint)
+{
+	char line[512];
+
+	assert_int_equal(r, -EINVAL);
+	(void)snprintf(line, sizeof(line), "twinfs list: %s; see twinfs list --help\n", complaint);
+	assert_string_equal(captured.text, line);
+}
+
+static void test_options_of_all_lists_are_applied_in_all_spellings(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("-w", "--wait", "--size=4k", "--format", "json"), 0);
+	assert_int_equal(settings.waits, 2);
+	assert_int_equal(settings.size, 4096);
+	assert_string_equal(settings.format, "json");
+	assert_int_equal(PARSE("-wws2k", "-f", "text"), 0);
+	assert_int_equal(settings.waits, 2);
+	assert_int_equal(settings.size, 2048);
+	assert_string_equal(settings.format, "text");
+	assert_string_equal(captured.text, "");
+}
+
+static void test_operands_may_stand_between_options(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("a", "-w", "b", "--size", "1", "c"), 0);
+	assert_int_equal(operands, 4);
+	assert_string_equal(arguments[4], "a");
+	assert_string_equal(arguments[5], "b");
+	assert_string_equal(arguments[6], "c");
+	assert_int_equal(settings.size, 1);
+}
+
+static void test_two_dashes_end_the_options(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("-w", "--", "-w", "--format"), 0);
+	assert_int_equal(settings.waits, 1);
+	assert_string_equal(arguments[operands], "-w");
+	assert_string_equal(arguments[operands + 1], "--format");
+}
+
+static void test_no_words_are_no_options_and_no_operands(void **state)
+{
+	(void)state;
+	assert_int_equal(parse((const char *[]){"list", NULL}), 0);
+	assert_int_equal(operands, 1);
+}
+
+static void test_abbreviation_of_one_option_is_taken(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("--form=json"), 0);
+	assert_string_equal(settings.format, "json");
+}
+
+static void test_unknown_option_is_named_without_its_value(void **state)
+{
+	(void)state;
+	assert_complaint(PARSE("--foo"), "unknown option '--foo'");
+	assert_complaint(PARSE("-w", "--foo=x\x1b", "a"), "unknown option '--foo'");
+	assert_complaint(PARSE("--f\x1b[2Joo"), "unknown option '--f\\x1b[2Joo'");
+	assert_complaint(PARSE("-wx"), "unknown option '-x'");
+}
+
+static void test_ambiguous_option_is_called_so(void **state)
+{
+	(void)state;
+	assert_complaint(PARSE("--w"), "ambiguous option '--w'");
+}
+
+static void test_missing_argument_is_named(void **state)
+{
+	(void)state;
+	assert_complaint(PARSE("--size"), "option '--size' needs N");
+	assert_complaint(PARSE("a", "-s"), "option '-s' needs N");
+}
+
+static void test_value_of_option_that_takes_none_is_refused(void **state)
+{
+	(void)state;
+	assert_complaint(PARSE("--wait=1"), "option '--wait' takes no value");
+}
+
+static void test_wrong_value_is_shown_with_what_was_expected(void **state)
+{
+	(void)state;
+	assert_complaint(
+		PARSE("--size=big\n"),
+		"option '--size' needs a size such as 4096, 64k, 10M or 2GiB, not 'big\\n'");
+	assert_complaint(PARSE("-fxml"), "option '--format' needs text|json, not 'xml'");
+}
+
+static void test_value_that_is_too_large_and_other_failures_are_told_apart(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("--size=16E"), -ERANGE);
+	assert_string_equal(captured.text, "twinfs list: option '--size': Numerical result out of "
+					   "range; see twinfs list --help\n");
+	assert_int_equal(PARSE("--a-name=x"), -ENOMEM);
+	assert_non_null(strstr(captured.text, "Cannot allocate memory"));
+}
+
+static void test_parsing_ends_where_an_option_says_so(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("-V", "--foo"), OPTIONS_DONE);
+	assert_string_equal(captured.text, "");
+}
+
+/* options_apply_item(), with stderr in captured. */
+static int apply_item(const char *item)
+{
+	int r;
+
+	memset(&settings, 0, sizeof(settings));
+	capture_begin(&captured, STDERR_FILENO);
+	r = options_apply_item(&table, item, &settings);
+	(void)capture_end(&captured);
+	return r;
+}
+
+static void test_item_of_a_mount_is_applied_as_the_long_option(void **state)
+{
+	(void)state;
+	assert_int_equal(apply_item("wait"), 0);
+	assert_int_equal(settings.waits, 1);
+	assert_int_equal(apply_item("size=1M"), 0);
+	assert_int_equal(settings.size, 1048576);
+	assert_int_equal(apply_item("format=text"), 0);
+}
+
+static void test_item_that_is_no_option_is_left_to_others_in_silence(void **state)
+{
+	static const char *const others[] = {
+		"ro", "allow_other", "fsname=x", "",       "=",    "=x",
+		"w",  "wai",         "waits",    "--wait", "help",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		assert_int_equal(apply_item(others[i]), OPTIONS_NOT_MINE);
+		assert_string_equal(captured.text, "");
+	}
+}
+
+static void test_wrong_item_is_named_as_it_was_given(void **state)
+{
+	(void)state;
+	assert_complaint(apply_item("wait=1"), "option '-o wait' takes no value");
+	assert_complaint(apply_item("size"), "option '-o size' needs N");
+	assert_complaint(apply_item("format=xml"), "option '-o format' needs text|json, not 'xml'");
+}
+
+static void test_complaint_of_a_command_points_to_its_help(void **state)
+{
+	(void)state;
+	capture_begin(&captured, STDERR_FILENO);
+	options_complain(&table, "no %s given", "source");
+	(void)capture_end(&captured);
+	assert_complaint(-EINVAL, "no source given");
+}
+
+static void test_help_shows_every_option_aligned_and_wrapped(void **state)
+{
+	static struct capture out;
+
+	(void)state;
+	capture_begin(&out, STDOUT_FILENO);
+	assert_int_equal(PARSE("--help", "--foo"), OPTIONS_DONE);
+	assert_string_equal(
+		capture_end(&out),
+		"Usage: twinfs list [OPTION...] SOURCE...\n"
+		"   or: twinfs list [OPTION...] MOUNTPOINT\n"
+		"\n"
+		"Prints the groups.\n"
+		"\n"
+		"What is shown:\n"
+		"  -w, --wait              return when all is done\n"
+		"      --week              a name that begins like another\n"
+		"  -f, --format=text|json  how it is shown; a text that is long enough to be\n"
+		"                          wrapped once or twice on any terminal that people use\n"
+		"                          today\n"
+		"\n"
+		"Other options:\n"
+		"  -s, --size=N            smallest size\n"
+		"  -V, --version           show the version\n"
+		"      --a-name-too-long-to-stand-beside-its-text=WORD\n"
+		"                          fails\n"
+		"  -h, --help              show this help and end\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_options_of_all_lists_are_applied_in_all_spellings),
+		cmocka_unit_test(test_operands_may_stand_between_options),
+		cmocka_unit_test(test_two_dashes_end_the_options),
+		cmocka_unit_test(test_no_words_are_no_options_and_no_operands),
+		cmocka_unit_test(test_abbreviation_of_one_option_is_taken),
+		cmocka_unit_test(test_unknown_option_is_named_without_its_value),
+		cmocka_unit_test(test_ambiguous_option_is_called_so),
+		cmocka_unit_test(test_missing_argument_is_named),
+		cmocka_unit_test(test_value_of_option_that_takes_none_is_refused),
+		cmocka_unit_test(test_wrong_value_is_shown_with_what_was_expected),
+		cmocka_unit_test(test_value_that_is_too_large_and_other_failures_are_told_apart),
+		cmocka_unit_test(test_parsing_ends_where_an_option_says_so),
+		cmocka_unit_test(test_item_of_a_mount_is_applied_as_the_long_option),
+		cmocka_unit_test(test_item_that_is_no_option_is_left_to_others_in_silence),
+		cmocka_unit_test(test_wrong_item_is_named_as_it_was_given),
+		cmocka_unit_test(test_complaint_of_a_command_points_to_its_help),
+		cmocka_unit_test(test_help_shows_every_option_aligned_and_wrapped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

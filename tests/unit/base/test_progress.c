@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/progress.h"
+#include "capture.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define MIB UINT64_C(1048576)
+
+static const struct progress_counts half_done = {
+	.files_done = 1204,
+	.files_total = 2510,
+	.bytes_done = 512 * MIB,
+	.bytes_total = 1024 * MIB,
+};
+
+static struct capture captured;
+
+static void test_line_says_all_that_is_known(void **state)
+{
+	char line[PROGRESS_LINE_MAX];
+
+	(void)state;
+	progress_format(line, 100, "comparing", &half_done, 4 * SECOND_NS);
+	assert_string_equal(line, "comparing  [============>           ]   50 %  "
+				  "1204/2510 files  512 MiB/1.0 GiB  128 MiB/s  0:04 left");
+	assert_int_equal(strlen(line), 100);
+}
+
+static void test_work_without_totals_has_neither_bar_nor_time_left(void **state)
+{
+	const struct progress_counts names = {.files_done = 70000};
+	const struct progress_counts bytes = {.files_done = 3, .bytes_done = 3 * MIB};
+	char line[PROGRESS_LINE_MAX];
+
+	(void)state;
+	progress_format(line, 80, "walking", &names, 2 * SECOND_NS);
+	assert_string_equal(line, "walking  70000 files  35000 files/s");
+	progress_format(line, 80, "reading", &bytes, SECOND_NS);
+	assert_string_equal(line, "reading  3 files  3.0 MiB  3.0 MiB/s");
+}
+
+static void test_nothing_is_said_of_a_rate_before_time_has_passed(void **state)
+{
+	const struct progress_counts begun = {.files_total = 5, .bytes_total = 5 * MIB};
+	char line[PROGRESS_LINE_MAX];
+
+	(void)state;
+	progress_format(line, 50, "comparing", &begun, 0);
+	assert_string_equal(line, "comparing    0 %  0/5 files  0 B/5.0 MiB");
+}
+
+static void test_narrow_line_leaves_out_what_matters_least(void **state)
+{
+	char line[PROGRESS_LINE_MAX];
+
+	(void)state;
+	progress_format(line, 60, "comparing", &half_done, 4 * SECOND_NS);
+	assert_string_equal(line, "comparing  [======>     ]   50 %  512 MiB/1.0 GiB  0:04 left");
+	progress_format(line, 30, "comparing", &half_done, 4 * SECOND_NS);
+	assert_string_equal(line, "comparing   50 %  0:04 left");
+	progress_format(line, 10, "comparing", &half_done, 4 * SECOND_NS);
+	assert_string_equal(line, "comparing");
+	progress_format(line, 3, "comparing", &half_done, 4 * SECOND_NS);
+	assert_string_equal(line, "");
+}
+
+static void test_line_never_passes_the_width(void **state)
+{
+	const struct progress_counts extremes[] = {
+		{0},
+		{UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
+		{UINT64_MAX, 1, UINT64_MAX, 1},
+		{1, UINT64_MAX, 1, UINT64_MAX},
+		{UINT64_MAX, 0, UINT64_MAX, 0},
+		half_done,
+	};
+	static const uint64_t times[] = {0, 1, SECOND_NS, 5000 * SECOND_NS, UINT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(extremes) / sizeof(extremes[0]); i++) {
+		for (unsigned int width = 0; width < 300; width++) {
+			for (size_t t = 0; t < sizeof(times) / sizeof(times[0]); t++) {
+				char line[PROGRESS_LINE_MAX];
+
+				progress_format(line, width, "comparing", &extremes[i], times[t]);
+				assert_true(strlen(line) <= width);
+			}
+		}
+	}
+}
+
+static void test_time_left_is_shown_up_to_days_but_not_for_ever(void **state)
+{
+	struct progress_counts counts = {.files_done = 1, .files_total = 7201};
+	char line[PROGRESS_LINE_MAX];
+
+	(void)state;
+	progress_format(line, 200, "x", &counts, SECOND_NS);
+	assert_non_null(strstr(line, "  2:00:00 left"));
+	counts.files_total = UINT64_MAX;
+	progress_format(line, 200, "x", &counts, SECOND_NS);
+	assert_null(strstr(line, "left"));
+}
+
+static void test_part_done_never_passes_the_whole(void **state)
+{
+	const struct progress_counts counts = {.files_done = 9, .files_total = 3};
+	char line[PROGRESS_LINE_MAX];
+
+	(void)state;
+	progress_format(line, 70, "x", &counts, SECOND_NS);
+	assert_non_null(strstr(line, "=]  100 %  9/3 files"));
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t count = 0;
+
+	for (; (text = strchr(text, '\r')) != NULL; text++)
+		count++;
+	return count;
+}
+
+static void test_at_most_five_lines_are_drawn_in_a_second(void **state)
+{
+	struct progress progress;
+	uint64_t start;
+
+	(void)state;
+	progress_init(&progress, PROGRESS_ALWAYS);
+	progress_start(&progress, "comparing");
+	start = progress.start_ns;
+	capture_begin(&captured, STDERR_FILENO);
+	/* nothing in the first fifth of a second */
+	progress_update_at(&progress, start + SECOND_NS / 5 - 1);
+	assert_string_equal(capture_end(&captured), "");
+	capture_begin(&captured, STDERR_FILENO);
+	for (uint64_t t = 0; t < SECOND_NS; t += SECOND_NS / 1000)
+		progress_update_at(&progress, start + SECOND_NS + t);
+	assert_int_equal(count_lines(capture_end(&captured)), 5);
+}
+
+static void test_line_is_drawn_over_the_last_one_and_cleared_at_the_end(void **state)
+{
+	struct progress progress;
+
+	(void)state;
+	progress_init(&progress, PROGRESS_ALWAYS);
+	progress_start(&progress, "walking");
+	progress_expect(&progress, 4, 0);
+	progress_add(&progress, 1, 0);
+	progress_add(&progress, 2, 0);
+	capture_begin(&captured, STDERR_FILENO);
+	progress_update_at(&progress, progress.start_ns + SECOND_NS);
+	progress_end(&progress);
+	assert_string_equal(capture_end(&captured),
+			    "\rwalking  [=====================>      ]   75 "
+			    "%  3/4 files  3 files/s  0:00 left\033[K"
+			    "\r\033[K");
+}
+
+static void test_nothing_is_drawn_where_nothing_is_wanted(void **state)
+{
+	static const enum progress_when never[] = {PROGRESS_NEVER, PROGRESS_AUTO};
+	struct progress progress;
+
+	(void)state;
+	/* what captures is no terminal */
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		capture_begin(&captured, STDERR_FILENO);
+		progress_init(&progress, never[i]);
+		progress_start(&progress, "comparing");
+		progress_update(&progress);
+		progress_update_at(&progress, progress.start_ns + 9 * SECOND_NS);
+		progress_end(&progress);
+		assert_string_equal(capture_end(&captured), "");
+	}
+}
+
+static void test_short_work_draws_nothing(void **state)
+{
+	struct progress progress;
+
+	(void)state;
+	progress_init(&progress, PROGRESS_ALWAYS);
+	capture_begin(&captured, STDERR_FILENO);
+	progress_start(&progress, "comparing");
+	progress_update_at(&progress, progress.start_ns + 1);
+	progress_end(&progress);
+	assert_string_equal(capture_end(&captured), "");
+}
+
+static void test_second_work_starts_from_nothing(void **state)
+{
+	struct progress progress;
+
+	(void)state;
+	progress_init(&progress, PROGRESS_ALWAYS);
+	progress_start(&progress, "walking");
+	progress_add(&progress, 5, 5);
+	progress_end(&progress);
+	progress_start(&progress, "comparing");
+	capture_begin(&captured, STDERR_FILENO);
+	progress_update_at(&progress, progress.start_ns + SECOND_NS);
+	progress_end(&progress);
+	assert_string_equal(capture_end(&captured),
+			    "\rcomparing  0 files  0 files/s\033[K\r\033[K");
+}
+
+#define THREADS 4
+#define STEPS 20000
+
+static void *work(void *context)
+{
+	struct progress *progress = context;
+
+	for (uint64_t i = 1; i <= STEPS; i++) {
+		progress_expect(progress, 1, 2);
+		progress_add(progress, 1, 2);
+		/* one millisecond a step: 20 seconds in all */
+		progress_update_at(progress, progress->start_ns + i * SECOND_NS / 1000);
+	}
+	return NULL;
+}
+
+static void test_threads_count_right_and_draw_one_at_a_time(void **state)
+{
+	struct progress progress;
+	pthread_t threads[THREADS];
+	size_t lines;
+
+	(void)state;
+	progress_init(&progress, PROGRESS_ALWAYS);
+	progress_start(&progress, "comparing");
+	capture_begin(&captured, STDERR_FILENO);
+	for (size_t i = 0; i < THREADS; i++)
+		assert(pthread_create(&threads[i], NULL, work, &progress) == 0);
+	for (size_t i = 0; i < THREADS; i++)
+		(void)pthread_join(threads[i], NULL);
+	lines = count_lines(capture_end(&captured));
+	assert_int_equal(progress.files_done, THREADS * STEPS);
+	assert_int_equal(progress.bytes_total, THREADS * STEPS * 2);
+	assert_in_range(lines, 1, 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_line_says_all_that_is_known),
+		cmocka_unit_test(test_work_without_totals_has_neither_bar_nor_time_left),
+		cmocka_unit_test(test_nothing_is_said_of_a_rate_before_time_has_passed),
+		cmocka_unit_test(test_narrow_line_leaves_out_what_matters_least),
+		cmocka_unit_test(test_line_never_passes_the_width),
+		cmocka_unit_test(test_time_left_is_shown_up_to_days_but_not_for_ever),
+		cmocka_unit_test(test_part_done_never_passes_the_whole),
+		cmocka_unit_test(test_at_most_five_lines_are_drawn_in_a_second),
+		cmocka_unit_test(test_line_is_drawn_over_the_last_one_and_cleared_at_the_end),
+		cmocka_unit_test(test_nothing_is_drawn_where_nothing_is_wanted),
+		cmocka_unit_test(test_short_work_draws_nothing),
+		cmocka_unit_test(test_second_work_starts_from_nothing),
+		cmocka_unit_test(test_threads_count_right_and_draw_one_at_a_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

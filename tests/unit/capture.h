@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CAPTURE_H
+#define CAPTURE_H
+
+/* What the code under test writes to stdout or stderr. For a test's only thread. */
+
+#include <assert.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct capture {
+	int fd; /* what is captured */
+	int original;
+	int file;
+	char text[65536];
+};
+
+static inline void capture_begin(struct capture *capture, int fd)
+{
+	(void)fflush(NULL);
+	capture->fd = fd;
+	capture->original = dup(fd);
+	capture->file = memfd_create("capture", MFD_CLOEXEC);
+	assert(capture->original >= 0 && capture->file >= 0);
+	assert(dup2(capture->file, fd) == fd);
+}
+
+/* Ends it. The text holds until the next capture_begin() of this capture. */
+static inline const char *capture_end(struct capture *capture)
+{
+	ssize_t length;
+
+	(void)fflush(NULL);
+	assert(dup2(capture->original, capture->fd) == capture->fd);
+	length = pread(capture->file, capture->text, sizeof(capture->text) - 1, 0);
+	assert(length >= 0);
+	capture->text[length] = '\0';
+	(void)close(capture->original);
+	(void)close(capture->file);
+	return capture->text;
+}
+
+#endif

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""Each breach that scripts/check-layers is there to find is planted and must be found."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "scripts" / "check-layers"
+
+
+class CheckLayers(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+
+    def write(self, name, source):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source, encoding="utf-8")
+
+    def check(self):
+        """The exit status and the complaints."""
+        command = [sys.executable, "-B", str(SCRIPT), str(self.root)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr
+
+    def assert_found(self, complaint):
+        status, complaints = self.check()
+        self.assertEqual(status, 1)
+        self.assertIn(complaint, complaints)
+
+    def test_clean_tree_passes(self):
+        self.write("include/twinfs/exit.h", "")
+        self.write("src/base/log.h", "")
+        self.write("src/act/act.c", '#include "ingest/compare.h"\n#include <stdio.h>\n')
+        self.write("src/catalog/store.c", '#include <lmdb.h>\n#include "base/log.h"\n')
+        self.write("src/cli/main.c", '#include "twinfs/exit.h"\n#include "catalog/store.h"\n')
+        self.assertEqual(self.check(), (0, ""))
+
+    def test_tree_without_files_fails(self):
+        self.assertEqual(self.check()[0], 1)
+
+    def test_layer_below_may_not_include_one_above(self):
+        self.write("src/base/log.c", '#include "catalog/store.h"\n')
+        self.assert_found("src/base/log.c: base may not include catalog/store.h")
+
+    def test_one_allowed_header_does_not_open_its_layer(self):
+        self.write("src/act/act.c", '#include "ingest/walk.h"\n')
+        self.assert_found("src/act/act.c: act may not include ingest/walk.h")
+
+    def test_header_of_library_is_for_its_layer_only(self):
+        self.write("src/view/view.c", "#include <lmdb.h>\n")
+        self.assert_found("src/view/view.c: view may not include <lmdb.h>")
+
+    def test_header_without_layer_is_found(self):
+        self.write("src/base/log.c", '#include "log.h"\n')
+        self.assert_found('include "log.h" by its layer')
+
+    def test_unknown_layer_is_found(self):
+        self.write("src/util/misc.c", "")
+        self.assert_found("util is no layer")
+
+    def test_test_that_includes_source_file_is_found(self):
+        self.write("tests/unit/base/test_log.c", '#include "base/log.c"\n')
+        self.assert_found("includes base/log.c")
+
+    def test_cycle_of_includes_is_found(self):
+        self.write("src/base/a.h", '#include "base/b.h"\n')
+        self.write("src/base/b.h", '#include "base/c.h"\n')
+        self.write("src/base/c.h", '#include "base/a.h"\n')
+        self.assert_found("base/a.h -> base/b.h -> base/c.h -> base/a.h")
+
+    def test_long_file_is_found(self):
+        self.write("src/base/log.c", "\n" * 600)
+        self.assertEqual(self.check()[0], 0)
+        self.write("src/base/log.c", "\n" * 601)
+        self.assert_found("src/base/log.c: 601 lines")
+
+    def test_long_function_is_found_whatever_its_braces_stand_in(self):
+        body = "\tputs(\"}\"); /* } */\n\tputchar('}');\n" + "\tgo();\n" * 55
+        short = f"static int\nshort_one(int a)\n{{\n{body}}}\n"
+        self.write("src/base/log.c", "enum e { A };\n" + short)
+        self.assertEqual(self.check(), (0, ""))
+        longer = short.replace("go();\n", "go();\n\n", 1)
+        self.write("src/base/log.c", "\n#define X {\n" + longer)
+        self.assert_found("src/base/log.c:4: short_one() has 61 lines")
+
+    def test_deep_nesting_is_found_and_initializers_are_none(self):
+        inner = "call((struct s){1}, (int[]){2});\nint a[] = {1};\n"
+        for block in ("if (x) {\n", "for (;;) {\n", "do {\n"):
+            inner = block + inner + "}\n"
+        self.write("src/base/log.c", f"void f(void)\n{{\n{inner}}}\n")
+        self.assertEqual(self.check(), (0, ""))
+        self.write("src/base/log.c", f"void f(void)\n{{\nif (x) {{\n}} else {{\n{inner}}}\n}}\n")
+        self.assert_found("src/base/log.c:1: f() nests 4 blocks")
+
+    def test_braces_that_do_not_match_are_found(self):
+        self.write("src/base/log.c", "void f(void)\n{\n")
+        self.assert_found("src/base/log.c: braces do not match")
+
+
+if __name__ == "__main__":
+    unittest.main()
