@@ -85,35 +85,41 @@ static int64_t age_ns(struct timespec then)
 	return (now.tv_sec - then.tv_sec) * INT64_C(1000000000) + now.tv_nsec - then.tv_nsec;
 }
 
-/* Waits until the grain of the last change is over, if that is short. ctime alone tells: every
- * change sets it, and nobody can set it back or ahead. */
-static int wait_for_grain(const struct attributes *attributes, bool remote)
+/* For how long the last change may hide another one. ctime alone tells: every change sets it, and
+ * nobody can set it back or ahead. */
+static int64_t grain_left_ns(const struct attributes *attributes, bool remote)
 {
 	int64_t grain = remote ? GRAIN_REMOTE_NS : GRAIN_LOCAL_NS;
 	int64_t age = age_ns(attributes->ctime);
 
 	if (age >= grain || age < -CLOCK_JUMP_NS)
 		return 0;
-	if (remote)
+	return age < 0 ? grain : grain - age;
+}
+
+/* Gets the attributes, once more after waiting where the grain is short. */
+static int examine(struct reading *reading, const struct file_opener *opener)
+{
+	struct catalog *catalog = opener->sources->catalog;
+	int64_t left_ns;
+	int r = source_attributes(catalog, reading->fd, &reading->attributes);
+
+	if (r < 0)
+		return r;
+	left_ns = grain_left_ns(&reading->attributes, opener->remote);
+	if (left_ns == 0)
+		return 0;
+	if (opener->remote)
 		return READING_BUSY;
-	if (age < 0)
-		age = 0;
-	clock_sleep_ms((unsigned int)((grain - age) / 1000000) + 1);
-	return 0;
+	clock_sleep_ms((unsigned int)(left_ns / 1000000) + 1);
+	return source_attributes(catalog, reading->fd, &reading->attributes);
 }
 
 static int check_open(struct reading *reading, const struct file_opener *opener,
 		      const struct file_record *file, bool hold)
 {
-	int r = source_attributes(opener->sources->catalog, reading->fd, &reading->attributes);
+	int r = take_lease(reading);
 
-	if (r < 0)
-		return r;
-	if (!attributes_same_inode(&reading->attributes, &file->attributes))
-		return READING_GONE;
-	r = wait_for_grain(&reading->attributes, opener->remote);
-	if (r == 0)
-		r = take_lease(reading);
 	if (r)
 		return r;
 	if (!hold)
@@ -121,9 +127,11 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 	/* dirty pages of a mapping that is gone are written: a new store must then fault and set
 	 * the times again; costs 0.1 us where there are none */
 	(void)sync_file_range(reading->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-	r = source_attributes(opener->sources->catalog, reading->fd, &reading->attributes);
-	if (r < 0)
+	r = examine(reading, opener);
+	if (r)
 		return r;
+	if (!attributes_same_inode(&reading->attributes, &file->attributes))
+		return READING_GONE;
 	return attributes_same_signature(&reading->attributes, &file->attributes)
 		       ? 0
 		       : READING_CHANGED;
