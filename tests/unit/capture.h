@@ -23,16 +23,19 @@ static inline void capture_begin(struct capture *capture, int fd)
 	capture->original = dup(fd);
 	capture->file = memfd_create("capture", MFD_CLOEXEC);
 	assert(capture->original >= 0 && capture->file >= 0);
-	assert(dup2(capture->file, fd) == fd);
+	fd = dup2(capture->file, fd);
+	assert(fd == capture->fd);
 }
 
 /* Ends it. The text holds until the next capture_begin() of this capture. */
 static inline const char *capture_end(struct capture *capture)
 {
 	ssize_t length;
+	int fd;
 
 	(void)fflush(NULL);
-	assert(dup2(capture->original, capture->fd) == capture->fd);
+	fd = dup2(capture->original, capture->fd);
+	assert(fd == capture->fd);
 	length = pread(capture->file, capture->text, sizeof(capture->text) - 1, 0);
 	assert(length >= 0);
 	capture->text[length] = '\0';

@@ -94,7 +94,7 @@ static void test_sizes_are_shown_with_about_three_digits(void **state)
 	assert_shown(1536, "1.5 KiB");
 	assert_shown(10188, "9.9 KiB");
 	assert_shown(10189, "10 KiB");
-	assert_shown(1023 * 1024, "1023 KiB");
+	assert_shown(1047552, "1023 KiB");
 	assert_shown(UINT64_C(12345678901), "11 GiB");
 	assert_shown(UINT64_MAX, "16 EiB");
 }
@@ -102,8 +102,8 @@ static void test_sizes_are_shown_with_about_three_digits(void **state)
 static void test_size_that_rounds_up_to_1024_takes_the_next_unit(void **state)
 {
 	(void)state;
-	assert_shown(1024 * 1024 - 513, "1023 KiB");
-	assert_shown(1024 * 1024 - 512, "1.0 MiB");
+	assert_shown(1048063, "1023 KiB");
+	assert_shown(1048064, "1.0 MiB");
 	assert_shown((UINT64_C(1) << 40) - 1, "1.0 TiB");
 }
 
