@@ -242,7 +242,9 @@ static enum twinfs_exit answer(const struct copies_settings *settings, char *con
 	if (found > 0) {
 		int r = ask_indexes(settings, questions, count);
 
-		status = print_answers(settings, questions, count);
+		/* of an index that was named and cannot be read, all is said */
+		if (r == 0 || settings->common.index == NULL)
+			status = print_answers(settings, questions, count);
 		if (r < 0)
 			status = TWINFS_EXIT_FAILED;
 	}

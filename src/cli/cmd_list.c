@@ -179,23 +179,40 @@ static int bring_up_to_date(struct indexing *indexing)
 
 /* ---- an index that a daemon keeps -------------------------------------------------------- */
 
+/* Says who keeps the index, and since when nothing has changed. */
+static int say_owner(const char *folder, const struct catalog_totals *totals)
+{
+	AUTO_FREE char *mount_point = NULL;
+	char when[64];
+	struct tm local;
+	pid_t pid = 0;
+
+	if (localtime_r(&totals->changed.tv_sec, &local) == NULL ||
+	    strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %Z", &local) == 0)
+		return -EOVERFLOW;
+	if (catalog_owner(folder, &pid, &mount_point) < 0)
+		pid = 0;
+	if (mount_point != NULL && mount_point[0] != '\0')
+		log_info("process %d keeps this index for the view at %s; it last changed at %s",
+			 (int)pid, quote_path(mount_point), when);
+	else if (pid != 0)
+		log_info("process %d is changing this index; it last did at %s", (int)pid, when);
+	return 0;
+}
+
 static int say_how_current(struct catalog *catalog, const struct sources *sources)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct catalog_totals totals = {0};
-	char when[64];
-	struct tm local;
 	int r;
 
 	r = catalog_read_begin(catalog, &reader);
 	if (r == 0)
 		r = catalog_get_totals(reader, &totals);
+	if (r == 0)
+		r = say_owner(catalog_folder(catalog), &totals);
 	if (r < 0)
 		return r;
-	if (localtime_r(&totals.changed.tv_sec, &local) == NULL ||
-	    strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &local) == 0)
-		return -EOVERFLOW;
-	log_info("the index is in use by a view or a scan; this is what it knew at %s", when);
 	return totals.errors > 0 ? completeness_name_errors(reader, sources) : 0;
 }
 

@@ -7,7 +7,6 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/paths.h"
-#include "mount/point.h"
 
 enum {
 	OPT_NULL = OPTION_ID_OWN,
@@ -55,7 +54,7 @@ static int print_path_of(struct output *output, const struct path_settings *sett
 	AUTO_FREE char *point = NULL;
 	int r;
 
-	r = mount_point_of(file, &point);
+	r = path_find_view(file, &point);
 	if (r == 0 && point == NULL) {
 		log_error("%s is in no view; give a file below a mount point of twinfs",
 			  quote_path(file));

@@ -51,7 +51,7 @@ static enum twinfs_exit comparing_status(const struct daemon *daemon, int result
 {
 	const struct ingest_result *counts = &daemon->indexing->ingest.result;
 
-	if (result < 0 || counts->stopped)
+	if (result < 0)
 		return TWINFS_EXIT_FAILED;
 	return counts->errors > 0 || counts->pending > 0 ? TWINFS_EXIT_INCOMPLETE
 							 : TWINFS_EXIT_COMPLETE;
@@ -67,7 +67,10 @@ static void *compare(void *context)
 
 	r = indexing_contents(daemon->indexing,
 			      watched ? settings->common.progress : PROGRESS_NEVER);
-	if (r == 0 && !daemon->indexing->ingest.result.stopped)
+	/* who waits for one that is stopped waits for its end */
+	if (daemon->indexing->ingest.result.stopped)
+		return NULL;
+	if (r == 0)
 		view_set_state(&daemon->view, VIEW_CURRENT);
 	if (settings->wait)
 		readiness_report(daemon->readiness, comparing_status(daemon, r));

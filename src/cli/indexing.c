@@ -73,7 +73,8 @@ void indexing_explain(const char *folder, int outcome)
 			  quote_path(folder));
 		break;
 	default:
-		log_error("cannot open the index %s: %s", quote_path(folder), error_text(outcome));
+		log_error("cannot use the index %s: %s; choose another with --index",
+			  quote_path(folder), error_text(outcome));
 		break;
 	}
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "mount/point.h"
 #include "report/words.h"
 
 #define XATTR_PATH "user.twinfs.path"
@@ -47,27 +48,62 @@ static int append_xattr(const char *path, struct bytes *value)
 	}
 }
 
+/* A path cut into the directory and the name in it. */
+struct parts {
+	char *copy;
+	const char *parent;
+	const char *name;
+};
+
+static int cut(const char *path, struct parts *parts)
+{
+	char *slash;
+
+	parts->copy = strdup(path);
+	if (parts->copy == NULL)
+		return -ENOMEM;
+	slash = strrchr(parts->copy, '/');
+	parts->name = slash != NULL ? slash + 1 : parts->copy;
+	parts->parent = slash == parts->copy ? "/" : parts->copy;
+	if (slash == NULL)
+		parts->parent = ".";
+	else
+		*slash = '\0';
+	return 0;
+}
+
+static void parts_free(struct parts *parts)
+{
+	free(parts->copy);
+}
+
 /* Appends that of the directory that the path is in, and the name behind it. */
 static int append_by_parent(const char *path, struct bytes *source_path)
 {
-	AUTO_FREE char *copy = strdup(path);
-	const char *parent = ".";
-	char *slash;
-	char *name;
+	CLEANUP(parts_free) struct parts parts = {0};
 	int r;
 
-	if (copy == NULL)
-		return -ENOMEM;
-	slash = strrchr(copy, '/');
-	name = slash != NULL ? slash + 1 : copy;
-	if (slash != NULL) {
-		*slash = '\0';
-		parent = slash != copy ? copy : "/";
-	}
-	r = append_xattr(parent, source_path);
+	r = cut(path, &parts);
+	if (r == 0)
+		r = append_xattr(parts.parent, source_path);
 	if (r == 0 && source_path->data[source_path->length - 1] != '/')
 		r = bytes_append_text(source_path, "/");
-	return r < 0 ? r : bytes_append_text(source_path, name);
+	return r < 0 ? r : bytes_append_text(source_path, parts.name);
+}
+
+int path_find_view(const char *path, char **mount_point)
+{
+	CLEANUP(parts_free) struct parts parts = {0};
+	struct stat status;
+	int r;
+
+	*mount_point = NULL;
+	if (lstat(path, &status) < 0)
+		return -errno;
+	if (!S_ISLNK(status.st_mode))
+		return mount_point_of(path, mount_point);
+	r = cut(path, &parts);
+	return r < 0 ? r : mount_point_of(parts.parent, mount_point);
 }
 
 int path_in_source(const char *path_in_view, struct bytes *source_path)

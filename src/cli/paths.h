@@ -15,6 +15,10 @@
  * Both are absolute and without symlinks; the result points into path. */
 const char *path_below(const char *path, const char *folder);
 
+/* The mount point of the view that has this path, a symlink itself and not where it leads; the caller
+ * frees it. NULL, and 0, where it is in none; -errno. */
+MUST_CHECK int path_find_view(const char *path, char **mount_point);
+
 /* Appends the path in its source of what is at a path in a view, as the view has it in
  * user.twinfs.path. 0; -ENODATA for something that is in no source; or -errno. */
 MUST_CHECK int path_in_source(const char *path_in_view, struct bytes *source_path);

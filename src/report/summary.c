@@ -41,7 +41,7 @@ int report_summarize(struct catalog_reader *reader, uint64_t min_size,
 		.bytes = totals.bytes,
 		.errors = totals.errors,
 	};
-	r = catalog_count_pending(reader, &summary->pending);
+	r = catalog_count_pending(reader, &summary->pending, &summary->pending_bytes);
 	if (r < 0)
 		return r;
 	return add_groups(reader, min_size, summary);

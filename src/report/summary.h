@@ -20,6 +20,7 @@ struct report_summary {
 	uint64_t bytes; /* sizes of regular files, each inode once */
 	uint64_t errors;
 	uint64_t pending;
+	uint64_t pending_bytes;
 };
 
 /* Adds up the groups whose files have min_size bytes or more; the rest is of the whole index.

@@ -35,15 +35,13 @@ static void print_head(struct printing *printing, const struct group_record *gro
 		       const struct copies *copies)
 {
 	char inodes[NUMBER_TEXT_MAX];
-	char exact[NUMBER_TEXT_MAX];
-	char size[SIZE_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
 	char reclaimable[SIZE_TEXT_MAX];
 	char name[GROUP_NAME_MAX];
 
 	format_group_name(name, group);
-	output_format(printing->output, "%s copies of %s (%s %s), %s reclaimable, kept: %s, %s\n",
-		      number_format(inodes, group->inodes), size_format(size, group->size),
-		      number_format(exact, group->size), plural(group->size, "byte", "bytes"),
+	output_format(printing->output, "%s copies of %s, %s reclaimable, kept: %s, %s\n",
+		      number_format(inodes, group->inodes), figure_size(size, group->size),
 		      size_format(reclaimable, group_reclaimable(group)), copies_reason(copies),
 		      name);
 }
