@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/index_folder.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -132,6 +133,7 @@ void index_folder_name(char name[static INDEX_NAME_MAX], char *const *resolved)
 	uint64_t hash = 0;
 	size_t length;
 
+	assert(resolved[0] != NULL);
 	/* the NULs keep {"ab", "c"} and {"a", "bc"} apart */
 	for (size_t i = 0; resolved[i] != NULL; i++)
 		hash = hash64(resolved[i], strlen(resolved[i]) + 1, hash);
