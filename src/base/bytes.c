@@ -63,7 +63,8 @@ int bytes_format(struct bytes *bytes, const char *format, ...)
 	va_end(args);
 	r = length < 0 ? -EINVAL : bytes_reserve(bytes, (size_t)length + 1);
 	if (r == 0) {
-		vsnprintf((char *)bytes->data + bytes->length, (size_t)length + 1, format, again);
+		(void)vsnprintf((char *)bytes->data + bytes->length, (size_t)length + 1, format,
+				again);
 		bytes->length += (size_t)length;
 	}
 	va_end(again);

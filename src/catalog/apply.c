@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "catalog/change.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog/change.h"
 #include "catalog/file.h"
 #include "catalog/internal.h"
 #include "catalog/name.h"
@@ -301,8 +300,7 @@ static size_t run_length(const struct additions *additions, size_t first)
 {
 	size_t end = first + 1;
 
-	while (end < additions->count &&
-	       additions->list[end].file == additions->list[first].file)
+	while (end < additions->count && additions->list[end].file == additions->list[first].file)
 		end++;
 	return end - first;
 }
@@ -393,8 +391,8 @@ static bool is_addition(const struct name_change *change)
 	       change->kind == NAME_ADD_UNKNOWN;
 }
 
-static int remove_and_collect(struct catalog_writer *w, struct name_change *changes,
-			      size_t count, struct additions *additions)
+static int remove_and_collect(struct catalog_writer *w, struct name_change *changes, size_t count,
+			      struct additions *additions)
 {
 	int r = 0;
 
@@ -410,8 +408,7 @@ static int remove_and_collect(struct catalog_writer *w, struct name_change *chan
 int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
 		  uint32_t scan)
 {
-	struct additions additions = {.list = calloc(count ? count : 1,
-						     sizeof(*additions.list))};
+	struct additions additions = {.list = calloc(count ? count : 1, sizeof(*additions.list))};
 	int r = additions.list ? 0 : -ENOMEM;
 
 	if (r == 0)

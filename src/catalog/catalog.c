@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/filesystem.h"
@@ -69,8 +70,7 @@ static int open_folder(struct catalog *catalog, const struct catalog_options *op
 	int r = options->read_only ? 0 : make_folder(options->folder);
 
 	if (r == 0) {
-		catalog->folder_fd =
-			open(options->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		catalog->folder_fd = open(options->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		r = catalog->folder_fd < 0 ? -errno : 0;
 	}
 	if (r == -ENOENT && options->read_only)
@@ -275,10 +275,10 @@ void catalog_close(struct catalog *catalog)
 		r = index_seal(catalog->folder_fd);
 	if (r < 0)
 		log_warning("cannot seal index %s (%s): it is checked wholly at the next start",
-			    quote_path(catalog->folder), strerror(-r));
+			    quote_path(catalog->folder), error_text(r));
 	if (catalog->lock_fd >= 0) {
 		if (catalog->unsealed && ftruncate(catalog->lock_fd, 0) < 0)
-			log_debug("cannot clear the lock file: %s", strerror(errno));
+			log_debug("cannot clear the lock file: %s", error_text(errno));
 		close(catalog->lock_fd);
 	}
 	if (catalog->folder_fd >= 0)
@@ -300,7 +300,7 @@ void catalog_folder_identity(const struct catalog *catalog, dev_t *device, ino_t
 
 	if (fstat(catalog->folder_fd, &st) < 0)
 		log_error("cannot examine index folder %s: %s", quote_path(catalog->folder),
-			  strerror(errno));
+			  error_text(errno));
 	*device = st.st_dev;
 	*inode = st.st_ino;
 }
@@ -331,7 +331,7 @@ uint64_t catalog_new_id(struct catalog *catalog)
 	pthread_mutex_unlock(&catalog->ids_lock);
 	if (!id)
 		log_error("index %s: no more ids: %s", quote_path(catalog->folder),
-			  r < 0 ? strerror(-r) : "all are used; remove the folder");
+			  r < 0 ? error_text(r) : "all are used; remove the folder");
 	return id;
 }
 

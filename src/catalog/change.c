@@ -31,8 +31,10 @@ int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *sc
 int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *path,
 		       const struct attributes *root, uint64_t root_dir)
 {
-	struct dir_record dir = {
-		.id = root_dir, .source = (uint32_t)index, .attributes = *root, .name = {"", 0}};
+	struct dir_record dir = {.id = root_dir,
+				 .source = (uint32_t)index,
+				 .attributes = *root,
+				 .name = {"", 0}};
 	struct key key = key_number(root_dir);
 	int r = meta_put_source(w, index, path, root_dir);
 
@@ -70,7 +72,7 @@ int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t si
 
 int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left)
 {
-	MDB_cursor *cursor;
+	MDB_cursor *cursor = NULL;
 	MDB_val k, v;
 	uint64_t id;
 	int code = 0, r = 0;

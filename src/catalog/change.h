@@ -57,14 +57,16 @@ struct content_change {
 };
 
 /* Outcome: the file is not any more what was read; nothing was changed. */
-enum { CONTENT_STALE = 1 };
+enum {
+	CONTENT_STALE = 1
+};
 
 MUST_CHECK int catalog_set_content(struct catalog_writer *w, const struct content_change *change);
 
 /* A new group for the content of files about to be put in it with catalog_set_content, which are
  * equal to no file of an existing group. */
-MUST_CHECK int catalog_add_group(struct catalog_writer *w, struct hash128 hash,
-				 uint64_t size_bytes, uint64_t *group);
+MUST_CHECK int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
+				 uint64_t *group);
 
 /* The scan's number, for catalog_apply, and the size from which files are compared: groups of
  * smaller files are dissolved. */

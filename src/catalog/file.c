@@ -38,8 +38,8 @@ int file_list_size(struct catalog_writer *w, uint64_t id, const struct attribute
 	return writer_put(w, TABLE_BYSIZE, &key, encode_nothing());
 }
 
-static int unlist_size(struct catalog_writer *w, uint64_t id,
-		       const struct attributes *attributes, uint64_t head)
+static int unlist_size(struct catalog_writer *w, uint64_t id, const struct attributes *attributes,
+		       uint64_t head)
 {
 	struct key key = key_triple(attributes->size, head, id);
 
@@ -63,8 +63,7 @@ static int get_content(struct catalog_writer *w, uint64_t id, struct content_rec
 }
 
 /* Forgets it; the file must be listed by size again with head 0 if it stays a candidate. */
-static int drop_content(struct catalog_writer *w, uint64_t id,
-			const struct content_record *content)
+static int drop_content(struct catalog_writer *w, uint64_t id, const struct content_record *content)
 {
 	struct key key = key_number(id);
 	int r = 0;
@@ -109,7 +108,7 @@ int catalog_set_content(struct catalog_writer *w, const struct content_change *c
 
 int files_forget_small_content(struct catalog_writer *w, uint64_t min_size)
 {
-	struct size_entry from = {.size = 0, .head = 1}, entry;
+	struct size_entry from = {.size = 0, .head = 1}, entry = {0};
 	struct catalog_scan *scan = NULL;
 	struct content_record content;
 	struct attributes attributes = {.mode = S_IFREG};
@@ -290,7 +289,7 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 int file_delete(struct catalog_writer *w, uint64_t id)
 {
 	struct key key = key_number(id), bykey;
-	struct content_record content;
+	struct content_record content = {0};
 	struct file_record file;
 	uint64_t found;
 	int r = catalog_get_file(&w->reader, id, &file);

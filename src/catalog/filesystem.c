@@ -38,8 +38,8 @@ void filesystems_deinit(struct filesystems *filesystems)
 
 static int append(struct filesystems *filesystems, uint64_t identity, dev_t device)
 {
-	struct filesystem *list = reallocarray(filesystems->list, filesystems->count + 1,
-					       sizeof(*list));
+	struct filesystem *list =
+		reallocarray(filesystems->list, filesystems->count + 1, sizeof(*list));
 
 	if (!list)
 		return -ENOMEM;
@@ -147,8 +147,7 @@ static int add_device(struct filesystems *filesystems, uint64_t identity, dev_t 
 
 	for (size_t i = 0; i < filesystems->count; i++) {
 		/* one identity on two devices at once: a copied image; the second is its own */
-		if (filesystems->list[i].identity == identity &&
-		    filesystems->list[i].device == 0) {
+		if (filesystems->list[i].identity == identity && filesystems->list[i].device == 0) {
 			filesystems->list[i].device = device;
 			*number = (uint32_t)i + 1;
 			return 0;

@@ -55,7 +55,7 @@ static int next_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t 
 	struct key from = key_hash(hash, 1);
 	MDB_val k = {.mv_size = from.length, .mv_data = from.data}, v;
 	struct span last;
-	MDB_cursor *cursor;
+	MDB_cursor *cursor = NULL;
 	uint64_t number;
 	int r = store_cursor(&w->reader, TABLE_BYHASH, &cursor);
 
@@ -250,7 +250,8 @@ int groups_flush(struct catalog_writer *w)
 	struct group_change *change, *next;
 	int r;
 
-	HASH_ITER(hh, w->groups, change, next) {
+	HASH_ITER(hh, w->groups, change, next)
+	{
 		r = flush_rank(w, change);
 		if (r == 0)
 			r = flush_record(w, change);
@@ -267,7 +268,8 @@ void groups_discard(struct catalog_writer *w)
 {
 	struct group_change *change, *next;
 
-	HASH_ITER(hh, w->groups, change, next) {
+	HASH_ITER(hh, w->groups, change, next)
+	{
 		HASH_DELETE(hh, w->groups, change);
 		free(change);
 	}

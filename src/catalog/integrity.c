@@ -168,7 +168,7 @@ static bool is_format_record(enum table table, const MDB_val *key)
 static int check_table(struct catalog_reader *r, enum table table, uint64_t records_max)
 {
 	struct span fields;
-	MDB_cursor *cursor;
+	MDB_cursor *cursor = NULL;
 	MDB_val k, v;
 	uint64_t records = 0;
 	int code, result = store_cursor(r, table, &cursor);
@@ -227,9 +227,9 @@ static void check_and_exit(const char *folder)
 
 	if (null >= 0)
 		dup2(null, STDERR_FILENO);
-	signal(SIGSEGV, SIG_DFL);
-	signal(SIGBUS, SIG_DFL);
-	signal(SIGABRT, SIG_DFL);
+	(void)signal(SIGSEGV, SIG_DFL);
+	(void)signal(SIGBUS, SIG_DFL);
+	(void)signal(SIGABRT, SIG_DFL);
 	_exit(index_check_records(folder));
 }
 

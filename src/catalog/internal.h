@@ -12,8 +12,7 @@
 struct catalog;
 
 /* The catalog's number for the file system of fd, whose st_dev is device. Any thread. */
-MUST_CHECK int catalog_filesystem(struct catalog *catalog, int fd, dev_t device,
-				  uint32_t *number);
+MUST_CHECK int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *number);
 
 uint64_t catalog_name_seed(const struct catalog *catalog);
 

@@ -115,7 +115,7 @@ int meta_get_format(struct catalog_reader *r, unsigned int *format)
 	struct key key = meta_key(META_FORMAT);
 	MDB_val k = {.mv_size = key.length, .mv_data = key.data}, v;
 	char text[32];
-	MDB_cursor *cursor;
+	MDB_cursor *cursor = NULL;
 	int result = store_cursor(r, TABLE_META, &cursor);
 
 	*format = 0;
@@ -140,7 +140,7 @@ static int put_format(struct catalog_writer *w)
 	int length = snprintf(text, sizeof(text), "twinfs %d", TWINFS_INDEX_FORMAT);
 	MDB_val k = {.mv_size = key.length, .mv_data = key.data};
 	MDB_val v = {.mv_size = (size_t)length, .mv_data = text};
-	MDB_cursor *cursor;
+	MDB_cursor *cursor = NULL;
 	int r = store_cursor(&w->reader, TABLE_META, &cursor);
 
 	if (r < 0)

@@ -119,8 +119,7 @@ int catalog_find_entry(struct catalog_reader *r, uint64_t dir, struct name name,
 	return result;
 }
 
-int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem, uint64_t inode,
-		       uint64_t *id)
+int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem, uint64_t inode, uint64_t *id)
 {
 	struct key key = key_pair(filesystem, inode);
 	struct span fields;
@@ -195,11 +194,11 @@ static int append_backwards(struct bytes *path, struct name name)
 	return r;
 }
 
-static int gather_path(struct catalog_reader *r, uint64_t dir, struct name name,
-		       struct bytes *path, uint32_t *source)
+static int gather_path(struct catalog_reader *r, uint64_t dir, struct name name, struct bytes *path,
+		       uint32_t *source)
 {
 	size_t start = path->length;
-	struct dir_record record;
+	struct dir_record record = {0};
 	int result = append_backwards(path, name);
 
 	for (unsigned int depth = 0; result == 0; depth++) {
@@ -222,14 +221,13 @@ static int gather_path(struct catalog_reader *r, uint64_t dir, struct name name,
 	return 0;
 }
 
-int catalog_dir_path(struct catalog_reader *r, uint64_t dir, struct bytes *path,
-		     uint32_t *source)
+int catalog_dir_path(struct catalog_reader *r, uint64_t dir, struct bytes *path, uint32_t *source)
 {
 	return gather_path(r, dir, (struct name){"", 0}, path, source);
 }
 
-int catalog_entry_path(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
-		       struct bytes *path, uint32_t *source)
+int catalog_entry_path(struct catalog_reader *r, uint64_t dir, uint64_t cookie, struct bytes *path,
+		       uint32_t *source)
 {
 	struct entry_record entry;
 	int result = catalog_entry_at(r, dir, cookie, &entry);
@@ -245,8 +243,8 @@ static bool path_goes_before(const struct bytes *path, size_t start, size_t midd
 	return order ? order < 0 : new < old;
 }
 
-int catalog_file_path(struct catalog_reader *r, const struct file_record *file,
-		      struct bytes *path, uint32_t *source)
+int catalog_file_path(struct catalog_reader *r, const struct file_record *file, struct bytes *path,
+		      uint32_t *source)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	size_t start = path->length, middle;

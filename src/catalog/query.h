@@ -17,8 +17,7 @@ MUST_CHECK int catalog_get_dir(struct catalog_reader *r, uint64_t id, struct dir
 MUST_CHECK int catalog_get_file(struct catalog_reader *r, uint64_t id, struct file_record *file);
 MUST_CHECK int catalog_get_content(struct catalog_reader *r, uint64_t file,
 				   struct content_record *content);
-MUST_CHECK int catalog_get_group(struct catalog_reader *r, uint64_t id,
-				 struct group_record *group);
+MUST_CHECK int catalog_get_group(struct catalog_reader *r, uint64_t id, struct group_record *group);
 
 /* The group of this content; it may have too few inodes to be visible. */
 MUST_CHECK int catalog_find_group(struct catalog_reader *r, struct hash128 hash, uint32_t ordinal,

@@ -23,8 +23,8 @@ bool attributes_same_inode(const struct attributes *a, const struct attributes *
 
 bool attributes_same_signature(const struct attributes *a, const struct attributes *b)
 {
-	return attributes_same_inode(a, b) && a->size == b->size &&
-	       same_time(a->mtime, b->mtime) && same_time(a->ctime, b->ctime);
+	return attributes_same_inode(a, b) && a->size == b->size && same_time(a->mtime, b->mtime) &&
+	       same_time(a->ctime, b->ctime);
 }
 
 uint64_t attributes_digest(const struct attributes *a)
@@ -266,11 +266,10 @@ static void put_attributes(struct value *value, const struct attributes *a)
 static bool get_attributes(struct span *fields, struct attributes *a)
 {
 	return get(fields, &a->inode) && get(fields, &a->size) && get(fields, &a->blocks) &&
-	       get(fields, &a->rdev) && get32(fields, &a->filesystem) &&
-	       get32(fields, &a->mode) && get32(fields, &a->uid) && get32(fields, &a->gid) &&
-	       get32(fields, &a->links) && get_time(fields, &a->mtime) &&
-	       get_time(fields, &a->ctime) && get_time(fields, &a->atime) &&
-	       get_time(fields, &a->btime);
+	       get(fields, &a->rdev) && get32(fields, &a->filesystem) && get32(fields, &a->mode) &&
+	       get32(fields, &a->uid) && get32(fields, &a->gid) && get32(fields, &a->links) &&
+	       get_time(fields, &a->mtime) && get_time(fields, &a->ctime) &&
+	       get_time(fields, &a->atime) && get_time(fields, &a->btime);
 }
 
 static bool get_name(struct span *fields, struct name *name)

@@ -153,7 +153,10 @@ static inline bool group_is_visible(const struct group_record *group)
 	return group->inodes >= 2;
 }
 
-enum error_kind { ERROR_DIR = 1, ERROR_FILE = 2 };
+enum error_kind {
+	ERROR_DIR = 1,
+	ERROR_FILE = 2
+};
 
 /* Sums over the whole index, kept up to date by every change. */
 struct catalog_totals {
@@ -213,8 +216,7 @@ struct key key_rank(uint64_t reclaimable, uint64_t group);
 
 /* Each takes apart a key of so many numbers; false: it is not one. */
 MUST_CHECK bool key_get_pair(struct span key, uint64_t *first, uint64_t *second);
-MUST_CHECK bool key_get_triple(struct span key, uint64_t *first, uint64_t *second,
-			       uint64_t *third);
+MUST_CHECK bool key_get_triple(struct span key, uint64_t *first, uint64_t *second, uint64_t *third);
 MUST_CHECK bool key_get_number(struct span key, uint64_t *number);
 MUST_CHECK bool key_get_rank(struct span key, uint64_t *reclaimable, uint64_t *group);
 

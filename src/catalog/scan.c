@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "catalog/query.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog/query.h"
 #include "catalog/store.h"
 
 struct catalog_scan {
@@ -22,17 +21,16 @@ static int scan_begin(struct catalog_reader *r, enum table table, struct key fro
 		      struct catalog_scan **scan)
 {
 	struct catalog_scan *begun = calloc(1, sizeof(*begun));
-	int code;
+	int result;
 
 	*scan = NULL;
 	if (!begun)
 		return -ENOMEM;
-	*begun = (struct catalog_scan){
-		.reader = r, .table = table, .from = from, .prefix = prefix};
-	code = mdb_cursor_open(r->txn, r->store->tables[table], &begun->cursor);
-	if (code) {
+	*begun = (struct catalog_scan){.reader = r, .table = table, .from = from, .prefix = prefix};
+	result = store_error(mdb_cursor_open(r->txn, r->store->tables[table], &begun->cursor));
+	if (result < 0) {
 		free(begun);
-		return store_error(code);
+		return result;
 	}
 	*scan = begun;
 	return 0;
@@ -51,11 +49,11 @@ static int scan_next(struct catalog_scan *scan, struct span *key, struct span *f
 {
 	MDB_val k = {.mv_size = scan->from.length, .mv_data = scan->from.data}, v;
 	MDB_cursor_op op = scan->begun ? MDB_NEXT : scan->from.length ? MDB_SET_RANGE : MDB_FIRST;
-	int r = mdb_cursor_get(scan->cursor, &k, &v, op);
+	int r = store_error(mdb_cursor_get(scan->cursor, &k, &v, op));
 
 	scan->begun = true;
-	if (r)
-		return store_error(r);
+	if (r < 0)
+		return r;
 	if (k.mv_size < scan->prefix || memcmp(k.mv_data, scan->from.data, scan->prefix) != 0)
 		return -ENOENT;
 	*key = (struct span){k.mv_data, k.mv_size};
@@ -115,8 +113,8 @@ int catalog_scan_names(struct catalog_reader *r, const struct file_record *file,
 int catalog_scan_links(struct catalog_reader *r, uint64_t file, uint64_t dir, uint64_t cookie,
 		       struct catalog_scan **scan)
 {
-	return scan_begin(r, TABLE_LINK, key_triple(file, dir, cookie + 1),
-			  key_number(file).length, scan);
+	return scan_begin(r, TABLE_LINK, key_triple(file, dir, cookie + 1), key_number(file).length,
+			  scan);
 }
 
 int catalog_next_name(struct catalog_scan *scan, uint64_t *dir, uint64_t *cookie)
@@ -174,8 +172,7 @@ int catalog_next_rank(struct catalog_scan *scan, struct group_record *group)
 int catalog_scan_sizes(struct catalog_reader *r, const struct size_entry *from,
 		       struct catalog_scan **scan)
 {
-	return scan_begin(r, TABLE_BYSIZE, key_triple(from->size, from->head, from->file), 0,
-			  scan);
+	return scan_begin(r, TABLE_BYSIZE, key_triple(from->size, from->head, from->file), 0, scan);
 }
 
 int catalog_next_size(struct catalog_scan *scan, struct size_entry *entry)
@@ -224,26 +221,57 @@ int catalog_next_error(struct catalog_scan *scan, struct error_entry *error)
 	return 0;
 }
 
+/* Files of one size, counted until the next size begins. */
+struct size_count {
+	uint64_t size;
+	uint64_t files;
+	uint64_t waiting;
+};
+
+static void add_size(const struct size_count *count, uint64_t *files, uint64_t *bytes)
+{
+	if (count->files < 2)
+		return;
+	*files += count->waiting;
+	*bytes += count->waiting * count->size;
+}
+
+/* Those that could not be read wait for nothing. */
+static int is_waiting(struct catalog_reader *r, const struct size_entry *entry, bool errors,
+		      bool *waiting)
+{
+	int error = 0, result = 0;
+
+	*waiting = entry->head == 0;
+	if (*waiting && errors)
+		result = catalog_get_error(r, ERROR_FILE, entry->file, &error);
+	*waiting = *waiting && !error;
+	return result;
+}
+
 int catalog_count_pending(struct catalog_reader *r, uint64_t *files, uint64_t *bytes)
 {
 	struct size_entry entry, from = {0};
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
-	uint64_t size = UINT64_MAX, sharing = 0, unread = 0;
+	struct size_count count = {0};
+	struct catalog_totals totals;
+	bool waiting;
 	int result = catalog_get_min_size(r, &from.size);
 
 	*files = *bytes = 0;
 	if (result == 0)
+		result = catalog_get_totals(r, &totals);
+	if (result == 0)
 		result = catalog_scan_sizes(r, &from, &scan);
-	while (result == 0) {
-		result = catalog_next_size(scan, &entry);
-		if (result < 0 || entry.size != size) {
-			*files += sharing > 1 ? unread : 0;
-			*bytes += sharing > 1 ? unread * size : 0;
-			size = entry.size;
-			sharing = unread = 0;
+	while (result == 0 && (result = catalog_next_size(scan, &entry)) == 0) {
+		if (entry.size != count.size) {
+			add_size(&count, files, bytes);
+			count = (struct size_count){.size = entry.size};
 		}
-		sharing++;
-		unread += entry.head == 0;
+		result = is_waiting(r, &entry, totals.errors > 0, &waiting);
+		count.files++;
+		count.waiting += waiting;
 	}
+	add_size(&count, files, bytes);
 	return result == -ENOENT ? 0 : result;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/change.h"
@@ -45,12 +46,15 @@ static void from_statx(const struct statx *stx, struct attributes *a)
 		a->btime = to_timespec(stx->stx_btime);
 }
 
-static int examine(struct catalog *catalog, int fd, const char *name, int flags,
-		   struct statx *stx, struct attributes *attributes)
+static int examine(int fd, const char *name, int flags, struct statx *stx)
 {
-	if (statx(fd, name, flags | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
-		  STATX_WANTED, stx) < 0)
-		return -errno;
+	flags |= AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+	return statx(fd, name, flags, STATX_WANTED, stx) < 0 ? -errno : 0;
+}
+
+static int take_over(struct catalog *catalog, int fd, const struct statx *stx,
+		     struct attributes *attributes)
+{
 	from_statx(stx, attributes);
 	return catalog_filesystem(catalog, fd, makedev(stx->stx_dev_major, stx->stx_dev_minor),
 				  &attributes->filesystem);
@@ -59,18 +63,23 @@ static int examine(struct catalog *catalog, int fd, const char *name, int flags,
 int source_attributes(struct catalog *catalog, int fd, struct attributes *attributes)
 {
 	struct statx stx;
+	int r = examine(fd, "", AT_EMPTY_PATH, &stx);
 
-	return examine(catalog, fd, "", AT_EMPTY_PATH, &stx, attributes);
+	return r < 0 ? r : take_over(catalog, fd, &stx, attributes);
 }
 
-int source_attributes_at(struct catalog *catalog, int dir_fd, const char *name,
-			 struct attributes *attributes, bool *mount_root)
+int source_attributes_at(struct catalog *catalog, int dir_fd, const char *name, bool remote,
+			 struct attributes *attributes)
 {
 	struct statx stx;
-	int r = examine(catalog, dir_fd, name, 0, &stx, attributes);
+	int r = examine(dir_fd, name, AT_STATX_DONT_SYNC, &stx);
+	bool mount_root = r == 0 && stx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 
-	*mount_root = r == 0 && (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
-	return r;
+	if (r == 0 && remote && !mount_root)
+		r = examine(dir_fd, name, AT_STATX_SYNC_AS_STAT, &stx);
+	if (r == 0)
+		r = take_over(catalog, dir_fd, &stx, attributes);
+	return r == 0 && mount_root ? SOURCE_MOUNT_ROOT : r;
 }
 
 /* ---- which trees --------------------------------------------------------------------- */
@@ -96,7 +105,7 @@ static int resolve_one(const char *given, struct given_source *source)
 		log_error("source %s is not a directory; give the directory that it is in",
 			  quote_path(given));
 	else if (r < 0)
-		log_error("cannot use source %s: %s", quote_path(given), strerror(-r));
+		log_error("cannot use source %s: %s", quote_path(given), error_text(r));
 	if (r < 0)
 		return r;
 	source->device = st.st_dev;
@@ -106,8 +115,7 @@ static int resolve_one(const char *given, struct given_source *source)
 
 /* Does the directory lie in (or is it) one of the others? Goes up to the root by descriptor and
  * compares identities, which sees through bind mounts that show the same directory. */
-static int lies_in_other(const struct given_source *sources, size_t count, size_t which,
-			 bool *lies)
+static int lies_in_other(const struct given_source *sources, size_t count, size_t which, bool *lies)
 {
 	int fd = open(sources[which].path, O_PATH | O_DIRECTORY | O_CLOEXEC), up;
 	struct stat st, above;
@@ -120,8 +128,7 @@ static int lies_in_other(const struct given_source *sources, size_t count, size_
 	}
 	for (;;) {
 		for (size_t i = 0; i < count && !*lies; i++) {
-			bool same = sources[i].device == st.st_dev &&
-				    sources[i].inode == st.st_ino;
+			bool same = sources[i].device == st.st_dev && sources[i].inode == st.st_ino;
 
 			/* of two that are the same, the first stays */
 			*lies = same && i != which &&
@@ -152,7 +159,7 @@ static int keep_outermost(struct given_source *sources, size_t count, char **res
 		r = lies_in_other(sources, count, i, &lies);
 		if (r < 0) {
 			log_error("cannot examine source %s: %s", quote_path(sources[i].path),
-				  strerror(-r));
+				  error_text(r));
 		} else if (lies) {
 			log_debug("source %s is part of another one", quote_path(sources[i].path));
 		} else {
@@ -258,7 +265,7 @@ static int enter_sources(struct sources *sources, char *const *paths)
 
 	while (paths[count])
 		count++;
-	new.roots = calloc(count, sizeof(*new.roots));
+	new.roots = calloc(count + 1, sizeof(*new.roots));
 	if (!new.roots)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < count; i++) {
@@ -268,8 +275,7 @@ static int enter_sources(struct sources *sources, char *const *paths)
 		if (r == 0)
 			r = open_source(&sources->list[i]);
 		if (r == 0)
-			r = source_attributes(sources->catalog, sources->list[i].fd,
-					      &new.roots[i]);
+			r = source_attributes(sources->catalog, sources->list[i].fd, &new.roots[i]);
 	}
 	if (r == 0)
 		r = catalog_write(sources->catalog, add_sources_body, &new);
@@ -335,7 +341,7 @@ int sources_open(struct sources *sources, struct catalog *catalog, char *const *
 			r = 0;
 		if (r < 0)
 			log_error("cannot open source %s: %s", quote_path(sources->list[i].path),
-				  strerror(-r));
+				  error_text(r));
 	}
 	if (r == 0)
 		r = name_trees(sources);

@@ -54,10 +54,21 @@ void sources_close(struct sources *sources);
  * number for the file system. 0 or -errno. */
 MUST_CHECK int source_attributes(struct catalog *catalog, int fd, struct attributes *attributes);
 
+/* Outcome: it is the root of another mount. */
+enum {
+	SOURCE_MOUNT_ROOT = 1
+};
+
 /* The same for a name in an open directory, never following a symlink nor triggering an
- * automount. *mount_root: it is the root of another mount. */
+ * automount, nor asking the server of a mount, which may be dead, that stands there.
+ *
+ * remote	the directory is on a network or FUSE file system: attributes are not taken from
+ *		the kernel's cache
+ *
+ * 0, SOURCE_MOUNT_ROOT with the attributes as cached, or -errno.
+ */
 MUST_CHECK int source_attributes_at(struct catalog *catalog, int dir_fd, const char *name,
-				    struct attributes *attributes, bool *mount_root);
+				    bool remote, struct attributes *attributes);
 
 /* Opens a directory of the index. -errno. */
 MUST_CHECK int source_open_dir(const struct sources *sources, struct catalog_reader *reader,

@@ -14,10 +14,10 @@
 #define READERS_MAX 254
 
 static const char *const table_names[TABLE_COUNT] = {
-	[TABLE_META] = "meta",	     [TABLE_DIR] = "dir",	  [TABLE_ENTRY] = "entry",
-	[TABLE_FILE] = "file",	     [TABLE_BYKEY] = "bykey",	  [TABLE_BYSIZE] = "bysize",
-	[TABLE_CONTENT] = "content", [TABLE_GROUP] = "group",	  [TABLE_MEMBER] = "member",
-	[TABLE_BYHASH] = "byhash",   [TABLE_RANK] = "rank",	  [TABLE_LINK] = "link",
+	[TABLE_META] = "meta",       [TABLE_DIR] = "dir",       [TABLE_ENTRY] = "entry",
+	[TABLE_FILE] = "file",       [TABLE_BYKEY] = "bykey",   [TABLE_BYSIZE] = "bysize",
+	[TABLE_CONTENT] = "content", [TABLE_GROUP] = "group",   [TABLE_MEMBER] = "member",
+	[TABLE_BYHASH] = "byhash",   [TABLE_RANK] = "rank",     [TABLE_LINK] = "link",
 	[TABLE_ERROR] = "error",     [TABLE_ORPHAN] = "orphan",
 };
 
@@ -232,8 +232,7 @@ int store_grow(struct store *store)
 	if (r == 0)
 		store->map_bytes *= 2;
 	pthread_rwlock_unlock(&store->map_lock);
-	log_debug("index: map grown to %llu MiB",
-		  (unsigned long long)(store->map_bytes >> 20));
+	log_debug("index: map grown to %llu MiB", (unsigned long long)(store->map_bytes >> 20));
 	return store_error(r);
 }
 
@@ -269,7 +268,7 @@ int store_get(struct catalog_reader *r, enum table table, const struct key *key,
 	      struct span *fields)
 {
 	MDB_val k = store_key(key), v;
-	MDB_cursor *cursor;
+	MDB_cursor *cursor = NULL;
 	int result = store_cursor(r, table, &cursor);
 
 	if (result < 0)

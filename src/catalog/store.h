@@ -10,10 +10,11 @@
  * transaction; the map may only grow while this process has no transaction.
  */
 
-#include <lmdb.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <lmdb.h>
 
 #include "base/attributes.h"
 #include "catalog/record.h"

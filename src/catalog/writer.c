@@ -33,10 +33,10 @@ static int is_behind(struct catalog_writer *w, enum table table, MDB_cursor *cur
 }
 
 static int put(struct catalog_writer *w, enum table table, const struct key *key,
-	       struct value *value, unsigned int flags, MDB_val *stored)
+	       struct value *value, unsigned int flags)
 {
-	MDB_val k = store_key(key);
-	MDB_cursor *cursor;
+	MDB_val k = store_key(key), v;
+	MDB_cursor *cursor = NULL;
 	bool behind = false;
 	int r = store_cursor(&w->reader, table, &cursor);
 
@@ -45,8 +45,8 @@ static int put(struct catalog_writer *w, enum table table, const struct key *key
 	if (r < 0)
 		return r;
 	value_seal(value, table, key);
-	*stored = (MDB_val){.mv_size = value->length, .mv_data = value->data};
-	r = store_error(mdb_cursor_put(cursor, &k, stored, behind ? MDB_APPEND : flags));
+	v = (MDB_val){.mv_size = value->length, .mv_data = value->data};
+	r = store_error(mdb_cursor_put(cursor, &k, &v, behind ? MDB_APPEND : flags));
 	if (r < 0)
 		return r;
 	if (behind)
@@ -58,29 +58,24 @@ static int put(struct catalog_writer *w, enum table table, const struct key *key
 int writer_put(struct catalog_writer *w, enum table table, const struct key *key,
 	       struct value value)
 {
-	MDB_val stored;
-
-	return put(w, table, key, &value, 0, &stored);
+	return put(w, table, key, &value, 0);
 }
 
 int writer_add(struct catalog_writer *w, enum table table, const struct key *key,
 	       struct value value, struct span *fields)
 {
-	MDB_val k = store_key(key), stored;
-	int r = put(w, table, key, &value, MDB_NOOVERWRITE, &stored);
+	int found, r = put(w, table, key, &value, MDB_NOOVERWRITE);
 
-	if (r == -EEXIST && fields) {
-		r = store_check(table, &k, &stored, fields);
-		if (r == 0)
-			r = -EEXIST;
-	}
-	return r;
+	if (r != -EEXIST || !fields)
+		return r;
+	found = store_get(&w->reader, table, key, fields);
+	return found < 0 ? found : -EEXIST;
 }
 
 int writer_delete(struct catalog_writer *w, enum table table, const struct key *key)
 {
 	MDB_val k = store_key(key), v;
-	MDB_cursor *cursor;
+	MDB_cursor *cursor = NULL;
 	int r = store_cursor(&w->reader, table, &cursor);
 
 	if (r < 0)

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "ingest/contents.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -8,6 +6,7 @@
 
 #include "base/descriptor.h"
 #include "base/stop.h"
+#include "ingest/contents.h"
 #include "ingest/refine.h"
 #include "ingest/threads.h"
 
@@ -137,8 +136,8 @@ static int read_strand(void *context, struct strand *strand, uint64_t offset, vo
 	if (got != (long)length) {
 		struct file_record file = {.id = compared->file};
 
-		contents_note_problem(c->contents, NULL, &file,
-				      got < 0 ? (int)got : READING_BUSY, &compared->reading);
+		contents_note_problem(c->contents, NULL, &file, got < 0 ? (int)got : READING_BUSY,
+				      &compared->reading);
 		abandon(c, strand);
 		return -1;
 	}
@@ -201,8 +200,7 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 	/* what is alone has the hash only if it is a small file: nobody asks for the others' */
 	class.hash = hash ? *hash : c->head->key.hash;
 	class.count = c->files.length / sizeof(struct file_outcome);
-	return outcomes_add_class(&c->contents->outcomes, &class,
-				  (const void *)c->files.data);
+	return outcomes_add_class(&c->contents->outcomes, &class, (const void *)c->files.data);
 }
 
 static const struct refine_calls refine_calls = {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
@@ -41,7 +42,7 @@ static void report(struct contents *contents, struct catalog_reader *reader,
 	    source_absolute_path(contents->ingest->sources, source, bytes_text(&relative),
 				 &absolute) == 0)
 		log_warning("cannot read %s: %s; it is not compared",
-			    quote_path(bytes_text(&absolute)), strerror(error));
+			    quote_path(bytes_text(&absolute)), error_text(error));
 }
 
 /* Our own shortage, not the file's fault: it is tried again. */
@@ -52,8 +53,7 @@ static bool is_shortage(int error)
 }
 
 void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
-			   const struct file_record *file, int what,
-			   const struct reading *reading)
+			   const struct file_record *file, int what, const struct reading *reading)
 {
 	struct problem_outcome problem = {.file = file->id};
 	int r = 0;
@@ -104,8 +104,7 @@ static int emit_decided(struct contents *contents, const struct head *head, stru
 			return r;
 	}
 	atomic_fetch_add(&contents->ingest->progress.compared, head->files);
-	atomic_fetch_add(&contents->ingest->progress.compared_bytes,
-			 head->files * head->key.size);
+	atomic_fetch_add(&contents->ingest->progress.compared_bytes, head->files * head->key.size);
 	return 0;
 }
 
@@ -125,11 +124,12 @@ static int sort_heads(struct contents *contents)
 	free(contents->undecided);
 	contents->undecided_count = 0;
 	HASH_ITER(hh, contents->heads.table, head, next)
-		count += head->undecided || has_rivals(contents, head);
+	count += head->undecided || has_rivals(contents, head);
 	contents->undecided = calloc(count ? count : 1, sizeof(struct head *));
 	if (!contents->undecided)
 		return -ENOMEM;
-	HASH_ITER(hh, contents->heads.table, head, next) {
+	HASH_ITER(hh, contents->heads.table, head, next)
+	{
 		if (head->undecided || has_rivals(contents, head))
 			contents->undecided[contents->undecided_count++] = head;
 		else if (r == 0)
@@ -193,8 +193,7 @@ static int compare_until_quiet(struct contents *contents)
 	unsigned int pause_ms = PAUSE_MS_MIN;
 	int r = compare_all(contents, false);
 
-	while (r == 0 && contents->postponed > 0 &&
-	       clock_monotonic_ns() - begun < patience_ns) {
+	while (r == 0 && contents->postponed > 0 && clock_monotonic_ns() - begun < patience_ns) {
 		clock_sleep_ms(pause_ms);
 		if (pause_ms < PAUSE_MS_MAX)
 			pause_ms *= 2;
@@ -223,7 +222,7 @@ int ingest_contents(struct ingest *ingest)
 	int r = measure(ingest);
 
 	/* a writer that has to wait for our lease makes the kernel send one */
-	signal(SIGIO, SIG_IGN);
+	(void)signal(SIGIO, SIG_IGN);
 	pthread_mutex_init(&contents.heads_lock, NULL);
 	outcomes_init(&contents.outcomes, ingest->catalog);
 	if (r == 0 && ingest->progress.candidates > 0)

@@ -35,8 +35,7 @@ struct contents {
  * reading	where its new attributes are after READING_CHANGED
  */
 void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
-			   const struct file_record *file, int what,
-			   const struct reading *reading);
+			   const struct file_record *file, int what, const struct reading *reading);
 
 /* The first one stays. */
 void contents_fail(struct contents *contents, int failure);

@@ -45,8 +45,7 @@ static int grow(void **list, size_t count, size_t *capacity, size_t element_byte
 
 int diff_add(struct diff *diff, const struct name_change *change)
 {
-	int r = grow((void **)&diff->changes, diff->count, &diff->capacity,
-		     sizeof(*diff->changes));
+	int r = grow((void **)&diff->changes, diff->count, &diff->capacity, sizeof(*diff->changes));
 
 	if (r == 0)
 		diff->changes[diff->count++] = *change;
@@ -71,8 +70,7 @@ static bool is_not_entered(const struct diff_dir *dir, const struct listed *list
 	       (listed->mount_root || listed->attributes.filesystem != dir->filesystem);
 }
 
-static int add_name(struct diff *diff, const struct diff_dir *dir,
-		    const struct listed *listed)
+static int add_name(struct diff *diff, const struct diff_dir *dir, const struct listed *listed)
 {
 	struct name_change change = {.source = dir->source,
 				     .dir = dir->id,
@@ -108,16 +106,16 @@ static int remove_name(struct diff *diff, const struct diff_dir *dir, const stru
 						    .cookie = known->cookie});
 }
 
-static int replace_name(struct diff *diff, const struct diff_dir *dir,
-			const struct known *known, const struct listed *listed)
+static int replace_name(struct diff *diff, const struct diff_dir *dir, const struct known *known,
+			const struct listed *listed)
 {
 	int r = remove_name(diff, dir, known);
 
 	return r < 0 ? r : add_name(diff, dir, listed);
 }
 
-static int compare_subdir(struct diff *diff, const struct diff_dir *dir,
-			  const struct known *known, const struct listed *listed)
+static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const struct known *known,
+			  const struct listed *listed)
 {
 	struct found_dir found = {.name = listed->name, .id = known->child, .known = true};
 	struct dir_record record;
@@ -189,8 +187,7 @@ static int listed_by_name(const void *a, const void *b)
 
 static int known_by_name(const void *a, const void *b)
 {
-	return compare_names((*(struct known *const *)a)->name,
-			     (*(struct known *const *)b)->name);
+	return compare_names((*(struct known *const *)a)->name, (*(struct known *const *)b)->name);
 }
 
 /* Reads what the index has, sorted by name; names are borrowed from the snapshot. */
@@ -234,8 +231,7 @@ static int merge(struct diff *diff, const struct diff_dir *dir, const struct lis
 		else if (order > 0)
 			r = remove_name(diff, dir, known->list[k++]);
 		else
-			r = compare_name(diff, dir, known->list[k++],
-					 listing->entries[i++]);
+			r = compare_name(diff, dir, known->list[k++], listing->entries[i++]);
 	}
 	return r;
 }

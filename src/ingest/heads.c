@@ -40,8 +40,8 @@ static int keep_bytes(struct heads *heads, struct content *content, const uint8_
 }
 
 /* A small file: joins the content that has its bytes, or becomes a new one. */
-static int add_small(struct heads *heads, struct head *head, uint32_t index,
-		     const uint8_t *bytes, size_t length)
+static int add_small(struct heads *heads, struct head *head, uint32_t index, const uint8_t *bytes,
+		     size_t length)
 {
 	struct content *content;
 	bool unknown = false;
@@ -63,10 +63,9 @@ static int add_small(struct heads *heads, struct head *head, uint32_t index,
 
 static struct head *find_or_add(struct heads *heads, const struct candidate *candidate)
 {
-	struct head *head, probe;
+	struct head *head, probe = {.key = {candidate->size, candidate->hash}};
 
-	probe.key.size = candidate->size;
-	probe.key.hash = candidate->hash;
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): all of it is set */
 	HASH_FIND(hh, heads->table, &probe.key, sizeof(probe.key), head);
 	if (head)
 		return head;

@@ -38,7 +38,7 @@ static int purge(struct catalog *catalog)
 int ingest_names(struct ingest *ingest)
 {
 	struct scan_begin begin = {.min_size = ingest->settings->min_size};
-	struct batch_writer *writer;
+	struct batch_writer *writer = NULL;
 	int r, finished;
 
 	r = catalog_write(ingest->catalog, begin_body, &begin);

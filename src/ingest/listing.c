@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog/remote.h"
+
 /* A large directory takes few calls; a small one fits anyway. */
 #define BUFFER_BYTES ((size_t)64 << 10)
 
@@ -77,14 +79,18 @@ static int by_inode(const void *a, const void *b)
 
 static void examine_names(struct listing *listing, struct catalog *catalog, int dir)
 {
+	bool remote = is_remote_filesystem(dir);
 	struct listed *listed;
 	size_t found = 0;
+	int r;
 
 	qsort(listing->entries, listing->count, sizeof(struct listed *), by_inode);
 	for (size_t i = 0; i < listing->count; i++) {
 		listed = listing->entries[i];
-		listed->error = -source_attributes_at(catalog, dir, listed->name.bytes,
-						      &listed->attributes, &listed->mount_root);
+		r = source_attributes_at(catalog, dir, listed->name.bytes, remote,
+					 &listed->attributes);
+		listed->error = r < 0 ? -r : 0;
+		listed->mount_root = r == SOURCE_MOUNT_ROOT;
 		if (listed->error != ENOENT)
 			listing->entries[found++] = listed;
 	}

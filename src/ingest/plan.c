@@ -17,8 +17,9 @@ int plan_begin(struct plan *plan, struct catalog *catalog, size_t window_files, 
 	struct catalog_reader *reader CLEANUP_READER = NULL;
 	int r = catalog_read_begin(catalog, &reader);
 
-	*plan = (struct plan){
-		.catalog = catalog, .window_files = window_files, .skip_errors = skip_errors};
+	*plan = (struct plan){.catalog = catalog,
+			      .window_files = window_files,
+			      .skip_errors = skip_errors};
 	return r < 0 ? r : catalog_get_min_size(reader, &plan->position.size);
 }
 
@@ -86,8 +87,9 @@ static void end_window(struct plan *plan, struct window *window, struct size_gro
 
 static int collect(struct plan *plan, struct window *window, struct catalog_reader *reader)
 {
-	struct size_group group = {
-		.size = plan->position.size, .files = plan->split, .rivals = plan->split};
+	struct size_group group = {.size = plan->position.size,
+				   .files = plan->split,
+				   .rivals = plan->split};
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct size_entry entry;
 	bool wanted;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "ingest/contents.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/descriptor.h"
 #include "base/stop.h"
+#include "ingest/contents.h"
 
 /* Candidates that a thread takes at a time, reading them in one snapshot of the index ... */
 #define TAKEN_FILES 64

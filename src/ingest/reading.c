@@ -132,13 +132,12 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		return r;
 	if (!attributes_same_inode(&reading->attributes, &file->attributes))
 		return READING_GONE;
-	return attributes_same_signature(&reading->attributes, &file->attributes)
-		       ? 0
-		       : READING_CHANGED;
+	return attributes_same_signature(&reading->attributes, &file->attributes) ? 0
+										  : READING_CHANGED;
 }
 
-int reading_open(struct reading *reading, struct file_opener *opener,
-		 struct catalog_reader *reader, const struct file_record *file, bool hold)
+int reading_open(struct reading *reading, struct file_opener *opener, struct catalog_reader *reader,
+		 const struct file_record *file, bool hold)
 {
 	int r;
 

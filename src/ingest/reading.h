@@ -36,7 +36,10 @@ struct file_opener {
 	bool remote;
 };
 
-#define FILE_OPENER_INIT(sources_) {.sources = (sources_), .fd = -1}
+#define FILE_OPENER_INIT(sources_)              \
+	{                                       \
+		.sources = (sources_), .fd = -1 \
+	}
 
 void file_opener_deinit(struct file_opener *opener);
 

@@ -139,8 +139,8 @@ static size_t block_length(const struct refinement *refinement, const struct ran
 }
 
 /* Reads the next block of each strand; those that fail leave the range. */
-static void read_blocks(struct refinement *refinement, struct strand **strands,
-			struct range *range, struct block *blocks, size_t length)
+static void read_blocks(struct refinement *refinement, struct strand **strands, struct range *range,
+			struct block *blocks, size_t length)
 {
 	struct strand *strand;
 	uint8_t *data;
@@ -180,8 +180,8 @@ static bool sort_blocks(struct block *blocks, size_t count)
 }
 
 /* Puts each run of equal blocks on the stack as a range of its own. */
-static int split(struct refinement *refinement, struct strand **strands,
-		 const struct range *range, const struct block *blocks, struct range_stack *stack)
+static int split(struct refinement *refinement, struct strand **strands, const struct range *range,
+		 const struct block *blocks, struct range_stack *stack)
 {
 	struct range part;
 	int r = 0;
@@ -212,10 +212,12 @@ static int split(struct refinement *refinement, struct strand **strands,
 }
 
 /* Outcome of a step: the range was split, what is left of it is on the stack. */
-enum { RANGE_SPLIT = 1 };
+enum {
+	RANGE_SPLIT = 1
+};
 
-static int compare_step(struct refinement *refinement, struct strand **strands,
-			struct range *range, struct range_stack *stack)
+static int compare_step(struct refinement *refinement, struct strand **strands, struct range *range,
+			struct range_stack *stack)
 {
 	size_t length = block_length(refinement, range);
 	struct block *blocks AUTO_FREE = calloc(range->count, sizeof(*blocks));
@@ -237,8 +239,7 @@ static int compare_step(struct refinement *refinement, struct strand **strands,
 
 /* ---- a range to its end -------------------------------------------------------------- */
 
-static int finish_range(struct refinement *refinement, struct strand **strands,
-			struct range *range)
+static int finish_range(struct refinement *refinement, struct strand **strands, struct range *range)
 {
 	struct hash128 hash = hash_state_digest(range->hash);
 	size_t i = 0;
@@ -252,8 +253,8 @@ static int finish_range(struct refinement *refinement, struct strand **strands,
 	return emit(refinement, strands + range->first, range->count, &hash);
 }
 
-static int follow_range(struct refinement *refinement, struct strand **strands,
-			struct range *range, struct range_stack *stack)
+static int follow_range(struct refinement *refinement, struct strand **strands, struct range *range,
+			struct range_stack *stack)
 {
 	uint64_t hole;
 	int r = 0;

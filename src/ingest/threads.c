@@ -27,8 +27,7 @@ int threads_run(unsigned int count, void *(*body)(void *), void *context)
 		count = threads_default();
 	if (count > THREADS_MAX)
 		return -EINVAL;
-	while (started < count - 1 &&
-	       pthread_create(&threads[started], NULL, body, context) == 0)
+	while (started < count - 1 && pthread_create(&threads[started], NULL, body, context) == 0)
 		started++;
 	body(context);
 	while (started > 0)

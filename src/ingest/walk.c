@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/descriptor.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
@@ -191,7 +192,7 @@ static void report(struct walker *walker, const struct walk_dir *dir, int error)
 	atomic_fetch_add(&walker->walk->errors, 1);
 	if (source_absolute_path(sources, dir->source, bytes_text(&walker->path), &absolute) == 0)
 		log_warning("cannot read directory %s: %s; what is in it is not known",
-			    quote_path(bytes_text(&absolute)), strerror(error));
+			    quote_path(bytes_text(&absolute)), error_text(error));
 }
 
 /* The attributes of a directory that may not be read. */
@@ -211,9 +212,9 @@ static int read_dir(struct walker *walker, const struct walk_dir *dir,
 		    struct attributes *attributes, int *error)
 {
 	const struct sources *sources = walker->walk->ingest->sources;
-	int fd AUTO_CLOSE = open_beneath_for_reading(sources->list[dir->source].fd,
-						     bytes_text(&walker->path), O_DIRECTORY,
-						     sources->cross_mounts);
+	int fd AUTO_CLOSE =
+		open_beneath_for_reading(sources->list[dir->source].fd, bytes_text(&walker->path),
+					 O_DIRECTORY, sources->cross_mounts);
 	int r = fd;
 
 	*error = 0;
@@ -246,7 +247,7 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 		       const struct name_change *now)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
-	struct dir_record record;
+	struct dir_record record = {0};
 	int r;
 
 	if (!dir->known && !now->error && !now->flags)
