@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 
 /* Sets the member key, and key_base64 where needed. 0 or -ENOMEM.
  *
@@ -22,5 +23,9 @@
  * path		borrowed, length bytes, need not be terminated
  */
 MUST_CHECK int json_set_path(json_t *object, const char *key, const char *path, size_t length);
+
+/* Appends the path's bytes: what json_set_path() was given. 0, -ENOENT where the object has no such
+ * member, -EPROTO where it is no path, or -ENOMEM; path is unchanged then. */
+MUST_CHECK int json_get_path(const json_t *object, const char *key, struct bytes *path);
 
 #endif
