@@ -53,9 +53,11 @@ static void reply_error(fuse_req_t request, int result)
 static void on_init(void *userdata, struct fuse_conn_info *connection)
 {
 	const struct session *session = userdata;
+	/* With default_permissions, ACLs have to be the kernel's affair, too: else who may read a
+	 * file by its ACL alone would be refused. */
 	const unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS |
-				    FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
-				    FUSE_CAP_SPLICE_WRITE;
+				    FUSE_CAP_POSIX_ACL | FUSE_CAP_READDIRPLUS |
+				    FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_SPLICE_WRITE;
 	/* Requests are small: splicing them would cost a system call more. Pages are given up by
 	 * page_gate.h, not on account of times; asking for those before each read is for nothing. */
 	const unsigned int unwanted =

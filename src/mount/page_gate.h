@@ -21,7 +21,7 @@ struct page_gate {
 };
 
 /* Asks for a file that is being opened, and remembers it. signature is the file's own: no other
- * file ever has it. */
+ * file has it (but for a chance of 2^-64). */
 static inline bool page_gate_may_keep(struct page_gate *gate, uint64_t node, uint64_t signature)
 {
 	return atomic_exchange(&gate->signatures[node % PAGE_GATE_SLOTS], signature) == signature;

@@ -14,11 +14,9 @@
 #include "mount/signals.h"
 
 /* Threads that answer at a time; more wait. Reads block on the disk, and a rotating one sorts a
- * queue of about this length well. */
+ * queue of about this length well. Idle ones stay: with fewer, libfuse ends and starts threads all
+ * the time. */
 #define THREADS_MAX 16
-
-/* Threads that are kept while nothing is to be done. */
-#define THREADS_IDLE 4
 
 /* The longest name that is shown as the device: mount(2) ends at a page with all options. */
 #define SOURCE_LENGTH_MAX 1000
@@ -188,7 +186,7 @@ static int run_loop(struct session *session)
 		return -ENOMEM;
 	fuse_loop_cfg_set_clone_fd(config, 0);
 	fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
-	fuse_loop_cfg_set_idle_threads(config, THREADS_IDLE);
+	fuse_loop_cfg_set_idle_threads(config, THREADS_MAX);
 	r = fuse_session_loop_mt(session->fuse, config);
 	fuse_loop_cfg_destroy(config);
 	return r;

@@ -8,32 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "catalog/query.h"
 #include "view/node.h"
 #include "view/own_file.h"
 #include "view/query.h"
 #include "view/view.h"
-
-/* One number for all that tells whether a file may have changed. */
-static uint64_t hash_signature(const struct file_record *file)
-{
-	const struct attributes *a = &file->attributes;
-	const uint64_t parts[] = {
-		file->id,
-		a->filesystem,
-		a->inode,
-		a->size,
-		(uint64_t)a->btime.tv_sec,
-		(uint64_t)a->btime.tv_nsec,
-		(uint64_t)a->mtime.tv_sec,
-		(uint64_t)a->mtime.tv_nsec,
-		(uint64_t)a->ctime.tv_sec,
-		(uint64_t)a->ctime.tv_nsec,
-	};
-
-	return hash64(parts, sizeof(parts), 0);
-}
 
 /* Opens the source of a file node of one type, through the signature gate. */
 static int open_source(const struct view_query *query, uint64_t node, mode_t type, int flags,
@@ -68,7 +47,7 @@ int view_open(struct view *view, uint64_t node, struct view_file *file)
 		r = open_source(&query, node, S_IFREG, 0, &record);
 		if (r >= 0) {
 			file->fd = r;
-			file->signature = hash_signature(&record);
+			file->signature = attributes_digest(&record.attributes);
 			r = 0;
 		}
 	}

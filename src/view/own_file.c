@@ -131,11 +131,11 @@ static int build_status(const struct view_query *query, json_t *status)
 {
 	const struct view *view = query->view;
 	struct catalog_totals totals;
-	uint64_t pending;
+	uint64_t pending, pending_bytes;
 	int r = catalog_get_totals(query->reader, &totals);
 
 	if (r == 0)
-		r = catalog_count_pending(query->reader, &pending);
+		r = catalog_count_pending(query->reader, &pending, &pending_bytes);
 	if (r < 0)
 		return expect_record(r);
 	r = set_text(status, "state", state_name(view_get_state(view)));

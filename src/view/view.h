@@ -102,7 +102,7 @@ void view_list_end(struct view_listing *listing); /* accepts NULL */
 /* An open file. */
 struct view_file {
 	int fd; /* of the source file, read only; -1: content holds it all */
-	uint64_t signature; /* differs (but for a chance of 2^-64) when the bytes may differ */
+	uint64_t signature; /* attributes_digest() of the file that the index knows */
 	struct bytes content; /* of a file that twinfs itself writes: as it was at opening */
 };
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "mount/page_gate.h"
+
+static void test_pages_are_kept_only_from_an_open_with_the_same_signature(void **state)
+{
+	struct page_gate *gate = calloc(1, sizeof(*gate));
+
+	(void)state;
+	assert_non_null(gate);
+	assert_false(page_gate_may_keep(gate, 7, 100));
+	assert_true(page_gate_may_keep(gate, 7, 100));
+	assert_false(page_gate_may_keep(gate, 7, 101));
+	assert_false(page_gate_may_keep(gate, 7, 100)); /* what was read as 101 is not of 100 */
+	assert_true(page_gate_may_keep(gate, 7, 100));
+	free(gate);
+}
+
+static void test_a_file_put_out_of_its_slot_loses_its_pages(void **state)
+{
+	struct page_gate *gate = calloc(1, sizeof(*gate));
+
+	(void)state;
+	assert_non_null(gate);
+	assert_false(page_gate_may_keep(gate, 7, 100));
+	assert_false(page_gate_may_keep(gate, 8, 200));
+	assert_true(page_gate_may_keep(gate, 7, 100));
+	assert_false(page_gate_may_keep(gate, 7 + PAGE_GATE_SLOTS, 300));
+	assert_false(page_gate_may_keep(gate, 7, 100));
+	assert_true(page_gate_may_keep(gate, 8, 200));
+	free(gate);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pages_are_kept_only_from_an_open_with_the_same_signature),
+		cmocka_unit_test(test_a_file_put_out_of_its_slot_loses_its_pages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

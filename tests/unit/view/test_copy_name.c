@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "view/copy_name.h"
+
+#define DIR_ID 0x1f2
+#define COOKIE UINT64_C(0x7edcba9876543210)
+#define ID "~1f2-7edcba9876543210"
+
+static const char *make(const char *path)
+{
+	static char name[COPY_NAME_SIZE];
+
+	copy_name_make(name, path, strlen(path), DIR_ID, COOKIE);
+	return name;
+}
+
+static void assert_plain(const char *path, const char *expected)
+{
+	char back[COPY_NAME_SIZE];
+	uint64_t dir, cookie;
+
+	assert_string_equal(make(path), expected);
+	assert_false(copy_name_parse_short(expected, &dir, &cookie));
+	assert_int_equal(copy_name_parse_plain(expected, back), strlen(path));
+	assert_string_equal(back, path);
+}
+
+static void assert_short(const char *path, const char *expected)
+{
+	uint64_t dir, cookie;
+
+	assert_string_equal(make(path), expected);
+	assert_true(strlen(expected) < COPY_NAME_SIZE);
+	assert_true(copy_name_parse_short(expected, &dir, &cookie));
+	assert_int_equal(dir, DIR_ID);
+	assert_int_equal(cookie, COOKIE);
+}
+
+/* A path of so many bytes: begin, then fillers, then end. */
+static const char *long_path(const char *begin, const char *end, size_t length)
+{
+	static char path[5000];
+	size_t fill = length - strlen(begin) - strlen(end);
+
+	(void)snprintf(path, sizeof(path), "%s", begin);
+	memset(path + strlen(begin), 'x', fill);
+	(void)snprintf(path + strlen(begin) + fill, sizeof(path) - strlen(begin) - fill, "%s", end);
+	return path;
+}
+
+static void test_slashes_become_division_slashes(void **state)
+{
+	(void)state;
+	assert_plain("a", "a");
+	assert_plain("Photos/2019/IMG_1.jpg", "Photos∕2019∕IMG_1.jpg");
+	assert_plain(".hidden/.rc", ".hidden∕.rc");
+	assert_plain("a\n\033[31m/\xff\xfe/b", "a\n\033[31m∕\xff\xfe∕b");
+}
+
+static void test_a_name_that_just_fits_stays_plain(void **state)
+{
+	char expected[COPY_NAME_SIZE];
+
+	(void)state;
+	memset(expected, 'x', 255);
+	expected[255] = '\0';
+	assert_plain(long_path("", "", 255), expected);
+	memcpy(expected, "d∕", strlen("d∕"));
+	assert_plain(long_path("d/", "", 253), expected);
+}
+
+static void test_a_longer_name_is_cut_before_its_id(void **state)
+{
+	const char *name = make(long_path("d/", ".jpeg", 254));
+
+	(void)state;
+	assert_int_equal(strlen(name), 255);
+	assert_memory_equal(name, "d∕xxx", strlen("d∕xxx"));
+	assert_string_equal(strrchr(name, '~'), ID ".jpeg");
+	assert_short(long_path("d/", ".jpeg", 254), strdupa(name));
+}
+
+static void test_paths_longer_than_any_name_keep_their_beginning(void **state)
+{
+	const char *name = make(long_path("begin/", "/x/last.txt", 4500));
+
+	(void)state;
+	assert_int_equal(strlen(name), 255);
+	assert_memory_equal(name, "begin∕xx", strlen("begin∕xx"));
+	assert_string_equal(strrchr(name, '~'), ID ".txt");
+}
+
+static void test_a_path_with_a_division_slash_is_short(void **state)
+{
+	(void)state;
+	assert_short("a∕b", "a∕b" ID);
+	assert_short("d/a∕b.txt", "d∕a∕b" ID ".txt");
+	assert_short("∕", "∕" ID);
+}
+
+static void test_a_path_that_looks_short_is_short(void **state)
+{
+	(void)state;
+	assert_short("x~1-2", "x~1-2" ID);
+	assert_short("d/x~1f-2a.txt", "d∕x~1f-2a" ID ".txt");
+	assert_short("~1-2.tar.gz", "~1-2.tar" ID ".gz");
+	/* the id of another copy in the directory's name */
+	assert_short("x~1-2.d/y", "x~1-2.d∕y" ID);
+}
+
+static void test_a_path_that_only_nearly_looks_short_is_plain(void **state)
+{
+	(void)state;
+	assert_plain("x~1-2x", "x~1-2x");
+	assert_plain("x~01-2", "x~01-2");
+	assert_plain("x~1-A", "x~1-A");
+	assert_plain("x~1-", "x~1-");
+	assert_plain("x~-1", "x~-1");
+	assert_plain("x~1-2.", "x~1-2.");
+	assert_plain("x~1-12345678901234567", "x~1-12345678901234567");
+	assert_plain("x~1-2.longer-than-that", "x~1-2.longer-than-that");
+	assert_plain("x~1-2~", "x~1-2~");
+	assert_plain("backup~", "backup~");
+}
+
+static void test_extensions_are_kept_where_they_are_some(void **state)
+{
+	(void)state;
+	assert_short("∕.bashrc", "∕" ID ".bashrc");
+	assert_short("d∕/.bashrc", "d∕∕.bashrc" ID);
+	assert_short("∕x.", "∕x." ID);
+	assert_short("∕x.123456789012345", "∕x" ID ".123456789012345");
+	assert_short("∕x.1234567890123456", "∕x.1234567890123456" ID);
+	assert_short("∕x.dir/y", "∕x.dir∕y" ID);
+	/* what could be taken for the id stays before it */
+	assert_short("∕x.a~1-2", "∕x.a~1-2" ID);
+	assert_short("∕x.a~b", "∕x.a~b" ID);
+}
+
+static void test_no_character_is_split(void **state)
+{
+	static const char *const characters[] = {"é", "€", "😀"};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		size_t length = strlen(characters[i]);
+
+		for (size_t offset = 0; offset < length; offset++) {
+			char path[1024];
+			const char *name;
+			size_t used = 0;
+
+			memset(path, 'x', offset);
+			for (used = offset; used < 600; used += length)
+				memcpy(path + used, characters[i], length);
+			path[used] = '\0';
+			name = make(path);
+			assert_int_equal((strlen(name) - strlen(ID) - offset) % length, 0);
+			assert_true(strlen(name) > 255 - length);
+			assert_memory_equal(name, path, strlen(name) - strlen(ID));
+		}
+	}
+}
+
+static void test_bytes_that_are_no_utf8_are_cut_anywhere(void **state)
+{
+	char path[601];
+	const char *name;
+
+	(void)state;
+	memset(path, 0x80, 600);
+	path[600] = '\0';
+	name = make(path);
+	assert_int_equal(strlen(name), 255);
+	memset(path, 0xff, 600);
+	name = make(path);
+	assert_int_equal(strlen(name), 255);
+}
+
+static void test_the_largest_id_fits(void **state)
+{
+	char name[COPY_NAME_SIZE];
+	uint64_t dir, cookie;
+
+	(void)state;
+	copy_name_make(name, long_path("", ".123456789012345", 400), 400, UINT64_MAX, UINT64_MAX);
+	assert_int_equal(strlen(name), 255);
+	assert_true(copy_name_parse_short(name, &dir, &cookie));
+	assert_int_equal(dir, UINT64_MAX);
+	assert_int_equal(cookie, UINT64_MAX);
+}
+
+/* Of random paths over an alphabet that hits all rules, each name is valid, says which form it is,
+ * and leads back to its path or id. */
+static void test_every_name_leads_back(void **state)
+{
+	static const char *const pieces[] = {"/",    "∕", "~",    "1",    "f",    "-",    ".",
+					     "~1-2", "é", "\xe2", "\x88", "\x95", "\xff", "xyz"};
+	unsigned int seed = 1;
+
+	(void)state;
+	for (int round = 0; round < 200000; round++) {
+		char path[2048] = "", back[COPY_NAME_SIZE];
+		uint64_t dir, cookie;
+		int count = 1 + rand_r(&seed) % (round % 10 == 0 ? 300 : 8);
+		const char *name;
+
+		for (int i = 0; i < count; i++)
+			(void)strcat(path, pieces[rand_r(&seed) % 14]);
+		name = make(path);
+		assert_in_range(strlen(name), 1, 255);
+		assert_null(strchr(name, '/'));
+		if (copy_name_parse_short(name, &dir, &cookie)) {
+			assert_int_equal(dir, DIR_ID);
+			assert_int_equal(cookie, COOKIE);
+		} else {
+			(void)copy_name_parse_plain(name, back);
+			assert_string_equal(back, path);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slashes_become_division_slashes),
+		cmocka_unit_test(test_a_name_that_just_fits_stays_plain),
+		cmocka_unit_test(test_a_longer_name_is_cut_before_its_id),
+		cmocka_unit_test(test_paths_longer_than_any_name_keep_their_beginning),
+		cmocka_unit_test(test_a_path_with_a_division_slash_is_short),
+		cmocka_unit_test(test_a_path_that_looks_short_is_short),
+		cmocka_unit_test(test_a_path_that_only_nearly_looks_short_is_plain),
+		cmocka_unit_test(test_extensions_are_kept_where_they_are_some),
+		cmocka_unit_test(test_no_character_is_split),
+		cmocka_unit_test(test_bytes_that_are_no_utf8_are_cut_anywhere),
+		cmocka_unit_test(test_the_largest_id_fits),
+		cmocka_unit_test(test_every_name_leads_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

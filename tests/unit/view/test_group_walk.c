@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixture.h"
+
+#define INODES 40
+#define HASH_NAME "00000000000000010000000000000002"
+
+static const struct hash128 group_hash = {1, 2};
+static const char *const one_source[] = {"source", NULL};
+
+/* Names come and go in these. */
+static struct fixture_listing before, after;
+
+/* A group of INODES files; file i has i % 7 + 1 names, spread over two directories, "i-n". */
+static uint64_t make_group(struct fixture *fixture, struct attributes members[static INODES],
+			   uint64_t dirs[static 2])
+{
+	dirs[0] = fixture_add_dir(fixture, fixture->sources.list[0].root, "d", 0);
+	dirs[1] = fixture_add_dir(fixture, fixture->sources.list[0].root, "e", 0);
+	for (int i = 0; i < INODES; i++) {
+		members[i] = fixture_file(fixture, S_IFREG | 0644, 5);
+		for (int n = 0; n < i % 7 + 1; n++) {
+			char name[32];
+
+			(void)snprintf(name, sizeof(name), "%d-%d", i, n);
+			fixture_add_file(fixture, dirs[(i + n) % 2], name, &members[i]);
+		}
+	}
+	return node_make(NODE_GROUP, fixture_add_group(fixture, group_hash, members, INODES));
+}
+
+static size_t names_of_all(void)
+{
+	size_t count = 0;
+
+	for (int i = 0; i < INODES; i++)
+		count += (size_t)(i % 7) + 1;
+	return count;
+}
+
+static void assert_same_names(const struct fixture_listing *a, const struct fixture_listing *b)
+{
+	assert_int_equal(a->count, b->count);
+	for (size_t i = 0; i < a->count; i++) {
+		assert_string_equal(a->names[i].name, b->names[i].name);
+		assert_int_equal(a->names[i].cookie, b->names[i].cookie);
+		assert_int_equal(a->names[i].node, b->names[i].node);
+	}
+}
+
+static void test_every_name_is_listed_once_however_the_calls_are_cut(void **state)
+{
+	struct attributes members[INODES];
+	struct fixture fixture;
+	uint64_t dirs[2], group;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	group = make_group(&fixture, members, dirs);
+	fixture_list(&fixture, group, FIXTURE_NAMES_MAX, &before);
+	assert_int_equal(before.count, names_of_all());
+	for (size_t i = 0; i < before.count; i++)
+		assert_int_equal(fixture_count(&before, before.names[i].name), 1);
+	for (size_t step = 1; step < 10; step++) {
+		fixture_list(&fixture, group, step, &after);
+		assert_same_names(&before, &after);
+	}
+	fixture_close(&fixture);
+}
+
+static void test_every_listed_name_is_found(void **state)
+{
+	struct attributes members[INODES];
+	struct fixture fixture;
+	uint64_t dirs[2], group;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	group = make_group(&fixture, members, dirs);
+	fixture_list(&fixture, group, 16, &before);
+	for (size_t i = 0; i < before.count; i++) {
+		char path[512];
+
+		(void)snprintf(path, sizeof(path), "dups/" HASH_NAME "/%s", before.names[i].name);
+		assert_int_equal(fixture_find(&fixture, path), before.names[i].node);
+	}
+	assert_int_equal(fixture_find(&fixture, "dups/" HASH_NAME "/d∕nothing"), -ENOENT);
+	assert_int_equal(fixture_find(&fixture, "dups/" HASH_NAME "/d"), -ENOENT);
+	assert_int_equal(fixture_find(&fixture, "dups/" HASH_NAME "~2"), -ENOENT);
+	fixture_close(&fixture);
+}
+
+static void test_a_listing_goes_on_behind_any_of_its_cookies(void **state)
+{
+	struct attributes members[INODES];
+	struct view_listing *listing, *other;
+	struct fixture fixture;
+	uint64_t dirs[2], group;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	group = make_group(&fixture, members, dirs);
+	fixture_list(&fixture, group, 16, &before);
+	assert_int_equal(view_list_begin(&fixture.view, group, &listing), 0);
+	/* backwards, forwards, and on a listing that never gave the cookie */
+	for (size_t turn = 0; turn < 2 * before.count; turn++) {
+		size_t i = turn < before.count ? before.count - 1 - turn : turn - before.count;
+		size_t left = before.count - 1 - i;
+
+		after.count = 0;
+		after.limit = 3;
+		assert_int_equal(view_list(listing, before.names[i].cookie, fixture_emit, &after),
+				 0);
+		assert_int_equal(after.count, left < 3 ? left : 3);
+		if (left > 0)
+			assert_string_equal(after.names[0].name, before.names[i + 1].name);
+		assert_int_equal(view_list_begin(&fixture.view, group, &other), 0);
+		after.count = 0;
+		assert_int_equal(view_list(other, before.names[i].cookie, fixture_emit, &after), 0);
+		assert_int_equal(after.count, left < 3 ? left : 3);
+		if (left > 0)
+			assert_string_equal(after.names[0].name, before.names[i + 1].name);
+		view_list_end(other);
+	}
+	view_list_end(listing);
+	fixture_close(&fixture);
+}
+
+/* Between calls names go, first names among them, so that another name becomes the first; others
+ * are added. What was there all the time is listed once, whatever else is. */
+static void test_names_that_stay_are_listed_once_while_others_come_and_go(void **state)
+{
+	(void)state;
+	for (size_t step = 1; step <= 5; step++) {
+		struct attributes members[INODES];
+		struct view_listing *listing;
+		struct fixture fixture;
+		uint64_t dirs[2], group;
+		size_t listed;
+		int turn = 0;
+
+		fixture_open(&fixture, one_source);
+		group = make_group(&fixture, members, dirs);
+		after.count = 0;
+		assert_int_equal(view_list_begin(&fixture.view, group, &listing), 0);
+		do {
+			char name[32];
+			int i = turn++;
+
+			listed = after.count;
+			after.limit = listed + step;
+			assert_int_equal(view_list(listing, fixture_last_cookie(&after),
+						   fixture_emit, &after),
+					 0);
+			if (i < INODES && i % 7 > 0) {
+				(void)snprintf(name, sizeof(name), "%d-0", i);
+				fixture_remove(&fixture, dirs[i % 2], name);
+				(void)snprintf(name, sizeof(name), "%d-new", i);
+				fixture_add_file(&fixture, dirs[i % 2], name, &members[i]);
+			}
+		} while (after.count > listed);
+		view_list_end(listing);
+		for (int i = 0; i < INODES; i++) {
+			for (int n = 1; n < i % 7 + 1; n++) {
+				char name[32];
+
+				(void)snprintf(name, sizeof(name), "%s∕%d-%d",
+					       (i + n) % 2 ? "e" : "d", i, n);
+				assert_int_equal(fixture_count(&after, name), 1);
+			}
+		}
+		for (size_t i = 0; i < after.count; i++)
+			assert_int_equal(fixture_count(&after, after.names[i].name), 1);
+		fixture_close(&fixture);
+	}
+}
+
+static void test_a_group_that_fell_apart_has_no_names(void **state)
+{
+	struct attributes members[2];
+	struct view_listing *listing;
+	struct fixture fixture;
+	struct stat attributes;
+	uint64_t root, group;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	root = fixture.sources.list[0].root;
+	for (int i = 0; i < 2; i++) {
+		members[i] = fixture_file(&fixture, S_IFREG | 0644, 5);
+		fixture_add_file(&fixture, root, i ? "b" : "a", &members[i]);
+	}
+	group = node_make(NODE_GROUP, fixture_add_group(&fixture, group_hash, members, 2));
+	assert_int_equal(fixture_find(&fixture, "dups/" HASH_NAME "/b"),
+			 node_make(NODE_FILE, fixture_file_id(&fixture, &members[1])));
+	assert_int_equal(view_list_begin(&fixture.view, group, &listing), 0);
+	fixture_remove(&fixture, root, "a");
+	before.count = 0;
+	before.limit = 10;
+	assert_int_equal(view_list(listing, 0, fixture_emit, &before), 0);
+	assert_int_equal(before.count, 0);
+	view_list_end(listing);
+	assert_int_equal(view_getattr(&fixture.view, group, &attributes), -ESTALE);
+	assert_int_equal(view_list_begin(&fixture.view, group, &listing), -ESTALE);
+	assert_int_equal(fixture_find(&fixture, "dups/" HASH_NAME), -ENOENT);
+	fixture_list(&fixture, (uint64_t)fixture_find(&fixture, "dups"), 10, &before);
+	assert_int_equal(before.count, 0);
+	fixture_close(&fixture);
+}
+
+static void test_copies_of_several_sources_begin_with_their_tree(void **state)
+{
+	static const char *const two_sources[] = {"one", "two", NULL};
+	struct attributes members[2];
+	struct fixture fixture;
+	uint64_t group;
+
+	(void)state;
+	fixture_open(&fixture, two_sources);
+	for (int i = 0; i < 2; i++) {
+		members[i] = fixture_file(&fixture, S_IFREG | 0644, 5);
+		fixture_add_file(&fixture, fixture.sources.list[i].root, "same∕name.txt",
+				 &members[i]);
+		fixture_add_file(&fixture, fixture.sources.list[i].root, "a", &members[i]);
+	}
+	group = node_make(NODE_GROUP, fixture_add_group(&fixture, group_hash, members, 2));
+	fixture_list(&fixture, group, 10, &before);
+	assert_int_equal(before.count, 4);
+	assert_int_equal(fixture_count(&before, "one∕a"), 1);
+	assert_int_equal(fixture_count(&before, "two∕a"), 1);
+	for (size_t i = 0; i < before.count; i++) {
+		char path[512];
+
+		(void)snprintf(path, sizeof(path), "dups/" HASH_NAME "/%s", before.names[i].name);
+		assert_int_equal(fixture_find(&fixture, path), before.names[i].node);
+	}
+	assert_int_equal(fixture_find(&fixture, "dups/" HASH_NAME "/three∕a"), -ENOENT);
+	assert_int_equal(fixture_find(&fixture, "dups/" HASH_NAME "/one"), -ENOENT);
+	assert_int_equal(fixture_find(&fixture, "dups/" HASH_NAME "/one∕same∕name.txt"), -ENOENT);
+	fixture_close(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_name_is_listed_once_however_the_calls_are_cut),
+		cmocka_unit_test(test_every_listed_name_is_found),
+		cmocka_unit_test(test_a_listing_goes_on_behind_any_of_its_cookies),
+		cmocka_unit_test(test_names_that_stay_are_listed_once_while_others_come_and_go),
+		cmocka_unit_test(test_a_group_that_fell_apart_has_no_names),
+		cmocka_unit_test(test_copies_of_several_sources_begin_with_their_tree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+#include <sys/xattr.h>
+
+#include <jansson.h>
+
+#include "fixture.h"
+
+#define HASH_NAME "00000000000000010000000000000002"
+
+static const struct hash128 group_hash = {1, 2};
+static const char *const one_source[] = {"source", NULL};
+
+static struct fixture_listing listed;
+
+static uint64_t root_of(const struct fixture *fixture)
+{
+	return fixture->sources.list[0].root;
+}
+
+/* Adds "a" and "b", equal, to the root. */
+static void add_pair(struct fixture *fixture, struct attributes pair[static 2])
+{
+	for (int i = 0; i < 2; i++) {
+		pair[i] = fixture_file(fixture, S_IFREG | 0644, 5);
+		fixture_add_file(fixture, root_of(fixture), i ? "b" : "a", &pair[i]);
+	}
+	(void)fixture_add_group(fixture, group_hash, pair, 2);
+}
+
+static void test_the_root_has_its_three_folders(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	fixture_list(&fixture, VIEW_ROOT, 1, &listed);
+	assert_int_equal(listed.count, 3);
+	assert_int_equal(fixture_count(&listed, "dups"), 1);
+	assert_int_equal(fixture_count(&listed, "uniques"), 1);
+	assert_int_equal(fixture_count(&listed, ".twinfs"), 1);
+	for (size_t i = 0; i < listed.count; i++)
+		assert_int_equal(fixture_find(&fixture, listed.names[i].name),
+				 listed.names[i].node);
+	assert_int_equal(fixture_find(&fixture, "status.json"), -ENOENT);
+	assert_int_equal(fixture_find(&fixture, "dups/status.json"), -ENOENT);
+	assert_int_equal(fixture_find(&fixture, ".twinfs/status.json/x"), -ENOENT);
+	fixture_close(&fixture);
+}
+
+static void test_uniques_leaves_out_redundant_copies_only(void **state)
+{
+	struct attributes pair[2], single;
+	struct fixture fixture;
+	int64_t kept;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	add_pair(&fixture, pair);
+	single = fixture_file(&fixture, S_IFREG | 0600, 5);
+	fixture_add_file(&fixture, root_of(&fixture), "single", &single);
+	kept = fixture_find(&fixture, "uniques/a");
+	assert_int_equal(kept, node_make(NODE_FILE, fixture_file_id(&fixture, &pair[0])));
+	assert_int_equal(fixture_find(&fixture, "dups/" HASH_NAME "/a"), kept);
+	assert_int_equal(fixture_find(&fixture, "uniques/b"), -ENOENT);
+	assert_true(fixture_find(&fixture, "uniques/single") > 0);
+	fixture_list(&fixture, (uint64_t)fixture_find(&fixture, "uniques"), 1, &listed);
+	assert_int_equal(listed.count, 2);
+	assert_int_equal(fixture_count(&listed, "a"), 1);
+	assert_int_equal(fixture_count(&listed, "single"), 1);
+	fixture_close(&fixture);
+}
+
+static void test_attributes_are_those_of_the_record(void **state)
+{
+	struct attributes file;
+	struct fixture fixture;
+	struct stat attributes;
+	uint64_t dir;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	file = fixture_file(&fixture, S_IFBLK | S_ISVTX | 0640, 0);
+	file.rdev = 0x803;
+	file.links = 3;
+	file.mtime = (struct timespec){-5, 999999999};
+	fixture_add_file(&fixture, root_of(&fixture), "disk", &file);
+	assert_int_equal(view_lookup(&fixture.view, node_make(NODE_DIR, root_of(&fixture)), "disk",
+				     &attributes),
+			 0);
+	assert_int_equal(attributes.st_mode, S_IFBLK | S_ISVTX | 0640);
+	assert_int_equal(attributes.st_rdev, 0x803);
+	assert_int_equal(attributes.st_nlink, 3);
+	assert_int_equal(attributes.st_uid, 12);
+	assert_int_equal(attributes.st_gid, 34);
+	assert_int_equal(attributes.st_mtim.tv_sec, -5);
+	assert_int_equal(attributes.st_mtim.tv_nsec, 999999999);
+	assert_int_equal(attributes.st_ctim.tv_sec, 2000);
+	dir = node_make(NODE_DIR, fixture_add_dir(&fixture, root_of(&fixture), "dir", 0));
+	assert_int_equal(view_getattr(&fixture.view, dir, &attributes), 0);
+	assert_int_equal(attributes.st_mode, S_IFDIR | 0750);
+	assert_int_equal(attributes.st_nlink, 1); /* whatever the source has */
+	fixture_close(&fixture);
+}
+
+static void test_what_could_not_be_read_fails_as_it_did_there(void **state)
+{
+	struct name_change unknown = {.kind = NAME_ADD_UNKNOWN, .error = EIO};
+	struct view_listing *listing;
+	struct fixture fixture;
+	uint64_t closed;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	closed = fixture_add_dir(&fixture, root_of(&fixture), "closed", EACCES);
+	unknown.dir = root_of(&fixture);
+	unknown.name = fixture_name("unknown");
+	fixture_apply(&fixture, &unknown, 1);
+	assert_int_equal(view_list_begin(&fixture.view, node_make(NODE_DIR, closed), &listing),
+			 -EACCES);
+	assert_int_equal(fixture_find(&fixture, "uniques/closed/x"), -EACCES);
+	assert_int_equal(fixture_find(&fixture, "uniques/unknown"), -EIO);
+	fixture_list(&fixture, (uint64_t)fixture_find(&fixture, "uniques"), 1, &listed);
+	assert_int_equal(listed.count, 2);
+	assert_int_equal(fixture_count(&listed, "unknown"), 1);
+	fixture_close(&fixture);
+}
+
+static void test_nodes_that_never_were_are_stale(void **state)
+{
+	static const uint64_t nodes[] = {0,
+					 99,
+					 UINT64_C(1) << 48 | 99999,
+					 UINT64_C(2) << 48 | 7,
+					 UINT64_C(3) << 48 | 7,
+					 UINT64_C(9) << 48 | 1,
+					 UINT64_MAX};
+	struct fixture fixture;
+	struct stat attributes;
+	struct view_file file;
+	char value[8];
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+		assert_int_equal(view_getattr(&fixture.view, nodes[i], &attributes), -ESTALE);
+		assert_true(view_open(&fixture.view, nodes[i], &file) < 0);
+		assert_true(view_getxattr(&fixture.view, nodes[i], "user.x", value, 8) < 0);
+	}
+	assert_int_equal(view_lookup(&fixture.view, nodes[2], "x", &attributes), -ESTALE);
+	fixture_close(&fixture);
+}
+
+static void test_files_are_no_directories(void **state)
+{
+	struct attributes file;
+	struct view_listing *listing;
+	struct fixture fixture;
+	struct stat attributes;
+	uint64_t node;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	file = fixture_file(&fixture, S_IFREG | 0644, 5);
+	fixture_add_file(&fixture, root_of(&fixture), "f", &file);
+	node = node_make(NODE_FILE, fixture_file_id(&fixture, &file));
+	assert_int_equal(view_lookup(&fixture.view, node, "x", &attributes), -ENOTDIR);
+	assert_int_equal(view_list_begin(&fixture.view, node, &listing), -ENOTDIR);
+	assert_int_equal(view_list_begin(&fixture.view, FIXED_STATUS, &listing), -ENOTDIR);
+	fixture_close(&fixture);
+}
+
+/* Puts a real file into the index. */
+static uint64_t add_real_file(struct fixture *fixture, const char *name, const char *text)
+{
+	AUTO_CLOSE int dir = open(fixture->sources.list[0].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	AUTO_CLOSE int fd = openat(dir, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	struct attributes attributes;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(source_attributes(fixture->catalog, fd, &attributes), 0);
+	fixture_add_file(fixture, root_of(fixture), name, &attributes);
+	return node_make(NODE_FILE, fixture_file_id(fixture, &attributes));
+}
+
+static void test_only_the_file_that_the_index_knows_is_opened(void **state)
+{
+	struct fixture fixture;
+	struct view_file file;
+	char command[256], text[8];
+	uint64_t node;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	node = add_real_file(&fixture, "f", "text");
+	assert_int_equal(view_open(&fixture.view, node, &file), 0);
+	assert_int_equal(read(file.fd, text, sizeof(text)), 4);
+	assert_memory_equal(text, "text", 4);
+	view_close(&file);
+	/* only the time of the inode's last change tells */
+	(void)snprintf(command, sizeof(command), "cd %s/source && chmod 600 f && chmod 644 f",
+		       fixture.folder);
+	run(command);
+	assert_int_equal(view_open(&fixture.view, node, &file), -ESTALE);
+	(void)snprintf(command, sizeof(command), "rm %s/source/f", fixture.folder);
+	run(command);
+	assert_int_equal(view_open(&fixture.view, node, &file), -ENOENT);
+	fixture_close(&fixture);
+}
+
+/* The value of an attribute as a string, "" where there is none. */
+static const char *xattr(struct fixture *fixture, uint64_t node, const char *name)
+{
+	static char value[256];
+	long length = view_getxattr(&fixture->view, node, name, value, sizeof(value) - 1);
+
+	value[length < 0 ? 0 : length] = '\0';
+	if (length >= 0)
+		assert_int_equal(view_getxattr(&fixture->view, node, name, NULL, 0), length);
+	else
+		assert_int_equal(length, -ENODATA);
+	return value;
+}
+
+static void test_own_attributes_tell_path_and_group(void **state)
+{
+	struct attributes pair[2], single;
+	struct fixture fixture;
+	uint64_t node, group;
+	char expected[256], value[2];
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	add_pair(&fixture, pair);
+	single = fixture_file(&fixture, S_IFREG | 0600, 5);
+	fixture_add_file(&fixture, root_of(&fixture), "single", &single);
+	node = node_make(NODE_FILE, fixture_file_id(&fixture, &pair[1]));
+	(void)snprintf(expected, sizeof(expected), "%s/source/b", fixture.folder);
+	assert_string_equal(xattr(&fixture, node, "user.twinfs.path"), expected);
+	assert_string_equal(xattr(&fixture, node, "user.twinfs.hash"), HASH_NAME);
+	assert_string_equal(xattr(&fixture, node, "user.twinfs.copies"), "2");
+	assert_string_equal(xattr(&fixture, node, "user.twinfs.size"), "");
+	assert_int_equal(view_getxattr(&fixture.view, node, "user.twinfs.path", value, 2), -ERANGE);
+	node = node_make(NODE_FILE, fixture_file_id(&fixture, &single));
+	assert_string_equal(xattr(&fixture, node, "user.twinfs.hash"), "");
+	assert_string_equal(xattr(&fixture, node, "user.twinfs.copies"), "");
+	group = (uint64_t)fixture_find(&fixture, "dups/" HASH_NAME);
+	assert_string_equal(xattr(&fixture, group, "user.twinfs.hash"), HASH_NAME);
+	assert_string_equal(xattr(&fixture, group, "user.twinfs.copies"), "2");
+	assert_string_equal(xattr(&fixture, group, "user.twinfs.size"), "5");
+	assert_string_equal(xattr(&fixture, group, "user.twinfs.reclaimable"), "5");
+	assert_string_equal(xattr(&fixture, group, "user.twinfs.path"), "");
+	assert_string_equal(xattr(&fixture, group, "user.other"), "");
+	assert_string_equal(xattr(&fixture, VIEW_ROOT, "user.twinfs.path"), "");
+	(void)snprintf(expected, sizeof(expected), "%s/source", fixture.folder);
+	assert_string_equal(xattr(&fixture, node_make(NODE_DIR, root_of(&fixture)),
+				  "user.twinfs.path"),
+			    expected);
+	fixture_close(&fixture);
+}
+
+static void test_own_attributes_are_not_listed_and_hide_the_sources(void **state)
+{
+	struct fixture fixture;
+	char path[256], list[256];
+	uint64_t node;
+	long length;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	(void)snprintf(path, sizeof(path), "%s/source/f", fixture.folder);
+	(void)close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+	if (setxattr(path, "user.a", "1", 1, 0) != 0 && errno == EOPNOTSUPP) {
+		fixture_close(&fixture);
+		skip(); /* /tmp keeps no user attributes before Linux 6.6 where it is a tmpfs */
+	}
+	assert_int_equal(setxattr(path, "user.twinfs.path", "wrong", 5, 0), 0);
+	assert_int_equal(setxattr(path, "user.twinfs.x", "wrong", 5, 0), 0);
+	assert_int_equal(setxattr(path, "user.z", "2", 1, 0), 0);
+	node = add_real_file(&fixture, "f", "");
+	assert_string_equal(xattr(&fixture, node, "user.twinfs.path"), path);
+	assert_string_equal(xattr(&fixture, node, "user.twinfs.x"), "");
+	assert_string_equal(xattr(&fixture, node, "user.z"), "2");
+	length = view_listxattr(&fixture.view, node, NULL, 0);
+	assert_int_equal(view_listxattr(&fixture.view, node, list, sizeof(list)), length);
+	assert_null(memmem(list, (size_t)length, "user.twinfs", strlen("user.twinfs")));
+	assert_non_null(memmem(list, (size_t)length, "user.a", sizeof("user.a")));
+	assert_non_null(memmem(list, (size_t)length, "user.z", sizeof("user.z")));
+	assert_int_equal(view_listxattr(&fixture.view, node, list, (size_t)length - 1), -ERANGE);
+	assert_int_equal(view_listxattr(&fixture.view, VIEW_ROOT, list, sizeof(list)), 0);
+	fixture_close(&fixture);
+}
+
+static json_t *open_json(struct fixture *fixture, uint64_t node)
+{
+	struct view_file file;
+	json_t *object;
+
+	assert_int_equal(view_open(&fixture->view, node, &file), 0);
+	assert_int_equal(file.fd, -1);
+	object = json_loadb((const char *)file.content.data, file.content.length, 0, NULL);
+	view_close(&file);
+	return object;
+}
+
+static json_int_t number(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	assert_true(json_is_integer(value));
+	return json_integer_value(value);
+}
+
+static void test_status_counts_what_the_view_holds(void **state)
+{
+	struct attributes pair[2];
+	struct fixture fixture;
+	struct statvfs statfs;
+	json_t *status;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	add_pair(&fixture, pair);
+	view_set_state(&fixture.view, VIEW_COMPARING);
+	status = open_json(&fixture, FIXED_STATUS);
+	assert_string_equal(json_string_value(json_object_get(status, "state")), "comparing");
+	assert_string_equal(json_string_value(json_object_get(status, "watch")), "none");
+	assert_int_equal(number(status, "pid"), getpid());
+	assert_int_equal(number(status, "files"), 2);
+	assert_int_equal(number(status, "directories"), 1);
+	assert_int_equal(number(status, "bytes"), 10);
+	assert_int_equal(number(status, "groups"), 1);
+	assert_int_equal(number(status, "redundant_files"), 1);
+	assert_int_equal(number(status, "reclaimable_bytes"), 5);
+	assert_int_equal(json_array_size(json_object_get(status, "sources")), 1);
+	json_decref(status);
+	assert_int_equal(view_statfs(&fixture.view, &statfs), 0);
+	assert_int_equal(statfs.f_blocks, 1);
+	assert_int_equal(statfs.f_files, 3);
+	fixture_close(&fixture);
+}
+
+static int note_error(struct catalog_writer *writer, void *context)
+{
+	return catalog_set_error(writer, ERROR_FILE, *(const uint64_t *)context, EIO);
+}
+
+static void test_errors_are_listed_with_their_paths(void **state)
+{
+	struct attributes file;
+	struct fixture fixture;
+	char expected[256];
+	json_t *error;
+	uint64_t id;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	file = fixture_file(&fixture, S_IFREG | 0644, 5);
+	fixture_add_file(&fixture, root_of(&fixture), "bad\xff", &file);
+	assert_null(open_json(&fixture, FIXED_ERRORS)); /* no line */
+	id = fixture_file_id(&fixture, &file);
+	assert_int_equal(catalog_write(fixture.catalog, note_error, &id), 0);
+	error = open_json(&fixture, FIXED_ERRORS);
+	(void)snprintf(expected, sizeof(expected), "%s/source/bad\\xff", fixture.folder);
+	assert_string_equal(json_string_value(json_object_get(error, "path")), expected);
+	assert_true(json_is_string(json_object_get(error, "path_base64")));
+	assert_string_equal(json_string_value(json_object_get(error, "error")), "EIO");
+	assert_true(json_is_string(json_object_get(error, "message")));
+	json_decref(error);
+	fixture_close(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_root_has_its_three_folders),
+		cmocka_unit_test(test_uniques_leaves_out_redundant_copies_only),
+		cmocka_unit_test(test_attributes_are_those_of_the_record),
+		cmocka_unit_test(test_what_could_not_be_read_fails_as_it_did_there),
+		cmocka_unit_test(test_nodes_that_never_were_are_stale),
+		cmocka_unit_test(test_files_are_no_directories),
+		cmocka_unit_test(test_only_the_file_that_the_index_knows_is_opened),
+		cmocka_unit_test(test_own_attributes_tell_path_and_group),
+		cmocka_unit_test(test_own_attributes_are_not_listed_and_hide_the_sources),
+		cmocka_unit_test(test_status_counts_what_the_view_holds),
+		cmocka_unit_test(test_errors_are_listed_with_their_paths),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
