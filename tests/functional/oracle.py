@@ -1,0 +1,453 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""An independent oracle: what a view of these sources must show, and where it differs.
+
+usage: oracle.py SOURCE... MOUNT         compare a view, print every difference
+       oracle.py --summary SOURCE...     groups, redundant files, redundant bytes
+
+Content is compared by SHA-256 and size, one read per inode, and only where two inodes
+have one size.  The names of the hash folders are checked with xxhsum.
+"""
+import collections
+import multiprocessing
+import os
+import re
+import stat
+import subprocess
+import sys
+
+import walk
+
+HUGE = 1 << 28  # bytes above which a copy's holes are not read through the view
+SLASH = "\u2215".encode()
+FOLDER = re.compile(rb"([0-9a-f]{32})(?:~([2-9]|[1-9][0-9]+))?")
+SHORTENED = re.compile(rb"~[0-9a-f]+-[0-9a-f]+(\..{1,15})?$", re.DOTALL)
+CHUNK = 256
+
+
+class Inode:
+    """A regular file with all its names; a name is (number of the tree, path)."""
+
+    def __init__(self, entry):
+        self.size = entry.stat.st_size
+        self.names = []
+        self.digest = None
+        self.error = 0
+
+    def first(self, order):
+        """Where the inode stands in path order: by its first name."""
+        return min((tree, order(path)) for tree, path in self.names)
+
+
+class Source:
+    """Everything in the sources, one walk.
+
+    trees   list of (root, name in the view or b"" where there is one source)
+    names   (tree, path) -> walk.Entry
+    inodes  (st_dev, st_ino) -> Inode, regular files only
+    """
+
+    def __init__(self, roots, index=None, excluded=None, xattrs=True):
+        self.trees = name_trees(roots)
+        self.names, self.inodes = {}, {}
+        folders = frozenset()
+        if index and os.path.isdir(index):
+            status = os.stat(index)
+            folders = frozenset([(status.st_dev, status.st_ino)])
+        self.mounts = set()
+        for number, (root, _) in enumerate(self.trees):
+            skip = walk.Skip(folders=folders, excluded=excluded)
+            for entry in walk.walk(root, skip, xattrs):
+                self._add(number, entry)
+            self.mounts.update((number, path) for path in skip.mounts)
+
+    def _add(self, number, entry):
+        name = (number, entry.path)
+        self.names[name] = entry
+        if entry.kind == stat.S_IFREG:
+            inode = self.inodes.setdefault(entry.key, Inode(entry))
+            inode.names.append(name)
+
+    def read(self, inodes):
+        """Fill in the digest or the error of these inodes, in several processes."""
+        inodes = [inode for inode in inodes if not inode.digest and not inode.error]
+        found = digests((self.trees[inode.names[0][0]][0], inode.names[0][1])
+                        for inode in inodes)
+        for inode, (content, error) in zip(inodes, found):
+            inode.digest, inode.error = content, error
+
+    def groups(self, min_size=1):
+        """Lists of two or more inodes with equal content, each in path order."""
+        sizes = collections.defaultdict(list)
+        for inode in self.inodes.values():
+            if inode.size >= max(min_size, 1):
+                sizes[inode.size].append(inode)
+        shared = [inode for same in sizes.values() if len(same) > 1 for inode in same]
+        self.read(shared)
+        classes = collections.defaultdict(list)
+        for inode in shared:
+            if inode.digest:
+                classes[inode.size, inode.digest].append(inode)
+        found = [sorted(same, key=lambda inode: inode.first(bytes))
+                 for same in classes.values() if len(same) > 1]
+        return sorted(found, key=lambda group: group[0].first(bytes))
+
+    def absolute(self, name):
+        tree, path = name
+        root = self.trees[tree][0]
+        return os.path.join(root, path) if path else root
+
+
+def name_trees(roots):
+    """(root, name) of each tree: given twice is one, nested is one, `~2` for equal names."""
+    kept = []
+    for root in roots:
+        root = os.path.realpath(os.fsencode(root))
+        if root not in kept:
+            kept.append(root)
+    kept = [root for root in kept
+            if not any(root.startswith(other.rstrip(b"/") + b"/") for other in kept)]
+    if len(kept) == 1:
+        return [(kept[0], b"")]
+    seen, trees = collections.Counter(), []
+    for root in kept:
+        name = os.path.basename(root)
+        seen[name] += 1
+        trees.append((root, name if seen[name] == 1 else b"%s~%d" % (name, seen[name])))
+    return trees
+
+
+def _digest_job(job):
+    return walk.digest(*job)
+
+
+def digests(jobs):
+    """walk.digest() of each (root, path), in order; processes where it is worth it."""
+    jobs = list(jobs)
+    if len(jobs) < 2 * CHUNK:
+        return [walk.digest(*job) for job in jobs]
+    with multiprocessing.Pool() as pool:
+        return pool.map(_digest_job, jobs, CHUNK)
+
+
+def summary(groups):
+    """The three figures of a list of groups."""
+    return {
+        "groups": len(groups),
+        "redundant_files": sum(len(group) - 1 for group in groups),
+        "redundant_bytes": sum(group[0].size * (len(group) - 1) for group in groups),
+    }
+
+
+def hashes(paths):
+    """XXH3-128 by xxhsum of each open descriptor, in order."""
+    found = []
+    for at in range(0, len(paths), CHUNK):
+        handles = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in paths[at:at + CHUNK]]
+        try:
+            names = [f"/proc/self/fd/{handle}" for handle in handles]
+            run = subprocess.run(["xxhsum", "-q", "-H2", *names], pass_fds=handles, check=True,
+                                 stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        finally:
+            for handle in handles:
+                os.close(handle)
+        lines = run.stdout.splitlines()
+        assert len(lines) == len(handles), run.stdout + run.stderr
+        found += [line.split()[0] for line in lines]
+    return found
+
+
+def holes(root, path):
+    """Where a file has data, and whether its blocks say that it is sparse; or errno."""
+    try:
+        handle = walk.open_beneath(root, path, os.O_RDONLY)
+    except OSError as error:
+        return error.errno
+    try:
+        status = os.fstat(handle)
+        return walk.segments(handle), status.st_blocks * 512 < status.st_size
+    finally:
+        os.close(handle)
+
+
+class View:
+    """Compares one mounted view with a Source; `differences` says what is wrong."""
+
+    def __init__(self, source, mount, min_size=1, first_scan=True, content=True):
+        self.source = source
+        self.mount = os.path.realpath(os.fsencode(mount))
+        self.first_scan = first_scan
+        self.content = content
+        self.groups = source.groups(min_size)
+        self.group_of = {id(inode): group for group in self.groups for inode in group}
+        self.differences = []
+
+    def check(self):
+        self.check_dups()
+        self.check_uniques()
+        return self.differences
+
+    def say(self, what, *details):
+        self.differences.append(" ".join([what, *(repr(detail) for detail in details)]))
+
+    # dups/
+
+    def plain(self, name):
+        """The name of a copy in dups/, and whether a shortened one may stand for it."""
+        tree, path = name
+        prefix = self.source.trees[tree][1]
+        full = prefix + b"/" + path if prefix else path
+        shown = full.replace(b"/", SLASH)
+        shortened = len(shown) > 255 or SLASH in full
+        return shown, shortened, shortened or SHORTENED.search(shown) is not None
+
+    def check_dups(self):
+        dups = os.path.join(self.mount, b"dups")
+        by_path = {self.source.absolute(name): (name, inode)
+                   for inode in self.source.inodes.values() for name in inode.names}
+        shown, jobs = collections.Counter(), []
+        for folder in sorted(os.listdir(dups)):
+            match = FOLDER.fullmatch(folder)
+            if not match:
+                self.say("dups: not a hash:", folder)
+                continue
+            group = self.check_folder(os.path.join(dups, folder), by_path, jobs)
+            if group:
+                shown[id(group)] += 1
+        for group in self.groups:
+            if shown[id(group)] != 1:
+                self.say(f"dups: shown {shown[id(group)]} times: group of",
+                         self.source.absolute(group[0].names[0]))
+        self.check_hashes(jobs)
+        self.check_ordinals(os.listdir(dups))
+
+    def check_folder(self, folder, by_path, jobs):
+        """Compare one folder with the group its files belong to; returns the group."""
+        files, groups = {}, {}
+        for item in os.scandir(folder):
+            status = item.stat(follow_symlinks=False)
+            if not stat.S_ISREG(status.st_mode):
+                self.say("dups: not a regular file:", item.path)
+                continue
+            path = self.source_path(item.path)
+            if path not in by_path:
+                self.say("dups: not a path of the source:", item.path, path)
+                continue
+            inode = by_path[path][1]
+            files[item.name] = (inode, status)
+            groups[id(self.group_of.get(id(inode)))] = self.group_of.get(id(inode))
+        if len(groups) != 1 or None in groups.values():
+            self.say(f"dups: files of {len(groups)} classes in", folder)
+            return None
+        group = next(iter(groups.values()))
+        self.check_names(folder, files, group)
+        self.check_numbers(folder, files)
+        jobs += {status.st_ino: (folder, name, inode)
+                 for name, (inode, status) in files.items()}.values()
+        return group
+
+    def source_path(self, path):
+        try:
+            return os.getxattr(path, "user.twinfs.path")
+        except OSError as error:
+            return os.strerror(error.errno).encode()
+
+    def check_names(self, folder, files, group):
+        left = dict(files)
+        shortened = collections.Counter()
+        for inode in group:
+            for name in inode.names:
+                shown, must, may = self.plain(name)
+                if not must and shown in left and left[shown][0] is inode:
+                    del left[shown]
+                elif may:
+                    shortened[id(inode)] += 1
+                else:
+                    self.say("dups: missing in", folder, shown)
+        for shown, (inode, _) in left.items():
+            if shortened[id(inode)] and SHORTENED.search(shown) and len(shown) <= 255:
+                shortened[id(inode)] -= 1
+            else:
+                self.say("dups: unexpected in", folder, shown)
+        for inode in group:
+            if shortened[id(inode)]:
+                self.say(f"dups: {shortened[id(inode)]} shortened names missing in", folder,
+                         self.source.absolute(inode.names[0]))
+
+    def check_numbers(self, folder, files):
+        """Names of one inode, and only they, have one inode number in the view."""
+        pairs = {(id(inode), status.st_ino) for inode, status in files.values()}
+        inodes, numbers = zip(*pairs)
+        if not len(pairs) == len(set(inodes)) == len(set(numbers)):
+            self.say("dups: inode numbers do not follow hard links in", folder)
+        for name, (inode, status) in files.items():
+            if status.st_size != inode.size:
+                self.say(f"dups: size {status.st_size}, not {inode.size}:", folder, name)
+
+    def check_hashes(self, jobs):
+        small = [(folder, name) for folder, name, inode in jobs if inode.size <= HUGE]
+        found = hashes([os.path.join(*job) for job in small])
+        for (folder, name), value in zip(small, found):
+            if os.path.basename(folder)[:32].decode() != value:
+                self.say(f"dups: xxhsum says {value}:", folder, name)
+        for folder, name, inode in jobs:
+            if inode.size <= HUGE:
+                continue
+            tree, path = inode.names[0]
+            if holes(folder, name) != holes(self.source.trees[tree][0], path):
+                self.say("dups: other holes:", folder, name)
+            elif walk.digest(folder, name)[0] != inode.digest:
+                self.say("dups: other content:", folder, name)
+
+    def check_ordinals(self, folders):
+        numbers = collections.defaultdict(list)
+        for match in map(FOLDER.fullmatch, folders):
+            if match:
+                numbers[match[1]].append(int(match[2] or 1))
+        for value, found in numbers.items():
+            if self.first_scan and sorted(found) != list(range(1, len(found) + 1)):
+                self.say("dups: ordinals are not 1, 2 ...:", value, sorted(found))
+
+    # uniques/
+
+    def check_uniques(self):
+        uniques = os.path.join(self.mount, b"uniques")
+        shown = {}
+        for number, (_, tree) in enumerate(self.source.trees):
+            root = os.path.join(uniques, tree) if tree else uniques
+            if not os.path.isdir(root):
+                self.say("uniques: no such tree:", tree)
+                continue
+            for entry in walk.walk(root):
+                shown[number, entry.path] = entry
+        if self.source.trees[0][1]:
+            expected = sorted(tree for _, tree in self.source.trees)
+            if sorted(os.listdir(uniques)) != expected:
+                self.say("uniques: other trees:", sorted(os.listdir(uniques)))
+        self.check_kept(shown)
+        redundant = {name for group in self.groups for inode in group for name in inode.names}
+        for name in self.source.names:
+            if name not in shown and name not in redundant:
+                self.say("uniques: missing:", self.source.absolute(name))
+        for name, entry in shown.items():
+            if name in self.source.names:
+                self.check_entry(name, entry)
+            elif name not in self.source.mounts:
+                self.say("uniques: not in the source:", self.source.absolute(name))
+        self.check_links(shown)
+        if self.content:
+            self.check_contents(shown)
+
+    def check_kept(self, shown):
+        for group in self.groups:
+            kept = [inode for inode in group if any(name in shown for name in inode.names)]
+            first = self.source.absolute(group[0].names[0])
+            if len(kept) != 1:
+                self.say(f"uniques: {len(kept)} copies kept of the group of", first)
+                continue
+            for name in kept[0].names:
+                if name not in shown:
+                    self.say("uniques: missing link of the kept copy:",
+                             self.source.absolute(name))
+            firsts = [min(group, key=lambda inode: inode.first(order))
+                      for order in (bytes, lambda path: path.split(b"/"))]
+            if self.first_scan and kept[0] not in firsts:
+                self.say("uniques: not the first copy is kept:",
+                         self.source.absolute(kept[0].names[0]))
+
+    def check_entry(self, name, entry):
+        expected = self.source.names[name]
+        want, have = expected.stat, entry.stat
+        path = self.source.absolute(name)
+        if expected.unreadable != entry.unreadable:
+            self.say(f"uniques: errno {entry.unreadable}, not {expected.unreadable}:", path)
+        if not want or not have:
+            return
+        fields = ["st_mode", "st_uid", "st_gid", "st_mtime_ns"]
+        if expected.kind != stat.S_IFDIR:
+            fields.append("st_size")
+        if expected.kind in (stat.S_IFCHR, stat.S_IFBLK):
+            fields.append("st_rdev")
+        for field in fields:
+            if getattr(want, field) != getattr(have, field):
+                self.say(f"uniques: {field} is {getattr(have, field)}, "
+                         f"not {getattr(want, field)}:", path)
+        if expected.target != entry.target:
+            self.say("uniques: other link target:", path, entry.target)
+        if expected.xattrs != entry.xattrs:
+            self.say("uniques: other xattrs:", path, sorted(
+                name for name in expected.xattrs.keys() | entry.xattrs.keys()
+                if expected.xattrs.get(name) != entry.xattrs.get(name)))
+
+    def check_links(self, shown):
+        """Names of one inode, and only they, have one inode number in the view."""
+        pairs, counts = set(), collections.Counter()
+        for name, entry in shown.items():
+            if entry.kind not in (0, stat.S_IFDIR) and name in self.source.names:
+                pairs.add((self.source.names[name].key, entry.key))
+                counts[entry.key] += 1
+        if pairs:
+            inodes, numbers = zip(*pairs)
+            if not len(pairs) == len(set(inodes)) == len(set(numbers)):
+                self.say("uniques: inode numbers do not follow hard links")
+        for name, entry in shown.items():
+            if entry.kind not in (0, stat.S_IFDIR) and entry.stat.st_nlink < counts[entry.key]:
+                self.say(f"uniques: {entry.stat.st_nlink} links, but {counts[entry.key]} names:",
+                         self.source.absolute(name))
+
+    def check_contents(self, shown):
+        jobs, wanted = [], {}
+        for name, entry in shown.items():
+            expected = self.source.names.get(name)
+            if expected and expected.kind == stat.S_IFREG == entry.kind:
+                inode = self.source.inodes[expected.key]
+                if id(inode) not in wanted and self.check_holes(name):
+                    wanted[id(inode)] = inode
+                    jobs.append((inode, name))
+        self.source.read(wanted.values())
+        found = digests((self.tree_in_view(name[0]), name[1]) for _, name in jobs)
+        for (inode, name), (content, error) in zip(jobs, found):
+            if (content, error) != (inode.digest, inode.error):
+                self.say(f"uniques: other content (errno {error}, source {inode.error}):",
+                         self.source.absolute(name))
+
+    def tree_in_view(self, number):
+        return os.path.join(self.mount, b"uniques", self.source.trees[number][1])
+
+    def check_holes(self, name):
+        """The holes of a sparse file must be holes in the view too; else do not read it."""
+        status = self.source.names[name].stat
+        if status.st_blocks * 512 >= status.st_size:
+            return True
+        source = holes(self.source.trees[name[0]][0], name[1])
+        shown = holes(self.tree_in_view(name[0]), name[1])
+        if source != shown:
+            self.say("uniques: other holes:", self.source.absolute(name))
+        return source == shown
+
+
+def check(roots, mount, index=None, excluded=None, **options):
+    """Differences between a view and its sources; an empty list where there are none."""
+    return View(Source(roots, index, excluded), mount, **options).check()
+
+
+def main(arguments):
+    if len(arguments) < 2 or (arguments[0].startswith("-") and arguments[0] != "--summary"):
+        sys.exit(__doc__.split("\n\n")[1])
+    if arguments[0] == "--summary":
+        source = Source(arguments[1:], xattrs=False)
+        figures = summary(source.groups())
+        figures["files"] = len(source.inodes)
+        for name, value in figures.items():
+            print(f"{name} {value}")
+        return 0
+    view = View(Source(arguments[:-1]), arguments[-1])
+    for difference in view.check():
+        print(difference)
+    figures = ", ".join(f"{name} {value}" for name, value in summary(view.groups).items())
+    print(f"{len(view.differences)} differences; {figures}")
+    return 1 if view.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: MIT
+"""Runs the program under test, mounts views, and knows every process and mount of a session.
+
+Whatever a session starts carries its mark in the environment; whatever it mounts lies
+below its base folder.  So leftovers are found, and only ours are ever ended.
+"""
+import base64
+import contextlib
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import oracle
+import walk
+
+TIMEOUT = 120  # seconds: a guard against hanging, never a figure
+MARK = "TWINFS_TEST_SESSION"
+
+
+@dataclass
+class Session:
+    """The binary, the base folder, the mark, and the plain user where there is one."""
+    binary: str
+    base: str
+    mark: str
+    user: object = None  # pwd entry
+
+    def environment(self, home):
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("XDG_", "TWINFS")) and name != "JOURNAL_STREAM"}
+        reports = f"log_path={self.base}/sanitizer/report"
+        environment.update({
+            MARK: self.mark,
+            "HOME": str(home),
+            "XDG_STATE_HOME": f"{home}/state",
+            "LC_ALL": "C.UTF-8",
+            "ASAN_OPTIONS": f"{reports}:abort_on_error=0:handle_abort=1",
+            "UBSAN_OPTIONS": f"{reports}:print_stacktrace=1",
+            "LSAN_OPTIONS": "report_objects=1",
+            "TSAN_OPTIONS": reports,
+        })
+        return environment
+
+    def processes(self):
+        """Ids of the live processes that carry our mark."""
+        wanted = f"{MARK}={self.mark}".encode()
+        found = []
+        for name in os.listdir("/proc"):
+            if not name.isdigit() or int(name) == os.getpid():
+                continue
+            try:
+                environment = Path("/proc", name, "environ").read_bytes()
+                state = Path("/proc", name, "stat").read_bytes().rsplit(b")", 1)[1].split()[0]
+            except OSError:
+                continue
+            if wanted in environment.split(b"\0") and state not in (b"Z", b"X"):
+                found.append(int(name))
+        return found
+
+    def mounts(self):
+        """Mount points below the base folder, deepest first."""
+        base = os.fsencode(self.base) + b"/"
+        return sorted((path for path in walk.mount_points() if path.startswith(base)),
+                      key=len, reverse=True)
+
+    def loop_devices(self):
+        found = []
+        for path in Path("/sys/block").glob("loop*/loop/backing_file"):
+            with contextlib.suppress(OSError):
+                if path.read_text().startswith(self.base):
+                    found.append(path.parts[3])
+        return found
+
+    def sanitizer_reports(self):
+        return [path.read_text(errors="replace")
+                for path in sorted(Path(self.base, "sanitizer").glob("report*"))]
+
+    def kill_all(self):
+        for pid in self.processes():
+            end_process(pid, signal.SIGKILL)
+
+    def clean_up(self):
+        """End and unmount what is left; returns what it was."""
+        left = [f"process {pid}: {command_line(pid)}" for pid in self.processes()]
+        self.kill_all()
+        for path in self.mounts():
+            left.append(f"mount {path!r}")
+            detach(path)
+        left += [f"loop device {name}" for name in self.loop_devices()]
+        return left
+
+
+def command_line(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(
+            errors="replace")
+    return "?"
+
+
+def end_process(pid, number, timeout=TIMEOUT):
+    """Signal a process that is not our child, and wait until it has ended."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(handle, number)
+        return bool(select.select([handle], [], [], timeout)[0])
+    finally:
+        os.close(handle)
+
+
+def wait_ended(pid, timeout=TIMEOUT):
+    return end_process(pid, 0, timeout)
+
+
+def detach(path):
+    """Unmount whatever is there, dead or busy."""
+    for command in (["fusermount3", "-u", "-z", path], ["umount", "-l", path]):
+        if shutil.which(command[0]) and subprocess.run(
+                command, check=False, capture_output=True).returncode == 0:
+            return
+
+
+def is_mounted(path):
+    return os.fsencode(os.path.realpath(path)) in walk.mount_points()
+
+
+def until(claim, timeout=TIMEOUT):
+    """Bounded poll: true as soon as the claim holds."""
+    end = time.monotonic() + timeout
+    while not claim():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+@dataclass
+class Result:
+    """What a run gave: status, and output as bytes and text."""
+    status: int
+    out: bytes
+    error: bytes
+
+    @property
+    def errors(self):
+        """stderr as lines."""
+        return self.error.decode(errors="surrogateescape").splitlines()
+
+    @property
+    def lines(self):
+        return self.out.split(b"\n")[:-1]
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    def __str__(self):
+        return (f"status {self.status}\nstdout: {self.out[-4000:]!r}\n"
+                f"stderr: {self.error[-4000:]!r}")
+
+
+def path_of(record):
+    """The bytes of a path in JSON: "path_base64" stands beside "path" where it is needed."""
+    if "path_base64" in record:
+        return base64.b64decode(record["path_base64"], validate=True)
+    return record["path"].encode()
+
+
+class Program:
+    """The program with an index, a home and perhaps another user of its own."""
+
+    def __init__(self, session, folder, user=None):
+        self.session, self.folder, self.user = session, Path(folder), user
+        self.index = self.folder / "index"
+        self.home = self.folder / "home"
+        self.home.mkdir(exist_ok=True)
+        if user:
+            os.chown(self.home, user.pw_uid, user.pw_gid)
+        self.wrapped = []  # put before the program: strace, prlimit ...
+        self.environment = session.environment(self.home)
+
+    def with_index(self, index):
+        other = Program(self.session, self.folder, self.user)
+        other.index = Path(index)
+        return other
+
+    def command(self, *arguments, index=True, binary=None):
+        words = [os.fsencode(word) if isinstance(word, os.PathLike) else word
+                 for word in arguments]
+        if index and words and words[0] in WITH_INDEX:
+            words[1:1] = ["--index", str(self.index)]
+        return [*self.as_user(), *self.wrapped, binary or self.session.binary, *words]
+
+    def as_user(self):
+        """What to put before a command that the user of this program is to run."""
+        if not self.user:
+            return []
+        return ["setpriv", f"--reuid={self.user.pw_uid}", f"--regid={self.user.pw_gid}",
+                "--clear-groups", "--"]
+
+    def __call__(self, *arguments, timeout=TIMEOUT, **options):
+        """Run a subcommand to its end; --index of this test is added after its name."""
+        passed = {name: options.pop(name) for name in ("cwd", "umask", "stdin")
+                  if name in options}
+        passed.setdefault("stdin", subprocess.DEVNULL)
+        run = subprocess.run(self.command(*arguments, **options), capture_output=True,
+                             timeout=timeout, env=self.environment, check=False, **passed)
+        return Result(run.returncode, run.stdout, run.stderr)
+
+    def ok(self, *arguments, **options):
+        result = self(*arguments, **options)
+        assert result.status == 0, result
+        return result
+
+    def listing(self, *sources, status=0):
+        """The JSON of `list` of these sources."""
+        result = self("list", "--format=json", *sources)
+        assert result.status == status, result
+        return result.json
+
+    def groups(self, *sources, status=0):
+        """Groups of `list` as a set of frozen sets of absolute paths (bytes)."""
+        return {frozenset(path_of(copy) for copy in group["copies"])
+                for group in self.listing(*sources, status=status)["groups"]}
+
+    def traced(self, *arguments, calls="trace=all", flags=()):
+        """Run under strace; returns the result and the trace."""
+        path = self.folder / "trace"
+        other = Program(self.session, self.folder, self.user)
+        other.index = self.index
+        other.wrapped = ["strace", "-f", "-o", str(path), "-e", calls, *flags]
+        other.environment["ASAN_OPTIONS"] += ":detect_leaks=0"  # it cannot work when traced
+        result = other(*arguments)
+        return result, path.read_bytes()
+
+    def content_read(self, *arguments, below):
+        """Reads of files below a folder that a complete run makes."""
+        result, trace = self.traced(*arguments, calls=f"trace={READS},mmap", flags=["-y"])
+        assert result.status == 0, result
+        assert b"exited with 0" in trace
+        return reads_below(trace, below)
+
+    @contextlib.contextmanager
+    def started(self, *arguments, **options):
+        """A process in front, ended when the block ends."""
+        process = subprocess.Popen(self.command(*arguments, **options), env=self.environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+    @contextlib.contextmanager
+    def mounted(self, *sources, options=("--wait",), at=None, status=0):
+        """A mounted view; always unmounted, and its daemon gone, when the block ends."""
+        mount = Path(at or self.folder / "mount")
+        mount.mkdir(exist_ok=True)
+        if self.user:
+            os.chown(mount, self.user.pw_uid, self.user.pw_gid)
+        result = self("mount", *options, *sources, mount)
+        view = View(self, mount, result)
+        try:
+            assert result.status == status, result
+            view.pid = view.status()["pid"]
+            yield view
+        finally:
+            view.unmount()
+
+
+WITH_INDEX = ("mount", "scan", "list", "copies")
+COMMANDS = (*WITH_INDEX, "path", "status")
+
+
+class View:
+    """One mounted view."""
+
+    def __init__(self, program, path, result):
+        self.program, self.path, self.result = program, path, result
+        self.pid = None
+
+    @property
+    def dups(self):
+        return self.path / "dups"
+
+    @property
+    def uniques(self):
+        return self.path / "uniques"
+
+    def read(self, name):
+        """A file of .twinfs/, read by the user who mounted."""
+        command = [*self.program.as_user(), "cat", self.path / ".twinfs" / name]
+        return subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT).stdout
+
+    def status(self):
+        return json.loads(self.read("status.json"))
+
+    def errors(self):
+        return [json.loads(line) for line in self.read("errors").splitlines()]
+
+    def unmount(self):
+        """Plainly unmount and see the daemon end; by force where that does not work."""
+        pid, self.pid = self.pid, None
+        if is_mounted(self.path):
+            run = subprocess.run(["fusermount3", "-u", self.path], check=False,
+                                 capture_output=True)
+            if run.returncode != 0:
+                detach(os.fsencode(self.path))
+        if pid and not wait_ended(pid):
+            end_process(pid, signal.SIGKILL)
+            raise AssertionError("the daemon did not end when its view was unmounted")
+
+    def differences(self, *sources, **options):
+        """What the oracle, run by the user who mounted, finds wrong in this view."""
+        options.setdefault("index", self.program.index)
+        if not self.program.user:
+            return oracle.check(sources, self.path, **options)
+        script = os.path.join(self.program.session.base, "oracle.py")
+        run = subprocess.run([*self.program.as_user(), sys.executable, script, *sources,
+                              self.path], check=False, capture_output=True, timeout=TIMEOUT)
+        lines = (run.stdout + run.stderr).decode(errors="replace").splitlines()
+        return lines[:-1] if run.returncode == 0 else lines
+
+    def copies(self):
+        """{folder name: set of names} of dups/, all bytes."""
+        dups = os.fsencode(self.dups)
+        return {folder: set(os.listdir(os.path.join(dups, folder)))
+                for folder in os.listdir(dups)}
+
+
+CALL = re.compile(rb"^(?:\d+ +)?(\w+)\(\d+<((?:[^>\\]|\\.)*)>", re.MULTILINE)
+MAPPED = re.compile(rb"mmap\([^)]*, \d+<((?:[^>\\]|\\.)*)>")
+READS = "read,readv,pread64,preadv,preadv2,splice,sendfile,copy_file_range,readahead"
+
+
+def reads_below(trace, folder):
+    """(call, path) of every read of a file below the folder, in an `strace -y` output."""
+    below = os.fsencode(folder) + b"/"
+    found = CALL.findall(trace) + [(b"mmap", path) for path in MAPPED.findall(trace)]
+    return [(call, path) for call, path in found
+            if call.decode() in READS.split(",") + ["mmap"] and path.startswith(below)]
