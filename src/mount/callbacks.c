@@ -124,34 +124,43 @@ static void on_statfs(fuse_req_t request, fuse_ino_t node)
 
 /* ---- listings ------------------------------------------------------------------------ */
 
-static struct view_listing *listing_of(const struct fuse_file_info *info)
+/* The handle that opening gave to the kernel; held by it until it asks to release it. */
+static struct handle *handle_of(const struct fuse_file_info *info)
 {
-	return (struct view_listing *)(uintptr_t)info->fh; // NOLINT(performance-no-int-to-ptr)
+	return (struct handle *)(uintptr_t)info->fh; // NOLINT(performance-no-int-to-ptr)
+}
+
+/* Hands an open handle to the kernel. Its reply fails when the request was interrupted, and then
+ * it will never ask to release it. */
+static void reply_open(fuse_req_t request, struct fuse_file_info *info, struct handle *handle)
+{
+	info->fh = (uintptr_t)handle;
+	if (fuse_reply_open(request, info) == -ENOENT)
+		handle_drop(handle);
+}
+
+/* Closes a file or a directory. */
+static void on_release(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
+{
+	(void)node;
+	handle_drop(handle_of(info));
+	reply_error(request, 0);
 }
 
 static void on_opendir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct session *session = session_of(request);
 	bool current = is_current(session);
-	struct view_listing *listing;
-	int r = view_list_begin(session->view, node, &listing);
+	struct handle *handle;
+	int r = handle_open_directory(&session->handles, session->view, node, &handle);
 
 	if (r < 0) {
 		reply_error(request, r);
 		return;
 	}
-	info->fh = (uintptr_t)listing;
 	info->cache_readdir = current;
 	info->keep_cache = current;
-	if (fuse_reply_open(request, info) == -ENOENT) /* interrupted: there is no releasedir */
-		view_list_end(listing);
-}
-
-static void on_releasedir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
-{
-	(void)node;
-	view_list_end(listing_of(info));
-	reply_error(request, 0);
+	reply_open(request, info, handle);
 }
 
 /* The answer to a readdir or readdirplus while it is put together. */
@@ -229,7 +238,7 @@ static void reply_listing(fuse_req_t request, fuse_ino_t node, const struct fuse
 	reply->data = data;
 	reply->timeout = timeout_now(session_of(request));
 	if (data)
-		r = fill_listing(reply, listing_of(info), node, (uint64_t)offset);
+		r = fill_listing(reply, handle_of(info)->listing, node, (uint64_t)offset);
 	if (r < 0)
 		reply_error(request, r);
 	else
@@ -254,83 +263,48 @@ static void on_readdirplus(fuse_req_t request, fuse_ino_t node, size_t size, off
 
 /* ---- content ------------------------------------------------------------------------- */
 
-static struct view_file *file_of(const struct fuse_file_info *info)
-{
-	return (struct view_file *)(uintptr_t)info->fh; // NOLINT(performance-no-int-to-ptr)
-}
-
-static void close_file(struct view_file *file)
-{
-	view_close(file);
-	free(file);
-}
-
-/* Opens into memory of its own; -errno. */
-static int open_file(struct session *session, fuse_ino_t node, int flags, struct view_file **file)
-{
-	struct view_file *opened;
-	int r;
-
-	if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC))
-		return -EROFS;
-	opened = malloc(sizeof(*opened));
-	if (!opened)
-		return -ENOMEM;
-	r = view_open(session->view, node, opened);
-	if (r < 0) {
-		free(opened);
-		return r;
-	}
-	*file = opened;
-	return 0;
-}
-
 static void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct session *session = session_of(request);
-	struct view_file *file;
-	int r = open_file(session, node, info->flags, &file);
+	struct handle *handle;
+	int r = -EROFS;
 
+	if ((info->flags & O_ACCMODE) == O_RDONLY && !(info->flags & O_TRUNC))
+		r = handle_open_file(&session->handles, session->view, node, &handle);
 	if (r < 0) {
 		reply_error(request, r);
 		return;
 	}
-	info->fh = (uintptr_t)file;
-	if (file->fd < 0)
+	if (handle->file.fd < 0)
 		info->direct_io = 1; /* its size is not known before it is opened */
 	else
-		info->keep_cache = page_gate_may_keep(&session->gate, node, file->signature);
-	if (fuse_reply_open(request, info) == -ENOENT) /* interrupted: there is no release */
-		close_file(file);
-}
-
-static void on_release(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
-{
-	(void)node;
-	close_file(file_of(info));
-	reply_error(request, 0);
+		info->keep_cache = page_gate_may_keep(&session->gate, node, handle->file.signature);
+	reply_open(request, info, handle);
 }
 
 static void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 		    struct fuse_file_info *info)
 {
-	const struct view_file *file = file_of(info);
+	struct handle *handle CLEANUP_HANDLE = handle_use(handle_of(info));
+	const struct bytes *content = &handle->file.content;
 	struct fuse_bufvec buffer = FUSE_BUFVEC_INIT(size);
-	size_t length = file->content.length, start = (size_t)offset;
+	size_t start = (size_t)offset;
 
 	(void)node;
-	if (file->fd >= 0) {
+	if (handle->file.fd >= 0) {
 		buffer.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK;
-		buffer.buf[0].fd = file->fd;
+		buffer.buf[0].fd = handle->file.fd;
 		buffer.buf[0].pos = offset;
 		(void)fuse_reply_data(request, &buffer, 0);
 		return;
 	}
-	if (start > length)
-		start = length;
-	if (size > length - start)
-		size = length - start;
-	(void)fuse_reply_buf(request, (const char *)file->content.data + start, size);
+	if (start >= content->length) {
+		(void)fuse_reply_buf(request, NULL, 0);
+		return;
+	}
+	if (size > content->length - start)
+		size = content->length - start;
+	(void)fuse_reply_buf(request, (const char *)content->data + start, size);
 }
 
 /* lseek(2) for SEEK_DATA and SEEK_HOLE in a file that holds no hole. */
@@ -344,7 +318,7 @@ static off_t seek_in_content(const struct bytes *content, off_t offset, int when
 static void on_lseek(fuse_req_t request, fuse_ino_t node, off_t offset, int whence,
 		     struct fuse_file_info *info)
 {
-	const struct view_file *file = file_of(info);
+	const struct view_file *file = &handle_of(info)->file;
 
 	(void)node;
 	if (whence != SEEK_DATA && whence != SEEK_HOLE) {
@@ -404,7 +378,7 @@ const struct fuse_lowlevel_ops session_callbacks = {
 	.readlink = on_readlink,
 	.statfs = on_statfs,
 	.opendir = on_opendir,
-	.releasedir = on_releasedir,
+	.releasedir = on_release,
 	.readdir = on_readdir,
 	.readdirplus = on_readdirplus,
 	.open = on_open,

@@ -210,10 +210,8 @@ int mount_point_prepare(const char *given, bool nonempty, char **absolute)
 	int r = resolve(given, O_DIRECTORY, &path);
 
 	*absolute = NULL;
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0)
-		return explain(given, r);
+	if (r < 0 || !path)
+		return r == -ENOMEM ? r : explain(given, r);
 	r = clear_point(path);
 	if (r < 0)
 		log_error("cannot read /proc/self/mountinfo: %s", error_text(r));

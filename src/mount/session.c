@@ -87,7 +87,7 @@ static int build_arguments(struct fuse_args *args, const struct session_settings
 	return r;
 }
 
-static int init_lock(struct session *session)
+static int init_condition(pthread_cond_t *condition)
 {
 	pthread_condattr_t attributes;
 	int r = pthread_condattr_init(&attributes);
@@ -95,14 +95,26 @@ static int init_lock(struct session *session)
 	if (r)
 		return -r;
 	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	r = pthread_cond_init(&session->ended, &attributes);
+	r = pthread_cond_init(condition, &attributes);
 	(void)pthread_condattr_destroy(&attributes);
-	if (r)
-		return -r;
-	r = pthread_mutex_init(&session->lock, NULL);
-	if (r)
-		(void)pthread_cond_destroy(&session->ended);
 	return -r;
+}
+
+static int init_locks(struct session *session)
+{
+	int r = init_condition(&session->ended);
+
+	if (r < 0)
+		return r;
+	r = -pthread_mutex_init(&session->lock, NULL);
+	if (r == 0) {
+		r = handle_list_init(&session->handles);
+		if (r < 0)
+			(void)pthread_mutex_destroy(&session->lock);
+	}
+	if (r < 0)
+		(void)pthread_cond_destroy(&session->ended);
+	return r;
 }
 
 /* What libfuse says itself is logged by it; which mount failed is said here. */
@@ -138,7 +150,7 @@ int session_new(struct session **session, struct view *view,
 		return -ENOMEM;
 	made->view = view;
 	made->settings = *settings;
-	r = init_lock(made);
+	r = init_locks(made);
 	if (r < 0) {
 		free(made);
 		return r;
@@ -161,6 +173,7 @@ void session_free(struct session *session)
 		fuse_session_unmount(session->fuse);
 	if (session->fuse)
 		fuse_session_destroy(session->fuse);
+	handle_list_deinit(&session->handles);
 	(void)pthread_mutex_destroy(&session->lock);
 	(void)pthread_cond_destroy(&session->ended);
 	free(session);

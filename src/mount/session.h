@@ -5,6 +5,7 @@
 /* What session.c and callbacks.c share. */
 
 #include "mount/fuse.h"
+#include "mount/handle.h"
 #include "mount/mount.h"
 #include "mount/page_gate.h"
 
@@ -14,6 +15,7 @@ struct session {
 	struct fuse_session *fuse;
 	bool mounted;
 	struct page_gate gate;
+	struct handle_list handles;
 
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t ended; /* running became false */

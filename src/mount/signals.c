@@ -85,7 +85,7 @@ void signal_watch_free(struct signal_watch *watch)
 	if (!watch)
 		return;
 	atomic_store(&watch->ending, true);
-	(void)pthread_kill(watch->thread, SIGTERM);
+	(void)pthread_kill(watch->thread, SIGINT); /* which it waits for, as for the others */
 	(void)pthread_join(watch->thread, NULL);
 	(void)pthread_mutex_destroy(&watch->lock);
 	free(watch);

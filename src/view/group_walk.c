@@ -262,9 +262,14 @@ static int find_position(const struct view_query *query, const struct view_listi
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Emits the name that the walk is at; *full is set when it did not fit. */
+/* Outcome: a name did not fit. */
+enum {
+	NAME_FULL = 1
+};
+
+/* Emits the name that the walk is at. 0, NAME_FULL or -errno. */
 static int emit_name(const struct view_query *query, const struct walk *walk, uint64_t ordinal,
-		     view_emit_fn *emit, void *context, bool *full)
+		     view_emit_fn *emit, void *context)
 {
 	char name[COPY_NAME_SIZE];
 	struct view_entry entry = {
@@ -277,8 +282,7 @@ static int emit_name(const struct view_query *query, const struct walk *walk, ui
 	if (r < 0)
 		return expect_record(r);
 	fill_record(&entry.attributes, node_make(NODE_FILE, walk->file.id), &walk->file.attributes);
-	*full = !emit(&entry, context);
-	return 0;
+	return emit(&entry, context) ? 0 : NAME_FULL;
 }
 
 int group_walk_list(const struct view_query *query, struct view_listing *listing, uint64_t after,
@@ -288,7 +292,6 @@ int group_walk_list(const struct view_query *query, struct view_listing *listing
 	CLEANUP(walk_deinit) struct walk walk = {0};
 	struct group_record group;
 	struct mark mark;
-	bool full = false;
 	int r = catalog_get_group(query->reader, listing->id, &group);
 
 	if (r < 0 || !group_is_visible(&group)) /* gone since it was opened: no names */
@@ -304,10 +307,9 @@ int group_walk_list(const struct view_query *query, struct view_listing *listing
 	if (r == 0)
 		r = walk_init(&walk, query->reader, listing->id, &mark.position);
 	while (r == 0 && (r = walk_next(&walk)) == 0) {
-		r = emit_name(query, &walk, ++mark.ordinal, emit, context, &full);
-		if (r < 0 || full)
-			break;
-		r = remember_name(marks, &walk.at);
+		r = emit_name(query, &walk, ++mark.ordinal, emit, context);
+		if (r == 0)
+			r = remember_name(marks, &walk.at);
 	}
-	return r == -ENOENT ? 0 : r;
+	return r == -ENOENT || r == NAME_FULL ? 0 : r;
 }

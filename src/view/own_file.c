@@ -131,7 +131,7 @@ static int build_status(const struct view_query *query, json_t *status)
 {
 	const struct view *view = query->view;
 	struct catalog_totals totals;
-	uint64_t pending, pending_bytes;
+	uint64_t pending = 0, pending_bytes;
 	int r = catalog_get_totals(query->reader, &totals);
 
 	if (r == 0)

@@ -143,7 +143,7 @@ void view_list_end(struct view_listing *listing)
 int view_statfs(struct view *view, struct statvfs *statfs)
 {
 	struct view_query query CLEANUP_QUERY = {0};
-	struct catalog_totals totals;
+	struct catalog_totals totals = {0};
 	int r = query_begin(&query, view);
 
 	if (r == 0)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "catalog/query.h"
 #include "view/group_name.h"
@@ -100,27 +101,35 @@ static int own_value(struct view *view, uint64_t node, const char *key, struct b
 
 /* ---- the sources' -------------------------------------------------------------------- */
 
-/* Opens (O_PATH) what a node is in its source, if it is still that inode. */
+/* -ESTALE when what was opened is not the inode that the index knows. */
+static int check_inode(struct catalog *catalog, int fd, const struct attributes *known)
+{
+	struct attributes now;
+	int r = source_attributes(catalog, fd, &now);
+
+	if (r < 0)
+		return r;
+	return attributes_same_inode(&now, known) ? 0 : -ESTALE;
+}
+
+/* Both open (O_PATH) what a node is in its source, if it is still that. */
+
 static int open_dir(const struct view_query *query, uint64_t id)
 {
-	AUTO_CLOSE int fd = -1;
 	struct dir_record dir;
-	struct attributes now;
-	int opened, r = catalog_get_dir(query->reader, id, &dir);
+	int fd, r = catalog_get_dir(query->reader, id, &dir);
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
 	fd = source_open_dir(query->view->sources, query->reader, id, O_PATH);
 	if (fd < 0)
 		return fd;
-	r = source_attributes(query->view->catalog, fd, &now);
-	if (r < 0)
+	r = check_inode(query->view->catalog, fd, &dir.attributes);
+	if (r < 0) {
+		(void)close(fd);
 		return r;
-	if (!attributes_same_inode(&now, &dir.attributes))
-		return -ESTALE;
-	opened = fd;
-	fd = -1;
-	return opened;
+	}
+	return fd;
 }
 
 static int open_file(const struct view_query *query, uint64_t id)

@@ -213,9 +213,11 @@ static void test_every_name_leads_back(void **state)
 		uint64_t dir, cookie;
 		int count = 1 + rand_r(&seed) % (round % 10 == 0 ? 300 : 8);
 		const char *name;
+		size_t used = 0;
 
 		for (int i = 0; i < count; i++)
-			(void)strcat(path, pieces[rand_r(&seed) % 14]);
+			used += (size_t)snprintf(path + used, sizeof(path) - used, "%s",
+						 pieces[rand_r(&seed) % 14]);
 		name = make(path);
 		assert_in_range(strlen(name), 1, 255);
 		assert_null(strchr(name, '/'));

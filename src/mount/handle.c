@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/handle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int handle_list_init(struct handle_list *list)
+{
+	list->first = NULL;
+	return -pthread_mutex_init(&list->lock, NULL);
+}
+
+static void close_handle(struct handle *handle)
+{
+	view_list_end(handle->listing);
+	view_close(&handle->file);
+	free(handle);
+}
+
+void handle_list_deinit(struct handle_list *list)
+{
+	struct handle *handle = list->first;
+
+	while (handle) {
+		struct handle *next = handle->next;
+
+		close_handle(handle);
+		handle = next;
+	}
+	(void)pthread_mutex_destroy(&list->lock);
+}
+
+/* Puts a new handle into the list. */
+static struct handle *add(struct handle_list *list, const struct handle *opened)
+{
+	struct handle *handle = malloc(sizeof(*handle));
+
+	if (!handle)
+		return NULL;
+	*handle = *opened;
+	handle->list = list;
+	handle->uses = 1;
+	(void)pthread_mutex_lock(&list->lock);
+	handle->next = list->first;
+	if (list->first)
+		list->first->previous = handle;
+	list->first = handle;
+	(void)pthread_mutex_unlock(&list->lock);
+	return handle;
+}
+
+int handle_open_directory(struct handle_list *list, struct view *view, uint64_t node,
+			  struct handle **handle)
+{
+	struct handle opened = {.file = {.fd = -1}};
+	int r = view_list_begin(view, node, &opened.listing);
+
+	if (r < 0)
+		return r;
+	*handle = add(list, &opened);
+	if (*handle)
+		return 0;
+	view_list_end(opened.listing);
+	return -ENOMEM;
+}
+
+int handle_open_file(struct handle_list *list, struct view *view, uint64_t node,
+		     struct handle **handle)
+{
+	struct handle opened = {.listing = NULL};
+	int r = view_open(view, node, &opened.file);
+
+	if (r < 0)
+		return r;
+	*handle = add(list, &opened);
+	if (*handle)
+		return 0;
+	view_close(&opened.file);
+	return -ENOMEM;
+}
+
+struct handle *handle_use(struct handle *handle)
+{
+	(void)pthread_mutex_lock(&handle->list->lock);
+	handle->uses++;
+	(void)pthread_mutex_unlock(&handle->list->lock);
+	return handle;
+}
+
+static void unlink_handle(struct handle *handle)
+{
+	if (handle->previous)
+		handle->previous->next = handle->next;
+	else
+		handle->list->first = handle->next;
+	if (handle->next)
+		handle->next->previous = handle->previous;
+}
+
+void handle_drop(struct handle *handle)
+{
+	bool last;
+
+	if (!handle)
+		return;
+	(void)pthread_mutex_lock(&handle->list->lock);
+	last = --handle->uses == 0;
+	if (last)
+		unlink_handle(handle);
+	(void)pthread_mutex_unlock(&handle->list->lock);
+	if (last)
+		close_handle(handle);
+}

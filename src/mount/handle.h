@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MOUNT_HANDLE_H
+#define MOUNT_HANDLE_H
+
+/* What the kernel has open: files and directories, so that a session that ends while some are open
+ * still closes them. Any thread.
+ *
+ * A handle lives as long as the last of its uses. Opening is one, and so is each request that works
+ * on it: the kernel has an answer, and may already ask to close, while the thread that gave it is
+ * still inside write(2).
+ */
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "view/view.h"
+
+struct handle {
+	struct view_listing *listing; /* of a directory, else NULL */
+	struct view_file file; /* else */
+
+	/* for handle.c */
+	struct handle_list *list;
+	struct handle *previous, *next;
+	unsigned int uses;
+};
+
+struct handle_list {
+	pthread_mutex_t lock;
+	struct handle *first;
+};
+
+MUST_CHECK int handle_list_init(struct handle_list *list);
+
+/* Closes all that is left; nobody may use any of it. */
+void handle_list_deinit(struct handle_list *list);
+
+/* Opens a directory or file of the view, with one use that the caller has to let go. -errno. */
+MUST_CHECK int handle_open_directory(struct handle_list *list, struct view *view, uint64_t node,
+				     struct handle **handle);
+MUST_CHECK int handle_open_file(struct handle_list *list, struct view *view, uint64_t node,
+				struct handle **handle);
+
+/* One use more, of a handle that has one. Returns it. */
+struct handle *handle_use(struct handle *handle);
+
+/* Lets go of a use; the last one closes. Accepts NULL. */
+void handle_drop(struct handle *handle);
+static inline void handle_dropp(struct handle **handle)
+{
+	handle_drop(*handle);
+}
+#define CLEANUP_HANDLE CLEANUP(handle_dropp)
+
+#endif
