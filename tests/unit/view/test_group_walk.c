@@ -89,6 +89,40 @@ static void test_every_listed_name_is_found(void **state)
 	fixture_close(&fixture);
 }
 
+static void test_a_folder_has_only_the_copies_of_its_group(void **state)
+{
+	static const char *const names[] = {"a", "b∕b", "c", "d∕d"};
+	const char *folder = "dups/" HASH_NAME;
+	struct attributes members[4];
+	struct fixture fixture;
+	char path[512];
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		members[i] = fixture_file(&fixture, S_IFREG | 0644, 5);
+		fixture_add_file(&fixture, fixture.sources.list[0].root, names[i], &members[i]);
+	}
+	(void)fixture_add_group(&fixture, group_hash, members, 2);
+	(void)fixture_add_group(&fixture, (struct hash128){3, 4}, members + 2, 2);
+	fixture_list(&fixture, (uint64_t)fixture_find(&fixture, folder), 16, &before);
+	assert_int_equal(before.count, 2);
+	assert_int_equal(fixture_find(&fixture, "dups/" HASH_NAME "/c"), -ENOENT);
+	fixture_list(&fixture,
+		     (uint64_t)fixture_find(&fixture, "dups/00000000000000030000000000000004"), 16,
+		     &after);
+	for (size_t i = 0; i < after.count; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, after.names[i].name);
+		assert_int_equal(fixture_find(&fixture, path), -ENOENT);
+	}
+	/* a short form with the right id has to have the right beginning, too */
+	for (size_t i = 0; i < before.count; i++) {
+		(void)snprintf(path, sizeof(path), "%s/x%s", folder, before.names[i].name);
+		assert_int_equal(fixture_find(&fixture, path), -ENOENT);
+	}
+	fixture_close(&fixture);
+}
+
 static void test_a_listing_goes_on_behind_any_of_its_cookies(void **state)
 {
 	struct attributes members[INODES];
@@ -244,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_name_is_listed_once_however_the_calls_are_cut),
 		cmocka_unit_test(test_every_listed_name_is_found),
+		cmocka_unit_test(test_a_folder_has_only_the_copies_of_its_group),
 		cmocka_unit_test(test_a_listing_goes_on_behind_any_of_its_cookies),
 		cmocka_unit_test(test_names_that_stay_are_listed_once_while_others_come_and_go),
 		cmocka_unit_test(test_a_group_that_fell_apart_has_no_names),
