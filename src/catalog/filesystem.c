@@ -2,11 +2,14 @@
 #include "catalog/filesystem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "base/descriptor.h"
@@ -95,6 +98,21 @@ void filesystems_stored(struct filesystems *filesystems, size_t count)
 	pthread_rwlock_unlock(&filesystems->lock);
 }
 
+/* Opens again what an O_PATH descriptor stands for: a directory, or a regular file, which cannot
+ * block. */
+static int open_again(int fd)
+{
+	char link[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
+	struct stat st;
+	int r = open_beneath_for_reading(fd, "", 0, true);
+
+	if (r != -ENOTDIR || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return r;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	r = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return r < 0 ? -errno : r;
+}
+
 /* Of an O_PATH descriptor too, which ioctl(2) refuses: it is opened again, where it may be. */
 static void read_uuid(int fd, struct fs_uuid *uuid)
 {
@@ -102,7 +120,7 @@ static void read_uuid(int fd, struct fs_uuid *uuid)
 
 	if (ioctl(fd, IOCTL_GET_FS_UUID, uuid) == 0)
 		return;
-	readable = open_beneath_for_reading(fd, "", 0, true);
+	readable = open_again(fd);
 	if (readable < 0 || ioctl(readable, IOCTL_GET_FS_UUID, uuid) < 0)
 		memset(uuid, 0, sizeof(*uuid));
 }

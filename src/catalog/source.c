@@ -230,15 +230,18 @@ static int load_sources(struct sources *sources)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int open_source(struct source *source)
+/* Examines the root, too: a file system is known for certain by a directory, while a file that
+ * cannot be opened does not tell its UUID. */
+static int open_source(struct catalog *catalog, struct source *source)
 {
+	struct attributes attributes;
 	struct stat st;
 
 	source->fd = open(source->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (source->fd < 0 || fstat(source->fd, &st) < 0)
 		return -errno;
 	source->device = st.st_dev;
-	return 0;
+	return source_attributes(catalog, source->fd, &attributes);
 }
 
 struct new_sources {
@@ -273,7 +276,7 @@ static int enter_sources(struct sources *sources, char *const *paths)
 
 		r = root ? append_source(sources, paths[i], root) : -EOVERFLOW;
 		if (r == 0)
-			r = open_source(&sources->list[i]);
+			r = open_source(sources->catalog, &sources->list[i]);
 		if (r == 0)
 			r = source_attributes(sources->catalog, sources->list[i].fd, &new.roots[i]);
 	}
@@ -336,7 +339,7 @@ int sources_open(struct sources *sources, struct catalog *catalog, char *const *
 	}
 	for (size_t i = 0; r == 0 && i < sources->count; i++) {
 		if (sources->list[i].fd < 0)
-			r = open_source(&sources->list[i]);
+			r = open_source(sources->catalog, &sources->list[i]);
 		if (r < 0 && !paths)
 			r = 0;
 		if (r < 0)
