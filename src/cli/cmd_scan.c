@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <inttypes.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/size.h"
-#include "base/stop.h"
 #include "cli/command.h"
 #include "cli/completeness.h"
 #include "cli/indexing.h"
@@ -16,12 +13,6 @@
 #include "report/figures.h"
 #include "report/words.h"
 #include "twinfs/format.h"
-
-struct scan_times {
-	uint64_t begin_ns;
-	uint64_t named_ns;
-	uint64_t end_ns;
-};
 
 static int scan_apply(void *context, int id, const char *value)
 {
@@ -68,7 +59,7 @@ static void print_left_out(struct output *output, const struct ingest_result *re
 }
 
 static void print_work(struct output *output, const struct ingest *ingest,
-		       const struct scan_times *times)
+		       const struct indexing_times *times)
 {
 	uint64_t compared = atomic_load(&ingest->progress.compared);
 	char count[NUMBER_TEXT_MAX];
@@ -92,7 +83,7 @@ static int summarize(struct catalog *catalog, struct report_summary *summary)
 	return r < 0 ? r : report_summarize(reader, 0, summary);
 }
 
-static int print_summary(const struct indexing *indexing, const struct scan_times *times)
+static int print_summary(const struct indexing *indexing, const struct indexing_times *times)
 {
 	CLEANUP_OUTPUT struct output output;
 	struct report_summary summary;
@@ -122,24 +113,10 @@ static int print_summary(const struct indexing *indexing, const struct scan_time
 	return r;
 }
 
-static int bring_up_to_date(struct indexing *indexing, struct scan_times *times)
-{
-	enum progress_when when = indexing->settings->progress;
-	int r;
-
-	times->begin_ns = clock_monotonic_ns();
-	r = indexing_names(indexing, when);
-	times->named_ns = clock_monotonic_ns();
-	if (r == 0 && !stop_requested())
-		r = indexing_contents(indexing, when);
-	times->end_ns = clock_monotonic_ns();
-	return r;
-}
-
 static enum twinfs_exit scan(struct indexing *indexing)
 {
 	const struct ingest_result *result = &indexing->ingest.result;
-	struct scan_times times;
+	struct indexing_times times;
 	int r;
 
 	r = indexing_open(indexing);
@@ -148,12 +125,8 @@ static enum twinfs_exit scan(struct indexing *indexing)
 	if (r != 0)
 		return TWINFS_EXIT_FAILED;
 	interrupt_watch();
-	if (bring_up_to_date(indexing, &times) < 0)
+	if (indexing_update(indexing, &times) < 0)
 		return TWINFS_EXIT_FAILED;
-	if (stop_requested()) {
-		log_error("interrupted; the next scan goes on from here");
-		return TWINFS_EXIT_FAILED;
-	}
 	if (!indexing->settings->quiet && print_summary(indexing, &times) < 0)
 		return TWINFS_EXIT_FAILED;
 	return completeness_status(result->errors, result->pending);

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/stop.h"
 #include "cli/index_folder.h"
 #include "cli/progress_watch.h"
 
@@ -140,6 +142,26 @@ int indexing_names(struct indexing *indexing, enum progress_when when)
 int indexing_contents(struct indexing *indexing, enum progress_when when)
 {
 	return run_phase(indexing, PROGRESS_CONTENTS, when);
+}
+
+int indexing_update(struct indexing *indexing, struct indexing_times *times)
+{
+	enum progress_when when = indexing->settings->progress;
+	struct indexing_times found = {.begin_ns = clock_monotonic_ns()};
+	int r;
+
+	r = indexing_names(indexing, when);
+	found.named_ns = clock_monotonic_ns();
+	if (r == 0 && !stop_requested())
+		r = indexing_contents(indexing, when);
+	found.end_ns = clock_monotonic_ns();
+	if (times != NULL)
+		*times = found;
+	if (r == 0 && stop_requested()) {
+		log_error("interrupted; the next scan goes on from here");
+		r = -EINTR;
+	}
+	return r;
 }
 
 void indexing_close(struct indexing *indexing)

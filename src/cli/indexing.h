@@ -5,6 +5,7 @@
 /* An index and its sources, opened to be brought up to date: what scan, list and mount share.
  *
  *	indexing_locate -> indexing_open -> indexing_names -> indexing_contents -> indexing_close
+ *	                                 `------- indexing_update ------'
  *
  * locate looks at paths only, so that what the user said is checked before a daemon leaves the
  * terminal; open and all after it belong to one process. Each is called once, from one thread,
@@ -43,6 +44,17 @@ MUST_CHECK int indexing_open(struct indexing *indexing);
  * end early when stop_requested(). 0 or -errno. */
 MUST_CHECK int indexing_names(struct indexing *indexing, enum progress_when when);
 MUST_CHECK int indexing_contents(struct indexing *indexing, enum progress_when when);
+
+/* Both, as the settings say; tells the user when that was interrupted, and gives -EINTR then.
+ *
+ * times	when what was done, NULL where nobody asks
+ */
+struct indexing_times {
+	uint64_t begin_ns; /* clock_monotonic_ns() */
+	uint64_t named_ns;
+	uint64_t end_ns;
+};
+MUST_CHECK int indexing_update(struct indexing *indexing, struct indexing_times *times);
 
 /* Closes and frees what there is; a zeroed one will do. */
 void indexing_close(struct indexing *indexing);
