@@ -176,34 +176,16 @@ void progress_format(char line[static PROGRESS_LINE_MAX], unsigned int width, co
 	}
 }
 
-void progress_init(struct progress *progress, enum progress_when when)
+void progress_start(struct progress *progress, enum progress_when when, const char *label)
 {
-	*progress = (struct progress){.drawing = ATOMIC_FLAG_INIT};
-	progress->wanted = when == PROGRESS_ALWAYS ||
-			   (when == PROGRESS_AUTO && terminal_width(STDERR_FILENO) > 0);
-}
-
-void progress_start(struct progress *progress, const char *label)
-{
-	atomic_store(&progress->files_done, 0);
-	atomic_store(&progress->files_total, 0);
-	atomic_store(&progress->bytes_done, 0);
-	atomic_store(&progress->bytes_total, 0);
-	progress->label = label;
-	progress->start_ns = clock_monotonic_ns();
-	atomic_store(&progress->next_draw_ns, progress->start_ns + DRAW_INTERVAL_NS);
-}
-
-void progress_expect(struct progress *progress, uint64_t files, uint64_t bytes)
-{
-	atomic_fetch_add_explicit(&progress->files_total, files, memory_order_relaxed);
-	atomic_fetch_add_explicit(&progress->bytes_total, bytes, memory_order_relaxed);
-}
-
-void progress_add(struct progress *progress, uint64_t files, uint64_t bytes)
-{
-	atomic_fetch_add_explicit(&progress->files_done, files, memory_order_relaxed);
-	atomic_fetch_add_explicit(&progress->bytes_done, bytes, memory_order_relaxed);
+	*progress = (struct progress){
+		.when = when,
+		.label = label,
+		.wanted = when == PROGRESS_ALWAYS ||
+			  (when == PROGRESS_AUTO && terminal_width(STDERR_FILENO) > 0),
+		.start_ns = clock_monotonic_ns(),
+	};
+	progress->next_draw_ns = progress->start_ns + DRAW_INTERVAL_NS;
 }
 
 /* Writes text over the line that stands there. A terminal that cannot be written to is not worth a
@@ -218,48 +200,38 @@ static void overwrite(const char *text)
 	(void)written;
 }
 
-static void draw(struct progress *progress, uint64_t now_ns)
+static void draw(struct progress *progress, const struct progress_counts *counts, uint64_t now_ns)
 {
-	const struct progress_counts counts = {
-		.files_done = atomic_load(&progress->files_done),
-		.files_total = atomic_load(&progress->files_total),
-		.bytes_done = atomic_load(&progress->bytes_done),
-		.bytes_total = atomic_load(&progress->bytes_total),
-	};
 	unsigned int width = terminal_width(STDERR_FILENO);
 	char line[PROGRESS_LINE_MAX];
 
 	if (width == 0)
 		width = TERMINAL_WIDTH_DEFAULT;
 	/* some terminals wrap when the last column is used */
-	progress_format(line, width - 1, progress->label, &counts, now_ns - progress->start_ns);
+	progress_format(line, width - 1, progress->label, counts, now_ns - progress->start_ns);
 	log_set_bar_shown(true);
 	progress->drawn = true;
 	overwrite(line);
 }
 
-void progress_update_at(struct progress *progress, uint64_t now_ns)
+void progress_update_at(struct progress *progress, const struct progress_counts *counts,
+			uint64_t now_ns)
 {
-	if (!progress->wanted || now_ns < atomic_load(&progress->next_draw_ns))
+	if (!progress->wanted || now_ns < progress->next_draw_ns)
 		return;
-	if (atomic_flag_test_and_set(&progress->drawing))
-		return;
-	/* another thread may have drawn since the first look */
-	if (now_ns >= atomic_load(&progress->next_draw_ns)) {
-		atomic_store(&progress->next_draw_ns, now_ns + DRAW_INTERVAL_NS);
-		draw(progress, now_ns);
-	}
-	atomic_flag_clear(&progress->drawing);
+	progress->next_draw_ns = now_ns + DRAW_INTERVAL_NS;
+	draw(progress, counts, now_ns);
 }
 
-void progress_update(struct progress *progress)
+void progress_update(struct progress *progress, const struct progress_counts *counts)
 {
-	if (progress->wanted)
-		progress_update_at(progress, clock_monotonic_ns());
+	progress_update_at(progress, counts, clock_monotonic_ns());
 }
 
-void progress_end(struct progress *progress)
+void progress_end(struct progress *progress, const struct progress_counts *counts)
 {
+	if (progress->when == PROGRESS_ALWAYS)
+		draw(progress, counts, clock_monotonic_ns());
 	if (!progress->drawn)
 		return;
 	progress->drawn = false;

@@ -5,16 +5,13 @@
  *
  *	comparing  [====>    ]   50 %  1204/2510 files  512 MiB/1.0 GiB  128 MiB/s  0:04 left
  *
- * Any thread may move the counters and call progress_update(), as often as is
- * handy: at most five times a second one of them draws, while the others go on.
- * init, start and end are for one thread while no other one uses the progress.
+ * A progress belongs to the thread that shows it; who works counts elsewhere. Blocks
+ * only where stderr does.
  */
 #ifndef BASE_PROGRESS_H
 #define BASE_PROGRESS_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum progress_when {
@@ -32,43 +29,30 @@ struct progress_counts {
 };
 
 struct progress {
-	_Atomic uint64_t files_done;
-	_Atomic uint64_t files_total;
-	_Atomic uint64_t bytes_done;
-	_Atomic uint64_t bytes_total;
-
+	enum progress_when when;
 	const char *label;
 	bool wanted; /* false: nothing is ever drawn */
-	bool drawn; /* the line stands there; of the thread that draws */
-	uint64_t start_ns;
-	_Atomic uint64_t next_draw_ns;
-	atomic_flag drawing;
+	bool drawn; /* the line stands there */
+	uint64_t start_ns; /* of CLOCK_MONOTONIC */
+	uint64_t next_draw_ns;
 };
 
-/* Decides whether anything is shown at all. */
-void progress_init(struct progress *progress, enum progress_when when);
-
-/* Begins a work: all counters are 0. Nothing is drawn in the first fifth of a second,
- * so that a short work draws nothing.
+/* Begins a work. Decides whether anything is shown at all; nothing is drawn yet, so that
+ * a short work draws nothing.
  *
  * label	borrowed until progress_end(); what is done, e.g. "comparing"
  */
-void progress_start(struct progress *progress, const char *label);
+void progress_start(struct progress *progress, enum progress_when when, const char *label);
 
-/* More has become known of what there is to do. */
-void progress_expect(struct progress *progress, uint64_t files, uint64_t bytes);
-
-/* More has been done. */
-void progress_add(struct progress *progress, uint64_t files, uint64_t bytes);
-
-/* Draws the line, if it is time. Blocks only where stderr does. */
-void progress_update(struct progress *progress);
+/* Draws the line, if it is time: at most five times a second, and not in the first fifth. */
+void progress_update(struct progress *progress, const struct progress_counts *counts);
 
 /* The same for a caller that knows the time (CLOCK_MONOTONIC). */
-void progress_update_at(struct progress *progress, uint64_t now_ns);
+void progress_update_at(struct progress *progress, const struct progress_counts *counts,
+			uint64_t now_ns);
 
-/* Ends a work and clears its line. */
-void progress_end(struct progress *progress);
+/* Ends a work and clears its line. With PROGRESS_ALWAYS the end was drawn before. */
+void progress_end(struct progress *progress, const struct progress_counts *counts);
 
 /* Room for any line, with its NUL. */
 #define PROGRESS_LINE_MAX 256

@@ -10,19 +10,18 @@
 #define INTERVAL_NS 200000000L
 #define SECOND_NS 1000000000L
 
-static void copy_counters(struct progress_watch *watch)
+static struct progress_counts read_counts(const struct progress_watch *watch)
 {
 	const struct ingest_progress *from = &watch->ingest->progress;
-	struct progress *to = &watch->progress;
 
-	if (watch->phase == PROGRESS_NAMES) {
-		atomic_store(&to->files_done, atomic_load(&from->names));
-		return;
-	}
-	atomic_store(&to->files_total, atomic_load(&from->candidates));
-	atomic_store(&to->bytes_total, atomic_load(&from->candidate_bytes));
-	atomic_store(&to->files_done, atomic_load(&from->compared));
-	atomic_store(&to->bytes_done, atomic_load(&from->compared_bytes));
+	if (watch->phase == PROGRESS_NAMES)
+		return (struct progress_counts){.files_done = atomic_load(&from->names)};
+	return (struct progress_counts){
+		.files_done = atomic_load(&from->compared),
+		.files_total = atomic_load(&from->candidates),
+		.bytes_done = atomic_load(&from->compared_bytes),
+		.bytes_total = atomic_load(&from->candidate_bytes),
+	};
 }
 
 static struct timespec next_time(void)
@@ -44,10 +43,10 @@ static void *show(void *context)
 
 	(void)pthread_mutex_lock(&watch->lock);
 	while (!watch->end) {
+		struct progress_counts counts = read_counts(watch);
 		struct timespec time = next_time();
 
-		copy_counters(watch);
-		progress_update(&watch->progress);
+		progress_update(&watch->progress, &counts);
 		(void)pthread_cond_clockwait(&watch->ended, &watch->lock, CLOCK_MONOTONIC, &time);
 	}
 	(void)pthread_mutex_unlock(&watch->lock);
@@ -60,16 +59,16 @@ void progress_watch_begin(struct progress_watch *watch, const struct ingest *ing
 	memset(watch, 0, sizeof(*watch));
 	watch->ingest = ingest;
 	watch->phase = phase;
-	watch->always = when == PROGRESS_ALWAYS;
 	(void)pthread_mutex_init(&watch->lock, NULL);
 	(void)pthread_cond_init(&watch->ended, NULL);
-	progress_init(&watch->progress, when);
-	progress_start(&watch->progress, phase == PROGRESS_NAMES ? "walking" : "comparing");
+	progress_start(&watch->progress, when, phase == PROGRESS_NAMES ? "walking" : "comparing");
 	watch->running = watch->progress.wanted && thread_start(&watch->thread, show, watch) == 0;
 }
 
 void progress_watch_end(struct progress_watch *watch)
 {
+	struct progress_counts counts;
+
 	if (watch->running) {
 		(void)pthread_mutex_lock(&watch->lock);
 		watch->end = true;
@@ -77,11 +76,8 @@ void progress_watch_end(struct progress_watch *watch)
 		(void)pthread_mutex_unlock(&watch->lock);
 		(void)pthread_join(watch->thread, NULL);
 	}
-	if (watch->always) {
-		copy_counters(watch);
-		progress_update_at(&watch->progress, atomic_load(&watch->progress.next_draw_ns));
-	}
-	progress_end(&watch->progress);
+	counts = read_counts(watch);
+	progress_end(&watch->progress, &counts);
 	(void)pthread_cond_destroy(&watch->ended);
 	(void)pthread_mutex_destroy(&watch->lock);
 }

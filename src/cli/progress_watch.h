@@ -26,7 +26,6 @@ struct progress_watch {
 	struct progress progress;
 	const struct ingest *ingest; /* borrowed */
 	enum progress_phase phase;
-	bool always; /* even a work that is over before anybody could read it */
 	bool running;
 	pthread_t thread;
 	pthread_mutex_t lock;
