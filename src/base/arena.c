@@ -35,6 +35,8 @@ void *arena_take(struct arena *arena, size_t size)
 {
 	void *piece;
 
+	if (size > SIZE_MAX / 2)
+		return NULL;
 	size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 	if ((!arena->block || arena->block->size_bytes - arena->used_bytes < size) &&
 	    add_block(arena, size) < 0)

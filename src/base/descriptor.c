@@ -43,11 +43,20 @@ static bool same_mount(int a, int b)
 	return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 && sa.st_dev == sb.st_dev;
 }
 
+static bool is_symlink(int directory, const char *name)
+{
+	struct stat st;
+
+	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
 /* One component, without openat2. */
 static int open_component(int directory, const char *name, int flags, bool cross_mounts)
 {
 	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC), r = -EXDEV;
 
+	if (fd < 0 && errno == ENOTDIR && is_symlink(directory, name))
+		return -ELOOP; /* as openat2 says */
 	if (fd < 0)
 		return -errno;
 	if (cross_mounts || same_mount(directory, fd))
