@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/json_path.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/source.h"
@@ -14,6 +15,7 @@
 #include "cli/index_folder.h"
 #include "cli/indexing.h"
 #include "cli/paths.h"
+#include "cli/status_file.h"
 #include "mount/point.h"
 #include "report/words.h"
 
@@ -125,6 +127,39 @@ static int ask_index(const char *folder, struct copies_question *questions, size
 	return r;
 }
 
+/* Adds the index of the view mounted there, unless it is in the list. A view that does not answer,
+ * or is another user's, cannot be asked.
+ */
+static int add_view_index(const char *mount_point, struct text_list *folders)
+{
+	CLEANUP_BYTES struct bytes folder = {0};
+	json_auto_t *status = NULL;
+
+	if (status_file_read(mount_point, &status) < 0 ||
+	    json_get_path(status, "index", &folder) < 0 || bytes_text(&folder) == NULL)
+		return 0;
+	for (size_t i = 0; i < folders->count; i++) {
+		if (strcmp(folders->items[i], bytes_text(&folder)) == 0)
+			return 0;
+	}
+	return text_list_add(folders, (const char *)folder.data, folder.length);
+}
+
+/* Finds the indexes in their usual place, and those of the views that are mounted. */
+static int find_indexes(struct text_list *folders)
+{
+	char **views = NULL;
+	int r;
+
+	r = index_folders_list(folders);
+	if (r == 0)
+		r = mount_points_list(&views);
+	for (size_t i = 0; r == 0 && views[i] != NULL; i++)
+		r = add_view_index(views[i], folders);
+	mount_points_free(views);
+	return r;
+}
+
 /* Asks all indexes that may know; a broken one is said, and the others still asked. */
 static int ask_indexes(const struct copies_settings *settings, struct copies_question *questions,
 		       size_t count)
@@ -137,7 +172,7 @@ static int ask_indexes(const struct copies_settings *settings, struct copies_que
 		r = index_folder_given(settings->common.index, &given);
 		return r < 0 ? r : ask_index(given, questions, count, true);
 	}
-	r = index_folders_list(&folders);
+	r = find_indexes(&folders);
 	for (size_t i = 0; r == 0 && i < folders.count; i++) {
 		if (ask_index(folders.items[i], questions, count, false) < 0)
 			r = -EIO;

@@ -150,15 +150,24 @@ int index_folder_for_sources(char *const *resolved, char **folder)
 	r = our_folder(&ours);
 	if (r < 0)
 		return r;
+	index_folder_name(name, resolved);
+	return asprintf(folder, "%s/%s", ours, name) < 0 ? -ENOMEM : 0;
+}
+
+int index_folder_make_place(void)
+{
+	AUTO_FREE char *ours = NULL;
+	int r;
+
+	r = our_folder(&ours);
+	if (r < 0)
+		return r;
 	r = make_folders(ours);
-	if (r < 0) {
+	if (r < 0)
 		log_error("cannot make the folder for indexes %s: %s; name another one with "
 			  "--index",
 			  quote_path(ours), error_text(r));
-		return r;
-	}
-	index_folder_name(name, resolved);
-	return asprintf(folder, "%s/%s", ours, name) < 0 ? -ENOMEM : 0;
+	return r;
 }
 
 int index_folder_given(const char *given, char **folder)

@@ -9,8 +9,7 @@
 struct text_list;
 
 /* The folder of the index for a set of sources, named after the first one and a hash of all of
- * them, in their order. The folders above it are made (0700) where they are missing, it itself is
- * not.
+ * them, in their order. Nothing is made.
  *
  * resolved	as source_paths_resolve() gives them
  * folder	absolute; the caller frees it
@@ -18,6 +17,10 @@ struct text_list;
  * Logs what fails. 0 or -errno.
  */
 MUST_CHECK int index_folder_for_sources(char *const *resolved, char **folder);
+
+/* Makes the folder that all of these are in, and those above it (0700), where they are missing. 0 or
+ * -errno, logged. */
+MUST_CHECK int index_folder_make_place(void);
 
 /* The folder that the user named, made absolute; the caller frees it. 0 or -errno, logged. */
 MUST_CHECK int index_folder_given(const char *given, char **folder);

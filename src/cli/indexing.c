@@ -94,6 +94,9 @@ int indexing_open(struct indexing *indexing)
 	const struct catalog_options options = {.folder = indexing->folder};
 	int r;
 
+	r = settings->index == NULL ? index_folder_make_place() : 0;
+	if (r < 0)
+		return r;
 	r = catalog_open(&indexing->catalog, &options);
 	if (r == CATALOG_IN_USE)
 		return INDEXING_IN_USE;
