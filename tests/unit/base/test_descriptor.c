@@ -181,7 +181,7 @@ static void test_path_longer_than_path_max_is_opened(void **state)
 		starts[i + 1] = starts[i] + 201 + i;
 		path[starts[i + 1] - 1] = '/';
 	}
-	assert_true(starts[DEPTH] > 2 * PATH_MAX);
+	assert_true(starts[DEPTH] > (size_t)2 * PATH_MAX);
 	assert_int_equal(write_file_at(dirs[DEPTH], "end", "deep"), 0);
 	assert_true(symlinkat("end", dirs[DEPTH], "l") == 0 || errno == EEXIST);
 	for (size_t i = 0; i <= DEPTH; i++) {
