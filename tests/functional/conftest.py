@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Fixtures of the functional tests.  $TWINFS is the path of the program under test."""
+import contextlib
+import fcntl
 import os
 import pwd
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -16,8 +19,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import trees  # noqa: E402
 from program import TIMEOUT, Program, Session  # noqa: E402
-
-PLAIN_USER = "twinfs-test"
 
 
 def pytest_configure(config):
@@ -104,20 +105,13 @@ def source(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def plain_user(session):
-    """A user without rights: the one who runs the suite, or one made for it."""
+def plain_user():
+    """A user without rights: the one who runs the suite, or nobody."""
     if os.geteuid() != 0:
-        yield pwd.getpwuid(os.geteuid())
-        return
-    if not shutil.which("useradd") or not shutil.which("setpriv"):
-        pytest.skip("needs useradd and setpriv")
-    subprocess.run(["userdel", PLAIN_USER], check=False, capture_output=True)
-    subprocess.run(["useradd", "--system", "--no-create-home", "--shell", "/bin/sh",
-                    PLAIN_USER], check=True, capture_output=True)
-    try:
-        yield pwd.getpwnam(PLAIN_USER)
-    finally:
-        subprocess.run(["userdel", PLAIN_USER], check=True, capture_output=True)
+        return pwd.getpwuid(os.geteuid())
+    if not shutil.which("setpriv"):
+        pytest.skip("needs setpriv")
+    return pwd.getpwnam("nobody")
 
 
 @pytest.fixture
@@ -127,6 +121,29 @@ def as_user(session, tmp_path, plain_user):
         return Program(session, tmp_path)
     os.chown(tmp_path, plain_user.pw_uid, plain_user.pw_gid)
     return Program(session, tmp_path, plain_user)
+
+
+@pytest.fixture(scope="session")
+def fuse_for_users(plain_user):
+    """Lets the plain user mount: usual systems let everybody open /dev/fuse, some only root."""
+    helper = shutil.which("fusermount3")
+    if not helper or not os.stat(helper).st_mode & stat.S_ISUID:
+        pytest.skip("fusermount3 is not set up for plain users")
+    if os.stat("/dev/fuse").st_mode & 0o006 == 0o006:
+        yield
+        return
+    allow = ["setfacl", "-m", f"u:{plain_user.pw_uid}:rw", "/dev/fuse"]
+    if os.geteuid() != 0:
+        pytest.skip("/dev/fuse is not open to plain users")
+    # Runs of this suite side by side share the permission: the last to end takes it back.
+    with open("/dev/fuse", "rb", buffering=0) as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        if subprocess.run(allow, check=False, capture_output=True).returncode != 0:
+            pytest.skip("/dev/fuse is not open to plain users")
+        yield
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            subprocess.run(["setfacl", "-b", "/dev/fuse"], check=True)
 
 
 @pytest.fixture

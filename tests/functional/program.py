@@ -177,6 +177,13 @@ def path_of(record):
     return record["path"].encode()
 
 
+def as_user_words(user):
+    if os.geteuid() != 0:
+        return []
+    return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups",
+            "--"]
+
+
 class Program:
     """The program with an index, a home and perhaps another user of its own."""
 
@@ -204,10 +211,7 @@ class Program:
 
     def as_user(self):
         """What to put before a command that the user of this program is to run."""
-        if not self.user:
-            return []
-        return ["setpriv", f"--reuid={self.user.pw_uid}", f"--regid={self.user.pw_gid}",
-                "--clear-groups", "--"]
+        return as_user_words(self.user) if self.user else []
 
     def __call__(self, *arguments, timeout=TIMEOUT, **options):
         """Run a subcommand to its end; --index of this test is added after its name."""
@@ -268,8 +272,9 @@ class Program:
     def mounted(self, *sources, options=("--wait",), at=None, status=0):
         """A mounted view; always unmounted, and its daemon gone, when the block ends."""
         mount = Path(at or self.folder / "mount")
-        mount.mkdir(exist_ok=True)
-        if self.user:
+        if not is_mounted(mount):
+            mount.mkdir(exist_ok=True)
+        if self.user and not is_mounted(mount):
             os.chown(mount, self.user.pw_uid, self.user.pw_gid)
         result = self("mount", *options, *sources, mount)
         view = View(self, mount, result)

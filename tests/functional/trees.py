@@ -182,7 +182,7 @@ def holes(path, size, pieces):
     return path
 
 
-def sparse(root, huge=TIB):
+def sparse(root, huge=1 << 34):
     """Holes at the start, in the middle, at the end; holes equal to written zeros."""
     mib = 1 << 20
     piece = content("sparse", 8192)

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: MIT
+"""Bad input gets one clear line and status 1 or 2, and changes nothing; what could not be
+read is named, counted, and gives status 3."""
+import os
+import re
+import subprocess
+
+import pytest
+import trees
+from program import COMMANDS, is_mounted
+
+
+@pytest.fixture
+def small(source):
+    return trees.small(source)
+
+
+@pytest.fixture
+def mount(tmp_path):
+    path = tmp_path / "mount"
+    path.mkdir()
+    return path
+
+
+def one_line(result, *words, status=(1,)):
+    """One line that has all these words."""
+    assert result.status in status, result
+    assert result.out == b""
+    assert len(result.errors) == 1, result
+    for word in words:
+        assert os.fsdecode(word) in result.errors[0], result
+    return True
+
+
+@pytest.mark.parametrize("command", ["scan", "list", "mount"])
+def test_source_that_is_not_there(twinfs, tmp_path, mount, command):
+    result = twinfs(command, tmp_path / "nowhere", *([mount] if command == "mount" else []))
+    assert one_line(result, "nowhere", status=(1, 2))
+    assert re.search("No such file|does not exist", result.errors[0])
+    assert not twinfs.index.exists()
+    assert not is_mounted(mount)
+
+
+@pytest.mark.parametrize("command", ["scan", "list", "mount"])
+def test_source_that_is_a_file(twinfs, small, mount, command):
+    path = trees.join(small, b"alone")
+    result = twinfs(command, path, *([mount] if command == "mount" else []))
+    assert one_line(result, path, status=(1, 2))
+    assert "directory" in result.errors[0]
+    assert not twinfs.index.exists()
+
+
+def test_one_bad_source_among_good_ones(twinfs, small, tmp_path):
+    assert one_line(twinfs("scan", small, tmp_path / "nowhere"), "nowhere", status=(1, 2))
+    assert not twinfs.index.exists()
+
+
+def test_source_behind_a_loop_of_symlinks(twinfs, tmp_path):
+    os.symlink("loop", tmp_path / "loop")
+    assert one_line(twinfs("scan", tmp_path / "loop"), "loop", status=(1, 2))
+
+
+def test_mount_point_that_is_not_there(twinfs, small, tmp_path):
+    assert one_line(twinfs("mount", small, tmp_path / "nowhere"), "nowhere")
+    assert not twinfs.index.exists()
+
+
+def test_mount_point_that_is_a_file(twinfs, small):
+    path = trees.join(small, b"alone")
+    assert one_line(twinfs("mount", small, path), path)
+    assert not twinfs.index.exists()
+
+
+def test_mount_point_that_is_not_empty(twinfs, small, mount):
+    (mount / "mine").write_text("mine")
+    assert one_line(twinfs("mount", small, mount), mount, "empty")
+    assert os.listdir(mount) == ["mine"]
+    assert not twinfs.index.exists()
+
+
+def test_mount_point_inside_a_view(twinfs, small, tmp_path):
+    other = twinfs.with_index(tmp_path / "other index")
+    with twinfs.mounted(small) as view:
+        assert one_line(other("mount", small, view.uniques / "empty folder"), view.uniques)
+        assert not other.index.exists()
+        assert view.differences(small) == []
+
+
+def test_mount_point_inside_a_source_of_another_view(twinfs, small, tmp_path):
+    other = twinfs.with_index(tmp_path / "other index")
+    trees.fill(tmp_path / "other", {b"a": b"b"})
+    with twinfs.mounted(small) as view:
+        inside = trees.join(small, b"empty folder")
+        result = other("mount", tmp_path / "other", inside)
+        assert one_line(result, inside)
+        assert not is_mounted(inside)
+        assert view.differences(small) == []
+
+
+def test_source_inside_a_view(twinfs, small, tmp_path, mount):
+    """Reading a view through a view: allowed or refused, never a hang."""
+    other = twinfs.with_index(tmp_path / "other index")
+    with twinfs.mounted(small) as view:
+        result = other("scan", view.uniques)
+        assert result.status in (0, 1), result
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_unknown_option(twinfs, command):
+    words = [command] if command else []
+    result = twinfs(*words, "--no-such-option", index=False)
+    assert one_line(result, "--no-such-option", status=(2,))
+
+
+@pytest.mark.parametrize("arguments", [
+    ["list", "--format=xml", "SOURCE"], ["list", "--format", "xml", "SOURCE"],
+    ["scan", "--min-size=many", "SOURCE"], ["scan", "--min-size=-1", "SOURCE"],
+    ["scan", "--min-size=", "SOURCE"], ["scan", "--progress=perhaps", "SOURCE"],
+    ["scan", "--min-size=99999999999999999999", "SOURCE"], ["scan", "--index"],
+    ["list", "--redundant=yes", "SOURCE"],
+], ids=lambda words: " ".join(words))
+def test_bad_value_of_an_option(twinfs, small, arguments):
+    words = [small if word == "SOURCE" else word for word in arguments]
+    result = twinfs(*words, index=False)
+    option = re.match("--[a-z-]+", arguments[1])[0]
+    assert one_line(result, option, status=(2,))
+
+
+@pytest.mark.parametrize("arguments", [[], ["scan"], ["list"], ["mount"], ["copies"], ["path"]],
+                         ids=lambda words: " ".join(words) or "nothing")
+def test_missing_argument(twinfs, arguments):
+    result = twinfs(*arguments, index=False)
+    assert result.status == 2, result
+    assert result.out == b""
+    assert 1 <= len(result.errors) <= 2
+
+
+def test_unknown_command(twinfs):
+    result = twinfs("frobnicate", index=False)
+    assert result.status == 2, result
+    assert "frobnicate" in result.error.decode() or "SOURCE" in result.error.decode()
+
+
+def test_too_many_mount_points_of_status(twinfs, tmp_path):
+    assert one_line(twinfs("status", tmp_path, index=False), tmp_path, status=(1, 2))
+
+
+def test_copies_of_a_file_that_no_index_knows(twinfs, small, tmp_path):
+    twinfs.ok("scan", small)
+    trees.write(tmp_path / "stranger", b"unknown")
+    assert one_line(twinfs("copies", tmp_path / "stranger"), "stranger", status=(1, 3))
+
+
+def test_copies_without_an_index(twinfs, small):
+    result = twinfs("copies", trees.join(small, b"alone"))
+    assert one_line(result, status=(1, 3))
+    assert not twinfs.index.exists()
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_help_goes_to_stdout(twinfs, command, option):
+    result = twinfs(*([command] if command else []), option, index=False)
+    assert result.status == 0, result
+    assert result.error == b""
+    assert command is None or command.encode() in result.out
+    if command is None:
+        for name in COMMANDS:
+            assert name.encode() in result.out
+
+
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_version_goes_to_stdout(twinfs, option):
+    result = twinfs(option, index=False)
+    assert result.status == 0, result
+    assert re.match(rb"twinfs \d+\.\d+", result.out)
+
+
+# as a plain user
+
+@pytest.fixture
+def unreadable(as_user, tmp_path, plain_user):
+    if os.geteuid() == 0 and as_user.user is None:
+        pytest.skip("needs a plain user")
+    source = trees.unreadable(tmp_path / "source")
+    subprocess.run(["chown", "-hR", str(plain_user.pw_uid), source], check=True)
+    return source
+
+
+@pytest.mark.parametrize("command", ["scan", "list"])
+def test_what_cannot_be_read_is_named_and_gives_status_3(as_user, unreadable, command):
+    result = as_user(command, unreadable)
+    assert result.status == 3, result
+    named = result.error.decode()
+    for name in ("locked", "locked folder"):
+        path = os.fsdecode(trees.join(unreadable, name.encode()))
+        assert [line for line in result.errors if f"{path}'" in line or f'{path}"' in line
+                or line.rstrip(".").endswith(path) or f"{path}:" in line], named
+    assert "Permission denied" in named
+
+
+def test_unreadable_files_are_counted_and_in_no_group(as_user, unreadable):
+    listing = as_user.listing(unreadable, status=3)
+    assert listing["summary"]["errors"] >= 3
+    [group] = listing["groups"]
+    assert sorted(copy["path"] for copy in group["copies"]) == [
+        os.fsdecode(trees.join(unreadable, name)) for name in (b"a", b"b")]
+
+
+def test_what_became_readable_is_compared(as_user, unreadable):
+    as_user("scan", unreadable)
+    subprocess.run(["chmod", "-R", "u+rwX", unreadable], check=True)
+    groups = as_user.groups(unreadable)
+    assert sorted(len(group) for group in groups) == [5]
+
+
+def test_what_became_unreadable_is_no_longer_claimed(as_user, tmp_path, plain_user):
+    if os.geteuid() == 0 and as_user.user is None:
+        pytest.skip("needs a plain user")
+    source = trees.small(tmp_path / "source")
+    subprocess.run(["chown", "-hR", str(plain_user.pw_uid), source], check=True)
+    assert len(as_user.groups(source)) == 2
+    os.chmod(trees.join(source, b"pictures"), 0)
+    result = as_user("list", "--format=json", source)
+    assert result.status == 3, result
+    assert "pictures" in result.error.decode()
+
+
+def test_index_that_cannot_be_written_is_said(as_user, tmp_path, plain_user):
+    if os.geteuid() == 0 and as_user.user is None:
+        pytest.skip("needs a plain user")
+    trees.small(tmp_path / "source")
+    subprocess.run(["chown", "-hR", str(plain_user.pw_uid), tmp_path / "source"], check=True)
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o555)
+    result = as_user.with_index(locked / "index")("scan", tmp_path / "source")
+    assert one_line(result, locked / "index")
+    assert "Permission denied" in result.errors[0]
+
+
+def test_plain_user_cannot_mount_on_a_folder_of_another(
+        as_user, tmp_path, plain_user, mount, fuse_for_users):
+    if os.geteuid() == 0 and as_user.user is None:
+        pytest.skip("needs a plain user")
+    trees.small(tmp_path / "source")
+    subprocess.run(["chown", "-hR", str(plain_user.pw_uid), tmp_path / "source"], check=True)
+    result = as_user("mount", tmp_path / "source", mount)
+    assert result.status == 1, result
+    assert [line for line in result.errors if str(mount) in line], result
+    assert not is_mounted(mount)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""Nothing is served or grouped that could be something else by now: the gate at open, and
+files that somebody still writes."""
+import errno
+import mmap
+import os
+
+import pytest
+import trees
+from program import until
+
+DATA = trees.content("gate", 50_000)
+
+
+@pytest.fixture
+def view(twinfs, source):
+    trees.fill(source, {b"a": DATA, b"b": DATA, b"c": DATA, b"lone": DATA[::-1]})
+    with twinfs.mounted(source) as mounted:
+        yield mounted
+
+
+def in_dups(view, name):
+    [folder] = view.dups.iterdir()
+    return folder / name
+
+
+def open_fails(path, numbers=(errno.ESTALE,)):
+    with pytest.raises(OSError) as raised:
+        os.close(os.open(path, os.O_RDONLY))
+    return raised.value.errno in numbers
+
+
+def change_in_place(path):
+    with open(path, "r+b") as file:
+        file.write(b"changed")
+
+
+def change_with_mtime_restored(path):
+    when = os.stat(path)
+    change_in_place(path)
+    os.utime(path, ns=(when.st_atime_ns, when.st_mtime_ns))
+
+
+def grow(path):
+    with open(path, "ab") as file:
+        file.write(b"more")
+
+
+def shrink(path):
+    os.truncate(path, 100)
+
+
+def replace(path):
+    trees.write(f"{path}.new", DATA)
+    os.rename(f"{path}.new", path)
+
+
+@pytest.mark.parametrize("change", [change_in_place, change_with_mtime_restored, grow, shrink,
+                                    replace], ids=lambda change: change.__name__)
+@pytest.mark.parametrize("name", ["b", "a", "lone"])
+def test_file_that_changed_is_stale_at_open(view, source, change, name):
+    shown = [view.uniques / name] if name != "b" else []
+    shown += [in_dups(view, name)] if name != "lone" else []
+    for path in shown:
+        assert path.read_bytes() == (source / name).read_bytes()
+    change(source / name)
+    for path in shown:
+        assert open_fails(path)
+
+
+def test_file_that_is_gone_is_not_there(view, source):
+    os.unlink(source / "b")
+    assert open_fails(in_dups(view, "b"), (errno.ENOENT, errno.ESTALE))
+
+
+@pytest.mark.parametrize("kind", ["symlink", "folder", "fifo"])
+def test_file_that_became_something_else_is_not_opened(view, source, kind):
+    os.unlink(source / "b")
+    if kind == "symlink":
+        os.symlink("a", source / "b")
+    elif kind == "folder":
+        os.mkdir(source / "b")
+    else:
+        os.mkfifo(source / "b")
+    assert open_fails(in_dups(view, "b"), (errno.ESTALE, errno.ENOENT, errno.ELOOP))
+
+
+def test_folder_that_became_a_symlink_is_not_followed(twinfs, source, tmp_path):
+    trees.fill(source, {b"d/a": DATA, b"b": DATA})
+    trees.fill(tmp_path / "outside", {b"a": DATA})
+    with twinfs.mounted(source) as view:
+        os.rename(source / "d", tmp_path / "moved")
+        os.symlink(tmp_path / "moved", source / "d")
+        assert open_fails(in_dups(view, "d\u2215a"),
+                          (errno.ESTALE, errno.ENOENT, errno.ELOOP, errno.ENOTDIR))
+
+
+def test_unchanged_files_are_served_beside_changed_ones(view, source):
+    change_in_place(source / "b")
+    assert open_fails(in_dups(view, "b"))
+    for path in (in_dups(view, "a"), in_dups(view, "c"), view.uniques / "a",
+                 view.uniques / "lone"):
+        assert path.read_bytes() == (source / os.path.basename(path)).read_bytes()
+
+
+def test_other_attributes_may_change_without_closing_the_gate(view, source):
+    os.setxattr(source / "lone", b"user.note", b"new")  # moves ctime: verified again or stale
+    path = view.uniques / "lone"
+    try:
+        assert path.read_bytes() == DATA[::-1]
+    except OSError as error:
+        assert error.errno == errno.ESTALE
+
+
+def test_reading_through_an_open_file_goes_on_after_a_rename(view, source):
+    with open(in_dups(view, "b"), "rb") as file:
+        os.rename(source / "b", source / "elsewhere")
+        assert file.read() == DATA
+
+
+# writers
+
+def writer_of(path):
+    return os.open(path, os.O_RDWR)
+
+
+def names(groups):
+    return {frozenset(os.path.basename(path) for path in group) for group in groups}
+
+
+@pytest.mark.parametrize("kind", ["read-write", "write-only", "append", "mapped"])
+def test_file_open_for_writing_is_in_no_group(twinfs, source, kind):
+    trees.fill(source, {b"a": DATA, b"b": DATA, b"held": DATA})
+    flags = {"write-only": os.O_WRONLY, "append": os.O_WRONLY | os.O_APPEND}
+    handle = os.open(source / "held", flags.get(kind, os.O_RDWR))
+    mapped = mmap.mmap(handle, 0) if kind == "mapped" else None
+    if mapped:
+        os.close(handle)
+    result = twinfs("list", "--format=json", source)
+    assert result.status == 3, result
+    [group] = result.json["groups"]
+    assert sorted(copy["path"] for copy in group["copies"]) == [
+        str(source / "a"), str(source / "b")]
+    assert result.json["summary"]["pending"] == 1
+    if mapped:
+        mapped[0:1] = b"?"
+        mapped.close()
+    else:
+        os.write(handle, b"?")
+        os.close(handle)
+    assert names(twinfs.groups(source)) == {frozenset([b"a", b"b"])}
+
+
+def test_file_whose_writer_is_gone_is_grouped(twinfs, source):
+    trees.fill(source, {b"a": DATA, b"held": DATA})
+    handle = os.open(source / "held", os.O_RDWR)
+    assert twinfs("list", "--format=json", source).json["groups"] == []
+    os.close(handle)
+    assert names(twinfs.groups(source)) == {frozenset([b"a", b"held"])}
+
+
+def test_file_open_for_writing_is_in_uniques_and_pending(twinfs, source):
+    trees.fill(source, {b"a": DATA, b"b": DATA, b"held": DATA})
+    handle = os.open(source / "held", os.O_RDWR)
+    try:
+        with twinfs.mounted(source, status=3) as view:
+            assert set(os.listdir(view.uniques)) == {"a", "held"}
+            assert view.status()["pending"] == 1
+            [names_shown] = view.copies().values()
+            assert names_shown == {b"a", b"b"}
+    finally:
+        os.close(handle)
+
+
+def test_fresh_files_need_no_waiting(twinfs, source):
+    """Written a moment ago: the program itself waits until their times have moved on."""
+    for number in range(20):
+        trees.write(source / f"{number}", b"%d" % (number // 2))
+        assert sorted(map(len, twinfs.groups(source))) == [2] * ((number + 1) // 2)
+
+
+def test_files_with_times_in_the_future_are_grouped(twinfs, source):
+    trees.fill(source, {b"a": DATA, b"b": DATA})
+    for name in ("a", "b"):
+        os.utime(source / name, ns=(trees.FAR_FUTURE, trees.FAR_FUTURE))
+    assert names(twinfs.groups(source)) == {frozenset([b"a", b"b"])}
+
+
+def test_writer_that_never_rests_does_not_hold_up_mount(twinfs, source):
+    trees.fill(source, {b"a": DATA, b"b": DATA, b"held": DATA})
+    handle = os.open(source / "held", os.O_RDWR)
+    try:
+        with twinfs.mounted(source, options=()) as view:
+            assert until(lambda: len(list(view.dups.iterdir())) == 1)
+            assert (view.uniques / "held").stat().st_size == len(DATA)
+    finally:
+        os.close(handle)

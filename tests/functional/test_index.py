@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: MIT
+"""The index is a cache: whatever happens to it, answers are right or refused, never wrong."""
+import collections
+import os
+import random
+import re
+import shutil
+import stat
+
+import newer_index
+import oracle
+import pytest
+import trees
+from program import Program
+
+MUTATING = ["write", "pwrite64", "writev", "pwritev", "fdatasync", "fsync", "msync", "ftruncate",
+            "mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "fchmod",
+            "openat", "flock"]
+KILL_POINTS = 120
+# Damaged indexes of each kind; many more by hand.
+DAMAGES = int(os.environ.get("TWINFS_TEST_DAMAGES", "75"))
+
+
+def build(root):
+    trees.small(root / "small")
+    trees.links(root / "links")
+    trees.many(root / "many", 120, lambda number: b"%d" % (number // 3), folders=6)
+    return root
+
+
+@pytest.fixture
+def tree(source):
+    return build(source)
+
+
+def answer(twinfs, source):
+    """All that list says, but for what a rebuilt index may number anew."""
+    listing = twinfs.listing(source)
+    groups = {group["hash"]: frozenset((str(copy["path"]), copy["kept"])
+                                       for copy in group["copies"])
+              for group in listing["groups"]}
+    return groups, listing["summary"]
+
+
+# who may read it
+
+@pytest.mark.parametrize("umask", [0, 0o077, 0o777])
+def test_index_is_private_whatever_the_umask(twinfs, tree, umask):
+    old = os.umask(umask)
+    try:
+        twinfs.ok("scan", tree)
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(twinfs.index.stat().st_mode) == 0o700
+    files = list(twinfs.index.iterdir())
+    assert "data.mdb" in [path.name for path in files]
+    for path in files:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path.name
+
+
+def test_index_of_a_running_daemon_is_private(twinfs, tree):
+    old = os.umask(0)
+    try:
+        with twinfs.mounted(tree):
+            for path in twinfs.index.iterdir():
+                assert stat.S_IMODE(path.stat().st_mode) == 0o600, path.name
+    finally:
+        os.umask(old)
+
+
+# newer, foreign, unsuitable
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()
+            if path.name not in ("lock.mdb", "owner")}
+
+
+@pytest.mark.parametrize("command", ["scan", "list", "mount"])
+@pytest.mark.parametrize("sealed", [True, False])
+def test_index_of_a_newer_version_is_refused_and_left_alone(
+        twinfs, tree, tmp_path, command, sealed):
+    twinfs.ok("scan", tree)
+    newer_index.make_newer(twinfs.index)
+    if not sealed:
+        (twinfs.index / "seal").unlink()
+    before = contents(twinfs.index)
+    (tmp_path / "mount").mkdir()
+    result = twinfs(command, tree, *([tmp_path / "mount"] if command == "mount" else []))
+    assert result.status == 1, result
+    assert len(result.errors) == 1 and str(twinfs.index) in result.errors[0]
+    assert "newer" in result.errors[0]
+    assert contents(twinfs.index) == before
+
+
+def test_file_in_place_of_the_index_folder_is_refused(twinfs, tree):
+    twinfs.index.write_text("mine")
+    result = twinfs("scan", tree)
+    assert result.status == 1, result
+    assert str(twinfs.index) in result.errors[0]
+    assert twinfs.index.read_text() == "mine"
+
+
+def test_index_on_a_fuse_file_system_is_refused(twinfs, tree, tmp_path):
+    with twinfs.mounted(tree) as view:
+        for inside in (view.uniques / "small/empty folder", view.path / "dups"):
+            result = twinfs.with_index(inside)("scan", tree)
+            assert result.status == 1, result
+            assert len(result.errors) == 1 and str(inside) in result.errors[0]
+
+
+def test_index_in_a_folder_that_cannot_be_made_is_refused(twinfs, tree):
+    inside = twinfs.with_index("/proc/self/index")
+    result = inside("scan", tree)
+    assert result.status == 1, result
+    assert "/proc/self/index" in result.errors[0]
+
+
+# damage
+
+@pytest.fixture(scope="module")
+def reference(session, scratch):
+    """A scanned tree, its index, and the right answer."""
+    folder = scratch / "reference"
+    folder.mkdir()
+    twinfs = Program(session, folder)
+    root = build(scratch / "tree")
+    right = answer(twinfs, root)
+    assert len(right[0]) > 40
+    return root, twinfs.index, right
+
+
+def truncate(file, size, rng):
+    file.truncate(rng.choice([0, 1, 4095, 4096, 8192, rng.randrange(size),
+                              rng.randrange(size) // 4096 * 4096]))
+
+
+def zero_a_page(file, size, rng):
+    file.seek(rng.randrange(size // 4096) * 4096)
+    file.write(bytes(4096))
+
+
+def flip_a_bit(file, size, rng):
+    at = rng.randrange(size)
+    file.seek(at)
+    byte = file.read(1)[0]
+    file.seek(at)
+    file.write(bytes([byte ^ 1 << rng.randrange(8)]))
+
+
+def flip_many_bits(file, size, rng):
+    for _ in range(100):
+        flip_a_bit(file, size, rng)
+
+
+def copy_a_page(file, size, rng):
+    """An old page in place of a new one, as a write that went elsewhere leaves it."""
+    one, two = (rng.randrange(size // 4096) * 4096 for _ in range(2))
+    file.seek(one)
+    page = file.read(4096)
+    file.seek(two)
+    file.write(page)
+
+
+@pytest.mark.parametrize("sealed", [True, False], ids=["sealed", "unsealed"])
+@pytest.mark.parametrize("damage", [truncate, zero_a_page, flip_a_bit, flip_many_bits,
+                                    copy_a_page], ids=lambda damage: damage.__name__)
+def test_damaged_index_never_gives_a_wrong_answer(twinfs, reference, damage, sealed):
+    root, index, right = reference
+    rng = random.Random(f"{damage.__name__} {sealed}")
+    wrong = []
+    for number in range(DAMAGES // 2 + sealed):
+        shutil.copytree(index, twinfs.index)
+        if not sealed:
+            (twinfs.index / "seal").unlink()
+        path = twinfs.index / "data.mdb"
+        with open(path, "r+b") as file:
+            damage(file, path.stat().st_size, rng)
+        result = twinfs("list", "--format=json", root)
+        if result.status != 0 or answer(twinfs, root) != right:
+            wrong.append((number, str(result)[-600:]))
+        elif answer_of(result) != right:
+            wrong.append((number, "the first answer was wrong"))
+        shutil.rmtree(twinfs.index)
+    assert wrong == []
+
+
+def answer_of(result):
+    groups = {group["hash"]: frozenset((str(copy["path"]), copy["kept"])
+                                       for copy in group["copies"])
+              for group in result.json["groups"]}
+    return groups, result.json["summary"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 4096, b"nonsense\n" * 1000, None],
+                         ids=["empty", "zeros", "nonsense", "missing"])
+def test_any_damaged_or_missing_file_of_the_index_is_survived(twinfs, reference, content):
+    root, index, right = reference
+    for name in os.listdir(index):
+        shutil.copytree(index, twinfs.index)
+        if content is None:
+            (twinfs.index / name).unlink()
+        else:
+            (twinfs.index / name).write_bytes(content)
+        assert answer(twinfs, root) == right, name
+        shutil.rmtree(twinfs.index)
+
+
+def test_damage_is_said_and_the_damaged_file_is_set_aside(twinfs, tree):
+    twinfs.ok("scan", tree)
+    data = twinfs.index / "data.mdb"
+    damaged = bytearray(data.read_bytes())
+    damaged[:8192] = bytes(8192)
+    data.write_bytes(damaged)
+    result = twinfs("scan", tree)
+    assert result.status == 0, result
+    assert len(result.errors) >= 1 and str(twinfs.index) in result.error.decode()
+    assert [path.name for path in twinfs.index.iterdir() if path.name.startswith("damaged")]
+    assert twinfs.ok("scan", tree).error == b""
+
+
+def test_view_of_a_damaged_index_is_right(twinfs, tree):
+    twinfs.ok("scan", tree)
+    os.truncate(twinfs.index / "data.mdb", 3 * 4096)
+    with twinfs.mounted(tree) as view:
+        assert view.differences(tree) == []
+
+
+def test_index_moved_to_another_tree_is_verified_again(twinfs, tree, tmp_path):
+    """The same names, sizes and times under the same path, but other inodes and contents."""
+    twinfs.ok("scan", tree)
+    other = tmp_path / "other"
+    shutil.copytree(tree, other, symlinks=True)
+    for path in (tree / "many").rglob("0000*"):
+        twin = other / path.relative_to(tree)
+        twin.write_bytes(b"?" * path.stat().st_size)
+        os.utime(twin, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+    os.rename(tree, tmp_path / "gone")
+    os.rename(other, tree)
+    with twinfs.mounted(tree) as view:
+        assert view.differences(tree, first_scan=False) == []
+
+
+# kill -9
+
+def kill_points(trace):
+    """(call, number) of every mutating call, as often as one thread makes it."""
+    counts = collections.Counter()
+    for pid, call in re.findall(r"^(\d+) +(\w+)\(", trace, re.MULTILINE):
+        counts[pid, call] += 1
+    most = collections.Counter()
+    for (_, call), count in counts.items():
+        most[call] = max(most[call], count)
+    return [(call, number) for call in MUTATING for number in range(1, most[call] + 1)]
+
+
+def some(points, limit):
+    """Evenly chosen, first and last included."""
+    if len(points) <= limit:
+        return points
+    return [points[number * (len(points) - 1) // (limit - 1)] for number in range(limit)]
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["first scan", "rescan"])
+def test_killed_at_any_mutating_call_the_next_run_is_right(twinfs, tree, strace, tmp_path, again):
+    before = tmp_path / "before"
+    if again:
+        twinfs.ok("scan", tree)
+        trees.many(tree / "more", 60, lambda number: b"%d" % (number // 2), folders=3)
+        trees.write(tree / "small/backup/1.jpg", trees.content("x", 70000))
+        shutil.copytree(twinfs.index, before)
+    only = "trace=" + ",".join(MUTATING)
+    result, trace = twinfs.traced("scan", tree, calls=only)
+    assert result.status == 0, result
+    right = answer(twinfs, tree)
+    with twinfs.mounted(tree) as view:
+        assert view.differences(tree, first_scan=not again) == []
+    points = kill_points(trace.decode(errors="replace"))
+    assert len(points) > 10
+    killed = 0
+    for call, number in some(points, KILL_POINTS // 2):
+        shutil.rmtree(twinfs.index, ignore_errors=True)
+        if again:
+            shutil.copytree(before, twinfs.index)
+        result, _ = twinfs.traced("scan", tree, calls=only, flags=[
+            "-e", f"inject={call}:signal=KILL:when={number}"])
+        killed += result.status not in (0, 3)
+        groups, figures = answer(twinfs, tree)
+        assert groups == right[0], (call, number)
+        assert figures == right[1], (call, number)
+    assert killed > 10
+
+
+def test_full_disk_is_an_error_and_harms_nothing(twinfs, tree, strace):
+    right = answer(twinfs, tree)
+    trees.many(tree / "more", 60, lambda number: b"%d" % (number // 2), folders=3)
+    for call in ("pwrite64", "writev", "pwritev", "fdatasync"):
+        for number in (1, 2, 4):
+            result, _ = twinfs.traced("scan", tree, calls=f"trace={call}", flags=[
+                "-e", f"inject={call}:error=ENOSPC:when={number}+"])
+            assert result.status in (0, 1), result
+            if result.status == 1:
+                assert "No space left" in result.error.decode()
+    trees.remove(tree / "more")
+    os.utime(tree)
+    groups, _ = answer(twinfs, tree)
+    assert groups == right[0]
+
+
+def test_ids_are_not_used_again_after_a_rebuild(twinfs, tree):
+    def ids():
+        return {copy["inode"] for group in twinfs.listing(tree)["groups"]
+                for copy in group["copies"]}
+    before = ids()
+    assert ids() == before
+    for path in (twinfs.index / "data.mdb", twinfs.index / "seal"):
+        path.unlink()
+    after = ids()
+    assert len(after) == len(before)
+    assert min(after) > max(before)
+
+
+def test_summary_of_the_oracle_is_that_of_the_index(twinfs, tree):
+    figures = oracle.summary(oracle.Source([tree]).groups())
+    assert {name: answer(twinfs, tree)[1][name] for name in figures} == figures

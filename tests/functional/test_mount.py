@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: MIT
+"""mount: starting, refusing, stopping, and what a killed daemon leaves behind."""
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+import oracle
+import pytest
+import trees
+from program import end_process, is_mounted, until, wait_ended
+
+
+@pytest.fixture
+def small(source):
+    return trees.small(source)
+
+
+@pytest.fixture
+def mount(tmp_path):
+    path = tmp_path / "mount"
+    path.mkdir()
+    return path
+
+
+def status_of(mount):
+    return json.loads((mount / ".twinfs/status.json").read_bytes())
+
+
+def unmount(mount, pid):
+    subprocess.run(["fusermount3", "-u", mount], check=True)
+    assert wait_ended(pid)
+
+
+def test_mount_is_the_default_command(twinfs, small, mount):
+    result = twinfs("--index", str(twinfs.index), "--wait", small, mount)
+    if result.status == 2:  # options may have to follow the sources
+        result = twinfs(small, mount, "--index", str(twinfs.index), "--wait")
+    assert result.status == 0, result
+    status = status_of(mount)
+    assert status["state"] == "current"
+    unmount(mount, status["pid"])
+
+
+def test_mount_as_fstab_calls_it(twinfs, small, mount):
+    options = f"defaults,noauto,user,nofail,x-systemd.automount,rw,dev,suid,index={twinfs.index}"
+    result = twinfs(small, mount, "-o", options, "-o", "wait")
+    assert result.status == 0, result
+    status = status_of(mount)
+    assert (status["index"], status["state"]) == (str(twinfs.index), "current")
+    with open("/proc/self/mountinfo") as file:
+        [line] = [line for line in file if f" {mount} " in line]
+    flags = line.split()[5].split(",")
+    assert {"ro", "nosuid", "nodev"} <= set(flags)
+    assert " - fuse.twinfs " in line
+    unmount(mount, status["pid"])
+
+
+def test_mount_under_the_name_of_a_mount_helper(twinfs, small, mount, tmp_path):
+    helper = tmp_path / "mount.fuse.twinfs"
+    helper.symlink_to(twinfs.session.binary)
+    result = twinfs(small, mount, "-n", "-o", f"rw,wait,index={twinfs.index}",
+                    binary=str(helper))
+    assert result.status == 0, result
+    unmount(mount, status_of(mount)["pid"])
+
+
+def test_mount_by_mount_8(twinfs, small, mount, root_only):
+    if not shutil.which("mount.fuse3", path="/sbin:/usr/sbin"):
+        pytest.skip("needs mount.fuse3")
+    program_and_source = os.fsencode(twinfs.session.binary) + b"#" + small
+    subprocess.run(["mount", "-t", "fuse", "-o", f"noauto,wait,index={twinfs.index}",
+                    program_and_source, mount], check=True, env=twinfs.environment,
+                   stdin=subprocess.DEVNULL, timeout=120)
+    status = status_of(mount)
+    assert status["sources"][0]["path"] == os.fsdecode(small)
+    subprocess.run(["umount", mount], check=True)
+    assert wait_ended(status["pid"])
+
+
+def test_daemon_is_detached_when_mount_returns(twinfs, small):
+    with twinfs.mounted(small, options=()) as view:
+        pid = view.status()["pid"]
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rsplit(b")", 1)[1].split()
+        assert int(fields[3]) != os.getsid(0)
+        assert os.readlink(f"/proc/{pid}/cwd") == "/"
+        for number in (0, 1, 2):
+            assert os.readlink(f"/proc/{pid}/fd/{number}") == "/dev/null"
+        assert view.result.error == b""
+
+
+def test_foreground_stays_in_front_and_ends_well(twinfs, small, mount):
+    with twinfs.started("mount", "-f", small, mount) as process:
+        assert until(lambda: is_mounted(mount) or process.poll() is not None)
+        assert until(lambda: (mount / "uniques").exists())
+        assert status_of(mount)["pid"] == process.pid
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(120) == 0
+        assert not is_mounted(mount)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_stops_the_daemon_cleanly(twinfs, small, number):
+    with twinfs.mounted(small) as view:
+        pid = view.pid
+        assert end_process(pid, number)
+        assert not is_mounted(view.path)
+        assert os.listdir(view.path) == []
+        view.pid = None
+    with twinfs.mounted(small) as view:
+        assert view.result.error == b""
+        assert view.differences(small) == []
+
+
+def test_signal_stops_a_busy_daemon(twinfs, small):
+    with twinfs.mounted(small) as view:
+        with open(view.uniques / "alone", "rb"):
+            assert end_process(view.pid, signal.SIGTERM)
+            view.pid = None
+            assert not is_mounted(view.path)
+
+
+def test_busy_view_is_not_unmounted_and_goes_when_unused(twinfs, small):
+    with twinfs.mounted(small) as view:
+        with open(view.uniques / "alone", "rb") as file:
+            run = subprocess.run(["fusermount3", "-u", view.path], check=False,
+                                 capture_output=True)
+            assert run.returncode != 0 and is_mounted(view.path)
+            subprocess.run(["fusermount3", "-u", "-z", view.path], check=True)
+            assert file.read() == trees.content("alone", 70000)
+        assert wait_ended(view.pid)
+
+
+def test_dead_mount_of_a_killed_daemon_is_replaced(twinfs, small):
+    with twinfs.mounted(small) as dead:
+        end_process(dead.pid, signal.SIGKILL)
+        dead.pid = None
+        assert is_mounted(dead.path)
+        with twinfs.mounted(small) as view:
+            assert view.differences(small) == []
+        assert not is_mounted(dead.path)
+
+
+def test_dead_mount_can_be_replaced_as_a_plain_user(
+        as_user, tmp_path, plain_user, fuse_for_users):
+    source = trees.small(tmp_path / "source")
+    subprocess.run(["chown", "-hR", str(plain_user.pw_uid), source], check=True)
+    with as_user.mounted(source) as dead:
+        end_process(dead.pid, signal.SIGKILL)
+        dead.pid = None
+        with as_user.mounted(source) as view:
+            assert view.differences(source) == []
+
+
+def test_live_mount_is_refused_as_already_mounted(twinfs, small, tmp_path):
+    with twinfs.mounted(small) as view:
+        for program in (twinfs, twinfs.with_index(tmp_path / "other index")):
+            result = program("mount", small, view.path)
+            assert result.status == 1, result
+            assert len(result.errors) == 1
+            assert "already mounted" in result.errors[0]
+            assert str(view.path) in result.errors[0]
+        assert view.differences(small) == []
+        assert not (tmp_path / "other index").exists()
+
+
+@pytest.mark.parametrize("command", ["mount", "scan"])
+def test_second_writer_of_an_index_is_refused_naming_the_first(twinfs, small, tmp_path, command):
+    with twinfs.mounted(small) as view:
+        (tmp_path / "second").mkdir()
+        target = [tmp_path / "second"] if command == "mount" else []
+        result = twinfs(command, small, *target)
+        assert result.status == 1, result
+        assert len(result.errors) == 1
+        assert str(view.pid) in result.errors[0]
+        assert str(view.path) in result.errors[0]
+        assert not is_mounted(tmp_path / "second")
+        assert view.differences(small) == []
+
+
+def test_two_views_with_an_index_each(twinfs, small, tmp_path):
+    other = twinfs.with_index(tmp_path / "other index")
+    with twinfs.mounted(small) as one, other.mounted(small, at=tmp_path / "second") as two:
+        assert one.differences(small) == []
+        assert two.differences(small) == []
+        assert one.pid != two.pid
+
+
+def test_second_start_reuses_the_index(twinfs, small):
+    with twinfs.mounted(small) as view:
+        first = {name: sorted(names) for name, names in view.copies().items()}
+    with twinfs.mounted(small) as view:
+        assert {name: sorted(names) for name, names in view.copies().items()} == first
+
+
+def test_same_source_twice_nested_and_through_a_symlink(twinfs, small, tmp_path):
+    os.symlink(small, tmp_path / "link")
+    roots = [small, trees.join(small, b"letters"), tmp_path / "link", small]
+    with twinfs.mounted(*roots) as view:
+        assert view.differences(*roots) == []
+        assert (view.uniques / "alone").exists()
+        assert len(view.status()["sources"]) == 1
+
+
+def test_daemon_that_cannot_mount_says_so_and_fails(twinfs, small, mount, root_only):
+    twinfs.wrapped = [shutil.which("setpriv"), "--bounding-set=-sys_admin", "--"]
+    twinfs.environment["PATH"] = str(mount)  # and no fusermount3 either
+    result = twinfs("mount", small, mount)
+    assert result.status == 1, result
+    assert result.error
+    assert not is_mounted(mount)
+
+
+def test_hidden_by_umask_or_not_the_view_is_the_same(twinfs, small):
+    old = os.umask(0o777)
+    try:
+        result = twinfs("scan", small)
+    finally:
+        os.umask(old)
+    assert result.status == 0, result
+    with twinfs.mounted(small) as view:
+        assert view.differences(small) == []
+
+
+def test_source_that_goes_away_is_an_error_and_not_a_lie(twinfs, small, tmp_path):
+    with twinfs.mounted(small) as view:
+        os.rename(small, tmp_path / "elsewhere")
+        for path in (path for folder in view.dups.iterdir() for path in folder.iterdir()):
+            # The daemon may hold the root open: then it reads the very files it compared.
+            with contextlib.suppress(OSError):
+                assert oracle.hashes([path]) == [path.parent.name]
+        assert view.status()["groups"] == 2
+        os.rename(tmp_path / "elsewhere", small)
+        assert view.differences(small) == []

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""No step is quadratic: each of these takes seconds, or, were one quadratic, far longer than
+the guard allows.  No time is asserted."""
+import os
+import resource
+import subprocess
+from pathlib import Path
+
+import collide
+import oracle
+import pytest
+import trees
+
+COUNT = 100_000
+
+
+@pytest.fixture(scope="module")
+def copies(scratch):
+    """One group of 100,000 copies, in a hundred folders."""
+    return trees.many(scratch / "copies", COUNT, lambda number: b"the same everywhere")
+
+
+@pytest.fixture(scope="module")
+def one_folder(scratch):
+    """One folder of 100,000 names, all of one size; the last twenty are ten pairs."""
+    def data(number):
+        return b"%016d" % (number if number < COUNT - 20 else COUNT + number // 2)
+    return trees.many(scratch / "flat", COUNT, data, folders=1)
+
+
+def test_one_group_of_100_000_copies(twinfs, copies):
+    summary = twinfs.ok("list", "--format=json", "--summary", copies).json["summary"]
+    assert (summary["groups"], summary["redundant_files"]) == (1, COUNT - 1)
+    assert len(twinfs.ok("list", "--format=fdupes", copies).lines) >= COUNT
+    assert len(twinfs.ok("list", "--redundant", "--format=fdupes", copies).lines) >= COUNT - 1
+
+
+def limit_descriptors():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+
+
+def test_view_of_100_000_files_with_1024_descriptors(twinfs, copies):
+    twinfs.wrapped = ["sh", "-c", 'ulimit -n 1024; exec "$@"', "sh"]
+    with twinfs.mounted(copies) as view:
+        found = subprocess.run(["find", view.path, "-type", "f", "-size", "19c"], check=True,
+                               capture_output=True, preexec_fn=limit_descriptors)
+        assert len(found.stdout.splitlines()) == COUNT + 1
+        [folder] = os.listdir(view.dups)
+        names = os.listdir(view.dups / folder)
+        assert len(names) == len(set(names)) == COUNT
+        for name in names[:: COUNT // 100]:
+            assert (view.dups / folder / name).read_bytes() == b"the same everywhere"
+        limits = Path(f"/proc/{view.pid}/limits").read_text()
+        assert "Max open files            1024" in limits
+
+
+def test_one_folder_of_100_000_names_of_one_size(twinfs, one_folder):
+    groups = twinfs.groups(one_folder)
+    assert sorted(map(len, groups)) == [2] * 10
+    with twinfs.mounted(one_folder) as view:
+        names = os.listdir(view.uniques / "000")
+        assert len(names) == len(set(names)) == COUNT - 10
+        assert (view.uniques / "000/000007").read_bytes() == b"%016d" % 7
+
+
+def test_files_that_differ_only_at_their_end(twinfs, source):
+    data = trees.content("end", 60_000)
+    for number in range(2000):
+        trees.write(source / f"{number}", data + b"%05d" % (number // 2))
+    assert len(twinfs.groups(source)) == 1000
+
+
+def test_collisions(twinfs, source):
+    collide.write_long_contents(os.fspath(source / "a"), 1000, 65536, 50_000)
+    collide.write_long_contents(os.fspath(source / "b"), 1000, 65536, 50_000)
+    groups = twinfs.listing(source)["groups"]
+    assert len(groups) == 1000
+    assert len({group["hash"] for group in groups}) == 1000
+    assert len({group["hash"][:32] for group in groups}) == 1
+
+
+def test_rescan_of_what_did_not_change(twinfs, copies, one_folder):
+    first = twinfs.ok("list", "--format=json", "--summary", copies, one_folder).json["summary"]
+    assert first["groups"] == 11
+    again = twinfs.ok("list", "--format=json", "--summary", copies, one_folder).json["summary"]
+    assert again == first
+
+
+def test_removal_of_a_large_group(twinfs, scratch):
+    root = trees.many(scratch / "removed", COUNT // 2, lambda number: b"soon gone")
+    twinfs.ok("scan", root)
+    for name in os.listdir(root)[1:]:
+        trees.remove(trees.join(root, name))
+    [group] = twinfs.listing(root)["groups"]
+    assert len(group["copies"]) == COUNT // 200
+    model = oracle.Source([root], xattrs=False)
+    assert oracle.summary(model.groups())["groups"] == 1

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""scan: what becomes a group, what is left out, and that the source is not touched."""
+import os
+import re
+import subprocess
+
+import oracle
+import pytest
+import trees
+
+
+def oracle_groups(*roots, **options):
+    min_size = options.pop("min_size", 1)
+    source = oracle.Source(roots, xattrs=False, **options)
+    return {frozenset(source.absolute(name) for inode in group for name in inode.names)
+            for group in source.groups(min_size)}
+
+
+def test_small_tree_has_its_two_groups(twinfs, source):
+    trees.small(source)
+    below = os.fsencode(source)
+    assert twinfs.groups(source) == {
+        frozenset(trees.join(below, path) for path in
+                  (b"letters/a.txt", b"letters/again/a.txt", b"letters/linked.txt")),
+        frozenset(trees.join(below, path) for path in
+                  (b"pictures/1.jpg", b"pictures/copy of 1.jpg", b"backup/1.jpg")),
+    }
+
+
+def test_every_kind_of_file_is_grouped_as_the_oracle_does(twinfs, source):
+    trees.mixed(source)
+    twinfs.ok("scan", source)
+    assert twinfs.groups(source) == oracle_groups(source)
+
+
+def test_scan_that_is_complete_says_nothing_on_stderr(twinfs, source):
+    trees.small(source)
+    assert twinfs.ok("scan", source).error == b""
+
+
+def test_quiet_scan_says_nothing(twinfs, source):
+    trees.small(source)
+    result = twinfs.ok("scan", "--quiet", source)
+    assert (result.out, result.error) == (b"", b"")
+
+
+def test_progress_is_shown_only_where_asked_for_without_a_terminal(twinfs, source):
+    trees.small(source)
+    assert twinfs.ok("scan", "--progress=never", source).error == b""
+    assert twinfs.ok("scan", "--progress=always", source).error != b""
+
+
+def test_empty_source_is_fine(twinfs, source):
+    assert twinfs.groups(source) == set()
+
+
+def test_empty_files_are_never_copies(twinfs, source):
+    trees.fill(source, {b"one": b"", b"two": b"", b"three": b""})
+    assert twinfs.groups(source) == set()
+
+
+def test_hard_links_alone_are_no_group(twinfs, source):
+    trees.write(source / "file", b"content")
+    os.link(source / "file", source / "link")
+    assert twinfs.groups(source) == set()
+
+
+def test_files_below_min_size_are_left_out(twinfs, source):
+    trees.sizes(source)
+    found = twinfs("list", "--format=json", "--min-size=4096", source).json["groups"]
+    assert min(group["size"] for group in found) == 4096
+    assert len(found) == len(oracle_groups(source, min_size=4096))
+
+
+def test_min_size_knows_units(twinfs, source):
+    trees.sizes(source)
+    found = twinfs("list", "--format=json", "--min-size=64k", source).json["groups"]
+    assert min(group["size"] for group in found) == 65536
+
+
+def test_smaller_min_size_finds_what_an_earlier_scan_left_out(twinfs, source):
+    trees.sizes(source)
+    twinfs.ok("scan", "--min-size=1M", source)
+    assert twinfs.groups(source) == oracle_groups(source)
+
+
+def excluded(source, *globs):
+    def run(twinfs):
+        words = [word for glob in globs for word in ("--exclude", glob)]
+        result = twinfs.ok("list", "--format=fdupes", *words, source)
+        return {line for line in result.lines if line}
+    return run
+
+
+@pytest.mark.parametrize("globs, left", [
+    (["*.tmp"], {b"a/x.jpg", b"b/x.jpg", b"b/tmp/x.jpg"}),
+    (["tmp"], {b"a/x.jpg", b"b/x.jpg", b"a/x.tmp", b"b/x.tmp"}),
+    (["a/*"], {b"b/x.jpg", b"b/tmp/x.jpg", b"b/x.tmp", b"b/tmp/x.tmp"}),
+    (["b/tmp"], {b"a/x.jpg", b"b/x.jpg", b"a/x.tmp", b"b/x.tmp"}),
+    (["*.tmp", "b/tmp"], {b"a/x.jpg", b"b/x.jpg"}),
+    (["x.jpg/x"], {b"a/x.jpg", b"b/x.jpg", b"b/tmp/x.jpg", b"a/x.tmp", b"b/x.tmp",
+                   b"b/tmp/x.tmp"}),
+], ids=str)
+def test_glob_without_slash_is_a_base_name_with_slash_a_path(twinfs, source, globs, left):
+    for folder in (b"a/", b"b/", b"b/tmp/"):
+        trees.fill(source, {folder + b"x.jpg": b"picture", folder + b"x.tmp": b"temporary"})
+    assert excluded(source, *globs)(twinfs) == {
+        trees.join(source, path) for path in left}
+
+
+def test_source_is_not_touched(twinfs, source):
+    trees.small(source)
+    paths = [source, *source.rglob("*")]
+    for path in paths:
+        os.utime(path, ns=(10**18, 2 * 10**18), follow_symlinks=False)
+
+    def state():
+        found = [os.lstat(path) for path in paths]
+        return [(s.st_atime_ns, s.st_mtime_ns, s.st_ctime_ns, s.st_mode, s.st_nlink)
+                for s in found]
+    before = state()
+    twinfs.ok("scan", source)
+    assert state() == before
+
+
+# several sources
+
+def two_sources(tmp_path):
+    one = trees.fill(tmp_path / "one", {b"a": b"both", b"b": b"only one"})
+    two = trees.fill(tmp_path / "two", {b"x/a": b"both", b"c": b"only two"})
+    return one, two
+
+
+def test_copies_are_found_across_sources(twinfs, tmp_path):
+    one, two = two_sources(tmp_path)
+    assert twinfs.groups(one, two) == {frozenset([one + b"/a", two + b"/x/a"])}
+
+
+def test_same_source_twice_is_one(twinfs, tmp_path):
+    one, _ = two_sources(tmp_path)
+    os.symlink(one, tmp_path / "link")
+    listing = twinfs.listing(one, one + b"/", tmp_path / "link")
+    assert listing["groups"] == []
+    assert listing["summary"]["files"] == 2
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_nested_sources_are_one_tree(twinfs, tmp_path, order):
+    _, two = two_sources(tmp_path)
+    roots = [two, two + b"/x"]
+    listing = twinfs.listing(*(roots[number] for number in order))
+    assert listing["groups"] == []
+    assert listing["summary"]["files"] == 2
+
+
+def test_source_through_a_symlink_is_its_target(twinfs, tmp_path):
+    one, two = two_sources(tmp_path)
+    os.symlink(two, tmp_path / "link")
+    assert twinfs.groups(one, tmp_path / "link") == {
+        frozenset([one + b"/a", two + b"/x/a"])}
+
+
+def test_relative_source_is_the_same_as_absolute(twinfs, tmp_path):
+    one, two = two_sources(tmp_path)
+    result = twinfs.ok("list", "--format=json", "one", "./two/../two", cwd=tmp_path)
+    assert len(result.json["groups"]) == 1
+    assert twinfs.groups(one, two) == {frozenset([one + b"/a", two + b"/x/a"])}
+
+
+# other file systems
+
+@pytest.fixture
+def with_mount(source, root_only):
+    trees.fill(source, {b"here": b"copy", b"also": b"copy", b"mnt/hidden": b"hidden"})
+    if subprocess.run(["mount", "-t", "tmpfs", "none", source / "mnt"], check=False,
+                      capture_output=True).returncode != 0:
+        pytest.skip("mounting is not permitted here")
+    trees.write(source / "mnt/there", b"copy")
+    yield os.fsencode(source)
+    subprocess.run(["umount", source / "mnt"], check=True)
+
+
+def test_other_file_systems_are_not_entered(twinfs, with_mount):
+    group = frozenset([with_mount + b"/here", with_mount + b"/also"])
+    assert twinfs.groups(with_mount) == {group}
+    assert twinfs.groups("-x", with_mount) == {group}
+
+
+def test_other_file_systems_are_entered_where_asked(twinfs, with_mount):
+    assert twinfs.groups("--cross-file-systems", with_mount) == {frozenset(
+        with_mount + name for name in (b"/here", b"/also", b"/mnt/there"))}
+
+
+def test_bind_mount_in_the_source_is_not_entered(twinfs, source, tmp_path, root_only):
+    trees.fill(source, {b"a": b"copy", b"bound/inside": b"alone"})
+    other = trees.fill(tmp_path / "other", {b"b": b"copy"})
+    if subprocess.run(["mount", "--bind", other, source / "bound"], check=False,
+                      capture_output=True).returncode != 0:
+        pytest.skip("mounting is not permitted here")
+    try:
+        assert twinfs.groups(source) == set()
+    finally:
+        subprocess.run(["umount", source / "bound"], check=True)
+
+
+# what is read
+
+def test_files_of_a_size_of_their_own_are_not_opened(twinfs, source, strace):
+    trees.fill(source, {b"alone": b"x" * 5000, b"a": b"y" * 6000, b"b": b"y" * 6000})
+    result, trace = twinfs.traced("scan", source, calls="trace=open,openat,openat2")
+    assert result.status == 0, result
+    names = {name.rsplit(b"/", 1)[-1] for name in re.findall(rb'"([^"]*)"', trace)}
+    assert {b"a", b"b"} <= names
+    assert b"alone" not in names
+
+
+def test_plain_user_can_scan_its_own_files(as_user, tmp_path, plain_user):
+    trees.small(tmp_path / "source")
+    subprocess.run(["chown", "-hR", str(plain_user.pw_uid), tmp_path / "source"], check=True)
+    assert len(as_user.groups(tmp_path / "source")) == 2
+
+
+def test_index_of_a_plain_user_is_below_the_state_folder(as_user, tmp_path):
+    if os.geteuid() == 0 and as_user.user is None:
+        pytest.skip("needs a plain user")
+    trees.small(tmp_path / "source")
+    result = as_user("scan", tmp_path / "source", index=False)
+    assert result.status == 0, result
+    state = as_user.home / "state" / "twinfs"
+    [index] = state.iterdir()
+    assert index.name.startswith("source")
+    assert index.stat().st_mode & 0o7777 == 0o700
+    assert state.stat().st_mode & 0o7777 == 0o700

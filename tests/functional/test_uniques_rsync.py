@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""A backup made with rsync from uniques/ holds every content once, and every name but the
+redundant ones; a second run copies nothing."""
+import os
+import stat
+import subprocess
+
+import oracle
+import pytest
+import trees
+
+RSYNC = ["rsync", "-aHAX", "--numeric-ids"]
+
+
+def rsync(source, backup, *options):
+    run = subprocess.run([*RSYNC, *options, os.fsencode(source) + b"/", backup], check=False,
+                         capture_output=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+@pytest.fixture
+def everything(source):
+    """What rsync itself can copy: no time before 1970, no symlink as long as PATH_MAX."""
+    trees.small(source / "small")
+    trees.sizes(source / "sizes")
+    trees.odd_names(source / "names")
+    trees.links(source / "links")
+    os.unlink(source / "links/symlink long")
+    trees.metadata(source / "metadata")
+    for name in ("before", "minus one"):
+        os.unlink(source / "metadata/times" / name)
+    trees.special(source / "special")
+    trees.sparse(source / "sparse", huge=1 << 22)
+    for name in ("1 GiB one", "1 GiB two"):
+        os.unlink(source / "sparse" / name)
+    for folder, folders, files in os.walk(os.fsencode(source)):
+        # rsync looks at seconds only when it decides whether these still need their time set
+        for path in (trees.join(folder, name) for name in folders + files):
+            if not stat.S_ISREG(os.lstat(path).st_mode):
+                os.utime(path, ns=(0, 10**18 + 123_456_789), follow_symlinks=False)
+    os.utime(source, ns=(0, 10**18 + 123_456_789))
+    return source
+
+
+def test_rsync_alone_copies_such_a_tree_exactly(everything, tmp_path):
+    """The control: what the next tests rely on."""
+    rsync(everything, tmp_path / "backup")
+    assert rsync(everything, tmp_path / "backup", "-i") == b""
+
+
+def test_second_run_copies_nothing(twinfs, everything, tmp_path):
+    backup = tmp_path / "backup"
+    with twinfs.mounted(everything) as view:
+        rsync(view.uniques, backup)
+        assert rsync(view.uniques, backup, "-i") == b""
+        assert rsync(view.uniques, backup, "-i", "--checksum") == b""
+    with twinfs.mounted(everything) as view:
+        assert rsync(view.uniques, backup, "-i") == b""
+
+
+def test_backup_has_every_content_once_and_all_metadata(twinfs, everything, tmp_path):
+    backup = tmp_path / "view" / "uniques"
+    backup.mkdir(parents=True)
+    with twinfs.mounted(everything) as view:
+        rsync(view.uniques, backup)
+        shown = {entry.path for entry in oracle.walk.walk(view.uniques)}
+    assert {entry.path for entry in oracle.walk.walk(backup)} == shown
+    model = oracle.Source([everything])
+    check = oracle.View(model, tmp_path / "view", content=False)
+    check.check_uniques()
+    assert check.differences == []
+
+    copied = oracle.Source([backup])
+    assert copied.groups() == []
+    for found in (model, copied):
+        found.read(found.inodes.values())
+    contents = {(inode.size, inode.digest) for inode in model.inodes.values()}
+    assert {(inode.size, inode.digest) for inode in copied.inodes.values()} == contents
+
+
+def test_backup_of_several_sources_has_every_content_once(twinfs, tmp_path):
+    roots = [trees.small(tmp_path / name) for name in ("one", "two", "three")]
+    with twinfs.mounted(*roots) as view:
+        rsync(view.uniques, tmp_path / "backup")
+        assert rsync(view.uniques, tmp_path / "backup", "-i") == b""
+    copied = oracle.Source([tmp_path / "backup"])
+    assert copied.groups() == []
+    assert len([inode for inode in copied.inodes.values() if inode.size]) == 4
+
+
+def test_sparse_files_stay_sparse_in_the_backup(twinfs, source, tmp_path):
+    trees.holes(source / "a", 1 << 30, {1 << 29: b"data"})
+    with twinfs.mounted(source) as view:
+        subprocess.run(["cp", "--sparse=auto", view.uniques / "a", tmp_path / "copy"],
+                       check=True)
+    assert (tmp_path / "copy").stat().st_size == 1 << 30
+    assert (tmp_path / "copy").stat().st_blocks < 1000
+
+
+def test_tar_of_uniques_is_that_of_the_source_without_the_redundant(twinfs, source, tmp_path):
+    trees.small(source)
+    with twinfs.mounted(source) as view:
+        subprocess.run(["tar", "-C", view.uniques, "--xattrs", "-cf", tmp_path / "tar", "."],
+                       check=True)
+    (tmp_path / "view/uniques").mkdir(parents=True)
+    subprocess.run(["tar", "-C", tmp_path / "view/uniques", "-xpf", tmp_path / "tar"],
+                   check=True)
+    names = {entry.path for entry in oracle.walk.walk(tmp_path / "view/uniques")}
+    assert b"backup/1.jpg" in names and b"pictures/1.jpg" not in names
+    assert oracle.Source([tmp_path / "view/uniques"]).groups() == []

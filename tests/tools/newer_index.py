@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Make an index say that a newer twinfs wrote it: its format becomes 999.
+
+The format is the one record that every version can read: "format" in table "meta" is the
+text "twinfs N".  liblmdb is called directly, so that nothing of twinfs is needed.
+
+usage: newer_index.py FOLDER
+"""
+import ctypes
+import os
+import sys
+
+MAP_BYTES = 1 << 32
+
+
+class Value(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("data", ctypes.c_char_p)]
+
+    def __init__(self, data):
+        super().__init__(len(data), data)
+
+
+def check(result, what):
+    if result != 0:
+        raise OSError(f"{what}: LMDB error {result}")
+
+
+def put_format(folder, text):
+    lmdb = ctypes.CDLL("liblmdb.so.0")
+    pointer = ctypes.c_void_p
+    lmdb.mdb_env_set_mapsize.argtypes = [pointer, ctypes.c_size_t]
+    lmdb.mdb_env_set_maxdbs.argtypes = [pointer, ctypes.c_uint]
+    lmdb.mdb_env_open.argtypes = [pointer, ctypes.c_char_p, ctypes.c_uint, ctypes.c_uint]
+    lmdb.mdb_txn_begin.argtypes = [pointer, pointer, ctypes.c_uint, ctypes.POINTER(pointer)]
+    lmdb.mdb_dbi_open.argtypes = [pointer, ctypes.c_char_p, ctypes.c_uint,
+                                  ctypes.POINTER(ctypes.c_uint)]
+    lmdb.mdb_put.argtypes = [pointer, ctypes.c_uint, ctypes.POINTER(Value),
+                             ctypes.POINTER(Value), ctypes.c_uint]
+    lmdb.mdb_txn_commit.argtypes = [pointer]
+    lmdb.mdb_env_close.argtypes = [pointer]
+    env, txn, table = pointer(), pointer(), ctypes.c_uint()
+    check(lmdb.mdb_env_create(ctypes.byref(env)), "create")
+    try:
+        check(lmdb.mdb_env_set_mapsize(env, MAP_BYTES), "map size")
+        check(lmdb.mdb_env_set_maxdbs(env, 32), "tables")
+        check(lmdb.mdb_env_open(env, os.fsencode(folder), 0, 0o600), "open")
+        check(lmdb.mdb_txn_begin(env, None, 0, ctypes.byref(txn)), "begin")
+        check(lmdb.mdb_dbi_open(txn, b"meta", 0, ctypes.byref(table)), "table")
+        check(lmdb.mdb_put(txn, table, Value(b"format"), Value(text), 0), "put")
+        check(lmdb.mdb_txn_commit(txn), "commit")
+    finally:
+        lmdb.mdb_env_close(env)
+
+
+def make_newer(folder):
+    put_format(folder, b"twinfs 999")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__.rsplit("\n\n", 1)[1].strip())
+    make_newer(sys.argv[1])
