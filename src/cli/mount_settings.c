@@ -176,14 +176,15 @@ static int apply_item(struct mount_settings *settings, const struct option_table
 	case MOUNT_OPTION_IGNORED:
 		return 0;
 	case MOUNT_OPTION_REFUSED:
-		options_complain(table, "option '-o' cannot be %s: %s", quote_path(item), reason);
+		options_complain(table, "the mount option %s cannot be used: %s", quote_path(item),
+				 reason);
 		return -EINVAL;
 	case MOUNT_OPTION_UNKNOWN:
 		break;
 	}
 	if (settings->sloppy)
 		return 0;
-	options_complain(table, "unknown option '-o' %s", quote_path(item));
+	options_complain(table, "unknown mount option %s", quote_path(item));
 	return -EINVAL;
 }
 
