@@ -15,11 +15,12 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define DRAW_INTERVAL_NS (SECOND_NS / 5)
 
-#define BAR_MIN 10
+#define BAR_MIN 8
 #define BAR_MAX 40
 
-/* A part of the line; all but the label have this much between them and what is before. */
-#define GAP "  "
+/* Spaces between the parts of the line: fewer where it would not fit otherwise. */
+#define GAP_WIDE 2
+#define GAP_NARROW 1
 #define FIELD_SIZE 64
 
 enum field {
@@ -35,6 +36,7 @@ enum field {
 
 struct fields {
 	char text[FIELD_COUNT][FIELD_SIZE];
+	int gap;
 };
 
 /* Which part is done, from 0 to 1: by bytes where they are known, as they take the time. Negative
@@ -67,13 +69,18 @@ static void format_bytes(char *text, const struct progress_counts *counts)
 {
 	char done[SIZE_TEXT_MAX];
 	char total[SIZE_TEXT_MAX];
+	char *unit;
 
 	(void)size_format(done, counts->bytes_done);
-	if (counts->bytes_total > 0)
-		(void)snprintf(text, FIELD_SIZE, "%s/%s", done,
-			       size_format(total, counts->bytes_total));
-	else if (counts->bytes_done > 0)
-		(void)snprintf(text, FIELD_SIZE, "%s", done);
+	if (counts->bytes_total == 0) {
+		(void)snprintf(text, FIELD_SIZE, "%s", counts->bytes_done > 0 ? done : "");
+		return;
+	}
+	(void)size_format(total, counts->bytes_total);
+	unit = strchr(done, ' ');
+	if (strcmp(unit, strchr(total, ' ')) == 0)
+		*unit = '\0';
+	(void)snprintf(text, FIELD_SIZE, "%s/%s", done, total);
 }
 
 static void format_rate(char *text, const struct progress_counts *counts, double elapsed_s)
@@ -112,45 +119,49 @@ static size_t line_length(const struct fields *fields)
 
 	for (size_t i = FIELD_LABEL + 1; i < FIELD_COUNT; i++) {
 		if (fields->text[i][0] != '\0')
-			length += strlen(GAP) + strlen(fields->text[i]);
+			length += (size_t)fields->gap + strlen(fields->text[i]);
 	}
 	return length;
 }
 
-/* Takes parts out until the line fits, least important first. */
+/* Narrows the gaps and takes parts out until the line fits, least important first. */
 static void fit_fields(struct fields *fields, size_t width)
 {
-	static const enum field order[] = {FIELD_RATE, FIELD_FILES,   FIELD_BYTES,
+	static const enum field order[] = {FIELD_RATE, FIELD_FILES,   FIELD_BAR,  FIELD_BYTES,
 					   FIELD_LEFT, FIELD_PERCENT, FIELD_LABEL};
 
+	if (line_length(fields) > width)
+		fields->gap = GAP_NARROW;
 	for (size_t i = 0; i < ARRAY_SIZE(order) && line_length(fields) > width; i++)
 		fields->text[order[i]][0] = '\0';
 }
 
-/* Draws the bar into the columns that are free. */
-static void fill_bar(struct fields *fields, double part, size_t width)
+/* Draws a bar of this many columns between its brackets. */
+static void format_bar(char *text, double part, size_t columns)
 {
-	size_t used = line_length(fields) + strlen(GAP) + strlen("[]");
-	char *bar = fields->text[FIELD_BAR];
-	size_t room;
-	size_t filled;
+	size_t filled = (size_t)(part * (double)columns);
 
-	if (used + BAR_MIN > width)
-		return;
-	room = width - used < BAR_MAX ? width - used : BAR_MAX;
-	filled = (size_t)(part * (double)room);
-	bar[0] = '[';
-	memset(bar + 1, '=', filled);
-	memset(bar + 1 + filled, ' ', room - filled);
-	if (filled < room)
-		bar[1 + filled] = '>';
-	memcpy(bar + 1 + room, "]", sizeof("]"));
+	text[0] = '[';
+	memset(text + 1, '=', filled);
+	memset(text + 1 + filled, ' ', columns - filled);
+	if (filled < columns)
+		text[1 + filled] = '>';
+	memcpy(text + 1 + columns, "]", sizeof("]"));
+}
+
+/* Gives the bar, where there is one, the columns that are left. */
+static void widen_bar(struct fields *fields, double part, size_t width)
+{
+	size_t columns = BAR_MIN + width - line_length(fields);
+
+	if (fields->text[FIELD_BAR][0] != '\0')
+		format_bar(fields->text[FIELD_BAR], part, columns < BAR_MAX ? columns : BAR_MAX);
 }
 
 void progress_format(char line[static PROGRESS_LINE_MAX], unsigned int width, const char *label,
 		     const struct progress_counts *counts, uint64_t elapsed_ns)
 {
-	struct fields fields = {0};
+	struct fields fields = {.gap = GAP_WIDE};
 	double part = part_done(counts);
 	double elapsed_s = (double)elapsed_ns / (double)SECOND_NS;
 	size_t length = 0;
@@ -160,19 +171,21 @@ void progress_format(char line[static PROGRESS_LINE_MAX], unsigned int width, co
 	format_bytes(fields.text[FIELD_BYTES], counts);
 	if (elapsed_s > 0)
 		format_rate(fields.text[FIELD_RATE], counts, elapsed_s);
-	if (part >= 0)
-		(void)snprintf(fields.text[FIELD_PERCENT], FIELD_SIZE, "%3.0f %%", part * 100);
+	if (part >= 0) {
+		format_bar(fields.text[FIELD_BAR], part, BAR_MIN);
+		(void)snprintf(fields.text[FIELD_PERCENT], FIELD_SIZE, "%3.0f%%", part * 100);
+	}
 	if (part > 0)
 		format_left(fields.text[FIELD_LEFT], part, elapsed_s);
 	fit_fields(&fields, width);
-	if (part >= 0)
-		fill_bar(&fields, part, width);
+	widen_bar(&fields, part, width);
 
 	line[0] = '\0';
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
 		if (fields.text[i][0] != '\0')
-			length += (size_t)snprintf(line + length, PROGRESS_LINE_MAX - length,
-						   "%s%s", length > 0 ? GAP : "", fields.text[i]);
+			length +=
+				(size_t)snprintf(line + length, PROGRESS_LINE_MAX - length, "%*s%s",
+						 length > 0 ? fields.gap : 0, "", fields.text[i]);
 	}
 }
 

@@ -3,7 +3,7 @@
 /* A line on stderr that says how far a long work is: files and bytes done, the
  * rate and the time left.
  *
- *	comparing  [====>    ]   50 %  1204/2510 files  512 MiB/1.0 GiB  128 MiB/s  0:04 left
+ *	comparing [=====>      ]  48% 1204/2510 files 90/187 MiB 24 MiB/s 0:04 left
  *
  * A progress belongs to the thread that shows it; who works counts elsewhere. Blocks
  * only where stderr does.

@@ -33,9 +33,25 @@ static void test_line_says_all_that_is_known(void **state)
 
 	(void)state;
 	progress_format(line, 100, "comparing", &half_done, 4 * SECOND_NS);
-	assert_string_equal(line, "comparing  [============>           ]   50 %  "
+	assert_string_equal(line, "comparing  [============>            ]   50%  "
 				  "1204/2510 files  512 MiB/1.0 GiB  128 MiB/s  0:04 left");
 	assert_int_equal(strlen(line), 100);
+}
+
+static void test_all_of_a_large_work_fits_80_columns(void **state)
+{
+	static const struct progress_counts large = {
+		.files_done = 194012,
+		.files_total = 388003,
+		.bytes_done = 512 * MIB,
+		.bytes_total = 1023 * MIB,
+	};
+	char line[PROGRESS_LINE_MAX];
+
+	(void)state;
+	progress_format(line, 79, "comparing", &large, 4 * SECOND_NS);
+	assert_string_equal(line, "comparing [====>    ]  50% 194012/388003 files 512/1023 MiB "
+				  "128 MiB/s 0:04 left");
 }
 
 static void test_work_without_totals_has_neither_bar_nor_time_left(void **state)
@@ -57,8 +73,8 @@ static void test_nothing_is_said_of_a_rate_before_time_has_passed(void **state)
 	char line[PROGRESS_LINE_MAX];
 
 	(void)state;
-	progress_format(line, 50, "comparing", &begun, 0);
-	assert_string_equal(line, "comparing    0 %  0/5 files  0 B/5.0 MiB");
+	progress_format(line, 60, "comparing", &begun, 0);
+	assert_string_equal(line, "comparing  [>                ]    0%  0/5 files  0 B/5.0 MiB");
 }
 
 static void test_narrow_line_leaves_out_what_matters_least(void **state)
@@ -67,9 +83,11 @@ static void test_narrow_line_leaves_out_what_matters_least(void **state)
 
 	(void)state;
 	progress_format(line, 60, "comparing", &half_done, 4 * SECOND_NS);
-	assert_string_equal(line, "comparing  [======>     ]   50 %  512 MiB/1.0 GiB  0:04 left");
+	assert_string_equal(line, "comparing [========>        ]  50% 512 MiB/1.0 GiB 0:04 left");
+	progress_format(line, 42, "comparing", &half_done, 4 * SECOND_NS);
+	assert_string_equal(line, "comparing  50% 512 MiB/1.0 GiB 0:04 left");
 	progress_format(line, 30, "comparing", &half_done, 4 * SECOND_NS);
-	assert_string_equal(line, "comparing   50 %  0:04 left");
+	assert_string_equal(line, "comparing  50% 0:04 left");
 	progress_format(line, 10, "comparing", &half_done, 4 * SECOND_NS);
 	assert_string_equal(line, "comparing");
 	progress_format(line, 3, "comparing", &half_done, 4 * SECOND_NS);
@@ -121,7 +139,7 @@ static void test_part_done_never_passes_the_whole(void **state)
 
 	(void)state;
 	progress_format(line, 70, "x", &counts, SECOND_NS);
-	assert_non_null(strstr(line, "=]  100 %  9/3 files"));
+	assert_non_null(strstr(line, "=]  100%  9/3 files"));
 }
 
 static size_t count_lines(const char *text)
@@ -161,14 +179,14 @@ static void test_line_is_drawn_over_the_last_one_and_cleared_at_the_end(void **s
 	capture_begin(&captured, STDERR_FILENO);
 	progress_update_at(&progress, &counts, progress.start_ns + SECOND_NS);
 	(void)capture_end(&captured);
-	assert_string_equal(captured.text, "\rwalking  [=====================>      ]   75 %  "
+	assert_string_equal(captured.text, "\rwalking  [=====================>       ]   75%  "
 					   "3/4 files  3 files/s  0:00 left\033[K");
 	capture_begin(&captured, STDERR_FILENO);
 	counts.files_done = 4;
 	progress_end(&progress, &counts);
 	(void)capture_end(&captured);
 	assert_ptr_equal(strstr(captured.text, "\rwalking  ["), captured.text);
-	assert_non_null(strstr(captured.text, "100 %  4/4 files"));
+	assert_non_null(strstr(captured.text, "100%  4/4 files"));
 	assert_string_equal(captured.text + strlen(captured.text) - strlen("\033[K\r\033[K"),
 			    "\033[K\r\033[K");
 }
@@ -226,7 +244,7 @@ static void test_terminal_gets_lines_of_its_width_and_nothing_of_short_works(voi
 	assert_true(read(other_end, text, sizeof(text) - 1) > 0);
 	(void)close(other_end);
 	assert_string_equal(text,
-			    "\rcomparing  [=====>     ]   50 %  512 MiB/1.0 GiB  0:04 left\033[K"
+			    "\rcomparing [========>       ]  50% 512 MiB/1.0 GiB 0:04 left\033[K"
 			    "\r\033[K");
 }
 
@@ -234,6 +252,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_line_says_all_that_is_known),
+		cmocka_unit_test(test_all_of_a_large_work_fits_80_columns),
 		cmocka_unit_test(test_work_without_totals_has_neither_bar_nor_time_left),
 		cmocka_unit_test(test_nothing_is_said_of_a_rate_before_time_has_passed),
 		cmocka_unit_test(test_narrow_line_leaves_out_what_matters_least),
