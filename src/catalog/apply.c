@@ -107,6 +107,14 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
+static int compare_times(struct timespec a, struct timespec b)
+{
+	if (a.tv_sec != b.tv_sec)
+		return a.tv_sec < b.tv_sec ? -1 : 1;
+	return a.tv_nsec < b.tv_nsec ? -1 : a.tv_nsec > b.tv_nsec;
+}
+
+/* Names of one inode stand together, the one that was seen last first. */
 static int by_inode(const void *a, const void *b)
 {
 	const struct addition *x = a, *y = b;
@@ -115,6 +123,12 @@ static int by_inode(const void *a, const void *b)
 
 	if (order == 0)
 		order = compare_numbers(p->inode, q->inode);
+	if (order == 0)
+		order = compare_numbers(p->mode & S_IFMT, q->mode & S_IFMT);
+	if (order == 0)
+		order = compare_times(p->btime, q->btime);
+	if (order == 0)
+		order = compare_times(q->ctime, p->ctime);
 	return order ? order : compare_numbers(x->file, y->file);
 }
 
@@ -174,14 +188,15 @@ static int identify(struct catalog_writer *w, struct addition *addition)
 	if (!decode_number(fields, &id))
 		return -EUCLEAN;
 	r = catalog_get_file(&w->reader, id, &known);
-	if (r < 0)
-		return r == -ENOENT ? -EUCLEAN : r;
-	if (attributes_same_inode(&known.attributes, attributes)) {
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (r == 0 && attributes_same_inode(&known.attributes, attributes)) {
 		addition->file = id;
 		addition->known = true;
 		return 0;
 	}
-	/* the number was given to another inode since; the names of the old one go by themselves */
+	/* the number was given to another inode since, which may be in this batch and have no
+	 * record yet; the names of the old one go by themselves */
 	return writer_put(w, TABLE_BYKEY, &key, encode_number(addition->file));
 }
 
@@ -206,6 +221,8 @@ static int identify_files(struct catalog_writer *w, struct additions *additions)
 		if (i > 0 && same_inode(&list[i - 1], &list[i])) {
 			list[i].file = list[i - 1].file;
 			list[i].known = list[i - 1].known;
+			/* it may have changed from one name to the next */
+			list[i].change->attributes = list[i - 1].change->attributes;
 		} else {
 			r = identify(w, &list[i]);
 		}

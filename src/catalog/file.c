@@ -156,7 +156,7 @@ int file_update(struct catalog_writer *w, uint64_t id, const struct attributes *
 	int r = catalog_get_file(&w->reader, id, &file);
 
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? 0 : r; /* it was removed since */
 	if (!attributes_same_signature(&file.attributes, attributes)) {
 		r = get_content(w, id, &content);
 		if (r == 0)

@@ -23,7 +23,7 @@ MUST_CHECK int file_add_name(struct catalog_writer *w, uint64_t id,
 MUST_CHECK int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir,
 				uint64_t cookie);
 
-/* With another signature the content is not known any more. */
+/* With another signature the content is not known any more. Nothing where the file is gone. */
 MUST_CHECK int file_update(struct catalog_writer *w, uint64_t id,
 			   const struct attributes *attributes);
 

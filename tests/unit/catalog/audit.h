@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_CATALOG_AUDIT_H
+#define TESTS_CATALOG_AUDIT_H
+
+/* Reads every table of an index and checks that they agree with each other and with the totals:
+ * everything is found from everywhere that it should be found from, and nowhere else. */
+
+#include "catalog/fixture.h"
+#include "catalog/name.h"
+#include "catalog/store.h"
+
+struct audit {
+	struct catalog_reader *reader;
+	struct catalog_totals counted;
+	uint64_t counts[TABLE_COUNT];
+	uint64_t regular, redundant_links, visible;
+};
+
+/* Is there a record? */
+static inline bool audit_has(struct audit *a, enum table table, struct key key)
+{
+	struct span fields;
+	int r = store_get(a->reader, table, &key, &fields);
+
+	assert_true(r == 0 || r == -ENOENT);
+	return r == 0;
+}
+
+static inline uint64_t audit_number(struct audit *a, enum table table, struct key key)
+{
+	struct span fields;
+	uint64_t number = 0;
+
+	assert_int_equal(store_get(a->reader, table, &key, &fields), 0);
+	assert_true(decode_number(fields, &number));
+	return number;
+}
+
+static inline void audit_dir(struct audit *a, struct span key, struct span fields)
+{
+	struct dir_record dir;
+	struct entry_record entry;
+
+	assert_true(key_get_number(key, &dir.id) && decode_dir(fields, &dir));
+	if (dir.parent == 0)
+		return;
+	assert_int_equal(catalog_find_entry(a->reader, dir.parent, dir.name, &entry), 0);
+	assert_int_equal(entry.kind, ENTRY_DIR);
+	assert_int_equal(entry.child, dir.id);
+}
+
+static inline void audit_entry(struct audit *a, struct span key, struct span fields)
+{
+	struct entry_record entry, found;
+	struct file_record file;
+	struct dir_record dir;
+	uint64_t first;
+
+	assert_true(key_get_pair(key, &entry.dir, &entry.cookie) && decode_entry(fields, &entry));
+	first = name_cookie(a->reader->name_seed, entry.name);
+	assert_in_range(entry.cookie - first, 0, ENTRY_COOKIE_SLOTS - 1);
+	assert_int_equal(catalog_find_entry(a->reader, entry.dir, entry.name, &found), 0);
+	assert_int_equal(found.cookie, entry.cookie); /* no name is there twice */
+	assert_int_equal(catalog_get_dir(a->reader, entry.dir, &dir), 0);
+	if (entry.kind == ENTRY_DIR) {
+		assert_int_equal(catalog_get_dir(a->reader, entry.child, &dir), 0);
+		assert_int_equal(dir.parent, entry.dir);
+	} else if (entry.kind == ENTRY_FILE) {
+		assert_int_equal(catalog_get_file(a->reader, entry.child, &file), 0);
+		assert_true((file.dir == entry.dir && file.cookie == entry.cookie) ||
+			    audit_has(a, TABLE_LINK, key_triple(file.id, entry.dir, entry.cookie)));
+		a->counted.names++;
+	}
+}
+
+/* All names of the file, each of which must be an entry for it. */
+static inline void audit_names(struct audit *a, const struct file_record *file)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct entry_record entry;
+	uint64_t dir, cookie, count = 0;
+
+	assert_int_equal(catalog_scan_names(a->reader, file, &scan), 0);
+	for (; catalog_next_name(scan, &dir, &cookie) == 0; count++) {
+		assert_int_equal(catalog_entry_at(a->reader, dir, cookie, &entry), 0);
+		assert_int_equal(entry.kind, ENTRY_FILE);
+		assert_int_equal(entry.child, file->id);
+	}
+	assert_int_equal(count, file->names);
+	if (count > 1)
+		a->redundant_links += count - 1;
+}
+
+static inline void audit_file(struct audit *a, struct span key, struct span fields)
+{
+	struct content_record content = {0};
+	struct file_record file, other;
+	uint64_t owner;
+
+	assert_true(key_get_number(key, &file.id) && decode_file(fields, &file));
+	(void)!catalog_get_content(a->reader, file.id, &content);
+	audit_names(a, &file);
+	assert_int_equal(file.names == 0, audit_has(a, TABLE_ORPHAN, key_number(file.id)));
+	owner = audit_number(a, TABLE_BYKEY,
+			     key_pair(file.attributes.filesystem, file.attributes.inode));
+	assert_int_equal(catalog_get_file(a->reader, owner, &other), 0);
+	if (file.names == 0)
+		return;
+	a->counted.files++;
+	if (!S_ISREG(file.attributes.mode))
+		return;
+	a->regular++;
+	a->counted.bytes += file.attributes.size;
+	a->counted.blocks += file.attributes.blocks;
+	assert_true(audit_has(a, TABLE_BYSIZE,
+			      key_triple(file.attributes.size, content.head, file.id)));
+}
+
+static inline void audit_content(struct audit *a, struct span key, struct span fields)
+{
+	struct content_record content;
+	struct group_record group;
+	struct file_record file;
+
+	assert_true(key_get_number(key, &file.id) && decode_content(fields, &content));
+	assert_int_equal(catalog_get_file(a->reader, file.id, &file), 0);
+	if (!content.group)
+		return;
+	assert_int_equal(audit_has(a, TABLE_MEMBER, key_pair(content.group, file.id)),
+			 file.names > 0);
+	if (file.names == 0)
+		return;
+	assert_int_equal(catalog_get_group(a->reader, content.group, &group), 0);
+	assert_int_equal(group.size, file.attributes.size);
+}
+
+/* Does an orphan wait to come back to it? */
+static inline bool audit_is_awaited(struct audit *a, uint64_t group)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct content_record content;
+	struct file_record file;
+
+	assert_int_equal(catalog_scan_files(a->reader, 0, &scan), 0);
+	while (catalog_next_file(scan, &file) == 0) {
+		if (file.names == 0 && catalog_get_content(a->reader, file.id, &content) == 0 &&
+		    content.group == group)
+			return true;
+	}
+	return false;
+}
+
+static inline void audit_group(struct audit *a, struct span key, struct span fields)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct content_record content;
+	struct group_record group;
+	uint64_t file, members = 0;
+	bool kept_is_member = false;
+
+	assert_true(key_get_number(key, &group.id) && decode_group(fields, &group));
+	assert_int_equal(catalog_scan_members(a->reader, group.id, 0, &scan), 0);
+	for (; catalog_next_member(scan, &file) == 0; members++) {
+		kept_is_member |= file == group.kept;
+		assert_int_equal(catalog_get_content(a->reader, file, &content), 0);
+		assert_int_equal(content.group, group.id);
+	}
+	assert_int_equal(members, group.inodes);
+	assert_true(members ? kept_is_member : group.kept == 0);
+	assert_true(members || audit_is_awaited(a, group.id));
+	assert_int_equal(audit_number(a, TABLE_BYHASH, key_hash(group.hash, group.ordinal)),
+			 group.id);
+	assert_int_equal(audit_has(a, TABLE_RANK, key_rank(group_reclaimable(&group), group.id)),
+			 group_is_visible(&group));
+	if (!group_is_visible(&group))
+		return;
+	a->visible++;
+	a->counted.redundant_files += group.inodes - 1;
+	a->counted.redundant_bytes += group_reclaimable(&group);
+}
+
+static inline void audit_error(struct audit *a, struct span key, struct span fields)
+{
+	struct file_record file;
+	struct dir_record dir;
+	uint64_t kind, id, number;
+
+	assert_true(key_get_pair(key, &kind, &id) && decode_number(fields, &number));
+	assert_in_range(number, 1, 4095);
+	if (kind == ERROR_DIR) {
+		assert_int_equal(catalog_get_dir(a->reader, id, &dir), 0);
+		return;
+	}
+	assert_int_equal(kind, ERROR_FILE);
+	assert_int_equal(catalog_get_file(a->reader, id, &file), 0);
+	assert_true(file.names > 0);
+}
+
+static inline void audit_bykey(struct audit *a, struct span key, struct span fields)
+{
+	uint64_t filesystem, inode, id;
+	struct file_record file;
+
+	assert_true(key_get_pair(key, &filesystem, &inode) && decode_number(fields, &id));
+	assert_int_equal(catalog_get_file(a->reader, id, &file), 0);
+	assert_int_equal(file.attributes.filesystem, filesystem);
+	assert_int_equal(file.attributes.inode, inode);
+}
+
+static inline void audit_record(struct audit *a, enum table table, struct span key,
+				struct span fields)
+{
+	static void (*const audits[TABLE_COUNT])(struct audit *, struct span, struct span) = {
+		[TABLE_DIR] = audit_dir,         [TABLE_ENTRY] = audit_entry,
+		[TABLE_FILE] = audit_file,       [TABLE_BYKEY] = audit_bykey,
+		[TABLE_CONTENT] = audit_content, [TABLE_GROUP] = audit_group,
+		[TABLE_ERROR] = audit_error,
+	};
+
+	if (audits[table])
+		audits[table](a, key, fields);
+}
+
+/* With a cursor of its own: the checks move those of the reader. */
+static inline void audit_table(struct audit *a, enum table table)
+{
+	struct span fields;
+	MDB_cursor *cursor;
+	MDB_val k, v;
+
+	assert_int_equal(mdb_cursor_open(a->reader->txn, a->reader->store->tables[table], &cursor),
+			 0);
+	while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0) {
+		a->counts[table]++;
+		if (table == TABLE_META)
+			continue;
+		assert_int_equal(store_check(table, &k, &v, &fields), 0);
+		audit_record(a, table, (struct span){k.mv_data, k.mv_size}, fields);
+	}
+	mdb_cursor_close(cursor);
+}
+
+static inline void audit_index(struct catalog *catalog)
+{
+	struct audit a = {0};
+	struct catalog_totals totals;
+	uint64_t members;
+
+	assert_int_equal(catalog_read_begin(catalog, &a.reader), 0);
+	for (int table = 0; table < TABLE_COUNT; table++)
+		audit_table(&a, (enum table)table);
+	assert_int_equal(catalog_get_totals(a.reader, &totals), 0);
+	catalog_read_end(a.reader);
+	/* with what was found from the other side, these leave no record that nothing leads to */
+	assert_int_equal(a.counts[TABLE_BYSIZE], a.regular);
+	assert_int_equal(a.counts[TABLE_LINK], a.redundant_links);
+	assert_int_equal(a.counts[TABLE_ORPHAN], a.counts[TABLE_FILE] - a.counted.files);
+	assert_int_equal(a.counts[TABLE_BYHASH], a.counts[TABLE_GROUP]);
+	assert_int_equal(a.counts[TABLE_RANK], a.visible);
+	members = a.visible + a.counted.redundant_files;
+	assert_in_range(a.counts[TABLE_MEMBER], members, members + a.counts[TABLE_GROUP]);
+	assert_int_equal(totals.directories, a.counts[TABLE_DIR]);
+	assert_int_equal(totals.files, a.counted.files);
+	assert_int_equal(totals.names, a.counted.names);
+	assert_int_equal(totals.bytes, a.counted.bytes);
+	assert_int_equal(totals.blocks, a.counted.blocks);
+	assert_int_equal(totals.groups, a.visible);
+	assert_int_equal(totals.redundant_files, a.counted.redundant_files);
+	assert_int_equal(totals.redundant_bytes, a.counted.redundant_bytes);
+	assert_int_equal(totals.errors, a.counts[TABLE_ERROR]);
+}
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_CATALOG_FIXTURE_H
+#define TESTS_CATALOG_FIXTURE_H
+
+/* An index in a temporary folder with two sources that exist in it alone, and short words to fill
+ * it. Ends the test when something that it rests on fails. */
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "catalog/catalog.h"
+#include "catalog/change.h"
+#include "catalog/query.h"
+
+#define FIXTURE_CHANGES_MAX 256
+
+struct fixture {
+	char folder[64];
+	struct catalog *catalog;
+	uint64_t map_bytes;
+	uint64_t roots[2];
+	uint32_t scan;
+	/* gathered until fixture_commit */
+	struct name_change changes[FIXTURE_CHANGES_MAX];
+	size_t count;
+};
+
+/* In memory where there is such a place: a commit then waits for no disk. */
+static inline void fixture_make_folder(char folder[64])
+{
+	const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+
+	(void)snprintf(folder, 64, "%s/twinfs-test-XXXXXX", base);
+	assert_non_null(mkdtemp(folder));
+}
+
+static inline void fixture_remove_folder(const char *folder)
+{
+	char command[96];
+
+	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): our own words */
+}
+
+static inline struct name name_of(const char *text)
+{
+	return (struct name){text, (uint32_t)strlen(text)};
+}
+
+/* A regular file of so many bytes with the times that go with version. */
+static inline struct attributes file_of(uint64_t inode, uint64_t size, int version)
+{
+	return (struct attributes){
+		.inode = inode,
+		.size = size,
+		.blocks = (size + 511) / 512,
+		.filesystem = 1,
+		.mode = S_IFREG | 0644,
+		.links = 1,
+		.mtime = {1000 + version, 1},
+		.ctime = {1000 + version, 2},
+		.atime = {1000, 3},
+		.btime = {500, (long)(inode % 1000)},
+	};
+}
+
+static inline struct attributes dir_of(uint64_t inode)
+{
+	return (struct attributes){.inode = inode,
+				   .size = 4096,
+				   .blocks = 8,
+				   .filesystem = 1,
+				   .mode = S_IFDIR | 0755};
+}
+
+static inline int fixture_open_code(struct fixture *f)
+{
+	const struct catalog_options options = {.folder = f->folder, .map_bytes = f->map_bytes};
+
+	return catalog_open(&f->catalog, &options);
+}
+
+static inline void fixture_open(struct fixture *f)
+{
+	assert_int_equal(fixture_open_code(f), CATALOG_OPENED);
+}
+
+static inline void fixture_reopen(struct fixture *f)
+{
+	catalog_close(f->catalog);
+	fixture_open(f);
+}
+
+static inline int fixture_sources_body(struct catalog_writer *w, void *context)
+{
+	struct fixture *f = context;
+	struct attributes root = dir_of(2);
+	int r = catalog_add_source(w, 0, "/one", &root, f->roots[0]);
+
+	return r < 0 ? r : catalog_add_source(w, 1, "/two", &root, f->roots[1]);
+}
+
+static inline int fixture_scan_body(struct catalog_writer *w, void *context)
+{
+	return catalog_begin_scan(w, 1, context);
+}
+
+static inline void fixture_next_scan(struct fixture *f)
+{
+	assert_int_equal(catalog_write(f->catalog, fixture_scan_body, &f->scan), 0);
+}
+
+/* Fills an empty index that was opened. */
+static inline void fixture_fill(struct fixture *f)
+{
+	f->roots[0] = catalog_new_id(f->catalog);
+	f->roots[1] = catalog_new_id(f->catalog);
+	assert_true(f->roots[0] && f->roots[1]);
+	assert_int_equal(catalog_write(f->catalog, fixture_sources_body, f), 0);
+	fixture_next_scan(f);
+}
+
+static inline int fixture_setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	fixture_make_folder(f->folder);
+	fixture_open(f);
+	fixture_fill(f);
+	*state = f;
+	return 0;
+}
+
+static inline int fixture_teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	catalog_close(f->catalog);
+	fixture_remove_folder(f->folder);
+	free(f);
+	return 0;
+}
+
+/* ---- one snapshot each --------------------------------------------------------------- */
+
+static inline struct catalog_reader *fixture_read(const struct fixture *f)
+{
+	struct catalog_reader *reader = NULL;
+
+	assert_int_equal(catalog_read_begin(f->catalog, &reader), 0);
+	return reader;
+}
+
+/* The id that a name stands for; 0 where the name is not there. */
+static inline uint64_t id_of_name(const struct fixture *f, uint64_t dir, struct name name)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	struct entry_record entry;
+	int r = catalog_find_entry(reader, dir, name, &entry);
+
+	catalog_read_end(reader);
+	assert_true(r == 0 || r == -ENOENT);
+	return r == 0 ? entry.child : 0;
+}
+
+static inline uint64_t id_at(const struct fixture *f, uint64_t dir, const char *name)
+{
+	return id_of_name(f, dir, name_of(name));
+}
+
+static inline struct file_record file_at(const struct fixture *f, uint64_t id)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	struct file_record file = {0};
+
+	assert_int_equal(catalog_get_file(reader, id, &file), 0);
+	catalog_read_end(reader);
+	return file;
+}
+
+/* All zero where nothing is known of its content. */
+static inline struct content_record content_of(const struct fixture *f, uint64_t id)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	struct content_record content = {0};
+	int r = catalog_get_content(reader, id, &content);
+
+	catalog_read_end(reader);
+	assert_true(r == 0 || r == -ENOENT);
+	return content;
+}
+
+/* All zero where it is gone. */
+static inline struct group_record group_at(const struct fixture *f, uint64_t id)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	struct group_record group = {0};
+	int r = catalog_get_group(reader, id, &group);
+
+	catalog_read_end(reader);
+	assert_true(r == 0 || r == -ENOENT);
+	return group;
+}
+
+static inline struct catalog_totals totals_of(const struct fixture *f)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	struct catalog_totals totals = {0};
+
+	assert_int_equal(catalog_get_totals(reader, &totals), 0);
+	catalog_read_end(reader);
+	return totals;
+}
+
+/* ---- changes of names ---------------------------------------------------------------- */
+
+static inline struct name_change *fixture_change(struct fixture *f, enum name_change_kind kind)
+{
+	struct name_change *change = &f->changes[f->count++];
+
+	assert_true(f->count <= FIXTURE_CHANGES_MAX);
+	*change = (struct name_change){.kind = kind};
+	return change;
+}
+
+static inline void add_file(struct fixture *f, uint64_t dir, const char *name,
+			    struct attributes attributes)
+{
+	struct name_change *change = fixture_change(f, NAME_ADD_FILE);
+
+	change->dir = dir;
+	change->name = name_of(name);
+	change->attributes = attributes;
+}
+
+static inline uint64_t add_dir(struct fixture *f, uint64_t dir, const char *name)
+{
+	struct name_change *change = fixture_change(f, NAME_ADD_DIR);
+
+	change->dir = dir;
+	change->name = name_of(name);
+	change->id = catalog_new_id(f->catalog);
+	change->attributes = dir_of(100000 + change->id);
+	return change->id;
+}
+
+static inline void remove_this(struct fixture *f, uint64_t dir, struct name name)
+{
+	struct name_change *change = fixture_change(f, NAME_REMOVE);
+	struct catalog_reader *reader = fixture_read(f);
+	struct entry_record entry;
+
+	assert_int_equal(catalog_find_entry(reader, dir, name, &entry), 0);
+	catalog_read_end(reader);
+	change->dir = dir;
+	change->cookie = entry.cookie;
+}
+
+static inline void remove_name(struct fixture *f, uint64_t dir, const char *name)
+{
+	remove_this(f, dir, name_of(name));
+}
+
+static inline void update_file(struct fixture *f, uint64_t id, struct attributes attributes)
+{
+	struct name_change *change = fixture_change(f, NAME_UPDATE_FILE);
+
+	change->id = id;
+	change->attributes = attributes;
+}
+
+static inline int fixture_apply_body(struct catalog_writer *w, void *context)
+{
+	struct fixture *f = context;
+
+	return catalog_apply(w, f->changes, f->count, f->scan);
+}
+
+static inline int fixture_commit_code(struct fixture *f)
+{
+	int r = catalog_write(f->catalog, fixture_apply_body, f);
+
+	f->count = 0;
+	return r;
+}
+
+static inline void fixture_commit(struct fixture *f)
+{
+	assert_int_equal(fixture_commit_code(f), 0);
+}
+
+struct fixture_purge {
+	size_t limit;
+	bool left;
+};
+
+static inline int fixture_purge_body(struct catalog_writer *w, void *context)
+{
+	struct fixture_purge *purge = context;
+
+	return catalog_purge_orphans(w, purge->limit, &purge->left);
+}
+
+static inline bool purge_orphans(struct fixture *f, size_t limit)
+{
+	struct fixture_purge purge = {.limit = limit};
+
+	assert_int_equal(catalog_write(f->catalog, fixture_purge_body, &purge), 0);
+	return purge.left;
+}
+
+/* ---- changes of content -------------------------------------------------------------- */
+
+/* Several files get one content in one transaction. */
+struct fixture_contents {
+	const struct fixture *fixture;
+	const uint64_t *files;
+	size_t count;
+	uint64_t head;
+	uint64_t group; /* 0: of no group, or a new one of this hash */
+	bool add_group;
+	struct hash128 hash;
+	int outcome; /* of the last file */
+};
+
+static inline int fixture_contents_body(struct catalog_writer *w, void *context)
+{
+	struct fixture_contents *contents = context;
+	struct content_change change = {.head = contents->head, .group = contents->group};
+	struct file_record file;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < contents->count; i++) {
+		r = catalog_get_file(catalog_writer_reader(w), contents->files[i], &file);
+		if (r == 0 && i == 0 && contents->add_group)
+			r = catalog_add_group(w, contents->hash, file.attributes.size,
+					      &change.group);
+		change.file = contents->files[i];
+		change.signature = attributes_digest(&file.attributes);
+		if (r == 0)
+			contents->outcome = r = catalog_set_content(w, &change);
+	}
+	contents->group = change.group;
+	return r < 0 ? r : 0;
+}
+
+/* Puts files in a new group and returns it. */
+static inline uint64_t add_group(struct fixture *f, struct hash128 hash, const uint64_t *files,
+				 size_t count)
+{
+	struct fixture_contents contents = {.files = files,
+					    .count = count,
+					    .head = 77,
+					    .add_group = true,
+					    .hash = hash};
+
+	assert_int_equal(catalog_write(f->catalog, fixture_contents_body, &contents), 0);
+	assert_int_equal(contents.outcome, 0);
+	return contents.group;
+}
+
+/* What catalog_set_content says. */
+static inline int set_content(struct fixture *f, uint64_t file, uint64_t group)
+{
+	struct fixture_contents contents = {.files = &file, .count = 1, .head = 77, .group = group};
+
+	assert_int_equal(catalog_write(f->catalog, fixture_contents_body, &contents), 0);
+	return contents.outcome;
+}
+
+#endif

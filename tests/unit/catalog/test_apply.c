@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/audit.h"
+#include "catalog/internal.h"
+
+/* ---- adding -------------------------------------------------------------------------- */
+
+static void test_names_of_every_kind_are_found(void **state)
+{
+	struct fixture *f = *state;
+	struct attributes link = file_of(11, 5, 0);
+	uint64_t dir = add_dir(f, f->roots[0], "dir");
+	struct name_change *unknown;
+
+	link.mode = S_IFLNK | 0777;
+	add_file(f, dir, "file", file_of(10, 100, 0));
+	add_file(f, dir, "link", link);
+	unknown = fixture_change(f, NAME_ADD_UNKNOWN);
+	unknown->dir = dir;
+	unknown->name = name_of("hidden");
+	unknown->error = EACCES;
+	fixture_commit(f);
+	assert_int_equal(id_at(f, f->roots[0], "dir"), dir);
+	assert_int_equal(file_at(f, id_at(f, dir, "file")).attributes.size, 100);
+	assert_true(S_ISLNK(file_at(f, id_at(f, dir, "link")).attributes.mode));
+	assert_int_equal(id_at(f, dir, "hidden"), EACCES);
+	assert_int_equal(id_at(f, dir, "none"), 0);
+	audit_index(f->catalog);
+}
+
+static void test_odd_names_are_kept_byte_by_byte(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const names[] = {"\n", "\x1b[31m", "\xff\xfe", "a~2", "%2F", " ", "\t"};
+	char longest[NAME_BYTES_MAX + 1];
+
+	memset(longest, '\xee', NAME_BYTES_MAX);
+	longest[NAME_BYTES_MAX] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		add_file(f, f->roots[0], names[i], file_of(20 + i, 1, 0));
+	add_file(f, f->roots[0], longest, file_of(50, 1, 0));
+	fixture_commit(f);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_int_equal(file_at(f, id_at(f, f->roots[0], names[i])).attributes.inode,
+				 20 + i);
+	assert_int_equal(file_at(f, id_at(f, f->roots[0], longest)).attributes.inode, 50);
+	audit_index(f->catalog);
+}
+
+struct colliding {
+	char bytes[32];
+};
+
+/* Names whose hash with the index's secret does not depend on bytes 8 to 15: XXH3 multiplies
+ * them with the eight bytes before after it has added the seed and a constant to these. Who does
+ * not know the secret cannot make such names. */
+static struct name colliding_name(const struct fixture *f, unsigned int number,
+				  struct colliding *name)
+{
+	uint64_t zero = UINT64_C(0xbe4ba423396cfeb8) + catalog_name_seed(f->catalog);
+
+	memset(name, 'x', sizeof(*name));
+	memcpy(name->bytes, &zero, sizeof(zero));
+	(void)snprintf(name->bytes + 8, 8, "%07u", number);
+	return (struct name){name->bytes, sizeof(name->bytes)};
+}
+
+static void add_colliding(struct fixture *f, unsigned int number, struct colliding *name)
+{
+	add_file(f, f->roots[0], "", file_of(100 + number, 1, 0));
+	f->changes[f->count - 1].name = colliding_name(f, number, name);
+}
+
+static void assert_colliding_are_found(const struct fixture *f, unsigned int first,
+				       unsigned int end)
+{
+	struct colliding name;
+
+	for (unsigned int i = 0; i < ENTRY_COOKIE_SLOTS; i++) {
+		uint64_t id = id_of_name(f, f->roots[0], colliding_name(f, i, &name));
+
+		assert_int_equal(id != 0, i >= first && i < end);
+		if (id)
+			assert_int_equal(file_at(f, id).attributes.inode, 100 + i);
+	}
+	audit_index(f->catalog);
+}
+
+static void test_names_of_equal_hash_are_told_apart(void **state)
+{
+	struct fixture *f = *state;
+	struct colliding names[ENTRY_COOKIE_SLOTS];
+
+	for (unsigned int i = 0; i < 5; i++)
+		add_colliding(f, i, &names[i]);
+	fixture_commit(f);
+	assert_colliding_are_found(f, 0, 5);
+	for (unsigned int i = 5; i < ENTRY_COOKIE_SLOTS; i++) {
+		add_colliding(f, i, &names[i]);
+		fixture_commit(f);
+	}
+	assert_colliding_are_found(f, 0, ENTRY_COOKIE_SLOTS);
+	for (unsigned int i = 0; i < 9; i++)
+		remove_this(f, f->roots[0], colliding_name(f, i, &names[i]));
+	fixture_commit(f);
+	assert_colliding_are_found(f, 9, ENTRY_COOKIE_SLOTS);
+	add_colliding(f, 8, &names[8]);
+	fixture_commit(f);
+	assert_colliding_are_found(f, 8, ENTRY_COOKIE_SLOTS);
+}
+
+static void test_more_names_of_equal_hash_than_there_is_room_for_change_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct colliding names[ENTRY_COOKIE_SLOTS + 1];
+	uint64_t generation = totals_of(f).generation;
+
+	for (unsigned int i = 0; i <= ENTRY_COOKIE_SLOTS; i++)
+		add_colliding(f, i, &names[i]);
+	assert_int_equal(fixture_commit_code(f), -EEXIST);
+	assert_int_equal(totals_of(f).generation, generation);
+	assert_colliding_are_found(f, 0, 0);
+}
+
+/* ---- hard links ---------------------------------------------------------------------- */
+
+static void test_names_of_one_inode_in_one_batch_are_one_file(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = add_dir(f, f->roots[0], "dir"), id;
+
+	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
+	add_file(f, dir, "b", file_of(10, 100, 0));
+	add_file(f, f->roots[1], "c", file_of(10, 100, 0));
+	fixture_commit(f);
+	id = id_at(f, f->roots[0], "a");
+	assert_int_equal(id_at(f, dir, "b"), id);
+	assert_int_equal(id_at(f, f->roots[1], "c"), id);
+	assert_int_equal(file_at(f, id).names, 3);
+	assert_int_equal(totals_of(f).files, 1);
+	assert_int_equal(totals_of(f).bytes, 100);
+	audit_index(f->catalog);
+}
+
+static void test_names_of_one_inode_in_several_batches_are_one_file(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t id;
+
+	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
+	fixture_commit(f);
+	id = id_at(f, f->roots[0], "a");
+	add_file(f, f->roots[0], "b", file_of(10, 100, 0));
+	add_file(f, f->roots[0], "c", file_of(10, 100, 0));
+	fixture_commit(f);
+	assert_int_equal(id_at(f, f->roots[0], "b"), id);
+	assert_int_equal(id_at(f, f->roots[0], "c"), id);
+	audit_index(f->catalog);
+	remove_name(f, f->roots[0], "a"); /* the first one */
+	fixture_commit(f);
+	audit_index(f->catalog);
+	assert_int_equal(file_at(f, id).names, 2);
+	remove_name(f, f->roots[0], "c");
+	remove_name(f, f->roots[0], "b");
+	add_file(f, f->roots[0], "d", file_of(10, 100, 0));
+	fixture_commit(f);
+	assert_int_equal(id_at(f, f->roots[0], "d"), id);
+	assert_int_equal(file_at(f, id).names, 1);
+	audit_index(f->catalog);
+}
+
+/* A file that grows while its two names are being listed. */
+static void test_inode_seen_with_two_sizes_in_one_batch_is_listed_under_one(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t id;
+
+	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
+	add_file(f, f->roots[0], "other", file_of(11, 150, 0));
+	add_file(f, f->roots[1], "b", file_of(10, 200, 1));
+	fixture_commit(f);
+	id = id_at(f, f->roots[0], "a");
+	assert_int_equal(id_at(f, f->roots[1], "b"), id);
+	audit_index(f->catalog);
+	update_file(f, id, file_of(10, 300, 2));
+	fixture_commit(f);
+	audit_index(f->catalog);
+}
+
+/* ---- inode numbers that are used again ----------------------------------------------- */
+
+static struct attributes born_later(struct attributes attributes)
+{
+	attributes.btime.tv_sec += 100;
+	return attributes;
+}
+
+static void test_inode_number_used_again_is_another_file(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t old, new;
+
+	add_file(f, f->roots[0], "old", file_of(10, 100, 0));
+	fixture_commit(f);
+	old = id_at(f, f->roots[0], "old");
+	add_file(f, f->roots[0], "new", born_later(file_of(10, 100, 0)));
+	fixture_commit(f);
+	new = id_at(f, f->roots[0], "new");
+	assert_int_not_equal(new, old);
+	audit_index(f->catalog);
+	remove_name(f, f->roots[0], "old");
+	fixture_commit(f);
+	assert_false(purge_orphans(f, 10));
+	audit_index(f->catalog);
+	add_file(f, f->roots[0], "link", born_later(file_of(10, 100, 0)));
+	fixture_commit(f);
+	assert_int_equal(id_at(f, f->roots[0], "link"), new);
+	audit_index(f->catalog);
+}
+
+/* The walk lists a file, which is removed; its number goes to a new one, which the walk lists
+ * too, before the first one is in the index. */
+static void test_inode_number_used_again_within_one_batch_is_another_file(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t old, new;
+
+	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
+	add_file(f, f->roots[0], "b", born_later(file_of(10, 100, 0)));
+	add_file(f, f->roots[1], "a", file_of(10, 100, 0));
+	add_file(f, f->roots[1], "b", born_later(file_of(10, 100, 0)));
+	fixture_commit(f);
+	old = id_at(f, f->roots[0], "a");
+	new = id_at(f, f->roots[0], "b");
+	assert_int_not_equal(old, new);
+	assert_int_equal(id_at(f, f->roots[1], "a"), old);
+	assert_int_equal(id_at(f, f->roots[1], "b"), new);
+	audit_index(f->catalog);
+	remove_name(f, f->roots[0], "a");
+	remove_name(f, f->roots[1], "a");
+	fixture_commit(f);
+	assert_false(purge_orphans(f, 10));
+	audit_index(f->catalog);
+}
+
+/* ---- removing ------------------------------------------------------------------------ */
+
+static void test_removed_name_can_be_added_in_the_same_batch(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t id;
+
+	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
+	fixture_commit(f);
+	id = id_at(f, f->roots[0], "a");
+	add_file(f, f->roots[0], "a", file_of(11, 50, 0));
+	add_file(f, f->roots[0], "b", file_of(10, 100, 0));
+	remove_name(f, f->roots[0], "a");
+	fixture_commit(f);
+	assert_int_equal(id_at(f, f->roots[0], "b"), id);
+	assert_int_equal(file_at(f, id_at(f, f->roots[0], "a")).attributes.size, 50);
+	audit_index(f->catalog);
+}
+
+static void test_directory_goes_with_all_that_is_below_it(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t top = add_dir(f, f->roots[0], "top"), dir = top;
+	char name[16];
+
+	for (int i = 0; i < 20; i++) {
+		(void)snprintf(name, sizeof(name), "%d", i);
+		add_file(f, dir, "same", file_of(10, 100, 0));
+		add_file(f, dir, "file", file_of(20 + (uint64_t)i, 10, 0));
+		add_dir(f, dir, "empty");
+		fixture_commit(f);
+		dir = add_dir(f, dir, "deeper");
+	}
+	add_file(f, f->roots[0], "stays", file_of(10, 100, 0));
+	fixture_commit(f);
+	audit_index(f->catalog);
+	remove_name(f, f->roots[0], "top");
+	fixture_commit(f);
+	audit_index(f->catalog);
+	assert_int_equal(totals_of(f).directories, 2);
+	assert_int_equal(totals_of(f).files, 1);
+	assert_int_equal(file_at(f, id_at(f, f->roots[0], "stays")).names, 1);
+	assert_false(purge_orphans(f, 1000));
+	audit_index(f->catalog);
+}
+
+static void test_removal_of_a_name_that_went_with_its_directory_is_no_failure(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = add_dir(f, f->roots[0], "dir");
+
+	add_file(f, dir, "file", file_of(10, 100, 0));
+	fixture_commit(f);
+	remove_name(f, f->roots[0], "dir");
+	remove_name(f, dir, "file");
+	fixture_commit(f);
+	assert_int_equal(totals_of(f).names, 0);
+	audit_index(f->catalog);
+}
+
+#define DEEP 20000
+
+static void test_tree_deeper_than_any_stack_is_removed(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = add_dir(f, f->roots[0], "deep"), path_dir;
+	struct catalog_reader *reader;
+	struct bytes path CLEANUP_BYTES = {0};
+	uint32_t source;
+
+	for (int i = 1; i < DEEP; i++) {
+		dir = add_dir(f, dir, "d");
+		if (f->count == FIXTURE_CHANGES_MAX)
+			fixture_commit(f);
+	}
+	fixture_commit(f);
+	path_dir = dir;
+	reader = fixture_read(f);
+	assert_int_equal(catalog_dir_path(reader, path_dir, &path, &source), 0);
+	catalog_read_end(reader);
+	assert_int_equal(path.length, 4 + 2 * (DEEP - 1));
+	remove_name(f, f->roots[0], "deep");
+	fixture_commit(f);
+	assert_int_equal(totals_of(f).directories, 2);
+	audit_index(f->catalog);
+}
+
+/* ---- updates ------------------------------------------------------------------------- */
+
+static void update_dir(struct fixture *f, uint64_t dir, uint32_t flags, int error)
+{
+	struct name_change *change = fixture_change(f, NAME_UPDATE_DIR);
+
+	change->id = dir;
+	change->flags = flags;
+	change->error = error;
+	change->attributes = dir_of(4711);
+	fixture_commit(f);
+}
+
+static int error_of(const struct fixture *f, enum error_kind kind, uint64_t id)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	int error = -1;
+
+	assert_int_equal(catalog_get_error(reader, kind, id, &error), 0);
+	catalog_read_end(reader);
+	return error;
+}
+
+static void test_updated_directory_keeps_its_name_and_place(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = add_dir(f, f->roots[1], "dir");
+	struct catalog_reader *reader;
+	struct dir_record record;
+
+	fixture_commit(f);
+	update_dir(f, dir, DIR_NOT_SEARCHED, EIO);
+	reader = fixture_read(f);
+	assert_int_equal(catalog_get_dir(reader, dir, &record), 0);
+	assert_int_equal(record.parent, f->roots[1]);
+	assert_int_equal(record.name.length, 3);
+	assert_memory_equal(record.name.bytes, "dir", 3);
+	assert_int_equal(record.attributes.inode, 4711);
+	assert_int_equal(record.flags, DIR_NOT_SEARCHED);
+	assert_int_equal(record.error, EIO);
+	catalog_read_end(reader);
+	audit_index(f->catalog);
+}
+
+static void test_error_of_a_directory_is_noted_until_it_is_gone(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = add_dir(f, f->roots[0], "dir");
+
+	f->changes[0].error = EACCES;
+	fixture_commit(f);
+	assert_int_equal(error_of(f, ERROR_DIR, dir), EACCES);
+	update_dir(f, dir, 0, EIO);
+	assert_int_equal(error_of(f, ERROR_DIR, dir), EIO);
+	assert_int_equal(totals_of(f).errors, 1);
+	update_dir(f, dir, 0, 0);
+	assert_int_equal(error_of(f, ERROR_DIR, dir), 0);
+	assert_int_equal(totals_of(f).errors, 0);
+	update_dir(f, dir, DIR_NOT_SEARCHED, 0);
+	assert_int_equal(error_of(f, ERROR_DIR, dir), EACCES);
+	remove_name(f, f->roots[0], "dir");
+	fixture_commit(f);
+	assert_int_equal(error_of(f, ERROR_DIR, dir), 0);
+	audit_index(f->catalog);
+}
+
+static void test_update_of_what_is_gone_changes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = add_dir(f, f->roots[0], "dir"), file;
+
+	add_file(f, dir, "file", file_of(10, 100, 0));
+	fixture_commit(f);
+	file = id_at(f, dir, "file");
+	remove_name(f, f->roots[0], "dir");
+	fixture_commit(f);
+	update_file(f, file, file_of(10, 200, 1)); /* an orphan now */
+	update_dir(f, dir, 0, EIO);
+	audit_index(f->catalog);
+	assert_false(purge_orphans(f, 10));
+	update_file(f, file, file_of(10, 300, 2));
+	update_dir(f, dir, 0, EIO);
+	audit_index(f->catalog);
+	assert_int_equal(totals_of(f).files, 0);
+}
+
+/* ---- transactions -------------------------------------------------------------------- */
+
+static int apply_and_fail_body(struct catalog_writer *w, void *context)
+{
+	int r = fixture_apply_body(w, context);
+
+	return r < 0 ? r : -ECANCELED;
+}
+
+static void test_failed_batch_leaves_everything_as_it_was(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_totals before;
+
+	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
+	fixture_commit(f);
+	before = totals_of(f);
+	remove_name(f, f->roots[0], "a");
+	add_file(f, f->roots[0], "b", file_of(11, 100, 0));
+	assert_int_equal(catalog_write(f->catalog, apply_and_fail_body, f), -ECANCELED);
+	assert_true(id_at(f, f->roots[0], "a") != 0);
+	assert_int_equal(id_at(f, f->roots[0], "b"), 0);
+	assert_int_equal(totals_of(f).generation, before.generation);
+	audit_index(f->catalog);
+	fixture_commit(f);
+	assert_true(id_at(f, f->roots[0], "b") != 0);
+	audit_index(f->catalog);
+}
+
+static void test_empty_batch_is_no_new_generation(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t generation = totals_of(f).generation;
+
+	fixture_commit(f);
+	assert_int_equal(totals_of(f).generation, generation);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_names_of_every_kind_are_found),
+		CASE(test_odd_names_are_kept_byte_by_byte),
+		CASE(test_names_of_equal_hash_are_told_apart),
+		CASE(test_more_names_of_equal_hash_than_there_is_room_for_change_nothing),
+		CASE(test_names_of_one_inode_in_one_batch_are_one_file),
+		CASE(test_names_of_one_inode_in_several_batches_are_one_file),
+		CASE(test_inode_seen_with_two_sizes_in_one_batch_is_listed_under_one),
+		CASE(test_inode_number_used_again_is_another_file),
+		CASE(test_inode_number_used_again_within_one_batch_is_another_file),
+		CASE(test_removed_name_can_be_added_in_the_same_batch),
+		CASE(test_directory_goes_with_all_that_is_below_it),
+		CASE(test_removal_of_a_name_that_went_with_its_directory_is_no_failure),
+		CASE(test_tree_deeper_than_any_stack_is_removed),
+		CASE(test_updated_directory_keeps_its_name_and_place),
+		CASE(test_error_of_a_directory_is_noted_until_it_is_gone),
+		CASE(test_update_of_what_is_gone_changes_nothing),
+		CASE(test_failed_batch_leaves_everything_as_it_was),
+		CASE(test_empty_batch_is_no_new_generation),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
