@@ -11,8 +11,9 @@
  * Pure code, any thread.
  */
 
-#include <jansson.h>
 #include <stddef.h>
+
+#include <jansson.h>
 
 #include "base/attributes.h"
 #include "base/bytes.h"
