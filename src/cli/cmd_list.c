@@ -133,12 +133,12 @@ static enum twinfs_exit list_sources(const struct list_request *request, char *c
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
 	named.resolved = indexing.paths;
+	interrupt_watch();
 	r = indexing_open(&indexing);
 	if (r == INDEXING_IN_USE)
 		return list_print_served(request, indexing.folder, &named);
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
-	interrupt_watch();
 	if (indexing_update(&indexing, NULL) < 0)
 		return TWINFS_EXIT_FAILED;
 	return list_print_own(request, &indexing, &named);

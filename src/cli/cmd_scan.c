@@ -119,12 +119,12 @@ static enum twinfs_exit scan(struct indexing *indexing)
 	struct indexing_times times;
 	int r;
 
+	interrupt_watch();
 	r = indexing_open(indexing);
 	if (r == INDEXING_IN_USE)
 		indexing_explain(indexing->folder, CATALOG_IN_USE);
 	if (r != 0)
 		return TWINFS_EXIT_FAILED;
-	interrupt_watch();
 	if (indexing_update(indexing, &times) < 0)
 		return TWINFS_EXIT_FAILED;
 	if (!indexing->settings->quiet && print_summary(indexing, &times) < 0)

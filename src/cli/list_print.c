@@ -36,10 +36,10 @@ static int print_to(struct output *output, const struct list_request *request,
 	return r < 0 ? r : report_print(&report, output, summary);
 }
 
-/* 0, or -errno, said. A reader that has closed its pipe knows that it did. */
+/* 0, or -errno, said. Who closed the pipe, or interrupted us, knows that. */
 static int explain_printing(int result)
 {
-	if (result < 0 && result != -EPIPE)
+	if (result < 0 && result != -EPIPE && result != -EINTR)
 		log_error("cannot print the list: %s", error_text(result));
 	return result;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/stop.h"
 #include "catalog/query.h"
 #include "report/format.h"
 
@@ -40,6 +41,12 @@ int format_path(struct printing *printing, const char *source, const struct copi
 	return r;
 }
 
+/* 0, -EINTR when the user wants it to end, or why nothing can be written any more. */
+static int worth_going_on(const struct printing *printing)
+{
+	return stop_requested() ? -EINTR : printing->output->error;
+}
+
 static int print_groups(struct printing *printing, const struct format *format)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -58,7 +65,7 @@ static int print_groups(struct printing *printing, const struct format *format)
 		if (r == 0)
 			r = format->group(printing, &group, &copies);
 		if (r == 0)
-			r = printing->output->error;
+			r = worth_going_on(printing);
 		if (r < 0)
 			return r;
 		printing->printed++;
@@ -97,7 +104,7 @@ static int print_single(struct printing *printing, const struct format *format,
 	if (r == 0)
 		r = format->single(printing, &(struct single){entry->file, entry->size, names});
 	if (r == 0)
-		r = printing->output->error;
+		r = worth_going_on(printing);
 	printing->printed++;
 	return r;
 }

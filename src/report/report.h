@@ -40,7 +40,8 @@ struct report {
 	uint64_t min_size; /* smaller files are left out */
 };
 
-/* Prints it and gives its figures. 0 or -errno; a failure of the output stays in there too. */
+/* Prints it and gives its figures. 0 or -errno: -EINTR when stop_requested(). A failure of the output
+ * stays in there too. */
 MUST_CHECK int report_print(const struct report *report, struct output *output,
 			    struct report_summary *summary);
 

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""What a demanding user finds when commands meet each other, a terminal, or a signal."""
+import os
+import pty
+import signal
+import subprocess
+
+import pytest
+import trees
+from program import TIMEOUT, is_mounted, path_of, until
+
+
+@pytest.fixture
+def small(source):
+    return trees.small(source)
+
+
+@pytest.fixture
+def mount(tmp_path):
+    path = tmp_path / "mount"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def busy(source):
+    """A source with a pair of files of which one is open for writing, so that the comparison
+    waits for it for a while."""
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    with open(source / "a", "r+b"):
+        yield os.fsencode(source)
+
+
+def on_terminal(twinfs, *arguments):
+    """Status and output of a command whose output is a terminal."""
+    master, slave = pty.openpty()
+    with subprocess.Popen(twinfs.command(*arguments), stdin=subprocess.DEVNULL, stdout=slave,
+                          stderr=subprocess.PIPE, env=twinfs.environment) as process:
+        process.communicate(timeout=TIMEOUT)
+    os.close(slave)
+    out = b""
+    try:
+        while block := os.read(master, 4096):
+            out += block
+    except OSError:  # nobody has the other end open any more
+        pass
+    os.close(master)
+    return process.returncode, out.replace(b"\r\n", b"\n")
+
+
+# signals
+
+def test_interrupted_scan_ends_by_the_signal_and_loses_nothing(twinfs, busy):
+    with twinfs.started("scan", busy) as process:
+        assert until(lambda: (twinfs.index / "data.mdb").exists())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(TIMEOUT) == -signal.SIGINT
+        assert b"interrupted" in process.stderr.read()
+    assert twinfs("scan", busy).status == 3  # still open for writing
+
+
+def test_interrupted_wait_takes_the_view_away_again(twinfs, busy, mount):
+    with twinfs.started("mount", "--wait", busy, mount) as process:
+        assert until(lambda: is_mounted(mount))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(TIMEOUT) == -signal.SIGINT
+        assert not is_mounted(mount)
+    assert twinfs("scan", "--quiet", busy).status == 3  # and the index is free
+
+
+def test_waiting_for_a_file_in_use_ends_with_status_3_and_a_view(twinfs, busy):
+    with twinfs.mounted(busy, status=3) as view:
+        assert view.status()["pending"] >= 1
+        assert view.dups.is_dir() and os.listdir(view.dups) == []
+
+
+def test_mount_without_wait_is_complete_when_it_answers(twinfs, busy):
+    with twinfs.mounted(busy, options=()) as view:
+        assert sorted(os.listdir(view.uniques)) == ["a", "b"]
+
+
+# views that do not answer
+
+def test_view_that_does_not_answer_is_said_and_stops_nobody(twinfs, small, source, tmp_path):
+    other = twinfs.with_index(tmp_path / "other index")
+    trees.fill(tmp_path / "other", {b"a": b"same", b"b": b"same"})
+    with twinfs.mounted(small) as view:
+        os.kill(view.pid, signal.SIGSTOP)
+        try:
+            result = twinfs("status", view.path)
+            assert result.status == 1
+            assert len(result.errors) == 1 and "does not answer" in result.errors[0]
+            with other.mounted(tmp_path / "other", at=tmp_path / "second") as second:
+                assert len(os.listdir(second.dups)) == 1
+        finally:
+            os.kill(view.pid, signal.SIGCONT)
+        assert twinfs("status", view.path).status == 0
+
+
+def test_status_of_all_views_is_an_array(twinfs, small, tmp_path):
+    other = twinfs.with_index(tmp_path / "other index")
+    with twinfs.mounted(small) as one, other.mounted(small, at=tmp_path / "second") as two:
+        found = {path_of({"path": view["mountpoint"]}): view["pid"]
+                 for view in twinfs.ok("status", "--json").json}
+        assert found[os.fsencode(one.path)] == one.pid
+        assert found[os.fsencode(two.path)] == two.pid
+        text = twinfs.ok("status", one.path).out.decode()
+        assert str(one.path) in text and str(two.path) not in text
+
+
+# indexes that a view keeps
+
+def test_copies_asks_the_index_of_a_mounted_view(twinfs, small):
+    copy = trees.join(small, b"letters/a.txt")
+    with twinfs.mounted(small) as view:
+        for file in (copy, view.uniques / "letters/a.txt"):
+            result = twinfs.ok("copies", file, index=False)
+            assert result.lines and copy not in result.lines
+    result = twinfs("copies", copy, index=False)
+    assert result.status == 1 and len(result.errors) == 1
+
+
+def test_index_in_use_is_not_taken_for_that_of_other_sources(twinfs, small, tmp_path):
+    trees.fill(tmp_path / "other", {b"a": b"b"})
+    with twinfs.mounted(small):
+        result = twinfs("list", tmp_path / "other")
+        assert (result.status, result.out) == (1, b"")
+        assert len(result.errors) == 1 and str(twinfs.index) in result.errors[0]
+
+
+def test_copies_that_went_are_counted_and_not_printed(twinfs, small):
+    twinfs.ok("scan", small)
+    one = trees.join(small, b"pictures/1.jpg")
+    trees.write(trees.join(small, b"backup/1.jpg"), b"another")
+    result = twinfs("copies", one)
+    assert result.status == 3
+    assert result.lines == [trees.join(small, b"pictures/copy of 1.jpg")]
+    assert len(result.errors) == 1 and "left out" in result.errors[0]
+
+
+# paths
+
+def test_path_of_a_symlink_is_its_own_and_not_its_target(twinfs, source, tmp_path):
+    trees.fill(source, {b"folder/file": b"content"})
+    os.symlink(tmp_path, source / "folder" / "link")
+    os.mkfifo(source / "pipe")
+    with twinfs.mounted(source) as view:
+        for name in ("folder/link", "pipe"):
+            assert twinfs.ok("path", view.uniques / name).lines == [
+                os.fsencode(source / name)]
+        result = twinfs("path", view.path / ".twinfs/status.json")
+        assert (result.status, result.out) == (1, b"")
+
+
+def test_odd_names_are_quoted_for_a_terminal_alone(twinfs, source):
+    trees.fill(source, {b"\x1b[31m\n": b"same", b"plain": b"same"})
+    twinfs.ok("scan", source)
+    raw = trees.join(os.fsencode(source), b"\x1b[31m\n")
+    assert twinfs.ok("copies", source / "plain").out == raw + b"\n"
+    status, out = on_terminal(twinfs, "copies", source / "plain")
+    assert status == 0
+    assert b"\x1b" not in out
+    shell = subprocess.run(["bash", "-c", b"printf %s " + out], check=True, capture_output=True)
+    assert shell.stdout == raw
+
+
+# mount(8)
+
+def test_mount_helper_that_only_pretends_mounts_nothing(twinfs, small, mount, tmp_path):
+    helper = tmp_path / "mount.fuse.twinfs"
+    helper.symlink_to(twinfs.session.binary)
+    options = ["-o", f"index={twinfs.index}"]
+    assert twinfs.ok(small, mount, "-f", *options, binary=str(helper)).out == b""
+    assert not is_mounted(mount) and not twinfs.index.exists()
+    result = twinfs(small, mount, "-f", *options, "-o", "bogus", binary=str(helper))
+    assert result.status == 2 and "bogus" in result.errors[0]
+    twinfs.ok(small, mount, "-f", "-s", *options, "-o", "bogus", binary=str(helper))
