@@ -51,7 +51,8 @@ char *arena_copy(struct arena *arena, const void *data, size_t length)
 	char *copy = arena_take(arena, length + 1);
 
 	if (copy) {
-		memcpy(copy, data, length);
+		if (length > 0)
+			memcpy(copy, data, length);
 		copy[length] = '\0';
 	}
 	return copy;
