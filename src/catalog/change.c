@@ -45,11 +45,26 @@ int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *pat
 	return r;
 }
 
+/* Is the file still there, under some name? */
+static int has_names(struct catalog_writer *w, uint64_t id, bool *has)
+{
+	struct file_record file = {0};
+	int r = catalog_get_file(&w->reader, id, &file);
+
+	*has = r == 0 && file.names > 0;
+	return r == -ENOENT ? 0 : r;
+}
+
 int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t id, int error)
 {
 	struct key key = key_pair((uint64_t)kind, id);
-	int r;
+	bool has = true;
+	int r = 0;
 
+	if (error && kind == ERROR_FILE)
+		r = has_names(w, id, &has);
+	if (r < 0 || !has)
+		return r;
 	if (error) {
 		r = writer_add(w, TABLE_ERROR, &key, encode_number((uint64_t)error), NULL);
 		if (r == -EEXIST)

@@ -44,7 +44,8 @@ MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *chang
 /* Forgets up to limit orphans; *left tells whether there are more. */
 MUST_CHECK int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left);
 
-/* Notes an error (positive errno; 0: none any more) of a directory or file. */
+/* Notes an error (positive errno; 0: none any more) of a directory or file; nothing where the file
+ * is gone. */
 MUST_CHECK int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t id,
 				 int error);
 

@@ -104,9 +104,12 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 	r = writer_add(w, TABLE_MEMBER, &key, encode_nothing(), NULL);
 	if (r == -EEXIST)
 		return 0;
-	if (r == 0)
-		change->now.inodes++;
-	return r;
+	if (r < 0)
+		return r;
+	change->now.inodes++;
+	if (change->before.kept == file && change->now.kept == 0)
+		change->now.kept = file; /* it left in this transaction: a renamed file */
+	return 0;
 }
 
 int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool stays)
@@ -133,6 +136,8 @@ int group_sweep(struct catalog_writer *w, uint64_t group)
 	struct group_change *change;
 	int r = touch(w, group, &change);
 
+	if (r == 0)
+		change->stays = false;
 	return r == -ENOENT ? 0 : r;
 }
 

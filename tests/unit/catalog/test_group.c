@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/audit.h"
+
+static const struct hash128 hash = {1, 2};
+
+/* A file of 100 bytes, in the index at once. */
+static uint64_t new_file(struct fixture *f, uint64_t dir, const char *name)
+{
+	static uint64_t inode = 1000;
+
+	add_file(f, dir, name, file_of(inode++, 100, 0));
+	fixture_commit(f);
+	return id_at(f, dir, name);
+}
+
+static void remove_and_commit(struct fixture *f, uint64_t dir, const char *name)
+{
+	remove_name(f, dir, name);
+	fixture_commit(f);
+}
+
+static uint64_t kept_of(const struct fixture *f, uint64_t group)
+{
+	return group_at(f, group).kept;
+}
+
+/* ---- who is a member ----------------------------------------------------------------- */
+
+static void test_group_is_for_users_while_it_has_two_inodes(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b")};
+	uint64_t group = add_group(f, hash, ids, 1);
+
+	assert_int_equal(totals_of(f).groups, 0);
+	audit_index(f->catalog);
+	assert_int_equal(set_content(f, ids[1], group), 0);
+	assert_int_equal(totals_of(f).groups, 1);
+	assert_int_equal(totals_of(f).redundant_bytes, 100);
+	audit_index(f->catalog);
+	assert_int_equal(set_content(f, ids[1], 0), 0);
+	assert_int_equal(totals_of(f).groups, 0);
+	audit_index(f->catalog);
+}
+
+static void test_group_without_members_is_gone(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b")};
+	uint64_t group = add_group(f, hash, ids, 2);
+
+	assert_int_equal(set_content(f, ids[0], 0), 0);
+	assert_int_equal(set_content(f, ids[1], 0), 0);
+	assert_int_equal(group_at(f, group).id, 0);
+	assert_int_equal(set_content(f, ids[0], group), CONTENT_STALE);
+	assert_int_equal(content_of(f, ids[0]).group, 0);
+	audit_index(f->catalog);
+}
+
+static void test_joining_twice_counts_once(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b")};
+	uint64_t group = add_group(f, hash, ids, 2);
+
+	assert_int_equal(set_content(f, ids[1], group), 0);
+	assert_int_equal(group_at(f, group).inodes, 2);
+	audit_index(f->catalog);
+}
+
+static void test_file_moves_from_one_group_to_another(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b"),
+			  new_file(f, f->roots[0], "c"), new_file(f, f->roots[0], "d")};
+	uint64_t one = add_group(f, hash, ids, 2), two = add_group(f, hash, ids + 2, 2);
+
+	assert_int_equal(set_content(f, ids[0], two), 0);
+	assert_int_equal(group_at(f, one).inodes, 1);
+	assert_int_equal(kept_of(f, one), ids[1]);
+	assert_int_equal(group_at(f, two).inodes, 3);
+	audit_index(f->catalog);
+}
+
+static void test_group_that_nobody_joined_is_not_stored(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t group = add_group(f, hash, NULL, 0);
+
+	(void)state;
+	assert_int_equal(group_at(f, group).id, 0);
+	audit_index(f->catalog);
+}
+
+/* ---- contents of one hash ------------------------------------------------------------ */
+
+static void test_contents_of_one_hash_are_numbered(void **state)
+{
+	struct fixture *f = *state;
+	struct hash128 near = {1, 3};
+	uint64_t groups[4], other, ids[2];
+	char name[] = "a";
+
+	for (size_t i = 0; i < 4; i++, ++*name) {
+		ids[0] = new_file(f, f->roots[0], name);
+		ids[1] = new_file(f, f->roots[1], name);
+		groups[i] = add_group(f, hash, ids, 2);
+		assert_int_equal(group_at(f, groups[i]).ordinal, i + 1);
+	}
+	ids[0] = new_file(f, f->roots[0], "near");
+	other = add_group(f, near, ids, 1);
+	assert_int_equal(group_at(f, other).ordinal, 1);
+	audit_index(f->catalog);
+}
+
+static void test_number_of_a_content_stays_when_others_go(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b"),
+			  new_file(f, f->roots[0], "c")};
+	uint64_t first = add_group(f, hash, ids, 1), second = add_group(f, hash, ids + 1, 1), next;
+	struct catalog_reader *reader;
+	struct group_record group;
+
+	remove_and_commit(f, f->roots[0], "a");
+	assert_false(purge_orphans(f, 10));
+	assert_int_equal(group_at(f, first).id, 0);
+	assert_int_equal(group_at(f, second).ordinal, 2);
+	next = add_group(f, hash, ids + 2, 1);
+	assert_int_equal(group_at(f, next).ordinal, 3);
+	reader = fixture_read(f);
+	assert_int_equal(catalog_find_group(reader, hash, 1, &group), -ENOENT);
+	assert_int_equal(catalog_find_group(reader, hash, 2, &group), 0);
+	assert_int_equal(group.id, second);
+	catalog_read_end(reader);
+	audit_index(f->catalog);
+}
+
+/* ---- the kept copy ------------------------------------------------------------------- */
+
+static void test_kept_is_the_one_of_the_first_source(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[2], group;
+
+	ids[0] = new_file(f, f->roots[1], "a");
+	fixture_next_scan(f);
+	ids[1] = new_file(f, f->roots[0], "z");
+	group = add_group(f, hash, ids, 2);
+	assert_int_equal(kept_of(f, group), ids[1]);
+}
+
+static void test_kept_is_the_one_known_from_an_earlier_scan(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[2], group;
+
+	ids[0] = new_file(f, f->roots[0], "z");
+	fixture_next_scan(f);
+	ids[1] = new_file(f, f->roots[0], "a");
+	group = add_group(f, hash, ids, 2);
+	assert_int_equal(kept_of(f, group), ids[0]);
+}
+
+static void test_kept_is_the_first_by_path_of_those_found_together(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t deep = add_dir(f, f->roots[0], "b"), ids[3], group;
+
+	fixture_commit(f);
+	ids[0] = new_file(f, f->roots[0], "c");
+	ids[1] = new_file(f, deep, "x");
+	ids[2] = new_file(f, deep, "w~");
+	group = add_group(f, hash, ids, 3);
+	assert_int_equal(kept_of(f, group), ids[2]);
+}
+
+static void test_best_name_of_a_hard_link_counts(void **state)
+{
+	struct fixture *f = *state;
+	struct attributes linked = file_of(10, 100, 0);
+	uint64_t ids[2], group;
+
+	add_file(f, f->roots[1], "a", linked);
+	add_file(f, f->roots[0], "z", linked);
+	add_file(f, f->roots[0], "b", linked);
+	fixture_commit(f);
+	ids[0] = id_at(f, f->roots[1], "a");
+	ids[1] = new_file(f, f->roots[0], "c");
+	group = add_group(f, hash, ids, 2);
+	assert_int_equal(kept_of(f, group), ids[0]);
+}
+
+static void test_new_copy_never_displaces_the_kept_one(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_file(f, f->roots[1], "y"), new_file(f, f->roots[1], "z")}, better;
+	uint64_t group = add_group(f, hash, ids, 2);
+
+	assert_int_equal(kept_of(f, group), ids[0]);
+	better = new_file(f, f->roots[0], "a");
+	assert_int_equal(set_content(f, better, group), 0);
+	assert_int_equal(kept_of(f, group), ids[0]);
+	fixture_reopen(f);
+	assert_int_equal(set_content(f, new_file(f, f->roots[0], "b"), group), 0);
+	assert_int_equal(kept_of(f, group), ids[0]);
+	remove_and_commit(f, f->roots[1], "y");
+	assert_int_equal(kept_of(f, group), better);
+	audit_index(f->catalog);
+}
+
+static void test_renamed_kept_copy_stays_the_kept_one(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b")};
+	uint64_t group = add_group(f, hash, ids, 2);
+	struct attributes attributes = file_at(f, ids[0]).attributes;
+
+	remove_name(f, f->roots[0], "a");
+	add_file(f, f->roots[0], "z", attributes);
+	fixture_commit(f);
+	assert_int_equal(id_at(f, f->roots[0], "z"), ids[0]);
+	assert_int_equal(kept_of(f, group), ids[0]);
+	audit_index(f->catalog);
+}
+
+/* ---- order --------------------------------------------------------------------------- */
+
+/* A group of so many files of a size. */
+static void add_copies(struct fixture *f, uint64_t size, uint64_t copies)
+{
+	static uint64_t inode = 5000;
+	char names[200][24];
+	uint64_t ids[200];
+
+	for (size_t i = 0; i < copies; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "%d", (int)inode);
+		add_file(f, f->roots[0], names[i], file_of(inode++, size, 0));
+	}
+	fixture_commit(f);
+	for (size_t i = 0; i < copies; i++)
+		ids[i] = id_at(f, f->roots[0], names[i]);
+	add_group(f, (struct hash128){size, copies}, ids, copies);
+}
+
+static void test_groups_rank_by_what_they_would_give_back(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_scan *scan = NULL;
+	struct catalog_reader *reader;
+	struct group_record group;
+	uint64_t before = UINT64_MAX, seen = 0;
+
+	add_copies(f, 10, 2);
+	add_copies(f, 1, 200);
+	add_copies(f, 0, 3);
+	add_copies(f, UINT64_C(1) << 40, 2);
+	add_copies(f, 3, 4);
+	add_copies(f, 99, 3);
+	add_copies(f, 1000, 1);
+	audit_index(f->catalog);
+	reader = fixture_read(f);
+	assert_int_equal(catalog_scan_ranks(reader, &scan), 0);
+	for (; catalog_next_rank(scan, &group) == 0; seen++) {
+		assert_true(group_reclaimable(&group) <= before);
+		before = group_reclaimable(&group);
+	}
+	assert_int_equal(seen, 6);
+	catalog_scan_end(scan);
+	catalog_read_end(reader);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_group_is_for_users_while_it_has_two_inodes),
+		CASE(test_group_without_members_is_gone),
+		CASE(test_joining_twice_counts_once),
+		CASE(test_file_moves_from_one_group_to_another),
+		CASE(test_group_that_nobody_joined_is_not_stored),
+		CASE(test_contents_of_one_hash_are_numbered),
+		CASE(test_number_of_a_content_stays_when_others_go),
+		CASE(test_kept_is_the_one_of_the_first_source),
+		CASE(test_kept_is_the_one_known_from_an_earlier_scan),
+		CASE(test_kept_is_the_first_by_path_of_those_found_together),
+		CASE(test_best_name_of_a_hard_link_counts),
+		CASE(test_new_copy_never_displaces_the_kept_one),
+		CASE(test_renamed_kept_copy_stays_the_kept_one),
+		CASE(test_groups_rank_by_what_they_would_give_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
