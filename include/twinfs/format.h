@@ -11,6 +11,8 @@
 #define TWINFS_INDEX_FORMAT 1
 
 #define TWINFS_INDEX_DATA "data.mdb"
+/* LMDB's own: who reads it. */
+#define TWINFS_INDEX_READERS "lock.mdb"
 /* Held with flock(2) by the one process that writes; its text names pid and mount point. */
 #define TWINFS_INDEX_LOCK "owner"
 /* Size and hash of TWINFS_INDEX_DATA at the last clean stop; absent while a writer is at work. */

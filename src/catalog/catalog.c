@@ -40,6 +40,7 @@ struct catalog {
 	uint64_t name_seed;
 	bool store_opened;
 	bool unsealed; /* the seal was taken off: the data may change */
+	bool condemned;
 	pthread_mutex_t ids_lock;
 	uint64_t next_id;
 	uint64_t reserved_id; /* ids below it are ours to use */
@@ -133,7 +134,7 @@ int catalog_set_mount_point(struct catalog *catalog, const char *mount_point)
 /* LMDB makes its files with the umask of the process, which may be anything. */
 static int open_store(struct catalog *catalog, const struct catalog_options *options)
 {
-	static const char *const files[] = {TWINFS_INDEX_DATA, "lock.mdb"};
+	static const char *const files[] = {TWINFS_INDEX_DATA, TWINFS_INDEX_READERS};
 	mode_t umask_before = umask(0077);
 	int r = store_open(&catalog->store, options->folder, options->map_bytes,
 			   options->read_only);
@@ -271,7 +272,9 @@ void catalog_close(struct catalog *catalog)
 		store_close(&catalog->store);
 	if (catalog->unsealed && catalog->reserved_id > catalog->next_id)
 		r = index_reserve_ids(catalog->folder_fd, catalog->next_id);
-	if (r == 0 && catalog->unsealed)
+	if (r == 0 && catalog->condemned)
+		r = index_set_aside(catalog->folder_fd);
+	else if (r == 0 && catalog->unsealed)
 		r = index_seal(catalog->folder_fd);
 	if (r < 0)
 		log_warning("cannot seal index %s (%s): it is checked wholly at the next start",
@@ -287,6 +290,11 @@ void catalog_close(struct catalog *catalog)
 	pthread_mutex_destroy(&catalog->ids_lock);
 	free(catalog->folder);
 	free(catalog);
+}
+
+void catalog_condemn(struct catalog *catalog)
+{
+	catalog->condemned = catalog->unsealed;
 }
 
 const char *catalog_folder(const struct catalog *catalog)

@@ -53,6 +53,10 @@ MUST_CHECK int catalog_owner(const char *folder, pid_t *pid, char **mount_point)
 /* Tells others where this process mounts the view of the index. */
 MUST_CHECK int catalog_set_mount_point(struct catalog *catalog, const char *mount_point);
 
+/* What was read contradicts itself (-EUCLEAN): catalog_close then sets the index aside instead of
+ * sealing it, and the next catalog_open makes a new one. For the one that writes it. */
+void catalog_condemn(struct catalog *catalog);
+
 const char *catalog_folder(const struct catalog *catalog); /* as given at opening */
 
 /* Device and inode of the index folder, which no walk enters. */

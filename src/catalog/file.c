@@ -178,17 +178,22 @@ int file_update(struct catalog_writer *w, uint64_t id, const struct attributes *
 	return put_file(w, &file);
 }
 
-/* An orphan has a name again: what was known of its content is true if it is unchanged. */
+/* An orphan has a name again: what was known of its content is true if it is unchanged, and wanted
+ * if the smallest size was not raised meanwhile. */
 static int adopt(struct catalog_writer *w, struct file_record *file,
 		 const struct attributes *attributes)
 {
 	struct key key = key_number(file->id);
 	struct content_record content;
+	uint64_t min_size = 0;
 	int r = get_content(w, file->id, &content);
 
+	if (r == 0)
+		r = catalog_get_min_size(&w->reader, &min_size);
 	if (r == 0 && content.group)
 		r = group_join(w, content.group, file->id);
-	if (r == -ENOENT || !attributes_same_signature(&file->attributes, attributes)) {
+	if (r == -ENOENT || attributes->size < min_size ||
+	    !attributes_same_signature(&file->attributes, attributes)) {
 		r = drop_content(w, file->id, &content);
 		content.head = 0;
 	}

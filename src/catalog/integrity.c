@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -35,6 +36,10 @@
  * of damaged pages that leads in a circle would never end. */
 #define RECORD_BYTES_MIN 8
 #define PAGE_BYTES_MAX 65536
+
+/* Where the child process puts what it found sound. */
+#define COPY_NAME "checked.mdb"
+#define COPY_EXTRA_BYTES (1 << 20)
 
 /* Replaces a small file as a whole, durably. */
 static int replace_text(int folder_fd, const char *name, const char *text)
@@ -112,12 +117,21 @@ int index_unseal(int folder_fd)
 	return fsync(folder_fd) < 0 ? -errno : 0;
 }
 
-static bool seal_holds(int folder_fd)
+enum seal_state {
+	SEAL_HOLDS,
+	SEAL_ABSENT,
+	SEAL_BROKEN
+};
+
+static enum seal_state examine_seal(int folder_fd)
 {
 	char sealed[SEAL_TEXT_BYTES], actual[SEAL_TEXT_BYTES];
 
-	return read_text(folder_fd, TWINFS_INDEX_SEAL, sealed, sizeof(sealed)) == 0 &&
-	       make_seal(folder_fd, actual) == 0 && strcmp(sealed, actual) == 0;
+	if (read_text(folder_fd, TWINFS_INDEX_SEAL, sealed, sizeof(sealed)) < 0)
+		return SEAL_ABSENT;
+	if (make_seal(folder_fd, actual) == 0 && strcmp(sealed, actual) == 0)
+		return SEAL_HOLDS;
+	return SEAL_BROKEN;
 }
 
 /* ---- checking every record ----------------------------------------------------------- */
@@ -205,7 +219,32 @@ static int check_tables(struct store *store, struct catalog_reader *reader)
 	return r == 0 ? INDEX_SOUND : INDEX_DAMAGED;
 }
 
-int index_check_records(const char *folder)
+/* Copies the pages that are in use. Their number is known, so a tree that leads in a circle ends at
+ * the limit of the file's size. Without room for the copy the index goes on as it is. */
+static int copy_used_pages(struct store *store, int folder_fd)
+{
+	struct rlimit limit;
+	struct stat st;
+	int fd AUTO_CLOSE =
+		openat(folder_fd, COPY_NAME, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int r;
+
+	if (fd < 0 || fstatat(folder_fd, TWINFS_INDEX_DATA, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return INDEX_SOUND;
+	limit.rlim_cur = limit.rlim_max = (rlim_t)st.st_size + COPY_EXTRA_BYTES;
+	(void)signal(SIGXFSZ, SIG_IGN);
+	if (setrlimit(RLIMIT_FSIZE, &limit) < 0)
+		return INDEX_DAMAGED;
+	r = mdb_env_copyfd2(store->env, fd, MDB_CP_COMPACT);
+	if (r == 0 && fsync(fd) < 0)
+		r = errno;
+	if (r == 0)
+		return INDEX_SOUND;
+	(void)unlinkat(folder_fd, COPY_NAME, 0);
+	return r == ENOSPC || r == EDQUOT ? INDEX_SOUND : INDEX_DAMAGED;
+}
+
+int index_check_and_copy(int folder_fd, const char *folder)
 {
 	struct catalog_reader *reader = NULL;
 	struct store store;
@@ -216,12 +255,14 @@ int index_check_records(const char *folder)
 	if (r == 0)
 		state = check_tables(&store, reader);
 	store_read_end(reader);
+	if (state == INDEX_SOUND)
+		state = copy_used_pages(&store, folder_fd);
 	store_close(&store);
 	return state;
 }
 
 /* Says nothing: LMDB's assertions and sanitizers would, and the parent tells what it means. */
-static void check_and_exit(const char *folder)
+static void check_and_exit(int folder_fd, const char *folder)
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
@@ -230,11 +271,11 @@ static void check_and_exit(const char *folder)
 	(void)signal(SIGSEGV, SIG_DFL);
 	(void)signal(SIGBUS, SIG_DFL);
 	(void)signal(SIGABRT, SIG_DFL);
-	_exit(index_check_records(folder));
+	_exit(index_check_and_copy(folder_fd, folder));
 }
 
 /* In a child, because reading damaged pages may kill. */
-static int check_in_child(const char *folder)
+static int check_in_child(int folder_fd, const char *folder)
 {
 	pid_t child = fork();
 	int status;
@@ -242,7 +283,7 @@ static int check_in_child(const char *folder)
 	if (child < 0)
 		return -errno;
 	if (child == 0)
-		check_and_exit(folder);
+		check_and_exit(folder_fd, folder);
 	while (waitpid(child, &status, 0) < 0) {
 		if (errno != EINTR)
 			return -errno;
@@ -260,14 +301,42 @@ static bool is_empty(int folder_fd)
 	       st.st_size == 0;
 }
 
+/* LMDB's lock file goes with a data file: it knows the number of its last transaction. A process
+ * that still reads the old file keeps both. */
+static int drop_lock_file(int folder_fd)
+{
+	return unlinkat(folder_fd, TWINFS_INDEX_READERS, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* The copy that the child made takes the place of the data file. */
+static int adopt_copy(int folder_fd)
+{
+	int r = drop_lock_file(folder_fd);
+
+	if (r < 0)
+		return r;
+	if (renameat(folder_fd, COPY_NAME, folder_fd, TWINFS_INDEX_DATA) < 0)
+		return errno == ENOENT ? INDEX_SOUND : -errno;
+	return fsync(folder_fd) < 0 ? -errno : INDEX_SOUND;
+}
+
 int index_examine(int folder_fd, const char *folder)
 {
+	enum seal_state seal;
 	int state;
 
-	if (is_empty(folder_fd) || seal_holds(folder_fd))
+	if (is_empty(folder_fd))
 		return INDEX_SOUND;
-	log_info("index %s was not closed cleanly: checking it", quote_path(folder));
-	state = check_in_child(folder);
+	seal = examine_seal(folder_fd);
+	if (seal == SEAL_HOLDS)
+		return INDEX_SOUND;
+	log_debug("index %s was not closed cleanly: checking it", quote_path(folder));
+	state = check_in_child(folder_fd, folder);
+	if (state == INDEX_SOUND && seal == SEAL_BROKEN)
+		state = INDEX_DAMAGED; /* no program of ours changes a sealed file */
+	if (state == INDEX_SOUND)
+		return adopt_copy(folder_fd);
+	(void)unlinkat(folder_fd, COPY_NAME, 0);
 	if (state == INDEX_DAMAGED)
 		log_warning("index %s is damaged; it is kept as %s and built anew",
 			    quote_path(folder), TWINFS_INDEX_DAMAGED);
@@ -276,6 +345,10 @@ int index_examine(int folder_fd, const char *folder)
 
 int index_set_aside(int folder_fd)
 {
+	int r = drop_lock_file(folder_fd);
+
+	if (r < 0)
+		return r;
 	if (renameat(folder_fd, TWINFS_INDEX_DATA, folder_fd, TWINFS_INDEX_DAMAGED) < 0 &&
 	    errno != ENOENT)
 		return -errno;

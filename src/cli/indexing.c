@@ -131,15 +131,35 @@ static int run_phase(struct indexing *indexing, enum progress_phase phase, enum 
 	else
 		r = ingest_contents(&indexing->ingest);
 	progress_watch_end(&watch);
+	if (r == -EUCLEAN)
+		catalog_condemn(indexing->catalog);
 	if (r < 0)
 		log_error("cannot bring the index %s up to date: %s", quote_path(indexing->folder),
 			  error_text(r));
 	return r;
 }
 
+/* The index contradicts itself: closing sets it aside, opening makes a new one. */
+static int start_anew(struct indexing *indexing)
+{
+	int r;
+
+	log_warning("the index %s is damaged: building it anew", quote_path(indexing->folder));
+	sources_close(&indexing->sources);
+	catalog_close(indexing->catalog);
+	indexing->catalog = NULL;
+	r = indexing_open(indexing);
+	return r == INDEXING_IN_USE ? -EBUSY : r; /* another process was quicker */
+}
+
 int indexing_names(struct indexing *indexing, enum progress_when when)
 {
-	return run_phase(indexing, PROGRESS_NAMES, when);
+	int r = run_phase(indexing, PROGRESS_NAMES, when);
+
+	if (r != -EUCLEAN)
+		return r;
+	r = start_anew(indexing);
+	return r < 0 ? r : run_phase(indexing, PROGRESS_NAMES, when);
 }
 
 int indexing_contents(struct indexing *indexing, enum progress_when when)
@@ -157,6 +177,13 @@ int indexing_update(struct indexing *indexing, struct indexing_times *times)
 	found.named_ns = clock_monotonic_ns();
 	if (r == 0 && !stop_requested())
 		r = indexing_contents(indexing, when);
+	if (r == -EUCLEAN && !stop_requested()) {
+		r = start_anew(indexing);
+		if (r == 0)
+			r = indexing_names(indexing, when);
+		if (r == 0)
+			r = indexing_contents(indexing, when);
+	}
 	found.end_ns = clock_monotonic_ns();
 	if (times != NULL)
 		*times = found;
