@@ -17,8 +17,9 @@
 #define DESCRIPTORS_LEFT 48
 #define DESCRIPTORS_MAX 512
 
-/* Holes are not read but hashed, at 20 to 80 GB/s: more than this would take too long. */
-#define HOLE_BYTES_MAX (UINT64_C(4) << 40)
+/* Holes are not read but hashed: files with more than this are hashed only when they have proved
+ * equal. */
+#define HASHED_HOLES ((uint64_t)256 << 20)
 
 /* A file, or several that are known to be equal, in the comparison. */
 struct compared {
@@ -30,6 +31,7 @@ struct compared {
 	bool alone; /* first stands for itself, not for its chain */
 	bool sparse;
 	bool counted; /* its bytes are progress */
+	bool emitted; /* its class is known */
 	uint64_t read_bytes;
 	uint64_t data_from, data_known; /* [data_known, data_from) is a hole */
 	struct reading reading;
@@ -45,6 +47,7 @@ struct comparison {
 	struct strand **strands;
 	size_t count, capacity;
 	bool keep_open;
+	bool large_holes;
 	size_t descriptors;
 	struct bytes files; /* of struct file_outcome */
 };
@@ -185,8 +188,9 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 
 	c->files.length = 0;
 	for (struct strand *strand = first; r == 0 && strand; strand = strand->equal) {
-		const struct compared *compared = compared_of(strand);
+		struct compared *compared = compared_of(strand);
 
+		compared->emitted = true;
 		news |= compared->first != 0;
 		if (compared->first)
 			r = add_candidates(c, compared);
@@ -203,11 +207,29 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 	return outcomes_add_class(&c->contents->outcomes, &class, (const void *)c->files.data);
 }
 
+/* Notes that a file cannot be told apart from others; a rival stays what it is. */
+static void note_refused(struct comparison *c, const struct compared *compared, int error)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct file_record file;
+
+	if (compared->first && catalog_read_begin(c->contents->ingest->catalog, &reader) == 0 &&
+	    catalog_get_file(reader, compared->file, &file) == 0)
+		contents_note_problem(c->contents, reader, &file, error, NULL);
+}
+
+static void refuse(void *context, struct strand *strand)
+{
+	for (; strand; strand = strand->equal)
+		note_refused(context, compared_of(strand), -EFBIG);
+}
+
 static const struct refine_calls refine_calls = {
 	.hole = hole,
 	.read = read_strand,
 	.finish = finish,
 	.abandon = abandon,
+	.refuse = refuse,
 	.emit = emit,
 };
 
@@ -242,10 +264,7 @@ static int add_file(struct comparison *c, const struct compared *compared)
 		return r == -ENOENT ? 0 : r;
 	allocated = file.attributes.blocks * 512;
 	entered.sparse = allocated < file.attributes.size;
-	if (entered.sparse && file.attributes.size - allocated > HOLE_BYTES_MAX) {
-		contents_note_problem(c->contents, c->reader, &file, -EFBIG, NULL);
-		return 0;
-	}
+	c->large_holes |= entered.sparse && file.attributes.size - allocated > HASHED_HOLES;
 	return add_compared(c, &entered);
 }
 
@@ -330,7 +349,9 @@ static int compare_files(struct comparison *c, void *memory, size_t budget)
 					.context = c,
 					.size_bytes = c->head->key.size,
 					.memory = memory,
-					.budget_bytes = budget};
+					.budget_bytes = budget,
+					.hashing = c->large_holes ? REFINE_HASH_LATER
+								  : REFINE_HASH_ALONG};
 	struct strand **strands AUTO_FREE = calloc(c->count ? c->count : 1, sizeof(*strands));
 	int r;
 
@@ -352,15 +373,9 @@ static int compare_files(struct comparison *c, void *memory, size_t budget)
  * uniques/, like all that is not compared. */
 static void note_crowd(struct comparison *c)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	struct file_record file;
-
-	if (catalog_read_begin(c->contents->ingest->catalog, &reader) < 0)
-		return;
 	for (size_t i = 0; i < c->count; i++) {
-		if (c->list[i].first && !c->list[i].read_bytes &&
-		    catalog_get_file(reader, c->list[i].file, &file) == 0)
-			contents_note_problem(c->contents, reader, &file, -E2BIG, NULL);
+		if (!c->list[i].emitted)
+			note_refused(c, &c->list[i], -E2BIG);
 	}
 }
 
@@ -369,6 +384,7 @@ static int compare_head(struct comparison *c, void *memory, size_t budget)
 	int r;
 
 	c->count = 0;
+	c->large_holes = false;
 	r = find_files(c);
 	if (r == 0)
 		r = compare_files(c, memory, budget);

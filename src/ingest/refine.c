@@ -12,12 +12,16 @@
 #define BLOCK_MIN ((size_t)4 << 10)
 #define ZEROS_BYTES ((size_t)64 << 10)
 
+/* Longer holes are not hashed: it would take minutes. */
+#define HASHED_HOLES_MAX (UINT64_C(4) << 40)
+
 /* A class in the making: strands [first, first + count) are equal up to offset. */
 struct range {
 	size_t first;
 	size_t count;
 	uint64_t offset;
-	struct hash_state *hash;
+	uint64_t hole_bytes;
+	struct hash_state *hash; /* NULL: not hashed along */
 };
 
 struct range_stack {
@@ -79,13 +83,6 @@ static int emit(struct refinement *refinement, struct strand **strands, size_t c
 	return refinement->calls->emit(refinement->context, strands[0], hash);
 }
 
-static int emit_alone(struct refinement *refinement, struct strand *strand)
-{
-	refinement->calls->abandon(refinement->context, strand);
-	/* one that stands for others of an earlier part was hashed there */
-	return emit(refinement, &strand, 1, strand->equal ? &strand->digest : NULL);
-}
-
 /* Takes one strand out of the range. */
 static void drop(struct strand **strands, struct range *range, size_t which)
 {
@@ -93,7 +90,7 @@ static void drop(struct strand **strands, struct range *range, size_t which)
 	range->count--;
 }
 
-/* ---- one step of one range ----------------------------------------------------------- */
+/* ---- blocks and holes ---------------------------------------------------------------- */
 
 /* Bytes from the range's offset on that are a hole in each of its files. */
 static uint64_t common_hole(struct refinement *refinement, struct strand **strands,
@@ -115,7 +112,8 @@ static int skip_zeros(struct range *range, uint64_t length)
 	static const uint8_t zeros[ZEROS_BYTES];
 
 	range->offset += length;
-	while (length > 0) {
+	range->hole_bytes += length;
+	while (range->hash && length > 0) {
 		size_t piece = length < sizeof(zeros) ? (size_t)length : sizeof(zeros);
 
 		if (stop_requested())
@@ -137,6 +135,74 @@ static size_t block_length(const struct refinement *refinement, const struct ran
 		length = BLOCK_MIN;
 	return left < length ? (size_t)left : length;
 }
+
+/* ---- one file by itself -------------------------------------------------------------- */
+
+/* Hashes a whole file; not 0 when it must be left out. */
+static int digest(struct refinement *refinement, struct strand *strand, struct hash_state *state)
+{
+	struct range range = {.count = 1, .hash = state};
+	uint64_t hole;
+	size_t length;
+	int r = 0;
+
+	hash_state_reset(state);
+	while (r == 0 && range.offset < refinement->size_bytes) {
+		if (stop_requested())
+			return -ECANCELED;
+		hole = common_hole(refinement, &strand, &range);
+		if (hole > 0) {
+			r = skip_zeros(&range, hole);
+			continue;
+		}
+		length = block_length(refinement, &range);
+		r = refinement->calls->read(refinement->context, strand, range.offset,
+					    refinement->memory, length);
+		hash_state_update(state, refinement->memory, length);
+		range.offset += length;
+	}
+	if (r == 0)
+		r = refinement->calls->finish(refinement->context, strand);
+	strand->digest = hash_state_digest(state);
+	return r;
+}
+
+/* Outcome: it changed, and nothing is known of it any more. */
+enum {
+	STRAND_LOST = 1
+};
+
+/* The hash of a strand that proved equal to others, into strand->digest. */
+static int hash_later(struct refinement *refinement, struct strand *strand)
+{
+	struct hash_state *state = hash_state_new();
+	int r;
+
+	if (!state)
+		return -ENOMEM;
+	r = digest(refinement, strand, state);
+	hash_state_free(state);
+	if (r && stop_requested())
+		return -ECANCELED;
+	return r ? STRAND_LOST : 0;
+}
+
+static int emit_alone(struct refinement *refinement, struct strand *strand)
+{
+	int r = 0;
+
+	refinement->calls->abandon(refinement->context, strand);
+	if (!strand->equal || refinement->hashing == REFINE_HASH_NEVER)
+		return emit(refinement, &strand, 1, NULL);
+	/* it stands for others of an earlier part: they were hashed there, or are now */
+	if (refinement->hashing == REFINE_HASH_LATER)
+		r = hash_later(refinement, strand);
+	if (r)
+		return r == STRAND_LOST ? 0 : r;
+	return emit(refinement, &strand, 1, &strand->digest);
+}
+
+/* ---- one step of one range ----------------------------------------------------------- */
 
 /* Reads the next block of each strand; those that fail leave the range. */
 static void read_blocks(struct refinement *refinement, struct strand **strands, struct range *range,
@@ -179,6 +245,26 @@ static bool sort_blocks(struct block *blocks, size_t count)
 	return false;
 }
 
+/* The range's files share this block. */
+static void advance(struct range *range, const struct block *block)
+{
+	if (range->hash)
+		hash_state_update(range->hash, block->data, block->length);
+	range->offset += block->length;
+}
+
+static int fork_hash(struct range *part, const struct range *range)
+{
+	part->hash = NULL;
+	if (!range->hash)
+		return 0;
+	part->hash = hash_state_new();
+	if (!part->hash)
+		return -ENOMEM;
+	hash_state_copy(part->hash, range->hash);
+	return 0;
+}
+
 /* Puts each run of equal blocks on the stack as a range of its own. */
 static int split(struct refinement *refinement, struct strand **strands, const struct range *range,
 		 const struct block *blocks, struct range_stack *stack)
@@ -196,14 +282,13 @@ static int split(struct refinement *refinement, struct strand **strands, const s
 			r = emit_alone(refinement, blocks[i].strand);
 			continue;
 		}
-		part = (struct range){.first = range->first + i,
-				      .count = end - i,
-				      .offset = range->offset + blocks[i].length,
-				      .hash = hash_state_new()};
-		if (!part.hash)
-			return -ENOMEM;
-		hash_state_copy(part.hash, range->hash);
-		hash_state_update(part.hash, blocks[i].data, blocks[i].length);
+		part = *range;
+		part.first = range->first + i;
+		part.count = end - i;
+		r = fork_hash(&part, range);
+		if (r < 0)
+			return r;
+		advance(&part, &blocks[i]);
 		r = push(stack, &part);
 		if (r < 0)
 			hash_state_free(part.hash);
@@ -229,8 +314,7 @@ static int compare_step(struct refinement *refinement, struct strand **strands, 
 	if (range->count < 2)
 		return 0;
 	if (sort_blocks(blocks, range->count)) {
-		hash_state_update(range->hash, blocks[0].data, length);
-		range->offset += length;
+		advance(range, &blocks[0]);
 		return 0;
 	}
 	r = split(refinement, strands, range, blocks, stack);
@@ -239,9 +323,29 @@ static int compare_step(struct refinement *refinement, struct strand **strands, 
 
 /* ---- a range to its end -------------------------------------------------------------- */
 
+/* Strands of a range that was followed to its end without a hash. */
+static int emit_hashed_later(struct refinement *refinement, struct strand **strands,
+			     const struct range *range)
+{
+	struct strand **first = strands + range->first;
+	int r;
+
+	if (refinement->hashing == REFINE_HASH_NEVER || (range->count == 1 && !(*first)->equal))
+		return emit(refinement, first, range->count, NULL);
+	if (range->hole_bytes > HASHED_HOLES_MAX) {
+		for (size_t i = 0; i < range->count; i++)
+			refinement->calls->refuse(refinement->context, first[i]);
+		return 0;
+	}
+	r = hash_later(refinement, *first);
+	if (r)
+		return r == STRAND_LOST ? 0 : r;
+	return emit(refinement, first, range->count, &(*first)->digest);
+}
+
 static int finish_range(struct refinement *refinement, struct strand **strands, struct range *range)
 {
-	struct hash128 hash = hash_state_digest(range->hash);
+	struct hash128 hash;
 	size_t i = 0;
 
 	while (i < range->count) {
@@ -250,6 +354,11 @@ static int finish_range(struct refinement *refinement, struct strand **strands, 
 		else
 			drop(strands, range, i);
 	}
+	if (range->count == 0)
+		return 0;
+	if (!range->hash)
+		return emit_hashed_later(refinement, strands, range);
+	hash = hash_state_digest(range->hash);
 	return emit(refinement, strands + range->first, range->count, &hash);
 }
 
@@ -275,10 +384,16 @@ static int follow_range(struct refinement *refinement, struct strand **strands, 
 
 static int refine_together(struct refinement *refinement, struct strand **strands, size_t count)
 {
-	struct range range = {.count = count, .hash = hash_state_new()};
+	struct range range = {.count = count};
 	struct range_stack stack = {0};
-	int r = range.hash ? push(&stack, &range) : -ENOMEM;
+	int r = 0;
 
+	if (refinement->hashing == REFINE_HASH_ALONG) {
+		range.hash = hash_state_new();
+		r = range.hash ? 0 : -ENOMEM;
+	}
+	if (r == 0)
+		r = push(&stack, &range);
 	if (r < 0)
 		hash_state_free(range.hash);
 	while (r == 0 && stack.count > 0) {
@@ -291,35 +406,6 @@ static int refine_together(struct refinement *refinement, struct strand **strand
 }
 
 /* ---- more than fit ------------------------------------------------------------------- */
-
-/* Hashes a whole file; not 0 when it must be left out. */
-static int digest(struct refinement *refinement, struct strand *strand, struct hash_state *state)
-{
-	struct range range = {.count = 1, .hash = state};
-	uint64_t hole;
-	size_t length;
-	int r = 0;
-
-	hash_state_reset(state);
-	while (r == 0 && range.offset < refinement->size_bytes) {
-		if (stop_requested())
-			return -ECANCELED;
-		hole = common_hole(refinement, &strand, &range);
-		if (hole > 0) {
-			r = skip_zeros(&range, hole);
-			continue;
-		}
-		length = block_length(refinement, &range);
-		r = refinement->calls->read(refinement->context, strand, range.offset,
-					    refinement->memory, length);
-		hash_state_update(state, refinement->memory, length);
-		range.offset += length;
-	}
-	if (r == 0)
-		r = refinement->calls->finish(refinement->context, strand);
-	strand->digest = hash_state_digest(state);
-	return r;
-}
 
 /* Hashes all; those that could be read move to the front, *count of them. */
 static int digest_all(struct refinement *refinement, struct strand **strands, size_t *count)
@@ -413,6 +499,7 @@ static int merge_parts(struct refinement *refinement, struct strand **strands, s
 
 	part.calls = &gathering_calls;
 	part.context = &gathering;
+	part.hashing = REFINE_HASH_NEVER;
 	for (size_t i = 0; r == 0 && i < *count; i += length) {
 		length = *count - i < capacity ? *count - i : capacity;
 		memcpy(copy, strands + i, length * sizeof(struct strand *));
@@ -446,6 +533,8 @@ int refine(struct refinement *refinement, struct strand **strands, size_t count)
 
 	if (count <= refine_capacity(refinement))
 		return refine_together(refinement, strands, count);
+	if (refinement->hashing == REFINE_HASH_LATER)
+		return refine_crowd(refinement, strands, count);
 	r = digest_all(refinement, strands, &count);
 	if (r < 0)
 		return r;
