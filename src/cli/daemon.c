@@ -77,6 +77,17 @@ static void *compare(void *context)
 	return NULL;
 }
 
+static int tell_mount_point(struct daemon *daemon)
+{
+	struct indexing *indexing = daemon->indexing;
+	int r = catalog_set_mount_point(indexing->catalog, daemon->mount_point);
+
+	if (r < 0)
+		log_error("cannot write to the index %s: %s", quote_path(indexing->folder),
+			  error_text(r));
+	return r;
+}
+
 /* Opens the index and makes its names complete. */
 static enum twinfs_exit open_index(struct daemon *daemon)
 {
@@ -86,18 +97,15 @@ static enum twinfs_exit open_index(struct daemon *daemon)
 	r = indexing_open(indexing);
 	if (r == INDEXING_IN_USE)
 		indexing_explain(indexing->folder, CATALOG_IN_USE);
-	if (r != 0)
+	if (r != 0 || tell_mount_point(daemon) < 0)
 		return TWINFS_EXIT_FAILED;
-	r = catalog_set_mount_point(indexing->catalog, daemon->mount_point);
-	if (r < 0) {
-		log_error("cannot write to the index %s: %s", quote_path(indexing->folder),
-			  error_text(r));
-		return TWINFS_EXIT_FAILED;
-	}
 	r = indexing_names(indexing, daemon->settings->common.progress);
 	if (r == 0 && stop_requested())
 		log_error("interrupted before the view was mounted");
-	return r < 0 || stop_requested() ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
+	if (r < 0 || stop_requested())
+		return TWINFS_EXIT_FAILED;
+	/* again, as a damaged index may have been made anew */
+	return tell_mount_point(daemon) < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
 }
 
 /* Mounts the view and starts to compare. */

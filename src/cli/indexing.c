@@ -114,9 +114,11 @@ int indexing_open(struct indexing *indexing)
 		.cross_mounts = settings->cross_file_systems,
 		.patience_ms = PATIENCE_MS,
 	};
-	indexing->ingest.catalog = indexing->catalog;
-	indexing->ingest.sources = &indexing->sources;
-	indexing->ingest.settings = &indexing->ingest_settings;
+	indexing->ingest = (struct ingest){
+		.catalog = indexing->catalog,
+		.sources = &indexing->sources,
+		.settings = &indexing->ingest_settings,
+	};
 	return 0;
 }
 
@@ -133,10 +135,18 @@ static int run_phase(struct indexing *indexing, enum progress_phase phase, enum 
 	progress_watch_end(&watch);
 	if (r == -EUCLEAN)
 		catalog_condemn(indexing->catalog);
-	if (r < 0)
-		log_error("cannot bring the index %s up to date: %s", quote_path(indexing->folder),
-			  error_text(r));
 	return r;
+}
+
+static int explain_failure(const struct indexing *indexing, int result)
+{
+	if (result == -EUCLEAN)
+		log_error("the index %s is damaged; it is made anew at the next start",
+			  quote_path(indexing->folder));
+	else if (result < 0)
+		log_error("cannot bring the index %s up to date: %s", quote_path(indexing->folder),
+			  error_text(result));
+	return result;
 }
 
 /* The index contradicts itself: closing sets it aside, opening makes a new one. */
@@ -144,7 +154,8 @@ static int start_anew(struct indexing *indexing)
 {
 	int r;
 
-	log_warning("the index %s is damaged: building it anew", quote_path(indexing->folder));
+	log_warning("the index %s contradicts itself: building it anew",
+		    quote_path(indexing->folder));
 	sources_close(&indexing->sources);
 	catalog_close(indexing->catalog);
 	indexing->catalog = NULL;
@@ -152,7 +163,7 @@ static int start_anew(struct indexing *indexing)
 	return r == INDEXING_IN_USE ? -EBUSY : r; /* another process was quicker */
 }
 
-int indexing_names(struct indexing *indexing, enum progress_when when)
+static int walk_names(struct indexing *indexing, enum progress_when when)
 {
 	int r = run_phase(indexing, PROGRESS_NAMES, when);
 
@@ -162,36 +173,47 @@ int indexing_names(struct indexing *indexing, enum progress_when when)
 	return r < 0 ? r : run_phase(indexing, PROGRESS_NAMES, when);
 }
 
+int indexing_names(struct indexing *indexing, enum progress_when when)
+{
+	return explain_failure(indexing, walk_names(indexing, when));
+}
+
 int indexing_contents(struct indexing *indexing, enum progress_when when)
 {
-	return run_phase(indexing, PROGRESS_CONTENTS, when);
+	return explain_failure(indexing, run_phase(indexing, PROGRESS_CONTENTS, when));
+}
+
+static int update(struct indexing *indexing, struct indexing_times *times)
+{
+	enum progress_when when = indexing->settings->progress;
+	int r;
+
+	r = walk_names(indexing, when);
+	times->named_ns = clock_monotonic_ns();
+	if (r == 0 && !stop_requested())
+		r = run_phase(indexing, PROGRESS_CONTENTS, when);
+	return r;
 }
 
 int indexing_update(struct indexing *indexing, struct indexing_times *times)
 {
-	enum progress_when when = indexing->settings->progress;
 	struct indexing_times found = {.begin_ns = clock_monotonic_ns()};
 	int r;
 
-	r = indexing_names(indexing, when);
-	found.named_ns = clock_monotonic_ns();
-	if (r == 0 && !stop_requested())
-		r = indexing_contents(indexing, when);
+	r = update(indexing, &found);
 	if (r == -EUCLEAN && !stop_requested()) {
 		r = start_anew(indexing);
 		if (r == 0)
-			r = indexing_names(indexing, when);
-		if (r == 0)
-			r = indexing_contents(indexing, when);
+			r = update(indexing, &found);
 	}
 	found.end_ns = clock_monotonic_ns();
 	if (times != NULL)
 		*times = found;
 	if (r == 0 && stop_requested()) {
 		log_error("interrupted; the next scan goes on from here");
-		r = -EINTR;
+		return -EINTR;
 	}
-	return r;
+	return explain_failure(indexing, r);
 }
 
 void indexing_close(struct indexing *indexing)

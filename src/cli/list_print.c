@@ -39,7 +39,10 @@ static int print_to(struct output *output, const struct list_request *request,
 /* 0, or -errno, said. Who closed the pipe, or interrupted us, knows that. */
 static int explain_printing(int result)
 {
-	if (result < 0 && result != -EPIPE && result != -EINTR)
+	if (result == -EUCLEAN)
+		log_error("cannot print the list: the index is damaged; 'twinfs scan' makes it "
+			  "anew");
+	else if (result < 0 && result != -EPIPE && result != -EINTR)
 		log_error("cannot print the list: %s", error_text(result));
 	return result;
 }
@@ -60,6 +63,8 @@ enum twinfs_exit list_print_own(const struct list_request *request, struct index
 	output_init(&output, STDOUT_FILENO);
 	if (r == 0)
 		r = print_to(&output, request, indexing->catalog, &report, &summary);
+	if (r == -EUCLEAN)
+		catalog_condemn(indexing->catalog);
 	if (explain_printing(r) < 0)
 		return TWINFS_EXIT_FAILED;
 	return completeness_status(summary.errors, summary.pending);
