@@ -114,7 +114,8 @@ static int compare_times(struct timespec a, struct timespec b)
 	return a.tv_nsec < b.tv_nsec ? -1 : a.tv_nsec > b.tv_nsec;
 }
 
-/* Names of one inode stand together, the one that was seen last first. */
+/* Names of one inode stand together, the one that was seen last first; of inodes that had the same
+ * number the one born last is behind, so that the number stands for it. */
 static int by_inode(const void *a, const void *b)
 {
 	const struct addition *x = a, *y = b;
@@ -124,9 +125,9 @@ static int by_inode(const void *a, const void *b)
 	if (order == 0)
 		order = compare_numbers(p->inode, q->inode);
 	if (order == 0)
-		order = compare_numbers(p->mode & S_IFMT, q->mode & S_IFMT);
-	if (order == 0)
 		order = compare_times(p->btime, q->btime);
+	if (order == 0)
+		order = compare_numbers(p->mode & S_IFMT, q->mode & S_IFMT);
 	if (order == 0)
 		order = compare_times(q->ctime, p->ctime);
 	return order ? order : compare_numbers(x->file, y->file);

@@ -118,14 +118,13 @@ int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool st
 	struct group_change *change;
 	int r = touch(w, group, &change);
 
-	if (r == 0)
-		r = writer_delete(w, TABLE_MEMBER, &key);
-	if (r == -ENOENT)
-		return 0;
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? 0 : r;
+	change->stays = stays;
+	r = writer_delete(w, TABLE_MEMBER, &key);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
 	change->now.inodes--;
-	change->stays |= stays;
 	if (change->now.kept == file)
 		change->now.kept = 0;
 	return 0;

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_CATALOG_MODEL_H
+#define TESTS_CATALOG_MODEL_H
+
+/* What an index should hold, kept in arrays with no tables and no indirections: the rules that
+ * catalog/ states, told a second time as plainly as possible. Things are called by their places in
+ * the arrays; what is not used is free. */
+
+#include "catalog/fixture.h"
+
+#define MODEL_DIRS 24
+#define MODEL_INODES 200
+#define MODEL_NAMES 300
+#define MODEL_GROUPS 120
+#define MODEL_NONE (-1)
+
+struct model_dir {
+	bool used;
+	uint64_t id;
+	int parent; /* MODEL_NONE: a source */
+	int source;
+	char name[16];
+	int error;
+};
+
+struct model_inode {
+	bool used; /* known to the index, perhaps as an orphan */
+	bool owner; /* its number stands for it, not for a later one */
+	uint64_t id; /* 0: not asked for yet */
+	struct attributes attributes;
+	uint32_t first_seen;
+	int names;
+	uint64_t head;
+	int group; /* which it is a member of while it has names */
+	int error;
+};
+
+struct model_name {
+	bool used;
+	int dir;
+	char text[16];
+	enum entry_kind kind;
+	int child; /* a directory, an inode or an errno */
+};
+
+struct model_group {
+	bool used;
+	uint64_t id;
+	struct hash128 hash;
+	uint32_t ordinal;
+	uint64_t size;
+	int kept; /* an inode */
+	/* within a transaction */
+	int kept_before;
+	bool touched, stays;
+};
+
+struct model {
+	struct model_dir dirs[MODEL_DIRS];
+	struct model_inode inodes[MODEL_INODES];
+	struct model_name names[MODEL_NAMES];
+	struct model_group groups[MODEL_GROUPS];
+	uint64_t min_size;
+};
+
+static inline bool model_is_member(const struct model *m, int inode, int group)
+{
+	const struct model_inode *i = &m->inodes[inode];
+
+	return i->used && i->names > 0 && i->group == group;
+}
+
+static inline uint64_t model_members(const struct model *m, int group)
+{
+	uint64_t count = 0;
+
+	for (int i = 0; i < MODEL_INODES; i++)
+		count += model_is_member(m, i, group);
+	return count;
+}
+
+/* ---- content ------------------------------------------------------------------------- */
+
+static inline void model_leave(struct model *m, int inode, bool stays)
+{
+	int group = m->inodes[inode].group;
+
+	if (group == MODEL_NONE)
+		return;
+	m->groups[group].touched = true;
+	m->groups[group].stays = stays;
+	if (m->groups[group].kept == inode)
+		m->groups[group].kept = MODEL_NONE;
+}
+
+static inline void model_join(struct model *m, int inode, int group)
+{
+	m->groups[group].touched = true;
+	m->inodes[inode].group = group;
+	if (m->groups[group].kept == MODEL_NONE && m->groups[group].kept_before == inode)
+		m->groups[group].kept = inode;
+}
+
+static inline void model_forget(struct model *m, int inode)
+{
+	model_leave(m, inode, false);
+	m->inodes[inode].group = MODEL_NONE;
+	m->inodes[inode].head = 0;
+}
+
+/* ---- names --------------------------------------------------------------------------- */
+
+static inline void model_update(struct model *m, int inode, const struct attributes *attributes)
+{
+	struct model_inode *i = &m->inodes[inode];
+
+	if (!attributes_same_signature(&i->attributes, attributes)) {
+		model_forget(m, inode);
+		i->error = 0;
+	}
+	i->attributes = *attributes;
+}
+
+static inline void model_gain_name(struct model *m, int inode, const struct attributes *attributes)
+{
+	struct model_inode *i = &m->inodes[inode];
+
+	if (i->names == 0 && i->group != MODEL_NONE)
+		model_join(m, inode, i->group);
+	if (i->names == 0 && attributes->size < m->min_size)
+		model_forget(m, inode);
+	model_update(m, inode, attributes);
+	i->names++;
+}
+
+static inline void model_lose_name(struct model *m, int inode)
+{
+	struct model_inode *i = &m->inodes[inode];
+
+	if (--i->names > 0)
+		return;
+	model_leave(m, inode, true);
+	i->error = 0;
+}
+
+static inline void model_remove(struct model *m, int name)
+{
+	struct model_name removed = m->names[name];
+
+	m->names[name].used = false;
+	if (removed.kind == ENTRY_FILE)
+		model_lose_name(m, removed.child);
+	if (removed.kind != ENTRY_DIR)
+		return;
+	m->dirs[removed.child].used = false;
+	for (int n = 0; n < MODEL_NAMES; n++) {
+		if (m->names[n].used && m->names[n].dir == removed.child)
+			model_remove(m, n);
+	}
+}
+
+/* ---- the end of a transaction -------------------------------------------------------- */
+
+static inline void model_path(const struct model *m, const struct model_name *name, char *path)
+{
+	char above[512] = "";
+
+	(void)snprintf(path, 512, "%s", name->text);
+	for (int d = name->dir; m->dirs[d].parent != MODEL_NONE; d = m->dirs[d].parent) {
+		memcpy(above, path, sizeof(above));
+		(void)snprintf(path, 512, "%s/%.480s", m->dirs[d].name, above);
+	}
+}
+
+/* "source first-seen path", the least of all names: copies with lesser ones are kept. */
+static inline void model_claim(const struct model *m, int inode, char *least)
+{
+	char path[512], claim[600];
+
+	*least = '\0';
+	for (int n = 0; n < MODEL_NAMES; n++) {
+		const struct model_name *name = &m->names[n];
+
+		if (!name->used || name->kind != ENTRY_FILE || name->child != inode)
+			continue;
+		model_path(m, name, path);
+		(void)snprintf(claim, sizeof(claim), "%d %010u %s", m->dirs[name->dir].source,
+			       m->inodes[inode].first_seen, path);
+		if (!*least || strcmp(claim, least) < 0)
+			strcpy(least, claim);
+	}
+}
+
+static inline int model_choose_kept(const struct model *m, int group)
+{
+	char claim[600], best[600] = "";
+	int kept = MODEL_NONE;
+
+	for (int i = 0; i < MODEL_INODES; i++) {
+		if (!model_is_member(m, i, group))
+			continue;
+		model_claim(m, i, claim);
+		if (kept == MODEL_NONE || strcmp(claim, best) < 0) {
+			strcpy(best, claim);
+			kept = i;
+		}
+	}
+	return kept;
+}
+
+static inline void model_drop_group(struct model *m, int group)
+{
+	m->groups[group].used = false;
+	for (int i = 0; i < MODEL_INODES; i++) {
+		/* an orphan finds out when it comes back: until then nobody sees it */
+		if (m->inodes[i].used && m->inodes[i].group == group) {
+			m->inodes[i].group = MODEL_NONE;
+			m->inodes[i].head = 0;
+		}
+	}
+}
+
+static inline void model_commit(struct model *m)
+{
+	for (int g = 0; g < MODEL_GROUPS; g++) {
+		struct model_group *group = &m->groups[g];
+
+		if (!group->used)
+			continue;
+		if (group->touched && !group->stays && model_members(m, g) == 0)
+			model_drop_group(m, g);
+		else if (group->kept == MODEL_NONE)
+			group->kept = model_choose_kept(m, g);
+		group->kept_before = group->kept;
+		group->touched = group->stays = false;
+	}
+}
+
+/* ---- does the index hold just that? -------------------------------------------------- */
+
+static inline void model_check_inode(const struct model *m, int inode, struct catalog_reader *r)
+{
+	const struct model_inode *i = &m->inodes[inode];
+	struct content_record content = {0};
+	struct file_record file;
+	uint64_t owner;
+	int code, error;
+
+	assert_int_equal(catalog_get_file(r, i->id, &file), 0);
+	assert_true(attributes_equal(&file.attributes, &i->attributes));
+	assert_int_equal(file.names, i->names);
+	assert_int_equal(file.first_seen, i->first_seen);
+	assert_int_equal(catalog_get_error(r, ERROR_FILE, i->id, &error), 0);
+	assert_int_equal(error, i->error);
+	if (i->owner) {
+		assert_int_equal(catalog_find_inode(r, i->attributes.filesystem,
+						    i->attributes.inode, &owner),
+				 0);
+		assert_int_equal(owner, i->id);
+	}
+	if (i->names == 0)
+		return;
+	code = catalog_get_content(r, i->id, &content);
+	assert_int_equal(code, i->head ? 0 : -ENOENT);
+	assert_int_equal(content.head, i->head);
+	assert_int_equal(content.group, i->group == MODEL_NONE ? 0 : m->groups[i->group].id);
+}
+
+static inline void model_check_name(const struct model *m, const struct model_name *name,
+				    struct catalog_reader *r)
+{
+	struct entry_record entry;
+	uint64_t child = (uint64_t)name->child;
+
+	if (name->kind == ENTRY_FILE)
+		child = m->inodes[name->child].id;
+	else if (name->kind == ENTRY_DIR)
+		child = m->dirs[name->child].id;
+	assert_int_equal(catalog_find_entry(r, m->dirs[name->dir].id, name_of(name->text), &entry),
+			 0);
+	assert_int_equal(entry.kind, name->kind);
+	assert_int_equal(entry.child, child);
+}
+
+static inline void model_check_group(const struct model *m, int group, struct catalog_reader *r)
+{
+	const struct model_group *g = &m->groups[group];
+	struct group_record record;
+
+	assert_int_equal(catalog_find_group(r, g->hash, g->ordinal, &record), 0);
+	assert_int_equal(record.id, g->id);
+	assert_int_equal(record.size, g->size);
+	assert_int_equal(record.inodes, model_members(m, group));
+	assert_int_equal(record.kept, g->kept == MODEL_NONE ? 0 : m->inodes[g->kept].id);
+}
+
+static inline void model_check(const struct model *m, struct catalog *catalog)
+{
+	struct catalog_totals totals, expected = {0};
+	struct catalog_reader *r = NULL;
+
+	assert_int_equal(catalog_read_begin(catalog, &r), 0);
+	for (int i = 0; i < MODEL_INODES; i++) {
+		if (m->inodes[i].used)
+			model_check_inode(m, i, r);
+		expected.files += m->inodes[i].used && m->inodes[i].names > 0;
+	}
+	for (int n = 0; n < MODEL_NAMES; n++) {
+		if (m->names[n].used)
+			model_check_name(m, &m->names[n], r);
+		expected.names += m->names[n].used && m->names[n].kind == ENTRY_FILE;
+	}
+	for (int g = 0; g < MODEL_GROUPS; g++) {
+		if (m->groups[g].used)
+			model_check_group(m, g, r);
+		expected.groups += m->groups[g].used && model_members(m, g) > 1;
+	}
+	for (int d = 0; d < MODEL_DIRS; d++)
+		expected.directories += m->dirs[d].used;
+	assert_int_equal(catalog_get_totals(r, &totals), 0);
+	assert_int_equal(totals.files, expected.files);
+	assert_int_equal(totals.names, expected.names);
+	assert_int_equal(totals.groups, expected.groups);
+	assert_int_equal(totals.directories, expected.directories);
+	catalog_read_end(r);
+}
+
+#endif

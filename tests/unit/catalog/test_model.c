@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Thousands of random changes are made to an index and to a model of it; after each transaction
+ * they must agree, and the index with itself. */
+
+#include "catalog/audit.h"
+#include "catalog/model.h"
+
+struct play {
+	struct fixture *f;
+	struct model m;
+	uint64_t next_inode;
+	int version; /* of attributes, for times that only go up */
+	unsigned int next_text;
+	unsigned int group_counter;
+};
+
+static bool one_in(int chances)
+{
+	return random() % chances == 0;
+}
+
+/* A random used (or free) place of an array; MODEL_NONE where the dice found none. */
+#define PICK(array, want_used)                                                          \
+	__extension__({                                                                 \
+		int picked_ = MODEL_NONE;                                               \
+                                                                                        \
+		for (int tries_ = 0; tries_ < 200 && picked_ == MODEL_NONE; tries_++) { \
+			int at_ = (int)((size_t)random() % ARRAY_SIZE(array));          \
+                                                                                        \
+			if ((array)[at_].used == (want_used))                           \
+				picked_ = at_;                                          \
+		}                                                                       \
+		picked_;                                                                \
+	})
+
+/* ---- names --------------------------------------------------------------------------- */
+
+static void random_removal(struct play *p)
+{
+	int name = PICK(p->m.names, true);
+
+	if (name == MODEL_NONE || (p->m.names[name].kind == ENTRY_DIR && !one_in(8)))
+		return;
+	remove_name(p->f, p->m.dirs[p->m.names[name].dir].id, p->m.names[name].text);
+	model_remove(&p->m, name);
+}
+
+static struct model_name *new_name(struct play *p, enum entry_kind kind, int child)
+{
+	int dir = PICK(p->m.dirs, true), at = PICK(p->m.names, false);
+	struct model_name *name;
+
+	if (dir == MODEL_NONE || at == MODEL_NONE)
+		return NULL;
+	name = &p->m.names[at];
+	*name = (struct model_name){.used = true, .dir = dir, .kind = kind, .child = child};
+	(void)snprintf(name->text, sizeof(name->text), "%x", p->next_text++ * 7919 % 65521);
+	return name;
+}
+
+static void random_dir(struct play *p)
+{
+	int at = PICK(p->m.dirs, false);
+	struct model_name *name = at == MODEL_NONE ? NULL : new_name(p, ENTRY_DIR, at);
+
+	if (!name)
+		return;
+	p->m.dirs[at] = (struct model_dir){.used = true,
+					   .parent = name->dir,
+					   .source = p->m.dirs[name->dir].source};
+	strcpy(p->m.dirs[at].name, name->text);
+	p->m.dirs[at].id = add_dir(p->f, p->m.dirs[name->dir].id, name->text);
+}
+
+static void random_unknown(struct play *p)
+{
+	struct model_name *name = new_name(p, ENTRY_UNKNOWN, one_in(2) ? EACCES : EIO);
+	struct name_change *change;
+
+	if (!name)
+		return;
+	change = fixture_change(p->f, NAME_ADD_UNKNOWN);
+	change->dir = p->m.dirs[name->dir].id;
+	change->name = name_of(name->text);
+	change->error = name->child;
+}
+
+/* The number of a file that is known goes to a new one. */
+static void take_number(struct play *p, struct attributes *attributes)
+{
+	int old = PICK(p->m.inodes, true);
+
+	if (old == MODEL_NONE || !p->m.inodes[old].owner)
+		return;
+	attributes->inode = p->m.inodes[old].attributes.inode;
+	p->m.inodes[old].owner = false;
+}
+
+static int new_inode(struct play *p, struct attributes *attributes)
+{
+	static const uint64_t sizes[] = {0, 1, 10, 10, 10, 500, 500, 20000};
+	int at = PICK(p->m.inodes, false);
+
+	if (at == MODEL_NONE)
+		return at;
+	*attributes =
+		file_of(p->next_inode++, sizes[(size_t)random() % ARRAY_SIZE(sizes)], p->version++);
+	attributes->btime.tv_sec = p->version;
+	if (one_in(10))
+		attributes->mode = S_IFLNK | 0777;
+	if (one_in(10))
+		take_number(p, attributes);
+	p->m.inodes[at] = (struct model_inode){.used = true,
+					       .owner = true,
+					       .attributes = *attributes,
+					       .first_seen = p->f->scan,
+					       .group = MODEL_NONE};
+	return at;
+}
+
+/* Another name of a file that is known, perhaps one that lost its names, perhaps changed since. */
+static int known_inode(struct play *p, struct attributes *attributes)
+{
+	int at = PICK(p->m.inodes, true);
+
+	if (at == MODEL_NONE || !p->m.inodes[at].owner)
+		return MODEL_NONE;
+	*attributes = p->m.inodes[at].attributes;
+	if (one_in(5)) {
+		attributes->ctime.tv_sec = 1000 + p->version++;
+		attributes->size += one_in(2) ? 0 : 10;
+	}
+	return at;
+}
+
+static void random_file(struct play *p)
+{
+	struct model_name *name = new_name(p, ENTRY_FILE, MODEL_NONE);
+	struct attributes attributes;
+	int inode;
+
+	if (!name)
+		return;
+	inode = one_in(2) ? new_inode(p, &attributes) : known_inode(p, &attributes);
+	name->child = inode;
+	name->used = inode != MODEL_NONE;
+	if (!name->used)
+		return;
+	add_file(p->f, p->m.dirs[name->dir].id, name->text, attributes);
+	model_gain_name(&p->m, inode, &attributes);
+}
+
+static void random_update(struct play *p)
+{
+	int inode = PICK(p->m.inodes, true);
+	struct attributes attributes;
+
+	if (inode == MODEL_NONE || p->m.inodes[inode].id == 0)
+		return;
+	attributes = p->m.inodes[inode].attributes;
+	attributes.uid++;
+	if (one_in(2)) {
+		attributes.mtime.tv_sec = 1000 + p->version++;
+		attributes.size = one_in(2) ? 10 : 500;
+	}
+	update_file(p->f, p->m.inodes[inode].id, attributes);
+	model_update(&p->m, inode, &attributes);
+}
+
+static void shuffle_changes(struct fixture *f)
+{
+	for (size_t i = f->count; i > 1; i--) {
+		size_t other = (size_t)random() % i;
+		struct name_change swap = f->changes[i - 1];
+
+		f->changes[i - 1] = f->changes[other];
+		f->changes[other] = swap;
+	}
+}
+
+/* Learns the ids of files that are new. */
+static void learn_ids(struct play *p)
+{
+	for (int n = 0; n < MODEL_NAMES; n++) {
+		struct model_name *name = &p->m.names[n];
+
+		if (name->used && name->kind == ENTRY_FILE && !p->m.inodes[name->child].id)
+			p->m.inodes[name->child].id =
+				id_at(p->f, p->m.dirs[name->dir].id, name->text);
+	}
+}
+
+static void play_names(struct play *p)
+{
+	for (long i = random() % 12; i > 0; i--)
+		random_removal(p);
+	for (long i = random() % 12; i > 0; i--) {
+		if (one_in(8))
+			random_dir(p);
+		else if (one_in(20))
+			random_unknown(p);
+		else
+			random_file(p);
+	}
+	shuffle_changes(p->f);
+	for (long i = random() % 4; i > 0; i--)
+		random_update(p);
+	fixture_commit(p->f);
+	model_commit(&p->m);
+	learn_ids(p);
+}
+
+/* ---- content ------------------------------------------------------------------------- */
+
+static bool is_readable(const struct model_inode *inode, uint64_t size)
+{
+	return inode->used && inode->names > 0 && S_ISREG(inode->attributes.mode) &&
+	       inode->attributes.size == size;
+}
+
+static uint32_t next_ordinal(const struct model *m, struct hash128 hash)
+{
+	uint32_t ordinal = 1;
+
+	for (int g = 0; g < MODEL_GROUPS; g++) {
+		if (m->groups[g].used && m->groups[g].hash.low == hash.low &&
+		    m->groups[g].ordinal >= ordinal)
+			ordinal = m->groups[g].ordinal + 1;
+	}
+	return ordinal;
+}
+
+/* Some files of a size, whatever they were, are found to be equal: in a new group or an old. */
+static void play_content(struct play *p)
+{
+	static const uint64_t sizes[] = {10, 500};
+	uint64_t size = sizes[random() % 2], ids[MODEL_INODES];
+	int files[MODEL_INODES], count = 0, group = PICK(p->m.groups, one_in(2));
+	struct fixture_contents contents = {.files = ids, .head = 70 + (uint64_t)random() % 5};
+	bool old = group != MODEL_NONE && p->m.groups[group].used;
+
+	if (group == MODEL_NONE || (old && p->m.groups[group].size != size))
+		return;
+	for (int i = 0; i < MODEL_INODES; i++) {
+		if (is_readable(&p->m.inodes[i], size) && one_in(4)) {
+			files[count] = i;
+			ids[count++] = p->m.inodes[i].id;
+		}
+	}
+	contents.count = (size_t)count;
+	contents.group = old ? p->m.groups[group].id : 0;
+	contents.add_group = !old && count > 0;
+	contents.hash = (struct hash128){5, (uint64_t)random() % 4};
+	if (contents.add_group)
+		p->m.groups[group] =
+			(struct model_group){.used = true,
+					     .hash = contents.hash,
+					     .ordinal = next_ordinal(&p->m, contents.hash),
+					     .size = size,
+					     .kept = MODEL_NONE,
+					     .kept_before = MODEL_NONE,
+					     .touched = true};
+	assert_int_equal(catalog_write(p->f->catalog, fixture_contents_body, &contents), 0);
+	for (int i = 0; i < count; i++) {
+		if (p->m.inodes[files[i]].group != group) {
+			model_leave(&p->m, files[i], false);
+			model_join(&p->m, files[i], group);
+		}
+		p->m.inodes[files[i]].head = contents.head;
+	}
+	if (count > 0)
+		p->m.groups[group].id = contents.group;
+	model_commit(&p->m);
+}
+
+/* One file is found to be equal to none. */
+static void play_single(struct play *p)
+{
+	int inode = PICK(p->m.inodes, true);
+
+	if (inode == MODEL_NONE || !is_readable(&p->m.inodes[inode], 10))
+		return;
+	assert_int_equal(set_content(p->f, p->m.inodes[inode].id, 0), 0);
+	model_leave(&p->m, inode, false);
+	p->m.inodes[inode].group = MODEL_NONE;
+	p->m.inodes[inode].head = 77;
+	model_commit(&p->m);
+}
+
+/* ---- the rest ------------------------------------------------------------------------ */
+
+static void play_purge(struct play *p)
+{
+	size_t limit = (size_t)random() % 6;
+
+	(void)purge_orphans(p->f, limit);
+	for (; limit > 0; limit--) {
+		int oldest = MODEL_NONE;
+
+		for (int i = 0; i < MODEL_INODES; i++) {
+			if (p->m.inodes[i].used && p->m.inodes[i].names == 0 &&
+			    (oldest == MODEL_NONE || p->m.inodes[i].id < p->m.inodes[oldest].id))
+				oldest = i;
+		}
+		if (oldest == MODEL_NONE)
+			break;
+		model_forget(&p->m, oldest);
+		p->m.inodes[oldest].used = false;
+	}
+	model_commit(&p->m);
+}
+
+static int begin_body(struct catalog_writer *w, void *context)
+{
+	struct play *p = context;
+
+	return catalog_begin_scan(w, p->m.min_size, &p->f->scan);
+}
+
+static void play_scan(struct play *p)
+{
+	uint64_t before = p->m.min_size;
+
+	p->m.min_size = one_in(4) ? 100 : 1;
+	assert_int_equal(catalog_write(p->f->catalog, begin_body, p), 0);
+	for (int i = 0; i < MODEL_INODES; i++) {
+		const struct model_inode *inode = &p->m.inodes[i];
+
+		if (p->m.min_size > before && inode->used && inode->names > 0 && inode->head &&
+		    inode->attributes.size < p->m.min_size)
+			model_forget(&p->m, i);
+	}
+	model_commit(&p->m);
+}
+
+struct error_change {
+	uint64_t id;
+	int error;
+};
+
+static int error_body(struct catalog_writer *w, void *context)
+{
+	const struct error_change *change = context;
+
+	return catalog_set_error(w, ERROR_FILE, change->id, change->error);
+}
+
+static void play_error(struct play *p)
+{
+	int inode = PICK(p->m.inodes, true);
+	struct error_change change = {.error = one_in(2) ? EIO : 0};
+
+	if (inode == MODEL_NONE)
+		return;
+	change.id = p->m.inodes[inode].id;
+	assert_int_equal(catalog_write(p->f->catalog, error_body, &change), 0);
+	if (p->m.inodes[inode].names > 0)
+		p->m.inodes[inode].error = change.error;
+}
+
+static void play_step(struct play *p)
+{
+	switch (random() % 16) {
+	case 0:
+		play_purge(p);
+		break;
+	case 1:
+		play_error(p);
+		break;
+	case 2:
+		play_single(p);
+		break;
+	case 3:
+		if (one_in(3))
+			play_scan(p);
+		break;
+	case 4:
+		if (one_in(10))
+			fixture_reopen(p->f);
+		break;
+	case 5:
+	case 6:
+	case 7:
+		play_content(p);
+		break;
+	default:
+		play_names(p);
+	}
+}
+
+static void play(struct fixture *f, unsigned int seed, int steps)
+{
+	struct play *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	srandom(seed);
+	p->f = f;
+	p->next_inode = 10;
+	p->m.min_size = 1;
+	for (int i = 0; i < 2; i++)
+		p->m.dirs[i] = (struct model_dir){.used = true,
+						  .id = f->roots[i],
+						  .parent = MODEL_NONE,
+						  .source = i};
+	for (int i = 0; i < steps; i++) {
+		play_step(p);
+		model_check(&p->m, f->catalog);
+		audit_index(f->catalog);
+	}
+	free(p);
+}
+
+static void test_random_changes_give_what_the_model_says(void **state)
+{
+	play(*state, 1, 600);
+}
+
+static void test_other_random_changes_give_what_the_model_says(void **state)
+{
+	play(*state, 2, 600);
+}
+
+static void test_random_changes_in_a_map_that_grows_give_what_the_model_says(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_teardown(state);
+	f = calloc(1, sizeof(*f));
+	assert_non_null(f);
+	fixture_make_folder(f->folder);
+	f->map_bytes = 65536;
+	fixture_open(f);
+	fixture_fill(f);
+	*state = f;
+	play(f, 3, 300);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_random_changes_give_what_the_model_says),
+		CASE(test_other_random_changes_give_what_the_model_says),
+		CASE(test_random_changes_in_a_map_that_grows_give_what_the_model_says),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
