@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -158,6 +159,20 @@ static void take_down(struct daemon *daemon)
 	signal_watch_free(daemon->signals);
 }
 
+/* Each file that a program has open in the view is open here too; the soft limit is for programs
+ * that use select(2).
+ */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		log_debug("cannot raise the limit of open files: %s", error_text(errno));
+}
+
 enum twinfs_exit daemon_run(const struct mount_settings *settings, struct indexing *indexing,
 			    const char *mount_point, struct readiness *readiness)
 {
@@ -174,6 +189,7 @@ enum twinfs_exit daemon_run(const struct mount_settings *settings, struct indexi
 	(void)umask(S_IRWXG | S_IRWXO);
 	if (chdir("/") < 0)
 		log_warning("cannot change to '/': %s", error_text(errno));
+	raise_descriptor_limit();
 	r = signal_watch_new(&daemon.signals, settings->foreground);
 	if (r < 0)
 		log_error("cannot watch for signals: %s", error_text(r));
