@@ -52,7 +52,6 @@ char *arena_copy(struct arena *arena, const void *data, size_t length)
 
 	if (copy) {
 		if (length > 0)
-			if (length > 0)
 			memcpy(copy, data, length);
 		copy[length] = '\0';
 	}

@@ -86,8 +86,7 @@ static void examine_names(struct listing *listing, struct catalog *catalog, int 
 
 	/* an empty directory may have no array */
 	if (listing->count > 1)
-		if (listing->count > 1)
-			qsort(listing->entries, listing->count, sizeof(struct listed *), by_inode);
+		qsort(listing->entries, listing->count, sizeof(struct listed *), by_inode);
 	for (size_t i = 0; i < listing->count; i++) {
 		listed = listing->entries[i];
 		r = source_attributes_at(catalog, dir, listed->name.bytes, remote,
