@@ -365,7 +365,8 @@ int index_reserved_ids(int folder_fd, uint64_t *next)
 
 	if (read_text(folder_fd, TWINFS_INDEX_IDS, text, sizeof(text)) == 0) {
 		number = strtoull(text, &end, 10);
-		if (*end == '\n' && number > 0 && number <= TWINFS_ID_MAX) {
+		/* a reservation may go beyond the last id: then all are used */
+		if (*end == '\n' && number > 0 && number <= 2 * TWINFS_ID_MAX) {
 			*next = number;
 			return 0;
 		}

@@ -13,6 +13,7 @@
 #define MODEL_NAMES 300
 #define MODEL_GROUPS 120
 #define MODEL_NONE (-1)
+#define MODEL_CLAIM_BYTES 600
 
 struct model_dir {
 	bool used;
@@ -175,7 +176,7 @@ static inline void model_path(const struct model *m, const struct model_name *na
 /* "source first-seen path", the least of all names: copies with lesser ones are kept. */
 static inline void model_claim(const struct model *m, int inode, char *least)
 {
-	char path[512], claim[600];
+	char path[512], claim[MODEL_CLAIM_BYTES];
 
 	*least = '\0';
 	for (int n = 0; n < MODEL_NAMES; n++) {
@@ -187,13 +188,13 @@ static inline void model_claim(const struct model *m, int inode, char *least)
 		(void)snprintf(claim, sizeof(claim), "%d %010u %s", m->dirs[name->dir].source,
 			       m->inodes[inode].first_seen, path);
 		if (!*least || strcmp(claim, least) < 0)
-			strcpy(least, claim);
+			(void)snprintf(least, MODEL_CLAIM_BYTES, "%s", claim);
 	}
 }
 
 static inline int model_choose_kept(const struct model *m, int group)
 {
-	char claim[600], best[600] = "";
+	char claim[MODEL_CLAIM_BYTES], best[MODEL_CLAIM_BYTES] = "";
 	int kept = MODEL_NONE;
 
 	for (int i = 0; i < MODEL_INODES; i++) {
@@ -201,7 +202,7 @@ static inline int model_choose_kept(const struct model *m, int group)
 			continue;
 		model_claim(m, i, claim);
 		if (kept == MODEL_NONE || strcmp(claim, best) < 0) {
-			strcpy(best, claim);
+			memcpy(best, claim, sizeof(best));
 			kept = i;
 		}
 	}

@@ -69,7 +69,7 @@ static void random_dir(struct play *p)
 	p->m.dirs[at] = (struct model_dir){.used = true,
 					   .parent = name->dir,
 					   .source = p->m.dirs[name->dir].source};
-	strcpy(p->m.dirs[at].name, name->text);
+	memcpy(p->m.dirs[at].name, name->text, sizeof(name->text));
 	p->m.dirs[at].id = add_dir(p->f, p->m.dirs[name->dir].id, name->text);
 }
 
@@ -423,11 +423,10 @@ static void test_other_random_changes_give_what_the_model_says(void **state)
 
 static void test_random_changes_in_a_map_that_grows_give_what_the_model_says(void **state)
 {
-	struct fixture *f = *state;
+	struct fixture *f = calloc(1, sizeof(*f));
 
-	fixture_teardown(state);
-	f = calloc(1, sizeof(*f));
 	assert_non_null(f);
+	fixture_teardown(state);
 	fixture_make_folder(f->folder);
 	f->map_bytes = 65536;
 	fixture_open(f);

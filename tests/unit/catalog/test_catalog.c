@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+#include <sys/wait.h>
+
+#include "catalog/audit.h"
+#include "twinfs/format.h"
+
+static const char *path_in(const struct fixture *f, const char *name)
+{
+	static char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, name);
+	return path;
+}
+
+static bool is_there(const struct fixture *f, const char *name)
+{
+	return access(path_in(f, name), F_OK) == 0;
+}
+
+static void write_text(const struct fixture *f, const char *name, const char *text)
+{
+	FILE *file = fopen(path_in(f, name), "we");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static char *read_all(const struct fixture *f, const char *name, size_t *length)
+{
+	FILE *file = fopen(path_in(f, name), "re");
+	char *data = calloc(1, 1 << 24);
+
+	assert_non_null(file);
+	assert_non_null(data);
+	*length = fread(data, 1, (1 << 24) - 1, file);
+	assert_true(feof(file));
+	assert_int_equal(fclose(file), 0);
+	return data;
+}
+
+static void add_and_commit(struct fixture *f, const char *name, uint64_t inode)
+{
+	add_file(f, f->roots[0], name, file_of(inode, 100, 0));
+	fixture_commit(f);
+}
+
+static mode_t mode_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+/* The process that holds the index is killed: what follows runs in a child that leaves without
+ * closing it. */
+static void in_killed_process(struct fixture *f, void (*body)(struct fixture *))
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (fixture_open_code(f) != CATALOG_OPENED)
+			_exit(1);
+		body(f);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* ---- files and rights ---------------------------------------------------------------- */
+
+static void test_index_is_private_whatever_the_umask(void **state)
+{
+	static const char *const files[] = {TWINFS_INDEX_DATA, "lock.mdb", TWINFS_INDEX_LOCK,
+					    TWINFS_INDEX_IDS, TWINFS_INDEX_SEAL};
+	struct fixture f = {0}, *outer = *state;
+	mode_t before = umask(0);
+
+	(void)snprintf(f.folder, sizeof(f.folder), "%.40s/a/b", outer->folder);
+	fixture_open(&f);
+	fixture_fill(&f);
+	catalog_close(f.catalog);
+	umask(before);
+	assert_int_equal(mode_of(path_in(outer, "a")), 0700);
+	assert_int_equal(mode_of(f.folder), 0700);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		assert_int_equal(mode_of(path_in(&f, files[i])), 0600);
+}
+
+static void test_what_was_committed_is_there_after_a_restart(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t id;
+
+	add_and_commit(f, "a", 10);
+	id = id_at(f, f->roots[0], "a");
+	fixture_reopen(f);
+	assert_int_equal(id_at(f, f->roots[0], "a"), id);
+	audit_index(f->catalog);
+}
+
+static void commit_one(struct fixture *f)
+{
+	add_and_commit(f, "killed", 11);
+}
+
+static void test_what_was_committed_is_there_after_a_kill(void **state)
+{
+	struct fixture *f = *state;
+
+	catalog_close(f->catalog);
+	in_killed_process(f, commit_one);
+	assert_false(is_there(f, TWINFS_INDEX_SEAL));
+	fixture_open(f);
+	assert_true(id_at(f, f->roots[0], "killed") != 0);
+	assert_false(is_there(f, TWINFS_INDEX_DAMAGED));
+	audit_index(f->catalog);
+}
+
+static void test_folder_is_told_by_device_and_inode(void **state)
+{
+	struct fixture *f = *state;
+	struct stat st;
+	dev_t device;
+	ino_t inode;
+
+	assert_int_equal(stat(f->folder, &st), 0);
+	catalog_folder_identity(f->catalog, &device, &inode);
+	assert_true(device == st.st_dev && inode == st.st_ino);
+	assert_string_equal(catalog_folder(f->catalog), f->folder);
+}
+
+/* ---- one writer ---------------------------------------------------------------------- */
+
+static void test_second_writer_is_refused_and_told_who_is_first(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_options options = {.folder = f->folder};
+	struct catalog *second = (void *)1;
+	char *mount_point;
+	pid_t pid;
+
+	assert_int_equal(catalog_set_mount_point(f->catalog, "/mnt/x y\n"), 0);
+	assert_int_equal(catalog_open(&second, &options), CATALOG_IN_USE);
+	assert_null(second);
+	assert_int_equal(catalog_owner(f->folder, &pid, &mount_point), 0);
+	assert_int_equal(pid, getpid());
+	assert_string_equal(mount_point, "/mnt/x y\n");
+	free(mount_point);
+	add_and_commit(f, "a", 10); /* the first one is not disturbed */
+	fixture_reopen(f);
+	assert_true(id_at(f, f->roots[0], "a") != 0);
+}
+
+static void test_closed_index_has_no_owner(void **state)
+{
+	struct fixture *f = *state;
+	char *mount_point;
+	pid_t pid = 1;
+
+	assert_int_equal(catalog_set_mount_point(f->catalog, "/mnt"), 0);
+	catalog_close(f->catalog);
+	f->catalog = NULL;
+	assert_int_equal(catalog_owner(f->folder, &pid, &mount_point), 0);
+	assert_int_equal(pid, 0);
+	assert_string_equal(mount_point, "");
+	free(mount_point);
+	assert_int_equal(catalog_owner("/nowhere/at/all", &pid, &mount_point), 0);
+	assert_int_equal(pid, 0);
+	free(mount_point);
+}
+
+/* ---- reading only -------------------------------------------------------------------- */
+
+/* Says that it is there, waits until the other has written, and looks. */
+static void read_beside(struct fixture *f, int ready, int written)
+{
+	const struct catalog_options options = {.folder = f->folder, .read_only = true};
+	char byte = 'r';
+
+	if (catalog_open(&f->catalog, &options) != CATALOG_OPENED || id_at(f, f->roots[0], "a") ||
+	    write(ready, &byte, 1) != 1 || read(written, &byte, 1) != 1 ||
+	    !id_at(f, f->roots[0], "a"))
+		_exit(1);
+	audit_index(f->catalog);
+	catalog_close(f->catalog);
+	_exit(0);
+}
+
+static void test_another_process_sees_what_one_writes(void **state)
+{
+	struct fixture *f = *state;
+	int ready[2], written[2], status;
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(written), 0);
+	child = fork();
+	if (child == 0)
+		read_beside(f, ready[1], written[0]);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	add_and_commit(f, "a", 10);
+	assert_int_equal(write(written[1], &byte, 1), 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	add_and_commit(f, "b", 11);
+	audit_index(f->catalog);
+	close(ready[0]);
+	close(written[0]);
+	close(written[1]);
+}
+
+static void test_reading_only_changes_no_file(void **state)
+{
+	struct fixture *f = *state;
+	const struct catalog_options options = {.folder = f->folder, .read_only = true};
+	char *before, *after;
+	size_t length, length_after;
+
+	catalog_close(f->catalog);
+	before = read_all(f, TWINFS_INDEX_DATA, &length);
+	assert_int_equal(catalog_open(&f->catalog, &options), CATALOG_OPENED);
+	audit_index(f->catalog);
+	catalog_close(f->catalog);
+	after = read_all(f, TWINFS_INDEX_DATA, &length_after);
+	assert_int_equal(length, length_after);
+	assert_memory_equal(before, after, length);
+	assert_true(is_there(f, TWINFS_INDEX_SEAL));
+	free(before);
+	free(after);
+	f->catalog = NULL;
+}
+
+static void test_reading_only_makes_no_index(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_options options = {.folder = "/tmp/twinfs-test-no-such-folder",
+					  .read_only = true};
+	struct catalog *catalog;
+
+	assert_int_equal(catalog_open(&catalog, &options), CATALOG_NO_INDEX);
+	assert_null(catalog);
+	assert_int_equal(access(options.folder, F_OK), -1);
+	options.folder = path_in(f, "empty");
+	assert_int_equal(mkdir(options.folder, 0700), 0);
+	assert_int_equal(catalog_open(&catalog, &options), CATALOG_NO_INDEX);
+	assert_int_equal(rmdir(options.folder), 0);
+}
+
+static void test_folder_that_is_none_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_options options = {.folder = path_in(f, TWINFS_INDEX_DATA)};
+	struct catalog *catalog;
+
+	assert_int_equal(catalog_open(&catalog, &options), -ENOTDIR);
+	options.read_only = true;
+	assert_int_equal(catalog_open(&catalog, &options), -ENOTDIR);
+	options.folder = "/proc/self";
+	options.read_only = false;
+	assert_true(catalog_open(&catalog, &options) < 0);
+}
+
+/* ---- formats ------------------------------------------------------------------------- */
+
+/* Writes another format number into a closed index. */
+static void set_format(const struct fixture *f, const char *text)
+{
+	MDB_val key = {6, (void *)(uintptr_t) "format"};
+	MDB_val value = {strlen(text), (void *)(uintptr_t)text};
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_dbi dbi;
+
+	assert_int_equal(mdb_env_create(&env), 0);
+	assert_int_equal(mdb_env_set_maxdbs(env, TABLE_COUNT), 0);
+	assert_int_equal(mdb_env_open(env, f->folder, 0, 0600), 0);
+	assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
+	assert_int_equal(mdb_dbi_open(txn, "meta", 0, &dbi), 0);
+	assert_int_equal(mdb_put(txn, dbi, &key, &value, 0), 0);
+	assert_int_equal(mdb_txn_commit(txn), 0);
+	mdb_env_close(env);
+}
+
+static void assert_refused_as_newer(struct fixture *f)
+{
+	const struct catalog_options look = {.folder = f->folder, .read_only = true};
+	size_t length, length_after;
+	char *before = read_all(f, TWINFS_INDEX_DATA, &length), *after;
+	bool sealed = is_there(f, TWINFS_INDEX_SEAL);
+
+	assert_int_equal(fixture_open_code(f), CATALOG_NEWER);
+	assert_int_equal(catalog_open(&f->catalog, &look), CATALOG_NEWER);
+	assert_null(f->catalog);
+	after = read_all(f, TWINFS_INDEX_DATA, &length_after);
+	assert_int_equal(length, length_after);
+	assert_memory_equal(before, after, length);
+	assert_int_equal(is_there(f, TWINFS_INDEX_SEAL), sealed);
+	assert_false(is_there(f, TWINFS_INDEX_DAMAGED));
+	free(before);
+	free(after);
+}
+
+static void test_newer_format_is_refused_and_left_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	catalog_close(f->catalog);
+	set_format(f, "twinfs 999"); /* which breaks the seal */
+	assert_refused_as_newer(f);
+	assert_int_equal(unlink(path_in(f, TWINFS_INDEX_SEAL)), 0);
+	assert_refused_as_newer(f);
+}
+
+static void test_index_of_another_program_is_set_aside(void **state)
+{
+	struct fixture *f = *state;
+
+	catalog_close(f->catalog);
+	set_format(f, "somebody 1");
+	fixture_open(f);
+	assert_true(is_there(f, TWINFS_INDEX_DAMAGED));
+	assert_int_equal(totals_of(f).directories, 0);
+}
+
+/* ---- ids ----------------------------------------------------------------------------- */
+
+static void take_ids(struct fixture *f)
+{
+	for (int i = 0; i < 1000; i++)
+		(void)catalog_new_id(f->catalog);
+	add_and_commit(f, "x", 12);
+}
+
+static void test_no_id_is_given_twice(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t last = catalog_new_id(f->catalog), id;
+
+	for (int round = 0; round < 5; round++) {
+		fixture_reopen(f);
+		id = catalog_new_id(f->catalog);
+		assert_true(id > last);
+		assert_true(id < last + 100); /* a clean stop wastes none */
+		last = id;
+	}
+	catalog_close(f->catalog);
+	in_killed_process(f, take_ids);
+	fixture_open(f);
+	assert_true(catalog_new_id(f->catalog) > last + 1000);
+}
+
+static void test_ids_go_on_when_the_index_is_built_anew(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t last = catalog_new_id(f->catalog);
+
+	catalog_close(f->catalog);
+	write_text(f, TWINFS_INDEX_DATA, "no index");
+	fixture_open(f);
+	assert_true(is_there(f, TWINFS_INDEX_DAMAGED));
+	assert_true(catalog_new_id(f->catalog) > last);
+	last = catalog_new_id(f->catalog);
+	catalog_close(f->catalog);
+	assert_int_equal(unlink(path_in(f, TWINFS_INDEX_DATA)), 0);
+	fixture_open(f);
+	assert_true(catalog_new_id(f->catalog) > last);
+}
+
+static void test_ids_whose_file_is_lost_or_nonsense_are_not_given_again(void **state)
+{
+	static const char *const texts[] =
+		{"", "0\n", "-1\n", "12", "x\n", "1 2\n", "99999999999999999999999\n"};
+	struct fixture *f = *state;
+	uint64_t last = catalog_new_id(f->catalog);
+
+	catalog_close(f->catalog);
+	assert_int_equal(unlink(path_in(f, TWINFS_INDEX_IDS)), 0);
+	fixture_open(f);
+	assert_true(catalog_new_id(f->catalog) > last + 1000000);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		catalog_close(f->catalog);
+		write_text(f, TWINFS_INDEX_IDS, texts[i]);
+		fixture_open(f);
+		assert_true(catalog_new_id(f->catalog) > last + 1000000);
+	}
+}
+
+static void take_no_id(struct fixture *f)
+{
+	if (catalog_new_id(f->catalog) != 0)
+		_exit(2);
+}
+
+static void test_ids_end_and_do_not_begin_again(void **state)
+{
+	struct fixture *f = *state;
+	char text[32];
+
+	catalog_close(f->catalog);
+	(void)snprintf(text, sizeof(text), "%llu\n", (unsigned long long)TWINFS_ID_MAX - 1);
+	write_text(f, TWINFS_INDEX_IDS, text);
+	fixture_open(f);
+	assert_int_equal(catalog_new_id(f->catalog), TWINFS_ID_MAX - 1);
+	assert_int_equal(catalog_new_id(f->catalog), TWINFS_ID_MAX);
+	assert_int_equal(catalog_new_id(f->catalog), 0);
+	add_file(f, f->roots[0], "one too many", file_of(10, 1, 0));
+	assert_int_equal(fixture_commit_code(f), -EOVERFLOW);
+	fixture_reopen(f);
+	assert_int_equal(catalog_new_id(f->catalog), 0);
+	catalog_close(f->catalog);
+	in_killed_process(f, take_no_id);
+	fixture_open(f);
+	assert_int_equal(catalog_new_id(f->catalog), 0);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_index_is_private_whatever_the_umask),
+		CASE(test_what_was_committed_is_there_after_a_restart),
+		CASE(test_what_was_committed_is_there_after_a_kill),
+		CASE(test_folder_is_told_by_device_and_inode),
+		CASE(test_second_writer_is_refused_and_told_who_is_first),
+		CASE(test_closed_index_has_no_owner),
+		CASE(test_another_process_sees_what_one_writes),
+		CASE(test_reading_only_changes_no_file),
+		CASE(test_reading_only_makes_no_index),
+		CASE(test_folder_that_is_none_is_refused),
+		CASE(test_newer_format_is_refused_and_left_alone),
+		CASE(test_index_of_another_program_is_set_aside),
+		CASE(test_no_id_is_given_twice),
+		CASE(test_ids_go_on_when_the_index_is_built_anew),
+		CASE(test_ids_whose_file_is_lost_or_nonsense_are_not_given_again),
+		CASE(test_ids_end_and_do_not_begin_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
