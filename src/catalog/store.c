@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/log.h"
 
@@ -223,16 +224,28 @@ void store_read_end(struct catalog_reader *reader)
 	pthread_rwlock_unlock(&store->map_lock);
 }
 
+/* LMDB gives up its map before it asks for another, and has none when that is refused. */
+static bool can_map(uint64_t bytes)
+{
+	void *probe = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			   0);
+
+	return probe != MAP_FAILED && munmap(probe, bytes) == 0;
+}
+
 int store_grow(struct store *store)
 {
-	int r;
+	int r = ENOMEM;
 
 	pthread_rwlock_wrlock(&store->map_lock);
-	r = mdb_env_set_mapsize(store->env, store->map_bytes * 2);
-	if (r == 0)
+	if (can_map(store->map_bytes * 2))
+		r = mdb_env_set_mapsize(store->env, store->map_bytes * 2);
+	if (r == 0) {
 		store->map_bytes *= 2;
+		log_debug("index: map grown to %llu MiB",
+			  (unsigned long long)(store->map_bytes >> 20));
+	}
 	pthread_rwlock_unlock(&store->map_lock);
-	log_debug("index: map grown to %llu MiB", (unsigned long long)(store->map_bytes >> 20));
 	return store_error(r);
 }
 

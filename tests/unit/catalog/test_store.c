@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "catalog/audit.h"
+
+#define TINY_MAP_BYTES 65536
+
+static int setup_tiny(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	fixture_make_folder(f->folder);
+	f->map_bytes = TINY_MAP_BYTES;
+	fixture_open(f);
+	fixture_fill(f);
+	*state = f;
+	return 0;
+}
+
+/* ---- a map that grows ---------------------------------------------------------------- */
+
+struct counted_apply {
+	struct fixture *fixture;
+	unsigned int runs;
+};
+
+static int counted_body(struct catalog_writer *w, void *context)
+{
+	struct counted_apply *apply = context;
+
+	apply->runs++;
+	return fixture_apply_body(w, apply->fixture);
+}
+
+/* So many new files in one batch; how often its body ran. */
+static unsigned int add_batch(struct fixture *f, uint64_t *inode)
+{
+	static char names[FIXTURE_CHANGES_MAX][24];
+	struct counted_apply apply = {.fixture = f};
+
+	while (f->count < FIXTURE_CHANGES_MAX) {
+		char *name = names[f->count];
+
+		(void)snprintf(name, sizeof(names[0]), "%d", (int)*inode);
+		add_file(f, f->roots[0], name, file_of(*inode, *inode % 50, 0));
+		++*inode;
+	}
+	assert_int_equal(catalog_write(f->catalog, counted_body, &apply), 0);
+	f->count = 0;
+	return apply.runs;
+}
+
+static void test_batch_that_fills_the_map_is_run_again_in_a_larger_one(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t inode = 10;
+	unsigned int again = 0;
+
+	for (int i = 0; i < 20; i++)
+		again += add_batch(f, &inode) > 1;
+	assert_true(again > 2);
+	assert_int_equal(totals_of(f).files, 20 * FIXTURE_CHANGES_MAX);
+	audit_index(f->catalog);
+	fixture_reopen(f); /* with a map that is too small for what is there */
+	audit_index(f->catalog);
+	(void)add_batch(f, &inode);
+	audit_index(f->catalog);
+}
+
+/* ---- readers beside the writer ------------------------------------------------------- */
+
+struct readers {
+	struct fixture *fixture;
+	_Atomic bool end;
+	_Atomic uint64_t snapshots, bad;
+};
+
+/* One snapshot: what is counted must be what the totals say. */
+static bool look(struct fixture *f, uint64_t *generation)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct catalog_totals totals;
+	struct entry_record entry;
+	struct file_record file;
+	uint64_t files = 0;
+
+	if (catalog_read_begin(f->catalog, &reader) < 0 ||
+	    catalog_get_totals(reader, &totals) < 0 || totals.generation < *generation ||
+	    catalog_scan_files(reader, 0, &scan) < 0)
+		return false;
+	*generation = totals.generation;
+	for (; catalog_next_file(scan, &file) == 0; files++) {
+		if (files % 100 == 0 && catalog_entry_at(reader, file.dir, file.cookie, &entry) < 0)
+			return false;
+	}
+	return files == totals.files;
+}
+
+static void *read_on(void *context)
+{
+	struct readers *readers = context;
+	uint64_t generation = 0;
+
+	while (!readers->end) {
+		if (!look(readers->fixture, &generation))
+			readers->bad++;
+		readers->snapshots++;
+	}
+	return NULL;
+}
+
+static void test_readers_see_whole_transactions_while_the_map_grows(void **state)
+{
+	struct fixture *f = *state;
+	struct readers readers = {.fixture = f};
+	pthread_t threads[4];
+	uint64_t inode = 10;
+
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_on, &readers), 0);
+	for (int i = 0; i < 20 || readers.snapshots < 100; i++)
+		(void)add_batch(f, &inode);
+	readers.end = true;
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(readers.bad, 0);
+	audit_index(f->catalog);
+}
+
+static void test_more_readers_than_there_is_room_for_are_told(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_reader *readers[300] = {NULL};
+	size_t count = 0;
+	int r = 0;
+
+	while (count < ARRAY_SIZE(readers) &&
+	       (r = catalog_read_begin(f->catalog, &readers[count])) == 0)
+		count++;
+	assert_int_equal(r, -EAGAIN);
+	assert_true(count > 100);
+	for (size_t i = 0; i < count; i++)
+		catalog_read_end(readers[i]);
+	audit_index(f->catalog);
+}
+
+static void *take_ids(void *context)
+{
+	struct fixture *f = context;
+	uint64_t *ids = calloc(5000, sizeof(*ids));
+
+	for (size_t i = 0; ids && i < 5000; i++)
+		ids[i] = catalog_new_id(f->catalog);
+	return ids;
+}
+
+static void test_threads_get_different_ids(void **state)
+{
+	static unsigned char seen[100000];
+	pthread_t threads[4];
+	void *ids;
+
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, take_ids, *state), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+		assert_int_equal(pthread_join(threads[i], &ids), 0);
+		assert_non_null(ids);
+		for (size_t n = 0; n < 5000; n++) {
+			assert_in_range(((uint64_t *)ids)[n], 1, sizeof(seen) - 1);
+			assert_int_equal(seen[((uint64_t *)ids)[n]]++, 0);
+		}
+		free(ids);
+	}
+}
+
+/* ---- no room to grow ----------------------------------------------------------------- */
+
+/* Writes until the map may not grow any more: what was committed is still served, and goes on
+ * when there is room again. */
+static void fill_address_space(struct fixture *f)
+{
+	struct rlimit limit, before;
+	uint64_t inode = 10;
+	int r = 0;
+
+	if (getrlimit(RLIMIT_AS, &before) < 0)
+		_exit(1);
+	limit = before;
+	limit.rlim_cur = (rlim_t)64 << 20;
+	if (setrlimit(RLIMIT_AS, &limit) < 0)
+		_exit(2);
+	for (int i = 0; r == 0 && i < 2000; i++) {
+		char name[24];
+
+		for (int n = 0; n < 8; n++) {
+			(void)snprintf(name, sizeof(name), "%d", (int)inode);
+			add_file(f, f->roots[0], "", file_of(inode++, 1, 0));
+			f->changes[f->count - 1].name = name_of(strdup(name));
+		}
+		while (r == 0 && f->count > 0)
+			r = fixture_commit_code(f);
+	}
+	if (r != -ENOMEM)
+		_exit(3);
+	audit_index(f->catalog);
+	if (setrlimit(RLIMIT_AS, &before) < 0)
+		_exit(4);
+	(void)add_batch(f, &inode);
+	audit_index(f->catalog);
+	_exit(0);
+}
+
+static void test_index_is_served_when_its_map_may_not_grow(void **state)
+{
+	struct fixture *f = *state;
+	pid_t child;
+	int status;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	skip(); /* they need much more address space than that */
+#endif
+	catalog_close(f->catalog);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		(void)signal(SIGSEGV, SIG_DFL);
+		fixture_open(f);
+		fill_address_space(f);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	fixture_open(f);
+	audit_index(f->catalog);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup_tiny, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_batch_that_fills_the_map_is_run_again_in_a_larger_one),
+		CASE(test_readers_see_whole_transactions_while_the_map_grows),
+		CASE(test_more_readers_than_there_is_room_for_are_told),
+		CASE(test_threads_get_different_ids),
+		CASE(test_index_is_served_when_its_map_may_not_grow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
