@@ -144,8 +144,8 @@ static int read_strand(void *context, struct strand *strand, uint64_t offset, vo
 		abandon(c, strand);
 		return -1;
 	}
-	if (compared->counted) {
-		atomic_fetch_add(&c->contents->ingest->progress.compared_bytes, length);
+	if (compared->counted && compared->read_bytes + length <= c->head->key.size) {
+		contents_count_done(c->contents, 0, length);
 		compared->read_bytes += length;
 	}
 	return c->keep_open ? 0 : finish(c, strand);
@@ -163,18 +163,16 @@ static int add_outcome(struct comparison *c, uint64_t file, uint64_t signature)
 static int add_candidates(struct comparison *c, const struct compared *compared)
 {
 	const struct candidate *window = c->contents->window.list, *candidate;
-	uint64_t bytes = c->head->key.size - compared->read_bytes;
 	int r = 0;
 
 	for (uint32_t at = compared->first; r == 0 && at; at = candidate->next) {
 		candidate = &window[at - 1];
 		r = add_outcome(c, candidate->file, candidate->signature);
-		atomic_fetch_add(&c->contents->ingest->progress.compared, 1);
-		atomic_fetch_add(&c->contents->ingest->progress.compared_bytes, bytes);
-		bytes = c->head->key.size;
 		if (compared->alone)
 			break;
 	}
+	if (compared->counted)
+		contents_count_done(c->contents, 1, c->head->key.size - compared->read_bytes);
 	return r;
 }
 
@@ -279,7 +277,7 @@ static int add_contents(struct comparison *c)
 			r = add_file(c, &(struct compared){.file = window[at - 1].file,
 							   .first = at,
 							   .alone = !small,
-							   .counted = true});
+							   .counted = !small});
 			if (small)
 				break; /* the first stands for the others */
 		}

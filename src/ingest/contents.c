@@ -25,6 +25,12 @@
 #define PAUSE_MS_MIN 25
 #define PAUSE_MS_MAX 400
 
+void contents_count_done(struct contents *contents, uint64_t files, uint64_t bytes)
+{
+	atomic_fetch_add(&contents->ingest->progress.compared, files);
+	atomic_fetch_add(&contents->ingest->progress.compared_bytes, bytes);
+}
+
 void contents_fail(struct contents *contents, int failure)
 {
 	int none = 0;
@@ -103,8 +109,8 @@ static int emit_decided(struct contents *contents, const struct head *head, stru
 		if (r < 0)
 			return r;
 	}
-	atomic_fetch_add(&contents->ingest->progress.compared, head->files);
-	atomic_fetch_add(&contents->ingest->progress.compared_bytes, head->files * head->key.size);
+	if (!is_small(head->key.size))
+		contents_count_done(contents, head->files, head->files * head->key.size);
 	return 0;
 }
 

@@ -37,6 +37,10 @@ struct contents {
 void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
 			   const struct file_record *file, int what, const struct reading *reading);
 
+/* Adds to what is done, for those who watch. A small file counts when its head is read, a longer
+ * one when its class is known, its bytes as they are read. */
+void contents_count_done(struct contents *contents, uint64_t files, uint64_t bytes);
+
 /* The first one stays. */
 void contents_fail(struct contents *contents, int failure);
 

@@ -66,6 +66,8 @@ static void read_head(struct head_reader *heads, uint32_t index)
 	r = reading_open(&reading, &heads->opener, heads->reader, &file, true);
 	if (r == 0)
 		r = read_block(heads, candidate, &reading, heads->blocks[heads->count]);
+	if (is_small(candidate->size)) /* that was all of it */
+		contents_count_done(heads->contents, 1, candidate->size);
 	if (r == 0)
 		heads->indexes[heads->count++] = index;
 	else
