@@ -227,8 +227,8 @@ void store_read_end(struct catalog_reader *reader)
 /* LMDB gives up its map before it asks for another, and has none when that is refused. */
 static bool can_map(uint64_t bytes)
 {
-	void *probe = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-			   0);
+	void *probe =
+		mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return probe != MAP_FAILED && munmap(probe, bytes) == 0;
 }
