@@ -40,7 +40,6 @@ struct catalog {
 	uint64_t name_seed;
 	bool store_opened;
 	bool unsealed; /* the seal was taken off: the data may change */
-	bool condemned;
 	pthread_mutex_t ids_lock;
 	uint64_t next_id;
 	uint64_t reserved_id; /* ids below it are ours to use */
@@ -272,7 +271,7 @@ void catalog_close(struct catalog *catalog)
 		store_close(&catalog->store);
 	if (catalog->unsealed && catalog->reserved_id > catalog->next_id)
 		r = index_reserve_ids(catalog->folder_fd, catalog->next_id);
-	if (r == 0 && catalog->condemned)
+	if (r == 0 && catalog->unsealed && catalog->store.damaged)
 		r = index_set_aside(catalog->folder_fd);
 	else if (r == 0 && catalog->unsealed)
 		r = index_seal(catalog->folder_fd);
@@ -294,7 +293,7 @@ void catalog_close(struct catalog *catalog)
 
 void catalog_condemn(struct catalog *catalog)
 {
-	catalog->condemned = catalog->unsealed;
+	atomic_store(&catalog->store.damaged, true);
 }
 
 const char *catalog_folder(const struct catalog *catalog)

@@ -54,7 +54,8 @@ MUST_CHECK int catalog_owner(const char *folder, pid_t *pid, char **mount_point)
 MUST_CHECK int catalog_set_mount_point(struct catalog *catalog, const char *mount_point);
 
 /* What was read contradicts itself (-EUCLEAN): catalog_close then sets the index aside instead of
- * sealing it, and the next catalog_open makes a new one. For the one that writes it. */
+ * sealing it, and the next catalog_open makes a new one. A damaged record that is met does the
+ * same. Any thread. */
 void catalog_condemn(struct catalog *catalog);
 
 const char *catalog_folder(const struct catalog *catalog); /* as given at opening */

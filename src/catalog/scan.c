@@ -57,7 +57,7 @@ static int scan_next(struct catalog_scan *scan, struct span *key, struct span *f
 	if (k.mv_size < scan->prefix || memcmp(k.mv_data, scan->from.data, scan->prefix) != 0)
 		return -ENOENT;
 	*key = (struct span){k.mv_data, k.mv_size};
-	return store_check(scan->table, &k, &v, fields);
+	return store_check(scan->reader->store, scan->table, &k, &v, fields);
 }
 
 int catalog_scan_entries(struct catalog_reader *r, uint64_t dir, uint64_t after,

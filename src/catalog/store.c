@@ -266,14 +266,16 @@ int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor
 	return 0;
 }
 
-int store_check(enum table table, const MDB_val *key, const MDB_val *value, struct span *fields)
+int store_check(struct store *store, enum table table, const MDB_val *key, const MDB_val *value,
+		struct span *fields)
 {
 	if (value_open((struct span){value->mv_data, value->mv_size}, table,
 		       (struct span){key->mv_data, key->mv_size}, fields))
 		return 0;
-	log_error("index: a record in table %s is damaged; the index is built anew at the next "
-		  "start",
-		  table_names[table]);
+	if (!atomic_exchange(&store->damaged, true))
+		log_error("index: a record in table %s is damaged; the index is built anew at "
+			  "the next start",
+			  table_names[table]);
 	return -EUCLEAN;
 }
 
@@ -287,5 +289,5 @@ int store_get(struct catalog_reader *r, enum table table, const struct key *key,
 	if (result < 0)
 		return result;
 	result = mdb_cursor_get(cursor, &k, &v, MDB_SET);
-	return result ? store_error(result) : store_check(table, &k, &v, fields);
+	return result ? store_error(result) : store_check(r->store, table, &k, &v, fields);
 }

@@ -11,6 +11,7 @@
  */
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ struct store {
 	pthread_mutex_t write_lock;
 	uint64_t map_bytes;
 	bool read_only;
+	atomic_bool damaged; /* a record was, that somebody read */
 };
 
 /* A snapshot, or the reading side of the one write transaction. */
@@ -64,8 +66,8 @@ MUST_CHECK int store_get(struct catalog_reader *r, enum table table, const struc
 MUST_CHECK int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor);
 
 /* Checks a record that a cursor stands on: the fields, or -EUCLEAN (logged). */
-MUST_CHECK int store_check(enum table table, const MDB_val *key, const MDB_val *value,
-			   struct span *fields);
+MUST_CHECK int store_check(struct store *store, enum table table, const MDB_val *key,
+			   const MDB_val *value, struct span *fields);
 
 /* A key for LMDB, which does not write to it although its type says that it might. */
 static inline MDB_val store_key(const struct key *key)
