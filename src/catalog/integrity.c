@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "catalog/check.h"
 #include "catalog/meta.h"
 #include "catalog/store.h"
 #include "twinfs/format.h"
@@ -31,11 +32,6 @@
  * room for 2^18 each, counted from 2023-11-14. */
 #define LOST_IDS_EPOCH 1700000000
 #define LOST_IDS_SHIFT 18
-
-/* No record is smaller on a page, so a table cannot have more of them than this allows: a tree
- * of damaged pages that leads in a circle would never end. */
-#define RECORD_BYTES_MIN 8
-#define PAGE_BYTES_MAX 65536
 
 /* Where the child process puts what it found sound. */
 #define COPY_NAME "checked.mdb"
@@ -136,86 +132,15 @@ static enum seal_state examine_seal(int folder_fd)
 
 /* ---- checking every record ----------------------------------------------------------- */
 
-static bool fields_are_sound(enum table table, struct span fields)
-{
-	union {
-		struct dir_record dir;
-		struct file_record file;
-		struct entry_record entry;
-		struct content_record content;
-		struct group_record group;
-		uint64_t number;
-	} record;
-
-	switch (table) {
-	case TABLE_DIR:
-		return decode_dir(fields, &record.dir);
-	case TABLE_FILE:
-		return decode_file(fields, &record.file);
-	case TABLE_ENTRY:
-		return decode_entry(fields, &record.entry);
-	case TABLE_CONTENT:
-		return decode_content(fields, &record.content);
-	case TABLE_GROUP:
-		return decode_group(fields, &record.group);
-	case TABLE_BYKEY:
-	case TABLE_BYHASH:
-	case TABLE_ERROR:
-		return decode_number(fields, &record.number);
-	case TABLE_META:
-	case TABLE_BYSIZE:
-	case TABLE_MEMBER:
-	case TABLE_RANK:
-	case TABLE_LINK:
-	case TABLE_ORPHAN:
-	case TABLE_COUNT:
-		break;
-	}
-	return true;
-}
-
-static bool is_format_record(enum table table, const MDB_val *key)
-{
-	return table == TABLE_META && key->mv_size == 6 && memcmp(key->mv_data, "format", 6) == 0;
-}
-
-static int check_table(struct catalog_reader *r, enum table table, uint64_t records_max)
-{
-	struct span fields;
-	MDB_cursor *cursor = NULL;
-	MDB_val k, v;
-	uint64_t records = 0;
-	int code, result = store_cursor(r, table, &cursor);
-
-	if (result < 0)
-		return result;
-	for (code = mdb_cursor_get(cursor, &k, &v, MDB_FIRST); code == 0;
-	     code = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) {
-		if (++records > records_max)
-			return -EUCLEAN;
-		if (is_format_record(table, &k))
-			continue;
-		if (!value_open((struct span){v.mv_data, v.mv_size}, table,
-				(struct span){k.mv_data, k.mv_size}, &fields) ||
-		    !fields_are_sound(table, fields))
-			return -EUCLEAN;
-	}
-	return code == MDB_NOTFOUND ? 0 : -EUCLEAN;
-}
-
-static int check_tables(struct store *store, struct catalog_reader *reader)
+static int check_tables(struct catalog_reader *reader)
 {
 	unsigned int format;
-	MDB_envinfo info;
-	uint64_t records_max;
 	int r = meta_get_format(reader, &format);
 
 	if (r == 0 && format > TWINFS_INDEX_FORMAT)
 		return INDEX_NEWER;
-	mdb_env_info(store->env, &info);
-	records_max = ((uint64_t)info.me_last_pgno + 1) * PAGE_BYTES_MAX / RECORD_BYTES_MIN;
-	for (int table = 0; r == 0 && table < TABLE_COUNT; table++)
-		r = check_table(reader, (enum table)table, records_max);
+	if (r == 0)
+		r = check_catalog(reader);
 	return r == 0 ? INDEX_SOUND : INDEX_DAMAGED;
 }
 
@@ -253,7 +178,7 @@ int index_check_and_copy(int folder_fd, const char *folder)
 	if (r == 0)
 		r = store_read_begin(&store, &reader);
 	if (r == 0)
-		state = check_tables(&store, reader);
+		state = check_tables(reader);
 	store_read_end(reader);
 	if (state == INDEX_SOUND)
 		state = copy_used_pages(&store, folder_fd);

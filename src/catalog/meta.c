@@ -9,9 +9,6 @@
 
 #include "twinfs/format.h"
 
-/* Bytes of a path in one record. */
-#define PART_BYTES 256
-
 struct key meta_key(const char *name)
 {
 	struct key key = {.length = strlen(name)};
@@ -99,13 +96,13 @@ int meta_put_source(struct catalog_writer *w, uint64_t index, const char *path, 
 	size_t length = strlen(path), part_length;
 	int r = writer_put(w, TABLE_META, &key, encode_number(root));
 
-	for (size_t part = 0; r == 0 && part * PART_BYTES < length; part++) {
-		part_length = length - part * PART_BYTES;
-		if (part_length > PART_BYTES)
-			part_length = PART_BYTES;
+	for (size_t part = 0; r == 0 && part * META_PART_BYTES < length; part++) {
+		part_length = length - part * META_PART_BYTES;
+		if (part_length > META_PART_BYTES)
+			part_length = META_PART_BYTES;
 		key = part_key(index, part);
 		r = writer_put(w, TABLE_META, &key,
-			       encode_text(path + part * PART_BYTES, part_length));
+			       encode_text(path + part * META_PART_BYTES, part_length));
 	}
 	return r;
 }

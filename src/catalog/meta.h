@@ -23,6 +23,9 @@
 #define META_MIN_SIZE "min-size"
 #define META_TOTALS "totals"
 
+/* Of a source's path, in one record. */
+#define META_PART_BYTES 256
+
 struct key meta_key(const char *name);
 struct key meta_key_numbered(const char *name, uint64_t number, const char *part);
 

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/check.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "catalog/check_tables.h"
+#include "catalog/filesystem.h"
+#include "catalog/meta.h"
+#include "catalog/query.h"
+
+/* No page of LMDB is smaller, and all lie at multiples of it. */
+#define PAGE_BYTES_MIN 4096
+
+/* Format, name seed, smallest size and totals. */
+#define META_SINGLE_RECORDS 4
+
+int check_expect(struct check *c, enum table table, struct key key)
+{
+	struct span fields;
+
+	c->expected[table]++;
+	return check_found(store_get(c->reader, table, &key, &fields));
+}
+
+/* Of a table whose keys say all. */
+static int check_nothing(struct check *c, struct span key, struct span fields)
+{
+	(void)c;
+	(void)key;
+	return check_claim(fields.length == 0);
+}
+
+/* ---- every record of a table --------------------------------------------------------- */
+
+/* Those without a check are looked up and taken apart by the checks of other tables. */
+static check_record_fn *const record_checks[TABLE_COUNT] = {
+	[TABLE_DIR] = check_dir,        [TABLE_ENTRY] = check_entry,
+	[TABLE_FILE] = check_file,      [TABLE_BYKEY] = check_bykey,
+	[TABLE_BYSIZE] = check_nothing, [TABLE_GROUP] = check_group,
+	[TABLE_MEMBER] = check_nothing, [TABLE_RANK] = check_nothing,
+	[TABLE_LINK] = check_nothing,   [TABLE_ERROR] = check_error,
+	[TABLE_ORPHAN] = check_nothing,
+};
+
+/* A walk with a cursor of its own: look-ups move those of the reader. */
+struct walk {
+	struct check *check;
+	enum table table;
+	MDB_cursor *cursor;
+	uint64_t entries; /* as LMDB counts them */
+	struct key last; /* length 0: none yet */
+	const void *last_value;
+	uintptr_t page; /* where the last key is */
+};
+
+static bool is_ascending(const struct key *last, const MDB_val *key)
+{
+	size_t common = last->length < key->mv_size ? last->length : key->mv_size;
+	int order = memcmp(last->data, key->mv_data, common);
+
+	return order ? order < 0 : last->length < key->mv_size;
+}
+
+/* Is the record that the walk came to found from the root of the tree as well? */
+static int find_last(const struct walk *walk)
+{
+	struct catalog_reader *r = walk->check->reader;
+	MDB_val k = store_key(&walk->last), v = {0};
+	int code = mdb_get(r->txn, r->store->tables[walk->table], &k, &v);
+
+	if (code)
+		return check_found(store_error(code));
+	return check_claim(v.mv_data == walk->last_value);
+}
+
+/* Moves on to a record that the cursor stands on. Where the first and the last key of each leaf
+ * are found from the root, so are all keys between them. */
+static int walk_to(struct walk *walk, const MDB_val *key, const MDB_val *value)
+{
+	uintptr_t page = (uintptr_t)key->mv_data / PAGE_BYTES_MIN;
+	bool first = walk->last.length == 0, new_page = first || page != walk->page;
+	int r = 0;
+
+	/* a tree that leads in a circle comes to a key again */
+	if (walk->check->met[walk->table]++ == walk->entries || key->mv_size == 0 ||
+	    key->mv_size > sizeof(walk->last.data) || (!first && !is_ascending(&walk->last, key)))
+		return -EUCLEAN;
+	if (new_page && !first)
+		r = find_last(walk);
+	walk->last.length = key->mv_size;
+	memcpy(walk->last.data, key->mv_data, key->mv_size);
+	walk->last_value = value->mv_data;
+	walk->page = page;
+	if (r == 0 && new_page)
+		r = find_last(walk);
+	return r;
+}
+
+static bool is_format_record(enum table table, const MDB_val *key)
+{
+	return table == TABLE_META && key->mv_size == strlen(META_FORMAT) &&
+	       memcmp(key->mv_data, META_FORMAT, key->mv_size) == 0;
+}
+
+static int check_record(struct walk *walk, const MDB_val *key, const MDB_val *value)
+{
+	check_record_fn *check = record_checks[walk->table];
+	struct span fields;
+	int r = walk_to(walk, key, value);
+
+	if (r < 0 || is_format_record(walk->table, key))
+		return r;
+	r = store_check(walk->check->reader->store, walk->table, key, value, &fields);
+	if (r < 0 || !check)
+		return r;
+	return check(walk->check, (struct span){key->mv_data, key->mv_size}, fields);
+}
+
+static int check_records(struct walk *walk)
+{
+	MDB_val k, v;
+	int r;
+
+	while ((r = store_error(mdb_cursor_get(walk->cursor, &k, &v, MDB_NEXT))) == 0) {
+		r = check_record(walk, &k, &v);
+		if (r < 0)
+			return r;
+	}
+	if (r != -ENOENT)
+		return r;
+	if (walk->check->met[walk->table] != walk->entries)
+		return -EUCLEAN;
+	return walk->last.length ? find_last(walk) : 0;
+}
+
+/* Each of our tables is of LMDB's plain kind; flags would change the order of its keys. */
+static int check_table(struct check *c, enum table table)
+{
+	struct catalog_reader *reader = c->reader;
+	MDB_dbi dbi = reader->store->tables[table];
+	struct walk walk = {.check = c, .table = table};
+	unsigned int flags;
+	MDB_stat stat = {0};
+	int r = store_error(mdb_dbi_flags(reader->txn, dbi, &flags));
+
+	if (r == 0)
+		r = store_error(mdb_stat(reader->txn, dbi, &stat));
+	if (r == 0)
+		r = check_claim(flags == 0);
+	if (r == 0)
+		r = store_error(mdb_cursor_open(reader->txn, dbi, &walk.cursor));
+	if (r < 0)
+		return r;
+	walk.entries = stat.ms_entries;
+	r = check_records(&walk);
+	mdb_cursor_close(walk.cursor);
+	return r;
+}
+
+/* ---- what the index says of itself --------------------------------------------------- */
+
+static int check_root(struct check *c, uint64_t source, uint64_t id)
+{
+	struct dir_record root;
+	int r = check_found(catalog_get_dir(c->reader, id, &root));
+
+	if (r < 0)
+		return r;
+	c->expected[TABLE_DIR]++;
+	return check_claim(root.parent == 0 && root.source == source && root.name.length == 0);
+}
+
+static int check_sources(struct check *c)
+{
+	struct bytes path CLEANUP_BYTES = {0};
+	uint64_t source, root = 0;
+	int r = 0;
+
+	for (source = 0; r == 0; source++) {
+		path.length = 0;
+		r = meta_get_source(c->reader, source, &path, &root);
+		if (r == -ENOENT)
+			return 0;
+		if (r == 0)
+			r = check_claim(path.length > 0 && path.data[0] == '/');
+		if (r == 0)
+			r = check_root(c, source, root);
+		c->expected[TABLE_META] +=
+			1 + (path.length + META_PART_BYTES - 1) / META_PART_BYTES;
+	}
+	return r;
+}
+
+static int check_filesystems(struct check *c)
+{
+	struct filesystems filesystems;
+	int r;
+
+	filesystems_init(&filesystems);
+	r = filesystems_load(&filesystems, c->reader);
+	c->expected[TABLE_META] += filesystems.count;
+	filesystems_deinit(&filesystems);
+	return r;
+}
+
+static int check_meta(struct check *c)
+{
+	uint64_t min_size;
+	int r = meta_get_number(c->reader, META_NAME_SEED, &c->name_seed);
+
+	if (r == 0)
+		r = meta_get_number(c->reader, META_MIN_SIZE, &min_size);
+	if (r == 0)
+		r = meta_get_totals(c->reader, &c->stored);
+	c->expected[TABLE_META] += META_SINGLE_RECORDS;
+	if (r == 0)
+		r = check_sources(c);
+	return r < 0 ? check_found(r) : check_filesystems(c);
+}
+
+static bool totals_agree(const struct catalog_totals *a, const struct catalog_totals *b)
+{
+	return a->directories == b->directories && a->files == b->files && a->bytes == b->bytes &&
+	       a->blocks == b->blocks && a->names == b->names && a->groups == b->groups &&
+	       a->redundant_files == b->redundant_files &&
+	       a->redundant_bytes == b->redundant_bytes && a->errors == b->errors;
+}
+
+static int compare_counts(struct check *c)
+{
+	c->counted.directories = c->met[TABLE_DIR];
+	c->counted.errors = c->met[TABLE_ERROR];
+	for (int table = 0; table < TABLE_COUNT; table++) {
+		if (c->met[table] != c->expected[table])
+			return -EUCLEAN;
+	}
+	return check_claim(totals_agree(&c->stored, &c->counted));
+}
+
+int check_catalog(struct catalog_reader *r)
+{
+	struct check c = {.reader = r};
+	unsigned int format;
+	int result = meta_get_format(r, &format);
+
+	/* an index that holds nothing yet: no record is expected */
+	if (result == 0 && format > 0)
+		result = check_meta(&c);
+	for (int table = 0; result == 0 && table < TABLE_COUNT; table++)
+		result = check_table(&c, (enum table)table);
+	return result < 0 ? result : compare_counts(&c);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "catalog/check_tables.h"
+#include "catalog/query.h"
+
+/* ---- files --------------------------------------------------------------------------- */
+
+/* The names beyond the first. With all names together as many as the entries, and each entry
+ * found as one of them, each name has its entry. */
+static int check_links(struct check *c, const struct file_record *file)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	uint64_t dir, cookie, count = 1;
+	int r = 0;
+
+	c->expected[TABLE_LINK] += file->names - 1;
+	if (file->names > 1)
+		r = catalog_scan_links(c->reader, file->id, 0, 0, &scan);
+	while (scan && r == 0 && count <= file->names) {
+		r = catalog_next_name(scan, &dir, &cookie);
+		count += r == 0;
+	}
+	return r < 0 && r != -ENOENT ? r : check_claim(count == file->names);
+}
+
+static int check_membership(struct check *c, const struct file_record *file, uint64_t id)
+{
+	struct group_record group = {0};
+	int r = check_expect(c, TABLE_MEMBER, key_pair(id, file->id));
+
+	if (r == 0)
+		r = check_found(catalog_get_group(c->reader, id, &group));
+	return r < 0 ? r : check_claim(group.size == file->attributes.size);
+}
+
+static int check_candidate(struct check *c, const struct file_record *file,
+			   const struct content_record *content)
+{
+	struct key key = key_triple(file->attributes.size, content->head, file->id);
+	int r = check_expect(c, TABLE_BYSIZE, key);
+
+	c->counted.bytes += file->attributes.size;
+	c->counted.blocks += file->attributes.blocks;
+	if (r < 0 || !content->group)
+		return r;
+	return check_membership(c, file, content->group);
+}
+
+static int check_named(struct check *c, const struct file_record *file,
+		       const struct content_record *content)
+{
+	int r = check_links(c, file);
+
+	c->counted.files++;
+	c->counted.names += file->names;
+	c->expected[TABLE_ENTRY] += file->names;
+	if (r < 0 || !S_ISREG(file->attributes.mode))
+		return r;
+	return check_candidate(c, file, content);
+}
+
+/* What an orphan knows of its content stands by: it is not listed, and its group may be gone. */
+int check_file(struct check *c, struct span key, struct span fields)
+{
+	struct content_record content = {0};
+	struct file_record file;
+	int r;
+
+	if (!key_get_number(key, &file.id) || !decode_file(fields, &file) ||
+	    file.first_seen > c->stored.scans)
+		return -EUCLEAN;
+	c->expected[TABLE_FILE]++;
+	r = catalog_get_content(c->reader, file.id, &content);
+	if (r == 0) {
+		c->expected[TABLE_CONTENT]++;
+		r = check_claim(S_ISREG(file.attributes.mode));
+	}
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (file.names == 0)
+		return check_expect(c, TABLE_ORPHAN, key_number(file.id));
+	return check_named(c, &file, &content);
+}
+
+/* A file may be without a key: its number was given to another one, which may be gone since. */
+int check_bykey(struct check *c, struct span key, struct span fields)
+{
+	uint64_t filesystem, inode, id;
+	struct file_record file;
+	int r;
+
+	if (!key_get_pair(key, &filesystem, &inode) || !decode_number(fields, &id))
+		return -EUCLEAN;
+	r = check_found(catalog_get_file(c->reader, id, &file));
+	c->expected[TABLE_BYKEY]++;
+	return r < 0 ? r
+		     : check_claim(file.attributes.filesystem == filesystem &&
+				   file.attributes.inode == inode);
+}
+
+/* ---- groups -------------------------------------------------------------------------- */
+
+/* That they know the group too is checked from there. */
+static int check_members(struct check *c, const struct group_record *group)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	uint64_t file, count = 0;
+	bool has_kept = false;
+	int r = catalog_scan_members(c->reader, group->id, 0, &scan);
+
+	while (r == 0 && count <= group->inodes) {
+		r = catalog_next_member(scan, &file);
+		if (r < 0)
+			break;
+		count++;
+		has_kept |= file == group->kept;
+	}
+	if (r < 0 && r != -ENOENT)
+		return r;
+	return check_claim(count == group->inodes && (count ? has_kept : group->kept == 0));
+}
+
+static int check_hash(struct check *c, const struct group_record *group)
+{
+	struct group_record found;
+	int r = check_found(catalog_find_group(c->reader, group->hash, group->ordinal, &found));
+
+	c->expected[TABLE_BYHASH]++;
+	return r < 0 ? r : check_claim(group->ordinal > 0 && found.id == group->id);
+}
+
+int check_group(struct check *c, struct span key, struct span fields)
+{
+	struct group_record group;
+	int r;
+
+	if (!key_get_number(key, &group.id) || !decode_group(fields, &group))
+		return -EUCLEAN;
+	c->expected[TABLE_GROUP]++;
+	r = check_hash(c, &group);
+	if (r == 0)
+		r = check_members(c, &group);
+	if (r < 0 || !group_is_visible(&group))
+		return r;
+	c->counted.groups++;
+	c->counted.redundant_files += group.inodes - 1;
+	c->counted.redundant_bytes += group_reclaimable(&group);
+	return check_expect(c, TABLE_RANK, key_rank(group_reclaimable(&group), group.id));
+}

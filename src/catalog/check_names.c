@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "catalog/check_tables.h"
+#include "catalog/name.h"
+#include "catalog/query.h"
+
+/* ---- directories --------------------------------------------------------------------- */
+
+static int check_dir_error(struct check *c, const struct dir_record *dir)
+{
+	int noted, error = dir->error;
+	int r = catalog_get_error(c->reader, ERROR_DIR, dir->id, &noted);
+
+	if (!error && dir->flags & DIR_NOT_SEARCHED)
+		error = EACCES;
+	c->expected[TABLE_ERROR] += error != 0;
+	return r < 0 ? r : check_claim(noted == error);
+}
+
+/* Its name is checked from there. Ids only go up and a directory never moves, so one that came
+ * before what it is in would be its own ancestor, and found from no source. */
+int check_dir(struct check *c, struct span key, struct span fields)
+{
+	struct dir_record dir;
+
+	if (!key_get_number(key, &dir.id) || !decode_dir(fields, &dir) || dir.parent >= dir.id)
+		return -EUCLEAN;
+	c->expected[TABLE_ENTRY] += dir.parent != 0;
+	return check_dir_error(c, &dir);
+}
+
+/* ---- names in directories ------------------------------------------------------------ */
+
+static int check_entry_dir(struct check *c, uint64_t id)
+{
+	struct dir_record dir;
+
+	if (c->entry_dir == id)
+		return 0;
+	c->entry_dir = id;
+	return check_found(catalog_get_dir(c->reader, id, &dir));
+}
+
+/* It is behind the hash of its name, and there once. */
+static int check_cookie(struct check *c, const struct entry_record *entry)
+{
+	uint64_t first = name_cookie(c->name_seed, entry->name);
+	struct entry_record other;
+	int r = check_claim(entry->cookie - first < ENTRY_COOKIE_SLOTS);
+
+	for (uint64_t cookie = first; r == 0 && cookie < entry->cookie; cookie++) {
+		r = catalog_entry_at(c->reader, entry->dir, cookie, &other);
+		if (r == 0)
+			r = check_claim(!names_equal(other.name, entry->name));
+		else if (r == -ENOENT)
+			r = 0;
+	}
+	return r;
+}
+
+static int check_dir_entry(struct check *c, const struct entry_record *entry)
+{
+	struct dir_record dir;
+	int r = check_found(catalog_get_dir(c->reader, entry->child, &dir));
+
+	if (r < 0)
+		return r;
+	c->expected[TABLE_DIR]++;
+	return check_claim(dir.parent == entry->dir && names_equal(dir.name, entry->name));
+}
+
+/* The first name of its file, or one of its links, which the file counts. */
+static int check_file_entry(struct check *c, const struct entry_record *entry)
+{
+	struct key link = key_triple(entry->child, entry->dir, entry->cookie);
+	struct file_record file;
+	struct span fields;
+	int r = check_found(catalog_get_file(c->reader, entry->child, &file));
+
+	if (r < 0)
+		return r;
+	if (file.dir == entry->dir && file.cookie == entry->cookie)
+		return check_claim(file.names > 0);
+	return check_found(store_get(c->reader, TABLE_LINK, &link, &fields));
+}
+
+int check_entry(struct check *c, struct span key, struct span fields)
+{
+	struct entry_record entry;
+	int r;
+
+	if (!key_get_pair(key, &entry.dir, &entry.cookie) || !decode_entry(fields, &entry) ||
+	    entry.dir == 0)
+		return -EUCLEAN;
+	r = check_entry_dir(c, entry.dir);
+	if (r == 0)
+		r = check_cookie(c, &entry);
+	if (r < 0)
+		return r;
+	if (entry.kind == ENTRY_DIR)
+		return check_dir_entry(c, &entry);
+	if (entry.kind == ENTRY_FILE)
+		return check_file_entry(c, &entry);
+	c->expected[TABLE_ENTRY]++; /* nothing else knows it */
+	return check_claim(entry.child > 0 && entry.child <= INT32_MAX);
+}
+
+/* ---- errors -------------------------------------------------------------------------- */
+
+/* Those of directories are expected by them. */
+int check_error(struct check *c, struct span key, struct span fields)
+{
+	struct file_record file;
+	uint64_t kind, number;
+	int r;
+
+	if (!key_get_pair(key, &kind, &file.id) || !decode_number(fields, &number) || number == 0 ||
+	    number > INT32_MAX || (kind != ERROR_DIR && kind != ERROR_FILE))
+		return -EUCLEAN;
+	if (kind == ERROR_DIR)
+		return 0;
+	r = check_found(catalog_get_file(c->reader, file.id, &file));
+	c->expected[TABLE_ERROR]++;
+	return r < 0 ? r : check_claim(file.names > 0);
+}
