@@ -22,7 +22,8 @@ HUGE = 1 << 28  # bytes above which a copy's holes are not read through the view
 SLASH = "\u2215".encode()
 FOLDER = re.compile(rb"([0-9a-f]{32})(?:~([2-9]|[1-9][0-9]+))?")
 SHORTENED = re.compile(rb"~[0-9a-f]+-[0-9a-f]+(\..{1,15})?$", re.DOTALL)
-CHUNK = 256
+CHUNK = 256  # files given to a process at once
+HANDLES = 256  # files held open at once
 
 
 class Inode:
@@ -142,9 +143,11 @@ def summary(groups):
 def hashes(paths):
     """XXH3-128 by xxhsum of each open descriptor, in order."""
     found = []
-    for at in range(0, len(paths), CHUNK):
-        handles = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in paths[at:at + CHUNK]]
+    for at in range(0, len(paths), HANDLES):
+        handles = []
         try:
+            for path in paths[at:at + HANDLES]:
+                handles.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
             names = [f"/proc/self/fd/{handle}" for handle in handles]
             run = subprocess.run(["xxhsum", "-q", "-H2", *names], pass_fds=handles, check=True,
                                  stdin=subprocess.DEVNULL, capture_output=True, text=True)

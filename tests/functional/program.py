@@ -42,10 +42,11 @@ class Session:
             "HOME": str(home),
             "XDG_STATE_HOME": f"{home}/state",
             "LC_ALL": "C.UTF-8",
-            "ASAN_OPTIONS": f"{reports}:abort_on_error=0:handle_abort=1",
-            "UBSAN_OPTIONS": f"{reports}:print_stacktrace=1",
+            "ASAN_OPTIONS": f"{reports}:exitcode=99",
+            # some versions print their reports to stderr, which a daemon does not have
+            "UBSAN_OPTIONS": f"{reports}:exitcode=99:halt_on_error=1:print_stacktrace=1",
             "LSAN_OPTIONS": "report_objects=1",
-            "TSAN_OPTIONS": reports,
+            "TSAN_OPTIONS": f"{reports}:exitcode=99",
         })
         return environment
 
