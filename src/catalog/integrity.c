@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,6 +19,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/check.h"
+#include "catalog/copy.h"
 #include "catalog/meta.h"
 #include "catalog/store.h"
 #include "twinfs/format.h"
@@ -35,7 +35,6 @@
 
 /* Where the child process puts what it found sound. */
 #define COPY_NAME "checked.mdb"
-#define COPY_EXTRA_BYTES (1 << 20)
 
 /* Replaces a small file as a whole, durably. */
 static int replace_text(int folder_fd, const char *name, const char *text)
@@ -144,32 +143,19 @@ static int check_tables(struct catalog_reader *reader)
 	return r == 0 ? INDEX_SOUND : INDEX_DAMAGED;
 }
 
-/* Copies the pages that are in use. Their number is known, so a tree that leads in a circle ends at
- * the limit of the file's size. Without room for the copy the index goes on as it is. */
-static int copy_used_pages(struct store *store, int folder_fd)
+/* Without room for the copy the index goes on as it is. */
+static int copy_records(struct catalog_reader *reader, const char *folder)
 {
-	struct rlimit limit;
-	struct stat st;
-	int fd AUTO_CLOSE =
-		openat(folder_fd, COPY_NAME, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	char *path AUTO_FREE = NULL;
 	int r;
 
-	if (fd < 0 || fstatat(folder_fd, TWINFS_INDEX_DATA, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (asprintf(&path, "%s/%s", folder, COPY_NAME) < 0)
 		return INDEX_SOUND;
-	limit.rlim_cur = limit.rlim_max = (rlim_t)st.st_size + COPY_EXTRA_BYTES;
-	(void)signal(SIGXFSZ, SIG_IGN);
-	if (setrlimit(RLIMIT_FSIZE, &limit) < 0)
-		return INDEX_DAMAGED;
-	r = mdb_env_copyfd2(store->env, fd, MDB_CP_COMPACT);
-	if (r == 0 && fsync(fd) < 0)
-		r = errno;
-	if (r == 0)
-		return INDEX_SOUND;
-	(void)unlinkat(folder_fd, COPY_NAME, 0);
-	return r == ENOSPC || r == EDQUOT ? INDEX_SOUND : INDEX_DAMAGED;
+	r = store_copy(reader, path);
+	return r == 0 || r == -ENOSPC || r == -EDQUOT ? INDEX_SOUND : INDEX_DAMAGED;
 }
 
-int index_check_and_copy(int folder_fd, const char *folder)
+int index_check_and_copy(const char *folder)
 {
 	struct catalog_reader *reader = NULL;
 	struct store store;
@@ -179,15 +165,15 @@ int index_check_and_copy(int folder_fd, const char *folder)
 		r = store_read_begin(&store, &reader);
 	if (r == 0)
 		state = check_tables(reader);
-	store_read_end(reader);
 	if (state == INDEX_SOUND)
-		state = copy_used_pages(&store, folder_fd);
+		state = copy_records(reader, folder);
+	store_read_end(reader);
 	store_close(&store);
 	return state;
 }
 
 /* Says nothing: LMDB's assertions and sanitizers would, and the parent tells what it means. */
-static void check_and_exit(int folder_fd, const char *folder)
+static void check_and_exit(const char *folder)
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
@@ -196,11 +182,11 @@ static void check_and_exit(int folder_fd, const char *folder)
 	(void)signal(SIGSEGV, SIG_DFL);
 	(void)signal(SIGBUS, SIG_DFL);
 	(void)signal(SIGABRT, SIG_DFL);
-	_exit(index_check_and_copy(folder_fd, folder));
+	_exit(index_check_and_copy(folder));
 }
 
 /* In a child, because reading damaged pages may kill. */
-static int check_in_child(int folder_fd, const char *folder)
+static int check_in_child(const char *folder)
 {
 	pid_t child = fork();
 	int status;
@@ -208,7 +194,7 @@ static int check_in_child(int folder_fd, const char *folder)
 	if (child < 0)
 		return -errno;
 	if (child == 0)
-		check_and_exit(folder_fd, folder);
+		check_and_exit(folder);
 	while (waitpid(child, &status, 0) < 0) {
 		if (errno != EINTR)
 			return -errno;
@@ -256,7 +242,7 @@ int index_examine(int folder_fd, const char *folder)
 	if (seal == SEAL_HOLDS)
 		return INDEX_SOUND;
 	log_debug("index %s was not closed cleanly: checking it", quote_path(folder));
-	state = check_in_child(folder_fd, folder);
+	state = check_in_child(folder);
 	if (state == INDEX_SOUND && seal == SEAL_BROKEN)
 		state = INDEX_DAMAGED; /* no program of ours changes a sealed file */
 	if (state == INDEX_SOUND)

@@ -32,9 +32,9 @@ MUST_CHECK int index_unseal(int folder_fd);
 /* Puts the data file aside (in the place of an earlier damaged one). */
 MUST_CHECK int index_set_aside(int folder_fd);
 
-/* Reads and checks everything, the work of the child process; what is sound is copied without the
- * list of free pages, which nothing checks. An enum index_state. */
-MUST_CHECK int index_check_and_copy(int folder_fd, const char *folder);
+/* Reads and checks everything, the work of the child process; what is sound is written anew, see
+ * copy.h. An enum index_state. */
+MUST_CHECK int index_check_and_copy(const char *folder);
 
 /* Ids are handed out from reservations, which are on disk before the first id of them is used;
  * so none is used twice, whatever becomes of the data file. */
