@@ -32,8 +32,8 @@ struct sources {
 };
 
 /* Puts source paths in order: makes them absolute without symlinks, drops those that are given
- * twice or lie inside another (also through a symlink or bind mount), keeping the order of the
- * first mention.
+ * twice or lie inside another (also through a symlink, or a bind mount that shows the very same
+ * directory), keeping the order of the first mention.
  *
  * given	borrowed, count of them
  * resolved	a NULL-terminated array that the caller frees with source_paths_free

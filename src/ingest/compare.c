@@ -10,8 +10,13 @@
 #include "ingest/refine.h"
 #include "ingest/threads.h"
 
-/* Memory for blocks, of all threads together. */
+/* Memory for blocks, of all threads together, and of each at the least: 1,000 files with one hash
+ * are then still compared in one go. */
 #define BLOCKS_BYTES ((size_t)24 << 20)
+#define BLOCKS_BYTES_MIN ((size_t)6 << 20)
+
+/* So many members of a group are tried if the one that stands for it cannot be read. */
+#define ATTEMPTS_MAX 4
 
 /* Descriptors that are not ours to use: the index, sources, the mount and its users. */
 #define DESCRIPTORS_LEFT 48
@@ -31,7 +36,7 @@ struct compared {
 	bool alone; /* first stands for itself, not for its chain */
 	bool sparse;
 	bool counted; /* its bytes are progress */
-	bool emitted; /* its class is known */
+	bool settled; /* its class is known, or why it has none */
 	uint64_t read_bytes;
 	uint64_t data_from, data_known; /* [data_known, data_from) is a hole */
 	struct reading reading;
@@ -49,7 +54,17 @@ struct comparison {
 	bool keep_open;
 	bool large_holes;
 	size_t descriptors;
-	struct bytes files; /* of struct file_outcome */
+	unsigned int attempt;
+	struct bytes rival_groups; /* of struct rival_group, while the files are found */
+	struct bytes files; /* of struct file_outcome: what was found, until all is known */
+	struct bytes classes; /* of struct class_outcome */
+};
+
+/* A group that new files may belong to. */
+struct rival_group {
+	uint64_t group;
+	uint64_t passed_over; /* so many members are still to be passed over */
+	bool taken;
 };
 
 static struct compared *compared_of(struct strand *strand)
@@ -58,6 +73,17 @@ static struct compared *compared_of(struct strand *strand)
 }
 
 /* ---- reading ------------------------------------------------------------------------- */
+
+/* what: READING_BUSY or -errno */
+static void note_problem(struct comparison *c, const struct compared *compared, int what)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct file_record file;
+
+	if (catalog_read_begin(c->contents->ingest->catalog, &reader) == 0 &&
+	    catalog_get_file(reader, compared->file, &file) == 0)
+		contents_note_problem(c->contents, reader, &file, what, NULL);
+}
 
 static int open_compared(struct comparison *c, struct compared *compared)
 {
@@ -137,10 +163,7 @@ static int read_strand(void *context, struct strand *strand, uint64_t offset, vo
 		return r;
 	got = read_fully_at(compared->reading.fd, block, length, (long)offset);
 	if (got != (long)length) {
-		struct file_record file = {.id = compared->file};
-
-		contents_note_problem(c->contents, NULL, &file, got < 0 ? (int)got : READING_BUSY,
-				      &compared->reading);
+		note_problem(c, compared, got < 0 ? (int)got : READING_BUSY);
 		abandon(c, strand);
 		return -1;
 	}
@@ -180,15 +203,15 @@ static int add_candidates(struct comparison *c, const struct compared *compared)
 static int emit(void *context, struct strand *first, const struct hash128 *hash)
 {
 	struct comparison *c = context;
-	struct class_outcome class = {.size = c->head->key.size};
+	struct class_outcome class = {.size = c->head->key.size,
+				      .first = c->files.length / sizeof(struct file_outcome)};
 	bool news = false;
 	int r = 0;
 
-	c->files.length = 0;
 	for (struct strand *strand = first; r == 0 && strand; strand = strand->equal) {
 		struct compared *compared = compared_of(strand);
 
-		compared->emitted = true;
+		compared->settled = true;
 		news |= compared->first != 0;
 		if (compared->first)
 			r = add_candidates(c, compared);
@@ -201,25 +224,18 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 		return r;
 	/* what is alone has the hash only if it is a small file: nobody asks for the others' */
 	class.hash = hash ? *hash : c->head->key.hash;
-	class.count = c->files.length / sizeof(struct file_outcome);
-	return outcomes_add_class(&c->contents->outcomes, &class, (const void *)c->files.data);
+	class.count = c->files.length / sizeof(struct file_outcome) - class.first;
+	return bytes_append(&c->classes, &class, sizeof(class));
 }
 
-/* Notes that a file cannot be told apart from others; a rival stays what it is. */
-static void note_refused(struct comparison *c, const struct compared *compared, int error)
-{
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	struct file_record file;
-
-	if (compared->first && catalog_read_begin(c->contents->ingest->catalog, &reader) == 0 &&
-	    catalog_get_file(reader, compared->file, &file) == 0)
-		contents_note_problem(c->contents, reader, &file, error, NULL);
-}
-
+/* Too long to be hashed; a rival stays what it is. */
 static void refuse(void *context, struct strand *strand)
 {
-	for (; strand; strand = strand->equal)
-		note_refused(context, compared_of(strand), -EFBIG);
+	for (; strand; strand = strand->equal) {
+		if (compared_of(strand)->first)
+			note_problem(context, compared_of(strand), -EFBIG);
+		compared_of(strand)->settled = true;
+	}
 }
 
 static const struct refine_calls refine_calls = {
@@ -285,14 +301,33 @@ static int add_contents(struct comparison *c)
 	return r;
 }
 
-static bool has_group(const struct comparison *c, size_t from, uint64_t group)
+/* Is this member the one that stands for its group in this attempt? Groups of one size and head:
+ * one, but for prepared collisions. */
+static int is_stand_in(struct comparison *c, uint64_t id, bool *stand_in)
 {
-	/* groups of one size and head: one, but for prepared collisions */
-	for (size_t i = from; i < c->count; i++) {
-		if (c->list[i].group == group)
-			return true;
+	struct rival_group *groups = (void *)c->rival_groups.data, new_group = {.group = id};
+	size_t i = 0, count = c->rival_groups.length / sizeof(*groups);
+	struct group_record group;
+	int r;
+
+	while (i < count && groups[i].group != id)
+		i++;
+	if (i == count) {
+		r = catalog_get_group(c->reader, id, &group);
+		if (r < 0)
+			return r == -ENOENT ? -EUCLEAN : r;
+		new_group.passed_over = c->attempt % (group.inodes ? group.inodes : 1);
+		r = bytes_append(&c->rival_groups, &new_group, sizeof(new_group));
+		if (r < 0)
+			return r;
+		groups = (void *)c->rival_groups.data;
 	}
-	return false;
+	*stand_in = !groups[i].taken && groups[i].passed_over == 0;
+	if (*stand_in)
+		groups[i].taken = true;
+	else if (!groups[i].taken)
+		groups[i].passed_over--;
+	return 0;
 }
 
 /* Files with this head that were compared before: one of each group, and those in no group. */
@@ -302,16 +337,20 @@ static int add_rivals(struct comparison *c)
 	struct size_entry from = {.size = c->head->key.size, .head = head}, entry;
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct content_record content;
-	size_t own = c->count;
+	bool wanted;
 	int r = catalog_scan_sizes(c->reader, &from, &scan);
 
+	c->rival_groups.length = 0;
 	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
 		if (entry.size != from.size || entry.head != head)
 			break;
 		r = catalog_get_content(c->reader, entry.file, &content);
 		if (r < 0)
 			return r == -ENOENT ? -EUCLEAN : r;
-		if (!content.group || !has_group(c, own, content.group))
+		wanted = true;
+		if (content.group)
+			r = is_stand_in(c, content.group, &wanted);
+		if (r == 0 && wanted)
 			r = add_file(c, &(struct compared){.file = entry.file,
 							   .group = content.group});
 	}
@@ -334,11 +373,20 @@ static int find_files(struct comparison *c)
 
 /* ---- one head ------------------------------------------------------------------------ */
 
-/* A group is found again by any of its members, so one that cannot be read hides the others. */
 static void close_all(struct comparison *c)
 {
 	for (size_t i = 0; i < c->count; i++)
 		reading_abandon(&c->list[i].reading);
+}
+
+/* More contents of one hash than can be told apart in the memory there is. They stay in
+ * uniques/, like all that is not compared. */
+static void note_crowd(struct comparison *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		if (c->list[i].first && !c->list[i].settled)
+			note_problem(c, &c->list[i], -E2BIG);
+	}
 }
 
 static int compare_files(struct comparison *c, void *memory, size_t budget)
@@ -364,33 +412,54 @@ static int compare_files(struct comparison *c, void *memory, size_t budget)
 		return emit(c, strands[0], NULL);
 	r = refine(&refinement, strands, c->count);
 	close_all(c);
-	return r;
-}
-
-/* More contents of one hash than can be told apart in the memory there is. They stay in
- * uniques/, like all that is not compared. */
-static void note_crowd(struct comparison *c)
-{
-	for (size_t i = 0; i < c->count; i++) {
-		if (!c->list[i].emitted)
-			note_refused(c, &c->list[i], -E2BIG);
-	}
-}
-
-static int compare_head(struct comparison *c, void *memory, size_t budget)
-{
-	int r;
-
-	c->count = 0;
-	c->large_holes = false;
-	r = find_files(c);
-	if (r == 0)
-		r = compare_files(c, memory, budget);
 	if (r == -E2BIG) {
 		note_crowd(c);
 		r = 0;
 	}
 	return r;
+}
+
+/* A rival could not be read: what was found equal to no group may be equal to it. */
+static bool rival_is_lost(const struct comparison *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		if (!c->list[i].first && !c->list[i].settled)
+			return true;
+	}
+	return false;
+}
+
+/* Hands over what was found; what is not certain is left for later. */
+static int hand_over(struct comparison *c, bool lost)
+{
+	const struct class_outcome *classes = (const void *)c->classes.data;
+	const struct file_outcome *files = (const void *)c->files.data;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < c->classes.length / sizeof(*classes); i++) {
+		if (lost && !classes[i].group)
+			atomic_fetch_add(&c->contents->postponed, classes[i].count);
+		else
+			r = outcomes_add_class(&c->contents->outcomes, &classes[i],
+					       files + classes[i].first);
+	}
+	return r;
+}
+
+static int compare_head(struct comparison *c, void *memory, size_t budget)
+{
+	bool lost = true;
+	int r = 0;
+
+	for (c->attempt = 0; r == 0 && lost && c->attempt < ATTEMPTS_MAX; c->attempt++) {
+		c->count = c->files.length = c->classes.length = 0;
+		c->large_holes = false;
+		r = find_files(c);
+		if (r == 0)
+			r = compare_files(c, memory, budget);
+		lost = rival_is_lost(c);
+	}
+	return r < 0 ? r : hand_over(c, lost);
 }
 
 static size_t descriptor_budget(unsigned int threads)
@@ -431,7 +500,8 @@ void *contents_refine(void *context)
 	unsigned int threads = contents->ingest->settings->threads;
 	struct comparison c = {.contents = contents,
 			       .opener = FILE_OPENER_INIT(contents->ingest->sources)};
-	size_t budget = BLOCKS_BYTES / (threads ? threads : threads_default());
+	size_t share = BLOCKS_BYTES / (threads ? threads : threads_default());
+	size_t budget = share < BLOCKS_BYTES_MIN ? BLOCKS_BYTES_MIN : share;
 	void *memory AUTO_FREE = malloc(budget);
 
 	if (!memory) {
@@ -441,7 +511,9 @@ void *contents_refine(void *context)
 	c.descriptors = descriptor_budget(threads ? threads : threads_default());
 	refine_heads(&c, memory, budget);
 	file_opener_deinit(&c.opener);
+	bytes_free(&c.rival_groups);
 	bytes_free(&c.files);
+	bytes_free(&c.classes);
 	free(c.list);
 	return NULL;
 }

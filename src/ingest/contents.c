@@ -222,6 +222,16 @@ static int measure(struct ingest *ingest)
 	return r;
 }
 
+/* How many files are left: those postponed, and what could not be decided without them. */
+static int count_pending(struct ingest *ingest)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	uint64_t bytes;
+	int r = catalog_read_begin(ingest->catalog, &reader);
+
+	return r < 0 ? r : catalog_count_pending(reader, &ingest->result.pending, &bytes);
+}
+
 int ingest_contents(struct ingest *ingest)
 {
 	struct contents contents = {.ingest = ingest, .heads = {.budget_bytes = KEPT_BYTES}};
@@ -234,7 +244,8 @@ int ingest_contents(struct ingest *ingest)
 	if (r == 0 && ingest->progress.candidates > 0)
 		r = compare_until_quiet(&contents);
 	ingest->result.errors += contents.errors;
-	ingest->result.pending = contents.postponed;
+	if (contents.postponed > 0 && count_pending(ingest) < 0)
+		ingest->result.pending = contents.postponed;
 	ingest->result.stopped = r == -ECANCELED;
 	outcomes_deinit(&contents.outcomes);
 	window_free(&contents.window);

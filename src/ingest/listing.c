@@ -99,9 +99,32 @@ static void examine_names(struct listing *listing, struct catalog *catalog, int 
 	listing->count = found;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	const struct listed *x = *(struct listed *const *)a, *y = *(struct listed *const *)b;
+
+	return strcmp(x->name.bytes, y->name.bytes);
+}
+
+/* A name that is replaced between two calls may be told twice. */
+static void drop_repeated(struct listing *listing)
+{
+	struct listed **entries = listing->entries;
+	size_t kept = 0;
+
+	if (listing->count > 1)
+		qsort(entries, listing->count, sizeof(struct listed *), by_name);
+	for (size_t i = 0; i < listing->count; i++) {
+		if (kept == 0 || by_name(&entries[kept - 1], &entries[i]) != 0)
+			entries[kept++] = entries[i];
+	}
+	listing->count = kept;
+}
+
 int listing_read(struct listing *listing, struct catalog *catalog, int dir,
 		 const struct exclude *exclude, const char *dir_path)
 {
+	unsigned int calls = 0;
 	ssize_t length;
 	int r = 0;
 
@@ -116,7 +139,10 @@ int listing_read(struct listing *listing, struct catalog *catalog, int dir,
 			r = -errno;
 		else
 			r = add_names(listing, (size_t)length, exclude, dir_path);
+		calls++;
 	} while (r == 0 && length > 0);
+	if (r == 0 && calls > 2) /* the last one brings nothing */
+		drop_repeated(listing);
 	if (r == 0)
 		examine_names(listing, catalog, dir);
 	return r;

@@ -265,9 +265,10 @@ static int fork_hash(struct range *part, const struct range *range)
 	return 0;
 }
 
-/* Puts each run of equal blocks on the stack as a range of its own. */
+/* Puts each run of equal blocks on the stack as a range of its own. Strands that are left alone
+ * come last: to hash what they stand for takes the memory of the blocks. */
 static int split(struct refinement *refinement, struct strand **strands, const struct range *range,
-		 const struct block *blocks, struct range_stack *stack)
+		 struct block *blocks, struct range_stack *stack)
 {
 	struct range part;
 	int r = 0;
@@ -279,7 +280,7 @@ static int split(struct refinement *refinement, struct strand **strands, const s
 		while (end < range->count && compare_blocks(&blocks[i], &blocks[end]) == 0)
 			end++;
 		if (end - i == 1) {
-			r = emit_alone(refinement, blocks[i].strand);
+			blocks[i].data = NULL;
 			continue;
 		}
 		part = *range;
@@ -292,6 +293,10 @@ static int split(struct refinement *refinement, struct strand **strands, const s
 		r = push(stack, &part);
 		if (r < 0)
 			hash_state_free(part.hash);
+	}
+	for (size_t i = 0; r == 0 && i < range->count; i++) {
+		if (!blocks[i].data)
+			r = emit_alone(refinement, blocks[i].strand);
 	}
 	return r;
 }

@@ -42,7 +42,7 @@ struct refine_calls {
 	/* It is equal to others, but has holes too long to be hashed: it is in no class. */
 	void (*refuse)(void *context, struct strand *strand);
 	/* A class: strands, linked by equal, of this hash; of a strand that is alone the hash is
-	 * not known (NULL). Not 0 ends the refinement with that value. */
+	 * not known (NULL). -errno ends the refinement with that value. */
 	int (*emit)(void *context, struct strand *first, const struct hash128 *hash);
 };
 

@@ -151,6 +151,34 @@ def test_file_open_for_writing_is_in_no_group(twinfs, source, kind):
     assert names(twinfs.groups(source)) == {frozenset([b"a", b"b"])}
 
 
+@pytest.mark.parametrize("size", [100, 50_000], ids=["small", "large"])
+def test_new_copy_waits_while_the_copies_it_may_equal_cannot_be_read(twinfs, source, size):
+    """Else it would be split off for ever: nobody compares again what was compared."""
+    data = DATA[:1] * size
+    trees.fill(source, {b"a": data, b"b": data})
+    assert names(twinfs.groups(source)) == {frozenset([b"a", b"b"])}
+    trees.fill(source, {b"new": data, b"newer": data})
+    held = [os.open(source / name, os.O_RDWR) for name in ("a", "b")]
+    result = twinfs("list", "--format=json", source)
+    assert result.status == 3, result
+    assert [group["hash"][32:] for group in result.json["groups"]] == [""]
+    assert result.json["summary"]["pending"] == 2
+    for handle in held:
+        os.close(handle)
+    assert names(twinfs.groups(source)) == {frozenset([b"a", b"b", b"new", b"newer"])}
+
+
+@pytest.mark.parametrize("busy", ["a", "b"])
+def test_new_copy_is_compared_with_a_copy_that_can_be_read(twinfs, source, busy):
+    data = DATA[:1] * 50_000
+    trees.fill(source, {b"a": data, b"b": data})
+    twinfs.groups(source)
+    trees.fill(source, {b"new": data})
+    handle = os.open(source / busy, os.O_RDWR)
+    assert names(twinfs.groups(source)) == {frozenset([b"a", b"b", b"new"])}
+    os.close(handle)
+
+
 def test_file_whose_writer_is_gone_is_grouped(twinfs, source):
     trees.fill(source, {b"a": DATA, b"held": DATA})
     handle = os.open(source / "held", os.O_RDWR)
