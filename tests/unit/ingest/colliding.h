@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_INGEST_COLLIDING_H
+#define TESTS_INGEST_COLLIDING_H
+
+/* Different contents with one XXH3-128 hash, made without any search.
+ *
+ * Inputs above 240 bytes: the 64-byte stripe n of a block adds, in each lane i, the word d to the
+ * neighbour of lane i and lo32(d ^ s) * hi32(d ^ s) to lane i itself, where s is the word of the
+ * public secret at 8 * n + 8 * i. With the lower half of s for that of d the product is 0 whatever
+ * the upper half is; two stripes whose upper halves move by +k and -k leave the hash as it was. */
+
+#include <stdint.h>
+#include <string.h>
+
+#define COLLIDING_BYTES_MIN 256
+
+/* The lower halves of the secret's words at 24 and 32: lane 3 of stripes 0 and 1. */
+#define COLLIDING_LOW_0 UINT32_C(0xa4a44072)
+#define COLLIDING_LOW_1 UINT32_C(0x4ee679cb)
+
+/* Content number of those of its length, at least COLLIDING_BYTES_MIN, that have one hash. */
+static inline void colliding_fill(uint8_t *data, size_t length, uint32_t number)
+{
+	const uint32_t low[] = {COLLIDING_LOW_0, COLLIDING_LOW_1};
+	const uint32_t high[] = {UINT32_C(1000) + number, UINT32_C(4000000000) - number};
+
+	for (size_t i = 0; i < length; i++)
+		data[i] = (uint8_t)(i * 7 + i / 256);
+	for (size_t stripe = 0; stripe < 2; stripe++) {
+		memcpy(data + stripe * 64 + 24, &low[stripe], sizeof(low[stripe]));
+		memcpy(data + stripe * 64 + 28, &high[stripe], sizeof(high[stripe]));
+	}
+}
+
+#endif
