@@ -213,7 +213,7 @@ static int identify_files(struct catalog_writer *w, struct additions *additions)
 			continue;
 		list[i].file = catalog_new_id(w->catalog);
 		if (!list[i].file)
-			return -EOVERFLOW;
+			return -errno;
 	}
 	sort(additions, by_inode);
 	for (size_t i = 0; r == 0 && i < additions->count; i++) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -28,6 +29,9 @@
 
 /* Ids reserved on disk at a time. */
 #define IDS_RESERVED (UINT64_C(1) << 22)
+
+/* With less room than this a write that failed failed for it. */
+#define NO_ROOM_BYTES (UINT64_C(1) << 20)
 
 #define OWNER_TEXT_BYTES (4096 + 32)
 
@@ -337,8 +341,7 @@ uint64_t catalog_new_id(struct catalog *catalog)
 		id = catalog->next_id++;
 	pthread_mutex_unlock(&catalog->ids_lock);
 	if (!id)
-		log_error("index %s: no more ids: %s", quote_path(catalog->folder),
-			  r < 0 ? error_text(r) : "all are used; remove the folder");
+		errno = r < 0 ? -r : EOVERFLOW;
 	return id;
 }
 
@@ -405,6 +408,17 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 	return r;
 }
 
+/* LMDB says EIO for a write that was cut short: usually because there was no room for the rest. */
+static int name_failure(const struct catalog *catalog, int r)
+{
+	struct statvfs fs;
+
+	if (r == -EIO && fstatvfs(catalog->folder_fd, &fs) == 0 &&
+	    fs.f_bavail * fs.f_frsize < NO_ROOM_BYTES)
+		return -ENOSPC;
+	return r;
+}
+
 int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context)
 {
 	int r;
@@ -419,5 +433,5 @@ int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context
 			break;
 	}
 	pthread_mutex_unlock(&catalog->store.write_lock);
-	return r;
+	return name_failure(catalog, r);
 }

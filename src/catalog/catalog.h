@@ -90,8 +90,8 @@ MUST_CHECK int catalog_write(struct catalog *catalog, catalog_write_fn *body, vo
 /* The same snapshot through the query functions; valid until the transaction ends. */
 struct catalog_reader *catalog_writer_reader(struct catalog_writer *writer);
 
-/* An id that was never used. Any thread, before the thing is written; 0 when ids ran out or
- * the reservation could not be stored (logged). */
+/* An id that was never used. Any thread, before the thing is written; 0 with errno set when ids
+ * ran out (EOVERFLOW) or the reservation could not be stored. */
 uint64_t catalog_new_id(struct catalog *catalog);
 
 #endif

@@ -84,7 +84,7 @@ int group_create(struct catalog_writer *w, struct hash128 hash, uint64_t size_by
 		return r;
 	new_group.id = catalog_new_id(w->catalog);
 	if (!new_group.id)
-		return -EOVERFLOW;
+		return -errno;
 	key = key_hash(hash, new_group.ordinal);
 	r = writer_add(w, TABLE_BYHASH, &key, encode_number(new_group.id), NULL);
 	if (r < 0)

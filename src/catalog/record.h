@@ -78,7 +78,8 @@ struct name {
 enum dir_flag {
 	/* another file system or mount, not entered: it is listed as an empty directory */
 	DIR_NOT_ENTERED = 1,
-	/* its names could be listed, but not looked up: they are ENTRY_UNKNOWN */
+	/* its names could be listed, but not all looked up (those are ENTRY_UNKNOWN): error says
+	 * why, and does not keep anybody from listing it */
 	DIR_NOT_SEARCHED = 2,
 };
 
@@ -87,7 +88,7 @@ struct dir_record {
 	uint64_t parent; /* 0: the root of a source */
 	uint32_t source; /* index into the catalog's sources */
 	uint32_t flags; /* enum dir_flag */
-	int32_t error; /* positive errno of its last listing, 0 */
+	int32_t error; /* positive errno of its last listing or of a look-up in it, 0 */
 	struct attributes attributes;
 	struct name name; /* of a root: "" */
 };

@@ -274,7 +274,7 @@ static int enter_sources(struct sources *sources, char *const *paths)
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		uint64_t root = catalog_new_id(sources->catalog);
 
-		r = root ? append_source(sources, paths[i], root) : -EOVERFLOW;
+		r = root ? append_source(sources, paths[i], root) : -errno;
 		if (r == 0)
 			r = open_source(sources->catalog, &sources->list[i]);
 		if (r == 0)
@@ -322,21 +322,33 @@ static int name_trees(struct sources *sources)
 	return 0;
 }
 
+static int load_or_enter(struct sources *sources, char *const *paths)
+{
+	const char *folder = catalog_folder(sources->catalog);
+	int r = load_sources(sources);
+
+	if (r == 0 && paths && sources->count == 0)
+		r = enter_sources(sources, paths);
+	if (r < 0) {
+		log_error("cannot open the sources of index %s: %s", quote_path(folder),
+			  error_text(r));
+		return r;
+	}
+	if (!paths || same_paths(sources, paths))
+		return 0;
+	log_error("index %s belongs to other sources (%s%s); choose another with --index",
+		  quote_path(folder), quote_path(sources->list[0].path),
+		  sources->count > 1 ? " ..." : "");
+	return -EXDEV;
+}
+
 int sources_open(struct sources *sources, struct catalog *catalog, char *const *paths,
 		 bool cross_mounts)
 {
 	int r;
 
 	*sources = (struct sources){.catalog = catalog, .cross_mounts = cross_mounts};
-	r = load_sources(sources);
-	if (r == 0 && paths && sources->count == 0)
-		r = enter_sources(sources, paths);
-	if (r == 0 && paths && !same_paths(sources, paths)) {
-		log_error("index %s belongs to other sources (%s%s); choose another with --index",
-			  quote_path(catalog_folder(catalog)), quote_path(sources->list[0].path),
-			  sources->count > 1 ? " ..." : "");
-		r = -EXDEV;
-	}
+	r = load_or_enter(sources, paths);
 	for (size_t i = 0; r == 0 && i < sources->count; i++) {
 		if (sources->list[i].fd < 0)
 			r = open_source(sources->catalog, &sources->list[i]);

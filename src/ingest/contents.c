@@ -222,7 +222,8 @@ static int measure(struct ingest *ingest)
 	return r;
 }
 
-/* How many files are left: those postponed, and what could not be decided without them. */
+/* How many files are left: those postponed, and what could not be decided without them or went
+ * since the walk. */
 static int count_pending(struct ingest *ingest)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
@@ -241,12 +242,13 @@ int ingest_contents(struct ingest *ingest)
 	(void)signal(SIGIO, SIG_IGN);
 	pthread_mutex_init(&contents.heads_lock, NULL);
 	outcomes_init(&contents.outcomes, ingest->catalog);
-	if (r == 0 && ingest->progress.candidates > 0)
+	/* also when nothing waits: what could not be read before is tried again */
+	if (r == 0)
 		r = compare_until_quiet(&contents);
 	ingest->result.errors += contents.errors;
-	if (contents.postponed > 0 && count_pending(ingest) < 0)
-		ingest->result.pending = contents.postponed;
 	ingest->result.stopped = r == -ECANCELED;
+	if (r == 0)
+		r = count_pending(ingest);
 	outcomes_deinit(&contents.outcomes);
 	window_free(&contents.window);
 	heads_reset(&contents.heads);

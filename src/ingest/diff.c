@@ -90,7 +90,7 @@ static int add_name(struct diff *diff, const struct diff_dir *dir, const struct 
 	}
 	found.id = catalog_new_id(dir->catalog);
 	if (!found.id)
-		return -EOVERFLOW;
+		return -errno;
 	change.kind = NAME_ADD_DIR;
 	change.id = found.id;
 	change.flags = is_not_entered(dir, listed) ? DIR_NOT_ENTERED : 0;

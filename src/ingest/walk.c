@@ -233,13 +233,32 @@ static int read_dir(struct walker *walker, const struct walk_dir *dir,
 	return r < 0 ? -ENOENT : 0; /* something else took its place */
 }
 
-static bool has_unsearched(const struct listing *listing)
+/* Says, once for all of them, that names could not be looked up; the positive errno of the first,
+ * or 0. */
+static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 {
-	for (size_t i = 0; i < listing->count; i++) {
-		if (listing->entries[i]->error == EACCES)
-			return true;
+	const struct sources *sources = walker->walk->ingest->sources;
+	struct bytes absolute CLEANUP_BYTES = {0};
+	const struct listed *first = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < walker->listing.count; i++) {
+		if (!walker->listing.entries[i]->error)
+			continue;
+		if (count++ == 0)
+			first = walker->listing.entries[i];
 	}
-	return false;
+	if (!first)
+		return 0;
+	atomic_fetch_add(&walker->walk->errors, 1);
+	if (source_absolute_path(sources, dir->source, bytes_text(&walker->path), &absolute) == 0 &&
+	    bytes_format(&absolute, "%s%s", absolute.data[absolute.length - 1] == '/' ? "" : "/",
+			 first->name.bytes) == 0)
+		log_warning("cannot look up %s%s: %s; what that is is not known",
+			    quote_path(bytes_text(&absolute)),
+			    count > 1 ? " and other names beside it" : "",
+			    error_text(first->error));
+	return first->error;
 }
 
 /* Adds the change of the directory itself, if there is one. */
@@ -302,8 +321,10 @@ static int list_dir(struct walker *walker, struct walk_dir *dir)
 		return 0; /* its parent's next listing tells */
 	if (r < 0)
 		return r;
-	if (has_unsearched(&walker->listing))
-		now.flags = DIR_NOT_SEARCHED;
+	if (!now.error) {
+		now.error = report_unsearched(walker, dir);
+		now.flags = now.error ? DIR_NOT_SEARCHED : 0;
+	}
 	compared.filesystem = now.attributes.filesystem;
 	atomic_fetch_add(&walk->ingest->progress.names, walker->listing.count);
 	r = diff_make(&walker->diff, &compared, &walker->listing);

@@ -114,7 +114,7 @@ static int tree_list_begin(const struct view_query *query, struct view_listing *
 
 	if (r < 0)
 		return r;
-	if (dir.error)
+	if (dir.error && !(dir.flags & DIR_NOT_SEARCHED))
 		return -dir.error;
 	if (dir.parent)
 		listing->parent = node_make(NODE_DIR, dir.parent);
