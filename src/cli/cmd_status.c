@@ -104,6 +104,8 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	if (r == 0)
 		r = print_path_member(output, "index", status, "index");
 	figure_print(output, "state", "%s", get_text(status, "state"));
+	if (json_object_get(status, "problem") != NULL)
+		figure_print(output, "problem", "%s", get_text(status, "problem"));
 	figure_print(output, "since", "%s, process %" PRIu64 ", twinfs %s",
 		     get_text(status, "since"), get_number(status, "pid"),
 		     get_text(status, "version"));

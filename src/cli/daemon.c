@@ -13,11 +13,13 @@
  */
 #include "cli/daemon.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -26,6 +28,11 @@
 #include "mount/mount.h"
 #include "mount/signals.h"
 #include "view/view.h"
+
+/* Between two tries to go on after a failure, and how soon a stop ends that. */
+#define RETRY_MS_MIN 1000
+#define RETRY_MS_MAX 4000
+#define RETRY_STEP_MS 100
 
 struct daemon {
 	const struct mount_settings *settings; /* these four borrowed */
@@ -58,23 +65,41 @@ static enum twinfs_exit comparing_status(const struct daemon *daemon, int result
 							 : TWINFS_EXIT_COMPLETE;
 }
 
+/* The index cannot be written (a full disk, mostly): what is known is served meanwhile. False at a
+ * stop.
+ */
+static bool pause_before_retry(unsigned int *pause_ms)
+{
+	for (unsigned int slept = 0; slept < *pause_ms && !stop_requested(); slept += RETRY_STEP_MS)
+		clock_sleep_ms(RETRY_STEP_MS);
+	if (*pause_ms < RETRY_MS_MAX)
+		*pause_ms *= 2;
+	return !stop_requested();
+}
+
 /* The comparer's thread. */
 static void *compare(void *context)
 {
 	struct daemon *daemon = context;
 	const struct mount_settings *settings = daemon->settings;
 	bool watched = settings->foreground || settings->wait;
+	unsigned int pause_ms = RETRY_MS_MIN;
+	bool waited_for = settings->wait;
 	int r;
 
-	r = indexing_contents(daemon->indexing,
-			      watched ? settings->common.progress : PROGRESS_NEVER);
-	/* who waits for one that is stopped waits for its end */
-	if (daemon->indexing->ingest.result.stopped)
-		return NULL;
-	if (r == 0)
-		view_set_state(&daemon->view, VIEW_CURRENT);
-	if (settings->wait)
-		readiness_report(daemon->readiness, comparing_status(daemon, r));
+	do {
+		r = indexing_contents(daemon->indexing,
+				      watched ? settings->common.progress : PROGRESS_NEVER);
+		/* who waits for one that is stopped waits for its end */
+		if (daemon->indexing->ingest.result.stopped)
+			return NULL;
+		view_set_problem(&daemon->view, -r);
+		if (r == 0)
+			view_set_state(&daemon->view, VIEW_CURRENT);
+		if (waited_for)
+			readiness_report(daemon->readiness, comparing_status(daemon, r));
+		waited_for = false;
+	} while (r < 0 && r != -EUCLEAN && pause_before_retry(&pause_ms));
 	return NULL;
 }
 

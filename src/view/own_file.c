@@ -139,6 +139,8 @@ static int build_status(const struct view_query *query, json_t *status)
 	if (r < 0)
 		return expect_record(r);
 	r = set_text(status, "state", state_name(view_get_state(view)));
+	if (r == 0 && view->problem)
+		r = set_text(status, "problem", error_text(view->problem));
 	if (r == 0)
 		r = set_number(status, "generation", totals.generation);
 	if (r == 0)

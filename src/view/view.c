@@ -34,6 +34,11 @@ void view_set_state(struct view *view, enum view_state state)
 	atomic_store_explicit(&view->state, state, memory_order_release);
 }
 
+void view_set_problem(struct view *view, int problem)
+{
+	atomic_store(&view->problem, problem);
+}
+
 enum view_state view_get_state(const struct view *view)
 {
 	return atomic_load_explicit(&view->state, memory_order_acquire);

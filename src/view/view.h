@@ -42,7 +42,7 @@ enum view_state {
 	VIEW_CURRENT,
 };
 
-/* All strings borrowed. Everything but state is constant once threads run. */
+/* All strings borrowed. Everything but state and problem is constant once threads run. */
 struct view {
 	struct catalog *catalog;
 	const struct sources *sources;
@@ -51,6 +51,7 @@ struct view {
 	const char *watch; /* for status.json: what watches the sources */
 	struct timespec since; /* wall clock time of view_init */
 	_Atomic(enum view_state) state;
+	_Atomic int problem; /* positive errno that keeps the daemon from going on, 0 */
 };
 
 /* Fills the view in, state VIEW_WALKING, read_mode "copy", watch "none". */
@@ -60,6 +61,9 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 /* Says how far the daemon is. Call it after the commit that completes the state. */
 void view_set_state(struct view *view, enum view_state state);
 enum view_state view_get_state(const struct view *view);
+
+/* Says what keeps the daemon from going on: a positive errno; 0: nothing any more. */
+void view_set_problem(struct view *view, int problem);
 
 /* A name in a directory: its node (st_ino) with its attributes. -ENOENT, -ENOTDIR. */
 MUST_CHECK int view_lookup(struct view *view, uint64_t parent, const char *name,

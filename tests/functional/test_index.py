@@ -6,12 +6,13 @@ import random
 import re
 import shutil
 import stat
+import subprocess
 
 import newer_index
 import oracle
 import pytest
 import trees
-from program import Program
+from program import Program, until
 
 MUTATING = ["write", "pwrite64", "writev", "pwritev", "fdatasync", "fsync", "msync", "ftruncate",
             "mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "fchmod",
@@ -328,3 +329,26 @@ def test_ids_are_not_used_again_after_a_rebuild(twinfs, tree):
 def test_summary_of_the_oracle_is_that_of_the_index(twinfs, tree):
     figures = oracle.summary(oracle.Source([tree]).groups())
     assert {name: answer(twinfs, tree)[1][name] for name in figures} == figures
+
+
+def test_daemon_on_a_full_disk_says_so_and_goes_on_when_there_is_room(twinfs, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("mounts a small file system")
+    source, disk, at = tmp_path / "many", tmp_path / "disk", tmp_path / "mount"
+    for folder in (source, disk, at):
+        folder.mkdir()
+    for number in range(20_000):
+        (source / str(number)).write_text(str(number % 10_000))
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=9m", "none", disk], check=True)
+    try:
+        fill = disk / "fill"
+        fill.write_bytes(bytes(4_500_000))
+        with twinfs.mounted(source, options=["--index", disk / "index"], at=at) as view:
+            assert until(lambda: view.status().get("problem") == "No space left on device")
+            assert len(os.listdir(view.uniques)) == 20_000
+            fill.unlink()
+            assert until(lambda: view.status()["state"] == "current")
+            assert "problem" not in view.status()
+            assert view.status()["groups"] == 10_000
+    finally:
+        subprocess.run(["umount", disk], check=True)
