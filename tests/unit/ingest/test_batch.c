@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include <pthread.h>
+
+#include "catalog/audit.h"
+#include "ingest/batch.h"
+#include "twinfs/format.h"
+
+/* Several batches, and more than may be on their way at once. */
+#define THREADS 4
+#define DIRS 40
+#define NAMES 900
+
+struct putter {
+	struct fixture *fixture;
+	struct batch_writer *writer;
+	uint64_t number;
+	int result;
+};
+
+/* One directory with its files, whose names are gone when the call returns. */
+static int put_dir(struct putter *putter, uint64_t number)
+{
+	static const struct name_change none;
+	struct name_change changes[NAMES + 1];
+	char names[NAMES + 1][16];
+
+	for (size_t i = 0; i <= NAMES; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "%d.%zu", (int)number, i);
+		changes[i] = none;
+		changes[i].kind = i ? NAME_ADD_FILE : NAME_ADD_DIR;
+		changes[i].dir = i ? changes[0].id : putter->fixture->roots[0];
+		changes[i].name = name_of(names[i]);
+		changes[i].attributes = file_of(number * 1000 + i, i, 0);
+		if (i == 0) {
+			changes[i].id = catalog_new_id(putter->fixture->catalog);
+			changes[i].attributes = dir_of(number * 1000);
+		}
+	}
+	return batch_writer_put(putter->writer, changes, NAMES + 1);
+}
+
+static void *put_all(void *context)
+{
+	struct putter *putter = context;
+
+	for (unsigned int i = 0; i < DIRS && putter->result == 0; i++)
+		putter->result = put_dir(putter, 1 + putter->number * DIRS + i);
+	return NULL;
+}
+
+static int put_from_threads(struct fixture *f, struct batch_writer *writer)
+{
+	struct putter putters[THREADS];
+	pthread_t threads[THREADS];
+	int result = 0;
+
+	for (unsigned int i = 0; i < THREADS; i++) {
+		putters[i] = (struct putter){f, writer, i, 0};
+		assert_int_equal(pthread_create(&threads[i], NULL, put_all, &putters[i]), 0);
+	}
+	for (unsigned int i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		result = putters[i].result ? putters[i].result : result;
+	}
+	return result;
+}
+
+static void test_changes_of_many_threads_are_all_committed(void **state)
+{
+	struct fixture *f = *state;
+	struct batch_writer *writer;
+	struct catalog_totals totals;
+
+	assert_int_equal(batch_writer_new(&writer, f->catalog, f->scan), 0);
+	assert_int_equal(put_from_threads(f, writer), 0);
+	assert_int_equal(batch_writer_finish(writer), 0);
+	totals = totals_of(f);
+	assert_int_equal(totals.directories, 2 + THREADS * DIRS);
+	assert_int_equal(totals.names, THREADS * DIRS * NAMES);
+	assert_int_equal(totals.files, THREADS * DIRS * NAMES);
+	audit_index(f->catalog);
+}
+
+static void test_changes_that_fill_no_batch_are_committed_at_the_end(void **state)
+{
+	struct fixture *f = *state;
+	struct putter putter = {.fixture = f};
+
+	assert_int_equal(batch_writer_new(&putter.writer, f->catalog, f->scan), 0);
+	assert_int_equal(put_dir(&putter, 1), 0);
+	assert_int_equal(batch_writer_put(putter.writer, NULL, 0), 0);
+	assert_int_equal(batch_writer_finish(putter.writer), 0);
+	assert_int_equal(totals_of(f).names, NAMES);
+	assert_int_equal(file_at(f, id_at(f, id_at(f, f->roots[0], "1.0"), "1.7")).first_seen,
+			 f->scan);
+	audit_index(f->catalog);
+}
+
+static void test_writer_that_got_nothing_ends(void **state)
+{
+	struct fixture *f = *state;
+	struct batch_writer *writer;
+	uint64_t generation = totals_of(f).generation;
+
+	assert_int_equal(batch_writer_new(&writer, f->catalog, f->scan), 0);
+	assert_int_equal(batch_writer_finish(writer), 0);
+	assert_int_equal(totals_of(f).generation, generation);
+}
+
+/* There are ids for the first batch, not for all. */
+static void test_first_failure_is_told_to_all_and_none_waits_for_ever(void **state)
+{
+	struct fixture *f = *state;
+	struct batch_writer *writer;
+	char path[128];
+	FILE *file;
+
+	catalog_close(f->catalog);
+	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, TWINFS_INDEX_IDS);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	(void)fprintf(file, "%llu\n", (unsigned long long)TWINFS_ID_MAX - 50000);
+	assert_int_equal(fclose(file), 0);
+	fixture_open(f);
+	assert_int_equal(batch_writer_new(&writer, f->catalog, f->scan), 0);
+	assert_true(put_from_threads(f, writer) <= 0);
+	assert_true(batch_writer_finish(writer) < 0);
+	audit_index(f->catalog);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_changes_of_many_threads_are_all_committed),
+		CASE(test_changes_that_fill_no_batch_are_committed_at_the_end),
+		CASE(test_writer_that_got_nothing_ends),
+		CASE(test_first_failure_is_told_to_all_and_none_waits_for_ever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

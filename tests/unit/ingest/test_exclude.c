@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ingest/exclude.h"
+
+static bool matches(const char *glob, const char *dir_path, const char *name)
+{
+	char *globs[] = {(char *)(uintptr_t)glob, NULL};
+	struct exclude exclude = {.globs = globs};
+
+	return exclude_matches(&exclude, dir_path, name);
+}
+
+static void test_glob_without_a_slash_is_held_against_the_name(void **state)
+{
+	(void)state;
+	assert_true(matches("*.bak", "", "a.bak"));
+	assert_true(matches("*.bak", "deep/down", ".bak"));
+	assert_true(matches("[ab]?", "x", "b7"));
+	assert_false(matches("*.bak", "a.bak", "b"));
+	assert_false(matches("bak", "", "a.bak"));
+	assert_true(matches(".*", "", ".git"));
+	assert_true(matches("\\*", "", "*"));
+	assert_false(matches("\\*", "", "a"));
+}
+
+static void test_glob_with_a_slash_is_held_against_the_path(void **state)
+{
+	(void)state;
+	assert_true(matches("a/b", "a", "b"));
+	assert_true(matches("/a/b", "a", "b"));
+	assert_true(matches("/a", "", "a"));
+	assert_false(matches("/a", "x", "a"));
+	assert_false(matches("a/b", "x/a", "b"));
+	assert_true(matches("*/b", "a", "b"));
+	assert_false(matches("*/b", "a/x", "b"));
+	assert_false(matches("a/*", "a/x", "b"));
+	assert_true(matches("a/*/b", "a/x", "b"));
+}
+
+static void test_any_of_several_is_enough(void **state)
+{
+	char one[] = "*.o", other[] = "/build", *globs[] = {one, other, NULL};
+	struct exclude exclude = {.globs = globs};
+
+	(void)state;
+	assert_true(exclude_matches(&exclude, "src", "a.o"));
+	assert_true(exclude_matches(&exclude, "", "build"));
+	assert_false(exclude_matches(&exclude, "src", "build"));
+}
+
+static void test_without_globs_nothing_is_left_out(void **state)
+{
+	char *none[] = {NULL};
+
+	(void)state;
+	assert_false(exclude_matches(&(struct exclude){NULL}, "", "a"));
+	assert_false(exclude_matches(&(struct exclude){none}, "", "a"));
+}
+
+static void test_names_that_are_no_text_are_matched_all_the_same(void **state)
+{
+	(void)state;
+	assert_true(matches("*.bak", "", "\xff\xfe.bak"));
+	assert_true(matches("a/*", "a", "\n\x80"));
+	assert_true(matches("\xff*", "", "\xff!"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_glob_without_a_slash_is_held_against_the_name),
+		cmocka_unit_test(test_glob_with_a_slash_is_held_against_the_path),
+		cmocka_unit_test(test_any_of_several_is_enough),
+		cmocka_unit_test(test_without_globs_nothing_is_left_out),
+		cmocka_unit_test(test_names_that_are_no_text_are_matched_all_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

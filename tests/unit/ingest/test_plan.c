@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/fixture.h"
+#include "ingest/plan.h"
+
+#define FILES_MAX 2000
+
+/* A file of the index and what a plan should do with it. */
+struct file {
+	uint64_t id, size;
+	bool read, has_error;
+	unsigned int window; /* the one that had it as candidate, from 1 */
+};
+
+struct play {
+	struct fixture *f;
+	struct file files[FILES_MAX];
+	size_t count;
+	unsigned int windows;
+};
+
+static void add_files(struct play *p, uint64_t size, size_t count)
+{
+	static char names[FIXTURE_CHANGES_MAX][24];
+	struct fixture *f = p->f;
+
+	for (size_t done = 0; done < count; done += f->count) {
+		f->count = 0;
+		for (size_t i = 0; i < 200 && done + i < count; i++) {
+			struct file *file = &p->files[p->count++];
+
+			(void)snprintf(names[i], sizeof(names[i]), "%zu", p->count);
+			file->size = size;
+			add_file(f, f->roots[0], names[i], file_of(1000 + p->count, size, 0));
+		}
+		assert_int_equal(catalog_write(f->catalog, fixture_apply_body, f), 0);
+	}
+	f->count = 0;
+	for (size_t i = p->count - count; i < p->count; i++) {
+		char name[24];
+
+		(void)snprintf(name, sizeof(name), "%zu", i + 1);
+		p->files[i].id = id_at(f, f->roots[0], name);
+	}
+}
+
+static void mark_read(struct play *p, size_t which)
+{
+	assert_int_equal(set_content(p->f, p->files[which].id, 0), 0);
+	p->files[which].read = true;
+}
+
+static int error_body(struct catalog_writer *w, void *context)
+{
+	return catalog_set_error(w, ERROR_FILE, *(const uint64_t *)context, EIO);
+}
+
+static struct file *file_with_id(struct play *p, uint64_t id)
+{
+	size_t i = 0;
+
+	while (i < p->count && p->files[i].id != id)
+		i++;
+	assert_true(i < p->count);
+	return &p->files[i];
+}
+
+static bool any_read(const struct play *p, uint64_t size)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		if (p->files[i].size == size && p->files[i].read)
+			return true;
+	}
+	return false;
+}
+
+/* Takes one window over; commit says which of its files get their content known. */
+static bool take_window(struct play *p, struct plan *plan, struct window *window, bool commit)
+{
+	uint64_t ids[FILES_MAX];
+	struct fixture_contents contents = {.files = ids, .head = 77};
+
+	assert_int_equal(plan_next(plan, window), 0);
+	assert_true(window->count <= plan->window_files);
+	p->windows += window->count > 0;
+	for (size_t i = 0; i < window->count; i++) {
+		const struct candidate *candidate = &window->list[i];
+		struct file *file = file_with_id(p, candidate->file);
+
+		assert_true(i == 0 || candidate->file > window->list[i - 1].file);
+		assert_int_equal(file->window, 0); /* nothing is a candidate twice */
+		assert_false(file->read);
+		assert_int_equal(candidate->size, file->size);
+		if (any_read(p, file->size))
+			assert_true(candidate->rivals);
+		file->window = p->windows;
+		ids[i] = file->id;
+	}
+	contents.count = commit ? window->count : 0;
+	assert_int_equal(catalog_write(p->f->catalog, fixture_contents_body, &contents), 0);
+	for (size_t i = 0; i < contents.count; i++)
+		file_with_id(p, ids[i])->read = true;
+	return window->count > 0;
+}
+
+static void run_plan(struct play *p, size_t window_files, bool skip_errors, bool commit)
+{
+	struct window window = {0};
+	struct plan plan;
+
+	p->windows = 0;
+	for (size_t i = 0; i < p->count; i++)
+		p->files[i].window = 0;
+	assert_int_equal(plan_begin(&plan, p->f->catalog, window_files, skip_errors), 0);
+	while (take_window(p, &plan, &window, commit))
+		continue;
+	assert_false(take_window(p, &plan, &window, commit)); /* and stays at its end */
+	window_free(&window);
+}
+
+/* Each file that was not read and whose size another has was a candidate, and no other. */
+static void assert_planned(const struct play *p, const struct play *before)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		size_t same = 0;
+
+		for (size_t j = 0; j < p->count; j++)
+			same += p->files[j].size == p->files[i].size;
+		assert_int_equal(p->files[i].window > 0, !before->files[i].read && same > 1);
+	}
+}
+
+static int setup_play(void **state)
+{
+	struct play *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	fixture_setup((void **)&p->f);
+	*state = p;
+	return 0;
+}
+
+static int teardown_play(void **state)
+{
+	struct play *p = *state;
+
+	fixture_teardown((void **)&p->f);
+	free(p);
+	return 0;
+}
+
+static struct play *copy_of(const struct play *p)
+{
+	struct play *copy = malloc(sizeof(*copy));
+
+	assert_non_null(copy);
+	memcpy(copy, p, sizeof(*copy));
+	return copy;
+}
+
+/* ---- cases --------------------------------------------------------------------------- */
+
+static void test_windows_of_any_width_give_each_candidate_once(void **state)
+{
+	static const size_t widths[] = {1, 2, 3, 7, 20, 21, 50, 100000};
+	struct play *p = *state, *before;
+
+	srandom(1);
+	for (uint64_t size = 1; size < 30; size++)
+		add_files(p, size, 1 + (size_t)random() % (size % 3 ? 4 : 60));
+	for (size_t i = 0; i < p->count; i += 17)
+		mark_read(p, i);
+	before = copy_of(p);
+	for (size_t i = 0; i < ARRAY_SIZE(widths); i++) {
+		run_plan(p, widths[i], false, false);
+		assert_planned(p, before);
+	}
+	run_plan(p, 21, false, true); /* this time what is found is committed between windows */
+	assert_planned(p, before);
+	run_plan(p, 21, false, true);
+	assert_int_equal(p->windows, 0);
+	free(before);
+}
+
+static void test_size_that_fits_a_window_is_never_split(void **state)
+{
+	struct play *p = *state;
+
+	srandom(2);
+	for (uint64_t size = 1; size < 40; size++)
+		add_files(p, size, 2 + (size_t)random() % 9);
+	for (size_t width = 10; width < 30; width++) {
+		run_plan(p, width, false, false);
+		for (size_t i = 1; i < p->count; i++) {
+			if (p->files[i].size == p->files[i - 1].size)
+				assert_int_equal(p->files[i].window, p->files[i - 1].window);
+		}
+	}
+}
+
+static void test_files_of_a_split_size_are_rivals_of_each_other(void **state)
+{
+	struct window window = {0};
+	struct play *p = *state;
+	struct plan plan;
+	size_t seen = 0;
+
+	add_files(p, 5, 25);
+	add_files(p, 6, 2);
+	assert_int_equal(plan_begin(&plan, p->f->catalog, 10, false), 0);
+	while (take_window(p, &plan, &window, true)) {
+		for (size_t i = 0; i < window.count; i++)
+			assert_int_equal(window.list[i].rivals, window.list[i].size == 5);
+		seen += window.count;
+	}
+	assert_int_equal(seen, 27);
+	window_free(&window);
+}
+
+static void test_last_file_of_a_split_size_is_not_taken_for_a_single_one(void **state)
+{
+	struct play *p = *state, *before;
+
+	add_files(p, 5, 11);
+	before = copy_of(p);
+	run_plan(p, 10, false, true);
+	assert_int_equal(p->windows, 2);
+	assert_planned(p, before);
+	free(before);
+}
+
+static void test_sizes_below_the_minimum_are_left_out(void **state)
+{
+	struct window window = {0};
+	struct play *p = *state;
+	struct plan plan;
+
+	add_files(p, 0, 5); /* the index was told 1 */
+	add_files(p, 1, 5);
+	assert_int_equal(plan_begin(&plan, p->f->catalog, 100, false), 0);
+	assert_true(take_window(p, &plan, &window, false));
+	assert_int_equal(window.count, 5);
+	assert_int_equal(window.list[0].size, 1);
+	assert_false(take_window(p, &plan, &window, false));
+	window_free(&window);
+}
+
+static void test_files_with_errors_are_left_out_when_asked_for(void **state)
+{
+	struct play *p = *state;
+
+	add_files(p, 5, 4);
+	assert_int_equal(catalog_write(p->f->catalog, error_body, &p->files[1].id), 0);
+	run_plan(p, 100, true, false);
+	assert_true(p->files[0].window && !p->files[1].window && p->files[2].window);
+	run_plan(p, 100, false, false);
+	assert_true(p->files[1].window);
+}
+
+static void test_empty_index_has_no_window(void **state)
+{
+	struct play *p = *state;
+
+	run_plan(p, 10, false, false);
+	assert_int_equal(p->windows, 0);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup_play, teardown_play)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_windows_of_any_width_give_each_candidate_once),
+		CASE(test_size_that_fits_a_window_is_never_split),
+		CASE(test_files_of_a_split_size_are_rivals_of_each_other),
+		CASE(test_last_file_of_a_split_size_is_not_taken_for_a_single_one),
+		CASE(test_sizes_below_the_minimum_are_left_out),
+		CASE(test_files_with_errors_are_left_out_when_asked_for),
+		CASE(test_empty_index_has_no_window),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
