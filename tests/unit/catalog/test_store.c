@@ -133,21 +133,42 @@ static void test_readers_see_whole_transactions_while_the_map_grows(void **state
 	audit_index(f->catalog);
 }
 
+#define CROWD 300
+
+struct crowd {
+	struct fixture *fixture;
+	pthread_barrier_t all_have_begun;
+	_Atomic unsigned int served, refused;
+};
+
+static void *read_in_crowd(void *context)
+{
+	struct catalog_reader *reader = NULL;
+	struct crowd *crowd = context;
+	int r = catalog_read_begin(crowd->fixture->catalog, &reader);
+
+	crowd->served += r == 0;
+	crowd->refused += r == -EAGAIN;
+	(void)pthread_barrier_wait(&crowd->all_have_begun);
+	if (r == 0)
+		catalog_read_end(reader);
+	return NULL;
+}
+
 static void test_more_readers_than_there_is_room_for_are_told(void **state)
 {
-	struct fixture *f = *state;
-	struct catalog_reader *readers[300] = {NULL};
-	size_t count = 0;
-	int r = 0;
+	struct crowd crowd = {.fixture = *state};
+	pthread_t threads[CROWD];
 
-	while (count < ARRAY_SIZE(readers) &&
-	       (r = catalog_read_begin(f->catalog, &readers[count])) == 0)
-		count++;
-	assert_int_equal(r, -EAGAIN);
-	assert_true(count > 100);
-	for (size_t i = 0; i < count; i++)
-		catalog_read_end(readers[i]);
-	audit_index(f->catalog);
+	assert_int_equal(pthread_barrier_init(&crowd.all_have_begun, NULL, CROWD), 0);
+	for (size_t i = 0; i < CROWD; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_in_crowd, &crowd), 0);
+	for (size_t i = 0; i < CROWD; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(crowd.served + crowd.refused, CROWD);
+	assert_true(crowd.served > 100 && crowd.refused > 0);
+	assert_int_equal(pthread_barrier_destroy(&crowd.all_have_begun), 0);
+	audit_index(crowd.fixture->catalog);
 }
 
 static void *take_ids(void *context)
