@@ -6,6 +6,15 @@
 
 #include "base/bytes.h"
 
+bool exclude_has_paths(const struct exclude *exclude)
+{
+	for (char *const *glob = exclude->globs; glob && *glob; glob++) {
+		if (strchr(*glob, '/'))
+			return true;
+	}
+	return false;
+}
+
 static bool path_matches(const char *glob, const char *dir_path, const char *name)
 {
 	struct bytes path CLEANUP_BYTES = {0};

@@ -24,14 +24,37 @@ void file_opener_deinit(struct file_opener *opener)
 	opener->fd = -1;
 }
 
+/* Opens a directory, from the one at hand where that is its parent: in time that does not depend on
+ * how deep it lies. */
+static int open_dir(const struct file_opener *opener, struct catalog_reader *reader, uint64_t dir)
+{
+	char name[NAME_BYTES_MAX + 1];
+	struct dir_record record;
+	int r;
+
+	if (opener->fd < 0)
+		return source_open_dir(opener->sources, reader, dir, O_PATH);
+	r = catalog_get_dir(reader, dir, &record);
+	if (r < 0)
+		return r;
+	if (record.parent != opener->dir)
+		return source_open_dir(opener->sources, reader, dir, O_PATH);
+	memcpy(name, record.name.bytes, record.name.length);
+	name[record.name.length] = '\0';
+	return open_beneath(opener->fd, name, O_PATH | O_DIRECTORY, opener->sources->cross_mounts);
+}
+
 static int enter_dir(struct file_opener *opener, struct catalog_reader *reader, uint64_t dir)
 {
+	int fd;
+
 	if (opener->fd >= 0 && opener->dir == dir)
 		return 0;
+	fd = open_dir(opener, reader, dir);
+	if (fd < 0)
+		return fd;
 	file_opener_deinit(opener);
-	opener->fd = source_open_dir(opener->sources, reader, dir, O_PATH);
-	if (opener->fd < 0)
-		return opener->fd;
+	opener->fd = fd;
 	opener->dir = dir;
 	opener->remote = is_remote_filesystem(opener->fd);
 	return 0;

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,27 +22,19 @@
 #include "ingest/listing.h"
 #include "ingest/threads.h"
 #include "ingest/view_mounts.h"
+#include "ingest/walk_dir.h"
 
 /*   queue of directories --> walker threads --> batch writer --> catalog
  *          ^                      |
  *          '--- subdirectories ---'
  *
  * Breadth first: ids are given as directories are found, so the changes reach the catalog nearly
- * in the order of its keys. A directory is opened by its path from the source, which is put
- * together from the chain of its parents: no descriptor is held while it waits.
+ * in the order of its keys.
  */
 
-/* A directory that waits to be listed, or one above such. */
-struct walk_dir {
-	struct walk_dir *parent; /* a reference is held; NULL for a source */
-	struct walk_dir *next;
-	atomic_uint references;
-	uint32_t source;
-	bool known;
-	uint64_t id;
-	uint32_t name_length;
-	char name[];
-};
+/* Descriptors that directories keep for opening their subdirectories; a tenth of those that the
+ * process may have where that is less. */
+#define KEPT_DESCRIPTORS 64
 
 struct walk {
 	struct ingest *ingest;
@@ -49,6 +42,7 @@ struct walk {
 	struct exclude exclude;
 	struct attributes index_folder;
 	struct view_mounts views;
+	struct walk_dir_budget budget;
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* the queue, or the end */
 	struct walk_dir *first, *last;
@@ -62,45 +56,9 @@ struct walker {
 	struct walk *walk;
 	struct listing listing;
 	struct diff diff;
-	struct bytes path;
+	struct bytes path; /* of the directory in work, when something asks for it */
+	int fd; /* of that directory, -1 */
 };
-
-static struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name)
-{
-	struct walk_dir *dir = calloc(1, sizeof(*dir) + name.length + 1);
-
-	if (!dir)
-		return NULL;
-	atomic_init(&dir->references, 1);
-	dir->name_length = name.length;
-	memcpy(dir->name, name.bytes, name.length);
-	dir->parent = parent;
-	if (parent) {
-		atomic_fetch_add(&parent->references, 1);
-		dir->source = parent->source;
-	}
-	return dir;
-}
-
-static void walk_dir_release(struct walk_dir *dir)
-{
-	while (dir && atomic_fetch_sub(&dir->references, 1) == 1) {
-		struct walk_dir *parent = dir->parent;
-
-		free(dir);
-		dir = parent;
-	}
-}
-
-static void release_list(struct walk_dir *list)
-{
-	struct walk_dir *next;
-
-	for (; list; list = next) {
-		next = list->next;
-		walk_dir_release(list);
-	}
-}
 
 /* ---- the queue ----------------------------------------------------------------------- */
 
@@ -157,32 +115,6 @@ static void finish_dir(struct walk *walk, struct walk_dir *dir, int error)
 
 /* ---- one directory ------------------------------------------------------------------- */
 
-static int append_path(const struct walk_dir *dir, struct bytes *path)
-{
-	size_t length = 0;
-	uint8_t *at;
-	int r;
-
-	for (const struct walk_dir *up = dir; up->parent; up = up->parent)
-		length += up->name_length + 1;
-	path->length = 0;
-	r = bytes_reserve(path, length + 1);
-	if (r < 0)
-		return r;
-	if (length > 0)
-		length--; /* no slash behind the last name */
-	path->length = length;
-	at = path->data + length;
-	*at = '\0';
-	for (const struct walk_dir *up = dir; up->parent; up = up->parent) {
-		at -= up->name_length;
-		memcpy(at, up->name, up->name_length);
-		if (up->parent->parent)
-			*--at = '/';
-	}
-	return 0;
-}
-
 /* Says, once, that a directory could not be read. */
 static void report(struct walker *walker, const struct walk_dir *dir, int error)
 {
@@ -190,7 +122,8 @@ static void report(struct walker *walker, const struct walk_dir *dir, int error)
 	struct bytes absolute CLEANUP_BYTES = {0};
 
 	atomic_fetch_add(&walker->walk->errors, 1);
-	if (source_absolute_path(sources, dir->source, bytes_text(&walker->path), &absolute) == 0)
+	if (walk_dir_path(dir, &walker->path) == 0 &&
+	    source_absolute_path(sources, dir->source, bytes_text(&walker->path), &absolute) == 0)
 		log_warning("cannot read directory %s: %s; what is in it is not known",
 			    quote_path(bytes_text(&absolute)), error_text(error));
 }
@@ -200,36 +133,53 @@ static int examine_unreadable(struct walker *walker, const struct walk_dir *dir,
 			      struct attributes *attributes)
 {
 	const struct sources *sources = walker->walk->ingest->sources;
-	int fd AUTO_CLOSE = open_beneath(sources->list[dir->source].fd, bytes_text(&walker->path),
-					 O_PATH | O_DIRECTORY, sources->cross_mounts);
+	int fd AUTO_CLOSE = -1;
+	int r = walk_dir_path(dir, &walker->path);
 
+	if (r < 0)
+		return r;
+	fd = open_beneath(sources->list[dir->source].fd, bytes_text(&walker->path),
+			  O_PATH | O_DIRECTORY, sources->cross_mounts);
 	return fd < 0 ? fd : source_attributes(sources->catalog, fd, attributes);
 }
 
-/* Reads the directory's own attributes and its names into walker->listing. *error: positive
- * errno to be noted for it. -ENOENT: it is not there any more. */
-static int read_dir(struct walker *walker, const struct walk_dir *dir,
-		    struct attributes *attributes, int *error)
+static int list_names(struct walker *walker, const struct walk_dir *dir)
+{
+	struct walk *walk = walker->walk;
+	int r = 0;
+
+	if (view_mounts_have(&walk->views, walker->fd))
+		return 0;
+	if (exclude_has_paths(&walk->exclude))
+		r = walk_dir_path(dir, &walker->path);
+	if (r < 0)
+		return r;
+	return listing_read(&walker->listing, walk->ingest->catalog, walker->fd, &walk->exclude,
+			    walker->path.data ? bytes_text(&walker->path) : "");
+}
+
+/* Opens the directory as walker->fd, reads its own attributes, and its names into
+ * walker->listing. *error: positive errno to be noted for it. -ENOENT: it is not there any
+ * more. */
+static int read_dir(struct walker *walker, struct walk_dir *dir, struct attributes *attributes,
+		    int *error)
 {
 	const struct sources *sources = walker->walk->ingest->sources;
-	int fd AUTO_CLOSE =
-		open_beneath_for_reading(sources->list[dir->source].fd, bytes_text(&walker->path),
-					 O_DIRECTORY, sources->cross_mounts);
-	int r = fd;
+	int r = walk_dir_open(dir, sources, &walker->walk->budget, &walker->path);
 
+	walker->fd = r < 0 ? -1 : r;
 	*error = 0;
 	listing_clear(&walker->listing);
-	if (fd >= 0)
-		r = source_attributes(sources->catalog, fd, attributes);
-	if (r >= 0 && !view_mounts_have(&walker->walk->views, fd))
-		r = listing_read(&walker->listing, sources->catalog, fd, &walker->walk->exclude,
-				 bytes_text(&walker->path));
+	if (r >= 0)
+		r = source_attributes(sources->catalog, walker->fd, attributes);
+	if (r >= 0)
+		r = list_names(walker, dir);
 	if (r >= 0 || r == -ENOMEM || r == -ENOENT)
 		return r < 0 ? r : 0;
 	*error = -r;
 	report(walker, dir, *error);
 	listing_clear(&walker->listing);
-	r = fd < 0 ? examine_unreadable(walker, dir, attributes) : 0;
+	r = walker->fd < 0 ? examine_unreadable(walker, dir, attributes) : 0;
 	return r < 0 ? -ENOENT : 0; /* something else took its place */
 }
 
@@ -251,7 +201,8 @@ static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 	if (!first)
 		return 0;
 	atomic_fetch_add(&walker->walk->errors, 1);
-	if (source_absolute_path(sources, dir->source, bytes_text(&walker->path), &absolute) == 0 &&
+	if (walk_dir_path(dir, &walker->path) == 0 &&
+	    source_absolute_path(sources, dir->source, bytes_text(&walker->path), &absolute) == 0 &&
 	    bytes_format(&absolute, "%s%s", absolute.data[absolute.length - 1] == '/' ? "" : "/",
 			 first->name.bytes) == 0)
 		log_warning("cannot look up %s%s: %s; what that is is not known",
@@ -284,14 +235,15 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 	return diff_add(&walker->diff, now);
 }
 
-static int push_found(struct walk *walk, struct walk_dir *parent, const struct diff *diff)
+static int push_found(struct walker *walker, struct walk_dir *parent)
 {
+	const struct diff *diff = &walker->diff;
 	struct walk_dir *list = NULL, **end = &list, *last = NULL;
 
 	for (size_t i = 0; i < diff->dir_count; i++) {
 		last = walk_dir_new(parent, diff->dirs[i].name);
 		if (!last) {
-			release_list(list);
+			walk_dir_release_list(list);
 			return -ENOMEM;
 		}
 		last->id = diff->dirs[i].id;
@@ -299,7 +251,8 @@ static int push_found(struct walk *walk, struct walk_dir *parent, const struct d
 		*end = last;
 		end = &last->next;
 	}
-	push(walk, list, last, diff->dir_count);
+	walk_dir_keep(parent, &walker->fd, (unsigned int)diff->dir_count, &walker->walk->budget);
+	push(walker->walk, list, last, diff->dir_count);
 	return 0;
 }
 
@@ -313,10 +266,8 @@ static int list_dir(struct walker *walker, struct walk_dir *dir)
 				    .cross_mounts = walk->ingest->settings->cross_mounts,
 				    .hidden = walk->index_folder,
 				    .catalog = walk->ingest->catalog};
-	int r = append_path(dir, &walker->path);
+	int r = read_dir(walker, dir, &now.attributes, &now.error);
 
-	if (r == 0)
-		r = read_dir(walker, dir, &now.attributes, &now.error);
 	if (r == -ENOENT && dir->parent)
 		return 0; /* its parent's next listing tells */
 	if (r < 0)
@@ -332,16 +283,21 @@ static int list_dir(struct walker *walker, struct walk_dir *dir)
 		r = compare_dir(walker, dir, &now);
 	if (r == 0)
 		r = batch_writer_put(walk->writer, walker->diff.changes, walker->diff.count);
-	return r < 0 ? r : push_found(walk, dir, &walker->diff);
+	return r < 0 ? r : push_found(walker, dir);
 }
 
 static void *walk_thread(void *context)
 {
-	struct walker walker = {.walk = context};
+	struct walker walker = {.walk = context, .fd = -1};
 	struct walk_dir *dir;
+	int r;
 
-	while ((dir = pop(walker.walk)))
-		finish_dir(walker.walk, dir, list_dir(&walker, dir));
+	while ((dir = pop(walker.walk))) {
+		r = list_dir(&walker, dir);
+		cleanup_close(&walker.fd);
+		walker.fd = -1;
+		finish_dir(walker.walk, dir, r);
+	}
 	atomic_fetch_add(&walker.walk->excluded, walker.listing.excluded);
 	atomic_fetch_add(&walker.walk->not_entered, walker.diff.not_entered);
 	listing_free(&walker.listing);
@@ -377,11 +333,21 @@ static int examine_index_folder(struct walk *walk)
 	return fd < 0 ? -errno : source_attributes(catalog, fd, &walk->index_folder);
 }
 
+static int kept_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 10 >= KEPT_DESCRIPTORS)
+		return KEPT_DESCRIPTORS;
+	return (int)(limit.rlim_cur / 10);
+}
+
 int walk_sources(struct ingest *ingest, struct batch_writer *writer)
 {
 	struct walk walk = {.ingest = ingest,
 			    .writer = writer,
-			    .exclude = {.globs = ingest->settings->excludes}};
+			    .exclude = {.globs = ingest->settings->excludes},
+			    .budget = {.left = kept_descriptors()}};
 	int r;
 
 	pthread_mutex_init(&walk.lock, NULL);
@@ -392,7 +358,7 @@ int walk_sources(struct ingest *ingest, struct batch_writer *writer)
 		r = push_sources(&walk);
 	if (r == 0)
 		r = threads_run(ingest->settings->threads, walk_thread, &walk);
-	release_list(walk.first);
+	walk_dir_release_list(walk.first);
 	ingest->result.errors += walk.errors;
 	ingest->result.not_entered = walk.not_entered;
 	ingest->result.excluded = walk.excluded;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/walk_dir.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+
+struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name)
+{
+	struct walk_dir *dir = calloc(1, sizeof(*dir) + name.length + 1);
+
+	if (!dir)
+		return NULL;
+	atomic_init(&dir->references, 1);
+	dir->fd = -1;
+	dir->name_length = name.length;
+	memcpy(dir->name, name.bytes, name.length);
+	dir->parent = parent;
+	if (parent) {
+		atomic_fetch_add(&parent->references, 1);
+		dir->source = parent->source;
+	}
+	return dir;
+}
+
+void walk_dir_release(struct walk_dir *dir)
+{
+	while (dir && atomic_fetch_sub(&dir->references, 1) == 1) {
+		struct walk_dir *parent = dir->parent;
+
+		if (dir->fd >= 0)
+			close(dir->fd);
+		free(dir);
+		dir = parent;
+	}
+}
+
+void walk_dir_release_list(struct walk_dir *list)
+{
+	struct walk_dir *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		walk_dir_release(list);
+	}
+}
+
+int walk_dir_path(const struct walk_dir *dir, struct bytes *path)
+{
+	size_t length = 0;
+	uint8_t *at;
+	int r;
+
+	for (const struct walk_dir *up = dir; up->parent; up = up->parent)
+		length += up->name_length + 1;
+	path->length = 0;
+	r = bytes_reserve(path, length + 1);
+	if (r < 0)
+		return r;
+	if (length > 0)
+		length--; /* no slash behind the last name */
+	path->length = length;
+	at = path->data + length;
+	*at = '\0';
+	for (const struct walk_dir *up = dir; up->parent; up = up->parent) {
+		at -= up->name_length;
+		memcpy(at, up->name, up->name_length);
+		if (up->parent->parent)
+			*--at = '/';
+	}
+	return 0;
+}
+
+/* The last one that was to be opened from it closes it. */
+static void count_opened(struct walk_dir *parent, struct walk_dir_budget *budget)
+{
+	if (atomic_fetch_sub(&parent->unopened, 1) != 1)
+		return;
+	close(parent->fd);
+	parent->fd = -1;
+	atomic_fetch_add(&budget->left, 1);
+}
+
+int walk_dir_open(struct walk_dir *dir, const struct sources *sources,
+		  struct walk_dir_budget *budget, struct bytes *path)
+{
+	bool cross_mounts = sources->cross_mounts;
+	int fd, r;
+
+	if (dir->parent && dir->parent->fd >= 0) {
+		fd = open_beneath_for_reading(dir->parent->fd, dir->name, O_DIRECTORY,
+					      cross_mounts);
+		count_opened(dir->parent, budget);
+		return fd;
+	}
+	r = walk_dir_path(dir, path);
+	if (r < 0)
+		return r;
+	return open_beneath_for_reading(sources->list[dir->source].fd, bytes_text(path),
+					O_DIRECTORY, cross_mounts);
+}
+
+void walk_dir_keep(struct walk_dir *dir, int *fd, unsigned int count,
+		   struct walk_dir_budget *budget)
+{
+	if (count == 0 || *fd < 0)
+		return;
+	if (atomic_fetch_sub(&budget->left, 1) <= 0) {
+		atomic_fetch_add(&budget->left, 1);
+		return;
+	}
+	dir->fd = *fd;
+	*fd = -1;
+	atomic_init(&dir->unopened, count);
+}
