@@ -143,6 +143,12 @@ static int check_tables(struct catalog_reader *reader)
 	return r == 0 ? INDEX_SOUND : INDEX_DAMAGED;
 }
 
+static bool lacks_room(int r)
+{
+	/* LMDB says EIO where a write was cut short */
+	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG || r == -EIO;
+}
+
 /* Without room for the copy the index goes on as it is. */
 static int copy_records(struct catalog_reader *reader, const char *folder)
 {
@@ -152,7 +158,7 @@ static int copy_records(struct catalog_reader *reader, const char *folder)
 	if (asprintf(&path, "%s/%s", folder, COPY_NAME) < 0)
 		return INDEX_SOUND;
 	r = store_copy(reader, path);
-	return r == 0 || r == -ENOSPC || r == -EDQUOT ? INDEX_SOUND : INDEX_DAMAGED;
+	return r == 0 || lacks_room(r) ? INDEX_SOUND : INDEX_DAMAGED;
 }
 
 int index_check_and_copy(const char *folder)

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/descriptor.h"
+#include "base/hash.h"
+#include "catalog/check.h"
+#include "catalog/fixture.h"
+#include "catalog/store.h"
+#include "twinfs/format.h"
+
+#define PAGE_BYTES 4096
+
+static void assert_consistent(const struct fixture *f)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	int r = check_catalog(reader);
+
+	catalog_read_end(reader);
+	assert_int_equal(r, 0);
+}
+
+/* ---- a random history ---------------------------------------------------------------- */
+
+#define DIRS 4
+#define NAMES 24
+#define INODES 30
+#define GROUPS 12
+
+struct history {
+	struct fixture *f;
+	struct attributes inodes[INODES];
+	uint64_t groups[GROUPS];
+	int version;
+	/* what the step does */
+	uint64_t dir;
+	char name[16];
+};
+
+static size_t roll(size_t sides)
+{
+	return (size_t)random() % sides;
+}
+
+/* A directory that is there: a source, or one in the first source. */
+static uint64_t random_dir(const struct history *h)
+{
+	char name[16];
+	uint64_t id;
+
+	(void)snprintf(name, sizeof(name), "dir%zu", roll(DIRS));
+	id = id_at(h->f, h->f->roots[0], name);
+	return id && roll(4) ? id : h->f->roots[roll(2)];
+}
+
+/* The file of a name at random; 0: there is none. */
+static uint64_t random_file(struct history *h)
+{
+	struct catalog_reader *reader = fixture_read(h->f);
+	struct entry_record entry = {0};
+	int r;
+
+	h->dir = random_dir(h);
+	(void)snprintf(h->name, sizeof(h->name), "n%zu", roll(NAMES));
+	r = catalog_find_entry(reader, h->dir, name_of(h->name), &entry);
+	catalog_read_end(reader);
+	return r == 0 && entry.kind == ENTRY_FILE ? entry.child : 0;
+}
+
+static void step_name(struct history *h)
+{
+	struct name_change *change;
+
+	(void)random_file(h);
+	if (id_at(h->f, h->dir, h->name)) {
+		remove_name(h->f, h->dir, h->name);
+	} else if (roll(10) == 0) {
+		change = fixture_change(h->f, NAME_ADD_UNKNOWN);
+		change->dir = h->dir;
+		change->name = name_of(h->name);
+		change->error = EACCES;
+	} else {
+		add_file(h->f, h->dir, h->name, h->inodes[roll(INODES)]);
+	}
+	fixture_commit(h->f);
+}
+
+static void step_dir(struct history *h)
+{
+	(void)snprintf(h->name, sizeof(h->name), "dir%zu", roll(DIRS));
+	if (id_at(h->f, h->f->roots[0], h->name)) {
+		remove_name(h->f, h->f->roots[0], h->name);
+	} else {
+		(void)add_dir(h->f, h->f->roots[0], h->name);
+		h->f->changes[0].error = roll(2) ? EACCES : 0;
+		h->f->changes[0].flags = roll(2) ? DIR_NOT_SEARCHED : 0;
+	}
+	fixture_commit(h->f);
+}
+
+/* Something else is under the number of an inode, or the same with other bytes. */
+static void step_inode(struct history *h)
+{
+	uint64_t inode = roll(INODES), file = random_file(h);
+	struct attributes *now = &h->inodes[inode];
+
+	*now = file_of(inode + 10, 10 * roll(3), h->version++);
+	if (roll(2))
+		now->btime.tv_sec = h->version;
+	if (roll(8) == 0)
+		now->mode = S_IFLNK | 0777;
+	if (!file)
+		return;
+	*now = file_at(h->f, file).attributes;
+	now->size = 10 * roll(3);
+	now->ctime.tv_sec = 2000 + h->version++;
+	update_file(h->f, file, *now);
+	fixture_commit(h->f);
+}
+
+/* Some files of one size come into a group, which is new or was there. */
+static void step_group(struct history *h)
+{
+	uint64_t file, files[6], *group = &h->groups[roll(GROUPS)], size = 10 * roll(3);
+	struct group_record known = group_at(h->f, *group);
+	struct attributes attributes;
+	size_t count = 0;
+
+	for (int tries = 0; tries < 40 && count < ARRAY_SIZE(files); tries++) {
+		file = random_file(h);
+		if (!file)
+			continue;
+		attributes = file_at(h->f, file).attributes;
+		if (S_ISREG(attributes.mode) && attributes.size == size)
+			files[count++] = file;
+	}
+	if (known.inodes && known.size == size) {
+		for (size_t i = 0; i < count; i++)
+			(void)set_content(h->f, files[i], *group);
+	} else if (count > 0) {
+		*group = add_group(h->f, (struct hash128){size, roll(3)}, files, count);
+	}
+}
+
+static int min_size_body(struct catalog_writer *w, void *context)
+{
+	struct fixture *f = context;
+
+	return catalog_begin_scan(w, 1 + 10 * roll(2), &f->scan);
+}
+
+static int error_body(struct catalog_writer *w, void *context)
+{
+	return catalog_set_error(w, ERROR_FILE, *(const uint64_t *)context, roll(2) ? EIO : 0);
+}
+
+static void step_other(struct history *h)
+{
+	uint64_t file = random_file(h);
+
+	if (roll(3) == 0)
+		assert_int_equal(catalog_write(h->f->catalog, min_size_body, h->f), 0);
+	else if (roll(2))
+		(void)purge_orphans(h->f, roll(5));
+	else if (file && roll(2) && S_ISREG(file_at(h->f, file).attributes.mode))
+		(void)set_content(h->f, file, 0);
+	else if (file)
+		assert_int_equal(catalog_write(h->f->catalog, error_body, &file), 0);
+}
+
+static void test_index_is_consistent_at_every_step_of_a_random_history(void **state)
+{
+	struct history h = {.f = *state};
+
+	srandom(11);
+	for (size_t i = 0; i < INODES; i++)
+		h.inodes[i] = file_of(i + 10, 10 * roll(3), 0);
+	for (int step = 0; step < 3000; step++) {
+		switch (roll(8)) {
+		case 0:
+			step_dir(&h);
+			break;
+		case 1:
+			step_inode(&h);
+			break;
+		case 2:
+			step_group(&h);
+			break;
+		case 3:
+			step_other(&h);
+			break;
+		default:
+			step_name(&h);
+		}
+		assert_consistent(h.f);
+	}
+	assert_true(totals_of(h.f).groups > 0);
+}
+
+/* ---- empty ones ---------------------------------------------------------------------- */
+
+static void test_index_that_holds_nothing_is_consistent(void **state)
+{
+	struct catalog_reader *reader = NULL;
+	struct store store;
+	char folder[64];
+
+	(void)state;
+	fixture_make_folder(folder);
+	assert_int_equal(store_open(&store, folder, 0, false), 0);
+	assert_int_equal(store_read_begin(&store, &reader), 0);
+	assert_int_equal(check_catalog(reader), 0);
+	store_read_end(reader);
+	store_close(&store);
+	fixture_remove_folder(folder);
+}
+
+static void test_index_without_sources_is_consistent(void **state)
+{
+	struct fixture f = {0};
+
+	(void)state;
+	fixture_make_folder(f.folder);
+	fixture_open(&f);
+	assert_consistent(&f);
+	catalog_close(f.catalog);
+	fixture_remove_folder(f.folder);
+}
+
+/* ---- lost writes --------------------------------------------------------------------- */
+
+struct file_bytes {
+	char path[128];
+	uint8_t *data;
+	size_t length;
+};
+
+static void read_data_file(const struct fixture *f, struct file_bytes *bytes)
+{
+	struct stat st;
+	int fd;
+
+	(void)snprintf(bytes->path, sizeof(bytes->path), "%s/%s", f->folder, TWINFS_INDEX_DATA);
+	fd = open(bytes->path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	bytes->length = (size_t)st.st_size;
+	bytes->data = malloc(bytes->length);
+	assert_non_null(bytes->data);
+	assert_int_equal(read_fully_at(fd, bytes->data, bytes->length, 0), bytes->length);
+	close(fd);
+}
+
+static void write_page(const struct file_bytes *bytes, size_t page)
+{
+	int fd = open(bytes->path, O_WRONLY | O_CLOEXEC);
+	off_t at = (off_t)(page * PAGE_BYTES);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, bytes->data + at, PAGE_BYTES, at), PAGE_BYTES);
+	close(fd);
+}
+
+static int hash_records(struct catalog_reader *reader, struct hash128 *hash)
+{
+	struct hash_state *state = hash_state_new();
+	MDB_cursor *cursor = NULL;
+	MDB_val k, v;
+	int r = state ? 0 : -ENOMEM;
+
+	for (int table = 0; r == 0 && table < TABLE_COUNT; table++) {
+		r = mdb_cursor_open(reader->txn, reader->store->tables[table], &cursor);
+		while (r == 0 && (r = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == 0) {
+			hash_state_update(state, k.mv_data, k.mv_size);
+			hash_state_update(state, v.mv_data, v.mv_size);
+		}
+		mdb_cursor_close(cursor);
+		r = r == MDB_NOTFOUND ? 0 : -EIO;
+	}
+	if (r == 0)
+		*hash = hash_state_digest(state);
+	hash_state_free(state);
+	return r;
+}
+
+enum verdict {
+	VERDICT_CONSISTENT,
+	VERDICT_DAMAGED,
+};
+
+static enum verdict check_folder(const char *folder, struct hash128 *hash)
+{
+	struct catalog_reader *reader = NULL;
+	struct store store;
+	int r = store_open(&store, folder, 0, true);
+
+	if (r == 0)
+		r = store_read_begin(&store, &reader);
+	if (r == 0)
+		r = check_catalog(reader);
+	if (r == 0)
+		r = hash_records(reader, hash);
+	store_read_end(reader);
+	store_close(&store);
+	return r == 0 ? VERDICT_CONSISTENT : VERDICT_DAMAGED;
+}
+
+/* In a process of its own, which damage may end. */
+static enum verdict check_in_child(const char *folder, struct hash128 *hash)
+{
+	int ends[2], status, null;
+	ssize_t got;
+	pid_t child;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		dup2(null, STDERR_FILENO);
+		(void)signal(SIGABRT, SIG_DFL);
+		(void)signal(SIGSEGV, SIG_DFL);
+		(void)signal(SIGBUS, SIG_DFL);
+		status = check_folder(folder, hash);
+		if (write_fully(ends[1], hash, sizeof(*hash)) < 0)
+			status = VERDICT_DAMAGED;
+		_exit(status);
+	}
+	close(ends[1]);
+	got = read(ends[0], hash, sizeof(*hash)); /* nothing where it died */
+	close(ends[0]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (got != sizeof(*hash) || !WIFEXITED(status))
+		return VERDICT_DAMAGED;
+	return (enum verdict)WEXITSTATUS(status);
+}
+
+/* Names, links, a group and orphans; one more of each for every round. */
+static void add_round(struct fixture *f, int round)
+{
+	static char names[60][24];
+	uint64_t files[4];
+
+	for (int i = 0; i < 60; i++) {
+		uint64_t inode = 1000 + (uint64_t)(round * 60 + i) * 7919 % 100000;
+
+		(void)snprintf(names[i], sizeof(names[i]), "%llu.%d", (unsigned long long)inode,
+			       round);
+		add_file(f, f->roots[i % 2], names[i],
+			 file_of(inode, 100 + (uint64_t)i % 7, round));
+	}
+	fixture_commit(f);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		files[i] = id_at(f, f->roots[0], names[14 * i]);
+	(void)add_group(f, (struct hash128){9, (uint64_t)round % 3}, files, ARRAY_SIZE(files));
+	for (int i = 40; i < 60; i++)
+		remove_name(f, f->roots[i % 2], names[i]);
+	fixture_commit(f);
+	(void)purge_orphans(f, 12);
+}
+
+/* Each page in turn is what it was some commits before. What is not found then must be a page
+ * that nothing reads; or one of the two that LMDB begins with, and all is as at a commit. */
+static void test_write_that_never_reached_the_disk_is_found(void **state)
+{
+	struct fixture *f = *state;
+	struct file_bytes old, new;
+	struct hash128 sound, hash = {0};
+	size_t found = 0, changed = 0;
+
+	for (int round = 0; round < 20; round++)
+		add_round(f, round);
+	read_data_file(f, &old);
+	for (int round = 20; round < 23; round++)
+		add_round(f, round);
+	read_data_file(f, &new);
+	assert_int_equal(check_in_child(f->folder, &sound), VERDICT_CONSISTENT);
+	for (size_t page = 2; page < old.length / PAGE_BYTES; page++) {
+		if (memcmp(old.data + page * PAGE_BYTES, new.data + page *PAGE_BYTES, PAGE_BYTES) ==
+		    0)
+			continue;
+		changed++;
+		write_page(&old, page);
+		if (check_in_child(f->folder, &hash) == VERDICT_DAMAGED)
+			found++;
+		else
+			assert_memory_equal(&hash, &sound, sizeof(hash));
+		write_page(&new, page);
+	}
+	assert_true(changed > 20);
+	assert_true(found > changed / 4);
+	free(old.data);
+	free(new.data);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_index_is_consistent_at_every_step_of_a_random_history),
+		cmocka_unit_test(test_index_that_holds_nothing_is_consistent),
+		cmocka_unit_test(test_index_without_sources_is_consistent),
+		CASE(test_write_that_never_reached_the_disk_is_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
