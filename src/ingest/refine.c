@@ -138,6 +138,11 @@ static size_t block_length(const struct refinement *refinement, const struct ran
 
 /* ---- one file by itself -------------------------------------------------------------- */
 
+/* Outcome: nothing is known of it any more. */
+enum {
+	STRAND_LOST = 1
+};
+
 /* Hashes a whole file; not 0 when it must be left out. */
 static int digest(struct refinement *refinement, struct strand *strand, struct hash_state *state)
 {
@@ -151,6 +156,10 @@ static int digest(struct refinement *refinement, struct strand *strand, struct h
 		if (stop_requested())
 			return -ECANCELED;
 		hole = common_hole(refinement, &strand, &range);
+		if (range.hole_bytes + hole > HASHED_HOLES_MAX) {
+			refinement->calls->refuse(refinement->context, strand);
+			return STRAND_LOST;
+		}
 		if (hole > 0) {
 			r = skip_zeros(&range, hole);
 			continue;
@@ -166,11 +175,6 @@ static int digest(struct refinement *refinement, struct strand *strand, struct h
 	strand->digest = hash_state_digest(state);
 	return r;
 }
-
-/* Outcome: it changed, and nothing is known of it any more. */
-enum {
-	STRAND_LOST = 1
-};
 
 /* The hash of a strand that proved equal to others, into strand->digest. */
 static int hash_later(struct refinement *refinement, struct strand *strand)
