@@ -246,7 +246,7 @@ int ingest_contents(struct ingest *ingest)
 	if (r == 0)
 		r = compare_until_quiet(&contents);
 	ingest->result.errors += contents.errors;
-	ingest->result.stopped = r == -ECANCELED;
+	ingest->result.stopped |= r == -ECANCELED;
 	if (r == 0)
 		r = count_pending(ingest);
 	outcomes_deinit(&contents.outcomes);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_INGEST_TREE_H
+#define TESTS_INGEST_TREE_H
+
+/* A source folder that really exists, with an index beside it. Paths are relative to the source.
+ * Ends the test when something that it rests on fails. */
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/descriptor.h"
+#include "catalog/fixture.h"
+#include "catalog/source.h"
+#include "ingest/ingest.h"
+
+struct tree {
+	struct fixture index; /* its folder holds "index" and "source" */
+	char source[96];
+	struct sources sources;
+	struct ingest_settings settings;
+	struct ingest_result result; /* of the last scan */
+	uint64_t candidates; /* files that it may have had to read */
+	int fd; /* the source */
+};
+
+static inline void tree_open(struct tree *t)
+{
+	char *given[] = {t->source}, **resolved = NULL;
+
+	fixture_open(&t->index);
+	assert_int_equal(source_paths_resolve(given, 1, &resolved), 0);
+	assert_int_equal(sources_open(&t->sources, t->index.catalog, resolved, false), 0);
+	source_paths_free(resolved);
+	t->index.roots[0] = t->sources.list[0].root;
+}
+
+static inline int tree_setup(void **state)
+{
+	struct tree *t = calloc(1, sizeof(*t));
+	char folder[64];
+
+	assert_non_null(t);
+	fixture_make_folder(folder);
+	(void)snprintf(t->index.folder, sizeof(t->index.folder), "%.50s/index", folder);
+	(void)snprintf(t->source, sizeof(t->source), "%s/source", folder);
+	assert_int_equal(mkdir(t->source, 0755), 0);
+	t->fd = open(t->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(t->fd >= 0);
+	t->settings.min_size = 1;
+	t->settings.threads = 2;
+	tree_open(t);
+	*state = t;
+	return 0;
+}
+
+static inline int tree_teardown(void **state)
+{
+	struct tree *t = *state;
+
+	sources_close(&t->sources);
+	catalog_close(t->index.catalog);
+	close(t->fd);
+	*strrchr(t->source, '/') = '\0';
+	fixture_remove_folder(t->source);
+	free(t);
+	return 0;
+}
+
+static inline void tree_reopen(struct tree *t)
+{
+	sources_close(&t->sources);
+	catalog_close(t->index.catalog);
+	tree_open(t);
+}
+
+/* ---- the disk ------------------------------------------------------------------------ */
+
+static inline void make_dir(const struct tree *t, const char *path)
+{
+	assert_int_equal(mkdirat(t->fd, path, 0755), 0);
+}
+
+static inline void write_bytes(const struct tree *t, const char *path, const void *data,
+			       size_t length)
+{
+	int fd = openat(t->fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write_fully(fd, data, length), 0);
+	assert_int_equal(close(fd), 0);
+}
+
+static inline void write_text(const struct tree *t, const char *path, const char *text)
+{
+	write_bytes(t, path, text, strlen(text));
+}
+
+/* A file of so many bytes, of which content decides some few. */
+static inline void write_content(const struct tree *t, const char *path, size_t length,
+				 unsigned int content)
+{
+	uint8_t *data = malloc(length ? length : 1);
+
+	assert_non_null(data);
+	memset(data, 'x', length);
+	for (size_t bit = 0; length > 0 && bit < 4; bit++) {
+		if (content >> bit & 1)
+			data[(length - 1) / 4 * bit] ^= 1;
+	}
+	write_bytes(t, path, data, length);
+	free(data);
+}
+
+/* ---- the index ----------------------------------------------------------------------- */
+
+static inline void scan(struct tree *t)
+{
+	struct ingest ingest = {.catalog = t->index.catalog,
+				.sources = &t->sources,
+				.settings = &t->settings};
+
+	assert_int_equal(ingest_names(&ingest), 0);
+	assert_int_equal(ingest_contents(&ingest), 0);
+	t->result = ingest.result;
+	t->candidates = ingest.progress.candidates;
+}
+
+/* The id that a path stands for, 0 where it is not in the index. */
+static inline uint64_t id_of_path(const struct tree *t, const char *path)
+{
+	uint64_t id = t->index.roots[0];
+	char *copy = strdup(path), *rest = copy, *name;
+
+	assert_non_null(copy);
+	while (id && (name = strsep(&rest, "/")))
+		id = id_at(&t->index, id, name);
+	free(copy);
+	return id;
+}
+
+/* The group of a file, 0 where it is in none. */
+static inline uint64_t group_of_path(const struct tree *t, const char *path)
+{
+	uint64_t id = id_of_path(t, path);
+
+	assert_true(id != 0);
+	return content_of(&t->index, id).group;
+}
+
+static inline bool are_grouped(const struct tree *t, const char *one, const char *other)
+{
+	uint64_t group = group_of_path(t, one);
+
+	return group && group == group_of_path(t, other);
+}
+
+#endif
