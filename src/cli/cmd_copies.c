@@ -10,52 +10,22 @@
 #include "base/quote.h"
 #include "catalog/source.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
 #include "cli/copies_index.h"
 #include "cli/index_folder.h"
 #include "cli/indexing.h"
+#include "cli/path_options.h"
 #include "cli/paths.h"
 #include "cli/status_file.h"
 #include "mount/point.h"
 #include "report/words.h"
-
-enum {
-	OPT_NULL = OPTION_ID_OWN,
-};
-
-struct copies_settings {
-	struct common_settings common;
-	enum path_ending ending;
-};
-
-static const struct option_spec copies_options[] = {
-	{.heading = "What is printed"},
-	{
-		.name = "null",
-		.letter = '0',
-		.help = "end each path with a NUL instead of a newline",
-		.id = OPT_NULL,
-	},
-	{0},
-};
-
-static int copies_apply(void *context, int id, const char *value)
-{
-	struct copies_settings *settings = context;
-
-	if (id != OPT_NULL)
-		return common_apply(&settings->common, id, value);
-	settings->ending = PATH_NULS;
-	return 0;
-}
 
 static const struct option_table copies_table = {
 	.command = "twinfs copies",
 	.usage = {"FILE..."},
 	.summary = "Prints the verified copies of the files, from the indexes that know them; "
 		   "nothing is scanned. A FILE may be in a view, too.",
-	.options = {copies_options, index_option, version_option},
-	.apply = copies_apply,
+	.options = {path_options, index_option, version_option},
+	.apply = path_apply,
 };
 
 /* Makes the path of a regular file absolute and free of symlinks. -EMEDIUMTYPE: it is none. */
@@ -161,7 +131,7 @@ static int find_indexes(struct text_list *folders)
 }
 
 /* Asks all indexes that may know; a broken one is said, and the others still asked. */
-static int ask_indexes(const struct copies_settings *settings, struct copies_question *questions,
+static int ask_indexes(const struct path_settings *settings, struct copies_question *questions,
 		       size_t count)
 {
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
@@ -189,7 +159,7 @@ static int compare_paths(const void *left, const void *right)
 }
 
 /* Several indexes may know the same copy. */
-static int print_copies(struct output *output, const struct copies_settings *settings,
+static int print_copies(struct output *output, const struct path_settings *settings,
 			struct text_list *copies)
 {
 	if (copies->count > 1)
@@ -236,7 +206,7 @@ static enum twinfs_exit explain(const struct copies_question *question)
 }
 
 /* Prints the answers. Failed where none is of use, incomplete where only some are. */
-static enum twinfs_exit print_answers(const struct copies_settings *settings,
+static enum twinfs_exit print_answers(const struct path_settings *settings,
 				      struct copies_question *questions, size_t count)
 {
 	CLEANUP_OUTPUT struct output output;
@@ -261,7 +231,7 @@ static enum twinfs_exit print_answers(const struct copies_settings *settings,
 	return failed + incomplete > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
-static enum twinfs_exit answer(const struct copies_settings *settings, char *const *files,
+static enum twinfs_exit answer(const struct path_settings *settings, char *const *files,
 			       size_t count)
 {
 	struct copies_question *questions = calloc(count, sizeof(*questions));
@@ -291,7 +261,7 @@ static enum twinfs_exit answer(const struct copies_settings *settings, char *con
 
 enum twinfs_exit cmd_copies(int argc, char *argv[])
 {
-	struct copies_settings settings = {.ending = PATH_LINES};
+	struct path_settings settings = {.ending = PATH_LINES};
 	int operands;
 	int r;
 

@@ -5,38 +5,8 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
+#include "cli/path_options.h"
 #include "cli/paths.h"
-
-enum {
-	OPT_NULL = OPTION_ID_OWN,
-};
-
-struct path_settings {
-	struct common_settings common;
-	enum path_ending ending;
-};
-
-static const struct option_spec path_options[] = {
-	{.heading = "What is printed"},
-	{
-		.name = "null",
-		.letter = '0',
-		.help = "end each path with a NUL instead of a newline",
-		.id = OPT_NULL,
-	},
-	{0},
-};
-
-static int path_apply(void *context, int id, const char *value)
-{
-	struct path_settings *settings = context;
-
-	if (id != OPT_NULL)
-		return common_apply(&settings->common, id, value);
-	settings->ending = PATH_NULS;
-	return 0;
-}
 
 static const struct option_table path_table = {
 	.command = "twinfs path",

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_PATH_OPTIONS_H
+#define CLI_PATH_OPTIONS_H
+
+/* The options of the commands that print paths. */
+
+#include "base/options.h"
+#include "cli/common_options.h"
+#include "cli/paths.h"
+
+struct path_settings {
+	struct common_settings common;
+	enum path_ending ending;
+};
+
+extern const struct option_spec path_options[];
+
+/* The apply function of their option tables; context is a struct path_settings. */
+int path_apply(void *context, int id, const char *value);
+
+#endif
