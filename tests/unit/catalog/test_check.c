@@ -216,6 +216,35 @@ static void test_index_that_holds_nothing_is_consistent(void **state)
 	fixture_remove_folder(folder);
 }
 
+/* LMDB keeps with each table in which order its keys are. */
+static void test_table_of_another_order_is_found(void **state)
+{
+	struct catalog_reader *reader = NULL;
+	struct store store;
+	char folder[64];
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_dbi dbi;
+
+	(void)state;
+	fixture_make_folder(folder);
+	assert_int_equal(mdb_env_create(&env), 0);
+	assert_int_equal(mdb_env_set_maxdbs(env, 1), 0);
+	assert_int_equal(mdb_env_open(env, folder, 0, 0600), 0);
+	assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
+	assert_int_equal(mdb_dbi_open(txn, table_name(TABLE_LINK), MDB_CREATE | MDB_REVERSEKEY,
+				      &dbi),
+			 0);
+	assert_int_equal(mdb_txn_commit(txn), 0);
+	mdb_env_close(env);
+	assert_int_equal(store_open(&store, folder, 0, false), 0);
+	assert_int_equal(store_read_begin(&store, &reader), 0);
+	assert_int_equal(check_catalog(reader), -EUCLEAN);
+	store_read_end(reader);
+	store_close(&store);
+	fixture_remove_folder(folder);
+}
+
 static void test_index_without_sources_is_consistent(void **state)
 {
 	struct fixture f = {0};
@@ -402,6 +431,7 @@ int main(void)
 		CASE(test_index_is_consistent_at_every_step_of_a_random_history),
 		cmocka_unit_test(test_index_that_holds_nothing_is_consistent),
 		cmocka_unit_test(test_index_without_sources_is_consistent),
+		cmocka_unit_test(test_table_of_another_order_is_found),
 		CASE(test_write_that_never_reached_the_disk_is_found),
 	};
 

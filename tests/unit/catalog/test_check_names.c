@@ -72,6 +72,11 @@ static int dir_error_not_noted(struct catalog_writer *w, const struct sample *s)
 	return plant_loss(w, TABLE_ERROR, key_pair(ERROR_DIR, s->bad_dir));
 }
 
+static int dir_error_of_another_kind(struct catalog_writer *w, const struct sample *s)
+{
+	return plant_number(w, TABLE_ERROR, key_pair(ERROR_DIR, s->bad_dir), EIO);
+}
+
 static int dir_error_of_old(struct catalog_writer *w, const struct sample *s)
 {
 	w->totals.errors++;
@@ -101,6 +106,7 @@ static void test_what_is_wrong_with_directories_is_found(void **state)
 		{"with two names", dir_with_two_names},
 		{"in a circle", dirs_in_a_circle},
 		{"whose error is not noted", dir_error_not_noted},
+		{"with another error", dir_error_of_another_kind},
 		{"with an error of old", dir_error_of_old},
 		{"that is not there, with an error", dir_error_of_none},
 		{"that cannot be decoded", dir_that_cannot_be_decoded},
