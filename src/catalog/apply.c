@@ -396,7 +396,8 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 		return r == -ENOENT ? 0 : r; /* it was removed since */
 	memcpy(name, dir.name.bytes, dir.name.length);
 	dir.name.bytes = name;
-	dir.attributes = change->attributes;
+	if (change->kind == NAME_UPDATE_DIR)
+		dir.attributes = change->attributes;
 	dir.flags = change->flags;
 	dir.error = change->error;
 	r = note_dir_error(w, &dir);
@@ -435,7 +436,7 @@ int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t 
 		r = add_all(w, &additions, scan);
 	free(additions.list);
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (changes[i].kind == NAME_UPDATE_DIR)
+		if (changes[i].kind == NAME_UPDATE_DIR || changes[i].kind == NAME_FAIL_DIR)
 			r = update_dir(w, &changes[i]);
 		else if (changes[i].kind == NAME_UPDATE_FILE)
 			r = file_update(w, changes[i].id, &changes[i].attributes);

@@ -18,6 +18,7 @@ enum name_change_kind {
 	NAME_ADD_UNKNOWN, /* dir, name, error: why stat(2) on it failed */
 	NAME_REMOVE, /* dir, cookie; a directory goes with all that is below it */
 	NAME_UPDATE_DIR, /* id, attributes, flags, error */
+	NAME_FAIL_DIR, /* id, error: it could not even be examined */
 	NAME_UPDATE_FILE, /* id, attributes; with another signature its content is unknown */
 };
 

@@ -158,6 +158,11 @@ static int list_names(struct walker *walker, const struct walk_dir *dir)
 			    walker->path.data ? bytes_text(&walker->path) : "");
 }
 
+/* Outcome: attributes are not known. */
+enum {
+	DIR_UNEXAMINED = 1
+};
+
 /* Opens the directory as walker->fd, reads its own attributes, and its names into
  * walker->listing. *error: positive errno to be noted for it. -ENOENT: it is not there any
  * more. */
@@ -180,7 +185,9 @@ static int read_dir(struct walker *walker, struct walk_dir *dir, struct attribut
 	report(walker, dir, *error);
 	listing_clear(&walker->listing);
 	r = walker->fd < 0 ? examine_unreadable(walker, dir, attributes) : 0;
-	return r < 0 ? -ENOENT : 0; /* something else took its place */
+	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV)
+		return -ENOENT; /* something else took its place */
+	return r < 0 ? DIR_UNEXAMINED : 0;
 }
 
 /* Says, once for all of them, that names could not be looked up; the positive errno of the first,
@@ -229,7 +236,8 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 		if (r < 0)
 			return r == -ENOENT ? -EUCLEAN : r;
 		if (record.error == now->error && record.flags == now->flags &&
-		    attributes_equal(&record.attributes, &now->attributes))
+		    (now->kind == NAME_FAIL_DIR ||
+		     attributes_equal(&record.attributes, &now->attributes)))
 			return 0;
 	}
 	return diff_add(&walker->diff, now);
@@ -272,6 +280,8 @@ static int list_dir(struct walker *walker, struct walk_dir *dir)
 		return 0; /* its parent's next listing tells */
 	if (r < 0)
 		return r;
+	if (r == DIR_UNEXAMINED)
+		now.kind = NAME_FAIL_DIR;
 	if (!now.error) {
 		now.error = report_unsearched(walker, dir);
 		now.flags = now.error ? DIR_NOT_SEARCHED : 0;

@@ -231,3 +231,27 @@ def test_index_of_a_plain_user_is_below_the_state_folder(as_user, tmp_path):
     assert index.name.startswith("source")
     assert index.stat().st_mode & 0o7777 == 0o700
     assert state.stat().st_mode & 0o7777 == 0o700
+
+
+def test_folder_that_cannot_be_opened_at_all_is_an_error_and_not_empty(twinfs, source, strace):
+    """Else a backup with rsync --delete would lose it. Each pair of openings fails once."""
+    trees.fill(source, {f"{folder}/{name}".encode(): name.encode()
+                        for folder in "def" for name in "xy"})
+    processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(processors)})  # so that one thread opens all
+    try:
+        named = 0
+        for number in range(1, 9):
+            result, _ = twinfs.traced("list", "--format=json", source, calls="trace=openat2",
+                                      flags=["-e", "inject=openat2:error=EIO:"
+                                             f"when={number}..{number + 1}"])
+            if result.status == 3:
+                named += any("cannot read directory" in line for line in result.errors)
+                assert result.json["summary"]["errors"] >= 1, (number, result)
+            else:
+                assert result.status == 0, (number, result)
+                assert result.json["summary"]["files"] == 6, (number, result)
+        assert named >= 3
+    finally:
+        os.sched_setaffinity(0, processors)
+    assert sorted(len(group) for group in twinfs.groups(source)) == [3, 3]
