@@ -13,7 +13,7 @@ import trees
 
 READING = ["openat2", "openat", "statx", "newfstatat", "fstat", "getdents64", "pread64", "read",
            "lseek", "fcntl", "sync_file_range", "fstatfs", "readlinkat", "name_to_handle_at"]
-POINTS = 12  # of each call and error
+POINTS = 8  # of each call and error
 
 
 @pytest.fixture

