@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/audit.h"
+#include "ingest/diff.h"
+
+#define LISTED_MAX 64
+
+/* A listing made by hand of the first source's root, and what is different in the index. */
+struct play {
+	struct fixture *f;
+	struct listed listed[LISTED_MAX];
+	struct listed *entries[LISTED_MAX];
+	struct listing listing;
+	struct diff diff;
+	struct diff_dir dir;
+};
+
+static int setup_play(void **state)
+{
+	struct play *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	fixture_setup((void **)&p->f);
+	p->listing.entries = p->entries;
+	p->dir = (struct diff_dir){.id = p->f->roots[0],
+				   .filesystem = 1,
+				   .known = true,
+				   .catalog = p->f->catalog};
+	*state = p;
+	return 0;
+}
+
+static int teardown_play(void **state)
+{
+	struct play *p = *state;
+
+	diff_free(&p->diff);
+	fixture_teardown((void **)&p->f);
+	free(p);
+	return 0;
+}
+
+static struct listed *list(struct play *p, const char *name, struct attributes attributes)
+{
+	size_t at = p->listing.count++;
+
+	assert_true(at < LISTED_MAX);
+	p->listed[at] = (struct listed){.name = name_of(name),
+					.inode = attributes.inode,
+					.attributes = attributes};
+	p->entries[at] = &p->listed[at];
+	return p->entries[at];
+}
+
+static void make_diff(struct play *p)
+{
+	assert_int_equal(diff_make(&p->diff, &p->dir, &p->listing), 0);
+}
+
+/* Commits the difference; then there is none any more. */
+static void apply_diff(struct play *p)
+{
+	struct fixture *f = p->f;
+
+	memcpy(f->changes, p->diff.changes, p->diff.count * sizeof(*f->changes));
+	f->count = p->diff.count;
+	fixture_commit(f);
+	audit_index(f->catalog);
+	make_diff(p);
+	assert_int_equal(p->diff.count, 0);
+}
+
+static size_t count_kind(const struct play *p, enum name_change_kind kind)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->diff.count; i++)
+		count += p->diff.changes[i].kind == kind;
+	return count;
+}
+
+static void clear_listing(struct play *p)
+{
+	p->listing.count = 0;
+}
+
+/* ---- cases --------------------------------------------------------------------------- */
+
+static void test_all_names_of_an_unknown_directory_are_new(void **state)
+{
+	struct play *p = *state;
+
+	p->dir.known = false;
+	p->dir.source = 1;
+	list(p, "file", file_of(10, 1, 0));
+	list(p, "dir", dir_of(11));
+	list(p, "hidden", file_of(12, 1, 0))->error = EACCES;
+	make_diff(p);
+	assert_int_equal(p->diff.count, 3);
+	assert_int_equal(count_kind(p, NAME_ADD_FILE), 1);
+	assert_int_equal(count_kind(p, NAME_ADD_DIR), 1);
+	assert_int_equal(count_kind(p, NAME_ADD_UNKNOWN), 1);
+	assert_int_equal(p->diff.changes[0].source, 1);
+	assert_int_equal(p->diff.dir_count, 1);
+	assert_false(p->diff.dirs[0].known);
+	assert_true(p->diff.dirs[0].id != 0);
+}
+
+static void test_difference_once_applied_is_none_any_more(void **state)
+{
+	struct play *p = *state;
+
+	list(p, "b", file_of(10, 1, 0));
+	list(p, "a", dir_of(11));
+	list(p, "ab", file_of(12, 1, 0));
+	list(p, "aa", file_of(10, 1, 0));
+	list(p, "\xff", file_of(13, 1, 0))->error = EACCES;
+	make_diff(p);
+	assert_int_equal(p->diff.count, 5);
+	apply_diff(p);
+	assert_int_equal(p->diff.dir_count, 1); /* to be listed all the same */
+	assert_true(p->diff.dirs[0].known);
+	assert_int_equal(p->diff.dirs[0].id, id_at(p->f, p->f->roots[0], "a"));
+	clear_listing(p);
+	make_diff(p);
+	assert_int_equal(count_kind(p, NAME_REMOVE), 5);
+	apply_diff(p);
+	assert_int_equal(totals_of(p->f).names, 0);
+}
+
+static void test_changed_file_is_updated_and_another_inode_replaces_it(void **state)
+{
+	struct play *p = *state;
+	struct listed *listed = list(p, "a", file_of(10, 1, 0));
+
+	make_diff(p);
+	apply_diff(p);
+	listed->attributes.uid = 5;
+	make_diff(p);
+	assert_int_equal(p->diff.count, 1);
+	assert_int_equal(p->diff.changes[0].kind, NAME_UPDATE_FILE);
+	apply_diff(p);
+	listed->attributes.atime.tv_sec++;
+	make_diff(p);
+	assert_int_equal(p->diff.count, 0); /* a mere look is no change */
+	listed->attributes.inode++;
+	make_diff(p);
+	assert_int_equal(p->diff.count, 2);
+	assert_int_equal(count_kind(p, NAME_REMOVE), 1);
+	assert_int_equal(count_kind(p, NAME_ADD_FILE), 1);
+	apply_diff(p);
+	assert_int_equal(totals_of(p->f).files, 1);
+}
+
+static void test_name_of_another_kind_is_replaced(void **state)
+{
+	struct play *p = *state;
+	struct listed *listed = list(p, "a", file_of(10, 1, 0));
+	static const int errors[] = {0, 0, EACCES, EIO, 0, EACCES, 0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		listed->attributes = i % 2 ? dir_of(20 + i) : file_of(20 + i, 1, 0);
+		listed->error = errors[i];
+		make_diff(p);
+		assert_int_equal(count_kind(p, NAME_REMOVE), i > 0);
+		apply_diff(p);
+		assert_int_equal(totals_of(p->f).directories, 2 + (i == 1));
+	}
+}
+
+static void test_directory_that_is_replaced_stays_the_same_one(void **state)
+{
+	struct play *p = *state;
+	struct listed *listed = list(p, "a", dir_of(10));
+	uint64_t id;
+
+	make_diff(p);
+	apply_diff(p);
+	id = p->diff.dirs[0].id;
+	listed->attributes = dir_of(11);
+	make_diff(p);
+	assert_int_equal(p->diff.count, 0); /* its own listing tells */
+	assert_int_equal(p->diff.dirs[0].id, id);
+}
+
+static void test_other_file_systems_are_entered_only_when_asked_for(void **state)
+{
+	struct play *p = *state;
+	struct listed *other = list(p, "other", dir_of(10));
+
+	list(p, "mount", dir_of(11))->mount_root = true;
+	other->attributes.filesystem = 2;
+	make_diff(p);
+	assert_int_equal(p->diff.dir_count, 0);
+	assert_int_equal(p->diff.not_entered, 2);
+	assert_int_equal(p->diff.changes[0].flags, DIR_NOT_ENTERED);
+	apply_diff(p);
+	assert_int_equal(p->diff.not_entered, 4);
+	p->dir.cross_mounts = true;
+	make_diff(p);
+	assert_int_equal(p->diff.dir_count, 2);
+}
+
+/* What was below the mount point is hidden by the mount. */
+static void test_directory_that_is_mounted_over_loses_what_was_in_it(void **state)
+{
+	struct play *p = *state;
+	struct listed *listed = list(p, "dir", dir_of(10));
+
+	make_diff(p);
+	apply_diff(p);
+	add_file(p->f, p->diff.dirs[0].id, "below", file_of(20, 1, 0));
+	fixture_commit(p->f);
+	listed->attributes = dir_of(2);
+	listed->attributes.filesystem = 2;
+	listed->mount_root = true;
+	make_diff(p);
+	assert_int_equal(p->diff.dir_count, 0);
+	apply_diff(p);
+	assert_int_equal(totals_of(p->f).names, 0);
+	listed->attributes.mtime.tv_sec++;
+	make_diff(p);
+	assert_int_equal(p->diff.count, 1);
+	assert_int_equal(p->diff.changes[0].kind, NAME_UPDATE_DIR);
+	assert_int_equal(p->diff.changes[0].flags, DIR_NOT_ENTERED);
+	apply_diff(p);
+	listed->attributes = dir_of(10);
+	listed->mount_root = false;
+	make_diff(p);
+	assert_int_equal(p->diff.dir_count, 1); /* unmounted: it is listed again */
+}
+
+static void test_hidden_folder_is_not_there(void **state)
+{
+	struct play *p = *state;
+
+	list(p, "index", dir_of(10));
+	list(p, "other", dir_of(11));
+	make_diff(p);
+	apply_diff(p);
+	p->dir.hidden = dir_of(10);
+	make_diff(p);
+	assert_int_equal(p->diff.count, 1);
+	assert_int_equal(p->diff.changes[0].kind, NAME_REMOVE);
+	assert_int_equal(p->diff.dir_count, 1);
+	assert_int_equal(p->listing.count, 1);
+}
+
+/* ---- random -------------------------------------------------------------------------- */
+
+static void list_random(struct play *p, char names[LISTED_MAX][8])
+{
+	clear_listing(p);
+	for (size_t i = 0; i < LISTED_MAX; i++) {
+		struct attributes attributes =
+			file_of(100 + (uint64_t)random() % 40, 1, (int)(random() % 3));
+
+		if (random() % 2)
+			continue;
+		(void)snprintf(names[i], sizeof(names[i]), "%zx", i * 37 % 101);
+		if (random() % 5 == 0)
+			attributes = dir_of(200 + i);
+		list(p, names[i], attributes)->error = random() % 9 ? 0 : EACCES;
+	}
+}
+
+static void test_random_listings_are_brought_about(void **state)
+{
+	static char names[LISTED_MAX][8];
+	struct play *p = *state;
+
+	srandom(1);
+	for (int round = 0; round < 200; round++) {
+		list_random(p, names);
+		make_diff(p);
+		/* names of one inode with several attributes: the last one seen counts */
+		memcpy(p->f->changes, p->diff.changes, p->diff.count * sizeof(*p->f->changes));
+		p->f->count = p->diff.count;
+		fixture_commit(p->f);
+		audit_index(p->f->catalog);
+		for (size_t i = 0; i < p->listing.count; i++)
+			assert_true(id_of_name(p->f, p->f->roots[0], p->entries[i]->name) != 0);
+		make_diff(p);
+		assert_int_equal(count_kind(p, NAME_REMOVE), 0);
+		assert_int_equal(count_kind(p, NAME_ADD_FILE), 0);
+	}
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup_play, teardown_play)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_all_names_of_an_unknown_directory_are_new),
+		CASE(test_difference_once_applied_is_none_any_more),
+		CASE(test_changed_file_is_updated_and_another_inode_replaces_it),
+		CASE(test_name_of_another_kind_is_replaced),
+		CASE(test_directory_that_is_replaced_stays_the_same_one),
+		CASE(test_other_file_systems_are_entered_only_when_asked_for),
+		CASE(test_directory_that_is_mounted_over_loses_what_was_in_it),
+		CASE(test_hidden_folder_is_not_there),
+		CASE(test_random_listings_are_brought_about),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

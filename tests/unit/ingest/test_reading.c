@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "ingest/reading.h"
+#include "ingest/tree.h"
+
+struct play {
+	struct tree *t;
+	struct file_opener opener;
+	struct catalog_reader *reader;
+	struct reading reading;
+};
+
+/* A file "dir/a" that is in the index as it is on disk. */
+static int setup_play(void **state)
+{
+	struct play *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	(void)signal(SIGIO, SIG_IGN);
+	tree_setup((void **)&p->t);
+	make_dir(p->t, "dir");
+	write_text(p->t, "dir/a", "content");
+	write_text(p->t, "b", "content");
+	scan(p->t);
+	p->opener = (struct file_opener)FILE_OPENER_INIT(&p->t->sources);
+	p->reader = fixture_read(&p->t->index);
+	*state = p;
+	return 0;
+}
+
+static int teardown_play(void **state)
+{
+	struct play *p = *state;
+
+	file_opener_deinit(&p->opener);
+	catalog_read_end(p->reader);
+	tree_teardown((void **)&p->t);
+	free(p);
+	return 0;
+}
+
+static struct file_record record_of(struct play *p)
+{
+	struct file_record file;
+	struct entry_record dir, entry;
+
+	assert_int_equal(catalog_find_entry(p->reader, p->t->index.roots[0], name_of("dir"), &dir),
+			 0);
+	assert_int_equal(catalog_find_entry(p->reader, dir.child, name_of("a"), &entry), 0);
+	assert_int_equal(catalog_get_file(p->reader, entry.child, &file), 0);
+	return file;
+}
+
+static int open_it(struct play *p, bool hold)
+{
+	struct file_record file = record_of(p);
+
+	return reading_open(&p->reading, &p->opener, p->reader, &file, hold);
+}
+
+static int close_it(struct play *p)
+{
+	return reading_close(&p->reading, p->t->index.catalog);
+}
+
+static int open_writer(struct play *p)
+{
+	return openat(p->t->fd, "dir/a", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+static void test_file_at_rest_is_read(void **state)
+{
+	struct play *p = *state;
+	char text[16] = "";
+
+	for (int hold = 0; hold < 2; hold++) {
+		assert_int_equal(open_it(p, hold), 0);
+		assert_int_equal(p->reading.leased, hold);
+		assert_int_equal(read_fully_at(p->reading.fd, text, sizeof(text), 0), 7);
+		assert_string_equal(text, "content");
+		assert_int_equal(close_it(p), 0);
+		assert_int_equal(p->reading.fd, -1);
+	}
+}
+
+static void test_file_open_for_writing_is_busy(void **state)
+{
+	struct play *p = *state;
+	int writer = open_writer(p);
+
+	assert_int_equal(open_it(p, false), READING_BUSY);
+	assert_int_equal(p->reading.fd, -1);
+	close(writer);
+	assert_int_equal(open_it(p, false), 0);
+	assert_int_equal(close_it(p), 0);
+}
+
+static void test_file_mapped_for_writing_is_busy(void **state)
+{
+	struct play *p = *state;
+	int fd = openat(p->t->fd, "dir/a", O_RDWR | O_CLOEXEC);
+	void *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	assert_true(map != MAP_FAILED);
+	close(fd);
+	assert_int_equal(open_it(p, false), READING_BUSY);
+	assert_int_equal(munmap(map, 4096), 0);
+	assert_int_equal(open_it(p, false), 0);
+	reading_abandon(&p->reading);
+}
+
+static void test_writer_that_comes_while_it_is_read_is_seen(void **state)
+{
+	struct play *p = *state;
+	int writer;
+
+	assert_int_equal(open_it(p, false), 0);
+	writer = open_writer(p);
+	assert_true(writer >= 0);
+	assert_int_equal(close_it(p), READING_BUSY);
+	close(writer);
+}
+
+static void test_writer_that_came_and_went_is_seen_by_what_it_did(void **state)
+{
+	struct play *p = *state;
+
+	assert_int_equal(open_it(p, false), 0);
+	write_text(p->t, "dir/a", "CONTENT");
+	assert_int_equal(close_it(p), READING_CHANGED);
+}
+
+static void test_held_lease_keeps_writers_out_and_tells_of_them(void **state)
+{
+	struct play *p = *state;
+
+	assert_int_equal(open_it(p, true), 0);
+	assert_int_equal(open_writer(p), -1);
+	assert_int_equal(errno, EWOULDBLOCK);
+	assert_int_equal(close_it(p), READING_BUSY);
+}
+
+static void test_changed_file_tells_its_new_attributes(void **state)
+{
+	struct play *p = *state;
+	struct stat st;
+
+	write_text(p->t, "dir/a", "another length");
+	assert_int_equal(open_it(p, false), READING_CHANGED);
+	assert_int_equal(p->reading.fd, -1);
+	assert_int_equal(p->reading.attributes.size, 14);
+	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
+	assert_int_equal(fstatat(p->t->fd, "dir/a", &st, 0), 0);
+	assert_int_equal(open_it(p, false), READING_CHANGED);
+	assert_true(p->reading.attributes.ctime.tv_nsec == st.st_ctim.tv_nsec);
+}
+
+static void make_socket(struct play *p)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/dir/a", p->t->source);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+}
+
+/* Something else stands where the file was: none of it is opened for long, nor waited for. */
+static void test_name_of_another_thing_is_gone(void **state)
+{
+	struct play *p = *state;
+
+	assert_int_equal(renameat(p->t->fd, "dir/a", p->t->fd, "moved"), 0);
+	assert_int_equal(open_it(p, true), READING_GONE);
+	assert_int_equal(symlinkat("../moved", p->t->fd, "dir/a"), 0);
+	assert_int_equal(open_it(p, true), READING_GONE);
+	assert_int_equal(unlinkat(p->t->fd, "dir/a", 0), 0);
+	assert_int_equal(mkfifoat(p->t->fd, "dir/a", 0600), 0);
+	assert_int_equal(open_it(p, true), READING_GONE);
+	assert_int_equal(unlinkat(p->t->fd, "dir/a", 0), 0);
+	make_dir(p->t, "dir/a");
+	assert_int_equal(open_it(p, true), READING_GONE);
+	assert_int_equal(unlinkat(p->t->fd, "dir/a", AT_REMOVEDIR), 0);
+	make_socket(p);
+	assert_int_equal(open_it(p, true), READING_GONE);
+	assert_int_equal(unlinkat(p->t->fd, "dir/a", 0), 0);
+	write_text(p->t, "dir/a", "content"); /* equal, but another file */
+	assert_int_equal(open_it(p, true), READING_GONE);
+	assert_int_equal(p->reading.fd, -1);
+}
+
+static void test_file_below_another_directory_is_gone(void **state)
+{
+	struct play *p = *state;
+
+	assert_int_equal(renameat(p->t->fd, "dir", p->t->fd, "moved"), 0);
+	assert_int_equal(open_it(p, false), READING_GONE);
+	assert_int_equal(symlinkat("moved", p->t->fd, "dir"), 0);
+	assert_int_equal(open_it(p, false), READING_GONE);
+	assert_int_equal(unlinkat(p->t->fd, "dir", 0), 0);
+	write_text(p->t, "dir", "");
+	assert_int_equal(open_it(p, false), READING_GONE);
+}
+
+/* A file that changed less than a tick ago may change again without its times telling. */
+static void test_file_that_changed_a_moment_ago_is_not_believed_at_once(void **state)
+{
+	struct play *p = *state;
+	struct timespec now;
+	int64_t age_ns;
+
+	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
+	assert_int_equal(open_it(p, false), READING_CHANGED);
+	assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+	age_ns = (now.tv_sec - p->reading.attributes.ctime.tv_sec) * INT64_C(1000000000) +
+		 now.tv_nsec - p->reading.attributes.ctime.tv_nsec;
+	assert_true(age_ns >= 20000000);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup_play, teardown_play)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_file_at_rest_is_read),
+		CASE(test_file_open_for_writing_is_busy),
+		CASE(test_file_mapped_for_writing_is_busy),
+		CASE(test_writer_that_comes_while_it_is_read_is_seen),
+		CASE(test_writer_that_came_and_went_is_seen_by_what_it_did),
+		CASE(test_held_lease_keeps_writers_out_and_tells_of_them),
+		CASE(test_changed_file_tells_its_new_attributes),
+		CASE(test_name_of_another_thing_is_gone),
+		CASE(test_file_below_another_directory_is_gone),
+		CASE(test_file_that_changed_a_moment_ago_is_not_believed_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
