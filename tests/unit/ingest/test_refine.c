@@ -20,11 +20,9 @@
 /* A file in memory that counts how often each byte of it is read. */
 struct fake {
 	struct strand strand;
-	uint8_t *data;
-	uint8_t *times; /* each byte was read */
+	uint8_t *data, *times; /* times: how often each byte was read */
 	uint64_t hole_from, hole_end;
-	bool open; /* was read, and not yet finished or abandoned */
-	bool failed, refused, emitted;
+	bool open, failed, refused, emitted; /* open: read, not yet finished or abandoned */
 	unsigned int class; /* as emitted, from 1 */
 };
 
@@ -33,8 +31,7 @@ struct play {
 	size_t count, length;
 	struct refinement refinement;
 	unsigned int classes;
-	int calls; /* of read and finish, of all files */
-	int failing_call; /* the one that fails, -1: none */
+	int calls, failing_call; /* of read and finish, of all files; failing: -1 for none */
 	int failing_emit, emits; /* the same for emit, which then gives -EIO */
 	int stop_at; /* the call at which a stop is requested, -1: none */
 };
