@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+
+#include "catalog/fixture.h"
+#include "catalog/source.h"
+#include "twinfs/format.h"
+
+/* The catalog's number for the file system of a path. */
+static uint32_t number_of(const struct fixture *f, const char *path, int flags)
+{
+	int fd = open(path, flags | O_CLOEXEC);
+	struct attributes attributes;
+
+	assert_true(fd >= 0);
+	assert_int_equal(source_attributes(f->catalog, fd, &attributes), 0);
+	close(fd);
+	assert_true(attributes.filesystem > 0);
+	return attributes.filesystem;
+}
+
+static void commit_anything(struct fixture *f)
+{
+	fixture_next_scan(f);
+}
+
+static void test_each_file_system_has_a_number_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t proc = number_of(f, "/proc", O_PATH), own = number_of(f, f->folder, O_PATH);
+
+	assert_int_not_equal(proc, own);
+	assert_int_equal(number_of(f, "/proc/version", O_RDONLY), proc);
+	assert_int_equal(number_of(f, f->folder, O_RDONLY), own);
+}
+
+static void test_numbers_outlive_a_restart_in_any_order(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t proc = number_of(f, "/proc", O_PATH), own = number_of(f, f->folder, O_PATH);
+	uint32_t root = number_of(f, "/", O_PATH);
+
+	commit_anything(f);
+	for (int round = 0; round < 3; round++) {
+		fixture_reopen(f);
+		assert_int_equal(number_of(f, "/", O_PATH), root);
+		assert_int_equal(number_of(f, f->folder, O_RDONLY), own);
+		assert_int_equal(number_of(f, "/proc", O_PATH), proc);
+		commit_anything(f);
+	}
+}
+
+static int fail_body(struct catalog_writer *w, void *context)
+{
+	(void)w;
+	(void)context;
+	return -EIO;
+}
+
+static void test_number_that_a_failed_commit_did_not_store_is_stored_by_the_next(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t own, proc;
+
+	own = number_of(f, f->folder, O_PATH);
+	proc = number_of(f, "/proc", O_PATH);
+	assert_int_equal(catalog_write(f->catalog, fail_body, NULL), -EIO);
+	commit_anything(f);
+	fixture_reopen(f);
+	assert_int_equal(number_of(f, "/proc", O_PATH), proc);
+	assert_int_equal(number_of(f, f->folder, O_PATH), own);
+}
+
+static void test_any_kind_of_descriptor_gives_the_same_number(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, TWINFS_INDEX_DATA);
+	for (int round = 0; round < 2; round++) {
+		/* the first one that is seen after a start decides how it is identified */
+		uint32_t number =
+			round ? number_of(f, f->folder, O_RDONLY) : number_of(f, path, O_PATH);
+
+		assert_int_equal(number_of(f, f->folder, O_PATH), number);
+		commit_anything(f);
+		fixture_reopen(f);
+		assert_int_equal(number_of(f, f->folder, O_RDONLY), number);
+	}
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_each_file_system_has_a_number_of_its_own),
+		CASE(test_numbers_outlive_a_restart_in_any_order),
+		CASE(test_number_that_a_failed_commit_did_not_store_is_stored_by_the_next),
+		CASE(test_any_kind_of_descriptor_gives_the_same_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
