@@ -40,7 +40,7 @@ struct catalog_options {
 	uint64_t map_bytes; /* 0: a default; it grows by itself */
 };
 
-/* Opens the index. A damaged one is set aside (logged as a warning) and built anew; whether it
+/* Opens the index; to write it, before the process starts threads. A damaged one is set aside (logged as a warning) and built anew; whether it
  * was stopped cleanly is known by the seal, else it is checked in a child process first. */
 MUST_CHECK int catalog_open(struct catalog **catalog, const struct catalog_options *options);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -178,11 +179,17 @@ int index_check_and_copy(const char *folder)
 	return state;
 }
 
-/* Says nothing: LMDB's assertions and sanitizers would, and the parent tells what it means. */
-static void check_and_exit(const char *folder)
+/* Says nothing: LMDB's assertions and sanitizers would, and the parent tells what it means. Keeps
+ * none of the parent's descriptors: the lock of the index is among them, and would outlive it. */
+static void check_and_exit(const char *folder, pid_t parent)
 {
-	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int null;
 
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(INDEX_DAMAGED);
+	(void)close_range(STDERR_FILENO + 1, ~0U, 0);
+	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null >= 0)
 		dup2(null, STDERR_FILENO);
 	(void)signal(SIGSEGV, SIG_DFL);
@@ -191,16 +198,17 @@ static void check_and_exit(const char *folder)
 	_exit(index_check_and_copy(folder));
 }
 
-/* In a child, because reading damaged pages may kill. */
+/* In a child, because reading damaged pages may kill. The caller has no other threads yet: a child of
+ * one that has may wait for ever for a lock that a thread held at the fork. */
 static int check_in_child(const char *folder)
 {
-	pid_t child = fork();
+	pid_t parent = getpid(), child = fork();
 	int status;
 
 	if (child < 0)
 		return -errno;
 	if (child == 0)
-		check_and_exit(folder);
+		check_and_exit(folder, parent);
 	while (waitpid(child, &status, 0) < 0) {
 		if (errno != EINTR)
 			return -errno;

@@ -23,7 +23,7 @@ enum index_state {
 	INDEX_NEWER = 2, /* not closed cleanly, and of a format that this program cannot check */
 };
 
-/* Can the data file be opened? Logs what is found. An enum index_state or -errno. */
+/* Can the data file be opened? Forks: call it before threads are started. Logs what is found. An enum index_state or -errno. */
 MUST_CHECK int index_examine(int folder_fd, const char *folder);
 
 MUST_CHECK int index_seal(int folder_fd);

@@ -114,16 +114,13 @@ static int tell_mount_point(struct daemon *daemon)
 	return r;
 }
 
-/* Opens the index and makes its names complete. */
-static enum twinfs_exit open_index(struct daemon *daemon)
+/* Makes the names of the index complete. */
+static enum twinfs_exit update_names(struct daemon *daemon)
 {
 	struct indexing *indexing = daemon->indexing;
 	int r;
 
-	r = indexing_open(indexing);
-	if (r == INDEXING_IN_USE)
-		indexing_explain(indexing->folder, CATALOG_IN_USE);
-	if (r != 0 || tell_mount_point(daemon) < 0)
+	if (tell_mount_point(daemon) < 0)
 		return TWINFS_EXIT_FAILED;
 	r = indexing_names(indexing, daemon->settings->common.progress);
 	if (r == 0 && stop_requested())
@@ -167,7 +164,7 @@ static enum twinfs_exit serve(struct daemon *daemon)
 {
 	enum twinfs_exit status;
 
-	status = open_index(daemon);
+	status = update_names(daemon);
 	if (status != TWINFS_EXIT_COMPLETE)
 		return status;
 	if (start(daemon) < 0)
@@ -215,6 +212,12 @@ enum twinfs_exit daemon_run(const struct mount_settings *settings, struct indexi
 	if (chdir("/") < 0)
 		log_warning("cannot change to '/': %s", error_text(errno));
 	raise_descriptor_limit();
+	/* checking the index may fork, which a process with threads must not */
+	r = indexing_open(indexing);
+	if (r == INDEXING_IN_USE)
+		indexing_explain(indexing->folder, CATALOG_IN_USE);
+	if (r != 0)
+		return TWINFS_EXIT_FAILED;
 	r = signal_watch_new(&daemon.signals, settings->foreground);
 	if (r < 0)
 		log_error("cannot watch for signals: %s", error_text(r));

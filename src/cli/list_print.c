@@ -72,8 +72,11 @@ enum twinfs_exit list_print_own(const struct list_request *request, struct index
 
 /* ---- an index that a daemon keeps -------------------------------------------------------- */
 
-/* Says who keeps the index, and since when nothing has changed. */
-static int say_owner(const char *folder, const struct catalog_totals *totals)
+/* Says who keeps the index, and since when nothing has changed.
+ *
+ * unfinished	set where that is no view but a scan: the list may be older than it began
+ */
+static int say_owner(const char *folder, const struct catalog_totals *totals, bool *unfinished)
 {
 	AUTO_FREE char *mount_point = NULL;
 	char when[64];
@@ -88,12 +91,16 @@ static int say_owner(const char *folder, const struct catalog_totals *totals)
 	if (mount_point != NULL && mount_point[0] != '\0')
 		log_info("process %d keeps this index for the view at %s; it last changed at %s",
 			 (int)pid, quote_path(mount_point), when);
-	else if (pid != 0)
-		log_info("process %d is changing this index; it last did at %s", (int)pid, when);
+	else
+		log_warning(
+			"another process is changing this index, and last did at %s: list again "
+			"when it has ended",
+			when);
+	*unfinished = mount_point == NULL || mount_point[0] == '\0';
 	return 0;
 }
 
-static int say_how_current(struct catalog *catalog, const struct sources *sources)
+static int say_how_current(struct catalog *catalog, const struct sources *sources, bool *unfinished)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct catalog_totals totals = {0};
@@ -103,7 +110,7 @@ static int say_how_current(struct catalog *catalog, const struct sources *source
 	if (r == 0)
 		r = catalog_get_totals(reader, &totals);
 	if (r == 0)
-		r = say_owner(catalog_folder(catalog), &totals);
+		r = say_owner(catalog_folder(catalog), &totals, unfinished);
 	if (r < 0)
 		return r;
 	return totals.errors > 0 ? completeness_name_errors(reader, sources) : 0;
@@ -146,7 +153,8 @@ static int check_sources(const char *folder, const struct sources *sources,
 }
 
 static int print_served(const struct list_request *request, struct catalog *catalog,
-			const struct named_sources *named, struct report_summary *summary)
+			const struct named_sources *named, struct report_summary *summary,
+			bool *unfinished)
 {
 	CLEANUP(sources_close) struct sources sources = {0};
 	CLEANUP(shown_paths_free) struct shown_paths shown = {0};
@@ -159,7 +167,7 @@ static int print_served(const struct list_request *request, struct catalog *cata
 	if (r == 0)
 		r = shown_paths_make(&shown, &sources, named->given, named->count);
 	if (r == 0)
-		r = say_how_current(catalog, &sources);
+		r = say_how_current(catalog, &sources, unfinished);
 	report.shown = shown.list;
 	if (r == 0)
 		r = print_through_spool(request, catalog, &report, summary);
@@ -171,6 +179,8 @@ enum twinfs_exit list_print_served(const struct list_request *request, const cha
 {
 	struct report_summary summary = {0};
 	struct catalog *catalog = NULL;
+	bool unfinished = false;
+	enum twinfs_exit status;
 	int r;
 
 	r = indexing_open_read_only(folder, &catalog);
@@ -178,7 +188,10 @@ enum twinfs_exit list_print_served(const struct list_request *request, const cha
 		indexing_explain(folder, r);
 		return TWINFS_EXIT_FAILED;
 	}
-	r = print_served(request, catalog, named, &summary);
+	r = print_served(request, catalog, named, &summary, &unfinished);
 	catalog_close(catalog);
-	return r < 0 ? TWINFS_EXIT_FAILED : completeness_status(summary.errors, summary.pending);
+	if (r < 0)
+		return TWINFS_EXIT_FAILED;
+	status = completeness_status(summary.errors, summary.pending);
+	return unfinished ? TWINFS_EXIT_INCOMPLETE : status;
 }

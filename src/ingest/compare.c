@@ -37,6 +37,8 @@ struct compared {
 	bool sparse;
 	bool counted; /* its bytes are progress */
 	bool settled; /* its class is known, or why it has none */
+	bool opened; /* once: signature is what it was then */
+	bool lost; /* it is not what was compared so far: nothing more is read of it */
 	uint64_t read_bytes;
 	uint64_t data_from, data_known; /* [data_known, data_from) is a hole */
 	struct reading reading;
@@ -85,6 +87,20 @@ static void note_problem(struct comparison *c, const struct compared *compared, 
 		contents_note_problem(c->contents, reader, &file, what, NULL);
 }
 
+/* What was opened again must be what it was the first time. */
+static int check_signature(struct compared *compared)
+{
+	uint64_t signature = attributes_digest(&compared->reading.attributes);
+
+	if (compared->opened && compared->signature != signature) {
+		reading_abandon(&compared->reading);
+		return READING_CHANGED;
+	}
+	compared->opened = true;
+	compared->signature = signature;
+	return 0;
+}
+
 static int open_compared(struct comparison *c, struct compared *compared)
 {
 	struct catalog_reader *reader = NULL;
@@ -93,6 +109,8 @@ static int open_compared(struct comparison *c, struct compared *compared)
 
 	if (compared->reading.fd >= 0)
 		return 0;
+	if (compared->lost)
+		return -ESTALE;
 	r = catalog_read_begin(c->contents->ingest->catalog, &reader);
 	if (r < 0)
 		return r;
@@ -102,9 +120,10 @@ static int open_compared(struct comparison *c, struct compared *compared)
 	if (r == 0)
 		r = reading_open(&compared->reading, &c->opener, reader, &file, false);
 	if (r == 0)
-		compared->signature = attributes_digest(&compared->reading.attributes);
-	else if (r != -ENOENT)
+		r = check_signature(compared);
+	if (r && r != -ENOENT)
 		contents_note_problem(c->contents, reader, &file, r, &compared->reading);
+	compared->lost = r != 0;
 	catalog_read_end(reader);
 	return r;
 }
