@@ -5,6 +5,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import stat
 import subprocess
 
@@ -354,3 +355,20 @@ def test_daemon_on_a_full_disk_says_so_and_goes_on_when_there_is_room(twinfs, tm
             assert view.status()["groups"] == 10_000
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+def test_start_killed_while_it_checks_leaves_the_index_free(twinfs, tree, strace):
+    """The child that checks must not hold the lock on: slowed down, and its parent killed."""
+    twinfs.ok("scan", tree)
+    (twinfs.index / "seal").unlink()
+    other = Program(twinfs.session, twinfs.folder, twinfs.user)
+    other.index = twinfs.index
+    trace = twinfs.folder / "trace"
+    other.environment["ASAN_OPTIONS"] += ":detect_leaks=0"  # it cannot work when traced
+    other.wrapped = ["strace", "-f", "-o", str(trace), "-e", "trace=prctl,close_range",
+                     "-e", "inject=close_range:delay_exit=20000000"]
+    with other.started("scan", tree):
+        assert until(lambda: trace.exists() and b"PR_SET_PDEATHSIG" in trace.read_bytes())
+        pid = int((twinfs.index / "owner").read_text().split()[0])
+        os.kill(pid, signal.SIGKILL)
+        assert until(lambda: twinfs("scan", tree).status == 0, timeout=15)
