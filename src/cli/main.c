@@ -121,9 +121,15 @@ int main(int argc, char *argv[])
 {
 	enum twinfs_exit status;
 	int number;
+	int r;
 
-	if (argc < 1 || open_stdio() < 0)
+	if (argc < 1)
+		return TWINFS_EXIT_USAGE;
+	r = open_stdio();
+	if (r < 0) {
+		log_error("cannot open /dev/null: %s", error_text(r));
 		return TWINFS_EXIT_FAILED;
+	}
 	/* a closed pipe is found when it is written to; a lease that is broken raises SIGIO */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGIO, SIG_IGN);
