@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "base/descriptor.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "catalog/audit.h"
+#include "catalog/integrity.h"
+#include "twinfs/format.h"
+
+#define PAGE_BYTES 4096
+
+#define COMMITS_MAX 64
+
+/* A closed index as it was written, and what was in it after each commit. */
+struct original {
+	struct fixture *fixture;
+	char data_path[128], seal_path[128], damaged_path[128];
+	uint8_t *data;
+	size_t length;
+	struct hash128 states[COMMITS_MAX];
+	size_t state_count;
+};
+
+/* ---- what is in an index ------------------------------------------------------------- */
+
+static void hash_table(struct catalog_reader *reader, enum table table, struct hash_state *state)
+{
+	MDB_cursor *cursor;
+	MDB_val k, v;
+
+	assert_int_equal(mdb_cursor_open(reader->txn, reader->store->tables[table], &cursor), 0);
+	while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0) {
+		hash_state_update(state, &k.mv_size, sizeof(k.mv_size));
+		hash_state_update(state, k.mv_data, k.mv_size);
+		hash_state_update(state, v.mv_data, v.mv_size);
+	}
+	mdb_cursor_close(cursor);
+}
+
+static struct hash128 hash_index(const struct fixture *f)
+{
+	struct hash_state *state = hash_state_new();
+	struct catalog_reader *reader = fixture_read(f);
+	struct hash128 hash;
+
+	assert_non_null(state);
+	for (int table = 0; table < TABLE_COUNT; table++)
+		hash_table(reader, (enum table)table, state);
+	catalog_read_end(reader);
+	hash = hash_state_digest(state);
+	hash_state_free(state);
+	return hash;
+}
+
+static bool is_known_state(const struct original *o, struct hash128 hash)
+{
+	for (size_t i = 0; i < o->state_count; i++) {
+		if (o->states[i].high == hash.high && o->states[i].low == hash.low)
+			return true;
+	}
+	return false;
+}
+
+/* ---- an index to damage -------------------------------------------------------------- */
+
+static void note_state(struct original *o)
+{
+	assert_true(o->state_count < COMMITS_MAX);
+	o->states[o->state_count++] = hash_index(o->fixture);
+}
+
+/* Some of everything: directories, names, hard links, groups, orphans. */
+static void add_some(struct fixture *f, uint64_t *inode, struct original *o)
+{
+	static char names[FIXTURE_CHANGES_MAX][32];
+	uint64_t dir = add_dir(f, f->roots[0], ""), ids[20];
+
+	for (size_t i = 0; i < 200; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "%d.name", (int)*inode);
+		add_file(f, dir, names[i], file_of((*inode)++, i / 20, 0));
+	}
+	(void)snprintf(names[200], sizeof(names[200]), "d%d", (int)dir);
+	f->changes[0].name = name_of(names[200]);
+	add_file(f, f->roots[1], names[200], file_of(*inode - 1, 9, 0));
+	fixture_commit(f);
+	if (o)
+		note_state(o);
+	for (size_t i = 0; i < 20; i++)
+		ids[i] = id_at(f, dir, names[20 + i]);
+	add_group(f, (struct hash128){7, dir}, ids, 20);
+	if (o)
+		note_state(o);
+	for (size_t i = 0; i < 10; i++)
+		remove_name(f, dir, names[i]);
+	fixture_commit(f);
+	if (o)
+		note_state(o);
+}
+
+static void read_data(struct original *o)
+{
+	struct stat st;
+	int fd = open(o->data_path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	o->length = (size_t)st.st_size;
+	o->data = malloc(o->length);
+	assert_non_null(o->data);
+	assert_int_equal(read_fully_at(fd, o->data, o->length, 0), o->length);
+	close(fd);
+}
+
+static int setup_original(void **state)
+{
+	struct original *o = calloc(1, sizeof(*o));
+	uint64_t inode = 10;
+
+	assert_non_null(o);
+	fixture_setup((void **)&o->fixture);
+	for (int i = 0; i < 8; i++)
+		add_some(o->fixture, &inode, o);
+	assert_true(purge_orphans(o->fixture, 40)); /* so that there are free pages */
+	note_state(o);
+	for (uint32_t i = 0; i < 4; i++) {
+		add_file(o->fixture, o->fixture->roots[1], "last", file_of(5000 + i, 1, 0));
+		o->fixture->changes[0].name.length = i + 1;
+		fixture_commit(o->fixture);
+		note_state(o);
+	}
+	catalog_close(o->fixture->catalog);
+	(void)snprintf(o->data_path, sizeof(o->data_path), "%s/%s", o->fixture->folder,
+		       TWINFS_INDEX_DATA);
+	(void)snprintf(o->seal_path, sizeof(o->seal_path), "%s/%s", o->fixture->folder,
+		       TWINFS_INDEX_SEAL);
+	(void)snprintf(o->damaged_path, sizeof(o->damaged_path), "%s/%s", o->fixture->folder,
+		       TWINFS_INDEX_DAMAGED);
+	read_data(o);
+	*state = o;
+	return 0;
+}
+
+static int teardown_original(void **state)
+{
+	struct original *o = *state;
+
+	o->fixture->catalog = NULL;
+	fixture_teardown((void **)&o->fixture);
+	free(o->data);
+	free(o);
+	return 0;
+}
+
+/* Puts the original data file there, not cleanly closed. */
+static void restore(const struct original *o)
+{
+	int fd = open(o->data_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write_fully(fd, o->data, o->length), 0);
+	assert_int_equal(close(fd), 0);
+	(void)unlink(o->seal_path);
+	(void)unlink(o->damaged_path);
+}
+
+static void overwrite(const struct original *o, size_t offset, const void *data, size_t length)
+{
+	int fd = open(o->data_path, O_WRONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, data, length, (off_t)offset), length);
+	assert_int_equal(close(fd), 0);
+}
+
+/* It is built anew, or holds just what some commit had left: then it can be written. Or it says
+ * that it is of a newer format, which has no checksum, and is left alone. */
+static bool assert_survives(const struct original *o)
+{
+	struct fixture *f = o->fixture;
+	int opened = fixture_open_code(f);
+	bool anew;
+
+	if (opened == CATALOG_NEWER)
+		return true;
+	assert_int_equal(opened, CATALOG_OPENED);
+	anew = access(o->damaged_path, F_OK) == 0;
+	assert_true(catalog_new_id(f->catalog) > f->roots[1] + 1600);
+	if (anew) {
+		assert_int_equal(totals_of(f).directories, 0);
+	} else {
+		uint64_t inode = 9000;
+
+		assert_true(is_known_state(o, hash_index(f)));
+		audit_index(f->catalog);
+		add_some(f, &inode, NULL);
+		(void)purge_orphans(f, 100);
+		audit_index(f->catalog);
+	}
+	catalog_close(f->catalog);
+	return anew;
+}
+
+/* ---- damage -------------------------------------------------------------------------- */
+
+static void test_undamaged_index_is_served_without_its_seal(void **state)
+{
+	struct original *o = *state;
+
+	restore(o);
+	assert_false(assert_survives(o));
+	assert_int_equal(access(o->seal_path, F_OK), 0);
+}
+
+/* At its end there may be pages that nothing is on. */
+static void test_truncated_index_is_not_believed(void **state)
+{
+	struct original *o = *state;
+	size_t tried = 0, anew = 0;
+
+	srandom(4);
+	for (size_t length = PAGE_BYTES; length < o->length; length += PAGE_BYTES, tried += 2) {
+		restore(o);
+		assert_int_equal(truncate(o->data_path, (off_t)length), 0);
+		anew += assert_survives(o);
+		restore(o);
+		assert_int_equal(truncate(o->data_path, (off_t)length - 1 - random() % 4000), 0);
+		anew += assert_survives(o);
+	}
+	assert_true(anew > tried * 3 / 4);
+}
+
+static void test_index_truncated_to_nothing_is_a_new_one(void **state)
+{
+	struct original *o = *state;
+
+	restore(o);
+	assert_int_equal(truncate(o->data_path, 0), 0);
+	fixture_open(o->fixture);
+	assert_int_equal(totals_of(o->fixture).directories, 0);
+	catalog_close(o->fixture->catalog);
+}
+
+static void test_index_with_a_page_of_zeros_is_not_believed(void **state)
+{
+	static const uint8_t zeros[PAGE_BYTES];
+	struct original *o = *state;
+
+	for (size_t at = 0; at < o->length; at += PAGE_BYTES) {
+		restore(o);
+		overwrite(o, at, zeros, PAGE_BYTES);
+		(void)assert_survives(o);
+	}
+}
+
+static void test_index_with_a_page_in_the_wrong_place_is_not_believed(void **state)
+{
+	struct original *o = *state;
+	size_t pages = o->length / PAGE_BYTES;
+
+	srandom(5);
+	for (int i = 0; i < 60; i++) {
+		size_t from = (size_t)random() % pages, to = (size_t)random() % pages;
+
+		restore(o);
+		overwrite(o, to * PAGE_BYTES, o->data + from * PAGE_BYTES, PAGE_BYTES);
+		(void)assert_survives(o);
+	}
+}
+
+static void flip_bit(const struct original *o, size_t bit)
+{
+	uint8_t byte = o->data[bit / 8] ^ (uint8_t)(1 << bit % 8);
+
+	overwrite(o, bit / 8, &byte, 1);
+}
+
+static void test_index_with_a_flipped_bit_is_not_believed(void **state)
+{
+	struct original *o = *state;
+
+	srandom(6);
+	for (int i = 0; i < 200; i++) {
+		restore(o);
+		flip_bit(o, (size_t)random() % (o->length * 8));
+		(void)assert_survives(o);
+	}
+}
+
+/* Where pages say what is on them, and the first pages what there is at all. */
+static void test_index_with_a_flipped_bit_in_a_header_is_not_believed(void **state)
+{
+	struct original *o = *state;
+	size_t pages = o->length / PAGE_BYTES;
+
+	srandom(7);
+	for (int i = 0; i < 200; i++) {
+		size_t page = i % 4 ? (size_t)random() % pages : (size_t)random() % 2;
+		size_t bytes = page < 2 ? 160 : 64;
+
+		restore(o);
+		flip_bit(o, page * PAGE_BYTES * 8 + (size_t)random() % (bytes * 8));
+		(void)assert_survives(o);
+	}
+}
+
+static void test_damage_of_a_sealed_index_is_seen(void **state)
+{
+	struct original *o = *state;
+	struct fixture *f = o->fixture;
+
+	restore(o);
+	fixture_open(f);
+	catalog_close(f->catalog);
+	assert_int_equal(access(o->seal_path, F_OK), 0);
+	overwrite(o, (size_t)PAGE_BYTES * 5, "damage", 6);
+	overwrite(o, (size_t)PAGE_BYTES * 6, "damage", 6);
+	overwrite(o, (size_t)PAGE_BYTES * 7, "damage", 6);
+	(void)assert_survives(o);
+}
+
+#define CASE(test) cmocka_unit_test(test)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_undamaged_index_is_served_without_its_seal),
+		CASE(test_truncated_index_is_not_believed),
+		CASE(test_index_truncated_to_nothing_is_a_new_one),
+		CASE(test_index_with_a_page_of_zeros_is_not_believed),
+		CASE(test_index_with_a_page_in_the_wrong_place_is_not_believed),
+		CASE(test_index_with_a_flipped_bit_is_not_believed),
+		CASE(test_index_with_a_flipped_bit_in_a_header_is_not_believed),
+		CASE(test_damage_of_a_sealed_index_is_seen),
+	};
+
+	log_set_level(LOG_LEVEL_ERROR);
+	return cmocka_run_group_tests(tests, setup_original, teardown_original);
+}
