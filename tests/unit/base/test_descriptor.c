@@ -217,7 +217,7 @@ static void test_file_of_another_user_is_read_all_the_same(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		return;
 	assert_int_equal(fchmodat(AT_FDCWD, folder, 0755, 0), 0);
 	assert_int_equal(seteuid(65534), 0);
 	fd = open_beneath_for_reading(root, "sub/file", 0, false);
