@@ -271,9 +271,14 @@ static void test_index_with_a_page_in_the_wrong_place_is_not_believed(void **sta
 
 static void flip_bit(const struct original *o, size_t bit)
 {
-	uint8_t byte = o->data[bit / 8] ^ (uint8_t)(1 << bit % 8);
+	int fd = open(o->data_path, O_RDWR | O_CLOEXEC);
+	uint8_t byte;
 
-	overwrite(o, bit / 8, &byte, 1);
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &byte, 1, (off_t)(bit / 8)), 1);
+	byte ^= (uint8_t)(1 << bit % 8);
+	assert_int_equal(pwrite(fd, &byte, 1, (off_t)(bit / 8)), 1);
+	assert_int_equal(close(fd), 0);
 }
 
 static void test_index_with_a_flipped_bit_is_not_believed(void **state)
