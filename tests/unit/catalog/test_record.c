@@ -426,6 +426,9 @@ static void test_fields_out_of_their_range_are_refused(void **state)
 	entry.kind = (enum entry_kind)4;
 	value = encode_entry(&entry);
 	assert_false(decode_entry(opened(&value, TABLE_ENTRY, key_pair(1, 16)), &entry));
+	value = encode_group(&(struct group_record){.ordinal = 1, .changed = {1, 1000000000}});
+	assert_false(decode_group(opened(&value, TABLE_GROUP, key_number(1)),
+				  &(struct group_record){0}));
 }
 
 /* ---- signatures ---------------------------------------------------------------------- */
