@@ -54,6 +54,17 @@ static void test_any_of_several_is_enough(void **state)
 	assert_false(exclude_matches(&exclude, "src", "build"));
 }
 
+static void test_only_globs_with_a_slash_need_the_path(void **state)
+{
+	char plain[] = "*.o", path[] = "a/b", *globs[] = {plain, path, NULL},
+	     *none[] = {plain, NULL};
+
+	(void)state;
+	assert_true(exclude_has_paths(&(struct exclude){globs}));
+	assert_false(exclude_has_paths(&(struct exclude){none}));
+	assert_false(exclude_has_paths(&(struct exclude){NULL}));
+}
+
 static void test_without_globs_nothing_is_left_out(void **state)
 {
 	char *none[] = {NULL};
@@ -77,6 +88,7 @@ int main(void)
 		cmocka_unit_test(test_glob_without_a_slash_is_held_against_the_name),
 		cmocka_unit_test(test_glob_with_a_slash_is_held_against_the_path),
 		cmocka_unit_test(test_any_of_several_is_enough),
+		cmocka_unit_test(test_only_globs_with_a_slash_need_the_path),
 		cmocka_unit_test(test_without_globs_nothing_is_left_out),
 		cmocka_unit_test(test_names_that_are_no_text_are_matched_all_the_same),
 	};
