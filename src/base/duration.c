@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/duration.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What each unit is in milliseconds; 0: there is none of this name. */
+static uint64_t unit_milliseconds(const char *unit)
+{
+	if (unit[0] == '\0' || strcmp(unit, "s") == 0)
+		return 1000;
+	if (strcmp(unit, "m") == 0)
+		return UINT64_C(60) * 1000;
+	if (strcmp(unit, "h") == 0)
+		return UINT64_C(3600) * 1000;
+	return strcmp(unit, "d") == 0 ? UINT64_C(86400) * 1000 : 0;
+}
+
+int duration_parse(const char *text, uint64_t *milliseconds)
+{
+	size_t digits = strspn(text, "0123456789");
+	uint64_t unit = unit_milliseconds(text + digits);
+	uint64_t number = 0;
+
+	if (digits == 0 || unit == 0)
+		return -EINVAL;
+	for (size_t i = 0; i < digits; i++) {
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(text[i] - '0'), &number))
+			return -ERANGE;
+	}
+	/* nanoseconds must fit, too */
+	if (__builtin_mul_overflow(number, unit, &number) || number > UINT64_MAX / 1000000)
+		return -ERANGE;
+	*milliseconds = number;
+	return 0;
+}
