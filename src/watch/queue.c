@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#define HASH_NONFATAL_OOM 1
+#include "watch/queue.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "watch/watch.h"
+
+/* Without IN_EXCL_UNLINK: a file that was opened by a name that is gone may have others, and writes
+ * to it are told by the old name only. Without IN_DONT_FOLLOW: the path is a magic link. */
+#define EVENTS                                                                              \
+	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | \
+	 IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+
+/* Events are told by a number that the kernel gave. It counts these up and begins again only after
+ * 2^31, so an event that comes late, for a watch that was ended, is never taken for another's. */
+struct queue_watch {
+	int number;
+	uint64_t dir;
+	UT_hash_handle by_number;
+	UT_hash_handle by_dir;
+};
+
+int queue_open(struct queue *queue, unsigned int number)
+{
+	*queue = (struct queue){.bit = (uint64_t)1 << number};
+	queue->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	return queue->fd < 0 ? -errno : 0;
+}
+
+void queue_close(struct queue *queue)
+{
+	struct queue_watch *watch = queue->by_dir, *next;
+
+	HASH_CLEAR(by_number, queue->by_number);
+	HASH_CLEAR(by_dir, queue->by_dir);
+	for (; watch; watch = next) {
+		next = watch->by_dir.next;
+		free(watch);
+	}
+	dirty_reset(&queue->pending);
+	if (queue->fd >= 0)
+		(void)close(queue->fd);
+	queue->fd = -1;
+}
+
+static struct queue_watch *find_number(const struct queue *queue, int number)
+{
+	struct queue_watch *watch;
+
+	HASH_FIND(by_number, queue->by_number, &number, sizeof(number), watch);
+	return watch;
+}
+
+static struct queue_watch *find_dir(const struct queue *queue, uint64_t dir)
+{
+	struct queue_watch *watch;
+
+	HASH_FIND(by_dir, queue->by_dir, &dir, sizeof(dir), watch);
+	return watch;
+}
+
+static void forget(struct queue *queue, struct queue_watch *watch)
+{
+	HASH_DELETE(by_number, queue->by_number, watch);
+	HASH_DELETE(by_dir, queue->by_dir, watch);
+	free(watch);
+}
+
+/* Takes watch, also with -ENOMEM. */
+static int remember(struct queue *queue, struct queue_watch *watch)
+{
+	HASH_ADD(by_number, queue->by_number, number, sizeof(watch->number), watch);
+	if (!watch->by_number.tbl) {
+		free(watch);
+		return -ENOMEM;
+	}
+	HASH_ADD(by_dir, queue->by_dir, dir, sizeof(watch->dir), watch);
+	if (!watch->by_dir.tbl) {
+		HASH_DELETE(by_number, queue->by_number, watch);
+		free(watch);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int queue_add(struct queue *queue, int fd, uint64_t dir, uint64_t *known)
+{
+	struct queue_watch *watch;
+	char path[sizeof("/proc/self/fd/") + 16];
+	int number, r;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	number = inotify_add_watch(queue->fd, path, EVENTS);
+	if (number < 0)
+		return errno == ENOSPC ? WATCH_FULL : -errno;
+	watch = find_number(queue, number);
+	if (watch) {
+		if (watch->dir == dir)
+			return WATCH_ADDED;
+		*known = watch->dir;
+		return WATCH_KNOWN;
+	}
+	queue_remove(queue, dir);
+	watch = calloc(1, sizeof(*watch));
+	r = -ENOMEM;
+	if (watch) {
+		watch->number = number;
+		watch->dir = dir;
+		r = remember(queue, watch);
+	}
+	if (r < 0)
+		(void)inotify_rm_watch(queue->fd, number);
+	return r;
+}
+
+int queue_renumber(struct queue *queue, uint64_t from, uint64_t to)
+{
+	struct queue_watch *watch = find_dir(queue, from);
+
+	if (!watch || from == to)
+		return 0;
+	queue_remove(queue, to);
+	HASH_DELETE(by_dir, queue->by_dir, watch);
+	watch->dir = to;
+	HASH_ADD(by_dir, queue->by_dir, dir, sizeof(watch->dir), watch);
+	if (watch->by_dir.tbl)
+		return 0;
+	(void)inotify_rm_watch(queue->fd, watch->number);
+	HASH_DELETE(by_number, queue->by_number, watch);
+	free(watch);
+	return -ENOMEM;
+}
+
+void queue_remove(struct queue *queue, uint64_t dir)
+{
+	struct queue_watch *watch = find_dir(queue, dir);
+
+	if (!watch)
+		return;
+	/* fails where the directory was deleted and the event for that was not read yet */
+	(void)inotify_rm_watch(queue->fd, watch->number);
+	forget(queue, watch);
+}
+
+size_t queue_directories(const struct queue *queue)
+{
+	return HASH_CNT(by_dir, queue->by_dir);
+}
+
+void queue_overflow(struct queue *queue)
+{
+	if (queue->pending.overflowed)
+		return;
+	dirty_reset(&queue->pending);
+	queue->pending.overflowed = queue->bit;
+	queue->overflows++;
+}
+
+/* Did what is moved here leave a directory that is watched? */
+static bool is_seen(struct queue *queue, const struct inotify_event *event)
+{
+	for (size_t i = 0; i < QUEUE_COOKIES; i++) {
+		if (queue->left[i] == event->cookie)
+			return true;
+	}
+	return false;
+}
+
+static void note_left(struct queue *queue, const struct inotify_event *event)
+{
+	queue->left[queue->left_next] = event->cookie;
+	queue->left_next = (queue->left_next + 1) % QUEUE_COOKIES;
+}
+
+static uint32_t why_of(struct queue *queue, const struct inotify_event *event, bool named)
+{
+	uint32_t mask = event->mask, why = 0;
+
+	if (!named)
+		return DIRTY_ATTRIBUTES;
+	if (mask & (IN_CREATE | IN_DELETE))
+		why |= DIRTY_NAME;
+	if (mask & IN_CREATE)
+		why |= DIRTY_CREATED;
+	if (mask & (IN_MOVED_FROM | IN_MOVED_TO))
+		why |= DIRTY_NAME | DIRTY_MOVED;
+	if (mask & IN_MOVED_FROM)
+		note_left(queue, event);
+	if (mask & IN_MOVED_TO)
+		why |= is_seen(queue, event) ? DIRTY_CAME : DIRTY_UNSEEN;
+	if (mask & IN_MODIFY)
+		why |= DIRTY_CONTENT;
+	if (mask & IN_CLOSE_WRITE)
+		why |= DIRTY_CONTENT | DIRTY_CLOSED;
+	if (mask & IN_ATTRIB)
+		why |= DIRTY_ATTRIBUTES;
+	return why;
+}
+
+static void take_event(struct queue *queue, const struct inotify_event *event)
+{
+	struct queue_watch *watch;
+	uint32_t length = 0;
+
+	queue->events++;
+	if (event->mask & IN_Q_OVERFLOW)
+		queue_overflow(queue);
+	watch = find_number(queue, event->wd);
+	if (!watch)
+		return;
+	if (event->mask & IN_IGNORED) {
+		/* the directory was deleted or its file system unmounted, as was told before */
+		forget(queue, watch);
+		return;
+	}
+	if (queue->pending.overflowed)
+		return;
+	if (event->len > 0)
+		length = (uint32_t)strnlen(event->name, event->len);
+	if (dirty_note(&queue->pending, watch->dir, event->name, length,
+		       why_of(queue, event, length > 0)) < 0)
+		queue_overflow(queue);
+}
+
+size_t queue_read(struct queue *queue, char *buffer)
+{
+	const struct inotify_event *event;
+	size_t at = 0, length;
+	ssize_t got = read(queue->fd, buffer, QUEUE_BUFFER_BYTES);
+
+	if (got < 0 && errno != EAGAIN && errno != EINTR)
+		queue_overflow(queue); /* who knows what was lost */
+	if (got <= 0)
+		return 0;
+	length = (size_t)got;
+	while (at < length) {
+		event = (const void *)(buffer + at);
+		take_event(queue, event);
+		at += sizeof(*event) + event->len;
+	}
+	return length;
+}
+
+void queue_read_all(struct queue *queue, char *buffer)
+{
+	int waiting = 0;
+	size_t left, got;
+
+	if (ioctl(queue->fd, FIONREAD, &waiting) < 0) {
+		queue_overflow(queue);
+		return;
+	}
+	for (left = (size_t)waiting; left > 0; left -= got < left ? got : left) {
+		got = queue_read(queue, buffer);
+		if (got == 0)
+			return;
+	}
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WATCH_SETTLE_H
+#define WATCH_SETTLE_H
+
+/* When to compare a file that changed: soon after it was closed, later while it goes on changing.
+ * Pure code: the clock is given in. Not shared between threads. A struct settling that is all zero
+ * is empty and valid.
+ *
+ *	closed or moved		SETTLE_CLOSED_MS after the last event
+ *	written, not closed	SETTLE_OPEN_MS after the last event
+ *	again and again		each time that it changed within ten times as long after it was due,
+ *				twice as long, up to SETTLE_MAX_MS; so a file that never rests costs
+ *				a read a minute
+ *	somebody has it open	tried again after SETTLE_OPEN_MS, then twice as long each time, up to
+ *				SETTLE_MAX_MS; an event that it was closed cuts that short
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+
+#define SETTLE_CLOSED_MS 100
+#define SETTLE_OPEN_MS 1000
+#define SETTLE_MAX_MS 60000
+
+struct settling {
+	struct settling_file *table; /* uthash, by file id */
+	struct settling_file **heap; /* those that wait, the one that is due first in front */
+	size_t count; /* of files that wait to be compared */
+	size_t capacity; /* of heap */
+};
+
+/* The file changed.
+ *
+ * closed	nobody is known to be writing it still
+ *
+ * 0 or -ENOMEM. */
+MUST_CHECK int settling_changed(struct settling *settling, uint64_t file, bool closed,
+				uint64_t now_ns);
+
+/* It was due and could not be compared: somebody has it open for writing, or it moved under the
+ * read. It waits again. 0 or -ENOMEM. */
+MUST_CHECK int settling_busy(struct settling *settling, uint64_t file, uint64_t now_ns);
+
+/* It was compared (or is gone, or could not be read): it waits no more. How restless it was is
+ * remembered for a while, so that a file that is written every second is not read every second. */
+void settling_done(struct settling *settling, uint64_t file, uint64_t now_ns);
+
+/* Does it wait for a time that has not come? Then it is not to be read. */
+bool settling_waits(const struct settling *settling, uint64_t file, uint64_t now_ns);
+
+/* Appends the ids of all files that are due, or with all of those that wait at all. *files is the
+ * caller's, freed with free(3). They go on waiting until settling_done or settling_busy. */
+MUST_CHECK int settling_due(const struct settling *settling, uint64_t now_ns, bool all,
+			    uint64_t **files, size_t *count);
+
+/* When the next one is due; UINT64_MAX: none waits. */
+uint64_t settling_next_ns(const struct settling *settling);
+
+/* Forgets what was remembered of files that have rested long; call it now and then. */
+void settling_sweep(struct settling *settling, uint64_t now_ns);
+
+void settling_free(struct settling *settling);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Who does what, all of it under one lock:
+ *
+ *   kernel queue 0 --+
+ *   kernel queue 1 --+-- drain thread --> queue.pending --+-- watch_take --> the caller's dirty
+ *   ...            --+                                    |
+ *        \------------------ read by watch_take too ------+
+ *
+ * Only the drain thread waits. It empties the kernel's queues, which are short, into memory, where
+ * a name is held once however often it changes. Events get the caller's numbers when they are read,
+ * in the order in which watches were added and ended.
+ */
+#include "watch/watch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "watch/queue.h"
+
+#define QUEUES_MAX 64
+
+/* After a read that got little, so that a program that writes without pause does not wake the
+ * thread for every block: the kernel folds equal events while nobody reads them. In that time it
+ * cannot fill a queue of 16384. */
+#define PAUSE_MS 2
+
+struct watch {
+	alignas(struct inotify_event) char buffer[QUEUE_BUFFER_BYTES];
+	pthread_mutex_t lock;
+	struct queue *queues;
+	unsigned int count;
+	bool told; /* that there is something to take, and nothing was taken since */
+	int end_fd; /* readable: the thread is to end */
+	bool runs;
+	pthread_t thread;
+	void (*wake)(void *context);
+	void *context;
+};
+
+static bool is_pending(const struct queue *queue)
+{
+	return queue->pending.count > 0 || queue->pending.overflowed;
+}
+
+static bool anything_pending(const struct watch *watch)
+{
+	for (unsigned int i = 0; i < watch->count; i++) {
+		if (is_pending(&watch->queues[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Keeps to WATCH_PENDING_MAX. */
+static void bound_memory(struct watch *watch)
+{
+	struct queue *largest = &watch->queues[0];
+	size_t bytes = 0;
+
+	for (unsigned int i = 0; i < watch->count; i++) {
+		bytes += watch->queues[i].pending.bytes;
+		if (watch->queues[i].pending.bytes > largest->pending.bytes)
+			largest = &watch->queues[i];
+	}
+	if (bytes > WATCH_PENDING_MAX)
+		queue_overflow(largest);
+}
+
+/* Reads each queue once. Is there likely to be more already? */
+static bool drain(struct watch *watch)
+{
+	bool more = false, wakes;
+
+	pthread_mutex_lock(&watch->lock);
+	for (unsigned int i = 0; i < watch->count; i++) {
+		if (queue_read(&watch->queues[i], watch->buffer) > QUEUE_BUFFER_BYTES / 2)
+			more = true;
+		bound_memory(watch);
+	}
+	wakes = !watch->told && anything_pending(watch);
+	if (wakes)
+		watch->told = true;
+	pthread_mutex_unlock(&watch->lock);
+	if (wakes)
+		watch->wake(watch->context);
+	return more;
+}
+
+static void *run_drain(void *context)
+{
+	struct watch *watch = context;
+	struct pollfd files[QUEUES_MAX + 1];
+	struct pollfd *end = &files[watch->count];
+
+	for (unsigned int i = 0; i < watch->count; i++)
+		files[i] = (struct pollfd){.fd = watch->queues[i].fd, .events = POLLIN};
+	*end = (struct pollfd){.fd = watch->end_fd, .events = POLLIN};
+	for (;;) {
+		(void)poll(files, watch->count + 1, -1);
+		if (end->revents)
+			return NULL;
+		if (!drain(watch))
+			(void)poll(end, 1, PAUSE_MS);
+	}
+}
+
+static int start(struct watch *watch)
+{
+	int r;
+
+	watch->end_fd = eventfd(0, EFD_CLOEXEC);
+	if (watch->end_fd < 0)
+		return -errno;
+	r = thread_start(&watch->thread, run_drain, watch);
+	watch->runs = r == 0;
+	return r;
+}
+
+static int open_queues(struct watch *watch, unsigned int queues)
+{
+	int r = 0;
+
+	watch->queues = calloc(queues, sizeof(watch->queues[0]));
+	if (!watch->queues)
+		return -ENOMEM;
+	while (r == 0 && watch->count < queues) {
+		r = queue_open(&watch->queues[watch->count], watch->count);
+		watch->count++;
+	}
+	return r;
+}
+
+int watch_new(struct watch **watch, unsigned int queues, void (*wake)(void *context), void *context)
+{
+	struct watch *made;
+	int r;
+
+	assert(queues > 0 && queues <= QUEUES_MAX);
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return -ENOMEM;
+	pthread_mutex_init(&made->lock, NULL);
+	made->end_fd = -1;
+	made->wake = wake;
+	made->context = context;
+	r = open_queues(made, queues);
+	if (r == 0)
+		r = start(made);
+	if (r < 0)
+		watch_free(made);
+	else
+		*watch = made;
+	return r;
+}
+
+void watch_free(struct watch *watch)
+{
+	if (!watch)
+		return;
+	if (watch->runs) {
+		(void)eventfd_write(watch->end_fd, 1);
+		pthread_join(watch->thread, NULL);
+	}
+	for (unsigned int i = 0; i < watch->count; i++)
+		queue_close(&watch->queues[i]);
+	if (watch->end_fd >= 0)
+		(void)close(watch->end_fd);
+	pthread_mutex_destroy(&watch->lock);
+	free(watch->queues);
+	free(watch);
+}
+
+int watch_add(struct watch *watch, unsigned int queue, int fd, uint64_t dir, uint64_t *known)
+{
+	int r;
+
+	assert(queue < watch->count && dir > 0);
+	pthread_mutex_lock(&watch->lock);
+	r = queue_add(&watch->queues[queue], fd, dir, known);
+	pthread_mutex_unlock(&watch->lock);
+	return r;
+}
+
+int watch_renumber(struct watch *watch, unsigned int queue, uint64_t from, uint64_t to)
+{
+	int r;
+
+	assert(queue < watch->count && to > 0);
+	pthread_mutex_lock(&watch->lock);
+	r = queue_renumber(&watch->queues[queue], from, to);
+	pthread_mutex_unlock(&watch->lock);
+	return r;
+}
+
+void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir)
+{
+	assert(queue < watch->count);
+	pthread_mutex_lock(&watch->lock);
+	queue_remove(&watch->queues[queue], dir);
+	pthread_mutex_unlock(&watch->lock);
+}
+
+int watch_take(struct watch *watch, struct dirty *dirty)
+{
+	struct queue *queue;
+	int r = 0;
+
+	pthread_mutex_lock(&watch->lock);
+	for (unsigned int i = 0; i < watch->count; i++) {
+		queue = &watch->queues[i];
+		queue_read_all(queue, watch->buffer);
+		if (dirty_merge(dirty, &queue->pending) == 0)
+			continue;
+		queue_overflow(queue);
+		queue->pending.overflowed = 0;
+		dirty->overflowed |= queue->bit;
+		r = -ENOMEM;
+	}
+	watch->told = false;
+	pthread_mutex_unlock(&watch->lock);
+	return r;
+}
+
+void watch_figures(struct watch *watch, struct watch_figures *figures)
+{
+	*figures = (struct watch_figures){0};
+	pthread_mutex_lock(&watch->lock);
+	for (unsigned int i = 0; i < watch->count; i++) {
+		figures->directories += queue_directories(&watch->queues[i]);
+		figures->events += watch->queues[i].events;
+		figures->overflows += watch->queues[i].overflows;
+	}
+	pthread_mutex_unlock(&watch->lock);
+}

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "base/clock.h"
+#include "watch/watch.h"
+
+#define WAIT_SECONDS 30
+
+#define NAME_BYTES 255
+
+/* Each test has a folder of its own, a watch with two queues, and what was taken last. */
+struct bench {
+	char folder[32];
+	int root;
+	struct watch *watch;
+	struct dirty dirty;
+	const struct dirty_name **list;
+	size_t count;
+	sem_t woken;
+	atomic_bool holds_up; /* wake is to hold the drain thread up */
+	sem_t held_up; /* that it does */
+	sem_t may_go_on;
+};
+
+static void on_wake(void *context)
+{
+	struct bench *bench = context;
+
+	sem_post(&bench->woken);
+	if (!atomic_load(&bench->holds_up))
+		return;
+	sem_post(&bench->held_up);
+	sem_wait(&bench->may_go_on);
+}
+
+static void add(struct bench *bench, unsigned int queue, const char *path, uint64_t dir)
+{
+	int fd AUTO_CLOSE = openat(bench->root, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	uint64_t known = 0;
+
+	assert_true(fd >= 0);
+	assert_int_equal(watch_add(bench->watch, queue, fd, dir, &known), WATCH_ADDED);
+	assert_int_equal(known, 0);
+}
+
+static int set_up(void **state)
+{
+	struct bench *bench = calloc(1, sizeof(*bench));
+
+	assert_non_null(bench);
+	strcpy(bench->folder, "/tmp/twinfs-test-XXXXXX");
+	assert_non_null(mkdtemp(bench->folder));
+	bench->root = open(bench->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(bench->root >= 0);
+	assert_int_equal(sem_init(&bench->woken, 0, 0), 0);
+	assert_int_equal(sem_init(&bench->held_up, 0, 0), 0);
+	assert_int_equal(sem_init(&bench->may_go_on, 0, 0), 0);
+	assert_int_equal(watch_new(&bench->watch, 2, on_wake, bench), 0);
+	add(bench, 0, ".", 1);
+	*state = bench;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct bench *bench = *state;
+	char command[64];
+	int r;
+
+	atomic_store(&bench->holds_up, false);
+	sem_post(&bench->may_go_on);
+	watch_free(bench->watch);
+	close(bench->root);
+	dirty_reset(&bench->dirty);
+	free(bench->list);
+	(void)snprintf(command, sizeof(command), "rm -rf %s", bench->folder);
+	r = system(command); /* NOLINT(cert-env33-c): our own words */
+	free(bench);
+	return r;
+}
+
+static void take(struct bench *bench)
+{
+	dirty_reset(&bench->dirty);
+	free(bench->list);
+	bench->list = NULL;
+	assert_int_equal(watch_take(bench->watch, &bench->dirty), 0);
+	assert_int_equal(dirty_list(&bench->dirty, &bench->list, &bench->count), 0);
+}
+
+/* Why the name is dirty; 0: it is not. */
+static uint32_t why(const struct bench *bench, uint64_t dir, const char *name)
+{
+	for (size_t i = 0; i < bench->count; i++) {
+		if (bench->list[i]->dir == dir && strcmp(bench->list[i]->name, name) == 0)
+			return bench->list[i]->why;
+	}
+	return 0;
+}
+
+static uint64_t directories(struct bench *bench)
+{
+	struct watch_figures figures;
+
+	watch_figures(bench->watch, &figures);
+	return figures.directories;
+}
+
+static int create(const struct bench *bench, const char *path)
+{
+	int fd = openat(bench->root, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void wait_for(sem_t *semaphore)
+{
+	struct timespec limit;
+
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += WAIT_SECONDS;
+	assert_int_equal(sem_timedwait(semaphore, &limit), 0);
+}
+
+static void test_all_that_happens_to_a_name_is_told_at_once(void **state)
+{
+	struct bench *bench = *state;
+	int fd = create(bench, "file");
+
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_int_equal(why(bench, 1, "file"), DIRTY_NAME | DIRTY_CREATED);
+
+	assert_int_equal(write(fd, "a", 1), 1);
+	take(bench);
+	assert_int_equal(why(bench, 1, "file"), DIRTY_CONTENT);
+	close(fd);
+	take(bench);
+	assert_int_equal(why(bench, 1, "file"), DIRTY_CONTENT | DIRTY_CLOSED);
+
+	assert_int_equal(fchmodat(bench->root, "file", 0600, 0), 0);
+	take(bench);
+	assert_int_equal(why(bench, 1, "file"), DIRTY_ATTRIBUTES);
+
+	assert_int_equal(renameat(bench->root, "file", bench->root, "moved"), 0);
+	take(bench);
+	assert_int_equal(bench->count, 2);
+	assert_int_equal(why(bench, 1, "file"), DIRTY_NAME | DIRTY_MOVED);
+	assert_int_equal(why(bench, 1, "moved"), DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME);
+
+	assert_int_equal(unlinkat(bench->root, "moved", 0), 0);
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_int_equal(why(bench, 1, "moved"), DIRTY_NAME);
+	take(bench);
+	assert_int_equal(bench->count, 0);
+}
+
+/* Who knows what was done to it there. */
+static void test_name_that_comes_from_elsewhere_is_told_as_such(void **state)
+{
+	struct bench *bench = *state;
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	close(create(bench, "sub/new"));
+	take(bench);
+	assert_int_equal(renameat(bench->root, "sub/new", bench->root, "new"), 0);
+	assert_int_equal(renameat(bench->root, "new", bench->root, "newer"), 0);
+	take(bench);
+	assert_int_equal(why(bench, 1, "new"), DIRTY_NAME | DIRTY_MOVED | DIRTY_UNSEEN);
+	assert_int_equal(why(bench, 1, "newer"), DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME);
+	assert_int_equal(renameat(bench->root, "newer", bench->root, "sub/new"), 0);
+	take(bench);
+	assert_int_equal(why(bench, 1, "newer"), DIRTY_NAME | DIRTY_MOVED);
+}
+
+static void test_file_that_is_written_again_is_not_closed(void **state)
+{
+	struct bench *bench = *state;
+	int fd = create(bench, "file");
+
+	assert_int_equal(write(fd, "a", 1), 1);
+	close(fd);
+	fd = create(bench, "file");
+	assert_int_equal(write(fd, "b", 1), 1);
+	take(bench);
+	assert_int_equal(why(bench, 1, "file"), DIRTY_NAME | DIRTY_CREATED | DIRTY_CONTENT);
+	close(fd);
+}
+
+static void test_take_is_a_barrier_every_time(void **state)
+{
+	struct bench *bench = *state;
+	char name[16];
+
+	for (int i = 0; i < 2000; i++) {
+		(void)snprintf(name, sizeof(name), "%d", i);
+		assert_int_equal(mkdirat(bench->root, name, 0755), 0);
+		take(bench);
+		assert_int_equal(bench->count, 1);
+		assert_int_equal(why(bench, 1, name), DIRTY_NAME | DIRTY_CREATED);
+	}
+}
+
+static void test_directory_itself_has_no_name(void **state)
+{
+	struct bench *bench = *state;
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	add(bench, 0, "sub", 2);
+	take(bench);
+	assert_int_equal(fchmodat(bench->root, "sub", 0700, 0), 0);
+	take(bench);
+	assert_int_equal(why(bench, 1, "sub"), DIRTY_ATTRIBUTES);
+	assert_int_equal(why(bench, 2, ""), DIRTY_ATTRIBUTES);
+	assert_int_equal(renameat(bench->root, "sub", bench->root, "bus"), 0);
+	take(bench);
+	assert_int_equal(why(bench, 2, ""), DIRTY_ATTRIBUTES);
+}
+
+static void test_deleted_directory_is_forgotten(void **state)
+{
+	struct bench *bench = *state;
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	add(bench, 0, "sub", 2);
+	assert_int_equal(directories(bench), 2);
+	assert_int_equal(unlinkat(bench->root, "sub", AT_REMOVEDIR), 0);
+	take(bench);
+	assert_int_equal(why(bench, 1, "sub"), DIRTY_NAME | DIRTY_CREATED);
+	assert_int_equal(why(bench, 2, ""), DIRTY_ATTRIBUTES);
+	assert_int_equal(directories(bench), 1);
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	add(bench, 0, "sub", 2);
+	close(create(bench, "sub/a"));
+	take(bench);
+	assert_true(why(bench, 2, "a") & DIRTY_NAME);
+}
+
+static void test_directory_is_known_again_after_a_rename(void **state)
+{
+	struct bench *bench = *state;
+	uint64_t known = 0;
+	int fd;
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	add(bench, 0, "sub", 2);
+	add(bench, 0, "sub", 2);
+	assert_int_equal(renameat(bench->root, "sub", bench->root, "bus"), 0);
+	fd = openat(bench->root, "bus", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(watch_add(bench->watch, 0, fd, 3, &known), WATCH_KNOWN);
+	assert_int_equal(known, 2);
+	take(bench);
+	close(create(bench, "bus/before"));
+	take(bench);
+	assert_true(why(bench, 2, "before") & DIRTY_NAME);
+
+	assert_int_equal(watch_renumber(bench->watch, 0, 2, 3), 0);
+	assert_int_equal(watch_renumber(bench->watch, 0, 2, 4), 0);
+	assert_int_equal(watch_add(bench->watch, 0, fd, 3, &known), WATCH_ADDED);
+	assert_int_equal(directories(bench), 2);
+	close(create(bench, "bus/after"));
+	take(bench);
+	assert_true(why(bench, 3, "after") & DIRTY_NAME);
+	assert_int_equal(bench->count, 1);
+	close(fd);
+}
+
+static void test_number_stands_for_the_directory_that_got_it_last(void **state)
+{
+	struct bench *bench = *state;
+
+	assert_int_equal(mkdirat(bench->root, "a", 0755), 0);
+	assert_int_equal(mkdirat(bench->root, "b", 0755), 0);
+	assert_int_equal(mkdirat(bench->root, "c", 0755), 0);
+	add(bench, 0, "a", 2);
+	add(bench, 0, "b", 2);
+	add(bench, 0, "c", 3);
+	assert_int_equal(watch_renumber(bench->watch, 0, 3, 2), 0);
+	assert_int_equal(directories(bench), 2);
+	take(bench);
+	close(create(bench, "a/a"));
+	close(create(bench, "b/b"));
+	close(create(bench, "c/c"));
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_true(why(bench, 2, "c") & DIRTY_NAME);
+}
+
+static void test_nothing_is_told_of_what_is_not_watched_any_more(void **state)
+{
+	struct bench *bench = *state;
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	add(bench, 0, "sub", 2);
+	take(bench);
+	watch_remove(bench->watch, 0, 2);
+	watch_remove(bench->watch, 0, 2);
+	watch_remove(bench->watch, 1, 1);
+	assert_int_equal(directories(bench), 1);
+	close(create(bench, "sub/a"));
+	take(bench);
+	assert_int_equal(bench->count, 0);
+	add(bench, 0, "sub", 2);
+	close(create(bench, "sub/b"));
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_true(why(bench, 2, "b") & DIRTY_NAME);
+}
+
+static void test_only_directories_are_watched(void **state)
+{
+	struct bench *bench = *state;
+	uint64_t known;
+	int fd = create(bench, "file");
+
+	assert_int_equal(watch_add(bench->watch, 0, fd, 2, &known), -ENOTDIR);
+	close(fd);
+	assert_int_equal(watch_add(bench->watch, 0, fd, 2, &known), -ENOENT);
+}
+
+static void test_wake_comes_once_until_something_was_taken(void **state)
+{
+	struct bench *bench = *state;
+	int woken;
+
+	close(create(bench, "a"));
+	wait_for(&bench->woken);
+	for (int i = 0; i < 100; i++)
+		close(create(bench, "b"));
+	take(bench);
+	assert_int_equal(bench->count, 2);
+	close(create(bench, "c"));
+	wait_for(&bench->woken);
+	assert_int_equal(sem_getvalue(&bench->woken, &woken), 0);
+	assert_in_range(woken, 0, 1); /* one may come for what take was just reading */
+}
+
+/* Holds the drain thread up, so that nobody reads the kernel's queues. */
+static void hold_up(struct bench *bench)
+{
+	atomic_store(&bench->holds_up, true);
+	take(bench); /* or it had told already that there is something */
+	close(create(bench, "first"));
+	wait_for(&bench->held_up);
+}
+
+static long kernel_limit(void)
+{
+	FILE *file AUTO_FCLOSE = fopen("/proc/sys/fs/inotify/max_queued_events", "re");
+	char line[32] = "";
+
+	assert_non_null(file);
+	assert_non_null(fgets(line, sizeof(line), file));
+	return strtol(line, NULL, 10);
+}
+
+static void test_kernel_queue_that_overflows_costs_no_other_queue(void **state)
+{
+	struct bench *bench = *state;
+	struct watch_figures figures;
+	long limit = kernel_limit();
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	add(bench, 1, "sub", 1);
+	hold_up(bench);
+	for (long i = 0; i < limit / 2 + 1; i++)
+		assert_int_equal(renameat(bench->root, i % 2 ? "again" : "first", bench->root,
+					  i % 2 ? "first" : "again"),
+				 0);
+	close(create(bench, "sub/a"));
+	take(bench);
+	assert_int_equal(bench->dirty.overflowed, 1);
+	assert_int_equal(bench->count, 1);
+	assert_true(why(bench, 1, "a") & DIRTY_NAME);
+	watch_figures(bench->watch, &figures);
+	assert_int_equal(figures.overflows, 1);
+	assert_true(figures.events >= (uint64_t)limit);
+
+	close(create(bench, "b"));
+	take(bench);
+	assert_int_equal(bench->dirty.overflowed, 0);
+	assert_true(why(bench, 1, "b") & DIRTY_NAME);
+}
+
+/* Names as long as can be, so that few are needed. */
+static void name_of(char name[NAME_BYTES + 1], long number)
+{
+	int digits = snprintf(name, NAME_BYTES + 1, "%ld", number);
+
+	memset(name + digits, 'x', NAME_BYTES - (size_t)digits);
+	name[NAME_BYTES] = '\0';
+}
+
+/* Until the drain thread has read that many, so that the kernel's queue does not overflow. */
+static void wait_for_events(struct bench *bench, uint64_t events, struct watch_figures *figures)
+{
+	for (int i = 0; i < WAIT_SECONDS * 1000; i++) {
+		watch_figures(bench->watch, figures);
+		if (figures->events >= events)
+			return;
+		clock_sleep_ms(1);
+	}
+	fail_msg("only %lu events of %lu", figures->events, events);
+}
+
+static void test_memory_is_bounded_by_forgetting_the_largest_queue(void **state)
+{
+	struct bench *bench = *state;
+	const long enough = WATCH_PENDING_MAX / NAME_BYTES;
+	char name[2][NAME_BYTES + 1];
+	struct watch_figures figures = {0};
+	long i;
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	add(bench, 1, "sub", 1);
+	close(create(bench, "sub/a"));
+	name_of(name[0], 0);
+	close(create(bench, name[0]));
+	for (i = 1; i < enough && figures.overflows == 0; i++) {
+		name_of(name[i % 2], i);
+		assert_int_equal(renameat(bench->root, name[(i + 1) % 2], bench->root, name[i % 2]),
+				 0);
+		if (i % 2048 == 0)
+			wait_for_events(bench, 2 * (uint64_t)i, &figures);
+	}
+	assert_in_range(i, enough / 2, enough - 1);
+	take(bench);
+	assert_int_equal(bench->dirty.overflowed, 1);
+	assert_int_equal(bench->count, 1);
+	assert_true(why(bench, 1, "a") & DIRTY_NAME);
+}
+
+/* Some threads: each makes directories, watches them, makes a file in each, and removes some,
+ * while others add the same directories under other numbers. */
+#define MAKERS 4
+#define EACH 300
+
+struct maker {
+	struct bench *bench;
+	unsigned int number;
+	unsigned int mistakes;
+	struct dirty dirty;
+};
+
+static void make_one(struct maker *maker, unsigned int i)
+{
+	struct bench *bench = maker->bench;
+	uint64_t dir = 2 + (uint64_t)maker->number * EACH + i, known = 0;
+	char path[32], file[48];
+	int fd, other;
+
+	(void)snprintf(path, sizeof(path), "%u-%u", maker->number, i);
+	(void)snprintf(file, sizeof(file), "%s/file", path);
+	maker->mistakes += mkdirat(bench->root, path, 0755) != 0;
+	fd = openat(bench->root, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	maker->mistakes += watch_add(bench->watch, 0, fd, dir, &known) != WATCH_ADDED;
+	maker->mistakes += watch_add(bench->watch, 0, fd, dir + 1000000, &known) != WATCH_KNOWN;
+	maker->mistakes += known != dir;
+	other = openat(bench->root, file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	maker->mistakes += other < 0;
+	close(other);
+	close(fd);
+	if (i % 3 == 0) {
+		maker->mistakes += unlinkat(bench->root, file, 0) != 0;
+		maker->mistakes += unlinkat(bench->root, path, AT_REMOVEDIR) != 0;
+	} else if (i % 3 == 1) {
+		maker->mistakes += watch_take(bench->watch, &maker->dirty) != 0;
+	}
+}
+
+static void *run_maker(void *context)
+{
+	struct maker *maker = context;
+
+	for (unsigned int i = 0; i < EACH; i++)
+		make_one(maker, i);
+	return NULL;
+}
+
+static void test_nothing_is_lost_while_many_threads_watch_and_take(void **state)
+{
+	struct bench *bench = *state;
+	struct maker makers[MAKERS];
+	pthread_t threads[MAKERS];
+	struct dirty all CLEANUP(dirty_reset) = {0};
+
+	for (unsigned int i = 0; i < MAKERS; i++) {
+		makers[i] = (struct maker){.bench = bench, .number = i};
+		assert_int_equal(pthread_create(&threads[i], NULL, run_maker, &makers[i]), 0);
+	}
+	for (unsigned int i = 0; i < MAKERS; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_int_equal(makers[i].mistakes, 0);
+		assert_int_equal(dirty_merge(&all, &makers[i].dirty), 0);
+	}
+	assert_int_equal(watch_take(bench->watch, &all), 0);
+	assert_int_equal(all.overflowed, 0);
+	/* each directory's name, the file in it, and of one that was deleted itself too */
+	assert_int_equal(all.count, MAKERS * (2 * EACH + EACH / 3));
+	assert_int_equal(directories(bench), 1 + MAKERS * (EACH - EACH / 3));
+}
+
+#define WATCHED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WATCHED(test_all_that_happens_to_a_name_is_told_at_once),
+		WATCHED(test_name_that_comes_from_elsewhere_is_told_as_such),
+		WATCHED(test_file_that_is_written_again_is_not_closed),
+		WATCHED(test_take_is_a_barrier_every_time),
+		WATCHED(test_directory_itself_has_no_name),
+		WATCHED(test_deleted_directory_is_forgotten),
+		WATCHED(test_directory_is_known_again_after_a_rename),
+		WATCHED(test_number_stands_for_the_directory_that_got_it_last),
+		WATCHED(test_nothing_is_told_of_what_is_not_watched_any_more),
+		WATCHED(test_only_directories_are_watched),
+		WATCHED(test_wake_comes_once_until_something_was_taken),
+		WATCHED(test_kernel_queue_that_overflows_costs_no_other_queue),
+		WATCHED(test_memory_is_bounded_by_forgetting_the_largest_queue),
+		WATCHED(test_nothing_is_lost_while_many_threads_watch_and_take),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
