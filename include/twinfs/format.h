@@ -5,10 +5,10 @@
 /* The index on disk: a folder of its own with these files in it.
  *
  * The tables in TWINFS_INDEX_DATA are described in src/catalog/record.h. An index of a newer
- * format is refused and left alone, an older one is upgraded, a damaged one is set aside as
+ * format is refused and left alone; one of an older format and a damaged one are set aside as
  * TWINFS_INDEX_DAMAGED and built anew.
  */
-#define TWINFS_INDEX_FORMAT 1
+#define TWINFS_INDEX_FORMAT 2
 
 #define TWINFS_INDEX_DATA "data.mdb"
 /* LMDB's own: who reads it. */

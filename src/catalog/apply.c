@@ -5,14 +5,20 @@
 
 #include "catalog/change.h"
 #include "catalog/file.h"
+#include "catalog/gather.h"
 #include "catalog/internal.h"
+#include "catalog/move.h"
 #include "catalog/name.h"
 #include "catalog/query.h"
+#include "catalog/tree.h"
 
 /* Changes are applied in passes over one table each, sorted by that table's keys, because LMDB
  * appends or finds its place on the page at hand when keys come in order:
  *
  *   removals -> inode numbers (which file is it?) -> entries -> files, links and sizes -> updates
+ *
+ * Touches come before them. Directories that move leave their places before the removals, and take
+ * the new ones when new directories are there and before all else is added.
  */
 
 /* A name to add. */
@@ -27,78 +33,14 @@ struct additions {
 	size_t count;
 };
 
-/* ---- removals ------------------------------------------------------------------------ */
-
-static int remove_dir_record(struct catalog_writer *w, uint64_t id)
-{
-	struct key key = key_number(id);
-	int r = writer_delete(w, TABLE_DIR, &key);
-
-	if (r == 0)
-		r = catalog_set_error(w, ERROR_DIR, id, 0);
-	w->totals.directories--;
-	return r;
-}
-
-/* A list of directory ids used as a stack. */
-static int push_id(struct bytes *stack, uint64_t id)
-{
-	return bytes_append(stack, &id, sizeof(id));
-}
-
-static bool pop_id(struct bytes *stack, uint64_t *id)
-{
-	if (stack->length == 0)
-		return false;
-	stack->length -= sizeof(*id);
-	memcpy(id, stack->data + stack->length, sizeof(*id));
-	return true;
-}
-
-/* Removes one name; a directory's id goes on the stack. */
-static int remove_entry(struct catalog_writer *w, const struct entry_record *entry,
-			struct bytes *dirs)
-{
-	struct key key = key_pair(entry->dir, entry->cookie);
-	enum entry_kind kind = entry->kind;
-	uint64_t child = entry->child;
-	int r = writer_delete(w, TABLE_ENTRY, &key);
-
-	if (r < 0)
-		return r;
-	if (kind == ENTRY_FILE)
-		return file_remove_name(w, child, entry->dir, entry->cookie);
-	return kind == ENTRY_DIR ? push_id(dirs, child) : 0;
-}
-
-/* The first entry left in a directory; -ENOENT when it is empty. */
-static int first_entry(struct catalog_writer *w, uint64_t dir, struct entry_record *entry)
-{
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
-	int r = catalog_scan_entries(&w->reader, dir, 0, &scan);
-
-	return r < 0 ? r : catalog_next_entry(scan, entry);
-}
-
-static int remove_name(struct catalog_writer *w, uint64_t dir, uint64_t cookie)
-{
-	struct bytes dirs CLEANUP_BYTES = {0};
-	struct entry_record entry;
-	uint64_t id;
-	int r = catalog_entry_at(&w->reader, dir, cookie, &entry);
-
-	if (r == -ENOENT)
-		return 0; /* it went with its directory */
-	if (r == 0)
-		r = remove_entry(w, &entry, &dirs);
-	while (r == 0 && pop_id(&dirs, &id)) {
-		while (r == 0 && (r = first_entry(w, id, &entry)) == 0)
-			r = remove_entry(w, &entry, &dirs);
-		if (r == -ENOENT)
-			r = remove_dir_record(w, id);
-	}
-	return r == -ENOENT ? -EUCLEAN : r;
-}
+struct batch {
+	struct catalog_writer *w;
+	struct name_change *changes;
+	size_t count;
+	uint32_t scan;
+	struct additions additions;
+	struct moves moves;
+};
 
 /* ---- which file is it? --------------------------------------------------------------- */
 
@@ -236,7 +178,9 @@ static int identify_files(struct catalog_writer *w, struct additions *additions)
 static struct entry_record entry_of(const struct addition *addition)
 {
 	const struct name_change *change = addition->change;
-	struct entry_record entry = {.dir = change->dir, .name = change->name};
+	struct entry_record entry = {.dir = change->dir,
+				     .cookie = change->cookie,
+				     .name = change->name};
 
 	if (change->kind == NAME_ADD_DIR) {
 		entry.kind = ENTRY_DIR;
@@ -251,19 +195,12 @@ static struct entry_record entry_of(const struct addition *addition)
 	return entry;
 }
 
-/* Puts the entry behind the first free cookie of its hash. */
 static int add_entry(struct catalog_writer *w, struct addition *addition)
 {
 	struct entry_record entry = entry_of(addition);
-	struct key key;
-	int r = -EEXIST;
+	int r = tree_add_entry(w, &entry);
 
-	for (int slot = 0; r == -EEXIST && slot < ENTRY_COOKIE_SLOTS; slot++) {
-		key = key_pair(entry.dir, addition->change->cookie + (uint64_t)slot);
-		r = writer_add(w, TABLE_ENTRY, &key, encode_entry(&entry), NULL);
-		if (r == 0)
-			addition->change->cookie += (uint64_t)slot;
-	}
+	addition->change->cookie = entry.cookie;
 	return r;
 }
 
@@ -323,9 +260,20 @@ static size_t run_length(const struct additions *additions, size_t first)
 	return end - first;
 }
 
+/* What is said with each of these names. */
+static uint32_t common_flags(const struct addition *run, size_t count)
+{
+	uint32_t flags = UINT32_MAX;
+
+	for (size_t i = 0; i < count; i++)
+		flags &= run[i].change->flags;
+	return flags;
+}
+
 static int add_files(struct catalog_writer *w, struct additions *additions, uint32_t scan)
 {
 	const struct addition *at;
+	uint32_t flags;
 	size_t count;
 	int r = 0;
 
@@ -339,15 +287,19 @@ static int add_files(struct catalog_writer *w, struct additions *additions, uint
 			r = add_file(w, at, count, scan);
 			continue;
 		}
+		flags = common_flags(at, count);
 		for (size_t n = 0; r == 0 && n < count; n++)
-			r = file_add_name(w, at[n].file, &at[n].change->attributes,
-					  at[n].change->dir, at[n].change->cookie);
+			r = file_add_name(w, at[n].change,
+					  &(struct name_run){.file = at[n].file,
+							     .flags = flags,
+							     .left = (uint32_t)(count - n)});
 	}
 	return r;
 }
 
 static int list_sizes(struct catalog_writer *w, struct additions *additions)
 {
+	const struct content_record unread = {0};
 	const struct addition *at = additions->list;
 	uint64_t last = 0;
 	int r = 0;
@@ -357,8 +309,80 @@ static int list_sizes(struct catalog_writer *w, struct additions *additions)
 		if (!is_file(&at[i]) || at[i].known || at[i].file == last)
 			continue;
 		last = at[i].file;
-		r = file_list_size(w, at[i].file, &at[i].change->attributes, 0);
+		r = file_list_size(w, at[i].file, &at[i].change->attributes, &unread);
 	}
+	return r;
+}
+
+/* A directory that is new in this batch. */
+struct new_dir {
+	uint64_t id;
+	bool lost; /* what it would lie in is gone */
+};
+
+static int by_id(const void *a, const void *b)
+{
+	const struct new_dir *x = a, *y = b;
+
+	return compare_numbers(x->id, y->id);
+}
+
+static struct new_dir *list_new_dirs(const struct additions *additions, size_t *count)
+{
+	struct new_dir *list = calloc(additions->count + 1, sizeof(*list));
+
+	*count = 0;
+	for (size_t i = 0; list && i < additions->count; i++) {
+		if (additions->list[i].change->kind == NAME_ADD_DIR)
+			list[(*count)++].id = additions->list[i].change->id;
+	}
+	if (list)
+		qsort(list, *count, sizeof(*list), by_id);
+	return list;
+}
+
+static int dir_is_lost(struct catalog_writer *w, uint64_t id, const struct new_dir *new_dirs,
+		       size_t count, bool *lost)
+{
+	const struct new_dir key = {.id = id}, *found;
+	struct dir_record dir;
+	int r;
+
+	found = bsearch(&key, new_dirs, count, sizeof(key), by_id);
+	*lost = found && found->lost;
+	if (found)
+		return 0;
+	r = catalog_get_dir(&w->reader, id, &dir);
+	*lost = r == -ENOENT;
+	return *lost ? 0 : r;
+}
+
+/* What would lie in a directory that is gone goes with it: a later look finds that there is
+ * nothing. The list is sorted by entry; a new directory has a greater id than what it lies in. */
+static int drop_lost(struct catalog_writer *w, struct additions *additions)
+{
+	size_t new_count, left = 0;
+	struct new_dir *new_dirs AUTO_FREE = list_new_dirs(additions, &new_count), key, *found;
+	uint64_t dir = 0;
+	bool lost = true;
+	int r = new_dirs ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < additions->count; i++) {
+		const struct name_change *change = additions->list[i].change;
+
+		if (change->dir != dir)
+			r = dir_is_lost(w, change->dir, new_dirs, new_count, &lost);
+		dir = change->dir;
+		key.id = change->id;
+		found = NULL;
+		if (lost && change->kind == NAME_ADD_DIR)
+			found = bsearch(&key, new_dirs, new_count, sizeof(key), by_id);
+		if (found)
+			found->lost = true;
+		if (!lost)
+			additions->list[left++] = additions->list[i];
+	}
+	additions->count = left;
 	return r;
 }
 
@@ -371,7 +395,9 @@ static int add_all(struct catalog_writer *w, struct additions *additions, uint32
 		additions->list[i].change->cookie =
 			name_cookie(seed, additions->list[i].change->name);
 	sort(additions, by_entry);
-	r = identify_files(w, additions);
+	r = drop_lost(w, additions);
+	if (r == 0)
+		r = identify_files(w, additions);
 	sort(additions, by_entry);
 	for (size_t i = 0; r == 0 && i < additions->count; i++) {
 		r = add_entry(w, &additions->list[i]);
@@ -401,8 +427,12 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 	dir.flags = change->flags;
 	dir.error = change->error;
 	r = note_dir_error(w, &dir);
-	return r < 0 ? r : writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
+	if (r == 0)
+		r = writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
+	return r < 0 ? r : gather_dir(w, dir.id, false);
 }
+
+/* ---- the order of it all ------------------------------------------------------------- */
 
 static bool is_addition(const struct name_change *change)
 {
@@ -410,36 +440,72 @@ static bool is_addition(const struct name_change *change)
 	       change->kind == NAME_ADD_UNKNOWN;
 }
 
-static int remove_and_collect(struct catalog_writer *w, struct name_change *changes, size_t count,
-			      struct additions *additions)
+static int touch_and_remove(struct batch *batch)
 {
+	const struct name_change *changes = batch->changes;
+	struct catalog_writer *w = batch->w;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < count; i++) {
+	for (size_t i = 0; r == 0 && i < batch->count; i++) {
+		if (changes[i].kind == NAME_TOUCH_FILE)
+			r = file_touch(w, changes[i].id);
+	}
+	if (r == 0)
+		r = moves_detach(w, changes, batch->count, &batch->moves);
+	for (size_t i = 0; r == 0 && i < batch->count; i++) {
 		if (changes[i].kind == NAME_REMOVE)
-			r = remove_name(w, changes[i].dir, changes[i].cookie);
-		else if (is_addition(&changes[i]))
-			additions->list[additions->count++].change = &changes[i];
+			r = tree_remove_name(w, changes[i].dir, changes[i].cookie, changes[i].id);
 	}
 	return r;
+}
+
+static int add_some(struct batch *batch, bool dirs, bool others)
+{
+	struct additions *additions = &batch->additions;
+
+	additions->count = 0;
+	for (size_t i = 0; i < batch->count; i++) {
+		struct name_change *change = &batch->changes[i];
+
+		if (is_addition(change) && (change->kind == NAME_ADD_DIR ? dirs : others))
+			additions->list[additions->count++] = (struct addition){.change = change};
+	}
+	return additions->count ? add_all(batch->w, additions, batch->scan) : 0;
+}
+
+/* A directory may move into one that is new. */
+static int move_and_add(struct batch *batch)
+{
+	int r;
+
+	if (batch->moves.count == 0)
+		return add_some(batch, true, true);
+	r = add_some(batch, true, false);
+	if (r == 0)
+		r = moves_attach(batch->w, &batch->moves);
+	return r < 0 ? r : add_some(batch, false, true);
 }
 
 int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
 		  uint32_t scan)
 {
-	struct additions additions = {.list = calloc(count ? count : 1, sizeof(*additions.list))};
-	int r = additions.list ? 0 : -ENOMEM;
+	struct batch batch = {.w = w, .changes = changes, .count = count, .scan = scan};
+	int r = 0;
 
+	batch.additions.list = calloc(count ? count : 1, sizeof(*batch.additions.list));
+	if (!batch.additions.list)
+		r = -ENOMEM;
 	if (r == 0)
-		r = remove_and_collect(w, changes, count, &additions);
+		r = touch_and_remove(&batch);
 	if (r == 0)
-		r = add_all(w, &additions, scan);
-	free(additions.list);
+		r = move_and_add(&batch);
+	free(batch.additions.list);
+	moves_free(&batch.moves);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (changes[i].kind == NAME_UPDATE_DIR || changes[i].kind == NAME_FAIL_DIR)
 			r = update_dir(w, &changes[i]);
 		else if (changes[i].kind == NAME_UPDATE_FILE)
-			r = file_update(w, changes[i].id, &changes[i].attributes);
+			r = file_update(w, &changes[i]);
 	}
 	return r;
 }

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/filesystem.h"
+#include "catalog/gather.h"
 #include "catalog/group.h"
 #include "catalog/integrity.h"
 #include "catalog/internal.h"
@@ -47,6 +48,8 @@ struct catalog {
 	pthread_mutex_t ids_lock;
 	uint64_t next_id;
 	uint64_t reserved_id; /* ids below it are ours to use */
+	catalog_news_fn *observer; /* NULL: nobody */
+	void *observer_context;
 };
 
 /* ---- folder and lock ----------------------------------------------------------------- */
@@ -173,6 +176,8 @@ static int load_meta(struct catalog *catalog, bool read_only)
 		return CATALOG_NEWER;
 	if (format == 0 && read_only)
 		return CATALOG_NO_INDEX;
+	if (format > 0 && format < TWINFS_INDEX_FORMAT)
+		return -EUCLEAN; /* to be built anew, by who may write */
 	if (format == 0)
 		r = catalog_write(catalog, initialize_body, NULL);
 	if (r == 0)
@@ -186,19 +191,48 @@ static int load_meta(struct catalog *catalog, bool read_only)
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* A newer index is refused before anything of it is changed. */
-static int refuse_newer(struct catalog *catalog, const struct catalog_options *options)
+/* Looks at the format, before anything of the index is changed. What cannot be read is found when
+ * the index is opened. */
+static enum index_state examine_format(struct catalog *catalog,
+				       const struct catalog_options *options)
 {
 	struct catalog_options look = {.folder = options->folder, .read_only = true};
+	struct catalog_reader *reader = NULL;
+	unsigned int format = 0;
 	int r = open_store(catalog, &look);
 
 	if (r == 0)
-		r = load_meta(catalog, true);
+		r = store_read_begin(&catalog->store, &reader);
+	if (r == 0)
+		r = meta_get_format(reader, &format);
+	store_read_end(reader);
 	store_close(&catalog->store);
 	catalog->store_opened = false;
-	filesystems_deinit(&catalog->filesystems);
-	filesystems_init(&catalog->filesystems);
-	return r == CATALOG_NEWER ? CATALOG_NEWER : 0;
+	if (r < 0 || format == 0 || format == TWINFS_INDEX_FORMAT)
+		return INDEX_SOUND;
+	return format > TWINFS_INDEX_FORMAT ? INDEX_NEWER : INDEX_OLDER;
+}
+
+/* Puts aside what cannot be gone on with; what is left is sound or empty. */
+static int make_sound(struct catalog *catalog, const struct catalog_options *options)
+{
+	int state = index_examine(catalog->folder_fd, options->folder);
+
+	if (state == INDEX_SOUND)
+		state = (int)examine_format(catalog, options);
+	switch (state) {
+	case INDEX_NEWER:
+		return CATALOG_NEWER;
+	case INDEX_OLDER:
+		log_info("index %s was written by an older twinfs, in another format; it is kept "
+			 "as %s and built anew",
+			 quote_path(options->folder), TWINFS_INDEX_DAMAGED);
+		return index_set_aside(catalog->folder_fd);
+	case INDEX_DAMAGED:
+		return index_set_aside(catalog->folder_fd);
+	default:
+		return state;
+	}
 }
 
 static int open_writable(struct catalog *catalog, const struct catalog_options *options)
@@ -211,13 +245,7 @@ static int open_writable(struct catalog *catalog, const struct catalog_options *
 	if (r < 0)
 		return r;
 	catalog->reserved_id = catalog->next_id;
-	r = index_examine(catalog->folder_fd, options->folder);
-	if (r == INDEX_DAMAGED)
-		r = index_set_aside(catalog->folder_fd);
-	else if (r == INDEX_NEWER)
-		r = CATALOG_NEWER;
-	if (r == 0)
-		r = refuse_newer(catalog, options);
+	r = make_sound(catalog, options);
 	if (r)
 		return r;
 	r = index_unseal(catalog->folder_fd);
@@ -371,6 +399,8 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 	int r = groups_flush(w);
 
 	if (r == 0)
+		r = gather_finish(w);
+	if (r == 0)
 		r = filesystems_store(&w->catalog->filesystems, w, filesystem_count);
 	if (r == 0 && w->changed) {
 		w->totals.generation++;
@@ -380,9 +410,11 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 	return r;
 }
 
-static int try_write(struct catalog *catalog, catalog_write_fn *body, void *context)
+/* gather: for the news, NULL: nobody wants them. */
+static int try_write(struct catalog *catalog, catalog_write_fn *body, void *context,
+		     struct gather *gather)
 {
-	struct catalog_writer w = {.catalog = catalog};
+	struct catalog_writer w = {.catalog = catalog, .gather = gather};
 	size_t filesystem_count = 0;
 	int r = store_error(mdb_txn_begin(catalog->store.env, NULL, 0, &w.reader.txn));
 
@@ -403,9 +435,13 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 		r = store_error(mdb_txn_commit(w.reader.txn));
 	else
 		mdb_txn_abort(w.reader.txn);
-	if (r == 0)
-		filesystems_stored(&catalog->filesystems, filesystem_count);
-	return r;
+	if (r)
+		return r;
+	filesystems_stored(&catalog->filesystems, filesystem_count);
+	if (gather && w.changed)
+		gather_tell(gather, w.totals.generation, catalog->observer,
+			    catalog->observer_context);
+	return 0;
 }
 
 /* LMDB says EIO for a write that was cut short: usually because there was no room for the rest. */
@@ -419,13 +455,21 @@ static int name_failure(const struct catalog *catalog, int r)
 	return r;
 }
 
+void catalog_observe(struct catalog *catalog, catalog_news_fn *observer, void *context)
+{
+	catalog->observer = observer;
+	catalog->observer_context = context;
+}
+
 int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context)
 {
+	struct gather gather = {0};
 	int r;
 
 	pthread_mutex_lock(&catalog->store.write_lock);
 	for (;;) {
-		r = try_write(catalog, body, context);
+		gather_reset(&gather);
+		r = try_write(catalog, body, context, catalog->observer ? &gather : NULL);
 		if (r != -EXFULL)
 			break;
 		r = store_grow(&catalog->store);
@@ -433,5 +477,6 @@ int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context
 			break;
 	}
 	pthread_mutex_unlock(&catalog->store.write_lock);
+	gather_free(&gather);
 	return name_failure(catalog, r);
 }

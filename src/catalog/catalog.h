@@ -31,7 +31,7 @@ enum catalog_open_outcome {
 	CATALOG_NEWER = 2, /* written by a newer twinfs */
 	CATALOG_NO_INDEX = 3, /* read only, and nothing is there */
 	CATALOG_REMOTE = 4, /* on a file system whose locks and maps cannot be relied on */
-	CATALOG_DAMAGED = 5, /* read only, and it cannot be read */
+	CATALOG_DAMAGED = 5, /* read only, and it cannot be read, or is of an older format */
 };
 
 struct catalog_options {
@@ -40,8 +40,9 @@ struct catalog_options {
 	uint64_t map_bytes; /* 0: a default; it grows by itself */
 };
 
-/* Opens the index; to write it, before the process starts threads. A damaged one is set aside (logged as a warning) and built anew; whether it
- * was stopped cleanly is known by the seal, else it is checked in a child process first. */
+/* Opens the index; to write it, before the process starts threads. A damaged one (logged as a
+ * warning) and one of an older format are set aside and built anew; whether it was stopped cleanly
+ * is known by the seal, else it is checked in a child process first. */
 MUST_CHECK int catalog_open(struct catalog **catalog, const struct catalog_options *options);
 
 /* Closes it, waiting for no one: no reader or writer may be in use. A writer seals the index. */

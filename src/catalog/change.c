@@ -2,12 +2,20 @@
 #include "catalog/change.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "catalog/file.h"
+#include "catalog/gather.h"
 #include "catalog/group.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"
+
+int catalog_next_scan(struct catalog_writer *w, uint32_t *scan)
+{
+	w->totals.scans++;
+	w->changed = true;
+	*scan = (uint32_t)w->totals.scans;
+	return 0;
+}
 
 int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *scan)
 {
@@ -17,9 +25,9 @@ int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *sc
 
 	if (r < 0)
 		return r;
-	w->totals.scans++;
-	w->changed = true;
-	*scan = (uint32_t)w->totals.scans;
+	r = catalog_next_scan(w, scan);
+	if (r < 0)
+		return r;
 	if (min_size == before)
 		return 0;
 	r = meta_put_number(w, META_MIN_SIZE, min_size);
@@ -45,6 +53,11 @@ int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *pat
 	return r;
 }
 
+/* Outcome of noting or forgetting an error: it was another one before, or none. */
+enum {
+	ERROR_CHANGED = 1
+};
+
 /* Is the file still there, under some name? */
 static int has_names(struct catalog_writer *w, uint64_t id, bool *has)
 {
@@ -53,6 +66,35 @@ static int has_names(struct catalog_writer *w, uint64_t id, bool *has)
 
 	*has = r == 0 && file.names > 0;
 	return r == -ENOENT ? 0 : r;
+}
+
+static int note_error(struct catalog_writer *w, const struct key *key, int error)
+{
+	struct span fields;
+	uint64_t before;
+	int r = writer_add(w, TABLE_ERROR, key, encode_number((uint64_t)error), &fields);
+
+	if (r == 0)
+		w->totals.errors++;
+	if (r != -EEXIST)
+		return r < 0 ? r : ERROR_CHANGED;
+	if (!decode_number(fields, &before))
+		return -EUCLEAN;
+	if (before == (uint64_t)error)
+		return 0;
+	r = writer_put(w, TABLE_ERROR, key, encode_number((uint64_t)error));
+	return r < 0 ? r : ERROR_CHANGED;
+}
+
+static int forget_error(struct catalog_writer *w, const struct key *key)
+{
+	int r = writer_delete(w, TABLE_ERROR, key);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		w->totals.errors--;
+	return r < 0 ? r : ERROR_CHANGED;
 }
 
 int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t id, int error)
@@ -65,18 +107,8 @@ int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t i
 		r = has_names(w, id, &has);
 	if (r < 0 || !has)
 		return r;
-	if (error) {
-		r = writer_add(w, TABLE_ERROR, &key, encode_number((uint64_t)error), NULL);
-		if (r == -EEXIST)
-			return writer_put(w, TABLE_ERROR, &key, encode_number((uint64_t)error));
-		if (r == 0)
-			w->totals.errors++;
-		return r;
-	}
-	r = writer_delete(w, TABLE_ERROR, &key);
-	if (r == 0)
-		w->totals.errors--;
-	return r == -ENOENT ? 0 : r;
+	r = error ? note_error(w, &key, error) : forget_error(w, &key);
+	return r == ERROR_CHANGED ? gather_error(w, kind, id, error) : r;
 }
 
 int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,

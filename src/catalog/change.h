@@ -16,10 +16,25 @@ enum name_change_kind {
 	NAME_ADD_DIR, /* dir, name, attributes, id: its id (catalog_new_id); flags, error, source */
 	NAME_ADD_FILE, /* dir, name, attributes; an inode that is known gets one more name */
 	NAME_ADD_UNKNOWN, /* dir, name, error: why stat(2) on it failed */
-	NAME_REMOVE, /* dir, cookie; a directory goes with all that is below it */
+	/* dir, cookie; a directory goes with all that is below it. id, where it is not 0: the child
+	 * that goes; a name that means another one stays */
+	NAME_REMOVE,
+	NAME_MOVE_DIR, /* id is now at dir, name, attributes: with all that is below it */
 	NAME_UPDATE_DIR, /* id, attributes, flags, error */
 	NAME_FAIL_DIR, /* id, error: it could not even be examined */
 	NAME_UPDATE_FILE, /* id, attributes; with another signature its content is unknown */
+	NAME_TOUCH_FILE, /* id: its content is unknown, though its signature may be the same */
+};
+
+/* In name_change.flags of NAME_ADD_FILE and NAME_UPDATE_FILE. */
+enum file_change_flag {
+	/* All that happened to the file is that names of it came or went, which moves its ctime:
+	 * what is known of its content stays known where size and mtime are the same, too, and the
+	 * index has all its names: nobody sees who writes through another one. */
+	FILE_SAME_BYTES = 1,
+	/* The name came by a rename from one that the index had or could have had. An orphan that
+	 * comes back otherwise was out of sight meanwhile. */
+	FILE_MOVED = 2,
 };
 
 /* One difference between a source and the index. */
@@ -35,10 +50,18 @@ struct name_change {
 	struct attributes attributes;
 };
 
-/* Applies count changes in an order of its own: removals first, so that a name that is removed
- * and added is there afterwards. scan: number for what is seen for the first time. A file
- * without a name is kept as an orphan, with what is known of its content, until
- * catalog_purge_orphans, and is found again by its inode when it comes back under another name. */
+/* Applies count changes in an order of its own: touches; directories that move are taken from
+ * their places; removals, so that a name that is removed and added is there afterwards; new
+ * directories; those that move are put in their new places, where they displace what is still there;
+ * other additions; updates. Where the new parent of a directory is gone, the directory goes too;
+ * so does what is added to a directory that is gone. Of a directory that moves twice the last move
+ * counts. -ELOOP: one would lie in itself; -ESTALE: it is not in the index, is the root of a source,
+ * or would leave its source: what was seen does not fit together, and must be seen anew.
+ *
+ * A file without a name is kept as an orphan, with what is known of its content, until
+ * catalog_purge_orphans, and is found again by its inode when it comes back under another name.
+ *
+ * scan: number for what is seen for the first time, see catalog_begin_scan and catalog_next_scan. */
 MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
 			     uint32_t scan);
 
@@ -53,12 +76,12 @@ MUST_CHECK int catalog_set_error(struct catalog_writer *w, enum error_kind kind,
 /* The outcome of reading one file. */
 struct content_change {
 	uint64_t file;
-	uint64_t signature; /* attributes_digest of it when it was read */
+	uint64_t digest; /* file_digest of it when it was read */
 	uint64_t head; /* not 0 */
 	uint64_t group; /* it was compared with this group and found equal; 0: with none */
 };
 
-/* Outcome: the file is not any more what was read; nothing was changed. */
+/* Outcome: the file is not any more what was read, or the group went; nothing was changed. */
 enum {
 	CONTENT_STALE = 1
 };
@@ -73,6 +96,10 @@ MUST_CHECK int catalog_add_group(struct catalog_writer *w, struct hash128 hash, 
 /* The scan's number, for catalog_apply, and the size from which files are compared: groups of
  * smaller files are dissolved. */
 MUST_CHECK int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *scan);
+
+/* A number for catalog_apply above all earlier ones: what is found by it is known for less long than
+ * what earlier scans found. */
+MUST_CHECK int catalog_next_scan(struct catalog_writer *w, uint32_t *scan);
 
 /* Source number index of a new index. */
 MUST_CHECK int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *path,

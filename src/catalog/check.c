@@ -31,6 +31,15 @@ static int check_nothing(struct check *c, struct span key, struct span fields)
 	return check_claim(fields.length == 0);
 }
 
+static int check_orphan(struct check *c, struct span key, struct span fields)
+{
+	uint64_t comparisons;
+
+	(void)key;
+	return check_claim(decode_number(fields, &comparisons) &&
+			   comparisons <= c->stored.comparisons);
+}
+
 /* ---- every record of a table --------------------------------------------------------- */
 
 /* Those without a check are looked up and taken apart by the checks of other tables. */
@@ -40,7 +49,7 @@ static check_record_fn *const record_checks[TABLE_COUNT] = {
 	[TABLE_BYSIZE] = check_nothing, [TABLE_GROUP] = check_group,
 	[TABLE_MEMBER] = check_nothing, [TABLE_RANK] = check_nothing,
 	[TABLE_LINK] = check_nothing,   [TABLE_ERROR] = check_error,
-	[TABLE_ORPHAN] = check_nothing,
+	[TABLE_ORPHAN] = check_orphan,
 };
 
 /* A walk with a cursor of its own: look-ups move those of the reader. */

@@ -37,7 +37,7 @@ static int check_membership(struct check *c, const struct file_record *file, uin
 static int check_candidate(struct check *c, const struct file_record *file,
 			   const struct content_record *content)
 {
-	struct key key = key_triple(file->attributes.size, content->head, file->id);
+	struct key key = key_quad(file->attributes.size, content->head, content->group, file->id);
 	int r = check_expect(c, TABLE_BYSIZE, key);
 
 	c->counted.bytes += file->attributes.size;

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "catalog/change.h"
+#include "catalog/gather.h"
 #include "catalog/group.h"
 #include "catalog/query.h"
 
@@ -29,9 +30,9 @@ static void count_file(struct catalog_writer *w, const struct attributes *attrib
 /* ---- candidates ---------------------------------------------------------------------- */
 
 int file_list_size(struct catalog_writer *w, uint64_t id, const struct attributes *attributes,
-		   uint64_t head)
+		   const struct content_record *content)
 {
-	struct key key = key_triple(attributes->size, head, id);
+	struct key key = key_quad(attributes->size, content->head, content->group, id);
 
 	if (!S_ISREG(attributes->mode))
 		return 0;
@@ -39,9 +40,9 @@ int file_list_size(struct catalog_writer *w, uint64_t id, const struct attribute
 }
 
 static int unlist_size(struct catalog_writer *w, uint64_t id, const struct attributes *attributes,
-		       uint64_t head)
+		       const struct content_record *content)
 {
-	struct key key = key_triple(attributes->size, head, id);
+	struct key key = key_quad(attributes->size, content->head, content->group, id);
 
 	if (!S_ISREG(attributes->mode))
 		return 0;
@@ -49,6 +50,8 @@ static int unlist_size(struct catalog_writer *w, uint64_t id, const struct attri
 }
 
 /* ---- content ------------------------------------------------------------------------- */
+
+static const struct content_record unread;
 
 /* What is known of a file's content; head 0: nothing. */
 static int get_content(struct catalog_writer *w, uint64_t id, struct content_record *content)
@@ -62,7 +65,7 @@ static int get_content(struct catalog_writer *w, uint64_t id, struct content_rec
 	return r;
 }
 
-/* Forgets it; the file must be listed by size again with head 0 if it stays a candidate. */
+/* Forgets it; the file must be listed by size again as unread if it stays a candidate. */
 static int drop_content(struct catalog_writer *w, uint64_t id, const struct content_record *content)
 {
 	struct key key = key_number(id);
@@ -86,7 +89,7 @@ int catalog_set_content(struct catalog_writer *w, const struct content_change *c
 		return CONTENT_STALE;
 	if (r < 0)
 		return r;
-	if (file.names == 0 || attributes_digest(&file.attributes) != change->signature)
+	if (file.names == 0 || file_digest(&file) != change->digest)
 		return CONTENT_STALE;
 	r = get_content(w, change->file, &before);
 	if (r == 0 && now.group) {
@@ -94,24 +97,37 @@ int catalog_set_content(struct catalog_writer *w, const struct content_change *c
 		if (r == -ENOENT)
 			return CONTENT_STALE; /* its last member went meanwhile */
 	}
-	if (r == 0 && before.head != now.head) {
-		r = unlist_size(w, change->file, &file.attributes, before.head);
+	if (r == 0 && (before.head != now.head || before.group != now.group)) {
+		r = unlist_size(w, change->file, &file.attributes, &before);
 		if (r == 0)
-			r = file_list_size(w, change->file, &file.attributes, now.head);
+			r = file_list_size(w, change->file, &file.attributes, &now);
 	}
 	if (r == 0 && before.group && before.group != now.group)
 		r = group_leave(w, before.group, change->file, false);
 	if (r == 0)
 		r = writer_put(w, TABLE_CONTENT, &key, encode_content(&now));
+	w->totals.comparisons++;
 	return r;
+}
+
+/* Forgets what is known of a listed file. */
+static int forget_listed(struct catalog_writer *w, const struct size_entry *entry)
+{
+	const struct content_record content = {.head = entry->head, .group = entry->group};
+	const struct attributes attributes = {.mode = S_IFREG, .size = entry->size};
+	int r = drop_content(w, entry->file, &content);
+
+	if (r == 0)
+		r = unlist_size(w, entry->file, &attributes, &content);
+	if (r == 0)
+		r = file_list_size(w, entry->file, &attributes, &unread);
+	return r < 0 ? r : gather_file(w, entry->file, entry->size, NEWS_FILE_UNREAD);
 }
 
 int files_forget_small_content(struct catalog_writer *w, uint64_t min_size)
 {
 	struct size_entry from = {.size = 0, .head = 1}, entry = {0};
 	struct catalog_scan *scan = NULL;
-	struct content_record content;
-	struct attributes attributes = {.mode = S_IFREG};
 	int r = 0;
 
 	/* a fresh walk after each change: entries move under the cursor */
@@ -122,16 +138,9 @@ int files_forget_small_content(struct catalog_writer *w, uint64_t min_size)
 		catalog_scan_end(scan);
 		if (r == -ENOENT || (r == 0 && entry.size >= min_size))
 			return 0;
-		attributes.size = entry.size;
 		from = entry;
 		if (r == 0)
-			r = get_content(w, entry.file, &content);
-		if (r == 0)
-			r = drop_content(w, entry.file, &content);
-		if (r == 0)
-			r = unlist_size(w, entry.file, &attributes, entry.head);
-		if (r == 0)
-			r = file_list_size(w, entry.file, &attributes, 0);
+			r = forget_listed(w, &entry);
 	}
 	return r;
 }
@@ -146,84 +155,192 @@ int file_add(struct catalog_writer *w, const struct file_record *file)
 		return r;
 	count_file(w, &file->attributes, true);
 	w->totals.names += file->names;
+	return S_ISREG(file->attributes.mode)
+		       ? gather_file(w, file->id, file->attributes.size, NEWS_FILE_UNREAD)
+		       : 0;
+}
+
+/* Is what was known of the content still true with these attributes? names: how many the index has
+ * when all is applied. */
+static bool is_same_content(const struct file_record *file, const struct attributes *attributes,
+			    uint32_t flags, uint32_t names)
+{
+	const struct attributes *known = &file->attributes;
+
+	if (attributes_same_signature(known, attributes))
+		return true;
+	return flags & FILE_SAME_BYTES && attributes->links <= names &&
+	       attributes_same_inode(known, attributes) && known->size == attributes->size &&
+	       known->mtime.tv_sec == attributes->mtime.tv_sec &&
+	       known->mtime.tv_nsec == attributes->mtime.tv_nsec;
+}
+
+/* The content is, or may be, another one than it was. */
+static int renew_content(struct catalog_writer *w, struct file_record *file,
+			 const struct attributes *attributes)
+{
+	struct content_record content;
+	int r = get_content(w, file->id, &content);
+
+	file->touches++;
+	if (r == 0)
+		r = drop_content(w, file->id, &content);
+	if (r == 0 && file->names > 0)
+		r = unlist_size(w, file->id, &file->attributes, &content);
+	if (r == 0 && file->names > 0)
+		r = file_list_size(w, file->id, attributes, &unread);
+	if (r == 0)
+		r = catalog_set_error(w, ERROR_FILE, file->id, 0);
+	if (r < 0 || file->names == 0 || !S_ISREG(attributes->mode))
+		return r;
+	return gather_file(w, file->id, attributes->size, NEWS_FILE_UNREAD);
+}
+
+/* Brings a record up to date, which put_file then writes. */
+static int change_file(struct catalog_writer *w, struct file_record *file,
+		       const struct attributes *attributes, uint32_t flags, uint32_t names)
+{
+	int r = 0;
+
+	if (!is_same_content(file, attributes, flags, names))
+		r = renew_content(w, file, attributes);
+	if (r == 0 && file->names > 0 && !attributes_equal(&file->attributes, attributes))
+		r = gather_file(w, file->id, attributes->size, NEWS_FILE_ATTRIBUTES);
+	if (r < 0)
+		return r;
+	if (file->names > 0) {
+		count_file(w, &file->attributes, false);
+		count_file(w, attributes, true);
+	}
+	file->attributes = *attributes;
 	return 0;
 }
 
-int file_update(struct catalog_writer *w, uint64_t id, const struct attributes *attributes)
+int file_update(struct catalog_writer *w, const struct name_change *change)
 {
-	struct content_record content;
+	struct file_record file;
+	int r = catalog_get_file(&w->reader, change->id, &file);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r; /* it was removed since */
+	r = change_file(w, &file, &change->attributes, change->flags, file.names);
+	return r < 0 ? r : put_file(w, &file);
+}
+
+int file_touch(struct catalog_writer *w, uint64_t id)
+{
 	struct file_record file;
 	int r = catalog_get_file(&w->reader, id, &file);
 
 	if (r < 0)
-		return r == -ENOENT ? 0 : r; /* it was removed since */
-	if (!attributes_same_signature(&file.attributes, attributes)) {
-		r = get_content(w, id, &content);
-		if (r == 0)
-			r = drop_content(w, id, &content);
-		if (r == 0 && file.names > 0)
-			r = unlist_size(w, id, &file.attributes, content.head);
-		if (r == 0 && file.names > 0)
-			r = file_list_size(w, id, attributes, 0);
-		if (r == 0)
-			r = catalog_set_error(w, ERROR_FILE, id, 0);
+		return r == -ENOENT ? 0 : r;
+	r = renew_content(w, &file, &file.attributes);
+	return r < 0 ? r : put_file(w, &file);
+}
+
+/* Was nothing compared since the file lost its last name? Else an equal file may have been, and was
+ * found to be alone. */
+static int is_nothing_missed(struct catalog_writer *w, uint64_t id, bool *nothing)
+{
+	struct key key = key_number(id);
+	struct span fields;
+	uint64_t comparisons;
+	int r = store_get(&w->reader, TABLE_ORPHAN, &key, &fields);
+
+	if (r == 0 && !decode_number(fields, &comparisons))
+		r = -EUCLEAN;
+	*nothing = r == 0 && comparisons == w->totals.comparisons;
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+/* Is there another file in the group, which stood for the orphan meanwhile? */
+static int has_stand_in(struct catalog_writer *w, uint64_t group, bool *has)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	uint64_t member;
+	int r = catalog_scan_members(&w->reader, group, 0, &scan);
+
+	if (r == 0)
+		r = catalog_next_member(scan, &member);
+	*has = r == 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Can what was known of the orphan's content stay known? */
+static int can_keep_content(struct catalog_writer *w, const struct file_record *file,
+			    const struct content_record *content, bool *can)
+{
+	int r = is_nothing_missed(w, file->id, can);
+
+	if (r == 0 && !*can && content->group)
+		r = has_stand_in(w, content->group, can);
+	return r;
+}
+
+/* Takes what is known of an orphan's content over, as content, or forgets it. */
+static int adopt_content(struct catalog_writer *w, struct file_record *file,
+			 const struct attributes *attributes, const struct name_run *run,
+			 struct content_record *content)
+{
+	uint32_t flags = run->flags & FILE_MOVED ? run->flags : 0;
+	bool same = is_same_content(file, attributes, flags, run->left), keep = false;
+	uint64_t min_size = 0;
+	int r = get_content(w, file->id, content);
+
+	if (r == 0)
+		r = catalog_get_min_size(&w->reader, &min_size);
+	if (r == 0 && same && attributes->size >= min_size)
+		r = can_keep_content(w, file, content, &keep);
+	if (r == 0 && keep && content->group)
+		r = group_join(w, content->group, file->id);
+	if (r == -ENOENT || (r == 0 && !keep)) {
+		r = drop_content(w, file->id, content);
+		*content = unread;
 	}
-	if (r < 0)
-		return r;
-	if (file.names > 0) {
-		count_file(w, &file.attributes, false);
-		count_file(w, attributes, true);
-	}
-	file.attributes = *attributes;
-	return put_file(w, &file);
+	file->touches += !same;
+	return r;
 }
 
 /* An orphan has a name again: what was known of its content is true if it is unchanged, and wanted
  * if the smallest size was not raised meanwhile. */
 static int adopt(struct catalog_writer *w, struct file_record *file,
-		 const struct attributes *attributes)
+		 const struct attributes *attributes, const struct name_run *run)
 {
 	struct key key = key_number(file->id);
 	struct content_record content;
-	uint64_t min_size = 0;
-	int r = get_content(w, file->id, &content);
+	uint32_t what = attributes_equal(&file->attributes, attributes) ? 0 : NEWS_FILE_ATTRIBUTES;
+	int r = adopt_content(w, file, attributes, run, &content);
 
 	if (r == 0)
-		r = catalog_get_min_size(&w->reader, &min_size);
-	if (r == 0 && content.group)
-		r = group_join(w, content.group, file->id);
-	if (r == -ENOENT || attributes->size < min_size ||
-	    !attributes_same_signature(&file->attributes, attributes)) {
-		r = drop_content(w, file->id, &content);
-		content.head = 0;
-	}
-	if (r == 0)
 		r = writer_delete(w, TABLE_ORPHAN, &key);
+	if (r == 0)
+		r = file_list_size(w, file->id, attributes, &content);
 	if (r < 0)
 		return r;
 	count_file(w, attributes, true);
 	file->attributes = *attributes;
-	return file_list_size(w, file->id, attributes, content.head);
+	if (S_ISREG(attributes->mode))
+		what |= content.head ? NEWS_FILE_BACK : NEWS_FILE_UNREAD;
+	return gather_file(w, file->id, attributes->size, what);
 }
 
-int file_add_name(struct catalog_writer *w, uint64_t id, const struct attributes *attributes,
-		  uint64_t dir, uint64_t cookie)
+int file_add_name(struct catalog_writer *w, const struct name_change *change,
+		  const struct name_run *run)
 {
-	struct key link = key_triple(id, dir, cookie);
+	struct key link = key_triple(run->file, change->dir, change->cookie);
 	struct file_record file;
-	int r = catalog_get_file(&w->reader, id, &file);
+	int r = catalog_get_file(&w->reader, run->file, &file);
 
 	if (r == 0 && file.names == 0)
-		r = adopt(w, &file, attributes);
-	else if (r == 0 && !attributes_equal(&file.attributes, attributes))
-		r = file_update(w, id, attributes);
+		r = adopt(w, &file, &change->attributes, run);
+	else if (r == 0)
+		r = change_file(w, &file, &change->attributes, run->flags, file.names + run->left);
 	if (r < 0)
 		return r;
-	file.attributes = *attributes;
 	w->totals.names++;
 	if (file.names++ == 0) {
-		file.dir = dir;
-		file.cookie = cookie;
+		file.dir = change->dir;
+		file.cookie = change->cookie;
 	} else {
 		r = writer_put(w, TABLE_LINK, &link, encode_nothing());
 	}
@@ -261,13 +378,13 @@ static int make_orphan(struct catalog_writer *w, const struct file_record *file)
 	if (r == -ENOENT)
 		r = 0;
 	if (r == 0)
-		r = unlist_size(w, file->id, &file->attributes, content.head);
+		r = unlist_size(w, file->id, &file->attributes, &content);
 	if (r == 0)
 		r = catalog_set_error(w, ERROR_FILE, file->id, 0);
 	if (r == 0)
-		r = writer_put(w, TABLE_ORPHAN, &key, encode_nothing());
+		r = writer_put(w, TABLE_ORPHAN, &key, encode_number(w->totals.comparisons));
 	count_file(w, &file->attributes, false);
-	return r;
+	return r < 0 ? r : gather_file(w, file->id, file->attributes.size, NEWS_FILE_GONE);
 }
 
 int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64_t cookie)

@@ -8,24 +8,34 @@
  *               ^------------'
  */
 
+#include "catalog/change.h"
 #include "catalog/writer.h"
 
 /* A new inode with names names, the first of which is at (dir, cookie). A candidate only once
  * it is listed by size. */
 MUST_CHECK int file_add(struct catalog_writer *w, const struct file_record *file);
 MUST_CHECK int file_list_size(struct catalog_writer *w, uint64_t id,
-			      const struct attributes *attributes, uint64_t head);
+			      const struct attributes *attributes,
+			      const struct content_record *content);
 
-/* A name at (dir, cookie) comes or goes. attributes: as seen with the new name. The last name
- * that goes makes an orphan. */
-MUST_CHECK int file_add_name(struct catalog_writer *w, uint64_t id,
-			     const struct attributes *attributes, uint64_t dir, uint64_t cookie);
+/* Names that come to a file, one after the other. */
+struct name_run {
+	uint64_t file;
+	uint32_t left; /* how many are still to come, with this one */
+	uint32_t flags; /* what is said with each of them */
+};
+
+/* A name comes, which change says, or the one at (dir, cookie) goes. The last name that goes makes
+ * an orphan. */
+MUST_CHECK int file_add_name(struct catalog_writer *w, const struct name_change *change,
+			     const struct name_run *run);
 MUST_CHECK int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir,
 				uint64_t cookie);
 
-/* With another signature the content is not known any more. Nothing where the file is gone. */
-MUST_CHECK int file_update(struct catalog_writer *w, uint64_t id,
-			   const struct attributes *attributes);
+/* NAME_UPDATE_FILE: with another signature the content is not known any more. NAME_TOUCH_FILE: nor
+ * with the same one. Nothing where the file is gone. */
+MUST_CHECK int file_update(struct catalog_writer *w, const struct name_change *change);
+MUST_CHECK int file_touch(struct catalog_writer *w, uint64_t id);
 
 /* Deletes an orphan. */
 MUST_CHECK int file_delete(struct catalog_writer *w, uint64_t id);

@@ -7,14 +7,19 @@
 #include <uthash.h>
 
 #include "base/clock.h"
+#include "catalog/gather.h"
 #include "catalog/query.h"
+
+/* A hash in a key. */
+#define HASH_BYTES 16
 
 struct group_change {
 	uint64_t id;
-	struct group_record before; /* inodes 0 for a new one */
+	struct group_record before; /* without inodes for a new one */
 	struct group_record now;
 	bool stored; /* there is a record of it */
 	bool stays; /* also without members */
+	bool dropped; /* another group took its place by hash */
 	UT_hash_handle hh;
 };
 
@@ -25,7 +30,7 @@ static struct group_change *remember(struct catalog_writer *w, const struct grou
 	if (!change)
 		return NULL;
 	change->id = group->id;
-	change->now = *group;
+	change->now = change->before = *group;
 	HASH_ADD(hh, w->groups, id, sizeof(change->id), change);
 	return change;
 }
@@ -37,40 +42,87 @@ static int touch(struct catalog_writer *w, uint64_t id, struct group_change **ch
 
 	HASH_FIND(hh, w->groups, &id, sizeof(id), *change);
 	if (*change)
-		return 0;
+		return (*change)->dropped ? -ENOENT : 0;
 	r = catalog_get_group(&w->reader, id, &group);
 	if (r < 0)
 		return r;
 	*change = remember(w, &group);
 	if (!*change)
 		return -ENOMEM;
-	(*change)->before = group;
 	(*change)->stored = true;
 	return 0;
 }
 
-/* The ordinal behind the last one of this hash. */
+/* Is it stored, and did all members leave it? */
+static int is_left(struct catalog_writer *w, uint64_t id, bool *left)
+{
+	struct group_change *change;
+	struct group_record group;
+	int r;
+
+	HASH_FIND(hh, w->groups, &id, sizeof(id), change);
+	if (change) {
+		/* one that is new in this transaction is yet to be filled */
+		*left = change->stored && change->now.inodes == 0;
+		return 0;
+	}
+	r = catalog_get_group(&w->reader, id, &group);
+	*left = r == 0 && group.inodes == 0;
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int drop(struct catalog_writer *w, uint64_t id, const struct key *byhash)
+{
+	struct key key = key_number(id);
+	struct group_change *change;
+	int r = touch(w, id, &change);
+
+	if (r < 0)
+		return r;
+	change->dropped = true;
+	r = writer_delete(w, TABLE_GROUP, &key);
+	return r < 0 ? r : writer_delete(w, TABLE_BYHASH, byhash);
+}
+
+/* The ordinal in a key of the table by hash, behind the hash. */
+static bool get_ordinal(const MDB_val *key, uint64_t *ordinal)
+{
+	struct span last = {(const uint8_t *)key->mv_data + HASH_BYTES, key->mv_size - HASH_BYTES};
+
+	return key_get_number(last, ordinal) && *ordinal < UINT32_MAX;
+}
+
+/* The ordinal behind the last one of this hash. But a group that all members have left, and that
+ * only waits for orphans to come back, makes way: its bytes may be these, and then keep their
+ * name. */
 static int next_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t *ordinal)
 {
-	struct key from = key_hash(hash, 1);
-	MDB_val k = {.mv_size = from.length, .mv_data = from.data}, v;
-	struct span last;
+	struct key at = key_hash(hash, 1);
+	MDB_val k = store_key(&at), v;
 	MDB_cursor *cursor = NULL;
-	uint64_t number;
+	struct span fields;
+	uint64_t number, group;
+	bool left = false;
 	int r = store_cursor(&w->reader, TABLE_BYHASH, &cursor);
 
 	*ordinal = 1;
-	if (r < 0)
-		return r;
-	r = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
-	while (r == 0 && k.mv_size > 16 && memcmp(k.mv_data, from.data, 16) == 0) {
-		last = (struct span){(const uint8_t *)k.mv_data + 16, k.mv_size - 16};
-		if (!key_get_number(last, &number) || number >= UINT32_MAX)
-			return -EUCLEAN;
+	if (r == 0)
+		r = store_error(mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE));
+	while (r == 0 && k.mv_size > HASH_BYTES && memcmp(k.mv_data, at.data, HASH_BYTES) == 0) {
+		r = store_check(w->reader.store, TABLE_BYHASH, &k, &v, &fields);
+		if (r < 0 || !decode_number(fields, &group) || !get_ordinal(&k, &number))
+			return r < 0 ? r : -EUCLEAN;
+		r = is_left(w, group, &left);
+		if (r == 0 && left) {
+			*ordinal = (uint32_t)number;
+			at = key_hash(hash, *ordinal);
+			return drop(w, group, &at);
+		}
 		*ordinal = (uint32_t)number + 1;
-		r = mdb_cursor_get(cursor, &k, &v, MDB_NEXT);
+		if (r == 0)
+			r = store_error(mdb_cursor_get(cursor, &k, &v, MDB_NEXT));
 	}
-	return r && r != MDB_NOTFOUND ? store_error(r) : 0;
+	return r == -ENOENT ? 0 : r;
 }
 
 int group_create(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
@@ -109,7 +161,7 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 	change->now.inodes++;
 	if (change->before.kept == file && change->now.kept == 0)
 		change->now.kept = file; /* it left in this transaction: a renamed file */
-	return 0;
+	return gather_member(w, group, file, true);
 }
 
 int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool stays)
@@ -127,7 +179,7 @@ int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool st
 	change->now.inodes--;
 	if (change->now.kept == file)
 		change->now.kept = 0;
-	return 0;
+	return gather_member(w, group, file, false);
 }
 
 int group_sweep(struct catalog_writer *w, uint64_t group)
@@ -234,6 +286,8 @@ static int flush_record(struct catalog_writer *w, struct group_change *change)
 	struct key byhash = key_hash(change->now.hash, change->now.ordinal);
 	int r;
 
+	if (change->dropped)
+		return 0;
 	if (change->now.inodes == 0 && !change->stays) {
 		r = writer_forget(w, TABLE_BYHASH, &byhash);
 		if (r == 0 && change->stored)
@@ -259,6 +313,8 @@ int groups_flush(struct catalog_writer *w)
 		r = flush_rank(w, change);
 		if (r == 0)
 			r = flush_record(w, change);
+		if (r == 0 && change->before.inodes + change->now.inodes > 0)
+			r = gather_group(w, &change->before, &change->now);
 		if (r < 0)
 			return r;
 		count(&w->totals, &change->before, false);

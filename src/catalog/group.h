@@ -9,7 +9,8 @@
 
 #include "catalog/writer.h"
 
-/* Makes a group for content with this hash; its ordinal is the next one free. */
+/* Makes a group for content with this hash; its ordinal is the next one free. A group of
+ * this hash that all members have left goes at once, and its ordinal is used again. */
 MUST_CHECK int group_create(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
 			    uint64_t *group);
 

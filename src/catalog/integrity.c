@@ -139,6 +139,8 @@ static int check_tables(struct catalog_reader *reader)
 
 	if (r == 0 && format > TWINFS_INDEX_FORMAT)
 		return INDEX_NEWER;
+	if (r == 0 && format > 0 && format < TWINFS_INDEX_FORMAT)
+		return INDEX_OLDER;
 	if (r == 0)
 		r = check_catalog(reader);
 	return r == 0 ? INDEX_SOUND : INDEX_DAMAGED;
@@ -213,7 +215,7 @@ static int check_in_child(const char *folder)
 		if (errno != EINTR)
 			return -errno;
 	}
-	return WIFEXITED(status) && WEXITSTATUS(status) <= INDEX_NEWER ? WEXITSTATUS(status)
+	return WIFEXITED(status) && WEXITSTATUS(status) <= INDEX_OLDER ? WEXITSTATUS(status)
 								       : INDEX_DAMAGED;
 }
 

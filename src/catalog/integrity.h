@@ -20,7 +20,9 @@
 enum index_state {
 	INDEX_SOUND = 0, /* or there is none */
 	INDEX_DAMAGED = 1,
-	INDEX_NEWER = 2, /* not closed cleanly, and of a format that this program cannot check */
+	/* not closed cleanly, and of a format that this program cannot check */
+	INDEX_NEWER = 2,
+	INDEX_OLDER = 3,
 };
 
 /* Can the data file be opened? Forks: call it before threads are started. Logs what is found. An enum index_state or -errno. */

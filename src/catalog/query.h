@@ -95,10 +95,13 @@ MUST_CHECK int catalog_next_group(struct catalog_scan *scan, struct group_record
 MUST_CHECK int catalog_scan_ranks(struct catalog_reader *r, struct catalog_scan **scan);
 MUST_CHECK int catalog_next_rank(struct catalog_scan *scan, struct group_record *group);
 
-/* Regular files by size, from at least min_size up, then by head (0: not read), then by id. */
+/* Regular files by size, from at least min_size up, then by head (0: not read), then by group (0:
+ * in none), then by id. So the members of a group stand together, and can be passed over by going
+ * on from {size, head, group, UINT64_MAX}. */
 struct size_entry {
 	uint64_t size;
 	uint64_t head;
+	uint64_t group;
 	uint64_t file;
 };
 MUST_CHECK int catalog_scan_sizes(struct catalog_reader *r, const struct size_entry *from,

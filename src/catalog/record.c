@@ -45,6 +45,13 @@ uint64_t attributes_digest(const struct attributes *a)
 	return hash64(parts, sizeof(parts), 0);
 }
 
+uint64_t file_digest(const struct file_record *file)
+{
+	uint64_t parts[] = {attributes_digest(&file->attributes), file->touches};
+
+	return hash64(parts, sizeof(parts), 0);
+}
+
 bool attributes_equal(const struct attributes *a, const struct attributes *b)
 {
 	return attributes_same_signature(a, b) && a->mode == b->mode && a->uid == b->uid &&
@@ -87,6 +94,14 @@ struct key key_triple(uint64_t first, uint64_t second, uint64_t third)
 	struct key key = key_pair(first, second);
 
 	key_add(&key, third);
+	return key;
+}
+
+struct key key_quad(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth)
+{
+	struct key key = key_triple(first, second, third);
+
+	key_add(&key, fourth);
 	return key;
 }
 
@@ -133,6 +148,12 @@ bool key_get_pair(struct span key, uint64_t *first, uint64_t *second)
 bool key_get_triple(struct span key, uint64_t *first, uint64_t *second, uint64_t *third)
 {
 	return get_numbers(key, (uint64_t *[]){first, second, third}, 3);
+}
+
+bool key_get_quad(struct span key, uint64_t *first, uint64_t *second, uint64_t *third,
+		  uint64_t *fourth)
+{
+	return get_numbers(key, (uint64_t *[]){first, second, third, fourth}, 4);
 }
 
 bool key_get_rank(struct span key, uint64_t *reclaimable, uint64_t *group)
@@ -313,6 +334,7 @@ struct value encode_file(const struct file_record *file)
 	put(&value, file->cookie);
 	put(&value, file->names);
 	put(&value, file->first_seen);
+	put(&value, file->touches);
 	put_attributes(&value, &file->attributes);
 	return value;
 }
@@ -321,7 +343,8 @@ bool decode_file(struct span fields, struct file_record *file)
 {
 	return get(&fields, &file->dir) && get(&fields, &file->cookie) &&
 	       get32(&fields, &file->names) && get32(&fields, &file->first_seen) &&
-	       get_attributes(&fields, &file->attributes) && fields.length == 0;
+	       get32(&fields, &file->touches) && get_attributes(&fields, &file->attributes) &&
+	       fields.length == 0;
 }
 
 struct value encode_entry(const struct entry_record *entry)
@@ -414,6 +437,7 @@ struct value encode_totals(const struct catalog_totals *t)
 
 	put(&value, t->generation);
 	put(&value, t->scans);
+	put(&value, t->comparisons);
 	put(&value, t->directories);
 	put(&value, t->files);
 	put(&value, t->bytes);
@@ -430,9 +454,9 @@ struct value encode_totals(const struct catalog_totals *t)
 bool decode_totals(struct span fields, struct catalog_totals *t)
 {
 	return get(&fields, &t->generation) && get(&fields, &t->scans) &&
-	       get(&fields, &t->directories) && get(&fields, &t->files) &&
-	       get(&fields, &t->bytes) && get(&fields, &t->blocks) && get(&fields, &t->names) &&
-	       get(&fields, &t->groups) && get(&fields, &t->redundant_files) &&
-	       get(&fields, &t->redundant_bytes) && get(&fields, &t->errors) &&
-	       get_time(&fields, &t->changed) && fields.length == 0;
+	       get(&fields, &t->comparisons) && get(&fields, &t->directories) &&
+	       get(&fields, &t->files) && get(&fields, &t->bytes) && get(&fields, &t->blocks) &&
+	       get(&fields, &t->names) && get(&fields, &t->groups) &&
+	       get(&fields, &t->redundant_files) && get(&fields, &t->redundant_bytes) &&
+	       get(&fields, &t->errors) && get_time(&fields, &t->changed) && fields.length == 0;
 }

@@ -14,7 +14,7 @@
  * entry     dir id, cookie                   struct entry_record
  * file      file id                          struct file_record
  * bykey     file system, inode               file id
- * bysize    size, head, file id              -
+ * bysize    size, head, group id, file id    -
  * content   file id                          struct content_record
  * group     group id                         struct group_record
  * member    group id, file id                -
@@ -22,7 +22,7 @@
  * rank      ~reclaimable (8 bytes), group id -
  * link      file id, dir id, cookie          -           names of a file beyond its first
  * error     kind, id                         errno
- * orphan    file id                          -           files that lost their last name
+ * orphan    file id                          catalog_totals.comparisons when it lost its last name
  */
 
 #include <stdbool.h>
@@ -99,9 +99,15 @@ struct file_record {
 	uint64_t dir; /* where its first name is; meaningless where names is 0 */
 	uint64_t cookie;
 	uint32_t names; /* known ones, 0 for an orphan */
-	uint32_t first_seen; /* number of the scan that found it */
+	uint32_t first_seen; /* number of the scan or look that found it */
+	/* Version of its content: one more each time that it changed, or may have changed. */
+	uint32_t touches;
 	struct attributes attributes;
 };
+
+/* Signature and version in 64 bits: who read a file when it had this digest knows what it holds for
+ * as long as it has it. */
+uint64_t file_digest(const struct file_record *file);
 
 enum entry_kind {
 	ENTRY_DIR = 1,
@@ -162,7 +168,8 @@ enum error_kind {
 /* Sums over the whole index, kept up to date by every change. */
 struct catalog_totals {
 	uint64_t generation; /* commits that changed something */
-	uint64_t scans; /* begun */
+	uint64_t scans; /* and looks: the last number given to one */
+	uint64_t comparisons; /* files of which something was learned by reading */
 	uint64_t directories;
 	uint64_t files; /* inodes that are no directory */
 	uint64_t bytes; /* st_size of regular files, each inode once */
@@ -212,12 +219,15 @@ struct span {
 struct key key_number(uint64_t number);
 struct key key_pair(uint64_t first, uint64_t second);
 struct key key_triple(uint64_t first, uint64_t second, uint64_t third);
+struct key key_quad(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth);
 struct key key_hash(struct hash128 hash, uint32_t ordinal);
 struct key key_rank(uint64_t reclaimable, uint64_t group);
 
 /* Each takes apart a key of so many numbers; false: it is not one. */
 MUST_CHECK bool key_get_pair(struct span key, uint64_t *first, uint64_t *second);
 MUST_CHECK bool key_get_triple(struct span key, uint64_t *first, uint64_t *second, uint64_t *third);
+MUST_CHECK bool key_get_quad(struct span key, uint64_t *first, uint64_t *second, uint64_t *third,
+			     uint64_t *fourth);
 MUST_CHECK bool key_get_number(struct span key, uint64_t *number);
 MUST_CHECK bool key_get_rank(struct span key, uint64_t *reclaimable, uint64_t *group);
 

@@ -172,7 +172,8 @@ int catalog_next_rank(struct catalog_scan *scan, struct group_record *group)
 int catalog_scan_sizes(struct catalog_reader *r, const struct size_entry *from,
 		       struct catalog_scan **scan)
 {
-	return scan_begin(r, TABLE_BYSIZE, key_triple(from->size, from->head, from->file), 0, scan);
+	return scan_begin(r, TABLE_BYSIZE,
+			  key_quad(from->size, from->head, from->group, from->file), 0, scan);
 }
 
 int catalog_next_size(struct catalog_scan *scan, struct size_entry *entry)
@@ -182,7 +183,9 @@ int catalog_next_size(struct catalog_scan *scan, struct size_entry *entry)
 
 	if (r < 0)
 		return r;
-	return key_get_triple(key, &entry->size, &entry->head, &entry->file) ? 0 : -EUCLEAN;
+	return key_get_quad(key, &entry->size, &entry->head, &entry->group, &entry->file)
+		       ? 0
+		       : -EUCLEAN;
 }
 
 int catalog_scan_files(struct catalog_reader *r, uint64_t after, struct catalog_scan **scan)

@@ -235,12 +235,10 @@ static int load_sources(struct sources *sources)
 static int open_source(struct catalog *catalog, struct source *source)
 {
 	struct attributes attributes;
-	struct stat st;
 
 	source->fd = open(source->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (source->fd < 0 || fstat(source->fd, &st) < 0)
+	if (source->fd < 0)
 		return -errno;
-	source->device = st.st_dev;
 	return source_attributes(catalog, source->fd, &attributes);
 }
 
@@ -383,7 +381,9 @@ static int source_fd(const struct sources *sources, uint32_t source)
 {
 	if (source >= sources->count)
 		return -EUCLEAN;
-	return sources->list[source].fd < 0 ? -ENODEV : sources->list[source].fd;
+	if (sources->list[source].missing || sources->list[source].fd < 0)
+		return -ENODEV;
+	return sources->list[source].fd;
 }
 
 int source_open_dir(const struct sources *sources, struct catalog_reader *reader, uint64_t dir,
@@ -418,6 +418,9 @@ int source_open_file(const struct sources *sources, struct catalog_reader *reade
 		return r < 0 ? r : -ENOMEM;
 	fd = flags & O_PATH ? open_beneath(r, text, flags, sources->cross_mounts)
 			    : open_beneath_for_reading(r, text, 0, sources->cross_mounts);
+	/* something of another kind, or a mount, stands there or on the way */
+	if (fd == -ELOOP || fd == -ENOTDIR || fd == -EXDEV || fd == -ENXIO)
+		return -ESTALE;
 	if (fd < 0)
 		return fd;
 	r = source_attributes(sources->catalog, fd, &now);

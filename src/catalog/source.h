@@ -5,9 +5,11 @@
 /* The source trees of an index: which they are, how they look in the view, and opening what the
  * index knows in them by descriptor.
  *
- * Made once after the catalog is opened, before threads start; then read by any thread.
+ * Made once after the catalog is opened, before threads start; then read by any thread. What is
+ * missing is set by one that examines the roots.
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,8 +22,10 @@ struct source {
 	char *path; /* absolute, no symlink in it */
 	char *tree; /* its folder in uniques/ ("" where it is the only source) */
 	uint64_t root; /* dir id */
-	int fd; /* its root directory (O_PATH) */
-	dev_t device;
+	/* Its root directory (O_PATH). While it is followed, what is made anew in its place may take
+	 * over the descriptor at any time; the number stays. */
+	int fd;
+	atomic_bool missing; /* its root is not there: nothing in it is opened */
 };
 
 struct sources {
@@ -77,8 +81,8 @@ MUST_CHECK int source_open_dir(const struct sources *sources, struct catalog_rea
 /* Opens a file of the index under one of its names, for reading its bytes (flags 0) or O_PATH.
  * Regular files are never waited for, see base/descriptor.h.
  *
- * Checks what was opened against the record: -ESTALE where it is another inode, or its signature
- * is not the one in the index. */
+ * Checks what was opened against the record: -ESTALE where it is another inode or kind of thing, or
+ * its signature is not the one in the index. */
 MUST_CHECK int source_open_file(const struct sources *sources, struct catalog_reader *reader,
 				const struct file_record *file, int flags);
 

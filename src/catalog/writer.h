@@ -8,6 +8,7 @@
 #include "catalog/catalog.h"
 #include "catalog/store.h"
 
+struct gather;
 struct group_change;
 
 struct catalog_writer {
@@ -17,6 +18,7 @@ struct catalog_writer {
 	 * pages wholly and is several times faster than a search. */
 	struct key last[TABLE_COUNT];
 	bool last_known[TABLE_COUNT];
+	struct gather *gather; /* news for the observer; NULL: there is none */
 	struct group_change *groups; /* touched in this transaction, by id (uthash) */
 	struct catalog_totals totals;
 	bool totals_changed;

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
 
@@ -50,8 +49,10 @@ static int apply_body(struct catalog_writer *w, void *context)
 {
 	struct batch_writer *writer = context;
 	struct batch *batch = writer->queue;
+	uint32_t scan = writer->scan;
+	int r = scan ? 0 : catalog_next_scan(w, &scan);
 
-	return catalog_apply(w, batch->changes, batch->count, writer->scan);
+	return r < 0 ? r : catalog_apply(w, batch->changes, batch->count, scan);
 }
 
 static struct batch *wait_for_batch(struct batch_writer *writer)

@@ -15,7 +15,7 @@
 
 struct batch_writer;
 
-/* Starts the writer thread. scan: the number for catalog_apply. */
+/* Starts the writer thread. scan: the number for catalog_apply, 0: a new one for each batch. */
 MUST_CHECK int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
 				uint32_t scan);
 

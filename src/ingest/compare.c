@@ -31,13 +31,13 @@ struct compared {
 	struct strand strand;
 	uint64_t file; /* the one that is read */
 	uint64_t group; /* of a rival: its group */
-	uint64_t signature; /* of a rival that is in no group */
+	uint64_t digest; /* file_digest when it was first opened */
 	uint32_t first; /* chain of candidates, 0: a rival */
 	bool alone; /* first stands for itself, not for its chain */
 	bool sparse;
 	bool counted; /* its bytes are progress */
 	bool settled; /* its class is known, or why it has none */
-	bool opened; /* once: signature is what it was then */
+	bool opened; /* once: digest is what it was then */
 	bool lost; /* it is not what was compared so far: nothing more is read of it */
 	uint64_t read_bytes;
 	uint64_t data_from, data_known; /* [data_known, data_from) is a hole */
@@ -57,16 +57,8 @@ struct comparison {
 	bool large_holes;
 	size_t descriptors;
 	unsigned int attempt;
-	struct bytes rival_groups; /* of struct rival_group, while the files are found */
 	struct bytes files; /* of struct file_outcome: what was found, until all is known */
 	struct bytes classes; /* of struct class_outcome */
-};
-
-/* A group that new files may belong to. */
-struct rival_group {
-	uint64_t group;
-	uint64_t passed_over; /* so many members are still to be passed over */
-	bool taken;
 };
 
 static struct compared *compared_of(struct strand *strand)
@@ -88,16 +80,16 @@ static void note_problem(struct comparison *c, const struct compared *compared, 
 }
 
 /* What was opened again must be what it was the first time. */
-static int check_signature(struct compared *compared)
+static int check_digest(struct compared *compared, const struct file_record *file)
 {
-	uint64_t signature = attributes_digest(&compared->reading.attributes);
+	uint64_t digest = file_digest(file);
 
-	if (compared->opened && compared->signature != signature) {
+	if (compared->opened && compared->digest != digest) {
 		reading_abandon(&compared->reading);
 		return READING_CHANGED;
 	}
 	compared->opened = true;
-	compared->signature = signature;
+	compared->digest = digest;
 	return 0;
 }
 
@@ -120,7 +112,7 @@ static int open_compared(struct comparison *c, struct compared *compared)
 	if (r == 0)
 		r = reading_open(&compared->reading, &c->opener, reader, &file, false);
 	if (r == 0)
-		r = check_signature(compared);
+		r = check_digest(compared, &file);
 	if (r && r != -ENOENT)
 		contents_note_problem(c->contents, reader, &file, r, &compared->reading);
 	compared->lost = r != 0;
@@ -195,9 +187,9 @@ static int read_strand(void *context, struct strand *strand, uint64_t offset, vo
 
 /* ---- what is found equal ------------------------------------------------------------- */
 
-static int add_outcome(struct comparison *c, uint64_t file, uint64_t signature)
+static int add_outcome(struct comparison *c, uint64_t file, uint64_t digest)
 {
-	struct file_outcome outcome = {file, signature, head_of(c->head->key.hash)};
+	struct file_outcome outcome = {file, digest, head_of(c->head->key.hash)};
 
 	return bytes_append(&c->files, &outcome, sizeof(outcome));
 }
@@ -209,7 +201,7 @@ static int add_candidates(struct comparison *c, const struct compared *compared)
 
 	for (uint32_t at = compared->first; r == 0 && at; at = candidate->next) {
 		candidate = &window[at - 1];
-		r = add_outcome(c, candidate->file, candidate->signature);
+		r = add_outcome(c, candidate->file, candidate->digest);
 		if (compared->alone)
 			break;
 	}
@@ -237,7 +229,7 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 		else if (compared->group)
 			class.group = compared->group;
 		else
-			r = add_outcome(c, compared->file, compared->signature);
+			r = add_outcome(c, compared->file, compared->digest);
 	}
 	if (r < 0 || !news)
 		return r;
@@ -320,59 +312,55 @@ static int add_contents(struct comparison *c)
 	return r;
 }
 
-/* Is this member the one that stands for its group in this attempt? Groups of one size and head:
- * one, but for prepared collisions. */
-static int is_stand_in(struct comparison *c, uint64_t id, bool *stand_in)
+/* A member stands for its group: in each attempt another one. */
+static int add_stand_in(struct comparison *c, uint64_t group_id)
 {
-	struct rival_group *groups = (void *)c->rival_groups.data, new_group = {.group = id};
-	size_t i = 0, count = c->rival_groups.length / sizeof(*groups);
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct group_record group;
-	int r;
+	uint64_t file = 0, passed_over;
+	int r = catalog_get_group(c->reader, group_id, &group);
 
-	while (i < count && groups[i].group != id)
-		i++;
-	if (i == count) {
-		r = catalog_get_group(c->reader, id, &group);
-		if (r < 0)
-			return r == -ENOENT ? -EUCLEAN : r;
-		new_group.passed_over = c->attempt % (group.inodes ? group.inodes : 1);
-		r = bytes_append(&c->rival_groups, &new_group, sizeof(new_group));
-		if (r < 0)
-			return r;
-		groups = (void *)c->rival_groups.data;
+	if (r == 0)
+		r = catalog_scan_members(c->reader, group_id, 0, &scan);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	passed_over = c->attempt % (group.inodes ? group.inodes : 1);
+	for (uint64_t i = 0; r == 0 && i <= passed_over; i++)
+		r = catalog_next_member(scan, &file);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	return add_file(c, &(struct compared){.file = file, .group = group_id});
+}
+
+/* Adds those with this head that stand behind from, up to the first of a group; *from is then what
+ * to go on from. -ENOENT: there are no more. */
+static int add_rivals_from(struct comparison *c, struct size_entry *from)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct size_entry entry;
+	int r = catalog_scan_sizes(c->reader, from, &scan);
+
+	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
+		if (entry.size != from->size || entry.head != from->head)
+			return -ENOENT;
+		if (entry.group) {
+			*from = entry;
+			from->file = UINT64_MAX;
+			return add_stand_in(c, entry.group);
+		}
+		r = add_file(c, &(struct compared){.file = entry.file});
 	}
-	*stand_in = !groups[i].taken && groups[i].passed_over == 0;
-	if (*stand_in)
-		groups[i].taken = true;
-	else if (!groups[i].taken)
-		groups[i].passed_over--;
-	return 0;
+	return r;
 }
 
 /* Files with this head that were compared before: one of each group, and those in no group. */
 static int add_rivals(struct comparison *c)
 {
-	uint64_t head = head_of(c->head->key.hash);
-	struct size_entry from = {.size = c->head->key.size, .head = head}, entry;
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
-	struct content_record content;
-	bool wanted;
-	int r = catalog_scan_sizes(c->reader, &from, &scan);
+	struct size_entry from = {.size = c->head->key.size, .head = head_of(c->head->key.hash)};
+	int r = 0;
 
-	c->rival_groups.length = 0;
-	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
-		if (entry.size != from.size || entry.head != head)
-			break;
-		r = catalog_get_content(c->reader, entry.file, &content);
-		if (r < 0)
-			return r == -ENOENT ? -EUCLEAN : r;
-		wanted = true;
-		if (content.group)
-			r = is_stand_in(c, content.group, &wanted);
-		if (r == 0 && wanted)
-			r = add_file(c, &(struct compared){.file = entry.file,
-							   .group = content.group});
-	}
+	while (r == 0)
+		r = add_rivals_from(c, &from);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -530,7 +518,6 @@ void *contents_refine(void *context)
 	c.descriptors = descriptor_budget(threads ? threads : threads_default());
 	refine_heads(&c, memory, budget);
 	file_opener_deinit(&c.opener);
-	bytes_free(&c.rival_groups);
 	bytes_free(&c.files);
 	bytes_free(&c.classes);
 	free(c.list);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -61,6 +60,7 @@ static bool is_shortage(int error)
 void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
 			   const struct file_record *file, int what, const struct reading *reading)
 {
+	const struct ingest_watch *watch = contents->ingest->watch;
 	struct problem_outcome problem = {.file = file->id};
 	int r = 0;
 
@@ -72,6 +72,10 @@ void contents_note_problem(struct contents *contents, struct catalog_reader *rea
 	}
 	if (what == READING_CHANGED) {
 		atomic_fetch_add(&contents->postponed, 1);
+		if (watch) {
+			watch->suspect(watch->context, file->id);
+			return;
+		}
 		problem.attributes = reading->attributes;
 	} else {
 		atomic_fetch_add(&contents->errors, 1);
@@ -97,8 +101,7 @@ static int emit_decided(struct contents *contents, const struct head *head, stru
 		for (uint32_t at = content->first; r == 0 && at; at = candidate->next) {
 			candidate = &window[at - 1];
 			r = bytes_append(files,
-					 &(struct file_outcome){candidate->file,
-								candidate->signature,
+					 &(struct file_outcome){candidate->file, candidate->digest,
 								head_of(head->key.hash)},
 					 sizeof(struct file_outcome));
 		}
@@ -177,10 +180,15 @@ static int compare_window(struct contents *contents)
 
 /* ---- all windows --------------------------------------------------------------------- */
 
-static int compare_all(struct contents *contents, bool again)
+/* sizes: NULL for all */
+static int compare_all(struct contents *contents, const struct ingest_sizes *sizes,
+		       bool skip_errors)
 {
-	struct plan plan;
-	int r = plan_begin(&plan, contents->ingest->catalog, WINDOW_FILES, again);
+	struct plan plan = {.catalog = contents->ingest->catalog,
+			    .window_files = WINDOW_FILES,
+			    .skip_errors = skip_errors,
+			    .sizes = sizes};
+	int r = plan_begin(&plan);
 
 	while (r == 0) {
 		r = plan_next(&plan, &contents->window);
@@ -197,14 +205,14 @@ static int compare_until_quiet(struct contents *contents)
 	uint64_t patience_ns = contents->ingest->settings->patience_ms * UINT64_C(1000000);
 	uint64_t begun = clock_monotonic_ns();
 	unsigned int pause_ms = PAUSE_MS_MIN;
-	int r = compare_all(contents, false);
+	int r = compare_all(contents, NULL, false);
 
 	while (r == 0 && contents->postponed > 0 && clock_monotonic_ns() - begun < patience_ns) {
 		clock_sleep_ms(pause_ms);
 		if (pause_ms < PAUSE_MS_MAX)
 			pause_ms *= 2;
 		atomic_store(&contents->postponed, 0);
-		r = compare_all(contents, true);
+		r = compare_all(contents, NULL, true);
 	}
 	return r;
 }
@@ -233,15 +241,31 @@ static int count_pending(struct ingest *ingest)
 	return r < 0 ? r : catalog_count_pending(reader, &ingest->result.pending, &bytes);
 }
 
-int ingest_contents(struct ingest *ingest)
+static void contents_init(struct contents *contents, struct ingest *ingest)
 {
-	struct contents contents = {.ingest = ingest, .heads = {.budget_bytes = KEPT_BYTES}};
-	int r = measure(ingest);
-
+	*contents = (struct contents){.ingest = ingest, .heads = {.budget_bytes = KEPT_BYTES}};
 	/* a writer that has to wait for our lease makes the kernel send one */
 	(void)signal(SIGIO, SIG_IGN);
-	pthread_mutex_init(&contents.heads_lock, NULL);
-	outcomes_init(&contents.outcomes, ingest->catalog);
+	pthread_mutex_init(&contents->heads_lock, NULL);
+	outcomes_init(&contents->outcomes, ingest->catalog, ingest->watch);
+}
+
+static void contents_deinit(struct contents *contents)
+{
+	outcomes_deinit(&contents->outcomes);
+	window_free(&contents->window);
+	heads_reset(&contents->heads);
+	arena_free(&contents->heads.memory);
+	free(contents->undecided);
+	pthread_mutex_destroy(&contents->heads_lock);
+}
+
+int ingest_contents(struct ingest *ingest)
+{
+	struct contents contents;
+	int r = measure(ingest);
+
+	contents_init(&contents, ingest);
 	/* also when nothing waits: what could not be read before is tried again */
 	if (r == 0)
 		r = compare_until_quiet(&contents);
@@ -249,11 +273,18 @@ int ingest_contents(struct ingest *ingest)
 	ingest->result.stopped |= r == -ECANCELED;
 	if (r == 0)
 		r = count_pending(ingest);
-	outcomes_deinit(&contents.outcomes);
-	window_free(&contents.window);
-	heads_reset(&contents.heads);
-	arena_free(&contents.heads.memory);
-	free(contents.undecided);
-	pthread_mutex_destroy(&contents.heads_lock);
+	contents_deinit(&contents);
+	return r == -ECANCELED ? 0 : r;
+}
+
+int ingest_compare(struct ingest *ingest, const struct ingest_sizes *sizes)
+{
+	struct contents contents;
+	int r;
+
+	contents_init(&contents, ingest);
+	r = compare_all(&contents, sizes, true);
+	ingest->result.stopped |= r == -ECANCELED;
+	contents_deinit(&contents);
 	return r == -ECANCELED ? 0 : r;
 }

@@ -2,9 +2,11 @@
 #include "ingest/diff.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/descriptor.h"
 #include "catalog/query.h"
 
 /* A name that the index has in the directory. */
@@ -17,7 +19,7 @@ struct known {
 
 struct known_list {
 	struct known **list;
-	size_t count;
+	size_t count, capacity;
 };
 
 void diff_free(struct diff *diff)
@@ -70,40 +72,136 @@ static bool is_not_entered(const struct diff_dir *dir, const struct listed *list
 	       (listed->mount_root || listed->attributes.filesystem != dir->filesystem);
 }
 
+/* Is it a directory of the same file system, which has another place there? */
+static void note_bound(const struct diff_dir *dir, const struct listed *listed)
+{
+	if (dir->watch && listed->mount_root && listed->attributes.filesystem == dir->filesystem)
+		dir->watch->missed(dir->watch->context, dir->source);
+}
+
+static uint32_t file_flags(const struct listed *listed)
+{
+	return (listed->flags & LOOK_SAME_BYTES ? FILE_SAME_BYTES : 0) |
+	       (listed->flags & LOOK_MOVED ? FILE_MOVED : 0);
+}
+
+/* Does the index have this directory, and is it the one that is listed? */
+static int is_in_index(const struct diff_dir *dir, uint64_t id, const struct listed *listed,
+		       bool *is)
+{
+	struct dir_record record;
+	int r = catalog_get_dir(dir->reader, id, &record);
+
+	*is = r == 0 && record.parent != 0 && record.source == dir->source &&
+	      attributes_same_inode(&record.attributes, &listed->attributes);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Outcome: something else stands there by now. */
+enum {
+	NAME_SWAPPED = 1
+};
+
+/* The number of a directory that the index does not have under this name: its own if it only
+ * moved here from elsewhere, else *id, a new one. */
+static int identify(const struct diff_dir *dir, const struct listed *listed, uint64_t *id,
+		    bool *moved)
+{
+	const struct ingest_watch *watch = dir->watch;
+	struct attributes now;
+	uint64_t known;
+	int r, fd AUTO_CLOSE = -1;
+
+	if (!watch || dir->look->what == LOOK_DEEP || listed->mount_root)
+		return 0;
+	fd = open_beneath(dir->fd, listed->name.bytes, O_PATH | O_DIRECTORY, dir->cross_mounts);
+	if (fd < 0 || source_attributes(dir->catalog, fd, &now) < 0 ||
+	    !attributes_same_inode(&now, &listed->attributes))
+		return NAME_SWAPPED;
+	known = watch->identify(watch->context, dir->source, fd, *id);
+	if (known == *id)
+		return 0;
+	r = is_in_index(dir, known, listed, moved);
+	if (r == 0 && *moved)
+		*id = known;
+	else if (r == 0) /* it was removed meanwhile */
+		watch->enter(watch->context, dir->source, fd, *id);
+	return r;
+}
+
+static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct listed *listed,
+		   struct name_change *change)
+{
+	struct found_dir found = {.name = listed->name, .attributes = &listed->attributes};
+	bool moved = false;
+	int r = 0;
+
+	change->id = catalog_new_id(dir->catalog);
+	if (!change->id)
+		return -errno;
+	change->kind = NAME_ADD_DIR;
+	change->flags = is_not_entered(dir, listed) ? DIR_NOT_ENTERED : 0;
+	diff->not_entered += change->flags == DIR_NOT_ENTERED;
+	if (!change->flags)
+		note_bound(dir, listed);
+	if (!change->flags)
+		r = identify(dir, listed, &change->id, &moved);
+	if (r == NAME_SWAPPED) { /* an event of this directory tells */
+		dir->watch->again(dir->watch->context, dir->look);
+		return 0;
+	}
+	if (moved)
+		change->kind = NAME_MOVE_DIR;
+	if (moved && dir->by_path)
+		dir->watch->also(dir->watch->context,
+				 &(struct ingest_look){.dir = change->id, .what = LOOK_DEEP});
+	if (r == 0)
+		r = diff_add(diff, change);
+	found.id = change->id;
+	return r < 0 || moved || change->flags ? r : add_found_dir(diff, &found);
+}
+
 static int add_name(struct diff *diff, const struct diff_dir *dir, const struct listed *listed)
 {
 	struct name_change change = {.source = dir->source,
 				     .dir = dir->id,
 				     .name = listed->name,
 				     .attributes = listed->attributes};
-	struct found_dir found = {.name = listed->name};
-	int r;
 
 	if (listed->error) {
 		change.kind = NAME_ADD_UNKNOWN;
 		change.error = listed->error;
 		return diff_add(diff, &change);
 	}
-	if (!S_ISDIR(listed->attributes.mode)) {
-		change.kind = NAME_ADD_FILE;
-		return diff_add(diff, &change);
-	}
-	found.id = catalog_new_id(dir->catalog);
-	if (!found.id)
-		return -errno;
-	change.kind = NAME_ADD_DIR;
-	change.id = found.id;
-	change.flags = is_not_entered(dir, listed) ? DIR_NOT_ENTERED : 0;
-	diff->not_entered += change.flags == DIR_NOT_ENTERED;
-	r = diff_add(diff, &change);
-	return r < 0 || change.flags ? r : add_found_dir(diff, &found);
+	if (S_ISDIR(listed->attributes.mode))
+		return add_dir(diff, dir, listed, &change);
+	change.kind = NAME_ADD_FILE;
+	change.flags = file_flags(listed);
+	return diff_add(diff, &change);
+}
+
+/* The file's other names show what it lost. */
+static int revisit_file(const struct diff_dir *dir, uint64_t id)
+{
+	struct file_record file = {0};
+	int r = catalog_get_file(dir->reader, id, &file);
+
+	if (r == 0 && file.names > 1)
+		dir->watch->revisit(dir->watch->context, id);
+	return r == -ENOENT ? -EUCLEAN : r;
 }
 
 static int remove_name(struct diff *diff, const struct diff_dir *dir, const struct known *known)
 {
-	return diff_add(diff, &(struct name_change){.kind = NAME_REMOVE,
-						    .dir = dir->id,
-						    .cookie = known->cookie});
+	struct name_change change = {.kind = NAME_REMOVE,
+				     .dir = dir->id,
+				     .cookie = known->cookie,
+				     .id = known->kind == ENTRY_UNKNOWN ? 0 : known->child};
+	int r = 0;
+
+	if (known->kind == ENTRY_FILE && dir->watch)
+		r = revisit_file(dir, known->child);
+	return r < 0 ? r : diff_add(diff, &change);
 }
 
 static int replace_name(struct diff *diff, const struct diff_dir *dir, const struct known *known,
@@ -114,33 +212,57 @@ static int replace_name(struct diff *diff, const struct diff_dir *dir, const str
 	return r < 0 ? r : add_name(diff, dir, listed);
 }
 
-static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const struct known *known,
-			  const struct listed *listed)
+/* Of a directory that is not looked into, only what its parent shows of it. */
+static int update_subdir(struct diff *diff, const struct dir_record *record,
+			 const struct listed *listed)
 {
-	struct found_dir found = {.name = listed->name, .id = known->child, .known = true};
-	struct dir_record record;
-	int r;
-
-	if (!is_not_entered(dir, listed))
-		return add_found_dir(diff, &found);
-	r = catalog_get_dir(dir->reader, known->child, &record);
-	if (r < 0)
-		return r == -ENOENT ? -EUCLEAN : r;
-	if (record.flags != DIR_NOT_ENTERED) /* what was below it is hidden by a mount now */
-		return replace_name(diff, dir, known, listed);
-	diff->not_entered++;
-	if (attributes_equal(&record.attributes, &listed->attributes))
+	if (attributes_equal(&record->attributes, &listed->attributes))
 		return 0;
 	return diff_add(diff, &(struct name_change){.kind = NAME_UPDATE_DIR,
-						    .id = known->child,
-						    .flags = DIR_NOT_ENTERED,
+						    .id = record->id,
+						    .flags = record->flags,
+						    .error = record->error,
 						    .attributes = listed->attributes});
 }
 
+static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const struct known *known,
+			  const struct listed *listed)
+{
+	struct found_dir found = {.name = listed->name,
+				  .attributes = &listed->attributes,
+				  .id = known->child,
+				  .known = true};
+	uint32_t not_entered = is_not_entered(dir, listed) ? DIR_NOT_ENTERED : 0;
+	struct dir_record record;
+	int r = catalog_get_dir(dir->reader, known->child, &record);
+
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	/* another directory, or what was below it is hidden by a mount now, or is no more */
+	if (!attributes_same_inode(&record.attributes, &listed->attributes) ||
+	    (record.flags & DIR_NOT_ENTERED) != not_entered)
+		return replace_name(diff, dir, known, listed);
+	diff->not_entered += not_entered != 0;
+	if (not_entered)
+		return update_subdir(diff, &record, listed);
+	note_bound(dir, listed);
+	if (dir->look->what == LOOK_DEEP)
+		return add_found_dir(diff, &found);
+	if (listed->flags & LOOK_ATTRIBUTES)
+		dir->watch->also(dir->watch->context,
+				 &(struct ingest_look){.dir = known->child, .what = LOOK_LISTING});
+	return update_subdir(diff, &record, listed);
+}
+
+/* The file that the index has under this name. Where the name was made anew, the file was out of
+ * sight in between. */
 static int update_file(struct diff *diff, uint64_t id, const struct listed *listed)
 {
+	uint32_t flags = listed->flags & LOOK_CREATED ? 0 : file_flags(listed);
+
 	return diff_add(diff, &(struct name_change){.kind = NAME_UPDATE_FILE,
 						    .id = id,
+						    .flags = flags,
 						    .attributes = listed->attributes});
 }
 
@@ -190,27 +312,69 @@ static int known_by_name(const void *a, const void *b)
 	return compare_names((*(struct known *const *)a)->name, (*(struct known *const *)b)->name);
 }
 
-/* Reads what the index has, sorted by name; names are borrowed from the snapshot. */
-static int load_known(struct diff *diff, struct catalog_reader *reader, uint64_t dir,
-		      struct known_list *known)
+static int add_known(struct diff *diff, struct known_list *known, const struct entry_record *entry)
+{
+	struct known *one = arena_take(&diff->old, sizeof(*one));
+	int r = grow((void **)&known->list, known->count, &known->capacity, sizeof(one));
+
+	if (r < 0 || !one)
+		return -ENOMEM;
+	*one = (struct known){entry->name, entry->cookie, entry->child, entry->kind};
+	known->list[known->count++] = one;
+	return 0;
+}
+
+/* Reads what the index has of all names; they are borrowed from the snapshot. */
+static int load_all_known(struct diff *diff, const struct diff_dir *dir, struct known_list *known)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct entry_record entry;
-	struct known *one;
-	size_t capacity = 0;
-	int r = catalog_scan_entries(reader, dir, 0, &scan);
+	int r = catalog_scan_entries(dir->reader, dir->id, 0, &scan);
 
-	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0) {
-		r = grow((void **)&known->list, known->count, &capacity, sizeof(one));
-		one = arena_take(&diff->old, sizeof(*one));
-		if (r < 0 || !one)
-			return -ENOMEM;
-		*one = (struct known){entry.name, entry.cookie, entry.child, entry.kind};
-		known->list[known->count++] = one;
-	}
-	if (known->count > 1)
-		qsort(known->list, known->count, sizeof(one), known_by_name);
+	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0)
+		r = add_known(diff, known, &entry);
 	return r == -ENOENT ? 0 : r;
+}
+
+static bool is_listed(const struct listing *listing, const struct ingest_look_name *name)
+{
+	const struct listed key = {.name = name->name}, *wanted = &key;
+
+	return listing->count > 0 && bsearch(&wanted, listing->entries, listing->count,
+					     sizeof(struct listed *), listed_by_name);
+}
+
+/* The same of the names that are looked at. */
+static int load_looked_at(struct diff *diff, const struct diff_dir *dir,
+			  const struct listing *listing, struct known_list *known)
+{
+	const struct ingest_look_name *name;
+	struct entry_record entry;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < dir->look->count; i++) {
+		name = &dir->look->names[i];
+		r = catalog_find_entry(dir->reader, dir->id, name->name, &entry);
+		if (r == 0)
+			r = add_known(diff, known, &entry);
+		else if (r == -ENOENT && name->flags & LOOK_CREATED && !is_listed(listing, name))
+			dir->watch->missed(dir->watch->context, dir->source);
+		if (r == -ENOENT)
+			r = 0;
+	}
+	return r;
+}
+
+/* Sorted by name. */
+static int load_known(struct diff *diff, const struct diff_dir *dir, const struct listing *listing,
+		      struct known_list *known)
+{
+	int r = dir->look->what == LOOK_NAMES ? load_looked_at(diff, dir, listing, known)
+					      : load_all_known(diff, dir, known);
+
+	if (known->count > 1)
+		qsort(known->list, known->count, sizeof(struct known *), known_by_name);
+	return r;
 }
 
 static int merge(struct diff *diff, const struct diff_dir *dir, const struct listing *listing,
@@ -265,7 +429,7 @@ int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing)
 		r = catalog_read_begin(dir->catalog, &reader);
 		dir->reader = reader;
 		if (r == 0)
-			r = load_known(diff, reader, dir->id, &known);
+			r = load_known(diff, dir, listing, &known);
 	}
 	if (r == 0)
 		r = merge(diff, dir, listing, &known);

@@ -13,9 +13,10 @@
 #include "catalog/change.h"
 #include "ingest/listing.h"
 
-/* A directory found in the listing, to be listed next. Not one that is not entered. */
+/* A directory found in the listing, to be looked at next, deeply. Not one that is not entered. */
 struct found_dir {
-	struct name name; /* borrowed from the listing */
+	struct name name; /* these two borrowed from the listing */
+	const struct attributes *attributes;
 	uint64_t id;
 	bool known; /* the index has it already */
 };
@@ -38,6 +39,10 @@ struct diff_dir {
 	uint32_t filesystem;
 	bool known; /* false: the index has nothing of it yet */
 	bool cross_mounts;
+	bool by_path; /* where a directory is decides which of its names are left out */
+	const struct ingest_look *look; /* borrowed */
+	const struct ingest_watch *watch; /* borrowed, or NULL */
+	int fd; /* of the directory, for watch->identify */
 	struct attributes hidden; /* of a directory that is left out: the index folder */
 	struct catalog *catalog; /* borrowed */
 	struct catalog_reader *reader; /* set while they are compared */
@@ -45,7 +50,8 @@ struct diff_dir {
 
 void diff_free(struct diff *diff);
 
-/* Fills diff->changes and diff->dirs. 0 or -errno. */
+/* Fills diff->changes and diff->dirs: with LOOK_NAMES only what differs in those names. 0 or
+ * -errno. */
 MUST_CHECK int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing);
 
 /* Puts a further change, about the directory itself, behind the others. */

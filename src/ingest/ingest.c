@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "ingest/ingest.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "base/stop.h"
 #include "catalog/change.h"
 #include "ingest/walk.h"
@@ -25,7 +28,7 @@ static int purge_body(struct catalog_writer *w, void *context)
 	return catalog_purge_orphans(w, PURGE_FILES, context);
 }
 
-static int purge(struct catalog *catalog)
+int ingest_purge(struct catalog *catalog)
 {
 	bool left = true;
 	int r = 0;
@@ -35,24 +38,43 @@ static int purge(struct catalog *catalog)
 	return r;
 }
 
-int ingest_names(struct ingest *ingest)
+/* scan: as for batch_writer_new */
+static int look(struct ingest *ingest, const struct ingest_look *looks, size_t count, uint32_t scan)
 {
-	struct scan_begin begin = {.min_size = ingest->settings->min_size};
 	struct batch_writer *writer = NULL;
 	int r, finished;
 
-	r = catalog_write(ingest->catalog, begin_body, &begin);
-	if (r == 0)
-		r = batch_writer_new(&writer, ingest->catalog, begin.scan);
+	r = batch_writer_new(&writer, ingest->catalog, scan);
 	if (r < 0)
 		return r;
-	r = walk_sources(ingest, writer);
+	r = walk_looks(ingest, writer, looks, count);
 	finished = batch_writer_finish(writer);
+	return r < 0 ? r : finished;
+}
+
+int ingest_look(struct ingest *ingest, const struct ingest_look *looks, size_t count)
+{
+	return look(ingest, looks, count, 0);
+}
+
+int ingest_names(struct ingest *ingest)
+{
+	const struct sources *sources = ingest->sources;
+	struct ingest_look *looks AUTO_FREE = calloc(sources->count, sizeof(*looks));
+	struct scan_begin begin = {.min_size = ingest->settings->min_size};
+	int r;
+
+	if (!looks)
+		return -ENOMEM;
+	for (size_t i = 0; i < sources->count; i++)
+		looks[i] = (struct ingest_look){.dir = sources->list[i].root, .what = LOOK_DEEP};
+	r = catalog_write(ingest->catalog, begin_body, &begin);
 	if (r == 0)
-		r = finished;
+		r = look(ingest, looks, sources->count, begin.scan);
 	ingest->result.stopped = stop_requested();
-	/* only a walk that saw everything knows that a file without a name is gone */
-	if (r == 0 && !ingest->result.stopped)
-		r = purge(ingest->catalog);
+	/* only a walk that saw everything knows that a file without a name is gone; who follows
+	 * the sources looks again at what changed under it */
+	if (r == 0 && !ingest->result.stopped && !ingest->watch)
+		r = ingest_purge(ingest->catalog);
 	return r;
 }

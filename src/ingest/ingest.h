@@ -10,6 +10,11 @@
  *
  * Both block for as long as it takes and use threads of their own; call them one after the other
  * from one thread. They return early, with what is done committed, when stop_requested().
+ *
+ * While sources are followed (struct ingest_watch) ingest_look then keeps the names current and
+ * ingest_compare the contents. These two may run at the same time as each other, and ingest_look as
+ * ingest_contents, each with a struct ingest of its own.
+ *
  * Everything that cannot be read is logged once with its path, noted in the catalog as an error,
  * and counted.
  */
@@ -20,6 +25,7 @@
 
 #include "base/attributes.h"
 #include "catalog/catalog.h"
+#include "catalog/record.h"
 #include "catalog/source.h"
 
 struct ingest_settings {
@@ -41,6 +47,32 @@ struct ingest_progress {
 	_Atomic uint64_t compared_bytes;
 };
 
+/* What to look at in a directory of the index, besides itself. */
+enum ingest_look_what {
+	LOOK_NAMES, /* the names given; new directories among them wholly */
+	LOOK_LISTING, /* all its names, of directories below only new ones */
+	LOOK_DEEP, /* everything below it */
+};
+
+enum ingest_look_flag {
+	LOOK_SAME_BYTES = 1, /* it came or went, nobody wrote to it: see FILE_SAME_BYTES */
+	LOOK_ATTRIBUTES = 2, /* its attributes changed: a directory may now be readable, or not */
+	LOOK_MOVED = 4, /* it came by a rename: see FILE_MOVED */
+	LOOK_CREATED = 8, /* it was made, not moved here */
+};
+
+struct ingest_look_name {
+	struct name name; /* borrowed, with a NUL behind */
+	uint32_t flags;
+};
+
+struct ingest_look {
+	uint64_t dir;
+	enum ingest_look_what what;
+	const struct ingest_look_name *names; /* borrowed; sorted by bytes, each once */
+	size_t count;
+};
+
 struct ingest_result {
 	uint64_t errors; /* could not be read */
 	uint64_t pending; /* left for later: being written */
@@ -49,10 +81,41 @@ struct ingest_result {
 	bool stopped;
 };
 
+/* Who follows the sources while they change. All are called from threads that walk or compare,
+ * several at a time; none may block or write to the catalog. */
+struct ingest_watch {
+	/* The open directory is listed next as number dir: watch it. */
+	void (*enter)(void *context, uint32_t source, int fd, uint64_t dir);
+	/* An open directory stands at a name where the index has none: watches it, and gives the
+	 * number of that directory if it is known and only came from elsewhere, else new_dir. */
+	uint64_t (*identify)(void *context, uint32_t source, int fd, uint64_t new_dir);
+	/* This could not be looked at: what stands there is not, or no more, what the index has, or
+	 * descriptors or memory ran out. Look again when more is known. */
+	void (*again)(void *context, const struct ingest_look *look);
+	/* A known directory below may be readable now, or not, or other names in it are to be left
+	 * out: look at it, but not in this walk, in which it may have a look of its own. */
+	void (*also)(void *context, const struct ingest_look *look);
+	/* A name of this file went, others stay: its links and ctime are others now. */
+	void (*revisit)(void *context, uint64_t file);
+	/* Something may happen in this source, or has happened, that no event tells enough of. A name
+	 * that was made and went again before anybody looked may have been a hard link to any file, or
+	 * a directory with one in it; of a directory that is mounted at two places only one is
+	 * watched. */
+	void (*missed)(void *context, uint32_t source);
+	/* The file is not what the index has: look at it. From ingest_contents and ingest_compare,
+	 * which then leave the index as it is. */
+	void (*suspect)(void *context, uint64_t file);
+	/* Has a file of this size, whose content was known, come back into the index since the
+	 * comparison began? Nothing was compared with it. */
+	bool (*unsure)(void *context, uint64_t size);
+	void *context;
+};
+
 struct ingest {
-	struct catalog *catalog; /* these three borrowed */
+	struct catalog *catalog; /* these four borrowed */
 	const struct sources *sources;
 	const struct ingest_settings *settings;
+	const struct ingest_watch *watch; /* NULL: nobody follows the sources */
 	struct ingest_progress progress;
 	struct ingest_result result;
 };
@@ -64,5 +127,33 @@ MUST_CHECK int ingest_names(struct ingest *ingest);
 /* Compares the content of all files whose size is not theirs alone and that are not known, and
  * commits the result bit by bit. */
 MUST_CHECK int ingest_contents(struct ingest *ingest);
+
+/* ---- while sources are followed ------------------------------------------------------- */
+
+/* Looks at what is in these directories now, and makes the index say so; ingest->watch is set. What
+ * moved within a source keeps its number. A directory that the index does not have any more is passed over. Files that
+ * lost their last name are kept until ingest_purge, as they may turn up under another one.
+ *
+ * looks	count of them, borrowed; each directory once, and none below one that is looked at
+ *		deeply
+ *
+ * 0; -ESTALE or -ELOOP: moves that do not fit together: look at everything (LOOK_DEEP); or another
+ * -errno when the index could not be written. */
+MUST_CHECK int ingest_look(struct ingest *ingest, const struct ingest_look *looks, size_t count);
+
+/* Forgets files without a name; not while something looks, which may find them. */
+MUST_CHECK int ingest_purge(struct catalog *catalog);
+
+struct ingest_sizes {
+	const uint64_t *list; /* borrowed; ascending, each once */
+	size_t count;
+	/* Is the file to be left alone for now? NULL: none is. */
+	bool (*waits)(void *context, uint64_t file);
+	void *context;
+};
+
+/* Compares files of these sizes that are not known, and were not found unreadable, once: what is
+ * being written is left as it is, without patience. 0 or -errno. */
+MUST_CHECK int ingest_compare(struct ingest *ingest, const struct ingest_sizes *sizes);
 
 #endif

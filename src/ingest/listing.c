@@ -25,7 +25,7 @@ void listing_clear(struct listing *listing)
 	listing->count = 0;
 }
 
-static int add(struct listing *listing, const char *name, uint64_t inode)
+static int add(struct listing *listing, const char *name, uint64_t inode, uint32_t flags)
 {
 	size_t capacity = listing->capacity ? listing->capacity * 2 : 256;
 	struct listed *listed = arena_take(&listing->memory, sizeof(*listed)), **entries;
@@ -43,6 +43,7 @@ static int add(struct listing *listing, const char *name, uint64_t inode)
 	listed->name.bytes = arena_copy(&listing->memory, name, length);
 	listed->name.length = (uint32_t)length;
 	listed->inode = inode;
+	listed->flags = flags;
 	listing->entries[listing->count++] = listed;
 	return listed->name.bytes ? 0 : -ENOMEM;
 }
@@ -65,7 +66,7 @@ static int add_names(struct listing *listing, size_t length, const struct exclud
 		if (exclude_matches(exclude, dir_path, entry->d_name))
 			listing->excluded++;
 		else
-			r = add(listing, entry->d_name, entry->d_ino);
+			r = add(listing, entry->d_name, entry->d_ino, 0);
 	}
 	return r;
 }
@@ -121,8 +122,8 @@ static void drop_repeated(struct listing *listing)
 	listing->count = kept;
 }
 
-int listing_read(struct listing *listing, struct catalog *catalog, int dir,
-		 const struct exclude *exclude, const char *dir_path)
+int listing_read(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir,
+		 const struct exclude *exclude)
 {
 	unsigned int calls = 0;
 	ssize_t length;
@@ -134,16 +135,33 @@ int listing_read(struct listing *listing, struct catalog *catalog, int dir,
 	if (!listing->buffer)
 		return -ENOMEM;
 	do {
-		length = getdents64(dir, listing->buffer, BUFFER_BYTES);
+		length = getdents64(dir->fd, listing->buffer, BUFFER_BYTES);
 		if (length < 0)
 			r = -errno;
 		else
-			r = add_names(listing, (size_t)length, exclude, dir_path);
+			r = add_names(listing, (size_t)length, exclude, dir->path);
 		calls++;
 	} while (r == 0 && length > 0);
 	if (r == 0 && calls > 2) /* the last one brings nothing */
 		drop_repeated(listing);
 	if (r == 0)
-		examine_names(listing, catalog, dir);
+		examine_names(listing, catalog, dir->fd);
+	return r;
+}
+
+int listing_look(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir,
+		 const struct exclude *exclude, const struct ingest_look *look)
+{
+	const struct ingest_look_name *name;
+	int r = 0;
+
+	listing_clear(listing);
+	for (size_t i = 0; r == 0 && i < look->count; i++) {
+		name = &look->names[i];
+		if (!exclude_matches(exclude, dir->path, name->name.bytes))
+			r = add(listing, name->name.bytes, 0, name->flags);
+	}
+	if (r == 0)
+		examine_names(listing, catalog, dir->fd);
 	return r;
 }

@@ -15,13 +15,21 @@
 #include "catalog/record.h"
 #include "catalog/source.h"
 #include "ingest/exclude.h"
+#include "ingest/ingest.h"
 
 struct listed {
 	struct name name; /* with a NUL behind */
 	uint64_t inode; /* as the directory says, to examine names in this order */
 	int error; /* positive errno of statx, 0 */
 	bool mount_root;
+	uint32_t flags; /* enum ingest_look_flag */
 	struct attributes attributes;
+};
+
+/* A directory whose names are wanted. */
+struct listed_dir {
+	int fd;
+	const char *path; /* relative to its source, for globs that hold a slash */
 };
 
 struct listing {
@@ -38,12 +46,15 @@ void listing_free(struct listing *listing);
 /* Reads the names in dir and examines each of them, in the order of inode numbers: on ext4 that is
  * the order on disk, which the order of names is not. Names that vanish meanwhile are left out.
  *
- * dir_path	relative to its source, for globs that hold a slash
- *
  * 0 or the -errno that reading the directory ended with.
  */
-MUST_CHECK int listing_read(struct listing *listing, struct catalog *catalog, int dir,
-			    const struct exclude *exclude, const char *dir_path);
+MUST_CHECK int listing_read(struct listing *listing, struct catalog *catalog,
+			    const struct listed_dir *dir, const struct exclude *exclude);
+
+/* Examines only these names, which become the listing; those that are not there are left out. */
+MUST_CHECK int listing_look(struct listing *listing, struct catalog *catalog,
+			    const struct listed_dir *dir, const struct exclude *exclude,
+			    const struct ingest_look *look);
 
 /* Forgets all names: the listing of a directory that is not entered. */
 void listing_clear(struct listing *listing);

@@ -13,9 +13,12 @@
 #define DUE_AFTER_NS UINT64_C(1000000000)
 #define DUE_AFTER_COMMITS 10
 
-void outcomes_init(struct outcomes *outcomes, struct catalog *catalog)
+void outcomes_init(struct outcomes *outcomes, struct catalog *catalog,
+		   const struct ingest_watch *watch)
 {
-	*outcomes = (struct outcomes){.catalog = catalog, .committed_ns = clock_monotonic_ns()};
+	*outcomes = (struct outcomes){.catalog = catalog,
+				      .watch = watch,
+				      .committed_ns = clock_monotonic_ns()};
 	pthread_mutex_init(&outcomes->lock, NULL);
 	pthread_mutex_init(&outcomes->commit_lock, NULL);
 }
@@ -61,17 +64,20 @@ int outcomes_add_problem(struct outcomes *outcomes, const struct problem_outcome
 
 /* ---- committing ---------------------------------------------------------------------- */
 
-static int commit_class(struct catalog_writer *w, const struct class_outcome *class,
-			const struct file_outcome *files)
+static int commit_class(struct catalog_writer *w, const struct ingest_watch *watch,
+			const struct class_outcome *class, const struct file_outcome *files)
 {
 	struct content_change change = {.group = class->group};
 	int r = 0;
 
+	/* it may be equal to what came back: left for later */
+	if (watch && !class->group && watch->unsure(watch->context, class->size))
+		return 0;
 	if (class->count > 1 && !class->group)
 		r = catalog_add_group(w, class->hash, class->size, &change.group);
 	for (size_t i = 0; r == 0 && i < class->count; i++) {
 		change.file = files[i].file;
-		change.signature = files[i].signature;
+		change.digest = files[i].digest;
 		change.head = files[i].head;
 		r = catalog_set_content(w, &change);
 		if (r == CONTENT_STALE)
@@ -102,7 +108,7 @@ static int commit_body(struct catalog_writer *w, void *context)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < lists->classes.length / sizeof(*classes); i++)
-		r = commit_class(w, &classes[i], files + classes[i].first);
+		r = commit_class(w, lists->watch, &classes[i], files + classes[i].first);
 	for (size_t i = 0; r == 0 && i < lists->problems.length / sizeof(*problems); i++)
 		r = commit_problem(w, &problems[i]);
 	return r;
@@ -111,7 +117,7 @@ static int commit_body(struct catalog_writer *w, void *context)
 /* Holds commit_lock. */
 static int commit_gathered(struct outcomes *outcomes)
 {
-	struct outcomes taken = {0};
+	struct outcomes taken = {.watch = outcomes->watch};
 	uint64_t begun = clock_monotonic_ns();
 	int r;
 

@@ -14,11 +14,12 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "catalog/change.h"
+#include "ingest/ingest.h"
 
 /* A file that was read. */
 struct file_outcome {
 	uint64_t file;
-	uint64_t signature;
+	uint64_t digest; /* file_digest then */
 	uint64_t head;
 };
 
@@ -39,7 +40,8 @@ struct problem_outcome {
 };
 
 struct outcomes {
-	struct catalog *catalog;
+	struct catalog *catalog; /* these two borrowed */
+	const struct ingest_watch *watch; /* or NULL */
 	pthread_mutex_t lock; /* of the lists */
 	pthread_mutex_t commit_lock;
 	struct bytes files; /* of struct file_outcome; the same for the others */
@@ -49,7 +51,8 @@ struct outcomes {
 	uint64_t commit_took_ns;
 };
 
-void outcomes_init(struct outcomes *outcomes, struct catalog *catalog);
+void outcomes_init(struct outcomes *outcomes, struct catalog *catalog,
+		   const struct ingest_watch *watch);
 void outcomes_deinit(struct outcomes *outcomes);
 
 /* Each copies what it is given. Any thread. */

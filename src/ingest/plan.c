@@ -12,15 +12,31 @@ struct size_group {
 	bool rivals;
 };
 
-int plan_begin(struct plan *plan, struct catalog *catalog, size_t window_files, bool skip_errors)
+static const struct size_entry behind_all = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+
+/* Goes to the next size that is wanted. */
+static void next_size(struct plan *plan)
+{
+	plan->position = behind_all;
+	if (plan->next_size < plan->sizes->count)
+		plan->position = (struct size_entry){.size = plan->sizes->list[plan->next_size++]};
+}
+
+int plan_begin(struct plan *plan)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
-	int r = catalog_read_begin(catalog, &reader);
+	uint64_t min_size = 0;
+	int r = catalog_read_begin(plan->catalog, &reader);
 
-	*plan = (struct plan){.catalog = catalog,
-			      .window_files = window_files,
-			      .skip_errors = skip_errors};
-	return r < 0 ? r : catalog_get_min_size(reader, &plan->position.size);
+	if (r == 0)
+		r = catalog_get_min_size(reader, &min_size);
+	plan->position = (struct size_entry){.size = min_size};
+	while (r == 0 && plan->sizes) {
+		next_size(plan);
+		if (plan->position.size >= min_size)
+			break;
+	}
+	return r;
 }
 
 void window_free(struct window *window)
@@ -58,9 +74,11 @@ static void close_size(struct window *window, const struct size_group *group)
 static int is_wanted(const struct plan *plan, struct catalog_reader *reader,
 		     const struct size_entry *entry, bool *wanted)
 {
+	const struct ingest_sizes *sizes = plan->sizes;
 	int error = 0, r = 0;
 
-	*wanted = entry->head == 0;
+	*wanted = entry->head == 0 &&
+		  !(sizes && sizes->waits && sizes->waits(sizes->context, entry->file));
 	if (*wanted && plan->skip_errors)
 		r = catalog_get_error(reader, ERROR_FILE, entry->file, &error);
 	if (error)
@@ -85,9 +103,15 @@ static void end_window(struct plan *plan, struct window *window, struct size_gro
 	}
 }
 
+/* Collects from plan->position on: all there is, or one size where sizes are given. Outcome: */
+enum {
+	WINDOW_FULL = 1
+};
+
 static int collect(struct plan *plan, struct window *window, struct catalog_reader *reader)
 {
 	struct size_group group = {.size = plan->position.size,
+				   .first = window->count,
 				   .files = plan->split,
 				   .rivals = plan->split};
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
@@ -96,6 +120,8 @@ static int collect(struct plan *plan, struct window *window, struct catalog_read
 	int r = catalog_scan_sizes(reader, &plan->position, &scan);
 
 	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
+		if (plan->sizes && entry.size != group.size)
+			break;
 		if (entry.size != group.size) {
 			close_size(window, &group);
 			group = (struct size_group){.size = entry.size, .first = window->count};
@@ -103,17 +129,32 @@ static int collect(struct plan *plan, struct window *window, struct catalog_read
 		r = is_wanted(plan, reader, &entry, &wanted);
 		if (r == 0 && wanted && window->count >= plan->window_files) {
 			end_window(plan, window, &group, &entry);
-			return 0;
+			return WINDOW_FULL;
 		}
 		group.files++;
 		group.rivals |= entry.head != 0;
 		if (r == 0 && wanted)
 			r = add(window, &entry);
+		if (plan->sizes && entry.head)
+			break; /* those that were read stand behind the others */
 	}
 	close_size(window, &group);
-	plan->position = (struct size_entry){UINT64_MAX, UINT64_MAX, UINT64_MAX};
 	plan->split = false;
 	return r == -ENOENT ? 0 : r;
+}
+
+static int collect_window(struct plan *plan, struct window *window, struct catalog_reader *reader)
+{
+	int r = 0;
+
+	while (r == 0 && plan->position.size != behind_all.size) {
+		r = collect(plan, window, reader);
+		if (r == 0 && plan->sizes)
+			next_size(plan);
+		else if (r == 0)
+			plan->position = behind_all;
+	}
+	return r < 0 ? r : 0;
 }
 
 static int by_file(const void *a, const void *b)
@@ -130,7 +171,7 @@ int plan_next(struct plan *plan, struct window *window)
 
 	window->count = 0;
 	if (r == 0)
-		r = collect(plan, window, reader);
+		r = collect_window(plan, window, reader);
 	if (r == 0 && window->count > 1)
 		qsort(window->list, window->count, sizeof(*window->list), by_file);
 	return r;

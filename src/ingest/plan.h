@@ -14,16 +14,17 @@
 #include "base/hash.h"
 #include "catalog/catalog.h"
 #include "catalog/query.h"
+#include "ingest/ingest.h"
 
 /* A file to be read, 56 bytes: a window holds many. */
 struct candidate {
 	uint64_t file;
 	uint64_t size;
-	uint64_t signature; /* attributes_digest when it was read */
+	uint64_t digest; /* file_digest when it was read */
 	struct hash128 hash; /* of its first bytes */
 	uint32_t next; /* another one in a chain: its place in the window + 1, or 0 */
 	bool rivals; /* files of its size were compared before, or in an earlier window */
-	bool read; /* signature and hash are filled in */
+	bool read; /* digest and hash are filled in */
 };
 
 struct plan {
@@ -31,6 +32,8 @@ struct plan {
 	struct size_entry position; /* where the next window begins */
 	size_t window_files; /* so many at most */
 	bool skip_errors; /* leave out files whose reading failed */
+	const struct ingest_sizes *sizes; /* only these; NULL: all */
+	size_t next_size; /* of these, the one behind that at position */
 	bool split; /* the last window ended within a size */
 };
 
@@ -40,9 +43,9 @@ struct window {
 	size_t capacity;
 };
 
-/* A plan for the whole index, from min_size up as the catalog has it. */
-MUST_CHECK int plan_begin(struct plan *plan, struct catalog *catalog, size_t window_files,
-			  bool skip_errors);
+/* A plan for the whole index, from min_size up as the catalog has it; or for some sizes. The
+ * caller has filled in catalog, window_files, skip_errors and sizes. */
+MUST_CHECK int plan_begin(struct plan *plan);
 
 /* Fills the window with the next candidates, ordered by file id; it is empty at the end. What was
  * in the window before must be committed. */

@@ -43,7 +43,6 @@ static int read_block(struct head_reader *heads, struct candidate *candidate,
 	if (r)
 		return r;
 	candidate->hash = hash128(block, length);
-	candidate->signature = attributes_digest(&reading->attributes);
 	candidate->read = true;
 	return 0;
 }
@@ -64,6 +63,7 @@ static void read_head(struct head_reader *heads, uint32_t index)
 	if (file.names == 0 || file.attributes.size != candidate->size)
 		return; /* it changed meanwhile: it is a candidate of another size */
 	r = reading_open(&reading, &heads->opener, heads->reader, &file, true);
+	candidate->digest = file_digest(&file);
 	if (r == 0)
 		r = read_block(heads, candidate, &reading, heads->blocks[heads->count]);
 	if (is_small(candidate->size)) /* that was all of it */

@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -115,6 +113,17 @@ static void finish_dir(struct walk *walk, struct walk_dir *dir, int error)
 
 /* ---- one directory ------------------------------------------------------------------- */
 
+/* Is that noted in the index? Who follows a source meets it again and again. */
+static bool is_noted(const struct walker *walker, const struct walk_dir *dir, int error)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct dir_record record;
+
+	return walker->walk->ingest->watch && dir->known &&
+	       catalog_read_begin(walker->walk->ingest->catalog, &reader) == 0 &&
+	       catalog_get_dir(reader, dir->id, &record) == 0 && record.error == error;
+}
+
 /* Says, once, that a directory could not be read. */
 static void report(struct walker *walker, const struct walk_dir *dir, int error)
 {
@@ -122,7 +131,7 @@ static void report(struct walker *walker, const struct walk_dir *dir, int error)
 	struct bytes absolute CLEANUP_BYTES = {0};
 
 	atomic_fetch_add(&walker->walk->errors, 1);
-	if (walk_dir_path(dir, &walker->path) == 0 &&
+	if (!is_noted(walker, dir, error) && walk_dir_path(dir, &walker->path) == 0 &&
 	    source_absolute_path(sources, dir->source, bytes_text(&walker->path), &absolute) == 0)
 		log_warning("cannot read directory %s: %s; what is in it is not known",
 			    quote_path(bytes_text(&absolute)), error_text(error));
@@ -146,47 +155,80 @@ static int examine_unreadable(struct walker *walker, const struct walk_dir *dir,
 static int list_names(struct walker *walker, const struct walk_dir *dir)
 {
 	struct walk *walk = walker->walk;
+	struct listed_dir listed = {.fd = walker->fd, .path = ""};
 	int r = 0;
 
 	if (view_mounts_have(&walk->views, walker->fd))
 		return 0;
-	if (exclude_has_paths(&walk->exclude))
+	if (exclude_has_paths(&walk->exclude)) {
 		r = walk_dir_path(dir, &walker->path);
-	if (r < 0)
-		return r;
-	return listing_read(&walker->listing, walk->ingest->catalog, walker->fd, &walk->exclude,
-			    walker->path.data ? bytes_text(&walker->path) : "");
+		if (r < 0)
+			return r;
+		listed.path = bytes_text(&walker->path);
+	}
+	if (dir->what == LOOK_NAMES)
+		return listing_look(&walker->listing, walk->ingest->catalog, &listed,
+				    &walk->exclude, dir->look);
+	return listing_read(&walker->listing, walk->ingest->catalog, &listed, &walk->exclude);
 }
 
-/* Outcome: attributes are not known. */
+/* Something else took its place, or we run short: it is not the directory's fault. */
+static bool is_no_answer(int r)
+{
+	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -ESTALE ||
+	       r == -ENODEV || r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EINTR;
+}
+
+/* Outcomes of reading a directory. */
 enum {
-	DIR_UNEXAMINED = 1
+	DIR_UNEXAMINED = 1, /* attributes are not known */
+	DIR_AGAIN = 2, /* who follows the source must look again */
 };
 
-/* Opens the directory as walker->fd, reads its own attributes, and its names into
- * walker->listing. *error: positive errno to be noted for it. -ENOENT: it is not there any
- * more. */
-static int read_dir(struct walker *walker, struct walk_dir *dir, struct attributes *attributes,
-		    int *error)
+/* Opens the directory as walker->fd and has it watched. */
+static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attributes *attributes)
 {
+	const struct ingest_watch *watch = walker->walk->ingest->watch;
 	const struct sources *sources = walker->walk->ingest->sources;
 	int r = walk_dir_open(dir, sources, &walker->walk->budget, &walker->path);
 
 	walker->fd = r < 0 ? -1 : r;
-	*error = 0;
-	listing_clear(&walker->listing);
 	if (r >= 0)
 		r = source_attributes(sources->catalog, walker->fd, attributes);
-	if (r >= 0)
+	if (r < 0)
+		return watch && is_no_answer(r) ? DIR_AGAIN : r;
+	if (watch && dir->expected && !attributes_same_inode(&dir->attributes, attributes))
+		return DIR_AGAIN;
+	if (!watch || dir->what == LOOK_NAMES)
+		return 0;
+	watch->enter(watch->context, dir->source, walker->fd, dir->id);
+	/* what changed before it was watched brings no event */
+	return source_attributes(sources->catalog, walker->fd, attributes);
+}
+
+/* Opens the directory, reads its own attributes, and its names into walker->listing. *error:
+ * positive errno to be noted for it. -ENOENT: it is not there any more. */
+static int read_dir(struct walker *walker, struct walk_dir *dir, struct attributes *attributes,
+		    int *error)
+{
+	const struct ingest_watch *watch = walker->walk->ingest->watch;
+	int r;
+
+	*error = 0;
+	listing_clear(&walker->listing);
+	r = enter_dir(walker, dir, attributes);
+	if (r == 0)
 		r = list_names(walker, dir);
+	if (watch && is_no_answer(r))
+		return DIR_AGAIN;
 	if (r >= 0 || r == -ENOMEM || r == -ENOENT)
-		return r < 0 ? r : 0;
+		return r;
 	*error = -r;
 	report(walker, dir, *error);
 	listing_clear(&walker->listing);
 	r = walker->fd < 0 ? examine_unreadable(walker, dir, attributes) : 0;
-	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV)
-		return -ENOENT; /* something else took its place */
+	if (r < 0 && is_no_answer(r))
+		return watch ? DIR_AGAIN : -ENOENT;
 	return r < 0 ? DIR_UNEXAMINED : 0;
 }
 
@@ -224,10 +266,12 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 		       const struct name_change *now)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct name_change change = *now;
 	struct dir_record record = {0};
 	int r;
 
-	if (!dir->known && !now->error && !now->flags)
+	if (!dir->known && !now->error && !now->flags &&
+	    attributes_equal(&dir->attributes, &now->attributes))
 		return 0; /* entered a moment ago with what its parent showed */
 	if (dir->known) {
 		r = catalog_read_begin(walker->walk->ingest->catalog, &reader);
@@ -235,12 +279,16 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 			r = catalog_get_dir(reader, dir->id, &record);
 		if (r < 0)
 			return r == -ENOENT ? -EUCLEAN : r;
-		if (record.error == now->error && record.flags == now->flags &&
-		    (now->kind == NAME_FAIL_DIR ||
-		     attributes_equal(&record.attributes, &now->attributes)))
+		if (dir->what == LOOK_NAMES && !now->error) { /* it was not listed */
+			change.error = record.error;
+			change.flags = record.flags;
+		}
+		if (record.error == change.error && record.flags == change.flags &&
+		    (change.kind == NAME_FAIL_DIR ||
+		     attributes_equal(&record.attributes, &change.attributes)))
 			return 0;
 	}
-	return diff_add(&walker->diff, now);
+	return diff_add(&walker->diff, &change);
 }
 
 static int push_found(struct walker *walker, struct walk_dir *parent)
@@ -256,6 +304,9 @@ static int push_found(struct walker *walker, struct walk_dir *parent)
 		}
 		last->id = diff->dirs[i].id;
 		last->known = diff->dirs[i].known;
+		last->what = LOOK_DEEP;
+		last->attributes = *diff->dirs[i].attributes;
+		last->expected = true;
 		*end = last;
 		end = &last->next;
 	}
@@ -264,36 +315,53 @@ static int push_found(struct walker *walker, struct walk_dir *parent)
 	return 0;
 }
 
-static int list_dir(struct walker *walker, struct walk_dir *dir)
+/* Compares what was read with the index, and hands over the differences. */
+static int hand_over(struct walker *walker, struct walk_dir *dir, const struct ingest_look *look,
+		     const struct name_change *now)
 {
 	struct walk *walk = walker->walk;
-	struct name_change now = {.kind = NAME_UPDATE_DIR, .id = dir->id};
 	struct diff_dir compared = {.id = dir->id,
 				    .source = dir->source,
+				    .filesystem = now->attributes.filesystem,
 				    .known = dir->known,
 				    .cross_mounts = walk->ingest->settings->cross_mounts,
+				    .by_path = exclude_has_paths(&walk->exclude),
+				    .look = look,
+				    .watch = walk->ingest->watch,
+				    .fd = walker->fd,
 				    .hidden = walk->index_folder,
 				    .catalog = walk->ingest->catalog};
+	int r = diff_make(&walker->diff, &compared, &walker->listing);
+
+	if (r == 0)
+		r = compare_dir(walker, dir, now);
+	if (r == 0)
+		r = batch_writer_put(walk->writer, walker->diff.changes, walker->diff.count);
+	return r < 0 ? r : push_found(walker, dir);
+}
+
+static int look_at_dir(struct walker *walker, struct walk_dir *dir)
+{
+	struct ingest *ingest = walker->walk->ingest;
+	struct ingest_look own = {.dir = dir->id, .what = dir->what};
+	const struct ingest_look *look = dir->look ? dir->look : &own;
+	struct name_change now = {.kind = NAME_UPDATE_DIR, .id = dir->id};
 	int r = read_dir(walker, dir, &now.attributes, &now.error);
 
-	if (r == -ENOENT && dir->parent)
+	if (r == DIR_AGAIN)
+		ingest->watch->again(ingest->watch->context, look);
+	if (r == DIR_AGAIN || (r == -ENOENT && dir->parent))
 		return 0; /* its parent's next listing tells */
 	if (r < 0)
 		return r;
 	if (r == DIR_UNEXAMINED)
 		now.kind = NAME_FAIL_DIR;
-	if (!now.error) {
+	if (!now.error && dir->what != LOOK_NAMES) {
 		now.error = report_unsearched(walker, dir);
 		now.flags = now.error ? DIR_NOT_SEARCHED : 0;
 	}
-	compared.filesystem = now.attributes.filesystem;
-	atomic_fetch_add(&walk->ingest->progress.names, walker->listing.count);
-	r = diff_make(&walker->diff, &compared, &walker->listing);
-	if (r == 0)
-		r = compare_dir(walker, dir, &now);
-	if (r == 0)
-		r = batch_writer_put(walk->writer, walker->diff.changes, walker->diff.count);
-	return r < 0 ? r : push_found(walker, dir);
+	atomic_fetch_add(&ingest->progress.names, walker->listing.count);
+	return hand_over(walker, dir, look, &now);
 }
 
 static void *walk_thread(void *context)
@@ -303,7 +371,7 @@ static void *walk_thread(void *context)
 	int r;
 
 	while ((dir = pop(walker.walk))) {
-		r = list_dir(&walker, dir);
+		r = look_at_dir(&walker, dir);
 		cleanup_close(&walker.fd);
 		walker.fd = -1;
 		finish_dir(walker.walk, dir, r);
@@ -318,21 +386,49 @@ static void *walk_thread(void *context)
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
-static int push_sources(struct walk *walk)
+/* Finds where a look begins. -ENOENT: the directory is not in the index any more. */
+static int find_beginning(struct walk *walk, const struct ingest_look *look, struct walk_dir **dir)
 {
-	const struct sources *sources = walk->ingest->sources;
-	struct walk_dir *dir;
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct bytes path CLEANUP_BYTES = {0};
+	struct dir_record record;
+	uint32_t source;
+	int r = catalog_read_begin(walk->ingest->catalog, &reader);
 
-	for (size_t i = 0; i < sources->count; i++) {
-		dir = walk_dir_new(NULL, (struct name){"", 0});
-		if (!dir)
-			return -ENOMEM;
-		dir->source = (uint32_t)i;
-		dir->id = sources->list[i].root;
-		dir->known = true;
-		push(walk, dir, dir, 1);
-	}
+	if (r == 0)
+		r = catalog_get_dir(reader, look->dir, &record);
+	if (r == 0)
+		r = catalog_dir_path(reader, look->dir, &path, &source);
+	if (r != 0)
+		return r;
+	if (!bytes_text(&path))
+		return -ENOMEM;
+	*dir = walk_dir_new(NULL, (struct name){bytes_text(&path), (uint32_t)path.length});
+	if (!*dir)
+		return -ENOMEM;
+	(*dir)->source = source;
+	(*dir)->id = look->dir;
+	(*dir)->known = true;
+	(*dir)->what = look->what;
+	(*dir)->look = look;
+	(*dir)->attributes = record.attributes;
+	(*dir)->expected = record.parent != 0; /* a source's root may be a new one */
 	return 0;
+}
+
+static int push_looks(struct walk *walk, const struct ingest_look *looks, size_t count)
+{
+	struct walk_dir *dir;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		r = find_beginning(walk, &looks[i], &dir);
+		if (r == 0)
+			push(walk, dir, dir, 1);
+		else if (r == -ENOENT)
+			r = 0;
+	}
+	return r;
 }
 
 static int examine_index_folder(struct walk *walk)
@@ -352,7 +448,8 @@ static int kept_descriptors(void)
 	return (int)(limit.rlim_cur / 10);
 }
 
-int walk_sources(struct ingest *ingest, struct batch_writer *writer)
+int walk_looks(struct ingest *ingest, struct batch_writer *writer, const struct ingest_look *looks,
+	       size_t count)
 {
 	struct walk walk = {.ingest = ingest,
 			    .writer = writer,
@@ -365,7 +462,7 @@ int walk_sources(struct ingest *ingest, struct batch_writer *writer)
 	view_mounts_load(&walk.views);
 	r = examine_index_folder(&walk);
 	if (r == 0)
-		r = push_sources(&walk);
+		r = push_looks(&walk, looks, count);
 	if (r == 0)
 		r = threads_run(ingest->settings->threads, walk_thread, &walk);
 	walk_dir_release_list(walk.first);

@@ -48,28 +48,36 @@ void walk_dir_release_list(struct walk_dir *list)
 	}
 }
 
-int walk_dir_path(const struct walk_dir *dir, struct bytes *path)
+/* With a slash behind each name but the last; the beginning of the walk may have none. */
+static size_t path_length(const struct walk_dir *dir)
 {
 	size_t length = 0;
+
+	for (const struct walk_dir *up = dir; up; up = up->parent) {
+		if (up->name_length > 0)
+			length += up->name_length + (length > 0);
+	}
+	return length;
+}
+
+int walk_dir_path(const struct walk_dir *dir, struct bytes *path)
+{
+	size_t length = path_length(dir);
 	uint8_t *at;
 	int r;
 
-	for (const struct walk_dir *up = dir; up->parent; up = up->parent)
-		length += up->name_length + 1;
 	path->length = 0;
 	r = bytes_reserve(path, length + 1);
 	if (r < 0)
 		return r;
-	if (length > 0)
-		length--; /* no slash behind the last name */
 	path->length = length;
 	at = path->data + length;
 	*at = '\0';
-	for (const struct walk_dir *up = dir; up->parent; up = up->parent) {
+	for (const struct walk_dir *up = dir; up && at > path->data; up = up->parent) {
+		if (up != dir)
+			*--at = '/';
 		at -= up->name_length;
 		memcpy(at, up->name, up->name_length);
-		if (up->parent->parent)
-			*--at = '/';
 	}
 	return 0;
 }

@@ -2,8 +2,8 @@
 #ifndef INGEST_WALK_DIR_H
 #define INGEST_WALK_DIR_H
 
-/* A directory of a walk: one that waits to be listed, or one above such. Each holds a reference to
- * its parent, so that its path can be put together from the chain.
+/* A directory of a walk: one that waits to be looked at, or one above such. Each holds a reference
+ * to its parent, so that its path can be put together from the chain.
  *
  * A directory whose subdirectories wait keeps its descriptor until all of them are opened, if the
  * budget of descriptors lasts: they are opened from it, in time that does not depend on how deep
@@ -18,18 +18,23 @@
 #include "base/bytes.h"
 #include "catalog/record.h"
 #include "catalog/source.h"
+#include "ingest/ingest.h"
 
 struct walk_dir {
-	struct walk_dir *parent; /* a reference is held; NULL for a source */
+	struct walk_dir *parent; /* a reference is held; NULL where the walk began */
 	struct walk_dir *next; /* in a queue */
 	atomic_uint references;
 	atomic_uint unopened; /* subdirectories that will be opened from fd */
 	int fd; /* -1: not kept */
 	uint32_t source;
 	bool known; /* to the index */
+	bool expected; /* to be the inode of these attributes */
+	struct attributes attributes; /* as they were when it was found */
 	uint64_t id;
+	enum ingest_look_what what;
+	const struct ingest_look *look; /* borrowed, or NULL: what and id say all */
 	uint32_t name_length;
-	char name[];
+	char name[]; /* where the walk began: its path in the source */
 };
 
 /* How many descriptors all walked directories together may still keep. */

@@ -108,8 +108,9 @@ static inline void audit_file(struct audit *a, struct span key, struct span fiel
 	a->regular++;
 	a->counted.bytes += file.attributes.size;
 	a->counted.blocks += file.attributes.blocks;
-	assert_true(audit_has(a, TABLE_BYSIZE,
-			      key_triple(file.attributes.size, content.head, file.id)));
+	assert_true(
+		audit_has(a, TABLE_BYSIZE,
+			  key_quad(file.attributes.size, content.head, content.group, file.id)));
 }
 
 static inline void audit_content(struct audit *a, struct span key, struct span fields)

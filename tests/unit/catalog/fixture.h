@@ -348,7 +348,7 @@ static inline int fixture_contents_body(struct catalog_writer *w, void *context)
 			r = catalog_add_group(w, contents->hash, file.attributes.size,
 					      &change.group);
 		change.file = contents->files[i];
-		change.signature = attributes_digest(&file.attributes);
+		change.digest = file_digest(&file);
 		if (r == 0)
 			contents->outcome = r = catalog_set_content(w, &change);
 	}

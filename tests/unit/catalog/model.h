@@ -31,8 +31,11 @@ struct model_inode {
 	struct attributes attributes;
 	uint32_t first_seen;
 	int names;
+	bool touched; /* since the index was looked at */
+	uint32_t touches; /* as the index had it */
 	uint64_t head;
 	int group; /* which it is a member of while it has names */
+	uint64_t lost; /* model.comparisons when its last name went */
 	int error;
 };
 
@@ -57,6 +60,7 @@ struct model_group {
 };
 
 struct model {
+	uint64_t comparisons; /* files that were read */
 	struct model_dir dirs[MODEL_DIRS];
 	struct model_inode inodes[MODEL_INODES];
 	struct model_name names[MODEL_NAMES];
@@ -111,25 +115,42 @@ static inline void model_forget(struct model *m, int inode)
 
 /* ---- names --------------------------------------------------------------------------- */
 
+static inline void model_touch(struct model *m, int inode)
+{
+	model_forget(m, inode);
+	m->inodes[inode].error = 0;
+	m->inodes[inode].touched |= m->inodes[inode].id != 0;
+}
+
 static inline void model_update(struct model *m, int inode, const struct attributes *attributes)
 {
 	struct model_inode *i = &m->inodes[inode];
 
-	if (!attributes_same_signature(&i->attributes, attributes)) {
-		model_forget(m, inode);
-		i->error = 0;
-	}
+	if (!attributes_same_signature(&i->attributes, attributes))
+		model_touch(m, inode);
 	i->attributes = *attributes;
+}
+
+/* An orphan has a name again. Where something was compared meanwhile, it was not compared with it,
+ * unless another file stood for its group. */
+static inline void model_come_back(struct model *m, int inode, const struct attributes *attributes)
+{
+	struct model_inode *i = &m->inodes[inode];
+	bool stood_for = i->lost == m->comparisons ||
+			 (i->group != MODEL_NONE && model_members(m, i->group) > 0);
+
+	if (attributes->size < m->min_size || !stood_for)
+		model_forget(m, inode);
+	else if (i->group != MODEL_NONE)
+		model_join(m, inode, i->group);
 }
 
 static inline void model_gain_name(struct model *m, int inode, const struct attributes *attributes)
 {
 	struct model_inode *i = &m->inodes[inode];
 
-	if (i->names == 0 && i->group != MODEL_NONE)
-		model_join(m, inode, i->group);
-	if (i->names == 0 && attributes->size < m->min_size)
-		model_forget(m, inode);
+	if (i->names == 0)
+		model_come_back(m, inode, attributes);
 	model_update(m, inode, attributes);
 	i->names++;
 }
@@ -141,6 +162,7 @@ static inline void model_lose_name(struct model *m, int inode)
 	if (--i->names > 0)
 		return;
 	model_leave(m, inode, true);
+	i->lost = m->comparisons;
 	i->error = 0;
 }
 
@@ -158,6 +180,24 @@ static inline void model_remove(struct model *m, int name)
 		if (m->names[n].used && m->names[n].dir == removed.child)
 			model_remove(m, n);
 	}
+}
+
+/* Does the directory lie in above, or is it that? */
+static inline bool model_lies_in(const struct model *m, int dir, int above)
+{
+	while (dir != above && m->dirs[dir].parent != MODEL_NONE)
+		dir = m->dirs[dir].parent;
+	return dir == above;
+}
+
+/* The directory that a name means is at another name now, where nothing is. */
+static inline void model_move(struct model *m, int name, int dir, const char *text)
+{
+	int child = m->names[name].child;
+
+	m->names[name].dir = m->dirs[child].parent = dir;
+	(void)snprintf(m->names[name].text, sizeof(m->names[name].text), "%s", text);
+	(void)snprintf(m->dirs[child].name, sizeof(m->dirs[child].name), "%s", text);
 }
 
 /* ---- the end of a transaction -------------------------------------------------------- */
@@ -239,9 +279,9 @@ static inline void model_commit(struct model *m)
 
 /* ---- does the index hold just that? -------------------------------------------------- */
 
-static inline void model_check_inode(const struct model *m, int inode, struct catalog_reader *r)
+static inline void model_check_inode(struct model *m, int inode, struct catalog_reader *r)
 {
-	const struct model_inode *i = &m->inodes[inode];
+	struct model_inode *i = &m->inodes[inode];
 	struct content_record content = {0};
 	struct file_record file;
 	uint64_t owner;
@@ -251,6 +291,10 @@ static inline void model_check_inode(const struct model *m, int inode, struct ca
 	assert_true(attributes_equal(&file.attributes, &i->attributes));
 	assert_int_equal(file.names, i->names);
 	assert_int_equal(file.first_seen, i->first_seen);
+	/* names that were seen with several signatures at once count as one change */
+	assert_int_equal(file.touches > i->touches, i->touched);
+	i->touches = file.touches;
+	i->touched = false;
 	assert_int_equal(catalog_get_error(r, ERROR_FILE, i->id, &error), 0);
 	assert_int_equal(error, i->error);
 	if (i->owner) {
@@ -295,7 +339,7 @@ static inline void model_check_group(const struct model *m, int group, struct ca
 	assert_int_equal(record.kept, g->kept == MODEL_NONE ? 0 : m->inodes[g->kept].id);
 }
 
-static inline void model_check(const struct model *m, struct catalog *catalog)
+static inline void model_check(struct model *m, struct catalog *catalog)
 {
 	struct catalog_totals totals, expected = {0};
 	struct catalog_reader *r = NULL;

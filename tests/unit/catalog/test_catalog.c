@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
 #include <sys/wait.h>
 
 #include "catalog/audit.h"
+#include "catalog/integrity.h"
 #include "twinfs/format.h"
 
 static const char *path_in(const struct fixture *f, const char *name)
@@ -318,6 +320,50 @@ static void test_newer_format_is_refused_and_left_alone(void **state)
 	assert_refused_as_newer(f);
 }
 
+static void assert_built_anew(struct fixture *f)
+{
+	const struct catalog_options look = {.folder = f->folder, .read_only = true};
+
+	assert_int_equal(catalog_open(&f->catalog, &look), CATALOG_DAMAGED);
+	fixture_open(f);
+	assert_true(is_there(f, TWINFS_INDEX_DAMAGED));
+	assert_int_equal(totals_of(f).directories, 0);
+	assert_true(catalog_new_id(f->catalog) > f->roots[1]);
+	fixture_fill(f);
+	add_and_commit(f, "a", 10);
+	fixture_reopen(f);
+	assert_true(id_at(f, f->roots[0], "a") != 0);
+	audit_index(f->catalog);
+	catalog_close(f->catalog);
+	assert_int_equal(unlink(path_in(f, TWINFS_INDEX_DAMAGED)), 0);
+}
+
+/* Closed cleanly: the seal that it had is made anew for what the test wrote into it. */
+static void seal(const struct fixture *f)
+{
+	int folder = open(f->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(folder >= 0);
+	assert_int_equal(index_seal(folder), 0);
+	assert_int_equal(close(folder), 0);
+}
+
+static void test_older_format_is_set_aside_and_built_anew(void **state)
+{
+	struct fixture *f = *state;
+
+	catalog_close(f->catalog);
+	set_format(f, "twinfs 1");
+	seal(f);
+	assert_built_anew(f);
+	set_format(f, "twinfs 1"); /* which breaks the seal */
+	assert_built_anew(f);
+	set_format(f, "twinfs 1");
+	assert_int_equal(unlink(path_in(f, TWINFS_INDEX_SEAL)), 0);
+	assert_built_anew(f);
+	fixture_open(f);
+}
+
 static void test_index_of_another_program_is_set_aside(void **state)
 {
 	struct fixture *f = *state;
@@ -436,6 +482,7 @@ int main(void)
 		CASE(test_reading_only_makes_no_index),
 		CASE(test_folder_that_is_none_is_refused),
 		CASE(test_newer_format_is_refused_and_left_alone),
+		CASE(test_older_format_is_set_aside_and_built_anew),
 		CASE(test_index_of_another_program_is_set_aside),
 		CASE(test_no_id_is_given_twice),
 		CASE(test_ids_go_on_when_the_index_is_built_anew),

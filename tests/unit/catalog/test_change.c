@@ -68,6 +68,28 @@ static void test_scans_are_numbered_also_after_a_restart(void **state)
 	assert_int_equal(totals_of(f).scans, before + 2);
 }
 
+static int next_scan_body(struct catalog_writer *w, void *context)
+{
+	return catalog_next_scan(w, context);
+}
+
+static void test_numbers_between_scans_count_as_scans(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t before = begin_scan(f, 7), next = 0;
+	struct catalog_reader *reader;
+	uint64_t min_size = 0;
+
+	assert_int_equal(catalog_write(f->catalog, next_scan_body, &next), 0);
+	assert_int_equal(next, before + 1);
+	fixture_reopen(f);
+	reader = fixture_read(f);
+	assert_int_equal(catalog_get_min_size(reader, &min_size), 0);
+	catalog_read_end(reader);
+	assert_int_equal(min_size, 7);
+	assert_int_equal(begin_scan(f, 7), before + 2);
+}
+
 static void test_larger_minimum_dissolves_groups_of_smaller_files(void **state)
 {
 	struct fixture *f = *state;
@@ -138,6 +160,13 @@ static void test_pending_are_the_unread_whose_size_is_not_theirs_alone(void **st
 
 /* ---- content ------------------------------------------------------------------------- */
 
+static uint64_t digest_of(const struct fixture *f, uint64_t id)
+{
+	const struct file_record file = file_at(f, id);
+
+	return file_digest(&file);
+}
+
 static int stale_body(struct catalog_writer *w, void *context)
 {
 	return catalog_set_content(w, context);
@@ -147,16 +176,17 @@ static void test_content_read_from_another_state_of_the_file_is_refused(void **s
 {
 	struct fixture *f = *state;
 	struct attributes before = file_of(10, 100, 0), after = file_of(10, 100, 1);
-	struct content_change change = {.head = 5, .signature = attributes_digest(&before)};
+	struct content_change change = {.head = 5};
 
 	add_file(f, f->roots[0], "a", before);
 	fixture_commit(f);
 	change.file = id_at(f, f->roots[0], "a");
+	change.digest = digest_of(f, change.file);
 	update_file(f, change.file, after);
 	fixture_commit(f);
 	assert_int_equal(catalog_write(f->catalog, stale_body, &change), CONTENT_STALE);
 	assert_int_equal(content_of(f, change.file).head, 0);
-	change.signature = attributes_digest(&after);
+	change.digest = digest_of(f, change.file);
 	assert_int_equal(catalog_write(f->catalog, stale_body, &change), 0);
 	assert_int_equal(content_of(f, change.file).head, 5);
 	remove_name(f, f->roots[0], "a");
@@ -179,7 +209,7 @@ static void test_content_read_again_replaces_what_was_known(void **state)
 	id = id_at(f, f->roots[0], "a");
 	group = add_group(f, hash, &id, 1);
 	change.file = id;
-	change.signature = attributes_digest(&attributes);
+	change.digest = digest_of(f, id);
 	assert_int_equal(catalog_write(f->catalog, stale_body, &change), 0);
 	assert_int_equal(content_of(f, id).head, 6);
 	assert_int_equal(content_of(f, id).group, 0);
@@ -283,6 +313,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_scans_are_numbered_also_after_a_restart),
+		CASE(test_numbers_between_scans_count_as_scans),
 		CASE(test_larger_minimum_dissolves_groups_of_smaller_files),
 		CASE(test_group_that_waited_for_its_files_obeys_a_larger_minimum),
 		CASE(test_pending_are_the_unread_whose_size_is_not_theirs_alone),

@@ -150,38 +150,38 @@ static void test_what_is_wrong_with_files_is_found(void **state)
 
 static int size_lost(struct catalog_writer *w, const struct sample *s)
 {
-	return plant_loss(w, TABLE_BYSIZE, key_triple(5, 0, s->alone));
+	return plant_loss(w, TABLE_BYSIZE, key_quad(5, 0, 0, s->alone));
 }
 
 static int size_of_old(struct catalog_writer *w, const struct sample *s)
 {
-	return plant_nothing(w, TABLE_BYSIZE, key_triple(6, 0, s->alone));
+	return plant_nothing(w, TABLE_BYSIZE, key_quad(6, 0, 0, s->alone));
 }
 
 static int size_of_no_file(struct catalog_writer *w, const struct sample *s)
 {
-	return plant_nothing(w, TABLE_BYSIZE, key_triple(5, 0, s->unused));
+	return plant_nothing(w, TABLE_BYSIZE, key_quad(5, 0, 0, s->unused));
 }
 
 static int size_of_an_orphan(struct catalog_writer *w, const struct sample *s)
 {
-	return plant_nothing(w, TABLE_BYSIZE, key_triple(20, 77, s->gone));
+	return plant_nothing(w, TABLE_BYSIZE, key_quad(20, 77, 0, s->gone));
 }
 
 static int size_of_a_symlink(struct catalog_writer *w, const struct sample *s)
 {
-	return plant_nothing(w, TABLE_BYSIZE, key_triple(30, 0, s->symlink));
+	return plant_nothing(w, TABLE_BYSIZE, key_quad(30, 0, 0, s->symlink));
 }
 
 static int size_with_another_head(struct catalog_writer *w, const struct sample *s)
 {
 	assert_int_equal(size_lost(w, s), 0);
-	return plant_nothing(w, TABLE_BYSIZE, key_triple(5, 77, s->alone));
+	return plant_nothing(w, TABLE_BYSIZE, key_quad(5, 77, 0, s->alone));
 }
 
 static int size_with_fields(struct catalog_writer *w, const struct sample *s)
 {
-	return plant_number(w, TABLE_BYSIZE, key_triple(5, 0, s->alone), 1);
+	return plant_number(w, TABLE_BYSIZE, key_quad(5, 0, 0, s->alone), 1);
 }
 
 static int content_lost(struct catalog_writer *w, const struct sample *s)

@@ -133,7 +133,7 @@ static int many_body(struct catalog_writer *w, void *context)
 
 	(void)context;
 	for (uint64_t i = 0; r == 0 && i < MANY; i++) {
-		key = key_triple(i * 7919 % MANY, 0, i);
+		key = key_quad(i * 7919 % MANY, 0, 0, i);
 		r = writer_put(w, TABLE_BYSIZE, &key, encode_nothing());
 	}
 	return r;

@@ -238,6 +238,191 @@ static void test_further_name_with_a_new_signature_forgets_the_content(void **st
 	audit_index(f->catalog);
 }
 
+/* ---- what happened to the bytes ------------------------------------------------------ */
+
+/* A rename or a link moves ctime, and nothing else. */
+static void test_names_that_come_and_go_leave_the_content_known(void **state)
+{
+	struct fixture *f = *state;
+	struct attributes attributes = file_of(11, 100, 0);
+	uint64_t ids[2], group;
+
+	add_files(f, ids, 2);
+	group = add_group(f, hash, ids, 2);
+	attributes.ctime.tv_sec++;
+	update_file(f, ids[1], attributes);
+	f->changes[0].flags = FILE_SAME_BYTES;
+	fixture_commit(f);
+	attributes.ctime.tv_sec++;
+	add_file(f, f->roots[0], "link", attributes);
+	f->changes[0].flags = FILE_SAME_BYTES;
+	fixture_commit(f);
+	attributes.ctime.tv_sec++;
+	remove_name(f, f->roots[0], "1");
+	remove_name(f, f->roots[0], "link");
+	add_file(f, f->roots[0], "renamed", attributes);
+	f->changes[2].flags = FILE_SAME_BYTES | FILE_MOVED;
+	fixture_commit(f);
+	assert_int_equal(content_of(f, ids[1]).group, group);
+	assert_int_equal(file_at(f, ids[1]).touches, 0);
+	assert_int_equal(file_at(f, ids[1]).attributes.ctime.tv_sec, attributes.ctime.tv_sec);
+	assert_int_equal(totals_of(f).groups, 1);
+	audit_index(f->catalog);
+}
+
+/* Somebody may have written through the name that the index does not have. */
+static void test_content_is_unknown_where_names_are_out_of_sight(void **state)
+{
+	struct fixture *f = *state;
+	struct attributes attributes = file_of(11, 100, 0);
+	uint64_t ids[2];
+
+	add_files(f, ids, 2);
+	assert_int_equal(set_content(f, ids[1], 0), 0);
+	attributes.ctime.tv_sec++;
+	attributes.links = 3;
+	add_file(f, f->roots[0], "x", attributes);
+	add_file(f, f->roots[0], "y", attributes);
+	f->changes[0].flags = f->changes[1].flags = FILE_SAME_BYTES;
+	fixture_commit(f);
+	assert_int_not_equal(content_of(f, ids[1]).head, 0);
+	attributes.ctime.tv_sec++;
+	attributes.links = 4;
+	update_file(f, ids[1], attributes);
+	f->changes[0].flags = FILE_SAME_BYTES;
+	fixture_commit(f);
+	assert_int_equal(content_of(f, ids[1]).head, 0);
+	audit_index(f->catalog);
+}
+
+/* It comes by a link to a name that is nowhere in the index. */
+static void test_orphan_that_comes_back_otherwise_than_by_a_rename_is_unknown(void **state)
+{
+	struct fixture *f = *state;
+	struct attributes attributes = file_of(11, 100, 0);
+	uint64_t ids[2];
+
+	add_files(f, ids, 2);
+	assert_int_equal(set_content(f, ids[1], 0), 0);
+	remove_name(f, f->roots[0], "1");
+	fixture_commit(f);
+	attributes.ctime.tv_sec++;
+	add_file(f, f->roots[0], "1", attributes);
+	f->changes[0].flags = FILE_SAME_BYTES;
+	fixture_commit(f);
+	assert_int_equal(id_at(f, f->roots[0], "1"), ids[1]);
+	assert_int_equal(content_of(f, ids[1]).head, 0);
+	audit_index(f->catalog);
+}
+
+static void test_content_is_unknown_where_more_than_ctime_moved(void **state)
+{
+	static const struct {
+		int size, mtime, birth;
+	} moved[] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+	struct fixture *f = *state;
+	struct attributes attributes = file_of(11, 100, 0);
+	uint64_t ids[2];
+
+	add_files(f, ids, 2);
+	for (size_t i = 0; i < ARRAY_SIZE(moved); i++) {
+		assert_int_equal(set_content(f, ids[1], 0), 0);
+		attributes.size += (uint64_t)moved[i].size;
+		attributes.mtime.tv_sec += moved[i].mtime;
+		attributes.btime.tv_sec += moved[i].birth;
+		attributes.ctime.tv_sec++;
+		update_file(f, ids[1], attributes);
+		f->changes[0].flags = FILE_SAME_BYTES;
+		fixture_commit(f);
+		assert_int_equal(content_of(f, ids[1]).head, 0);
+		assert_int_equal(file_at(f, ids[1]).touches, i + 1);
+		audit_index(f->catalog);
+	}
+}
+
+/* One of two new names says that more happened. */
+static void test_same_bytes_must_be_said_with_each_name(void **state)
+{
+	struct fixture *f = *state;
+	struct attributes attributes = file_of(11, 100, 0);
+	uint64_t ids[2];
+
+	add_files(f, ids, 2);
+	assert_int_equal(set_content(f, ids[1], 0), 0);
+	attributes.ctime.tv_sec++;
+	add_file(f, f->roots[0], "x", attributes);
+	add_file(f, f->roots[0], "y", attributes);
+	f->changes[0].flags = FILE_SAME_BYTES;
+	fixture_commit(f);
+	assert_int_equal(content_of(f, ids[1]).head, 0);
+	assert_int_equal(file_at(f, ids[1]).touches, 1);
+	audit_index(f->catalog);
+}
+
+static void test_touched_file_is_unknown_with_the_same_signature(void **state)
+{
+	struct fixture *f = *state;
+	struct file_record before, after;
+	uint64_t ids[2], group;
+
+	add_files(f, ids, 2);
+	group = add_group(f, hash, ids, 2);
+	before = file_at(f, ids[1]);
+	fixture_change(f, NAME_TOUCH_FILE)->id = ids[1];
+	fixture_change(f, NAME_TOUCH_FILE)->id = 123456; /* gone */
+	fixture_commit(f);
+	assert_int_equal(content_of(f, ids[1]).head, 0);
+	assert_int_equal(group_at(f, group).inodes, 1);
+	after = file_at(f, ids[1]);
+	assert_int_equal(after.touches, 1);
+	assert_true(attributes_equal(&after.attributes, &before.attributes));
+	audit_index(f->catalog);
+}
+
+static int stale_body(struct catalog_writer *w, void *context)
+{
+	return catalog_set_content(w, context);
+}
+
+/* It was written to between the read and the commit, in one tick of its clock. */
+static void test_content_read_before_a_touch_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct content_change change = {.head = 5};
+	struct file_record read;
+	uint64_t ids[1];
+
+	add_files(f, ids, 1);
+	read = file_at(f, ids[0]);
+	change.file = ids[0];
+	change.digest = file_digest(&read);
+	fixture_change(f, NAME_TOUCH_FILE)->id = ids[0];
+	fixture_commit(f);
+	assert_int_equal(catalog_write(f->catalog, stale_body, &change), CONTENT_STALE);
+	assert_int_equal(content_of(f, ids[0]).head, 0);
+}
+
+/* Touched and renamed at once: the touch comes first. */
+static void test_touched_file_that_was_renamed_is_unknown(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[1];
+
+	add_files(f, ids, 1);
+	assert_int_equal(set_content(f, ids[0], 0), 0);
+	remove_name(f, f->roots[0], "0");
+	add_file(f, f->roots[0], "renamed", file_of(10, 100, 0));
+	f->changes[1].flags = FILE_SAME_BYTES | FILE_MOVED;
+	fixture_change(f, NAME_TOUCH_FILE)->id = ids[0];
+	fixture_commit(f);
+	assert_int_equal(id_at(f, f->roots[0], "renamed"), ids[0]);
+	assert_int_equal(content_of(f, ids[0]).head, 0);
+	assert_int_equal(file_at(f, ids[0]).touches, 1);
+	audit_index(f->catalog);
+}
+
+/* ---- errors -------------------------------------------------------------------------- */
+
 static int set_error_body(struct catalog_writer *w, void *context)
 {
 	return catalog_set_error(w, ERROR_FILE, *(const uint64_t *)context, EIO);
@@ -290,6 +475,14 @@ int main(void)
 		CASE(test_changed_file_leaves_its_group_at_once),
 		CASE(test_change_that_is_none_of_the_content_keeps_the_group),
 		CASE(test_further_name_with_a_new_signature_forgets_the_content),
+		CASE(test_names_that_come_and_go_leave_the_content_known),
+		CASE(test_content_is_unknown_where_more_than_ctime_moved),
+		CASE(test_content_is_unknown_where_names_are_out_of_sight),
+		CASE(test_orphan_that_comes_back_otherwise_than_by_a_rename_is_unknown),
+		CASE(test_same_bytes_must_be_said_with_each_name),
+		CASE(test_touched_file_is_unknown_with_the_same_signature),
+		CASE(test_content_read_before_a_touch_is_refused),
+		CASE(test_touched_file_that_was_renamed_is_unknown),
 		CASE(test_error_of_a_file_goes_when_it_changes_or_loses_its_names),
 		CASE(test_error_of_a_file_that_is_gone_is_not_noted),
 	};

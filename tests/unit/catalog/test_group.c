@@ -136,6 +136,98 @@ static void test_number_of_a_content_stays_when_others_go(void **state)
 	audit_index(f->catalog);
 }
 
+/* Files come and go while nobody purges: the hash stays the name of their content. */
+static void test_group_that_was_left_makes_way_for_one_of_its_hash(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[2], old = 0, group;
+
+	for (int round = 0; round < 5; round++) {
+		ids[0] = new_file(f, f->roots[0], "a");
+		ids[1] = new_file(f, f->roots[0], "b");
+		group = add_group(f, hash, ids, 2);
+		assert_int_equal(group_at(f, group).ordinal, 1);
+		assert_int_equal(group_at(f, old).id, 0);
+		assert_int_equal(totals_of(f).groups, 1);
+		audit_index(f->catalog);
+		remove_name(f, f->roots[0], "a");
+		remove_name(f, f->roots[0], "b");
+		fixture_commit(f);
+		assert_int_equal(group_at(f, group).id, group);
+		old = group;
+	}
+	assert_false(purge_orphans(f, 100));
+	audit_index(f->catalog);
+}
+
+static void test_file_that_comes_back_to_a_group_that_made_way_is_unknown(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b")}, group;
+	const struct attributes attributes = file_at(f, ids[0]).attributes;
+
+	add_group(f, hash, ids, 1);
+	remove_and_commit(f, f->roots[0], "a");
+	group = add_group(f, hash, ids + 1, 1);
+	add_file(f, f->roots[0], "a", attributes);
+	fixture_commit(f);
+	assert_int_equal(id_at(f, f->roots[0], "a"), ids[0]);
+	assert_int_equal(content_of(f, ids[0]).head, 0);
+	assert_int_equal(file_at(f, ids[0]).touches, 0);
+	assert_int_equal(set_content(f, ids[0], group), 0);
+	assert_int_equal(group_at(f, group).inodes, 2);
+	audit_index(f->catalog);
+}
+
+struct leave_and_add {
+	struct fixture *f;
+	struct fixture_contents contents;
+	uint64_t old, first;
+	int joined;
+};
+
+/* All members leave a group; another one of its hash is made; one of them wants to come back. */
+static int leave_and_add_body(struct catalog_writer *w, void *context)
+{
+	struct leave_and_add *l = context;
+	struct content_change back = {.file = l->first, .head = 77, .group = l->old};
+	struct file_record file = {0};
+	int r = fixture_apply_body(w, l->f);
+
+	if (r == 0)
+		r = fixture_contents_body(w, &l->contents);
+	if (r == 0)
+		r = catalog_get_file(catalog_writer_reader(w), back.file, &file);
+	back.digest = file_digest(&file);
+	if (r == 0)
+		l->joined = catalog_set_content(w, &back);
+	return r;
+}
+
+static void test_group_left_in_the_transaction_makes_way(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b"),
+			  new_file(f, f->roots[0], "c"), new_file(f, f->roots[0], "d")};
+	struct leave_and_add l = {.f = f, .first = ids[0]};
+
+	l.old = add_group(f, hash, ids, 2);
+	l.contents = (struct fixture_contents){.files = ids + 2,
+					       .count = 2,
+					       .head = 77,
+					       .add_group = true,
+					       .hash = hash};
+	fixture_change(f, NAME_TOUCH_FILE)->id = ids[0];
+	fixture_change(f, NAME_TOUCH_FILE)->id = ids[1];
+	assert_int_equal(catalog_write(f->catalog, leave_and_add_body, &l), 0);
+	assert_int_equal(l.joined, CONTENT_STALE);
+	assert_int_equal(group_at(f, l.old).id, 0);
+	assert_int_equal(group_at(f, l.contents.group).ordinal, 1);
+	assert_int_equal(group_at(f, l.contents.group).inodes, 2);
+	assert_int_equal(totals_of(f).groups, 1);
+	audit_index(f->catalog);
+}
+
 /* ---- the kept copy ------------------------------------------------------------------- */
 
 static void test_kept_is_the_one_of_the_first_source(void **state)
@@ -282,6 +374,9 @@ int main(void)
 		CASE(test_group_that_nobody_joined_is_not_stored),
 		CASE(test_contents_of_one_hash_are_numbered),
 		CASE(test_number_of_a_content_stays_when_others_go),
+		CASE(test_group_that_was_left_makes_way_for_one_of_its_hash),
+		CASE(test_file_that_comes_back_to_a_group_that_made_way_is_unknown),
+		CASE(test_group_left_in_the_transaction_makes_way),
 		CASE(test_kept_is_the_one_of_the_first_source),
 		CASE(test_kept_is_the_one_known_from_an_earlier_scan),
 		CASE(test_kept_is_the_first_by_path_of_those_found_together),

@@ -4,6 +4,7 @@
  * they must agree, and the index with itself. */
 
 #include "catalog/audit.h"
+#include "catalog/check.h"
 #include "catalog/model.h"
 
 struct play {
@@ -71,6 +72,7 @@ static void random_dir(struct play *p)
 					   .source = p->m.dirs[name->dir].source};
 	memcpy(p->m.dirs[at].name, name->text, sizeof(name->text));
 	p->m.dirs[at].id = add_dir(p->f, p->m.dirs[name->dir].id, name->text);
+	p->f->changes[p->f->count - 1].source = (uint32_t)p->m.dirs[at].source;
 }
 
 static void random_unknown(struct play *p)
@@ -168,6 +170,46 @@ static void random_update(struct play *p)
 	model_update(&p->m, inode, &attributes);
 }
 
+/* Perhaps of a directory that moves already: its last move counts. */
+static void random_move(struct play *p)
+{
+	int name = PICK(p->m.names, true), dir = PICK(p->m.dirs, true);
+	static char texts[8][16];
+	char *text = texts[p->next_text % ARRAY_SIZE(texts)];
+	struct name_change *change;
+
+	if (name == MODEL_NONE || dir == MODEL_NONE || p->m.names[name].kind != ENTRY_DIR ||
+	    p->m.dirs[dir].source != p->m.dirs[p->m.names[name].dir].source ||
+	    model_lies_in(&p->m, dir, p->m.names[name].child))
+		return;
+	(void)snprintf(text, sizeof(texts[0]), "%x", p->next_text++ * 7919 % 65521);
+	change = fixture_change(p->f, NAME_MOVE_DIR);
+	change->id = p->m.dirs[p->m.names[name].child].id;
+	change->source = (uint32_t)p->m.dirs[dir].source;
+	change->dir = p->m.dirs[dir].id;
+	change->name = name_of(text);
+	change->attributes = dir_of(change->id);
+	model_move(&p->m, name, dir, text);
+}
+
+static void play_moves(struct play *p)
+{
+	for (long i = random() % 6; i > 0; i--)
+		random_move(p);
+	fixture_commit(p->f);
+	model_commit(&p->m);
+}
+
+static void random_touch(struct play *p)
+{
+	int inode = PICK(p->m.inodes, true);
+
+	if (inode == MODEL_NONE || p->m.inodes[inode].id == 0)
+		return;
+	fixture_change(p->f, NAME_TOUCH_FILE)->id = p->m.inodes[inode].id;
+	model_touch(&p->m, inode);
+}
+
 static void shuffle_changes(struct fixture *f)
 {
 	for (size_t i = f->count; i > 1; i--) {
@@ -193,6 +235,8 @@ static void learn_ids(struct play *p)
 
 static void play_names(struct play *p)
 {
+	for (long i = random() % 3; i > 0; i--)
+		random_touch(p);
 	for (long i = random() % 12; i > 0; i--)
 		random_removal(p);
 	for (long i = random() % 12; i > 0; i--) {
@@ -219,10 +263,30 @@ static bool is_readable(const struct model_inode *inode, uint64_t size)
 	       inode->attributes.size == size;
 }
 
-static uint32_t next_ordinal(const struct model *m, struct hash128 hash)
+/* The first of this hash that all members have left, MODEL_NONE: there is none. */
+static int left_group(const struct model *m, struct hash128 hash)
 {
+	int left = MODEL_NONE;
+
+	for (int g = 0; g < MODEL_GROUPS; g++) {
+		if (m->groups[g].used && m->groups[g].hash.low == hash.low &&
+		    model_members(m, g) == 0 &&
+		    (left == MODEL_NONE || m->groups[g].ordinal < m->groups[left].ordinal))
+			left = g;
+	}
+	return left;
+}
+
+/* The number of a new group; one that was left makes way for it. */
+static uint32_t take_ordinal(struct model *m, struct hash128 hash)
+{
+	int left = left_group(m, hash);
 	uint32_t ordinal = 1;
 
+	if (left != MODEL_NONE) {
+		model_drop_group(m, left);
+		return m->groups[left].ordinal;
+	}
 	for (int g = 0; g < MODEL_GROUPS; g++) {
 		if (m->groups[g].used && m->groups[g].hash.low == hash.low &&
 		    m->groups[g].ordinal >= ordinal)
@@ -256,7 +320,7 @@ static void play_content(struct play *p)
 		p->m.groups[group] =
 			(struct model_group){.used = true,
 					     .hash = contents.hash,
-					     .ordinal = next_ordinal(&p->m, contents.hash),
+					     .ordinal = take_ordinal(&p->m, contents.hash),
 					     .size = size,
 					     .kept = MODEL_NONE,
 					     .kept_before = MODEL_NONE,
@@ -268,6 +332,7 @@ static void play_content(struct play *p)
 			model_join(&p->m, files[i], group);
 		}
 		p->m.inodes[files[i]].head = contents.head;
+		p->m.comparisons++;
 	}
 	if (count > 0)
 		p->m.groups[group].id = contents.group;
@@ -285,6 +350,7 @@ static void play_single(struct play *p)
 	model_leave(&p->m, inode, false);
 	p->m.inodes[inode].group = MODEL_NONE;
 	p->m.inodes[inode].head = 77;
+	p->m.comparisons++;
 	model_commit(&p->m);
 }
 
@@ -361,7 +427,7 @@ static void play_error(struct play *p)
 
 static void play_step(struct play *p)
 {
-	switch (random() % 16) {
+	switch (random() % 18) {
 	case 0:
 		play_purge(p);
 		break;
@@ -379,6 +445,10 @@ static void play_step(struct play *p)
 		if (one_in(10))
 			fixture_reopen(p->f);
 		break;
+	case 16:
+	case 17:
+		play_moves(p);
+		break;
 	case 5:
 	case 6:
 	case 7:
@@ -387,6 +457,15 @@ static void play_step(struct play *p)
 	default:
 		play_names(p);
 	}
+}
+
+/* twinfs itself finds nothing wrong with it. */
+static void check_index(const struct fixture *f)
+{
+	struct catalog_reader *reader = fixture_read(f);
+
+	assert_int_equal(check_catalog(reader), 0);
+	catalog_read_end(reader);
 }
 
 static void play(struct fixture *f, unsigned int seed, int steps)
@@ -407,6 +486,7 @@ static void play(struct fixture *f, unsigned int seed, int steps)
 		play_step(p);
 		model_check(&p->m, f->catalog);
 		audit_index(f->catalog);
+		check_index(f);
 	}
 	free(p);
 }

@@ -287,14 +287,14 @@ static void test_files_and_sizes_are_listed_from_anywhere(void **state)
 {
 	struct fixture *f = *state;
 	struct size_entry from = {.size = 7}, entry;
-	uint64_t small[20], large[20], seen;
+	uint64_t small[20], large[20], seen, group;
 	struct catalog_scan *scan = NULL;
 	struct catalog_reader *reader;
 	struct file_record file;
 
 	add_files(f, 6, small, 20);
 	add_files(f, 8, large, 20);
-	add_group(f, hash, large, 10);
+	group = add_group(f, hash, large, 10);
 	reader = fixture_read(f);
 	assert_int_equal(catalog_scan_files(reader, large[18], &scan), 0);
 	assert_int_equal(catalog_next_file(scan, &file), 0);
@@ -305,9 +305,15 @@ static void test_files_and_sizes_are_listed_from_anywhere(void **state)
 	for (seen = 0; catalog_next_size(scan, &entry) == 0; seen++) {
 		assert_int_equal(entry.size, 8);
 		assert_int_equal(entry.head, seen < 10 ? 0 : 77);
+		assert_int_equal(entry.group, seen < 10 ? 0 : group);
 		assert_int_equal(entry.file, large[seen < 10 ? 10 + seen : seen - 10]);
 	}
 	assert_int_equal(seen, 20);
+	catalog_scan_end(scan);
+	/* past the members of the group */
+	from = (struct size_entry){8, 77, group, UINT64_MAX};
+	assert_int_equal(catalog_scan_sizes(reader, &from, &scan), 0);
+	assert_int_equal(catalog_next_size(scan, &entry), -ENOENT);
 	catalog_scan_end(scan);
 	catalog_read_end(reader);
 }

@@ -12,6 +12,7 @@ struct play {
 	struct listing listing;
 	struct diff diff;
 	struct diff_dir dir;
+	struct ingest_look look;
 };
 
 static int setup_play(void **state)
@@ -21,9 +22,11 @@ static int setup_play(void **state)
 	assert_non_null(p);
 	fixture_setup((void **)&p->f);
 	p->listing.entries = p->entries;
+	p->look = (struct ingest_look){.dir = p->f->roots[0], .what = LOOK_DEEP};
 	p->dir = (struct diff_dir){.id = p->f->roots[0],
 				   .filesystem = 1,
 				   .known = true,
+				   .look = &p->look,
 				   .catalog = p->f->catalog};
 	*state = p;
 	return 0;
@@ -167,7 +170,7 @@ static void test_name_of_another_kind_is_replaced(void **state)
 	}
 }
 
-static void test_directory_that_is_replaced_stays_the_same_one(void **state)
+static void test_directory_that_is_replaced_is_a_new_one(void **state)
 {
 	struct play *p = *state;
 	struct listed *listed = list(p, "a", dir_of(10));
@@ -178,8 +181,10 @@ static void test_directory_that_is_replaced_stays_the_same_one(void **state)
 	id = p->diff.dirs[0].id;
 	listed->attributes = dir_of(11);
 	make_diff(p);
-	assert_int_equal(p->diff.count, 0); /* its own listing tells */
-	assert_int_equal(p->diff.dirs[0].id, id);
+	assert_int_equal(count_kind(p, NAME_REMOVE), 1);
+	assert_int_equal(count_kind(p, NAME_ADD_DIR), 1);
+	assert_int_not_equal(p->diff.dirs[0].id, id);
+	assert_false(p->diff.dirs[0].known);
 }
 
 static void test_other_file_systems_are_entered_only_when_asked_for(void **state)
@@ -294,7 +299,7 @@ int main(void)
 		CASE(test_difference_once_applied_is_none_any_more),
 		CASE(test_changed_file_is_updated_and_another_inode_replaces_it),
 		CASE(test_name_of_another_kind_is_replaced),
-		CASE(test_directory_that_is_replaced_stays_the_same_one),
+		CASE(test_directory_that_is_replaced_is_a_new_one),
 		CASE(test_other_file_systems_are_entered_only_when_asked_for),
 		CASE(test_directory_that_is_mounted_over_loses_what_was_in_it),
 		CASE(test_hidden_folder_is_not_there),

@@ -42,7 +42,7 @@ static int read_listing(const struct tree *t, struct listing *listing,
 			const struct exclude *exclude)
 {
 	assert_int_equal(lseek(t->fd, 0, SEEK_SET), 0);
-	return listing_read(listing, t->index.catalog, t->fd, exclude, "");
+	return listing_read(listing, t->index.catalog, &(struct listed_dir){t->fd, ""}, exclude);
 }
 
 static const struct listed *listed_as(const struct listing *listing, const char *name)
@@ -130,13 +130,13 @@ static void test_excluded_names_are_counted_and_not_examined(void **state)
 static void test_mount_points_are_told(void **state)
 {
 	struct listing listing CLEANUP(listing_free) = {0};
-	int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct listed_dir root = {open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), ""};
 	struct tree *t = *state;
 
-	assert_int_equal(listing_read(&listing, t->index.catalog, root, &nothing, ""), 0);
+	assert_int_equal(listing_read(&listing, t->index.catalog, &root, &nothing), 0);
 	assert_non_null(listed_as(&listing, "proc"));
 	assert_true(listed_as(&listing, "proc")->mount_root);
-	close(root);
+	close(root.fd);
 }
 
 /* ---- what a kernel may say ----------------------------------------------------------- */

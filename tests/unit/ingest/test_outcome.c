@@ -28,13 +28,13 @@ static int setup_play(void **state)
 	}
 	fixture_commit(p->f);
 	for (size_t i = 0; i < 100; i++) {
-		struct attributes attributes = file_of(1000 + i, 10, 0);
+		const struct file_record file = {.attributes = file_of(1000 + i, 10, 0)};
 
 		p->files[i] = (struct file_outcome){.file = id_at(p->f, p->f->roots[0], names[i]),
-						    .signature = attributes_digest(&attributes),
+						    .digest = file_digest(&file),
 						    .head = HEAD};
 	}
-	outcomes_init(&p->outcomes, p->f->catalog);
+	outcomes_init(&p->outcomes, p->f->catalog, NULL);
 	*state = p;
 	return 0;
 }

@@ -102,6 +102,14 @@ static bool take_window(struct play *p, struct plan *plan, struct window *window
 	return window->count > 0;
 }
 
+static void begin(struct play *p, struct plan *plan, size_t window_files, bool skip_errors)
+{
+	*plan = (struct plan){.catalog = p->f->catalog,
+			      .window_files = window_files,
+			      .skip_errors = skip_errors};
+	assert_int_equal(plan_begin(plan), 0);
+}
+
 static void run_plan(struct play *p, size_t window_files, bool skip_errors, bool commit)
 {
 	struct window window = {0};
@@ -110,7 +118,7 @@ static void run_plan(struct play *p, size_t window_files, bool skip_errors, bool
 	p->windows = 0;
 	for (size_t i = 0; i < p->count; i++)
 		p->files[i].window = 0;
-	assert_int_equal(plan_begin(&plan, p->f->catalog, window_files, skip_errors), 0);
+	begin(p, &plan, window_files, skip_errors);
 	while (take_window(p, &plan, &window, commit))
 		continue;
 	assert_false(take_window(p, &plan, &window, commit)); /* and stays at its end */
@@ -206,7 +214,7 @@ static void test_files_of_a_split_size_are_rivals_of_each_other(void **state)
 
 	add_files(p, 5, 25);
 	add_files(p, 6, 2);
-	assert_int_equal(plan_begin(&plan, p->f->catalog, 10, false), 0);
+	begin(p, &plan, 10, false);
 	while (take_window(p, &plan, &window, true)) {
 		for (size_t i = 0; i < window.count; i++)
 			assert_int_equal(window.list[i].rivals, window.list[i].size == 5);
@@ -236,7 +244,7 @@ static void test_sizes_below_the_minimum_are_left_out(void **state)
 
 	add_files(p, 0, 5); /* the index was told 1 */
 	add_files(p, 1, 5);
-	assert_int_equal(plan_begin(&plan, p->f->catalog, 100, false), 0);
+	begin(p, &plan, 100, false);
 	assert_true(take_window(p, &plan, &window, false));
 	assert_int_equal(window.count, 5);
 	assert_int_equal(window.list[0].size, 1);
@@ -254,6 +262,104 @@ static void test_files_with_errors_are_left_out_when_asked_for(void **state)
 	assert_true(p->files[0].window && !p->files[1].window && p->files[2].window);
 	run_plan(p, 100, false, false);
 	assert_true(p->files[1].window);
+}
+
+static bool is_this_file(void *context, uint64_t file)
+{
+	return file == *(const uint64_t *)context;
+}
+
+/* Takes all windows of some sizes; as run_plan. */
+static void run_sizes(struct play *p, size_t window_files, const struct ingest_sizes *sizes,
+		      bool commit)
+{
+	struct window window = {0};
+	struct plan plan = {.catalog = p->f->catalog,
+			    .window_files = window_files,
+			    .skip_errors = true,
+			    .sizes = sizes};
+
+	p->windows = 0;
+	for (size_t i = 0; i < p->count; i++)
+		p->files[i].window = 0;
+	assert_int_equal(plan_begin(&plan), 0);
+	while (take_window(p, &plan, &window, commit))
+		continue;
+	assert_false(take_window(p, &plan, &window, commit));
+	window_free(&window);
+}
+
+static void test_windows_of_any_width_hold_only_the_sizes_given(void **state)
+{
+	static const uint64_t list[] = {0, 3, 4, 5, 9, 12, 13, 28, 29, 100};
+	const struct ingest_sizes sizes = {.list = list, .count = ARRAY_SIZE(list)};
+	struct play *p = *state;
+
+	srandom(3);
+	for (uint64_t size = 1; size < 30; size++)
+		add_files(p, size, size % 7 ? 1 + (size_t)random() % 9 : 40);
+	for (size_t i = 0; i < p->count; i += 13)
+		mark_read(p, i);
+	for (size_t width = 1; width < 45; width += 6) {
+		run_sizes(p, width, &sizes, false);
+		for (size_t i = 0; i < p->count; i++) {
+			const struct file *file = &p->files[i];
+			size_t same = 0, given = 0;
+
+			for (size_t j = 0; j < p->count; j++)
+				same += p->files[j].size == file->size;
+			for (size_t j = 0; j < sizes.count; j++)
+				given += list[j] == file->size;
+			assert_int_equal(file->window > 0, given && same > 1 && !file->read);
+		}
+	}
+}
+
+static void test_size_below_the_minimum_is_left_out_though_it_is_given(void **state)
+{
+	static const uint64_t list[] = {0, 2};
+	const struct ingest_sizes sizes = {.list = list, .count = ARRAY_SIZE(list)};
+	struct play *p = *state;
+
+	add_files(p, 0, 3); /* the index was told 1 */
+	add_files(p, 2, 3);
+	run_sizes(p, 10, &sizes, false);
+	assert_false(p->files[0].window);
+	assert_true(p->files[3].window);
+	run_sizes(p, 10, &(struct ingest_sizes){.list = list, .count = 1}, false);
+	assert_int_equal(p->windows, 0);
+	run_sizes(p, 10, &(struct ingest_sizes){0}, false);
+	assert_int_equal(p->windows, 0);
+}
+
+static void test_file_that_waits_is_no_candidate_but_others_of_its_size_are(void **state)
+{
+	static const uint64_t size = 5;
+	struct play *p = *state;
+	struct ingest_sizes sizes = {.list = &size, .count = 1, .waits = is_this_file};
+
+	add_files(p, 5, 2);
+	sizes.context = &p->files[1].id;
+	run_sizes(p, 10, &sizes, true);
+	assert_true(p->files[0].window && !p->files[1].window);
+	sizes.waits = NULL;
+	run_sizes(p, 10, &sizes, true);
+	assert_true(!p->files[0].window && p->files[1].window);
+}
+
+static void test_size_given_is_split_where_it_fills_a_window(void **state)
+{
+	static const uint64_t list[] = {5, 6};
+	const struct ingest_sizes sizes = {.list = list, .count = ARRAY_SIZE(list)};
+	struct play *p = *state;
+
+	add_files(p, 5, 25);
+	add_files(p, 6, 2);
+	run_sizes(p, 10, &sizes, true);
+	for (size_t i = 0; i < p->count; i++)
+		assert_true(p->files[i].window);
+	run_sizes(p, 10, &sizes, true);
+	assert_int_equal(p->windows, 0);
 }
 
 static void test_empty_index_has_no_window(void **state)
@@ -275,6 +381,10 @@ int main(void)
 		CASE(test_last_file_of_a_split_size_is_not_taken_for_a_single_one),
 		CASE(test_sizes_below_the_minimum_are_left_out),
 		CASE(test_files_with_errors_are_left_out_when_asked_for),
+		CASE(test_windows_of_any_width_hold_only_the_sizes_given),
+		CASE(test_size_below_the_minimum_is_left_out_though_it_is_given),
+		CASE(test_file_that_waits_is_no_candidate_but_others_of_its_size_are),
+		CASE(test_size_given_is_split_where_it_fills_a_window),
 		CASE(test_empty_index_has_no_window),
 	};
 

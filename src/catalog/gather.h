@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_GATHER_H
+#define CATALOG_GATHER_H
+
+/* The news of a transaction while it is made. Only catalog/ includes this.
+ *
+ * Each function does nothing where the transaction has no observer. 0 or -ENOMEM, where no other
+ * failure is told. */
+
+#include "base/bytes.h"
+#include "catalog/news.h"
+#include "catalog/writer.h"
+
+struct gather {
+	struct bytes text;
+	struct bytes names; /* of struct news_name; the same for the others */
+	struct bytes dirs;
+	struct bytes files;
+	struct bytes members;
+	struct bytes groups;
+	struct bytes errors;
+};
+
+MUST_CHECK int gather_name(struct catalog_writer *w, uint64_t dir, struct name name);
+MUST_CHECK int gather_dir(struct catalog_writer *w, uint64_t dir, bool gone);
+
+/* what: enum news_file_what, or-ed; nothing for 0 */
+MUST_CHECK int gather_file(struct catalog_writer *w, uint64_t file, uint64_t size, uint32_t what);
+MUST_CHECK int gather_member(struct catalog_writer *w, uint64_t group, uint64_t file, bool joined);
+MUST_CHECK int gather_group(struct catalog_writer *w, const struct group_record *before,
+			    const struct group_record *now);
+MUST_CHECK int gather_error(struct catalog_writer *w, enum error_kind kind, uint64_t id, int error);
+
+/* At the end of the transaction: a file that lost its last name and got another is not gone.
+ * -EUCLEAN or another -errno. */
+MUST_CHECK int gather_finish(struct catalog_writer *w);
+
+/* Tells what was gathered by the commit that made generation. */
+void gather_tell(const struct gather *gather, uint64_t generation, catalog_news_fn *observer,
+		 void *context);
+
+/* Forgets everything, for a transaction that begins anew. */
+void gather_reset(struct gather *gather);
+void gather_free(struct gather *gather);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/move.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "catalog/gather.h"
+#include "catalog/internal.h"
+#include "catalog/name.h"
+#include "catalog/query.h"
+#include "catalog/tree.h"
+
+/* Directory by directory, the last change of each first. */
+static int by_id_then_last(const void *a, const void *b)
+{
+	const struct name_change *x = *(const struct name_change *const *)a;
+	const struct name_change *y = *(const struct name_change *const *)b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x > y ? -1 : x < y;
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct name_change *x = *(const struct name_change *const *)a;
+	const struct name_change *y = *(const struct name_change *const *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Of a directory that moves twice the last move counts. */
+static int collect(const struct name_change *changes, size_t count, struct moves *moves)
+{
+	size_t all = 0;
+
+	*moves = (struct moves){0};
+	for (size_t i = 0; i < count; i++)
+		all += changes[i].kind == NAME_MOVE_DIR;
+	if (all == 0)
+		return 0;
+	moves->list = calloc(all, sizeof(*moves->list));
+	if (!moves->list)
+		return -ENOMEM;
+	all = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (changes[i].kind == NAME_MOVE_DIR)
+			moves->list[all++] = &changes[i];
+	}
+	qsort(moves->list, all, sizeof(*moves->list), by_id_then_last);
+	for (size_t i = 0; i < all; i++) {
+		if (i == 0 || moves->list[i]->id != moves->list[i - 1]->id)
+			moves->list[moves->count++] = moves->list[i];
+	}
+	qsort(moves->list, moves->count, sizeof(*moves->list), by_order);
+	return 0;
+}
+
+void moves_free(struct moves *moves)
+{
+	free(moves->list);
+}
+
+/* ---- out of the old places ----------------------------------------------------------- */
+
+static int detach(struct catalog_writer *w, const struct name_change *change)
+{
+	struct entry_record entry;
+	struct dir_record dir;
+	struct key key;
+	int r = catalog_get_dir(&w->reader, change->id, &dir);
+
+	if (r < 0)
+		return r == -ENOENT ? -ESTALE : r;
+	/* all records below tell the source, too; and the root of one stays where it is */
+	if (dir.source != change->source || dir.parent == 0)
+		return -ESTALE;
+	r = catalog_find_entry(&w->reader, dir.parent, dir.name, &entry);
+	if (r == 0 && (entry.kind != ENTRY_DIR || entry.child != dir.id))
+		r = -ENOENT;
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	r = gather_name(w, dir.parent, dir.name);
+	key = key_pair(entry.dir, entry.cookie);
+	return r < 0 ? r : writer_delete(w, TABLE_ENTRY, &key);
+}
+
+int moves_detach(struct catalog_writer *w, const struct name_change *changes, size_t count,
+		 struct moves *moves)
+{
+	int r = collect(changes, count, moves);
+
+	for (size_t i = 0; r == 0 && i < moves->count; i++)
+		r = detach(w, moves->list[i]);
+	return r;
+}
+
+/* ---- into the new places ------------------------------------------------------------- */
+
+int dir_is_in_circle(struct catalog_reader *r, uint64_t dir, bool *circle)
+{
+	struct dir_record record = {0};
+	uint64_t mark = dir;
+	int result;
+
+	/* the mark is set anew at each power of two, so some day it is on the circle */
+	*circle = false;
+	for (uint64_t steps = 1; dir && !*circle; steps++) {
+		result = catalog_get_dir(r, dir, &record);
+		if (result < 0)
+			return result;
+		dir = record.parent;
+		*circle = dir == mark;
+		if ((steps & (steps - 1)) == 0)
+			mark = dir;
+	}
+	return 0;
+}
+
+/* Writes where the directory is now; its name there comes later. */
+static int put_record(struct catalog_writer *w, const struct name_change *change)
+{
+	struct key key = key_number(change->id);
+	struct dir_record dir;
+	int r = catalog_get_dir(&w->reader, change->id, &dir);
+
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	dir.parent = change->dir;
+	dir.name = change->name;
+	dir.attributes = change->attributes;
+	r = writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
+	return r < 0 ? r : gather_dir(w, change->id, false);
+}
+
+static int refuse_circle(struct catalog_writer *w, const struct name_change *change)
+{
+	bool circle;
+	int r = dir_is_in_circle(&w->reader, change->id, &circle);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r; /* attach finds that something above it is gone */
+	return circle ? -ELOOP : 0;
+}
+
+static int attach(struct catalog_writer *w, const struct name_change *change)
+{
+	struct entry_record displaced, entry = {.dir = change->dir,
+						.kind = ENTRY_DIR,
+						.child = change->id,
+						.name = change->name};
+	struct dir_record parent;
+	int r = catalog_get_dir(&w->reader, change->dir, &parent);
+
+	if (r == -ENOENT)
+		return tree_remove_dir(w, change->id);
+	if (r < 0)
+		return r;
+	if (parent.source != change->source)
+		return -ESTALE;
+	r = catalog_find_entry(&w->reader, change->dir, change->name, &displaced);
+	if (r == 0)
+		r = tree_remove_name(w, displaced.dir, displaced.cookie, 0);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	entry.cookie = name_cookie(catalog_name_seed(w->catalog), change->name);
+	return tree_add_entry(w, &entry);
+}
+
+int moves_attach(struct catalog_writer *w, const struct moves *moves)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < moves->count; i++)
+		r = put_record(w, moves->list[i]);
+	for (size_t i = 0; r == 0 && i < moves->count; i++)
+		r = refuse_circle(w, moves->list[i]);
+	for (size_t i = 0; r == 0 && i < moves->count; i++)
+		r = attach(w, moves->list[i]);
+	return r;
+}

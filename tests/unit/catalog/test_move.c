@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Directories that change their places. */
+
+#include "catalog/audit.h"
+#include "catalog/check.h"
+
+static void move_dir(struct fixture *f, uint64_t id, uint64_t dir, const char *name)
+{
+	struct name_change *change = fixture_change(f, NAME_MOVE_DIR);
+
+	change->id = id;
+	change->dir = dir;
+	change->name = name_of(name);
+	change->attributes = dir_of(4000 + id);
+}
+
+static uint64_t new_dir(struct fixture *f, uint64_t dir, const char *name)
+{
+	uint64_t id = add_dir(f, dir, name);
+
+	fixture_commit(f);
+	return id;
+}
+
+/* The index agrees with itself, as the tests see it and as twinfs does. */
+static void assert_sound(const struct fixture *f)
+{
+	struct catalog_reader *reader = fixture_read(f);
+
+	assert_int_equal(check_catalog(reader), 0);
+	catalog_read_end(reader);
+	audit_index(f->catalog);
+}
+
+static void assert_path(const struct fixture *f, uint64_t dir, const char *expected)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	struct bytes path CLEANUP_BYTES = {0};
+	uint32_t source;
+
+	assert_int_equal(catalog_dir_path(reader, dir, &path, &source), 0);
+	catalog_read_end(reader);
+	assert_string_equal(bytes_text(&path), expected);
+}
+
+static bool has_dir(const struct fixture *f, uint64_t id)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	struct dir_record dir;
+	int r = catalog_get_dir(reader, id, &dir);
+
+	catalog_read_end(reader);
+	assert_true(r == 0 || r == -ENOENT);
+	return r == 0;
+}
+
+/* Nothing was changed, and the index is as it was. */
+static void assert_refused(struct fixture *f, int code)
+{
+	uint64_t generation = totals_of(f).generation;
+
+	assert_int_equal(fixture_commit_code(f), code);
+	assert_int_equal(totals_of(f).generation, generation);
+	assert_sound(f);
+}
+
+static void test_moved_directory_keeps_its_id_and_all_below(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t from = new_dir(f, f->roots[0], "from"), to = new_dir(f, f->roots[0], "to");
+	uint64_t moved = new_dir(f, from, "old"), below = new_dir(f, moved, "below"), file;
+	struct catalog_reader *reader;
+	struct dir_record dir;
+
+	add_file(f, below, "file", file_of(10, 100, 0));
+	fixture_commit(f);
+	file = id_at(f, below, "file");
+	move_dir(f, moved, to, "new");
+	fixture_commit(f);
+	assert_int_equal(id_at(f, from, "old"), 0);
+	assert_int_equal(id_at(f, to, "new"), moved);
+	assert_path(f, below, "to/new/below");
+	assert_int_equal(id_at(f, below, "file"), file);
+	reader = fixture_read(f);
+	assert_int_equal(catalog_get_dir(reader, moved, &dir), 0);
+	assert_int_equal(dir.attributes.inode, 4000 + moved);
+	catalog_read_end(reader);
+	assert_sound(f);
+}
+
+static void test_move_into_a_directory_with_a_greater_id_is_sound(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first = new_dir(f, f->roots[0], "first"), second = new_dir(f, f->roots[0], "2"),
+		 third = new_dir(f, second, "3");
+
+	move_dir(f, first, third, "first");
+	fixture_commit(f);
+	assert_path(f, first, "2/3/first");
+	assert_sound(f);
+	fixture_reopen(f);
+	assert_path(f, first, "2/3/first");
+}
+
+static void test_directory_is_renamed_in_its_place(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = new_dir(f, f->roots[0], "a");
+
+	move_dir(f, dir, f->roots[0], "b");
+	fixture_commit(f);
+	assert_path(f, dir, "b");
+	move_dir(f, dir, f->roots[0], "b");
+	fixture_commit(f);
+	assert_path(f, dir, "b");
+	assert_sound(f);
+}
+
+static void test_directories_change_places(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t a = new_dir(f, f->roots[0], "a"), b = new_dir(f, f->roots[0], "b");
+	uint64_t in_a = new_dir(f, a, "in a"), in_b = new_dir(f, b, "in b");
+
+	move_dir(f, a, f->roots[0], "b");
+	move_dir(f, b, f->roots[0], "a");
+	fixture_commit(f);
+	assert_path(f, in_a, "b/in a");
+	assert_path(f, in_b, "a/in b");
+	assert_sound(f);
+}
+
+/* What lay in the other lies around it now. */
+static void test_directories_are_turned_inside_out(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t a = new_dir(f, f->roots[0], "a"), b = new_dir(f, a, "b"), c = new_dir(f, b, "c");
+
+	move_dir(f, a, c, "a");
+	move_dir(f, b, f->roots[0], "b");
+	fixture_commit(f);
+	assert_path(f, a, "b/c/a");
+	assert_sound(f);
+}
+
+static void test_directory_does_not_move_into_itself(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t a = new_dir(f, f->roots[0], "a"), b = new_dir(f, a, "b"), c = new_dir(f, b, "c");
+	uint64_t other = new_dir(f, f->roots[0], "other");
+
+	move_dir(f, a, c, "a");
+	assert_refused(f, -ELOOP);
+	move_dir(f, a, a, "a");
+	assert_refused(f, -ELOOP);
+	/* each in the other, and a third one in these */
+	move_dir(f, other, a, "other");
+	move_dir(f, a, b, "a");
+	move_dir(f, b, a, "b");
+	assert_refused(f, -ELOOP);
+	assert_path(f, c, "a/b/c");
+}
+
+static void test_move_displaces_what_is_in_its_place(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t moved = new_dir(f, f->roots[0], "moved");
+	uint64_t displaced = new_dir(f, f->roots[0], "place"), below = new_dir(f, displaced, "d");
+
+	add_file(f, below, "file", file_of(10, 100, 0));
+	add_file(f, f->roots[0], "file", file_of(11, 100, 0));
+	fixture_commit(f);
+	move_dir(f, moved, f->roots[0], "place");
+	fixture_commit(f);
+	assert_path(f, moved, "place");
+	assert_false(has_dir(f, displaced));
+	assert_false(has_dir(f, below));
+	assert_int_equal(totals_of(f).files, 1);
+	assert_sound(f);
+	move_dir(f, moved, f->roots[0], "file");
+	fixture_commit(f);
+	assert_int_equal(totals_of(f).files, 0);
+	assert_sound(f);
+}
+
+static void test_last_move_of_a_directory_counts(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = new_dir(f, f->roots[0], "dir"), other = new_dir(f, f->roots[0], "other");
+
+	move_dir(f, dir, other, "x");
+	move_dir(f, dir, f->roots[0], "y");
+	move_dir(f, other, f->roots[0], "y");
+	fixture_commit(f);
+	assert_path(f, other, "y"); /* the last to come to this place */
+	assert_false(has_dir(f, dir));
+	assert_sound(f);
+}
+
+static void test_directory_whose_new_parent_goes_goes_too(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = new_dir(f, f->roots[0], "dir"), below = new_dir(f, dir, "below");
+	uint64_t parent = new_dir(f, f->roots[0], "parent"), second = new_dir(f, parent, "second");
+
+	add_file(f, below, "file", file_of(10, 100, 0));
+	fixture_commit(f);
+	move_dir(f, dir, second, "dir");
+	remove_name(f, f->roots[0], "parent");
+	add_file(f, below, "late", file_of(11, 100, 0));
+	add_file(f, below, "link", file_of(10, 100, 0));
+	fixture_commit(f);
+	assert_false(has_dir(f, dir));
+	assert_false(has_dir(f, below));
+	assert_int_equal(totals_of(f).directories, 2);
+	assert_int_equal(totals_of(f).files, 0);
+	assert_sound(f);
+}
+
+static void test_directory_moves_out_of_one_that_goes(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t parent = new_dir(f, f->roots[0], "parent"), dir = new_dir(f, parent, "dir");
+
+	remove_name(f, f->roots[0], "parent");
+	move_dir(f, dir, f->roots[0], "saved");
+	fixture_commit(f);
+	assert_path(f, dir, "saved");
+	assert_false(has_dir(f, parent));
+	assert_sound(f);
+}
+
+static void test_directory_moves_into_one_that_is_new(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = new_dir(f, f->roots[0], "dir"), new, newer;
+
+	move_dir(f, dir, 0, "moved");
+	new = add_dir(f, f->roots[0], "dir");
+	newer = add_dir(f, new, "newer");
+	f->changes[0].dir = newer;
+	add_file(f, dir, "file", file_of(10, 100, 0));
+	fixture_commit(f);
+	assert_path(f, dir, "dir/newer/moved");
+	assert_int_not_equal(id_at(f, dir, "file"), 0);
+	assert_sound(f);
+}
+
+static void test_what_is_added_to_a_directory_that_goes_goes_too(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = new_dir(f, f->roots[0], "dir"), new;
+
+	remove_name(f, f->roots[0], "dir");
+	new = add_dir(f, dir, "new");
+	add_file(f, new, "file", file_of(10, 100, 0));
+	add_file(f, dir, "link", file_of(10, 100, 0));
+	add_file(f, f->roots[0], "other", file_of(11, 100, 0));
+	fixture_commit(f);
+	assert_int_equal(totals_of(f).directories, 2);
+	assert_int_equal(totals_of(f).files, 1);
+	assert_sound(f);
+}
+
+static void test_move_that_does_not_fit_the_index_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = new_dir(f, f->roots[0], "dir");
+
+	move_dir(f, dir + 1000, f->roots[0], "unknown");
+	assert_refused(f, -ESTALE);
+	move_dir(f, f->roots[0], dir, "root");
+	assert_refused(f, -ESTALE);
+	move_dir(f, dir, f->roots[1], "to the other source");
+	f->changes[0].source = 1;
+	assert_refused(f, -ESTALE);
+	move_dir(f, dir, f->roots[1], "to the other source");
+	assert_refused(f, -ESTALE);
+	assert_path(f, dir, "dir");
+}
+
+static void test_removal_that_means_another_child_leaves_this_one(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t dir = new_dir(f, f->roots[0], "dir");
+	struct name_change *unknown = fixture_change(f, NAME_ADD_UNKNOWN);
+
+	unknown->dir = f->roots[0];
+	unknown->name = name_of("unknown");
+	unknown->error = EIO;
+	fixture_commit(f);
+	remove_name(f, f->roots[0], "dir");
+	f->changes[0].id = dir + 1;
+	remove_name(f, f->roots[0], "unknown");
+	f->changes[1].id = EIO;
+	fixture_commit(f);
+	assert_int_equal(id_at(f, f->roots[0], "dir"), dir);
+	assert_int_equal(id_at(f, f->roots[0], "unknown"), EIO);
+	remove_name(f, f->roots[0], "dir");
+	f->changes[0].id = dir;
+	remove_name(f, f->roots[0], "unknown");
+	fixture_commit(f);
+	assert_false(has_dir(f, dir));
+	assert_int_equal(id_at(f, f->roots[0], "unknown"), 0);
+	assert_sound(f);
+}
+
+#define DEEP 1000
+
+static void test_deep_tree_moves_as_one(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t top = new_dir(f, f->roots[0], "t"), to = new_dir(f, f->roots[0], "to"), dir = top;
+	char expected[DEEP * 2 + 8] = "to/m";
+
+	for (size_t i = 0; i < DEEP; i++) {
+		dir = add_dir(f, dir, "d");
+		if (f->count == FIXTURE_CHANGES_MAX)
+			fixture_commit(f);
+		memcpy(expected + 4 + i * 2, "/d", 3);
+	}
+	fixture_commit(f);
+	move_dir(f, top, to, "m");
+	fixture_commit(f);
+	assert_path(f, dir, expected);
+	assert_sound(f);
+	move_dir(f, to, dir, "to");
+	assert_refused(f, -ELOOP);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_moved_directory_keeps_its_id_and_all_below),
+		CASE(test_move_into_a_directory_with_a_greater_id_is_sound),
+		CASE(test_directory_is_renamed_in_its_place),
+		CASE(test_directories_change_places),
+		CASE(test_directories_are_turned_inside_out),
+		CASE(test_directory_does_not_move_into_itself),
+		CASE(test_move_displaces_what_is_in_its_place),
+		CASE(test_last_move_of_a_directory_counts),
+		CASE(test_directory_whose_new_parent_goes_goes_too),
+		CASE(test_directory_moves_out_of_one_that_goes),
+		CASE(test_directory_moves_into_one_that_is_new),
+		CASE(test_what_is_added_to_a_directory_that_goes_goes_too),
+		CASE(test_move_that_does_not_fit_the_index_is_refused),
+		CASE(test_removal_that_means_another_child_leaves_this_one),
+		CASE(test_deep_tree_moves_as_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

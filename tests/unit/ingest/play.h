@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_INGEST_PLAY_H
+#define TESTS_INGEST_PLAY_H
+
+/* A tree that is followed by somebody who knows directories by their inodes, as inotify does, and
+ * notes what is told. Ends the test when something that it rests on fails. */
+
+#include <pthread.h>
+
+#include "catalog/audit.h"
+#include "ingest/tree.h"
+
+#define CALLS_MAX 64
+
+enum call_kind {
+	CALL_ENTER,
+	CALL_IDENTIFY,
+	CALL_AGAIN,
+	CALL_ALSO,
+	CALL_REVISIT,
+	CALL_MISSED,
+};
+
+/* What somebody who follows the source was told. */
+struct call {
+	enum call_kind kind;
+	uint64_t id; /* of a directory or file; the source of CALL_MISSED */
+	ino_t inode; /* of an open directory */
+	enum ingest_look_what what; /* of CALL_AGAIN and CALL_ALSO */
+	size_t names; /* the same */
+};
+
+struct play {
+	struct tree *t;
+	struct ingest_watch watch;
+	struct ingest ingest;
+	pthread_mutex_t lock; /* of all below */
+	struct call calls[CALLS_MAX];
+	size_t count;
+	struct call known[CALLS_MAX]; /* directories that were entered */
+	size_t known_count;
+	const char *make_on_enter; /* a file made in each directory while it is entered */
+};
+
+/* ---- who follows --------------------------------------------------------------------- */
+
+static inline void record(struct play *p, const struct call *call)
+{
+	assert_int_equal(pthread_mutex_lock(&p->lock), 0);
+	assert_true(p->count < CALLS_MAX);
+	p->calls[p->count++] = *call;
+	assert_int_equal(pthread_mutex_unlock(&p->lock), 0);
+}
+
+static inline ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
+/* The number by which a directory is known; it becomes dir where it is not. */
+static inline uint64_t number_of(struct play *p, ino_t inode, uint64_t dir)
+{
+	for (size_t i = 0; i < p->known_count; i++) {
+		if (p->known[i].inode == inode)
+			return p->known[i].id;
+	}
+	assert_true(p->known_count < CALLS_MAX);
+	p->known[p->known_count++] = (struct call){.id = dir, .inode = inode};
+	return dir;
+}
+
+static inline void enter(void *context, uint32_t source, int fd, uint64_t dir)
+{
+	struct play *p = context;
+	struct call call = {.kind = CALL_ENTER, .id = dir, .inode = inode_of(fd)};
+
+	assert_int_equal(source, 0);
+	assert_int_equal(pthread_mutex_lock(&p->lock), 0);
+	(void)number_of(p, call.inode, dir);
+	assert_int_equal(pthread_mutex_unlock(&p->lock), 0);
+	record(p, &call);
+	if (p->make_on_enter) {
+		int file = openat(fd, p->make_on_enter, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+		assert_true(file >= 0);
+		close(file);
+	}
+}
+
+static inline uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_dir)
+{
+	struct play *p = context;
+	struct call call = {.kind = CALL_IDENTIFY, .id = new_dir, .inode = inode_of(fd)};
+	uint64_t number;
+
+	assert_int_equal(source, 0);
+	assert_int_equal(pthread_mutex_lock(&p->lock), 0);
+	number = number_of(p, call.inode, new_dir);
+	assert_int_equal(pthread_mutex_unlock(&p->lock), 0);
+	record(p, &call);
+	return number;
+}
+
+static inline void again(void *context, const struct ingest_look *look)
+{
+	record(context, &(struct call){.kind = CALL_AGAIN,
+				       .id = look->dir,
+				       .what = look->what,
+				       .names = look->count});
+}
+
+static inline void also(void *context, const struct ingest_look *look)
+{
+	record(context, &(struct call){.kind = CALL_ALSO,
+				       .id = look->dir,
+				       .what = look->what,
+				       .names = look->count});
+}
+
+static inline void revisit(void *context, uint64_t file)
+{
+	record(context, &(struct call){.kind = CALL_REVISIT, .id = file});
+}
+
+static inline void missed(void *context, uint32_t source)
+{
+	record(context, &(struct call){.kind = CALL_MISSED, .id = source});
+}
+
+static inline size_t count_calls(const struct play *p, enum call_kind kind)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		count += p->calls[i].kind == kind;
+	return count;
+}
+
+/* The only call of a kind. */
+static inline const struct call *the_call(const struct play *p, enum call_kind kind)
+{
+	size_t i = 0;
+
+	assert_int_equal(count_calls(p, kind), 1);
+	while (p->calls[i].kind != kind)
+		i++;
+	return &p->calls[i];
+}
+
+static inline bool was_entered(const struct play *p, uint64_t dir)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		if (p->calls[i].kind == CALL_ENTER && p->calls[i].id == dir)
+			return true;
+	}
+	return false;
+}
+
+/* ---- looking ------------------------------------------------------------------------- */
+
+static inline int play_setup(void **state)
+{
+	struct play *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	tree_setup((void **)&p->t);
+	assert_int_equal(pthread_mutex_init(&p->lock, NULL), 0);
+	p->watch = (struct ingest_watch){.enter = enter,
+					 .identify = identify,
+					 .again = again,
+					 .also = also,
+					 .revisit = revisit,
+					 .missed = missed,
+					 .context = p};
+	*state = p;
+	return 0;
+}
+
+static inline int play_teardown(void **state)
+{
+	struct play *p = *state;
+
+	tree_teardown((void **)&p->t);
+	assert_int_equal(pthread_mutex_destroy(&p->lock), 0);
+	free(p);
+	return 0;
+}
+
+static inline void begin(struct play *p)
+{
+	p->count = 0;
+	p->ingest = (struct ingest){.catalog = p->t->index.catalog,
+				    .sources = &p->t->sources,
+				    .settings = &p->t->settings,
+				    .watch = &p->watch};
+}
+
+/* The first scan, of names. */
+static inline void follow(struct play *p)
+{
+	begin(p);
+	assert_int_equal(ingest_names(&p->ingest), 0);
+}
+
+/* Compares all that is in the index by now. */
+static inline void compare(struct play *p)
+{
+	begin(p);
+	p->ingest.watch = NULL;
+	assert_int_equal(ingest_contents(&p->ingest), 0);
+}
+
+static inline void look_at(struct play *p, const struct ingest_look *looks, size_t count)
+{
+	begin(p);
+	assert_int_equal(ingest_look(&p->ingest, looks, count), 0);
+	audit_index(p->t->index.catalog);
+}
+
+static inline uint64_t root_of(const struct play *p)
+{
+	return p->t->index.roots[0];
+}
+
+static inline void look_at_dir(struct play *p, uint64_t dir, enum ingest_look_what what)
+{
+	look_at(p, &(struct ingest_look){.dir = dir, .what = what}, 1);
+}
+
+static inline struct ingest_look_name named(const char *name, uint32_t flags)
+{
+	return (struct ingest_look_name){.name = name_of(name), .flags = flags};
+}
+
+static inline void look_at_name(struct play *p, uint64_t dir, const char *name, uint32_t flags)
+{
+	struct ingest_look_name one = named(name, flags);
+
+	look_at(p, &(struct ingest_look){.dir = dir, .names = &one, .count = 1}, 1);
+}
+
+static inline uint64_t id_of(const struct play *p, const char *path)
+{
+	return id_of_path(p->t, path);
+}
+
+static inline void move(const struct play *p, const char *from, const char *to)
+{
+	assert_int_equal(renameat(p->t->fd, from, p->t->fd, to), 0);
+}
+
+static inline void remove_path(const struct play *p, const char *path, int flags)
+{
+	assert_int_equal(unlinkat(p->t->fd, path, flags), 0);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdatomic.h>
+
+#include "catalog/audit.h"
+#include "ingest/tree.h"
+
+/* A tree, and somebody who follows it. */
+struct play {
+	struct tree *t;
+	struct ingest_watch watch;
+	_Atomic uint64_t suspected; /* the file that was told last */
+	uint64_t unsure_size; /* files of this size came back meanwhile */
+};
+
+static void suspect(void *context, uint64_t file)
+{
+	struct play *p = context;
+
+	atomic_store(&p->suspected, file);
+}
+
+static bool unsure(void *context, uint64_t size)
+{
+	const struct play *p = context;
+
+	return size == p->unsure_size;
+}
+
+static uint64_t id_of(const struct play *p, const char *path)
+{
+	return id_of_path(p->t, path);
+}
+
+static void name_all(struct play *p)
+{
+	struct ingest ingest = {.catalog = p->t->index.catalog,
+				.sources = &p->t->sources,
+				.settings = &p->t->settings};
+
+	assert_int_equal(ingest_names(&ingest), 0);
+}
+
+/* Names only: two equal files each of 100, 200 and 300 bytes. */
+static int play_setup(void **state)
+{
+	struct play *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	tree_setup((void **)&p->t);
+	p->watch = (struct ingest_watch){.suspect = suspect, .unsure = unsure, .context = p};
+	for (char name[] = "a"; *name <= 'f'; ++*name)
+		write_content(p->t, name, 100 * (size_t)((*name - 'a') / 2 + 1), 0);
+	name_all(p);
+	*state = p;
+	return 0;
+}
+
+static int play_teardown(void **state)
+{
+	struct play *p = *state;
+
+	tree_teardown((void **)&p->t);
+	free(p);
+	return 0;
+}
+
+static void compare(struct play *p, const struct ingest_sizes *sizes)
+{
+	struct ingest ingest = {.catalog = p->t->index.catalog,
+				.sources = &p->t->sources,
+				.settings = &p->t->settings,
+				.watch = &p->watch};
+
+	assert_int_equal(ingest_compare(&ingest, sizes), 0);
+	audit_index(p->t->index.catalog);
+}
+
+static const uint64_t size = 100;
+static const struct ingest_sizes one_size = {.list = &size, .count = 1};
+
+/* ---- cases --------------------------------------------------------------------------- */
+
+static void test_only_files_of_the_sizes_given_are_compared(void **state)
+{
+	static const uint64_t some[] = {50, 100, 300}, other[] = {200};
+	struct play *p = *state;
+
+	compare(p, &(struct ingest_sizes){.list = some, .count = 3});
+	assert_true(are_grouped(p->t, "a", "b"));
+	assert_int_equal(group_of_path(p->t, "c"), 0);
+	assert_true(are_grouped(p->t, "e", "f"));
+	compare(p, &(struct ingest_sizes){.list = other, .count = 1});
+	assert_true(are_grouped(p->t, "c", "d"));
+}
+
+static void test_without_sizes_nothing_is_compared(void **state)
+{
+	struct play *p = *state;
+
+	compare(p, &(struct ingest_sizes){0});
+	assert_int_equal(totals_of(&p->t->index).groups, 0);
+}
+
+static bool is_this_file(void *context, uint64_t file)
+{
+	return file == *(const uint64_t *)context;
+}
+
+static void test_file_that_waits_is_left_alone_until_it_waits_no_more(void **state)
+{
+	struct play *p = *state;
+	uint64_t waiting = id_of(p, "b");
+
+	compare(p, &(struct ingest_sizes){.list = &size,
+					  .count = 1,
+					  .waits = is_this_file,
+					  .context = &waiting});
+	assert_int_equal(content_of(&p->t->index, waiting).head, 0);
+	assert_int_equal(totals_of(&p->t->index).groups, 0);
+	compare(p, &one_size);
+	assert_true(are_grouped(p->t, "a", "b"));
+}
+
+static void test_file_that_is_not_as_the_index_has_it_is_suspect(void **state)
+{
+	struct play *p = *state;
+
+	write_content(p->t, "b", 70, 0);
+	compare(p, &one_size);
+	assert_int_equal(p->suspected, id_of(p, "b"));
+	assert_int_equal(file_at(&p->t->index, id_of(p, "b")).attributes.size, 100);
+	assert_int_equal(totals_of(&p->t->index).groups, 0);
+}
+
+/* Those that are compared now were not compared with a file that came back meanwhile. */
+static void test_size_of_a_file_that_came_back_is_left_for_later(void **state)
+{
+	struct play *p = *state;
+
+	p->unsure_size = size;
+	compare(p, &one_size);
+	assert_int_equal(content_of(&p->t->index, id_of(p, "a")).head, 0);
+	assert_int_equal(totals_of(&p->t->index).groups, 0);
+	p->unsure_size = 0;
+	compare(p, &one_size);
+	assert_true(are_grouped(p->t, "a", "b"));
+	/* what is equal to a group is, whatever came back */
+	p->unsure_size = size;
+	write_content(p->t, "g", size, 0);
+	name_all(p);
+	compare(p, &one_size);
+	assert_true(are_grouped(p->t, "a", "g"));
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_only_files_of_the_sizes_given_are_compared),
+		CASE(test_without_sizes_nothing_is_compared),
+		CASE(test_file_that_waits_is_left_alone_until_it_waits_no_more),
+		CASE(test_file_that_is_not_as_the_index_has_it_is_suspect),
+		CASE(test_size_of_a_file_that_came_back_is_left_for_later),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/play.h"
+
+/* ---- what is seen -------------------------------------------------------------------- */
+
+static void test_directory_is_entered_before_it_is_listed(void **state)
+{
+	struct play *p = *state;
+	struct catalog_reader *reader;
+	struct dir_record dir;
+	struct stat st;
+
+	make_dir(p->t, "dir");
+	p->make_on_enter = "late";
+	follow(p);
+	assert_int_equal(count_calls(p, CALL_ENTER), 2);
+	assert_true(id_of(p, "late") != 0);
+	assert_true(id_of(p, "dir/late") != 0);
+	/* with the times that it had after that */
+	assert_int_equal(fstatat(p->t->fd, "dir", &st, 0), 0);
+	reader = fixture_read(&p->t->index);
+	assert_int_equal(catalog_get_dir(reader, id_of(p, "dir"), &dir), 0);
+	catalog_read_end(reader);
+	assert_int_equal(dir.attributes.mtime.tv_nsec, st.st_mtim.tv_nsec);
+}
+
+static void test_only_the_names_given_are_looked_at(void **state)
+{
+	struct play *p = *state;
+
+	write_text(p->t, "changed", "1");
+	write_text(p->t, "gone", "1");
+	follow(p);
+	write_text(p->t, "changed", "longer");
+	write_text(p->t, "new", "1");
+	write_text(p->t, "other", "1");
+	remove_path(p, "gone", 0);
+	look_at(p,
+		&(struct ingest_look){.dir = root_of(p),
+				      .names = (struct ingest_look_name[]){named("changed", 0),
+									   named("new", 0)},
+				      .count = 2},
+		1);
+	assert_int_equal(file_at(&p->t->index, id_of(p, "changed")).attributes.size, 6);
+	assert_true(id_of(p, "new") != 0);
+	assert_int_equal(id_of(p, "other"), 0);
+	assert_true(id_of(p, "gone") != 0);
+	assert_int_equal(p->count, 0); /* and the directory is watched already */
+	look_at_name(p, root_of(p), "gone", 0);
+	assert_int_equal(id_of(p, "gone"), 0);
+}
+
+static void test_new_directory_is_looked_at_with_all_below_it(void **state)
+{
+	struct play *p = *state;
+
+	follow(p);
+	make_dir(p->t, "a");
+	make_dir(p->t, "a/b");
+	make_dir(p->t, "a/b/c");
+	write_text(p->t, "a/b/c/file", "1");
+	look_at_name(p, root_of(p), "a", 0);
+	assert_true(id_of(p, "a/b/c/file") != 0);
+	assert_int_equal(the_call(p, CALL_IDENTIFY)->id, id_of(p, "a"));
+	assert_int_equal(count_calls(p, CALL_ENTER), 3);
+	assert_true(was_entered(p, id_of(p, "a")));
+	assert_true(was_entered(p, id_of(p, "a/b/c")));
+}
+
+static void test_listing_sees_all_names_and_below_only_new_directories(void **state)
+{
+	struct play *p = *state;
+
+	make_dir(p->t, "old");
+	write_text(p->t, "gone", "1");
+	follow(p);
+	remove_path(p, "gone", 0);
+	write_text(p->t, "file", "1");
+	write_text(p->t, "old/file", "1");
+	make_dir(p->t, "new");
+	write_text(p->t, "new/file", "1");
+	look_at_dir(p, root_of(p), LOOK_LISTING);
+	assert_true(id_of(p, "file") != 0);
+	assert_int_equal(id_of(p, "gone"), 0);
+	assert_int_equal(id_of(p, "old/file"), 0);
+	assert_true(id_of(p, "new/file") != 0);
+	assert_true(was_entered(p, root_of(p)));
+	assert_false(was_entered(p, id_of(p, "old")));
+}
+
+static void test_deep_look_sees_all_below_one_directory(void **state)
+{
+	struct play *p = *state;
+
+	make_dir(p->t, "a");
+	make_dir(p->t, "a/b");
+	follow(p);
+	write_text(p->t, "a/b/file", "1");
+	write_text(p->t, "beside", "1");
+	look_at_dir(p, id_of(p, "a"), LOOK_DEEP);
+	assert_true(id_of(p, "a/b/file") != 0);
+	assert_int_equal(id_of(p, "beside"), 0);
+	assert_int_equal(count_calls(p, CALL_ENTER), 2);
+}
+
+static void test_directory_that_the_index_does_not_have_is_passed_over(void **state)
+{
+	struct play *p = *state;
+
+	follow(p);
+	look_at_dir(p, 123456, LOOK_DEEP);
+	assert_int_equal(p->count, 0);
+}
+
+static void test_file_removed_keeps_its_content_until_the_purge(void **state)
+{
+	struct play *p = *state;
+	struct catalog_reader *reader;
+	struct file_record file;
+	uint64_t id;
+
+	write_text(p->t, "a", "equal");
+	write_text(p->t, "b", "equal");
+	follow(p);
+	compare(p);
+	id = id_of(p, "b");
+	move(p, "b", "c");
+	look_at_name(p, root_of(p), "b", LOOK_SAME_BYTES | LOOK_MOVED);
+	assert_int_equal(totals_of(&p->t->index).groups, 0);
+	look_at_name(p, root_of(p), "c", LOOK_SAME_BYTES | LOOK_MOVED);
+	assert_int_equal(id_of(p, "c"), id);
+	assert_true(are_grouped(p->t, "a", "c"));
+	remove_path(p, "c", 0);
+	look_at_name(p, root_of(p), "c", 0);
+	assert_int_equal(ingest_purge(p->t->index.catalog), 0);
+	reader = fixture_read(&p->t->index);
+	assert_int_equal(catalog_get_file(reader, id, &file), -ENOENT);
+	catalog_read_end(reader);
+	audit_index(p->t->index.catalog);
+}
+
+/* ---- what has to be looked at again -------------------------------------------------- */
+
+static void test_file_that_lost_one_of_its_names_is_visited_at_another(void **state)
+{
+	struct play *p = *state;
+
+	write_text(p->t, "a", "1");
+	write_text(p->t, "single", "1");
+	assert_int_equal(linkat(p->t->fd, "a", p->t->fd, "b", 0), 0);
+	follow(p);
+	remove_path(p, "b", 0);
+	remove_path(p, "single", 0);
+	look_at_dir(p, root_of(p), LOOK_LISTING);
+	assert_int_equal(the_call(p, CALL_REVISIT)->id, id_of(p, "a"));
+}
+
+static void test_directory_that_is_gone_is_looked_at_again(void **state)
+{
+	struct play *p = *state;
+	struct ingest_look_name names[] = {named("x", 0), named("y", 0)};
+	uint64_t id;
+
+	make_dir(p->t, "a");
+	write_text(p->t, "a/x", "1");
+	follow(p);
+	id = id_of(p, "a");
+	move(p, "a", "b");
+	look_at(p, &(struct ingest_look){.dir = id, .names = names, .count = 2}, 1);
+	assert_int_equal(the_call(p, CALL_AGAIN)->id, id);
+	assert_int_equal(the_call(p, CALL_AGAIN)->what, LOOK_NAMES);
+	assert_int_equal(the_call(p, CALL_AGAIN)->names, 2);
+	assert_true(id_of(p, "a/x") != 0); /* nothing is concluded from that */
+}
+
+static void test_directory_in_whose_place_another_stands_is_looked_at_again(void **state)
+{
+	struct play *p = *state;
+	uint64_t id;
+
+	make_dir(p->t, "a");
+	write_text(p->t, "a/x", "1");
+	follow(p);
+	id = id_of(p, "a");
+	move(p, "a", "b");
+	make_dir(p->t, "a");
+	write_text(p->t, "a/y", "1");
+	look_at_dir(p, id, LOOK_DEEP);
+	assert_int_equal(the_call(p, CALL_AGAIN)->id, id);
+	assert_int_equal(the_call(p, CALL_AGAIN)->what, LOOK_DEEP);
+	assert_int_equal(count_calls(p, CALL_ENTER), 0);
+	assert_true(id_of(p, "a/x") != 0);
+	assert_int_equal(id_of(p, "a/y"), 0);
+}
+
+static void test_name_made_and_gone_before_the_look_is_told(void **state)
+{
+	struct play *p = *state;
+
+	write_text(p->t, "there", "1");
+	follow(p);
+	look_at_name(p, root_of(p), "brief", LOOK_CREATED);
+	assert_int_equal(the_call(p, CALL_MISSED)->id, 0);
+	look_at_name(p, root_of(p), "brief", 0); /* it came by a rename */
+	assert_int_equal(p->count, 0);
+	look_at_name(p, root_of(p), "there", LOOK_CREATED);
+	assert_int_equal(p->count, 0);
+	write_text(p->t, "new", "1");
+	look_at_name(p, root_of(p), "new", LOOK_CREATED);
+	assert_int_equal(p->count, 0);
+	remove_path(p, "new", 0);
+	look_at_name(p, root_of(p), "new", LOOK_CREATED); /* the index had it: it lost a name */
+	assert_int_equal(count_calls(p, CALL_MISSED), 0);
+}
+
+static void test_directory_whose_attributes_changed_is_listed_later(void **state)
+{
+	struct play *p = *state;
+
+	make_dir(p->t, "a");
+	follow(p);
+	assert_int_equal(fchmodat(p->t->fd, "a", 0700, 0), 0);
+	look_at_name(p, root_of(p), "a", LOOK_ATTRIBUTES);
+	assert_int_equal(the_call(p, CALL_ALSO)->id, id_of(p, "a"));
+	assert_int_equal(the_call(p, CALL_ALSO)->what, LOOK_LISTING);
+	assert_int_equal(count_calls(p, CALL_ENTER), 0);
+}
+
+/* ---- what stays known of a content --------------------------------------------------- */
+
+static void test_content_stays_known_when_only_names_came_or_went(void **state)
+{
+	struct play *p = *state;
+
+	write_text(p->t, "a", "equal");
+	write_text(p->t, "b", "equal");
+	follow(p);
+	compare(p);
+	assert_true(are_grouped(p->t, "a", "b"));
+	assert_int_equal(linkat(p->t->fd, "b", p->t->fd, "link", 0), 0);
+	look_at_name(p, root_of(p), "link", LOOK_CREATED | LOOK_SAME_BYTES);
+	assert_true(are_grouped(p->t, "a", "link"));
+	assert_int_equal(fchmodat(p->t->fd, "b", 0600, 0), 0);
+	look_at_name(p, root_of(p), "b", LOOK_ATTRIBUTES);
+	assert_int_equal(group_of_path(p->t, "b"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_directory_is_entered_before_it_is_listed),
+		CASE(test_only_the_names_given_are_looked_at),
+		CASE(test_new_directory_is_looked_at_with_all_below_it),
+		CASE(test_listing_sees_all_names_and_below_only_new_directories),
+		CASE(test_deep_look_sees_all_below_one_directory),
+		CASE(test_directory_that_the_index_does_not_have_is_passed_over),
+		CASE(test_file_removed_keeps_its_content_until_the_purge),
+		CASE(test_file_that_lost_one_of_its_names_is_visited_at_another),
+		CASE(test_directory_that_is_gone_is_looked_at_again),
+		CASE(test_directory_in_whose_place_another_stands_is_looked_at_again),
+		CASE(test_name_made_and_gone_before_the_look_is_told),
+		CASE(test_directory_whose_attributes_changed_is_listed_later),
+		CASE(test_content_stays_known_when_only_names_came_or_went),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

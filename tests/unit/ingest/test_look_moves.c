@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/play.h"
+
+static void test_directory_that_moved_keeps_its_number(void **state)
+{
+	struct play *p = *state;
+	struct ingest_look_name name = named("sub", LOOK_SAME_BYTES | LOOK_MOVED);
+	uint64_t sub, file;
+
+	make_dir(p->t, "one");
+	make_dir(p->t, "other");
+	make_dir(p->t, "one/sub");
+	write_text(p->t, "one/sub/file", "1");
+	follow(p);
+	sub = id_of(p, "one/sub");
+	file = id_of(p, "one/sub/file");
+	move(p, "one/sub", "other/sub");
+	look_at(p,
+		(struct ingest_look[]){
+			{.dir = id_of(p, "one"), .names = &name, .count = 1},
+			{.dir = id_of(p, "other"), .names = &name, .count = 1},
+		},
+		2);
+	assert_int_equal(id_of(p, "one/sub"), 0);
+	assert_int_equal(id_of(p, "other/sub"), sub);
+	assert_int_equal(id_of(p, "other/sub/file"), file);
+	assert_int_equal(count_calls(p, CALL_IDENTIFY), 1);
+	assert_int_equal(count_calls(p, CALL_ENTER), 0); /* it is known what is in it */
+	assert_int_equal(count_calls(p, CALL_ALSO), 0);
+}
+
+static void test_directory_that_moved_is_taken_from_where_it_was(void **state)
+{
+	struct play *p = *state;
+	uint64_t id;
+
+	make_dir(p->t, "a");
+	write_text(p->t, "a/file", "1");
+	follow(p);
+	id = id_of(p, "a");
+	move(p, "a", "b");
+	look_at_name(p, root_of(p), "b", LOOK_MOVED);
+	assert_int_equal(id_of(p, "b"), id);
+	assert_int_equal(id_of(p, "a"), 0);
+	look_at_name(p, root_of(p), "a", LOOK_MOVED); /* the other half of the event */
+	assert_int_equal(id_of(p, "b"), id);
+	assert_true(id_of(p, "b/file") != 0);
+}
+
+static void test_two_directories_may_change_places(void **state)
+{
+	struct play *p = *state;
+	struct ingest_look_name names[] = {named("a", LOOK_MOVED), named("b", LOOK_MOVED)};
+	uint64_t a, b;
+
+	make_dir(p->t, "a");
+	make_dir(p->t, "b");
+	write_text(p->t, "a/of a", "1");
+	follow(p);
+	a = id_of(p, "a");
+	b = id_of(p, "b");
+	move(p, "a", "c");
+	move(p, "b", "a");
+	move(p, "c", "b");
+	look_at(p, &(struct ingest_look){.dir = root_of(p), .names = names, .count = 2}, 1);
+	assert_int_equal(id_of(p, "a"), b);
+	assert_int_equal(id_of(p, "b"), a);
+	assert_true(id_of(p, "b/of a") != 0);
+}
+
+static void test_directory_that_moved_is_looked_at_anew_where_globs_hold_a_slash(void **state)
+{
+	struct play *p = *state;
+	char glob[] = "/b/file", *globs[] = {glob, NULL};
+	uint64_t id;
+
+	p->t->settings.excludes = globs;
+	make_dir(p->t, "a");
+	write_text(p->t, "a/file", "1");
+	follow(p);
+	id = id_of(p, "a");
+	move(p, "a", "b");
+	look_at_name(p, root_of(p), "b", LOOK_MOVED);
+	assert_int_equal(the_call(p, CALL_ALSO)->id, id);
+	assert_int_equal(the_call(p, CALL_ALSO)->what, LOOK_DEEP);
+	look_at_dir(p, id, LOOK_DEEP);
+	assert_int_equal(id_of(p, "b"), id);
+	assert_int_equal(id_of(p, "b/file"), 0);
+}
+
+static void test_number_of_a_directory_that_the_index_lost_is_not_used_again(void **state)
+{
+	struct play *p = *state;
+	uint64_t id;
+
+	make_dir(p->t, "a");
+	write_text(p->t, "a/file", "1");
+	follow(p);
+	id = id_of(p, "a");
+	move(p, "a", "b");
+	look_at_name(p, root_of(p), "a", LOOK_MOVED);
+	look_at_name(p, root_of(p), "b", LOOK_MOVED);
+	assert_true(id_of(p, "b") != 0 && id_of(p, "b") != id);
+	assert_true(id_of(p, "b/file") != 0);
+	assert_true(was_entered(p, id_of(p, "b")));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_directory_that_moved_keeps_its_number),
+		CASE(test_directory_that_moved_is_taken_from_where_it_was),
+		CASE(test_two_directories_may_change_places),
+		CASE(test_directory_that_moved_is_looked_at_anew_where_globs_hold_a_slash),
+		CASE(test_number_of_a_directory_that_the_index_lost_is_not_used_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
