@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "mount/fuse.h"
+
 int handle_list_init(struct handle_list *list)
 {
 	list->first = NULL;
+	list->polled = 0;
 	return -pthread_mutex_init(&list->lock, NULL);
 }
 
@@ -14,6 +17,8 @@ static void close_handle(struct handle *handle)
 {
 	view_list_end(handle->listing);
 	view_close(&handle->file);
+	if (handle->poll)
+		fuse_pollhandle_destroy(handle->poll);
 	free(handle);
 }
 
@@ -95,6 +100,47 @@ static void unlink_handle(struct handle *handle)
 		handle->list->first = handle->next;
 	if (handle->next)
 		handle->next->previous = handle->previous;
+	handle->list->polled -= handle->poll != NULL;
+}
+
+void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll)
+{
+	struct fuse_pollhandle *before;
+
+	(void)pthread_mutex_lock(&handle->list->lock);
+	before = handle->poll;
+	handle->poll = poll;
+	handle->list->polled += !before;
+	(void)pthread_mutex_unlock(&handle->list->lock);
+	if (before)
+		fuse_pollhandle_destroy(before);
+}
+
+/* Takes one out that is to be woken, NULL: there are no more. */
+static struct fuse_pollhandle *take_poller(struct handle_list *list, struct view *view)
+{
+	struct fuse_pollhandle *poll = NULL;
+
+	(void)pthread_mutex_lock(&list->lock);
+	for (struct handle *handle = list->polled ? list->first : NULL; handle && !poll;
+	     handle = handle->next) {
+		if (!handle->poll || !view_has_more(view, &handle->file))
+			continue;
+		poll = TAKE(handle->poll);
+		list->polled--;
+	}
+	(void)pthread_mutex_unlock(&list->lock);
+	return poll;
+}
+
+void handles_wake_pollers(struct handle_list *list, struct view *view)
+{
+	struct fuse_pollhandle *poll;
+
+	while ((poll = take_poller(list, view))) {
+		(void)fuse_lowlevel_notify_poll(poll);
+		fuse_pollhandle_destroy(poll);
+	}
 }
 
 void handle_drop(struct handle *handle)

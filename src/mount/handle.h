@@ -16,6 +16,8 @@
 #include "base/attributes.h"
 #include "view/view.h"
 
+struct fuse_pollhandle;
+
 struct handle {
 	struct view_listing *listing; /* of a directory, else NULL */
 	struct view_file file; /* else */
@@ -24,11 +26,13 @@ struct handle {
 	struct handle_list *list;
 	struct handle *previous, *next;
 	unsigned int uses;
+	struct fuse_pollhandle *poll; /* who waits for the file to become readable, or NULL */
 };
 
 struct handle_list {
 	pthread_mutex_t lock;
 	struct handle *first;
+	size_t polled; /* handles that somebody waits for */
 };
 
 MUST_CHECK int handle_list_init(struct handle_list *list);
@@ -44,6 +48,13 @@ MUST_CHECK int handle_open_file(struct handle_list *list, struct view *view, uin
 
 /* One use more, of a handle that has one. Returns it. */
 struct handle *handle_use(struct handle *handle);
+
+/* Takes note of who wants to be woken when the file becomes readable, instead of who wanted it
+ * before. Takes poll. */
+void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll);
+
+/* Wakes those who wait for files that are readable now. Writes to /dev/fuse. */
+void handles_wake_pollers(struct handle_list *list, struct view *view);
 
 /* Lets go of a use; the last one closes. Accepts NULL. */
 void handle_drop(struct handle *handle);

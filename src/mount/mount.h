@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "base/attributes.h"
+#include "view/notice.h"
 #include "view/view.h"
 
 struct session;
@@ -31,6 +32,10 @@ struct session_settings {
 	/* Called once, from a thread of the session, when the kernel has taken up the mount and
 	 * requests are answered; NULL: nobody is told. */
 	void (*ready)(void *context);
+	/* A program reads .twinfs/sync: gives a new ticket, above 0 and all earlier ones, and goes on to
+	 * session_synced. Called from threads of the session with no lock held; must not block.
+	 * NULL: what was told is all there is to wait for. */
+	uint64_t (*sync)(void *context);
 	void *context;
 };
 
@@ -41,6 +46,15 @@ MUST_CHECK int session_new(struct session **session, struct view *view,
 
 /* Serves until the file system is unmounted or a signal ends it. 0, or -errno (logged). */
 MUST_CHECK int session_run(struct session *session);
+
+/* Tells what a commit changed, so that the kernel drops what it holds of that. Takes the notice. Any
+ * thread, in the order of the commits; never blocks. */
+void session_tell(struct session *session, struct view_notice *notice);
+
+/* Everything that happened before this ticket was given has been told: programs that read
+ * .twinfs/sync with a ticket up to it get their answer, or the error (positive errno, 0: none),
+ * when what was told before has reached the kernel. Any thread; never blocks. */
+void session_synced(struct session *session, uint64_t ticket, int error);
 
 /* Makes session_run return soon, and returns when it has. Any thread but those of the session;
  * a session that is not running yet will end as soon as it runs. */

@@ -4,9 +4,11 @@
 
 /* May the kernel keep the pages that it has of a file, when the file is opened?
  *
- * It may when they were read since the file was opened with the signature that it has now. The
- * gate remembers the last signature of as many files as it has slots; for a file that another one
- * put out of its slot the answer is no, which costs only time. Any thread.
+ * It may when they were read since the file was opened with the content that it has now. That a
+ * file with another content is another node says nearly the same, but a node's version is short: one
+ * that is not opened for 4096 changes of the file comes again. The gate remembers the last content of
+ * as many files as it has slots; for a file that another one put out of its slot the answer is no,
+ * which costs only time. Any thread.
  */
 
 #include <stdatomic.h>
@@ -17,14 +19,14 @@
 
 /* All zero: knows no file. */
 struct page_gate {
-	_Atomic uint64_t signatures[PAGE_GATE_SLOTS];
+	_Atomic uint64_t contents[PAGE_GATE_SLOTS];
 };
 
-/* Asks for a file that is being opened, and remembers it. signature is the file's own: no other
- * file has it (but for a chance of 2^-64). */
-static inline bool page_gate_may_keep(struct page_gate *gate, uint64_t node, uint64_t signature)
+/* Asks for a file that is being opened, and remembers it. content: a digest of which file it is and
+ * which of its contents; no other has it (but for a chance of 2^-64). */
+static inline bool page_gate_may_keep(struct page_gate *gate, uint64_t file, uint64_t content)
 {
-	return atomic_exchange(&gate->signatures[node % PAGE_GATE_SLOTS], signature) == signature;
+	return atomic_exchange(&gate->contents[file % PAGE_GATE_SLOTS], content) == content;
 }
 
 #endif

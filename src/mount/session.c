@@ -100,6 +100,18 @@ static int init_condition(pthread_cond_t *condition)
 	return -r;
 }
 
+static int init_parts(struct session *session)
+{
+	int r = handle_list_init(&session->handles);
+
+	if (r < 0)
+		return r;
+	r = notifier_init(&session->notifier);
+	if (r < 0)
+		handle_list_deinit(&session->handles);
+	return r;
+}
+
 static int init_locks(struct session *session)
 {
 	int r = init_condition(&session->ended);
@@ -108,7 +120,7 @@ static int init_locks(struct session *session)
 		return r;
 	r = -pthread_mutex_init(&session->lock, NULL);
 	if (r == 0) {
-		r = handle_list_init(&session->handles);
+		r = init_parts(session);
 		if (r < 0)
 			(void)pthread_mutex_destroy(&session->lock);
 	}
@@ -174,6 +186,7 @@ void session_free(struct session *session)
 	if (session->fuse)
 		fuse_session_destroy(session->fuse);
 	handle_list_deinit(&session->handles);
+	notifier_deinit(&session->notifier);
 	(void)pthread_mutex_destroy(&session->lock);
 	(void)pthread_cond_destroy(&session->ended);
 	free(session);
@@ -222,12 +235,28 @@ static void end_running(struct session *session)
 	(void)pthread_mutex_unlock(&session->lock);
 }
 
+/* Serves, with a notifier as long as there are answers. */
+static int serve(struct session *session)
+{
+	int r = notifier_start(session);
+
+	if (r < 0)
+		return r;
+	if (begin_running(session)) {
+		r = run_loop(session);
+		end_running(session);
+	}
+	notifier_stop(session);
+	notifier_join(&session->notifier);
+	return r;
+}
+
 int session_run(struct session *session)
 {
 	const struct sigaction action = {.sa_handler = wake};
 	struct sigaction before;
 	sigset_t wake_set, mask;
-	int r = 0;
+	int r;
 
 	(void)sigemptyset(&wake_set);
 	(void)sigaddset(&wake_set, WAKE_SIGNAL);
@@ -235,10 +264,7 @@ int session_run(struct session *session)
 		return -errno;
 	(void)pthread_sigmask(SIG_UNBLOCK, &wake_set, &mask);
 	signal_watch_attach(session->settings.signals, session);
-	if (begin_running(session)) {
-		r = run_loop(session);
-		end_running(session);
-	}
+	r = serve(session);
 	signal_watch_attach(session->settings.signals, NULL);
 	(void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	(void)sigaction(WAKE_SIGNAL, &before, NULL);
@@ -261,10 +287,14 @@ static struct timespec after_interval(void)
 	return time;
 }
 
-/* The loop looks at its flag, then waits: a signal that comes between the two is lost, so it is
+/* What the notifier is telling the kernel may wait for requests to be answered, and programs wait for
+ * the notifier: so it ends first.
+ *
+ * The loop looks at its flag, then waits: a signal that comes between the two is lost, so it is
  * sent until the loop has ended. */
 void session_stop(struct session *session)
 {
+	notifier_stop(session);
 	(void)pthread_mutex_lock(&session->lock);
 	session->stopping = true;
 	while (session->running) {

@@ -2,11 +2,13 @@
 #ifndef MOUNT_SESSION_H
 #define MOUNT_SESSION_H
 
-/* What session.c and callbacks.c share. */
+/* What the files of the session share. */
 
 #include "mount/fuse.h"
 #include "mount/handle.h"
+#include "mount/kept.h"
 #include "mount/mount.h"
+#include "mount/notifier.h"
 #include "mount/page_gate.h"
 
 struct session {
@@ -15,7 +17,9 @@ struct session {
 	struct fuse_session *fuse;
 	bool mounted;
 	struct page_gate gate;
+	struct kept kept;
 	struct handle_list handles;
+	struct notifier notifier;
 
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t ended; /* running became false */
@@ -24,7 +28,7 @@ struct session {
 	pthread_t loop; /* who waits in libfuse's loop, while running */
 };
 
-/* One function per request of the kernel; their user data is the session. */
+/* callbacks.h */
 extern const struct fuse_lowlevel_ops session_callbacks;
 
 #endif

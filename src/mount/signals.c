@@ -17,6 +17,9 @@ struct signal_watch {
 	pthread_mutex_t lock; /* of all below; held while the session is being stopped */
 	struct session *session;
 	bool came;
+	bool hangup_ends;
+	void (*hangup)(void *context);
+	void *context;
 };
 
 static void stop_everything(struct signal_watch *watch)
@@ -29,17 +32,29 @@ static void stop_everything(struct signal_watch *watch)
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 
+static void look_anew(struct signal_watch *watch)
+{
+	(void)pthread_mutex_lock(&watch->lock);
+	if (watch->hangup)
+		watch->hangup(watch->context);
+	(void)pthread_mutex_unlock(&watch->lock);
+}
+
 static void *watch_signals(void *context)
 {
 	struct signal_watch *watch = context;
 	int signal;
 
-	while (sigwait(&watch->signals, &signal) == 0 && !atomic_load(&watch->ending))
-		stop_everything(watch);
+	while (sigwait(&watch->signals, &signal) == 0 && !atomic_load(&watch->ending)) {
+		if (signal == SIGHUP && !watch->hangup_ends)
+			look_anew(watch);
+		else
+			stop_everything(watch);
+	}
 	return NULL;
 }
 
-int signal_watch_new(struct signal_watch **watch, bool hangup)
+int signal_watch_new(struct signal_watch **watch, bool hangup_ends)
 {
 	struct signal_watch *made = calloc(1, sizeof(*made));
 	sigset_t before;
@@ -50,14 +65,15 @@ int signal_watch_new(struct signal_watch **watch, bool hangup)
 	(void)sigemptyset(&made->signals);
 	(void)sigaddset(&made->signals, SIGINT);
 	(void)sigaddset(&made->signals, SIGTERM);
-	if (hangup)
-		(void)sigaddset(&made->signals, SIGHUP);
+	(void)sigaddset(&made->signals, SIGHUP);
+	made->hangup_ends = hangup_ends;
 	r = pthread_mutex_init(&made->lock, NULL);
 	if (r) {
 		free(made);
 		return -r;
 	}
 	(void)pthread_sigmask(SIG_BLOCK, &made->signals, &before);
+	(void)signal(SIGHUP, SIG_DFL); /* it may be ignored until here */
 	r = pthread_create(&made->thread, NULL, watch_signals, made);
 	if (r) {
 		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -67,6 +83,15 @@ int signal_watch_new(struct signal_watch **watch, bool hangup)
 	}
 	*watch = made;
 	return 0;
+}
+
+void signal_watch_on_hangup(struct signal_watch *watch, void (*hangup)(void *context),
+			    void *context)
+{
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->hangup = hangup;
+	watch->context = context;
+	(void)pthread_mutex_unlock(&watch->lock);
 }
 
 void signal_watch_attach(struct signal_watch *watch, struct session *session)

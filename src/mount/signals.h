@@ -2,9 +2,9 @@
 #ifndef MOUNT_SIGNALS_H
 #define MOUNT_SIGNALS_H
 
-/* SIGINT, SIGTERM and, where asked for, SIGHUP, as the end of a daemon.
+/* SIGINT and SIGTERM as the end of a daemon; SIGHUP as its end, too, or to have it look anew.
  *
- * One thread waits for them. When one comes it sets the flag of base/stop.h, so that scans end,
+ * One thread waits for them. When the end comes it sets the flag of base/stop.h, so that scans end,
  * and stops the session that was attached.
  */
 
@@ -18,10 +18,14 @@ struct signal_watch;
 /* Begins to watch: blocks these signals in the calling thread, and so in all threads that it
  * starts later. Call it after the last fork(2) and before any other thread is started.
  *
- * hangup	SIGHUP ends the daemon, too (one that stays in front of a terminal); else it is
- *		left as it is
+ * hangup_ends	SIGHUP ends the daemon (one that stays in front of a terminal)
  */
-MUST_CHECK int signal_watch_new(struct signal_watch **watch, bool hangup);
+MUST_CHECK int signal_watch_new(struct signal_watch **watch, bool hangup_ends);
+
+/* What is done on SIGHUP where that does not end the daemon; called in the watch's thread, from now
+ * on. */
+void signal_watch_on_hangup(struct signal_watch *watch, void (*hangup)(void *context),
+			    void *context);
 
 /* The session to stop, NULL for none; session_run and session_free call it. Stops it at once if
  * a signal came before. */

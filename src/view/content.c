@@ -5,14 +5,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "catalog/query.h"
 #include "view/node.h"
 #include "view/own_file.h"
 #include "view/query.h"
 #include "view/view.h"
+
+/* Somebody shall look at a file that is not there, or not what the index says. */
+static void suspect(const struct view *view, uint64_t file, int result)
+{
+	if (!view->suspect)
+		return;
+	if (result == -ESTALE || result == -ENOENT || result == -ENOTDIR || result == -ELOOP)
+		view->suspect(view->suspect_context, file);
+}
 
 /* Opens the source of a file node of one type, through the signature gate. */
 static int open_source(const struct view_query *query, uint64_t node, mode_t type, int flags,
@@ -25,32 +36,62 @@ static int open_source(const struct view_query *query, uint64_t node, mode_t typ
 	r = catalog_get_file(query->reader, node_id(node), file);
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
+	if (node_make_file(file->id, file->touches) != node)
+		return -ESTALE;
 	if ((file->attributes.mode & S_IFMT) != type)
 		return -EINVAL;
-	return source_open_file(query->view->sources, query->reader, file, flags);
+	r = source_open_file(query->view->sources, query->reader, file, flags);
+	suspect(query->view, file->id, r);
+	return r;
+}
+
+static int open_regular(const struct view_query *query, uint64_t node, struct view_file *file)
+{
+	struct file_record record;
+	int r = open_source(query, node, S_IFREG, 0, &record);
+	const uint64_t content[] = {record.id, record.touches};
+
+	if (r < 0)
+		return r;
+	file->fd = r;
+	file->version = record.touches;
+	file->content_digest = hash64(content, sizeof(content), 0);
+	atomic_init(&file->signature, attributes_digest(&record.attributes));
+	return 0;
+}
+
+/* What sync says is known when it is read. */
+static int open_own(const struct view_query *query, uint64_t id, struct view_file *file)
+{
+	switch (id) {
+	case FIXED_STATUS:
+		return own_file_status(query, &file->content);
+	case FIXED_ERRORS:
+		return own_file_errors(query, &file->content);
+	case FIXED_PENDING:
+		return own_file_pending(query, &file->content);
+	case FIXED_METRICS:
+		return own_file_metrics(query, &file->content);
+	case FIXED_SYNC:
+		return 0;
+	case FIXED_EVENTS:
+		atomic_store(&query->view->events.wanted, true);
+		return 0;
+	default:
+		return -EINVAL;
+	}
 }
 
 int view_open(struct view *view, uint64_t node, struct view_file *file)
 {
 	struct view_query query CLEANUP_QUERY = {0};
-	struct file_record record;
 	int r = query_begin(&query, view);
 
-	*file = (struct view_file){.fd = -1};
+	*file = (struct view_file){.node = node, .fd = -1};
 	if (r < 0)
 		return query_error(r);
-	if (node == FIXED_STATUS) {
-		r = own_file_status(&query, &file->content);
-	} else if (node == FIXED_ERRORS) {
-		r = own_file_errors(&query, &file->content);
-	} else {
-		r = open_source(&query, node, S_IFREG, 0, &record);
-		if (r >= 0) {
-			file->fd = r;
-			file->signature = attributes_digest(&record.attributes);
-			r = 0;
-		}
-	}
+	r = node_kind(node) == NODE_FIXED ? open_own(&query, node, file)
+					  : open_regular(&query, node, file);
 	if (r < 0)
 		view_close(file);
 	return query_error(r);
@@ -62,6 +103,95 @@ void view_close(struct view_file *file)
 	file->fd = -1;
 	bytes_free(&file->content);
 }
+
+int view_sync_text(struct view *view, struct bytes *text)
+{
+	struct view_query query CLEANUP_QUERY = {0};
+	int r = query_begin(&query, view);
+
+	if (r == 0)
+		r = own_file_sync(&query, text);
+	return query_error(r);
+}
+
+/* ---- reading ------------------------------------------------------------------------- */
+
+/* The source was not what it was when it was looked at last. It may have got or lost a name, which
+ * moves its ctime: where the index has seen that by now, and has the same content as before, what
+ * was read is good. The index is not waited for. */
+static int check_again(struct view *view, struct view_file *file, const struct attributes *now)
+{
+	struct view_query query CLEANUP_QUERY = {0};
+	uint64_t id = node_id(file->node);
+	struct file_record record;
+	int r = query_begin(&query, view);
+
+	if (r == 0)
+		r = catalog_get_file(query.reader, id, &record);
+	query_end(&query);
+	if (r == -ENOENT || (r == 0 && record.touches != file->version)) {
+		atomic_store(&file->signature, 0);
+		return -ESTALE;
+	}
+	if (r < 0)
+		return r;
+	if (attributes_same_signature(&record.attributes, now)) {
+		atomic_store(&file->signature, attributes_digest(now));
+		return 0;
+	}
+	suspect(view, id, -ESTALE);
+	return -ESTALE;
+}
+
+/* A write moves the file's ctime before its bytes can be seen, and a content is known only of
+ * files that had rested: so bytes that were read before the signature was seen unchanged are of
+ * the content that was known. */
+static long read_source(struct view *view, struct view_file *file, void *buffer, size_t size,
+			off_t offset)
+{
+	struct attributes now;
+	ssize_t length;
+	int r;
+
+	if (atomic_load(&file->signature) == 0)
+		return -ESTALE;
+	length = pread(file->fd, buffer, size, offset);
+	if (length < 0)
+		return -errno;
+	r = source_attributes(view->catalog, file->fd, &now);
+	if (r == 0 && attributes_digest(&now) != atomic_load(&file->signature))
+		r = check_again(view, file, &now);
+	return r < 0 ? query_error(r) : length;
+}
+
+static long read_content(const struct bytes *content, void *buffer, size_t size, size_t offset)
+{
+	if (offset >= content->length)
+		return 0;
+	if (size > content->length - offset)
+		size = content->length - offset;
+	memcpy(buffer, content->data + offset, size);
+	return (long)size;
+}
+
+long view_read(struct view *view, struct view_file *file, void *buffer, size_t size, off_t offset)
+{
+	if (offset < 0)
+		return -EINVAL;
+	if (file->fd >= 0)
+		return read_source(view, file, buffer, size, offset);
+	if (file->node == FIXED_EVENTS)
+		return (long)event_log_read(&view->events, &file->events, buffer, size,
+					    (uint64_t)offset);
+	return read_content(&file->content, buffer, size, (size_t)offset);
+}
+
+bool view_has_more(struct view *view, const struct view_file *file)
+{
+	return file->node != FIXED_EVENTS || event_log_has_more(&view->events, &file->events);
+}
+
+/* ---- symlinks ------------------------------------------------------------------------ */
 
 int view_readlink(struct view *view, uint64_t node, struct bytes *target)
 {

@@ -17,10 +17,22 @@ struct fixed_entry {
 };
 
 static const struct fixed_entry fixed_entries[] = {
-	{FIXED_ROOT, FIXED_DUPS, "dups"},       {FIXED_ROOT, FIXED_UNIQUES, "uniques"},
-	{FIXED_ROOT, FIXED_TWINFS, ".twinfs"},  {FIXED_TWINFS, FIXED_STATUS, "status.json"},
-	{FIXED_TWINFS, FIXED_ERRORS, "errors"},
+	{FIXED_ROOT, FIXED_DUPS, "dups"},         {FIXED_ROOT, FIXED_UNIQUES, "uniques"},
+	{FIXED_ROOT, FIXED_TWINFS, ".twinfs"},    {FIXED_TWINFS, FIXED_STATUS, "status.json"},
+	{FIXED_TWINFS, FIXED_ERRORS, "errors"},   {FIXED_TWINFS, FIXED_PENDING, "pending"},
+	{FIXED_TWINFS, FIXED_METRICS, "metrics"}, {FIXED_TWINFS, FIXED_SYNC, "sync"},
+	{FIXED_TWINFS, FIXED_EVENTS, "events"},
 };
+
+/* Those who follow the file look at its size. */
+static void fill_events(struct stat *attributes, struct view *view)
+{
+	struct timespec changed;
+	uint64_t size = event_log_size(&view->events, &changed);
+
+	fill_file(attributes, FIXED_EVENTS, size ? changed : view->since);
+	attributes->st_size = (off_t)size;
+}
 
 static int fixed_getattr(const struct view_query *query, uint64_t id, struct stat *attributes)
 {
@@ -40,7 +52,13 @@ static int fixed_getattr(const struct view_query *query, uint64_t id, struct sta
 		return 0;
 	case FIXED_STATUS:
 	case FIXED_ERRORS:
+	case FIXED_PENDING:
+	case FIXED_METRICS:
+	case FIXED_SYNC:
 		fill_file(attributes, id, totals.changed);
+		return 0;
+	case FIXED_EVENTS:
+		fill_events(attributes, query->view);
 		return 0;
 	default:
 		return -ESTALE;
@@ -88,7 +106,7 @@ static int fixed_lookup(const struct view_query *query, uint64_t id, const char 
 static int fixed_list_begin(const struct view_query *query, struct view_listing *listing)
 {
 	(void)query;
-	if (listing->id == FIXED_STATUS || listing->id == FIXED_ERRORS)
+	if (listing->id >= FIXED_FILES)
 		return -ENOTDIR;
 	listing->parent = FIXED_ROOT;
 	return 0;

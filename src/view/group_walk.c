@@ -281,7 +281,8 @@ static int emit_name(const struct view_query *query, const struct walk *walk, ui
 
 	if (r < 0)
 		return expect_record(r);
-	fill_record(&entry.attributes, node_make(NODE_FILE, walk->file.id), &walk->file.attributes);
+	fill_record(&entry.attributes, node_make_file(walk->file.id, walk->file.touches),
+		    &walk->file.attributes);
 	return emit(&entry, context) ? 0 : NAME_FULL;
 }
 

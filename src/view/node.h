@@ -2,12 +2,18 @@
 #ifndef VIEW_NODE_H
 #define VIEW_NODE_H
 
-/* Node numbers: what a node is in 4 bits above the 48 bits of its id in the catalog. They are
- * below 2^53, so that programs that keep inode numbers in a double keep them whole. */
+/* Node numbers: what a node is in 4 bits above the 48 bits of its id in the catalog, and above that,
+ * of a file, 12 bits of the version of its content. So a file whose content changed is another node
+ * to whoever keeps something by node, and no page of the old content stands beside one of the new.
+ *
+ * Programs are shown the lower 52 bits as st_ino (node_inode): that stays while the file is there,
+ * and is below 2^53, so that programs that keep inode numbers in a double keep them whole. */
 
 #include <stdint.h>
 
 #define NODE_ID_BITS 48
+#define NODE_INODE_BITS 52
+#define NODE_VERSION_MASK 0xfffU
 
 enum node_kind {
 	NODE_FIXED = 0, /* enum fixed_node */
@@ -22,8 +28,13 @@ enum fixed_node {
 	FIXED_DUPS = 2,
 	FIXED_UNIQUES = 3, /* only with several sources; a single one's root takes its place */
 	FIXED_TWINFS = 4,
-	FIXED_STATUS = 5,
+	FIXED_FILES = 5, /* from here on: the files in .twinfs/ */
+	FIXED_STATUS = FIXED_FILES,
 	FIXED_ERRORS = 6,
+	FIXED_PENDING = 7,
+	FIXED_METRICS = 8,
+	FIXED_SYNC = 9,
+	FIXED_EVENTS = 10,
 };
 
 static inline uint64_t node_make(enum node_kind kind, uint64_t id)
@@ -31,9 +42,27 @@ static inline uint64_t node_make(enum node_kind kind, uint64_t id)
 	return (uint64_t)kind << NODE_ID_BITS | id;
 }
 
+/* A file of a source whose content has this version (touches of its record). */
+static inline uint64_t node_make_file(uint64_t id, uint32_t version)
+{
+	return (uint64_t)(version & NODE_VERSION_MASK) << NODE_INODE_BITS |
+	       node_make(NODE_FILE, id);
+}
+
+/* What programs see as its number. */
+static inline uint64_t node_inode(uint64_t node)
+{
+	return node & ((UINT64_C(1) << NODE_INODE_BITS) - 1);
+}
+
+static inline uint32_t node_version(uint64_t node)
+{
+	return (uint32_t)(node >> NODE_INODE_BITS);
+}
+
 static inline uint64_t node_kind(uint64_t node)
 {
-	return node >> NODE_ID_BITS;
+	return node_inode(node) >> NODE_ID_BITS;
 }
 
 static inline uint64_t node_id(uint64_t node)

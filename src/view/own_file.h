@@ -15,4 +15,17 @@ MUST_CHECK int own_file_status(const struct view_query *query, struct bytes *con
 /* errors: a JSON object per line for everything that could not be read. */
 MUST_CHECK int own_file_errors(const struct view_query *query, struct bytes *content);
 
+/* pending: a JSON object per line for each file that waits to be compared. */
+MUST_CHECK int own_file_pending(const struct view_query *query, struct bytes *content);
+
+/* metrics: Prometheus' text format, version 0.0.4. */
+MUST_CHECK int own_file_metrics(const struct view_query *query, struct bytes *content);
+
+/* sync: the number of the last commit in the view. */
+MUST_CHECK int own_file_sync(const struct view_query *query, struct bytes *content);
+
+/* What the state is called; all of them, up to NULL, are own_state_names. */
+const char *own_state_name(enum view_state state);
+extern const char *const own_state_names[];
+
 #endif

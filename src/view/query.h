@@ -35,10 +35,11 @@ static inline int expect_record(int result)
 	return result == -ENOENT || result == -ESTALE ? -EUCLEAN : result;
 }
 
-/* No file of the source is meant when a record of ours is damaged. */
+/* No file of the source is meant when a record of ours is damaged, or when all of the source is
+ * missing (-ENODEV). */
 static inline int query_error(int result)
 {
-	return result == -EUCLEAN ? -EIO : result;
+	return result == -EUCLEAN || result == -ENODEV ? -EIO : result;
 }
 
 #endif

@@ -27,9 +27,11 @@ static int tree_getattr(const struct view_query *query, uint64_t id, struct stat
 	struct dir_record dir;
 	int r = get_dir(query, id, &dir);
 
-	if (r == 0)
-		fill_record(attributes, node_make(NODE_DIR, id), &dir.attributes);
-	return r;
+	if (r < 0)
+		return r;
+	fill_record(attributes, node_make(NODE_DIR, id), &dir.attributes);
+	attributes->st_ctim = listing_times_latest(&query->view->times, id, attributes->st_ctim);
+	return 0;
 }
 
 static int file_getattr(const struct view_query *query, uint64_t id, struct stat *attributes)
@@ -40,7 +42,7 @@ static int file_getattr(const struct view_query *query, uint64_t id, struct stat
 	if (r == -ENOENT)
 		return -ESTALE;
 	if (r == 0)
-		fill_record(attributes, node_make(NODE_FILE, id), &file.attributes);
+		fill_record(attributes, node_make_file(id, file.touches), &file.attributes);
 	return r;
 }
 

@@ -23,10 +23,18 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 		.sources = sources,
 		.mount_point = mount_point,
 		.read_mode = "copy",
-		.watch = "none",
 		.since = clock_now(),
 	};
 	atomic_init(&view->state, VIEW_WALKING);
+	atomic_init(&view->watch, "none");
+	event_log_init(&view->events);
+	listing_times_init(&view->times);
+}
+
+void view_deinit(struct view *view)
+{
+	listing_times_deinit(&view->times);
+	event_log_deinit(&view->events);
 }
 
 void view_set_state(struct view *view, enum view_state state)
@@ -37,6 +45,16 @@ void view_set_state(struct view *view, enum view_state state)
 void view_set_problem(struct view *view, int problem)
 {
 	atomic_store(&view->problem, problem);
+}
+
+void view_set_watch(struct view *view, const char *name)
+{
+	atomic_store(&view->watch, name);
+}
+
+void view_set_unwatched(struct view *view, uint64_t directories)
+{
+	atomic_store(&view->unwatched, directories);
 }
 
 enum view_state view_get_state(const struct view *view)
@@ -54,6 +72,8 @@ static const struct view_class *class_of(uint64_t node)
 	};
 	uint64_t kind = node_kind(node);
 
+	if (node_version(node) && kind != NODE_FILE)
+		return NULL;
 	return kind < ARRAY_SIZE(classes) ? classes[kind] : NULL;
 }
 
@@ -86,6 +106,8 @@ int view_getattr(struct view *view, uint64_t node, struct stat *attributes)
 	r = query_begin(&query, view);
 	if (r == 0)
 		r = class->getattr(&query, node_id(node), attributes);
+	if (r == 0 && attributes->st_ino != node)
+		r = -ESTALE; /* a file with another content by now */
 	return query_error(r);
 }
 

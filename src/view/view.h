@@ -6,11 +6,12 @@
  *
  *	dups/<hash>/<copy>	verified groups
  *	uniques/<tree>		the source trees without redundant copies
- *	.twinfs/		status.json, errors
+ *	.twinfs/		status.json, errors, pending, metrics, sync, events
  *
  * A node is named by a number that says what it is and under which id the catalog knows it
  * (view/node.h). So nothing is held per node: a number stays right for as long as the thing is in
- * the index, and names the same file in dups/ and in uniques/. st_ino is that number.
+ * the index, of a file with the same content, and names the same file in dups/ and in uniques/.
+ * st_ino, as it is given here, is that number; programs are to be shown node_inode() of it.
  *
  * Any thread may call anything at any time; each call reads one snapshot of the catalog. Only
  * opening, reading a symlink and asking for attributes that the index does not keep (xattrs) touch
@@ -29,34 +30,48 @@
 #include "base/bytes.h"
 #include "catalog/catalog.h"
 #include "catalog/source.h"
+#include "view/event_log.h"
+#include "view/listing_times.h"
 
 #define VIEW_ROOT UINT64_C(1)
 
 /* Listing cookies below this are not used here: a frontend may give them to "." and "..". */
 #define VIEW_COOKIE_MIN 16
 
-/* How far the daemon is. In VIEW_CURRENT nothing in the view changes any more. */
+/* How far the daemon is. */
 enum view_state {
 	VIEW_WALKING, /* names are read */
 	VIEW_COMPARING, /* names are complete, groups are still found */
-	VIEW_CURRENT,
+	VIEW_CURRENT, /* nothing waits to be compared but what changed lately */
 };
 
-/* All strings borrowed. Everything but state and problem is constant once threads run. */
+/* All strings borrowed. What is not atomic or locked is constant once threads run. */
 struct view {
 	struct catalog *catalog;
 	const struct sources *sources;
 	const char *mount_point; /* absolute */
 	const char *read_mode; /* for status.json: how the mount reads */
-	const char *watch; /* for status.json: what watches the sources */
 	struct timespec since; /* wall clock time of view_init */
 	_Atomic(enum view_state) state;
 	_Atomic int problem; /* positive errno that keeps the daemon from going on, 0 */
+	_Atomic(const char *) watch; /* for status.json: what watches the sources */
+	_Atomic uint64_t unwatched; /* directories that are polled, as there are no more watches */
+
+	/* Called, when it is not NULL, where the source of a file was found to be not as the index
+	 * says, so that somebody looks at it. Any thread, more than once for a file; it must not
+	 * block. */
+	void (*suspect)(void *context, uint64_t file);
+	void *suspect_context;
+
+	struct event_log events;
+	struct listing_times times;
 };
 
-/* Fills the view in, state VIEW_WALKING, read_mode "copy", watch "none". */
+/* Fills the view in, state VIEW_WALKING, read_mode "copy", watch "none", nobody who looks at
+ * suspects. Then view_deinit frees what it holds, when nobody uses it any more. */
 void view_init(struct view *view, struct catalog *catalog, const struct sources *sources,
 	       const char *mount_point);
+void view_deinit(struct view *view);
 
 /* Says how far the daemon is. Call it after the commit that completes the state. */
 void view_set_state(struct view *view, enum view_state state);
@@ -64,6 +79,11 @@ enum view_state view_get_state(const struct view *view);
 
 /* Says what keeps the daemon from going on: a positive errno; 0: nothing any more. */
 void view_set_problem(struct view *view, int problem);
+
+/* Says what watches the sources (static: "inotify", "poll", "none"), and how many directories are
+ * polled because there are no more watches. */
+void view_set_watch(struct view *view, const char *name);
+void view_set_unwatched(struct view *view, uint64_t directories);
 
 /* A name in a directory: its node (st_ino) with its attributes. -ENOENT, -ENOTDIR. */
 MUST_CHECK int view_lookup(struct view *view, uint64_t parent, const char *name,
@@ -105,9 +125,17 @@ void view_list_end(struct view_listing *listing); /* accepts NULL */
 
 /* An open file. */
 struct view_file {
-	int fd; /* of the source file, read only; -1: content holds it all */
-	uint64_t signature; /* attributes_digest() of the file that the index knows */
-	struct bytes content; /* of a file that twinfs itself writes: as it was at opening */
+	uint64_t node;
+	int fd; /* of the source file, read only; -1: twinfs itself writes it */
+	/* Of a source file. */
+	uint32_t version; /* of its content */
+	uint64_t content_digest; /* another one where another file or version is opened */
+	/* attributes_digest() that the source had when it last was what the index says; 0: its
+	 * content is another one now, for ever */
+	_Atomic uint64_t signature;
+	/* Of a file that twinfs writes: as it was at opening, or how far its events were read. */
+	struct bytes content;
+	struct event_reader events;
 };
 
 /* Opens a regular file for reading. The caller closes it with view_close.
@@ -116,6 +144,21 @@ struct view_file {
  * the index has; else -errno of the source's open: -EACCES, -EMFILE ... */
 MUST_CHECK int view_open(struct view *view, uint64_t node, struct view_file *file);
 void view_close(struct view_file *file);
+
+/* Reads up to size bytes at offset: how many, 0 at the end, or -errno. Any thread, several at a
+ * time for one file.
+ *
+ * Blocks on the source, never on a scan. What it gives is the content that the index knew when the
+ * file was opened: -ESTALE where the source has, or may have, another one by now. */
+MUST_CHECK long view_read(struct view *view, struct view_file *file, void *buffer, size_t size,
+			  off_t offset);
+
+/* Appends what .twinfs/sync says now. It is empty to view_read: whoever knows when to answer does so
+ * himself. */
+MUST_CHECK int view_sync_text(struct view *view, struct bytes *text);
+
+/* Is there something to read for who has read up to here? Only events ever have nothing. */
+bool view_has_more(struct view *view, const struct view_file *file);
 
 /* Appends the target of a symlink, as the source has it now. */
 MUST_CHECK int view_readlink(struct view *view, uint64_t node, struct bytes *target);

@@ -41,6 +41,17 @@ static long give(const void *data, size_t length, void *value, size_t size)
 
 /* ---- twinfs's own -------------------------------------------------------------------- */
 
+/* -ESTALE where the node stands for a content that the file has no longer. */
+static int check_version(const struct view_query *query, uint64_t node)
+{
+	struct file_record file;
+	int r = catalog_get_file(query->reader, node_id(node), &file);
+
+	if (r < 0)
+		return r == -ENOENT ? -ESTALE : r;
+	return node_make_file(file.id, file.touches) == node ? 0 : -ESTALE;
+}
+
 /* The visible group that a node is, or is a copy in. */
 static int own_group(const struct view_query *query, uint64_t node, struct group_record *group)
 {
@@ -54,6 +65,9 @@ static int own_group(const struct view_query *query, uint64_t node, struct group
 			return -ESTALE;
 		return r;
 	case NODE_FILE:
+		r = check_version(query, node);
+		if (r < 0)
+			return r;
 		r = catalog_is_redundant(query->reader, node_id(node), &redundant, group);
 		return r == 0 && group->id == 0 ? -ENODATA : r;
 	default:
@@ -92,7 +106,9 @@ static int own_value(struct view *view, uint64_t node, const char *key, struct b
 	if (strcmp(key, "path") == 0) {
 		if (kind != NODE_DIR && kind != NODE_FILE)
 			return -ENODATA;
-		r = source_path_of(&query, node, value);
+		r = kind == NODE_FILE ? check_version(&query, node) : 0;
+		if (r == 0)
+			r = source_path_of(&query, node, value);
 		return r == -ENOENT ? -ESTALE : r;
 	}
 	r = own_group(&query, node, &group);
@@ -132,13 +148,15 @@ static int open_dir(const struct view_query *query, uint64_t id)
 	return fd;
 }
 
-static int open_file(const struct view_query *query, uint64_t id)
+static int open_file(const struct view_query *query, uint64_t node)
 {
 	struct file_record file;
-	int r = catalog_get_file(query->reader, id, &file);
+	int r = catalog_get_file(query->reader, node_id(node), &file);
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
+	if (node_make_file(file.id, file.touches) != node)
+		return -ESTALE;
 	return source_open_file(query->view->sources, query->reader, &file, O_PATH);
 }
 
@@ -154,8 +172,7 @@ static int open_node(struct view *view, uint64_t node)
 	r = query_begin(&query, view);
 	if (r < 0)
 		return r;
-	return kind == NODE_DIR ? open_dir(&query, node_id(node))
-				: open_file(&query, node_id(node));
+	return kind == NODE_DIR ? open_dir(&query, node_id(node)) : open_file(&query, node);
 }
 
 /* The name under which xattr calls, which take no O_PATH descriptors, reach the very inode; also

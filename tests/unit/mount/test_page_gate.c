@@ -9,7 +9,7 @@
 
 #include "mount/page_gate.h"
 
-static void test_pages_are_kept_only_from_an_open_with_the_same_signature(void **state)
+static void test_pages_are_kept_only_from_an_open_with_the_same_content(void **state)
 {
 	struct page_gate *gate = calloc(1, sizeof(*gate));
 
@@ -41,7 +41,7 @@ static void test_a_file_put_out_of_its_slot_loses_its_pages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pages_are_kept_only_from_an_open_with_the_same_signature),
+		cmocka_unit_test(test_pages_are_kept_only_from_an_open_with_the_same_content),
 		cmocka_unit_test(test_a_file_put_out_of_its_slot_loses_its_pages),
 	};
 

@@ -71,6 +71,7 @@ static inline void fixture_close(struct fixture *fixture)
 {
 	char command[128];
 
+	view_deinit(&fixture->view);
 	sources_close(&fixture->sources);
 	catalog_close(fixture->catalog);
 	(void)snprintf(command, sizeof(command), "rm -rf %s", fixture->folder);
@@ -196,14 +197,17 @@ static inline int fixture_group_body(struct catalog_writer *writer, void *contex
 	int r = catalog_add_group(writer, group->hash, group->members[0].size, &group->id);
 
 	for (size_t i = 0; i < group->count && r == 0; i++) {
-		const struct content_change change = {
+		struct content_change change = {
 			.file = group->ids[i],
-			.signature = attributes_digest(&group->members[i]),
 			.head = 1,
 			.group = group->id,
 		};
+		struct file_record file;
 
-		r = catalog_set_content(writer, &change);
+		r = catalog_get_file(catalog_writer_reader(writer), group->ids[i], &file);
+		change.digest = file_digest(&file);
+		if (r == 0)
+			r = catalog_set_content(writer, &change);
 	}
 	return r;
 }

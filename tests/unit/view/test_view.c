@@ -208,6 +208,111 @@ static void test_only_the_file_that_the_index_knows_is_opened(void **state)
 	fixture_close(&fixture);
 }
 
+static void update_real_file(struct fixture *fixture, uint64_t node, const char *name,
+			     uint32_t flags)
+{
+	struct name_change change = {
+		.kind = NAME_UPDATE_FILE,
+		.id = node_id(node),
+		.flags = flags,
+	};
+	AUTO_CLOSE int dir = open(fixture->sources.list[0].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(source_attributes(fixture->catalog, fd, &change.attributes), 0);
+	fixture_apply(fixture, &change, 1);
+}
+
+static void in_source(const struct fixture *fixture, const char *command)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "cd %s/source && %s", fixture->folder, command);
+	run(text);
+}
+
+static unsigned int suspected;
+
+static void note_suspect(void *context, uint64_t file)
+{
+	assert_int_equal(file, *(const uint64_t *)context);
+	suspected++;
+}
+
+static void test_only_the_content_that_was_known_at_opening_is_read(void **state)
+{
+	struct fixture fixture;
+	struct view_file file;
+	uint64_t node, id;
+	char text[8];
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	node = add_real_file(&fixture, "f", "text");
+	id = node_id(node);
+	fixture.view.suspect = note_suspect;
+	fixture.view.suspect_context = &id;
+	suspected = 0;
+	assert_int_equal(view_open(&fixture.view, node, &file), 0);
+	assert_int_equal(view_read(&fixture.view, &file, text, sizeof(text), 0), 4);
+	assert_int_equal(view_read(&fixture.view, &file, text, sizeof(text), 2), 2);
+	assert_int_equal(view_read(&fixture.view, &file, text, sizeof(text), 4), 0);
+	assert_int_equal(suspected, 0);
+	in_source(&fixture, "printf TEXT > f");
+	assert_int_equal(view_read(&fixture.view, &file, text, sizeof(text), 0), -ESTALE);
+	assert_int_equal(suspected, 1);
+	/* and when the index has seen that, it is another node */
+	update_real_file(&fixture, node, "f", 0);
+	assert_int_equal(view_read(&fixture.view, &file, text, sizeof(text), 0), -ESTALE);
+	view_close(&file);
+	assert_int_equal(view_open(&fixture.view, node, &file), -ESTALE);
+	assert_int_equal(suspected, 1);
+	node = (uint64_t)fixture_find(&fixture, "uniques/f");
+	assert_int_equal(view_open(&fixture.view, node, &file), 0);
+	assert_int_equal(view_read(&fixture.view, &file, text, sizeof(text), 0), 4);
+	assert_memory_equal(text, "TEXT", 4);
+	view_close(&file);
+	fixture_close(&fixture);
+}
+
+static void test_a_file_that_got_a_name_is_read_on_when_the_index_knows(void **state)
+{
+	struct fixture fixture;
+	struct view_file file;
+	uint64_t node;
+	char text[8];
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	node = add_real_file(&fixture, "f", "text");
+	assert_int_equal(view_open(&fixture.view, node, &file), 0);
+	in_source(&fixture, "ln f g; rm g");
+	assert_int_equal(view_read(&fixture.view, &file, text, sizeof(text), 0), -ESTALE);
+	update_real_file(&fixture, node, "f", FILE_SAME_BYTES);
+	assert_int_equal(view_read(&fixture.view, &file, text, sizeof(text), 0), 4);
+	assert_int_equal(fixture_find(&fixture, "uniques/f"), node);
+	view_close(&file);
+	fixture_close(&fixture);
+}
+
+static void test_nothing_is_opened_in_a_source_that_is_missing(void **state)
+{
+	struct fixture fixture;
+	struct view_file file;
+	uint64_t node;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	node = add_real_file(&fixture, "f", "text");
+	atomic_store(&fixture.sources.list[0].missing, true);
+	assert_int_equal(view_open(&fixture.view, node, &file), -EIO);
+	atomic_store(&fixture.sources.list[0].missing, false);
+	assert_int_equal(view_open(&fixture.view, node, &file), 0);
+	view_close(&file);
+	fixture_close(&fixture);
+}
+
 /* The value of an attribute as a string, "" where there is none. */
 static const char *xattr(struct fixture *fixture, uint64_t node, const char *name)
 {
@@ -380,6 +485,9 @@ int main(void)
 		cmocka_unit_test(test_nodes_that_never_were_are_stale),
 		cmocka_unit_test(test_files_are_no_directories),
 		cmocka_unit_test(test_only_the_file_that_the_index_knows_is_opened),
+		cmocka_unit_test(test_only_the_content_that_was_known_at_opening_is_read),
+		cmocka_unit_test(test_a_file_that_got_a_name_is_read_on_when_the_index_knows),
+		cmocka_unit_test(test_nothing_is_opened_in_a_source_that_is_missing),
 		cmocka_unit_test(test_own_attributes_tell_path_and_group),
 		cmocka_unit_test(test_own_attributes_are_not_listed_and_hide_the_sources),
 		cmocka_unit_test(test_status_counts_what_the_view_holds),

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MOUNT_CALLBACKS_H
+#define MOUNT_CALLBACKS_H
+
+/* One function per request of the kernel: it asks the view and hands the answer on. libfuse calls
+ * them in threads of its own, several at a time; their user data is the session.
+ *
+ * What the kernel may keep, and for how long, is in mount/lifetime.h. Before the view is asked for
+ * something that the kernel may keep, the node by which it comes to it is marked (mount/kept.h);
+ * and the node that it is, before the kernel is answered.
+ */
+
+#include <errno.h>
+
+#include "mount/session.h"
+#include "view/node.h"
+
+static inline struct session *session_of(fuse_req_t request)
+{
+	return fuse_req_userdata(request);
+}
+
+/* Requests that were interrupted have nobody to reply to; nothing else can fail in a reply. */
+static inline void reply_error(fuse_req_t request, int result)
+{
+	(void)fuse_reply_err(request, -result);
+}
+
+/* The handle that opening gave to the kernel; held by it until it asks to release it. */
+static inline struct handle *handle_of(const struct fuse_file_info *info)
+{
+	return (struct handle *)(uintptr_t)info->fh; // NOLINT(performance-no-int-to-ptr)
+}
+
+/* Hands an open handle to the kernel. Its reply fails when the request was interrupted, and then
+ * it will never ask to release it. */
+static inline void reply_open(fuse_req_t request, struct fuse_file_info *info,
+			      struct handle *handle)
+{
+	info->fh = (uintptr_t)handle;
+	if (fuse_reply_open(request, info) == -ENOENT)
+		handle_drop(handle);
+}
+
+/* names.c */
+void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name);
+void on_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info);
+void on_readlink(fuse_req_t request, fuse_ino_t node);
+void on_statfs(fuse_req_t request, fuse_ino_t node);
+void on_getxattr(fuse_req_t request, fuse_ino_t node, const char *name, size_t size);
+void on_listxattr(fuse_req_t request, fuse_ino_t node, size_t size);
+
+/* listings.c */
+void on_opendir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info);
+void on_readdir(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
+		struct fuse_file_info *info);
+void on_readdirplus(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
+		    struct fuse_file_info *info);
+
+/* files.c; on_release is for directories, too */
+void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info);
+void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
+	     struct fuse_file_info *info);
+void on_lseek(fuse_req_t request, fuse_ino_t node, off_t offset, int whence,
+	      struct fuse_file_info *info);
+void on_poll(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info,
+	     struct fuse_pollhandle *poll);
+void on_release(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info);
+
+#endif

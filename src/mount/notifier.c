@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/notifier.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "mount/session.h"
+#include "mount/sync.h"
+#include "view/node.h"
+
+/* How often a notice that could not be read from the index is tried again, and after which time:
+ * what the kernel holds is wrong for as long. */
+#define TRIES_MAX 10
+#define TRY_AGAIN_MS 100
+
+/* No name of the view: it is longer than a name may be. */
+#define NO_NAME_LENGTH 256
+
+int notifier_init(struct notifier *notifier)
+{
+	int r;
+
+	*notifier = (struct notifier){.first = NULL};
+	r = -pthread_mutex_init(&notifier->lock, NULL);
+	if (r < 0)
+		return r;
+	r = -pthread_cond_init(&notifier->changed, NULL);
+	if (r < 0)
+		(void)pthread_mutex_destroy(&notifier->lock);
+	return r;
+}
+
+void notifier_deinit(struct notifier *notifier)
+{
+	struct view_notice *notice = notifier->first;
+
+	while (notice) {
+		struct view_notice *next = notice->next;
+
+		view_notice_free(notice);
+		notice = next;
+	}
+	(void)pthread_mutex_destroy(&notifier->lock);
+	(void)pthread_cond_destroy(&notifier->changed);
+}
+
+void session_tell(struct session *session, struct view_notice *notice)
+{
+	struct notifier *notifier = &session->notifier;
+
+	notice->next = NULL;
+	(void)pthread_mutex_lock(&notifier->lock);
+	if (notifier->last)
+		notifier->last->next = notice;
+	else
+		notifier->first = notice;
+	notifier->last = notice;
+	notifier->told++;
+	(void)pthread_cond_broadcast(&notifier->changed);
+	(void)pthread_mutex_unlock(&notifier->lock);
+}
+
+/* ---- telling the kernel -------------------------------------------------------------- */
+
+/* That the kernel knows nothing of a node or name any more is as good; and when the file system
+ * is gone, there is nobody to tell. A huge notice must not hold up the end of the session. */
+
+static bool holds(void *context, uint64_t node)
+{
+	struct session *session = context;
+
+	return !session->notifier.stopping && kept_is_marked(&session->kept, node_inode(node));
+}
+
+static void drop_entry(void *context, uint64_t parent, const char *name, size_t length)
+{
+	const struct session *session = context;
+
+	if (!session->notifier.stopping)
+		(void)fuse_lowlevel_notify_inval_entry(session->fuse, parent, name, length);
+}
+
+/* To drop a name the kernel takes the lock of the parent's inode, which lookups and listings under
+ * way hold: also when there is no such name. */
+static void settle(void *context, uint64_t parent)
+{
+	char no_name[NO_NAME_LENGTH + 1];
+
+	memset(no_name, 'x', NO_NAME_LENGTH);
+	no_name[NO_NAME_LENGTH] = '\0';
+	drop_entry(context, parent, no_name, NO_NAME_LENGTH);
+}
+
+/* The content of a directory is its listing; that of a file node never changes. */
+static void drop_node(void *context, uint64_t node)
+{
+	const struct session *session = context;
+	off_t offset = node_kind(node) == NODE_FILE ? -1 : 0;
+
+	if (!session->notifier.stopping)
+		(void)fuse_lowlevel_notify_inval_inode(session->fuse, node, offset, 0);
+}
+
+/* ---- the thread ---------------------------------------------------------------------- */
+
+static void spread(struct session *session, const struct view_notice *notice)
+{
+	const struct view_sink sink = {
+		.holds = holds,
+		.entry = drop_entry,
+		.settle = settle,
+		.node = drop_node,
+		.context = session,
+	};
+	int r = view_notice_spread(session->view, notice, &sink);
+
+	for (int tries = 1; r < 0 && tries < TRIES_MAX && !session->notifier.stopping; tries++) {
+		clock_sleep_ms(TRY_AGAIN_MS);
+		r = view_notice_spread(session->view, notice, &sink);
+	}
+	if (r < 0)
+		log_error("cannot tell the kernel what changed, so the view may show what is no "
+			  "longer so: %s",
+			  error_text(r));
+	handles_wake_pollers(&session->handles, session->view);
+}
+
+/* Waits for something to do; false: nothing any more. *notice may be NULL. */
+static bool take(struct session *session, struct view_notice **notice)
+{
+	struct notifier *notifier = &session->notifier;
+	bool goes_on;
+
+	(void)pthread_mutex_lock(&notifier->lock);
+	while (!notifier->stopping && !notifier->first && !sync_is_due(session))
+		(void)pthread_cond_wait(&notifier->changed, &notifier->lock);
+	goes_on = !notifier->stopping;
+	*notice = goes_on ? notifier->first : NULL;
+	if (*notice) {
+		notifier->first = (*notice)->next;
+		if (!notifier->first)
+			notifier->last = NULL;
+	}
+	(void)pthread_mutex_unlock(&notifier->lock);
+	return goes_on;
+}
+
+static void end_notice(struct notifier *notifier, struct view_notice *notice)
+{
+	view_notice_free(notice);
+	(void)pthread_mutex_lock(&notifier->lock);
+	notifier->done++;
+	(void)pthread_mutex_unlock(&notifier->lock);
+}
+
+static void *notify(void *context)
+{
+	struct session *session = context;
+	struct notifier *notifier = &session->notifier;
+	struct view_notice *notice;
+
+	while (take(session, &notice)) {
+		if (notice) {
+			spread(session, notice);
+			end_notice(notifier, notice);
+		}
+		sync_answer(session);
+	}
+	(void)pthread_mutex_lock(&notifier->lock);
+	notifier->running = false;
+	(void)pthread_cond_broadcast(&notifier->changed);
+	(void)pthread_mutex_unlock(&notifier->lock);
+	return NULL;
+}
+
+int notifier_start(struct session *session)
+{
+	struct notifier *notifier = &session->notifier;
+	int r;
+
+	(void)pthread_mutex_lock(&notifier->lock);
+	r = -pthread_create(&notifier->thread, NULL, notify, session);
+	notifier->running = r == 0;
+	(void)pthread_mutex_unlock(&notifier->lock);
+	return r;
+}
+
+void notifier_stop(struct session *session)
+{
+	struct notifier *notifier = &session->notifier;
+
+	(void)pthread_mutex_lock(&notifier->lock);
+	notifier->stopping = true;
+	(void)pthread_cond_broadcast(&notifier->changed);
+	while (notifier->running)
+		(void)pthread_cond_wait(&notifier->changed, &notifier->lock);
+	(void)pthread_mutex_unlock(&notifier->lock);
+	sync_cancel(session);
+}
+
+void notifier_join(struct notifier *notifier)
+{
+	(void)pthread_join(notifier->thread, NULL);
+}

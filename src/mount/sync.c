@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/sync.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mount/session.h"
+
+struct sync_waiter {
+	struct sync_waiter *next;
+	fuse_req_t request;
+	struct handle *handle; /* a use of it */
+	size_t size; /* that it wants at most */
+	uint64_t ticket;
+	bool settled;
+	bool interrupted;
+	bool synced; /* its ticket has come back: */
+	uint64_t after; /* the answer is for when the kernel knows so many notices */
+	int error; /* positive errno, 0 */
+};
+
+static void mark(struct sync_waiter *waiter, const struct notifier *notifier)
+{
+	waiter->synced = true;
+	waiter->after = notifier->told;
+	waiter->error = notifier->sync_error;
+}
+
+void session_synced(struct session *session, uint64_t ticket, int error)
+{
+	struct notifier *notifier = &session->notifier;
+
+	(void)pthread_mutex_lock(&notifier->lock);
+	notifier->synced = ticket;
+	notifier->sync_error = error;
+	for (struct sync_waiter *waiter = notifier->waiters; waiter; waiter = waiter->next) {
+		if (!waiter->synced && waiter->ticket <= ticket)
+			mark(waiter, notifier);
+	}
+	(void)pthread_cond_broadcast(&notifier->changed);
+	(void)pthread_mutex_unlock(&notifier->lock);
+}
+
+/* Keeps the answer for reads of its rest, and gives what fits. */
+static void reply_answer(struct session *session, struct sync_waiter *waiter)
+{
+	struct bytes answer CLEANUP_BYTES = {0}, before CLEANUP_BYTES = {0};
+	struct bytes *content = &waiter->handle->file.content;
+	AUTO_FREE char *given = malloc(waiter->size ? waiter->size : 1);
+	int r = given ? view_sync_text(session->view, &answer) : -ENOMEM;
+	size_t length = answer.length < waiter->size ? answer.length : waiter->size;
+
+	if (r < 0) {
+		(void)fuse_reply_err(waiter->request, -r);
+		return;
+	}
+	memcpy(given, answer.data, length);
+	(void)pthread_mutex_lock(&session->notifier.lock);
+	/* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): freed, when the lock is let go */
+	before = *content;
+	*content = answer;
+	answer = (struct bytes){0};
+	(void)pthread_mutex_unlock(&session->notifier.lock);
+	(void)fuse_reply_buf(waiter->request, given, length);
+}
+
+/* Ends a waiter that is in no list any more; error: positive errno, 0. */
+static void finish(struct session *session, struct sync_waiter *waiter, int error)
+{
+	if (error)
+		(void)fuse_reply_err(waiter->request, error);
+	else
+		reply_answer(session, waiter);
+	handle_drop(waiter->handle);
+	free(waiter);
+}
+
+static struct sync_waiter **find(struct notifier *notifier, fuse_req_t request)
+{
+	struct sync_waiter **at = &notifier->waiters;
+
+	while (*at && (*at)->request != request)
+		at = &(*at)->next;
+	return at;
+}
+
+/* It is in it, where nobody else takes it out: before it is settled, or while the lock is held. */
+static void take_out(struct notifier *notifier, fuse_req_t request)
+{
+	struct sync_waiter **at = find(notifier, request), *waiter = *at;
+
+	if (waiter)
+		*at = waiter->next;
+}
+
+/* libfuse's thread, or, before the waiter is settled, the one that registers this. */
+static void on_interrupt(fuse_req_t request, void *context)
+{
+	struct session *session = context;
+	struct notifier *notifier = &session->notifier;
+	struct sync_waiter *waiter;
+	bool ours;
+
+	(void)pthread_mutex_lock(&notifier->lock);
+	waiter = *find(notifier, request);
+	ours = waiter && waiter->settled;
+	if (ours)
+		take_out(notifier, request);
+	else if (waiter)
+		waiter->interrupted = true;
+	(void)pthread_mutex_unlock(&notifier->lock);
+	if (ours)
+		finish(session, waiter, EINTR);
+}
+
+static void enlist(struct session *session, struct sync_waiter *waiter)
+{
+	struct notifier *notifier = &session->notifier;
+
+	(void)pthread_mutex_lock(&notifier->lock);
+	waiter->next = notifier->waiters;
+	notifier->waiters = waiter;
+	/* a later ticket stands for all that happened before this one, too */
+	if (!session->settings.sync || waiter->ticket <= notifier->synced)
+		mark(waiter, notifier);
+	(void)pthread_mutex_unlock(&notifier->lock);
+}
+
+/* Lets others reply; the error that keeps it from that (positive errno), and it is in no list then. */
+static int settle(struct notifier *notifier, struct sync_waiter *waiter)
+{
+	int error;
+
+	(void)pthread_mutex_lock(&notifier->lock);
+	error = waiter->interrupted ? EINTR : notifier->stopping ? ECANCELED : 0;
+	if (error)
+		take_out(notifier, waiter->request);
+	else
+		waiter->settled = true;
+	(void)pthread_cond_broadcast(&notifier->changed);
+	(void)pthread_mutex_unlock(&notifier->lock);
+	return error;
+}
+
+static void wait_for_sync(struct session *session, fuse_req_t request, struct handle *handle,
+			  size_t size)
+{
+	struct sync_waiter *waiter = calloc(1, sizeof(*waiter));
+	int error;
+
+	if (!waiter) {
+		(void)fuse_reply_err(request, ENOMEM);
+		return;
+	}
+	waiter->request = request;
+	waiter->handle = handle_use(handle);
+	waiter->size = size;
+	if (session->settings.sync)
+		waiter->ticket = session->settings.sync(session->settings.context);
+	enlist(session, waiter);
+	fuse_req_interrupt_func(request, on_interrupt, session);
+	error = settle(&session->notifier, waiter);
+	if (error)
+		finish(session, waiter, error);
+}
+
+void sync_read(struct session *session, fuse_req_t request, struct handle *handle, size_t size,
+	       size_t offset)
+{
+	const struct bytes *content = &handle->file.content;
+	AUTO_FREE char *rest = NULL;
+	size_t length;
+
+	if (offset == 0) {
+		wait_for_sync(session, request, handle, size);
+		return;
+	}
+	(void)pthread_mutex_lock(&session->notifier.lock);
+	length = offset < content->length ? content->length - offset : 0;
+	if (length > size)
+		length = size;
+	rest = malloc(length ? length : 1);
+	if (rest && length)
+		memcpy(rest, content->data + offset, length);
+	(void)pthread_mutex_unlock(&session->notifier.lock);
+	if (rest)
+		(void)fuse_reply_buf(request, rest, length);
+	else
+		(void)fuse_reply_err(request, ENOMEM);
+}
+
+/* ---- the notifier's side ------------------------------------------------------------- */
+
+static bool is_answerable(const struct sync_waiter *waiter, const struct notifier *notifier)
+{
+	return waiter->settled && waiter->synced && waiter->after <= notifier->done;
+}
+
+bool sync_is_due(const struct session *session)
+{
+	const struct sync_waiter *waiter = session->notifier.waiters;
+
+	while (waiter && !is_answerable(waiter, &session->notifier))
+		waiter = waiter->next;
+	return waiter != NULL;
+}
+
+/* Takes the settled ones, or of them only the answerable ones, out of the list. */
+static struct sync_waiter *take_many(struct notifier *notifier, bool all)
+{
+	struct sync_waiter **at = &notifier->waiters, *taken = NULL;
+
+	(void)pthread_mutex_lock(&notifier->lock);
+	while (*at) {
+		struct sync_waiter *waiter = *at;
+
+		if (all ? !waiter->settled : !is_answerable(waiter, notifier)) {
+			at = &waiter->next;
+			continue;
+		}
+		*at = waiter->next;
+		waiter->next = taken;
+		taken = waiter;
+	}
+	(void)pthread_mutex_unlock(&notifier->lock);
+	return taken;
+}
+
+void sync_answer(struct session *session)
+{
+	struct sync_waiter *waiter = take_many(&session->notifier, false);
+
+	while (waiter) {
+		struct sync_waiter *next = waiter->next;
+
+		finish(session, waiter, waiter->error);
+		waiter = next;
+	}
+}
+
+void sync_cancel(struct session *session)
+{
+	struct sync_waiter *waiter = take_many(&session->notifier, true);
+
+	while (waiter) {
+		struct sync_waiter *next = waiter->next;
+
+		finish(session, waiter, ECANCELED);
+		waiter = next;
+	}
+}

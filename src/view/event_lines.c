@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/event_lines.h"
+
+#include <errno.h>
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "base/json_path.h"
+#include "view/group_name.h"
+#include "view/node.h"
+#include "view/own_json.h"
+#include "view/query.h"
+#include "view/source_path.h"
+
+struct lines {
+	struct view_query query;
+	const struct view_notice *notice;
+	struct bytes text;
+};
+
+static void lines_deinit(struct lines *lines)
+{
+	query_end(&lines->query);
+	bytes_free(&lines->text);
+}
+
+/* Adds what each event has, appends it, and takes the object (NULL: there was no memory for it). */
+static int append_event(struct lines *lines, json_t *object, int r)
+{
+	if (r == 0)
+		r = own_json_set_number(object, "generation", lines->notice->news.generation);
+	if (r == 0)
+		r = own_json_set_time(object, "time", lines->notice->time);
+	if (r == 0)
+		r = own_json_append(&lines->text, object, JSON_COMPACT);
+	json_decref(object);
+	return r;
+}
+
+static json_t *begin_event(const char *event)
+{
+	return json_pack("{ss}", "event", event);
+}
+
+static int set_hash(json_t *object, const struct group_record *group)
+{
+	char name[GROUP_NAME_SIZE];
+
+	group_name_make(name, group->hash, group->ordinal);
+	return own_json_set_text(object, "hash", name);
+}
+
+static int append_group(struct lines *lines, const struct news_group *news)
+{
+	bool before = group_is_visible(&news->before), now = group_is_visible(&news->now);
+	const struct group_record *group = now ? &news->now : &news->before;
+	const char *event = before == now ? "group_changed" : now ? "group_appeared" : "group_gone";
+	json_t *object;
+	int r;
+
+	if (!before && !now)
+		return 0;
+	object = begin_event(event);
+	r = object ? set_hash(object, group) : -ENOMEM;
+	if (r == 0)
+		r = own_json_set_number(object, "size", group->size);
+	if (r == 0)
+		r = own_json_set_number(object, "copies", news->now.inodes);
+	return append_event(lines, object, r);
+}
+
+/* Begins an event about a node, *object; NULL: it is gone, and that its names went says it all. */
+static int begin_path_event(struct lines *lines, const char *event, uint64_t node, json_t **object)
+{
+	struct bytes path CLEANUP_BYTES = {0};
+	int r = source_path_of(&lines->query, node, &path);
+
+	*object = NULL;
+	if (r < 0)
+		return r == -ENOENT || r == -EUCLEAN ? 0 : r;
+	*object = begin_event(event);
+	if (!*object)
+		return -ENOMEM;
+	return json_set_path(*object, "path", (const char *)path.data, path.length);
+}
+
+static int append_flip(struct lines *lines, const struct flip *flip)
+{
+	json_t *object;
+	int r = begin_path_event(lines, flip->redundant ? "file_redundant" : "file_unique",
+				 node_make(NODE_FILE, flip->file), &object);
+
+	if (r == 0 && !object)
+		return 0;
+	if (r == 0)
+		r = set_hash(object, flip->group);
+	return append_event(lines, object, r);
+}
+
+static int append_error(struct lines *lines, const struct news_error *error)
+{
+	enum node_kind kind = error->kind == ERROR_DIR ? NODE_DIR : NODE_FILE;
+	json_t *object;
+	int r = begin_path_event(lines, "error", node_make(kind, error->id), &object);
+
+	if (r == 0 && !object)
+		return 0;
+	if (r == 0)
+		r = own_json_set_text(object, "error", error_name(error->error));
+	if (r == 0)
+		r = own_json_set_text(object, "message", error_text(error->error));
+	return append_event(lines, object, r);
+}
+
+/* What a program may do upon an event rests on what the view then has: a group appears before
+ * files are said to be copies in it. */
+static int append_all(struct lines *lines, const struct flip *flips, size_t count)
+{
+	const struct catalog_news *news = &lines->notice->news;
+	int r = 0;
+
+	for (size_t i = 0; i < news->group_count && r == 0; i++)
+		r = append_group(lines, &news->groups[i]);
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = append_flip(lines, &flips[i]);
+	for (size_t i = 0; i < news->error_count && r == 0; i++) {
+		if (news->errors[i].error)
+			r = append_error(lines, &news->errors[i]);
+	}
+	return r;
+}
+
+int event_lines_add(struct view *view, const struct view_notice *notice, const struct flip *flips,
+		    size_t count)
+{
+	CLEANUP(lines_deinit) struct lines lines = {.notice = notice};
+	int r;
+
+	if (!atomic_load(&view->events.wanted))
+		return 0;
+	r = query_begin(&lines.query, view);
+	if (r == 0)
+		r = append_all(&lines, flips, count);
+	query_end(&lines.query);
+	if (r < 0 || lines.text.length == 0)
+		return r;
+	return event_log_append(&view->events, &lines.text, notice->time);
+}

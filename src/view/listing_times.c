@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/listing_times.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <uthash.h>
+
+struct listing_time {
+	uint64_t dir;
+	struct timespec time;
+	UT_hash_handle hh;
+};
+
+void listing_times_init(struct listing_times *times)
+{
+	*times = (struct listing_times){.lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+void listing_times_deinit(struct listing_times *times)
+{
+	struct listing_time *entry, *next;
+
+	HASH_ITER(hh, times->table, entry, next)
+	{
+		HASH_DEL(times->table, entry);
+		free(entry);
+	}
+	(void)pthread_mutex_destroy(&times->lock);
+}
+
+static struct listing_time *find_or_add(struct listing_times *times, uint64_t dir)
+{
+	struct listing_time *entry;
+
+	HASH_FIND(hh, times->table, &dir, sizeof(dir), entry);
+	if (entry)
+		return entry;
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return NULL;
+	entry->dir = dir;
+	HASH_ADD(hh, times->table, dir, sizeof(entry->dir), entry);
+	return entry;
+}
+
+int listing_times_set(struct listing_times *times, uint64_t dir, struct timespec time)
+{
+	struct listing_time *entry;
+
+	(void)pthread_mutex_lock(&times->lock);
+	entry = find_or_add(times, dir);
+	if (entry)
+		entry->time = time;
+	(void)pthread_mutex_unlock(&times->lock);
+	return entry ? 0 : -ENOMEM;
+}
+
+void listing_times_renew(struct listing_times *times, uint64_t dir, struct timespec time)
+{
+	struct listing_time *entry;
+
+	(void)pthread_mutex_lock(&times->lock);
+	HASH_FIND(hh, times->table, &dir, sizeof(dir), entry);
+	if (entry)
+		entry->time = time;
+	(void)pthread_mutex_unlock(&times->lock);
+}
+
+static bool is_later(struct timespec a, struct timespec b)
+{
+	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+}
+
+struct timespec listing_times_latest(struct listing_times *times, uint64_t dir,
+				     struct timespec time)
+{
+	struct listing_time *entry;
+
+	(void)pthread_mutex_lock(&times->lock);
+	HASH_FIND(hh, times->table, &dir, sizeof(dir), entry);
+	if (entry && is_later(entry->time, time))
+		time = entry->time;
+	(void)pthread_mutex_unlock(&times->lock);
+	return time;
+}

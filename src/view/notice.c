@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/notice.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+/* ---- the copy ------------------------------------------------------------------------ */
+
+static size_t text_length(const struct catalog_news *news)
+{
+	size_t length = 0;
+
+	for (size_t i = 0; i < news->name_count; i++) {
+		size_t end = (size_t)news->names[i].offset + news->names[i].length;
+
+		if (end > length)
+			length = end;
+	}
+	return length;
+}
+
+/* Copies an array to *at, which stays aligned for any of them, and moves behind it. */
+static void *put_array(char **at, const void *array, size_t size)
+{
+	char *copy = *at;
+
+	if (size)
+		memcpy(copy, array, size);
+	*at += (size + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+	return copy;
+}
+
+int view_notice_new(struct view_notice **notice, const struct catalog_news *news)
+{
+	const size_t names = news->name_count * sizeof(*news->names);
+	const size_t dirs = news->dir_count * sizeof(*news->dirs);
+	const size_t files = news->file_count * sizeof(*news->files);
+	const size_t members = news->member_count * sizeof(*news->members);
+	const size_t groups = news->group_count * sizeof(*news->groups);
+	const size_t errors = news->error_count * sizeof(*news->errors);
+	const size_t text = text_length(news);
+	struct view_notice *made = malloc(sizeof(*made) + names + dirs + files + members + groups +
+					  errors + text + 7 * sizeof(uint64_t));
+	char *at = (char *)(made + 1);
+
+	if (!made)
+		return -ENOMEM;
+	*made = (struct view_notice){.time = clock_now(), .news = *news};
+	made->news.groups = put_array(&at, news->groups, groups);
+	made->news.names = put_array(&at, news->names, names);
+	made->news.dirs = put_array(&at, news->dirs, dirs);
+	made->news.files = put_array(&at, news->files, files);
+	made->news.members = put_array(&at, news->members, members);
+	made->news.errors = put_array(&at, news->errors, errors);
+	made->news.text = put_array(&at, news->text, text);
+	*notice = made;
+	return 0;
+}
+
+void view_notice_free(struct view_notice *notice)
+{
+	free(notice);
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What a notice means for names and nodes of the view.
+ *
+ * The news are gone through with a snapshot, in pieces; what has to be dropped is gathered, and
+ * told when the snapshot has ended: the sink may block on a request that waits for the map to grow,
+ * and the map waits for snapshots. Entries are told after each piece, what was waited for and nodes
+ * at the end, when all entries are told.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "catalog/query.h"
+#include "view/event_lines.h"
+#include "view/flips.h"
+#include "view/group_name.h"
+#include "view/node.h"
+#include "view/notice.h"
+#include "view/query.h"
+
+/* News, or names to tell, after which a piece ends. */
+#define PIECE_NEWS 4096
+#define PIECE_ENTRIES 4096
+
+struct entry {
+	uint64_t parent;
+	const char *name; /* in the notice or the arena */
+	size_t length;
+};
+
+struct node_list {
+	uint64_t *list;
+	size_t count, capacity;
+};
+
+struct spread {
+	struct view_query query;
+	const struct view_notice *notice;
+	const struct view_sink *sink;
+	size_t news; /* since the piece began */
+	bool reached; /* programs may come to the file at hand by a name */
+	struct arena names;
+	struct entry *entries;
+	size_t entry_count, entry_capacity;
+	struct node_list entered; /* parents of entries that were told */
+	struct node_list settle;
+	struct node_list nodes;
+};
+
+static bool holds(const struct spread *spread, uint64_t node)
+{
+	return spread->sink->holds(spread->sink->context, node);
+}
+
+/* ---- gathering ----------------------------------------------------------------------- */
+
+static int list_add(struct node_list *list, uint64_t node)
+{
+	if (list->count && list->list[list->count - 1] == node)
+		return 0;
+	if (list->count == list->capacity) {
+		size_t wanted = list->capacity ? list->capacity * 2 : 64;
+		void *grown = reallocarray(list->list, wanted, sizeof(*list->list));
+
+		if (!grown)
+			return -ENOMEM;
+		list->list = grown;
+		list->capacity = wanted;
+	}
+	list->list[list->count++] = node;
+	return 0;
+}
+
+/* Name stays where it is until the piece ends. */
+static int add_entry(struct spread *spread, uint64_t parent, const char *name, size_t length)
+{
+	if (spread->entry_count == spread->entry_capacity) {
+		size_t wanted = spread->entry_capacity ? spread->entry_capacity * 2 : 64;
+		void *grown = reallocarray(spread->entries, wanted, sizeof(*spread->entries));
+
+		if (!grown)
+			return -ENOMEM;
+		spread->entries = grown;
+		spread->entry_capacity = wanted;
+	}
+	spread->entries[spread->entry_count++] = (struct entry){parent, name, length};
+	return 0;
+}
+
+static int add_entry_copy(struct spread *spread, uint64_t parent, const char *name, size_t length)
+{
+	const char *copy = arena_copy(&spread->names, name, length);
+
+	return copy ? add_entry(spread, parent, copy, length) : -ENOMEM;
+}
+
+/* The attributes of a node, which programs come to through parent. */
+static int add_node_in(struct spread *spread, uint64_t node, uint64_t parent)
+{
+	int r = 0;
+
+	if (holds(spread, parent))
+		r = list_add(&spread->settle, parent);
+	return r < 0 ? r : list_add(&spread->nodes, node);
+}
+
+/* ---- telling ------------------------------------------------------------------------- */
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *first = a, *second = b;
+	size_t length = first->length < second->length ? first->length : second->length;
+	int order;
+
+	if (first->parent != second->parent)
+		return first->parent < second->parent ? -1 : 1;
+	order = memcmp(first->name, second->name, length);
+	if (order)
+		return order;
+	return first->length < second->length ? -1 : first->length > second->length;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+	uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+
+	return first < second ? -1 : first > second;
+}
+
+static void list_sort(struct node_list *list)
+{
+	size_t kept = 0;
+
+	if (list->count)
+		qsort(list->list, list->count, sizeof(*list->list), compare_nodes);
+	for (size_t i = 0; i < list->count; i++) {
+		if (i == 0 || list->list[i] != list->list[kept - 1])
+			list->list[kept++] = list->list[i];
+	}
+	list->count = kept;
+}
+
+static int tell_entries(struct spread *spread)
+{
+	const struct entry *before = NULL;
+	int r = 0;
+
+	if (spread->entry_count)
+		qsort(spread->entries, spread->entry_count, sizeof(*spread->entries),
+		      compare_entries);
+	for (size_t i = 0; i < spread->entry_count && r == 0; i++) {
+		const struct entry *entry = &spread->entries[i];
+
+		if (before && compare_entries(before, entry) == 0)
+			continue;
+		spread->sink->entry(spread->sink->context, entry->parent, entry->name,
+				    entry->length);
+		r = list_add(&spread->entered, entry->parent);
+		before = entry;
+	}
+	spread->entry_count = 0;
+	arena_reset(&spread->names);
+	return r;
+}
+
+/* What an entry was told of is waited for already. */
+static void tell_nodes(struct spread *spread)
+{
+	const struct view_sink *sink = spread->sink;
+	size_t entered = 0;
+
+	list_sort(&spread->entered);
+	list_sort(&spread->settle);
+	list_sort(&spread->nodes);
+	for (size_t i = 0; i < spread->settle.count; i++) {
+		uint64_t node = spread->settle.list[i];
+
+		while (entered < spread->entered.count && spread->entered.list[entered] < node)
+			entered++;
+		if (entered == spread->entered.count || spread->entered.list[entered] != node)
+			sink->settle(sink->context, node);
+	}
+	for (size_t i = 0; i < spread->nodes.count; i++)
+		sink->node(sink->context, spread->nodes.list[i]);
+}
+
+/* Ends the piece when it is large enough; called after each of the news. */
+static int end_piece(struct spread *spread)
+{
+	struct view *view = spread->query.view;
+	int r;
+
+	if (++spread->news < PIECE_NEWS && spread->entry_count < PIECE_ENTRIES)
+		return 0;
+	spread->news = 0;
+	query_end(&spread->query);
+	r = tell_entries(spread);
+	return r < 0 ? r : query_begin(&spread->query, view);
+}
+
+/* ---- what the news mean -------------------------------------------------------------- */
+
+/* News of what is gone since, or cannot be read any more, mean nothing more than what is told of
+ * its names. */
+static int forgive(int result)
+{
+	return result == -ENOENT || result == -EUCLEAN ? 0 : result;
+}
+
+static int spread_names(struct spread *spread)
+{
+	const struct catalog_news *news = &spread->notice->news;
+	int r = 0;
+
+	for (size_t i = 0; i < news->name_count && r == 0; i++) {
+		const struct news_name *name = &news->names[i];
+		uint64_t parent = node_make(NODE_DIR, name->dir);
+
+		listing_times_renew(&spread->query.view->times, name->dir, spread->notice->time);
+		if (holds(spread, parent)) {
+			r = add_entry(spread, parent, news->text + name->offset, name->length);
+			if (r == 0)
+				r = list_add(&spread->nodes, parent);
+		}
+		if (r == 0)
+			r = end_piece(spread);
+	}
+	return r;
+}
+
+static uint64_t parent_of(const struct spread *spread, const struct dir_record *dir)
+{
+	if (dir->parent)
+		return node_make(NODE_DIR, dir->parent);
+	return spread->query.view->sources->count == 1 ? FIXED_ROOT : FIXED_UNIQUES;
+}
+
+static int spread_dir(struct spread *spread, uint64_t id)
+{
+	uint64_t node = node_make(NODE_DIR, id);
+	struct dir_record dir;
+	int r = catalog_get_dir(spread->query.reader, id, &dir);
+
+	if (r == -ENOENT)
+		return holds(spread, node) ? list_add(&spread->nodes, node) : 0;
+	if (r < 0)
+		return forgive(r);
+	if (!holds(spread, node) && !holds(spread, parent_of(spread, &dir)))
+		return 0;
+	return add_node_in(spread, node, parent_of(spread, &dir));
+}
+
+static int spread_dirs(struct spread *spread)
+{
+	const struct catalog_news *news = &spread->notice->news;
+	int r = 0;
+
+	for (size_t i = 0; i < news->dir_count && r == 0; i++) {
+		r = spread_dir(spread, news->dirs[i].dir);
+		if (r == 0)
+			r = end_piece(spread);
+	}
+	return r;
+}
+
+/* What has to be done where a file has a name. */
+typedef int place_fn(struct spread *spread, const struct entry_record *entry);
+
+static int for_each_name(struct spread *spread, const struct file_record *file, place_fn *place)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct catalog_reader *reader = spread->query.reader;
+	struct entry_record entry;
+	uint64_t dir, cookie;
+	int r;
+
+	if (file->names == 0)
+		return 0;
+	r = catalog_scan_names(reader, file, &scan);
+	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0) {
+		if (!holds(spread, node_make(NODE_DIR, dir)))
+			continue;
+		spread->reached = true;
+		r = catalog_entry_at(reader, dir, cookie, &entry);
+		if (r == 0)
+			r = place(spread, &entry);
+	}
+	return forgive(r);
+}
+
+/* The name means another node. */
+static int rename_place(struct spread *spread, const struct entry_record *entry)
+{
+	return add_entry_copy(spread, node_make(NODE_DIR, entry->dir), entry->name.bytes,
+			      entry->name.length);
+}
+
+/* It is the same node with other attributes. */
+static int settle_place(struct spread *spread, const struct entry_record *entry)
+{
+	return list_add(&spread->settle, node_make(NODE_DIR, entry->dir));
+}
+
+/* The name appears or disappears, and the listing has changed by it. */
+static int list_place(struct spread *spread, const struct entry_record *entry)
+{
+	uint64_t dir = node_make(NODE_DIR, entry->dir);
+	int r = rename_place(spread, entry);
+
+	if (r == 0)
+		r = listing_times_set(&spread->query.view->times, entry->dir, spread->notice->time);
+	return r < 0 ? r : list_add(&spread->nodes, dir);
+}
+
+/* Programs also come to a copy through its group's folder, whose names the kernel does not keep. */
+static int settle_group(struct spread *spread, uint64_t file)
+{
+	struct content_record content;
+	int r = catalog_get_content(spread->query.reader, file, &content);
+	uint64_t folder;
+
+	if (r < 0 || content.group == 0)
+		return forgive(r);
+	folder = node_make(NODE_GROUP, content.group);
+	if (!holds(spread, folder))
+		return 0;
+	spread->reached = true;
+	return list_add(&spread->settle, folder);
+}
+
+/* A file whose content may have changed is another node now, and its names lead to it. (Of what is no
+ * regular file the news do not say so.) Of one with other attributes, whoever looks it up in this
+ * moment notes the directory first and the file after: so either counts. The version before is
+ * told, too: it may be open, and its attributes are gone. */
+static int spread_file(struct spread *spread, const struct news_file *news)
+{
+	struct file_record file;
+	bool held = holds(spread, node_make(NODE_FILE, news->file));
+	bool other_node;
+	int r = catalog_get_file(spread->query.reader, news->file, &file);
+
+	if (r < 0)
+		return forgive(r);
+	other_node = news->what & NEWS_FILE_UNREAD || !S_ISREG(file.attributes.mode);
+	spread->reached = false;
+	r = for_each_name(spread, &file, other_node ? rename_place : settle_place);
+	if (r == 0)
+		r = settle_group(spread, file.id);
+	if (news->what & NEWS_FILE_ATTRIBUTES)
+		held = held || spread->reached;
+	if (r < 0 || !held)
+		return r;
+	r = list_add(&spread->nodes, node_make_file(file.id, file.touches));
+	return r < 0 ? r : list_add(&spread->nodes, node_make_file(file.id, file.touches - 1));
+}
+
+static int spread_files(struct spread *spread)
+{
+	const struct catalog_news *news = &spread->notice->news;
+	int r = 0;
+
+	for (size_t i = 0; i < news->file_count && r == 0; i++) {
+		r = spread_file(spread, &news->files[i]);
+		if (r == 0)
+			r = end_piece(spread);
+	}
+	return r;
+}
+
+static int spread_flips(struct spread *spread, const struct flip *flips, size_t count)
+{
+	struct file_record file;
+	int r = 0;
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		r = catalog_get_file(spread->query.reader, flips[i].file, &file);
+		if (r == 0)
+			r = for_each_name(spread, &file, list_place);
+		r = forgive(r);
+		if (r == 0)
+			r = end_piece(spread);
+	}
+	return r;
+}
+
+/* A folder in dups/ comes or goes. */
+static int spread_folder(struct spread *spread, const struct group_record *group)
+{
+	char name[GROUP_NAME_SIZE];
+	int r;
+
+	group_name_make(name, group->hash, group->ordinal);
+	r = add_entry_copy(spread, FIXED_DUPS, name, strlen(name));
+	return r < 0 ? r : list_add(&spread->nodes, FIXED_DUPS);
+}
+
+static int spread_group(struct spread *spread, const struct news_group *news)
+{
+	const struct group_record *group = news->now.id ? &news->now : &news->before;
+	uint64_t node = node_make(NODE_GROUP, group->id);
+	bool in_dups = holds(spread, FIXED_DUPS);
+	int r = 0;
+
+	if (in_dups && group_is_visible(&news->before) != group_is_visible(&news->now))
+		r = spread_folder(spread, group);
+	if (r == 0 && (in_dups || holds(spread, node)))
+		r = add_node_in(spread, node, FIXED_DUPS);
+	return r;
+}
+
+static int spread_groups(struct spread *spread)
+{
+	const struct catalog_news *news = &spread->notice->news;
+	int r = 0;
+
+	for (size_t i = 0; i < news->group_count && r == 0; i++) {
+		r = spread_group(spread, &news->groups[i]);
+		if (r == 0)
+			r = end_piece(spread);
+	}
+	return r;
+}
+
+/* ---- all of it ----------------------------------------------------------------------- */
+
+static int gather(struct spread *spread, const struct flip *flips, size_t count)
+{
+	int r = spread_names(spread);
+
+	if (r == 0)
+		r = spread_dirs(spread);
+	if (r == 0)
+		r = spread_files(spread);
+	if (r == 0)
+		r = spread_flips(spread, flips, count);
+	if (r == 0)
+		r = spread_groups(spread);
+	/* its time is that of the last commit */
+	if (r == 0 && (holds(spread, FIXED_ROOT) || holds(spread, FIXED_DUPS)))
+		r = add_node_in(spread, FIXED_DUPS, FIXED_ROOT);
+	return r;
+}
+
+static void spread_deinit(struct spread *spread)
+{
+	query_end(&spread->query);
+	arena_free(&spread->names);
+	free(spread->entries);
+	free(spread->entered.list);
+	free(spread->settle.list);
+	free(spread->nodes.list);
+}
+
+int view_notice_spread(struct view *view, const struct view_notice *notice,
+		       const struct view_sink *sink)
+{
+	CLEANUP(spread_deinit) struct spread spread = {.notice = notice, .sink = sink};
+	AUTO_FREE struct flip *flips = NULL;
+	size_t count;
+	int r = flips_of_news(&notice->news, &flips, &count);
+
+	if (r == 0)
+		r = query_begin(&spread.query, view);
+	if (r == 0)
+		r = gather(&spread, flips, count);
+	query_end(&spread.query);
+	if (r == 0)
+		r = tell_entries(&spread);
+	if (r < 0)
+		return r;
+	tell_nodes(&spread);
+	return event_lines_add(view, notice, flips, count);
+}

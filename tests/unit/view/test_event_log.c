@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "view/event_log.h"
+
+#define LINE "{\"event\":\"group_gone\",\"hash\":\"00000000000000010000000000000002\",\"n\":%06u}\n"
+#define LINE_LENGTH (sizeof("{\"event\":\"group_gone\",\"hash\":\"\",\"n\":}\n") - 1 + 32 + 6)
+
+static void append(struct event_log *log, unsigned int first, unsigned int count)
+{
+	struct bytes lines CLEANUP_BYTES = {0};
+
+	for (unsigned int i = 0; i < count; i++)
+		assert_int_equal(bytes_format(&lines, LINE, first + i), 0);
+	assert_int_equal(event_log_append(log, &lines, (struct timespec){first + 1, 0}), 0);
+}
+
+/* The number at the end of a line. */
+static unsigned int line_number(const char *line)
+{
+	unsigned int number = 0;
+
+	assert_int_equal(sscanf(strstr(line, "\"n\":"), "\"n\":%u}", &number), 1);
+	return number;
+}
+
+static void test_a_new_reader_gets_all_lines(void **state)
+{
+	struct event_reader reader = {0};
+	struct event_log log;
+	struct timespec changed;
+	char text[4096];
+
+	(void)state;
+	event_log_init(&log);
+	assert_int_equal(event_log_size(&log, &changed), 0);
+	assert_false(event_log_has_more(&log, &reader));
+	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), 0), 0);
+	append(&log, 0, 3);
+	assert_int_equal(event_log_size(&log, &changed), 3 * LINE_LENGTH);
+	assert_int_equal(changed.tv_sec, 1);
+	assert_true(event_log_has_more(&log, &reader));
+	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), 0), 3 * LINE_LENGTH);
+	assert_int_equal(line_number(text + 2 * LINE_LENGTH), 2);
+	assert_false(event_log_has_more(&log, &reader));
+	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), 3 * LINE_LENGTH), 0);
+	append(&log, 3, 1);
+	assert_true(event_log_has_more(&log, &reader));
+	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), 3 * LINE_LENGTH),
+			 LINE_LENGTH);
+	assert_int_equal(line_number(text), 3);
+	event_log_deinit(&log);
+}
+
+static void test_lines_that_fit_are_given_whole(void **state)
+{
+	struct event_reader reader = {0};
+	struct event_log log;
+	char text[4096];
+
+	(void)state;
+	event_log_init(&log);
+	append(&log, 0, 3);
+	assert_int_equal(event_log_read(&log, &reader, text, LINE_LENGTH + 20, 0), LINE_LENGTH);
+	/* a line that does not fit is given in parts all the same */
+	assert_int_equal(event_log_read(&log, &reader, text, 20, LINE_LENGTH), 20);
+	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), LINE_LENGTH + 20),
+			 2 * LINE_LENGTH - 20);
+	event_log_deinit(&log);
+}
+
+static void test_a_slow_reader_learns_how_many_lines_it_missed(void **state)
+{
+	struct event_reader reader = {0};
+	const unsigned int count = 5 * EVENT_LOG_BYTES_MAX / LINE_LENGTH;
+	struct event_log log;
+	struct timespec changed;
+	unsigned int missed, next = 2;
+	uint64_t offset;
+	char text[4096];
+	size_t length;
+
+	(void)state;
+	event_log_init(&log);
+	append(&log, 0, 2);
+	offset = event_log_read(&log, &reader, text, sizeof(text), 0);
+	for (unsigned int i = 2; i < count; i++)
+		append(&log, i, 1);
+	assert_true(log.content.length <= EVENT_LOG_BYTES_MAX);
+	length = event_log_read(&log, &reader, text, sizeof(text) - 1, offset);
+	text[length] = '\0';
+	assert_int_equal(sscanf(text, "{\"event\":\"missed\",\"count\":%u}\n", &missed), 1);
+	assert_true(length < LINE_LENGTH);
+	next += missed;
+	offset += length;
+	while ((length = event_log_read(&log, &reader, text, sizeof(text), offset)) > 0) {
+		for (size_t at = 0; at < length; at += LINE_LENGTH)
+			assert_int_equal(line_number(text + at), next++);
+		offset += length;
+	}
+	assert_int_equal(next, count);
+	/* whoever follows the file compares where it is with the size */
+	assert_true(offset <= event_log_size(&log, &changed));
+	append(&log, next, 1);
+	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), offset), LINE_LENGTH);
+	assert_int_equal(line_number(text), next);
+	event_log_deinit(&log);
+}
+
+static void test_who_was_in_a_line_that_is_forgotten_goes_on_at_a_new_one(void **state)
+{
+	struct event_reader reader = {0};
+	struct event_log log;
+	char text[4096];
+	size_t length;
+
+	(void)state;
+	event_log_init(&log);
+	append(&log, 0, 1);
+	assert_int_equal(event_log_read(&log, &reader, text, 20, 0), 20);
+	append(&log, 1, EVENT_LOG_BYTES_MAX / LINE_LENGTH);
+	length = event_log_read(&log, &reader, text, 10, 20); /* and the note in parts, too */
+	assert_int_equal(length, 10);
+	assert_memory_equal(text, "\n{\"event\":", 10);
+	length = event_log_read(&log, &reader, text, sizeof(text), 30);
+	assert_memory_equal(text, "\"missed\",\"count\":", 17);
+	/* the line that it had begun is not among them */
+	assert_int_equal(strtoull(text + 17, NULL, 10), log.forgotten - 1);
+	assert_true(event_log_read(&log, &reader, text, sizeof(text), 30 + length) > 0);
+	assert_int_equal(line_number(text), log.forgotten);
+	event_log_deinit(&log);
+}
+
+static void test_who_jumps_to_the_end_misses_nothing(void **state)
+{
+	struct event_reader reader = {0};
+	struct event_log log;
+	struct timespec changed;
+	char text[4096];
+	uint64_t size;
+
+	(void)state;
+	event_log_init(&log);
+	append(&log, 0, 3 * EVENT_LOG_BYTES_MAX / LINE_LENGTH);
+	size = event_log_size(&log, &changed);
+	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), size), 0);
+	assert_false(event_log_has_more(&log, &reader));
+	append(&log, 77, 1);
+	assert_true(event_log_has_more(&log, &reader));
+	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), size), LINE_LENGTH);
+	assert_int_equal(line_number(text), 77);
+	event_log_deinit(&log);
+}
+
+static void test_a_line_longer_than_the_log_is_kept_alone(void **state)
+{
+	struct bytes line CLEANUP_BYTES = {0};
+	struct event_reader reader = {0};
+	struct event_log log;
+	char text[256];
+
+	(void)state;
+	event_log_init(&log);
+	append(&log, 0, 10);
+	assert_int_equal(bytes_reserve(&line, EVENT_LOG_BYTES_MAX + 10), 0);
+	memset(line.data, 'x', EVENT_LOG_BYTES_MAX + 9);
+	line.data[EVENT_LOG_BYTES_MAX + 9] = '\n';
+	line.length = EVENT_LOG_BYTES_MAX + 10;
+	assert_int_equal(event_log_append(&log, &line, (struct timespec){1, 0}), 0);
+	assert_int_equal(log.content.length, line.length);
+	append(&log, 11, 1);
+	assert_int_equal(log.content.length, LINE_LENGTH);
+	assert_true(event_log_read(&log, &reader, text, sizeof(text), 0) > 0);
+	assert_memory_equal(text, "{\"event\":\"missed\",\"count\":11}\n", 30);
+	event_log_deinit(&log);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_new_reader_gets_all_lines),
+		cmocka_unit_test(test_lines_that_fit_are_given_whole),
+		cmocka_unit_test(test_a_slow_reader_learns_how_many_lines_it_missed),
+		cmocka_unit_test(test_who_was_in_a_line_that_is_forgotten_goes_on_at_a_new_one),
+		cmocka_unit_test(test_who_jumps_to_the_end_misses_nothing),
+		cmocka_unit_test(test_a_line_longer_than_the_log_is_kept_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
