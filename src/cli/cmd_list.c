@@ -98,8 +98,8 @@ static const struct option_table list_table = {
 	.command = "twinfs list",
 	.usage = {"SOURCE...", "MOUNTPOINT"},
 	.summary = "Prints the groups of equal files in the sources, those first that would give "
-		   "back most. The index is brought up to date before, unless it belongs to a "
-		   "mounted view: then it is printed as it is.",
+		   "back most. The index is brought up to date before; one that belongs to a "
+		   "mounted view, by that view.",
 	.options = {list_options, scan_options, index_option, talk_options},
 	.apply = list_apply,
 };

@@ -95,7 +95,7 @@ static enum twinfs_exit run(const struct mount_settings *settings, struct indexi
 	}
 	if (readiness.child != 0)
 		return readiness_wait(&readiness);
-	/* the terminal that we left may go */
+	/* the terminal that we left may go before we watch for signals */
 	(void)signal(SIGHUP, SIG_IGN);
 	return daemon_run(settings, indexing, mount_point, &readiness);
 }

@@ -81,9 +81,24 @@ static int print_path_member(struct output *output, const char *word, const json
 	return figure_print_path(output, word, bytes_text(&path));
 }
 
+static int print_sources(struct output *output, const json_t *sources)
+{
+	const json_t *source;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < json_array_size(sources); i++)
+		r = print_path_member(output, i == 0 ? "sources" : "", json_array_get(sources, i),
+				      "path");
+	for (size_t i = 0; r == 0 && i < json_array_size(sources); i++) {
+		source = json_array_get(sources, i);
+		if (json_is_true(json_object_get(source, "missing")))
+			r = print_path_member(output, "missing", source, "path");
+	}
+	return r;
+}
+
 static int print_text(struct output *output, const char *point, const json_t *status)
 {
-	const json_t *sources = json_object_get(status, "sources");
 	const struct report_summary summary = {
 		.groups = get_number(status, "groups"),
 		.redundant_files = get_number(status, "redundant_files"),
@@ -98,9 +113,8 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	int r;
 
 	r = figure_print_path(output, "view", point);
-	for (size_t i = 0; r == 0 && i < json_array_size(sources); i++)
-		r = print_path_member(output, i == 0 ? "sources" : "", json_array_get(sources, i),
-				      "path");
+	if (r == 0)
+		r = print_sources(output, json_object_get(status, "sources"));
 	if (r == 0)
 		r = print_path_member(output, "index", status, "index");
 	figure_print(output, "state", "%s", get_text(status, "state"));
@@ -111,6 +125,9 @@ static int print_text(struct output *output, const char *point, const json_t *st
 		     get_text(status, "version"));
 	figure_print(output, "reads", "%s, watch: %s", get_text(status, "read_mode"),
 		     get_text(status, "watch"));
+	if (get_number(status, "unwatched") > 0)
+		figure_print(output, "unwatched", "%" PRIu64 " directories, %s",
+			     get_number(status, "unwatched"), get_text(status, "remedy"));
 	figures_print(output, &summary);
 	return r;
 }

@@ -3,36 +3,50 @@
 /* Who does what in a process that serves a view:
  *
  *	first thread	opens the index, walks the names, mounts, serves requests until the end
- *	comparer	ingest_contents(): reads files, commits groups; then ends
- *	signals		waits for SIGINT and SIGTERM: sets the stop flag, ends the session
- *	libfuse's	answer requests, each with a snapshot of the index
+ *	follower	makes names and attributes of the index those of the sources (follower.h)
+ *	comparer	reads files, commits groups (comparer.h)
+ *	watch's		drains the kernel's queues of events (watch/watch.h)
+ *	session's	answer requests, each with a snapshot of the index; one of them tells the
+ *			kernel what it must forget (mount/notifier.h)
+ *	signals		waits for SIGINT and SIGTERM: sets the stop flag, ends the session; for
+ *			SIGHUP: has everything walked
  *
- * Built in order and taken down in reverse; the comparer is joined before what it uses goes. The
- * one who waits for us is told by the session's first answer, or, with --wait, by the comparer: one
+ *	events -> follower -> commit --news--> session, comparer, follower's watches
+ *	sync   -> follower -> comparer -> session -> the program that waits
+ *
+ * Built in order and taken down in reverse; threads are joined before what they use goes. The one
+ * who waits for us is told by the session's first answer, or, with --wait, by the comparer: one
  * thread in either case.
  */
 #include "cli/daemon.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <string.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
-#include "cli/threads.h"
+#include "catalog/news.h"
+#include "cli/comparer.h"
+#include "cli/follower.h"
 #include "mount/mount.h"
 #include "mount/signals.h"
 #include "view/view.h"
 
-/* Between two tries to go on after a failure, and how soon a stop ends that. */
-#define RETRY_MS_MIN 1000
-#define RETRY_MS_MAX 4000
-#define RETRY_STEP_MS 100
+/* A ticket goes round so often when files were found to have moved; who goes on moving them may
+ * not keep others waiting. */
+#define HURRIES_MAX 4
+
+/* Who may be kept from going on. */
+enum {
+	PROBLEM_FOLLOWING,
+	PROBLEM_COMPARING,
+	PROBLEMS,
+};
 
 struct daemon {
 	const struct mount_settings *settings; /* these four borrowed */
@@ -42,8 +56,11 @@ struct daemon {
 	struct signal_watch *signals;
 	struct view view;
 	struct session *session;
-	pthread_t comparer;
-	bool comparer_runs;
+	struct follower *follower;
+	struct comparer *comparer;
+	_Atomic int problems[PROBLEMS]; /* positive errno, 0 */
+	uint64_t hurried_ticket; /* only the comparer's thread: which went round, how often */
+	unsigned int hurries;
 };
 
 /* The session answers. */
@@ -65,43 +82,126 @@ static enum twinfs_exit comparing_status(const struct daemon *daemon, int result
 							 : TWINFS_EXIT_COMPLETE;
 }
 
-/* The index cannot be written (a full disk, mostly): what is known is served meanwhile. False at a
- * stop.
- */
-static bool pause_before_retry(unsigned int *pause_ms)
+/* ---- what the parts tell each other --------------------------------------------------- */
+
+static void set_problem(struct daemon *daemon, size_t whose, int problem)
 {
-	for (unsigned int slept = 0; slept < *pause_ms && !stop_requested(); slept += RETRY_STEP_MS)
-		clock_sleep_ms(RETRY_STEP_MS);
-	if (*pause_ms < RETRY_MS_MAX)
-		*pause_ms *= 2;
-	return !stop_requested();
+	atomic_store(&daemon->problems[whose], problem);
+	for (size_t i = 0; i < PROBLEMS && !problem; i++)
+		problem = atomic_load(&daemon->problems[i]);
+	view_set_problem(&daemon->view, problem);
 }
 
-/* The comparer's thread. */
-static void *compare(void *context)
+static void on_compared(void *context, int result)
 {
 	struct daemon *daemon = context;
-	const struct mount_settings *settings = daemon->settings;
-	bool watched = settings->foreground || settings->wait;
-	unsigned int pause_ms = RETRY_MS_MIN;
-	bool waited_for = settings->wait;
-	int r;
 
-	do {
-		r = indexing_contents(daemon->indexing,
-				      watched ? settings->common.progress : PROGRESS_NEVER);
-		/* who waits for one that is stopped waits for its end */
-		if (daemon->indexing->ingest.result.stopped)
-			return NULL;
-		view_set_problem(&daemon->view, -r);
-		if (r == 0)
-			view_set_state(&daemon->view, VIEW_CURRENT);
-		if (waited_for)
-			readiness_report(daemon->readiness, comparing_status(daemon, r));
-		waited_for = false;
-	} while (r < 0 && r != -EUCLEAN && pause_before_retry(&pause_ms));
-	return NULL;
+	if (daemon->settings->wait)
+		readiness_report(daemon->readiness, comparing_status(daemon, result));
 }
+
+static void on_busy(void *context, bool busy, int problem)
+{
+	struct daemon *daemon = context;
+
+	set_problem(daemon, PROBLEM_COMPARING, problem);
+	view_set_state(&daemon->view, busy ? VIEW_COMPARING : VIEW_CURRENT);
+}
+
+/* What had moved is looked at, and compared, too. */
+static void on_contents_hurried(void *context, uint64_t ticket, int error, bool moved)
+{
+	struct daemon *daemon = context;
+
+	daemon->hurries = ticket == daemon->hurried_ticket ? daemon->hurries + 1 : 0;
+	daemon->hurried_ticket = ticket;
+	if (moved && !error && daemon->hurries < HURRIES_MAX)
+		follower_hurry_again(daemon->follower, ticket);
+	else
+		session_synced(daemon->session, ticket, error);
+}
+
+static void on_names_hurried(void *context, uint64_t ticket, int error)
+{
+	struct daemon *daemon = context;
+
+	if (error)
+		session_synced(daemon->session, ticket, error);
+	else
+		comparer_hurry(daemon->comparer, ticket);
+}
+
+static void on_written(void *context, uint64_t file, bool closed)
+{
+	struct daemon *daemon = context;
+
+	if (!closed) /* else the commit said it */
+		comparer_changed(daemon->comparer, file, false);
+}
+
+static void on_told(void *context, uint64_t unwatched, int problem)
+{
+	struct daemon *daemon = context;
+
+	view_set_unwatched(&daemon->view, unwatched);
+	set_problem(daemon, PROBLEM_FOLLOWING, problem);
+}
+
+static bool on_unsure(void *context, uint64_t size)
+{
+	struct daemon *daemon = context;
+
+	return comparer_is_unsure(daemon->comparer, size);
+}
+
+static void on_moved(void *context)
+{
+	struct daemon *daemon = context;
+
+	comparer_note_moved(daemon->comparer);
+}
+
+static void on_suspect(void *context, uint64_t file)
+{
+	struct daemon *daemon = context;
+
+	follower_suspect(daemon->follower, file);
+}
+
+static uint64_t on_sync(void *context)
+{
+	struct daemon *daemon = context;
+
+	return follower_hurry(daemon->follower);
+}
+
+static void on_hangup(void *context)
+{
+	struct daemon *daemon = context;
+
+	follower_rescan(daemon->follower);
+}
+
+static void on_news(const struct catalog_news *news, void *context)
+{
+	struct daemon *daemon = context;
+	struct view_notice *notice = NULL;
+
+	if (view_notice_new(&notice, news) == 0)
+		session_tell(daemon->session, notice);
+	else
+		log_error("no memory to tell the kernel of changes: unmount the view and mount it "
+			  "again");
+	for (size_t i = 0; i < news->file_count; i++) {
+		if (news->files[i].what & NEWS_FILE_UNREAD)
+			comparer_changed(daemon->comparer, news->files[i].file, true);
+		if (news->files[i].what & NEWS_FILE_BACK)
+			comparer_came_back(daemon->comparer, news->files[i].size);
+	}
+	follower_hear(daemon->follower, news);
+}
+
+/* ---- starting ------------------------------------------------------------------------ */
 
 static int tell_mount_point(struct daemon *daemon)
 {
@@ -114,15 +214,57 @@ static int tell_mount_point(struct daemon *daemon)
 	return r;
 }
 
-/* Makes the names of the index complete. */
+static int begin_following(struct daemon *daemon)
+{
+	const struct follower_settings settings = {
+		.indexing = daemon->indexing,
+		.mode = daemon->settings->watch,
+		.interval_ms = daemon->settings->interval_ms,
+		.rescan_ms = daemon->settings->rescan_ms,
+		.written = on_written,
+		.hurried = on_names_hurried,
+		.told = on_told,
+		.unsure = on_unsure,
+		.moved = on_moved,
+		.context = daemon,
+	};
+	int r = follower_new(&daemon->follower, &settings);
+
+	if (r < 0)
+		log_error("cannot watch for changes: %s; raise fs.inotify.max_user_instances, or "
+			  "give --watch=poll",
+			  error_text(r));
+	return r;
+}
+
+static int make_comparer(struct daemon *daemon)
+{
+	const struct mount_settings *settings = daemon->settings;
+	bool watched = settings->foreground || settings->wait;
+	const struct comparer_settings comparer_settings = {
+		.indexing = daemon->indexing,
+		.progress = watched ? settings->common.progress : PROGRESS_NEVER,
+		.compared = on_compared,
+		.busy = on_busy,
+		.hurried = on_contents_hurried,
+		.context = daemon,
+	};
+
+	return comparer_new(&daemon->comparer, &comparer_settings);
+}
+
+/* Makes the names of the index complete, and has their changes watched. */
 static enum twinfs_exit update_names(struct daemon *daemon)
 {
 	struct indexing *indexing = daemon->indexing;
 	int r;
 
-	if (tell_mount_point(daemon) < 0)
+	if (tell_mount_point(daemon) < 0 || make_comparer(daemon) < 0 ||
+	    begin_following(daemon) < 0)
 		return TWINFS_EXIT_FAILED;
 	r = indexing_names(indexing, daemon->settings->common.progress);
+	if (r == 0 && !stop_requested())
+		r = follower_catch_up(daemon->follower);
 	if (r == 0 && stop_requested())
 		log_error("interrupted before the view was mounted");
 	if (r < 0 || stop_requested())
@@ -131,7 +273,23 @@ static enum twinfs_exit update_names(struct daemon *daemon)
 	return tell_mount_point(daemon) < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
 }
 
-/* Mounts the view and starts to compare. */
+/* From here on each commit is told, and each file that it leaves unread is noted. */
+static int start_threads(struct daemon *daemon)
+{
+	int r;
+
+	catalog_observe(daemon->indexing->catalog, on_news, daemon);
+	r = comparer_start(daemon->comparer);
+	if (r == 0)
+		r = follower_start(daemon->follower);
+	if (r < 0)
+		log_error("cannot start a thread: %s", error_text(r));
+	else
+		signal_watch_on_hangup(daemon->signals, on_hangup, daemon);
+	return r;
+}
+
+/* Mounts the view and starts what keeps it current. */
 static int start(struct daemon *daemon)
 {
 	const struct mount_settings *settings = daemon->settings;
@@ -144,20 +302,18 @@ static int start(struct daemon *daemon)
 		.debug = settings->debug,
 		.signals = daemon->signals,
 		.ready = answer_ready,
+		.sync = on_sync,
 		.context = daemon,
 	};
 	int r;
 
 	view_init(&daemon->view, daemon->indexing->catalog, sources, daemon->mount_point);
 	view_set_state(&daemon->view, VIEW_COMPARING);
+	view_set_watch(&daemon->view, follower_watch_name(daemon->follower));
+	daemon->view.suspect = on_suspect;
+	daemon->view.suspect_context = daemon;
 	r = session_new(&daemon->session, &daemon->view, &session_settings);
-	if (r < 0)
-		return r;
-	r = thread_start(&daemon->comparer, compare, daemon);
-	if (r < 0)
-		log_error("cannot start a thread: %s", error_text(r));
-	daemon->comparer_runs = r == 0;
-	return r;
+	return r < 0 ? r : start_threads(daemon);
 }
 
 static enum twinfs_exit serve(struct daemon *daemon)
@@ -175,10 +331,15 @@ static enum twinfs_exit serve(struct daemon *daemon)
 static void take_down(struct daemon *daemon)
 {
 	stop_request();
-	if (daemon->comparer_runs)
-		(void)pthread_join(daemon->comparer, NULL);
-	session_free(daemon->session);
 	signal_watch_free(daemon->signals);
+	follower_stop(daemon->follower);
+	comparer_stop(daemon->comparer);
+	if (daemon->indexing->catalog)
+		catalog_observe(daemon->indexing->catalog, NULL, NULL);
+	session_free(daemon->session);
+	comparer_free(daemon->comparer);
+	follower_free(daemon->follower);
+	view_deinit(&daemon->view);
 }
 
 /* Each file that a program has open in the view is open here too; the soft limit is for programs
@@ -218,7 +379,7 @@ enum twinfs_exit daemon_run(const struct mount_settings *settings, struct indexi
 		indexing_explain(indexing->folder, CATALOG_IN_USE);
 	if (r != 0)
 		return TWINFS_EXIT_FAILED;
-	r = signal_watch_new(&daemon.signals, settings->foreground);
+	r = signal_watch_new(&daemon.signals, settings->foreground && isatty(STDERR_FILENO));
 	if (r < 0)
 		log_error("cannot watch for signals: %s", error_text(r));
 	else

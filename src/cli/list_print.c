@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -13,6 +12,7 @@
 #include "cli/indexing.h"
 #include "cli/shown_paths.h"
 #include "cli/spool.h"
+#include "cli/view_sync.h"
 
 /* Prints to the output what the index has. */
 static int print_to(struct output *output, const struct list_request *request,
@@ -72,35 +72,47 @@ enum twinfs_exit list_print_own(const struct list_request *request, struct index
 
 /* ---- an index that a daemon keeps -------------------------------------------------------- */
 
-/* Says who keeps the index, and since when nothing has changed.
+/* Says that the list may lack what happened last, and why; to be done about it is the same in each
+ * case. */
+static void say_unfinished(const char *mount_point, int result)
+{
+	if (mount_point == NULL || mount_point[0] == '\0')
+		log_warning("another process is changing this index: list again when it has ended");
+	else if (result == -ENOENT)
+		log_warning("the view at %s, which keeps this index, is not there: list again "
+			    "when it is mounted, or has ended",
+			    quote_path(mount_point));
+	else
+		log_warning("the view at %s, which keeps this index, cannot bring it up to date: "
+			    "%s; see 'twinfs status'",
+			    quote_path(mount_point), error_text(result));
+}
+
+/* Has a view that keeps the index bring it up to date, for as long as that takes, and says so.
  *
- * unfinished	set where that is no view but a scan: the list may be older than it began
- */
-static int say_owner(const char *folder, const struct catalog_totals *totals, bool *unfinished)
+ * unfinished	set where nobody did: the list may be older than it began
+ *
+ * 0 or -EINTR */
+static int sync_with_owner(const char *folder, bool *unfinished)
 {
 	AUTO_FREE char *mount_point = NULL;
-	char when[64];
-	struct tm local;
 	pid_t pid = 0;
+	int r = -ENOENT;
 
-	if (localtime_r(&totals->changed.tv_sec, &local) == NULL ||
-	    strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %Z", &local) == 0)
-		return -EOVERFLOW;
-	if (catalog_owner(folder, &pid, &mount_point) < 0)
-		pid = 0;
-	if (mount_point != NULL && mount_point[0] != '\0')
-		log_info("process %d keeps this index for the view at %s; it last changed at %s",
-			 (int)pid, quote_path(mount_point), when);
+	if (catalog_owner(folder, &pid, &mount_point) == 0 && mount_point[0] != '\0')
+		r = view_sync(mount_point);
+	if (r == -EINTR)
+		return r;
+	*unfinished = r < 0;
+	if (r < 0)
+		say_unfinished(mount_point, r);
 	else
-		log_warning(
-			"another process is changing this index, and last did at %s: list again "
-			"when it has ended",
-			when);
-	*unfinished = mount_point == NULL || mount_point[0] == '\0';
+		log_info("process %d keeps this index current for the view at %s", (int)pid,
+			 quote_path(mount_point));
 	return 0;
 }
 
-static int say_how_current(struct catalog *catalog, const struct sources *sources, bool *unfinished)
+static int name_errors(struct catalog *catalog, const struct sources *sources)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct catalog_totals totals = {0};
@@ -109,8 +121,6 @@ static int say_how_current(struct catalog *catalog, const struct sources *source
 	r = catalog_read_begin(catalog, &reader);
 	if (r == 0)
 		r = catalog_get_totals(reader, &totals);
-	if (r == 0)
-		r = say_owner(catalog_folder(catalog), &totals, unfinished);
 	if (r < 0)
 		return r;
 	return totals.errors > 0 ? completeness_name_errors(reader, sources) : 0;
@@ -167,7 +177,9 @@ static int print_served(const struct list_request *request, struct catalog *cata
 	if (r == 0)
 		r = shown_paths_make(&shown, &sources, named->given, named->count);
 	if (r == 0)
-		r = say_how_current(catalog, &sources, unfinished);
+		r = sync_with_owner(catalog_folder(catalog), unfinished);
+	if (r == 0)
+		r = name_errors(catalog, &sources);
 	report.shown = shown.list;
 	if (r == 0)
 		r = print_through_spool(request, catalog, &report, summary);

@@ -32,8 +32,10 @@ struct named_sources {
 enum twinfs_exit list_print_own(const struct list_request *request, struct indexing *indexing,
 				const struct named_sources *named);
 
-/* Prints the index in a folder as it is, and on stderr who keeps it and what could not be read. The
- * sources that were named must be its own. What to exit with; all is said. */
+/* Has the view that keeps the index in a folder bring it up to date, which may take long, and prints
+ * it; on stderr who keeps it and what could not be read. What a scan keeps is printed as it is, and
+ * said to be unfinished. The sources that were named must be its own. What to exit with; all is
+ * said. */
 enum twinfs_exit list_print_served(const struct list_request *request, const char *folder,
 				   const struct named_sources *named);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/quote.h"
 #include "mount/options.h"
 
@@ -12,13 +13,45 @@ enum {
 	OPT_DEBUG,
 	OPT_SINGLE_THREADED,
 	OPT_WAIT,
+	OPT_WATCH,
+	OPT_INTERVAL,
+	OPT_RESCAN_INTERVAL,
 	OPT_OPTIONS,
 	OPT_FAKE,
 	OPT_SLOPPY,
 	OPT_IGNORED,
 };
 
+/* Changes that the kernel does not tell are found so soon. */
+#define INTERVAL_MS_DEFAULT 60000
+
 static const struct option_spec mount_options[] = {
+	{.heading = "How changes of the sources are seen"},
+	{
+		.name = "watch",
+		.argument = "HOW",
+		.help = "auto (inotify where it sees everything, else poll), inotify, poll (walk "
+			"the sources at intervals) or none (only when somebody asks by "
+			".twinfs/sync or SIGHUP)",
+		.id = OPT_WATCH,
+		.expects = "auto, inotify, poll or none",
+	},
+	{
+		.name = "interval",
+		.argument = "TIME",
+		.help = "between two walks of what is polled: seconds, or with s, m, h, d "
+			"(default: 60)",
+		.id = OPT_INTERVAL,
+		.expects = DURATION_EXPECTED,
+	},
+	{
+		.name = "rescan-interval",
+		.argument = "TIME",
+		.help = "walk everything so often, to find what the kernel does not tell: see "
+			"CAVEATS in the manual (default: 0, never)",
+		.id = OPT_RESCAN_INTERVAL,
+		.expects = DURATION_EXPECTED,
+	},
 	{.heading = "How it is mounted"},
 	{
 		.name = "foreground",
@@ -103,6 +136,32 @@ static const struct option_spec helper_options[] = {
 	{0},
 };
 
+static int parse_watch(const char *word, enum follower_mode *mode)
+{
+	static const char *const words[] = {
+		[FOLLOW_AUTO] = "auto",
+		[FOLLOW_INOTIFY] = "inotify",
+		[FOLLOW_POLL] = "poll",
+		[FOLLOW_NONE] = "none",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcmp(word, words[i]) == 0) {
+			*mode = (enum follower_mode)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* Polling without a pause would be all that the machine does. */
+static int parse_interval(const char *text, uint64_t *interval_ms)
+{
+	int r = duration_parse(text, interval_ms);
+
+	return r == 0 && *interval_ms == 0 ? -EINVAL : r;
+}
+
 static int mount_apply(void *context, int id, const char *value)
 {
 	struct mount_settings *settings = context;
@@ -121,6 +180,12 @@ static int mount_apply(void *context, int id, const char *value)
 	case OPT_WAIT:
 		settings->wait = true;
 		return 0;
+	case OPT_WATCH:
+		return parse_watch(value, &settings->watch);
+	case OPT_INTERVAL:
+		return parse_interval(value, &settings->interval_ms);
+	case OPT_RESCAN_INTERVAL:
+		return duration_parse(value, &settings->rescan_ms);
 	case OPT_OPTIONS:
 		return text_list_add(&settings->option_lists, value, strlen(value));
 	case OPT_FAKE:
@@ -245,6 +310,7 @@ int mount_settings_parse(struct mount_settings *settings, const struct option_ta
 
 	memset(settings, 0, sizeof(*settings));
 	common_settings_init(&settings->common);
+	settings->interval_ms = INTERVAL_MS_DEFAULT;
 	r = options_parse(table, argc, argv, settings, &operands);
 	for (size_t i = 0; r == 0 && i < settings->option_lists.count; i++)
 		r = apply_list(settings, table, settings->option_lists.items[i]);

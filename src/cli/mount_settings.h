@@ -11,6 +11,7 @@
 
 #include "base/attributes.h"
 #include "cli/common_options.h"
+#include "cli/followed.h"
 #include "cli/text_list.h"
 #include "twinfs/exit.h"
 
@@ -23,6 +24,9 @@ struct mount_settings {
 	bool nonempty; /* a directory that is not empty will do */
 	bool fake; /* check everything, mount nothing */
 	bool sloppy; /* pass over options that nobody knows */
+	enum follower_mode watch;
+	uint64_t interval_ms; /* between walks of what is polled */
+	uint64_t rescan_ms; /* between walks of everything, 0: never */
 	struct text_list option_lists; /* of -o, as given */
 	struct text_list option_items; /* what of them was for us; other settings point into it */
 	struct text_list fuse_options; /* what of them is for FUSE */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/threads.h"
+#include "base/thread.h"
 #include "ingest/ingest.h"
 
 #define INTERVAL_NS 200000000L

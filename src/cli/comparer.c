@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/comparer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/stop.h"
+#include "base/thread.h"
+#include "catalog/query.h"
+#include "cli/rest.h"
+#include "cli/timed_wait.h"
+#include "watch/settle.h"
+
+/* Between two tries to go on after a failure (a full disk, mostly). */
+#define RETRY_MS_MIN 1000
+#define RETRY_MS_MAX 4000
+
+/* Whoever waits gets so many rounds: what moves under the first is at rest in the next, or is
+ * being written. */
+#define HURRIED_ROUNDS 3
+
+/* So often restless files, files that came back to no comparison, and the memory of the last burst
+ * are let go. */
+#define SWEEP_MS 10000
+
+#define MILLISECOND_NS UINT64_C(1000000)
+
+struct comparer {
+	struct comparer_settings settings;
+	pthread_t thread;
+	bool runs;
+	uint64_t rested_ns; /* no comparison before that, unless somebody waits; its thread only */
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t changed;
+	struct settling settling;
+	uint64_t sweep_ns; /* when */
+	struct bytes came_back; /* sizes, since the comparison under way began */
+	bool all_unsure; /* there was no memory for one of them */
+	uint64_t wanted_ticket, done_ticket;
+	bool moved;
+	bool ending;
+};
+
+/* ---- what others tell ---------------------------------------------------------------- */
+
+void comparer_changed(struct comparer *comparer, uint64_t file, bool closed)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	if (settling_changed(&comparer->settling, file, closed, clock_monotonic_ns()) < 0)
+		log_warning("no memory to note a changed file: it is compared when one of its size "
+			    "changes, or the view is mounted again");
+	(void)pthread_cond_signal(&comparer->changed);
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+void comparer_came_back(struct comparer *comparer, uint64_t size)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	if (bytes_append(&comparer->came_back, &size, sizeof(size)) < 0)
+		comparer->all_unsure = true;
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+bool comparer_is_unsure(struct comparer *comparer, uint64_t size)
+{
+	const uint64_t *sizes;
+	bool unsure;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	unsure = comparer->all_unsure;
+	sizes = (const void *)comparer->came_back.data;
+	for (size_t i = 0; i < comparer->came_back.length / sizeof(size) && !unsure; i++)
+		unsure = sizes[i] == size;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return unsure;
+}
+
+void comparer_note_moved(struct comparer *comparer)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->moved = true;
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+void comparer_hurry(struct comparer *comparer, uint64_t ticket)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	if (ticket > comparer->wanted_ticket)
+		comparer->wanted_ticket = ticket;
+	if (ticket <= comparer->done_ticket) /* it goes round once more */
+		comparer->done_ticket = ticket - 1;
+	(void)pthread_cond_signal(&comparer->changed);
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+/* ---- which sizes --------------------------------------------------------------------- */
+
+/* Files to be compared now, and their sizes. */
+struct due {
+	uint64_t *files;
+	size_t count;
+	uint64_t *sizes; /* ascending, each once */
+	size_t size_count;
+};
+
+static void due_free(struct due *due)
+{
+	free(due->files);
+	free(due->sizes);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void sort_sizes(struct due *due)
+{
+	size_t kept = 0;
+
+	if (due->size_count > 1)
+		qsort(due->sizes, due->size_count, sizeof(*due->sizes), by_number);
+	for (size_t i = 0; i < due->size_count; i++) {
+		if (kept == 0 || due->sizes[kept - 1] != due->sizes[i])
+			due->sizes[kept++] = due->sizes[i];
+	}
+	due->size_count = kept;
+}
+
+static int find_sizes(struct catalog *catalog, struct due *due)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct file_record file;
+	int r = catalog_read_begin(catalog, &reader);
+
+	due->sizes = calloc(due->count ? due->count : 1, sizeof(*due->sizes));
+	if (!due->sizes)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < due->count; i++) {
+		r = catalog_get_file(reader, due->files[i], &file);
+		if (r == 0 && file.names > 0 && S_ISREG(file.attributes.mode))
+			due->sizes[due->size_count++] = file.attributes.size;
+		if (r == -ENOENT)
+			r = 0;
+	}
+	sort_sizes(due);
+	return r;
+}
+
+/* ---- what became of them ------------------------------------------------------------- */
+
+/* Appends the unread files of a size that is shared; those whose reading failed wait for nothing. */
+static int list_unread(struct catalog_reader *reader, uint64_t size, struct bytes *unread)
+{
+	struct size_entry from = {.size = size}, entry;
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	size_t files = 0, before = unread->length;
+	int error, r = catalog_scan_sizes(reader, &from, &scan);
+
+	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 && entry.size == size) {
+		files++;
+		if (entry.head)
+			break; /* those that were read stand behind the others */
+		r = catalog_get_error(reader, ERROR_FILE, entry.file, &error);
+		if (r == 0 && !error)
+			r = bytes_append(unread, &entry.file, sizeof(entry.file));
+	}
+	if (files < 2)
+		unread->length = before;
+	return r == -ENOENT ? 0 : r;
+}
+
+static int list_all_unread(struct catalog *catalog, const struct due *due, struct bytes *unread)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	uint64_t min_size = 0;
+	int r = catalog_read_begin(catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_min_size(reader, &min_size);
+	for (size_t i = 0; r == 0 && i < due->size_count; i++) {
+		if (due->sizes[i] >= min_size)
+			r = list_unread(reader, due->sizes[i], unread);
+	}
+	if (r == 0 && unread->length > 0)
+		qsort(unread->data, unread->length / sizeof(uint64_t), sizeof(uint64_t), by_number);
+	return r;
+}
+
+/* Those that are still unread wait again, those that changed meanwhile wait already, the others
+ * are done. Holds the lock. */
+static int settle(struct comparer *comparer, const struct due *due, const struct bytes *unread)
+{
+	const uint64_t *list = (const void *)unread->data;
+	size_t count = unread->length / sizeof(*list);
+	uint64_t now = clock_monotonic_ns();
+	int r = 0;
+
+	for (size_t i = 0; i < due->count; i++) {
+		if (!settling_waits(&comparer->settling, due->files[i], now) &&
+		    !(count > 0 && bsearch(&due->files[i], list, count, sizeof(*list), by_number)))
+			settling_done(&comparer->settling, due->files[i], now);
+	}
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (!settling_waits(&comparer->settling, list[i], now))
+			r = settling_busy(&comparer->settling, list[i], now);
+	}
+	return r;
+}
+
+/* ---- comparing ----------------------------------------------------------------------- */
+
+static bool waits(void *context, uint64_t file)
+{
+	struct comparer *comparer = context;
+	bool waits;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	waits = settling_waits(&comparer->settling, file, clock_monotonic_ns());
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return waits;
+}
+
+/* What is compared from here on is compared with what is in the index from here on. */
+static void begin_comparison(struct comparer *comparer)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->came_back.length = 0;
+	comparer->all_unsure = false;
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+/* Takes what is due, with all everything that waits, and compares it. 0 or -errno. */
+static int compare_due(struct comparer *comparer, bool all, bool *nothing)
+{
+	struct ingest *ingest = &comparer->settings.indexing->ingest;
+	CLEANUP(due_free) struct due due = {0};
+	CLEANUP_BYTES struct bytes unread = {0};
+	struct ingest_sizes sizes = {.waits = all ? NULL : waits, .context = comparer};
+	int r;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	r = settling_due(&comparer->settling, clock_monotonic_ns(), all, &due.files, &due.count);
+	(void)pthread_mutex_unlock(&comparer->lock);
+	*nothing = r == 0 && due.count == 0;
+	if (r < 0 || due.count == 0)
+		return r;
+	begin_comparison(comparer);
+	r = find_sizes(ingest->catalog, &due);
+	sizes.list = due.sizes;
+	sizes.count = due.size_count;
+	if (r == 0)
+		r = ingest_compare(ingest, &sizes);
+	if (r == 0)
+		r = list_all_unread(ingest->catalog, &due, &unread);
+	if (r < 0)
+		return r;
+	(void)pthread_mutex_lock(&comparer->lock);
+	r = settle(comparer, &due, &unread);
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return r;
+}
+
+/* All for those who wait; *moved: it was not all at rest. */
+static int hurry(struct comparer *comparer, bool *moved)
+{
+	bool nothing = false;
+	int r = 0;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->moved = false;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	for (int round = 0; r == 0 && !nothing && round < HURRIED_ROUNDS; round++)
+		r = compare_due(comparer, true, &nothing);
+	(void)pthread_mutex_lock(&comparer->lock);
+	*moved = comparer->moved;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return r;
+}
+
+/* ---- the thread ---------------------------------------------------------------------- */
+
+/* Every file that waits after the first comparison: those whose size is shared. */
+static int note_all_unread(struct comparer *comparer)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct size_entry from = {0}, last = {0}, entry;
+	int r = catalog_read_begin(comparer->settings.indexing->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_min_size(reader, &from.size);
+	if (r == 0)
+		r = catalog_scan_sizes(reader, &from, &scan);
+	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
+		if (entry.size == last.size && last.file && last.head == 0)
+			comparer_changed(comparer, last.file, false);
+		if (entry.size == last.size && entry.head == 0)
+			comparer_changed(comparer, entry.file, false);
+		last = entry;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Waits for a while; false at the end. */
+static bool pause_for(struct comparer *comparer, unsigned int pause_ms)
+{
+	uint64_t until_ns = clock_monotonic_ns() + pause_ms * MILLISECOND_NS;
+	bool ending;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	while (!comparer->ending && clock_monotonic_ns() < until_ns)
+		timed_wait(&comparer->changed, &comparer->lock, until_ns);
+	ending = comparer->ending;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return !ending;
+}
+
+/* Until it succeeds. 0, -EUCLEAN, or -ECANCELED at the end. */
+static int compare_first(struct comparer *comparer)
+{
+	const struct comparer_settings *settings = &comparer->settings;
+	unsigned int pause_ms = RETRY_MS_MIN;
+	bool told = false;
+	int r;
+
+	do {
+		settings->busy(settings->context, true, 0);
+		begin_comparison(comparer);
+		r = indexing_contents(settings->indexing,
+				      told ? PROGRESS_NEVER : settings->progress);
+		/* who waits for one that is stopped waits for its end */
+		if (stop_requested())
+			return -ECANCELED;
+		settings->busy(settings->context, r < 0, -r);
+		if (!told)
+			settings->compared(settings->context, r);
+		told = true;
+		if (r < 0 && !pause_for(comparer, pause_ms))
+			return -ECANCELED;
+		if (pause_ms < RETRY_MS_MAX)
+			pause_ms *= 2;
+	} while (r < 0 && r != -EUCLEAN);
+	return r == 0 ? note_all_unread(comparer) : r;
+}
+
+/* When to go on; holds the lock. */
+static uint64_t next_comparison_ns(const struct comparer *comparer)
+{
+	uint64_t due_ns = settling_next_ns(&comparer->settling);
+
+	if (comparer->ending || comparer->wanted_ticket > comparer->done_ticket)
+		return 0;
+	return due_ns > comparer->rested_ns ? due_ns : comparer->rested_ns;
+}
+
+/* Lets go of what has rested long; holds the lock. */
+static void sweep(struct comparer *comparer, uint64_t now_ns)
+{
+	if (now_ns < comparer->sweep_ns)
+		return;
+	settling_sweep(&comparer->settling, now_ns);
+	bytes_free(&comparer->came_back);
+	memory_give_back();
+	comparer->sweep_ns = now_ns + SWEEP_MS * MILLISECOND_NS;
+}
+
+/* Until something is due or wanted. *ticket: what is wanted, 0: nothing. False at the end. */
+static bool wait_for_work(struct comparer *comparer, uint64_t *ticket)
+{
+	uint64_t next_ns, now_ns;
+	bool ending;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	sweep(comparer, clock_monotonic_ns());
+	while ((next_ns = next_comparison_ns(comparer)) > (now_ns = clock_monotonic_ns())) {
+		sweep(comparer, now_ns);
+		timed_wait(&comparer->changed, &comparer->lock,
+			   next_ns < comparer->sweep_ns ? next_ns : comparer->sweep_ns);
+	}
+	*ticket = comparer->wanted_ticket > comparer->done_ticket ? comparer->wanted_ticket : 0;
+	ending = comparer->ending;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return !ending && !stop_requested();
+}
+
+static void answer(struct comparer *comparer, uint64_t ticket, int error, bool moved)
+{
+	const struct comparer_settings *settings = &comparer->settings;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->done_ticket = ticket;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	settings->hurried(settings->context, ticket, error, moved);
+}
+
+/* One round of work. An index that contradicts itself is made anew at the next start: until then
+ * nothing more is compared, and who waits is told so. */
+static int work(struct comparer *comparer, uint64_t ticket, bool *moved, bool broken)
+{
+	bool nothing;
+
+	if (broken)
+		return -EUCLEAN;
+	return ticket ? hurry(comparer, moved) : compare_due(comparer, false, &nothing);
+}
+
+static void *compare(void *context)
+{
+	struct comparer *comparer = context;
+	const struct comparer_settings *settings = &comparer->settings;
+	int r = compare_first(comparer);
+	bool moved = false, goes_on = r != -ECANCELED;
+	uint64_t ticket, began_ns;
+
+	while (goes_on && wait_for_work(comparer, &ticket)) {
+		settings->busy(settings->context, true, -r);
+		began_ns = clock_monotonic_ns();
+		r = work(comparer, ticket, &moved, r == -EUCLEAN);
+		comparer->rested_ns = rest_until_ns(began_ns);
+		settings->busy(settings->context, r < 0, -r);
+		if (ticket && !stop_requested())
+			answer(comparer, ticket, -r, moved);
+		if (r == -EUCLEAN)
+			catalog_condemn(settings->indexing->catalog);
+		goes_on = r == 0 || pause_for(comparer, RETRY_MS_MIN);
+	}
+	return NULL;
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+int comparer_new(struct comparer **comparer, const struct comparer_settings *settings)
+{
+	struct comparer *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return -ENOMEM;
+	made->settings = *settings;
+	(void)pthread_mutex_init(&made->lock, NULL);
+	timed_wait_init(&made->changed);
+	*comparer = made;
+	return 0;
+}
+
+int comparer_start(struct comparer *comparer)
+{
+	int r = thread_start(&comparer->thread, compare, comparer);
+
+	comparer->runs = r == 0;
+	return r;
+}
+
+void comparer_stop(struct comparer *comparer)
+{
+	if (!comparer || !comparer->runs)
+		return;
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->ending = true;
+	(void)pthread_cond_signal(&comparer->changed);
+	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_join(comparer->thread, NULL);
+	comparer->runs = false;
+}
+
+void comparer_free(struct comparer *comparer)
+{
+	if (!comparer)
+		return;
+	settling_free(&comparer->settling);
+	bytes_free(&comparer->came_back);
+	(void)pthread_cond_destroy(&comparer->changed);
+	(void)pthread_mutex_destroy(&comparer->lock);
+	free(comparer);
+}

@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/follower.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/thread.h"
+#include "cli/heard.h"
+#include "cli/looks.h"
+#include "cli/rest.h"
+#include "cli/roots.h"
+#include "cli/timed_wait.h"
+#include "watch/watch.h"
+
+/* Looks lead to further looks (a directory moved while it was looked at); who goes on moving may not
+ * keep others waiting for ever. */
+#define ROUNDS_MAX 64
+/* Rounds that nothing but looks of the round before brought about. */
+#define STUCK_ROUNDS 4
+
+/* How often roots of sources are examined, orphans forgotten, and what is stuck tried again. */
+#define TICK_MS 2000
+
+#define MILLISECOND_NS UINT64_C(1000000)
+
+struct follower {
+	struct follower_settings settings;
+	struct ingest_watch hooks;
+	struct ingest ingest; /* for looks */
+	struct watch *watch; /* NULL: all is polled */
+	struct followed *sources; /* one for each source */
+	struct heard heard;
+	pthread_t thread;
+	bool runs;
+
+	/* only the thread that looks */
+	struct dirty dirty; /* what is to be looked at */
+	uint64_t polled_ns, rescanned_ns, ticked_ns; /* when */
+	uint64_t rested_ns; /* no look before that, unless somebody waits */
+	bool purge; /* files may have lost their last name */
+	int problem;
+	uint64_t told_unwatched;
+
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t changed;
+	uint64_t given_ticket, wanted_ticket, done_ticket;
+	bool woken, ending;
+};
+
+/* ---- what walking threads tell ------------------------------------------------------- */
+
+static void enter(void *context, uint32_t source, int fd, uint64_t dir)
+{
+	struct follower *follower = context;
+	struct followed *followed = &follower->sources[source];
+	uint64_t known = 0;
+	int r;
+
+	if (followed->polled)
+		return;
+	r = watch_add(follower->watch, source, fd, dir, &known);
+	if (r == WATCH_KNOWN)
+		r = watch_renumber(follower->watch, source, known, dir);
+	/* else it may not be read, or is gone: there is nothing to be watched */
+	if (r == WATCH_FULL || r == -ENOMEM)
+		atomic_fetch_add(&followed->unwatched, 1);
+}
+
+static uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_dir)
+{
+	struct follower *follower = context;
+	uint64_t known = new_dir;
+
+	if (follower->sources[source].polled ||
+	    watch_add(follower->watch, source, fd, new_dir, &known) != WATCH_KNOWN)
+		return new_dir;
+	return known;
+}
+
+static void wake(void *context)
+{
+	struct follower *follower = context;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	follower->woken = true;
+	(void)pthread_cond_signal(&follower->changed);
+	(void)pthread_mutex_unlock(&follower->lock);
+}
+
+static void again(void *context, const struct ingest_look *look)
+{
+	struct follower *follower = context;
+
+	heard_look(&follower->heard, look, true);
+}
+
+static void also(void *context, const struct ingest_look *look)
+{
+	struct follower *follower = context;
+
+	heard_look(&follower->heard, look, false);
+}
+
+void follower_rescan(struct follower *follower)
+{
+	heard_rescan(&follower->heard);
+	wake(follower);
+}
+
+void follower_suspect(struct follower *follower, uint64_t file)
+{
+	heard_suspect(&follower->heard, file);
+	wake(follower);
+}
+
+static void revisit(void *context, uint64_t file)
+{
+	struct follower *follower = context;
+
+	heard_bereft(&follower->heard, file);
+	wake(follower);
+}
+
+static void missed(void *context, uint32_t source)
+{
+	struct follower *follower = context;
+
+	atomic_store(&follower->sources[source].missed, true);
+}
+
+static void suspect(void *context, uint64_t file)
+{
+	struct follower *follower = context;
+
+	follower_suspect(follower, file);
+	follower->settings.moved(follower->settings.context);
+}
+
+static bool unsure(void *context, uint64_t size)
+{
+	const struct follower *follower = context;
+
+	return follower->settings.unsure(follower->settings.context, size);
+}
+
+void follower_hear(struct follower *follower, const struct catalog_news *news)
+{
+	for (size_t i = 0; i < news->dir_count && follower->watch; i++) {
+		for (uint32_t s = 0; news->dirs[i].gone && s < follower->ingest.sources->count;
+		     s++) {
+			if (!follower->sources[s].polled)
+				watch_remove(follower->watch, s, news->dirs[i].dir);
+		}
+	}
+}
+
+/* ---- tickets ------------------------------------------------------------------------- */
+
+static void want(struct follower *follower, uint64_t ticket)
+{
+	if (ticket > follower->wanted_ticket)
+		follower->wanted_ticket = ticket;
+	(void)pthread_cond_signal(&follower->changed);
+}
+
+uint64_t follower_hurry(struct follower *follower)
+{
+	uint64_t ticket;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	ticket = ++follower->given_ticket;
+	want(follower, ticket);
+	(void)pthread_mutex_unlock(&follower->lock);
+	return ticket;
+}
+
+void follower_hurry_again(struct follower *follower, uint64_t ticket)
+{
+	(void)pthread_mutex_lock(&follower->lock);
+	if (ticket <= follower->done_ticket)
+		follower->done_ticket = ticket - 1;
+	want(follower, ticket);
+	(void)pthread_mutex_unlock(&follower->lock);
+}
+
+/* ---- gathering what is dirty --------------------------------------------------------- */
+
+static int note_source(struct follower *follower, size_t source)
+{
+	const struct source *s = &follower->ingest.sources->list[source];
+
+	atomic_store(&follower->sources[source].unwatched, 0);
+	atomic_store(&follower->sources[source].missed, false);
+	return dirty_note(&follower->dirty, s->root, NULL, 0, DIRTY_DEEP);
+}
+
+static int note_all_sources(struct follower *follower)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < follower->ingest.sources->count; i++)
+		r = note_source(follower, i);
+	return r;
+}
+
+/* which: bit n for source n */
+static int note_sources(struct follower *follower, uint64_t which)
+{
+	int r = 0;
+
+	for (; r == 0 && which; which &= which - 1)
+		r = note_source(follower, (size_t)__builtin_ctzll(which));
+	return r;
+}
+
+/* What others than the kernel said. */
+static int take_heard(struct follower *follower)
+{
+	bool rescan;
+	int r = heard_take(&follower->heard, follower->ingest.catalog, &follower->dirty, &rescan);
+
+	if (r == 0 && rescan)
+		r = note_all_sources(follower);
+	if (r < 0) /* what was taken is lost */
+		heard_rescan(&follower->heard);
+	return r;
+}
+
+/* Everything that happened before. */
+static int take_all(struct follower *follower)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	follower->woken = false;
+	(void)pthread_mutex_unlock(&follower->lock);
+	r = take_heard(follower);
+	if (r == 0 && follower->watch)
+		r = watch_take(follower->watch, &follower->dirty);
+	if (r == 0)
+		r = note_sources(follower, follower->dirty.overflowed);
+	if (r == 0)
+		follower->dirty.overflowed = 0;
+	return r;
+}
+
+/* ---- looking ------------------------------------------------------------------------- */
+
+static void tell_written(const struct follower *follower, const struct bytes *written)
+{
+	const struct follower_settings *settings = &follower->settings;
+	const struct written_file *files = (const void *)written->data;
+
+	for (size_t i = 0; i < written->length / sizeof(*files); i++)
+		settings->written(settings->context, files[i].file, files[i].closed);
+}
+
+static int look_at_list(struct follower *follower, const struct dirty_name *const *list,
+			size_t count)
+{
+	CLEANUP_BYTES struct bytes written = {0};
+	CLEANUP(looks_free) struct looks looks = {0};
+	struct ingest *ingest = &follower->ingest;
+	int r = looks_hide_written(&looks, ingest->catalog, list, count, &written);
+
+	if (r < 0)
+		return r;
+	tell_written(follower, &written);
+	r = looks_make(&looks, ingest->sources, list, count);
+	for (size_t i = 0; r == 0 && i < looks.deep_count; i++)
+		r = ingest_look(ingest, &looks.list[i], 1);
+	if (r == 0 && looks.count > looks.deep_count)
+		r = ingest_look(ingest, looks.list + looks.deep_count,
+				looks.count - looks.deep_count);
+	return r;
+}
+
+/* Looks at all that is dirty, once. What failed stays dirty. */
+static int look_once(struct follower *follower)
+{
+	const struct dirty_name **list AUTO_FREE = NULL;
+	size_t count;
+	int r = dirty_list(&follower->dirty, &list, &count);
+
+	if (r == 0)
+		r = look_at_list(follower, list, count);
+	if (r == 0 || r == -ESTALE || r == -ELOOP)
+		dirty_reset(&follower->dirty);
+	if (r == -ESTALE || r == -ELOOP) {
+		log_debug("what moved does not fit together: walking anew");
+		r = note_all_sources(follower);
+	}
+	follower->purge = true;
+	return r;
+}
+
+/* Takes what happened before this call, and looks until nothing of it is left. */
+static int catch_up(struct follower *follower)
+{
+	struct watch_figures before = {0}, after = {0};
+	unsigned int stuck = 0;
+	int r = 0;
+
+	for (unsigned int round = 0; r == 0 && round < ROUNDS_MAX && !stop_requested(); round++) {
+		before = after;
+		r = take_all(follower);
+		if (r < 0 || follower->dirty.count == 0)
+			break;
+		if (follower->watch)
+			watch_figures(follower->watch, &after);
+		stuck = after.events == before.events ? stuck + 1 : 0;
+		if (stuck > STUCK_ROUNDS)
+			break;
+		r = look_once(follower);
+		if (r == 0 && !heard_has(&follower->heard))
+			break;
+	}
+	return r;
+}
+
+int follower_catch_up(struct follower *follower)
+{
+	struct indexing *indexing = follower->settings.indexing;
+
+	follower->ingest = (struct ingest){.catalog = indexing->catalog,
+					   .sources = &indexing->sources,
+					   .settings = &indexing->ingest_settings,
+					   .watch = &follower->hooks};
+	return catch_up(follower);
+}
+
+/* ---- the thread ---------------------------------------------------------------------- */
+
+static void tell(struct follower *follower, int problem)
+{
+	const struct follower_settings *settings = &follower->settings;
+	uint64_t unwatched = followed_unwatched(follower->sources, follower->ingest.sources->count);
+
+	if (unwatched && !follower->told_unwatched)
+		log_warning("there are more directories than this user may watch: what has no "
+			    "watch is looked at every %u s; see 'twinfs status'",
+			    (unsigned int)(settings->interval_ms / 1000));
+	if (problem && problem != follower->problem)
+		log_error("cannot bring the index up to date: %s; trying again",
+			  error_text(problem));
+	follower->told_unwatched = unwatched;
+	follower->problem = problem;
+	settings->told(settings->context, unwatched, problem);
+}
+
+static int note_missed(struct follower *follower)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < follower->ingest.sources->count; i++) {
+		if (atomic_load(&follower->sources[i].missed))
+			r = note_source(follower, i);
+	}
+	return r;
+}
+
+static int note_polled(struct follower *follower)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < follower->ingest.sources->count; i++) {
+		if (followed_is_walked(&follower->sources[i]))
+			r = note_source(follower, i);
+	}
+	return r;
+}
+
+static bool is_due(uint64_t *last_ns, uint64_t interval_ms)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (interval_ms == 0 || now_ns - *last_ns < interval_ms * MILLISECOND_NS)
+		return false;
+	*last_ns = now_ns;
+	return true;
+}
+
+/* What is done from time to time, or because somebody waits. */
+static int note_due(struct follower *follower, bool hurried)
+{
+	const struct follower_settings *settings = &follower->settings;
+	bool tick = is_due(&follower->ticked_ns, TICK_MS);
+	uint64_t came_back = 0;
+	int r = 0;
+
+	if (tick || hurried) {
+		came_back = roots_check(follower->ingest.sources, follower->watch);
+		r = note_sources(follower, came_back);
+	}
+	if (r == 0 && tick && follower->purge && follower->dirty.count == 0) {
+		follower->purge = false;
+		r = ingest_purge(follower->ingest.catalog);
+	}
+	if (r == 0 && is_due(&follower->rescanned_ns, settings->rescan_ms))
+		r = note_all_sources(follower);
+	if (r == 0 && (hurried || (settings->mode != FOLLOW_NONE &&
+				   is_due(&follower->polled_ns, settings->interval_ms))))
+		r = note_polled(follower);
+	return r;
+}
+
+/* When to go on; holds the lock. */
+static uint64_t next_look_ns(const struct follower *follower, uint64_t tick_ns)
+{
+	if (follower->ending || follower->wanted_ticket > follower->done_ticket)
+		return 0;
+	return follower->woken ? follower->rested_ns : tick_ns;
+}
+
+/* Until there is something to do; *ticket: what is wanted, 0: nothing. False at the end. */
+static bool wait_for_work(struct follower *follower, uint64_t *ticket)
+{
+	uint64_t tick_ns = clock_monotonic_ns() + TICK_MS * MILLISECOND_NS, next_ns;
+	bool ending;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	while ((next_ns = next_look_ns(follower, tick_ns)) > clock_monotonic_ns())
+		timed_wait(&follower->changed, &follower->lock, next_ns);
+	*ticket = follower->wanted_ticket > follower->done_ticket ? follower->wanted_ticket : 0;
+	ending = follower->ending;
+	(void)pthread_mutex_unlock(&follower->lock);
+	return !ending && !stop_requested();
+}
+
+static void answer(struct follower *follower, uint64_t ticket, int error)
+{
+	(void)pthread_mutex_lock(&follower->lock);
+	follower->done_ticket = ticket;
+	(void)pthread_mutex_unlock(&follower->lock);
+	follower->settings.hurried(follower->settings.context, ticket, error);
+}
+
+/* Nothing can be written: gives it time. */
+static void pause_after_failure(struct follower *follower)
+{
+	uint64_t until_ns = clock_monotonic_ns() + TICK_MS / 2 * MILLISECOND_NS;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	while (!follower->ending && clock_monotonic_ns() < until_ns)
+		timed_wait(&follower->changed, &follower->lock, until_ns);
+	(void)pthread_mutex_unlock(&follower->lock);
+}
+
+/* Everything that happened before, for those who wait also what no event tells enough of. */
+static int follow_once(struct follower *follower, bool hurried)
+{
+	int r = note_due(follower, hurried);
+
+	if (r == 0)
+		r = catch_up(follower);
+	if (r == 0 && hurried) {
+		r = note_missed(follower);
+		if (r == 0 && follower->dirty.count > 0)
+			r = catch_up(follower);
+	}
+	return r;
+}
+
+static void *follow(void *context)
+{
+	struct follower *follower = context;
+	uint64_t ticket, began_ns;
+	int r = 0;
+
+	/* an index that contradicts itself is made anew at the next start: until then nothing more
+	 * is looked at, and who waits is told so */
+	while (wait_for_work(follower, &ticket)) {
+		began_ns = clock_monotonic_ns();
+		r = r == -EUCLEAN ? r : follow_once(follower, ticket != 0);
+		follower->rested_ns = rest_until_ns(began_ns);
+		if (stop_requested())
+			break;
+		tell(follower, -r);
+		if (ticket)
+			answer(follower, ticket, -r);
+		if (r == -EUCLEAN)
+			catalog_condemn(follower->ingest.catalog);
+		if (r < 0)
+			pause_after_failure(follower);
+	}
+	return NULL;
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+static int start_watch(struct follower *follower)
+{
+	size_t count = follower->ingest.sources->count;
+	unsigned int queues = followed_queues(follower->sources, count);
+	int r = queues > 0 ? watch_new(&follower->watch, queues, wake, follower) : 0;
+
+	if (r == 0 || follower->settings.mode != FOLLOW_AUTO)
+		return r;
+	log_warning("cannot watch for changes: %s; looking for them every %u s instead",
+		    error_text(r), (unsigned int)(follower->settings.interval_ms / 1000));
+	followed_poll_all(follower->sources, count);
+	return 0;
+}
+
+int follower_new(struct follower **follower, const struct follower_settings *settings)
+{
+	struct indexing *indexing = settings->indexing;
+	struct follower *made = calloc(1, sizeof(*made));
+	int r;
+
+	if (!made)
+		return -ENOMEM;
+	made->settings = *settings;
+	made->hooks = (struct ingest_watch){.enter = enter,
+					    .identify = identify,
+					    .again = again,
+					    .also = also,
+					    .revisit = revisit,
+					    .missed = missed,
+					    .suspect = suspect,
+					    .unsure = unsure,
+					    .context = made};
+	made->polled_ns = made->rescanned_ns = made->ticked_ns = clock_monotonic_ns();
+	(void)pthread_mutex_init(&made->lock, NULL);
+	timed_wait_init(&made->changed);
+	heard_init(&made->heard);
+	made->ingest.sources = &indexing->sources;
+	r = followed_new(&made->sources, &indexing->sources, settings->mode);
+	if (r == 0)
+		r = start_watch(made);
+	if (r < 0) {
+		follower_free(made);
+		return r;
+	}
+	indexing->watch = &made->hooks;
+	*follower = made;
+	return 0;
+}
+
+int follower_start(struct follower *follower)
+{
+	int r = thread_start(&follower->thread, follow, follower);
+
+	follower->runs = r == 0;
+	return r;
+}
+
+void follower_stop(struct follower *follower)
+{
+	if (!follower || !follower->runs)
+		return;
+	(void)pthread_mutex_lock(&follower->lock);
+	follower->ending = true;
+	(void)pthread_cond_signal(&follower->changed);
+	(void)pthread_mutex_unlock(&follower->lock);
+	(void)pthread_join(follower->thread, NULL);
+	follower->runs = false;
+}
+
+void follower_free(struct follower *follower)
+{
+	if (!follower)
+		return;
+	watch_free(follower->watch);
+	dirty_reset(&follower->dirty);
+	heard_deinit(&follower->heard);
+	free(follower->sources);
+	(void)pthread_cond_destroy(&follower->changed);
+	(void)pthread_mutex_destroy(&follower->lock);
+	free(follower);
+}
+
+const char *follower_watch_name(const struct follower *follower)
+{
+	if (follower->settings.mode == FOLLOW_NONE)
+		return "none";
+	return follower->watch ? "inotify" : "poll";
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_LOOKS_H
+#define CLI_LOOKS_H
+
+/* From what is dirty to what ingest is asked to look at. One thread. */
+
+#include <stddef.h>
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "catalog/source.h"
+#include "ingest/ingest.h"
+#include "watch/dirty.h"
+
+struct looks {
+	/* Each directory once. Those in front are deep: one may lie in another, or the others in it,
+	 * so each is looked at by itself. */
+	struct ingest_look *list;
+	size_t count;
+	size_t deep_count;
+	struct ingest_look_name *names; /* of all of them */
+	size_t name_count;
+	/* Somebody wrote to a name that the index does not have, which came by a rename: whatever
+	 * moved may have been written to. */
+	bool mixed_up;
+};
+
+/* Files that were written to. */
+struct written_file {
+	uint64_t file;
+	bool closed; /* and closed since */
+};
+
+/* Finds which files of the index these names are, where their content was or may have been written
+ * to, and forgets what is known of it, in a transaction of its own: what changed is hidden before
+ * anything else is done. Sets looks->mixed_up.
+ *
+ * list		as dirty_list gives it
+ * written	gets a struct written_file for each
+ *
+ * 0 or -errno. */
+MUST_CHECK int looks_hide_written(struct looks *looks, struct catalog *catalog,
+				  const struct dirty_name *const *list, size_t count,
+				  struct bytes *written);
+
+/* Makes the looks; names are borrowed from the list. What is left out: directories of sources that
+ * are missing, those that the index does not have any more, and those in a source that is looked at
+ * as a whole. 0 or -errno. */
+MUST_CHECK int looks_make(struct looks *looks, const struct sources *sources,
+			  const struct dirty_name *const *list, size_t count);
+
+void looks_free(struct looks *looks);
+
+#endif
