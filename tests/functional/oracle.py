@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """An independent oracle: what a view of these sources must show, and where it differs.
 
-usage: oracle.py SOURCE... MOUNT         compare a view, print every difference
-       oracle.py --summary SOURCE...     groups, redundant files, redundant bytes
+usage: oracle.py [--later] SOURCE... MOUNT   compare a view, print every difference; --later:
+                                          what was kept at first may be another copy by now
+       oracle.py --summary SOURCE...         groups, redundant files, redundant bytes
 
 Content is compared by SHA-256 and size, one read per inode, and only where two inodes
 have one size.  The names of the hash folders are checked with xxhsum.
@@ -435,6 +436,9 @@ def check(roots, mount, index=None, excluded=None, **options):
 
 
 def main(arguments):
+    later = arguments[:1] == ["--later"]
+    if later:
+        del arguments[0]
     if len(arguments) < 2 or (arguments[0].startswith("-") and arguments[0] != "--summary"):
         sys.exit(__doc__.split("\n\n")[1])
     if arguments[0] == "--summary":
@@ -444,7 +448,7 @@ def main(arguments):
         for name, value in figures.items():
             print(f"{name} {value}")
         return 0
-    view = View(Source(arguments[:-1]), arguments[-1])
+    view = View(Source(arguments[:-1]), arguments[-1], first_scan=not later)
     for difference in view.check():
         print(difference)
     figures = ", ".join(f"{name} {value}" for name, value in summary(view.groups).items())

@@ -19,10 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import oracle
+import prometheus
 import walk
 
 TIMEOUT = 120  # seconds: a guard against hanging, never a figure
 MARK = "TWINFS_TEST_SESSION"
+STRACE = ("strace", "-f")
+ONLY_TRACED = "--seccomp-bpf"  # other calls cost nothing; but strace then injects no signals
 
 
 @dataclass
@@ -122,6 +125,13 @@ def end_process(pid, number, timeout=TIMEOUT):
 
 def wait_ended(pid, timeout=TIMEOUT):
     return end_process(pid, 0, timeout)
+
+
+def has_open(pid, path):
+    folder = f"/proc/{pid}/fd"
+    with contextlib.suppress(OSError):
+        return os.fspath(path) in [os.readlink(f"{folder}/{name}") for name in os.listdir(folder)]
+    return False
 
 
 def detach(path):
@@ -244,7 +254,8 @@ class Program:
         path = self.folder / "trace"
         other = Program(self.session, self.folder, self.user)
         other.index = self.index
-        other.wrapped = ["strace", "-f", "-o", str(path), "-e", calls, *flags]
+        quick = [] if any(b"signal=" in os.fsencode(flag) for flag in flags) else [ONLY_TRACED]
+        other.wrapped = [*STRACE, *quick, "-o", str(path), "-e", calls, *flags]
         other.environment["ASAN_OPTIONS"] += ":detect_leaks=0"  # it cannot work when traced
         result = other(*arguments)
         return result, path.read_bytes()
@@ -268,6 +279,28 @@ class Program:
             if process.poll() is None:
                 process.kill()
             process.communicate()
+
+    @contextlib.contextmanager
+    def mounted_and_traced(self, *sources, options=("--wait",)):
+        """A mounted view whose daemon is traced; `reads` of it takes what was read so far."""
+        trace = self.folder / "trace"
+        other = Program(self.session, self.folder, self.user)
+        other.index = self.index
+        other.wrapped = [*STRACE, ONLY_TRACED, "-y", "-o", str(trace), "-e",
+                         f"trace={READS},mmap"]
+        other.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+        mount = self.folder / "mount"
+        mount.mkdir(exist_ok=True)
+        own_files = mount / ".twinfs"
+        with other.started("mount", "-f", *options, *sources, mount) as process:
+            assert until(lambda: own_files.exists() or process.poll() is not None)
+            view = TracedView(other, mount, trace)
+            try:
+                view.pid = view.status()["pid"]
+                yield view
+            finally:
+                view.unmount()
+                process.wait(TIMEOUT)
 
     @contextlib.contextmanager
     def mounted(self, *sources, options=("--wait",), at=None, status=0):
@@ -314,6 +347,22 @@ class View:
     def status(self):
         return json.loads(self.read("status.json"))
 
+    def sync(self):
+        """Wait until what happened before is in the view; gives the generation."""
+        return int(self.read("sync"))
+
+    @property
+    def events(self):
+        return self.path / ".twinfs/events"
+
+    def pending(self):
+        """Paths (bytes) of the files that wait to be compared."""
+        return {path_of(json.loads(line)) for line in self.read("pending").splitlines()}
+
+    def metrics(self):
+        """{(name, labels): value}."""
+        return prometheus.parse(self.read("metrics").decode())
+
     def errors(self):
         return [json.loads(line) for line in self.read("errors").splitlines()]
 
@@ -335,16 +384,38 @@ class View:
         if not self.program.user:
             return oracle.check(sources, self.path, **options)
         script = os.path.join(self.program.session.base, "oracle.py")
-        run = subprocess.run([*self.program.as_user(), sys.executable, script, *sources,
+        later = [] if options.get("first_scan", True) else ["--later"]
+        run = subprocess.run([*self.program.as_user(), sys.executable, script, *later, *sources,
                               self.path], check=False, capture_output=True, timeout=TIMEOUT)
         lines = (run.stdout + run.stderr).decode(errors="replace").splitlines()
         return lines[:-1] if run.returncode == 0 else lines
+
+    def differences_now(self, *sources, **options):
+        """The same after a sync, of a view that has seen changes."""
+        self.sync()
+        return self.differences(*sources, first_scan=False, **options)
 
     def copies(self):
         """{folder name: set of names} of dups/, all bytes."""
         dups = os.fsencode(self.dups)
         return {folder: set(os.listdir(os.path.join(dups, folder)))
                 for folder in os.listdir(dups)}
+
+
+class TracedView(View):
+    """A view whose daemon runs under strace: a line is in the trace before the call returns."""
+
+    def __init__(self, program, path, trace):
+        super().__init__(program, path, None)
+        self.trace, self.seen = trace, 0
+
+    def reads(self, below):
+        """(call, path) of the reads of files below a folder since this was asked last."""
+        with open(self.trace, "rb") as file:
+            file.seek(self.seen)
+            text = file.read()
+            self.seen = file.tell()
+        return reads_below(text, below)
 
 
 CALL = re.compile(rb"^(?:\d+ +)?(\w+)\(\d+<((?:[^>\\]|\\.)*)>", re.MULTILINE)

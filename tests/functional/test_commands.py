@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 import trees
-from program import TIMEOUT, is_mounted, path_of, until
+from program import TIMEOUT, has_open, is_mounted, path_of, until
 
 
 @pytest.fixture
@@ -77,6 +77,14 @@ def test_waiting_for_a_file_in_use_ends_with_status_3_and_a_view(twinfs, busy):
 def test_mount_without_wait_is_complete_when_it_answers(twinfs, busy):
     with twinfs.mounted(busy, options=()) as view:
         assert sorted(os.listdir(view.uniques)) == ["a", "b"]
+
+
+def test_list_that_waits_for_a_view_can_be_interrupted(twinfs, busy):
+    with twinfs.mounted(busy, options=()) as view, twinfs.started("list", busy) as process:
+        assert until(lambda: has_open(process.pid, view.path / ".twinfs/sync"))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(TIMEOUT) == -signal.SIGINT
+        assert process.stdout.read() == b""
 
 
 # views that do not answer

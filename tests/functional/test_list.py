@@ -6,7 +6,7 @@ import re
 import oracle
 import pytest
 import trees
-from program import path_of
+from program import detach, path_of
 
 CONTROL = re.compile(rb"[\x00-\x09\x0b-\x1f\x7f]")
 
@@ -202,6 +202,27 @@ def test_listing_of_served_sources_needs_no_second_writer(twinfs, small):
     expected = twinfs.listing(small)["groups"]
     with twinfs.mounted(small):
         assert twinfs.listing(small)["groups"] == expected
+
+
+def test_listing_of_served_sources_is_current_and_says_of_which_view(twinfs, small):
+    with twinfs.mounted(small) as view:
+        trees.write(trees.join(small, b"new"), trees.content("p", 70000))
+        result = twinfs("list", small)
+        assert result.status == 0, result
+        assert [line for line in result.errors if str(view.path) in line] == result.errors
+        assert f"process {view.pid} keeps" in result.errors[0]
+        assert b"new" in result.out
+
+
+def test_list_says_where_a_view_is_no_help(twinfs, small, tmp_path):
+    """It is detached, and serves on while something in it is open."""
+    with twinfs.mounted(small) as view:
+        with open(view.path / ".twinfs/status.json", "rb"):
+            detach(view.path)
+            result = twinfs("list", small)
+            assert result.status == 3, result
+            assert result.out
+            assert "warning" in result.errors[0] and str(view.path) in result.errors[0]
 
 
 def test_full_disk_is_not_taken_for_success(twinfs, small):

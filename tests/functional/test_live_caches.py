@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: MIT
+"""What the kernel remembers of a view is exact after each change: no name, listing, attribute or
+page of before is seen after `sync`.  Every test asks before the change, so that it is remembered.
+"""
+import contextlib
+import errno
+import os
+
+import changes
+import oracle
+import pytest
+import trees
+from changes import DATA, OTHER
+
+LARGE = trees.content("large", 3_000_000)
+LARGER = trees.content("larger", 3_000_000)
+
+
+@pytest.fixture
+def view(twinfs, source):
+    changes.build(source)
+    trees.fill(source, {b"large": LARGE, b"large copy": LARGE, b"lone": LARGER})
+    with twinfs.mounted(source) as mounted:
+        yield mounted
+
+
+def group(view, data, tmp_path):
+    """The folder in dups/ that this content has or would have."""
+    path = trees.write(tmp_path / "content", data)
+    return view.dups / oracle.hashes([path])[0]
+
+
+def remembered(*paths):
+    """Makes the kernel ask for each of these, and list the folders that they are in; twice."""
+    for path in 2 * paths:
+        with contextlib.suppress(OSError):
+            os.lstat(path)
+        for folder in (path, path.parent):
+            with contextlib.suppress(OSError):
+                list(os.scandir(folder))
+
+
+# names
+
+def test_name_that_was_not_there_is_found_when_it_comes(view, source, tmp_path):
+    to_come = group(view, OTHER, tmp_path)
+    names = [view.uniques / "new", view.uniques / "d/new folder",
+             view.uniques / "d/new folder/file", to_come, to_come / "c", to_come / "copy of c",
+             group(view, DATA, tmp_path) / "d\u2215new"]
+    for _ in range(2):
+        for path in names:
+            assert not os.path.lexists(path)
+    remembered(*names)
+    trees.fill(source, {b"new": b"one more", b"d/new folder/file": b"another", b"d/new": DATA,
+                        b"copy of c": OTHER})
+    view.sync()
+    for path in names:
+        assert os.path.lexists(path), path
+        assert path.name in os.listdir(path.parent)
+
+
+def test_name_that_goes_is_not_found_any_more(view, source, tmp_path):
+    copies, pair = group(view, DATA, tmp_path), group(view, b"small", tmp_path)
+    names = [copies / "b", copies / "d\u2215e", pair, pair / "h", view.uniques / "lone",
+             view.uniques / "d", view.uniques / "d/f"]
+    for path in names:
+        assert path.exists() and path.name in os.listdir(path.parent)
+    remembered(*names)
+    os.unlink(source / "b")
+    os.unlink(source / "lone")
+    trees.remove(source / "d")
+    view.sync()
+    for path in names:
+        assert not path.exists(), path
+        with contextlib.suppress(FileNotFoundError):
+            assert path.name not in os.listdir(path.parent)
+
+
+def test_name_comes_and_goes_many_times(view, source, tmp_path):
+    folder = group(view, OTHER, tmp_path)
+    for _ in range(10):
+        assert not folder.exists() and folder.name not in os.listdir(view.dups)
+        assert "new" not in os.listdir(view.uniques)
+        trees.write(source / "new", OTHER)
+        view.sync()
+        assert sorted(os.listdir(folder)) == ["c", "new"]
+        assert folder.name in os.listdir(view.dups)
+        os.unlink(source / "new")
+        view.sync()
+
+
+def test_file_that_becomes_redundant_leaves_the_listing_of_uniques(view, source):
+    remembered(view.uniques / "lone", view.uniques / "c")
+    assert {"c", "lone", "large"} <= set(os.listdir(view.uniques))
+    changes.rewrite(source / "lone", LARGE)
+    view.sync()
+    assert "lone" not in os.listdir(view.uniques)
+    assert not (view.uniques / "lone").exists()
+    changes.rewrite(source / "lone", LARGER)
+    view.sync()
+    assert "lone" in os.listdir(view.uniques)
+    assert (view.uniques / "lone").read_bytes() == LARGER
+
+
+def test_copy_that_takes_the_place_of_the_kept_one_comes_into_uniques(view, source):
+    remembered(view.uniques / "a", view.uniques / "b", view.uniques / "d/e")
+    assert not (view.uniques / "b").exists() and not (view.uniques / "d/e").exists()
+    os.unlink(source / "a")
+    view.sync()
+    shown = {"b", "d/e"} & {os.fsdecode(entry.path) for entry in oracle.walk.walk(view.uniques)}
+    assert len(shown) == 1
+    assert (view.uniques / shown.pop()).read_bytes() == DATA
+
+
+def test_renamed_folder_is_found_only_under_its_new_name(view, source):
+    names = [view.uniques / name for name in ("d", "d/f", "d/f/g", "moved", "moved/f", "moved/f/g")]
+    remembered(*names)
+    os.rename(source / "d", source / "moved")
+    view.sync()
+    assert [path.exists() for path in names] == [False] * 3 + [True] * 3
+    changes.exchange(source / "moved/f", source / "c")
+    view.sync()
+    assert (view.uniques / "c/g").read_bytes() == b"small"
+    assert (view.uniques / "moved/f").read_bytes() == OTHER
+
+
+def test_kind_of_a_name_changes(view, source):
+    path = view.uniques / "c"
+    for make in (os.mkdir, os.mkfifo, lambda name: os.symlink("a", name),
+                 lambda name: trees.write(name, b"file again")):
+        remembered(path)
+        if (source / "c").is_dir():
+            os.rmdir(source / "c")
+        else:
+            os.unlink(source / "c")
+        make(source / "c")
+        view.sync()
+        assert os.lstat(path).st_mode == os.lstat(source / "c").st_mode
+    for target in ("b", "nowhere", "d"):
+        changes.swap_symlinks(source)
+        os.symlink(target, source / "next")
+        os.replace(source / "next", source / "link")
+        view.sync()
+        assert os.readlink(view.uniques / "link") == target
+
+
+# attributes
+
+FIELDS = ("st_mode", "st_uid", "st_gid", "st_size", "st_mtime_ns", "st_nlink")
+
+
+def test_attributes_are_those_of_now(view, source):
+    def change_owner():
+        with contextlib.suppress(PermissionError):
+            os.chown(source / "lone", 1, 2)
+    shown = view.uniques / "lone"
+    for change in (lambda: os.chmod(source / "lone", 0o4711), change_owner,
+                   lambda: os.utime(source / "lone", ns=(5, 7)),
+                   lambda: os.truncate(source / "lone", 1000),
+                   lambda: changes.rewrite(source / "lone", b"longer" * 1000),
+                   lambda: os.link(source / "lone", source / "d/link"),
+                   lambda: os.unlink(source / "d/link")):
+        remembered(shown)
+        change()
+        view.sync()
+        here, there = os.stat(shown), os.stat(source / "lone")
+        assert [getattr(here, name) for name in FIELDS] == [
+            getattr(there, name) for name in FIELDS]
+
+
+def test_attributes_of_copies_are_those_of_now_in_dups(view, source, tmp_path):
+    shown = group(view, DATA, tmp_path) / "b"
+    remembered(shown)
+    os.chmod(source / "b", 0o604)
+    os.utime(source / "b", ns=(5, 7))
+    view.sync()
+    status = os.stat(shown)
+    assert (status.st_mode & 0o7777, status.st_mtime_ns) == (0o604, 7)
+
+
+@pytest.mark.parametrize("where", ["dups", "group", "uniques"])
+def test_ctime_of_a_folder_moves_with_its_listing(view, source, tmp_path, where):
+    """Programs that keep listings (and NFS) look at nothing else."""
+    folder = {"dups": view.dups, "group": group(view, DATA, tmp_path),
+              "uniques": view.uniques}[where]
+    seen = {os.stat(folder).st_ctime_ns}
+    for act in (lambda: trees.fill(source, {b"new": OTHER, b"copy": DATA, b"unique": b"1 2 3"}),
+                lambda: [os.unlink(source / name) for name in ("new", "copy", "unique")],
+                lambda: changes.rewrite(source / "lone", LARGE) or os.unlink(source / "b")):
+        before = sorted(os.listdir(folder))
+        act()
+        view.sync()
+        if sorted(os.listdir(folder)) != before:
+            assert os.stat(folder).st_ctime_ns not in seen
+            seen.add(os.stat(folder).st_ctime_ns)
+    assert len(seen) > 2
+
+
+def test_xattrs_are_those_of_now(view, source, tmp_path):
+    shown = group(view, DATA, tmp_path) / "b"
+    assert os.getxattr(shown, "user.twinfs.copies") == b"3"
+    os.unlink(source / "a")
+    os.setxattr(source / "b", "user.note", b"new")
+    os.setxattr(source / "lone", "user.note", b"new")
+    view.sync()
+    assert os.getxattr(shown, "user.twinfs.copies") == b"2"
+    assert os.getxattr(view.uniques / "lone", "user.note") == b"new"
+    os.rename(source / "b", source / "renamed")
+    view.sync()
+    path = os.getxattr(shown.parent / "renamed", "user.twinfs.path")
+    assert path == os.fsencode(source / "renamed")
+
+
+def test_listing_that_is_under_way_loses_nothing_that_stays(view, source):
+    trees.many(source / "many", 3000, lambda number: b"%d" % number, folders=1)
+    view.sync()
+    stays = {f"{number:06}" for number in range(3000) if number % 3}
+    listing = os.scandir(view.uniques / "many/000")
+    names = [next(listing).name for _ in range(100)]
+    for number in range(0, 3000, 3):
+        os.unlink(source / f"many/000/{number:06}")
+        trees.write(source / f"many/000/new {number}", b"new %d" % number)
+    view.sync()
+    names += [entry.name for entry in listing]
+    assert len(names) == len(set(names))
+    assert stays <= set(names)
+    assert stays <= set(os.listdir(view.uniques / "many/000"))
+
+
+# handles
+
+def test_handle_of_a_folder_lists_what_is_there_now(view, source):
+    handle = os.open(view.uniques / "d", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        assert set(os.listdir(handle)) == {"f"}
+        trees.write(source / "d/new", b"new")
+        os.rename(source / "d", source / "moved")
+        view.sync()
+        assert set(os.listdir(handle)) == {"f", "new"}
+        assert os.stat("new", dir_fd=handle).st_size == 3
+    finally:
+        os.close(handle)
+
+
+@pytest.mark.parametrize("name", ["large", "large copy"])
+def test_open_file_is_read_on_after_a_rename(view, source, tmp_path, name):
+    with open(group(view, LARGE, tmp_path) / name, "rb", buffering=0) as file:
+        data = file.read(100_000)
+        os.rename(source / name, source / "d/renamed")
+        view.sync()
+        assert data + file.read() == LARGE
+
+
+def test_open_file_is_read_on_after_it_was_removed(view, source):
+    with open(view.uniques / "lone", "rb", buffering=0) as file:
+        data = file.read(100_000)
+        os.unlink(source / "lone")
+        view.sync()
+        assert stale_or(LARGER, lambda: data + file.read())
+
+
+def stale_or(content, read):
+    """Whether reading gives this content as a whole, or an error that says why not."""
+    try:
+        return read() == content
+    except OSError as error:
+        return error.errno in (errno.ESTALE, errno.ENOENT)
+
+
+@pytest.mark.parametrize("how", ["in place", "by rename", "truncated and written"])
+@pytest.mark.parametrize("where", ["dups", "uniques"])
+def test_open_file_never_gives_bytes_of_two_contents(view, source, tmp_path, where, how):
+    name = "large copy" if where == "dups" else "lone"
+    old = LARGE if where == "dups" else LARGER
+    new = trees.content(how, len(old))
+    folder = group(view, old, tmp_path) if where == "dups" else view.uniques
+    with open(folder / name, "rb", buffering=0) as file:
+        data = file.read(100_000)
+        if how == "in place":
+            changes.keep_mtime(source / name, lambda: changes.rewrite(source / name, new))
+        elif how == "by rename":
+            os.replace(trees.write(source / "next", new), source / name)
+        else:
+            trees.write(source / name, new)
+        view.sync()
+        assert stale_or(old, lambda: data + file.read())
+    assert (view.uniques / name).read_bytes() == new
+    assert not (folder / name).exists() or where == "uniques"
+
+
+def test_pages_of_the_old_content_are_never_read_again(view, source):
+    shown = view.uniques / "lone"
+    for number in range(5):
+        data = trees.content(number, len(LARGER))
+        changes.keep_mtime(source / "lone", lambda data=data: changes.rewrite(
+            source / "lone", data))
+        view.sync()
+        assert shown.read_bytes() == data
+        assert shown.read_bytes() == data
+
+
+def test_open_handle_of_a_copy_that_was_rewritten_is_no_way_to_the_new_bytes(
+        view, source, tmp_path):
+    """Under the name of a hash nothing else is ever read."""
+    path = group(view, DATA, tmp_path) / "b"
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        changes.rewrite(source / "b", OTHER)
+        view.sync()
+        assert stale_or(DATA, lambda: os.pread(handle, 1 << 20, 0))
+        assert not path.exists()
+    finally:
+        os.close(handle)

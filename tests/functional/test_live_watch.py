@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: MIT
+"""Ways of watching, and what happens where events are lost, or never come."""
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import changes
+import pytest
+import storm
+import trees
+from changes import DATA, OTHER
+from program import TIMEOUT, Program, View, until
+
+FEW = 20  # watches
+FOLDERS = 60
+
+
+def agrees(view, *sources):
+    """Whether the view is, or soon becomes, what the sources are."""
+    return until(lambda: view.differences(*sources, first_scan=False) == [], timeout=30)
+
+
+def write_unseen(source):
+    """Makes a file that can be written through a name that nobody watches; gives that name."""
+    away = changes.outside(source) / "link"
+    os.link(source / "b", away)
+    return away
+
+
+# back ends
+
+@pytest.mark.parametrize("watch", ["auto", "inotify", "poll", "none"])
+def test_every_way_of_watching_is_exact_after_sync(twinfs, source, watch):
+    changes.build(source)
+    with twinfs.mounted(source, options=("--wait", f"--watch={watch}")) as view:
+        assert view.status()["watch"] == ("inotify" if watch == "auto" else watch)
+        for change in (changes.change_with_mtime_restored, changes.exchange_folders_at_once,
+                       changes.move_a_tree_in, changes.swap_symlinks, changes.change_attributes,
+                       changes.add_hard_links):
+            change(source)
+            assert view.differences_now(source) == [], change.__name__
+
+
+def test_polling_finds_changes_by_itself(twinfs, source):
+    changes.build(source)
+    options = ("--wait", "--watch=poll", "--interval=1s")
+    with twinfs.mounted(source, options=options) as view:
+        changes.rewrite(write_unseen(source), b"changed")
+        changes.make_a_deep_tree_at_once(source)
+        assert agrees(view, source)
+
+
+def test_folder_that_is_mounted_at_two_places_is_exact_at_both(twinfs, source, root_only):
+    changes.build(source)
+    os.mkdir(source / "m")
+    subprocess.run(["mount", "--bind", source / "d", source / "m"], check=True)
+    try:
+        with twinfs.mounted(source, options=("--wait", "--cross-file-systems")) as view:
+            trees.write(source / "d/new", b"by one name")
+            trees.write(source / "m/newer", b"by the other")
+            os.unlink(source / "d/e")
+            view.sync()
+            for place in ("d", "m"):
+                assert {"new", "newer"} <= set(os.listdir(view.uniques / place))
+                assert not (view.uniques / place / "e").exists()
+            subprocess.run(["umount", source / "m"], check=True)
+            assert view.differences_now(source) == []
+    finally:
+        subprocess.run(["umount", source / "m"], check=False, capture_output=True)
+
+
+def test_nothing_is_watched_where_that_is_asked_for(twinfs, source):
+    changes.build(source)
+    with twinfs.mounted(source, options=("--wait", "--watch=none")) as view:
+        handles = Path(f"/proc/{view.pid}/fd")
+        assert not [name for name in os.listdir(handles)
+                    if "inotify" in os.readlink(handles / name)]
+
+
+@pytest.mark.parametrize("words", [["--watch=magic"], ["--watch=poll", "--interval=soon"],
+                                   ["--rescan-interval=-1s"]])
+def test_wrong_words_about_watching_are_wrong_usage(twinfs, source, tmp_path, words):
+    changes.build(source)
+    (tmp_path / "mount").mkdir()
+    result = twinfs("mount", *words, source, tmp_path / "mount")
+    assert result.status == 2, result
+    assert words[-1].split("=")[0].lstrip("-") in result.errors[0]
+
+
+# what inotify cannot see
+
+def test_sighup_makes_the_daemon_look_at_everything(twinfs, source):
+    changes.build(source)
+    with twinfs.mounted(source) as view:
+        changes.rewrite(write_unseen(source), b"changed")
+        os.kill(view.pid, signal.SIGHUP)
+        assert agrees(view, source)
+        trees.write(source / "d/new", OTHER)
+        assert view.differences_now(source) == []
+
+
+def test_rescan_interval_finds_what_nobody_was_told_of(twinfs, source):
+    changes.build(source)
+    options = ("--wait", "--rescan-interval=1s")
+    with twinfs.mounted(source, options=options) as view:
+        changes.rewrite(write_unseen(source), b"changed")
+        assert agrees(view, source)
+
+
+def test_file_that_changed_unseen_is_compared_again_when_its_opening_fails(twinfs, source):
+    changes.build(source)
+    with twinfs.mounted(source) as view:
+        changes.rewrite(write_unseen(source), b"changed")
+        [copies] = [folder for folder in view.dups.iterdir() if (folder / "a").exists()]
+        with pytest.raises(OSError):
+            (copies / "b").read_bytes()
+        assert agrees(view, source)
+
+
+@pytest.mark.parametrize("act", ["opened", "linked", "unlinked"])
+def test_bytes_written_unseen_are_not_vouched_for(twinfs, source, act):
+    """Size and mtime are what they were, and something that says nothing of bytes is seen."""
+    changes.build(source)
+    os.link(source / "b", source / "b too")
+    with twinfs.mounted(source) as view:
+        changes.rewrite_seemingly_untouched(write_unseen(source))
+        view.sync()
+        if act == "linked":
+            os.link(source / "b", source / "b three")
+        elif act == "unlinked":
+            os.unlink(source / "b too")
+        else:
+            [copies] = [folder for folder in view.dups.iterdir() if (folder / "a").exists()]
+            with pytest.raises(OSError):
+                (copies / "b").read_bytes()
+        assert agrees(view, source)
+
+
+# lost events
+
+def overflow(pid, act):
+    """Does something while the daemon stands still."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        act()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def queue_length():
+    return int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+
+
+def test_overflow_of_the_queue_loses_nothing(twinfs, source):
+    changes.build(source)
+    trees.many(source / "old", 400, lambda number: b"%d" % (number // 2), folders=20)
+
+    def change_much():
+        if queue_length() > 40_000:
+            pytest.skip("the queue is too long to fill it here")
+        trees.many(source / "new", 2000, lambda number: b"%d" % (number // 4), folders=50)
+        storm.burst(source / "burst")
+        # And what comes after the queue is full, so that nothing is told of it:
+        changes.change_with_mtime_restored(source)
+        os.rename(source / "old/003", source / "old/moved")
+        changes.exchange(source / "old/004", source / "d")
+        trees.remove(source / "old/005")
+        trees.write(source / "old/006/000006", b"other")
+        os.chmod(source / "old/007", 0o700)
+    with twinfs.mounted(source) as view:
+        overflow(view.pid, change_much)
+        assert view.differences_now(source) == []
+        trees.write(source / "old/moved/later", OTHER)
+        trees.write(source / "new/049/later", DATA)
+        assert view.differences_now(source) == []
+
+
+def test_overflow_costs_no_reading_of_what_did_not_change(twinfs, source, strace):
+    trees.many(source / "old", 200, lambda number: b"%d" % (number // 2), folders=5)
+    trees.write(source / "busy", b"busy")
+    with twinfs.mounted_and_traced(source) as view:
+        view.sync()
+        view.reads(source)
+
+        def rename_much():
+            for number in range(queue_length()):
+                os.rename(source / ("busy", "busier")[number % 2],
+                          source / ("busier", "busy")[number % 2])
+            trees.write(source / "old/003/000003", b"changed")
+        overflow(view.pid, rename_much)
+        view.sync()
+        assert {os.path.basename(path) for _, path in view.reads(source)} <= {
+            b"busy", b"busier", b"000003"}
+        assert view.differences(source, first_scan=False) == []
+
+
+# too few watches
+
+class InsideProgram(Program):
+    """The program in a user namespace of its own, with few watches; so its mount is there too."""
+
+    LIMIT = f'echo {FEW} >/proc/sys/user/max_inotify_watches && exec "$@"'
+
+    def __init__(self, session, folder):
+        super().__init__(session, folder)
+        self.wrapped = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+                        self.LIMIT, "sh"]
+        self.pid = None
+
+    def as_user(self):
+        """Words that run a command where the daemon is."""
+        return ["nsenter", f"--target={self.pid}", "--user", "--mount",
+                "--preserve-credentials", "--"] if self.pid else []
+
+
+@pytest.fixture
+def inside(session, tmp_path):
+    program = InsideProgram(session, tmp_path)
+    if not shutil.which("nsenter") or subprocess.run(
+            [*program.wrapped, "mount", "-t", "tmpfs", "none", tmp_path], check=False,
+            capture_output=True).returncode != 0:
+        pytest.skip("user namespaces are not to be had here")
+    return program
+
+
+def test_folders_that_cannot_be_watched_are_polled_and_told_of(inside, source):
+    changes.build(source)
+    trees.many(source / "many", 600, lambda number: b"%d" % (number // 2), folders=FOLDERS)
+    mount = source.parent / "mount"
+    mount.mkdir()
+    words = ("mount", "-f", "--wait", "--interval=1s", source, mount)
+    with inside.started(*words) as process:
+        inside.pid, inside.user = process.pid, "inside"
+        view = View(inside, mount, None)
+        at = Path(f"/proc/{process.pid}/root{mount}")
+        try:
+            assert until(lambda: (at / ".twinfs").exists() or process.poll() is not None)
+            assert process.poll() is None, process.stderr.read()
+            view.sync()
+            status = view.status()
+            assert FOLDERS + 4 - FEW <= status["unwatched"] <= FOLDERS + 4
+            assert "max_inotify_watches" in status["remedy"] or \
+                "max_user_watches" in status["remedy"]
+            shown = subprocess.run([*inside.as_user(), inside.session.binary, "status", mount],
+                                   check=True, capture_output=True, text=True).stdout
+            assert f"{status['unwatched']} directories" in shown and status["remedy"] in shown
+            for number in range(FOLDERS):
+                trees.write(source / f"many/{number:03}/new", b"%d" % (number // 2))
+            os.rename(source / "many/030", source / "many/moved")
+            trees.write(source / "many/moved/newer", DATA)
+            trees.remove(source / "many/031")
+            assert view.differences_now(source) == []
+            trees.write(source / "many/moved/newest", b"found by polling")
+            assert until(lambda: (at / "uniques/many/moved/newest").exists())
+            assert view.status()["unwatched"] > 0
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(TIMEOUT)

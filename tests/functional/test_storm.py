@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""Many writers at once, and whatever else may happen meanwhile: then view and source agree.
+
+STORM_SECONDS is how long each lasts, STORM_SEED where one is to be tried again; for long ones by
+hand there is tests/tools/storm.py.
+"""
+import os
+import random
+
+import oracle
+import pytest
+import storm
+
+SECONDS = float(os.environ.get("STORM_SECONDS", "3"))
+
+
+@pytest.mark.parametrize("kind", storm.KINDS)
+def test_view_agrees_with_its_source_after_a_storm(twinfs, source, kind):
+    seed = int(os.environ.get("STORM_SEED", random.randrange(1 << 32)))
+    outcome = storm.run(twinfs, source, kind, SECONDS, seed)
+    assert outcome.well, str(outcome)
+    assert outcome.changes > 100
+    assert outcome.readings > 0 or kind != "readers"
+
+
+def test_hash_of_the_readers_is_that_of_xxhsum(tmp_path):
+    for data in (b"", b"1", b"storm" * 1000):
+        (tmp_path / "file").write_bytes(data)
+        assert [storm.xxh3_128(data)] == oracle.hashes([tmp_path / "file"])
+
+
+def test_reader_notices_bytes_of_another_content(tmp_path):
+    name = storm.xxh3_128(b"right")
+    for folder in (name, f"{name}~2"):
+        (tmp_path / "dups" / folder).mkdir(parents=True)
+        (tmp_path / "dups" / folder / "copy").write_bytes(b"right")
+    reader = storm.Reader(tmp_path, 1)
+    for _ in range(10):
+        reader.read_copy()
+    assert reader.wrong == []
+    for folder in (name, f"{name}~2"):
+        (tmp_path / "dups" / folder / "copy").write_bytes(b"wrong")
+    reader.read_copy()
+    assert len(reader.wrong) == 1 and "other bytes" in reader.wrong[0]

@@ -1,0 +1,433 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writers change a source all at once while it is mounted; when they rest, view and source agree.
+
+Eight processes do whatever a file system allows over few names and few contents, so that they
+meet all the time and most files have copies.  Then `sync`, then the oracle: no difference.  In the
+middle of it something may befall the daemon, and readers may look at what the view shows.
+
+usage: storm.py --binary PATH [--seconds 20] [--rounds 10] [--seed N] [--kind KIND]
+
+--kind is plain, overflow, killed, readers, or all (the default: one after the other).
+"""
+import argparse
+import contextlib
+import ctypes
+import errno
+import faulthandler
+import functools
+import mmap
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "functional"))
+
+import changes  # noqa: E402
+import trees  # noqa: E402
+from program import Program, Session, end_process  # noqa: E402
+
+KINDS = ("plain", "overflow", "killed", "readers")
+WRITERS = 8
+READERS = 8
+BURST = 20_000  # changes while the daemon stands still: with their events more than its queue holds
+SIZES = (0, 1, 100, 100, 4096, 20_000, 20_000, 70_000)
+FOLDERS = (b"d0", b"d1", b"d2")
+FILES = (b"f0", b"f1", b"f2", b"f3")
+DEPTH = 2
+PROCESSES = multiprocessing.get_context("fork")
+
+
+@functools.cache
+def content(size, number):
+    return trees.content(("storm", size, number), size)
+
+
+class Writer:
+    """One writer: each step is one random change, and may fail as others are at it too."""
+
+    def __init__(self, root, seed):
+        self.root, self.rng = os.fsencode(root), random.Random(seed)
+
+    def content(self, size=None):
+        if size is None:
+            size = self.rng.choice(SIZES)
+        return content(size, self.rng.randrange(3))
+
+    def folder(self, least=0):
+        names = [self.rng.choice(FOLDERS) for _ in range(self.rng.randint(least, DEPTH))]
+        return os.path.join(self.root, *names)
+
+    def file(self):
+        return os.path.join(self.folder(), self.rng.choice(FILES))
+
+    def own(self):
+        """A name that nobody else uses, in a folder that all use."""
+        return os.path.join(self.folder(), b"tmp%d" % os.getpid())
+
+    def write(self, path, flags, data):
+        handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | flags, 0o644)
+        try:
+            os.write(handle, data)
+            if self.rng.random() < 0.05:
+                time.sleep(self.rng.random() / 50)
+                os.write(handle, data[:10])
+        finally:
+            os.close(handle)
+
+    def create(self):
+        self.write(self.file(), os.O_CREAT | os.O_EXCL, self.content())
+
+    def rewrite(self):
+        self.write(self.file(), os.O_TRUNC, self.content())
+
+    def overwrite_keeping_size_and_mtime(self):
+        path = self.file()
+        when = os.lstat(path)
+        self.write(path, 0, self.content(when.st_size))
+        os.utime(path, ns=(when.st_atime_ns, when.st_mtime_ns), follow_symlinks=False)
+
+    def append(self):
+        self.write(self.file(), os.O_APPEND, b"more")
+
+    def truncate(self):
+        path = self.file()
+        if not os.path.islink(path):
+            os.truncate(path, self.rng.choice(SIZES))
+
+    def store(self):
+        """In a process of its own: where somebody cuts the file off meanwhile, it gets SIGBUS."""
+        handle = os.open(self.file(), os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            size = os.fstat(handle).st_size
+            if not 0 < size <= max(SIZES):
+                return
+            data = self.content(size)
+            child = os.fork()
+            if child == 0:
+                store_and_exit(handle, data)
+            os.waitpid(child, 0)
+        finally:
+            os.close(handle)
+
+    def copy(self):
+        with open(self.file(), "rb", opener=open_file) as old:
+            data = old.read(2 * max(SIZES))
+            if self.rng.random() < 0.5:
+                self.write(self.file(), os.O_CREAT | os.O_EXCL, data)
+                return
+            old.seek(0)
+            temporary = self.own()
+            with open(temporary, "wb") as new:
+                os.copy_file_range(old.fileno(), new.fileno(), max(SIZES))
+            os.replace(temporary, self.file())
+
+    def rename(self):
+        os.rename(self.file(), self.file())
+
+    def rename_folder(self):
+        os.rename(self.folder(1), self.folder(1))
+
+    def exchange(self):
+        pick = self.rng.choice((self.file, lambda: self.folder(1)))
+        changes.exchange(pick(), pick())
+
+    def link(self):
+        path = self.file()
+        if not os.path.islink(path):
+            os.link(path, self.file())
+
+    def unlink(self):
+        os.unlink(self.file())
+
+    def make_folders(self):
+        os.makedirs(self.folder(2), exist_ok=True)
+
+    def remove_tree(self):
+        if self.rng.random() < 0.2:
+            shutil.rmtree(self.folder(2), ignore_errors=True)
+
+    def swap_symlink(self):
+        temporary = self.own()
+        os.symlink(self.rng.choice((b"f1", b"..", b"d1", b"nowhere")), temporary)
+        os.replace(temporary, os.path.join(self.folder(), b"link"))
+
+    def change_attributes(self):
+        path = self.rng.choice((self.file(), self.folder(1)))
+        if not os.path.islink(path):
+            os.chmod(path, self.rng.choice((0o700, 0o755, 0o750)))
+
+    CHANGES = (create, create, create, rewrite, rewrite, overwrite_keeping_size_and_mtime, append,
+               truncate, store, copy, copy, copy, rename, rename, rename_folder, exchange, link,
+               unlink, unlink, make_folders, make_folders, remove_tree, swap_symlink,
+               change_attributes)
+
+    def run(self, seconds):
+        """Change things for so long; the number of changes that were made."""
+        made, end = 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError, shutil.Error):
+                self.rng.choice(self.CHANGES)(self)
+                made += 1  # not those that failed
+        for folder, _, names in os.walk(self.root):  # what a change left half done
+            for name in names:
+                if name == b"tmp%d" % os.getpid():
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(os.path.join(folder, name))
+        return made
+
+
+def store_and_exit(handle, data):
+    faulthandler.disable()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        with mmap.mmap(handle, len(data)) as mapped:
+            mapped[:] = data
+    finally:
+        os._exit(0)
+
+
+def open_file(path, flags):
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+class Hash128(ctypes.Structure):
+    _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
+
+
+def xxh3_128(data):
+    """The hash as `xxhsum -H2` prints it."""
+    library = ctypes.CDLL("libxxhash.so.0")
+    library.XXH3_128bits.restype = Hash128
+    library.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    found = library.XXH3_128bits(data, len(data))
+    return f"{found.high:016x}{found.low:016x}"
+
+
+class Reader:
+    """Reads what the view shows while it changes, and notes what must not be seen."""
+
+    GONE = (errno.ENOENT, errno.ESTALE)
+    # of a path in a tree in which a name may become something else
+    ELSE = (*GONE, errno.ENOTDIR, errno.ELOOP, errno.EISDIR)
+
+    def __init__(self, mount, seed):
+        self.mount, self.rng = os.fsencode(mount), random.Random(seed)
+        self.wrong = []
+
+    def note(self, what):
+        if what not in self.wrong:
+            self.wrong.append(what)
+
+    def names(self, folder):
+        names = os.listdir(folder)
+        if len(names) != len(set(names)):
+            self.note(f"names twice in {folder!r}")
+        return names
+
+    def whole(self, path):
+        with open(path, "rb", buffering=0, opener=open_file) as file:
+            pieces = []
+            while piece := file.read(1 << 20):
+                pieces.append(piece)
+        return b"".join(pieces)
+
+    def read_copy(self):
+        dups = os.path.join(self.mount, b"dups")
+        folders = self.names(dups)
+        if not folders:
+            return
+        folder = self.rng.choice(folders)
+        copies = self.names(os.path.join(dups, folder))
+        if not copies:
+            return
+        path = os.path.join(dups, folder, self.rng.choice(copies))
+        data = self.whole(path)
+        if xxh3_128(data) != os.fsdecode(folder[:32]):
+            self.note(f"{len(data)} other bytes in {path!r}")
+
+    def read_unique(self):
+        path = os.path.join(self.mount, b"uniques")
+        while True:
+            names = self.names(path)
+            if not names:
+                return
+            path = os.path.join(path, self.rng.choice(names))
+            if not os.path.isdir(path) or os.path.islink(path):
+                break
+        if os.path.isfile(path) and not os.path.islink(path):
+            self.whole(path)
+
+    def run(self, seconds):
+        """Read for so long; what was wrong, and how often something was read."""
+        end, read = time.monotonic() + seconds, 0
+        while time.monotonic() < end and len(self.wrong) < 10:
+            act, allowed = self.rng.choice(((self.read_copy, self.GONE),
+                                            (self.read_unique, self.ELSE)))
+            try:
+                act()
+                read += 1
+            except OSError as error:
+                if error.errno not in allowed:
+                    self.note(f"{act.__name__}: {error}")
+        return self.wrong, read
+
+
+def _work(pipe, make, arguments, seconds):
+    try:
+        pipe.send(make(*arguments).run(seconds))
+    finally:
+        pipe.close()
+
+
+class Workers:
+    """Processes that run something for a time; ended whatever happens."""
+
+    def __init__(self, make, count, arguments, seed, seconds):
+        self.running = []
+        for number in range(count):
+            ours, theirs = PROCESSES.Pipe(False)
+            process = PROCESSES.Process(
+                target=_work, args=(theirs, make, (*arguments, f"{seed} {number}"), seconds))
+            process.start()
+            theirs.close()
+            self.running.append((process, ours))
+
+    def results(self):
+        """What each gave; EOFError where one died."""
+        return [pipe.recv() for _, pipe in self.running]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process, pipe in self.running:
+            pipe.close()
+            if process.is_alive():
+                process.join(5)
+                process.kill()
+            process.join()
+
+
+@dataclass
+class Outcome:
+    """What a storm left: differences and wrong readings are empty where all is well."""
+    seed: str
+    differences: list = field(default_factory=list)
+    wrong: list = field(default_factory=list)
+    changes: int = 0
+    readings: int = 0
+    sync_seconds: float = 0
+
+    @property
+    def well(self):
+        return not self.differences and not self.wrong
+
+    def __str__(self):
+        lines = [f"seed {self.seed}: {self.changes} changes, {self.readings} readings, "
+                 f"sync {self.sync_seconds:.2f} s, {len(self.differences)} differences, "
+                 f"{len(self.wrong)} wrong readings"]
+        return "\n  ".join(lines + self.differences[:40] + self.wrong[:40])
+
+
+def burst(folder):
+    """Many changes within one folder, of which little is left.
+
+    None of them replaces content: ext4 writes that to the disk at once, which takes its time.
+    """
+    one, two, more = (os.path.join(folder, name) for name in ("one", "two", "more"))
+    trees.write(one, b"burst")
+    for number in range(BURST // 4):
+        os.link(one, more)
+        os.rename(one, two)
+        os.rename(more, one)
+        os.unlink(two)
+        if number % 100 == 0:
+            trees.write(os.path.join(folder, f"{number}"), b"%d" % (number % 300))
+
+
+def befall(kind, program, source, view, views):
+    """What happens in the middle of a storm; gives the view to go on with."""
+    if kind == "overflow":
+        os.kill(view.pid, signal.SIGSTOP)
+        try:
+            burst(os.path.join(source, "burst"))
+        finally:
+            os.kill(view.pid, signal.SIGCONT)
+    elif kind == "killed":
+        end_process(view.pid, signal.SIGKILL)
+        view.pid = None
+        return views.enter_context(program.mounted(source, options=()))
+    return view
+
+
+def run(program, source, kind, seconds, seed):
+    """One storm over a view of the source; its Outcome."""
+    outcome = Outcome(f"{seed} ({kind})")
+    for number in range(30):
+        Writer(source, f"{seed} first {number}").run(0.005)
+    with contextlib.ExitStack() as views:
+        view = views.enter_context(program.mounted(source))
+        with Workers(Writer, WRITERS, (source,), seed, seconds) as writers:
+            readers = views.enter_context(Workers(
+                Reader, READERS if kind == "readers" else 0, (view.path,), seed, seconds))
+            time.sleep(seconds / 2)  # not to wait for anything: the storm is half over
+            view = befall(kind, program, source, view, views)
+            outcome.changes = sum(writers.results())
+            for wrong, read in readers.results():
+                outcome.wrong += wrong
+                outcome.readings += read
+        begun = time.monotonic()
+        view.sync()
+        outcome.sync_seconds = time.monotonic() - begun
+        outcome.differences = view.differences(source, first_scan=False)
+    return outcome
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--binary", required=True, help="the twinfs to test")
+    parser.add_argument("--seconds", type=float, default=20, help="how long a storm lasts")
+    parser.add_argument("--rounds", type=int, default=10, help="how many storms of each kind")
+    parser.add_argument("--seed", type=int, help="of the first round; the next ones follow")
+    parser.add_argument("--kind", choices=(*KINDS, "all"), default="all")
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    settings = parse(arguments)
+    base = os.path.realpath(tempfile.mkdtemp(prefix="twinfs-storm-"))
+    os.mkdir(f"{base}/sanitizer")
+    session = Session(os.path.realpath(settings.binary), base, uuid.uuid4().hex)
+    seed = random.randrange(1 << 32) if settings.seed is None else settings.seed
+    kinds = KINDS if settings.kind == "all" else (settings.kind,)
+    bad = 0
+    try:
+        for number in range(settings.rounds):
+            for kind in kinds:
+                folder = Path(base, f"{number}-{kind}")
+                (folder / "source").mkdir(parents=True)
+                outcome = run(Program(session, folder), folder / "source", kind,
+                              settings.seconds, seed + number)
+                print(outcome, flush=True)
+                bad += not outcome.well
+                trees.remove(folder)
+        reports = session.sanitizer_reports()
+        print("\n".join(reports), end="")
+    finally:
+        session.clean_up()
+        trees.remove(base)
+    return 1 if bad or reports else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
