@@ -133,12 +133,18 @@ static struct settling_file *add(struct settling *settling, uint64_t id)
 	return file;
 }
 
+/* Has a file that was due, or compared, so long ago come to rest? */
+static bool has_rested(const struct settling_file *file, uint64_t now_ns)
+{
+	return now_ns - file->due_ns >= SETTLE_REST * delay_ns(SETTLE_CLOSED_MS, file->restless);
+}
+
 /* It changed. Takes account of how long ago it was due, or compared. */
 static void count_change(struct settling_file *file, uint64_t now_ns)
 {
 	if (now_ns < file->due_ns)
 		return; /* it had not settled: this belongs to the change before */
-	if (now_ns - file->due_ns >= SETTLE_REST * delay_ns(SETTLE_CLOSED_MS, file->restless))
+	if (has_rested(file, now_ns))
 		file->restless = 0;
 	else if (file->restless < DOUBLINGS_MAX)
 		file->restless++;
@@ -254,7 +260,7 @@ void settling_sweep(struct settling *settling, uint64_t now_ns)
 
 	HASH_ITER(hh, settling->table, file, next)
 	{
-		if (file->waits || now_ns < file->due_ns + SETTLE_MAX_MS * MS_NS)
+		if (file->waits || now_ns < file->due_ns || !has_rested(file, now_ns))
 			continue;
 		HASH_DEL(settling->table, file);
 		free(file);
