@@ -340,6 +340,15 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct i
 	return r < 0 ? r : push_found(walker, dir);
 }
 
+/* Was there something in the new directory that went before it was watched? */
+static bool has_lost_all(const struct walker *walker, const struct name_change *now)
+{
+	const struct timespec *made = &now->attributes.btime, *changed = &now->attributes.mtime;
+
+	return walker->listing.count == 0 &&
+	       (made->tv_sec != changed->tv_sec || made->tv_nsec != changed->tv_nsec);
+}
+
 static int look_at_dir(struct walker *walker, struct walk_dir *dir)
 {
 	struct ingest *ingest = walker->walk->ingest;
@@ -350,6 +359,8 @@ static int look_at_dir(struct walker *walker, struct walk_dir *dir)
 
 	if (r == DIR_AGAIN)
 		ingest->watch->again(ingest->watch->context, look);
+	if (!dir->known && ingest->watch && (r == DIR_AGAIN || has_lost_all(walker, &now)))
+		ingest->watch->missed(ingest->watch->context, dir->source);
 	if (r == DIR_AGAIN || (r == -ENOENT && dir->parent))
 		return 0; /* its parent's next listing tells */
 	if (r < 0)

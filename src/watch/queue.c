@@ -211,6 +211,7 @@ static void take_event(struct queue *queue, const struct inotify_event *event)
 	uint32_t length = 0;
 
 	queue->events++;
+	queue->half = event->mask & IN_MOVED_FROM;
 	if (event->mask & IN_Q_OVERFLOW)
 		queue_overflow(queue);
 	watch = find_number(queue, event->wd);

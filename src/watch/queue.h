@@ -6,6 +6,7 @@
  * threads: watch.c holds its lock around each call. Functions say what watch.h says of theirs.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ struct queue {
 	struct queue_watch *by_dir; /* and by the caller's */
 	uint32_t left[QUEUE_COOKIES]; /* cookies of the last names that were moved away */
 	unsigned int left_next;
+	bool half; /* the last event told that a name left by a rename: where it went follows */
 	struct dirty pending; /* when it overflowed: nothing but that bit, until it is taken */
 	uint64_t events;
 	uint64_t overflows;

@@ -23,10 +23,17 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "watch/queue.h"
 
 #define QUEUES_MAX 64
+
+/* A directory whose old place is known to be empty before its new one is known has to be walked
+ * anew: so the second event of a rename is waited for, this often and long. It never comes where
+ * something left the source. */
+#define HALF_TRIES 10
+#define HALF_MS 2
 
 /* After a read that got little, so that a program that writes without pause does not wake the
  * thread for every block: the kernel folds equal events while nobody reads them. In that time it
@@ -209,15 +216,45 @@ void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir)
 	pthread_mutex_unlock(&watch->lock);
 }
 
+static void read_all(struct watch *watch)
+{
+	for (unsigned int i = 0; i < watch->count; i++)
+		queue_read_all(&watch->queues[i], watch->buffer);
+}
+
+static bool has_half(const struct watch *watch)
+{
+	bool half = false;
+
+	for (unsigned int i = 0; i < watch->count; i++)
+		half |= watch->queues[i].half;
+	return half;
+}
+
+/* Who renames may have been put off between the two events of it. Holds the lock, but while it
+ * waits. */
+static void read_other_halves(struct watch *watch)
+{
+	for (unsigned int i = 0; i < HALF_TRIES && has_half(watch); i++) {
+		pthread_mutex_unlock(&watch->lock);
+		clock_sleep_ms(HALF_MS);
+		pthread_mutex_lock(&watch->lock);
+		read_all(watch);
+	}
+	for (unsigned int i = 0; i < watch->count; i++)
+		watch->queues[i].half = false;
+}
+
 int watch_take(struct watch *watch, struct dirty *dirty)
 {
 	struct queue *queue;
 	int r = 0;
 
 	pthread_mutex_lock(&watch->lock);
+	read_all(watch);
+	read_other_halves(watch);
 	for (unsigned int i = 0; i < watch->count; i++) {
 		queue = &watch->queues[i];
-		queue_read_all(queue, watch->buffer);
 		if (dirty_merge(dirty, &queue->pending) == 0)
 			continue;
 		queue_overflow(queue);
