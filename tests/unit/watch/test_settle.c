@@ -133,7 +133,7 @@ static void test_restlessness_is_forgotten_after_a_rest(void **state)
 		change(&settling, 1, true, now);
 		settling_done(&settling, 1, now);
 	}
-	settling_sweep(&settling, now + 10 * (SETTLE_CLOSED_MS << 4) * MS - 1);
+	settling_sweep(&settling, now + UINT64_C(10) * (SETTLE_CLOSED_MS << 4) * MS - 1);
 	change(&settling, 1, true, now);
 	assert_int_equal(wait_ms(&settling, now), SETTLE_CLOSED_MS << 5);
 	settling_sweep(&settling, now + 100 * MS * SETTLE_MAX_MS);
