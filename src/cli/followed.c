@@ -5,9 +5,7 @@
 #include <stdlib.h>
 
 #include "catalog/remote.h"
-
-/* watch/ tells lost events in a mask of 64 queues: sources behind them are polled. */
-#define QUEUES_MAX 64
+#include "watch/watch.h"
 
 /* inotify sees nothing of what other hosts do, nor, on FUSE, what goes past the mount. */
 static bool sees_all(const struct source *source)
@@ -21,7 +19,8 @@ int followed_new(struct followed **list, const struct sources *sources, enum fol
 	if (!*list)
 		return -ENOMEM;
 	for (size_t i = 0; i < sources->count; i++)
-		(*list)[i].polled = i >= QUEUES_MAX || mode == FOLLOW_POLL || mode == FOLLOW_NONE ||
+		(*list)[i].polled = i >= WATCH_QUEUES_MAX || mode == FOLLOW_POLL ||
+				    mode == FOLLOW_NONE ||
 				    (mode == FOLLOW_AUTO && !sees_all(&sources->list[i]));
 	return 0;
 }

@@ -73,7 +73,7 @@ uint64_t roots_check(const struct sources *sources, struct watch *watch)
 				    quote_path(source->path));
 		else if (!missing && was_missing)
 			log_info("source %s is back", quote_path(source->path));
-		if (!missing && (was_missing || state == ROOT_NEW) && i < 64)
+		if (!missing && (was_missing || state == ROOT_NEW) && i < WATCH_QUEUES_MAX)
 			walk |= UINT64_C(1) << i;
 	}
 	return walk;

@@ -27,8 +27,6 @@
 #include "base/thread.h"
 #include "watch/queue.h"
 
-#define QUEUES_MAX 64
-
 /* A directory whose old place is known to be empty before its new one is known has to be walked
  * anew: so the second event of a rename is waited for, this often and long. It never comes where
  * something left the source. */
@@ -105,7 +103,7 @@ static bool drain(struct watch *watch)
 static void *run_drain(void *context)
 {
 	struct watch *watch = context;
-	struct pollfd files[QUEUES_MAX + 1];
+	struct pollfd files[WATCH_QUEUES_MAX + 1];
 	struct pollfd *end = &files[watch->count];
 
 	for (unsigned int i = 0; i < watch->count; i++)
@@ -151,7 +149,7 @@ int watch_new(struct watch **watch, unsigned int queues, void (*wake)(void *cont
 	struct watch *made;
 	int r;
 
-	assert(queues > 0 && queues <= QUEUES_MAX);
+	assert(queues > 0 && queues <= WATCH_QUEUES_MAX);
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return -ENOMEM;

@@ -25,6 +25,9 @@
 /* Bytes of names that wait to be taken, about: some hundred thousand. */
 #define WATCH_PENDING_MAX ((size_t)64 << 20)
 
+/* Lost events are told in a mask, a bit for each queue. */
+#define WATCH_QUEUES_MAX 64
+
 struct watch;
 
 /* Outcomes of watch_add that the caller must handle; failures are -errno. */
@@ -36,7 +39,7 @@ enum watch_outcome {
 
 /* Starts the drain thread, which signals leave alone.
  *
- * queues	how many, 1 to 64 (each is one of fs.inotify.max_user_instances)
+ * queues	how many, 1 to WATCH_QUEUES_MAX (each is one of fs.inotify.max_user_instances)
  * wake		called from the drain thread when there is something to take and there was nothing
  *		before; it must not block and not call back
  *
