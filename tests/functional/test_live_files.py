@@ -335,6 +335,13 @@ def test_commands_answer_while_writers_write(view, twinfs, source):
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "scripts"
 
 
+def in_group(pid, group):
+    try:
+        return os.getpgid(pid) == group
+    except ProcessLookupError:
+        return False
+
+
 @contextlib.contextmanager
 def following(twinfs, mount, *command):
     """scripts/on-duplicate, from when it follows; gives its process."""
@@ -347,6 +354,9 @@ def following(twinfs, mount, *command):
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        for pid in twinfs.session.processes():  # what the script had started dies a moment later
+            if in_group(pid, process.pid):
+                assert wait_ended(pid)
 
 
 def test_script_runs_a_command_for_each_new_duplicate(twinfs, view, source, tmp_path):
