@@ -4,9 +4,24 @@
 
 #include <malloc.h>
 
-/* Gives memory that was freed back to the system. A burst of work leaves the allocator with what it
- * took at its height, in an arena for each thread, for as long as the process lives. Takes some
- * milliseconds; any thread. */
+/* Larger blocks are mapped, each for itself, and go back to the system when they are freed. */
+#define MEMORY_MAPPED_BYTES (256 << 10)
+
+/* Sets the allocator up for a process that lives long and works in bursts; before the first thread.
+ * An arena for each thread would hold what its thread took at the height of a burst: after 100,000
+ * files came and went that was 80 MiB, and is 15 with one arena. No thread allocates much while it
+ * walks or compares, so they seldom wait for each other. */
+static inline void memory_set_up(void)
+{
+#ifdef __GLIBC__
+	(void)mallopt(M_ARENA_MAX, 1);
+	/* set, it does not grow with what is freed */
+	(void)mallopt(M_MMAP_THRESHOLD, MEMORY_MAPPED_BYTES);
+#endif
+}
+
+/* Gives memory that was freed back to the system, as far as it makes whole pages: what is left of a
+ * burst of work. Takes some milliseconds; any thread. */
 static inline void memory_give_back(void)
 {
 #ifdef __GLIBC__

@@ -9,12 +9,10 @@
 #include "catalog/meta.h"
 #include "catalog/query.h"
 
-int catalog_next_scan(struct catalog_writer *w, uint32_t *scan)
+uint32_t catalog_next_scan(struct catalog_writer *w)
 {
-	w->totals.scans++;
 	w->changed = true;
-	*scan = (uint32_t)w->totals.scans;
-	return 0;
+	return (uint32_t)++w->totals.scans;
 }
 
 int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *scan)
@@ -25,9 +23,7 @@ int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *sc
 
 	if (r < 0)
 		return r;
-	r = catalog_next_scan(w, scan);
-	if (r < 0)
-		return r;
+	*scan = catalog_next_scan(w);
 	if (min_size == before)
 		return 0;
 	r = meta_put_number(w, META_MIN_SIZE, min_size);

@@ -99,7 +99,7 @@ MUST_CHECK int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, u
 
 /* A number for catalog_apply above all earlier ones: what is found by it is known for less long than
  * what earlier scans found. */
-MUST_CHECK int catalog_next_scan(struct catalog_writer *w, uint32_t *scan);
+MUST_CHECK uint32_t catalog_next_scan(struct catalog_writer *w);
 
 /* Source number index of a new index. */
 MUST_CHECK int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *path,

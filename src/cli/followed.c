@@ -42,9 +42,14 @@ void followed_poll_all(struct followed *list, size_t count)
 		list[i].polled = true;
 }
 
+bool followed_is_missed(struct followed *followed)
+{
+	return atomic_load(&followed->missed);
+}
+
 bool followed_is_walked(struct followed *followed)
 {
-	return followed->polled || atomic_load(&followed->missed) ||
+	return followed->polled || followed_is_missed(followed) ||
 	       atomic_load(&followed->unwatched) > 0;
 }
 

@@ -35,6 +35,9 @@ unsigned int followed_queues(const struct followed *list, size_t count);
 /* There are no queues to be had. */
 void followed_poll_all(struct followed *list, size_t count);
 
+/* Did events go by that nobody saw? */
+bool followed_is_missed(struct followed *followed);
+
 /* Must it be walked to know how it is? */
 bool followed_is_walked(struct followed *followed);
 

@@ -354,23 +354,12 @@ static void tell(struct follower *follower, int problem)
 	settings->told(settings->context, unwatched, problem);
 }
 
-static int note_missed(struct follower *follower)
+static int note_those(struct follower *follower, bool (*wanted)(struct followed *))
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < follower->ingest.sources->count; i++) {
-		if (atomic_load(&follower->sources[i].missed))
-			r = note_source(follower, i);
-	}
-	return r;
-}
-
-static int note_polled(struct follower *follower)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < follower->ingest.sources->count; i++) {
-		if (followed_is_walked(&follower->sources[i]))
+		if (wanted(&follower->sources[i]))
 			r = note_source(follower, i);
 	}
 	return r;
@@ -391,14 +380,12 @@ static int note_due(struct follower *follower, bool hurried)
 {
 	const struct follower_settings *settings = &follower->settings;
 	bool tick = is_due(&follower->ticked_ns, TICK_MS);
-	uint64_t came_back = 0;
 	int r = 0;
 
-	if (tick || hurried) {
-		came_back = roots_check(follower->ingest.sources, follower->watch);
-		r = note_sources(follower, came_back);
-	}
-	if (r == 0 && tick && follower->purge && follower->dirty.count == 0) {
+	if (tick || hurried)
+		follower->dirty.overflowed |=
+			roots_check(follower->ingest.sources, follower->watch);
+	if (tick && follower->purge && follower->dirty.count == 0 && !follower->dirty.overflowed) {
 		follower->purge = false;
 		r = ingest_purge(follower->ingest.catalog);
 	}
@@ -406,7 +393,7 @@ static int note_due(struct follower *follower, bool hurried)
 		r = note_all_sources(follower);
 	if (r == 0 && (hurried || (settings->mode != FOLLOW_NONE &&
 				   is_due(&follower->polled_ns, settings->interval_ms))))
-		r = note_polled(follower);
+		r = note_those(follower, followed_is_walked);
 	return r;
 }
 
@@ -460,7 +447,7 @@ static int follow_once(struct follower *follower, bool hurried)
 	if (r == 0)
 		r = catch_up(follower);
 	if (r == 0 && hurried) {
-		r = note_missed(follower);
+		r = note_those(follower, followed_is_missed);
 		if (r == 0 && follower->dirty.count > 0)
 			r = catch_up(follower);
 	}

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/quote.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
@@ -125,6 +126,7 @@ int main(int argc, char *argv[])
 
 	if (argc < 1)
 		return TWINFS_EXIT_USAGE;
+	memory_set_up();
 	r = open_stdio();
 	if (r < 0) {
 		log_error("cannot open /dev/null: %s", error_text(r));

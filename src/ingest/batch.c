@@ -50,9 +50,10 @@ static int apply_body(struct catalog_writer *w, void *context)
 	struct batch_writer *writer = context;
 	struct batch *batch = writer->queue;
 	uint32_t scan = writer->scan;
-	int r = scan ? 0 : catalog_next_scan(w, &scan);
 
-	return r < 0 ? r : catalog_apply(w, batch->changes, batch->count, scan);
+	if (!scan)
+		scan = catalog_next_scan(w);
+	return catalog_apply(w, batch->changes, batch->count, scan);
 }
 
 static struct batch *wait_for_batch(struct batch_writer *writer)
