@@ -65,6 +65,24 @@ struct name_change {
 MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
 			     uint32_t scan);
 
+/* A first walk brings files in the order of directories, which is none to the list of files by size:
+ * of a large index each would have a page of that list written. From now on until all are listed
+ * (totals.unlisted), files that come are left out of the list, and so is what becomes of them; they
+ * have the ids from totals.unlisted on. Their contents cannot be set meanwhile. */
+MUST_CHECK int catalog_defer_sizes(struct catalog_writer *w);
+
+/* Lists files that were left out, best in the order of size and id. They are regular, have names,
+ * and are as they were when they were read: nothing else is written until all are listed. */
+struct sized_file {
+	uint64_t size;
+	uint64_t file;
+};
+MUST_CHECK int catalog_list_sizes(struct catalog_writer *w, const struct sized_file *files,
+				  size_t count);
+
+/* All files below this id are listed; 0: all are. */
+void catalog_set_unlisted(struct catalog_writer *w, uint64_t from);
+
 /* Forgets up to limit orphans; *left tells whether there are more. */
 MUST_CHECK int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left);
 

@@ -29,12 +29,17 @@ static void count_file(struct catalog_writer *w, const struct attributes *attrib
 
 /* ---- candidates ---------------------------------------------------------------------- */
 
+static bool is_listed(const struct catalog_writer *w, uint64_t id, uint32_t mode)
+{
+	return S_ISREG(mode) && (w->totals.unlisted == 0 || id < w->totals.unlisted);
+}
+
 int file_list_size(struct catalog_writer *w, uint64_t id, const struct attributes *attributes,
 		   const struct content_record *content)
 {
 	struct key key = key_quad(attributes->size, content->head, content->group, id);
 
-	if (!S_ISREG(attributes->mode))
+	if (!is_listed(w, id, attributes->mode))
 		return 0;
 	return writer_put(w, TABLE_BYSIZE, &key, encode_nothing());
 }
@@ -44,14 +49,42 @@ static int unlist_size(struct catalog_writer *w, uint64_t id, const struct attri
 {
 	struct key key = key_quad(attributes->size, content->head, content->group, id);
 
-	if (!S_ISREG(attributes->mode))
+	if (!is_listed(w, id, attributes->mode))
 		return 0;
 	return writer_delete(w, TABLE_BYSIZE, &key);
 }
 
-/* ---- content ------------------------------------------------------------------------- */
-
 static const struct content_record unread;
+
+void catalog_set_unlisted(struct catalog_writer *w, uint64_t from)
+{
+	w->totals.unlisted = from;
+	w->changed = true;
+}
+
+int catalog_defer_sizes(struct catalog_writer *w)
+{
+	uint64_t from = w->totals.unlisted ? w->totals.unlisted : catalog_new_id(w->catalog);
+
+	if (!from)
+		return -errno;
+	catalog_set_unlisted(w, from);
+	return 0;
+}
+
+int catalog_list_sizes(struct catalog_writer *w, const struct sized_file *files, size_t count)
+{
+	struct key key;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		key = key_quad(files[i].size, unread.head, unread.group, files[i].file);
+		r = writer_put(w, TABLE_BYSIZE, &key, encode_nothing());
+	}
+	return r;
+}
+
+/* ---- content ------------------------------------------------------------------------- */
 
 /* What is known of a file's content; head 0: nothing. */
 static int get_content(struct catalog_writer *w, uint64_t id, struct content_record *content)
@@ -89,7 +122,8 @@ int catalog_set_content(struct catalog_writer *w, const struct content_change *c
 		return CONTENT_STALE;
 	if (r < 0)
 		return r;
-	if (file.names == 0 || file_digest(&file) != change->digest)
+	if (file.names == 0 || file_digest(&file) != change->digest ||
+	    !is_listed(w, change->file, file.attributes.mode))
 		return CONTENT_STALE;
 	r = get_content(w, change->file, &before);
 	if (r == 0 && now.group) {

@@ -447,6 +447,7 @@ struct value encode_totals(const struct catalog_totals *t)
 	put(&value, t->redundant_files);
 	put(&value, t->redundant_bytes);
 	put(&value, t->errors);
+	put(&value, t->unlisted);
 	put_time(&value, t->changed);
 	return value;
 }
@@ -458,5 +459,6 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 	       get(&fields, &t->files) && get(&fields, &t->bytes) && get(&fields, &t->blocks) &&
 	       get(&fields, &t->names) && get(&fields, &t->groups) &&
 	       get(&fields, &t->redundant_files) && get(&fields, &t->redundant_bytes) &&
-	       get(&fields, &t->errors) && get_time(&fields, &t->changed) && fields.length == 0;
+	       get(&fields, &t->errors) && get(&fields, &t->unlisted) &&
+	       get_time(&fields, &t->changed) && fields.length == 0;
 }

@@ -179,6 +179,7 @@ struct catalog_totals {
 	uint64_t redundant_files;
 	uint64_t redundant_bytes;
 	uint64_t errors;
+	uint64_t unlisted; /* files from this id on are not listed by size yet; 0: all are */
 	struct timespec changed; /* the last commit that changed something */
 };
 

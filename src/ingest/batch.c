@@ -51,9 +51,14 @@ static int apply_body(struct catalog_writer *w, void *context)
 	struct batch *batch = writer->queue;
 	uint32_t scan = writer->scan;
 
+	int r = 0;
+
+	/* a full one is one of many; looks are followed by comparisons of what came at once */
+	if (scan && batch->count == BATCH_CHANGES)
+		r = catalog_defer_sizes(w);
 	if (!scan)
 		scan = catalog_next_scan(w);
-	return catalog_apply(w, batch->changes, batch->count, scan);
+	return r < 0 ? r : catalog_apply(w, batch->changes, batch->count, scan);
 }
 
 static struct batch *wait_for_batch(struct batch_writer *writer)

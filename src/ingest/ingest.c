@@ -6,6 +6,7 @@
 
 #include "base/stop.h"
 #include "catalog/change.h"
+#include "ingest/sizes.h"
 #include "ingest/walk.h"
 
 /* Orphans forgotten in one transaction. */
@@ -71,6 +72,8 @@ int ingest_names(struct ingest *ingest)
 	r = catalog_write(ingest->catalog, begin_body, &begin);
 	if (r == 0)
 		r = look(ingest, looks, sources->count, begin.scan);
+	if (r == 0 && !stop_requested())
+		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_FILES);
 	ingest->result.stopped = stop_requested();
 	/* only a walk that saw everything knows that a file without a name is gone; who follows
 	 * the sources looks again at what changed under it */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "catalog/query.h"
 
 /* A transaction touches pages all over the index, so few large ones are cheaper; but what was
  * compared should be seen soon and not be lost by a crash. So: when this many files have gathered, or
@@ -12,6 +13,10 @@
 #define DUE_FILES (128 << 10)
 #define DUE_AFTER_NS UINT64_C(1000000000)
 #define DUE_AFTER_COMMITS 10
+/* In an index of many more files than that nearly each of those in a transaction has a page of its
+ * own, which stays in memory until the commit: those are made smaller then. In the order of ids
+ * they still write each page once. */
+#define DENSE_FILES (512 << 10)
 
 void outcomes_init(struct outcomes *outcomes, struct catalog *catalog,
 		   const struct ingest_watch *watch)
@@ -99,25 +104,85 @@ static int commit_problem(struct catalog_writer *w, const struct problem_outcome
 	return catalog_apply(w, &change, 1, 0);
 }
 
-static int commit_body(struct catalog_writer *w, void *context)
+/* Classes for one transaction: count of them, of those that were taken. */
+struct portion {
+	const struct ingest_watch *watch;
+	const struct class_outcome *classes;
+	size_t count;
+	const struct file_outcome *files;
+};
+
+static int commit_classes(struct catalog_writer *w, void *context)
 {
-	const struct outcomes *lists = context;
-	const struct class_outcome *classes = (const void *)lists->classes.data;
-	const struct file_outcome *files = (const void *)lists->files.data;
-	const struct problem_outcome *problems = (const void *)lists->problems.data;
+	const struct portion *portion = context;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < lists->classes.length / sizeof(*classes); i++)
-		r = commit_class(w, lists->watch, &classes[i], files + classes[i].first);
-	for (size_t i = 0; r == 0 && i < lists->problems.length / sizeof(*problems); i++)
+	for (size_t i = 0; r == 0 && i < portion->count; i++)
+		r = commit_class(w, portion->watch, &portion->classes[i],
+				 portion->files + portion->classes[i].first);
+	return r;
+}
+
+static int commit_problems(struct catalog_writer *w, void *context)
+{
+	const struct bytes *list = context;
+	const struct problem_outcome *problems = (const void *)list->data;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < list->length / sizeof(*problems); i++)
 		r = commit_problem(w, &problems[i]);
+	return r;
+}
+
+static int by_first_file(const void *a, const void *b, void *context)
+{
+	const struct class_outcome *x = a, *y = b;
+	const struct file_outcome *files = context;
+	uint64_t p = files[x->first].file, q = files[y->first].file;
+
+	return p < q ? -1 : p > q;
+}
+
+/* *files: about so many belong into one transaction, of count. */
+static int measure_portion(struct catalog *catalog, size_t count, size_t *files)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct catalog_totals totals;
+	int r = catalog_read_begin(catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_totals(reader, &totals);
+	if (r == 0)
+		*files = totals.files <= DENSE_FILES ? count : count * DENSE_FILES / totals.files;
+	return r;
+}
+
+static int commit_taken(struct outcomes *taken)
+{
+	struct class_outcome *classes = (void *)taken->classes.data;
+	size_t count = taken->classes.length / sizeof(*classes), limit = 0, files;
+	struct portion portion = {.watch = taken->watch, .files = (const void *)taken->files.data};
+	int r = measure_portion(taken->catalog, taken->files.length / sizeof(*portion.files),
+				&limit);
+
+	if (count > 0)
+		qsort_r(classes, count, sizeof(*classes), by_first_file, taken->files.data);
+	for (size_t i = 0; r == 0 && i < count; i += portion.count) {
+		portion.classes = classes + i;
+		files = portion.count = 0;
+		while (i + portion.count < count && (portion.count == 0 || files < limit))
+			files += classes[i + portion.count++].count;
+		r = catalog_write(taken->catalog, commit_classes, &portion);
+	}
+	if (r == 0 && taken->problems.length > 0)
+		r = catalog_write(taken->catalog, commit_problems, &taken->problems);
 	return r;
 }
 
 /* Holds commit_lock. */
 static int commit_gathered(struct outcomes *outcomes)
 {
-	struct outcomes taken = {.watch = outcomes->watch};
+	struct outcomes taken = {.catalog = outcomes->catalog, .watch = outcomes->watch};
 	uint64_t begun = clock_monotonic_ns();
 	int r;
 
@@ -127,9 +192,7 @@ static int commit_gathered(struct outcomes *outcomes)
 	taken.problems = outcomes->problems;
 	outcomes->files = outcomes->classes = outcomes->problems = (struct bytes){0};
 	pthread_mutex_unlock(&outcomes->lock);
-	r = taken.classes.length || taken.problems.length
-		    ? catalog_write(outcomes->catalog, commit_body, &taken)
-		    : 0;
+	r = taken.classes.length || taken.problems.length ? commit_taken(&taken) : 0;
 	free_lists(&taken);
 	outcomes->committed_ns = clock_monotonic_ns();
 	outcomes->commit_took_ns = outcomes->committed_ns - begun;

@@ -74,7 +74,10 @@ static void test_classes_of_two_or_more_become_groups(void **state)
 	assert_int_equal(group_at(p->f, group_of(p, 0)).inodes, 3);
 	assert_int_equal(group_of(p, 3), 0);
 	assert_int_equal(content_of(p->f, p->files[3].file).head, HEAD);
-	assert_int_equal(group_at(p->f, group_of(p, 4)).ordinal, 2);
+	assert_int_equal(group_at(p->f, group_of(p, 4)).inodes, 2);
+	assert_int_equal(group_at(p->f, group_of(p, 0)).ordinal +
+				 group_at(p->f, group_of(p, 4)).ordinal,
+			 1 + 2);
 	audit_index(p->f->catalog);
 }
 

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/stop.h"
+#include "catalog/audit.h"
+#include "catalog/check.h"
+#include "ingest/sizes.h"
+
+#define FILES 20
+#define RUN_FILES 7
+
+static int defer_body(struct catalog_writer *w, void *context)
+{
+	(void)context;
+	return catalog_defer_sizes(w);
+}
+
+/* Twenty files of sizes that fall, which are left out of the list, behind one that is in it. */
+static int setup_deferred(void **state)
+{
+	static char names[FILES][8];
+	struct fixture *f;
+
+	fixture_setup(state);
+	f = *state;
+	add_file(f, f->roots[0], "listed", file_of(999, 100, 0));
+	fixture_commit(f);
+	assert_int_equal(catalog_write(f->catalog, defer_body, NULL), 0);
+	for (unsigned int i = 0; i < FILES; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "%02u", i);
+		add_file(f, f->roots[0], names[i], file_of(1000 + i, 200 - i, 0));
+	}
+	fixture_commit(f);
+	return 0;
+}
+
+static void assert_sound(const struct fixture *f)
+{
+	struct catalog_reader *reader = fixture_read(f);
+
+	assert_int_equal(check_catalog(reader), 0);
+	catalog_read_end(reader);
+}
+
+/* Files in the list, which are in its order. */
+static size_t count_listed(const struct fixture *f)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	struct size_entry entry = {0}, last = {0};
+	struct catalog_scan *scan = NULL;
+	size_t count = 0;
+
+	assert_int_equal(catalog_scan_sizes(reader, &entry, &scan), 0);
+	while (catalog_next_size(scan, &entry) == 0) {
+		assert_true(entry.size > last.size);
+		last = entry;
+		count++;
+	}
+	catalog_scan_end(scan);
+	catalog_read_end(reader);
+	return count;
+}
+
+static void assert_all_listed(const struct fixture *f, size_t count)
+{
+	assert_int_equal(count_listed(f), count);
+	assert_int_equal(totals_of(f).unlisted, 0);
+	assert_sound(f);
+	audit_index(f->catalog);
+}
+
+static void test_files_are_listed_in_runs(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(count_listed(f), 1);
+	assert_sound(f);
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
+	assert_all_listed(f, FILES + 1);
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0); /* nothing is left to do */
+	assert_all_listed(f, FILES + 1);
+}
+
+static void test_listing_goes_on_in_an_index_that_was_closed(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_reopen(f);
+	add_file(f, f->roots[0], "later", file_of(2000, 300, 0));
+	fixture_commit(f);
+	assert_int_equal(count_listed(f), 1);
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
+	assert_all_listed(f, FILES + 2);
+}
+
+static void test_changes_before_the_listing_are_in_it(void **state)
+{
+	struct fixture *f = *state;
+	struct attributes link = file_of(3000, 7, 0);
+
+	update_file(f, id_at(f, f->roots[0], "03"), file_of(1003, 500, 1));
+	remove_name(f, f->roots[0], "04");
+	remove_name(f, f->roots[0], "listed");
+	link.mode = S_IFLNK | 0777;
+	add_file(f, f->roots[0], "symlink", link);
+	add_file(f, f->roots[0], "hard-link", file_of(1005, 200 - 5, 0));
+	fixture_commit(f);
+	assert_int_equal(count_listed(f), 0);
+	assert_sound(f);
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
+	assert_all_listed(f, FILES - 1);
+}
+
+static int learn_body(struct catalog_writer *w, void *context)
+{
+	return catalog_set_content(w, context);
+}
+
+static void test_content_of_an_unlisted_file_is_not_taken(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t id = id_at(f, f->roots[0], "00");
+	const struct file_record file = file_at(f, id);
+	struct content_change change = {.file = id, .digest = file_digest(&file), .head = 1};
+
+	assert_int_equal(catalog_write(f->catalog, learn_body, &change), CONTENT_STALE);
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
+	assert_int_equal(catalog_write(f->catalog, learn_body, &change), 0);
+	assert_all_listed(f, FILES + 1);
+}
+
+static void test_stopped_listing_leaves_the_index_sound(void **state)
+{
+	struct fixture *f = *state;
+
+	stop_request();
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
+	assert_int_equal(count_listed(f), 1);
+	assert_sound(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_files_are_listed_in_runs, setup_deferred,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_listing_goes_on_in_an_index_that_was_closed,
+						setup_deferred, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_changes_before_the_listing_are_in_it,
+						setup_deferred, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_content_of_an_unlisted_file_is_not_taken,
+						setup_deferred, fixture_teardown),
+		/* the last: nothing goes on after a stop */
+		cmocka_unit_test_setup_teardown(test_stopped_listing_leaves_the_index_sound,
+						setup_deferred, fixture_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
