@@ -9,6 +9,7 @@
  * format of the index as a whole (include/twinfs/format.h) is checked first. */
 #define RECORD_VERSION 1
 #define CHECKSUM_BYTES 4
+#define NANOSECONDS 1000000000
 
 static bool same_time(struct timespec a, struct timespec b)
 {
@@ -260,10 +261,37 @@ static bool get_time(struct span *fields, struct timespec *time)
 		return false;
 	fields->length -= (size_t)(at - fields->data);
 	fields->data = at;
-	if (!get(fields, &nanoseconds) || nanoseconds >= 1000000000)
+	if (!get(fields, &nanoseconds) || nanoseconds >= NANOSECONDS)
 		return false;
 	time->tv_sec = seconds;
 	time->tv_nsec = (long)nanoseconds;
+	return true;
+}
+
+/* As the difference to a time that is often near or equal: 2 bytes then, and 10 for any. */
+static void put_time_near(struct value *value, struct timespec time, struct timespec near)
+{
+	uint64_t seconds = (uint64_t)time.tv_sec - (uint64_t)near.tv_sec;
+	uint8_t *out = varint_put_signed(value->data + value->length, (int64_t)seconds);
+
+	value->length = (size_t)(out - value->data);
+	put(value, time.tv_nsec == near.tv_nsec ? 0 : (uint64_t)time.tv_nsec + 1);
+}
+
+static bool get_time_near(struct span *fields, struct timespec *time, struct timespec near)
+{
+	const uint8_t *at = fields->data;
+	int64_t seconds;
+	uint64_t code;
+
+	if (!varint_get_signed(&at, fields->data + fields->length, &seconds))
+		return false;
+	fields->length -= (size_t)(at - fields->data);
+	fields->data = at;
+	if (!get(fields, &code) || code > NANOSECONDS)
+		return false;
+	time->tv_sec = (time_t)((uint64_t)seconds + (uint64_t)near.tv_sec);
+	time->tv_nsec = code ? (long)code - 1 : near.tv_nsec;
 	return true;
 }
 
@@ -279,9 +307,9 @@ static void put_attributes(struct value *value, const struct attributes *a)
 	put(value, a->gid);
 	put(value, a->links);
 	put_time(value, a->mtime);
-	put_time(value, a->ctime);
-	put_time(value, a->atime);
-	put_time(value, a->btime);
+	put_time_near(value, a->ctime, a->mtime);
+	put_time_near(value, a->btime, a->ctime);
+	put_time_near(value, a->atime, a->btime);
 }
 
 static bool get_attributes(struct span *fields, struct attributes *a)
@@ -289,8 +317,9 @@ static bool get_attributes(struct span *fields, struct attributes *a)
 	return get(fields, &a->inode) && get(fields, &a->size) && get(fields, &a->blocks) &&
 	       get(fields, &a->rdev) && get32(fields, &a->filesystem) && get32(fields, &a->mode) &&
 	       get32(fields, &a->uid) && get32(fields, &a->gid) && get32(fields, &a->links) &&
-	       get_time(fields, &a->mtime) && get_time(fields, &a->ctime) &&
-	       get_time(fields, &a->atime) && get_time(fields, &a->btime);
+	       get_time(fields, &a->mtime) && get_time_near(fields, &a->ctime, a->mtime) &&
+	       get_time_near(fields, &a->btime, a->ctime) &&
+	       get_time_near(fields, &a->atime, a->btime);
 }
 
 static bool get_name(struct span *fields, struct name *name)

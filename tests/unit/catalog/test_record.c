@@ -107,6 +107,40 @@ static void test_directories_come_back(void **state)
 						   .name = {"a\nb", 3}});
 }
 
+static void test_times_of_any_distance_come_back(void **state)
+{
+	static const struct timespec times[] = {{0, 0},
+						{1, 999999999},
+						{LONG_MAX, 0},
+						{LONG_MIN, 999999999},
+						{1700000000, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(times) * ARRAY_SIZE(times); i++) {
+		const struct timespec first = times[i / ARRAY_SIZE(times)];
+		const struct timespec other = times[i % ARRAY_SIZE(times)];
+
+		assert_dir_comes_back(&(struct dir_record){.id = 1,
+							   .attributes = {.mtime = first,
+									  .ctime = other,
+									  .btime = first},
+							   .name = {"", 0}});
+	}
+}
+
+static void test_equal_times_take_less_room(void **state)
+{
+	struct dir_record dir = {.attributes = attributes_of(1, 1, 1700000000, 999999999)};
+	size_t apart, equal;
+
+	(void)state;
+	dir.attributes.ctime.tv_nsec = 999999998;
+	apart = encode_dir(&dir).length;
+	dir.attributes.ctime = dir.attributes.mtime;
+	equal = encode_dir(&dir).length;
+	assert_int_equal(apart - equal, 4);
+}
+
 static void assert_file_comes_back(const struct file_record *file)
 {
 	struct value value = encode_file(file);
@@ -503,6 +537,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_directories_come_back),
+		cmocka_unit_test(test_times_of_any_distance_come_back),
+		cmocka_unit_test(test_equal_times_take_less_room),
 		cmocka_unit_test(test_files_come_back),
 		cmocka_unit_test(test_entries_come_back),
 		cmocka_unit_test(test_contents_and_groups_come_back),
