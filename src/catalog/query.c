@@ -17,6 +17,14 @@ int catalog_get_totals(struct catalog_reader *r, struct catalog_totals *totals)
 	return meta_get_totals(r, totals);
 }
 
+int catalog_totals_now(struct catalog *catalog, struct catalog_totals *totals)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	int r = catalog_read_begin(catalog, &reader);
+
+	return r < 0 ? r : catalog_get_totals(reader, totals);
+}
+
 int catalog_get_min_size(struct catalog_reader *r, uint64_t *min_size)
 {
 	return meta_get_number(r, META_MIN_SIZE, min_size);

@@ -13,6 +13,8 @@
 #include "catalog/catalog.h"
 
 MUST_CHECK int catalog_get_totals(struct catalog_reader *r, struct catalog_totals *totals);
+/* The same, in a snapshot of its own. */
+MUST_CHECK int catalog_totals_now(struct catalog *catalog, struct catalog_totals *totals);
 MUST_CHECK int catalog_get_dir(struct catalog_reader *r, uint64_t id, struct dir_record *dir);
 MUST_CHECK int catalog_get_file(struct catalog_reader *r, uint64_t id, struct file_record *file);
 MUST_CHECK int catalog_get_content(struct catalog_reader *r, uint64_t file,

@@ -217,13 +217,6 @@ static void put(struct value *value, uint64_t number)
 	value->length = (size_t)(varint_put(value->data + value->length, number) - value->data);
 }
 
-static void put_time(struct value *value, struct timespec time)
-{
-	uint8_t *out = varint_put_signed(value->data + value->length, time.tv_sec);
-
-	value->length = (size_t)(varint_put(out, (uint64_t)time.tv_nsec) - value->data);
-}
-
 static void put_bytes(struct value *value, const void *data, size_t length)
 {
 	memcpy(value->data + value->length, data, length);
@@ -251,24 +244,9 @@ static bool get32(struct span *fields, uint32_t *number)
 	return true;
 }
 
-static bool get_time(struct span *fields, struct timespec *time)
-{
-	const uint8_t *at = fields->data;
-	int64_t seconds;
-	uint64_t nanoseconds;
+static const struct timespec epoch;
 
-	if (!varint_get_signed(&at, fields->data + fields->length, &seconds))
-		return false;
-	fields->length -= (size_t)(at - fields->data);
-	fields->data = at;
-	if (!get(fields, &nanoseconds) || nanoseconds >= NANOSECONDS)
-		return false;
-	time->tv_sec = seconds;
-	time->tv_nsec = (long)nanoseconds;
-	return true;
-}
-
-/* As the difference to a time that is often near or equal: 2 bytes then, and 10 for any. */
+/* As the difference to a time that it is often near or equal to: 2 bytes then, at most 15. */
 static void put_time_near(struct value *value, struct timespec time, struct timespec near)
 {
 	uint64_t seconds = (uint64_t)time.tv_sec - (uint64_t)near.tv_sec;
@@ -306,7 +284,7 @@ static void put_attributes(struct value *value, const struct attributes *a)
 	put(value, a->uid);
 	put(value, a->gid);
 	put(value, a->links);
-	put_time(value, a->mtime);
+	put_time_near(value, a->mtime, epoch);
 	put_time_near(value, a->ctime, a->mtime);
 	put_time_near(value, a->btime, a->ctime);
 	put_time_near(value, a->atime, a->btime);
@@ -317,7 +295,8 @@ static bool get_attributes(struct span *fields, struct attributes *a)
 	return get(fields, &a->inode) && get(fields, &a->size) && get(fields, &a->blocks) &&
 	       get(fields, &a->rdev) && get32(fields, &a->filesystem) && get32(fields, &a->mode) &&
 	       get32(fields, &a->uid) && get32(fields, &a->gid) && get32(fields, &a->links) &&
-	       get_time(fields, &a->mtime) && get_time_near(fields, &a->ctime, a->mtime) &&
+	       get_time_near(fields, &a->mtime, epoch) &&
+	       get_time_near(fields, &a->ctime, a->mtime) &&
 	       get_time_near(fields, &a->btime, a->ctime) &&
 	       get_time_near(fields, &a->atime, a->btime);
 }
@@ -422,7 +401,7 @@ struct value encode_group(const struct group_record *group)
 	put(&value, group->size);
 	put(&value, group->inodes);
 	put(&value, group->kept);
-	put_time(&value, group->changed);
+	put_time_near(&value, group->changed, epoch);
 	return value;
 }
 
@@ -431,7 +410,7 @@ bool decode_group(struct span fields, struct group_record *group)
 	return get(&fields, &group->hash.high) && get(&fields, &group->hash.low) &&
 	       get32(&fields, &group->ordinal) && get(&fields, &group->size) &&
 	       get(&fields, &group->inodes) && get(&fields, &group->kept) &&
-	       get_time(&fields, &group->changed) && fields.length == 0;
+	       get_time_near(&fields, &group->changed, epoch) && fields.length == 0;
 }
 
 struct value encode_number(uint64_t number)
@@ -477,7 +456,7 @@ struct value encode_totals(const struct catalog_totals *t)
 	put(&value, t->redundant_bytes);
 	put(&value, t->errors);
 	put(&value, t->unlisted);
-	put_time(&value, t->changed);
+	put_time_near(&value, t->changed, epoch);
 	return value;
 }
 
@@ -489,5 +468,5 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 	       get(&fields, &t->names) && get(&fields, &t->groups) &&
 	       get(&fields, &t->redundant_files) && get(&fields, &t->redundant_bytes) &&
 	       get(&fields, &t->errors) && get(&fields, &t->unlisted) &&
-	       get_time(&fields, &t->changed) && fields.length == 0;
+	       get_time_near(&fields, &t->changed, epoch) && fields.length == 0;
 }

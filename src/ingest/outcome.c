@@ -146,12 +146,9 @@ static int by_first_file(const void *a, const void *b, void *context)
 /* *files: about so many belong into one transaction, of count. */
 static int measure_portion(struct catalog *catalog, size_t count, size_t *files)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
 	struct catalog_totals totals;
-	int r = catalog_read_begin(catalog, &reader);
+	int r = catalog_totals_now(catalog, &totals);
 
-	if (r == 0)
-		r = catalog_get_totals(reader, &totals);
 	if (r == 0)
 		*files = totals.files <= DENSE_FILES ? count : count * DENSE_FILES / totals.files;
 	return r;

@@ -82,24 +82,12 @@ static int list_run(struct run *run, struct catalog *catalog, uint64_t from)
 	return r;
 }
 
-static int get_unlisted(struct catalog *catalog, uint64_t *from)
-{
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	struct catalog_totals totals;
-	int r = catalog_read_begin(catalog, &reader);
-
-	if (r == 0)
-		r = catalog_get_totals(reader, &totals);
-	if (r == 0)
-		*from = totals.unlisted;
-	return r;
-}
-
 int ingest_list_sizes(struct catalog *catalog, size_t run_files)
 {
 	struct run run = {.capacity = run_files};
-	uint64_t from = 0;
-	int r = get_unlisted(catalog, &from);
+	struct catalog_totals totals = {0};
+	int r = catalog_totals_now(catalog, &totals);
+	uint64_t from = totals.unlisted;
 
 	if (r == 0 && from) {
 		run.files = calloc(run_files, sizeof(*run.files));
