@@ -3,6 +3,10 @@
 #define BASE_MEMORY_H
 
 #include <malloc.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define MEMORY_PAGE_BYTES ((size_t)4 << 10)
 
 /* Larger blocks are mapped, each for itself, and go back to the system when they are freed. */
 #define MEMORY_MAPPED_BYTES (256 << 10)
@@ -18,6 +22,16 @@ static inline void memory_set_up(void)
 	/* set, it does not grow with what is freed */
 	(void)mallopt(M_MMAP_THRESHOLD, MEMORY_MAPPED_BYTES);
 #endif
+}
+
+/* Memory that files are read into: whole pages, which the caller frees, or NULL. What malloc gives
+ * begins 16 bytes into a page where it is large; the kernel's copy from the page cache is then four
+ * times slower on some processors (Zen 3: 1.8 instead of 7.5 GB/s), as the copy instruction does not
+ * like a target that lies a little behind its source within a page. */
+static inline void *memory_pages(size_t bytes)
+{
+	return aligned_alloc(MEMORY_PAGE_BYTES,
+			     (bytes + MEMORY_PAGE_BYTES - 1) & ~(MEMORY_PAGE_BYTES - 1));
 }
 
 /* Gives memory that was freed back to the system, as far as it makes whole pages: what is left of a

@@ -18,6 +18,7 @@
 #include "base/descriptor.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/quote.h"
 #include "catalog/check.h"
 #include "catalog/copy.h"
@@ -80,7 +81,7 @@ static int make_seal(int folder_fd, char text[SEAL_TEXT_BYTES])
 {
 	int fd AUTO_CLOSE = openat(folder_fd, TWINFS_INDEX_DATA, O_RDONLY | O_CLOEXEC);
 	struct hash_state *state = hash_state_new();
-	void *block AUTO_FREE = malloc(READ_BYTES);
+	void *block AUTO_FREE = memory_pages(READ_BYTES);
 	char digits[HASH128_DIGITS + 1];
 	long got = 0, at = 0;
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/memory.h"
 #include "base/stop.h"
 #include "ingest/contents.h"
 #include "ingest/refine.h"
@@ -509,7 +510,7 @@ void *contents_refine(void *context)
 			       .opener = FILE_OPENER_INIT(contents->ingest->sources)};
 	size_t share = BLOCKS_BYTES / (threads ? threads : threads_default());
 	size_t budget = share < BLOCKS_BYTES_MIN ? BLOCKS_BYTES_MIN : share;
-	void *memory AUTO_FREE = malloc(budget);
+	void *memory AUTO_FREE = memory_pages(budget);
 
 	if (!memory) {
 		contents_fail(contents, -ENOMEM);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/descriptor.h"
+#include "base/memory.h"
 #include "base/stop.h"
 #include "ingest/contents.h"
 
@@ -130,7 +131,7 @@ void *contents_read_heads(void *context)
 	struct contents *contents = context;
 	struct head_reader heads = {.contents = contents,
 				    .opener = FILE_OPENER_INIT(contents->ingest->sources)};
-	uint8_t *memory AUTO_FREE = malloc(HEAD_BYTES * READ_FILES);
+	uint8_t *memory AUTO_FREE = memory_pages(HEAD_BYTES * READ_FILES);
 
 	if (!memory) {
 		contents_fail(contents, -ENOMEM);

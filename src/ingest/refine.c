@@ -208,17 +208,18 @@ static int emit_alone(struct refinement *refinement, struct strand *strand)
 
 /* ---- one step of one range ----------------------------------------------------------- */
 
-/* Reads the next block of each strand; those that fail leave the range. */
+/* Reads the next block of each strand; those that fail leave the range. Each block begins a page, as
+ * the memory does: see memory_pages. */
 static void read_blocks(struct refinement *refinement, struct strand **strands, struct range *range,
 			struct block *blocks, size_t length)
 {
+	size_t i = 0, apart = (length + BLOCK_MIN - 1) / BLOCK_MIN * BLOCK_MIN;
 	struct strand *strand;
 	uint8_t *data;
-	size_t i = 0;
 
 	while (i < range->count) {
 		strand = strands[range->first + i];
-		data = (uint8_t *)refinement->memory + i * length;
+		data = (uint8_t *)refinement->memory + i * apart;
 		blocks[i] = (struct block){data, length, strand};
 		if (refinement->calls->read(refinement->context, strand, range->offset, data,
 					    length) == 0)

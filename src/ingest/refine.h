@@ -59,7 +59,7 @@ struct refinement {
 	const struct refine_calls *calls;
 	void *context;
 	uint64_t size_bytes; /* of each file */
-	void *memory; /* for blocks, borrowed */
+	void *memory; /* for blocks, borrowed; best of memory_pages */
 	size_t budget_bytes; /* of it: at least 8 KiB */
 	enum refine_hashing hashing;
 };

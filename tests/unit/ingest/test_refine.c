@@ -66,6 +66,7 @@ static int fake_read(void *context, struct strand *strand, uint64_t offset, void
 
 	assert_true(length > 0 && offset + length <= p->length);
 	assert_true(at >= memory && at + length <= memory + p->refinement.budget_bytes);
+	assert_int_equal((at - memory) % (4 * KIB), 0); /* the kernel copies fastest so */
 	assert_false(fake->failed);
 	if (fails_now(p, fake)) {
 		memset(block, 0xee, length / 2);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "base/memory.h"
+
+static void test_memory_for_reading_is_whole_pages(void **state)
+{
+	static const size_t sizes[] = {1, 4095, 4096, 4097, (size_t)6 << 20};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		void *memory AUTO_FREE = memory_pages(sizes[i]);
+
+		assert_non_null(memory);
+		assert_int_equal((uintptr_t)memory % MEMORY_PAGE_BYTES, 0);
+		memset(memory, 1, sizes[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory_for_reading_is_whole_pages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
