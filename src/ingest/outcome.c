@@ -13,10 +13,11 @@
 #define DUE_FILES (128 << 10)
 #define DUE_AFTER_NS UINT64_C(1000000000)
 #define DUE_AFTER_COMMITS 10
-/* In an index of many more files than that nearly each of those in a transaction has a page of its
- * own, which stays in memory until the commit: those are made smaller then. In the order of ids
- * they still write each page once. */
-#define DENSE_FILES (512 << 10)
+/* Pages that a transaction changes stay in memory until its commit: about so many, 24 MiB. In an index
+ * of many more files than that many pages hold, some 90 each, nearly each file that was compared has
+ * one of its own. Transactions in the order of ids write each page once all the same. */
+#define COMMIT_PAGES ((size_t)6 << 10)
+#define FILES_A_PAGE 90
 
 void outcomes_init(struct outcomes *outcomes, struct catalog *catalog,
 		   const struct ingest_watch *watch)
@@ -143,14 +144,16 @@ static int by_first_file(const void *a, const void *b, void *context)
 	return p < q ? -1 : p > q;
 }
 
-/* *files: about so many belong into one transaction, of count. */
+/* *files: about so many belong into one transaction, of count that are spread over the index. */
 static int measure_portion(struct catalog *catalog, size_t count, size_t *files)
 {
 	struct catalog_totals totals;
 	int r = catalog_totals_now(catalog, &totals);
+	uint64_t pages = r == 0 ? totals.files / FILES_A_PAGE + 1 : 1;
 
-	if (r == 0)
-		*files = totals.files <= DENSE_FILES ? count : count * DENSE_FILES / totals.files;
+	*files = count * COMMIT_PAGES / pages;
+	if (*files < COMMIT_PAGES)
+		*files = COMMIT_PAGES;
 	return r;
 }
 

@@ -27,9 +27,9 @@ struct fake {
 };
 
 struct play {
-	struct fake *list;
-	size_t count, length;
 	struct refinement refinement;
+	struct fake *list;
+	size_t count, length; /* of the list; of each file */
 	unsigned int classes;
 	int calls, failing_call; /* of read and finish, of all files; failing: -1 for none */
 	int failing_emit, emits; /* the same for emit, which then gives -EIO */
@@ -40,12 +40,12 @@ struct play {
 
 static bool fails_now(struct play *p, struct fake *fake)
 {
-	int call = p->calls++;
+	bool fails = p->calls == p->failing_call;
 
-	if (call == p->stop_at)
+	if (p->calls++ == p->stop_at)
 		stop_request();
-	fake->failed |= call == p->failing_call;
-	return call == p->failing_call;
+	fake->failed |= fails;
+	return fails;
 }
 
 static uint64_t fake_hole(void *context, struct strand *strand, uint64_t offset)
@@ -64,10 +64,9 @@ static int fake_read(void *context, struct strand *strand, uint64_t offset, void
 	struct play *p = context;
 	uint8_t *memory = p->refinement.memory, *at = block;
 
-	assert_true(length > 0 && offset + length <= p->length);
+	assert_true(length > 0 && offset + length <= p->length && !fake->failed);
 	assert_true(at >= memory && at + length <= memory + p->refinement.budget_bytes);
 	assert_int_equal((at - memory) % (4 * KIB), 0); /* the kernel copies fastest so */
-	assert_false(fake->failed);
 	if (fails_now(p, fake)) {
 		memset(block, 0xee, length / 2);
 		fake->open = false;
