@@ -100,9 +100,15 @@ static int by_size(const void *a, const void *b)
 	return order ? order : compare_numbers(x->file, y->file);
 }
 
+/* What is new stands in order already when it is sorted for files, and sizes are often equal. */
 static void sort(struct additions *additions, int (*order)(const void *, const void *))
 {
-	qsort(additions->list, additions->count, sizeof(*additions->list), order);
+	size_t i = 1;
+
+	while (i < additions->count && order(&additions->list[i - 1], &additions->list[i]) <= 0)
+		i++;
+	if (i < additions->count)
+		qsort(additions->list, additions->count, sizeof(*additions->list), order);
 }
 
 static bool is_file(const struct addition *addition)
@@ -309,7 +315,8 @@ static int list_sizes(struct catalog_writer *w, struct additions *additions)
 		if (!is_file(&at[i]) || at[i].known || at[i].file == last)
 			continue;
 		last = at[i].file;
-		r = file_list_size(w, at[i].file, &at[i].change->attributes, &unread);
+		if (S_ISREG(at[i].change->attributes.mode) && file_is_listed(w, last))
+			r = file_list_size(w, last, at[i].change->attributes.size, &unread);
 	}
 	return r;
 }

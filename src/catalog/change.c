@@ -84,7 +84,7 @@ static int note_error(struct catalog_writer *w, const struct key *key, int error
 
 static int forget_error(struct catalog_writer *w, const struct key *key)
 {
-	int r = writer_delete(w, TABLE_ERROR, key);
+	int r = w->totals.errors ? writer_delete(w, TABLE_ERROR, key) : -ENOENT;
 
 	if (r == -ENOENT)
 		return 0;

@@ -29,29 +29,42 @@ static void count_file(struct catalog_writer *w, const struct attributes *attrib
 
 /* ---- candidates ---------------------------------------------------------------------- */
 
-static bool is_listed(const struct catalog_writer *w, uint64_t id, uint32_t mode)
+bool file_is_listed(const struct catalog_writer *w, uint64_t id)
 {
-	return S_ISREG(mode) && (w->totals.unlisted == 0 || id < w->totals.unlisted);
+	return w->totals.unlisted == 0 || id < w->totals.unlisted;
 }
 
-int file_list_size(struct catalog_writer *w, uint64_t id, const struct attributes *attributes,
+int file_list_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 		   const struct content_record *content)
 {
-	struct key key = key_quad(attributes->size, content->head, content->group, id);
+	struct key key = key_quad(size, content->head, content->group, id);
 
-	if (!is_listed(w, id, attributes->mode))
-		return 0;
 	return writer_put(w, TABLE_BYSIZE, &key, encode_nothing());
+}
+
+int file_unlist_size(struct catalog_writer *w, uint64_t id, uint64_t size,
+		     const struct content_record *content)
+{
+	struct key key = key_quad(size, content->head, content->group, id);
+
+	return writer_delete(w, TABLE_BYSIZE, &key);
+}
+
+/* The same of any file; only regular ones are candidates, and those listed later are not yet. */
+static int list_size(struct catalog_writer *w, uint64_t id, const struct attributes *attributes,
+		     const struct content_record *content)
+{
+	if (!S_ISREG(attributes->mode) || !file_is_listed(w, id))
+		return 0;
+	return file_list_size(w, id, attributes->size, content);
 }
 
 static int unlist_size(struct catalog_writer *w, uint64_t id, const struct attributes *attributes,
 		       const struct content_record *content)
 {
-	struct key key = key_quad(attributes->size, content->head, content->group, id);
-
-	if (!is_listed(w, id, attributes->mode))
+	if (!S_ISREG(attributes->mode) || !file_is_listed(w, id))
 		return 0;
-	return writer_delete(w, TABLE_BYSIZE, &key);
+	return file_unlist_size(w, id, attributes->size, content);
 }
 
 static const struct content_record unread;
@@ -74,13 +87,10 @@ int catalog_defer_sizes(struct catalog_writer *w)
 
 int catalog_list_sizes(struct catalog_writer *w, const struct sized_file *files, size_t count)
 {
-	struct key key;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		key = key_quad(files[i].size, unread.head, unread.group, files[i].file);
-		r = writer_put(w, TABLE_BYSIZE, &key, encode_nothing());
-	}
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = file_list_size(w, files[i].file, files[i].size, &unread);
 	return r;
 }
 
@@ -111,50 +121,16 @@ static int drop_content(struct catalog_writer *w, uint64_t id, const struct cont
 	return r;
 }
 
-int catalog_set_content(struct catalog_writer *w, const struct content_change *change)
-{
-	struct content_record before, now = {.head = change->head, .group = change->group};
-	struct key key = key_number(change->file);
-	struct file_record file;
-	int r = catalog_get_file(&w->reader, change->file, &file);
-
-	if (r == -ENOENT)
-		return CONTENT_STALE;
-	if (r < 0)
-		return r;
-	if (file.names == 0 || file_digest(&file) != change->digest ||
-	    !is_listed(w, change->file, file.attributes.mode))
-		return CONTENT_STALE;
-	r = get_content(w, change->file, &before);
-	if (r == 0 && now.group) {
-		r = group_join(w, now.group, change->file);
-		if (r == -ENOENT)
-			return CONTENT_STALE; /* its last member went meanwhile */
-	}
-	if (r == 0 && (before.head != now.head || before.group != now.group)) {
-		r = unlist_size(w, change->file, &file.attributes, &before);
-		if (r == 0)
-			r = file_list_size(w, change->file, &file.attributes, &now);
-	}
-	if (r == 0 && before.group && before.group != now.group)
-		r = group_leave(w, before.group, change->file, false);
-	if (r == 0)
-		r = writer_put(w, TABLE_CONTENT, &key, encode_content(&now));
-	w->totals.comparisons++;
-	return r;
-}
-
 /* Forgets what is known of a listed file. */
 static int forget_listed(struct catalog_writer *w, const struct size_entry *entry)
 {
 	const struct content_record content = {.head = entry->head, .group = entry->group};
-	const struct attributes attributes = {.mode = S_IFREG, .size = entry->size};
 	int r = drop_content(w, entry->file, &content);
 
 	if (r == 0)
-		r = unlist_size(w, entry->file, &attributes, &content);
+		r = file_unlist_size(w, entry->file, entry->size, &content);
 	if (r == 0)
-		r = file_list_size(w, entry->file, &attributes, &unread);
+		r = file_list_size(w, entry->file, entry->size, &unread);
 	return r < 0 ? r : gather_file(w, entry->file, entry->size, NEWS_FILE_UNREAD);
 }
 
@@ -222,7 +198,7 @@ static int renew_content(struct catalog_writer *w, struct file_record *file,
 	if (r == 0 && file->names > 0)
 		r = unlist_size(w, file->id, &file->attributes, &content);
 	if (r == 0 && file->names > 0)
-		r = file_list_size(w, file->id, attributes, &unread);
+		r = list_size(w, file->id, attributes, &unread);
 	if (r == 0)
 		r = catalog_set_error(w, ERROR_FILE, file->id, 0);
 	if (r < 0 || file->names == 0 || !S_ISREG(attributes->mode))
@@ -348,7 +324,7 @@ static int adopt(struct catalog_writer *w, struct file_record *file,
 	if (r == 0)
 		r = writer_delete(w, TABLE_ORPHAN, &key);
 	if (r == 0)
-		r = file_list_size(w, file->id, attributes, &content);
+		r = list_size(w, file->id, attributes, &content);
 	if (r < 0)
 		return r;
 	count_file(w, attributes, true);

@@ -11,12 +11,18 @@
 #include "catalog/change.h"
 #include "catalog/writer.h"
 
-/* A new inode with names names, the first of which is at (dir, cookie). A candidate only once
- * it is listed by size. */
+/* A new inode with names names, the first of which is at (dir, cookie). A regular file is a
+ * candidate only once it is listed by size. */
 MUST_CHECK int file_add(struct catalog_writer *w, const struct file_record *file);
-MUST_CHECK int file_list_size(struct catalog_writer *w, uint64_t id,
-			      const struct attributes *attributes,
+
+/* Is it no file that is left out of the list by size until a walk is through? */
+bool file_is_listed(const struct catalog_writer *w, uint64_t id);
+
+/* Lists a regular file by size and by what is known of its content; or takes it off. */
+MUST_CHECK int file_list_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 			      const struct content_record *content);
+MUST_CHECK int file_unlist_size(struct catalog_writer *w, uint64_t id, uint64_t size,
+				const struct content_record *content);
 
 /* Names that come to a file, one after the other. */
 struct name_run {

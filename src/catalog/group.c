@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "catalog/gather.h"
+#include "catalog/kept.h"
 #include "catalog/query.h"
 
 /* A hash in a key. */
@@ -145,6 +146,13 @@ int group_create(struct catalog_writer *w, struct hash128 hash, uint64_t size_by
 	return remember(w, &new_group) ? 0 : -ENOMEM;
 }
 
+int group_find(struct catalog_writer *w, uint64_t group)
+{
+	struct group_change *change;
+
+	return touch(w, group, &change);
+}
+
 int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 {
 	struct key key = key_pair(group, file);
@@ -192,64 +200,6 @@ int group_sweep(struct catalog_writer *w, uint64_t group)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* ---- choosing the kept copy ---------------------------------------------------------- */
-
-/* What decides which copy is kept: source order, then the scan that found it, then path order. */
-struct candidate {
-	uint64_t file;
-	uint32_t source;
-	uint32_t first_seen;
-	struct bytes path;
-};
-
-static int candidate_load(struct catalog_writer *w, uint64_t id, struct candidate *candidate)
-{
-	struct file_record file;
-	int r = catalog_get_file(&w->reader, id, &file);
-
-	if (r < 0)
-		return r;
-	candidate->file = id;
-	candidate->first_seen = file.first_seen;
-	candidate->path.length = 0;
-	return catalog_file_path(&w->reader, &file, &candidate->path, &candidate->source);
-}
-
-static bool goes_before(const struct candidate *a, const struct candidate *b)
-{
-	size_t common = a->path.length < b->path.length ? a->path.length : b->path.length;
-	int order;
-
-	if (a->source != b->source)
-		return a->source < b->source;
-	if (a->first_seen != b->first_seen)
-		return a->first_seen < b->first_seen;
-	order = memcmp(a->path.data, b->path.data, common);
-	return order ? order < 0 : a->path.length < b->path.length;
-}
-
-static int choose_kept(struct catalog_writer *w, struct group_record *group)
-{
-	struct candidate best = {0}, next = {0}, swap;
-	struct catalog_scan *scan;
-	uint64_t file;
-	int r = catalog_scan_members(&w->reader, group->id, 0, &scan);
-
-	while (r == 0 && (r = catalog_next_member(scan, &file)) == 0) {
-		r = candidate_load(w, file, &next);
-		if (r == 0 && (!best.file || goes_before(&next, &best))) {
-			swap = best;
-			best = next;
-			next = swap;
-		}
-	}
-	catalog_scan_end(scan);
-	group->kept = best.file;
-	bytes_free(&best.path);
-	bytes_free(&next.path);
-	return r == -ENOENT ? 0 : r;
-}
-
 /* ---- the end of the transaction ------------------------------------------------------ */
 
 static void count(struct catalog_totals *totals, const struct group_record *group, bool add)
@@ -280,7 +230,8 @@ static int flush_rank(struct catalog_writer *w, const struct group_change *chang
 	return r;
 }
 
-static int flush_record(struct catalog_writer *w, struct group_change *change)
+static int flush_record(struct catalog_writer *w, struct kept_choice *choice,
+			struct group_change *change)
 {
 	struct key key = key_number(change->id);
 	struct key byhash = key_hash(change->now.hash, change->now.ordinal);
@@ -295,7 +246,7 @@ static int flush_record(struct catalog_writer *w, struct group_change *change)
 		return r;
 	}
 	if (change->now.inodes > 0 && change->now.kept == 0) {
-		r = choose_kept(w, &change->now);
+		r = kept_choose(choice, change->id, &change->now.kept);
 		if (r < 0)
 			return r;
 	}
@@ -305,23 +256,25 @@ static int flush_record(struct catalog_writer *w, struct group_change *change)
 
 int groups_flush(struct catalog_writer *w)
 {
+	struct kept_choice choice = {.reader = &w->reader};
 	struct group_change *change, *next;
-	int r;
+	int r = 0;
 
 	HASH_ITER(hh, w->groups, change, next)
 	{
 		r = flush_rank(w, change);
 		if (r == 0)
-			r = flush_record(w, change);
+			r = flush_record(w, &choice, change);
 		if (r == 0 && change->before.inodes + change->now.inodes > 0)
 			r = gather_group(w, &change->before, &change->now);
 		if (r < 0)
-			return r;
+			break;
 		count(&w->totals, &change->before, false);
 		count(&w->totals, &change->now, true);
 		w->totals_changed = true;
 	}
-	return 0;
+	kept_choice_deinit(&choice);
+	return r;
 }
 
 void groups_discard(struct catalog_writer *w)

@@ -14,6 +14,9 @@
 MUST_CHECK int group_create(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
 			    uint64_t *group);
 
+/* 0: it is there, -ENOENT: it is gone. */
+MUST_CHECK int group_find(struct catalog_writer *w, uint64_t group);
+
 /* -ENOENT: the group is gone. */
 MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t file);
 

@@ -70,26 +70,44 @@ int outcomes_add_problem(struct outcomes *outcomes, const struct problem_outcome
 
 /* ---- committing ---------------------------------------------------------------------- */
 
-static int commit_class(struct catalog_writer *w, const struct ingest_watch *watch,
+/* Contents on their way into the transaction, some at a time: sorting takes a copy of them. */
+#define GATHERED_FILES ((size_t)16 << 10)
+
+struct gathered {
+	struct catalog_writer *w;
+	struct content_change *list;
+	size_t count;
+};
+
+static int put_gathered(struct gathered *gathered)
+{
+	int r = catalog_set_contents(gathered->w, gathered->list, gathered->count);
+
+	for (size_t i = 0; r == 0 && i < gathered->count; i++)
+		r = catalog_set_error(gathered->w, ERROR_FILE, gathered->list[i].file, 0);
+	gathered->count = 0;
+	return r;
+}
+
+static int gather_class(struct gathered *gathered, const struct ingest_watch *watch,
 			const struct class_outcome *class, const struct file_outcome *files)
 {
-	struct content_change change = {.group = class->group};
+	uint64_t group = class->group;
 	int r = 0;
 
 	/* it may be equal to what came back: left for later */
-	if (watch && !class->group && watch->unsure(watch->context, class->size))
+	if (watch && !group && watch->unsure(watch->context, class->size))
 		return 0;
-	if (class->count > 1 && !class->group)
-		r = catalog_add_group(w, class->hash, class->size, &change.group);
+	if (class->count > 1 && !group)
+		r = catalog_add_group(gathered->w, class->hash, class->size, &group);
 	for (size_t i = 0; r == 0 && i < class->count; i++) {
-		change.file = files[i].file;
-		change.digest = files[i].digest;
-		change.head = files[i].head;
-		r = catalog_set_content(w, &change);
-		if (r == CONTENT_STALE)
-			r = 0; /* it changed meanwhile and is read again */
-		if (r == 0)
-			r = catalog_set_error(w, ERROR_FILE, change.file, 0);
+		gathered->list[gathered->count++] =
+			(struct content_change){.file = files[i].file,
+						.digest = files[i].digest,
+						.head = files[i].head,
+						.group = group};
+		if (gathered->count == GATHERED_FILES)
+			r = put_gathered(gathered);
 	}
 	return r;
 }
@@ -110,18 +128,23 @@ struct portion {
 	const struct ingest_watch *watch;
 	const struct class_outcome *classes;
 	size_t count;
+	size_t file_count; /* in them all */
 	const struct file_outcome *files;
 };
 
 static int commit_classes(struct catalog_writer *w, void *context)
 {
 	const struct portion *portion = context;
-	int r = 0;
+	size_t capacity =
+		portion->file_count < GATHERED_FILES ? portion->file_count : GATHERED_FILES;
+	struct content_change *list AUTO_FREE = calloc(capacity ? capacity : 1, sizeof(*list));
+	struct gathered gathered = {.w = w, .list = list};
+	int r = list ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < portion->count; i++)
-		r = commit_class(w, portion->watch, &portion->classes[i],
+		r = gather_class(&gathered, portion->watch, &portion->classes[i],
 				 portion->files + portion->classes[i].first);
-	return r;
+	return r < 0 ? r : put_gathered(&gathered);
 }
 
 static int commit_problems(struct catalog_writer *w, void *context)
@@ -160,7 +183,7 @@ static int measure_portion(struct catalog *catalog, size_t count, size_t *files)
 static int commit_taken(struct outcomes *taken)
 {
 	struct class_outcome *classes = (void *)taken->classes.data;
-	size_t count = taken->classes.length / sizeof(*classes), limit = 0, files;
+	size_t count = taken->classes.length / sizeof(*classes), limit = 0;
 	struct portion portion = {.watch = taken->watch, .files = (const void *)taken->files.data};
 	int r = measure_portion(taken->catalog, taken->files.length / sizeof(*portion.files),
 				&limit);
@@ -169,9 +192,9 @@ static int commit_taken(struct outcomes *taken)
 		qsort_r(classes, count, sizeof(*classes), by_first_file, taken->files.data);
 	for (size_t i = 0; r == 0 && i < count; i += portion.count) {
 		portion.classes = classes + i;
-		files = portion.count = 0;
-		while (i + portion.count < count && (portion.count == 0 || files < limit))
-			files += classes[i + portion.count++].count;
+		portion.file_count = portion.count = 0;
+		while (i + portion.count < count && portion.file_count < limit)
+			portion.file_count += classes[i + portion.count++].count;
 		r = catalog_write(taken->catalog, commit_classes, &portion);
 	}
 	if (r == 0 && taken->problems.length > 0)

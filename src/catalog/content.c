@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "catalog/change.h"
+#include "catalog/file.h"
+#include "catalog/group.h"
+#include "catalog/query.h"
+
+/* What was learned of many files is written in passes over one table each, sorted by that table's
+ * keys, like names (apply.c): LMDB then finds its place on the page at hand, or appends.
+ *
+ *   files (is it still what was read?) and contents -> sizes, off and on -> members
+ */
+
+/* A file on its way through the passes. */
+struct learned {
+	struct content_change change;
+	struct content_record before;
+	uint64_t size;
+	bool regular;
+	bool stale; /* nothing is written of it */
+};
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_file(const void *a, const void *b)
+{
+	return compare_numbers(((const struct learned *)a)->change.file,
+			       ((const struct learned *)b)->change.file);
+}
+
+static int by_group(const void *a, const void *b)
+{
+	const struct learned *x = a, *y = b;
+	int order = compare_numbers(x->change.group, y->change.group);
+
+	return order ? order : by_file(a, b);
+}
+
+static int by_size_before(const void *a, const void *b)
+{
+	const struct learned *x = a, *y = b;
+	int order = compare_numbers(x->size, y->size);
+
+	if (order == 0)
+		order = compare_numbers(x->before.head, y->before.head);
+	if (order == 0)
+		order = compare_numbers(x->before.group, y->before.group);
+	return order ? order : by_file(a, b);
+}
+
+static int by_size_now(const void *a, const void *b)
+{
+	const struct learned *x = a, *y = b;
+	int order = compare_numbers(x->size, y->size);
+
+	if (order == 0)
+		order = compare_numbers(x->change.head, y->change.head);
+	return order ? order : by_group(a, b);
+}
+
+/* Much of it often stands in order already: of one size, or as it was found. */
+static void sort(struct learned *list, size_t count, int (*order)(const void *, const void *))
+{
+	size_t i = 1;
+
+	while (i < count && order(&list[i - 1], &list[i]) <= 0)
+		i++;
+	if (i < count)
+		qsort(list, count, sizeof(*list), order);
+}
+
+static struct content_record content_of(const struct learned *learned)
+{
+	return (struct content_record){.head = learned->change.head,
+				       .group = learned->change.group};
+}
+
+static bool is_listed_anew(const struct learned *learned)
+{
+	return !learned->stale && learned->regular &&
+	       (learned->before.head != learned->change.head ||
+		learned->before.group != learned->change.group);
+}
+
+/* ---- the passes ---------------------------------------------------------------------- */
+
+/* Is the file still what was read, and what was known of it before? */
+static int look_up(struct catalog_writer *w, struct learned *learned)
+{
+	struct file_record file;
+	int r = catalog_get_file(&w->reader, learned->change.file, &file);
+
+	learned->stale = r == -ENOENT;
+	if (r < 0)
+		return learned->stale ? 0 : r;
+	learned->stale = file.names == 0 || file_digest(&file) != learned->change.digest ||
+			 !file_is_listed(w, file.id);
+	learned->size = file.attributes.size;
+	learned->regular = S_ISREG(file.attributes.mode);
+	if (!learned->stale && learned->change.group)
+		r = group_find(w, learned->change.group);
+	if (r == -ENOENT) /* its last member went meanwhile */
+		learned->stale = true;
+	else if (r < 0)
+		return r;
+	r = catalog_get_content(&w->reader, file.id, &learned->before);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int put_content(struct catalog_writer *w, const struct learned *learned)
+{
+	struct content_record now = content_of(learned);
+	struct key key = key_number(learned->change.file);
+
+	w->totals.comparisons++;
+	return writer_put(w, TABLE_CONTENT, &key, encode_content(&now));
+}
+
+static int put_all(struct catalog_writer *w, struct learned *list, size_t count)
+{
+	int r = 0;
+
+	sort(list, count, by_file);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		r = look_up(w, &list[i]);
+		/* told twice: once is enough */
+		if (i > 0 && list[i].change.file == list[i - 1].change.file)
+			list[i].stale = true;
+		if (r == 0 && !list[i].stale)
+			r = put_content(w, &list[i]);
+	}
+	return r;
+}
+
+static int list_all(struct catalog_writer *w, struct learned *list, size_t count)
+{
+	struct content_record now;
+	int r = 0;
+
+	sort(list, count, by_size_before);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (is_listed_anew(&list[i]))
+			r = file_unlist_size(w, list[i].change.file, list[i].size, &list[i].before);
+	}
+	sort(list, count, by_size_now);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		now = content_of(&list[i]);
+		if (is_listed_anew(&list[i]))
+			r = file_list_size(w, list[i].change.file, list[i].size, &now);
+	}
+	return r;
+}
+
+static int join_all(struct catalog_writer *w, struct learned *list, size_t count)
+{
+	int r = 0;
+
+	sort(list, count, by_group);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const struct learned *at = &list[i];
+
+		if (at->stale)
+			continue;
+		if (at->change.group)
+			r = group_join(w, at->change.group, at->change.file);
+		if (r == 0 && at->before.group && at->before.group != at->change.group)
+			r = group_leave(w, at->before.group, at->change.file, false);
+	}
+	return r;
+}
+
+static int set_all(struct catalog_writer *w, struct learned *list, size_t count)
+{
+	int r = put_all(w, list, count);
+
+	if (r == 0)
+		r = list_all(w, list, count);
+	return r < 0 ? r : join_all(w, list, count);
+}
+
+int catalog_set_content(struct catalog_writer *w, const struct content_change *change)
+{
+	struct learned learned = {.change = *change};
+	int r = set_all(w, &learned, 1);
+
+	if (r < 0)
+		return r;
+	return learned.stale ? CONTENT_STALE : 0;
+}
+
+int catalog_set_contents(struct catalog_writer *w, const struct content_change *changes,
+			 size_t count)
+{
+	struct learned *list AUTO_FREE = calloc(count ? count : 1, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		list[i].change = changes[i];
+	return set_all(w, list, count);
+}
