@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/bytes.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* First bytes above this are VARINT_LONG + the count of bytes that follow. */
-#define VARINT_LONG 0xf7
 
 void bytes_free(struct bytes *bytes)
 {
@@ -94,22 +92,24 @@ uint8_t *varint_put(uint8_t *out, uint64_t number)
 	return out;
 }
 
-bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *number)
+bool varint_get_long(const uint8_t **in, const uint8_t *end, uint64_t *number)
 {
 	const uint8_t *at = *in;
-	uint64_t value;
+	uint64_t value = 0;
 	int count;
 
-	if (at >= end)
+	if (at >= end || *at <= VARINT_LONG)
 		return false;
-	value = *at++;
-	if (value > VARINT_LONG) {
-		count = (int)value - VARINT_LONG;
-		if (end - at < count)
-			return false;
-		value = 0;
+	count = *at++ - VARINT_LONG;
+	if (end - at >= (int)sizeof(value)) { /* the usual case, without a loop */
+		memcpy(&value, at, sizeof(value));
+		value = be64toh(value) >> (64 - 8 * count);
+		at += count;
+	} else if (end - at >= count) {
 		while (count-- > 0)
 			value = value << 8 | *at++;
+	} else {
+		return false;
 	}
 	*number = value;
 	*in = at;

@@ -38,12 +38,25 @@ const char *bytes_text(struct bytes *bytes);
  * parts of LMDB keys; small numbers are short: below 248 one byte holds the number, above, the
  * first byte is 0xf7 + n and n bytes follow, most significant first. */
 #define VARINT_MAX_BYTES 9
+/* First bytes above this are VARINT_LONG + the count of bytes that follow. */
+#define VARINT_LONG 0xf7
 
 /* Writes number at out (room for VARINT_MAX_BYTES) and returns the end. */
 uint8_t *varint_put(uint8_t *out, uint64_t number);
 
 /* Reads a number from [*in, end) and moves *in behind it; false where none is there. */
-MUST_CHECK bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *number);
+MUST_CHECK static inline bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *number);
+
+/* The same of a number of several bytes. */
+MUST_CHECK bool varint_get_long(const uint8_t **in, const uint8_t *end, uint64_t *number);
+
+static inline bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *number)
+{
+	if (*in >= end || **in > VARINT_LONG)
+		return varint_get_long(in, end, number);
+	*number = *(*in)++;
+	return true;
+}
 
 /* Signed numbers in the same codec; small ones of either sign are short, order is not kept. */
 uint8_t *varint_put_signed(uint8_t *out, int64_t number);

@@ -217,14 +217,19 @@ static int compare_until_quiet(struct contents *contents)
 	return r;
 }
 
-static int measure(struct ingest *ingest)
+/* waits: is there anything to read? What could not be read before is tried again. */
+static int measure(struct ingest *ingest, bool *waits)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct catalog_totals totals = {0};
 	uint64_t files = 0, bytes = 0;
 	int r = catalog_read_begin(ingest->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_count_pending(reader, &files, &bytes);
+	if (r == 0)
+		r = catalog_get_totals(reader, &totals);
+	*waits = files > 0 || totals.errors > 0;
 	atomic_store(&ingest->progress.candidates, files);
 	atomic_store(&ingest->progress.candidate_bytes, bytes);
 	return r;
@@ -263,12 +268,14 @@ static void contents_deinit(struct contents *contents)
 int ingest_contents(struct ingest *ingest)
 {
 	struct contents contents;
-	int r = measure(ingest);
+	bool waits;
+	int r = measure(ingest, &waits);
 
+	ingest->result.pending = 0;
+	if (r < 0 || !waits)
+		return r;
 	contents_init(&contents, ingest);
-	/* also when nothing waits: what could not be read before is tried again */
-	if (r == 0)
-		r = compare_until_quiet(&contents);
+	r = compare_until_quiet(&contents);
 	ingest->result.errors += contents.errors;
 	ingest->result.stopped |= r == -ECANCELED;
 	if (r == 0)

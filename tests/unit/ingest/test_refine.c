@@ -151,8 +151,7 @@ static struct play *play_new(size_t count, size_t length, size_t budget)
 	for (size_t i = 0; i < count; i++) {
 		p->list[i].data = calloc(1, length ? length : 1);
 		p->list[i].times = calloc(1, length ? length : 1);
-		assert_non_null(p->list[i].data);
-		assert_non_null(p->list[i].times);
+		assert_true(p->list[i].data && p->list[i].times);
 	}
 	p->refinement = (struct refinement){.calls = &fake_calls,
 					    .context = p,
