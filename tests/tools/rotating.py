@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""A simulated rotating disk: rotating_disk.c below a loop device with ext4, and what its head does.
+
+    disk = RotatingDisk(folder, tool, size=2 << 30)
+    disk.fill(build)            # build(root) writes the tree, at full speed
+    with disk.served():         # disk.root is the tree now, on a slow disk
+        disk.cold()
+        with disk.watched() as work:
+            ...                 # whatever reads it
+        print(work.seeks, work.busy_s)
+
+Needs root.  Nothing of it is seen by other file systems: caches are emptied by mounting anew, not
+by drop_caches, which would slow down whatever else runs.
+"""
+import contextlib
+import os
+import random
+import struct
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+MOUNT_LIMIT = 60  # seconds: a guard against hanging, never a figure
+WRITE_HEADER = struct.Struct("<QQQ")
+WRITTEN = 1
+
+
+@dataclass
+class Request:
+    """One request to the disk."""
+    ended_us: int  # of the disk's own time, which passes only while it is busy
+    kind: str  # read, write, flush
+    offset: int
+    length: int
+    sought: bool  # the head had to move
+
+
+class Work:
+    """What the disk did."""
+
+    def __init__(self):
+        self.requests = []
+        self.began_us = 0
+        self.seconds = 0.0  # on the clock
+
+    @property
+    def reads(self):
+        return [request for request in self.requests if request.kind == "read"]
+
+    @property
+    def seeks(self):
+        return sum(request.sought for request in self.requests)
+
+    @property
+    def backward(self):
+        """How often the head had to go back for a read."""
+        reads = self.reads
+        return sum(after.offset < before.offset for before, after in zip(reads, reads[1:]))
+
+    @property
+    def read_bytes(self):
+        return sum(request.length for request in self.reads)
+
+    @property
+    def busy_s(self):
+        """Simulated seconds in which the head moved or read."""
+        return (self.requests[-1].ended_us - self.began_us) / 1e6 if self.requests else 0.0
+
+    def __str__(self):
+        return (f"{self.seconds:.2f} s, disk busy {self.busy_s:.2f} s, {self.seeks} seeks "
+                f"({self.backward} backward), {self.read_bytes / 1e6:.0f} MB read")
+
+
+def run(*command):
+    subprocess.run([os.fspath(word) for word in command], check=True, stdout=subprocess.DEVNULL)
+
+
+def recorded_writes(path):
+    """(offset, bytes) of each write that rotating_disk --writes noted, None for a flush."""
+    with open(path, "rb") as file:
+        while header := file.read(WRITE_HEADER.size):
+            kind, offset, length = WRITE_HEADER.unpack(header)
+            yield (offset, file.read(length)) if kind == WRITTEN else None
+
+
+class RotatingDisk:
+    """An image with ext4 in a folder that is on another, fast disk.
+
+    options: those of rotating_disk.c, as in seek_ms=8
+    rotating: what the kernel is told that it is
+    """
+
+    def __init__(self, folder, tool, size, rotating=True, **options):
+        self.folder, self.tool = Path(folder), os.fspath(tool)
+        self.image, self.log = self.folder / "image", self.folder / "requests"
+        self.served_at, self.root = self.folder / "served", self.folder / "disk"
+        self.rotating, self.device = rotating, None
+        self.options = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        self.served_at.mkdir()
+        self.root.mkdir()
+        with open(self.image, "wb") as file:
+            file.truncate(size)
+        run("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", self.image)
+
+    def fill(self, build):
+        """Writes a tree to it at the speed of the disk below."""
+        run("mount", "-o", "loop,noatime", self.image, self.root)
+        try:
+            return build(self.root)
+        finally:
+            run("umount", self.root)
+
+    @contextlib.contextmanager
+    def served(self):
+        """Mounted at self.root, as slow as it is."""
+        with contextlib.ExitStack() as undo:
+            server = subprocess.Popen([self.tool, *self.options, f"--log={self.log}", self.image,
+                                       self.served_at], env=dict(os.environ))
+            undo.callback(server.wait, MOUNT_LIMIT)
+            undo.callback(subprocess.run, ["fusermount3", "-u", "-z", self.served_at], check=False)
+            self._wait_for_server(server)
+            self._attach(undo)
+            self._mount()
+            undo.callback(run, "umount", self.root)
+            yield self
+
+    def _wait_for_server(self, server):
+        end = time.monotonic() + MOUNT_LIMIT
+        while not (self.served_at / "disk").exists():
+            if server.poll() is not None or time.monotonic() > end:
+                raise RuntimeError("rotating_disk did not mount")
+            time.sleep(0.01)
+
+    def _attach(self, undo):
+        found = subprocess.run(["losetup", "--find", "--show", "--direct-io=on",
+                                self.served_at / "disk"], check=True, capture_output=True)
+        self.device = found.stdout.decode().strip()
+        undo.callback(run, "losetup", "-d", self.device)
+        queue = Path("/sys/block", os.path.basename(self.device), "queue")
+        (queue / "rotational").write_text("1" if self.rotating else "0")
+        with contextlib.suppress(OSError):  # what a disk has by default; loops have none
+            (queue / "scheduler").write_text("mq-deadline")
+
+    def _mount(self):
+        run("mount", "-o", "noatime", self.device, self.root)
+
+    def cold(self):
+        """Forgets all that the kernel has cached of it."""
+        run("umount", self.root)
+        run("blockdev", "--flushbufs", self.device)
+        self._mount()
+
+    @contextlib.contextmanager
+    def watched(self):
+        """Gives the Work of the block, complete when it ends."""
+        work = Work()
+        before = self._requests()
+        began = time.monotonic()
+        yield work
+        work.seconds = time.monotonic() - began
+        requests = self._requests()
+        work.requests = requests[len(before):]
+        work.began_us = before[-1].ended_us if before else 0
+
+    def _requests(self):
+        found = []
+        for line in self.log.read_text().splitlines():
+            ended, kind, offset, length, sought = line.split()
+            found.append(Request(int(ended), kind, int(offset), int(length), sought == "seek"))
+        return found
+
+
+def aged_tree(root, files=3000, seed=1):
+    """A tree as years of use leave it on a disk: files of 1 KiB to 16 MiB, a third of them copies,
+    some of one size but different, written in any order, many written anew later."""
+    rng = random.Random(seed)
+    paths = [Path(root, f"{i % 12}", f"{i % 97}", f"file{i}") for i in range(files)]
+    contents = [(number, _any_size(rng)) for number in range(files * 2 // 3)]
+    chosen = contents + rng.choices(contents, k=files - len(contents))
+    rng.shuffle(chosen)
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    written = list(zip(paths, chosen))
+    rng.shuffle(written)
+    rewritten = rng.sample(written, files // 3)
+    for count, (path, (number, size)) in enumerate(written + rewritten):
+        path.write_bytes(random.Random(number).randbytes(size))
+        if count % 100 == 0:
+            os.sync()  # what is written at one time lies together
+
+
+def _any_size(rng):
+    size = min(int(rng.lognormvariate(11, 1.9)) + 1024, 16 << 20)
+    return size if rng.random() < 0.7 else max(size >> 14, 1) << 14
+
+
+def measure(disk, commands, rounds=3, environment=None):
+    """Runs each command cold, one after the other, rounds times: {name: [Work ...]}.
+
+    commands: {name: words}
+    """
+    found = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, words in commands.items():
+            disk.cold()
+            with disk.watched() as work:
+                subprocess.run(words, check=True, stdin=subprocess.DEVNULL, env=environment,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            found[name].append(work)
+    return found

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A disk with one head, simulated: shows an image file as MOUNTPOINT/disk, and each request for it
+ * takes as long as it would on a rotating disk. A loop device over that file is then such a disk
+ * (rotating.py sets it up).
+ *
+ *	rotating_disk [option...] IMAGE MOUNTPOINT
+ *
+ * Requests are served one at a time, in the order in which they come: to sort them is the trade of
+ * the kernel's scheduler, as it is with a real disk. One that begins where the last one ended takes
+ * the time of its transfer. Another one takes, before that,
+ *
+ *	settle + (full - settle) * sqrt(distance / size of the disk) + half a turn
+ *
+ * where full is such that the seek between two random places takes --seek-ms on average; or, where
+ * the place lies a little ahead, the time in which the platter passes what lies between.
+ *
+ * --log FILE: a line for each request: when it ended in simulated microseconds, what it was
+ * (read, write, flush), offset, length, whether the head had to move (seek) or not (-).
+ *
+ * --writes FILE: all writes in their order, with what is needed to do them again: three
+ * little-endian numbers of 64 bits (1: write, 2: flush; offset; length), and behind those of a
+ * write its bytes.
+ *
+ * Runs in front; ends when it is unmounted. One thread.
+ */
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FUSE_USE_VERSION 314
+#include <fuse_lowlevel.h>
+
+#define INODE_DISK 2
+#define NAME_DISK "disk"
+#define REQUEST_BYTES_MAX ((size_t)1 << 20)
+
+struct settings {
+	double settle_ms;
+	double seek_ms; /* between random places, on average */
+	double turns_per_minute;
+	double megabytes_per_second;
+	double time_scale; /* 0: nothing takes time, but all is counted */
+	char *log;
+	char *writes;
+};
+
+struct disk {
+	struct settings settings;
+	const char *image;
+	int fd;
+	uint64_t size_bytes;
+	FILE *log, *writes; /* or NULL */
+	uint64_t head; /* the offset behind the last request */
+	double busy_ms; /* simulated, in all */
+	struct timespec free_at; /* when the last request ends, of the real clock */
+	char block[REQUEST_BYTES_MAX];
+};
+
+enum write_kind {
+	WRITTEN = 1,
+	FLUSHED = 2,
+};
+
+/* ---- time ---------------------------------------------------------------------------- */
+
+static double passing_ms(const struct disk *disk, uint64_t bytes)
+{
+	return (double)bytes / (disk->settings.megabytes_per_second * 1000);
+}
+
+static double moving_ms(const struct disk *disk, uint64_t offset)
+{
+	const struct settings *settings = &disk->settings;
+	uint64_t distance = offset > disk->head ? offset - disk->head : disk->head - offset;
+	/* the mean of the square root of the distance of two random points in [0, 1] is 8/15 */
+	double full_ms = settings->settle_ms + (settings->seek_ms - settings->settle_ms) * 15 / 8;
+	double part = (double)distance / (double)disk->size_bytes;
+
+	return settings->settle_ms + (full_ms - settings->settle_ms) * sqrt(part) +
+	       30000 / settings->turns_per_minute;
+}
+
+/* How long it takes until the head is there. *moved: it has to seek. */
+static double reaching_ms(const struct disk *disk, uint64_t offset, bool *moved)
+{
+	double moving = moving_ms(disk, offset);
+	double passing = offset < disk->head ? moving : passing_ms(disk, offset - disk->head);
+
+	*moved = passing >= moving;
+	return *moved ? moving : passing;
+}
+
+static void add_ms(struct timespec *time, double ms)
+{
+	long ns = time->tv_nsec + (long)(ms * 1e6);
+
+	time->tv_sec += ns / 1000000000;
+	time->tv_nsec = ns % 1000000000;
+}
+
+/* A disk that is at work takes the next request when it has done the last one. */
+static void spend_ms(struct disk *disk, double ms)
+{
+	struct timespec now;
+
+	disk->busy_ms += ms;
+	if (disk->settings.time_scale <= 0)
+		return;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec > disk->free_at.tv_sec ||
+	    (now.tv_sec == disk->free_at.tv_sec && now.tv_nsec > disk->free_at.tv_nsec))
+		disk->free_at = now;
+	add_ms(&disk->free_at, ms * disk->settings.time_scale);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &disk->free_at, NULL) == EINTR)
+		continue;
+}
+
+/* ---- what is noted ------------------------------------------------------------------- */
+
+static void note(struct disk *disk, const char *kind, uint64_t offset, size_t length, bool moved)
+{
+	if (disk->log)
+		(void)fprintf(disk->log, "%.0f %s %llu %zu %s\n", disk->busy_ms * 1000, kind,
+			      (unsigned long long)offset, length, moved ? "seek" : "-");
+}
+
+static void note_write(struct disk *disk, enum write_kind kind, uint64_t offset, size_t length)
+{
+	uint64_t header[3] = {htole64(kind), htole64(offset), htole64(length)};
+
+	if (!disk->writes)
+		return;
+	(void)fwrite(header, sizeof(header), 1, disk->writes);
+	(void)fwrite(disk->block, 1, length, disk->writes);
+}
+
+/* Takes the time of one transfer and notes it. */
+static void transfer(struct disk *disk, const char *kind, uint64_t offset, size_t length)
+{
+	bool moved;
+	double ms = reaching_ms(disk, offset, &moved) + passing_ms(disk, length);
+
+	spend_ms(disk, ms);
+	disk->head = offset + length;
+	note(disk, kind, offset, length, moved);
+}
+
+/* ---- requests ------------------------------------------------------------------------ */
+
+static struct disk *disk_of(fuse_req_t request)
+{
+	return fuse_req_userdata(request);
+}
+
+/* Attributes of the disk, or of the folder that it lies in. */
+static struct stat attributes_of(const struct disk *disk, fuse_ino_t inode)
+{
+	struct stat attributes = {.st_ino = inode, .st_nlink = 1, .st_mode = S_IFREG | 0600};
+
+	if (inode == FUSE_ROOT_ID)
+		attributes.st_mode = S_IFDIR | 0700;
+	else
+		attributes.st_size = (off_t)disk->size_bytes;
+	return attributes;
+}
+
+static void answer_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
+{
+	struct fuse_entry_param entry = {.ino = INODE_DISK,
+					 .attr = attributes_of(disk_of(request), INODE_DISK),
+					 .attr_timeout = 3600,
+					 .entry_timeout = 3600};
+
+	if (parent == FUSE_ROOT_ID && strcmp(name, NAME_DISK) == 0)
+		(void)fuse_reply_entry(request, &entry);
+	else
+		(void)fuse_reply_err(request, ENOENT);
+}
+
+static void answer_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
+{
+	struct stat attributes = attributes_of(disk_of(request), inode);
+
+	(void)info;
+	(void)fuse_reply_attr(request, &attributes, 3600);
+}
+
+static void answer_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
+{
+	(void)inode;
+	info->direct_io = 1; /* a page cache before the head would hide it */
+	(void)fuse_reply_open(request, info);
+}
+
+static void answer_read(fuse_req_t request, fuse_ino_t inode, size_t length, off_t offset,
+			struct fuse_file_info *info)
+{
+	struct disk *disk = disk_of(request);
+	ssize_t got;
+
+	(void)inode;
+	(void)info;
+	if (length > sizeof(disk->block))
+		length = sizeof(disk->block);
+	got = pread(disk->fd, disk->block, length, offset);
+	if (got < 0) {
+		(void)fuse_reply_err(request, errno);
+		return;
+	}
+	transfer(disk, "read", (uint64_t)offset, (size_t)got);
+	(void)fuse_reply_buf(request, disk->block, (size_t)got);
+}
+
+static void answer_write(fuse_req_t request, fuse_ino_t inode, const char *data, size_t length,
+			 off_t offset, struct fuse_file_info *info)
+{
+	struct disk *disk = disk_of(request);
+	ssize_t put;
+
+	(void)inode;
+	(void)info;
+	if (length > sizeof(disk->block))
+		length = sizeof(disk->block);
+	memcpy(disk->block, data, length);
+	put = pwrite(disk->fd, disk->block, length, offset);
+	if (put < 0) {
+		(void)fuse_reply_err(request, errno);
+		return;
+	}
+	note_write(disk, WRITTEN, (uint64_t)offset, (size_t)put);
+	transfer(disk, "write", (uint64_t)offset, (size_t)put);
+	(void)fuse_reply_write(request, (size_t)put);
+}
+
+/* What was written is on the platter already. */
+static void answer_fsync(fuse_req_t request, fuse_ino_t inode, int data_only,
+			 struct fuse_file_info *info)
+{
+	struct disk *disk = disk_of(request);
+
+	(void)inode;
+	(void)data_only;
+	(void)info;
+	note_write(disk, FLUSHED, 0, 0);
+	note(disk, "flush", 0, 0, false);
+	(void)fuse_reply_err(request, 0);
+}
+
+static const struct fuse_lowlevel_ops operations = {
+	.lookup = answer_lookup,
+	.getattr = answer_getattr,
+	.open = answer_open,
+	.read = answer_read,
+	.write = answer_write,
+	.fsync = answer_fsync,
+};
+
+/* ---- the program --------------------------------------------------------------------- */
+
+#define SETTING(word, field)                              \
+	{                                                 \
+		word, offsetof(struct settings, field), 0 \
+	}
+
+static const struct fuse_opt options[] = {
+	SETTING("--settle-ms=%lf", settle_ms),   SETTING("--seek-ms=%lf", seek_ms),
+	SETTING("--rpm=%lf", turns_per_minute),  SETTING("--rate=%lf", megabytes_per_second),
+	SETTING("--time-scale=%lf", time_scale), SETTING("--log=%s", log),
+	SETTING("--writes=%s", writes),          FUSE_OPT_END,
+};
+
+static int open_files(struct disk *disk)
+{
+	struct stat status;
+
+	disk->fd = open(disk->image, O_RDWR | O_CLOEXEC);
+	if (disk->fd < 0 || fstat(disk->fd, &status) < 0) {
+		perror(disk->image);
+		return -1;
+	}
+	disk->size_bytes = (uint64_t)status.st_size;
+	if (disk->settings.log)
+		disk->log = fopen(disk->settings.log, "we");
+	if (disk->settings.writes)
+		disk->writes = fopen(disk->settings.writes, "we");
+	if ((disk->settings.log && !disk->log) || (disk->settings.writes && !disk->writes)) {
+		perror("rotating_disk: cannot write the logs");
+		return -1;
+	}
+	if (disk->log)
+		(void)setvbuf(disk->log, NULL, _IOLBF, 0); /* it is read meanwhile */
+	return 0;
+}
+
+static int close_log(FILE *log)
+{
+	return log && fclose(log) != 0 ? -1 : 0;
+}
+
+static int serve(struct disk *disk, struct fuse_args *arguments, const char *mount_point)
+{
+	struct fuse_session *session =
+		fuse_session_new(arguments, &operations, sizeof(operations), disk);
+	int r = -1;
+
+	if (!session)
+		return -1;
+	if (fuse_session_mount(session, mount_point) == 0) {
+		r = fuse_session_loop(session);
+		fuse_session_unmount(session);
+	}
+	fuse_session_destroy(session);
+	return r;
+}
+
+static int take_operand(void *context, const char *word, int key, struct fuse_args *arguments)
+{
+	struct disk *disk = context;
+
+	(void)arguments;
+	if (key != FUSE_OPT_KEY_NONOPT || disk->image)
+		return 1; /* kept: the mount point, and what is for FUSE */
+	disk->image = word;
+	return 0;
+}
+
+int main(int argc, char *argv[])
+{
+	static struct disk disk = {.settings = {.settle_ms = 1,
+						.seek_ms = 8,
+						.turns_per_minute = 7200,
+						.megabytes_per_second = 150,
+						.time_scale = 1}};
+	struct fuse_args arguments = FUSE_ARGS_INIT(argc, argv);
+	char *mount_point;
+	int r;
+
+	if (fuse_opt_parse(&arguments, &disk, options, take_operand) < 0 || !disk.image ||
+	    arguments.argc < 2) {
+		(void)fprintf(stderr, "usage: rotating_disk [option...] IMAGE MOUNTPOINT\n");
+		return 2;
+	}
+	mount_point = arguments.argv[--arguments.argc];
+	if (open_files(&disk) < 0)
+		return 1;
+	r = serve(&disk, &arguments, mount_point);
+	if (close_log(disk.log) < 0 || close_log(disk.writes) < 0)
+		perror("rotating_disk: cannot write the logs");
+	return r == 0 ? 0 : 1;
+}
