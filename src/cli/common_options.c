@@ -16,6 +16,7 @@ enum {
 	OPT_EXCLUDE,
 	OPT_ONE_FILE_SYSTEM,
 	OPT_CROSS_FILE_SYSTEMS,
+	OPT_DISK,
 	OPT_PROGRESS,
 	OPT_QUIET,
 	OPT_VERSION,
@@ -68,6 +69,15 @@ const struct option_spec scan_options[] = {
 		.help = "enter other file systems too",
 		.id = OPT_CROSS_FILE_SYSTEMS,
 	},
+	{
+		.name = "disk",
+		.argument = "KIND",
+		.help = "how files are read: in the order in which they lie on the disk "
+			"(rotating), in any order (solid), or as the disk says and the time "
+			"that reading takes (auto, the default)",
+		.id = OPT_DISK,
+		.expects = "auto, rotating or solid",
+	},
 	{0},
 };
 
@@ -108,6 +118,16 @@ void common_settings_deinit(struct common_settings *settings)
 	text_list_free(&settings->excludes);
 }
 
+/* The place of a word in a list of count. -EINVAL: it is not there. */
+static int parse_word(const char *word, const char *const words[], size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(word, words[i]) == 0)
+			return (int)i;
+	}
+	return -EINVAL;
+}
+
 static int parse_progress(const char *word, enum progress_when *when)
 {
 	static const char *const words[] = {
@@ -115,14 +135,27 @@ static int parse_progress(const char *word, enum progress_when *when)
 		[PROGRESS_ALWAYS] = "always",
 		[PROGRESS_NEVER] = "never",
 	};
+	int found = parse_word(word, words, ARRAY_SIZE(words));
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (strcmp(word, words[i]) == 0) {
-			*when = (enum progress_when)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
+	if (found < 0)
+		return found;
+	*when = (enum progress_when)found;
+	return 0;
+}
+
+static int parse_disk(const char *word, enum ingest_disk *disk)
+{
+	static const char *const words[] = {
+		[INGEST_DISK_AUTO] = "auto",
+		[INGEST_DISK_ROTATING] = "rotating",
+		[INGEST_DISK_SOLID] = "solid",
+	};
+	int found = parse_word(word, words, ARRAY_SIZE(words));
+
+	if (found < 0)
+		return found;
+	*disk = (enum ingest_disk)found;
+	return 0;
 }
 
 int common_apply(struct common_settings *settings, int id, const char *value)
@@ -143,6 +176,8 @@ int common_apply(struct common_settings *settings, int id, const char *value)
 	case OPT_CROSS_FILE_SYSTEMS:
 		settings->cross_file_systems = true;
 		return 0;
+	case OPT_DISK:
+		return parse_disk(value, &settings->disk);
 	case OPT_PROGRESS:
 		return parse_progress(value, &settings->progress);
 	case OPT_QUIET:

@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "base/progress.h"
 #include "cli/text_list.h"
+#include "ingest/ingest.h"
 #include "twinfs/exit.h"
 
 /* A command's own options are numbered from here. */
@@ -26,6 +27,7 @@ struct common_settings {
 	bool min_size_given;
 	struct text_list excludes; /* globs */
 	bool cross_file_systems;
+	enum ingest_disk disk;
 	bool quiet;
 	enum progress_when progress;
 };

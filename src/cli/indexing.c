@@ -112,6 +112,7 @@ int indexing_open(struct indexing *indexing)
 		.min_size = settings->min_size,
 		.excludes = settings->excludes.items,
 		.cross_mounts = settings->cross_file_systems,
+		.disk = settings->disk,
 		.patience_ms = PATIENCE_MS,
 	};
 	indexing->ingest = (struct ingest){

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/stop.h"
 #include "ingest/contents.h"
+#include "ingest/fetch.h"
 #include "ingest/refine.h"
 #include "ingest/threads.h"
 
@@ -41,6 +42,7 @@ struct compared {
 	bool opened; /* once: digest is what it was then */
 	bool lost; /* it is not what was compared so far: nothing more is read of it */
 	uint64_t read_bytes;
+	uint64_t fetched; /* up to here the kernel was asked for it */
 	uint64_t data_from, data_known; /* [data_known, data_from) is a hole */
 	struct reading reading;
 };
@@ -163,6 +165,21 @@ static uint64_t hole(void *context, struct strand *strand, uint64_t offset)
 	return compared->data_from - offset;
 }
 
+/* Where the head of a disk goes to and fro between the files, it reads long pieces of each. */
+static void fetch_turn(const struct comparison *c, struct compared *compared, uint64_t offset,
+		       size_t length)
+{
+	uint64_t from = compared->fetched > offset ? compared->fetched : offset, turn;
+
+	if (offset + length <= from)
+		return;
+	turn = order_turn(&c->contents->order, from, c->count);
+	if (turn > c->head->key.size - from)
+		turn = c->head->key.size - from;
+	fetch_range(compared->reading.fd, from, turn);
+	compared->fetched = from + turn;
+}
+
 static int read_strand(void *context, struct strand *strand, uint64_t offset, void *block,
 		       size_t length)
 {
@@ -173,6 +190,7 @@ static int read_strand(void *context, struct strand *strand, uint64_t offset, vo
 
 	if (r)
 		return r;
+	fetch_turn(c, compared, offset, length);
 	got = read_fully_at(compared->reading.fd, block, length, (long)offset);
 	if (got != (long)length) {
 		note_problem(c, compared, got < 0 ? (int)got : READING_BUSY);
@@ -491,7 +509,7 @@ static void refine_heads(struct comparison *c, void *memory, size_t budget)
 
 	while (!contents->failure && !stop_requested()) {
 		at = atomic_fetch_add(&contents->next, 1);
-		if (at >= contents->undecided_count)
+		if (at >= contents->end)
 			break;
 		c->head = contents->undecided[at];
 		r = compare_head(c, memory, budget);

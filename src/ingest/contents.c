@@ -15,7 +15,8 @@
 /*   plan -> window -> heads, read by all threads -> decided -------------------> outcomes -> catalog
  *                                               `-> undecided -> compared by all threads ---^
  *
- * A window is one round of this. Memory: 56 bytes a candidate and some 180 a head, so 25 MiB for
+ * A window is one round of this. On disks whose head has to move both stages take files in its
+ * order (order.h). Memory: 64 bytes a candidate and some 180 a head, so 25 MiB for
  * a full window, and what is kept of small contents.
  */
 #define WINDOW_FILES ((size_t)96 << 10)
@@ -147,12 +148,15 @@ static int sort_heads(struct contents *contents)
 	return r;
 }
 
-static int run(struct contents *contents, void *(*body)(void *))
+/* Runs body in threads over the pieces of work [first, end). */
+static int run(struct contents *contents, void *(*body)(void *), uint32_t first, uint32_t end,
+	       unsigned int threads)
 {
 	int r;
 
-	atomic_store(&contents->next, 0);
-	r = threads_run(contents->ingest->settings->threads, body, contents);
+	atomic_store(&contents->next, first);
+	contents->end = end;
+	r = threads_run(threads, body, contents);
 	if (r < 0)
 		return r;
 	if (contents->failure)
@@ -160,18 +164,52 @@ static int run(struct contents *contents, void *(*body)(void *))
 	return stop_requested() ? -ECANCELED : 0;
 }
 
+static int read_heads(struct contents *contents)
+{
+	unsigned int threads = contents->ingest->settings->threads;
+	uint32_t count = (uint32_t)contents->window.count;
+	int r = 0;
+
+	atomic_store(&contents->next, 0);
+	contents->order.arranged = false;
+	/* the threads end early when they see that the order matters */
+	while (r == 0 && contents->next < count && !contents->order.arranged) {
+		if (order_is_on(&contents->order))
+			r = order_arrange(contents, contents->next);
+		if (r == 0)
+			r = run(contents, contents_read_heads, contents->next, count, threads);
+	}
+	return r;
+}
+
+static int compare_undecided(struct contents *contents)
+{
+	unsigned int threads = contents->ingest->settings->threads;
+	uint32_t first, count;
+	int r;
+
+	order_examine(contents);
+	if (!order_is_on(&contents->order))
+		return run(contents, contents_refine, 0, (uint32_t)contents->undecided_count,
+			   threads);
+	r = order_classes(contents);
+	while (r == 0 && (count = order_next_batch(contents, &first, &threads)) > 0)
+		r = run(contents, order_compare, first, first + count, threads);
+	return r;
+}
+
 static int compare_window(struct contents *contents)
 {
 	int r, committed;
 
 	contents->heads.window = contents->window.list;
-	r = run(contents, contents_read_heads);
+	r = read_heads(contents);
 	if (r == 0)
 		r = sort_heads(contents);
 	if (r == 0)
 		r = outcomes_commit_if_due(&contents->outcomes);
 	if (r == 0 && contents->undecided_count > 0)
-		r = run(contents, contents_refine);
+		r = compare_undecided(contents);
 	/* what is done is kept also at a stop; and a split size's rest asks the catalog for it */
 	committed = outcomes_commit(&contents->outcomes);
 	heads_reset(&contents->heads);
@@ -246,18 +284,20 @@ static int count_pending(struct ingest *ingest)
 	return r < 0 ? r : catalog_count_pending(reader, &ingest->result.pending, &bytes);
 }
 
-static void contents_init(struct contents *contents, struct ingest *ingest)
+static void contents_init(struct contents *contents, struct ingest *ingest, bool seeks)
 {
 	*contents = (struct contents){.ingest = ingest, .heads = {.budget_bytes = KEPT_BYTES}};
 	/* a writer that has to wait for our lease makes the kernel send one */
 	(void)signal(SIGIO, SIG_IGN);
 	pthread_mutex_init(&contents->heads_lock, NULL);
 	outcomes_init(&contents->outcomes, ingest->catalog, ingest->watch);
+	order_init(&contents->order, ingest, seeks);
 }
 
 static void contents_deinit(struct contents *contents)
 {
 	outcomes_deinit(&contents->outcomes);
+	order_deinit(&contents->order);
 	window_free(&contents->window);
 	heads_reset(&contents->heads);
 	arena_free(&contents->heads.memory);
@@ -274,7 +314,7 @@ int ingest_contents(struct ingest *ingest)
 	ingest->result.pending = 0;
 	if (r < 0 || !waits)
 		return r;
-	contents_init(&contents, ingest);
+	contents_init(&contents, ingest, ingest->seeks);
 	r = compare_until_quiet(&contents);
 	ingest->result.errors += contents.errors;
 	ingest->result.stopped |= r == -ECANCELED;
@@ -289,7 +329,7 @@ int ingest_compare(struct ingest *ingest, const struct ingest_sizes *sizes)
 	struct contents contents;
 	int r;
 
-	contents_init(&contents, ingest);
+	contents_init(&contents, ingest, false);
 	r = compare_all(&contents, sizes, true);
 	ingest->result.stopped |= r == -ECANCELED;
 	contents_deinit(&contents);

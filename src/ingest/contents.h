@@ -11,6 +11,7 @@
 #include "base/attributes.h"
 #include "ingest/heads.h"
 #include "ingest/ingest.h"
+#include "ingest/order.h"
 #include "ingest/outcome.h"
 #include "ingest/plan.h"
 #include "ingest/reading.h"
@@ -23,7 +24,9 @@ struct contents {
 	struct head **undecided; /* what is left to be compared block by block */
 	size_t undecided_count;
 	struct outcomes outcomes;
+	struct order order;
 	_Atomic uint32_t next; /* the next piece of work for a thread */
+	uint32_t end; /* of the work */
 	_Atomic uint64_t errors;
 	_Atomic uint64_t postponed; /* files left for later: changed, or being written */
 	_Atomic int failure; /* first -errno that ends the work */

@@ -28,11 +28,19 @@
 #include "catalog/record.h"
 #include "catalog/source.h"
 
+/* How the disks are read. */
+enum ingest_disk {
+	INGEST_DISK_AUTO, /* as they say, and as the time tells that reading takes */
+	INGEST_DISK_ROTATING, /* in the order of the disk: a head has to move from file to file */
+	INGEST_DISK_SOLID, /* in any order */
+};
+
 struct ingest_settings {
 	uint64_t min_size; /* smaller files are never compared; 0: empty files are groups too */
 	char *const *excludes; /* NULL-terminated globs, borrowed; NULL: none */
 	bool cross_mounts;
 	unsigned int threads; /* 0: one per processor */
+	enum ingest_disk disk;
 	/* Waits for files that were written a moment ago, or are open for writing, to come to rest
 	 * for at most this long, then leaves them pending. */
 	unsigned int patience_ms;
@@ -118,6 +126,7 @@ struct ingest {
 	const struct ingest_watch *watch; /* NULL: nobody follows the sources */
 	struct ingest_progress progress;
 	struct ingest_result result;
+	_Atomic bool seeks; /* the last walk saw a disk seek, see seek_watch.h */
 };
 
 /* Makes directories, names and attributes of the index those of the sources. When it returns 0

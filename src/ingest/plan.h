@@ -16,12 +16,13 @@
 #include "catalog/query.h"
 #include "ingest/ingest.h"
 
-/* A file to be read, 56 bytes: a window holds many. */
+/* A file to be read, 64 bytes: a window holds many. */
 struct candidate {
 	uint64_t file;
 	uint64_t size;
 	uint64_t digest; /* file_digest when it was read */
 	struct hash128 hash; /* of its first bytes */
+	uint64_t place; /* on the disk, see order.h; 0: nobody asked */
 	uint32_t next; /* another one in a chain: its place in the window + 1, or 0 */
 	bool rivals; /* files of its size were compared before, or in an earlier window */
 	bool read; /* digest and hash are filled in */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/stop.h"
@@ -19,6 +20,7 @@ struct head_reader {
 	uint8_t *blocks[READ_FILES];
 	uint32_t indexes[READ_FILES];
 	unsigned int count; /* of blocks that are filled */
+	struct seek_watch seeks;
 };
 
 static size_t head_length(uint64_t size)
@@ -31,9 +33,11 @@ static int read_block(struct head_reader *heads, struct candidate *candidate,
 		      struct reading *reading, uint8_t *block)
 {
 	size_t length = head_length(candidate->size);
+	uint64_t begun = clock_monotonic_ns();
 	long got = read_fully_at(reading->fd, block, length, 0);
 	int r;
 
+	order_note_read(heads->contents, &heads->seeks, reading->fd, clock_monotonic_ns() - begun);
 	if (got < 0) {
 		reading_abandon(reading);
 		return (int)got;
@@ -111,14 +115,15 @@ static int read_range(struct head_reader *heads, uint32_t first, uint32_t end)
 static void *read_all(struct head_reader *heads)
 {
 	struct contents *contents = heads->contents;
-	uint32_t first, end, count = (uint32_t)contents->window.count;
+	bool ordered = order_is_on(&contents->order);
+	uint32_t first, end;
 	int r;
 
-	while (!contents->failure && !stop_requested()) {
-		first = atomic_fetch_add(&contents->next, TAKEN_FILES);
-		if (first >= count)
+	/* when that turns out to matter what is left is put in order first */
+	while (!contents->failure && !stop_requested() &&
+	       ordered == order_is_on(&contents->order)) {
+		if (!order_take(contents, TAKEN_FILES, &first, &end))
 			break;
-		end = count - first < TAKEN_FILES ? count : first + TAKEN_FILES;
 		r = read_range(heads, first, end);
 		if (r < 0)
 			contents_fail(contents, r);

@@ -60,7 +60,7 @@ static int enter_dir(struct file_opener *opener, struct catalog_reader *reader, 
 	return 0;
 }
 
-static int open_file(struct file_opener *opener, struct catalog_reader *reader,
+int file_opener_open(struct file_opener *opener, struct catalog_reader *reader,
 		     const struct file_record *file)
 {
 	char name[NAME_BYTES_MAX + 1];
@@ -178,7 +178,7 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 {
 	int r;
 
-	*reading = (struct reading){.fd = open_file(opener, reader, file)};
+	*reading = (struct reading){.fd = file_opener_open(opener, reader, file)};
 	if (reading->fd < 0) {
 		r = reading->fd;
 		/* another kind of thing, a mount or nothing stands there now, or the source is gone */

@@ -47,6 +47,11 @@ struct file_opener {
 
 void file_opener_deinit(struct file_opener *opener);
 
+/* Opens what stands at one of the file's names, whatever that is now: a descriptor that the caller
+ * closes, or -errno. */
+MUST_CHECK int file_opener_open(struct file_opener *opener, struct catalog_reader *reader,
+				const struct file_record *file);
+
 /* A file open for reading. */
 struct reading {
 	int fd;

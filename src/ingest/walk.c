@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -18,6 +19,7 @@
 #include "catalog/query.h"
 #include "ingest/diff.h"
 #include "ingest/listing.h"
+#include "ingest/seek_watch.h"
 #include "ingest/threads.h"
 #include "ingest/view_mounts.h"
 #include "ingest/walk_dir.h"
@@ -44,10 +46,14 @@ struct walk {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* the queue, or the end */
 	struct walk_dir *first, *last;
+	struct walk_dir *sorted; /* they come before the first; where a disk seeks */
 	size_t open_dirs; /* in the queue or being listed */
 	int error;
 	_Atomic uint64_t errors, not_entered, excluded;
 };
+
+/* Examining a name in the cache takes no longer. */
+#define NAME_NS UINT64_C(20000)
 
 /* What one thread needs for one directory after the other. */
 struct walker {
@@ -56,6 +62,7 @@ struct walker {
 	struct diff diff;
 	struct bytes path; /* of the directory in work, when something asks for it */
 	int fd; /* of that directory, -1 */
+	struct seek_watch seeks;
 };
 
 /* ---- the queue ----------------------------------------------------------------------- */
@@ -78,23 +85,41 @@ static void push(struct walk *walk, struct walk_dir *list, struct walk_dir *last
 	pthread_mutex_unlock(&walk->lock);
 }
 
+/* Where a disk seeks, all that wait are taken in the order of their inodes, which is nearly that of
+ * the disk. Holds the lock. */
+static struct walk_dir *take_first(struct walk *walk)
+{
+	struct walk_dir *dir;
+
+	if (!walk->sorted && walk->ingest->seeks) {
+		walk->sorted = walk_dir_sort(walk->first);
+		walk->first = walk->last = NULL;
+	}
+	dir = walk->sorted;
+	if (dir) {
+		walk->sorted = dir->next;
+		return dir;
+	}
+	dir = walk->first;
+	if (dir)
+		walk->first = dir->next;
+	if (!walk->first)
+		walk->last = NULL;
+	return dir;
+}
+
 /* The next directory; NULL when none is left and none is being listed, or at a stop. */
 static struct walk_dir *pop(struct walk *walk)
 {
 	struct walk_dir *dir = NULL;
 
 	pthread_mutex_lock(&walk->lock);
-	while (!walk->first && walk->open_dirs > 0 && !walk->error)
+	while (!walk->first && !walk->sorted && walk->open_dirs > 0 && !walk->error)
 		pthread_cond_wait(&walk->changed, &walk->lock);
 	if (!walk->error && !stop_requested())
-		dir = walk->first;
-	if (dir) {
-		walk->first = dir->next;
-		if (!walk->first)
-			walk->last = NULL;
-	} else {
+		dir = take_first(walk);
+	if (!dir)
 		pthread_cond_broadcast(&walk->changed); /* the others end too */
-	}
 	pthread_mutex_unlock(&walk->lock);
 	return dir;
 }
@@ -349,14 +374,28 @@ static bool has_lost_all(const struct walker *walker, const struct name_change *
 	       (made->tv_sec != changed->tv_sec || made->tv_nsec != changed->tv_nsec);
 }
 
+/* Was it the disk that took the time? */
+static void note_time(struct walker *walker, uint64_t took_ns)
+{
+	struct ingest *ingest = walker->walk->ingest;
+	uint64_t names_ns = walker->listing.count * NAME_NS;
+
+	if (ingest->settings->disk == INGEST_DISK_AUTO && !ingest->seeks &&
+	    seek_watch_note(&walker->seeks, walker->fd,
+			    took_ns < names_ns ? 0 : took_ns - names_ns))
+		ingest->seeks = true;
+}
+
 static int look_at_dir(struct walker *walker, struct walk_dir *dir)
 {
 	struct ingest *ingest = walker->walk->ingest;
 	struct ingest_look own = {.dir = dir->id, .what = dir->what};
 	const struct ingest_look *look = dir->look ? dir->look : &own;
 	struct name_change now = {.kind = NAME_UPDATE_DIR, .id = dir->id};
+	uint64_t begun = clock_monotonic_ns();
 	int r = read_dir(walker, dir, &now.attributes, &now.error);
 
+	note_time(walker, clock_monotonic_ns() - begun);
 	if (r == DIR_AGAIN)
 		ingest->watch->again(ingest->watch->context, look);
 	if (!dir->known && ingest->watch && (r == DIR_AGAIN || has_lost_all(walker, &now)))
@@ -470,12 +509,14 @@ int walk_looks(struct ingest *ingest, struct batch_writer *writer, const struct 
 
 	pthread_mutex_init(&walk.lock, NULL);
 	pthread_cond_init(&walk.changed, NULL);
+	ingest->seeks = ingest->settings->disk == INGEST_DISK_ROTATING;
 	view_mounts_load(&walk.views);
 	r = examine_index_folder(&walk);
 	if (r == 0)
 		r = push_looks(&walk, looks, count);
 	if (r == 0)
 		r = threads_run(ingest->settings->threads, walk_thread, &walk);
+	walk_dir_release_list(walk.sorted);
 	walk_dir_release_list(walk.first);
 	ingest->result.errors += walk.errors;
 	ingest->result.not_entered = walk.not_entered;

@@ -48,6 +48,35 @@ void walk_dir_release_list(struct walk_dir *list)
 	}
 }
 
+static int by_inode(const void *a, const void *b)
+{
+	const struct attributes *x = &(*(struct walk_dir *const *)a)->attributes;
+	const struct attributes *y = &(*(struct walk_dir *const *)b)->attributes;
+
+	if (x->filesystem != y->filesystem)
+		return x->filesystem < y->filesystem ? -1 : 1;
+	return x->inode < y->inode ? -1 : x->inode > y->inode;
+}
+
+struct walk_dir *walk_dir_sort(struct walk_dir *list)
+{
+	struct walk_dir **dirs AUTO_FREE = NULL;
+	size_t count = 0;
+
+	for (const struct walk_dir *dir = list; dir; dir = dir->next)
+		count++;
+	if (count > 1)
+		dirs = calloc(count, sizeof(*dirs));
+	if (!dirs)
+		return list;
+	for (size_t i = 0; i < count; i++, list = list->next)
+		dirs[i] = list;
+	qsort(dirs, count, sizeof(*dirs), by_inode);
+	for (size_t i = 0; i < count; i++)
+		dirs[i]->next = i + 1 < count ? dirs[i + 1] : NULL;
+	return dirs[0];
+}
+
 /* With a slash behind each name but the last; the beginning of the walk may have none. */
 static size_t path_length(const struct walk_dir *dir)
 {

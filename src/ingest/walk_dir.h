@@ -46,6 +46,9 @@ struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name); /* NUL
 void walk_dir_release(struct walk_dir *dir);
 void walk_dir_release_list(struct walk_dir *list);
 
+/* Sorts a list by file system and inode: its new first one. Without memory it stays as it is. */
+struct walk_dir *walk_dir_sort(struct walk_dir *list);
+
 /* Sets path to that of the directory, relative to its source. 0 or -ENOMEM. */
 MUST_CHECK int walk_dir_path(const struct walk_dir *dir, struct bytes *path);
 

@@ -139,6 +139,8 @@ class RotatingDisk:
         undo.callback(run, "losetup", "-d", self.device)
         queue = Path("/sys/block", os.path.basename(self.device), "queue")
         (queue / "rotational").write_text("1" if self.rotating else "0")
+        # what disks had for 20 years; some newer kernels set more for those that rotate
+        (queue / "read_ahead_kb").write_text("128")
         with contextlib.suppress(OSError):  # what a disk has by default; loops have none
             (queue / "scheduler").write_text("mq-deadline")
 
@@ -171,27 +173,27 @@ class RotatingDisk:
         return found
 
 
-def aged_tree(root, files=3000, seed=1):
-    """A tree as years of use leave it on a disk: files of 1 KiB to 16 MiB, a third of them copies,
-    some of one size but different, written in any order, many written anew later."""
+def aged_tree(root, files=3000, seed=1, sizes=(1 << 10, 16 << 20)):
+    """A tree as years of use leave it on a disk: files of these sizes, small ones more often, a
+    third of them copies, some of one size but different, written in any order, many written anew
+    later."""
     rng = random.Random(seed)
     paths = [Path(root, f"{i % 12}", f"{i % 97}", f"file{i}") for i in range(files)]
-    contents = [(number, _any_size(rng)) for number in range(files * 2 // 3)]
+    contents = [(number, _any_size(rng, *sizes)) for number in range(files * 2 // 3)]
     chosen = contents + rng.choices(contents, k=files - len(contents))
     rng.shuffle(chosen)
-    for path in paths:
-        path.parent.mkdir(parents=True, exist_ok=True)
     written = list(zip(paths, chosen))
     rng.shuffle(written)
     rewritten = rng.sample(written, files // 3)
     for count, (path, (number, size)) in enumerate(written + rewritten):
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(random.Random(number).randbytes(size))
         if count % 100 == 0:
             os.sync()  # what is written at one time lies together
 
 
-def _any_size(rng):
-    size = min(int(rng.lognormvariate(11, 1.9)) + 1024, 16 << 20)
+def _any_size(rng, least, most):
+    size = min(int(rng.lognormvariate(11, 1.9)) + least, most)
     return size if rng.random() < 0.7 else max(size >> 14, 1) << 14
 
 

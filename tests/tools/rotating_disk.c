@@ -223,6 +223,7 @@ static void answer_read(fuse_req_t request, fuse_ino_t inode, size_t length, off
 	(void)fuse_reply_buf(request, disk->block, (size_t)got);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): libfuse says what it is given */
 static void answer_write(fuse_req_t request, fuse_ino_t inode, const char *data, size_t length,
 			 off_t offset, struct fuse_file_info *info)
 {
