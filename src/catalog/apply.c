@@ -436,7 +436,7 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 	r = note_dir_error(w, &dir);
 	if (r == 0)
 		r = writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
-	return r < 0 ? r : gather_dir(w, dir.id, false);
+	return r < 0 ? r : gather_dir(w, (struct news_dir){.dir = dir.id});
 }
 
 /* ---- the order of it all ------------------------------------------------------------- */

@@ -353,6 +353,8 @@ int file_add_name(struct catalog_writer *w, const struct name_change *change,
 		file.cookie = change->cookie;
 	} else {
 		r = writer_put(w, TABLE_LINK, &link, encode_nothing());
+		if (r == 0)
+			r = gather_file(w, file.id, file.attributes.size, NEWS_FILE_NAMES);
 	}
 	return r < 0 ? r : put_file(w, &file);
 }
@@ -411,6 +413,8 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 		r = writer_delete(w, TABLE_LINK, &link);
 	else
 		r = make_orphan(w, &file);
+	if (r == 0 && file.names > 1)
+		r = gather_file(w, id, file.attributes.size, NEWS_FILE_NAMES);
 	if (r < 0)
 		return r;
 	file.names--;

@@ -17,10 +17,8 @@ int gather_name(struct catalog_writer *w, uint64_t dir, struct name name)
 	return r < 0 ? r : bytes_append(&w->gather->names, &news, sizeof(news));
 }
 
-int gather_dir(struct catalog_writer *w, uint64_t dir, bool gone)
+int gather_dir(struct catalog_writer *w, struct news_dir news)
 {
-	const struct news_dir news = {.dir = dir, .gone = gone};
-
 	return w->gather ? bytes_append(&w->gather->dirs, &news, sizeof(news)) : 0;
 }
 

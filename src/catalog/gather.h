@@ -22,7 +22,7 @@ struct gather {
 };
 
 MUST_CHECK int gather_name(struct catalog_writer *w, uint64_t dir, struct name name);
-MUST_CHECK int gather_dir(struct catalog_writer *w, uint64_t dir, bool gone);
+MUST_CHECK int gather_dir(struct catalog_writer *w, struct news_dir news);
 
 /* what: enum news_file_what, or-ed; nothing for 0 */
 MUST_CHECK int gather_file(struct catalog_writer *w, uint64_t file, uint64_t size, uint32_t what);

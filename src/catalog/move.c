@@ -130,7 +130,7 @@ static int put_record(struct catalog_writer *w, const struct name_change *change
 	dir.name = change->name;
 	dir.attributes = change->attributes;
 	r = writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
-	return r < 0 ? r : gather_dir(w, change->id, false);
+	return r < 0 ? r : gather_dir(w, (struct news_dir){.dir = change->id, .moved = true});
 }
 
 static int refuse_circle(struct catalog_writer *w, const struct name_change *change)

@@ -25,6 +25,7 @@ struct news_name {
 struct news_dir {
 	uint64_t dir;
 	bool gone;
+	bool moved; /* it has another path, and so has all below it, of which nothing more is said */
 };
 
 enum news_file_what {
@@ -32,6 +33,7 @@ enum news_file_what {
 	NEWS_FILE_UNREAD = 2, /* it is new, or its content is not known any more: compare it */
 	NEWS_FILE_GONE = 4, /* its last name went */
 	NEWS_FILE_BACK = 8, /* it has a name again, and its content is still known */
+	NEWS_FILE_NAMES = 16, /* it got or lost a name, and had or has others */
 };
 
 struct news_file {

@@ -31,7 +31,7 @@ static int remove_dir_record(struct catalog_writer *w, uint64_t id)
 	if (r == 0)
 		r = catalog_set_error(w, ERROR_DIR, id, 0);
 	w->totals.directories--;
-	return r < 0 ? r : gather_dir(w, id, true);
+	return r < 0 ? r : gather_dir(w, (struct news_dir){.dir = id, .gone = true});
 }
 
 /* A list of directory ids used as a stack. */

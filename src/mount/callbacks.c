@@ -3,7 +3,7 @@
 
 static void on_init(void *userdata, struct fuse_conn_info *connection)
 {
-	const struct session *session = userdata;
+	struct session *session = userdata;
 	/* With default_permissions, ACLs have to be the kernel's affair, too: else who may read a
 	 * file by its ACL alone would be refused. */
 	const unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS |
@@ -18,6 +18,7 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 
 	connection->want &= ~unwanted;
 	connection->want |= wanted & connection->capable;
+	session->opens_directories = !(connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT);
 	if (session->settings.ready)
 		session->settings.ready(session->settings.context);
 }
@@ -29,7 +30,7 @@ const struct fuse_lowlevel_ops session_callbacks = {
 	.readlink = on_readlink,
 	.statfs = on_statfs,
 	.opendir = on_opendir,
-	.releasedir = on_release,
+	.releasedir = on_releasedir,
 	.readdir = on_readdir,
 	.readdirplus = on_readdirplus,
 	.open = on_open,

@@ -52,12 +52,13 @@ void on_listxattr(fuse_req_t request, fuse_ino_t node, size_t size);
 
 /* listings.c */
 void on_opendir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info);
+void on_releasedir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info);
 void on_readdir(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 		struct fuse_file_info *info);
 void on_readdirplus(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 		    struct fuse_file_info *info);
 
-/* files.c; on_release is for directories, too */
+/* files.c */
 void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info);
 void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 	     struct fuse_file_info *info);

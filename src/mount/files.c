@@ -17,7 +17,7 @@ void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 	int r = -EROFS;
 
 	if ((info->flags & O_ACCMODE) == O_RDONLY && !(info->flags & O_TRUNC))
-		r = handle_open_file(&session->handles, session->view, node, &handle);
+		r = handle_open(&session->handles, session->view, node, &handle);
 	if (r < 0) {
 		reply_error(request, r);
 		return;

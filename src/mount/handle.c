@@ -15,7 +15,6 @@ int handle_list_init(struct handle_list *list)
 
 static void close_handle(struct handle *handle)
 {
-	view_list_end(handle->listing);
 	view_close(&handle->file);
 	if (handle->poll)
 		fuse_pollhandle_destroy(handle->poll);
@@ -35,14 +34,8 @@ void handle_list_deinit(struct handle_list *list)
 	(void)pthread_mutex_destroy(&list->lock);
 }
 
-/* Puts a new handle into the list. */
-static struct handle *add(struct handle_list *list, const struct handle *opened)
+static void add(struct handle_list *list, struct handle *handle)
 {
-	struct handle *handle = malloc(sizeof(*handle));
-
-	if (!handle)
-		return NULL;
-	*handle = *opened;
 	handle->list = list;
 	handle->uses = 1;
 	(void)pthread_mutex_lock(&list->lock);
@@ -51,37 +44,23 @@ static struct handle *add(struct handle_list *list, const struct handle *opened)
 		list->first->previous = handle;
 	list->first = handle;
 	(void)pthread_mutex_unlock(&list->lock);
-	return handle;
 }
 
-int handle_open_directory(struct handle_list *list, struct view *view, uint64_t node,
-			  struct handle **handle)
+int handle_open(struct handle_list *list, struct view *view, uint64_t node, struct handle **handle)
 {
-	struct handle opened = {.file = {.fd = -1}};
-	int r = view_list_begin(view, node, &opened.listing);
+	struct handle *opened = calloc(1, sizeof(*opened));
+	int r;
 
-	if (r < 0)
+	if (!opened)
+		return -ENOMEM;
+	r = view_open(view, node, &opened->file);
+	if (r < 0) {
+		free(opened);
 		return r;
-	*handle = add(list, &opened);
-	if (*handle)
-		return 0;
-	view_list_end(opened.listing);
-	return -ENOMEM;
-}
-
-int handle_open_file(struct handle_list *list, struct view *view, uint64_t node,
-		     struct handle **handle)
-{
-	struct handle opened = {.listing = NULL};
-	int r = view_open(view, node, &opened.file);
-
-	if (r < 0)
-		return r;
-	*handle = add(list, &opened);
-	if (*handle)
-		return 0;
-	view_close(&opened.file);
-	return -ENOMEM;
+	}
+	add(list, opened);
+	*handle = opened;
+	return 0;
 }
 
 struct handle *handle_use(struct handle *handle)

@@ -2,8 +2,8 @@
 #ifndef MOUNT_HANDLE_H
 #define MOUNT_HANDLE_H
 
-/* What the kernel has open: files and directories, so that a session that ends while some are open
- * still closes them. Any thread.
+/* Which files the kernel has open, so that a session that ends while some are open still closes
+ * them. Any thread.
  *
  * A handle lives as long as the last of its uses. Opening is one, and so is each request that works
  * on it: the kernel has an answer, and may already ask to close, while the thread that gave it is
@@ -19,8 +19,7 @@
 struct fuse_pollhandle;
 
 struct handle {
-	struct view_listing *listing; /* of a directory, else NULL */
-	struct view_file file; /* else */
+	struct view_file file;
 
 	/* for handle.c */
 	struct handle_list *list;
@@ -40,11 +39,9 @@ MUST_CHECK int handle_list_init(struct handle_list *list);
 /* Closes all that is left; nobody may use any of it. */
 void handle_list_deinit(struct handle_list *list);
 
-/* Opens a directory or file of the view, with one use that the caller has to let go. -errno. */
-MUST_CHECK int handle_open_directory(struct handle_list *list, struct view *view, uint64_t node,
-				     struct handle **handle);
-MUST_CHECK int handle_open_file(struct handle_list *list, struct view *view, uint64_t node,
-				struct handle **handle);
+/* Opens a file of the view, with one use that the caller has to let go. -errno. */
+MUST_CHECK int handle_open(struct handle_list *list, struct view *view, uint64_t node,
+			   struct handle **handle);
 
 /* One use more, of a handle that has one. Returns it. */
 struct handle *handle_use(struct handle *handle);

@@ -5,12 +5,12 @@
 /* How long the kernel may keep what it is given, in seconds: until it is told to drop it
  * (mount/notifier.h), or not at all. Pure code, any thread.
  *
- * What a copy is called in its group's folder changes when any directory above it is renamed, which
- * nobody is told of each file below: names and listings there are asked for each time, and so is
- * everything in .twinfs/.
+ * Listings are kept everywhere. What a copy is called in its group's folder changes when any
+ * directory above it is renamed, which nobody is told of each file below: all listings of such
+ * folders are dropped then, and names there are asked for each time; so is all that can be read in
+ * .twinfs/.
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "view/node.h"
@@ -22,12 +22,6 @@
 static inline double lifetime_of_names(uint64_t parent)
 {
 	return node_kind(parent) == NODE_GROUP || parent == FIXED_TWINFS ? 0.0 : LIFETIME_LONG;
-}
-
-/* May the listing of a directory be kept? */
-static inline bool lifetime_keeps_listing(uint64_t directory)
-{
-	return lifetime_of_names(directory) > 0;
 }
 
 static inline double lifetime_of_attributes(uint64_t node)

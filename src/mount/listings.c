@@ -7,26 +7,29 @@
 #include "mount/callbacks.h"
 #include "mount/lifetime.h"
 
-/* Cookies of "." and ".."; those of the view are above. */
-#define COOKIE_SELF 1
-#define COOKIE_PARENT 2
-
 /* The inode number in listings of what has none; as libfuse does it. */
 #define INODE_UNKNOWN 0xffffffff
 
+/* Nothing is held for an open directory. A kernel that knows this answer keeps all listings from then
+ * on and never asks to open or release a directory again: a find(1) over what it holds takes no
+ * request. */
 void on_opendir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
-	struct session *session = session_of(request);
-	struct handle *handle;
-	int r = handle_open_directory(&session->handles, session->view, node, &handle);
-
-	if (r < 0) {
-		reply_error(request, r);
-		return;
+	(void)node;
+	if (session_of(request)->opens_directories) {
+		info->cache_readdir = 1;
+		info->keep_cache = 1;
+		(void)fuse_reply_open(request, info);
+	} else {
+		reply_error(request, -ENOSYS);
 	}
-	info->cache_readdir = lifetime_keeps_listing(node);
-	info->keep_cache = lifetime_keeps_listing(node);
-	reply_open(request, info, handle);
+}
+
+void on_releasedir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
+{
+	(void)node;
+	(void)info;
+	reply_error(request, 0);
 }
 
 /* The answer to a readdir or readdirplus while it is put together. */
@@ -39,21 +42,30 @@ struct listing_reply {
 	size_t used, size;
 };
 
+/* Gives the attributes of an entry as a lookup does; of "." and ".." the kernel wants none. */
+static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
+					     const struct view_entry *entry)
+{
+	struct fuse_entry_param plus = {.attr = entry->attributes};
+
+	plus.attr.st_ino = entry->known ? node_inode(entry->attributes.st_ino) : INODE_UNKNOWN;
+	if (entry->cookie < VIEW_COOKIE_MIN)
+		return plus;
+	plus.ino = entry->attributes.st_ino; /* 0: the kernel makes a lookup when it needs it */
+	plus.attr_timeout = lifetime_of_attributes(plus.ino);
+	plus.entry_timeout = lifetime_of_names(reply->node);
+	if (entry->known && reply->plus)
+		kept_mark(reply->kept, plus.attr.st_ino);
+	return plus;
+}
+
 static bool add_name(const struct view_entry *entry, void *context)
 {
 	struct listing_reply *reply = context;
 	char *at = reply->data + reply->used;
 	size_t room = reply->size - reply->used, needed;
-	struct fuse_entry_param plus = {
-		.ino = entry->attributes.st_ino, /* 0: the kernel makes a lookup when it needs it */
-		.attr = entry->attributes,
-		.attr_timeout = lifetime_of_attributes(entry->attributes.st_ino),
-		.entry_timeout = lifetime_of_names(reply->node),
-	};
+	const struct fuse_entry_param plus = attributes_of(reply, entry);
 
-	plus.attr.st_ino = entry->known ? node_inode(plus.ino) : INODE_UNKNOWN;
-	if (entry->known && reply->plus)
-		kept_mark(reply->kept, plus.attr.st_ino);
 	if (reply->plus)
 		needed = fuse_add_direntry_plus(reply->request, at, room, entry->name, &plus,
 						(off_t)entry->cookie);
@@ -66,47 +78,24 @@ static bool add_name(const struct view_entry *entry, void *context)
 	return true;
 }
 
-/* Adds "." or "..", of which the kernel wants no attributes. */
-static bool add_dot(struct listing_reply *reply, const char *name, uint64_t node, uint64_t cookie)
+/* What may change elsewhere later is noted before the view is asked. */
+static int note(struct session *session, uint64_t node)
 {
-	char *at = reply->data + reply->used;
-	size_t room = reply->size - reply->used, needed;
-	struct fuse_entry_param plus = {.attr = {.st_ino = node, .st_mode = S_IFDIR}};
-
-	if (reply->plus)
-		needed = fuse_add_direntry_plus(reply->request, at, room, name, &plus,
-						(off_t)cookie);
-	else
-		needed = fuse_add_direntry(reply->request, at, room, name, &plus.attr,
-					   (off_t)cookie);
-	if (needed > room)
-		return false;
-	reply->used += needed;
-	return true;
+	kept_mark(&session->kept, node);
+	return node_kind(node) == NODE_GROUP ? listed_add(&session->listed, node) : 0;
 }
 
-static int fill_listing(struct listing_reply *reply, struct view_listing *listing, uint64_t after)
+static void reply_listing(fuse_req_t request, struct listing_reply *reply, off_t offset)
 {
-	if (after < COOKIE_SELF && !add_dot(reply, ".", reply->node, COOKIE_SELF))
-		return 0;
-	if (after < COOKIE_PARENT &&
-	    !add_dot(reply, "..", view_list_parent(listing), COOKIE_PARENT))
-		return 0;
-	return view_list(listing, after < VIEW_COOKIE_MIN ? 0 : after, add_name, reply);
-}
-
-static void reply_listing(fuse_req_t request, const struct fuse_file_info *info,
-			  struct listing_reply *reply, off_t offset)
-{
+	struct session *session = session_of(request);
 	AUTO_FREE char *data = malloc(reply->size);
-	int r = -ENOMEM;
+	int r = data ? note(session, reply->node) : -ENOMEM;
 
 	reply->request = request;
 	reply->data = data;
-	reply->kept = &session_of(request)->kept;
-	kept_mark(reply->kept, reply->node);
-	if (data)
-		r = fill_listing(reply, handle_of(info)->listing, (uint64_t)offset);
+	reply->kept = &session->kept;
+	if (r == 0)
+		r = view_list(session->view, reply->node, (uint64_t)offset, add_name, reply);
 	if (r < 0)
 		reply_error(request, r);
 	else
@@ -118,7 +107,8 @@ void on_readdir(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 {
 	struct listing_reply reply = {.node = node, .size = size};
 
-	reply_listing(request, info, &reply, offset);
+	(void)info;
+	reply_listing(request, &reply, offset);
 }
 
 void on_readdirplus(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
@@ -126,5 +116,6 @@ void on_readdirplus(fuse_req_t request, fuse_ino_t node, size_t size, off_t offs
 {
 	struct listing_reply reply = {.node = node, .size = size, .plus = true};
 
-	reply_listing(request, info, &reply, offset);
+	(void)info;
+	reply_listing(request, &reply, offset);
 }

@@ -104,6 +104,20 @@ static void drop_node(void *context, uint64_t node)
 		(void)fuse_lowlevel_notify_inval_inode(session->fuse, node, offset, 0);
 }
 
+/* All groups' folders that were listed since this was done last: it costs no more than the listings
+ * did. */
+static void drop_copies(void *context)
+{
+	struct session *session = context;
+	AUTO_FREE uint64_t *folders = NULL;
+	size_t count = listed_take(&session->listed, &folders);
+
+	for (size_t i = 0; i < count; i++) {
+		settle(session, folders[i]);
+		drop_node(session, folders[i]);
+	}
+}
+
 /* ---- the thread ---------------------------------------------------------------------- */
 
 static void spread(struct session *session, const struct view_notice *notice)
@@ -113,6 +127,7 @@ static void spread(struct session *session, const struct view_notice *notice)
 		.entry = drop_entry,
 		.settle = settle,
 		.node = drop_node,
+		.copies = drop_copies,
 		.context = session,
 	};
 	int r = view_notice_spread(session->view, notice, &sink);

@@ -106,7 +106,12 @@ static int init_parts(struct session *session)
 
 	if (r < 0)
 		return r;
-	r = notifier_init(&session->notifier);
+	r = listed_init(&session->listed);
+	if (r == 0) {
+		r = notifier_init(&session->notifier);
+		if (r < 0)
+			listed_deinit(&session->listed);
+	}
 	if (r < 0)
 		handle_list_deinit(&session->handles);
 	return r;
@@ -186,6 +191,7 @@ void session_free(struct session *session)
 	if (session->fuse)
 		fuse_session_destroy(session->fuse);
 	handle_list_deinit(&session->handles);
+	listed_deinit(&session->listed);
 	notifier_deinit(&session->notifier);
 	(void)pthread_mutex_destroy(&session->lock);
 	(void)pthread_cond_destroy(&session->ended);

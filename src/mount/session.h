@@ -7,6 +7,7 @@
 #include "mount/fuse.h"
 #include "mount/handle.h"
 #include "mount/kept.h"
+#include "mount/listed.h"
 #include "mount/mount.h"
 #include "mount/notifier.h"
 #include "mount/page_gate.h"
@@ -18,6 +19,8 @@ struct session {
 	bool mounted;
 	struct page_gate gate;
 	struct kept kept;
+	struct listed listed;
+	bool opens_directories; /* the kernel cannot do without; since it began to ask */
 	struct handle_list handles;
 	struct notifier notifier;
 

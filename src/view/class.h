@@ -14,25 +14,16 @@
 #include "view/query.h"
 #include "view/view.h"
 
-struct group_marks;
-
-struct view_listing {
-	struct view *view;
-	const struct view_class *class;
-	uint64_t id;
-	uint64_t parent; /* node */
-	struct group_marks *marks; /* of a group's folder (view/group_walk.h), else NULL */
-};
-
 struct view_class {
 	int (*getattr)(const struct view_query *query, uint64_t id, struct stat *attributes);
 	/* NULL where the node may never be a directory */
 	int (*lookup)(const struct view_query *query, uint64_t id, const char *name,
 		      struct stat *attributes);
-	/* Checks that it can be listed, and sets parent (and marks) of the listing. */
-	int (*list_begin)(const struct view_query *query, struct view_listing *listing);
-	int (*list)(const struct view_query *query, struct view_listing *listing, uint64_t after,
-		    view_emit_fn *emit, void *context);
+	/* Checks that it can be listed, and gives the node of "..". */
+	int (*list_begin)(const struct view_query *query, uint64_t id, uint64_t *parent);
+	/* after: 0 or the cookie of a name, not of "." and ".." */
+	int (*list)(const struct view_query *query, uint64_t id, uint64_t after, view_emit_fn *emit,
+		    void *context);
 };
 
 extern const struct view_class fixed_class; /* fixed.c: root, dups/, uniques/, .twinfs/ */

@@ -103,13 +103,11 @@ static int fixed_lookup(const struct view_query *query, uint64_t id, const char 
 	return -ENOENT;
 }
 
-static int fixed_list_begin(const struct view_query *query, struct view_listing *listing)
+static int fixed_list_begin(const struct view_query *query, uint64_t id, uint64_t *parent)
 {
 	(void)query;
-	if (listing->id >= FIXED_FILES)
-		return -ENOTDIR;
-	listing->parent = FIXED_ROOT;
-	return 0;
+	*parent = FIXED_ROOT;
+	return id >= FIXED_FILES ? -ENOTDIR : 0;
 }
 
 static int trees_list(const struct view_query *query, uint64_t after, view_emit_fn *emit,
@@ -134,14 +132,14 @@ static int trees_list(const struct view_query *query, uint64_t after, view_emit_
 	return r;
 }
 
-static int fixed_list(const struct view_query *query, struct view_listing *listing, uint64_t after,
+static int fixed_list(const struct view_query *query, uint64_t id, uint64_t after,
 		      view_emit_fn *emit, void *context)
 {
 	int r = 0;
 
-	if (listing->id == FIXED_DUPS)
+	if (id == FIXED_DUPS)
 		return groups_list(query, after, emit, context);
-	if (listing->id == FIXED_UNIQUES)
+	if (id == FIXED_UNIQUES)
 		return trees_list(query, after, emit, context);
 	for (size_t i = 0; i < ARRAY_SIZE(fixed_entries) && r == 0; i++) {
 		struct view_entry entry = {
@@ -150,7 +148,7 @@ static int fixed_list(const struct view_query *query, struct view_listing *listi
 			.known = true,
 		};
 
-		if (fixed_entries[i].parent != listing->id || entry.cookie <= after)
+		if (fixed_entries[i].parent != id || entry.cookie <= after)
 			continue;
 		r = entry_getattr(query, &fixed_entries[i], &entry.attributes);
 		if (r == 0 && !emit(&entry, context))

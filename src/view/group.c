@@ -166,16 +166,12 @@ static int group_lookup(const struct view_query *query, uint64_t id, const char 
 	return expect_record(file_class.getattr(query, entry.child, attributes));
 }
 
-static int group_list_begin(const struct view_query *query, struct view_listing *listing)
+static int group_list_begin(const struct view_query *query, uint64_t id, uint64_t *parent)
 {
 	struct group_record group;
-	int r = get_group(query, listing->id, &group);
 
-	if (r < 0)
-		return r;
-	listing->parent = FIXED_DUPS;
-	listing->marks = group_marks_new();
-	return listing->marks ? 0 : -ENOMEM;
+	*parent = FIXED_DUPS;
+	return get_group(query, id, &group);
 }
 
 const struct view_class group_class = {

@@ -6,114 +6,8 @@
 
 #include "catalog/query.h"
 #include "view/fill.h"
+#include "view/group_marks.h"
 #include "view/node.h"
-
-/* The names of a group are walked in the order of inode (file id), then directory id, then cookie
- * in the directory. That is a position of three numbers, and it stays right while other names come
- * and go; but a listing's cookie is one number of 63 bits. So a cookie is the ordinal number of the
- * name in the listing, and the open folder remembers which position it stands for: exactly for
- * the names of the last call, where nearly every next call goes on, and for the first name of
- * each earlier call, from where it walks on to what lies between (seekdir(3)). A listing that never
- * saw the cookie walks to it from the beginning.
- */
-
-struct position {
-	uint64_t file; /* all zero: before the first name */
-	uint64_t dir;
-	uint64_t cookie;
-};
-
-/* The name with this ordinal number, from 1 on; 0 with a zero position is the beginning. */
-struct mark {
-	uint64_t ordinal;
-	struct position position;
-};
-
-struct group_marks {
-	struct mark *calls; /* where calls went on, ascending */
-	size_t calls_count, calls_capacity;
-	uint64_t last_base; /* the names of the last call are those after this one */
-	struct position *last;
-	size_t last_count, last_capacity;
-};
-
-struct group_marks *group_marks_new(void)
-{
-	return calloc(1, sizeof(struct group_marks));
-}
-
-void group_marks_free(struct group_marks *marks)
-{
-	if (!marks)
-		return;
-	free(marks->calls);
-	free(marks->last);
-	free(marks);
-}
-
-/* Makes room for one element more; 0 or -ENOMEM. */
-static int grow(void **array, size_t count, size_t *capacity, size_t element_size)
-{
-	size_t wanted = *capacity ? *capacity * 2 : 64;
-	void *grown;
-
-	if (count < *capacity)
-		return 0;
-	grown = reallocarray(*array, wanted, element_size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*capacity = wanted;
-	return 0;
-}
-
-static int remember_name(struct group_marks *marks, const struct position *position)
-{
-	void *array = marks->last;
-	int r = grow(&array, marks->last_count, &marks->last_capacity, sizeof(*marks->last));
-
-	if (r < 0)
-		return r;
-	marks->last = array;
-	marks->last[marks->last_count++] = *position;
-	return 0;
-}
-
-/* Remembers where a call goes on; what it walks back over is known already. */
-static int remember_call(struct group_marks *marks, const struct mark *mark)
-{
-	void *array = marks->calls;
-	int r;
-
-	marks->last_base = mark->ordinal;
-	marks->last_count = 0;
-	if (marks->calls_count && marks->calls[marks->calls_count - 1].ordinal >= mark->ordinal)
-		return 0;
-	r = grow(&array, marks->calls_count, &marks->calls_capacity, sizeof(*marks->calls));
-	if (r < 0)
-		return r;
-	marks->calls = array;
-	marks->calls[marks->calls_count++] = *mark;
-	return 0;
-}
-
-/* The remembered place that is nearest before, or at, the name with this number. */
-static struct mark nearest_mark(const struct group_marks *marks, uint64_t ordinal)
-{
-	size_t low = 0, high = marks->calls_count;
-
-	if (ordinal > marks->last_base && ordinal - marks->last_base <= marks->last_count)
-		return (struct mark){ordinal, marks->last[ordinal - marks->last_base - 1]};
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (marks->calls[middle].ordinal <= ordinal)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? marks->calls[low - 1] : (struct mark){0};
-}
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
@@ -245,16 +139,16 @@ int group_copy_name(const struct view_query *query, uint64_t dir, uint64_t cooki
 }
 
 /* Finds the position of the name with this number, as well as it is known. */
-static int find_position(const struct view_query *query, const struct view_listing *listing,
+static int find_position(const struct view_query *query, const struct group_marks *marks,
 			 uint64_t ordinal, struct mark *mark)
 {
 	CLEANUP(walk_deinit) struct walk walk = {0};
 	int r = 0;
 
-	*mark = nearest_mark(listing->marks, ordinal);
+	*mark = group_marks_nearest(marks, ordinal);
 	if (mark->ordinal == ordinal)
 		return 0;
-	r = walk_init(&walk, query->reader, listing->id, &mark->position);
+	r = walk_init(&walk, query->reader, marks->group, &mark->position);
 	while (r == 0 && mark->ordinal < ordinal && (r = walk_next(&walk)) == 0)
 		mark->ordinal++;
 	mark->position = walk.at;
@@ -268,13 +162,13 @@ enum {
 };
 
 /* Emits the name that the walk is at. 0, NAME_FULL or -errno. */
-static int emit_name(const struct view_query *query, const struct walk *walk, uint64_t ordinal,
+static int emit_name(const struct view_query *query, const struct walk *walk, uint64_t cookie,
 		     view_emit_fn *emit, void *context)
 {
 	char name[COPY_NAME_SIZE];
 	struct view_entry entry = {
 		.name = name,
-		.cookie = VIEW_COOKIE_MIN + ordinal,
+		.cookie = VIEW_COOKIE_MIN + cookie,
 		.known = true,
 	};
 	int r = group_copy_name(query, walk->at.dir, walk->at.cookie, name);
@@ -286,31 +180,40 @@ static int emit_name(const struct view_query *query, const struct walk *walk, ui
 	return emit(&entry, context) ? 0 : NAME_FULL;
 }
 
-int group_walk_list(const struct view_query *query, struct view_listing *listing, uint64_t after,
-		    view_emit_fn *emit, void *context)
+/* Gives the names behind a mark. */
+static int list_from(const struct view_query *query, struct group_marks *marks, struct mark mark,
+		     view_emit_fn *emit, void *context)
 {
-	struct group_marks *marks = listing->marks;
 	CLEANUP(walk_deinit) struct walk walk = {0};
-	struct group_record group;
-	struct mark mark;
-	int r = catalog_get_group(query->reader, listing->id, &group);
+	int r = walk_init(&walk, query->reader, marks->group, &mark.position);
 
-	if (r < 0 || !group_is_visible(&group)) /* gone since it was opened: no names */
-		return r == -ENOENT ? 0 : r;
-	if (after <= VIEW_COOKIE_MIN) {
-		after = VIEW_COOKIE_MIN;
-		marks->calls_count = 0; /* rewinddir(3): numbers are given anew */
-		marks->last_count = 0;
-	}
-	r = find_position(query, listing, after - VIEW_COOKIE_MIN, &mark);
-	if (r == 0)
-		r = remember_call(marks, &mark);
-	if (r == 0)
-		r = walk_init(&walk, query->reader, listing->id, &mark.position);
 	while (r == 0 && (r = walk_next(&walk)) == 0) {
-		r = emit_name(query, &walk, ++mark.ordinal, emit, context);
+		r = emit_name(query, &walk, group_marks_cookie(marks, ++mark.ordinal), emit,
+			      context);
 		if (r == 0)
-			r = remember_name(marks, &walk.at);
+			r = group_marks_name(marks, &walk.at);
 	}
 	return r == -ENOENT || r == NAME_FULL ? 0 : r;
+}
+
+int group_walk_list(const struct view_query *query, uint64_t group, uint64_t after,
+		    view_emit_fn *emit, void *context)
+{
+	struct group_listings *listings = &query->view->group_listings;
+	struct group_marks *marks;
+	struct mark mark;
+	uint64_t ordinal;
+	int r = group_marks_take(listings, group,
+				 after > VIEW_COOKIE_MIN ? after - VIEW_COOKIE_MIN : 0, &marks,
+				 &ordinal);
+
+	if (r < 0)
+		return r;
+	r = find_position(query, marks, ordinal, &mark);
+	if (r == 0)
+		r = group_marks_call(marks, &mark);
+	if (r == 0)
+		r = list_from(query, marks, mark, emit, context);
+	group_marks_keep(listings, marks);
+	return r;
 }

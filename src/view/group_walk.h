@@ -15,12 +15,8 @@
 MUST_CHECK int group_copy_name(const struct view_query *query, uint64_t dir, uint64_t cookie,
 			       char name[static COPY_NAME_SIZE]);
 
-/* What an open folder remembers of its cookies. One thread at a time. */
-struct group_marks *group_marks_new(void); /* NULL without memory */
-void group_marks_free(struct group_marks *marks); /* accepts NULL */
-
 /* list of struct view_class. */
-MUST_CHECK int group_walk_list(const struct view_query *query, struct view_listing *listing,
-			       uint64_t after, view_emit_fn *emit, void *context);
+MUST_CHECK int group_walk_list(const struct view_query *query, uint64_t group, uint64_t after,
+			       view_emit_fn *emit, void *context);
 
 #endif

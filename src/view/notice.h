@@ -42,6 +42,10 @@ struct view_sink {
 	void (*settle)(void *context, uint64_t parent);
 	/* The attributes of a node, and the names in a directory, may be other ones. */
 	void (*node)(void *context, uint64_t node);
+	/* Any folder of a group may list other names: what they are called has changed with a
+	 * directory above them. Comes last; what is under way in such a folder must have ended when
+	 * it returns. */
+	void (*copies)(void *context);
 	void *context;
 };
 

@@ -42,6 +42,7 @@ struct spread {
 	const struct view_sink *sink;
 	size_t news; /* since the piece began */
 	bool reached; /* programs may come to the file at hand by a name */
+	bool moved; /* a directory has another path */
 	struct arena names;
 	struct entry *entries;
 	size_t entry_count, entry_capacity;
@@ -185,6 +186,8 @@ static void tell_nodes(struct spread *spread)
 	}
 	for (size_t i = 0; i < spread->nodes.count; i++)
 		sink->node(sink->context, spread->nodes.list[i]);
+	if (spread->moved)
+		sink->copies(sink->context);
 }
 
 /* Ends the piece when it is large enough; called after each of the news. */
@@ -259,6 +262,7 @@ static int spread_dirs(struct spread *spread)
 	int r = 0;
 
 	for (size_t i = 0; i < news->dir_count && r == 0; i++) {
+		spread->moved |= news->dirs[i].moved;
 		r = spread_dir(spread, news->dirs[i].dir);
 		if (r == 0)
 			r = end_piece(spread);
@@ -315,8 +319,9 @@ static int list_place(struct spread *spread, const struct entry_record *entry)
 	return r < 0 ? r : list_add(&spread->nodes, dir);
 }
 
-/* Programs also come to a copy through its group's folder, whose names the kernel does not keep. */
-static int settle_group(struct spread *spread, uint64_t file)
+/* Programs also come to a copy through its group's folder, whose names the kernel does not keep; but
+ * the listing it does, and there the file may have got or lost a name. */
+static int settle_group(struct spread *spread, uint64_t file, bool listed_anew)
 {
 	struct content_record content;
 	int r = catalog_get_content(spread->query.reader, file, &content);
@@ -328,7 +333,8 @@ static int settle_group(struct spread *spread, uint64_t file)
 	if (!holds(spread, folder))
 		return 0;
 	spread->reached = true;
-	return list_add(&spread->settle, folder);
+	r = list_add(&spread->settle, folder);
+	return r < 0 || !listed_anew ? r : list_add(&spread->nodes, folder);
 }
 
 /* A file whose content may have changed is another node now, and its names lead to it. (Of what is no
@@ -344,11 +350,13 @@ static int spread_file(struct spread *spread, const struct news_file *news)
 
 	if (r < 0)
 		return forgive(r);
+	if (news->what == NEWS_FILE_NAMES)
+		return settle_group(spread, file.id, true);
 	other_node = news->what & NEWS_FILE_UNREAD || !S_ISREG(file.attributes.mode);
 	spread->reached = false;
 	r = for_each_name(spread, &file, other_node ? rename_place : settle_place);
 	if (r == 0)
-		r = settle_group(spread, file.id);
+		r = settle_group(spread, file.id, news->what & NEWS_FILE_NAMES);
 	if (news->what & NEWS_FILE_ATTRIBUTES)
 		held = held || spread->reached;
 	if (r < 0 || !held)

@@ -109,19 +109,19 @@ static int tree_lookup(const struct view_query *query, uint64_t id, const char *
 	return r == TREE_REDUNDANT ? -ENOENT : r;
 }
 
-static int tree_list_begin(const struct view_query *query, struct view_listing *listing)
+static int tree_list_begin(const struct view_query *query, uint64_t id, uint64_t *parent)
 {
 	struct dir_record dir;
-	int r = get_dir(query, listing->id, &dir);
+	int r = get_dir(query, id, &dir);
 
 	if (r < 0)
 		return r;
 	if (dir.error && !(dir.flags & DIR_NOT_SEARCHED))
 		return -dir.error;
 	if (dir.parent)
-		listing->parent = node_make(NODE_DIR, dir.parent);
+		*parent = node_make(NODE_DIR, dir.parent);
 	else
-		listing->parent = query->view->sources->count == 1 ? FIXED_ROOT : FIXED_UNIQUES;
+		*parent = query->view->sources->count == 1 ? FIXED_ROOT : FIXED_UNIQUES;
 	return 0;
 }
 
@@ -147,13 +147,13 @@ static int list_entry(const struct view_query *query, const struct entry_record 
 	return 0;
 }
 
-static int tree_list(const struct view_query *query, struct view_listing *listing, uint64_t after,
+static int tree_list(const struct view_query *query, uint64_t id, uint64_t after,
 		     view_emit_fn *emit, void *context)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct entry_record entry;
 	bool full = false;
-	int r = catalog_scan_entries(query->reader, listing->id, after, &scan);
+	int r = catalog_scan_entries(query->reader, id, after, &scan);
 
 	while (r == 0 && !full && (r = catalog_next_entry(scan, &entry)) == 0)
 		r = list_entry(query, &entry, emit, context, &full);

@@ -2,13 +2,11 @@
 #include "view/view.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "catalog/query.h"
 #include "view/class.h"
-#include "view/group_walk.h"
 #include "view/node.h"
 #include "view/query.h"
 
@@ -29,10 +27,12 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	atomic_init(&view->watch, "none");
 	event_log_init(&view->events);
 	listing_times_init(&view->times);
+	group_listings_init(&view->group_listings);
 }
 
 void view_deinit(struct view *view)
 {
+	group_listings_deinit(&view->group_listings);
 	listing_times_deinit(&view->times);
 	event_log_deinit(&view->events);
 }
@@ -111,60 +111,52 @@ int view_getattr(struct view *view, uint64_t node, struct stat *attributes)
 	return query_error(r);
 }
 
-static int list_begin(struct view_listing *listing)
+/* The same as the system's readdir(3) gives for a directory that was removed. */
+static int list_begin(const struct view_query *query, const struct view_class *class, uint64_t id,
+		      uint64_t *parent)
 {
-	struct view_query query CLEANUP_QUERY = {0};
-	int r = query_begin(&query, listing->view);
+	int r = class->list_begin(query, id, parent);
 
-	if (r == 0)
-		r = listing->class->list_begin(&query, listing);
-	return query_error(r);
+	return r == -ESTALE ? -ENOENT : r;
 }
 
-int view_list_begin(struct view *view, uint64_t node, struct view_listing **listing)
+static bool emit_dot(const char *name, uint64_t node, uint64_t cookie, view_emit_fn *emit,
+		     void *context)
 {
+	const struct view_entry entry = {
+		.name = name,
+		.cookie = cookie,
+		.known = true,
+		.attributes = {.st_ino = node, .st_mode = S_IFDIR},
+	};
+
+	return emit(&entry, context);
+}
+
+int view_list(struct view *view, uint64_t node, uint64_t after, view_emit_fn *emit, void *context)
+{
+	struct view_query query CLEANUP_QUERY = {0};
 	const struct view_class *class = class_of(node);
-	struct view_listing *begun;
+	uint64_t parent;
 	int r;
 
 	if (!class)
-		return -ESTALE;
+		return -ENOENT;
 	if (!class->list)
 		return -ENOTDIR;
-	begun = malloc(sizeof(*begun));
-	if (!begun)
-		return -ENOMEM;
-	*begun = (struct view_listing){.view = view, .class = class, .id = node_id(node)};
-	r = list_begin(begun);
-	if (r < 0) {
-		view_list_end(begun);
-		return r;
-	}
-	*listing = begun;
-	return 0;
-}
-
-int view_list(struct view_listing *listing, uint64_t after, view_emit_fn *emit, void *context)
-{
-	struct view_query query CLEANUP_QUERY = {0};
-	int r = query_begin(&query, listing->view);
-
+	r = query_begin(&query, view);
 	if (r == 0)
-		r = listing->class->list(&query, listing, after, emit, context);
-	return query_error(r);
-}
-
-uint64_t view_list_parent(const struct view_listing *listing)
-{
-	return listing->parent;
-}
-
-void view_list_end(struct view_listing *listing)
-{
-	if (!listing)
-		return;
-	group_marks_free(listing->marks);
-	free(listing);
+		r = list_begin(&query, class, node_id(node), &parent);
+	if (r < 0)
+		return query_error(r);
+	if (after < VIEW_COOKIE_SELF && !emit_dot(".", node, VIEW_COOKIE_SELF, emit, context))
+		return 0;
+	if (after < VIEW_COOKIE_PARENT &&
+	    !emit_dot("..", parent, VIEW_COOKIE_PARENT, emit, context))
+		return 0;
+	if (after < VIEW_COOKIE_MIN)
+		after = 0;
+	return query_error(class->list(&query, node_id(node), after, emit, context));
 }
 
 int view_statfs(struct view *view, struct statvfs *statfs)

@@ -31,11 +31,14 @@
 #include "catalog/catalog.h"
 #include "catalog/source.h"
 #include "view/event_log.h"
+#include "view/group_marks.h"
 #include "view/listing_times.h"
 
 #define VIEW_ROOT UINT64_C(1)
 
-/* Listing cookies below this are not used here: a frontend may give them to "." and "..". */
+/* Listing cookies of "." and "..", and the smallest of others. */
+#define VIEW_COOKIE_SELF 1
+#define VIEW_COOKIE_PARENT 2
 #define VIEW_COOKIE_MIN 16
 
 /* How far the daemon is. */
@@ -65,6 +68,7 @@ struct view {
 
 	struct event_log events;
 	struct listing_times times;
+	struct group_listings group_listings;
 };
 
 /* Fills the view in, state VIEW_WALKING, read_mode "copy", watch "none", nobody who looks at
@@ -93,13 +97,11 @@ MUST_CHECK int view_getattr(struct view *view, uint64_t node, struct stat *attri
 
 /* ---- listings ------------------------------------------------------------------------ */
 
-/* An open directory. One thread at a time. */
-struct view_listing;
-
-/* One name of it, without "." and ".."; valid during emit. */
+/* One name of a directory; valid during emit. Of "." and ".." only the node and that they are
+ * directories are given. */
 struct view_entry {
 	const char *name;
-	uint64_t cookie; /* at least VIEW_COOKIE_MIN, below 2^63 */
+	uint64_t cookie; /* below 2^63 */
 	bool known; /* else only the name is known: st_ino and st_mode are 0 */
 	struct stat attributes;
 };
@@ -107,19 +109,18 @@ struct view_entry {
 /* Takes an entry; false: it does not fit, and the listing ends before it. */
 typedef bool view_emit_fn(const struct view_entry *entry, void *context);
 
-/* Begins to list a directory; a source directory that could not be read gives the errno that it
- * gave then. *listing is the caller's, for view_list_end. */
-MUST_CHECK int view_list_begin(struct view *view, uint64_t node, struct view_listing **listing);
-
-/* Emits the names that follow the one with this cookie (0: all), until emit has enough.
+/* Emits the names that follow the one with this cookie (0: all), until emit has enough. Nothing has
+ * to be opened before.
  *
- * A cookie may come from an earlier call on this listing or on another of the same directory. A
- * name that stays is neither lost nor given twice while others come and go. */
-MUST_CHECK int view_list(struct view_listing *listing, uint64_t after, view_emit_fn *emit,
+ * A cookie may come from any earlier call on the same directory. A name that stays is neither lost
+ * nor given twice while others come and go. (In the folder of a group that holds for the
+ * GROUP_LISTINGS_MAX listings that began last; other cookies lead to where the name would be if none
+ * had come or gone.)
+ *
+ * A source directory that could not be read gives the errno that it gave then; -ENOENT for a
+ * directory that is gone, -ENOTDIR. */
+MUST_CHECK int view_list(struct view *view, uint64_t node, uint64_t after, view_emit_fn *emit,
 			 void *context);
-
-uint64_t view_list_parent(const struct view_listing *listing); /* node of ".." */
-void view_list_end(struct view_listing *listing); /* accepts NULL */
 
 /* ---- content ------------------------------------------------------------------------- */
 

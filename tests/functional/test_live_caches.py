@@ -5,6 +5,7 @@ page of before is seen after `sync`.  Every test asks before the change, so that
 import contextlib
 import errno
 import os
+import subprocess
 
 import changes
 import oracle
@@ -124,6 +125,50 @@ def test_renamed_folder_is_found_only_under_its_new_name(view, source):
     assert (view.uniques / "moved/f").read_bytes() == OTHER
 
 
+def test_copies_are_listed_under_the_names_that_they_have_now(view, source, tmp_path):
+    """The kernel keeps the listing of a group's folder, and nobody tells it of a file whose path
+    changed because a folder above it was renamed."""
+    folder = group(view, DATA, tmp_path)
+
+    def listed():
+        remembered(folder)
+        return {name.replace("\u2215", "/") for name in os.listdir(folder)}
+
+    assert listed() == {"a", "b", "d/e"}
+    for old, new in (("d", "moved"), ("moved", "x"), ("x", "d")):
+        os.rename(source / old, source / new)
+        view.sync()
+        assert listed() == {"a", "b", f"{new}/e"}
+    os.rename(source / "b", source / "d/f/b")
+    view.sync()
+    assert listed() == {"a", "d/f/b", "d/e"}
+    os.link(source / "a", source / "link")
+    view.sync()
+    assert listed() == {"a", "link", "d/f/b", "d/e"}
+    os.rename(source / "a", source / "A")  # the first of two names
+    view.sync()
+    assert listed() == {"A", "link", "d/f/b", "d/e"}
+    trees.remove(source / "d/f")
+    os.unlink(source / "A")
+    view.sync()
+    assert listed() == {"link", "d/e"}
+
+
+def test_listing_under_way_of_a_folder_that_is_renamed_is_not_kept(view, source, tmp_path):
+    trees.fill(source, {b"d/%s" % (b"%0200d" % number): DATA for number in range(500)})
+    view.sync()
+    folder = group(view, DATA, tmp_path)
+    with os.scandir(folder) as listing:
+        names = [next(listing).name for _ in range(20)]
+        os.rename(source / "d", source / "moved")
+        view.sync()
+        names += [entry.name for entry in listing]
+    for _ in range(2):
+        now = os.listdir(folder)
+        assert len(now) == 503
+        assert not [name for name in now if name.startswith("d\u2215")]
+
+
 def test_kind_of_a_name_changes(view, source):
     path = view.uniques / "c"
     for make in (os.mkdir, os.mkfifo, lambda name: os.symlink("a", name),
@@ -142,6 +187,24 @@ def test_kind_of_a_name_changes(view, source):
         os.replace(source / "next", source / "link")
         view.sync()
         assert os.readlink(view.uniques / "link") == target
+
+
+def test_walk_over_what_the_kernel_has_takes_no_request(view, source):
+    def system_calls_that_read():
+        with open(f"/proc/{view.pid}/io", encoding="ascii") as file:
+            return int(dict(line.split(":") for line in file)["syscr"])
+
+    def found():
+        return subprocess.run(["find", view.path, "-type", "f"], check=True,
+                              stdout=subprocess.PIPE).stdout
+
+    trees.many(source / "many", 400, lambda number: b"%d" % (number // 2), folders=200)
+    view.sync()
+    names = found()
+    assert names.count(b"\n") > 400
+    before = system_calls_that_read()
+    assert found() == names
+    assert system_calls_that_read() - before < 50
 
 
 # attributes

@@ -31,9 +31,10 @@ static void say_files(const struct catalog_news *news)
 	for (size_t i = 0; i < news->file_count; i++) {
 		uint32_t what = news->files[i].what;
 
-		say("file:%d:%s%s%s%s ", (int)news->files[i].file,
+		say("file:%d:%s%s%s%s%s ", (int)news->files[i].file,
 		    what & NEWS_FILE_ATTRIBUTES ? "a" : "", what & NEWS_FILE_UNREAD ? "u" : "",
-		    what & NEWS_FILE_GONE ? "g" : "", what & NEWS_FILE_BACK ? "b" : "");
+		    what & NEWS_FILE_GONE ? "g" : "", what & NEWS_FILE_BACK ? "b" : "",
+		    what & NEWS_FILE_NAMES ? "n" : "");
 	}
 }
 
@@ -50,7 +51,8 @@ static void hear(const struct catalog_news *news, void *context)
 		say("name:%d/%.*s ", (int)news->names[i].dir, (int)news->names[i].length,
 		    news->text + news->names[i].offset);
 	for (size_t i = 0; i < news->dir_count; i++)
-		say("dir:%d%s ", (int)news->dirs[i].dir, news->dirs[i].gone ? ":gone" : "");
+		say("dir:%d%s%s ", (int)news->dirs[i].dir, news->dirs[i].gone ? ":gone" : "",
+		    news->dirs[i].moved ? ":moved" : "");
 	say_files(news);
 	for (size_t i = 0; i < news->member_count; i++)
 		say("%s:%d:%d ", news->members[i].joined ? "join" : "leave",
@@ -119,9 +121,9 @@ static void test_names_that_come_and_go_are_told(void **state)
 
 	expect("name:%d/a file:%d:u ", root, file);
 	new_file(f, f->roots[0], "b", file_of(10, 100, 0));
-	expect("name:%d/b ", root);
+	expect("name:%d/b file:%d:n ", root, file);
 	remove_and_commit(f, "a");
-	expect("name:%d/a ", root);
+	expect("name:%d/a file:%d:n ", root, file);
 	remove_and_commit(f, "b");
 	expect("name:%d/b file:%d:g ", root, file);
 	link.mode = S_IFLNK | 0777;
@@ -182,7 +184,7 @@ static void test_changed_and_moved_directories_are_told(void **state)
 	change->dir = to;
 	change->name = name_of("new");
 	fixture_commit(f);
-	expect("name:%d/dir name:%d/new dir:%d ", root, (int)to, (int)dir);
+	expect("name:%d/dir name:%d/new dir:%d:moved ", root, (int)to, (int)dir);
 }
 
 static void test_what_stat_shows_is_told_apart_from_content(void **state)

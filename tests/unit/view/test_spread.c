@@ -66,9 +66,15 @@ static void on_node(void *context, uint64_t node)
 	add_line("node", node, "", 0);
 }
 
+static void on_copies(void *context)
+{
+	(void)context;
+	add_line("copies", 0, "", 0);
+}
+
 static void spread(void)
 {
-	const struct view_sink sink = {holds, on_entry, on_settle, on_node, NULL};
+	const struct view_sink sink = {holds, on_entry, on_settle, on_node, on_copies, NULL};
 
 	told->count = 0;
 	for (size_t i = 0; i < told->notice_count; i++) {
@@ -247,6 +253,55 @@ static void test_attributes_are_told_after_waiting_for_the_directory(void **stat
 	assert_true(count("node", NODE_FILE, id, "") >= 1);
 }
 
+static void test_folders_of_groups_are_told_of_names_of_their_copies(void **state)
+{
+	struct attributes pair[2];
+	uint64_t group;
+
+	(void)state;
+	begin(one_source);
+	for (int i = 0; i < 2; i++) {
+		pair[i] = fixture_file(&told->fixture, S_IFREG | 0644, 5);
+		fixture_add_file(&told->fixture, root(), i ? "b" : "a", &pair[i]);
+	}
+	group = fixture_add_group(&told->fixture, group_hash, pair, 2);
+	spread();
+	assert_int_equal(count("copies", 0, 0, ""), 0);
+	fixture_add_file(&told->fixture, root(), "link", &pair[0]);
+	spread();
+	assert_int_equal(count("settle", NODE_GROUP, group, ""), 1);
+	assert_int_equal(count("node", NODE_GROUP, group, ""), 1);
+	fixture_remove(&told->fixture, root(), "a"); /* the first of its names */
+	spread();
+	assert_int_equal(count("settle", NODE_GROUP, group, ""), 1);
+	assert_int_equal(count("node", NODE_GROUP, group, ""), 1);
+	told->held[told->held_count++] = node_make(NODE_DIR, root());
+	fixture_remove(&told->fixture, root(), "link");
+	fixture_add_file(&told->fixture, root(), "link", &pair[0]);
+	spread();
+	assert_int_equal(count("node", NODE_GROUP, group, ""), 0); /* nobody came to it */
+}
+
+static void test_folders_of_all_groups_are_told_last_when_a_directory_moved(void **state)
+{
+	struct name_change change = {.kind = NAME_MOVE_DIR};
+	uint64_t dir;
+
+	(void)state;
+	begin(one_source);
+	dir = fixture_add_dir(&told->fixture, root(), "d", 0);
+	spread();
+	assert_int_equal(count("copies", 0, 0, ""), 0);
+	change.id = dir;
+	change.dir = root();
+	change.name = fixture_name("e");
+	change.attributes = fixture_file(&told->fixture, S_IFDIR | 0750, 4096);
+	fixture_apply(&told->fixture, &change, 1);
+	spread();
+	assert_int_equal(count("copies", 0, 0, ""), 1);
+	assert_string_equal(told->lines[told->count - 1], "copies 0:0");
+}
+
 static void test_a_root_is_reached_from_where_it_is_shown(void **state)
 {
 	struct name_change change = {.kind = NAME_UPDATE_DIR};
@@ -338,6 +393,8 @@ int main(void)
 		TEST(test_a_new_group_hides_the_redundant_name),
 		TEST(test_a_changed_file_is_another_node_and_its_names_are_told),
 		TEST(test_attributes_are_told_after_waiting_for_the_directory),
+		TEST(test_folders_of_groups_are_told_of_names_of_their_copies),
+		TEST(test_folders_of_all_groups_are_told_last_when_a_directory_moved),
 		TEST(test_a_root_is_reached_from_where_it_is_shown),
 		TEST(test_a_listing_is_told_once_for_many_names),
 		TEST(test_events_are_made_once_somebody_reads_them),

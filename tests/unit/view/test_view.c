@@ -105,7 +105,6 @@ static void test_attributes_are_those_of_the_record(void **state)
 static void test_what_could_not_be_read_fails_as_it_did_there(void **state)
 {
 	struct name_change unknown = {.kind = NAME_ADD_UNKNOWN, .error = EIO};
-	struct view_listing *listing;
 	struct fixture fixture;
 	uint64_t closed;
 
@@ -115,7 +114,8 @@ static void test_what_could_not_be_read_fails_as_it_did_there(void **state)
 	unknown.dir = root_of(&fixture);
 	unknown.name = fixture_name("unknown");
 	fixture_apply(&fixture, &unknown, 1);
-	assert_int_equal(view_list_begin(&fixture.view, node_make(NODE_DIR, closed), &listing),
+	assert_int_equal(view_list(&fixture.view, node_make(NODE_DIR, closed), 0, fixture_emit,
+				   &listed),
 			 -EACCES);
 	assert_int_equal(fixture_find(&fixture, "uniques/closed/x"), -EACCES);
 	assert_int_equal(fixture_find(&fixture, "uniques/unknown"), -EIO);
@@ -147,13 +147,13 @@ static void test_nodes_that_never_were_are_stale(void **state)
 		assert_true(view_getxattr(&fixture.view, nodes[i], "user.x", value, 8) < 0);
 	}
 	assert_int_equal(view_lookup(&fixture.view, nodes[2], "x", &attributes), -ESTALE);
+	assert_int_equal(view_list(&fixture.view, nodes[2], 0, fixture_emit, &listed), -ENOENT);
 	fixture_close(&fixture);
 }
 
 static void test_files_are_no_directories(void **state)
 {
 	struct attributes file;
-	struct view_listing *listing;
 	struct fixture fixture;
 	struct stat attributes;
 	uint64_t node;
@@ -164,8 +164,9 @@ static void test_files_are_no_directories(void **state)
 	fixture_add_file(&fixture, root_of(&fixture), "f", &file);
 	node = node_make(NODE_FILE, fixture_file_id(&fixture, &file));
 	assert_int_equal(view_lookup(&fixture.view, node, "x", &attributes), -ENOTDIR);
-	assert_int_equal(view_list_begin(&fixture.view, node, &listing), -ENOTDIR);
-	assert_int_equal(view_list_begin(&fixture.view, FIXED_STATUS, &listing), -ENOTDIR);
+	assert_int_equal(view_list(&fixture.view, node, 0, fixture_emit, &listed), -ENOTDIR);
+	assert_int_equal(view_list(&fixture.view, FIXED_STATUS, 0, fixture_emit, &listed),
+			 -ENOTDIR);
 	fixture_close(&fixture);
 }
 

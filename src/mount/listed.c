@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/listed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int listed_init(struct listed *listed)
+{
+	*listed = (struct listed){.nodes = NULL};
+	return -pthread_mutex_init(&listed->lock, NULL);
+}
+
+void listed_deinit(struct listed *listed)
+{
+	free(listed->nodes);
+	(void)pthread_mutex_destroy(&listed->lock);
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+
+	return first < second ? -1 : first > second;
+}
+
+/* Leaves each once. */
+static void compact(struct listed *listed)
+{
+	size_t kept = 0;
+
+	if (listed->count)
+		qsort(listed->nodes, listed->count, sizeof(*listed->nodes), compare);
+	for (size_t i = 0; i < listed->count; i++) {
+		if (i == 0 || listed->nodes[i] != listed->nodes[kept - 1])
+			listed->nodes[kept++] = listed->nodes[i];
+	}
+	listed->count = kept;
+}
+
+/* Makes room for one more: where most are still there when each is left once, for twice as many, so
+ * that this is rare. */
+static int make_room(struct listed *listed)
+{
+	size_t wanted = listed->capacity ? listed->capacity * 2 : 64;
+	void *grown;
+
+	compact(listed);
+	if (listed->count < listed->capacity / 2)
+		return 0;
+	grown = reallocarray(listed->nodes, wanted, sizeof(*listed->nodes));
+	if (!grown)
+		return -ENOMEM;
+	listed->nodes = grown;
+	listed->capacity = wanted;
+	return 0;
+}
+
+int listed_add(struct listed *listed, uint64_t node)
+{
+	int r = 0;
+
+	(void)pthread_mutex_lock(&listed->lock);
+	/* a listing takes two calls or more */
+	if (listed->count == 0 || listed->nodes[listed->count - 1] != node) {
+		if (listed->count == listed->capacity)
+			r = make_room(listed);
+		if (r == 0)
+			listed->nodes[listed->count++] = node;
+	}
+	(void)pthread_mutex_unlock(&listed->lock);
+	return r;
+}
+
+size_t listed_take(struct listed *listed, uint64_t **nodes)
+{
+	size_t count;
+
+	(void)pthread_mutex_lock(&listed->lock);
+	compact(listed);
+	count = listed->count;
+	*nodes = TAKE(listed->nodes);
+	listed->count = listed->capacity = 0;
+	(void)pthread_mutex_unlock(&listed->lock);
+	return count;
+}
