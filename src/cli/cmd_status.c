@@ -97,6 +97,14 @@ static int print_sources(struct output *output, const json_t *sources)
 	return r;
 }
 
+/* What to do for more speed. */
+static void print_advice(struct output *output, const json_t *advice)
+{
+	for (size_t i = 0; i < json_array_size(advice); i++)
+		figure_print(output, i == 0 ? "faster" : "", "%s",
+			     json_string_value(json_array_get(advice, i)));
+}
+
 static int print_text(struct output *output, const char *point, const json_t *status)
 {
 	const struct report_summary summary = {
@@ -123,8 +131,9 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	figure_print(output, "since", "%s, process %" PRIu64 ", twinfs %s",
 		     get_text(status, "since"), get_number(status, "pid"),
 		     get_text(status, "version"));
-	figure_print(output, "reads", "%s, watch: %s", get_text(status, "read_mode"),
-		     get_text(status, "watch"));
+	figure_print(output, "reads", "%s; requests: %s; watch: %s", get_text(status, "read_mode"),
+		     get_text(status, "transport"), get_text(status, "watch"));
+	print_advice(output, json_object_get(status, "advice"));
 	if (get_number(status, "unwatched") > 0)
 		figure_print(output, "unwatched", "%" PRIu64 " directories, %s",
 			     get_number(status, "unwatched"), get_text(status, "remedy"));

@@ -298,6 +298,8 @@ static int start(struct daemon *daemon)
 		.mount_point = daemon->mount_point,
 		.source = sources->list[0].path,
 		.options = settings->fuse_options.items,
+		.passthrough = settings->passthrough,
+		.io_uring = settings->io_uring,
 		.single_threaded = settings->single_threaded,
 		.debug = settings->debug,
 		.signals = daemon->signals,

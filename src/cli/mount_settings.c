@@ -238,6 +238,12 @@ static int apply_item(struct mount_settings *settings, const struct option_table
 	case MOUNT_OPTION_NONEMPTY:
 		settings->nonempty = true;
 		return 0;
+	case MOUNT_OPTION_PASSTHROUGH:
+		settings->passthrough = true;
+		return 0;
+	case MOUNT_OPTION_IO_URING:
+		settings->io_uring = true;
+		return 0;
 	case MOUNT_OPTION_IGNORED:
 		return 0;
 	case MOUNT_OPTION_REFUSED:

@@ -21,6 +21,8 @@ struct mount_settings {
 	bool debug; /* libfuse prints every request */
 	bool single_threaded;
 	bool wait; /* return only when all is compared */
+	bool passthrough; /* the kernel reads all files by itself */
+	bool io_uring; /* requests come over io_uring */
 	bool nonempty; /* a directory that is not empty will do */
 	bool fake; /* check everything, mount nothing */
 	bool sloppy; /* pass over options that nobody knows */

@@ -1,6 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 #include "mount/callbacks.h"
 
+#include "base/log.h"
+
+/* Takes the fastest way to read that is allowed. */
+static void choose_speed(struct session *session, struct fuse_conn_info *connection)
+{
+	struct speed_facts *facts = &session->facts;
+	enum backing_choice choice;
+
+#if PASSTHROUGH_KNOWN
+	facts->kernel_reads = connection->capable & FUSE_CAP_PASSTHROUGH;
+	choice = speed_backing(facts);
+	if (choice != BACKING_NONE) {
+		connection->want |= (unsigned int)FUSE_CAP_PASSTHROUGH;
+		/* a source may be on an overlay file system */
+		connection->max_backing_stack_depth = FUSE_BACKING_STACKED_OVER;
+	}
+#else
+	(void)connection;
+	choice = speed_backing(facts);
+#endif
+	session->backings.choice = choice;
+	speed_advise(facts, session->advice);
+	view_set_reading(session->view, speed_read_mode(choice), session->advice);
+	if (facts->wants_passthrough && choice == BACKING_NONE && session->expects_passthrough)
+		log_warning("reading without passthrough: %s", speed_no_passthrough(facts));
+}
+
 static void on_init(void *userdata, struct fuse_conn_info *connection)
 {
 	struct session *session = userdata;
@@ -19,6 +46,7 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 	connection->want &= ~unwanted;
 	connection->want |= wanted & connection->capable;
 	session->opens_directories = !(connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT);
+	choose_speed(session, connection);
 	if (session->settings.ready)
 		session->settings.ready(session->settings.context);
 }

@@ -37,9 +37,14 @@ static inline struct handle *handle_of(const struct fuse_file_info *info)
 static inline void reply_open(fuse_req_t request, struct fuse_file_info *info,
 			      struct handle *handle)
 {
+	struct session *session = session_of(request);
+
 	info->fh = (uintptr_t)handle;
-	if (fuse_reply_open(request, info) == -ENOENT)
-		handle_drop(handle);
+	if (fuse_reply_open(request, info) != -ENOENT)
+		return;
+	if (handle->file.fd >= 0)
+		backing_end(&session->backings, NULL, handle->file.node);
+	handle_drop(handle);
 }
 
 /* names.c */

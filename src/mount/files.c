@@ -4,11 +4,38 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "mount/callbacks.h"
 #include "mount/sync.h"
+
+/* Says how an open file is to be read. */
+static int choose_way(struct session *session, fuse_req_t request, struct fuse_file_info *info,
+		      const struct handle *handle)
+{
+	const struct view_file *file = &handle->file;
+	int id = backing_begin(&session->backings, request, file->node, file->fd);
+
+	if (id < 0)
+		return id;
+#if PASSTHROUGH_KNOWN
+	info->backing_id = id;
+#endif
+	if (id == 0)
+		info->keep_cache = page_gate_may_keep(&session->gate, node_id(file->node),
+						      file->content_digest);
+	return 0;
+}
+
+/* What status.json is to say: the way that the question came by, and whether the kernel took the files
+ * that it was offered. */
+static void note_transport(struct session *session, fuse_req_t request)
+{
+	if (request_is_ringed(request))
+		view_set_transport(session->view, "io_uring");
+	if (backing_was_refused(&session->backings))
+		view_set_reading(session->view, speed_read_mode(BACKING_NONE), session->advice);
+}
 
 void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
@@ -16,24 +43,34 @@ void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 	struct handle *handle;
 	int r = -EROFS;
 
+	if (node == FIXED_STATUS)
+		note_transport(session, request);
 	if ((info->flags & O_ACCMODE) == O_RDONLY && !(info->flags & O_TRUNC))
 		r = handle_open(&session->handles, session->view, node, &handle);
 	if (r < 0) {
 		reply_error(request, r);
 		return;
 	}
-	if (handle->file.fd < 0)
+	if (handle->file.fd < 0) {
 		info->direct_io = 1; /* its size is not known before it is opened */
-	else
-		info->keep_cache = page_gate_may_keep(&session->gate, node_id(node),
-						      handle->file.content_digest);
+	} else {
+		r = choose_way(session, request, info, handle);
+		if (r < 0) {
+			handle_drop(handle);
+			reply_error(request, r);
+			return;
+		}
+	}
 	reply_open(request, info, handle);
 }
 
 void on_release(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
-	(void)node;
-	handle_drop(handle_of(info));
+	struct handle *handle = handle_of(info);
+
+	if (handle->file.fd >= 0)
+		backing_end(&session_of(request)->backings, request, node);
+	handle_drop(handle);
 	reply_error(request, 0);
 }
 
@@ -43,20 +80,21 @@ void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 {
 	struct session *session = session_of(request);
 	struct handle *handle CLEANUP_HANDLE = handle_use(handle_of(info));
-	AUTO_FREE char *buffer = NULL;
+	struct buffer buffer;
 	long length = -ENOMEM;
 
 	if (node == FIXED_SYNC) {
 		sync_read(session, request, handle, size, (size_t)offset);
 		return;
 	}
-	buffer = malloc(size ? size : 1);
-	if (buffer)
-		length = view_read(session->view, &handle->file, buffer, size, offset);
+	buffer = buffers_take(&session->buffers, size);
+	if (buffer.data)
+		length = view_read(session->view, &handle->file, buffer.data, size, offset);
 	if (length < 0)
 		reply_error(request, (int)length);
 	else
-		(void)fuse_reply_buf(request, buffer, (size_t)length);
+		(void)fuse_reply_buf(request, buffer.data, (size_t)length);
+	buffers_give(&session->buffers, buffer);
 }
 
 /* Only who follows events ever waits; to the kernel other files are always ready, too. */

@@ -2,8 +2,6 @@
 
 /* Listings of directories. */
 
-#include <stdlib.h>
-
 #include "mount/callbacks.h"
 #include "mount/lifetime.h"
 
@@ -88,18 +86,19 @@ static int note(struct session *session, uint64_t node)
 static void reply_listing(fuse_req_t request, struct listing_reply *reply, off_t offset)
 {
 	struct session *session = session_of(request);
-	AUTO_FREE char *data = malloc(reply->size);
-	int r = data ? note(session, reply->node) : -ENOMEM;
+	struct buffer buffer = buffers_take(&session->buffers, reply->size);
+	int r = buffer.data ? note(session, reply->node) : -ENOMEM;
 
 	reply->request = request;
-	reply->data = data;
+	reply->data = buffer.data;
 	reply->kept = &session->kept;
 	if (r == 0)
 		r = view_list(session->view, reply->node, (uint64_t)offset, add_name, reply);
 	if (r < 0)
 		reply_error(request, r);
 	else
-		(void)fuse_reply_buf(request, data, reply->used);
+		(void)fuse_reply_buf(request, buffer.data, reply->used);
+	buffers_give(&session->buffers, buffer);
 }
 
 void on_readdir(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,

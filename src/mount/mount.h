@@ -26,6 +26,8 @@ struct session_settings {
 	/* further options for FUSE, only such that mount_option_classify calls
 	 * MOUNT_OPTION_FUSE; NULL-terminated, or NULL */
 	char *const *options;
+	bool passthrough; /* the kernel shall read all files by itself (mount/backing.h) */
+	bool io_uring; /* requests shall come over io_uring; without, where that cannot be */
 	bool single_threaded;
 	bool debug; /* libfuse prints every request on stderr */
 	struct signal_watch *signals; /* what ends the session; NULL: only unmounting does */

@@ -27,7 +27,9 @@ static const struct option_rule rules[] = {
 	{"noexec", MOUNT_OPTION_FUSE, NULL},
 	{"rootcontext=", MOUNT_OPTION_FUSE, NULL},
 
+	{"io_uring", MOUNT_OPTION_IO_URING, NULL},
 	{"nonempty", MOUNT_OPTION_NONEMPTY, NULL},
+	{"passthrough", MOUNT_OPTION_PASSTHROUGH, NULL},
 
 	{"allow_other", MOUNT_OPTION_REFUSED, SHARED},
 	{"allow_root", MOUNT_OPTION_REFUSED, SHARED},

@@ -8,6 +8,8 @@ enum mount_option_kind {
 	MOUNT_OPTION_FUSE, /* give it to session_new */
 	MOUNT_OPTION_IGNORED, /* generic words of fstab, and what a view is in any case (ro, rw) */
 	MOUNT_OPTION_NONEMPTY, /* for mount_point_prepare */
+	MOUNT_OPTION_PASSTHROUGH, /* for session_settings; the same */
+	MOUNT_OPTION_IO_URING,
 	MOUNT_OPTION_REFUSED, /* known, but it would break what a view promises */
 	MOUNT_OPTION_UNKNOWN,
 };

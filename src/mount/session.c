@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -69,7 +70,8 @@ static int add_value(struct fuse_args *args, const char *name, const char *value
 	return add_option(args, escaped);
 }
 
-static int build_arguments(struct fuse_args *args, const struct session_settings *settings)
+static int build_arguments(struct fuse_args *args, const struct session_settings *settings,
+			   bool rings)
 {
 	const char *source = settings->source;
 	int r = fuse_opt_add_arg(args, "twinfs") == 0 ? 0 : -ENOMEM;
@@ -80,6 +82,8 @@ static int build_arguments(struct fuse_args *args, const struct session_settings
 		r = add_option(args, FIXED_OPTIONS);
 	if (r == 0)
 		r = add_value(args, "fsname", source);
+	if (r == 0 && rings)
+		r = add_option(args, "io_uring");
 	if (r == 0 && settings->debug)
 		r = add_option(args, "debug");
 	for (char *const *option = settings->options; r == 0 && option && *option; option++)
@@ -107,13 +111,24 @@ static int init_parts(struct session *session)
 	if (r < 0)
 		return r;
 	r = listed_init(&session->listed);
-	if (r == 0) {
-		r = notifier_init(&session->notifier);
-		if (r < 0)
-			listed_deinit(&session->listed);
-	}
 	if (r < 0)
-		handle_list_deinit(&session->handles);
+		goto no_listed;
+	r = backings_init(&session->backings);
+	if (r < 0)
+		goto no_backings;
+	r = buffers_init(&session->buffers);
+	if (r < 0)
+		goto no_buffers;
+	r = notifier_init(&session->notifier);
+	if (r == 0)
+		return 0;
+	buffers_deinit(&session->buffers);
+no_buffers:
+	backings_deinit(&session->backings);
+no_backings:
+	listed_deinit(&session->listed);
+no_listed:
+	handle_list_deinit(&session->handles);
 	return r;
 }
 
@@ -139,7 +154,9 @@ static int mount_session(struct session *session)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	const char *point = session->settings.mount_point;
-	int r = build_arguments(&args, &session->settings);
+	const struct speed_facts *facts = &session->facts;
+	int r = build_arguments(&args, &session->settings,
+				facts->wants_rings && !speed_no_rings(facts));
 
 	if (r == 0) {
 		session->fuse = fuse_session_new(&args, &session_callbacks,
@@ -155,6 +172,31 @@ static int mount_session(struct session *session)
 	if (r < 0)
 		log_error("cannot mount a view on %s: %s", quote_path(point), error_text(r));
 	return r;
+}
+
+/* Gathers what decides how fast it can be, and warns of wishes that cannot be had: the view is there
+ * all the same. That the kernel can do what is wished is said by itself, when it begins to ask. */
+static void gather_facts(struct session *session)
+{
+	struct speed_facts *facts = &session->facts;
+	const char *reason;
+
+	*facts = (struct speed_facts){
+		.library_reads = PASSTHROUGH_KNOWN,
+		.library_rings = RINGS_KNOWN,
+		.kernel_reads = true,
+		.kernel_rings = speed_kernel_switch(),
+		.privileged = geteuid() == 0,
+		.wants_passthrough = session->settings.passthrough,
+		.wants_rings = session->settings.io_uring,
+	};
+	reason = speed_no_passthrough(facts);
+	session->expects_passthrough = !reason;
+	if (facts->wants_passthrough && reason)
+		log_warning("reading without passthrough: %s", reason);
+	reason = speed_no_rings(facts);
+	if (facts->wants_rings && reason)
+		log_warning("answering requests without io_uring: %s", reason);
 }
 
 int session_new(struct session **session, struct view *view,
@@ -173,6 +215,7 @@ int session_new(struct session **session, struct view *view,
 		return r;
 	}
 	fuse_set_log_func(log_from_fuse);
+	gather_facts(made);
 	r = mount_session(made);
 	if (r < 0) {
 		session_free(made);
@@ -192,6 +235,8 @@ void session_free(struct session *session)
 		fuse_session_destroy(session->fuse);
 	handle_list_deinit(&session->handles);
 	listed_deinit(&session->listed);
+	backings_deinit(&session->backings);
+	buffers_deinit(&session->buffers);
 	notifier_deinit(&session->notifier);
 	(void)pthread_mutex_destroy(&session->lock);
 	(void)pthread_cond_destroy(&session->ended);

@@ -4,6 +4,8 @@
 
 /* What the files of the session share. */
 
+#include "mount/backing.h"
+#include "mount/buffers.h"
 #include "mount/fuse.h"
 #include "mount/handle.h"
 #include "mount/kept.h"
@@ -11,6 +13,7 @@
 #include "mount/mount.h"
 #include "mount/notifier.h"
 #include "mount/page_gate.h"
+#include "mount/speed.h"
 
 struct session {
 	struct view *view; /* borrowed */
@@ -20,6 +23,11 @@ struct session {
 	struct page_gate gate;
 	struct kept kept;
 	struct listed listed;
+	struct backings backings;
+	struct buffers buffers;
+	struct speed_facts facts; /* the kernel's part is known since it began to ask */
+	bool expects_passthrough; /* nothing but the kernel can speak against it */
+	const char *advice[SPEED_ADVICE_MAX]; /* for more speed; since the kernel began to ask */
 	bool opens_directories; /* the kernel cannot do without; since it began to ask */
 	struct handle_list handles;
 	struct notifier notifier;

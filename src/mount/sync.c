@@ -7,6 +7,10 @@
 
 #include "mount/session.h"
 
+/* How many may wait at a time where requests come over io_uring: half of the places of a ring, of which
+ * libfuse makes eight for each processor. */
+#define RINGED_MAX 4
+
 struct sync_waiter {
 	struct sync_waiter *next;
 	fuse_req_t request;
@@ -114,17 +118,35 @@ static void on_interrupt(fuse_req_t request, void *context)
 		finish(session, waiter, EINTR);
 }
 
-static void enlist(struct session *session, struct sync_waiter *waiter)
+/* May one more wait? Over io_uring each who waits has one of the places of a ring, and when all are
+ * taken, nothing else is answered: also not what the notifier waits for. Holds the lock. */
+static bool has_room(const struct notifier *notifier, const struct sync_waiter *waiter)
+{
+	const struct sync_waiter *other = notifier->waiters;
+	size_t count = 0;
+
+	for (; other; other = other->next)
+		count++;
+	return count < RINGED_MAX || !request_is_ringed(waiter->request);
+}
+
+/* 0, or a positive errno: then it is in no list. */
+static int enlist(struct session *session, struct sync_waiter *waiter)
 {
 	struct notifier *notifier = &session->notifier;
+	bool room;
 
 	(void)pthread_mutex_lock(&notifier->lock);
-	waiter->next = notifier->waiters;
-	notifier->waiters = waiter;
+	room = has_room(notifier, waiter);
+	if (room) {
+		waiter->next = notifier->waiters;
+		notifier->waiters = waiter;
+	}
 	/* a later ticket stands for all that happened before this one, too */
 	if (!session->settings.sync || waiter->ticket <= notifier->synced)
 		mark(waiter, notifier);
 	(void)pthread_mutex_unlock(&notifier->lock);
+	return room ? 0 : EAGAIN;
 }
 
 /* Lets others reply; the error that keeps it from that (positive errno), and it is in no list then. */
@@ -158,9 +180,11 @@ static void wait_for_sync(struct session *session, fuse_req_t request, struct ha
 	waiter->size = size;
 	if (session->settings.sync)
 		waiter->ticket = session->settings.sync(session->settings.context);
-	enlist(session, waiter);
-	fuse_req_interrupt_func(request, on_interrupt, session);
-	error = settle(&session->notifier, waiter);
+	error = enlist(session, waiter);
+	if (!error) {
+		fuse_req_interrupt_func(request, on_interrupt, session);
+		error = settle(&session->notifier, waiter);
+	}
 	if (error)
 		finish(session, waiter, error);
 }

@@ -138,6 +138,24 @@ static int set_watch(json_t *status, const struct view *view)
 	return r < 0 ? r : set_remedy(status, unwatched);
 }
 
+/* How the mount reads, and what to do for more speed. */
+static int set_reading(json_t *status, const struct view *view)
+{
+	const char *const *advice = view->advice;
+	json_t *array = json_array();
+	int r = own_json_set_text(status, "read_mode", view->read_mode);
+
+	if (r == 0)
+		r = own_json_set_text(status, "transport", view->transport);
+	for (; r == 0 && advice && *advice; advice++)
+		r = json_array_append_new(array, json_string(*advice)) == 0 ? 0 : -ENOMEM;
+	if (r < 0) {
+		json_decref(array);
+		return r;
+	}
+	return json_object_set_new(status, "advice", array) == 0 ? 0 : -ENOMEM;
+}
+
 static int build_status(const struct view_query *query, json_t *status)
 {
 	const struct view *view = query->view;
@@ -159,7 +177,7 @@ static int build_status(const struct view_query *query, json_t *status)
 	if (r == 0)
 		r = set_counts(status, &totals, pending);
 	if (r == 0)
-		r = own_json_set_text(status, "read_mode", view->read_mode);
+		r = set_reading(status, view);
 	if (r == 0)
 		r = set_watch(status, view);
 	return r;

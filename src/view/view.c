@@ -20,10 +20,11 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 		.catalog = catalog,
 		.sources = sources,
 		.mount_point = mount_point,
-		.read_mode = "copy",
 		.since = clock_now(),
 	};
 	atomic_init(&view->state, VIEW_WALKING);
+	atomic_init(&view->read_mode, "copy");
+	atomic_init(&view->transport, "device");
 	atomic_init(&view->watch, "none");
 	event_log_init(&view->events);
 	listing_times_init(&view->times);
@@ -50,6 +51,17 @@ void view_set_problem(struct view *view, int problem)
 void view_set_watch(struct view *view, const char *name)
 {
 	atomic_store(&view->watch, name);
+}
+
+void view_set_reading(struct view *view, const char *mode, const char *const *advice)
+{
+	atomic_store(&view->read_mode, mode);
+	atomic_store(&view->advice, advice);
+}
+
+void view_set_transport(struct view *view, const char *name)
+{
+	atomic_store(&view->transport, name);
 }
 
 void view_set_unwatched(struct view *view, uint64_t directories)

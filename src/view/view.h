@@ -53,10 +53,14 @@ struct view {
 	struct catalog *catalog;
 	const struct sources *sources;
 	const char *mount_point; /* absolute */
-	const char *read_mode; /* for status.json: how the mount reads */
 	struct timespec since; /* wall clock time of view_init */
 	_Atomic(enum view_state) state;
 	_Atomic int problem; /* positive errno that keeps the daemon from going on, 0 */
+	/* For status.json, all static: how the mount reads, by which way requests come, and what to do
+	 * for more speed, ended with NULL */
+	_Atomic(const char *) read_mode;
+	_Atomic(const char *) transport;
+	_Atomic(const char *const *) advice;
 	_Atomic(const char *) watch; /* for status.json: what watches the sources */
 	_Atomic uint64_t unwatched; /* directories that are polled, as there are no more watches */
 
@@ -71,8 +75,8 @@ struct view {
 	struct group_listings group_listings;
 };
 
-/* Fills the view in, state VIEW_WALKING, read_mode "copy", watch "none", nobody who looks at
- * suspects. Then view_deinit frees what it holds, when nobody uses it any more. */
+/* Fills the view in, state VIEW_WALKING, read_mode "copy", transport "device", no advice, watch
+ * "none", nobody who looks at suspects. Then view_deinit frees what it holds, when nobody uses it any more. */
 void view_init(struct view *view, struct catalog *catalog, const struct sources *sources,
 	       const char *mount_point);
 void view_deinit(struct view *view);
@@ -88,6 +92,11 @@ void view_set_problem(struct view *view, int problem);
  * polled because there are no more watches. */
 void view_set_watch(struct view *view, const char *name);
 void view_set_unwatched(struct view *view, uint64_t directories);
+
+/* Says how the mount reads (static: "copy" ...), by which way requests come ("device", "io_uring"),
+ * and what to do for more speed (borrowed for as long as the view; ended with NULL). */
+void view_set_reading(struct view *view, const char *mode, const char *const *advice);
+void view_set_transport(struct view *view, const char *name);
 
 /* A name in a directory: its node (st_ino) with its attributes. -ENOENT, -ENOTDIR. */
 MUST_CHECK int view_lookup(struct view *view, uint64_t parent, const char *name,

@@ -64,6 +64,13 @@ static void test_nonempty_is_for_the_mount_point(void **state)
 	assert_kind("nonempty", MOUNT_OPTION_NONEMPTY);
 }
 
+static void test_faster_ways_are_for_the_session(void **state)
+{
+	(void)state;
+	assert_kind("passthrough", MOUNT_OPTION_PASSTHROUGH);
+	assert_kind("io_uring", MOUNT_OPTION_IO_URING);
+}
+
 static void test_sharing_the_mount_is_refused(void **state)
 {
 	(void)state;
@@ -91,6 +98,7 @@ int main(void)
 		cmocka_unit_test(test_words_of_fstab_are_not_for_fuse),
 		cmocka_unit_test(test_what_fuse_knows_is_for_fuse),
 		cmocka_unit_test(test_nonempty_is_for_the_mount_point),
+		cmocka_unit_test(test_faster_ways_are_for_the_session),
 		cmocka_unit_test(test_sharing_the_mount_is_refused),
 		cmocka_unit_test(test_other_words_are_unknown),
 	};

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/backing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <uthash.h>
+
+/* Not in every linux/magic.h. */
+#ifndef EROFS_SUPER_MAGIC_V1
+#define EROFS_SUPER_MAGIC_V1 0xE0F5E1E2
+#endif
+
+struct backing {
+	uint64_t node;
+	int id; /* 0: read through us */
+	unsigned int uses;
+	UT_hash_handle hh;
+};
+
+int backings_init(struct backings *backings)
+{
+	*backings = (struct backings){.choice = BACKING_NONE};
+	return -pthread_mutex_init(&backings->lock, NULL);
+}
+
+/* The kernel forgets its numbers with the mount. */
+void backings_deinit(struct backings *backings)
+{
+	struct backing *backing, *next;
+
+	HASH_ITER(hh, backings->table, backing, next)
+	{
+		HASH_DEL(backings->table, backing);
+		free(backing);
+	}
+	(void)pthread_mutex_destroy(&backings->lock);
+}
+
+/* File systems that are made as a whole and then only read. One that is mounted read-only may be
+ * mounted otherwise later, and a file that chattr(1) made immutable may be made mutable; one with
+ * fs-verity may not. */
+bool backing_is_sealed(int fd)
+{
+	struct statx status;
+	struct statfs filesystem;
+
+	if (statx(fd, "", AT_EMPTY_PATH, 0, &status) == 0 &&
+	    status.stx_attributes & STATX_ATTR_VERITY)
+		return true;
+	if (fstatfs(fd, &filesystem) != 0)
+		return false;
+	switch ((unsigned long)filesystem.f_type) {
+	case EROFS_SUPER_MAGIC_V1:
+	case SQUASHFS_MAGIC:
+	case ISOFS_SUPER_MAGIC:
+	case CRAMFS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int give_to_kernel(fuse_req_t request, int fd)
+{
+#if PASSTHROUGH_KNOWN
+	int id = fuse_passthrough_open(request, fd);
+
+	return id > 0 ? id : 0;
+#else
+	(void)request;
+	(void)fd;
+	return 0;
+#endif
+}
+
+static void take_from_kernel(fuse_req_t request, int id)
+{
+#if PASSTHROUGH_KNOWN
+	(void)fuse_passthrough_close(request, id);
+#else
+	(void)request;
+	(void)id;
+#endif
+}
+
+static void forget(struct backings *backings, fuse_req_t request, struct backing *backing)
+{
+	if (backing->id)
+		take_from_kernel(request, backing->id);
+	HASH_DEL(backings->table, backing);
+	free(backing);
+}
+
+static void forget_idle(struct backings *backings, fuse_req_t request)
+{
+	struct backing *backing, *next;
+
+	if (backings->idle == 0)
+		return;
+	HASH_ITER(hh, backings->table, backing, next)
+	{
+		if (backing->uses == 0)
+			forget(backings, request, backing);
+	}
+	backings->idle = 0;
+}
+
+/* The entry of a node that nobody else has open; NULL without memory. */
+static struct backing *decide(struct backings *backings, fuse_req_t request, uint64_t node, int fd)
+{
+	struct backing *backing = calloc(1, sizeof(*backing));
+
+	if (!backing)
+		return NULL;
+	backing->node = node;
+	if (!backings->refused && (backings->choice == BACKING_ALL || backing_is_sealed(fd))) {
+		backing->id = give_to_kernel(request, fd);
+		backings->refused = backing->id == 0;
+	}
+	HASH_ADD(hh, backings->table, node, sizeof(backing->node), backing);
+	return backing;
+}
+
+int backing_begin(struct backings *backings, fuse_req_t request, uint64_t node, int fd)
+{
+	struct backing *backing;
+	int id;
+
+	if (backings->choice == BACKING_NONE)
+		return 0;
+	(void)pthread_mutex_lock(&backings->lock);
+	forget_idle(backings, request);
+	HASH_FIND(hh, backings->table, &node, sizeof(node), backing);
+	if (!backing)
+		backing = decide(backings, request, node, fd);
+	if (backing)
+		backing->uses++;
+	id = backing ? backing->id : -ENOMEM;
+	(void)pthread_mutex_unlock(&backings->lock);
+	return id;
+}
+
+void backing_end(struct backings *backings, fuse_req_t request, uint64_t node)
+{
+	struct backing *backing;
+
+	if (backings->choice == BACKING_NONE)
+		return;
+	(void)pthread_mutex_lock(&backings->lock);
+	HASH_FIND(hh, backings->table, &node, sizeof(node), backing);
+	if (backing && --backing->uses == 0) {
+		if (request || backing->id == 0)
+			forget(backings, request, backing);
+		else
+			backings->idle++;
+	}
+	(void)pthread_mutex_unlock(&backings->lock);
+}
+
+bool backing_was_refused(struct backings *backings)
+{
+	bool refused;
+
+	(void)pthread_mutex_lock(&backings->lock);
+	refused = backings->refused;
+	(void)pthread_mutex_unlock(&backings->lock);
+	return refused;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/buffers.h"
+
+#include <stdlib.h>
+
+/* Listings ask for little, reads for more: with this, what the one leaves does for the other. */
+#define SIZE_MIN (128U << 10)
+
+int buffers_init(struct buffers *buffers)
+{
+	*buffers = (struct buffers){.count = 0};
+	return -pthread_mutex_init(&buffers->lock, NULL);
+}
+
+void buffers_deinit(struct buffers *buffers)
+{
+	for (size_t i = 0; i < buffers->count; i++)
+		free(buffers->kept[i].data);
+	(void)pthread_mutex_destroy(&buffers->lock);
+}
+
+struct buffer buffers_take(struct buffers *buffers, size_t size)
+{
+	struct buffer buffer = {0};
+
+	if (size < SIZE_MIN)
+		size = SIZE_MIN;
+	(void)pthread_mutex_lock(&buffers->lock);
+	if (buffers->count)
+		buffer = buffers->kept[--buffers->count];
+	(void)pthread_mutex_unlock(&buffers->lock);
+	if (buffer.size >= size)
+		return buffer;
+	free(buffer.data);
+	buffer.data = malloc(size);
+	buffer.size = buffer.data ? size : 0;
+	return buffer;
+}
+
+void buffers_give(struct buffers *buffers, struct buffer buffer)
+{
+	(void)pthread_mutex_lock(&buffers->lock);
+	if (buffer.data && buffers->count < BUFFERS_MAX) {
+		buffers->kept[buffers->count++] = buffer;
+		buffer.data = NULL;
+	}
+	(void)pthread_mutex_unlock(&buffers->lock);
+	free(buffer.data);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/speed.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/attributes.h"
+
+#define SWITCH_FILE "/sys/module/fuse/parameters/enable_uring"
+
+#define NEWER_LIBRARY "it needs libfuse 3.18: build twinfs with -Dfuse=newer"
+
+const char *speed_no_passthrough(const struct speed_facts *facts)
+{
+	if (!facts->library_reads)
+		return NEWER_LIBRARY;
+	if (!facts->kernel_reads)
+		return "it needs Linux 6.9";
+	return facts->privileged ? NULL : "only root may mount with it";
+}
+
+const char *speed_no_rings(const struct speed_facts *facts)
+{
+	if (!facts->library_rings)
+		return NEWER_LIBRARY " and liburing";
+	switch (facts->kernel_rings) {
+	case SPEED_MISSING:
+		return "it needs Linux 6.14";
+	case SPEED_OFF:
+		return "the kernel has it switched off: echo Y >" SWITCH_FILE;
+	case SPEED_ON:
+		break;
+	}
+	return NULL;
+}
+
+enum backing_choice speed_backing(const struct speed_facts *facts)
+{
+	if (speed_no_passthrough(facts))
+		return BACKING_NONE;
+	return facts->wants_passthrough ? BACKING_ALL : BACKING_SEALED;
+}
+
+const char *speed_read_mode(enum backing_choice choice)
+{
+	static const char *const names[] = {
+		[BACKING_NONE] = "copy",
+		[BACKING_SEALED] = "copy, passthrough of sealed files",
+		[BACKING_ALL] = "passthrough",
+	};
+
+	return names[choice];
+}
+
+static const char *advise_reading(const struct speed_facts *facts)
+{
+	if (facts->wants_passthrough && !speed_no_passthrough(facts))
+		return NULL;
+	if (!facts->library_reads)
+		return "build with -Dfuse=newer, for passthrough and io_uring";
+	if (!facts->kernel_reads)
+		return "run Linux 6.9 or later, for passthrough";
+	if (!facts->privileged)
+		return "mount as root, for passthrough";
+	return "mount with -o passthrough, if nobody writes to files while they are read here";
+}
+
+static const char *advise_requests(const struct speed_facts *facts)
+{
+	if (!facts->library_rings)
+		return facts->library_reads ? "build with liburing, for io_uring" : NULL;
+	if (facts->kernel_rings == SPEED_MISSING)
+		return "run Linux 6.14 or later, for io_uring";
+	if (facts->kernel_rings == SPEED_OFF)
+		return "echo Y >" SWITCH_FILE " and mount with -o io_uring";
+	return facts->wants_rings ? NULL : "mount with -o io_uring";
+}
+
+void speed_advise(const struct speed_facts *facts, const char *advice[SPEED_ADVICE_MAX])
+{
+	const char *all[] = {advise_reading(facts), advise_requests(facts)};
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (all[i])
+			advice[count++] = all[i];
+	}
+	advice[count] = NULL;
+}
+
+enum speed_switch speed_kernel_switch(void)
+{
+	AUTO_FCLOSE FILE *file = fopen(SWITCH_FILE, "re");
+	int word = file ? fgetc(file) : EOF;
+
+	if (word == EOF)
+		return SPEED_MISSING;
+	return word == 'Y' || word == '1' ? SPEED_ON : SPEED_OFF;
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Faster ways to read a view: whatever of them this libfuse, kernel and user allow, what is read
+is right, and the view says how it reads.
+"""
+import os
+import subprocess
+import threading
+
+import pytest
+import trees
+from program import has_open, until
+
+LARGE = trees.content("large", 3_000_000)
+OTHER = trees.content("other", 3_000_000)
+FAST = ("--wait", "-o", "passthrough,io_uring")
+REASONS = {"passthrough": "reading without passthrough: ",
+           "io_uring": "answering requests without io_uring: "}
+
+
+@pytest.fixture
+def source(source):
+    trees.fill(source, {b"a": LARGE, b"b": LARGE, b"d/lone": OTHER, b"empty": b""})
+    return source
+
+
+def test_wish_is_fulfilled_or_the_reason_is_said(twinfs, source):
+    with twinfs.mounted(source, options=FAST) as view:
+        status = view.status()
+        said = view.result.error.decode()
+        assert (status["read_mode"] == "passthrough") == (REASONS["passthrough"] not in said)
+        assert (status["transport"] == "io_uring") == (REASONS["io_uring"] not in said)
+        assert view.differences(source) == []
+
+
+def test_status_says_how_it_reads_and_what_would_be_faster(twinfs, source):
+    with twinfs.mounted(source) as view:
+        status = view.status()
+        assert view.result.error == b""
+        assert status["read_mode"].startswith("copy")
+        assert status["transport"] == "device"
+        assert status["advice"] and all(isinstance(text, str) for text in status["advice"])
+        text = twinfs("status", view.path).out.decode()
+        assert f"{status['read_mode']}; requests: device" in text
+        for advice in status["advice"]:
+            assert advice in text
+
+
+def test_file_is_opened_by_many_at_a_time(twinfs, source):
+    """The kernel wants all of them to read in one way, for as long as one has it open."""
+    with twinfs.mounted(source, options=FAST) as view:
+        [folder] = view.dups.iterdir()
+        paths = [folder / "a", folder / "b", view.uniques / "d/lone", view.uniques / "empty"]
+        wrong = []
+
+        def read(number):
+            for turn in range(30):
+                path = paths[(number + turn) % len(paths)]
+                data = LARGE if path.parent == folder else OTHER if path.name == "lone" else b""
+                with open(path, "rb", buffering=0) as file:
+                    start = turn * 1000 % (len(data) + 1)
+                    if os.pread(file.fileno(), 5000, start) != data[start:start + 5000]:
+                        wrong.append(path)
+
+        with open(paths[0], "rb") as stays:
+            threads = [threading.Thread(target=read, args=(number,)) for number in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert not wrong
+            assert stays.read() == LARGE
+        assert paths[0].read_bytes() == LARGE
+
+
+def test_new_content_of_an_open_file_is_read_anew(twinfs, source):
+    with twinfs.mounted(source, options=FAST) as view:
+        path = view.uniques / "d/lone"
+        with open(path, "rb") as before:
+            assert before.read(10) == OTHER[:10]
+            new = OTHER[::-1]
+            os.replace(trees.write(source / "next", new), source / "d/lone")
+            view.sync()
+            with open(path, "rb") as after:
+                assert after.read() == new
+                assert path.read_bytes() == new
+
+
+def test_sync_is_answered_however_many_ask(twinfs, source):
+    with twinfs.mounted(source, options=FAST) as view:
+        asked = [subprocess.Popen(["cat", view.path / ".twinfs/sync"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE) for _ in range(40)]
+        answers = [process.communicate(timeout=60) for process in asked]
+        answered = [output for output, error in answers if not error]
+        assert answered and all(int(output) > 0 for output in answered)
+        if view.status()["transport"] == "device":
+            assert len(answered) == len(asked)
+        view.sync()
+
+
+def test_file_is_closed_when_nobody_has_it_open(twinfs, source):
+    with twinfs.mounted(source, options=FAST) as view:
+        for _ in range(3):
+            assert (view.uniques / "d/lone").read_bytes() == OTHER
+        assert until(lambda: not has_open(view.pid, source / "d/lone"))
