@@ -149,7 +149,7 @@ int view_list(struct view *view, uint64_t node, uint64_t after, view_emit_fn *em
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	const struct view_class *class = class_of(node);
-	uint64_t parent;
+	uint64_t parent = VIEW_ROOT;
 	int r;
 
 	if (!class)
