@@ -3,6 +3,7 @@
 is right, and the view says how it reads.
 """
 import os
+import shutil
 import subprocess
 import threading
 
@@ -102,3 +103,40 @@ def test_file_is_closed_when_nobody_has_it_open(twinfs, source):
         for _ in range(3):
             assert (view.uniques / "d/lone").read_bytes() == OTHER
         assert until(lambda: not has_open(view.pid, source / "d/lone"))
+
+
+def reads_of(view, path):
+    """How many system calls that read the daemon makes while a file is read."""
+    def made():
+        with open(f"/proc/{view.pid}/io", encoding="ascii") as file:
+            return int(dict(line.split(":") for line in file)["syscr"])
+    before = made()
+    assert path.read_bytes() == LARGE
+    return made() - before
+
+
+@pytest.mark.skipif(not shutil.which("mksquashfs"), reason="no mksquashfs")
+def test_what_nobody_can_write_is_read_by_the_kernel(
+        twinfs, source, tmp_path, root_only):
+    sealed = tmp_path / "sealed"
+    sealed.mkdir()
+    subprocess.run(["mksquashfs", source, tmp_path / "image", "-quiet", "-no-progress"],
+                   check=True, stdout=subprocess.DEVNULL)
+    mounted = subprocess.run(["mount", "-o", "loop", tmp_path / "image", sealed], check=False)
+    if mounted.returncode != 0:
+        pytest.skip("this kernel mounts no SquashFS")
+    try:
+        with twinfs.mounted(sealed) as view:
+            mode = view.status()["read_mode"]
+            by_kernel = reads_of(view, view.uniques / "a") < 10
+            assert by_kernel == (mode == "copy, passthrough of sealed files")
+    finally:
+        subprocess.run(["umount", sealed], check=True)
+
+
+def test_what_may_be_written_is_read_by_the_kernel_only_for_who_asks(twinfs, source):
+    with twinfs.mounted(source) as view:
+        assert reads_of(view, view.uniques / "a") > 10
+    with twinfs.mounted(source, options=FAST) as view:
+        by_kernel = reads_of(view, view.uniques / "a") < 10
+        assert by_kernel == (view.status()["read_mode"] == "passthrough")
