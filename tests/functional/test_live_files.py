@@ -389,7 +389,7 @@ def test_script_takes_what_events_may_hold(twinfs, tmp_path):
 
 
 def test_scripts_say_how_they_are_used():
-    for name in ("on-duplicate", "bench-live"):
+    for name in ("on-duplicate", "bench"):
         run = subprocess.run([SCRIPTS / name, "--help"], check=True, capture_output=True,
                              text=True)
         assert name in run.stdout and not run.stderr

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""Data sets: made once in a folder, the same bytes on every machine, and used again."""
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+
+from bench.runs import progress
+
+VERSION = 1  # goes up when a set is made differently
+KIB, MIB = 1 << 10, 1 << 20
+POOL_BYTES = 24 * MIB
+CHUNK_FILES = 1000
+COPIED = 4
+
+
+@dataclass(frozen=True)
+class File:
+    """Where a file is, and its bytes: those of a content, after so many that all files share."""
+    path: str
+    content: int
+    size: int
+    shared: int = 0
+    changed: int = None  # position of a byte that is another one
+
+
+@dataclass(frozen=True)
+class Set:
+    """So many files at full scale; `file` describes the one of a number among so many."""
+    files: int
+    file: Callable
+    least: int = 4
+
+
+def small(number, count):
+    """100 folders of 1,000 files of 1 KiB with 1,000 contents."""
+    return File(f"{number // 1000:03}/{number % 1000:03}", number % max(1, count // 100), KIB)
+
+
+def same_size(number, _):
+    """Logs of 8 KiB that begin alike, all different."""
+    return File(f"{number // 1000:03}/{number % 1000:03}.log", number, 8 * KIB, shared=6 * KIB)
+
+
+def large(number, _):
+    """16 MiB each: a file, its copy, and copies with the first or the last byte changed."""
+    size = 16 * MIB
+    changed = (None, None, 0, size - 1)[number % 4]
+    return File(f"{number % 4}/{number // 4:03}", number // 4, size, changed=changed)
+
+
+def no_duplicates(number, _):
+    """64 sizes, 32 KiB in the middle."""
+    return File(f"{number // 500:03}/{number % 500:03}", number, KIB * (1 + number % 64))
+
+
+def photos(number, _):
+    """0.5 to 4 MiB, one in five copied."""
+    copy = number % 6 == 5
+    content = number - 5 if copy else number
+    size = MIB // 2 + content * 7919 * 4099 % (7 * MIB // 2)
+    folder = "best" if copy else f"{2000 + number // 100}"
+    return File(f"{folder}/IMG_{number:05}.jpg", content, size)
+
+
+def many(first, number, count):
+    """Small files, 64 to 1,023 bytes; one in COPIED is a copy of another, far away."""
+    content = number
+    if number % COPIED == COPIED - 1:
+        content = (number + 1 - COPIED + count // 2 // COPIED * COPIED) % count
+    content += first
+    size = 64 + content * 2654435761 % (1 << 32) % 960
+    return File(f"{number // 1000:04}/{number % 1000:03}", content, size)
+
+
+def one_file(size, _number, _count):
+    return File("file", 0, size)
+
+
+SETS = {
+    "small": Set(100_000, small),
+    "same-size": Set(120_000, same_size),
+    "large": Set(160, large),
+    "no-duplicates": Set(40_000, no_duplicates),
+    "photos": Set(1500, photos, least=6),
+}
+
+
+@cache
+def pool():
+    """Bytes that do not compress; slices of it at odd places make the contents."""
+    return random.Random("twinfs").randbytes(POOL_BYTES)
+
+
+def write_content(out, file):
+    """Files of other contents differ right after what they share."""
+    mark = hashlib.blake2b(b"%d" % file.content, digest_size=16).digest()
+    out.write(pool()[:file.shared] + mark)
+    left = file.size - file.shared - len(mark)
+    begin = file.content * 7919 % max(1, POOL_BYTES - left)
+    while left > 0:
+        left -= out.write(pool()[begin:begin + left])
+        begin = 0
+
+
+def flip(path, position):
+    """Change one byte, or change it back."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        [byte] = os.pread(handle, 1, position)
+        os.pwrite(handle, bytes([byte ^ 1]), position)
+    finally:
+        os.close(handle)
+
+
+def write_files(folder, describe, count, numbers):
+    made = set()
+    for number in numbers:
+        file = describe(number, count)
+        path = os.path.join(folder, file.path)
+        parent = os.path.dirname(path)
+        if parent not in made:
+            os.makedirs(parent, exist_ok=True)
+            made.add(parent)
+        with open(path, "wb", buffering=0) as out:
+            write_content(out, file)
+        if file.changed is not None:
+            flip(path, file.changed)
+
+
+class Library:
+    """Data sets below one folder."""
+
+    def __init__(self, folder, scale):
+        self.folder, self.scale = folder, scale
+
+    def set(self, name):
+        """The folder of a set of SETS."""
+        wanted = SETS[name]
+        count = max(wanted.least, round(wanted.files * self.scale))
+        return self.make(name, wanted.file, count)
+
+    def many(self, count):
+        """Folders that together hold so many small files, the same ones as in smaller numbers."""
+        parts, first = [], 0
+        for last in sorted({*self.steps(count), count}):
+            parts.append(self.make(f"many-{first}-{last}", partial(many, first), last - first))
+            first = last
+        return parts
+
+    @staticmethod
+    def steps(count):
+        """Below a number, where parts end, so that larger trees have the smaller ones in them."""
+        return [step for step in (400_000, 1_000_000) if step < count]
+
+    def one_file(self):
+        """A folder with one large file: 1 GiB at full scale."""
+        return self.make("one-file", partial(one_file, max(MIB, int(self.scale * KIB * MIB))), 1)
+
+    def stamp(self, name):
+        return self.folder / f"{name}.json"
+
+    def make(self, name, describe, count):
+        path = self.folder / name
+        size = describe(0, count).size
+        stamp = json.dumps({"version": VERSION, "count": count, "size of the first": size})
+        if self.stamp(name).exists() and self.stamp(name).read_text() == stamp:
+            return path
+        self.stamp(name).unlink(missing_ok=True)
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+        progress(f"making data set {name}: {count} files")
+        chunks = [range(begin, min(begin + CHUNK_FILES, count))
+                  for begin in range(0, count, CHUNK_FILES)]
+        with ProcessPoolExecutor() as workers:
+            for _ in workers.map(partial(write_files, path, describe, count), chunks):
+                pass
+        os.sync()  # or the first who is measured waits for it
+        self.stamp(name).write_text(stamp)
+        return path
+
+    @contextlib.contextmanager
+    def changing(self, folders):
+        """In the block sets may be changed by flip(), which is given; after it, they are as before.
+
+        Whoever is killed meanwhile leaves sets that are made anew.
+        """
+        stamps = {self.stamp(folder.name): self.stamp(folder.name).read_text()
+                  for folder in folders}
+        changed = []
+
+        def change(path, position):
+            flip(path, position)
+            changed.append((path, position))
+        for path in stamps:
+            path.unlink()
+        try:
+            yield change
+        finally:
+            for path, position in changed:
+                flip(path, position)
+            for path, text in stamps.items():
+                path.write_text(text)

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What nobody who finds duplicates can do without, as fast as this machine does it: the floor that
+ * scripts/bench compares with.
+ *
+ *   floor walk THREADS FOLDER...   lists every directory and has the attributes of every name,
+ *                                  on the file system of each folder; prints how many names
+ *   floor read THREADS <LIST       reads the first bytes of files; prints how many bytes
+ *
+ * LIST has records that end with NUL: "D/folder" begins a folder, "F4096 name" is a file in it and
+ * how much of it is read. Folders are shared out to the threads.
+ *
+ *   main ──┬── thread: takes a folder, lists it, puts back the folders in it
+ *          └── thread: the same, until none is left and nobody is at work
+ */
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/attributes.h"
+
+enum {
+	THREADS_MAX = 64,
+	LISTING_BYTES = 128 * 1024,
+	READ_BYTES = 128 * 1024, /* stays in the second level cache */
+};
+
+/* Held while it is listed and while folders in it are still to be opened. */
+struct folder {
+	struct folder *parent;
+	struct folder *next;
+	atomic_int uses;
+	int fd;
+	unsigned int major, minor;
+	char name[];
+};
+
+/* lock guards all but the files that are counted. */
+struct work {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct folder *waiting;
+	int busy;
+	atomic_ullong names;
+};
+
+/* A list of files, and which of its folders is taken next. */
+struct list {
+	char *text;
+	size_t length;
+	const char **folders;
+	size_t folder_count;
+	atomic_size_t taken;
+	atomic_ullong bytes;
+};
+
+static _Noreturn void fail(const char *what)
+{
+	perror(what);
+	_exit(1);
+}
+
+static struct folder *folder_new(struct folder *parent, const char *name)
+{
+	size_t length = strlen(name) + 1;
+	struct folder *folder = calloc(1, sizeof(*folder) + length);
+
+	if (folder == NULL)
+		fail("floor");
+	folder->parent = parent;
+	folder->fd = -1;
+	atomic_store(&folder->uses, 1);
+	memcpy(folder->name, name, length);
+	if (parent != NULL) {
+		atomic_fetch_add(&parent->uses, 1);
+		folder->major = parent->major;
+		folder->minor = parent->minor;
+	}
+	return folder;
+}
+
+static void folder_drop(struct folder *folder)
+{
+	if (folder == NULL || atomic_fetch_sub(&folder->uses, 1) > 1)
+		return;
+	if (folder->fd >= 0)
+		(void)close(folder->fd);
+	free(folder);
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Looks at one name; gives a folder that has to be listed too, put before the others found. */
+static struct folder *look(struct folder *folder, const char *name, struct folder *found)
+{
+	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+	struct statx info;
+	struct folder *child;
+
+	if (statx(folder->fd, name, flags, STATX_BASIC_STATS, &info) != 0)
+		return found;
+	if (!S_ISDIR(info.stx_mode) || info.stx_dev_major != folder->major ||
+	    info.stx_dev_minor != folder->minor)
+		return found;
+	child = folder_new(folder, name);
+	child->next = found;
+	return child;
+}
+
+/* Lists a folder; returns the folders in it. */
+static struct folder *list_folder(struct work *work, struct folder *folder, char *buffer)
+{
+	struct folder *found = NULL;
+	unsigned long long names = 0;
+	int at = folder->parent ? folder->parent->fd : AT_FDCWD;
+
+	folder->fd = openat(at, folder->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	folder_drop(folder->parent);
+	folder->parent = NULL;
+	if (folder->fd < 0)
+		return NULL;
+	for (;;) {
+		ssize_t got = getdents64(folder->fd, buffer, LISTING_BYTES);
+
+		if (got <= 0)
+			break;
+		for (ssize_t at_byte = 0; at_byte < got;) {
+			const struct dirent64 *entry = (const void *)(buffer + at_byte);
+
+			at_byte += entry->d_reclen;
+			if (is_dots(entry->d_name))
+				continue;
+			names++;
+			found = look(folder, entry->d_name, found);
+		}
+	}
+	atomic_fetch_add(&work->names, names);
+	return found;
+}
+
+/* Gives the next folder, or NULL when all are listed. */
+static struct folder *take(struct work *work)
+{
+	struct folder *folder;
+
+	while (work->waiting == NULL && work->busy > 0)
+		(void)pthread_cond_wait(&work->changed, &work->lock);
+	folder = work->waiting;
+	if (folder != NULL) {
+		work->waiting = folder->next;
+		work->busy++;
+	}
+	return folder;
+}
+
+static void put_back(struct work *work, struct folder *found)
+{
+	while (found != NULL) {
+		struct folder *next = found->next;
+
+		found->next = work->waiting;
+		work->waiting = found;
+		found = next;
+	}
+	work->busy--;
+	(void)pthread_cond_broadcast(&work->changed);
+}
+
+static void *walk_thread(void *argument)
+{
+	struct work *work = argument;
+	AUTO_FREE char *buffer = malloc(LISTING_BYTES);
+	struct folder *folder;
+
+	if (buffer == NULL)
+		fail("floor");
+	(void)pthread_mutex_lock(&work->lock);
+	while ((folder = take(work)) != NULL) {
+		struct folder *found;
+
+		(void)pthread_mutex_unlock(&work->lock);
+		found = list_folder(work, folder, buffer);
+		folder_drop(folder);
+		(void)pthread_mutex_lock(&work->lock);
+		put_back(work, found);
+	}
+	(void)pthread_mutex_unlock(&work->lock);
+	return NULL;
+}
+
+static void run_threads(void *(*run)(void *), void *argument, int count)
+{
+	pthread_t threads[THREADS_MAX];
+
+	for (int i = 0; i < count; i++) {
+		if (pthread_create(&threads[i], NULL, run, argument) != 0)
+			fail("floor: pthread_create");
+	}
+	for (int i = 0; i < count; i++)
+		(void)pthread_join(threads[i], NULL);
+}
+
+static void walk(int threads, char **paths)
+{
+	struct work work = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+	for (; *paths != NULL; paths++) {
+		struct folder *root = folder_new(NULL, *paths);
+		struct statx info;
+
+		if (statx(AT_FDCWD, *paths, 0, STATX_BASIC_STATS, &info) != 0)
+			fail(*paths);
+		root->major = info.stx_dev_major;
+		root->minor = info.stx_dev_minor;
+		root->next = work.waiting;
+		work.waiting = root;
+	}
+	run_threads(walk_thread, &work, threads);
+	(void)printf("%llu\n", atomic_load(&work.names));
+}
+
+/* Returns how many bytes were read; a file that is gone has none. */
+static unsigned long long read_file(int folder, const char *record, char *buffer)
+{
+	char *name;
+	unsigned long long left = strtoull(record + 1, &name, 10), bytes = 0;
+	AUTO_CLOSE int fd = openat(folder, name + 1, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	while (fd >= 0 && left > 0) {
+		ssize_t got = read(fd, buffer, left < READ_BYTES ? (size_t)left : READ_BYTES);
+
+		if (got <= 0)
+			break;
+		left -= (unsigned long long)got;
+		bytes += (unsigned long long)got;
+	}
+	return bytes;
+}
+
+static void *read_thread(void *argument)
+{
+	struct list *list = argument;
+	const char *end = list->text + list->length;
+	AUTO_FREE char *buffer = malloc(READ_BYTES);
+	unsigned long long bytes = 0;
+	size_t i;
+
+	if (buffer == NULL)
+		fail("floor");
+	while ((i = atomic_fetch_add(&list->taken, 1)) < list->folder_count) {
+		const char *record = list->folders[i];
+		AUTO_CLOSE int folder = open(record + 1, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		for (;;) {
+			record += strlen(record) + 1;
+			if (record >= end || *record != 'F')
+				break;
+			bytes += read_file(folder, record, buffer);
+		}
+	}
+	atomic_fetch_add(&list->bytes, bytes);
+	return NULL;
+}
+
+/* Takes standard input to its end; there is a NUL behind it. */
+static void list_load(struct list *list)
+{
+	size_t room = 1 << 20;
+
+	list->text = malloc(room + 1);
+	for (;;) {
+		ssize_t got;
+
+		if (list->text == NULL)
+			fail("floor");
+		got = read(STDIN_FILENO, list->text + list->length, room - list->length);
+		if (got < 0)
+			fail("floor: the list");
+		if (got == 0)
+			break;
+		list->length += (size_t)got;
+		if (list->length == room) {
+			room *= 2;
+			list->text = realloc(list->text, room + 1);
+		}
+	}
+	list->text[list->length] = '\0';
+}
+
+static void list_find_folders(struct list *list)
+{
+	size_t room = 0;
+
+	for (const char *at = list->text; at < list->text + list->length; at += strlen(at) + 1) {
+		if (*at != 'D')
+			continue;
+		if (list->folder_count == room) {
+			room = room ? 2 * room : 1024;
+			list->folders = realloc(list->folders, room * sizeof(*list->folders));
+			if (list->folders == NULL)
+				fail("floor");
+		}
+		list->folders[list->folder_count++] = at;
+	}
+}
+
+static void read_listed(int threads)
+{
+	struct list list = {0};
+
+	list_load(&list);
+	list_find_folders(&list);
+	run_threads(read_thread, &list, threads);
+	(void)printf("%llu\n", atomic_load(&list.bytes));
+	free(list.folders);
+	free(list.text);
+}
+
+int main(int argc, char **argv)
+{
+	long threads = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
+
+	if (threads >= 1 && threads <= THREADS_MAX && argc > 3 && strcmp(argv[1], "walk") == 0) {
+		walk((int)threads, argv + 3);
+	} else if (threads >= 1 && threads <= THREADS_MAX && argc == 3 &&
+		   strcmp(argv[1], "read") == 0) {
+		read_listed((int)threads);
+	} else {
+		(void)fprintf(stderr, "usage: floor walk THREADS FOLDER... | read THREADS <LIST\n");
+		return 2;
+	}
+	return 0;
+}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""What nobody can do without: looking at every name, and reading once what has to be compared."""
+import itertools
+import os
+import stat
+from collections import defaultdict
+
+from bench.runs import Contender
+
+HEAD_BYTES = 16 * 1024
+CHUNK_FILES = 256  # of one folder, for one thread at a time
+COLD_THREADS = 16  # a disk wants many requests at once
+
+
+class Tree:
+    """The regular files of sources that are not empty: by folder, and by inode."""
+
+    def __init__(self, sources):
+        self.folders = []
+        self.sizes = defaultdict(set)
+        self.name_bytes = 0
+        for source in sources:
+            for path, folders, files in os.walk(os.fsencode(source)):
+                folders[:] = [name for name in folders
+                              if not os.path.ismount(os.path.join(path, name))]
+                self.name_bytes += sum(map(len, itertools.chain(folders, files)))
+                self.add(path, files)
+
+    def add(self, path, files):
+        found = []
+        for name in files:
+            try:
+                info = os.lstat(os.path.join(path, name))
+            except FileNotFoundError:
+                continue
+            if stat.S_ISREG(info.st_mode) and info.st_size:
+                inode = (info.st_dev, info.st_ino)
+                found.append((name, inode, info.st_size))
+                self.sizes[info.st_size].add(inode)
+        self.folders.append((path, found))
+
+    def candidates(self):
+        """Files whose size is not theirs alone: (folder, [(name, inode, size)])."""
+        for path, files in self.folders:
+            yield path, [file for file in files if len(self.sizes[file[2]]) > 1]
+
+
+def reading_list(tree, grouped=None):
+    """For `floor read`: of each candidate as much as must be read, each inode once.
+
+    That is the whole file where it is in `grouped`, a set of inodes, and the head where it is not;
+    without that set it is the whole file.
+    """
+    seen = set()
+    for path, files in tree.candidates():
+        records = []
+        for name, inode, size in files:
+            if inode not in seen:
+                seen.add(inode)
+                whole = grouped is None or inode in grouped
+                records.append(b"F%d %s\0" % (size if whole else min(size, HEAD_BYTES), name))
+        for begin in range(0, len(records), CHUNK_FILES):
+            yield b"D" + path + b"\0" + b"".join(records[begin:begin + CHUNK_FILES])
+
+
+class Floor:
+    """The two parts, run by a program that does nothing else."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.list = machine.folder / "to read"
+
+    def threads(self, cold):
+        return str(COLD_THREADS if cold else os.cpu_count())
+
+    def walk(self, sources, cold=False):
+        return Contender("floor: walk", [self.machine.tools / "floor", "walk", self.threads(cold),
+                                         *sources])
+
+    def read(self, tree, grouped, cold=False):
+        self.list.write_bytes(b"".join(reading_list(tree, grouped)))
+        return Contender("floor: read", ["sh", "-c", '"$0" read "$1" <"$2"',
+                                         self.machine.tools / "floor", self.threads(cold),
+                                         self.list])
+
+    def warm_up(self, tree):
+        """Have in the page cache what anybody may read."""
+        self.machine.run(self.read(tree, None))

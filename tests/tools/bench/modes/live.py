@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""How fast a mounted view follows its source, and what that costs those who write.
+
+latency    from close(2) of a new copy until its name is found in dups/: median and 99th percentile.
+           A file is left alone for 100 ms after it was closed (the settle time) before it is
+           compared; figures are without that.
+slow-down  one writer creates, rewrites and removes small files: alone, with a daemon that watches,
+           and with somebody who only reads the events of its folders now and then, which is what
+           the kernel takes for telling them. Runs alternate, medians are compared. Then how long
+           `sync` takes, and the memory and descriptors of the daemon before and after.
+"""
+import ctypes
+import os
+import signal
+import statistics
+import time
+
+from bench import agreement
+from bench.runs import Failure, progress
+from bench.table import MIB
+from bench.twinfs import View
+
+SETTLE_MS = 100  # SETTLE_CLOSED_MS of src/watch/settle.h
+GIVE_UP_SECONDS = 60
+FOLDER_FILES = 1000
+BYTES = 4096
+IN_CREATE_TO_MOVE_SELF = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
+
+
+class Reader:
+    """Somebody who reads the events of folders, and does nothing with them."""
+
+    def __init__(self, folders):
+        self.folders = folders
+        self.process = None
+
+    def __enter__(self):
+        ready, told = os.pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            libc = ctypes.CDLL(None, use_errno=True)
+            queue = libc.inotify_init1(0)
+            for folder in self.folders:
+                libc.inotify_add_watch(queue, os.fsencode(folder), IN_CREATE_TO_MOVE_SELF)
+            os.close(told)
+            while os.read(queue, 1 << 20):
+                time.sleep(0.02)
+        os.close(told)
+        os.read(ready, 1)
+        os.close(ready)
+        return self
+
+    def __exit__(self, *_):
+        os.kill(self.process, signal.SIGKILL)
+        os.waitpid(self.process, 0)
+
+
+def write(path, data, flags):
+    handle = os.open(path, os.O_WRONLY | flags, 0o644)
+    os.write(handle, data)
+    os.close(handle)
+
+
+def wait_for(path, begun):
+    """Milliseconds from then until the name is there."""
+    while not os.path.lexists(path):
+        if time.monotonic() - begun > GIVE_UP_SECONDS:
+            raise Failure(f"{path} did not appear within {GIVE_UP_SECONDS} s")
+        time.sleep(0.0005)
+    return (time.monotonic() - begun) * 1000
+
+
+def run(bench):
+    bench.title("live: latency")
+    measure_latency(bench)
+    bench.title("live: one writer")
+    measure_slow_down(bench)
+
+
+def measure_latency(bench):
+    source = bench.machine.fresh("source")
+    data = os.urandom(BYTES)
+    for name in ("first", "second"):
+        write(source / name, data, os.O_CREAT)
+    bench.twinfs.forget()
+    found = []
+    with View(bench.twinfs, [source]) as view:
+        [group] = (view.path / "dups").iterdir()
+        for number in range(bench.settings.copies):
+            write(source / f"copy-{number}", data, os.O_CREAT)
+            found.append(wait_for(group / f"copy-{number}", time.monotonic()) - SETTLE_MS)
+    found.sort()
+    of = f"{len(found)} copies"
+    for target, value in (("latency-median", statistics.median(found)),
+                          ("latency-p99", found[min(len(found) - 1, len(found) * 99 // 100)])):
+        bench.report.add(target, of, value)
+
+
+def folders_of(root, count):
+    return [root / f"{number:04}" for number in range((count - 1) // FOLDER_FILES + 1)]
+
+
+def write_many(root, count, keep=False):
+    """Seconds that one writer takes to create, rewrite and remove so many files."""
+    folders = folders_of(root, count)
+    begun = time.monotonic()
+    paths = [os.path.join(folders[number // FOLDER_FILES], f"{number:06}")
+             for number in range(count)]
+    for number, path in enumerate(paths):
+        write(path, b"%d" % (number // 2), os.O_CREAT | os.O_EXCL)
+    for number, path in enumerate(paths):
+        write(path, b"again %d" % (number // 3), os.O_TRUNC)
+    for path in paths if not keep else []:
+        os.unlink(path)
+    return time.monotonic() - begun
+
+
+class Writer:
+    """A writer in a folder of its own: alone, watched by twinfs, and by somebody who only reads."""
+
+    def __init__(self, bench):
+        self.bench, self.count = bench, bench.settings.writes
+        self.source = bench.machine.fresh("source")
+        for path in folders_of(self.source, self.count):
+            path.mkdir()
+        self.alone, self.watched, self.told, self.syncs = [], [], [], []
+
+    def run(self, keep=False):
+        return write_many(self.source, self.count, keep)
+
+    def run_watched(self):
+        """Returns the footprint of the daemon before and after."""
+        with View(self.bench.twinfs, [self.source]) as view:
+            before = view.footprint()
+            self.watched.append(self.run())
+            begun = time.monotonic()
+            view.sync()
+            self.syncs.append(time.monotonic() - begun)
+            return before, view.footprint()
+
+    def run_told(self):
+        with Reader(folders_of(self.source, self.count)):
+            self.told.append(self.run())
+
+    def check(self):
+        """What is left when it rests is in the view as jdupes has it."""
+        with View(self.bench.twinfs, [self.source]) as view:
+            self.run(keep=True)
+            view.sync()
+            pending = view.status()["pending"]
+            if pending:
+                raise Failure(f"live: {pending} files are pending after a sync")
+            agreement.check(self.bench, "live", [self.source], since=time.time())
+
+
+def measure_slow_down(bench):
+    writer = Writer(bench)
+    for number in range(bench.rounds):
+        writer.alone.append(writer.run())
+        footprints = writer.run_watched()
+        writer.run_told()
+        progress(f"live, round {number + 1}: {writer.alone[-1]:.2f} s alone, "
+                 f"{writer.watched[-1]:.2f} s watched, {writer.told[-1]:.2f} s with a reader of "
+                 f"events, sync {writer.syncs[-1]:.2f} s")
+    writer.check()
+    base = statistics.median(writer.alone)
+    of = f"{writer.count} files"
+    bench.report.figure("writer alone", of, base, "s")
+    slower = {name: 100 * (statistics.median(found) / base - 1)
+              for name, found in (("watched", writer.watched), ("told", writer.told))}
+    bench.report.figure("writer with a reader of events", of, slower["told"], "% slower")
+    bench.report.figure("sync after the writer", of, statistics.median(writer.syncs), "s")
+    for when, (resident, descriptors) in zip(("before", "after"), footprints):
+        bench.report.figure(f"daemon {when} the writer", "resident", resident / MIB, "MiB")
+        bench.report.figure(f"daemon {when} the writer", "descriptors", descriptors, "")
+    bench.report.add("slow-down", of, slower["watched"],
+                     note=f"{slower['told']:.0f} % by a reader of events alone")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""Scans of what was scanned before: nothing changed, 1 % of the files changed; and mounting it."""
+import os
+import shutil
+import time
+from dataclasses import replace
+
+from bench import agreement, peers
+from bench.runs import Rounds, named
+from bench.twinfs import unmount
+
+CHANGED = 100  # one file of so many
+
+
+def run(bench):
+    count = bench.settings.files[0]
+    for data, sources, is_ours in (("real", [bench.settings.real], False),
+                                   (f"{count} files", bench.library.many(count), True)):
+        bench.title(f"rescan: {data}")
+        remembering = remembering_peers(bench, sources, is_ours)
+        bench.machine.run(bench.twinfs.scan(sources))
+        rescan(bench, data, sources, remembering)
+        mount(bench, data, sources)
+        if is_ours:
+            rescan_changed(bench, data, sources, remembering)
+
+
+def remembering_peers(bench, sources, is_ours):
+    """Peers that remember what they read, after a first scan; without what they cannot do here."""
+    kind = bench.file_system(sources[0])
+    found = []
+    for name in bench.peers:
+        peer = peers.PEERS[name]
+        if not peer.cached or not peers.works_on(name, kind) or peer.marks_files and not is_ours:
+            continue
+        shutil.rmtree(peers.state_of(bench.machine, name), ignore_errors=True)
+        contender = peers.contender(bench.machine, name, sources, cached=True)
+        measured = bench.machine.measure(contender)
+        if measured.killed or measured.status not in contender.statuses:
+            bench.report.note(f"{name} {bench.machine.how(measured)}")
+        else:
+            found.append(contender)
+    return found
+
+
+def rescan(bench, data, sources, remembering):
+    rounds = Rounds(bench.machine, "rescan", data)
+    summaries = rounds.run([bench.floor.walk(sources), again(bench, sources), *remembering],
+                           bench.rounds)
+    fastest = agreement.fastest(summaries)
+    bench.report.compare(summaries, fastest)
+    wall = named(summaries, "twinfs").wall
+    bench.report.add("rescan", data, wall / named(summaries, "floor: walk").wall)
+    if fastest:
+        bench.report.add("rescan-peer", data, wall / fastest.wall, note=f"to {fastest.name}")
+
+
+def again(bench, sources):
+    return bench.twinfs.scan(sources, rescan=True)
+
+
+def mount(bench, data, sources):
+    """Until the view answers, which it does when all names are known."""
+    folder = bench.machine.fresh("view")
+    walk = bench.floor.walk(sources)
+    command = bench.twinfs.mount(sources, folder)
+    mounted = replace(command, name="twinfs mount",
+                      prepare=lambda: os.path.ismount(folder) and unmount(folder))
+    try:
+        summaries = Rounds(bench.machine, "mount", data).run([walk, mounted], bench.rounds)
+    finally:
+        mounted.prepare()
+    bench.report.compare(summaries)
+    bench.report.add("mount", data, named(summaries, "twinfs mount").wall
+                     / named(summaries, "floor: walk").wall)
+
+
+def rescan_changed(bench, data, sources, remembering):
+    """The last byte of one file in a hundred is changed before each round."""
+    paths = [[entry.path for folder in sorted(os.scandir(source), key=lambda one: one.name)
+              for entry in sorted(os.scandir(folder), key=lambda one: one.name)]
+             for source in sources]
+    with bench.library.changing(sources) as change:
+        def begin(number):
+            for part in paths:
+                for path in part[number % CHANGED::CHANGED]:
+                    change(path, os.path.getsize(path) - 1)
+        summaries = Rounds(bench.machine, "1 % changed", data).run(
+            [bench.floor.walk(sources), again(bench, sources), *remembering], bench.rounds, begin)
+        fastest = agreement.fastest(summaries)
+        print("  1 % changed:")
+        bench.report.compare(summaries, fastest)
+        agreement.check(bench, f"{data}, 1 % changed", sources, since=time.time())
+    if fastest:
+        bench.report.figure("rescan with 1 % changed, of the fastest peer's with a cache", data,
+                            named(summaries, "twinfs").wall / fastest.wall, "x")

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""How time, memory and the index grow with the number of files."""
+import time
+
+from bench import agreement
+from bench.data import COPIED
+from bench.floor import Tree
+from bench.runs import Failure, Rounds, named
+from bench.table import MIB, TARGETS
+
+# More files than that may take more memory.
+FEW_FILES = 400_000
+MANY_LIMIT_MIB = 128
+# What jdupes is asked to check; it needs more than a gigabyte for more.
+COMPARED_FILES = 1_000_000
+
+
+def run(bench):
+    per_file = {}
+    for count in bench.settings.files:
+        data = f"{count} files"
+        bench.title(f"scale: {data}")
+        sources = bench.library.many(count)
+        summaries = Rounds(bench.machine, "scale", data).run(
+            [bench.floor.walk(sources), bench.twinfs.scan(sources)], bench.rounds)
+        bench.report.compare(summaries)
+        twinfs = named(summaries, "twinfs")
+        per_file[count] = twinfs.wall / count
+        bench.report.figure("time a file", data, 1e6 * per_file[count], "us")
+        limit = TARGETS["memory"].limit if count <= FEW_FILES else MANY_LIMIT_MIB
+        bench.report.add("memory", data, twinfs.max_anon / MIB, limit)
+        check_index(bench, data, sources, count)
+    if len(per_file) > 1:
+        fewest, most = min(per_file), max(per_file)
+        bench.report.add("scale", f"{most} files", per_file[most] / per_file[fewest],
+                         note=f"to {fewest}")
+
+
+def check_index(bench, data, sources, count):
+    """How large it is, and whether everything is in it: how many groups there are is known."""
+    since = time.time()
+    name_bytes = Tree(sources).name_bytes
+    bench.report.figure("index on disk", data, bench.twinfs.index_bytes() / count, "bytes a file")
+    bench.report.add("index", data, (bench.twinfs.index_bytes() - name_bytes) / count)
+    summary = bench.twinfs.summary(*sources)
+    wanted = count // COPIED
+    found = (summary["files"], summary["groups"], summary["pending"])
+    if found != (count, wanted, 0):
+        raise Failure(f"{data}: made with {wanted} groups, but twinfs has (files, groups, "
+                      f"pending) {found}")
+    if count <= COMPARED_FILES:
+        agreement.check(bench, data, sources, since)

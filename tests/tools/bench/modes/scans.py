@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""First scans of each data set by twinfs and its peers, and the floor under them."""
+import statistics
+import time
+
+from bench import agreement, peers
+from bench.floor import Tree
+from bench.runs import Rounds, can_drop_caches, drop_caches, named
+
+# Where verifying costs most calls; elsewhere the limit is the speed of memory or of the disk.
+WARM_LIMITS = {"large": 1, "no-duplicates": 1, "photos": 1}
+
+
+def warm(bench):
+    for data, sources in bench.data_sets():
+        bench.title(f"first scan, cache warm: {data}")
+        since = time.time()
+        tree = Tree(sources)
+        bench.floor.warm_up(tree)
+        summaries = Rounds(bench.machine, "warm", data).run(contenders(bench, sources),
+                                                            bench.rounds)
+        bench.machine.run(bench.twinfs.scan(sources))
+        groups = agreement.check(bench, data, sources, since)
+        summaries += floor(bench, "warm", data, (tree, sources, groups))
+        add_rows(bench, "warm", data, summaries, WARM_LIMITS.get(data))
+        add_share(bench, data, sources, summaries)
+
+
+def cold(bench):
+    if not can_drop_caches():
+        bench.report.note("cold: only root can empty the caches")
+        return
+    for data, sources in bench.data_sets():
+        bench.title(f"first scan, cache cold: {data}")
+        tree = Tree(sources)
+        summaries = Rounds(bench.machine, "cold", data, drop_caches).run(
+            contenders(bench, sources), bench.rounds)
+        bench.machine.run(bench.twinfs.scan(sources))
+        groups = agreement.of_twinfs(bench.twinfs.listing(*sources))
+        summaries += floor(bench, "cold", data, (tree, sources, groups))
+        add_rows(bench, "cold", data, summaries)
+
+
+def contenders(bench, sources):
+    kind = bench.file_system(sources[0])
+    return [bench.twinfs.scan(sources),
+            *(peers.contender(bench.machine, name, sources) for name in bench.peers
+              if peers.works_on(name, kind))]
+
+
+def floor(bench, mode, data, found):
+    tree, sources, groups = found
+    is_cold = mode == "cold"
+    inodes = {inode for _, files in tree.folders for _, inode, _ in files}
+    grouped = {inode for group in groups for path in group
+               if (inode := bench.inode(path)) in inodes}
+    before = drop_caches if is_cold else lambda: None
+    return Rounds(bench.machine, mode, data, before).run(
+        [bench.floor.walk(sources, is_cold), bench.floor.read(tree, grouped, is_cold)],
+        bench.rounds)
+
+
+def add_rows(bench, mode, data, summaries, limit=None):
+    fastest = agreement.fastest(summaries)
+    bench.report.compare(summaries, fastest)
+    twinfs = named(summaries, "twinfs")
+    floors = named(summaries, "floor: walk").wall + named(summaries, "floor: read").wall
+    bench.report.figure(f"{mode}: twinfs, of walking and reading", data, twinfs.wall / floors, "x")
+    if fastest:
+        bench.report.add(mode, data, twinfs.wall / fastest.wall, limit, f"to {fastest.name}")
+
+
+def add_share(bench, data, sources, summaries):
+    """The time inside LMDB, of a scan without the watcher: its threads together, so that removing
+    the index could not save more than that. Making the records is not in it."""
+    report = bench.machine.folder / "index time"
+    shares = []
+    for _ in range(bench.rounds):
+        report.unlink(missing_ok=True)
+        bench.machine.run(bench.twinfs.scan_timed(sources, report))
+        seconds, calls = report.read_text().split() if report.exists() else (0, 0)
+        if not int(calls):
+            bench.report.note("share of the index: LMDB cannot be watched in this twinfs")
+            return
+        shares.append(float(seconds))
+    bench.report.add("share", data,
+                     100 * statistics.median(shares) / named(summaries, "twinfs").wall,
+                     note="inside LMDB, all threads")

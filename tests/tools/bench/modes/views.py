@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""What programs take over a view, over its source, and over the same source through bindfs, which
+is a file system in user space that does nothing."""
+import contextlib
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench.runs import Contender, Failure, Rounds, can_drop_caches, drop_caches, finished, named
+from bench.table import TARGETS
+from bench.twinfs import Twinfs, View
+
+NAMES = 2  # of what drop_caches() drops: what the kernel knows of names, but no content
+URING_COLD_LIMIT = 2
+
+
+@dataclass
+class Subject:
+    """Where programs find a tree; with options it is a view, and `reads` says how it reads."""
+    name: str
+    path: Path
+    options: str = None
+    reads: str = ""
+
+
+def run(bench):
+    same, small = bench.library.set("same-size"), bench.library.set("small")
+    bench.title("view: many small files")
+    with subjects(bench, same, "uniques") as found:
+        find(bench, "uniques", found)
+        tar(bench, found)
+        rsync(bench, found)
+    with subjects(bench, small, "dups") as found:
+        find(bench, "dups", found)
+    bench.title("view: one large file")
+    with subjects(bench, bench.library.one_file(), "uniques") as found:
+        read(bench, found)
+
+
+@contextlib.contextmanager
+def subjects(bench, source, part):
+    """The source, a part of each view that is wanted, and bindfs where it is installed."""
+    with contextlib.ExitStack() as stack:
+        found = [Subject("native", source)]
+        for number, options in enumerate(["", *bench.settings.view_options]):
+            twinfs = Twinfs(bench.machine, bench.twinfs.binary, f"index {number}")
+            twinfs.forget()
+            view = stack.enter_context(View(twinfs, [source], ["-o", options] if options else []))
+            found.append(Subject(f"twinfs {options}".strip(), view.path / part, options,
+                                 view.status()["read_mode"]))
+        bound = bind(bench.machine, source)
+        if bound:
+            stack.callback(subprocess.run, ["fusermount3", "-u", bound], check=True)
+            found.append(Subject("bindfs", bound))
+        yield found
+
+
+def bind(machine, source):
+    """The source through bindfs; None where that does not work."""
+    if not shutil.which("bindfs"):
+        return None
+    folder = machine.fresh("bound")
+    run = subprocess.run(["bindfs", "--no-allow-other", "-o", "ro", source, folder], check=False,
+                         capture_output=True)
+    return folder if run.returncode == 0 else None
+
+
+def ratios(bench, mode, data, summaries):
+    """Print them beside each other; returns the ratio of each to native."""
+    native = named(summaries, "native")
+    bench.report.compare(summaries, native)
+    return {one.name: one.wall / native.wall for one in summaries if finished(one)}
+
+
+def take(bench, mode, data, contenders, before=lambda: None):
+    print(f"  {mode}, {data}:")
+    return ratios(bench, mode, data, Rounds(bench.machine, mode, data, before).run(
+        contenders, bench.rounds))
+
+
+def find(bench, data, found):
+    """A view has fewer names than its source, or more: the time is that of one name."""
+    contenders, names = [], {}
+    for subject in found:
+        contender = Contender(subject.name, ["find", subject.path])
+        bench.machine.run(contender)
+        names[subject.name] = bench.machine.out.read_bytes().count(b"\n")
+        contenders.append(contender)
+    caches = [("find-warm", "find", lambda: None)]
+    if can_drop_caches():
+        caches += [("find-cold", "find, names cold", lambda: drop_caches(NAMES)),
+                   ("find-cold", "find, disk cold", drop_caches)]
+    else:
+        bench.report.note("find cold: only root can empty the caches")
+    for target, mode, before in caches:
+        ratio = take(bench, mode, data, contenders, before)
+        for subject in views(found):
+            uring = target == "find-cold" and "io_uring" in subject.options
+            bench.report.add(target, label(subject, mode.replace("find", data)),
+                             ratio[subject.name] * names["native"] / names[subject.name],
+                             URING_COLD_LIMIT if uring else TARGETS[target].limit)
+
+
+def views(found):
+    return [subject for subject in found if subject.options is not None]
+
+
+def label(subject, text):
+    return f"{text}, {subject.options}" if subject.options else text
+
+
+def tar(bench, found):
+    """To a pipe: tar does not read what it is to write to /dev/null."""
+    command = ["sh", "-c", 'tar -cf - -C "$0" . | cat >/dev/null']
+    ratio = take(bench, "tar", "uniques",
+                 [Contender(subject.name, [*command, subject.path]) for subject in found])
+    for name, value in ratio.items():
+        if name != "native":
+            bench.report.figure("tar of small files, of native", name, value, "x")
+
+
+def rsync(bench, found):
+    """The first run copies; then each finds that nothing is to be copied."""
+    def command(subject, target):
+        return Contender(subject.name, ["rsync", "-a", f"{subject.path}/", target])
+    copies = {subject.name: bench.machine.fresh(f"copy of {subject.name}") for subject in found}
+    contenders = [command(subject, copies[subject.name]) for subject in found]
+    print("  rsync first, uniques:")
+    ratios(bench, "rsync first", "uniques",
+           Rounds(bench.machine, "rsync first", "uniques").run(contenders, 1))
+    ratio = take(bench, "rsync second", "uniques", contenders)
+    for subject in views(found):
+        listed = bench.machine.run(replace(command(subject, copies[subject.name]), words=[
+            "rsync", "-a", "--out-format=%n", f"{subject.path}/", copies[subject.name]]))
+        if listed.status != 0 or bench.machine.out.read_bytes():
+            raise Failure("rsync: a second run over a view copies something")
+        bench.report.add("rsync", label(subject, "uniques"), ratio[subject.name])
+    for path in copies.values():
+        shutil.rmtree(path)
+
+
+def forget_pages(path):
+    """Drop what the kernel has of a file of a view; pages of its source are another file's."""
+    handle = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(handle)
+
+
+def read(bench, found):
+    """The source's pages are in the cache; of the view nothing is, and then everything."""
+    contenders = []
+    for subject in found:
+        path = subject.path / "file"
+        contenders.append(Contender(subject.name, ["dd", f"if={path}", "of=/dev/null", "bs=1M"]))
+        bench.machine.run(contenders[-1])
+    first = [contender if contender.name == "native" else
+             replace(contender, prepare=lambda path=subject.path / "file": forget_pages(path))
+             for subject, contender in zip(found, contenders)]
+    ratio = take(bench, "read", "one large file", first)
+    again = take(bench, "read again", "one large file", contenders)
+    for subject in views(found):
+        kind = "read-passthrough" if subject.reads == "passthrough" else "read-copy"
+        bench.report.add(kind, label(subject, "first time"), 1 / ratio[subject.name])
+        bench.report.figure("sequential read again, speed of native", subject.name,
+                            1 / again[subject.name], "x")

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""Other programs that find duplicates, each told to do the same work: hidden files too, hard links
+once, every size from 1 byte, and nothing remembered from an earlier run unless that is asked for.
+"""
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.runs import Contender
+
+CARGO = Path.home() / ".cargo/bin"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """words(sources, state) is a first scan; cached(sources, state) one that remembers the last."""
+    program: str
+    words: Callable
+    cached: Callable = None
+    verifies: bool = False
+    marks_files: bool = False  # remembers in extended attributes of the files
+    needs: tuple = ()  # file systems, where it works on some only
+    statuses: tuple = (0,)
+
+
+def each(flag, sources):
+    return [word for source in sources for word in (flag, source)]
+
+
+FCLONES = ["--progress=false", "group", "--hidden", "--no-ignore", "-s", "1"]
+# -W and -M: print neither results nor messages; -H: no cache. Caches have small files only if told.
+CZKAWKA = ["dup", "-m", "1", "-W", "-M"]
+CZKAWKA_CACHE = ["-u", "-c", "1", "-Z", "1"]
+# It replaces its output file: stdout is the one name that stands for no file.
+RMLINT = ["-T", "df", "-o", "fdupes:stdout", "--hidden"]
+RDFIND = ["-dryrun", "true", "-makeresultsfile", "false", "-removeidentinode", "true"]
+
+PEERS = {
+    "jdupes": Peer("jdupes", lambda sources, _: ["-r", "-q", "-0", *sources], verifies=True),
+    "jdupes -Q": Peer("jdupes", lambda sources, _: ["-r", "-q", "-0", "-Q", *sources]),
+    "fdupes": Peer("fdupes", lambda sources, _: ["-r", "-q", *sources], verifies=True),
+    "fclones": Peer("fclones", lambda sources, _: [*FCLONES, *sources],
+                    lambda sources, _: [*FCLONES, "--cache", *sources]),
+    "yadf": Peer("yadf", lambda sources, _: sources),
+    "czkawka": Peer("czkawka_cli",
+                    lambda sources, _: [*CZKAWKA, "-H", *each("-d", sources)],
+                    lambda sources, _: [*CZKAWKA, *CZKAWKA_CACHE, *each("-d", sources)],
+                    statuses=(0, 11)),  # 11: found some
+    "rdfind": Peer("rdfind", lambda sources, _: [*RDFIND, *sources]),
+    "duff": Peer("duff", lambda sources, _: ["-r", "-p", "-a", *sources]),
+    "rmlint": Peer("rmlint", lambda sources, _: [*RMLINT, *sources],
+                   lambda sources, _: [*RMLINT, "--xattr", *sources], marks_files=True),
+    "rmlint -pp": Peer("rmlint", lambda sources, _: [*RMLINT, "-pp", *sources], verifies=True),
+    "dupd": Peer("dupd", lambda sources, state: ["scan", "-q", "--hidden", "--db", state / "db",
+                                                 *each("-p", sources)]),
+    "duperemove": Peer("duperemove",
+                       lambda sources, state: ["-q", "-r", f"--hashfile={state}/db", *sources],
+                       lambda sources, state: ["-q", "-r", f"--hashfile={state}/db", *sources],
+                       needs=("btrfs", "xfs")),
+}
+
+
+def find_program(name):
+    return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{CARGO}")
+
+
+def state_of(machine, name):
+    return machine.folder / f"state of {name}"
+
+
+def contender(machine, name, sources, cached=False):
+    """A peer that begins with nothing each time, or that remembers its last run."""
+    peer = PEERS[name]
+    state = state_of(machine, name)
+    words = (peer.cached if cached else peer.words)(list(sources), state)
+
+    def forget():
+        shutil.rmtree(state, ignore_errors=True)
+        state.mkdir()
+    if cached:
+        state.mkdir(exist_ok=True)
+    return Contender(name, [find_program(peer.program), *words],
+                     prepare=(lambda: None) if cached else forget,
+                     environment={"HOME": str(state), "XDG_CACHE_HOME": str(state),
+                                  "XDG_CONFIG_HOME": str(state)},
+                     folder=state, statuses=peer.statuses, is_peer=True)
+
+
+def present(wanted):
+    """Names of the peers that are wanted (all, if none is named) and here; and those missing."""
+    names = [name for name, peer in PEERS.items()
+             if not wanted or name in wanted or peer.program in wanted]
+    here = [name for name in names if find_program(PEERS[name].program)]
+    return here, sorted({PEERS[name].program for name in names if name not in here})
+
+
+def works_on(name, kind):
+    """Whether a peer can do its work on this kind of file system."""
+    return not PEERS[name].needs or kind in PEERS[name].needs

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""Runs commands, one at a time and in turn, and takes what they cost."""
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.table import Summary
+
+# A peer that takes so many times as long as the fastest is measured once, not in each round.
+SLOW = 5
+DROP = Path("/proc/sys/vm/drop_caches")
+
+
+@dataclass
+class Measured:
+    """What one run took: seconds and bytes."""
+    wall: float
+    cpu: float
+    max_rss: int
+    max_anon: int
+    status: int
+    killed: bool
+
+
+@dataclass
+class Contender:
+    """A command that is measured; `prepare` is called before each run and does not count."""
+    name: str
+    words: list
+    prepare: Callable = lambda: None
+    environment: dict = field(default_factory=dict)
+    folder: Path = Path("/")
+    statuses: tuple = (0,)
+    is_peer: bool = False
+
+
+class Machine:
+    """Where commands run, and what they leave behind: `folder` is for that."""
+
+    def __init__(self, tools, folder, limit_seconds):
+        self.tools, self.folder, self.limit_seconds = tools, folder, limit_seconds
+        self.out = folder / "out"
+        self.error = folder / "error"
+
+    def measure(self, contender, stdin=subprocess.DEVNULL, before=lambda: None):
+        """One run, right after `before`. Its output is in `out` and `error` until the next."""
+        report = self.folder / "measured"
+        report.unlink(missing_ok=True)
+        contender.prepare()
+        before()
+        environment = {**os.environ, "LC_ALL": "C.UTF-8", **contender.environment}
+        with open(self.out, "wb") as out, open(self.error, "wb") as error:
+            subprocess.run([self.tools / "measure", report, str(self.limit_seconds),
+                            *contender.words], stdin=stdin, stdout=out, stderr=error,
+                           env=environment, cwd=contender.folder, check=True)
+        found = json.loads(report.read_bytes())
+        return Measured(found["wall"], found["user"] + found["system"], found["max_rss"],
+                        found["max_anon"], found["status"], found["killed"])
+
+    def run(self, contender, stdin=subprocess.DEVNULL):
+        """One run that has to succeed."""
+        measured = self.measure(contender, stdin)
+        if measured.killed or measured.status not in contender.statuses:
+            said = self.error.read_bytes()[-400:].decode(errors="replace").strip()
+            raise Failure(f"{contender.name}: {self.how(measured)} {said}")
+        return measured
+
+    def how(self, measured):
+        """How a run failed."""
+        if measured.killed:
+            return f"stopped after {self.limit_seconds} s"
+        return f"failed with status {measured.status}"
+
+    def fresh(self, name):
+        """An empty folder of this name."""
+        path = self.folder / name
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
+        return path
+
+
+class Failure(Exception):
+    """Something that twinfs must be able to do did not work."""
+
+
+def drop_caches(what=3):
+    """Have the kernel forget: 1 is contents, 2 names and attributes, 3 both."""
+    os.sync()
+    DROP.write_text(f"{what}\n")
+
+
+def can_drop_caches():
+    return os.geteuid() == 0 and os.access(DROP, os.W_OK)
+
+
+def progress(text):
+    print(f"bench: {text}", file=sys.stderr, flush=True)
+
+
+class Rounds:
+    """Contenders run in turn, each once a round, so that what disturbs one disturbs all."""
+
+    def __init__(self, machine, mode, data, before=lambda: None):
+        self.machine, self.mode, self.data, self.before = machine, mode, data, before
+        self.found = {}
+        self.notes = {}
+
+    def run(self, contenders, count, begin=lambda number: None):
+        """`begin` is called with the number of each round before it, and does not count."""
+        left = list(contenders)
+        for number in range(count):
+            if not left:
+                break
+            begin(number)
+            turn = number % len(left)
+            for contender in left[turn:] + left[:turn]:
+                self.run_one(contender)
+            left = self.still_measured(left)
+        return self.summaries()
+
+    def run_one(self, contender):
+        measured = self.machine.measure(contender, before=self.before)
+        progress(f"{self.mode}, {self.data}: {contender.name} {measured.wall:.3f} s")
+        self.found.setdefault(contender.name, []).append(measured)
+        if measured.killed or measured.status not in contender.statuses:
+            self.notes[contender.name] = self.machine.how(measured)
+
+    def still_measured(self, contenders):
+        """Those that are neither broken nor a peer that is hopelessly slow."""
+        walls = {one.name: min(run.wall for run in self.found[one.name]) for one in contenders
+                 if one.is_peer and one.name not in self.notes}
+        fastest = min(walls.values(), default=0)
+        for name, wall in walls.items():
+            if wall > SLOW * fastest:
+                self.notes[name] = "slow: run once"
+        return [one for one in contenders if one.name not in self.notes]
+
+    def summaries(self):
+        return [Summary(self.mode, self.data, name, [run.wall for run in runs],
+                        statistics.median(run.cpu for run in runs),
+                        max(run.max_rss for run in runs), max(run.max_anon for run in runs),
+                        self.notes.get(name, ""))
+                for name, runs in self.found.items()]
+
+
+def finished(summary):
+    """Whether the runs of it came to their end, so that their time means something."""
+    return not summary.note or summary.note.startswith("slow")
+
+
+def named(summaries, name):
+    [found] = [one for one in summaries if one.name == name]
+    if not finished(found):
+        raise Failure(f"{found.mode}, {found.data}: {name} {found.note}")
+    return found

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""The program that is measured: its scans, and its views."""
+import json
+import os
+import select
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from bench.runs import Contender, Failure
+
+UNREADABLE = 3  # exit status: done, but something could not be read
+
+
+class Twinfs:
+    """The program with one index, on the disk of the work folder."""
+
+    def __init__(self, machine, binary, index="index"):
+        self.machine, self.binary = machine, binary
+        self.index = machine.folder / index
+
+    def forget(self):
+        shutil.rmtree(self.index, ignore_errors=True)
+
+    def scan(self, sources, rescan=False):
+        """A scan into a new index, or into the one that is there."""
+        return Contender("twinfs", [self.binary, "scan", "--quiet", "--index", self.index,
+                                    *sources],
+                         prepare=(lambda: None) if rescan else self.forget,
+                         statuses=(0, UNREADABLE))
+
+    def scan_timed(self, sources, report):
+        """A scan with what sums up the time in the index; `report` is a file for that."""
+        scan = self.scan(sources)
+        # an instrumented twinfs wants to be loaded first, which does not matter here
+        return replace(scan, words=["env", f"LD_PRELOAD={self.machine.tools}/index_time.so",
+                                    f"INDEX_TIME_REPORT={report}",
+                                    "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0",
+                                    *scan.words])
+
+    def listing(self, *sources):
+        """The JSON of `list`."""
+        run = subprocess.run([self.binary, "list", "--format=json", "--index", self.index,
+                              *sources], check=False, capture_output=True)
+        if run.returncode not in (0, UNREADABLE):
+            raise Failure(f"twinfs list: {run.stderr.decode(errors='replace')}")
+        return json.loads(run.stdout)
+
+    def summary(self, *sources):
+        run = subprocess.run([self.binary, "list", "--summary", "--format=json", "--index",
+                              self.index, *sources], check=True, capture_output=True)
+        return json.loads(run.stdout)["summary"]
+
+    def index_bytes(self):
+        """What the index takes on the disk."""
+        return sum(path.stat().st_blocks * 512 for path in self.index.rglob("*"))
+
+    def mount(self, sources, folder, options=()):
+        """The command that mounts a view; it returns when the view answers."""
+        return Contender("twinfs", [self.binary, "mount", *options, "--index", self.index,
+                                    *sources, folder], statuses=(0, UNREADABLE))
+
+
+class View:
+    """Sources, mounted, with everything compared; the daemon is gone when the block ends."""
+
+    def __init__(self, twinfs, sources, options=()):
+        self.path = twinfs.index.with_name(f"view of {twinfs.index.name}")
+        self.path.mkdir(exist_ok=True)
+        self.machine = twinfs.machine
+        self.mount = twinfs.mount(sources, self.path, ["--wait", *options])
+
+    def __enter__(self):
+        self.machine.run(self.mount)
+        self.pid = self.status()["pid"]
+        return self
+
+    def __exit__(self, *_):
+        unmount(self.path)
+
+    def status(self):
+        return status_of(self.path)
+
+    def sync(self):
+        """Wait until everything that happened is in the view."""
+        (self.path / ".twinfs/sync").read_bytes()
+
+    def footprint(self):
+        """(resident bytes, open descriptors) of the daemon."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        [line] = [line for line in status.splitlines() if line.startswith("VmRSS:")]
+        return int(line.split()[1]) * 1024, len(os.listdir(f"/proc/{self.pid}/fd"))
+
+
+def status_of(path):
+    return json.loads((path / ".twinfs/status.json").read_bytes())
+
+
+def unmount(path):
+    """Unmount a view, and wait until the daemon has ended."""
+    handle = os.pidfd_open(status_of(path)["pid"])
+    try:
+        subprocess.run(["fusermount3", "-u", path], check=True)
+        select.select([handle], [], [])
+    finally:
+        os.close(handle)
