@@ -11,6 +11,7 @@ import argparse
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -141,10 +142,14 @@ def run(settings, bench):
     for name in settings.mode:
         try:
             MODES[name][0](bench)
-        except Failure as failure:
+        except (Failure, subprocess.CalledProcessError) as failure:
             print(f"bench: {name}: {failure}", file=sys.stderr)
             bench.report.notes.append(f"{name}: {failure}")
             failed = 1
+        except KeyboardInterrupt:
+            bench.report.note("interrupted")
+            failed = 1
+            break
     print(f"\n{os.cpu_count()} processors, Linux {platform.release()}")
     if bench.missing:
         print(f"not installed: {', '.join(bench.missing)}")
@@ -167,6 +172,7 @@ def main(arguments):
         return 2
     for name in ("binary", "tools", "folder", "real"):
         setattr(settings, name, getattr(settings, name).resolve())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # views are unmounted then, too
     settings.folder.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="work-", dir=settings.folder))
     try:

@@ -22,7 +22,6 @@ class Peer:
     verifies: bool = False
     marks_files: bool = False  # remembers in extended attributes of the files
     needs: tuple = ()  # file systems, where it works on some only
-    statuses: tuple = (0,)
 
 
 def each(flag, sources):
@@ -30,7 +29,7 @@ def each(flag, sources):
 
 
 FCLONES = ["--progress=false", "group", "--hidden", "--no-ignore", "-s", "1"]
-# -W and -M: print neither results nor messages; -H: no cache. Caches have small files only if told.
+# -W: duplicates are no error; -M: no messages; -H: no cache. The caches have all files only if told.
 CZKAWKA = ["dup", "-m", "1", "-W", "-M"]
 CZKAWKA_CACHE = ["-u", "-c", "1", "-Z", "1"]
 # It replaces its output file: stdout is the one name that stands for no file.
@@ -46,8 +45,7 @@ PEERS = {
     "yadf": Peer("yadf", lambda sources, _: sources),
     "czkawka": Peer("czkawka_cli",
                     lambda sources, _: [*CZKAWKA, "-H", *each("-d", sources)],
-                    lambda sources, _: [*CZKAWKA, *CZKAWKA_CACHE, *each("-d", sources)],
-                    statuses=(0, 11)),  # 11: found some
+                    lambda sources, _: [*CZKAWKA, *CZKAWKA_CACHE, *each("-d", sources)]),
     "rdfind": Peer("rdfind", lambda sources, _: [*RDFIND, *sources]),
     "duff": Peer("duff", lambda sources, _: ["-r", "-p", "-a", *sources]),
     "rmlint": Peer("rmlint", lambda sources, _: [*RMLINT, *sources],
@@ -85,7 +83,7 @@ def contender(machine, name, sources, cached=False):
                      prepare=(lambda: None) if cached else forget,
                      environment={"HOME": str(state), "XDG_CACHE_HOME": str(state),
                                   "XDG_CONFIG_HOME": str(state)},
-                     folder=state, statuses=peer.statuses, is_peer=True)
+                     folder=state, is_peer=True)
 
 
 def present(wanted):
