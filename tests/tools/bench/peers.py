@@ -29,7 +29,7 @@ def each(flag, sources):
 
 
 FCLONES = ["--progress=false", "group", "--hidden", "--no-ignore", "-s", "1"]
-# -W: duplicates are no error; -M: no messages; -H: no cache. The caches have all files only if told.
+# -W: duplicates are no error; -M: no messages; -H: no cache. Caches have all files only if told.
 CZKAWKA = ["dup", "-m", "1", "-W", "-M"]
 CZKAWKA_CACHE = ["-u", "-c", "1", "-Z", "1"]
 # It replaces its output file: stdout is the one name that stands for no file.

@@ -32,13 +32,19 @@ def cold(bench):
         return
     for data, sources in bench.data_sets():
         bench.title(f"first scan, cache cold: {data}")
-        tree = Tree(sources)
-        summaries = Rounds(bench.machine, "cold", data, drop_caches).run(
-            contenders(bench, sources), bench.rounds)
-        bench.machine.run(bench.twinfs.scan(sources))
-        groups = agreement.of_twinfs(bench.twinfs.listing(*sources))
-        summaries += floor(bench, "cold", data, (tree, sources, groups))
-        add_rows(bench, "cold", data, summaries)
+        scan_cold(bench, "cold", data, sources)
+
+
+def scan_cold(bench, mode, data, sources):
+    """With empty caches, from whatever disk the sources are on; adds rows of this mode."""
+    since = time.time()
+    tree = Tree(sources)
+    summaries = Rounds(bench.machine, mode, data, drop_caches).run(
+        contenders(bench, sources), bench.rounds)
+    bench.machine.run(bench.twinfs.scan(sources))
+    groups = agreement.check(bench, data, sources, since)
+    summaries += floor(bench, mode, data, (tree, sources, groups), is_cold=True)
+    add_rows(bench, mode, data, summaries)
 
 
 def contenders(bench, sources):
@@ -48,9 +54,8 @@ def contenders(bench, sources):
               if peers.works_on(name, kind))]
 
 
-def floor(bench, mode, data, found):
+def floor(bench, mode, data, found, is_cold=False):
     tree, sources, groups = found
-    is_cold = mode == "cold"
     inodes = {inode for _, files in tree.folders for _, inode, _ in files}
     grouped = {inode for group in groups for path in group
                if (inode := bench.inode(path)) in inodes}
