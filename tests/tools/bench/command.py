@@ -90,7 +90,7 @@ def parse(arguments):
     add("--json", type=Path, metavar="FILE", help="write everything that was found as JSON")
     add("--rounds", type=int, default=3, help="runs of each program (3)")
     add("--limit", type=int, default=300, metavar="SECONDS",
-        help="stop a program that takes longer (300)")
+        help="stop a peer that takes longer (300)")
     add("--peer", action="append", metavar="NAME",
         help=f"only this one, and others so named: {', '.join(peers.PEERS)}")
     add("--set", action="append", choices=["real", *data.SETS], help="only this data set, and "

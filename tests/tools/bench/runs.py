@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs commands, one at a time and in turn, and takes what they cost."""
 import json
+import math
 import os
 import shutil
 import statistics
@@ -51,12 +52,13 @@ class Machine:
     def measure(self, contender, stdin=subprocess.DEVNULL, before=lambda: None):
         """One run, right after `before`. Its output is in `out` and `error` until the next."""
         report = self.folder / "measured"
+        limit = self.limit_seconds if contender.is_peer else math.inf
         report.unlink(missing_ok=True)
         contender.prepare()
         before()
         environment = {**os.environ, "LC_ALL": "C.UTF-8", **contender.environment}
         with open(self.out, "wb") as out, open(self.error, "wb") as error:
-            subprocess.run([self.tools / "measure", report, str(self.limit_seconds),
+            subprocess.run([self.tools / "measure", report, str(limit),
                             *contender.words], stdin=stdin, stdout=out, stderr=error,
                            env=environment, cwd=contender.folder, check=True)
         found = json.loads(report.read_bytes())

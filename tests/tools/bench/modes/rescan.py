@@ -16,7 +16,7 @@ def run(bench):
     count = bench.settings.files[0]
     for data, sources, is_ours in (("real", [bench.settings.real], False),
                                    (f"{count} files", bench.library.many(count), True)):
-        bench.title(f"rescan: {data}")
+        bench.title(f"rescan, and mount: {data}")
         remembering = remembering_peers(bench, sources, is_ours)
         bench.machine.run(bench.twinfs.scan(sources))
         rescan(bench, data, sources, remembering)
