@@ -148,7 +148,7 @@ def test_results_that_differ_are_an_error_that_names_a_file(bench, odd, claim):
 def test_one_that_is_ended_unmounts_and_prints_what_it_has(bench):
     with subprocess.Popen(bench.command("scale", "live", "--copies", "1000000"), text=True,
                           env=bench.program.environment, stdout=subprocess.PIPE) as process:
-        assert until(lambda: list(bench.folder.glob("work/work-*/view of index/.twinfs/sync")))
+        assert until(lambda: list(bench.folder.glob("work/work-*/source/copy-0")))
         process.send_signal(signal.SIGTERM)
         said = process.communicate(timeout=TIMEOUT)[0]
     assert process.returncode == 1 and "peak anonymous memory of a scan" in said

@@ -72,8 +72,13 @@ class View:
         self.mount = twinfs.mount(sources, self.path, ["--wait", *options])
 
     def __enter__(self):
-        self.machine.run(self.mount)
-        self.pid = self.status()["pid"]
+        try:
+            self.machine.run(self.mount)
+            self.pid = self.status()["pid"]
+        except BaseException:  # it may answer already, while its files are compared
+            if os.path.ismount(self.path):
+                unmount(self.path)
+            raise
         return self
 
     def __exit__(self, *_):
