@@ -18,8 +18,10 @@
 static inline void memory_set_up(void)
 {
 #ifdef __GLIBC__
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there are no other threads yet */
 	(void)mallopt(M_ARENA_MAX, 1);
 	/* set, it does not grow with what is freed */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the same */
 	(void)mallopt(M_MMAP_THRESHOLD, MEMORY_MAPPED_BYTES);
 #endif
 }

@@ -165,7 +165,7 @@ static uint64_t hole(void *context, struct strand *strand, uint64_t offset)
 	return compared->data_from - offset;
 }
 
-/* Where the head of a disk goes to and fro between the files, it reads long pieces of each. */
+/* Where the head of a disk goes back and forth between the files, it reads long pieces of each. */
 static void fetch_turn(const struct comparison *c, struct compared *compared, uint64_t offset,
 		       size_t length)
 {

@@ -234,7 +234,7 @@ uint32_t order_next_batch(struct contents *contents, uint32_t *first, unsigned i
 	order->in_turns = is_large(order, batch);
 	if (batch == 0 && !order->in_turns)
 		fetch_batch(contents, 0);
-	/* two large classes at a time would draw the head to and fro */
+	/* two large classes at a time would draw the head back and forth */
 	*threads = order->in_turns ? 1 : contents->ingest->settings->threads;
 	atomic_store(&order->batch_taken, false);
 	*first = batch_first(order, batch);
