@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 /* Listings ask for little, reads for more: with this, what the one leaves does for the other. */
 #define SIZE_MIN (128U << 10)
 
@@ -32,7 +34,7 @@ struct buffer buffers_take(struct buffers *buffers, size_t size)
 	if (buffer.size >= size)
 		return buffer;
 	free(buffer.data);
-	buffer.data = malloc(size);
+	buffer.data = memory_pages(size);
 	buffer.size = buffer.data ? size : 0;
 	return buffer;
 }
