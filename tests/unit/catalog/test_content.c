@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/audit.h"
 
-#define FILES 60
-#define GROUPS 4
+#define FILES ((size_t)60)
+#define GROUPS ((size_t)4)
 
 /* Many files that get their contents in one call. */
 struct many {
