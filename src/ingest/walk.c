@@ -365,13 +365,11 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct i
 	return r < 0 ? r : push_found(walker, dir);
 }
 
-/* Was there something in the new directory that went before it was watched? */
-static bool has_lost_all(const struct walker *walker, const struct name_change *now)
+/* May something have been in the new directory that went before it was watched? Its times do not tell:
+ * they are the same for all that happens within a tick of the kernel's clock. */
+static bool may_have_lost_all(const struct walker *walker)
 {
-	const struct timespec *made = &now->attributes.btime, *changed = &now->attributes.mtime;
-
-	return walker->listing.count == 0 &&
-	       (made->tv_sec != changed->tv_sec || made->tv_nsec != changed->tv_nsec);
+	return walker->listing.count == 0;
 }
 
 /* Was it the disk that took the time? */
@@ -398,7 +396,7 @@ static int look_at_dir(struct walker *walker, struct walk_dir *dir)
 	note_time(walker, clock_monotonic_ns() - begun);
 	if (r == DIR_AGAIN)
 		ingest->watch->again(ingest->watch->context, look);
-	if (!dir->known && ingest->watch && (r == DIR_AGAIN || has_lost_all(walker, &now)))
+	if (!dir->known && ingest->watch && (r == DIR_AGAIN || may_have_lost_all(walker)))
 		ingest->watch->missed(ingest->watch->context, dir->source);
 	if (r == DIR_AGAIN || (r == -ENOENT && dir->parent))
 		return 0; /* its parent's next listing tells */
