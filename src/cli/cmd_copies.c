@@ -136,7 +136,7 @@ static int ask_indexes(const struct path_settings *settings, struct copies_quest
 {
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
 	AUTO_FREE char *given = NULL;
-	int r;
+	int r, failed = 0;
 
 	if (settings->common.index != NULL) {
 		r = index_folder_given(settings->common.index, &given);
@@ -145,9 +145,9 @@ static int ask_indexes(const struct path_settings *settings, struct copies_quest
 	r = find_indexes(&folders);
 	for (size_t i = 0; r == 0 && i < folders.count; i++) {
 		if (ask_index(folders.items[i], questions, count, false) < 0)
-			r = -EIO;
+			failed = -EIO;
 	}
-	return r;
+	return r < 0 ? r : failed;
 }
 
 static int compare_paths(const void *left, const void *right)

@@ -4,6 +4,7 @@ import os
 import pty
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 import trees
@@ -126,6 +127,26 @@ def test_copies_asks_the_index_of_a_mounted_view(twinfs, small):
             assert result.lines and copy not in result.lines
     result = twinfs("copies", copy, index=False)
     assert result.status == 1 and len(result.errors) == 1
+
+
+def test_copies_asks_the_other_indexes_where_one_is_broken(as_user, tmp_path):
+    for name in (b"one", b"two"):
+        trees.fill(tmp_path / os.fsdecode(name), {b"a": name, b"b": name})
+        as_user.ok("scan", tmp_path / os.fsdecode(name), index=False)
+    home = Path(as_user.environment["XDG_STATE_HOME"])
+    indexes = sorted(home.rglob("data.mdb"))
+    assert len(indexes) >= 2
+    answers = []
+    for index in indexes:  # whichever is asked first
+        sound = index.read_bytes()
+        index.write_bytes(b"nothing of the kind" * 1000)
+        for name in ("one", "two"):
+            result = as_user("copies", tmp_path / name / "a", index=False)
+            assert result.status == 1 and os.fsencode(index.parent) in result.error
+            answers += result.lines
+        index.write_bytes(sound)
+    assert set(answers) == {os.fsencode(tmp_path / name / "b") for name in ("one", "two")}
+    assert len(answers) >= len(indexes)
 
 
 def test_index_in_use_is_not_taken_for_that_of_other_sources(twinfs, small, tmp_path):
