@@ -130,7 +130,8 @@ static void test_times_of_any_distance_come_back(void **state)
 
 static void test_equal_times_take_less_room(void **state)
 {
-	struct dir_record dir = {.attributes = attributes_of(1, 1, 1700000000, 999999999)};
+	struct dir_record dir = {.attributes = attributes_of(1, 1, 1700000000, 999999999),
+				 .name = {"", 0}};
 	size_t apart, equal;
 
 	(void)state;
