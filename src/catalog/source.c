@@ -48,10 +48,7 @@ static void from_statx(const struct statx *stx, struct attributes *a)
 
 static int examine(int fd, const char *name, int flags, struct statx *stx)
 {
-	/* with AT_SYMLINK_NOFOLLOW beside it, AT_EMPTY_PATH takes the kernel's way for names */
-	if (!(flags & AT_EMPTY_PATH))
-		flags |= AT_SYMLINK_NOFOLLOW;
-	flags |= AT_NO_AUTOMOUNT;
+	flags |= AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
 	return statx(fd, name, flags, STATX_WANTED, stx) < 0 ? -errno : 0;
 }
 
