@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "catalog/change.h"
 #include "catalog/file.h"
 #include "catalog/gather.h"
@@ -44,11 +45,6 @@ struct batch {
 
 /* ---- which file is it? --------------------------------------------------------------- */
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 static int compare_times(struct timespec a, struct timespec b)
 {
 	if (a.tv_sec != b.tv_sec)
@@ -62,32 +58,32 @@ static int by_inode(const void *a, const void *b)
 {
 	const struct addition *x = a, *y = b;
 	const struct attributes *p = &x->change->attributes, *q = &y->change->attributes;
-	int order = compare_numbers(p->filesystem, q->filesystem);
+	int order = numbers_compare(p->filesystem, q->filesystem);
 
 	if (order == 0)
-		order = compare_numbers(p->inode, q->inode);
+		order = numbers_compare(p->inode, q->inode);
 	if (order == 0)
 		order = compare_times(p->btime, q->btime);
 	if (order == 0)
-		order = compare_numbers(p->mode & S_IFMT, q->mode & S_IFMT);
+		order = numbers_compare(p->mode & S_IFMT, q->mode & S_IFMT);
 	if (order == 0)
 		order = compare_times(q->ctime, p->ctime);
-	return order ? order : compare_numbers(x->file, y->file);
+	return order ? order : numbers_compare(x->file, y->file);
 }
 
 static int by_entry(const void *a, const void *b)
 {
 	const struct name_change *p = ((const struct addition *)a)->change;
 	const struct name_change *q = ((const struct addition *)b)->change;
-	int order = compare_numbers(p->dir, q->dir);
+	int order = numbers_compare(p->dir, q->dir);
 
-	return order ? order : compare_numbers(p->cookie, q->cookie);
+	return order ? order : numbers_compare(p->cookie, q->cookie);
 }
 
 static int by_file(const void *a, const void *b)
 {
 	const struct addition *x = a, *y = b;
-	int order = compare_numbers(x->file, y->file);
+	int order = numbers_compare(x->file, y->file);
 
 	return order ? order : by_entry(a, b);
 }
@@ -95,20 +91,15 @@ static int by_file(const void *a, const void *b)
 static int by_size(const void *a, const void *b)
 {
 	const struct addition *x = a, *y = b;
-	int order = compare_numbers(x->change->attributes.size, y->change->attributes.size);
+	int order = numbers_compare(x->change->attributes.size, y->change->attributes.size);
 
-	return order ? order : compare_numbers(x->file, y->file);
+	return order ? order : numbers_compare(x->file, y->file);
 }
 
 /* What is new stands in order already when it is sorted for files, and sizes are often equal. */
 static void sort(struct additions *additions, int (*order)(const void *, const void *))
 {
-	size_t i = 1;
-
-	while (i < additions->count && order(&additions->list[i - 1], &additions->list[i]) <= 0)
-		i++;
-	if (i < additions->count)
-		qsort(additions->list, additions->count, sizeof(*additions->list), order);
+	sort_unless_sorted(additions->list, additions->count, sizeof(*additions->list), order);
 }
 
 static bool is_file(const struct addition *addition)
@@ -331,7 +322,7 @@ static int by_id(const void *a, const void *b)
 {
 	const struct new_dir *x = a, *y = b;
 
-	return compare_numbers(x->id, y->id);
+	return numbers_compare(x->id, y->id);
 }
 
 static struct new_dir *list_new_dirs(const struct additions *additions, size_t *count)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/numbers.h"
 #include "catalog/change.h"
 #include "catalog/file.h"
 #include "catalog/group.h"
@@ -22,21 +23,16 @@ struct learned {
 	bool stale; /* nothing is written of it */
 };
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 static int by_file(const void *a, const void *b)
 {
-	return compare_numbers(((const struct learned *)a)->change.file,
+	return numbers_compare(((const struct learned *)a)->change.file,
 			       ((const struct learned *)b)->change.file);
 }
 
 static int by_group(const void *a, const void *b)
 {
 	const struct learned *x = a, *y = b;
-	int order = compare_numbers(x->change.group, y->change.group);
+	int order = numbers_compare(x->change.group, y->change.group);
 
 	return order ? order : by_file(a, b);
 }
@@ -44,34 +40,29 @@ static int by_group(const void *a, const void *b)
 static int by_size_before(const void *a, const void *b)
 {
 	const struct learned *x = a, *y = b;
-	int order = compare_numbers(x->size, y->size);
+	int order = numbers_compare(x->size, y->size);
 
 	if (order == 0)
-		order = compare_numbers(x->before.head, y->before.head);
+		order = numbers_compare(x->before.head, y->before.head);
 	if (order == 0)
-		order = compare_numbers(x->before.group, y->before.group);
+		order = numbers_compare(x->before.group, y->before.group);
 	return order ? order : by_file(a, b);
 }
 
 static int by_size_now(const void *a, const void *b)
 {
 	const struct learned *x = a, *y = b;
-	int order = compare_numbers(x->size, y->size);
+	int order = numbers_compare(x->size, y->size);
 
 	if (order == 0)
-		order = compare_numbers(x->change.head, y->change.head);
+		order = numbers_compare(x->change.head, y->change.head);
 	return order ? order : by_group(a, b);
 }
 
 /* Much of it often stands in order already: of one size, or as it was found. */
 static void sort(struct learned *list, size_t count, int (*order)(const void *, const void *))
 {
-	size_t i = 1;
-
-	while (i < count && order(&list[i - 1], &list[i]) <= 0)
-		i++;
-	if (i < count)
-		qsort(list, count, sizeof(*list), order);
+	sort_unless_sorted(list, count, sizeof(*list), order);
 }
 
 static struct content_record content_of(const struct learned *learned)

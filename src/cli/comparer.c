@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/stop.h"
 #include "base/thread.h"
 #include "catalog/query.h"
@@ -114,26 +115,6 @@ static void due_free(struct due *due)
 	free(due->sizes);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static void sort_sizes(struct due *due)
-{
-	size_t kept = 0;
-
-	if (due->size_count > 1)
-		qsort(due->sizes, due->size_count, sizeof(*due->sizes), by_number);
-	for (size_t i = 0; i < due->size_count; i++) {
-		if (kept == 0 || due->sizes[kept - 1] != due->sizes[i])
-			due->sizes[kept++] = due->sizes[i];
-	}
-	due->size_count = kept;
-}
-
 static int find_sizes(struct catalog *catalog, struct due *due)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
@@ -150,7 +131,7 @@ static int find_sizes(struct catalog *catalog, struct due *due)
 		if (r == -ENOENT)
 			r = 0;
 	}
-	sort_sizes(due);
+	due->size_count = numbers_sort_once(due->sizes, due->size_count);
 	return r;
 }
 
@@ -190,7 +171,8 @@ static int list_all_unread(struct catalog *catalog, const struct due *due, struc
 			r = list_unread(reader, due->sizes[i], unread);
 	}
 	if (r == 0 && unread->length > 0)
-		qsort(unread->data, unread->length / sizeof(uint64_t), sizeof(uint64_t), by_number);
+		qsort(unread->data, unread->length / sizeof(uint64_t), sizeof(uint64_t),
+		      numbers_by_value);
 	return r;
 }
 
@@ -205,7 +187,8 @@ static int settle(struct comparer *comparer, const struct due *due, const struct
 
 	for (size_t i = 0; i < due->count; i++) {
 		if (!settling_waits(&comparer->settling, due->files[i], now) &&
-		    !(count > 0 && bsearch(&due->files[i], list, count, sizeof(*list), by_number)))
+		    !(count > 0 &&
+		      bsearch(&due->files[i], list, count, sizeof(*list), numbers_by_value)))
 			settling_done(&comparer->settling, due->files[i], now);
 	}
 	for (size_t i = 0; r == 0 && i < count; i++) {

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/numbers.h"
+
 int listed_init(struct listed *listed)
 {
 	*listed = (struct listed){.nodes = NULL};
@@ -16,27 +18,6 @@ void listed_deinit(struct listed *listed)
 	(void)pthread_mutex_destroy(&listed->lock);
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-
-	return first < second ? -1 : first > second;
-}
-
-/* Leaves each once. */
-static void compact(struct listed *listed)
-{
-	size_t kept = 0;
-
-	if (listed->count)
-		qsort(listed->nodes, listed->count, sizeof(*listed->nodes), compare);
-	for (size_t i = 0; i < listed->count; i++) {
-		if (i == 0 || listed->nodes[i] != listed->nodes[kept - 1])
-			listed->nodes[kept++] = listed->nodes[i];
-	}
-	listed->count = kept;
-}
-
 /* Makes room for one more: where most are still there when each is left once, for twice as many, so
  * that this is rare. */
 static int make_room(struct listed *listed)
@@ -44,7 +25,7 @@ static int make_room(struct listed *listed)
 	size_t wanted = listed->capacity ? listed->capacity * 2 : 64;
 	void *grown;
 
-	compact(listed);
+	listed->count = numbers_sort_once(listed->nodes, listed->count);
 	if (listed->count < listed->capacity / 2)
 		return 0;
 	grown = reallocarray(listed->nodes, wanted, sizeof(*listed->nodes));
@@ -76,7 +57,7 @@ size_t listed_take(struct listed *listed, uint64_t **nodes)
 	size_t count;
 
 	(void)pthread_mutex_lock(&listed->lock);
-	compact(listed);
+	listed->count = numbers_sort_once(listed->nodes, listed->count);
 	count = listed->count;
 	*nodes = TAKE(listed->nodes);
 	listed->count = listed->capacity = 0;

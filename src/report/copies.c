@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "catalog/query.h"
 
 #define FIRST_CAPACITY 16
@@ -124,11 +125,6 @@ int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64
 	return 0;
 }
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 /* For qsort_r(3): the kept inode, then inodes by the name that stands for them, and that name
  * before their other names.
  */
@@ -140,13 +136,13 @@ static int compare_copies(const void *left, const void *right, void *context)
 	int order = (int)b->kept - (int)a->kept;
 
 	if (order == 0)
-		order = compare_numbers(a->lead_source, b->lead_source);
+		order = numbers_compare(a->lead_source, b->lead_source);
 	if (order == 0)
 		order = compare_paths(copies, a->lead, b->lead);
 	if (order == 0)
 		order = (int)a->another_name - (int)b->another_name;
 	if (order == 0)
-		order = compare_numbers(a->source, b->source);
+		order = numbers_compare(a->source, b->source);
 	if (order == 0)
 		order = compare_paths(copies, a->path, b->path);
 	return order;

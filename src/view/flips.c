@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/numbers.h"
+
 /* The news of a file and a group. The kept files of a group stand in it once more, behind all news
  * that they have: without any, they were in the group before and are now. */
 struct candidate {
@@ -18,33 +20,28 @@ static uint64_t group_of(const struct news_group *news)
 	return news->now.id ? news->now.id : news->before.id;
 }
 
-static int order_of(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 static int compare_groups(const void *a, const void *b)
 {
 	const struct news_group *const *first = a, *const *second = b;
 
-	return order_of(group_of(*first), group_of(*second));
+	return numbers_compare(group_of(*first), group_of(*second));
 }
 
 static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *first = a, *second = b;
-	int order = order_of(first->file, second->file);
+	int order = numbers_compare(first->file, second->file);
 
 	if (order == 0)
-		order = order_of(first->group, second->group);
-	return order ? order : order_of(first->order, second->order);
+		order = numbers_compare(first->group, second->group);
+	return order ? order : numbers_compare(first->order, second->order);
 }
 
 static int compare_to_group(const void *key, const void *element)
 {
 	const struct news_group *const *news = element;
 
-	return order_of(*(const uint64_t *)key, group_of(*news));
+	return numbers_compare(*(const uint64_t *)key, group_of(*news));
 }
 
 /* By id. */

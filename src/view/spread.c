@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/numbers.h"
 #include "catalog/query.h"
 #include "view/event_lines.h"
 #include "view/flips.h"
@@ -124,24 +125,9 @@ static int compare_entries(const void *a, const void *b)
 	return first->length < second->length ? -1 : first->length > second->length;
 }
 
-static int compare_nodes(const void *a, const void *b)
-{
-	uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-
-	return first < second ? -1 : first > second;
-}
-
 static void list_sort(struct node_list *list)
 {
-	size_t kept = 0;
-
-	if (list->count)
-		qsort(list->list, list->count, sizeof(*list->list), compare_nodes);
-	for (size_t i = 0; i < list->count; i++) {
-		if (i == 0 || list->list[i] != list->list[kept - 1])
-			list->list[kept++] = list->list[i];
-	}
-	list->count = kept;
+	list->count = numbers_sort_once(list->list, list->count);
 }
 
 static int tell_entries(struct spread *spread)

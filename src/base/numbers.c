@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/numbers.h"
+
+#include <stdlib.h>
+
+int numbers_by_value(const void *a, const void *b)
+{
+	return numbers_compare(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+size_t numbers_sort_once(uint64_t *list, size_t count)
+{
+	size_t kept = 0;
+
+	if (count > 1)
+		qsort(list, count, sizeof(*list), numbers_by_value);
+	for (size_t i = 0; i < count; i++) {
+		if (kept == 0 || list[kept - 1] != list[i])
+			list[kept++] = list[i];
+	}
+	return kept;
+}
+
+void sort_unless_sorted(void *list, size_t count, size_t element_bytes,
+			int (*order)(const void *a, const void *b))
+{
+	const char *at = list;
+	size_t i = 1;
+
+	for (; i < count; i++, at += element_bytes) {
+		if (order(at, at + element_bytes) > 0)
+			break;
+	}
+	if (i < count)
+		qsort(list, count, element_bytes, order);
+}

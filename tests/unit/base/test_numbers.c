@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "base/numbers.h"
+
+static unsigned int asked;
+
+static int by_number(const void *a, const void *b)
+{
+	asked++;
+	return numbers_compare(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+static void test_numbers_are_compared_over_their_whole_range(void **state)
+{
+	(void)state;
+	assert_true(numbers_compare(0, UINT64_MAX) < 0);
+	assert_true(numbers_compare(UINT64_MAX, 0) > 0);
+	assert_true(numbers_compare(UINT64_C(1) << 32, 1) > 0);
+	assert_int_equal(numbers_compare(7, 7), 0);
+}
+
+static void test_each_number_is_left_once(void **state)
+{
+	uint64_t list[] = {5, UINT64_MAX, 0, 5, 1, 0, 5};
+	const uint64_t expected[] = {0, 1, 5, UINT64_MAX};
+
+	(void)state;
+	assert_int_equal(numbers_sort_once(list, ARRAY_SIZE(list)), ARRAY_SIZE(expected));
+	assert_memory_equal(list, expected, sizeof(expected));
+	assert_int_equal(numbers_sort_once(list, 1), 1);
+	assert_int_equal(numbers_sort_once(NULL, 0), 0);
+}
+
+static void test_disorder_is_sorted_wherever_it_is(void **state)
+{
+	const uint64_t sorted[] = {1, 2, 3, 3, 9};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sorted) - 1; i++) {
+		uint64_t list[ARRAY_SIZE(sorted)];
+
+		memcpy(list, sorted, sizeof(list));
+		list[i] = sorted[i + 1];
+		list[i + 1] = sorted[i];
+		sort_unless_sorted(list, ARRAY_SIZE(list), sizeof(*list), by_number);
+		assert_memory_equal(list, sorted, sizeof(list));
+	}
+}
+
+static void test_what_is_in_order_is_gone_through_once(void **state)
+{
+	uint64_t list[] = {1, 2, 2, 8};
+
+	(void)state;
+	asked = 0;
+	sort_unless_sorted(list, ARRAY_SIZE(list), sizeof(*list), by_number);
+	assert_int_equal(asked, ARRAY_SIZE(list) - 1);
+	sort_unless_sorted(list, 1, sizeof(*list), by_number);
+	sort_unless_sorted(NULL, 0, sizeof(*list), by_number);
+	assert_int_equal(asked, ARRAY_SIZE(list) - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_numbers_are_compared_over_their_whole_range),
+		cmocka_unit_test(test_each_number_is_left_once),
+		cmocka_unit_test(test_disorder_is_sorted_wherever_it_is),
+		cmocka_unit_test(test_what_is_in_order_is_gone_through_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
