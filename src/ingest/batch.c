@@ -50,7 +50,6 @@ static int apply_body(struct catalog_writer *w, void *context)
 	struct batch_writer *writer = context;
 	struct batch *batch = writer->queue;
 	uint32_t scan = writer->scan;
-
 	int r = 0;
 
 	/* a full one is one of many; looks are followed by comparisons of what came at once */

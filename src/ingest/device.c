@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/bytes.h"
+#include "base/mountinfo.h"
 
 /* A loop device over a file on an overlay on a loop device ...: so far is looked. */
 #define LAYERS_MAX 8
@@ -88,23 +89,6 @@ static int kind_of_device(const struct device_places *places, struct layer *laye
 
 /* ---- file systems without a device ---------------------------------------------------- */
 
-/* Undoes the \040 that stands for a space, in place. */
-static void unescape(char *text)
-{
-	char *to = text;
-	unsigned int code;
-
-	for (const char *from = text; *from; to++) {
-		if (*from == '\\' && sscanf(from, "\\%3o", &code) == 1) {
-			*to = (char)code;
-			from += 4;
-		} else {
-			*to = *from++;
-		}
-	}
-	*to = '\0';
-}
-
 /* The value of NAME=value in a list of options, up to the first of the ends; NULL: not there. */
 static char *option_value(const char *list, const char *name, const char *ends)
 {
@@ -133,7 +117,7 @@ static bool find_below(struct layer *layer, char *type, char *source, const char
 	}
 	if (!path)
 		return false;
-	unescape(path);
+	mountinfo_decode(path);
 	return path[0] == '/' && examine_path(layer, path);
 }
 

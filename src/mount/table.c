@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mountinfo.h"
+
 #define VIEW_TYPE "fuse.twinfs"
 
 /* Which words of a line are what: "36 35 98:0 /root /point options ... - type source options". */
@@ -21,29 +23,6 @@ void mount_table_free(struct mount_table *table)
 	}
 	free(table->entries);
 	*table = (struct mount_table){0};
-}
-
-static bool is_octal(char c)
-{
-	return c >= '0' && c <= '7';
-}
-
-/* Decodes the kernel's \ooo in place. */
-static void decode_escapes(char *text)
-{
-	char *out = text;
-
-	while (*text) {
-		if (text[0] == '\\' && is_octal(text[1]) && is_octal(text[2]) &&
-		    is_octal(text[3])) {
-			*out++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 |
-					(text[3] - '0'));
-			text += 4;
-		} else {
-			*out++ = *text++;
-		}
-	}
-	*out = '\0';
 }
 
 static int add_entry(struct mount_table *table, const char *point, const char *type)
@@ -84,7 +63,7 @@ int mount_table_add_line(struct mount_table *table, char *line)
 	}
 	if (!point || point[0] != '/' || !type || !*type)
 		return -EPROTO;
-	decode_escapes(point);
+	mountinfo_decode(point);
 	return add_entry(table, point, type);
 }
 
