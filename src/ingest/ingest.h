@@ -140,8 +140,9 @@ MUST_CHECK int ingest_contents(struct ingest *ingest);
 /* ---- while sources are followed ------------------------------------------------------- */
 
 /* Looks at what is in these directories now, and makes the index say so; ingest->watch is set. What
- * moved within a source keeps its number. A directory that the index does not have any more is passed over. Files that
- * lost their last name are kept until ingest_purge, as they may turn up under another one.
+ * moved within a source keeps its number. A directory that the index does not have any more is passed
+ * over. Files that lost their last name are kept until ingest_purge, as they may turn up under another
+ * one.
  *
  * looks	count of them, borrowed; each directory once, and none below one that is looked at
  *		deeply

@@ -76,7 +76,8 @@ struct view {
 };
 
 /* Fills the view in, state VIEW_WALKING, read_mode "copy", transport "device", no advice, watch
- * "none", nobody who looks at suspects. Then view_deinit frees what it holds, when nobody uses it any more. */
+ * "none", nobody who looks at suspects. Then view_deinit frees what it holds, when nobody uses it any
+ * more. */
 void view_init(struct view *view, struct catalog *catalog, const struct sources *sources,
 	       const char *mount_point);
 void view_deinit(struct view *view);
