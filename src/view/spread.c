@@ -127,7 +127,8 @@ static int compare_entries(const void *a, const void *b)
 
 static void list_sort(struct node_list *list)
 {
-	list->count = numbers_sort_once(list->list, list->count);
+	if (list->count)
+		list->count = numbers_sort_once(list->list, list->count);
 }
 
 static int tell_entries(struct spread *spread)
