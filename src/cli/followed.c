@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "catalog/remote.h"
 #include "watch/watch.h"
@@ -42,9 +43,40 @@ void followed_poll_all(struct followed *list, size_t count)
 		list[i].polled = true;
 }
 
+static bool share_files(const struct sources *sources, size_t a, size_t b)
+{
+	struct stat one, other;
+
+	return sources->cross_mounts || fstat(sources->list[a].fd, &one) < 0 ||
+	       fstat(sources->list[b].fd, &other) < 0 || one.st_dev == other.st_dev;
+}
+
+void followed_miss(struct followed *list, const struct sources *sources, uint32_t source)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		if (!atomic_load(&list[i].missed) && (i == source || share_files(sources, i, source)))
+			atomic_store(&list[i].missed, true);
+	}
+}
+
+void followed_miss_all(struct followed *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		atomic_store(&list[i].missed, true);
+}
+
 bool followed_is_missed(struct followed *followed)
 {
-	return atomic_load(&followed->missed);
+	return !followed->polled && atomic_load(&followed->missed);
+}
+
+bool followed_have_missed(struct followed *list, size_t count)
+{
+	bool missed = false;
+
+	for (size_t i = 0; i < count; i++)
+		missed |= followed_is_missed(&list[i]);
+	return missed;
 }
 
 bool followed_is_walked(struct followed *followed)

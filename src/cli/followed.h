@@ -35,8 +35,16 @@ unsigned int followed_queues(const struct followed *list, size_t count);
 /* There are no queues to be had. */
 void followed_poll_all(struct followed *list, size_t count);
 
-/* Did events go by that nobody saw? */
+/* Something happened in a source that may be, by another name, in any source on its file system. */
+void followed_miss(struct followed *list, const struct sources *sources, uint32_t source);
+
+/* The same, and in which source is not known. */
+void followed_miss_all(struct followed *list, size_t count);
+
+/* Did something happen that no event tells enough of, where events are asked for? */
 bool followed_is_missed(struct followed *followed);
+
+bool followed_have_missed(struct followed *list, size_t count); /* any of them */
 
 /* Must it be walked to know how it is? */
 bool followed_is_walked(struct followed *followed);

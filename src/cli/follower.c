@@ -11,12 +11,11 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/thread.h"
-#include "cli/heard.h"
+#include "cli/follower_internal.h"
 #include "cli/looks.h"
 #include "cli/rest.h"
 #include "cli/roots.h"
 #include "cli/timed_wait.h"
-#include "watch/watch.h"
 
 /* Looks lead to further looks (a directory moved while it was looked at); who goes on moving may not
  * keep others waiting for ever. */
@@ -24,130 +23,15 @@
 /* Rounds that nothing but looks of the round before brought about. */
 #define STUCK_ROUNDS 4
 
+/* What events do not tell enough of is looked for by a walk when somebody waits for it, else as rarely
+ * as this, and for at most a fiftieth of the time. */
+#define MISSED_MS_MIN 10000
+#define MISSED_WALKS 50
+
 /* How often roots of sources are examined, orphans forgotten, and what is stuck tried again. */
 #define TICK_MS 2000
 
 #define MILLISECOND_NS UINT64_C(1000000)
-
-struct follower {
-	struct follower_settings settings;
-	struct ingest_watch hooks;
-	struct ingest ingest; /* for looks */
-	struct watch *watch; /* NULL: all is polled */
-	struct followed *sources; /* one for each source */
-	struct heard heard;
-	pthread_t thread;
-	bool runs;
-
-	/* only the thread that looks */
-	struct dirty dirty; /* what is to be looked at */
-	uint64_t polled_ns, rescanned_ns, ticked_ns; /* when */
-	uint64_t rested_ns; /* no look before that, unless somebody waits */
-	bool purge; /* files may have lost their last name */
-	int problem;
-	uint64_t told_unwatched;
-
-	pthread_mutex_t lock; /* of all below */
-	pthread_cond_t changed;
-	uint64_t given_ticket, wanted_ticket, done_ticket;
-	bool woken, ending;
-};
-
-/* ---- what walking threads tell ------------------------------------------------------- */
-
-static void enter(void *context, uint32_t source, int fd, uint64_t dir)
-{
-	struct follower *follower = context;
-	struct followed *followed = &follower->sources[source];
-	uint64_t known = 0;
-	int r;
-
-	if (followed->polled)
-		return;
-	r = watch_add(follower->watch, source, fd, dir, &known);
-	if (r == WATCH_KNOWN)
-		r = watch_renumber(follower->watch, source, known, dir);
-	/* else it may not be read, or is gone: there is nothing to be watched */
-	if (r == WATCH_FULL || r == -ENOMEM)
-		atomic_fetch_add(&followed->unwatched, 1);
-}
-
-static uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_dir)
-{
-	struct follower *follower = context;
-	uint64_t known = new_dir;
-
-	if (follower->sources[source].polled ||
-	    watch_add(follower->watch, source, fd, new_dir, &known) != WATCH_KNOWN)
-		return new_dir;
-	return known;
-}
-
-static void wake(void *context)
-{
-	struct follower *follower = context;
-
-	(void)pthread_mutex_lock(&follower->lock);
-	follower->woken = true;
-	(void)pthread_cond_signal(&follower->changed);
-	(void)pthread_mutex_unlock(&follower->lock);
-}
-
-static void again(void *context, const struct ingest_look *look)
-{
-	struct follower *follower = context;
-
-	heard_look(&follower->heard, look, true);
-}
-
-static void also(void *context, const struct ingest_look *look)
-{
-	struct follower *follower = context;
-
-	heard_look(&follower->heard, look, false);
-}
-
-void follower_rescan(struct follower *follower)
-{
-	heard_rescan(&follower->heard);
-	wake(follower);
-}
-
-void follower_suspect(struct follower *follower, uint64_t file)
-{
-	heard_suspect(&follower->heard, file);
-	wake(follower);
-}
-
-static void revisit(void *context, uint64_t file)
-{
-	struct follower *follower = context;
-
-	heard_bereft(&follower->heard, file);
-	wake(follower);
-}
-
-static void missed(void *context, uint32_t source)
-{
-	struct follower *follower = context;
-
-	atomic_store(&follower->sources[source].missed, true);
-}
-
-static void suspect(void *context, uint64_t file)
-{
-	struct follower *follower = context;
-
-	follower_suspect(follower, file);
-	follower->settings.moved(follower->settings.context);
-}
-
-static bool unsure(void *context, uint64_t size)
-{
-	const struct follower *follower = context;
-
-	return follower->settings.unsure(follower->settings.context, size);
-}
 
 void follower_hear(struct follower *follower, const struct catalog_news *news)
 {
@@ -232,6 +116,17 @@ static int take_heard(struct follower *follower)
 	return r;
 }
 
+/* How sure is what was taken? */
+static void weigh(struct follower *follower)
+{
+	size_t count = follower->ingest.sources->count;
+
+	doubt_weigh(&follower->doubt, &follower->dirty, !follower->purge);
+	if (follower->doubt.lost)
+		followed_miss_all(follower->sources, count);
+	follower->doubt.is |= followed_have_missed(follower->sources, count);
+}
+
 /* Everything that happened before. */
 static int take_all(struct follower *follower)
 {
@@ -243,6 +138,7 @@ static int take_all(struct follower *follower)
 	r = take_heard(follower);
 	if (r == 0 && follower->watch)
 		r = watch_take(follower->watch, &follower->dirty);
+	weigh(follower);
 	if (r == 0)
 		r = note_sources(follower, follower->dirty.overflowed);
 	if (r == 0)
@@ -265,14 +161,17 @@ static int look_at_list(struct follower *follower, const struct dirty_name *cons
 			size_t count)
 {
 	CLEANUP_BYTES struct bytes written = {0};
-	CLEANUP(looks_free) struct looks looks = {0};
+	CLEANUP(looks_free) struct looks looks = {.doubt = follower->doubt.is};
 	struct ingest *ingest = &follower->ingest;
 	int r = looks_hide_written(&looks, ingest->catalog, list, count, &written);
 
 	if (r < 0)
 		return r;
 	tell_written(follower, &written);
+	follower->doubt.is = looks.doubt;
 	r = looks_make(&looks, ingest->sources, list, count);
+	if (looks.missed || (looks.doubt && follower->dirty.left))
+		followed_miss_all(follower->sources, ingest->sources->count);
 	for (size_t i = 0; r == 0 && i < looks.deep_count; i++)
 		r = ingest_look(ingest, &looks.list[i], 1);
 	if (r == 0 && looks.count > looks.deep_count)
@@ -291,7 +190,7 @@ static int look_once(struct follower *follower)
 	if (r == 0)
 		r = look_at_list(follower, list, count);
 	if (r == 0 || r == -ESTALE || r == -ELOOP)
-		dirty_reset(&follower->dirty);
+		doubt_keep(&follower->doubt, &follower->dirty);
 	if (r == -ESTALE || r == -ELOOP) {
 		log_debug("what moved does not fit together: walking anew");
 		r = note_all_sources(follower);
@@ -439,6 +338,21 @@ static void pause_after_failure(struct follower *follower)
 	(void)pthread_mutex_unlock(&follower->lock);
 }
 
+static int look_for_missed(struct follower *follower)
+{
+	uint64_t began_ns = clock_monotonic_ns(), rest_ns;
+	int r = note_those(follower, followed_is_missed);
+
+	if (r < 0 || follower->dirty.count == 0)
+		return r;
+	r = catch_up(follower);
+	rest_ns = MISSED_WALKS * (clock_monotonic_ns() - began_ns);
+	if (rest_ns < MISSED_MS_MIN * MILLISECOND_NS)
+		rest_ns = MISSED_MS_MIN * MILLISECOND_NS;
+	follower->missed_ns = clock_monotonic_ns() + rest_ns;
+	return r;
+}
+
 /* Everything that happened before, for those who wait also what no event tells enough of. */
 static int follow_once(struct follower *follower, bool hurried)
 {
@@ -446,11 +360,8 @@ static int follow_once(struct follower *follower, bool hurried)
 
 	if (r == 0)
 		r = catch_up(follower);
-	if (r == 0 && hurried) {
-		r = note_those(follower, followed_is_missed);
-		if (r == 0 && follower->dirty.count > 0)
-			r = catch_up(follower);
-	}
+	if (r == 0 && (hurried || clock_monotonic_ns() >= follower->missed_ns))
+		r = look_for_missed(follower);
 	return r;
 }
 
@@ -485,7 +396,7 @@ static int start_watch(struct follower *follower)
 {
 	size_t count = follower->ingest.sources->count;
 	unsigned int queues = followed_queues(follower->sources, count);
-	int r = queues > 0 ? watch_new(&follower->watch, queues, wake, follower) : 0;
+	int r = queues > 0 ? watch_new(&follower->watch, queues, follower_wake, follower) : 0;
 
 	if (r == 0 || follower->settings.mode != FOLLOW_AUTO)
 		return r;
@@ -504,15 +415,8 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 	if (!made)
 		return -ENOMEM;
 	made->settings = *settings;
-	made->hooks = (struct ingest_watch){.enter = enter,
-					    .identify = identify,
-					    .again = again,
-					    .also = also,
-					    .revisit = revisit,
-					    .missed = missed,
-					    .suspect = suspect,
-					    .unsure = unsure,
-					    .context = made};
+	made->hooks = follower_hooks(made);
+	made->missed_ns = clock_monotonic_ns() + MISSED_MS_MIN * MILLISECOND_NS;
 	made->polled_ns = made->rescanned_ns = made->ticked_ns = clock_monotonic_ns();
 	(void)pthread_mutex_init(&made->lock, NULL);
 	timed_wait_init(&made->changed);
@@ -556,6 +460,7 @@ void follower_free(struct follower *follower)
 		return;
 	watch_free(follower->watch);
 	dirty_reset(&follower->dirty);
+	doubt_free(&follower->doubt);
 	heard_deinit(&follower->heard);
 	free(follower->sources);
 	(void)pthread_cond_destroy(&follower->changed);

@@ -25,11 +25,15 @@ void heard_deinit(struct heard *heard)
 
 static uint32_t why_of(const struct ingest_look_name *name)
 {
-	uint32_t created = name->flags & LOOK_CREATED ? DIRTY_CREATED : 0;
+	uint32_t why = name->flags & LOOK_LOST ? DIRTY_LOST : 0;
 
+	if (name->flags & LOOK_CREATED)
+		why |= DIRTY_CREATED;
+	else if (name->flags & LOOK_ARRIVED)
+		why |= DIRTY_UNSEEN;
 	if (name->flags & LOOK_ATTRIBUTES)
-		return created | DIRTY_ATTRIBUTES;
-	return created | (name->flags & LOOK_SAME_BYTES ? DIRTY_NAME : DIRTY_CONTENT);
+		return why | DIRTY_ATTRIBUTES;
+	return why | (name->flags & LOOK_SAME_BYTES ? DIRTY_NAME : DIRTY_CONTENT);
 }
 
 static int note_look(struct dirty *notes, const struct ingest_look *look)

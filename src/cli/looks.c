@@ -24,11 +24,17 @@ static int add_written(struct catalog_reader *reader, const struct dirty_name *d
 	int r = catalog_find_entry(reader, dirty->dir, name, &entry);
 
 	if (r == -ENOENT || (r == 0 && entry.kind != ENTRY_FILE)) {
-		looks->mixed_up |= seen && dirty->why & DIRTY_MOVED;
+		looks->doubt |= seen;
 		return 0;
 	}
 	file.file = r == 0 ? entry.child : 0;
 	return r < 0 ? r : bytes_append(written, &file, sizeof(file));
+}
+
+/* May something have been written to which had this name only for a moment? */
+static bool is_doubtful(uint32_t why)
+{
+	return why & DIRTY_LOST || (why & DIRTY_NAME && why & (DIRTY_CONTENT | DIRTY_ATTRIBUTES));
 }
 
 static int find_written(struct looks *looks, struct catalog *catalog,
@@ -38,6 +44,7 @@ static int find_written(struct looks *looks, struct catalog *catalog,
 	int r = catalog_read_begin(catalog, &reader);
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
+		looks->doubt |= is_doubtful(list[i]->why);
 		if (list[i]->why & WRITTEN && list[i]->length > 0)
 			r = add_written(reader, list[i], looks, written);
 	}
@@ -85,12 +92,18 @@ static void add_name(struct looks *looks, struct ingest_look *look, const struct
 	*name = (struct ingest_look_name){.name = {dirty->name, dirty->length}};
 	if (dirty->why & DIRTY_ATTRIBUTES)
 		name->flags |= LOOK_ATTRIBUTES;
-	else if (!(dirty->why & (DIRTY_CONTENT | DIRTY_UNSEEN)) && !looks->mixed_up)
+	else if (!(dirty->why & (DIRTY_CONTENT | DIRTY_UNSEEN)) && !looks->doubt)
 		name->flags |= LOOK_SAME_BYTES;
 	if (dirty->why & DIRTY_CREATED) /* by a link, to what may have been out of sight */
 		name->flags |= LOOK_CREATED;
 	else if (dirty->why & DIRTY_CAME)
 		name->flags |= LOOK_MOVED;
+	if (dirty->why & (looks->doubt ? DIRTY_ARRIVED : DIRTY_CREATED))
+		name->flags |= LOOK_ARRIVED;
+	if (dirty->why & (DIRTY_CONTENT | DIRTY_ATTRIBUTES))
+		name->flags |= LOOK_WRITTEN;
+	if (dirty->why & DIRTY_LOST)
+		name->flags |= LOOK_LOST;
 	look->count++;
 }
 
@@ -99,6 +112,19 @@ struct dirty_run {
 	const struct dirty_name *const *list;
 	size_t count;
 };
+
+/* Does that tell of what may have another name anywhere? */
+static bool tells_of_others(const struct looks *looks, struct dirty_run run)
+{
+	uint32_t telling = DIRTY_CREATED | DIRTY_CONTENT | DIRTY_ATTRIBUTES | DIRTY_LOST |
+			   (looks->doubt ? DIRTY_ARRIVED : 0);
+
+	for (size_t i = 0; i < run.count; i++) {
+		if (run.list[i]->length > 0 && run.list[i]->why & telling)
+			return true;
+	}
+	return false;
+}
 
 /* Is that a source that is looked at as a whole? */
 static bool is_whole(const struct sources *sources, const struct dirty_name *dirty,
@@ -137,9 +163,9 @@ static int add_look(struct looks *looks, const struct sources *sources, const bo
 	int r = catalog_get_dir(reader, first->dir, &record);
 
 	if (r == -ENOENT)
-		return 0;
+		looks->missed |= tells_of_others(looks, run);
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? 0 : r;
 	if (record.source >= sources->count)
 		return -EUCLEAN;
 	if (atomic_load(&sources->list[record.source].missing))
@@ -148,6 +174,8 @@ static int add_look(struct looks *looks, const struct sources *sources, const bo
 		return 0;
 	if (itself)
 		look.what = what_of(&record, first->why);
+	if (look.what != LOOK_NAMES && !whole[record.source])
+		looks->missed |= tells_of_others(looks, run);
 	for (size_t i = itself; look.what == LOOK_NAMES && i < run.count; i++)
 		add_name(looks, &look, run.list[i]);
 	looks->list[looks->count] = look;

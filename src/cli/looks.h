@@ -20,9 +20,11 @@ struct looks {
 	size_t deep_count;
 	struct ingest_look_name *names; /* of all of them */
 	size_t name_count;
-	/* Somebody wrote to a name that the index does not have, which came by a rename: whatever
-	 * moved may have been written to. */
-	bool mixed_up;
+	/* Something was written to, and under what name it is now nobody may know: whatever changed
+	 * its name may have been it. Set by the caller, too. */
+	bool doubt;
+	/* What nobody looks at here may be another name of any file. */
+	bool missed;
 };
 
 /* Files that were written to. */
@@ -33,7 +35,7 @@ struct written_file {
 
 /* Finds which files of the index these names are, where their content was or may have been written
  * to, and forgets what is known of it, in a transaction of its own: what changed is hidden before
- * anything else is done. Sets looks->mixed_up.
+ * anything else is done. Sets looks->doubt.
  *
  * list		as dirty_list gives it
  * written	gets a struct written_file for each
@@ -43,7 +45,7 @@ MUST_CHECK int looks_hide_written(struct looks *looks, struct catalog *catalog,
 				  const struct dirty_name *const *list, size_t count,
 				  struct bytes *written);
 
-/* Makes the looks; names are borrowed from the list. What is left out: directories of sources that
+/* Makes the looks, and sets looks->missed; names are borrowed from the list. What is left out: directories of sources that
  * are missing, those that the index does not have any more, and those in a source that is looked at
  * as a whole. 0 or -errno. */
 MUST_CHECK int looks_make(struct looks *looks, const struct sources *sources,

@@ -23,6 +23,7 @@ struct batch {
 
 struct batch_writer {
 	struct catalog *catalog;
+	const struct ingest_watch *watch;
 	uint32_t scan;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -60,6 +61,27 @@ static int apply_body(struct catalog_writer *w, void *context)
 	return r < 0 ? r : catalog_apply(w, batch->changes, batch->count, scan);
 }
 
+static bool says_same_bytes(const struct name_change *change)
+{
+	return (change->kind == NAME_ADD_FILE || change->kind == NAME_UPDATE_FILE) &&
+	       change->flags & FILE_SAME_BYTES;
+}
+
+/* Takes back that bytes are the same where that is not sure any more. */
+static void doubt_bytes(const struct batch_writer *writer, struct batch *batch)
+{
+	size_t first = 0;
+
+	while (first < batch->count && !says_same_bytes(&batch->changes[first]))
+		first++;
+	if (first == batch->count || writer->watch->sure(writer->watch->context))
+		return;
+	for (size_t i = first; i < batch->count; i++) {
+		if (says_same_bytes(&batch->changes[i]))
+			batch->changes[i].flags &= ~(uint32_t)FILE_SAME_BYTES;
+	}
+}
+
 static struct batch *wait_for_batch(struct batch_writer *writer)
 {
 	struct batch *batch;
@@ -79,6 +101,8 @@ static void *write_batches(void *context)
 	int r;
 
 	while ((batch = wait_for_batch(writer))) {
+		if (writer->watch)
+			doubt_bytes(writer, batch);
 		r = writer->error ? 0 : catalog_write(writer->catalog, apply_body, writer);
 		arena_reset(&batch->names);
 		batch->count = 0;
@@ -94,7 +118,8 @@ static void *write_batches(void *context)
 	return NULL;
 }
 
-int batch_writer_new(struct batch_writer **writer, struct catalog *catalog, uint32_t scan)
+int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
+		     const struct ingest_watch *watch, uint32_t scan)
 {
 	struct batch_writer *made = calloc(1, sizeof(*made));
 	int r;
@@ -103,6 +128,7 @@ int batch_writer_new(struct batch_writer **writer, struct catalog *catalog, uint
 	if (!made)
 		return -ENOMEM;
 	made->catalog = catalog;
+	made->watch = watch;
 	made->scan = scan;
 	pthread_mutex_init(&made->lock, NULL);
 	pthread_cond_init(&made->filled, NULL);

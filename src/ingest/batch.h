@@ -12,12 +12,16 @@
 
 #include "base/attributes.h"
 #include "catalog/change.h"
+#include "ingest/ingest.h"
 
 struct batch_writer;
 
-/* Starts the writer thread. scan: the number for catalog_apply, 0: a new one for each batch. */
+/* Starts the writer thread.
+ *
+ * watch	borrowed; asked before each commit whether what it says of bytes is sure; NULL: nobody is
+ * scan		the number for catalog_apply, 0: a new one for each batch */
 MUST_CHECK int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
-				uint32_t scan);
+				const struct ingest_watch *watch, uint32_t scan);
 
 /* Takes copies of count changes and of their names. May wait. Any thread. Returns the first
  * error that the writer thread met. */

@@ -344,6 +344,15 @@ static bool is_listed(const struct listing *listing, const struct ingest_look_na
 					     sizeof(struct listed *), listed_by_name);
 }
 
+/* Was something here that nobody saw, and may have been another name of any file? */
+static bool is_missed(const struct listing *listing, const struct ingest_look_name *name,
+		      bool known)
+{
+	uint32_t telling = LOOK_ARRIVED | (known ? 0 : LOOK_WRITTEN);
+
+	return name->flags & LOOK_LOST || (name->flags & telling && !is_listed(listing, name));
+}
+
 /* The same of the names that are looked at. */
 static int load_looked_at(struct diff *diff, const struct diff_dir *dir,
 			  const struct listing *listing, struct known_list *known)
@@ -355,10 +364,10 @@ static int load_looked_at(struct diff *diff, const struct diff_dir *dir,
 	for (size_t i = 0; r == 0 && i < dir->look->count; i++) {
 		name = &dir->look->names[i];
 		r = catalog_find_entry(dir->reader, dir->id, name->name, &entry);
+		if (is_missed(listing, name, r == 0))
+			dir->watch->missed(dir->watch->context, dir->source);
 		if (r == 0)
 			r = add_known(diff, known, &entry);
-		else if (r == -ENOENT && name->flags & LOOK_CREATED && !is_listed(listing, name))
-			dir->watch->missed(dir->watch->context, dir->source);
 		if (r == -ENOENT)
 			r = 0;
 	}

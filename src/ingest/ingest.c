@@ -45,7 +45,7 @@ static int look(struct ingest *ingest, const struct ingest_look *looks, size_t c
 	struct batch_writer *writer = NULL;
 	int r, finished;
 
-	r = batch_writer_new(&writer, ingest->catalog, scan);
+	r = batch_writer_new(&writer, ingest->catalog, ingest->watch, scan);
 	if (r < 0)
 		return r;
 	r = walk_looks(ingest, writer, looks, count);

@@ -67,6 +67,9 @@ enum ingest_look_flag {
 	LOOK_ATTRIBUTES = 2, /* its attributes changed: a directory may now be readable, or not */
 	LOOK_MOVED = 4, /* it came by a rename: see FILE_MOVED */
 	LOOK_CREATED = 8, /* it was made, not moved here */
+	LOOK_ARRIVED = 16, /* something came: if it is not there, nobody knows what it was */
+	LOOK_WRITTEN = 32, /* something was written to: the same, where the name is not known */
+	LOOK_LOST = 64, /* something came and went that nobody knows */
 };
 
 struct ingest_look_name {
@@ -106,16 +109,21 @@ struct ingest_watch {
 	/* A name of this file went, others stay: its links and ctime are others now. */
 	void (*revisit)(void *context, uint64_t file);
 	/* Something may happen in this source, or has happened, that no event tells enough of. A name
-	 * that was made and went again before anybody looked may have been a hard link to any file, or
-	 * a directory with one in it; of a directory that is mounted at two places only one is
-	 * watched. */
+	 * that came and went again before anybody looked may have been a hard link to any file, and so
+	 * may one in a directory that was not watched yet; of a directory that is mounted at two places
+	 * only one is watched. */
 	void (*missed)(void *context, uint32_t source);
+	/* Is it sure, for all that was looked at until now, that nothing was written to since the
+	 * events came that led to it? Else LOOK_SAME_BYTES is not to be believed. */
+	bool (*sure)(void *context);
 	/* The file is not what the index has: look at it. From ingest_contents and ingest_compare,
 	 * which then leave the index as it is. */
 	void (*suspect)(void *context, uint64_t file);
 	/* Has a file of this size, whose content was known, come back into the index since the
 	 * comparison began? Nothing was compared with it. */
 	bool (*unsure)(void *context, uint64_t size);
+	/* Seconds since 1970: what changed in a directory before that was seen by the first walk. */
+	int64_t since_s;
 	void *context;
 };
 

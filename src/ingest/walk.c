@@ -365,11 +365,10 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct i
 	return r < 0 ? r : push_found(walker, dir);
 }
 
-/* May something have been in the new directory that went before it was watched? Its times do not tell:
- * they are the same for all that happens within a tick of the kernel's clock. */
-static bool may_have_lost_all(const struct walker *walker)
+/* May something have been in the new directory that went before it was watched? */
+static bool may_have_lost(const struct ingest_watch *watch, const struct attributes *now)
 {
-	return walker->listing.count == 0;
+	return now->ctime.tv_sec >= watch->since_s;
 }
 
 /* Was it the disk that took the time? */
@@ -396,7 +395,8 @@ static int look_at_dir(struct walker *walker, struct walk_dir *dir)
 	note_time(walker, clock_monotonic_ns() - begun);
 	if (r == DIR_AGAIN)
 		ingest->watch->again(ingest->watch->context, look);
-	if (!dir->known && ingest->watch && (r == DIR_AGAIN || may_have_lost_all(walker)))
+	if (!dir->known && ingest->watch &&
+	    (r == DIR_AGAIN || may_have_lost(ingest->watch, &now.attributes)))
 		ingest->watch->missed(ingest->watch->context, dir->source);
 	if (r == DIR_AGAIN || (r == -ENOENT && dir->parent))
 		return 0; /* its parent's next listing tells */

@@ -45,6 +45,8 @@ static void add_why(struct dirty_name *name, uint32_t why)
 {
 	if ((why & DIRTY_CONTENT) && !(why & DIRTY_CLOSED))
 		name->why &= ~(uint32_t)DIRTY_CLOSED;
+	if (name->why & DIRTY_ARRIVED && why & (DIRTY_ARRIVED | DIRTY_REMOVED))
+		name->why |= DIRTY_LOST;
 	name->why |= why;
 }
 
@@ -108,10 +110,18 @@ static int move_entries(struct dirty *dirty, struct dirty *later)
 	return 0;
 }
 
-int dirty_merge(struct dirty *dirty, struct dirty *later)
+static void move_queues(struct dirty *dirty, struct dirty *later)
 {
 	dirty->overflowed |= later->overflowed;
+	dirty->strayed |= later->strayed;
+	dirty->left |= later->left;
 	later->overflowed = 0;
+	later->strayed = later->left = false;
+}
+
+int dirty_merge(struct dirty *dirty, struct dirty *later)
+{
+	move_queues(dirty, later);
 	if (dirty->table)
 		return move_entries(dirty, later);
 	dirty->table = later->table;
@@ -119,6 +129,19 @@ int dirty_merge(struct dirty *dirty, struct dirty *later)
 	dirty->bytes = later->bytes;
 	*later = (struct dirty){0};
 	return 0;
+}
+
+void dirty_note_lost(struct dirty *dirty, const struct dirty *earlier)
+{
+	struct dirty_entry *entry, *before;
+
+	for (entry = dirty->table; entry; entry = entry->hh.next) {
+		if (!(entry->name->why & DIRTY_ARRIVED))
+			continue;
+		HASH_FIND(hh, earlier->table, KEY(entry->name), KEY_LENGTH(entry->name), before);
+		if (before && before->name->why & DIRTY_ARRIVED)
+			entry->name->why |= DIRTY_LOST;
+	}
 }
 
 static int compare_names(const void *left, const void *right)

@@ -5,8 +5,8 @@
 /* What has to be looked at again: names in directories, each once however many events it had.
  * Pure code, not shared between threads. A struct dirty that is all zero is empty and valid.
  *
- * Nothing is said of the order of events: whoever looks at a name finds what is there now, and
- * what happens after that brings another event.
+ * Of the order of events nothing is said but DIRTY_CLOSED and DIRTY_LOST: whoever looks at a name
+ * finds what is there now, and what happens after that brings another event.
  */
 
 #include <stdbool.h>
@@ -27,7 +27,13 @@ enum dirty_why {
 	DIRTY_UNSEEN = 128, /* it came by a rename from where no directory is watched */
 	DIRTY_CAME = 256, /* it came by a rename from where one is */
 	DIRTY_CREATED = 512, /* it is new: also a hard link is */
+	DIRTY_REMOVED = 1024,
+	/* It came, and was removed or replaced since. Who looks at it now may never see what it was. */
+	DIRTY_LOST = 2048,
 };
+
+/* It came, in any way. */
+#define DIRTY_ARRIVED (DIRTY_UNSEEN | DIRTY_CAME | DIRTY_CREATED)
 
 /* A name in a directory; without one (length 0): the directory itself. */
 struct dirty_name {
@@ -42,6 +48,8 @@ struct dirty {
 	size_t count;
 	size_t bytes; /* of memory, about */
 	uint64_t overflowed; /* bit n: queue n lost events, everything in it is dirty */
+	bool strayed; /* something was written to in a directory that nobody knows any more */
+	bool left; /* something went by a rename to where its queue watches nothing */
 };
 
 /* Adds to what is known of a name; name NULL, length 0: the directory. DIRTY_CONTENT without
@@ -52,6 +60,9 @@ MUST_CHECK int dirty_note(struct dirty *dirty, uint64_t dir, const char *name, u
 /* Moves everything of later, which happened after what is in dirty, into dirty; later is empty
  * then. 0 or -ENOMEM: a part was moved, one name was lost, the rest is still in later. */
 MUST_CHECK int dirty_merge(struct dirty *dirty, struct dirty *later);
+
+/* Adds DIRTY_LOST to names that came in both: what came earlier was replaced. */
+void dirty_note_lost(struct dirty *dirty, const struct dirty *earlier);
 
 /* Gives all entries, sorted by directory, then the directory itself, then by name; *list is the
  * caller's array of *count pointers, freed with free(3); they are borrowed until dirty_reset.

@@ -164,18 +164,37 @@ void queue_overflow(struct queue *queue)
 	queue->overflows++;
 }
 
+int queue_take(struct queue *queue, struct dirty *dirty)
+{
+	int r;
+
+	queue->pending.left = queue->away > 0;
+	queue->away = 0;
+	queue->written = false;
+	r = dirty_merge(dirty, &queue->pending);
+	if (r == 0)
+		return 0;
+	queue_overflow(queue);
+	queue->pending.overflowed = 0;
+	dirty->overflowed |= queue->bit;
+	return r;
+}
+
 /* Did what is moved here leave a directory that is watched? */
 static bool is_seen(struct queue *queue, const struct inotify_event *event)
 {
 	for (size_t i = 0; i < QUEUE_COOKIES; i++) {
-		if (queue->left[i] == event->cookie)
+		if (queue->left[i] == event->cookie) {
+			queue->away -= queue->away > 0;
 			return true;
+		}
 	}
 	return false;
 }
 
 static void note_left(struct queue *queue, const struct inotify_event *event)
 {
+	queue->away++;
 	queue->left[queue->left_next] = event->cookie;
 	queue->left_next = (queue->left_next + 1) % QUEUE_COOKIES;
 }
@@ -186,10 +205,10 @@ static uint32_t why_of(struct queue *queue, const struct inotify_event *event, b
 
 	if (!named)
 		return DIRTY_ATTRIBUTES;
-	if (mask & (IN_CREATE | IN_DELETE))
-		why |= DIRTY_NAME;
 	if (mask & IN_CREATE)
-		why |= DIRTY_CREATED;
+		why |= DIRTY_NAME | DIRTY_CREATED;
+	if (mask & IN_DELETE)
+		why |= DIRTY_NAME | DIRTY_REMOVED;
 	if (mask & (IN_MOVED_FROM | IN_MOVED_TO))
 		why |= DIRTY_NAME | DIRTY_MOVED;
 	if (mask & IN_MOVED_FROM)
@@ -207,16 +226,21 @@ static uint32_t why_of(struct queue *queue, const struct inotify_event *event, b
 
 static void take_event(struct queue *queue, const struct inotify_event *event)
 {
+	bool written = event->mask & (IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB);
 	struct queue_watch *watch;
 	uint32_t length = 0;
 
 	queue->events++;
+	queue->written |= written;
 	queue->half = event->mask & IN_MOVED_FROM;
 	if (event->mask & IN_Q_OVERFLOW)
 		queue_overflow(queue);
 	watch = find_number(queue, event->wd);
-	if (!watch)
+	if (!watch) {
+		if (written && event->len > 0)
+			queue->pending.strayed = true;
 		return;
+	}
 	if (event->mask & IN_IGNORED) {
 		/* the directory was deleted or its file system unmounted, as was told before */
 		forget(queue, watch);

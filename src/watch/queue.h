@@ -26,6 +26,8 @@ struct queue {
 	struct queue_watch *by_dir; /* and by the caller's */
 	uint32_t left[QUEUE_COOKIES]; /* cookies of the last names that were moved away */
 	unsigned int left_next;
+	unsigned int away; /* names that went by a rename, and did not come here, since it was taken */
+	bool written; /* something was, or its attributes changed, since it was taken */
 	bool half; /* the last event told that a name left by a rename: where it went follows */
 	struct dirty pending; /* when it overflowed: nothing but that bit, until it is taken */
 	uint64_t events;
@@ -52,6 +54,9 @@ size_t queue_read(struct queue *queue, char *buffer);
 /* Reads what is in the queue now: what is added meanwhile may stay, or somebody who writes without
  * end would keep the caller for ever. */
 void queue_read_all(struct queue *queue, char *buffer);
+
+/* Moves what is pending into dirty. 0 or -ENOMEM: then the queue has overflowed. */
+MUST_CHECK int queue_take(struct queue *queue, struct dirty *dirty);
 
 /* Forgets what is pending; nothing becomes pending until it was taken. */
 void queue_overflow(struct queue *queue);

@@ -53,7 +53,9 @@ struct watch {
 
 static bool is_pending(const struct queue *queue)
 {
-	return queue->pending.count > 0 || queue->pending.overflowed;
+	const struct dirty *pending = &queue->pending;
+
+	return pending->count > 0 || pending->overflowed || pending->strayed;
 }
 
 static bool anything_pending(const struct watch *watch)
@@ -80,10 +82,22 @@ static void bound_memory(struct watch *watch)
 		queue_overflow(largest);
 }
 
+/* Gives back the lock, and tells of it if there is something to take by now. */
+static void unlock_and_tell(struct watch *watch)
+{
+	bool wakes = !watch->told && anything_pending(watch);
+
+	if (wakes)
+		watch->told = true;
+	pthread_mutex_unlock(&watch->lock);
+	if (wakes)
+		watch->wake(watch->context);
+}
+
 /* Reads each queue once. Is there likely to be more already? */
 static bool drain(struct watch *watch)
 {
-	bool more = false, wakes;
+	bool more = false;
 
 	pthread_mutex_lock(&watch->lock);
 	for (unsigned int i = 0; i < watch->count; i++) {
@@ -91,12 +105,7 @@ static bool drain(struct watch *watch)
 			more = true;
 		bound_memory(watch);
 	}
-	wakes = !watch->told && anything_pending(watch);
-	if (wakes)
-		watch->told = true;
-	pthread_mutex_unlock(&watch->lock);
-	if (wakes)
-		watch->wake(watch->context);
+	unlock_and_tell(watch);
 	return more;
 }
 
@@ -245,24 +254,30 @@ static void read_other_halves(struct watch *watch)
 
 int watch_take(struct watch *watch, struct dirty *dirty)
 {
-	struct queue *queue;
 	int r = 0;
 
 	pthread_mutex_lock(&watch->lock);
 	read_all(watch);
 	read_other_halves(watch);
 	for (unsigned int i = 0; i < watch->count; i++) {
-		queue = &watch->queues[i];
-		if (dirty_merge(dirty, &queue->pending) == 0)
-			continue;
-		queue_overflow(queue);
-		queue->pending.overflowed = 0;
-		dirty->overflowed |= queue->bit;
-		r = -ENOMEM;
+		if (queue_take(&watch->queues[i], dirty) < 0)
+			r = -ENOMEM;
 	}
 	watch->told = false;
 	pthread_mutex_unlock(&watch->lock);
 	return r;
+}
+
+bool watch_has_written(struct watch *watch)
+{
+	bool written = false;
+
+	pthread_mutex_lock(&watch->lock);
+	read_all(watch);
+	for (unsigned int i = 0; i < watch->count; i++)
+		written |= watch->queues[i].written || watch->queues[i].pending.overflowed;
+	unlock_and_tell(watch);
+	return written;
 }
 
 void watch_figures(struct watch *watch, struct watch_figures *figures)

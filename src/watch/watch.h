@@ -71,6 +71,10 @@ void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir);
  * 0 or -ENOMEM (then nothing is lost: queues are marked overflowed). */
 MUST_CHECK int watch_take(struct watch *watch, struct dirty *dirty);
 
+/* Has anything been written to, or had its attributes changed, between the last watch_take and this
+ * call? Also where that is not known. */
+bool watch_has_written(struct watch *watch);
+
 struct watch_figures {
 	uint64_t directories; /* watched now */
 	uint64_t events; /* since watch_new */

@@ -324,6 +324,41 @@ def write_through_a_link_in_a_folder_that_comes_and_goes(source):
     trees.remove(source / "folder")
 
 
+def write_at_a_name_on_the_way(source):
+    """The name is another file's before, and nobody's after."""
+    os.rename(source / "b", source / "c")
+    rewrite_seemingly_untouched(source / "c")
+    os.rename(source / "c", source / "moved")
+
+
+def write_through_a_passing_link_and_move(source):
+    write_through_a_link_that_comes_and_goes(source)
+    os.rename(source / "b", source / "moved")
+
+
+def write_through_a_passing_link_of_a_known_name(source):
+    os.unlink(source / "c")
+    os.link(source / "b", source / "c")
+    rewrite_seemingly_untouched(source / "c")
+    os.unlink(source / "c")
+    os.rename(source / "b", source / "moved")
+
+
+def write_through_a_link_that_is_replaced(source):
+    os.link(source / "b", source / "link")
+    rewrite_seemingly_untouched(source / "link")
+    os.rename(source / "c", source / "link")
+    os.rename(source / "b", source / "moved")
+
+
+def write_through_a_link_that_moves_and_goes(source):
+    os.link(source / "b", source / "link")
+    rewrite_seemingly_untouched(source / "link")
+    os.rename(source / "link", source / "d/link")
+    os.unlink(source / "d/link")
+    os.rename(source / "b", source / "moved")
+
+
 def exchange_files(source):
     exchange(source / "b", source / "c")
 
@@ -430,8 +465,10 @@ WATCHED = [
     rename_over_another, rename_there_and_back, move_a_file_out, move_a_file_in,
     change_a_file_while_it_is_outside, touch_a_file_up_while_it_is_outside,
     touch_a_file_up_outside_and_link_it_in, write_through_a_link_that_comes_and_goes,
-    write_through_a_link_in_a_folder_that_comes_and_goes, exchange_files,
-    exchange_a_file_and_a_folder,
+    write_through_a_link_in_a_folder_that_comes_and_goes, write_at_a_name_on_the_way,
+    write_through_a_passing_link_and_move, write_through_a_passing_link_of_a_known_name,
+    write_through_a_link_that_is_replaced, write_through_a_link_that_moves_and_goes,
+    exchange_files, exchange_a_file_and_a_folder,
     exchange_folders_at_once, move_a_folder_into_its_former_child,
     rename_a_folder_and_change_what_is_in_it, make_a_deep_tree_at_once, move_a_tree_in,
     move_a_tree_out, move_a_tree_out_and_back, swap_symlinks, exchange_a_folder_and_a_symlink,

@@ -109,6 +109,16 @@ def command_line(pid):
     return "?"
 
 
+@contextlib.contextmanager
+def stopped(pid):
+    """The process stands still meanwhile."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def end_process(pid, number, timeout=TIMEOUT):
     """Signal a process that is not our child, and wait until it has ended."""
     try:

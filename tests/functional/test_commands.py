@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from program import TIMEOUT, has_open, is_mounted, path_of, until
+from program import TIMEOUT, has_open, is_mounted, path_of, stopped, until
 
 
 @pytest.fixture
@@ -94,15 +94,12 @@ def test_view_that_does_not_answer_is_said_and_stops_nobody(twinfs, small, sourc
     other = twinfs.with_index(tmp_path / "other index")
     trees.fill(tmp_path / "other", {b"a": b"same", b"b": b"same"})
     with twinfs.mounted(small) as view:
-        os.kill(view.pid, signal.SIGSTOP)
-        try:
+        with stopped(view.pid):
             result = twinfs("status", view.path)
             assert result.status == 1
             assert len(result.errors) == 1 and "does not answer" in result.errors[0]
             with other.mounted(tmp_path / "other", at=tmp_path / "second") as second:
                 assert len(os.listdir(second.dups)) == 1
-        finally:
-            os.kill(view.pid, signal.SIGCONT)
         assert twinfs("status", view.path).status == 0
 
 

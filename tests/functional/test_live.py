@@ -11,7 +11,7 @@ import oracle
 import pytest
 import trees
 from changes import DATA, OTHER
-from program import end_process, until
+from program import end_process, stopped, until
 
 
 @pytest.fixture
@@ -45,6 +45,14 @@ def in_dups(view):
 def test_change_is_in_the_view_after_sync(view, source, change):
     assert view.differences(source) == []  # and the kernel's caches are full
     change(source)
+    assert view.differences_now(source) == []
+
+
+@pytest.mark.parametrize("change", changes.ALL + changes.WATCHED,
+                         ids=lambda change: change.__name__)
+def test_change_of_which_all_is_heard_at_once_is_in_the_view(view, source, change):
+    with stopped(view.pid):
+        change(source)
     assert view.differences_now(source) == []
 
 

@@ -16,7 +16,7 @@ import prometheus
 import pytest
 import trees
 from changes import DATA, OTHER
-from program import TIMEOUT, has_open, path_of, until, wait_ended
+from program import TIMEOUT, has_open, path_of, stopped, until, wait_ended
 
 READERS = 50
 
@@ -95,13 +95,10 @@ def test_readers_of_sync_end_when_the_daemon_is_stopped(view, source):
 
 
 def test_reader_of_sync_can_be_killed(view, source):
-    os.kill(view.pid, signal.SIGSTOP)
-    try:
+    with stopped(view.pid):
         cat = subprocess.Popen(["cat", view.path / ".twinfs/sync"], stdout=subprocess.DEVNULL)
         cat.kill()
         cat.wait(TIMEOUT)
-    finally:
-        os.kill(view.pid, signal.SIGCONT)
     trees.write(source / "new", DATA)
     assert view.differences_now(source) == []
 

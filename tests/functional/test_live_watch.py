@@ -11,7 +11,7 @@ import pytest
 import storm
 import trees
 from changes import DATA, OTHER
-from program import TIMEOUT, Program, View, until
+from program import TIMEOUT, Program, View, stopped, until
 
 FEW = 20  # watches
 FOLDERS = 60
@@ -146,15 +146,6 @@ def test_bytes_written_unseen_are_not_vouched_for(twinfs, source, act):
 
 # lost events
 
-def overflow(pid, act):
-    """Does something while the daemon stands still."""
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        act()
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
-
 def queue_length():
     return int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
 
@@ -176,7 +167,8 @@ def test_overflow_of_the_queue_loses_nothing(twinfs, source):
         trees.write(source / "old/006/000006", b"other")
         os.chmod(source / "old/007", 0o700)
     with twinfs.mounted(source) as view:
-        overflow(view.pid, change_much)
+        with stopped(view.pid):
+            change_much()
         assert view.differences_now(source) == []
         trees.write(source / "old/moved/later", OTHER)
         trees.write(source / "new/049/later", DATA)
@@ -195,7 +187,8 @@ def test_overflow_costs_no_reading_of_what_did_not_change(twinfs, source, strace
                 os.rename(source / ("busy", "busier")[number % 2],
                           source / ("busier", "busy")[number % 2])
             trees.write(source / "old/003/000003", b"changed")
-        overflow(view.pid, rename_much)
+        with stopped(view.pid):
+            rename_much()
         view.sync()
         assert {os.path.basename(path) for _, path in view.reads(source)} <= {
             b"busy", b"busier", b"000003"}

@@ -4,11 +4,12 @@
 
 Eight processes do whatever a file system allows over few names and few contents, so that they
 meet all the time and most files have copies.  Then `sync`, then the oracle: no difference.  In the
-middle of it something may befall the daemon, and readers may look at what the view shows.
+middle of it something may befall the daemon, and readers may look at what the view shows.  Or there
+are many storms of a moment each, and the daemon hears of one only when it is over.
 
 usage: storm.py --binary PATH [--seconds 20] [--rounds 10] [--seed N] [--kind KIND]
 
---kind is plain, overflow, killed, readers, or all (the default: one after the other).
+--kind is plain, overflow, killed, readers, moments, or all (the default: one after the other).
 """
 import argparse
 import contextlib
@@ -34,9 +35,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "functional"))
 
 import changes  # noqa: E402
 import trees  # noqa: E402
-from program import Program, Session, end_process  # noqa: E402
+from program import Program, Session, end_process, stopped  # noqa: E402
 
-KINDS = ("plain", "overflow", "killed", "readers")
+KINDS = ("plain", "overflow", "killed", "readers", "moments")
 WRITERS = 8
 READERS = 8
 BURST = 20_000  # changes while the daemon stands still: with their events more than its queue holds
@@ -184,6 +185,17 @@ class Writer:
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(os.path.join(folder, name))
         return made
+
+
+class Passer(Writer):
+    """Writes what shows only in a ctime, to names that mean another file a moment later."""
+
+    def content(self, size=None):
+        return content(4096, self.rng.randrange(3))
+
+    CHANGES = (Writer.create, Writer.rewrite, *[Writer.overwrite_keeping_size_and_mtime] * 4,
+               *[Writer.link] * 3, *[Writer.rename] * 3, Writer.exchange, *[Writer.unlink] * 2,
+               Writer.copy, Writer.make_folders, Writer.rename_folder, Writer.remove_tree)
 
 
 def store_and_exit(handle, data):
@@ -358,16 +370,27 @@ def burst(folder):
 def befall(kind, program, source, view, views):
     """What happens in the middle of a storm; gives the view to go on with."""
     if kind == "overflow":
-        os.kill(view.pid, signal.SIGSTOP)
-        try:
+        with stopped(view.pid):
             burst(os.path.join(source, "burst"))
-        finally:
-            os.kill(view.pid, signal.SIGCONT)
     elif kind == "killed":
         end_process(view.pid, signal.SIGKILL)
         view.pid = None
         return views.enter_context(program.mounted(source, options=()))
     return view
+
+
+def moments(view, source, seconds, seed, outcome):
+    """Storms of a moment each, while the daemon mostly stands still, until something is wrong."""
+    rng, end = random.Random(seed), time.monotonic() + seconds
+    while time.monotonic() < end and outcome.well:
+        with contextlib.ExitStack() as stack:
+            if rng.random() < 0.8:
+                stack.enter_context(stopped(view.pid))
+            writers = stack.enter_context(Workers(
+                Passer, 3, (source,), f"{seed} {rng.random()}", rng.choice((0.0005, 0.001, 0.003))))
+            outcome.changes += sum(writers.results())
+        view.sync()
+        outcome.differences = view.differences(source, first_scan=False)
 
 
 def run(program, source, kind, seconds, seed):
@@ -377,6 +400,9 @@ def run(program, source, kind, seconds, seed):
         Writer(source, f"{seed} first {number}").run(0.005)
     with contextlib.ExitStack() as views:
         view = views.enter_context(program.mounted(source))
+        if kind == "moments":
+            moments(view, source, seconds, seed, outcome)
+            return outcome
         with Workers(Writer, WRITERS, (source,), seed, seconds) as writers:
             readers = views.enter_context(Workers(
                 Reader, READERS if kind == "readers" else 0, (view.path,), seed, seconds))

@@ -104,6 +104,8 @@ static void test_names_are_looked_at_with_what_is_known_of_them(void **state)
 	struct play *p = *state;
 	const struct ingest_look *look;
 
+	add_file(p->f, root_of(p), "written", file_of(10, 100, 0));
+	fixture_commit(p->f);
 	note(p, root_of(p), "came", DIRTY_NAME);
 	note(p, root_of(p), "moved", DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME);
 	note(p, root_of(p), "made", DIRTY_NAME | DIRTY_CREATED);
@@ -120,10 +122,11 @@ static void test_names_are_looked_at_with_what_is_known_of_them(void **state)
 		assert_true(strcmp(look->names[i - 1].name.bytes, look->names[i].name.bytes) < 0);
 	assert_int_equal(flags_of(p, "came"), LOOK_SAME_BYTES);
 	assert_int_equal(flags_of(p, "moved") & LOOK_SAME_BYTES, LOOK_SAME_BYTES);
-	assert_int_equal(flags_of(p, "made"), LOOK_SAME_BYTES | LOOK_CREATED);
-	assert_int_equal(flags_of(p, "written"), 0);
-	assert_int_equal(flags_of(p, "attributes"), LOOK_ATTRIBUTES);
+	assert_int_equal(flags_of(p, "made"), LOOK_SAME_BYTES | LOOK_CREATED | LOOK_ARRIVED);
+	assert_int_equal(flags_of(p, "written"), LOOK_WRITTEN);
+	assert_int_equal(flags_of(p, "attributes"), LOOK_ATTRIBUTES | LOOK_WRITTEN);
 	assert_int_equal(flags_of(p, "from outside"), 0);
+	assert_false(p->looks.doubt);
 }
 
 static void test_each_directory_has_one_look(void **state)
@@ -282,7 +285,7 @@ static void test_file_that_comes_from_out_of_sight_under_its_old_name_is_read_ag
 		assert_int_equal(count_written(p), 1);
 		written = (const void *)p->written.data;
 		assert_true(written->closed);
-		assert_false(p->looks.mixed_up);
+		assert_false(p->looks.missed);
 	}
 }
 
@@ -298,20 +301,47 @@ static void test_what_is_written_to_and_no_file_of_the_index_is_only_looked_at(v
 	make_looks(p);
 	assert_int_equal(count_written(p), 0);
 	assert_int_equal(look_at(p, root_of(p))->count, 3);
-	assert_int_equal(flags_of(p, "other"), LOOK_SAME_BYTES);
+	assert_true(p->looks.doubt);
+	assert_int_equal(flags_of(p, "other"), 0);
 }
 
-/* Which file it was under its old name nobody knows. */
-static void test_write_to_a_name_that_moved_here_may_have_been_to_any_that_moved(void **state)
+/* Which file had the name in between nobody knows. */
+static void test_write_to_a_name_that_changed_hands_may_have_been_to_any_that_moved(void **state)
+{
+	static const uint32_t doubtful[] = {
+		DIRTY_NAME | DIRTY_CREATED | DIRTY_CONTENT,
+		DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME | DIRTY_CONTENT,
+		DIRTY_NAME | DIRTY_REMOVED | DIRTY_ATTRIBUTES,
+		DIRTY_NAME | DIRTY_CREATED | DIRTY_REMOVED | DIRTY_LOST,
+	};
+	struct play *p = *state;
+
+	add_file(p->f, root_of(p), "there", file_of(10, 100, 0));
+	fixture_commit(p->f);
+	for (size_t i = 0; i < ARRAY_SIZE(doubtful); i++) {
+		dirty_reset(&p->dirty);
+		note(p, root_of(p), "there", doubtful[i]);
+		note(p, root_of(p), "moved", DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME);
+		make_looks(p);
+		assert_true(p->looks.doubt);
+		assert_false(p->looks.missed);
+		assert_int_equal(flags_of(p, "there") & LOOK_SAME_BYTES, 0);
+		assert_int_equal(flags_of(p, "there") & LOOK_LOST,
+				 doubtful[i] & DIRTY_LOST ? LOOK_LOST : 0);
+		assert_int_equal(flags_of(p, "moved"), LOOK_MOVED | LOOK_ARRIVED);
+	}
+}
+
+static void test_writes_where_the_index_has_no_directory_may_be_to_any_file(void **state)
 {
 	struct play *p = *state;
 
-	note(p, root_of(p), "new", DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME | DIRTY_CONTENT);
-	note(p, root_of(p), "old", DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME);
+	note(p, root_of(p) + 1000, "gone", DIRTY_NAME | DIRTY_REMOVED);
 	make_looks(p);
-	assert_true(p->looks.mixed_up);
-	assert_int_equal(flags_of(p, "new") & LOOK_SAME_BYTES, 0);
-	assert_int_equal(flags_of(p, "old") & LOOK_SAME_BYTES, 0);
+	assert_false(p->looks.missed);
+	note(p, root_of(p) + 1000, "gone", DIRTY_CONTENT);
+	make_looks(p);
+	assert_true(p->looks.missed);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
@@ -331,7 +361,8 @@ int main(void)
 		CASE(test_content_of_a_file_that_was_written_to_is_forgotten),
 		CASE(test_file_that_comes_from_out_of_sight_under_its_old_name_is_read_again),
 		CASE(test_what_is_written_to_and_no_file_of_the_index_is_only_looked_at),
-		CASE(test_write_to_a_name_that_moved_here_may_have_been_to_any_that_moved),
+		CASE(test_write_to_a_name_that_changed_hands_may_have_been_to_any_that_moved),
+		CASE(test_writes_where_the_index_has_no_directory_may_be_to_any_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

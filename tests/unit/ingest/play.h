@@ -39,6 +39,7 @@ struct play {
 	size_t count;
 	struct call known[CALLS_MAX]; /* directories that were entered */
 	size_t known_count;
+	bool is_sure; /* that nothing was written to: so it is at first */
 	const char *make_on_enter; /* a file made in each directory while it is entered */
 };
 
@@ -130,6 +131,13 @@ static inline void missed(void *context, uint32_t source)
 	record(context, &(struct call){.kind = CALL_MISSED, .id = source});
 }
 
+static inline bool sure(void *context)
+{
+	const struct play *p = context;
+
+	return p->is_sure;
+}
+
 static inline size_t count_calls(const struct play *p, enum call_kind kind)
 {
 	size_t count = 0;
@@ -174,7 +182,10 @@ static inline int play_setup(void **state)
 					 .also = also,
 					 .revisit = revisit,
 					 .missed = missed,
+					 .sure = sure,
+					 .since_s = INT64_MAX,
 					 .context = p};
+	p->is_sure = true;
 	*state = p;
 	return 0;
 }

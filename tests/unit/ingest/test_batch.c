@@ -80,7 +80,7 @@ static void test_changes_of_many_threads_are_all_committed(void **state)
 	struct batch_writer *writer;
 	struct catalog_totals totals;
 
-	assert_int_equal(batch_writer_new(&writer, f->catalog, f->scan), 0);
+	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, f->scan), 0);
 	assert_int_equal(put_from_threads(f, writer), 0);
 	assert_int_equal(batch_writer_finish(writer), 0);
 	totals = totals_of(f);
@@ -95,7 +95,7 @@ static void test_changes_that_fill_no_batch_are_committed_at_the_end(void **stat
 	struct fixture *f = *state;
 	struct putter putter = {.fixture = f};
 
-	assert_int_equal(batch_writer_new(&putter.writer, f->catalog, f->scan), 0);
+	assert_int_equal(batch_writer_new(&putter.writer, f->catalog, NULL, f->scan), 0);
 	assert_int_equal(put_dir(&putter, 1), 0);
 	assert_int_equal(batch_writer_put(putter.writer, NULL, 0), 0);
 	assert_int_equal(batch_writer_finish(putter.writer), 0);
@@ -111,7 +111,7 @@ static void test_writer_that_got_nothing_ends(void **state)
 	struct batch_writer *writer;
 	uint64_t generation = totals_of(f).generation;
 
-	assert_int_equal(batch_writer_new(&writer, f->catalog, f->scan), 0);
+	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, f->scan), 0);
 	assert_int_equal(batch_writer_finish(writer), 0);
 	assert_int_equal(totals_of(f).generation, generation);
 }
@@ -131,7 +131,7 @@ static void test_first_failure_is_told_to_all_and_none_waits_for_ever(void **sta
 	(void)fprintf(file, "%llu\n", (unsigned long long)TWINFS_ID_MAX - 50000);
 	assert_int_equal(fclose(file), 0);
 	fixture_open(f);
-	assert_int_equal(batch_writer_new(&writer, f->catalog, f->scan), 0);
+	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, f->scan), 0);
 	assert_true(put_from_threads(f, writer) <= 0);
 	assert_true(batch_writer_finish(writer) < 0);
 	audit_walked(f);

@@ -193,23 +193,45 @@ static void test_directory_in_whose_place_another_stands_is_looked_at_again(void
 	assert_int_equal(id_of(p, "a/y"), 0);
 }
 
-static void test_name_made_and_gone_before_the_look_is_told(void **state)
+static void test_what_came_or_was_written_to_and_is_gone_is_told(void **state)
 {
 	struct play *p = *state;
 
 	write_text(p->t, "there", "1");
 	follow(p);
-	look_at_name(p, root_of(p), "brief", LOOK_CREATED);
+	for (uint32_t flag = LOOK_ARRIVED; flag <= LOOK_WRITTEN; flag *= 2) {
+		look_at_name(p, root_of(p), "brief", flag);
+		assert_int_equal(the_call(p, CALL_MISSED)->id, 0);
+		look_at_name(p, root_of(p), "there", flag);
+		assert_int_equal(p->count, 0);
+	}
+	look_at_name(p, root_of(p), "brief", LOOK_CREATED | LOOK_SAME_BYTES);
+	assert_int_equal(p->count, 0);
+	look_at_name(p, root_of(p), "there", LOOK_LOST);
 	assert_int_equal(the_call(p, CALL_MISSED)->id, 0);
-	look_at_name(p, root_of(p), "brief", 0); /* it came by a rename */
-	assert_int_equal(p->count, 0);
-	look_at_name(p, root_of(p), "there", LOOK_CREATED);
-	assert_int_equal(p->count, 0);
 	write_text(p->t, "new", "1");
-	look_at_name(p, root_of(p), "new", LOOK_CREATED);
+	look_at_name(p, root_of(p), "new", LOOK_ARRIVED);
 	assert_int_equal(p->count, 0);
 	remove_path(p, "new", 0);
-	look_at_name(p, root_of(p), "new", LOOK_CREATED); /* the index had it: it lost a name */
+	look_at_name(p, root_of(p), "new", LOOK_WRITTEN); /* the index had it, and lost it */
+	assert_int_equal(count_calls(p, CALL_MISSED), 0);
+}
+
+/* Somebody may have made a hard link in it, written to that, and removed it. */
+static void test_new_directory_that_changed_unwatched_is_told(void **state)
+{
+	struct play *p = *state;
+
+	follow(p);
+	make_dir(p->t, "old");
+	look_at_name(p, root_of(p), "old", LOOK_ARRIVED);
+	assert_int_equal(count_calls(p, CALL_MISSED), 0);
+	p->watch.since_s = 0;
+	make_dir(p->t, "new");
+	write_text(p->t, "new/a", "1");
+	look_at_name(p, root_of(p), "new", LOOK_ARRIVED);
+	assert_int_equal(the_call(p, CALL_MISSED)->id, 0);
+	look_at_dir(p, id_of(p, "new"), LOOK_LISTING);
 	assert_int_equal(count_calls(p, CALL_MISSED), 0);
 }
 
@@ -245,6 +267,21 @@ static void test_content_stays_known_when_only_names_came_or_went(void **state)
 	assert_int_equal(group_of_path(p->t, "b"), 0);
 }
 
+static void test_content_is_not_known_where_something_may_have_been_written_to(void **state)
+{
+	struct play *p = *state;
+
+	write_text(p->t, "a", "equal");
+	write_text(p->t, "b", "equal");
+	follow(p);
+	compare(p);
+	assert_int_equal(linkat(p->t->fd, "b", p->t->fd, "link", 0), 0);
+	p->is_sure = false;
+	look_at_name(p, root_of(p), "link", LOOK_CREATED | LOOK_SAME_BYTES);
+	assert_int_equal(group_of_path(p->t, "b"), 0);
+	audit_index(p->t->index.catalog);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,8 +295,10 @@ int main(void)
 		CASE(test_file_that_lost_one_of_its_names_is_visited_at_another),
 		CASE(test_directory_that_is_gone_is_looked_at_again),
 		CASE(test_directory_in_whose_place_another_stands_is_looked_at_again),
-		CASE(test_name_made_and_gone_before_the_look_is_told),
+		CASE(test_what_came_or_was_written_to_and_is_gone_is_told),
+		CASE(test_new_directory_that_changed_unwatched_is_told),
 		CASE(test_directory_whose_attributes_changed_is_listed_later),
+		CASE(test_content_is_not_known_where_something_may_have_been_written_to),
 		CASE(test_content_stays_known_when_only_names_came_or_went),
 	};
 

@@ -30,6 +30,19 @@ static uint32_t only_why(const struct dirty *dirty)
 	return list[0]->why;
 }
 
+/* Why any of the entries is dirty. */
+static uint32_t whys(const struct dirty *dirty)
+{
+	const struct dirty_name **list AUTO_FREE = NULL;
+	uint32_t why = 0;
+	size_t count;
+
+	assert_int_equal(dirty_list(dirty, &list, &count), 0);
+	for (size_t i = 0; i < count; i++)
+		why |= list[i]->why;
+	return why;
+}
+
 static void assert_entry(const struct dirty_name *entry, uint64_t dir, const char *name)
 {
 	assert_int_equal(entry->dir, dir);
@@ -74,6 +87,53 @@ static void test_write_after_close_takes_closed_back(void **state)
 	assert_int_equal(only_why(&dirty), DIRTY_CONTENT | DIRTY_ATTRIBUTES);
 	note(&dirty, 1, "a", DIRTY_CONTENT | DIRTY_CLOSED);
 	assert_int_equal(only_why(&dirty), DIRTY_CONTENT | DIRTY_CLOSED | DIRTY_ATTRIBUTES);
+}
+
+static void test_what_came_and_was_removed_or_replaced_is_lost(void **state)
+{
+	static const uint32_t came[] = {DIRTY_CREATED, DIRTY_CAME, DIRTY_UNSEEN};
+	static const uint32_t ended[] = {DIRTY_REMOVED, DIRTY_CREATED, DIRTY_CAME, DIRTY_UNSEEN};
+	static const uint32_t others[] = {DIRTY_MOVED, DIRTY_CONTENT, DIRTY_ATTRIBUTES};
+	struct dirty dirty CLEANUP(dirty_reset) = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(came); i++) {
+		dirty_reset(&dirty);
+		note(&dirty, 1, "a", DIRTY_NAME | DIRTY_REMOVED);
+		note(&dirty, 1, "a", DIRTY_NAME | came[i]);
+		for (size_t n = 0; n < ARRAY_SIZE(others); n++)
+			note(&dirty, 1, "a", others[n]);
+		assert_int_equal(only_why(&dirty) & DIRTY_LOST, 0);
+		for (size_t n = 0; n < ARRAY_SIZE(ended); n++) {
+			dirty_reset(&dirty);
+			note(&dirty, 1, "a", DIRTY_NAME | came[i]);
+			note(&dirty, 1, "a", DIRTY_NAME | ended[n]);
+			assert_int_equal(only_why(&dirty) & DIRTY_LOST, DIRTY_LOST);
+		}
+	}
+}
+
+static void test_what_came_under_a_name_that_came_before_is_lost(void **state)
+{
+	struct dirty earlier CLEANUP(dirty_reset) = {0};
+	struct dirty dirty CLEANUP(dirty_reset) = {0};
+
+	(void)state;
+	note(&earlier, 1, "a", DIRTY_CREATED);
+	note(&earlier, 2, "b", DIRTY_CREATED);
+	note(&earlier, 1, "c", DIRTY_CONTENT);
+	note(&dirty, 1, "b", DIRTY_CAME);
+	note(&dirty, 1, "c", DIRTY_CAME);
+	dirty_note_lost(&dirty, &earlier);
+	assert_int_equal(whys(&dirty), DIRTY_CAME);
+	dirty_reset(&dirty);
+	note(&dirty, 1, "a", DIRTY_REMOVED);
+	dirty_note_lost(&dirty, &earlier);
+	assert_int_equal(only_why(&dirty), DIRTY_REMOVED);
+	note(&dirty, 1, "a", DIRTY_CAME);
+	assert_int_equal(only_why(&dirty), DIRTY_REMOVED | DIRTY_CAME);
+	dirty_note_lost(&dirty, &earlier);
+	assert_int_equal(only_why(&dirty), DIRTY_REMOVED | DIRTY_CAME | DIRTY_LOST);
 }
 
 static void test_list_is_sorted_with_the_directory_before_its_names(void **state)
@@ -177,6 +237,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_is_listed_at_first),
 		cmocka_unit_test(test_name_is_held_once_with_all_reasons),
+		cmocka_unit_test(test_what_came_and_was_removed_or_replaced_is_lost),
+		cmocka_unit_test(test_what_came_under_a_name_that_came_before_is_lost),
 		cmocka_unit_test(test_write_after_close_takes_closed_back),
 		cmocka_unit_test(test_list_is_sorted_with_the_directory_before_its_names),
 		cmocka_unit_test(test_names_of_any_bytes_and_length_are_kept),

@@ -169,7 +169,7 @@ static void test_all_that_happens_to_a_name_is_told_at_once(void **state)
 	assert_int_equal(unlinkat(bench->root, "moved", 0), 0);
 	take(bench);
 	assert_int_equal(bench->count, 1);
-	assert_int_equal(why(bench, 1, "moved"), DIRTY_NAME);
+	assert_int_equal(why(bench, 1, "moved"), DIRTY_NAME | DIRTY_REMOVED);
 	take(bench);
 	assert_int_equal(bench->count, 0);
 }
@@ -187,9 +187,48 @@ static void test_name_that_comes_from_elsewhere_is_told_as_such(void **state)
 	take(bench);
 	assert_int_equal(why(bench, 1, "new"), DIRTY_NAME | DIRTY_MOVED | DIRTY_UNSEEN);
 	assert_int_equal(why(bench, 1, "newer"), DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME);
+	assert_false(bench->dirty.left);
 	assert_int_equal(renameat(bench->root, "newer", bench->root, "sub/new"), 0);
 	take(bench);
 	assert_int_equal(why(bench, 1, "newer"), DIRTY_NAME | DIRTY_MOVED);
+	assert_true(bench->dirty.left);
+	take(bench);
+	assert_false(bench->dirty.left);
+}
+
+static void test_writes_are_known_before_they_are_taken(void **state)
+{
+	struct bench *bench = *state;
+	int fd = create(bench, "file");
+
+	take(bench);
+	assert_int_equal(linkat(bench->root, "file", bench->root, "link", 0), 0);
+	assert_false(watch_has_written(bench->watch));
+	assert_int_equal(write(fd, "a", 1), 1);
+	assert_true(watch_has_written(bench->watch));
+	take(bench);
+	assert_int_equal(why(bench, 1, "file"), DIRTY_CONTENT);
+	assert_false(watch_has_written(bench->watch));
+	assert_int_equal(fchmod(fd, 0600), 0);
+	assert_true(watch_has_written(bench->watch));
+	close(fd);
+}
+
+/* Else nobody would take what is read so. */
+static void test_what_is_read_to_know_of_writes_wakes_too(void **state)
+{
+	struct bench *bench = *state;
+
+	atomic_store(&bench->holds_up, true);
+	close(create(bench, "a"));
+	wait_for(&bench->held_up); /* the drain thread reads nothing now */
+	take(bench);
+	wait_for(&bench->woken);
+	atomic_store(&bench->holds_up, false);
+	close(create(bench, "b"));
+	assert_true(watch_has_written(bench->watch));
+	assert_int_equal(sem_trywait(&bench->woken), 0);
+	sem_post(&bench->may_go_on);
 }
 
 static void test_file_that_is_written_again_is_not_closed(void **state)
@@ -245,7 +284,8 @@ static void test_deleted_directory_is_forgotten(void **state)
 	assert_int_equal(directories(bench), 2);
 	assert_int_equal(unlinkat(bench->root, "sub", AT_REMOVEDIR), 0);
 	take(bench);
-	assert_int_equal(why(bench, 1, "sub"), DIRTY_NAME | DIRTY_CREATED);
+	assert_int_equal(why(bench, 1, "sub"),
+			 DIRTY_NAME | DIRTY_CREATED | DIRTY_REMOVED | DIRTY_LOST);
 	assert_int_equal(why(bench, 2, ""), DIRTY_ATTRIBUTES);
 	assert_int_equal(directories(bench), 1);
 	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
@@ -526,6 +566,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WATCHED(test_all_that_happens_to_a_name_is_told_at_once),
 		WATCHED(test_name_that_comes_from_elsewhere_is_told_as_such),
+		WATCHED(test_writes_are_known_before_they_are_taken),
+		WATCHED(test_what_is_read_to_know_of_writes_wakes_too),
 		WATCHED(test_file_that_is_written_again_is_not_closed),
 		WATCHED(test_take_is_a_barrier_every_time),
 		WATCHED(test_directory_itself_has_no_name),

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/doubt.h"
+
+void doubt_weigh(struct doubt *doubt, struct dirty *dirty, bool purged)
+{
+	doubt->lost = dirty->overflowed || dirty->strayed;
+	dirty->strayed = false;
+	dirty_note_lost(dirty, &doubt->earlier);
+	dirty_reset(&doubt->earlier);
+	if (dirty->count == 0 && purged)
+		doubt->is = false;
+	doubt->is |= doubt->lost;
+}
+
+void doubt_keep(struct doubt *doubt, struct dirty *dirty)
+{
+	dirty_reset(&doubt->earlier);
+	if (doubt->is) {
+		doubt->earlier = *dirty;
+		*dirty = (struct dirty){0};
+	}
+	dirty_reset(dirty);
+}
+
+void doubt_free(struct doubt *doubt)
+{
+	dirty_reset(&doubt->earlier);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "cli/follower_internal.h"
+
+/* File systems take the time from a clock that is a few milliseconds behind. */
+#define CLOCK_MARGIN_S 1
+
+static void enter(void *context, uint32_t source, int fd, uint64_t dir)
+{
+	struct follower *follower = context;
+	struct followed *followed = &follower->sources[source];
+	uint64_t known = 0;
+	int r;
+
+	if (followed->polled)
+		return;
+	r = watch_add(follower->watch, source, fd, dir, &known);
+	if (r == WATCH_KNOWN)
+		r = watch_renumber(follower->watch, source, known, dir);
+	/* else it may not be read, or is gone: there is nothing to be watched */
+	if (r == WATCH_FULL || r == -ENOMEM)
+		atomic_fetch_add(&followed->unwatched, 1);
+}
+
+static uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_dir)
+{
+	struct follower *follower = context;
+	uint64_t known = new_dir;
+
+	if (follower->sources[source].polled ||
+	    watch_add(follower->watch, source, fd, new_dir, &known) != WATCH_KNOWN)
+		return new_dir;
+	return known;
+}
+
+void follower_wake(void *context)
+{
+	struct follower *follower = context;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	follower->woken = true;
+	(void)pthread_cond_signal(&follower->changed);
+	(void)pthread_mutex_unlock(&follower->lock);
+}
+
+static void again(void *context, const struct ingest_look *look)
+{
+	struct follower *follower = context;
+
+	heard_look(&follower->heard, look, true);
+}
+
+static void also(void *context, const struct ingest_look *look)
+{
+	struct follower *follower = context;
+
+	heard_look(&follower->heard, look, false);
+}
+
+void follower_rescan(struct follower *follower)
+{
+	heard_rescan(&follower->heard);
+	follower_wake(follower);
+}
+
+void follower_suspect(struct follower *follower, uint64_t file)
+{
+	heard_suspect(&follower->heard, file);
+	follower_wake(follower);
+}
+
+static void revisit(void *context, uint64_t file)
+{
+	struct follower *follower = context;
+
+	heard_bereft(&follower->heard, file);
+	follower_wake(follower);
+}
+
+static void missed(void *context, uint32_t source)
+{
+	struct follower *follower = context;
+
+	followed_miss(follower->sources, follower->ingest.sources, source);
+}
+
+static bool sure(void *context)
+{
+	struct follower *follower = context;
+
+	return !follower->watch || !watch_has_written(follower->watch);
+}
+
+static void suspect(void *context, uint64_t file)
+{
+	struct follower *follower = context;
+
+	follower_suspect(follower, file);
+	follower->settings.moved(follower->settings.context);
+}
+
+static bool unsure(void *context, uint64_t size)
+{
+	const struct follower *follower = context;
+
+	return follower->settings.unsure(follower->settings.context, size);
+}
+
+struct ingest_watch follower_hooks(struct follower *follower)
+{
+	return (struct ingest_watch){.enter = enter,
+				     .identify = identify,
+				     .again = again,
+				     .also = also,
+				     .revisit = revisit,
+				     .missed = missed,
+				     .sure = sure,
+				     .suspect = suspect,
+				     .unsure = unsure,
+				     .since_s = time(NULL) - CLOCK_MARGIN_S,
+				     .context = follower};
+}
