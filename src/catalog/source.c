@@ -48,7 +48,10 @@ static void from_statx(const struct statx *stx, struct attributes *a)
 
 static int examine(int fd, const char *name, int flags, struct statx *stx)
 {
-	flags |= AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+	/* with AT_SYMLINK_NOFOLLOW beside it, AT_EMPTY_PATH takes the kernel's way for names */
+	if (!(flags & AT_EMPTY_PATH))
+		flags |= AT_SYMLINK_NOFOLLOW;
+	flags |= AT_NO_AUTOMOUNT;
 	return statx(fd, name, flags, STATX_WANTED, stx) < 0 ? -errno : 0;
 }
 

@@ -120,6 +120,11 @@ static int64_t grain_left_ns(const struct attributes *attributes, bool remote)
 	return age < 0 ? grain : grain - age;
 }
 
+static void wait_for_grain(int64_t left_ns)
+{
+	clock_sleep_ms((unsigned int)(left_ns / 1000000) + 1);
+}
+
 /* Gets the attributes, once more after waiting where the grain is short. */
 static int examine(struct reading *reading, const struct file_opener *opener)
 {
@@ -134,7 +139,7 @@ static int examine(struct reading *reading, const struct file_opener *opener)
 		return 0;
 	if (opener->remote)
 		return READING_BUSY;
-	clock_sleep_ms((unsigned int)(left_ns / 1000000) + 1);
+	wait_for_grain(left_ns);
 	return source_attributes(catalog, reading->fd, &reading->attributes);
 }
 
@@ -147,6 +152,12 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		return r;
 	if (!hold)
 		release_lease(reading);
+	/* other hosts need not heed it */
+	if (reading->leased && !opener->remote) {
+		reading->unexamined = true;
+		reading->attributes = file->attributes;
+		return 0;
+	}
 	/* Where no lease tells: dirty pages are written, so that a store through a mapping that is
 	 * still there must fault and set the times again. With a lease there is no such mapping, and
 	 * a new one faults at its first store; then it would only make the disk write each file
@@ -182,13 +193,28 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 	return r;
 }
 
+/* Is it still as it was? */
+static int examine_again(struct reading *reading, struct catalog *catalog)
+{
+	struct attributes before = reading->attributes;
+	int r = source_attributes(catalog, reading->fd, &reading->attributes);
+
+	if (r < 0 || attributes_same_signature(&reading->attributes, &before))
+		return r;
+	return attributes_same_inode(&reading->attributes, &before) ? READING_CHANGED
+								    : READING_GONE;
+}
+
 int reading_close(struct reading *reading, struct catalog *catalog)
 {
-	struct attributes now;
-	int r = source_attributes(catalog, reading->fd, &now);
+	int r = examine_again(reading, catalog);
+	int64_t left_ns =
+		r == 0 && reading->unexamined ? grain_left_ns(&reading->attributes, false) : 0;
 
-	if (r == 0 && !attributes_same_signature(&now, &reading->attributes))
-		r = READING_CHANGED;
+	if (left_ns > 0) {
+		wait_for_grain(left_ns);
+		r = examine_again(reading, catalog);
+	}
 	if (r == 0 && reading->leased)
 		r = fcntl(reading->fd, F_GETLEASE) == F_RDLCK ? 0 : READING_BUSY;
 	else if (r == 0)

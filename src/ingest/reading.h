@@ -10,6 +10,10 @@
  * it is read, and must not have changed within the grain of its time stamps. Where leases are
  * refused for lack of rights or by the file system, the signature and the grain must do.
  *
+ * While a lease is held nobody writes at all: what is read then is what the file holds when it is
+ * examined at the end. So that one look tells whether these bytes belong to the signature that the
+ * index has, and none is needed before.
+ *
  * Leases need SIGIO to be ignored. Not shared between threads.
  */
 
@@ -53,7 +57,8 @@ struct reading {
 	int fd;
 	bool leased; /* the lease is held while it is open */
 	bool lease_refused;
-	struct attributes attributes; /* at its opening */
+	bool unexamined; /* attributes are not its own yet but those that the index has */
+	struct attributes attributes; /* as they were last seen */
 };
 
 /* Opens the file under one of its names and checks that it may be read now.
@@ -62,13 +67,15 @@ struct reading {
  *		writer has to wait as long
  *
  * 0, an enum reading_outcome, or -errno. With READING_CHANGED reading->attributes are the new ones.
+ * Whether a file whose lease is held is the one that the index has, reading_close tells.
  */
 MUST_CHECK int reading_open(struct reading *reading, struct file_opener *opener,
 			    struct catalog_reader *reader, const struct file_record *file,
 			    bool hold);
 
-/* Closes it: 0 when nothing can have changed since reading_open, else READING_BUSY or
- * READING_CHANGED. */
+/* Closes it: 0 when what was read since reading_open is what the index has the signature of, and
+ * nothing can have changed since; else an enum reading_outcome (as reading_open) or -errno. May
+ * wait for the grain. */
 MUST_CHECK int reading_close(struct reading *reading, struct catalog *catalog);
 
 /* Closes it without looking; for a file whose bytes do not matter any more. */

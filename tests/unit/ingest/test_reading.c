@@ -159,6 +159,30 @@ static void test_changed_file_tells_its_new_attributes(void **state)
 	assert_true(p->reading.attributes.ctime.tv_nsec == st.st_ctim.tv_nsec);
 }
 
+/* While the lease is held one look tells all, at the end. */
+static void test_file_that_changed_before_its_lease_is_not_believed(void **state)
+{
+	struct play *p = *state;
+
+	write_text(p->t, "dir/a", "CONTENT");
+	assert_int_equal(open_it(p, true), 0);
+	assert_int_equal(close_it(p), READING_CHANGED);
+	assert_int_equal(p->reading.attributes.size, 7);
+	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
+	assert_int_equal(open_it(p, true), 0);
+	assert_int_equal(close_it(p), READING_CHANGED);
+	assert_int_equal(p->reading.attributes.mode & 0777, 0600);
+}
+
+static void test_attributes_that_change_under_the_lease_are_seen(void **state)
+{
+	struct play *p = *state;
+
+	assert_int_equal(open_it(p, true), 0);
+	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
+	assert_int_equal(close_it(p), READING_CHANGED);
+}
+
 static void make_socket(struct play *p)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -189,7 +213,10 @@ static void test_name_of_another_thing_is_gone(void **state)
 	assert_int_equal(open_it(p, true), READING_GONE);
 	assert_int_equal(unlinkat(p->t->fd, "dir/a", 0), 0);
 	write_text(p->t, "dir/a", "content"); /* equal, but another file */
-	assert_int_equal(open_it(p, true), READING_GONE);
+	assert_int_equal(open_it(p, false), READING_GONE);
+	assert_int_equal(p->reading.fd, -1);
+	assert_int_equal(open_it(p, true), 0);
+	assert_int_equal(close_it(p), READING_GONE);
 	assert_int_equal(p->reading.fd, -1);
 }
 
@@ -206,19 +233,36 @@ static void test_file_below_another_directory_is_gone(void **state)
 	assert_int_equal(open_it(p, false), READING_GONE);
 }
 
+static int64_t change_age_ns(const struct play *p)
+{
+	struct timespec now, then = p->reading.attributes.ctime;
+
+	assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+	return (now.tv_sec - then.tv_sec) * INT64_C(1000000000) + now.tv_nsec - then.tv_nsec;
+}
+
 /* A file that changed less than a tick ago may change again without its times telling. */
 static void test_file_that_changed_a_moment_ago_is_not_believed_at_once(void **state)
 {
 	struct play *p = *state;
-	struct timespec now;
-	int64_t age_ns;
 
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
 	assert_int_equal(open_it(p, false), READING_CHANGED);
-	assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
-	age_ns = (now.tv_sec - p->reading.attributes.ctime.tv_sec) * INT64_C(1000000000) +
-		 now.tv_nsec - p->reading.attributes.ctime.tv_nsec;
-	assert_true(age_ns >= 20000000);
+	assert_true(change_age_ns(p) >= 20000000);
+}
+
+/* The same where the lease is held: the index has it as it is now. */
+static void test_file_indexed_a_moment_ago_is_not_believed_at_once(void **state)
+{
+	struct play *p = *state;
+
+	catalog_read_end(p->reader);
+	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
+	scan(p->t);
+	p->reader = fixture_read(&p->t->index);
+	assert_int_equal(open_it(p, true), 0);
+	assert_int_equal(close_it(p), 0);
+	assert_true(change_age_ns(p) >= 20000000);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup_play, teardown_play)
@@ -233,9 +277,12 @@ int main(void)
 		CASE(test_writer_that_came_and_went_is_seen_by_what_it_did),
 		CASE(test_held_lease_keeps_writers_out_and_tells_of_them),
 		CASE(test_changed_file_tells_its_new_attributes),
+		CASE(test_file_that_changed_before_its_lease_is_not_believed),
+		CASE(test_attributes_that_change_under_the_lease_are_seen),
 		CASE(test_name_of_another_thing_is_gone),
 		CASE(test_file_below_another_directory_is_gone),
 		CASE(test_file_that_changed_a_moment_ago_is_not_believed_at_once),
+		CASE(test_file_indexed_a_moment_ago_is_not_believed_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
