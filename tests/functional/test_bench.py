@@ -19,7 +19,7 @@ TINY = ("--rounds", "1", "--scale", "0.0004", "--peer", "jdupes", "--files", "80
         "--copies", "3", "--writes", "60")
 ROWS = {"warm", "share", "rescan", "memory", "index", "latency-median", "latency-p99", "slow-down",
         "find-warm", "rsync", "mount", "scale"}
-ROWS_OF_ROOT = {"cold", "find-cold"}
+ROWS_OF_ROOT = {"cold", "disk", "find-cold"}
 
 
 class Bench:
@@ -33,12 +33,14 @@ class Bench:
         self.binary = program.session.binary
         self.report = folder / "work/report"
         shutil.copytree(PROJECT / "tests/tools/bench", self.project / "tests/tools/bench")
+        shutil.copy(PROJECT / "tests/tools/rotating.py", self.project / "tests/tools")
         (self.project / "scripts").mkdir()
         shutil.copy(PROJECT / "scripts/bench", self.project / "scripts")
         self.tools = self.project / "built"
         self.tools.mkdir()
         for name in ("floor", "measure", "index_time.so"):
             shutil.copy(BUILT / name, self.tools)
+        shutil.copy(BUILT.parent / "rotating_disk", self.project)
         for name, data in ((b"a", b"same"), (b"new\nline \xff", b"same"), (b"c", b"other")):
             trees.write(trees.join(self.real, b"d", name), data)
         os.link(self.real / "d/a", self.real / "link")
@@ -73,7 +75,7 @@ def check_complete(run, found, rows):
         assert math.isfinite(row["value"]) and isinstance(row["holds"], bool), row
         assert any(line.startswith(row["row"]) and row["of"] in line and "hold" in line
                    for line in run.stdout.splitlines()), row
-    assert "not measured: mode disk" in run.stdout
+    assert ("not measured: mode disk" in run.stdout) == ("disk" not in rows)
     for one in found["measurements"]:
         assert min(one["walls"]) > 0 and one["max_rss"] > 0, one
         assert one["note"] in ("", "slow: run once"), one
@@ -83,7 +85,7 @@ def check_complete(run, found, rows):
     assert {("scale", "160 files", "twinfs"), ("1 % changed", "80 files", "twinfs"),
             ("rsync second", "uniques", "native"), ("tar", "uniques", "twinfs")} <= names
     assert found["differences"] == []
-    assert run.stdout.count("twinfs and jdupes agree: ") == 5 + ("cold" in rows)
+    assert run.stdout.count("twinfs and jdupes agree: ") == 5 + len(rows & {"cold", "disk"})
 
 
 def test_every_mode_gives_its_rows(bench):

@@ -32,18 +32,18 @@ def cold(bench):
         return
     for data, sources in bench.data_sets():
         bench.title(f"first scan, cache cold: {data}")
-        scan_cold(bench, "cold", data, sources)
+        scan_cold(bench, "cold", data, sources, drop_caches)
 
 
-def scan_cold(bench, mode, data, sources):
-    """With empty caches, from whatever disk the sources are on; adds rows of this mode."""
+def scan_cold(bench, mode, data, sources, forget):
+    """Caches are emptied by `forget` before each run; adds rows of this mode."""
     since = time.time()
     tree = Tree(sources)
-    summaries = Rounds(bench.machine, mode, data, drop_caches).run(
+    summaries = Rounds(bench.machine, mode, data, forget).run(
         contenders(bench, sources), bench.rounds)
     bench.machine.run(bench.twinfs.scan(sources))
     groups = agreement.check(bench, data, sources, since)
-    summaries += floor(bench, mode, data, (tree, sources, groups), is_cold=True)
+    summaries += floor(bench, mode, data, (tree, sources, groups), forget)
     add_rows(bench, mode, data, summaries)
 
 
@@ -54,13 +54,13 @@ def contenders(bench, sources):
               if peers.works_on(name, kind))]
 
 
-def floor(bench, mode, data, found, is_cold=False):
+def floor(bench, mode, data, found, forget=None):
     tree, sources, groups = found
+    is_cold = forget is not None
     inodes = {inode for _, files in tree.folders for _, inode, _ in files}
     grouped = {inode for group in groups for path in group
                if (inode := bench.inode(path)) in inodes}
-    before = drop_caches if is_cold else lambda: None
-    return Rounds(bench.machine, mode, data, before).run(
+    return Rounds(bench.machine, mode, data, forget or (lambda: None)).run(
         [bench.floor.walk(sources, is_cold), bench.floor.read(tree, grouped, is_cold)],
         bench.rounds)
 
