@@ -19,7 +19,7 @@ def test_view_agrees_with_its_source_after_a_storm(twinfs, source, kind):
     seed = int(os.environ.get("STORM_SEED", random.randrange(1 << 32)))
     outcome = storm.run(twinfs, source, kind, SECONDS, seed)
     assert outcome.well, str(outcome)
-    assert outcome.changes > 50
+    assert outcome.changes > (0 if kind == "moments" else 100)
     assert outcome.readings > 0 or kind != "readers"
 
 
