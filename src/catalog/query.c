@@ -106,6 +106,11 @@ int catalog_entry_at(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
 	return decode_entry(fields, entry) ? 0 : -EUCLEAN;
 }
 
+uint64_t catalog_name_cookie(const struct catalog_reader *r, struct name name)
+{
+	return name_cookie(r->name_seed, name);
+}
+
 int catalog_find_entry(struct catalog_reader *r, uint64_t dir, struct name name,
 		       struct entry_record *entry)
 {

@@ -25,6 +25,9 @@ MUST_CHECK int catalog_get_group(struct catalog_reader *r, uint64_t id, struct g
 MUST_CHECK int catalog_find_group(struct catalog_reader *r, struct hash128 hash, uint32_t ordinal,
 				  struct group_record *group);
 
+/* The first cookie that the name may have in any directory; names with equal hashes share it. */
+uint64_t catalog_name_cookie(const struct catalog_reader *r, struct name name);
+
 /* A name in a directory: by name, and by the cookie that it was listed with. */
 MUST_CHECK int catalog_find_entry(struct catalog_reader *r, uint64_t dir, struct name name,
 				  struct entry_record *entry);

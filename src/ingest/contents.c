@@ -16,10 +16,10 @@
  *                                               `-> undecided -> compared by all threads ---^
  *
  * A window is one round of this. On disks whose head has to move both stages take files in its
- * order (order.h). Memory: 64 bytes a candidate and some 180 a head, so 25 MiB for
+ * order (order.h). Memory: 64 bytes a candidate and some 180 a head, so 16 MiB for
  * a full window, and what is kept of small contents.
  */
-#define WINDOW_FILES ((size_t)96 << 10)
+#define WINDOW_FILES ((size_t)64 << 10)
 #define KEPT_BYTES ((size_t)16 << 20)
 
 #define PAUSE_MS_MIN 25
@@ -204,6 +204,7 @@ static int compare_window(struct contents *contents)
 
 	contents->heads.window = contents->window.list;
 	r = read_heads(contents);
+	heads_close(&contents->heads);
 	if (r == 0)
 		r = sort_heads(contents);
 	if (r == 0)

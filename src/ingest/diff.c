@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "base/descriptor.h"
+#include "base/numbers.h"
 #include "catalog/query.h"
 
 /* A name that the index has in the directory. */
 struct known {
 	struct name name;
+	uint64_t first; /* catalog_name_cookie */
 	uint64_t cookie;
 	uint64_t child;
 	enum entry_kind kind;
@@ -293,33 +295,50 @@ static int compare_name(struct diff *diff, const struct diff_dir *dir, const str
 
 /* ---- the directory ------------------------------------------------------------------- */
 
-static int compare_names(struct name a, struct name b)
+/* Both sides are put in the order of cookies, which is the order of the index and quicker to make than
+ * that of names. */
+static int compare_names(uint64_t first, struct name a, uint64_t other_first, struct name b)
 {
 	uint32_t common = a.length < b.length ? a.length : b.length;
-	int order = memcmp(a.bytes, b.bytes, common);
+	int order = numbers_compare(first, other_first);
 
-	return order ? order : a.length < b.length ? -1 : a.length > b.length;
+	if (order == 0)
+		order = memcmp(a.bytes, b.bytes, common);
+	return order ? order : numbers_compare(a.length, b.length);
 }
 
-static int listed_by_name(const void *a, const void *b)
+static int by_cookie(const void *a, const void *b)
 {
-	return compare_names((*(struct listed *const *)a)->name,
-			     (*(struct listed *const *)b)->name);
+	const struct listed *x = *(struct listed *const *)a, *y = *(struct listed *const *)b;
+
+	return compare_names(x->cookie, x->name, y->cookie, y->name);
 }
 
-static int known_by_name(const void *a, const void *b)
+static int known_by_cookie(const void *a, const void *b)
 {
-	return compare_names((*(struct known *const *)a)->name, (*(struct known *const *)b)->name);
+	const struct known *x = *(struct known *const *)a, *y = *(struct known *const *)b;
+
+	return compare_names(x->first, x->name, y->first, y->name);
 }
 
-static int add_known(struct diff *diff, struct known_list *known, const struct entry_record *entry)
+static void sort_listing(const struct diff_dir *dir, struct listing *listing)
+{
+	for (size_t i = 0; i < listing->count; i++)
+		listing->entries[i]->cookie =
+			catalog_name_cookie(dir->reader, listing->entries[i]->name);
+	sort_unless_sorted(listing->entries, listing->count, sizeof(struct listed *), by_cookie);
+}
+
+static int add_known(struct diff *diff, const struct diff_dir *dir, struct known_list *known,
+		     const struct entry_record *entry)
 {
 	struct known *one = arena_take(&diff->old, sizeof(*one));
 	int r = grow((void **)&known->list, known->count, &known->capacity, sizeof(one));
 
 	if (r < 0 || !one)
 		return -ENOMEM;
-	*one = (struct known){entry->name, entry->cookie, entry->child, entry->kind};
+	*one = (struct known){entry->name, catalog_name_cookie(dir->reader, entry->name),
+			      entry->cookie, entry->child, entry->kind};
 	known->list[known->count++] = one;
 	return 0;
 }
@@ -332,25 +351,28 @@ static int load_all_known(struct diff *diff, const struct diff_dir *dir, struct 
 	int r = catalog_scan_entries(dir->reader, dir->id, 0, &scan);
 
 	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0)
-		r = add_known(diff, known, &entry);
+		r = add_known(diff, dir, known, &entry);
 	return r == -ENOENT ? 0 : r;
 }
 
-static bool is_listed(const struct listing *listing, const struct ingest_look_name *name)
+static bool is_listed(const struct diff_dir *dir, const struct listing *listing, struct name name)
 {
-	const struct listed key = {.name = name->name}, *wanted = &key;
+	const struct listed key = {.name = name,
+				   .cookie = catalog_name_cookie(dir->reader, name)};
+	const struct listed *wanted = &key;
 
 	return listing->count > 0 && bsearch(&wanted, listing->entries, listing->count,
-					     sizeof(struct listed *), listed_by_name);
+					     sizeof(struct listed *), by_cookie);
 }
 
 /* Was something here that nobody saw, and may have been another name of any file? */
-static bool is_missed(const struct listing *listing, const struct ingest_look_name *name,
-		      bool known)
+static bool is_missed(const struct diff_dir *dir, const struct listing *listing,
+		      const struct ingest_look_name *name, bool known)
 {
 	uint32_t telling = LOOK_ARRIVED | (known ? 0 : LOOK_WRITTEN);
 
-	return name->flags & LOOK_LOST || (name->flags & telling && !is_listed(listing, name));
+	return name->flags & LOOK_LOST ||
+	       (name->flags & telling && !is_listed(dir, listing, name->name));
 }
 
 /* The same of the names that are looked at. */
@@ -364,47 +386,49 @@ static int load_looked_at(struct diff *diff, const struct diff_dir *dir,
 	for (size_t i = 0; r == 0 && i < dir->look->count; i++) {
 		name = &dir->look->names[i];
 		r = catalog_find_entry(dir->reader, dir->id, name->name, &entry);
-		if (is_missed(listing, name, r == 0))
+		if (is_missed(dir, listing, name, r == 0))
 			dir->watch->missed(dir->watch->context, dir->source);
 		if (r == 0)
-			r = add_known(diff, known, &entry);
+			r = add_known(diff, dir, known, &entry);
 		if (r == -ENOENT)
 			r = 0;
 	}
 	return r;
 }
 
-/* Sorted by name. */
+/* Sorted by cookie. */
 static int load_known(struct diff *diff, const struct diff_dir *dir, const struct listing *listing,
 		      struct known_list *known)
 {
 	int r = dir->look->what == LOOK_NAMES ? load_looked_at(diff, dir, listing, known)
 					      : load_all_known(diff, dir, known);
 
-	if (known->count > 1)
-		qsort(known->list, known->count, sizeof(struct known *), known_by_name);
+	sort_unless_sorted(known->list, known->count, sizeof(struct known *), known_by_cookie);
 	return r;
 }
 
 static int merge(struct diff *diff, const struct diff_dir *dir, const struct listing *listing,
 		 const struct known_list *known)
 {
+	const struct listed *listed;
+	const struct known *old;
 	size_t i = 0, k = 0;
 	int order, r = 0;
 
 	while (r == 0 && (i < listing->count || k < known->count)) {
-		if (i == listing->count)
-			order = 1;
-		else if (k == known->count)
-			order = -1;
-		else
-			order = compare_names(listing->entries[i]->name, known->list[k]->name);
+		listed = i < listing->count ? listing->entries[i] : NULL;
+		old = k < known->count ? known->list[k] : NULL;
+		order = listed && old ? compare_names(listed->cookie, listed->name, old->first,
+						      old->name)
+				      : (listed ? -1 : 1);
+		i += order <= 0;
+		k += order >= 0;
 		if (order < 0)
-			r = add_name(diff, dir, listing->entries[i++]);
+			r = add_name(diff, dir, listed);
 		else if (order > 0)
-			r = remove_name(diff, dir, known->list[k++]);
+			r = remove_name(diff, dir, old);
 		else
-			r = compare_name(diff, dir, known->list[k++], listing->entries[i++]);
+			r = compare_name(diff, dir, old, listed);
 	}
 	return r;
 }
@@ -432,11 +456,10 @@ int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing)
 	arena_reset(&diff->old);
 	hide(listing, &dir->hidden);
 	if (dir->known) {
-		if (listing->count > 1)
-			qsort(listing->entries, listing->count, sizeof(struct listed *),
-			      listed_by_name);
 		r = catalog_read_begin(dir->catalog, &reader);
 		dir->reader = reader;
+		if (r == 0)
+			sort_listing(dir, listing);
 		if (r == 0)
 			r = load_known(diff, dir, listing, &known);
 	}

@@ -31,7 +31,7 @@ static int keep_bytes(struct heads *heads, struct content *content, const uint8_
 
 	if (heads->kept_bytes + length > budget)
 		return 0;
-	content->bytes = arena_take(&heads->memory, length ? length : 1);
+	content->bytes = arena_take(&heads->bytes, length ? length : 1);
 	if (!content->bytes)
 		return -ENOMEM;
 	memcpy(content->bytes, bytes, length);
@@ -94,9 +94,15 @@ int heads_add(struct heads *heads, uint32_t index, const uint8_t *bytes)
 	return 0;
 }
 
+void heads_close(struct heads *heads)
+{
+	arena_free(&heads->bytes);
+	heads->kept_bytes = 0;
+}
+
 void heads_reset(struct heads *heads)
 {
 	HASH_CLEAR(hh, heads->table);
 	arena_reset(&heads->memory);
-	heads->kept_bytes = 0;
+	heads_close(heads);
 }

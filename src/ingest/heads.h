@@ -30,7 +30,7 @@ struct content {
 	struct content *next;
 	uint32_t first; /* its files, by candidate.next: place in the window + 1 */
 	uint32_t count;
-	uint8_t *bytes; /* NULL: not kept */
+	uint8_t *bytes; /* until heads_close; NULL: not kept */
 };
 
 struct head {
@@ -47,6 +47,7 @@ struct head {
 struct heads {
 	struct head *table;
 	struct arena memory;
+	struct arena bytes; /* of contents */
 	size_t kept_bytes;
 	size_t budget_bytes;
 	struct candidate *window; /* borrowed */
@@ -66,6 +67,9 @@ static inline uint64_t head_of(struct hash128 hash)
 /* Enters candidate number index, whose hash is set. bytes: its first ones, min(size, HEAD_BYTES)
  * of them. Not thread-safe. 0 or -ENOMEM. */
 MUST_CHECK int heads_add(struct heads *heads, uint32_t index, const uint8_t *bytes);
+
+/* No more are entered: lets the bytes of contents go, before others need the memory. */
+void heads_close(struct heads *heads);
 
 /* Forgets everything. */
 void heads_reset(struct heads *heads);

@@ -20,6 +20,7 @@
 struct listed {
 	struct name name; /* with a NUL behind */
 	uint64_t inode; /* as the directory says, to examine names in this order */
+	uint64_t cookie; /* the first that the name may have, where it is compared with the index */
 	int error; /* positive errno of statx, 0 */
 	bool mount_root;
 	uint32_t flags; /* enum ingest_look_flag */

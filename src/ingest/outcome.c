@@ -13,10 +13,10 @@
 #define DUE_FILES (128 << 10)
 #define DUE_AFTER_NS UINT64_C(1000000000)
 #define DUE_AFTER_COMMITS 10
-/* Pages that a transaction changes stay in memory until its commit: about so many, 24 MiB. In an index
+/* Pages that a transaction changes stay in memory until its commit, and for the next one: about so many, 12 MiB. In an index
  * of many more files than that many pages hold, some 90 each, nearly each file that was compared has
  * one of its own. Transactions in the order of ids write each page once all the same. */
-#define COMMIT_PAGES ((size_t)6 << 10)
+#define COMMIT_PAGES ((size_t)3 << 10)
 #define FILES_A_PAGE 90
 
 void outcomes_init(struct outcomes *outcomes, struct catalog *catalog,
