@@ -54,7 +54,8 @@ static bool share_files(const struct sources *sources, size_t a, size_t b)
 void followed_miss(struct followed *list, const struct sources *sources, uint32_t source)
 {
 	for (size_t i = 0; i < sources->count; i++) {
-		if (!atomic_load(&list[i].missed) && (i == source || share_files(sources, i, source)))
+		if (!atomic_load(&list[i].missed) &&
+		    (i == source || share_files(sources, i, source)))
 			atomic_store(&list[i].missed, true);
 	}
 }

@@ -28,7 +28,7 @@ struct follower {
 	struct dirty dirty; /* what is to be looked at */
 	struct doubt doubt;
 	uint64_t polled_ns, rescanned_ns, ticked_ns; /* when */
-	uint64_t missed_ns; /* what was missed is not looked for before that, unless somebody waits */
+	uint64_t missed_ns; /* nothing that was missed is looked for before that */
 	uint64_t rested_ns; /* no look before that, unless somebody waits */
 	bool purge; /* files may have lost their last name */
 	int problem;

@@ -321,6 +321,11 @@ static int known_by_cookie(const void *a, const void *b)
 	return compare_names(x->first, x->name, y->first, y->name);
 }
 
+static int compare_sides(const struct listed *listed, const struct known *known)
+{
+	return compare_names(listed->cookie, listed->name, known->first, known->name);
+}
+
 static void sort_listing(const struct diff_dir *dir, struct listing *listing)
 {
 	for (size_t i = 0; i < listing->count; i++)
@@ -357,8 +362,7 @@ static int load_all_known(struct diff *diff, const struct diff_dir *dir, struct 
 
 static bool is_listed(const struct diff_dir *dir, const struct listing *listing, struct name name)
 {
-	const struct listed key = {.name = name,
-				   .cookie = catalog_name_cookie(dir->reader, name)};
+	const struct listed key = {.name = name, .cookie = catalog_name_cookie(dir->reader, name)};
 	const struct listed *wanted = &key;
 
 	return listing->count > 0 && bsearch(&wanted, listing->entries, listing->count,
@@ -410,25 +414,22 @@ static int load_known(struct diff *diff, const struct diff_dir *dir, const struc
 static int merge(struct diff *diff, const struct diff_dir *dir, const struct listing *listing,
 		 const struct known_list *known)
 {
-	const struct listed *listed;
-	const struct known *old;
 	size_t i = 0, k = 0;
 	int order, r = 0;
 
 	while (r == 0 && (i < listing->count || k < known->count)) {
-		listed = i < listing->count ? listing->entries[i] : NULL;
-		old = k < known->count ? known->list[k] : NULL;
-		order = listed && old ? compare_names(listed->cookie, listed->name, old->first,
-						      old->name)
-				      : (listed ? -1 : 1);
-		i += order <= 0;
-		k += order >= 0;
-		if (order < 0)
-			r = add_name(diff, dir, listed);
-		else if (order > 0)
-			r = remove_name(diff, dir, old);
+		if (i == listing->count)
+			order = 1;
+		else if (k == known->count)
+			order = -1;
 		else
-			r = compare_name(diff, dir, old, listed);
+			order = compare_sides(listing->entries[i], known->list[k]);
+		if (order < 0)
+			r = add_name(diff, dir, listing->entries[i++]);
+		else if (order > 0)
+			r = remove_name(diff, dir, known->list[k++]);
+		else
+			r = compare_name(diff, dir, known->list[k++], listing->entries[i++]);
 	}
 	return r;
 }

@@ -26,7 +26,7 @@ struct queue {
 	struct queue_watch *by_dir; /* and by the caller's */
 	uint32_t left[QUEUE_COOKIES]; /* cookies of the last names that were moved away */
 	unsigned int left_next;
-	unsigned int away; /* names that went by a rename, and did not come here, since it was taken */
+	unsigned int away; /* names that went by a rename and came nowhere, since it was taken */
 	bool written; /* something was, or its attributes changed, since it was taken */
 	bool half; /* the last event told that a name left by a rename: where it went follows */
 	struct dirty pending; /* when it overflowed: nothing but that bit, until it is taken */

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """First scans of a disk whose head has to move, simulated: see rotating.py."""
+from rotating import RotatingDisk, aged_tree
+
 from bench.modes.scans import scan_cold
 from bench.runs import can_drop_caches
-from rotating import RotatingDisk, aged_tree
 
 DISK_BYTES = 1 << 30
 FILES = 1000
