@@ -9,6 +9,16 @@ struct timespec clock_now(void)
 	return now;
 }
 
+int64_t clock_ns(struct timespec time)
+{
+	int64_t ns;
+
+	if (__builtin_mul_overflow(time.tv_sec, INT64_C(1000000000), &ns) ||
+	    __builtin_add_overflow(ns, time.tv_nsec, &ns))
+		return time.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
 uint64_t clock_monotonic_ns(void)
 {
 	struct timespec now;

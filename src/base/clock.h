@@ -10,6 +10,9 @@
 /* Wall-clock time, as files are stamped with. */
 struct timespec clock_now(void);
 
+/* The same in nanoseconds since 1970; those that do not fit are the last or the first that do. */
+int64_t clock_ns(struct timespec time);
+
 /* Nanoseconds of a clock that never jumps. */
 uint64_t clock_monotonic_ns(void);
 

@@ -274,6 +274,13 @@ static bool is_due(uint64_t *last_ns, uint64_t interval_ms)
 	return true;
 }
 
+/* Forgets files without a name. */
+static int purge(struct follower *follower)
+{
+	follower->purge = false;
+	return ingest_purge(follower->ingest.catalog);
+}
+
 /* What is done from time to time, or because somebody waits. */
 static int note_due(struct follower *follower, bool hurried)
 {
@@ -284,10 +291,8 @@ static int note_due(struct follower *follower, bool hurried)
 	if (tick || hurried)
 		follower->dirty.overflowed |=
 			roots_check(follower->ingest.sources, follower->watch);
-	if (tick && follower->purge && follower->dirty.count == 0 && !follower->dirty.overflowed) {
-		follower->purge = false;
-		r = ingest_purge(follower->ingest.catalog);
-	}
+	if (tick && follower->purge && follower->dirty.count == 0 && !follower->dirty.overflowed)
+		r = purge(follower);
 	if (r == 0 && is_due(&follower->rescanned_ns, settings->rescan_ms))
 		r = note_all_sources(follower);
 	if (r == 0 && (hurried || (settings->mode != FOLLOW_NONE &&
@@ -353,6 +358,14 @@ static int look_for_missed(struct follower *follower)
 	return r;
 }
 
+/* All was looked at: if nothing was heard meanwhile, there is no doubt any more. */
+static int dispel_doubt(struct follower *follower)
+{
+	int r = follower->doubt.is ? purge(follower) : 0;
+
+	return r == 0 && follower->doubt.is ? catch_up(follower) : r;
+}
+
 /* Everything that happened before, for those who wait also what no event tells enough of. */
 static int follow_once(struct follower *follower, bool hurried)
 {
@@ -362,6 +375,8 @@ static int follow_once(struct follower *follower, bool hurried)
 		r = catch_up(follower);
 	if (r == 0 && (hurried || clock_monotonic_ns() >= follower->missed_ns))
 		r = look_for_missed(follower);
+	if (r == 0 && hurried)
+		r = dispel_doubt(follower);
 	return r;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdatomic.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "cli/follower_internal.h"
 
-/* File systems take the time from a clock that is a few milliseconds behind. */
-#define CLOCK_MARGIN_S 1
+/* File systems take the time from a clock that is at most a tick behind, 10 ms. */
+#define CLOCK_MARGIN_NS INT64_C(20000000)
 
 static void enter(void *context, uint32_t source, int fd, uint64_t dir)
 {
@@ -120,6 +120,6 @@ struct ingest_watch follower_hooks(struct follower *follower)
 				     .sure = sure,
 				     .suspect = suspect,
 				     .unsure = unsure,
-				     .since_s = time(NULL) - CLOCK_MARGIN_S,
+				     .since_ns = clock_ns(clock_now()) - CLOCK_MARGIN_NS,
 				     .context = follower};
 }

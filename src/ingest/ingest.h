@@ -122,8 +122,8 @@ struct ingest_watch {
 	/* Has a file of this size, whose content was known, come back into the index since the
 	 * comparison began? Nothing was compared with it. */
 	bool (*unsure)(void *context, uint64_t size);
-	/* Seconds since 1970: what changed in a directory before that was seen by the first walk. */
-	int64_t since_s;
+	/* Nanoseconds since 1970: what changed in a directory before that was seen by the first walk. */
+	int64_t since_ns;
 	void *context;
 };
 

@@ -368,7 +368,7 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct i
 /* May something have been in the new directory that went before it was watched? */
 static bool may_have_lost(const struct ingest_watch *watch, const struct attributes *now)
 {
-	return now->ctime.tv_sec >= watch->since_s;
+	return clock_ns(now->ctime) >= watch->since_ns;
 }
 
 /* Was it the disk that took the time? */

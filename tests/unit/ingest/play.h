@@ -183,7 +183,7 @@ static inline int play_setup(void **state)
 					 .revisit = revisit,
 					 .missed = missed,
 					 .sure = sure,
-					 .since_s = INT64_MAX,
+					 .since_ns = INT64_MAX,
 					 .context = p};
 	p->is_sure = true;
 	*state = p;
