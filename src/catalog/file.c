@@ -414,7 +414,7 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 	else
 		r = make_orphan(w, &file);
 	if (r == 0 && file.names > 1)
-		r = gather_file(w, id, file.attributes.size, NEWS_FILE_NAMES);
+		r = gather_file(w, id, file.attributes.size, NEWS_FILE_NAMES | NEWS_FILE_FEWER);
 	if (r < 0)
 		return r;
 	file.names--;

@@ -34,6 +34,7 @@ enum news_file_what {
 	NEWS_FILE_GONE = 4, /* its last name went */
 	NEWS_FILE_BACK = 8, /* it has a name again, and its content is still known */
 	NEWS_FILE_NAMES = 16, /* it got or lost a name, and had or has others */
+	NEWS_FILE_FEWER = 32, /* with NEWS_FILE_NAMES: it lost one */
 };
 
 struct news_file {

@@ -201,6 +201,14 @@ static void on_news(const struct catalog_news *news, void *context)
 	follower_hear(daemon->follower, news);
 }
 
+/* The same while there is no view yet. */
+static void on_early_news(const struct catalog_news *news, void *context)
+{
+	const struct daemon *daemon = context;
+
+	follower_hear(daemon->follower, news);
+}
+
 /* ---- starting ------------------------------------------------------------------------ */
 
 static int tell_mount_point(struct daemon *daemon)
@@ -262,6 +270,7 @@ static enum twinfs_exit update_names(struct daemon *daemon)
 	if (tell_mount_point(daemon) < 0 || make_comparer(daemon) < 0 ||
 	    begin_following(daemon) < 0)
 		return TWINFS_EXIT_FAILED;
+	catalog_observe(indexing->catalog, on_early_news, daemon);
 	r = indexing_names(indexing, daemon->settings->common.progress);
 	if (r == 0 && !stop_requested())
 		r = follower_catch_up(daemon->follower);

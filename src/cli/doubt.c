@@ -15,11 +15,8 @@ void doubt_weigh(struct doubt *doubt, struct dirty *dirty, bool purged)
 void doubt_keep(struct doubt *doubt, struct dirty *dirty)
 {
 	dirty_reset(&doubt->earlier);
-	if (doubt->is) {
-		doubt->earlier = *dirty;
-		*dirty = (struct dirty){0};
-	}
-	dirty_reset(dirty);
+	doubt->earlier = *dirty;
+	*dirty = (struct dirty){0};
 }
 
 void doubt_free(struct doubt *doubt)

@@ -20,7 +20,7 @@
 struct doubt {
 	bool is;
 	bool lost; /* events, or where they belong: any file may have been written to */
-	struct dirty earlier; /* what was looked at before, while there is doubt */
+	struct dirty earlier; /* what was looked at before */
 };
 
 /* How sure is what is dirty now? Adds DIRTY_LOST to names that came, and came before.
@@ -28,7 +28,7 @@ struct doubt {
  * purged	nothing is known any more of files that went to where nobody looked */
 void doubt_weigh(struct doubt *doubt, struct dirty *dirty, bool purged);
 
-/* It was looked at: takes all of dirty, as long as it is needed. */
+/* It was looked at: takes all of dirty, until doubt_weigh. */
 void doubt_keep(struct doubt *doubt, struct dirty *dirty);
 
 void doubt_free(struct doubt *doubt);

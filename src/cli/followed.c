@@ -82,8 +82,7 @@ bool followed_have_missed(struct followed *list, size_t count)
 
 bool followed_is_walked(struct followed *followed)
 {
-	return followed->polled || followed_is_missed(followed) ||
-	       atomic_load(&followed->unwatched) > 0;
+	return followed->polled || atomic_load(&followed->unwatched) > 0;
 }
 
 uint64_t followed_unwatched(struct followed *list, size_t count)

@@ -46,7 +46,7 @@ bool followed_is_missed(struct followed *followed);
 
 bool followed_have_missed(struct followed *list, size_t count); /* any of them */
 
-/* Must it be walked to know how it is? */
+/* Must it be walked to know how it is, as events do not tell all? */
 bool followed_is_walked(struct followed *followed);
 
 uint64_t followed_unwatched(struct followed *list, size_t count);

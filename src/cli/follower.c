@@ -42,6 +42,10 @@ void follower_hear(struct follower *follower, const struct catalog_news *news)
 				watch_remove(follower->watch, s, news->dirs[i].dir);
 		}
 	}
+	for (size_t i = 0; i < news->file_count; i++) {
+		if (news->files[i].what & NEWS_FILE_FEWER) /* its links and ctime are others now */
+			heard_bereft(&follower->heard, news->files[i].file);
+	}
 }
 
 /* ---- tickets ------------------------------------------------------------------------- */
@@ -343,6 +347,7 @@ static void pause_after_failure(struct follower *follower)
 	(void)pthread_mutex_unlock(&follower->lock);
 }
 
+/* After all events were looked at: a walk knows nothing of what moved. */
 static int look_for_missed(struct follower *follower)
 {
 	uint64_t began_ns = clock_monotonic_ns(), rest_ns;

@@ -72,14 +72,6 @@ void follower_suspect(struct follower *follower, uint64_t file)
 	follower_wake(follower);
 }
 
-static void revisit(void *context, uint64_t file)
-{
-	struct follower *follower = context;
-
-	heard_bereft(&follower->heard, file);
-	follower_wake(follower);
-}
-
 static void missed(void *context, uint32_t source)
 {
 	struct follower *follower = context;
@@ -91,7 +83,8 @@ static bool sure(void *context)
 {
 	struct follower *follower = context;
 
-	return !follower->watch || !watch_has_written(follower->watch);
+	return !followed_have_missed(follower->sources, follower->ingest.sources->count) &&
+	       (!follower->watch || !watch_has_written(follower->watch));
 }
 
 static void suspect(void *context, uint64_t file)
@@ -115,7 +108,6 @@ struct ingest_watch follower_hooks(struct follower *follower)
 				     .identify = identify,
 				     .again = again,
 				     .also = also,
-				     .revisit = revisit,
 				     .missed = missed,
 				     .sure = sure,
 				     .suspect = suspect,

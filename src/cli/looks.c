@@ -34,7 +34,8 @@ static int add_written(struct catalog_reader *reader, const struct dirty_name *d
 /* May something have been written to which had this name only for a moment? */
 static bool is_doubtful(uint32_t why)
 {
-	return why & DIRTY_LOST || (why & DIRTY_NAME && why & (DIRTY_CONTENT | DIRTY_ATTRIBUTES));
+	return why & (DIRTY_LOST | DIRTY_NEW_DIR) ||
+	       (why & DIRTY_NAME && why & (DIRTY_CONTENT | DIRTY_ATTRIBUTES));
 }
 
 static int find_written(struct looks *looks, struct catalog *catalog,
@@ -100,8 +101,8 @@ static void add_name(struct looks *looks, struct ingest_look *look, const struct
 		name->flags |= LOOK_MOVED;
 	if (dirty->why & (looks->doubt ? DIRTY_ARRIVED : DIRTY_CREATED))
 		name->flags |= LOOK_ARRIVED;
-	if (dirty->why & (DIRTY_CONTENT | DIRTY_ATTRIBUTES))
-		name->flags |= LOOK_WRITTEN;
+	if (dirty->why & (DIRTY_CONTENT | DIRTY_ATTRIBUTES | DIRTY_REMOVED))
+		name->flags |= LOOK_TOUCHED;
 	if (dirty->why & DIRTY_LOST)
 		name->flags |= LOOK_LOST;
 	look->count++;

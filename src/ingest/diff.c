@@ -182,28 +182,14 @@ static int add_name(struct diff *diff, const struct diff_dir *dir, const struct 
 	return diff_add(diff, &change);
 }
 
-/* The file's other names show what it lost. */
-static int revisit_file(const struct diff_dir *dir, uint64_t id)
-{
-	struct file_record file = {0};
-	int r = catalog_get_file(dir->reader, id, &file);
-
-	if (r == 0 && file.names > 1)
-		dir->watch->revisit(dir->watch->context, id);
-	return r == -ENOENT ? -EUCLEAN : r;
-}
-
 static int remove_name(struct diff *diff, const struct diff_dir *dir, const struct known *known)
 {
 	struct name_change change = {.kind = NAME_REMOVE,
 				     .dir = dir->id,
 				     .cookie = known->cookie,
 				     .id = known->kind == ENTRY_UNKNOWN ? 0 : known->child};
-	int r = 0;
 
-	if (known->kind == ENTRY_FILE && dir->watch)
-		r = revisit_file(dir, known->child);
-	return r < 0 ? r : diff_add(diff, &change);
+	return diff_add(diff, &change);
 }
 
 static int replace_name(struct diff *diff, const struct diff_dir *dir, const struct known *known,
@@ -373,7 +359,7 @@ static bool is_listed(const struct diff_dir *dir, const struct listing *listing,
 static bool is_missed(const struct diff_dir *dir, const struct listing *listing,
 		      const struct ingest_look_name *name, bool known)
 {
-	uint32_t telling = LOOK_ARRIVED | (known ? 0 : LOOK_WRITTEN);
+	uint32_t telling = LOOK_ARRIVED | (known ? 0 : LOOK_TOUCHED);
 
 	return name->flags & LOOK_LOST ||
 	       (name->flags & telling && !is_listed(dir, listing, name->name));

@@ -68,7 +68,7 @@ enum ingest_look_flag {
 	LOOK_MOVED = 4, /* it came by a rename: see FILE_MOVED */
 	LOOK_CREATED = 8, /* it was made, not moved here */
 	LOOK_ARRIVED = 16, /* something came: if it is not there, nobody knows what it was */
-	LOOK_WRITTEN = 32, /* something was written to: the same, where the name is not known */
+	LOOK_TOUCHED = 32, /* something was written to or removed: the same, if the name is not known */
 	LOOK_LOST = 64, /* something came and went that nobody knows */
 };
 
@@ -106,15 +106,13 @@ struct ingest_watch {
 	/* A known directory below may be readable now, or not, or other names in it are to be left
 	 * out: look at it, but not in this walk, in which it may have a look of its own. */
 	void (*also)(void *context, const struct ingest_look *look);
-	/* A name of this file went, others stay: its links and ctime are others now. */
-	void (*revisit)(void *context, uint64_t file);
 	/* Something may happen in this source, or has happened, that no event tells enough of. A name
 	 * that came and went again before anybody looked may have been a hard link to any file, and so
 	 * may one in a directory that was not watched yet; of a directory that is mounted at two places
 	 * only one is watched. */
 	void (*missed)(void *context, uint32_t source);
-	/* Is it sure, for all that was looked at until now, that nothing was written to since the
-	 * events came that led to it? Else LOOK_SAME_BYTES is not to be believed. */
+	/* Is it sure, for all that was looked at until now, that nothing was missed, and nothing was
+	 * written to since the events came that led to it? Else LOOK_SAME_BYTES is not to be believed. */
 	bool (*sure)(void *context);
 	/* The file is not what the index has: look at it. From ingest_contents and ingest_compare,
 	 * which then leave the index as it is. */

@@ -337,7 +337,7 @@ static int spread_file(struct spread *spread, const struct news_file *news)
 
 	if (r < 0)
 		return forgive(r);
-	if (news->what == NEWS_FILE_NAMES)
+	if ((news->what & ~(uint32_t)NEWS_FILE_FEWER) == NEWS_FILE_NAMES)
 		return settle_group(spread, file.id, true);
 	other_node = news->what & NEWS_FILE_UNREAD || !S_ISREG(file.attributes.mode);
 	spread->reached = false;

@@ -215,6 +215,8 @@ static uint32_t why_of(struct queue *queue, const struct inotify_event *event, b
 		note_left(queue, event);
 	if (mask & IN_MOVED_TO)
 		why |= is_seen(queue, event) ? DIRTY_CAME : DIRTY_UNSEEN;
+	if (mask & IN_ISDIR && why & (DIRTY_CREATED | DIRTY_UNSEEN))
+		why |= DIRTY_NEW_DIR;
 	if (mask & IN_MODIFY)
 		why |= DIRTY_CONTENT;
 	if (mask & IN_CLOSE_WRITE)

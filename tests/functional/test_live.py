@@ -56,6 +56,15 @@ def test_change_of_which_all_is_heard_at_once_is_in_the_view(view, source, chang
     assert view.differences_now(source) == []
 
 
+def test_file_whose_other_names_went_with_their_folder_is_as_the_source_has_it(view, source):
+    os.link(source / "b", source / "d/f/link")
+    view.sync()
+    with stopped(view.pid):
+        trees.remove(source / "d")
+    assert view.differences_now(source) == []
+    assert "b" in in_dups(view)
+
+
 def test_changes_one_after_the_other_are_in_the_view(view, source):
     for change in (changes.add_hard_links, changes.change_attributes, changes.copy_the_tree,
                    changes.exchange_files, changes.rename_over_another,

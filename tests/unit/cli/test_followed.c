@@ -102,8 +102,21 @@ static void test_source_not_wholly_watched_is_walked(void **state)
 	assert_true(followed_is_walked(&p->followed[0]));
 	atomic_store(&p->followed[0].unwatched, 0);
 	assert_false(followed_is_walked(&p->followed[0]));
-	atomic_store(&p->followed[0].missed, true);
-	assert_true(followed_is_walked(&p->followed[0]));
+}
+
+static void test_what_was_missed_matters_only_where_events_are_asked_for(void **state)
+{
+	struct play *p = *state;
+
+	p->sources.count = 2;
+	follow(p, FOLLOW_INOTIFY);
+	assert_false(followed_have_missed(p->followed, 2));
+	followed_miss_all(p->followed, 2);
+	assert_true(followed_is_missed(&p->followed[0]));
+	assert_true(followed_is_missed(&p->followed[1]));
+	assert_false(followed_is_walked(&p->followed[0]));
+	followed_poll_all(p->followed, 2);
+	assert_false(followed_have_missed(p->followed, 2));
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
@@ -115,6 +128,7 @@ int main(void)
 		CASE(test_sources_that_no_queue_is_left_for_are_polled),
 		CASE(test_queues_reach_up_to_the_last_source_that_is_watched),
 		CASE(test_source_not_wholly_watched_is_walked),
+		CASE(test_what_was_missed_matters_only_where_events_are_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,8 +123,8 @@ static void test_names_are_looked_at_with_what_is_known_of_them(void **state)
 	assert_int_equal(flags_of(p, "came"), LOOK_SAME_BYTES);
 	assert_int_equal(flags_of(p, "moved") & LOOK_SAME_BYTES, LOOK_SAME_BYTES);
 	assert_int_equal(flags_of(p, "made"), LOOK_SAME_BYTES | LOOK_CREATED | LOOK_ARRIVED);
-	assert_int_equal(flags_of(p, "written"), LOOK_WRITTEN);
-	assert_int_equal(flags_of(p, "attributes"), LOOK_ATTRIBUTES | LOOK_WRITTEN);
+	assert_int_equal(flags_of(p, "written"), LOOK_TOUCHED);
+	assert_int_equal(flags_of(p, "attributes"), LOOK_ATTRIBUTES | LOOK_TOUCHED);
 	assert_int_equal(flags_of(p, "from outside"), 0);
 	assert_false(p->looks.doubt);
 }

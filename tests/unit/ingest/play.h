@@ -17,7 +17,6 @@ enum call_kind {
 	CALL_IDENTIFY,
 	CALL_AGAIN,
 	CALL_ALSO,
-	CALL_REVISIT,
 	CALL_MISSED,
 };
 
@@ -121,11 +120,6 @@ static inline void also(void *context, const struct ingest_look *look)
 				       .names = look->count});
 }
 
-static inline void revisit(void *context, uint64_t file)
-{
-	record(context, &(struct call){.kind = CALL_REVISIT, .id = file});
-}
-
 static inline void missed(void *context, uint32_t source)
 {
 	record(context, &(struct call){.kind = CALL_MISSED, .id = source});
@@ -180,7 +174,6 @@ static inline int play_setup(void **state)
 					 .identify = identify,
 					 .again = again,
 					 .also = also,
-					 .revisit = revisit,
 					 .missed = missed,
 					 .sure = sure,
 					 .since_ns = INT64_MAX,

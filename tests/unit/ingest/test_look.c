@@ -141,20 +141,6 @@ static void test_file_removed_keeps_its_content_until_the_purge(void **state)
 
 /* ---- what has to be looked at again -------------------------------------------------- */
 
-static void test_file_that_lost_one_of_its_names_is_visited_at_another(void **state)
-{
-	struct play *p = *state;
-
-	write_text(p->t, "a", "1");
-	write_text(p->t, "single", "1");
-	assert_int_equal(linkat(p->t->fd, "a", p->t->fd, "b", 0), 0);
-	follow(p);
-	remove_path(p, "b", 0);
-	remove_path(p, "single", 0);
-	look_at_dir(p, root_of(p), LOOK_LISTING);
-	assert_int_equal(the_call(p, CALL_REVISIT)->id, id_of(p, "a"));
-}
-
 static void test_directory_that_is_gone_is_looked_at_again(void **state)
 {
 	struct play *p = *state;
@@ -199,7 +185,7 @@ static void test_what_came_or_was_written_to_and_is_gone_is_told(void **state)
 
 	write_text(p->t, "there", "1");
 	follow(p);
-	for (uint32_t flag = LOOK_ARRIVED; flag <= LOOK_WRITTEN; flag *= 2) {
+	for (uint32_t flag = LOOK_ARRIVED; flag <= LOOK_TOUCHED; flag *= 2) {
 		look_at_name(p, root_of(p), "brief", flag);
 		assert_int_equal(the_call(p, CALL_MISSED)->id, 0);
 		look_at_name(p, root_of(p), "there", flag);
@@ -213,7 +199,7 @@ static void test_what_came_or_was_written_to_and_is_gone_is_told(void **state)
 	look_at_name(p, root_of(p), "new", LOOK_ARRIVED);
 	assert_int_equal(p->count, 0);
 	remove_path(p, "new", 0);
-	look_at_name(p, root_of(p), "new", LOOK_WRITTEN); /* the index had it, and lost it */
+	look_at_name(p, root_of(p), "new", LOOK_TOUCHED); /* the index had it, and lost it */
 	assert_int_equal(count_calls(p, CALL_MISSED), 0);
 }
 
@@ -292,7 +278,6 @@ int main(void)
 		CASE(test_deep_look_sees_all_below_one_directory),
 		CASE(test_directory_that_the_index_does_not_have_is_passed_over),
 		CASE(test_file_removed_keeps_its_content_until_the_purge),
-		CASE(test_file_that_lost_one_of_its_names_is_visited_at_another),
 		CASE(test_directory_that_is_gone_is_looked_at_again),
 		CASE(test_directory_in_whose_place_another_stands_is_looked_at_again),
 		CASE(test_what_came_or_was_written_to_and_is_gone_is_told),

@@ -255,7 +255,8 @@ static void test_take_is_a_barrier_every_time(void **state)
 		assert_int_equal(mkdirat(bench->root, name, 0755), 0);
 		take(bench);
 		assert_int_equal(bench->count, 1);
-		assert_int_equal(why(bench, 1, name), DIRTY_NAME | DIRTY_CREATED);
+		assert_int_equal(why(bench, 1, name),
+				 DIRTY_NAME | DIRTY_CREATED | DIRTY_NEW_DIR);
 	}
 }
 
@@ -285,7 +286,7 @@ static void test_deleted_directory_is_forgotten(void **state)
 	assert_int_equal(unlinkat(bench->root, "sub", AT_REMOVEDIR), 0);
 	take(bench);
 	assert_int_equal(why(bench, 1, "sub"),
-			 DIRTY_NAME | DIRTY_CREATED | DIRTY_REMOVED | DIRTY_LOST);
+			 DIRTY_NAME | DIRTY_CREATED | DIRTY_REMOVED | DIRTY_LOST | DIRTY_NEW_DIR);
 	assert_int_equal(why(bench, 2, ""), DIRTY_ATTRIBUTES);
 	assert_int_equal(directories(bench), 1);
 	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
