@@ -68,7 +68,7 @@ enum ingest_look_flag {
 	LOOK_MOVED = 4, /* it came by a rename: see FILE_MOVED */
 	LOOK_CREATED = 8, /* it was made, not moved here */
 	LOOK_ARRIVED = 16, /* something came: if it is not there, nobody knows what it was */
-	LOOK_TOUCHED = 32, /* something was written to or removed: the same, if the name is not known */
+	LOOK_TOUCHED = 32, /* it was written to or removed: the same, where it is not known */
 	LOOK_LOST = 64, /* something came and went that nobody knows */
 };
 

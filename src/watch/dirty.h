@@ -30,7 +30,7 @@ enum dirty_why {
 	DIRTY_REMOVED = 1024,
 	/* It came, and was removed or replaced since. Who looks at it now may never see what it was. */
 	DIRTY_LOST = 2048,
-	DIRTY_NEW_DIR = 4096, /* a directory came that nobody watched: who knows what happened in it */
+	DIRTY_NEW_DIR = 4096, /* a directory came that nobody watched before */
 };
 
 /* It came, in any way. */

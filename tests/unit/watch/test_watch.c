@@ -255,8 +255,7 @@ static void test_take_is_a_barrier_every_time(void **state)
 		assert_int_equal(mkdirat(bench->root, name, 0755), 0);
 		take(bench);
 		assert_int_equal(bench->count, 1);
-		assert_int_equal(why(bench, 1, name),
-				 DIRTY_NAME | DIRTY_CREATED | DIRTY_NEW_DIR);
+		assert_int_equal(why(bench, 1, name), DIRTY_NAME | DIRTY_CREATED | DIRTY_NEW_DIR);
 	}
 }
 
