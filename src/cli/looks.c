@@ -115,10 +115,9 @@ struct dirty_run {
 };
 
 /* Does that tell of what may have another name anywhere? */
-static bool tells_of_others(const struct looks *looks, struct dirty_run run)
+static bool tells_of_others(struct dirty_run run)
 {
-	uint32_t telling = DIRTY_CREATED | DIRTY_CONTENT | DIRTY_ATTRIBUTES | DIRTY_LOST |
-			   (looks->doubt ? DIRTY_ARRIVED : 0);
+	const uint32_t telling = DIRTY_ARRIVED | DIRTY_CONTENT | DIRTY_ATTRIBUTES | DIRTY_LOST;
 
 	for (size_t i = 0; i < run.count; i++) {
 		if (run.list[i]->length > 0 && run.list[i]->why & telling)
@@ -164,7 +163,7 @@ static int add_look(struct looks *looks, const struct sources *sources, const bo
 	int r = catalog_get_dir(reader, first->dir, &record);
 
 	if (r == -ENOENT)
-		looks->missed |= tells_of_others(looks, run);
+		looks->missed |= tells_of_others(run);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	if (record.source >= sources->count)
@@ -176,7 +175,7 @@ static int add_look(struct looks *looks, const struct sources *sources, const bo
 	if (itself)
 		look.what = what_of(&record, first->why);
 	if (look.what != LOOK_NAMES && !whole[record.source])
-		looks->missed |= tells_of_others(looks, run);
+		looks->missed |= tells_of_others(run);
 	for (size_t i = itself; look.what == LOOK_NAMES && i < run.count; i++)
 		add_name(looks, &look, run.list[i]);
 	looks->list[looks->count] = look;

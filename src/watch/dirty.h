@@ -49,7 +49,7 @@ struct dirty {
 	size_t count;
 	size_t bytes; /* of memory, about */
 	uint64_t overflowed; /* bit n: queue n lost events, everything in it is dirty */
-	bool strayed; /* something was written to in a directory that nobody knows any more */
+	bool strayed; /* something came or was written to in a directory that is not known any more */
 	bool left; /* something went by a rename to where its queue watches nothing */
 };
 

@@ -239,7 +239,7 @@ static void take_event(struct queue *queue, const struct inotify_event *event)
 		queue_overflow(queue);
 	watch = find_number(queue, event->wd);
 	if (!watch) {
-		if (written && event->len > 0)
+		if ((written || event->mask & (IN_CREATE | IN_MOVED_TO)) && event->len > 0)
 			queue->pending.strayed = true;
 		return;
 	}
