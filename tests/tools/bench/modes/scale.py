@@ -21,6 +21,8 @@ def run(bench):
         data = f"{count} files"
         bench.title(f"scale: {data}")
         sources = bench.library.many(count)
+        tree = Tree(sources)
+        bench.floor.warm_up(tree)
         summaries = Rounds(bench.machine, "scale", data).run(
             [bench.floor.walk(sources), bench.twinfs.scan(sources)], bench.rounds)
         bench.report.compare(summaries)
@@ -29,19 +31,19 @@ def run(bench):
         bench.report.figure("time a file", data, 1e6 * per_file[count], "us")
         limit = TARGETS["memory"].limit if count <= FEW_FILES else MANY_LIMIT_MIB
         bench.report.add("memory", data, twinfs.max_anon / MIB, limit)
-        check_index(bench, data, sources, count)
+        check_index(bench, data, (tree, sources), count)
     if len(per_file) > 1:
         fewest, most = min(per_file), max(per_file)
         bench.report.add("scale", f"{most} files", per_file[most] / per_file[fewest],
                          note=f"to {fewest}")
 
 
-def check_index(bench, data, sources, count):
+def check_index(bench, data, found, count):
     """How large it is, and whether everything is in it: how many groups there are is known."""
+    tree, sources = found
     since = time.time()
-    name_bytes = Tree(sources).name_bytes
     bench.report.figure("index on disk", data, bench.twinfs.index_bytes() / count, "bytes a file")
-    bench.report.add("index", data, (bench.twinfs.index_bytes() - name_bytes) / count)
+    bench.report.add("index", data, (bench.twinfs.index_bytes() - tree.name_bytes) / count)
     summary = bench.twinfs.summary(*sources)
     wanted = count // COPIED
     found = (summary["files"], summary["groups"], summary["pending"])
