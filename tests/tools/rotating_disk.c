@@ -353,11 +353,13 @@ int main(int argc, char *argv[])
 		(void)fprintf(stderr, "usage: rotating_disk [option...] IMAGE MOUNTPOINT\n");
 		return 2;
 	}
-	mount_point = arguments.argv[--arguments.argc];
+	mount_point = arguments.argv[--arguments.argc]; /* fuse_opt_parse made them all anew */
 	if (open_files(&disk) < 0)
 		return 1;
 	r = serve(&disk, &arguments, mount_point);
 	if (close_log(disk.log) < 0 || close_log(disk.writes) < 0)
 		perror("rotating_disk: cannot write the logs");
+	fuse_opt_free_args(&arguments);
+	free(mount_point);
 	return r == 0 ? 0 : 1;
 }
