@@ -12,6 +12,9 @@
  * that its dirty pages and the batch itself (about 200 bytes a change) stay within 16 MiB. */
 #define BATCH_CHANGES ((size_t)32 << 10)
 #define BATCHES_MAX 3
+/* So many are committed at once when the writer thread has nothing else to do: at the beginning of a
+ * walk, and where walking is slower than writing. */
+#define BATCH_CHANGES_EARLY ((size_t)4 << 10)
 
 struct batch {
 	struct batch *next;
@@ -33,6 +36,7 @@ struct batch_writer {
 	struct batch *queue; /* in order of filling */
 	struct batch *idle;
 	unsigned int batches;
+	bool idling; /* the thread, until something is queued */
 	bool ending;
 	int error;
 };
@@ -53,8 +57,8 @@ static int apply_body(struct catalog_writer *w, void *context)
 	uint32_t scan = writer->scan;
 	int r = 0;
 
-	/* a full one is one of many; looks are followed by comparisons of what came at once */
-	if (scan && batch->count == BATCH_CHANGES)
+	/* there will be more of them; looks are followed by comparisons of what came at once */
+	if (scan && batch->count >= BATCH_CHANGES_EARLY)
 		r = catalog_defer_sizes(w);
 	if (!scan)
 		scan = catalog_next_scan(w);
@@ -87,6 +91,7 @@ static struct batch *wait_for_batch(struct batch_writer *writer)
 	struct batch *batch;
 
 	pthread_mutex_lock(&writer->lock);
+	writer->idling = !writer->queue;
 	while (!writer->queue && !writer->ending)
 		pthread_cond_wait(&writer->filled, &writer->lock);
 	batch = writer->queue;
@@ -169,6 +174,7 @@ static void queue_filled(struct batch_writer *writer)
 	while (*end)
 		end = &(*end)->next;
 	*end = TAKE(writer->filling);
+	writer->idling = false;
 	pthread_cond_signal(&writer->filled);
 }
 
@@ -193,6 +199,12 @@ static int batch_append(struct batch *batch, const struct name_change *change)
 	return 0;
 }
 
+static bool is_filled(const struct batch_writer *writer, const struct batch *batch)
+{
+	return batch->count == BATCH_CHANGES ||
+	       (writer->idling && batch->count >= BATCH_CHANGES_EARLY);
+}
+
 int batch_writer_put(struct batch_writer *writer, const struct name_change *changes, size_t count)
 {
 	struct batch *batch;
@@ -202,7 +214,7 @@ int batch_writer_put(struct batch_writer *writer, const struct name_change *chan
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		batch = batch_to_fill(writer);
 		r = batch ? batch_append(batch, &changes[i]) : -ENOMEM;
-		if (r == 0 && batch->count == BATCH_CHANGES)
+		if (r == 0 && is_filled(writer, batch))
 			queue_filled(writer);
 	}
 	if (r == 0)

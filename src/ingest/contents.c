@@ -15,11 +15,15 @@
 /*   plan -> window -> heads, read by all threads -> decided -------------------> outcomes -> catalog
  *                                               `-> undecided -> compared by all threads ---^
  *
- * A window is one round of this. On disks whose head has to move both stages take files in its
- * order (order.h). Memory: 64 bytes a candidate and some 180 a head, so 16 MiB for
- * a full window, and what is kept of small contents.
+ * A window is one round of this; its outcomes are committed while the next one is read. On disks
+ * whose head has to move both stages take files in its order (order.h). Memory: 64 bytes a candidate
+ * and some 180 a head, so 16 MiB for a full window, and what is kept of small contents.
  */
-#define WINDOW_FILES ((size_t)64 << 10)
+#define WINDOW_FILES_MAX ((size_t)64 << 10)
+/* There is nothing to be read while the last window is committed, so there are several; but each
+ * one goes through the directories and the index anew. */
+#define WINDOW_FILES_MIN ((size_t)16 << 10)
+#define WINDOWS 8
 #define KEPT_BYTES ((size_t)16 << 20)
 
 #define PAUSE_MS_MIN 25
@@ -198,7 +202,8 @@ static int compare_undecided(struct contents *contents)
 	return r;
 }
 
-static int compare_window(struct contents *contents)
+/* last: none comes behind it */
+static int compare_window(struct contents *contents, bool last)
 {
 	int r, committed;
 
@@ -209,22 +214,35 @@ static int compare_window(struct contents *contents)
 		r = sort_heads(contents);
 	if (r == 0)
 		r = outcomes_commit_if_due(&contents->outcomes);
+	/* a split size's rest asks the catalog for what came before */
+	if (r == 0 && contents->undecided_count > 0)
+		r = outcomes_settle(&contents->outcomes);
 	if (r == 0 && contents->undecided_count > 0)
 		r = compare_undecided(contents);
-	/* what is done is kept also at a stop; and a split size's rest asks the catalog for it */
-	committed = outcomes_commit(&contents->outcomes);
+	/* what is done is kept also at a stop */
+	committed = r == 0 && !last ? outcomes_commit_behind(&contents->outcomes)
+				    : outcomes_commit(&contents->outcomes);
 	heads_reset(&contents->heads);
 	return r < 0 ? r : committed;
 }
 
 /* ---- all windows --------------------------------------------------------------------- */
 
+static size_t window_files(const struct ingest *ingest)
+{
+	uint64_t files = atomic_load(&ingest->progress.candidates) / WINDOWS;
+
+	if (files < WINDOW_FILES_MIN)
+		return WINDOW_FILES_MIN;
+	return files > WINDOW_FILES_MAX ? WINDOW_FILES_MAX : (size_t)files;
+}
+
 /* sizes: NULL for all */
 static int compare_all(struct contents *contents, const struct ingest_sizes *sizes,
 		       bool skip_errors)
 {
 	struct plan plan = {.catalog = contents->ingest->catalog,
-			    .window_files = WINDOW_FILES,
+			    .window_files = window_files(contents->ingest),
 			    .skip_errors = skip_errors,
 			    .sizes = sizes};
 	int r = plan_begin(&plan);
@@ -233,7 +251,7 @@ static int compare_all(struct contents *contents, const struct ingest_sizes *siz
 		r = plan_next(&plan, &contents->window);
 		if (r < 0 || contents->window.count == 0)
 			break;
-		r = compare_window(contents);
+		r = compare_window(contents, plan_is_done(&plan));
 	}
 	return r;
 }

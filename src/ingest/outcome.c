@@ -29,7 +29,7 @@ void outcomes_init(struct outcomes *outcomes, struct catalog *catalog,
 	pthread_mutex_init(&outcomes->commit_lock, NULL);
 }
 
-static void free_lists(struct outcomes *lists)
+static void lists_free(struct outcome_lists *lists)
 {
 	bytes_free(&lists->files);
 	bytes_free(&lists->classes);
@@ -38,7 +38,11 @@ static void free_lists(struct outcomes *lists)
 
 void outcomes_deinit(struct outcomes *outcomes)
 {
-	free_lists(outcomes);
+	/* it was committed and its error told, or the work has failed before */
+	if (outcomes->at_work)
+		pthread_join(outcomes->thread, NULL);
+	lists_free(&outcomes->lists);
+	lists_free(&outcomes->taken);
 	pthread_mutex_destroy(&outcomes->lock);
 	pthread_mutex_destroy(&outcomes->commit_lock);
 }
@@ -50,10 +54,10 @@ int outcomes_add_class(struct outcomes *outcomes, const struct class_outcome *cl
 	int r;
 
 	pthread_mutex_lock(&outcomes->lock);
-	placed.first = outcomes->files.length / sizeof(*files);
-	r = bytes_append(&outcomes->files, files, class->count * sizeof(*files));
+	placed.first = outcomes->lists.files.length / sizeof(*files);
+	r = bytes_append(&outcomes->lists.files, files, class->count * sizeof(*files));
 	if (r == 0)
-		r = bytes_append(&outcomes->classes, &placed, sizeof(placed));
+		r = bytes_append(&outcomes->lists.classes, &placed, sizeof(placed));
 	pthread_mutex_unlock(&outcomes->lock);
 	return r;
 }
@@ -63,7 +67,7 @@ int outcomes_add_problem(struct outcomes *outcomes, const struct problem_outcome
 	int r;
 
 	pthread_mutex_lock(&outcomes->lock);
-	r = bytes_append(&outcomes->problems, problem, sizeof(*problem));
+	r = bytes_append(&outcomes->lists.problems, problem, sizeof(*problem));
 	pthread_mutex_unlock(&outcomes->lock);
 	return r;
 }
@@ -180,12 +184,15 @@ static int measure_portion(struct catalog *catalog, size_t count, size_t *files)
 	return r;
 }
 
-static int commit_taken(struct outcomes *taken)
+/* Commits outcomes->taken and frees it. */
+static int commit_taken(struct outcomes *outcomes)
 {
+	struct outcome_lists *taken = &outcomes->taken;
 	struct class_outcome *classes = (void *)taken->classes.data;
 	size_t count = taken->classes.length / sizeof(*classes), limit = 0;
-	struct portion portion = {.watch = taken->watch, .files = (const void *)taken->files.data};
-	int r = measure_portion(taken->catalog, taken->files.length / sizeof(*portion.files),
+	struct portion portion = {.watch = outcomes->watch,
+				  .files = (const void *)taken->files.data};
+	int r = measure_portion(outcomes->catalog, taken->files.length / sizeof(*portion.files),
 				&limit);
 
 	if (count > 0)
@@ -195,40 +202,70 @@ static int commit_taken(struct outcomes *taken)
 		portion.file_count = portion.count = 0;
 		while (i + portion.count < count && portion.file_count < limit)
 			portion.file_count += classes[i + portion.count++].count;
-		r = catalog_write(taken->catalog, commit_classes, &portion);
+		r = catalog_write(outcomes->catalog, commit_classes, &portion);
 	}
 	if (r == 0 && taken->problems.length > 0)
-		r = catalog_write(taken->catalog, commit_problems, &taken->problems);
+		r = catalog_write(outcomes->catalog, commit_problems, &taken->problems);
+	lists_free(taken);
 	return r;
 }
 
-/* Holds commit_lock. */
-static int commit_gathered(struct outcomes *outcomes)
+static void *commit_behind(void *context)
 {
-	struct outcomes taken = {.catalog = outcomes->catalog, .watch = outcomes->watch};
+	struct outcomes *outcomes = context;
 	uint64_t begun = clock_monotonic_ns();
-	int r;
 
-	pthread_mutex_lock(&outcomes->lock);
-	taken.files = outcomes->files;
-	taken.classes = outcomes->classes;
-	taken.problems = outcomes->problems;
-	outcomes->files = outcomes->classes = outcomes->problems = (struct bytes){0};
-	pthread_mutex_unlock(&outcomes->lock);
-	r = taken.classes.length || taken.problems.length ? commit_taken(&taken) : 0;
-	free_lists(&taken);
+	outcomes->error = commit_taken(outcomes);
 	outcomes->committed_ns = clock_monotonic_ns();
 	outcomes->commit_took_ns = outcomes->committed_ns - begun;
-	return r;
+	atomic_store(&outcomes->done, true);
+	return NULL;
+}
+
+/* Holds commit_lock, as do the next ones. */
+static int settle(struct outcomes *outcomes)
+{
+	if (outcomes->at_work)
+		pthread_join(outcomes->thread, NULL);
+	outcomes->at_work = false;
+	return outcomes->error;
+}
+
+static bool take(struct outcomes *outcomes)
+{
+	pthread_mutex_lock(&outcomes->lock);
+	outcomes->taken = outcomes->lists;
+	outcomes->lists = (struct outcome_lists){0};
+	pthread_mutex_unlock(&outcomes->lock);
+	return outcomes->taken.classes.length || outcomes->taken.problems.length;
+}
+
+/* behind: by a thread, where there can be one more */
+static int commit(struct outcomes *outcomes, bool behind)
+{
+	int r = settle(outcomes);
+
+	if (r < 0 || !take(outcomes))
+		return r;
+	atomic_store(&outcomes->done, false);
+	if (behind)
+		outcomes->at_work =
+			pthread_create(&outcomes->thread, NULL, commit_behind, outcomes) == 0;
+	if (!outcomes->at_work)
+		commit_behind(outcomes);
+	return outcomes->at_work ? 0 : outcomes->error;
 }
 
 static bool is_due(struct outcomes *outcomes)
 {
-	uint64_t waited = clock_monotonic_ns() - outcomes->committed_ns;
+	uint64_t waited;
 	size_t files;
 
+	if (outcomes->at_work && !atomic_load(&outcomes->done))
+		return false;
+	waited = clock_monotonic_ns() - outcomes->committed_ns;
 	pthread_mutex_lock(&outcomes->lock);
-	files = outcomes->files.length / sizeof(struct file_outcome);
+	files = outcomes->lists.files.length / sizeof(struct file_outcome);
 	pthread_mutex_unlock(&outcomes->lock);
 	return files >= DUE_FILES ||
 	       waited > DUE_AFTER_NS + DUE_AFTER_COMMITS * outcomes->commit_took_ns;
@@ -241,7 +278,27 @@ int outcomes_commit_if_due(struct outcomes *outcomes)
 	if (pthread_mutex_trylock(&outcomes->commit_lock) != 0)
 		return 0;
 	if (is_due(outcomes))
-		r = commit_gathered(outcomes);
+		r = commit(outcomes, true);
+	pthread_mutex_unlock(&outcomes->commit_lock);
+	return r;
+}
+
+int outcomes_commit_behind(struct outcomes *outcomes)
+{
+	int r;
+
+	pthread_mutex_lock(&outcomes->commit_lock);
+	r = commit(outcomes, true);
+	pthread_mutex_unlock(&outcomes->commit_lock);
+	return r;
+}
+
+int outcomes_settle(struct outcomes *outcomes)
+{
+	int r;
+
+	pthread_mutex_lock(&outcomes->commit_lock);
+	r = settle(outcomes);
 	pthread_mutex_unlock(&outcomes->commit_lock);
 	return r;
 }
@@ -251,7 +308,7 @@ int outcomes_commit(struct outcomes *outcomes)
 	int r;
 
 	pthread_mutex_lock(&outcomes->commit_lock);
-	r = commit_gathered(outcomes);
+	r = commit(outcomes, false);
 	pthread_mutex_unlock(&outcomes->commit_lock);
 	return r;
 }

@@ -3,7 +3,10 @@
 #define INGEST_OUTCOME_H
 
 /* What the comparison found, on its way to the catalog: gathered by many threads, committed in
- * large transactions by whichever of them finds enough of it. */
+ * large transactions by a thread behind them, while they read on.
+ *
+ *   outcomes_add_* --> [lists] --outcomes_commit_behind--> [taken], committed by one thread --> LMDB
+ */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -39,15 +42,24 @@ struct problem_outcome {
 	struct attributes attributes; /* changed: the new ones */
 };
 
+struct outcome_lists {
+	struct bytes files; /* of struct file_outcome; the same for the others */
+	struct bytes classes;
+	struct bytes problems;
+};
+
 struct outcomes {
 	struct catalog *catalog; /* these two borrowed */
 	const struct ingest_watch *watch; /* or NULL */
 	pthread_mutex_t lock; /* of the lists */
-	pthread_mutex_t commit_lock;
-	struct bytes files; /* of struct file_outcome; the same for the others */
-	struct bytes classes;
-	struct bytes problems;
-	uint64_t committed_ns; /* when */
+	struct outcome_lists lists;
+	pthread_mutex_t commit_lock; /* of all that follows */
+	struct outcome_lists taken; /* they belong to the thread while one is at work */
+	pthread_t thread;
+	bool at_work; /* the thread has to be joined */
+	_Atomic bool done; /* that will not take long */
+	int error; /* of the thread */
+	uint64_t committed_ns; /* when; of the thread while one is at work */
 	uint64_t commit_took_ns;
 };
 
@@ -61,9 +73,16 @@ MUST_CHECK int outcomes_add_class(struct outcomes *outcomes, const struct class_
 MUST_CHECK int outcomes_add_problem(struct outcomes *outcomes,
 				    const struct problem_outcome *problem);
 
-/* Commits when so much or so long has gathered that it is worth a transaction; returns at once
- * while another thread does. */
+/* Commits behind when so much or so long has gathered that it is worth a transaction and no other
+ * one is under way. Any thread. 0, or the error of an earlier one. */
 MUST_CHECK int outcomes_commit_if_due(struct outcomes *outcomes);
+
+/* Has a thread commit what was gathered, once what it had before is committed. 0, or the error of
+ * that. */
+MUST_CHECK int outcomes_commit_behind(struct outcomes *outcomes);
+
+/* Waits until all is committed that outcomes_commit_behind was told to; 0 or its error. */
+MUST_CHECK int outcomes_settle(struct outcomes *outcomes);
 
 /* Commits everything. */
 MUST_CHECK int outcomes_commit(struct outcomes *outcomes);

@@ -39,6 +39,11 @@ int plan_begin(struct plan *plan)
 	return r;
 }
 
+bool plan_is_done(const struct plan *plan)
+{
+	return plan->position.size == behind_all.size;
+}
+
 void window_free(struct window *window)
 {
 	free(window->list);
@@ -147,7 +152,7 @@ static int collect_window(struct plan *plan, struct window *window, struct catal
 {
 	int r = 0;
 
-	while (r == 0 && plan->position.size != behind_all.size) {
+	while (r == 0 && !plan_is_done(plan)) {
 		r = collect(plan, window, reader);
 		if (r == 0 && plan->sizes)
 			next_size(plan);

@@ -49,8 +49,11 @@ struct window {
 MUST_CHECK int plan_begin(struct plan *plan);
 
 /* Fills the window with the next candidates, ordered by file id; it is empty at the end. What was
- * in the window before must be committed. */
+ * in the window before may still be on its way to the index. */
 MUST_CHECK int plan_next(struct plan *plan, struct window *window);
+
+/* Is nothing left for a next window? */
+bool plan_is_done(const struct plan *plan);
 
 void window_free(struct window *window);
 

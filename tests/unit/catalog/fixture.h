@@ -22,6 +22,7 @@
 #include "catalog/catalog.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
+#include "twinfs/format.h"
 
 #define FIXTURE_CHANGES_MAX 256
 
@@ -94,6 +95,21 @@ static inline int fixture_open_code(struct fixture *f)
 static inline void fixture_open(struct fixture *f)
 {
 	assert_int_equal(fixture_open_code(f), CATALOG_OPENED);
+}
+
+/* Opens the catalog anew, with so many ids left. */
+static inline void fixture_reopen_with_ids(struct fixture *f, uint64_t left)
+{
+	char path[128];
+	FILE *file;
+
+	catalog_close(f->catalog);
+	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, TWINFS_INDEX_IDS);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	(void)fprintf(file, "%llu\n", (unsigned long long)(TWINFS_ID_MAX + 1 - left));
+	assert_int_equal(fclose(file), 0);
+	fixture_open(f);
 }
 
 static inline void fixture_reopen(struct fixture *f)

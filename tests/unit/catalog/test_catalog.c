@@ -447,12 +447,8 @@ static void take_no_id(struct fixture *f)
 static void test_ids_end_and_do_not_begin_again(void **state)
 {
 	struct fixture *f = *state;
-	char text[32];
 
-	catalog_close(f->catalog);
-	(void)snprintf(text, sizeof(text), "%llu\n", (unsigned long long)TWINFS_ID_MAX - 1);
-	write_text(f, TWINFS_INDEX_IDS, text);
-	fixture_open(f);
+	fixture_reopen_with_ids(f, 2);
 	assert_int_equal(catalog_new_id(f->catalog), TWINFS_ID_MAX - 1);
 	assert_int_equal(catalog_new_id(f->catalog), TWINFS_ID_MAX);
 	assert_int_equal(catalog_new_id(f->catalog), 0);

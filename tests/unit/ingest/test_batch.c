@@ -121,16 +121,8 @@ static void test_first_failure_is_told_to_all_and_none_waits_for_ever(void **sta
 {
 	struct fixture *f = *state;
 	struct batch_writer *writer;
-	char path[128];
-	FILE *file;
 
-	catalog_close(f->catalog);
-	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, TWINFS_INDEX_IDS);
-	file = fopen(path, "we");
-	assert_non_null(file);
-	(void)fprintf(file, "%llu\n", (unsigned long long)TWINFS_ID_MAX - 50000);
-	assert_int_equal(fclose(file), 0);
-	fixture_open(f);
+	fixture_reopen_with_ids(f, 50000);
 	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, f->scan), 0);
 	assert_true(put_from_threads(f, writer) <= 0);
 	assert_true(batch_writer_finish(writer) < 0);

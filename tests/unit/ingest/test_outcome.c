@@ -181,6 +181,51 @@ static void test_nothing_gathered_is_no_new_generation(void **state)
 	assert_int_equal(totals_of(p->f).generation, generation);
 }
 
+/* ---- behind -------------------------------------------------------------------------- */
+
+static void test_what_is_added_while_a_thread_commits_waits_for_the_next_time(void **state)
+{
+	struct play *p = *state;
+
+	add_class(p, 0, 2, 0);
+	assert_int_equal(outcomes_commit_behind(&p->outcomes), 0);
+	add_class(p, 2, 3, 0);
+	assert_int_equal(outcomes_settle(&p->outcomes), 0);
+	assert_int_equal(totals_of(p->f).groups, 1);
+	assert_int_equal(content_of(p->f, p->files[2].file).head, 0);
+	assert_int_equal(outcomes_commit_behind(&p->outcomes), 0);
+	assert_int_equal(outcomes_commit(&p->outcomes), 0);
+	assert_int_equal(totals_of(p->f).groups, 2);
+	audit_index(p->f->catalog);
+}
+
+static void test_thread_is_waited_for_at_the_end(void **state)
+{
+	struct play *p = *state;
+
+	add_class(p, 0, 2, 0);
+	assert_int_equal(outcomes_commit_behind(&p->outcomes), 0);
+	outcomes_deinit(&p->outcomes);
+	assert_int_equal(totals_of(p->f).groups, 1);
+	outcomes_init(&p->outcomes, p->f->catalog, NULL);
+}
+
+/* There is no id for a group. */
+static void test_failure_behind_is_told_from_then_on(void **state)
+{
+	struct play *p = *state;
+
+	fixture_reopen_with_ids(p->f, 0);
+	p->outcomes.catalog = p->f->catalog;
+	add_class(p, 0, 2, 0);
+	assert_int_equal(outcomes_commit_behind(&p->outcomes), 0);
+	assert_true(outcomes_settle(&p->outcomes) < 0);
+	add_class(p, 2, 1, 0);
+	assert_true(outcomes_commit_behind(&p->outcomes) < 0);
+	assert_true(outcomes_commit(&p->outcomes) < 0);
+	assert_int_equal(content_of(p->f, p->files[2].file).head, 0);
+}
+
 /* ---- threads ------------------------------------------------------------------------- */
 
 struct adder {
@@ -196,6 +241,8 @@ static void *add_and_commit(void *context)
 		add_class(adder->play, adder->first + i, 1, 0);
 		if (i % 10 == 9)
 			assert_int_equal(outcomes_commit(&adder->play->outcomes), 0);
+		else if (i % 10 == 4)
+			assert_int_equal(outcomes_commit_behind(&adder->play->outcomes), 0);
 		assert_int_equal(outcomes_commit_if_due(&adder->play->outcomes), 0);
 	}
 	return NULL;
@@ -231,6 +278,9 @@ int main(void)
 		CASE(test_errors_are_noted_and_go_when_the_file_is_read),
 		CASE(test_changed_file_gets_its_new_attributes),
 		CASE(test_nothing_gathered_is_no_new_generation),
+		CASE(test_what_is_added_while_a_thread_commits_waits_for_the_next_time),
+		CASE(test_thread_is_waited_for_at_the_end),
+		CASE(test_failure_behind_is_told_from_then_on),
 		CASE(test_what_many_threads_found_is_all_committed),
 	};
 
