@@ -348,7 +348,7 @@ def test_daemon_on_a_full_disk_says_so_and_goes_on_when_there_is_room(twinfs, tm
         fill.write_bytes(bytes(4_500_000))
         with twinfs.mounted(source, options=["--index", disk / "index"], at=at) as view:
             assert until(lambda: view.status().get("problem") == "No space left on device")
-            assert len(os.listdir(view.uniques)) == 20_000
+            assert {int(name) % 10_000 for name in os.listdir(view.uniques)} == set(range(10_000))
             fill.unlink()
             assert until(lambda: view.status()["state"] == "current")
             assert "problem" not in view.status()
