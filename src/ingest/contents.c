@@ -22,8 +22,8 @@
 #define WINDOW_FILES_MAX ((size_t)64 << 10)
 /* There is nothing to be read while the last window is committed, so there are several; but each
  * one goes through the directories and the index anew. */
-#define WINDOW_FILES_MIN ((size_t)16 << 10)
-#define WINDOWS 8
+#define WINDOW_FILES_MIN ((size_t)32 << 10)
+#define WINDOWS 4
 #define KEPT_BYTES ((size_t)16 << 20)
 
 #define PAUSE_MS_MIN 25
