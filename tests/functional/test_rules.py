@@ -29,9 +29,10 @@ class Choice:
 class Model:
     """What the rules make of the groups of some sources."""
 
-    def __init__(self, roots, kept_by_view):
+    def __init__(self, roots, kept_by_view, earlier):
         self.source = oracle.Source(roots)
         self.kept_by_view = kept_by_view  # paths
+        self.earlier = earlier  # paths that the first scan found
         self.groups = self.source.groups()
         self.status = {id(inode): os.stat(self.paths(inode)[0])
                        for group in self.groups for inode in group}
@@ -49,7 +50,7 @@ class Model:
         if rule == "source-order":
             return min(tree for tree, _ in inode.names)
         if rule == "first-seen":
-            return 0  # one scan found them all
+            return not self.earlier & set(self.paths(inode))
         if rule in ("oldest", "newest"):
             return status.st_mtime_ns * (1 if rule == "oldest" else -1)
         if rule == "shortest-path":
@@ -73,7 +74,9 @@ class Model:
     def kept(self, pool, choice):
         def key(inode):
             return (*(self.score(rule, inode) for rule in choice.keep),
-                    not self.kept_by_view & set(self.paths(inode)), min(inode.names))
+                    not self.kept_by_view & set(self.paths(inode)),
+                    self.score("source-order", inode), self.score("first-seen", inode),
+                    min(inode.names))
         return min(pool, key=key)
 
     def stays(self, inode, choice):
@@ -101,12 +104,13 @@ class Model:
         return found
 
 
-def grow(roots, seed):
-    """Random copies in folders of several sources, hard links also between sources."""
-    dice = random.Random(seed)
+def grow(roots, dice, made, numbers):
+    """Random copies in folders of several sources, hard links also between sources.
+
+    made    {content: paths}, added to
+    """
     folders = [b"", b"keep", b"keep/b", b"keep/bb", b"a/b", b"a,b", b"keeper", b"x/keep/y"]
-    made = collections.defaultdict(list)
-    for number in range(dice.randrange(40, 70)):
+    for number in numbers:
         content = dice.randrange(9)
         name = b"%d%s" % (number, dice.choice([b"", b".jpg", b".txt", b" \xff\n", b"x" * 20]))
         path = trees.join(dice.choice(roots), dice.choice(folders), name)
@@ -191,8 +195,12 @@ def test_rules_choose_what_the_model_chooses(twinfs, tmp_path, seed):
     links = trees.join(tmp_path, b"links")
     for folder in (*roots, links):
         os.mkdir(folder)
-    grow(roots, seed)
-    model = Model(roots, kept_by_view(twinfs, roots))
+    made = collections.defaultdict(list)
+    grow(roots, dice, made, range(dice.randrange(20, 40)))
+    kept_by_view(twinfs, roots)
+    earlier = set().union(*made.values())
+    grow(roots, dice, made, range(40, 40 + dice.randrange(40)))
+    model = Model(roots, kept_by_view(twinfs, roots), earlier)
     assert len(model.groups) > 5
     seen = collections.Counter()
     for _ in range(25):
