@@ -196,8 +196,8 @@ def test_rules_choose_what_the_model_chooses(twinfs, tmp_path, seed):
     for folder in (*roots, links):
         os.mkdir(folder)
     made = collections.defaultdict(list)
-    grow(roots, dice, made, range(dice.randrange(20, 40)))
-    kept_by_view(twinfs, roots)
+    grow(roots[len(roots) // 2:], dice, made, range(dice.randrange(14, 24)))
+    kept_by_view(twinfs, roots)  # and stays so when copies come in the first source
     earlier = set().union(*made.values())
     grow(roots, dice, made, range(40, 40 + dice.randrange(40)))
     model = Model(roots, kept_by_view(twinfs, roots), earlier)
