@@ -27,15 +27,29 @@ class Choice:
 
 
 class Model:
-    """What the rules make of the groups of some sources."""
+    """What the rules make of the groups of some sources.
 
-    def __init__(self, roots, kept_by_view, earlier):
+    before  the model of what an earlier scan found
+    """
+
+    def __init__(self, roots, before=None):
         self.source = oracle.Source(roots)
-        self.kept_by_view = kept_by_view  # paths
-        self.earlier = earlier  # paths that the first scan found
         self.groups = self.source.groups()
         self.status = {id(inode): os.stat(self.paths(inode)[0])
                        for group in self.groups for inode in group}
+        self.earlier = {before.source.absolute(name) for name in before.source.names
+                        } if before else set()
+        self.kept_by_view = set()  # paths
+        for group in self.groups:
+            kept = min(group, key=lambda inode: (
+                not (before and before.kept_by_view & set(self.paths(inode))),
+                self.order_of_view(inode)))
+            self.kept_by_view.update(self.paths(kept))
+
+    def order_of_view(self, inode):
+        """How a view chooses where none was kept before."""
+        return (self.score("source-order", inode), self.score("first-seen", inode),
+                min(inode.names))
 
     def paths(self, inode):
         return [self.source.absolute(name) for name in inode.names]
@@ -74,9 +88,7 @@ class Model:
     def kept(self, pool, choice):
         def key(inode):
             return (*(self.score(rule, inode) for rule in choice.keep),
-                    not self.kept_by_view & set(self.paths(inode)),
-                    self.score("source-order", inode), self.score("first-seen", inode),
-                    min(inode.names))
+                    not self.kept_by_view & set(self.paths(inode)), self.order_of_view(inode))
         return min(pool, key=key)
 
     def stays(self, inode, choice):
@@ -104,11 +116,12 @@ class Model:
         return found
 
 
-def grow(roots, dice, made, numbers):
+def grow(roots, dice, numbers):
     """Random copies in folders of several sources, hard links also between sources.
 
-    made    {content: paths}, added to
+    Links are among these only: a file that gets one is compared anew, and no longer the kept one.
     """
+    made = collections.defaultdict(list)
     folders = [b"", b"keep", b"keep/b", b"keep/bb", b"a/b", b"a,b", b"keeper", b"x/keep/y"]
     for number in numbers:
         content = dice.randrange(9)
@@ -167,11 +180,6 @@ def options_of(dice, choice, links):
     return options + [b"--between-sources"] * choice.between
 
 
-def kept_by_view(twinfs, roots):
-    return {path_of(copy) for group in twinfs.listing(*roots)["groups"]
-            for copy in group["copies"] if copy["kept"]}
-
-
 def check_claims(model, choice, redundant):
     """What must hold of any selection, whatever the model thinks."""
     for group in model.groups:
@@ -195,13 +203,12 @@ def test_rules_choose_what_the_model_chooses(twinfs, tmp_path, seed):
     links = trees.join(tmp_path, b"links")
     for folder in (*roots, links):
         os.mkdir(folder)
-    made = collections.defaultdict(list)
-    grow(roots[len(roots) // 2:], dice, made, range(dice.randrange(14, 24)))
-    kept_by_view(twinfs, roots)  # and stays so when copies come in the first source
-    earlier = set().union(*made.values())
-    grow(roots, dice, made, range(40, 40 + dice.randrange(40)))
-    model = Model(roots, kept_by_view(twinfs, roots), earlier)
-    assert len(model.groups) > 5
+    grow(roots[len(roots) // 2:], dice, range(dice.randrange(14, 24)))
+    before = Model(roots)
+    twinfs.ok("scan", *roots)
+    grow(roots, dice, range(40, 50 + dice.randrange(30)))
+    model = Model(roots, before)
+    assert len(model.groups) > 3
     seen = collections.Counter()
     for _ in range(25):
         choice = draw(dice, roots)
