@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import subprocess
 from dataclasses import dataclass, field
 
 import oracle
@@ -309,6 +310,23 @@ def test_folder_that_was_left_out_is_an_error(twinfs, source):
     result = twinfs("list", "--exclude=pictures", "--protect", source / "pictures", source)
     assert result.status == 1
     assert "left out" in result.errors[0] and "pictures" in result.errors[0]
+
+
+def test_folder_named_through_a_bind_mount_is_an_error(twinfs, root_only, tmp_path, source):
+    trees.small(source)
+    other = tmp_path / "other"
+    other.mkdir()
+    subprocess.run(["mount", "--bind", source, other], check=True)
+    try:
+        for given, listed in ((other / "pictures", source), (source / "pictures", other)):
+            program = twinfs.with_index(tmp_path / f"index of {listed.name}")
+            program.ok("list", "--protect", listed / "pictures", listed)
+            result = program("list", "--redundant", "--protect", given, listed)
+            assert result.status == 1
+            assert result.out == b""
+            assert str(given) in result.errors[-1]
+    finally:
+        subprocess.run(["umount", other], check=True)
 
 
 def test_folder_of_no_source_is_an_error_for_a_view(twinfs, tmp_path, source):
