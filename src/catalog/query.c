@@ -185,6 +185,18 @@ int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundan
 	return result;
 }
 
+int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *count)
+{
+	struct key key = key_number(dir);
+	struct span fields;
+	int result = store_get(r, TABLE_REDUNDANT, &key, &fields);
+
+	*count = 0;
+	if (result < 0)
+		return result == -ENOENT ? 0 : result;
+	return decode_number(fields, count) && *count > 0 ? 0 : -EUCLEAN;
+}
+
 /* ---- paths --------------------------------------------------------------------------- */
 
 static void reverse(uint8_t *data, size_t length)

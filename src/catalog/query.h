@@ -47,6 +47,10 @@ MUST_CHECK int catalog_get_error(struct catalog_reader *r, enum error_kind kind,
 MUST_CHECK int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundant,
 				    struct group_record *group);
 
+/* How many names in a directory are of redundant copies, and how many of its subdirectories have
+ * such names in them, at any depth; together, 0 for none. */
+MUST_CHECK int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *count);
+
 /* Appends the path of a directory, or of a name in it, relative to its source ("" for the root
  * itself), and tells which source that is. */
 MUST_CHECK int catalog_dir_path(struct catalog_reader *r, uint64_t dir, struct bytes *path,

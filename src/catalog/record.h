@@ -23,6 +23,8 @@
  * link      file id, dir id, cookie          -           names of a file beyond its first
  * error     kind, id                         errno
  * orphan    file id                          catalog_totals.comparisons when it lost its last name
+ * redundant dir id                           how many names in it are of redundant copies, and
+ *                                            subdirectories have such a record; none for 0
  */
 
 #include <stdbool.h>
@@ -199,6 +201,7 @@ enum table {
 	TABLE_LINK,
 	TABLE_ERROR,
 	TABLE_ORPHAN,
+	TABLE_REDUNDANT,
 	TABLE_COUNT,
 };
 

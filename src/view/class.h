@@ -15,18 +15,18 @@
 #include "view/view.h"
 
 struct view_class {
-	int (*getattr)(const struct view_query *query, uint64_t id, struct stat *attributes);
+	int (*getattr)(const struct view_query *query, uint64_t node, struct stat *attributes);
 	/* NULL where the node may never be a directory */
-	int (*lookup)(const struct view_query *query, uint64_t id, const char *name,
+	int (*lookup)(const struct view_query *query, uint64_t node, const char *name,
 		      struct stat *attributes);
 	/* Checks that it can be listed, and gives the node of "..". */
-	int (*list_begin)(const struct view_query *query, uint64_t id, uint64_t *parent);
+	int (*list_begin)(const struct view_query *query, uint64_t node, uint64_t *parent);
 	/* after: 0 or the cookie of a name, not of "." and ".." */
-	int (*list)(const struct view_query *query, uint64_t id, uint64_t after, view_emit_fn *emit,
-		    void *context);
+	int (*list)(const struct view_query *query, uint64_t node, uint64_t after,
+		    view_emit_fn *emit, void *context);
 };
 
-extern const struct view_class fixed_class; /* fixed.c: root, dups/, uniques/, .twinfs/ */
+extern const struct view_class fixed_class; /* fixed.c: what every view has */
 extern const struct view_class tree_class; /* tree.c: directories of the sources */
 extern const struct view_class group_class; /* group.c: folders in dups/ */
 extern const struct view_class file_class; /* tree.c: files of the sources */

@@ -6,12 +6,14 @@
  *
  *	dups/<hash>/<copy>	verified groups
  *	uniques/<tree>		the source trees without redundant copies
+ *	redundant/<tree>	those copies alone, at their paths
  *	.twinfs/		status.json, errors, pending, metrics, sync, events
  *
  * A node is named by a number that says what it is and under which id the catalog knows it
  * (view/node.h). So nothing is held per node: a number stays right for as long as the thing is in
- * the index, of a file with the same content, and names the same file in dups/ and in uniques/.
- * st_ino, as it is given here, is that number; programs are to be shown node_inode() of it.
+ * the index, of a file with the same content, and names the same file in dups/, in uniques/ and in
+ * redundant/. st_ino, as it is given here, is that number; programs are to be shown node_inode() of
+ * it.
  *
  * Any thread may call anything at any time; each call reads one snapshot of the catalog. Only
  * opening, reading a symlink and asking for attributes that the index does not keep (xattrs) touch

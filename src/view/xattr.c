@@ -104,7 +104,7 @@ static int own_value(struct view *view, uint64_t node, const char *key, struct b
 	if (r < 0)
 		return r;
 	if (strcmp(key, "path") == 0) {
-		if (kind != NODE_DIR && kind != NODE_FILE)
+		if (!node_is_source_dir(node) && kind != NODE_FILE)
 			return -ENODATA;
 		r = kind == NODE_FILE ? check_version(&query, node) : 0;
 		if (r == 0)
@@ -164,15 +164,15 @@ static int open_file(const struct view_query *query, uint64_t node)
 static int open_node(struct view *view, uint64_t node)
 {
 	struct view_query query CLEANUP_QUERY = {0};
-	uint64_t kind = node_kind(node);
+	bool is_dir = node_is_source_dir(node);
 	int r;
 
-	if (kind != NODE_DIR && kind != NODE_FILE)
+	if (!is_dir && node_kind(node) != NODE_FILE)
 		return -ENODATA;
 	r = query_begin(&query, view);
 	if (r < 0)
 		return r;
-	return kind == NODE_DIR ? open_dir(&query, node_id(node)) : open_file(&query, node);
+	return is_dir ? open_dir(&query, node_id(node)) : open_file(&query, node);
 }
 
 /* The name under which xattr calls, which take no O_PATH descriptors, reach the very inode; also

@@ -349,6 +349,10 @@ class View:
     def uniques(self):
         return self.path / "uniques"
 
+    @property
+    def redundant(self):
+        return self.path / "redundant"
+
     def read(self, name):
         """A file of .twinfs/, read by the user who mounted."""
         command = [*self.program.as_user(), "cat", self.path / ".twinfs" / name]

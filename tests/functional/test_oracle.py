@@ -3,7 +3,9 @@
 
 The views here are plain folders, made the slow and obvious way.
 """
+import contextlib
 import os
+import shutil
 import subprocess
 
 import oracle
@@ -25,6 +27,7 @@ class Fake:
         self.view = trees.join(root, b"view")
         self.dups = trees.join(self.view, b"dups")
         self.uniques = trees.join(self.view, b"uniques")
+        self.redundant = trees.join(self.view, b"redundant")
         os.makedirs(self.dups)
         subprocess.run(["cp", "-a", self.source, self.uniques], check=True)
         found = oracle.Source([self.source])
@@ -35,6 +38,7 @@ class Fake:
                 for _, path in inode.names:
                     self.unlink_unique(path)
         self.picture = self.group(b"pictures/1.jpg")
+        self.fill_redundant()
 
     def unlink_unique(self, path):
         """As the view does: a folder's mtime stays that of the source."""
@@ -42,6 +46,23 @@ class Fake:
         when = os.stat(folder).st_mtime_ns
         os.unlink(trees.join(self.uniques, path))
         os.utime(folder, ns=(when, when))
+
+    def fill_redundant(self):
+        """What uniques/ lacks, and the folders above it."""
+        trees.remove(self.redundant)
+        subprocess.run(["cp", "-a", self.source, self.redundant], check=True)
+        for folder, folders, files in os.walk(self.redundant, topdown=False):
+            below = os.path.relpath(folder, self.redundant)
+            for name in folders + files:
+                path = trees.join(folder, name)
+                if os.path.isdir(path) and not os.path.islink(path):
+                    with contextlib.suppress(OSError):
+                        os.rmdir(path)
+                elif os.path.lexists(trees.join(self.uniques, below, name)):
+                    os.unlink(path)
+        for folder, _, _ in os.walk(self.redundant):
+            below = os.path.relpath(folder, self.redundant)
+            shutil.copystat(trees.join(self.source, below), folder)
 
     def group(self, path):
         return trees.join(self.dups, xxhash(trees.join(self.source, path)))
@@ -170,6 +191,42 @@ def no_copy_kept(fake):
 def other_copy_kept(fake):
     both_copies_kept(fake)
     no_copy_kept(fake)
+    fake.fill_redundant()
+
+
+def redundant(fake, name):
+    return trees.join(fake.redundant, name)
+
+
+def lost_redundant_copy(fake):
+    keep_time(redundant(fake, b"pictures"),
+              lambda: os.unlink(redundant(fake, b"pictures/1.jpg")))
+
+
+def kept_copy_in_redundant(fake):
+    os.mkdir(redundant(fake, b"backup"))
+    subprocess.run(["cp", "-a", unique(fake, b"backup/1.jpg"), redundant(fake, b"backup")],
+                   check=True)
+    for folder in (b"backup", b""):
+        shutil.copystat(unique(fake, folder), redundant(fake, folder))
+
+
+def lone_file_in_redundant(fake):
+    keep_time(fake.redundant, lambda: subprocess.run(
+        ["cp", "-a", unique(fake, b"alone"), redundant(fake, b"alone")], check=True))
+
+
+def folder_without_copies_in_redundant(fake):
+    keep_time(fake.redundant, lambda: os.mkdir(redundant(fake, b"empty folder")))
+    shutil.copystat(unique(fake, b"empty folder"), redundant(fake, b"empty folder"))
+
+
+def other_folder_time_in_redundant(fake):
+    os.utime(redundant(fake, b"pictures"), ns=(0, 0))
+
+
+def changed_content_in_redundant(fake):
+    replace_content(redundant(fake, b"pictures/1.jpg"), b"changed")
 
 
 def changed_content_in_uniques(fake):
@@ -244,7 +301,9 @@ PLANTED = [
     both_copies_kept, no_copy_kept, other_copy_kept, changed_content_in_uniques,
     lost_link_in_uniques, hard_link_broken_in_uniques, lost_empty_folder, lost_empty_file,
     foreign_name, other_mode, other_time, other_folder_time, other_root_time, other_target,
-    lost_xattr, added_xattr, lost_acl,
+    lost_xattr, added_xattr, lost_acl, lost_redundant_copy, kept_copy_in_redundant,
+    lone_file_in_redundant, folder_without_copies_in_redundant, other_folder_time_in_redundant,
+    changed_content_in_redundant,
 ]
 
 

@@ -267,8 +267,8 @@ class Reader:
         if xxh3_128(data) != os.fsdecode(folder[:32]):
             self.note(f"{len(data)} other bytes in {path!r}")
 
-    def read_unique(self):
-        path = os.path.join(self.mount, b"uniques")
+    def read_tree(self, where):
+        path = os.path.join(self.mount, where)
         while True:
             names = self.names(path)
             if not names:
@@ -279,12 +279,19 @@ class Reader:
         if os.path.isfile(path) and not os.path.islink(path):
             self.whole(path)
 
+    def read_unique(self):
+        self.read_tree(b"uniques")
+
+    def read_redundant(self):
+        self.read_tree(b"redundant")
+
     def run(self, seconds):
         """Read for so long; what was wrong, and how often something was read."""
         end, read = time.monotonic() + seconds, 0
         while time.monotonic() < end and len(self.wrong) < 10:
             act, allowed = self.rng.choice(((self.read_copy, self.GONE),
-                                            (self.read_unique, self.ELSE)))
+                                            (self.read_unique, self.ELSE),
+                                            (self.read_redundant, self.ELSE)))
             try:
                 act()
                 read += 1
