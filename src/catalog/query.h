@@ -96,13 +96,21 @@ MUST_CHECK int catalog_scan_links(struct catalog_reader *r, uint64_t file, uint6
 				  uint64_t cookie, struct catalog_scan **scan);
 MUST_CHECK int catalog_next_name(struct catalog_scan *scan, uint64_t *dir, uint64_t *cookie);
 
-/* Groups with an id above after, visible or not; groups by what they would give back, most
- * first (visible ones only). */
+/* Groups with an id above after, visible or not. */
 MUST_CHECK int catalog_scan_groups(struct catalog_reader *r, uint64_t after,
 				   struct catalog_scan **scan);
 MUST_CHECK int catalog_next_group(struct catalog_scan *scan, struct group_record *group);
-MUST_CHECK int catalog_scan_ranks(struct catalog_reader *r, struct catalog_scan **scan);
+
+/* Visible groups by what they would give back, most first, from the place of one of them on (NULL:
+ * all of them): the groups, or only their places. */
+struct rank_entry {
+	uint64_t reclaimable;
+	uint64_t group;
+};
+MUST_CHECK int catalog_scan_ranks(struct catalog_reader *r, const struct rank_entry *from,
+				  struct catalog_scan **scan);
 MUST_CHECK int catalog_next_rank(struct catalog_scan *scan, struct group_record *group);
+MUST_CHECK int catalog_next_rank_entry(struct catalog_scan *scan, struct rank_entry *entry);
 
 /* Regular files by size, from at least min_size up, then by head (0: not read), then by group (0:
  * in none), then by id. So the members of a group stand together, and can be passed over by going

@@ -182,6 +182,7 @@ struct catalog_totals {
 	uint64_t redundant_bytes;
 	uint64_t errors;
 	uint64_t unlisted; /* files from this id on are not listed by size yet; 0: all are */
+	uint64_t order; /* how often the order of groups (table rank) changed */
 	struct timespec changed; /* the last commit that changed something */
 };
 

@@ -55,7 +55,7 @@ static int print_groups(struct printing *printing, const struct format *format)
 	struct group_record group;
 	int r;
 
-	r = catalog_scan_ranks(reader, &scan);
+	r = catalog_scan_ranks(reader, NULL, &scan);
 	if (r < 0)
 		return r;
 	while ((r = catalog_next_rank(scan, &group)) == 0) {

@@ -12,7 +12,7 @@ static int add_groups(struct catalog_reader *reader, uint64_t min_size,
 	struct group_record group;
 	int r;
 
-	r = catalog_scan_ranks(reader, &scan);
+	r = catalog_scan_ranks(reader, NULL, &scan);
 	if (r < 0)
 		return r;
 	while ((r = catalog_next_rank(scan, &group)) == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The nodes that every view has: its root, dups/, uniques/ and redundant/ with several sources,
- * .twinfs/. */
+ * by-size/, .twinfs/. */
 
 #include <errno.h>
 #include <string.h>
@@ -18,15 +18,11 @@ struct fixed_entry {
 };
 
 static const struct fixed_entry fixed_entries[] = {
-	{FIXED_ROOT, FIXED_DUPS, "dups"},
-	{FIXED_ROOT, FIXED_UNIQUES, "uniques"},
-	{FIXED_ROOT, FIXED_REDUNDANT, "redundant"},
-	{FIXED_ROOT, FIXED_TWINFS, ".twinfs"},
-	{FIXED_TWINFS, FIXED_STATUS, "status.json"},
-	{FIXED_TWINFS, FIXED_ERRORS, "errors"},
-	{FIXED_TWINFS, FIXED_PENDING, "pending"},
-	{FIXED_TWINFS, FIXED_METRICS, "metrics"},
-	{FIXED_TWINFS, FIXED_SYNC, "sync"},
+	{FIXED_ROOT, FIXED_DUPS, "dups"},           {FIXED_ROOT, FIXED_UNIQUES, "uniques"},
+	{FIXED_ROOT, FIXED_REDUNDANT, "redundant"}, {FIXED_ROOT, FIXED_BY_SIZE, "by-size"},
+	{FIXED_ROOT, FIXED_TWINFS, ".twinfs"},      {FIXED_TWINFS, FIXED_STATUS, "status.json"},
+	{FIXED_TWINFS, FIXED_ERRORS, "errors"},     {FIXED_TWINFS, FIXED_PENDING, "pending"},
+	{FIXED_TWINFS, FIXED_METRICS, "metrics"},   {FIXED_TWINFS, FIXED_SYNC, "sync"},
 	{FIXED_TWINFS, FIXED_EVENTS, "events"},
 };
 
@@ -57,6 +53,7 @@ static int fixed_getattr(const struct view_query *query, uint64_t node, struct s
 			       listing_times_latest(&view->times, node, view->since));
 		return 0;
 	case FIXED_DUPS:
+	case FIXED_BY_SIZE:
 		fill_directory(attributes, node, totals.changed);
 		return 0;
 	case FIXED_STATUS:
@@ -122,6 +119,8 @@ static int fixed_lookup(const struct view_query *query, uint64_t node, const cha
 {
 	if (node == FIXED_DUPS)
 		return groups_lookup(query, name, attributes);
+	if (node == FIXED_BY_SIZE)
+		return by_size_lookup(query, name, attributes);
 	if (trees_in(node) != NODE_FIXED)
 		return trees_lookup(query, trees_in(node), name, attributes);
 	for (size_t i = 0; i < ARRAY_SIZE(fixed_entries); i++) {
@@ -171,6 +170,8 @@ static int fixed_list(const struct view_query *query, uint64_t node, uint64_t af
 
 	if (node == FIXED_DUPS)
 		return groups_list(query, after, emit, context);
+	if (node == FIXED_BY_SIZE)
+		return by_size_list(query, after, emit, context);
 	if (trees_in(node) != NODE_FIXED)
 		return trees_list(query, node, after, emit, context);
 	for (size_t i = 0; i < ARRAY_SIZE(fixed_entries) && r == 0; i++) {

@@ -22,6 +22,9 @@ enum node_kind {
 	NODE_GROUP = 2, /* a folder in dups/; group id */
 	NODE_FILE = 3, /* a file of a source, under whatever name; file id */
 	NODE_REDUNDANT = 4, /* a directory of a source in redundant/; dir id */
+	NODE_RANKS = 5, /* a folder in by-size/; its number, from 1 on */
+	NODE_LINK = 6, /* a link in by-size/; group id */
+	NODE_DEEP_LINK = 7, /* a link in a folder in by-size/; group id */
 };
 
 /* The root is 1, as FUSE wants it. */
@@ -31,8 +34,9 @@ enum fixed_node {
 	/* these two only with several sources; a single one's root takes their places */
 	FIXED_UNIQUES = 3,
 	FIXED_REDUNDANT = 4,
-	FIXED_TWINFS = 5,
-	FIXED_FILES = 6, /* from here on: the files in .twinfs/ */
+	FIXED_BY_SIZE = 5,
+	FIXED_TWINFS = 6,
+	FIXED_FILES = 7, /* from here on: the files in .twinfs/ */
 	FIXED_STATUS = FIXED_FILES,
 	FIXED_ERRORS,
 	FIXED_PENDING,
@@ -75,6 +79,20 @@ static inline bool node_is_source_dir(uint64_t node)
 	uint64_t kind = node_kind(node);
 
 	return kind == NODE_DIR || kind == NODE_REDUNDANT;
+}
+
+/* Is it a link in by-size/? */
+static inline bool node_is_link(uint64_t node)
+{
+	uint64_t kind = node_kind(node);
+
+	return kind == NODE_LINK || kind == NODE_DEEP_LINK;
+}
+
+/* Is it a folder whose names say which rank a group has? */
+static inline bool node_is_ranked(uint64_t node)
+{
+	return node == FIXED_BY_SIZE || node_kind(node) == NODE_RANKS;
 }
 
 static inline uint64_t node_id(uint64_t node)

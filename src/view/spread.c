@@ -20,6 +20,7 @@
 #include "view/node.h"
 #include "view/notice.h"
 #include "view/query.h"
+#include "view/rank_name.h"
 
 /* Where a directory of a source is shown. */
 static const enum node_kind trees[] = {NODE_DIR, NODE_REDUNDANT};
@@ -494,6 +495,33 @@ static int spread_groups(struct spread *spread)
 	return r;
 }
 
+/* by-size/ and all folders in it that were ever shown: any change may move ranks. */
+static int spread_ranks(struct spread *spread)
+{
+	struct view *view = spread->query.view;
+	struct catalog_totals totals;
+	uint64_t folders;
+	int r;
+
+	if (!holds(spread, FIXED_ROOT) && !holds(spread, FIXED_BY_SIZE))
+		return 0;
+	r = add_node_in(spread, FIXED_BY_SIZE, FIXED_ROOT);
+	if (r < 0 || !holds(spread, FIXED_BY_SIZE))
+		return r;
+	r = list_add(&spread->settle, FIXED_BY_SIZE);
+	if (r == 0)
+		r = catalog_get_totals(spread->query.reader, &totals);
+	if (r < 0)
+		return forgive(r);
+	folders = ranking_show_folders(&view->ranking, rank_layout_of(totals.groups).folders);
+	for (uint64_t i = 1; i <= folders && r == 0; i++) {
+		r = list_add(&spread->settle, node_make(NODE_RANKS, i));
+		if (r == 0)
+			r = list_add(&spread->nodes, node_make(NODE_RANKS, i));
+	}
+	return r;
+}
+
 /* ---- all of it ----------------------------------------------------------------------- */
 
 static int gather(struct spread *spread)
@@ -513,7 +541,7 @@ static int gather(struct spread *spread)
 	/* its time is that of the last commit */
 	if (r == 0 && (holds(spread, FIXED_ROOT) || holds(spread, FIXED_DUPS)))
 		r = add_node_in(spread, FIXED_DUPS, FIXED_ROOT);
-	return r;
+	return r < 0 ? r : spread_ranks(spread);
 }
 
 static void spread_deinit(struct spread *spread)

@@ -29,10 +29,12 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	event_log_init(&view->events);
 	listing_times_init(&view->times);
 	group_listings_init(&view->group_listings);
+	ranking_init(&view->ranking);
 }
 
 void view_deinit(struct view *view)
 {
+	ranking_deinit(&view->ranking);
 	group_listings_deinit(&view->group_listings);
 	listing_times_deinit(&view->times);
 	event_log_deinit(&view->events);
@@ -79,7 +81,8 @@ static const struct view_class *class_of(uint64_t node)
 	static const struct view_class *const classes[] = {
 		[NODE_FIXED] = &fixed_class,    [NODE_DIR] = &tree_class,
 		[NODE_GROUP] = &group_class,    [NODE_FILE] = &file_class,
-		[NODE_REDUNDANT] = &tree_class,
+		[NODE_REDUNDANT] = &tree_class, [NODE_RANKS] = &ranks_class,
+		[NODE_LINK] = &link_class,      [NODE_DEEP_LINK] = &link_class,
 	};
 	uint64_t kind = node_kind(node);
 

@@ -25,6 +25,8 @@ FOLDER = re.compile(rb"([0-9a-f]{32})(?:~([2-9]|[1-9][0-9]+))?")
 SHORTENED = re.compile(rb"~[0-9a-f]+-[0-9a-f]+(\..{1,15})?$", re.DOTALL)
 CHUNK = 256  # files given to a process at once
 HANDLES = 256  # files held open at once
+RANKED = re.compile(rb"([0-9]+)  ([0-9.]+ [KMGTPE]?i?B)  ([0-9]+) copies  (.+)", re.DOTALL)
+RANKS = 2000  # links in a folder of by-size/
 
 
 class Inode:
@@ -141,6 +143,16 @@ def summary(groups):
     }
 
 
+def human(size):
+    """A size as people write it: three digits or so, powers of 1024."""
+    if size < 1024:
+        return f"{size} B"
+    value, unit = size / 1024, 0
+    while value >= 1023.5:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {'KMGTPE'[unit]}iB" if value < 9.95 else f"{value:.0f} {'KMGTPE'[unit]}iB"
+
+
 def hashes(paths):
     """XXH3-128 by xxhsum of each open descriptor, in order."""
     found = []
@@ -187,9 +199,10 @@ class View:
         self.differences = []
 
     def check(self):
-        self.check_dups()
+        folders = self.check_dups()
         unique = self.check_uniques()
         self.check_redundant(unique)
+        self.check_by_size(folders, unique)
         return self.differences
 
     def say(self, what, *details):
@@ -207,10 +220,11 @@ class View:
         return shown, shortened, shortened or SHORTENED.search(shown) is not None
 
     def check_dups(self):
+        """Compare dups/ with the groups; returns which folder shows which."""
         dups = os.path.join(self.mount, b"dups")
         by_path = {self.source.absolute(name): (name, inode)
                    for inode in self.source.inodes.values() for name in inode.names}
-        shown, jobs = collections.Counter(), []
+        shown, jobs, found = collections.Counter(), [], {}
         for folder in sorted(os.listdir(dups)):
             match = FOLDER.fullmatch(folder)
             if not match:
@@ -219,12 +233,14 @@ class View:
             group = self.check_folder(os.path.join(dups, folder), by_path, jobs)
             if group:
                 shown[id(group)] += 1
+                found[folder] = group
         for group in self.groups:
             if shown[id(group)] != 1:
                 self.say(f"dups: shown {shown[id(group)]} times: group of",
                          self.source.absolute(group[0].names[0]))
         self.check_hashes(jobs)
         self.check_ordinals(os.listdir(dups))
+        return found
 
     def check_folder(self, folder, by_path, jobs):
         """Compare one folder with the group its files belong to; returns the group."""
@@ -393,6 +409,51 @@ class View:
             if self.first_scan and kept[0] not in firsts:
                 self.say("uniques: not the first copy is kept:",
                          self.source.absolute(kept[0].names[0]))
+
+    # by-size/
+
+    def check_by_size(self, folders, unique):
+        """Compare by-size/ with the groups, given what dups/ and uniques/ show."""
+        root = os.path.join(self.mount, b"by-size")
+        paths = sorted(os.listdir(root))
+        last = -(-len(self.groups) // RANKS) * RANKS
+        many = len(self.groups) > RANKS
+        digits = max(5, len(str(last))) if many else 4
+        if many:
+            expected = [b"%0*d-%0*d" % (digits, first, digits, first + RANKS - 1)
+                        for first in range(1, last, RANKS)]
+            if paths != expected:
+                self.say("by-size: other folders:", paths)
+            paths = [os.path.join(folder, name) for folder in paths
+                     for name in sorted(os.listdir(os.path.join(root, folder)))]
+        if len(paths) != len(self.groups):
+            self.say(f"by-size: {len(paths)} links to {len(self.groups)} groups")
+        sizes = []
+        for rank, path in enumerate(paths, 1):
+            target = os.readlink(os.path.join(root, path))
+            group = folders.pop(os.path.basename(target), None)
+            if os.path.dirname(target) != (b"../../dups" if many else b"../dups") or not group:
+                self.say("by-size: leads elsewhere, or twice:", path, target)
+                continue
+            sizes.append(group[0].size * (len(group) - 1))
+            self.check_rank(path, b"%0*d" % (digits, rank), group, unique)
+        if sizes != sorted(sizes, reverse=True):
+            self.say("by-size: not in order:", sizes)
+
+    def check_rank(self, path, rank, group, unique):
+        """What the name of a link says of its group."""
+        shown = os.path.basename(path)
+        match = RANKED.fullmatch(shown)
+        size = human(group[0].size * (len(group) - 1)).encode()
+        if not match or match.groups()[:3] != (rank, size, b"%d" % len(group)):
+            self.say(f"by-size: not {rank.decode()}, {size.decode()}, {len(group)} copies:", path)
+            return
+        names = {os.path.basename(name[1]) for inode in group for name in inode.names
+                 if name in unique}
+        whole = {shown[:match.start(4)] + name for name in names}
+        if shown not in whole and not any(len(name) > 255 and name.startswith(shown) and
+                                          len(shown) > 251 for name in whole):
+            self.say("by-size: not the name of the kept copy:", path, sorted(names))
 
     def check_entry(self, where, name, entry):
         expected = self.source.names[name]

@@ -353,6 +353,10 @@ class View:
     def redundant(self):
         return self.path / "redundant"
 
+    @property
+    def by_size(self):
+        return self.path / "by-size"
+
     def read(self, name):
         """A file of .twinfs/, read by the user who mounted."""
         command = [*self.program.as_user(), "cat", self.path / ".twinfs" / name]

@@ -39,6 +39,7 @@ class Fake:
                     self.unlink_unique(path)
         self.picture = self.group(b"pictures/1.jpg")
         self.fill_redundant()
+        self.fill_by_size(found)
 
     def unlink_unique(self, path):
         """As the view does: a folder's mtime stays that of the source."""
@@ -63,6 +64,20 @@ class Fake:
         for folder, _, _ in os.walk(self.redundant):
             below = os.path.relpath(folder, self.redundant)
             shutil.copystat(trees.join(self.source, below), folder)
+
+    def fill_by_size(self, found):
+        self.by_size, self.links = trees.join(self.view, b"by-size"), []
+        os.mkdir(self.by_size)
+        for rank, group in enumerate(sorted(found.groups(), reverse=True, key=lambda group:
+                                            group[0].size * (len(group) - 1)), 1):
+            size = oracle.human(group[0].size * (len(group) - 1))
+            path = group[0].names[0][1]
+            self.links.append(trees.join(self.by_size, f"{rank:04}  {size}  {len(group)} copies  "
+                                         .encode() + os.path.basename(path)))
+            self.link(-1, path)
+
+    def link(self, number, path):
+        os.symlink(trees.join(b"../dups", os.path.basename(self.group(path))), self.links[number])
 
     def group(self, path):
         return trees.join(self.dups, xxhash(trees.join(self.source, path)))
@@ -225,6 +240,38 @@ def other_folder_time_in_redundant(fake):
     os.utime(redundant(fake, b"pictures"), ns=(0, 0))
 
 
+def lost_link(fake):
+    os.unlink(fake.links[0])
+
+
+def link_to_nothing(fake):
+    lost_link(fake)
+    os.symlink(b"../dups/nothing", fake.links[0])
+
+
+def link_of_another_group(fake):
+    lost_link(fake)
+    fake.link(0, b"letters/a.txt")
+
+
+def links_in_another_order(fake):
+    one, two = (os.path.basename(path) for path in fake.links[:2])
+    os.rename(fake.links[0], trees.join(fake.by_size, two[:4] + one[4:]))
+    os.rename(fake.links[1], trees.join(fake.by_size, one[:4] + two[4:]))
+
+
+def link_of_another_size(fake):
+    os.rename(fake.links[0], fake.links[0].replace(b"KiB", b"MiB"))
+
+
+def link_with_another_count(fake):
+    os.rename(fake.links[0], fake.links[0].replace(b"3 copies", b"2 copies"))
+
+
+def link_of_another_file(fake):
+    os.rename(fake.links[0], fake.links[0].replace(b"1.jpg", b"copy of 1.jpg"))
+
+
 def changed_content_in_redundant(fake):
     replace_content(redundant(fake, b"pictures/1.jpg"), b"changed")
 
@@ -303,8 +350,16 @@ PLANTED = [
     foreign_name, other_mode, other_time, other_folder_time, other_root_time, other_target,
     lost_xattr, added_xattr, lost_acl, lost_redundant_copy, kept_copy_in_redundant,
     lone_file_in_redundant, folder_without_copies_in_redundant, other_folder_time_in_redundant,
-    changed_content_in_redundant,
+    changed_content_in_redundant, lost_link, link_to_nothing,
+    link_of_another_group, links_in_another_order, link_of_another_size, link_with_another_count,
+    link_of_another_file,
 ]
+
+
+def test_links_of_the_right_view_say_what_people_read(fake):
+    assert os.path.basename(fake.links[0]) == b"0001  137 KiB  3 copies  1.jpg"
+    assert [oracle.human(size) for size in (0, 1023, 1024, 10188, 10189, 1048063, 1048064)] == [
+        "0 B", "1023 B", "1.0 KiB", "9.9 KiB", "10 KiB", "1023 KiB", "1.0 MiB"]
 
 
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)

@@ -32,7 +32,7 @@ def test_view_of_every_kind_of_file_is_what_the_oracle_says(twinfs, source):
 
 
 def test_view_has_its_folders(small):
-    assert {"dups", "uniques", "redundant", ".twinfs"} == set(os.listdir(small.path))
+    assert {"dups", "uniques", "redundant", "by-size", ".twinfs"} == set(os.listdir(small.path))
     assert {"status.json", "errors"} <= set(os.listdir(small.path / ".twinfs"))
     assert all(GROUP.fullmatch(name) for name in os.listdir(small.dups))
     assert len(os.listdir(small.dups)) == 2
@@ -45,7 +45,8 @@ def test_names_that_are_not_there_are_not_found(small):
                  f"dups/{group.name}/nothing", f"dups/{group.name}/alone",
                  "uniques/nothing", "uniques/alone/x", ".twinfs/nothing",
                  "redundant/nothing", "redundant/alone", "redundant/empty folder",
-                 "redundant/pictures/1.jpg/x"):
+                 "redundant/pictures/1.jpg/x", "by-size/nothing", "by-size/0001",
+                 "by-size/0009  1 B  2 copies  x", "by-size/00001-02000"):
         with pytest.raises(OSError) as raised:
             os.stat(small.path / path)
         assert raised.value.errno in (errno.ENOENT, errno.ENOTDIR), path

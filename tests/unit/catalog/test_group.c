@@ -352,7 +352,7 @@ static void test_groups_rank_by_what_they_would_give_back(void **state)
 	add_copies(f, 1000, 1);
 	audit_index(f->catalog);
 	reader = fixture_read(f);
-	assert_int_equal(catalog_scan_ranks(reader, &scan), 0);
+	assert_int_equal(catalog_scan_ranks(reader, NULL, &scan), 0);
 	for (; catalog_next_rank(scan, &group) == 0; seen++) {
 		assert_true(group_reclaimable(&group) <= before);
 		before = group_reclaimable(&group);

@@ -356,6 +356,26 @@ static void test_folders_of_all_groups_are_told_last_when_a_directory_moved(void
 	assert_string_equal(told->lines[told->count - 1], "copies 0:0");
 }
 
+static void test_folders_of_ranks_are_told_of_each_commit_once_they_were_asked_for(void **state)
+{
+	struct attributes file;
+
+	(void)state;
+	begin(one_source);
+	(void)ranking_show_folders(&told->fixture.view.ranking, 2);
+	told->held[told->held_count++] = FIXED_BY_SIZE;
+	file = fixture_file(&told->fixture, S_IFREG | 0644, 5);
+	fixture_add_file(&told->fixture, root(), "f", &file);
+	spread();
+	assert_int_equal(count("settle", NODE_FIXED, FIXED_BY_SIZE, ""), 1);
+	assert_int_equal(count("node", NODE_FIXED, FIXED_BY_SIZE, ""), 1);
+	for (uint64_t i = 1; i <= 2; i++) {
+		assert_int_equal(count("settle", NODE_RANKS, i, ""), 1);
+		assert_int_equal(count("node", NODE_RANKS, i, ""), 1);
+	}
+	assert_int_equal(told->count, 6);
+}
+
 static void test_a_root_is_reached_from_where_it_is_shown(void **state)
 {
 	struct name_change change = {.kind = NAME_UPDATE_DIR};
@@ -451,6 +471,7 @@ int main(void)
 		TEST(test_attributes_are_told_after_waiting_for_the_directory),
 		TEST(test_folders_of_groups_are_told_of_names_of_their_copies),
 		TEST(test_folders_of_all_groups_are_told_last_when_a_directory_moved),
+		TEST(test_folders_of_ranks_are_told_of_each_commit_once_they_were_asked_for),
 		TEST(test_a_root_is_reached_from_where_it_is_shown),
 		TEST(test_a_listing_is_told_once_for_many_names),
 		TEST(test_events_are_made_once_somebody_reads_them),

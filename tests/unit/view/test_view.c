@@ -35,8 +35,9 @@ static void test_the_root_has_its_folders(void **state)
 	(void)state;
 	fixture_open(&fixture, one_source);
 	fixture_list(&fixture, VIEW_ROOT, 1, &listed);
-	assert_int_equal(listed.count, 4);
+	assert_int_equal(listed.count, 5);
 	assert_int_equal(fixture_count(&listed, "dups"), 1);
+	assert_int_equal(fixture_count(&listed, "by-size"), 1);
 	assert_int_equal(fixture_count(&listed, "uniques"), 1);
 	assert_int_equal(fixture_count(&listed, "redundant"), 1);
 	assert_int_equal(fixture_count(&listed, ".twinfs"), 1);
@@ -218,6 +219,9 @@ static void test_nodes_that_never_were_are_stale(void **state)
 					 UINT64_C(2) << 48 | 7,
 					 UINT64_C(3) << 48 | 7,
 					 UINT64_C(4) << 48 | 99999,
+					 UINT64_C(5) << 48 | 1,
+					 UINT64_C(6) << 48 | 7,
+					 UINT64_C(7) << 48 | 7,
 					 UINT64_C(9) << 48 | 1,
 					 UINT64_MAX};
 	struct fixture fixture;
