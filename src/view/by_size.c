@@ -120,8 +120,8 @@ static int find_link(const struct layout *layout, uint64_t first, uint64_t last,
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	enum node_kind kind = layout->ranks.folders ? NODE_DEEP_LINK : NODE_LINK;
 	uint64_t rank = rank_name_parse(name);
+	struct group_record group = {0};
 	char made[RANK_NAME_SIZE];
-	struct group_record group;
 	int r;
 
 	if (rank < first || rank > last || rank > layout->ranks.groups)

@@ -66,7 +66,8 @@ def test_file_is_the_same_file_in_every_folder_of_the_view(view):
             assert os.path.samefile(copy, found)
 
 
-def test_redundant_copies_have_the_attributes_of_twinfs(view, source):
+def test_redundant_copies_have_the_attributes_of_twinfs(twinfs, view, source):
+    assert twinfs.ok("path", view.redundant / "b").lines == [os.fsencode(source / "b")]
     assert os.getxattr(view.redundant / "d/e", "user.twinfs.path") == os.fsencode(source / "d/e")
     assert os.getxattr(view.redundant / "d", "user.twinfs.path") == os.fsencode(source / "d")
     assert os.getxattr(view.redundant / "b", "user.twinfs.copies") == b"3"

@@ -47,7 +47,7 @@ static void test_folders_are_made_for_more_links_than_one_can_show(void **state)
 	assert_int_equal(rank_layout_of(0).folders, 0);
 	assert_int_equal(rank_layout_of(RANKS_PER_FOLDER).folders, 0);
 	assert_int_equal(rank_layout_of(RANKS_PER_FOLDER + 1).folders, 2);
-	assert_int_equal(rank_layout_of(3 * RANKS_PER_FOLDER).folders, 3);
+	assert_int_equal(rank_layout_of(UINT64_C(3) * RANKS_PER_FOLDER).folders, 3);
 	assert_string_equal(folder_name(2001, 1), "00001-02000");
 	assert_string_equal(folder_name(2001, 2), "02001-04000");
 	assert_string_equal(link_name(2001, 2001, &pair, "x"), "02001  700 B  2 copies  x");
@@ -69,7 +69,7 @@ static void test_long_names_are_cut_between_characters(void **state)
 
 	(void)state;
 	for (size_t i = 0; i + 3 < sizeof(file); i += 3)
-		memcpy(file + i, "\xe2\x82\xac", 3); /* U+20AC */
+		(void)stpcpy(file + i, "\xe2\x82\xac"); /* U+20AC */
 	(void)link_name(12, 1, &pair, file);
 	assert_in_range(strlen(name), NAME_BYTES_MAX - 2, NAME_BYTES_MAX);
 	for (size_t at = 0; name[at];) {
