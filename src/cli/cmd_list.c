@@ -2,13 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/json_path.h"
 #include "cli/command.h"
-#include "cli/indexing.h"
-#include "cli/interrupt.h"
+#include "cli/index_print.h"
 #include "cli/list_print.h"
-#include "cli/status_file.h"
-#include "mount/point.h"
 
 enum {
 	OPT_FORMAT = OPTION_ID_OWN,
@@ -104,46 +100,6 @@ static const struct option_table list_table = {
 	.apply = list_apply,
 };
 
-static enum twinfs_exit list_mount_point(const struct list_request *request, const char *point)
-{
-	CLEANUP_BYTES struct bytes folder = {0};
-	json_auto_t *status = NULL;
-	int r;
-
-	r = status_file_read(point, &status);
-	if (r == 0)
-		r = json_get_path(status, "index", &folder);
-	if (r == 0 && bytes_text(&folder) == NULL)
-		r = -ENOMEM;
-	if (r < 0) {
-		status_file_explain(point, r == -ENOENT ? -EPROTO : r);
-		return TWINFS_EXIT_FAILED;
-	}
-	return list_print_served(request, bytes_text(&folder), &(struct named_sources){0});
-}
-
-static enum twinfs_exit list_sources(const struct list_request *request, char *const *given,
-				     size_t count)
-{
-	CLEANUP_INDEXING struct indexing indexing = {0};
-	struct named_sources named = {.given = given, .count = count};
-	int r;
-
-	r = indexing_locate(&indexing, request->common, given, count);
-	if (r < 0)
-		return TWINFS_EXIT_FAILED;
-	named.resolved = indexing.paths;
-	interrupt_watch();
-	r = indexing_open(&indexing);
-	if (r == INDEXING_IN_USE)
-		return list_print_served(request, indexing.folder, &named);
-	if (r < 0)
-		return TWINFS_EXIT_FAILED;
-	if (indexing_update(&indexing, NULL) < 0)
-		return TWINFS_EXIT_FAILED;
-	return list_print_own(request, &indexing, &named);
-}
-
 static int check_usage(const struct list_settings *settings, int operand_count)
 {
 	if (operand_count == 0) {
@@ -157,31 +113,15 @@ static int check_usage(const struct list_settings *settings, int operand_count)
 	return 0;
 }
 
-/* Whether the operand is a mount point of a view; *point is the caller's, NULL where not. */
-static int find_mount_point(const char *operand, char **point)
-{
-	AUTO_FREE char *absolute = realpath(operand, NULL);
-	char **points = NULL;
-	int r;
-
-	*point = NULL;
-	if (absolute == NULL)
-		return 0;
-	r = mount_points_list(&points);
-	for (size_t i = 0; r == 0 && points[i] != NULL && *point == NULL; i++) {
-		if (strcmp(points[i], absolute) == 0) {
-			*point = strdup(absolute);
-			r = *point != NULL ? 0 : -ENOMEM;
-		}
-	}
-	mount_points_free(points);
-	return r;
-}
-
 enum twinfs_exit cmd_list(int argc, char *argv[])
 {
 	struct list_settings settings = {.request.part = REPORT_GROUPS};
-	AUTO_FREE char *point = NULL;
+	const struct index_printer printer = {
+		.noun = "list",
+		.common = &settings.common,
+		.print = list_print,
+		.context = &settings.request,
+	};
 	enum twinfs_exit status;
 	int operands;
 	int r;
@@ -191,15 +131,10 @@ enum twinfs_exit cmd_list(int argc, char *argv[])
 	r = options_parse(&list_table, argc, argv, &settings, &operands);
 	if (r == 0)
 		r = check_usage(&settings, argc - operands);
-	if (r != 0) {
+	if (r != 0)
 		status = options_exit(r);
-	} else if (argc - operands == 1 && find_mount_point(argv[operands], &point) == 0 &&
-		   point != NULL) {
-		status = list_mount_point(&settings.request, point);
-	} else {
-		status =
-			list_sources(&settings.request, argv + operands, (size_t)(argc - operands));
-	}
+	else
+		status = index_print(&printer, argv + operands, (size_t)(argc - operands));
 	common_settings_deinit(&settings.common);
 	return status;
 }
