@@ -25,6 +25,8 @@ static const struct command commands[] = {
 	{"copies", "print the verified copies of files", cmd_copies},
 	{"path", "print where files of a view come from", cmd_path},
 	{"status", "print how mounted views are", cmd_status},
+	{"manifest", "print what a copy of uniques/ leaves out", cmd_manifest},
+	{"restore", "make the whole tree from a copy of uniques/ and its manifest", cmd_restore},
 };
 
 static const struct command *find_command(const char *name)

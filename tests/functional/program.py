@@ -330,8 +330,8 @@ class Program:
             view.unmount()
 
 
-WITH_INDEX = ("mount", "scan", "list", "copies")
-COMMANDS = (*WITH_INDEX, "path", "status")
+WITH_INDEX = ("mount", "scan", "list", "copies", "manifest")
+COMMANDS = (*WITH_INDEX, "path", "status", "restore")
 
 
 class View:
