@@ -226,6 +226,7 @@ def test_reflinked_tree_is_the_source(twinfs, source, tmp_path, root_only, kind)
         pytest.skip(f"cannot mount {kind}")
     try:
         trees.mixed(source)
+        os.unlink(source / "links/symlink long")  # xfs has shorter ones
         backup = backups.make(twinfs, disk, source, copy=backups.copy_plainly)
         result = restore(twinfs, backup, disk / "target", "--reflink")
         assert any(", 0 B copied" in line for line in result.errors)
