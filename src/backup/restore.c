@@ -227,7 +227,7 @@ static int open_staging(struct restoring *restoring, const struct manifest_end *
 			 quote_path(restoring->settings->target),
 			 restoring->staging.trusted
 				 ? ""
-				 : "; the machine was started since, so all is read again");
+				 : "; its disk was mounted anew since, so all is read again");
 	return r;
 }
 

@@ -93,7 +93,7 @@ static int check_key(const struct restoring *restoring, const struct thing *thin
 }
 
 /* Whether an interrupted restore has made it. A name is given to what is whole, so the size and the
- * time tell, unless the machine went down since: then the bytes are read. */
+ * time tell, unless it is another boot or mount: then the bytes are read. */
 static int is_there(struct restoring *restoring, const struct thing *thing, bool *there)
 {
 	const struct stat *wanted = thing->status;

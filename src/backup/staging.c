@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,34 +18,58 @@
 #define NEW_STATE "state.new"
 #define LINKS "links"
 #define STATE_BYTES_MAX 4096
+#define SINCE "since "
 #define BOOT_ID_BYTES 36
 
 /* ---- the state --------------------------------------------------------------------------- */
 
-/* Which boot this is; "" where nobody says, which is like no other one. */
-static void read_boot(char boot[static BOOT_ID_BYTES + 1])
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x00004000U /* since Linux 6.8; the number is never used again */
+#endif
+
+/* Appends which boot of the machine this is. */
+static int append_boot(struct bytes *state)
 {
 	AUTO_CLOSE int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	long length = fd >= 0 ? read_fully_at(fd, boot, BOOT_ID_BYTES, 0) : 0;
+	char boot[BOOT_ID_BYTES];
+	long length = fd >= 0 ? read_fully_at(fd, boot, sizeof(boot), 0) : 0;
 
-	boot[length == BOOT_ID_BYTES ? length : 0] = '\0';
+	return bytes_append(state, boot, length > 0 ? (size_t)length : 0);
 }
 
-/* Appends what the state says: what is restored, then the boot. */
-static int make_state(struct bytes *state, const char *task, const char *boot)
+/* Appends which mount of the target's file system this is: a disk may have been pulled out. */
+static int append_mount(struct bytes *state, int target)
 {
-	return bytes_format(state, "%sboot %s\n", task, boot);
+	struct statx status = {0};
+
+	if (statx(target, "", AT_EMPTY_PATH, STATX_MNT_ID | STATX_MNT_ID_UNIQUE, &status) < 0)
+		return -errno;
+	return bytes_format(state, "%" PRIx32 ":%" PRIx32 " %" PRIu64, status.stx_dev_major,
+			    status.stx_dev_minor, (uint64_t)status.stx_mnt_id);
+}
+
+/* Appends what the state says: what is restored, then while what stays as it is nothing that was
+ * written is lost. */
+static int make_state(struct bytes *state, int target, const char *task)
+{
+	int r = bytes_format(state, "%s" SINCE, task);
+
+	if (r == 0)
+		r = append_boot(state);
+	if (r == 0)
+		r = bytes_append(state, " ", 1);
+	if (r == 0)
+		r = append_mount(state, target);
+	return r < 0 ? r : bytes_append(state, "\n", 1);
 }
 
 static int write_state(const struct staging *staging, const char *task)
 {
 	CLEANUP_BYTES struct bytes state = {0};
-	char boot[BOOT_ID_BYTES + 1];
 	AUTO_CLOSE int fd = -1;
 	int r;
 
-	read_boot(boot);
-	r = make_state(&state, task, boot);
+	r = make_state(&state, staging->target, task);
 	if (r < 0)
 		return r;
 	fd = openat(staging->folder, NEW_STATE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
@@ -65,7 +90,6 @@ static int check_state(struct staging *staging, const char *task)
 	AUTO_CLOSE int fd = openat(staging->folder, STATE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	char found[STATE_BYTES_MAX + 1];
 	CLEANUP_BYTES struct bytes state = {0};
-	char boot[BOOT_ID_BYTES + 1];
 	size_t length = strlen(task);
 	long got;
 	int r;
@@ -76,15 +100,14 @@ static int check_state(struct staging *staging, const char *task)
 	if (got < 0)
 		return (int)got;
 	found[got] = '\0';
-	if (strncmp(found, task, length) != 0 || strncmp(found + length, "boot ", 5) != 0)
+	if (strncmp(found, task, length) != 0 || strncmp(found + length, SINCE, strlen(SINCE)) != 0)
 		return STAGING_OTHER;
-	read_boot(boot);
-	r = make_state(&state, task, boot);
-	if (r < 0 || bytes_text(&state) == NULL)
-		return -ENOMEM;
+	r = make_state(&state, staging->target, task);
+	if (r == 0 && bytes_text(&state) == NULL)
+		r = -ENOMEM;
 	staging->resumed = true;
-	staging->trusted = boot[0] != '\0' && strcmp(found, bytes_text(&state)) == 0;
-	return 0;
+	staging->trusted = r == 0 && strcmp(found, bytes_text(&state)) == 0;
+	return r;
 }
 
 /* ---- the folder -------------------------------------------------------------------------- */

@@ -4,12 +4,12 @@
 
 /* The folder in the target of a restore, there until all is restored:
  *
- *	TARGET/.twinfs-restore/state    what is restored into TARGET, and since which boot
+ *	TARGET/.twinfs-restore/state    what is restored, and since which boot and mount
  *	                       file     what is made at the moment
  *	                       links/   one name for each inode that is to get several
  *
  * A file is made here with all that it is to have, and then gets its name in one step: so a name in
- * TARGET is that of a whole file, unless the machine went down. For a process that has TARGET open;
+ * TARGET is that of a whole file, unless the machine went down or the disk was pulled out. For a process that has TARGET open;
  * one thread.
  */
 
@@ -31,7 +31,7 @@ struct staging {
 	int folder;
 	int links;
 	bool resumed; /* some of it may be restored already */
-	bool trusted; /* and is whole: the machine has not gone down since */
+	bool trusted; /* and is whole: it is the same boot and mount still */
 };
 
 /* Makes the folder, or takes over that of a restore that was interrupted.
@@ -48,7 +48,7 @@ void staging_deinit(struct staging *staging);
 MUST_CHECK int staging_remove(struct staging *staging);
 
 /* Gives what was made as "file" its name in an open directory. A file that has the name is replaced
- * only where the machine went down since it was made.
+ * only where it may have come to harm since it was made.
  *
  * key	NULL, or the name that its inode keeps in links/ so that others can be added
  *

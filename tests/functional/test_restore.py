@@ -2,6 +2,7 @@
 """restore: a copy of uniques/ and its manifest are the source again, whatever happens on the
 way; what is damaged is named and never written."""
 import os
+import random
 import shutil
 import signal
 import stat
@@ -9,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import backups
+import oracle
 import pytest
 import trees
 import walk
@@ -304,14 +306,54 @@ def test_after_the_machine_went_down_bytes_are_read_again(twinfs, backed_up, tar
                   flags=["-e", "inject=syncfs:signal=KILL:when=1"])
     state = target / STATE / "state"
     text = state.read_text()
-    state.write_text(text[:text.index("boot ")] + "boot 00000000-0000-0000-0000-000000000000\n")
+    state.write_text(text[:text.index("since ")] +
+                     "since 00000000-0000-0000-0000-000000000000 8:1 1\n")
     damaged = [target / "small/alone", target / "small/letters/linked.txt", target / "links/four"]
     for path in damaged:
         status = path.stat()
         path.write_bytes(bytes(status.st_size))
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     result = restore(twinfs, backup, target)
-    assert any("machine was started since" in line for line in result.errors)
+    assert any("disk was mounted anew since" in line for line in result.errors)
+    assert backups.differences(source, target) == []
+
+
+def test_on_another_mount_bytes_are_read_again(twinfs, backed_up, tmp_path, target, strace,
+                                               root_only):
+    source, backup = backed_up
+    twinfs.traced("restore", backup.manifest, backup.copy, target, calls="trace=renameat2",
+                  flags=["-e", "inject=renameat2:signal=KILL:when=20"])
+    other = tmp_path / "other"
+    other.mkdir()
+    subprocess.run(["mount", "--bind", target, other], check=True)
+    try:
+        result = restore(twinfs, backup, other)
+        assert any("disk was mounted anew since" in line for line in result.errors)
+    finally:
+        subprocess.run(["umount", other], check=True)
+    assert backups.differences(source, target) == []
+
+
+def test_user_goes_on_in_folders_that_are_read_only_by_now(as_user, fuse_for_users, source,
+                                                           tmp_path, target, strace):
+    words = as_user.as_user()
+    if as_user.user:
+        os.chown(source, as_user.user.pw_uid, as_user.user.pw_gid)
+    script = "mkdir -p a/b; echo same > a/b/one; cp -p a/b/one a/two; chmod 0555 a/b a ."
+    subprocess.run([*words, "sh", "-c", script], cwd=source, check=True)
+    backup = backups.make(as_user, tmp_path, source,
+                          copy=lambda view, copy: subprocess.run(
+                              [*words, "cp", "-a", f"{view}/.", copy], check=True))
+    result, _ = as_user.traced("restore", backup.manifest, backup.copy, target,
+                               calls="trace=syncfs",
+                               flags=["-e", "inject=syncfs:signal=KILL:when=1"])
+    assert stat.S_IMODE((target / "a/b").stat().st_mode) == 0o555, result
+    for name in ("a/b/one", "a/two"):
+        folder = (target / name).parent
+        folder.chmod(0o755)
+        (target / name).unlink()
+        folder.chmod(0o555)
+    restore(as_user, backup, target)
     assert backups.differences(source, target) == []
 
 
@@ -337,6 +379,55 @@ def test_restore_of_another_manifest_is_not_gone_on_with(twinfs, backed_up, tmp_
     assert "another manifest" in str(restore(twinfs, other, target, status=1))
     assert "another of --link" in str(restore(twinfs, backup, target, "--link", status=1))
     assert regular_files(target) == before
+
+
+# a source that changed between the manifest and the copy
+
+
+def change(source, seed):
+    """Removes, rewrites, renames and copies files at random; gives nothing away."""
+    chosen = random.Random(seed)
+    for number in range(30):
+        files = sorted(source / os.fsdecode(path) for path in regular_files(source))
+        path, other = chosen.choice(files), chosen.choice(files)
+        act = chosen.randrange(4)
+        if act == 0:
+            path.unlink()
+        elif act == 1:
+            path.write_bytes(trees.content((seed, number), chosen.randrange(1, 4000)))
+        elif act == 2:
+            path.rename(path.with_name(f"renamed {number}"))
+        else:
+            shutil.copy(path, other.with_name(f"copied {number}"))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_wrong_is_restored_and_what_is_missing_is_named(twinfs, source, tmp_path, target,
+                                                                seed):
+    trees.small(source / "small")
+    trees.links(source / "links")
+    trees.sizes(source / "sizes")
+    backup = backups.Backup(tmp_path / "manifest", tmp_path / "backup")
+    with twinfs.mounted(source) as view:
+        backup.manifest.write_bytes(twinfs.ok("manifest", view.path).out)
+        change(source, seed)
+        view.sync()
+        backups.rsync(view.uniques, backup.copy)
+        assert twinfs.ok("manifest", view.path).out != backup.manifest.read_bytes()
+    result = restore(twinfs, backup, target, status=3)
+    copied = {entry.path for entry in walk.walk(backup.copy)}
+    for path in copied:
+        assert walk.digest(os.fsencode(target), path) == walk.digest(
+            os.fsencode(backup.copy), path)
+    for path, line in backup.names.items():
+        named = any(f"cannot restore '{path.decode()}'," in said for said in result.errors)
+        there = os.path.lexists(trees.join(target, path))
+        right = there and oracle.hashes([trees.join(target, path)]) == [line["hash"]]
+        assert named != right, path
+        assert not there or right or path in copied, path
+    listed = {entry.path for entry in walk.walk(target)
+              if not entry.path.startswith(STATE.encode())}
+    assert listed <= copied | backup.names.keys()
 
 
 # damaged

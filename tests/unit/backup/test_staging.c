@@ -139,7 +139,7 @@ static void test_names_of_one_inode_are_linked_and_the_last_one_lets_go(void **s
 	staging_deinit(&staging);
 }
 
-static void test_what_is_there_is_replaced_only_after_the_machine_went_down(void **state)
+static void test_what_is_there_is_replaced_only_where_it_may_have_come_to_harm(void **state)
 {
 	const struct folder *folder = *state;
 	struct staging staging;
@@ -163,7 +163,7 @@ static void test_what_is_there_is_replaced_only_after_the_machine_went_down(void
 
 static void test_other_boot_is_not_trusted(void **state)
 {
-	static const char other[] = TASK "boot 00000000-0000-0000-0000-000000000000\n";
+	static const char other[] = TASK "since 00000000-0000-0000-0000-000000000000 8:1 1\n";
 	const struct folder *folder = *state;
 	struct staging staging;
 
@@ -186,7 +186,7 @@ int main(void)
 		TEST_IN_FOLDER(test_second_process_is_refused),
 		TEST_IN_FOLDER(test_symlink_in_place_of_the_folder_is_not_followed),
 		TEST_IN_FOLDER(test_names_of_one_inode_are_linked_and_the_last_one_lets_go),
-		TEST_IN_FOLDER(test_what_is_there_is_replaced_only_after_the_machine_went_down),
+		TEST_IN_FOLDER(test_what_is_there_is_replaced_only_where_it_may_have_come_to_harm),
 		TEST_IN_FOLDER(test_other_boot_is_not_trusted),
 	};
 
