@@ -225,9 +225,9 @@ static int open_staging(struct restoring *restoring, const struct manifest_end *
 	if (r == 0 && restoring->staging.resumed)
 		log_info("going on with the restore into %s that was interrupted%s",
 			 quote_path(restoring->settings->target),
-			 restoring->staging.trusted
-				 ? ""
-				 : "; its disk was mounted anew since, so all is read again");
+			 restoring->staging.trusted ? ""
+						    : "; what it made is not certain to be whole, "
+						      "so all is read again");
 	return r;
 }
 

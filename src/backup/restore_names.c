@@ -11,6 +11,7 @@
 #include "backup/restoring.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
 
@@ -229,6 +230,17 @@ static const char *reason(const struct restoring *restoring, int result)
 	}
 }
 
+/* The file in the target that has a content is as damaged, and has its size and time. */
+static int doubt(const struct restoring *restoring)
+{
+	int r = staging_distrust(&restoring->staging);
+
+	if (r < 0)
+		log_error("cannot write to " RESTORE_FOLDER " in the target %s: %s",
+			  quote_path(restoring->settings->target), error_text(r));
+	return r;
+}
+
 static int fail(struct names *names, int result)
 {
 	const struct restoring *restoring = names->restoring;
@@ -242,7 +254,7 @@ static int fail(struct names *names, int result)
 		    quote_bytes((const char *)name->content.data, name->content.length),
 		    reason(restoring, result));
 	restoring->result->failed++;
-	return 0;
+	return result == RESTORING_DIFFERS ? doubt(restoring) : 0;
 }
 
 int restore_names(struct restoring *restoring, struct manifest_reader *reader)

@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "base/quote.h"
 
-/* Room for "b", two numbers of 64 bits in hexadecimal, "-" and a NUL. */
-#define KEY_SIZE 40
+/* Room for "b", five numbers of 64 bits in hexadecimal, what stands between, and a NUL. */
+#define KEY_SIZE 96
 
 struct tree {
 	struct restoring *restoring;
@@ -142,14 +142,15 @@ static int open_item(const struct restoring *restoring, const struct tree_dir *d
 }
 
 /* What stands for an inode of the backup in links/: the same after the backup was mounted anew, where
- * it is one file system. */
+ * it is one file system, and another one where the number is used again. */
 static void format_key(char key[static KEY_SIZE], const struct restoring *restoring,
 		       const struct stat *status)
 {
 	dev_t device = status->st_dev == restoring->backup_status.st_dev ? 0 : status->st_dev;
 
-	(void)snprintf(key, KEY_SIZE, "b%" PRIx64 "-%" PRIx64, (uint64_t)device,
-		       (uint64_t)status->st_ino);
+	(void)snprintf(key, KEY_SIZE, "b%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64,
+		       (uint64_t)device, (uint64_t)status->st_ino, (uint64_t)status->st_size,
+		       (uint64_t)status->st_mtim.tv_sec, (uint64_t)status->st_mtim.tv_nsec);
 }
 
 static int make_item(struct tree *tree, const struct tree_dir *dir, const char *name,

@@ -189,28 +189,6 @@ static int take_folder(struct staging *staging, const char *task)
 	return r;
 }
 
-int staging_init(struct staging *staging, int target, const char *task)
-{
-	int r;
-
-	*staging = (struct staging){.target = target, .folder = -1, .links = -1};
-	r = take_folder(staging, task);
-	if (r != 0)
-		return r;
-	staging_drop(staging);
-	if (mkdirat(staging->folder, LINKS, S_IRWXU) < 0 && errno != EEXIST)
-		return -errno;
-	staging->links = open_beneath(staging->folder, LINKS, O_RDONLY | O_DIRECTORY, false);
-	return staging->links < 0 ? staging->links : 0;
-}
-
-void staging_deinit(struct staging *staging)
-{
-	cleanup_close(&staging->folder);
-	cleanup_close(&staging->links);
-	staging->folder = staging->links = -1;
-}
-
 static int remove_links(const struct staging *staging)
 {
 	AUTO_CLOSEDIR DIR *stream = open_stream(staging->links);
@@ -226,6 +204,46 @@ static int remove_links(const struct staging *staging)
 		errno = 0;
 	}
 	return -errno;
+}
+
+int staging_init(struct staging *staging, int target, const char *task)
+{
+	int r;
+
+	*staging = (struct staging){
+		.target = target,
+		.folder = -1,
+		.links = -1,
+		.since = (long)(strlen(task) + strlen(SINCE)),
+	};
+	r = take_folder(staging, task);
+	if (r != 0)
+		return r;
+	staging_drop(staging);
+	if (mkdirat(staging->folder, LINKS, S_IRWXU) < 0 && errno != EEXIST)
+		return -errno;
+	staging->links = open_beneath(staging->folder, LINKS, O_RDONLY | O_DIRECTORY, false);
+	if (staging->links < 0)
+		return staging->links;
+	/* an inode whose bytes nobody knows gets no more names */
+	return staging->resumed && !staging->trusted ? remove_links(staging) : 0;
+}
+
+int staging_distrust(const struct staging *staging)
+{
+	AUTO_CLOSE int fd = openat(staging->folder, STATE, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return -errno;
+	/* like no boot */
+	return pwrite(fd, "?", 1, staging->since) == 1 && fsync(fd) == 0 ? 0 : -errno;
+}
+
+void staging_deinit(struct staging *staging)
+{
+	cleanup_close(&staging->folder);
+	cleanup_close(&staging->links);
+	staging->folder = staging->links = -1;
 }
 
 int staging_remove(struct staging *staging)

@@ -31,7 +31,8 @@ struct staging {
 	int folder;
 	int links;
 	bool resumed; /* some of it may be restored already */
-	bool trusted; /* and is whole: it is the same boot and mount still */
+	long since; /* where its state says since when; for staging_distrust() */
+	bool trusted; /* and is whole: it is the same boot and mount still, and nobody doubted */
 };
 
 /* Makes the folder, or takes over that of a restore that was interrupted.
@@ -40,6 +41,9 @@ struct staging {
  *
  * Nothing is changed where the result is an outcome. deinit undoes a partial one. */
 MUST_CHECK int staging_init(struct staging *staging, int target, const char *task);
+
+/* Has the next restore that takes the folder over read again what this one has made. 0 or -errno. */
+MUST_CHECK int staging_distrust(const struct staging *staging);
 
 /* Closes; the folder stays. */
 void staging_deinit(struct staging *staging);

@@ -14,6 +14,7 @@ from program import path_of
 
 RSYNC = ["rsync", "-aHAX", "--numeric-ids"]
 TIME = 10**18 + 123_456_789
+STATE = ".twinfs-restore"  # what restore has in its target until all is done
 
 
 def rsync(source, backup, *options, user=()):
@@ -118,6 +119,28 @@ def name(path, content, data, **members):
             "mtime_ns": 5, **members}
 
 
+def small_backup(folder, copies=(b"b",), data=b"bytes", **members):
+    """A backup with one file and a manifest of copies of it."""
+    backup = Backup(folder / "manifest", folder / "backup")
+    trees.write(backup.copy / "a", data)
+    write_manifest(backup.manifest, [
+        name(path.decode(), "a", data, **members) for path in copies])
+    return backup
+
+
+def restore(twinfs, backup, target, *options, status=0):
+    """Runs it, and checks its exit status."""
+    result = twinfs("restore", *options, backup.manifest, backup.copy, target)
+    assert result.status == status, result
+    return result
+
+
+def regular_files(root):
+    """{path: inode number}, without what restore has for itself."""
+    return {entry.path: entry.stat.st_ino for entry in walk.walk(root, xattrs=False)
+            if entry.kind == stat.S_IFREG and not entry.path.startswith(STATE.encode())}
+
+
 def differences(source, target):
     """What is not the same in two trees, but for ctime and atime, and the sizes of folders."""
     source, target = os.fsencode(source), os.fsencode(target)
@@ -163,3 +186,9 @@ def _differences(left, right):
             yield "other content"
         if found.stat.st_blocks > wanted.stat.st_blocks + 16:
             yield f"takes {found.stat.st_blocks} blocks, not {wanted.stat.st_blocks}"
+
+
+def check_same(source, target):
+    """By our own means and by those of rsync."""
+    assert differences(source, target) == []
+    assert rsync(source, target, "-nc", "--delete", "-i") == b""

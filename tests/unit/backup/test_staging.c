@@ -161,6 +161,27 @@ static void test_what_is_there_is_replaced_only_where_it_may_have_come_to_harm(v
 	staging_deinit(&staging);
 }
 
+static void test_what_is_doubted_is_not_trusted(void **state)
+{
+	const struct folder *folder = *state;
+	struct staging staging;
+
+	begin(&staging, folder);
+	make(&staging);
+	assert_int_equal(staging_place(&staging, "key", folder->fd, "a"), 0);
+	staging_deinit(&staging);
+	begin(&staging, folder);
+	assert_true(staging.trusted);
+	assert_int_equal(links_of(folder->fd, "a"), 2);
+	assert_int_equal(staging_distrust(&staging), 0);
+	staging_deinit(&staging);
+	begin(&staging, folder);
+	assert_true(staging.resumed);
+	assert_false(staging.trusted);
+	assert_int_equal(links_of(folder->fd, "a"), 1);
+	staging_deinit(&staging);
+}
+
 static void test_other_boot_is_not_trusted(void **state)
 {
 	static const char other[] = TASK "since 00000000-0000-0000-0000-000000000000 8:1 1\n";
@@ -187,6 +208,7 @@ int main(void)
 		TEST_IN_FOLDER(test_symlink_in_place_of_the_folder_is_not_followed),
 		TEST_IN_FOLDER(test_names_of_one_inode_are_linked_and_the_last_one_lets_go),
 		TEST_IN_FOLDER(test_what_is_there_is_replaced_only_where_it_may_have_come_to_harm),
+		TEST_IN_FOLDER(test_what_is_doubted_is_not_trusted),
 		TEST_IN_FOLDER(test_other_boot_is_not_trusted),
 	};
 
