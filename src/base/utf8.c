@@ -47,6 +47,19 @@ size_t utf8_decode(const void *bytes, size_t available, uint32_t *code)
 	return lead->length;
 }
 
+size_t utf8_cut(const void *bytes, size_t length, size_t limit)
+{
+	const unsigned char *byte = bytes;
+	size_t start = limit;
+
+	if (length <= limit)
+		return length;
+	while (start > 0 && limit - start < 3 && (byte[start] & 0xc0) == 0x80)
+		start--;
+	/* byte[start] leads a character that goes on behind the limit, or nothing here is UTF-8 */
+	return byte[start] >= 0xc0 ? start : limit;
+}
+
 bool utf8_is_unfit(uint32_t code)
 {
 	static const struct {

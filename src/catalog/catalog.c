@@ -19,11 +19,13 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/filesystem.h"
+#include "catalog/flips.h"
 #include "catalog/gather.h"
 #include "catalog/group.h"
 #include "catalog/integrity.h"
 #include "catalog/internal.h"
 #include "catalog/meta.h"
+#include "catalog/redundant.h"
 #include "catalog/remote.h"
 #include "catalog/store.h"
 #include "twinfs/format.h"
@@ -399,6 +401,10 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 	int r = groups_flush(w);
 
 	if (r == 0)
+		r = flips_find(w->gather);
+	if (r == 0)
+		r = redundant_flush(w);
+	if (r == 0)
 		r = gather_finish(w);
 	if (r == 0)
 		r = filesystems_store(&w->catalog->filesystems, w, filesystem_count);
@@ -410,7 +416,6 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 	return r;
 }
 
-/* gather: for the news, NULL: nobody wants them. */
 static int try_write(struct catalog *catalog, catalog_write_fn *body, void *context,
 		     struct gather *gather)
 {
@@ -429,6 +434,7 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 		r = body(&w, context);
 	if (r == 0)
 		r = finish(&w, &filesystem_count);
+	redundant_discard(&w);
 	groups_discard(&w);
 	/* the cursors of a write transaction are closed with it */
 	if (r == 0)
@@ -438,7 +444,7 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 	if (r)
 		return r;
 	filesystems_stored(&catalog->filesystems, filesystem_count);
-	if (gather && w.changed)
+	if (gather->observed && w.changed)
 		gather_tell(gather, w.totals.generation, catalog->observer,
 			    catalog->observer_context);
 	return 0;
@@ -463,13 +469,13 @@ void catalog_observe(struct catalog *catalog, catalog_news_fn *observer, void *c
 
 int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context)
 {
-	struct gather gather = {0};
+	struct gather gather = {.observed = catalog->observer != NULL};
 	int r;
 
 	pthread_mutex_lock(&catalog->store.write_lock);
 	for (;;) {
 		gather_reset(&gather);
-		r = try_write(catalog, body, context, catalog->observer ? &gather : NULL);
+		r = try_write(catalog, body, context, &gather);
 		if (r != -EXFULL)
 			break;
 		r = store_grow(&catalog->store);

@@ -258,5 +258,7 @@ int check_catalog(struct catalog_reader *r)
 		result = check_meta(&c);
 	for (int table = 0; result == 0 && table < TABLE_COUNT; table++)
 		result = check_table(&c, (enum table)table);
+	if (result == 0)
+		result = check_redundant(&c);
 	return result < 0 ? result : compare_counts(&c);
 }

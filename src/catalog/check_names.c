@@ -40,14 +40,26 @@ int check_dir(struct check *c, struct span key, struct span fields)
 
 /* ---- names in directories ------------------------------------------------------------ */
 
+int check_redundant(struct check *c)
+{
+	uint64_t count = 0;
+	int r = c->entry_dir ? catalog_count_redundant(c->reader, c->entry_dir, &count) : 0;
+
+	c->expected[TABLE_REDUNDANT] += c->redundant > 0;
+	return r < 0 ? r : check_claim(count == c->redundant);
+}
+
 static int check_entry_dir(struct check *c, uint64_t id)
 {
 	struct dir_record dir;
+	int r;
 
 	if (c->entry_dir == id)
 		return 0;
+	r = check_redundant(c);
 	c->entry_dir = id;
-	return check_found(catalog_get_dir(c->reader, id, &dir));
+	c->redundant = 0;
+	return r < 0 ? r : check_found(catalog_get_dir(c->reader, id, &dir));
 }
 
 /* It is behind the hash of its name, and there once. */
@@ -70,10 +82,14 @@ static int check_cookie(struct check *c, const struct entry_record *entry)
 static int check_dir_entry(struct check *c, const struct entry_record *entry)
 {
 	struct dir_record dir;
+	uint64_t count = 0;
 	int r = check_found(catalog_get_dir(c->reader, entry->child, &dir));
 
+	if (r == 0)
+		r = catalog_count_redundant(c->reader, entry->child, &count);
 	if (r < 0)
 		return r;
+	c->redundant += count > 0;
 	c->expected[TABLE_DIR]++;
 	return check_claim(dir.parent == entry->dir && names_equal(dir.name, entry->name));
 }
@@ -82,12 +98,17 @@ static int check_dir_entry(struct check *c, const struct entry_record *entry)
 static int check_file_entry(struct check *c, const struct entry_record *entry)
 {
 	struct key link = key_triple(entry->child, entry->dir, entry->cookie);
+	struct group_record group;
 	struct file_record file;
 	struct span fields;
+	bool redundant = false;
 	int r = check_found(catalog_get_file(c->reader, entry->child, &file));
 
+	if (r == 0 && S_ISREG(file.attributes.mode))
+		r = catalog_is_redundant(c->reader, file.id, &redundant, &group);
 	if (r < 0)
 		return r;
+	c->redundant += redundant;
 	if (file.dir == entry->dir && file.cookie == entry->cookie)
 		return check_claim(file.names > 0);
 	return check_found(store_get(c->reader, TABLE_LINK, &link, &fields));

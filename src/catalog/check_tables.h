@@ -20,6 +20,7 @@ struct check {
 	struct catalog_totals stored;
 	struct catalog_totals counted;
 	uint64_t entry_dir; /* whose names are being read; 0: none yet */
+	uint64_t redundant; /* what of them counts for TABLE_REDUNDANT, so far */
 };
 
 /* What was looked up must be there. */
@@ -35,6 +36,9 @@ static inline int check_claim(bool holds)
 
 /* Something speaks of this record: it is there, and is counted as expected. */
 MUST_CHECK int check_expect(struct check *c, enum table table, struct key key);
+
+/* All names in entry_dir were met. */
+MUST_CHECK int check_redundant(struct check *c);
 
 /* One record each: its key, and its fields with the checksum taken off. 0, -EUCLEAN or -errno. */
 typedef int check_record_fn(struct check *c, struct span key, struct span fields);

@@ -7,6 +7,7 @@
 #include "catalog/gather.h"
 #include "catalog/group.h"
 #include "catalog/query.h"
+#include "catalog/redundant.h"
 
 static int put_file(struct catalog_writer *w, const struct file_record *file)
 {
@@ -347,12 +348,14 @@ int file_add_name(struct catalog_writer *w, const struct name_change *change,
 		r = change_file(w, &file, &change->attributes, run->flags, file.names + run->left);
 	if (r < 0)
 		return r;
+	r = redundant_note_name(w, &file, change->dir, true);
 	w->totals.names++;
 	if (file.names++ == 0) {
 		file.dir = change->dir;
 		file.cookie = change->cookie;
 	} else {
-		r = writer_put(w, TABLE_LINK, &link, encode_nothing());
+		if (r == 0)
+			r = writer_put(w, TABLE_LINK, &link, encode_nothing());
 		if (r == 0)
 			r = gather_file(w, file.id, file.attributes.size, NEWS_FILE_NAMES);
 	}
@@ -415,6 +418,8 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 		r = make_orphan(w, &file);
 	if (r == 0 && file.names > 1)
 		r = gather_file(w, id, file.attributes.size, NEWS_FILE_NAMES | NEWS_FILE_FEWER);
+	if (r == 0)
+		r = redundant_note_name(w, &file, dir, false);
 	if (r < 0)
 		return r;
 	file.names--;

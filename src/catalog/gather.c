@@ -10,7 +10,7 @@ int gather_name(struct catalog_writer *w, uint64_t dir, struct name name)
 	struct news_name news = {.dir = dir, .length = name.length};
 	int r;
 
-	if (!w->gather)
+	if (!w->gather->observed)
 		return 0;
 	news.offset = (uint32_t)w->gather->text.length;
 	r = bytes_append(&w->gather->text, name.bytes, name.length);
@@ -19,21 +19,23 @@ int gather_name(struct catalog_writer *w, uint64_t dir, struct name name)
 
 int gather_dir(struct catalog_writer *w, struct news_dir news)
 {
-	return w->gather ? bytes_append(&w->gather->dirs, &news, sizeof(news)) : 0;
+	return w->gather->observed ? bytes_append(&w->gather->dirs, &news, sizeof(news)) : 0;
 }
 
 int gather_file(struct catalog_writer *w, uint64_t file, uint64_t size, uint32_t what)
 {
 	const struct news_file news = {.file = file, .size = size, .what = what};
 
-	return w->gather && what ? bytes_append(&w->gather->files, &news, sizeof(news)) : 0;
+	if (!w->gather->observed || !what)
+		return 0;
+	return bytes_append(&w->gather->files, &news, sizeof(news));
 }
 
 int gather_member(struct catalog_writer *w, uint64_t group, uint64_t file, bool joined)
 {
-	const struct news_member news = {.group = group, .file = file, .joined = joined};
+	const struct member_news news = {.group = group, .file = file, .joined = joined};
 
-	return w->gather ? bytes_append(&w->gather->members, &news, sizeof(news)) : 0;
+	return bytes_append(&w->gather->members, &news, sizeof(news));
 }
 
 int gather_group(struct catalog_writer *w, const struct group_record *before,
@@ -41,20 +43,25 @@ int gather_group(struct catalog_writer *w, const struct group_record *before,
 {
 	const struct news_group news = {.before = *before, .now = *now};
 
-	return w->gather ? bytes_append(&w->gather->groups, &news, sizeof(news)) : 0;
+	return bytes_append(&w->gather->groups, &news, sizeof(news));
+}
+
+int gather_holder(struct catalog_writer *w, uint64_t dir)
+{
+	return w->gather->observed ? bytes_append(&w->gather->holders, &dir, sizeof(dir)) : 0;
 }
 
 int gather_error(struct catalog_writer *w, enum error_kind kind, uint64_t id, int error)
 {
 	const struct news_error news = {.kind = kind, .id = id, .error = error};
 
-	return w->gather ? bytes_append(&w->gather->errors, &news, sizeof(news)) : 0;
+	return w->gather->observed ? bytes_append(&w->gather->errors, &news, sizeof(news)) : 0;
 }
 
 int gather_finish(struct catalog_writer *w)
 {
-	struct news_file *files = w->gather ? (void *)w->gather->files.data : NULL;
-	size_t count = files ? w->gather->files.length / sizeof(*files) : 0, left = 0;
+	struct news_file *files = (void *)w->gather->files.data;
+	size_t count = w->gather->files.length / sizeof(*files), left = 0;
 	struct file_record file;
 	int r = 0;
 
@@ -69,8 +76,7 @@ int gather_finish(struct catalog_writer *w)
 		if (files[i].what)
 			files[left++] = files[i];
 	}
-	if (files)
-		w->gather->files.length = left * sizeof(*files);
+	w->gather->files.length = left * sizeof(*files);
 	return 0;
 }
 
@@ -86,10 +92,12 @@ void gather_tell(const struct gather *gather, uint64_t generation, catalog_news_
 		.dir_count = gather->dirs.length / sizeof(struct news_dir),
 		.files = (const void *)gather->files.data,
 		.file_count = gather->files.length / sizeof(struct news_file),
-		.members = (const void *)gather->members.data,
-		.member_count = gather->members.length / sizeof(struct news_member),
 		.groups = (const void *)gather->groups.data,
 		.group_count = gather->groups.length / sizeof(struct news_group),
+		.flips = (const void *)gather->flips.data,
+		.flip_count = gather->flips.length / sizeof(struct news_flip),
+		.holders = (const void *)gather->holders.data,
+		.holder_count = gather->holders.length / sizeof(uint64_t),
 		.errors = (const void *)gather->errors.data,
 		.error_count = gather->errors.length / sizeof(struct news_error),
 	};
@@ -101,7 +109,8 @@ void gather_reset(struct gather *gather)
 {
 	gather->text.length = gather->names.length = gather->dirs.length = 0;
 	gather->files.length = gather->members.length = 0;
-	gather->groups.length = gather->errors.length = 0;
+	gather->groups.length = gather->flips.length = gather->holders.length = 0;
+	gather->errors.length = 0;
 }
 
 void gather_free(struct gather *gather)
@@ -112,5 +121,7 @@ void gather_free(struct gather *gather)
 	bytes_free(&gather->files);
 	bytes_free(&gather->members);
 	bytes_free(&gather->groups);
+	bytes_free(&gather->flips);
+	bytes_free(&gather->holders);
 	bytes_free(&gather->errors);
 }

@@ -4,20 +4,31 @@
 
 /* The news of a transaction while it is made. Only catalog/ includes this.
  *
- * Each function does nothing where the transaction has no observer. 0 or -ENOMEM, where no other
- * failure is told. */
+ * Members and groups are gathered always, as what became redundant by them is written, too
+ * (redundant.h); for other news each function does nothing where nobody observes. 0 or -ENOMEM,
+ * where no other failure is told. */
 
 #include "base/bytes.h"
 #include "catalog/news.h"
 #include "catalog/writer.h"
 
+/* A file came into a group or left it. */
+struct member_news {
+	uint64_t group;
+	uint64_t file;
+	bool joined;
+};
+
 struct gather {
+	bool observed;
 	struct bytes text;
 	struct bytes names; /* of struct news_name; the same for the others */
 	struct bytes dirs;
 	struct bytes files;
-	struct bytes members;
+	struct bytes members; /* of struct member_news, in the order of events */
 	struct bytes groups;
+	struct bytes flips;
+	struct bytes holders;
 	struct bytes errors;
 };
 
@@ -29,6 +40,7 @@ MUST_CHECK int gather_file(struct catalog_writer *w, uint64_t file, uint64_t siz
 MUST_CHECK int gather_member(struct catalog_writer *w, uint64_t group, uint64_t file, bool joined);
 MUST_CHECK int gather_group(struct catalog_writer *w, const struct group_record *before,
 			    const struct group_record *now);
+MUST_CHECK int gather_holder(struct catalog_writer *w, uint64_t dir);
 MUST_CHECK int gather_error(struct catalog_writer *w, enum error_kind kind, uint64_t id, int error);
 
 /* At the end of the transaction: a file that lost its last name and got another is not gone.

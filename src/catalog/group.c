@@ -223,6 +223,7 @@ static int flush_rank(struct catalog_writer *w, const struct group_change *chang
 	if (had && has && before.length == now.length &&
 	    memcmp(before.data, now.data, now.length) == 0)
 		return 0;
+	w->totals.order += had || has;
 	if (had)
 		r = writer_delete(w, TABLE_RANK, &before);
 	if (r == 0 && has)

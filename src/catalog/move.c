@@ -8,6 +8,7 @@
 #include "catalog/internal.h"
 #include "catalog/name.h"
 #include "catalog/query.h"
+#include "catalog/redundant.h"
 #include "catalog/tree.h"
 
 /* Directory by directory, the last change of each first. */
@@ -81,6 +82,8 @@ static int detach(struct catalog_writer *w, const struct name_change *change)
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
 	r = gather_name(w, dir.parent, dir.name);
+	if (r == 0)
+		r = redundant_note_dir(w, dir.id, dir.parent, false);
 	key = key_pair(entry.dir, entry.cookie);
 	return r < 0 ? r : writer_delete(w, TABLE_ENTRY, &key);
 }
@@ -163,8 +166,9 @@ static int attach(struct catalog_writer *w, const struct name_change *change)
 		r = tree_remove_name(w, displaced.dir, displaced.cookie, 0);
 	if (r < 0 && r != -ENOENT)
 		return r;
+	r = redundant_note_dir(w, change->id, change->dir, true);
 	entry.cookie = name_cookie(catalog_name_seed(w->catalog), change->name);
-	return tree_add_entry(w, &entry);
+	return r < 0 ? r : tree_add_entry(w, &entry);
 }
 
 int moves_attach(struct catalog_writer *w, const struct moves *moves)

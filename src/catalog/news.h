@@ -43,17 +43,16 @@ struct news_file {
 	uint32_t what; /* enum news_file_what, or-ed; a file may be told more than once */
 };
 
-/* A file came into a group or left it. */
-struct news_member {
-	uint64_t group;
-	uint64_t file;
-	bool joined;
-};
-
-/* A group was touched: before and after the commit, inodes 0 where there was or is none. Whether a
- * file is redundant changed at most for files that joined or left, and for both kept ones. */
+/* A group was touched: before and after the commit, inodes 0 where there was or is none. */
 struct news_group {
 	struct group_record before, now;
+};
+
+/* A file became redundant or unique. Told once, in the order of files. */
+struct news_flip {
+	uint64_t file;
+	size_t group; /* in catalog_news.groups: where it is redundant now, or was */
+	bool redundant; /* now; before it was the opposite */
 };
 
 /* An error was noted (errno) or is none any more (0). */
@@ -72,10 +71,14 @@ struct catalog_news {
 	size_t dir_count;
 	const struct news_file *files;
 	size_t file_count;
-	const struct news_member *members;
-	size_t member_count;
 	const struct news_group *groups;
 	size_t group_count;
+	const struct news_flip *flips;
+	size_t flip_count;
+	/* Directories that have redundant copies in them, at any depth, and had none; or have none
+	 * any more. One may be told more than once; one that went is not. */
+	const uint64_t *holders;
+	size_t holder_count;
 	const struct news_error *errors;
 	size_t error_count;
 };

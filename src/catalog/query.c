@@ -132,6 +132,23 @@ int catalog_find_entry(struct catalog_reader *r, uint64_t dir, struct name name,
 	return result;
 }
 
+int catalog_find_path(struct catalog_reader *r, uint64_t dir, const char *relative,
+		      struct entry_record *entry)
+{
+	for (;;) {
+		size_t length = strcspn(relative, "/");
+		struct name name = {relative, (uint32_t)length};
+		int result = catalog_find_entry(r, dir, name, entry);
+
+		if (result < 0 || relative[length] == '\0')
+			return result;
+		if (entry->kind != ENTRY_DIR)
+			return -ENOENT;
+		dir = entry->child;
+		relative += length + 1;
+	}
+}
+
 int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem, uint64_t inode, uint64_t *id)
 {
 	struct key key = key_pair(filesystem, inode);
@@ -183,6 +200,18 @@ int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundan
 	if (result == 0)
 		*redundant = group->kept != file;
 	return result;
+}
+
+int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *count)
+{
+	struct key key = key_number(dir);
+	struct span fields;
+	int result = store_get(r, TABLE_REDUNDANT, &key, &fields);
+
+	*count = 0;
+	if (result < 0)
+		return result == -ENOENT ? 0 : result;
+	return decode_number(fields, count) && *count > 0 ? 0 : -EUCLEAN;
 }
 
 /* ---- paths --------------------------------------------------------------------------- */

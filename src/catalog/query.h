@@ -34,6 +34,10 @@ MUST_CHECK int catalog_find_entry(struct catalog_reader *r, uint64_t dir, struct
 MUST_CHECK int catalog_entry_at(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
 				struct entry_record *entry);
 
+/* What is at a path relative to a directory: names with a slash between, not "". */
+MUST_CHECK int catalog_find_path(struct catalog_reader *r, uint64_t dir, const char *relative,
+				 struct entry_record *entry);
+
 /* The file with this inode number; *id is 0 where it is not known. */
 MUST_CHECK int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem, uint64_t inode,
 				  uint64_t *id);
@@ -46,6 +50,10 @@ MUST_CHECK int catalog_get_error(struct catalog_reader *r, enum error_kind kind,
  * else, *group is the visible group that it is a copy in (id 0: it is in none). */
 MUST_CHECK int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundant,
 				    struct group_record *group);
+
+/* How many names in a directory are of redundant copies, and how many of its subdirectories have
+ * such names in them, at any depth; together, 0 for none. */
+MUST_CHECK int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *count);
 
 /* Appends the path of a directory, or of a name in it, relative to its source ("" for the root
  * itself), and tells which source that is. */
@@ -92,13 +100,21 @@ MUST_CHECK int catalog_scan_links(struct catalog_reader *r, uint64_t file, uint6
 				  uint64_t cookie, struct catalog_scan **scan);
 MUST_CHECK int catalog_next_name(struct catalog_scan *scan, uint64_t *dir, uint64_t *cookie);
 
-/* Groups with an id above after, visible or not; groups by what they would give back, most
- * first (visible ones only). */
+/* Groups with an id above after, visible or not. */
 MUST_CHECK int catalog_scan_groups(struct catalog_reader *r, uint64_t after,
 				   struct catalog_scan **scan);
 MUST_CHECK int catalog_next_group(struct catalog_scan *scan, struct group_record *group);
-MUST_CHECK int catalog_scan_ranks(struct catalog_reader *r, struct catalog_scan **scan);
+
+/* Visible groups by what they would give back, most first, from the place of one of them on (NULL:
+ * all of them): the groups, or only their places. */
+struct rank_entry {
+	uint64_t reclaimable;
+	uint64_t group;
+};
+MUST_CHECK int catalog_scan_ranks(struct catalog_reader *r, const struct rank_entry *from,
+				  struct catalog_scan **scan);
 MUST_CHECK int catalog_next_rank(struct catalog_scan *scan, struct group_record *group);
+MUST_CHECK int catalog_next_rank_entry(struct catalog_scan *scan, struct rank_entry *entry);
 
 /* Regular files by size, from at least min_size up, then by head (0: not read), then by group (0:
  * in none), then by id. So the members of a group stand together, and can be passed over by going

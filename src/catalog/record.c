@@ -456,6 +456,7 @@ struct value encode_totals(const struct catalog_totals *t)
 	put(&value, t->redundant_bytes);
 	put(&value, t->errors);
 	put(&value, t->unlisted);
+	put(&value, t->order);
 	put_time_near(&value, t->changed, epoch);
 	return value;
 }
@@ -467,6 +468,6 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 	       get(&fields, &t->files) && get(&fields, &t->bytes) && get(&fields, &t->blocks) &&
 	       get(&fields, &t->names) && get(&fields, &t->groups) &&
 	       get(&fields, &t->redundant_files) && get(&fields, &t->redundant_bytes) &&
-	       get(&fields, &t->errors) && get(&fields, &t->unlisted) &&
+	       get(&fields, &t->errors) && get(&fields, &t->unlisted) && get(&fields, &t->order) &&
 	       get_time_near(&fields, &t->changed, epoch) && fields.length == 0;
 }

@@ -23,6 +23,8 @@
  * link      file id, dir id, cookie          -           names of a file beyond its first
  * error     kind, id                         errno
  * orphan    file id                          catalog_totals.comparisons when it lost its last name
+ * redundant dir id                           how many names in it are of redundant copies, and
+ *                                            subdirectories have such a record; none for 0
  */
 
 #include <stdbool.h>
@@ -180,6 +182,7 @@ struct catalog_totals {
 	uint64_t redundant_bytes;
 	uint64_t errors;
 	uint64_t unlisted; /* files from this id on are not listed by size yet; 0: all are */
+	uint64_t order; /* how often the order of groups (table rank) changed */
 	struct timespec changed; /* the last commit that changed something */
 };
 
@@ -199,6 +202,7 @@ enum table {
 	TABLE_LINK,
 	TABLE_ERROR,
 	TABLE_ORPHAN,
+	TABLE_REDUNDANT,
 	TABLE_COUNT,
 };
 

@@ -150,22 +150,32 @@ int catalog_next_group(struct catalog_scan *scan, struct group_record *group)
 	return key_get_number(key, &group->id) && decode_group(fields, group) ? 0 : -EUCLEAN;
 }
 
-int catalog_scan_ranks(struct catalog_reader *r, struct catalog_scan **scan)
+int catalog_scan_ranks(struct catalog_reader *r, const struct rank_entry *from,
+		       struct catalog_scan **scan)
 {
-	return scan_begin(r, TABLE_RANK, (struct key){0}, 0, scan);
+	struct key key = from ? key_rank(from->reclaimable, from->group) : (struct key){0};
+
+	return scan_begin(r, TABLE_RANK, key, 0, scan);
 }
 
-int catalog_next_rank(struct catalog_scan *scan, struct group_record *group)
+int catalog_next_rank_entry(struct catalog_scan *scan, struct rank_entry *entry)
 {
 	struct span key, fields;
-	uint64_t reclaimable, id;
 	int r = scan_next(scan, &key, &fields);
 
 	if (r < 0)
 		return r;
-	if (!key_get_rank(key, &reclaimable, &id))
-		return -EUCLEAN;
-	r = catalog_get_group(scan->reader, id, group);
+	return key_get_rank(key, &entry->reclaimable, &entry->group) ? 0 : -EUCLEAN;
+}
+
+int catalog_next_rank(struct catalog_scan *scan, struct group_record *group)
+{
+	struct rank_entry entry;
+	int r = catalog_next_rank_entry(scan, &entry);
+
+	if (r < 0)
+		return r;
+	r = catalog_get_group(scan->reader, entry.group, group);
 	return r == -ENOENT ? -EUCLEAN : r; /* a rank without its group */
 }
 

@@ -19,7 +19,7 @@ static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_FILE] = "file",       [TABLE_BYKEY] = "bykey",   [TABLE_BYSIZE] = "bysize",
 	[TABLE_CONTENT] = "content", [TABLE_GROUP] = "group",   [TABLE_MEMBER] = "member",
 	[TABLE_BYHASH] = "byhash",   [TABLE_RANK] = "rank",     [TABLE_LINK] = "link",
-	[TABLE_ERROR] = "error",     [TABLE_ORPHAN] = "orphan",
+	[TABLE_ERROR] = "error",     [TABLE_ORPHAN] = "orphan", [TABLE_REDUNDANT] = "redundant",
 };
 
 const char *table_name(enum table table)

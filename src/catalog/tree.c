@@ -9,6 +9,7 @@
 #include "catalog/file.h"
 #include "catalog/gather.h"
 #include "catalog/query.h"
+#include "catalog/redundant.h"
 
 int tree_add_entry(struct catalog_writer *w, struct entry_record *entry)
 {
@@ -55,14 +56,17 @@ static int remove_entry(struct catalog_writer *w, const struct entry_record *ent
 {
 	struct key key = key_pair(entry->dir, entry->cookie);
 	enum entry_kind kind = entry->kind;
-	uint64_t child = entry->child;
+	uint64_t child = entry->child, dir = entry->dir;
 	int r = writer_delete(w, TABLE_ENTRY, &key);
 
 	if (r < 0)
 		return r;
 	if (kind == ENTRY_FILE)
 		return file_remove_name(w, child, entry->dir, entry->cookie);
-	return kind == ENTRY_DIR ? push_id(dirs, child) : 0;
+	if (kind != ENTRY_DIR)
+		return 0;
+	r = redundant_note_dir(w, child, dir, false);
+	return r < 0 ? r : push_id(dirs, child);
 }
 
 /* The first entry left in a directory; -ENOENT when it is empty. */

@@ -5,11 +5,18 @@
 /* The write transaction: sealed records in, groups and totals kept up to date at its end.
  * Only catalog/ includes this; one thread at a time. */
 
+#include "base/bytes.h"
 #include "catalog/catalog.h"
 #include "catalog/store.h"
 
 struct gather;
 struct group_change;
+
+/* Names and directories that came and went in this transaction, see redundant.h. */
+struct redundant_changes {
+	struct bytes names;
+	struct bytes dirs;
+};
 
 struct catalog_writer {
 	struct catalog_reader reader; /* reads what was written so far */
@@ -18,7 +25,8 @@ struct catalog_writer {
 	 * pages wholly and is several times faster than a search. */
 	struct key last[TABLE_COUNT];
 	bool last_known[TABLE_COUNT];
-	struct gather *gather; /* news for the observer; NULL: there is none */
+	struct gather *gather; /* news of this transaction */
+	struct redundant_changes redundant;
 	struct group_change *groups; /* touched in this transaction, by id (uthash) */
 	struct catalog_totals totals;
 	bool totals_changed;

@@ -8,7 +8,8 @@
  * Listings are kept everywhere. What a copy is called in its group's folder changes when any
  * directory above it is renamed, which nobody is told of each file below: all listings of such
  * folders are dropped then, and names there are asked for each time; so is all that can be read in
- * .twinfs/.
+ * .twinfs/. Names in by-size/ say which rank a group has, which any change may move: they are asked
+ * for each time, too.
  */
 
 #include <stdint.h>
@@ -21,7 +22,9 @@
 /* Of the names in a directory, also of those that are not there. */
 static inline double lifetime_of_names(uint64_t parent)
 {
-	return node_kind(parent) == NODE_GROUP || parent == FIXED_TWINFS ? 0.0 : LIFETIME_LONG;
+	if (node_kind(parent) == NODE_GROUP || node_is_ranked(parent) || parent == FIXED_TWINFS)
+		return 0.0;
+	return LIFETIME_LONG;
 }
 
 static inline double lifetime_of_attributes(uint64_t node)

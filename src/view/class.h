@@ -15,26 +15,37 @@
 #include "view/view.h"
 
 struct view_class {
-	int (*getattr)(const struct view_query *query, uint64_t id, struct stat *attributes);
+	int (*getattr)(const struct view_query *query, uint64_t node, struct stat *attributes);
 	/* NULL where the node may never be a directory */
-	int (*lookup)(const struct view_query *query, uint64_t id, const char *name,
+	int (*lookup)(const struct view_query *query, uint64_t node, const char *name,
 		      struct stat *attributes);
 	/* Checks that it can be listed, and gives the node of "..". */
-	int (*list_begin)(const struct view_query *query, uint64_t id, uint64_t *parent);
+	int (*list_begin)(const struct view_query *query, uint64_t node, uint64_t *parent);
 	/* after: 0 or the cookie of a name, not of "." and ".." */
-	int (*list)(const struct view_query *query, uint64_t id, uint64_t after, view_emit_fn *emit,
-		    void *context);
+	int (*list)(const struct view_query *query, uint64_t node, uint64_t after,
+		    view_emit_fn *emit, void *context);
 };
 
-extern const struct view_class fixed_class; /* fixed.c: root, dups/, uniques/, .twinfs/ */
+extern const struct view_class fixed_class; /* fixed.c: what every view has */
 extern const struct view_class tree_class; /* tree.c: directories of the sources */
 extern const struct view_class group_class; /* group.c: folders in dups/ */
 extern const struct view_class file_class; /* tree.c: files of the sources */
+extern const struct view_class ranks_class; /* by_size.c: folders in by-size/ */
+extern const struct view_class link_class; /* by_size.c: links in by-size/ and its folders */
 
 /* dups/ itself, for fixed.c. */
 MUST_CHECK int groups_lookup(const struct view_query *query, const char *name,
 			     struct stat *attributes);
 MUST_CHECK int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *emit,
 			   void *context);
+
+/* by-size/ itself, for fixed.c. */
+MUST_CHECK int by_size_lookup(const struct view_query *query, const char *name,
+			      struct stat *attributes);
+MUST_CHECK int by_size_list(const struct view_query *query, uint64_t after, view_emit_fn *emit,
+			    void *context);
+
+/* Appends where a link leads, for content.c. -ENOENT: the group is gone. */
+MUST_CHECK int by_size_target(const struct view_query *query, uint64_t node, struct bytes *target);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "catalog/query.h"
+#include "view/class.h"
 #include "view/node.h"
 #include "view/own_file.h"
 #include "view/query.h"
@@ -201,6 +202,8 @@ int view_readlink(struct view *view, uint64_t node, struct bytes *target)
 	ssize_t length;
 	int r = query_begin(&query, view);
 
+	if (r == 0 && node_is_link(node))
+		return query_error(by_size_target(&query, node, target));
 	if (r == 0)
 		r = fd = open_source(&query, node, S_IFLNK, O_PATH, &record);
 	if (r < 0)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 /* U+2215, DIVISION SLASH, in UTF-8. */
 #define SLASH "\xe2\x88\x95"
 #define SLASH_LENGTH 3
@@ -30,20 +32,6 @@ static size_t extension_start(const char *path, size_t length)
 	    memchr(dot, '~', length - start))
 		return length;
 	return start;
-}
-
-/* Where to cut bytes so that at most limit stay and no UTF-8 character is split. Bytes that are
- * not UTF-8 are cut anywhere. */
-static size_t cut_at_character(const char *bytes, size_t length, size_t limit)
-{
-	size_t start = limit;
-
-	if (length <= limit)
-		return length;
-	while (start > 0 && limit - start < 3 && ((unsigned char)bytes[start] & 0xc0) == 0x80)
-		start--;
-	/* bytes[start] leads a character that goes on behind the limit, or nothing here is UTF-8 */
-	return (unsigned char)bytes[start] >= 0xc0 ? start : limit;
 }
 
 /* Puts path into name with its slashes replaced; false: it does not fit into size with a NUL. */
@@ -76,7 +64,7 @@ static void make_short(char name[static COPY_NAME_SIZE], const char *path, size_
 	(void)replace_slashes(prefix, sizeof(prefix), path, prefix_length);
 	suffix_length = (size_t)snprintf(suffix, sizeof(suffix), "~%" PRIx64 "-%" PRIx64 "%.*s",
 					 dir, cookie, (int)(length - dot), path + dot);
-	prefix_length = cut_at_character(prefix, strlen(prefix), NAME_LENGTH_MAX - suffix_length);
+	prefix_length = utf8_cut(prefix, strlen(prefix), NAME_LENGTH_MAX - suffix_length);
 	memcpy(name, prefix, prefix_length);
 	memcpy(name + prefix_length, suffix, suffix_length + 1);
 }

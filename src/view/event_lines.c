@@ -85,8 +85,9 @@ static int begin_path_event(struct lines *lines, const char *event, uint64_t nod
 	return json_set_path(*object, "path", (const char *)path.data, path.length);
 }
 
-static int append_flip(struct lines *lines, const struct flip *flip)
+static int append_flip(struct lines *lines, const struct news_flip *flip)
 {
+	const struct news_group *news = &lines->notice->news.groups[flip->group];
 	json_t *object;
 	int r = begin_path_event(lines, flip->redundant ? "file_redundant" : "file_unique",
 				 node_make(NODE_FILE, flip->file), &object);
@@ -94,7 +95,7 @@ static int append_flip(struct lines *lines, const struct flip *flip)
 	if (r == 0 && !object)
 		return 0;
 	if (r == 0)
-		r = set_hash(object, flip->group);
+		r = set_hash(object, flip->redundant ? &news->now : &news->before);
 	return append_event(lines, object, r);
 }
 
@@ -115,15 +116,15 @@ static int append_error(struct lines *lines, const struct news_error *error)
 
 /* What a program may do upon an event rests on what the view then has: a group appears before
  * files are said to be copies in it. */
-static int append_all(struct lines *lines, const struct flip *flips, size_t count)
+static int append_all(struct lines *lines)
 {
 	const struct catalog_news *news = &lines->notice->news;
 	int r = 0;
 
 	for (size_t i = 0; i < news->group_count && r == 0; i++)
 		r = append_group(lines, &news->groups[i]);
-	for (size_t i = 0; i < count && r == 0; i++)
-		r = append_flip(lines, &flips[i]);
+	for (size_t i = 0; i < news->flip_count && r == 0; i++)
+		r = append_flip(lines, &news->flips[i]);
 	for (size_t i = 0; i < news->error_count && r == 0; i++) {
 		if (news->errors[i].error)
 			r = append_error(lines, &news->errors[i]);
@@ -131,8 +132,7 @@ static int append_all(struct lines *lines, const struct flip *flips, size_t coun
 	return r;
 }
 
-int event_lines_add(struct view *view, const struct view_notice *notice, const struct flip *flips,
-		    size_t count)
+int event_lines_add(struct view *view, const struct view_notice *notice)
 {
 	CLEANUP(lines_deinit) struct lines lines = {.notice = notice};
 	int r;
@@ -141,7 +141,7 @@ int event_lines_add(struct view *view, const struct view_notice *notice, const s
 		return 0;
 	r = query_begin(&lines.query, view);
 	if (r == 0)
-		r = append_all(&lines, flips, count);
+		r = append_all(&lines);
 	query_end(&lines.query);
 	if (r < 0 || lines.text.length == 0)
 		return r;

@@ -4,12 +4,10 @@
 
 /* Notices as lines of .twinfs/events. Any thread. */
 
-#include "view/flips.h"
 #include "view/notice.h"
 
 /* Appends to the view's events what a notice means, if somebody reads them. 0 or -errno: nothing was
  * appended then. */
-MUST_CHECK int event_lines_add(struct view *view, const struct view_notice *notice,
-			       const struct flip *flips, size_t count);
+MUST_CHECK int event_lines_add(struct view *view, const struct view_notice *notice);
 
 #endif

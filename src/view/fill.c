@@ -48,3 +48,9 @@ void fill_file(struct stat *stat, uint64_t node, struct timespec changed)
 {
 	fill_own(stat, node, S_IFREG | 0444, changed);
 }
+
+void fill_symlink(struct stat *stat, uint64_t node, size_t target_length, struct timespec changed)
+{
+	fill_own(stat, node, S_IFLNK | 0777, changed);
+	stat->st_size = (off_t)target_length;
+}

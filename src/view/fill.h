@@ -14,8 +14,10 @@
  * find(1) not to count subdirectories by them: names may be missing in the view. */
 void fill_record(struct stat *stat, uint64_t node, const struct attributes *attributes);
 
-/* A directory or file that only the view has: of the user who runs this, nobody may write. */
+/* A directory, file or symlink that only the view has: of the user who runs this, nobody may
+ * write. */
 void fill_directory(struct stat *stat, uint64_t node, struct timespec changed);
 void fill_file(struct stat *stat, uint64_t node, struct timespec changed);
+void fill_symlink(struct stat *stat, uint64_t node, size_t target_length, struct timespec changed);
 
 #endif

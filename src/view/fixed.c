@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The nodes that every view has: its root, dups/, uniques/ with several sources, .twinfs/. */
+/* The nodes that every view has: its root, dups/, uniques/ and redundant/ with several sources,
+ * by-size/, .twinfs/. */
 
 #include <errno.h>
 #include <string.h>
@@ -17,10 +18,11 @@ struct fixed_entry {
 };
 
 static const struct fixed_entry fixed_entries[] = {
-	{FIXED_ROOT, FIXED_DUPS, "dups"},         {FIXED_ROOT, FIXED_UNIQUES, "uniques"},
-	{FIXED_ROOT, FIXED_TWINFS, ".twinfs"},    {FIXED_TWINFS, FIXED_STATUS, "status.json"},
-	{FIXED_TWINFS, FIXED_ERRORS, "errors"},   {FIXED_TWINFS, FIXED_PENDING, "pending"},
-	{FIXED_TWINFS, FIXED_METRICS, "metrics"}, {FIXED_TWINFS, FIXED_SYNC, "sync"},
+	{FIXED_ROOT, FIXED_DUPS, "dups"},           {FIXED_ROOT, FIXED_UNIQUES, "uniques"},
+	{FIXED_ROOT, FIXED_REDUNDANT, "redundant"}, {FIXED_ROOT, FIXED_BY_SIZE, "by-size"},
+	{FIXED_ROOT, FIXED_TWINFS, ".twinfs"},      {FIXED_TWINFS, FIXED_STATUS, "status.json"},
+	{FIXED_TWINFS, FIXED_ERRORS, "errors"},     {FIXED_TWINFS, FIXED_PENDING, "pending"},
+	{FIXED_TWINFS, FIXED_METRICS, "metrics"},   {FIXED_TWINFS, FIXED_SYNC, "sync"},
 	{FIXED_TWINFS, FIXED_EVENTS, "events"},
 };
 
@@ -34,84 +36,111 @@ static void fill_events(struct stat *attributes, struct view *view)
 	attributes->st_size = (off_t)size;
 }
 
-static int fixed_getattr(const struct view_query *query, uint64_t id, struct stat *attributes)
+static int fixed_getattr(const struct view_query *query, uint64_t node, struct stat *attributes)
 {
+	struct view *view = query->view;
 	struct catalog_totals totals;
 	int r = catalog_get_totals(query->reader, &totals);
 
 	if (r < 0)
 		return expect_record(r);
-	switch (id) {
+	switch (node) {
 	case FIXED_ROOT:
 	case FIXED_UNIQUES:
+	case FIXED_REDUNDANT:
 	case FIXED_TWINFS:
-		fill_directory(attributes, id, query->view->since);
+		fill_directory(attributes, node,
+			       listing_times_latest(&view->times, node, view->since));
 		return 0;
 	case FIXED_DUPS:
-		fill_directory(attributes, id, totals.changed);
+	case FIXED_BY_SIZE:
+		fill_directory(attributes, node, totals.changed);
 		return 0;
 	case FIXED_STATUS:
 	case FIXED_ERRORS:
 	case FIXED_PENDING:
 	case FIXED_METRICS:
 	case FIXED_SYNC:
-		fill_file(attributes, id, totals.changed);
+		fill_file(attributes, node, totals.changed);
 		return 0;
 	case FIXED_EVENTS:
-		fill_events(attributes, query->view);
+		fill_events(attributes, view);
 		return 0;
 	default:
 		return -ESTALE;
 	}
 }
 
-/* The attributes of a name; a single source's root is uniques/ itself. */
+/* The trees of sources that a node has in it, or, with a single source, is: their kind; NODE_FIXED
+ * where it has none. */
+static enum node_kind trees_in(uint64_t node)
+{
+	if (node == FIXED_UNIQUES)
+		return NODE_DIR;
+	return node == FIXED_REDUNDANT ? NODE_REDUNDANT : NODE_FIXED;
+}
+
+/* The attributes of a name. */
 static int entry_getattr(const struct view_query *query, const struct fixed_entry *entry,
 			 struct stat *attributes)
 {
 	const struct sources *sources = query->view->sources;
+	enum node_kind trees = trees_in(entry->id);
 
-	if (entry->id == FIXED_UNIQUES && sources->count == 1)
-		return tree_class.getattr(query, sources->list[0].root, attributes);
+	if (trees != NODE_FIXED && sources->count == 1)
+		return tree_class.getattr(query, node_make(trees, sources->list[0].root),
+					  attributes);
 	return fixed_getattr(query, entry->id, attributes);
 }
 
-static int trees_lookup(const struct view_query *query, const char *name, struct stat *attributes)
+/* -ENOENT for one of redundant/ that has nothing in it. */
+static int tree_getattr(const struct view_query *query, enum node_kind kind, uint64_t root,
+			struct stat *attributes)
+{
+	int r = tree_class.getattr(query, node_make(kind, root), attributes);
+
+	return r == -ESTALE && kind == NODE_REDUNDANT ? -ENOENT : r;
+}
+
+static int trees_lookup(const struct view_query *query, enum node_kind kind, const char *name,
+			struct stat *attributes)
 {
 	const struct sources *sources = query->view->sources;
 
 	for (size_t i = 0; i < sources->count; i++) {
 		if (strcmp(sources->list[i].tree, name) == 0)
-			return tree_class.getattr(query, sources->list[i].root, attributes);
+			return tree_getattr(query, kind, sources->list[i].root, attributes);
 	}
 	return -ENOENT;
 }
 
-static int fixed_lookup(const struct view_query *query, uint64_t id, const char *name,
+static int fixed_lookup(const struct view_query *query, uint64_t node, const char *name,
 			struct stat *attributes)
 {
-	if (id == FIXED_DUPS)
+	if (node == FIXED_DUPS)
 		return groups_lookup(query, name, attributes);
-	if (id == FIXED_UNIQUES)
-		return trees_lookup(query, name, attributes);
+	if (node == FIXED_BY_SIZE)
+		return by_size_lookup(query, name, attributes);
+	if (trees_in(node) != NODE_FIXED)
+		return trees_lookup(query, trees_in(node), name, attributes);
 	for (size_t i = 0; i < ARRAY_SIZE(fixed_entries); i++) {
 		const struct fixed_entry *entry = &fixed_entries[i];
 
-		if (entry->parent == id && strcmp(entry->name, name) == 0)
+		if (entry->parent == node && strcmp(entry->name, name) == 0)
 			return entry_getattr(query, entry, attributes);
 	}
 	return -ENOENT;
 }
 
-static int fixed_list_begin(const struct view_query *query, uint64_t id, uint64_t *parent)
+static int fixed_list_begin(const struct view_query *query, uint64_t node, uint64_t *parent)
 {
 	(void)query;
 	*parent = FIXED_ROOT;
-	return id >= FIXED_FILES ? -ENOTDIR : 0;
+	return node >= FIXED_FILES ? -ENOTDIR : 0;
 }
 
-static int trees_list(const struct view_query *query, uint64_t after, view_emit_fn *emit,
-		      void *context)
+static int trees_list(const struct view_query *query, uint64_t node, uint64_t after,
+		      view_emit_fn *emit, void *context)
 {
 	const struct sources *sources = query->view->sources;
 	int r = 0;
@@ -125,22 +154,26 @@ static int trees_list(const struct view_query *query, uint64_t after, view_emit_
 
 		if (entry.cookie <= after)
 			continue;
-		r = tree_class.getattr(query, sources->list[i].root, &entry.attributes);
+		r = tree_getattr(query, trees_in(node), sources->list[i].root, &entry.attributes);
 		if (r == 0 && !emit(&entry, context))
 			break;
+		if (r == -ENOENT)
+			r = 0;
 	}
 	return r;
 }
 
-static int fixed_list(const struct view_query *query, uint64_t id, uint64_t after,
+static int fixed_list(const struct view_query *query, uint64_t node, uint64_t after,
 		      view_emit_fn *emit, void *context)
 {
 	int r = 0;
 
-	if (id == FIXED_DUPS)
+	if (node == FIXED_DUPS)
 		return groups_list(query, after, emit, context);
-	if (id == FIXED_UNIQUES)
-		return trees_list(query, after, emit, context);
+	if (node == FIXED_BY_SIZE)
+		return by_size_list(query, after, emit, context);
+	if (trees_in(node) != NODE_FIXED)
+		return trees_list(query, node, after, emit, context);
 	for (size_t i = 0; i < ARRAY_SIZE(fixed_entries) && r == 0; i++) {
 		struct view_entry entry = {
 			.name = fixed_entries[i].name,
@@ -148,7 +181,7 @@ static int fixed_list(const struct view_query *query, uint64_t id, uint64_t afte
 			.known = true,
 		};
 
-		if (fixed_entries[i].parent != id || entry.cookie <= after)
+		if (fixed_entries[i].parent != node || entry.cookie <= after)
 			continue;
 		r = entry_getattr(query, &fixed_entries[i], &entry.attributes);
 		if (r == 0 && !emit(&entry, context))

@@ -65,19 +65,19 @@ int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *em
 
 /* ---- a group's folder ---------------------------------------------------------------- */
 
-static int get_group(const struct view_query *query, uint64_t id, struct group_record *group)
+static int get_group(const struct view_query *query, uint64_t node, struct group_record *group)
 {
-	int r = catalog_get_group(query->reader, id, group);
+	int r = catalog_get_group(query->reader, node_id(node), group);
 
 	if (r == -ENOENT || (r == 0 && !group_is_visible(group)))
 		return -ESTALE;
 	return r;
 }
 
-static int group_getattr(const struct view_query *query, uint64_t id, struct stat *attributes)
+static int group_getattr(const struct view_query *query, uint64_t node, struct stat *attributes)
 {
 	struct group_record group;
-	int r = get_group(query, id, &group);
+	int r = get_group(query, node, &group);
 
 	if (r == 0)
 		fill_group(attributes, &group);
@@ -146,7 +146,7 @@ static int find_copy(const struct view_query *query, const char *name, struct en
 	return strcmp(made, name) == 0 ? 0 : -ENOENT;
 }
 
-static int group_lookup(const struct view_query *query, uint64_t id, const char *name,
+static int group_lookup(const struct view_query *query, uint64_t node, const char *name,
 			struct stat *attributes)
 {
 	struct entry_record entry;
@@ -161,17 +161,18 @@ static int group_lookup(const struct view_query *query, uint64_t id, const char 
 	r = catalog_is_redundant(query->reader, entry.child, &redundant, &group);
 	if (r < 0)
 		return r;
-	if (group.id != id)
+	if (group.id != node_id(node))
 		return -ENOENT;
-	return expect_record(file_class.getattr(query, entry.child, attributes));
+	return expect_record(
+		file_class.getattr(query, node_make(NODE_FILE, entry.child), attributes));
 }
 
-static int group_list_begin(const struct view_query *query, uint64_t id, uint64_t *parent)
+static int group_list_begin(const struct view_query *query, uint64_t node, uint64_t *parent)
 {
 	struct group_record group;
 
 	*parent = FIXED_DUPS;
-	return get_group(query, id, &group);
+	return get_group(query, node, &group);
 }
 
 const struct view_class group_class = {

@@ -196,14 +196,14 @@ static int list_from(const struct view_query *query, struct group_marks *marks, 
 	return r == -ENOENT || r == NAME_FULL ? 0 : r;
 }
 
-int group_walk_list(const struct view_query *query, uint64_t group, uint64_t after,
+int group_walk_list(const struct view_query *query, uint64_t node, uint64_t after,
 		    view_emit_fn *emit, void *context)
 {
 	struct group_listings *listings = &query->view->group_listings;
 	struct group_marks *marks;
 	struct mark mark;
 	uint64_t ordinal;
-	int r = group_marks_take(listings, group,
+	int r = group_marks_take(listings, node_id(node),
 				 after > VIEW_COOKIE_MIN ? after - VIEW_COOKIE_MIN : 0, &marks,
 				 &ordinal);
 

@@ -16,7 +16,7 @@ MUST_CHECK int group_copy_name(const struct view_query *query, uint64_t dir, uin
 			       char name[static COPY_NAME_SIZE]);
 
 /* list of struct view_class. */
-MUST_CHECK int group_walk_list(const struct view_query *query, uint64_t group, uint64_t after,
+MUST_CHECK int group_walk_list(const struct view_query *query, uint64_t node, uint64_t after,
 			       view_emit_fn *emit, void *context);
 
 #endif

@@ -7,7 +7,7 @@
 #include <uthash.h>
 
 struct listing_time {
-	uint64_t dir;
+	uint64_t node;
 	struct timespec time;
 	UT_hash_handle hh;
 };
@@ -29,39 +29,39 @@ void listing_times_deinit(struct listing_times *times)
 	(void)pthread_mutex_destroy(&times->lock);
 }
 
-static struct listing_time *find_or_add(struct listing_times *times, uint64_t dir)
+static struct listing_time *find_or_add(struct listing_times *times, uint64_t node)
 {
 	struct listing_time *entry;
 
-	HASH_FIND(hh, times->table, &dir, sizeof(dir), entry);
+	HASH_FIND(hh, times->table, &node, sizeof(node), entry);
 	if (entry)
 		return entry;
 	entry = calloc(1, sizeof(*entry));
 	if (!entry)
 		return NULL;
-	entry->dir = dir;
-	HASH_ADD(hh, times->table, dir, sizeof(entry->dir), entry);
+	entry->node = node;
+	HASH_ADD(hh, times->table, node, sizeof(entry->node), entry);
 	return entry;
 }
 
-int listing_times_set(struct listing_times *times, uint64_t dir, struct timespec time)
+int listing_times_set(struct listing_times *times, uint64_t node, struct timespec time)
 {
 	struct listing_time *entry;
 
 	(void)pthread_mutex_lock(&times->lock);
-	entry = find_or_add(times, dir);
+	entry = find_or_add(times, node);
 	if (entry)
 		entry->time = time;
 	(void)pthread_mutex_unlock(&times->lock);
 	return entry ? 0 : -ENOMEM;
 }
 
-void listing_times_renew(struct listing_times *times, uint64_t dir, struct timespec time)
+void listing_times_renew(struct listing_times *times, uint64_t node, struct timespec time)
 {
 	struct listing_time *entry;
 
 	(void)pthread_mutex_lock(&times->lock);
-	HASH_FIND(hh, times->table, &dir, sizeof(dir), entry);
+	HASH_FIND(hh, times->table, &node, sizeof(node), entry);
 	if (entry)
 		entry->time = time;
 	(void)pthread_mutex_unlock(&times->lock);
@@ -72,13 +72,13 @@ static bool is_later(struct timespec a, struct timespec b)
 	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-struct timespec listing_times_latest(struct listing_times *times, uint64_t dir,
+struct timespec listing_times_latest(struct listing_times *times, uint64_t node,
 				     struct timespec time)
 {
 	struct listing_time *entry;
 
 	(void)pthread_mutex_lock(&times->lock);
-	HASH_FIND(hh, times->table, &dir, sizeof(dir), entry);
+	HASH_FIND(hh, times->table, &node, sizeof(node), entry);
 	if (entry && is_later(entry->time, time))
 		time = entry->time;
 	(void)pthread_mutex_unlock(&times->lock);

@@ -9,6 +9,7 @@
  * Programs are shown the lower 52 bits as st_ino (node_inode): that stays while the file is there,
  * and is below 2^53, so that programs that keep inode numbers in a double keep them whole. */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NODE_ID_BITS 48
@@ -17,24 +18,31 @@
 
 enum node_kind {
 	NODE_FIXED = 0, /* enum fixed_node */
-	NODE_DIR = 1, /* a directory of a source; dir id */
+	NODE_DIR = 1, /* a directory of a source in uniques/; dir id */
 	NODE_GROUP = 2, /* a folder in dups/; group id */
 	NODE_FILE = 3, /* a file of a source, under whatever name; file id */
+	NODE_REDUNDANT = 4, /* a directory of a source in redundant/; dir id */
+	NODE_RANKS = 5, /* a folder in by-size/; its number, from 1 on */
+	NODE_LINK = 6, /* a link in by-size/; group id */
+	NODE_DEEP_LINK = 7, /* a link in a folder in by-size/; group id */
 };
 
 /* The root is 1, as FUSE wants it. */
 enum fixed_node {
 	FIXED_ROOT = 1,
 	FIXED_DUPS = 2,
-	FIXED_UNIQUES = 3, /* only with several sources; a single one's root takes its place */
-	FIXED_TWINFS = 4,
-	FIXED_FILES = 5, /* from here on: the files in .twinfs/ */
+	/* these two only with several sources; a single one's root takes their places */
+	FIXED_UNIQUES = 3,
+	FIXED_REDUNDANT = 4,
+	FIXED_BY_SIZE = 5,
+	FIXED_TWINFS = 6,
+	FIXED_FILES = 7, /* from here on: the files in .twinfs/ */
 	FIXED_STATUS = FIXED_FILES,
-	FIXED_ERRORS = 6,
-	FIXED_PENDING = 7,
-	FIXED_METRICS = 8,
-	FIXED_SYNC = 9,
-	FIXED_EVENTS = 10,
+	FIXED_ERRORS,
+	FIXED_PENDING,
+	FIXED_METRICS,
+	FIXED_SYNC,
+	FIXED_EVENTS,
 };
 
 static inline uint64_t node_make(enum node_kind kind, uint64_t id)
@@ -63,6 +71,28 @@ static inline uint32_t node_version(uint64_t node)
 static inline uint64_t node_kind(uint64_t node)
 {
 	return node_inode(node) >> NODE_ID_BITS;
+}
+
+/* Is it a directory of a source, in uniques/ or in redundant/? */
+static inline bool node_is_source_dir(uint64_t node)
+{
+	uint64_t kind = node_kind(node);
+
+	return kind == NODE_DIR || kind == NODE_REDUNDANT;
+}
+
+/* Is it a link in by-size/? */
+static inline bool node_is_link(uint64_t node)
+{
+	uint64_t kind = node_kind(node);
+
+	return kind == NODE_LINK || kind == NODE_DEEP_LINK;
+}
+
+/* Is it a folder whose names say which rank a group has? */
+static inline bool node_is_ranked(uint64_t node)
+{
+	return node == FIXED_BY_SIZE || node_kind(node) == NODE_RANKS;
 }
 
 static inline uint64_t node_id(uint64_t node)

@@ -38,12 +38,13 @@ int view_notice_new(struct view_notice **notice, const struct catalog_news *news
 	const size_t names = news->name_count * sizeof(*news->names);
 	const size_t dirs = news->dir_count * sizeof(*news->dirs);
 	const size_t files = news->file_count * sizeof(*news->files);
-	const size_t members = news->member_count * sizeof(*news->members);
 	const size_t groups = news->group_count * sizeof(*news->groups);
+	const size_t flips = news->flip_count * sizeof(*news->flips);
+	const size_t holders = news->holder_count * sizeof(*news->holders);
 	const size_t errors = news->error_count * sizeof(*news->errors);
 	const size_t text = text_length(news);
-	struct view_notice *made = malloc(sizeof(*made) + names + dirs + files + members + groups +
-					  errors + text + 7 * sizeof(uint64_t));
+	struct view_notice *made = malloc(sizeof(*made) + names + dirs + files + groups + flips +
+					  holders + errors + text + 8 * sizeof(uint64_t));
 	char *at = (char *)(made + 1);
 
 	if (!made)
@@ -53,7 +54,8 @@ int view_notice_new(struct view_notice **notice, const struct catalog_news *news
 	made->news.names = put_array(&at, news->names, names);
 	made->news.dirs = put_array(&at, news->dirs, dirs);
 	made->news.files = put_array(&at, news->files, files);
-	made->news.members = put_array(&at, news->members, members);
+	made->news.flips = put_array(&at, news->flips, flips);
+	made->news.holders = put_array(&at, news->holders, holders);
 	made->news.errors = put_array(&at, news->errors, errors);
 	made->news.text = put_array(&at, news->text, text);
 	*notice = made;

@@ -26,7 +26,7 @@ int source_path_of(const struct view_query *query, uint64_t node, struct bytes *
 	const char *text;
 	int r;
 
-	if (node_kind(node) == NODE_DIR)
+	if (node_is_source_dir(node))
 		r = catalog_dir_path(query->reader, node_id(node), &relative, &source);
 	else
 		r = file_path(query, node_id(node), &relative, &source);

@@ -10,8 +10,8 @@
 #include "base/bytes.h"
 #include "view/query.h"
 
-/* Appends the absolute path of a directory or file of a source (enum node_kind: NODE_DIR or
- * NODE_FILE), of a file under its first name. -ENOENT when it is gone. */
+/* Appends the absolute path of a directory or file of a source, of a file under its first name.
+ * -ENOENT when it is gone. */
 MUST_CHECK int source_path_of(const struct view_query *query, uint64_t node, struct bytes *path);
 
 #endif

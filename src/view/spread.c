@@ -16,11 +16,14 @@
 #include "base/numbers.h"
 #include "catalog/query.h"
 #include "view/event_lines.h"
-#include "view/flips.h"
 #include "view/group_name.h"
 #include "view/node.h"
 #include "view/notice.h"
 #include "view/query.h"
+#include "view/rank_name.h"
+
+/* Where a directory of a source is shown. */
+static const enum node_kind trees[] = {NODE_DIR, NODE_REDUNDANT};
 
 /* News, or names to tell, after which a piece ends. */
 #define PIECE_NEWS 4096
@@ -200,47 +203,70 @@ static int forgive(int result)
 	return result == -ENOENT || result == -EUCLEAN ? 0 : result;
 }
 
+static int spread_name(struct spread *spread, const struct news_name *name, enum node_kind tree)
+{
+	const char *text = spread->notice->news.text + name->offset;
+	uint64_t parent = node_make(tree, name->dir);
+	int r;
+
+	listing_times_renew(&spread->query.view->times, parent, spread->notice->time);
+	if (!holds(spread, parent))
+		return 0;
+	r = add_entry(spread, parent, text, name->length);
+	return r < 0 ? r : list_add(&spread->nodes, parent);
+}
+
 static int spread_names(struct spread *spread)
 {
 	const struct catalog_news *news = &spread->notice->news;
 	int r = 0;
 
 	for (size_t i = 0; i < news->name_count && r == 0; i++) {
-		const struct news_name *name = &news->names[i];
-		uint64_t parent = node_make(NODE_DIR, name->dir);
-
-		listing_times_renew(&spread->query.view->times, name->dir, spread->notice->time);
-		if (holds(spread, parent)) {
-			r = add_entry(spread, parent, news->text + name->offset, name->length);
-			if (r == 0)
-				r = list_add(&spread->nodes, parent);
-		}
+		for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++)
+			r = spread_name(spread, &news->names[i], trees[tree]);
 		if (r == 0)
 			r = end_piece(spread);
 	}
 	return r;
 }
 
-static uint64_t parent_of(const struct spread *spread, const struct dir_record *dir)
+static uint64_t parent_of(const struct spread *spread, const struct dir_record *dir,
+			  enum node_kind tree)
 {
 	if (dir->parent)
-		return node_make(NODE_DIR, dir->parent);
-	return spread->query.view->sources->count == 1 ? FIXED_ROOT : FIXED_UNIQUES;
+		return node_make(tree, dir->parent);
+	if (spread->query.view->sources->count == 1)
+		return FIXED_ROOT;
+	return tree == NODE_DIR ? FIXED_UNIQUES : FIXED_REDUNDANT;
+}
+
+static int spread_dir_in(struct spread *spread, const struct dir_record *dir, enum node_kind tree)
+{
+	uint64_t node = node_make(tree, dir->id), parent = parent_of(spread, dir, tree);
+
+	if (!holds(spread, node) && !holds(spread, parent))
+		return 0;
+	return add_node_in(spread, node, parent);
+}
+
+static int spread_gone_dir(struct spread *spread, uint64_t node)
+{
+	return holds(spread, node) ? list_add(&spread->nodes, node) : 0;
 }
 
 static int spread_dir(struct spread *spread, uint64_t id)
 {
-	uint64_t node = node_make(NODE_DIR, id);
 	struct dir_record dir;
 	int r = catalog_get_dir(spread->query.reader, id, &dir);
+	bool gone = r == -ENOENT;
 
-	if (r == -ENOENT)
-		return holds(spread, node) ? list_add(&spread->nodes, node) : 0;
-	if (r < 0)
+	if (r < 0 && !gone)
 		return forgive(r);
-	if (!holds(spread, node) && !holds(spread, parent_of(spread, &dir)))
-		return 0;
-	return add_node_in(spread, node, parent_of(spread, &dir));
+	r = 0;
+	for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++)
+		r = gone ? spread_gone_dir(spread, node_make(trees[tree], id))
+			 : spread_dir_in(spread, &dir, trees[tree]);
+	return r;
 }
 
 static int spread_dirs(struct spread *spread)
@@ -257,53 +283,69 @@ static int spread_dirs(struct spread *spread)
 	return r;
 }
 
-/* What has to be done where a file has a name. */
-typedef int place_fn(struct spread *spread, const struct entry_record *entry);
+/* What has to be done where a file has a name; parent is the directory in either tree. */
+typedef int place_fn(struct spread *spread, uint64_t parent, const struct entry_record *entry);
+
+static int do_place(struct spread *spread, uint64_t dir, uint64_t cookie, place_fn *place)
+{
+	struct entry_record entry = {0};
+	int r = 0;
+
+	for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++) {
+		uint64_t parent = node_make(trees[tree], dir);
+
+		if (!holds(spread, parent))
+			continue;
+		spread->reached = true;
+		if (!entry.kind)
+			r = catalog_entry_at(spread->query.reader, dir, cookie, &entry);
+		if (r == 0)
+			r = place(spread, parent, &entry);
+	}
+	return r;
+}
 
 static int for_each_name(struct spread *spread, const struct file_record *file, place_fn *place)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
-	struct catalog_reader *reader = spread->query.reader;
-	struct entry_record entry;
 	uint64_t dir, cookie;
 	int r;
 
 	if (file->names == 0)
 		return 0;
-	r = catalog_scan_names(reader, file, &scan);
-	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0) {
-		if (!holds(spread, node_make(NODE_DIR, dir)))
-			continue;
-		spread->reached = true;
-		r = catalog_entry_at(reader, dir, cookie, &entry);
-		if (r == 0)
-			r = place(spread, &entry);
-	}
+	r = catalog_scan_names(spread->query.reader, file, &scan);
+	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0)
+		r = do_place(spread, dir, cookie, place);
 	return forgive(r);
 }
 
 /* The name means another node. */
-static int rename_place(struct spread *spread, const struct entry_record *entry)
+static int rename_place(struct spread *spread, uint64_t parent, const struct entry_record *entry)
 {
-	return add_entry_copy(spread, node_make(NODE_DIR, entry->dir), entry->name.bytes,
-			      entry->name.length);
+	return add_entry_copy(spread, parent, entry->name.bytes, entry->name.length);
 }
 
 /* It is the same node with other attributes. */
-static int settle_place(struct spread *spread, const struct entry_record *entry)
+static int settle_place(struct spread *spread, uint64_t parent, const struct entry_record *entry)
 {
-	return list_add(&spread->settle, node_make(NODE_DIR, entry->dir));
+	(void)entry;
+	return list_add(&spread->settle, parent);
 }
 
-/* The name appears or disappears, and the listing has changed by it. */
-static int list_place(struct spread *spread, const struct entry_record *entry)
+/* The listing of a directory has changed, which nothing in the source says. */
+static int renew_listing(struct spread *spread, uint64_t node)
 {
-	uint64_t dir = node_make(NODE_DIR, entry->dir);
-	int r = rename_place(spread, entry);
+	int r = listing_times_set(&spread->query.view->times, node, spread->notice->time);
 
-	if (r == 0)
-		r = listing_times_set(&spread->query.view->times, entry->dir, spread->notice->time);
-	return r < 0 ? r : list_add(&spread->nodes, dir);
+	return r < 0 ? r : list_add(&spread->nodes, node);
+}
+
+/* The name appears or disappears. */
+static int list_place(struct spread *spread, uint64_t parent, const struct entry_record *entry)
+{
+	int r = rename_place(spread, parent, entry);
+
+	return r < 0 ? r : renew_listing(spread, parent);
 }
 
 /* Programs also come to a copy through its group's folder, whose names the kernel does not keep; but
@@ -365,16 +407,50 @@ static int spread_files(struct spread *spread)
 	return r;
 }
 
-static int spread_flips(struct spread *spread, const struct flip *flips, size_t count)
+static int spread_flips(struct spread *spread)
 {
+	const struct catalog_news *news = &spread->notice->news;
 	struct file_record file;
 	int r = 0;
 
-	for (size_t i = 0; i < count && r == 0; i++) {
-		r = catalog_get_file(spread->query.reader, flips[i].file, &file);
+	for (size_t i = 0; i < news->flip_count && r == 0; i++) {
+		r = catalog_get_file(spread->query.reader, news->flips[i].file, &file);
 		if (r == 0)
 			r = for_each_name(spread, &file, list_place);
 		r = forgive(r);
+		if (r == 0)
+			r = end_piece(spread);
+	}
+	return r;
+}
+
+/* A directory comes to redundant/ or goes from there. */
+static int spread_holder(struct spread *spread, uint64_t id)
+{
+	const struct sources *sources = spread->query.view->sources;
+	struct dir_record dir;
+	uint64_t parent;
+	int r = catalog_get_dir(spread->query.reader, id, &dir);
+
+	if (r < 0 || dir.source >= sources->count)
+		return forgive(r);
+	parent = parent_of(spread, &dir, NODE_REDUNDANT);
+	if (parent == FIXED_ROOT || !holds(spread, parent))
+		return 0;
+	if (dir.parent == 0)
+		dir.name = (struct name){sources->list[dir.source].tree,
+					 (uint32_t)strlen(sources->list[dir.source].tree)};
+	r = add_entry_copy(spread, parent, dir.name.bytes, dir.name.length);
+	return r < 0 ? r : renew_listing(spread, parent);
+}
+
+static int spread_holders(struct spread *spread)
+{
+	const struct catalog_news *news = &spread->notice->news;
+	int r = 0;
+
+	for (size_t i = 0; i < news->holder_count && r == 0; i++) {
+		r = spread_holder(spread, news->holders[i]);
 		if (r == 0)
 			r = end_piece(spread);
 	}
@@ -419,9 +495,36 @@ static int spread_groups(struct spread *spread)
 	return r;
 }
 
+/* by-size/ and all folders in it that were ever shown: any change may move ranks. */
+static int spread_ranks(struct spread *spread)
+{
+	struct view *view = spread->query.view;
+	struct catalog_totals totals;
+	uint64_t folders;
+	int r;
+
+	if (!holds(spread, FIXED_ROOT) && !holds(spread, FIXED_BY_SIZE))
+		return 0;
+	r = add_node_in(spread, FIXED_BY_SIZE, FIXED_ROOT);
+	if (r < 0 || !holds(spread, FIXED_BY_SIZE))
+		return r;
+	r = list_add(&spread->settle, FIXED_BY_SIZE);
+	if (r == 0)
+		r = catalog_get_totals(spread->query.reader, &totals);
+	if (r < 0)
+		return forgive(r);
+	folders = ranking_show_folders(&view->ranking, rank_layout_of(totals.groups).folders);
+	for (uint64_t i = 1; i <= folders && r == 0; i++) {
+		r = list_add(&spread->settle, node_make(NODE_RANKS, i));
+		if (r == 0)
+			r = list_add(&spread->nodes, node_make(NODE_RANKS, i));
+	}
+	return r;
+}
+
 /* ---- all of it ----------------------------------------------------------------------- */
 
-static int gather(struct spread *spread, const struct flip *flips, size_t count)
+static int gather(struct spread *spread)
 {
 	int r = spread_names(spread);
 
@@ -430,13 +533,15 @@ static int gather(struct spread *spread, const struct flip *flips, size_t count)
 	if (r == 0)
 		r = spread_files(spread);
 	if (r == 0)
-		r = spread_flips(spread, flips, count);
+		r = spread_flips(spread);
+	if (r == 0)
+		r = spread_holders(spread);
 	if (r == 0)
 		r = spread_groups(spread);
 	/* its time is that of the last commit */
 	if (r == 0 && (holds(spread, FIXED_ROOT) || holds(spread, FIXED_DUPS)))
 		r = add_node_in(spread, FIXED_DUPS, FIXED_ROOT);
-	return r;
+	return r < 0 ? r : spread_ranks(spread);
 }
 
 static void spread_deinit(struct spread *spread)
@@ -453,19 +558,15 @@ int view_notice_spread(struct view *view, const struct view_notice *notice,
 		       const struct view_sink *sink)
 {
 	CLEANUP(spread_deinit) struct spread spread = {.notice = notice, .sink = sink};
-	AUTO_FREE struct flip *flips = NULL;
-	size_t count;
-	int r = flips_of_news(&notice->news, &flips, &count);
+	int r = query_begin(&spread.query, view);
 
 	if (r == 0)
-		r = query_begin(&spread.query, view);
-	if (r == 0)
-		r = gather(&spread, flips, count);
+		r = gather(&spread);
 	query_end(&spread.query);
 	if (r == 0)
 		r = tell_entries(&spread);
 	if (r < 0)
 		return r;
 	tell_nodes(&spread);
-	return event_lines_add(view, notice, flips, count);
+	return event_lines_add(view, notice);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* uniques/: the directories and files of the sources, without redundant copies. */
+/* uniques/ and redundant/: the directories and files of the sources, without redundant copies, and
+ * those alone. Of directories, redundant/ has the ones with such copies in them, at any depth. */
 
 #include <errno.h>
 #include <string.h>
@@ -10,73 +11,94 @@
 #include "view/fill.h"
 #include "view/node.h"
 
-/* Outcome: the file is a redundant copy, which uniques/ leaves out. */
+/* Outcome: the name is not in this tree, but in the other one. */
 enum {
-	TREE_REDUNDANT = 1
+	TREE_ELSEWHERE = 1
 };
 
-static int get_dir(const struct view_query *query, uint64_t id, struct dir_record *dir)
+/* The root of a single source is there whatever it holds. */
+static bool is_always_there(const struct view_query *query, const struct dir_record *dir)
 {
-	int r = catalog_get_dir(query->reader, id, dir);
-
-	return r == -ENOENT ? -ESTALE : r;
+	return dir->parent == 0 && query->view->sources->count == 1;
 }
 
-static int tree_getattr(const struct view_query *query, uint64_t id, struct stat *attributes)
+static int get_dir(const struct view_query *query, uint64_t node, struct dir_record *dir)
+{
+	uint64_t held;
+	int r = catalog_get_dir(query->reader, node_id(node), dir);
+
+	if (r < 0)
+		return r == -ENOENT ? -ESTALE : r;
+	if (node_kind(node) == NODE_DIR || is_always_there(query, dir))
+		return 0;
+	r = catalog_count_redundant(query->reader, dir->id, &held);
+	return r == 0 && held == 0 ? -ESTALE : r;
+}
+
+static int tree_getattr(const struct view_query *query, uint64_t node, struct stat *attributes)
 {
 	struct dir_record dir;
-	int r = get_dir(query, id, &dir);
+	int r = get_dir(query, node, &dir);
 
 	if (r < 0)
 		return r;
-	fill_record(attributes, node_make(NODE_DIR, id), &dir.attributes);
-	attributes->st_ctim = listing_times_latest(&query->view->times, id, attributes->st_ctim);
+	fill_record(attributes, node, &dir.attributes);
+	attributes->st_ctim = listing_times_latest(&query->view->times, node, attributes->st_ctim);
 	return 0;
 }
 
-static int file_getattr(const struct view_query *query, uint64_t id, struct stat *attributes)
+static int file_getattr(const struct view_query *query, uint64_t node, struct stat *attributes)
 {
 	struct file_record file;
-	int r = catalog_get_file(query->reader, id, &file);
+	int r = catalog_get_file(query->reader, node_id(node), &file);
 
 	if (r == -ENOENT)
 		return -ESTALE;
 	if (r == 0)
-		fill_record(attributes, node_make_file(id, file.touches), &file.attributes);
+		fill_record(attributes, node_make_file(file.id, file.touches), &file.attributes);
 	return r;
 }
 
-/* The attributes of a file that uniques/ shows; TREE_REDUNDANT for another. */
-static int get_shown_file(const struct view_query *query, uint64_t id, struct stat *attributes)
-{
-	struct group_record group;
-	bool redundant;
-	int r = file_getattr(query, id, attributes);
+/* ---- names --------------------------------------------------------------------------- */
 
-	if (r < 0 || !S_ISREG(attributes->st_mode))
-		return r;
-	r = catalog_is_redundant(query->reader, id, &redundant, &group);
-	if (r < 0)
-		return r;
-	return redundant ? TREE_REDUNDANT : 0;
+static int get_subdir(const struct view_query *query, uint64_t parent, uint64_t id,
+		      struct stat *attributes)
+{
+	int r = tree_getattr(query, node_make(node_kind(parent), id), attributes);
+
+	return r == -ESTALE && node_kind(parent) == NODE_REDUNDANT ? TREE_ELSEWHERE : r;
 }
 
-/* What an entry of a directory is: 0, TREE_REDUNDANT, or -errno; that of the source where not
+static int get_file(const struct view_query *query, uint64_t parent, uint64_t id,
+		    struct stat *attributes)
+{
+	struct group_record group;
+	bool redundant = false;
+	int r = file_getattr(query, node_make(NODE_FILE, id), attributes);
+
+	if (r == 0 && S_ISREG(attributes->st_mode))
+		r = catalog_is_redundant(query->reader, id, &redundant, &group);
+	if (r < 0)
+		return r;
+	return redundant == (node_kind(parent) == NODE_REDUNDANT) ? 0 : TREE_ELSEWHERE;
+}
+
+/* What an entry of a directory is: 0, TREE_ELSEWHERE, or -errno; that of the source where not
  * even stat(2) worked on it. */
-static int get_entry(const struct view_query *query, const struct entry_record *entry,
-		     struct stat *attributes)
+static int get_entry(const struct view_query *query, uint64_t parent,
+		     const struct entry_record *entry, struct stat *attributes)
 {
 	int r;
 
 	switch (entry->kind) {
 	case ENTRY_DIR:
-		r = tree_getattr(query, entry->child, attributes);
+		r = get_subdir(query, parent, entry->child, attributes);
 		break;
 	case ENTRY_FILE:
-		r = get_shown_file(query, entry->child, attributes);
+		r = get_file(query, parent, entry->child, attributes);
 		break;
 	case ENTRY_UNKNOWN:
-		return -(int)entry->child;
+		return node_kind(parent) == NODE_REDUNDANT ? TREE_ELSEWHERE : -(int)entry->child;
 	default:
 		return -EUCLEAN;
 	}
@@ -85,55 +107,70 @@ static int get_entry(const struct view_query *query, const struct entry_record *
 
 /* Why a name is not there: a directory that could not be read has no names, but that is not to say
  * that the source has none. */
-static int explain_absence(const struct view_query *query, uint64_t id)
+static int explain_absence(const struct view_query *query, uint64_t node)
 {
 	struct dir_record dir;
-	int r = get_dir(query, id, &dir);
+	int r = get_dir(query, node, &dir);
 
 	if (r < 0)
 		return r;
 	return dir.error ? -dir.error : -ENOENT;
 }
 
-static int tree_lookup(const struct view_query *query, uint64_t id, const char *name,
+static int tree_lookup(const struct view_query *query, uint64_t node, const char *name,
 		       struct stat *attributes)
 {
 	struct name wanted = {.bytes = name, .length = (uint32_t)strlen(name)};
 	struct entry_record entry;
-	int r = catalog_find_entry(query->reader, id, wanted, &entry);
+	int r = catalog_find_entry(query->reader, node_id(node), wanted, &entry);
 
 	if (r == -ENOENT)
-		return explain_absence(query, id);
+		return explain_absence(query, node);
 	if (r == 0)
-		r = get_entry(query, &entry, attributes);
-	return r == TREE_REDUNDANT ? -ENOENT : r;
+		r = get_entry(query, node, &entry, attributes);
+	return r == TREE_ELSEWHERE ? -ENOENT : r;
 }
 
-static int tree_list_begin(const struct view_query *query, uint64_t id, uint64_t *parent)
+/* ---- listings ------------------------------------------------------------------------ */
+
+static uint64_t parent_of(const struct view_query *query, uint64_t node,
+			  const struct dir_record *dir)
+{
+	if (dir->parent)
+		return node_make(node_kind(node), dir->parent);
+	if (query->view->sources->count == 1)
+		return FIXED_ROOT;
+	return node_kind(node) == NODE_DIR ? FIXED_UNIQUES : FIXED_REDUNDANT;
+}
+
+static int tree_list_begin(const struct view_query *query, uint64_t node, uint64_t *parent)
 {
 	struct dir_record dir;
-	int r = get_dir(query, id, &dir);
+	int r = get_dir(query, node, &dir);
 
 	if (r < 0)
 		return r;
 	if (dir.error && !(dir.flags & DIR_NOT_SEARCHED))
 		return -dir.error;
-	if (dir.parent)
-		*parent = node_make(NODE_DIR, dir.parent);
-	else
-		*parent = query->view->sources->count == 1 ? FIXED_ROOT : FIXED_UNIQUES;
+	*parent = parent_of(query, node, &dir);
 	return 0;
 }
 
+struct listing {
+	const struct view_query *query;
+	uint64_t node;
+	view_emit_fn *emit;
+	void *context;
+};
+
 /* Emits one entry; *full is set when it did not fit. */
-static int list_entry(const struct view_query *query, const struct entry_record *record,
-		      view_emit_fn *emit, void *context, bool *full)
+static int list_entry(const struct listing *listing, const struct entry_record *record, bool *full)
 {
 	char name[NAME_BYTES_MAX + 1];
 	struct view_entry entry = {.name = name, .cookie = record->cookie, .known = true};
-	int r = get_entry(query, record, &entry.attributes);
+	int r = get_entry(listing->query, listing->node, record, &entry.attributes);
 
-	if (r == TREE_REDUNDANT)
+	if (r == TREE_ELSEWHERE)
 		return 0;
 	if (r < 0 && record->kind != ENTRY_UNKNOWN)
 		return r;
@@ -143,20 +180,21 @@ static int list_entry(const struct view_query *query, const struct entry_record 
 	}
 	memcpy(name, record->name.bytes, record->name.length);
 	name[record->name.length] = '\0';
-	*full = !emit(&entry, context);
+	*full = !listing->emit(&entry, listing->context);
 	return 0;
 }
 
-static int tree_list(const struct view_query *query, uint64_t id, uint64_t after,
+static int tree_list(const struct view_query *query, uint64_t node, uint64_t after,
 		     view_emit_fn *emit, void *context)
 {
+	const struct listing listing = {query, node, emit, context};
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct entry_record entry;
 	bool full = false;
-	int r = catalog_scan_entries(query->reader, id, after, &scan);
+	int r = catalog_scan_entries(query->reader, node_id(node), after, &scan);
 
 	while (r == 0 && !full && (r = catalog_next_entry(scan, &entry)) == 0)
-		r = list_entry(query, &entry, emit, context, &full);
+		r = list_entry(&listing, &entry, &full);
 	return r == -ENOENT ? 0 : r;
 }
 

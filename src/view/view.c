@@ -29,10 +29,12 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	event_log_init(&view->events);
 	listing_times_init(&view->times);
 	group_listings_init(&view->group_listings);
+	ranking_init(&view->ranking);
 }
 
 void view_deinit(struct view *view)
 {
+	ranking_deinit(&view->ranking);
 	group_listings_deinit(&view->group_listings);
 	listing_times_deinit(&view->times);
 	event_log_deinit(&view->events);
@@ -77,10 +79,10 @@ enum view_state view_get_state(const struct view *view)
 static const struct view_class *class_of(uint64_t node)
 {
 	static const struct view_class *const classes[] = {
-		[NODE_FIXED] = &fixed_class,
-		[NODE_DIR] = &tree_class,
-		[NODE_GROUP] = &group_class,
-		[NODE_FILE] = &file_class,
+		[NODE_FIXED] = &fixed_class,    [NODE_DIR] = &tree_class,
+		[NODE_GROUP] = &group_class,    [NODE_FILE] = &file_class,
+		[NODE_REDUNDANT] = &tree_class, [NODE_RANKS] = &ranks_class,
+		[NODE_LINK] = &link_class,      [NODE_DEEP_LINK] = &link_class,
 	};
 	uint64_t kind = node_kind(node);
 
@@ -103,7 +105,7 @@ int view_lookup(struct view *view, uint64_t parent, const char *name, struct sta
 		return -ENAMETOOLONG;
 	r = query_begin(&query, view);
 	if (r == 0)
-		r = class->lookup(&query, node_id(parent), name, attributes);
+		r = class->lookup(&query, parent, name, attributes);
 	return query_error(r);
 }
 
@@ -117,17 +119,17 @@ int view_getattr(struct view *view, uint64_t node, struct stat *attributes)
 		return -ESTALE;
 	r = query_begin(&query, view);
 	if (r == 0)
-		r = class->getattr(&query, node_id(node), attributes);
+		r = class->getattr(&query, node, attributes);
 	if (r == 0 && attributes->st_ino != node)
 		r = -ESTALE; /* a file with another content by now */
 	return query_error(r);
 }
 
 /* The same as the system's readdir(3) gives for a directory that was removed. */
-static int list_begin(const struct view_query *query, const struct view_class *class, uint64_t id,
+static int list_begin(const struct view_query *query, const struct view_class *class, uint64_t node,
 		      uint64_t *parent)
 {
-	int r = class->list_begin(query, id, parent);
+	int r = class->list_begin(query, node, parent);
 
 	return r == -ESTALE ? -ENOENT : r;
 }
@@ -158,7 +160,7 @@ int view_list(struct view *view, uint64_t node, uint64_t after, view_emit_fn *em
 		return -ENOTDIR;
 	r = query_begin(&query, view);
 	if (r == 0)
-		r = list_begin(&query, class, node_id(node), &parent);
+		r = list_begin(&query, class, node, &parent);
 	if (r < 0)
 		return query_error(r);
 	if (after < VIEW_COOKIE_SELF && !emit_dot(".", node, VIEW_COOKIE_SELF, emit, context))
@@ -168,7 +170,7 @@ int view_list(struct view *view, uint64_t node, uint64_t after, view_emit_fn *em
 		return 0;
 	if (after < VIEW_COOKIE_MIN)
 		after = 0;
-	return query_error(class->list(&query, node_id(node), after, emit, context));
+	return query_error(class->list(&query, node, after, emit, context));
 }
 
 int view_statfs(struct view *view, struct statvfs *statfs)

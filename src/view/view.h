@@ -6,12 +6,15 @@
  *
  *	dups/<hash>/<copy>	verified groups
  *	uniques/<tree>		the source trees without redundant copies
+ *	redundant/<tree>	those copies alone, at their paths
+ *	by-size/<rank> ...	links to the groups, what would give back most first
  *	.twinfs/		status.json, errors, pending, metrics, sync, events
  *
  * A node is named by a number that says what it is and under which id the catalog knows it
  * (view/node.h). So nothing is held per node: a number stays right for as long as the thing is in
- * the index, of a file with the same content, and names the same file in dups/ and in uniques/.
- * st_ino, as it is given here, is that number; programs are to be shown node_inode() of it.
+ * the index, of a file with the same content, and names the same file in dups/, in uniques/ and in
+ * redundant/. st_ino, as it is given here, is that number; programs are to be shown node_inode() of
+ * it.
  *
  * Any thread may call anything at any time; each call reads one snapshot of the catalog. Only
  * opening, reading a symlink and asking for attributes that the index does not keep (xattrs) touch
@@ -33,6 +36,7 @@
 #include "view/event_log.h"
 #include "view/group_marks.h"
 #include "view/listing_times.h"
+#include "view/ranking.h"
 
 #define VIEW_ROOT UINT64_C(1)
 
@@ -73,6 +77,7 @@ struct view {
 	struct event_log events;
 	struct listing_times times;
 	struct group_listings group_listings;
+	struct ranking ranking;
 };
 
 /* Fills the view in, state VIEW_WALKING, read_mode "copy", transport "device", no advice, watch
@@ -125,7 +130,7 @@ typedef bool view_emit_fn(const struct view_entry *entry, void *context);
  * A cookie may come from any earlier call on the same directory. A name that stays is neither lost
  * nor given twice while others come and go. (In the folder of a group that holds for the
  * GROUP_LISTINGS_MAX listings that began last; other cookies lead to where the name would be if none
- * had come or gone.)
+ * had come or gone. In by-size/ a name stays while its group has the same rank.)
  *
  * A source directory that could not be read gives the errno that it gave then; -ENOENT for a
  * directory that is gone, -ENOTDIR. */
@@ -171,7 +176,7 @@ MUST_CHECK int view_sync_text(struct view *view, struct bytes *text);
 /* Is there something to read for who has read up to here? Only events ever have nothing. */
 bool view_has_more(struct view *view, const struct view_file *file);
 
-/* Appends the target of a symlink, as the source has it now. */
+/* Appends the target of a symlink, of one in a source as that has it now. */
 MUST_CHECK int view_readlink(struct view *view, uint64_t node, struct bytes *target);
 
 /* Extended attributes: twinfs's own (user.twinfs.path, .hash, .copies, .size, .reclaimable), which

@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "catalog/query.h"
 #include "view/group_name.h"
 #include "view/node.h"
@@ -104,7 +105,7 @@ static int own_value(struct view *view, uint64_t node, const char *key, struct b
 	if (r < 0)
 		return r;
 	if (strcmp(key, "path") == 0) {
-		if (kind != NODE_DIR && kind != NODE_FILE)
+		if (!node_is_source_dir(node) && kind != NODE_FILE)
 			return -ENODATA;
 		r = kind == NODE_FILE ? check_version(&query, node) : 0;
 		if (r == 0)
@@ -164,29 +165,15 @@ static int open_file(const struct view_query *query, uint64_t node)
 static int open_node(struct view *view, uint64_t node)
 {
 	struct view_query query CLEANUP_QUERY = {0};
-	uint64_t kind = node_kind(node);
+	bool is_dir = node_is_source_dir(node);
 	int r;
 
-	if (kind != NODE_DIR && kind != NODE_FILE)
+	if (!is_dir && node_kind(node) != NODE_FILE)
 		return -ENODATA;
 	r = query_begin(&query, view);
 	if (r < 0)
 		return r;
-	return kind == NODE_DIR ? open_dir(&query, node_id(node)) : open_file(&query, node);
-}
-
-/* The name under which xattr calls, which take no O_PATH descriptors, reach the very inode; also
- * a symlink itself. */
-struct fd_path {
-	char text[sizeof("/proc/self/fd/") + 10];
-};
-
-static struct fd_path fd_path(int fd)
-{
-	struct fd_path path;
-
-	(void)snprintf(path.text, sizeof(path.text), "/proc/self/fd/%d", fd);
-	return path;
+	return is_dir ? open_dir(&query, node_id(node)) : open_file(&query, node);
 }
 
 long view_getxattr(struct view *view, uint64_t node, const char *name, void *value, size_t size)

@@ -25,6 +25,8 @@ FOLDER = re.compile(rb"([0-9a-f]{32})(?:~([2-9]|[1-9][0-9]+))?")
 SHORTENED = re.compile(rb"~[0-9a-f]+-[0-9a-f]+(\..{1,15})?$", re.DOTALL)
 CHUNK = 256  # files given to a process at once
 HANDLES = 256  # files held open at once
+RANKED = re.compile(rb"([0-9]+)  ([0-9.]+ [KMGTPE]?i?B)  ([0-9]+) copies  (.+)", re.DOTALL)
+RANKS = 2000  # links in a folder of by-size/
 
 
 class Inode:
@@ -141,6 +143,16 @@ def summary(groups):
     }
 
 
+def human(size):
+    """A size as people write it: three digits or so, powers of 1024."""
+    if size < 1024:
+        return f"{size} B"
+    value, unit = size / 1024, 0
+    while value >= 1023.5:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {'KMGTPE'[unit]}iB" if value < 9.95 else f"{value:.0f} {'KMGTPE'[unit]}iB"
+
+
 def hashes(paths):
     """XXH3-128 by xxhsum of each open descriptor, in order."""
     found = []
@@ -187,8 +199,10 @@ class View:
         self.differences = []
 
     def check(self):
-        self.check_dups()
-        self.check_uniques()
+        folders = self.check_dups()
+        unique = self.check_uniques()
+        self.check_redundant(unique)
+        self.check_by_size(folders, unique)
         return self.differences
 
     def say(self, what, *details):
@@ -206,10 +220,11 @@ class View:
         return shown, shortened, shortened or SHORTENED.search(shown) is not None
 
     def check_dups(self):
+        """Compare dups/ with the groups; returns which folder shows which."""
         dups = os.path.join(self.mount, b"dups")
         by_path = {self.source.absolute(name): (name, inode)
                    for inode in self.source.inodes.values() for name in inode.names}
-        shown, jobs = collections.Counter(), []
+        shown, jobs, found = collections.Counter(), [], {}
         for folder in sorted(os.listdir(dups)):
             match = FOLDER.fullmatch(folder)
             if not match:
@@ -218,12 +233,14 @@ class View:
             group = self.check_folder(os.path.join(dups, folder), by_path, jobs)
             if group:
                 shown[id(group)] += 1
+                found[folder] = group
         for group in self.groups:
             if shown[id(group)] != 1:
                 self.say(f"dups: shown {shown[id(group)]} times: group of",
                          self.source.absolute(group[0].names[0]))
         self.check_hashes(jobs)
         self.check_ordinals(os.listdir(dups))
+        return found
 
     def check_folder(self, folder, by_path, jobs):
         """Compare one folder with the group its files belong to; returns the group."""
@@ -312,22 +329,31 @@ class View:
             if self.first_scan and sorted(found) != list(range(1, len(found) + 1)):
                 self.say("dups: ordinals are not 1, 2 ...:", value, sorted(found))
 
-    # uniques/
+    # uniques/ and redundant/
+
+    def shown_in(self, where):
+        """(tree, path) -> walk.Entry of all that a folder shows."""
+        shown = {}
+        for number in range(len(self.source.trees)):
+            root = self.tree_in_view(where, number)
+            if os.path.isdir(root):
+                shown |= {(number, entry.path): entry for entry in walk.walk(root)}
+        return shown
+
+    def check_trees(self, where, numbers):
+        """With several sources, the names of these and nothing else are there."""
+        found = sorted(os.listdir(os.path.join(self.mount, where)))
+        if self.source.trees[0][1] and found != sorted(self.source.trees[number][1]
+                                                       for number in numbers):
+            self.say(f"{where.decode()}: other trees:", found)
 
     def check_uniques(self):
-        uniques = os.path.join(self.mount, b"uniques")
-        shown = {}
+        """Compare uniques/ with the source; returns what it shows."""
+        shown = self.shown_in(b"uniques")
+        self.check_trees(b"uniques", range(len(self.source.trees)))
         for number, (_, tree) in enumerate(self.source.trees):
-            root = os.path.join(uniques, tree) if tree else uniques
-            if not os.path.isdir(root):
+            if (number, b"") not in shown:
                 self.say("uniques: no such tree:", tree)
-                continue
-            for entry in walk.walk(root):
-                shown[number, entry.path] = entry
-        if self.source.trees[0][1]:
-            expected = sorted(tree for _, tree in self.source.trees)
-            if sorted(os.listdir(uniques)) != expected:
-                self.say("uniques: other trees:", sorted(os.listdir(uniques)))
         self.check_kept(shown)
         redundant = {name for group in self.groups for inode in group for name in inode.names}
         for name in self.source.names:
@@ -335,12 +361,37 @@ class View:
                 self.say("uniques: missing:", self.source.absolute(name))
         for name, entry in shown.items():
             if name in self.source.names:
-                self.check_entry(name, entry)
+                self.check_entry("uniques", name, entry)
             elif name not in self.source.mounts:
                 self.say("uniques: not in the source:", self.source.absolute(name))
-        self.check_links(shown)
+        self.check_links("uniques", shown)
         if self.content:
-            self.check_contents(shown)
+            self.check_contents(b"uniques", shown)
+        return shown
+
+    def check_redundant(self, unique):
+        """Compare redundant/ with the names of copies that uniques/ does not show."""
+        shown = self.shown_in(b"redundant")
+        expected = {name for group in self.groups for inode in group for name in inode.names
+                    if name not in unique}
+        folders = {(tree, b"/".join(path.split(b"/")[:depth]))
+                   for tree, path in expected for depth in range(path.count(b"/") + 1)}
+        self.check_trees(b"redundant", {tree for tree, _ in expected})
+        if not self.source.trees[0][1]:
+            folders.add((0, b""))
+        for name in expected - shown.keys():
+            self.say("redundant: missing:", self.source.absolute(name))
+        for name in folders - shown.keys():
+            self.say("redundant: missing folder:", self.source.absolute(name))
+        for name, entry in shown.items():
+            if name not in (folders if entry.kind == stat.S_IFDIR else expected):
+                self.say("redundant: unexpected:", self.source.absolute(name))
+            else:
+                self.check_entry("redundant", name, entry)
+        self.check_links("redundant", {**unique, **shown})
+        if self.content:
+            self.check_contents(b"redundant", {name: entry for name, entry in shown.items()
+                                               if name in expected})
 
     def check_kept(self, shown):
         for group in self.groups:
@@ -359,12 +410,57 @@ class View:
                 self.say("uniques: not the first copy is kept:",
                          self.source.absolute(kept[0].names[0]))
 
-    def check_entry(self, name, entry):
+    # by-size/
+
+    def check_by_size(self, folders, unique):
+        """Compare by-size/ with the groups, given what dups/ and uniques/ show."""
+        root = os.path.join(self.mount, b"by-size")
+        paths = sorted(os.listdir(root))
+        last = -(-len(self.groups) // RANKS) * RANKS
+        many = len(self.groups) > RANKS
+        digits = max(5, len(str(last))) if many else 4
+        if many:
+            expected = [b"%0*d-%0*d" % (digits, first, digits, first + RANKS - 1)
+                        for first in range(1, last, RANKS)]
+            if paths != expected:
+                self.say("by-size: other folders:", paths)
+            paths = [os.path.join(folder, name) for folder in paths
+                     for name in sorted(os.listdir(os.path.join(root, folder)))]
+        if len(paths) != len(self.groups):
+            self.say(f"by-size: {len(paths)} links to {len(self.groups)} groups")
+        sizes = []
+        for rank, path in enumerate(paths, 1):
+            target = os.readlink(os.path.join(root, path))
+            group = folders.pop(os.path.basename(target), None)
+            if os.path.dirname(target) != (b"../../dups" if many else b"../dups") or not group:
+                self.say("by-size: leads elsewhere, or twice:", path, target)
+                continue
+            sizes.append(group[0].size * (len(group) - 1))
+            self.check_rank(path, b"%0*d" % (digits, rank), group, unique)
+        if sizes != sorted(sizes, reverse=True):
+            self.say("by-size: not in order:", sizes)
+
+    def check_rank(self, path, rank, group, unique):
+        """What the name of a link says of its group."""
+        shown = os.path.basename(path)
+        match = RANKED.fullmatch(shown)
+        size = human(group[0].size * (len(group) - 1)).encode()
+        if not match or match.groups()[:3] != (rank, size, b"%d" % len(group)):
+            self.say(f"by-size: not {rank.decode()}, {size.decode()}, {len(group)} copies:", path)
+            return
+        names = {os.path.basename(name[1]) for inode in group for name in inode.names
+                 if name in unique}
+        whole = {shown[:match.start(4)] + name for name in names}
+        if shown not in whole and not any(len(name) > 255 and name.startswith(shown) and
+                                          len(shown) > 251 for name in whole):
+            self.say("by-size: not the name of the kept copy:", path, sorted(names))
+
+    def check_entry(self, where, name, entry):
         expected = self.source.names[name]
         want, have = expected.stat, entry.stat
         path = self.source.absolute(name)
         if expected.unreadable != entry.unreadable:
-            self.say(f"uniques: errno {entry.unreadable}, not {expected.unreadable}:", path)
+            self.say(f"{where}: errno {entry.unreadable}, not {expected.unreadable}:", path)
         if not want or not have:
             return
         fields = ["st_mode", "st_uid", "st_gid", "st_mtime_ns"]
@@ -374,16 +470,16 @@ class View:
             fields.append("st_rdev")
         for field in fields:
             if getattr(want, field) != getattr(have, field):
-                self.say(f"uniques: {field} is {getattr(have, field)}, "
+                self.say(f"{where}: {field} is {getattr(have, field)}, "
                          f"not {getattr(want, field)}:", path)
         if expected.target != entry.target:
-            self.say("uniques: other link target:", path, entry.target)
+            self.say(f"{where}: other link target:", path, entry.target)
         if expected.xattrs != entry.xattrs:
-            self.say("uniques: other xattrs:", path, sorted(
+            self.say(f"{where}: other xattrs:", path, sorted(
                 name for name in expected.xattrs.keys() | entry.xattrs.keys()
                 if expected.xattrs.get(name) != entry.xattrs.get(name)))
 
-    def check_links(self, shown):
+    def check_links(self, where, shown):
         """Names of one inode, and only they, have one inode number in the view."""
         pairs, counts = set(), collections.Counter()
         for name, entry in shown.items():
@@ -393,40 +489,40 @@ class View:
         if pairs:
             inodes, numbers = zip(*pairs)
             if not len(pairs) == len(set(inodes)) == len(set(numbers)):
-                self.say("uniques: inode numbers do not follow hard links")
+                self.say(f"{where}: inode numbers do not follow hard links")
         for name, entry in shown.items():
             if entry.kind not in (0, stat.S_IFDIR) and entry.stat.st_nlink < counts[entry.key]:
-                self.say(f"uniques: {entry.stat.st_nlink} links, but {counts[entry.key]} names:",
+                self.say(f"{where}: {entry.stat.st_nlink} links, but {counts[entry.key]} names:",
                          self.source.absolute(name))
 
-    def check_contents(self, shown):
+    def check_contents(self, where, shown):
         jobs, wanted = [], {}
         for name, entry in shown.items():
             expected = self.source.names.get(name)
             if expected and expected.kind == stat.S_IFREG == entry.kind:
                 inode = self.source.inodes[expected.key]
-                if id(inode) not in wanted and self.check_holes(name):
+                if id(inode) not in wanted and self.check_holes(where, name):
                     wanted[id(inode)] = inode
                     jobs.append((inode, name))
         self.source.read(wanted.values())
-        found = digests((self.tree_in_view(name[0]), name[1]) for _, name in jobs)
+        found = digests((self.tree_in_view(where, name[0]), name[1]) for _, name in jobs)
         for (inode, name), (content, error) in zip(jobs, found):
             if (content, error) != (inode.digest, inode.error):
-                self.say(f"uniques: other content (errno {error}, source {inode.error}):",
+                self.say(f"{where.decode()}: other content (errno {error}, source {inode.error}):",
                          self.source.absolute(name))
 
-    def tree_in_view(self, number):
-        return os.path.join(self.mount, b"uniques", self.source.trees[number][1])
+    def tree_in_view(self, where, number):
+        return os.path.join(self.mount, where, self.source.trees[number][1])
 
-    def check_holes(self, name):
+    def check_holes(self, where, name):
         """The holes of a sparse file must be holes in the view too; else do not read it."""
         status = self.source.names[name].stat
         if status.st_blocks * 512 >= status.st_size:
             return True
         source = holes(self.source.trees[name[0]][0], name[1])
-        shown = holes(self.tree_in_view(name[0]), name[1])
+        shown = holes(self.tree_in_view(where, name[0]), name[1])
         if source != shown:
-            self.say("uniques: other holes:", self.source.absolute(name))
+            self.say(f"{where.decode()}: other holes:", self.source.absolute(name))
         return source == shown
 
 

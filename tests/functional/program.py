@@ -330,8 +330,9 @@ class Program:
             view.unmount()
 
 
-WITH_INDEX = ("mount", "scan", "list", "copies")
-COMMANDS = (*WITH_INDEX, "path", "status")
+WITH_INDEX = ("mount", "scan", "list", "copies", "remove", "move", "link", "dedupe", "recover",
+              "manifest")
+COMMANDS = (*WITH_INDEX, "path", "status", "restore")
 
 
 class View:
@@ -348,6 +349,14 @@ class View:
     @property
     def uniques(self):
         return self.path / "uniques"
+
+    @property
+    def redundant(self):
+        return self.path / "redundant"
+
+    @property
+    def by_size(self):
+        return self.path / "by-size"
 
     def read(self, name):
         """A file of .twinfs/, read by the user who mounted."""

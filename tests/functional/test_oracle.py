@@ -3,7 +3,9 @@
 
 The views here are plain folders, made the slow and obvious way.
 """
+import contextlib
 import os
+import shutil
 import subprocess
 
 import oracle
@@ -25,6 +27,7 @@ class Fake:
         self.view = trees.join(root, b"view")
         self.dups = trees.join(self.view, b"dups")
         self.uniques = trees.join(self.view, b"uniques")
+        self.redundant = trees.join(self.view, b"redundant")
         os.makedirs(self.dups)
         subprocess.run(["cp", "-a", self.source, self.uniques], check=True)
         found = oracle.Source([self.source])
@@ -35,6 +38,8 @@ class Fake:
                 for _, path in inode.names:
                     self.unlink_unique(path)
         self.picture = self.group(b"pictures/1.jpg")
+        self.fill_redundant()
+        self.fill_by_size(found)
 
     def unlink_unique(self, path):
         """As the view does: a folder's mtime stays that of the source."""
@@ -42,6 +47,37 @@ class Fake:
         when = os.stat(folder).st_mtime_ns
         os.unlink(trees.join(self.uniques, path))
         os.utime(folder, ns=(when, when))
+
+    def fill_redundant(self):
+        """What uniques/ lacks, and the folders above it."""
+        trees.remove(self.redundant)
+        subprocess.run(["cp", "-a", self.source, self.redundant], check=True)
+        for folder, folders, files in os.walk(self.redundant, topdown=False):
+            below = os.path.relpath(folder, self.redundant)
+            for name in folders + files:
+                path = trees.join(folder, name)
+                if os.path.isdir(path) and not os.path.islink(path):
+                    with contextlib.suppress(OSError):
+                        os.rmdir(path)
+                elif os.path.lexists(trees.join(self.uniques, below, name)):
+                    os.unlink(path)
+        for folder, _, _ in os.walk(self.redundant):
+            below = os.path.relpath(folder, self.redundant)
+            shutil.copystat(trees.join(self.source, below), folder)
+
+    def fill_by_size(self, found):
+        self.by_size, self.links = trees.join(self.view, b"by-size"), []
+        os.mkdir(self.by_size)
+        for rank, group in enumerate(sorted(found.groups(), reverse=True, key=lambda group:
+                                            group[0].size * (len(group) - 1)), 1):
+            size = oracle.human(group[0].size * (len(group) - 1))
+            path = group[0].names[0][1]
+            self.links.append(trees.join(self.by_size, f"{rank:04}  {size}  {len(group)} copies  "
+                                         .encode() + os.path.basename(path)))
+            self.link(-1, path)
+
+    def link(self, number, path):
+        os.symlink(trees.join(b"../dups", os.path.basename(self.group(path))), self.links[number])
 
     def group(self, path):
         return trees.join(self.dups, xxhash(trees.join(self.source, path)))
@@ -170,6 +206,74 @@ def no_copy_kept(fake):
 def other_copy_kept(fake):
     both_copies_kept(fake)
     no_copy_kept(fake)
+    fake.fill_redundant()
+
+
+def redundant(fake, name):
+    return trees.join(fake.redundant, name)
+
+
+def lost_redundant_copy(fake):
+    keep_time(redundant(fake, b"pictures"),
+              lambda: os.unlink(redundant(fake, b"pictures/1.jpg")))
+
+
+def kept_copy_in_redundant(fake):
+    os.mkdir(redundant(fake, b"backup"))
+    subprocess.run(["cp", "-a", unique(fake, b"backup/1.jpg"), redundant(fake, b"backup")],
+                   check=True)
+    for folder in (b"backup", b""):
+        shutil.copystat(unique(fake, folder), redundant(fake, folder))
+
+
+def lone_file_in_redundant(fake):
+    keep_time(fake.redundant, lambda: subprocess.run(
+        ["cp", "-a", unique(fake, b"alone"), redundant(fake, b"alone")], check=True))
+
+
+def folder_without_copies_in_redundant(fake):
+    keep_time(fake.redundant, lambda: os.mkdir(redundant(fake, b"empty folder")))
+    shutil.copystat(unique(fake, b"empty folder"), redundant(fake, b"empty folder"))
+
+
+def other_folder_time_in_redundant(fake):
+    os.utime(redundant(fake, b"pictures"), ns=(0, 0))
+
+
+def lost_link(fake):
+    os.unlink(fake.links[0])
+
+
+def link_to_nothing(fake):
+    lost_link(fake)
+    os.symlink(b"../dups/nothing", fake.links[0])
+
+
+def link_of_another_group(fake):
+    lost_link(fake)
+    fake.link(0, b"letters/a.txt")
+
+
+def links_in_another_order(fake):
+    one, two = (os.path.basename(path) for path in fake.links[:2])
+    os.rename(fake.links[0], trees.join(fake.by_size, two[:4] + one[4:]))
+    os.rename(fake.links[1], trees.join(fake.by_size, one[:4] + two[4:]))
+
+
+def link_of_another_size(fake):
+    os.rename(fake.links[0], fake.links[0].replace(b"KiB", b"MiB"))
+
+
+def link_with_another_count(fake):
+    os.rename(fake.links[0], fake.links[0].replace(b"3 copies", b"2 copies"))
+
+
+def link_of_another_file(fake):
+    os.rename(fake.links[0], fake.links[0].replace(b"1.jpg", b"copy of 1.jpg"))
+
+
+def changed_content_in_redundant(fake):
+    replace_content(redundant(fake, b"pictures/1.jpg"), b"changed")
 
 
 def changed_content_in_uniques(fake):
@@ -244,8 +348,18 @@ PLANTED = [
     both_copies_kept, no_copy_kept, other_copy_kept, changed_content_in_uniques,
     lost_link_in_uniques, hard_link_broken_in_uniques, lost_empty_folder, lost_empty_file,
     foreign_name, other_mode, other_time, other_folder_time, other_root_time, other_target,
-    lost_xattr, added_xattr, lost_acl,
+    lost_xattr, added_xattr, lost_acl, lost_redundant_copy, kept_copy_in_redundant,
+    lone_file_in_redundant, folder_without_copies_in_redundant, other_folder_time_in_redundant,
+    changed_content_in_redundant, lost_link, link_to_nothing,
+    link_of_another_group, links_in_another_order, link_of_another_size, link_with_another_count,
+    link_of_another_file,
 ]
+
+
+def test_links_of_the_right_view_say_what_people_read(fake):
+    assert os.path.basename(fake.links[0]) == b"0001  137 KiB  3 copies  1.jpg"
+    assert [oracle.human(size) for size in (0, 1023, 1024, 10188, 10189, 1048063, 1048064)] == [
+        "0 B", "1023 B", "1.0 KiB", "9.9 KiB", "10 KiB", "1023 KiB", "1.0 MiB"]
 
 
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)

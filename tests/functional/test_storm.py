@@ -42,3 +42,22 @@ def test_reader_notices_bytes_of_another_content(tmp_path):
         (tmp_path / "dups" / folder / "copy").write_bytes(b"wrong")
     reader.read_copy()
     assert len(reader.wrong) == 1 and "other bytes" in reader.wrong[0]
+
+
+def test_reader_notices_a_link_to_another_group(tmp_path):
+    name = storm.xxh3_128(b"right")
+    (tmp_path / "dups" / name).mkdir(parents=True)
+    os.setxattr(tmp_path / "dups" / name, "user.twinfs.size", b"1000")
+    (tmp_path / "by-size").mkdir()
+    link = tmp_path / "by-size/0001  2.0 KiB  3 copies  file"
+    link.symlink_to(f"../dups/{name}")
+    reader = storm.Reader(tmp_path, 1)
+    reader.follow_link()
+    assert reader.wrong == []
+    link.rename(tmp_path / "by-size/0001  2.9 KiB  4 copies  file")
+    reader.follow_link()
+    assert reader.wrong == []
+    (tmp_path / "by-size/0001  2.9 KiB  4 copies  file").rename(
+        tmp_path / "by-size/0001  2.9 KiB  3 copies  file")
+    reader.follow_link()
+    assert len(reader.wrong) == 1 and "leads to" in reader.wrong[0]

@@ -32,7 +32,7 @@ def test_view_of_every_kind_of_file_is_what_the_oracle_says(twinfs, source):
 
 
 def test_view_has_its_folders(small):
-    assert {"dups", "uniques", ".twinfs"} <= set(os.listdir(small.path))
+    assert {"dups", "uniques", "redundant", "by-size", ".twinfs"} == set(os.listdir(small.path))
     assert {"status.json", "errors"} <= set(os.listdir(small.path / ".twinfs"))
     assert all(GROUP.fullmatch(name) for name in os.listdir(small.dups))
     assert len(os.listdir(small.dups)) == 2
@@ -43,7 +43,10 @@ def test_names_that_are_not_there_are_not_found(small):
     for path in ("nothing", "dups/nothing", f"dups/{'0' * 32}", f"dups/{group.name}~2",
                  f"dups/{group.name}~1", f"dups/{group.name.upper()}x",
                  f"dups/{group.name}/nothing", f"dups/{group.name}/alone",
-                 "uniques/nothing", "uniques/alone/x", ".twinfs/nothing"):
+                 "uniques/nothing", "uniques/alone/x", ".twinfs/nothing",
+                 "redundant/nothing", "redundant/alone", "redundant/empty folder",
+                 "redundant/pictures/1.jpg/x", "by-size/nothing", "by-size/0001",
+                 "by-size/0009  1 B  2 copies  x", "by-size/00001-02000"):
         with pytest.raises(OSError) as raised:
             os.stat(small.path / path)
         assert raised.value.errno in (errno.ENOENT, errno.ENOTDIR), path

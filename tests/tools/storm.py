@@ -34,6 +34,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "functional"))
 
 import changes  # noqa: E402
+import oracle  # noqa: E402
 import trees  # noqa: E402
 from program import Program, Session, end_process, stopped  # noqa: E402
 
@@ -267,8 +268,8 @@ class Reader:
         if xxh3_128(data) != os.fsdecode(folder[:32]):
             self.note(f"{len(data)} other bytes in {path!r}")
 
-    def read_unique(self):
-        path = os.path.join(self.mount, b"uniques")
+    def read_tree(self, where):
+        path = os.path.join(self.mount, where)
         while True:
             names = self.names(path)
             if not names:
@@ -279,12 +280,34 @@ class Reader:
         if os.path.isfile(path) and not os.path.islink(path):
             self.whole(path)
 
+    def read_unique(self):
+        self.read_tree(b"uniques")
+
+    def read_redundant(self):
+        self.read_tree(b"redundant")
+
+    def follow_link(self):
+        """A name leads to the group that it speaks of, or nowhere.  (The size of a copy never
+        changes; how many there are, the name says.)"""
+        folder = os.path.join(self.mount, b"by-size")
+        names = self.names(folder)
+        if not names:
+            return
+        path = os.path.join(folder, self.rng.choice(names))
+        target = os.readlink(path)
+        size = int(os.getxattr(os.path.join(folder, target), "user.twinfs.size"))
+        _, reclaimable, copies, _ = oracle.RANKED.fullmatch(os.path.basename(path)).groups()
+        if oracle.human(size * (int(copies) - 1)).encode() != reclaimable:
+            self.note(f"{path!r} leads to {target!r}, with copies of {size} bytes")
+
     def run(self, seconds):
         """Read for so long; what was wrong, and how often something was read."""
         end, read = time.monotonic() + seconds, 0
         while time.monotonic() < end and len(self.wrong) < 10:
             act, allowed = self.rng.choice(((self.read_copy, self.GONE),
-                                            (self.read_unique, self.ELSE)))
+                                            (self.read_unique, self.ELSE),
+                                            (self.read_redundant, self.ELSE),
+                                            (self.follow_link, self.GONE)))
             try:
                 act()
                 read += 1

@@ -99,9 +99,28 @@ static void test_other_seed_gives_another_hash(void **state)
 	assert_true(hash64("name", 4, 1) == hash64("name", 4, 1));
 }
 
+static void test_digits_are_read_back(void **state)
+{
+	const struct hash128 hash = {UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543210)};
+	static const char *const wrong[] = {"0123456789abcdefFEDCBA9876543210", "0123456789abcdef",
+					    "0123456789abcdef fedcba987654321", ""};
+	char digits[HASH128_DIGITS + 1];
+	struct hash128 read;
+
+	(void)state;
+	hash128_format(hash, digits);
+	assert_true(hash128_parse(digits, &read));
+	assert_true(hash128_equal(hash, read));
+	read.low++;
+	assert_false(hash128_equal(hash, read));
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		assert_false(hash128_parse(wrong[i], &read));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_digits_are_read_back),
 		cmocka_unit_test(test_digits_are_those_of_xxhsum),
 		cmocka_unit_test(test_leading_zeros_are_printed),
 		cmocka_unit_test(test_stream_hashes_like_one_piece_however_it_is_cut),

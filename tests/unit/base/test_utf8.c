@@ -93,6 +93,23 @@ static void test_letters_of_all_scripts_are_fit(void **state)
 		assert_false(utf8_is_unfit(fit[i]));
 }
 
+static void test_text_is_cut_between_characters(void **state)
+{
+	static const char text[] = "a\xe2\x82\xac\xf0\x9f\x98\x80z";
+	static const size_t kept[] = {0, 1, 1, 1, 4, 4, 4, 4, 8, 9, 9};
+
+	(void)state;
+	for (size_t limit = 0; limit < sizeof(kept) / sizeof(kept[0]); limit++)
+		assert_int_equal(utf8_cut(text, strlen(text), limit), kept[limit]);
+}
+
+static void test_bytes_that_are_no_text_are_cut_anywhere(void **state)
+{
+	(void)state;
+	for (size_t limit = 0; limit <= 6; limit++)
+		assert_int_equal(utf8_cut("\x80\x80\x80\x80\x80\x80", 6, limit), limit);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -100,6 +117,8 @@ int main(void)
 		cmocka_unit_test(test_bytes_that_are_not_utf8_are_refused),
 		cmocka_unit_test(test_what_terminals_obey_or_readers_are_misled_by_is_unfit),
 		cmocka_unit_test(test_letters_of_all_scripts_are_fit),
+		cmocka_unit_test(test_text_is_cut_between_characters),
+		cmocka_unit_test(test_bytes_that_are_no_text_are_cut_anywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@ struct audit {
 	struct catalog_reader *reader;
 	struct catalog_totals counted;
 	uint64_t counts[TABLE_COUNT];
-	uint64_t regular, redundant_links, visible;
+	uint64_t regular, redundant_links, visible, holders;
 };
 
 /* Is there a record? */
@@ -36,12 +36,44 @@ static inline uint64_t audit_number(struct audit *a, enum table table, struct ke
 	return number;
 }
 
+/* A copy that is not the kept one, of a file that has names. */
+static inline bool audit_is_redundant(struct audit *a, uint64_t file)
+{
+	struct content_record content;
+	struct group_record group;
+
+	return catalog_get_content(a->reader, file, &content) == 0 && content.group &&
+	       catalog_get_group(a->reader, content.group, &group) == 0 && group.inodes > 1 &&
+	       group.kept != file;
+}
+
+/* Counts the redundant names in a directory, and the subdirectories that are said to have some. */
+static inline void audit_redundant(struct audit *a, uint64_t dir)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct entry_record entry;
+	uint64_t count = 0;
+
+	assert_int_equal(catalog_scan_entries(a->reader, dir, 0, &scan), 0);
+	while (catalog_next_entry(scan, &entry) == 0) {
+		if (entry.kind == ENTRY_FILE)
+			count += audit_is_redundant(a, entry.child);
+		else if (entry.kind == ENTRY_DIR)
+			count += audit_has(a, TABLE_REDUNDANT, key_number(entry.child));
+	}
+	a->holders += count > 0;
+	assert_int_equal(audit_has(a, TABLE_REDUNDANT, key_number(dir)), count > 0);
+	if (count)
+		assert_int_equal(audit_number(a, TABLE_REDUNDANT, key_number(dir)), count);
+}
+
 static inline void audit_dir(struct audit *a, struct span key, struct span fields)
 {
 	struct dir_record dir;
 	struct entry_record entry;
 
 	assert_true(key_get_number(key, &dir.id) && decode_dir(fields, &dir));
+	audit_redundant(a, dir.id);
 	if (dir.parent == 0)
 		return;
 	assert_int_equal(catalog_find_entry(a->reader, dir.parent, dir.name, &entry), 0);
@@ -255,6 +287,7 @@ static inline void audit_index(struct catalog *catalog)
 	assert_int_equal(a.counts[TABLE_ORPHAN], a.counts[TABLE_FILE] - a.counted.files);
 	assert_int_equal(a.counts[TABLE_BYHASH], a.counts[TABLE_GROUP]);
 	assert_int_equal(a.counts[TABLE_RANK], a.visible);
+	assert_int_equal(a.counts[TABLE_REDUNDANT], a.holders);
 	members = a.visible + a.counted.redundant_files;
 	assert_in_range(a.counts[TABLE_MEMBER], members, members + a.counts[TABLE_GROUP]);
 	assert_int_equal(totals.directories, a.counts[TABLE_DIR]);

@@ -244,6 +244,66 @@ static void test_what_is_wrong_with_names_is_found(void **state)
 	assert_plants_are_found(*state, plants, ARRAY_SIZE(plants));
 }
 
+/* ---- redundant names ----------------------------------------------------------------- */
+
+static int count_lost(struct catalog_writer *w, const struct sample *s)
+{
+	return plant_loss(w, TABLE_REDUNDANT, key_number(s->dir));
+}
+
+static int last_count_lost(struct catalog_writer *w, const struct sample *s)
+{
+	return plant_loss(w, TABLE_REDUNDANT, key_number(s->f->roots[1]));
+}
+
+/* That of the directory above agrees with it. */
+static int count_lost_with_those_above(struct catalog_writer *w, const struct sample *s)
+{
+	assert_int_equal(count_lost(w, s), 0);
+	return plant_loss(w, TABLE_REDUNDANT, key_number(s->root));
+}
+
+static int count_too_high(struct catalog_writer *w, const struct sample *s)
+{
+	return plant_number(w, TABLE_REDUNDANT, key_number(s->root), 3);
+}
+
+static int count_of_zero(struct catalog_writer *w, const struct sample *s)
+{
+	return plant_number(w, TABLE_REDUNDANT, key_number(s->bad_dir), 0);
+}
+
+static int count_of_an_empty_dir(struct catalog_writer *w, const struct sample *s)
+{
+	return plant_number(w, TABLE_REDUNDANT, key_number(s->bad_dir), 1);
+}
+
+static int count_of_no_dir(struct catalog_writer *w, const struct sample *s)
+{
+	return plant_number(w, TABLE_REDUNDANT, key_number(s->unused), 1);
+}
+
+static int count_that_cannot_be_decoded(struct catalog_writer *w, const struct sample *s)
+{
+	return plant_nothing(w, TABLE_REDUNDANT, key_number(s->dir));
+}
+
+static void test_what_is_wrong_with_counts_of_redundant_names_is_found(void **state)
+{
+	static const struct plant plants[] = {
+		{"lost", count_lost},
+		{"the last one lost", last_count_lost},
+		{"lost with those above", count_lost_with_those_above},
+		{"too high", count_too_high},
+		{"of zero", count_of_zero},
+		{"of an empty directory", count_of_an_empty_dir},
+		{"of no directory", count_of_no_dir},
+		{"that cannot be decoded", count_that_cannot_be_decoded},
+	};
+
+	assert_plants_are_found(*state, plants, ARRAY_SIZE(plants));
+}
+
 /* ---- what the index says of itself --------------------------------------------------- */
 
 static int seed_lost(struct catalog_writer *w, const struct sample *s)
@@ -327,6 +387,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PLANT_CASE(test_what_is_wrong_with_directories_is_found),
 		PLANT_CASE(test_what_is_wrong_with_names_is_found),
+		PLANT_CASE(test_what_is_wrong_with_counts_of_redundant_names_is_found),
 		PLANT_CASE(test_what_is_wrong_with_meta_is_found),
 	};
 

@@ -352,7 +352,7 @@ static void test_groups_rank_by_what_they_would_give_back(void **state)
 	add_copies(f, 1000, 1);
 	audit_index(f->catalog);
 	reader = fixture_read(f);
-	assert_int_equal(catalog_scan_ranks(reader, &scan), 0);
+	assert_int_equal(catalog_scan_ranks(reader, NULL, &scan), 0);
 	for (; catalog_next_rank(scan, &group) == 0; seen++) {
 		assert_true(group_reclaimable(&group) <= before);
 		before = group_reclaimable(&group);
@@ -360,6 +360,31 @@ static void test_groups_rank_by_what_they_would_give_back(void **state)
 	assert_int_equal(seen, 6);
 	catalog_scan_end(scan);
 	catalog_read_end(reader);
+}
+
+static void test_order_of_groups_is_another_one_when_a_group_has_another_rank(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[2], order;
+
+	add_file(f, f->roots[0], "a", file_of(10, 50, 0));
+	add_file(f, f->roots[0], "b", file_of(11, 50, 0));
+	fixture_commit(f);
+	ids[0] = id_at(f, f->roots[0], "a");
+	ids[1] = id_at(f, f->roots[0], "b");
+	add_group(f, (struct hash128){1, 1}, ids, 2);
+	order = totals_of(f).order;
+	assert_true(order > 0);
+	add_copies(f, 1000, 1); /* a group that nobody sees */
+	add_file(f, f->roots[0], "link", file_of(10, 50, 0));
+	fixture_commit(f);
+	assert_int_equal(totals_of(f).order, order);
+	add_copies(f, 60, 2);
+	assert_true(totals_of(f).order > order);
+	order = totals_of(f).order;
+	remove_name(f, f->roots[0], "b");
+	fixture_commit(f);
+	assert_true(totals_of(f).order > order);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
@@ -384,6 +409,7 @@ int main(void)
 		CASE(test_new_copy_never_displaces_the_kept_one),
 		CASE(test_renamed_kept_copy_stays_the_kept_one),
 		CASE(test_groups_rank_by_what_they_would_give_back),
+		CASE(test_order_of_groups_is_another_one_when_a_group_has_another_rank),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,12 +54,14 @@ static void hear(const struct catalog_news *news, void *context)
 		say("dir:%d%s%s ", (int)news->dirs[i].dir, news->dirs[i].gone ? ":gone" : "",
 		    news->dirs[i].moved ? ":moved" : "");
 	say_files(news);
-	for (size_t i = 0; i < news->member_count; i++)
-		say("%s:%d:%d ", news->members[i].joined ? "join" : "leave",
-		    (int)news->members[i].group, (int)news->members[i].file);
 	for (size_t i = 0; i < news->group_count; i++)
 		say("group:%d:%d-%d ", (int)news->groups[i].now.id,
 		    (int)news->groups[i].before.inodes, (int)news->groups[i].now.inodes);
+	for (size_t i = 0; i < news->flip_count; i++)
+		say("%s:%d ", news->flips[i].redundant ? "redundant" : "unique",
+		    (int)news->flips[i].file);
+	for (size_t i = 0; i < news->holder_count; i++)
+		say("holder:%d ", (int)news->holders[i]);
 	for (size_t i = 0; i < news->error_count; i++)
 		say("error:%d:%d:%d ", (int)news->errors[i].kind, (int)news->errors[i].id,
 		    news->errors[i].error);
@@ -211,23 +213,45 @@ static void test_what_stat_shows_is_told_apart_from_content(void **state)
 
 /* ---- groups -------------------------------------------------------------------------- */
 
-static void test_members_and_groups_are_told(void **state)
+static void test_groups_and_what_is_redundant_by_them_are_told(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[2] = {new_file(f, f->roots[0], "a", file_of(10, 100, 0)),
 			   new_file(f, f->roots[0], "b", file_of(11, 100, 0))};
 	int group = (int)add_group(f, hash, ids, 2), a = (int)ids[0], b = (int)ids[1];
+	int root = (int)f->roots[0];
 
-	expect("join:%d:%d join:%d:%d group:%d:0-2 ", group, a, group, b, group);
+	expect("group:%d:0-2 redundant:%d holder:%d ", group, b, root);
 	assert_int_equal(set_content(f, ids[1], 0), 0);
-	expect("leave:%d:%d group:%d:2-1 ", group, b, group);
+	expect("group:%d:2-1 unique:%d holder:%d ", group, b, root);
 	remove_and_commit(f, "a");
-	expect("name:%d/a file:%d:g leave:%d:%d group:%d:1-0 ", (int)f->roots[0], a, group, a,
-	       group);
+	expect("name:%d/a file:%d:g group:%d:1-0 ", root, a, group);
 	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
 	fixture_commit(f);
-	expect("name:%d/a file:%d:b join:%d:%d group:%d:0-1 ", (int)f->roots[0], a, group, a,
-	       group);
+	expect("name:%d/a file:%d:b group:%d:0-1 ", root, a, group);
+}
+
+static void test_all_directories_above_the_first_redundant_copy_are_told(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t top = new_dir(f, f->roots[0], "top"), below = new_dir(f, top, "below");
+	uint64_t ids[3] = {new_file(f, f->roots[0], "a", file_of(10, 100, 0)),
+			   new_file(f, below, "b", file_of(11, 100, 0)),
+			   new_file(f, top, "c", file_of(12, 100, 0))};
+	int group, root = (int)f->roots[0], dirs[] = {(int)top, (int)below};
+
+	group = (int)add_group(f, hash, ids, 2);
+	expect("group:%d:0-2 redundant:%d holder:%d holder:%d holder:%d ", group, (int)ids[1],
+	       dirs[1], dirs[0], root);
+	assert_int_equal(set_content(f, ids[2], (uint64_t)group), 0);
+	expect("group:%d:2-3 redundant:%d ", group, (int)ids[2]);
+	remove_name(f, below, "b");
+	fixture_commit(f);
+	expect("name:%d/b file:%d:g group:%d:3-2 unique:%d holder:%d ", dirs[1], (int)ids[1], group,
+	       (int)ids[1], dirs[1]);
+	remove_and_commit(f, "top");
+	expect("name:%d/top dir:%d:gone dir:%d:gone file:%d:g group:%d:2-1 unique:%d holder:%d ",
+	       root, dirs[0], dirs[1], (int)ids[2], group, (int)ids[2], root);
 }
 
 static int begin_body(struct catalog_writer *w, void *context)
@@ -243,8 +267,8 @@ static void test_files_of_a_group_that_dissolves_are_unread(void **state)
 	int group = (int)add_group(f, hash, ids, 2), a = (int)ids[0], b = (int)ids[1];
 
 	assert_int_equal(catalog_write(f->catalog, begin_body, &f->scan), 0);
-	expect("file:%d:u file:%d:u leave:%d:%d leave:%d:%d group:%d:2-0 ", a, b, group, a, group,
-	       b, group);
+	expect("file:%d:u file:%d:u group:%d:2-0 unique:%d holder:%d ", a, b, group, b,
+	       (int)f->roots[0]);
 }
 
 /* ---- errors -------------------------------------------------------------------------- */
@@ -341,7 +365,8 @@ int main(void)
 		CASE(test_removed_tree_is_told_by_its_directories),
 		CASE(test_changed_and_moved_directories_are_told),
 		CASE(test_what_stat_shows_is_told_apart_from_content),
-		CASE(test_members_and_groups_are_told),
+		CASE(test_groups_and_what_is_redundant_by_them_are_told),
+		CASE(test_all_directories_above_the_first_redundant_copy_are_told),
 		CASE(test_files_of_a_group_that_dissolves_are_unread),
 		CASE(test_errors_are_told_when_they_change),
 		CASE(test_only_commits_that_change_something_are_told),

@@ -229,8 +229,8 @@ static void test_contents_and_groups_come_back(void **state)
 
 static void test_totals_and_numbers_come_back(void **state)
 {
-	struct catalog_totals totals = {UINT64_MAX, 1, 10, 2, 3,          4,  5,
-					6,          7, 8,  9, UINT64_MAX, 11, {-5, 6}},
+	struct catalog_totals totals = {UINT64_MAX, 1, 10, 2,          3,  4,  5,      6,
+					7,          8, 9,  UINT64_MAX, 11, 12, {-5, 6}},
 			      got;
 	struct key key = key_number(0);
 	struct value value = encode_totals(&totals);
@@ -242,7 +242,7 @@ static void test_totals_and_numbers_come_back(void **state)
 	assert_int_equal(got.comparisons, 10);
 	assert_true(got.files == 3 && got.bytes == 4 && got.blocks == 5 && got.names == 6);
 	assert_true(got.groups == 7 && got.redundant_files == 8 && got.redundant_bytes == 9);
-	assert_true(got.errors == UINT64_MAX && got.unlisted == 11);
+	assert_true(got.errors == UINT64_MAX && got.unlisted == 11 && got.order == 12);
 	assert_true(got.changed.tv_sec == -5 && got.changed.tv_nsec == 6);
 	value = encode_number(UINT64_MAX);
 	assert_true(decode_number(opened(&value, TABLE_BYKEY, key), &number));

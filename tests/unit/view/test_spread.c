@@ -193,6 +193,60 @@ static void test_a_new_group_hides_the_redundant_name(void **state)
 	assert_int_equal(count("entry", NODE_DIR, root(), "a"), 1);
 }
 
+static void test_directories_that_come_to_redundant_are_told(void **state)
+{
+	struct attributes pair[2];
+	struct stat before, after;
+	uint64_t dir, deep, node;
+
+	(void)state;
+	begin(one_source);
+	dir = fixture_add_dir(&told->fixture, root(), "dir", 0);
+	deep = fixture_add_dir(&told->fixture, dir, "deep", 0);
+	for (int i = 0; i < 2; i++) {
+		pair[i] = fixture_file(&told->fixture, S_IFREG | 0644, 5);
+		fixture_add_file(&told->fixture, i ? deep : root(), i ? "b" : "a", &pair[i]);
+	}
+	spread();
+	node = node_make(NODE_REDUNDANT, root());
+	assert_int_equal(view_getattr(&told->fixture.view, node, &before), 0);
+	(void)fixture_add_group(&told->fixture, group_hash, pair, 2);
+	spread();
+	assert_int_equal(count("entry", NODE_REDUNDANT, deep, "b"), 1);
+	assert_int_equal(count("entry", NODE_REDUNDANT, dir, "deep"), 1);
+	assert_int_equal(count("entry", NODE_REDUNDANT, root(), "dir"), 1);
+	assert_int_equal(count("node", NODE_REDUNDANT, root(), ""), 1);
+	assert_int_equal(count("entry", NODE_DIR, root(), "dir"), 0);
+	assert_int_equal(count("node", NODE_DIR, root(), ""), 0);
+	assert_int_equal(view_getattr(&told->fixture.view, node, &after), 0);
+	assert_true(after.st_ctim.tv_sec > before.st_ctim.tv_sec ||
+		    after.st_ctim.tv_nsec > before.st_ctim.tv_nsec);
+	assert_int_equal(after.st_mtim.tv_sec, before.st_mtim.tv_sec);
+	fixture_remove(&told->fixture, root(), "a");
+	spread();
+	assert_int_equal(count("entry", NODE_REDUNDANT, deep, "b"), 1);
+	assert_int_equal(count("entry", NODE_REDUNDANT, dir, "deep"), 1);
+	assert_int_equal(count("entry", NODE_REDUNDANT, root(), "dir"), 1);
+}
+
+static void test_trees_that_come_to_redundant_are_told(void **state)
+{
+	struct attributes pair[2];
+
+	(void)state;
+	begin(two_sources);
+	for (int i = 0; i < 2; i++) {
+		pair[i] = fixture_file(&told->fixture, S_IFREG | 0644, 5);
+		fixture_add_file(&told->fixture, told->fixture.sources.list[i].root, "a", &pair[i]);
+	}
+	spread();
+	(void)fixture_add_group(&told->fixture, group_hash, pair, 2);
+	spread();
+	assert_int_equal(count("entry", NODE_FIXED, FIXED_REDUNDANT, "two"), 1);
+	assert_int_equal(count("entry", NODE_FIXED, FIXED_REDUNDANT, "one"), 0);
+	assert_int_equal(count("node", NODE_FIXED, FIXED_REDUNDANT, ""), 1);
+}
+
 static void update(uint64_t id, const struct attributes *attributes)
 {
 	struct name_change change = {
@@ -302,6 +356,26 @@ static void test_folders_of_all_groups_are_told_last_when_a_directory_moved(void
 	assert_string_equal(told->lines[told->count - 1], "copies 0:0");
 }
 
+static void test_folders_of_ranks_are_told_of_each_commit_once_they_were_asked_for(void **state)
+{
+	struct attributes file;
+
+	(void)state;
+	begin(one_source);
+	(void)ranking_show_folders(&told->fixture.view.ranking, 2);
+	told->held[told->held_count++] = FIXED_BY_SIZE;
+	file = fixture_file(&told->fixture, S_IFREG | 0644, 5);
+	fixture_add_file(&told->fixture, root(), "f", &file);
+	spread();
+	assert_int_equal(count("settle", NODE_FIXED, FIXED_BY_SIZE, ""), 1);
+	assert_int_equal(count("node", NODE_FIXED, FIXED_BY_SIZE, ""), 1);
+	for (uint64_t i = 1; i <= 2; i++) {
+		assert_int_equal(count("settle", NODE_RANKS, i, ""), 1);
+		assert_int_equal(count("node", NODE_RANKS, i, ""), 1);
+	}
+	assert_int_equal(told->count, 6);
+}
+
 static void test_a_root_is_reached_from_where_it_is_shown(void **state)
 {
 	struct name_change change = {.kind = NAME_UPDATE_DIR};
@@ -391,10 +465,13 @@ int main(void)
 		TEST(test_a_new_name_is_told_before_the_listing),
 		TEST(test_what_was_never_given_out_is_not_told),
 		TEST(test_a_new_group_hides_the_redundant_name),
+		TEST(test_directories_that_come_to_redundant_are_told),
+		TEST(test_trees_that_come_to_redundant_are_told),
 		TEST(test_a_changed_file_is_another_node_and_its_names_are_told),
 		TEST(test_attributes_are_told_after_waiting_for_the_directory),
 		TEST(test_folders_of_groups_are_told_of_names_of_their_copies),
 		TEST(test_folders_of_all_groups_are_told_last_when_a_directory_moved),
+		TEST(test_folders_of_ranks_are_told_of_each_commit_once_they_were_asked_for),
 		TEST(test_a_root_is_reached_from_where_it_is_shown),
 		TEST(test_a_listing_is_told_once_for_many_names),
 		TEST(test_events_are_made_once_somebody_reads_them),

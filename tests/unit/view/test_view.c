@@ -9,6 +9,7 @@
 
 static const struct hash128 group_hash = {1, 2};
 static const char *const one_source[] = {"source", NULL};
+static const char *const two_sources[] = {"one", "two", NULL};
 
 static struct fixture_listing listed;
 
@@ -27,16 +28,18 @@ static void add_pair(struct fixture *fixture, struct attributes pair[static 2])
 	(void)fixture_add_group(fixture, group_hash, pair, 2);
 }
 
-static void test_the_root_has_its_three_folders(void **state)
+static void test_the_root_has_its_folders(void **state)
 {
 	struct fixture fixture;
 
 	(void)state;
 	fixture_open(&fixture, one_source);
 	fixture_list(&fixture, VIEW_ROOT, 1, &listed);
-	assert_int_equal(listed.count, 3);
+	assert_int_equal(listed.count, 5);
 	assert_int_equal(fixture_count(&listed, "dups"), 1);
+	assert_int_equal(fixture_count(&listed, "by-size"), 1);
 	assert_int_equal(fixture_count(&listed, "uniques"), 1);
+	assert_int_equal(fixture_count(&listed, "redundant"), 1);
 	assert_int_equal(fixture_count(&listed, ".twinfs"), 1);
 	for (size_t i = 0; i < listed.count; i++)
 		assert_int_equal(fixture_find(&fixture, listed.names[i].name),
@@ -67,6 +70,89 @@ static void test_uniques_leaves_out_redundant_copies_only(void **state)
 	assert_int_equal(listed.count, 2);
 	assert_int_equal(fixture_count(&listed, "a"), 1);
 	assert_int_equal(fixture_count(&listed, "single"), 1);
+	fixture_close(&fixture);
+}
+
+/* "a" in the first source, kept; its copy "d/e/b" in the last one, which has a lone "x/c", too. */
+static void add_deep_pair(struct fixture *fixture, struct attributes pair[static 2])
+{
+	uint64_t last = fixture->sources.list[fixture->sources.count - 1].root;
+	uint64_t d = fixture_add_dir(fixture, last, "d", 0);
+	uint64_t e = fixture_add_dir(fixture, d, "e", 0);
+	uint64_t x = fixture_add_dir(fixture, last, "x", 0);
+	struct attributes lone = fixture_file(fixture, S_IFREG | 0644, 6);
+
+	pair[0] = fixture_file(fixture, S_IFREG | 0644, 5);
+	pair[1] = fixture_file(fixture, S_IFREG | 0644, 5);
+	fixture_add_file(fixture, root_of(fixture), "a", &pair[0]);
+	fixture_add_file(fixture, e, "b", &pair[1]);
+	fixture_add_file(fixture, x, "c", &lone);
+	(void)fixture_add_group(fixture, group_hash, pair, 2);
+}
+
+static void test_redundant_has_those_copies_and_the_folders_above_them(void **state)
+{
+	struct attributes pair[2];
+	struct fixture fixture;
+	struct stat unique, redundant;
+	int64_t copy, folder;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	add_deep_pair(&fixture, pair);
+	copy = fixture_find(&fixture, "redundant/d/e/b");
+	assert_int_equal(copy, node_make(NODE_FILE, fixture_file_id(&fixture, &pair[1])));
+	assert_int_equal(fixture_find(&fixture, "uniques/d/e/b"), -ENOENT);
+	assert_int_equal(fixture_find(&fixture, "redundant/a"), -ENOENT);
+	assert_int_equal(fixture_find(&fixture, "redundant/x"), -ENOENT);
+	folder = fixture_find(&fixture, "redundant/d");
+	assert_int_equal(node_kind((uint64_t)folder), NODE_REDUNDANT);
+	assert_int_equal(view_getattr(&fixture.view, (uint64_t)folder, &redundant), 0);
+	folder = fixture_find(&fixture, "uniques/d");
+	assert_int_equal(view_getattr(&fixture.view, (uint64_t)folder, &unique), 0);
+	assert_int_equal(redundant.st_mode, unique.st_mode);
+	assert_int_equal(redundant.st_mtim.tv_nsec, unique.st_mtim.tv_nsec);
+	fixture_list(&fixture, (uint64_t)fixture_find(&fixture, "redundant"), 1, &listed);
+	assert_int_equal(listed.count, 1);
+	assert_int_equal(fixture_count(&listed, "d"), 1);
+	fixture_close(&fixture);
+}
+
+static void test_folder_that_holds_no_copy_any_more_is_gone_from_redundant(void **state)
+{
+	struct attributes pair[2];
+	struct fixture fixture;
+	struct stat attributes;
+	uint64_t folder;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	add_deep_pair(&fixture, pair);
+	folder = (uint64_t)fixture_find(&fixture, "redundant/d");
+	fixture_remove(&fixture, root_of(&fixture), "a");
+	assert_int_equal(fixture_find(&fixture, "redundant/d"), -ENOENT);
+	assert_true(fixture_find(&fixture, "uniques/d/e/b") > 0);
+	assert_int_equal(view_getattr(&fixture.view, folder, &attributes), -ESTALE);
+	assert_int_equal(view_list(&fixture.view, folder, 0, fixture_emit, &listed), -ENOENT);
+	fixture_list(&fixture, (uint64_t)fixture_find(&fixture, "redundant"), 1, &listed);
+	assert_int_equal(listed.count, 0);
+	fixture_close(&fixture);
+}
+
+static void test_redundant_trees_of_several_sources_are_those_that_hold_copies(void **state)
+{
+	struct attributes pair[2];
+	struct fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, two_sources);
+	add_deep_pair(&fixture, pair);
+	assert_int_equal(fixture_find(&fixture, "redundant"), FIXED_REDUNDANT);
+	assert_int_equal(fixture_find(&fixture, "redundant/one"), -ENOENT);
+	assert_true(fixture_find(&fixture, "redundant/two/d/e/b") > 0);
+	fixture_list(&fixture, FIXED_REDUNDANT, 1, &listed);
+	assert_int_equal(listed.count, 1);
+	assert_int_equal(fixture_count(&listed, "two"), 1);
 	fixture_close(&fixture);
 }
 
@@ -132,6 +218,10 @@ static void test_nodes_that_never_were_are_stale(void **state)
 					 UINT64_C(1) << 48 | 99999,
 					 UINT64_C(2) << 48 | 7,
 					 UINT64_C(3) << 48 | 7,
+					 UINT64_C(4) << 48 | 99999,
+					 UINT64_C(5) << 48 | 1,
+					 UINT64_C(6) << 48 | 7,
+					 UINT64_C(7) << 48 | 7,
 					 UINT64_C(9) << 48 | 1,
 					 UINT64_MAX};
 	struct fixture fixture;
@@ -479,8 +569,12 @@ static void test_errors_are_listed_with_their_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_root_has_its_three_folders),
+		cmocka_unit_test(test_the_root_has_its_folders),
 		cmocka_unit_test(test_uniques_leaves_out_redundant_copies_only),
+		cmocka_unit_test(test_redundant_has_those_copies_and_the_folders_above_them),
+		cmocka_unit_test(test_folder_that_holds_no_copy_any_more_is_gone_from_redundant),
+		cmocka_unit_test(
+			test_redundant_trees_of_several_sources_are_those_that_hold_copies),
 		cmocka_unit_test(test_attributes_are_those_of_the_record),
 		cmocka_unit_test(test_what_could_not_be_read_fails_as_it_did_there),
 		cmocka_unit_test(test_nodes_that_never_were_are_stale),

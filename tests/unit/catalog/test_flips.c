@@ -7,41 +7,39 @@
 
 #include <cmocka.h>
 
-#include "view/flips.h"
+#include "catalog/flips.h"
 
 static struct group_record group(uint64_t id, uint64_t inodes, uint64_t kept)
 {
 	return (struct group_record){.id = id, .inodes = inodes, .kept = kept, .size = 5};
 }
 
-static struct flip *flips;
+static struct gather gather;
+static const struct news_flip *flips;
 static size_t count;
 
 static void find(const struct news_group *groups, size_t group_count,
-		 const struct news_member *members, size_t member_count)
+		 const struct member_news *members, size_t member_count)
 {
-	const struct catalog_news news = {
-		.groups = groups,
-		.group_count = group_count,
-		.members = members,
-		.member_count = member_count,
-	};
-
-	free(flips);
-	assert_int_equal(flips_of_news(&news, &flips, &count), 0);
+	gather_reset(&gather);
+	assert_int_equal(bytes_append(&gather.groups, groups, group_count * sizeof(*groups)), 0);
+	assert_int_equal(bytes_append(&gather.members, members, member_count * sizeof(*members)),
+			 0);
+	assert_int_equal(flips_find(&gather), 0);
+	flips = (const void *)gather.flips.data;
+	count = gather.flips.length / sizeof(*flips);
 }
 
 static int forget(void **state)
 {
 	(void)state;
-	free(flips);
-	flips = NULL;
+	gather_free(&gather);
 	return 0;
 }
 
 static void test_a_new_group_makes_all_but_the_kept_one_redundant(void **state)
 {
-	const struct news_member members[] = {{7, 12, true}, {7, 10, true}, {7, 11, true}};
+	const struct member_news members[] = {{7, 12, true}, {7, 10, true}, {7, 11, true}};
 	const struct news_group groups[] = {{group(7, 0, 0), group(7, 3, 10)}};
 
 	(void)state;
@@ -50,12 +48,12 @@ static void test_a_new_group_makes_all_but_the_kept_one_redundant(void **state)
 	assert_int_equal(flips[0].file, 11);
 	assert_int_equal(flips[1].file, 12);
 	assert_true(flips[0].redundant && flips[1].redundant);
-	assert_int_equal(flips[0].group->id, 7);
+	assert_int_equal(flips[0].group, 0);
 }
 
 static void test_the_next_kept_one_becomes_unique(void **state)
 {
-	const struct news_member members[] = {{7, 10, false}};
+	const struct member_news members[] = {{7, 10, false}};
 	const struct news_group groups[] = {{group(7, 3, 10), group(7, 2, 11)}};
 
 	(void)state;
@@ -63,7 +61,7 @@ static void test_the_next_kept_one_becomes_unique(void **state)
 	assert_int_equal(count, 1);
 	assert_int_equal(flips[0].file, 11);
 	assert_false(flips[0].redundant);
-	assert_int_equal(flips[0].group->inodes, 3); /* where it was redundant */
+	assert_int_equal(flips[0].group, 0); /* where it was redundant */
 }
 
 static void test_who_is_kept_no_longer_becomes_redundant(void **state)
@@ -81,7 +79,7 @@ static void test_who_is_kept_no_longer_becomes_redundant(void **state)
 
 static void test_a_redundant_copy_that_leaves_becomes_unique(void **state)
 {
-	const struct news_member members[] = {{7, 11, false}};
+	const struct member_news members[] = {{7, 11, false}};
 	const struct news_group groups[] = {{group(7, 2, 10), group(7, 1, 10)}};
 
 	(void)state;
@@ -93,7 +91,7 @@ static void test_a_redundant_copy_that_leaves_becomes_unique(void **state)
 
 static void test_a_group_of_one_flips_nothing(void **state)
 {
-	const struct news_member members[] = {{7, 10, true}};
+	const struct member_news members[] = {{7, 10, true}};
 	const struct news_group groups[] = {{group(7, 0, 0), group(7, 1, 10)}};
 
 	(void)state;
@@ -103,7 +101,7 @@ static void test_a_group_of_one_flips_nothing(void **state)
 
 static void test_who_goes_from_one_group_to_another_stays_redundant(void **state)
 {
-	const struct news_member members[] = {{7, 11, false}, {8, 11, true}};
+	const struct member_news members[] = {{7, 11, false}, {8, 11, true}};
 	const struct news_group groups[] = {
 		{group(8, 2, 20), group(8, 3, 20)},
 		{group(7, 3, 10), group(7, 2, 10)},
@@ -114,10 +112,29 @@ static void test_who_goes_from_one_group_to_another_stays_redundant(void **state
 	assert_int_equal(count, 0);
 }
 
+static void test_who_becomes_redundant_in_another_group_is_told_of_that(void **state)
+{
+	const struct member_news members[] = {{8, 10, true}, {7, 10, false}};
+	const struct news_group groups[] = {
+		{group(7, 2, 10), group(7, 1, 11)},
+		{group(8, 2, 20), group(8, 3, 20)},
+	};
+
+	(void)state;
+	find(groups, 2, members, 2);
+	assert_int_equal(count, 2);
+	assert_int_equal(flips[0].file, 10);
+	assert_true(flips[0].redundant);
+	assert_int_equal(flips[0].group, 1);
+	assert_int_equal(flips[1].file, 11);
+	assert_false(flips[1].redundant);
+	assert_int_equal(flips[1].group, 0);
+}
+
 static void test_who_leaves_and_comes_back_at_once_has_not_flipped(void **state)
 {
-	const struct news_member back[] = {{7, 11, false}, {7, 11, true}};
-	const struct news_member gone[] = {{7, 12, true}, {7, 12, false}};
+	const struct member_news back[] = {{7, 11, false}, {7, 11, true}};
+	const struct member_news gone[] = {{7, 12, true}, {7, 12, false}};
 	const struct news_group groups[] = {{group(7, 3, 10), group(7, 3, 10)}};
 
 	(void)state;
@@ -138,6 +155,7 @@ int main(void)
 		cmocka_unit_test(test_a_redundant_copy_that_leaves_becomes_unique),
 		cmocka_unit_test(test_a_group_of_one_flips_nothing),
 		cmocka_unit_test(test_who_goes_from_one_group_to_another_stays_redundant),
+		cmocka_unit_test(test_who_becomes_redundant_in_another_group_is_told_of_that),
 		cmocka_unit_test(test_who_leaves_and_comes_back_at_once_has_not_flipped),
 	};
 

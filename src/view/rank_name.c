@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/rank_name.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "base/utf8.h"
+
+#define DIGITS_FLAT 4
+#define DIGITS_IN_FOLDERS 5
+
+struct rank_layout rank_layout_of(uint64_t groups)
+{
+	struct rank_layout layout = {.groups = groups, .digits = DIGITS_FLAT};
+
+	if (groups <= RANKS_PER_FOLDER)
+		return layout;
+	layout.folders = (groups + RANKS_PER_FOLDER - 1) / RANKS_PER_FOLDER;
+	layout.digits = 1;
+	for (uint64_t rest = rank_folder_last(layout.folders); rest >= 10; rest /= 10)
+		layout.digits++;
+	if (layout.digits < DIGITS_IN_FOLDERS)
+		layout.digits = DIGITS_IN_FOLDERS;
+	return layout;
+}
+
+void rank_folder_name_make(char name[static RANK_NAME_SIZE], const struct rank_layout *layout,
+			   uint64_t folder)
+{
+	(void)snprintf(name, RANK_NAME_SIZE, "%0*" PRIu64 "-%0*" PRIu64, layout->digits,
+		       rank_folder_first(folder), layout->digits, rank_folder_last(folder));
+}
+
+void rank_name_make(char name[static RANK_NAME_SIZE], const struct rank_layout *layout,
+		    uint64_t rank, const struct group_record *group, struct name file)
+{
+	char size[SIZE_TEXT_MAX];
+	int length = snprintf(name, RANK_NAME_SIZE, "%0*" PRIu64 "  %s  %" PRIu64 " copies  ",
+			      layout->digits, rank, size_format(size, group_reclaimable(group)),
+			      group->inodes);
+	size_t used = (size_t)length;
+	size_t kept = utf8_cut(file.bytes, file.length, NAME_BYTES_MAX - used);
+
+	memcpy(name + used, file.bytes, kept);
+	name[used + kept] = '\0';
+}
+
+uint64_t rank_name_parse(const char *name)
+{
+	uint64_t number = 0;
+
+	for (; *name >= '0' && *name <= '9'; name++) {
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(*name - '0'), &number))
+			return 0;
+	}
+	return number;
+}

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""redundant/: what uniques/ leaves out, at its place, and no folder that holds nothing of it.
+
+What it holds is compared with the source by every test that asks for differences.
+"""
+import contextlib
+import os
+import stat
+import subprocess
+
+import changes
+import oracle
+import pytest
+import trees
+from changes import DATA
+
+
+@pytest.fixture
+def view(twinfs, source):
+    changes.build(source)
+    with twinfs.mounted(source) as mounted:
+        yield mounted
+
+
+def names(root):
+    """Paths of all that is in a tree but folders, and of the folders."""
+    found = [entry for entry in oracle.walk.walk(root) if entry.path]
+    folders = {entry.path for entry in found if entry.kind == stat.S_IFDIR}
+    return {entry.path for entry in found} - folders, folders
+
+
+def remembered(*paths):
+    """Makes the kernel ask for each of these, and list the folders that they are in; twice."""
+    for path in 2 * paths:
+        for folder in (path, path.parent):
+            with contextlib.suppress(OSError):
+                os.lstat(folder)
+                list(os.scandir(folder))
+
+
+def test_uniques_and_redundant_hold_every_name_exactly_once(twinfs, source):
+    trees.mixed(source)
+    with twinfs.mounted(source) as view:
+        expected, folders = names(source)
+        unique, all_folders = names(view.uniques)
+        redundant, holders = names(view.redundant)
+        assert unique | redundant == expected and not unique & redundant
+        assert all_folders == folders
+        assert holders == {os.path.dirname(path) for path in redundant | holders} - {b""}
+
+
+def test_tree_without_copies_has_an_empty_redundant_folder(twinfs, source):
+    trees.fill(source, {b"a": b"one", b"d/b": b"two", b"d/e/c": b"three"})
+    with twinfs.mounted(source) as view:
+        assert os.listdir(view.redundant) == []
+        assert view.differences(source) == []
+        assert not os.path.lexists(view.redundant / "d")
+
+
+def test_file_is_the_same_file_in_every_folder_of_the_view(view):
+    for folder in view.dups.iterdir():
+        for copy in folder.iterdir():
+            place = copy.name.replace("\u2215", "/")
+            [found] = [path for path in (view.uniques / place, view.redundant / place)
+                       if path.exists()]
+            assert os.path.samefile(copy, found)
+
+
+def test_redundant_copies_have_the_attributes_of_twinfs(twinfs, view, source):
+    assert twinfs.ok("path", view.redundant / "b").lines == [os.fsencode(source / "b")]
+    assert os.getxattr(view.redundant / "d/e", "user.twinfs.path") == os.fsencode(source / "d/e")
+    assert os.getxattr(view.redundant / "d", "user.twinfs.path") == os.fsencode(source / "d")
+    assert os.getxattr(view.redundant / "b", "user.twinfs.copies") == b"3"
+    assert os.stat(view.redundant).st_ino != os.stat(view.uniques).st_ino
+
+
+def test_rsync_copies_redundant_and_a_second_run_copies_nothing(twinfs, source, tmp_path):
+    trees.small(source)
+    trees.metadata(source / "metadata")
+    rsync = ["rsync", "-aHAXi", "--numeric-ids"]
+    with twinfs.mounted(source) as view:
+        run = [*rsync, f"{view.redundant}/", tmp_path / "copy"]
+        subprocess.run(run, check=True, capture_output=True)
+        assert subprocess.run(run, check=True, capture_output=True).stdout == b""
+        assert names(tmp_path / "copy") == names(view.redundant)
+    model = oracle.Source([source])
+    copied = oracle.Source([tmp_path / "copy"])
+    assert {inode.size for inode in copied.inodes.values()} < {
+        inode.size for inode in model.inodes.values()}
+
+
+def test_copy_that_comes_brings_all_folders_above_it(view, source):
+    deep = view.redundant / "new/deep/folder/copy"
+    remembered(*list(deep.parents)[:4], deep)
+    assert not os.path.lexists(view.redundant / "new")
+    trees.write(source / "new/deep/folder/copy", DATA)
+    trees.write(source / "new/other/alone", b"not a copy of anything")
+    view.sync()
+    assert deep.read_bytes() == DATA
+    assert os.listdir(view.redundant / "new") == ["deep"]
+    assert "new" in os.listdir(view.redundant)
+    assert view.differences_now(source) == []
+
+
+def test_last_copy_that_goes_takes_all_folders_above_it_along(view, source):
+    trees.write(source / "new/deep/folder/copy", DATA)
+    trees.write(source / "new/other/alone", b"not a copy of anything")
+    view.sync()
+    deep = view.redundant / "new/deep/folder/copy"
+    remembered(*list(deep.parents)[:4], deep)
+    trees.write(source / "new/deep/folder/copy", b"another content")
+    view.sync()
+    assert not os.path.lexists(view.redundant / "new/deep")
+    assert "new" not in os.listdir(view.redundant)
+    assert (view.uniques / "new/deep/folder/copy").read_bytes() == b"another content"
+    assert view.differences_now(source) == []
+
+
+def test_copy_comes_and_goes_many_times(view, source):
+    for _ in range(10):
+        assert "new" not in os.listdir(view.redundant)
+        assert not (view.redundant / "new").exists()
+        trees.write(source / "new/copy", DATA)
+        view.sync()
+        assert os.listdir(view.redundant / "new") == ["copy"]
+        assert "new" in os.listdir(view.redundant)
+        trees.remove(source / "new")
+        view.sync()
+
+
+def test_copy_that_takes_the_place_of_the_kept_one_leaves_redundant(view, source):
+    remembered(view.redundant / "b", view.redundant / "d/e")
+    assert not (view.redundant / "a").exists()
+    os.unlink(source / "a")
+    view.sync()
+    shown = {b"b", b"d/e"} & names(view.redundant)[0]
+    assert len(shown) == 1
+    assert view.differences_now(source) == []
+
+
+def test_renamed_folder_is_found_only_under_its_new_name(view, source):
+    paths = [view.redundant / name for name in ("d", "d/e", "moved", "moved/e")]
+    remembered(*paths)
+    for old, new in (("d", "moved"), ("moved", "d"), ("d", "moved")):
+        os.rename(source / old, source / new)
+        view.sync()
+        assert [path.exists() for path in paths] == [new == "d"] * 2 + [new == "moved"] * 2
+        assert {"d", "moved"} & set(os.listdir(view.redundant)) == {new}
+    assert view.differences_now(source) == []
+
+
+def test_folder_changes_its_ctime_with_what_it_holds(view, source):
+    folders = [view.redundant, view.redundant / "d"]
+    before = [os.stat(folder).st_ctime_ns for folder in folders]
+    mtimes = [os.stat(folder).st_mtime_ns for folder in folders]
+    changes.rewrite(source / "d/e", b"not a copy any more")
+    view.sync()
+    assert not os.path.lexists(folders[1])
+    assert os.stat(folders[0]).st_ctime_ns > before[0]
+    changes.rewrite(source / "d/e", DATA)
+    view.sync()
+    assert [os.stat(folder).st_mtime_ns for folder in folders] == mtimes
+    assert view.differences_now(source) == []
+
+
+def test_tree_of_a_source_is_there_while_it_holds_a_copy(twinfs, tmp_path):
+    roots = [trees.fill(tmp_path / name, {b"d/same": b"in both", b"alone": name.encode()})
+             for name in ("one", "two", "three")]
+    os.unlink(tmp_path / "three/d/same")
+    with twinfs.mounted(*roots) as view:
+        assert os.listdir(view.redundant) == ["two"]
+        remembered(view.redundant / "one", view.redundant / "two/d", view.redundant / "three")
+        assert view.differences(*roots) == []
+        trees.write(tmp_path / "three/new", b"in both")
+        os.unlink(tmp_path / "two/d/same")
+        view.sync()
+        assert os.listdir(view.redundant) == ["three"]
+        assert os.listdir(view.redundant / "three") == ["new"]
+        assert not (view.redundant / "two").exists()
+        assert view.differences_now(*roots) == []
+
+
+def test_copies_found_while_nothing_was_mounted_are_there(twinfs, source):
+    changes.build(source)
+    twinfs.ok("scan", source)
+    trees.write(source / "d/f/copy", DATA)
+    os.unlink(source / "b")
+    with twinfs.mounted(source) as view:
+        assert (view.redundant / "d/f/copy").read_bytes() == DATA
+        assert view.differences(source, first_scan=False) == []

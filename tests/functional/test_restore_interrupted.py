@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""restore that is interrupted: the same command goes on, makes nothing twice, and trusts nothing
+that may have come to harm."""
+import os
+import signal
+import stat
+import subprocess
+
+import backups
+import pytest
+import trees
+from backups import STATE, regular_files, restore, small_backup
+from program import Program
+
+ENDED = -signal.SIGKILL
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "target"
+
+
+CALLS = {
+    "mkdirat": (1, 2, 10), "renameat2": (1, 5, 60), "linkat": (1, 4), "openat": (40, 200),
+    "write": (2, 30, 150), "chmod": (1, 20, 200), "utimensat": (1, 50, 400),
+    "symlinkat": (3,), "mknodat": (2,), "fchownat": (1,), "setxattr": (2,),
+    "unlinkat": (2, 3, 4, 5), "syncfs": (1,),
+}
+
+
+@pytest.fixture(scope="module")
+def backed_up(session, scratch):
+    """One backup for all that interrupt its restore."""
+    source = scratch / "source"
+    source.mkdir()
+    trees.small(source / "small")
+    trees.links(source / "links")
+    trees.metadata(source / "metadata")
+    trees.special(source / "special")
+    program = Program(session, scratch)
+    return source, backups.make(program, scratch, source, copy=backups.copy_plainly)
+
+
+@pytest.mark.parametrize("call, when", [(call, when) for call in CALLS for when in CALLS[call]])
+def test_killed_restore_goes_on_and_makes_nothing_twice(twinfs, backed_up, target, strace, call,
+                                                        when):
+    source, backup = backed_up
+    result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
+                              calls=f"trace={call}",
+                              flags=["-e", f"inject={call}:signal=KILL:when={when}"])
+    assert result.status in (0, ENDED, 128 + signal.SIGKILL), result
+    before = regular_files(target) if target.exists() else {}
+    if before and not (target / STATE / "state").exists():  # it was at its very end
+        if (target / STATE).exists():
+            assert "all was restored" in str(restore(twinfs, backup, target, status=1))
+            (target / STATE).rmdir()
+        assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(source.stat().st_mode)
+        os.utime(target, ns=(0, source.stat().st_mtime_ns))
+        assert backups.differences(source, target) == []
+        return
+    restore(twinfs, backup, target)
+    assert backups.differences(source, target) == []
+    after = regular_files(target)
+    assert {path: after[path] for path in before} == before
+
+
+def test_interrupted_restore_ends_by_the_signal_and_goes_on(twinfs, backed_up, target, strace):
+    source, backup = backed_up
+    result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
+                              calls="trace=renameat2",
+                              flags=["-e", "inject=renameat2:signal=INT:when=20"])
+    assert result.status in (-signal.SIGINT, 128 + signal.SIGINT), result
+    before = regular_files(target)
+    assert before and (target / STATE).exists()
+    result = restore(twinfs, backup, target)
+    assert any("going on with the restore" in line for line in result.errors)
+    assert backups.differences(source, target) == []
+    assert {path: regular_files(target)[path] for path in before} == before
+
+
+def doubt(target):
+    """Makes the state that of another boot."""
+    state = target / STATE / "state"
+    text = state.read_text()
+    state.write_text(text[:text.index("since ")] +
+                     "since 00000000-0000-0000-0000-000000000000 8:1 1\n")
+
+
+@pytest.mark.parametrize("call, when", [("syncfs", 1), ("linkat", 3), ("renameat2", 40),
+                                        ("unlinkat", 3)])
+def test_after_the_machine_went_down_bytes_are_read_again(twinfs, backed_up, target, strace,
+                                                          call, when):
+    source, backup = backed_up
+    twinfs.traced("restore", backup.manifest, backup.copy, target, calls=f"trace={call}",
+                  flags=["-e", f"inject={call}:signal=KILL:when={when}"])
+    doubt(target)
+    damaged = [target / os.fsdecode(path) for path in regular_files(target)]
+    damaged += (target / STATE / "links").iterdir()
+    for path in damaged:
+        status = path.lstat()
+        if stat.S_ISREG(status.st_mode):
+            path.write_bytes(bytes(status.st_size))
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    result = restore(twinfs, backup, target)
+    assert any("not certain to be whole" in line for line in result.errors)
+    assert backups.differences(source, target) == []
+
+
+def test_on_another_mount_bytes_are_read_again(twinfs, backed_up, tmp_path, target, strace,
+                                               root_only):
+    source, backup = backed_up
+    twinfs.traced("restore", backup.manifest, backup.copy, target, calls="trace=renameat2",
+                  flags=["-e", "inject=renameat2:signal=KILL:when=20"])
+    other = tmp_path / "other"
+    other.mkdir()
+    subprocess.run(["mount", "--bind", target, other], check=True)
+    try:
+        result = restore(twinfs, backup, other)
+        assert any("not certain to be whole" in line for line in result.errors)
+    finally:
+        subprocess.run(["umount", other], check=True)
+    assert backups.differences(source, target) == []
+
+
+def test_user_goes_on_in_folders_that_are_read_only_by_now(as_user, fuse_for_users, source,
+                                                           tmp_path, target, strace):
+    words = as_user.as_user()
+    if as_user.user:
+        os.chown(source, as_user.user.pw_uid, as_user.user.pw_gid)
+    script = "mkdir -p a/b; echo same > a/b/one; cp -p a/b/one a/two; chmod 0555 a/b a ."
+    subprocess.run([*words, "sh", "-c", script], cwd=source, check=True)
+    backup = backups.make(as_user, tmp_path, source,
+                          copy=lambda view, copy: subprocess.run(
+                              [*words, "cp", "-a", f"{view}/.", copy], check=True))
+    result, _ = as_user.traced("restore", backup.manifest, backup.copy, target,
+                               calls="trace=syncfs",
+                               flags=["-e", "inject=syncfs:signal=KILL:when=1"])
+    assert stat.S_IMODE((target / "a/b").stat().st_mode) == 0o555, result
+    for name in ("a/b/one", "a/two"):
+        folder = (target / name).parent
+        folder.chmod(0o755)
+        (target / name).unlink()
+        folder.chmod(0o555)
+    restore(as_user, backup, target)
+    assert backups.differences(source, target) == []
+
+
+def test_failed_write_stops_it_and_it_goes_on(twinfs, backed_up, target, strace):
+    source, backup = backed_up
+    result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
+                              calls="trace=write",
+                              flags=["-e", "inject=write:error=ENOSPC:when=20"])
+    assert result.status == 1
+    assert any("No space left on device" in line for line in result.errors)
+    restore(twinfs, backup, target)
+    assert backups.differences(source, target) == []
+
+
+def test_inode_number_that_is_used_again_is_not_taken_for_the_old_one(twinfs, tmp_path, target,
+                                                                      strace):
+    backup = small_backup(tmp_path)
+    for number in range(4):
+        trees.write(backup.copy / f"old {number}", b"old")
+        os.link(backup.copy / f"old {number}", backup.copy / f"again {number}")
+    numbers = {(backup.copy / f"old {number}").stat().st_ino for number in range(4)}
+    twinfs.traced("restore", backup.manifest, backup.copy, target, calls="trace=linkat",
+                  flags=["-e", "inject=linkat:signal=KILL:when=1"])
+    kept = list((target / STATE / "links").iterdir())
+    assert len(kept) == 1
+    for path in backup.copy.iterdir():
+        if path.name != "a":
+            path.unlink()
+    for number in range(4):
+        trees.write(backup.copy / f"new {number}", b"new content")
+        os.link(backup.copy / f"new {number}", backup.copy / f"new again {number}")
+    if not numbers & {(backup.copy / f"new {number}").stat().st_ino for number in range(4)}:
+        pytest.skip("the file system does not use numbers again so soon")
+    restore(twinfs, backup, target)
+    for number in range(4):
+        assert (target / f"new {number}").read_bytes() == b"new content"
+        assert os.path.samefile(target / f"new {number}", target / f"new again {number}")
+
+
+def test_restore_of_another_manifest_is_not_gone_on_with(twinfs, backed_up, tmp_path, target,
+                                                         strace):
+    _, backup = backed_up
+    twinfs.traced("restore", backup.manifest, backup.copy, target, calls="trace=renameat2",
+                  flags=["-e", "inject=renameat2:signal=KILL:when=20"])
+    before = regular_files(target)
+    assert before
+    other = small_backup(tmp_path)
+    assert "another manifest" in str(restore(twinfs, other, target, status=1))
+    assert "another of --link" in str(restore(twinfs, backup, target, "--link", status=1))
+    assert regular_files(target) == before

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixture.h"
+#include "view/rank_name.h"
+
+static const char *const one_source[] = {"source", NULL};
+
+/* Groups of two files each; group i gives back sizes[i] bytes. */
+struct crowd {
+	struct fixture fixture;
+	uint64_t root;
+	size_t count;
+	uint64_t sizes[3 * RANKS_PER_FOLDER];
+	struct attributes files[6 * RANKS_PER_FOLDER];
+	uint64_t groups[3 * RANKS_PER_FOLDER];
+	struct name_change changes[6 * RANKS_PER_FOLDER];
+	char names[6 * RANKS_PER_FOLDER][16];
+	struct fixture_listing listing;
+};
+
+static struct crowd *crowd;
+
+static void add_files(size_t count)
+{
+	crowd->count = count;
+	for (size_t i = 0; i < 2 * count; i++) {
+		crowd->files[i] =
+			fixture_file(&crowd->fixture, S_IFREG | 0644, crowd->sizes[i / 2]);
+		(void)snprintf(crowd->names[i], sizeof(crowd->names[i]), "%zu%c", i / 2,
+			       i % 2 ? 'b' : 'a');
+		crowd->changes[i] = (struct name_change){
+			.kind = NAME_ADD_FILE,
+			.dir = crowd->root,
+			.name = fixture_name(crowd->names[i]),
+			.attributes = crowd->files[i],
+		};
+	}
+	fixture_apply(&crowd->fixture, crowd->changes, 2 * count);
+}
+
+static int add_groups_body(struct catalog_writer *writer, void *context)
+{
+	int r = 0;
+
+	(void)context;
+	for (size_t i = 0; r == 0 && i < crowd->count; i++) {
+		uint64_t ids[2];
+		struct fixture_group group = {.hash = {1, i},
+					      .members = &crowd->files[2 * i],
+					      .ids = ids,
+					      .count = 2};
+
+		for (size_t n = 0; r == 0 && n < 2; n++)
+			r = catalog_find_inode(catalog_writer_reader(writer),
+					       group.members[n].filesystem, group.members[n].inode,
+					       &ids[n]);
+		if (r == 0)
+			r = fixture_group_body(writer, &group);
+		crowd->groups[i] = group.id;
+	}
+	return r;
+}
+
+/* Group i is the i-th by size where backwards is false. */
+static void fill(size_t count, bool backwards)
+{
+	for (size_t i = 0; i < count; i++)
+		crowd->sizes[i] = 1000 + (backwards ? i : count - i);
+	add_files(count);
+	assert_int_equal(catalog_write(crowd->fixture.catalog, add_groups_body, NULL), 0);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	crowd = calloc(1, sizeof(*crowd));
+	if (!crowd)
+		return -1;
+	fixture_open(&crowd->fixture, one_source);
+	crowd->root = crowd->fixture.sources.list[0].root;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	fixture_close(&crowd->fixture);
+	free(crowd);
+	return 0;
+}
+
+static void list(const char *path, size_t step)
+{
+	int64_t node = fixture_find(&crowd->fixture, path);
+
+	assert_true(node > 0);
+	fixture_list(&crowd->fixture, (uint64_t)node, step, &crowd->listing);
+}
+
+/* What a link holds, or -errno. */
+static int target_of(const char *path, char text[64])
+{
+	struct bytes target CLEANUP_BYTES = {0};
+	struct stat attributes;
+	int64_t node = fixture_find(&crowd->fixture, path);
+	int r;
+
+	if (node < 0)
+		return (int)node;
+	r = view_readlink(&crowd->fixture.view, (uint64_t)node, &target);
+	if (r < 0)
+		return r;
+	(void)snprintf(text, 64, "%.*s", (int)target.length, (const char *)target.data);
+	assert_int_equal(view_getattr(&crowd->fixture.view, (uint64_t)node, &attributes), 0);
+	assert_true(S_ISLNK(attributes.st_mode));
+	assert_int_equal(attributes.st_size, target.length);
+	return 0;
+}
+
+static void assert_leads_to(const char *path, const char *up, size_t group)
+{
+	char text[64], expected[64];
+
+	(void)snprintf(expected, sizeof(expected), "%s../dups/0000000000000001%016zx", up, group);
+	assert_int_equal(target_of(path, text), 0);
+	assert_string_equal(text, expected);
+}
+
+static void test_folder_is_empty_without_groups(void **state)
+{
+	(void)state;
+	list("by-size", 10);
+	assert_int_equal(crowd->listing.count, 0);
+	assert_int_equal(fixture_find(&crowd->fixture, "by-size/0001"), -ENOENT);
+}
+
+static void test_largest_group_comes_first(void **state)
+{
+	(void)state;
+	fill(3, true);
+	list("by-size", 1);
+	assert_int_equal(crowd->listing.count, 3);
+	assert_string_equal(crowd->listing.names[0].name, "0001  1002 B  2 copies  2a");
+	assert_string_equal(crowd->listing.names[2].name, "0003  1000 B  2 copies  0a");
+	assert_leads_to("by-size/0001  1002 B  2 copies  2a", "", 2);
+	assert_leads_to("by-size/0003  1000 B  2 copies  0a", "", 0);
+}
+
+static void test_name_that_is_not_that_of_its_rank_is_not_there(void **state)
+{
+	char text[64];
+
+	(void)state;
+	fill(3, false);
+	assert_int_equal(target_of("by-size/0001  1003 B  2 copies  0a", text), 0);
+	assert_int_equal(target_of("by-size/0002  1003 B  2 copies  0a", text), -ENOENT);
+	assert_int_equal(target_of("by-size/001  1003 B  2 copies  0a", text), -ENOENT);
+	assert_int_equal(target_of("by-size/0001  1003 B  3 copies  0a", text), -ENOENT);
+	assert_int_equal(target_of("by-size/0001  1003 B  2 copies  0b", text), -ENOENT);
+	assert_int_equal(target_of("by-size/0004  1003 B  2 copies  0a", text), -ENOENT);
+	assert_int_equal(target_of("by-size/0000", text), -ENOENT);
+	assert_int_equal(target_of("by-size/00001-02000", text), -ENOENT);
+}
+
+static void test_link_leads_to_its_group_or_nowhere_when_ranks_move(void **state)
+{
+	const char *first = "by-size/0001  1003 B  2 copies  0a";
+	struct bytes target CLEANUP_BYTES = {0};
+	char text[64];
+	int64_t node;
+
+	(void)state;
+	fill(3, false);
+	node = fixture_find(&crowd->fixture, first);
+	fixture_remove(&crowd->fixture, crowd->root, "1b");
+	assert_leads_to(first, "", 0);
+	assert_leads_to("by-size/0002  1001 B  2 copies  2a", "", 2);
+	fixture_remove(&crowd->fixture, crowd->root, "0b");
+	assert_int_equal(target_of(first, text), -ENOENT);
+	assert_int_equal(view_readlink(&crowd->fixture.view, (uint64_t)node, &target), -ENOENT);
+	assert_leads_to("by-size/0001  1001 B  2 copies  2a", "", 2);
+}
+
+static void test_many_groups_lie_in_folders(void **state)
+{
+	const size_t count = 2 * RANKS_PER_FOLDER + 1;
+	char path[300];
+
+	(void)state;
+	fill(count, false);
+	list("by-size", 2);
+	assert_int_equal(crowd->listing.count, 3);
+	assert_string_equal(crowd->listing.names[2].name, "04001-06000");
+	list("by-size/00001-02000", 100);
+	assert_int_equal(crowd->listing.count, RANKS_PER_FOLDER);
+	list("by-size/02001-04000", 7);
+	assert_int_equal(crowd->listing.count, RANKS_PER_FOLDER);
+	for (size_t i = 0; i < crowd->listing.count; i++) {
+		(void)snprintf(path, sizeof(path), "by-size/02001-04000/%s",
+			       crowd->listing.names[i].name);
+		assert_leads_to(path, "../", RANKS_PER_FOLDER + i);
+	}
+	list("by-size/04001-06000", 1);
+	assert_int_equal(crowd->listing.count, 1);
+	(void)snprintf(path, sizeof(path), "by-size/00001-02000/%s", crowd->listing.names[0].name);
+	assert_int_equal(fixture_find(&crowd->fixture, path), -ENOENT); /* in another one */
+	assert_int_equal(fixture_find(&crowd->fixture, "by-size/06001-08000"), -ENOENT);
+	assert_int_equal(fixture_find(&crowd->fixture, "by-size/00002-02001"), -ENOENT);
+}
+
+static void test_folder_that_is_needed_no_more_is_gone(void **state)
+{
+	struct stat attributes;
+	uint64_t folder;
+
+	(void)state;
+	fill(RANKS_PER_FOLDER + 1, false);
+	folder = (uint64_t)fixture_find(&crowd->fixture, "by-size/02001-04000");
+	assert_int_equal(view_getattr(&crowd->fixture.view, folder, &attributes), 0);
+	fixture_remove(&crowd->fixture, crowd->root, "5b");
+	assert_int_equal(view_getattr(&crowd->fixture.view, folder, &attributes), -ESTALE);
+	list("by-size", 500);
+	assert_int_equal(crowd->listing.count, RANKS_PER_FOLDER);
+	assert_string_equal(crowd->listing.names[5].name, "0006  2.9 KiB  2 copies  6a");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_folder_is_empty_without_groups),
+		TEST(test_largest_group_comes_first),
+		TEST(test_name_that_is_not_that_of_its_rank_is_not_there),
+		TEST(test_link_leads_to_its_group_or_nowhere_when_ranks_move),
+		TEST(test_many_groups_lie_in_folders),
+		TEST(test_folder_that_is_needed_no_more_is_gone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
