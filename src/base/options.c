@@ -171,6 +171,9 @@ static int apply(const struct option_table *table, const struct option_spec *spe
 				 spelling->name,
 				 spec->expects != NULL ? spec->expects : spec->argument,
 				 quote_path(value));
+	else if (r < 0 && value != NULL)
+		options_complain(table, "option '%s%s' with %s: %s", spelling->dashes,
+				 spelling->name, quote_path(value), error_text(r));
 	else if (r < 0)
 		options_complain(table, "option '%s%s': %s", spelling->dashes, spelling->name,
 				 error_text(r));

@@ -132,6 +132,23 @@ int catalog_find_entry(struct catalog_reader *r, uint64_t dir, struct name name,
 	return result;
 }
 
+int catalog_find_path(struct catalog_reader *r, uint64_t dir, const char *relative,
+		      struct entry_record *entry)
+{
+	for (;;) {
+		size_t length = strcspn(relative, "/");
+		struct name name = {relative, (uint32_t)length};
+		int result = catalog_find_entry(r, dir, name, entry);
+
+		if (result < 0 || relative[length] == '\0')
+			return result;
+		if (entry->kind != ENTRY_DIR)
+			return -ENOENT;
+		dir = entry->child;
+		relative += length + 1;
+	}
+}
+
 int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem, uint64_t inode, uint64_t *id)
 {
 	struct key key = key_pair(filesystem, inode);

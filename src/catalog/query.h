@@ -34,6 +34,10 @@ MUST_CHECK int catalog_find_entry(struct catalog_reader *r, uint64_t dir, struct
 MUST_CHECK int catalog_entry_at(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
 				struct entry_record *entry);
 
+/* What is at a path relative to a directory: names with a slash between, not "". */
+MUST_CHECK int catalog_find_path(struct catalog_reader *r, uint64_t dir, const char *relative,
+				 struct entry_record *entry);
+
 /* The file with this inode number; *id is 0 where it is not known. */
 MUST_CHECK int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem, uint64_t inode,
 				  uint64_t *id);

@@ -19,6 +19,7 @@ enum {
 
 struct list_settings {
 	struct common_settings common;
+	struct rule_settings rules;
 	struct list_request request;
 	unsigned int part_count; /* how many parts were asked for */
 };
@@ -90,7 +91,8 @@ static int list_apply(void *context, int id, const char *value)
 	case OPT_SUMMARY:
 		return set_part(settings, REPORT_SUMMARY);
 	default:
-		return common_apply(&settings->common, id, value);
+		return id >= OPTION_ID_RULES ? rule_apply(&settings->rules, id, value)
+					     : common_apply(&settings->common, id, value);
 	}
 }
 
@@ -100,7 +102,7 @@ static const struct option_table list_table = {
 	.summary = "Prints the groups of equal files in the sources, those first that would give "
 		   "back most. The index is brought up to date before; one that belongs to a "
 		   "mounted view, by that view.",
-	.options = {list_options, scan_options, index_option, talk_options},
+	.options = {list_options, rule_options, scan_options, index_option, talk_options},
 	.apply = list_apply,
 };
 
@@ -187,7 +189,9 @@ enum twinfs_exit cmd_list(int argc, char *argv[])
 	int r;
 
 	common_settings_init(&settings.common);
+	rule_settings_init(&settings.rules);
 	settings.request.common = &settings.common;
+	settings.request.rules = &settings.rules;
 	r = options_parse(&list_table, argc, argv, &settings, &operands);
 	if (r == 0)
 		r = check_usage(&settings, argc - operands);
@@ -200,6 +204,7 @@ enum twinfs_exit cmd_list(int argc, char *argv[])
 		status =
 			list_sources(&settings.request, argv + operands, (size_t)(argc - operands));
 	}
+	rule_settings_deinit(&settings.rules);
 	common_settings_deinit(&settings.common);
 	return status;
 }

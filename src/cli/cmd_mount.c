@@ -7,11 +7,11 @@
 #include "base/error.h"
 #include "base/json_path.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/quote.h"
 #include "cli/command.h"
 #include "cli/daemon.h"
 #include "cli/interrupt.h"
-#include "cli/paths.h"
 #include "cli/status_file.h"
 #include "mount/point.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/descriptor.h"
+#include "base/path.h"
 #include "catalog/query.h"
 #include "catalog/source.h"
-#include "cli/paths.h"
 #include "report/copies.h"
 
 /* One index that is asked. */
@@ -30,24 +30,13 @@ void copies_question_deinit(struct copies_question *question)
 static int find_file(struct catalog_reader *reader, uint64_t dir, const char *relative,
 		     struct file_record *file)
 {
-	for (;;) {
-		size_t length = strcspn(relative, "/");
-		struct entry_record entry;
-		int r;
+	struct entry_record entry;
+	int r;
 
-		r = catalog_find_entry(reader, dir, (struct name){relative, (uint32_t)length},
-				       &entry);
-		if (r < 0)
-			return r;
-		if (relative[length] == '\0')
-			return entry.kind == ENTRY_FILE
-				       ? catalog_get_file(reader, entry.child, file)
-				       : -ENOENT;
-		if (entry.kind != ENTRY_DIR)
-			return -ENOENT;
-		dir = entry.child;
-		relative += length + 1;
-	}
+	r = catalog_find_path(reader, dir, relative, &entry);
+	if (r < 0)
+		return r;
+	return entry.kind == ENTRY_FILE ? catalog_get_file(reader, entry.child, file) : -ENOENT;
 }
 
 /* Whether what is at the path in the source is the file of the record, with the bytes it had. */

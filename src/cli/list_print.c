@@ -7,11 +7,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/spool.h"
 #include "catalog/query.h"
 #include "cli/completeness.h"
 #include "cli/indexing.h"
 #include "cli/shown_paths.h"
-#include "cli/spool.h"
 #include "cli/view_sync.h"
 
 /* Prints to the output what the index has. */
@@ -29,20 +29,25 @@ static int print_to(struct output *output, const struct list_request *request,
 	report.reader = reader;
 	report.format = request->format;
 	report.part = request->part;
+	report.rules = &request->rules->rules;
 	report.min_size = request->common->min_size;
 	/* what is served may be of smaller files too: then they are wanted, unless said otherwise */
 	if (!request->common->min_size_given)
 		r = catalog_get_min_size(reader, &report.min_size);
+	if (r == 0)
+		r = rule_settings_check(request->rules, reader, report.sources);
 	return r < 0 ? r : report_print(&report, output, summary);
 }
 
-/* 0, or -errno, said. Who closed the pipe, or interrupted us, knows that. */
+/* 0, or -errno, said. Who closed the pipe, or interrupted us, knows that; what does not fit the
+ * sources (-EXDEV) was said where it was found.
+ */
 static int explain_printing(int result)
 {
 	if (result == -EUCLEAN)
 		log_error("cannot print the list: the index is damaged; 'twinfs scan' makes it "
 			  "anew");
-	else if (result < 0 && result != -EPIPE && result != -EINTR)
+	else if (result < 0 && result != -EPIPE && result != -EINTR && result != -EXDEV)
 		log_error("cannot print the list: %s", error_text(result));
 	return result;
 }

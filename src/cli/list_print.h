@@ -10,6 +10,7 @@
 
 #include "base/attributes.h"
 #include "cli/common_options.h"
+#include "cli/rule_options.h"
 #include "report/report.h"
 #include "twinfs/exit.h"
 
@@ -17,6 +18,7 @@ struct indexing;
 
 struct list_request {
 	const struct common_settings *common;
+	const struct rule_settings *rules;
 	enum report_format format;
 	enum report_part part;
 };

@@ -259,19 +259,6 @@ static int apply_item(struct mount_settings *settings, const struct option_table
 	return -EINVAL;
 }
 
-/* The length of the first item of a list: up to a comma that no backslash stands before. */
-static size_t item_length(const char *list)
-{
-	size_t length = 0;
-
-	while (list[length] != '\0' && list[length] != ',') {
-		if (list[length] == '\\' && list[length + 1] != '\0')
-			length++;
-		length++;
-	}
-	return length;
-}
-
 /* Takes the backslashes off, in place. */
 static void unescape(char *item)
 {
@@ -290,7 +277,7 @@ static int apply_list(struct mount_settings *settings, const struct option_table
 {
 	while (*list != '\0') {
 		struct text_list *items = &settings->option_items;
-		size_t length = item_length(list);
+		size_t length = list_item_length(list);
 		AUTO_FREE char *raw = strndup(list, length);
 		int r;
 

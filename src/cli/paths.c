@@ -12,20 +12,6 @@
 
 #define XATTR_PATH "user.twinfs.path"
 
-const char *path_below(const char *path, const char *folder)
-{
-	size_t length = strlen(folder);
-
-	if (strncmp(path, folder, length) != 0)
-		return NULL;
-	/* "/" ends with its slash already */
-	if (length > 0 && folder[length - 1] == '/')
-		return path + length;
-	if (path[length] == '\0')
-		return path + length;
-	return path[length] == '/' ? path + length + 1 : NULL;
-}
-
 /* Appends the value of the attribute; it may grow between the two calls. */
 static int append_xattr(const char *path, struct bytes *value)
 {

@@ -11,10 +11,6 @@
 #include "base/bytes.h"
 #include "report/output.h"
 
-/* What of path is behind folder and a slash: "" for the folder itself, NULL where it is not in it.
- * Both are absolute and without symlinks; the result points into path. */
-const char *path_below(const char *path, const char *folder);
-
 /* The mount point of the view that has this path, a symlink itself and not where it leads; the caller
  * frees it. NULL, and 0, where it is in none; -errno. */
 MUST_CHECK int path_find_view(const char *path, char **mount_point);

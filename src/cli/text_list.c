@@ -15,6 +15,18 @@ int text_list_add(struct text_list *list, const char *text, size_t length)
 	return 0;
 }
 
+size_t list_item_length(const char *list)
+{
+	size_t length = 0;
+
+	while (list[length] != '\0' && list[length] != ',') {
+		if (list[length] == '\\' && list[length + 1] != '\0')
+			length++;
+		length++;
+	}
+	return length;
+}
+
 void text_list_free(struct text_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)

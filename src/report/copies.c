@@ -20,6 +20,7 @@ void copies_free(struct copies *copies)
 void copies_clear(struct copies *copies)
 {
 	copies->count = 0;
+	copies->redundant = 0;
 	copies->paths.length = 0;
 }
 
@@ -74,7 +75,7 @@ static int compare_paths(const struct copies *copies, size_t a, size_t b)
 
 /* Lets the first of the names from first on stand for them all. */
 static void choose_lead(struct copies *copies, size_t first, const struct file_record *file,
-			bool kept)
+			enum fate fate)
 {
 	const struct copy *lead = &copies->list[first];
 
@@ -94,11 +95,12 @@ static void choose_lead(struct copies *copies, size_t first, const struct file_r
 		name->lead_source = lead->source;
 		name->file = file->id;
 		name->first_seen = file->first_seen;
-		name->kept = kept;
+		name->fate = fate;
 	}
 }
 
-int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64_t id, bool kept)
+int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64_t id,
+		    enum fate fate)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	size_t first = copies->count;
@@ -120,8 +122,10 @@ int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64
 	}
 	if (r != -ENOENT)
 		return r;
-	if (copies->count > first)
-		choose_lead(copies, first, &file, kept);
+	if (copies->count == first)
+		return 0;
+	choose_lead(copies, first, &file, fate);
+	copies->redundant += fate == FATE_REDUNDANT;
 	return 0;
 }
 
@@ -133,7 +137,7 @@ static int compare_copies(const void *left, const void *right, void *context)
 	const struct copies *copies = context;
 	const struct copy *a = left;
 	const struct copy *b = right;
-	int order = (int)b->kept - (int)a->kept;
+	int order = (int)(b->fate == FATE_KEPT) - (int)(a->fate == FATE_KEPT);
 
 	if (order == 0)
 		order = numbers_compare(a->lead_source, b->lead_source);
@@ -148,6 +152,12 @@ static int compare_copies(const void *left, const void *right, void *context)
 	return order;
 }
 
+void copies_sort(struct copies *copies)
+{
+	if (copies->count > 1)
+		qsort_r(copies->list, copies->count, sizeof(*copies->list), compare_copies, copies);
+}
+
 int copies_collect(struct copies *copies, struct catalog_reader *reader,
 		   const struct group_record *group)
 {
@@ -160,56 +170,13 @@ int copies_collect(struct copies *copies, struct catalog_reader *reader,
 	if (r < 0)
 		return r;
 	while ((r = catalog_next_member(scan, &file)) == 0) {
-		r = copies_add_file(copies, reader, file, file == group->kept);
+		r = copies_add_file(copies, reader, file,
+				    file == group->kept ? FATE_KEPT : FATE_REDUNDANT);
 		if (r < 0)
 			return r;
 	}
 	if (r != -ENOENT)
 		return r;
-	if (copies->count > 1)
-		qsort_r(copies->list, copies->count, sizeof(*copies->list), compare_copies, copies);
+	copies_sort(copies);
 	return 0;
-}
-
-/* The rules that may put the kept inode before another one, in their order. */
-enum reason {
-	REASON_SOURCE,
-	REASON_KNOWN,
-	REASON_PATH,
-	REASON_EARLIER,
-};
-
-static enum reason reason_against(const struct copies *copies, const struct copy *kept,
-				  const struct copy *other)
-{
-	if (kept->lead_source < other->lead_source)
-		return REASON_SOURCE;
-	if (kept->lead_source == other->lead_source && kept->first_seen < other->first_seen)
-		return REASON_KNOWN;
-	if (kept->lead_source == other->lead_source && kept->first_seen == other->first_seen &&
-	    compare_paths(copies, kept->lead, other->lead) < 0)
-		return REASON_PATH;
-	return REASON_EARLIER;
-}
-
-const char *copies_reason(const struct copies *copies)
-{
-	static const char *const words[] = {
-		[REASON_SOURCE] = "first source",
-		[REASON_KNOWN] = "known longest",
-		[REASON_PATH] = "first path",
-		[REASON_EARLIER] = "chosen earlier",
-	};
-	enum reason reason = REASON_SOURCE;
-
-	for (size_t i = 1; i < copies->count; i++) {
-		enum reason against;
-
-		if (copies->list[i].file == copies->list[0].file)
-			continue;
-		against = reason_against(copies, &copies->list[0], &copies->list[i]);
-		if (against > reason)
-			reason = against;
-	}
-	return words[reason];
 }

@@ -94,7 +94,7 @@ static int write_copy(struct printing *printing, const struct copies *copies,
 	r = make_name(printing, copies, copy, &object);
 	if (r < 0)
 		return r;
-	if (json_object_set_new(object, "kept", json_boolean(copy->kept)) < 0) {
+	if (json_object_set_new(object, "kept", json_boolean(copy->fate == FATE_KEPT)) < 0) {
 		json_decref(object);
 		return -ENOMEM;
 	}

@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "report/format.h"
+#include "report/rules.h"
 
 void format_group_name(char name[static GROUP_NAME_MAX], const struct group_record *group)
 {
@@ -23,7 +24,7 @@ void format_group_name(char name[static GROUP_NAME_MAX], const struct group_reco
 
 bool format_shows(const struct printing *printing, const struct copy *copy)
 {
-	return printing->report->part != REPORT_REDUNDANT || !copy->kept;
+	return printing->report->part != REPORT_REDUNDANT || copy->fate == FATE_REDUNDANT;
 }
 
 int format_path(struct printing *printing, const char *source, const struct copies *copies,
@@ -63,6 +64,9 @@ static int print_groups(struct printing *printing, const struct format *format)
 			continue;
 		r = copies_collect(&copies, reader, &group);
 		if (r == 0)
+			r = rules_apply(printing->report->rules, reader, printing->report->sources,
+					&group, &copies);
+		if (r == 0)
 			r = format->group(printing, &group, &copies);
 		if (r == 0)
 			r = worth_going_on(printing);
@@ -100,7 +104,7 @@ static int print_single(struct printing *printing, const struct format *format,
 	int r;
 
 	copies_clear(names);
-	r = copies_add_file(names, printing->report->reader, entry->file, false);
+	r = copies_add_file(names, printing->report->reader, entry->file, FATE_KEPT);
 	if (r == 0)
 		r = format->single(printing, &(struct single){entry->file, entry->size, names});
 	if (r == 0)

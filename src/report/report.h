@@ -13,6 +13,7 @@
 #include "report/summary.h"
 
 struct catalog_reader;
+struct rules;
 struct sources;
 
 enum report_format {
@@ -35,6 +36,7 @@ struct report {
 	/* How the paths of each source begin in text and as fdupes: as the user wrote it. JSON has
 	 * absolute paths. */
 	const char *const *shown;
+	const struct rules *rules; /* which copies are kept, and which are redundant */
 	enum report_format format;
 	enum report_part part;
 	uint64_t min_size; /* smaller files are left out */

@@ -42,7 +42,7 @@ static void print_head(struct printing *printing, const struct group_record *gro
 	format_group_name(name, group);
 	output_format(printing->output, "%s copies of %s, %s reclaimable, kept: %s, %s\n",
 		      number_format(inodes, group->inodes), figure_size(size, group->size),
-		      size_format(reclaimable, group_reclaimable(group)), copies_reason(copies),
+		      size_format(reclaimable, group_reclaimable(group)), copies->list[0].why,
 		      name);
 }
 
@@ -52,7 +52,7 @@ static int text_group(struct printing *printing, const struct group_record *grou
 	print_head(printing, group, copies);
 	for (size_t i = 0; i < copies->count; i++) {
 		const struct copy *copy = &copies->list[i];
-		const char *mark = copy->kept ? "  kept  " : "  copy  ";
+		const char *mark = copy->fate == FATE_KEPT ? "  kept  " : "  copy  ";
 		int r;
 
 		if (!format_shows(printing, copy))

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/descriptor.h"
-#include "cli/spool.h"
+#include "base/spool.h"
 
 static void test_all_that_was_put_in_comes_out(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CLI_SPOOL_H
-#define CLI_SPOOL_H
+#ifndef BASE_SPOOL_H
+#define BASE_SPOOL_H
 
 /* A file without a name that output is put into before it goes on. One thread at a time. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/spool.h"
+#include "base/spool.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/rule_options.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/quote.h"
+#include "catalog/source.h"
+
+#define PATH_RULE "path:"
+
+enum {
+	OPT_KEEP = OPTION_ID_RULES,
+	OPT_PROTECT,
+	OPT_ONLY,
+	OPT_BETWEEN_SOURCES,
+};
+
+const struct option_spec rule_options[] = {
+	{.heading = "Which copies stay"},
+	{
+		.name = "keep",
+		.argument = "RULE[,RULE]",
+		.help = "which copy of a group is kept; later rules decide between those that are "
+			"equal for the ones before: source-order, first-seen, oldest, newest, "
+			"shortest-path, longest-path, most-linked, path:GLOB (default: the copy "
+			"that a view keeps)",
+		.id = OPT_KEEP,
+		.expects = "rules with commas between: source-order, first-seen, oldest, newest, "
+			   "shortest-path, longest-path, most-linked or path:GLOB",
+	},
+	{
+		.name = "protect",
+		.argument = "DIR",
+		.help = "nothing in this folder may go; may be given more than once",
+		.id = OPT_PROTECT,
+		.expects = "a folder",
+	},
+	{
+		.name = "only",
+		.argument = "DIR",
+		.help = "nothing outside of this folder may go; given more than once, outside of "
+			"all of them",
+		.id = OPT_ONLY,
+		.expects = "a folder",
+	},
+	{
+		.name = "between-sources",
+		.help = "files in one source are no copies of each other: what may go has its kept "
+			"copy in another source",
+		.id = OPT_BETWEEN_SOURCES,
+	},
+	{0},
+};
+
+void rule_settings_init(struct rule_settings *settings)
+{
+	memset(settings, 0, sizeof(*settings));
+}
+
+void rule_settings_deinit(struct rule_settings *settings)
+{
+	free(settings->keep);
+	text_list_free(&settings->globs);
+	text_list_free(&settings->protect);
+	text_list_free(&settings->only);
+	rule_settings_init(settings);
+}
+
+static int append_rule(struct rule_settings *settings, struct keep_rule rule)
+{
+	size_t count = settings->rules.keep_count;
+	struct keep_rule *keep;
+
+	keep = reallocarray(settings->keep, count + 1, sizeof(*keep));
+	if (keep == NULL)
+		return -ENOMEM;
+	keep[count] = rule;
+	settings->keep = keep;
+	settings->rules.keep = keep;
+	settings->rules.keep_count = count + 1;
+	return 0;
+}
+
+static int add_path_rule(struct rule_settings *settings, const char *glob, size_t length)
+{
+	int r;
+
+	if (length == 0)
+		return -EINVAL;
+	r = text_list_add(&settings->globs, glob, length);
+	if (r < 0)
+		return r;
+	/* a backslash before a comma is one for the glob, too, and means the comma there */
+	return append_rule(settings,
+			   (struct keep_rule){.by = KEEP_PATH,
+					      .glob = settings->globs.items[settings->globs.count - 1]});
+}
+
+static int add_rule(struct rule_settings *settings, const char *word, size_t length)
+{
+	static const char *const words[] = {
+		[KEEP_SOURCE_ORDER] = "source-order",
+		[KEEP_FIRST_SEEN] = "first-seen",
+		[KEEP_OLDEST] = "oldest",
+		[KEEP_NEWEST] = "newest",
+		[KEEP_SHORTEST_PATH] = "shortest-path",
+		[KEEP_LONGEST_PATH] = "longest-path",
+		[KEEP_MOST_LINKED] = "most-linked",
+	};
+	const size_t prefix = strlen(PATH_RULE);
+
+	if (length >= prefix && memcmp(word, PATH_RULE, prefix) == 0)
+		return add_path_rule(settings, word + prefix, length - prefix);
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (words[i] != NULL && strlen(words[i]) == length &&
+		    memcmp(word, words[i], length) == 0)
+			return append_rule(settings, (struct keep_rule){.by = (enum keep_by)i});
+	}
+	return -EINVAL;
+}
+
+static int add_rules(struct rule_settings *settings, const char *list)
+{
+	for (;;) {
+		size_t length = list_item_length(list);
+		int r = add_rule(settings, list, length);
+
+		if (r < 0 || list[length] == '\0')
+			return r;
+		list += length + 1;
+	}
+}
+
+/* Adds the folder by its absolute path without symlinks, as paths in the index are. */
+static int add_folder(struct text_list *list, char *const **folders, const char *given)
+{
+	AUTO_FREE char *absolute = NULL;
+	struct stat status;
+	int r;
+
+	if (given[0] == '\0')
+		return -EINVAL;
+	absolute = realpath(given, NULL);
+	if (absolute == NULL || stat(absolute, &status) < 0)
+		return -errno;
+	if (!S_ISDIR(status.st_mode))
+		return -ENOTDIR;
+	r = text_list_add(list, absolute, strlen(absolute));
+	*folders = list->items;
+	return r;
+}
+
+int rule_apply(struct rule_settings *settings, int id, const char *value)
+{
+	switch (id) {
+	case OPT_KEEP:
+		return add_rules(settings, value);
+	case OPT_PROTECT:
+		return add_folder(&settings->protect, &settings->rules.protect, value);
+	case OPT_ONLY:
+		return add_folder(&settings->only, &settings->rules.only, value);
+	case OPT_BETWEEN_SOURCES:
+		settings->rules.between_sources = true;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+int rule_settings_check(const struct rule_settings *settings, struct catalog_reader *reader,
+			const struct sources *sources)
+{
+	const char *stray = NULL;
+	int r;
+
+	r = rules_find_stray(&settings->rules, reader, sources, &stray);
+	if (r < 0)
+		return r;
+	if (r == RULES_STRAY) {
+		log_error("%s, given to --protect or --only, is no folder of these sources, or was "
+			  "left out of their index; give one that files were found in",
+			  quote_path(stray));
+		return -EXDEV;
+	}
+	if (settings->rules.between_sources && sources->count < 2) {
+		log_error("--between-sources needs two sources, and this is one; a source inside "
+			  "another one is part of that");
+		return -EXDEV;
+	}
+	return 0;
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/rules.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "catalog/query.h"
+#include "catalog/source.h"
+
+#define NANOSECONDS 1000000000
+
+/* How much a rule likes an inode: the lower the better. */
+struct score {
+	int64_t high;
+	int64_t low;
+};
+
+/* One inode of the group. */
+struct candidate {
+	struct copy *names; /* in the list of copies */
+	size_t count;
+	const char *stays; /* why it stays whether it is kept or not; NULL: it need not */
+	const char *lost; /* why another one is kept; NULL: it may still be this one */
+	struct score score; /* by the rule at hand */
+};
+
+/* The decision about one group. */
+struct decision {
+	const struct rules *rules;
+	struct catalog_reader *reader;
+	const struct sources *sources;
+	struct copies *copies;
+	struct candidate *list;
+	size_t count;
+	size_t left; /* candidates that may still be kept */
+	const char *won; /* by what those are before the others; NULL: not by a rule */
+};
+
+/* What is said of those that a rule prefers, and of the others. */
+struct words {
+	const char *won;
+	const char *lost;
+};
+
+static void decision_free(struct decision *decision)
+{
+	free(decision->list);
+}
+
+/* ---- what stays anyway -------------------------------------------------------------------- */
+
+static bool lies_in_folder(const struct decision *decision, const struct copy *name,
+			   const char *folder)
+{
+	const char *source = decision->sources->list[name->source].path;
+	const char *rest = path_below(folder, source);
+
+	if (path_below(source, folder) != NULL)
+		return true;
+	return rest != NULL && path_below(copy_path(decision->copies, name), rest) != NULL;
+}
+
+static bool lies_in_any(const struct decision *decision, const struct copy *name,
+			char *const *folders)
+{
+	for (; folders != NULL && *folders != NULL; folders++) {
+		if (lies_in_folder(decision, name, *folders))
+			return true;
+	}
+	return false;
+}
+
+static const char *why_name_stays(const struct decision *decision, const struct copy *name)
+{
+	const struct rules *rules = decision->rules;
+
+	if (lies_in_any(decision, name, rules->protect))
+		return "protected";
+	if (rules->only != NULL && rules->only[0] != NULL &&
+	    !lies_in_any(decision, name, rules->only))
+		return "outside of --only";
+	return NULL;
+}
+
+/* Makes the list of inodes; names of one stand together. */
+static int gather(struct decision *decision)
+{
+	struct candidate *candidate = NULL;
+
+	decision->list = calloc(decision->copies->count + 1, sizeof(*decision->list));
+	if (decision->list == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < decision->copies->count; i++) {
+		struct copy *name = &decision->copies->list[i];
+
+		if (candidate == NULL || candidate->names->file != name->file) {
+			candidate = &decision->list[decision->count++];
+			candidate->names = name;
+		}
+		candidate->count++;
+		name->why = why_name_stays(decision, name);
+		if (candidate->stays == NULL)
+			candidate->stays = name->why;
+	}
+	decision->left = decision->count;
+	return 0;
+}
+
+static void drop(struct decision *decision, struct candidate *candidate, const struct words *words)
+{
+	candidate->lost = words->lost;
+	decision->won = words->won;
+	decision->left--;
+}
+
+static void prefer_what_stays(struct decision *decision)
+{
+	/* by what those are before the others each of them knows itself */
+	static const struct words words = {NULL, "another copy stays anyway"};
+	bool any = false;
+
+	for (size_t i = 0; i < decision->count; i++)
+		any = any || decision->list[i].stays != NULL;
+	for (size_t i = 0; any && i < decision->count; i++) {
+		if (decision->list[i].stays == NULL)
+			drop(decision, &decision->list[i], &words);
+	}
+}
+
+/* ---- the keep rules ----------------------------------------------------------------------- */
+
+static int64_t path_length(const struct decision *decision, const struct copy *name)
+{
+	const char *source = decision->sources->list[name->source].path;
+
+	/* the slash between them is part of "/" already, and else in each of the names */
+	return (int64_t)(strlen(source) + strlen(copy_path(decision->copies, name)) +
+			 (strcmp(source, "/") != 0));
+}
+
+/* That of the name that serves the inode best. */
+static int64_t best_name(const struct decision *decision, const struct keep_rule *rule,
+			 const struct candidate *candidate)
+{
+	int64_t best = INT64_MAX;
+
+	for (size_t i = 0; i < candidate->count; i++) {
+		const struct copy *name = &candidate->names[i];
+		int64_t value = 0;
+
+		if (rule->by == KEEP_SHORTEST_PATH)
+			value = path_length(decision, name);
+		else if (rule->by == KEEP_LONGEST_PATH)
+			value = -path_length(decision, name);
+		else
+			value = !glob_matches_within(rule->glob,
+						     copy_path(decision->copies, name));
+		if (value < best)
+			best = value;
+	}
+	return best;
+}
+
+static int score_file(const struct decision *decision, const struct keep_rule *rule,
+		      struct candidate *candidate)
+{
+	struct file_record file;
+	const struct timespec *mtime = &file.attributes.mtime;
+	int r;
+
+	r = catalog_get_file(decision->reader, candidate->names->file, &file);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	if (rule->by == KEEP_OLDEST)
+		candidate->score = (struct score){mtime->tv_sec, mtime->tv_nsec};
+	else if (rule->by == KEEP_NEWEST) /* ~ as the least number has no negative */
+		candidate->score = (struct score){~mtime->tv_sec, NANOSECONDS - mtime->tv_nsec};
+	else
+		candidate->score = (struct score){-(int64_t)file.attributes.links, 0};
+	return 0;
+}
+
+static int score(const struct decision *decision, const struct keep_rule *rule,
+		 struct candidate *candidate)
+{
+	candidate->score = (struct score){0};
+	switch (rule->by) {
+	case KEEP_SOURCE_ORDER:
+		candidate->score.high = candidate->names->lead_source;
+		return 0;
+	case KEEP_FIRST_SEEN:
+		candidate->score.high = candidate->names->first_seen;
+		return 0;
+	case KEEP_SHORTEST_PATH:
+	case KEEP_LONGEST_PATH:
+	case KEEP_PATH:
+		candidate->score.high = best_name(decision, rule, candidate);
+		return 0;
+	case KEEP_OLDEST:
+	case KEEP_NEWEST:
+	case KEEP_MOST_LINKED:
+		return score_file(decision, rule, candidate);
+	}
+	return -EINVAL;
+}
+
+static bool is_lower(const struct score *a, const struct score *b)
+{
+	return a->high != b->high ? a->high < b->high : a->low < b->low;
+}
+
+static const struct words *words_of(enum keep_by by)
+{
+	static const struct words words[] = {
+		[KEEP_SOURCE_ORDER] = {"first source", "later source"},
+		[KEEP_FIRST_SEEN] = {"known longest", "found later"},
+		[KEEP_OLDEST] = {"oldest", "newer"},
+		[KEEP_NEWEST] = {"newest", "older"},
+		[KEEP_SHORTEST_PATH] = {"shortest path", "longer path"},
+		[KEEP_LONGEST_PATH] = {"longest path", "shorter path"},
+		[KEEP_PATH] = {"path matches", "path does not match"},
+		[KEEP_MOST_LINKED] = {"most hard links", "fewer hard links"},
+	};
+
+	return &words[by];
+}
+
+/* Leaves the candidates that the rule likes best. */
+static int apply_rule(struct decision *decision, const struct keep_rule *rule)
+{
+	const struct candidate *best = NULL;
+
+	for (size_t i = 0; i < decision->count; i++) {
+		struct candidate *candidate = &decision->list[i];
+		int r;
+
+		if (candidate->lost != NULL)
+			continue;
+		r = score(decision, rule, candidate);
+		if (r < 0)
+			return r;
+		if (best == NULL || is_lower(&candidate->score, &best->score))
+			best = candidate;
+	}
+	for (size_t i = 0; i < decision->count; i++) {
+		struct candidate *candidate = &decision->list[i];
+
+		if (candidate->lost == NULL && is_lower(&best->score, &candidate->score))
+			drop(decision, candidate, words_of(rule->by));
+	}
+	return 0;
+}
+
+/* ---- the choice of the view --------------------------------------------------------------- */
+
+/* The rules of the view that may put one inode before another, in their order. */
+enum reason {
+	REASON_SOURCE,
+	REASON_KNOWN,
+	REASON_PATH,
+	REASON_EARLIER,
+};
+
+static const char *lead_path(const struct copies *copies, const struct copy *name)
+{
+	return (const char *)copies->paths.data + name->lead;
+}
+
+static enum reason reason_against(const struct copies *copies, const struct candidate *kept,
+				  const struct candidate *other)
+{
+	const struct copy *a = kept->names;
+	const struct copy *b = other->names;
+
+	if (a->lead_source != b->lead_source)
+		return a->lead_source < b->lead_source ? REASON_SOURCE : REASON_EARLIER;
+	if (a->first_seen != b->first_seen)
+		return a->first_seen < b->first_seen ? REASON_KNOWN : REASON_EARLIER;
+	if (strcmp(lead_path(copies, a), lead_path(copies, b)) < 0)
+		return REASON_PATH;
+	return REASON_EARLIER;
+}
+
+/* The one that the view keeps, or else would choose. There is one that may be kept. */
+static struct candidate *choose(const struct decision *decision, uint64_t kept)
+{
+	struct candidate *best = NULL;
+
+	for (size_t i = 0; i < decision->count; i++) {
+		struct candidate *candidate = &decision->list[i];
+
+		if (candidate->lost != NULL)
+			continue;
+		if (candidate->names->file == kept)
+			return candidate;
+		if (best == NULL ||
+		    reason_against(decision->copies, best, candidate) == REASON_EARLIER)
+			best = candidate;
+	}
+	return best;
+}
+
+/* Says by which of the view's rules the others are not kept, and by which one that is: the last
+ * one that was needed.
+ */
+static void explain_choice(struct decision *decision, const struct candidate *kept)
+{
+	static const struct words words[] = {
+		[REASON_SOURCE] = {"first source", "later source"},
+		[REASON_KNOWN] = {"known longest", "found later"},
+		[REASON_PATH] = {"first path", "later path"},
+		[REASON_EARLIER] = {"chosen earlier", "another was chosen earlier"},
+	};
+	enum reason needed = REASON_SOURCE;
+
+	if (decision->left < 2)
+		return;
+	for (size_t i = 0; i < decision->count; i++) {
+		struct candidate *candidate = &decision->list[i];
+		enum reason reason;
+
+		if (candidate == kept || candidate->lost != NULL)
+			continue;
+		reason = reason_against(decision->copies, kept, candidate);
+		if (reason > needed)
+			needed = reason;
+		drop(decision, candidate, &words[reason]);
+	}
+	decision->won = words[needed].won;
+}
+
+/* ---- fates -------------------------------------------------------------------------------- */
+
+/* Marks the sources in which the kept inode has a name. */
+static bool *mark_sources(const struct decision *decision, const struct candidate *kept)
+{
+	bool *marked = calloc(decision->sources->count + 1, sizeof(*marked));
+
+	for (size_t i = 0; marked != NULL && i < kept->count; i++)
+		marked[kept->names[i].source] = true;
+	return marked;
+}
+
+/* Those that share a source with the kept one are no copies of it. */
+static int spare_same_source(struct decision *decision, const struct candidate *kept)
+{
+	AUTO_FREE bool *marked = mark_sources(decision, kept);
+
+	if (marked == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < decision->count; i++) {
+		struct candidate *candidate = &decision->list[i];
+
+		for (size_t j = 0; candidate->stays == NULL && j < candidate->count; j++) {
+			if (marked[candidate->names[j].source])
+				candidate->stays = "in the source of the kept copy";
+		}
+	}
+	return 0;
+}
+
+static void set_fate(struct candidate *candidate, enum fate fate, const char *why)
+{
+	for (size_t i = 0; i < candidate->count; i++) {
+		candidate->names[i].fate = fate;
+		candidate->names[i].why = why;
+	}
+}
+
+/* Each name that stays by itself has said why; the others stay with it. */
+static void spare(struct candidate *candidate)
+{
+	bool by_name = false;
+
+	for (size_t i = 0; i < candidate->count; i++)
+		by_name = by_name || candidate->names[i].why != NULL;
+	for (size_t i = 0; i < candidate->count; i++) {
+		struct copy *name = &candidate->names[i];
+
+		name->fate = FATE_SPARED;
+		if (name->why == NULL)
+			name->why = by_name ? "hard link to one that stays" : candidate->stays;
+	}
+}
+
+static void set_fates(struct decision *decision, struct candidate *kept)
+{
+	const char *why = decision->won;
+
+	if (why == NULL)
+		why = kept->stays != NULL ? kept->stays : "the only copy";
+	decision->copies->redundant = 0;
+	for (size_t i = 0; i < decision->count; i++) {
+		struct candidate *candidate = &decision->list[i];
+
+		if (candidate == kept) {
+			set_fate(candidate, FATE_KEPT, why);
+		} else if (candidate->stays != NULL) {
+			spare(candidate);
+		} else {
+			set_fate(candidate, FATE_REDUNDANT, candidate->lost);
+			decision->copies->redundant++;
+		}
+	}
+}
+
+int rules_apply(const struct rules *rules, struct catalog_reader *reader,
+		const struct sources *sources, const struct group_record *group,
+		struct copies *copies)
+{
+	CLEANUP(decision_free) struct decision decision = {
+		.rules = rules,
+		.reader = reader,
+		.sources = sources,
+		.copies = copies,
+	};
+	struct candidate *kept;
+	int r;
+
+	r = gather(&decision);
+	if (r < 0 || decision.count == 0)
+		return r;
+	prefer_what_stays(&decision);
+	for (size_t i = 0; r == 0 && decision.left > 1 && i < rules->keep_count; i++)
+		r = apply_rule(&decision, &rules->keep[i]);
+	if (r < 0)
+		return r;
+	kept = choose(&decision, group->kept);
+	explain_choice(&decision, kept);
+	if (rules->between_sources)
+		r = spare_same_source(&decision, kept);
+	if (r < 0)
+		return r;
+	set_fates(&decision, kept);
+	if (copies->list[0].fate != FATE_KEPT)
+		copies_sort(copies);
+	return 0;
+}
+
+/* ---- folders that have no effect ---------------------------------------------------------- */
+
+/* Whether the folder has to do with this source. */
+static int concerns(const char *folder, const struct source *source, struct catalog_reader *reader,
+		    bool *does)
+{
+	const char *rest = path_below(folder, source->path);
+	struct entry_record entry;
+	int r;
+
+	*does = path_below(source->path, folder) != NULL;
+	if (*does || rest == NULL)
+		return 0;
+	r = catalog_find_path(reader, source->root, rest, &entry);
+	*does = r == 0 && entry.kind == ENTRY_DIR;
+	return r == -ENOENT ? 0 : r;
+}
+
+static int find_stray(char *const *folders, struct catalog_reader *reader,
+		      const struct sources *sources, const char **stray)
+{
+	for (; folders != NULL && *folders != NULL; folders++) {
+		bool does = false;
+
+		for (size_t i = 0; !does && i < sources->count; i++) {
+			int r = concerns(*folders, &sources->list[i], reader, &does);
+
+			if (r < 0)
+				return r;
+		}
+		if (!does) {
+			*stray = *folders;
+			return RULES_STRAY;
+		}
+	}
+	return 0;
+}
+
+int rules_find_stray(const struct rules *rules, struct catalog_reader *reader,
+		     const struct sources *sources, const char **stray)
+{
+	int r = find_stray(rules->protect, reader, sources, stray);
+
+	return r != 0 ? r : find_stray(rules->only, reader, sources, stray);
+}
