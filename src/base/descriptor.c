@@ -7,6 +7,7 @@
 #include <linux/openat2.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -146,6 +147,14 @@ int open_beneath_for_reading(int directory, const char *path, int flags, bool cr
 	if (fd == -EPERM) /* not the owner */
 		fd = open_beneath(directory, path, flags, cross_mounts);
 	return fd;
+}
+
+struct fd_path fd_path(int fd)
+{
+	struct fd_path path;
+
+	(void)snprintf(path.text, sizeof(path.text), "/proc/self/fd/%d", fd);
+	return path;
 }
 
 long read_fully_at(int fd, void *buffer, unsigned long length, long offset)

@@ -30,6 +30,13 @@ MUST_CHECK int open_beneath(int directory, const char *path, int flags, bool cro
 MUST_CHECK int open_beneath_for_reading(int directory, const char *path, int flags,
 					bool cross_mounts);
 
+/* The name by which calls that take only paths reach the very inode that a descriptor is of, a
+ * symlink itself where it is one: for getxattr(2), chmod(2) and the like on an O_PATH descriptor. */
+struct fd_path {
+	char text[sizeof("/proc/self/fd/") + 10];
+};
+struct fd_path fd_path(int fd);
+
 /* Reads exactly length bytes at offset unless the file ends: the count read, or -errno. */
 MUST_CHECK long read_fully_at(int fd, void *buffer, unsigned long length, long offset);
 

@@ -8,8 +8,11 @@
  * Functions are pure; a state is used by one thread at a time.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/attributes.h"
 
 struct hash128 {
 	uint64_t high;
@@ -34,5 +37,14 @@ struct hash128 hash_state_digest(const struct hash_state *state);
 
 /* Writes the digits and a NUL. */
 void hash128_format(struct hash128 hash, char digits[HASH128_DIGITS + 1]);
+
+/* Reads HASH128_DIGITS digits, in lower case; what follows them does not matter. False where they
+ * are none. */
+MUST_CHECK bool hash128_parse(const char *digits, struct hash128 *hash);
+
+static inline bool hash128_equal(struct hash128 a, struct hash128 b)
+{
+	return a.high == b.high && a.low == b.low;
+}
 
 #endif

@@ -30,7 +30,7 @@
 #include "base/attributes.h"
 
 /* Room in a table; an option list or form of usage too many does not compile. */
-#define OPTION_LISTS_MAX 5
+#define OPTION_LISTS_MAX 6
 #define OPTION_USAGES_MAX 3
 
 /* Outcomes the caller must handle; failures are -errno. */

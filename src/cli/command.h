@@ -16,6 +16,11 @@ enum twinfs_exit cmd_scan(int argc, char *argv[]);
 enum twinfs_exit cmd_list(int argc, char *argv[]);
 enum twinfs_exit cmd_copies(int argc, char *argv[]);
 enum twinfs_exit cmd_path(int argc, char *argv[]);
+enum twinfs_exit cmd_remove(int argc, char *argv[]);
+enum twinfs_exit cmd_move(int argc, char *argv[]);
+enum twinfs_exit cmd_link(int argc, char *argv[]);
+enum twinfs_exit cmd_dedupe(int argc, char *argv[]);
+enum twinfs_exit cmd_recover(int argc, char *argv[]);
 enum twinfs_exit cmd_status(int argc, char *argv[]);
 
 /* Mounts as mount(8) asks a mount.fuse.twinfs to: its own letters, options behind -o. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "act/undo.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -88,6 +89,17 @@ int indexing_open_read_only(const char *folder, struct catalog **catalog)
 	return catalog_open(catalog, &options);
 }
 
+/* Files upon which an act was cut off get their names back before anybody looks at them. */
+static void undo_cut_off_acts(const char *folder)
+{
+	struct undone undone;
+	int r = undo_acts_of(folder, &undone);
+
+	if (r < 0 && r != -EWOULDBLOCK)
+		log_warning("cannot undo what was begun and cut off, see the journal in %s: %s",
+			    quote_path(folder), error_text(r));
+}
+
 int indexing_open(struct indexing *indexing)
 {
 	const struct common_settings *settings = indexing->settings;
@@ -104,6 +116,7 @@ int indexing_open(struct indexing *indexing)
 		indexing_explain(indexing->folder, r);
 		return r < 0 ? r : -EIO;
 	}
+	undo_cut_off_acts(indexing->folder);
 	r = sources_open(&indexing->sources, indexing->catalog, indexing->paths,
 			 settings->cross_file_systems);
 	if (r < 0)

@@ -24,6 +24,11 @@ static const struct command commands[] = {
 	{"list", "print the groups of equal files", cmd_list},
 	{"copies", "print the verified copies of files", cmd_copies},
 	{"path", "print where files of a view come from", cmd_path},
+	{"remove", "remove redundant copies, each compared once more before", cmd_remove},
+	{"move", "move redundant copies to a folder", cmd_move},
+	{"link", "put links to the kept files in the place of redundant copies", cmd_link},
+	{"dedupe", "have redundant copies share the blocks of the kept files", cmd_dedupe},
+	{"recover", "undo acts that were cut off", cmd_recover},
 	{"status", "print how mounted views are", cmd_status},
 };
 

@@ -330,7 +330,7 @@ class Program:
             view.unmount()
 
 
-WITH_INDEX = ("mount", "scan", "list", "copies")
+WITH_INDEX = ("mount", "scan", "list", "copies", "remove", "move", "link", "dedupe", "recover")
 COMMANDS = (*WITH_INDEX, "path", "status")
 
 

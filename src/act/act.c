@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/act.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "act/internal.h"
+#include "act/undo.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/stop.h"
+
+/* Acts of which the intents are written and synced together: that waits for the disk. */
+#define TOGETHER 128
+/* So many times as many later the journal is begun anew, or it would grow for ever. */
+#define FLUSHES_A_JOURNAL 64
+
+/* A copy that waits, with all that belongs to it in the arena. */
+struct waiting {
+	struct act_file kept, copy;
+	struct attributes kept_attributes, copy_attributes;
+	struct intent intent;
+	char other[OTHER_NAME_SIZE];
+	const char *target; /* ACT_SYMLINK */
+};
+
+struct act {
+	struct act_settings settings;
+	struct journal *journal;
+	int destination; /* ACT_MOVE: the folder */
+	struct waiting *list;
+	size_t count;
+	unsigned int flushes; /* since the journal was empty */
+	struct arena memory; /* of what they point to */
+	struct subject kept; /* of the act at hand, and perhaps of the next ones */
+	bool kept_is_open;
+};
+
+const char *act_outcome_text(enum act_outcome outcome)
+{
+	static const char *const texts[] = {
+		[ACT_DONE] = "done",
+		[ACT_NEEDLESS] = "shares its bytes with the kept file already",
+		[ACT_GONE] = "is not there any more",
+		[ACT_CHANGED] = "is another file by now",
+		[ACT_DIFFERS] = "is not equal to the kept file any more",
+		[ACT_BUSY] = "is open for writing",
+		[ACT_KEPT_GONE] = "the kept file is not there any more",
+		[ACT_KEPT_CHANGED] = "the kept file is another one by now",
+		[ACT_KEPT_BUSY] = "the kept file is open for writing",
+		[ACT_NO_LEASE] = "nobody would tell if it were written to: it is another user's, or its "
+				 "file system has no leases; --without-leases does without",
+		[ACT_IMMUTABLE] = "is, or its folder is, immutable or append-only; see chattr(1)",
+		[ACT_OTHER_FILE_SYSTEM] = "is on another file system than the kept file",
+		[ACT_OTHER_METADATA] = "has another owner, mode or extended attributes than the kept "
+				       "file; --force-metadata links it all the same",
+		[ACT_EXISTS] = "there is something at its path in the folder to move to",
+		[ACT_NO_GIO] = "gio is not installed, which knows where the trash is: package "
+			       "libglib2.0-bin",
+		[ACT_NO_TRASH] = "gio could not put it into the trash",
+		[ACT_FAILED] = "failed",
+		[ACT_STRAY] = "could not get its name back",
+	};
+
+	return texts[outcome];
+}
+
+/* ---- session ------------------------------------------------------------------------- */
+
+static int open_destination(struct act *act)
+{
+	act->destination = -1;
+	if (act->settings.kind != ACT_MOVE)
+		return 0;
+	act->destination =
+		open(act->settings.destination, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return act->destination < 0 ? -errno : 0;
+}
+
+static void act_free(struct act *act)
+{
+	journal_close(act->journal);
+	if (act->destination >= 0)
+		close(act->destination);
+	arena_free(&act->memory);
+	free(act->list);
+	free(act);
+}
+
+int act_begin(struct act **act, const struct act_settings *settings)
+{
+	struct act *made = calloc(1, sizeof(*made));
+	struct undone undone;
+	int r;
+
+	*act = NULL;
+	if (!made)
+		return -ENOMEM;
+	made->settings = *settings;
+	made->list = calloc(TOGETHER, sizeof(*made->list));
+	r = made->list ? open_destination(made) : -ENOMEM;
+	if (r == 0)
+		r = journal_open(&made->journal, settings->folder);
+	if (r == 0)
+		r = undo_acts(made->journal, &undone);
+	/* a writer that has to wait for our lease makes the kernel send one */
+	(void)signal(SIGIO, SIG_IGN);
+	if (r < 0)
+		act_free(made);
+	else
+		*act = made;
+	return r;
+}
+
+static void close_kept(struct act *act)
+{
+	if (act->kept_is_open)
+		subject_close(&act->kept);
+	act->kept_is_open = false;
+}
+
+/* What was done to names is on the disks before the journal forgets it. */
+static void sync_sources(const struct act *act)
+{
+	const struct sources *sources = act->settings.sources;
+
+	for (size_t i = 0; i < sources->count; i++) {
+		AUTO_CLOSE int fd = sources->list[i].fd < 0
+					    ? -1
+					    : openat(sources->list[i].fd, ".",
+						     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd >= 0)
+			(void)syncfs(fd);
+	}
+}
+
+/* Empties the journal. What could not be put back is tried once more. */
+static int settle(struct act *act)
+{
+	struct undone undone;
+
+	act->flushes = 0;
+	sync_sources(act);
+	return undo_acts(act->journal, &undone);
+}
+
+int act_end(struct act *act)
+{
+	int r;
+
+	close_kept(act);
+	r = settle(act);
+	act_free(act);
+	return r;
+}
+
+/* ---- one copy ------------------------------------------------------------------------ */
+
+static bool same_file(const struct act_file *a, const struct act_file *b)
+{
+	return a->source == b->source && strcmp(a->path, b->path) == 0;
+}
+
+/* The kept file of the copy before it is open already; else opens it. 0, or 1 with the result. */
+static int open_kept(struct act *act, const struct waiting *waiting, struct act_result *result)
+{
+	int r;
+
+	if (act->kept_is_open && same_file(act->kept.file, &waiting->kept) &&
+	    held_is_unbroken(&act->kept.held))
+		return 0;
+	close_kept(act);
+	act->kept = (struct subject){.file = &waiting->kept};
+	r = subject_open(&act->kept, &act->settings, true, result);
+	act->kept_is_open = r == 0;
+	return r;
+}
+
+static void perform(struct deed *deed)
+{
+	static void (*const deeds[])(struct deed *) = {
+		[ACT_REMOVE] = deed_away,     [ACT_MOVE] = deed_away,
+		[ACT_TRASH] = deed_trash,     [ACT_LINK] = deed_replace,
+		[ACT_SYMLINK] = deed_replace, [ACT_DEDUPE] = deed_dedupe,
+	};
+
+	deeds[deed->settings->kind](deed);
+}
+
+static int act_on(struct act *act, struct waiting *waiting)
+{
+	struct act_result result = {0};
+	struct bytes stray CLEANUP_BYTES = {0};
+	struct deed deed = {.settings = &act->settings,
+			    .kept = &act->kept,
+			    .copy = {.file = &waiting->copy},
+			    .other = waiting->other,
+			    .to = waiting->intent.to,
+			    .destination = act->destination,
+			    .target = waiting->target,
+			    .result = &result,
+			    .stray = &stray};
+
+	if (open_kept(act, waiting, &result) == 0 &&
+	    subject_open(&deed.copy, &act->settings, false, &result) == 0) {
+		perform(&deed);
+		subject_close(&deed.copy);
+	}
+	act->settings.report(act->settings.context, &waiting->copy, &result);
+	/* what stands under the other name still is for the next start */
+	if (result.outcome == ACT_STRAY && strcmp(result.stray, waiting->other) == 0)
+		return 0;
+	return waiting->intent.number ? journal_note_done(act->journal, waiting->intent.number)
+				      : 0;
+}
+
+int act_flush(struct act *act)
+{
+	int r = act->count > 0 ? journal_sync(act->journal) : 0;
+
+	for (size_t i = 0; r == 0 && i < act->count && !stop_requested(); i++)
+		r = act_on(act, &act->list[i]);
+	close_kept(act); /* it points into the list */
+	act->count = 0;
+	arena_reset(&act->memory);
+	if (r == 0 && ++act->flushes == FLUSHES_A_JOURNAL)
+		r = settle(act);
+	return r;
+}
+
+/* ---- adding -------------------------------------------------------------------------- */
+
+static const char *keep_text(struct act *act, const char *text)
+{
+	return arena_copy(&act->memory, text, strlen(text));
+}
+
+static const char *absolute_path(struct act *act, const struct act_file *file)
+{
+	struct bytes path CLEANUP_BYTES = {0};
+
+	if (source_absolute_path(act->settings.sources, file->source, file->path, &path) < 0 ||
+	    !bytes_text(&path))
+		return NULL;
+	return keep_text(act, bytes_text(&path));
+}
+
+/* Where a copy moves to: <destination>/<tree>/<path>. */
+static const char *destination_path(struct act *act, const struct act_file *copy)
+{
+	const char *tree = act->settings.sources->list[copy->source].tree;
+	struct bytes path CLEANUP_BYTES = {0};
+
+	if (bytes_format(&path, "%s/%s%s%s", act->settings.destination, tree, *tree ? "/" : "",
+			 copy->path) < 0 ||
+	    !bytes_text(&path))
+		return NULL;
+	return keep_text(act, bytes_text(&path));
+}
+
+/* The target that leads from one absolute path, of a file, to another. */
+static int relative_target(struct bytes *target, const char *from, const char *to)
+{
+	size_t common = 0;
+	int r = 0;
+
+	for (size_t i = 0; from[i] && from[i] == to[i]; i++) {
+		if (from[i] == '/')
+			common = i + 1;
+	}
+	for (const char *rest = strchr(from + common, '/'); r == 0 && rest;
+	     rest = strchr(rest + 1, '/'))
+		r = bytes_append_text(target, "../");
+	return r < 0 ? r : bytes_append_text(target, to + common);
+}
+
+static const char *link_target(struct act *act, const struct waiting *waiting)
+{
+	const char *kept = absolute_path(act, &waiting->kept);
+	const char *copy = absolute_path(act, &waiting->copy);
+	struct bytes target CLEANUP_BYTES = {0};
+
+	if (!act->settings.relative || !kept || !copy)
+		return kept;
+	if (relative_target(&target, copy, kept) < 0 || !bytes_text(&target))
+		return NULL;
+	return keep_text(act, bytes_text(&target));
+}
+
+static bool keep_file(struct act *act, struct act_file *kept, struct attributes *attributes,
+		      const struct act_file *file)
+{
+	*attributes = *file->attributes;
+	*kept = (struct act_file){file->source, keep_text(act, file->path), attributes};
+	return kept->path;
+}
+
+/* Fills in what the kind of the act needs. */
+static int prepare(struct act *act, struct waiting *waiting)
+{
+	const struct attributes *attributes = waiting->copy.attributes;
+	enum act_kind kind = act->settings.kind;
+
+	journal_other_name(waiting->other);
+	waiting->intent = (struct intent){
+		.kind = kind == ACT_LINK || kind == ACT_SYMLINK ? INTENT_REPLACE : INTENT_AWAY,
+		.source = act->settings.sources->list[waiting->copy.source].path,
+		.path = waiting->copy.path,
+		.other = waiting->other,
+		.inode = attributes->inode,
+		.born_ns = clock_ns(attributes->btime)};
+	if (kind == ACT_MOVE) {
+		waiting->intent.to = destination_path(act, &waiting->copy);
+		return waiting->intent.to ? 0 : -ENOMEM;
+	}
+	waiting->target = kind == ACT_SYMLINK ? link_target(act, waiting) : NULL;
+	return kind == ACT_SYMLINK && !waiting->target ? -ENOMEM : 0;
+}
+
+/* What renames nothing needs no journal. */
+static bool is_journalled(enum act_kind kind)
+{
+	return kind != ACT_DEDUPE && kind != ACT_TRASH;
+}
+
+int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy)
+{
+	struct waiting *waiting = &act->list[act->count];
+	int r;
+
+	*waiting = (struct waiting){.target = NULL};
+	if (!keep_file(act, &waiting->kept, &waiting->kept_attributes, kept) ||
+	    !keep_file(act, &waiting->copy, &waiting->copy_attributes, copy))
+		return -ENOMEM;
+	r = prepare(act, waiting);
+	if (r == 0 && is_journalled(act->settings.kind))
+		r = journal_intend(act->journal, &waiting->intent);
+	if (r < 0)
+		return r;
+	act->count++;
+	return act->count == TOGETHER ? act_flush(act) : 0;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A copy that goes: for good, or to another folder. It is renamed within its directory first, so that
+ * nobody finds it by its path any more, and what is found there is dealt with only if it is what was
+ * compared. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "act/extents.h"
+#include "act/internal.h"
+#include "act/undo.h"
+#include "base/descriptor.h"
+#include "act/file_copy.h"
+
+/* Has the copy that is open no name left? */
+static bool is_nameless(const struct held *held)
+{
+	struct stat now;
+
+	return fstat(held->fd, &now) == 0 && now.st_nlink == 0;
+}
+
+static void put_back(struct deed *deed)
+{
+	int r = undo_rename(&deed->copy.place, deed->other, deed->stray);
+
+	if (r < 0 || deed->stray->length > 0) {
+		deed->result->outcome = ACT_STRAY;
+		deed->result->stray = r < 0 ? deed->other : bytes_text(deed->stray);
+	}
+}
+
+/* Removes what stands under the other name. What happened in the last moment is seen after it: then
+ * the copy, which is still open, is written anew. */
+static void remove_other(struct deed *deed)
+{
+	const struct held *held = &deed->copy.held;
+	uint64_t own_bytes = extents_own_bytes(held->fd);
+
+	if (unlinkat(deed->copy.place.directory, deed->other, 0) < 0) {
+		deed_fail(deed, -errno);
+		put_back(deed);
+		return;
+	}
+	deed->result->outcome = ACT_DONE;
+	if (!is_nameless(held))
+		return;
+	deed->result->freed_bytes = own_bytes;
+	if (deed->settings->kind == ACT_MOVE ? held_is_unbroken(held) : deed_still_holds(deed))
+		return;
+	deed->result->freed_bytes = 0;
+	if (deed->result->outcome == ACT_DONE)
+		deed->result->outcome = ACT_BUSY;
+	deed_bring_back(deed);
+}
+
+/* ---- to another folder --------------------------------------------------------------- */
+
+/* Makes the directories on the way to a path below the destination and opens the last one. */
+static int open_parent(const struct deed *deed, struct place *parent)
+{
+	const char *path = deed->to + strlen(deed->settings->destination) + 1, *slash;
+	AUTO_FREE char *part = NULL;
+
+	for (slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		AUTO_CLOSE int above = -1;
+		struct place made;
+		int r;
+
+		free(part);
+		part = strndup(path, (size_t)(slash - path));
+		if (!part)
+			return -ENOMEM;
+		r = place_open_below(&made, deed->destination, part, true);
+		if (r < 0)
+			return r;
+		above = made.directory;
+		if (mkdirat(above, made.name, 0777) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	return place_open_below(parent, deed->destination, path, true);
+}
+
+/* To another file system: the bytes are there, durably, before the copy goes. */
+static int copy_to(struct deed *deed, const struct place *parent)
+{
+	int r = file_copy(deed->copy.held.fd, parent->directory, deed->other);
+
+	if (r == 0)
+		r = place_rename(parent, deed->other, parent->name, RENAME_NOREPLACE);
+	if (r < 0)
+		(void)unlinkat(parent->directory, deed->other, 0);
+	return r;
+}
+
+static void move_other(struct deed *deed)
+{
+	struct place parent = {.directory = -1};
+	int r = open_parent(deed, &parent);
+
+	if (r == 0 && renameat2(deed->copy.place.directory, deed->other, parent.directory,
+				parent.name, RENAME_NOREPLACE) < 0)
+		r = -errno;
+	if (r == -EXDEV) {
+		r = copy_to(deed, &parent);
+		if (r == 0 && deed_still_holds(deed)) {
+			remove_other(deed);
+			place_close(&parent);
+			return;
+		}
+	} else if (r == 0) {
+		deed->result->outcome = ACT_DONE;
+		place_close(&parent);
+		return;
+	}
+	place_close(&parent);
+	if (r == -EEXIST)
+		deed->result->outcome = ACT_EXISTS;
+	else if (r < 0)
+		deed_fail(deed, r);
+	put_back(deed);
+}
+
+/* ---- both ---------------------------------------------------------------------------- */
+
+/* Is what has been renamed what was compared? Without leases it is compared once more, as it may have
+ * been written to by its path until now. */
+static bool is_what_was_verified(struct deed *deed)
+{
+	const struct subject *copy = &deed->copy;
+
+	if (!place_leads_to(&copy->place, deed->other, &copy->held.status)) {
+		deed->result->outcome = ACT_CHANGED;
+		return false;
+	}
+	if (!copy->held.leased || !deed->kept->held.leased)
+		return deed_verify(deed);
+	return deed_still_holds(deed);
+}
+
+void deed_away(struct deed *deed)
+{
+	const struct place *place = &deed->copy.place;
+	int r;
+
+	if (!deed_verify(deed))
+		return;
+	r = place_rename(place, place->name, deed->other, RENAME_NOREPLACE);
+	if (r == -ENOENT)
+		deed->result->outcome = ACT_GONE;
+	else if (r < 0)
+		deed_fail(deed, r);
+	else if (!is_what_was_verified(deed))
+		put_back(deed);
+	else if (deed->settings->kind == ACT_MOVE)
+		move_other(deed);
+	else
+		remove_other(deed);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Sharing blocks: the kernel compares the bytes, with both files locked, before it lets the copy share
+ * those of the kept file (ioctl_fideduperange(2)). So nothing is renamed, and times stay. */
+
+#include <errno.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+
+#include "act/extents.h"
+#include "act/internal.h"
+
+/* In one call: btrfs does at most so many. */
+#define RANGE_BYTES (UINT64_C(16) << 20)
+
+struct range {
+	union {
+		struct file_dedupe_range head;
+		uint8_t room[sizeof(struct file_dedupe_range) +
+			     sizeof(struct file_dedupe_range_info)];
+	};
+};
+
+/* How many bytes of [offset, offset + length) are shared now; 0: they differ; -errno. */
+static int64_t share(const struct deed *deed, uint64_t offset, uint64_t length)
+{
+	struct range range = {.room = {0}};
+
+	range.head.src_offset = offset;
+	range.head.src_length = length;
+	range.head.dest_count = 1;
+	range.head.info[0].dest_fd = deed->copy.held.fd;
+	range.head.info[0].dest_offset = offset;
+	if (ioctl(deed->kept->held.fd, FIDEDUPERANGE, &range.head) < 0)
+		return -errno;
+	if (range.head.info[0].status < 0)
+		return range.head.info[0].status;
+	if (range.head.info[0].status == FILE_DEDUPE_RANGE_DIFFERS)
+		return 0;
+	return (int64_t)range.head.info[0].bytes_deduped;
+}
+
+void deed_dedupe(struct deed *deed)
+{
+	const struct held *kept = &deed->kept->held, *copy = &deed->copy.held;
+	uint64_t size = (uint64_t)kept->status.st_size, own_bytes;
+	int64_t shared;
+
+	deed->result->outcome = ACT_NEEDLESS;
+	if (kept->status.st_dev == copy->status.st_dev &&
+	    kept->status.st_ino == copy->status.st_ino)
+		return;
+	if (extents_all_shared(kept->fd, copy->fd))
+		return;
+	deed->result->outcome = ACT_DIFFERS;
+	if (copy->status.st_size != kept->status.st_size)
+		return;
+	own_bytes = extents_own_bytes(copy->fd);
+	for (uint64_t at = 0; at < size; at += (uint64_t)shared) {
+		shared = share(deed, at, size - at < RANGE_BYTES ? size - at : RANGE_BYTES);
+		if (shared == 0)
+			return;
+		if (shared < 0) {
+			deed_fail(deed, (int)shared);
+			if (shared == -EXDEV)
+				deed->result->outcome = ACT_OTHER_FILE_SYSTEM;
+			return;
+		}
+	}
+	deed->result->outcome = ACT_DONE;
+	deed->result->freed_bytes = own_bytes;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "act/internal.h"
+#include "act/undo.h"
+#include "base/clock.h"
+#include "act/file_copy.h"
+
+/* ---- the two files ------------------------------------------------------------------- */
+
+static enum act_outcome outcome_of(int result, bool kept)
+{
+	if (result == HELD_BUSY)
+		return kept ? ACT_KEPT_BUSY : ACT_BUSY;
+	if (result == HELD_CHANGED)
+		return kept ? ACT_KEPT_CHANGED : ACT_CHANGED;
+	if (result == HELD_NO_LEASE)
+		return ACT_NO_LEASE;
+	if (result == -ENOENT || result == -ENOTDIR || result == -ENODEV || result == -ELOOP)
+		return kept ? ACT_KEPT_GONE : ACT_GONE;
+	return ACT_FAILED;
+}
+
+int subject_open(struct subject *subject, const struct act_settings *settings, bool kept,
+		 struct act_result *result)
+{
+	const struct act_file *file = subject->file;
+	int r = place_open(&subject->place, settings->sources, file->source, file->path);
+
+	subject->held.fd = -1;
+	if (r == 0)
+		r = held_open(&subject->held, &subject->place, settings->sources, file->attributes,
+			      settings->without_leases);
+	if (r == 0)
+		return 0;
+	place_close(&subject->place);
+	result->outcome = outcome_of(r, kept);
+	result->error = r < 0 ? -r : 0;
+	return 1;
+}
+
+void subject_close(struct subject *subject)
+{
+	held_close(&subject->held);
+	place_close(&subject->place);
+}
+
+/* ---- what holds while something is done ---------------------------------------------- */
+
+static bool refuse(struct deed *deed, enum act_outcome outcome)
+{
+	deed->result->outcome = outcome;
+	return false;
+}
+
+void deed_fail(struct deed *deed, int error)
+{
+	deed->result->outcome = ACT_FAILED;
+	deed->result->error = -error;
+	if ((error == -EPERM || error == -EACCES) && place_is_immutable(&deed->copy.place))
+		deed->result->outcome = ACT_IMMUTABLE;
+}
+
+bool deed_still_holds(struct deed *deed)
+{
+	const struct subject *kept = deed->kept;
+
+	if (!place_leads_to(&kept->place, kept->place.name, &kept->held.status))
+		return refuse(deed, ACT_KEPT_GONE);
+	if (!held_is_unbroken(&kept->held))
+		return refuse(deed, ACT_KEPT_BUSY);
+	if (!held_is_unbroken(&deed->copy.held))
+		return refuse(deed, ACT_BUSY);
+	return true;
+}
+
+bool deed_verify(struct deed *deed)
+{
+	const struct held *kept = &deed->kept->held, *copy = &deed->copy.held;
+	int r;
+
+	if (kept->status.st_dev == copy->status.st_dev &&
+	    kept->status.st_ino == copy->status.st_ino)
+		return refuse(deed, ACT_NEEDLESS);
+	r = held_same_bytes(kept, copy);
+	if (r == -EBUSY && !deed_still_holds(deed))
+		return false;
+	if (r < 0) {
+		deed_fail(deed, r);
+		return false;
+	}
+	if (r == 0)
+		return refuse(deed, ACT_DIFFERS);
+	return deed_still_holds(deed);
+}
+
+/* ---- bringing back ------------------------------------------------------------------- */
+
+#define WRITER_PAUSE_MS 20
+#define WRITER_PATIENCE_MS 60000
+
+/* Lets a writer have the file and waits until he has closed it, for as long as may be. */
+static void wait_for_writer(struct held *held)
+{
+	held_let_go(held);
+	for (int waited = 0; waited < WRITER_PATIENCE_MS; waited += WRITER_PAUSE_MS) {
+		if (fcntl(held->fd, F_SETLEASE, F_RDLCK) == 0 || errno != EAGAIN)
+			return;
+		clock_sleep_ms(WRITER_PAUSE_MS);
+	}
+}
+
+void deed_bring_back(struct deed *deed)
+{
+	const struct place *place = &deed->copy.place;
+	int r;
+
+	wait_for_writer(&deed->copy.held);
+	r = file_copy(deed->copy.held.fd, place->directory, deed->other);
+	if (r == 0)
+		r = undo_rename(place, deed->other, deed->stray);
+	if (r < 0)
+		deed_fail(deed, r);
+	else if (deed->stray->length > 0) {
+		deed->result->outcome = ACT_STRAY;
+		deed->result->stray = bytes_text(deed->stray);
+	}
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/extents.h"
+
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+/* Asked for at a time. */
+#define EXTENTS 64
+
+/* A file's extents, one after the other. */
+struct extents {
+	int fd;
+	union {
+		struct fiemap map;
+		uint8_t room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
+	};
+	uint32_t next;
+	uint64_t from; /* where the next question begins */
+	bool ended;
+};
+
+static int ask(struct extents *extents)
+{
+	memset(&extents->map, 0, sizeof(extents->map));
+	extents->map.fm_start = extents->from;
+	extents->map.fm_length = FIEMAP_MAX_OFFSET - extents->from;
+	extents->map.fm_flags = FIEMAP_FLAG_SYNC;
+	extents->map.fm_extent_count = EXTENTS;
+	extents->next = 0;
+	return ioctl(extents->fd, FS_IOC_FIEMAP, &extents->map) < 0 ? -errno : 0;
+}
+
+/* The next one; NULL at the end. 0 or -errno. */
+static int next(struct extents *extents, const struct fiemap_extent **extent)
+{
+	int r;
+
+	*extent = NULL;
+	if (extents->ended)
+		return 0;
+	if (extents->next == extents->map.fm_mapped_extents) {
+		r = ask(extents);
+		if (r < 0 || extents->map.fm_mapped_extents == 0)
+			return r;
+	}
+	*extent = &extents->map.fm_extents[extents->next++];
+	extents->from = (*extent)->fe_logical + (*extent)->fe_length;
+	extents->ended = (*extent)->fe_flags & FIEMAP_EXTENT_LAST;
+	return 0;
+}
+
+uint64_t extents_own_bytes(int fd)
+{
+	struct extents extents = {.fd = fd};
+	const struct fiemap_extent *extent;
+	struct stat status;
+	uint64_t shared = 0, allocated;
+	int r;
+
+	if (fstat(fd, &status) < 0)
+		return 0;
+	allocated = (uint64_t)status.st_blocks * 512;
+	while ((r = next(&extents, &extent)) == 0 && extent)
+		shared += extent->fe_flags & FIEMAP_EXTENT_SHARED ? extent->fe_length : 0;
+	if (r < 0)
+		return allocated;
+	return shared > allocated ? 0 : allocated - shared;
+}
+
+/* Has it a place on the disk that tells whether another extent is the same? */
+static bool is_placed(const struct fiemap_extent *extent)
+{
+	return !(extent->fe_flags & (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC |
+				     FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_NOT_ALIGNED));
+}
+
+/* What is left of an extent: file systems cut the same blocks differently. */
+struct piece {
+	uint64_t logical, physical, length;
+	bool placed;
+};
+
+/* Fills in the next piece where the last one is used up; false at the end. */
+static bool next_piece(struct extents *extents, struct piece *piece, bool *ended)
+{
+	const struct fiemap_extent *extent;
+
+	*ended = false;
+	if (piece->length > 0)
+		return true;
+	if (next(extents, &extent) < 0)
+		return false;
+	*ended = !extent;
+	if (extent)
+		*piece = (struct piece){extent->fe_logical, extent->fe_physical,
+					extent->fe_length, is_placed(extent)};
+	return true;
+}
+
+static bool is_same_place(const struct piece *x, const struct piece *y)
+{
+	return x->placed && y->placed && x->logical == y->logical && x->physical == y->physical;
+}
+
+static void use_up(struct piece *piece, uint64_t length)
+{
+	piece->logical += length;
+	piece->physical += length;
+	piece->length -= length;
+}
+
+bool extents_all_shared(int a, int b)
+{
+	struct extents p = {.fd = a}, q = {.fd = b};
+	struct piece x = {0}, y = {0};
+	bool p_ended, q_ended;
+	uint64_t length;
+
+	while (next_piece(&p, &x, &p_ended) && next_piece(&q, &y, &q_ended)) {
+		if (p_ended || q_ended)
+			return p_ended && q_ended;
+		if (!is_same_place(&x, &y))
+			return false;
+		length = x.length < y.length ? x.length : y.length;
+		use_up(&x, length);
+		use_up(&y, length);
+	}
+	return false;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/file_copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/copier.h"
+#include "base/metadata.h"
+#include "base/xattrs.h"
+
+static int copy_all_bytes(int from, int to)
+{
+	struct copier copier;
+	int r = copier_init(&copier);
+
+	if (r == 0)
+		r = copy_bytes(&copier, from, to, NULL);
+	if (r == COPY_CHANGED)
+		r = -EBUSY;
+	else if (r == COPY_UNREADABLE)
+		r = copier.read_error;
+	copier_deinit(&copier);
+	return r;
+}
+
+static int copy_metadata(int from, int to)
+{
+	struct xattrs xattrs CLEANUP_XATTRS = {0};
+	struct metadata_refused refused = {0};
+	struct metadata metadata;
+	struct stat status;
+	int r = xattrs_read(&xattrs, from);
+
+	if (r == 0 && fstat(from, &status) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	metadata = metadata_of(&status, &xattrs);
+	r = metadata_apply(&metadata, to, &refused);
+	if (r == 0 && refused.owners + refused.xattrs > 0)
+		r = -ENOTSUP;
+	return r;
+}
+
+int file_copy(int from, int directory, const char *name)
+{
+	AUTO_CLOSE int to = openat(directory, name,
+				   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r;
+
+	if (to < 0)
+		return -errno;
+	r = copy_all_bytes(from, to);
+	if (r == 0)
+		r = copy_metadata(from, to);
+	if (r == 0 && fsync(to) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(directory, name, 0);
+	return r;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACT_FILE_COPY_H
+#define ACT_FILE_COPY_H
+
+#include "base/attributes.h"
+
+/* Makes a new file in an open directory with all that an open one has: bytes, holes, mode, owner,
+ * time, extended attributes; durably. Blocks on the disk; any thread.
+ *
+ * 0 or -errno: -EBUSY when it was written to meanwhile, -ENOTSUP where the new one cannot have its
+ * owner or attributes. Then there is no new file. */
+MUST_CHECK int file_copy(int from, int directory, const char *name);
+
+#endif

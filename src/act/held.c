@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/held.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/memory.h"
+
+#define BLOCK_BYTES ((size_t)256 << 10)
+/* How much is compared before it is asked whether a writer waits: a fraction of a second. */
+#define ASK_BYTES ((off_t)64 << 20)
+
+static int take_lease(struct held *held, bool without_leases)
+{
+	held->leased = fcntl(held->fd, F_SETLEASE, F_RDLCK) == 0;
+	if (held->leased)
+		return 0;
+	if (errno == EAGAIN)
+		return HELD_BUSY;
+	return without_leases ? 0 : HELD_NO_LEASE;
+}
+
+static int check(struct held *held, const struct sources *sources,
+		 const struct attributes *expected, bool without_leases)
+{
+	struct attributes attributes;
+	int r;
+
+	if (fstat(held->fd, &held->status) < 0)
+		return -errno;
+	if (!S_ISREG(held->status.st_mode))
+		return HELD_CHANGED;
+	r = take_lease(held, without_leases);
+	if (r == 0)
+		r = source_attributes(sources->catalog, held->fd, &attributes);
+	if (r == 0 && !attributes_same_inode(&attributes, expected))
+		r = HELD_CHANGED;
+	/* as it is now that nobody writes any more */
+	if (r == 0 && fstat(held->fd, &held->status) < 0)
+		r = -errno;
+	return r;
+}
+
+int held_open(struct held *held, const struct place *place, const struct sources *sources,
+	      const struct attributes *expected, bool without_leases)
+{
+	int r;
+
+	*held = (struct held){.fd = open_beneath_for_reading(place->directory, place->name, 0,
+							     sources->cross_mounts)};
+	if (held->fd < 0)
+		return held->fd == -ELOOP || held->fd == -ENXIO || held->fd == -EISDIR
+			       ? HELD_CHANGED
+			       : held->fd;
+	r = check(held, sources, expected, without_leases);
+	if (r)
+		held_close(held);
+	return r;
+}
+
+/* ctime is left out: it moves with each rename and link of ours. */
+static bool same_times(const struct stat *a, const struct stat *b)
+{
+	return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+bool held_is_unbroken(const struct held *held)
+{
+	struct stat now;
+
+	if (held->leased)
+		return fcntl(held->fd, F_GETLEASE) == F_RDLCK;
+	return fstat(held->fd, &now) == 0 && same_times(&now, &held->status);
+}
+
+void held_let_go(struct held *held)
+{
+	if (held->leased)
+		(void)fcntl(held->fd, F_SETLEASE, F_UNLCK);
+	held->leased = false;
+}
+
+void held_close(struct held *held)
+{
+	if (held->fd >= 0)
+		close(held->fd); /* ends the lease */
+	*held = (struct held){.fd = -1};
+}
+
+/* ---- comparing ----------------------------------------------------------------------- */
+
+/* Where data of either file begins, from offset on. */
+static off_t next_data(const struct held *a, const struct held *b, off_t offset)
+{
+	off_t p = lseek(a->fd, offset, SEEK_DATA), q;
+
+	if (p < 0)
+		p = errno == ENXIO ? a->status.st_size : offset;
+	if (p == offset)
+		return offset;
+	q = lseek(b->fd, offset, SEEK_DATA);
+	if (q < 0)
+		q = errno == ENXIO ? b->status.st_size : offset;
+	return p < q ? p : q;
+}
+
+static bool has_holes(const struct held *held)
+{
+	return held->status.st_blocks < held->status.st_size / 512;
+}
+
+static int compare_blocks(const struct held *a, const struct held *b, uint8_t *memory, off_t size)
+{
+	bool holes = has_holes(a) && has_holes(b);
+	off_t ask_at = ASK_BYTES;
+	long got, other;
+
+	for (off_t at = 0; at < size; at += got) {
+		if (at >= ask_at && !(held_is_unbroken(a) && held_is_unbroken(b)))
+			return -EBUSY;
+		ask_at = at >= ask_at ? at + ASK_BYTES : ask_at;
+		if (holes)
+			at = next_data(a, b, at);
+		got = read_fully_at(a->fd, memory, BLOCK_BYTES, at);
+		other = read_fully_at(b->fd, memory + BLOCK_BYTES, BLOCK_BYTES, at);
+		if (got < 0 || other < 0)
+			return (int)(got < 0 ? got : other);
+		if (got != other || memcmp(memory, memory + BLOCK_BYTES, (size_t)got) != 0)
+			return 0;
+		if (got == 0 && at < size)
+			return 0; /* it got shorter */
+	}
+	return 1;
+}
+
+int held_same_bytes(const struct held *a, const struct held *b)
+{
+	uint8_t *memory AUTO_FREE = memory_pages(2 * BLOCK_BYTES);
+
+	if (!memory)
+		return -ENOMEM;
+	if (a->status.st_size != b->status.st_size)
+		return 0;
+	return compare_blocks(a, b, memory, a->status.st_size);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACT_HELD_H
+#define ACT_HELD_H
+
+/* A file that is held: open, and with a read lease, so that nobody writes to it without our being
+ * told (fcntl(2), F_SETLEASE: who opens it for writing waits for us, for at most
+ * /proc/sys/fs/lease-break-time; who has it open already, or mapped, keeps us from getting one). Any
+ * thread, each for itself. */
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "act/place.h"
+#include "catalog/record.h"
+
+struct held {
+	int fd; /* -1: not held */
+	bool leased;
+	struct stat status; /* when it was opened */
+};
+
+/* How a file could not be held; failures are -errno. */
+enum {
+	HELD_CHANGED = 1, /* another inode, or no regular file */
+	HELD_BUSY = 2,
+	HELD_NO_LEASE = 3,
+};
+
+/* Opens what stands at the place and takes the lease.
+ *
+ * expected		the inode that it must be
+ * without_leases	go on where leases are not to be had
+ */
+MUST_CHECK int held_open(struct held *held, const struct place *place,
+			 const struct sources *sources, const struct attributes *expected,
+			 bool without_leases);
+
+/* Has nobody written to it since, and does nobody want to? */
+bool held_is_unbroken(const struct held *held);
+
+/* Lets a writer who waits have it. */
+void held_let_go(struct held *held);
+void held_close(struct held *held);
+
+/* Are the bytes of two held files the same? 1, 0, or -errno: -EBUSY as soon as a writer wants one
+ * of them. Holes of both at once are passed over. */
+MUST_CHECK int held_same_bytes(const struct held *a, const struct held *b);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACT_INTERNAL_H
+#define ACT_INTERNAL_H
+
+/* What the kinds of acts share. Only act/ includes this. */
+
+#include "act/act.h"
+#include "act/held.h"
+#include "act/journal.h"
+#include "act/place.h"
+#include "base/bytes.h"
+
+/* A file that is acted upon, or that copies are acted upon for. */
+struct subject {
+	const struct act_file *file;
+	struct place place;
+	struct held held;
+};
+
+/* One act. */
+struct deed {
+	const struct act_settings *settings;
+	struct subject *kept;
+	struct subject copy;
+	const char *other; /* the name that the copy, or its link, has for a while */
+	const char *to; /* ACT_MOVE: where it goes, absolute */
+	int destination; /* ACT_MOVE: the folder, O_PATH */
+	const char *target; /* ACT_SYMLINK */
+	struct act_result *result;
+	struct bytes *stray; /* the caller's, for result->stray */
+};
+
+/* Opens and holds a file. 0, or fills in the result and returns 1.
+ *
+ * kept		it is the one that stays: then the result says so
+ */
+MUST_CHECK int subject_open(struct subject *subject, const struct act_settings *settings, bool kept,
+			    struct act_result *result);
+void subject_close(struct subject *subject);
+
+/* Each acts upon the copy, which is held like the kept file, and fills in the result: the outcome and
+ * what came free. */
+void deed_away(struct deed *deed); /* ACT_REMOVE, ACT_MOVE */
+void deed_replace(struct deed *deed); /* ACT_LINK, ACT_SYMLINK */
+void deed_dedupe(struct deed *deed);
+void deed_trash(struct deed *deed);
+
+/* Are the two files still what they must be, and their bytes the same? Reads both. Otherwise the
+ * outcome is filled in. */
+MUST_CHECK bool deed_verify(struct deed *deed);
+
+/* Is the kept file still there under its name, and nobody at either of them? Otherwise the outcome
+ * is filled in. */
+MUST_CHECK bool deed_still_holds(struct deed *deed);
+
+/* Fills in the outcome of a call that failed: error is an -errno. */
+void deed_fail(struct deed *deed, int error);
+
+/* The copy has no name any more, but is open: it gets its own back, with all its bytes, as something
+ * came in between that makes them needed. Waits a while for who is writing to it. */
+void deed_bring_back(struct deed *deed);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "base/descriptor.h"
+#include "base/json_path.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "twinfs/format.h"
+
+struct journal {
+	int fd;
+	uint64_t last; /* number given */
+	struct bytes waiting; /* lines to be written */
+	char *path;
+};
+
+static int path_in(const char *folder, char **path)
+{
+	return asprintf(path, "%s/%s", folder, TWINFS_INDEX_ACTS) < 0 ? -ENOMEM : 0;
+}
+
+int journal_open(struct journal **journal, const char *folder)
+{
+	struct journal *made = calloc(1, sizeof(*made));
+	int r;
+
+	*journal = NULL;
+	if (!made)
+		return -ENOMEM;
+	made->fd = -1;
+	r = path_in(folder, &made->path);
+	if (r == 0) {
+		made->fd = open(made->path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+				0600);
+		r = made->fd < 0 ? -errno : 0;
+	}
+	if (r == 0 && flock(made->fd, LOCK_EX | LOCK_NB) < 0)
+		r = -errno;
+	if (r < 0)
+		journal_close(made);
+	else
+		*journal = made;
+	return r;
+}
+
+void journal_close(struct journal *journal)
+{
+	if (!journal)
+		return;
+	if (journal->fd >= 0)
+		close(journal->fd);
+	bytes_free(&journal->waiting);
+	free(journal->path);
+	free(journal);
+}
+
+bool journal_has_intents(const char *folder)
+{
+	AUTO_FREE char *path = NULL;
+	struct stat status;
+
+	return path_in(folder, &path) == 0 && stat(path, &status) == 0 && status.st_size > 0;
+}
+
+void journal_other_name(char name[static OTHER_NAME_SIZE])
+{
+	uint64_t number = 0;
+
+	/* of 2^64 names, should there be no random numbers, renames still replace none */
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		number = (uint64_t)getpid();
+	(void)snprintf(name, OTHER_NAME_SIZE, OTHER_NAME_PREFIX "%016" PRIx64, number);
+}
+
+/* ---- writing ------------------------------------------------------------------------- */
+
+static int set_text(json_t *object, const char *key, const char *text)
+{
+	return json_set_path(object, key, text, strlen(text));
+}
+
+static int set_number(json_t *object, const char *key, int64_t number)
+{
+	return json_object_set_new(object, key, json_integer(number)) < 0 ? -ENOMEM : 0;
+}
+
+static int append_part(const char *text, size_t length, void *context)
+{
+	return bytes_append(context, text, length);
+}
+
+/* A whole line or none. */
+static int append_line(struct journal *journal, const json_t *object)
+{
+	size_t before = journal->waiting.length;
+	int r = json_dump_callback(object, append_part, &journal->waiting, JSON_COMPACT);
+
+	if (r == 0)
+		r = bytes_append_text(&journal->waiting, "\n");
+	if (r != 0)
+		journal->waiting.length = before;
+	return r == 0 ? 0 : -ENOMEM;
+}
+
+static int fill(json_t *object, const struct intent *intent)
+{
+	int r = set_number(object, "intent", (int64_t)intent->number);
+
+	if (r == 0)
+		r = set_text(object, "kind", intent->kind == INTENT_AWAY ? "away" : "replace");
+	if (r == 0)
+		r = set_text(object, "source", intent->source);
+	if (r == 0)
+		r = set_text(object, "path", intent->path);
+	if (r == 0)
+		r = set_text(object, "other", intent->other);
+	if (r == 0 && intent->to)
+		r = set_text(object, "to", intent->to);
+	if (r == 0)
+		r = set_number(object, "inode", (int64_t)intent->inode);
+	return r < 0 ? r : set_number(object, "born", intent->born_ns);
+}
+
+int journal_intend(struct journal *journal, struct intent *intent)
+{
+	json_auto_t *object = json_object();
+	int r;
+
+	if (!object)
+		return -ENOMEM;
+	intent->number = ++journal->last;
+	r = fill(object, intent);
+	return r < 0 ? r : append_line(journal, object);
+}
+
+int journal_note_done(struct journal *journal, uint64_t number)
+{
+	json_auto_t *object = json_pack("{s:I}", "done", (json_int_t)number);
+
+	return object ? append_line(journal, object) : -ENOMEM;
+}
+
+int journal_sync(struct journal *journal)
+{
+	int r = write_fully(journal->fd, journal->waiting.data, journal->waiting.length);
+
+	if (r < 0)
+		return r;
+	journal->waiting.length = 0;
+	return fdatasync(journal->fd) < 0 ? -errno : 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------- */
+
+static int read_text(int fd, char **text)
+{
+	struct stat status;
+	long got;
+
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	*text = calloc(1, (size_t)status.st_size + 1);
+	if (!*text)
+		return -ENOMEM;
+	got = read_fully_at(fd, *text, (unsigned long)status.st_size, 0);
+	return got < 0 ? (int)got : 0;
+}
+
+/* One line: an intent comes, or goes as it has an end. */
+static int take_line(json_t *open, const char *line)
+{
+	json_t *object = json_loads(line, JSON_ALLOW_NUL, NULL);
+	char key[24];
+	json_int_t number;
+	int r = -EPROTO;
+
+	if (json_is_integer(json_object_get(object, "intent"))) {
+		number = json_integer_value(json_object_get(object, "intent"));
+		(void)snprintf(key, sizeof(key), "%020" JSON_INTEGER_FORMAT, number);
+		return json_object_set_new(open, key, object) < 0 ? -ENOMEM : 0;
+	}
+	if (json_is_integer(json_object_get(object, "done"))) {
+		number = json_integer_value(json_object_get(object, "done"));
+		(void)snprintf(key, sizeof(key), "%020" JSON_INTEGER_FORMAT, number);
+		(void)json_object_del(open, key);
+		r = 0;
+	}
+	json_decref(object);
+	return r;
+}
+
+/* The last line may be cut off: nothing of what it says was begun. */
+static int parse(const struct journal *journal, char *text, json_t *open)
+{
+	char *line = text, *end;
+	int r = 0;
+
+	for (; (end = strchr(line, '\n')) && r != -ENOMEM; line = end + 1) {
+		*end = '\0';
+		r = take_line(open, line);
+		if (r == -EPROTO)
+			log_warning("%s: a line that nobody can have written is passed over",
+				    quote_path(journal->path));
+	}
+	return r == -ENOMEM ? r : 0;
+}
+
+struct settling {
+	bool (*handle)(void *context, const struct intent *intent);
+	void *context;
+};
+
+/* Paths of an intent as they were, for as long as this is. */
+struct intent_texts {
+	struct bytes source, path, other, to;
+};
+
+static const char *get_text(const json_t *object, const char *key, struct bytes *text)
+{
+	return json_get_path(object, key, text) == 0 ? bytes_text(text) : NULL;
+}
+
+static bool read_intent(const json_t *object, struct intent_texts *texts, struct intent *intent)
+{
+	const char *kind = json_string_value(json_object_get(object, "kind"));
+
+	*intent = (struct intent){
+		.kind = kind && strcmp(kind, "away") == 0 ? INTENT_AWAY : INTENT_REPLACE,
+		.source = get_text(object, "source", &texts->source),
+		.path = get_text(object, "path", &texts->path),
+		.other = get_text(object, "other", &texts->other),
+		.to = get_text(object, "to", &texts->to),
+		.inode = (uint64_t)json_integer_value(json_object_get(object, "inode")),
+		.born_ns = json_integer_value(json_object_get(object, "born")),
+		.number = (uint64_t)json_integer_value(json_object_get(object, "intent")),
+	};
+	return kind && intent->source && intent->path && intent->other &&
+	       strncmp(intent->other, OTHER_NAME_PREFIX, strlen(OTHER_NAME_PREFIX)) == 0 &&
+	       !strchr(intent->other, '/');
+}
+
+static int handle_one(struct journal *journal, const json_t *object, const struct settling *how,
+		      bool *left)
+{
+	struct intent_texts texts = {0};
+	struct intent intent;
+	int r = 0;
+
+	if (!read_intent(object, &texts, &intent))
+		log_warning("%s: an intent that nobody can have written is passed over",
+			    quote_path(journal->path));
+	else if (how->handle(how->context, &intent))
+		r = journal_note_done(journal, intent.number);
+	else
+		*left = true;
+	bytes_free(&texts.source);
+	bytes_free(&texts.path);
+	bytes_free(&texts.other);
+	bytes_free(&texts.to);
+	return r;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)b, *(const char *const *)a);
+}
+
+/* The last one first. */
+static int handle_all(struct journal *journal, json_t *open, const struct settling *how,
+		      bool *left)
+{
+	size_t count = 0;
+	const char **keys AUTO_FREE = calloc(json_object_size(open) + 1, sizeof(*keys));
+	const char *key;
+	json_t *object;
+	int r = keys ? 0 : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	json_object_foreach(open, key, object)
+		keys[count++] = key;
+	qsort(keys, count, sizeof(*keys), compare_keys);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = handle_one(journal, json_object_get(open, keys[i]), how, left);
+	return r;
+}
+
+int journal_settle(struct journal *journal,
+		   bool (*handle)(void *context, const struct intent *intent), void *context)
+{
+	json_auto_t *open = json_object();
+	AUTO_FREE char *text = NULL;
+	bool left = false;
+	int r = open ? journal_sync(journal) : -ENOMEM;
+
+	if (r == 0)
+		r = read_text(journal->fd, &text);
+	if (r == 0)
+		r = parse(journal, text, open);
+	if (r == 0)
+		r = handle_all(journal, open, &(struct settling){handle, context}, &left);
+	if (r < 0 || left)
+		return r < 0 ? r : journal_sync(journal);
+	journal->waiting.length = 0;
+	return ftruncate(journal->fd, 0) < 0 || fdatasync(journal->fd) < 0 ? -errno : 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACT_JOURNAL_H
+#define ACT_JOURNAL_H
+
+/* What is about to be done to files, on the disk before it is done, so that an act that is cut off
+ * can be undone (act/undo.h). A file of JSON lines in the index folder: an intent, and after it, where it
+ * came to its end, that it did.
+ *
+ *	{"intent":3,"kind":"away","source":"/data","path":"a/b.jpg","other":".twinfs~0123456789abcdef",
+ *	 "inode":77,"born":1700000000000000000}
+ *	{"done":3}
+ *
+ * Who has it open holds its lock. One thread.
+ */
+
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+
+/* Under such a name a file stands in its directory while an act is under way. */
+#define OTHER_NAME_PREFIX ".twinfs~"
+#define OTHER_NAME_SIZE (sizeof(OTHER_NAME_PREFIX) + 16)
+
+enum intent_kind {
+	/* the copy is renamed to other, then goes, to another folder or for good */
+	INTENT_AWAY,
+	/* a link is made at other, then the two change their names, then other goes */
+	INTENT_REPLACE,
+};
+
+struct intent {
+	enum intent_kind kind;
+	const char *source; /* absolute path; borrowed, as all of them */
+	const char *path; /* of the copy, relative to it */
+	const char *other;
+	const char *to; /* absolute path that the copy moves to; NULL: to none */
+	uint64_t inode; /* of the copy */
+	int64_t born_ns; /* 0: the file system does not say */
+	uint64_t number;
+};
+
+struct journal;
+
+/* Opens that of an index, making it where it is missing, and locks it. 0, -EWOULDBLOCK while another
+ * process has it, or -errno. */
+MUST_CHECK int journal_open(struct journal **journal, const char *folder);
+
+/* Ends it, the lock too. */
+void journal_close(struct journal *journal);
+
+/* Makes a name that no other act has. */
+void journal_other_name(char name[static OTHER_NAME_SIZE]);
+
+/* Takes note of an intent; sets its number. Nothing of it may be done before journal_sync. */
+MUST_CHECK int journal_intend(struct journal *journal, struct intent *intent);
+MUST_CHECK int journal_sync(struct journal *journal);
+
+/* An intent came to its end. It is written with the next ones. */
+MUST_CHECK int journal_note_done(struct journal *journal, uint64_t number);
+
+/* Calls handle for each intent that has no end, in reverse order; those for which it gives false stay in
+ * the journal, which has nothing else afterwards, durably. 0 or -errno. */
+MUST_CHECK int journal_settle(struct journal *journal,
+			      bool (*handle)(void *context, const struct intent *intent),
+			      void *context);
+
+/* Does an index have a journal with something in it? */
+bool journal_has_intents(const char *folder);
+
+#endif

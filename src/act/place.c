@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+
+int place_open_below(struct place *place, int root, const char *path, bool cross_mounts)
+{
+	const char *slash = strrchr(path, '/');
+	AUTO_FREE char *parent = slash ? strndup(path, (size_t)(slash - path)) : strdup("");
+
+	place->directory = -1;
+	place->name = slash ? slash + 1 : path;
+	if (!parent)
+		return -ENOMEM;
+	place->directory = open_beneath(root, parent, O_PATH | O_DIRECTORY, cross_mounts);
+	return place->directory < 0 ? place->directory : 0;
+}
+
+int place_open(struct place *place, const struct sources *sources, uint32_t source,
+	       const char *path)
+{
+	place->directory = -1;
+	if (source >= sources->count || sources->list[source].missing ||
+	    sources->list[source].fd < 0)
+		return -ENODEV;
+	return place_open_below(place, sources->list[source].fd, path, sources->cross_mounts);
+}
+
+void place_close(struct place *place)
+{
+	if (place->directory >= 0)
+		close(place->directory);
+	place->directory = -1;
+}
+
+bool place_leads_to(const struct place *place, const char *name, const struct stat *inode)
+{
+	struct stat there;
+
+	return fstatat(place->directory, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       there.st_dev == inode->st_dev && there.st_ino == inode->st_ino;
+}
+
+static bool is_immutable(int directory, const char *name)
+{
+	struct statx what;
+
+	return statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT, 0,
+		     &what) == 0 &&
+	       what.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND);
+}
+
+bool place_is_immutable(const struct place *place)
+{
+	return is_immutable(place->directory, place->name) || is_immutable(place->directory, "");
+}
+
+int place_rename(const struct place *place, const char *from, const char *to, unsigned int flags)
+{
+	return renameat2(place->directory, from, place->directory, to, flags) == 0 ? 0 : -errno;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACT_PLACE_H
+#define ACT_PLACE_H
+
+/* A name in an open directory: what a system call acts upon without walking a path again. Any
+ * thread. */
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "base/attributes.h"
+#include "catalog/source.h"
+
+struct place {
+	int directory; /* O_PATH */
+	const char *name; /* borrowed from the path */
+};
+
+/* Opens the directory of a path relative to a source. 0 or -errno; -ENODEV where the source is not
+ * there. */
+MUST_CHECK int place_open(struct place *place, const struct sources *sources, uint32_t source,
+			  const char *path);
+
+/* The same below an open directory, in whatever it is a part of. */
+MUST_CHECK int place_open_below(struct place *place, int root, const char *path,
+				bool cross_mounts);
+void place_close(struct place *place);
+
+/* Does the name lead to this very inode? */
+bool place_leads_to(const struct place *place, const char *name, const struct stat *inode);
+
+/* Is it, or its directory, such that no name in it may change (FS_IMMUTABLE_FL, FS_APPEND_FL)? */
+bool place_is_immutable(const struct place *place);
+
+/* renameat2(2) of a name within the directory. 0 or -errno. */
+MUST_CHECK int place_rename(const struct place *place, const char *from, const char *to,
+			    unsigned int flags);
+
+#endif

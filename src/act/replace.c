@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A copy that a link to the kept file takes the place of. The link is made beside it, then the two change
+ * their names in one system call, so that its path leads to the content at every moment; the copy
+ * goes when all is as it was. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "act/extents.h"
+#include "act/internal.h"
+#include "act/undo.h"
+#include "base/xattrs.h"
+
+static bool refuse(struct deed *deed, enum act_outcome outcome)
+{
+	deed->result->outcome = outcome;
+	return false;
+}
+
+/* What a name has besides its bytes, and would have another one of as a link: all but times. */
+static bool has_same_metadata(struct deed *deed)
+{
+	struct xattrs kept CLEANUP_XATTRS = {0}, copy CLEANUP_XATTRS = {0};
+	const struct stat *a = &deed->kept->held.status, *b = &deed->copy.held.status;
+	int r;
+
+	if (a->st_mode != b->st_mode || a->st_uid != b->st_uid || a->st_gid != b->st_gid)
+		return refuse(deed, ACT_OTHER_METADATA);
+	r = xattrs_read(&kept, deed->kept->held.fd);
+	if (r == 0)
+		r = xattrs_read(&copy, deed->copy.held.fd);
+	if (r < 0) {
+		deed_fail(deed, r);
+		return false;
+	}
+	return xattrs_equal(&kept, &copy) ? true : refuse(deed, ACT_OTHER_METADATA);
+}
+
+static bool may_be_linked(struct deed *deed)
+{
+	if (deed->settings->kind == ACT_SYMLINK)
+		return true;
+	if (deed->kept->held.status.st_dev != deed->copy.held.status.st_dev)
+		return refuse(deed, ACT_OTHER_FILE_SYSTEM);
+	return deed->settings->force_metadata || has_same_metadata(deed);
+}
+
+/* Makes the link under the other name. */
+static int make_link(struct deed *deed)
+{
+	const struct place *kept = &deed->kept->place, *copy = &deed->copy.place;
+
+	if (deed->settings->kind == ACT_SYMLINK)
+		return symlinkat(deed->target, copy->directory, deed->other) < 0 ? -errno : 0;
+	if (linkat(kept->directory, kept->name, copy->directory, deed->other, 0) < 0)
+		return -errno;
+	if (place_leads_to(copy, deed->other, &deed->kept->held.status))
+		return 0;
+	/* another file has the kept one's name by now */
+	(void)unlinkat(copy->directory, deed->other, 0);
+	return -ENOENT;
+}
+
+/* Is what stands at a name the link that was made? */
+static bool is_our_link(const struct deed *deed, const char *name)
+{
+	struct stat status;
+
+	if (deed->settings->kind == ACT_LINK)
+		return place_leads_to(&deed->copy.place, name, &deed->kept->held.status);
+	return fstatat(deed->copy.place.directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISLNK(status.st_mode);
+}
+
+/* Removes the link again; what else stands there by now stays, under another name. */
+static void take_back_link(struct deed *deed)
+{
+	struct stat status;
+
+	if (is_our_link(deed, deed->other) &&
+	    fstatat(deed->copy.place.directory, deed->other, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    (S_ISLNK(status.st_mode) || status.st_nlink > 1)) {
+		if (unlinkat(deed->copy.place.directory, deed->other, 0) == 0)
+			return;
+	} else if (undo_rename(&deed->copy.place, deed->other, deed->stray) == 0) {
+		deed->result->stray = bytes_text(deed->stray);
+		deed->result->outcome = ACT_STRAY;
+		return;
+	}
+	deed->result->stray = deed->other;
+	deed->result->outcome = ACT_STRAY;
+}
+
+static void change_back(struct deed *deed)
+{
+	const struct place *place = &deed->copy.place;
+	int r = place_rename(place, deed->other, place->name, RENAME_EXCHANGE);
+
+	if (r == 0) {
+		take_back_link(deed);
+		return;
+	}
+	if (r == -ENOENT)
+		r = undo_rename(place, deed->other, deed->stray);
+	if (r == 0 && deed->stray->length == 0)
+		return;
+	deed->result->outcome = ACT_STRAY;
+	deed->result->stray = r < 0 ? deed->other : bytes_text(deed->stray);
+}
+
+static bool is_what_was_verified(struct deed *deed)
+{
+	const struct subject *copy = &deed->copy;
+
+	if (!place_leads_to(&copy->place, deed->other, &copy->held.status) ||
+	    !is_our_link(deed, copy->place.name))
+		return refuse(deed, ACT_CHANGED);
+	if (!copy->held.leased || !deed->kept->held.leased)
+		return deed_verify(deed);
+	return deed_still_holds(deed);
+}
+
+/* In the last moment the kept file went, or somebody began to write: the bytes get a name again. */
+static void save(struct deed *deed)
+{
+	const struct place *place = &deed->copy.place;
+
+	deed->result->freed_bytes = 0;
+	if (deed->settings->kind == ACT_SYMLINK && is_our_link(deed, place->name))
+		(void)unlinkat(place->directory, place->name, 0);
+	deed_bring_back(deed);
+}
+
+static void remove_copy(struct deed *deed)
+{
+	const struct held *held = &deed->copy.held;
+	uint64_t own_bytes = extents_own_bytes(held->fd);
+	struct stat now;
+
+	if (unlinkat(deed->copy.place.directory, deed->other, 0) < 0) {
+		deed_fail(deed, -errno);
+		change_back(deed);
+		return;
+	}
+	deed->result->outcome = ACT_DONE;
+	if (fstat(held->fd, &now) < 0 || now.st_nlink > 0)
+		return;
+	deed->result->freed_bytes = own_bytes;
+	/* a hard link has the kept file's bytes, whatever became of its other name */
+	if (deed->settings->kind == ACT_SYMLINK ? deed_still_holds(deed) : held_is_unbroken(held))
+		return;
+	if (deed->result->outcome == ACT_DONE)
+		deed->result->outcome = ACT_BUSY;
+	save(deed);
+}
+
+void deed_replace(struct deed *deed)
+{
+	const struct place *place = &deed->copy.place;
+	int r;
+
+	if (!may_be_linked(deed) || !deed_verify(deed))
+		return;
+	r = make_link(deed);
+	if (r == -ENOENT)
+		deed->result->outcome = ACT_KEPT_GONE;
+	else if (r < 0)
+		deed_fail(deed, r);
+	if (r < 0)
+		return;
+	r = place_rename(place, deed->other, place->name, RENAME_EXCHANGE);
+	if (r < 0) {
+		deed_fail(deed, r);
+		if (r == -ENOENT)
+			deed->result->outcome = ACT_GONE;
+		take_back_link(deed);
+	} else if (!is_what_was_verified(deed)) {
+		change_back(deed);
+	} else {
+		remove_copy(deed);
+	}
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/undo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "act/held.h"
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+
+/* Names beside the own one that are tried. */
+#define STRAY_MAX 1000
+
+/* <name>.kept-<n>, cut so that it is a name. */
+static int stray_name(struct bytes *stray, const char *name, int number)
+{
+	size_t length = strlen(name);
+
+	stray->length = 0;
+	if (length > NAME_BYTES_MAX - sizeof(".kept-1000"))
+		length = NAME_BYTES_MAX - sizeof(".kept-1000");
+	return bytes_format(stray, "%.*s.kept-%d", (int)length, name, number);
+}
+
+int undo_rename(const struct place *place, const char *other, struct bytes *stray)
+{
+	int r = place_rename(place, other, place->name, RENAME_NOREPLACE);
+
+	stray->length = 0;
+	for (int i = 1; r == -EEXIST && i <= STRAY_MAX; i++) {
+		r = stray_name(stray, place->name, i);
+		if (r == 0)
+			r = bytes_text(stray) ? place_rename(place, other, bytes_text(stray),
+							     RENAME_NOREPLACE)
+					      : -ENOMEM;
+	}
+	return r;
+}
+
+/* ---- one intent ---------------------------------------------------------------------- */
+
+/* What stands under the other name. */
+enum what {
+	WHAT_NOTHING,
+	WHAT_COPY, /* the file that was acted upon */
+	WHAT_LINK, /* what was to take its place */
+	WHAT_STRANGE,
+};
+
+static int64_t born_ns(const struct statx *status)
+{
+	struct timespec born = {status->stx_btime.tv_sec, status->stx_btime.tv_nsec};
+
+	return status->stx_mask & STATX_BTIME ? clock_ns(born) : 0;
+}
+
+static int examine(const struct place *place, const struct intent *intent, enum what *what)
+{
+	struct statx status;
+
+	*what = WHAT_NOTHING;
+	if (statx(place->directory, intent->other, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		  STATX_BASIC_STATS | STATX_BTIME, &status) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	*what = WHAT_STRANGE;
+	if (status.stx_ino == intent->inode &&
+	    (!intent->born_ns || !born_ns(&status) || intent->born_ns == born_ns(&status)))
+		*what = WHAT_COPY;
+	/* a link that has become the only name of its file is no link any more */
+	else if (intent->kind == INTENT_REPLACE &&
+		 (S_ISLNK(status.stx_mode) || status.stx_nlink > 1))
+		*what = WHAT_LINK;
+	return 0;
+}
+
+static int remove_other(const struct place *place, const char *other)
+{
+	return unlinkat(place->directory, other, 0) < 0 ? -errno : 0;
+}
+
+/* The copy stands under the other name, its link perhaps under its own. */
+static int undo_replace(const struct place *place, const struct intent *intent,
+			struct bytes *stray)
+{
+	enum what what;
+	int r = place_rename(place, intent->other, place->name, RENAME_EXCHANGE);
+
+	if (r == -ENOENT) /* its name was taken away */
+		return undo_rename(place, intent->other, stray);
+	if (r == 0)
+		r = examine(place, intent, &what);
+	if (r == 0 && what == WHAT_LINK)
+		return remove_other(place, intent->other);
+	/* somebody else's file had taken a name of ours: both stay */
+	if (r == 0 && what != WHAT_NOTHING)
+		return undo_rename(place, intent->other, stray);
+	return r;
+}
+
+/* The move had come to its end but for the name that was to go. */
+static bool has_arrived(const struct place *place, const struct intent *intent)
+{
+	struct held there = {.fd = -1}, here = {.fd = -1};
+	bool arrived = false;
+
+	if (!intent->to)
+		return false;
+	there.fd = open(intent->to, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	here.fd = open_beneath_for_reading(place->directory, intent->other, 0, false);
+	if (there.fd >= 0 && here.fd >= 0 && fstat(there.fd, &there.status) == 0 &&
+	    fstat(here.fd, &here.status) == 0 && S_ISREG(there.status.st_mode) &&
+	    (there.status.st_dev != here.status.st_dev || there.status.st_ino != here.status.st_ino))
+		arrived = held_same_bytes(&there, &here) == 1;
+	held_close(&there);
+	held_close(&here);
+	return arrived;
+}
+
+/* A copy to another file system that did not get its name yet. */
+static void remove_partial(const struct intent *intent)
+{
+	const char *slash = intent->to ? strrchr(intent->to, '/') : NULL;
+	AUTO_FREE char *folder = slash ? strndup(intent->to, (size_t)(slash - intent->to)) : NULL;
+	AUTO_CLOSE int directory = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (directory >= 0)
+		(void)unlinkat(directory, intent->other, 0);
+}
+
+struct undoing {
+	struct undone *undone;
+	struct bytes stray;
+};
+
+static int complete_move(struct undoing *undoing, const struct place *place,
+			 const struct intent *intent)
+{
+	undoing->undone->completed++;
+	return remove_other(place, intent->other);
+}
+
+static int undo_one(struct undoing *undoing, const struct place *place,
+		    const struct intent *intent)
+{
+	enum what what;
+	int r = examine(place, intent, &what);
+
+	if (r < 0 || what == WHAT_NOTHING)
+		return r;
+	if (what == WHAT_LINK)
+		return remove_other(place, intent->other);
+	if (intent->kind == INTENT_REPLACE)
+		r = undo_replace(place, intent, &undoing->stray);
+	else if (what == WHAT_COPY && has_arrived(place, intent))
+		r = complete_move(undoing, place, intent);
+	else
+		r = undo_rename(place, intent->other, &undoing->stray);
+	undoing->undone->files += r == 0;
+	return r;
+}
+
+static void say(const struct intent *intent, int result, struct bytes *stray)
+{
+	struct bytes path CLEANUP_BYTES = {0};
+
+	if (bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
+		return;
+	if (result < 0)
+		log_warning("%s: an act upon it was cut off, and cannot be undone now: %s; "
+			    "'twinfs recover' tries again",
+			    quote_path(bytes_text(&path)), error_text(result));
+	else if (stray->length > 0)
+		log_warning("%s: an act upon it was cut off; there is another file by now, so it "
+			    "is called %s beside that",
+			    quote_path(bytes_text(&path)), quote_path(bytes_text(stray)));
+	else
+		log_info("%s: an act upon it was cut off and is undone",
+			 quote_path(bytes_text(&path)));
+}
+
+/* fsync(2) needs more than O_PATH. */
+static int sync_directory(const struct place *place)
+{
+	AUTO_CLOSE int fd = openat(place->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+static bool undo_intent(void *context, const struct intent *intent)
+{
+	struct undoing *undoing = context;
+	AUTO_CLOSE int root = open(intent->source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct place place = {.directory = -1};
+	uint64_t before = undoing->undone->files;
+	int r = root < 0 ? -errno : place_open_below(&place, root, intent->path, true);
+
+	undoing->stray.length = 0;
+	remove_partial(intent);
+	/* its directory went, which it can only empty: so did the file */
+	if (root >= 0 && r == -ENOENT)
+		return true;
+	if (r == 0)
+		r = undo_one(undoing, &place, intent);
+	if (r == 0)
+		r = sync_directory(&place);
+	place_close(&place);
+	if (r < 0 || undoing->undone->files > before)
+		say(intent, r, &undoing->stray);
+	undoing->undone->left += r < 0;
+	return r == 0;
+}
+
+int undo_acts(struct journal *journal, struct undone *undone)
+{
+	struct undoing undoing = {.undone = undone};
+	int r;
+
+	*undone = (struct undone){0};
+	r = journal_settle(journal, undo_intent, &undoing);
+	bytes_free(&undoing.stray);
+	return r;
+}
+
+int undo_acts_of(const char *folder, struct undone *undone)
+{
+	struct journal *journal;
+	int r;
+
+	*undone = (struct undone){0};
+	if (!journal_has_intents(folder))
+		return 0;
+	r = journal_open(&journal, folder);
+	if (r < 0)
+		return r;
+	r = undo_acts(journal, undone);
+	journal_close(journal);
+	return r;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/copier.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/memory.h"
+#include "base/stop.h"
+
+#define BLOCK_BYTES ((size_t)256 << 10)
+
+/* Files of which the hash is remembered. A kept file with many copies comes up again and again;
+ * 5 MiB are enough for many such. */
+#define VERIFIED_COUNT ((size_t)1 << 15)
+
+static const uint8_t zeros[64 << 10];
+
+/* The hash of a file while it has this signature. */
+struct verified {
+	struct stat status;
+	struct hash128 hash;
+};
+
+/* A file as it is read, in pieces of data and of holes. */
+struct reading {
+	int fd;
+	struct stat before;
+	off_t at;
+	off_t data_end; /* up to here there is no hole */
+};
+
+struct piece {
+	off_t length; /* 0: the end */
+	bool hole; /* else the bytes are in the copier's block */
+};
+
+int copier_init(struct copier *copier)
+{
+	memset(copier, 0, sizeof(*copier));
+	copier->block = memory_pages(BLOCK_BYTES);
+	copier->hash = hash_state_new();
+	copier->verified = calloc(VERIFIED_COUNT, sizeof(*copier->verified));
+	return copier->block != NULL && copier->hash != NULL && copier->verified != NULL ? 0
+											 : -ENOMEM;
+}
+
+void copier_deinit(struct copier *copier)
+{
+	free(copier->block);
+	hash_state_free(copier->hash);
+	free(copier->verified);
+	memset(copier, 0, sizeof(*copier));
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+bool copy_same_signature(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       same_time(a->st_mtim, b->st_mtim) && same_time(a->st_ctim, b->st_ctim);
+}
+
+static int unreadable(struct copier *copier, int error)
+{
+	copier->read_error = error;
+	return COPY_UNREADABLE;
+}
+
+static int begin(struct copier *copier, int fd, struct reading *reading)
+{
+	*reading = (struct reading){.fd = fd};
+	if (fstat(fd, &reading->before) < 0)
+		return unreadable(copier, -errno);
+	if (reading->before.st_blocks * 512 >= reading->before.st_size)
+		reading->data_end = reading->before.st_size;
+	return 0;
+}
+
+/* Finds the data at or behind where the reading is. A file system that knows no holes says
+ * EINVAL. */
+static int find_data(struct copier *copier, struct reading *reading, off_t *data)
+{
+	off_t size = reading->before.st_size;
+	off_t end;
+
+	*data = lseek(reading->fd, reading->at, SEEK_DATA);
+	if (*data < 0 && errno == ENXIO) {
+		*data = reading->data_end = size;
+		return 0;
+	}
+	if (*data < 0 && errno == EINVAL) {
+		*data = reading->at;
+		reading->data_end = size;
+		return 0;
+	}
+	end = *data < 0 ? -1 : lseek(reading->fd, *data, SEEK_HOLE);
+	if (end < 0)
+		return unreadable(copier, -errno);
+	if (*data > size)
+		*data = size;
+	reading->data_end = end < size ? end : size;
+	return 0;
+}
+
+static int read_data(struct copier *copier, struct reading *reading, struct piece *piece)
+{
+	off_t length = reading->data_end - reading->at;
+	long got;
+
+	if (length > (off_t)BLOCK_BYTES)
+		length = (off_t)BLOCK_BYTES;
+	got = read_fully_at(reading->fd, copier->block, (unsigned long)length, reading->at);
+	if (got < 0)
+		return unreadable(copier, (int)got);
+	if (got != length)
+		return COPY_CHANGED;
+	*piece = (struct piece){.length = length};
+	reading->at += length;
+	return 0;
+}
+
+static int next_piece(struct copier *copier, struct reading *reading, struct piece *piece)
+{
+	off_t data = reading->at;
+	int r = 0;
+
+	*piece = (struct piece){0};
+	if (stop_requested())
+		return -EINTR;
+	if (reading->at >= reading->before.st_size)
+		return 0;
+	if (reading->at >= reading->data_end)
+		r = find_data(copier, reading, &data);
+	if (r != 0)
+		return r;
+	if (data == reading->at)
+		return read_data(copier, reading, piece);
+	*piece = (struct piece){.length = data - reading->at, .hole = true};
+	reading->at = data;
+	return 0;
+}
+
+static int check_unchanged(struct copier *copier, const struct reading *reading)
+{
+	struct stat after;
+
+	if (fstat(reading->fd, &after) < 0)
+		return unreadable(copier, -errno);
+	return copy_same_signature(&reading->before, &after) ? 0 : COPY_CHANGED;
+}
+
+static int hash_hole(struct copier *copier, off_t length)
+{
+	while (length > 0) {
+		size_t count = length < (off_t)sizeof(zeros) ? (size_t)length : sizeof(zeros);
+
+		if (stop_requested())
+			return -EINTR;
+		hash_state_update(copier->hash, zeros, count);
+		length -= (off_t)count;
+	}
+	return 0;
+}
+
+static int hash_piece(struct copier *copier, const struct piece *piece)
+{
+	if (piece->hole)
+		return hash_hole(copier, piece->length);
+	hash_state_update(copier->hash, copier->block, (size_t)piece->length);
+	return 0;
+}
+
+static int write_piece(const struct copier *copier, int to, const struct piece *piece)
+{
+	if (piece->hole)
+		return lseek(to, piece->length, SEEK_CUR) < 0 ? -errno : 0;
+	return write_fully(to, copier->block, (unsigned long)piece->length);
+}
+
+/* Goes through the file; writes it where to is a descriptor, hashes it where that is wanted. */
+static int pass_through(struct copier *copier, struct reading *reading, int to, bool hashed)
+{
+	struct piece piece;
+	int r;
+
+	if (hashed)
+		hash_state_reset(copier->hash);
+	while ((r = next_piece(copier, reading, &piece)) == 0 && piece.length > 0) {
+		if (hashed)
+			r = hash_piece(copier, &piece);
+		if (r == 0 && to >= 0)
+			r = write_piece(copier, to, &piece);
+		if (r != 0)
+			return r;
+		if (copier->progress != NULL)
+			copier->progress(copier->context, (uint64_t)piece.length);
+	}
+	return r == 0 ? check_unchanged(copier, reading) : r;
+}
+
+int copy_bytes(struct copier *copier, int from, int to, struct hash128 *hash)
+{
+	struct reading reading;
+	int r;
+
+	r = begin(copier, from, &reading);
+	if (r == 0)
+		r = pass_through(copier, &reading, to, hash != NULL);
+	/* a hole at its end */
+	if (r == 0 && ftruncate(to, reading.before.st_size) < 0)
+		r = -errno;
+	if (r == 0 && hash != NULL)
+		*hash = hash_state_digest(copier->hash);
+	return r;
+}
+
+static struct verified *verified_slot(const struct copier *copier, const struct stat *status)
+{
+	const uint64_t key[] = {status->st_dev, status->st_ino};
+
+	return &copier->verified[hash64(key, sizeof(key), 0) % VERIFIED_COUNT];
+}
+
+int copy_hash(struct copier *copier, int fd, struct hash128 *hash)
+{
+	struct reading reading;
+	struct verified *known;
+	int r;
+
+	r = begin(copier, fd, &reading);
+	if (r != 0)
+		return r;
+	known = verified_slot(copier, &reading.before);
+	if (!copy_same_signature(&known->status, &reading.before)) {
+		r = pass_through(copier, &reading, -1, true);
+		if (r != 0)
+			return r;
+		*known = (struct verified){
+			.status = reading.before,
+			.hash = hash_state_digest(copier->hash),
+		};
+	}
+	*hash = known->hash;
+	return 0;
+}
+
+void copy_hash_linked(const struct copier *copier, int fd)
+{
+	struct verified *known;
+	struct stat now;
+
+	if (fstat(fd, &now) < 0)
+		return;
+	known = verified_slot(copier, &now);
+	if (known->status.st_dev == now.st_dev && known->status.st_ino == now.st_ino)
+		known->status.st_ctim = now.st_ctim;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/metadata.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+
+struct metadata metadata_of(const struct stat *status, const struct xattrs *xattrs)
+{
+	return (struct metadata){
+		.mode = status->st_mode & ALLPERMS,
+		.uid = status->st_uid,
+		.gid = status->st_gid,
+		.mtime = status->st_mtim,
+		.xattrs = xattrs,
+	};
+}
+
+/* EINVAL: a user namespace does not have that number. */
+static bool is_refusal(int error)
+{
+	return error == EPERM || error == EINVAL;
+}
+
+/* *whole says whether it has both its owner and its group. */
+static int apply_owner(const struct metadata *metadata, int fd, const struct stat *now, bool *whole)
+{
+	*whole = true;
+	if (now->st_uid == metadata->uid && now->st_gid == metadata->gid)
+		return 0;
+	if (fchownat(fd, "", metadata->uid, metadata->gid, AT_EMPTY_PATH) == 0)
+		return 0;
+	if (!is_refusal(errno))
+		return -errno;
+	/* the group alone is for members of it */
+	if (fchownat(fd, "", (uid_t)-1, metadata->gid, AT_EMPTY_PATH) == 0)
+		*whole = now->st_uid == metadata->uid;
+	else if (is_refusal(errno))
+		*whole = false;
+	else
+		return -errno;
+	return 0;
+}
+
+/* A change of the owner takes the set-ID bits and capabilities away, and a file that may not be
+ * written gets no attributes from a user: hence the order. */
+int metadata_apply(const struct metadata *metadata, int fd, struct metadata_refused *refused)
+{
+	const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, metadata->mtime};
+	struct fd_path path = fd_path(fd);
+	struct stat now;
+	mode_t mode = metadata->mode;
+	bool whole;
+	int r;
+
+	if (fstat(fd, &now) < 0)
+		return -errno;
+	r = apply_owner(metadata, fd, &now, &whole);
+	if (r == 0)
+		r = xattrs_write(metadata->xattrs, fd, &refused->xattrs);
+	if (r < 0)
+		return r;
+	if (!whole) {
+		refused->owners++;
+		mode &= S_ISDIR(now.st_mode) ? (mode_t)ALLPERMS : (mode_t)ACCESSPERMS;
+	}
+	if (!S_ISLNK(now.st_mode) && chmod(path.text, mode) < 0)
+		return -errno;
+	return utimensat(AT_FDCWD, path.text, times, 0) < 0 ? -errno : 0;
+}

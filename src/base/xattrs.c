@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/xattrs.h"
+
+#include <errno.h>
+#include <linux/limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "base/descriptor.h"
+
+#define FIRST_CAPACITY 8
+
+/* Room for the list of names, and behind it for a value. */
+#define ROOM_BYTES (XATTR_LIST_MAX + XATTR_SIZE_MAX)
+
+static const char *const acls[] = {"system.posix_acl_access", "system.posix_acl_default"};
+
+void xattrs_free(struct xattrs *xattrs)
+{
+	free(xattrs->list);
+	free(xattrs->room);
+	arena_free(&xattrs->arena);
+	memset(xattrs, 0, sizeof(*xattrs));
+}
+
+void xattrs_clear(struct xattrs *xattrs)
+{
+	xattrs->count = 0;
+	arena_reset(&xattrs->arena);
+}
+
+static int make_room(struct xattrs *xattrs)
+{
+	size_t capacity = xattrs->capacity > 0 ? xattrs->capacity * 2 : FIRST_CAPACITY;
+	struct xattr *list;
+
+	if (xattrs->count < xattrs->capacity)
+		return 0;
+	list = reallocarray(xattrs->list, capacity, sizeof(*list));
+	if (list == NULL)
+		return -ENOMEM;
+	xattrs->list = list;
+	xattrs->capacity = capacity;
+	return 0;
+}
+
+/* Where the name is, or would be; *found says which. */
+static size_t find(const struct xattrs *xattrs, const char *name, bool *found)
+{
+	size_t first = 0;
+	size_t end = xattrs->count;
+
+	*found = false;
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+		int order = strcmp(xattrs->list[middle].name, name);
+
+		if (order == 0) {
+			*found = true;
+			return middle;
+		}
+		if (order < 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+int xattrs_add(struct xattrs *xattrs, const char *name, const void *value, size_t length)
+{
+	bool found;
+	size_t at = find(xattrs, name, &found);
+	struct xattr added = {.length = length};
+	int r;
+
+	if (found)
+		return -EEXIST;
+	r = make_room(xattrs);
+	if (r < 0)
+		return r;
+	added.name = arena_copy(&xattrs->arena, name, strlen(name));
+	added.value = arena_copy(&xattrs->arena, value, length);
+	if (added.name == NULL || added.value == NULL)
+		return -ENOMEM;
+	memmove(&xattrs->list[at + 1], &xattrs->list[at],
+		(xattrs->count - at) * sizeof(*xattrs->list));
+	xattrs->list[at] = added;
+	xattrs->count++;
+	return 0;
+}
+
+static bool is_acl(const char *name)
+{
+	return strcmp(name, acls[0]) == 0 || strcmp(name, acls[1]) == 0;
+}
+
+static bool begins_with(const char *name, const char *prefix)
+{
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_taken(const char *name)
+{
+	if (begins_with(name, "user.twinfs."))
+		return false;
+	return !begins_with(name, "system.") || is_acl(name);
+}
+
+static int read_one(struct xattrs *xattrs, const char *path, const char *name)
+{
+	char *value = xattrs->room + XATTR_LIST_MAX;
+	ssize_t length = getxattr(path, name, value, XATTR_SIZE_MAX);
+
+	if (length < 0)
+		return errno == ENODATA ? 0 : -errno;
+	return xattrs_add(xattrs, name, value, (size_t)length);
+}
+
+int xattrs_read(struct xattrs *xattrs, int fd)
+{
+	struct fd_path path = fd_path(fd);
+	ssize_t length;
+	int r = 0;
+
+	xattrs_clear(xattrs);
+	if (xattrs->room == NULL)
+		xattrs->room = malloc(ROOM_BYTES);
+	if (xattrs->room == NULL)
+		return -ENOMEM;
+	length = listxattr(path.text, xattrs->room, XATTR_LIST_MAX);
+	if (length < 0)
+		return errno == EOPNOTSUPP ? 0 : -errno;
+	for (const char *name = xattrs->room; r == 0 && name < xattrs->room + length;
+	     name += strlen(name) + 1) {
+		if (is_taken(name))
+			r = read_one(xattrs, path.text, name);
+	}
+	return r;
+}
+
+static bool is_refusal(int error)
+{
+	return error == EPERM || error == EACCES || error == EOPNOTSUPP || error == EINVAL;
+}
+
+/* A file gets ACLs from its folder's default one as it is made. */
+static int drop_other_acls(const struct xattrs *xattrs, const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(acls); i++) {
+		bool wanted;
+
+		(void)find(xattrs, acls[i], &wanted);
+		if (!wanted && removexattr(path, acls[i]) < 0 && errno != ENODATA &&
+		    !is_refusal(errno))
+			return -errno;
+	}
+	return 0;
+}
+
+int xattrs_write(const struct xattrs *xattrs, int fd, uint64_t *refused)
+{
+	struct fd_path path = fd_path(fd);
+
+	for (size_t i = 0; i < xattrs->count; i++) {
+		const struct xattr *xattr = &xattrs->list[i];
+
+		if (setxattr(path.text, xattr->name, xattr->value, xattr->length, 0) == 0)
+			continue;
+		if (!is_refusal(errno))
+			return -errno;
+		(*refused)++;
+	}
+	return drop_other_acls(xattrs, path.text);
+}
+
+bool xattrs_equal(const struct xattrs *a, const struct xattrs *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++) {
+		const struct xattr *left = &a->list[i];
+		const struct xattr *right = &b->list[i];
+
+		if (strcmp(left->name, right->name) != 0 || left->length != right->length ||
+		    memcmp(left->value, right->value, left->length) != 0)
+			return false;
+	}
+	return true;
+}

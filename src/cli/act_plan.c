@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/act_plan.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "catalog/query.h"
+#include "base/spool.h"
+#include "report/copies.h"
+#include "report/selection.h"
+
+/* In the spool: a kept file, then the names that go for it. */
+enum role {
+	ROLE_KEPT = 'k',
+	ROLE_COPY = 'c',
+};
+
+struct spooled {
+	enum role role;
+	uint32_t source;
+	size_t path_length;
+	struct attributes attributes;
+};
+
+static int put(struct act_plan *plan, enum role role, struct catalog_reader *reader,
+	       const struct copies *copies, const struct copy *copy)
+{
+	const char *path = copy_path(copies, copy);
+	struct spooled spooled;
+	struct file_record file;
+	int r = catalog_get_file(reader, copy->file, &file);
+
+	if (r < 0)
+		return r;
+	memset(&spooled, 0, sizeof(spooled));
+	spooled.role = role;
+	spooled.source = copy->source;
+	spooled.path_length = strlen(path);
+	spooled.attributes = file.attributes;
+	if (fwrite(&spooled, sizeof(spooled), 1, plan->spool) != 1 ||
+	    fwrite(path, spooled.path_length, 1, plan->spool) != 1)
+		return -errno;
+	return 0;
+}
+
+struct planning {
+	struct act_plan *plan;
+	struct catalog_reader *reader;
+};
+
+static int put_group(void *context, const struct group_record *group, const struct copies *copies)
+{
+	struct planning *planning = context;
+	struct act_plan *plan = planning->plan;
+	bool begun = false;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < copies->count; i++) {
+		const struct copy *copy = &copies->list[i];
+
+		if (copy->fate != FATE_REDUNDANT)
+			continue;
+		if (!begun)
+			r = put(plan, ROLE_KEPT, planning->reader, copies, &copies->list[0]);
+		begun = true;
+		if (r == 0)
+			r = put(plan, ROLE_COPY, planning->reader, copies, copy);
+		plan->names++;
+		plan->bytes += copy->another_name ? 0 : group->size;
+	}
+	return r;
+}
+
+static int act_plan_rewind(struct act_plan *plan)
+{
+	if (fflush(plan->spool) != 0 || fseek(plan->spool, 0, SEEK_SET) != 0)
+		return -errno;
+	return 0;
+}
+
+int act_plan_make(struct act_plan *plan, const struct report *report)
+{
+	struct planning planning = {plan, report->reader};
+	const struct visitor visitor = {.group = put_group, .context = &planning};
+	int fd = spool_open();
+	int r;
+
+	*plan = (struct act_plan){.spool = fd < 0 ? NULL : fdopen(fd, "w+")};
+	if (fd < 0)
+		return fd;
+	if (!plan->spool) {
+		close(fd);
+		return -ENOMEM;
+	}
+	r = selection_groups(report, &visitor);
+	return r < 0 ? r : act_plan_rewind(plan);
+}
+
+void act_plan_free(struct act_plan *plan)
+{
+	if (plan->spool)
+		(void)fclose(plan->spool);
+	plan->spool = NULL;
+}
+
+/* ---- reading it ---------------------------------------------------------------------- */
+
+void planned_free(struct planned *planned)
+{
+	bytes_free(&planned->kept_path);
+	bytes_free(&planned->copy_path);
+}
+
+static int read_path(struct act_plan *plan, struct bytes *path, size_t length)
+{
+	int r;
+
+	path->length = 0;
+	r = bytes_reserve(path, length + 1);
+	if (r < 0)
+		return r;
+	if (fread(path->data, length, 1, plan->spool) != 1)
+		return -EIO;
+	path->length = length;
+	return bytes_text(path) ? 0 : -ENOMEM;
+}
+
+int act_plan_read(struct act_plan *plan, struct planned *planned)
+{
+	struct spooled spooled;
+	int r;
+
+	while (fread(&spooled, sizeof(spooled), 1, plan->spool) == 1) {
+		bool kept = spooled.role == ROLE_KEPT;
+		struct bytes *path = kept ? &planned->kept_path : &planned->copy_path;
+		struct attributes *attributes =
+			kept ? &planned->kept_attributes : &planned->copy_attributes;
+
+		r = read_path(plan, path, spooled.path_length);
+		if (r < 0)
+			return r;
+		*attributes = spooled.attributes;
+		*(kept ? &planned->kept : &planned->copy) =
+			(struct act_file){spooled.source, (const char *)path->data, attributes};
+		if (!kept)
+			return 0;
+	}
+	return ferror(plan->spool) ? -EIO : -ENOENT;
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/acting.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/size.h"
+#include "base/stop.h"
+#include "catalog/query.h"
+#include "cli/act_plan.h"
+#include "cli/current_index.h"
+#include "cli/interrupt.h"
+#include "cli/list_print.h"
+#include "report/figures.h"
+#include "report/words.h"
+
+enum {
+	OPT_DRY_RUN = OPTION_ID_ACTING,
+	OPT_FORMAT,
+	OPT_YES,
+	OPT_WITHOUT_LEASES,
+};
+
+const struct option_spec acting_options[] = {
+	{.heading = "What is done"},
+	{
+		.name = "dry-run",
+		.letter = 'n',
+		.help = "only print what would be done, as 'twinfs list --redundant' does",
+		.id = OPT_DRY_RUN,
+	},
+	{
+		.name = "format",
+		.letter = 'F',
+		.argument = "FORMAT",
+		.help = "of --dry-run: " LIST_FORMATS,
+		.id = OPT_FORMAT,
+		.expects = LIST_FORMATS,
+	},
+	{
+		.name = "yes",
+		.letter = 'y',
+		.help = "do not ask; needed where there is no terminal to ask on",
+		.id = OPT_YES,
+	},
+	{
+		.name = "without-leases",
+		.help = "also act upon files of which nobody would tell that they are written to: "
+			"other users', or on file systems without leases",
+		.id = OPT_WITHOUT_LEASES,
+	},
+	{0},
+};
+
+void acting_init(struct acting *acting, enum act_kind kind, const char *verb, const char *done)
+{
+	*acting = (struct acting){.act.kind = kind, .verb = verb, .done = done};
+	common_settings_init(&acting->common);
+	rule_settings_init(&acting->rules);
+}
+
+void acting_deinit(struct acting *acting)
+{
+	rule_settings_deinit(&acting->rules);
+	common_settings_deinit(&acting->common);
+}
+
+int acting_apply(struct acting *acting, int id, const char *value)
+{
+	switch (id) {
+	case OPT_DRY_RUN:
+		acting->dry_run = true;
+		return 0;
+	case OPT_FORMAT:
+		acting->format_given = true;
+		return list_parse_format(value, &acting->format);
+	case OPT_YES:
+		acting->yes = true;
+		return 0;
+	case OPT_WITHOUT_LEASES:
+		acting->act.without_leases = true;
+		return 0;
+	default:
+		if (id >= OPTION_ID_RULES && id < OPTION_ID_OWN)
+			return rule_apply(&acting->rules, id, value);
+		return common_apply(&acting->common, id, value);
+	}
+}
+
+/* ---- what will be done ------------------------------------------------------------------- */
+
+/* Decides in one snapshot. 0 or -errno, said. */
+static int make_plan(struct acting *acting, const struct current_index *index,
+		     struct act_plan *plan, struct report_summary *summary)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct report report = {.sources = index->sources,
+				.rules = &acting->rules.rules,
+				.part = REPORT_REDUNDANT};
+	int r;
+
+	r = catalog_read_begin(index->catalog, &reader);
+	report.reader = reader;
+	if (r == 0)
+		r = list_set_sizes(&report, &acting->common);
+	if (r == 0 && rule_settings_check(&acting->rules, reader, index->sources) < 0)
+		return -EINVAL;
+	if (r == 0)
+		r = report_summarize(&report, summary);
+	if (r == 0)
+		r = act_plan_make(plan, &report);
+	if (r < 0 && r != -EINTR)
+		log_error("cannot decide what to %s: %s", acting->verb, error_text(r));
+	return r;
+}
+
+/* Whether the user wants it. */
+static bool ask(const struct acting *acting, const struct act_plan *plan)
+{
+	char count[NUMBER_TEXT_MAX];
+	char size[SIZE_TEXT_MAX];
+	char answer[8] = "";
+
+	if (acting->yes)
+		return true;
+	(void)fprintf(stderr, "%s %s, %s: %s %s? Each is compared again before. [y/N] ",
+		      number_format(count, plan->names), plural(plan->names, "copy", "copies"),
+		      size_format(size, plan->bytes), acting->verb,
+		      plural(plan->names, "it", "them"));
+	if (!fgets(answer, sizeof(answer), stdin))
+		(void)fputc('\n', stderr);
+	return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+/* ---- doing it ------------------------------------------------------------------------------ */
+
+struct doing {
+	const struct acting *acting;
+	const struct current_index *index;
+	struct progress progress;
+	struct progress_counts counts;
+	uint64_t done;
+	uint64_t needless;
+	uint64_t refused;
+	uint64_t freed_bytes;
+};
+
+static void say_refused(const struct doing *doing, const struct act_file *copy,
+			const struct act_result *result)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+
+	if (source_absolute_path(doing->index->sources, copy->source, copy->path, &path) < 0 ||
+	    bytes_text(&path) == NULL)
+		return;
+	if (result->outcome == ACT_FAILED)
+		log_warning("cannot %s %s: %s", doing->acting->verb, quote_path(bytes_text(&path)),
+			    error_text(result->error));
+	else if (result->outcome == ACT_STRAY)
+		log_warning("%s could not get its name back, as there is something new: it is "
+			    "called %s now",
+			    quote_path(bytes_text(&path)), quote_path(result->stray));
+	else
+		log_warning("left alone: %s: %s", quote_path(bytes_text(&path)),
+			    act_outcome_text(result->outcome));
+}
+
+static void report_act(void *context, const struct act_file *copy, const struct act_result *result)
+{
+	struct doing *doing = context;
+
+	doing->counts.files_done++;
+	doing->counts.bytes_done += copy->attributes->size;
+	doing->freed_bytes += result->freed_bytes;
+	if (act_is_refused(result->outcome)) {
+		doing->refused++;
+		say_refused(doing, copy, result);
+	} else if (result->outcome == ACT_DONE) {
+		doing->done++;
+	} else {
+		doing->needless++;
+	}
+	progress_update(&doing->progress, &doing->counts);
+}
+
+static int do_all(struct act *act, struct act_plan *plan)
+{
+	struct planned planned = {0};
+	int r = 0;
+
+	while (r == 0 && !stop_requested() && (r = act_plan_read(plan, &planned)) == 0)
+		r = act_add(act, &planned.kept, &planned.copy);
+	if (r == 0 || r == -ENOENT)
+		r = act_flush(act);
+	planned_free(&planned);
+	return r;
+}
+
+static void print_result(const struct doing *doing, const struct act_plan *plan)
+{
+	uint64_t left = plan->names - doing->done - doing->needless - doing->refused;
+	CLEANUP_OUTPUT struct output output;
+	char count[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
+
+	output_init(&output, STDOUT_FILENO);
+	figure_print(&output, doing->acting->done, "%s %s", number_format(count, doing->done),
+		     plural(doing->done, "copy", "copies"));
+	figure_print(&output, "came free", "%s", figure_size(size, doing->freed_bytes));
+	if (doing->needless > 0)
+		figure_print(&output, "needless", "%s %s the bytes of the kept file already",
+			     number_format(count, doing->needless),
+			     plural(doing->needless, "copy has", "copies have"));
+	if (doing->refused > 0)
+		figure_print(&output, "left alone", "%s %s", number_format(count, doing->refused),
+			     plural(doing->refused, "copy", "copies"));
+	if (left > 0)
+		figure_print(&output, "not begun", "%s %s", number_format(count, left),
+			     plural(left, "copy", "copies"));
+	if (output_flush(&output) < 0)
+		log_error("cannot write what was done");
+}
+
+static void explain_begin(const struct acting *acting, int result)
+{
+	if (result == -EWOULDBLOCK)
+		log_error("another process acts upon the copies of this index: try again when it "
+			  "has ended");
+	else
+		log_error("cannot begin to %s: the journal in %s: %s", acting->verb,
+			  quote_path(acting->act.folder), error_text(result));
+}
+
+static enum twinfs_exit do_plan(struct acting *acting, const struct current_index *index,
+				struct act_plan *plan)
+{
+	struct doing doing = {.acting = acting, .index = index};
+	enum progress_when when = acting->common.quiet ? PROGRESS_NEVER : acting->common.progress;
+	struct act *act = NULL;
+	int r, ended;
+
+	acting->act.sources = index->sources;
+	acting->act.folder = catalog_folder(index->catalog);
+	acting->act.report = report_act;
+	acting->act.context = &doing;
+	doing.counts.files_total = plan->names;
+	r = act_begin(&act, &acting->act);
+	if (r < 0) {
+		explain_begin(acting, r);
+		return TWINFS_EXIT_FAILED;
+	}
+	progress_start(&doing.progress, when, acting->verb);
+	r = do_all(act, plan);
+	ended = act_end(act);
+	progress_end(&doing.progress, &doing.counts);
+	if (r < 0 || ended < 0)
+		log_error("cannot go on: the journal in %s: %s", quote_path(acting->act.folder),
+			  error_text(r < 0 ? r : ended));
+	if (!acting->common.quiet)
+		print_result(&doing, plan);
+	if (r < 0 || ended < 0 || stop_requested())
+		return TWINFS_EXIT_FAILED;
+	return doing.refused > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+}
+
+static enum twinfs_exit act_upon(struct acting *acting, const struct current_index *index)
+{
+	CLEANUP(act_plan_free) struct act_plan plan = {0};
+	struct report_summary summary = {0};
+	enum twinfs_exit status, done;
+
+	if (make_plan(acting, index, &plan, &summary) < 0)
+		return TWINFS_EXIT_FAILED;
+	status = current_index_status(index, summary.errors, summary.pending);
+	if (plan.names == 0) {
+		if (!acting->common.quiet)
+			log_info("there is nothing to %s", acting->verb);
+		return status;
+	}
+	if (!ask(acting, &plan)) {
+		log_info("nothing was done");
+		return TWINFS_EXIT_FAILED;
+	}
+	done = do_plan(acting, index, &plan);
+	return done == TWINFS_EXIT_COMPLETE ? status : done;
+}
+
+static enum twinfs_exit print_plan(const struct acting *acting, struct current_index *index)
+{
+	struct list_request request = {.common = &acting->common,
+				       .rules = &acting->rules,
+				       .format = acting->format,
+				       .part = REPORT_REDUNDANT};
+
+	return list_print(&request, index);
+}
+
+/* Nothing may be done that nobody asked for. */
+static int check_usage(const struct acting *acting, const struct option_table *table, size_t count)
+{
+	if (count == 0) {
+		options_complain(table, "no SOURCE and no MOUNTPOINT given");
+		return -EINVAL;
+	}
+	if (acting->format_given && !acting->dry_run) {
+		options_complain(table, "--format is for --dry-run");
+		return -EINVAL;
+	}
+	if (!acting->dry_run && !acting->yes && !isatty(STDIN_FILENO)) {
+		options_complain(table, "there is no terminal to ask on: look at --dry-run, then "
+					"give --yes");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static bool lies_in(const char *path, const char *folder)
+{
+	size_t length = strlen(folder);
+
+	while (length > 0 && folder[length - 1] == '/')
+		length--;
+	return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+/* What is moved must not be found as a copy again. */
+static int check_destination(const struct acting *acting, const struct sources *sources)
+{
+	const char *destination = acting->act.destination;
+
+	for (size_t i = 0; destination && i < sources->count; i++) {
+		const char *source = sources->list[i].path;
+
+		if (!lies_in(destination, source) && !lies_in(source, destination))
+			continue;
+		log_error("cannot move copies to %s: it is, or is in, or has in it, the source %s; "
+			  "choose a folder beside that",
+			  quote_path(destination), quote_path(source));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+enum twinfs_exit acting_run(struct acting *acting, const struct option_table *table,
+			    char *const *operands, size_t count)
+{
+	CLEANUP_CURRENT_INDEX struct current_index index = {0};
+
+	if (check_usage(acting, table, count) < 0)
+		return TWINFS_EXIT_USAGE;
+	interrupt_watch();
+	if (current_index_open(&index, &acting->common, operands, count) < 0)
+		return TWINFS_EXIT_FAILED;
+	if (check_destination(acting, index.sources) < 0)
+		return TWINFS_EXIT_FAILED;
+	return acting->dry_run ? print_plan(acting, &index) : act_upon(acting, &index);
+}

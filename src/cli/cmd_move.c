@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "cli/acting.h"
+#include "cli/command.h"
+
+static int move_apply(void *context, int id, const char *value)
+{
+	return acting_apply(context, id, value);
+}
+
+static const struct option_table move_table = {
+	.command = "twinfs move",
+	.usage = {"FOLDER SOURCE...", "FOLDER MOUNTPOINT"},
+	.summary = "Moves redundant copies into FOLDER, where each has the path that it has in the view's "
+		   "redundant/. Each is compared with the kept file once more before. FOLDER is in no "
+		   "source, and nothing in it is ever replaced.",
+	.options = {acting_options, rule_options, scan_options, index_option, talk_options},
+	.apply = move_apply,
+};
+
+/* Makes the folder's path absolute and free of symlinks. -errno, said. */
+static int find_folder(const char *given, char **folder)
+{
+	struct stat status;
+
+	*folder = realpath(given, NULL);
+	if (*folder && stat(*folder, &status) == 0 && S_ISDIR(status.st_mode))
+		return 0;
+	log_error("cannot move copies to %s: %s; make the folder first", quote_path(given),
+		  error_text(*folder ? ENOTDIR : errno));
+	return -ENOENT;
+}
+
+enum twinfs_exit cmd_move(int argc, char *argv[])
+{
+	CLEANUP_ACTING struct acting acting;
+	AUTO_FREE char *folder = NULL;
+	int operands;
+	int r;
+
+	acting_init(&acting, ACT_MOVE, "move", "moved");
+	r = options_parse(&move_table, argc, argv, &acting, &operands);
+	if (r != 0)
+		return options_exit(r);
+	if (operands == argc) {
+		options_complain(&move_table, "no FOLDER given");
+		return TWINFS_EXIT_USAGE;
+	}
+	if (find_folder(argv[operands], &folder) < 0)
+		return TWINFS_EXIT_FAILED;
+	acting.act.destination = folder;
+	return acting_run(&acting, &move_table, argv + operands + 1, (size_t)(argc - operands - 1));
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "act/undo.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "cli/command.h"
+#include "cli/index_folder.h"
+#include "cli/path_options.h"
+#include "report/words.h"
+
+static const struct option_table recover_table = {
+	.command = "twinfs recover",
+	.usage = {""},
+	.summary = "Gives back their names to files upon which an act was cut off, by a power cut or a "
+		   "signal. scan, mount and the acts themselves do so, too, when they begin; this does "
+		   "it for all indexes, or for the one of --index, and nothing else.",
+	.options = {index_option, version_option},
+	.apply = path_apply,
+};
+
+/* Outcome of one index: */
+struct recovered {
+	uint64_t files;
+	uint64_t left;
+	bool failed;
+};
+
+static void recover(const char *folder, struct recovered *recovered)
+{
+	struct undone undone;
+	int r = undo_acts_of(folder, &undone);
+
+	recovered->files += undone.files + undone.completed;
+	recovered->left += undone.left;
+	if (r == -EWOULDBLOCK)
+		log_warning("a process acts upon the copies of the index %s: nothing of it is cut off",
+			    quote_path(folder));
+	else if (r < 0)
+		log_error("cannot undo what was begun of the index %s: %s", quote_path(folder),
+			  error_text(r));
+	recovered->failed |= r < 0 && r != -EWOULDBLOCK;
+}
+
+static int recover_all(const struct path_settings *settings, struct recovered *recovered)
+{
+	CLEANUP_TEXT_LIST struct text_list folders = {0};
+	AUTO_FREE char *given = NULL;
+	int r;
+
+	if (settings->common.index != NULL) {
+		r = index_folder_given(settings->common.index, &given);
+		if (r == 0)
+			recover(given, recovered);
+		return r;
+	}
+	r = index_folders_list(&folders);
+	for (size_t i = 0; r == 0 && i < folders.count; i++)
+		recover(folders.items[i], recovered);
+	return r;
+}
+
+enum twinfs_exit cmd_recover(int argc, char *argv[])
+{
+	struct path_settings settings = {0};
+	struct recovered recovered = {0};
+	char count[NUMBER_TEXT_MAX];
+	int operands;
+	int r;
+
+	common_settings_init(&settings.common);
+	r = options_parse(&recover_table, argc, argv, &settings, &operands);
+	if (r != 0)
+		return options_exit(r);
+	if (operands < argc) {
+		options_complain(&recover_table, "no operands are expected");
+		return TWINFS_EXIT_USAGE;
+	}
+	r = recover_all(&settings, &recovered);
+	if (r < 0 || recovered.failed)
+		return TWINFS_EXIT_FAILED;
+	log_info("%s %s: nothing is left undone", number_format(count, recovered.files),
+		 plural(recovered.files, "file was put back", "files were put back"));
+	return recovered.left > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+}

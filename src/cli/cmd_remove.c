@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/acting.h"
+#include "cli/command.h"
+
+enum {
+	OPT_TRASH = OPTION_ID_ACT,
+};
+
+static const struct option_spec remove_options[] = {
+	{
+		.name = "trash",
+		.help = "put them into the desktop's trash instead, by gio(1)",
+		.id = OPT_TRASH,
+	},
+	{0},
+};
+
+static int remove_apply(void *context, int id, const char *value)
+{
+	struct acting *acting = context;
+
+	if (id != OPT_TRASH)
+		return acting_apply(acting, id, value);
+	acting->act.kind = ACT_TRASH;
+	return 0;
+}
+
+static const struct option_table remove_table = {
+	.command = "twinfs remove",
+	.usage = {"SOURCE...", "MOUNTPOINT"},
+	.summary = "Removes redundant copies: of each group of equal files one always stays. Each copy "
+		   "is compared with that once more, byte by byte, in the moment before it goes.",
+	.options = {acting_options, remove_options, rule_options, scan_options, index_option,
+		    talk_options},
+	.apply = remove_apply,
+};
+
+enum twinfs_exit cmd_remove(int argc, char *argv[])
+{
+	CLEANUP_ACTING struct acting acting;
+	int operands;
+	int r;
+
+	acting_init(&acting, ACT_REMOVE, "remove", "removed");
+	r = options_parse(&remove_table, argc, argv, &acting, &operands);
+	if (r != 0)
+		return options_exit(r);
+	return acting_run(&acting, &remove_table, argv + operands, (size_t)(argc - operands));
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_CURRENT_INDEX_H
+#define CLI_CURRENT_INDEX_H
+
+/* An index that is current, for commands that read it: one that this process brings up to date, or
+ * one that another process keeps, which is asked to. For the first thread.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attributes.h"
+#include "cli/common_options.h"
+#include "cli/indexing.h"
+#include "twinfs/exit.h"
+
+struct current_index {
+	struct catalog *catalog;
+	const struct sources *sources;
+	/* The sources as the user gave them, borrowed; none where it was a mount point. */
+	char *const *given;
+	size_t given_count;
+	bool served; /* another process keeps it: no snapshot of it may be held for long */
+	bool unfinished; /* nobody brought it up to date: it may lack what happened last */
+	struct indexing indexing; /* our own */
+	struct sources served_sources;
+};
+
+/* Finds the index of the operands of a command, SOURCE... or MOUNTPOINT, has it brought up to date,
+ * which may take long, and opens it. What is of interest to the user is said, also what could not
+ * be read. 0 or -errno, said. */
+MUST_CHECK int current_index_open(struct current_index *index,
+				  const struct common_settings *settings, char *const *operands,
+				  size_t count);
+
+/* Accepts one that is all zero. */
+void current_index_close(struct current_index *index);
+#define CLEANUP_CURRENT_INDEX CLEANUP(current_index_close)
+
+/* What to exit with when all was done with what the index has: it may be incomplete, which is said. */
+enum twinfs_exit current_index_status(const struct current_index *index, uint64_t errors,
+				      uint64_t pending);
+
+#endif

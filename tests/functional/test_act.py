@@ -1,0 +1,480 @@
+# SPDX-License-Identifier: MIT
+"""remove, move, link and dedupe: what they do, what they refuse, and what they say."""
+import contextlib
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+from disks import disk
+from program import Program, until
+
+
+def copies(source, count=3, size=5000, name="copy"):
+    """Equal files; the first by path is the one that is kept."""
+    content = os.urandom(size)
+    paths = [source / f"{name} {number}" for number in range(count)]
+    for path in paths:
+        path.write_bytes(content)
+    return paths
+
+
+def planned(twinfs, *words):
+    """What a dry run would act upon, bytes."""
+    result = twinfs.ok(*words, "--dry-run", "--format=null")
+    return set(result.out.split(b"\0")[:-1])
+
+
+def everything(folder):
+    return {os.fsencode(path) for path in folder.rglob("*") if not path.is_dir()}
+
+
+def freed(result):
+    """The bytes that it says came free."""
+    [line] = [line for line in result.lines if line.startswith(b"came free")]
+    found = re.search(rb"\(([\d,]+) bytes\)|([\d,]+) bytes?", line)
+    return int((found[1] or found[2]).replace(b",", b""))
+
+
+# ---- what is done -------------------------------------------------------------------------
+
+def test_remove_takes_what_a_dry_run_says_and_nothing_else(twinfs, source):
+    kept, *gone = copies(source)
+    (source / "unique").write_bytes(b"unique")
+    expected = planned(twinfs, "remove", source)
+    before = everything(source)
+    assert expected == {os.fsencode(path) for path in gone}
+    assert everything(source) == before
+    result = twinfs.ok("remove", "--yes", source)
+    assert everything(source) == before - expected
+    assert kept.exists()
+    assert freed(result) == 2 * 8192
+    again = twinfs.ok("remove", "--yes", source)
+    assert "nothing to remove" in again.error.decode()
+
+
+def test_hard_links_count_once_and_come_free_with_the_last_name(twinfs, source, tmp_path):
+    kept, copy = copies(source, 2)
+    os.link(copy, source / "copy 1 too")
+    outside = tmp_path / "outside"
+    os.link(copy, outside)
+    result = twinfs.ok("remove", "--yes", source)
+    assert everything(source) == {os.fsencode(kept)}
+    assert freed(result) == 0  # a name outside needs the bytes
+    assert outside.read_bytes() == kept.read_bytes()
+
+
+@pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"]])
+def test_kept_rule_selects_the_same_in_dry_run_and_act(twinfs, source, words):
+    for folder in ("a", "b", "c"):
+        (source / folder).mkdir()
+    content = os.urandom(100)
+    for path in ("a/x", "b/x", "c/x"):
+        (source / path).write_bytes(content)
+    options = ["--keep=path:c/*", "--protect", source / "b"]
+    expected = planned(twinfs, *words, *options, source)
+    assert expected == {os.fsencode(source / "a/x")}
+    twinfs.ok(*words, "--yes", *options, source)
+    assert (source / "b/x").stat().st_nlink == 1
+    assert (source / "b/x").read_bytes() == (source / "c/x").read_bytes() == content
+    if words == ["remove"]:
+        assert not (source / "a/x").exists()
+    elif words == ["link"]:
+        assert os.path.samefile(source / "a/x", source / "b/x") or \
+            os.path.samefile(source / "a/x", source / "c/x")
+    else:
+        assert (source / "a/x").is_symlink()
+        assert (source / "a/x").read_bytes() == content
+
+
+def test_hard_link_has_the_content_and_the_times_of_the_kept_file(twinfs, source):
+    kept, copy = copies(source, 2)
+    os.utime(kept, ns=(10**18, 10**18 + 7))
+    result = twinfs.ok("link", "--yes", source)
+    assert os.path.samefile(kept, copy)
+    assert copy.stat().st_mtime_ns == 10**18 + 7
+    assert freed(result) == 8192
+    assert "nothing to link" in twinfs.ok("link", "--yes", source).error.decode()
+
+
+def test_hard_link_to_other_metadata_wants_force(twinfs, source):
+    kept, mode, attribute = copies(source)
+    mode.chmod(0o600)
+    os.setxattr(attribute, "user.kind", b"letter")
+    result = twinfs("link", "--yes", source)
+    assert result.status == 3
+    assert sum("--force-metadata" in line for line in result.errors) == 2
+    assert kept.stat().st_nlink == 1
+    assert os.getxattr(attribute, "user.kind") == b"letter"
+    twinfs.ok("link", "--yes", "--force-metadata", source)
+    assert kept.stat().st_nlink == 3
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_symbolic_links_lead_to_the_kept_file(twinfs, source, tmp_path, relative):
+    for folder in ("a/b", "c/d"):
+        (source / folder).mkdir(parents=True)
+    content = os.urandom(100)
+    for path in ("a/b/kept", "a/b/near", "c/d/far"):
+        (source / path).write_bytes(content)
+    options = ["--relative"] if relative else []
+    twinfs.ok("link", "--symbolic", *options, "--yes", source)
+    expected = {"a/b/near": "kept", "c/d/far": "../../a/b/kept"}
+    for path, target in expected.items():
+        assert os.readlink(source / path) == (target if relative else str(source / "a/b/kept"))
+        assert (source / path).read_bytes() == content
+    if relative:
+        source.rename(tmp_path / "elsewhere")
+        assert (tmp_path / "elsewhere/c/d/far").read_bytes() == content
+
+
+def test_move_keeps_the_tree(twinfs, source, tmp_path):
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    (source / "x/y").mkdir(parents=True)
+    kept, copy = source / "kept", source / "x/y/copy"
+    for path in (kept, copy):
+        path.write_bytes(b"content" * 100)
+    os.utime(copy, ns=(10**18, 10**18 + 7))
+    twinfs.ok("move", moved, "--yes", source)
+    assert not copy.exists()
+    there = moved / "x/y/copy"
+    assert there.read_bytes() == kept.read_bytes()
+    assert there.stat().st_mtime_ns == 10**18 + 7
+
+
+def test_move_of_several_sources_has_their_trees(twinfs, tmp_path):
+    one, two, moved = tmp_path / "one", tmp_path / "two", tmp_path / "moved"
+    for folder in (one, two, moved):
+        folder.mkdir()
+    for folder in (one, two):
+        (folder / "x").write_bytes(b"content")
+    twinfs.ok("move", moved, "--yes", one, two)
+    assert everything(moved) == {os.fsencode(moved / "two/x")}
+
+
+def test_move_to_another_file_system_takes_everything_along(twinfs, source, tmp_path):
+    with disk("ext4", tmp_path) as other:
+        kept, copy = copies(source, 2, size=300_000)
+        os.truncate(kept, 3_000_000)
+        os.truncate(copy, 3_000_000)
+        copy.chmod(0o640)
+        os.chown(copy, 1234, 5678)
+        os.setxattr(copy, "user.kind", b"letter")
+        os.utime(copy, ns=(10**18, 10**18 + 7))
+        result = twinfs.ok("move", other, "--yes", source)
+        there = other / "copy 1"
+        status = there.stat()
+        assert not copy.exists()
+        assert there.read_bytes() == kept.read_bytes()
+        assert (status.st_mode & 0o777, status.st_uid, status.st_gid, status.st_mtime_ns) == (
+            0o640, 1234, 5678, 10**18 + 7)
+        assert os.getxattr(there, "user.kind") == b"letter"
+        assert status.st_blocks * 512 < 1_000_000, "holes are not there any more"
+        assert freed(result) > 0
+
+
+def test_trash_is_where_file_managers_find_it(twinfs, source):
+    if not shutil.which("gio"):
+        pytest.skip("needs gio")
+    kept, copy = copies(source, 2)
+    twinfs.ok("remove", "--trash", "--yes", source)
+    assert kept.exists()
+    assert not copy.exists()
+    trash = twinfs.home / ".local/share/Trash"
+    assert (trash / "files/copy 1").read_bytes() == kept.read_bytes()
+    assert str(copy).replace(" ", "%20") in (trash / "info/copy 1.trashinfo").read_text()
+
+
+@pytest.mark.parametrize("kind", ["btrfs", "xfs"])
+def test_dedupe_frees_blocks_once(session, tmp_path, kind):
+    with disk(kind, tmp_path) as root:
+        source = root / "source"
+        source.mkdir()
+        copies(source, 4, size=3 << 20, name="large")
+        copies(source, 3, size=70_001, name="odd")
+        twinfs = Program(session, tmp_path)
+        subprocess.run(["sync", "-f", root], check=True)
+        before = os.statvfs(root).f_bfree
+        times = {path: path.stat().st_mtime_ns for path in source.iterdir()}
+        result = twinfs.ok("dedupe", "--yes", source)
+        subprocess.run(["sync", "-f", root], check=True)
+        block = os.statvfs(root).f_frsize
+        gained = (os.statvfs(root).f_bfree - before) * block
+        assert gained > 8 << 20
+        assert abs(freed(result) - gained) < 2 << 20
+        assert {path: path.stat().st_mtime_ns for path in source.iterdir()} == times
+        again = twinfs.ok("dedupe", "--yes", source)
+        assert freed(again) == 0
+        assert any(line.startswith(b"needless") for line in again.lines)
+
+
+# ---- what is refused ----------------------------------------------------------------------
+
+def refusal(result, path, word):
+    """It was refused, with this reason, and the rest was not."""
+    assert result.status == 3, result
+    [line] = [line for line in result.errors if str(path) in line]
+    assert word in line
+
+
+@pytest.mark.parametrize("words", [["remove"], ["link"]])
+def test_file_open_for_writing_is_left_alone(twinfs, source, words):
+    kept, busy, other = copies(source)
+    twinfs.ok("scan", source)
+    with open(busy, "r+b"):
+        refusal(twinfs(*words, "--yes", source), busy, "open for writing")
+    assert busy.stat().st_nlink == 1
+    assert busy.read_bytes() == kept.read_bytes()
+    assert not other.exists() or other.stat().st_nlink == 2
+
+
+def test_kept_file_open_for_writing_leaves_all_alone(twinfs, source):
+    kept, copy = copies(source, 2)
+    twinfs.ok("scan", source)
+    with open(kept, "r+b"):
+        refusal(twinfs("remove", "--yes", source), copy, "the kept file is open for writing")
+    assert copy.exists()
+
+
+@pytest.mark.parametrize("flag", ["+i", "+a"])
+def test_immutable_file_is_left_alone(twinfs, source, flag):
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    _, copy = copies(source, 2)
+    if subprocess.run(["chattr", flag, copy], check=False).returncode != 0:
+        pytest.skip("this file system has no such flag")
+    try:
+        refusal(twinfs("remove", "--yes", source), copy, "immutable")
+        refusal(twinfs("link", "--yes", source), copy, "immutable")
+        assert copy.exists()
+    finally:
+        subprocess.run(["chattr", flag.replace("+", "-"), copy], check=True)
+
+
+def test_no_hard_link_leads_to_another_file_system(twinfs, source, tmp_path):
+    with disk("ext4", tmp_path) as other:
+        kept, _ = copies(source, 2)
+        (source / "copy 1").unlink()
+        shutil.copy(kept, other / "copy")
+        refusal(twinfs("link", "--yes", source, other), other / "copy", "another file system")
+        assert not (other / "copy").is_symlink()
+
+
+def test_move_replaces_nothing(twinfs, source, tmp_path):
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    _, copy = copies(source, 2)
+    (moved / "copy 1").write_bytes(b"mine")
+    refusal(twinfs("move", moved, "--yes", source), copy, "there is something at its path")
+    assert (moved / "copy 1").read_bytes() == b"mine"
+    assert copy.exists()
+
+
+@pytest.mark.parametrize("place", ["inside", "above", "same"])
+def test_move_into_a_source_is_refused(twinfs, source, place):
+    copies(source, 2)
+    (source / "in it").mkdir()
+    folder = {"inside": source / "in it", "above": source.parent, "same": source}[place]
+    before = everything(source)
+    result = twinfs("move", folder, "--yes", source)
+    assert result.status == 1
+    assert "choose a folder beside that" in result.errors[-1]
+    assert everything(source) == before
+
+
+def test_another_users_file_is_left_alone_unless_told_otherwise(as_user, source):
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    kept, copy = copies(source, 2)
+    source.chmod(0o777)
+    result = as_user("remove", "--yes", source)
+    refusal(result, copy, "--without-leases")
+    assert copy.exists()
+    as_user.ok("remove", "--yes", "--without-leases", source)
+    assert kept.exists()
+    assert not copy.exists()
+
+
+def test_copy_that_changed_since_the_list_is_left_alone(twinfs, source):
+    """With its size and time as they were; the scan before the act sees it, so it is no copy."""
+    kept, copy = copies(source, 2)
+    twinfs.ok("scan", source)
+    status = copy.stat()
+    with open(copy, "r+b") as file:
+        file.write(b"x")
+    os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
+    result = twinfs.ok("remove", "--yes", source)
+    assert "nothing to remove" in result.error.decode()
+    assert copy.read_bytes() != kept.read_bytes()
+
+
+# ---- who is asked -------------------------------------------------------------------------
+
+def test_without_a_terminal_it_wants_yes(twinfs, source):
+    copies(source)
+    before = everything(source)
+    result = twinfs("remove", source)
+    assert result.status == 2
+    assert "--yes" in result.errors[-1]
+    assert everything(source) == before
+
+
+@pytest.mark.parametrize("answer", ["y\n", "n\n", "\n"])
+def test_on_a_terminal_it_asks(twinfs, source, answer):
+    copies(source)
+    before = everything(source)
+    master, slave = pty.openpty()
+    try:
+        with open(slave, "rb", closefd=False) as terminal:
+            os.write(master, answer.encode())
+            result = twinfs("remove", source, stdin=terminal)
+    finally:
+        os.close(slave)
+        os.close(master)
+    assert "2 copies" in result.error.decode()
+    assert result.status == (0 if answer == "y\n" else 1)
+    assert (len(everything(source)) == 1) == (answer == "y\n")
+    assert answer == "y\n" or everything(source) == before
+
+
+@pytest.mark.parametrize("words, about", [
+    (["remove", "--format=json", "--yes"], "--dry-run"),
+    (["link", "--relative", "--yes"], "--symbolic"),
+    (["move"], "FOLDER"),
+    (["remove", "--yes"], "SOURCE"),
+])
+def test_wrong_usage_says_what_to_do(twinfs, source, words, about):
+    operands = [] if words in (["move"], ["remove", "--yes"]) else [source]
+    result = twinfs(*words, *operands)
+    assert result.status == 2
+    assert about in result.errors[-1]
+
+
+# ---- beside a daemon ----------------------------------------------------------------------
+
+def test_acts_beside_a_mounted_view_and_the_view_follows(twinfs, source):
+    kept, *gone = copies(source)
+    with twinfs.mounted(source) as view:
+        [group] = view.copies().values()
+        assert len(group) == 3
+        twinfs.ok("remove", "--yes", view.path)
+        assert everything(source) == {os.fsencode(kept)}
+        assert not view.differences_now(source)
+        assert view.copies() == {}
+        gone[0].write_bytes(kept.read_bytes())
+        twinfs.ok("link", "--yes", source)
+        assert not view.differences_now(source)
+        assert os.path.samefile(kept, gone[0])
+
+
+# ---- cut off ------------------------------------------------------------------------------
+
+CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftruncate", "mkdirat")
+
+
+def kill_points(twinfs, words, source):
+    """Runs that are killed at the first, second ... of such calls, until one ends."""
+    for call in CHANGING:
+        for number in range(1, 100):
+            result, trace = twinfs.traced(
+                *words, source, calls=f"trace={','.join(CHANGING)}",
+                flags=["-e", f"inject={call}:signal=KILL:when={number}"])
+            killed = b"killed by SIGKILL" in trace
+            yield call, number, killed
+            if not killed:
+                assert result.status in (0, 3), result
+                break
+
+
+@pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"], ["move"],
+                                   ["move across"]], ids=lambda words: "-".join(words))
+def test_act_that_is_killed_anywhere_loses_nothing_and_is_undone(twinfs, tmp_path, words):
+    content = {number: os.urandom(3000) for number in range(3)}
+    with contextlib.ExitStack() as stack:
+        moved = tmp_path / "moved"
+        if words == ["move across"]:
+            moved = stack.enter_context(disk("ext4", tmp_path))
+        else:
+            moved.mkdir()
+        options = [words[0].split()[0], *words[1:]]
+        options += [moved] if "move" in words[0] else []
+        points = 0
+        source = tmp_path / "source"
+        runs = kill_points(twinfs, [*options, "--yes"], source)
+        while True:
+            shutil.rmtree(source, ignore_errors=True)
+            for path in moved.iterdir():
+                if path.name != "lost+found":
+                    path.unlink()
+            source.mkdir()
+            for number, data in content.items():
+                (source / f"kept {number}").write_bytes(data)
+                (source / f"redundant {number}").write_bytes(data)
+            point = next(runs, None)
+            if point is None:
+                break
+            points += point[2]
+            there = {path.read_bytes() for folder in (source, moved)
+                     for path in folder.rglob("*") if path.is_file()}
+            assert there >= set(content.values()), point
+            twinfs.ok("recover")
+            for folder in (source, moved):
+                assert not list(folder.rglob(".twinfs~*")), point
+            for number, data in content.items():
+                assert (source / f"kept {number}").read_bytes() == data, point
+                copy = source / f"redundant {number}"
+                where = [copy, moved / copy.name] if "move" in words[0] else [copy]
+                if words != ["remove"]:
+                    assert any(path.exists() and path.read_bytes() == data for path in where), point
+        assert points > 6
+
+
+def test_scan_undoes_what_was_cut_off(twinfs, source):
+    copies(source, 2)
+    result, trace = twinfs.traced("remove", "--yes", source, calls="trace=unlinkat",
+                                  flags=["-e", "inject=unlinkat:signal=KILL:when=1"])
+    assert b"killed" in trace, result
+    assert list(source.glob(".twinfs~*"))
+    assert not (source / "copy 1").exists()
+    scan = twinfs.ok("scan", source)
+    assert "undone" in scan.error.decode()
+    assert {path.name for path in source.iterdir()} == {"copy 0", "copy 1"}
+    assert json.loads(twinfs.ok("list", "--format=json", source).out)["summary"]["groups"] == 1
+
+
+def test_new_file_at_the_name_of_one_that_was_cut_off_stays_and_so_does_the_old(twinfs, source):
+    kept, copy = copies(source, 2)
+    twinfs.traced("remove", "--yes", source, calls="trace=unlinkat",
+                  flags=["-e", "inject=unlinkat:signal=KILL:when=1"])
+    copy.write_bytes(b"new")
+    result = twinfs.ok("recover")
+    assert "copy 1.kept-1" in result.error.decode()
+    assert copy.read_bytes() == b"new"
+    assert (source / "copy 1.kept-1").read_bytes() == kept.read_bytes()
+
+
+def test_interrupt_ends_after_the_file_at_hand(twinfs, source):
+    for number in range(40):
+        copies(source, 2, name=f"pair {number}")
+    twinfs.ok("scan", source)
+    traced = Program(twinfs.session, twinfs.folder)
+    traced.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=unlinkat", "-e",
+                      "inject=unlinkat:delay_enter=30000"]
+    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    with traced.started("remove", "--yes", source) as process:
+        assert until(lambda: len(everything(source)) < 78)
+        [pid] = [pid for pid in twinfs.session.processes() if pid != process.pid]
+        os.kill(pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert b"not begun" in out
+    assert process.returncode == 1
+    left = everything(source)
+    assert 40 < len(left) < 80
+    assert not list(source.glob(".twinfs~*"))
+    assert twinfs.ok("remove", "--yes", source)
+    assert len(everything(source)) == 40

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""Acts while others change the files: strace holds up each acting system call, so that whoever
+means harm has all the time he needs.  Whatever he wrote, and what was there before, must be found
+somewhere afterwards.
+
+$TWINFS_RACE_ROUNDS copies are acted upon in each race (25).
+"""
+import contextlib
+import mmap
+import os
+import random
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from disks import disk
+from program import STRACE, TIMEOUT, Program
+
+ROUNDS = int(os.environ.get("TWINFS_RACE_ROUNDS", "25"))
+SIZE = 8 << 10
+ACTING = "renameat2,unlinkat,linkat,symlinkat,fcntl,ioctl"
+DELAY_US = 1500
+ACTS = {
+    "remove": ["remove"],
+    "move": ["move", "{moved}"],
+    "link": ["link"],
+    "symlink": ["link", "--symbolic"],
+    "dedupe": ["dedupe"],
+}
+
+
+def content(word, number):
+    """Bytes that say what they are."""
+    return (f"{word} {number} " * SIZE).encode()[:SIZE]
+
+
+class Pair:
+    """A kept file and its copy, each in a folder of its own."""
+
+    def __init__(self, root, number):
+        self.number = number
+        self.kept_folder, self.folder = root / "a" / f"{number:04}", root / "b" / f"{number:04}"
+        self.kept, self.copy = self.kept_folder / "kept", self.folder / "copy"
+        self.original = content("original", number)
+        for path in (self.kept, self.copy):
+            path.parent.mkdir(parents=True)
+            path.write_bytes(self.original)
+        self.written = None  # by the attacker
+        self.shared = False  # he wrote to the kept file itself, by a link that was there
+
+    def is_under_way(self):
+        """Something of the act stands in its folder."""
+        with contextlib.suppress(OSError):
+            return any(name.startswith(".twinfs~") for name in os.listdir(self.folder))
+        return False
+
+    def store(self, fd, write):
+        """Write through an open descriptor."""
+        self.shared = os.path.samestat(os.fstat(fd), os.stat(self.kept))
+        write(fd)
+        self.written = content("written", self.number)
+
+
+def replace(pair, outside):
+    new = outside / f"new {pair.number}"
+    new.write_bytes(content("written", pair.number))
+    os.rename(new, pair.copy)
+    pair.written = content("written", pair.number)
+
+
+def rewrite(pair, _):
+    fd = os.open(pair.copy, os.O_WRONLY)
+    try:
+        pair.store(fd, lambda fd: os.pwrite(fd, content("written", pair.number), 0))
+    finally:
+        os.close(fd)
+
+
+def store_by_mapping(pair, _):
+    fd = os.open(pair.copy, os.O_RDWR)
+
+    def write(fd):
+        with mmap.mmap(fd, SIZE) as mapped:
+            time.sleep(0.004)  # no wait for something: the mapping is there meanwhile
+            mapped[:] = content("written", pair.number)
+    try:
+        pair.store(fd, write)
+    finally:
+        os.close(fd)
+
+
+def swap_kept(pair, outside):
+    new = outside / f"new {pair.number}"
+    new.write_bytes(content("written", pair.number))
+    os.rename(new, pair.kept)
+    pair.written = content("written", pair.number)
+
+
+def swap_in_symlink(pair, outside):
+    """The folder of the copy is another one by now, where a file is that is nobody's to touch."""
+    precious = outside / f"precious {pair.number}"
+    precious.mkdir()
+    (precious / "copy").write_bytes(pair.original)
+    os.rename(pair.folder, outside / f"folder {pair.number}")
+    os.symlink(precious, pair.folder)
+    pair.written = pair.original
+
+
+ATTACKS = [replace, rewrite, store_by_mapping, swap_kept, swap_in_symlink]
+
+
+def attack_all(pairs, attack, outside, ended):
+    """Each pair once: every other one while its act is under way, the rest whenever it comes."""
+    order = random.Random(0)
+    waiting = list(pairs)
+    while waiting and not ended.is_set():
+        at_work = [pair for pair in waiting if pair.is_under_way()]
+        chosen = at_work or (order.sample(waiting, 1) if order.random() < 0.02 else [])
+        for pair in chosen:
+            with contextlib.suppress(OSError):  # it is gone, or is a link to nowhere: too late
+                attack(pair, outside)
+            waiting.remove(pair)
+        time.sleep(0.0005)  # leaves the processor to who is attacked
+
+
+def all_contents(*folders):
+    found = set()
+    for folder in folders:
+        for path in folder.rglob("*"):
+            if path.is_file() and not path.is_symlink():
+                found.add(path.read_bytes())
+    return found
+
+
+def lost(pairs, *folders):
+    """What is nowhere any more."""
+    contents = all_contents(*folders)
+    missing = [f"what was written to {pair.number}" for pair in pairs
+               if pair.written and pair.written not in contents]
+    return missing + [f"original of {pair.number}" for pair in pairs
+                      if pair.original not in contents and not pair.shared]
+
+
+def race(session, root, act, attack):
+    """One run; what is wrong afterwards, and how many attacks took place."""
+    folder = root / attack.__name__
+    source, outside, moved = folder / "source", folder / "outside", folder / "moved"
+    for made in (source, outside, moved):
+        made.mkdir(parents=True)
+    pairs = [Pair(source, number) for number in range(ROUNDS)]
+    program = Program(session, folder)
+    program.ok("scan", source)
+    program.wrapped = [*STRACE, "-o", "/dev/null", "-e", f"trace={ACTING}", "-e",
+                       f"inject={ACTING}:delay_enter={DELAY_US}"]
+    program.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    ended = threading.Event()
+    attacker = threading.Thread(target=attack_all, args=(pairs, attack, outside, ended))
+    attacker.start()
+    words = [word.format(moved=moved) for word in ACTS[act]]
+    result = program(*words, "--yes", source, timeout=TIMEOUT)
+    ended.set()
+    attacker.join()
+    wrong = lost(pairs, source, outside, moved)
+    wrong += [f"left behind: {path}" for path in folder.rglob(".twinfs~*")]
+    precious = list(outside.glob("precious */copy"))
+    if attack is swap_in_symlink and any(
+            path.read_bytes() != pair.original for pair in pairs
+            for path in precious if path.parent.name == f"precious {pair.number}"):
+        wrong.append("somebody else's file was touched")
+    if attack is swap_in_symlink and len(precious) != len(list(outside.glob("precious *"))):
+        wrong.append("somebody else's file is gone")
+    if result.status not in (0, 3):
+        wrong.append(str(result))
+    return wrong, sum(pair.written is not None for pair in pairs)
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
+def test_nothing_is_lost_whatever_happens_meanwhile(session, tmp_path, kind, act):
+    if kind == "ext4" and act == "dedupe":
+        pytest.skip("ext4 cannot share blocks")
+    with disk(kind, tmp_path) as root, ThreadPoolExecutor(len(ATTACKS)) as runs:
+        results = list(runs.map(lambda attack: race(session, root, act, attack), ATTACKS))
+        subprocess.run(["sync", "-f", root], check=True)
+    for attack, (wrong, attacks) in zip(ATTACKS, results):
+        assert not wrong, (attack.__name__, wrong)
+        assert attacks > ROUNDS // 5, f"{attack.__name__} came too late: {attacks}"

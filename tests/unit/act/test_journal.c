@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/folder.h"
+#include "act/journal.h"
+
+#define OTHER ".twinfs~0123456789abcdef"
+
+/* What was handled, in turn. */
+struct handled {
+	uint64_t numbers[8];
+	char path[256];
+	char to[256];
+	struct intent last;
+	size_t count;
+	bool leave;
+};
+
+static bool handle(void *context, const struct intent *intent)
+{
+	struct handled *handled = context;
+
+	handled->numbers[handled->count++] = intent->number;
+	handled->last = *intent;
+	(void)snprintf(handled->path, sizeof(handled->path), "%s", intent->path);
+	(void)snprintf(handled->to, sizeof(handled->to), "%s", intent->to ? intent->to : "");
+	return !handled->leave;
+}
+
+static struct journal *open_journal(const struct folder *folder)
+{
+	struct journal *journal;
+
+	assert_int_equal(journal_open(&journal, folder->path), 0);
+	return journal;
+}
+
+static uint64_t intend(struct journal *journal, const char *path, const char *to)
+{
+	struct intent intent = {.kind = to ? INTENT_AWAY : INTENT_REPLACE,
+				.source = "/source",
+				.path = path,
+				.other = OTHER,
+				.to = to,
+				.inode = UINT64_C(1) << 40,
+				.born_ns = -5};
+
+	assert_int_equal(journal_intend(journal, &intent), 0);
+	return intent.number;
+}
+
+/* What another process finds. */
+static struct handled settle(const struct folder *folder, bool leave)
+{
+	struct handled handled = {.leave = leave};
+	struct journal *journal = open_journal(folder);
+
+	assert_int_equal(journal_settle(journal, handle, &handled), 0);
+	journal_close(journal);
+	return handled;
+}
+
+static void test_intents_without_an_end_are_handled_last_first(void **state)
+{
+	const struct folder *folder = *state;
+	struct journal *journal = open_journal(folder);
+	struct handled handled;
+	uint64_t numbers[3];
+
+	assert_false(journal_has_intents(folder->path));
+	numbers[0] = intend(journal, "a", NULL);
+	numbers[1] = intend(journal, "b", NULL);
+	numbers[2] = intend(journal, "c", NULL);
+	assert_int_equal(journal_sync(journal), 0);
+	assert_int_equal(journal_note_done(journal, numbers[1]), 0);
+	assert_int_equal(journal_sync(journal), 0);
+	journal_close(journal);
+	assert_true(journal_has_intents(folder->path));
+	handled = settle(folder, false);
+	assert_int_equal(handled.count, 2);
+	assert_int_equal(handled.numbers[0], numbers[2]);
+	assert_int_equal(handled.numbers[1], numbers[0]);
+	assert_false(journal_has_intents(folder->path));
+	assert_int_equal(settle(folder, false).count, 0);
+}
+
+static void test_what_could_not_be_handled_stays(void **state)
+{
+	const struct folder *folder = *state;
+	struct journal *journal = open_journal(folder);
+
+	(void)intend(journal, "a", NULL);
+	assert_int_equal(journal_sync(journal), 0);
+	journal_close(journal);
+	assert_int_equal(settle(folder, true).count, 1);
+	assert_int_equal(settle(folder, true).count, 1);
+	assert_int_equal(settle(folder, false).count, 1);
+	assert_int_equal(settle(folder, false).count, 0);
+}
+
+static void test_any_bytes_are_a_path(void **state)
+{
+	static const char path[] = "a \"b\"\n\\ \xff\xfe \x01/\xe2\x88\x95";
+	const struct folder *folder = *state;
+	struct journal *journal = open_journal(folder);
+	struct handled handled;
+
+	(void)intend(journal, path, "/to/\xff");
+	assert_int_equal(journal_sync(journal), 0);
+	journal_close(journal);
+	handled = settle(folder, false);
+	assert_string_equal(handled.path, path);
+	assert_string_equal(handled.to, "/to/\xff");
+	assert_int_equal(handled.last.kind, INTENT_AWAY);
+	assert_int_equal(handled.last.inode, UINT64_C(1) << 40);
+	assert_int_equal(handled.last.born_ns, -5);
+}
+
+static void test_line_that_is_cut_off_was_never_begun(void **state)
+{
+	const struct folder *folder = *state;
+	struct journal *journal = open_journal(folder);
+	off_t whole;
+	int fd;
+
+	(void)intend(journal, "a", NULL);
+	assert_int_equal(journal_sync(journal), 0);
+	whole = status_of(folder, "acts").st_size;
+	(void)intend(journal, "b", NULL);
+	assert_int_equal(journal_sync(journal), 0);
+	journal_close(journal);
+	fd = openat(folder->fd, "acts", O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, whole + 20), 0);
+	close(fd);
+	assert_int_equal(settle(folder, true).count, 1);
+}
+
+static void test_lines_that_nobody_wrote_are_passed_over(void **state)
+{
+	static const char *const lines[] = {
+		"\n", "{}\n", "[]\n", "null\n", "{\"intent\":1}\n", "{\"intent\":\"1\"}\n",
+		"{\"intent\":1,\"kind\":\"away\",\"source\":\"/\",\"path\":\"a\",\"other\":\"b\"}\n",
+		"{\"intent\":1,\"kind\":\"away\",\"source\":\"/\",\"path\":\"a\","
+		"\"other\":\".twinfs~/../../etc/passwd\"}\n",
+		"{\"done\":true}\n",
+	};
+	const struct folder *folder = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		put_file(folder, "acts", lines[i]);
+		assert_int_equal(settle(folder, false).count, 0);
+	}
+}
+
+static void test_only_one_process_acts(void **state)
+{
+	const struct folder *folder = *state;
+	struct journal *journal = open_journal(folder), *second;
+
+	assert_int_equal(journal_open(&second, folder->path), -EWOULDBLOCK);
+	assert_null(second);
+	journal_close(journal);
+	journal_close(open_journal(folder));
+}
+
+static void test_other_names_are_names_and_differ(void **state)
+{
+	char one[OTHER_NAME_SIZE], two[OTHER_NAME_SIZE];
+
+	(void)state;
+	journal_other_name(one);
+	journal_other_name(two);
+	assert_int_equal(strlen(one), OTHER_NAME_SIZE - 1);
+	assert_string_not_equal(one, two);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_intents_without_an_end_are_handled_last_first),
+		CASE(test_what_could_not_be_handled_stays),
+		CASE(test_any_bytes_are_a_path),
+		CASE(test_line_that_is_cut_off_was_never_begun),
+		CASE(test_lines_that_nobody_wrote_are_passed_over),
+		CASE(test_only_one_process_acts),
+		CASE(test_other_names_are_names_and_differ),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/folder.h"
+#include "act/undo.h"
+
+#define OTHER ".twinfs~0123456789abcdef"
+
+/* Undoes one intent about "copy", as the next start would. */
+static struct undone undo(const struct folder *folder, enum intent_kind kind, ino_t inode,
+			  const char *to)
+{
+	struct intent intent = {.kind = kind,
+				.source = folder->path,
+				.path = "copy",
+				.other = OTHER,
+				.to = to,
+				.inode = inode};
+	struct journal *journal;
+	struct undone undone;
+
+	assert_int_equal(journal_open(&journal, folder->path), 0);
+	assert_int_equal(journal_intend(journal, &intent), 0);
+	assert_int_equal(journal_sync(journal), 0);
+	journal_close(journal);
+	assert_int_equal(undo_acts_of(folder->path, &undone), 0);
+	assert_int_equal(journal_has_intents(folder->path), undone.left > 0);
+	return undone;
+}
+
+static void move(const struct folder *folder, const char *from, const char *to, unsigned int flags)
+{
+	assert_int_equal(renameat2(folder->fd, from, folder->fd, to, flags), 0);
+}
+
+static ino_t put_copy(const struct folder *folder)
+{
+	put_file(folder, "copy", "content");
+	return status_of(folder, "copy").st_ino;
+}
+
+static void test_nothing_was_begun(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+
+	assert_int_equal(undo(folder, INTENT_AWAY, inode, NULL).files, 0);
+	assert_int_equal(undo(folder, INTENT_REPLACE, inode, NULL).files, 0);
+	assert_true(holds(folder, "copy", "content"));
+}
+
+static void test_copy_gets_its_name_back(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+
+	move(folder, "copy", OTHER, 0);
+	assert_int_equal(undo(folder, INTENT_AWAY, inode, NULL).files, 1);
+	assert_true(holds(folder, "copy", "content"));
+	assert_true(holds(folder, OTHER, NULL));
+}
+
+static void test_copy_gets_a_name_beside_what_is_new(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+
+	move(folder, "copy", OTHER, 0);
+	put_file(folder, "copy", "new");
+	put_file(folder, "copy.kept-1", "taken");
+	assert_int_equal(undo(folder, INTENT_AWAY, inode, NULL).files, 1);
+	assert_true(holds(folder, "copy", "new"));
+	assert_true(holds(folder, "copy.kept-1", "taken"));
+	assert_true(holds(folder, "copy.kept-2", "content"));
+}
+
+/* A link was made and no name was changed yet. */
+static void test_link_goes_that_did_not_come_to_its_place(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+
+	put_file(folder, "kept", "content");
+	assert_int_equal(linkat(folder->fd, "kept", folder->fd, OTHER, 0), 0);
+	(void)undo(folder, INTENT_REPLACE, inode, NULL);
+	assert_true(holds(folder, OTHER, NULL));
+	assert_int_equal(status_of(folder, "copy").st_ino, inode);
+	assert_true(holds(folder, "kept", "content"));
+}
+
+static void test_link_changes_places_with_the_copy_again(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+
+	put_file(folder, "kept", "content");
+	assert_int_equal(linkat(folder->fd, "kept", folder->fd, OTHER, 0), 0);
+	move(folder, OTHER, "copy", RENAME_EXCHANGE);
+	assert_int_equal(undo(folder, INTENT_REPLACE, inode, NULL).files, 1);
+	assert_int_equal(status_of(folder, "copy").st_ino, inode);
+	assert_true(holds(folder, OTHER, NULL));
+	assert_int_equal(status_of(folder, "kept").st_nlink, 1);
+}
+
+static void test_symbolic_link_changes_places_with_the_copy_again(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+
+	assert_int_equal(symlinkat("/nowhere", folder->fd, OTHER), 0);
+	move(folder, OTHER, "copy", RENAME_EXCHANGE);
+	assert_int_equal(undo(folder, INTENT_REPLACE, inode, NULL).files, 1);
+	assert_int_equal(status_of(folder, "copy").st_ino, inode);
+	assert_true(holds(folder, OTHER, NULL));
+}
+
+/* The kept file lost its name meanwhile: the link is the last one. */
+static void test_last_name_of_a_content_never_goes(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+
+	put_file(folder, OTHER, "kept");
+	(void)undo(folder, INTENT_REPLACE, inode, NULL);
+	assert_true(holds(folder, "copy", "kept") || holds(folder, "copy.kept-1", "kept"));
+	assert_true(holds(folder, "copy", "content") || holds(folder, "copy.kept-1", "content"));
+	assert_true(holds(folder, OTHER, NULL));
+}
+
+static void test_file_that_took_the_place_of_the_link_stays(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+
+	put_file(folder, "kept", "content");
+	assert_int_equal(linkat(folder->fd, "kept", folder->fd, OTHER, 0), 0);
+	move(folder, OTHER, "copy", RENAME_EXCHANGE);
+	put_file(folder, "new", "new");
+	move(folder, "new", "copy", 0);
+	assert_int_equal(undo(folder, INTENT_REPLACE, inode, NULL).files, 1);
+	assert_true(holds(folder, "copy", "content"));
+	assert_true(holds(folder, "copy.kept-1", "new"));
+}
+
+static void test_move_that_arrived_is_completed(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+	char to[96];
+
+	(void)snprintf(to, sizeof(to), "%s/there", folder->path);
+	move(folder, "copy", OTHER, 0);
+	put_file(folder, "there", "content");
+	assert_int_equal(undo(folder, INTENT_AWAY, inode, to).completed, 1);
+	assert_true(holds(folder, "there", "content"));
+	assert_true(holds(folder, OTHER, NULL));
+	assert_true(holds(folder, "copy", NULL));
+}
+
+static void test_move_to_something_else_is_undone(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+	char to[96];
+
+	(void)snprintf(to, sizeof(to), "%s/there", folder->path);
+	move(folder, "copy", OTHER, 0);
+	put_file(folder, "there", "other text");
+	assert_int_equal(undo(folder, INTENT_AWAY, inode, to).completed, 0);
+	assert_true(holds(folder, "there", "other text"));
+	assert_true(holds(folder, "copy", "content"));
+}
+
+static void test_source_that_is_not_there_is_left_for_later(void **state)
+{
+	const struct folder *folder = *state;
+	struct intent intent = {.kind = INTENT_AWAY,
+				.source = "/nowhere",
+				.path = "copy",
+				.other = OTHER,
+				.inode = 1};
+	struct journal *journal;
+	struct undone undone;
+
+	assert_int_equal(journal_open(&journal, folder->path), 0);
+	assert_int_equal(journal_intend(journal, &intent), 0);
+	assert_int_equal(journal_sync(journal), 0);
+	journal_close(journal);
+	assert_int_equal(undo_acts_of(folder->path, &undone), 0);
+	assert_int_equal(undone.left, 1);
+	assert_true(journal_has_intents(folder->path));
+}
+
+static void test_folder_that_went_took_the_file_with_it(void **state)
+{
+	const struct folder *folder = *state;
+	struct intent intent = {.kind = INTENT_AWAY,
+				.source = folder->path,
+				.path = "gone/copy",
+				.other = OTHER,
+				.inode = 1};
+	struct journal *journal;
+	struct undone undone;
+
+	assert_int_equal(journal_open(&journal, folder->path), 0);
+	assert_int_equal(journal_intend(journal, &intent), 0);
+	assert_int_equal(journal_sync(journal), 0);
+	journal_close(journal);
+	assert_int_equal(undo_acts_of(folder->path, &undone), 0);
+	assert_int_equal(undone.left, 0);
+	assert_false(journal_has_intents(folder->path));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_nothing_was_begun),
+		CASE(test_copy_gets_its_name_back),
+		CASE(test_copy_gets_a_name_beside_what_is_new),
+		CASE(test_link_goes_that_did_not_come_to_its_place),
+		CASE(test_link_changes_places_with_the_copy_again),
+		CASE(test_symbolic_link_changes_places_with_the_copy_again),
+		CASE(test_last_name_of_a_content_never_goes),
+		CASE(test_file_that_took_the_place_of_the_link_stays),
+		CASE(test_move_that_arrived_is_completed),
+		CASE(test_move_to_something_else_is_undone),
+		CASE(test_source_that_is_not_there_is_left_for_later),
+		CASE(test_folder_that_went_took_the_file_with_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
