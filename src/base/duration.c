@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/numbers.h"
+
 /* What each unit is in milliseconds; 0: there is none of this name. */
 static uint64_t unit_milliseconds(const char *unit)
 {
@@ -20,17 +22,13 @@ int duration_parse(const char *text, uint64_t *milliseconds)
 {
 	size_t digits = strspn(text, "0123456789");
 	uint64_t unit = unit_milliseconds(text + digits);
-	uint64_t number = 0;
+	uint64_t number;
 
 	if (digits == 0 || unit == 0)
 		return -EINVAL;
-	for (size_t i = 0; i < digits; i++) {
-		if (__builtin_mul_overflow(number, 10, &number) ||
-		    __builtin_add_overflow(number, (uint64_t)(text[i] - '0'), &number))
-			return -ERANGE;
-	}
 	/* nanoseconds must fit, too */
-	if (__builtin_mul_overflow(number, unit, &number) || number > UINT64_MAX / 1000000)
+	if (number_read(text, digits, &number) < 0 ||
+	    __builtin_mul_overflow(number, unit, &number) || number > UINT64_MAX / 1000000)
 		return -ERANGE;
 	*milliseconds = number;
 	return 0;

@@ -7,8 +7,7 @@
 
 #include "base/utf8.h"
 
-/* Appends path with its bytes that are not UTF-8 escaped; *whole says whether there were none. */
-static int append_readable(struct bytes *text, const char *path, size_t length, bool *whole)
+int readable_path_append(struct bytes *text, const char *path, size_t length, bool *whole)
 {
 	uint32_t code;
 
@@ -32,7 +31,7 @@ static int append_readable(struct bytes *text, const char *path, size_t length, 
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-static int append_base64(struct bytes *text, const char *path, size_t length)
+int base64_append(struct bytes *text, const char *path, size_t length)
 {
 	for (size_t i = 0; i < length; i += 3) {
 		size_t count = length - i < 3 ? length - i : 3;
@@ -66,13 +65,13 @@ int json_set_path(json_t *object, const char *key, const char *path, size_t leng
 	int r = bytes_reserve(&text, length + 1);
 
 	if (r == 0)
-		r = append_readable(&text, path, length, &whole);
+		r = readable_path_append(&text, path, length, &whole);
 	if (r == 0)
 		r = set_text(object, key, &text);
 	if (r < 0 || whole)
 		return r;
 	text.length = 0;
-	r = append_base64(&text, path, length);
+	r = base64_append(&text, path, length);
 	if (r == 0)
 		r = bytes_format(&base64_key, "%s_base64", key);
 	if (r < 0)

@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/numbers.h"
 
+#include <errno.h>
 #include <stdlib.h>
+
+int number_read(const char *digits, size_t count, uint64_t *number)
+{
+	uint64_t read = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (__builtin_mul_overflow(read, 10, &read) ||
+		    __builtin_add_overflow(read, (uint64_t)(digits[i] - '0'), &read))
+			return -ERANGE;
+	}
+	*number = read;
+	return 0;
+}
 
 int numbers_by_value(const void *a, const void *b)
 {

@@ -2,10 +2,15 @@
 #ifndef BASE_NUMBERS_H
 #define BASE_NUMBERS_H
 
-/* Putting numbers, and what is ordered by them, in order. Pure code, any thread. */
+/* Reading numbers, and putting them and what is ordered by them in order. Pure code, any thread. */
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/attributes.h"
+
+/* The number that so many decimal digits stand for. 0 or -ERANGE, then *number is not set. */
+MUST_CHECK int number_read(const char *digits, size_t count, uint64_t *number);
 
 /* Below, at or above 0, as qsort(3) wants it. */
 static inline int numbers_compare(uint64_t a, uint64_t b)

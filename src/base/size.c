@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/numbers.h"
+
 /* Each is 1024 (or 1000) times the one before. */
 static const char prefixes[] = "KMGTPE";
 
@@ -35,7 +37,7 @@ static uint64_t unit_factor(const char *unit)
 
 int size_parse(const char *text, uint64_t *bytes)
 {
-	uint64_t number = 0;
+	uint64_t number;
 	uint64_t factor;
 	size_t digits = strspn(text, "0123456789");
 
@@ -44,12 +46,8 @@ int size_parse(const char *text, uint64_t *bytes)
 	factor = unit_factor(text + digits);
 	if (factor == 0)
 		return -EINVAL;
-	for (size_t i = 0; i < digits; i++) {
-		if (__builtin_mul_overflow(number, 10, &number) ||
-		    __builtin_add_overflow(number, (uint64_t)(text[i] - '0'), &number))
-			return -ERANGE;
-	}
-	if (__builtin_mul_overflow(number, factor, &number))
+	if (number_read(text, digits, &number) < 0 ||
+	    __builtin_mul_overflow(number, factor, &number))
 		return -ERANGE;
 	*bytes = number;
 	return 0;

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/json_path.h"
+#include "base/numbers.h"
+#include "base/size.h"
 #include "cli/command.h"
 #include "cli/indexing.h"
 #include "cli/interrupt.h"
@@ -15,13 +17,20 @@ enum {
 	OPT_REDUNDANT,
 	OPT_SINGLES,
 	OPT_SUMMARY,
+	OPT_EXPLAIN,
+	OPT_MAX_SIZE,
+	OPT_PATH,
+	OPT_SORT,
+	OPT_TOP,
 };
 
 struct list_settings {
 	struct common_settings common;
 	struct rule_settings rules;
 	struct list_request request;
+	struct text_list paths; /* globs */
 	unsigned int part_count; /* how many parts were asked for */
+	bool order_given;
 };
 
 static const struct option_spec list_options[] = {
@@ -31,13 +40,15 @@ static const struct option_spec list_options[] = {
 		.letter = 'F',
 		.argument = "FORMAT",
 		.help = "text (the default, for people), fdupes (a path a line, an empty line "
-			"between groups) or json",
+			"between groups), json, jsonl (a group a line), csv (a name a line) or "
+			"null "
+			"(paths for xargs -0)",
 		.id = OPT_FORMAT,
-		.expects = "text, fdupes or json",
+		.expects = "text, fdupes, json, jsonl, csv or null",
 	},
 	{
 		.name = "redundant",
-		.help = "only the copies that are not kept",
+		.help = "only the copies that may go",
 		.id = OPT_REDUNDANT,
 	},
 	{
@@ -50,31 +61,100 @@ static const struct option_spec list_options[] = {
 		.help = "only the figures",
 		.id = OPT_SUMMARY,
 	},
+	{
+		.name = "explain",
+		.help = "say of each name whether it is kept, redundant or spared, and why",
+		.id = OPT_EXPLAIN,
+	},
+	{.heading = "Which groups are printed"},
+	{
+		.name = "max-size",
+		.argument = "SIZE",
+		.help = "only those whose files are not larger; they are compared all the same",
+		.id = OPT_MAX_SIZE,
+		.expects = SIZE_EXPECTED,
+	},
+	{
+		.name = "path",
+		.argument = "GLOB",
+		.help = "only those with a name that --exclude=GLOB would leave out; may be given "
+			"more than once",
+		.id = OPT_PATH,
+		.expects = "a glob that is not empty",
+	},
+	{
+		.name = "sort",
+		.argument = "ORDER",
+		.help = "reclaimable (what would give back most first, the default), size (of one "
+			"copy), count (of copies) or path (of the kept copy)",
+		.id = OPT_SORT,
+		.expects = "reclaimable, size, count or path",
+	},
+	{
+		.name = "top",
+		.argument = "N",
+		.help = "no more than the first N",
+		.id = OPT_TOP,
+		.expects = "a number from 1 on",
+	},
 	{0},
 };
 
-static int parse_format(const char *word, enum report_format *format)
+static int set_format(struct list_settings *settings, const char *word)
 {
 	static const char *const words[] = {
-		[REPORT_TEXT] = "text",
-		[REPORT_FDUPES] = "fdupes",
-		[REPORT_JSON] = "json",
+		[REPORT_TEXT] = "text",   [REPORT_FDUPES] = "fdupes", [REPORT_JSON] = "json",
+		[REPORT_JSONL] = "jsonl", [REPORT_CSV] = "csv",       [REPORT_NULL] = "null",
 	};
+	int found = parse_word(word, words, ARRAY_SIZE(words));
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (strcmp(word, words[i]) == 0) {
-			*format = (enum report_format)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
+	if (found < 0)
+		return found;
+	settings->request.report.format = (enum report_format)found;
+	return 0;
+}
+
+static int set_order(struct list_settings *settings, const char *word)
+{
+	static const char *const words[] = {
+		[REPORT_BY_RECLAIMABLE] = "reclaimable",
+		[REPORT_BY_SIZE] = "size",
+		[REPORT_BY_COUNT] = "count",
+		[REPORT_BY_PATH] = "path",
+	};
+	int found = parse_word(word, words, ARRAY_SIZE(words));
+
+	if (found < 0)
+		return found;
+	settings->request.report.order = (enum report_order)found;
+	settings->order_given = true;
+	return 0;
 }
 
 static int set_part(struct list_settings *settings, enum report_part part)
 {
-	settings->part_count += settings->request.part != part;
-	settings->request.part = part;
+	settings->part_count += settings->request.report.part != part;
+	settings->request.report.part = part;
 	return 0;
+}
+
+static int add_path(struct list_settings *settings, const char *glob)
+{
+	int r = glob[0] != '\0' ? text_list_add(&settings->paths, glob, strlen(glob)) : -EINVAL;
+
+	settings->request.report.paths = settings->paths.items;
+	return r;
+}
+
+static int parse_top(const char *text, uint64_t *top)
+{
+	size_t digits = strspn(text, "0123456789");
+	int r;
+
+	if (digits == 0 || text[digits] != '\0')
+		return -EINVAL;
+	r = number_read(text, digits, top);
+	return r == 0 && *top == 0 ? -EINVAL : r;
 }
 
 static int list_apply(void *context, int id, const char *value)
@@ -83,13 +163,24 @@ static int list_apply(void *context, int id, const char *value)
 
 	switch (id) {
 	case OPT_FORMAT:
-		return parse_format(value, &settings->request.format);
+		return set_format(settings, value);
 	case OPT_REDUNDANT:
 		return set_part(settings, REPORT_REDUNDANT);
 	case OPT_SINGLES:
 		return set_part(settings, REPORT_SINGLES);
 	case OPT_SUMMARY:
 		return set_part(settings, REPORT_SUMMARY);
+	case OPT_EXPLAIN:
+		settings->request.report.explain = true;
+		return 0;
+	case OPT_MAX_SIZE:
+		return size_parse(value, &settings->request.report.max_size);
+	case OPT_PATH:
+		return add_path(settings, value);
+	case OPT_SORT:
+		return set_order(settings, value);
+	case OPT_TOP:
+		return parse_top(value, &settings->request.report.top);
 	default:
 		return id >= OPTION_ID_RULES ? rule_apply(&settings->rules, id, value)
 					     : common_apply(&settings->common, id, value);
@@ -146,17 +237,38 @@ static enum twinfs_exit list_sources(const struct list_request *request, char *c
 	return list_print_own(request, &indexing, &named);
 }
 
+/* What is wrong with options that are right each for itself; NULL: nothing. */
+static const char *find_contradiction(const struct list_settings *settings)
+{
+	const struct report *report = &settings->request.report;
+
+	if (settings->part_count > 1)
+		return "give one of --redundant, --singles and --summary";
+	if (report->part == REPORT_SUMMARY && !report_can_summarize(report->format))
+		return "--format=null has paths only: leave --summary out, or choose another "
+		       "format";
+	if (report->explain && !report_can_explain(report->format))
+		return "--explain needs one of --format=text, json, jsonl and csv";
+	if (report->explain && (report->part == REPORT_SUMMARY || report->part == REPORT_SINGLES))
+		return "--explain is about copies: leave --singles and --summary out";
+	if (report->part == REPORT_SINGLES && settings->order_given &&
+	    (report->order == REPORT_BY_RECLAIMABLE || report->order == REPORT_BY_COUNT))
+		return "--singles has no copies to count: sort by size or path";
+	if (report->max_size < settings->common.min_size)
+		return "--max-size is below --min-size";
+	return NULL;
+}
+
 static int check_usage(const struct list_settings *settings, int operand_count)
 {
-	if (operand_count == 0) {
-		options_complain(&list_table, "no SOURCE and no MOUNTPOINT given");
-		return -EINVAL;
-	}
-	if (settings->part_count > 1) {
-		options_complain(&list_table, "give one of --redundant, --singles and --summary");
-		return -EINVAL;
-	}
-	return 0;
+	const char *contradiction = find_contradiction(settings);
+
+	if (operand_count == 0)
+		contradiction = "no SOURCE and no MOUNTPOINT given";
+	if (contradiction == NULL)
+		return 0;
+	options_complain(&list_table, "%s", contradiction);
+	return -EINVAL;
 }
 
 /* Whether the operand is a mount point of a view; *point is the caller's, NULL where not. */
@@ -182,7 +294,9 @@ static int find_mount_point(const char *operand, char **point)
 
 enum twinfs_exit cmd_list(int argc, char *argv[])
 {
-	struct list_settings settings = {.request.part = REPORT_GROUPS};
+	struct list_settings settings = {
+		.request.report = {.max_size = UINT64_MAX, .top = UINT64_MAX},
+	};
 	AUTO_FREE char *point = NULL;
 	enum twinfs_exit status;
 	int operands;
@@ -204,6 +318,7 @@ enum twinfs_exit cmd_list(int argc, char *argv[])
 		status =
 			list_sources(&settings.request, argv + operands, (size_t)(argc - operands));
 	}
+	text_list_free(&settings.paths);
 	rule_settings_deinit(&settings.rules);
 	common_settings_deinit(&settings.common);
 	return status;

@@ -80,7 +80,7 @@ static int summarize(struct catalog *catalog, struct report_summary *summary)
 	int r;
 
 	r = catalog_read_begin(catalog, &reader);
-	return r < 0 ? r : report_summarize(reader, 0, summary);
+	return r < 0 ? r : report_summarize(reader, summary);
 }
 
 static int print_summary(const struct indexing *indexing, const struct indexing_times *times)

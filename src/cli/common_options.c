@@ -118,8 +118,7 @@ void common_settings_deinit(struct common_settings *settings)
 	text_list_free(&settings->excludes);
 }
 
-/* The place of a word in a list of count. -EINVAL: it is not there. */
-static int parse_word(const char *word, const char *const words[], size_t count)
+int parse_word(const char *word, const char *const words[], size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(word, words[i]) == 0)

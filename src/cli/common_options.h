@@ -43,6 +43,9 @@ void common_settings_deinit(struct common_settings *settings);
 /* Takes one of these options; the results are those of struct option_table's apply. */
 MUST_CHECK int common_apply(struct common_settings *settings, int id, const char *value);
 
+/* The place of a word in a list of count, or -EINVAL. */
+MUST_CHECK int parse_word(const char *word, const char *const words[], size_t count);
+
 /* What a command exits with after options_parse() or options_apply_item() gave this, not 0. */
 enum twinfs_exit options_exit(int result);
 

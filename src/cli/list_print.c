@@ -27,8 +27,6 @@ static int print_to(struct output *output, const struct list_request *request,
 	if (r < 0)
 		return r;
 	report.reader = reader;
-	report.format = request->format;
-	report.part = request->part;
 	report.rules = &request->rules->rules;
 	report.min_size = request->common->min_size;
 	/* what is served may be of smaller files too: then they are wanted, unless said otherwise */
@@ -58,12 +56,13 @@ enum twinfs_exit list_print_own(const struct list_request *request, struct index
 				const struct named_sources *named)
 {
 	CLEANUP(shown_paths_free) struct shown_paths shown = {0};
-	struct report report = {.sources = &indexing->sources};
+	struct report report = request->report;
 	CLEANUP_OUTPUT struct output output;
 	struct report_summary summary = {0};
 	int r;
 
 	r = shown_paths_make(&shown, &indexing->sources, named->given, named->count);
+	report.sources = &indexing->sources;
 	report.shown = shown.list;
 	output_init(&output, STDOUT_FILENO);
 	if (r == 0)
@@ -173,7 +172,7 @@ static int print_served(const struct list_request *request, struct catalog *cata
 {
 	CLEANUP(sources_close) struct sources sources = {0};
 	CLEANUP(shown_paths_free) struct shown_paths shown = {0};
-	struct report report = {.sources = &sources};
+	struct report report = request->report;
 	int r;
 
 	r = sources_open(&sources, catalog, NULL, false);
@@ -185,6 +184,7 @@ static int print_served(const struct list_request *request, struct catalog *cata
 		r = sync_with_owner(catalog_folder(catalog), unfinished);
 	if (r == 0)
 		r = name_errors(catalog, &sources);
+	report.sources = &sources;
 	report.shown = shown.list;
 	if (r == 0)
 		r = print_through_spool(request, catalog, &report, summary);

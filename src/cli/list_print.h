@@ -19,8 +19,8 @@ struct indexing;
 struct list_request {
 	const struct common_settings *common;
 	const struct rule_settings *rules;
-	enum report_format format;
-	enum report_part part;
+	/* What to print: reader, sources, shown, rules and min_size are still to be set. */
+	struct report report;
 };
 
 /* The sources as the user gave them; all zero where a mount point was given. */

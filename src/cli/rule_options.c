@@ -96,7 +96,8 @@ static int add_path_rule(struct rule_settings *settings, const char *glob, size_
 	/* a backslash before a comma is one for the glob, too, and means the comma there */
 	return append_rule(settings,
 			   (struct keep_rule){.by = KEEP_PATH,
-					      .glob = settings->globs.items[settings->globs.count - 1]});
+					      .glob = settings->globs
+							      .items[settings->globs.count - 1]});
 }
 
 static int add_rule(struct rule_settings *settings, const char *word, size_t length)

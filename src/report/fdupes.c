@@ -70,4 +70,5 @@ const struct format format_fdupes = {
 	.group = fdupes_group,
 	.single = fdupes_single,
 	.end = fdupes_end,
+	.can_summarize = true,
 };

@@ -2,14 +2,14 @@
 
 /* One object, written as it becomes known:
  *
- *	{"version": ..., "summary": {...}, "groups": [
+ *	{"version": ..., "groups": [
  *	{"hash": ..., "size": ..., "reclaimable": ..., "copies": [
- *	{"path": ..., "kept": ..., "inode": ...},
+ *	{"path": ..., "inode": ..., "kept": ..., "fate": ...},
  *	...]},
- *	...]}
+ *	...], "summary": {...}}
  *
- * Only one copy at a time is built in memory, as a group may have 100,000 of them. Paths follow
- * the rule of base/json_path.h.
+ * or the objects in the list alone, a line each (jsonl). Only one copy at a time is built in memory,
+ * as a group may have 100,000 of them. Paths follow the rule of base/json_path.h.
  */
 
 #include <inttypes.h>
@@ -17,7 +17,6 @@
 #include <jansson.h>
 
 #include "base/json_path.h"
-#include "catalog/source.h"
 #include "report/format.h"
 
 static int write_part(const char *text, size_t length, void *context)
@@ -40,36 +39,38 @@ static int write_object(struct printing *printing, json_t *object)
 	return r == 0 ? 0 : -ENOMEM;
 }
 
-static int json_begin(struct printing *printing)
+static int write_summary(struct printing *printing)
 {
-	const struct report_summary *s = &printing->summary;
-	int r;
+	struct summary_figure figures[SUMMARY_FIGURES_MAX];
+	size_t count =
+		summary_list(&printing->summary, printing->report->part == REPORT_SINGLES, figures);
+	json_t *object = json_object();
 
-	output_text(printing->output, "{\"version\":\"" TWINFS_VERSION "\",\"summary\":");
-	r = write_object(printing,
-			 json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "groups",
-				   (json_int_t)s->groups, "redundant_files",
-				   (json_int_t)s->redundant_files, "redundant_bytes",
-				   (json_int_t)s->redundant_bytes, "reclaimable_bytes",
-				   (json_int_t)s->reclaimable_bytes, "files", (json_int_t)s->files,
-				   "directories", (json_int_t)s->directories, "bytes",
-				   (json_int_t)s->bytes, "errors", (json_int_t)s->errors, "pending",
-				   (json_int_t)s->pending));
-	if (printing->report->part == REPORT_SINGLES)
-		output_text(printing->output, ",\"singles\":[");
-	else if (printing->report->part != REPORT_SUMMARY)
-		output_text(printing->output, ",\"groups\":[");
-	return r;
+	for (size_t i = 0; object != NULL && i < count; i++) {
+		if (json_object_set_new(object, figures[i].name,
+					json_integer((json_int_t)figures[i].value)) < 0) {
+			json_decref(object);
+			object = NULL;
+		}
+	}
+	output_text(printing->output, "\"summary\":");
+	return write_object(printing, object);
 }
+
+static void begin_object(struct printing *printing)
+{
+	output_text(printing->output, "{\"version\":\"" TWINFS_VERSION "\",");
+}
+
+/* ---- names, groups and files -------------------------------------------------------------- */
 
 /* Appends an object for one name of a file; the caller adds to it before it is written. */
 static int make_name(struct printing *printing, const struct copies *copies,
 		     const struct copy *copy, json_t **object)
 {
-	const struct source *source = &printing->report->sources->list[copy->source];
 	int r;
 
-	r = format_path(printing, source->path, copies, copy);
+	r = format_absolute_path(printing, copies, copy);
 	if (r < 0)
 		return r;
 	*object = json_object();
@@ -85,6 +86,17 @@ static int make_name(struct printing *printing, const struct copies *copies,
 	return r;
 }
 
+static int set_fate(json_t *object, const struct copy *copy, bool explain)
+{
+	int r = json_object_set_new(object, "kept", json_boolean(copy->fate == FATE_KEPT));
+
+	if (r == 0)
+		r = json_object_set_new(object, "fate", json_string(format_fate(copy->fate)));
+	if (r == 0 && explain)
+		r = json_object_set_new(object, "why", json_string(copy->why));
+	return r == 0 ? 0 : -ENOMEM;
+}
+
 static int write_copy(struct printing *printing, const struct copies *copies,
 		      const struct copy *copy)
 {
@@ -94,32 +106,33 @@ static int write_copy(struct printing *printing, const struct copies *copies,
 	r = make_name(printing, copies, copy, &object);
 	if (r < 0)
 		return r;
-	if (json_object_set_new(object, "kept", json_boolean(copy->fate == FATE_KEPT)) < 0) {
+	r = set_fate(object, copy, printing->report->explain);
+	if (r < 0) {
 		json_decref(object);
-		return -ENOMEM;
+		return r;
 	}
 	return write_object(printing, object);
 }
 
-static int json_group(struct printing *printing, const struct group_record *group,
-		      const struct copies *copies)
+/* Writes a group; line_end stands before each copy. */
+static int write_group(struct printing *printing, const struct group_record *group,
+		       const struct copies *copies, const char *line_end)
 {
-	const char *separator = "\n";
+	const char *comma = "";
 	char name[GROUP_NAME_MAX];
 
 	format_group_name(name, group);
 	output_format(printing->output,
-		      "%s\n{\"hash\":\"%s\",\"size\":%" PRIu64 ",\"reclaimable\":%" PRIu64
+		      "{\"hash\":\"%s\",\"size\":%" PRIu64 ",\"reclaimable\":%" PRIu64
 		      ",\"copies\":[",
-		      printing->printed > 0 ? "," : "", name, group->size,
-		      group_reclaimable(group));
+		      name, group->size, format_reclaimable(group, copies));
 	for (size_t i = 0; i < copies->count; i++) {
 		int r;
 
 		if (!format_shows(printing, &copies->list[i]))
 			continue;
-		output_text(printing->output, separator);
-		separator = ",\n";
+		output_format(printing->output, "%s%s", comma, line_end);
+		comma = ",";
 		r = write_copy(printing, copies, &copies->list[i]);
 		if (r < 0)
 			return r;
@@ -144,6 +157,25 @@ static int write_single_name(struct printing *printing, const struct single *sin
 	return write_object(printing, object);
 }
 
+/* ---- one object --------------------------------------------------------------------------- */
+
+static int json_begin(struct printing *printing)
+{
+	begin_object(printing);
+	if (printing->report->part == REPORT_SINGLES)
+		output_text(printing->output, "\"singles\":[");
+	else if (printing->report->part != REPORT_SUMMARY)
+		output_text(printing->output, "\"groups\":[");
+	return 0;
+}
+
+static int json_group(struct printing *printing, const struct group_record *group,
+		      const struct copies *copies)
+{
+	output_text(printing->output, printing->printed > 0 ? ",\n" : "\n");
+	return write_group(printing, group, copies, "\n");
+}
+
 static int json_single(struct printing *printing, const struct single *single)
 {
 	for (size_t i = 0; i < single->names->count; i++) {
@@ -159,8 +191,13 @@ static int json_single(struct printing *printing, const struct single *single)
 
 static int json_end(struct printing *printing)
 {
-	output_text(printing->output, printing->report->part == REPORT_SUMMARY ? "}\n" : "]}\n");
-	return 0;
+	int r;
+
+	if (printing->report->part != REPORT_SUMMARY)
+		output_text(printing->output, "],\n");
+	r = write_summary(printing);
+	output_text(printing->output, "}\n");
+	return r;
 }
 
 const struct format format_json = {
@@ -168,4 +205,52 @@ const struct format format_json = {
 	.group = json_group,
 	.single = json_single,
 	.end = json_end,
+	.can_summarize = true,
+	.can_explain = true,
+};
+
+/* ---- an object a line --------------------------------------------------------------------- */
+
+static int jsonl_begin(struct printing *printing)
+{
+	(void)printing;
+	return 0;
+}
+
+static int jsonl_group(struct printing *printing, const struct group_record *group,
+		       const struct copies *copies)
+{
+	int r = write_group(printing, group, copies, "");
+
+	output_text(printing->output, "\n");
+	return r;
+}
+
+static int jsonl_single(struct printing *printing, const struct single *single)
+{
+	for (size_t i = 0; i < single->names->count; i++) {
+		int r = write_single_name(printing, single, &single->names->list[i]);
+
+		if (r < 0)
+			return r;
+		output_text(printing->output, "\n");
+	}
+	return 0;
+}
+
+static int jsonl_end(struct printing *printing)
+{
+	if (printing->report->part != REPORT_SUMMARY)
+		return 0;
+	begin_object(printing);
+	return json_end(printing);
+}
+
+const struct format format_jsonl = {
+	.begin = jsonl_begin,
+	.group = jsonl_group,
+	.single = jsonl_single,
+	.end = jsonl_end,
+	.can_summarize = true,
+	.can_explain = true,
 };

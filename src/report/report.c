@@ -7,9 +7,9 @@
 
 #include "base/hash.h"
 #include "base/stop.h"
-#include "catalog/query.h"
+#include "catalog/source.h"
 #include "report/format.h"
-#include "report/rules.h"
+#include "report/selection.h"
 
 void format_group_name(char name[static GROUP_NAME_MAX], const struct group_record *group)
 {
@@ -20,6 +20,17 @@ void format_group_name(char name[static GROUP_NAME_MAX], const struct group_reco
 		(void)snprintf(name, GROUP_NAME_MAX, "%s~%" PRIu32, digits, group->ordinal);
 	else
 		(void)snprintf(name, GROUP_NAME_MAX, "%s", digits);
+}
+
+const char *format_fate(enum fate fate)
+{
+	static const char *const words[] = {
+		[FATE_KEPT] = "kept",
+		[FATE_REDUNDANT] = "redundant",
+		[FATE_SPARED] = "spared",
+	};
+
+	return words[fate];
 }
 
 bool format_shows(const struct printing *printing, const struct copy *copy)
@@ -42,153 +53,86 @@ int format_path(struct printing *printing, const char *source, const struct copi
 	return r;
 }
 
+int format_absolute_path(struct printing *printing, const struct copies *copies,
+			 const struct copy *copy)
+{
+	return format_path(printing, printing->report->sources->list[copy->source].path, copies,
+			   copy);
+}
+
+static const struct format *find_format(enum report_format format)
+{
+	static const struct format *const formats[] = {
+		[REPORT_TEXT] = &format_text, [REPORT_FDUPES] = &format_fdupes,
+		[REPORT_JSON] = &format_json, [REPORT_JSONL] = &format_jsonl,
+		[REPORT_CSV] = &format_csv,   [REPORT_NULL] = &format_null,
+	};
+
+	return formats[format];
+}
+
+bool report_can_summarize(enum report_format format)
+{
+	return find_format(format)->can_summarize;
+}
+
+bool report_can_explain(enum report_format format)
+{
+	return find_format(format)->can_explain;
+}
+
 /* 0, -EINTR when the user wants it to end, or why nothing can be written any more. */
 static int worth_going_on(const struct printing *printing)
 {
 	return stop_requested() ? -EINTR : printing->output->error;
 }
 
-static int print_groups(struct printing *printing, const struct format *format)
+static int visit_group(void *context, const struct group_record *group, const struct copies *copies)
 {
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	CLEANUP_COPIES struct copies copies = {0};
-	struct catalog_reader *reader = printing->report->reader;
-	struct group_record group;
-	int r;
-
-	r = catalog_scan_ranks(reader, &scan);
-	if (r < 0)
-		return r;
-	while ((r = catalog_next_rank(scan, &group)) == 0) {
-		if (group.size < printing->report->min_size)
-			continue;
-		r = copies_collect(&copies, reader, &group);
-		if (r == 0)
-			r = rules_apply(printing->report->rules, reader, printing->report->sources,
-					&group, &copies);
-		if (r == 0)
-			r = format->group(printing, &group, &copies);
-		if (r == 0)
-			r = worth_going_on(printing);
-		if (r < 0)
-			return r;
-		printing->printed++;
-	}
-	return r == -ENOENT ? 0 : r;
-}
-
-/* Whether a file whose size others have too is known to have no copy. One that was not read, or
- * could not be, is not.
- */
-static int has_no_copy(struct catalog_reader *reader, uint64_t file, bool *alone)
-{
-	struct content_record content;
-	struct group_record group = {0};
-	int r;
-
-	*alone = false;
-	r = catalog_get_content(reader, file, &content);
-	if (r == -ENOENT)
-		return 0;
-	if (r == 0 && content.group != 0)
-		r = catalog_get_group(reader, content.group, &group);
-	if (r < 0)
-		return r;
-	*alone = content.group == 0 || !group_is_visible(&group);
-	return 0;
-}
-
-static int print_single(struct printing *printing, const struct format *format,
-			const struct size_entry *entry, struct copies *names)
-{
-	int r;
-
-	copies_clear(names);
-	r = copies_add_file(names, printing->report->reader, entry->file, FATE_KEPT);
-	if (r == 0)
-		r = format->single(printing, &(struct single){entry->file, entry->size, names});
-	if (r == 0)
-		r = worth_going_on(printing);
-	printing->printed++;
-	return r;
-}
-
-/* Looks at a file whose size its neighbours in the order of sizes share, or not. */
-static int consider_single(struct printing *printing, const struct format *format,
-			   const struct size_entry *entry, bool shared, struct copies *names)
-{
-	bool alone = true;
+	struct printing *printing = context;
+	uint64_t redundant = copies != NULL ? copies->redundant : group->inodes - 1;
 	int r = 0;
 
-	if (shared)
-		r = has_no_copy(printing->report->reader, entry->file, &alone);
-	if (r < 0 || !alone)
-		return r;
-	return print_single(printing, format, entry, names);
+	summary_add_group(&printing->summary, group, redundant);
+	if (printing->report->part != REPORT_SUMMARY)
+		r = find_format(printing->report->format)->group(printing, group, copies);
+	printing->printed++;
+	return r < 0 ? r : worth_going_on(printing);
 }
 
-static int print_singles(struct printing *printing, const struct format *format)
+static int visit_single(void *context, const struct single *single)
 {
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	CLEANUP_COPIES struct copies names = {0};
-	struct size_entry from = {.size = printing->report->min_size};
-	struct size_entry entry;
-	struct size_entry next;
-	bool shared = false;
-	int found;
+	struct printing *printing = context;
 	int r;
 
-	r = catalog_scan_sizes(printing->report->reader, &from, &scan);
-	if (r < 0)
-		return r;
-	for (found = catalog_next_size(scan, &entry); found == 0; entry = next) {
-		bool same;
-
-		found = catalog_next_size(scan, &next);
-		same = found == 0 && next.size == entry.size;
-		r = consider_single(printing, format, &entry, shared || same, &names);
-		if (r < 0)
-			return r;
-		shared = same;
-	}
-	return found == -ENOENT ? 0 : found;
+	summary_add_single(&printing->summary, single->size);
+	r = find_format(printing->report->format)->single(printing, single);
+	printing->printed++;
+	return r < 0 ? r : worth_going_on(printing);
 }
 
-static int print_parts(struct printing *printing, const struct format *format)
+static int print_parts(struct printing *printing)
 {
+	const struct report *report = printing->report;
+	const struct format *format = find_format(report->format);
+	const struct visitor visitor = {visit_group, visit_single, printing};
 	int r;
 
 	r = format->begin(printing);
-	if (r < 0)
-		return r;
-	switch (printing->report->part) {
-	case REPORT_GROUPS:
-	case REPORT_REDUNDANT:
-		r = print_groups(printing, format);
-		break;
-	case REPORT_SINGLES:
-		r = print_singles(printing, format);
-		break;
-	case REPORT_SUMMARY:
-		break;
-	}
+	if (r == 0)
+		r = report->part == REPORT_SINGLES ? selection_singles(report, &visitor)
+						   : selection_groups(report, &visitor);
+	if (r == 0)
+		r = summary_add_index(&printing->summary, report->reader);
 	return r < 0 ? r : format->end(printing);
 }
 
 int report_print(const struct report *report, struct output *output, struct report_summary *summary)
 {
-	static const struct format *const formats[] = {
-		[REPORT_TEXT] = &format_text,
-		[REPORT_FDUPES] = &format_fdupes,
-		[REPORT_JSON] = &format_json,
-	};
 	struct printing printing = {.report = report, .output = output};
 	int r;
 
-	r = report_summarize(report->reader, report->min_size, &printing.summary);
-	if (r < 0)
-		return r;
-	r = print_parts(&printing, formats[report->format]);
+	r = print_parts(&printing);
 	bytes_free(&printing.path);
 	*summary = printing.summary;
 	if (r < 0)

@@ -156,8 +156,7 @@ static int64_t best_name(const struct decision *decision, const struct keep_rule
 		else if (rule->by == KEEP_LONGEST_PATH)
 			value = -path_length(decision, name);
 		else
-			value = !glob_matches_within(rule->glob,
-						     copy_path(decision->copies, name));
+			value = !glob_matches_within(rule->glob, copy_path(decision->copies, name));
 		if (value < best)
 			best = value;
 	}
@@ -411,7 +410,8 @@ int rules_apply(const struct rules *rules, struct catalog_reader *reader,
 		const struct sources *sources, const struct group_record *group,
 		struct copies *copies)
 {
-	CLEANUP(decision_free) struct decision decision = {
+	CLEANUP(decision_free)
+	struct decision decision = {
 		.rules = rules,
 		.reader = reader,
 		.sources = sources,

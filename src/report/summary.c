@@ -5,29 +5,49 @@
 
 #include "catalog/query.h"
 
-static int add_groups(struct catalog_reader *reader, uint64_t min_size,
-		      struct report_summary *summary)
+void summary_add_group(struct report_summary *summary, const struct group_record *group,
+		       uint64_t redundant)
 {
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct group_record group;
-	int r;
-
-	r = catalog_scan_ranks(reader, &scan);
-	if (r < 0)
-		return r;
-	while ((r = catalog_next_rank(scan, &group)) == 0) {
-		if (group.size < min_size)
-			continue;
-		summary->groups++;
-		summary->redundant_files += group.inodes - 1;
-		summary->redundant_bytes += (group.inodes - 1) * group.size;
-		summary->reclaimable_bytes += group_reclaimable(&group);
-	}
-	return r == -ENOENT ? 0 : r;
+	summary->groups++;
+	summary->redundant_files += redundant;
+	summary->redundant_bytes += redundant * group->size;
+	summary->reclaimable_bytes += redundant * group->size;
 }
 
-int report_summarize(struct catalog_reader *reader, uint64_t min_size,
-		     struct report_summary *summary)
+void summary_add_single(struct report_summary *summary, uint64_t size)
+{
+	summary->singles++;
+	summary->single_bytes += size;
+}
+
+static void put(struct summary_figure **end, const char *name, uint64_t value)
+{
+	*(*end)++ = (struct summary_figure){name, value};
+}
+
+size_t summary_list(const struct report_summary *summary, bool of_singles,
+		    struct summary_figure list[static SUMMARY_FIGURES_MAX])
+{
+	struct summary_figure *end = list;
+
+	if (of_singles) {
+		put(&end, "singles", summary->singles);
+		put(&end, "single_bytes", summary->single_bytes);
+	} else {
+		put(&end, "groups", summary->groups);
+		put(&end, "redundant_files", summary->redundant_files);
+		put(&end, "redundant_bytes", summary->redundant_bytes);
+		put(&end, "reclaimable_bytes", summary->reclaimable_bytes);
+	}
+	put(&end, "files", summary->files);
+	put(&end, "directories", summary->directories);
+	put(&end, "bytes", summary->bytes);
+	put(&end, "errors", summary->errors);
+	put(&end, "pending", summary->pending);
+	return (size_t)(end - list);
+}
+
+int summary_add_index(struct report_summary *summary, struct catalog_reader *reader)
 {
 	struct catalog_totals totals;
 	int r;
@@ -35,14 +55,24 @@ int report_summarize(struct catalog_reader *reader, uint64_t min_size,
 	r = catalog_get_totals(reader, &totals);
 	if (r < 0)
 		return r;
-	*summary = (struct report_summary){
-		.files = totals.files,
-		.directories = totals.directories,
-		.bytes = totals.bytes,
-		.errors = totals.errors,
-	};
-	r = catalog_count_pending(reader, &summary->pending, &summary->pending_bytes);
+	summary->files = totals.files;
+	summary->directories = totals.directories;
+	summary->bytes = totals.bytes;
+	summary->errors = totals.errors;
+	return catalog_count_pending(reader, &summary->pending, &summary->pending_bytes);
+}
+
+int report_summarize(struct catalog_reader *reader, struct report_summary *summary)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct group_record group;
+	int r;
+
+	*summary = (struct report_summary){0};
+	r = catalog_scan_ranks(reader, &scan);
 	if (r < 0)
 		return r;
-	return add_groups(reader, min_size, summary);
+	while ((r = catalog_next_rank(scan, &group)) == 0)
+		summary_add_group(summary, &group, group.inodes - 1);
+	return r == -ENOENT ? summary_add_index(summary, reader) : r;
 }

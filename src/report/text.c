@@ -7,6 +7,9 @@
 #include "report/format.h"
 #include "report/words.h"
 
+/* Room for what stands before a path, with its NUL. */
+#define MARK_SIZE 64
+
 static int text_begin(struct printing *printing)
 {
 	(void)printing;
@@ -42,8 +45,26 @@ static void print_head(struct printing *printing, const struct group_record *gro
 	format_group_name(name, group);
 	output_format(printing->output, "%s copies of %s, %s reclaimable, kept: %s, %s\n",
 		      number_format(inodes, group->inodes), figure_size(size, group->size),
-		      size_format(reclaimable, group_reclaimable(group)), copies->list[0].why,
-		      name);
+		      size_format(reclaimable, format_reclaimable(group, copies)),
+		      copies->list[0].why, name);
+}
+
+/* What stands before a path: what the copy is, or its fate and why. */
+static void format_mark(char mark[static MARK_SIZE], const struct printing *printing,
+			const struct copy *copy)
+{
+	static const char *const words[] = {
+		[FATE_KEPT] = "kept",
+		[FATE_REDUNDANT] = "copy",
+		[FATE_SPARED] = "stay",
+	};
+	const char *word = copy->another_name ? "link" : words[copy->fate];
+
+	if (printing->report->explain)
+		(void)snprintf(mark, MARK_SIZE, "  %-9s  %-30s  ", format_fate(copy->fate),
+			       copy->why);
+	else
+		(void)snprintf(mark, MARK_SIZE, "  %s  ", word);
 }
 
 static int text_group(struct printing *printing, const struct group_record *group,
@@ -52,13 +73,12 @@ static int text_group(struct printing *printing, const struct group_record *grou
 	print_head(printing, group, copies);
 	for (size_t i = 0; i < copies->count; i++) {
 		const struct copy *copy = &copies->list[i];
-		const char *mark = copy->fate == FATE_KEPT ? "  kept  " : "  copy  ";
+		char mark[MARK_SIZE];
 		int r;
 
 		if (!format_shows(printing, copy))
 			continue;
-		if (copy->another_name)
-			mark = "  link  ";
+		format_mark(mark, printing, copy);
 		r = print_path(printing, mark, copies, copy);
 		if (r < 0)
 			return r;
@@ -90,4 +110,6 @@ const struct format format_text = {
 	.group = text_group,
 	.single = text_single,
 	.end = text_end,
+	.can_summarize = true,
+	.can_explain = true,
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,6 +69,23 @@ static void test_what_is_in_order_is_gone_through_once(void **state)
 	assert_int_equal(asked, ARRAY_SIZE(list) - 1);
 }
 
+static void test_digits_are_read_up_to_the_largest_number(void **state)
+{
+	uint64_t number = 7;
+
+	(void)state;
+	assert_int_equal(number_read("0", 1, &number), 0);
+	assert_int_equal(number, 0);
+	assert_int_equal(number_read("0012x", 4, &number), 0);
+	assert_int_equal(number, 12);
+	assert_int_equal(number_read("18446744073709551615", 20, &number), 0);
+	assert_true(number == UINT64_MAX);
+	number = 7;
+	assert_int_equal(number_read("18446744073709551616", 20, &number), -ERANGE);
+	assert_int_equal(number_read("99999999999999999999", 20, &number), -ERANGE);
+	assert_int_equal(number, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -75,6 +93,7 @@ int main(void)
 		cmocka_unit_test(test_each_number_is_left_once),
 		cmocka_unit_test(test_disorder_is_sorted_wherever_it_is),
 		cmocka_unit_test(test_what_is_in_order_is_gone_through_once),
+		cmocka_unit_test(test_digits_are_read_up_to_the_largest_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -219,8 +219,9 @@ static void test_value_that_is_too_large_and_other_failures_are_told_apart(void 
 {
 	(void)state;
 	assert_int_equal(PARSE("--size=16E"), -ERANGE);
-	assert_string_equal(captured.text, "twinfs list: option '--size' with '16E': Numerical result "
-					   "out of range; see twinfs list --help\n");
+	assert_string_equal(captured.text,
+			    "twinfs list: option '--size' with '16E': Numerical result "
+			    "out of range; see twinfs list --help\n");
 	assert_int_equal(PARSE("--a-name=x"), -ENOMEM);
 	assert_non_null(strstr(captured.text, "Cannot allocate memory"));
 }

@@ -334,6 +334,26 @@ static void test_snapshot_does_not_see_what_comes_after_it(void **state)
 	assert_true(id_at(f, f->roots[0], "new") != 0);
 }
 
+static void test_path_is_found_name_by_name(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t one = add_dir(f, f->roots[1], "one"), two = add_dir(f, one, "two");
+	struct catalog_reader *reader;
+	struct entry_record entry;
+
+	add_file(f, two, "file", file_of(10, 100, 0));
+	fixture_commit(f);
+	reader = fixture_read(f);
+	assert_int_equal(catalog_find_path(reader, f->roots[1], "one", &entry), 0);
+	assert_true(entry.kind == ENTRY_DIR && entry.child == one);
+	assert_int_equal(catalog_find_path(reader, f->roots[1], "one/two/file", &entry), 0);
+	assert_true(entry.kind == ENTRY_FILE && entry.dir == two);
+	assert_int_equal(catalog_find_path(reader, f->roots[1], "one/two/file/x", &entry), -ENOENT);
+	assert_int_equal(catalog_find_path(reader, f->roots[1], "one/tw", &entry), -ENOENT);
+	assert_int_equal(catalog_find_path(reader, f->roots[0], "one", &entry), -ENOENT);
+	catalog_read_end(reader);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -341,6 +361,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_path_of_a_file_is_its_first_name_by_source_and_path),
 		CASE(test_paths_are_put_together_from_their_names),
+		CASE(test_path_is_found_name_by_name),
 		CASE(test_orphan_has_no_path),
 		CASE(test_redundant_are_all_of_a_visible_group_but_the_kept_one),
 		CASE(test_listing_goes_on_behind_any_cookie),

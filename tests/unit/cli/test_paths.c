@@ -11,23 +11,6 @@
 
 #include "cli/paths.h"
 
-static void test_path_below_a_folder_is_what_is_behind_it(void **state)
-{
-	(void)state;
-	assert_string_equal(path_below("/a/b/c", "/a"), "b/c");
-	assert_string_equal(path_below("/a/b", "/a/b"), "");
-	assert_string_equal(path_below("/a", "/"), "a");
-	assert_string_equal(path_below("/", "/"), "");
-}
-
-static void test_equal_beginnings_are_not_below(void **state)
-{
-	(void)state;
-	assert_null(path_below("/ab", "/a"));
-	assert_null(path_below("/a", "/a/b"));
-	assert_null(path_below("/b/a", "/a"));
-}
-
 static void test_files_outside_of_views_have_no_source(void **state)
 {
 	CLEANUP_BYTES struct bytes path = {0};
@@ -61,8 +44,6 @@ static void test_paths_are_printed_as_they_are_but_to_a_terminal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_path_below_a_folder_is_what_is_behind_it),
-		cmocka_unit_test(test_equal_beginnings_are_not_below),
 		cmocka_unit_test(test_files_outside_of_views_have_no_source),
 		cmocka_unit_test(test_paths_are_printed_as_they_are_but_to_a_terminal),
 	};

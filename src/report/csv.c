@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+
+/* RFC 4180: a line of names, then one for each name of a file; lines end with CR LF, and a path is
+ * always in quotes, as it may have line ends, commas and quotes itself. A path that is not UTF-8 has
+ * its bytes in path_base64, by the rule of base/json_path.h; for others that is empty.
+ */
+
+#include <inttypes.h>
+
+#include "base/json_path.h"
+#include "report/format.h"
+
+#define LINE_END "\r\n"
+
+static void print_figures(struct printing *printing)
+{
+	struct summary_figure figures[SUMMARY_FIGURES_MAX];
+	size_t count = summary_list(&printing->summary, false, figures);
+
+	for (size_t i = 0; i < count; i++)
+		output_format(printing->output, "%s%s", figures[i].name,
+			      i + 1 < count ? "," : LINE_END);
+	for (size_t i = 0; i < count; i++)
+		output_format(printing->output, "%" PRIu64 "%s", figures[i].value,
+			      i + 1 < count ? "," : LINE_END);
+}
+
+static int csv_begin(struct printing *printing)
+{
+	if (printing->report->part == REPORT_SUMMARY)
+		return 0;
+	if (printing->report->part != REPORT_SINGLES) {
+		output_text(printing->output, "group,reclaimable,fate,");
+		if (printing->report->explain)
+			output_text(printing->output, "why,");
+	}
+	output_text(printing->output, "size,inode,path,path_base64" LINE_END);
+	return 0;
+}
+
+static void print_quoted(struct output *output, const struct bytes *text)
+{
+	const char *at = (const char *)text->data;
+	size_t left = text->length;
+
+	output_text(output, "\"");
+	while (left > 0) {
+		const char *quote = memchr(at, '"', left);
+		size_t length = quote != NULL ? (size_t)(quote - at) + 1 : left;
+
+		output_bytes(output, at, length);
+		if (quote != NULL)
+			output_text(output, "\"");
+		at += length;
+		left -= length;
+	}
+	output_text(output, "\"");
+}
+
+/* What each line ends with: the file and the path of this name. */
+static int print_name(struct printing *printing, uint64_t size, const struct copies *copies,
+		      const struct copy *name)
+{
+	CLEANUP_BYTES struct bytes readable = {0};
+	CLEANUP_BYTES struct bytes base64 = {0};
+	const struct bytes *path = &printing->path;
+	bool whole = true;
+	int r;
+
+	r = format_absolute_path(printing, copies, name);
+	if (r == 0)
+		r = readable_path_append(&readable, (const char *)path->data, path->length, &whole);
+	if (r == 0 && !whole)
+		r = base64_append(&base64, (const char *)path->data, path->length);
+	if (r < 0)
+		return r;
+	output_format(printing->output, "%" PRIu64 ",%" PRIu64 ",", size, name->file);
+	print_quoted(printing->output, &readable);
+	output_text(printing->output, ",");
+	output_bytes(printing->output, base64.data, base64.length);
+	output_text(printing->output, LINE_END);
+	return 0;
+}
+
+static int csv_group(struct printing *printing, const struct group_record *group,
+		     const struct copies *copies)
+{
+	char hash[GROUP_NAME_MAX];
+
+	format_group_name(hash, group);
+	for (size_t i = 0; i < copies->count; i++) {
+		const struct copy *copy = &copies->list[i];
+		int r;
+
+		if (!format_shows(printing, copy))
+			continue;
+		output_format(printing->output, "%s,%" PRIu64 ",%s,", hash,
+			      format_reclaimable(group, copies), format_fate(copy->fate));
+		if (printing->report->explain)
+			output_format(printing->output, "%s,", copy->why);
+		r = print_name(printing, group->size, copies, copy);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int csv_single(struct printing *printing, const struct single *single)
+{
+	for (size_t i = 0; i < single->names->count; i++) {
+		int r = print_name(printing, single->size, single->names, &single->names->list[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int csv_end(struct printing *printing)
+{
+	if (printing->report->part == REPORT_SUMMARY)
+		print_figures(printing);
+	return 0;
+}
+
+const struct format format_csv = {
+	.begin = csv_begin,
+	.group = csv_group,
+	.single = csv_single,
+	.end = csv_end,
+	.can_summarize = true,
+	.can_explain = true,
+};

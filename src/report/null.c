@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+
+/* For xargs -0 and the like: paths as they are, each with a NUL behind it and nothing else. They are
+ * absolute, so that none is taken for an option.
+ */
+
+#include "report/format.h"
+
+static int print_paths(struct printing *printing, const struct copies *copies)
+{
+	for (size_t i = 0; i < copies->count; i++) {
+		int r;
+
+		if (!format_shows(printing, &copies->list[i]))
+			continue;
+		r = format_absolute_path(printing, copies, &copies->list[i]);
+		if (r < 0)
+			return r;
+		output_bytes(printing->output, printing->path.data, printing->path.length);
+		output_bytes(printing->output, "", 1);
+	}
+	return 0;
+}
+
+static int null_group(struct printing *printing, const struct group_record *group,
+		      const struct copies *copies)
+{
+	(void)group;
+	return print_paths(printing, copies);
+}
+
+static int null_single(struct printing *printing, const struct single *single)
+{
+	return print_paths(printing, single->names);
+}
+
+static int null_ends(struct printing *printing)
+{
+	(void)printing;
+	return 0;
+}
+
+const struct format format_null = {
+	.begin = null_ends,
+	.group = null_group,
+	.single = null_single,
+	.end = null_ends,
+};

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/selection.h"
+
+#include <errno.h>
+
+#include "base/path.h"
+#include "base/stop.h"
+#include "catalog/query.h"
+#include "report/rules.h"
+#include "report/sorter.h"
+
+/* Keys of 200,000 groups by size, or 60,000 by path, are sorted without a file. */
+#define SORTER_BYTES (8UL << 20)
+
+/* Outcome: there are as many as were asked for. */
+enum {
+	SELECTION_FULL = 1,
+};
+
+struct selection {
+	const struct report *report;
+	const struct visitor *visitor;
+	struct copies copies; /* of the group or file at hand */
+	uint64_t found;
+	struct sorter *sorter; /* NULL: the order of the index */
+	struct bytes key; /* for it */
+};
+
+static void selection_free(struct selection *selection)
+{
+	copies_free(&selection->copies);
+	sorter_free(selection->sorter);
+	bytes_free(&selection->key);
+}
+
+static int selection_init(struct selection *selection, const struct report *report,
+			  const struct visitor *visitor)
+{
+	*selection = (struct selection){.report = report, .visitor = visitor};
+	if (report->order == REPORT_BY_RECLAIMABLE)
+		return 0;
+	return sorter_new(&selection->sorter, SORTER_BYTES);
+}
+
+/* ---- what is selected --------------------------------------------------------------------- */
+
+static bool has_size(const struct report *report, uint64_t size)
+{
+	return size >= report->min_size && size <= report->max_size;
+}
+
+static bool path_is_wanted(const struct report *report, const char *path)
+{
+	for (char *const *glob = report->paths; glob != NULL && *glob != NULL; glob++) {
+		if (glob_matches_within(*glob, path))
+			return true;
+	}
+	return false;
+}
+
+/* Whether one of the names at hand has a path that was asked for. */
+static bool any_path_is_wanted(const struct selection *selection)
+{
+	const struct copies *copies = &selection->copies;
+
+	if (selection->report->paths == NULL)
+		return true;
+	for (size_t i = 0; i < copies->count; i++) {
+		if (path_is_wanted(selection->report, copy_path(copies, &copies->list[i])))
+			return true;
+	}
+	return false;
+}
+
+static bool lies_in_one_source(const struct copies *copies)
+{
+	for (size_t i = 1; i < copies->count; i++) {
+		if (copies->list[i].source != copies->list[0].source)
+			return false;
+	}
+	return true;
+}
+
+static bool group_is_wanted(const struct selection *selection)
+{
+	const struct report *report = selection->report;
+	const struct copies *copies = &selection->copies;
+
+	if (copies->count == 0 || (report->part == REPORT_REDUNDANT && copies->redundant == 0))
+		return false;
+	if (report->rules->between_sources && lies_in_one_source(copies))
+		return false;
+	return any_path_is_wanted(selection);
+}
+
+/* Whether a group cannot be judged by its record alone. */
+static bool names_matter(const struct report *report)
+{
+	const struct rules *rules = report->rules;
+
+	return report->part != REPORT_SUMMARY || report->paths != NULL || rules->protect != NULL ||
+	       rules->only != NULL || rules->between_sources;
+}
+
+static int collect(struct selection *selection, const struct group_record *group)
+{
+	const struct report *report = selection->report;
+	int r;
+
+	r = copies_collect(&selection->copies, report->reader, group);
+	if (r < 0)
+		return r;
+	return rules_apply(report->rules, report->reader, report->sources, group,
+			   &selection->copies);
+}
+
+static int count_one(struct selection *selection)
+{
+	selection->found++;
+	return selection->found < selection->report->top ? 0 : SELECTION_FULL;
+}
+
+/* 0, SELECTION_FULL or -errno. */
+static int consider_group(struct selection *selection, const struct group_record *group)
+{
+	const struct visitor *visitor = selection->visitor;
+	bool with_names = names_matter(selection->report);
+	int r = 0;
+
+	if (!has_size(selection->report, group->size))
+		return 0;
+	if (with_names)
+		r = collect(selection, group);
+	if (r < 0 || (with_names && !group_is_wanted(selection)))
+		return r;
+	r = visitor->group(visitor->context, group, with_names ? &selection->copies : NULL);
+	return r < 0 ? r : count_one(selection);
+}
+
+static int load_single(struct selection *selection, uint64_t file)
+{
+	int r;
+
+	copies_clear(&selection->copies);
+	r = copies_add_file(&selection->copies, selection->report->reader, file, FATE_KEPT);
+	if (r == 0)
+		copies_sort(&selection->copies);
+	return r;
+}
+
+/* 0, SELECTION_FULL or -errno. */
+static int consider_single(struct selection *selection, uint64_t file, uint64_t size)
+{
+	const struct visitor *visitor = selection->visitor;
+	int r;
+
+	r = load_single(selection, file);
+	if (r < 0 || selection->copies.count == 0 || !any_path_is_wanted(selection))
+		return r;
+	r = visitor->single(visitor->context, &(struct single){file, size, &selection->copies});
+	return r < 0 ? r : count_one(selection);
+}
+
+/* ---- in another order than that of the index ---------------------------------------------- */
+
+static int put_number(struct bytes *key, uint64_t number)
+{
+	uint8_t encoded[VARINT_MAX_BYTES];
+
+	return bytes_append(key, encoded, (size_t)(varint_put(encoded, number) - encoded));
+}
+
+/* Numbers of which the larger comes first. */
+static int make_number_key(struct bytes *key, uint64_t first, uint64_t second)
+{
+	int r;
+
+	key->length = 0;
+	r = put_number(key, ~first);
+	return r < 0 ? r : put_number(key, ~second);
+}
+
+/* The path of the first of the names at hand. */
+static int make_path_key(struct selection *selection)
+{
+	const struct copies *copies = &selection->copies;
+	int r;
+
+	selection->key.length = 0;
+	if (copies->count == 0)
+		return 0;
+	r = put_number(&selection->key, copies->list[0].source);
+	if (r < 0)
+		return r;
+	return bytes_append_text(&selection->key, copy_path(copies, &copies->list[0]));
+}
+
+static int add_key(struct selection *selection, uint64_t number)
+{
+	if (stop_requested())
+		return -EINTR;
+	return sorter_add(selection->sorter, selection->key.data, selection->key.length, number);
+}
+
+static int sort_group(struct selection *selection, const struct group_record *group)
+{
+	int r = 0;
+
+	if (!has_size(selection->report, group->size))
+		return 0;
+	switch (selection->report->order) {
+	case REPORT_BY_SIZE:
+		r = make_number_key(&selection->key, group->size, group->inodes);
+		break;
+	case REPORT_BY_COUNT:
+		r = make_number_key(&selection->key, group->inodes, group->size);
+		break;
+	case REPORT_BY_PATH:
+	case REPORT_BY_RECLAIMABLE:
+		r = collect(selection, group);
+		if (r == 0)
+			r = make_path_key(selection);
+		break;
+	}
+	return r < 0 ? r : add_key(selection, group->id);
+}
+
+static int sort_single(struct selection *selection, uint64_t file, uint64_t size)
+{
+	int r;
+
+	if (selection->report->order == REPORT_BY_SIZE) {
+		r = make_number_key(&selection->key, size, 0);
+	} else {
+		r = load_single(selection, file);
+		if (r == 0)
+			r = make_path_key(selection);
+	}
+	return r < 0 ? r : add_key(selection, file);
+}
+
+/* ---- groups ------------------------------------------------------------------------------- */
+
+/* Groups in the order of the index, each looked at or, where another order is wanted, sorted. */
+static int scan_groups(struct selection *selection)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct group_record group;
+	int r;
+
+	r = catalog_scan_ranks(selection->report->reader, &scan);
+	if (r < 0)
+		return r;
+	while ((r = catalog_next_rank(scan, &group)) == 0) {
+		r = selection->sorter != NULL ? sort_group(selection, &group)
+					      : consider_group(selection, &group);
+		if (r != 0)
+			return r;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int take_sorted_groups(struct selection *selection)
+{
+	struct group_record group;
+	uint64_t id;
+	int r;
+
+	r = sorter_finish(selection->sorter);
+	while (r == 0 && (r = sorter_next(selection->sorter, &id)) == 0) {
+		r = catalog_get_group(selection->report->reader, id, &group);
+		if (r < 0)
+			return r == -ENOENT ? -EUCLEAN : r;
+		r = consider_group(selection, &group);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+int selection_groups(const struct report *report, const struct visitor *visitor)
+{
+	CLEANUP(selection_free) struct selection selection;
+	int r;
+
+	r = selection_init(&selection, report, visitor);
+	if (r == 0)
+		r = scan_groups(&selection);
+	if (r == 0 && selection.sorter != NULL)
+		r = take_sorted_groups(&selection);
+	return r == SELECTION_FULL ? 0 : r;
+}
+
+/* ---- files without a copy ----------------------------------------------------------------- */
+
+/* Whether a file whose size others have too is known to have no copy. One that was not read, or
+ * could not be, is not.
+ */
+static int has_no_copy(struct catalog_reader *reader, uint64_t file, bool *alone)
+{
+	struct content_record content;
+	struct group_record group = {0};
+	int r;
+
+	*alone = false;
+	r = catalog_get_content(reader, file, &content);
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0 && content.group != 0)
+		r = catalog_get_group(reader, content.group, &group);
+	if (r < 0)
+		return r;
+	*alone = content.group == 0 || !group_is_visible(&group);
+	return 0;
+}
+
+/* Looks at a file whose size its neighbours in the order of sizes share, or not. */
+static int judge_file(struct selection *selection, const struct size_entry *entry, bool shared)
+{
+	bool alone = true;
+	int r = 0;
+
+	if (shared)
+		r = has_no_copy(selection->report->reader, entry->file, &alone);
+	if (r < 0 || !alone)
+		return r;
+	return selection->sorter != NULL ? sort_single(selection, entry->file, entry->size)
+					 : consider_single(selection, entry->file, entry->size);
+}
+
+static int scan_singles(struct selection *selection)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct size_entry from = {.size = selection->report->min_size};
+	struct size_entry entry;
+	struct size_entry next;
+	bool shared = false;
+	int found;
+	int r;
+
+	r = catalog_scan_sizes(selection->report->reader, &from, &scan);
+	if (r < 0)
+		return r;
+	for (found = catalog_next_size(scan, &entry);
+	     found == 0 && entry.size <= selection->report->max_size; entry = next) {
+		bool same;
+
+		found = catalog_next_size(scan, &next);
+		same = found == 0 && next.size == entry.size;
+		r = judge_file(selection, &entry, shared || same);
+		if (r != 0)
+			return r;
+		shared = same;
+	}
+	return found == -ENOENT ? 0 : found;
+}
+
+static int take_sorted_singles(struct selection *selection)
+{
+	struct file_record file;
+	uint64_t id;
+	int r;
+
+	r = sorter_finish(selection->sorter);
+	while (r == 0 && (r = sorter_next(selection->sorter, &id)) == 0) {
+		r = catalog_get_file(selection->report->reader, id, &file);
+		if (r < 0)
+			return r == -ENOENT ? -EUCLEAN : r;
+		r = consider_single(selection, id, file.attributes.size);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+int selection_singles(const struct report *report, const struct visitor *visitor)
+{
+	CLEANUP(selection_free) struct selection selection;
+	int r;
+
+	r = selection_init(&selection, report, visitor);
+	if (r == 0)
+		r = scan_singles(&selection);
+	if (r == 0 && selection.sorter != NULL)
+		r = take_sorted_singles(&selection);
+	return r == SELECTION_FULL ? 0 : r;
+}

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: MIT
+"""list --keep, --protect, --only, --between-sources against a model that shares no code."""
+import collections
+import fnmatch
+import json
+import os
+import random
+import re
+from dataclasses import dataclass, field
+
+import oracle
+import pytest
+import trees
+from program import path_of
+
+RULES = ["source-order", "first-seen", "oldest", "newest", "shortest-path", "longest-path",
+         "most-linked", "path:*.jpg", "path:keep", "path:/keep/b", "path:*/b", "path:a\\,b*"]
+
+
+@dataclass
+class Choice:
+    """What is asked for: rules as typed; folders as absolute paths without symlinks."""
+    keep: list = field(default_factory=list)
+    protect: list = field(default_factory=list)
+    only: list = field(default_factory=list)
+    between: bool = False
+
+
+class Model:
+    """What the rules make of the groups of some sources."""
+
+    def __init__(self, roots, kept_by_view):
+        self.source = oracle.Source(roots)
+        self.kept_by_view = kept_by_view  # paths
+        self.groups = self.source.groups()
+        self.status = {id(inode): os.stat(self.paths(inode)[0])
+                       for group in self.groups for inode in group}
+
+    def paths(self, inode):
+        return [self.source.absolute(name) for name in inode.names]
+
+    @staticmethod
+    def below(path, folders):
+        return any((path + b"/").startswith(folder.rstrip(b"/") + b"/") for folder in folders)
+
+    def score(self, rule, inode):
+        """The lower, the better."""
+        status = self.status[id(inode)]
+        if rule == "source-order":
+            return min(tree for tree, _ in inode.names)
+        if rule == "first-seen":
+            return 0  # one scan found them all
+        if rule in ("oldest", "newest"):
+            return status.st_mtime_ns * (1 if rule == "oldest" else -1)
+        if rule == "shortest-path":
+            return min(map(len, self.paths(inode)))
+        if rule == "longest-path":
+            return -max(map(len, self.paths(inode)))
+        if rule == "most-linked":
+            return -status.st_nlink
+        glob = rule.removeprefix("path:").replace("\\", "").encode()
+        return not any(self.matches(glob, path) for _, path in inode.names)
+
+    @staticmethod
+    def matches(glob, path):
+        """The path or a folder above it, name by name."""
+        names = path.split(b"/")
+        if b"/" not in glob:
+            return any(fnmatch.fnmatchcase(name, glob) for name in names)
+        globs = glob.lstrip(b"/").split(b"/")
+        return len(names) >= len(globs) and all(map(fnmatch.fnmatchcase, names, globs))
+
+    def kept(self, pool, choice):
+        def key(inode):
+            return (*(self.score(rule, inode) for rule in choice.keep),
+                    not self.kept_by_view & set(self.paths(inode)), min(inode.names))
+        return min(pool, key=key)
+
+    def stays(self, inode, choice):
+        return any(self.below(path, choice.protect)
+                   or (choice.only and not self.below(path, choice.only))
+                   for path in self.paths(inode))
+
+    def fates(self, choice):
+        """{path: fate} of all names in groups; --between-sources leaves some groups out."""
+        found = {}
+        for group in self.groups:
+            staying = [inode for inode in group if self.stays(inode, choice)]
+            kept = self.kept(staying or group, choice)
+            trees_of = {id(inode): {tree for tree, _ in inode.names} for inode in group}
+            if choice.between and len(set.union(*trees_of.values())) < 2:
+                continue
+            for inode in group:
+                fate = "redundant"
+                if inode is kept:
+                    fate = "kept"
+                elif inode in staying or (choice.between
+                                          and trees_of[id(inode)] & trees_of[id(kept)]):
+                    fate = "spared"
+                found.update((path, fate) for path in self.paths(inode))
+        return found
+
+
+def grow(roots, seed):
+    """Random copies in folders of several sources, hard links also between sources."""
+    dice = random.Random(seed)
+    folders = [b"", b"keep", b"keep/b", b"keep/bb", b"a/b", b"a,b", b"keeper", b"x/keep/y"]
+    made = collections.defaultdict(list)
+    for number in range(dice.randrange(40, 70)):
+        content = dice.randrange(9)
+        name = b"%d%s" % (number, dice.choice([b"", b".jpg", b".txt", b" \xff\n", b"x" * 20]))
+        path = trees.join(dice.choice(roots), dice.choice(folders), name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if made[content] and dice.random() < 0.3:
+            os.link(dice.choice(made[content]), path)
+        else:
+            trees.write(path, trees.content(("rules", content), 10 + content % 3))
+            when = dice.choice([-10**9, 0, 10**18, 10**18 + 1, 2 * 10**18])
+            os.utime(path, ns=(when, when))
+        made[content].append(path)
+
+
+def folders_of(roots):
+    """All folders of the sources, and one above them."""
+    found = [os.path.dirname(roots[0])]
+    for root in roots:
+        found += [folder for folder, _, _ in os.walk(root)]
+    return found
+
+
+def spell(dice, folder, links):
+    """The folder as a user may name it; cwd is where the links are."""
+    number = len(os.listdir(links))
+    link = trees.join(links, b"%d" % number)
+    kind = dice.randrange(5)
+    if kind == 0:
+        os.symlink(folder, link)
+        return link
+    if kind == 1:
+        os.symlink(os.path.relpath(folder, links), link)
+        return os.path.relpath(link, links) + b"/."
+    if kind == 2:
+        return os.path.relpath(folder, links)
+    return folder + dice.choice([b"", b"/", b"//./"])
+
+
+def draw(dice, roots):
+    folders = folders_of(roots)
+    return Choice(
+        keep=dice.sample(RULES, dice.randrange(4)),
+        protect=dice.sample(folders, dice.choice([0, 0, 1, 2])),
+        only=dice.sample(folders, dice.choice([0, 0, 1, 3])),
+        between=len(roots) > 1 and dice.random() < 0.3)
+
+
+def options_of(dice, choice, links):
+    options = [b"--protect=" + spell(dice, folder, links) for folder in choice.protect]
+    for folder in choice.only:
+        options += [b"--only", spell(dice, folder, links)]
+    rules = [rule.encode() for rule in choice.keep]
+    cut = dice.randrange(len(rules) + 1)
+    options += [b"--keep=" + b",".join(part) for part in (rules[:cut], rules[cut:]) if part]
+    return options + [b"--between-sources"] * choice.between
+
+
+def kept_by_view(twinfs, roots):
+    return {path_of(copy) for group in twinfs.listing(*roots)["groups"]
+            for copy in group["copies"] if copy["kept"]}
+
+
+def check_claims(model, choice, redundant):
+    """What must hold of any selection, whatever the model thinks."""
+    for group in model.groups:
+        left = [inode for inode in group if not set(model.paths(inode)) <= redundant]
+        assert left
+        for inode in group:
+            gone = set(model.paths(inode)) & redundant
+            assert gone in (set(), set(model.paths(inode)))
+            if gone and choice.between:
+                mine = {tree for tree, _ in inode.names}
+                assert any(not mine & {tree for tree, _ in other.names} for other in left)
+    for path in redundant:
+        assert not model.below(path, choice.protect)
+        assert not choice.only or model.below(path, choice.only)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rules_choose_what_the_model_chooses(twinfs, tmp_path, seed):
+    dice = random.Random(seed)
+    roots = [trees.join(tmp_path, b"source %d" % number) for number in range(1 + seed % 3)]
+    links = trees.join(tmp_path, b"links")
+    for folder in (*roots, links):
+        os.mkdir(folder)
+    grow(roots, seed)
+    model = Model(roots, kept_by_view(twinfs, roots))
+    assert len(model.groups) > 5
+    seen = collections.Counter()
+    for _ in range(25):
+        choice = draw(dice, roots)
+        options = options_of(dice, choice, links)
+        result = twinfs.ok("list", "--format=json", *options, *roots, cwd=links)
+        found = {path_of(copy): copy["fate"] for group in result.json["groups"]
+                 for copy in group["copies"]}
+        assert found == model.fates(choice), (choice, options)
+        out = twinfs.ok("list", "--redundant", "--format=null", *options, *roots, cwd=links).out
+        redundant = set(out.split(b"\0")[:-1])
+        assert redundant == {path for path, fate in found.items() if fate == "redundant"}
+        check_claims(model, choice, redundant)
+        seen.update(found.values())
+    assert len(seen) == 3
+
+
+def test_kept_copy_comes_first_and_is_the_one_of_the_rules(twinfs, source):
+    trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"same"})
+    os.utime(trees.join(source, b"b"), (5, 5))
+    [group] = twinfs.ok("list", "--format=json", "--keep=oldest", source).json["groups"]
+    assert [(copy["path"][-1], copy["fate"], copy["kept"]) for copy in group["copies"]] == [
+        ("b", "kept", True), ("a", "redundant", False), ("c", "redundant", False)]
+    out = twinfs.ok("list", "--keep=oldest", source).out
+    assert b"kept: oldest" in out
+    assert out.index(b"  kept  ") < out.index(b"  copy  ")
+
+
+def test_first_seen_is_by_scan(twinfs, source):
+    trees.fill(source, {b"z": b"same"})
+    twinfs.ok("scan", source)
+    trees.fill(source, {b"a": b"same"})
+    for rule, expected in (("first-seen", b"a"), ("shortest-path,first-seen", b"a")):
+        out = twinfs.ok("list", "--redundant", "--format=null", f"--keep={rule}", source).out
+        assert out == trees.join(source, expected) + b"\0"
+
+
+def test_rules_hold_for_the_sources_of_a_view(twinfs, tmp_path):
+    roots = [tmp_path / "one", tmp_path / "two"]
+    for root in roots:
+        trees.small(root)
+    options = ["--format=json", "--explain", "--keep=newest", f"--protect={roots[1]}/pictures",
+               "--between-sources"]
+    expected = twinfs.ok("list", *options, *roots).json["groups"]
+    assert {copy["fate"] for group in expected for copy in group["copies"]} == {
+        "kept", "redundant", "spared"}
+    with twinfs.mounted(*roots) as view:
+        result = twinfs("list", *options, view.path, index=False)
+        assert result.status == 0, result
+        assert result.json["groups"] == expected
+
+
+def test_protection_by_a_name_outside_of_the_folder_has_the_inode_stay(twinfs, source):
+    trees.fill(source, {b"a": b"same", b"free/b": b"same"})
+    os.mkdir(trees.join(source, b"safe"))
+    os.link(trees.join(source, b"free/b"), trees.join(source, b"safe/b"))
+    out = twinfs.ok("list", "--redundant", "--format=null", "--protect", source / "safe",
+                    source).out
+    assert out == trees.join(source, b"a") + b"\0"
+
+
+def test_explanations_are_told(twinfs, tmp_path):
+    roots = [tmp_path / "one", tmp_path / "two"]
+    for root in roots:
+        trees.fill(root, {b"a": b"same", b"safe/b": b"same", b"c": b"same"})
+    listing = json.loads(twinfs.ok(
+        "list", "--format=json", "--explain", "--protect", roots[0] / "safe",
+        "--only", roots[1], "--keep=longest-path", *roots).out)
+    [group] = listing["groups"]
+    assert {copy["path"][len(str(tmp_path)) + 1:]: copy["why"] for copy in group["copies"]} == {
+        "one/safe/b": "longest path", "one/a": "outside of --only", "one/c": "outside of --only",
+        "two/a": "another copy stays anyway", "two/c": "another copy stays anyway",
+        "two/safe/b": "another copy stays anyway"}
+
+
+# what would unprotect by mistake
+
+@pytest.mark.parametrize("option", ["--protect", "--only"])
+def test_folder_that_has_no_effect_is_an_error(twinfs, tmp_path, source, option):
+    trees.small(source)
+    os.mkdir(tmp_path / "elsewhere")
+    os.symlink(tmp_path / "elsewhere", source / "leads out")
+    os.symlink("nowhere", source / "dangling")
+    for given in (source / "picture", source / "pictures/none", source / "alone",
+                  tmp_path / "elsewhere", source / "leads out", source / "dangling",
+                  tmp_path / "sour", ""):
+        for form in ("null", "text"):
+            result = twinfs("list", "--redundant", f"--format={form}", option, given, source)
+            assert result.status in (1, 2), (given, result)
+            assert result.out == b"", given
+            assert len(result.errors) == 1
+            assert option in result.errors[0]
+            assert {os.path.basename(given), os.path.basename(os.path.realpath(given))} & set(
+                re.split(r"[/']", result.errors[0]))
+
+
+def test_folder_that_was_left_out_is_an_error(twinfs, source):
+    trees.small(source)
+    result = twinfs("list", "--exclude=pictures", "--protect", source / "pictures", source)
+    assert result.status == 1
+    assert "left out" in result.errors[0] and "pictures" in result.errors[0]
+
+
+def test_folder_of_no_source_is_an_error_for_a_view(twinfs, tmp_path, source):
+    trees.small(source)
+    with twinfs.mounted(source) as view:
+        result = twinfs("list", "--protect", tmp_path, view.path, index=False)
+        assert result.status == 0, result
+        result = twinfs("list", "--protect", view.path, view.path, index=False)
+        assert result.status == 1
+        assert result.out == b""
+        assert "--protect" in result.errors[-1]
+
+
+def test_between_sources_of_one_source_is_an_error(twinfs, source):
+    trees.small(source)
+    for given in ([source], [source, source], [source, source / "pictures"]):
+        result = twinfs("list", "--between-sources", *given)
+        assert result.status == 1
+        assert result.out == b""
+        assert "two sources" in result.errors[-1]
+
+
+@pytest.mark.parametrize("words", [
+    ["--keep=best"], ["--keep="], ["--keep=oldest,,newest"], ["--keep=path:"], ["--keep"],
+    ["--between-sources=yes"],
+])
+def test_wrong_rule_is_wrong_usage(twinfs, source, words):
+    trees.small(source)
+    result = twinfs("list", str(source), *words)
+    assert result.status == 2
+    assert result.out == b""
+    assert "--keep" in result.errors[0] or "--between-sources" in result.errors[0]

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/path.h"
+
+static void test_path_below_a_folder_is_what_is_behind_it(void **state)
+{
+	(void)state;
+	assert_string_equal(path_below("/a/b/c", "/a"), "b/c");
+	assert_string_equal(path_below("/a/b", "/a/b"), "");
+	assert_string_equal(path_below("/a", "/"), "a");
+	assert_string_equal(path_below("/", "/"), "");
+}
+
+static void test_equal_beginnings_are_not_below(void **state)
+{
+	(void)state;
+	assert_null(path_below("/ab", "/a"));
+	assert_null(path_below("/a", "/a/b"));
+	assert_null(path_below("/b/a", "/a"));
+}
+
+static void test_relative_paths_are_below_relative_folders(void **state)
+{
+	(void)state;
+	assert_string_equal(path_below("a/b/c", "a/b"), "c");
+	assert_null(path_below("a/bc", "a/b"));
+}
+
+static void test_glob_without_a_slash_is_held_against_the_last_name(void **state)
+{
+	(void)state;
+	assert_true(glob_matches("*.bak", "a.bak"));
+	assert_true(glob_matches("*.bak", "deep/down/.bak"));
+	assert_false(glob_matches("*.bak", "a.bak/b"));
+	assert_false(glob_matches("a*b", "a/b"));
+}
+
+static void test_glob_with_a_slash_is_held_against_the_path(void **state)
+{
+	(void)state;
+	assert_true(glob_matches("/a/b", "a/b"));
+	assert_true(glob_matches("a/*/b", "a/x/b"));
+	assert_false(glob_matches("/a", "x/a"));
+	assert_false(glob_matches("a/*", "a/x/b"));
+}
+
+static void test_within_means_the_path_or_a_folder_above_it(void **state)
+{
+	(void)state;
+	assert_true(glob_matches_within("*.bak", "x/a.bak/b/c"));
+	assert_true(glob_matches_within("*.bak", "a.bak"));
+	assert_true(glob_matches_within("b?", "x/b1"));
+	assert_true(glob_matches_within("/a", "a/b/c"));
+	assert_true(glob_matches_within("a/*", "a/x/b"));
+	assert_true(glob_matches_within("a/*/*", "a/x/b"));
+	assert_true(glob_matches_within("*", "a/x/b"));
+	assert_false(glob_matches_within("a/*/*", "a/x"));
+	assert_false(glob_matches_within("/b", "a/b/c"));
+	assert_false(glob_matches_within("a*c", "a/c"));
+	assert_false(glob_matches_within("a*c", "ab/bc"));
+	assert_false(glob_matches_within("/a/b", "a/bc"));
+	assert_false(glob_matches_within("b", "ab/bc/c"));
+}
+
+static void test_backslash_takes_a_letter_as_it_is(void **state)
+{
+	(void)state;
+	assert_true(glob_matches_within("\\*", "x/*"));
+	assert_false(glob_matches_within("\\*", "x/a"));
+	assert_true(glob_matches_within("a\\,b", "a,b"));
+}
+
+static void test_names_that_are_no_text_are_matched_all_the_same(void **state)
+{
+	(void)state;
+	assert_true(glob_matches_within("*\n*", "a/\xff\n\x80/b"));
+	assert_true(glob_matches_within("\xff?", "\xff\xfe"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_path_below_a_folder_is_what_is_behind_it),
+		cmocka_unit_test(test_equal_beginnings_are_not_below),
+		cmocka_unit_test(test_relative_paths_are_below_relative_folders),
+		cmocka_unit_test(test_glob_without_a_slash_is_held_against_the_last_name),
+		cmocka_unit_test(test_glob_with_a_slash_is_held_against_the_path),
+		cmocka_unit_test(test_within_means_the_path_or_a_folder_above_it),
+		cmocka_unit_test(test_backslash_takes_a_letter_as_it_is),
+		cmocka_unit_test(test_names_that_are_no_text_are_matched_all_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

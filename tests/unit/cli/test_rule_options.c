@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+#include "capture.h"
+#include "catalog/fixture.h"
+#include "catalog/source.h"
+#include "cli/rule_options.h"
+
+static int apply(void *settings, int id, const char *value)
+{
+	return rule_apply(settings, id, value);
+}
+
+static const struct option_table table = {
+	.command = "twinfs test",
+	.usage = {""},
+	.summary = "A test.",
+	.options = {rule_options},
+	.apply = apply,
+};
+
+static struct capture captured;
+
+/* Parses one option; what is said is in captured. */
+static int parse(struct rule_settings *settings, const char *option)
+{
+	char command[] = "test";
+	char *argument = strdup(option);
+	char *argv[] = {command, argument, NULL};
+	int operands;
+	int r;
+
+	assert_non_null(argument);
+	capture_begin(&captured, STDERR_FILENO);
+	r = options_parse(&table, 2, argv, settings, &operands);
+	(void)capture_end(&captured);
+	free(argument);
+	return r;
+}
+
+static void test_rules_are_taken_in_turn(void **state)
+{
+	static const enum keep_by expected[] = {
+		KEEP_SOURCE_ORDER, KEEP_FIRST_SEEN,  KEEP_OLDEST, KEEP_NEWEST, KEEP_SHORTEST_PATH,
+		KEEP_LONGEST_PATH, KEEP_MOST_LINKED, KEEP_PATH,   KEEP_OLDEST,
+	};
+	CLEANUP(rule_settings_deinit) struct rule_settings settings;
+
+	(void)state;
+	rule_settings_init(&settings);
+	assert_int_equal(settings.rules.keep_count, 0);
+	assert_int_equal(parse(&settings, "--keep=source-order,first-seen,oldest,newest"), 0);
+	assert_int_equal(parse(&settings,
+			       "--keep=shortest-path,longest-path,most-linked,path:*.jpg"),
+			 0);
+	assert_int_equal(parse(&settings, "--keep=oldest"), 0);
+	assert_int_equal(settings.rules.keep_count, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+		assert_int_equal(settings.rules.keep[i].by, expected[i]);
+	assert_string_equal(settings.rules.keep[7].glob, "*.jpg");
+}
+
+static void test_comma_in_a_glob_has_a_backslash(void **state)
+{
+	CLEANUP(rule_settings_deinit) struct rule_settings settings;
+
+	(void)state;
+	rule_settings_init(&settings);
+	assert_int_equal(parse(&settings, "--keep=path:a\\,b,path:\\*,path:c:d,newest"), 0);
+	assert_int_equal(settings.rules.keep_count, 4);
+	assert_string_equal(settings.rules.keep[0].glob, "a\\,b");
+	assert_string_equal(settings.rules.keep[1].glob, "\\*");
+	assert_string_equal(settings.rules.keep[2].glob, "c:d");
+	assert_int_equal(settings.rules.keep[3].by, KEEP_NEWEST);
+}
+
+static void test_what_is_no_rule_is_refused(void **state)
+{
+	static const char *const wrong[] = {
+		"--keep=",        "--keep=,",
+		"--keep=oldest,", "--keep=,oldest",
+		"--keep=Oldest",  "--keep=oldestx",
+		"--keep=old",     "--keep=path:",
+		"--keep=path",    "--keep=oldest newest",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		CLEANUP(rule_settings_deinit) struct rule_settings settings;
+
+		rule_settings_init(&settings);
+		assert_int_equal(parse(&settings, wrong[i]), -EINVAL);
+		assert_non_null(strstr(captured.text, "option '--keep' needs rules with commas"));
+	}
+}
+
+/* A folder that is there, a symlink to it and a file. */
+struct places {
+	char folder[64];
+	char link[80];
+	char file[80];
+};
+
+static void make_places(struct places *places)
+{
+	FILE *file;
+
+	fixture_make_folder(places->folder);
+	(void)snprintf(places->link, sizeof(places->link), "%s/link", places->folder);
+	(void)snprintf(places->file, sizeof(places->file), "%s/file", places->folder);
+	assert_int_equal(symlink(places->folder, places->link), 0);
+	file = fopen(places->file, "we");
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void check_folder(const char *given, const char *expected)
+{
+	CLEANUP(rule_settings_deinit) struct rule_settings settings;
+	char option[128];
+
+	rule_settings_init(&settings);
+	assert_null(settings.rules.protect);
+	(void)snprintf(option, sizeof(option), "--protect=%s", given);
+	assert_int_equal(parse(&settings, option), 0);
+	assert_string_equal(settings.rules.protect[0], expected);
+	assert_null(settings.rules.protect[1]);
+	assert_null(settings.rules.only);
+	(void)snprintf(option, sizeof(option), "--only=%s", given);
+	assert_int_equal(parse(&settings, option), 0);
+	assert_int_equal(parse(&settings, "--only=/"), 0);
+	assert_string_equal(settings.rules.only[0], expected);
+	assert_string_equal(settings.rules.only[1], "/");
+	assert_null(settings.rules.only[2]);
+}
+
+static void test_folders_become_absolute_and_lose_their_symlinks(void **state)
+{
+	char before[4096];
+	struct places places;
+	char longer[128];
+
+	(void)state;
+	make_places(&places);
+	assert_non_null(getcwd(before, sizeof(before)));
+	assert_int_equal(chdir(places.folder), 0);
+	(void)snprintf(longer, sizeof(longer), "%s/./link//../%s/", places.link,
+		       strrchr(places.folder, '/') + 1);
+	check_folder(places.folder, places.folder);
+	check_folder(places.link, places.folder);
+	check_folder(".", places.folder);
+	check_folder("link", places.folder);
+	check_folder(longer, places.folder);
+	assert_int_equal(chdir(before), 0);
+	fixture_remove_folder(places.folder);
+}
+
+static void check_refused(const char *given, int expected, const char *said)
+{
+	static const char *const names[] = {"--protect", "--only"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		CLEANUP(rule_settings_deinit) struct rule_settings settings;
+		char option[128];
+
+		rule_settings_init(&settings);
+		(void)snprintf(option, sizeof(option), "%s=%s", names[i], given);
+		assert_int_equal(parse(&settings, option), expected);
+		assert_non_null(strstr(captured.text, said));
+		assert_non_null(strstr(captured.text, given));
+		assert_non_null(strstr(captured.text, names[i]));
+	}
+}
+
+static void test_folder_that_is_not_there_is_refused(void **state)
+{
+	struct places places;
+	char missing[128];
+
+	(void)state;
+	make_places(&places);
+	(void)snprintf(missing, sizeof(missing), "%s/missing", places.folder);
+	check_refused(missing, -ENOENT, "No such file or directory");
+	check_refused(places.file, -ENOTDIR, "Not a directory");
+	check_refused("", -EINVAL, "needs a folder");
+	fixture_remove_folder(places.folder);
+}
+
+static int check(const struct fixture *f, const struct rule_settings *settings, size_t count)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	char one[] = "/one";
+	char two[] = "/two";
+	struct source list[2] = {{.path = one, .root = f->roots[0]},
+				 {.path = two, .root = f->roots[1]}};
+	const struct sources sources = {.list = list, .count = count};
+	int r;
+
+	capture_begin(&captured, STDERR_FILENO);
+	r = rule_settings_check(settings, reader, &sources);
+	(void)capture_end(&captured);
+	catalog_read_end(reader);
+	return r;
+}
+
+static void test_folder_of_no_source_is_named(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP(rule_settings_deinit) struct rule_settings settings;
+
+	rule_settings_init(&settings);
+	assert_int_equal(parse(&settings, "--protect=/"), 0);
+	assert_int_equal(check(f, &settings, 2), 0);
+	assert_string_equal(captured.text, "");
+	assert_int_equal(parse(&settings, "--protect=/proc/self/fd"), 0);
+	assert_true(check(f, &settings, 2) < 0);
+	assert_non_null(strstr(captured.text, "/fd'"));
+	assert_non_null(strstr(captured.text, "--protect or --only"));
+}
+
+static void test_between_sources_needs_two(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP(rule_settings_deinit) struct rule_settings settings;
+
+	rule_settings_init(&settings);
+	assert_int_equal(parse(&settings, "--between-sources"), 0);
+	assert_true(settings.rules.between_sources);
+	assert_int_equal(check(f, &settings, 2), 0);
+	assert_true(check(f, &settings, 1) < 0);
+	assert_non_null(strstr(captured.text, "two sources"));
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rules_are_taken_in_turn),
+		cmocka_unit_test(test_comma_in_a_glob_has_a_backslash),
+		cmocka_unit_test(test_what_is_no_rule_is_refused),
+		cmocka_unit_test(test_folders_become_absolute_and_lose_their_symlinks),
+		cmocka_unit_test(test_folder_that_is_not_there_is_refused),
+		CASE(test_folder_of_no_source_is_named),
+		CASE(test_between_sources_needs_two),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

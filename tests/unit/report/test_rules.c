@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/fixture.h"
+#include "catalog/source.h"
+#include "report/rules.h"
+
+/* One name of an inode: files[] is a group of them. */
+struct given {
+	int source; /* 0 is /one, 1 is /two */
+	const char *folder; /* NULL: the root */
+	const char *name;
+	uint64_t inode;
+	int version; /* of its times: larger is newer */
+	uint32_t links;
+};
+
+#define GROUP_FILES_MAX 16
+
+static uint64_t folder_id(struct fixture *f, const struct given *given)
+{
+	uint64_t root = f->roots[given->source];
+	uint64_t id;
+
+	if (given->folder == NULL)
+		return root;
+	id = id_at(f, root, given->folder);
+	return id != 0 ? id : add_dir(f, root, given->folder);
+}
+
+/* Puts the names into the index where they are not there, and makes one group of them. */
+static struct group_record make_group(struct fixture *f, const struct given *given, size_t count)
+{
+	static uint64_t numbers;
+	uint64_t ids[GROUP_FILES_MAX];
+
+	assert_true(count <= GROUP_FILES_MAX);
+	for (size_t i = 0; i < count; i++) {
+		struct attributes attributes = file_of(given[i].inode, 100, given[i].version);
+		uint64_t folder = folder_id(f, &given[i]);
+
+		fixture_commit(f);
+		attributes.links = given[i].links;
+		if (id_at(f, folder, given[i].name) == 0)
+			add_file(f, folder, given[i].name, attributes);
+		fixture_commit(f);
+		ids[i] = id_at(f, folder, given[i].name);
+	}
+	return group_at(f, add_group(f, (struct hash128){1, ++numbers}, ids, count));
+}
+
+static struct sources sources_of(const struct fixture *f, struct source list[2])
+{
+	static char one[] = "/one";
+	static char two[] = "/two";
+
+	list[0] = (struct source){.path = one, .root = f->roots[0], .fd = -1};
+	list[1] = (struct source){.path = two, .root = f->roots[1], .fd = -1};
+	return (struct sources){.list = list, .count = 2};
+}
+
+/* The decision in lines: fate (its first letter), path, why. */
+static const char *decide(const struct fixture *f, const struct group_record *group,
+			  const struct rules *rules)
+{
+	static const char letters[] =
+		{[FATE_KEPT] = 'K', [FATE_REDUNDANT] = 'R', [FATE_SPARED] = 'S'};
+	static char text[4096];
+	struct catalog_reader *reader = fixture_read(f);
+	CLEANUP_COPIES struct copies copies = {0};
+	struct source list[2];
+	const struct sources sources = sources_of(f, list);
+	size_t length = 0;
+
+	assert_int_equal(copies_collect(&copies, reader, group), 0);
+	assert_int_equal(rules_apply(rules, reader, &sources, group, &copies), 0);
+	for (size_t i = 0; i < copies.count; i++) {
+		const struct copy *copy = &copies.list[i];
+
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%c %s/%s: %s\n",
+					   letters[copy->fate], list[copy->source].path,
+					   copy_path(&copies, copy), copy->why);
+		assert_true(length < sizeof(text));
+	}
+	catalog_read_end(reader);
+	return text;
+}
+
+static const char *keep(const struct fixture *f, const struct group_record *group,
+			struct keep_rule rule)
+{
+	return decide(f, group, &(struct rules){.keep = &rule, .keep_count = 1});
+}
+
+#define NAME(source, folder, name, inode)         \
+	{                                         \
+		source, folder, name, inode, 0, 1 \
+	}
+#define DATED(source, folder, name, inode, version)     \
+	{                                               \
+		source, folder, name, inode, version, 1 \
+	}
+#define GROUP(...)                                         \
+	make_group(f, (const struct given[]){__VA_ARGS__}, \
+		   ARRAY_SIZE(((const struct given[]){__VA_ARGS__})))
+
+static void test_without_rules_the_view_decides_and_says_why(void **state)
+{
+	struct fixture *f = *state;
+	struct group_record group =
+		GROUP(NAME(0, NULL, "b", 10), NAME(0, NULL, "a", 11), NAME(1, NULL, "a", 12));
+	const struct rules none = {0};
+
+	assert_string_equal(decide(f, &group, &none), "K /one/a: first path\n"
+						      "R /one/b: later path\n"
+						      "R /two/a: later source\n");
+}
+
+static void test_without_rules_the_one_known_longest_stays(void **state)
+{
+	struct fixture *f = *state;
+	struct group_record group;
+
+	add_file(f, f->roots[0], "z", file_of(10, 100, 0));
+	fixture_commit(f);
+	fixture_next_scan(f);
+	group = GROUP(NAME(0, NULL, "z", 10), NAME(0, NULL, "a", 11));
+	assert_string_equal(decide(f, &group, &(struct rules){0}), "K /one/z: known longest\n"
+								   "R /one/a: found later\n");
+}
+
+static void test_copy_that_the_view_chose_earlier_stays(void **state)
+{
+	struct fixture *f = *state;
+	struct group_record group = GROUP(NAME(1, NULL, "a", 10), NAME(1, NULL, "b", 11));
+
+	add_file(f, f->roots[0], "new", file_of(12, 100, 0));
+	fixture_commit(f);
+	assert_int_equal(set_content(f, id_at(f, f->roots[0], "new"), group.id), 0);
+	group = group_at(f, group.id);
+	assert_string_equal(decide(f, &group, &(struct rules){0}),
+			    "K /two/a: chosen earlier\n"
+			    "R /one/new: another was chosen earlier\n"
+			    "R /two/b: later path\n");
+}
+
+static void test_time_decides(void **state)
+{
+	struct fixture *f = *state;
+	struct group_record group = GROUP(DATED(0, NULL, "a", 10, 5), DATED(0, NULL, "b", 11, 9),
+					  DATED(1, NULL, "c", 12, 1));
+
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_OLDEST}),
+			    "K /two/c: oldest\n"
+			    "R /one/a: newer\n"
+			    "R /one/b: newer\n");
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_NEWEST}),
+			    "K /one/b: newest\n"
+			    "R /one/a: older\n"
+			    "R /two/c: older\n");
+}
+
+static void test_times_before_1970_and_nanoseconds_count(void **state)
+{
+	struct fixture *f = *state;
+	const struct timespec times[] = {{-5, 1}, {-5, 2}, {INT64_MIN, 0}, {INT64_MAX, 999999999}};
+	uint64_t ids[ARRAY_SIZE(times)];
+	const char *names[] = {"a", "b", "c", "d"};
+	struct group_record group;
+
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		struct attributes attributes = file_of(10 + i, 100, 0);
+
+		attributes.mtime = times[i];
+		add_file(f, f->roots[0], names[i], attributes);
+		fixture_commit(f);
+		ids[i] = id_at(f, f->roots[0], names[i]);
+	}
+	group = group_at(f, add_group(f, (struct hash128){3, 3}, ids, 2));
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_NEWEST}),
+			    "K /one/b: newest\nR /one/a: older\n");
+	assert_int_equal(set_content(f, ids[2], group.id), 0);
+	assert_int_equal(set_content(f, ids[3], group.id), 0);
+	group = group_at(f, group.id);
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_NEWEST}),
+			    "K /one/d: newest\n"
+			    "R /one/a: older\nR /one/b: older\nR /one/c: older\n");
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_OLDEST}),
+			    "K /one/c: oldest\n"
+			    "R /one/a: newer\nR /one/b: newer\nR /one/d: newer\n");
+}
+
+static void test_path_length_is_that_of_the_name_that_serves_best(void **state)
+{
+	struct fixture *f = *state;
+	struct group_record group = GROUP(NAME(0, NULL, "ccc", 10), NAME(0, NULL, "aaaaaa", 11),
+					  NAME(0, "folder", "aaaaa", 11), NAME(0, NULL, "dd", 12));
+
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_SHORTEST_PATH}),
+			    "K /one/dd: shortest path\n"
+			    "R /one/aaaaaa: longer path\n"
+			    "R /one/folder/aaaaa: longer path\n"
+			    "R /one/ccc: longer path\n");
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_LONGEST_PATH}),
+			    "K /one/aaaaaa: longest path\n"
+			    "K /one/folder/aaaaa: longest path\n"
+			    "R /one/ccc: shorter path\n"
+			    "R /one/dd: shorter path\n");
+}
+
+static void test_glob_prefers_what_matches_by_any_name_or_folder(void **state)
+{
+	struct fixture *f = *state;
+	struct group_record group = GROUP(NAME(0, NULL, "a", 10), NAME(0, NULL, "b", 11),
+					  NAME(1, "archive", "b.jpg", 11));
+	const char *const globs[] = {"archive", "/archive", "*.jpg", "archive/*"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(globs); i++)
+		assert_string_equal(keep(f, &group,
+					 (struct keep_rule){.by = KEEP_PATH, .glob = globs[i]}),
+				    "K /one/b: path matches\n"
+				    "K /two/archive/b.jpg: path matches\n"
+				    "R /one/a: path does not match\n");
+	/* matches none: no rule */
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_PATH, .glob = "b.*/x"}),
+			    "K /one/a: first path\n"
+			    "R /one/b: later path\n"
+			    "R /two/archive/b.jpg: later path\n");
+}
+
+static void test_glob_that_matches_all_keeps_one(void **state)
+{
+	struct fixture *f = *state;
+	struct group_record group = GROUP(NAME(0, NULL, "a", 10), NAME(0, NULL, "b", 11));
+
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_PATH, .glob = "*"}),
+			    "K /one/a: first path\n"
+			    "R /one/b: later path\n");
+}
+
+static void test_links_source_and_age_decide(void **state)
+{
+	struct fixture *f = *state;
+	struct group_record group;
+
+	add_file(f, f->roots[1], "c", file_of(12, 100, 0));
+	fixture_commit(f);
+	fixture_next_scan(f);
+	group = GROUP({0, NULL, "a", 10, 0, 1}, {1, NULL, "b", 11, 0, 3}, {1, NULL, "c", 12, 0, 2});
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_MOST_LINKED}),
+			    "K /two/b: most hard links\n"
+			    "R /one/a: fewer hard links\n"
+			    "R /two/c: fewer hard links\n");
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_SOURCE_ORDER}),
+			    "K /one/a: first source\n"
+			    "R /two/b: later source\n"
+			    "R /two/c: later source\n");
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_FIRST_SEEN}),
+			    "K /two/c: known longest\n"
+			    "R /one/a: found later\n"
+			    "R /two/b: found later\n");
+}
+
+static void test_later_rules_decide_ties_and_the_view_what_is_left(void **state)
+{
+	struct fixture *f = *state;
+	struct group_record group =
+		GROUP(DATED(0, NULL, "x", 10, 1), DATED(1, NULL, "bbb", 11, 2),
+		      DATED(1, NULL, "ccc", 12, 2), DATED(1, NULL, "dddd", 13, 2));
+	const struct keep_rule rules[] = {{.by = KEEP_NEWEST},
+					  {.by = KEEP_SHORTEST_PATH},
+					  {.by = KEEP_SOURCE_ORDER}};
+
+	assert_string_equal(decide(f, &group,
+				   &(struct rules){.keep = rules, .keep_count = ARRAY_SIZE(rules)}),
+			    "K /two/bbb: first path\n"
+			    "R /one/x: older\n"
+			    "R /two/ccc: later path\n"
+			    "R /two/dddd: longer path\n");
+}
+
+static void test_ties_that_leave_the_view_s_own_go_by_its_rules(void **state)
+{
+	struct fixture *f = *state;
+	struct group_record group = GROUP(DATED(0, NULL, "a", 10, 1), DATED(1, NULL, "b", 11, 2),
+					  DATED(1, NULL, "a", 12, 2), DATED(0, NULL, "z", 13, 2));
+
+	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_NEWEST}),
+			    "K /one/z: first source\n"
+			    "R /one/a: older\n"
+			    "R /two/a: later source\n"
+			    "R /two/b: later source\n");
+}
+
+static void test_protected_copies_stay_and_the_others_go_for_them(void **state)
+{
+	struct fixture *f = *state;
+	char folder[] = "/two/safe";
+	char *protect[] = {folder, NULL};
+	struct group_record group = GROUP(NAME(0, NULL, "a", 10), NAME(1, "safe", "b", 11),
+					  NAME(1, "safe", "c", 12), NAME(1, "safer", "d", 13));
+
+	assert_string_equal(decide(f, &group, &(struct rules){.protect = protect}),
+			    "K /two/safe/b: first path\n"
+			    "R /one/a: another copy stays anyway\n"
+			    "S /two/safe/c: protected\n"
+			    "R /two/safer/d: another copy stays anyway\n");
+}
+
+static void test_one_protected_name_has_all_names_of_its_inode_stay(void **state)
+{
+	struct fixture *f = *state;
+	char folder[] = "/two/safe";
+	char source[] = "/one";
+	char *protect[] = {folder, source, NULL};
+	struct group_record group =
+		GROUP(NAME(0, NULL, "a", 10), NAME(1, NULL, "b", 11), NAME(1, "safe", "b", 11));
+
+	assert_string_equal(decide(f, &group, &(struct rules){.protect = protect}),
+			    "K /one/a: first source\n"
+			    "S /two/b: hard link to one that stays\n"
+			    "S /two/safe/b: protected\n");
+}
+
+static void test_folder_above_a_source_covers_it(void **state)
+{
+	struct fixture *f = *state;
+	char root[] = "/";
+	char *all[] = {root, NULL};
+	struct group_record group = GROUP(NAME(0, NULL, "a", 10), NAME(1, NULL, "b", 11));
+
+	assert_string_equal(decide(f, &group, &(struct rules){.protect = all}),
+			    "K /one/a: first source\nS /two/b: protected\n");
+	assert_string_equal(decide(f, &group, &(struct rules){.only = all}),
+			    "K /one/a: first source\nR /two/b: later source\n");
+}
+
+static void test_only_what_lies_in_one_of_the_folders_goes(void **state)
+{
+	struct fixture *f = *state;
+	char folder[] = "/one/b";
+	char other[] = "/two";
+	char *only[] = {folder, other, NULL};
+	struct group_record group = GROUP(NAME(0, "a", "x", 10), NAME(0, "b", "x", 11),
+					  NAME(0, "bb", "x", 12), NAME(1, NULL, "x", 13));
+
+	assert_string_equal(decide(f, &group, &(struct rules){.only = only}),
+			    "K /one/a/x: first path\n"
+			    "R /one/b/x: another copy stays anyway\n"
+			    "S /one/bb/x: outside of --only\n"
+			    "R /two/x: another copy stays anyway\n");
+}
+
+static void test_where_all_may_go_one_stays_all_the_same(void **state)
+{
+	struct fixture *f = *state;
+	char folder[] = "/one/b";
+	char *only[] = {folder, NULL};
+	struct group_record group = GROUP(NAME(0, "b", "y", 11), NAME(0, "b", "x", 12));
+
+	assert_string_equal(decide(f, &group, &(struct rules){.only = only}),
+			    "K /one/b/x: first path\n"
+			    "R /one/b/y: later path\n");
+}
+
+static void test_protection_is_above_only_and_above_keep_rules(void **state)
+{
+	struct fixture *f = *state;
+	char folder[] = "/one/b";
+	char *both[] = {folder, NULL};
+	const struct keep_rule newest = {.by = KEEP_NEWEST};
+	struct group_record group = GROUP(DATED(0, "b", "x", 10, 1), DATED(0, "b", "y", 11, 9));
+
+	assert_string_equal(decide(f, &group,
+				   &(struct rules){.keep = &newest,
+						   .keep_count = 1,
+						   .protect = both,
+						   .only = both}),
+			    "K /one/b/y: newest\n"
+			    "S /one/b/x: protected\n");
+}
+
+static void test_only_one_that_stays_is_kept_for_that_reason(void **state)
+{
+	struct fixture *f = *state;
+	char folder[] = "/two";
+	char *protect[] = {folder, NULL};
+	const struct keep_rule oldest = {.by = KEEP_OLDEST};
+	struct group_record group = GROUP(DATED(0, NULL, "x", 10, 1), DATED(1, NULL, "y", 11, 9));
+
+	assert_string_equal(decide(f, &group,
+				   &(struct rules){.keep = &oldest,
+						   .keep_count = 1,
+						   .protect = protect}),
+			    "K /two/y: protected\n"
+			    "R /one/x: another copy stays anyway\n");
+}
+
+static void test_between_sources_all_of_the_kept_copy_s_source_stay(void **state)
+{
+	struct fixture *f = *state;
+	const struct rules between = {.between_sources = true};
+	struct group_record group = GROUP(NAME(0, NULL, "a", 10), NAME(0, NULL, "b", 11),
+					  NAME(1, NULL, "a", 12), NAME(1, NULL, "b", 13));
+
+	assert_string_equal(decide(f, &group, &between),
+			    "K /one/a: first path\n"
+			    "S /one/b: in the source of the kept copy\n"
+			    "R /two/a: later source\n"
+			    "R /two/b: later source\n");
+}
+
+static void test_between_sources_a_hard_link_counts_in_each_of_its_sources(void **state)
+{
+	struct fixture *f = *state;
+	const struct rules between = {.between_sources = true};
+	struct group_record group = GROUP(NAME(0, NULL, "a", 10), NAME(0, NULL, "b", 11),
+					  NAME(1, NULL, "b", 11), NAME(1, NULL, "c", 12));
+
+	assert_string_equal(decide(f, &group, &between),
+			    "K /one/a: first path\n"
+			    "S /one/b: in the source of the kept copy\n"
+			    "S /two/b: in the source of the kept copy\n"
+			    "R /two/c: later source\n");
+}
+
+static void test_between_sources_nothing_of_one_source_goes(void **state)
+{
+	struct fixture *f = *state;
+	const struct rules between = {.between_sources = true};
+	struct group_record group = GROUP(NAME(1, NULL, "a", 10), NAME(1, NULL, "b", 11));
+
+	assert_string_equal(decide(f, &group, &between),
+			    "K /two/a: first path\n"
+			    "S /two/b: in the source of the kept copy\n");
+}
+
+static void test_number_of_redundant_inodes_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_COPIES struct copies copies = {0};
+	struct group_record group = GROUP(NAME(0, NULL, "a", 10), NAME(0, NULL, "b", 11),
+					  NAME(0, NULL, "c", 11), NAME(1, NULL, "d", 12));
+	struct catalog_reader *reader = fixture_read(f);
+	char folder[] = "/two";
+	char *protect[] = {folder, NULL};
+	struct source list[2];
+	const struct sources sources = sources_of(f, list);
+
+	assert_int_equal(copies_collect(&copies, reader, &group), 0);
+	assert_int_equal(copies.redundant, 2);
+	assert_int_equal(rules_apply(&(struct rules){.protect = protect, .between_sources = true},
+				     reader, &sources, &group, &copies),
+			 0);
+	assert_int_equal(copies.redundant, 2);
+	assert_int_equal(rules_apply(&(struct rules){.between_sources = true}, reader, &sources,
+				     &group, &copies),
+			 0);
+	assert_int_equal(copies.redundant, 1);
+	catalog_read_end(reader);
+}
+
+static void check_stray(const struct fixture *f, const char *folder, bool expected)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	char text[64];
+	char *folders[] = {text, NULL};
+	struct source list[2];
+	const struct sources sources = sources_of(f, list);
+	const struct rules protect = {.protect = folders};
+	const struct rules only = {.only = folders};
+	const char *stray = NULL;
+
+	(void)snprintf(text, sizeof(text), "%s", folder);
+	assert_int_equal(rules_find_stray(&protect, reader, &sources, &stray),
+			 expected ? RULES_STRAY : 0);
+	assert_ptr_equal(stray, expected ? text : NULL);
+	stray = NULL;
+	assert_int_equal(rules_find_stray(&only, reader, &sources, &stray),
+			 expected ? RULES_STRAY : 0);
+	assert_ptr_equal(stray, expected ? text : NULL);
+	catalog_read_end(reader);
+}
+
+static void test_folders_that_have_no_effect_are_found(void **state)
+{
+	struct fixture *f = *state;
+
+	(void)GROUP(NAME(0, "Photos", "a", 10), NAME(0, NULL, "b", 11));
+	check_stray(f, "/one", false);
+	check_stray(f, "/one/Photos", false);
+	check_stray(f, "/", false);
+	check_stray(f, "/three", true);
+	check_stray(f, "/on", true);
+	check_stray(f, "/onefold", true);
+	check_stray(f, "/one/photos", true);
+	check_stray(f, "/one/Photo", true);
+	check_stray(f, "/one/Photos/a", true);
+	check_stray(f, "/one/b", true);
+	check_stray(f, "/one/b/c", true);
+	check_stray(f, "/two/Photos", true);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_without_rules_the_view_decides_and_says_why),
+		CASE(test_without_rules_the_one_known_longest_stays),
+		CASE(test_copy_that_the_view_chose_earlier_stays),
+		CASE(test_time_decides),
+		CASE(test_times_before_1970_and_nanoseconds_count),
+		CASE(test_path_length_is_that_of_the_name_that_serves_best),
+		CASE(test_glob_prefers_what_matches_by_any_name_or_folder),
+		CASE(test_glob_that_matches_all_keeps_one),
+		CASE(test_links_source_and_age_decide),
+		CASE(test_later_rules_decide_ties_and_the_view_what_is_left),
+		CASE(test_ties_that_leave_the_view_s_own_go_by_its_rules),
+		CASE(test_protected_copies_stay_and_the_others_go_for_them),
+		CASE(test_one_protected_name_has_all_names_of_its_inode_stay),
+		CASE(test_folder_above_a_source_covers_it),
+		CASE(test_only_what_lies_in_one_of_the_folders_goes),
+		CASE(test_where_all_may_go_one_stays_all_the_same),
+		CASE(test_protection_is_above_only_and_above_keep_rules),
+		CASE(test_only_one_that_stays_is_kept_for_that_reason),
+		CASE(test_between_sources_all_of_the_kept_copy_s_source_stay),
+		CASE(test_between_sources_a_hard_link_counts_in_each_of_its_sources),
+		CASE(test_between_sources_nothing_of_one_source_goes),
+		CASE(test_number_of_redundant_inodes_is_counted),
+		CASE(test_folders_that_have_no_effect_are_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
