@@ -13,31 +13,27 @@
 /* In one call: btrfs does at most so many. */
 #define RANGE_BYTES (UINT64_C(16) << 20)
 
-struct range {
-	union {
-		struct file_dedupe_range head;
-		uint8_t room[sizeof(struct file_dedupe_range) +
-			     sizeof(struct file_dedupe_range_info)];
-	};
-};
+/* The question to the kernel, with room for one answer behind it. */
+#define RANGE_ROOM (sizeof(struct file_dedupe_range) + sizeof(struct file_dedupe_range_info))
 
 /* How many bytes of [offset, offset + length) are shared now; 0: they differ; -errno. */
 static int64_t share(const struct deed *deed, uint64_t offset, uint64_t length)
 {
-	struct range range = {.room = {0}};
+	_Alignas(struct file_dedupe_range) uint8_t room[RANGE_ROOM] = {0};
+	struct file_dedupe_range *range = (void *)room;
 
-	range.head.src_offset = offset;
-	range.head.src_length = length;
-	range.head.dest_count = 1;
-	range.head.info[0].dest_fd = deed->copy.held.fd;
-	range.head.info[0].dest_offset = offset;
-	if (ioctl(deed->kept->held.fd, FIDEDUPERANGE, &range.head) < 0)
+	range->src_offset = offset;
+	range->src_length = length;
+	range->dest_count = 1;
+	range->info[0].dest_fd = deed->copy.held.fd;
+	range->info[0].dest_offset = offset;
+	if (ioctl(deed->kept->held.fd, FIDEDUPERANGE, range) < 0)
 		return -errno;
-	if (range.head.info[0].status < 0)
-		return range.head.info[0].status;
-	if (range.head.info[0].status == FILE_DEDUPE_RANGE_DIFFERS)
+	if (range->info[0].status < 0)
+		return range->info[0].status;
+	if (range->info[0].status == FILE_DEDUPE_RANGE_DIFFERS)
 		return 0;
-	return (int64_t)range.head.info[0].bytes_deduped;
+	return (int64_t)range->info[0].bytes_deduped;
 }
 
 void deed_dedupe(struct deed *deed)

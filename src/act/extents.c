@@ -3,34 +3,35 @@
 
 #include <linux/fiemap.h>
 #include <linux/fs.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
 /* Asked for at a time. */
-#define EXTENTS 64
+#define EXTENTS 64U
 
 /* A file's extents, one after the other. */
 struct extents {
 	int fd;
-	union {
-		struct fiemap map;
-		uint8_t room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
-	};
+	_Alignas(struct fiemap) uint8_t
+		room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
 	uint32_t next;
 	uint64_t from; /* where the next question begins */
 	bool ended;
 };
 
+static struct fiemap *map_of(struct extents *extents)
+{
+	return (void *)extents->room;
+}
+
 static int ask(struct extents *extents)
 {
-	memset(&extents->map, 0, sizeof(extents->map));
-	extents->map.fm_start = extents->from;
-	extents->map.fm_length = FIEMAP_MAX_OFFSET - extents->from;
-	extents->map.fm_flags = FIEMAP_FLAG_SYNC;
-	extents->map.fm_extent_count = EXTENTS;
+	*map_of(extents) = (struct fiemap){.fm_start = extents->from,
+					   .fm_length = FIEMAP_MAX_OFFSET - extents->from,
+					   .fm_flags = FIEMAP_FLAG_SYNC,
+					   .fm_extent_count = EXTENTS};
 	extents->next = 0;
-	return ioctl(extents->fd, FS_IOC_FIEMAP, &extents->map) < 0 ? -errno : 0;
+	return ioctl(extents->fd, FS_IOC_FIEMAP, map_of(extents)) < 0 ? -errno : 0;
 }
 
 /* The next one; NULL at the end. 0 or -errno. */
@@ -41,12 +42,12 @@ static int next(struct extents *extents, const struct fiemap_extent **extent)
 	*extent = NULL;
 	if (extents->ended)
 		return 0;
-	if (extents->next == extents->map.fm_mapped_extents) {
+	if (extents->next == map_of(extents)->fm_mapped_extents) {
 		r = ask(extents);
-		if (r < 0 || extents->map.fm_mapped_extents == 0)
+		if (r < 0 || map_of(extents)->fm_mapped_extents == 0)
 			return r;
 	}
-	*extent = &extents->map.fm_extents[extents->next++];
+	*extent = &map_of(extents)->fm_extents[extents->next++];
 	extents->from = (*extent)->fe_logical + (*extent)->fe_length;
 	extents->ended = (*extent)->fe_flags & FIEMAP_EXTENT_LAST;
 	return 0;

@@ -7,16 +7,16 @@
 #include <errno.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "act/internal.h"
 
-extern char **environ;
-
 static int run_gio(char *path)
 {
-	char *arguments[] = {"gio", "trash", "--", path, NULL};
+	char program[] = "gio", verb[] = "trash", end_of_options[] = "--";
+	char *arguments[] = {program, verb, end_of_options, path, NULL};
 	pid_t pid;
-	int status, r = posix_spawnp(&pid, "gio", NULL, NULL, arguments, environ);
+	int status, r = posix_spawnp(&pid, program, NULL, NULL, arguments, environ);
 
 	if (r != 0)
 		return -r;

@@ -122,14 +122,18 @@ static bool has_arrived(const struct place *place, const struct intent *intent)
 	return arrived;
 }
 
-/* A copy to another file system that did not get its name yet. */
+/* What was written to another file system and did not get its name yet. Where the directory turns out
+ * to be that of the copy itself, seen by another path, nothing is removed. */
 static void remove_partial(const struct intent *intent)
 {
 	const char *slash = intent->to ? strrchr(intent->to, '/') : NULL;
 	AUTO_FREE char *folder = slash ? strndup(intent->to, (size_t)(slash - intent->to)) : NULL;
 	AUTO_CLOSE int directory = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct stat status;
 
-	if (directory >= 0)
+	if (directory >= 0 &&
+	    fstatat(directory, intent->other, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    status.st_ino != intent->inode)
 		(void)unlinkat(directory, intent->other, 0);
 }
 
@@ -201,7 +205,6 @@ static bool undo_intent(void *context, const struct intent *intent)
 	int r = root < 0 ? -errno : place_open_below(&place, root, intent->path, true);
 
 	undoing->stray.length = 0;
-	remove_partial(intent);
 	/* its directory went, which it can only empty: so did the file */
 	if (root >= 0 && r == -ENOENT)
 		return true;
@@ -209,6 +212,8 @@ static bool undo_intent(void *context, const struct intent *intent)
 		r = undo_one(undoing, &place, intent);
 	if (r == 0)
 		r = sync_directory(&place);
+	if (r == 0)
+		remove_partial(intent);
 	place_close(&place);
 	if (r < 0 || undoing->undone->files > before)
 		say(intent, r, &undoing->stray);

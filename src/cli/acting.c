@@ -95,26 +95,22 @@ int acting_apply(struct acting *acting, int id, const char *value)
 /* ---- what will be done ------------------------------------------------------------------- */
 
 /* Decides in one snapshot. 0 or -errno, said. */
-static int make_plan(struct acting *acting, const struct current_index *index,
-		     struct act_plan *plan, struct report_summary *summary)
+static int make_plan(const struct acting *acting, const struct list_request *request,
+		     const struct current_index *index, struct act_plan *plan,
+		     struct report_summary *summary)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct report report = {.sources = index->sources,
-				.rules = &acting->rules.rules,
-				.part = REPORT_REDUNDANT};
+	struct report report;
 	int r;
 
 	r = catalog_read_begin(index->catalog, &reader);
-	report.reader = reader;
 	if (r == 0)
-		r = list_set_sizes(&report, &acting->common);
-	if (r == 0 && rule_settings_check(&acting->rules, reader, index->sources) < 0)
-		return -EINVAL;
+		r = list_prepare(request, index, reader, &report);
 	if (r == 0)
-		r = report_summarize(&report, summary);
+		r = summary_add_index(summary, reader);
 	if (r == 0)
 		r = act_plan_make(plan, &report);
-	if (r < 0 && r != -EINTR)
+	if (r < 0 && r != -EINTR && r != -EXDEV)
 		log_error("cannot decide what to %s: %s", acting->verb, error_text(r));
 	return r;
 }
@@ -268,13 +264,14 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 	return doing.refused > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
-static enum twinfs_exit act_upon(struct acting *acting, const struct current_index *index)
+static enum twinfs_exit act_upon(struct acting *acting, const struct list_request *request,
+				 const struct current_index *index)
 {
 	CLEANUP(act_plan_free) struct act_plan plan = {0};
 	struct report_summary summary = {0};
 	enum twinfs_exit status, done;
 
-	if (make_plan(acting, index, &plan, &summary) < 0)
+	if (make_plan(acting, request, index, &plan, &summary) < 0)
 		return TWINFS_EXIT_FAILED;
 	status = current_index_status(index, summary.errors, summary.pending);
 	if (plan.names == 0) {
@@ -288,16 +285,6 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct current_ind
 	}
 	done = do_plan(acting, index, &plan);
 	return done == TWINFS_EXIT_COMPLETE ? status : done;
-}
-
-static enum twinfs_exit print_plan(const struct acting *acting, struct current_index *index)
-{
-	struct list_request request = {.common = &acting->common,
-				       .rules = &acting->rules,
-				       .format = acting->format,
-				       .part = REPORT_REDUNDANT};
-
-	return list_print(&request, index);
 }
 
 /* Nothing may be done that nobody asked for. */
@@ -350,7 +337,12 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 			    char *const *operands, size_t count)
 {
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
+	struct list_request request = {.common = &acting->common,
+				       .rules = &acting->rules,
+				       .report = list_report()};
 
+	request.report.part = REPORT_REDUNDANT;
+	request.report.format = acting->format;
 	if (check_usage(acting, table, count) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
@@ -358,5 +350,6 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 		return TWINFS_EXIT_FAILED;
 	if (check_destination(acting, index.sources) < 0)
 		return TWINFS_EXIT_FAILED;
-	return acting->dry_run ? print_plan(acting, &index) : act_upon(acting, &index);
+	return acting->dry_run ? list_print(&request, &index)
+			       : act_upon(acting, &request, &index);
 }

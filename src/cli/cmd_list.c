@@ -2,15 +2,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/json_path.h"
 #include "base/numbers.h"
 #include "base/size.h"
 #include "cli/command.h"
-#include "cli/indexing.h"
-#include "cli/interrupt.h"
+#include "cli/current_index.h"
 #include "cli/list_print.h"
-#include "cli/status_file.h"
-#include "mount/point.h"
 
 enum {
 	OPT_FORMAT = OPTION_ID_OWN,
@@ -44,7 +40,7 @@ static const struct option_spec list_options[] = {
 			"null "
 			"(paths for xargs -0)",
 		.id = OPT_FORMAT,
-		.expects = "text, fdupes, json, jsonl, csv or null",
+		.expects = LIST_FORMATS,
 	},
 	{
 		.name = "redundant",
@@ -100,20 +96,6 @@ static const struct option_spec list_options[] = {
 	{0},
 };
 
-static int set_format(struct list_settings *settings, const char *word)
-{
-	static const char *const words[] = {
-		[REPORT_TEXT] = "text",   [REPORT_FDUPES] = "fdupes", [REPORT_JSON] = "json",
-		[REPORT_JSONL] = "jsonl", [REPORT_CSV] = "csv",       [REPORT_NULL] = "null",
-	};
-	int found = parse_word(word, words, ARRAY_SIZE(words));
-
-	if (found < 0)
-		return found;
-	settings->request.report.format = (enum report_format)found;
-	return 0;
-}
-
 static int set_order(struct list_settings *settings, const char *word)
 {
 	static const char *const words[] = {
@@ -163,7 +145,7 @@ static int list_apply(void *context, int id, const char *value)
 
 	switch (id) {
 	case OPT_FORMAT:
-		return set_format(settings, value);
+		return list_parse_format(value, &settings->request.report.format);
 	case OPT_REDUNDANT:
 		return set_part(settings, REPORT_REDUNDANT);
 	case OPT_SINGLES:
@@ -196,46 +178,6 @@ static const struct option_table list_table = {
 	.options = {list_options, rule_options, scan_options, index_option, talk_options},
 	.apply = list_apply,
 };
-
-static enum twinfs_exit list_mount_point(const struct list_request *request, const char *point)
-{
-	CLEANUP_BYTES struct bytes folder = {0};
-	json_auto_t *status = NULL;
-	int r;
-
-	r = status_file_read(point, &status);
-	if (r == 0)
-		r = json_get_path(status, "index", &folder);
-	if (r == 0 && bytes_text(&folder) == NULL)
-		r = -ENOMEM;
-	if (r < 0) {
-		status_file_explain(point, r == -ENOENT ? -EPROTO : r);
-		return TWINFS_EXIT_FAILED;
-	}
-	return list_print_served(request, bytes_text(&folder), &(struct named_sources){0});
-}
-
-static enum twinfs_exit list_sources(const struct list_request *request, char *const *given,
-				     size_t count)
-{
-	CLEANUP_INDEXING struct indexing indexing = {0};
-	struct named_sources named = {.given = given, .count = count};
-	int r;
-
-	r = indexing_locate(&indexing, request->common, given, count);
-	if (r < 0)
-		return TWINFS_EXIT_FAILED;
-	named.resolved = indexing.paths;
-	interrupt_watch();
-	r = indexing_open(&indexing);
-	if (r == INDEXING_IN_USE)
-		return list_print_served(request, indexing.folder, &named);
-	if (r < 0)
-		return TWINFS_EXIT_FAILED;
-	if (indexing_update(&indexing, NULL) < 0)
-		return TWINFS_EXIT_FAILED;
-	return list_print_own(request, &indexing, &named);
-}
 
 /* What is wrong with options that are right each for itself; NULL: nothing. */
 static const char *find_contradiction(const struct list_settings *settings)
@@ -271,33 +213,19 @@ static int check_usage(const struct list_settings *settings, int operand_count)
 	return -EINVAL;
 }
 
-/* Whether the operand is a mount point of a view; *point is the caller's, NULL where not. */
-static int find_mount_point(const char *operand, char **point)
+static enum twinfs_exit list(const struct list_settings *settings, char *const *operands,
+			     size_t count)
 {
-	AUTO_FREE char *absolute = realpath(operand, NULL);
-	char **points = NULL;
-	int r;
+	CLEANUP_CURRENT_INDEX struct current_index index = {0};
 
-	*point = NULL;
-	if (absolute == NULL)
-		return 0;
-	r = mount_points_list(&points);
-	for (size_t i = 0; r == 0 && points[i] != NULL && *point == NULL; i++) {
-		if (strcmp(points[i], absolute) == 0) {
-			*point = strdup(absolute);
-			r = *point != NULL ? 0 : -ENOMEM;
-		}
-	}
-	mount_points_free(points);
-	return r;
+	if (current_index_open(&index, &settings->common, operands, count) < 0)
+		return TWINFS_EXIT_FAILED;
+	return list_print(&settings->request, &index);
 }
 
 enum twinfs_exit cmd_list(int argc, char *argv[])
 {
-	struct list_settings settings = {
-		.request.report = {.max_size = UINT64_MAX, .top = UINT64_MAX},
-	};
-	AUTO_FREE char *point = NULL;
+	struct list_settings settings = {.request.report = list_report()};
 	enum twinfs_exit status;
 	int operands;
 	int r;
@@ -309,15 +237,8 @@ enum twinfs_exit cmd_list(int argc, char *argv[])
 	r = options_parse(&list_table, argc, argv, &settings, &operands);
 	if (r == 0)
 		r = check_usage(&settings, argc - operands);
-	if (r != 0) {
-		status = options_exit(r);
-	} else if (argc - operands == 1 && find_mount_point(argv[operands], &point) == 0 &&
-		   point != NULL) {
-		status = list_mount_point(&settings.request, point);
-	} else {
-		status =
-			list_sources(&settings.request, argv + operands, (size_t)(argc - operands));
-	}
+	status = r != 0 ? options_exit(r)
+			: list(&settings, argv + operands, (size_t)(argc - operands));
 	text_list_free(&settings.paths);
 	rule_settings_deinit(&settings.rules);
 	common_settings_deinit(&settings.common);

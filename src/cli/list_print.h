@@ -2,11 +2,7 @@
 #ifndef CLI_LIST_PRINT_H
 #define CLI_LIST_PRINT_H
 
-/* What list prints, of an index that this process has brought up to date or of one that another
- * process keeps. For the first thread; everything is borrowed.
- */
-
-#include <stddef.h>
+/* What list prints, and a dry run of an act. For the first thread; everything is borrowed. */
 
 #include "base/attributes.h"
 #include "cli/common_options.h"
@@ -14,7 +10,7 @@
 #include "report/report.h"
 #include "twinfs/exit.h"
 
-struct indexing;
+struct current_index;
 
 struct list_request {
 	const struct common_settings *common;
@@ -23,22 +19,19 @@ struct list_request {
 	struct report report;
 };
 
-/* The sources as the user gave them; all zero where a mount point was given. */
-struct named_sources {
-	char *const *given;
-	size_t count;
-	char *const *resolved; /* NULL-terminated */
-};
+/* A report of everything, for people. */
+struct report list_report(void);
 
-/* Prints an index that is open. What to exit with; all is said. */
-enum twinfs_exit list_print_own(const struct list_request *request, struct indexing *indexing,
-				const struct named_sources *named);
+/* Takes the argument of --format: 0 or -EINVAL. LIST_FORMATS are those there are. */
+#define LIST_FORMATS "text, fdupes, json, jsonl, csv or null"
+MUST_CHECK int list_parse_format(const char *word, enum report_format *format);
 
-/* Has the view that keeps the index in a folder bring it up to date, which may take long, and prints
- * it; on stderr who keeps it and what could not be read. What a scan keeps is printed as it is, and
- * said to be unfinished. The sources that were named must be its own. What to exit with; all is
- * said. */
-enum twinfs_exit list_print_served(const struct list_request *request, const char *folder,
-				   const struct named_sources *named);
+/* Completes a report of what was asked for, of a snapshot of the index. 0 or -errno; -EXDEV where the
+ * rules do not fit the sources, which is said. */
+MUST_CHECK int list_prepare(const struct list_request *request, const struct current_index *index,
+			    struct catalog_reader *reader, struct report *report);
+
+/* Prints it. What to exit with; all is said. */
+enum twinfs_exit list_print(const struct list_request *request, const struct current_index *index);
 
 #endif

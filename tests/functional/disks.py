@@ -25,7 +25,7 @@ def disk(kind, folder):
     image, root = folder / f"{kind}.image", folder / kind
     with open(image, "wb") as file:
         file.truncate(IMAGE_BYTES)
-    subprocess.run([*MAKE[kind], image], check=True)
+    subprocess.run([*MAKE[kind], image], check=True, capture_output=True)
     root.mkdir()
     mounted = subprocess.run(["mount", "-o", "loop", image, root], check=False)
     if mounted.returncode != 0:

@@ -3,7 +3,7 @@
 means harm has all the time he needs.  Whatever he wrote, and what was there before, must be found
 somewhere afterwards.
 
-$TWINFS_RACE_ROUNDS copies are acted upon in each race (25).
+$TWINFS_RACE_ROUNDS copies are acted upon in each race (100).
 """
 import contextlib
 import mmap
@@ -18,10 +18,11 @@ import pytest
 from disks import disk
 from program import STRACE, TIMEOUT, Program
 
-ROUNDS = int(os.environ.get("TWINFS_RACE_ROUNDS", "25"))
+ROUNDS = int(os.environ.get("TWINFS_RACE_ROUNDS", "100"))
 SIZE = 8 << 10
-ACTING = "renameat2,unlinkat,linkat,symlinkat,fcntl,ioctl"
+ACTING = "renameat2,linkat,symlinkat,fcntl,ioctl"
 DELAY_US = 1500
+LAST_LOOK_US = 8000  # after a copy went, until it is looked whether that was right
 ACTS = {
     "remove": ["remove"],
     "move": ["move", "{moved}"],
@@ -48,13 +49,19 @@ class Pair:
             path.parent.mkdir(parents=True)
             path.write_bytes(self.original)
         self.written = None  # by the attacker
-        self.shared = False  # he wrote to the kept file itself, by a link that was there
+        self.shared = False  # he wrote to the kept file itself, or when it was the only one
 
-    def is_under_way(self):
-        """Something of the act stands in its folder."""
+    def other_name(self):
+        """The name that the copy, or its link, has while the act is under way."""
         with contextlib.suppress(OSError):
-            return any(name.startswith(".twinfs~") for name in os.listdir(self.folder))
-        return False
+            for name in os.listdir(self.folder):
+                if name.startswith(".twinfs~"):
+                    return self.folder / name
+        return None
+
+    def wherever(self):
+        """The copy, also under its other name."""
+        return self.copy if self.copy.exists() else self.other_name() or self.copy
 
     def store(self, fd, write):
         """Write through an open descriptor."""
@@ -71,7 +78,7 @@ def replace(pair, outside):
 
 
 def rewrite(pair, _):
-    fd = os.open(pair.copy, os.O_WRONLY)
+    fd = os.open(pair.wherever(), os.O_WRONLY)
     try:
         pair.store(fd, lambda fd: os.pwrite(fd, content("written", pair.number), 0))
     finally:
@@ -79,7 +86,7 @@ def rewrite(pair, _):
 
 
 def store_by_mapping(pair, _):
-    fd = os.open(pair.copy, os.O_RDWR)
+    fd = os.open(pair.wherever(), os.O_RDWR)
 
     def write(fd):
         with mmap.mmap(fd, SIZE) as mapped:
@@ -92,9 +99,14 @@ def store_by_mapping(pair, _):
 
 
 def swap_kept(pair, outside):
+    """While there is a copy: later the kept file is the only one, and it is he who destroys it."""
     new = outside / f"new {pair.number}"
     new.write_bytes(content("written", pair.number))
+    begun = time.monotonic()
+    if not pair.other_name() and (pair.copy.is_symlink() or not pair.copy.exists()):
+        return
     os.rename(new, pair.kept)
+    pair.shared = time.monotonic() - begun > LAST_LOOK_US / 2e6
     pair.written = content("written", pair.number)
 
 
@@ -111,13 +123,13 @@ def swap_in_symlink(pair, outside):
 ATTACKS = [replace, rewrite, store_by_mapping, swap_kept, swap_in_symlink]
 
 
-def attack_all(pairs, attack, outside, ended):
-    """Each pair once: every other one while its act is under way, the rest whenever it comes."""
+def attack_all(pairs, attack, outside, chance, ended):
+    """Each pair once: while its act is seen to be under way, or by chance."""
     order = random.Random(0)
     waiting = list(pairs)
     while waiting and not ended.is_set():
-        at_work = [pair for pair in waiting if pair.is_under_way()]
-        chosen = at_work or (order.sample(waiting, 1) if order.random() < 0.02 else [])
+        at_work = [pair for pair in waiting if pair.other_name()]
+        chosen = at_work or (order.sample(waiting, 1) if order.random() < chance else [])
         for pair in chosen:
             with contextlib.suppress(OSError):  # it is gone, or is a link to nowhere: too late
                 attack(pair, outside)
@@ -152,11 +164,14 @@ def race(session, root, act, attack):
     pairs = [Pair(source, number) for number in range(ROUNDS)]
     program = Program(session, folder)
     program.ok("scan", source)
-    program.wrapped = [*STRACE, "-o", "/dev/null", "-e", f"trace={ACTING}", "-e",
-                       f"inject={ACTING}:delay_enter={DELAY_US}"]
+    program.wrapped = [
+        *STRACE, "-o", "/dev/null", "-e", f"trace={ACTING},unlinkat",
+        "-e", f"inject={ACTING}:delay_enter={DELAY_US}",
+        "-e", f"inject=unlinkat:delay_enter={DELAY_US}:delay_exit={LAST_LOOK_US}"]
     program.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
     ended = threading.Event()
-    attacker = threading.Thread(target=attack_all, args=(pairs, attack, outside, ended))
+    chance = 0.3 if act == "dedupe" else 0.02  # nothing of that can be seen
+    attacker = threading.Thread(target=attack_all, args=(pairs, attack, outside, chance, ended))
     attacker.start()
     words = [word.format(moved=moved) for word in ACTS[act]]
     result = program(*words, "--yes", source, timeout=TIMEOUT)
