@@ -5,9 +5,9 @@
 /* The options that say which copies stay and which may go: --keep, --protect, --only and
  * --between-sources. For the first thread.
  *
- * A command puts rule_options into its table and a struct rule_settings into its settings, and gives
- * to rule_apply() what has an id from OPTION_ID_RULES up to OPTION_ID_OWN. When the index is current,
- * and before anything is decided, it calls rule_settings_check().
+ * A command puts rule_options into its table and a struct rule_settings into its settings, and
+ * gives to rule_apply() what has an id from OPTION_ID_RULES up to OPTION_ID_OWN. When the index is
+ * current, and before anything is decided, it calls rule_settings_check().
  */
 
 #include "base/attributes.h"

@@ -16,8 +16,8 @@ struct text_list {
 /* Adds a copy of the first length bytes, which hold no NUL. 0 or -ENOMEM. */
 MUST_CHECK int text_list_add(struct text_list *list, const char *text, size_t length);
 
-/* The length of the first item of a list with commas between: up to a comma that no backslash stands
- * before. */
+/* The length of the first item of a list with commas between: up to a comma that no backslash
+ * stands before. */
 size_t list_item_length(const char *list);
 
 void text_list_free(struct text_list *list);

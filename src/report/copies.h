@@ -48,8 +48,8 @@ void copies_free(struct copies *copies);
 #define CLEANUP_COPIES CLEANUP(copies_free)
 
 /* Puts all names of all inodes of the group in place of what was there: the inode that the view
- * keeps first, the rest, which are redundant, by source and path, names of one inode together. Memory
- * for the names of one group. 0 or -errno. */
+ * keeps first, the rest, which are redundant, by source and path, names of one inode together.
+ * Memory for the names of one group. 0 or -errno. */
 MUST_CHECK int copies_collect(struct copies *copies, struct catalog_reader *reader,
 			      const struct group_record *group);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* RFC 4180: a line of names, then one for each name of a file; lines end with CR LF, and a path is
- * always in quotes, as it may have line ends, commas and quotes itself. A path that is not UTF-8 has
- * its bytes in path_base64, by the rule of base/json_path.h; for others that is empty.
+ * always in quotes, as it may have line ends, commas and quotes itself. A path that is not UTF-8
+ * has its bytes in path_base64, by the rule of base/json_path.h; for others that is empty.
  */
 
 #include <inttypes.h>

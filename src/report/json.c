@@ -8,8 +8,8 @@
  *	...]},
  *	...], "summary": {...}}
  *
- * or the objects in the list alone, a line each (jsonl). Only one copy at a time is built in memory,
- * as a group may have 100,000 of them. Paths follow the rule of base/json_path.h.
+ * or the objects in the list alone, a line each (jsonl). Only one copy at a time is built in
+ * memory, as a group may have 100,000 of them. Paths follow the rule of base/json_path.h.
  */
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* For xargs -0 and the like: paths as they are, each with a NUL behind it and nothing else. They are
- * absolute, so that none is taken for an option.
+/* For xargs -0 and the like: paths as they are, each with a NUL behind it and nothing else. They
+ * are absolute, so that none is taken for an option.
  */
 
 #include "report/format.h"

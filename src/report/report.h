@@ -64,8 +64,8 @@ struct report {
 bool report_can_summarize(enum report_format format);
 bool report_can_explain(enum report_format format);
 
-/* Prints it and gives its figures: those of the groups are of the selected ones. 0 or -errno: -EINTR
- * when stop_requested(). A failure of the output stays in there too. */
+/* Prints it and gives its figures: those of the groups are of the selected ones. 0 or -errno:
+ * -EINTR when stop_requested(). A failure of the output stays in there too. */
 MUST_CHECK int report_print(const struct report *report, struct output *output,
 			    struct report_summary *summary);
 

@@ -136,7 +136,7 @@ static int64_t path_length(const struct decision *decision, const struct copy *n
 {
 	const char *source = decision->sources->list[name->source].path;
 
-	/* the slash between them is part of "/" already, and else in each of the names */
+	/* a slash is between them, which "/" ends with already */
 	return (int64_t)(strlen(source) + strlen(copy_path(decision->copies, name)) +
 			 (strcmp(source, "/") != 0));
 }

@@ -9,8 +9,8 @@
  * say; all that goes, goes for that one:
  *
  * 1. Inodes that stay anyway (a name of theirs is protected, or outside of "only") are preferred.
- * 2. Among those, or else among all, the keep rules choose, each one among what those before it left
- *    equal; of several names of an inode the one that serves it best counts.
+ * 2. Among those, or else among all, the keep rules choose, each one among what those before it
+ *    left equal; of several names of an inode the one that serves it best counts.
  * 3. Of what is still equal, the inode that the view keeps, else the one that it would choose: by
  *    source, then the one known longest, then by path.
  *
@@ -74,8 +74,8 @@ enum {
 };
 
 /* Finds a folder of protect or only that would have no effect: it is no folder that the index has
- * in a source, nor one that a source is in. A misspelled one must not unprotect anything, so this is
- * to be asked before rules_apply().
+ * in a source, nor one that a source is in. A misspelled one must not unprotect anything, so this
+ * is to be asked before rules_apply().
  *
  * stray	set to the folder, borrowed from the rules, where there is one
  *

@@ -30,9 +30,9 @@ struct visitor {
 
 /* Tells of each selected group in the order that the report asks for.
  *
- * That of reclaimable bytes is the one of the index, and the first group comes at once. For size and
- * count all groups are looked at before; for path their names are, too, so that each is put together
- * twice.
+ * That of reclaimable bytes is the one of the index, and the first group comes at once. For size
+ * and count all groups are looked at before; for path their names are, too, so that each is put
+ * together twice.
  *
  * 0 or -errno: -EINTR when stop_requested(). */
 MUST_CHECK int selection_groups(const struct report *report, const struct visitor *visitor);

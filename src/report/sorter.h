@@ -2,10 +2,10 @@
 #ifndef REPORT_SORTER_H
 #define REPORT_SORTER_H
 
-/* Puts numbers in the order of keys, in bounded memory: what does not fit is sorted in parts, which go
- * to a file without a name in $TMPDIR or /tmp and are merged (Knuth, The Art of Computer Programming
- * 3, 5.4). n log n comparisons; each key is written and read once where memory does not do. One
- * thread at a time.
+/* Puts numbers in the order of keys, in bounded memory: what does not fit is sorted in parts, which
+ * go to a file without a name in $TMPDIR or /tmp and are merged (Knuth, The Art of Computer
+ * Programming 3, 5.4). n log n comparisons; each key is written and read once where memory does not
+ * do. One thread at a time.
  */
 
 #include <stddef.h>
