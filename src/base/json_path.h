@@ -26,11 +26,10 @@
  */
 MUST_CHECK int json_set_path(json_t *object, const char *key, const char *path, size_t length);
 
-/* The two forms themselves, for other formats: the readable one, and whether that is the path as it
- * is; and the bytes in base64. Each appends. 0 or -ENOMEM. */
+/* The readable form itself, for other formats, and whether that is the path as it is. Appends. 0 or
+ * -ENOMEM. */
 MUST_CHECK int readable_path_append(struct bytes *text, const char *path, size_t length,
 				    bool *whole);
-MUST_CHECK int base64_append(struct bytes *text, const char *path, size_t length);
 
 /* Appends the path's bytes: what json_set_path() was given. 0, -ENOENT where the object has no such
  * member, -EPROTO where it is no path, or -ENOMEM; path is unchanged then. */

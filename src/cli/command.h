@@ -22,6 +22,8 @@ enum twinfs_exit cmd_link(int argc, char *argv[]);
 enum twinfs_exit cmd_dedupe(int argc, char *argv[]);
 enum twinfs_exit cmd_recover(int argc, char *argv[]);
 enum twinfs_exit cmd_status(int argc, char *argv[]);
+enum twinfs_exit cmd_manifest(int argc, char *argv[]);
+enum twinfs_exit cmd_restore(int argc, char *argv[]);
 
 /* Mounts as mount(8) asks a mount.fuse.twinfs to: its own letters, options behind -o. */
 enum twinfs_exit cmd_mount_helper(int argc, char *argv[]);

@@ -30,6 +30,8 @@ static const struct command commands[] = {
 	{"dedupe", "have redundant copies share the blocks of the kept files", cmd_dedupe},
 	{"recover", "undo acts that were cut off", cmd_recover},
 	{"status", "print how mounted views are", cmd_status},
+	{"manifest", "print what a copy of uniques/ leaves out", cmd_manifest},
+	{"restore", "make the whole tree from a copy of uniques/ and its manifest", cmd_restore},
 };
 
 static const struct command *find_command(const char *name)

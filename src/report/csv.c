@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 
+#include "base/base64.h"
 #include "base/json_path.h"
 #include "report/format.h"
 
@@ -71,7 +72,7 @@ static int print_name(struct printing *printing, uint64_t size, const struct cop
 	if (r == 0)
 		r = readable_path_append(&readable, (const char *)path->data, path->length, &whole);
 	if (r == 0 && !whole)
-		r = base64_append(&base64, (const char *)path->data, path->length);
+		r = base64_encode(&base64, path->data, path->length);
 	if (r < 0)
 		return r;
 	output_format(printing->output, "%" PRIu64 ",%" PRIu64 ",", size, name->file);

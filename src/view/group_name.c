@@ -13,29 +13,12 @@ void group_name_make(char name[static GROUP_NAME_SIZE], struct hash128 hash, uin
 			       ordinal);
 }
 
-/* Reads half of the digits, in lower case. */
-static bool parse_half(const char *text, uint64_t *half)
-{
-	static const char digits[16] = "0123456789abcdef";
-
-	*half = 0;
-	for (int i = 0; i < HASH128_DIGITS / 2; i++) {
-		const char *digit = memchr(digits, text[i], sizeof(digits));
-
-		if (!digit)
-			return false;
-		*half = *half << 4 | (uint64_t)(digit - digits);
-	}
-	return true;
-}
-
 bool group_name_parse(const char *name, struct hash128 *hash, uint32_t *ordinal)
 {
 	uint64_t number = 0;
 	const char *at;
 
-	if (strnlen(name, HASH128_DIGITS) < HASH128_DIGITS || !parse_half(name, &hash->high) ||
-	    !parse_half(name + HASH128_DIGITS / 2, &hash->low))
+	if (strnlen(name, HASH128_DIGITS) < HASH128_DIGITS || !hash128_parse(name, hash))
 		return false;
 	*ordinal = 1;
 	at = name + HASH128_DIGITS;

@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "catalog/query.h"
 #include "view/group_name.h"
 #include "view/node.h"
@@ -173,20 +174,6 @@ static int open_node(struct view *view, uint64_t node)
 	if (r < 0)
 		return r;
 	return kind == NODE_DIR ? open_dir(&query, node_id(node)) : open_file(&query, node);
-}
-
-/* The name under which xattr calls, which take no O_PATH descriptors, reach the very inode; also
- * a symlink itself. */
-struct fd_path {
-	char text[sizeof("/proc/self/fd/") + 10];
-};
-
-static struct fd_path fd_path(int fd)
-{
-	struct fd_path path;
-
-	(void)snprintf(path.text, sizeof(path.text), "/proc/self/fd/%d", fd);
-	return path;
 }
 
 long view_getxattr(struct view *view, uint64_t node, const char *name, void *value, size_t size)

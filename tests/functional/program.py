@@ -330,8 +330,9 @@ class Program:
             view.unmount()
 
 
-WITH_INDEX = ("mount", "scan", "list", "copies", "remove", "move", "link", "dedupe", "recover")
-COMMANDS = (*WITH_INDEX, "path", "status")
+WITH_INDEX = ("mount", "scan", "list", "copies", "remove", "move", "link", "dedupe", "recover",
+              "manifest")
+COMMANDS = (*WITH_INDEX, "path", "status", "restore")
 
 
 class View:

@@ -1,46 +1,18 @@
 # SPDX-License-Identifier: MIT
 """A backup made with rsync from uniques/ holds every content once, and every name but the
 redundant ones; a second run copies nothing."""
-import os
-import stat
 import subprocess
 
+import backups
 import oracle
 import pytest
 import trees
-
-RSYNC = ["rsync", "-aHAX", "--numeric-ids"]
-
-
-def rsync(source, backup, *options):
-    run = subprocess.run([*RSYNC, *options, os.fsencode(source) + b"/", backup], check=False,
-                         capture_output=True)
-    assert run.returncode == 0, run.stderr
-    return run.stdout
+from backups import rsync
 
 
 @pytest.fixture
 def everything(source):
-    """What rsync itself can copy: no time before 1970, no symlink as long as PATH_MAX."""
-    trees.small(source / "small")
-    trees.sizes(source / "sizes")
-    trees.odd_names(source / "names")
-    trees.links(source / "links")
-    os.unlink(source / "links/symlink long")
-    trees.metadata(source / "metadata")
-    for name in ("before", "minus one"):
-        os.unlink(source / "metadata/times" / name)
-    trees.special(source / "special")
-    trees.sparse(source / "sparse", huge=1 << 22)
-    for name in ("1 GiB one", "1 GiB two"):
-        os.unlink(source / "sparse" / name)
-    for folder, folders, files in os.walk(os.fsencode(source)):
-        # rsync looks at seconds only when it decides whether these still need their time set
-        for path in (trees.join(folder, name) for name in folders + files):
-            if not stat.S_ISREG(os.lstat(path).st_mode):
-                os.utime(path, ns=(0, 10**18 + 123_456_789), follow_symlinks=False)
-    os.utime(source, ns=(0, 10**18 + 123_456_789))
-    return source
+    return backups.everything(source)
 
 
 def test_rsync_alone_copies_such_a_tree_exactly(everything, tmp_path):

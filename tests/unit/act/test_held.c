@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <signal.h>
 
-#include "act/folder.h"
+#include "act/files.h"
 #include "act/held.h"
 
 #define LARGE ((off_t)3 << 20)

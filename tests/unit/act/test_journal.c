@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "act/folder.h"
+#include "act/files.h"
 #include "act/journal.h"
 
 #define OTHER ".twinfs~0123456789abcdef"

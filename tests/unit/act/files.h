@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_ACT_FOLDER_H
-#define TESTS_ACT_FOLDER_H
+#ifndef TESTS_ACT_FILES_H
+#define TESTS_ACT_FILES_H
 
-/* A folder for one test with short words to fill it. */
+/* Short words to fill a test's folder, and to look at what became of it. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,37 +19,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "base/descriptor.h"
-
-struct folder {
-	char path[64];
-	int fd;
-};
-
-static inline int folder_setup(void **state)
-{
-	struct folder *folder = calloc(1, sizeof(*folder));
-
-	assert_non_null(folder);
-	(void)snprintf(folder->path, sizeof(folder->path), "/tmp/twinfs-test-XXXXXX");
-	assert_non_null(mkdtemp(folder->path));
-	folder->fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(folder->fd >= 0);
-	*state = folder;
-	return 0;
-}
-
-static inline int folder_teardown(void **state)
-{
-	struct folder *folder = *state;
-	char command[96];
-
-	(void)snprintf(command, sizeof(command), "rm -rf %s", folder->path);
-	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a test's own folder */
-	close(folder->fd);
-	free(folder);
-	return 0;
-}
+#include "folder.h"
 
 static inline void put_file(const struct folder *folder, const char *name, const char *text)
 {
@@ -79,6 +49,6 @@ static inline struct stat status_of(const struct folder *folder, const char *nam
 	return status;
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, folder_set_up, folder_tear_down)
 
 #endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include "backup/manifest.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
+
+#include "base/base64.h"
+#include "base/json_path.h"
+#include "catalog/query.h"
+#include "catalog/source.h"
+
+void manifest_name_free(struct manifest_name *name)
+{
+	bytes_free(&name->path);
+	bytes_free(&name->content);
+	xattrs_free(&name->xattrs);
+}
+
+void manifest_name_clear(struct manifest_name *name)
+{
+	name->path.length = 0;
+	name->content.length = 0;
+	xattrs_clear(&name->xattrs);
+	name->inode = 0;
+	name->links = 1;
+}
+
+/* ---- paths ------------------------------------------------------------------------------- */
+
+int path_order(const struct bytes *a, const struct bytes *b)
+{
+	size_t length = a->length < b->length ? a->length : b->length;
+	size_t i = 0;
+
+	while (i < length && a->data[i] == b->data[i])
+		i++;
+	if (i == length)
+		return (a->length > length) - (b->length > length);
+	if (a->data[i] == '/' || b->data[i] == '/')
+		return b->data[i] == '/' ? 1 : -1;
+	return (int)a->data[i] - (int)b->data[i];
+}
+
+static const char *component_fault(const char *name, size_t length)
+{
+	if (length == 0)
+		return "has an empty component";
+	if (length == 1 && name[0] == '.')
+		return "has a component '.'";
+	if (length == 2 && name[0] == '.' && name[1] == '.')
+		return "has a component '..'";
+	return length > NAME_BYTES_MAX ? "has a component of more than 255 bytes" : NULL;
+}
+
+const char *path_fault(const struct bytes *path)
+{
+	const char *at = (const char *)path->data;
+	size_t left = path->length;
+
+	if (left == 0)
+		return "is empty";
+	if (at[0] == '/')
+		return "is absolute";
+	if (memchr(at, '\0', left) != NULL)
+		return "has a NUL in it";
+	for (;;) {
+		const char *slash = memchr(at, '/', left);
+		size_t length = slash != NULL ? (size_t)(slash - at) : left;
+		const char *fault = component_fault(at, length);
+
+		if (fault != NULL || slash == NULL)
+			return fault;
+		at = slash + 1;
+		left -= length + 1;
+	}
+}
+
+/* ---- writing ----------------------------------------------------------------------------- */
+
+/* What json_dump_callback() is given, which knows no errors but -1. */
+struct dump {
+	struct bytes *line;
+	int error;
+};
+
+static int dump_part(const char *text, size_t length, void *context)
+{
+	struct dump *dump = context;
+
+	if (dump->error == 0)
+		dump->error = bytes_append(dump->line, text, length);
+	return dump->error < 0 ? -1 : 0;
+}
+
+/* Takes the object, which may be NULL where there was no memory. */
+static int append_object(struct bytes *line, json_t *object)
+{
+	struct dump dump = {.line = line};
+	int r;
+
+	if (object == NULL)
+		return -ENOMEM;
+	r = json_dump_callback(object, dump_part, &dump, JSON_COMPACT);
+	json_decref(object);
+	return r == 0 ? bytes_append(line, "\n", 1) : -ENOMEM;
+}
+
+static int set_path(json_t *object, const char *key, const struct bytes *path)
+{
+	return json_set_path(object, key, (const char *)path->data, path->length);
+}
+
+static json_t *source_object(const struct source *source)
+{
+	json_t *object = json_object();
+
+	if (object == NULL)
+		return NULL;
+	if (json_set_path(object, "path", source->path, strlen(source->path)) < 0 ||
+	    json_set_path(object, "tree", source->tree, strlen(source->tree)) < 0) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+int manifest_header_encode(struct bytes *line, struct catalog_reader *reader,
+			   const struct sources *sources)
+{
+	struct catalog_totals totals;
+	json_t *list;
+	int r = catalog_get_totals(reader, &totals);
+
+	if (r < 0)
+		return r;
+	list = json_array();
+	for (size_t i = 0; list != NULL && i < sources->count; i++)
+		r |= json_array_append_new(list, source_object(&sources->list[i]));
+	if (r < 0) {
+		json_decref(list);
+		return -ENOMEM;
+	}
+	return append_object(line,
+			     json_pack("{s:i, s:s, s:I, s:o}", "twinfs_manifest", MANIFEST_FORMAT,
+				       "version", TWINFS_VERSION, "generation",
+				       (json_int_t)totals.generation, "sources", list));
+}
+
+static json_t *xattr_object(const struct xattr *xattr)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+	json_t *object = json_object();
+	int r = object != NULL ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = json_set_path(object, "name", xattr->name, strlen(xattr->name));
+	if (r == 0)
+		r = base64_encode(&text, xattr->value, xattr->length);
+	if (r == 0 && bytes_text(&text) == NULL)
+		r = -ENOMEM;
+	if (r == 0)
+		r = json_object_set_new(object, "value_base64", json_string(bytes_text(&text)));
+	if (r == 0)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+static int set_xattrs(json_t *object, const struct xattrs *xattrs)
+{
+	json_t *list;
+
+	if (xattrs->count == 0)
+		return 0;
+	list = json_array();
+	if (json_object_set_new(object, "xattrs", list) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < xattrs->count; i++) {
+		if (json_array_append_new(list, xattr_object(&xattrs->list[i])) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int set_links(json_t *object, const struct manifest_name *name)
+{
+	if (name->links < 2)
+		return 0;
+	return json_object_set_new(object, "inode", json_integer((json_int_t)name->inode)) |
+	       json_object_set_new(object, "links", json_integer((json_int_t)name->links));
+}
+
+static int set_fields(json_t *object, const struct manifest_name *name)
+{
+	char digits[HASH128_DIGITS + 1];
+	char mode[16];
+
+	hash128_format(name->hash, digits);
+	(void)snprintf(mode, sizeof(mode), "%04" PRIo32, name->mode);
+	if (set_path(object, "path", &name->path) < 0 ||
+	    set_path(object, "content", &name->content) < 0)
+		return -ENOMEM;
+	return json_object_set_new(object, "hash", json_string(digits)) |
+	       json_object_set_new(object, "size", json_integer((json_int_t)name->size)) |
+	       json_object_set_new(object, "mode", json_string(mode)) |
+	       json_object_set_new(object, "uid", json_integer(name->uid)) |
+	       json_object_set_new(object, "gid", json_integer(name->gid)) |
+	       json_object_set_new(object, "mtime", json_integer(name->mtime.tv_sec)) |
+	       json_object_set_new(object, "mtime_ns", json_integer(name->mtime.tv_nsec)) |
+	       set_links(object, name) | set_xattrs(object, &name->xattrs);
+}
+
+int manifest_name_encode(struct bytes *line, const struct manifest_name *name)
+{
+	size_t before = line->length;
+	json_t *object = json_object();
+	int r;
+
+	if (object == NULL)
+		return -ENOMEM;
+	if (set_fields(object, name) < 0) {
+		json_decref(object);
+		return -ENOMEM;
+	}
+	r = append_object(line, object);
+	if (r == 0 && line->length - before > MANIFEST_LINE_MAX)
+		r = -EOVERFLOW;
+	if (r < 0)
+		line->length = before;
+	return r;
+}
+
+int manifest_end_encode(struct bytes *line, const struct manifest_end *end)
+{
+	char digits[HASH128_DIGITS + 1];
+
+	hash128_format(end->hash, digits);
+	return append_object(line, json_pack("{s:I, s:s}", "lines", (json_int_t)end->lines, "hash",
+					     digits));
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
+
+#include "backup/manifest.h"
+#include "base/base64.h"
+#include "base/json_path.h"
+
+/* Every function here gives 0, -EPROTO with *why set, or -ENOMEM. */
+
+static int wrong(const char **why, const char *what)
+{
+	*why = what;
+	return -EPROTO;
+}
+
+/* An object from a line; the caller's. */
+static int load_object(const char *line, size_t length, json_t **object, const char **why)
+{
+	json_error_t error;
+
+	*object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+	if (*object == NULL)
+		return json_error_code(&error) == json_error_out_of_memory
+			       ? -ENOMEM
+			       : wrong(why, "it is no JSON that a manifest could have");
+	if (json_is_object(*object))
+		return 0;
+	json_decref(*object);
+	*object = NULL;
+	return wrong(why, "it is no object");
+}
+
+/* A number of a member that must be there. */
+static int get_number(const json_t *object, const char *key, json_int_t *number)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_integer(value))
+		return -EPROTO;
+	*number = json_integer_value(value);
+	return 0;
+}
+
+static int get_count(const json_t *object, const char *key, json_int_t max, json_int_t *number)
+{
+	int r = get_number(object, key, number);
+
+	return r == 0 && (*number < 0 || *number > max) ? -EPROTO : r;
+}
+
+static int get_hash(const json_t *object, struct hash128 *hash, const char **why)
+{
+	const json_t *value = json_object_get(object, "hash");
+
+	if (json_string_length(value) != HASH128_DIGITS ||
+	    !hash128_parse(json_string_value(value), hash))
+		return wrong(why, "'hash' is not 32 hexadecimal digits");
+	return 0;
+}
+
+static int get_path(const json_t *object, const char *key, struct bytes *path, const char **why)
+{
+	int r = json_get_path(object, key, path);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		return wrong(why, "a path is missing, or no text");
+	*why = path_fault(path);
+	return *why != NULL ? -EPROTO : 0;
+}
+
+static int get_mode(const json_t *object, uint32_t *mode, const char **why)
+{
+	const char *text = json_string_value(json_object_get(object, "mode"));
+	char *end = NULL;
+	unsigned long value;
+
+	if (text == NULL || text[0] < '0' || text[0] > '7')
+		return wrong(why, "'mode' is no octal number");
+	errno = 0;
+	value = strtoul(text, &end, 8);
+	if (errno != 0 || *end != '\0' || value > ALLPERMS)
+		return wrong(why, "'mode' is no octal number up to 7777");
+	*mode = (uint32_t)value;
+	return 0;
+}
+
+static int get_owner(const json_t *object, struct manifest_name *name, const char **why)
+{
+	json_int_t uid;
+	json_int_t gid;
+
+	/* the last number means 'none' to chown(2) */
+	if (get_count(object, "uid", UINT32_MAX - 1, &uid) < 0 ||
+	    get_count(object, "gid", UINT32_MAX - 1, &gid) < 0)
+		return wrong(why, "'uid' or 'gid' is no such number");
+	name->uid = (uint32_t)uid;
+	name->gid = (uint32_t)gid;
+	return 0;
+}
+
+static int get_time(const json_t *object, struct manifest_name *name, const char **why)
+{
+	json_int_t seconds;
+	json_int_t nanoseconds;
+
+	if (get_number(object, "mtime", &seconds) < 0 ||
+	    get_count(object, "mtime_ns", 999999999, &nanoseconds) < 0)
+		return wrong(why, "'mtime' or 'mtime_ns' is no such number");
+	name->mtime = (struct timespec){.tv_sec = seconds, .tv_nsec = (long)nanoseconds};
+	return 0;
+}
+
+static int get_links(const json_t *object, struct manifest_name *name, const char **why)
+{
+	json_int_t inode;
+	json_int_t links;
+
+	if (json_object_get(object, "inode") == NULL && json_object_get(object, "links") == NULL)
+		return 0;
+	if (get_count(object, "inode", INT64_MAX, &inode) < 0 ||
+	    get_count(object, "links", UINT32_MAX, &links) < 0 || links < 2)
+		return wrong(why, "'inode' or 'links' is no such number");
+	name->inode = (uint64_t)inode;
+	name->links = (uint64_t)links;
+	return 0;
+}
+
+static int get_xattr(const json_t *object, struct xattrs *xattrs, const char **why)
+{
+	CLEANUP_BYTES struct bytes name = {0};
+	CLEANUP_BYTES struct bytes value = {0};
+	const json_t *text = json_object_get(object, "value_base64");
+	int r = json_get_path(object, "name", &name);
+
+	if (r == 0)
+		r = json_is_string(text) ? base64_decode(&value, json_string_value(text),
+							 json_string_length(text))
+					 : -EPROTO;
+	if (r == 0 && (name.length == 0 || memchr(name.data, '\0', name.length) != NULL))
+		r = -EPROTO;
+	if (r == 0 && (bytes_text(&name) == NULL || bytes_text(&value) == NULL))
+		r = -ENOMEM;
+	if (r == 0)
+		r = xattrs_add(xattrs, bytes_text(&name), value.data, value.length);
+	if (r < 0 && r != -ENOMEM)
+		return wrong(why, "'xattrs' has one that is none, or one twice");
+	return r;
+}
+
+static int get_xattrs(const json_t *object, struct xattrs *xattrs, const char **why)
+{
+	const json_t *list = json_object_get(object, "xattrs");
+	int r = 0;
+
+	if (list != NULL && !json_is_array(list))
+		return wrong(why, "'xattrs' is no list");
+	for (size_t i = 0; r == 0 && i < json_array_size(list); i++)
+		r = get_xattr(json_array_get(list, i), xattrs, why);
+	return r;
+}
+
+static int get_name(const json_t *object, struct manifest_name *name, const char **why)
+{
+	json_int_t size;
+	int r;
+
+	r = get_path(object, "path", &name->path, why);
+	if (r == 0 && get_path(object, "content", &name->content, why) < 0)
+		r = wrong(why, "'content' is no path below a backup");
+	if (r == 0)
+		r = get_hash(object, &name->hash, why);
+	if (r == 0 && get_count(object, "size", INT64_MAX, &size) < 0)
+		r = wrong(why, "'size' is no number of bytes");
+	if (r == 0)
+		r = get_mode(object, &name->mode, why);
+	if (r == 0)
+		r = get_owner(object, name, why);
+	if (r == 0)
+		r = get_time(object, name, why);
+	if (r == 0)
+		r = get_links(object, name, why);
+	if (r == 0)
+		r = get_xattrs(object, &name->xattrs, why);
+	if (r == 0)
+		name->size = (uint64_t)size;
+	return r;
+}
+
+static int get_end(const json_t *object, struct manifest_end *end, const char **why)
+{
+	json_int_t lines;
+	int r;
+
+	if (get_count(object, "lines", INT64_MAX, &lines) < 0)
+		return wrong(why, "'lines' is no count");
+	end->lines = (uint64_t)lines;
+	r = get_hash(object, &end->hash, why);
+	return r == 0 ? MANIFEST_END : r;
+}
+
+int manifest_header_decode(const char *line, size_t length, const char **why)
+{
+	json_auto_t *object = NULL;
+	json_int_t format;
+	int r;
+
+	r = load_object(line, length, &object, why);
+	if (r < 0)
+		return r;
+	if (get_number(object, "twinfs_manifest", &format) < 0)
+		return wrong(why, "a manifest begins with another line");
+	if (format != MANIFEST_FORMAT)
+		return wrong(why, "its format is that of another version of twinfs");
+	return 0;
+}
+
+int manifest_line_decode(const char *line, size_t length, struct manifest_name *name,
+			 struct manifest_end *end, const char **why)
+{
+	json_auto_t *object = NULL;
+	int r;
+
+	manifest_name_clear(name);
+	r = load_object(line, length, &object, why);
+	if (r < 0)
+		return r;
+	if (json_object_get(object, "lines") != NULL)
+		return get_end(object, end, why);
+	return get_name(object, name, why);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "backup/manifest_reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+
+#define READ_BYTES (64UL << 10)
+
+int manifest_reader_complain(const struct manifest_reader *reader, const char *why)
+{
+	const struct bytes *path = &reader->name.path;
+
+	log_error("line %" PRIu64 " of the manifest %s cannot be used%s%s: %s", reader->line,
+		  quote_path(reader->path), path->length > 0 ? ", the path " : "",
+		  path->length > 0 ? quote_bytes((const char *)path->data, path->length) : "", why);
+	return -EPROTO;
+}
+
+/* Nothing is lost where a manifest is refused as a whole: the backup is as it was. */
+static int complain_of_end(const struct manifest_reader *reader, const char *what)
+{
+	log_error("the manifest %s %s, behind line %" PRIu64 "; use the whole one that 'twinfs "
+		  "manifest' wrote",
+		  quote_path(reader->path), what, reader->line);
+	return -EPROTO;
+}
+
+static int read_more(struct manifest_reader *reader)
+{
+	long got;
+	int r;
+
+	memmove(reader->read.data, reader->read.data + reader->at,
+		reader->read.length - reader->at);
+	reader->read.length -= reader->at;
+	reader->at = 0;
+	r = bytes_reserve(&reader->read, READ_BYTES);
+	if (r < 0)
+		return r;
+	got = read_fully_at(reader->fd, reader->read.data + reader->read.length, READ_BYTES,
+			    reader->offset);
+	if (got < 0) {
+		log_error("cannot read the manifest %s: %s", quote_path(reader->path),
+			  error_text((int)got));
+		return (int)got;
+	}
+	reader->at_end = (unsigned long)got < READ_BYTES;
+	reader->read.length += (size_t)got;
+	reader->offset += got;
+	return 0;
+}
+
+/* Gives the next line, which is part of what was read. 0, -ENODATA at the end, or -errno, said. */
+static int next_line(struct manifest_reader *reader, const char **line, size_t *length)
+{
+	size_t searched = 0;
+
+	for (;;) {
+		const uint8_t *start = reader->read.data + reader->at;
+		size_t left = reader->read.length - reader->at;
+		const uint8_t *newline =
+			left > searched ? memchr(start + searched, '\n', left - searched) : NULL;
+		int r;
+
+		if (newline != NULL) {
+			*line = (const char *)start;
+			*length = (size_t)(newline - start);
+			reader->at += *length + 1;
+			reader->line++;
+			return 0;
+		}
+		if (reader->at_end)
+			return left > 0 ? complain_of_end(reader, "ends within a line") : -ENODATA;
+		searched = left;
+		if (left >= MANIFEST_LINE_MAX) {
+			reader->line++;
+			return manifest_reader_complain(reader, "it is longer than any could be");
+		}
+		r = read_more(reader);
+		if (r < 0)
+			return r;
+	}
+}
+
+int manifest_reader_init(struct manifest_reader *reader, int fd, const char *path)
+{
+	const char *why = NULL;
+	const char *line;
+	size_t length;
+	int r;
+
+	memset(reader, 0, sizeof(*reader));
+	reader->path = path;
+	reader->fd = fd;
+	reader->hash = hash_state_new();
+	if (reader->hash == NULL || bytes_reserve(&reader->read, READ_BYTES) < 0)
+		return -ENOMEM;
+	r = next_line(reader, &line, &length);
+	if (r == -ENODATA)
+		return complain_of_end(reader, "is empty");
+	if (r < 0)
+		return r;
+	r = manifest_header_decode(line, length, &why);
+	if (r == -EPROTO)
+		return manifest_reader_complain(reader, why);
+	hash_state_update(reader->hash, line, length + 1);
+	return r;
+}
+
+void manifest_reader_deinit(struct manifest_reader *reader)
+{
+	hash_state_free(reader->hash);
+	bytes_free(&reader->read);
+	bytes_free(&reader->before);
+	manifest_name_free(&reader->name);
+}
+
+static int check_end(struct manifest_reader *reader)
+{
+	const char *line;
+	size_t length;
+	int r;
+
+	if (reader->end.lines != reader->names)
+		return complain_of_end(reader, "has other lines than its end says");
+	if (!hash128_equal(reader->end.hash, hash_state_digest(reader->hash)))
+		return complain_of_end(reader, "is not as it was written");
+	r = next_line(reader, &line, &length);
+	if (r == 0)
+		return complain_of_end(reader, "goes on behind its end");
+	return r == -ENODATA ? MANIFEST_END : r;
+}
+
+/* Lines in order cannot have a name twice. */
+static int check_order(struct manifest_reader *reader)
+{
+	struct bytes *path = &reader->name.path;
+	int order = reader->names > 0 ? path_order(&reader->before, path) : -1;
+
+	if (order == 0)
+		return manifest_reader_complain(reader, "it is that of the line before");
+	if (order > 0)
+		return manifest_reader_complain(reader, "it belongs before the line before");
+	reader->before.length = 0;
+	return bytes_append(&reader->before, path->data, path->length);
+}
+
+int manifest_reader_next(struct manifest_reader *reader)
+{
+	const char *why = NULL;
+	const char *line;
+	size_t length;
+	int r;
+
+	manifest_name_clear(&reader->name);
+	r = next_line(reader, &line, &length);
+	if (r == -ENODATA)
+		return complain_of_end(reader, "is cut off");
+	if (r < 0)
+		return r;
+	r = manifest_line_decode(line, length, &reader->name, &reader->end, &why);
+	if (r == MANIFEST_END)
+		return check_end(reader);
+	if (r == -EPROTO)
+		return manifest_reader_complain(reader, why);
+	if (r == 0)
+		r = check_order(reader);
+	if (r < 0)
+		return r;
+	hash_state_update(reader->hash, line, length + 1);
+	reader->names++;
+	reader->bytes += reader->name.size;
+	return 0;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+#include "backup/restore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backup/restoring.h"
+#include "base/bytes.h"
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/stop.h"
+
+/* ---- the manifest, before anything is written -------------------------------------------- */
+
+static int open_manifest(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status;
+	int r = 0;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		r = -errno;
+	else if (!S_ISREG(status.st_mode))
+		r = -EINVAL;
+	if (r == 0)
+		return fd;
+	if (r == -EINVAL)
+		log_error("the manifest %s is no regular file; it is read twice, so give a file",
+			  quote_path(path));
+	else
+		log_error("cannot open the manifest %s: %s", quote_path(path), error_text(r));
+	cleanup_close(&fd);
+	return r;
+}
+
+/* The names below our own folder are not for others. */
+static int check_name(const struct manifest_reader *reader)
+{
+	const struct bytes *path = &reader->name.path;
+	size_t length = strlen(RESTORE_FOLDER);
+
+	if (path->length < length || memcmp(path->data, RESTORE_FOLDER, length) != 0 ||
+	    (path->length > length && path->data[length] != '/'))
+		return 0;
+	return manifest_reader_complain(reader, "restore has this name for itself");
+}
+
+/* Reads all of it. 0 with its names counted, or -errno, said. */
+static int check_manifest(struct manifest_reader *reader, int fd, const char *path)
+{
+	int r = manifest_reader_init(reader, fd, path);
+
+	while (r == 0 && (r = manifest_reader_next(reader)) == 0) {
+		r = stop_requested() ? -EINTR : check_name(reader);
+		if (r < 0)
+			return r;
+	}
+	return r == MANIFEST_END ? 0 : r;
+}
+
+/* ---- the folders ------------------------------------------------------------------------- */
+
+static int open_folder(const char *path, const char *what, struct stat *status)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = 0;
+
+	if (fd < 0 || fstat(fd, status) < 0)
+		r = -errno;
+	if (r == 0)
+		return fd;
+	log_error("cannot open %s %s: %s", what, quote_path(path), error_text(r));
+	cleanup_close(&fd);
+	return r;
+}
+
+/* Whether a directory is another one or lies in it: goes up to the root by descriptor. */
+static int lies_in(int inner, const struct stat *outer, bool *lies)
+{
+	int fd = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat last = {0};
+	struct stat here;
+
+	*lies = false;
+	while (fd >= 0 && fstat(fd, &here) == 0) {
+		int up;
+
+		*lies = here.st_dev == outer->st_dev && here.st_ino == outer->st_ino;
+		if (*lies || (here.st_dev == last.st_dev && here.st_ino == last.st_ino)) {
+			(void)close(fd);
+			return 0;
+		}
+		last = here;
+		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		(void)close(fd);
+		fd = up;
+	}
+	return -errno;
+}
+
+static int check_apart(const struct restoring *restoring)
+{
+	const struct restore_settings *settings = restoring->settings;
+	bool inside = false;
+	bool around = false;
+	int r = lies_in(restoring->target, &restoring->backup_status, &inside);
+
+	if (r == 0)
+		r = lies_in(restoring->backup, &restoring->target_status, &around);
+	if (r < 0) {
+		log_error("cannot see where %s and %s are: %s", quote_path(settings->backup),
+			  quote_path(settings->target), error_text(r));
+		return r;
+	}
+	if (!inside && !around)
+		return 0;
+	log_error("the target %s and the backup %s are one directory, or one is in the other; give "
+		  "a target elsewhere",
+		  quote_path(settings->target), quote_path(settings->backup));
+	return -EINVAL;
+}
+
+static int check_backup(const struct restoring *restoring)
+{
+	struct stat status;
+
+	if (fstatat(restoring->backup, RESTORE_FOLDER, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	log_error("the backup %s has a name " RESTORE_FOLDER
+		  ", which restore has for itself: it is "
+		  "the target of a restore that has not ended, or the name must be changed",
+		  quote_path(restoring->settings->backup));
+	return -EEXIST;
+}
+
+static int check_devices(const struct restoring *restoring)
+{
+	const struct restore_settings *settings = restoring->settings;
+
+	if (settings->way != RESTORE_LINK ||
+	    restoring->backup_status.st_dev == restoring->target_status.st_dev)
+		return 0;
+	log_error("%s and %s are on different file systems, between which there are no hard links; "
+		  "restore without --link",
+		  quote_path(settings->backup), quote_path(settings->target));
+	return -EXDEV;
+}
+
+static int open_folders(struct restoring *restoring)
+{
+	const struct restore_settings *settings = restoring->settings;
+	int r;
+
+	restoring->backup = open_folder(settings->backup, "the backup", &restoring->backup_status);
+	if (restoring->backup < 0)
+		return restoring->backup;
+	r = check_backup(restoring);
+	if (r < 0)
+		return r;
+	if (mkdir(settings->target, S_IRWXU) < 0 && errno != EEXIST) {
+		r = -errno;
+		log_error("cannot make the target %s: %s", quote_path(settings->target),
+			  error_text(r));
+		return r;
+	}
+	restoring->target = open_folder(settings->target, "the target", &restoring->target_status);
+	if (restoring->target < 0)
+		return restoring->target;
+	r = check_apart(restoring);
+	return r < 0 ? r : check_devices(restoring);
+}
+
+static int explain_staging(const struct restoring *restoring, int result)
+{
+	const char *target = quote_path(restoring->settings->target);
+
+	switch (result) {
+	case 0:
+		return 0;
+	case STAGING_NOT_EMPTY:
+		log_error("the target %s is not empty; give an empty directory, or one that is not "
+			  "there",
+			  target);
+		return -ENOTEMPTY;
+	case STAGING_OTHER:
+		log_error("the target %s is that of an interrupted restore of another manifest, or "
+			  "with another of --link; end that one first, or give an empty directory",
+			  target);
+		return -ENOTEMPTY;
+	case STAGING_ENDED:
+		log_error(
+			"all was restored into the target %s, where only the empty " RESTORE_FOLDER
+			" is left over: remove it",
+			target);
+		return -ENOTEMPTY;
+	case STAGING_BUSY:
+		log_error("another process restores into the target %s; wait until it has ended",
+			  target);
+		return -EBUSY;
+	default:
+		log_error("cannot begin in the target %s: %s", target, error_text(result));
+		return result;
+	}
+}
+
+static int open_staging(struct restoring *restoring, const struct manifest_end *manifest)
+{
+	CLEANUP_BYTES struct bytes task = {0};
+	char digits[HASH128_DIGITS + 1];
+	int r;
+
+	hash128_format(manifest->hash, digits);
+	r = bytes_format(&task, "twinfs restore 1\nmanifest %" PRIu64 " %s\nfiles %s\n",
+			 manifest->lines, digits,
+			 restoring->settings->way == RESTORE_LINK ? "linked" : "copied");
+	if (r < 0 || bytes_text(&task) == NULL)
+		return -ENOMEM;
+	r = explain_staging(restoring, staging_init(&restoring->staging, restoring->target,
+						    bytes_text(&task)));
+	if (r == 0 && restoring->staging.resumed)
+		log_info("going on with the restore into %s that was interrupted%s",
+			 quote_path(restoring->settings->target),
+			 restoring->staging.trusted
+				 ? ""
+				 : "; the machine was started since, so all is read again");
+	return r;
+}
+
+/* ---- the work ---------------------------------------------------------------------------- */
+
+static void count_bytes(void *context, uint64_t bytes)
+{
+	struct restoring *restoring = context;
+
+	restoring->counts.bytes_done += bytes;
+	progress_update(&restoring->progress, &restoring->counts);
+}
+
+static void begin_part(struct restoring *restoring, const char *label, uint64_t files,
+		       uint64_t bytes)
+{
+	restoring->counts = (struct progress_counts){.files_total = files, .bytes_total = bytes};
+	progress_start(&restoring->progress, restoring->settings->progress, label);
+}
+
+static int make_names(struct restoring *restoring, struct manifest_reader *checked)
+{
+	CLEANUP_MANIFEST_READER struct manifest_reader reader = {0};
+	int r;
+
+	begin_part(restoring, "copying", 0, 0);
+	r = restore_tree(restoring);
+	progress_end(&restoring->progress, &restoring->counts);
+	if (r < 0)
+		return r;
+	begin_part(restoring, "restoring copies", checked->names, checked->bytes);
+	r = manifest_reader_init(&reader, checked->fd, checked->path);
+	if (r == 0)
+		r = restore_names(restoring, &reader);
+	progress_end(&restoring->progress, &restoring->counts);
+	return r;
+}
+
+/* Our folder goes, and with it what would tell that the target is ours. What is left to be done then
+ * is as little as can be: each name in the target moves its time, so that comes last, and who may
+ * not write to it could not remove one. */
+static int remove_staging(struct restoring *restoring)
+{
+	struct metadata_refused refused = restoring->result->refused;
+	int r = restore_root(restoring, S_IRWXU);
+
+	restoring->result->refused = refused; /* it is counted the second time */
+	if (r == 0)
+		r = staging_remove(&restoring->staging);
+	if (r < 0)
+		log_error("all is restored, but %s/" RESTORE_FOLDER
+			  " cannot be removed: %s; remove "
+			  "it",
+			  quote_path(restoring->settings->target), error_text(r));
+	return r;
+}
+
+/* What could not be restored may be restored by the same command another time: then our folder
+ * stays. */
+static int finish(struct restoring *restoring)
+{
+	int r = restore_directories(restoring);
+
+	if (r < 0)
+		return r;
+	if (syncfs(restoring->target) < 0) {
+		r = -errno;
+		log_error(
+			"cannot write all of the target %s to its disk: %s; give the same command "
+			"again",
+			quote_path(restoring->settings->target), error_text(r));
+		return r;
+	}
+	if (restoring->result->failed == 0)
+		r = remove_staging(restoring);
+	return r < 0 ? r : restore_root(restoring, 0);
+}
+
+static int work(struct restoring *restoring, struct manifest_reader *checked)
+{
+	int r = copier_init(&restoring->copier);
+
+	if (r < 0)
+		return r;
+	restoring->copier.progress = count_bytes;
+	restoring->copier.context = restoring;
+	r = open_folders(restoring);
+	if (r == 0)
+		r = open_staging(restoring, &checked->end);
+	if (r == 0)
+		r = make_names(restoring, checked);
+	return r < 0 ? r : finish(restoring);
+}
+
+int restore_run(const struct restore_settings *settings, struct restore_result *result)
+{
+	struct restoring restoring = {
+		.settings = settings,
+		.result = result,
+		.backup = -1,
+		.target = -1,
+		.staging = {.folder = -1, .links = -1},
+	};
+	CLEANUP_MANIFEST_READER struct manifest_reader checked = {0};
+	AUTO_CLOSE int fd = open_manifest(settings->manifest);
+	int r = fd < 0 ? fd : check_manifest(&checked, fd, settings->manifest);
+
+	memset(result, 0, sizeof(*result));
+	if (r == 0)
+		r = work(&restoring, &checked);
+	if (r == -ENOMEM)
+		log_error("cannot restore: %s", error_text(r));
+	if (r == -EINTR)
+		log_warning("interrupted: give the same command again, and it goes on from here");
+	staging_deinit(&restoring.staging);
+	copier_deinit(&restoring.copier);
+	xattrs_free(&restoring.xattrs);
+	cleanup_close(&restoring.backup);
+	cleanup_close(&restoring.target);
+	return r;
+}

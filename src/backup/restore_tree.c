@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What the backup has, in the target: directories first bare, then what is in them; at the very
+ * end their metadata. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backup/restoring.h"
+#include "backup/tree_walk.h"
+#include "base/bytes.h"
+#include "base/descriptor.h"
+#include "base/log.h"
+#include "base/quote.h"
+
+/* Room for "b", two numbers of 64 bits in hexadecimal, "-" and a NUL. */
+#define KEY_SIZE 40
+
+struct tree {
+	struct restoring *restoring;
+	int directory; /* in the target, the one that was entered last */
+	struct bytes path; /* of what is at hand */
+};
+
+static int set_path(struct tree *tree, const struct tree_dir *dir, const char *name)
+{
+	int r;
+
+	tree->path.length = 0;
+	r = bytes_append_text(&tree->path, dir->path);
+	if (r == 0 && tree->path.length > 0)
+		r = bytes_append(&tree->path, "/", 1);
+	return r < 0 ? r : bytes_append_text(&tree->path, name);
+}
+
+static int fail(struct tree *tree, int result)
+{
+	return restoring_fail(tree->restoring, (const char *)tree->path.data, tree->path.length,
+			      result);
+}
+
+static int walk_failed(void *context, const char *path, int error)
+{
+	struct tree *tree = context;
+
+	return restoring_fail(tree->restoring, path, strlen(path), error);
+}
+
+/* ---- directories ------------------------------------------------------------------------- */
+
+/* An interrupted restore may have given it its mode already. */
+static int let_in(int directory)
+{
+	struct stat status;
+
+	if (fstat(directory, &status) < 0)
+		return -errno;
+	if ((status.st_mode & S_IRWXU) == S_IRWXU)
+		return 0;
+	return chmod(fd_path(directory).text, S_IRWXU) < 0 ? -errno : 0;
+}
+
+static int make_directory(const struct restoring *restoring, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	AUTO_FREE char *above = slash != NULL ? strndup(path, (size_t)(slash - path)) : strdup("");
+	AUTO_CLOSE int parent = -1;
+
+	if (above == NULL)
+		return -ENOMEM;
+	parent = open_beneath(restoring->target, above, O_PATH | O_DIRECTORY, true);
+	if (parent < 0)
+		return parent;
+	if (mkdirat(parent, slash != NULL ? slash + 1 : path, S_IRWXU) == 0)
+		return 0;
+	return errno == EEXIST && restoring->staging.resumed ? 0 : -errno;
+}
+
+static int open_directory(struct tree *tree, const char *path)
+{
+	const struct restoring *restoring = tree->restoring;
+	int r = path[0] != '\0' ? make_directory(restoring, path) : 0;
+
+	cleanup_close(&tree->directory);
+	tree->directory = -1;
+	if (r < 0)
+		return r;
+	tree->directory = open_beneath(restoring->target, path, O_PATH | O_DIRECTORY, true);
+	return tree->directory < 0 ? tree->directory : let_in(tree->directory);
+}
+
+static int enter(void *context, const struct tree_dir *dir)
+{
+	struct tree *tree = context;
+	const struct stat *target = &tree->restoring->target_status;
+	int r;
+
+	/* a bind mount can show the target below the backup */
+	if (dir->status.st_dev == target->st_dev && dir->status.st_ino == target->st_ino)
+		return TREE_PASS_OVER;
+	r = open_directory(tree, dir->path);
+	if (r == 0)
+		return 0;
+	r = restoring_fail(tree->restoring, dir->path, strlen(dir->path), r);
+	if (r == 0)
+		log_warning("all that is in %s is not restored either", quote_path(dir->path));
+	return r < 0 ? r : TREE_PASS_OVER;
+}
+
+/* The metadata of a directory that was made. */
+static int leave(void *context, const struct tree_dir *dir)
+{
+	struct tree *tree = context;
+	struct restoring *restoring = tree->restoring;
+	AUTO_CLOSE int fd = -1;
+	struct metadata metadata;
+	int r;
+
+	if (dir->path[0] == '\0')
+		return 0;
+	fd = open_beneath(restoring->target, dir->path, O_PATH | O_DIRECTORY, true);
+	if (fd == -ENOENT)
+		return 0; /* that it could not be made is said */
+	r = fd < 0 ? fd : xattrs_read(&restoring->xattrs, dir->fd);
+	metadata = metadata_of(&dir->status, &restoring->xattrs);
+	if (r == 0)
+		r = metadata_apply(&metadata, fd, &restoring->result->refused);
+	return r < 0 ? restoring_fail(restoring, dir->path, strlen(dir->path), r) : 0;
+}
+
+/* ---- what is in them --------------------------------------------------------------------- */
+
+static int open_item(const struct restoring *restoring, const struct tree_dir *dir,
+		     const char *name, const struct stat *status)
+{
+	if (!S_ISREG(status->st_mode) || restoring->settings->way == RESTORE_LINK)
+		return open_beneath(dir->fd, name, O_PATH, true);
+	return open_beneath_for_reading(dir->fd, name, 0, true);
+}
+
+/* What stands for an inode of the backup in links/: the same after the backup was mounted anew, where
+ * it is one file system. */
+static void format_key(char key[static KEY_SIZE], const struct restoring *restoring,
+		       const struct stat *status)
+{
+	dev_t device = status->st_dev == restoring->backup_status.st_dev ? 0 : status->st_dev;
+
+	(void)snprintf(key, KEY_SIZE, "b%" PRIx64 "-%" PRIx64, (uint64_t)device,
+		       (uint64_t)status->st_ino);
+}
+
+static int make_item(struct tree *tree, const struct tree_dir *dir, const char *name,
+		     const struct stat *seen)
+{
+	struct restoring *restoring = tree->restoring;
+	AUTO_CLOSE int from = open_item(restoring, dir, name, seen);
+	char key[KEY_SIZE];
+	struct metadata metadata;
+	struct stat status;
+	struct thing thing = {
+		.from = from,
+		.status = &status,
+		.metadata = &metadata,
+		.directory = tree->directory,
+		.name = name,
+	};
+	int r;
+
+	if (from < 0)
+		return from;
+	if (fstat(from, &status) < 0)
+		return -errno;
+	if (((status.st_mode ^ seen->st_mode) & S_IFMT) != 0)
+		return COPY_CHANGED;
+	r = xattrs_read(&restoring->xattrs, from);
+	if (r < 0)
+		return r;
+	metadata = metadata_of(&status, &restoring->xattrs);
+	thing.linked = S_ISREG(status.st_mode) && restoring->settings->way == RESTORE_LINK;
+	thing.names = status.st_nlink;
+	format_key(key, restoring, &status);
+	if (status.st_nlink > 1 && !thing.linked)
+		thing.key = key;
+	return restoring_make(restoring, &thing);
+}
+
+static int item(void *context, const struct tree_dir *dir, const char *name,
+		const struct stat *status)
+{
+	struct tree *tree = context;
+	struct restoring *restoring = tree->restoring;
+	int r;
+
+	r = make_item(tree, dir, name, status);
+	restoring_count(restoring);
+	if (r == 0) {
+		restoring->result->files++;
+		return 0;
+	}
+	return set_path(tree, dir, name) < 0 ? -ENOMEM : fail(tree, r);
+}
+
+int restore_tree(struct restoring *restoring)
+{
+	struct tree tree = {.restoring = restoring, .directory = -1};
+	const struct tree_visitor visitor = {
+		.enter = enter,
+		.item = item,
+		.failed = walk_failed,
+		.context = &tree,
+	};
+	int r = tree_walk(restoring->backup, &visitor);
+
+	cleanup_close(&tree.directory);
+	bytes_free(&tree.path);
+	return r;
+}
+
+/* It was said when its names were to be made. */
+static int walk_failed_again(void *context, const char *path, int error)
+{
+	(void)context;
+	(void)path;
+	return error == -ENOMEM ? error : 0;
+}
+
+int restore_directories(struct restoring *restoring)
+{
+	struct tree tree = {.restoring = restoring, .directory = -1};
+	const struct tree_visitor visitor = {
+		.leave = leave,
+		.failed = walk_failed_again,
+		.context = &tree,
+	};
+
+	return tree_walk(restoring->backup, &visitor);
+}
+
+int restore_root(struct restoring *restoring, mode_t more)
+{
+	struct metadata metadata;
+	int r = xattrs_read(&restoring->xattrs, restoring->backup);
+
+	metadata = metadata_of(&restoring->backup_status, &restoring->xattrs);
+	metadata.mode |= more;
+	if (r == 0)
+		r = metadata_apply(&metadata, restoring->target, &restoring->result->refused);
+	return r < 0 ? restoring_fail(restoring, ".", 1, r) : 0;
+}

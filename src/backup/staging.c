@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+#include "backup/staging.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "backup/restore.h"
+#include "base/bytes.h"
+#include "base/descriptor.h"
+
+#define STATE "state"
+#define NEW_STATE "state.new"
+#define LINKS "links"
+#define STATE_BYTES_MAX 4096
+#define BOOT_ID_BYTES 36
+
+/* ---- the state --------------------------------------------------------------------------- */
+
+/* Which boot this is; "" where nobody says, which is like no other one. */
+static void read_boot(char boot[static BOOT_ID_BYTES + 1])
+{
+	AUTO_CLOSE int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	long length = fd >= 0 ? read_fully_at(fd, boot, BOOT_ID_BYTES, 0) : 0;
+
+	boot[length == BOOT_ID_BYTES ? length : 0] = '\0';
+}
+
+/* Appends what the state says: what is restored, then the boot. */
+static int make_state(struct bytes *state, const char *task, const char *boot)
+{
+	return bytes_format(state, "%sboot %s\n", task, boot);
+}
+
+static int write_state(const struct staging *staging, const char *task)
+{
+	CLEANUP_BYTES struct bytes state = {0};
+	char boot[BOOT_ID_BYTES + 1];
+	AUTO_CLOSE int fd = -1;
+	int r;
+
+	read_boot(boot);
+	r = make_state(&state, task, boot);
+	if (r < 0)
+		return r;
+	fd = openat(staging->folder, NEW_STATE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+		    S_IRUSR | S_IWUSR);
+	if (fd < 0)
+		return -errno;
+	r = write_fully(fd, state.data, state.length);
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
+	if (r == 0 && renameat(staging->folder, NEW_STATE, staging->folder, STATE) < 0)
+		r = -errno;
+	return r;
+}
+
+/* Compares the state with what is to be restored. */
+static int check_state(struct staging *staging, const char *task)
+{
+	AUTO_CLOSE int fd = openat(staging->folder, STATE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char found[STATE_BYTES_MAX + 1];
+	CLEANUP_BYTES struct bytes state = {0};
+	char boot[BOOT_ID_BYTES + 1];
+	size_t length = strlen(task);
+	long got;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	got = read_fully_at(fd, found, STATE_BYTES_MAX, 0);
+	if (got < 0)
+		return (int)got;
+	found[got] = '\0';
+	if (strncmp(found, task, length) != 0 || strncmp(found + length, "boot ", 5) != 0)
+		return STAGING_OTHER;
+	read_boot(boot);
+	r = make_state(&state, task, boot);
+	if (r < 0 || bytes_text(&state) == NULL)
+		return -ENOMEM;
+	staging->resumed = true;
+	staging->trusted = boot[0] != '\0' && strcmp(found, bytes_text(&state)) == 0;
+	return 0;
+}
+
+/* ---- the folder -------------------------------------------------------------------------- */
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* A stream over an open directory that is left open. */
+static DIR *open_stream(int directory)
+{
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (stream == NULL && fd >= 0)
+		(void)close(fd);
+	return stream;
+}
+
+/* Whether there is nothing in a directory but perhaps our folder: 0, or STAGING_NOT_EMPTY. */
+static int check_empty(int directory)
+{
+	AUTO_CLOSEDIR DIR *stream = open_stream(directory);
+	const struct dirent *entry;
+
+	if (stream == NULL)
+		return -errno;
+	errno = 0;
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours */
+	while ((entry = readdir(stream)) != NULL) {
+		if (!is_dots(entry->d_name) && strcmp(entry->d_name, RESTORE_FOLDER) != 0)
+			return STAGING_NOT_EMPTY;
+	}
+	return -errno;
+}
+
+/* Opens our folder in the target and locks it. -ENOENT: it is not there. */
+static int open_folder(struct staging *staging)
+{
+	staging->folder =
+		open_beneath(staging->target, RESTORE_FOLDER, O_RDONLY | O_DIRECTORY, false);
+	if (staging->folder < 0)
+		return staging->folder;
+	if (flock(staging->folder, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	return errno == EWOULDBLOCK ? STAGING_BUSY : -errno;
+}
+
+static int make_folder(struct staging *staging, const char *task)
+{
+	int r;
+
+	if (staging->folder < 0) {
+		if (mkdirat(staging->target, RESTORE_FOLDER, S_IRWXU) < 0)
+			return -errno;
+		r = open_folder(staging);
+		if (r != 0)
+			return r;
+	}
+	return write_state(staging, task);
+}
+
+/* Where the folder is and has no state, its process ended a moment after it was made; or, where it
+ * is empty and the target is not, a moment before it was removed. */
+static int take_folder(struct staging *staging, const char *task)
+{
+	int r = open_folder(staging);
+
+	if (r == 0)
+		r = check_state(staging, task);
+	if (r != -ENOENT)
+		return r;
+	r = check_empty(staging->target);
+	if (r == 0)
+		return make_folder(staging, task);
+	if (r == STAGING_NOT_EMPTY && staging->folder >= 0 && check_empty(staging->folder) == 0)
+		return STAGING_ENDED;
+	return r;
+}
+
+int staging_init(struct staging *staging, int target, const char *task)
+{
+	int r;
+
+	*staging = (struct staging){.target = target, .folder = -1, .links = -1};
+	r = take_folder(staging, task);
+	if (r != 0)
+		return r;
+	staging_drop(staging);
+	if (mkdirat(staging->folder, LINKS, S_IRWXU) < 0 && errno != EEXIST)
+		return -errno;
+	staging->links = open_beneath(staging->folder, LINKS, O_RDONLY | O_DIRECTORY, false);
+	return staging->links < 0 ? staging->links : 0;
+}
+
+void staging_deinit(struct staging *staging)
+{
+	cleanup_close(&staging->folder);
+	cleanup_close(&staging->links);
+	staging->folder = staging->links = -1;
+}
+
+static int remove_links(const struct staging *staging)
+{
+	AUTO_CLOSEDIR DIR *stream = open_stream(staging->links);
+	const struct dirent *entry;
+
+	if (stream == NULL)
+		return -errno;
+	errno = 0;
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours */
+	while ((entry = readdir(stream)) != NULL) {
+		if (!is_dots(entry->d_name) && unlinkat(staging->links, entry->d_name, 0) < 0)
+			return -errno;
+		errno = 0;
+	}
+	return -errno;
+}
+
+int staging_remove(struct staging *staging)
+{
+	int r = remove_links(staging);
+
+	if (r < 0)
+		return r;
+	staging_drop(staging);
+	if (unlinkat(staging->folder, LINKS, AT_REMOVEDIR) < 0 ||
+	    unlinkat(staging->folder, STATE, 0) < 0 ||
+	    unlinkat(staging->target, RESTORE_FOLDER, AT_REMOVEDIR) < 0)
+		return -errno;
+	return 0;
+}
+
+/* ---- what is made in it ------------------------------------------------------------------ */
+
+void staging_drop(const struct staging *staging)
+{
+	(void)unlinkat(staging->folder, STAGING_FILE, 0);
+}
+
+static int rename_new(int from, const char *old, int directory, const char *name)
+{
+	if (renameat2(from, old, directory, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	/* a file system that cannot; the caller has seen that nothing is there */
+	return renameat(from, old, directory, name) < 0 ? -errno : 0;
+}
+
+/* Only what may have come to harm is replaced. A rename of one name of an inode onto another one of
+ * it does nothing: the old name is left. */
+static int move(const struct staging *staging, int from, const char *old, int directory,
+		const char *name)
+{
+	int r = rename_new(from, old, directory, name);
+
+	if (r != -EEXIST || !staging->resumed || staging->trusted)
+		return r;
+	if (renameat(from, old, directory, name) < 0)
+		return -errno;
+	return unlinkat(from, old, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int staging_place(const struct staging *staging, const char *key, int directory, const char *name)
+{
+	if (key == NULL)
+		return move(staging, staging->folder, STAGING_FILE, directory, name);
+	if (renameat(staging->folder, STAGING_FILE, staging->links, key) < 0)
+		return -errno;
+	return staging_link(staging, key, directory, name, 0);
+}
+
+int staging_link(const struct staging *staging, const char *key, int directory, const char *name,
+		 unsigned long names)
+{
+	struct stat status;
+
+	if (fstatat(staging->links, key, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	/* the names that it has, but for the one in links/, and the new one: are these all? */
+	if (status.st_nlink == names)
+		return move(staging, staging->links, key, directory, name);
+	if (linkat(staging->links, key, directory, name, 0) == 0)
+		return 0;
+	if (errno != EEXIST || !staging->resumed || staging->trusted)
+		return -errno;
+	if (linkat(staging->links, key, staging->folder, STAGING_FILE, 0) < 0)
+		return -errno;
+	return move(staging, staging->folder, STAGING_FILE, directory, name);
+}

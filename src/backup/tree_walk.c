@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "backup/tree_walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/descriptor.h"
+#include "base/stop.h"
+
+#define FIRST_CAPACITY 16
+
+/* A directory on the way down, with its directories that are still to be walked. */
+struct level {
+	size_t path_length; /* of its own path */
+	struct bytes names; /* each with a NUL behind it */
+	size_t next; /* the name to go on with */
+};
+
+struct walk {
+	int root;
+	const struct tree_visitor *visitor;
+	struct bytes path; /* of the directory or item at hand */
+	struct level *levels;
+	size_t depth;
+	size_t capacity;
+};
+
+static const char *path_text(struct walk *walk)
+{
+	return bytes_text(&walk->path);
+}
+
+static int append_name(struct bytes *path, const char *name)
+{
+	int r = 0;
+
+	if (path->length > 0)
+		r = bytes_append(path, "/", 1);
+	return r < 0 ? r : bytes_append_text(path, name);
+}
+
+/* Tells of the directory at the path at hand. */
+static int fail(struct walk *walk, int error)
+{
+	const char *path = path_text(walk);
+
+	if (path == NULL || error == -ENOMEM)
+		return -ENOMEM;
+	return walk->visitor->failed(walk->visitor->context, path, error);
+}
+
+/* Tells of a name in a directory. */
+static int fail_at(const struct walk *walk, const struct tree_dir *dir, const char *name, int error)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+
+	if (bytes_append_text(&path, dir->path) < 0 || append_name(&path, name) < 0 ||
+	    bytes_text(&path) == NULL)
+		return -ENOMEM;
+	return walk->visitor->failed(walk->visitor->context, bytes_text(&path), error);
+}
+
+static int push(struct walk *walk)
+{
+	size_t capacity = walk->capacity > 0 ? walk->capacity * 2 : FIRST_CAPACITY;
+	struct level *levels;
+
+	if (walk->depth == walk->capacity) {
+		levels = reallocarray(walk->levels, capacity, sizeof(*levels));
+		if (levels == NULL)
+			return -ENOMEM;
+		walk->levels = levels;
+		walk->capacity = capacity;
+	}
+	walk->levels[walk->depth++] = (struct level){.path_length = walk->path.length};
+	return 0;
+}
+
+static void pop(struct walk *walk)
+{
+	bytes_free(&walk->levels[--walk->depth].names);
+}
+
+/* Opens the directory at the path at hand. */
+static int open_dir(struct walk *walk, struct tree_dir *dir)
+{
+	dir->path = path_text(walk);
+	if (dir->path == NULL)
+		return -ENOMEM;
+	dir->fd = open_beneath_for_reading(walk->root, dir->path, O_DIRECTORY, true);
+	if (dir->fd < 0)
+		return dir->fd;
+	return fstat(dir->fd, &dir->status) < 0 ? -errno : 0;
+}
+
+static int meet_item(struct walk *walk, const struct tree_dir *dir, const char *name,
+		     const struct stat *status)
+{
+	if (walk->visitor->item == NULL)
+		return 0;
+	return walk->visitor->item(walk->visitor->context, dir, name, status);
+}
+
+/* Keeps a directory for later, and shows anything else. The type is what readdir(3) says where that
+ * is enough. */
+static int meet_name(struct walk *walk, const struct tree_dir *dir, const struct dirent *entry)
+{
+	struct level *level = &walk->levels[walk->depth - 1];
+	bool is_dir = entry->d_type == DT_DIR;
+	struct stat status = {0};
+
+	if (!is_dir && (entry->d_type == DT_UNKNOWN || walk->visitor->item != NULL)) {
+		if (fstatat(dir->fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+			return fail_at(walk, dir, entry->d_name, -errno);
+		is_dir = S_ISDIR(status.st_mode);
+	}
+	if (is_dir)
+		return bytes_append(&level->names, entry->d_name, strlen(entry->d_name) + 1);
+	return meet_item(walk, dir, entry->d_name, &status);
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Reads the directory that was pushed last. */
+static int read_names(struct walk *walk, const struct tree_dir *dir)
+{
+	int again = fcntl(dir->fd, F_DUPFD_CLOEXEC, 0);
+	AUTO_CLOSEDIR DIR *stream = again >= 0 ? fdopendir(again) : NULL;
+	const struct dirent *entry;
+	int r = 0;
+
+	if (stream == NULL) {
+		r = -errno;
+		if (again >= 0)
+			(void)close(again);
+		return fail(walk, r);
+	}
+	while (r == 0) {
+		if (stop_requested())
+			return -EINTR;
+		errno = 0;
+		entry = readdir(stream); /* NOLINT(concurrency-mt-unsafe): the stream is ours */
+		if (entry == NULL)
+			return errno != 0 ? fail(walk, -errno) : 0;
+		if (!is_dots(entry->d_name))
+			r = meet_name(walk, dir, entry);
+	}
+	return r;
+}
+
+/* Enters the directory at the path at hand. */
+static int go_down(struct walk *walk)
+{
+	const struct tree_visitor *visitor = walk->visitor;
+	struct tree_dir dir = {.fd = -1};
+	int r = open_dir(walk, &dir);
+	bool opened = r == 0;
+
+	if (!opened)
+		r = fail(walk, r);
+	else if (visitor->enter != NULL)
+		r = visitor->enter(visitor->context, &dir);
+	if (r == 0 && opened)
+		r = push(walk);
+	if (r == 0 && opened)
+		r = read_names(walk, &dir);
+	cleanup_close(&dir.fd);
+	return r == TREE_PASS_OVER ? 0 : r;
+}
+
+/* Leaves the directory at the path at hand. */
+static int go_up(struct walk *walk)
+{
+	const struct tree_visitor *visitor = walk->visitor;
+	struct tree_dir dir = {.fd = -1};
+	int r = 0;
+
+	pop(walk);
+	if (visitor->leave == NULL)
+		return 0;
+	r = open_dir(walk, &dir);
+	if (r < 0)
+		r = fail(walk, r);
+	else
+		r = visitor->leave(visitor->context, &dir);
+	cleanup_close(&dir.fd);
+	return r;
+}
+
+static int step(struct walk *walk)
+{
+	struct level *level = &walk->levels[walk->depth - 1];
+	const char *name;
+	int r;
+
+	walk->path.length = level->path_length;
+	if (level->next == level->names.length)
+		return go_up(walk);
+	name = (const char *)level->names.data + level->next;
+	level->next += strlen(name) + 1;
+	r = append_name(&walk->path, name);
+	return r < 0 ? r : go_down(walk);
+}
+
+int tree_walk(int root, const struct tree_visitor *visitor)
+{
+	struct walk walk = {.root = root, .visitor = visitor};
+	int r = go_down(&walk);
+
+	while (r == 0 && walk.depth > 0)
+		r = step(&walk);
+	while (walk.depth > 0)
+		pop(&walk);
+	free(walk.levels);
+	bytes_free(&walk.path);
+	return r;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+
+#include "backup/manifest_write.h"
+#include "base/log.h"
+#include "catalog/query.h"
+#include "cli/command.h"
+#include "cli/common_options.h"
+#include "cli/completeness.h"
+#include "cli/index_print.h"
+#include "report/words.h"
+
+static int manifest_apply(void *context, int id, const char *value)
+{
+	return common_apply(context, id, value);
+}
+
+static const struct option_table manifest_table = {
+	.command = "twinfs manifest",
+	.usage = {"SOURCE...", "MOUNTPOINT"},
+	.summary = "Prints what 'twinfs restore' needs beside a copy of uniques/ to make the whole "
+		   "tree again: each name that uniques/ leaves out, where its content is, and what "
+		   "else it has. The index is brought up to date before; one that belongs to a "
+		   "mounted view, by that view.",
+	.options = {scan_options, index_option, talk_options},
+	.apply = manifest_apply,
+};
+
+static int write_line(void *context, const void *data, size_t length)
+{
+	struct output *output = context;
+
+	output_bytes(output, data, length);
+	return output->error;
+}
+
+/* What is not compared yet is in uniques/, so nothing is missing for that. */
+static int manifest_print(void *context, const struct current_index *index,
+			  struct catalog_reader *reader, struct output *output,
+			  enum twinfs_exit *status)
+{
+	const struct manifest_task task = {
+		.catalog = index->catalog,
+		.reader = reader,
+		.sources = index->sources,
+		.write = write_line,
+		.context = output,
+	};
+	struct catalog_totals totals;
+	uint64_t left_out = 0;
+	int r;
+
+	(void)context;
+	r = catalog_get_totals(reader, &totals);
+	if (r == 0)
+		r = manifest_write(&task, &left_out);
+	if (r < 0)
+		return r;
+	*status = completeness_status(totals.errors, 0);
+	if (left_out > 0) {
+		log_warning("the manifest is not complete: %" PRIu64 " %s missing; make the copy "
+			    "of uniques/ and the manifest again",
+			    left_out, plural(left_out, "name is", "names are"));
+		*status = TWINFS_EXIT_INCOMPLETE;
+	}
+	return 0;
+}
+
+enum twinfs_exit cmd_manifest(int argc, char *argv[])
+{
+	CLEANUP(common_settings_deinit) struct common_settings common;
+	CLEANUP_CURRENT_INDEX struct current_index index = {0};
+	const struct index_printer printer = {
+		.noun = "manifest",
+		.print = manifest_print,
+	};
+	int operands;
+	int r;
+
+	common_settings_init(&common);
+	r = options_parse(&manifest_table, argc, argv, &common, &operands);
+	if (r != 0)
+		return options_exit(r);
+	if (operands == argc) {
+		options_complain(&manifest_table, "no SOURCE and no MOUNTPOINT given");
+		return TWINFS_EXIT_USAGE;
+	}
+	if (current_index_open(&index, &common, argv + operands, (size_t)(argc - operands)) < 0)
+		return TWINFS_EXIT_FAILED;
+	return index_print(&printer, &index);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "backup/restore.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/size.h"
+#include "cli/command.h"
+#include "cli/common_options.h"
+#include "cli/interrupt.h"
+#include "report/words.h"
+
+enum {
+	OPT_LINK = OPTION_ID_OWN,
+	OPT_REFLINK,
+};
+
+#define OPERANDS 3
+
+struct command_settings {
+	struct common_settings common;
+	struct restore_settings restore;
+	bool is_conflicting; /* two ways were asked for */
+};
+
+static const struct option_spec restore_options[] = {
+	{.heading = "How files are made"},
+	{
+		.name = "link",
+		.help = "as hard links of the files in BACKUP, so that no byte is copied: who "
+			"writes to a file in TARGET then writes to BACKUP",
+		.id = OPT_LINK,
+	},
+	{
+		.name = "reflink",
+		.help = "with blocks shared with the files in BACKUP, where the file system can",
+		.id = OPT_REFLINK,
+	},
+	{0},
+};
+
+static int set_way(struct command_settings *settings, enum restore_way way)
+{
+	settings->is_conflicting |=
+		settings->restore.way != RESTORE_COPY && settings->restore.way != way;
+	settings->restore.way = way;
+	return 0;
+}
+
+static int restore_apply(void *context, int id, const char *value)
+{
+	struct command_settings *settings = context;
+
+	switch (id) {
+	case OPT_LINK:
+		return set_way(settings, RESTORE_LINK);
+	case OPT_REFLINK:
+		return set_way(settings, RESTORE_REFLINK);
+	default:
+		return common_apply(&settings->common, id, value);
+	}
+}
+
+static const struct option_table restore_table = {
+	.command = "twinfs restore",
+	.usage = {"MANIFEST BACKUP TARGET"},
+	.summary =
+		"Makes the whole tree again in TARGET, an empty directory: all that BACKUP has, "
+		"a copy of uniques/, and each name of the MANIFEST that 'twinfs manifest' made "
+		"with it. One that was interrupted goes on when the same command is given again.",
+	.options = {restore_options, talk_options},
+	.apply = restore_apply,
+};
+
+static void say_refused(const struct metadata_refused *refused)
+{
+	char count[NUMBER_TEXT_MAX];
+
+	if (refused->owners > 0)
+		log_warning("%s %s not the owner or group of the source, nor set-ID bits: only "
+			    "root can give them",
+			    number_format(count, refused->owners),
+			    plural(refused->owners, "name has", "names have"));
+	if (refused->xattrs > 0)
+		log_warning("%s extended %s not set: this user may not, or the file system has no "
+			    "such",
+			    number_format(count, refused->xattrs),
+			    plural(refused->xattrs, "attribute was", "attributes were"));
+}
+
+static enum twinfs_exit report(const struct restore_settings *settings,
+			       const struct restore_result *result)
+{
+	char files[NUMBER_TEXT_MAX];
+	char copies[NUMBER_TEXT_MAX];
+	char size[SIZE_TEXT_MAX];
+
+	log_info("restored %s %s of the backup and %s %s of the manifest, %s copied, in %s",
+		 number_format(files, result->files), plural(result->files, "name", "names"),
+		 number_format(copies, result->copies), plural(result->copies, "name", "names"),
+		 size_format(size, result->bytes), quote_path(settings->target));
+	say_refused(&result->refused);
+	if (result->failed > 0)
+		log_warning("%" PRIu64 " %s not restored: put right what is said above and give "
+			    "the same command again, or remove " RESTORE_FOLDER " in the target",
+			    result->failed,
+			    plural(result->failed, "name or directory is",
+				   "names or directories are"));
+	return result->failed > 0 || result->refused.owners > 0 || result->refused.xattrs > 0
+		       ? TWINFS_EXIT_INCOMPLETE
+		       : TWINFS_EXIT_COMPLETE;
+}
+
+static int check_usage(const struct command_settings *settings, int operand_count)
+{
+	if (operand_count != OPERANDS)
+		options_complain(&restore_table, "give a MANIFEST, a BACKUP and a TARGET");
+	else if (settings->is_conflicting)
+		options_complain(&restore_table, "give one of --link and --reflink");
+	return operand_count != OPERANDS || settings->is_conflicting ? -EINVAL : 0;
+}
+
+enum twinfs_exit cmd_restore(int argc, char *argv[])
+{
+	struct command_settings settings = {0};
+	struct restore_result result;
+	int operands;
+	int r;
+
+	common_settings_init(&settings.common);
+	r = options_parse(&restore_table, argc, argv, &settings, &operands);
+	if (r == 0)
+		r = check_usage(&settings, argc - operands);
+	common_settings_deinit(&settings.common);
+	if (r != 0)
+		return options_exit(r);
+	settings.restore.manifest = argv[operands];
+	settings.restore.backup = argv[operands + 1];
+	settings.restore.target = argv[operands + 2];
+	settings.restore.progress = settings.common.progress;
+	interrupt_watch();
+	r = restore_run(&settings.restore, &result);
+	return r < 0 ? TWINFS_EXIT_FAILED : report(&settings.restore, &result);
+}

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Backups for tests: made from a view, restored, and compared with the source by independent
+means."""
+import json
+import os
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import trees
+import walk
+from program import path_of
+
+RSYNC = ["rsync", "-aHAX", "--numeric-ids"]
+TIME = 10**18 + 123_456_789
+
+
+def rsync(source, backup, *options, user=()):
+    """Copies with rsync; gives what it printed."""
+    run = subprocess.run([*user, *RSYNC, *options, os.fsencode(source) + b"/", backup],
+                         check=False, capture_output=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def set_times(root):
+    """rsync looks at seconds only when it decides whether what is no file needs its time set."""
+    for folder, folders, files in os.walk(os.fsencode(root)):
+        for path in (trees.join(folder, name) for name in folders + files):
+            if not stat.S_ISREG(os.lstat(path).st_mode):
+                os.utime(path, ns=(0, TIME), follow_symlinks=False)
+    os.utime(root, ns=(0, TIME))
+
+
+def everything(root):
+    """What rsync itself can copy: no time before 1970, no symlink as long as PATH_MAX."""
+    trees.small(root / "small")
+    trees.sizes(root / "sizes")
+    trees.odd_names(root / "names")
+    trees.links(root / "links")
+    os.unlink(root / "links/symlink long")
+    trees.metadata(root / "metadata")
+    for name in ("before", "minus one"):
+        os.unlink(root / "metadata/times" / name)
+    trees.special(root / "special")
+    trees.sparse(root / "sparse", huge=1 << 22)
+    for name in ("1 GiB one", "1 GiB two"):
+        os.unlink(root / "sparse" / name)
+    set_times(root)
+    return root
+
+
+@dataclass
+class Backup:
+    """A copy of uniques/ and its manifest."""
+    manifest: Path
+    copy: Path
+
+    @property
+    def lines(self):
+        return [json.loads(line) for line in self.manifest.read_bytes().splitlines()]
+
+    @property
+    def names(self):
+        """The lines between the first and the last, by path (bytes)."""
+        return {path_of(line): line for line in self.lines[1:-1]}
+
+
+def content_of(line):
+    """The bytes of a line's "content"."""
+    shown = {name.replace("content", "path"): value for name, value in line.items()
+             if name.startswith("content")}
+    return path_of(shown)
+
+
+def copy_sparsely(source, backup):
+    """Copies with rsync, and leaves holes where there are some."""
+    rsync(source, backup, "-S")
+
+
+def copy_plainly(source, backup):
+    """Copies with cp, which has no limits of its own."""
+    subprocess.run(["cp", "-a", f"{source}/.", backup], check=True)
+
+
+def make(twinfs, folder, *sources, copy=copy_sparsely):
+    """Backs up as the manual says."""
+    backup = Backup(folder / "manifest", folder / "backup")
+    backup.copy.mkdir()
+    if twinfs.user:
+        os.chown(backup.copy, twinfs.user.pw_uid, twinfs.user.pw_gid)
+    with twinfs.mounted(*sources) as view:
+        backup.manifest.write_bytes(twinfs.ok("manifest", view.path).out)
+        copy(view.uniques, backup.copy)
+        assert twinfs.ok("manifest", view.path).out == backup.manifest.read_bytes()
+    return backup
+
+
+def hash_of(data):
+    """XXH3-128 by xxhsum."""
+    return subprocess.run(["xxhsum", "-q", "-H2", "-"], input=data, check=True,
+                          capture_output=True).stdout.split()[0].decode()
+
+
+def write_manifest(path, names, **end):
+    """A manifest of these names that agrees with itself; end changes what its last line says."""
+    lines = [{"twinfs_manifest": 1, "version": "0", "generation": 1, "sources": []}, *names]
+    text = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    last = {"lines": len(names), "hash": hash_of(text), **end}
+    path.write_bytes(text + json.dumps(last).encode() + b"\n")
+
+
+def name(path, content, data, **members):
+    """A line for a file with this content."""
+    return {"path": path, "content": content, "hash": hash_of(data), "size": len(data),
+            "mode": "0644", "uid": os.geteuid(), "gid": os.getegid(), "mtime": 7,
+            "mtime_ns": 5, **members}
+
+
+def differences(source, target):
+    """What is not the same in two trees, but for ctime and atime, and the sizes of folders."""
+    source, target = os.fsencode(source), os.fsencode(target)
+    trees_found = [list(walk.walk(root)) for root in (source, target)]
+    wanted, found = ({entry.path: entry for entry in entries} for entries in trees_found)
+    result = [f"{path!r} is only in one" for path in wanted.keys() ^ found.keys()]
+    for path in wanted.keys() & found.keys():
+        result += [f"{path!r}: {what}" for what in
+                   _differences((source, wanted[path]), (target, found[path]))]
+    links = [{frozenset(paths) for paths in _linked(entries)} for entries in trees_found]
+    result += [f"hard links differ: {group!r}" for group in links[0] ^ links[1]]
+    return result
+
+
+def _linked(entries):
+    groups = {}
+    for entry in entries:
+        if entry.kind != stat.S_IFDIR:
+            groups.setdefault(entry.key, []).append(entry.path)
+    return groups.values()
+
+
+def _differences(left, right):
+    (source, wanted), (target, found) = left, right
+    fields = ["st_mode", "st_uid", "st_gid", "st_mtime_ns", "st_rdev"]
+    if wanted.kind != stat.S_IFDIR:
+        fields.append("st_size")
+    for field in fields:
+        if getattr(wanted.stat, field) != getattr(found.stat, field):
+            yield f"{field} is {getattr(found.stat, field)}, not {getattr(wanted.stat, field)}"
+    if wanted.target != found.target:
+        yield f"leads to {found.target!r}"
+    if wanted.xattrs != found.xattrs:
+        yield f"xattrs are {found.xattrs}, not {wanted.xattrs}"
+    if wanted.kind == stat.S_IFREG:
+        if walk.digest(source, wanted.path) != walk.digest(target, found.path):
+            yield "other content"
+        if found.stat.st_blocks > wanted.stat.st_blocks + 16:
+            yield f"takes {found.stat.st_blocks} blocks, not {wanted.stat.st_blocks}"

@@ -1,0 +1,572 @@
+# SPDX-License-Identifier: MIT
+"""restore: a copy of uniques/ and its manifest are the source again, whatever happens on the
+way; what is damaged is named and never written."""
+import os
+import shutil
+import signal
+import stat
+import subprocess
+from pathlib import Path
+
+import backups
+import pytest
+import trees
+import walk
+
+STATE = ".twinfs-restore"
+ENDED = -signal.SIGKILL
+
+
+@pytest.fixture
+def everything(source):
+    return backups.everything(source)
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "target"
+
+
+def restore(twinfs, backup, target, *options, status=0):
+    result = twinfs("restore", *options, backup.manifest, backup.copy, target)
+    assert result.status == status, result
+    return result
+
+
+def check_same(source, target):
+    assert backups.differences(source, target) == []
+    assert backups.rsync(source, target, "-nc", "--delete", "-i") == b""
+
+
+def regular_files(root):
+    return {entry.path: entry.stat.st_ino for entry in walk.walk(root, xattrs=False)
+            if entry.kind == stat.S_IFREG and not entry.path.startswith(STATE.encode())}
+
+
+def small_backup(folder, copies=(b"b",), data=b"bytes", **members):
+    """A backup with one file and a manifest of copies of it."""
+    backup = backups.Backup(folder / "manifest", folder / "backup")
+    trees.write(backup.copy / "a", data)
+    backups.write_manifest(backup.manifest, [
+        backups.name(path.decode(), "a", data, **members) for path in copies])
+    return backup
+
+
+# the whole way
+
+
+def test_restored_tree_is_the_source(twinfs, everything, tmp_path, target):
+    backup = backups.make(twinfs, tmp_path, everything)
+    assert len(backup.names) > 200
+    restore(twinfs, backup, target)
+    check_same(everything, target)
+
+
+def test_what_rsync_cannot_copy_is_restored_too(twinfs, source, tmp_path, target):
+    trees.mixed(source)
+    backup = backups.make(twinfs, tmp_path, source, copy=backups.copy_plainly)
+    restore(twinfs, backup, target)
+    assert backups.differences(source, target) == []
+
+
+def test_source_of_extreme_depth_is_restored_from_the_view_itself(twinfs, source, tmp_path,
+                                                                  target):
+    trees.deep(source)
+    with twinfs.mounted(source) as view:
+        backup = backups.Backup(tmp_path / "manifest", view.uniques)
+        backup.manifest.write_bytes(twinfs.ok("manifest", view.path).out)
+        assert backup.lines[-1]["lines"] == 5
+        restore(twinfs, backup, target)
+    assert backups.differences(source, target) == []
+
+
+def test_several_sources_are_folders_of_the_target(twinfs, tmp_path, target):
+    roots = [Path(os.fsdecode(trees.mixed(tmp_path / name))) for name in ("one", "two")]
+    backup = backups.make(twinfs, tmp_path, *roots, copy=backups.copy_plainly)
+    restore(twinfs, backup, target)
+    assert sorted(os.listdir(target)) == ["one", "two"]
+    for root in roots:
+        assert backups.differences(root, target / root.name) == []
+
+
+def test_backup_brought_up_to_date_is_the_changed_source(twinfs, everything, tmp_path, target):
+    backup = backups.make(twinfs, tmp_path, everything)
+    shutil.rmtree(everything / "sizes")
+    os.rename(everything / "small/backup", everything / "small/new place")
+    trees.write(everything / "small/letters/b.txt", trees.content("a", 3000))
+    backups.set_times(everything)
+    with twinfs.mounted(everything) as view:
+        backup.manifest.write_bytes(twinfs.ok("manifest", view.path).out)
+        backups.rsync(view.uniques, backup.copy, "--delete", "-S")
+    restore(twinfs, backup, target)
+    check_same(everything, target)
+
+
+def test_restore_of_a_manifest_without_names_is_a_copy(twinfs, source, tmp_path, target):
+    trees.fill(source, {b"a": b"one", b"b/c": b"another"})
+    backups.set_times(source)
+    restore(twinfs, backups.make(twinfs, tmp_path, source), target)
+    check_same(source, target)
+
+
+def test_plain_user_restores_own_files(as_user, fuse_for_users, source, tmp_path, target):
+    as_user_words = as_user.as_user()
+    script = ("import sys; sys.path.insert(0, sys.argv[1]); import trees; "
+              "from pathlib import Path; root = Path(sys.argv[2]); trees.small(root / 'small'); "
+              "trees.metadata(root / 'metadata'); trees.links(root / 'links')")
+    if as_user.user:
+        os.chown(source, as_user.user.pw_uid, as_user.user.pw_gid)
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    shutil.copy(trees.__file__, tests)
+    subprocess.run([*as_user_words, "/usr/bin/python3", "-B", "-c", script, tests, source],
+                   check=True)
+    locked = source / "small/letters"
+    for path in (locked / "again", locked):
+        path.chmod(0o555)
+    backup = backups.make(as_user, tmp_path, source,
+                          copy=lambda view, copy: subprocess.run(
+                              [*as_user_words, "cp", "-a", f"{view}/.", copy], check=True))
+    restore(as_user, backup, target)
+    assert backups.differences(source, target) == []
+
+
+def test_owners_that_a_user_cannot_give_are_counted_once(as_user, tmp_path, target, root_only):
+    backup = small_backup(tmp_path, copies=(b"b", b"c"), mode="4755")
+    for path in (backup.manifest, backup.copy, backup.copy / "a"):
+        os.chown(path, as_user.user.pw_uid, as_user.user.pw_gid)
+    result = restore(as_user, backup, target, status=3)
+    assert len([line for line in result.errors if "owner" in line]) == 1
+    assert any("2 names have not the owner" in line for line in result.errors)
+    assert stat.S_IMODE((target / "b").stat().st_mode) == 0o755
+
+
+# links
+
+
+def test_with_link_no_byte_is_copied_where_all_is_the_same(twinfs, source, tmp_path, target):
+    trees.small(source)
+    for folder, _, files in os.walk(source):
+        for file in files:
+            if not os.path.islink(os.path.join(folder, file)):
+                os.utime(os.path.join(folder, file), ns=(7, 7))
+    backup = backups.make(twinfs, tmp_path, source)
+    result = restore(twinfs, backup, target, "--link")
+    assert any(", 0 B copied" in line for line in result.errors)
+    for path in regular_files(source):
+        line = backup.names.get(path)
+        content = backups.content_of(line) if line else path
+        assert os.path.samefile(trees.join(target, path), trees.join(backup.copy, content))
+
+
+def test_with_link_what_differs_in_anything_else_is_copied(twinfs, everything, tmp_path, target):
+    backup = backups.make(twinfs, tmp_path, everything)
+    restore(twinfs, backup, target, "--link")
+    found = backups.differences(everything, target)
+    assert [line for line in found if not line.startswith("hard links differ")] == []
+    linked = [path for path, line in backup.names.items()
+              if os.path.samefile(trees.join(target, path),
+                                  trees.join(backup.copy, backups.content_of(line)))]
+    for path in linked:
+        one, other = (os.lstat(trees.join(root, path)) for root in (everything, target))
+        assert (one.st_mode, one.st_mtime_ns) == (other.st_mode, other.st_mtime_ns)
+    assert b"metadata/xattrs/file" not in linked
+    assert not any(path.startswith(b"metadata/mode copies") for path in linked)
+
+
+def test_with_link_content_is_still_checked(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path)
+    trees.write(backup.copy / "a", b"BYTES")
+    os.utime(backup.copy / "a", ns=(7 * 10**9 + 5, 7 * 10**9 + 5))
+    result = restore(twinfs, backup, target, "--link", status=3)
+    assert "other bytes than the manifest says" in str(result)
+    assert not (target / "b").exists()
+
+
+def test_link_between_file_systems_is_refused(twinfs, tmp_path, target, root_only):
+    backup = small_backup(tmp_path)
+    target.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "none", target], check=True)
+    try:
+        result = restore(twinfs, backup, target, "--link", status=1)
+        assert "different file systems" in str(result)
+        assert os.listdir(target) == []
+    finally:
+        subprocess.run(["umount", target], check=True)
+
+
+def reflinks_work(folder):
+    return subprocess.run(["cp", "--reflink=always", folder / "manifest", folder / "probe"],
+                          check=False, capture_output=True).returncode == 0
+
+
+def test_reflink_shares_blocks_or_says_that_it_cannot(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path)
+    if reflinks_work(tmp_path):
+        restore(twinfs, backup, target, "--reflink")
+        assert (target / "b").read_bytes() == b"bytes"
+        return
+    result = restore(twinfs, backup, target, "--reflink", status=1)
+    assert "cannot share blocks" in str(result)
+    assert str(target) in str(result)
+    restore(twinfs, backup, target)
+    assert (target / "b").read_bytes() == b"bytes"
+
+
+@pytest.mark.parametrize("kind", ["btrfs", "xfs"])
+def test_reflinked_tree_is_the_source(twinfs, source, tmp_path, root_only, kind):
+    if not shutil.which(f"mkfs.{kind}") or not os.path.exists("/dev/loop-control"):
+        pytest.skip(f"needs mkfs.{kind} and loop devices")
+    image, disk = tmp_path / "image", tmp_path / "disk"
+    disk.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(1 << 29)
+    subprocess.run([f"mkfs.{kind}", "-q", image], check=True)
+    if subprocess.run(["mount", "-o", "loop", image, disk], check=False).returncode != 0:
+        pytest.skip(f"cannot mount {kind}")
+    try:
+        trees.mixed(source)
+        backup = backups.make(twinfs, disk, source, copy=backups.copy_plainly)
+        result = restore(twinfs, backup, disk / "target", "--reflink")
+        assert any(", 0 B copied" in line for line in result.errors)
+        found = backups.differences(source, disk / "target")
+        assert [line for line in found if "blocks" not in line] == []
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+# interrupted
+
+
+CALLS = {
+    "mkdirat": (1, 2, 10), "renameat2": (1, 5, 60), "linkat": (1, 4), "openat": (40, 200),
+    "write": (2, 30, 150), "chmod": (1, 20, 200), "utimensat": (1, 50, 400),
+    "symlinkat": (3,), "mknodat": (2,), "fchownat": (1,), "setxattr": (2,),
+    "unlinkat": (2, 3, 4, 5), "syncfs": (1,),
+}
+
+
+@pytest.fixture(scope="module")
+def backed_up(session, scratch):
+    """One backup for all that interrupt its restore."""
+    from program import Program
+    source = scratch / "source"
+    source.mkdir()
+    trees.small(source / "small")
+    trees.links(source / "links")
+    trees.metadata(source / "metadata")
+    trees.special(source / "special")
+    program = Program(session, scratch)
+    return source, backups.make(program, scratch, source, copy=backups.copy_plainly)
+
+
+@pytest.mark.parametrize("call, when", [(call, when) for call in CALLS for when in CALLS[call]])
+def test_killed_restore_goes_on_and_makes_nothing_twice(twinfs, backed_up, target, strace, call,
+                                                        when):
+    source, backup = backed_up
+    result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
+                              calls=f"trace={call}",
+                              flags=["-e", f"inject={call}:signal=KILL:when={when}"])
+    assert result.status in (0, ENDED, 128 + signal.SIGKILL), result
+    before = regular_files(target) if target.exists() else {}
+    if before and not (target / STATE / "state").exists():  # it was at its very end
+        if (target / STATE).exists():
+            assert "all was restored" in str(restore(twinfs, backup, target, status=1))
+            (target / STATE).rmdir()
+        assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(source.stat().st_mode)
+        os.utime(target, ns=(0, source.stat().st_mtime_ns))
+        assert backups.differences(source, target) == []
+        return
+    restore(twinfs, backup, target)
+    assert backups.differences(source, target) == []
+    after = regular_files(target)
+    assert {path: after[path] for path in before} == before
+
+
+def test_interrupted_restore_ends_by_the_signal_and_goes_on(twinfs, backed_up, target, strace):
+    source, backup = backed_up
+    result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
+                              calls="trace=renameat2",
+                              flags=["-e", "inject=renameat2:signal=INT:when=20"])
+    assert result.status in (-signal.SIGINT, 128 + signal.SIGINT), result
+    before = regular_files(target)
+    assert before and (target / STATE).exists()
+    result = restore(twinfs, backup, target)
+    assert any("going on with the restore" in line for line in result.errors)
+    assert backups.differences(source, target) == []
+    assert {path: regular_files(target)[path] for path in before} == before
+
+
+def test_after_the_machine_went_down_bytes_are_read_again(twinfs, backed_up, target, strace):
+    source, backup = backed_up
+    twinfs.traced("restore", backup.manifest, backup.copy, target, calls="trace=syncfs",
+                  flags=["-e", "inject=syncfs:signal=KILL:when=1"])
+    state = target / STATE / "state"
+    text = state.read_text()
+    state.write_text(text[:text.index("boot ")] + "boot 00000000-0000-0000-0000-000000000000\n")
+    damaged = [target / "small/alone", target / "small/letters/linked.txt", target / "links/four"]
+    for path in damaged:
+        status = path.stat()
+        path.write_bytes(bytes(status.st_size))
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    result = restore(twinfs, backup, target)
+    assert any("machine was started since" in line for line in result.errors)
+    assert backups.differences(source, target) == []
+
+
+def test_failed_write_stops_it_and_it_goes_on(twinfs, backed_up, target, strace):
+    source, backup = backed_up
+    result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
+                              calls="trace=write",
+                              flags=["-e", "inject=write:error=ENOSPC:when=20"])
+    assert result.status == 1
+    assert any("No space left on device" in line for line in result.errors)
+    restore(twinfs, backup, target)
+    assert backups.differences(source, target) == []
+
+
+def test_restore_of_another_manifest_is_not_gone_on_with(twinfs, backed_up, tmp_path, target,
+                                                         strace):
+    _, backup = backed_up
+    twinfs.traced("restore", backup.manifest, backup.copy, target, calls="trace=renameat2",
+                  flags=["-e", "inject=renameat2:signal=KILL:when=20"])
+    before = regular_files(target)
+    assert before
+    other = small_backup(tmp_path)
+    assert "another manifest" in str(restore(twinfs, other, target, status=1))
+    assert "another of --link" in str(restore(twinfs, backup, target, "--link", status=1))
+    assert regular_files(target) == before
+
+
+# damaged
+
+
+def test_changed_byte_is_found_and_not_restored_as_a_copy(twinfs, source, tmp_path, target):
+    trees.small(source)
+    backup = backups.make(twinfs, tmp_path, source, copy=backups.copy_plainly)
+    kept = backup.copy / "backup/1.jpg"
+    status = kept.stat()
+    data = bytearray(kept.read_bytes())
+    data[40000] ^= 1
+    kept.write_bytes(data)
+    os.utime(kept, ns=(status.st_mtime_ns, status.st_mtime_ns))
+    result = restore(twinfs, backup, target, status=3)
+    bad = [path for path, line in backup.names.items()
+           if backups.content_of(line) == b"backup/1.jpg"]
+    assert len(bad) == 2
+    for path in bad:
+        assert not os.path.lexists(trees.join(target, path))
+        assert any(path.decode() in line and "other bytes" in line and "line " in line
+                   for line in result.errors)
+    wrong = {line.split("'")[1] for line in backups.differences(source, target)
+             if line.startswith("b'") and STATE not in line}
+    assert wrong - {""} == {"backup/1.jpg", *(path.decode() for path in bad)}
+    # put right, the same command makes the rest
+    data[40000] ^= 1
+    kept.write_bytes(data)
+    os.utime(kept, ns=(status.st_mtime_ns, status.st_mtime_ns))
+    assert len(regular_files(target)) > 3
+    (target / "backup/1.jpg").unlink()
+    restore(twinfs, backup, target)
+    check_same(source, target)
+
+
+def test_missing_content_is_named_and_the_rest_restored(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path, copies=(b"b", b"c"))
+    backups.write_manifest(backup.manifest, [
+        backups.name("b", "gone", b"bytes"), backups.name("c", "a", b"bytes")])
+    result = restore(twinfs, backup, target, status=3)
+    assert any("line 2: cannot restore 'b', whose content is in 'gone'" in line
+               for line in result.errors)
+    assert not (target / "b").exists()
+    assert (target / "c").read_bytes() == b"bytes"
+
+
+def test_content_that_is_no_file_of_that_size_is_named(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path)
+    (backup.copy / "folder").mkdir()
+    os.mkfifo(backup.copy / "fifo")
+    trees.write(backup.copy / "longer", b"more bytes")
+    backups.write_manifest(backup.manifest, [
+        backups.name(f"to {name}", name, b"bytes") for name in ("fifo", "folder", "longer")])
+    result = restore(twinfs, backup, target, status=3)
+    assert len([line for line in result.errors if "no file of this size" in line]) == 3
+    assert not [name for name in os.listdir(target) if name.startswith("to ")]
+
+
+def test_name_that_the_backup_has_itself_stays_as_it_is_there(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path, copies=(b"b", b"c"))
+    trees.write(backup.copy / "b", b"newer")
+    trees.write(backup.copy / "c", b"bytes")
+    result = restore(twinfs, backup, target, status=3)
+    assert (target / "b").read_bytes() == b"newer"
+    assert (target / "c").read_bytes() == b"bytes"
+    assert len([line for line in result.errors if "line " in line]) == 1
+    assert any("line 2: " in line and "itself" in line for line in result.errors)
+
+
+def test_name_without_its_folder_is_named(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path, copies=(b"nowhere/b",))
+    result = restore(twinfs, backup, target, status=3)
+    assert any("its directory is not in the backup" in line for line in result.errors)
+
+
+def test_lines_that_disagree_about_an_inode_are_separate_files(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path)
+    trees.write(backup.copy / "other", b"OTHER")
+    both = {"inode": 7, "links": 3}
+    backups.write_manifest(backup.manifest, [
+        backups.name("b", "a", b"bytes", **both), backups.name("c", "other", b"OTHER", **both),
+        backups.name("d", "a", b"bytes", **both)])
+    restore(twinfs, backup, target)
+    assert (target / "c").read_bytes() == b"OTHER"
+    assert (target / "b").read_bytes() == b"bytes"
+    assert os.path.samefile(target / "b", target / "d")
+    assert not os.path.samefile(target / "b", target / "c")
+
+
+# manifests that are no good
+
+
+def test_cut_off_manifest_is_refused_before_anything_is_written(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path, copies=(b"b", b"c"))
+    text = backup.manifest.read_bytes()
+    ends = [0, 1, len(text) - 1] + [at + 1 for at in range(len(text) - 1) if text[at] == 10]
+    for end in ends:
+        backup.manifest.write_bytes(text[:end])
+        result = restore(twinfs, backup, target, status=1)
+        assert "the manifest" in result.errors[0] and "line" in result.errors[0]
+        assert not target.exists()
+
+
+def test_changed_manifest_is_refused_before_anything_is_written(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path, copies=(b"b", b"c"))
+    text = backup.manifest.read_bytes()
+    backup.manifest.write_bytes(text.replace(b'"0644"', b'"4777"', 1))
+    assert "not as it was written" in str(restore(twinfs, backup, target, status=1))
+    backups.write_manifest(backup.manifest, [backups.name("b", "a", b"bytes")], lines=2)
+    assert "other lines" in str(restore(twinfs, backup, target, status=1))
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("path", [
+    "../b", "/b", "b/", "b//c", "./b", "b/../c", "b/..", "", ".", "..", "b\0c", "x" * 256,
+    STATE, STATE + "/state"])
+def test_path_that_leads_elsewhere_is_refused(twinfs, tmp_path, target, path):
+    backup = small_backup(tmp_path)
+    backups.write_manifest(backup.manifest, [backups.name("a0", "a", b"bytes"),
+                                             backups.name(path, "a", b"bytes")])
+    result = restore(twinfs, backup, target, status=1)
+    assert "line 3 of the manifest" in str(result)
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("path", ["../manifest", "/etc/passwd", "", "b\0c"])
+def test_content_that_lies_elsewhere_is_refused(twinfs, tmp_path, target, path):
+    backup = small_backup(tmp_path)
+    backups.write_manifest(backup.manifest, [backups.name("b", path, b"bytes")])
+    assert "line 2 of the manifest" in str(restore(twinfs, backup, target, status=1))
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("paths", [("b", "b"), ("c", "b"), ("b-", "b/c")])
+def test_names_twice_or_out_of_order_are_refused(twinfs, tmp_path, target, paths):
+    backup = small_backup(tmp_path)
+    backups.write_manifest(backup.manifest, [backups.name(path, "a", b"bytes")
+                                             for path in paths])
+    assert "line 3 of the manifest" in str(restore(twinfs, backup, target, status=1))
+    assert not target.exists()
+
+
+def test_symlinks_on_the_way_are_not_followed(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path)
+    outside = tmp_path / "outside"
+    trees.write(outside / "secret", b"bytes")
+    os.symlink(outside, backup.copy / "link")
+    os.symlink("a", backup.copy / "to a")
+    backups.write_manifest(backup.manifest, [
+        backups.name("b", "link/secret", b"bytes"), backups.name("c", "to a", b"bytes"),
+        backups.name("link/planted", "a", b"bytes")])
+    result = restore(twinfs, backup, target, status=3)
+    assert len([line for line in result.errors if "a symbolic link, or" in line]) == 3
+    assert os.listdir(outside) == ["secret"]
+    assert sorted(os.listdir(target)) == [STATE, "a", "link", "to a"]
+
+
+def test_any_bytes_in_a_message_are_quoted(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path)
+    backups.write_manifest(backup.manifest, [backups.name("\x1b[31m\n", "gone\x07", b"bytes")])
+    result = restore(twinfs, backup, target, status=3)
+    assert b"\x1b" not in result.error and b"\x07" not in result.error
+
+
+# wrong folders
+
+
+def test_target_with_something_in_it_is_refused(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path)
+    trees.write(target / "mine", b"mine")
+    result = restore(twinfs, backup, target, status=1)
+    assert "not empty" in str(result)
+    assert os.listdir(target) == ["mine"]
+
+
+def test_target_and_backup_in_each_other_are_refused(twinfs, tmp_path):
+    backup = small_backup(tmp_path)
+    (backup.copy / "inside").mkdir()
+    (tmp_path / "around/backup").mkdir(parents=True)
+    nested = backups.Backup(backup.manifest, tmp_path / "around/backup")
+    for which, target in ((backup, backup.copy), (backup, backup.copy / "inside"),
+                          (nested, tmp_path / "around")):
+        result = restore(twinfs, which, target, status=1)
+        assert "give a target elsewhere" in str(result)
+    assert sorted(os.listdir(backup.copy)) == ["a", "inside"]
+
+
+def test_backup_that_is_an_unfinished_target_is_refused(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path)
+    (backup.copy / STATE).mkdir()
+    assert STATE in str(restore(twinfs, backup, target, status=1))
+    assert not target.exists()
+
+
+def test_target_is_not_entered_through_a_symlink_left_in_it(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    target.mkdir()
+    os.symlink(outside, target / STATE)
+    restore(twinfs, backup, target, status=1)
+    assert os.listdir(outside) == []
+
+
+def test_missing_things_are_named(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path)
+    for words in (("nowhere", backup.copy, target), (backup.manifest, tmp_path / "no", target),
+                  (backup.manifest, backup.copy, tmp_path / "no/target"),
+                  (backup.copy, backup.copy, target), ("/dev/null", backup.copy, target)):
+        result = twinfs("restore", *words)
+        assert result.status == 1 and len(result.errors) == 1, result
+
+
+def test_wrong_usage_is_told(twinfs):
+    assert twinfs("restore").status == 2
+    assert twinfs("restore", "a", "b").status == 2
+    assert twinfs("restore", "--link", "--reflink", "a", "b", "c").status == 2
+
+
+def test_default_acl_of_the_target_is_not_inherited(twinfs, tmp_path, target):
+    backup = small_backup(tmp_path)
+    (backup.copy / "folder").mkdir(mode=0o755)
+    target.mkdir()
+    subprocess.run(["setfacl", "-d", "-m", "u:1:rwx", target], check=True)
+    restore(twinfs, backup, target)
+    for name in ("a", "b", "folder"):
+        assert [key for key in os.listxattr(target / name) if "acl" in key] == []
+
+
+def test_quiet_says_nothing_and_progress_is_shown(twinfs, tmp_path):
+    backup = small_backup(tmp_path)
+    assert restore(twinfs, backup, tmp_path / "one", "--quiet").error == b""
+    result = restore(twinfs, backup, tmp_path / "two", "--progress=always")
+    assert b"restoring copies" in result.error

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backup/manifest.h"
+#include "backup/names.h"
+
+#define ROUNDS 20000
+
+static int decode(const char *line, struct manifest_name *name)
+{
+	struct manifest_end end;
+	const char *why = NULL;
+	int r = manifest_line_decode(line, strlen(line), name, &end, &why);
+
+	assert_true(r != -EPROTO || why != NULL);
+	return r;
+}
+
+static void check_round_trip(const struct manifest_name *name)
+{
+	struct manifest_name read CLEANUP_MANIFEST_NAME = {0};
+	struct bytes line CLEANUP_BYTES = {0};
+
+	assert_int_equal(manifest_name_encode(&line, name), 0);
+	assert_int_equal(line.data[line.length - 1], '\n');
+	assert_null(memchr(line.data, '\n', line.length - 1));
+	line.length--;
+	assert_int_equal(decode(bytes_text(&line), &read), 0);
+	assert_true(names_equal(name, &read));
+}
+
+static void test_name_with_all_it_can_have_is_read_back(void **state)
+{
+	struct manifest_name name CLEANUP_MANIFEST_NAME = {0};
+
+	(void)state;
+	make_name(&name, "a/b");
+	check_round_trip(&name);
+}
+
+static void test_any_bytes_are_a_path(void **state)
+{
+	struct manifest_name name CLEANUP_MANIFEST_NAME = {0};
+
+	(void)state;
+	manifest_name_clear(&name);
+	set_text(&name.content, "\xff\n\"\\");
+	for (int byte = 1; byte < 256; byte++) {
+		const char path[] = {'x', (char)byte, 'y'};
+
+		set_bytes(&name.path, path, sizeof(path));
+		check_round_trip(&name);
+	}
+}
+
+static void check_fault(const char *path, size_t length, bool faulty)
+{
+	struct bytes bytes CLEANUP_BYTES = {0};
+
+	set_bytes(&bytes, path, length);
+	assert_int_equal(path_fault(&bytes) != NULL, faulty);
+}
+
+static void test_what_leads_elsewhere_is_no_path(void **state)
+{
+	static const char *const wrong[] = {"",    "/",   "/a",   "a/",   "a//b",   ".",     "..",
+					    "./a", "a/.", "../a", "a/..", "a/../b", "a/./b", "//"};
+	static const char *const right[] = {"a", "a/b", "...", "..a", "a..", ".a/b.", "a/...", " "};
+	char component[257];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		check_fault(wrong[i], strlen(wrong[i]), true);
+	for (size_t i = 0; i < ARRAY_SIZE(right); i++)
+		check_fault(right[i], strlen(right[i]), false);
+	check_fault("a\0b", 3, true);
+	check_fault("\0", 1, true);
+	memset(component, 'c', sizeof(component));
+	check_fault(component, 255, false);
+	check_fault(component, 256, true);
+}
+
+static void check_order(const char *before, const char *after)
+{
+	struct bytes a CLEANUP_BYTES = {0}, b CLEANUP_BYTES = {0};
+
+	set_text(&a, before);
+	set_text(&b, after);
+	assert_true(path_order(&a, &b) < 0);
+	assert_true(path_order(&b, &a) > 0);
+	assert_int_equal(path_order(&a, &a), 0);
+}
+
+static void test_directory_stands_before_what_is_in_it_and_that_before_other_names(void **state)
+{
+	(void)state;
+	check_order("a", "b");
+	check_order("a", "a/b");
+	check_order("a/b", "a\x01");
+	check_order("a/b", "a-");
+	check_order("a/b/c", "a/b-");
+	check_order("a/z", "b");
+	check_order("a", "\xff");
+	check_order("a/\xff", "a\x01");
+}
+
+/* A line that is right but for what stands in place of one member. */
+static int decode_with(const char *member, const char *value)
+{
+	static const char *const members[][2] = {
+		{"path", "\"a\""},
+		{"content", "\"b\""},
+		{"hash", "\"06b05ab6733a618578af5f94892f3950\""},
+		{"size", "3"},
+		{"mode", "\"0644\""},
+		{"uid", "0"},
+		{"gid", "0"},
+		{"mtime", "1"},
+		{"mtime_ns", "2"},
+	};
+	struct manifest_name name CLEANUP_MANIFEST_NAME = {0};
+	struct bytes line CLEANUP_BYTES = {0};
+	const char *separator = "{";
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		const char *used = strcmp(members[i][0], member) == 0 ? value : members[i][1];
+
+		if (used == NULL)
+			continue;
+		assert_int_equal(bytes_format(&line, "%s\"%s\":%s", separator, members[i][0], used),
+				 0);
+		separator = ",";
+	}
+	if (strcmp(member, "inode") == 0 || strcmp(member, "xattrs") == 0)
+		assert_int_equal(bytes_format(&line, ",\"%s\":%s", member, value), 0);
+	assert_int_equal(bytes_append_text(&line, "}"), 0);
+	return decode(bytes_text(&line), &name);
+}
+
+static void test_member_that_is_missing_or_another_thing_is_refused(void **state)
+{
+	static const char *const wrong[][2] = {
+		{"path", NULL},
+		{"path", "1"},
+		{"path", "\"../a\""},
+		{"path", "\"a\\u0000b\""},
+		{"path", "\"x\",\"path_base64\":\"AA==\""},
+		{"path", "\"x\",\"path_base64\":\"Li4v\""},
+		{"path", "\"x\",\"path\":\"y\""},
+		{"content", NULL},
+		{"content", "\"/etc/passwd\""},
+		{"hash", NULL},
+		{"hash", "\"06b05ab6733a618578af5f94892f395\""},
+		{"hash", "\"06b05ab6733a618578af5f94892f395X\""},
+		{"hash", "7"},
+		{"size", NULL},
+		{"size", "-1"},
+		{"size", "1.5"},
+		{"size", "99999999999999999999"},
+		{"mode", NULL},
+		{"mode", "420"},
+		{"mode", "\"\""},
+		{"mode", "\"-1\""},
+		{"mode", "\"10000\""},
+		{"mode", "\"0644x\""},
+		{"mode", "\"8\""},
+		{"uid", NULL},
+		{"uid", "-1"},
+		{"uid", "4294967295"},
+		{"gid", "4294967296"},
+		{"mtime", "\"1\""},
+		{"mtime_ns", "1000000000"},
+		{"mtime_ns", "-1"},
+		{"inode", "7"},
+		{"inode", "7,\"links\":1"},
+		{"inode", "-7,\"links\":2"},
+		{"xattrs", "{}"},
+		{"xattrs", "[7]"},
+		{"xattrs", "[{\"name\":\"user.a\"}]"},
+		{"xattrs", "[{\"value_base64\":\"\"}]"},
+		{"xattrs", "[{\"name\":\"user.a\",\"value_base64\":\"?\"}]"},
+		{"xattrs", "[{\"name\":\"\",\"value_base64\":\"\"}]"},
+		{"xattrs", "[{\"name\":\"x\",\"name_base64\":\"AA==\",\"value_base64\":\"\"}]"},
+		{"xattrs", "[{\"name\":\"user.a\",\"value_base64\":\"\"},"
+			   "{\"name\":\"user.a\",\"value_base64\":\"\"}]"},
+	};
+
+	(void)state;
+	assert_int_equal(decode_with("", ""), 0);
+	assert_int_equal(decode_with("inode", "7,\"links\":2"), 0);
+	assert_int_equal(decode_with("mode", "\"7777\""), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		assert_int_equal(decode_with(wrong[i][0], wrong[i][1]), -EPROTO);
+}
+
+static void test_what_is_no_object_is_refused(void **state)
+{
+	static const char *const wrong[] = {"",     "{",    "[]",
+					    "null", "7",    "\"a\"",
+					    "{}",   "{}{}", "{\"path\":\"a\"} x",
+					    "\xff"};
+	struct manifest_name name CLEANUP_MANIFEST_NAME = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		assert_int_equal(decode(wrong[i], &name), -EPROTO);
+}
+
+static void test_deep_nesting_is_refused(void **state)
+{
+	struct manifest_name name CLEANUP_MANIFEST_NAME = {0};
+	struct bytes line CLEANUP_BYTES = {0};
+
+	(void)state;
+	for (int i = 0; i < 1000000; i++)
+		assert_int_equal(bytes_append(&line, "[", 1), 0);
+	assert_int_equal(decode(bytes_text(&line), &name), -EPROTO);
+}
+
+static void test_header_of_another_format_is_refused(void **state)
+{
+	static const char right[] = "{\"twinfs_manifest\":1}";
+	static const char other[] = "{\"twinfs_manifest\":2}";
+	const char *why = NULL;
+
+	(void)state;
+	assert_int_equal(manifest_header_decode(right, strlen(right), &why), 0);
+	assert_int_equal(manifest_header_decode(other, strlen(other), &why), -EPROTO);
+	assert_non_null(strstr(why, "another version"));
+	assert_int_equal(manifest_header_decode("{}", 2, &why), -EPROTO);
+}
+
+static void test_end_is_read_back(void **state)
+{
+	const struct manifest_end written = {.lines = 12345, .hash = hash128("x", 1)};
+	struct manifest_name name CLEANUP_MANIFEST_NAME = {0};
+	struct bytes line CLEANUP_BYTES = {0};
+	struct manifest_end end = {0};
+	const char *why = NULL;
+
+	(void)state;
+	assert_int_equal(manifest_end_encode(&line, &written), 0);
+	assert_int_equal(manifest_line_decode((const char *)line.data, line.length - 1, &name, &end,
+					      &why),
+			 MANIFEST_END);
+	assert_int_equal(end.lines, written.lines);
+	assert_true(hash128_equal(end.hash, written.hash));
+}
+
+/* Changes, takes away or doubles some bytes. */
+static void damage(struct bytes *line)
+{
+	size_t changes = (size_t)rand() % 4 + 1;
+
+	for (size_t i = 0; i < changes && line->length > 0; i++) {
+		size_t at = (size_t)rand() % line->length;
+		size_t count = (size_t)rand() % (line->length - at) + 1;
+
+		switch (rand() % 3) {
+		case 0:
+			line->data[at] = (uint8_t)rand();
+			break;
+		case 1:
+			memmove(line->data + at, line->data + at + count,
+				line->length - at - count);
+			line->length -= count;
+			break;
+		default:
+			assert_int_equal(bytes_reserve(line, count), 0);
+			memmove(line->data + at + count, line->data + at, line->length - at);
+			line->length += count;
+			break;
+		}
+	}
+}
+
+static void test_damaged_line_is_refused_or_is_one_that_could_have_been_written(void **state)
+{
+	struct manifest_name name CLEANUP_MANIFEST_NAME = {0}, read CLEANUP_MANIFEST_NAME = {0};
+	int refused = 0;
+
+	(void)state;
+	srand(1);
+	make_name(&name, "a\xff/b");
+	for (int i = 0; i < ROUNDS; i++) {
+		struct bytes line CLEANUP_BYTES = {0};
+		struct manifest_end end;
+		const char *why = NULL;
+		int r;
+
+		assert_int_equal(manifest_name_encode(&line, &name), 0);
+		damage(&line);
+		r = manifest_line_decode((const char *)line.data, line.length, &read, &end, &why);
+		assert_true(r == 0 || r == -EPROTO);
+		refused += r < 0;
+		assert_true(r < 0 || path_fault(&read.path) == NULL);
+		assert_true(r < 0 || path_fault(&read.content) == NULL);
+		if (r == 0)
+			check_round_trip(&read);
+	}
+	assert_true(refused > ROUNDS / 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_name_with_all_it_can_have_is_read_back),
+		cmocka_unit_test(test_any_bytes_are_a_path),
+		cmocka_unit_test(test_what_leads_elsewhere_is_no_path),
+		cmocka_unit_test(
+			test_directory_stands_before_what_is_in_it_and_that_before_other_names),
+		cmocka_unit_test(test_member_that_is_missing_or_another_thing_is_refused),
+		cmocka_unit_test(test_what_is_no_object_is_refused),
+		cmocka_unit_test(test_deep_nesting_is_refused),
+		cmocka_unit_test(test_header_of_another_format_is_refused),
+		cmocka_unit_test(test_end_is_read_back),
+		cmocka_unit_test(
+			test_damaged_line_is_refused_or_is_one_that_could_have_been_written),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+#include "backup/restore.h"
+#include "backup/staging.h"
+
+#define TASK "restore this\n"
+
+static void begin(struct staging *staging, const struct folder *folder)
+{
+	assert_int_equal(staging_init(staging, folder->fd, TASK), 0);
+}
+
+static void make(const struct staging *staging)
+{
+	make_file(staging->folder, STAGING_FILE, "bytes", 5);
+}
+
+static ino_t inode_of(int directory, const char *name)
+{
+	struct stat status;
+
+	assert_int_equal(fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW), 0);
+	return status.st_ino;
+}
+
+static nlink_t links_of(int directory, const char *name)
+{
+	struct stat status;
+
+	assert_int_equal(fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW), 0);
+	return status.st_nlink;
+}
+
+static void test_folder_goes_when_all_is_done(void **state)
+{
+	const struct folder *folder = *state;
+	struct staging staging;
+
+	begin(&staging, folder);
+	assert_false(staging.resumed);
+	make(&staging);
+	assert_int_equal(staging_place(&staging, NULL, folder->fd, "a"), 0);
+	make(&staging);
+	assert_int_equal(staging_place(&staging, "key", folder->fd, "b"), 0);
+	assert_int_equal(staging_remove(&staging), 0);
+	staging_deinit(&staging);
+	assert_true(is_there(folder->fd, "a") && is_there(folder->fd, "b"));
+	assert_int_equal(links_of(folder->fd, "b"), 1);
+	assert_false(is_there(folder->fd, RESTORE_FOLDER));
+}
+
+static void test_only_the_same_task_is_gone_on_with(void **state)
+{
+	const struct folder *folder = *state;
+	struct staging staging;
+
+	begin(&staging, folder);
+	make(&staging);
+	staging_deinit(&staging);
+	assert_int_equal(staging_init(&staging, folder->fd, "another\n"), STAGING_OTHER);
+	staging_deinit(&staging);
+	begin(&staging, folder);
+	assert_true(staging.resumed);
+	assert_true(staging.trusted);
+	assert_false(is_there(staging.folder, STAGING_FILE));
+	staging_deinit(&staging);
+}
+
+static void test_folder_with_something_in_it_is_refused(void **state)
+{
+	const struct folder *folder = *state;
+	struct staging staging;
+
+	make_file(folder->fd, "a", "", 0);
+	assert_int_equal(staging_init(&staging, folder->fd, TASK), STAGING_NOT_EMPTY);
+	staging_deinit(&staging);
+	assert_false(is_there(folder->fd, RESTORE_FOLDER));
+	/* a folder of ours without a state makes no difference, but one that was left over */
+	assert_int_equal(mkdirat(folder->fd, RESTORE_FOLDER, 0700), 0);
+	assert_int_equal(staging_init(&staging, folder->fd, TASK), STAGING_ENDED);
+	staging_deinit(&staging);
+	make_file(folder->fd, RESTORE_FOLDER "/file", "", 0);
+	assert_int_equal(staging_init(&staging, folder->fd, TASK), STAGING_NOT_EMPTY);
+	staging_deinit(&staging);
+	assert_int_equal(unlinkat(folder->fd, "a", 0), 0);
+	begin(&staging, folder);
+	assert_false(staging.resumed);
+	staging_deinit(&staging);
+}
+
+static void test_second_process_is_refused(void **state)
+{
+	const struct folder *folder = *state;
+	struct staging first;
+	struct staging second;
+
+	begin(&first, folder);
+	assert_int_equal(staging_init(&second, folder->fd, TASK), STAGING_BUSY);
+	staging_deinit(&second);
+	staging_deinit(&first);
+}
+
+static void test_symlink_in_place_of_the_folder_is_not_followed(void **state)
+{
+	const struct folder *folder = *state;
+	struct staging staging;
+
+	assert_int_equal(mkdirat(folder->fd, "elsewhere", 0700), 0);
+	assert_int_equal(symlinkat("elsewhere", folder->fd, RESTORE_FOLDER), 0);
+	assert_int_equal(staging_init(&staging, folder->fd, TASK), -ENOTDIR);
+	staging_deinit(&staging);
+	assert_false(is_there(folder->fd, "elsewhere/state"));
+}
+
+static void test_names_of_one_inode_are_linked_and_the_last_one_lets_go(void **state)
+{
+	const struct folder *folder = *state;
+	struct staging staging;
+
+	begin(&staging, folder);
+	assert_int_equal(staging_link(&staging, "key", folder->fd, "a", 3), -ENOENT);
+	make(&staging);
+	assert_int_equal(staging_place(&staging, "key", folder->fd, "a"), 0);
+	assert_int_equal(staging_link(&staging, "key", folder->fd, "b", 3), 0);
+	assert_true(is_there(staging.links, "key"));
+	assert_int_equal(staging_link(&staging, "key", folder->fd, "c", 3), 0);
+	assert_false(is_there(staging.links, "key"));
+	assert_int_equal(links_of(folder->fd, "a"), 3);
+	assert_int_equal(inode_of(folder->fd, "a"), inode_of(folder->fd, "c"));
+	staging_deinit(&staging);
+}
+
+static void test_what_is_there_is_replaced_only_after_the_machine_went_down(void **state)
+{
+	const struct folder *folder = *state;
+	struct staging staging;
+	ino_t before;
+
+	begin(&staging, folder);
+	make_file(folder->fd, "a", "other", 5);
+	before = inode_of(folder->fd, "a");
+	make(&staging);
+	assert_int_equal(staging_place(&staging, NULL, folder->fd, "a"), -EEXIST);
+	assert_int_equal(inode_of(folder->fd, "a"), before);
+	staging.resumed = true;
+	staging.trusted = true;
+	assert_int_equal(staging_place(&staging, NULL, folder->fd, "a"), -EEXIST);
+	staging.trusted = false;
+	assert_int_equal(staging_place(&staging, NULL, folder->fd, "a"), 0);
+	assert_int_not_equal(inode_of(folder->fd, "a"), before);
+	assert_false(is_there(staging.folder, STAGING_FILE));
+	staging_deinit(&staging);
+}
+
+static void test_other_boot_is_not_trusted(void **state)
+{
+	static const char other[] = TASK "boot 00000000-0000-0000-0000-000000000000\n";
+	const struct folder *folder = *state;
+	struct staging staging;
+
+	begin(&staging, folder);
+	assert_int_equal(unlinkat(staging.folder, "state", 0), 0);
+	make_file(staging.folder, "state", other, strlen(other));
+	staging_deinit(&staging);
+	begin(&staging, folder);
+	assert_true(staging.resumed);
+	assert_false(staging.trusted);
+	staging_deinit(&staging);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_IN_FOLDER(test_folder_goes_when_all_is_done),
+		TEST_IN_FOLDER(test_only_the_same_task_is_gone_on_with),
+		TEST_IN_FOLDER(test_folder_with_something_in_it_is_refused),
+		TEST_IN_FOLDER(test_second_process_is_refused),
+		TEST_IN_FOLDER(test_symlink_in_place_of_the_folder_is_not_followed),
+		TEST_IN_FOLDER(test_names_of_one_inode_are_linked_and_the_last_one_lets_go),
+		TEST_IN_FOLDER(test_what_is_there_is_replaced_only_after_the_machine_went_down),
+		TEST_IN_FOLDER(test_other_boot_is_not_trusted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/base64.h"
+
+static void test_text_is_that_of_the_standard(void **state)
+{
+	/* RFC 4648, section 10 */
+	static const char *const vectors[][2] = {
+		{"", ""},
+		{"f", "Zg=="},
+		{"fo", "Zm8="},
+		{"foo", "Zm9v"},
+		{"foob", "Zm9vYg=="},
+		{"fooba", "Zm9vYmE="},
+		{"foobar", "Zm9vYmFy"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
+		struct bytes text CLEANUP_BYTES = {0};
+
+		assert_int_equal(base64_encode(&text, vectors[i][0], strlen(vectors[i][0])), 0);
+		assert_string_equal(bytes_text(&text), vectors[i][1]);
+	}
+}
+
+static void test_any_bytes_are_read_back(void **state)
+{
+	uint8_t data[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 7);
+	for (size_t length = 0; length < sizeof(data); length++) {
+		struct bytes text CLEANUP_BYTES = {0}, read CLEANUP_BYTES = {0};
+
+		assert_int_equal(base64_encode(&text, data, length), 0);
+		assert_int_equal(base64_decode(&read, (const char *)text.data, text.length), 0);
+		assert_int_equal(read.length, length);
+		if (length > 0)
+			assert_memory_equal(read.data, data, length);
+	}
+}
+
+static void test_other_text_is_refused_and_changes_nothing(void **state)
+{
+	static const char *const wrong[] = {"Z",    "Zg=",    "Zg==Zg==", "Z===",
+					    "====", "Zg =\n", "Zm9v\n",   "Zm9-"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct bytes data CLEANUP_BYTES = {0};
+
+		assert_int_equal(bytes_append_text(&data, "before"), 0);
+		assert_int_equal(base64_decode(&data, wrong[i], strlen(wrong[i])), -EPROTO);
+		assert_string_equal(bytes_text(&data), "before");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_text_is_that_of_the_standard),
+		cmocka_unit_test(test_any_bytes_are_read_back),
+		cmocka_unit_test(test_other_text_is_refused_and_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
