@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import subprocess
 from dataclasses import dataclass, field
 
 import oracle
@@ -27,14 +28,29 @@ class Choice:
 
 
 class Model:
-    """What the rules make of the groups of some sources."""
+    """What the rules make of the groups of some sources.
 
-    def __init__(self, roots, kept_by_view):
+    before  the model of what an earlier scan found
+    """
+
+    def __init__(self, roots, before=None):
         self.source = oracle.Source(roots)
-        self.kept_by_view = kept_by_view  # paths
         self.groups = self.source.groups()
         self.status = {id(inode): os.stat(self.paths(inode)[0])
                        for group in self.groups for inode in group}
+        self.earlier = {before.source.absolute(name) for name in before.source.names
+                        } if before else set()
+        self.kept_by_view = set()  # paths
+        for group in self.groups:
+            kept = min(group, key=lambda inode: (
+                not (before and before.kept_by_view & set(self.paths(inode))),
+                self.order_of_view(inode)))
+            self.kept_by_view.update(self.paths(kept))
+
+    def order_of_view(self, inode):
+        """How a view chooses where none was kept before."""
+        return (self.score("source-order", inode), self.score("first-seen", inode),
+                min(inode.names))
 
     def paths(self, inode):
         return [self.source.absolute(name) for name in inode.names]
@@ -49,7 +65,7 @@ class Model:
         if rule == "source-order":
             return min(tree for tree, _ in inode.names)
         if rule == "first-seen":
-            return 0  # one scan found them all
+            return not self.earlier & set(self.paths(inode))
         if rule in ("oldest", "newest"):
             return status.st_mtime_ns * (1 if rule == "oldest" else -1)
         if rule == "shortest-path":
@@ -73,7 +89,7 @@ class Model:
     def kept(self, pool, choice):
         def key(inode):
             return (*(self.score(rule, inode) for rule in choice.keep),
-                    not self.kept_by_view & set(self.paths(inode)), min(inode.names))
+                    not self.kept_by_view & set(self.paths(inode)), self.order_of_view(inode))
         return min(pool, key=key)
 
     def stays(self, inode, choice):
@@ -101,12 +117,14 @@ class Model:
         return found
 
 
-def grow(roots, seed):
-    """Random copies in folders of several sources, hard links also between sources."""
-    dice = random.Random(seed)
-    folders = [b"", b"keep", b"keep/b", b"keep/bb", b"a/b", b"a,b", b"keeper", b"x/keep/y"]
+def grow(roots, dice, numbers):
+    """Random copies in folders of several sources, hard links also between sources.
+
+    Links are among these only: a file that gets one is compared anew, and no longer the kept one.
+    """
     made = collections.defaultdict(list)
-    for number in range(dice.randrange(40, 70)):
+    folders = [b"", b"keep", b"keep/b", b"keep/bb", b"a/b", b"a,b", b"keeper", b"x/keep/y"]
+    for number in numbers:
         content = dice.randrange(9)
         name = b"%d%s" % (number, dice.choice([b"", b".jpg", b".txt", b" \xff\n", b"x" * 20]))
         path = trees.join(dice.choice(roots), dice.choice(folders), name)
@@ -163,11 +181,6 @@ def options_of(dice, choice, links):
     return options + [b"--between-sources"] * choice.between
 
 
-def kept_by_view(twinfs, roots):
-    return {path_of(copy) for group in twinfs.listing(*roots)["groups"]
-            for copy in group["copies"] if copy["kept"]}
-
-
 def check_claims(model, choice, redundant):
     """What must hold of any selection, whatever the model thinks."""
     for group in model.groups:
@@ -191,9 +204,12 @@ def test_rules_choose_what_the_model_chooses(twinfs, tmp_path, seed):
     links = trees.join(tmp_path, b"links")
     for folder in (*roots, links):
         os.mkdir(folder)
-    grow(roots, seed)
-    model = Model(roots, kept_by_view(twinfs, roots))
-    assert len(model.groups) > 5
+    grow(roots[len(roots) // 2:], dice, range(dice.randrange(14, 24)))
+    before = Model(roots)
+    twinfs.ok("scan", *roots)
+    grow(roots, dice, range(40, 50 + dice.randrange(30)))
+    model = Model(roots, before)
+    assert len(model.groups) > 3
     seen = collections.Counter()
     for _ in range(25):
         choice = draw(dice, roots)
@@ -294,6 +310,23 @@ def test_folder_that_was_left_out_is_an_error(twinfs, source):
     result = twinfs("list", "--exclude=pictures", "--protect", source / "pictures", source)
     assert result.status == 1
     assert "left out" in result.errors[0] and "pictures" in result.errors[0]
+
+
+def test_folder_named_through_a_bind_mount_is_an_error(twinfs, root_only, tmp_path, source):
+    trees.small(source)
+    other = tmp_path / "other"
+    other.mkdir()
+    subprocess.run(["mount", "--bind", source, other], check=True)
+    try:
+        for given, listed in ((other / "pictures", source), (source / "pictures", other)):
+            program = twinfs.with_index(tmp_path / f"index of {listed.name}")
+            program.ok("list", "--protect", listed / "pictures", listed)
+            result = program("list", "--redundant", "--protect", given, listed)
+            assert result.status == 1
+            assert result.out == b""
+            assert str(given) in result.errors[-1]
+    finally:
+        subprocess.run(["umount", other], check=True)
 
 
 def test_folder_of_no_source_is_an_error_for_a_view(twinfs, tmp_path, source):
