@@ -10,7 +10,6 @@
 #include "ingest/contents.h"
 #include "ingest/fetch.h"
 #include "ingest/refine.h"
-#include "ingest/threads.h"
 
 /* Memory for blocks, of all threads together, and of each at the least: 1,000 files with one hash
  * are then still compared in one go. */
@@ -523,10 +522,10 @@ static void refine_heads(struct comparison *c, void *memory, size_t budget)
 void *contents_refine(void *context)
 {
 	struct contents *contents = context;
-	unsigned int threads = contents->ingest->settings->threads;
+	unsigned int threads = contents->comparers;
 	struct comparison c = {.contents = contents,
 			       .opener = FILE_OPENER_INIT(contents->ingest->sources)};
-	size_t share = BLOCKS_BYTES / (threads ? threads : threads_default());
+	size_t share = BLOCKS_BYTES / threads;
 	size_t budget = share < BLOCKS_BYTES_MIN ? BLOCKS_BYTES_MIN : share;
 	void *memory AUTO_FREE = memory_pages(budget);
 
@@ -534,7 +533,7 @@ void *contents_refine(void *context)
 		contents_fail(contents, -ENOMEM);
 		return NULL;
 	}
-	c.descriptors = descriptor_budget(threads ? threads : threads_default());
+	c.descriptors = descriptor_budget(threads);
 	refine_heads(&c, memory, budget);
 	file_opener_deinit(&c.opener);
 	bytes_free(&c.files);

@@ -26,6 +26,9 @@
 #define WINDOWS 4
 #define KEPT_BYTES ((size_t)16 << 20)
 
+/* Threads that compare wait for the disk, too, but each has some MiB for blocks. */
+#define COMPARERS_MIN 4
+
 #define PAUSE_MS_MIN 25
 #define PAUSE_MS_MAX 400
 
@@ -152,15 +155,22 @@ static int sort_heads(struct contents *contents)
 	return r;
 }
 
-/* Runs body in threads over the pieces of work [first, end). */
-static int run(struct contents *contents, void *(*body)(void *), uint32_t first, uint32_t end,
-	       unsigned int threads)
+/* Pieces [first, end), of which a thread takes so many at a time. */
+struct work {
+	uint32_t first, end;
+	uint32_t at_a_time;
+	unsigned int threads; /* at most */
+};
+
+/* Runs body in as many threads as there is work for. */
+static int run(struct contents *contents, void *(*body)(void *), const struct work *work)
 {
+	uint32_t wanted = (work->end - work->first + work->at_a_time - 1) / work->at_a_time;
 	int r;
 
-	atomic_store(&contents->next, first);
-	contents->end = end;
-	r = threads_run(threads, body, contents);
+	atomic_store(&contents->next, work->first);
+	contents->end = work->end;
+	r = threads_run(wanted < work->threads ? wanted : work->threads, body, contents);
 	if (r < 0)
 		return r;
 	if (contents->failure)
@@ -170,7 +180,6 @@ static int run(struct contents *contents, void *(*body)(void *), uint32_t first,
 
 static int read_heads(struct contents *contents)
 {
-	unsigned int threads = contents->ingest->settings->threads;
 	uint32_t count = (uint32_t)contents->window.count;
 	int r = 0;
 
@@ -181,24 +190,27 @@ static int read_heads(struct contents *contents)
 		if (order_is_on(&contents->order))
 			r = order_arrange(contents, contents->next);
 		if (r == 0)
-			r = run(contents, contents_read_heads, contents->next, count, threads);
+			r = run(contents, contents_read_heads,
+				&(struct work){contents->next, count, TAKEN_FILES,
+					       contents->readers});
 	}
 	return r;
 }
 
 static int compare_undecided(struct contents *contents)
 {
-	unsigned int threads = contents->ingest->settings->threads;
-	uint32_t first, count;
+	struct work work = {0, (uint32_t)contents->undecided_count, 1, contents->comparers};
+	uint32_t count;
 	int r;
 
 	order_examine(contents);
 	if (!order_is_on(&contents->order))
-		return run(contents, contents_refine, 0, (uint32_t)contents->undecided_count,
-			   threads);
+		return run(contents, contents_refine, &work);
 	r = order_classes(contents);
-	while (r == 0 && (count = order_next_batch(contents, &first, &threads)) > 0)
-		r = run(contents, order_compare, first, first + count, threads);
+	while (r == 0 && (count = order_next_batch(contents, &work.first, &work.threads)) > 0) {
+		work.end = work.first + count;
+		r = run(contents, order_compare, &work);
+	}
 	return r;
 }
 
@@ -303,9 +315,20 @@ static int count_pending(struct ingest *ingest)
 	return r < 0 ? r : catalog_count_pending(reader, &ingest->result.pending, &bytes);
 }
 
+static void set_threads(struct contents *contents)
+{
+	unsigned int given = contents->ingest->settings->threads;
+
+	contents->readers = given ? given : threads_that_read();
+	contents->comparers = given ? given : threads_that_compute();
+	if (!given && contents->comparers < COMPARERS_MIN)
+		contents->comparers = COMPARERS_MIN;
+}
+
 static void contents_init(struct contents *contents, struct ingest *ingest, bool seeks)
 {
 	*contents = (struct contents){.ingest = ingest, .heads = {.budget_bytes = KEPT_BYTES}};
+	set_threads(contents);
 	/* a writer that has to wait for our lease makes the kernel send one */
 	(void)signal(SIGIO, SIG_IGN);
 	pthread_mutex_init(&contents->heads_lock, NULL);

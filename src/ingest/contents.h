@@ -16,6 +16,9 @@
 #include "ingest/plan.h"
 #include "ingest/reading.h"
 
+/* Candidates that a thread takes at a time, reading their heads in one snapshot of the index. */
+#define TAKEN_FILES 64
+
 struct contents {
 	struct ingest *ingest;
 	struct window window;
@@ -25,6 +28,8 @@ struct contents {
 	size_t undecided_count;
 	struct outcomes outcomes;
 	struct order order;
+	unsigned int readers; /* threads for heads, where there is work for so many */
+	unsigned int comparers; /* the same for what is undecided */
 	_Atomic uint32_t next; /* the next piece of work for a thread */
 	uint32_t end; /* of the work */
 	_Atomic uint64_t errors;

@@ -39,7 +39,7 @@ struct ingest_settings {
 	uint64_t min_size; /* smaller files are never compared; 0: empty files are groups too */
 	char *const *excludes; /* NULL-terminated globs, borrowed; NULL: none */
 	bool cross_mounts;
-	unsigned int threads; /* 0: one per processor */
+	unsigned int threads; /* 0: as many as there is use for */
 	enum ingest_disk disk;
 	/* Waits for files that were written a moment ago, or are open for writing, to come to rest
 	 * for at most this long, then leaves them pending. */

@@ -116,8 +116,8 @@ void order_examine(struct contents *contents);
 /* Sorts the undecided heads by place and divides them into batches. 0 or -errno. */
 MUST_CHECK int order_classes(struct contents *contents);
 
-/* Goes to the next batch: how many of contents->undecided from *first on, by *threads threads
- * (0: as many as usual). 0: there are no more. */
+/* Goes to the next batch: how many of contents->undecided from *first on, by *threads
+ * threads. 0: there are no more. */
 uint32_t order_next_batch(struct contents *contents, uint32_t *first, unsigned int *threads);
 
 /* Runs in each thread: fetches the next batch, if no other thread does, and compares this one. */

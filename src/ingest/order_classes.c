@@ -235,7 +235,7 @@ uint32_t order_next_batch(struct contents *contents, uint32_t *first, unsigned i
 	if (batch == 0 && !order->in_turns)
 		fetch_batch(contents, 0);
 	/* two large classes at a time would draw the head back and forth */
-	*threads = order->in_turns ? 1 : contents->ingest->settings->threads;
+	*threads = order->in_turns ? 1 : contents->comparers;
 	atomic_store(&order->batch_taken, false);
 	*first = batch_first(order, batch);
 	return order->batches[batch] - *first;

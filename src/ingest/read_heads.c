@@ -8,9 +8,7 @@
 #include "base/stop.h"
 #include "ingest/contents.h"
 
-/* Candidates that a thread takes at a time, reading them in one snapshot of the index ... */
-#define TAKEN_FILES 64
-/* ... and how many of them it reads before it enters them: their bytes stay in its cache. */
+/* How many of TAKEN_FILES a thread reads before it enters them: their bytes stay in its cache. */
 #define READ_FILES 8
 
 struct head_reader {

@@ -8,7 +8,11 @@
 
 #define THREADS_MAX 64
 
-unsigned int threads_default(void)
+/* First scan of 138,994 files with nothing in the cache, on two processors and a virtual disk: 15.3 s
+ * with 2 threads, 8.6 with 8, 7.0 with 16; with all in the cache it makes no difference. */
+#define READERS_MIN 8
+
+unsigned int threads_that_compute(void)
 {
 	cpu_set_t set;
 	int count = 1;
@@ -18,14 +22,19 @@ unsigned int threads_default(void)
 	return count > THREADS_MAX ? THREADS_MAX : (unsigned int)count;
 }
 
+unsigned int threads_that_read(void)
+{
+	unsigned int count = threads_that_compute();
+
+	return count < READERS_MIN ? READERS_MIN : count;
+}
+
 int threads_run(unsigned int count, void *(*body)(void *), void *context)
 {
 	pthread_t threads[THREADS_MAX];
 	unsigned int started = 0;
 
-	if (count == 0)
-		count = threads_default();
-	if (count > THREADS_MAX)
+	if (count == 0 || count > THREADS_MAX)
 		return -EINVAL;
 	while (started < count - 1 && pthread_create(&threads[started], NULL, body, context) == 0)
 		started++;

@@ -496,6 +496,19 @@ static int kept_descriptors(void)
 	return (int)(limit.rlim_cur / 10);
 }
 
+/* Whole trees wait for the disk; single names that were just changed do not. */
+static unsigned int threads_for(const struct ingest *ingest, const struct ingest_look *looks,
+				size_t count)
+{
+	if (ingest->settings->threads)
+		return ingest->settings->threads;
+	for (size_t i = 0; i < count; i++) {
+		if (looks[i].what == LOOK_DEEP)
+			return threads_that_read();
+	}
+	return threads_that_compute();
+}
+
 int walk_looks(struct ingest *ingest, struct batch_writer *writer, const struct ingest_look *looks,
 	       size_t count)
 {
@@ -513,7 +526,7 @@ int walk_looks(struct ingest *ingest, struct batch_writer *writer, const struct 
 	if (r == 0)
 		r = push_looks(&walk, looks, count);
 	if (r == 0)
-		r = threads_run(ingest->settings->threads, walk_thread, &walk);
+		r = threads_run(threads_for(ingest, looks, count), walk_thread, &walk);
 	walk_dir_release_list(walk.sorted);
 	walk_dir_release_list(walk.first);
 	ingest->result.errors += walk.errors;

@@ -26,12 +26,12 @@ static int setup(void **state)
 
 	assert_non_null(p);
 	fixture_setup((void **)&p->f);
-	p->settings = (struct ingest_settings){.disk = INGEST_DISK_ROTATING, .threads = 3};
+	p->settings = (struct ingest_settings){.disk = INGEST_DISK_ROTATING};
 	p->sources.catalog = p->f->catalog;
 	p->ingest = (struct ingest){.catalog = p->f->catalog,
 				    .sources = &p->sources,
 				    .settings = &p->settings};
-	p->contents = (struct contents){.ingest = &p->ingest};
+	p->contents = (struct contents){.ingest = &p->ingest, .comparers = 3};
 	p->contents.window.list = p->candidates;
 	p->contents.undecided = calloc(HEADS_MAX, sizeof(struct head *));
 	order_init(&p->contents.order, &p->ingest, false);

@@ -76,8 +76,8 @@ def add_rows(bench, mode, data, summaries, limit=None):
 
 
 def add_share(bench, data, sources, summaries):
-    """The time inside LMDB, of a scan without the watcher: its threads together, so that removing
-    the index could not save more than that. Making the records is not in it."""
+    """The processor time inside LMDB, of that of a scan without the watcher. Making the records is
+    not in it."""
     report = bench.machine.folder / "index time"
     shares = []
     for _ in range(bench.rounds):
@@ -89,5 +89,5 @@ def add_share(bench, data, sources, summaries):
             return
         shares.append(float(seconds))
     bench.report.add("share", data,
-                     100 * statistics.median(shares) / named(summaries, "twinfs").wall,
-                     note="inside LMDB, all threads")
+                     100 * statistics.median(shares) / named(summaries, "twinfs").cpu,
+                     note="inside LMDB, of the processor time")
