@@ -51,6 +51,8 @@ const char *act_outcome_text(enum act_outcome outcome)
 		[ACT_KEPT_GONE] = "the kept file is not there any more",
 		[ACT_KEPT_CHANGED] = "the kept file is another one by now",
 		[ACT_KEPT_BUSY] = "the kept file is open for writing",
+		[ACT_KEPT_ITSELF] = "the kept file changed with it: they may be one, seen through an "
+				    "overlay or another file system above",
 		[ACT_NO_LEASE] = "nobody would tell if it were written to: it is another user's, or its "
 				 "file system has no leases; --without-leases does without",
 		[ACT_IMMUTABLE] = "is, or its folder is, immutable or append-only; see chattr(1)",
@@ -211,6 +213,8 @@ static int act_on(struct act *act, struct waiting *waiting)
 		subject_close(&deed.copy);
 	}
 	act->settings.report(act->settings.context, &waiting->copy, &result);
+	if (act_is_refused(result.outcome))
+		close_kept(act); /* what was wrong may be so no more */
 	/* what stands under the other name still is for the next start */
 	if (result.outcome == ACT_STRAY && strcmp(result.stray, waiting->other) == 0)
 		return 0;

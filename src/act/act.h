@@ -41,6 +41,7 @@ enum act_outcome {
 	ACT_KEPT_GONE, /* the same of the kept file */
 	ACT_KEPT_CHANGED,
 	ACT_KEPT_BUSY,
+	ACT_KEPT_ITSELF, /* it is that file, seen through another file system: an overlay */
 	ACT_NO_LEASE, /* leases are refused: another user's file, or a file system without */
 	ACT_IMMUTABLE, /* it, or its directory, is immutable or append-only */
 	ACT_OTHER_FILE_SYSTEM, /* than the kept file: no link can lead there */

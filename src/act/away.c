@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "act/extents.h"
+#include "act/file_copy.h"
 #include "act/internal.h"
 #include "act/undo.h"
 #include "base/descriptor.h"
-#include "act/file_copy.h"
 
 /* Has the copy that is open no name left? */
 static bool is_nameless(const struct held *held)
@@ -60,6 +60,11 @@ static void remove_other(struct deed *deed)
 
 /* ---- to another folder --------------------------------------------------------------- */
 
+/* Outcome of copying: somebody came in between, as the result says. */
+enum {
+	COPY_NOT_WANTED = 1,
+};
+
 /* Makes the directories on the way to a path below the destination and opens the last one. */
 static int open_parent(const struct deed *deed, struct place *parent)
 {
@@ -85,15 +90,28 @@ static int open_parent(const struct deed *deed, struct place *parent)
 	return place_open_below(parent, deed->destination, path, true);
 }
 
-/* To another file system: the bytes are there, durably, before the copy goes. */
+/* fsync(2) needs more than O_PATH. */
+static int sync_directory(int directory)
+{
+	AUTO_CLOSE int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+/* To another file system: bytes and name are there, durably, before the copy goes. Where the folder is
+ * that of the copy, by another mount, the copy itself stands under the other name: that is left. */
 static int copy_to(struct deed *deed, const struct place *parent)
 {
 	int r = file_copy(deed->copy.held.fd, parent->directory, deed->other);
 
-	if (r == 0)
-		r = place_rename(parent, deed->other, parent->name, RENAME_NOREPLACE);
 	if (r < 0)
-		(void)unlinkat(parent->directory, deed->other, 0);
+		return r;
+	r = deed_still_holds(deed)
+		    ? place_rename(parent, deed->other, parent->name, RENAME_NOREPLACE)
+		    : COPY_NOT_WANTED;
+	if (r == 0)
+		return sync_directory(parent->directory);
+	(void)unlinkat(parent->directory, deed->other, 0);
 	return r;
 }
 
@@ -105,19 +123,16 @@ static void move_other(struct deed *deed)
 	if (r == 0 && renameat2(deed->copy.place.directory, deed->other, parent.directory,
 				parent.name, RENAME_NOREPLACE) < 0)
 		r = -errno;
+	if (r == 0)
+		deed->result->outcome = ACT_DONE;
 	if (r == -EXDEV) {
 		r = copy_to(deed, &parent);
-		if (r == 0 && deed_still_holds(deed)) {
+		if (r == 0)
 			remove_other(deed);
-			place_close(&parent);
-			return;
-		}
-	} else if (r == 0) {
-		deed->result->outcome = ACT_DONE;
-		place_close(&parent);
-		return;
 	}
 	place_close(&parent);
+	if (r == 0)
+		return;
 	if (r == -EEXIST)
 		deed->result->outcome = ACT_EXISTS;
 	else if (r < 0)

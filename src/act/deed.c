@@ -3,10 +3,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "act/file_copy.h"
 #include "act/internal.h"
 #include "act/undo.h"
 #include "base/clock.h"
-#include "act/file_copy.h"
 
 /* ---- the two files ------------------------------------------------------------------- */
 
@@ -63,10 +63,28 @@ void deed_fail(struct deed *deed, int error)
 		deed->result->outcome = ACT_IMMUTABLE;
 }
 
+/* On two file systems, is it one file all the same, which an overlay, or a file system in a program,
+ * shows a second time? Then the times of the kept file move with the copy's name. What is asked is
+ * the file system below, whatever is remembered above it. */
+static bool is_kept_itself(const struct deed *deed)
+{
+	const struct stat *before = &deed->kept->held.status;
+	struct statx now;
+
+	if (before->st_dev == deed->copy.held.status.st_dev)
+		return false;
+	return statx(deed->kept->held.fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_CTIME,
+		     &now) < 0 ||
+	       now.stx_ctime.tv_sec != before->st_ctim.tv_sec ||
+	       now.stx_ctime.tv_nsec != before->st_ctim.tv_nsec;
+}
+
 bool deed_still_holds(struct deed *deed)
 {
 	const struct subject *kept = deed->kept;
 
+	if (is_kept_itself(deed))
+		return refuse(deed, ACT_KEPT_ITSELF);
 	if (!place_leads_to(&kept->place, kept->place.name, &kept->held.status))
 		return refuse(deed, ACT_KEPT_GONE);
 	if (!held_is_unbroken(&kept->held))

@@ -284,6 +284,23 @@ def test_move_replaces_nothing(twinfs, source, tmp_path):
     assert copy.exists()
 
 
+def test_move_to_the_folder_of_the_copy_by_another_mount_loses_nothing(twinfs, source, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount")
+    copies(source, 2)
+    before = everything(source)
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    subprocess.run(["mount", "--bind", source, moved], check=True)
+    try:
+        result = twinfs("move", moved, "--yes", source)
+    finally:
+        subprocess.run(["umount", moved], check=True)
+    assert result.status == 3
+    assert "there is something at its path" in result.errors[-1]
+    assert everything(source) == before
+
+
 @pytest.mark.parametrize("place", ["inside", "above", "same"])
 def test_move_into_a_source_is_refused(twinfs, source, place):
     copies(source, 2)
@@ -379,6 +396,27 @@ def test_acts_beside_a_mounted_view_and_the_view_follows(twinfs, source):
         twinfs.ok("link", "--yes", source)
         assert not view.differences_now(source)
         assert os.path.samefile(kept, gone[0])
+
+
+def test_file_that_an_overlay_shows_again_is_no_copy_of_itself(twinfs, tmp_path):
+    """With the one below it, the one above would go: it is the last."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount")
+    below, upper, work, above = (tmp_path / name for name in ("below", "upper", "work", "above"))
+    for folder in (below, upper, work, above):
+        folder.mkdir()
+    (below / "only").write_bytes(b"content")
+    options = f"lowerdir={below},upperdir={upper},workdir={work}"
+    mounted = subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, above], check=False)
+    if mounted.returncode != 0:
+        pytest.skip("the kernel does not mount overlays here")
+    try:
+        result = twinfs("remove", "--yes", above, below)
+    finally:
+        subprocess.run(["umount", above], check=True)
+    assert (below / "only").read_bytes() == b"content"
+    assert result.status == 3
+    assert "they may be one" in result.errors[-1]
 
 
 # ---- cut off ------------------------------------------------------------------------------
