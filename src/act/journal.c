@@ -175,8 +175,9 @@ static int read_text(int fd, char **text)
 	return got < 0 ? (int)got : 0;
 }
 
-/* One line: an intent comes, or goes as it has an end. */
-static int take_line(json_t *open, const char *line)
+/* One line: an intent comes, or goes as it has an end. No later one has its number: what stays would
+ * be taken for that. */
+static int take_line(struct journal *journal, json_t *open, const char *line)
 {
 	json_t *object = json_loads(line, JSON_ALLOW_NUL, NULL);
 	char key[24];
@@ -185,6 +186,8 @@ static int take_line(json_t *open, const char *line)
 
 	if (json_is_integer(json_object_get(object, "intent"))) {
 		number = json_integer_value(json_object_get(object, "intent"));
+		if (number > 0 && (uint64_t)number > journal->last)
+			journal->last = (uint64_t)number;
 		(void)snprintf(key, sizeof(key), "%020" JSON_INTEGER_FORMAT, number);
 		return json_object_set_new(open, key, object) < 0 ? -ENOMEM : 0;
 	}
@@ -199,14 +202,14 @@ static int take_line(json_t *open, const char *line)
 }
 
 /* The last line may be cut off: nothing of what it says was begun. */
-static int parse(const struct journal *journal, char *text, json_t *open)
+static int parse(struct journal *journal, char *text, json_t *open)
 {
 	char *line = text, *end;
 	int r = 0;
 
 	for (; (end = strchr(line, '\n')) && r != -ENOMEM; line = end + 1) {
 		*end = '\0';
-		r = take_line(open, line);
+		r = take_line(journal, open, line);
 		if (r == -EPROTO)
 			log_warning("%s: a line that nobody can have written is passed over",
 				    quote_path(journal->path));

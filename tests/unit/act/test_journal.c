@@ -96,6 +96,27 @@ static void test_what_could_not_be_handled_stays(void **state)
 	assert_int_equal(settle(folder, false).count, 0);
 }
 
+static void test_what_stays_keeps_its_number_for_itself(void **state)
+{
+	const struct folder *folder = *state;
+	struct journal *journal = open_journal(folder);
+	struct handled handled = {.leave = true};
+	uint64_t number;
+
+	number = intend(journal, "stays", NULL);
+	assert_int_equal(journal_sync(journal), 0);
+	journal_close(journal);
+	journal = open_journal(folder);
+	assert_int_equal(journal_settle(journal, handle, &handled), 0);
+	assert_int_equal(journal_note_done(journal, intend(journal, "later", NULL)), 0);
+	assert_int_equal(journal_sync(journal), 0);
+	journal_close(journal);
+	handled = settle(folder, false);
+	assert_int_equal(handled.count, 1);
+	assert_int_equal(handled.numbers[0], number);
+	assert_string_equal(handled.path, "stays");
+}
+
 static void test_any_bytes_are_a_path(void **state)
 {
 	static const char path[] = "a \"b\"\n\\ \xff\xfe \x01/\xe2\x88\x95";
@@ -178,6 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_intents_without_an_end_are_handled_last_first),
 		CASE(test_what_could_not_be_handled_stays),
+		CASE(test_what_stays_keeps_its_number_for_itself),
 		CASE(test_any_bytes_are_a_path),
 		CASE(test_line_that_is_cut_off_was_never_begun),
 		CASE(test_lines_that_nobody_wrote_are_passed_over),
