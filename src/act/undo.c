@@ -45,7 +45,7 @@ int undo_rename(const struct place *place, const char *other, struct bytes *stra
 
 /* ---- one intent ---------------------------------------------------------------------- */
 
-/* What stands under the other name. */
+/* What stands under a name. */
 enum what {
 	WHAT_NOTHING,
 	WHAT_COPY, /* the file that was acted upon */
@@ -60,12 +60,13 @@ static int64_t born_ns(const struct statx *status)
 	return status->stx_mask & STATX_BTIME ? clock_ns(born) : 0;
 }
 
-static int examine(const struct place *place, const struct intent *intent, enum what *what)
+static int examine(const struct place *place, const char *name, const struct intent *intent,
+		   enum what *what)
 {
 	struct statx status;
 
 	*what = WHAT_NOTHING;
-	if (statx(place->directory, intent->other, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+	if (statx(place->directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
 		  STATX_BASIC_STATS | STATX_BTIME, &status) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	*what = WHAT_STRANGE;
@@ -74,7 +75,7 @@ static int examine(const struct place *place, const struct intent *intent, enum 
 		*what = WHAT_COPY;
 	/* a link that has become the only name of its file is no link any more */
 	else if (intent->kind == INTENT_REPLACE &&
-		 (S_ISLNK(status.stx_mode) || status.stx_nlink > 1))
+		 (S_ISLNK(status.stx_mode) || (S_ISREG(status.stx_mode) && status.stx_nlink > 1)))
 		*what = WHAT_LINK;
 	return 0;
 }
@@ -84,17 +85,22 @@ static int remove_other(const struct place *place, const char *other)
 	return unlinkat(place->directory, other, 0) < 0 ? -errno : 0;
 }
 
-/* The copy stands under the other name, its link perhaps under its own. */
+/* The copy stands under the other name, its link perhaps under its own: or something new, which stays
+ * there, as nobody must find an old file where he put a new one. */
 static int undo_replace(const struct place *place, const struct intent *intent,
 			struct bytes *stray)
 {
 	enum what what;
-	int r = place_rename(place, intent->other, place->name, RENAME_EXCHANGE);
+	int r = examine(place, place->name, intent, &what);
 
+	if (r == 0 && what != WHAT_LINK)
+		return undo_rename(place, intent->other, stray);
+	if (r == 0)
+		r = place_rename(place, intent->other, place->name, RENAME_EXCHANGE);
 	if (r == -ENOENT) /* its name was taken away */
 		return undo_rename(place, intent->other, stray);
 	if (r == 0)
-		r = examine(place, intent, &what);
+		r = examine(place, intent->other, intent, &what);
 	if (r == 0 && what == WHAT_LINK)
 		return remove_other(place, intent->other);
 	/* somebody else's file had taken a name of ours: both stay */
@@ -153,7 +159,7 @@ static int undo_one(struct undoing *undoing, const struct place *place,
 		    const struct intent *intent)
 {
 	enum what what;
-	int r = examine(place, intent, &what);
+	int r = examine(place, intent->other, intent, &what);
 
 	if (r < 0 || what == WHAT_NOTHING)
 		return r;

@@ -136,8 +136,21 @@ static void test_file_that_took_the_place_of_the_link_stays(void **state)
 	put_file(folder, "new", "new");
 	move(folder, "new", "copy", 0);
 	assert_int_equal(undo(folder, INTENT_REPLACE, inode, NULL).files, 1);
-	assert_true(holds(folder, "copy", "content"));
-	assert_true(holds(folder, "copy.kept-1", "new"));
+	assert_true(holds(folder, "copy", "new"));
+	assert_true(holds(folder, "copy.kept-1", "content"));
+}
+
+static void test_folder_that_took_the_place_of_the_link_stays(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+
+	move(folder, "copy", OTHER, 0);
+	assert_int_equal(mkdirat(folder->fd, "copy", 0700), 0);
+	put_file(folder, "copy/new", "new");
+	assert_int_equal(undo(folder, INTENT_REPLACE, inode, NULL).files, 1);
+	assert_true(holds(folder, "copy/new", "new"));
+	assert_true(holds(folder, "copy.kept-1", "content"));
 }
 
 static void test_move_that_arrived_is_completed(void **state)
@@ -220,6 +233,7 @@ int main(void)
 		CASE(test_symbolic_link_changes_places_with_the_copy_again),
 		CASE(test_last_name_of_a_content_never_goes),
 		CASE(test_file_that_took_the_place_of_the_link_stays),
+		CASE(test_folder_that_took_the_place_of_the_link_stays),
 		CASE(test_move_that_arrived_is_completed),
 		CASE(test_move_to_something_else_is_undone),
 		CASE(test_source_that_is_not_there_is_left_for_later),
