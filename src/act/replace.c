@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -68,12 +69,25 @@ static int make_link(struct deed *deed)
 /* Is what stands at a name the link that was made? */
 static bool is_our_link(const struct deed *deed, const char *name)
 {
-	struct stat status;
+	char target[PATH_MAX];
+	ssize_t length;
 
 	if (deed->settings->kind == ACT_LINK)
 		return place_leads_to(&deed->copy.place, name, &deed->kept->held.status);
-	return fstatat(deed->copy.place.directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISLNK(status.st_mode);
+	length = readlinkat(deed->copy.place.directory, name, target, sizeof(target));
+	return length >= 0 && (size_t)length == strlen(deed->target) &&
+	       memcmp(target, deed->target, (size_t)length) == 0;
+}
+
+/* Does the link lead to the kept file? A folder on the way to that may have another name by now. */
+static bool link_leads_to_kept(const struct deed *deed)
+{
+	const struct place *place = &deed->copy.place;
+	const struct stat *kept = &deed->kept->held.status;
+	struct stat there;
+
+	return fstatat(place->directory, place->name, &there, 0) == 0 &&
+	       there.st_dev == kept->st_dev && there.st_ino == kept->st_ino;
 }
 
 /* Removes the link again; what else stands there by now stays, under another name. */
@@ -98,7 +112,9 @@ static void take_back_link(struct deed *deed)
 static void change_back(struct deed *deed)
 {
 	const struct place *place = &deed->copy.place;
-	int r = place_rename(place, deed->other, place->name, RENAME_EXCHANGE);
+	int r = is_our_link(deed, place->name)
+			? place_rename(place, deed->other, place->name, RENAME_EXCHANGE)
+			: -ENOENT;
 
 	if (r == 0) {
 		take_back_link(deed);
@@ -119,6 +135,8 @@ static bool is_what_was_verified(struct deed *deed)
 	if (!place_leads_to(&copy->place, deed->other, &copy->held.status) ||
 	    !is_our_link(deed, copy->place.name))
 		return refuse(deed, ACT_CHANGED);
+	if (!link_leads_to_kept(deed))
+		return refuse(deed, ACT_KEPT_GONE);
 	if (!copy->held.leased || !deed->kept->held.leased)
 		return deed_verify(deed);
 	return deed_still_holds(deed);
@@ -133,6 +151,11 @@ static void save(struct deed *deed)
 	if (deed->settings->kind == ACT_SYMLINK && is_our_link(deed, place->name))
 		(void)unlinkat(place->directory, place->name, 0);
 	deed_bring_back(deed);
+}
+
+static bool symlink_still_holds(struct deed *deed)
+{
+	return link_leads_to_kept(deed) ? deed_still_holds(deed) : refuse(deed, ACT_KEPT_GONE);
 }
 
 static void remove_copy(struct deed *deed)
@@ -151,7 +174,7 @@ static void remove_copy(struct deed *deed)
 		return;
 	deed->result->freed_bytes = own_bytes;
 	/* a hard link has the kept file's bytes, whatever became of its other name */
-	if (deed->settings->kind == ACT_SYMLINK ? deed_still_holds(deed) : held_is_unbroken(held))
+	if (deed->settings->kind == ACT_SYMLINK ? symlink_still_holds(deed) : held_is_unbroken(held))
 		return;
 	if (deed->result->outcome == ACT_DONE)
 		deed->result->outcome = ACT_BUSY;

@@ -141,6 +141,27 @@ def test_symbolic_links_lead_to_the_kept_file(twinfs, source, tmp_path, relative
         assert (tmp_path / "elsewhere/c/d/far").read_bytes() == content
 
 
+def test_symbolic_links_do_not_lead_to_where_the_kept_file_was(twinfs, source):
+    """Its folder gets another name when the first link stands; the act has the file open."""
+    kept, *gone = copies(source, 4)
+    content = kept.read_bytes()
+    folder = source / "0"
+    folder.mkdir()
+    kept.rename(folder / "kept")
+    traced = Program(twinfs.session, twinfs.folder)
+    traced.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=renameat2", "-e",
+                      "inject=renameat2:delay_exit=300000"]
+    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    with traced.started("link", "--symbolic", "--yes", source) as process:
+        assert until(lambda: any(path.is_symlink() for path in gone))
+        folder.rename(source / "elsewhere")
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert b"the kept file is not there" in error
+    assert [path.read_bytes() for path in gone] == [content] * 3
+    assert not list(source.glob(".twinfs~*"))
+
+
 def test_move_keeps_the_tree(twinfs, source, tmp_path):
     moved = tmp_path / "moved"
     moved.mkdir()
