@@ -317,6 +317,8 @@ static int prepare(struct act *act, struct waiting *waiting)
 		.other = waiting->other,
 		.inode = attributes->inode,
 		.born_ns = clock_ns(attributes->btime)};
+	place_identify_root(act->settings.sources->list[waiting->copy.source].fd,
+			    &waiting->intent.root_inode, &waiting->intent.root_born_ns);
 	if (kind == ACT_MOVE) {
 		waiting->intent.to = destination_path(act, &waiting->copy);
 		return waiting->intent.to ? 0 : -ENOMEM;

@@ -127,7 +127,11 @@ static int fill(json_t *object, const struct intent *intent)
 		r = set_text(object, "to", intent->to);
 	if (r == 0)
 		r = set_number(object, "inode", (int64_t)intent->inode);
-	return r < 0 ? r : set_number(object, "born", intent->born_ns);
+	if (r == 0)
+		r = set_number(object, "born", intent->born_ns);
+	if (r == 0)
+		r = set_number(object, "root inode", (int64_t)intent->root_inode);
+	return r < 0 ? r : set_number(object, "root born", intent->root_born_ns);
 }
 
 int journal_intend(struct journal *journal, struct intent *intent)
@@ -244,6 +248,8 @@ static bool read_intent(const json_t *object, struct intent_texts *texts, struct
 		.to = get_text(object, "to", &texts->to),
 		.inode = (uint64_t)json_integer_value(json_object_get(object, "inode")),
 		.born_ns = json_integer_value(json_object_get(object, "born")),
+		.root_inode = (uint64_t)json_integer_value(json_object_get(object, "root inode")),
+		.root_born_ns = json_integer_value(json_object_get(object, "root born")),
 		.number = (uint64_t)json_integer_value(json_object_get(object, "intent")),
 	};
 	return kind && intent->source && intent->path && intent->other &&

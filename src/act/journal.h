@@ -7,7 +7,7 @@
  * came to its end, that it did.
  *
  *	{"intent":3,"kind":"away","source":"/data","path":"a/b.jpg","other":".twinfs~0123456789abcdef",
- *	 "inode":77,"born":1700000000000000000}
+ *	 "inode":77,"born":1700000000000000000,"root inode":2,"root born":1600000000000000000}
  *	{"done":3}
  *
  * Who has it open holds its lock. One thread.
@@ -37,6 +37,8 @@ struct intent {
 	const char *to; /* absolute path that the copy moves to; NULL: to none */
 	uint64_t inode; /* of the copy */
 	int64_t born_ns; /* 0: the file system does not say */
+	uint64_t root_inode; /* of the source's root, which is known by that; 0: it is not known */
+	int64_t root_born_ns;
 	uint64_t number;
 };
 

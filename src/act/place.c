@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 
 int place_open_below(struct place *place, int root, const char *path, bool cross_mounts)
@@ -36,6 +37,20 @@ void place_close(struct place *place)
 	if (place->directory >= 0)
 		close(place->directory);
 	place->directory = -1;
+}
+
+void place_identify_root(int root, uint64_t *inode, int64_t *born_ns)
+{
+	struct statx status;
+
+	*inode = 0;
+	*born_ns = 0;
+	if (statx(root, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &status) < 0)
+		return;
+	*inode = status.stx_ino;
+	if (status.stx_mask & STATX_BTIME)
+		*born_ns = clock_ns((struct timespec){status.stx_btime.tv_sec,
+						      status.stx_btime.tv_nsec});
 }
 
 bool place_leads_to(const struct place *place, const char *name, const struct stat *inode)

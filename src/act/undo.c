@@ -175,6 +175,35 @@ static int undo_one(struct undoing *undoing, const struct place *place,
 	return r;
 }
 
+/* Opens a source; -ENODEV where another directory is in its place, as when its disk is not mounted. */
+static int open_root(const struct intent *intent)
+{
+	int root = open(intent->source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	uint64_t inode;
+	int64_t born_ns;
+
+	if (root < 0)
+		return -errno;
+	place_identify_root(root, &inode, &born_ns);
+	if (!intent->root_inode ||
+	    (intent->root_inode == inode && intent->root_born_ns == born_ns))
+		return root;
+	close(root);
+	return -ENODEV;
+}
+
+/* Its directory went: with the file, or with another name. */
+static void say_folder_is_gone(const struct intent *intent)
+{
+	struct bytes path CLEANUP_BYTES = {0};
+
+	if (bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
+		return;
+	log_warning("%s: an act upon it was cut off, and its folder is not there any more; if that "
+		    "was moved, and has a file %s in it, that is this one: rename it",
+		    quote_path(bytes_text(&path)), quote_path(intent->other));
+}
+
 static void say(const struct intent *intent, int result, struct bytes *stray)
 {
 	struct bytes path CLEANUP_BYTES = {0};
@@ -205,15 +234,16 @@ static int sync_directory(const struct place *place)
 static bool undo_intent(void *context, const struct intent *intent)
 {
 	struct undoing *undoing = context;
-	AUTO_CLOSE int root = open(intent->source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int root = open_root(intent);
 	struct place place = {.directory = -1};
 	uint64_t before = undoing->undone->files;
-	int r = root < 0 ? -errno : place_open_below(&place, root, intent->path, true);
+	int r = root < 0 ? root : place_open_below(&place, root, intent->path, true);
 
 	undoing->stray.length = 0;
-	/* its directory went, which it can only empty: so did the file */
-	if (root >= 0 && r == -ENOENT)
+	if (root >= 0 && r == -ENOENT) {
+		say_folder_is_gone(intent);
 		return true;
+	}
 	if (r == 0)
 		r = undo_one(undoing, &place, intent);
 	if (r == 0)

@@ -81,7 +81,8 @@ enum twinfs_exit cmd_recover(int argc, char *argv[])
 	r = recover_all(&settings, &recovered);
 	if (r < 0 || recovered.failed)
 		return TWINFS_EXIT_FAILED;
-	log_info("%s %s: nothing is left undone", number_format(count, recovered.files),
-		 plural(recovered.files, "file was put back", "files were put back"));
+	log_info("%s %s: %s", number_format(count, recovered.files),
+		 plural(recovered.files, "file was put back", "files were put back"),
+		 recovered.left > 0 ? "the rest is for the next time" : "nothing is left undone");
 	return recovered.left > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }

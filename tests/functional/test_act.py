@@ -532,6 +532,45 @@ def test_new_file_at_the_name_of_one_that_was_cut_off_stays_and_so_does_the_old(
     assert (source / "copy 1.kept-1").read_bytes() == kept.read_bytes()
 
 
+def test_file_that_was_cut_off_waits_until_its_disk_is_mounted_again(twinfs, source, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount")
+    _, copy = copies(source, 2)
+    mounted = tmp_path / "mounted"
+    mounted.mkdir()
+    subprocess.run(["mount", "--bind", source, mounted], check=True)
+    try:
+        cut_off(twinfs, mounted)
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+    result = twinfs("recover")
+    assert result.status == 3
+    assert "nothing is left" not in result.error.decode()
+    assert not copy.exists()
+    subprocess.run(["mount", "--bind", source, mounted], check=True)
+    try:
+        twinfs.ok("recover")
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+    assert copy.exists()
+    assert not list(source.glob(".twinfs~*"))
+
+
+def test_folder_that_was_moved_meanwhile_is_told_of(twinfs, source):
+    copies(source, 2)
+    folder = source / "folder"
+    folder.mkdir()
+    (source / "copy 1").rename(folder / "copy 1")
+    for number in range(1, 10):
+        twinfs.traced("remove", "--yes", source, calls="trace=unlinkat",
+                      flags=["-e", f"inject=unlinkat:signal=KILL:when={number}"])
+        if list(folder.glob(".twinfs~*")):
+            break
+    [other] = folder.glob(".twinfs~*")
+    folder.rename(source / "elsewhere")
+    assert other.name in twinfs.ok("recover").error.decode()
+
+
 def test_interrupt_ends_after_the_file_at_hand(twinfs, source):
     for number in range(40):
         copies(source, 2, name=f"pair {number}")

@@ -202,6 +202,27 @@ static void test_source_that_is_not_there_is_left_for_later(void **state)
 	assert_true(journal_has_intents(folder->path));
 }
 
+static void test_other_folder_in_the_place_of_the_source_is_left_for_later(void **state)
+{
+	const struct folder *folder = *state;
+	struct intent intent = {.kind = INTENT_AWAY,
+				.source = folder->path,
+				.path = "copy",
+				.other = OTHER,
+				.inode = 1,
+				.root_inode = 1};
+	struct journal *journal;
+	struct undone undone;
+
+	assert_int_equal(journal_open(&journal, folder->path), 0);
+	assert_int_equal(journal_intend(journal, &intent), 0);
+	assert_int_equal(journal_sync(journal), 0);
+	journal_close(journal);
+	assert_int_equal(undo_acts_of(folder->path, &undone), 0);
+	assert_int_equal(undone.left, 1);
+	assert_true(journal_has_intents(folder->path));
+}
+
 static void test_folder_that_went_took_the_file_with_it(void **state)
 {
 	const struct folder *folder = *state;
@@ -237,6 +258,7 @@ int main(void)
 		CASE(test_move_that_arrived_is_completed),
 		CASE(test_move_to_something_else_is_undone),
 		CASE(test_source_that_is_not_there_is_left_for_later),
+		CASE(test_other_folder_in_the_place_of_the_source_is_left_for_later),
 		CASE(test_folder_that_went_took_the_file_with_it),
 	};
 
