@@ -46,6 +46,12 @@ void deed_dedupe(struct deed *deed)
 	if (kept->status.st_dev == copy->status.st_dev &&
 	    kept->status.st_ino == copy->status.st_ino)
 		return;
+	/* asks for nothing but whether it can be: places of two file systems may be the same by number */
+	shared = share(deed, 0, 0);
+	if (shared == -EXDEV) {
+		deed->result->outcome = ACT_OTHER_FILE_SYSTEM;
+		return;
+	}
 	if (extents_all_shared(kept->fd, copy->fd))
 		return;
 	deed->result->outcome = ACT_DIFFERS;
@@ -58,8 +64,6 @@ void deed_dedupe(struct deed *deed)
 			return;
 		if (shared < 0) {
 			deed_fail(deed, (int)shared);
-			if (shared == -EXDEV)
-				deed->result->outcome = ACT_OTHER_FILE_SYSTEM;
 			return;
 		}
 	}
