@@ -440,6 +440,23 @@ def test_file_that_an_overlay_shows_again_is_no_copy_of_itself(twinfs, tmp_path)
     assert "they may be one" in result.errors[-1]
 
 
+def test_dedupe_does_not_take_two_disks_for_one(twinfs, tmp_path):
+    """Fresh ones put the same file at the same place."""
+    content = os.urandom(500000)
+    with contextlib.ExitStack() as stack:
+        roots = []
+        for number in range(2):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            roots.append(stack.enter_context(disk("xfs", folder)))
+            with open(roots[-1] / "file", "wb") as file:
+                file.write(content)
+                os.fsync(file.fileno())
+        result = twinfs("dedupe", "--yes", *roots)
+    assert result.status == 3
+    assert "on another file system" in result.errors[-1]
+
+
 # ---- cut off ------------------------------------------------------------------------------
 
 CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftruncate", "mkdirat")
@@ -569,6 +586,32 @@ def test_folder_that_was_moved_meanwhile_is_told_of(twinfs, source):
     [other] = folder.glob(".twinfs~*")
     folder.rename(source / "elsewhere")
     assert other.name in twinfs.ok("recover").error.decode()
+
+
+@pytest.mark.parametrize("hindrance", ["group", "interrupt"])
+def test_copy_that_became_the_last_one_is_saved_whatever_hinders(as_user, source, hindrance):
+    """The kept file goes when the copy is about to; the copy has no name then."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give files away")
+    kept, copy = copies(source, 2)
+    content = kept.read_bytes()
+    for path in (source, kept, copy):
+        os.chown(path, as_user.user.pw_uid, as_user.user.pw_gid)
+    if hindrance == "group":
+        os.chown(copy, -1, 0)
+    as_user.ok("scan", source)
+    traced = Program(as_user.session, as_user.folder, as_user.user)
+    traced.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=unlinkat", "-e",
+                      "inject=unlinkat:delay_enter=500000"]
+    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    with traced.started("remove", "--yes", source) as process:
+        assert until(lambda: list(source.glob(".twinfs~*")))
+        kept.unlink()
+        if hindrance == "interrupt":
+            [pid] = [pid for pid in as_user.session.processes() if pid != process.pid]
+            os.kill(pid, signal.SIGINT)
+        process.communicate(timeout=60)
+    assert copy.read_bytes() == content
 
 
 def test_interrupt_ends_after_the_file_at_hand(twinfs, source):
