@@ -36,6 +36,11 @@ static int64_t share(const struct deed *deed, uint64_t offset, uint64_t length)
 	return (int64_t)range->info[0].bytes_deduped;
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 void deed_dedupe(struct deed *deed)
 {
 	const struct held *kept = &deed->kept->held, *copy = &deed->copy.held;
@@ -67,6 +72,8 @@ void deed_dedupe(struct deed *deed)
 			return;
 		}
 	}
-	deed->result->outcome = ACT_DONE;
-	deed->result->freed_bytes = own_bytes;
+	deed->result->freed_bytes = own_bytes - lesser(own_bytes, extents_own_bytes(copy->fd));
+	/* a few bytes that lie in btrfs' metadata have no blocks to share */
+	deed->result->outcome =
+		own_bytes > 0 && deed->result->freed_bytes == 0 ? ACT_NEEDLESS : ACT_DONE;
 }
