@@ -222,10 +222,21 @@ static int act_on(struct act *act, struct waiting *waiting)
 	return waiting->intent.number ? journal_note_done(act->journal, waiting->intent.number) : 0;
 }
 
+/* What renames nothing needs no journal. */
+static bool is_journalled(enum act_kind kind)
+{
+	return kind != ACT_DEDUPE && kind != ACT_TRASH;
+}
+
 int act_flush(struct act *act)
 {
-	int r = act->count > 0 ? journal_sync(act->journal) : 0;
+	int r = 0;
 
+	if (act->count > 0 && is_journalled(act->settings.kind)) {
+		/* the ends of the acts before are among what is written */
+		sync_sources(act);
+		r = journal_sync(act->journal);
+	}
 	for (size_t i = 0; r == 0 && i < act->count && !stop_requested(); i++)
 		r = act_on(act, &act->list[i]);
 	close_kept(act); /* it points into the list */
@@ -326,12 +337,6 @@ static int prepare(struct act *act, struct waiting *waiting)
 	}
 	waiting->target = kind == ACT_SYMLINK ? link_target(act, waiting) : NULL;
 	return kind == ACT_SYMLINK && !waiting->target ? -ENOMEM : 0;
-}
-
-/* What renames nothing needs no journal. */
-static bool is_journalled(enum act_kind kind)
-{
-	return kind != ACT_DEDUPE && kind != ACT_TRASH;
 }
 
 int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy)

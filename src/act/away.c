@@ -65,6 +65,43 @@ enum {
 	COPY_NOT_WANTED = 1,
 };
 
+/* What the source has at a path below the destination: a directory that the copy is in. */
+static int examine_original(const struct deed *deed, const char *path, struct stat *original)
+{
+	const struct sources *sources = deed->settings->sources;
+	const struct source *source = &sources->list[deed->copy.file->source];
+	size_t tree = strlen(source->tree);
+	AUTO_CLOSE int fd = -1;
+
+	path += tree;
+	fd = open_beneath(source->fd, tree > 0 && *path == '/' ? path + 1 : path,
+			  O_PATH | O_DIRECTORY, sources->cross_mounts);
+	if (fd < 0)
+		return fd;
+	return fstat(fd, original) < 0 ? -errno : 0;
+}
+
+/* Makes a directory that lets in whom the one in the source does, unless it is there. */
+static int make_directory(const struct deed *deed, const struct place *made, const char *path)
+{
+	AUTO_CLOSE int fd = -1;
+	struct stat original;
+	int r;
+
+	if (mkdirat(made->directory, made->name, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	r = examine_original(deed, path, &original);
+	if (r < 0)
+		return r;
+	fd = openat(made->directory, made->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* who may not give it its owner keeps it to himself */
+	if (fchown(fd, original.st_uid, original.st_gid) < 0)
+		return 0;
+	return fchmod(fd, original.st_mode & 07777) < 0 ? -errno : 0;
+}
+
 /* Makes the directories on the way to a path below the destination and opens the last one. */
 static int open_parent(const struct deed *deed, struct place *parent)
 {
@@ -84,8 +121,9 @@ static int open_parent(const struct deed *deed, struct place *parent)
 		if (r < 0)
 			return r;
 		above = made.directory;
-		if (mkdirat(above, made.name, 0777) < 0 && errno != EEXIST)
-			return -errno;
+		r = make_directory(deed, &made, part);
+		if (r < 0)
+			return r;
 	}
 	return place_open_below(parent, deed->destination, path, true);
 }

@@ -36,6 +36,11 @@ static int64_t share(const struct deed *deed, uint64_t offset, uint64_t length)
 	return (int64_t)range->info[0].bytes_deduped;
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 void deed_dedupe(struct deed *deed)
 {
 	const struct held *kept = &deed->kept->held, *copy = &deed->copy.held;
@@ -46,6 +51,12 @@ void deed_dedupe(struct deed *deed)
 	if (kept->status.st_dev == copy->status.st_dev &&
 	    kept->status.st_ino == copy->status.st_ino)
 		return;
+	/* asks for nothing but whether it can be: places of two file systems may be the same by number */
+	shared = share(deed, 0, 0);
+	if (shared == -EXDEV) {
+		deed->result->outcome = ACT_OTHER_FILE_SYSTEM;
+		return;
+	}
 	if (extents_all_shared(kept->fd, copy->fd))
 		return;
 	deed->result->outcome = ACT_DIFFERS;
@@ -58,11 +69,11 @@ void deed_dedupe(struct deed *deed)
 			return;
 		if (shared < 0) {
 			deed_fail(deed, (int)shared);
-			if (shared == -EXDEV)
-				deed->result->outcome = ACT_OTHER_FILE_SYSTEM;
 			return;
 		}
 	}
-	deed->result->outcome = ACT_DONE;
-	deed->result->freed_bytes = own_bytes;
+	deed->result->freed_bytes = own_bytes - lesser(own_bytes, extents_own_bytes(copy->fd));
+	/* a few bytes that lie in btrfs' metadata have no blocks to share */
+	deed->result->outcome =
+		own_bytes > 0 && deed->result->freed_bytes == 0 ? ACT_NEEDLESS : ACT_DONE;
 }

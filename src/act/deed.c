@@ -136,7 +136,7 @@ void deed_bring_back(struct deed *deed)
 	int r;
 
 	wait_for_writer(&deed->copy.held);
-	r = file_copy(deed->copy.held.fd, place->directory, deed->other);
+	r = file_copy_save(deed->copy.held.fd, place->directory, deed->other);
 	if (r == 0)
 		r = undo_rename(place, deed->other, deed->stray);
 	if (r < 0)

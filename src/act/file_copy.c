@@ -10,15 +10,16 @@
 #include "base/metadata.h"
 #include "base/xattrs.h"
 
-static int copy_all_bytes(int from, int to)
+static int copy_all_bytes(int from, int to, bool save)
 {
 	struct copier copier;
 	int r = copier_init(&copier);
 
+	copier.to_the_end = save;
 	if (r == 0)
 		r = copy_bytes(&copier, from, to, NULL);
 	if (r == COPY_CHANGED)
-		r = -EBUSY;
+		r = save ? 0 : -EBUSY;
 	else if (r == COPY_UNREADABLE)
 		r = copier.read_error;
 	copier_deinit(&copier);
@@ -44,7 +45,7 @@ static int copy_metadata(int from, int to)
 	return r;
 }
 
-int file_copy(int from, int directory, const char *name)
+static int make_copy(int from, int directory, const char *name, bool save)
 {
 	AUTO_CLOSE int to =
 		openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -52,12 +53,24 @@ int file_copy(int from, int directory, const char *name)
 
 	if (to < 0)
 		return -errno;
-	r = copy_all_bytes(from, to);
+	r = copy_all_bytes(from, to, save);
 	if (r == 0)
 		r = copy_metadata(from, to);
+	if (save && r == -ENOTSUP)
+		r = 0;
 	if (r == 0 && fsync(to) < 0)
 		r = -errno;
 	if (r < 0)
 		(void)unlinkat(directory, name, 0);
 	return r;
+}
+
+int file_copy(int from, int directory, const char *name)
+{
+	return make_copy(from, directory, name, false);
+}
+
+int file_copy_save(int from, int directory, const char *name)
+{
+	return make_copy(from, directory, name, true);
 }

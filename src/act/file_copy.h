@@ -8,7 +8,11 @@
  * time, extended attributes; durably. Blocks on the disk; any thread.
  *
  * 0 or -errno: -EBUSY when it was written to meanwhile, -ENOTSUP where the new one cannot have its
- * owner or attributes. Then there is no new file. */
+ * owner or attributes, -EINTR when stop_requested(). Then there is no new file. */
 MUST_CHECK int file_copy(int from, int directory, const char *name);
+
+/* The same of a file that has no name any more: its bytes are saved as they are now, whatever of the
+ * rest cannot be had, and whoever writes or wants to stop. */
+MUST_CHECK int file_copy_save(int from, int directory, const char *name);
 
 #endif

@@ -130,16 +130,16 @@ static bool has_arrived(const struct place *place, const struct intent *intent)
 
 /* What was written to another file system and did not get its name yet. Where the directory turns out
  * to be that of the copy itself, seen by another path, nothing is removed. */
-static void remove_partial(const struct intent *intent)
+static void remove_partial(const struct place *place, const struct intent *intent)
 {
 	const char *slash = intent->to ? strrchr(intent->to, '/') : NULL;
 	AUTO_FREE char *folder = slash ? strndup(intent->to, (size_t)(slash - intent->to)) : NULL;
 	AUTO_CLOSE int directory = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	struct stat status;
+	struct stat status, own;
 
-	if (directory >= 0 &&
+	if (directory >= 0 && fstat(place->directory, &own) == 0 &&
 	    fstatat(directory, intent->other, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    status.st_ino != intent->inode)
+	    (status.st_dev != own.st_dev || status.st_ino != intent->inode))
 		(void)unlinkat(directory, intent->other, 0);
 }
 
@@ -247,7 +247,7 @@ static bool undo_intent(void *context, const struct intent *intent)
 	if (r == 0)
 		r = sync_directory(&place);
 	if (r == 0)
-		remove_partial(intent);
+		remove_partial(&place, intent);
 	place_close(&place);
 	if (r < 0 || undoing->undone->files > before)
 		say(intent, r, &undoing->stray);

@@ -131,7 +131,7 @@ static int next_piece(struct copier *copier, struct reading *reading, struct pie
 	int r = 0;
 
 	*piece = (struct piece){0};
-	if (stop_requested())
+	if (stop_requested() && !copier->to_the_end)
 		return -EINTR;
 	if (reading->at >= reading->before.st_size)
 		return 0;
@@ -160,7 +160,7 @@ static int hash_hole(struct copier *copier, off_t length)
 	while (length > 0) {
 		size_t count = length < (off_t)sizeof(zeros) ? (size_t)length : sizeof(zeros);
 
-		if (stop_requested())
+		if (stop_requested() && !copier->to_the_end)
 			return -EINTR;
 		hash_state_update(copier->hash, zeros, count);
 		length -= (off_t)count;

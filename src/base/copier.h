@@ -23,6 +23,7 @@ struct copier {
 	struct hash_state *hash;
 	struct verified *verified; /* what was hashed lately, by inode */
 	int read_error; /* -errno */
+	bool to_the_end; /* stop_requested() or not: the bytes are nowhere else */
 	/* Called as bytes go by: how many since the last time. NULL: nobody asks. */
 	void (*progress)(void *context, uint64_t bytes);
 	void *context;
@@ -36,7 +37,8 @@ void copier_deinit(struct copier *copier);
  *
  * hash		of the bytes that were written, holes as zeros; NULL: not wanted
  *
- * 0, an outcome, -EINTR when stop_requested(), or -errno of the file that is written. */
+ * 0, an outcome, -EINTR when stop_requested() unless to_the_end, or -errno of the file that is
+ * written. */
 MUST_CHECK int copy_bytes(struct copier *copier, int from, int to, struct hash128 *hash);
 
 /* Reads a file and gives its hash; what was read lately and has the same signature is not read

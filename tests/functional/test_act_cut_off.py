@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""remove, move, link and dedupe that do not come to their end: nothing is lost, all is put back."""
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+from disks import disk
+from program import Program, until
+from test_act import copies, everything
+
+CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftruncate", "mkdirat")
+
+
+def kill_points(twinfs, words, source):
+    """Runs that are killed at the first, second ... of such calls, until one ends."""
+    for call in CHANGING:
+        for number in range(1, 100):
+            result, trace = twinfs.traced(
+                *words, source, calls=f"trace={','.join(CHANGING)}",
+                flags=["-e", f"inject={call}:signal=KILL:when={number}"])
+            killed = b"killed by SIGKILL" in trace
+            yield call, number, killed
+            if not killed:
+                assert result.status in (0, 3), result
+                break
+
+
+@pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"], ["move"],
+                                   ["move across"]], ids=lambda words: "-".join(words))
+def test_act_that_is_killed_anywhere_loses_nothing_and_is_undone(twinfs, tmp_path, words):
+    content = {number: os.urandom(3000) for number in range(3)}
+    with contextlib.ExitStack() as stack:
+        moved = tmp_path / "moved"
+        if words == ["move across"]:
+            moved = stack.enter_context(disk("ext4", tmp_path))
+        else:
+            moved.mkdir()
+        options = [words[0].split()[0], *words[1:]]
+        options += [moved] if "move" in words[0] else []
+        points = 0
+        source = tmp_path / "source"
+        runs = kill_points(twinfs, [*options, "--yes"], source)
+        while True:
+            shutil.rmtree(source, ignore_errors=True)
+            for path in moved.iterdir():
+                if path.name != "lost+found":
+                    path.unlink()
+            source.mkdir()
+            for number, data in content.items():
+                (source / f"kept {number}").write_bytes(data)
+                (source / f"redundant {number}").write_bytes(data)
+            point = next(runs, None)
+            if point is None:
+                break
+            points += point[2]
+            there = {path.read_bytes() for folder in (source, moved)
+                     for path in folder.rglob("*") if path.is_file()}
+            assert there >= set(content.values()), point
+            twinfs.ok("recover")
+            for folder in (source, moved):
+                assert not list(folder.rglob(".twinfs~*")), point
+            for number, data in content.items():
+                assert (source / f"kept {number}").read_bytes() == data, point
+                copy = source / f"redundant {number}"
+                where = [copy, moved / copy.name] if "move" in words[0] else [copy]
+                if words != ["remove"]:
+                    assert any(path.exists() and path.read_bytes() == data for path in where), point
+        assert points > 6
+
+
+def cut_off(twinfs, source):
+    """A removal that ends when the copy has its other name."""
+    for number in range(1, 10):
+        twinfs.traced("remove", "--yes", source, calls="trace=unlinkat",
+                      flags=["-e", f"inject=unlinkat:signal=KILL:when={number}"])
+        if list(source.glob(".twinfs~*")):
+            return
+    raise AssertionError("it was not renamed")
+
+
+def test_scan_undoes_what_was_cut_off(twinfs, source):
+    copies(source, 2)
+    cut_off(twinfs, source)
+    assert not (source / "copy 1").exists()
+    scan = twinfs.ok("scan", source)
+    assert "undone" in scan.error.decode()
+    assert {path.name for path in source.iterdir()} == {"copy 0", "copy 1"}
+    assert json.loads(twinfs.ok("list", "--format=json", source).out)["summary"]["groups"] == 1
+
+
+def test_new_file_at_the_name_of_one_that_was_cut_off_stays_and_so_does_the_old(twinfs, source):
+    kept, copy = copies(source, 2)
+    cut_off(twinfs, source)
+    copy.write_bytes(b"new")
+    result = twinfs.ok("recover")
+    assert "copy 1.kept-1" in result.error.decode()
+    assert copy.read_bytes() == b"new"
+    assert (source / "copy 1.kept-1").read_bytes() == kept.read_bytes()
+
+
+def test_file_that_was_cut_off_waits_until_its_disk_is_mounted_again(twinfs, source, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount")
+    _, copy = copies(source, 2)
+    mounted = tmp_path / "mounted"
+    mounted.mkdir()
+    subprocess.run(["mount", "--bind", source, mounted], check=True)
+    try:
+        cut_off(twinfs, mounted)
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+    result = twinfs("recover")
+    assert result.status == 3
+    assert "nothing is left" not in result.error.decode()
+    assert not copy.exists()
+    subprocess.run(["mount", "--bind", source, mounted], check=True)
+    try:
+        twinfs.ok("recover")
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+    assert copy.exists()
+    assert not list(source.glob(".twinfs~*"))
+
+
+def test_folder_that_was_moved_meanwhile_is_told_of(twinfs, source):
+    copies(source, 2)
+    folder = source / "folder"
+    folder.mkdir()
+    (source / "copy 1").rename(folder / "copy 1")
+    for number in range(1, 10):
+        twinfs.traced("remove", "--yes", source, calls="trace=unlinkat",
+                      flags=["-e", f"inject=unlinkat:signal=KILL:when={number}"])
+        if list(folder.glob(".twinfs~*")):
+            break
+    [other] = folder.glob(".twinfs~*")
+    folder.rename(source / "elsewhere")
+    assert other.name in twinfs.ok("recover").error.decode()
+
+
+@pytest.mark.parametrize("hindrance", ["group", "interrupt"])
+def test_copy_that_became_the_last_one_is_saved_whatever_hinders(as_user, source, hindrance):
+    """The kept file goes when the copy is about to; the copy has no name then."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give files away")
+    kept, copy = copies(source, 2)
+    content = kept.read_bytes()
+    for path in (source, kept, copy):
+        os.chown(path, as_user.user.pw_uid, as_user.user.pw_gid)
+    if hindrance == "group":
+        os.chown(copy, -1, 0)
+    as_user.ok("scan", source)
+    traced = Program(as_user.session, as_user.folder, as_user.user)
+    traced.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=unlinkat", "-e",
+                      "inject=unlinkat:delay_enter=500000"]
+    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    with traced.started("remove", "--yes", source) as process:
+        assert until(lambda: list(source.glob(".twinfs~*")))
+        kept.unlink()
+        if hindrance == "interrupt":
+            [pid] = [pid for pid in as_user.session.processes() if pid != process.pid]
+            os.kill(pid, signal.SIGINT)
+        process.communicate(timeout=60)
+    assert copy.read_bytes() == content
+
+
+def test_interrupt_ends_after_the_file_at_hand(twinfs, source):
+    for number in range(40):
+        copies(source, 2, name=f"pair {number}")
+    twinfs.ok("scan", source)
+    traced = Program(twinfs.session, twinfs.folder)
+    traced.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=unlinkat", "-e",
+                      "inject=unlinkat:delay_enter=30000"]
+    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    with traced.started("remove", "--yes", source) as process:
+        assert until(lambda: len(everything(source)) < 78)
+        [pid] = [pid for pid in twinfs.session.processes() if pid != process.pid]
+        os.kill(pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert b"not begun" in out
+    assert process.returncode == -signal.SIGINT
+    left = everything(source)
+    assert 40 < len(left) < 80
+    assert not list(source.glob(".twinfs~*"))
+    assert twinfs.ok("remove", "--yes", source)
+    assert len(everything(source)) == 40
