@@ -230,13 +230,9 @@ static bool is_journalled(enum act_kind kind)
 
 int act_flush(struct act *act)
 {
-	int r = 0;
+	int r = act->count > 0 && is_journalled(act->settings.kind) ? journal_sync(act->journal)
+								    : 0;
 
-	if (act->count > 0 && is_journalled(act->settings.kind)) {
-		/* the ends of the acts before are among what is written */
-		sync_sources(act);
-		r = journal_sync(act->journal);
-	}
 	for (size_t i = 0; r == 0 && i < act->count && !stop_requested(); i++)
 		r = act_on(act, &act->list[i]);
 	close_kept(act); /* it points into the list */

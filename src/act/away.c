@@ -109,7 +109,6 @@ static int open_parent(const struct deed *deed, struct place *parent)
 	AUTO_FREE char *part = NULL;
 
 	for (slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-		AUTO_CLOSE int above = -1;
 		struct place made;
 		int r;
 
@@ -120,8 +119,8 @@ static int open_parent(const struct deed *deed, struct place *parent)
 		r = place_open_below(&made, deed->destination, part, true);
 		if (r < 0)
 			return r;
-		above = made.directory;
 		r = make_directory(deed, &made, part);
+		place_close(&made);
 		if (r < 0)
 			return r;
 	}

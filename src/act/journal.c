@@ -21,6 +21,7 @@ struct journal {
 	int fd;
 	uint64_t last; /* number given */
 	struct bytes waiting; /* lines to be written */
+	struct bytes ended; /* of intents that came to their end */
 	char *path;
 };
 
@@ -60,6 +61,7 @@ void journal_close(struct journal *journal)
 	if (journal->fd >= 0)
 		close(journal->fd);
 	bytes_free(&journal->waiting);
+	bytes_free(&journal->ended);
 	free(journal->path);
 	free(journal);
 }
@@ -100,15 +102,15 @@ static int append_part(const char *text, size_t length, void *context)
 }
 
 /* A whole line or none. */
-static int append_line(struct journal *journal, const json_t *object)
+static int append_line(struct bytes *lines, const json_t *object)
 {
-	size_t before = journal->waiting.length;
-	int r = json_dump_callback(object, append_part, &journal->waiting, JSON_COMPACT);
+	size_t before = lines->length;
+	int r = json_dump_callback(object, append_part, lines, JSON_COMPACT);
 
 	if (r == 0)
-		r = bytes_append_text(&journal->waiting, "\n");
+		r = bytes_append_text(lines, "\n");
 	if (r != 0)
-		journal->waiting.length = before;
+		lines->length = before;
 	return r == 0 ? 0 : -ENOMEM;
 }
 
@@ -144,23 +146,31 @@ int journal_intend(struct journal *journal, struct intent *intent)
 		return -ENOMEM;
 	intent->number = ++journal->last;
 	r = fill(object, intent);
-	return r < 0 ? r : append_line(journal, object);
+	return r < 0 ? r : append_line(&journal->waiting, object);
 }
 
 int journal_note_done(struct journal *journal, uint64_t number)
 {
 	json_auto_t *object = json_pack("{s:I}", "done", (json_int_t)number);
 
-	return object ? append_line(journal, object) : -ENOMEM;
+	return object ? append_line(&journal->ended, object) : -ENOMEM;
+}
+
+static int write_lines(struct journal *journal, struct bytes *lines)
+{
+	int r = write_fully(journal->fd, lines->data, lines->length);
+
+	if (r == 0)
+		lines->length = 0;
+	return r;
 }
 
 int journal_sync(struct journal *journal)
 {
-	int r = write_fully(journal->fd, journal->waiting.data, journal->waiting.length);
+	int r = write_lines(journal, &journal->waiting);
 
 	if (r < 0)
 		return r;
-	journal->waiting.length = 0;
 	return fdatasync(journal->fd) < 0 ? -errno : 0;
 }
 
@@ -308,16 +318,20 @@ int journal_settle(struct journal *journal,
 	json_auto_t *open = json_object();
 	AUTO_FREE char *text = NULL;
 	bool left = false;
-	int r = open ? journal_sync(journal) : -ENOMEM;
+	int r = open ? write_lines(journal, &journal->waiting) : -ENOMEM;
 
+	if (r == 0)
+		r = write_lines(journal, &journal->ended);
 	if (r == 0)
 		r = read_text(journal->fd, &text);
 	if (r == 0 && text)
 		r = parse(journal, text, open);
 	if (r == 0)
 		r = handle_all(journal, open, &(struct settling){handle, context}, &left);
+	if (r == 0 && left)
+		r = write_lines(journal, &journal->ended);
 	if (r < 0 || left)
 		return r < 0 ? r : journal_sync(journal);
-	journal->waiting.length = 0;
+	journal->ended.length = 0;
 	return ftruncate(journal->fd, 0) < 0 || fdatasync(journal->fd) < 0 ? -errno : 0;
 }

@@ -58,10 +58,11 @@ void journal_other_name(char name[static OTHER_NAME_SIZE]);
 MUST_CHECK int journal_intend(struct journal *journal, struct intent *intent);
 MUST_CHECK int journal_sync(struct journal *journal);
 
-/* An intent came to its end. It is written with the next ones. */
+/* An intent came to its end. Only journal_settle writes that, so that it is never on the disk before
+ * what was done: until then, undoing it finds nothing to do. */
 MUST_CHECK int journal_note_done(struct journal *journal, uint64_t number);
 
-/* Calls handle for each intent that has no end, in reverse order; those for which it gives false stay in
+/* To be called when what was done is on the disks. Calls handle for each intent that has no end, in reverse order; those for which it gives false stay in
  * the journal, which has nothing else afterwards, durably. 0 or -errno. */
 MUST_CHECK int journal_settle(struct journal *journal,
 			      bool (*handle)(void *context, const struct intent *intent),

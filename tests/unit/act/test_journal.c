@@ -62,7 +62,7 @@ static void test_intents_without_an_end_are_handled_last_first(void **state)
 {
 	const struct folder *folder = *state;
 	struct journal *journal = open_journal(folder);
-	struct handled handled;
+	struct handled handled = {.count = 0};
 	uint64_t numbers[3];
 
 	assert_false(journal_has_intents(folder->path));
@@ -71,15 +71,26 @@ static void test_intents_without_an_end_are_handled_last_first(void **state)
 	numbers[2] = intend(journal, "c", NULL);
 	assert_int_equal(journal_sync(journal), 0);
 	assert_int_equal(journal_note_done(journal, numbers[1]), 0);
-	assert_int_equal(journal_sync(journal), 0);
-	journal_close(journal);
 	assert_true(journal_has_intents(folder->path));
-	handled = settle(folder, false);
+	assert_int_equal(journal_settle(journal, handle, &handled), 0);
+	journal_close(journal);
 	assert_int_equal(handled.count, 2);
 	assert_int_equal(handled.numbers[0], numbers[2]);
 	assert_int_equal(handled.numbers[1], numbers[0]);
 	assert_false(journal_has_intents(folder->path));
 	assert_int_equal(settle(folder, false).count, 0);
+}
+
+/* Or a power cut in between would leave a file under its other name for ever. */
+static void test_end_is_not_on_the_disk_before_what_was_done(void **state)
+{
+	const struct folder *folder = *state;
+	struct journal *journal = open_journal(folder);
+
+	assert_int_equal(journal_note_done(journal, intend(journal, "a", NULL)), 0);
+	assert_int_equal(journal_sync(journal), 0);
+	journal_close(journal);
+	assert_int_equal(settle(folder, false).count, 1);
 }
 
 static void test_what_could_not_be_handled_stays(void **state)
@@ -109,7 +120,7 @@ static void test_what_stays_keeps_its_number_for_itself(void **state)
 	journal = open_journal(folder);
 	assert_int_equal(journal_settle(journal, handle, &handled), 0);
 	assert_int_equal(journal_note_done(journal, intend(journal, "later", NULL)), 0);
-	assert_int_equal(journal_sync(journal), 0);
+	assert_int_equal(journal_settle(journal, handle, &handled), 0);
 	journal_close(journal);
 	handled = settle(folder, false);
 	assert_int_equal(handled.count, 1);
@@ -204,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_intents_without_an_end_are_handled_last_first),
+		CASE(test_end_is_not_on_the_disk_before_what_was_done),
 		CASE(test_what_could_not_be_handled_stays),
 		CASE(test_what_stays_keeps_its_number_for_itself),
 		CASE(test_any_bytes_are_a_path),
