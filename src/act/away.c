@@ -127,14 +127,6 @@ static int open_parent(const struct deed *deed, struct place *parent)
 	return place_open_below(parent, deed->destination, path, true);
 }
 
-/* fsync(2) needs more than O_PATH. */
-static int sync_directory(int directory)
-{
-	AUTO_CLOSE int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
-}
-
 /* To another file system: bytes and name are there, durably, before the copy goes. Where the folder is
  * that of the copy, by another mount, the copy itself stands under the other name: that is left. */
 static int copy_to(struct deed *deed, const struct place *parent)

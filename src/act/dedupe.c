@@ -9,6 +9,7 @@
 
 #include "act/extents.h"
 #include "act/internal.h"
+#include "base/descriptor.h"
 
 /* In one call: btrfs does at most so many. */
 #define RANGE_BYTES (UINT64_C(16) << 20)
@@ -48,8 +49,7 @@ void deed_dedupe(struct deed *deed)
 	int64_t shared;
 
 	deed->result->outcome = ACT_NEEDLESS;
-	if (kept->status.st_dev == copy->status.st_dev &&
-	    kept->status.st_ino == copy->status.st_ino)
+	if (is_same_inode(&kept->status, &copy->status))
 		return;
 	/* asks for nothing but whether it can be: places of two file systems may be the same by number */
 	shared = share(deed, 0, 0);

@@ -7,6 +7,7 @@
 #include "act/internal.h"
 #include "act/undo.h"
 #include "base/clock.h"
+#include "base/descriptor.h"
 
 /* ---- the two files ------------------------------------------------------------------- */
 
@@ -99,8 +100,7 @@ bool deed_verify(struct deed *deed)
 	const struct held *kept = &deed->kept->held, *copy = &deed->copy.held;
 	int r;
 
-	if (kept->status.st_dev == copy->status.st_dev &&
-	    kept->status.st_ino == copy->status.st_ino)
+	if (is_same_inode(&kept->status, &copy->status))
 		return refuse(deed, ACT_NEEDLESS);
 	r = held_same_bytes(kept, copy);
 	if (r == -EBUSY && !deed_still_holds(deed))

@@ -58,7 +58,7 @@ bool place_leads_to(const struct place *place, const char *name, const struct st
 	struct stat there;
 
 	return fstatat(place->directory, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       there.st_dev == inode->st_dev && there.st_ino == inode->st_ino;
+	       is_same_inode(&there, inode);
 }
 
 static bool is_immutable(int directory, const char *name)

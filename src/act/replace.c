@@ -14,6 +14,7 @@
 #include "act/extents.h"
 #include "act/internal.h"
 #include "act/undo.h"
+#include "base/descriptor.h"
 #include "base/xattrs.h"
 
 static bool refuse(struct deed *deed, enum act_outcome outcome)
@@ -83,11 +84,10 @@ static bool is_our_link(const struct deed *deed, const char *name)
 static bool link_leads_to_kept(const struct deed *deed)
 {
 	const struct place *place = &deed->copy.place;
-	const struct stat *kept = &deed->kept->held.status;
 	struct stat there;
 
 	return fstatat(place->directory, place->name, &there, 0) == 0 &&
-	       there.st_dev == kept->st_dev && there.st_ino == kept->st_ino;
+	       is_same_inode(&there, &deed->kept->held.status);
 }
 
 /* Removes the link again; what else stands there by now stays, under another name. */

@@ -120,8 +120,7 @@ static bool has_arrived(const struct place *place, const struct intent *intent)
 	here.fd = open_beneath_for_reading(place->directory, intent->other, 0, false);
 	if (there.fd >= 0 && here.fd >= 0 && fstat(there.fd, &there.status) == 0 &&
 	    fstat(here.fd, &here.status) == 0 && S_ISREG(there.status.st_mode) &&
-	    (there.status.st_dev != here.status.st_dev ||
-	     there.status.st_ino != here.status.st_ino))
+	    !is_same_inode(&there.status, &here.status))
 		arrived = held_same_bytes(&there, &here) == 1;
 	held_close(&there);
 	held_close(&here);
@@ -221,14 +220,6 @@ static void say(const struct intent *intent, int result, struct bytes *stray)
 			 quote_path(bytes_text(&path)));
 }
 
-/* fsync(2) needs more than O_PATH. */
-static int sync_directory(const struct place *place)
-{
-	AUTO_CLOSE int fd = openat(place->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
-}
-
 static bool undo_intent(void *context, const struct intent *intent)
 {
 	struct undoing *undoing = context;
@@ -245,7 +236,7 @@ static bool undo_intent(void *context, const struct intent *intent)
 	if (r == 0)
 		r = undo_one(undoing, &place, intent);
 	if (r == 0)
-		r = sync_directory(&place);
+		r = sync_directory(place.directory);
 	if (r == 0)
 		remove_partial(&place, intent);
 	place_close(&place);

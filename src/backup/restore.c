@@ -90,8 +90,8 @@ static int lies_in(int inner, const struct stat *outer, bool *lies)
 	while (fd >= 0 && fstat(fd, &here) == 0) {
 		int up;
 
-		*lies = here.st_dev == outer->st_dev && here.st_ino == outer->st_ino;
-		if (*lies || (here.st_dev == last.st_dev && here.st_ino == last.st_ino)) {
+		*lies = is_same_inode(&here, outer);
+		if (*lies || is_same_inode(&here, &last)) {
 			(void)close(fd);
 			return 0;
 		}

@@ -99,7 +99,7 @@ static int enter(void *context, const struct tree_dir *dir)
 	int r;
 
 	/* a bind mount can show the target below the backup */
-	if (dir->status.st_dev == target->st_dev && dir->status.st_ino == target->st_ino)
+	if (is_same_inode(&dir->status, target))
 		return TREE_PASS_OVER;
 	r = open_directory(tree, dir->path);
 	if (r == 0)

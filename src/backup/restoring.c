@@ -69,11 +69,6 @@ static int same_bytes(struct restoring *restoring, const struct thing *thing, bo
 	return r;
 }
 
-static bool same_inode(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* The other names of its inode are linked to the one in links/, which may have got lost. */
 static int check_key(const struct restoring *restoring, const struct thing *thing,
 		     const struct stat *found, bool *same)
@@ -82,7 +77,7 @@ static int check_key(const struct restoring *restoring, const struct thing *thin
 	struct stat kept;
 
 	if (fstatat(links, thing->key, &kept, AT_SYMLINK_NOFOLLOW) == 0) {
-		*same = same_inode(&kept, found);
+		*same = is_same_inode(&kept, found);
 		return 0;
 	}
 	if (errno != ENOENT)
@@ -106,7 +101,7 @@ static int is_there(struct restoring *restoring, const struct thing *thing, bool
 	if (fstatat(thing->directory, thing->name, &found, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (thing->linked) {
-		*there = same_inode(&found, wanted);
+		*there = is_same_inode(&found, wanted);
 		return 0;
 	}
 	*there = ((wanted->st_mode ^ found.st_mode) & S_IFMT) == 0 &&

@@ -112,11 +112,6 @@ static int check_state(struct staging *staging, const char *task)
 
 /* ---- the folder -------------------------------------------------------------------------- */
 
-static bool is_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
 /* A stream over an open directory that is left open. */
 static DIR *open_stream(int directory)
 {

@@ -123,11 +123,6 @@ static int meet_name(struct walk *walk, const struct tree_dir *dir, const struct
 	return meet_item(walk, dir, entry->d_name, &status);
 }
 
-static bool is_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
 /* Reads the directory that was pushed last. */
 static int read_names(struct walk *walk, const struct tree_dir *dir)
 {

@@ -62,7 +62,7 @@ static bool same_time(struct timespec a, struct timespec b)
 
 bool copy_same_signature(const struct stat *a, const struct stat *b)
 {
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	return is_same_inode(a, b) && a->st_size == b->st_size &&
 	       same_time(a->st_mtim, b->st_mtim) && same_time(a->st_ctim, b->st_ctim);
 }
 
@@ -258,6 +258,6 @@ void copy_hash_linked(const struct copier *copier, int fd)
 	if (fstat(fd, &now) < 0)
 		return;
 	known = verified_slot(copier, &now);
-	if (known->status.st_dev == now.st_dev && known->status.st_ino == now.st_ino)
+	if (is_same_inode(&known->status, &now))
 		known->status.st_ctim = now.st_ctim;
 }

@@ -157,6 +157,15 @@ struct fd_path fd_path(int fd)
 	return path;
 }
 
+int sync_directory(int directory)
+{
+	AUTO_CLOSE int fd = open_beneath(directory, "", O_RDONLY | O_DIRECTORY, true);
+
+	if (fd < 0)
+		return fd;
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
 long read_fully_at(int fd, void *buffer, unsigned long length, long offset)
 {
 	unsigned long done = 0;

@@ -10,6 +10,8 @@
  */
 
 #include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "base/attributes.h"
 
@@ -36,6 +38,22 @@ struct fd_path {
 	char text[sizeof("/proc/self/fd/") + 10];
 };
 struct fd_path fd_path(int fd);
+
+/* What was done to names in a directory is on the disk, also of an O_PATH descriptor, with which fsync(2)
+ * does nothing. 0 or -errno. */
+MUST_CHECK int sync_directory(int directory);
+
+/* Are these of one inode, as far as the numbers tell? */
+static inline bool is_same_inode(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* The two names that each directory lists of itself and of what it is in. */
+static inline bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
 
 /* Reads exactly length bytes at offset unless the file ends: the count read, or -errno. */
 MUST_CHECK long read_fully_at(int fd, void *buffer, unsigned long length, long offset);

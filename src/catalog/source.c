@@ -143,8 +143,7 @@ static int lies_in_other(const struct given_source *sources, size_t count, size_
 		if (up < 0)
 			return 0;
 		fd = up;
-		if (fstat(fd, &above) < 0 ||
-		    (above.st_dev == st.st_dev && above.st_ino == st.st_ino)) {
+		if (fstat(fd, &above) < 0 || is_same_inode(&above, &st)) {
 			close(fd);
 			return 0;
 		}

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/query.h"
@@ -38,7 +39,7 @@ static enum root_state examine(const struct sources *sources, const struct sourc
 	*fd = open(source->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (*fd < 0 || fstat(*fd, &now) < 0 || fstat(source->fd, &before) < 0)
 		return ROOT_GONE;
-	if (before.st_dev == now.st_dev && before.st_ino == now.st_ino && before.st_nlink > 0)
+	if (is_same_inode(&before, &now) && before.st_nlink > 0)
 		return ROOT_SAME;
 	return is_of_source(sources, source, *fd) ? ROOT_NEW : ROOT_GONE;
 }

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -176,7 +177,7 @@ static int check_empty(const char *absolute)
 	do {
 		errno = 0;
 		entry = readdir(directory); // NOLINT(concurrency-mt-unsafe): nobody else has it
-	} while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+	} while (entry && is_dots(entry->d_name));
 	return entry ? -ENOTEMPTY : -errno;
 }
 
