@@ -142,13 +142,20 @@ static void sync_sources(const struct act *act)
 	}
 }
 
+/* What renames nothing needs no journal. */
+static bool is_journalled(enum act_kind kind)
+{
+	return kind != ACT_DEDUPE && kind != ACT_TRASH;
+}
+
 /* Empties the journal. What could not be put back is tried once more. */
 static int settle(struct act *act)
 {
 	struct undone undone;
 
 	act->flushes = 0;
-	sync_sources(act);
+	if (is_journalled(act->settings.kind))
+		sync_sources(act);
 	return undo_acts(act->journal, &undone);
 }
 
@@ -220,12 +227,6 @@ static int act_on(struct act *act, struct waiting *waiting)
 	if (result.outcome == ACT_STRAY && strcmp(result.stray, waiting->other) == 0)
 		return 0;
 	return waiting->intent.number ? journal_note_done(act->journal, waiting->intent.number) : 0;
-}
-
-/* What renames nothing needs no journal. */
-static bool is_journalled(enum act_kind kind)
-{
-	return kind != ACT_DEDUPE && kind != ACT_TRASH;
 }
 
 int act_flush(struct act *act)
@@ -310,9 +311,10 @@ static bool keep_file(struct act *act, struct act_file *kept, struct attributes 
 	return kept->path;
 }
 
-/* Fills in what the kind of the act needs. */
-static int prepare(struct act *act, struct waiting *waiting)
+/* Writes what is meant to be done to the journal. */
+static int intend(struct act *act, struct waiting *waiting)
 {
+	const struct source *source = &act->settings.sources->list[waiting->copy.source];
 	const struct attributes *attributes = waiting->copy.attributes;
 	enum act_kind kind = act->settings.kind;
 
@@ -320,19 +322,18 @@ static int prepare(struct act *act, struct waiting *waiting)
 	waiting->intent =
 		(struct intent){.kind = kind == ACT_LINK || kind == ACT_SYMLINK ? INTENT_REPLACE
 										: INTENT_AWAY,
-				.source = act->settings.sources->list[waiting->copy.source].path,
+				.source = source->path,
 				.path = waiting->copy.path,
 				.other = waiting->other,
 				.inode = attributes->inode,
 				.born_ns = clock_ns(attributes->btime)};
-	place_identify_root(act->settings.sources->list[waiting->copy.source].fd,
-			    &waiting->intent.root_inode, &waiting->intent.root_born_ns);
+	place_identify_root(source->fd, &waiting->intent.root_inode, &waiting->intent.root_born_ns);
 	if (kind == ACT_MOVE) {
 		waiting->intent.to = destination_path(act, &waiting->copy);
-		return waiting->intent.to ? 0 : -ENOMEM;
+		if (!waiting->intent.to)
+			return -ENOMEM;
 	}
-	waiting->target = kind == ACT_SYMLINK ? link_target(act, waiting) : NULL;
-	return kind == ACT_SYMLINK && !waiting->target ? -ENOMEM : 0;
+	return journal_intend(act->journal, &waiting->intent);
 }
 
 int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy)
@@ -344,9 +345,12 @@ int act_add(struct act *act, const struct act_file *kept, const struct act_file 
 	if (!keep_file(act, &waiting->kept, &waiting->kept_attributes, kept) ||
 	    !keep_file(act, &waiting->copy, &waiting->copy_attributes, copy))
 		return -ENOMEM;
-	r = prepare(act, waiting);
-	if (r == 0 && is_journalled(act->settings.kind))
-		r = journal_intend(act->journal, &waiting->intent);
+	if (act->settings.kind == ACT_SYMLINK) {
+		waiting->target = link_target(act, waiting);
+		if (!waiting->target)
+			return -ENOMEM;
+	}
+	r = is_journalled(act->settings.kind) ? intend(act, waiting) : 0;
 	if (r < 0)
 		return r;
 	act->count++;

@@ -10,52 +10,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "act/extents.h"
 #include "act/file_copy.h"
 #include "act/internal.h"
 #include "act/undo.h"
 #include "base/descriptor.h"
 
-/* Has the copy that is open no name left? */
-static bool is_nameless(const struct held *held)
+/* A copy that moves is needed for itself, and only its own bytes must not have changed. */
+static bool copy_was_unbroken(struct deed *deed)
 {
-	struct stat now;
-
-	return fstat(held->fd, &now) == 0 && now.st_nlink == 0;
+	return held_is_unbroken(&deed->copy.held);
 }
 
-static void put_back(struct deed *deed)
-{
-	int r = undo_rename(&deed->copy.place, deed->other, deed->stray);
-
-	if (r < 0 || deed->stray->length > 0) {
-		deed->result->outcome = ACT_STRAY;
-		deed->result->stray = r < 0 ? deed->other : bytes_text(deed->stray);
-	}
-}
-
-/* Removes what stands under the other name. What happened in the last moment is seen after it: then
- * the copy, which is still open, is written anew. */
 static void remove_other(struct deed *deed)
 {
-	const struct held *held = &deed->copy.held;
-	uint64_t own_bytes = extents_own_bytes(held->fd);
+	int r = deed_remove_other(deed, deed->settings->kind == ACT_MOVE ? copy_was_unbroken
+									 : deed_still_holds);
 
-	if (unlinkat(deed->copy.place.directory, deed->other, 0) < 0) {
-		deed_fail(deed, -errno);
-		put_back(deed);
+	if (r == 0)
 		return;
-	}
-	deed->result->outcome = ACT_DONE;
-	if (!is_nameless(held))
-		return;
-	deed->result->freed_bytes = own_bytes;
-	if (deed->settings->kind == ACT_MOVE ? held_is_unbroken(held) : deed_still_holds(deed))
-		return;
-	deed->result->freed_bytes = 0;
-	if (deed->result->outcome == ACT_DONE)
-		deed->result->outcome = ACT_BUSY;
-	deed_bring_back(deed);
+	deed_fail(deed, r);
+	deed_put_back(deed);
 }
 
 /* ---- to another folder --------------------------------------------------------------- */
@@ -166,25 +140,10 @@ static void move_other(struct deed *deed)
 		deed->result->outcome = ACT_EXISTS;
 	else if (r < 0)
 		deed_fail(deed, r);
-	put_back(deed);
+	deed_put_back(deed);
 }
 
 /* ---- both ---------------------------------------------------------------------------- */
-
-/* Is what has been renamed what was compared? Without leases it is compared once more, as it may have
- * been written to by its path until now. */
-static bool is_what_was_verified(struct deed *deed)
-{
-	const struct subject *copy = &deed->copy;
-
-	if (!place_leads_to(&copy->place, deed->other, &copy->held.status)) {
-		deed->result->outcome = ACT_CHANGED;
-		return false;
-	}
-	if (!copy->held.leased || !deed->kept->held.leased)
-		return deed_verify(deed);
-	return deed_still_holds(deed);
-}
 
 void deed_away(struct deed *deed)
 {
@@ -198,8 +157,8 @@ void deed_away(struct deed *deed)
 		deed->result->outcome = ACT_GONE;
 	else if (r < 0)
 		deed_fail(deed, r);
-	else if (!is_what_was_verified(deed))
-		put_back(deed);
+	else if (!deed_is_still_verified(deed))
+		deed_put_back(deed);
 	else if (deed->settings->kind == ACT_MOVE)
 		move_other(deed);
 	else

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "act/extents.h"
 #include "act/file_copy.h"
 #include "act/internal.h"
 #include "act/undo.h"
@@ -50,7 +52,7 @@ void subject_close(struct subject *subject)
 
 /* ---- what holds while something is done ---------------------------------------------- */
 
-static bool refuse(struct deed *deed, enum act_outcome outcome)
+bool deed_refuse(struct deed *deed, enum act_outcome outcome)
 {
 	deed->result->outcome = outcome;
 	return false;
@@ -85,13 +87,13 @@ bool deed_still_holds(struct deed *deed)
 	const struct subject *kept = deed->kept;
 
 	if (is_kept_itself(deed))
-		return refuse(deed, ACT_KEPT_ITSELF);
+		return deed_refuse(deed, ACT_KEPT_ITSELF);
 	if (!place_leads_to(&kept->place, kept->place.name, &kept->held.status))
-		return refuse(deed, ACT_KEPT_GONE);
+		return deed_refuse(deed, ACT_KEPT_GONE);
 	if (!held_is_unbroken(&kept->held))
-		return refuse(deed, ACT_KEPT_BUSY);
+		return deed_refuse(deed, ACT_KEPT_BUSY);
 	if (!held_is_unbroken(&deed->copy.held))
-		return refuse(deed, ACT_BUSY);
+		return deed_refuse(deed, ACT_BUSY);
 	return true;
 }
 
@@ -101,7 +103,7 @@ bool deed_verify(struct deed *deed)
 	int r;
 
 	if (is_same_inode(&kept->status, &copy->status))
-		return refuse(deed, ACT_NEEDLESS);
+		return deed_refuse(deed, ACT_NEEDLESS);
 	r = held_same_bytes(kept, copy);
 	if (r == -EBUSY && !deed_still_holds(deed))
 		return false;
@@ -110,7 +112,18 @@ bool deed_verify(struct deed *deed)
 		return false;
 	}
 	if (r == 0)
-		return refuse(deed, ACT_DIFFERS);
+		return deed_refuse(deed, ACT_DIFFERS);
+	return deed_still_holds(deed);
+}
+
+bool deed_is_still_verified(struct deed *deed)
+{
+	const struct held *copy = &deed->copy.held;
+
+	if (!place_leads_to(&deed->copy.place, deed->other, &copy->status))
+		return deed_refuse(deed, ACT_CHANGED);
+	if (!copy->leased || !deed->kept->held.leased)
+		return deed_verify(deed);
 	return deed_still_holds(deed);
 }
 
@@ -130,19 +143,49 @@ static void wait_for_writer(struct held *held)
 	}
 }
 
-void deed_bring_back(struct deed *deed)
+void deed_note_undone(struct deed *deed, int result)
 {
-	const struct place *place = &deed->copy.place;
+	if (result == 0 && deed->stray->length == 0)
+		return;
+	deed->result->outcome = ACT_STRAY;
+	deed->result->stray = result < 0 ? deed->other : bytes_text(deed->stray);
+}
+
+void deed_put_back(struct deed *deed)
+{
+	deed_note_undone(deed, undo_rename(&deed->copy.place, deed->other, deed->stray));
+}
+
+/* The copy, which is open, gets a name and all its bytes. */
+static void bring_back(struct deed *deed)
+{
 	int r;
 
 	wait_for_writer(&deed->copy.held);
-	r = file_copy_save(deed->copy.held.fd, place->directory, deed->other);
-	if (r == 0)
-		r = undo_rename(place, deed->other, deed->stray);
+	r = file_copy_save(deed->copy.held.fd, deed->copy.place.directory, deed->other);
 	if (r < 0)
 		deed_fail(deed, r);
-	else if (deed->stray->length > 0) {
-		deed->result->outcome = ACT_STRAY;
-		deed->result->stray = bytes_text(deed->stray);
+	else
+		deed_put_back(deed);
+}
+
+int deed_remove_other(struct deed *deed, bool (*was_right)(struct deed *deed))
+{
+	const struct held *held = &deed->copy.held;
+	uint64_t own_bytes = extents_own_bytes(held->fd);
+	struct stat now;
+
+	if (unlinkat(deed->copy.place.directory, deed->other, 0) < 0)
+		return -errno;
+	deed->result->outcome = ACT_DONE;
+	if (fstat(held->fd, &now) < 0 || now.st_nlink > 0)
+		return 0;
+	if (was_right(deed)) {
+		deed->result->freed_bytes = own_bytes;
+		return 0;
 	}
+	if (deed->result->outcome == ACT_DONE)
+		deed->result->outcome = ACT_BUSY;
+	bring_back(deed);
+	return 0;
 }

@@ -53,11 +53,31 @@ MUST_CHECK bool deed_verify(struct deed *deed);
  * is filled in. */
 MUST_CHECK bool deed_still_holds(struct deed *deed);
 
+/* Is what stands under the other name what was compared, and all else as it must be? Without leases the
+ * bytes are compared once more, as they may have been written to by the path until now. Otherwise the
+ * outcome is filled in. */
+MUST_CHECK bool deed_is_still_verified(struct deed *deed);
+
 /* Fills in the outcome of a call that failed: error is an -errno. */
 void deed_fail(struct deed *deed, int error);
 
-/* The copy has no name any more, but is open: it gets its own back, with all its bytes, as something
- * came in between that makes them needed. Waits a while for who is writing to it. */
-void deed_bring_back(struct deed *deed);
+/* Fills in an outcome; false. */
+bool deed_refuse(struct deed *deed, enum act_outcome outcome);
+
+/* What stands under the other name gets the copy's own again: or a name beside it, or stays, and the
+ * result says so. */
+void deed_put_back(struct deed *deed);
+
+/* Fills in what undo_rename() or its like came to. */
+void deed_note_undone(struct deed *deed, int result);
+
+/* Removes what stands under the other name, and fills in what came free. What happened in the last
+ * moment is seen after it: where that makes the copy's bytes needed, and it has no name left, it gets
+ * its own back; who is writing to it is waited for. -errno: nothing was removed.
+ *
+ * was_right	asked when the copy has no name any more. Where it says no, it has filled in why and made
+ *		way at the copy's name
+ */
+MUST_CHECK int deed_remove_other(struct deed *deed, bool (*was_right)(struct deed *deed));
 
 #endif

@@ -11,17 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "act/extents.h"
 #include "act/internal.h"
-#include "act/undo.h"
 #include "base/descriptor.h"
 #include "base/xattrs.h"
-
-static bool refuse(struct deed *deed, enum act_outcome outcome)
-{
-	deed->result->outcome = outcome;
-	return false;
-}
 
 /* What a name has besides its bytes, and would have another one of as a link: all but times. */
 static bool has_same_metadata(struct deed *deed)
@@ -31,7 +23,7 @@ static bool has_same_metadata(struct deed *deed)
 	int r;
 
 	if (a->st_mode != b->st_mode || a->st_uid != b->st_uid || a->st_gid != b->st_gid)
-		return refuse(deed, ACT_OTHER_METADATA);
+		return deed_refuse(deed, ACT_OTHER_METADATA);
 	r = xattrs_read(&kept, deed->kept->held.fd);
 	if (r == 0)
 		r = xattrs_read(&copy, deed->copy.held.fd);
@@ -39,7 +31,7 @@ static bool has_same_metadata(struct deed *deed)
 		deed_fail(deed, r);
 		return false;
 	}
-	return xattrs_equal(&kept, &copy) ? true : refuse(deed, ACT_OTHER_METADATA);
+	return xattrs_equal(&kept, &copy) ? true : deed_refuse(deed, ACT_OTHER_METADATA);
 }
 
 static bool may_be_linked(struct deed *deed)
@@ -47,7 +39,7 @@ static bool may_be_linked(struct deed *deed)
 	if (deed->settings->kind == ACT_SYMLINK)
 		return true;
 	if (deed->kept->held.status.st_dev != deed->copy.held.status.st_dev)
-		return refuse(deed, ACT_OTHER_FILE_SYSTEM);
+		return deed_refuse(deed, ACT_OTHER_FILE_SYSTEM);
 	return deed->settings->force_metadata || has_same_metadata(deed);
 }
 
@@ -97,16 +89,12 @@ static void take_back_link(struct deed *deed)
 
 	if (is_our_link(deed, deed->other) &&
 	    fstatat(deed->copy.place.directory, deed->other, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    (S_ISLNK(status.st_mode) || status.st_nlink > 1)) {
-		if (unlinkat(deed->copy.place.directory, deed->other, 0) == 0)
-			return;
-	} else if (undo_rename(&deed->copy.place, deed->other, deed->stray) == 0) {
-		deed->result->stray = bytes_text(deed->stray);
-		deed->result->outcome = ACT_STRAY;
-		return;
-	}
-	deed->result->stray = deed->other;
-	deed->result->outcome = ACT_STRAY;
+	    (S_ISLNK(status.st_mode) || status.st_nlink > 1))
+		deed_note_undone(deed, unlinkat(deed->copy.place.directory, deed->other, 0) < 0
+					       ? -errno
+					       : 0);
+	else
+		deed_put_back(deed);
 }
 
 static void change_back(struct deed *deed)
@@ -116,70 +104,49 @@ static void change_back(struct deed *deed)
 			? place_rename(place, deed->other, place->name, RENAME_EXCHANGE)
 			: -ENOENT;
 
-	if (r == 0) {
+	if (r == 0)
 		take_back_link(deed);
-		return;
-	}
-	if (r == -ENOENT)
-		r = undo_rename(place, deed->other, deed->stray);
-	if (r == 0 && deed->stray->length == 0)
-		return;
-	deed->result->outcome = ACT_STRAY;
-	deed->result->stray = r < 0 ? deed->other : bytes_text(deed->stray);
+	else if (r == -ENOENT)
+		deed_put_back(deed);
+	else
+		deed_note_undone(deed, r);
 }
 
 static bool is_what_was_verified(struct deed *deed)
 {
-	const struct subject *copy = &deed->copy;
-
-	if (!place_leads_to(&copy->place, deed->other, &copy->held.status) ||
-	    !is_our_link(deed, copy->place.name))
-		return refuse(deed, ACT_CHANGED);
+	if (!is_our_link(deed, deed->copy.place.name))
+		return deed_refuse(deed, ACT_CHANGED);
 	if (!link_leads_to_kept(deed))
-		return refuse(deed, ACT_KEPT_GONE);
-	if (!copy->held.leased || !deed->kept->held.leased)
-		return deed_verify(deed);
-	return deed_still_holds(deed);
+		return deed_refuse(deed, ACT_KEPT_GONE);
+	return deed_is_still_verified(deed);
 }
 
-/* In the last moment the kept file went, or somebody began to write: the bytes get a name again. */
-static void save(struct deed *deed)
+/* A hard link has the kept file's bytes, whatever became of its other name. */
+static bool hard_link_was_right(struct deed *deed)
+{
+	return held_is_unbroken(&deed->copy.held);
+}
+
+static bool symlink_was_right(struct deed *deed)
 {
 	const struct place *place = &deed->copy.place;
 
-	deed->result->freed_bytes = 0;
-	if (deed->settings->kind == ACT_SYMLINK && is_our_link(deed, place->name))
+	if (link_leads_to_kept(deed) ? deed_still_holds(deed) : deed_refuse(deed, ACT_KEPT_GONE))
+		return true;
+	if (is_our_link(deed, place->name))
 		(void)unlinkat(place->directory, place->name, 0);
-	deed_bring_back(deed);
-}
-
-static bool symlink_still_holds(struct deed *deed)
-{
-	return link_leads_to_kept(deed) ? deed_still_holds(deed) : refuse(deed, ACT_KEPT_GONE);
+	return false;
 }
 
 static void remove_copy(struct deed *deed)
 {
-	const struct held *held = &deed->copy.held;
-	uint64_t own_bytes = extents_own_bytes(held->fd);
-	struct stat now;
+	int r = deed_remove_other(deed, deed->settings->kind == ACT_SYMLINK ? symlink_was_right
+									    : hard_link_was_right);
 
-	if (unlinkat(deed->copy.place.directory, deed->other, 0) < 0) {
-		deed_fail(deed, -errno);
-		change_back(deed);
+	if (r == 0)
 		return;
-	}
-	deed->result->outcome = ACT_DONE;
-	if (fstat(held->fd, &now) < 0 || now.st_nlink > 0)
-		return;
-	deed->result->freed_bytes = own_bytes;
-	/* a hard link has the kept file's bytes, whatever became of its other name */
-	if (deed->settings->kind == ACT_SYMLINK ? symlink_still_holds(deed)
-						: held_is_unbroken(held))
-		return;
-	if (deed->result->outcome == ACT_DONE)
-		deed->result->outcome = ACT_BUSY;
-	save(deed);
+	deed_fail(deed, r);
+	change_back(deed);
 }
 
 void deed_replace(struct deed *deed)
