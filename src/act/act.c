@@ -11,6 +11,7 @@
 #include "act/undo.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/stop.h"
 
 /* Acts of which the intents are written and synced together: that waits for the disk. */
@@ -134,8 +135,8 @@ static void sync_sources(const struct act *act)
 	for (size_t i = 0; i < sources->count; i++) {
 		AUTO_CLOSE int fd = sources->list[i].fd < 0
 					    ? -1
-					    : openat(sources->list[i].fd, ".",
-						     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+					    : open_beneath(sources->list[i].fd, "",
+							   O_RDONLY | O_DIRECTORY, true);
 
 		if (fd >= 0)
 			(void)syncfs(fd);

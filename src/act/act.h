@@ -9,8 +9,8 @@
  * Each copy is taken by itself. The kept file and the copy are opened below their sources, without
  * following a symlink, and held by read leases: whoever wants to write has to wait, and is seen.
  * Every byte is compared. Only then is the copy renamed away within its directory, found to be the
- * inode that was compared, and dealt with; whatever does not fit puts it back. What is intended is in a
- * journal before (act/journal.h), so that an act that is cut off is undone at the next start.
+ * inode that was compared, and dealt with; whatever does not fit puts it back. What is intended is
+ * in a journal before (act/journal.h), so that an act that is cut off is undone at the next start.
  *
  * Needs SIGIO to be ignored. One thread.
  */
@@ -84,16 +84,17 @@ struct act_settings {
 
 struct act;
 
-/* Opens the journal, undoing what an earlier act left there. 0, -EWOULDBLOCK where another process acts
- * upon this index, or -errno, logged. */
+/* Opens the journal, undoing what an earlier act left there. 0, -EWOULDBLOCK where another process
+ * acts upon this index, or -errno, logged. */
 MUST_CHECK int act_begin(struct act **act, const struct act_settings *settings);
 
 /* One copy more; takes copies of both. It is acted upon now or at act_flush, some at a time, as the
- * journal has to be on the disk before. 0 or -errno of the journal: then nothing more can be done. */
+ * journal has to be on the disk before. 0 or -errno of the journal: then nothing more can be
+ * done. */
 MUST_CHECK int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy);
 
-/* Acts upon all that were added. With stop_requested() those that were not begun are left out, and told
- * nobody. */
+/* Acts upon all that were added. With stop_requested() those that were not begun are left out, and
+ * told nobody. */
 MUST_CHECK int act_flush(struct act *act);
 
 /* Ends the journal, durably. 0 or -errno; frees in either case. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A copy that goes: for good, or to another folder. It is renamed within its directory first, so that
- * nobody finds it by its path any more, and what is found there is dealt with only if it is what was
- * compared. */
+/* A copy that goes: for good, or to another folder. It is renamed within its directory first, so
+ * that nobody finds it by its path any more, and what is found there is dealt with only if it is
+ * what was compared. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,8 +101,9 @@ static int open_parent(const struct deed *deed, struct place *parent)
 	return place_open_below(parent, deed->destination, path, true);
 }
 
-/* To another file system: bytes and name are there, durably, before the copy goes. Where the folder is
- * that of the copy, by another mount, the copy itself stands under the other name: that is left. */
+/* To another file system: bytes and name are there, durably, before the copy goes. Where the folder
+ * is that of the copy, by another mount, the copy itself stands under the other name: that is
+ * left. */
 static int copy_to(struct deed *deed, const struct place *parent)
 {
 	int r = file_copy(deed->copy.held.fd, parent->directory, deed->other);

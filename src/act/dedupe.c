@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Sharing blocks: the kernel compares the bytes, with both files locked, before it lets the copy share
- * those of the kept file (ioctl_fideduperange(2)). So nothing is renamed, and times stay. */
+/* Sharing blocks: the kernel compares the bytes, with both files locked, before it lets the copy
+ * share those of the kept file (ioctl_fideduperange(2)). So nothing is renamed, and times stay. */
 
 #include <errno.h>
 #include <linux/fs.h>
@@ -51,7 +51,8 @@ void deed_dedupe(struct deed *deed)
 	deed->result->outcome = ACT_NEEDLESS;
 	if (is_same_inode(&kept->status, &copy->status))
 		return;
-	/* asks for nothing but whether it can be: places of two file systems may be the same by number */
+	/* asks for nothing but whether it can be: places of two file systems may be the same by
+	 * number */
 	shared = share(deed, 0, 0);
 	if (shared == -EXDEV) {
 		deed->result->outcome = ACT_OTHER_FILE_SYSTEM;

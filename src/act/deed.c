@@ -66,9 +66,9 @@ void deed_fail(struct deed *deed, int error)
 		deed->result->outcome = ACT_IMMUTABLE;
 }
 
-/* On two file systems, is it one file all the same, which an overlay, or a file system in a program,
- * shows a second time? Then the times of the kept file move with the copy's name. What is asked is
- * the file system below, whatever is remembered above it. */
+/* On two file systems, is it one file all the same, which an overlay, or a file system in a
+ * program, shows a second time? Then the times of the kept file move with the copy's name. What is
+ * asked is the file system below, whatever is remembered above it. */
 static bool is_kept_itself(const struct deed *deed)
 {
 	const struct stat *before = &deed->kept->held.status;

@@ -11,8 +11,8 @@
  * owner or attributes, -EINTR when stop_requested(). Then there is no new file. */
 MUST_CHECK int file_copy(int from, int directory, const char *name);
 
-/* The same of a file that has no name any more: its bytes are saved as they are now, whatever of the
- * rest cannot be had, and whoever writes or wants to stop. */
+/* The same of a file that has no name any more: its bytes are saved as they are now, whatever of
+ * the rest cannot be had, and whoever writes or wants to stop. */
 MUST_CHECK int file_copy_save(int from, int directory, const char *name);
 
 #endif

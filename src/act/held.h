@@ -4,8 +4,8 @@
 
 /* A file that is held: open, and with a read lease, so that nobody writes to it without our being
  * told (fcntl(2), F_SETLEASE: who opens it for writing waits for us, for at most
- * /proc/sys/fs/lease-break-time; who has it open already, or mapped, keeps us from getting one). Any
- * thread, each for itself. */
+ * /proc/sys/fs/lease-break-time; who has it open already, or mapped, keeps us from getting one).
+ * Any thread, each for itself. */
 
 #include <stdbool.h>
 #include <sys/stat.h>

@@ -38,8 +38,8 @@ MUST_CHECK int subject_open(struct subject *subject, const struct act_settings *
 			    struct act_result *result);
 void subject_close(struct subject *subject);
 
-/* Each acts upon the copy, which is held like the kept file, and fills in the result: the outcome and
- * what came free. */
+/* Each acts upon the copy, which is held like the kept file, and fills in the result: the outcome
+ * and what came free. */
 void deed_away(struct deed *deed); /* ACT_REMOVE, ACT_MOVE */
 void deed_replace(struct deed *deed); /* ACT_LINK, ACT_SYMLINK */
 void deed_dedupe(struct deed *deed);
@@ -53,9 +53,9 @@ MUST_CHECK bool deed_verify(struct deed *deed);
  * is filled in. */
 MUST_CHECK bool deed_still_holds(struct deed *deed);
 
-/* Is what stands under the other name what was compared, and all else as it must be? Without leases the
- * bytes are compared once more, as they may have been written to by the path until now. Otherwise the
- * outcome is filled in. */
+/* Is what stands under the other name what was compared, and all else as it must be? Without leases
+ * the bytes are compared once more, as they may have been written to by the path until now.
+ * Otherwise the outcome is filled in. */
 MUST_CHECK bool deed_is_still_verified(struct deed *deed);
 
 /* Fills in the outcome of a call that failed: error is an -errno. */
@@ -64,8 +64,8 @@ void deed_fail(struct deed *deed, int error);
 /* Fills in an outcome; false. */
 bool deed_refuse(struct deed *deed, enum act_outcome outcome);
 
-/* What stands under the other name gets the copy's own again: or a name beside it, or stays, and the
- * result says so. */
+/* What stands under the other name gets the copy's own again: or a name beside it, or stays, and
+ * the result says so. */
 void deed_put_back(struct deed *deed);
 
 /* Fills in what undo_rename() or its like came to. */

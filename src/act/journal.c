@@ -190,8 +190,8 @@ static int read_text(int fd, char **text)
 	return got < 0 ? (int)got : 0;
 }
 
-/* One line: an intent comes, or goes as it has an end. No later one has its number: what stays would
- * be taken for that. */
+/* One line: an intent comes, or goes as it has an end. No later one has its number: what stays
+ * would be taken for that. */
 static int take_line(struct journal *journal, json_t *open, const char *line)
 {
 	json_t *object = json_loads(line, JSON_ALLOW_NUL, NULL);

@@ -44,8 +44,8 @@ struct intent {
 
 struct journal;
 
-/* Opens that of an index, making it where it is missing, and locks it. 0, -EWOULDBLOCK while another
- * process has it, or -errno. */
+/* Opens that of an index, making it where it is missing, and locks it. 0, -EWOULDBLOCK while
+ * another process has it, or -errno. */
 MUST_CHECK int journal_open(struct journal **journal, const char *folder);
 
 /* Ends it, the lock too. */
@@ -58,12 +58,13 @@ void journal_other_name(char name[static OTHER_NAME_SIZE]);
 MUST_CHECK int journal_intend(struct journal *journal, struct intent *intent);
 MUST_CHECK int journal_sync(struct journal *journal);
 
-/* An intent came to its end. Only journal_settle writes that, so that it is never on the disk before
- * what was done: until then, undoing it finds nothing to do. */
+/* An intent came to its end. Only journal_settle writes that, so that it is never on the disk
+ * before what was done: until then, undoing it finds nothing to do. */
 MUST_CHECK int journal_note_done(struct journal *journal, uint64_t number);
 
-/* To be called when what was done is on the disks. Calls handle for each intent that has no end, in reverse order; those for which it gives false stay in
- * the journal, which has nothing else afterwards, durably. 0 or -errno. */
+/* To be called when what was done is on the disks. Calls handle for each intent that has no end, in
+ * reverse order; those for which it gives false stay in the journal, which has nothing else
+ * afterwards, durably. 0 or -errno. */
 MUST_CHECK int journal_settle(struct journal *journal,
 			      bool (*handle)(void *context, const struct intent *intent),
 			      void *context);

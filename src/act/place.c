@@ -39,6 +39,13 @@ void place_close(struct place *place)
 	place->directory = -1;
 }
 
+int64_t place_born_ns(const struct statx *status)
+{
+	struct timespec born = {status->stx_btime.tv_sec, status->stx_btime.tv_nsec};
+
+	return status->stx_mask & STATX_BTIME ? clock_ns(born) : 0;
+}
+
 void place_identify_root(int root, uint64_t *inode, int64_t *born_ns)
 {
 	struct statx status;
@@ -48,9 +55,7 @@ void place_identify_root(int root, uint64_t *inode, int64_t *born_ns)
 	if (statx(root, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &status) < 0)
 		return;
 	*inode = status.stx_ino;
-	if (status.stx_mask & STATX_BTIME)
-		*born_ns = clock_ns(
-			(struct timespec){status.stx_btime.tv_sec, status.stx_btime.tv_nsec});
+	*born_ns = place_born_ns(&status);
 }
 
 bool place_leads_to(const struct place *place, const char *name, const struct stat *inode)

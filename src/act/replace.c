@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A copy that a link to the kept file takes the place of. The link is made beside it, then the two change
- * their names in one system call, so that its path leads to the content at every moment; the copy
- * goes when all is as it was. */
+/* A copy that a link to the kept file takes the place of. The link is made beside it, then the two
+ * change their names in one system call, so that its path leads to the content at every moment; the
+ * copy goes when all is as it was. */
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Into the desktop's trash: gio(1) knows where that is on each file system, and how file managers bring
- * back what is in it. It takes a path, so another file that took it in that moment would be in the
- * trash, too; nothing is lost by that. */
+/* Into the desktop's trash: gio(1) knows where that is on each file system, and how file managers
+ * bring back what is in it. It takes a path, so another file that took it in that moment would be
+ * in the trash, too; nothing is lost by that. */
 
 #include <errno.h>
 #include <spawn.h>

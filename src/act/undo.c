@@ -53,13 +53,6 @@ enum what {
 	WHAT_STRANGE,
 };
 
-static int64_t born_ns(const struct statx *status)
-{
-	struct timespec born = {status->stx_btime.tv_sec, status->stx_btime.tv_nsec};
-
-	return status->stx_mask & STATX_BTIME ? clock_ns(born) : 0;
-}
-
 static int examine(const struct place *place, const char *name, const struct intent *intent,
 		   enum what *what)
 {
@@ -70,8 +63,8 @@ static int examine(const struct place *place, const char *name, const struct int
 		  STATX_BASIC_STATS | STATX_BTIME, &status) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	*what = WHAT_STRANGE;
-	if (status.stx_ino == intent->inode &&
-	    (!intent->born_ns || !born_ns(&status) || intent->born_ns == born_ns(&status)))
+	if (status.stx_ino == intent->inode && (!intent->born_ns || !place_born_ns(&status) ||
+						intent->born_ns == place_born_ns(&status)))
 		*what = WHAT_COPY;
 	/* a link that has become the only name of its file is no link any more */
 	else if (intent->kind == INTENT_REPLACE &&
@@ -85,8 +78,8 @@ static int remove_other(const struct place *place, const char *other)
 	return unlinkat(place->directory, other, 0) < 0 ? -errno : 0;
 }
 
-/* The copy stands under the other name, its link perhaps under its own: or something new, which stays
- * there, as nobody must find an old file where he put a new one. */
+/* The copy stands under the other name, its link perhaps under its own: or something new, which
+ * stays there, as nobody must find an old file where he put a new one. */
 static int undo_replace(const struct place *place, const struct intent *intent, struct bytes *stray)
 {
 	enum what what;
@@ -127,8 +120,8 @@ static bool has_arrived(const struct place *place, const struct intent *intent)
 	return arrived;
 }
 
-/* What was written to another file system and did not get its name yet. Where the directory turns out
- * to be that of the copy itself, seen by another path, nothing is removed. */
+/* What was written to another file system and did not get its name yet. Where the directory turns
+ * out to be that of the copy itself, seen by another path, nothing is removed. */
 static void remove_partial(const struct place *place, const struct intent *intent)
 {
 	const char *slash = intent->to ? strrchr(intent->to, '/') : NULL;
@@ -173,7 +166,8 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 	return r;
 }
 
-/* Opens a source; -ENODEV where another directory is in its place, as when its disk is not mounted. */
+/* Opens a source; -ENODEV where another directory is in its place, as when its disk is not
+ * mounted. */
 static int open_root(const struct intent *intent)
 {
 	int root = open(intent->source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -189,17 +183,10 @@ static int open_root(const struct intent *intent)
 	return -ENODEV;
 }
 
-/* Its directory went: with the file, or with another name. */
-static void say_folder_is_gone(const struct intent *intent)
-{
-	struct bytes path CLEANUP_BYTES = {0};
-
-	if (bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
-		return;
-	log_warning("%s: an act upon it was cut off, and its folder is not there any more; if that "
-		    "was moved, and has a file %s in it, that is this one: rename it",
-		    quote_path(bytes_text(&path)), quote_path(intent->other));
-}
+/* Outcome: its directory went, with the file or with another name. */
+enum {
+	FOLDER_IS_GONE = 1,
+};
 
 static void say(const struct intent *intent, int result, struct bytes *stray)
 {
@@ -207,7 +194,12 @@ static void say(const struct intent *intent, int result, struct bytes *stray)
 
 	if (bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
 		return;
-	if (result < 0)
+	if (result == FOLDER_IS_GONE)
+		log_warning("%s: an act upon it was cut off, and its folder is not there any more; "
+			    "if that was moved, and has a file %s in it, that is this one: rename "
+			    "it",
+			    quote_path(bytes_text(&path)), quote_path(intent->other));
+	else if (result < 0)
 		log_warning("%s: an act upon it was cut off, and cannot be undone now: %s; "
 			    "'twinfs recover' tries again",
 			    quote_path(bytes_text(&path)), error_text(result));
@@ -230,7 +222,7 @@ static bool undo_intent(void *context, const struct intent *intent)
 
 	undoing->stray.length = 0;
 	if (root >= 0 && r == -ENOENT) {
-		say_folder_is_gone(intent);
+		say(intent, FOLDER_IS_GONE, &undoing->stray);
 		return true;
 	}
 	if (r == 0)

@@ -84,7 +84,8 @@ MUST_CHECK int manifest_header_decode(const char *line, size_t length, const cha
 MUST_CHECK int manifest_line_decode(const char *line, size_t length, struct manifest_name *name,
 				    struct manifest_end *end, const char **why);
 
-/* Below, at or above 0. Directories stand before what is below them, and that before other names. */
+/* Below, at or above 0. Directories stand before what is below them, and that before other
+ * names. */
 int path_order(const struct bytes *a, const struct bytes *b);
 
 /* Why these bytes are no path below a directory: "", absolute, with a NUL, with a component that is

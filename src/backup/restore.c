@@ -266,9 +266,9 @@ static int make_names(struct restoring *restoring, struct manifest_reader *check
 	return r;
 }
 
-/* Our folder goes, and with it what would tell that the target is ours. What is left to be done then
- * is as little as can be: each name in the target moves its time, so that comes last, and who may
- * not write to it could not remove one. */
+/* Our folder goes, and with it what would tell that the target is ours. What is left to be done
+ * then is as little as can be: each name in the target moves its time, so that comes last, and who
+ * may not write to it could not remove one. */
 static int remove_staging(struct restoring *restoring)
 {
 	struct metadata_refused refused = restoring->result->refused;

@@ -2,17 +2,16 @@
 #ifndef BACKUP_RESTORE_H
 #define BACKUP_RESTORE_H
 
-/* Makes a whole tree again from a copy of uniques/ and its manifest. One thread; blocks on the disk.
+/* Makes a whole tree again from a copy of uniques/ and its manifest. One thread; blocks on the
+ * disk.
  *
- *	1. the manifest is read through: nothing is written where it cannot be used
- *	2. what the backup has is made in the target, directories for the time being with 0700
- *	3. each name of the manifest is made from the content that it names, and its hash is checked
- *	4. directories get their modes, owners and times, from below
- *	5. the target is flushed to disk
+ * 1. the manifest is read through: nothing is written where it cannot be used 2. what the backup
+ * has is made in the target, directories for the time being with 0700 3. each name of the manifest
+ * is made from the content that it names, and its hash is checked 4. directories get their modes,
+ * owners and times, from below 5. the target is flushed to disk
  *
  * What a file is to be is made aside (backup/staging.h), so that the work can be interrupted and
- * gone on with. Nothing is followed that is a symlink, in the backup and in the target.
- */
+ * gone on with. Nothing is followed that is a symlink, in the backup and in the target. */
 
 #include <stdint.h>
 
@@ -46,8 +45,8 @@ struct restore_result {
 	struct metadata_refused refused;
 };
 
-/* 0: it went through to the end, and the result says what is missing. Else -errno, said: -EINTR when
- * stop_requested(). */
+/* 0: it went through to the end, and the result says what is missing. Else -errno, said: -EINTR
+ * when stop_requested(). */
 MUST_CHECK int restore_run(const struct restore_settings *settings, struct restore_result *result);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The names of a manifest, in the target. A name that cannot be made is said with its line; the rest
- * is made. */
+/* The names of a manifest, in the target. A name that cannot be made is said with its line; the
+ * rest is made. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,8 +97,8 @@ static int open_content(const struct restoring *restoring, struct manifest_name 
 		       : (int)NAME_OTHER_CONTENT;
 }
 
-/* The backup has the name itself: it was made while the file was no redundant copy, and then is what
- * was restored. *own says so. */
+/* The backup has the name itself: it was made while the file was no redundant copy, and then is
+ * what was restored. *own says so. */
 static int check_own(const struct names *names, const struct manifest_name *name, const char *base,
 		     bool *own)
 {
@@ -120,8 +120,8 @@ static int check_own(const struct names *names, const struct manifest_name *name
 	return hash128_equal(found, name->hash) ? 0 : NAME_IN_BACKUP;
 }
 
-/* What stands for its inode in links/: lines that say other things of an inode are not believed that
- * it is one. */
+/* What stands for its inode in links/: lines that say other things of an inode are not believed
+ * that it is one. */
 static int format_key(struct names *names, const struct manifest_name *name,
 		      char key[static KEY_SIZE])
 {

@@ -141,8 +141,8 @@ static int open_item(const struct restoring *restoring, const struct tree_dir *d
 	return open_beneath_for_reading(dir->fd, name, 0, true);
 }
 
-/* What stands for an inode of the backup in links/: the same after the backup was mounted anew, where
- * it is one file system, and another one where the number is used again. */
+/* What stands for an inode of the backup in links/: the same after the backup was mounted anew,
+ * where it is one file system, and another one where the number is used again. */
 static void format_key(char key[static KEY_SIZE], const struct restoring *restoring,
 		       const struct stat *status)
 {

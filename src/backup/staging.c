@@ -115,10 +115,12 @@ static int check_state(struct staging *staging, const char *task)
 /* A stream over an open directory that is left open. */
 static DIR *open_stream(int directory)
 {
-	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open_beneath(directory, "", O_RDONLY | O_DIRECTORY, true);
 	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
 
-	if (stream == NULL && fd >= 0)
+	if (fd < 0)
+		errno = -fd;
+	else if (stream == NULL)
 		(void)close(fd);
 	return stream;
 }

@@ -9,8 +9,8 @@
  *	                       links/   one name for each inode that is to get several
  *
  * A file is made here with all that it is to have, and then gets its name in one step: so a name in
- * TARGET is that of a whole file, unless the machine went down or the disk was pulled out. For a process that has TARGET open;
- * one thread.
+ * TARGET is that of a whole file, unless the machine went down or the disk was pulled out. For a
+ * process that has TARGET open; one thread.
  */
 
 #include <stdbool.h>
@@ -42,7 +42,8 @@ struct staging {
  * Nothing is changed where the result is an outcome. deinit undoes a partial one. */
 MUST_CHECK int staging_init(struct staging *staging, int target, const char *task);
 
-/* Has the next restore that takes the folder over read again what this one has made. 0 or -errno. */
+/* Has the next restore that takes the folder over read again what this one has made. 0 or
+ * -errno. */
 MUST_CHECK int staging_distrust(const struct staging *staging);
 
 /* Closes; the folder stays. */

@@ -45,8 +45,8 @@ MUST_CHECK int copy_bytes(struct copier *copier, int from, int to, struct hash12
  * again. 0, an outcome, or -EINTR. */
 MUST_CHECK int copy_hash(struct copier *copier, int fd, struct hash128 *hash);
 
-/* Says that the caller just gave the file another name, which moves its ctime and not its bytes: what
- * copy_hash() remembers of it stays known. */
+/* Says that the caller just gave the file another name, which moves its ctime and not its bytes:
+ * what copy_hash() remembers of it stays known. */
 void copy_hash_linked(const struct copier *copier, int fd);
 
 /* Are these the same inode with, as far as stat(2) can tell, the same bytes? */

@@ -20,8 +20,8 @@
  * path		relative; "" opens the directory itself again
  * cross_mounts	false: a mount point on the way is -EXDEV
  *
- * Returns a descriptor that the caller closes, or -errno: -ELOOP for a symlink on the way.
- */
+ * Returns a descriptor that the caller closes, or -errno: -ELOOP for a symlink on the
+ * way. */
 MUST_CHECK int open_beneath(int directory, const char *path, int flags, bool cross_mounts);
 
 /* The same for reading, without waiting on a FIFO or device that took the place of what the caller
@@ -33,14 +33,15 @@ MUST_CHECK int open_beneath_for_reading(int directory, const char *path, int fla
 					bool cross_mounts);
 
 /* The name by which calls that take only paths reach the very inode that a descriptor is of, a
- * symlink itself where it is one: for getxattr(2), chmod(2) and the like on an O_PATH descriptor. */
+ * symlink itself where it is one: for getxattr(2), chmod(2) and the like on an O_PATH
+ * descriptor. */
 struct fd_path {
 	char text[sizeof("/proc/self/fd/") + 10];
 };
 struct fd_path fd_path(int fd);
 
-/* What was done to names in a directory is on the disk, also of an O_PATH descriptor, with which fsync(2)
- * does nothing. 0 or -errno. */
+/* What was done to names in a directory is on the disk, also of an O_PATH descriptor, with which
+ * fsync(2) does nothing. 0 or -errno. */
 MUST_CHECK int sync_directory(int directory);
 
 /* Are these of one inode, as far as the numbers tell? */

@@ -28,8 +28,8 @@ static inline void memory_set_up(void)
 
 /* Memory that files are read into: whole pages, which the caller frees, or NULL. What malloc gives
  * begins 16 bytes into a page where it is large; the kernel's copy from the page cache is then four
- * times slower on some processors (Zen 3: 1.8 instead of 7.5 GB/s), as the copy instruction does not
- * like a target that lies a little behind its source within a page. */
+ * times slower on some processors (Zen 3: 1.8 instead of 7.5 GB/s), as the copy instruction does
+ * not like a target that lies a little behind its source within a page. */
 static inline void *memory_pages(size_t bytes)
 {
 	return aligned_alloc(MEMORY_PAGE_BYTES,

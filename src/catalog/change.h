@@ -50,25 +50,26 @@ struct name_change {
 	struct attributes attributes;
 };
 
-/* Applies count changes in an order of its own: touches; directories that move are taken from
- * their places; removals, so that a name that is removed and added is there afterwards; new
- * directories; those that move are put in their new places, where they displace what is still there;
- * other additions; updates. Where the new parent of a directory is gone, the directory goes too;
- * so does what is added to a directory that is gone. Of a directory that moves twice the last move
- * counts. -ELOOP: one would lie in itself; -ESTALE: it is not in the index, is the root of a source,
- * or would leave its source: what was seen does not fit together, and must be seen anew.
+/* Applies count changes in an order of its own: touches; directories that move are taken from their
+ * places; removals, so that a name that is removed and added is there afterwards; new directories;
+ * those that move are put in their new places, where they displace what is still there; other
+ * additions; updates. Where the new parent of a directory is gone, the directory goes too; so does
+ * what is added to a directory that is gone. Of a directory that moves twice the last move counts.
+ * -ELOOP: one would lie in itself; -ESTALE: it is not in the index, is the root of a source, or
+ * would leave its source: what was seen does not fit together, and must be seen anew.
  *
  * A file without a name is kept as an orphan, with what is known of its content, until
  * catalog_purge_orphans, and is found again by its inode when it comes back under another name.
  *
- * scan: number for what is seen for the first time, see catalog_begin_scan and catalog_next_scan. */
+ * scan: number for what is seen for the first time, see catalog_begin_scan and
+ * catalog_next_scan. */
 MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
 			     uint32_t scan);
 
-/* A first walk brings files in the order of directories, which is none to the list of files by size:
- * of a large index each would have a page of that list written. From now on until all are listed
- * (totals.unlisted), files that come are left out of the list, and so is what becomes of them; they
- * have the ids from totals.unlisted on. Their contents cannot be set meanwhile. */
+/* A first walk brings files in the order of directories, which is none to the list of files by
+ * size: of a large index each would have a page of that list written. From now on until all are
+ * listed (totals.unlisted), files that come are left out of the list, and so is what becomes of
+ * them; they have the ids from totals.unlisted on. Their contents cannot be set meanwhile. */
 MUST_CHECK int catalog_defer_sizes(struct catalog_writer *w);
 
 /* Lists files that were left out, best in the order of size and id. They are regular, have names,
@@ -120,8 +121,8 @@ MUST_CHECK int catalog_add_group(struct catalog_writer *w, struct hash128 hash, 
  * smaller files are dissolved. */
 MUST_CHECK int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *scan);
 
-/* A number for catalog_apply above all earlier ones: what is found by it is known for less long than
- * what earlier scans found. */
+/* A number for catalog_apply above all earlier ones: what is found by it is known for less long
+ * than what earlier scans found. */
 MUST_CHECK uint32_t catalog_next_scan(struct catalog_writer *w);
 
 /* Source number index of a new index. */

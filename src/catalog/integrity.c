@@ -201,8 +201,8 @@ static void check_and_exit(const char *folder, pid_t parent)
 	_exit(index_check_and_copy(folder));
 }
 
-/* In a child, because reading damaged pages may kill. The caller has no other threads yet: a child of
- * one that has may wait for ever for a lock that a thread held at the fork. */
+/* In a child, because reading damaged pages may kill. The caller has no other threads yet: a child
+ * of one that has may wait for ever for a lock that a thread held at the fork. */
 static int check_in_child(const char *folder)
 {
 	pid_t parent = getpid(), child = fork();

@@ -25,7 +25,8 @@ enum index_state {
 	INDEX_OLDER = 3,
 };
 
-/* Can the data file be opened? Forks: call it before threads are started. Logs what is found. An enum index_state or -errno. */
+/* Can the data file be opened? Forks: call it before threads are started. Logs what is found. An
+ * enum index_state or -errno. */
 MUST_CHECK int index_examine(int folder_fd, const char *folder);
 
 MUST_CHECK int index_seal(int folder_fd);

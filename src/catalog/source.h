@@ -22,8 +22,8 @@ struct source {
 	char *path; /* absolute, no symlink in it */
 	char *tree; /* its folder in uniques/ ("" where it is the only source) */
 	uint64_t root; /* dir id */
-	/* Its root directory (O_PATH). While it is followed, what is made anew in its place may take
-	 * over the descriptor at any time; the number stays. */
+	/* Its root directory (O_PATH). While it is followed, what is made anew in its place may
+	 * take over the descriptor at any time; the number stays. */
 	int fd;
 	atomic_bool missing; /* its root is not there: nothing in it is opened */
 };

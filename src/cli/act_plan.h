@@ -3,9 +3,8 @@
 #define CLI_ACT_PLAN_H
 
 /* What is to be acted upon, decided by the rules in one snapshot of the index and kept in a file
- * without a name: so no snapshot is held while files are compared, which may take hours, and what is
- * done is what was counted before. One thread.
- */
+ * without a name: so no snapshot is held while files are compared, which may take hours, and what
+ * is done is what was counted before. One thread. */
 
 #include <stdint.h>
 #include <stdio.h>

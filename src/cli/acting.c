@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
@@ -310,15 +311,6 @@ static int check_usage(const struct acting *acting, const struct option_table *t
 	return 0;
 }
 
-static bool lies_in(const char *path, const char *folder)
-{
-	size_t length = strlen(folder);
-
-	while (length > 0 && folder[length - 1] == '/')
-		length--;
-	return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
 /* What is moved must not be found as a copy again. */
 static int check_destination(const struct acting *acting, const struct sources *sources)
 {
@@ -327,7 +319,8 @@ static int check_destination(const struct acting *acting, const struct sources *
 	for (size_t i = 0; destination && i < sources->count; i++) {
 		const char *source = sources->list[i].path;
 
-		if (!lies_in(destination, source) && !lies_in(source, destination))
+		if (path_below(destination, source) == NULL &&
+		    path_below(source, destination) == NULL)
 			continue;
 		log_error("cannot move copies to %s: it is, or is in, or has in it, the source %s; "
 			  "choose a folder beside that",

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/json_path.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/source.h"
@@ -103,10 +102,8 @@ static int ask_index(const char *folder, struct copies_question *questions, size
 static int add_view_index(const char *mount_point, struct text_list *folders)
 {
 	CLEANUP_BYTES struct bytes folder = {0};
-	json_auto_t *status = NULL;
 
-	if (status_file_read(mount_point, &status) < 0 ||
-	    json_get_path(status, "index", &folder) < 0 || bytes_text(&folder) == NULL)
+	if (status_file_index(mount_point, &folder) < 0)
 		return 0;
 	for (size_t i = 0; i < folders->count; i++) {
 		if (strcmp(folders->items[i], bytes_text(&folder)) == 0)

@@ -24,8 +24,7 @@ static const struct option_spec link_options[] = {
 	{
 		.name = "force-metadata",
 		.help = "also link copies with another owner, mode or other extended attributes, "
-			"which "
-			"they lose by that",
+			"which they lose by that",
 		.id = OPT_FORCE_METADATA,
 	},
 	{0},
@@ -55,11 +54,9 @@ static const struct option_table link_table = {
 	.usage = {"SOURCE...", "MOUNTPOINT"},
 	.summary =
 		"Puts a hard link to the kept file in the place of each redundant copy. Its path "
-		"leads "
-		"to the content at every moment, and the two are compared once more, byte by byte, "
-		"before the copy goes. Linked files have one owner, mode and time, those of the "
-		"kept "
-		"one, and change together.",
+		"leads to the content at every moment, and the two are compared once more, byte "
+		"by byte, before the copy goes. Linked files have one owner, mode and time, those "
+		"of the kept one, and change together.",
 	.options = {acting_options, link_options, rule_options, scan_options, index_option,
 		    talk_options},
 	.apply = link_apply,

@@ -37,8 +37,7 @@ static const struct option_spec list_options[] = {
 		.argument = "FORMAT",
 		.help = "text (the default, for people), fdupes (a path a line, an empty line "
 			"between groups), json, jsonl (a group a line), csv (a name a line) or "
-			"null "
-			"(paths for xargs -0)",
+			"null (paths for xargs -0)",
 		.id = OPT_FORMAT,
 		.expects = LIST_FORMATS,
 	},

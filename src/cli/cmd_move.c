@@ -18,9 +18,8 @@ static const struct option_table move_table = {
 	.usage = {"FOLDER SOURCE...", "FOLDER MOUNTPOINT"},
 	.summary =
 		"Moves redundant copies into FOLDER, where each has the path that it has in the "
-		"view's "
-		"redundant/. Each is compared with the kept file once more before. FOLDER is in no "
-		"source, and nothing in it is ever replaced.",
+		"view's redundant/. Each is compared with the kept file once more before. FOLDER "
+		"is in no source, and nothing in it is ever replaced.",
 	.options = {acting_options, rule_options, scan_options, index_option, talk_options},
 	.apply = move_apply,
 };

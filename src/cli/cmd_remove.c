@@ -29,8 +29,8 @@ static const struct option_table remove_table = {
 	.command = "twinfs remove",
 	.usage = {"SOURCE...", "MOUNTPOINT"},
 	.summary = "Removes redundant copies: of each group of equal files one always stays. Each "
-		   "copy "
-		   "is compared with that once more, byte by byte, in the moment before it goes.",
+		   "copy is compared with that once more, byte by byte, in the moment before it "
+		   "goes.",
 	.options = {acting_options, remove_options, rule_options, scan_options, index_option,
 		    talk_options},
 	.apply = remove_apply,

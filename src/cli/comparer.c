@@ -137,7 +137,8 @@ static int find_sizes(struct catalog *catalog, struct due *due)
 
 /* ---- what became of them ------------------------------------------------------------- */
 
-/* Appends the unread files of a size that is shared; those whose reading failed wait for nothing. */
+/* Appends the unread files of a size that is shared; those whose reading failed wait for
+ * nothing. */
 static int list_unread(struct catalog_reader *reader, uint64_t size, struct bytes *unread)
 {
 	struct size_entry from = {.size = size}, entry;

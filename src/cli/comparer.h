@@ -42,7 +42,8 @@ MUST_CHECK int comparer_new(struct comparer **comparer, const struct comparer_se
 /* Starts the thread. 0 or -errno. */
 MUST_CHECK int comparer_start(struct comparer *comparer);
 
-/* Ends the thread, after stop_request(); what is told afterwards is noted and left. Accepts NULL. */
+/* Ends the thread, after stop_request(); what is told afterwards is noted and left. Accepts
+ * NULL. */
 void comparer_stop(struct comparer *comparer);
 
 void comparer_free(struct comparer *comparer); /* accepts NULL */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/json_path.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/query.h"
@@ -116,14 +115,8 @@ static int open_served(struct current_index *index, const char *folder)
 static int open_view_index(struct current_index *index, const char *point)
 {
 	CLEANUP_BYTES struct bytes folder = {0};
-	json_auto_t *status = NULL;
-	int r;
+	int r = status_file_index(point, &folder);
 
-	r = status_file_read(point, &status);
-	if (r == 0)
-		r = json_get_path(status, "index", &folder);
-	if (r == 0 && bytes_text(&folder) == NULL)
-		r = -ENOMEM;
 	if (r < 0) {
 		status_file_explain(point, r == -ENOENT ? -EPROTO : r);
 		return r;

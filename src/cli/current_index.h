@@ -37,7 +37,8 @@ MUST_CHECK int current_index_open(struct current_index *index,
 void current_index_close(struct current_index *index);
 #define CLEANUP_CURRENT_INDEX CLEANUP(current_index_close)
 
-/* What to exit with when all was done with what the index has: it may be incomplete, which is said. */
+/* What to exit with when all was done with what the index has: it may be incomplete, which is
+ * said. */
 enum twinfs_exit current_index_status(const struct current_index *index, uint64_t errors,
 				      uint64_t pending);
 

@@ -2,14 +2,14 @@
 #ifndef CLI_DOUBT_H
 #define CLI_DOUBT_H
 
-/* A file that changes its name keeps its content, but its ctime moves: that nothing else happened to
- * it is believed because no event told of a write. Events name what was written to, and a name means
- * another file a moment later: a file that was written to under a name which it had only between two
- * looks, or which was never seen at all, keeps nothing but the ctime to tell of it.
+/* A file that changes its name keeps its content, but its ctime moves: that nothing else happened
+ * to it is believed because no event told of a write. Events name what was written to, and a name
+ * means another file a moment later: a file that was written to under a name which it had only
+ * between two looks, or which was never seen at all, keeps nothing but the ctime to tell of it.
  *
- * So there is doubt from the moment in which such a write is possible until nothing is heard any more
- * and every name was looked at; meanwhile no file that changed its name is believed to be what it was.
- * One thread. */
+ * So there is doubt from the moment in which such a write is possible until nothing is heard any
+ * more and every name was looked at; meanwhile no file that changed its name is believed to be what
+ * it was. One thread. */
 
 #include <stdbool.h>
 

@@ -17,14 +17,14 @@
 #include "cli/roots.h"
 #include "cli/timed_wait.h"
 
-/* Looks lead to further looks (a directory moved while it was looked at); who goes on moving may not
- * keep others waiting for ever. */
+/* Looks lead to further looks (a directory moved while it was looked at); who goes on moving may
+ * not keep others waiting for ever. */
 #define ROUNDS_MAX 64
 /* Rounds that nothing but looks of the round before brought about. */
 #define STUCK_ROUNDS 4
 
-/* What events do not tell enough of is looked for by a walk when somebody waits for it, else as rarely
- * as this, and for at most a fiftieth of the time. */
+/* What events do not tell enough of is looked for by a walk when somebody waits for it, else as
+ * rarely as this, and for at most a fiftieth of the time. */
 #define MISSED_MS_MIN 10000
 #define MISSED_WALKS 50
 

@@ -9,8 +9,8 @@
  *	mount: not as the index has it --'
  *
  * It alone changes names and attributes while a view is served, so what it commits is never older
- * than what is there. A source that cannot be watched, or not wholly, is walked at intervals.
- */
+ * than what is there. A source that cannot be watched, or not wholly, is walked at
+ * intervals. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,8 +29,8 @@ struct follower_settings {
 	uint64_t rescan_ms; /* between walks of everything, 0: never */
 	/* These files were written to; their content is not known any more. */
 	void (*written)(void *context, uint64_t file, bool closed);
-	/* Everything that happened before follower_hurry gave this ticket is in the index; error: or
-	 * positive errno. */
+	/* Everything that happened before follower_hurry gave this ticket is in the index; error:
+	 * or positive errno. */
 	void (*hurried)(void *context, uint64_t ticket, int error);
 	/* How many directories got no watch, and what keeps it from going on: positive errno, 0. */
 	void (*told)(void *context, uint64_t unwatched, int problem);
@@ -40,7 +40,8 @@ struct follower_settings {
 	void *context;
 };
 
-/* Before the first walk: has walks of indexing->ingest watched. settings are copied. 0 or -errno. */
+/* Before the first walk: has walks of indexing->ingest watched. settings are copied. 0 or
+ * -errno. */
 MUST_CHECK int follower_new(struct follower **follower, const struct follower_settings *settings);
 
 /* After the first walk, in the same thread: looks again at what changed meanwhile, until the index
@@ -50,7 +51,8 @@ MUST_CHECK int follower_catch_up(struct follower *follower);
 /* Starts the thread. 0 or -errno. */
 MUST_CHECK int follower_start(struct follower *follower);
 
-/* Ends the thread, after stop_request(); what is told afterwards is noted and left. Accepts NULL. */
+/* Ends the thread, after stop_request(); what is told afterwards is noted and left. Accepts
+ * NULL. */
 void follower_stop(struct follower *follower);
 
 void follower_free(struct follower *follower); /* accepts NULL */
@@ -72,8 +74,8 @@ void follower_rescan(struct follower *follower);
 /* The file is not as the index has it. */
 void follower_suspect(struct follower *follower, uint64_t file);
 
-/* For the observer of the catalog: ends watches on directories that are gone, and looks again at files
- * that lost one of their names. */
+/* For the observer of the catalog: ends watches on directories that are gone, and looks again at
+ * files that lost one of their names. */
 void follower_hear(struct follower *follower, const struct catalog_news *news);
 
 #endif

@@ -102,7 +102,8 @@ static int make_folders(const char *folder)
 		return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
 	for (char *slash = path + 1; r == 0 && (slash = strchr(slash, '/')) != NULL; slash++) {
 		*slash = '\0';
-		/* one that is there may lie on a read-only file system, which mkdir(2) says first */
+		/* one that is there may lie on a read-only file system, which mkdir(2) says
+		 * first */
 		if (stat(path, &status) != 0)
 			r = make_folder(path);
 		*slash = '/';

@@ -18,8 +18,8 @@ struct text_list;
  */
 MUST_CHECK int index_folder_for_sources(char *const *resolved, char **folder);
 
-/* Makes the folder that all of these are in, and those above it (0700), where they are missing. 0 or
- * -errno, logged. */
+/* Makes the folder that all of these are in, and those above it (0700), where they are missing. 0
+ * or -errno, logged. */
 MUST_CHECK int index_folder_make_place(void);
 
 /* The folder that the user named, made absolute; the caller frees it. 0 or -errno, logged. */

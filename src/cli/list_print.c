@@ -36,7 +36,8 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	report->sources = index->sources;
 	report->rules = &request->rules->rules;
 	report->min_size = request->common->min_size;
-	/* what is served may be of smaller files too: then they are wanted, unless said otherwise */
+	/* what is served may be of smaller files too: then they are wanted, unless said
+	 * otherwise */
 	if (!request->common->min_size_given)
 		r = catalog_get_min_size(reader, &report->min_size);
 	return r < 0 ? r : rule_settings_check(request->rules, reader, index->sources);

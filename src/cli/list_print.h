@@ -26,8 +26,8 @@ struct report list_report(void);
 #define LIST_FORMATS "text, fdupes, json, jsonl, csv or null"
 MUST_CHECK int list_parse_format(const char *word, enum report_format *format);
 
-/* Completes a report of what was asked for, of a snapshot of the index. 0 or -errno; -EXDEV where the
- * rules do not fit the sources, which is said. */
+/* Completes a report of what was asked for, of a snapshot of the index. 0 or -errno; -EXDEV where
+ * the rules do not fit the sources, which is said. */
 MUST_CHECK int list_prepare(const struct list_request *request, const struct current_index *index,
 			    struct catalog_reader *reader, struct report *report);
 

@@ -13,8 +13,8 @@
 #include "watch/dirty.h"
 
 struct looks {
-	/* Each directory once. Those in front are deep: one may lie in another, or the others in it,
-	 * so each is looked at by itself. */
+	/* Each directory once. Those in front are deep: one may lie in another, or the others in
+	 * it, so each is looked at by itself. */
 	struct ingest_look *list;
 	size_t count;
 	size_t deep_count;
@@ -45,9 +45,9 @@ MUST_CHECK int looks_hide_written(struct looks *looks, struct catalog *catalog,
 				  const struct dirty_name *const *list, size_t count,
 				  struct bytes *written);
 
-/* Makes the looks, and sets looks->missed; names are borrowed from the list. What is left out: directories of sources that
- * are missing, those that the index does not have any more, and those in a source that is looked at
- * as a whole. 0 or -errno. */
+/* Makes the looks, and sets looks->missed; names are borrowed from the list. What is left out:
+ * directories of sources that are missing, those that the index does not have any more, and those
+ * in a source that is looked at as a whole. 0 or -errno. */
 MUST_CHECK int looks_make(struct looks *looks, const struct sources *sources,
 			  const struct dirty_name *const *list, size_t count);
 

@@ -116,7 +116,8 @@ static int open_stdio(void)
 	int fd;
 
 	do {
-		/* NOLINTNEXTLINE(android-cloexec-open): the programs that we start need them, too */
+		/* NOLINTNEXTLINE(android-cloexec-open): the programs that we start need them,
+		 * too */
 		fd = open("/dev/null", O_RDWR | O_NOCTTY);
 		if (fd < 0)
 			return -errno;

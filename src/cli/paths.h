@@ -11,8 +11,8 @@
 #include "base/bytes.h"
 #include "report/output.h"
 
-/* The mount point of the view that has this path, a symlink itself and not where it leads; the caller
- * frees it. NULL, and 0, where it is in none; -errno. */
+/* The mount point of the view that has this path, a symlink itself and not where it leads; the
+ * caller frees it. NULL, and 0, where it is in none; -errno. */
 MUST_CHECK int path_find_view(const char *path, char **mount_point);
 
 /* Appends the path in its source of what is at a path in a view, as the view has it in

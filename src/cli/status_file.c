@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/json_path.h"
 #include "base/log.h"
 #include "base/quote.h"
 
@@ -150,4 +150,14 @@ void status_file_explain(const char *mount_point, int error)
 		log_error("cannot ask the view at %s: %s", point, error_text(error));
 		break;
 	}
+}
+
+int status_file_index(const char *mount_point, struct bytes *folder)
+{
+	json_auto_t *status = NULL;
+	int r = status_file_read(mount_point, &status);
+
+	if (r == 0)
+		r = json_get_path(status, "index", folder);
+	return r == 0 && bytes_text(folder) == NULL ? -ENOMEM : r;
 }

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 
 /* Reads it. Asks from a process of its own, for at most two seconds, as a daemon that was stopped
  * or hangs does not answer. For a program that has one thread.
@@ -17,6 +18,10 @@
  * user's, -ETIMEDOUT where there is no answer, -EPROTO where it makes no sense.
  */
 MUST_CHECK int status_file_read(const char *mount_point, json_t **status);
+
+/* Reads which index folder it serves: appends the path. 0 or -errno, as above; -ENOENT where it
+ * does not say. */
+MUST_CHECK int status_file_index(const char *mount_point, struct bytes *folder);
 
 /* Says why it could not be read, and what to do. */
 void status_file_explain(const char *mount_point, int error);

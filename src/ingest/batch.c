@@ -12,8 +12,8 @@
  * that its dirty pages and the batch itself (about 200 bytes a change) stay within 16 MiB. */
 #define BATCH_CHANGES ((size_t)32 << 10)
 #define BATCHES_MAX 3
-/* So many are committed at once when the writer thread has nothing else to do: at the beginning of a
- * walk, and where walking is slower than writing. */
+/* So many are committed at once when the writer thread has nothing else to do: at the beginning of
+ * a walk, and where walking is slower than writing. */
 #define BATCH_CHANGES_EARLY ((size_t)4 << 10)
 
 struct batch {

@@ -281,8 +281,8 @@ static int compare_name(struct diff *diff, const struct diff_dir *dir, const str
 
 /* ---- the directory ------------------------------------------------------------------- */
 
-/* Both sides are put in the order of cookies, which is the order of the index and quicker to make than
- * that of names. */
+/* Both sides are put in the order of cookies, which is the order of the index and quicker to make
+ * than that of names. */
 static int compare_names(uint64_t first, struct name a, uint64_t other_first, struct name b)
 {
 	uint32_t common = a.length < b.length ? a.length : b.length;

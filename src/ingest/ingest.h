@@ -106,13 +106,14 @@ struct ingest_watch {
 	/* A known directory below may be readable now, or not, or other names in it are to be left
 	 * out: look at it, but not in this walk, in which it may have a look of its own. */
 	void (*also)(void *context, const struct ingest_look *look);
-	/* Something may happen in this source, or has happened, that no event tells enough of. A name
-	 * that came and went again before anybody looked may have been a hard link to any file, and so
-	 * may one in a directory that was not watched yet; of a directory that is mounted at two places
-	 * only one is watched. */
+	/* Something may happen in this source, or has happened, that no event tells enough of. A
+	 * name that came and went again before anybody looked may have been a hard link to any
+	 * file, and so may one in a directory that was not watched yet; of a directory that is
+	 * mounted at two places only one is watched. */
 	void (*missed)(void *context, uint32_t source);
-	/* Is it sure, for all that was looked at until now, that nothing was missed, and nothing was
-	 * written to since the events came that led to it? Else LOOK_SAME_BYTES is not to be believed. */
+	/* Is it sure, for all that was looked at until now, that nothing was missed, and nothing
+	 * was written to since the events came that led to it? Else LOOK_SAME_BYTES is not to be
+	 * believed. */
 	bool (*sure)(void *context);
 	/* The file is not what the index has: look at it. From ingest_contents and ingest_compare,
 	 * which then leave the index as it is. */
@@ -120,7 +121,8 @@ struct ingest_watch {
 	/* Has a file of this size, whose content was known, come back into the index since the
 	 * comparison began? Nothing was compared with it. */
 	bool (*unsure)(void *context, uint64_t size);
-	/* Nanoseconds since 1970: what changed in a directory before that was seen by the first walk. */
+	/* Nanoseconds since 1970: what changed in a directory before that was seen by the first
+	 * walk. */
 	int64_t since_ns;
 	void *context;
 };

@@ -80,8 +80,8 @@ bool order_is_on(const struct order *order);
 /* Nobody has decided yet. */
 bool order_may_switch_on(const struct contents *contents);
 
-/* Opens a candidate that is as the index has it; -1: it is not, or not to be opened. One thread at a
- * time, as for the next two. */
+/* Opens a candidate that is as the index has it; -1: it is not, or not to be opened. One thread at
+ * a time, as for the next two. */
 MUST_CHECK int order_open(struct contents *contents, struct catalog_reader *reader,
 			  const struct candidate *candidate);
 

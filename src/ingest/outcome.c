@@ -8,14 +8,15 @@
 #include "catalog/query.h"
 
 /* A transaction touches pages all over the index, so few large ones are cheaper; but what was
- * compared should be seen soon and not be lost by a crash. So: when this many files have gathered, or
- * after a second and ten times as long as the last commit took. */
+ * compared should be seen soon and not be lost by a crash. So: when this many files have gathered,
+ * or after a second and ten times as long as the last commit took. */
 #define DUE_FILES (128 << 10)
 #define DUE_AFTER_NS UINT64_C(1000000000)
 #define DUE_AFTER_COMMITS 10
-/* Pages that a transaction changes stay in memory until its commit, and for the next one: about so many, 12 MiB. In an index
- * of many more files than that many pages hold, some 90 each, nearly each file that was compared has
- * one of its own. Transactions in the order of ids write each page once all the same. */
+/* Pages that a transaction changes stay in memory until its commit, and for the next one: about so
+ * many, 12 MiB. In an index of many more files than that many pages hold, some 90 each, nearly each
+ * file that was compared has one of its own. Transactions in the order of ids write each page once
+ * all the same. */
 #define COMMIT_PAGES ((size_t)3 << 10)
 #define FILES_A_PAGE 90
 

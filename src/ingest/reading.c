@@ -159,8 +159,8 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		return 0;
 	}
 	/* Where no lease tells: dirty pages are written, so that a store through a mapping that is
-	 * still there must fault and set the times again. With a lease there is no such mapping, and
-	 * a new one faults at its first store; then it would only make the disk write each file
+	 * still there must fault and set the times again. With a lease there is no such mapping,
+	 * and a new one faults at its first store; then it would only make the disk write each file
 	 * while it is still warm, which slowed its writer to half. */
 	if (reading->lease_refused)
 		(void)sync_file_range(reading->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
@@ -181,7 +181,8 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 	*reading = (struct reading){.fd = file_opener_open(opener, reader, file)};
 	if (reading->fd < 0) {
 		r = reading->fd;
-		/* another kind of thing, a mount or nothing stands there now, or the source is gone */
+		/* another kind of thing, a mount or nothing stands there now, or the source is
+		 * gone */
 		if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -ENXIO ||
 		    r == -ENODEV)
 			r = READING_GONE;

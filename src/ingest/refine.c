@@ -208,8 +208,8 @@ static int emit_alone(struct refinement *refinement, struct strand *strand)
 
 /* ---- one step of one range ----------------------------------------------------------- */
 
-/* Reads the next block of each strand; those that fail leave the range. Each block begins a page, as
- * the memory does: see memory_pages. */
+/* Reads the next block of each strand; those that fail leave the range. Each block begins a page,
+ * as the memory does: see memory_pages. */
 static void read_blocks(struct refinement *refinement, struct strand **strands, struct range *range,
 			struct block *blocks, size_t length)
 {

@@ -2,17 +2,16 @@
 #ifndef MOUNT_BACKING_H
 #define MOUNT_BACKING_H
 
-/* Files that the kernel reads by itself, past this program (passthrough): which of the open ones are,
- * and under which number the kernel knows the file behind. Any thread.
+/* Files that the kernel reads by itself, past this program (passthrough): which of the open ones
+ * are, and under which number the kernel knows the file behind. Any thread.
  *
- * The kernel wants all who have a node open to have it open in one way: by the same number, or
- * none by any; an open in another way fails with EIO. So the first one decides for those who come
- * while it is open.
+ * The kernel wants all who have a node open to have it open in one way: by the same number, or none
+ * by any; an open in another way fails with EIO. So the first one decides for those who come while
+ * it is open.
  *
  * Nobody sees what the kernel reads, and what is open cannot be taken back: where the source can be
  * written while it is open in the view, its new bytes would be given away under the name of the old
- * ones. So this is for files that nobody can ever write, and for all only where the user asks.
- */
+ * ones. So this is for files that nobody can ever write, and for all only where the user asks. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -39,12 +38,12 @@ struct backings {
 MUST_CHECK int backings_init(struct backings *backings);
 void backings_deinit(struct backings *backings);
 
-/* A node is being opened, for which fd was: the number to answer with, above 0; 0: it is read through
- * us. The caller ends it with backing_end in either case. -ENOMEM. */
+/* A node is being opened, for which fd was: the number to answer with, above 0; 0: it is read
+ * through us. The caller ends it with backing_end in either case. -ENOMEM. */
 MUST_CHECK int backing_begin(struct backings *backings, fuse_req_t request, uint64_t node, int fd);
 
-/* One who had the node open closes it. request: any that is not answered yet; NULL: there is none, and
- * the kernel is told at the next occasion. */
+/* One who had the node open closes it. request: any that is not answered yet; NULL: there is none,
+ * and the kernel is told at the next occasion. */
 void backing_end(struct backings *backings, fuse_req_t request, uint64_t node);
 
 /* Did the kernel refuse what it was offered? */

@@ -3,9 +3,8 @@
 #define MOUNT_BUFFERS_H
 
 /* Memory in which answers are put together, used again: pages that malloc gets from the system and
- * gives back for each request are cleared each time, which was a tenth of the work of reading a large
- * file. Any thread.
- */
+ * gives back for each request are cleared each time, which was a tenth of the work of reading a
+ * large file. Any thread. */
 
 #include <pthread.h>
 #include <stddef.h>

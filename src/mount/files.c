@@ -27,8 +27,8 @@ static int choose_way(struct session *session, fuse_req_t request, struct fuse_f
 	return 0;
 }
 
-/* What status.json is to say: the way that the question came by, and whether the kernel took the files
- * that it was offered. */
+/* What status.json is to say: the way that the question came by, and whether the kernel took the
+ * files that it was offered. */
 static void note_transport(struct session *session, fuse_req_t request)
 {
 	if (request_is_ringed(request))

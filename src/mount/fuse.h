@@ -9,8 +9,8 @@
 #define FUSE_USE_VERSION 314
 #include <fuse_lowlevel.h>
 
-/* libfuse can hand files to the kernel since 3.17 (which can do it since 6.9), and get requests over
- * io_uring since 3.18. Where we build it, we know whether it was built with the latter. */
+/* libfuse can hand files to the kernel since 3.17 (which can do it since 6.9), and get requests
+ * over io_uring since 3.18. Where we build it, we know whether it was built with the latter. */
 #define PASSTHROUGH_KNOWN (FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17))
 #ifndef RINGS_KNOWN
 #define RINGS_KNOWN (FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18))

@@ -8,9 +8,9 @@
 /* The inode number in listings of what has none; as libfuse does it. */
 #define INODE_UNKNOWN 0xffffffff
 
-/* Nothing is held for an open directory. A kernel that knows this answer keeps all listings from then
- * on and never asks to open or release a directory again: a find(1) over what it holds takes no
- * request. */
+/* Nothing is held for an open directory. A kernel that knows this answer keeps all listings from
+ * then on and never asks to open or release a directory again: a find(1) over what it holds takes
+ * no request. */
 void on_opendir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	(void)node;

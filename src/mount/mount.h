@@ -8,8 +8,8 @@
  * mount_point_prepare (mount/point.h); session_new; session_run; session_free. What the session is
  * given is borrowed until session_free.
  *
- * Mounts are always ro,nosuid,nodev and of type fuse.twinfs. Only the user who mounts gets in.
- */
+ * Mounts are always ro,nosuid,nodev and of type fuse.twinfs. Only the user who mounts gets
+ * in. */
 
 #include <stdbool.h>
 
@@ -34,9 +34,9 @@ struct session_settings {
 	/* Called once, from a thread of the session, when the kernel has taken up the mount and
 	 * requests are answered; NULL: nobody is told. */
 	void (*ready)(void *context);
-	/* A program reads .twinfs/sync: gives a new ticket, above 0 and all earlier ones, and goes on to
-	 * session_synced. Called from threads of the session with no lock held; must not block.
-	 * NULL: what was told is all there is to wait for. */
+	/* A program reads .twinfs/sync: gives a new ticket, above 0 and all earlier ones, and goes
+	 * on to session_synced. Called from threads of the session with no lock held; must not
+	 * block. NULL: what was told is all there is to wait for. */
 	uint64_t (*sync)(void *context);
 	void *context;
 };
@@ -49,8 +49,8 @@ MUST_CHECK int session_new(struct session **session, struct view *view,
 /* Serves until the file system is unmounted or a signal ends it. 0, or -errno (logged). */
 MUST_CHECK int session_run(struct session *session);
 
-/* Tells what a commit changed, so that the kernel drops what it holds of that. Takes the notice. Any
- * thread, in the order of the commits; never blocks. */
+/* Tells what a commit changed, so that the kernel drops what it holds of that. Takes the notice.
+ * Any thread, in the order of the commits; never blocks. */
 void session_tell(struct session *session, struct view_notice *notice);
 
 /* Everything that happened before this ticket was given has been told: programs that read

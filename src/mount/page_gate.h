@@ -5,11 +5,10 @@
 /* May the kernel keep the pages that it has of a file, when the file is opened?
  *
  * It may when they were read since the file was opened with the content that it has now. That a
- * file with another content is another node says nearly the same, but a node's version is short: one
- * that is not opened for 4096 changes of the file comes again. The gate remembers the last content of
- * as many files as it has slots; for a file that another one put out of its slot the answer is no,
- * which costs only time. Any thread.
- */
+ * file with another content is another node says nearly the same, but a node's version is short:
+ * one that is not opened for 4096 changes of the file comes again. The gate remembers the last
+ * content of as many files as it has slots; for a file that another one put out of its slot the
+ * answer is no, which costs only time. Any thread. */
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -174,8 +174,9 @@ static int mount_session(struct session *session)
 	return r;
 }
 
-/* Gathers what decides how fast it can be, and warns of wishes that cannot be had: the view is there
- * all the same. That the kernel can do what is wished is said by itself, when it begins to ask. */
+/* Gathers what decides how fast it can be, and warns of wishes that cannot be had: the view is
+ * there all the same. That the kernel can do what is wished is said by itself, when it begins to
+ * ask. */
 static void gather_facts(struct session *session)
 {
 	struct speed_facts *facts = &session->facts;
@@ -338,8 +339,8 @@ static struct timespec after_interval(void)
 	return time;
 }
 
-/* What the notifier is telling the kernel may wait for requests to be answered, and programs wait for
- * the notifier: so it ends first.
+/* What the notifier is telling the kernel may wait for requests to be answered, and programs wait
+ * for the notifier: so it ends first.
  *
  * The loop looks at its flag, then waits: a signal that comes between the two is lost, so it is
  * sent until the loop has ended. */

@@ -2,9 +2,8 @@
 #ifndef MOUNT_SPEED_H
 #define MOUNT_SPEED_H
 
-/* How a mount reads files and gets its requests, and what would make either faster. Pure code but for
- * speed_kernel_switch; any thread.
- */
+/* How a mount reads files and gets its requests, and what would make either faster. Pure code but
+ * for speed_kernel_switch; any thread. */
 
 #include <stdbool.h>
 

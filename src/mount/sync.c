@@ -7,8 +7,8 @@
 
 #include "mount/session.h"
 
-/* How many may wait at a time where requests come over io_uring: half of the places of a ring, of which
- * libfuse makes eight for each processor. */
+/* How many may wait at a time where requests come over io_uring: half of the places of a ring, of
+ * which libfuse makes eight for each processor. */
 #define RINGED_MAX 4
 
 struct sync_waiter {
@@ -149,7 +149,8 @@ static int enlist(struct session *session, struct sync_waiter *waiter)
 	return room ? 0 : EAGAIN;
 }
 
-/* Lets others reply; the error that keeps it from that (positive errno), and it is in no list then. */
+/* Lets others reply; the error that keeps it from that (positive errno), and it is in no list
+ * then. */
 static int settle(struct notifier *notifier, struct sync_waiter *waiter)
 {
 	int error;

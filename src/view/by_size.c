@@ -3,9 +3,8 @@
 /* by-size/: links to the folders in dups/, in the order of what the groups would give back.
  *
  * A name says which rank a group has now, and means nothing any more when another group has it. The
- * node of a link stands for its group, whatever rank that has: so a link leads to the group that its
- * name was right for, or nowhere.
- */
+ * node of a link stands for its group, whatever rank that has: so a link leads to the group that
+ * its name was right for, or nowhere. */
 
 #include <errno.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 
 #include "view/notice.h"
 
-/* Appends to the view's events what a notice means, if somebody reads them. 0 or -errno: nothing was
- * appended then. */
+/* Appends to the view's events what a notice means, if somebody reads them. 0 or -errno: nothing
+ * was appended then. */
 MUST_CHECK int event_lines_add(struct view *view, const struct view_notice *notice);
 
 #endif

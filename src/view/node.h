@@ -2,9 +2,10 @@
 #ifndef VIEW_NODE_H
 #define VIEW_NODE_H
 
-/* Node numbers: what a node is in 4 bits above the 48 bits of its id in the catalog, and above that,
- * of a file, 12 bits of the version of its content. So a file whose content changed is another node
- * to whoever keeps something by node, and no page of the old content stands beside one of the new.
+/* Node numbers: what a node is in 4 bits above the 48 bits of its id in the catalog, and above
+ * that, of a file, 12 bits of the version of its content. So a file whose content changed is
+ * another node to whoever keeps something by node, and no page of the old content stands beside one
+ * of the new.
  *
  * Programs are shown the lower 52 bits as st_ino (node_inode): that stays while the file is there,
  * and is below 2^53, so that programs that keep inode numbers in a double keep them whole. */

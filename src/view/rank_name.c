@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/size.h"
 #include "base/utf8.h"
 
@@ -49,12 +50,7 @@ void rank_name_make(char name[static RANK_NAME_SIZE], const struct rank_layout *
 
 uint64_t rank_name_parse(const char *name)
 {
-	uint64_t number = 0;
+	uint64_t number;
 
-	for (; *name >= '0' && *name <= '9'; name++) {
-		if (__builtin_mul_overflow(number, 10, &number) ||
-		    __builtin_add_overflow(number, (uint64_t)(*name - '0'), &number))
-			return 0;
-	}
-	return number;
+	return number_read(name, strspn(name, "0123456789"), &number) < 0 ? 0 : number;
 }

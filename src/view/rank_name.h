@@ -33,7 +33,8 @@ struct rank_layout {
 
 struct rank_layout rank_layout_of(uint64_t groups);
 
-/* The ranks in a folder, from 1 on: [first, last]. last is behind the last group in the last one. */
+/* The ranks in a folder, from 1 on: [first, last]. last is behind the last group in the last
+ * one. */
 static inline uint64_t rank_folder_first(uint64_t folder)
 {
 	return (folder - 1) * RANKS_PER_FOLDER + 1;

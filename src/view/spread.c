@@ -348,8 +348,8 @@ static int list_place(struct spread *spread, uint64_t parent, const struct entry
 	return r < 0 ? r : renew_listing(spread, parent);
 }
 
-/* Programs also come to a copy through its group's folder, whose names the kernel does not keep; but
- * the listing it does, and there the file may have got or lost a name. */
+/* Programs also come to a copy through its group's folder, whose names the kernel does not keep;
+ * but the listing it does, and there the file may have got or lost a name. */
 static int settle_group(struct spread *spread, uint64_t file, bool listed_anew)
 {
 	struct content_record content;
@@ -366,9 +366,9 @@ static int settle_group(struct spread *spread, uint64_t file, bool listed_anew)
 	return r < 0 || !listed_anew ? r : list_add(&spread->nodes, folder);
 }
 
-/* A file whose content may have changed is another node now, and its names lead to it. (Of what is no
- * regular file the news do not say so.) Of one with other attributes, whoever looks it up in this
- * moment notes the directory first and the file after: so either counts. The version before is
+/* A file whose content may have changed is another node now, and its names lead to it. (Of what is
+ * no regular file the news do not say so.) Of one with other attributes, whoever looks it up in
+ * this moment notes the directory first and the file after: so either counts. The version before is
  * told, too: it may be open, and its attributes are gone. */
 static int spread_file(struct spread *spread, const struct news_file *news)
 {

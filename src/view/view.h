@@ -60,8 +60,8 @@ struct view {
 	struct timespec since; /* wall clock time of view_init */
 	_Atomic(enum view_state) state;
 	_Atomic int problem; /* positive errno that keeps the daemon from going on, 0 */
-	/* For status.json, all static: how the mount reads, by which way requests come, and what to do
-	 * for more speed, ended with NULL */
+	/* For status.json, all static: how the mount reads, by which way requests come, and what to
+	 * do for more speed, ended with NULL */
 	_Atomic(const char *) read_mode;
 	_Atomic(const char *) transport;
 	_Atomic(const char *const *) advice;
@@ -81,8 +81,8 @@ struct view {
 };
 
 /* Fills the view in, state VIEW_WALKING, read_mode "copy", transport "device", no advice, watch
- * "none", nobody who looks at suspects. Then view_deinit frees what it holds, when nobody uses it any
- * more. */
+ * "none", nobody who looks at suspects. Then view_deinit frees what it holds, when nobody uses it
+ * any more. */
 void view_init(struct view *view, struct catalog *catalog, const struct sources *sources,
 	       const char *mount_point);
 void view_deinit(struct view *view);
@@ -129,8 +129,8 @@ typedef bool view_emit_fn(const struct view_entry *entry, void *context);
  *
  * A cookie may come from any earlier call on the same directory. A name that stays is neither lost
  * nor given twice while others come and go. (In the folder of a group that holds for the
- * GROUP_LISTINGS_MAX listings that began last; other cookies lead to where the name would be if none
- * had come or gone. In by-size/ a name stays while its group has the same rank.)
+ * GROUP_LISTINGS_MAX listings that began last; other cookies lead to where the name would be if
+ * none had come or gone. In by-size/ a name stays while its group has the same rank.)
  *
  * A source directory that could not be read gives the errno that it gave then; -ENOENT for a
  * directory that is gone, -ENOTDIR. */
@@ -169,8 +169,8 @@ void view_close(struct view_file *file);
 MUST_CHECK long view_read(struct view *view, struct view_file *file, void *buffer, size_t size,
 			  off_t offset);
 
-/* Appends what .twinfs/sync says now. It is empty to view_read: whoever knows when to answer does so
- * himself. */
+/* Appends what .twinfs/sync says now. It is empty to view_read: whoever knows when to answer does
+ * so himself. */
 MUST_CHECK int view_sync_text(struct view *view, struct bytes *text);
 
 /* Is there something to read for who has read up to here? Only events ever have nothing. */

@@ -28,7 +28,8 @@ enum dirty_why {
 	DIRTY_CAME = 256, /* it came by a rename from where one is */
 	DIRTY_CREATED = 512, /* it is new: also a hard link is */
 	DIRTY_REMOVED = 1024,
-	/* It came, and was removed or replaced since. Who looks at it now may never see what it was. */
+	/* It came, and was removed or replaced since. Who looks at it now may never see what it
+	 * was. */
 	DIRTY_LOST = 2048,
 	DIRTY_NEW_DIR = 4096, /* a directory came that nobody watched before */
 };

@@ -7,8 +7,8 @@
  * LIMIT is in seconds; a command that takes longer is killed. max_rss is what the kernel says of
  * the command, max_anon the largest RssAnon of its first process among samples every SAMPLE_MS, both
  * in bytes. A program of its own and not a part of scripts/bench, because a process that is started
- * begins with the max_rss of the one that starts it, and that of an interpreter would hide others.
- */
+ * begins with the max_rss of the one that starts it, and that of an interpreter would hide
+ * others. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +72,8 @@ static uint64_t sample(int status)
 	return line ? strtoull(line + strlen("RssAnon:"), NULL, 10) * 1024 : 0;
 }
 
-/* Waits until the command has ended; gives the largest sample. Sets *killed when it took too long. */
+/* Waits until the command has ended; gives the largest sample. Sets *killed when it took too
+ * long. */
 static uint64_t watch(pid_t pid, double end, bool *killed)
 {
 	AUTO_CLOSE int handle = pidfd_open(pid, 0);

@@ -102,7 +102,8 @@ static struct settings settings;
 static char *arguments[16];
 static int operands;
 
-/* Parses "twinfs list" and these words; returns what options_parse() does. stderr is in captured. */
+/* Parses "twinfs list" and these words; returns what options_parse() does. stderr is in
+ * captured. */
 #define PARSE(...) parse((const char *[]){"list", __VA_ARGS__, NULL})
 
 static int parse(const char *words[])

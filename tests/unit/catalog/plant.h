@@ -2,8 +2,8 @@
 #ifndef TESTS_CATALOG_PLANT_H
 #define TESTS_CATALOG_PLANT_H
 
-/* A small index with something of everything, and what would be wrong with it: each wrong is planted
- * with checksums that are right, looked for, and taken back. */
+/* A small index with something of everything, and what would be wrong with it: each wrong is
+ * planted with checksums that are right, looked for, and taken back. */
 
 #include "catalog/check.h"
 #include "catalog/fixture.h"

@@ -72,7 +72,8 @@ static int teardown(void **state)
 	struct play *p = *state;
 	char *command AUTO_FREE = text_of("rm -r '%s'", p->folder);
 
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe,bugprone-command-processor,cert-env33-c): no threads */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe,bugprone-command-processor,cert-env33-c): no
+	 * threads */
 	assert_int_equal(system(command), 0);
 	free(p->sys);
 	free(p->mountinfo);
