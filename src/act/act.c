@@ -320,14 +320,16 @@ static int intend(struct act *act, struct waiting *waiting)
 	enum act_kind kind = act->settings.kind;
 
 	journal_other_name(waiting->other);
-	waiting->intent =
-		(struct intent){.kind = kind == ACT_LINK || kind == ACT_SYMLINK ? INTENT_REPLACE
-										: INTENT_AWAY,
-				.source = source->path,
-				.path = waiting->copy.path,
-				.other = waiting->other,
-				.inode = attributes->inode,
-				.born_ns = clock_ns(attributes->btime)};
+	waiting->intent = (struct intent){.kind = kind == ACT_LINK      ? INTENT_LINK
+						  : kind == ACT_SYMLINK ? INTENT_SYMLINK
+									: INTENT_AWAY,
+					  .source = source->path,
+					  .path = waiting->copy.path,
+					  .other = waiting->other,
+					  .inode = attributes->inode,
+					  .kept_inode = waiting->kept.attributes->inode,
+					  .target = waiting->target,
+					  .born_ns = clock_ns(attributes->btime)};
 	place_identify_root(source->fd, &waiting->intent.root_inode, &waiting->intent.root_born_ns);
 	if (kind == ACT_MOVE) {
 		waiting->intent.to = destination_path(act, &waiting->copy);

@@ -114,12 +114,18 @@ static int append_line(struct bytes *lines, const json_t *object)
 	return r == 0 ? 0 : -ENOMEM;
 }
 
+static const char *const kind_names[] = {
+	[INTENT_AWAY] = "away",
+	[INTENT_LINK] = "link",
+	[INTENT_SYMLINK] = "symlink",
+};
+
 static int fill(json_t *object, const struct intent *intent)
 {
 	int r = set_number(object, "intent", (int64_t)intent->number);
 
 	if (r == 0)
-		r = set_text(object, "kind", intent->kind == INTENT_AWAY ? "away" : "replace");
+		r = set_text(object, "kind", kind_names[intent->kind]);
 	if (r == 0)
 		r = set_text(object, "source", intent->source);
 	if (r == 0)
@@ -128,6 +134,10 @@ static int fill(json_t *object, const struct intent *intent)
 		r = set_text(object, "other", intent->other);
 	if (r == 0 && intent->to)
 		r = set_text(object, "to", intent->to);
+	if (r == 0 && intent->target)
+		r = set_text(object, "target", intent->target);
+	if (r == 0)
+		r = set_number(object, "kept inode", (int64_t)intent->kept_inode);
 	if (r == 0)
 		r = set_number(object, "inode", (int64_t)intent->inode);
 	if (r == 0)
@@ -239,7 +249,7 @@ struct settling {
 
 /* Paths of an intent as they were, for as long as this is. */
 struct intent_texts {
-	struct bytes source, path, other, to;
+	struct bytes source, path, other, to, target;
 };
 
 static const char *get_text(const json_t *object, const char *key, struct bytes *text)
@@ -247,23 +257,35 @@ static const char *get_text(const json_t *object, const char *key, struct bytes 
 	return json_get_path(object, key, text) == 0 ? bytes_text(text) : NULL;
 }
 
+static bool read_kind(const json_t *object, enum intent_kind *kind)
+{
+	const char *name = json_string_value(json_object_get(object, "kind"));
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(kind_names); i++) {
+		*kind = (enum intent_kind)i;
+		if (strcmp(name, kind_names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool read_intent(const json_t *object, struct intent_texts *texts, struct intent *intent)
 {
-	const char *kind = json_string_value(json_object_get(object, "kind"));
-
 	*intent = (struct intent){
-		.kind = kind && strcmp(kind, "away") == 0 ? INTENT_AWAY : INTENT_REPLACE,
 		.source = get_text(object, "source", &texts->source),
 		.path = get_text(object, "path", &texts->path),
 		.other = get_text(object, "other", &texts->other),
 		.to = get_text(object, "to", &texts->to),
+		.target = get_text(object, "target", &texts->target),
+		.kept_inode = (uint64_t)json_integer_value(json_object_get(object, "kept inode")),
 		.inode = (uint64_t)json_integer_value(json_object_get(object, "inode")),
 		.born_ns = json_integer_value(json_object_get(object, "born")),
 		.root_inode = (uint64_t)json_integer_value(json_object_get(object, "root inode")),
 		.root_born_ns = json_integer_value(json_object_get(object, "root born")),
 		.number = (uint64_t)json_integer_value(json_object_get(object, "intent")),
 	};
-	return kind && intent->source && intent->path && intent->other &&
+	return read_kind(object, &intent->kind) && intent->source && intent->path &&
+	       intent->other &&
 	       strncmp(intent->other, OTHER_NAME_PREFIX, strlen(OTHER_NAME_PREFIX)) == 0 &&
 	       !strchr(intent->other, '/');
 }
@@ -286,6 +308,7 @@ static int handle_one(struct journal *journal, const json_t *object, const struc
 	bytes_free(&texts.path);
 	bytes_free(&texts.other);
 	bytes_free(&texts.to);
+	bytes_free(&texts.target);
 	return r;
 }
 

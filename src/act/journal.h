@@ -3,8 +3,8 @@
 #define ACT_JOURNAL_H
 
 /* What is about to be done to files, on the disk before it is done, so that an act that is cut off
- * can be undone (act/undo.h). A file of JSON lines in the index folder: an intent, and after it, where it
- * came to its end, that it did.
+ * can be undone (act/undo.h). A file of JSON lines in the index folder: an intent, and after it,
+ * where it came to its end, that it did.
  *
  *	{"intent":3,"kind":"away","source":"/data","path":"a/b.jpg","other":".twinfs~0123456789abcdef",
  *	 "inode":77,"born":1700000000000000000,"root inode":2,"root born":1600000000000000000}
@@ -26,7 +26,8 @@ enum intent_kind {
 	/* the copy is renamed to other, then goes, to another folder or for good */
 	INTENT_AWAY,
 	/* a link is made at other, then the two change their names, then other goes */
-	INTENT_REPLACE,
+	INTENT_LINK,
+	INTENT_SYMLINK,
 };
 
 struct intent {
@@ -37,6 +38,8 @@ struct intent {
 	const char *to; /* absolute path that the copy moves to; NULL: to none */
 	uint64_t inode; /* of the copy */
 	int64_t born_ns; /* 0: the file system does not say */
+	uint64_t kept_inode; /* INTENT_LINK: what the link leads to */
+	const char *target; /* INTENT_SYMLINK */
 	uint64_t root_inode; /* of the source's root, which is known by that; 0: it is not known */
 	int64_t root_born_ns;
 	uint64_t number;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,6 +65,15 @@ bool place_leads_to(const struct place *place, const char *name, const struct st
 
 	return fstatat(place->directory, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       is_same_inode(&there, inode);
+}
+
+bool place_is_symlink_to(const struct place *place, const char *name, const char *target)
+{
+	char there[PATH_MAX];
+	ssize_t length = readlinkat(place->directory, name, there, sizeof(there));
+
+	return length >= 0 && (size_t)length == strlen(target) &&
+	       memcmp(there, target, (size_t)length) == 0;
 }
 
 static bool is_immutable(int directory, const char *name)

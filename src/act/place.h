@@ -25,6 +25,8 @@ MUST_CHECK int place_open(struct place *place, const struct sources *sources, ui
 MUST_CHECK int place_open_below(struct place *place, int root, const char *path, bool cross_mounts);
 void place_close(struct place *place);
 
+bool place_is_symlink_to(const struct place *place, const char *name, const char *target);
+
 /* What an open directory is known by when it is opened again: inode and time of birth, 0 where the
  * file system does not say. */
 void place_identify_root(int root, uint64_t *inode, int64_t *born_ns);

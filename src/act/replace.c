@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,14 +60,9 @@ static int make_link(struct deed *deed)
 /* Is what stands at a name the link that was made? */
 static bool is_our_link(const struct deed *deed, const char *name)
 {
-	char target[PATH_MAX];
-	ssize_t length;
-
 	if (deed->settings->kind == ACT_LINK)
 		return place_leads_to(&deed->copy.place, name, &deed->kept->held.status);
-	length = readlinkat(deed->copy.place.directory, name, target, sizeof(target));
-	return length >= 0 && (size_t)length == strlen(deed->target) &&
-	       memcmp(target, deed->target, (size_t)length) == 0;
+	return place_is_symlink_to(&deed->copy.place, name, deed->target);
 }
 
 /* Does the link lead to the kept file? A folder on the way to that may have another name by now. */

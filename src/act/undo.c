@@ -53,6 +53,17 @@ enum what {
 	WHAT_STRANGE,
 };
 
+/* Is it the link that was made? One that has become the only name of its file is no link any more. */
+static bool is_the_link(const struct place *place, const char *name, const struct intent *intent,
+			const struct statx *status)
+{
+	if (intent->kind == INTENT_LINK)
+		return S_ISREG(status->stx_mode) && status->stx_ino == intent->kept_inode &&
+		       status->stx_nlink > 1;
+	return intent->kind == INTENT_SYMLINK && intent->target &&
+	       place_is_symlink_to(place, name, intent->target);
+}
+
 static int examine(const struct place *place, const char *name, const struct intent *intent,
 		   enum what *what)
 {
@@ -66,9 +77,7 @@ static int examine(const struct place *place, const char *name, const struct int
 	if (status.stx_ino == intent->inode && (!intent->born_ns || !place_born_ns(&status) ||
 						intent->born_ns == place_born_ns(&status)))
 		*what = WHAT_COPY;
-	/* a link that has become the only name of its file is no link any more */
-	else if (intent->kind == INTENT_REPLACE &&
-		 (S_ISLNK(status.stx_mode) || (S_ISREG(status.stx_mode) && status.stx_nlink > 1)))
+	else if (is_the_link(place, name, intent, &status))
 		*what = WHAT_LINK;
 	return 0;
 }
@@ -156,7 +165,7 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 		return r;
 	if (what == WHAT_LINK)
 		return remove_other(place, intent->other);
-	if (intent->kind == INTENT_REPLACE)
+	if (intent->kind != INTENT_AWAY)
 		r = undo_replace(place, intent, &undoing->stray);
 	else if (what == WHAT_COPY && has_arrived(place, intent))
 		r = complete_move(undoing, place, intent);

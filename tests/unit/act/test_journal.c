@@ -35,11 +35,12 @@ static struct journal *open_journal(const struct folder *folder)
 
 static uint64_t intend(struct journal *journal, const char *path, const char *to)
 {
-	struct intent intent = {.kind = to ? INTENT_AWAY : INTENT_REPLACE,
+	struct intent intent = {.kind = to ? INTENT_AWAY : INTENT_SYMLINK,
 				.source = "/source",
 				.path = path,
 				.other = OTHER,
 				.to = to,
+				.target = to ? NULL : "../\xff target",
 				.inode = UINT64_C(1) << 40,
 				.born_ns = -5};
 

@@ -20,15 +20,38 @@ static struct undone undo_intent(const struct folder *folder, struct intent *int
 	return undone;
 }
 
-/* The same for one about "copy". */
-static struct undone undo(const struct folder *folder, enum intent_kind kind, ino_t inode,
-			  const char *to)
+/* The same for "copy", which was to go. */
+static struct undone undo(const struct folder *folder, ino_t inode, const char *to)
 {
-	struct intent intent = {.kind = kind,
+	struct intent intent = {.kind = INTENT_AWAY,
 				.source = folder->path,
 				.path = "copy",
 				.to = to,
 				.inode = inode};
+
+	return undo_intent(folder, &intent);
+}
+
+/* The same for a link to "kept" that was to take its place. */
+static struct undone undo_link(const struct folder *folder, ino_t inode)
+{
+	struct intent intent = {.kind = INTENT_LINK,
+				.source = folder->path,
+				.path = "copy",
+				.inode = inode,
+				.kept_inode = status_of(folder, "kept").st_ino};
+
+	return undo_intent(folder, &intent);
+}
+
+/* The same for a symbolic one. */
+static struct undone undo_symlink(const struct folder *folder, ino_t inode)
+{
+	struct intent intent = {.kind = INTENT_SYMLINK,
+				.source = folder->path,
+				.path = "copy",
+				.inode = inode,
+				.target = "/nowhere"};
 
 	return undo_intent(folder, &intent);
 }
@@ -49,8 +72,8 @@ static void test_nothing_was_begun(void **state)
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
 
-	assert_int_equal(undo(folder, INTENT_AWAY, inode, NULL).files, 0);
-	assert_int_equal(undo(folder, INTENT_REPLACE, inode, NULL).files, 0);
+	assert_int_equal(undo(folder, inode, NULL).files, 0);
+	assert_int_equal(undo_symlink(folder, inode).files, 0);
 	assert_true(holds(folder, "copy", "content"));
 }
 
@@ -60,7 +83,7 @@ static void test_copy_gets_its_name_back(void **state)
 	ino_t inode = put_copy(folder);
 
 	move(folder, "copy", OTHER, 0);
-	assert_int_equal(undo(folder, INTENT_AWAY, inode, NULL).files, 1);
+	assert_int_equal(undo(folder, inode, NULL).files, 1);
 	assert_true(holds(folder, "copy", "content"));
 	assert_true(holds(folder, OTHER, NULL));
 }
@@ -73,7 +96,7 @@ static void test_copy_gets_a_name_beside_what_is_new(void **state)
 	move(folder, "copy", OTHER, 0);
 	put_file(folder, "copy", "new");
 	put_file(folder, "copy.kept-1", "taken");
-	assert_int_equal(undo(folder, INTENT_AWAY, inode, NULL).files, 1);
+	assert_int_equal(undo(folder, inode, NULL).files, 1);
 	assert_true(holds(folder, "copy", "new"));
 	assert_true(holds(folder, "copy.kept-1", "taken"));
 	assert_true(holds(folder, "copy.kept-2", "content"));
@@ -87,7 +110,7 @@ static void test_link_goes_that_did_not_come_to_its_place(void **state)
 
 	put_file(folder, "kept", "content");
 	assert_int_equal(linkat(folder->fd, "kept", folder->fd, OTHER, 0), 0);
-	(void)undo(folder, INTENT_REPLACE, inode, NULL);
+	(void)undo_link(folder, inode);
 	assert_true(holds(folder, OTHER, NULL));
 	assert_int_equal(status_of(folder, "copy").st_ino, inode);
 	assert_true(holds(folder, "kept", "content"));
@@ -101,7 +124,7 @@ static void test_link_changes_places_with_the_copy_again(void **state)
 	put_file(folder, "kept", "content");
 	assert_int_equal(linkat(folder->fd, "kept", folder->fd, OTHER, 0), 0);
 	move(folder, OTHER, "copy", RENAME_EXCHANGE);
-	assert_int_equal(undo(folder, INTENT_REPLACE, inode, NULL).files, 1);
+	assert_int_equal(undo_link(folder, inode).files, 1);
 	assert_int_equal(status_of(folder, "copy").st_ino, inode);
 	assert_true(holds(folder, OTHER, NULL));
 	assert_int_equal(status_of(folder, "kept").st_nlink, 1);
@@ -114,7 +137,7 @@ static void test_symbolic_link_changes_places_with_the_copy_again(void **state)
 
 	assert_int_equal(symlinkat("/nowhere", folder->fd, OTHER), 0);
 	move(folder, OTHER, "copy", RENAME_EXCHANGE);
-	assert_int_equal(undo(folder, INTENT_REPLACE, inode, NULL).files, 1);
+	assert_int_equal(undo_symlink(folder, inode).files, 1);
 	assert_int_equal(status_of(folder, "copy").st_ino, inode);
 	assert_true(holds(folder, OTHER, NULL));
 }
@@ -125,8 +148,14 @@ static void test_last_name_of_a_content_never_goes(void **state)
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
 
+	struct intent intent = {.kind = INTENT_LINK,
+				.source = folder->path,
+				.path = "copy",
+				.inode = inode};
+
 	put_file(folder, OTHER, "kept");
-	(void)undo(folder, INTENT_REPLACE, inode, NULL);
+	intent.kept_inode = status_of(folder, OTHER).st_ino;
+	(void)undo_intent(folder, &intent);
 	assert_true(holds(folder, "copy", "kept") || holds(folder, "copy.kept-1", "kept"));
 	assert_true(holds(folder, "copy", "content") || holds(folder, "copy.kept-1", "content"));
 	assert_true(holds(folder, OTHER, NULL));
@@ -142,8 +171,27 @@ static void test_file_that_took_the_place_of_the_link_stays(void **state)
 	move(folder, OTHER, "copy", RENAME_EXCHANGE);
 	put_file(folder, "new", "new");
 	move(folder, "new", "copy", 0);
-	assert_int_equal(undo(folder, INTENT_REPLACE, inode, NULL).files, 1);
+	assert_int_equal(undo_link(folder, inode).files, 1);
 	assert_true(holds(folder, "copy", "new"));
+	assert_true(holds(folder, "copy.kept-1", "content"));
+}
+
+static void test_links_of_others_that_took_the_place_of_the_link_stay(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+
+	put_file(folder, "kept", "content");
+	move(folder, "copy", OTHER, 0);
+	put_file(folder, "new", "new");
+	assert_int_equal(linkat(folder->fd, "new", folder->fd, "copy", 0), 0);
+	assert_int_equal(undo_link(folder, inode).files, 1);
+	assert_true(holds(folder, "copy", "new"));
+	assert_int_equal(unlinkat(folder->fd, "copy", 0), 0);
+	move(folder, "copy.kept-1", OTHER, 0);
+	assert_int_equal(symlinkat("/elsewhere", folder->fd, "copy"), 0);
+	assert_int_equal(undo_symlink(folder, inode).files, 1);
+	assert_true(S_ISLNK(status_of(folder, "copy").st_mode));
 	assert_true(holds(folder, "copy.kept-1", "content"));
 }
 
@@ -155,7 +203,7 @@ static void test_folder_that_took_the_place_of_the_link_stays(void **state)
 	move(folder, "copy", OTHER, 0);
 	assert_int_equal(mkdirat(folder->fd, "copy", 0700), 0);
 	put_file(folder, "copy/new", "new");
-	assert_int_equal(undo(folder, INTENT_REPLACE, inode, NULL).files, 1);
+	assert_int_equal(undo_symlink(folder, inode).files, 1);
 	assert_true(holds(folder, "copy/new", "new"));
 	assert_true(holds(folder, "copy.kept-1", "content"));
 }
@@ -169,7 +217,7 @@ static void test_move_that_arrived_is_completed(void **state)
 	(void)snprintf(to, sizeof(to), "%s/there", folder->path);
 	move(folder, "copy", OTHER, 0);
 	put_file(folder, "there", "content");
-	assert_int_equal(undo(folder, INTENT_AWAY, inode, to).completed, 1);
+	assert_int_equal(undo(folder, inode, to).completed, 1);
 	assert_true(holds(folder, "there", "content"));
 	assert_true(holds(folder, OTHER, NULL));
 	assert_true(holds(folder, "copy", NULL));
@@ -184,7 +232,7 @@ static void test_move_to_something_else_is_undone(void **state)
 	(void)snprintf(to, sizeof(to), "%s/there", folder->path);
 	move(folder, "copy", OTHER, 0);
 	put_file(folder, "there", "other text");
-	assert_int_equal(undo(folder, INTENT_AWAY, inode, to).completed, 0);
+	assert_int_equal(undo(folder, inode, to).completed, 0);
 	assert_true(holds(folder, "there", "other text"));
 	assert_true(holds(folder, "copy", "content"));
 }
@@ -206,19 +254,10 @@ static void test_other_folder_in_the_place_of_the_source_is_left_for_later(void 
 	struct intent intent = {.kind = INTENT_AWAY,
 				.source = folder->path,
 				.path = "copy",
-				.other = OTHER,
 				.inode = 1,
 				.root_inode = 1};
-	struct journal *journal;
-	struct undone undone;
 
-	assert_int_equal(journal_open(&journal, folder->path), 0);
-	assert_int_equal(journal_intend(journal, &intent), 0);
-	assert_int_equal(journal_sync(journal), 0);
-	journal_close(journal);
-	assert_int_equal(undo_acts_of(folder->path, &undone), 0);
-	assert_int_equal(undone.left, 1);
-	assert_true(journal_has_intents(folder->path));
+	assert_int_equal(undo_intent(folder, &intent).left, 1);
 }
 
 static void test_folder_that_went_took_the_file_with_it(void **state)
@@ -243,6 +282,7 @@ int main(void)
 		CASE(test_symbolic_link_changes_places_with_the_copy_again),
 		CASE(test_last_name_of_a_content_never_goes),
 		CASE(test_file_that_took_the_place_of_the_link_stays),
+		CASE(test_links_of_others_that_took_the_place_of_the_link_stay),
 		CASE(test_folder_that_took_the_place_of_the_link_stays),
 		CASE(test_move_that_arrived_is_completed),
 		CASE(test_move_to_something_else_is_undone),
