@@ -141,15 +141,33 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	return r;
 }
 
-/* Prints what one view says; -errno, said. */
+/* Outcome of printing a view of which nobody asked in particular: it is not mounted any more. */
+enum {
+	VIEW_WENT = 1,
+};
+
+static bool went_away(const char *point)
+{
+	AUTO_FREE char *found = NULL;
+	int r = mount_point_of(point, &found);
+
+	return r == -ENOENT || (r == 0 && (found == NULL || strcmp(found, point) != 0));
+}
+
+/* Prints what one view says. 0, VIEW_WENT, or -errno, said.
+ *
+ * named	the user asked for it
+ */
 static int print_view(struct output *output, const struct status_settings *settings,
-		      const char *point, bool first)
+		      const char *point, bool named, bool first)
 {
 	json_auto_t *status = NULL;
 	AUTO_FREE char *text = NULL;
 	int r;
 
 	r = status_file_read(point, &status);
+	if (r < 0 && !named && went_away(point))
+		return VIEW_WENT;
 	if (r < 0) {
 		status_file_explain(point, r);
 		return r;
@@ -167,25 +185,28 @@ static int print_view(struct output *output, const struct status_settings *setti
 }
 
 static enum twinfs_exit print_views(const struct status_settings *settings, char *const *points,
-				    size_t count)
+				    size_t count, bool named)
 {
 	CLEANUP_OUTPUT struct output output;
-	size_t printed = 0;
+	size_t printed = 0, failed = 0;
 	int r;
 
 	output_init(&output, STDOUT_FILENO);
 	output_text(&output, settings->json ? "[" : "");
-	for (size_t i = 0; i < count; i++)
-		printed += print_view(&output, settings, points[i], printed == 0) == 0;
+	for (size_t i = 0; i < count; i++) {
+		r = print_view(&output, settings, points[i], named, printed == 0);
+		printed += r == 0;
+		failed += r < 0;
+	}
 	output_text(&output, settings->json ? "\n]\n" : "");
-	if (count == 0 && !settings->json)
+	if (printed + failed == 0 && !settings->json)
 		output_text(&output, "no view is mounted\n");
 	r = output_flush(&output);
 	if (r < 0 && r != -EPIPE)
 		log_error("cannot write the status: %s", error_text(r));
-	if (r < 0 || (count > 0 && printed == 0))
+	if (r < 0 || (failed > 0 && printed == 0))
 		return TWINFS_EXIT_FAILED;
-	return printed < count ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+	return failed > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
 static enum twinfs_exit print_all(const struct status_settings *settings)
@@ -198,7 +219,7 @@ static enum twinfs_exit print_all(const struct status_settings *settings)
 		return TWINFS_EXIT_FAILED;
 	while (points[count] != NULL)
 		count++;
-	status = print_views(settings, points, count);
+	status = print_views(settings, points, count, false);
 	mount_points_free(points);
 	return status;
 }
@@ -224,7 +245,7 @@ static enum twinfs_exit print_named(const struct status_settings *settings, char
 		if (text_list_add(&points, point, strlen(point)) < 0)
 			return TWINFS_EXIT_FAILED;
 	}
-	return print_views(settings, points.items, points.count);
+	return print_views(settings, points.items, points.count, true);
 }
 
 enum twinfs_exit cmd_status(int argc, char *argv[])

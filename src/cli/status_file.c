@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/descriptor.h"
@@ -22,6 +23,18 @@
 
 /* Larger than the sources of any command line. */
 #define STATUS_BYTES_MAX (16UL * 1024 * 1024)
+
+/* In the child: leaves it nothing but one descriptor. While a daemon has its request it cannot even
+ * be killed, and would keep others waiting at the end of a pipe, or for a lock. */
+static void keep_only(int fd)
+{
+	(void)dup2(fd, STDIN_FILENO);
+	if (close_range(STDIN_FILENO + 1, ~0U, 0) == 0)
+		return;
+	/* before Linux 5.9 */
+	(void)close(STDOUT_FILENO);
+	(void)close(STDERR_FILENO);
+}
 
 /* In the child: sends 0 and what is in the file, or an errno. */
 static int send_file(const char *path, int out)
@@ -85,8 +98,10 @@ static int ask(const char *path, struct bytes *answer)
 		return -errno;
 	in = ends[0];
 	child = fork();
-	if (child == 0)
-		_exit(send_file(path, ends[1]));
+	if (child == 0) {
+		keep_only(ends[1]);
+		_exit(send_file(path, STDIN_FILENO));
+	}
 	(void)close(ends[1]);
 	if (child < 0)
 		return -EAGAIN;

@@ -111,8 +111,10 @@ def command_line(pid):
 
 @contextlib.contextmanager
 def stopped(pid):
-    """The process stands still meanwhile."""
+    """The process stands still meanwhile, with all its threads."""
     os.kill(pid, signal.SIGSTOP)
+    assert until(lambda: all(path.read_text().split("State:\t")[1][0] in "Tt"
+                             for path in Path(f"/proc/{pid}/task").glob("*/status")))
     try:
         yield
     finally:
@@ -135,6 +137,17 @@ def end_process(pid, number, timeout=TIMEOUT):
 
 def wait_ended(pid, timeout=TIMEOUT):
     return end_process(pid, 0, timeout)
+
+
+def children(pid):
+    """Ids of the processes that it started, while they last."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def traced(pid):
+    """Of each of its threads, whether somebody traces it."""
+    return ["TracerPid:\t0\n" not in path.read_text()
+            for path in Path(f"/proc/{pid}/task").glob("*/status")]
 
 
 def has_open(pid, path):

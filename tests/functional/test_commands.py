@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from program import TIMEOUT, has_open, is_mounted, path_of, stopped, until
+from program import STRACE, TIMEOUT, children, has_open, is_mounted, path_of, stopped, traced, until
 
 
 @pytest.fixture
@@ -103,15 +103,44 @@ def test_view_that_does_not_answer_is_said_and_stops_nobody(twinfs, small, sourc
         assert twinfs("status", view.path).status == 0
 
 
+def test_nobody_waits_for_a_view_that_hangs_in_the_middle_of_an_answer(twinfs, small, strace):
+    """Who asked cannot even be killed then, and must not hold on to what others wait for."""
+    with twinfs.mounted(small) as view:
+        tracer = subprocess.Popen([*STRACE, "-qq", "-o", "/dev/null", "-p", str(view.pid),
+                                   "-e", "trace=writev", "-e",
+                                   f"inject=writev:delay_enter={TIMEOUT}s"])
+        try:
+            assert until(lambda: all(traced(view.pid)))
+            result = twinfs("status", view.path, timeout=TIMEOUT / 2)
+        finally:
+            tracer.terminate()
+            tracer.wait(TIMEOUT)
+        assert result.status == 1
+        assert len(result.errors) == 1 and "does not answer" in result.errors[0]
+
+
 def test_status_of_all_views_is_an_array(twinfs, small, tmp_path):
     other = twinfs.with_index(tmp_path / "other index")
     with twinfs.mounted(small) as one, other.mounted(small, at=tmp_path / "second") as two:
         found = {path_of({"path": view["mountpoint"]}): view["pid"]
-                 for view in twinfs.ok("status", "--json").json}
+                 for view in twinfs("status", "--json").json}
         assert found[os.fsencode(one.path)] == one.pid
         assert found[os.fsencode(two.path)] == two.pid
         text = twinfs.ok("status", one.path).out.decode()
         assert str(one.path) in text and str(two.path) not in text
+
+
+def test_view_that_goes_while_all_are_asked_is_passed_over(twinfs, small, tmp_path):
+    """The first one keeps the command waiting until the second is gone."""
+    other = twinfs.with_index(tmp_path / "other index")
+    with twinfs.mounted(small) as first, other.mounted(small, at=tmp_path / "second") as second:
+        with stopped(first.pid), twinfs.started("status") as process:
+            assert until(lambda: children(process.pid))
+            second.unmount()
+            os.kill(first.pid, signal.SIGCONT)
+            out, error = process.communicate(timeout=TIMEOUT)
+        assert os.fsencode(first.path) in out
+        assert os.fsencode(second.path) not in out + error
 
 
 # indexes that a view keeps
