@@ -80,7 +80,7 @@ def check_complete(run, found, rows):
         assert min(one["walls"]) > 0 and one["max_rss"] > 0, one
         assert one["note"] in ("", "slow: run once"), one
     names = {(one["mode"], one["data"], one["name"]) for one in found["measurements"]}
-    for name in ("twinfs", "jdupes", "floor: walk", "floor: read"):
+    for name in ("twinfs", "jdupes", "floor: walk", "floor: read", "floor: verify"):
         assert ("warm", "real", name) in names
     assert {("scale", "160 files", "twinfs"), ("1 % changed", "80 files", "twinfs"),
             ("rsync second", "uniques", "native"), ("tar", "uniques", "twinfs")} <= names

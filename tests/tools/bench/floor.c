@@ -6,6 +6,8 @@
  *   floor walk THREADS FOLDER...   lists every directory and has the attributes of every name,
  *                                  on the file system of each folder; prints how many names
  *   floor read THREADS <LIST       reads the first bytes of files; prints how many bytes
+ *   floor verify THREADS <LIST     the same, and knows that nobody wrote to them meanwhile: a lease
+ *                                  tells of a writer, the attributes of an earlier one
  *
  * LIST has records that end with NUL: "D/folder" begins a folder, "F4096 name" is a file in it and
  * how much of it is read. Folders are shared out to the threads.
@@ -60,6 +62,7 @@ struct list {
 	size_t folder_count;
 	atomic_size_t taken;
 	atomic_ullong bytes;
+	bool verify;
 };
 
 static _Noreturn void fail(const char *what)
@@ -230,12 +233,22 @@ static void walk(int threads, char **paths)
 	(void)printf("%llu\n", atomic_load(&work.names));
 }
 
-/* Returns how many bytes were read; a file that is gone has none. */
-static unsigned long long read_file(int folder, const char *record, char *buffer)
+/* What twinfs asks of a file that it has read (ingest/reading.c). */
+static bool is_unchanged(int fd, bool leased)
+{
+	struct statx info;
+
+	return statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &info) == 0 &&
+	       (!leased || fcntl(fd, F_GETLEASE) == F_RDLCK);
+}
+
+/* Returns how many bytes were read; a file that is gone, or written to, has none. */
+static unsigned long long read_file(int folder, const char *record, char *buffer, bool verify)
 {
 	char *name;
 	unsigned long long left = strtoull(record + 1, &name, 10), bytes = 0;
 	AUTO_CLOSE int fd = openat(folder, name + 1, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	bool leased = verify && fd >= 0 && fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
 
 	while (fd >= 0 && left > 0) {
 		ssize_t got = read(fd, buffer, left < READ_BYTES ? (size_t)left : READ_BYTES);
@@ -245,7 +258,7 @@ static unsigned long long read_file(int folder, const char *record, char *buffer
 		left -= (unsigned long long)got;
 		bytes += (unsigned long long)got;
 	}
-	return bytes;
+	return verify && fd >= 0 && !is_unchanged(fd, leased) ? 0 : bytes;
 }
 
 static void *read_thread(void *argument)
@@ -266,7 +279,7 @@ static void *read_thread(void *argument)
 			record += strlen(record) + 1;
 			if (record >= end || *record != 'F')
 				break;
-			bytes += read_file(folder, record, buffer);
+			bytes += read_file(folder, record, buffer, list->verify);
 		}
 	}
 	atomic_fetch_add(&list->bytes, bytes);
@@ -315,9 +328,9 @@ static void list_find_folders(struct list *list)
 	}
 }
 
-static void read_listed(int threads)
+static void read_listed(int threads, bool verify)
 {
-	struct list list = {0};
+	struct list list = {.verify = verify};
 
 	list_load(&list);
 	list_find_folders(&list);
@@ -330,15 +343,19 @@ static void read_listed(int threads)
 int main(int argc, char **argv)
 {
 	long threads = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
+	bool verify = argc == 3 && strcmp(argv[1], "verify") == 0;
 
-	if (threads >= 1 && threads <= THREADS_MAX && argc > 3 && strcmp(argv[1], "walk") == 0) {
+	if (threads < 1 || threads > THREADS_MAX) {
+		threads = 0;
+	} else if (argc > 3 && strcmp(argv[1], "walk") == 0) {
 		walk((int)threads, argv + 3);
-	} else if (threads >= 1 && threads <= THREADS_MAX && argc == 3 &&
-		   strcmp(argv[1], "read") == 0) {
-		read_listed((int)threads);
+	} else if (verify || (argc == 3 && strcmp(argv[1], "read") == 0)) {
+		read_listed((int)threads, verify);
 	} else {
-		(void)fprintf(stderr, "usage: floor walk THREADS FOLDER... | read THREADS <LIST\n");
-		return 2;
+		threads = 0;
 	}
-	return 0;
+	if (threads == 0)
+		(void)fprintf(stderr, "usage: floor walk THREADS FOLDER... | read|verify THREADS "
+				      "<LIST\n");
+	return threads == 0 ? 2 : 0;
 }

@@ -77,11 +77,15 @@ class Floor:
         return Contender("floor: walk", [self.machine.tools / "floor", "walk", self.threads(cold),
                                          *sources])
 
-    def read(self, tree, grouped, cold=False):
+    def read(self, tree, grouped, cold=False, kind="read"):
         self.list.write_bytes(b"".join(reading_list(tree, grouped)))
-        return Contender("floor: read", ["sh", "-c", '"$0" read "$1" <"$2"',
-                                         self.machine.tools / "floor", self.threads(cold),
-                                         self.list])
+        return Contender(f"floor: {kind}", ["sh", "-c", '"$0" "$1" "$2" <"$3"',
+                                            self.machine.tools / "floor", kind,
+                                            self.threads(cold), self.list])
+
+    def verify(self, tree, grouped, cold=False):
+        """The same, with all that it takes to know that nobody wrote meanwhile."""
+        return self.read(tree, grouped, cold, "verify")
 
     def warm_up(self, tree):
         """Have in the page cache what anybody may read."""

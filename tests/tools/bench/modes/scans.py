@@ -61,16 +61,17 @@ def floor(bench, mode, data, found, forget=None):
     grouped = {inode for group in groups for path in group
                if (inode := bench.inode(path)) in inodes}
     return Rounds(bench.machine, mode, data, forget or (lambda: None)).run(
-        [bench.floor.walk(sources, is_cold), bench.floor.read(tree, grouped, is_cold)],
-        bench.rounds)
+        [bench.floor.walk(sources, is_cold), bench.floor.read(tree, grouped, is_cold),
+         bench.floor.verify(tree, grouped, is_cold)], bench.rounds)
 
 
 def add_rows(bench, mode, data, summaries, limit=None):
     fastest = agreement.fastest(summaries)
     bench.report.compare(summaries, fastest)
     twinfs = named(summaries, "twinfs")
-    floors = named(summaries, "floor: walk").wall + named(summaries, "floor: read").wall
-    bench.report.figure(f"{mode}: twinfs, of walking and reading", data, twinfs.wall / floors, "x")
+    for kind in ("read", "verify"):
+        floors = named(summaries, "floor: walk").wall + named(summaries, f"floor: {kind}").wall
+        bench.report.figure(f"{mode}: twinfs, of walk and {kind}", data, twinfs.wall / floors, "x")
     if fastest:
         bench.report.add(mode, data, twinfs.wall / fastest.wall, limit, f"to {fastest.name}")
 
