@@ -4,11 +4,13 @@
 STORM_SECONDS is how long each lasts, STORM_SEED where one is to be tried again; for long ones by
 hand there is tests/tools/storm.py.
 """
+import contextlib
 import os
 import random
 
 import oracle
 import pytest
+import soak
 import storm
 
 SECONDS = float(os.environ.get("STORM_SECONDS", "3"))
@@ -61,3 +63,13 @@ def test_reader_notices_a_link_to_another_group(tmp_path):
         tmp_path / "by-size/0001  2.9 KiB  3 copies  file")
     reader.follow_link()
     assert len(reader.wrong) == 1 and "leads to" in reader.wrong[0]
+
+
+def test_long_life_in_a_short_time(twinfs, tmp_path):
+    life = soak.Soak(twinfs, tmp_path, random.randrange(1 << 32), seconds=0.5)
+    life.fill(300)
+    with contextlib.closing(life):
+        life.mount()
+        lines = [life.step() for _ in range(8)]
+    assert not life.bad, (life.seed, lines, life.bad)
+    assert len(list(life.growth())) == 4

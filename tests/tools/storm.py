@@ -416,6 +416,28 @@ def moments(view, source, seconds, seed, outcome):
         outcome.differences = view.differences(source, first_scan=False)
 
 
+def blow(program, source, view, views, outcome, kind, seconds):
+    """One storm over a view that is mounted, in a stack of views; gives the view to go on with."""
+    seed = outcome.seed
+    if kind == "moments":
+        moments(view, source, seconds, seed, outcome)
+        return view
+    with Workers(Writer, WRITERS, (source,), seed, seconds) as writers, \
+            Workers(Reader, READERS if kind == "readers" else 0, (view.path,), seed,
+                    seconds) as readers:
+        time.sleep(seconds / 2)  # not to wait for anything: the storm is half over
+        view = befall(kind, program, source, view, views)
+        outcome.changes = sum(writers.results())
+        for wrong, read in readers.results():
+            outcome.wrong += wrong
+            outcome.readings += read
+    begun = time.monotonic()
+    view.sync()
+    outcome.sync_seconds = time.monotonic() - begun
+    outcome.differences = view.differences(source, first_scan=False)
+    return view
+
+
 def run(program, source, kind, seconds, seed):
     """One storm over a view of the source; its Outcome."""
     outcome = Outcome(f"{seed} ({kind})")
@@ -423,22 +445,7 @@ def run(program, source, kind, seconds, seed):
         Writer(source, f"{seed} first {number}").run(0.005)
     with contextlib.ExitStack() as views:
         view = views.enter_context(program.mounted(source))
-        if kind == "moments":
-            moments(view, source, seconds, seed, outcome)
-            return outcome
-        with Workers(Writer, WRITERS, (source,), seed, seconds) as writers:
-            readers = views.enter_context(Workers(
-                Reader, READERS if kind == "readers" else 0, (view.path,), seed, seconds))
-            time.sleep(seconds / 2)  # not to wait for anything: the storm is half over
-            view = befall(kind, program, source, view, views)
-            outcome.changes = sum(writers.results())
-            for wrong, read in readers.results():
-                outcome.wrong += wrong
-                outcome.readings += read
-        begun = time.monotonic()
-        view.sync()
-        outcome.sync_seconds = time.monotonic() - begun
-        outcome.differences = view.differences(source, first_scan=False)
+        blow(program, source, view, views, outcome, kind, seconds)
     return outcome
 
 

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A long life in a short time: storms, acts, remounts and kills over one source and one index.
+
+After each the oracle compares view and source, and what the daemon takes is noted: memory,
+descriptors, threads, the size of the index.  All of these must stay as they are however long it
+goes on, but for the index, which settles at some multiple of what is in it.
+
+usage: soak.py --binary PATH [--minutes 60] [--seconds 10] [--seed N] [--files 20000]
+"""
+import argparse
+import contextlib
+import os
+import random
+import re
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "functional"))
+
+import storm  # noqa: E402
+import trees  # noqa: E402
+from program import Program, Session  # noqa: E402
+
+ACTS = (["remove"], ["link"], ["link", "--symbolic"], ["dedupe"], ["move", "{moved}"])
+MIB = 1 << 20
+
+
+@dataclass
+class Figures:
+    """What a daemon and its index take."""
+    anon_mib: float
+    descriptors: int
+    threads: int
+    index_mib: float
+
+    @classmethod
+    def of(cls, view):
+        folder = Path(f"/proc/{view.pid}")
+        status = dict(re.findall(r"(\w+):\s+(\d+)", (folder / "status").read_text()))
+        index = sum(path.stat().st_blocks * 512 for path in view.program.index.iterdir())
+        return cls(int(status["RssAnon"]) / 1024, len(os.listdir(folder / "fd")),
+                   int(status["Threads"]), index / MIB)
+
+    def __str__(self):
+        return (f"{self.anon_mib:.1f} MiB anonymous, {self.descriptors} descriptors, "
+                f"{self.threads} threads, index {self.index_mib:.1f} MiB")
+
+
+def contents(*folders):
+    """What can be read in some folders, each content once."""
+    found = set()
+    for folder in folders:
+        for path in folder.rglob("*"):
+            if path.is_file() and not path.is_symlink():
+                found.add(hash(path.read_bytes()))
+    return found
+
+
+class Soak:
+    """One source, its view, and what befell it so far."""
+
+    def __init__(self, program, folder, seed, seconds):
+        self.program, self.seed, self.seconds = program, seed, seconds
+        self.source, self.moved = folder / "source", folder / "moved"
+        for made in (self.source, self.moved):
+            made.mkdir(exist_ok=True)
+        self.rng = random.Random(seed)
+        self.rounds = 0
+        self.figures = []
+        self.bad = []
+        self.views = contextlib.ExitStack()
+        self.view = None
+
+    def fill(self, files):
+        """Files that no storm touches, so that the index has some size; a third are copies."""
+        folder = self.source / "still"
+        for number in range(files):
+            path = folder / f"{number // 1000}" / f"{number}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"%d" % (number * 2 // 3))
+
+    def mount(self):
+        self.view = self.views.enter_context(self.program.mounted(self.source))
+
+    def close(self):
+        self.views.close()
+
+    def storm(self, kind):
+        outcome = storm.Outcome(f"{self.seed} {self.rounds} ({kind})")
+        self.view = storm.blow(self.program, self.source, self.view, self.views, outcome, kind,
+                               self.seconds)
+        self.bad += [] if outcome.well else [str(outcome)]
+        return f"{kind}: {outcome.changes} changes, {outcome.readings} readings"
+
+    def act(self):
+        """On what the storms left, beside the daemon: every content stays."""
+        words = [word.format(moved=self.moved / f"{self.rounds}")
+                 for word in self.rng.choice(ACTS)]
+        if words[0] == "move":
+            Path(words[1]).mkdir()
+        before = contents(self.source, self.moved)
+        result = self.program(*words, "--yes", self.view.path)
+        lost = len(before - contents(self.source, self.moved))
+        left = list(self.source.rglob(".twinfs~*"))
+        if result.status not in (0, 3) or lost or left:
+            self.bad.append(f"{words}: {lost} contents lost, left behind: {left}\n{result}")
+        self.compare(words[0])
+        return " ".join(words[:1] + words[2:])
+
+    def remount(self):
+        self.views.close()
+        self.mount()
+        self.compare("remount")
+        return "remount"
+
+    def compare(self, what):
+        differences = self.view.differences_now(self.source)
+        self.bad += [f"{what}: {one}" for one in differences[:40]]
+
+    def step(self):
+        """The next thing that befalls it; a line about that."""
+        turns = [*(lambda kind=kind: self.storm(kind) for kind in storm.KINDS), self.act,
+                 self.remount, self.act]
+        said = turns[self.rounds % len(turns)]()
+        self.rounds += 1
+        self.figures.append(Figures.of(self.view))
+        return f"{said}; {self.figures[-1]}; {len(self.bad)} wrong"
+
+    def growth(self):
+        """Of each figure: its median in the first third and in the last one."""
+        third = max(1, len(self.figures) // 3)
+        for name in ("anon_mib", "descriptors", "threads", "index_mib"):
+            first, last = (statistics.median(getattr(one, name) for one in part)
+                           for part in (self.figures[:third], self.figures[-third:]))
+            yield f"{name}: {first:.1f} at first, {last:.1f} at last"
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="soak", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--binary", required=True, help="the twinfs to test")
+    parser.add_argument("--minutes", type=float, default=60, help="how long it goes on (60)")
+    parser.add_argument("--seconds", type=float, default=10, help="how long a storm lasts (10)")
+    parser.add_argument("--files", type=int, default=20_000, help="that no storm touches (20000)")
+    parser.add_argument("--seed", type=int, help="of what happens")
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    settings = parse(arguments)
+    base = Path(os.path.realpath(tempfile.mkdtemp(prefix="twinfs-soak-")))
+    (base / "sanitizer").mkdir()
+    session = Session(os.path.realpath(settings.binary), str(base), uuid.uuid4().hex)
+    seed = random.randrange(1 << 32) if settings.seed is None else settings.seed
+    end = time.monotonic() + 60 * settings.minutes
+    soak = Soak(Program(session, base), base, seed, settings.seconds)
+    print(f"seed {seed}", flush=True)
+    try:
+        soak.fill(settings.files)
+        with contextlib.closing(soak):
+            soak.mount()
+            while time.monotonic() < end and not soak.bad:
+                print(soak.step(), flush=True)
+        reports = session.sanitizer_reports()
+    finally:
+        session.clean_up()
+        trees.remove(base)
+    print("\n".join([*soak.bad, *reports, *soak.growth()]))
+    return 1 if soak.bad or reports else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
