@@ -100,7 +100,7 @@ def excluded(source, *globs):
     (["*.tmp", "b/tmp"], {b"a/x.jpg", b"b/x.jpg"}),
     (["x.jpg/x"], {b"a/x.jpg", b"b/x.jpg", b"b/tmp/x.jpg", b"a/x.tmp", b"b/x.tmp",
                    b"b/tmp/x.tmp"}),
-], ids=str)
+], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_glob_without_slash_is_a_base_name_with_slash_a_path(twinfs, source, globs, left):
     for folder in (b"a/", b"b/", b"b/tmp/"):
         trees.fill(source, {folder + b"x.jpg": b"picture", folder + b"x.tmp": b"temporary"})
