@@ -10,6 +10,7 @@ usage: soak.py --binary PATH [--minutes 60] [--seconds 10] [--seed N] [--files 2
 """
 import argparse
 import contextlib
+import itertools
 import os
 import random
 import re
@@ -19,6 +20,7 @@ import tempfile
 import time
 import uuid
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -28,6 +30,7 @@ import storm  # noqa: E402
 import trees  # noqa: E402
 from program import Program, Session  # noqa: E402
 
+DAEMON_CYCLES = 8  # that one daemon lives, so that what grows is seen
 ACTS = (["remove"], ["link"], ["link", "--symbolic"], ["dedupe"], ["move", "{moved}"])
 MIB = 1 << 20
 
@@ -73,6 +76,7 @@ class Soak:
             made.mkdir(exist_ok=True)
         self.rng = random.Random(seed)
         self.rounds = 0
+        self.coming = self.turns()
         self.figures = []
         self.bad = []
         self.views = contextlib.ExitStack()
@@ -124,11 +128,20 @@ class Soak:
         differences = self.view.differences_now(self.source)
         self.bad += [f"{what}: {one}" for one in differences[:40]]
 
+    def turns(self):
+        """What befalls it, one after the other, for ever."""
+        for cycle in itertools.count():
+            for kind in storm.KINDS:
+                if kind != "killed" or cycle % DAEMON_CYCLES == 0:
+                    yield partial(self.storm, kind)
+            yield self.act
+            if cycle % DAEMON_CYCLES == 0:
+                yield self.remount
+            yield self.act
+
     def step(self):
         """The next thing that befalls it; a line about that."""
-        turns = [*(lambda kind=kind: self.storm(kind) for kind in storm.KINDS), self.act,
-                 self.remount, self.act]
-        said = turns[self.rounds % len(turns)]()
+        said = next(self.coming)()
         self.rounds += 1
         self.figures.append(Figures.of(self.view))
         return f"{said}; {self.figures[-1]}; {len(self.bad)} wrong"
