@@ -17,6 +17,9 @@
 #include "base/quote.h"
 #include "twinfs/format.h"
 
+/* Numbers above are given to no intent. */
+#define NUMBER_MAX (INT64_C(1) << 53)
+
 struct journal {
 	int fd;
 	uint64_t last; /* number given */
@@ -154,6 +157,8 @@ int journal_intend(struct journal *journal, struct intent *intent)
 
 	if (!object)
 		return -ENOMEM;
+	if (journal->last >= NUMBER_MAX)
+		return -EOVERFLOW;
 	intent->number = ++journal->last;
 	r = fill(object, intent);
 	return r < 0 ? r : append_line(&journal->waiting, object);
@@ -168,10 +173,14 @@ int journal_note_done(struct journal *journal, uint64_t number)
 
 static int write_lines(struct journal *journal, struct bytes *lines)
 {
-	int r = write_fully(journal->fd, lines->data, lines->length);
+	off_t before = lseek(journal->fd, 0, SEEK_END);
+	int r = before < 0 ? -errno : write_fully(journal->fd, lines->data, lines->length);
 
 	if (r == 0)
 		lines->length = 0;
+	/* half a line would swallow the one that is written behind it */
+	else if (before >= 0 && ftruncate(journal->fd, before) < 0)
+		r = -errno;
 	return r;
 }
 
@@ -186,60 +195,82 @@ int journal_sync(struct journal *journal)
 
 /* ---- reading ------------------------------------------------------------------------- */
 
-static int read_text(int fd, char **text)
+static int read_text(int fd, struct bytes *text)
 {
 	struct stat status;
 	long got;
+	int r;
 
 	if (fstat(fd, &status) < 0)
 		return -errno;
-	*text = calloc(1, (size_t)status.st_size + 1);
-	if (!*text)
-		return -ENOMEM;
-	got = read_fully_at(fd, *text, (unsigned long)status.st_size, 0);
-	return got < 0 ? (int)got : 0;
+	r = bytes_reserve(text, (size_t)status.st_size);
+	if (r < 0)
+		return r;
+	got = read_fully_at(fd, text->data, (unsigned long)status.st_size, 0);
+	if (got < 0)
+		return (int)got;
+	text->length = (size_t)got;
+	return 0;
+}
+
+static bool read_number(const json_t *object, const char *key, json_int_t *number)
+{
+	const json_t *value = json_object_get(object, key);
+
+	*number = json_integer_value(value);
+	return json_is_integer(value) && *number > 0 && *number <= NUMBER_MAX;
 }
 
 /* One line: an intent comes, or goes as it has an end. No later one has its number: what stays
  * would be taken for that. */
-static int take_line(struct journal *journal, json_t *open, const char *line)
+static int take_object(struct journal *journal, json_t *open, json_t *object)
 {
-	json_t *object = json_loads(line, JSON_ALLOW_NUL, NULL);
 	char key[24];
 	json_int_t number;
-	int r = -EPROTO;
 
-	if (json_is_integer(json_object_get(object, "intent"))) {
-		number = json_integer_value(json_object_get(object, "intent"));
-		if (number > 0 && (uint64_t)number > journal->last)
+	if (read_number(object, "intent", &number)) {
+		if ((uint64_t)number > journal->last)
 			journal->last = (uint64_t)number;
 		(void)snprintf(key, sizeof(key), "%020" JSON_INTEGER_FORMAT, number);
-		return json_object_set_new(open, key, object) < 0 ? -ENOMEM : 0;
+		return json_object_set(open, key, object) < 0 ? -ENOMEM : 0;
 	}
-	if (json_is_integer(json_object_get(object, "done"))) {
-		number = json_integer_value(json_object_get(object, "done"));
-		(void)snprintf(key, sizeof(key), "%020" JSON_INTEGER_FORMAT, number);
-		(void)json_object_del(open, key);
-		r = 0;
-	}
-	json_decref(object);
-	return r;
+	if (!read_number(object, "done", &number))
+		return -EPROTO;
+	(void)snprintf(key, sizeof(key), "%020" JSON_INTEGER_FORMAT, number);
+	(void)json_object_del(open, key);
+	return 0;
 }
 
-/* The last line may be cut off: nothing of what it says was begun. */
-static int parse(struct journal *journal, char *text, json_t *open)
+static int take_line(struct journal *journal, json_t *open, const char *line, size_t length)
 {
-	char *line = text, *end;
+	json_auto_t *object = json_loadb(line, length, JSON_ALLOW_NUL, NULL);
+
+	/* jansson calls a text wrong, too, that it had no memory for: an intent must not be lost by
+	 * that */
+	if (!object)
+		object = json_loadb(line, length, JSON_ALLOW_NUL, NULL);
+	return object ? take_object(journal, open, object) : -EPROTO;
+}
+
+/* The last line may be cut off: nothing of what it says was begun, and it goes, or it would swallow
+ * the one that is written behind it. */
+static int parse(struct journal *journal, const struct bytes *text, json_t *open)
+{
+	const char *line = (const char *)text->data, *end;
+	size_t left = text->length;
 	int r = 0;
 
-	for (; (end = strchr(line, '\n')) && r != -ENOMEM; line = end + 1) {
-		*end = '\0';
-		r = take_line(journal, open, line);
+	while (r != -ENOMEM && left > 0 && (end = memchr(line, '\n', left))) {
+		r = take_line(journal, open, line, (size_t)(end - line));
 		if (r == -EPROTO)
 			log_warning("%s: a line that nobody can have written is passed over",
 				    quote_path(journal->path));
+		left -= (size_t)(end + 1 - line);
+		line = end + 1;
 	}
-	return r == -ENOMEM ? r : 0;
+	if (r == -ENOMEM)
+		return r;
+	return left > 0 && ftruncate(journal->fd, (off_t)(text->length - left)) < 0 ? -errno : 0;
 }
 
 struct settling {
@@ -252,31 +283,61 @@ struct intent_texts {
 	struct bytes source, path, other, to, target;
 };
 
-static const char *get_text(const json_t *object, const char *key, struct bytes *text)
+/* 0, -ENOENT, -EPROTO or -ENOMEM. */
+static int get_text(const json_t *object, const char *key, struct bytes *text, const char **found)
 {
-	return json_get_path(object, key, text) == 0 ? bytes_text(text) : NULL;
+	int r = json_get_path(object, key, text);
+
+	if (r < 0)
+		return r;
+	*found = bytes_text(text);
+	if (!*found)
+		return -ENOMEM;
+	return strlen(*found) < text->length ? -EPROTO : 0;
 }
 
-static bool read_kind(const json_t *object, enum intent_kind *kind)
+static int read_kind(const json_t *object, enum intent_kind *kind)
 {
 	const char *name = json_string_value(json_object_get(object, "kind"));
 
 	for (size_t i = 0; name && i < ARRAY_SIZE(kind_names); i++) {
 		*kind = (enum intent_kind)i;
 		if (strcmp(name, kind_names[i]) == 0)
-			return true;
+			return 0;
 	}
-	return false;
+	return -EPROTO;
 }
 
-static bool read_intent(const json_t *object, struct intent_texts *texts, struct intent *intent)
+/* One that need not be there. */
+static int get_optional(const json_t *object, const char *key, struct bytes *text,
+			const char **found)
 {
+	int r = get_text(object, key, text, found);
+
+	return r == -ENOENT ? 0 : r;
+}
+
+static int get_texts(const json_t *object, struct intent_texts *texts, struct intent *intent)
+{
+	int r = get_text(object, "source", &texts->source, &intent->source);
+
+	if (r == 0)
+		r = get_text(object, "path", &texts->path, &intent->path);
+	if (r == 0)
+		r = get_text(object, "other", &texts->other, &intent->other);
+	if (r == 0)
+		r = get_optional(object, "to", &texts->to, &intent->to);
+	if (r == 0)
+		r = get_optional(object, "target", &texts->target, &intent->target);
+	return r;
+}
+
+/* 0, -ENOMEM, or another -errno: nobody can have written it. */
+static int read_intent(const json_t *object, struct intent_texts *texts, struct intent *intent)
+{
+	int r;
+
 	*intent = (struct intent){
-		.source = get_text(object, "source", &texts->source),
-		.path = get_text(object, "path", &texts->path),
-		.other = get_text(object, "other", &texts->other),
-		.to = get_text(object, "to", &texts->to),
-		.target = get_text(object, "target", &texts->target),
 		.kept_inode = (uint64_t)json_integer_value(json_object_get(object, "kept inode")),
 		.inode = (uint64_t)json_integer_value(json_object_get(object, "inode")),
 		.born_ns = json_integer_value(json_object_get(object, "born")),
@@ -284,10 +345,15 @@ static bool read_intent(const json_t *object, struct intent_texts *texts, struct
 		.root_born_ns = json_integer_value(json_object_get(object, "root born")),
 		.number = (uint64_t)json_integer_value(json_object_get(object, "intent")),
 	};
-	return read_kind(object, &intent->kind) && intent->source && intent->path &&
-	       intent->other &&
-	       strncmp(intent->other, OTHER_NAME_PREFIX, strlen(OTHER_NAME_PREFIX)) == 0 &&
-	       !strchr(intent->other, '/');
+	r = read_kind(object, &intent->kind);
+	if (r == 0)
+		r = get_texts(object, texts, intent);
+	if (r < 0)
+		return r;
+	return strncmp(intent->other, OTHER_NAME_PREFIX, strlen(OTHER_NAME_PREFIX)) == 0 &&
+			       !strchr(intent->other, '/')
+		       ? 0
+		       : -EPROTO;
 }
 
 static int handle_one(struct journal *journal, const json_t *object, const struct settling *how,
@@ -295,21 +361,21 @@ static int handle_one(struct journal *journal, const json_t *object, const struc
 {
 	struct intent_texts texts = {0};
 	struct intent intent;
-	int r = 0;
+	int r = read_intent(object, &texts, &intent);
 
-	if (!read_intent(object, &texts, &intent))
+	if (r == 0 && how->handle(how->context, &intent))
+		r = journal_note_done(journal, intent.number);
+	else if (r == 0)
+		*left = true;
+	else if (r != -ENOMEM)
 		log_warning("%s: an intent that nobody can have written is passed over",
 			    quote_path(journal->path));
-	else if (how->handle(how->context, &intent))
-		r = journal_note_done(journal, intent.number);
-	else
-		*left = true;
 	bytes_free(&texts.source);
 	bytes_free(&texts.path);
 	bytes_free(&texts.other);
 	bytes_free(&texts.to);
 	bytes_free(&texts.target);
-	return r;
+	return r == -ENOMEM ? r : 0;
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -339,7 +405,7 @@ int journal_settle(struct journal *journal,
 		   bool (*handle)(void *context, const struct intent *intent), void *context)
 {
 	json_auto_t *open = json_object();
-	AUTO_FREE char *text = NULL;
+	struct bytes text CLEANUP_BYTES = {0};
 	bool left = false;
 	int r = open ? write_lines(journal, &journal->waiting) : -ENOMEM;
 
@@ -347,8 +413,8 @@ int journal_settle(struct journal *journal,
 		r = write_lines(journal, &journal->ended);
 	if (r == 0)
 		r = read_text(journal->fd, &text);
-	if (r == 0 && text)
-		r = parse(journal, text, open);
+	if (r == 0)
+		r = parse(journal, &text, open);
 	if (r == 0)
 		r = handle_all(journal, open, &(struct settling){handle, context}, &left);
 	if (r == 0 && left)

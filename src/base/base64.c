@@ -44,6 +44,9 @@ static int decode_four(struct bytes *data, const char *four, bool last)
 			return -EPROTO;
 		bits |= (uint32_t)(digit - digits) << (18 - 6 * i);
 	}
+	/* bits that belong to no byte: two texts would stand for the same (RFC 4648, section 3.5) */
+	if ((bits & (0xffffffU >> (8 * (count - 1)))) != 0)
+		return -EPROTO;
 	for (size_t i = 0; i < sizeof(three); i++)
 		three[i] = (uint8_t)(bits >> (16 - 8 * i));
 	return bytes_append(data, three, count - 1);

@@ -167,6 +167,38 @@ static void test_line_that_is_cut_off_was_never_begun(void **state)
 	assert_int_equal(settle(folder, true).count, 1);
 }
 
+/* A power cut leaves half a line, or zeros in its place. */
+static void test_what_was_cut_off_swallows_no_later_intent(void **state)
+{
+	static const struct {
+		const char bytes[32];
+		size_t length;
+	} tails[] = {{"{\"intent\":2,\"ki", 16}, {"", 24}, {"{\"done\":1}", 10}};
+	const struct folder *folder = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tails); i++) {
+		struct journal *journal = open_journal(folder);
+		struct handled handled = {.leave = true};
+		int fd;
+
+		(void)intend(journal, "before", NULL);
+		assert_int_equal(journal_sync(journal), 0);
+		journal_close(journal);
+		fd = openat(folder->fd, "acts", O_WRONLY | O_APPEND | O_CLOEXEC);
+		assert_int_equal(write_fully(fd, tails[i].bytes, tails[i].length), 0);
+		close(fd);
+
+		journal = open_journal(folder);
+		assert_int_equal(journal_settle(journal, handle, &handled), 0);
+		(void)intend(journal, "behind", NULL);
+		assert_int_equal(journal_sync(journal), 0);
+		journal_close(journal);
+		handled = settle(folder, false);
+		assert_int_equal(handled.count, 2);
+		assert_string_equal(handled.path, "before");
+	}
+}
+
 static void test_lines_that_nobody_wrote_are_passed_over(void **state)
 {
 	static const char *const lines[] = {
@@ -180,6 +212,10 @@ static void test_lines_that_nobody_wrote_are_passed_over(void **state)
 		"\",\"path\":\"a\",\"other\":\"b\"}\n",
 		"{\"intent\":1,\"kind\":\"away\",\"source\":\"/\",\"path\":\"a\","
 		"\"other\":\".twinfs~/../../etc/passwd\"}\n",
+		"{\"intent\":1,\"kind\":\"eat\",\"source\":\"/\",\"path\":\"a\","
+		"\"other\":\".twinfs~b\"}\n",
+		"{\"intent\":-1,\"kind\":\"away\",\"source\":\"/\",\"path\":\"a\","
+		"\"other\":\".twinfs~b\"}\n",
 		"{\"done\":true}\n",
 	};
 	const struct folder *folder = *state;
@@ -221,6 +257,7 @@ int main(void)
 		CASE(test_what_stays_keeps_its_number_for_itself),
 		CASE(test_any_bytes_are_a_path),
 		CASE(test_line_that_is_cut_off_was_never_begun),
+		CASE(test_what_was_cut_off_swallows_no_later_intent),
 		CASE(test_lines_that_nobody_wrote_are_passed_over),
 		CASE(test_only_one_process_acts),
 		CASE(test_other_names_are_names_and_differ),

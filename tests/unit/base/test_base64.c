@@ -52,8 +52,8 @@ static void test_any_bytes_are_read_back(void **state)
 
 static void test_other_text_is_refused_and_changes_nothing(void **state)
 {
-	static const char *const wrong[] = {"Z",    "Zg=",    "Zg==Zg==", "Z===",
-					    "====", "Zg =\n", "Zm9v\n",   "Zm9-"};
+	static const char *const wrong[] = {"Z",      "Zg=",    "Zg==Zg==", "Z===", "====",
+					    "Zg =\n", "Zm9v\n", "Zm9-",     "Zh==", "Zm9="};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
