@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Journals of acts. Whatever a crash left in one: what could not be undone stays in it, what was
+ * undone goes, and what is intended after that is found again, or a file would stay under another
+ * name for ever. An input is which intents cannot be undone, in 8 bits, the number of a copy's
+ * inode in 8 bytes, then the journal. */
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "act/journal.h"
+#include "base/descriptor.h"
+#include "base/hash.h"
+#include "fuzz.h"
+#include "twinfs/format.h"
+
+#define HANDLED_MAX 64
+
+/* Intents that have no end, in the order in which they were handed out. */
+struct handled {
+	uint64_t digests[HANDLED_MAX]; /* of all that an intent says */
+	size_t count;
+	uint64_t leave; /* a bit for each, by its place: it stays */
+};
+
+static char folder[64];
+static char path[sizeof(folder) + sizeof(TWINFS_INDEX_ACTS)];
+
+static void remove_folder(void)
+{
+	(void)unlink(path);
+	(void)rmdir(folder);
+}
+
+static void make_folder(void)
+{
+	if (path[0] != '\0')
+		return;
+	/* to sync takes no time in memory */
+	(void)snprintf(folder, sizeof(folder), "%s/twinfs-fuzz-XXXXXX",
+		       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	REQUIRE(mkdtemp(folder) != NULL);
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, TWINFS_INDEX_ACTS);
+	REQUIRE(atexit(remove_folder) == 0);
+}
+
+static void put_journal(const void *data, size_t length)
+{
+	AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	REQUIRE(fd >= 0 && write_fully(fd, data, length) == 0);
+}
+
+static uint64_t digest_of(const struct intent *intent)
+{
+	const char *const texts[] = {intent->source, intent->path, intent->other,
+				     intent->to ? intent->to : "",
+				     intent->target ? intent->target : ""};
+	const uint64_t numbers[] = {
+		(uint64_t)intent->kind,    intent->inode,          intent->kept_inode,
+		(uint64_t)intent->born_ns, intent->root_inode,     (uint64_t)intent->root_born_ns,
+		intent->to != NULL,        intent->target != NULL, intent->number,
+	};
+	uint64_t digest = hash64(numbers, sizeof(numbers), 0);
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		digest = hash64(texts[i], strlen(texts[i]) + 1, digest);
+	return digest;
+}
+
+static bool leaves(const struct handled *handled, size_t place)
+{
+	return ((handled->leave >> (place % 64)) & 1) != 0;
+}
+
+static bool handle(void *context, const struct intent *intent)
+{
+	struct handled *handled = context;
+	size_t place = handled->count++;
+
+	REQUIRE(intent->source && intent->path && intent->other);
+	REQUIRE(strncmp(intent->other, OTHER_NAME_PREFIX, strlen(OTHER_NAME_PREFIX)) == 0);
+	REQUIRE(strchr(intent->other, '/') == NULL);
+	if (place < HANDLED_MAX)
+		handled->digests[place] = digest_of(intent);
+	return !leaves(handled, place);
+}
+
+static struct journal *open_journal(void)
+{
+	struct journal *journal;
+
+	REQUIRE(journal_open(&journal, folder) == 0);
+	return journal;
+}
+
+/* What another process finds. */
+static struct handled settle(uint64_t leave)
+{
+	struct handled handled = {.leave = leave};
+	struct journal *journal = open_journal();
+
+	REQUIRE(journal_settle(journal, handle, &handled) == 0);
+	journal_close(journal);
+	return handled;
+}
+
+/* Those that stayed of the ones before, and no others. */
+static bool are_what_was_left(const struct handled *before, const struct handled *now)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < before->count; i++) {
+		if (!leaves(before, i))
+			continue;
+		if (count >= now->count || now->digests[count++] != before->digests[i])
+			return false;
+	}
+	return count == now->count;
+}
+
+/* An act that is killed right after it synced what it means to do; returns what that is, 0 where
+ * there are no more numbers. */
+static uint64_t intend(uint64_t inode)
+{
+	struct handled old = {.leave = UINT64_MAX};
+	struct journal *journal = open_journal();
+	struct intent intent = {.kind = (enum intent_kind)(inode % (INTENT_SYMLINK + 1)),
+				.source = "/source",
+				.path = "a/\xff",
+				.other = OTHER_NAME_PREFIX "0123456789abcdef",
+				.to = inode & 2 ? "/to" : NULL,
+				.target = inode & 4 ? "../a \xff" : NULL,
+				.inode = inode,
+				.kept_inode = ~inode,
+				.born_ns = (int64_t)inode,
+				.root_inode = ~inode,
+				.root_born_ns = -1};
+	int r;
+
+	REQUIRE(journal_settle(journal, handle, &old) == 0);
+	r = journal_intend(journal, &intent);
+	REQUIRE(r == 0 || r == -EOVERFLOW);
+	REQUIRE(journal_sync(journal) == 0);
+	journal_close(journal);
+	return r == 0 ? digest_of(&intent) : 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = {data, size};
+	uint64_t leave = take_number(&input, 1) * UINT64_C(0x0101010101010101);
+	uint64_t inode = take_number(&input, 8);
+	struct handled first, second, third;
+	uint64_t meant;
+
+	make_folder();
+	put_journal(input.at, input.left);
+	first = settle(leave);
+	if (first.count > HANDLED_MAX)
+		return 0;
+	second = settle(UINT64_MAX);
+	REQUIRE(are_what_was_left(&first, &second));
+	REQUIRE(journal_has_intents(folder) || second.count == 0);
+
+	meant = intend(inode);
+	third = settle(0);
+	REQUIRE(third.count == second.count + (meant != 0));
+	REQUIRE(meant == 0 || third.digests[0] == meant);
+	REQUIRE(!journal_has_intents(folder));
+	REQUIRE(settle(0).count == 0);
+	return 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Command lines: nothing is lost or made up, what was put in order is read the same once more, and
+ * an item of -o means what the option of that name does. An input is the words, each ended with a
+ * NUL. */
+
+#include <stdbool.h>
+
+#include "base/options.h"
+#include "fuzz.h"
+
+#define WORDS_MAX 64
+
+struct words {
+	char *owned[WORDS_MAX]; /* as they were given */
+	char *list[WORDS_MAX + 1]; /* as the parser leaves them */
+	int count;
+};
+
+/* What the parser told, at first. */
+struct heard {
+	const struct words *words;
+	const char *values[WORDS_MAX];
+	int ids[WORDS_MAX];
+	size_t count;
+};
+
+enum {
+	OPT_ALL = 1,
+	OPT_FORMAT,
+	OPT_FORCE,
+	OPT_SIZE,
+};
+
+static const struct option_spec first_list[] = {
+	{.heading = "First"},
+	{.name = "all", .letter = 'a', .help = "everything", .id = OPT_ALL},
+	{.name = "format", .letter = 'f', .argument = "KIND", .help = "how", .id = OPT_FORMAT},
+	{0},
+};
+
+static const struct option_spec second_list[] = {
+	{.name = "force", .help = "in any case", .id = OPT_FORCE},
+	{.name = "size", .letter = 's', .argument = "N", .help = "so much", .id = OPT_SIZE},
+	{0},
+};
+
+/* Does the value point into one of the words? */
+static bool is_in_words(const struct words *words, const char *value)
+{
+	for (int i = 0; i < words->count; i++) {
+		const char *word = words->owned[i];
+
+		if (value >= word && value <= word + strlen(word))
+			return true;
+	}
+	return false;
+}
+
+static int apply(void *settings, int id, const char *value)
+{
+	struct heard *heard = settings;
+
+	REQUIRE(id >= OPT_ALL && id <= OPT_SIZE);
+	REQUIRE((value != NULL) == (id == OPT_FORMAT || id == OPT_SIZE));
+	REQUIRE(value == NULL || is_in_words(heard->words, value));
+	if (id == OPT_SIZE && value[0] == '-')
+		return -EINVAL;
+	if (id == OPT_SIZE && strlen(value) > 8)
+		return -ERANGE;
+	if (heard->count == ARRAY_SIZE(heard->ids))
+		return 0;
+	heard->ids[heard->count] = id;
+	heard->values[heard->count++] = value;
+	return 0;
+}
+
+static const struct option_table table = {
+	.command = "twinfs fuzz",
+	.usage = {"WORD..."},
+	.summary = "Takes everything.",
+	.options = {first_list, second_list},
+	.apply = apply,
+};
+
+static void add_word(struct words *words, char *word)
+{
+	words->owned[words->count] = word;
+	words->list[words->count++] = word;
+	words->list[words->count] = NULL;
+}
+
+static void words_free(struct words *words)
+{
+	for (int i = 1; i < words->count; i++)
+		free(words->owned[i]);
+}
+
+static void words_init(struct words *words)
+{
+	static char program[] = "fuzz";
+
+	words->count = 0;
+	add_word(words, program);
+}
+
+static int parse(struct words *words, struct heard *heard, int *operands)
+{
+	heard->words = words;
+	heard->count = 0;
+	*operands = 0;
+	return options_parse(&table, words->count, words->list, heard, operands);
+}
+
+static bool heard_the_same(const struct heard *a, const struct heard *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++) {
+		if (a->ids[i] != b->ids[i] || !a->values[i] != !b->values[i] ||
+		    (a->values[i] && strcmp(a->values[i], b->values[i]) != 0))
+			return false;
+	}
+	return true;
+}
+
+/* Is each word where it was, or at another place, once? */
+static bool are_all_there(const struct words *words)
+{
+	for (int i = 0; i < words->count; i++) {
+		int found = 0;
+
+		for (int j = 0; j < words->count; j++)
+			found += words->list[j] == words->owned[i];
+		if (found != 1)
+			return false;
+	}
+	return words->list[words->count] == NULL;
+}
+
+static void check_line(struct words *words)
+{
+	struct heard heard, again;
+	int operands, operands_again;
+	int r = parse(words, &heard, &operands);
+
+	REQUIRE(r == 0 || r == OPTIONS_DONE || r == -EINVAL || r == -ERANGE);
+	REQUIRE(are_all_there(words));
+	if (r != 0)
+		return;
+	REQUIRE(operands >= 1 && operands <= words->count);
+	/* glibc permutes: now the options stand before the operands */
+	REQUIRE(parse(words, &again, &operands_again) == 0);
+	REQUIRE(operands == operands_again && heard_the_same(&heard, &again));
+}
+
+/* "name=value" as an item of -o, and as "--name=value". */
+static void check_item(const struct words *given, char *item)
+{
+	struct heard as_item = {.words = given}, as_option;
+	struct words words;
+	int operands, r = options_apply_item(&table, item, &as_item);
+	char *option = malloc(strlen(item) + 3);
+
+	REQUIRE(option != NULL);
+	(void)sprintf(option, "--%s", item);
+	words_init(&words);
+	add_word(&words, option);
+	if (r != OPTIONS_NOT_MINE) {
+		REQUIRE(parse(&words, &as_option, &operands) == r);
+		REQUIRE(r != 0 || (operands == 2 && heard_the_same(&as_item, &as_option)));
+	}
+	words_free(&words);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = {data, size};
+	struct words words;
+
+	words_init(&words);
+	while (input.left > 0 && words.count < WORDS_MAX)
+		add_word(&words, take_text(&input));
+	for (int i = 1; i < words.count; i++)
+		check_item(&words, words.owned[i]);
+	check_line(&words);
+	words_free(&words);
+	return 0;
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Runs a fuzz target where there is no libFuzzer: over the inputs in files and folders, then over
+ * inputs that are made of them. Which ones are made depends on the seed alone.
+ *
+ *	TARGET [--inputs N | --seconds N] [--seed N] [--findings FOLDER] FILE|FOLDER...
+ *
+ *	parent ── fork ──► child: runs the target, one input after the other
+ *	   │                 │
+ *	   │                 ├─ the input at hand ──► memory that both have
+ *	   │                 └─ what is said ───────► a file in memory
+ *	   └─ waits; where the child does not end well, shows what was said, and saves the input
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define INPUT_MAX ((size_t)64 << 10)
+#define SAID_MAX ((size_t)64 << 10)
+
+/* An input that takes longer hangs. */
+#define INPUT_SECONDS_MAX 60
+
+/* What was said of so many inputs before is forgotten. */
+#define FORGET_AFTER 256
+
+struct settings {
+	const char *target;
+	const char *findings;
+	uint64_t inputs;
+	uint64_t seconds;
+	uint64_t seed;
+};
+
+struct sample {
+	char *path;
+	uint8_t *data;
+	size_t length;
+};
+
+struct samples {
+	struct sample *list;
+	size_t count;
+};
+
+/* What parent and child both have. */
+struct shared {
+	uint64_t done; /* inputs */
+	bool at_end; /* all ran: what comes is said of all of them */
+	const char *path; /* of the sample at hand; NULL: it was made */
+	size_t length;
+	uint8_t data[INPUT_MAX];
+};
+
+/* ---- samples ------------------------------------------------------------------------- */
+
+static _Noreturn void fail(const char *what, const char *path)
+{
+	(void)fprintf(stderr, "%s: %s\n", path, what);
+	_exit(2);
+}
+
+static void add_file(struct samples *samples, const char *path)
+{
+	struct sample sample = {.path = strdup(path), .data = malloc(INPUT_MAX)};
+	FILE *file = fopen(path, "re");
+
+	samples->list = realloc(samples->list, (samples->count + 1) * sizeof(sample));
+	if (!sample.path || !sample.data || !samples->list)
+		fail("no memory", path);
+	if (!file)
+		fail(strerrorname_np(errno), path);
+	sample.length = fread(sample.data, 1, INPUT_MAX, file);
+	if (ferror(file) || fgetc(file) != EOF)
+		fail("cannot be read, or is too large for an input", path);
+	(void)fclose(file);
+	samples->list[samples->count++] = sample;
+}
+
+static int is_shown(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void add_folder(struct samples *samples, const char *folder)
+{
+	struct dirent **entries;
+	int count = scandir(folder, &entries, is_shown, alphasort);
+
+	if (count < 0)
+		fail(strerrorname_np(errno), folder);
+	for (int i = 0; i < count; i++) {
+		char *path;
+
+		if (asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0)
+			fail("no memory", folder);
+		add_file(samples, path);
+		free(path);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+static void add_path(struct samples *samples, const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0)
+		fail(strerrorname_np(errno), path);
+	if (S_ISDIR(status.st_mode))
+		add_folder(samples, path);
+	else
+		add_file(samples, path);
+}
+
+static void samples_free(struct samples *samples)
+{
+	for (size_t i = 0; i < samples->count; i++) {
+		free(samples->list[i].path);
+		free(samples->list[i].data);
+	}
+	free(samples->list);
+}
+
+/* ---- inputs that are made ------------------------------------------------------------ */
+
+/* xorshift64* (Vigna, An experimental exploration of Marsaglia's xorshift generators). */
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+static size_t below(uint64_t *state, size_t limit)
+{
+	return limit > 0 ? (size_t)(next_random(state) >> 16) % limit : 0;
+}
+
+/* Short pieces more often than long ones. */
+static size_t piece_length(uint64_t *state, size_t limit)
+{
+	return below(state, below(state, limit + 1) + 1);
+}
+
+/* Takes length bytes out at a place and puts others there, as far as there is room. */
+static void replace(struct shared *input, size_t at, size_t length, const uint8_t *with,
+		    size_t with_length)
+{
+	size_t behind = input->length - at - length;
+
+	if (at + with_length + behind > INPUT_MAX)
+		return;
+	memmove(input->data + at + with_length, input->data + at + length, behind);
+	memcpy(input->data + at, with, with_length);
+	input->length = at + with_length + behind;
+}
+
+static void change_byte(struct shared *input, size_t at, uint64_t *state)
+{
+	static const uint8_t special[] = {0,   1,   '\n', ' ',  '"',  '%',  '*',  '-',
+					  '.', '/', '0',  '9',  '=',  '[',  '\\', ']',
+					  '{', '}', '~',  0x7f, 0x80, 0xf7, 0xf8, 0xff};
+	uint8_t *byte = &input->data[at];
+
+	switch (below(state, 4)) {
+	case 0:
+		*byte ^= (uint8_t)(1 << below(state, 8));
+		break;
+	case 1:
+		*byte = special[below(state, sizeof(special))];
+		break;
+	case 2:
+		*byte = (uint8_t)(*byte + (below(state, 2) ? 1 : -1));
+		break;
+	default:
+		*byte = (uint8_t)below(state, 256);
+		break;
+	}
+}
+
+/* Puts a piece of this or another input somewhere, in place of nothing or of another piece. */
+static void change_piece(struct shared *input, const struct samples *samples, uint64_t *state)
+{
+	const struct sample *from = &samples->list[below(state, samples->count)];
+	size_t at = below(state, input->length + 1), start = below(state, from->length + 1);
+	size_t length = piece_length(state, input->length - at);
+	size_t from_length = piece_length(state, from->length - start);
+
+	switch (below(state, 4)) {
+	case 0:
+		replace(input, at, length, NULL, 0);
+		break;
+	case 1:
+		replace(input, at, 0, from->data + start, from_length);
+		break;
+	case 2:
+		replace(input, at, length, from->data + start, from_length);
+		break;
+	default:
+		if (at < input->length)
+			change_byte(input, at, state);
+		break;
+	}
+}
+
+static void make_input(struct shared *input, const struct samples *samples, uint64_t *state)
+{
+	const struct sample *from = &samples->list[below(state, samples->count)];
+	size_t changes = 1 + below(state, 8);
+
+	memcpy(input->data, from->data, from->length);
+	input->length = from->length;
+	for (size_t i = 0; i < changes; i++) {
+		if (input->length > 0 && below(state, 2))
+			change_byte(input, below(state, input->length), state);
+		else
+			change_piece(input, samples, state);
+	}
+}
+
+/* ---- the child ----------------------------------------------------------------------- */
+
+static void run(struct shared *input)
+{
+	/* as large as it is, so that who reads behind it is found */
+	uint8_t *copy = malloc(input->length);
+
+	if (input->length > 0)
+		memcpy(copy, input->data, input->length);
+	if (input->done % FORGET_AFTER == 0)
+		REQUIRE(ftruncate(STDERR_FILENO, 0) == 0);
+	(void)alarm(INPUT_SECONDS_MAX);
+	(void)LLVMFuzzerTestOneInput(copy, input->length);
+	free(copy);
+	input->done++;
+}
+
+static void run_samples(struct shared *input, const struct samples *samples)
+{
+	for (size_t i = 0; i < samples->count; i++) {
+		const struct sample *sample = &samples->list[i];
+
+		input->path = sample->path;
+		input->length = sample->length;
+		memcpy(input->data, sample->data, sample->length);
+		run(input);
+	}
+	input->path = NULL;
+}
+
+static time_t now_s(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+static void run_all(const struct settings *settings, struct shared *input,
+		    const struct samples *samples)
+{
+	uint64_t state = (settings->seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	const time_t end = now_s() + (time_t)settings->seconds;
+
+	run_samples(input, samples);
+	for (uint64_t i = 0; i < settings->inputs || now_s() < end; i++) {
+		make_input(input, samples, &state);
+		run(input);
+	}
+	(void)alarm(0);
+	input->at_end = true;
+}
+
+/* ---- the parent ---------------------------------------------------------------------- */
+
+static void show_end_of(int said)
+{
+	off_t size = lseek(said, 0, SEEK_END);
+	off_t at = size > (off_t)SAID_MAX ? size - (off_t)SAID_MAX : 0;
+	char block[4096];
+	ssize_t got;
+
+	while ((got = pread(said, block, sizeof(block), at)) > 0) {
+		(void)fwrite(block, 1, (size_t)got, stderr);
+		at += got;
+	}
+}
+
+/* Saves what no file has, under a name that depends on its bytes. */
+static void save(const struct settings *settings, const struct shared *input)
+{
+	uint64_t digest = UINT64_C(0xcbf29ce484222325);
+	char path[4096];
+	FILE *file;
+
+	for (size_t i = 0; i < input->length; i++)
+		digest = (digest ^ input->data[i]) * UINT64_C(0x100000001b3);
+	(void)snprintf(path, sizeof(path), "%s/%s-%016" PRIx64, settings->findings,
+		       settings->target, digest);
+	file = fopen(path, "we");
+	if (!file)
+		fail(strerrorname_np(errno), path);
+	if (fwrite(input->data, 1, input->length, file) != input->length || fclose(file) != 0)
+		fail("cannot be written", path);
+	(void)fprintf(stderr,
+		      "%s: found by input %" PRIu64 " of seed %" PRIu64 ": %s\n"
+		      "put it into tests/fuzz/corpus/%s under a name that says what it is, "
+		      "then mend the code\n",
+		      settings->target, input->done, settings->seed, path, settings->target);
+}
+
+static int tell(const struct settings *settings, const struct shared *input, int said, int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && input->at_end) {
+		(void)printf("%s: %" PRIu64 " inputs, seed %" PRIu64 "\n", settings->target,
+			     input->done, settings->seed);
+		return EXIT_SUCCESS;
+	}
+	show_end_of(said);
+	if (WIFSIGNALED(status))
+		(void)fprintf(stderr, "%s: ended by SIG%s%s\n", settings->target,
+			      sigabbrev_np(WTERMSIG(status)),
+			      WTERMSIG(status) == SIGALRM ? ": it hangs" : "");
+	if (input->at_end)
+		(void)fprintf(stderr, "%s: found after all inputs\n", settings->target);
+	else if (input->path)
+		(void)fprintf(stderr, "%s: found by %s\n", settings->target, input->path);
+	else
+		save(settings, input);
+	return EXIT_FAILURE;
+}
+
+static int run_in_child(const struct settings *settings, struct samples *samples)
+{
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int said = memfd_create("said", MFD_CLOEXEC);
+	pid_t child;
+	int status;
+
+	if (shared == MAP_FAILED || said < 0 || fcntl(said, F_SETFL, O_APPEND) < 0)
+		fail(strerrorname_np(errno), settings->target);
+	(void)fflush(NULL);
+	child = fork();
+	if (child < 0)
+		fail(strerrorname_np(errno), settings->target);
+	if (child == 0) {
+		(void)dup2(said, STDOUT_FILENO);
+		(void)dup2(said, STDERR_FILENO);
+		run_all(settings, shared, samples);
+		samples_free(samples);
+		return EXIT_SUCCESS;
+	}
+	while (waitpid(child, &status, 0) < 0)
+		;
+	status = tell(settings, shared, said, status);
+	samples_free(samples);
+	return status;
+}
+
+static uint64_t read_number(const char *text)
+{
+	char *end;
+	uint64_t number;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0')
+		fail("is no number", text);
+	return number;
+}
+
+/* Takes an option and its value; false: it is none. */
+static bool read_option(struct settings *settings, const char *name, const char *value)
+{
+	if (strcmp(name, "--inputs") == 0)
+		settings->inputs = read_number(value);
+	else if (strcmp(name, "--seconds") == 0)
+		settings->seconds = read_number(value);
+	else if (strcmp(name, "--seed") == 0)
+		settings->seed = read_number(value);
+	else if (strcmp(name, "--findings") == 0)
+		settings->findings = value;
+	else
+		return false;
+	return true;
+}
+
+int main(int argc, char *argv[])
+{
+	const char *slash = strrchr(argv[0], '/');
+	struct settings settings = {.target = slash ? slash + 1 : argv[0], .findings = "."};
+	struct samples samples = {0};
+	int i = 1;
+
+	if (strncmp(settings.target, "fuzz_", 5) == 0)
+		settings.target += 5;
+	while (i + 1 < argc && read_option(&settings, argv[i], argv[i + 1]))
+		i += 2;
+	for (; i < argc; i++)
+		add_path(&samples, argv[i]);
+	if (samples.count == 0)
+		fail("there are no inputs to begin with", argv[0]);
+	return run_in_child(&settings, &samples);
+}
