@@ -215,8 +215,11 @@ static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attribu
 {
 	const struct ingest_watch *watch = walker->walk->ingest->watch;
 	const struct sources *sources = walker->walk->ingest->sources;
-	int r = walk_dir_open(dir, sources, &walker->walk->budget, &walker->path);
+	int r = dir->crosses ? walk_dir_ask(dir, sources, &walker->path) : 0;
 
+	if (r == -ETIMEDOUT)
+		return r;
+	r = walk_dir_open(dir, sources, &walker->walk->budget, &walker->path);
 	walker->fd = r < 0 ? -1 : r;
 	if (r >= 0)
 		r = source_attributes(sources->catalog, walker->fd, attributes);
@@ -251,6 +254,8 @@ static int read_dir(struct walker *walker, struct walk_dir *dir, struct attribut
 	*error = -r;
 	report(walker, dir, *error);
 	listing_clear(&walker->listing);
+	if (r == -ETIMEDOUT)
+		return DIR_UNEXAMINED;
 	r = walker->fd < 0 ? examine_unreadable(walker, dir, attributes) : 0;
 	if (r < 0 && is_no_answer(r))
 		return watch ? DIR_AGAIN : -ENOENT;
@@ -316,7 +321,8 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 	return diff_add(&walker->diff, &change);
 }
 
-static int push_found(struct walker *walker, struct walk_dir *parent)
+/* filesystem	of the parent */
+static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t filesystem)
 {
 	const struct diff *diff = &walker->diff;
 	struct walk_dir *list = NULL, **end = &list, *last = NULL;
@@ -332,6 +338,7 @@ static int push_found(struct walker *walker, struct walk_dir *parent)
 		last->what = LOOK_DEEP;
 		last->attributes = *diff->dirs[i].attributes;
 		last->expected = true;
+		last->crosses = last->attributes.filesystem != filesystem;
 		*end = last;
 		end = &last->next;
 	}
@@ -362,7 +369,7 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct i
 		r = compare_dir(walker, dir, now);
 	if (r == 0)
 		r = batch_writer_put(walk->writer, walker->diff.changes, walker->diff.count);
-	return r < 0 ? r : push_found(walker, dir);
+	return r < 0 ? r : push_found(walker, dir, now->attributes.filesystem);
 }
 
 /* May something have been in the new directory that went before it was watched? */

@@ -4,9 +4,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/patience.h"
+
+/* How long another file system has to answer. */
+#define PATIENCE_MS 1000
 
 struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name)
 {
@@ -138,6 +143,35 @@ int walk_dir_open(struct walk_dir *dir, const struct sources *sources,
 		return r;
 	return open_beneath_for_reading(sources->list[dir->source].fd, bytes_text(path),
 					O_DIRECTORY, cross_mounts);
+}
+
+/* What is to be opened: from where, by which path. */
+struct opening {
+	int fd;
+	const char *path;
+};
+
+/* In a child process. */
+static int open_and_ask(void *context)
+{
+	const struct opening *opening = context;
+	int fd AUTO_CLOSE = open_beneath_for_reading(opening->fd, opening->path, O_DIRECTORY, true);
+	struct statfs figures;
+
+	if (fd < 0)
+		return fd;
+	return fstatfs(fd, &figures) < 0 ? -errno : 0;
+}
+
+int walk_dir_ask(const struct walk_dir *dir, const struct sources *sources, struct bytes *path)
+{
+	struct opening opening = {.fd = sources->list[dir->source].fd};
+	int r = walk_dir_path(dir, path);
+
+	opening.path = r == 0 ? bytes_text(path) : NULL;
+	if (!opening.path)
+		return -ENOMEM;
+	return ask_with_patience(open_and_ask, &opening, opening.fd, PATIENCE_MS);
 }
 
 void walk_dir_keep(struct walk_dir *dir, int *fd, unsigned int count,

@@ -29,6 +29,7 @@ struct walk_dir {
 	uint32_t source;
 	bool known; /* to the index */
 	bool expected; /* to be the inode of these attributes */
+	bool crosses; /* into a file system that its parent is not on: it may never answer */
 	struct attributes attributes; /* as they were when it was found */
 	uint64_t id;
 	enum ingest_look_what what;
@@ -56,6 +57,11 @@ MUST_CHECK int walk_dir_path(const struct walk_dir *dir, struct bytes *path);
  * A descriptor that the caller closes or gives to walk_dir_keep, or -errno. */
 MUST_CHECK int walk_dir_open(struct walk_dir *dir, const struct sources *sources,
 			     struct walk_dir_budget *budget, struct bytes *path);
+
+/* Does the file system that is mounted there answer? Asked where a walk enters another one. 0,
+ * -ETIMEDOUT when it has not after a second, or the -errno of opening the directory. */
+MUST_CHECK int walk_dir_ask(const struct walk_dir *dir, const struct sources *sources,
+			    struct bytes *path);
 
 /* Keeps *fd (then -1) for opening count subdirectories, if the budget allows. Call it before they
  * are in any queue. */

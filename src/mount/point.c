@@ -17,11 +17,15 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/patience.h"
 #include "base/quote.h"
 #include "mount/table.h"
 
 /* So many dead mounts on top of each other are detached before we give up. */
 #define DEAD_MOUNTS_MAX 64
+
+/* A daemon that has not said after so long how large its view is stands still, and is not dead. */
+#define PATIENCE_MS 2000
 
 /* The absolute path, without symlinks, of anything that can be looked up; works on a dead mount,
  * which answers nothing: the kernel knows the path by itself. */
@@ -43,11 +47,18 @@ static int resolve(const char *given, int flags, char **absolute)
 	return *absolute ? 0 : -ENOMEM;
 }
 
-bool mount_point_is_dead(const char *point)
+static int ask_for_figures(void *context)
 {
-	struct statvfs statfs;
+	struct statvfs figures;
 
-	return statvfs(point, &statfs) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+	return statvfs(context, &figures) == 0 ? 0 : -errno;
+}
+
+bool mount_point_is_dead(char *point)
+{
+	int r = ask_with_patience(ask_for_figures, point, -1, PATIENCE_MS);
+
+	return r == -ENOTCONN || r == -ECONNABORTED;
 }
 
 /* ---- which views are mounted --------------------------------------------------------- */

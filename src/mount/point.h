@@ -38,7 +38,8 @@ void mount_points_free(char **points); /* accepts NULL */
  * -errno when the path does not exist or cannot be reached. Asks no view anything. */
 MUST_CHECK int mount_point_of(const char *path, char **point);
 
-/* Does the view mounted there answer? A dead one's daemon was killed. Blocks on the daemon. */
-bool mount_point_is_dead(const char *point);
+/* Was the daemon of the view mounted there killed? One that stands still was not; it is waited for,
+ * for two seconds. */
+bool mount_point_is_dead(char *point);
 
 #endif

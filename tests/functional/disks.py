@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Small file systems of a kind, in an image on a loop device."""
+"""File systems for tests: small ones of a kind, in an image on a loop device; a folder that is seen
+twice; one that never answers."""
 import contextlib
+import ctypes
 import os
 import shutil
 import subprocess
@@ -13,6 +15,7 @@ MAKE = {
     "btrfs": ["mkfs.btrfs", "-q", "-f"],
 }
 IMAGE_BYTES = 512 << 20  # xfs wants 300 MiB
+MS_NOSUID, MS_NODEV = 2, 4  # linux/mount.h
 
 
 @contextlib.contextmanager
@@ -35,3 +38,38 @@ def disk(kind, folder):
     finally:
         subprocess.run(["umount", root], check=True)
         image.unlink()
+
+
+@contextlib.contextmanager
+def bound(folder, at):
+    """The same folder once more, at another place; gives that."""
+    at.mkdir(exist_ok=True)
+    if os.geteuid() != 0 or subprocess.run(["mount", "--bind", folder, at],
+                                           check=False).returncode != 0:
+        pytest.skip("cannot mount here")
+    try:
+        yield at
+    finally:
+        subprocess.run(["umount", at], check=True)
+
+
+@contextlib.contextmanager
+def unanswered(at):
+    """A FUSE file system whose daemon answers nothing; gives what ends that daemon."""
+    at.mkdir(exist_ok=True)
+    if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
+        pytest.skip("needs root and /dev/fuse")
+    device = os.open("/dev/fuse", os.O_RDWR)
+    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"unanswered", os.fsencode(at), b"fuse.unanswered", MS_NOSUID | MS_NODEV,
+                  options.encode()) != 0:
+        os.close(device)
+        pytest.skip(f"cannot mount here: {os.strerror(ctypes.get_errno())}")
+    with contextlib.ExitStack() as ending:
+        ending.callback(os.close, device)
+        try:
+            yield ending.close
+        finally:
+            ending.close()  # everybody who waits gets an error
+            subprocess.run(["umount", "-l", at], check=True)

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/patience.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+
+/* Until the child has ended: 0, -ETIMEDOUT or -errno. */
+static int wait_until(pid_t child, uint64_t deadline_ns)
+{
+	int fd AUTO_CLOSE = pidfd_open(child, 0);
+	struct pollfd end = {.fd = fd, .events = POLLIN};
+	int count;
+
+	if (fd < 0)
+		return -errno;
+	do {
+		uint64_t now_ns = clock_monotonic_ns();
+
+		if (now_ns >= deadline_ns)
+			return -ETIMEDOUT;
+		count = poll(&end, 1, (int)((deadline_ns - now_ns) / 1000000) + 1);
+	} while (count == 0 || (count < 0 && errno == EINTR));
+	return count < 0 ? -errno : 0;
+}
+
+static void close_all_but(int fd)
+{
+	if (fd > 0)
+		(void)close_range(0, (unsigned int)fd - 1, 0);
+	(void)close_range((unsigned int)(fd + 1), ~0U, 0);
+}
+
+int ask_with_patience(int (*ask)(void *context), void *context, int fd, unsigned int patience_ms)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + patience_ms * UINT64_C(1000000);
+	pid_t child = fork();
+	int status, r;
+
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		close_all_but(fd);
+		_exit(-ask(context));
+	}
+	r = wait_until(child, deadline_ns);
+	if (r < 0) {
+		(void)kill(child, SIGKILL);
+		(void)waitpid(child, NULL, WNOHANG);
+		return r;
+	}
+	if (waitpid(child, &status, 0) < 0)
+		return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+}

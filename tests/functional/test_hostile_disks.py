@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""Trees made to hurt, by what lies on other file systems: the same folder seen twice, mounts that
+answer nothing, files as large as files can be, equal inode numbers."""
+import os
+import subprocess
+
+import oracle
+import pytest
+import trees
+from disks import bound, disk, unanswered
+from program import TIMEOUT
+
+CROSS = "--cross-file-systems"
+EIB_8 = (1 << 63) - 4096  # the largest file of xfs, to a block
+
+
+def groups_of(model):
+    """What the oracle knows, as Program.groups() gives it."""
+    return {frozenset(model.absolute(name) for inode in group for name in inode.names)
+            for group in model.groups()}
+
+
+def names(path, *those):
+    return frozenset(os.fsencode(path / name) for name in those)
+
+
+# the same folder twice
+
+@pytest.fixture
+def twice(source):
+    """Two copies and a lone file, and a folder at which all of that is to be seen again."""
+    trees.fill(source / "a", {b"copy 1": b"same" * 500, b"copy 2": b"same" * 500,
+                              b"lone": b"lone" * 500})
+    return source
+
+
+def test_folder_that_is_bound_into_its_source_has_each_file_once(twinfs, twice, tmp_path):
+    with bound(twice / "a", twice / "b"):
+        found = twinfs.listing(CROSS, twice)
+        [group] = found["groups"]
+        assert {copy["path"] for copy in group["copies"]} == {
+            f"{twice}/{folder}/copy {number}" for folder in "ab" for number in (1, 2)}
+        assert len({copy["inode"] for copy in group["copies"]}) == 2
+        assert found["summary"]["redundant_files"] == 1
+        with twinfs.mounted(CROSS, twice) as view:
+            view.sync()
+            status = view.status()
+            assert (status["files"], status["groups"], status["redundant_files"]) == (3, 1, 1)
+            for folder in "ab":
+                assert (view.uniques / folder / "lone").read_bytes() == b"lone" * 500
+            assert view.errors() == []
+
+
+def test_folder_that_is_bound_into_its_source_is_never_removed_as_its_own_copy(twinfs, twice):
+    with bound(twice / "a", twice / "b"):
+        twinfs("remove", "--yes", CROSS, twice)
+        left = sorted(os.listdir(twice / "a"))
+        assert left in (["copy 1", "lone"], ["copy 1", "copy 2", "lone"], ["copy 2", "lone"])
+        assert (twice / "a" / left[0]).read_bytes() == b"same" * 500
+        assert (twice / "a/lone").read_bytes() == b"lone" * 500
+
+
+def test_source_that_is_given_again_through_a_bind_mount_has_each_file_once(
+        twinfs, twice, tmp_path):
+    with bound(twice, tmp_path / "again") as again:
+        assert twinfs.groups(twice, again) == {names(twice, "a/copy 1", "a/copy 2")}
+        with twinfs.mounted(twice, again) as view:
+            assert [tree["path"] for tree in view.status()["sources"]] == [str(twice)]
+            assert view.differences(twice) == []
+
+
+# mounts that answer nothing
+
+@pytest.mark.parametrize("alive", [True, False], ids=["hung", "dead"])
+@pytest.mark.parametrize("words", [[], [CROSS]], ids=["staying", "crossing"])
+def test_mount_that_does_not_answer_keeps_nobody_from_the_rest(twinfs, source, alive, words):
+    trees.small(source)
+    with unanswered(source / "mounted") as end:
+        if not alive:
+            end()
+        result = twinfs("list", "--format=json", *words, source)
+        assert len(result.json["groups"]) == 2
+        if words:  # it was to be read
+            assert result.status == 3, result
+            assert [line for line in result.errors if str(source / "mounted") in line], result
+        else:
+            assert result.status == 0, result
+
+
+def test_view_of_a_source_in_which_a_mount_hangs_is_right(twinfs, source):
+    trees.small(source)
+    with unanswered(source / "mounted"), twinfs.mounted(source) as view:
+        assert os.listdir(view.uniques / "mounted") == []
+        trees.write(source / "pictures/new", trees.content("alone", 70000))
+        view.sync()
+        assert view.status()["groups"] == 3
+
+
+# files and numbers
+
+def test_files_of_8_eib_are_told_apart_or_named_and_take_no_time(twinfs, tmp_path):
+    with disk("xfs", tmp_path) as root:
+        source = root / "source"
+        source.mkdir()
+        for name, last in (("one", b"x"), ("two", b"y"), ("three", b"x")):
+            trees.holes(source / name, EIB_8, {0: b"head", 1 << 60: last})
+        trees.fill(source, {b"a": b"same", b"b": b"same"})
+        listing = twinfs("list", "--format=json", source)
+        assert listing.status == 3, listing  # what is equal takes centuries to be hashed
+        assert [[copy["path"] for copy in group["copies"]] for group in listing.json["groups"]] == [
+            [f"{source}/a", f"{source}/b"]]
+        for name in ("one", "three"):
+            assert [line for line in listing.errors if f"'{source}/{name}': File too large" in line]
+        assert not [line for line in listing.errors if f"{source}/two" in line]
+        with twinfs.mounted(source, status=3) as view:
+            assert view.status()["groups"] == 1
+            with open(view.uniques / "two", "rb") as file:
+                file.seek(1 << 60)
+                assert file.read(4) == b"y\0\0\0"
+                assert os.lseek(file.fileno(), 4096, os.SEEK_DATA) == 1 << 60
+            for name in ("one", "three"):
+                assert os.stat(view.uniques / name).st_size == EIB_8
+
+
+@pytest.mark.parametrize("words", [[], [CROSS]], ids=["sources", "one source"])
+def test_files_of_two_subvolumes_with_equal_inode_numbers_are_two(twinfs, tmp_path, words):
+    with disk("btrfs", tmp_path) as root:
+        one, two = root / "one", root / "two"
+        for folder, other in ((one, b"1"), (two, b"2")):
+            subprocess.run(["btrfs", "-q", "subvolume", "create", folder], check=True,
+                           timeout=TIMEOUT)
+            trees.fill(folder, {b"same": b"equal" * 500, b"other": other * 2500})
+        for name in ("same", "other"):
+            assert os.stat(one / name).st_ino == os.stat(two / name).st_ino
+        sources = [root, *words] if words else [one, two]
+        found = twinfs.listing(*sources)
+        [group] = found["groups"]
+        assert {copy["path"] for copy in group["copies"]} == {f"{one}/same", f"{two}/same"}
+        assert len({copy["inode"] for copy in group["copies"]}) == 2
+        assert found["summary"]["redundant_bytes"] == 2500
+        if not words:
+            assert twinfs.groups(*sources) == groups_of(oracle.Source(sources))
+            with twinfs.mounted(*sources) as view:
+                assert view.differences(*sources) == []
+
+
+def test_snapshot_is_a_copy_until_it_is_written_to(twinfs, tmp_path):
+    with disk("btrfs", tmp_path) as root:
+        one, two = root / "one", root / "two"
+        subprocess.run(["btrfs", "-q", "subvolume", "create", one], check=True)
+        trees.fill(one, {b"a": b"first" * 500, b"b": b"second" * 500})
+        subprocess.run(["sync", "-f", root], check=True)
+        subprocess.run(["btrfs", "-q", "subvolume", "snapshot", one, two], check=True)
+        with twinfs.mounted(one, two) as view:
+            assert view.status()["groups"] == 2
+            assert view.differences(one, two) == []
+            with open(two / "a", "r+b") as file:
+                file.write(b"other")
+            assert view.differences_now(one, two) == []
+            assert view.status()["groups"] == 1
+        assert len(twinfs.groups(one, two)) == 1
+
+
+@pytest.mark.parametrize("flag", ["+i", "+a"])
+def test_file_that_nobody_may_change_is_scanned_and_served_like_others(twinfs, tmp_path, flag):
+    with disk("ext4", tmp_path) as root:
+        source = root / "source"
+        trees.fill(source, {b"a": b"same" * 500, b"b": b"same" * 500, b"folder/c": b"same" * 500})
+        locked = [source / "a", source / "folder/c", source / "folder"]
+        subprocess.run(["chattr", flag, *locked], check=True)
+        try:
+            with twinfs.mounted(source) as view:
+                assert view.differences(source) == []
+                os.unlink(source / "b")
+                assert view.differences_now(source) == []
+                assert view.status()["groups"] == 1
+        finally:
+            subprocess.run(["chattr", flag.replace("+", "-"), *locked], check=True)

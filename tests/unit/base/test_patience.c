@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/patience.h"
+
+#define LONG_MS 60000
+#define SHORT_MS 20
+
+static int answer(void *context)
+{
+	const int *result = context;
+
+	return *result;
+}
+
+static int never_answer(void *context)
+{
+	const int *pipe = context;
+	char byte;
+
+	return (int)read(*pipe, &byte, sizeof(byte));
+}
+
+static int die(void *context)
+{
+	(void)context;
+	return raise(SIGKILL);
+}
+
+static void test_what_the_child_says_is_told(void **state)
+{
+	int results[] = {0, -EIO, -ENOTCONN};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(results); i++)
+		assert_int_equal(ask_with_patience(answer, &results[i], -1, LONG_MS), results[i]);
+}
+
+static void test_child_that_says_nothing_is_waited_for_no_longer_than_allowed(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(ask_with_patience(never_answer, &ends[0], ends[0], SHORT_MS), -ETIMEDOUT);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+static void test_child_that_is_killed_is_an_error(void **state)
+{
+	(void)state;
+	assert_int_equal(ask_with_patience(die, NULL, -1, LONG_MS), -EIO);
+}
+
+static int say_whether_open(void *context)
+{
+	const int *fds = context;
+	bool kept = fcntl(fds[0], F_GETFD) >= 0;
+	bool others = fcntl(fds[1], F_GETFD) >= 0 || fcntl(STDERR_FILENO, F_GETFD) >= 0;
+
+	return kept && !others ? 0 : -EBADF;
+}
+
+static void test_child_has_no_descriptor_but_one(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(ask_with_patience(say_whether_open, ends, ends[0], LONG_MS), 0);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_the_child_says_is_told),
+		cmocka_unit_test(test_child_that_says_nothing_is_waited_for_no_longer_than_allowed),
+		cmocka_unit_test(test_child_that_is_killed_is_an_error),
+		cmocka_unit_test(test_child_has_no_descriptor_but_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
