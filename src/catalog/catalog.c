@@ -25,6 +25,7 @@
 #include "catalog/integrity.h"
 #include "catalog/internal.h"
 #include "catalog/meta.h"
+#include "catalog/private.h"
 #include "catalog/redundant.h"
 #include "catalog/remote.h"
 #include "catalog/store.h"
@@ -99,10 +100,15 @@ static int write_owner(int lock_fd, const char *mount_point)
 
 static int take_lock(struct catalog *catalog)
 {
+	int r;
+
 	catalog->lock_fd = openat(catalog->folder_fd, TWINFS_INDEX_LOCK,
 				  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (catalog->lock_fd < 0 || fchmod(catalog->lock_fd, 0600) < 0)
+	if (catalog->lock_fd < 0)
 		return -errno;
+	r = make_private(catalog->folder_fd, TWINFS_INDEX_LOCK);
+	if (r < 0)
+		return r;
 	if (flock(catalog->lock_fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? CATALOG_IN_USE : -errno;
 	return write_owner(catalog->lock_fd, "");
@@ -149,10 +155,8 @@ static int open_store(struct catalog *catalog, const struct catalog_options *opt
 
 	umask(umask_before);
 	catalog->store_opened = true;
-	for (size_t i = 0; r == 0 && !options->read_only && i < ARRAY_SIZE(files); i++) {
-		if (fchmodat(catalog->folder_fd, files[i], 0600, 0) < 0)
-			r = -errno;
-	}
+	for (size_t i = 0; r == 0 && !options->read_only && i < ARRAY_SIZE(files); i++)
+		r = make_private(catalog->folder_fd, files[i]);
 	return r;
 }
 

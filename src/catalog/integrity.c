@@ -23,6 +23,7 @@
 #include "catalog/check.h"
 #include "catalog/copy.h"
 #include "catalog/meta.h"
+#include "catalog/private.h"
 #include "catalog/store.h"
 #include "twinfs/format.h"
 
@@ -48,7 +49,7 @@ static int replace_text(int folder_fd, const char *name, const char *text)
 	fd = openat(folder_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	r = fchmod(fd, 0600) < 0 ? -errno : 0;
+	r = make_private(folder_fd, temporary);
 	if (r == 0)
 		r = write_fully(fd, text, strlen(text));
 	if (r == 0 && fsync(fd) < 0)

@@ -11,6 +11,9 @@
  *	signals		waits for SIGINT and SIGTERM: sets the stop flag, ends the session; for
  *			SIGHUP: has everything walked
  *
+ * A process of its own mounts and unmounts (mount/mounter.h); this one gives up the rights for that,
+ * and what else it does not need, before there are threads (cli/confinement.h).
+ *
  *	events -> follower -> commit --news--> session, comparer, follower's watches
  *	sync   -> follower -> comparer -> session -> the program that waits
  *
@@ -32,8 +35,10 @@
 #include "base/stop.h"
 #include "catalog/news.h"
 #include "cli/comparer.h"
+#include "cli/confinement.h"
 #include "cli/follower.h"
 #include "mount/mount.h"
+#include "mount/mounter.h"
 #include "mount/signals.h"
 #include "view/view.h"
 
@@ -53,6 +58,8 @@ struct daemon {
 	struct indexing *indexing;
 	const char *mount_point;
 	struct readiness *readiness;
+	struct mounter *mounter;
+	struct bytes confined; /* text: what was given up */
 	struct signal_watch *signals;
 	struct view view;
 	struct session *session;
@@ -257,8 +264,11 @@ static int make_comparer(struct daemon *daemon)
 		.hurried = on_contents_hurried,
 		.context = daemon,
 	};
+	int r = comparer_new(&daemon->comparer, &comparer_settings);
 
-	return comparer_new(&daemon->comparer, &comparer_settings);
+	if (r < 0)
+		log_error("cannot prepare to compare files: %s", error_text(r));
+	return r;
 }
 
 /* Makes the names of the index complete, and has their changes watched. */
@@ -298,29 +308,37 @@ static int start_threads(struct daemon *daemon)
 	return r;
 }
 
-/* Mounts the view and starts what keeps it current. */
-static int start(struct daemon *daemon)
+static struct session_settings session_settings_of(struct daemon *daemon)
 {
 	const struct mount_settings *settings = daemon->settings;
-	const struct sources *sources = &daemon->indexing->sources;
-	const struct session_settings session_settings = {
+
+	return (struct session_settings){
 		.mount_point = daemon->mount_point,
-		.source = sources->list[0].path,
+		.source = daemon->indexing->paths[0],
 		.options = settings->fuse_options.items,
 		.passthrough = settings->passthrough,
 		.io_uring = settings->io_uring,
 		.single_threaded = settings->single_threaded,
 		.debug = settings->debug,
+		.mounter = daemon->mounter,
 		.signals = daemon->signals,
 		.ready = answer_ready,
 		.sync = on_sync,
 		.context = daemon,
 	};
+}
+
+/* Mounts the view and starts what keeps it current. */
+static int start(struct daemon *daemon)
+{
+	const struct sources *sources = &daemon->indexing->sources;
+	struct session_settings session_settings = session_settings_of(daemon);
 	int r;
 
 	view_init(&daemon->view, daemon->indexing->catalog, sources, daemon->mount_point);
 	view_set_state(&daemon->view, VIEW_COMPARING);
 	view_set_watch(&daemon->view, follower_watch_name(daemon->follower));
+	view_set_confined(&daemon->view, bytes_text(&daemon->confined));
 	daemon->view.suspect = on_suspect;
 	daemon->view.suspect_context = daemon;
 	r = session_new(&daemon->session, &daemon->view, &session_settings);
@@ -348,9 +366,11 @@ static void take_down(struct daemon *daemon)
 	if (daemon->indexing->catalog)
 		catalog_observe(daemon->indexing->catalog, NULL, NULL);
 	session_free(daemon->session);
+	mounter_free(daemon->mounter);
 	comparer_free(daemon->comparer);
 	follower_free(daemon->follower);
 	view_deinit(&daemon->view);
+	bytes_free(&daemon->confined);
 }
 
 /* Each file that a program has open in the view is open here too; the soft limit is for programs
@@ -367,6 +387,33 @@ static void raise_descriptor_limit(void)
 		log_debug("cannot raise the limit of open files: %s", error_text(errno));
 }
 
+/* What needs all rights, or may fork, which a process with threads must not: checking the index
+ * does. From then on there are only those that serving needs. */
+static int prepare(struct daemon *daemon)
+{
+	struct indexing *indexing = daemon->indexing;
+	struct session_settings session_settings = session_settings_of(daemon);
+	int r = mounter_start(&daemon->mounter, &session_settings);
+
+	if (r < 0) {
+		log_error("cannot start a process: %s", error_text(r));
+		return r;
+	}
+	r = indexing_open(indexing);
+	if (r == INDEXING_IN_USE)
+		indexing_explain(indexing->folder, CATALOG_IN_USE);
+	if (r != 0)
+		return r < 0 ? r : -EBUSY;
+	r = confinement_begin(daemon->settings, indexing->folder, &daemon->confined);
+	if (r < 0)
+		return r;
+	r = signal_watch_new(&daemon->signals,
+			     daemon->settings->foreground && isatty(STDERR_FILENO));
+	if (r < 0)
+		log_error("cannot watch for signals: %s", error_text(r));
+	return r;
+}
+
 enum twinfs_exit daemon_run(const struct mount_settings *settings, struct indexing *indexing,
 			    const char *mount_point, struct readiness *readiness)
 {
@@ -377,23 +424,13 @@ enum twinfs_exit daemon_run(const struct mount_settings *settings, struct indexi
 		.readiness = readiness,
 	};
 	enum twinfs_exit status = TWINFS_EXIT_FAILED;
-	int r;
 
 	/* a working directory would keep its file system from being unmounted */
 	(void)umask(S_IRWXG | S_IRWXO);
 	if (chdir("/") < 0)
 		log_warning("cannot change to '/': %s", error_text(errno));
 	raise_descriptor_limit();
-	/* checking the index may fork, which a process with threads must not */
-	r = indexing_open(indexing);
-	if (r == INDEXING_IN_USE)
-		indexing_explain(indexing->folder, CATALOG_IN_USE);
-	if (r != 0)
-		return TWINFS_EXIT_FAILED;
-	r = signal_watch_new(&daemon.signals, settings->foreground && isatty(STDERR_FILENO));
-	if (r < 0)
-		log_error("cannot watch for signals: %s", error_text(r));
-	else
+	if (prepare(&daemon) == 0)
 		status = serve(&daemon);
 	take_down(&daemon);
 	return status;

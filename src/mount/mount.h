@@ -4,9 +4,9 @@
 
 /* A view, mounted with libfuse's low-level interface.
  *
- * The order of a daemon's life: signal_watch_new (mount/signals.h) before any other thread;
- * mount_point_prepare (mount/point.h); session_new; session_run; session_free. What the session is
- * given is borrowed until session_free.
+ * The order of a daemon's life: mount_point_prepare (mount/point.h); mounter_start
+ * (mount/mounter.h) and signal_watch_new (mount/signals.h) before any other thread; session_new;
+ * session_run; session_free. What the session is given is borrowed until session_free.
  *
  * Mounts are always ro,nosuid,nodev and of type fuse.twinfs. Only the user who mounts gets
  * in. */
@@ -17,6 +17,7 @@
 #include "view/notice.h"
 #include "view/view.h"
 
+struct mounter;
 struct session;
 struct signal_watch;
 
@@ -30,6 +31,7 @@ struct session_settings {
 	bool io_uring; /* requests shall come over io_uring; without, where that cannot be */
 	bool single_threaded;
 	bool debug; /* libfuse prints every request on stderr */
+	struct mounter *mounter; /* who mounts and unmounts */
 	struct signal_watch *signals; /* what ends the session; NULL: only unmounting does */
 	/* Called once, from a thread of the session, when the kernel has taken up the mount and
 	 * requests are answered; NULL: nobody is told. */

@@ -2,6 +2,7 @@
 #include "mount/session.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "mount/mounter.h"
 #include "mount/signals.h"
 
 /* Threads that answer at a time; more wait. Reads block on the disk, and a rotating one sorts a
@@ -48,6 +50,11 @@ static void log_from_fuse(enum fuse_log_level level, const char *format, va_list
 		log_debug("%s", message);
 }
 
+void session_log_from_fuse(void)
+{
+	fuse_set_log_func(log_from_fuse);
+}
+
 /* ---- making -------------------------------------------------------------------------- */
 
 static int add_option(struct fuse_args *args, const char *option)
@@ -70,8 +77,7 @@ static int add_value(struct fuse_args *args, const char *name, const char *value
 	return add_option(args, escaped);
 }
 
-static int build_arguments(struct fuse_args *args, const struct session_settings *settings,
-			   bool rings)
+int session_arguments(struct fuse_args *args, const struct session_settings *settings, bool rings)
 {
 	const char *source = settings->source;
 	int r = fuse_opt_add_arg(args, "twinfs") == 0 ? 0 : -ENOMEM;
@@ -149,14 +155,29 @@ static int init_locks(struct session *session)
 	return r;
 }
 
+/* Mounts, and has libfuse serve what was mounted for it. */
+static int take_mount(struct session *session)
+{
+	int fd = mounter_mount(session->settings.mounter);
+	char device[sizeof("/dev/fd/") + 10]; /* which libfuse takes for one that is mounted */
+
+	if (fd < 0)
+		return fd;
+	session->mounted = true;
+	(void)snprintf(device, sizeof(device), "/dev/fd/%d", fd);
+	if (fuse_session_mount(session->fuse, device) == 0)
+		return 0;
+	(void)close(fd);
+	return -EIO;
+}
+
 /* What libfuse says itself is logged by it; which mount failed is said here. */
 static int mount_session(struct session *session)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
-	const char *point = session->settings.mount_point;
 	const struct speed_facts *facts = &session->facts;
-	int r = build_arguments(&args, &session->settings,
-				facts->wants_rings && !speed_no_rings(facts));
+	int r = session_arguments(&args, &session->settings,
+				  facts->wants_rings && !speed_no_rings(facts));
 
 	if (r == 0) {
 		session->fuse = fuse_session_new(&args, &session_callbacks,
@@ -164,13 +185,11 @@ static int mount_session(struct session *session)
 		r = session->fuse ? 0 : -EINVAL;
 	}
 	fuse_opt_free_args(&args);
-	if (r == 0) {
-		errno = 0;
-		session->mounted = fuse_session_mount(session->fuse, point) == 0;
-		r = session->mounted ? 0 : errno ? -errno : -EIO;
-	}
+	if (r == 0)
+		r = take_mount(session);
 	if (r < 0)
-		log_error("cannot mount a view on %s: %s", quote_path(point), error_text(r));
+		log_error("cannot mount a view on %s: %s",
+			  quote_path(session->settings.mount_point), error_text(r));
 	return r;
 }
 
@@ -204,18 +223,16 @@ int session_new(struct session **session, struct view *view,
 		const struct session_settings *settings)
 {
 	struct session *made = calloc(1, sizeof(*made));
-	int r;
+	int r = made ? init_locks(made) : -ENOMEM;
 
-	if (!made)
-		return -ENOMEM;
-	made->view = view;
-	made->settings = *settings;
-	r = init_locks(made);
 	if (r < 0) {
+		log_error("cannot prepare to mount a view: %s", error_text(r));
 		free(made);
 		return r;
 	}
-	fuse_set_log_func(log_from_fuse);
+	made->view = view;
+	made->settings = *settings;
+	session_log_from_fuse();
 	gather_facts(made);
 	r = mount_session(made);
 	if (r < 0) {
@@ -226,14 +243,26 @@ int session_new(struct session **session, struct view *view,
 	return 0;
 }
 
+/* Has the kernel given up the connection? Something else may be mounted there by now. */
+static bool was_unmounted(const struct session *session)
+{
+	struct pollfd device = {.fd = fuse_session_fd(session->fuse)};
+
+	return poll(&device, 1, 0) == 1 && device.revents & POLLERR;
+}
+
 void session_free(struct session *session)
 {
+	bool unmount;
+
 	if (!session)
 		return;
-	if (session->mounted)
-		fuse_session_unmount(session->fuse);
+	unmount = session->mounted && !was_unmounted(session);
+	/* closes the device, so that who waits for us fails, rather than the unmounting */
 	if (session->fuse)
 		fuse_session_destroy(session->fuse);
+	if (unmount)
+		mounter_unmount(session->settings.mounter);
 	handle_list_deinit(&session->handles);
 	listed_deinit(&session->listed);
 	backings_deinit(&session->backings);

@@ -42,4 +42,13 @@ struct session {
 /* callbacks.h */
 extern const struct fuse_lowlevel_ops session_callbacks;
 
+/* session.c: what libfuse is told, for fuse_opt_free_args also after a failure; 0 or -ENOMEM.
+ *
+ * rings	requests shall come over io_uring */
+MUST_CHECK int session_arguments(struct fuse_args *args, const struct session_settings *settings,
+				 bool rings);
+
+/* Has libfuse say what it says as we do. */
+void session_log_from_fuse(void);
+
 #endif

@@ -74,6 +74,8 @@ static int set_identity(json_t *status, const struct view *view)
 		r = json_set_path(status, "index", index, strlen(index));
 	if (r == 0)
 		r = own_json_set_time(status, "since", view->since);
+	if (r == 0 && view->confined)
+		r = own_json_set_text(status, "confined", view->confined);
 	return r;
 }
 

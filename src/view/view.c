@@ -55,6 +55,11 @@ void view_set_watch(struct view *view, const char *name)
 	atomic_store(&view->watch, name);
 }
 
+void view_set_confined(struct view *view, const char *how)
+{
+	atomic_store(&view->confined, how);
+}
+
 void view_set_reading(struct view *view, const char *mode, const char *const *advice)
 {
 	atomic_store(&view->read_mode, mode);

@@ -66,6 +66,7 @@ struct view {
 	_Atomic(const char *) transport;
 	_Atomic(const char *const *) advice;
 	_Atomic(const char *) watch; /* for status.json: what watches the sources */
+	_Atomic(const char *) confined; /* for status.json: what the daemon gave up; NULL */
 	_Atomic uint64_t unwatched; /* directories that are polled, as there are no more watches */
 
 	/* Called, when it is not NULL, where the source of a file was found to be not as the index
@@ -98,6 +99,9 @@ void view_set_problem(struct view *view, int problem);
  * polled because there are no more watches. */
 void view_set_watch(struct view *view, const char *name);
 void view_set_unwatched(struct view *view, uint64_t directories);
+
+/* Says how the daemon is confined (borrowed for as long as the view). */
+void view_set_confined(struct view *view, const char *how);
 
 /* Says how the mount reads (static: "copy" ...), by which way requests come ("device", "io_uring"),
  * and what to do for more speed (borrowed for as long as the view; ended with NULL). */

@@ -23,6 +23,7 @@ import prometheus
 import walk
 
 TIMEOUT = 120  # seconds: a guard against hanging, never a figure
+ENDING = 5  # seconds in which what has nothing to do any more is gone
 MARK = "TWINFS_TEST_SESSION"
 STRACE = ("strace", "-f")
 ONLY_TRACED = "--seccomp-bpf"  # other calls cost nothing; but strace then injects no signals
@@ -93,6 +94,8 @@ class Session:
 
     def clean_up(self):
         """End and unmount what is left; returns what it was."""
+        # what mounts for a daemon ends a moment after it where that was killed
+        until(lambda: not self.processes(), ENDING)
         left = [f"process {pid}: {command_line(pid)}" for pid in self.processes()]
         self.kill_all()
         for path in self.mounts():

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- capabilities -------------------------------------------------------------------- */
+
+/* The calls themselves: their library would be one more thing to have, for two lines. */
+
+static int get_capabilities(struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3])
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+
+	return syscall(SYS_capget, &header, sets) < 0 ? -errno : 0;
+}
+
+/* Only who may set bounds may lower them; of who may not, programs get nothing anyway. */
+static int lower_bounds(uint64_t keep)
+{
+	for (unsigned long number = 0; number < 64; number++) {
+		if (prctl(PR_CAPBSET_READ, number, 0, 0, 0) <= 0 || keep & CAPABILITY(number))
+			continue;
+		if (prctl(PR_CAPBSET_DROP, number, 0, 0, 0) < 0)
+			return errno == EPERM ? 0 : -errno;
+	}
+	return 0;
+}
+
+int confine_capabilities(uint64_t keep)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+	int r = lower_bounds(keep);
+
+	if (r == 0)
+		r = get_capabilities(sets);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
+		uint32_t kept = (uint32_t)(keep >> (32 * i));
+
+		sets[i].permitted &= kept;
+		sets[i].effective &= kept;
+		sets[i].inheritable = 0;
+	}
+	/* without inheritable ones there are no ambient ones */
+	return syscall(SYS_capset, &header, sets) < 0 ? -errno : 0;
+}
+
+/* The rest would be told by number. */
+static const char *const capability_names[] = {
+	[CAP_CHOWN] = "chown",
+	[CAP_DAC_OVERRIDE] = "dac_override",
+	[CAP_DAC_READ_SEARCH] = "dac_read_search",
+	[CAP_FOWNER] = "fowner",
+	[CAP_SETGID] = "setgid",
+	[CAP_SETUID] = "setuid",
+	[CAP_SYS_ADMIN] = "sys_admin",
+	[CAP_LEASE] = "lease",
+};
+
+static int append_capability(struct bytes *text, unsigned int number)
+{
+	const char *name = number < ARRAY_SIZE(capability_names) ? capability_names[number] : NULL;
+
+	return name ? bytes_append_text(text, name) : bytes_format(text, "%u", number);
+}
+
+int confine_name_capabilities(struct bytes *text)
+{
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+	int r = get_capabilities(sets);
+	bool some = false;
+
+	for (unsigned int number = 0; r == 0 && number < 64; number++) {
+		if (!(sets[number / 32].effective & CAP_TO_MASK(number)))
+			continue;
+		r = some ? bytes_append_text(text, ",") : 0;
+		if (r == 0)
+			r = append_capability(text, number);
+		some = true;
+	}
+	return r == 0 && !some ? bytes_append_text(text, "none") : r;
+}
+
+int confine_no_new_privileges(void)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+/* ---- writing ------------------------------------------------------------------------- */
+
+/* What came after the first version, for older headers. */
+#define ACCESS_REFER (UINT64_C(1) << 13) /* version 2; before, it is always refused */
+#define ACCESS_TRUNCATE (UINT64_C(1) << 14) /* 3 */
+#define ACCESS_IOCTL_DEV (UINT64_C(1) << 15) /* 5 */
+#define ACCESS_NET_TCP UINT64_C(3) /* 4: bind and connect */
+
+#define WRITES                                                           \
+	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | \
+	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR | \
+	 LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |     \
+	 LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |   \
+	 LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
+
+/* What the kernel is to refuse where no rule allows it; an older one knows only the first field. */
+struct ruleset {
+	uint64_t files;
+	uint64_t network;
+};
+
+static int make_ruleset(uint64_t *writes)
+{
+	struct ruleset ruleset = {.files = WRITES};
+	long version =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	long fd;
+
+	if (version < 0)
+		return -errno;
+	if (version >= 2)
+		ruleset.files |= ACCESS_REFER;
+	if (version >= 3)
+		ruleset.files |= ACCESS_TRUNCATE;
+	*writes = ruleset.files;
+	ruleset.files |= LANDLOCK_ACCESS_FS_EXECUTE;
+	if (version >= 4)
+		ruleset.network = ACCESS_NET_TCP;
+	if (version >= 5)
+		ruleset.files |= ACCESS_IOCTL_DEV;
+	fd = syscall(SYS_landlock_create_ruleset, &ruleset,
+		     version >= 4 ? sizeof(ruleset) : sizeof(ruleset.files), 0);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int allow(int ruleset, const char *path, uint64_t accesses)
+{
+	struct landlock_path_beneath_attr rule = {.allowed_access = accesses};
+	int fd AUTO_CLOSE = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	rule.parent_fd = fd;
+	return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
+		       ? -errno
+		       : 0;
+}
+
+int confine_writing(const char *folder)
+{
+	uint64_t writes = 0;
+	int ruleset AUTO_CLOSE = make_ruleset(&writes);
+	int r;
+
+	if (ruleset < 0)
+		return ruleset;
+	r = allow(ruleset, folder, writes);
+	if (r == 0)
+		r = allow(ruleset, "/dev/null", LANDLOCK_ACCESS_FS_WRITE_FILE);
+	if (r == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
+		r = -errno;
+	return r;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/confinement.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/confine.h"
+#include "base/error.h"
+#include "base/log.h"
+
+/* What root's daemon needs to show all that root would see:
+ *
+ *	DAC_READ_SEARCH	every folder and file
+ *	FOWNER		others' files without moving their atime (O_NOATIME)
+ *	LEASE		on others' files: who writes to them (ingest/reading.h)
+ *	SYS_ADMIN	extended attributes called trusted.*, which a backup by root is to have; and
+ *			passthrough
+ *
+ * Not DAC_OVERRIDE: what root may write is what it owns and the mode allows. Not SETUID, CHOWN,
+ * KILL, SYS_PTRACE and all the others.
+ */
+#define KEPT                                                                                \
+	(CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_LEASE) | \
+	 CAPABILITY(CAP_SYS_ADMIN))
+
+/* An index that another user began can only be gone on with by DAC_OVERRIDE. */
+static uint64_t wanted_capabilities(const char *folder)
+{
+	struct stat status;
+
+	if (stat(folder, &status) == 0 && status.st_uid == geteuid())
+		return KEPT;
+	return KEPT | CAPABILITY(CAP_DAC_OVERRIDE);
+}
+
+/* Notes what holds. What the kernel has not, it cannot; that the view is there counts for more. */
+static int note(struct bytes *said, const char *what, int result)
+{
+	if (result == 0)
+		return bytes_format(said, "%s%s", said->length > 0 ? ", " : "", what);
+	if (result == -ENOSYS || result == -EOPNOTSUPP)
+		log_debug("the kernel has no %s: going on without", what);
+	else
+		log_warning("going on without %s: %s", what, error_text(result));
+	return 0;
+}
+
+static int restrict_writing(const struct mount_settings *settings, const char *folder,
+			    struct bytes *said)
+{
+#ifdef TWINFS_INSTRUMENTED
+	/* what looks over our shoulder writes its reports elsewhere */
+	(void)settings;
+	(void)folder;
+	(void)said;
+	return 0;
+#else
+	int r = note(said, "landlock", confine_writing(folder));
+
+	return r < 0 ? r : note(said, "seccomp", confine_calls(settings->io_uring));
+#endif
+}
+
+static int confine(const struct mount_settings *settings, const char *folder, struct bytes *said)
+{
+	int r = confine_no_new_privileges();
+
+	if (r == 0)
+		r = restrict_writing(settings, folder, said);
+	if (r == 0)
+		r = confine_capabilities(wanted_capabilities(folder));
+	if (r == 0)
+		r = bytes_format(said,
+				 "%sno_new_privs; capabilities: ", said->length > 0 ? ", " : "");
+	return r < 0 ? r : confine_name_capabilities(said);
+}
+
+int confinement_begin(const struct mount_settings *settings, const char *folder, struct bytes *said)
+{
+	int r = confine(settings, folder, said);
+
+	if (r < 0)
+		log_error("cannot give up rights that are not needed: %s", error_text(r));
+	return r;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/mounter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "mount/session.h"
+
+enum {
+	WORD_MOUNT = 'm',
+	WORD_UNMOUNT = 'u',
+};
+
+/* The only descriptor above stderr that the process keeps. */
+#define KEPT_SOCKET (STDERR_FILENO + 1)
+
+struct mounter {
+	int socket;
+	pid_t process;
+};
+
+/* A result and, where there is one, a descriptor in a message. */
+struct answer {
+	struct msghdr head;
+	struct iovec data;
+	int result;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+};
+
+static void answer_prepare(struct answer *answer)
+{
+	memset(answer, 0, sizeof(*answer));
+	answer->data = (struct iovec){&answer->result, sizeof(answer->result)};
+	answer->head.msg_iov = &answer->data;
+	answer->head.msg_iovlen = 1;
+	answer->head.msg_control = answer->control;
+	answer->head.msg_controllen = sizeof(answer->control);
+}
+
+/* ---- the process --------------------------------------------------------------------- */
+
+/* fd	-1: there is none */
+static int send_answer(int result, int fd)
+{
+	struct answer answer;
+	struct cmsghdr *control;
+
+	answer_prepare(&answer);
+	answer.result = result;
+	control = CMSG_FIRSTHDR(&answer.head);
+	if (fd < 0 || control == NULL) {
+		answer.head.msg_control = NULL;
+		answer.head.msg_controllen = 0;
+	} else {
+		control->cmsg_level = SOL_SOCKET;
+		control->cmsg_type = SCM_RIGHTS;
+		control->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(control), &fd, sizeof(fd));
+	}
+	return sendmsg(KEPT_SOCKET, &answer.head, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Who started us sees no more of us; and who still had the view open here would keep it from
+ * ending. */
+static void let_go(struct fuse_session *fuse)
+{
+	int null AUTO_CLOSE = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
+
+	if (null < 0)
+		_exit(EXIT_FAILURE);
+	(void)dup3(null, fuse_session_fd(fuse), O_CLOEXEC);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		(void)dup2(null, fd);
+}
+
+static int mount_view(struct fuse_session **fuse, const struct session_settings *settings)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	int r = session_arguments(&args, settings, false);
+
+	if (r == 0) {
+		*fuse = fuse_session_new(&args, &session_callbacks, sizeof(session_callbacks),
+					 NULL);
+		r = *fuse ? 0 : -EINVAL;
+	}
+	fuse_opt_free_args(&args);
+	errno = 0;
+	if (r == 0 && fuse_session_mount(*fuse, settings->mount_point) != 0)
+		r = errno ? -errno : -EIO;
+	return r;
+}
+
+static void answer_mount(struct fuse_session **fuse, const struct session_settings *settings)
+{
+	int r = mount_view(fuse, settings);
+
+	if (r == 0)
+		r = send_answer(0, fuse_session_fd(*fuse));
+	else
+		(void)send_answer(r, -1);
+	if (r < 0)
+		_exit(EXIT_FAILURE);
+	let_go(*fuse);
+}
+
+static char hear_word(void)
+{
+	char word;
+	ssize_t length;
+
+	do
+		length = recv(KEPT_SOCKET, &word, sizeof(word), 0);
+	while (length < 0 && errno == EINTR);
+	return length == sizeof(word) ? word : '\0';
+}
+
+/* Keeps nothing of what the daemon has open, be it a lock or a pipe to somebody who waits. Signals
+ * for all of a terminal or service are for the daemon. */
+static void stand_alone(int socket)
+{
+	(void)setsid();
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGTERM, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	if (dup2(socket, KEPT_SOCKET) < 0 || fcntl(KEPT_SOCKET, F_SETFD, FD_CLOEXEC) < 0)
+		_exit(EXIT_FAILURE);
+	(void)close_range(KEPT_SOCKET + 1, ~0U, 0);
+}
+
+_Noreturn static void serve(int socket, const struct session_settings *settings)
+{
+	struct fuse_session *fuse = NULL;
+
+	stand_alone(socket);
+	session_log_from_fuse();
+	if (hear_word() == WORD_MOUNT) {
+		answer_mount(&fuse, settings);
+		if (hear_word() == WORD_UNMOUNT)
+			fuse_session_unmount(fuse);
+	}
+	_exit(EXIT_SUCCESS);
+}
+
+/* ---- the daemon ---------------------------------------------------------------------- */
+
+int mounter_start(struct mounter **mounter, const struct session_settings *settings)
+{
+	struct mounter *made = calloc(1, sizeof(*made));
+	int ends[2], r;
+
+	if (!made)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+		r = -errno;
+		goto no_ends;
+	}
+	made->process = fork();
+	if (made->process == 0)
+		serve(ends[1], settings);
+	r = made->process < 0 ? -errno : 0;
+	(void)close(ends[1]);
+	made->socket = ends[0];
+	if (r == 0) {
+		*mounter = made;
+		return 0;
+	}
+	(void)close(ends[0]);
+no_ends:
+	free(made);
+	return r;
+}
+
+static int say(const struct mounter *mounter, char word)
+{
+	return send(mounter->socket, &word, sizeof(word), MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int mounter_mount(struct mounter *mounter)
+{
+	struct answer answer;
+	const struct cmsghdr *control;
+	ssize_t length;
+	int fd, r = say(mounter, WORD_MOUNT);
+
+	if (r < 0)
+		return r;
+	answer_prepare(&answer);
+	do
+		length = recvmsg(mounter->socket, &answer.head, MSG_CMSG_CLOEXEC);
+	while (length < 0 && errno == EINTR);
+	if (length != sizeof(answer.result))
+		return length < 0 ? -errno : -ECHILD;
+	control = CMSG_FIRSTHDR(&answer.head);
+	if (answer.result < 0 || !control)
+		return answer.result < 0 ? answer.result : -EPROTO;
+	memcpy(&fd, CMSG_DATA(control), sizeof(fd));
+	return fd;
+}
+
+static void wait_for_end(struct mounter *mounter)
+{
+	(void)close(mounter->socket);
+	while (waitpid(mounter->process, NULL, 0) < 0 && errno == EINTR)
+		;
+	mounter->socket = -1;
+}
+
+void mounter_unmount(struct mounter *mounter)
+{
+	if (say(mounter, WORD_UNMOUNT) < 0)
+		log_error("the process that was to unmount the view is gone: unmount it with "
+			  "'fusermount3 -u'");
+	wait_for_end(mounter);
+}
+
+void mounter_free(struct mounter *mounter)
+{
+	if (!mounter)
+		return;
+	if (mounter->socket >= 0)
+		wait_for_end(mounter);
+	free(mounter);
+}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""Has a thread of another process make system calls, as code would that got in there.
+
+The thread is stopped by ptrace(2), made to run the very instruction by which it went into the
+kernel, with other arguments, and set back to where it was.  For x86-64.
+"""
+import contextlib
+import ctypes
+import os
+import platform
+import struct
+
+ATTACH, DETACH, GETREGS, SETREGS, SINGLESTEP = 16, 17, 12, 13, 9
+FIELDS = ("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx",
+          "rsi", "rdi", "orig_rax", "rip", "cs", "eflags", "rsp", "ss", "fs_base", "gs_base", "ds",
+          "es", "fs", "gs")
+ARGUMENTS = ("rdi", "rsi", "rdx", "r10", "r8", "r9")
+SYSCALL = b"\x0f\x05"
+BELOW_STACK = 4096  # out of the way of what the thread keeps below its stack pointer
+ALL_THREADS = 0x40000000  # __WALL
+
+
+def is_possible():
+    return platform.machine() == "x86_64"
+
+
+def _ptrace(request, thread, address, data):
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.restype = ctypes.c_long
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    if libc.ptrace(request, thread, address, data) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+
+
+def _registers(thread):
+    room = ctypes.create_string_buffer(8 * len(FIELDS))
+    _ptrace(GETREGS, thread, None, ctypes.addressof(room))
+    return dict(zip(FIELDS, struct.unpack(f"{len(FIELDS)}Q", room.raw)))
+
+
+def _set_registers(thread, values):
+    room = ctypes.create_string_buffer(
+        struct.pack(f"{len(FIELDS)}Q", *(values[name] for name in FIELDS)))
+    _ptrace(SETREGS, thread, None, ctypes.addressof(room))
+
+
+class Puppet:
+    """A stopped thread."""
+
+    def __init__(self, thread):
+        self.thread = thread
+        self.before = _registers(thread)
+        self.memory = os.open(f"/proc/{thread}/mem", os.O_RDWR)
+
+    def call(self, number, *arguments):
+        """The result of a system call: negative errno, else what it gave."""
+        values = dict(self.before, rax=number, orig_rax=(1 << 64) - 1,  # nothing to begin again
+                      rip=self.before["rip"] - len(SYSCALL))
+        assert os.pread(self.memory, len(SYSCALL), values["rip"]) == SYSCALL
+        room = self.before["rsp"] - BELOW_STACK
+        for name, argument in zip(ARGUMENTS, arguments):
+            if isinstance(argument, (str, bytes, os.PathLike)):
+                text = os.fsencode(argument) + b"\0"
+                room -= len(text)
+                os.pwrite(self.memory, text, room)
+                argument = room
+            values[name] = argument % (1 << 64)
+        _set_registers(self.thread, values)
+        _ptrace(SINGLESTEP, self.thread, None, None)
+        os.waitpid(self.thread, ALL_THREADS)
+        result = _registers(self.thread)["rax"]
+        return result - (1 << 64) if result >> 63 else result
+
+
+@contextlib.contextmanager
+def puppet(thread):
+    """A thread of any process, which waits in a system call."""
+    _ptrace(ATTACH, thread, None, None)
+    try:
+        os.waitpid(thread, ALL_THREADS)
+        made = Puppet(thread)
+        try:
+            yield made
+        finally:
+            os.close(made.memory)
+            _set_registers(thread, made.before)
+    finally:
+        _ptrace(DETACH, thread, None, None)

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/fs.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/confine.h"
+#include "folder.h"
+
+/* What a child that gave something up ends with. */
+enum {
+	AS_EXPECTED = 0,
+	NOT_SUPPORTED = 77,
+};
+
+/* In a child, as nothing is given back. */
+static int run_child(int (*part)(const char *folder), const char *folder)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(part(folder));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void expect(int (*part)(const char *folder), void **state)
+{
+	const struct folder *folder = *state;
+	int status = run_child(part, folder->path);
+
+	if (status == NOT_SUPPORTED)
+		skip();
+	assert_int_equal(status, AS_EXPECTED);
+}
+
+/* Ends the child with the line that was not as it should be. */
+#define CHECK(claim)                              \
+	do {                                      \
+		if (!(claim)) {                   \
+			perror(#claim);           \
+			_exit(1 + __LINE__ % 64); \
+		}                                 \
+	} while (0)
+
+/* Did a call fail for one of these reasons? */
+static bool refused(long result)
+{
+	return result < 0 && (errno == EACCES || errno == EPERM || errno == EXDEV);
+}
+
+static bool can_open(const char *path, int flags)
+{
+	int fd AUTO_CLOSE = open(path, flags | O_CLOEXEC, 0600);
+
+	return fd >= 0;
+}
+
+static void begin(int result)
+{
+	if (result == -ENOSYS || result == -EOPNOTSUPP)
+		_exit(NOT_SUPPORTED);
+	CHECK(result == 0);
+}
+
+static void make_tree(const char *folder)
+{
+	CHECK(chdir(folder) == 0);
+	CHECK(mkdir("mine", 0700) == 0 && mkdir("theirs", 0700) == 0);
+	CHECK(can_open("mine/file", O_WRONLY | O_CREAT));
+	CHECK(can_open("theirs/file", O_WRONLY | O_CREAT));
+	CHECK(confine_no_new_privileges() == 0);
+}
+
+static int write_elsewhere(const char *folder)
+{
+	make_tree(folder);
+	begin(confine_writing("mine"));
+	CHECK(can_open("theirs/file", O_RDONLY) && can_open("theirs", O_RDONLY | O_DIRECTORY));
+	CHECK(!can_open("theirs/file", O_WRONLY) && refused(-1));
+	CHECK(!can_open("theirs/new", O_WRONLY | O_CREAT) && refused(-1));
+	CHECK(refused(unlink("theirs/file")));
+	CHECK(refused(rename("theirs/file", "mine/moved")));
+	CHECK(refused(rename("mine/file", "theirs/file")));
+	CHECK(refused(link("mine/file", "theirs/link")));
+	CHECK(refused(mkdir("theirs/folder", 0700)));
+	CHECK(refused(symlink("file", "theirs/symlink")));
+	return AS_EXPECTED;
+}
+
+static void test_writing_is_refused_but_in_one_folder(void **state)
+{
+	expect(write_elsewhere, state);
+}
+
+static int write_in_folder(const char *folder)
+{
+	make_tree(folder);
+	begin(confine_writing("mine"));
+	CHECK(can_open("mine/file", O_WRONLY | O_TRUNC));
+	CHECK(can_open("mine/new", O_RDWR | O_CREAT));
+	CHECK(mkdir("mine/folder", 0700) == 0);
+	CHECK(rename("mine/new", "mine/folder/moved") == 0);
+	CHECK(unlink("mine/folder/moved") == 0 && rmdir("mine/folder") == 0);
+	CHECK(can_open("/dev/null", O_RDWR));
+	return AS_EXPECTED;
+}
+
+static void test_writing_in_that_folder_goes_on(void **state)
+{
+	expect(write_in_folder, state);
+}
+
+static int run_program(const char *folder)
+{
+	char program[] = "true", *const words[] = {program, NULL};
+
+	make_tree(folder);
+	begin(confine_writing("mine"));
+	CHECK(refused(execv("/bin/true", words)));
+	return AS_EXPECTED;
+}
+
+static void test_programs_are_refused(void **state)
+{
+	expect(run_program, state);
+}
+
+static int change_attributes(const char *folder)
+{
+	const struct timespec times[2] = {{0}};
+	int flags = 0, file;
+
+	make_tree(folder);
+	file = open("mine/file", O_RDONLY | O_CLOEXEC);
+	CHECK(file >= 0);
+	begin(confine_calls(false));
+	CHECK(refused(chmod("mine/file", 0777)) && refused(fchmod(file, 0777)));
+	CHECK(refused(chown("mine/file", 1, 1)) && refused(fchown(file, 1, 1)));
+	CHECK(refused(utimensat(AT_FDCWD, "mine/file", times, 0)));
+	CHECK(refused(futimens(file, times)));
+	CHECK(refused(setxattr("mine/file", "user.new", "x", 1, 0)));
+	CHECK(refused(fremovexattr(file, "user.new")));
+	CHECK(refused(ioctl(file, FS_IOC_SETFLAGS, &flags)));
+	CHECK(ioctl(file, FS_IOC_GETFLAGS, &flags) == 0 || !refused(-1)); /* tmpfs has none */
+	CHECK(can_open("theirs/file", O_WRONLY));
+	return AS_EXPECTED;
+}
+
+static void test_attributes_are_not_changed(void **state)
+{
+	expect(change_attributes, state);
+}
+
+static int give_all_up(const char *folder)
+{
+	struct bytes names CLEANUP_BYTES = {0};
+
+	(void)folder;
+	CHECK(confine_capabilities(0) == 0);
+	CHECK(confine_name_capabilities(&names) == 0);
+	CHECK(strcmp(bytes_text(&names), "none") == 0);
+	CHECK(geteuid() != 0 || prctl(PR_CAPBSET_READ, CAP_CHOWN, 0, 0, 0) == 0);
+	return AS_EXPECTED;
+}
+
+static void test_capabilities_are_given_up(void **state)
+{
+	expect(give_all_up, state);
+}
+
+static int keep_some(const char *folder)
+{
+	struct bytes names CLEANUP_BYTES = {0};
+
+	(void)folder;
+	if (geteuid() != 0)
+		return NOT_SUPPORTED;
+	CHECK(confine_capabilities(CAPABILITY(CAP_LEASE) | CAPABILITY(CAP_SYSLOG)) == 0);
+	CHECK(confine_name_capabilities(&names) == 0);
+	CHECK(strcmp(bytes_text(&names), "lease,34") == 0);
+	return AS_EXPECTED;
+}
+
+static void test_capabilities_that_are_kept_are_named(void **state)
+{
+	expect(keep_some, state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_IN_FOLDER(test_writing_is_refused_but_in_one_folder),
+		TEST_IN_FOLDER(test_writing_in_that_folder_goes_on),
+		TEST_IN_FOLDER(test_programs_are_refused),
+		TEST_IN_FOLDER(test_attributes_are_not_changed),
+		TEST_IN_FOLDER(test_capabilities_are_given_up),
+		TEST_IN_FOLDER(test_capabilities_that_are_kept_are_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
