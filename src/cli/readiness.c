@@ -4,6 +4,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "base/descriptor.h"
@@ -15,6 +20,8 @@ void readiness_init(struct readiness *readiness)
 {
 	readiness->fd = -1;
 	readiness->child = 0;
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): called before threads are started */
+	readiness->service = getenv("NOTIFY_SOCKET");
 }
 
 int readiness_fork(struct readiness *readiness)
@@ -113,12 +120,35 @@ static void leave_stdio(void)
 		(void)dup2(null, fd);
 }
 
+/* The library for it would be one more thing to have, for one message. */
+static void tell_service(const char *path)
+{
+	static const char message[] = "READY=1";
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(path);
+	int fd AUTO_CLOSE = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || length >= sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, path, length);
+	if (address.sun_path[0] == '@') /* a name that is in no folder */
+		address.sun_path[0] = '\0';
+	if (sendto(fd, message, strlen(message), MSG_NOSIGNAL, (const struct sockaddr *)&address,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
+		log_warning("cannot tell the service manager that the view answers: %s",
+			    error_text(errno));
+}
+
 void readiness_report(struct readiness *readiness, enum twinfs_exit status)
 {
 	const unsigned char byte = (unsigned char)status;
 
-	if (readiness->fd < 0)
+	if (readiness->fd < 0) {
+		if (readiness->service)
+			tell_service(readiness->service);
+		readiness->service = NULL;
 		return;
+	}
 	log_to_syslog();
 	leave_stdio();
 	if (write(readiness->fd, &byte, sizeof(byte)) < 0)

@@ -10,7 +10,8 @@
  *	exits with it			serves on
  *
  * A child that ends without a report is reported by its exit status. A signal that would end the
- * parent is passed on to the child.
+ * parent is passed on to the child. One that stays in front tells the service manager that started
+ * it, where there is one: "READY=1" to the socket of that name, as sd_notify(3) does.
  */
 
 #include <stdbool.h>
@@ -22,9 +23,11 @@
 struct readiness {
 	int fd; /* our end of the pipe, -1: nobody waits */
 	pid_t child; /* in the parent; 0 in the child */
+	const char *service; /* $NOTIFY_SOCKET, NULL: no service manager waits */
 };
 
-/* Nobody waits: readiness_report() does nothing. */
+/* No parent waits: readiness_report() tells at most the service manager. Call it before threads are
+ * started. */
 void readiness_init(struct readiness *readiness);
 
 /* Forks. interrupt_watch() was called, and no other thread runs. 0 in both, child tells them apart;
