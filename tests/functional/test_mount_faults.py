@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+"""A view to which something happens: its daemon stands still, is short of memory or ended under
+load; its source is unmounted; the clock jumps."""
+import contextlib
+import errno
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import changes
+import pytest
+import trees
+from changes import DATA, OTHER
+from disks import disk
+from program import TIMEOUT, end_process, is_mounted, stopped, until, wait_ended
+
+READERS = 8
+LARGE = trees.content("large", 3_000_000)
+
+# What a reader may get while the daemon has no memory, or ends.
+SHORT = {errno.ENOMEM, errno.EIO, errno.EAGAIN, errno.ESTALE, errno.EMFILE, errno.ENFILE}
+ENDED = {errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT, errno.EIO, errno.ENODEV, errno.EINTR}
+
+
+@pytest.fixture
+def view(twinfs, source):
+    changes.build(source)
+    with twinfs.mounted(source) as mounted:
+        yield mounted
+
+
+# unmounting
+
+def test_daemon_ends_with_the_last_user_of_a_view_that_was_unmounted(view, root_only):
+    with open(view.uniques / "c", "rb") as file:
+        subprocess.run(["umount", "-l", view.path], check=True)
+        assert not is_mounted(view.path)
+        assert file.read() == OTHER
+        os.kill(view.pid, 0)
+    assert wait_ended(view.pid)
+
+
+class Readers:
+    """Threads that read files again and again, until one read fails or they are told to end."""
+
+    def __init__(self, expected):
+        self.expected = expected  # {path: bytes}
+        self.wrong, self.errors, self.reads = [], set(), 0
+        self.end = threading.Event()
+        self.threads = [threading.Thread(target=self.run) for _ in range(READERS)]
+
+    def run(self):
+        while not self.end.is_set():
+            for path, data in self.expected.items():
+                try:
+                    if path.read_bytes() != data:
+                        self.wrong.append(path)
+                    self.reads += 1
+                except OSError as error:
+                    self.errors.add(error.errno)
+                    return
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.end.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def test_daemon_that_is_ended_under_load_answers_everybody(twinfs, source):
+    trees.fill(source, {b"%d" % number: LARGE for number in range(4)})
+    trees.many(source / "many", 2000, lambda number: b"%d" % number)
+    with twinfs.mounted(source, options=()) as view:
+        others = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                  for words in (["find", view.path], ["cat", view.path / ".twinfs/sync"])
+                  for _ in range(READERS)]
+        with Readers({view.uniques / "0": LARGE}) as readers:
+            assert until(lambda: readers.reads > READERS)
+            assert end_process(view.pid, signal.SIGTERM)
+            view.pid = None
+            for thread in readers.threads:
+                thread.join()
+        for process in others:
+            process.wait(TIMEOUT)
+        assert not readers.wrong
+        assert readers.errors <= ENDED
+        assert not is_mounted(view.path)
+    with twinfs.mounted(source) as again:
+        assert again.differences(source) == []
+
+
+# a daemon that stands still
+
+def test_reader_waits_for_a_daemon_that_stands_still_and_reads_on(view):
+    read = []
+    with open(view.uniques / "a", "rb", buffering=0) as file:
+        with stopped(view.pid):
+            reader = threading.Thread(target=lambda: read.append(file.read()))
+            reader.start()
+            child = subprocess.Popen(["cat", view.uniques / "c"], stdout=subprocess.PIPE)
+            child.kill()  # it need not wait for the daemon
+            child.communicate()
+        reader.join()
+    assert read == [DATA]
+
+
+def test_mount_where_a_view_stands_still_is_refused(view, twinfs, source, tmp_path):
+    other = twinfs.with_index(tmp_path / "other index")
+    with stopped(view.pid):
+        result = other("mount", source, view.path)
+        assert result.status == 1, result
+        assert len(result.errors) == 1 and "already mounted" in result.errors[0], result
+    assert view.differences(source) == []
+
+
+# memory
+
+def test_daemon_without_memory_claims_nothing_wrong_and_recovers(view, source):
+    def limit(limits):
+        resource.prlimit(view.pid, resource.RLIMIT_AS, limits)
+
+    def read(path):
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            return error.errno
+    before = resource.prlimit(view.pid, resource.RLIMIT_AS)
+    limit((1 << 20, before[1]))  # it has more already, and gets none
+    try:
+        for number in range(300):
+            trees.write(source / f"new/{number % 30}/{number}", b"%d" % (number // 2))
+        got = {name: read(view.uniques / name) for name in ("a", "c", "d/f/g")}
+        gone = read(view.uniques / "never there")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            limit(before)
+    for name, data in got.items():
+        assert data == (source / name).read_bytes() or data in SHORT, (name, data)
+    assert gone == errno.ENOENT or gone in SHORT
+    assert view.differences_now(source) == []
+
+
+def test_start_without_memory_fails_and_the_next_one_is_right(twinfs, source):
+    trees.small(source)
+    prlimit = shutil.which("prlimit")
+    if not prlimit:
+        pytest.skip("needs prlimit")
+    (twinfs.folder / "mount").mkdir()
+    failed = 0
+    for mebibytes in (12, 16, 24, 32, 48, 64, 96):
+        twinfs.wrapped = [prlimit, f"--as={mebibytes << 20}", "--"]
+        result = twinfs("mount", "--wait", source, twinfs.folder / "mount")
+        if result.status == 0:
+            subprocess.run(["fusermount3", "-u", twinfs.folder / "mount"], check=True)
+            break
+        failed += 1
+        assert result.error, (mebibytes, result)
+        assert not is_mounted(twinfs.folder / "mount")
+    assert failed
+    twinfs.wrapped = []
+    with twinfs.mounted(source) as view:
+        assert view.differences(source) == []
+
+
+# the source
+
+def test_source_that_is_unmounted_is_missing_until_it_is_back(twinfs, tmp_path):
+    with disk("ext4", tmp_path) as root:
+        other = trees.fill(tmp_path / "other", {b"z": DATA, b"alone": b"alone"})
+        changes.build(root)
+        with twinfs.mounted(root, other) as view:
+            before = view.copies()
+            figures = {name: view.status()[name] for name in
+                       ("files", "groups", "redundant_files", "redundant_bytes", "pending")}
+            listed = sorted(os.listdir(view.uniques / root.name))
+            subprocess.run(["umount", "-l", root], check=True)
+            try:
+                view.sync()
+                assert [tree.get("missing", False) for tree in view.status()["sources"]] == [
+                    True, False]
+                assert view.copies() == before
+                assert {name: view.status()[name] for name in figures} == figures
+                assert sorted(os.listdir(view.uniques / root.name)) == listed
+                with contextlib.suppress(OSError):
+                    assert (view.uniques / root.name / "c").read_bytes() == OTHER
+                (root / "instead").mkdir()  # what was below the mount point
+                view.sync()
+                assert not (view.uniques / root.name / "instead").exists()
+            finally:
+                shutil.rmtree(root / "instead", ignore_errors=True)
+                subprocess.run(["mount", "-o", "loop", tmp_path / "ext4.image", root], check=True)
+            assert view.differences_now(root, other) == []
+            assert not view.status()["sources"][0].get("missing", False)
+            assert {name: view.status()[name] for name in figures} == figures
+            trees.write(root / "d/new", DATA)
+            assert view.differences_now(root, other) == []
+
+
+# clocks
+
+@pytest.fixture
+def clock(twinfs, tmp_path):
+    """Sets the clock of the program, also while it runs, in seconds from what it should be."""
+    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+    if not found:
+        pytest.skip("needs libfaketime")
+    if b"__asan_init" in Path(twinfs.session.binary).read_bytes():
+        pytest.skip("a sanitizer wants to be the first library")
+    setting = tmp_path / "clock"
+    twinfs.environment.update({"LD_PRELOAD": str(found[0]), "FAKETIME_NO_CACHE": "1",
+                               "FAKETIME_TIMESTAMP_FILE": str(setting),
+                               "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+
+    def jump(seconds):
+        setting.write_text(f"{seconds:+d}\n")
+    jump(0)
+    return jump
+
+
+@pytest.mark.parametrize("seconds", [-100_000, 100_000])
+def test_clock_that_jumps_changes_nothing(clock, twinfs, source, seconds):
+    changes.build(source)
+    with twinfs.mounted(source) as view:
+        clock(seconds)
+        for change in (changes.change_with_mtime_restored, changes.replace_by_rename,
+                       changes.add_copies, changes.exchange_folders):
+            change(source)
+            assert view.differences_now(source) == []
+        clock(-seconds)
+        changes.make_equal_with_mtime_restored(source)
+        assert view.differences_now(source) == []
+        assert view.pending() == set()
+    clock(seconds)
+    with twinfs.mounted(source) as view:
+        assert view.differences(source, first_scan=False) == []
