@@ -36,7 +36,7 @@ static int lower_bounds(uint64_t keep)
 int confine_capabilities(uint64_t keep)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
 	int r = lower_bounds(keep);
 
 	if (r == 0)
@@ -75,7 +75,7 @@ static int append_capability(struct bytes *text, unsigned int number)
 
 int confine_name_capabilities(struct bytes *text)
 {
-	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
 	int r = get_capabilities(sets);
 	bool some = false;
 
