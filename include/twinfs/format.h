@@ -19,6 +19,8 @@
 #define TWINFS_INDEX_SEAL "seal"
 /* The lowest id that no index in this folder has ever used: ids are never used again. */
 #define TWINFS_INDEX_IDS "next-id"
+/* Which start of the system it was last written in. */
+#define TWINFS_INDEX_BOOT "boot"
 /* What remove, link and the like have begun; see src/act/journal.h. */
 #define TWINFS_INDEX_ACTS "acts"
 #define TWINFS_INDEX_DAMAGED "damaged.mdb"

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "backup/restore.h"
+#include "base/boot.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
 
@@ -19,23 +20,12 @@
 #define LINKS "links"
 #define STATE_BYTES_MAX 4096
 #define SINCE "since "
-#define BOOT_ID_BYTES 36
 
 /* ---- the state --------------------------------------------------------------------------- */
 
 #ifndef STATX_MNT_ID_UNIQUE
 #define STATX_MNT_ID_UNIQUE 0x00004000U /* since Linux 6.8; the number is never used again */
 #endif
-
-/* Appends which boot of the machine this is. */
-static int append_boot(struct bytes *state)
-{
-	AUTO_CLOSE int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	char boot[BOOT_ID_BYTES];
-	long length = fd >= 0 ? read_fully_at(fd, boot, sizeof(boot), 0) : 0;
-
-	return bytes_append(state, boot, length > 0 ? (size_t)length : 0);
-}
 
 /* Appends which mount of the target's file system this is: a disk may have been pulled out. */
 static int append_mount(struct bytes *state, int target)
@@ -52,12 +42,9 @@ static int append_mount(struct bytes *state, int target)
  * written is lost. */
 static int make_state(struct bytes *state, int target, const char *task)
 {
-	int r = bytes_format(state, "%s" SINCE, task);
+	char boot[BOOT_ID_MAX];
+	int r = bytes_format(state, "%s" SINCE "%s ", task, boot_id(boot));
 
-	if (r == 0)
-		r = append_boot(state);
-	if (r == 0)
-		r = bytes_append(state, " ", 1);
 	if (r == 0)
 		r = append_mount(state, target);
 	return r < 0 ? r : bytes_append(state, "\n", 1);

@@ -29,6 +29,7 @@
 #include "catalog/redundant.h"
 #include "catalog/remote.h"
 #include "catalog/store.h"
+#include "catalog/unwritten.h"
 #include "twinfs/format.h"
 
 /* Ids reserved on disk at a time. */
@@ -197,35 +198,23 @@ static int load_meta(struct catalog *catalog, bool read_only)
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* Looks at the format, before anything of the index is changed. What cannot be read is found when
- * the index is opened. */
-static enum index_state examine_format(struct catalog *catalog,
-				       const struct catalog_options *options)
+/* Looks at the format, before anything of the index is changed. */
+static enum index_state examine_format(const char *folder)
 {
-	struct catalog_options look = {.folder = options->folder, .read_only = true};
-	struct catalog_reader *reader = NULL;
-	unsigned int format = 0;
-	int r = open_store(catalog, &look);
+	mode_t umask_before = umask(0077);
+	enum index_state state = index_examine_format(folder);
 
-	if (r == 0)
-		r = store_read_begin(&catalog->store, &reader);
-	if (r == 0)
-		r = meta_get_format(reader, &format);
-	store_read_end(reader);
-	store_close(&catalog->store);
-	catalog->store_opened = false;
-	if (r < 0 || format == 0 || format == TWINFS_INDEX_FORMAT)
-		return INDEX_SOUND;
-	return format > TWINFS_INDEX_FORMAT ? INDEX_NEWER : INDEX_OLDER;
+	umask(umask_before);
+	return state;
 }
 
 /* Puts aside what cannot be gone on with; what is left is sound or empty. */
 static int make_sound(struct catalog *catalog, const struct catalog_options *options)
 {
-	int state = index_examine(catalog->folder_fd, options->folder);
+	int state = index_examine(catalog->folder_fd, options->folder, options->distrusted);
 
 	if (state == INDEX_SOUND)
-		state = (int)examine_format(catalog, options);
+		state = (int)examine_format(options->folder);
 	switch (state) {
 	case INDEX_NEWER:
 		return CATALOG_NEWER;
@@ -259,7 +248,13 @@ static int open_writable(struct catalog *catalog, const struct catalog_options *
 		return r;
 	catalog->unsealed = true;
 	r = open_store(catalog, options);
-	return r < 0 ? r : load_meta(catalog, false);
+	if (r == 0)
+		r = load_meta(catalog, false);
+	if (r == 0)
+		r = unwritten_forget(catalog, catalog->folder_fd);
+	if (r == 0 && options->beside)
+		r = filesystems_copy(&catalog->filesystems, &options->beside->filesystems);
+	return r;
 }
 
 static int open_read_only(struct catalog *catalog, const struct catalog_options *options)
@@ -297,6 +292,37 @@ int catalog_open(struct catalog **catalog, const struct catalog_options *options
 	else
 		catalog_close(opened);
 	return r;
+}
+
+static int check_folder(int folder_fd, const char *folder)
+{
+	mode_t umask_before;
+	int state;
+
+	if (faccessat(folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
+		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
+	umask_before = umask(0077);
+	state = index_check(folder_fd, folder);
+	umask(umask_before);
+	switch (state) {
+	case INDEX_DAMAGED:
+		return CATALOG_DAMAGED;
+	case INDEX_NEWER:
+		return CATALOG_NEWER;
+	case INDEX_OLDER:
+		return CATALOG_OLDER;
+	default:
+		return state;
+	}
+}
+
+int catalog_check(const char *folder)
+{
+	int fd AUTO_CLOSE = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
+	return is_remote_filesystem(fd) ? CATALOG_REMOTE : check_folder(fd, folder);
 }
 
 void catalog_close(struct catalog *catalog)
@@ -477,6 +503,7 @@ int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context
 	int r;
 
 	pthread_mutex_lock(&catalog->store.write_lock);
+	store_forget_dead_readers(&catalog->store);
 	for (;;) {
 		gather_reset(&gather);
 		r = try_write(catalog, body, context, &gather);

@@ -32,18 +32,29 @@ enum catalog_open_outcome {
 	CATALOG_NO_INDEX = 3, /* read only, and nothing is there */
 	CATALOG_REMOTE = 4, /* on a file system whose locks and maps cannot be relied on */
 	CATALOG_DAMAGED = 5, /* read only, and it cannot be read, or is of an older format */
+	CATALOG_OLDER = 6, /* of an older format (only catalog_check tells) */
 };
 
 struct catalog_options {
 	const char *folder; /* absolute; made (0700) where it is missing, unless read_only */
 	bool read_only;
 	uint64_t map_bytes; /* 0: a default; it grows by itself */
+	bool distrusted; /* to write it: it is checked wholly, also after a clean stop */
+	/* Borrowed while it is opened: another index, of which this one, a new one, has the numbers of
+	 * file systems; NULL: none. */
+	struct catalog *beside;
 };
 
 /* Opens the index; to write it, before the process starts threads. A damaged one (logged as a
  * warning) and one of an older format are set aside and built anew; whether it was stopped cleanly
  * is known by the seal, else it is checked in a child process first. */
 MUST_CHECK int catalog_open(struct catalog **catalog, const struct catalog_options *options);
+
+/* Reads every record of the index in the folder and holds the tables against each other, in a child
+ * process, as what is damaged may kill who reads it. Nothing is changed, and others may use the index.
+ * Forks: call it before threads are started. CATALOG_OPENED: it is sound; another outcome, or
+ * -errno; nothing is logged. */
+MUST_CHECK int catalog_check(const char *folder);
 
 /* Closes it, waiting for no one: no reader or writer may be in use. A writer seals the index. */
 void catalog_close(struct catalog *catalog);

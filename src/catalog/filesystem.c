@@ -76,6 +76,17 @@ int filesystems_load(struct filesystems *filesystems, struct catalog_reader *r)
 	return result == -ENOENT ? 0 : result;
 }
 
+int filesystems_copy(struct filesystems *filesystems, struct filesystems *from)
+{
+	int r = 0;
+
+	pthread_rwlock_rdlock(&from->lock);
+	for (size_t i = 0; r == 0 && i < from->count; i++)
+		r = append(filesystems, from->list[i].identity, from->list[i].device);
+	pthread_rwlock_unlock(&from->lock);
+	return r;
+}
+
 int filesystems_store(struct filesystems *filesystems, struct catalog_writer *w, size_t *count)
 {
 	struct key key;

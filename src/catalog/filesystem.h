@@ -34,6 +34,9 @@ void filesystems_deinit(struct filesystems *filesystems);
 
 MUST_CHECK int filesystems_load(struct filesystems *filesystems, struct catalog_reader *r);
 
+/* Has a new, empty one know those of another catalog by the same numbers. */
+MUST_CHECK int filesystems_copy(struct filesystems *filesystems, struct filesystems *from);
+
 /* Writes those that are new, at the end of each transaction; *count of them are then written,
  * which filesystems_stored notes once it is committed. */
 MUST_CHECK int filesystems_store(struct filesystems *filesystems, struct catalog_writer *w,

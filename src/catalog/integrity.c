@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/boot.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/hash.h"
@@ -57,6 +58,9 @@ static int replace_text(int folder_fd, const char *name, const char *text)
 	if (close(fd) < 0 && r == 0)
 		r = -errno;
 	if (r == 0 && renameat(folder_fd, temporary, folder_fd, name) < 0)
+		r = -errno;
+	/* btrfs keeps what was synced to other files, and may forget the rename */
+	if (r == 0 && fsync(folder_fd) < 0)
 		r = -errno;
 	return r;
 }
@@ -129,23 +133,29 @@ static enum seal_state examine_seal(int folder_fd)
 		return SEAL_ABSENT;
 	if (make_seal(folder_fd, actual) == 0 && strcmp(sealed, actual) == 0)
 		return SEAL_HOLDS;
-	return SEAL_BROKEN;
+	/* a writer that came meanwhile took it off before it changed anything */
+	return read_text(folder_fd, TWINFS_INDEX_SEAL, actual, sizeof(actual)) == 0 ? SEAL_BROKEN
+										    : SEAL_ABSENT;
 }
 
 /* ---- checking every record ----------------------------------------------------------- */
 
-static int check_tables(struct catalog_reader *reader)
+enum index_state index_examine_format(const char *folder)
 {
-	unsigned int format;
-	int r = meta_get_format(reader, &format);
+	struct catalog_reader *reader = NULL;
+	struct store store;
+	unsigned int format = 0;
+	int r = store_open_meta(&store, folder);
 
-	if (r == 0 && format > TWINFS_INDEX_FORMAT)
-		return INDEX_NEWER;
-	if (r == 0 && format > 0 && format < TWINFS_INDEX_FORMAT)
-		return INDEX_OLDER;
 	if (r == 0)
-		r = check_catalog(reader);
-	return r == 0 ? INDEX_SOUND : INDEX_DAMAGED;
+		r = store_read_begin(&store, &reader);
+	if (r == 0)
+		r = meta_get_format(reader, &format);
+	store_read_end(reader);
+	store_close(&store);
+	if (r < 0 || format == 0 || format == TWINFS_INDEX_FORMAT)
+		return INDEX_SOUND;
+	return format > TWINFS_INDEX_FORMAT ? INDEX_NEWER : INDEX_OLDER;
 }
 
 static bool lacks_room(int r)
@@ -166,17 +176,21 @@ static int copy_records(struct catalog_reader *reader, const char *folder)
 	return r == 0 || lacks_room(r) ? INDEX_SOUND : INDEX_DAMAGED;
 }
 
-int index_check_and_copy(const char *folder)
+int index_check_records(const char *folder, bool copied)
 {
 	struct catalog_reader *reader = NULL;
 	struct store store;
-	int state = INDEX_DAMAGED, r = store_open(&store, folder, 0, true);
+	int r, state = (int)index_examine_format(folder);
 
+	if (state != INDEX_SOUND)
+		return state;
+	r = store_open(&store, folder, 0, true);
 	if (r == 0)
 		r = store_read_begin(&store, &reader);
 	if (r == 0)
-		state = check_tables(reader);
-	if (state == INDEX_SOUND)
+		r = check_catalog(reader);
+	state = r == 0 ? INDEX_SOUND : INDEX_DAMAGED;
+	if (r == 0 && copied)
 		state = copy_records(reader, folder);
 	store_read_end(reader);
 	store_close(&store);
@@ -185,7 +199,7 @@ int index_check_and_copy(const char *folder)
 
 /* Says nothing: LMDB's assertions and sanitizers would, and the parent tells what it means. Keeps
  * none of the parent's descriptors: the lock of the index is among them, and would outlive it. */
-static void check_and_exit(const char *folder, pid_t parent)
+static void check_and_exit(const char *folder, pid_t parent, bool copied)
 {
 	int null;
 
@@ -199,12 +213,12 @@ static void check_and_exit(const char *folder, pid_t parent)
 	(void)signal(SIGSEGV, SIG_DFL);
 	(void)signal(SIGBUS, SIG_DFL);
 	(void)signal(SIGABRT, SIG_DFL);
-	_exit(index_check_and_copy(folder));
+	_exit(index_check_records(folder, copied));
 }
 
 /* In a child, because reading damaged pages may kill. The caller has no other threads yet: a child
  * of one that has may wait for ever for a lock that a thread held at the fork. */
-static int check_in_child(const char *folder)
+static int check_in_child(const char *folder, bool copied)
 {
 	pid_t parent = getpid(), child = fork();
 	int status;
@@ -212,7 +226,7 @@ static int check_in_child(const char *folder)
 	if (child < 0)
 		return -errno;
 	if (child == 0)
-		check_and_exit(folder, parent);
+		check_and_exit(folder, parent, copied);
 	while (waitpid(child, &status, 0) < 0) {
 		if (errno != EINTR)
 			return -errno;
@@ -249,7 +263,7 @@ static int adopt_copy(int folder_fd)
 	return fsync(folder_fd) < 0 ? -errno : INDEX_SOUND;
 }
 
-int index_examine(int folder_fd, const char *folder)
+int index_examine(int folder_fd, const char *folder, bool distrusted)
 {
 	enum seal_state seal;
 	int state;
@@ -257,10 +271,10 @@ int index_examine(int folder_fd, const char *folder)
 	if (is_empty(folder_fd))
 		return INDEX_SOUND;
 	seal = examine_seal(folder_fd);
-	if (seal == SEAL_HOLDS)
+	if (seal == SEAL_HOLDS && !distrusted)
 		return INDEX_SOUND;
-	log_debug("index %s was not closed cleanly: checking it", quote_path(folder));
-	state = check_in_child(folder);
+	log_debug("checking index %s", quote_path(folder));
+	state = check_in_child(folder, true);
 	if (state == INDEX_SOUND && seal == SEAL_BROKEN)
 		state = INDEX_DAMAGED; /* no program of ours changes a sealed file */
 	if (state == INDEX_SOUND)
@@ -270,6 +284,14 @@ int index_examine(int folder_fd, const char *folder)
 		log_warning("index %s is damaged; it is kept as %s and built anew",
 			    quote_path(folder), TWINFS_INDEX_DAMAGED);
 	return state;
+}
+
+int index_check(int folder_fd, const char *folder)
+{
+	if (is_empty(folder_fd))
+		return INDEX_SOUND;
+	return examine_seal(folder_fd) == SEAL_BROKEN ? INDEX_DAMAGED
+						      : check_in_child(folder, false);
 }
 
 int index_set_aside(int folder_fd)
@@ -313,4 +335,21 @@ int index_reserve_ids(int folder_fd, uint64_t next)
 
 	snprintf(text, sizeof(text), "%" PRIu64 "\n", next);
 	return replace_text(folder_fd, TWINFS_INDEX_IDS, text);
+}
+
+/* ---- the start of the system ------------------------------------------------------------- */
+
+bool index_is_of_this_boot(int folder_fd)
+{
+	char text[BOOT_ID_MAX], now[BOOT_ID_MAX];
+
+	return read_text(folder_fd, TWINFS_INDEX_BOOT, text, sizeof(text)) == 0 && text[0] &&
+	       strcmp(text, boot_id(now)) == 0;
+}
+
+int index_note_boot(int folder_fd)
+{
+	char now[BOOT_ID_MAX];
+
+	return replace_text(folder_fd, TWINFS_INDEX_BOOT, boot_id(now));
 }

@@ -9,7 +9,7 @@
  * without a valid seal is read wholly by a child process before this one opens it.
  *
  * All take the descriptor of the index folder and are called by the holder of its lock, before
- * LMDB is opened and after it is closed.
+ * LMDB is opened and after it is closed; but those that change nothing need no lock.
  */
 
 #include <stdbool.h>
@@ -25,9 +25,16 @@ enum index_state {
 	INDEX_OLDER = 3,
 };
 
-/* Can the data file be opened? Forks: call it before threads are started. Logs what is found. An
- * enum index_state or -errno. */
-MUST_CHECK int index_examine(int folder_fd, const char *folder);
+/* Looks only at the format, and changes nothing: of an index that cannot be read it is INDEX_SOUND,
+ * as reading it will tell. May crash where the index is damaged. */
+enum index_state index_examine_format(const char *folder);
+
+/* Can the data file be opened? Forks: call it before threads are started. Logs what is found.
+ * distrusted: it is checked also where the seal holds. An enum index_state or -errno. */
+MUST_CHECK int index_examine(int folder_fd, const char *folder, bool distrusted);
+
+/* The same for those who do not hold the lock, whatever the seal says, and nothing is changed. */
+MUST_CHECK int index_check(int folder_fd, const char *folder);
 
 MUST_CHECK int index_seal(int folder_fd);
 MUST_CHECK int index_unseal(int folder_fd);
@@ -36,8 +43,12 @@ MUST_CHECK int index_unseal(int folder_fd);
 MUST_CHECK int index_set_aside(int folder_fd);
 
 /* Reads and checks everything, the work of the child process; what is sound is written anew, see
- * copy.h. An enum index_state. */
-MUST_CHECK int index_check_and_copy(const char *folder);
+ * copy.h, where a copy is wanted. An enum index_state. */
+MUST_CHECK int index_check_records(const char *folder, bool copied);
+
+/* Was the index last written in this start of the system, as far as that can be told? */
+bool index_is_of_this_boot(int folder_fd);
+MUST_CHECK int index_note_boot(int folder_fd);
 
 /* Ids are handed out from reservations, which are on disk before the first id of them is used;
  * so none is used twice, whatever becomes of the data file. */

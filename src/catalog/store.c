@@ -55,7 +55,8 @@ int store_error(int mdb_code)
 	}
 }
 
-static int open_tables(struct store *store)
+/* Opens the first count of them. */
+static int open_tables(struct store *store, int count)
 {
 	unsigned int flags = store->read_only ? 0 : MDB_CREATE;
 	MDB_txn *txn;
@@ -63,7 +64,7 @@ static int open_tables(struct store *store)
 
 	if (r)
 		return store_error(r);
-	for (int i = 0; r == 0 && i < TABLE_COUNT; i++)
+	for (int i = 0; r == 0 && i < count; i++)
 		r = mdb_dbi_open(txn, table_names[i], flags, &store->tables[i]);
 	if (r) {
 		mdb_txn_abort(txn);
@@ -93,13 +94,11 @@ static int open_environment(struct store *store, const char *folder)
 	return store_error(r);
 }
 
-int store_open(struct store *store, const char *folder, uint64_t map_bytes, bool read_only)
+static int open_store(struct store *store, const char *folder, int table_count)
 {
 	pthread_rwlockattr_t attr;
 	int r;
 
-	*store = (struct store){.map_bytes = map_bytes ? map_bytes : MAP_BYTES_DEFAULT,
-				.read_only = read_only};
 	pthread_rwlockattr_init(&attr);
 	/* a stream of short snapshots must not keep the map from growing */
 	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
@@ -112,7 +111,20 @@ int store_open(struct store *store, const char *folder, uint64_t map_bytes, bool
 		store->map_bytes /= 2;
 		r = open_environment(store, folder);
 	}
-	return r < 0 ? r : open_tables(store);
+	return r < 0 ? r : open_tables(store, table_count);
+}
+
+int store_open(struct store *store, const char *folder, uint64_t map_bytes, bool read_only)
+{
+	*store = (struct store){.map_bytes = map_bytes ? map_bytes : MAP_BYTES_DEFAULT,
+				.read_only = read_only};
+	return open_store(store, folder, TABLE_COUNT);
+}
+
+int store_open_meta(struct store *store, const char *folder)
+{
+	*store = (struct store){.map_bytes = MAP_BYTES_DEFAULT, .read_only = true};
+	return open_store(store, folder, TABLE_META + 1);
 }
 
 static void reader_free(struct catalog_reader *reader)
@@ -222,6 +234,15 @@ void store_read_end(struct catalog_reader *reader)
 	store->idle = reader;
 	pthread_mutex_unlock(&store->idle_lock);
 	pthread_rwlock_unlock(&store->map_lock);
+}
+
+void store_forget_dead_readers(struct store *store)
+{
+	int dead = 0;
+	int r = mdb_reader_check(store->env, &dead);
+
+	if (r || dead)
+		log_debug("index: %d snapshots of killed processes (%d)", dead, r);
 }
 
 /* LMDB gives up its map before it asks for another, and has none when that is refused. */

@@ -50,10 +50,17 @@ MUST_CHECK int store_error(int mdb_code);
  * read_only). store_close may be called after a failure. */
 MUST_CHECK int store_open(struct store *store, const char *folder, uint64_t map_bytes,
 			  bool read_only);
+/* The same, to read the table of an index of any format that says which format that is; it may not
+ * have the others. */
+MUST_CHECK int store_open_meta(struct store *store, const char *folder);
 void store_close(struct store *store);
 
 MUST_CHECK int store_read_begin(struct store *store, struct catalog_reader **reader);
 void store_read_end(struct catalog_reader *reader);
+
+/* Forgets the snapshots of processes that were killed: pages that they saw could never be used
+ * again. */
+void store_forget_dead_readers(struct store *store);
 
 /* Makes the map larger after -EXFULL; waits for all snapshots of this process to end. */
 MUST_CHECK int store_grow(struct store *store);

@@ -8,6 +8,8 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
+from pathlib import Path
 
 import newer_index
 import oracle
@@ -372,3 +374,17 @@ def test_start_killed_while_it_checks_leaves_the_index_free(twinfs, tree, strace
         pid = int((twinfs.index / "owner").read_text().split()[0])
         os.kill(pid, signal.SIGKILL)
         assert until(lambda: twinfs("scan", tree).status == 0, timeout=15)
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_snapshot_of_a_killed_process_does_not_stay(twinfs, tree, written):
+    hold = "import sys, newer_index; newer_index.hold_snapshot(sys.argv[1])"
+    with twinfs.mounted(tree) as view:
+        with subprocess.Popen([sys.executable, "-c", hold, twinfs.index], stdout=subprocess.PIPE,
+                              cwd=Path(newer_index.__file__).parent) as holder:
+            assert holder.stdout.readline() == b"begun\n"
+            holder.kill()
+        if written:
+            (tree / "new").write_bytes(b"new")
+            view.sync()
+        assert newer_index.dead_snapshots(twinfs.index) == (0 if written else 1)

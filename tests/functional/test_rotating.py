@@ -5,11 +5,10 @@ import os
 import random
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 import trees
-from rotating import RotatingDisk, aged_tree, recorded_writes
+from rotating import RotatingDisk, aged_tree, find_tool, recorded_writes
 from test_scan import oracle_groups
 
 DISK_BYTES = 256 << 20
@@ -20,8 +19,8 @@ PAGE = 4096
 @pytest.fixture
 def make_disk(root_only, tmp_path):
     """Makes simulated disks; options are those of RotatingDisk."""
-    tool = Path(os.environ["TWINFS"]).resolve().parents[1] / "tests/tools/rotating_disk"
-    if not (tool.exists() and shutil.which("mkfs.ext4") and os.path.exists("/dev/loop-control")):
+    tool = find_tool(os.environ["TWINFS"])
+    if not (tool and shutil.which("mkfs.ext4")):
         pytest.skip("needs rotating_disk, mkfs.ext4 and loop devices")
     folders = iter(range(9))
 

@@ -5,13 +5,18 @@
 The format is the one record that every version can read: "format" in table "meta" is the
 text "twinfs N".  liblmdb is called directly, so that nothing of twinfs is needed.
 
+Imported, it also holds a snapshot of an index, and tells of those whose holders were killed.
+
 usage: newer_index.py FOLDER
 """
+import contextlib
 import ctypes
 import os
+import signal
 import sys
 
 MAP_BYTES = 1 << 32
+READ_ONLY = 0x20000  # MDB_RDONLY
 
 
 class Value(ctypes.Structure):
@@ -26,7 +31,7 @@ def check(result, what):
         raise OSError(f"{what}: LMDB error {result}")
 
 
-def put_format(folder, text):
+def library():
     lmdb = ctypes.CDLL("liblmdb.so.0")
     pointer = ctypes.c_void_p
     lmdb.mdb_env_set_mapsize.argtypes = [pointer, ctypes.c_size_t]
@@ -39,18 +44,47 @@ def put_format(folder, text):
                              ctypes.POINTER(Value), ctypes.c_uint]
     lmdb.mdb_txn_commit.argtypes = [pointer]
     lmdb.mdb_env_close.argtypes = [pointer]
-    env, txn, table = pointer(), pointer(), ctypes.c_uint()
+    lmdb.mdb_reader_check.argtypes = [pointer, ctypes.POINTER(ctypes.c_int)]
+    return lmdb
+
+
+@contextlib.contextmanager
+def environment(lmdb, folder, flags=0):
+    env = ctypes.c_void_p()
     check(lmdb.mdb_env_create(ctypes.byref(env)), "create")
     try:
         check(lmdb.mdb_env_set_mapsize(env, MAP_BYTES), "map size")
         check(lmdb.mdb_env_set_maxdbs(env, 32), "tables")
-        check(lmdb.mdb_env_open(env, os.fsencode(folder), 0, 0o600), "open")
+        check(lmdb.mdb_env_open(env, os.fsencode(folder), flags, 0o600), "open")
+        yield env
+    finally:
+        lmdb.mdb_env_close(env)
+
+
+def put_format(folder, text):
+    lmdb, txn, table = library(), ctypes.c_void_p(), ctypes.c_uint()
+    with environment(lmdb, folder) as env:
         check(lmdb.mdb_txn_begin(env, None, 0, ctypes.byref(txn)), "begin")
         check(lmdb.mdb_dbi_open(txn, b"meta", 0, ctypes.byref(table)), "table")
         check(lmdb.mdb_put(txn, table, Value(b"format"), Value(text), 0), "put")
         check(lmdb.mdb_txn_commit(txn), "commit")
-    finally:
-        lmdb.mdb_env_close(env)
+
+
+def hold_snapshot(folder):
+    """Begins one and keeps it until this process is killed; says so when it is begun."""
+    lmdb, txn = library(), ctypes.c_void_p()
+    with environment(lmdb, folder, READ_ONLY) as env:
+        check(lmdb.mdb_txn_begin(env, None, READ_ONLY, ctypes.byref(txn)), "begin")
+        print("begun", flush=True)
+        signal.pause()
+
+
+def dead_snapshots(folder):
+    """How many there are of processes that were killed; they are then forgotten."""
+    lmdb, dead = library(), ctypes.c_int()
+    with environment(lmdb, folder, READ_ONLY) as env:
+        check(lmdb.mdb_reader_check(env, ctypes.byref(dead)), "readers")
+    return dead.value
 
 
 def make_newer(folder):

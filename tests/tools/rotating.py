@@ -76,6 +76,12 @@ def run(*command):
     subprocess.run([os.fspath(word) for word in command], check=True, stdout=subprocess.DEVNULL)
 
 
+def find_tool(program):
+    """Where the build has rotating_disk, given where it has the program; None: it has not."""
+    tool = Path(program).resolve().parents[1] / "tests/tools/rotating_disk"
+    return tool if tool.exists() and os.path.exists("/dev/loop-control") else None
+
+
 def recorded_writes(path):
     """(offset, bytes) of each write that rotating_disk --writes noted, None for a flush."""
     with open(path, "rb") as file:
@@ -84,14 +90,18 @@ def recorded_writes(path):
             yield (offset, file.read(length)) if kind == WRITTEN else None
 
 
+MAKE_EXT4 = ("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0")
+
+
 class RotatingDisk:
-    """An image with ext4 in a folder that is on another, fast disk.
+    """An image with a file system in a folder that is on another, fast disk.
 
     options: those of rotating_disk.c, as in seek_ms=8
     rotating: what the kernel is told that it is
+    make: how the file system is made
     """
 
-    def __init__(self, folder, tool, size, rotating=True, **options):
+    def __init__(self, folder, tool, size, rotating=True, make=MAKE_EXT4, **options):
         self.folder, self.tool = Path(folder), os.fspath(tool)
         self.image, self.log = self.folder / "image", self.folder / "requests"
         self.served_at, self.root = self.folder / "served", self.folder / "disk"
@@ -101,7 +111,7 @@ class RotatingDisk:
         self.root.mkdir()
         with open(self.image, "wb") as file:
             file.truncate(size)
-        run("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", self.image)
+        run(*make, self.image)
 
     def fill(self, build):
         """Writes a tree to it at the speed of the disk below."""

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""The power goes at any moment: what is claimed afterwards is what the disk has then."""
+import collections
+import contextlib
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+import trees
+from power_cut import PowerCuts
+from program import path_of
+from rotating import RotatingDisk, find_tool
+
+# How often, over all file systems; many more by hand.
+CUTS = int(os.environ.get("TWINFS_TEST_POWER_CUTS", "210"))
+MAKE = {
+    "ext4": (64 << 20, ("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0")),
+    "xfs": (300 << 20, ("mkfs.xfs", "-q")),
+    "btrfs": (128 << 20, ("mkfs.btrfs", "-q", "-m", "single")),
+}
+ROOM = 1 << 30
+FILES = 60
+CONTENTS = 20
+
+
+@pytest.fixture
+def work(root_only, tmp_path):
+    """A folder for images: in memory where there is room, as they are mounted again and again."""
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and shutil.disk_usage(memory).free > ROOM
+    folder = Path(tempfile.mkdtemp(prefix="twinfs-power-", dir=memory if roomy else tmp_path))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(params=list(MAKE))
+def disk(request, work):
+    """A disk with a tree on it that records what is written to it."""
+    size, make = MAKE[request.param]
+    tool = find_tool(os.environ["TWINFS"])
+    if not (tool and shutil.which(make[0])):
+        pytest.skip(f"needs rotating_disk, {make[0]} and loop devices")
+    made = RotatingDisk(work, tool, size, make=make, time_scale=0, writes=work / "record")
+    try:
+        made.fill(build)
+    except subprocess.CalledProcessError:
+        pytest.skip(f"the kernel does not mount {request.param}")
+    return made
+
+
+def data(number):
+    """Contents of one size but for some, so that one can be written over another."""
+    return trees.content(number, 20_000 if number % 3 else 700)
+
+
+def build(root):
+    for number in range(FILES):
+        trees.write(root / f"tree/{number % 5}/{number}", data(number % CONTENTS))
+    os.sync()
+
+
+def contents(folder):
+    """{path: bytes} of the files there are."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def groups_of(files):
+    classes = collections.defaultdict(set)
+    for path, content in files.items():
+        if content:
+            classes[content].add(os.fsencode(path))
+    return {frozenset(paths) for paths in classes.values() if len(paths) > 1}
+
+
+def write_over(path, content):
+    with open(path, "r+b") as file:
+        file.write(content)
+
+
+def change(tree, generation):
+    """Files written in place, new ones, others that go: nothing of it is synced."""
+    rng = random.Random(generation)
+    there = sorted(path for path in tree.rglob("*") if path.is_file())
+    for path in rng.sample(there, 12):
+        same_size = [number for number in range(CONTENTS)
+                     if len(data(number)) == path.stat().st_size]
+        write_over(path, data(rng.choice(same_size)))
+    for number in range(4):
+        trees.write(tree / f"new {generation}/{number}", data(rng.randrange(CONTENTS)))
+    for path in rng.sample(there, 3):
+        path.unlink()
+
+
+@contextlib.contextmanager
+def mounted(image, at):
+    """Whether what the disk may hold can be mounted; it is, meanwhile."""
+    done = subprocess.run(["mount", "-o", "loop,noatime", image, at], check=False,
+                          capture_output=True)
+    try:
+        yield done.returncode == 0
+    finally:
+        if done.returncode == 0:
+            subprocess.run(["umount", at], check=True)
+
+
+def after_cuts(cuts, disk, work, seed):
+    """The position of each cut, with the disk mounted as it is then."""
+    lost = 0
+    image = work / "cut"
+    rng = random.Random(seed)
+    for state in cuts.states(CUTS // (2 * len(MAKE)), rng):
+        state.write(image)
+        with mounted(image, disk.root) as is_mounted:
+            lost += not is_mounted
+            if is_mounted:
+                yield state.position
+    assert lost <= CUTS // (20 * len(MAKE)), "file systems must survive this themselves"
+
+
+def test_index_is_right_after_the_power_went_at_any_moment(twinfs, disk, work):
+    tree, index = disk.root / "tree", disk.root / "index"
+    program = twinfs.with_index(index)
+    cuts = PowerCuts(disk.image)
+    with disk.served():
+        program.ok("scan", tree)
+        for generation in range(3):
+            change(tree, generation)
+            program.ok("scan", tree)
+        with program.mounted(tree) as view:
+            for generation in range(3, 6):
+                change(tree, generation)
+                view.sync()
+    cuts.load(work / "record")
+    wrong = []
+    for position in after_cuts(cuts, disk, work, "index"):
+        with contextlib.suppress(FileNotFoundError):
+            (index / "boot").unlink()  # as after a real one: it names another start of the system
+        result = program("list", "--format=json", tree)
+        if result.status != 0:
+            wrong.append((position, str(result)[-600:]))
+            continue
+        found = {frozenset(path_of(copy) for copy in group["copies"])
+                 for group in result.json["groups"]}
+        right = groups_of(contents(tree))
+        if found != right:
+            wrong.append((position, found ^ right))
+    assert wrong == []
+
+
+def test_removal_loses_no_content_when_the_power_goes_at_any_moment(twinfs, disk, work):
+    tree, index = disk.root / "tree", disk.root / "index"
+    program = twinfs.with_index(index)
+    with disk.served():
+        program.ok("scan", tree)
+        before = set(contents(tree).values())
+    cuts = PowerCuts(disk.image)
+    with disk.served():
+        program.ok("remove", "--yes", tree)
+        assert len(contents(tree)) == CONTENTS
+    cuts.load(work / "record")
+    wrong = []
+    for position in after_cuts(cuts, disk, work, "removal"):
+        if not set(contents(tree).values()) >= before:
+            wrong.append((position, "lost"))
+        result = program("recover")
+        left = list(tree.rglob(".twinfs~*"))
+        after = contents(tree)
+        if result.status != 0 or left or set(after.values()) != before:
+            wrong.append((position, str(result)[-600:], left))
+    assert wrong == []

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/boot.h"
+
+static void test_start_of_the_system_stays_the_same(void **state)
+{
+	char first[BOOT_ID_MAX], second[BOOT_ID_MAX];
+
+	(void)state;
+	assert_int_equal(strlen(boot_id(first)), 36);
+	assert_string_equal(first, boot_id(second));
+	assert_null(strchr(first, '\n'));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_start_of_the_system_stays_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
