@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""The disk that the index is on fails while a view is mounted: what is known is served on, the view
+says what is wrong, and goes on by itself as soon as that is possible."""
+import contextlib
+import errno
+import fcntl
+import os
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+import trees
+from disks import disk
+from program import until
+from test_scan import oracle_groups
+
+SHUTDOWN = 0x8004587D  # _IOR('X', 125, __u32), of ext4 and xfs
+WITHOUT_FLUSH = 2
+WRITES = "pwrite64,pwritev,writev,fdatasync"
+WRITE_NUMBERS = range(1, 5)
+
+
+@pytest.fixture
+def tree(source):
+    trees.small(source / "small")
+    trees.many(source / "many", 120, lambda number: b"%d" % (number // 3), folders=6)
+    return source
+
+
+def shut_down(root):
+    """The file system stands still, as when its disk is pulled out."""
+    folder = os.open(root, os.O_RDONLY)
+    try:
+        fcntl.ioctl(folder, SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
+    finally:
+        os.close(folder)
+
+
+def make_read_only(root):
+    """What ext4 does when it finds an error in itself."""
+    subprocess.run(["mount", "-o", "remount,abort", root], check=True, capture_output=True)
+
+
+def is_refused(path):
+    """It has changed, and the index cannot be told."""
+    try:
+        os.close(os.open(path, os.O_RDONLY))
+    except OSError as error:
+        assert error.errno == errno.ESTALE
+        return True
+    return False
+
+
+def served_wrong(view):
+    """Files of dups/ whose bytes are not what the folder says; few may be refused."""
+    folders = [folder for folder in os.scandir(view.dups) if folder.is_dir()]
+    there = [entry.path for folder in folders for entry in os.scandir(folder.path)]
+    names = [path for path in there if not is_refused(path)]
+    assert names and len(there) - len(names) <= 1
+    lines = subprocess.run(["xxhsum", "-q", "-H2", *names], check=True,
+                           capture_output=True).stdout.splitlines()
+    return [line for line, name in zip(lines, names)
+            if line.split()[0].decode() != os.path.basename(os.path.dirname(name))]
+
+
+@pytest.mark.parametrize(("kind", "fail"), [("ext4", shut_down), ("xfs", shut_down),
+                                            ("ext4", make_read_only)],
+                         ids=["ext4 shut down", "xfs shut down", "ext4 read-only"])
+def test_disk_that_fails_below_the_index_takes_nothing_that_is_known(
+        twinfs, tree, tmp_path, kind, fail):
+    with disk(kind, tmp_path) as root:
+        program = twinfs.with_index(root / "index")
+        known = program.groups(tree)
+        with program.mounted(tree) as view:
+            fail(root)
+            trees.fill(tree, {b"new": b"twin", b"newer": b"twin"})
+            assert until(lambda: view.status().get("problem")
+                         in ("Input/output error", "Read-only file system"))
+            assert len(os.listdir(view.dups)) == len(known)
+            assert served_wrong(view) == []
+            assert view.errors() == []
+        subprocess.run(["umount", root], check=True)
+        subprocess.run(["mount", "-o", "loop", root.with_suffix(".image"), root], check=True)
+        assert program.groups(tree) == oracle_groups(tree)
+
+
+@contextlib.contextmanager
+def failing(view, error, number):
+    """From the number-th write of a thread to the index on each fails."""
+    data = view.program.index / "data.mdb"
+    words = ["strace", "-f", "-p", str(view.pid), "-o", "/dev/null", "-P", data,
+             "-e", f"trace={WRITES}", "-e", f"inject={WRITES}:error={error}:when={number}+"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            assert until(lambda: is_traced(view.pid))
+            yield
+        finally:
+            process.terminate()
+
+
+def is_traced(pid):
+    """All threads of a process are."""
+    return all("TracerPid:\t0\n" not in (thread / "status").read_text()
+               for thread in Path(f"/proc/{pid}/task").iterdir())
+
+
+@pytest.mark.parametrize(("error", "words"), [("ENOSPC", "No space left on device"),
+                                              ("EDQUOT", "Disk quota exceeded")])
+def test_lack_of_room_at_any_write_of_a_view_is_said_and_survived(twinfs, tree, strace, error,
+                                                                  words):
+    with twinfs.mounted(tree) as view:
+        for number in WRITE_NUMBERS:
+            with failing(view, error, number):
+                trees.many(tree / f"new {number}", 40, lambda number: b"%d" % (number // 2),
+                           folders=4)
+                (tree / "small/backup/1.jpg").write_bytes(b"%d" % number)
+                assert until(lambda: view.status().get("problem") == words)
+                assert served_wrong(view) == []
+            assert view.differences_now(tree) == []
+            assert until(lambda: "problem" not in view.status())
+    with twinfs.mounted(tree) as view:
+        assert view.differences(tree, first_scan=False) == []
