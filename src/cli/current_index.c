@@ -32,26 +32,33 @@ static void say_unfinished(const char *mount_point, int result)
 			    quote_path(mount_point), error_text(result));
 }
 
-/* Has a view that keeps the index bring it up to date, for as long as that takes, and says so. 0 or
- * -EINTR. */
-static int sync_with_owner(struct current_index *index)
+int current_index_sync(struct current_index *index)
 {
 	const char *folder = catalog_folder(index->catalog);
 	AUTO_FREE char *mount_point = NULL;
 	pid_t pid = 0;
-	int r = -ENOENT;
+	int r = catalog_owner(folder, &pid, &mount_point);
 
-	if (catalog_owner(folder, &pid, &mount_point) == 0 && mount_point[0] != '\0')
-		r = view_sync(mount_point);
+	if (r == 0 && pid == 0)
+		return 0; /* nobody changes it */
+	r = r == 0 && mount_point[0] != '\0' ? view_sync(mount_point) : -ENOENT;
 	if (r == -EINTR)
 		return r;
 	index->unfinished = r < 0;
+	if (index->synced)
+		return 0;
+	index->synced = true;
 	if (r < 0)
 		say_unfinished(mount_point, r);
 	else
 		log_info("process %d keeps this index current for the view at %s", (int)pid,
 			 quote_path(mount_point));
 	return 0;
+}
+
+static void say_unreadable(const char *folder, int result)
+{
+	log_error("cannot read the index %s: %s", quote_path(folder), error_text(result));
 }
 
 static int name_errors(const struct current_index *index)
@@ -82,14 +89,14 @@ static int check_sources(const struct current_index *index, const char *folder)
 		i++;
 	if (i == sources->count && resolved[i] == NULL)
 		return 0;
-	log_error("the index %s, which is in use, is not that of these sources; choose another "
-		  "with --index",
+	log_error("the index %s is not that of these sources; choose another with --index",
 		  quote_path(folder));
 	return -EXDEV;
 }
 
-static int open_served(struct current_index *index, const char *folder)
+int current_index_attach(struct current_index *index)
 {
+	const char *folder = index->indexing.folder;
 	int r;
 
 	index->served = true;
@@ -101,51 +108,46 @@ static int open_served(struct current_index *index, const char *folder)
 	r = sources_open(&index->served_sources, index->catalog, NULL,
 			 index->indexing.settings->cross_file_systems);
 	index->sources = &index->served_sources;
-	if (r == 0 && check_sources(index, folder) < 0)
-		return -EXDEV;
-	if (r == 0)
-		r = sync_with_owner(index);
+	if (r < 0) {
+		say_unreadable(folder, r);
+		return r;
+	}
+	return check_sources(index, folder);
+}
+
+static int open_served(struct current_index *index)
+{
+	int r = current_index_attach(index);
+
+	if (r < 0)
+		return r;
+	r = current_index_sync(index);
 	if (r == 0)
 		r = name_errors(index);
 	if (r < 0 && r != -EINTR)
-		log_error("cannot read the index %s: %s", quote_path(folder), error_text(r));
+		say_unreadable(index->indexing.folder, r);
 	return r;
-}
-
-static int open_view_index(struct current_index *index, const char *point)
-{
-	CLEANUP_BYTES struct bytes folder = {0};
-	int r = status_file_index(point, &folder);
-
-	if (r < 0) {
-		status_file_explain(point, r == -ENOENT ? -EPROTO : r);
-		return r;
-	}
-	return open_served(index, bytes_text(&folder));
 }
 
 /* ---- one of our own ---------------------------------------------------------------------- */
 
-static int open_own(struct current_index *index, char *const *given, size_t count)
+static int open_own(struct current_index *index)
 {
 	struct indexing *indexing = &index->indexing;
 	int r;
 
-	index->given = given;
-	index->given_count = count;
-	r = indexing_locate(indexing, indexing->settings, given, count);
-	if (r < 0)
-		return r;
 	interrupt_watch();
 	r = indexing_open(indexing);
 	if (r == INDEXING_IN_USE)
-		return open_served(index, indexing->folder);
+		return open_served(index);
 	if (r == 0)
 		r = indexing_update(indexing, NULL);
 	index->catalog = indexing->catalog;
 	index->sources = &indexing->sources;
 	return r;
 }
+
+/* ---- which one ---------------------------------------------------------------------------- */
 
 /* Whether the operand is a mount point of a view; *point is the caller's, NULL where not. */
 static int find_mount_point(const char *operand, char **point)
@@ -168,15 +170,41 @@ static int find_mount_point(const char *operand, char **point)
 	return r;
 }
 
-int current_index_open(struct current_index *index, const struct common_settings *settings,
-		       char *const *operands, size_t count)
+static int locate_view_index(struct current_index *index, const char *point)
+{
+	CLEANUP_BYTES struct bytes folder = {0};
+	int r = status_file_index(point, &folder);
+
+	if (r < 0) {
+		status_file_explain(point, r == -ENOENT ? -EPROTO : r);
+		return r;
+	}
+	index->served = true;
+	index->indexing.folder = bytes_text(&folder) != NULL ? strdup(bytes_text(&folder)) : NULL;
+	return index->indexing.folder != NULL ? 0 : -ENOMEM;
+}
+
+int current_index_locate(struct current_index *index, const struct common_settings *settings,
+			 char *const *operands, size_t count)
 {
 	AUTO_FREE char *point = NULL;
 
 	*index = (struct current_index){.indexing.settings = settings};
 	if (count == 1 && find_mount_point(operands[0], &point) == 0 && point != NULL)
-		return open_view_index(index, point);
-	return open_own(index, operands, count);
+		return locate_view_index(index, point);
+	index->given = operands;
+	index->given_count = count;
+	return indexing_locate(&index->indexing, settings, operands, count);
+}
+
+int current_index_open(struct current_index *index, const struct common_settings *settings,
+		       char *const *operands, size_t count)
+{
+	int r = current_index_locate(index, settings, operands, count);
+
+	if (r < 0)
+		return r;
+	return index->served ? open_served(index) : open_own(index);
 }
 
 void current_index_close(struct current_index *index)

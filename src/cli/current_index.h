@@ -21,6 +21,7 @@ struct current_index {
 	char *const *given;
 	size_t given_count;
 	bool served; /* another process keeps it: no snapshot of it may be held for long */
+	bool synced; /* who keeps it was asked, and it was said what came of it */
 	bool unfinished; /* nobody brought it up to date: it may lack what happened last */
 	struct indexing indexing; /* our own */
 	struct sources served_sources;
@@ -32,6 +33,16 @@ struct current_index {
 MUST_CHECK int current_index_open(struct current_index *index,
 				  const struct common_settings *settings, char *const *operands,
 				  size_t count);
+
+/* The same in steps, for who wants to look at it as it is. locate finds its folder
+ * (index->indexing.folder); attach opens it, only to be read; sync has the process that keeps it, if
+ * there is one, bring it up to date: for as long as that takes. 0 or -errno, said; of sync 0 or
+ * -EINTR. */
+MUST_CHECK int current_index_locate(struct current_index *index,
+				    const struct common_settings *settings, char *const *operands,
+				    size_t count);
+MUST_CHECK int current_index_attach(struct current_index *index);
+MUST_CHECK int current_index_sync(struct current_index *index);
 
 /* Accepts one that is all zero. */
 void current_index_close(struct current_index *index);

@@ -103,7 +103,9 @@ static void undo_cut_off_acts(const char *folder)
 int indexing_open(struct indexing *indexing)
 {
 	const struct common_settings *settings = indexing->settings;
-	const struct catalog_options options = {.folder = indexing->folder};
+	const struct catalog_options options = {.folder = indexing->folder,
+						.distrusted = indexing->distrusted,
+						.beside = indexing->beside};
 	int r;
 
 	r = settings->index == NULL ? index_folder_make_place() : 0;
@@ -127,6 +129,7 @@ int indexing_open(struct indexing *indexing)
 		.cross_mounts = settings->cross_file_systems,
 		.disk = settings->disk,
 		.patience_ms = PATIENCE_MS,
+		.hidden = indexing->beside != NULL ? catalog_folder(indexing->beside) : NULL,
 	};
 	indexing->ingest = (struct ingest){
 		.catalog = indexing->catalog,

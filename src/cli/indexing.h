@@ -27,6 +27,10 @@ struct indexing {
 	const struct common_settings *settings; /* borrowed */
 	char **paths; /* the sources, as source_paths_resolve() gives them */
 	char *folder; /* of the index, absolute */
+	/* Borrowed; the index that this one is held against, for a while: it lies in a folder within
+	 * that one's. NULL: none. */
+	struct catalog *beside;
+	bool distrusted; /* the index is checked wholly when it is opened */
 	struct catalog *catalog;
 	struct sources sources;
 	struct ingest_settings ingest_settings;

@@ -41,6 +41,9 @@ struct ingest_settings {
 	bool cross_mounts;
 	unsigned int threads; /* 0: as many as there is use for */
 	enum ingest_disk disk;
+	/* A folder that is left out instead of that of the index, which lies within; borrowed; NULL:
+	 * none. */
+	const char *hidden;
 	/* Waits for files that were written a moment ago, or are open for writing, to come to rest
 	 * for at most this long, then leaves them pending. */
 	unsigned int patience_ms;

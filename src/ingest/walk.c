@@ -489,7 +489,9 @@ static int push_looks(struct walk *walk, const struct ingest_look *looks, size_t
 static int examine_index_folder(struct walk *walk)
 {
 	struct catalog *catalog = walk->ingest->catalog;
-	int fd AUTO_CLOSE = open(catalog_folder(catalog), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const char *hidden = walk->ingest->settings->hidden;
+	int fd AUTO_CLOSE =
+		open(hidden ? hidden : catalog_folder(catalog), O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : source_attributes(catalog, fd, &walk->index_folder);
 }

@@ -347,7 +347,7 @@ class Program:
 
 
 WITH_INDEX = ("mount", "scan", "list", "copies", "remove", "move", "link", "dedupe", "recover",
-              "manifest")
+              "check", "manifest")
 COMMANDS = (*WITH_INDEX, "path", "status", "restore")
 
 

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/content_differences.h"
+
+#include <errno.h>
+
+#include "base/descriptor.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/stop.h"
+#include "catalog/query.h"
+#include "catalog/source.h"
+
+#define READ_BYTES ((size_t)1 << 20)
+
+struct search {
+	const struct content_sides *sides;
+	const struct content_listener *listener;
+	struct content_figures *figures;
+};
+
+/* A file that both indexes know, with the same signature, and have read. */
+struct known {
+	struct file_record indexed, fresh;
+	struct content_record indexed_content, fresh_content;
+};
+
+/* Outcome of looking for a file in the other index. */
+enum {
+	NOT_COMPARABLE = 1
+};
+
+static int found_or_not_comparable(int r)
+{
+	return r == -ENOENT ? NOT_COMPARABLE : r;
+}
+
+/* What is known of a file of one index by the other. */
+static int get_other(struct catalog_reader *reader, const struct file_record *file,
+		     struct file_record *other, struct content_record *content)
+{
+	uint64_t id = 0;
+	int r = catalog_find_inode(reader, file->attributes.filesystem, file->attributes.inode,
+				   &id);
+
+	if (r < 0 || id == 0)
+		return r < 0 && r != -ENOENT ? r : NOT_COMPARABLE;
+	r = catalog_get_file(reader, id, other);
+	if (r == 0 && !attributes_same_signature(&file->attributes, &other->attributes))
+		return NOT_COMPARABLE;
+	return found_or_not_comparable(r < 0 ? r : catalog_get_content(reader, id, content));
+}
+
+static int get_known(const struct search *search, uint64_t indexed, struct known *known)
+{
+	int r = catalog_get_file(search->sides->indexed, indexed, &known->indexed);
+
+	if (r == 0)
+		r = catalog_get_content(search->sides->indexed, indexed, &known->indexed_content);
+	if (r < 0)
+		return found_or_not_comparable(r);
+	return get_other(search->sides->fresh, &known->indexed, &known->fresh,
+			 &known->fresh_content);
+}
+
+static int get_known_by_fresh(const struct search *search, uint64_t fresh, struct known *known)
+{
+	int r = catalog_get_file(search->sides->fresh, fresh, &known->fresh);
+
+	if (r == 0)
+		r = catalog_get_content(search->sides->fresh, fresh, &known->fresh_content);
+	if (r < 0)
+		return found_or_not_comparable(r);
+	return get_other(search->sides->indexed, &known->fresh, &known->indexed,
+			 &known->indexed_content);
+}
+
+static int tell(const struct search *search, enum content_difference what,
+		const struct group_record *group)
+{
+	search->figures->differences++;
+	return search->listener->difference(search->listener->context, what, group);
+}
+
+static int tell_file(const struct search *search, const struct known *known,
+		     enum content_state state)
+{
+	return search->listener->file(search->listener->context, &known->indexed, state);
+}
+
+/* ---- members of one group in one of the indexes ------------------------------------------- */
+
+/* Looks at each member that both know. visit gives 0, or what ends it. */
+struct member_walk {
+	struct catalog_reader *reader; /* whose group it is */
+	int (*get)(const struct search *search, uint64_t file, struct known *known);
+	int (*visit)(const struct search *search, const struct known *known, void *context);
+	void *context;
+};
+
+static int walk_members(const struct search *search, const struct member_walk *walk, uint64_t group)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct known known;
+	uint64_t file;
+	int r = catalog_scan_members(walk->reader, group, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_member(scan, &file)) == 0) {
+		if (stop_requested())
+			return -EINTR;
+		r = walk->get(search, file, &known);
+		if (r == 0)
+			r = walk->visit(search, &known, walk->context);
+		else if (r == NOT_COMPARABLE)
+			r = 0;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- groups of the index ------------------------------------------------------------------ */
+
+/* What the members of a group are by what was read now. */
+struct agreement {
+	const struct group_record *group;
+	uint64_t count;
+	uint64_t class; /* of the first: its group in the new index, 0: it is equal to none */
+	uint64_t head;
+	bool broken;
+};
+
+static int compare_member(const struct search *search, const struct known *known, void *context)
+{
+	struct agreement *agreement = context;
+
+	(void)search;
+	if (agreement->count++ == 0) {
+		agreement->class = known->fresh_content.group;
+		agreement->head = known->fresh_content.head;
+	}
+	/* one alone need not be equal to any: only what it begins with tells */
+	agreement->broken |= known->fresh_content.head != known->indexed_content.head ||
+			     known->fresh_content.group != agreement->class ||
+			     (agreement->count > 1 && agreement->class == 0);
+	return 0;
+}
+
+/* The group of the new index is no other than the index says. */
+static int compare_hash(const struct search *search, struct agreement *agreement)
+{
+	struct group_record fresh;
+	int r;
+
+	if (agreement->broken || agreement->count == 0 || agreement->class == 0)
+		return 0;
+	r = catalog_get_group(search->sides->fresh, agreement->class, &fresh);
+	agreement->broken = r == 0 && !hash128_equal(fresh.hash, agreement->group->hash);
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+/* The hash of all of a file, which must be as both indexes have it. 0 or -errno. */
+static int hash_file(const struct search *search, const struct file_record *file,
+		     struct hash128 *hash)
+{
+	AUTO_CLOSE int fd =
+		source_open_file(search->sides->sources, search->sides->indexed, file, 0);
+	AUTO_FREE void *block = memory_pages(READ_BYTES);
+	struct hash_state *state = hash_state_new();
+	long got = fd, at = 0;
+
+	if (fd >= 0 && (block == NULL || state == NULL))
+		got = -ENOMEM;
+	while (got >= 0 && (got = read_fully_at(fd, block, READ_BYTES, at)) > 0) {
+		hash_state_update(state, block, (size_t)got);
+		at += got;
+		if (stop_requested())
+			got = -EINTR;
+	}
+	if (got == 0)
+		*hash = hash_state_digest(state);
+	hash_state_free(state);
+	return (int)got;
+}
+
+/* Which of the files has other bytes than it had: its hash tells. */
+static int tell_member(const struct search *search, const struct known *known, void *context)
+{
+	const struct agreement *agreement = context;
+	enum content_state state = CONTENT_UNKNOWN;
+	struct hash128 hash;
+	int r = hash_file(search, &known->indexed, &hash);
+
+	if (r == -EINTR)
+		return r;
+	if (r == 0)
+		state = hash128_equal(hash, agreement->group->hash) ? CONTENT_AS_RECORDED
+								    : CONTENT_CHANGED;
+	return tell_file(search, known, state);
+}
+
+static int check_group(const struct search *search, const struct group_record *group)
+{
+	struct agreement agreement = {.group = group};
+	struct member_walk walk = {.reader = search->sides->indexed,
+				   .get = get_known,
+				   .visit = compare_member,
+				   .context = &agreement};
+	int r = walk_members(search, &walk, group->id);
+
+	if (r == 0)
+		r = compare_hash(search, &agreement);
+	if (r < 0 || !agreement.broken)
+		return r;
+	walk.visit = tell_member;
+	r = tell(search, CONTENT_NOT_EQUAL, group);
+	return r < 0 ? r : walk_members(search, &walk, group->id);
+}
+
+static int check_groups(const struct search *search)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct group_record group;
+	int r = catalog_scan_groups(search->sides->indexed, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_group(scan, &group)) == 0) {
+		if (!group_is_visible(&group))
+			continue;
+		search->figures->groups++;
+		r = check_group(search, &group);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- files in no group -------------------------------------------------------------------- */
+
+static int check_single(const struct search *search, uint64_t file)
+{
+	struct known known;
+	int r = get_known(search, file, &known);
+
+	if (r != 0)
+		return r == NOT_COMPARABLE ? 0 : r;
+	if (known.indexed_content.group != 0 ||
+	    known.indexed_content.head == known.fresh_content.head)
+		return 0;
+	r = tell(search, CONTENT_OTHER, NULL);
+	return r < 0 ? r : tell_file(search, &known, CONTENT_CHANGED);
+}
+
+static int check_singles(const struct search *search)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct file_record file;
+	int r = catalog_scan_files(search->sides->indexed, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_file(scan, &file)) == 0) {
+		if (stop_requested())
+			return -EINTR;
+		r = check_single(search, file.id);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- what is equal and not known so ------------------------------------------------------- */
+
+/* What the members of a group of the new index are by the index. */
+struct union_of {
+	uint64_t count;
+	uint64_t group;
+	bool broken;
+};
+
+static int compare_known(const struct search *search, const struct known *known, void *context)
+{
+	struct union_of *members = context;
+
+	(void)search;
+	/* what changed without a trace was told of already */
+	if (known->fresh_content.head != known->indexed_content.head)
+		return 0;
+	if (members->count++ == 0)
+		members->group = known->indexed_content.group;
+	members->broken |= members->count > 1 &&
+			   (known->indexed_content.group != members->group || members->group == 0);
+	return 0;
+}
+
+static int tell_known(const struct search *search, const struct known *known, void *context)
+{
+	(void)context;
+	return tell_file(search, known, CONTENT_AS_RECORDED);
+}
+
+static int check_fresh_group(const struct search *search, const struct group_record *group)
+{
+	struct union_of members = {0};
+	struct member_walk walk = {.reader = search->sides->fresh,
+				   .get = get_known_by_fresh,
+				   .visit = compare_known,
+				   .context = &members};
+	int r = walk_members(search, &walk, group->id);
+
+	if (r < 0 || !members.broken)
+		return r;
+	walk.visit = tell_known;
+	r = tell(search, CONTENT_NOT_GROUPED, group);
+	return r < 0 ? r : walk_members(search, &walk, group->id);
+}
+
+static int check_fresh_groups(const struct search *search)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct group_record group;
+	int r = catalog_scan_groups(search->sides->fresh, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_group(scan, &group)) == 0) {
+		if (group_is_visible(&group))
+			r = check_fresh_group(search, &group);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+int content_differences_find(const struct content_sides *sides,
+			     const struct content_listener *listener,
+			     struct content_figures *figures)
+{
+	const struct search search = {.sides = sides, .listener = listener, .figures = figures};
+	int r = check_groups(&search);
+
+	if (r == 0)
+		r = check_singles(&search);
+	return r < 0 ? r : check_fresh_groups(&search);
+}

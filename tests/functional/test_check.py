@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: MIT
+"""check: what is wrong with an index is found and named, and nothing that is right."""
+import contextlib
+import json
+import mmap
+import os
+import random
+import shutil
+import subprocess
+import threading
+
+import pytest
+import trees
+from disks import disk
+from program import path_of, until
+
+CHILD_MAY_CRASH = ":handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0"
+
+
+@pytest.fixture
+def tree(source):
+    trees.small(source / "small")
+    trees.links(source / "links")
+    trees.many(source / "many", 60, lambda number: b"%d" % (number // 3), folders=6)
+    return source
+
+
+def found(result):
+    """The names that differ, and the contents, of check --format=json."""
+    names = {path_of(name): name["difference"] for name in result.json["names"]}
+    contents = [(difference["difference"],
+                 {path_of(file): file["bytes"] for file in difference["files"]})
+                for difference in result.json["contents"]]
+    return names, contents
+
+
+def check(twinfs, *arguments, status=0):
+    result = twinfs("check", "--format=json", *arguments)
+    assert result.status == status, result
+    return found(result)
+
+
+def left_over(twinfs):
+    return (twinfs.index / "check").exists()
+
+
+# nothing is wrong
+
+def test_index_that_is_right_has_no_difference(twinfs, tree):
+    twinfs.ok("scan", tree)
+    before = (twinfs.index / "data.mdb").read_bytes()
+    result = twinfs.ok("check", "--format=json", tree)
+    assert (twinfs.index / "data.mdb").read_bytes() == before
+    assert not left_over(twinfs)
+    assert found(result) == ({}, [])
+    summary = result.json["summary"]
+    assert summary["structure"] == "sound"
+    assert summary["contents_compared"] is True
+    assert summary["groups"] == twinfs.listing(tree)["summary"]["groups"]
+    assert summary["names"] == sum(len(folders) + len(files)
+                                   for _, folders, files in os.walk(tree))
+    assert result.error == b""
+
+
+def test_index_that_is_right_has_no_difference_for_people(twinfs, tree):
+    twinfs.ok("scan", tree)
+    lines = twinfs.ok("check", tree).out.decode().splitlines()
+    assert [line.split()[0] for line in lines] == ["index", "structure", "names", "contents"]
+    assert all("0 differences" in line for line in lines[2:])
+
+
+def test_any_tree_has_no_difference_after_its_scan(twinfs, source):
+    trees.mixed(source)
+    twinfs.ok("scan", source)
+    assert check(twinfs, source) == ({}, [])
+
+
+def test_index_inside_its_source_is_no_difference(twinfs, tree):
+    inside = twinfs.with_index(tree / "index")
+    inside.ok("scan", tree)
+    assert check(inside, tree) == ({}, [])
+
+
+def test_quick_check_reads_no_file(twinfs, tree, strace):
+    twinfs.ok("scan", tree)
+    assert twinfs.content_read("check", "--quick", tree, below=tree) == []
+    result = twinfs.ok("check", "--quick", "--format=json", tree)
+    assert result.json["summary"]["contents_compared"] is False
+
+
+def test_scan_of_larger_files_only_is_checked_as_such(twinfs, tree):
+    twinfs.ok("scan", "--min-size=10k", tree)
+    assert check(twinfs, tree) == ({}, [])
+
+
+def test_check_of_what_was_never_scanned_fails(twinfs, tree):
+    result = twinfs("check", tree)
+    assert result.status == 1
+    assert "no index" in result.errors[0]
+
+
+def test_check_of_the_index_of_another_tree_fails(twinfs, tree, tmp_path):
+    twinfs.ok("scan", tree)
+    other = tmp_path / "other"
+    other.mkdir()
+    result = twinfs("check", other)
+    assert result.status == 1
+    assert "not that of these sources" in result.errors[0]
+
+
+# names
+
+def test_every_kind_of_change_since_the_scan_is_named_and_repaired(twinfs, tree):
+    trees.fill(tree, {b"gone/a": b"1", b"gone/b": b"2", b"mode": b"3", b"kind": b"4"})
+    twinfs.ok("scan", tree)
+    trees.remove(tree / "gone")
+    (tree / "mode").chmod(0o600)
+    (tree / "kind").unlink()
+    (tree / "kind").mkdir()
+    odd = os.fsencode(tree) + b"/new\n\xff"
+    trees.fill(tree, {odd[len(os.fsencode(tree)) + 1:]: b"5"})
+    below = os.fsencode(tree)
+    names, contents = check(twinfs, tree, status=3)
+    assert contents == []
+    assert names == {below: "not as indexed", below + b"/gone": "not on the disk",
+                     below + b"/mode": "not as indexed", below + b"/kind": "not as indexed",
+                     odd: "not in the index"}
+    result = twinfs("check", tree)
+    assert result.status == 3
+    assert b"not in the index  $'" in result.out
+    assert b"\xff" not in result.out
+    assert check(twinfs, "--repair", tree)[0] == names
+    assert check(twinfs, tree) == ({}, [])
+
+
+# contents
+
+def flip_on_the_disk(image, text):
+    """Changes a byte of a file on an unmounted disk, behind the back of its file system."""
+    with open(image, "r+b") as file, mmap.mmap(file.fileno(), 0) as data:
+        at = data.find(text)
+        assert at >= 0 and data.find(text, at + 1) < 0
+        data[at + len(text) - 1] ^= 1
+
+
+@contextlib.contextmanager
+def rotten(twinfs, folder, place):
+    """A disk on which a byte of the copy changed, before the given place, after the scan."""
+    with disk("ext4", folder) as root:
+        tree = root / "tree"
+        data = trees.content("rot", 60_000)
+        # each has a mark of its own where its last block ends
+        trees.fill(tree, {b"kept": data, b"copy": data, b"third": data})
+        os.sync()
+        twinfs.ok("scan", tree)
+        where = subprocess.run(["filefrag", "-v", "-b4096", tree / "copy"], check=True,
+                               capture_output=True, text=True).stdout
+        first = int(where.splitlines()[3].split()[3].rstrip(".:"))
+        subprocess.run(["umount", root], check=True)
+        with open(folder / "ext4.image", "r+b") as image:
+            image.seek(first * 4096 + place)
+            byte = image.read(1)[0]
+            image.seek(first * 4096 + place)
+            image.write(bytes([byte ^ 1]))
+        subprocess.run(["mount", "-o", "loop", folder / "ext4.image", root], check=True)
+        yield tree
+
+
+@pytest.mark.parametrize("place", [100, 50_000], ids=["begin", "end"])
+def test_bit_rot_is_found_and_the_file_that_has_it_is_named(twinfs, tmp_path, place):
+    if not shutil.which("filefrag"):
+        pytest.skip("needs filefrag")
+    with rotten(twinfs, tmp_path, place) as tree:
+        assert check(twinfs, "--quick", tree) == ({}, [])
+        names, [(difference, files)] = check(twinfs, tree, status=3)
+        assert (names, difference) == ({}, "not equal")
+        assert files == {os.fsencode(tree / name): "other bytes" if name == "copy"
+                         else "as recorded" for name in ("kept", "copy", "third")}
+        result = twinfs("check", tree)
+        assert f"  other bytes     {tree}/copy\n" in result.out.decode()
+        assert len(twinfs.listing(tree)["groups"][0]["copies"]) == 3  # nobody else can know
+        assert check(twinfs, "--repair", tree)[1] == [(difference, files)]
+        assert check(twinfs, tree) == ({}, [])
+        assert twinfs.groups(tree) == {frozenset(os.fsencode(tree / name)
+                                                 for name in ("kept", "third"))}
+
+
+def test_bit_rot_of_a_file_in_no_group_is_found(twinfs, tmp_path):
+    with disk("ext4", tmp_path) as root:
+        tree = root / "tree"
+        mark = trees.content("alone", 4000)
+        trees.fill(tree, {b"alone": mark, b"other": trees.content("else", 4000)})
+        os.sync()
+        twinfs.ok("scan", tree)
+        subprocess.run(["umount", root], check=True)
+        flip_on_the_disk(tmp_path / "ext4.image", mark)
+        subprocess.run(["mount", "-o", "loop", tmp_path / "ext4.image", root], check=True)
+        alone = os.fsencode(tree / "alone")
+        assert check(twinfs, tree, status=3) == ({}, [("other bytes", {alone: "other bytes"})])
+        check(twinfs, "--repair", tree)
+        assert check(twinfs, tree) == ({}, [])
+
+
+def test_files_that_became_equal_on_the_disk_are_found(twinfs, tmp_path):
+    """The other way round: the rotten state is indexed, then the byte is what it was again."""
+    with disk("ext4", tmp_path) as root:
+        tree = root / "tree"
+        mark = trees.content("pair", 4000)
+        other = mark[:-1] + bytes([mark[-1] ^ 1])
+        trees.fill(tree, {b"one": mark, b"two": other})
+        os.sync()
+        twinfs.ok("scan", tree)
+        assert twinfs.groups(tree) == set()
+        subprocess.run(["umount", root], check=True)
+        flip_on_the_disk(tmp_path / "ext4.image", other)
+        subprocess.run(["mount", "-o", "loop", tmp_path / "ext4.image", root], check=True)
+        _, contents = check(twinfs, tree, status=3)
+        assert "other bytes" in [difference for difference, _ in contents]
+        check(twinfs, "--repair", tree)
+        assert check(twinfs, tree) == ({}, [])
+        assert len(twinfs.groups(tree)) == 1
+
+
+# the index itself
+
+@pytest.mark.parametrize("sealed", [True, False], ids=["sealed", "unsealed"])
+def test_damaged_index_is_found_left_alone_and_repaired(twinfs, tree, sealed):
+    twinfs.environment["ASAN_OPTIONS"] += CHILD_MAY_CRASH
+    twinfs.ok("scan", tree)
+    right = twinfs.groups(tree)
+    data = twinfs.index / "data.mdb"
+    if not sealed:
+        (twinfs.index / "seal").unlink()
+    rng = random.Random(f"check {sealed}")
+    whole = data.read_bytes()
+    for _ in range(12):
+        damaged = bytearray(whole)
+        for _ in range(200):
+            damaged[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        data.write_bytes(damaged)
+        result = twinfs("check", "--format=json", tree)
+        if result.status == 1 and b"newer twinfs" in result.error:
+            continue  # the format has no checksum
+        assert result.status == 3, result
+        assert result.json["summary"]["structure"] in ("damaged", "of an older format")
+        assert data.read_bytes() == damaged
+        result = twinfs("check", "--repair", tree)
+        assert result.status == 0, result
+        assert check(twinfs, tree) == ({}, [])
+        assert twinfs.groups(tree) == right
+        whole = data.read_bytes()
+        if not sealed:
+            (twinfs.index / "seal").unlink()
+
+
+# beside others
+
+def test_index_of_a_mounted_view_is_checked_while_it_works(twinfs, tree):
+    with twinfs.mounted(tree) as view:
+        trees.fill(tree, {b"new": b"x", b"twin": b"x"})
+        assert check(twinfs, tree) == ({}, [])
+        assert check(twinfs, view.path) == ({}, [])
+        result = twinfs("check", "--repair", tree)
+        assert result.status == 1
+        assert "unmount" in result.errors[-1]
+        assert view.differences_now(tree) == []
+
+
+def test_bit_rot_is_found_beside_a_view(twinfs, tmp_path):
+    if not shutil.which("filefrag"):
+        pytest.skip("needs filefrag")
+    with rotten(twinfs, tmp_path, 50_000) as tree, twinfs.mounted(tree) as view:
+        _, [(_, files)] = check(twinfs, view.path, status=3)
+        assert files[os.fsencode(tree / "copy")] == "other bytes"
+
+
+def churn(tree, end):
+    """Files come, change, move and go until the end is set."""
+    rng = random.Random("churn")
+    data = [trees.content(number, 3000) for number in range(4)]
+    while not end.is_set():
+        path = tree / f"churn/{rng.randrange(8)}/{rng.randrange(8)}"
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            act = rng.randrange(5)
+            if act < 2:
+                trees.write(path, rng.choice(data))
+            elif act == 2:
+                path.unlink()
+            elif act == 3:
+                os.rename(path, path.with_name(f"{rng.randrange(8)}"))
+            else:
+                os.utime(path)
+
+
+def test_what_changes_meanwhile_is_no_difference(twinfs, tree):
+    with twinfs.mounted(tree) as view:
+        end = threading.Event()
+        thread = threading.Thread(target=churn, args=(tree, end))
+        thread.start()
+        try:
+            for _ in range(8):
+                result = twinfs("check", "--format=json", tree)
+                assert result.status in (0, 3), result
+                assert found(result) == ({}, []), result
+        finally:
+            end.set()
+            thread.join()
+        assert view.differences_now(tree) == []
+
+
+def test_check_that_was_killed_leaves_nothing_in_the_way(twinfs, tree, strace):
+    twinfs.ok("scan", tree)
+    _, trace = twinfs.traced("check", tree, calls="trace=fdatasync",
+                             flags=["-e", "inject=fdatasync:signal=KILL:when=3"])
+    assert b"killed by SIGKILL" in trace
+    assert left_over(twinfs)
+    assert check(twinfs, tree) == ({}, [])
+    assert not left_over(twinfs)
+
+
+def test_two_checks_at_once_do_not_disturb_each_other(twinfs, source):
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    twinfs.ok("scan", source)
+    with open(source / "a", "r+b"), twinfs.started("check", source) as first:
+        assert until(lambda: (twinfs.index / "check/owner").exists())
+        assert until(lambda: b"\n" in (twinfs.index / "check/owner").read_bytes())
+        result = twinfs("check", source)
+        assert result.status == 1
+        assert "checks this index already" in result.errors[-1]
+        assert first.wait(60) == 3  # a file was being written
+
+
+def test_json_of_what_is_wrong_is_whole(twinfs, tree):
+    twinfs.ok("scan", tree)
+    (tree / "new").write_bytes(b"new")
+    result = twinfs("check", "-F", "json", tree)
+    assert set(json.loads(result.out)) == {"version", "names", "contents", "summary"}
+    assert result.json["summary"]["names_different"] == len(result.json["names"]) == 2
