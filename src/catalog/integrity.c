@@ -341,7 +341,7 @@ int index_reserve_ids(int folder_fd, uint64_t next)
 
 bool index_is_of_this_boot(int folder_fd)
 {
-	char text[BOOT_ID_MAX], now[BOOT_ID_MAX];
+	char text[BOOT_ID_MAX] = "", now[BOOT_ID_MAX];
 
 	return read_text(folder_fd, TWINFS_INDEX_BOOT, text, sizeof(text)) == 0 && text[0] &&
 	       strcmp(text, boot_id(now)) == 0;
