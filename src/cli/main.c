@@ -117,8 +117,7 @@ static int open_stdio(void)
 	int fd;
 
 	do {
-		/* NOLINTNEXTLINE(android-cloexec-open): the programs that we start need them,
-		 * too */
+		/* NOLINTNEXTLINE(android-cloexec-open): programs that we start need them */
 		fd = open("/dev/null", O_RDWR | O_NOCTTY);
 		if (fd < 0)
 			return -errno;
