@@ -15,7 +15,7 @@ from program import is_mounted, until
 DATA = Path(__file__).resolve().parent.parent.parent / "data"
 
 # As systemd 252 counts, of 10. All that it counts beyond would hide the mount.
-EXPOSURE_MAX = 5.0
+EXPOSURE_MAX = 4.5
 
 # These give a service a mount namespace, in which its mounts stay; for a user's unit, also what
 # implies NoNewPrivileges, with which fusermount3 cannot mount.
