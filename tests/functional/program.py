@@ -234,6 +234,11 @@ class Program:
         self.wrapped = []  # put before the program: strace, prlimit ...
         self.environment = session.environment(self.home)
 
+    def is_instrumented(self):
+        """With sanitizers and the like, which need much memory and write files of their own."""
+        data = Path(self.session.binary).read_bytes()
+        return any(word in data for word in (b"__asan_init", b"__tsan_init", b"__gcov_init"))
+
     def with_index(self, index):
         other = Program(self.session, self.folder, self.user)
         other.index = Path(index)

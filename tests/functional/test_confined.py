@@ -27,12 +27,6 @@ CALLS = {"open": 2, "access": 21, "socket": 41, "execve": 59, "truncate": 76, "r
          "removexattr": 197, "utimensat": 280, "ptrace": 101, "io_uring_setup": 425}
 
 
-def instrumented(program):
-    """Sanitizers and the like write files of their own: such a build is not kept from that."""
-    data = Path(program.session.binary).read_bytes()
-    return any(word in data for word in (b"__asan_init", b"__tsan_init", b"__gcov_init"))
-
-
 def landlock_version():
     return ctypes.CDLL(None).syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1)
 
@@ -58,7 +52,7 @@ def small(source):
 
 @pytest.fixture
 def confines(twinfs):
-    if landlock_version() < 3 or instrumented(twinfs):
+    if landlock_version() < 3 or twinfs.is_instrumented():
         pytest.skip("needs Landlock, and a build without instruments")
 
 
