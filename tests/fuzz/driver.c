@@ -201,7 +201,7 @@ static void change_piece(struct shared *input, const struct samples *samples, ui
 
 	switch (below(state, 4)) {
 	case 0:
-		replace(input, at, length, NULL, 0);
+		replace(input, at, length, from->data, 0);
 		break;
 	case 1:
 		replace(input, at, 0, from->data + start, from_length);
