@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define HASH_NONFATAL_OOM 1
 #include "catalog/group.h"
 
 #include <errno.h>
@@ -33,6 +34,10 @@ static struct group_change *remember(struct catalog_writer *w, const struct grou
 	change->id = group->id;
 	change->now = change->before = *group;
 	HASH_ADD(hh, w->groups, id, sizeof(change->id), change);
+	if (!change->hh.tbl) {
+		free(change);
+		return NULL;
+	}
 	return change;
 }
 

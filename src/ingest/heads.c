@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define HASH_NONFATAL_OOM 1
 #include "ingest/heads.h"
 
 #include <errno.h>
@@ -74,7 +75,7 @@ static struct head *find_or_add(struct heads *heads, const struct candidate *can
 		return NULL;
 	*head = (struct head){.key = probe.key};
 	HASH_ADD(hh, heads->table, key, sizeof(head->key), head);
-	return head;
+	return head->hh.tbl ? head : NULL;
 }
 
 int heads_add(struct heads *heads, uint32_t index, const uint8_t *bytes)

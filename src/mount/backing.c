@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define HASH_NONFATAL_OOM 1
 #include "mount/backing.h"
 
 #include <errno.h>
@@ -117,11 +118,15 @@ static struct backing *decide(struct backings *backings, fuse_req_t request, uin
 	if (!backing)
 		return NULL;
 	backing->node = node;
+	HASH_ADD(hh, backings->table, node, sizeof(backing->node), backing);
+	if (!backing->hh.tbl) {
+		free(backing);
+		return NULL;
+	}
 	if (!backings->refused && (backings->choice == BACKING_ALL || backing_is_sealed(fd))) {
 		backing->id = give_to_kernel(request, fd);
 		backings->refused = backing->id == 0;
 	}
-	HASH_ADD(hh, backings->table, node, sizeof(backing->node), backing);
 	return backing;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define HASH_NONFATAL_OOM 1
 #include "view/listing_times.h"
 
 #include <errno.h>
@@ -41,6 +42,10 @@ static struct listing_time *find_or_add(struct listing_times *times, uint64_t no
 		return NULL;
 	entry->node = node;
 	HASH_ADD(hh, times->table, node, sizeof(entry->node), entry);
+	if (!entry->hh.tbl) {
+		free(entry);
+		return NULL;
+	}
 	return entry;
 }
 
