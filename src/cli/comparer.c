@@ -42,6 +42,7 @@ struct comparer {
 	uint64_t sweep_ns; /* when */
 	struct bytes came_back; /* sizes, since the comparison under way began */
 	bool all_unsure; /* there was no memory for one of them */
+	bool forgot; /* nor for a file that changed: it is to be found in the index */
 	uint64_t wanted_ticket, done_ticket;
 	bool moved;
 	bool ending;
@@ -53,8 +54,7 @@ void comparer_changed(struct comparer *comparer, uint64_t file, bool closed)
 {
 	(void)pthread_mutex_lock(&comparer->lock);
 	if (settling_changed(&comparer->settling, file, closed, clock_monotonic_ns()) < 0)
-		log_warning("no memory to note a changed file: it is compared when one of its size "
-			    "changes, or the view is mounted again");
+		comparer->forgot = true;
 	(void)pthread_cond_signal(&comparer->changed);
 	(void)pthread_mutex_unlock(&comparer->lock);
 }
@@ -221,6 +221,48 @@ static void begin_comparison(struct comparer *comparer)
 	(void)pthread_mutex_unlock(&comparer->lock);
 }
 
+/* Every file that waits: those whose size is shared. */
+static int note_all_unread(struct comparer *comparer)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct size_entry from = {0}, last = {0}, entry;
+	int r = catalog_read_begin(comparer->settings.indexing->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_min_size(reader, &from.size);
+	if (r == 0)
+		r = catalog_scan_sizes(reader, &from, &scan);
+	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
+		if (entry.size == last.size && last.file && last.head == 0)
+			comparer_changed(comparer, last.file, false);
+		if (entry.size == last.size && entry.head == 0)
+			comparer_changed(comparer, entry.file, false);
+		last = entry;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static bool exchange_forgot(struct comparer *comparer, bool forgot)
+{
+	bool before;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	before = comparer->forgot;
+	comparer->forgot = forgot;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return before;
+}
+
+static int note_forgotten(struct comparer *comparer)
+{
+	int r = exchange_forgot(comparer, false) ? note_all_unread(comparer) : 0;
+
+	if (r < 0)
+		(void)exchange_forgot(comparer, true);
+	return r;
+}
+
 /* Takes what is due, with all everything that waits, and compares it. 0 or -errno. */
 static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 {
@@ -228,8 +270,10 @@ static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 	CLEANUP(due_free) struct due due = {0};
 	CLEANUP_BYTES struct bytes unread = {0};
 	struct ingest_sizes sizes = {.waits = all ? NULL : waits, .context = comparer};
-	int r;
+	int r = note_forgotten(comparer);
 
+	if (r < 0)
+		return r;
 	(void)pthread_mutex_lock(&comparer->lock);
 	r = settling_due(&comparer->settling, clock_monotonic_ns(), all, &due.files, &due.count);
 	(void)pthread_mutex_unlock(&comparer->lock);
@@ -270,28 +314,6 @@ static int hurry(struct comparer *comparer, bool *moved)
 }
 
 /* ---- the thread ---------------------------------------------------------------------- */
-
-/* Every file that waits after the first comparison: those whose size is shared. */
-static int note_all_unread(struct comparer *comparer)
-{
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
-	struct size_entry from = {0}, last = {0}, entry;
-	int r = catalog_read_begin(comparer->settings.indexing->catalog, &reader);
-
-	if (r == 0)
-		r = catalog_get_min_size(reader, &from.size);
-	if (r == 0)
-		r = catalog_scan_sizes(reader, &from, &scan);
-	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
-		if (entry.size == last.size && last.file && last.head == 0)
-			comparer_changed(comparer, last.file, false);
-		if (entry.size == last.size && entry.head == 0)
-			comparer_changed(comparer, entry.file, false);
-		last = entry;
-	}
-	return r == -ENOENT ? 0 : r;
-}
 
 /* Waits for a while; false at the end. */
 static bool pause_for(struct comparer *comparer, unsigned int pause_ms)
@@ -342,6 +364,8 @@ static uint64_t next_comparison_ns(const struct comparer *comparer)
 
 	if (comparer->ending || comparer->wanted_ticket > comparer->done_ticket)
 		return 0;
+	if (comparer->forgot)
+		return comparer->rested_ns;
 	return due_ns > comparer->rested_ns ? due_ns : comparer->rested_ns;
 }
 
