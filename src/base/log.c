@@ -27,6 +27,7 @@
 static atomic_int max_level = LOG_LEVEL_INFO;
 static atomic_bool use_syslog;
 static atomic_bool bar_shown;
+static atomic_bool something_was_said; /* warnings and errors */
 
 /* Whether stderr is the journal; found once, as the environment and stderr do not change. */
 static pthread_once_t journal_once = PTHREAD_ONCE_INIT;
@@ -110,6 +111,16 @@ static void write_to_stderr(enum log_level level, const char *program, const cha
 	write_line(line, start + finish_line(line + start, (size_t)length, sizeof(line) - start));
 }
 
+void log_note_said(void)
+{
+	atomic_store(&something_was_said, true);
+}
+
+bool log_has_said(void)
+{
+	return atomic_load(&something_was_said);
+}
+
 static void log_line(enum log_level level, const char *program, const char *format, va_list args)
 	PRINTF_LIKE(3, 0);
 static void log_line(enum log_level level, const char *program, const char *format, va_list args)
@@ -117,6 +128,8 @@ static void log_line(enum log_level level, const char *program, const char *form
 	int saved = errno;
 	char message[LINE_SIZE];
 
+	if (level <= LOG_LEVEL_WARNING)
+		log_note_said();
 	if ((int)level > atomic_load(&max_level))
 		return;
 	if (vsnprintf(message, sizeof(message), format, args) < 0)

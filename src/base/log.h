@@ -36,6 +36,12 @@ void log_debug(const char *format, ...) PRINTF_LIKE(1, 2);
  */
 void log_error_as(const char *program, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* Whether there was any warning or error, so that nothing fails without a word; and that another
+ * process said it, to the same stderr.
+ */
+bool log_has_said(void);
+void log_note_said(void);
+
 /* Sets how much is said: messages above level are dropped. The default is
  * LOG_LEVEL_INFO. Call it before threads start.
  */
