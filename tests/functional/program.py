@@ -300,7 +300,7 @@ class Program:
 
     @contextlib.contextmanager
     def started(self, *arguments, **options):
-        """A process in front, ended when the block ends."""
+        """A process in front, ended when the block ends; .output has then what it wrote."""
         process = subprocess.Popen(self.command(*arguments, **options), env=self.environment,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
@@ -309,7 +309,24 @@ class Program:
         finally:
             if process.poll() is None:
                 process.kill()
-            process.communicate()
+            process.output = process.communicate()
+
+    @contextlib.contextmanager
+    def mounted_in_front(self, *sources, options=("--wait",)):
+        """The daemon as a process of ours, and its view, None where it ended without one; when the
+        block ends it is unmounted and the process has ended."""
+        mount = self.folder / "mount"
+        mount.mkdir(exist_ok=True)
+        own_files = mount / ".twinfs"
+        with self.started("mount", "-f", *options, *sources, mount) as process:
+            assert until(lambda: os.path.exists(own_files) or process.poll() is not None)
+            view = None if process.poll() is not None else View(self, mount, None)
+            try:
+                yield process, view
+            finally:
+                if view:
+                    view.unmount()
+                process.wait(TIMEOUT)
 
     @contextlib.contextmanager
     def mounted_and_traced(self, *sources, options=("--wait",)):
@@ -320,18 +337,11 @@ class Program:
         other.wrapped = [*STRACE, ONLY_TRACED, "-y", "-o", str(trace), "-e",
                          f"trace={READS},mmap"]
         other.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
-        mount = self.folder / "mount"
-        mount.mkdir(exist_ok=True)
-        own_files = mount / ".twinfs"
-        with other.started("mount", "-f", *options, *sources, mount) as process:
-            assert until(lambda: own_files.exists() or process.poll() is not None)
-            view = TracedView(other, mount, trace)
-            try:
-                view.pid = view.status()["pid"]
-                yield view
-            finally:
-                view.unmount()
-                process.wait(TIMEOUT)
+        with other.mounted_in_front(*sources, options=options) as (_, plain):
+            assert plain
+            view = TracedView(other, plain.path, trace)
+            view.pid = view.status()["pid"]
+            yield view
 
     @contextlib.contextmanager
     def mounted(self, *sources, options=("--wait",), at=None, status=0):

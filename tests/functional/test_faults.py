@@ -13,6 +13,7 @@ import trees
 
 READING = ["openat2", "openat", "statx", "newfstatat", "fstat", "getdents64", "pread64", "read",
            "lseek", "fcntl", "sync_file_range", "fstatfs", "readlinkat", "name_to_handle_at"]
+WRITING_THE_INDEX = ["pwrite64", "pwritev", "fdatasync", "ftruncate", "mkdirat", "flock"]
 POINTS = 8  # of each call and error
 
 
@@ -69,11 +70,11 @@ def test_folder_that_cannot_be_listed_is_named_and_nothing_in_it_is_forgotten(
 @pytest.mark.parametrize("name", ["EIO", "ENOMEM", "EMFILE"])
 def test_any_failing_call_gives_no_wrong_answer(twinfs, tree, strace, tmp_path, name):
     right = truth(tree)
-    only = "trace=" + ",".join(READING)
+    only = "trace=" + ",".join(READING + WRITING_THE_INDEX)
     _, trace = twinfs.traced("scan", tree, calls=only)
     most = calls_of_one_thread(trace)
     wrong, failed = [], 0
-    for call in READING:
+    for call in READING + WRITING_THE_INDEX:
         for number in range(1, most[call] + 1, max(1, most[call] // POINTS)):
             at = twinfs.with_index(tmp_path / f"index-{call}-{number}")
             result, _ = at.traced("list", "--format=json", tree, calls=only, flags=[

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""System calls that fail while files are acted upon: whichever it is, no content is lost, none has
+another name for ever, and what was not done is done by the next run.
+
+Some calls of each kind are tried with one error each; TWINFS_FAULT_POINTS=all tries all of them
+with each error."""
+import itertools
+import os
+
+import backups
+import pytest
+import trees
+from disks import disk
+from test_faults import READING, calls_of_one_thread
+from test_memory import MINE, badly_ended, every_content, read, regular
+
+CHANGING = ["write", "pwrite64", "pwritev", "renameat2", "unlinkat", "linkat", "symlinkat", "fsync",
+            "fdatasync", "syncfs", "ftruncate", "mkdirat", "ioctl", "flock", "fchmod", "fchown",
+            "fchownat", "utimensat", "setxattr", "fsetxattr", "getxattr", "listxattr", "flistxattr",
+            "fgetxattr", "copy_file_range", "sendfile"]
+ERRORS = ["EIO", "ENOSPC", "ENOMEM"]
+POINTS = os.environ.get("TWINFS_FAULT_POINTS", "2")
+
+
+def faults(most):
+    """(call, which of them, error) of what is tried."""
+    errors = itertools.cycle(ERRORS)
+    for call in READING + CHANGING:
+        count = most[call]
+        some = range(1, count + 1, max(1, count // (count if POINTS == "all" else int(POINTS))))
+        for number in some if count else ():
+            for name in ERRORS if POINTS == "all" else [next(errors)]:
+                yield call, number, name
+
+
+def each_fault(twinfs, tmp_path, run, judge):
+    """Calls run with a function that runs the program with one failing call, and judge with the
+    result."""
+    only = "trace=" + ",".join(READING + CHANGING)
+    whole = twinfs.with_index(tmp_path / "index 0")
+    _, trace = run(lambda *words: whole.traced(*words, calls=only))
+    wrong, failed = [], 0
+    for call, number, name in faults(calls_of_one_thread(trace)):
+        at = twinfs.with_index(tmp_path / f"index {call} {number} {name}")
+        flags = ["-e", f"inject={call}:error={name}:when={number}"]
+
+        def traced(*words, at=at, flags=flags):
+            return at.traced(*words, calls=only, flags=flags)
+
+        result, _ = run(traced)
+        failed += result.status != 0
+        problem = judge(result, at)
+        if result.status != 127 and call != "write":  # not yet begun; cannot say so
+            problem = problem or badly_ended(result)
+        if problem:
+            wrong.append(f"{call} {number} {name}: {problem}\n{result}")
+        trees.remove(at.index)
+    assert not wrong, "\n".join(wrong)
+    assert failed > 10
+
+
+@pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"], ["move"],
+                                   ["move", "across"], ["dedupe"]], ids="-".join)
+def test_act_of_which_a_call_fails_loses_nothing(twinfs, source, tmp_path, strace, words):
+    if words == ["move", "across"]:
+        with disk("ext4", tmp_path) as other:
+            check_act(twinfs, source, tmp_path, ["move", other / "moved"], other / "moved")
+    else:
+        moved = tmp_path / "moved"
+        check_act(twinfs, source, tmp_path, [*words, moved] if words == ["move"] else words, moved)
+
+
+def check_act(twinfs, source, tmp_path, words, moved):
+    content = [os.urandom(3000) for _ in range(3)]
+
+    def run(program):
+        for folder in (source, moved):
+            trees.remove(folder)
+            folder.mkdir()
+        for number, data in enumerate(content):
+            trees.fill(source, {f"kept {number}": data, f"redundant {number}": data})
+        return program(*words, "--yes", source)
+
+    def judge(result, at):
+        if not every_content(source) | every_content(moved) >= set(content):
+            return "a content is lost"
+        at.ok("recover")
+        if every_content(source) != set(content):
+            return "a content is not in the source any more"
+        if [path for root in (source, moved) for path in regular(root) if MINE in path]:
+            return "a file has another name for ever"
+        again = at(*words, "--yes", source)
+        # not every file system can dedupe; what was copied to another one may be there already
+        if again.status != 0 and words[0] not in ("dedupe", "move"):
+            return f"the next run fails: {again}"
+        if every_content(source) != set(content):
+            return "the next run lost a content"
+        if words[0] == "remove" and len(regular(source)) != len(content):
+            return "the next run did not do the rest"
+        return None
+
+    each_fault(twinfs, tmp_path, run, judge)
+
+
+def test_restore_of_which_a_call_fails_is_gone_on_with(twinfs, tmp_path, strace):
+    data = os.urandom(3000)
+    backup = backups.small_backup(tmp_path, [b"b", b"c/d"], data)
+    (backup.copy / "c").mkdir()
+    target = tmp_path / "target"
+
+    def run(program):
+        trees.remove(target)
+        return program("restore", backup.manifest, backup.copy, target)
+
+    def judge(result, at):
+        whole = {b"a": data, b"b": data, b"c/d": data}
+        if result.status == 0 and files(target) != whole:
+            return f"another tree: {sorted(files(target))}"
+        if target.exists() and files(target) == whole:
+            return None
+        again = at("restore", backup.manifest, backup.copy, target)
+        if again.status != 0:
+            return f"cannot be gone on with: {again}, {sorted(target.rglob('*'))}"
+        if files(target) != whole:
+            return f"goes on to another tree: {sorted(files(target))}"
+        return None if files(backup.copy) == {b"a": data} else "the backup is changed"
+
+    each_fault(twinfs, tmp_path, run, judge)
+
+
+def files(root):
+    """{path: bytes} of the files of a tree."""
+    return {path: read(root, path) for path in regular(root)}

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: MIT
+"""Memory that there is not: each place of the program that allocates gets none, once. The result is
+right, or an error says what is wrong; nothing crashes, nothing is lost, and the next run is right.
+
+A sample of the places of each command is tried; TWINFS_MEMORY_PLACES=all tries them all."""
+import contextlib
+import json
+import os
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import backups
+import pytest
+import trees
+import walk
+from program import Result, path_of
+from test_faults import truth
+
+TOOL = Path(os.environ["TWINFS"]).resolve().parents[1] / "tests/tools/failing_memory.so"
+PLACES = os.environ.get("TWINFS_MEMORY_PLACES", "10")
+MINE = b".twinfs~"
+
+
+@pytest.fixture
+def places(twinfs):
+    if not TOOL.exists():
+        pytest.skip("TWINFS is not in a folder where the tests are built")
+    if any(name in Path(twinfs.session.binary).read_bytes() for name in (b"__asan_init",
+                                                                         b"__tsan_init")):
+        pytest.skip("a sanitizer has its own allocator")
+    return Places(twinfs)
+
+
+class Places:
+    """The places that allocate in what a program does."""
+
+    def __init__(self, twinfs):
+        self.twinfs = twinfs
+        self.report = twinfs.folder / "memory"
+
+    def program(self, index, fails=None):
+        program = self.twinfs.with_index(index)
+        program.environment.update(LD_PRELOAD=str(TOOL), MEMORY_REPORT=str(self.report))
+        if fails:
+            program.environment["MEMORY_FAILS"] = fails
+        self.report.unlink(missing_ok=True)
+        return program
+
+    def each(self, run, judge):
+        """Calls run with a program for each place that fails in it, and judge with what it gave:
+        judge tells what is wrong, or None."""
+        run(self.program(self.twinfs.folder / "index 0"))
+        found = list(dict.fromkeys(self.report.read_text().split()))
+        assert len(found) > 20
+        wanted = len(found) if PLACES == "all" else int(PLACES)
+        wrong, tried, reached = [], 0, 0
+        for number in range(0, len(found), max(1, len(found) // wanted)):
+            index = self.twinfs.folder / f"index {number + 1}"
+            program = self.program(index, fails=found[number])
+            result = run(program)
+            tried += 1
+            reached += self.report.exists()
+            problem = judge(result, self.twinfs.with_index(index))
+            if problem:
+                stack = self.report.read_text() if self.report.exists() else "not reached"
+                wrong.append(f"{found[number]}: {problem}\n{result}\n{stack}")
+            trees.remove(index)
+        assert not wrong, "\n".join(wrong)
+        assert reached > tried // 2  # another thread may do the work this time
+
+
+def contents(root):
+    """{path: (what stat tells, bytes or target)} of a tree."""
+    return {entry.path: (entry.stat.st_mode, entry.stat.st_mtime_ns, entry.stat.st_ino,
+                         read(root, entry.path) if entry.kind == stat.S_IFREG else entry.target)
+            for entry in walk.walk(root, xattrs=False)}
+
+
+def read(root, path):
+    return Path(os.fsdecode(trees.join(root, path))).read_bytes()
+
+
+def regular(root):
+    """Paths of the regular files of a tree."""
+    return {entry.path for entry in walk.walk(root, xattrs=False) if entry.kind == stat.S_IFREG}
+
+
+def every_content(root):
+    """The contents of the files of a tree."""
+    return {read(root, path) for path in regular(root)}
+
+
+def badly_ended(result):
+    """What is wrong with how it ended, whatever it did."""
+    if b"lex_scan_string: Assertion" in result.error:
+        return None  # jansson's own way
+    if result.status not in (0, 1, 3):
+        return f"ended with {result.status}"
+    if result.status != 0 and not result.error:
+        return "failed without a word"
+    return None
+
+
+@pytest.fixture
+def tree(source):
+    trees.small(source / "small")
+    trees.fill(source, {b"odd/\xff": b"odd", b"odd/\xfe": b"odd", b"large/a": b"x" * 300_000,
+                        b"large/b": b"x" * 300_000})
+    os.setxattr(source / "large/b", "user.note", b"kept")
+    return source
+
+
+def wrong_afterwards(twinfs, source, right):
+    result = twinfs("list", "--format=json", source)
+    if result.status != 0 or groups_of(result) != right:
+        return f"the next run is wrong: {result}"
+    return None
+
+
+def groups_of(result):
+    return {frozenset(path_of(copy) for copy in group["copies"])
+            for group in result.json["groups"]}
+
+
+# reading
+
+@pytest.mark.parametrize("words", [["scan"], ["list", "--format=json"]], ids="-".join)
+def test_index_is_right_or_says_that_it_is_not(places, tree, words):
+    right, before = truth(tree), contents(tree)
+
+    def judge(result, twinfs):
+        problem = badly_ended(result)
+        if words[0] == "list" and result.status == 0 and groups_of(result) != right:
+            problem = "prints something else and says nothing"
+        if contents(tree) != before:
+            problem = "the source is changed"
+        return problem or wrong_afterwards(twinfs, tree, right)
+
+    places.each(lambda program: program(*words, tree), judge)
+
+
+def names_of(manifest):
+    """Its lines, without the numbers that another index gives to inodes."""
+    return [{key: value for key, value in json.loads(line).items() if key != "inode"}
+            for line in manifest.lines[1:-1]]
+
+
+def test_manifest_is_whole_or_there_is_an_error(places, tree):
+    places.twinfs.ok("scan", tree)
+    whole = names_of(places.twinfs.ok("manifest", tree))
+
+    def judge(result, twinfs):
+        if result.status == 0 and names_of(result) != whole:
+            return "another manifest"
+        return badly_ended(result)
+
+    places.each(lambda program: program("manifest", tree), judge)
+
+
+# a view
+
+@dataclass
+class Mounted(Result):
+    wrong: list
+
+
+def read_all(view):
+    """Looks at all there is, whatever fails meanwhile."""
+    for folder, _, names in os.walk(os.fsencode(view.path)):
+        if os.path.basename(folder) == b".twinfs":
+            continue
+        for name in names:
+            with contextlib.suppress(OSError):
+                path = os.path.join(folder, name)
+                os.listxattr(path, follow_symlinks=False)
+                Path(os.fsdecode(path)).read_bytes()
+
+
+def mount(program, source):
+    """Mounts in front, reads everything, changes something, unmounts."""
+    with program.mounted_in_front(source) as (process, view):
+        wrong = look(view, source) if view else []
+    out, error = process.output
+    return Mounted(process.returncode, out, error, wrong)
+
+
+def look(view, source):
+    read_all(view)
+    trees.write(source / "new", b"odd")
+    failures = (OSError, subprocess.SubprocessError)
+    try:
+        with contextlib.suppress(*failures):
+            view.differences_now(source)  # may come first to what fails
+        return view.differences_now(source)
+    except failures as problem:
+        return [f"{problem}"]
+    finally:
+        os.unlink(source / "new")
+
+
+def test_view_is_right_or_ends_with_an_error(places, tree):
+    right = truth(tree)
+
+    def judge(result, twinfs):
+        if result.status == 0 and result.wrong:
+            return f"the view is wrong: {result.wrong}"
+        return badly_ended(result) or wrong_afterwards(twinfs, tree, right)
+
+    places.each(lambda program: mount(program, tree), judge)
+
+
+# what changes files
+
+@pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"], ["move"],
+                                   ["dedupe"]], ids="-".join)
+def test_act_loses_nothing(places, source, tmp_path, words):
+    moved = tmp_path / "moved"
+    data = {}
+
+    def fill():
+        for folder in (source, moved):
+            trees.remove(folder)
+            folder.mkdir()
+        trees.small(source)
+        data["all"] = every_content(source)
+
+    def act(program):
+        fill()
+        options = [*words, moved] if words == ["move"] else words
+        return program(*options, "--yes", source)
+
+    def judge(result, twinfs):
+        problem = badly_ended(result)
+        if every_content(source) | every_content(moved) != data["all"]:
+            problem = "a content is lost"
+        twinfs.ok("recover")
+        if [path for root in (source, moved) for path in contents(root) if MINE in path]:
+            problem = "a file has another name for ever"
+        if every_content(source) != data["all"]:
+            problem = "a content is not in the source any more"
+        return problem
+
+    places.each(act, judge)
+
+
+def test_restored_tree_is_right_or_there_is_an_error(places, tree, tmp_path):
+    backup = backups.make(places.twinfs, tmp_path, tree, copy=backups.copy_plainly)
+    before = contents(backup.copy)
+    target = tmp_path / "target"
+
+    def restore(program):
+        trees.remove(target)
+        return program("restore", backup.manifest, backup.copy, target)
+
+    def judge(result, twinfs):
+        problem = badly_ended(result)
+        if result.status == 0 and backups.differences(tree, target):
+            problem = f"another tree: {backups.differences(tree, target)}"
+        again = twinfs("restore", backup.manifest, backup.copy, target)
+        if result.status != 0 and again.status != 0:
+            problem = f"cannot be gone on with: {again}"
+        elif result.status != 0 and backups.differences(tree, target):
+            problem = f"goes on to another tree: {backups.differences(tree, target)}"
+        if contents(backup.copy) != before:
+            problem = "the backup is changed"
+        return problem
+
+    places.each(restore, judge)

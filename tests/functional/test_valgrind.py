@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""valgrind over small runs of the program as it is installed: no use of memory that is not there,
+nothing that is never given back."""
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import trees
+from test_memory import read_all
+
+VALGRIND = ["valgrind", "--quiet", "--leak-check=full", "--errors-for-leak-kinds=definite",
+            "--show-leak-kinds=definite", "--undef-value-errors=no", "--error-exitcode=98"]
+
+
+@pytest.fixture
+def checked(twinfs):
+    """The program, run by valgrind; what that finds is in files."""
+    if not shutil.which("valgrind"):
+        pytest.skip("needs valgrind")
+    if any(name in Path(twinfs.session.binary).read_bytes() for name in (b"__asan_init",
+                                                                         b"__tsan_init")):
+        pytest.skip("not with a sanitizer")
+    twinfs.wrapped = [*VALGRIND, f"--log-file={twinfs.folder}/valgrind.%p"]
+    yield twinfs
+    reports = [path.read_text() for path in twinfs.folder.glob("valgrind.*")]
+    assert reports
+    # other lines are of system calls that it does not know
+    found = [line for report in reports for line in report.splitlines() if line.startswith("==")]
+    assert found == []
+
+
+@pytest.fixture
+def tree(source):
+    trees.small(source / "small")
+    return source
+
+
+def test_commands_that_read_use_memory_right(checked, tree):
+    checked.ok("scan", tree)
+    for form in ("text", "json", "csv"):
+        checked.ok("list", f"--format={form}", tree)
+    checked.ok("copies", tree / "small/letters/a.txt")
+    checked.ok("manifest", tree)
+
+
+def test_view_uses_memory_right(checked, tree):
+    with checked.mounted_in_front(tree) as (process, view):
+        read_all(view)
+        os.rename(tree / "small/letters", tree / "small/moved")
+        trees.write(tree / "small/new", trees.content("a", 3000))
+        view.sync()
+        read_all(view)
+    assert process.returncode == 0, process.output
+
+
+@pytest.mark.parametrize("words", [["remove"], ["link"], ["dedupe"]], ids="-".join)
+def test_acts_use_memory_right(checked, tree, words):
+    result = checked(*words, "--yes", tree)
+    assert result.status in (0, 3), result

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Preloaded into twinfs, leaves one of its allocations without memory. Who allocates is told by the
+ * call stack, as threads do not come in the same order twice: by the offsets of its places in their
+ * files, which give it the same number in each run.
+ *
+ *	MEMORY_REPORT=FILE	gets the number of each stack that allocates, a line each
+ *	MEMORY_FAILS=NUMBER	instead: the first allocation by that stack fails, and the file gets
+ *				the stack
+ *
+ * Needs glibc 2.35, whose own functions allocate by the same names, so that theirs fail too.
+ */
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FRAMES_MAX 32
+#define STACKS_MAX (1 << 15)
+
+/* What the functions below stand in front of. */
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *block, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+static bool is_active;
+static const char *report;
+static uint64_t fails; /* 0: none */
+static atomic_bool has_failed;
+static _Atomic uint64_t seen[STACKS_MAX];
+/* Looking at the stack may allocate itself. */
+static _Thread_local bool is_looking __attribute__((tls_model("initial-exec")));
+
+static int open_report(void)
+{
+	return open(report, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
+static uint64_t number_of(void *const *frames, int count)
+{
+	uint64_t number = UINT64_C(0xcbf29ce484222325);
+
+	for (int i = 0; i < count; i++) {
+		struct dl_find_object found;
+		uint64_t offset = 0;
+
+		if (_dl_find_object(frames[i], &found) == 0)
+			offset = (uint64_t)((char *)frames[i] - (char *)found.dlfo_map_start);
+		number = (number ^ offset) * UINT64_C(0x100000001b3);
+		number ^= number >> 29;
+	}
+	return number | 1;
+}
+
+/* Was the stack never seen before? */
+static bool is_new(uint64_t number)
+{
+	for (size_t i = 0; i < STACKS_MAX; i++) {
+		uint64_t there = 0;
+
+		if (atomic_compare_exchange_strong(&seen[(number + i) % STACKS_MAX], &there,
+						   number))
+			return true;
+		if (there == number)
+			return false;
+	}
+	return false;
+}
+
+static void write_number(uint64_t number)
+{
+	char line[32];
+	int length = snprintf(line, sizeof(line), "%016" PRIx64 "\n", number);
+	int fd = open_report();
+
+	if (fd < 0 || write(fd, line, (size_t)length) != length)
+		abort();
+	(void)close(fd);
+}
+
+static void write_stack(void *const *frames, int count)
+{
+	int fd = open_report();
+
+	backtrace_symbols_fd(frames, count, fd);
+	(void)close(fd);
+}
+
+static bool fails_now(void)
+{
+	void *frames[FRAMES_MAX];
+	uint64_t number;
+	bool result = false;
+	int saved = errno, count;
+
+	if (!is_active || is_looking)
+		return false;
+	is_looking = true;
+	count = backtrace(frames, FRAMES_MAX);
+	number = number_of(frames, count);
+	if (fails == 0 && is_new(number))
+		write_number(number);
+	if (number == fails && !atomic_exchange(&has_failed, true)) {
+		write_stack(frames, count);
+		result = true;
+	}
+	is_looking = false;
+	errno = result ? ENOMEM : saved;
+	return result;
+}
+
+void *malloc(size_t bytes)
+{
+	return fails_now() ? NULL : __libc_malloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+	return fails_now() ? NULL : __libc_calloc(count, bytes);
+}
+
+void *realloc(void *block, size_t bytes)
+{
+	return fails_now() ? NULL : __libc_realloc(block, bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+	return fails_now() ? NULL : __libc_memalign(alignment, bytes);
+}
+
+void *memalign(size_t alignment, size_t bytes)
+{
+	return fails_now() ? NULL : __libc_memalign(alignment, bytes);
+}
+
+int posix_memalign(void **block, size_t alignment, size_t bytes)
+{
+	void *made = fails_now() ? NULL : __libc_memalign(alignment, bytes);
+
+	if (!made)
+		return ENOMEM;
+	*block = made;
+	return 0;
+}
+
+/* Programs that twinfs starts are left alone. */
+__attribute__((constructor)) static void begin(void)
+{
+	const char *number = getenv("MEMORY_FAILS");
+	void *frames[1];
+
+	report = getenv("MEMORY_REPORT");
+	if (!report || strcmp(program_invocation_short_name, "twinfs") != 0)
+		return;
+	fails = number ? strtoull(number, NULL, 16) : 0;
+	(void)backtrace(frames, 1); /* loads what it needs */
+	is_active = true;
+}
