@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/caller.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+
+/* Where a system has two of each, these are the ones with ids of 32 bits. */
+#ifdef SYS_setgroups32
+#define CALL_SETGROUPS SYS_setgroups32
+#define CALL_SETRESGID SYS_setresgid32
+#define CALL_SETRESUID SYS_setresuid32
+#else
+#define CALL_SETGROUPS SYS_setgroups
+#define CALL_SETRESGID SYS_setresgid
+#define CALL_SETRESUID SYS_setresuid
+#endif
+
+/* To the kernel: leave this one as it is. No user is that. */
+#define NO_ID (-1)
+
+/* Which of the four ids in a line of /proc/PID/status counts on file systems. */
+#define FILE_SYSTEM_ID 3
+
+/* For caller_try: somebody who is not root, and whom a user namespace is likely to have. */
+#define SOMEBODY 1
+
+#define READ_SIZE 4096
+
+void caller_free(struct caller *caller)
+{
+	free(caller->groups);
+	*caller = (struct caller){0};
+}
+
+/* ---- who it is ----------------------------------------------------------------------- */
+
+/* What follows a word at the beginning of a line; NULL: no line begins so. The name of a program,
+ * which is in the first line, has its newlines escaped. */
+static const char *find_line(const char *status, const char *word)
+{
+	size_t length = strlen(word);
+
+	while (strncmp(status, word, length) != 0) {
+		status = strchr(status, '\n');
+		if (!status)
+			return NULL;
+		status++;
+	}
+	return status + length;
+}
+
+/* Takes the next number of a line; false: there is none. */
+static bool next_id(const char **at, uint32_t *id)
+{
+	unsigned long number;
+	char *end;
+
+	*at += strspn(*at, "\t ");
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	number = strtoul(*at, &end, 10);
+	if (errno || number > UINT32_MAX)
+		return false;
+	*id = (uint32_t)number;
+	*at = end;
+	return true;
+}
+
+static bool has_file_system_id(const char *status, const char *word, uint32_t wanted)
+{
+	const char *at = find_line(status, word);
+	uint32_t id = 0;
+
+	if (!at)
+		return false;
+	for (int i = 0; i <= FILE_SYSTEM_ID; i++) {
+		if (!next_id(&at, &id))
+			return false;
+	}
+	return id == wanted;
+}
+
+static int parse_groups(struct caller *caller, const char *at)
+{
+	const char *rest = at;
+	size_t count = 0;
+	uint32_t id;
+
+	while (next_id(&rest, &id))
+		count++;
+	if (*rest != '\n')
+		return -EACCES; /* it was cut off */
+	caller->groups = calloc(count ? count : 1, sizeof(*caller->groups));
+	if (!caller->groups)
+		return -ENOMEM;
+	while (caller->count < count && next_id(&at, &id))
+		caller->groups[caller->count++] = id;
+	return 0;
+}
+
+int caller_parse(struct caller *caller, const char *status, uid_t uid, gid_t gid)
+{
+	const char *groups = find_line(status, "Groups:");
+
+	*caller = (struct caller){.uid = uid, .gid = gid};
+	if (!groups || !has_file_system_id(status, "Uid:", uid) ||
+	    !has_file_system_id(status, "Gid:", gid))
+		return -EACCES;
+	return parse_groups(caller, groups);
+}
+
+/* The kernel makes the whole text at the first read. */
+static int read_status(pid_t thread, struct bytes *text)
+{
+	char path[sizeof("/proc//task//status") + 2 * 3 * sizeof(thread)];
+	AUTO_CLOSE int fd = -1;
+	ssize_t length;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)thread, (int)thread);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -EACCES : -errno;
+	do {
+		int r = bytes_reserve(text, READ_SIZE);
+
+		if (r < 0)
+			return r;
+		length = read(fd, text->data + text->length, READ_SIZE);
+		if (length < 0)
+			return errno == ESRCH ? -EACCES : -errno;
+		text->length += (size_t)length;
+	} while (length > 0);
+	return 0;
+}
+
+int caller_read(struct caller *caller, pid_t thread, uid_t uid, gid_t gid)
+{
+	struct bytes text CLEANUP_BYTES = {0};
+	const char *status;
+	int r;
+
+	*caller = (struct caller){.uid = uid, .gid = gid};
+	if (thread == 0)
+		return 0;
+	r = read_status(thread, &text);
+	if (r < 0)
+		return r;
+	status = bytes_text(&text);
+	return status ? caller_parse(caller, status, uid, gid) : -ENOMEM;
+}
+
+uint64_t caller_digest(const struct caller *caller)
+{
+	const uint32_t ids[] = {caller->uid, caller->gid};
+	uint64_t digest = hash64(ids, sizeof(ids), 0);
+
+	return hash64(caller->groups, caller->count * sizeof(*caller->groups), digest);
+}
+
+/* ---- being it ------------------------------------------------------------------------ */
+
+/* Not by the functions of the C library, which change all threads. The effective ids and not only
+ * those for file systems: with these root would stay root to FUSE, which lets nobody but its owner
+ * into what is mounted for him alone, and would keep the capabilities that are not about files. The
+ * real ids stay ours, so that nobody else may send us signals. */
+int caller_wear(const struct caller *caller)
+{
+	int r = -EACCES;
+
+	if (caller->uid == 0 || caller->uid == (uid_t)NO_ID || caller->gid == (gid_t)NO_ID)
+		return r;
+	if (syscall(CALL_SETGROUPS, caller->count, caller->groups) != 0)
+		return -errno;
+	if (syscall(CALL_SETRESGID, NO_ID, caller->gid, NO_ID) != 0 ||
+	    syscall(CALL_SETRESUID, NO_ID, caller->uid, NO_ID) != 0)
+		r = -errno;
+	else if (geteuid() == caller->uid && getegid() == caller->gid)
+		return 0;
+	caller_doff();
+	return r;
+}
+
+void caller_doff(void)
+{
+	/* the user first, as only root may change the groups */
+	if (syscall(CALL_SETRESUID, NO_ID, getuid(), NO_ID) == 0 &&
+	    syscall(CALL_SETRESGID, NO_ID, getgid(), NO_ID) == 0 &&
+	    syscall(CALL_SETGROUPS, (size_t)0, NULL) == 0)
+		return;
+	/* whatever this thread did next would be done as another user */
+	log_error("cannot be root again: %s", error_text(errno));
+	abort();
+}
+
+/* With some securebits, capabilities(7), who becomes another user stays as mighty as root. */
+static bool has_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	memset(data, 0, sizeof(data));
+	if (syscall(SYS_capget, &header, data) != 0)
+		return true;
+	return data[0].effective || data[1].effective;
+}
+
+int caller_try(void)
+{
+	const struct caller somebody = {.uid = SOMEBODY, .gid = SOMEBODY};
+	bool mighty;
+
+	if (geteuid() != 0 || getuid() != 0 || caller_wear(&somebody) < 0)
+		return -EPERM;
+	mighty = has_capabilities();
+	caller_doff();
+	return mighty ? -EPERM : 0;
+}

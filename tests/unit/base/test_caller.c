@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/caller.h"
+#include "folder.h"
+
+#define STATUS(groups)          \
+	"Name:\tUid:\\nGid:\n"  \
+	"Umask:\t0022\n"        \
+	"Tgid:\t77\n"           \
+	"Uid:\t1\t2\t3\t1000\n" \
+	"Gid:\t4\t5\t6\t100\n"  \
+	"FDSize:\t64\n"         \
+	"Groups:\t" groups "\n" \
+	"NStgid:\t77\n"
+
+static const struct caller nobody = {.uid = 65534, .gid = 65534};
+
+/* ---- who it is ----------------------------------------------------------------------- */
+
+static void test_groups_of_who_asks_are_read(void **state)
+{
+	struct caller caller CLEANUP_CALLER = {0};
+
+	(void)state;
+	assert_int_equal(caller_parse(&caller, STATUS("10 20 4294967294 "), 1000, 100), 0);
+	assert_int_equal(caller.uid, 1000);
+	assert_int_equal(caller.gid, 100);
+	assert_int_equal(caller.count, 3);
+	assert_int_equal(caller.groups[0], 10);
+	assert_int_equal(caller.groups[1], 20);
+	assert_true(caller.groups[2] == 4294967294U);
+}
+
+static void test_who_asks_may_have_no_further_groups(void **state)
+{
+	struct caller caller CLEANUP_CALLER = {0};
+
+	(void)state;
+	assert_int_equal(caller_parse(&caller, STATUS(" "), 1000, 100), 0);
+	assert_int_equal(caller.count, 0);
+}
+
+/* The ids that count are those of the file system, the last of four. */
+static void test_groups_of_somebody_else_are_not_believed(void **state)
+{
+	struct caller caller CLEANUP_CALLER = {0};
+
+	(void)state;
+	assert_int_equal(caller_parse(&caller, STATUS("10 "), 1001, 100), -EACCES);
+	assert_int_equal(caller_parse(&caller, STATUS("10 "), 1000, 101), -EACCES);
+	assert_int_equal(caller_parse(&caller, STATUS("10 "), 1, 4), -EACCES);
+	assert_int_equal(caller.count, 0);
+}
+
+static void test_text_that_is_cut_off_is_not_believed(void **state)
+{
+	static const char whole[] = STATUS("10 20 ");
+	const char *end = strstr(whole, "NStgid");
+	char text[sizeof(whole)];
+
+	(void)state;
+	for (size_t length = 0; length < (size_t)(end - whole); length++) {
+		struct caller caller CLEANUP_CALLER = {0};
+
+		memcpy(text, whole, length);
+		text[length] = '\0';
+		assert_int_equal(caller_parse(&caller, text, 1000, 100), -EACCES);
+	}
+}
+
+static void test_groups_of_this_thread_are_found(void **state)
+{
+	struct caller caller CLEANUP_CALLER = {0};
+	gid_t groups[256];
+	int count = getgroups(256, groups);
+
+	(void)state;
+	assert_true(count >= 0);
+	assert_int_equal(caller_read(&caller, gettid(), geteuid(), getegid()), 0);
+	assert_int_equal(caller.count, count);
+	assert_memory_equal(caller.groups, groups, (size_t)count * sizeof(*groups));
+}
+
+static void test_thread_that_is_gone_is_nobody(void **state)
+{
+	struct caller caller CLEANUP_CALLER = {0};
+
+	(void)state;
+	assert_int_equal(caller_read(&caller, INT32_MAX, geteuid(), getegid()), -EACCES);
+}
+
+static void test_thread_that_cannot_be_seen_has_no_further_groups(void **state)
+{
+	struct caller caller CLEANUP_CALLER = {0};
+
+	(void)state;
+	assert_int_equal(caller_read(&caller, 0, 12, 34), 0);
+	assert_int_equal(caller.uid, 12);
+	assert_int_equal(caller.gid, 34);
+	assert_int_equal(caller.count, 0);
+}
+
+static void test_digest_tells_callers_apart(void **state)
+{
+	gid_t groups[] = {1, 2};
+	const struct caller callers[] = {
+		{.uid = 1, .gid = 2},
+		{.uid = 2, .gid = 1},
+		{.uid = 1, .gid = 2, .groups = groups, .count = 1},
+		{.uid = 1, .gid = 2, .groups = groups, .count = 2},
+		{.uid = 1, .gid = 2, .groups = groups + 1, .count = 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(callers); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(callers); j++)
+			assert_int_equal(caller_digest(&callers[i]) == caller_digest(&callers[j]),
+					 i == j);
+	}
+}
+
+/* ---- being it ------------------------------------------------------------------------ */
+
+static int open_it(const struct folder *folder)
+{
+	int fd = openat(folder->fd, "file", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	(void)close(fd);
+	return 0;
+}
+
+static void test_caller_may_what_he_may_and_no_more(void **state)
+{
+	gid_t group = 4321;
+	const struct caller member = {.uid = 1234, .gid = 1234, .groups = &group, .count = 1};
+	struct folder *folder = *state;
+
+	if (geteuid() != 0)
+		skip();
+	make_file(folder->fd, "file", "x", 1);
+	assert_int_equal(fchownat(folder->fd, "file", 0, 4321, 0), 0);
+	assert_int_equal(fchmodat(folder->fd, "file", 0640, 0), 0);
+	assert_int_equal(fchmod(folder->fd, 0755), 0);
+	assert_int_equal(caller_wear(&nobody), 0);
+	assert_int_equal(open_it(folder), -EACCES);
+	caller_doff();
+	assert_int_equal(open_it(folder), 0);
+	assert_int_equal(caller_wear(&member), 0);
+	assert_int_equal(open_it(folder), 0);
+	caller_doff();
+	assert_int_equal(caller_wear(&nobody), 0);
+	assert_int_equal(open_it(folder), -EACCES);
+	caller_doff();
+}
+
+/* A thread that says who it is when it is asked to. */
+struct other {
+	int asked[2]; /* a pipe */
+	uid_t uid;
+};
+
+static void *say_who_it_is(void *context)
+{
+	struct other *other = context;
+	char byte;
+
+	if (read(other->asked[0], &byte, 1) == 1)
+		other->uid = (uid_t)syscall(SYS_geteuid);
+	return NULL;
+}
+
+static void test_other_threads_stay_what_they_are(void **state)
+{
+	struct other other = {.uid = 77};
+	pthread_t thread;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(pipe2(other.asked, O_CLOEXEC), 0);
+	/* made before, as a new thread is what the one is that makes it */
+	assert_int_equal(pthread_create(&thread, NULL, say_who_it_is, &other), 0);
+	assert_int_equal(caller_wear(&nobody), 0);
+	assert_int_equal(syscall(SYS_geteuid), 65534);
+	assert_int_equal(write(other.asked[1], "?", 1), 1);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	caller_doff();
+	assert_int_equal(other.uid, 0);
+	(void)close(other.asked[0]);
+	(void)close(other.asked[1]);
+}
+
+static void test_who_is_root_or_unknown_cannot_be_worn(void **state)
+{
+	const struct caller root = {.uid = 0, .gid = 5}, unknown = {.uid = (uid_t)-1, .gid = 5};
+	const struct caller groupless = {.uid = 5, .gid = (gid_t)-1};
+
+	(void)state;
+	assert_int_equal(caller_wear(&root), -EACCES);
+	assert_int_equal(caller_wear(&unknown), -EACCES);
+	assert_int_equal(caller_wear(&groupless), -EACCES);
+}
+
+static void test_only_root_can_be_somebody_else(void **state)
+{
+	(void)state;
+	assert_int_equal(caller_try(), geteuid() == 0 ? 0 : -EPERM);
+	if (geteuid() != 0)
+		return;
+	assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(caller_try(), -EPERM);
+	assert_int_equal(seteuid(0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_groups_of_who_asks_are_read),
+		cmocka_unit_test(test_who_asks_may_have_no_further_groups),
+		cmocka_unit_test(test_groups_of_somebody_else_are_not_believed),
+		cmocka_unit_test(test_text_that_is_cut_off_is_not_believed),
+		cmocka_unit_test(test_groups_of_this_thread_are_found),
+		cmocka_unit_test(test_thread_that_is_gone_is_nobody),
+		cmocka_unit_test(test_thread_that_cannot_be_seen_has_no_further_groups),
+		cmocka_unit_test(test_digest_tells_callers_apart),
+		TEST_IN_FOLDER(test_caller_may_what_he_may_and_no_more),
+		cmocka_unit_test(test_other_threads_stay_what_they_are),
+		cmocka_unit_test(test_who_is_root_or_unknown_cannot_be_worn),
+		cmocka_unit_test(test_only_root_can_be_somebody_else),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
