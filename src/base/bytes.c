@@ -69,6 +69,14 @@ int bytes_format(struct bytes *bytes, const char *format, ...)
 	return r;
 }
 
+int bytes_compare(const struct bytes *a, const struct bytes *b)
+{
+	size_t common = a->length < b->length ? a->length : b->length;
+	int order = common ? memcmp(a->data, b->data, common) : 0;
+
+	return order ? order : (a->length > b->length) - (a->length < b->length);
+}
+
 const char *bytes_text(struct bytes *bytes)
 {
 	if (bytes_reserve(bytes, 1) < 0)

@@ -30,6 +30,9 @@ MUST_CHECK int bytes_append(struct bytes *bytes, const void *data, size_t length
 MUST_CHECK int bytes_append_text(struct bytes *bytes, const char *text);
 MUST_CHECK int bytes_format(struct bytes *bytes, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* As memcmp(3); what is the beginning of the other comes first. */
+int bytes_compare(const struct bytes *a, const struct bytes *b);
+
 /* The bytes as a string: appends a NUL that length does not count. NULL without memory; valid
  * until the buffer changes. */
 const char *bytes_text(struct bytes *bytes);

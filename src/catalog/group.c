@@ -12,9 +12,6 @@
 #include "catalog/kept.h"
 #include "catalog/query.h"
 
-/* A hash in a key. */
-#define HASH_BYTES 16
-
 struct group_change {
 	uint64_t id;
 	struct group_record before; /* without inodes for a new one */

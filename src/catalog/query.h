@@ -25,6 +25,10 @@ MUST_CHECK int catalog_get_group(struct catalog_reader *r, uint64_t id, struct g
 MUST_CHECK int catalog_find_group(struct catalog_reader *r, struct hash128 hash, uint32_t ordinal,
 				  struct group_record *group);
 
+/* The group of a content with this hash that has the lowest ordinal above after. */
+MUST_CHECK int catalog_next_of_hash(struct catalog_reader *r, struct hash128 hash, uint32_t after,
+				    struct group_record *group);
+
 /* The first cookie that the name may have in any directory; names with equal hashes share it. */
 uint64_t catalog_name_cookie(const struct catalog_reader *r, struct name name);
 

@@ -225,6 +225,8 @@ struct key key_number(uint64_t number);
 struct key key_pair(uint64_t first, uint64_t second);
 struct key key_triple(uint64_t first, uint64_t second, uint64_t third);
 struct key key_quad(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth);
+/* The hash takes HASH_BYTES, so that all with one hash stand together. */
+#define HASH_BYTES 16
 struct key key_hash(struct hash128 hash, uint32_t ordinal);
 struct key key_rank(uint64_t reclaimable, uint64_t group);
 

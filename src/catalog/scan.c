@@ -60,6 +60,21 @@ static int scan_next(struct catalog_scan *scan, struct span *key, struct span *f
 	return store_check(scan->reader->store, scan->table, &k, &v, fields);
 }
 
+int catalog_next_of_hash(struct catalog_reader *r, struct hash128 hash, uint32_t after,
+			 struct group_record *group)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct span key, fields;
+	uint64_t id;
+	int result = scan_begin(r, TABLE_BYHASH, key_hash(hash, after + 1), HASH_BYTES, &scan);
+
+	if (result == 0)
+		result = scan_next(scan, &key, &fields);
+	if (result < 0)
+		return result;
+	return decode_number(fields, &id) ? catalog_get_group(r, id, group) : -EUCLEAN;
+}
+
 int catalog_scan_entries(struct catalog_reader *r, uint64_t dir, uint64_t after,
 			 struct catalog_scan **scan)
 {

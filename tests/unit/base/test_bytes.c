@@ -64,6 +64,24 @@ static void test_lengths_that_no_memory_can_hold_are_refused(void **state)
 	assert_string_equal(bytes_text(&bytes), "kept");
 }
 
+static void test_buffers_compare_as_words_in_a_dictionary_do(void **state)
+{
+	static const char *const words[] = {"", "a", "a/b", "a0", "b", "\xff"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(words); j++) {
+			struct bytes a CLEANUP_BYTES = {0}, b CLEANUP_BYTES = {0};
+			int order;
+
+			assert_int_equal(bytes_append_text(&a, words[i]), 0);
+			assert_int_equal(bytes_append_text(&b, words[j]), 0);
+			order = bytes_compare(&a, &b);
+			assert_int_equal((order > 0) - (order < 0), (i > j) - (i < j));
+		}
+	}
+}
+
 static void test_freed_buffer_can_be_used_again(void **state)
 {
 	struct bytes bytes CLEANUP_BYTES = {0};
@@ -204,6 +222,7 @@ int main(void)
 		cmocka_unit_test(test_text_ends_with_a_nul_that_length_does_not_count),
 		cmocka_unit_test(test_long_texts_are_formatted_whole),
 		cmocka_unit_test(test_lengths_that_no_memory_can_hold_are_refused),
+		cmocka_unit_test(test_buffers_compare_as_words_in_a_dictionary_do),
 		cmocka_unit_test(test_freed_buffer_can_be_used_again),
 		cmocka_unit_test(test_encoded_numbers_compare_as_the_numbers_do),
 		cmocka_unit_test(test_numbers_come_back_and_cut_ones_are_refused),

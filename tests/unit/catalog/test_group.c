@@ -132,6 +132,12 @@ static void test_number_of_a_content_stays_when_others_go(void **state)
 	assert_int_equal(catalog_find_group(reader, hash, 1, &group), -ENOENT);
 	assert_int_equal(catalog_find_group(reader, hash, 2, &group), 0);
 	assert_int_equal(group.id, second);
+	/* one after the other, whatever went between them */
+	assert_int_equal(catalog_next_of_hash(reader, hash, 0, &group), 0);
+	assert_int_equal(group.id, second);
+	assert_int_equal(catalog_next_of_hash(reader, hash, 2, &group), 0);
+	assert_int_equal(group.id, next);
+	assert_int_equal(catalog_next_of_hash(reader, hash, 3, &group), -ENOENT);
 	catalog_read_end(reader);
 	audit_index(f->catalog);
 }
