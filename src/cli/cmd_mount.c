@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/caller.h"
 #include "base/error.h"
 #include "base/json_path.h"
 #include "base/log.h"
@@ -76,6 +77,19 @@ static int find_mount_point(const struct mount_settings *settings, char **mount_
 	return check_other_views(*mount_point);
 }
 
+/* Whether others may be let in, where that is wanted. 0 or -EPERM, said. */
+static int check_sharing(const struct mount_settings *settings)
+{
+	int r;
+
+	r = settings->shared ? caller_try() : 0;
+	if (r < 0)
+		log_error(
+			"cannot share a view with allow_other: only root, with all capabilities, "
+			"can check what others may read; mount it as root, or without that option");
+	return r;
+}
+
 static enum twinfs_exit run(const struct mount_settings *settings, struct indexing *indexing,
 			    const char *mount_point)
 {
@@ -110,6 +124,9 @@ static enum twinfs_exit mount_by(const struct option_table *table, int argc, cha
 	r = mount_settings_parse(&settings, table, argc, argv);
 	if (r != 0)
 		return options_exit(r);
+	r = check_sharing(&settings);
+	if (r < 0)
+		return TWINFS_EXIT_FAILED;
 	r = indexing_locate(&indexing, &settings.common, settings.sources, settings.source_count);
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;

@@ -135,6 +135,8 @@ static int print_text(struct output *output, const char *point, const json_t *st
 		     get_text(status, "transport"), get_text(status, "watch"));
 	if (json_object_get(status, "confined") != NULL)
 		figure_print(output, "confined", "%s", get_text(status, "confined"));
+	if (json_is_true(json_object_get(status, "shared")))
+		figure_print(output, "shared", "other users see what they may read in the sources");
 	print_advice(output, json_object_get(status, "advice"));
 	if (get_number(status, "unwatched") > 0)
 		figure_print(output, "unwatched", "%" PRIu64 " directories, %s",

@@ -17,22 +17,25 @@
  *	LEASE		on others' files: who writes to them (ingest/reading.h)
  *	SYS_ADMIN	extended attributes called trusted.*, which a backup by root is to have; and
  *			passthrough
+ *	SETUID, SETGID	only where other users get in: to ask the kernel as each of them (view/rights.h)
  *
- * Not DAC_OVERRIDE: what root may write is what it owns and the mode allows. Not SETUID, CHOWN,
- * KILL, SYS_PTRACE and all the others.
+ * Not DAC_OVERRIDE: what root may write is what it owns and the mode allows. Not CHOWN, KILL,
+ * SYS_PTRACE and all the others.
  */
 #define KEPT                                                                                \
 	(CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_LEASE) | \
 	 CAPABILITY(CAP_SYS_ADMIN))
+#define KEPT_SHARED (CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID))
 
-/* An index that another user began can only be gone on with by DAC_OVERRIDE. */
-static uint64_t wanted_capabilities(const char *folder)
+static uint64_t wanted_capabilities(const char *folder, bool shared)
 {
+	uint64_t wanted = KEPT | (shared ? KEPT_SHARED : 0);
 	struct stat status;
 
-	if (stat(folder, &status) == 0 && status.st_uid == geteuid())
-		return KEPT;
-	return KEPT | CAPABILITY(CAP_DAC_OVERRIDE);
+	/* an index that another user began can only be gone on with by DAC_OVERRIDE */
+	if (stat(folder, &status) < 0 || status.st_uid != geteuid())
+		wanted |= CAPABILITY(CAP_DAC_OVERRIDE);
+	return wanted;
 }
 
 /* Notes what holds. What the kernel has not, it cannot; that the view is there counts for more. */
@@ -70,7 +73,7 @@ static int confine(const struct mount_settings *settings, const char *folder, st
 	if (r == 0)
 		r = restrict_writing(settings, folder, said);
 	if (r == 0)
-		r = confine_capabilities(wanted_capabilities(folder));
+		r = confine_capabilities(wanted_capabilities(folder, settings->shared));
 	if (r == 0)
 		r = bytes_format(said,
 				 "%sno_new_privs; capabilities: ", said->length > 0 ? ", " : "");

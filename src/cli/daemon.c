@@ -314,10 +314,12 @@ static struct session_settings session_settings_of(struct daemon *daemon)
 
 	return (struct session_settings){
 		.mount_point = daemon->mount_point,
-		.source = daemon->indexing->paths[0],
+		/* who may come need not know where the source is */
+		.source = settings->shared ? "twinfs" : daemon->indexing->paths[0],
 		.options = settings->fuse_options.items,
 		.passthrough = settings->passthrough,
 		.io_uring = settings->io_uring,
+		.shared = settings->shared,
 		.single_threaded = settings->single_threaded,
 		.debug = settings->debug,
 		.mounter = daemon->mounter,
@@ -336,6 +338,7 @@ static int start(struct daemon *daemon)
 	int r;
 
 	view_init(&daemon->view, daemon->indexing->catalog, sources, daemon->mount_point);
+	daemon->view.shared = daemon->settings->shared;
 	view_set_state(&daemon->view, VIEW_COMPARING);
 	view_set_watch(&daemon->view, follower_watch_name(daemon->follower));
 	view_set_confined(&daemon->view, bytes_text(&daemon->confined));

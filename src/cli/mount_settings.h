@@ -23,6 +23,7 @@ struct mount_settings {
 	bool wait; /* return only when all is compared */
 	bool passthrough; /* the kernel reads all files by itself */
 	bool io_uring; /* requests come over io_uring */
+	bool shared; /* other users may come, each to what he may read at the source */
 	bool nonempty; /* a directory that is not empty will do */
 	bool fake; /* check everything, mount nothing */
 	bool sloppy; /* pass over options that nobody knows */

@@ -31,11 +31,12 @@ static void choose_speed(struct session *session, struct fuse_conn_info *connect
 static void on_init(void *userdata, struct fuse_conn_info *connection)
 {
 	struct session *session = userdata;
+	const unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS;
 	/* With default_permissions, ACLs have to be the kernel's affair, too: else who may read a
-	 * file by its ACL alone would be refused. */
-	const unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS |
-				    FUSE_CAP_POSIX_ACL | FUSE_CAP_READDIRPLUS |
-				    FUSE_CAP_READDIRPLUS_AUTO;
+	 * file by its ACL alone would be refused. In a shared mount neither is, and attributes in
+	 * listings are for nothing, as the kernel may not keep them. */
+	const unsigned int alone =
+		FUSE_CAP_POSIX_ACL | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO;
 	/* Requests are small, and what is read has passed through our memory: splicing would cost
 	 * system calls more. Pages are given up by page_gate.h, not on account of times; asking for
 	 * those before each read is for nothing. */
@@ -43,8 +44,10 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 				      FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
 				      FUSE_CAP_AUTO_INVAL_DATA;
 
-	connection->want &= ~unwanted;
+	connection->want &= ~(unwanted | alone);
 	connection->want |= wanted & connection->capable;
+	if (!session->settings.shared)
+		connection->want |= alone & connection->capable;
 	session->opens_directories = !(connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT);
 	choose_speed(session, connection);
 	if (session->settings.ready)
@@ -55,6 +58,7 @@ const struct fuse_lowlevel_ops session_callbacks = {
 	.init = on_init,
 	.lookup = on_lookup,
 	.getattr = on_getattr,
+	.access = on_access,
 	.readlink = on_readlink,
 	.statfs = on_statfs,
 	.opendir = on_opendir,

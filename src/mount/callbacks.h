@@ -50,6 +50,7 @@ static inline void reply_open(fuse_req_t request, struct fuse_file_info *info,
 /* names.c */
 void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name);
 void on_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info);
+void on_access(fuse_req_t request, fuse_ino_t node, int mask);
 void on_readlink(fuse_req_t request, fuse_ino_t node);
 void on_statfs(fuse_req_t request, fuse_ino_t node);
 void on_getxattr(fuse_req_t request, fuse_ino_t node, const char *name, size_t size);

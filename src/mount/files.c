@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "mount/asker.h"
 #include "mount/callbacks.h"
 #include "mount/sync.h"
 
@@ -37,16 +38,25 @@ static void note_transport(struct session *session, fuse_req_t request)
 		view_set_reading(session->view, speed_read_mode(BACKING_NONE), session->advice);
 }
 
+/* Who runs a program opens it with this flag besides (FMODE_EXEC in the kernel's linux/fs.h), which
+ * is not for open(2). */
+#define FLAG_EXECUTE 0x20
+
 void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct session *session = session_of(request);
+	CLEANUP_ASKER struct asker asker;
 	struct handle *handle;
-	int r = -EROFS;
+	int r = asker_init(&asker, request);
 
 	if (node == FIXED_STATUS)
 		note_transport(session, request);
-	if ((info->flags & O_ACCMODE) == O_RDONLY && !(info->flags & O_TRUNC))
-		r = handle_open(&session->handles, session->view, node, &handle);
+	if ((info->flags & O_ACCMODE) != O_RDONLY || info->flags & O_TRUNC)
+		r = -EROFS;
+	if (r == 0 && session->settings.shared && info->flags & FLAG_EXECUTE)
+		r = view_access(&asker.viewer, node, X_OK);
+	if (r == 0)
+		r = handle_open(&session->handles, &asker.viewer, node, &handle);
 	if (r < 0) {
 		reply_error(request, r);
 		return;

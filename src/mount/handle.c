@@ -46,14 +46,15 @@ static void add(struct handle_list *list, struct handle *handle)
 	(void)pthread_mutex_unlock(&list->lock);
 }
 
-int handle_open(struct handle_list *list, struct view *view, uint64_t node, struct handle **handle)
+int handle_open(struct handle_list *list, const struct viewer *viewer, uint64_t node,
+		struct handle **handle)
 {
 	struct handle *opened = calloc(1, sizeof(*opened));
 	int r;
 
 	if (!opened)
 		return -ENOMEM;
-	r = view_open(view, node, &opened->file);
+	r = view_open(viewer, node, &opened->file);
 	if (r < 0) {
 		free(opened);
 		return r;

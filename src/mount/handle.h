@@ -40,7 +40,7 @@ MUST_CHECK int handle_list_init(struct handle_list *list);
 void handle_list_deinit(struct handle_list *list);
 
 /* Opens a file of the view, with one use that the caller has to let go. -errno. */
-MUST_CHECK int handle_open(struct handle_list *list, struct view *view, uint64_t node,
+MUST_CHECK int handle_open(struct handle_list *list, const struct viewer *viewer, uint64_t node,
 			   struct handle **handle);
 
 /* One use more, of a handle that has one. Returns it. */

@@ -2,19 +2,45 @@
 
 /* Listings of directories. */
 
+#include "mount/asker.h"
 #include "mount/callbacks.h"
 #include "mount/lifetime.h"
 
 /* The inode number in listings of what has none; as libfuse does it. */
 #define INODE_UNKNOWN 0xffffffff
 
+static bool want_none(const struct view_entry *entry, void *context)
+{
+	(void)entry;
+	(void)context;
+	return false;
+}
+
+/* Each listing of a shared mount is asked for, and each that is not for who asks is refused here,
+ * as a directory of the source would be. */
+static void open_shared(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
+{
+	CLEANUP_ASKER struct asker asker;
+	int r = asker_init(&asker, request);
+
+	if (r == 0 && asker.viewer.caller)
+		r = view_list(&asker.viewer, node, 0, want_none, NULL);
+	if (r < 0)
+		reply_error(request, r);
+	else
+		(void)fuse_reply_open(request, info);
+}
+
 /* Nothing is held for an open directory. A kernel that knows this answer keeps all listings from
  * then on and never asks to open or release a directory again: a find(1) over what it holds takes
  * no request. */
 void on_opendir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
-	(void)node;
-	if (session_of(request)->opens_directories) {
+	const struct session *session = session_of(request);
+
+	if (session->settings.shared) {
+		open_shared(request, node, info);
+	} else if (session->opens_directories) {
 		info->cache_readdir = 1;
 		info->keep_cache = 1;
 		(void)fuse_reply_open(request, info);
@@ -36,6 +62,7 @@ struct listing_reply {
 	bool plus; /* with attributes, as a lookup gives them */
 	uint64_t node; /* of the directory */
 	struct kept *kept;
+	bool shared;
 	char *data;
 	size_t used, size;
 };
@@ -50,8 +77,8 @@ static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 	if (entry->cookie < VIEW_COOKIE_MIN)
 		return plus;
 	plus.ino = entry->attributes.st_ino; /* 0: the kernel makes a lookup when it needs it */
-	plus.attr_timeout = lifetime_of_attributes(plus.ino);
-	plus.entry_timeout = lifetime_of_names(reply->node);
+	plus.attr_timeout = lifetime_of_attributes(plus.ino, reply->shared);
+	plus.entry_timeout = lifetime_of_names(reply->node, reply->shared);
 	if (entry->known && reply->plus)
 		kept_mark(reply->kept, plus.attr.st_ino);
 	return plus;
@@ -87,13 +114,17 @@ static void reply_listing(fuse_req_t request, struct listing_reply *reply, off_t
 {
 	struct session *session = session_of(request);
 	struct buffer buffer = buffers_take(&session->buffers, reply->size);
-	int r = buffer.data ? note(session, reply->node) : -ENOMEM;
+	CLEANUP_ASKER struct asker asker;
+	int r = asker_init(&asker, request);
 
+	if (r == 0)
+		r = buffer.data ? note(session, reply->node) : -ENOMEM;
 	reply->request = request;
 	reply->data = buffer.data;
 	reply->kept = &session->kept;
+	reply->shared = session->settings.shared;
 	if (r == 0)
-		r = view_list(session->view, reply->node, (uint64_t)offset, add_name, reply);
+		r = view_list(&asker.viewer, reply->node, (uint64_t)offset, add_name, reply);
 	if (r < 0)
 		reply_error(request, r);
 	else

@@ -9,7 +9,7 @@
  * session_run; session_free. What the session is given is borrowed until session_free.
  *
  * Mounts are always ro,nosuid,nodev and of type fuse.twinfs. Only the user who mounts gets
- * in. */
+ * in, unless it is shared. */
 
 #include <stdbool.h>
 
@@ -29,6 +29,7 @@ struct session_settings {
 	char *const *options;
 	bool passthrough; /* the kernel shall read all files by itself (mount/backing.h) */
 	bool io_uring; /* requests shall come over io_uring; without, where that cannot be */
+	bool shared; /* other users get in, too (mount/asker.h); only root may, see caller_try */
 	bool single_threaded;
 	bool debug; /* libfuse prints every request on stderr */
 	struct mounter *mounter; /* who mounts and unmounts */

@@ -4,17 +4,21 @@
 
 #include <stdlib.h>
 
+#include "mount/asker.h"
 #include "mount/callbacks.h"
 #include "mount/lifetime.h"
 
 void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
 	struct session *session = session_of(request);
-	struct fuse_entry_param entry = {.entry_timeout = lifetime_of_names(parent)};
-	int r;
+	bool shared = session->settings.shared;
+	struct fuse_entry_param entry = {.entry_timeout = lifetime_of_names(parent, shared)};
+	CLEANUP_ASKER struct asker asker;
+	int r = asker_init(&asker, request);
 
 	kept_mark(&session->kept, node_inode(parent));
-	r = view_lookup(session->view, parent, name, &entry.attr);
+	if (r == 0)
+		r = view_lookup(&asker.viewer, parent, name, &entry.attr);
 	if (r < 0 && (r != -ENOENT || entry.entry_timeout <= 0)) {
 		reply_error(request, r);
 		return;
@@ -22,35 +26,54 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 	if (r == 0) { /* else the kernel remembers that there is no such name */
 		entry.ino = entry.attr.st_ino;
 		entry.attr.st_ino = node_inode(entry.ino);
-		entry.attr_timeout = lifetime_of_attributes(entry.ino);
+		entry.attr_timeout = lifetime_of_attributes(entry.ino, shared);
 		kept_mark(&session->kept, entry.attr.st_ino);
 	}
 	(void)fuse_reply_entry(request, &entry);
 }
 
+/* Who has a file open may know about it: it may have been opened for him by somebody else. */
 void on_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct session *session = session_of(request);
+	const struct viewer opener = {.view = session->view};
+	CLEANUP_ASKER struct asker asker = {.viewer = opener};
 	struct stat attributes;
-	int r;
+	int r = info ? 0 : asker_init(&asker, request);
 
-	(void)info;
 	kept_mark(&session->kept, node_inode(node));
-	r = view_getattr(session->view, node, &attributes);
+	if (r == 0)
+		r = view_getattr(&asker.viewer, node, &attributes);
 	if (r < 0) {
 		reply_error(request, r);
 		return;
 	}
 	attributes.st_ino = node_inode(node);
-	(void)fuse_reply_attr(request, &attributes, lifetime_of_attributes(node));
+	(void)fuse_reply_attr(request, &attributes,
+			      lifetime_of_attributes(node, session->settings.shared));
+}
+
+/* access(2) and chdir(2), where the kernel does not judge itself. */
+void on_access(fuse_req_t request, fuse_ino_t node, int mask)
+{
+	CLEANUP_ASKER struct asker asker;
+	int r = asker_init(&asker, request);
+
+	if (r == 0)
+		r = view_access(&asker.viewer, node, mask);
+	reply_error(request, r);
 }
 
 void on_readlink(fuse_req_t request, fuse_ino_t node)
 {
 	struct bytes target CLEANUP_BYTES = {0};
-	int r = view_readlink(session_of(request)->view, node, &target);
-	const char *text = r == 0 ? bytes_text(&target) : NULL;
+	CLEANUP_ASKER struct asker asker;
+	int r = asker_init(&asker, request);
+	const char *text;
 
+	if (r == 0)
+		r = view_readlink(&asker.viewer, node, &target);
+	text = r == 0 ? bytes_text(&target) : NULL;
 	if (text)
 		(void)fuse_reply_readlink(request, text);
 	else
@@ -59,10 +82,13 @@ void on_readlink(fuse_req_t request, fuse_ino_t node)
 
 void on_statfs(fuse_req_t request, fuse_ino_t node)
 {
+	CLEANUP_ASKER struct asker asker;
 	struct statvfs statfs;
-	int r = view_statfs(session_of(request)->view, &statfs);
+	int r = asker_init(&asker, request);
 
 	(void)node;
+	if (r == 0)
+		r = view_statfs(&asker.viewer, &statfs);
 	if (r < 0)
 		reply_error(request, r);
 	else
@@ -85,19 +111,25 @@ static void reply_xattr(fuse_req_t request, const char *value, size_t size, long
 void on_getxattr(fuse_req_t request, fuse_ino_t node, const char *name, size_t size)
 {
 	AUTO_FREE char *value = malloc(size ? size : 1);
-	long length = -ENOMEM;
+	CLEANUP_ASKER struct asker asker;
+	long length = asker_init(&asker, request);
 
-	if (value)
-		length = view_getxattr(session_of(request)->view, node, name, value, size);
+	if (!value)
+		length = -ENOMEM;
+	if (length == 0)
+		length = view_getxattr(&asker.viewer, node, name, value, size);
 	reply_xattr(request, value, size, length);
 }
 
 void on_listxattr(fuse_req_t request, fuse_ino_t node, size_t size)
 {
 	AUTO_FREE char *list = malloc(size ? size : 1);
-	long length = -ENOMEM;
+	CLEANUP_ASKER struct asker asker;
+	long length = asker_init(&asker, request);
 
-	if (list)
-		length = view_listxattr(session_of(request)->view, node, list, size);
+	if (!list)
+		length = -ENOMEM;
+	if (length == 0)
+		length = view_listxattr(&asker.viewer, node, list, size);
 	reply_xattr(request, list, size, length);
 }

@@ -13,8 +13,6 @@ struct option_rule {
 	const char *reason;
 };
 
-#define SHARED "other users would see names and files that they cannot reach in the source"
-
 /* Words without "=", but where the name ends with it: then any value goes. */
 static const struct option_rule rules[] = {
 	/* libfuse, the kernel, SELinux */
@@ -27,12 +25,12 @@ static const struct option_rule rules[] = {
 	{"noexec", MOUNT_OPTION_FUSE, NULL},
 	{"rootcontext=", MOUNT_OPTION_FUSE, NULL},
 
+	{"allow_other", MOUNT_OPTION_SHARED, NULL},
 	{"io_uring", MOUNT_OPTION_IO_URING, NULL},
 	{"nonempty", MOUNT_OPTION_NONEMPTY, NULL},
 	{"passthrough", MOUNT_OPTION_PASSTHROUGH, NULL},
 
-	{"allow_other", MOUNT_OPTION_REFUSED, SHARED},
-	{"allow_root", MOUNT_OPTION_REFUSED, SHARED},
+	{"allow_root", MOUNT_OPTION_REFUSED, "the kernel would let everybody in"},
 	{"bind", MOUNT_OPTION_REFUSED, "a view is mounted, not bound"},
 	{"rbind", MOUNT_OPTION_REFUSED, "a view is mounted, not bound"},
 	{"remount", MOUNT_OPTION_REFUSED, "unmount the view and mount it again"},

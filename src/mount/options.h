@@ -10,6 +10,7 @@ enum mount_option_kind {
 	MOUNT_OPTION_NONEMPTY, /* for mount_point_prepare */
 	MOUNT_OPTION_PASSTHROUGH, /* for session_settings; the same */
 	MOUNT_OPTION_IO_URING,
+	MOUNT_OPTION_SHARED,
 	MOUNT_OPTION_REFUSED, /* known, but it would break what a view promises */
 	MOUNT_OPTION_UNKNOWN,
 };

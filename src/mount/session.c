@@ -24,10 +24,15 @@
 /* The longest name that is shown as the device: mount(2) ends at a page with all options. */
 #define SOURCE_LENGTH_MAX 1000
 
-/* What a view is, whoever mounts it. The kernel checks modes (and ACLs) itself, as it knows the
- * caller; ro,nosuid,nodev because nothing in it can be written, and what a source holds is no
- * reason to trust it. */
-#define FIXED_OPTIONS "ro,nosuid,nodev,default_permissions,subtype=twinfs"
+/* What a view is, whoever mounts it: ro,nosuid,nodev because nothing in it can be written, and what
+ * a source holds is no reason to trust it. */
+#define FIXED_OPTIONS "ro,nosuid,nodev,subtype=twinfs"
+
+/* The kernel checks modes (and ACLs) itself, as it knows the caller. In a shared mount it does not:
+ * it would judge by what it was told, while the rights at the source are those of the moment, and
+ * those of the folders above a source count as well. */
+#define FIXED_ALONE "default_permissions"
+#define FIXED_SHARED "allow_other"
 
 /* Wakes the thread in libfuse's loop: sent to it alone, while it is there. */
 #define WAKE_SIGNAL SIGUSR2
@@ -86,6 +91,8 @@ int session_arguments(struct fuse_args *args, const struct session_settings *set
 		source = "twinfs";
 	if (r == 0)
 		r = add_option(args, FIXED_OPTIONS);
+	if (r == 0)
+		r = add_option(args, settings->shared ? FIXED_SHARED : FIXED_ALONE);
 	if (r == 0)
 		r = add_value(args, "fsname", source);
 	if (r == 0 && rings)

@@ -15,6 +15,7 @@
 #include "view/node.h"
 #include "view/own_file.h"
 #include "view/query.h"
+#include "view/rights.h"
 #include "view/view.h"
 
 /* Somebody shall look at a file that is not there, or not what the index says. */
@@ -83,12 +84,14 @@ static int open_own(const struct view_query *query, uint64_t id, struct view_fil
 	}
 }
 
-int view_open(struct view *view, uint64_t node, struct view_file *file)
+int view_open(const struct viewer *viewer, uint64_t node, struct view_file *file)
 {
 	struct view_query query CLEANUP_QUERY = {0};
-	int r = query_begin(&query, view);
+	int r = query_begin_for(&query, viewer);
 
 	*file = (struct view_file){.node = node, .fd = -1};
+	if (r == 0)
+		r = rights_of_node(&query, node, R_OK);
 	if (r < 0)
 		return query_error(r);
 	r = node_kind(node) == NODE_FIXED ? open_own(&query, node, file)
@@ -194,14 +197,16 @@ bool view_has_more(struct view *view, const struct view_file *file)
 
 /* ---- symlinks ------------------------------------------------------------------------ */
 
-int view_readlink(struct view *view, uint64_t node, struct bytes *target)
+int view_readlink(const struct viewer *viewer, uint64_t node, struct bytes *target)
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	struct file_record record;
 	AUTO_CLOSE int fd = -1;
 	ssize_t length;
-	int r = query_begin(&query, view);
+	int r = query_begin_for(&query, viewer);
 
+	if (r == 0)
+		r = rights_of_node(&query, node, F_OK);
 	if (r == 0 && node_is_link(node))
 		return query_error(by_size_target(&query, node, target));
 	if (r == 0)

@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "catalog/query.h"
 #include "view/class.h"
 #include "view/fill.h"
 #include "view/node.h"
+#include "view/rights.h"
 
 struct fixed_entry {
 	enum fixed_node parent;
@@ -36,6 +38,12 @@ static void fill_events(struct stat *attributes, struct view *view)
 	attributes->st_size = (off_t)size;
 }
 
+/* When something changed may have been for what a caller may not read. */
+static struct timespec changed_for(const struct view_query *query, struct timespec changed)
+{
+	return query->caller ? query->view->since : changed;
+}
+
 static int fixed_getattr(const struct view_query *query, uint64_t node, struct stat *attributes)
 {
 	struct view *view = query->view;
@@ -50,11 +58,12 @@ static int fixed_getattr(const struct view_query *query, uint64_t node, struct s
 	case FIXED_REDUNDANT:
 	case FIXED_TWINFS:
 		fill_directory(attributes, node,
-			       listing_times_latest(&view->times, node, view->since));
+			       changed_for(query,
+					   listing_times_latest(&view->times, node, view->since)));
 		return 0;
 	case FIXED_DUPS:
 	case FIXED_BY_SIZE:
-		fill_directory(attributes, node, totals.changed);
+		fill_directory(attributes, node, changed_for(query, totals.changed));
 		return 0;
 	case FIXED_STATUS:
 	case FIXED_ERRORS:
@@ -93,12 +102,17 @@ static int entry_getattr(const struct view_query *query, const struct fixed_entr
 	return fixed_getattr(query, entry->id, attributes);
 }
 
-/* -ENOENT for one of redundant/ that has nothing in it. */
+/* -ENOENT for one of redundant/ that has nothing in it, and for one that the caller does not reach:
+ * that it is a source is not for him. */
 static int tree_getattr(const struct view_query *query, enum node_kind kind, uint64_t root,
 			struct stat *attributes)
 {
-	int r = tree_class.getattr(query, node_make(kind, root), attributes);
+	int r = rights_of_node(query, node_make(kind, root), F_OK);
 
+	if (r == -EACCES)
+		return -ENOENT;
+	if (r == 0)
+		r = tree_class.getattr(query, node_make(kind, root), attributes);
 	return r == -ESTALE && kind == NODE_REDUNDANT ? -ENOENT : r;
 }
 
@@ -181,7 +195,8 @@ static int fixed_list(const struct view_query *query, uint64_t node, uint64_t af
 			.known = true,
 		};
 
-		if (fixed_entries[i].parent != node || entry.cookie <= after)
+		if (fixed_entries[i].parent != node || entry.cookie <= after ||
+		    rights_of_node(query, fixed_entries[i].id, F_OK) == -EACCES)
 			continue;
 		r = entry_getattr(query, &fixed_entries[i], &entry.attributes);
 		if (r == 0 && !emit(&entry, context))

@@ -12,6 +12,7 @@
 #include "view/group_name.h"
 #include "view/group_walk.h"
 #include "view/node.h"
+#include "view/share.h"
 
 /* ---- dups/ --------------------------------------------------------------------------- */
 
@@ -29,7 +30,7 @@ int groups_lookup(const struct view_query *query, const char *name, struct stat 
 
 	if (!group_name_parse(name, &hash, &ordinal))
 		return -ENOENT;
-	r = catalog_find_group(query->reader, hash, ordinal, &group);
+	r = share_find_group(query, hash, ordinal, &group);
 	if (r < 0)
 		return r;
 	if (!group_is_visible(&group))
@@ -53,6 +54,9 @@ int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *em
 			.known = true,
 		};
 
+		r = share_of_group(query, &group);
+		if (r < 0)
+			break;
 		if (!group_is_visible(&group))
 			continue;
 		group_name_make(name, group.hash, group.ordinal);
@@ -69,6 +73,8 @@ static int get_group(const struct view_query *query, uint64_t node, struct group
 {
 	int r = catalog_get_group(query->reader, node_id(node), group);
 
+	if (r == 0)
+		r = share_of_group(query, group);
 	if (r == -ENOENT || (r == 0 && !group_is_visible(group)))
 		return -ESTALE;
 	return r;
@@ -158,7 +164,7 @@ static int group_lookup(const struct view_query *query, uint64_t node, const cha
 		return r;
 	if (entry.kind != ENTRY_FILE)
 		return -ENOENT;
-	r = catalog_is_redundant(query->reader, entry.child, &redundant, &group);
+	r = share_of_file(query, entry.child, &entry, &redundant, &group);
 	if (r < 0)
 		return r;
 	if (group.id != node_id(node))

@@ -31,12 +31,13 @@ void group_listings_deinit(struct group_listings *listings)
 
 /* Those of this listing; NULL: they are not remembered. */
 static struct group_marks *take_kept(struct group_listings *listings, uint64_t group,
-				     uint64_t listing)
+				     uint64_t holder, uint64_t listing)
 {
 	struct group_marks **slot = &listings->kept[listing % GROUP_LISTINGS_MAX], *marks = NULL;
 
 	(void)pthread_mutex_lock(&listings->lock);
-	if (*slot && (*slot)->listing == listing && (*slot)->group == group)
+	if (*slot && (*slot)->listing == listing && (*slot)->group == group &&
+	    (*slot)->holder == holder)
 		marks = TAKE(*slot);
 	(void)pthread_mutex_unlock(&listings->lock);
 	return marks;
@@ -52,19 +53,24 @@ static uint64_t next_number(struct group_listings *listings)
 	return number;
 }
 
-int group_marks_take(struct group_listings *listings, uint64_t group, uint64_t cookie,
-		     struct group_marks **marks, uint64_t *ordinal)
+uint64_t group_marks_ordinal(uint64_t cookie)
+{
+	return cookie & ((UINT64_C(1) << ORDINAL_BITS) - 1);
+}
+
+int group_marks_take(struct group_listings *listings, uint64_t group, uint64_t holder,
+		     uint64_t cookie, struct group_marks **marks)
 {
 	uint64_t listing = cookie >> ORDINAL_BITS;
 
-	*ordinal = cookie & ((UINT64_C(1) << ORDINAL_BITS) - 1);
-	*marks = cookie ? take_kept(listings, group, listing) : NULL;
+	*marks = cookie ? take_kept(listings, group, holder, listing) : NULL;
 	if (*marks)
 		return 0;
 	*marks = calloc(1, sizeof(**marks));
 	if (!*marks)
 		return -ENOMEM;
 	(*marks)->group = group;
+	(*marks)->holder = holder;
 	(*marks)->listing = cookie ? listing : next_number(listings);
 	return 0;
 }

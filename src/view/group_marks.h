@@ -35,6 +35,7 @@ struct mark {
 /* Of one listing. One thread at a time. */
 struct group_marks {
 	uint64_t group;
+	uint64_t holder; /* for whom it is listed: others see other names */
 	uint64_t listing; /* its number */
 	struct mark *calls; /* where calls went on, ascending */
 	size_t calls_count, calls_capacity;
@@ -56,10 +57,13 @@ struct group_listings {
 void group_listings_init(struct group_listings *listings);
 void group_listings_deinit(struct group_listings *listings);
 
-/* Gives the marks of the listing of a group that goes on behind this cookie (0: that begins), and
- * the ordinal number of its name. *marks is the caller's, for group_marks_keep. 0 or -ENOMEM. */
-MUST_CHECK int group_marks_take(struct group_listings *listings, uint64_t group, uint64_t cookie,
-				struct group_marks **marks, uint64_t *ordinal);
+/* Gives the marks of a holder's listing of a group that goes on behind this cookie (0: that
+ * begins). *marks is the caller's, for group_marks_keep. 0 or -ENOMEM. */
+MUST_CHECK int group_marks_take(struct group_listings *listings, uint64_t group, uint64_t holder,
+				uint64_t cookie, struct group_marks **marks);
+
+/* The ordinal number of the name with this cookie. */
+uint64_t group_marks_ordinal(uint64_t cookie);
 
 /* Takes marks back for the next call; accepts NULL. */
 void group_marks_keep(struct group_listings *listings, struct group_marks *marks);

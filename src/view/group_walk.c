@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/group_walk.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +9,13 @@
 #include "view/fill.h"
 #include "view/group_marks.h"
 #include "view/node.h"
+#include "view/rights.h"
+#include "view/share.h"
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
 struct walk {
+	const struct view_query *query;
 	struct catalog_reader *reader;
 	struct catalog_scan *members;
 	struct catalog_scan *links; /* further names of the file; NULL: none are left */
@@ -28,12 +32,12 @@ static void walk_deinit(struct walk *walk)
 	catalog_scan_end(walk->members);
 }
 
-static int walk_init(struct walk *walk, struct catalog_reader *reader, uint64_t group,
+static int walk_init(struct walk *walk, const struct view_query *query, uint64_t group,
 		     const struct position *after)
 {
-	*walk = (struct walk){.reader = reader, .at = *after};
+	*walk = (struct walk){.query = query, .reader = query->reader, .at = *after};
 	/* the inode itself is met again: it may have further names */
-	return catalog_scan_members(reader, group, after->file ? after->file - 1 : 0,
+	return catalog_scan_members(query->reader, group, after->file ? after->file - 1 : 0,
 				    &walk->members);
 }
 
@@ -91,7 +95,7 @@ static int walk_read_link(struct walk *walk)
 /* Goes to the next name, walk->at of walk->file; -ENOENT behind the last. The first name of a file
  * is kept apart from the others, and which one it is may change: it has its place in the order all
  * the same. */
-static int walk_next(struct walk *walk)
+static int walk_any(struct walk *walk)
 {
 	struct position first;
 	int r;
@@ -115,6 +119,21 @@ static int walk_next(struct walk *walk)
 		walk->at = walk->link;
 	}
 	return 0;
+}
+
+/* The same among the names that the caller finds: numbers are given to these alone, as programs see
+ * them in their offsets. */
+static int walk_next(struct walk *walk)
+{
+	int r;
+
+	do {
+		r = walk_any(walk);
+		if (r < 0)
+			return r;
+		r = rights_find_name(walk->query, &walk->file, walk->at.dir, walk->at.cookie);
+	} while (r == -EACCES);
+	return r;
 }
 
 /* ---- the listing --------------------------------------------------------------------- */
@@ -148,7 +167,7 @@ static int find_position(const struct view_query *query, const struct group_mark
 	*mark = group_marks_nearest(marks, ordinal);
 	if (mark->ordinal == ordinal)
 		return 0;
-	r = walk_init(&walk, query->reader, marks->group, &mark->position);
+	r = walk_init(&walk, query, marks->group, &mark->position);
 	while (r == 0 && mark->ordinal < ordinal && (r = walk_next(&walk)) == 0)
 		mark->ordinal++;
 	mark->position = walk.at;
@@ -185,7 +204,7 @@ static int list_from(const struct view_query *query, struct group_marks *marks, 
 		     view_emit_fn *emit, void *context)
 {
 	CLEANUP(walk_deinit) struct walk walk = {0};
-	int r = walk_init(&walk, query->reader, marks->group, &mark.position);
+	int r = walk_init(&walk, query, marks->group, &mark.position);
 
 	while (r == 0 && (r = walk_next(&walk)) == 0) {
 		r = emit_name(query, &walk, group_marks_cookie(marks, ++mark.ordinal), emit,
@@ -200,16 +219,14 @@ int group_walk_list(const struct view_query *query, uint64_t node, uint64_t afte
 		    view_emit_fn *emit, void *context)
 {
 	struct group_listings *listings = &query->view->group_listings;
+	uint64_t cookie = after > VIEW_COOKIE_MIN ? after - VIEW_COOKIE_MIN : 0;
 	struct group_marks *marks;
 	struct mark mark;
-	uint64_t ordinal;
-	int r = group_marks_take(listings, node_id(node),
-				 after > VIEW_COOKIE_MIN ? after - VIEW_COOKIE_MIN : 0, &marks,
-				 &ordinal);
+	int r = group_marks_take(listings, node_id(node), share_holder(query), cookie, &marks);
 
 	if (r < 0)
 		return r;
-	r = find_position(query, marks, ordinal, &mark);
+	r = find_position(query, marks, group_marks_ordinal(cookie), &mark);
 	if (r == 0)
 		r = group_marks_call(marks, &mark);
 	if (r == 0)

@@ -149,6 +149,10 @@ static int set_reading(json_t *status, const struct view *view)
 
 	if (r == 0)
 		r = own_json_set_text(status, "transport", view->transport);
+	if (r == 0)
+		r = json_object_set_new(status, "shared", json_boolean(view->shared)) == 0
+			    ? 0
+			    : -ENOMEM;
 	for (; r == 0 && advice && *advice; advice++)
 		r = json_array_append_new(array, json_string(*advice)) == 0 ? 0 : -ENOMEM;
 	if (r < 0) {

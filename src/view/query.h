@@ -12,14 +12,24 @@
 #include "view/view.h"
 
 struct view_query {
-	struct view *view; /* borrowed */
+	struct view *view; /* borrowed, as the next one is */
+	const struct caller *caller; /* NULL: all may be seen */
 	struct catalog_reader *reader; /* NULL: the snapshot has ended */
 };
 
+/* Of the program itself. */
 static inline int query_begin(struct view_query *query, struct view *view)
 {
 	query->view = view;
+	query->caller = NULL;
 	return catalog_read_begin(view->catalog, &query->reader);
+}
+
+static inline int query_begin_for(struct view_query *query, const struct viewer *viewer)
+{
+	query->view = viewer->view;
+	query->caller = viewer->caller;
+	return catalog_read_begin(viewer->view->catalog, &query->reader);
 }
 
 /* Lets go of the snapshot, once or twice. */

@@ -5,6 +5,7 @@
 
 #include "catalog/query.h"
 #include "view/node.h"
+#include "view/rights.h"
 
 static int file_path(const struct view_query *query, uint64_t id, struct bytes *path,
 		     uint32_t *source)
@@ -19,21 +20,44 @@ static int file_path(const struct view_query *query, uint64_t id, struct bytes *
 	return catalog_entry_path(query->reader, file.dir, file.cookie, path, source);
 }
 
+static int append_absolute(const struct view_query *query, struct bytes *relative, uint32_t source,
+			   struct bytes *path)
+{
+	const char *text = bytes_text(relative);
+
+	if (!text)
+		return -ENOMEM;
+	return source_absolute_path(query->view->sources, source, text, path);
+}
+
 int source_path_of(const struct view_query *query, uint64_t node, struct bytes *path)
 {
 	struct bytes relative CLEANUP_BYTES = {0};
 	uint32_t source;
-	const char *text;
 	int r;
 
 	if (node_is_source_dir(node))
 		r = catalog_dir_path(query->reader, node_id(node), &relative, &source);
 	else
 		r = file_path(query, node_id(node), &relative, &source);
+	return r < 0 ? r : append_absolute(query, &relative, source, path);
+}
+
+int source_path_for(const struct view_query *query, uint64_t node, struct bytes *path)
+{
+	struct bytes relative CLEANUP_BYTES = {0};
+	struct file_record file;
+	uint32_t source;
+	int r;
+
+	if (!query->caller || node_is_source_dir(node))
+		return source_path_of(query, node, path);
+	r = catalog_get_file(query->reader, node_id(node), &file);
+	if (r == 0 && file.names == 1)
+		return source_path_of(query, node, path);
+	if (r == 0)
+		r = rights_find_file(query, &file, &relative, &source);
 	if (r < 0)
-		return r;
-	text = bytes_text(&relative);
-	if (!text)
-		return -ENOMEM;
-	return source_absolute_path(query->view->sources, source, text, path);
+		return r == -EACCES ? -ENODATA : r;
+	return append_absolute(query, &relative, source, path);
 }

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 
 /* uniques/ and redundant/: the directories and files of the sources, without redundant copies, and
- * those alone. Of directories, redundant/ has the ones with such copies in them, at any depth. */
+ * those alone. Of directories, redundant/ has the ones with such copies in them, at any depth.
+ *
+ * A caller of a shared view finds here what he would find in the source, but that of his copies all
+ * but one are in redundant/. That has every directory for him: which of them hold copies that he
+ * may not read is not for him, and nobody knows without a look at all of them which hold his. */
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "catalog/query.h"
 #include "view/class.h"
 #include "view/fill.h"
 #include "view/node.h"
+#include "view/rights.h"
+#include "view/share.h"
 
 /* Outcome: the name is not in this tree, but in the other one. */
 enum {
@@ -29,7 +36,7 @@ static int get_dir(const struct view_query *query, uint64_t node, struct dir_rec
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	if (node_kind(node) == NODE_DIR || is_always_there(query, dir))
+	if (node_kind(node) == NODE_DIR || is_always_there(query, dir) || query->caller)
 		return 0;
 	r = catalog_count_redundant(query->reader, dir->id, &held);
 	return r == 0 && held == 0 ? -ESTALE : r;
@@ -43,7 +50,9 @@ static int tree_getattr(const struct view_query *query, uint64_t node, struct st
 	if (r < 0)
 		return r;
 	fill_record(attributes, node, &dir.attributes);
-	attributes->st_ctim = listing_times_latest(&query->view->times, node, attributes->st_ctim);
+	if (!query->caller)
+		attributes->st_ctim =
+			listing_times_latest(&query->view->times, node, attributes->st_ctim);
 	return 0;
 }
 
@@ -69,15 +78,15 @@ static int get_subdir(const struct view_query *query, uint64_t parent, uint64_t 
 	return r == -ESTALE && node_kind(parent) == NODE_REDUNDANT ? TREE_ELSEWHERE : r;
 }
 
-static int get_file(const struct view_query *query, uint64_t parent, uint64_t id,
-		    struct stat *attributes)
+static int get_file(const struct view_query *query, uint64_t parent,
+		    const struct entry_record *entry, struct stat *attributes)
 {
 	struct group_record group;
 	bool redundant = false;
-	int r = file_getattr(query, node_make(NODE_FILE, id), attributes);
+	int r = file_getattr(query, node_make(NODE_FILE, entry->child), attributes);
 
 	if (r == 0 && S_ISREG(attributes->st_mode))
-		r = catalog_is_redundant(query->reader, id, &redundant, &group);
+		r = share_of_file(query, entry->child, entry, &redundant, &group);
 	if (r < 0)
 		return r;
 	return redundant == (node_kind(parent) == NODE_REDUNDANT) ? 0 : TREE_ELSEWHERE;
@@ -95,7 +104,7 @@ static int get_entry(const struct view_query *query, uint64_t parent,
 		r = get_subdir(query, parent, entry->child, attributes);
 		break;
 	case ENTRY_FILE:
-		r = get_file(query, parent, entry->child, attributes);
+		r = get_file(query, parent, entry, attributes);
 		break;
 	case ENTRY_UNKNOWN:
 		return node_kind(parent) == NODE_REDUNDANT ? TREE_ELSEWHERE : -(int)entry->child;
@@ -159,22 +168,31 @@ static int tree_list_begin(const struct view_query *query, uint64_t node, uint64
 struct listing {
 	const struct view_query *query;
 	uint64_t node;
+	bool searched; /* else the caller is told names alone */
 	view_emit_fn *emit;
 	void *context;
 };
+
+/* An entry of a directory that the caller may not search: none of its files is a copy of his. */
+static int get_name(uint64_t parent, const struct entry_record *entry)
+{
+	return node_kind(parent) == NODE_DIR || entry->kind == ENTRY_DIR ? 0 : TREE_ELSEWHERE;
+}
 
 /* Emits one entry; *full is set when it did not fit. */
 static int list_entry(const struct listing *listing, const struct entry_record *record, bool *full)
 {
 	char name[NAME_BYTES_MAX + 1];
 	struct view_entry entry = {.name = name, .cookie = record->cookie, .known = true};
-	int r = get_entry(listing->query, listing->node, record, &entry.attributes);
+	int r = listing->searched
+			? get_entry(listing->query, listing->node, record, &entry.attributes)
+			: get_name(listing->node, record);
 
 	if (r == TREE_ELSEWHERE)
 		return 0;
 	if (r < 0 && record->kind != ENTRY_UNKNOWN)
 		return r;
-	if (r < 0) {
+	if (r < 0 || !listing->searched) {
 		entry.known = false;
 		entry.attributes = (struct stat){0};
 	}
@@ -187,12 +205,14 @@ static int list_entry(const struct listing *listing, const struct entry_record *
 static int tree_list(const struct view_query *query, uint64_t node, uint64_t after,
 		     view_emit_fn *emit, void *context)
 {
-	const struct listing listing = {query, node, emit, context};
+	int r = rights_of_node(query, node, X_OK);
+	const struct listing listing = {query, node, r == 0, emit, context};
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct entry_record entry;
 	bool full = false;
-	int r = catalog_scan_entries(query->reader, node_id(node), after, &scan);
 
+	if (r == 0 || r == -EACCES)
+		r = catalog_scan_entries(query->reader, node_id(node), after, &scan);
 	while (r == 0 && !full && (r = catalog_next_entry(scan, &entry)) == 0)
 		r = list_entry(&listing, &entry, &full);
 	return r == -ENOENT ? 0 : r;

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "catalog/query.h"
 #include "view/class.h"
 #include "view/node.h"
 #include "view/query.h"
+#include "view/rights.h"
 
 /* What df(1) counts in. */
 #define STATFS_BLOCK_SIZE 4096
@@ -30,10 +32,12 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	listing_times_init(&view->times);
 	group_listings_init(&view->group_listings);
 	ranking_init(&view->ranking);
+	known_shares_init(&view->shares);
 }
 
 void view_deinit(struct view *view)
 {
+	known_shares_deinit(&view->shares);
 	ranking_deinit(&view->ranking);
 	group_listings_deinit(&view->group_listings);
 	listing_times_deinit(&view->times);
@@ -96,7 +100,8 @@ static const struct view_class *class_of(uint64_t node)
 	return kind < ARRAY_SIZE(classes) ? classes[kind] : NULL;
 }
 
-int view_lookup(struct view *view, uint64_t parent, const char *name, struct stat *attributes)
+int view_lookup(const struct viewer *viewer, uint64_t parent, const char *name,
+		struct stat *attributes)
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	const struct view_class *class = class_of(parent);
@@ -108,13 +113,18 @@ int view_lookup(struct view *view, uint64_t parent, const char *name, struct sta
 		return -ENOTDIR;
 	if (strnlen(name, NAME_BYTES_MAX + 1) > NAME_BYTES_MAX)
 		return -ENAMETOOLONG;
-	r = query_begin(&query, view);
+	r = query_begin_for(&query, viewer);
+	if (r == 0)
+		r = rights_of_node(&query, parent, X_OK);
 	if (r == 0)
 		r = class->lookup(&query, parent, name, attributes);
+	/* who may search a folder of a source may reach what is in it */
+	if (r == 0 && node_kind(parent) == NODE_FIXED)
+		r = rights_of_node(&query, attributes->st_ino, F_OK);
 	return query_error(r);
 }
 
-int view_getattr(struct view *view, uint64_t node, struct stat *attributes)
+int view_getattr(const struct viewer *viewer, uint64_t node, struct stat *attributes)
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	const struct view_class *class = class_of(node);
@@ -122,7 +132,9 @@ int view_getattr(struct view *view, uint64_t node, struct stat *attributes)
 
 	if (!class)
 		return -ESTALE;
-	r = query_begin(&query, view);
+	r = query_begin_for(&query, viewer);
+	if (r == 0)
+		r = rights_of_node(&query, node, F_OK);
 	if (r == 0)
 		r = class->getattr(&query, node, attributes);
 	if (r == 0 && attributes->st_ino != node)
@@ -130,12 +142,34 @@ int view_getattr(struct view *view, uint64_t node, struct stat *attributes)
 	return query_error(r);
 }
 
+/* Even root runs only what somebody may run. */
+int view_access(const struct viewer *viewer, uint64_t node, int access)
+{
+	struct view_query query CLEANUP_QUERY = {0};
+	const struct view_class *class = class_of(node);
+	struct stat attributes;
+	int r;
+
+	if (!class)
+		return -ESTALE;
+	r = query_begin_for(&query, viewer);
+	if (r == 0)
+		r = rights_of_node(&query, node, access & (R_OK | X_OK));
+	if (r == 0)
+		r = class->getattr(&query, node, &attributes);
+	if (r == 0 && access & X_OK && !(attributes.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))
+		r = S_ISREG(attributes.st_mode) ? -EACCES : 0;
+	return query_error(r);
+}
+
 /* The same as the system's readdir(3) gives for a directory that was removed. */
 static int list_begin(const struct view_query *query, const struct view_class *class, uint64_t node,
 		      uint64_t *parent)
 {
-	int r = class->list_begin(query, node, parent);
+	int r = rights_of_node(query, node, R_OK);
 
+	if (r == 0)
+		r = class->list_begin(query, node, parent);
 	return r == -ESTALE ? -ENOENT : r;
 }
 
@@ -152,7 +186,8 @@ static bool emit_dot(const char *name, uint64_t node, uint64_t cookie, view_emit
 	return emit(&entry, context);
 }
 
-int view_list(struct view *view, uint64_t node, uint64_t after, view_emit_fn *emit, void *context)
+int view_list(const struct viewer *viewer, uint64_t node, uint64_t after, view_emit_fn *emit,
+	      void *context)
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	const struct view_class *class = class_of(node);
@@ -163,7 +198,7 @@ int view_list(struct view *view, uint64_t node, uint64_t after, view_emit_fn *em
 		return -ENOENT;
 	if (!class->list)
 		return -ENOTDIR;
-	r = query_begin(&query, view);
+	r = query_begin_for(&query, viewer);
 	if (r == 0)
 		r = list_begin(&query, class, node, &parent);
 	if (r < 0)
@@ -178,13 +213,14 @@ int view_list(struct view *view, uint64_t node, uint64_t after, view_emit_fn *em
 	return query_error(class->list(&query, node, after, emit, context));
 }
 
-int view_statfs(struct view *view, struct statvfs *statfs)
+/* How much there is of what a caller may not read is not for him. */
+int view_statfs(const struct viewer *viewer, struct statvfs *statfs)
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	struct catalog_totals totals = {0};
-	int r = query_begin(&query, view);
+	int r = query_begin_for(&query, viewer);
 
-	if (r == 0)
+	if (r == 0 && !viewer->caller)
 		r = catalog_get_totals(query.reader, &totals);
 	if (r < 0)
 		return query_error(r);

@@ -18,8 +18,12 @@
  *
  * Any thread may call anything at any time; each call reads one snapshot of the catalog. Only
  * opening, reading a symlink and asking for attributes that the index does not keep (xattrs) touch
- * the source. Failures are -errno, fit for a system call's caller: -ESTALE for a node that is
- * gone or whose file is no longer what the index says, -EIO for a damaged record.
+ * the source. Failures are -errno, fit for a system call's caller: -ESTALE for a node that is gone
+ * or whose file is no longer what the index says, -EIO for a damaged record.
+ *
+ * Where a view is shared, who looks at it is given with each call (struct viewer), and is shown
+ * what he would find at the source himself: see view/rights.h and view/share.h. That touches the
+ * source, too.
  */
 
 #include <stdatomic.h>
@@ -35,8 +39,11 @@
 #include "catalog/source.h"
 #include "view/event_log.h"
 #include "view/group_marks.h"
+#include "view/known_shares.h"
 #include "view/listing_times.h"
 #include "view/ranking.h"
+
+struct caller;
 
 #define VIEW_ROOT UINT64_C(1)
 
@@ -79,6 +86,15 @@ struct view {
 	struct listing_times times;
 	struct group_listings group_listings;
 	struct ranking ranking;
+	struct known_shares shares;
+	bool shared; /* for status.json: others than who mounted it may come */
+};
+
+/* Who looks at which view, both borrowed. caller: whose rights at the source count; NULL: all may
+ * be seen. */
+struct viewer {
+	struct view *view;
+	const struct caller *caller;
 };
 
 /* Fills the view in, state VIEW_WALKING, read_mode "copy", transport "device", no advice, watch
@@ -109,10 +125,14 @@ void view_set_reading(struct view *view, const char *mode, const char *const *ad
 void view_set_transport(struct view *view, const char *name);
 
 /* A name in a directory: its node (st_ino) with its attributes. -ENOENT, -ENOTDIR. */
-MUST_CHECK int view_lookup(struct view *view, uint64_t parent, const char *name,
+MUST_CHECK int view_lookup(const struct viewer *viewer, uint64_t parent, const char *name,
 			   struct stat *attributes);
 
-MUST_CHECK int view_getattr(struct view *view, uint64_t node, struct stat *attributes);
+MUST_CHECK int view_getattr(const struct viewer *viewer, uint64_t node, struct stat *attributes);
+
+/* May who looks do this with a node: R_OK, X_OK? (W_OK: nobody may, and the kernel says so.) 0,
+ * -EACCES, or -errno. */
+MUST_CHECK int view_access(const struct viewer *viewer, uint64_t node, int access);
 
 /* ---- listings ------------------------------------------------------------------------ */
 
@@ -138,8 +158,8 @@ typedef bool view_emit_fn(const struct view_entry *entry, void *context);
  *
  * A source directory that could not be read gives the errno that it gave then; -ENOENT for a
  * directory that is gone, -ENOTDIR. */
-MUST_CHECK int view_list(struct view *view, uint64_t node, uint64_t after, view_emit_fn *emit,
-			 void *context);
+MUST_CHECK int view_list(const struct viewer *viewer, uint64_t node, uint64_t after,
+			 view_emit_fn *emit, void *context);
 
 /* ---- content ------------------------------------------------------------------------- */
 
@@ -162,7 +182,7 @@ struct view_file {
  *
  * Blocks on the source. -ESTALE when the file is not the one, or not with the signature, that
  * the index has; else -errno of the source's open: -EACCES, -EMFILE ... */
-MUST_CHECK int view_open(struct view *view, uint64_t node, struct view_file *file);
+MUST_CHECK int view_open(const struct viewer *viewer, uint64_t node, struct view_file *file);
 void view_close(struct view_file *file);
 
 /* Reads up to size bytes at offset: how many, 0 at the end, or -errno. Any thread, several at a
@@ -181,16 +201,16 @@ MUST_CHECK int view_sync_text(struct view *view, struct bytes *text);
 bool view_has_more(struct view *view, const struct view_file *file);
 
 /* Appends the target of a symlink, of one in a source as that has it now. */
-MUST_CHECK int view_readlink(struct view *view, uint64_t node, struct bytes *target);
+MUST_CHECK int view_readlink(const struct viewer *viewer, uint64_t node, struct bytes *target);
 
 /* Extended attributes: twinfs's own (user.twinfs.path, .hash, .copies, .size, .reclaimable), which
  * are not listed, and those of the source. As getxattr(2) and listxattr(2): the length, or with
  * size 0 the length that it would take; -ERANGE, -ENODATA. */
-MUST_CHECK long view_getxattr(struct view *view, uint64_t node, const char *name, void *value,
-			      size_t size);
-MUST_CHECK long view_listxattr(struct view *view, uint64_t node, char *list, size_t size);
+MUST_CHECK long view_getxattr(const struct viewer *viewer, uint64_t node, const char *name,
+			      void *value, size_t size);
+MUST_CHECK long view_listxattr(const struct viewer *viewer, uint64_t node, char *list, size_t size);
 
 /* How much the view holds: each inode of the sources counted once. Never waits for a scan. */
-MUST_CHECK int view_statfs(struct view *view, struct statvfs *statfs);
+MUST_CHECK int view_statfs(const struct viewer *viewer, struct statvfs *statfs);
 
 #endif

@@ -12,11 +12,14 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/caller.h"
 #include "base/descriptor.h"
 #include "catalog/query.h"
 #include "view/group_name.h"
 #include "view/node.h"
 #include "view/query.h"
+#include "view/rights.h"
+#include "view/share.h"
 #include "view/source_path.h"
 #include "view/view.h"
 
@@ -62,6 +65,8 @@ static int own_group(const struct view_query *query, uint64_t node, struct group
 	switch (node_kind(node)) {
 	case NODE_GROUP:
 		r = catalog_get_group(query->reader, node_id(node), group);
+		if (r == 0)
+			r = share_of_group(query, group);
 		if (r == -ENOENT || (r == 0 && !group_is_visible(group)))
 			return -ESTALE;
 		return r;
@@ -69,7 +74,7 @@ static int own_group(const struct view_query *query, uint64_t node, struct group
 		r = check_version(query, node);
 		if (r < 0)
 			return r;
-		r = catalog_is_redundant(query->reader, node_id(node), &redundant, group);
+		r = share_of_file(query, node_id(node), NULL, &redundant, group);
 		return r == 0 && group->id == 0 ? -ENODATA : r;
 	default:
 		return -ENODATA;
@@ -95,13 +100,16 @@ static int group_value(const struct group_record *group, bool folder, const char
 	return -ENODATA;
 }
 
-static int own_value(struct view *view, uint64_t node, const char *key, struct bytes *value)
+static int own_value(const struct viewer *viewer, uint64_t node, const char *key,
+		     struct bytes *value)
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	struct group_record group;
 	uint64_t kind = node_kind(node);
-	int r = query_begin(&query, view);
+	int r = query_begin_for(&query, viewer);
 
+	if (r == 0)
+		r = rights_of_node(&query, node, F_OK);
 	if (r < 0)
 		return r;
 	if (strcmp(key, "path") == 0) {
@@ -109,7 +117,7 @@ static int own_value(struct view *view, uint64_t node, const char *key, struct b
 			return -ENODATA;
 		r = kind == NODE_FILE ? check_version(&query, node) : 0;
 		if (r == 0)
-			r = source_path_of(&query, node, value);
+			r = source_path_for(&query, node, value);
 		return r == -ENOENT ? -ESTALE : r;
 	}
 	r = own_group(&query, node, &group);
@@ -127,6 +135,24 @@ static int check_inode(struct catalog *catalog, int fd, const struct attributes 
 	if (r < 0)
 		return r;
 	return attributes_same_inode(&now, known) ? 0 : -ESTALE;
+}
+
+/* As getxattr(2); name NULL: as listxattr(2). Which of them there are, and who may read them, is
+ * different for different users. */
+static long ask(const struct viewer *viewer, int fd, const char *name, void *value, size_t size)
+{
+	const struct fd_path path = fd_path(fd);
+	long length;
+	int r = viewer->caller ? caller_wear(viewer->caller) : 0;
+
+	if (r < 0)
+		return r;
+	length = name ? getxattr(path.text, name, value, size) : listxattr(path.text, value, size);
+	if (length < 0)
+		length = -errno;
+	if (viewer->caller)
+		caller_doff();
+	return length;
 }
 
 /* Both open (O_PATH) what a node is in its source, if it is still that. */
@@ -162,7 +188,7 @@ static int open_file(const struct view_query *query, uint64_t node)
 }
 
 /* -ENODATA for a node that is in no source. */
-static int open_node(struct view *view, uint64_t node)
+static int open_node(const struct viewer *viewer, uint64_t node)
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	bool is_dir = node_is_source_dir(node);
@@ -170,28 +196,27 @@ static int open_node(struct view *view, uint64_t node)
 
 	if (!is_dir && node_kind(node) != NODE_FILE)
 		return -ENODATA;
-	r = query_begin(&query, view);
+	r = query_begin_for(&query, viewer);
+	if (r == 0)
+		r = rights_of_node(&query, node, F_OK);
 	if (r < 0)
 		return r;
 	return is_dir ? open_dir(&query, node_id(node)) : open_file(&query, node);
 }
 
-long view_getxattr(struct view *view, uint64_t node, const char *name, void *value, size_t size)
+long view_getxattr(const struct viewer *viewer, uint64_t node, const char *name, void *value,
+		   size_t size)
 {
 	struct bytes own CLEANUP_BYTES = {0};
 	AUTO_CLOSE int fd = -1;
-	long length;
 
 	if (is_own(name)) {
-		int r = own_value(view, node, name + strlen(OWN_PREFIX), &own);
+		int r = own_value(viewer, node, name + strlen(OWN_PREFIX), &own);
 
 		return r < 0 ? query_error(r) : give(own.data, own.length, value, size);
 	}
-	fd = open_node(view, node);
-	if (fd < 0)
-		return query_error(fd);
-	length = getxattr(fd_path(fd).text, name, value, size);
-	return length < 0 ? -errno : length;
+	fd = open_node(viewer, node);
+	return fd < 0 ? query_error(fd) : ask(viewer, fd, name, value, size);
 }
 
 /* Takes the names that are ours out of a list of length bytes; what is left of it. */
@@ -209,7 +234,7 @@ static size_t drop_own(char *list, size_t length)
 	return kept;
 }
 
-long view_listxattr(struct view *view, uint64_t node, char *list, size_t size)
+long view_listxattr(const struct viewer *viewer, uint64_t node, char *list, size_t size)
 {
 	AUTO_FREE char *all = malloc(XATTR_LIST_MAX);
 	AUTO_CLOSE int fd = -1;
@@ -217,13 +242,13 @@ long view_listxattr(struct view *view, uint64_t node, char *list, size_t size)
 
 	if (!all)
 		return -ENOMEM;
-	fd = open_node(view, node);
+	fd = open_node(viewer, node);
 	if (fd == -ENODATA)
 		return 0;
 	if (fd < 0)
 		return query_error(fd);
-	length = listxattr(fd_path(fd).text, all, XATTR_LIST_MAX);
+	length = ask(viewer, fd, NULL, all, XATTR_LIST_MAX);
 	if (length < 0)
-		return -errno;
+		return length;
 	return give(all, drop_own(all, (size_t)length), list, size);
 }

@@ -71,10 +71,15 @@ static void test_faster_ways_are_for_the_session(void **state)
 	assert_kind("io_uring", MOUNT_OPTION_IO_URING);
 }
 
-static void test_sharing_the_mount_is_refused(void **state)
+static void test_sharing_the_mount_is_for_the_session(void **state)
 {
 	(void)state;
-	assert_kind("allow_other", MOUNT_OPTION_REFUSED);
+	assert_kind("allow_other", MOUNT_OPTION_SHARED);
+}
+
+static void test_what_would_break_a_promise_is_refused(void **state)
+{
+	(void)state;
 	assert_kind("allow_root", MOUNT_OPTION_REFUSED);
 	assert_kind("subtype=other", MOUNT_OPTION_REFUSED);
 	assert_kind("remount", MOUNT_OPTION_REFUSED);
@@ -99,7 +104,8 @@ int main(void)
 		cmocka_unit_test(test_what_fuse_knows_is_for_fuse),
 		cmocka_unit_test(test_nonempty_is_for_the_mount_point),
 		cmocka_unit_test(test_faster_ways_are_for_the_session),
-		cmocka_unit_test(test_sharing_the_mount_is_refused),
+		cmocka_unit_test(test_sharing_the_mount_is_for_the_session),
+		cmocka_unit_test(test_what_would_break_a_promise_is_refused),
 		cmocka_unit_test(test_other_words_are_unknown),
 	};
 

@@ -26,7 +26,7 @@ static const char *content_of(struct fixture *fixture, uint64_t node)
 	struct view_file file;
 	long length;
 
-	assert_int_equal(view_open(&fixture->view, node, &file), 0);
+	assert_int_equal(view_open(&fixture->viewer, node, &file), 0);
 	length = view_read(&fixture->view, &file, text, sizeof(text) - 1, 0);
 	assert_true(length >= 0);
 	text[length] = '\0';

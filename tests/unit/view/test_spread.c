@@ -172,7 +172,7 @@ static void test_a_new_group_hides_the_redundant_name(void **state)
 		fixture_add_file(&told->fixture, root(), i ? "b" : "a", &pair[i]);
 	}
 	spread();
-	assert_int_equal(view_getattr(&told->fixture.view, node_make(NODE_DIR, root()), &before),
+	assert_int_equal(view_getattr(&told->fixture.viewer, node_make(NODE_DIR, root()), &before),
 			 0);
 	group = fixture_add_group(&told->fixture, group_hash, pair, 2);
 	spread();
@@ -182,7 +182,8 @@ static void test_a_new_group_hides_the_redundant_name(void **state)
 	assert_int_equal(count("entry", NODE_DIR, root(), "b"), 1);
 	assert_int_equal(count("entry", NODE_DIR, root(), "a"), 0); /* it stays what it was */
 	assert_int_equal(count("node", NODE_DIR, root(), ""), 1);
-	assert_int_equal(view_getattr(&told->fixture.view, node_make(NODE_DIR, root()), &after), 0);
+	assert_int_equal(view_getattr(&told->fixture.viewer, node_make(NODE_DIR, root()), &after),
+			 0);
 	assert_true(after.st_ctim.tv_sec > before.st_ctim.tv_sec ||
 		    after.st_ctim.tv_nsec > before.st_ctim.tv_nsec);
 	assert_int_equal(after.st_mtim.tv_sec, before.st_mtim.tv_sec);
@@ -209,7 +210,7 @@ static void test_directories_that_come_to_redundant_are_told(void **state)
 	}
 	spread();
 	node = node_make(NODE_REDUNDANT, root());
-	assert_int_equal(view_getattr(&told->fixture.view, node, &before), 0);
+	assert_int_equal(view_getattr(&told->fixture.viewer, node, &before), 0);
 	(void)fixture_add_group(&told->fixture, group_hash, pair, 2);
 	spread();
 	assert_int_equal(count("entry", NODE_REDUNDANT, deep, "b"), 1);
@@ -218,7 +219,7 @@ static void test_directories_that_come_to_redundant_are_told(void **state)
 	assert_int_equal(count("node", NODE_REDUNDANT, root(), ""), 1);
 	assert_int_equal(count("entry", NODE_DIR, root(), "dir"), 0);
 	assert_int_equal(count("node", NODE_DIR, root(), ""), 0);
-	assert_int_equal(view_getattr(&told->fixture.view, node, &after), 0);
+	assert_int_equal(view_getattr(&told->fixture.viewer, node, &after), 0);
 	assert_true(after.st_ctim.tv_sec > before.st_ctim.tv_sec ||
 		    after.st_ctim.tv_nsec > before.st_ctim.tv_nsec);
 	assert_int_equal(after.st_mtim.tv_sec, before.st_mtim.tv_sec);
@@ -283,7 +284,7 @@ static void test_a_changed_file_is_another_node_and_its_names_are_told(void **st
 	assert_int_not_equal(fixture_find(&told->fixture, "uniques/f"), node);
 	assert_int_equal(node_inode((uint64_t)fixture_find(&told->fixture, "uniques/f")),
 			 node_inode((uint64_t)node));
-	assert_int_equal(view_getattr(&told->fixture.view, (uint64_t)node, &attributes), -ESTALE);
+	assert_int_equal(view_getattr(&told->fixture.viewer, (uint64_t)node, &attributes), -ESTALE);
 }
 
 static void test_attributes_are_told_after_waiting_for_the_directory(void **state)
@@ -440,7 +441,7 @@ static void test_events_are_made_once_somebody_reads_them(void **state)
 	spread();
 	assert_string_equal(events(&reader), "");
 	(void)fixture_add_group(&told->fixture, group_hash, pair, 2);
-	assert_int_equal(view_open(&told->fixture.view, FIXED_EVENTS, &file), 0);
+	assert_int_equal(view_open(&told->fixture.viewer, FIXED_EVENTS, &file), 0);
 	spread();
 	text = events(&reader);
 	assert_non_null(strstr(text, "{\"event\":\"group_appeared\",\"hash\":\"" HASH_NAME

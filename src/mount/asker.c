@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/asker.h"
+
+#include "mount/callbacks.h"
+
+int asker_init(struct asker *asker, fuse_req_t request)
+{
+	const struct session *session = session_of(request);
+	const struct fuse_ctx *context = fuse_req_ctx(request);
+
+	*asker = (struct asker){.viewer = {.view = session->view}};
+	if (!session->settings.shared || context->uid == 0)
+		return 0;
+	asker->viewer.caller = &asker->caller;
+	return caller_read(&asker->caller, context->pid, context->uid, context->gid);
+}

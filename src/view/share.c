@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/share.h"
+
+#include <errno.h>
+
+#include "base/caller.h"
+#include "base/clock.h"
+#include "catalog/query.h"
+#include "view/known_shares.h"
+#include "view/rights.h"
+
+/* Groups of up to so many inodes are looked at each time. */
+#define SMALL_GROUP 16
+
+uint64_t share_holder(const struct view_query *query)
+{
+	return query->caller ? caller_digest(query->caller) : 0;
+}
+
+/* ---- which copies -------------------------------------------------------------------- */
+
+/* A copy that the caller finds. */
+struct found_copy {
+	struct file_record file;
+	uint32_t source;
+	struct bytes path; /* in it */
+};
+
+static bool goes_before(const struct found_copy *a, const struct found_copy *b)
+{
+	if (a->source != b->source)
+		return a->source < b->source;
+	if (a->file.first_seen != b->file.first_seen)
+		return a->file.first_seen < b->file.first_seen;
+	return bytes_compare(&a->path, &b->path) < 0;
+}
+
+/* -EACCES: he does not find it. */
+static int find_copy(const struct view_query *query, uint64_t id, struct found_copy *copy)
+{
+	int r = expect_record(catalog_get_file(query->reader, id, &copy->file));
+
+	return r < 0 ? r : rights_find_file(query, &copy->file, &copy->path, &copy->source);
+}
+
+static int find_copies(const struct view_query *query, uint64_t group, struct share *share)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct found_copy best = {0}, next = {0}, swap;
+	uint64_t id;
+	int r = catalog_scan_members(query->reader, group, 0, &scan);
+
+	*share = (struct share){0};
+	while (r == 0 && (r = catalog_next_member(scan, &id)) == 0) {
+		r = find_copy(query, id, &next);
+		if (r == -EACCES) {
+			r = 0;
+			continue;
+		}
+		if (r < 0)
+			break;
+		share->inodes++;
+		if (share->kept && !goes_before(&next, &best))
+			continue;
+		share->kept = id;
+		swap = best;
+		best = next;
+		next = swap;
+	}
+	bytes_free(&best.path);
+	bytes_free(&next.path);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* What is remembered is right only while he still finds the kept one: else nothing would take its
+ * place in uniques/. */
+static bool get_known(const struct view_query *query, const struct share_key *key,
+		      struct share *share)
+{
+	struct known_shares *known = &query->view->shares;
+	struct found_copy kept = {0};
+	bool is_known = known_shares_get(known, key, share, clock_monotonic_ns());
+
+	if (is_known && share->kept)
+		is_known = find_copy(query, share->kept, &kept) == 0;
+	bytes_free(&kept.path);
+	return is_known;
+}
+
+static int get_share(const struct view_query *query, const struct group_record *group,
+		     struct share *share)
+{
+	const struct share_key key = {share_holder(query), group->id, group->changed};
+	uint64_t began;
+	int r;
+
+	if (group->inodes <= SMALL_GROUP)
+		return find_copies(query, group->id, share);
+	if (get_known(query, &key, share))
+		return 0;
+	began = clock_monotonic_ns();
+	r = find_copies(query, group->id, share);
+	if (r == 0)
+		known_shares_put(&query->view->shares, &key, share, began, clock_monotonic_ns());
+	return r;
+}
+
+/* All of it but the ordinal. */
+static int take_share(const struct view_query *query, struct group_record *group)
+{
+	struct share share = {0};
+	int r = group_is_visible(group) ? get_share(query, group, &share) : 0;
+
+	group->inodes = share.inodes;
+	group->kept = share.kept;
+	group->changed = query->view->since;
+	return r;
+}
+
+/* ---- contents with one hash ---------------------------------------------------------- */
+
+/* The caller's next group of this hash behind an ordinal of the index, which is left in *ordinal;
+ * -ENOENT. */
+static int next_group(const struct view_query *query, struct hash128 hash, uint32_t *ordinal,
+		      struct group_record *group)
+{
+	int r;
+
+	do {
+		r = catalog_next_of_hash(query->reader, hash, *ordinal, group);
+		if (r < 0)
+			return r;
+		*ordinal = group->ordinal;
+		r = take_share(query, group);
+	} while (r == 0 && !group_is_visible(group));
+	return r;
+}
+
+/* Counts his groups of its hash up to this one. */
+static int renumber(const struct view_query *query, struct group_record *group)
+{
+	struct group_record other = {0};
+	uint32_t at = 0, number = 0;
+	int r;
+
+	do {
+		r = next_group(query, group->hash, &at, &other);
+		number++;
+	} while (r == 0 && other.id != group->id);
+	group->ordinal = number;
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+int share_find_group(const struct view_query *query, struct hash128 hash, uint32_t ordinal,
+		     struct group_record *group)
+{
+	uint32_t at = 0;
+	int r = 0;
+
+	if (!query->caller)
+		return catalog_find_group(query->reader, hash, ordinal, group);
+	for (uint32_t number = 0; r == 0 && number < ordinal; number++)
+		r = next_group(query, hash, &at, group);
+	group->ordinal = ordinal;
+	return r;
+}
+
+/* ---- groups and files ---------------------------------------------------------------- */
+
+int share_of_group(const struct view_query *query, struct group_record *group)
+{
+	int r;
+
+	if (!query->caller)
+		return 0;
+	r = take_share(query, group);
+	if (r == 0 && group_is_visible(group) && group->ordinal > 1)
+		r = renumber(query, group);
+	return r;
+}
+
+/* Does he find the file, by the name that is asked for? */
+static int find_asked(const struct view_query *query, uint64_t id, const struct entry_record *entry)
+{
+	struct found_copy copy = {0};
+	int r;
+
+	if (entry) {
+		r = expect_record(catalog_get_file(query->reader, id, &copy.file));
+		return r < 0 ? r : rights_find_name(query, &copy.file, entry->dir, entry->cookie);
+	}
+	r = find_copy(query, id, &copy);
+	bytes_free(&copy.path);
+	return r;
+}
+
+int share_of_file(const struct view_query *query, uint64_t file, const struct entry_record *entry,
+		  bool *redundant, struct group_record *group)
+{
+	int r = catalog_is_redundant(query->reader, file, redundant, group);
+
+	if (r < 0 || !query->caller || group->id == 0)
+		return r;
+	*redundant = false;
+	r = find_asked(query, file, entry);
+	if (r == 0)
+		r = share_of_group(query, group);
+	if (r == -EACCES || (r == 0 && !group_is_visible(group))) {
+		group->id = 0;
+		return 0;
+	}
+	*redundant = r == 0 && group->kept != file;
+	return r;
+}
