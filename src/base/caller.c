@@ -153,10 +153,8 @@ int caller_read(struct caller *caller, pid_t thread, uid_t uid, gid_t gid)
 	const char *status;
 	int r;
 
-	*caller = (struct caller){.uid = uid, .gid = gid};
-	if (thread == 0)
-		return 0;
-	r = read_status(thread, &text);
+	*caller = (struct caller){0};
+	r = thread ? read_status(thread, &text) : -EACCES;
 	if (r < 0)
 		return r;
 	status = bytes_text(&text);

@@ -24,10 +24,11 @@ void caller_free(struct caller *caller);
 /* Finds out who the thread is that asks for something as this user and group.
  *
  * thread	its id in /proc; 0: it lives where it cannot be seen from here (in another
- *		pid_namespaces(7)), and has no further groups then
+ *		pid_namespaces(7))
  *
  * A thread cannot change what it is while it waits for an answer. So one that is not who asked is
- * another one, and nothing is known of the asker: -EACCES. Else 0 or -errno. */
+ * another one, and nothing is known of the asker: -EACCES, as groups can take a right as well as
+ * give it. Else 0 or -errno. */
 MUST_CHECK int caller_read(struct caller *caller, pid_t thread, uid_t uid, gid_t gid);
 
 /* The same from the text of /proc/PID/status (proc(5)), in which all ids are of one moment. Pure
