@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/caller.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -183,9 +184,12 @@ static int mount_session(struct session *session)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	const struct speed_facts *facts = &session->facts;
-	int r = session_arguments(&args, &session->settings,
-				  facts->wants_rings && !speed_no_rings(facts));
+	/* however many rights were given up since somebody asked for it */
+	int r = session->settings.shared ? caller_try() : 0;
 
+	if (r == 0)
+		r = session_arguments(&args, &session->settings,
+				      facts->wants_rings && !speed_no_rings(facts));
 	if (r == 0) {
 		session->fuse = fuse_session_new(&args, &session_callbacks,
 						 sizeof(session_callbacks), session);

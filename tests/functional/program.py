@@ -26,6 +26,7 @@ TIMEOUT = 120  # seconds: a guard against hanging, never a figure
 ENDING = 5  # seconds in which what has nothing to do any more is gone
 MARK = "TWINFS_TEST_SESSION"
 STRACE = ("strace", "-f")
+READS = "read,readv,pread64,preadv,preadv2,splice,sendfile,copy_file_range,readahead"
 ONLY_TRACED = "--seccomp-bpf"  # other calls cost nothing; but strace then injects no signals
 
 
@@ -329,13 +330,13 @@ class Program:
                 process.wait(TIMEOUT)
 
     @contextlib.contextmanager
-    def mounted_and_traced(self, *sources, options=("--wait",)):
+    def mounted_and_traced(self, *sources, options=("--wait",), calls=f"{READS},mmap"):
         """A mounted view whose daemon is traced; `reads` of it takes what was read so far."""
         trace = self.folder / "trace"
         other = Program(self.session, self.folder, self.user)
         other.index = self.index
         other.wrapped = [*STRACE, ONLY_TRACED, "-y", "-o", str(trace), "-e",
-                         f"trace={READS},mmap"]
+                         f"trace={calls}"]
         other.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
         with other.mounted_in_front(*sources, options=options) as (_, plain):
             assert plain
@@ -470,7 +471,6 @@ class TracedView(View):
 
 CALL = re.compile(rb"^(?:\d+ +)?(\w+)\(\d+<((?:[^>\\]|\\.)*)>", re.MULTILINE)
 MAPPED = re.compile(rb"mmap\([^)]*, \d+<((?:[^>\\]|\\.)*)>")
-READS = "read,readv,pread64,preadv,preadv2,splice,sendfile,copy_file_range,readahead"
 
 
 def reads_below(trace, folder):

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: MIT
+"""A view that root shares with other users: what it is beside the rights that test_access.py
+compares with those at the source."""
+import contextlib
+import errno
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import collide
+import oracle
+import pytest
+import trees
+from callers import Caller, call_as
+
+SHARED = ("--wait", "-o", "allow_other")
+SOMEBODY = Caller("somebody", 61001, 62001)
+MEMBER = Caller("member", 61002, 62001, (62002,))
+DENIED = errno.EACCES
+ABSENT = errno.ENOENT
+
+
+@pytest.fixture
+def shared(twinfs, source, root_only):
+    """Mounts the source for all."""
+    old = os.umask(0o022)
+    yield lambda *options: twinfs.mounted(source, options=(*SHARED, *options))
+    os.umask(old)
+
+
+def error_of(function, *arguments):
+    """Which error it fails with, 0 where it works."""
+    try:
+        function(*arguments)
+    except OSError as error:
+        return error.errno
+    return 0
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def names_below(folder):
+    """The paths of all files that can be found by listing folders, relative to it."""
+    return sorted(os.path.relpath(os.path.join(path, name), folder)
+                  for path, _, names in os.walk(folder) for name in names)
+
+
+def as_somebody(function, *arguments):
+    return call_as(SOMEBODY, function, *arguments)
+
+
+# ---- who may share, and what with -----------------------------------------------------------
+
+def test_plain_user_cannot_share_and_is_told_who_can(as_user, tmp_path):
+    source = trees.small(tmp_path / "source")
+    (tmp_path / "mount").mkdir(exist_ok=True)
+    result = as_user("mount", "-o", "allow_other", source, tmp_path / "mount")
+    assert result.status == 1, result
+    [line] = result.errors
+    assert "allow_other" in line and "as root" in line
+    assert not as_user.index.exists()
+
+
+def test_root_without_the_capability_to_be_others_cannot_share(twinfs, source, root_only):
+    twinfs.wrapped = [shutil.which("setpriv"), "--bounding-set=-setuid", "--inh-caps=-setuid",
+                      "--"]
+    (twinfs.folder / "mount").mkdir()
+    result = twinfs("mount", "-o", "allow_other", source, twinfs.folder / "mount")
+    assert result.status == 1, result
+    assert "allow_other" in result.errors[0]
+
+
+def test_status_says_that_a_view_is_shared(twinfs, source, shared):
+    trees.small(source)
+    with shared() as view:
+        assert view.status()["shared"] is True
+        assert b"other users" in twinfs.ok("status", view.path).out
+    with twinfs.mounted(source) as view:
+        assert view.status()["shared"] is False
+        assert b"other users" not in twinfs.ok("status", view.path).out
+
+
+def test_mount_table_does_not_tell_where_the_source_is(source, shared):
+    trees.small(source)
+    with shared() as view, open("/proc/self/mountinfo") as file:
+        [line] = [line for line in file if f" {view.path} " in line]
+    assert os.fspath(source) not in line
+    assert " fuse.twinfs twinfs " in line
+
+
+def test_root_sees_everything_of_a_shared_view(source, shared):
+    trees.mixed(source)
+    (source / "small/letters").chmod(0o700)
+    with shared() as view:
+        as_somebody(names_below, view.path)
+        assert view.differences(source) == []
+
+
+def test_nobody_is_asked_who_he_is_where_a_view_is_not_shared(twinfs, source, strace):
+    """No system call more: neither to know groups, nor to be somebody."""
+    trees.small(source)
+    calls = "openat,openat2,setgroups,setresuid,setresgid,faccessat2"
+    with twinfs.mounted_and_traced(source, calls=calls) as view:
+        view.sync()
+        began = view.trace.stat().st_size
+        assert names_below(view.path) and os.statvfs(view.path)
+        assert os.getxattr(view.dups / os.listdir(view.dups)[0], "user.twinfs.copies")
+        assert os.listxattr(view.uniques / "alone") == []
+        assert (view.uniques / "alone").read_bytes()
+        trace = view.trace.read_bytes()[began:]
+    assert b"/source/alone" in trace
+    assert not re.search(rb"/status|setgroups|setres.id|faccessat2", trace)
+
+
+# ---- what tells of everything ----------------------------------------------------------------
+
+def test_what_tells_of_everything_is_for_root_alone(source, shared):
+    trees.small(source)
+    with shared() as view:
+        assert set(os.listdir(view.path)) == {"dups", "uniques", "redundant", "by-size", ".twinfs"}
+        links = os.listdir(view.by_size)
+        own = os.listdir(view.path / ".twinfs")
+        assert as_somebody(lambda: sorted(os.listdir(view.path))) == [
+            "dups", "redundant", "uniques"]
+        for path in (view.by_size, view.path / ".twinfs", view.by_size / links[0],
+                     *[view.path / ".twinfs" / name for name in own]):
+            assert as_somebody(error_of, os.lstat, path) == DENIED
+            assert as_somebody(error_of, read, path) == DENIED
+            os.lstat(path)  # root has it in the kernel's cache, and it is no way for others
+            assert as_somebody(error_of, os.lstat, path) == DENIED
+
+
+def test_folder_that_root_has_open_lists_for_others_what_is_theirs(source, shared):
+    """By the very same open folder: nothing that was listed for root is kept."""
+    trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"same"})
+    (source / "c").chmod(0o600)
+    with shared() as view:
+        [group] = view.dups.iterdir()
+        for path, theirs in ((view.path, ["dups", "redundant", "uniques"]), (group, ["a", "b"])):
+            folder = os.open(path, os.O_RDONLY)
+            everything = os.listdir(folder)
+            assert len(everything) > len(theirs)
+            assert as_somebody(lambda folder=folder: sorted(os.listdir(folder))) == theirs
+            assert os.listdir(folder) == everything
+            os.close(folder)
+
+
+def test_places_in_a_listing_of_root_are_no_places_for_others(source, shared):
+    """A place (telldir) is a number, which anybody can try; that of root's listing counts copies
+    that are hidden from others."""
+    trees.many(source / "hidden", 3000, lambda number: b"same")
+    (source / "hidden").chmod(0o700)
+    with shared() as view:
+        trees.fill(source, {b"z/one": b"same", b"z/two": b"same"})  # behind all others
+        view.sync()
+        [group] = view.dups.iterdir()
+        folder = os.open(group, os.O_RDONLY)
+        with os.scandir(folder) as entries:
+            next(entries)
+            place = os.lseek(folder, 0, os.SEEK_CUR)  # of the last name that was read
+
+        def names_behind(place):
+            os.lseek(folder, place, os.SEEK_SET)
+            return sorted(os.listdir(folder))
+
+        assert 2 < len(names_behind(place)) < 3000
+        assert as_somebody(names_behind, 0) == ["z∕one", "z∕two"]
+        assert as_somebody(names_behind, place) == []  # he has no so many names
+        os.close(folder)
+
+
+# ---- every content, and no more ---------------------------------------------------------------
+
+def test_each_user_finds_all_he_may_read_once_in_his_uniques(source, shared):
+    """Whoever's copy is the one that root sees kept."""
+    for number in range(20):
+        trees.fill(source, {b"a/%d" % number: b"content %d" % number,
+                            b"m/%d" % number: b"content %d" % number,
+                            b"z/%d" % number: b"content %d" % number})
+    for folder, group in (("a", 0), ("m", 62002)):
+        os.chown(source / folder, 0, group)
+        (source / folder).chmod(0o750)
+    contents = sorted(b"content %d" % number for number in range(20))
+    with shared() as view:
+        for caller, hidden, kept in ((SOMEBODY, ("a/", "m/"), "z/"), (MEMBER, ("a/",), "m/")):
+            unique = call_as(caller, names_below, view.uniques)
+            assert [name for name in unique if name.startswith(hidden)] == []
+            assert {name[:2] for name in unique} == {kept}
+            assert sorted(call_as(caller, read, view.uniques / name) for name in unique) == contents
+        assert as_somebody(names_below, view.redundant) == []
+        assert as_somebody(os.listdir, view.dups) == []
+        assert len(call_as(MEMBER, os.listdir, view.dups)) == 20
+        assert call_as(MEMBER, names_below, view.redundant) == sorted(
+            f"z/{number}" for number in range(20))
+
+
+def test_guess_at_a_hidden_content_is_not_confirmed(source, shared):
+    """Who puts what he guesses into the source learns nothing, in any number of copies."""
+    trees.fill(source, {b"hidden/secret": b"the secret", b"open/wrong": b"the sacred",
+                        b"open/right": b"the secret"})
+    (source / "hidden").chmod(0o700)
+
+    def told(guess):
+        path = view.uniques / "open" / guess
+        return [error_of(os.getxattr, path, f"user.twinfs.{name}") for name in ("hash", "copies")
+                ] + [error_of(os.lstat, view.dups / oracle.hashes([path])[0])]
+
+    with shared() as view:
+        assert len(os.listdir(view.dups)) == 1
+        assert as_somebody(told, "right") == as_somebody(told, "wrong") == [
+            errno.ENODATA, errno.ENODATA, ABSENT]
+        for guess in ("right", "wrong"):
+            shutil.copy(source / "open" / guess, source / "open" / f"{guess} too")
+        view.sync()
+        assert as_somebody(told, "right") == as_somebody(told, "wrong") == [0, 0, 0]
+        for guess in ("right", "wrong"):
+            path = view.uniques / "open" / guess
+            assert as_somebody(os.getxattr, path, "user.twinfs.copies") == b"2"
+
+
+def test_hidden_content_of_the_same_hash_does_not_number_others(source, shared):
+    first, second, third, _ = collide.short_contents()
+    trees.fill(source, {b"hidden/1": first, b"hidden/2": first})
+    with shared() as view:  # so that it is the first of that hash
+        trees.fill(source, {b"open/1": second, b"open/2": second})
+        view.sync()
+        trees.fill(source, {b"open/3": third, b"open/4": third})
+        view.sync()
+        (source / "hidden").chmod(0o700)
+        [value] = set(oracle.hashes([source / "open/1"]))
+        assert sorted(os.listdir(view.dups)) == [value, f"{value}~2", f"{value}~3"]
+        assert as_somebody(lambda: sorted(os.listdir(view.dups))) == [value, f"{value}~2"]
+        for folder, content in ((value, second), (f"{value}~2", third)):
+            names = as_somebody(os.listdir, view.dups / folder)
+            assert len(names) == 2
+            for name in names:
+                path = view.dups / folder / name
+                assert as_somebody(read, path) == content
+                assert as_somebody(os.getxattr, path, "user.twinfs.hash") == folder.encode()
+        assert as_somebody(error_of, os.lstat, view.dups / f"{value}~3") == ABSENT
+
+
+def test_large_group_is_for_each_what_it_is_for_him(source, shared):
+    """More copies than are looked at each time: what was found out is remembered for a moment."""
+    trees.many(source / "hidden", 200, lambda number: b"same")
+    trees.many(source / "open", 50, lambda number: b"same")
+    os.chown(source / "hidden", 0, 62002)
+    (source / "hidden").chmod(0o750)
+
+    def counts():
+        return [len(names_below(folder)) for folder in (view.uniques, view.redundant, view.dups)]
+
+    with shared() as view:
+        for _ in range(2):
+            assert call_as(MEMBER, counts) == [1, 249, 250]
+            assert as_somebody(counts) == [1, 49, 50]
+        shutil.rmtree(source / "hidden")
+        view.sync()
+        assert call_as(MEMBER, counts) == as_somebody(counts) == [1, 49, 50]
+
+
+# ---- opening, running, being handed a file ----------------------------------------------------
+
+@pytest.mark.parametrize("options", [(), ("-o", "passthrough")], ids=["copy", "passthrough"])
+def test_file_that_root_reads_stays_closed_to_others(source, shared, options):
+    trees.write(source / "private", b"private" * 10_000)
+    (source / "private").chmod(0o600)
+    with shared(*options) as view:
+        path = view.uniques / "private"
+        with open(path, "rb") as file:
+            content = file.read()  # all its pages are in the kernel
+            assert as_somebody(error_of, read, path) == DENIED
+            assert as_somebody(error_of, read, f"/proc/self/fd/{file.fileno()}") == DENIED
+            file.seek(0)
+            assert file.read() == content
+
+
+def test_file_that_root_opened_for_others_is_theirs_to_read(source, shared):
+    """As with any file system: open is where it is decided."""
+    trees.write(source / "hidden/private", b"private" * 10_000)
+    (source / "hidden").chmod(0o700)
+    with shared() as view, open(view.uniques / "hidden/private", "rb", buffering=0) as file:
+        def read_handed():
+            return [os.read(file.fileno(), 50_000) for _ in range(3)]
+
+        assert b"".join(as_somebody(read_handed)) == b"private" * 10_000
+
+
+def test_program_is_run_by_who_may_run_it_in_the_source(source, shared):
+    program = Path("/bin/true").read_bytes()
+    names = ("755", "744", "644", "655")
+    for name in names:  # what stands behind a program does not matter to it
+        trees.write(source / name, program + name.encode(), int(name, 8))
+
+    def run(path):
+        return error_of(lambda: subprocess.run([path], check=True))
+
+    def runs(folder):
+        return [(run(folder / name), as_somebody(run, folder / name),
+                 as_somebody(os.access, folder / name, os.X_OK)) for name in names]
+
+    with shared() as view:
+        assert runs(view.uniques) == runs(source)
+        assert set(runs(source)) == {(0, 0, True), (0, DENIED, False), (DENIED, DENIED, False),
+                                     (0, 0, True)}
+
+
+def test_access_and_chdir_are_as_in_the_source(source, shared):
+    modes = (0o755, 0o711, 0o744, 0o700, 0o705, 0o750)
+    for mode in modes:
+        trees.write(source / f"{mode:o}/file", b"%o" % mode)
+        (source / f"{mode:o}").chmod(mode)
+        trees.write(source / f"file {mode:o}", b"file %o" % mode, mode)
+
+    def may(root):
+        return [(error_of(os.chdir, root / f"{mode:o}"), *[
+            os.access(root / path, wanted) for wanted in (os.F_OK, os.R_OK, os.X_OK)
+            for path in (f"{mode:o}", f"{mode:o}/file", f"file {mode:o}")]) for mode in modes]
+
+    with shared() as view:
+        for caller in (SOMEBODY, Caller("in group 0", 61001, 0), Caller("root", 0, 0)):
+            assert call_as(caller, may, view.uniques) == call_as(caller, may, source)
+
+
+def test_trusted_attributes_are_for_root_alone(source, shared):
+    trees.write(source / "file", b"content")
+    os.setxattr(source / "file", "user.note", b"for all")
+    try:
+        os.setxattr(source / "file", "trusted.note", b"for root")
+    except OSError:
+        pytest.skip("the file system has no trusted attributes")
+    with shared() as view:
+        path = view.uniques / "file"
+        assert {"user.note", "trusted.note"} <= set(os.listxattr(path))
+        assert as_somebody(os.listxattr, path) == as_somebody(os.listxattr, source / "file")
+        assert as_somebody(os.getxattr, path, "user.note") == b"for all"
+        assert as_somebody(error_of, os.getxattr, path, "trusted.note") == errno.ENODATA
+
+
+# ---- sources that decide by themselves --------------------------------------------------------
+
+@contextlib.contextmanager
+def bound(source, folder):
+    """A FUSE file system that shows the source to root alone, whatever its modes say."""
+    if not shutil.which("bindfs"):
+        pytest.skip("needs bindfs")
+    folder.mkdir()
+    subprocess.run(["bindfs", "--no-allow-other", source, folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_fuse_source_that_lets_in_root_alone_stays_closed(twinfs, source, tmp_path, root_only):
+    """It is entered by who mounted it, and that is not decided by modes."""
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    source.chmod(0o755)
+    with bound(source, tmp_path / "bound") as root:
+        assert as_somebody(error_of, os.listdir, root) == DENIED
+        with twinfs.mounted(root, options=SHARED) as view:
+            assert (view.uniques / "a").read_bytes() == b"same"
+            assert as_somebody(error_of, os.listdir, view.uniques) == DENIED
+            assert as_somebody(error_of, read, view.uniques / "a") == DENIED
+            assert as_somebody(os.listdir, view.dups) == []
