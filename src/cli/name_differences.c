@@ -130,7 +130,7 @@ static int add_pair(struct finding *finding, uint64_t indexed, uint64_t fresh)
 /* Directories of one name: *same tells whether they are the same, and are then looked into. */
 static int compare_dirs(struct finding *finding, uint64_t indexed, uint64_t fresh, bool *same)
 {
-	struct dir_record a, b;
+	struct dir_record a = {0}, b = {0};
 	int r = catalog_get_dir(finding->sides->indexed, indexed, &a);
 
 	if (r == 0)
@@ -147,7 +147,7 @@ static int compare_dirs(struct finding *finding, uint64_t indexed, uint64_t fres
 
 static int compare_files(struct finding *finding, uint64_t indexed, uint64_t fresh, bool *same)
 {
-	struct file_record a, b;
+	struct file_record a = {0}, b = {0};
 	int r = catalog_get_file(finding->sides->indexed, indexed, &a);
 
 	if (r == 0)
@@ -272,8 +272,8 @@ static int compare_with_disk(struct catalog_reader *reader, uint64_t root, const
 			     const struct look *look, bool *agrees)
 {
 	struct entry_record entry;
-	struct file_record file;
-	struct dir_record dir;
+	struct file_record file = {0};
+	struct dir_record dir = {0};
 	int r = find(reader, root, path, &entry);
 
 	*agrees = r == -ENOENT && !look->is_there;
