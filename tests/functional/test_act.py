@@ -121,6 +121,45 @@ def test_hard_link_to_other_metadata_wants_force(twinfs, source):
     assert kept.stat().st_nlink == 3
 
 
+@pytest.mark.parametrize("other", ["owner", "group", "acl"])
+def test_hard_link_to_a_file_with_other_rights_wants_force(twinfs, source, other):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give files away")
+    kept, copy = copies(source, 2)
+    if other == "acl":
+        subprocess.run(["setfacl", "-m", "u:1:r", copy], check=True)
+        kept.chmod(copy.stat().st_mode & 0o777)
+    else:
+        os.chown(copy, *((1, -1) if other == "owner" else (-1, 1)))
+    result = twinfs("link", "--yes", source)
+    assert result.status == 3
+    assert "--force-metadata" in result.errors[-1]
+    assert kept.stat().st_nlink == copy.stat().st_nlink == 1
+    twinfs.ok("link", "--yes", "--force-metadata", source)
+    assert os.path.samefile(kept, copy)
+
+
+@pytest.mark.parametrize("words", [["link"], ["link", "--symbolic"]])
+def test_path_that_becomes_a_link_leads_to_the_content_at_every_moment(
+        twinfs, source, words, strace):
+    kept, *gone = copies(source, 9)
+    content = kept.read_bytes()
+    twinfs.ok("scan", source)
+    traced = Program(twinfs.session, twinfs.folder)
+    calls = "renameat2,linkat,symlinkat,unlinkat"
+    traced.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", f"trace={calls}", "-e",
+                      f"inject={calls}:delay_enter=2000:delay_exit=2000"]
+    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    looks = 0
+    with traced.started(*words, "--yes", source) as process:
+        while process.poll() is None:
+            looks += 1
+            assert {path.read_bytes() for path in gone} == {content}
+    assert process.returncode == 0
+    assert looks > 20
+    assert all(os.path.samefile(kept, path) for path in gone)
+
+
 @pytest.mark.parametrize("relative", [False, True])
 def test_symbolic_links_lead_to_the_kept_file(twinfs, source, tmp_path, relative):
     for folder in ("a/b", "c/d"):

@@ -4,12 +4,14 @@ import contextlib
 import ctypes
 import os
 import signal
+import subprocess
 import threading
 
 import oracle
 import pytest
 import trees
-from program import end_process, is_mounted
+from disks import disk
+from program import Program, end_process, is_mounted
 
 RENAME_EXCHANGE = 2
 
@@ -103,6 +105,34 @@ def test_huge_sparse_files_take_no_time(twinfs, source):
     assert group["size"] == 1 << 33
 
 
+def test_subvolumes_with_the_same_inode_numbers_are_not_mixed_up(session, tmp_path):
+    with disk("btrfs", tmp_path) as root:
+        for name in ("one", "two"):
+            subprocess.run(["btrfs", "subvolume", "create", root / name], check=True,
+                           capture_output=True)
+            trees.fill(root / name, {b"same": b"in both", name.encode(): name.encode()})
+        assert (root / "one/same").stat().st_ino == (root / "two/same").stat().st_ino
+        twinfs = Program(session, tmp_path)
+        with twinfs.mounted(root / "one", root / "two") as view:
+            assert view.differences(root / "one", root / "two") == []
+            trees.write(root / "one/same", b"in one")
+            trees.write(root / "two/new", b"in one")
+            assert view.differences_now(root / "one", root / "two") == []
+            assert len(view.copies()) == 1
+
+
+def test_immutable_files_are_read_like_others(twinfs, source, root_only):
+    trees.small(source)
+    locked = [source / "pictures/1.jpg", source / "alone", source / "letters"]
+    if subprocess.run(["chattr", "+i", *locked], check=False).returncode != 0:
+        pytest.skip("this file system has no such flag")
+    try:
+        with twinfs.mounted(source) as view:
+            assert view.differences(source) == []
+    finally:
+        subprocess.run(["chattr", "-i", *locked], check=True)
+
+
 def test_index_inside_the_source_is_left_out(twinfs, source):
     trees.small(source)
     inside = twinfs.with_index(source / "state/index")
@@ -176,6 +206,21 @@ def test_folder_swapped_for_a_symlink_leads_nowhere(twinfs, source, tmp_path):
             assert result.status in (0, 3), result
             assert result.json["groups"] == []
     assert twinfs.groups(source) == set()
+
+
+def test_folder_swapped_for_a_file_is_one_of_the_two(twinfs, source):
+    trees.fill(source, {b"folder/a": b"x" * 16000, b"folder/deeper/b": b"y" * 16000,
+                        b"file": b"z" * 16000, b"copy": b"z" * 16000})
+    pair = frozenset(os.fsencode(source / name) for name in ("file", "copy"))
+    swapped = frozenset(os.fsencode(source / name) for name in ("folder", "copy"))
+    with meanwhile(lambda _: exchange(source / "folder", source / "file")):
+        for _ in range(20):
+            result = twinfs("list", "--format=json", source)
+            assert result.status in (0, 3), result
+            assert len(result.json["groups"]) <= 1
+    if (source / "folder").is_file():
+        pair = swapped
+    assert twinfs.groups(source) == {pair}
 
 
 def test_files_that_change_under_a_scan_are_right_afterwards(twinfs, source):
