@@ -126,7 +126,7 @@ int caller_parse(struct caller *caller, const char *status, uid_t uid, gid_t gid
 /* The kernel makes the whole text at the first read. */
 static int read_status(pid_t thread, struct bytes *text)
 {
-	char path[sizeof("/proc//task//status") + 2 * 3 * sizeof(thread)];
+	char path[sizeof("/proc//task//status") + 6 * sizeof(thread)];
 	AUTO_CLOSE int fd = -1;
 	ssize_t length;
 

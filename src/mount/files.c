@@ -46,7 +46,7 @@ void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct session *session = session_of(request);
 	CLEANUP_ASKER struct asker asker;
-	struct handle *handle;
+	struct handle *handle = NULL;
 	int r = asker_init(&asker, request);
 
 	if (node == FIXED_STATUS)
@@ -57,7 +57,7 @@ void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 		r = view_access(&asker.viewer, node, X_OK);
 	if (r == 0)
 		r = handle_open(&session->handles, &asker.viewer, node, &handle);
-	if (r < 0) {
+	if (!handle) {
 		reply_error(request, r);
 		return;
 	}

@@ -224,22 +224,26 @@ static int rights_of_file(const struct view_query *query, uint64_t node, int acc
 	return r == -ENOENT ? -EACCES : r;
 }
 
-static int find_name(const struct view_query *query, const struct file_record *file, uint64_t dir,
-		     uint64_t cookie, struct bytes *path, uint32_t *source)
+/* Does he find it at this place? */
+static int find_at(const struct view_query *query, const struct file_record *file,
+		   struct bytes *path, uint32_t source)
 {
 	struct attempt attempt = {.access = R_OK, .finding = true};
-	int r = catalog_entry_path(query->reader, dir, cookie, path, source);
 
-	return r < 0 ? expect_record(r) : try_name(query, file, &attempt, path, *source);
+	return try_name(query, file, &attempt, path, source);
 }
 
 int rights_find_name(const struct view_query *query, const struct file_record *file, uint64_t dir,
 		     uint64_t cookie)
 {
 	struct bytes path CLEANUP_BYTES = {0};
-	uint32_t source;
+	uint32_t source = 0;
+	int r;
 
-	return query->caller ? find_name(query, file, dir, cookie, &path, &source) : 0;
+	if (!query->caller)
+		return 0;
+	r = catalog_entry_path(query->reader, dir, cookie, &path, &source);
+	return r < 0 ? expect_record(r) : find_at(query, file, &path, source);
 }
 
 int rights_find_file(const struct view_query *query, const struct file_record *file,
@@ -248,13 +252,16 @@ int rights_find_file(const struct view_query *query, const struct file_record *f
 	struct catalog_scan *names CLEANUP_SCAN = NULL;
 	struct bytes found CLEANUP_BYTES = {0};
 	uint64_t dir, cookie;
-	uint32_t its_source;
+	uint32_t its_source = 0;
 	bool any = false;
 	int r = catalog_scan_names(query->reader, file, &names);
 
 	while (r == 0 && (r = catalog_next_name(names, &dir, &cookie)) == 0) {
 		found.length = 0;
-		r = find_name(query, file, dir, cookie, &found, &its_source);
+		r = expect_record(
+			catalog_entry_path(query->reader, dir, cookie, &found, &its_source));
+		if (r == 0)
+			r = find_at(query, file, &found, its_source);
 		if (r == 0 && (!any || its_source < *source ||
 			       (its_source == *source && bytes_compare(&found, path) < 0))) {
 			path->length = 0;

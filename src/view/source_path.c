@@ -47,7 +47,7 @@ int source_path_for(const struct view_query *query, uint64_t node, struct bytes 
 {
 	struct bytes relative CLEANUP_BYTES = {0};
 	struct file_record file;
-	uint32_t source;
+	uint32_t source = 0;
 	int r;
 
 	if (!query->caller || node_is_source_dir(node))
