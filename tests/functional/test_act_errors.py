@@ -65,15 +65,12 @@ def wrong_after(act, result, source, moved):
 @pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"], ["move"],
                                    ["move across"]], ids=lambda words: "-".join(words))
 def test_act_in_which_a_call_fails_loses_nothing_and_says_so(twinfs, tmp_path, strace, words):
-    with contextlib.ExitStack() as stack:
-        moved = tmp_path / "moved"
-        if words == ["move across"]:
-            moved = stack.enter_context(disk("ext4", tmp_path))
-        else:
-            moved.mkdir()
-        options = [words[0].split()[0], *words[1:]]
-        options += [moved] if words[0].startswith("move") else []
-        options += ["--yes", tmp_path / "source"]
+    across = words == ["move across"]
+    folder = disk("ext4", tmp_path) if across else contextlib.nullcontext(tmp_path / "moved")
+    with folder as moved:
+        moved.mkdir(exist_ok=True)
+        options = words if words[0][:4] != "move" else ["move", moved]
+        options = [*options, "--yes", tmp_path / "source"]
         failed, wrong = 0, []
         for call, place in failing_places(twinfs, options, tmp_path / "source", moved):
             fill(twinfs, tmp_path / "source", moved)
