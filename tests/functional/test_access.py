@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+"""A view that root shares with all users: each sees in it what he could see without it, and what
+is not for him is as if it were not there.
+"""
+import os
+import subprocess
+
+import access
+import changes
+import pytest
+import trees
+from access import CALLERS, CREW, NAMED, OTHERS, OWNER, ROOT, STRANGER, TEAM, Judge, Shared
+from callers import Call, Caller, call_as
+
+SHARED = ("--wait", "-o", "allow_other")
+STRANGE = Caller("stranger", STRANGER, OTHERS)
+
+
+@pytest.fixture(autouse=True)
+def mounts_for_others(root_only):
+    """Only root may give a view to others without asking; what a test makes, others may read."""
+    old = os.umask(0o022)
+    yield
+    os.umask(old)
+
+
+@pytest.fixture(scope="module")
+def many_rights(scratch):
+    """The sources of access.py."""
+    return access.build(scratch)
+
+
+def wrong(shared, calls):
+    """What each caller saw that he should not have, or should have and did not."""
+    return [f"{caller}: {text}" for caller, call in calls.items()
+            for text in Judge(shared, call.result()).judge()]
+
+
+# ---- the matrix ----------------------------------------------------------------------------
+
+def test_everybody_sees_what_he_could_see_without_the_view(twinfs, many_rights):
+    """First each after the other; after root has looked, some at the same time."""
+    callers = [caller for caller in CALLERS if caller.possible]
+    with twinfs.mounted(*many_rights, options=SHARED) as view:
+        shared = Shared(many_rights, view.path)
+        for caller in callers:
+            assert wrong(shared, {caller: Call(caller, shared.look)}) == []
+        assert view.differences(*many_rights) == []
+        calls = {caller: Call(caller, shared.look) for caller in callers[::4]}
+        assert wrong(shared, calls) == []
+
+
+# ---- what is hidden ------------------------------------------------------------------------
+
+def hidden_changes(source):
+    """What root does where nobody else can look; each may not show."""
+    hidden, other = source / "a hidden/deep", source / "z hidden/deep"
+    alone, pair = ((source / f"public/{name}").read_bytes() for name in ("alone", "pair"))
+
+    def copy_of_his(folder, data, name):
+        return lambda: trees.write(folder / name, data)
+
+    yield "a copy of a file of his, before it", copy_of_his(hidden, alone, "alone")
+    yield "and one after it", copy_of_his(other, alone, "alone too")
+    yield "a copy of his pair, before it", copy_of_his(hidden, pair, "pair")
+    yield "a large file", copy_of_his(hidden, bytes(range(256)) * 40_000, "large")
+    yield "a copy of that", copy_of_his(other, bytes(range(256)) * 40_000, "large")
+    yield "another name of it", lambda: os.link(other / "large", hidden / "linked")
+    yield "another folder for all", lambda: os.rename(hidden / "large", hidden / "deeper/large")
+    yield "a change of the copy", copy_of_his(hidden, alone + b"more", "alone")
+    yield "a hidden right", lambda: os.chmod(hidden / "pair", 0o600)
+    yield "removal of the kept one", lambda: os.unlink(hidden / "pair")
+    yield "removal of all", lambda: [trees.remove(folder / name) for folder in (hidden, other)
+                                     for name in os.listdir(folder)]
+
+
+def differing(before, after):
+    return [line for line in before if line not in after] + [
+        line for line in after if line not in before]
+
+
+@pytest.mark.parametrize("kept", ["his", "hidden"])
+def test_what_is_hidden_leaves_no_trace(twinfs, source, kept):
+    """Neither a name nor a number that he is told moves, whatever root does out of his sight."""
+    trees.fill(source, {b"public/alone": b"his alone" * 900, b"public/pair": b"a pair" * 900,
+                        b"public/folder/pair": b"a pair" * 900, b"public/unlike": b"!" * 999})
+    for folder in ("a hidden", "z hidden"):
+        (source / folder / "deep/deeper").mkdir(parents=True)
+        (source / folder).chmod(0o700)
+    changes = list(hidden_changes(source))
+    if kept == "hidden":
+        for _, act in changes[:3]:
+            act()
+    with twinfs.mounted(source, options=SHARED) as view:
+        before = call_as(STRANGE, access.trace, view.path)
+        assert any("dups/" in line and "pair" in line for line in before)
+        for name, act in changes:
+            act()
+            view.sync()
+            assert differing(before, call_as(STRANGE, access.trace, view.path)) == [], name
+
+
+# ---- rights that change --------------------------------------------------------------------
+
+def acl(*words):
+    return lambda path: subprocess.run(["setfacl", *words, path], check=True)
+
+
+def mode(number):
+    return lambda path: os.chmod(path, number)
+
+
+def group(number):
+    return lambda path: os.chown(path, -1, number)
+
+
+# What takes a right and what gives it again; the place is opened for TEAM alone before.
+RIGHTS = {
+    "mode": (mode(0o700), mode(0o750)),
+    "group": (group(CREW), group(TEAM)),
+    "acl": (acl("-m", f"u:{NAMED}:-"), acl("-x", f"u:{NAMED}")),
+    "mask": (acl("-m", "g:1:rwx,m::-"), acl("-m", "m::rx")),
+    "owner": (lambda path: os.chown(path, NAMED, -1), lambda path: os.chown(path, OWNER, -1)),
+}
+
+
+@pytest.mark.parametrize("place", ["above/source/d/copy", "above/source/z", "above/source/d",
+                                   "above/source", "above"])
+@pytest.mark.parametrize("right", RIGHTS)
+def test_right_holds_from_the_next_call_on(twinfs, tmp_path, right, place):
+    """Nobody waits for the view: not he who may not any more, nor he who may by now."""
+    source = tmp_path / "above/source"
+    trees.fill(source, {b"d/copy": b"content", b"e": b"content", b"z": b"content",
+                        b"d/lone": b"lone"})
+    for path in (tmp_path / "above", source, source / "d", *source.rglob("*")):
+        os.chown(path, OWNER, TEAM)
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    place, (take, give) = tmp_path / place, RIGHTS[right]
+    place.chmod(0o750)
+    if right == "owner":
+        place.chmod(0o050)
+    caller = Caller("named in team", NAMED, OTHERS, (TEAM,))
+    with twinfs.mounted(source, options=SHARED) as view:
+        shared = Shared([source], view.path)
+
+        def wrong_now(exact=False):
+            call_as(ROOT, shared.look)  # so that the kernel has seen all there is
+            return Judge(shared, call_as(caller, shared.look), exact).judge()
+
+        assert wrong_now(exact=True) == []
+        for change in (take, give, take):
+            change(place)
+            assert wrong_now() == []
+            view.sync()
+            assert wrong_now(exact=True) == []
+
+
+# ---- what went out of reach ----------------------------------------------------------------
+
+def move_the_file(source, hidden):
+    os.rename(source / "d/copy", hidden / "copy")
+
+
+def leave_a_hidden_name(source, hidden):
+    os.link(source / "d/copy", hidden / "copy")
+    os.unlink(source / "d/copy")
+
+
+def move_the_folder(source, hidden):
+    os.rename(source / "d", hidden / "d")
+
+
+def move_the_source(source, hidden):
+    os.rename(source, hidden.parents[2] / "hidden/source")
+
+
+def move_the_source_and_make_it_anew(source, hidden):
+    move_the_source(source, hidden)
+    (source / "d").mkdir(parents=True)
+
+
+def exchange_the_folder(source, hidden):
+    trees.fill(source, {b"new/copy": b"new", b"new/lone": b"new"})
+    changes.exchange(source / "d", source / "new")
+    os.rename(source / "new", hidden / "d")
+
+
+@pytest.mark.parametrize("act", [move_the_file, leave_a_hidden_name, move_the_folder,
+                                 move_the_source, move_the_source_and_make_it_anew,
+                                 exchange_the_folder], ids=lambda act: act.__name__)
+def test_what_went_out_of_reach_is_served_to_nobody_from_where_it_was(twinfs, tmp_path, act):
+    """The view has it open, or knows where it is: that is no way around the folders above."""
+    source, hidden = tmp_path / "above/source", tmp_path / "above/source/hidden"
+    trees.fill(source, {b"d/copy": b"content", b"e": b"content", b"z": b"content",
+                        b"d/lone": b"lone", b"hidden/x": b"hidden"})
+    (tmp_path / "hidden").mkdir()
+    for folder in (hidden, tmp_path / "hidden"):
+        folder.chmod(0o700)
+    with twinfs.mounted(source, options=SHARED) as view:
+        shared = Shared([source], view.path)
+        assert wrong(shared, {STRANGE: Call(STRANGE, shared.look)}) == []
+        act(source, hidden)
+        for _ in range(2):
+            assert access.served_beyond(shared, call_as(STRANGE, shared.look)) == []
+            view.sync()
+
+
+# ---- one who asks much ---------------------------------------------------------------------
+
+def everything_below(mount):
+    """How many files are in each of the three, and the bytes of one in a thousand."""
+    counts, bytes_read = {}, set()
+    for where in ("uniques", "redundant", "dups"):
+        paths = [os.path.join(folder, name) for folder, _, names in os.walk(f"{mount}/{where}")
+                 for name in names]
+        for path in paths:
+            os.lstat(path)
+        counts[where] = len(paths)
+        bytes_read.update(access.read(path) for path in paths[::1000])
+    return counts, bytes_read
+
+
+def test_cost_is_linear_for_others_too(twinfs, source):
+    """One group of 10,000 copies that he may read; one of which he may read the last two."""
+    trees.many(source / "mine", 10_000, lambda number: b"all may read this")
+    trees.many(source / "hidden", 10_000, lambda number: b"few may read this")
+    trees.fill(source, {b"z/one": b"few may read this", b"z/two": b"few may read this"})
+    (source / "hidden").chmod(0o700)
+    with twinfs.mounted(source, options=SHARED) as view:
+        counts, contents = call_as(STRANGE, everything_below, view.path)
+    assert counts == {"uniques": 2, "redundant": 10_000, "dups": 10_002}
+    assert contents == {b"all may read this", b"few may read this"}
+
+
+# ---- unasked -------------------------------------------------------------------------------
+
+def test_nobody_else_gets_into_a_view_that_is_not_shared(twinfs, source):
+    trees.fill(source, {b"a": b"content", b"b": b"content"})
+    with twinfs.mounted(source) as view:
+        for path in ("", "dups", "uniques/a", ".twinfs/status.json", "nothing"):
+            seen = call_as(STRANGE, access.observe, os.path.join(view.path, path))
+            assert seen.get("names", seen["stat"]) == access.DENIED, path
+        assert (view.uniques / "a").read_bytes() == b"content"
