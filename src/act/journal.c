@@ -245,10 +245,6 @@ static int take_line(struct journal *journal, json_t *open, const char *line, si
 {
 	json_auto_t *object = json_loadb(line, length, JSON_ALLOW_NUL, NULL);
 
-	/* jansson calls a text wrong, too, that it had no memory for: an intent must not be lost by
-	 * that */
-	if (!object)
-		object = json_loadb(line, length, JSON_ALLOW_NUL, NULL);
 	return object ? take_object(journal, open, object) : -EPROTO;
 }
 

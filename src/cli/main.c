@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/json_memory.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
@@ -143,11 +144,14 @@ int main(int argc, char *argv[])
 	/* a closed pipe is found when it is written to; a lease that is broken raises SIGIO */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGIO, SIG_IGN);
+	json_memory_init();
 
 	status = run(argc, argv);
 
 	if (fflush(stdout) != 0 || ferror(stdout)) {
-		if (errno != EPIPE)
+		if (errno == EPIPE)
+			log_note_said(); /* who reads has enough */
+		else
 			log_error("cannot write the output: %s", error_text(errno));
 		status = TWINFS_EXIT_FAILED;
 	}

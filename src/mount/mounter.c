@@ -137,7 +137,7 @@ static void stand_alone(int socket)
 
 _Noreturn static void serve(int socket, const struct session_settings *settings)
 {
-	struct fuse_session *fuse = NULL;
+	static struct fuse_session *fuse; /* ends with the process */
 
 	stand_alone(socket);
 	session_log_from_fuse();
@@ -163,8 +163,10 @@ int mounter_start(struct mounter **mounter, const struct session_settings *setti
 		goto no_ends;
 	}
 	made->process = fork();
-	if (made->process == 0)
+	if (made->process == 0) {
+		free(made);
 		serve(ends[1], settings);
+	}
 	r = made->process < 0 ? -errno : 0;
 	(void)close(ends[1]);
 	made->socket = ends[0];

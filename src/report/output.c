@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/output.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "base/descriptor.h"
+#include "base/log.h"
 
 /* Large enough that the system call costs nothing beside making the text. */
 #define OUTPUT_BUFFER_BYTES (64UL * 1024)
@@ -28,6 +30,8 @@ static void drain(struct output *output)
 	if (output->error == 0 && output->waiting.length > 0)
 		output->error =
 			write_fully(output->fd, output->waiting.data, output->waiting.length);
+	if (output->error == -EPIPE)
+		log_note_said(); /* who reads has enough and wants to hear nothing of it */
 	output->waiting.length = 0;
 }
 

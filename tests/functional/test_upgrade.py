@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""An index that an older twinfs left is built anew: that is said, the answers are right, and what was
-there is kept.
+"""An index that an older twinfs left is built anew: that is said, the answers are right, and what
+was there is kept.
 
-indexes/format-1.mdb.xz is the data file of such an index, of the program as it was before the commit
-"catalog, ingest: directories move, content has versions, commits tell their news":
+indexes/format-1.mdb.xz is the data file of such an index, of the program as it was before the
+commit "catalog, ingest: directories move, content has versions, commits tell their news":
 
-    twinfs scan --index index /srv/photos      # 2019/1.jpg and copy.jpg with "same", 3.jpg with "other"
+    twinfs scan --index index /srv/photos  # 2019/1.jpg and copy.jpg: "same", 3.jpg: "other"
     xz -9e -c index/data.mdb
 
 Its tables are not those of today: some are missing.
