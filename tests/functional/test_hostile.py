@@ -4,14 +4,12 @@ import contextlib
 import ctypes
 import os
 import signal
-import subprocess
 import threading
 
 import oracle
 import pytest
 import trees
-from disks import disk
-from program import Program, end_process, is_mounted
+from program import end_process, is_mounted
 
 RENAME_EXCHANGE = 2
 
@@ -103,34 +101,6 @@ def test_huge_sparse_files_take_no_time(twinfs, source):
     trees.holes(source / "equal 2", 1 << 33, {1 << 32: b"d"})
     [group] = twinfs.listing(source)["groups"]
     assert group["size"] == 1 << 33
-
-
-def test_subvolumes_with_the_same_inode_numbers_are_not_mixed_up(session, tmp_path):
-    with disk("btrfs", tmp_path) as root:
-        for name in ("one", "two"):
-            subprocess.run(["btrfs", "subvolume", "create", root / name], check=True,
-                           capture_output=True)
-            trees.fill(root / name, {b"same": b"in both", name.encode(): name.encode()})
-        assert (root / "one/same").stat().st_ino == (root / "two/same").stat().st_ino
-        twinfs = Program(session, tmp_path)
-        with twinfs.mounted(root / "one", root / "two") as view:
-            assert view.differences(root / "one", root / "two") == []
-            trees.write(root / "one/same", b"in one")
-            trees.write(root / "two/new", b"in one")
-            assert view.differences_now(root / "one", root / "two") == []
-            assert len(view.copies()) == 1
-
-
-def test_immutable_files_are_read_like_others(twinfs, source, root_only):
-    trees.small(source)
-    locked = [source / "pictures/1.jpg", source / "alone", source / "letters"]
-    if subprocess.run(["chattr", "+i", *locked], check=False).returncode != 0:
-        pytest.skip("this file system has no such flag")
-    try:
-        with twinfs.mounted(source) as view:
-            assert view.differences(source) == []
-    finally:
-        subprocess.run(["chattr", "-i", *locked], check=True)
 
 
 def test_index_inside_the_source_is_left_out(twinfs, source):

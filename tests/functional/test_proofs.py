@@ -40,7 +40,8 @@ def lacking(proof):
         elif name.startswith("scripts/test "):
             there = name.split()[1] in KINDS.split("|")
         else:
-            there = (TESTS / "functional" / name).is_file()
+            there = any((folder / name).is_file()
+                        for folder in (TESTS / "functional", TESTS, TESTS.parent))
         if not there:
             found.append(name)
     return found
