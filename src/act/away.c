@@ -13,6 +13,7 @@
 #include "act/file_copy.h"
 #include "act/internal.h"
 #include "act/undo.h"
+#include "base/copier.h"
 #include "base/descriptor.h"
 
 /* A copy that moves is needed for itself, and only its own bytes must not have changed. */
@@ -21,15 +22,18 @@ static bool copy_was_unbroken(struct deed *deed)
 	return held_is_unbroken(&deed->copy.held);
 }
 
-static void remove_other(struct deed *deed)
+/* false: it has its name back. Where a copy could not be saved, what arrived elsewhere is needed. */
+static bool remove_other(struct deed *deed)
 {
 	int r = deed_remove_other(deed, deed->settings->kind == ACT_MOVE ? copy_was_unbroken
 									 : deed_still_holds);
 
 	if (r == 0)
-		return;
+		return deed->result->outcome == ACT_DONE || deed->result->outcome == ACT_FAILED ||
+		       deed->result->outcome == ACT_STRAY;
 	deed_fail(deed, r);
 	deed_put_back(deed);
+	return false;
 }
 
 /* ---- to another folder --------------------------------------------------------------- */
@@ -101,10 +105,33 @@ static int open_parent(const struct deed *deed, struct place *parent)
 	return place_open_below(parent, deed->destination, path, true);
 }
 
+/* What arrived goes again, unless somebody has done something with it: the copy is where it was. */
+static void take_back(const struct place *parent, const struct stat *arrived)
+{
+	struct stat now;
+
+	if (fstatat(parent->directory, parent->name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    copy_same_signature(&now, arrived))
+		(void)unlinkat(parent->directory, parent->name, 0);
+}
+
+/* Makes sure of what has just got its name there. */
+static int note_arrived(const struct place *parent, struct stat *arrived)
+{
+	int r;
+
+	if (fstatat(parent->directory, parent->name, arrived, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	r = sync_directory(parent->directory);
+	if (r < 0)
+		take_back(parent, arrived);
+	return r;
+}
+
 /* To another file system: bytes and name are there, durably, before the copy goes. Where the folder
  * is that of the copy, by another mount, the copy itself stands under the other name: that is
  * left. */
-static int copy_to(struct deed *deed, const struct place *parent)
+static int copy_to(struct deed *deed, const struct place *parent, struct stat *arrived)
 {
 	int r = file_copy(deed->copy.held.fd, parent->directory, deed->other);
 
@@ -114,7 +141,7 @@ static int copy_to(struct deed *deed, const struct place *parent)
 		    ? place_rename(parent, deed->other, parent->name, RENAME_NOREPLACE)
 		    : COPY_NOT_WANTED;
 	if (r == 0)
-		return sync_directory(parent->directory);
+		return note_arrived(parent, arrived);
 	(void)unlinkat(parent->directory, deed->other, 0);
 	return r;
 }
@@ -122,6 +149,7 @@ static int copy_to(struct deed *deed, const struct place *parent)
 static void move_other(struct deed *deed)
 {
 	struct place parent = {.directory = -1};
+	struct stat arrived = {0};
 	int r = open_parent(deed, &parent);
 
 	if (r == 0 && renameat2(deed->copy.place.directory, deed->other, parent.directory,
@@ -130,9 +158,9 @@ static void move_other(struct deed *deed)
 	if (r == 0)
 		deed->result->outcome = ACT_DONE;
 	if (r == -EXDEV) {
-		r = copy_to(deed, &parent);
-		if (r == 0)
-			remove_other(deed);
+		r = copy_to(deed, &parent, &arrived);
+		if (r == 0 && !remove_other(deed))
+			take_back(&parent, &arrived);
 	}
 	place_close(&parent);
 	if (r == 0)
@@ -163,5 +191,5 @@ void deed_away(struct deed *deed)
 	else if (deed->settings->kind == ACT_MOVE)
 		move_other(deed);
 	else
-		remove_other(deed);
+		(void)remove_other(deed);
 }
