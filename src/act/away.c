@@ -148,7 +148,7 @@ static int copy_to(struct deed *deed, const struct place *parent, struct stat *a
 
 static void move_other(struct deed *deed)
 {
-	struct place parent = {.directory = -1};
+	struct place parent = {.directory = -1, .name = ""};
 	struct stat arrived = {0};
 	int r = open_parent(deed, &parent);
 
