@@ -3,28 +3,39 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 
-/* Until the child has ended: 0, -ETIMEDOUT or -errno. */
+/* How often it is looked whether the child has ended, where no descriptor tells (before Linux 5.3).
+ */
+#define PAUSE_MS 10
+
+static bool has_ended(pid_t child)
+{
+	siginfo_t end = {0};
+
+	return waitid(P_PID, (id_t)child, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       end.si_pid == child;
+}
+
+/* Until the child has ended: 0 or -ETIMEDOUT. */
 static int wait_until(pid_t child, uint64_t deadline_ns)
 {
 	int fd AUTO_CLOSE = pidfd_open(child, 0);
 	struct pollfd end = {.fd = fd, .events = POLLIN};
-	int count;
 
-	if (fd < 0)
-		return -errno;
-	do {
+	while (!has_ended(child)) {
 		uint64_t now_ns = clock_monotonic_ns();
 
 		if (now_ns >= deadline_ns)
 			return -ETIMEDOUT;
-		count = poll(&end, 1, (int)((deadline_ns - now_ns) / 1000000) + 1);
-	} while (count == 0 || (count < 0 && errno == EINTR));
-	return count < 0 ? -errno : 0;
+		(void)poll(&end, 1,
+			   fd < 0 ? PAUSE_MS : (int)((deadline_ns - now_ns) / 1000000) + 1);
+	}
+	return 0;
 }
 
 static void close_all_but(int fd)

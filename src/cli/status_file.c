@@ -3,118 +3,71 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/wait.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/json_path.h"
 #include "base/log.h"
+#include "base/patience.h"
 #include "base/quote.h"
 
 #define STATUS_FILE "/.twinfs/status.json"
 
-#define PATIENCE_NS UINT64_C(2000000000)
-#define MILLISECOND_NS 1000000
+#define PATIENCE_MS 2000
 
 /* Larger than the sources of any command line. */
-#define STATUS_BYTES_MAX (16UL * 1024 * 1024)
+#define STATUS_BYTES_MAX ((off_t)16 * 1024 * 1024)
 
-/* In the child: leaves it nothing but one descriptor. While a daemon has its request it cannot even
- * be killed, and would keep others waiting at the end of a pipe, or for a lock. */
-static void keep_only(int fd)
-{
-	(void)dup2(fd, STDIN_FILENO);
-	if (close_range(STDIN_FILENO + 1, ~0U, 0) == 0)
-		return;
-	/* before Linux 5.9 */
-	(void)close(STDOUT_FILENO);
-	(void)close(STDERR_FILENO);
-}
+/* Runs in a child (base/patience.h). */
+struct asking {
+	const char *path;
+	int into;
+};
 
-/* In the child: sends 0 and what is in the file, or an errno. */
-static int send_file(const char *path, int out)
+static int copy_file(void *context)
 {
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	int error = fd < 0 ? errno : 0;
+	const struct asking *asking = context;
+	AUTO_CLOSE int fd = open(asking->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	char block[4096];
 	ssize_t length = 0;
-	int r;
+	int r = fd < 0 ? -errno : 0;
 
-	r = write_fully(out, &error, sizeof(error));
-	while (r == 0 && error == 0 && (length = read(fd, block, sizeof(block))) > 0)
-		r = write_fully(out, block, (size_t)length);
-	return r < 0 || length < 0;
+	while (r == 0 && (length = read(fd, block, sizeof(block))) > 0)
+		r = write_fully(asking->into, block, (size_t)length);
+	return r == 0 && length < 0 ? -errno : r;
 }
 
-/* Takes in what the child sends until it is done, or the time is over. */
-static int receive_until(int in, uint64_t deadline_ns, struct bytes *answer)
-{
-	for (;;) {
-		struct pollfd poll_in = {.fd = in, .events = POLLIN};
-		uint64_t now = clock_monotonic_ns();
-		char block[4096];
-		ssize_t length;
-		int r;
-
-		if (now >= deadline_ns)
-			return -ETIMEDOUT;
-		r = poll(&poll_in, 1, (int)((deadline_ns - now) / MILLISECOND_NS) + 1);
-		if (r < 0 && errno != EINTR)
-			return -errno;
-		if (r <= 0)
-			continue;
-		length = read(in, block, sizeof(block));
-		if (length <= 0)
-			return length < 0 ? -errno : 0;
-		if (answer->length > STATUS_BYTES_MAX)
-			return -EPROTO;
-		r = bytes_append(answer, block, (size_t)length);
-		if (r < 0)
-			return r;
-	}
-}
-
-/* Ends the child. One that is stuck in the kernel is left to init, not waited for. */
-static void end_child(pid_t child, bool done)
-{
-	if (!done)
-		(void)kill(child, SIGKILL);
-	(void)waitpid(child, NULL, done ? 0 : WNOHANG);
-}
-
+/* Appends what is in the file. */
 static int ask(const char *path, struct bytes *answer)
 {
-	AUTO_CLOSE int in = -1;
-	int ends[2];
-	pid_t child;
+	AUTO_CLOSE int memory = memfd_create("status", MFD_CLOEXEC);
+	struct asking asking = {path, memory};
+	off_t length;
+	long got;
 	int r;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (memory < 0)
 		return -errno;
-	in = ends[0];
-	child = fork();
-	if (child == 0) {
-		keep_only(ends[1]);
-		_exit(send_file(path, STDIN_FILENO));
-	}
-	(void)close(ends[1]);
-	if (child < 0)
-		return -EAGAIN;
-	r = receive_until(in, clock_monotonic_ns() + PATIENCE_NS, answer);
-	end_child(child, r == 0);
-	return r;
+	r = ask_with_patience(copy_file, &asking, memory, PATIENCE_MS);
+	if (r < 0)
+		return r;
+	length = lseek(memory, 0, SEEK_END);
+	if (length < 0 || length > STATUS_BYTES_MAX)
+		return length < 0 ? -errno : -EPROTO;
+	r = bytes_reserve(answer, (size_t)length);
+	if (r < 0)
+		return r;
+	got = read_fully_at(memory, answer->data + answer->length, (unsigned long)length, 0);
+	answer->length += got > 0 ? (size_t)got : 0;
+	return got < 0 ? (int)got : 0;
 }
 
 int status_file_read(const char *mount_point, json_t **status)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 	CLEANUP_BYTES struct bytes answer = {0};
-	int error;
 	int r;
 
 	r = bytes_format(&path, "%s" STATUS_FILE, mount_point);
@@ -125,13 +78,7 @@ int status_file_read(const char *mount_point, json_t **status)
 	r = ask(bytes_text(&path), &answer);
 	if (r < 0)
 		return r;
-	if (answer.length < sizeof(error))
-		return -EPROTO;
-	memcpy(&error, answer.data, sizeof(error));
-	if (error != 0)
-		return -error;
-	*status = json_loadb((const char *)answer.data + sizeof(error),
-			     answer.length - sizeof(error), 0, NULL);
+	*status = json_loadb((const char *)answer.data, answer.length, 0, NULL);
 	if (!json_is_object(*status)) {
 		json_decref(*status);
 		return -EPROTO;
