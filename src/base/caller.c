@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/confine.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -204,18 +204,6 @@ void caller_doff(void)
 	abort();
 }
 
-/* With some securebits, capabilities(7), who becomes another user stays as mighty as root. */
-static bool has_capabilities(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-
-	memset(data, 0, sizeof(data));
-	if (syscall(SYS_capget, &header, data) != 0)
-		return true;
-	return data[0].effective || data[1].effective;
-}
-
 int caller_try(void)
 {
 	const struct caller somebody = {.uid = SOMEBODY, .gid = SOMEBODY};
@@ -223,7 +211,8 @@ int caller_try(void)
 
 	if (geteuid() != 0 || getuid() != 0 || caller_wear(&somebody) < 0)
 		return -EPERM;
-	mighty = has_capabilities();
+	/* with some securebits, capabilities(7), who becomes another user stays as mighty as root */
+	mighty = confine_has_capabilities();
 	caller_doff();
 	return mighty ? -EPERM : 0;
 }

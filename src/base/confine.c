@@ -21,6 +21,13 @@ static int get_capabilities(struct __user_cap_data_struct sets[_LINUX_CAPABILITY
 	return syscall(SYS_capget, &header, sets) < 0 ? -errno : 0;
 }
 
+bool confine_has_capabilities(void)
+{
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	return get_capabilities(sets) < 0 || sets[0].effective || sets[1].effective;
+}
+
 /* Only who may set bounds may lower them; of who may not, programs get nothing anyway. */
 static int lower_bounds(uint64_t keep)
 {

@@ -27,6 +27,9 @@ MUST_CHECK int confine_capabilities(uint64_t keep);
  * 0 or -errno. */
 MUST_CHECK int confine_name_capabilities(struct bytes *text);
 
+/* Has this thread any capability in effect? True where that cannot be told. */
+bool confine_has_capabilities(void);
+
 /* No program that is started has more rights than its parent: set-uid means nothing any more. The
  * other two ask for it. 0 or -errno. */
 MUST_CHECK int confine_no_new_privileges(void);

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/descriptor.h"
 
 enum {
 	THREADS_MAX = 64,
@@ -97,11 +98,6 @@ static void folder_drop(struct folder *folder)
 	if (folder->fd >= 0)
 		(void)close(folder->fd);
 	free(folder);
-}
-
-static bool is_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 /* Looks at one name; gives a folder that has to be listed too, put before the others found. */
@@ -344,18 +340,16 @@ int main(int argc, char **argv)
 {
 	long threads = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
 	bool verify = argc == 3 && strcmp(argv[1], "verify") == 0;
+	bool fits = threads >= 1 && threads <= THREADS_MAX;
 
-	if (threads < 1 || threads > THREADS_MAX) {
-		threads = 0;
-	} else if (argc > 3 && strcmp(argv[1], "walk") == 0) {
+	if (fits && argc > 3 && strcmp(argv[1], "walk") == 0) {
 		walk((int)threads, argv + 3);
-	} else if (verify || (argc == 3 && strcmp(argv[1], "read") == 0)) {
-		read_listed((int)threads, verify);
-	} else {
-		threads = 0;
+		return 0;
 	}
-	if (threads == 0)
-		(void)fprintf(stderr, "usage: floor walk THREADS FOLDER... | read|verify THREADS "
-				      "<LIST\n");
-	return threads == 0 ? 2 : 0;
+	if (fits && argc == 3 && (verify || strcmp(argv[1], "read") == 0)) {
+		read_listed((int)threads, verify);
+		return 0;
+	}
+	(void)fprintf(stderr, "usage: floor walk THREADS FOLDER... | read|verify THREADS <LIST\n");
+	return 2;
 }
