@@ -66,6 +66,9 @@ struct name_change {
 MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
 			     uint32_t scan);
 
+/* NAME_TOUCH_FILE for each of some files. */
+MUST_CHECK int catalog_touch_files(struct catalog_writer *w, const uint64_t *files, size_t count);
+
 /* A first walk brings files in the order of directories, which is none to the list of files by
  * size: of a large index each would have a page of that list written. From now on until all are
  * listed (totals.unlisted), files that come are left out of the list, and so is what becomes of

@@ -46,14 +46,8 @@ static int find(struct catalog *catalog, struct portion *portion)
 static int forget_body(struct catalog_writer *w, void *context)
 {
 	const struct portion *portion = context;
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < portion->count; i++)
-		r = catalog_apply(w,
-				  &(struct name_change){.kind = NAME_TOUCH_FILE,
-							.id = portion->files[i]},
-				  1, 0);
-	return r;
+	return catalog_touch_files(w, portion->files, portion->count);
 }
 
 static int forget(struct catalog *catalog, struct portion *portion)

@@ -280,14 +280,8 @@ struct touching {
 static int touch_body(struct catalog_writer *w, void *context)
 {
 	const struct touching *touching = context;
-	struct name_change change = {.kind = NAME_TOUCH_FILE};
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < touching->count; i++) {
-		change.id = touching->files[i];
-		r = catalog_apply(w, &change, 1, 0);
-	}
-	return r;
+	return catalog_touch_files(w, touching->files, touching->count);
 }
 
 static int touch_suspects(struct checking *checking)
