@@ -146,15 +146,12 @@ int catalog_set_mount_point(struct catalog *catalog, const char *mount_point)
 
 /* ---- opening and closing ------------------------------------------------------------- */
 
-/* LMDB makes its files with the umask of the process, which may be anything. */
 static int open_store(struct catalog *catalog, const struct catalog_options *options)
 {
 	static const char *const files[] = {TWINFS_INDEX_DATA, TWINFS_INDEX_READERS};
-	mode_t umask_before = umask(0077);
 	int r = store_open(&catalog->store, options->folder, options->map_bytes,
 			   options->read_only);
 
-	umask(umask_before);
 	catalog->store_opened = true;
 	for (size_t i = 0; r == 0 && !options->read_only && i < ARRAY_SIZE(files); i++)
 		r = make_private(catalog->folder_fd, files[i]);
@@ -198,23 +195,14 @@ static int load_meta(struct catalog *catalog, bool read_only)
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* Looks at the format, before anything of the index is changed. */
-static enum index_state examine_format(const char *folder)
-{
-	mode_t umask_before = umask(0077);
-	enum index_state state = index_examine_format(folder);
-
-	umask(umask_before);
-	return state;
-}
-
 /* Puts aside what cannot be gone on with; what is left is sound or empty. */
 static int make_sound(struct catalog *catalog, const struct catalog_options *options)
 {
 	int state = index_examine(catalog->folder_fd, options->folder, options->distrusted);
 
+	/* before anything of the index is changed */
 	if (state == INDEX_SOUND)
-		state = (int)examine_format(options->folder);
+		state = (int)index_examine_format(options->folder);
 	switch (state) {
 	case INDEX_NEWER:
 		return CATALOG_NEWER;
@@ -296,14 +284,11 @@ int catalog_open(struct catalog **catalog, const struct catalog_options *options
 
 static int check_folder(int folder_fd, const char *folder)
 {
-	mode_t umask_before;
 	int state;
 
 	if (faccessat(folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
 		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
-	umask_before = umask(0077);
 	state = index_check(folder_fd, folder);
-	umask(umask_before);
 	switch (state) {
 	case INDEX_DAMAGED:
 		return CATALOG_DAMAGED;
@@ -451,7 +436,7 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 {
 	struct catalog_writer w = {.catalog = catalog, .gather = gather};
 	size_t filesystem_count = 0;
-	int r = store_error(mdb_txn_begin(catalog->store.env, NULL, 0, &w.reader.txn));
+	int r = store_write_begin(&catalog->store, &w.reader.txn);
 
 	if (r < 0)
 		return r;
@@ -468,7 +453,7 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 	groups_discard(&w);
 	/* the cursors of a write transaction are closed with it */
 	if (r == 0)
-		r = store_error(mdb_txn_commit(w.reader.txn));
+		r = store_write_commit(&catalog->store, w.reader.txn);
 	else
 		mdb_txn_abort(w.reader.txn);
 	if (r)
@@ -503,7 +488,6 @@ int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context
 	int r;
 
 	pthread_mutex_lock(&catalog->store.write_lock);
-	store_forget_dead_readers(&catalog->store);
 	for (;;) {
 		gather_reset(&gather);
 		r = try_write(catalog, body, context, &gather);

@@ -52,7 +52,7 @@ static int open_copy(struct copy *copy, const char *path)
 						MAP_BYTES_EXTRA);
 	/* nobody else opens it, and it is flushed once, at the end */
 	if (r == 0)
-		r = mdb_env_open(copy->env, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0600);
+		r = store_open_private(copy->env, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC);
 	if (r == 0)
 		r = begin(copy);
 	for (int table = 0; r == 0 && table < TABLE_COUNT; table++)

@@ -73,7 +73,16 @@ static int open_tables(struct store *store, int count)
 	return store_error(mdb_txn_commit(txn));
 }
 
-static int open_environment(struct store *store, const char *folder)
+int store_open_private(MDB_env *env, const char *path, unsigned int flags)
+{
+	mode_t umask_before = umask(0077);
+	int r = mdb_env_open(env, path, flags, 0600);
+
+	umask(umask_before);
+	return r;
+}
+
+static int open_environment(struct store *store)
 {
 	unsigned int flags = MDB_NOTLS | (store->read_only ? MDB_RDONLY : 0);
 	int r = mdb_env_create(&store->env);
@@ -86,7 +95,7 @@ static int open_environment(struct store *store, const char *folder)
 	if (r == 0)
 		r = mdb_env_set_mapsize(store->env, store->map_bytes);
 	if (r == 0)
-		r = mdb_env_open(store->env, folder, flags, 0600);
+		r = store_open_private(store->env, store->folder, flags);
 	if (r) {
 		mdb_env_close(store->env);
 		store->env = NULL;
@@ -106,11 +115,14 @@ static int open_store(struct store *store, const char *folder, int table_count)
 	pthread_rwlockattr_destroy(&attr);
 	pthread_mutex_init(&store->idle_lock, NULL);
 	pthread_mutex_init(&store->write_lock, NULL);
-	r = open_environment(store, folder);
+	store->folder = strdup(folder);
+	if (!store->folder)
+		return -ENOMEM;
+	r = open_environment(store);
 	/* EINVAL: there is no address space of that size (valgrind has some 100 GiB) */
 	while ((r == -ENOMEM || r == -EINVAL) && store->map_bytes / 2 >= MAP_BYTES_MIN) {
 		store->map_bytes /= 2;
-		r = open_environment(store, folder);
+		r = open_environment(store);
 	}
 	return r < 0 ? r : open_tables(store, table_count);
 }
@@ -138,7 +150,7 @@ static void reader_free(struct catalog_reader *reader)
 	free(reader);
 }
 
-void store_close(struct store *store)
+static void close_environment(struct store *store)
 {
 	struct catalog_reader *reader;
 
@@ -148,9 +160,49 @@ void store_close(struct store *store)
 	}
 	if (store->env)
 		mdb_env_close(store->env);
+	store->env = NULL;
+}
+
+void store_close(struct store *store)
+{
+	close_environment(store);
+	free(store->folder);
 	pthread_rwlock_destroy(&store->map_lock);
 	pthread_mutex_destroy(&store->idle_lock);
 	pthread_mutex_destroy(&store->write_lock);
+}
+
+/* ---- an environment that failed ------------------------------------------------------- */
+
+/* Where the root of a transaction could not be written LMDB gives up the environment. */
+static bool is_given_up(MDB_env *env)
+{
+	MDB_txn *txn;
+	int r = env ? mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) : MDB_PANIC;
+
+	if (r == 0)
+		mdb_txn_abort(txn);
+	return r == MDB_PANIC;
+}
+
+/* Opens the environment anew where it was given up; the write lock is held. Waits for all snapshots
+ * of this process to end. */
+static int revive(struct store *store)
+{
+	int r = 0;
+
+	pthread_rwlock_wrlock(&store->map_lock);
+	if (is_given_up(store->env)) {
+		close_environment(store);
+		r = open_environment(store);
+		if (r == 0)
+			r = open_tables(store, TABLE_COUNT);
+		if (r < 0)
+			close_environment(store);
+		log_debug("index: opened anew after a write that failed (%d)", r);
+	}
+	pthread_rwlock_unlock(&store->map_lock);
+	return r;
 }
 
 /* ---- snapshots ----------------------------------------------------------------------- */
@@ -200,8 +252,19 @@ static int adopt_map_size(struct store *store)
 	int r;
 
 	pthread_rwlock_wrlock(&store->map_lock);
-	r = mdb_env_set_mapsize(store->env, 0);
+	r = store->env ? mdb_env_set_mapsize(store->env, 0) : 0;
 	pthread_rwlock_unlock(&store->map_lock);
+	return r;
+}
+
+/* The writer that failed revives the environment itself, if it can. */
+static int revive_for_reader(struct store *store)
+{
+	int r;
+
+	pthread_mutex_lock(&store->write_lock);
+	r = revive(store);
+	pthread_mutex_unlock(&store->write_lock);
 	return r;
 }
 
@@ -211,14 +274,18 @@ int store_read_begin(struct store *store, struct catalog_reader **reader)
 
 	for (;;) {
 		pthread_rwlock_rdlock(&store->map_lock);
-		r = begin_snapshot(store, reader);
+		r = store->env ? begin_snapshot(store, reader) : MDB_PANIC;
 		if (r == 0)
 			return 0;
 		pthread_rwlock_unlock(&store->map_lock);
 		if (r == MDB_MAP_RESIZED)
-			r = adopt_map_size(store);
+			r = store_error(adopt_map_size(store));
+		else if (r == MDB_PANIC)
+			r = revive_for_reader(store);
+		else
+			r = store_error(r);
 		if (r)
-			return store_error(r);
+			return r;
 	}
 }
 
@@ -237,13 +304,38 @@ void store_read_end(struct catalog_reader *reader)
 	pthread_rwlock_unlock(&store->map_lock);
 }
 
-void store_forget_dead_readers(struct store *store)
+/* ---- writing ------------------------------------------------------------------------- */
+
+int store_write_begin(struct store *store, MDB_txn **txn)
 {
 	int dead = 0;
-	int r = mdb_reader_check(store->env, &dead);
+	int r = is_given_up(store->env) ? revive(store) : 0;
 
+	if (r < 0)
+		return r;
+	/* pages that they saw could never be used again */
+	r = mdb_reader_check(store->env, &dead);
 	if (r || dead)
 		log_debug("index: %d snapshots of killed processes (%d)", dead, r);
+	return store_error(mdb_txn_begin(store->env, NULL, 0, txn));
+}
+
+/* Is what a transaction wrote what readers see? */
+static bool is_last(struct store *store, size_t txn_id)
+{
+	MDB_envinfo info;
+
+	return mdb_env_info(store->env, &info) == 0 && info.me_last_txnid >= txn_id;
+}
+
+int store_write_commit(struct store *store, MDB_txn *txn)
+{
+	size_t id = mdb_txn_id(txn);
+	int r = mdb_txn_commit(txn);
+
+	if (r && is_given_up(store->env) && revive(store) == 0 && is_last(store, id))
+		r = 0;
+	return store_error(r);
 }
 
 /* LMDB gives up its map before it asks for another, and has none when that is refused. */

@@ -21,9 +21,10 @@
 #include "catalog/record.h"
 
 struct store {
-	MDB_env *env;
+	char *folder;
+	MDB_env *env; /* NULL: it failed, and could not be opened anew yet */
 	MDB_dbi tables[TABLE_COUNT];
-	pthread_rwlock_t map_lock; /* shared while a snapshot is open, exclusive to grow */
+	pthread_rwlock_t map_lock; /* shared while a snapshot is open, exclusive to map anew */
 	pthread_mutex_t idle_lock;
 	struct catalog_reader *idle; /* readers kept for the next snapshot */
 	pthread_mutex_t write_lock;
@@ -55,12 +56,17 @@ MUST_CHECK int store_open(struct store *store, const char *folder, uint64_t map_
 MUST_CHECK int store_open_meta(struct store *store, const char *folder);
 void store_close(struct store *store);
 
+/* mdb_env_open with files that the user alone may use, whatever the umask; LMDB's code. */
+MUST_CHECK int store_open_private(MDB_env *env, const char *path, unsigned int flags);
+
 MUST_CHECK int store_read_begin(struct store *store, struct catalog_reader **reader);
 void store_read_end(struct catalog_reader *reader);
 
-/* Forgets the snapshots of processes that were killed: pages that they saw could never be used
- * again. */
-void store_forget_dead_readers(struct store *store);
+/* Begins the one write transaction, under the write lock, when the snapshots of killed processes
+ * are forgotten, and commits it: 0 also where the write of the root failed and readers see what it
+ * wrote all the same. */
+MUST_CHECK int store_write_begin(struct store *store, MDB_txn **txn);
+MUST_CHECK int store_write_commit(struct store *store, MDB_txn *txn);
 
 /* Makes the map larger after -EXFULL; waits for all snapshots of this process to end. */
 MUST_CHECK int store_grow(struct store *store);

@@ -18,7 +18,7 @@ from test_scan import oracle_groups
 SHUTDOWN = 0x8004587D  # _IOR('X', 125, __u32), of ext4 and xfs
 WITHOUT_FLUSH = 2
 WRITES = "pwrite64,pwritev,writev,fdatasync"
-WRITE_NUMBERS = range(1, 5)
+WRITE_NUMBERS = range(1, 9)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_disk_that_fails_below_the_index_takes_nothing_that_is_known(
 
 @contextlib.contextmanager
 def failing(view, error, number):
-    """From the number-th write of a thread to the index on each fails."""
+    """From the number-th write of a thread to the index on each fails: the root of it, too."""
     data = view.program.index / "data.mdb"
     words = ["strace", "-f", "-p", str(view.pid), "-o", "/dev/null", "-P", data,
              "-e", f"trace={WRITES}", "-e", f"inject={WRITES}:error={error}:when={number}+"]
@@ -105,6 +105,12 @@ def is_traced(pid):
                for thread in Path(f"/proc/{pid}/task").iterdir())
 
 
+def fails_after_change(view, tree, words):
+    """The index has little to write, and the root of it early."""
+    (tree / "small/backup/1.jpg").write_bytes(os.urandom(8))
+    return view.status().get("problem") == words
+
+
 @pytest.mark.parametrize(("error", "words"), [("ENOSPC", "No space left on device"),
                                               ("EDQUOT", "Disk quota exceeded")])
 def test_lack_of_room_at_any_write_of_a_view_is_said_and_survived(twinfs, tree, strace, error,
@@ -114,8 +120,7 @@ def test_lack_of_room_at_any_write_of_a_view_is_said_and_survived(twinfs, tree, 
             with failing(view, error, number):
                 trees.many(tree / f"new {number}", 40, lambda number: b"%d" % (number // 2),
                            folders=4)
-                (tree / "small/backup/1.jpg").write_bytes(b"%d" % number)
-                assert until(lambda: view.status().get("problem") == words)
+                assert until(lambda: fails_after_change(view, tree, words))
                 assert served_wrong(view) == []
             assert view.differences_now(tree) == []
             assert until(lambda: "problem" not in view.status())

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "catalog/audit.h"
@@ -261,6 +263,106 @@ static void test_index_is_served_when_its_map_may_not_grow(void **state)
 	audit_index(f->catalog);
 }
 
+/* ---- writes that fail ---------------------------------------------------------------- */
+
+/* What LMDB calls to write, which this program has in front of the C library's. */
+static struct {
+	_Atomic int until_fault; /* calls; 0: none fails */
+	_Atomic int faults; /* so many fail, one after the other */
+	bool done_anyway; /* they do what they should, and say that they did not */
+} writing;
+
+static bool fails(void)
+{
+	if (writing.until_fault == 0 || --writing.until_fault > 0)
+		return false;
+	writing.until_fault = --writing.faults > 0;
+	errno = EIO;
+	return true;
+}
+
+/* By either name that LMDB may be built to call. */
+ssize_t write_at(int fd, const void *data, size_t size, off_t offset) __asm__("pwrite");
+ssize_t write_at_64(int fd, const void *data, size_t size, off_t offset) __asm__("pwrite64");
+
+ssize_t write_at(int fd, const void *data, size_t size, off_t offset)
+{
+	static __typeof__(write_at) *real;
+	bool failing = fails();
+	ssize_t written = -1;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pwrite");
+	if (!failing || writing.done_anyway)
+		written = real(fd, data, size, offset);
+	if (failing)
+		errno = EIO;
+	return failing ? -1 : written;
+}
+
+ssize_t write_at_64(int fd, const void *data, size_t size, off_t offset)
+{
+	return write_at(fd, data, size, offset);
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int count)
+{
+	static __typeof__(writev) *real;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "writev");
+	return fails() ? -1 : real(fd, parts, count);
+}
+
+int fdatasync(int fd)
+{
+	static __typeof__(fdatasync) *real;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "fdatasync");
+	return fails() ? -1 : real(fd);
+}
+
+/* Adds a file while the number-th write fails, and so many after it. False: there were not so many
+ * writes. */
+static bool add_file_without(struct fixture *f, uint64_t inode, int number, int faults)
+{
+	uint64_t before = totals_of(f).files;
+	char name[24];
+	bool failed;
+	int r;
+
+	(void)snprintf(name, sizeof(name), "%d", (int)inode);
+	add_file(f, f->roots[0], name, file_of(inode, 1, 0));
+	writing.faults = faults;
+	writing.until_fault = number;
+	r = fixture_commit_code(f);
+	failed = writing.faults < faults;
+	writing.until_fault = 0;
+	assert_true(failed ? r == 0 || r == -EIO : r == 0);
+	assert_int_equal(totals_of(f).files, before + (r == 0)); /* and it is read at once */
+	audit_index(f->catalog);
+	f->count = 0;
+	return failed;
+}
+
+static void test_index_goes_on_after_any_write_that_failed(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t inode = 10;
+
+	for (int faults = 1; faults <= 3; faults++) {
+		int number = 1;
+
+		writing.done_anyway = faults == 3;
+		while (add_file_without(f, inode++, number, faults))
+			number++;
+		assert_true(number > 3);
+		fixture_reopen(f);
+		audit_index(f->catalog);
+	}
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup_tiny, fixture_teardown)
 
 int main(void)
@@ -271,6 +373,7 @@ int main(void)
 		CASE(test_more_readers_than_there_is_room_for_are_told),
 		CASE(test_threads_get_different_ids),
 		CASE(test_index_is_served_when_its_map_may_not_grow),
+		CASE(test_index_goes_on_after_any_write_that_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
