@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Fixtures of the functional tests.  $TWINFS is the path of the program under test."""
 import contextlib
+import ctypes
 import fcntl
 import os
 import pwd
@@ -21,6 +22,9 @@ import trees  # noqa: E402
 from program import TIMEOUT, Program, Session  # noqa: E402
 
 
+CLONE_NEWNS = 0x00020000  # linux/sched.h
+
+
 def pytest_configure(config):
     binary = os.environ.get("TWINFS")
     if not binary:
@@ -29,9 +33,17 @@ def pytest_configure(config):
         raise pytest.UsageError(f"TWINFS is not a program: {binary}")
 
 
+def take_own_mounts():
+    """What tests at the same time in other processes mount is not seen by those of this one, and
+    what it leaves behind goes with it; where it is root."""
+    if ctypes.CDLL(None).unshare(CLONE_NEWNS) == 0:
+        subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+
+
 @pytest.fixture(scope="session")
 def session():
     """One run of the suite; fails at its end where anything of it is left behind."""
+    take_own_mounts()
     base = os.path.realpath(tempfile.mkdtemp(prefix="twinfs-test-"))
     os.chmod(base, 0o755)
     os.mkdir(f"{base}/sanitizer")
