@@ -247,8 +247,8 @@ static enum twinfs_exit answer(const struct path_settings *settings, char *const
 		/* of an index that was named and cannot be read, all is said */
 		if (r == 0 || settings->common.index == NULL)
 			status = print_answers(settings, questions, count);
-		if (r < 0)
-			status = TWINFS_EXIT_FAILED;
+		if (r < 0 && status == TWINFS_EXIT_COMPLETE)
+			status = TWINFS_EXIT_INCOMPLETE;
 	}
 	for (size_t i = 0; i < count; i++)
 		copies_question_deinit(&questions[i]);

@@ -168,7 +168,8 @@ def test_copies_asks_the_other_indexes_where_one_is_broken(as_user, tmp_path):
         index.write_bytes(b"nothing of the kind" * 1000)
         for name in ("one", "two"):
             result = as_user("copies", tmp_path / name / "a", index=False)
-            assert result.status == 1 and os.fsencode(index.parent) in result.error
+            assert result.status == (3 if result.lines else 1)
+            assert os.fsencode(index.parent) in result.error
             answers += result.lines
         index.write_bytes(sound)
     assert set(answers) == {os.fsencode(tmp_path / name / "b") for name in ("one", "two")}
