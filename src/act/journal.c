@@ -13,6 +13,7 @@
 
 #include "base/descriptor.h"
 #include "base/json_path.h"
+#include "base/json_read.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "twinfs/format.h"
@@ -243,7 +244,7 @@ static int take_object(struct journal *journal, json_t *open, json_t *object)
 
 static int take_line(struct journal *journal, json_t *open, const char *line, size_t length)
 {
-	json_auto_t *object = json_loadb(line, length, JSON_ALLOW_NUL, NULL);
+	json_auto_t *object = json_read(line, length, JSON_ALLOW_NUL, NULL);
 
 	return object ? take_object(journal, open, object) : -EPROTO;
 }

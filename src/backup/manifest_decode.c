@@ -8,6 +8,7 @@
 #include "backup/manifest.h"
 #include "base/base64.h"
 #include "base/json_path.h"
+#include "base/json_read.h"
 
 /* Every function here gives 0, -EPROTO with *why set, or -ENOMEM. */
 
@@ -22,7 +23,7 @@ static int load_object(const char *line, size_t length, json_t **object, const c
 {
 	json_error_t error;
 
-	*object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+	*object = json_read(line, length, JSON_REJECT_DUPLICATES, &error);
 	if (*object == NULL)
 		return json_error_code(&error) == json_error_out_of_memory
 			       ? -ENOMEM

@@ -1,24 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json_memory.h"
+#include "base/json_read.h"
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "base/log.h"
 
-static void *allocate_or_end(size_t size)
+static _Thread_local bool is_reading;
+
+/* Who writes is told that there is no memory, and can live with it. */
+static void *allocate(size_t size)
 {
 	void *memory = malloc(size);
 
-	if (memory != NULL)
+	if (memory != NULL || !is_reading)
 		return memory;
 	log_error("out of memory");
 	_exit(EXIT_FAILURE);
 }
 
-void json_memory_init(void)
+static void set_functions(void)
 {
-	json_set_alloc_funcs(allocate_or_end, free);
+	json_set_alloc_funcs(allocate, free);
+}
+
+json_t *json_read(const char *text, size_t length, size_t flags, json_error_t *error)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	json_t *value;
+
+	(void)pthread_once(&once, set_functions);
+	is_reading = true;
+	value = json_loadb(text, length, flags, error);
+	is_reading = false;
+	return value;
 }

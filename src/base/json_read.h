@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_JSON_MEMORY_H
-#define BASE_JSON_MEMORY_H
+#ifndef BASE_JSON_READ_H
+#define BASE_JSON_READ_H
 
-/* Memory of the JSON library, whose reader damages the heap where it gets none (seen with jansson
- * 2.14): the process ends instead, and says why. */
+#include <stddef.h>
 
-/* To be called once, before anything is done with JSON. */
-void json_memory_init(void);
+#include <jansson.h>
+
+#include "base/attributes.h"
+
+/* json_loadb, which damages the heap where it gets no memory (seen with jansson 2.14): the process
+ * ends instead, and says why. Any thread. */
+MUST_CHECK json_t *json_read(const char *text, size_t length, size_t flags, json_error_t *error);
 
 #endif

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/json_memory.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
@@ -144,7 +143,6 @@ int main(int argc, char *argv[])
 	/* a closed pipe is found when it is written to; a lease that is broken raises SIGIO */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGIO, SIG_IGN);
-	json_memory_init();
 
 	status = run(argc, argv);
 

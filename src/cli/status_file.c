@@ -9,6 +9,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/json_path.h"
+#include "base/json_read.h"
 #include "base/log.h"
 #include "base/patience.h"
 #include "base/quote.h"
@@ -78,7 +79,7 @@ int status_file_read(const char *mount_point, json_t **status)
 	r = ask(bytes_text(&path), &answer);
 	if (r < 0)
 		return r;
-	*status = json_loadb((const char *)answer.data, answer.length, 0, NULL);
+	*status = json_read((const char *)answer.data, answer.length, 0, NULL);
 	if (!json_is_object(*status)) {
 		json_decref(*status);
 		return -EPROTO;

@@ -6,6 +6,7 @@ below its base folder.  So leftovers are found, and only ours are ever ended.
 """
 import base64
 import contextlib
+import errno
 import json
 import os
 import re
@@ -173,6 +174,15 @@ def is_mounted(path):
     return os.fsencode(os.path.realpath(path)) in walk.mount_points()
 
 
+def is_refused(mount):
+    """The daemon could not answer the kernel's first request, as libfuse had no memory for it."""
+    try:
+        os.stat(mount)
+    except OSError as error:
+        return error.errno == errno.ECONNREFUSED
+    return False
+
+
 def until(claim, timeout=TIMEOUT):
     """Bounded poll: true as soon as the claim holds."""
     end = time.monotonic() + timeout
@@ -314,16 +324,17 @@ class Program:
 
     @contextlib.contextmanager
     def mounted_in_front(self, *sources, options=("--wait",)):
-        """The daemon as a process of ours, and its view, None where it ended without one; when the
-        block ends it is unmounted and the process has ended."""
+        """The daemon as a process of ours, and its view, None where it ended without one or the
+        kernel refuses all of it; when the block ends it is unmounted and the process has ended."""
         mount = self.folder / "mount"
         mount.mkdir(exist_ok=True)
         own_files = mount / ".twinfs"
         with self.started("mount", "-f", *options, *sources, mount) as process:
-            assert until(lambda: os.path.exists(own_files) or process.poll() is not None)
+            assert until(lambda: os.path.exists(own_files) or process.poll() is not None or
+                         is_refused(mount))
             view = None if process.poll() is not None else View(self, mount, None)
             try:
-                yield process, view
+                yield process, None if is_refused(mount) else view
             finally:
                 if view:
                     view.unmount()

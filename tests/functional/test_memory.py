@@ -48,23 +48,31 @@ class Places:
         self.report.unlink(missing_ok=True)
         return program
 
+    def reported(self):
+        return self.report.read_text().rstrip("\0")
+
     def each(self, run, judge):
         """Calls run with a program for each place that fails in it, and judge with what it gave:
         judge tells what is wrong, or None."""
-        run(self.program(self.twinfs.folder / "index 0"))
-        found = list(dict.fromkeys(self.report.read_text().split()))
+        problem = judge(run(self.program(self.twinfs.folder / "index 0")),
+                        self.twinfs.with_index(self.twinfs.folder / "index 0"))
+        assert not problem, problem
+        found = list(dict.fromkeys(self.reported().split()))
         assert len(found) > 20
         wanted = len(found) if PLACES == "all" else int(PLACES)
         wrong, tried, reached = [], 0, 0
         for number in range(0, len(found), max(1, len(found) // wanted)):
             index = self.twinfs.folder / f"index {number + 1}"
             program = self.program(index, fails=found[number])
-            result = run(program)
+            try:
+                result = run(program)
+            except AssertionError as failure:
+                raise AssertionError(f"{found[number]}: {self.reported()}") from failure
             tried += 1
-            reached += self.report.exists()
+            reached += bool(self.reported())
             problem = judge(result, self.twinfs.with_index(index))
             if problem:
-                stack = self.report.read_text() if self.report.exists() else "not reached"
+                stack = self.reported() or "not reached"
                 wrong.append(f"{found[number]}: {problem}\n{result}\n{stack}")
             trees.remove(index)
         assert not wrong, "\n".join(wrong)
@@ -164,13 +172,14 @@ def test_manifest_is_whole_or_there_is_an_error(places, tree):
 @dataclass
 class Mounted(Result):
     wrong: list
+    mounted: bool
 
 
 def read_all(view):
     """Looks at all there is, whatever fails meanwhile."""
     for folder, _, names in os.walk(os.fsencode(view.path)):
         if os.path.basename(folder) == b".twinfs":
-            continue
+            names = (b"status.json", b"errors", b"pending", b"metrics")  # the others wait
         for name in names:
             with contextlib.suppress(OSError):
                 path = os.path.join(folder, name)
@@ -183,7 +192,7 @@ def mount(program, source):
     with program.mounted_in_front(source) as (process, view):
         wrong = look(view, source) if view else []
     out, error = process.output
-    return Mounted(process.returncode, out, error, wrong)
+    return Mounted(process.returncode, out, error, wrong, view is not None)
 
 
 def look(view, source):
@@ -204,8 +213,10 @@ def test_view_is_right_or_ends_with_an_error(places, tree):
     right = truth(tree)
 
     def judge(result, twinfs):
-        if result.status == 0 and result.wrong:
+        if result.wrong:
             return f"the view is wrong: {result.wrong}"
+        if result.mounted and result.status != 0:
+            return "the view has ended"
         return badly_ended(result) or wrong_afterwards(twinfs, tree, right)
 
     places.each(lambda program: mount(program, tree), judge)

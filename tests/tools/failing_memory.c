@@ -16,6 +16,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <link.h>
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,10 +24,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define FRAMES_MAX 32
 #define STACKS_MAX (1 << 15)
+#define REPORT_BYTES ((size_t)1 << 20) /* with zeros behind the text */
 
 /* What the functions below stand in front of. */
 void *__libc_malloc(size_t bytes);
@@ -35,17 +38,15 @@ void *__libc_realloc(void *block, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
 
 static bool is_active;
-static const char *report;
+/* Text in a file that is mapped from the beginning: later the process may not be allowed to open it,
+ * and closes what it does not know. */
+static char *report;
+static _Atomic size_t *reported; /* bytes, shared with the processes that it forks */
 static uint64_t fails; /* 0: none */
 static atomic_bool has_failed;
 static _Atomic uint64_t seen[STACKS_MAX];
 /* Looking at the stack may allocate itself. */
 static _Thread_local bool is_looking __attribute__((tls_model("initial-exec")));
-
-static int open_report(void)
-{
-	return open(report, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-}
 
 static uint64_t number_of(void *const *frames, int count)
 {
@@ -78,23 +79,30 @@ static bool is_new(uint64_t number)
 	return false;
 }
 
-static void write_number(uint64_t number)
+static void write_line(const char *text, uint64_t number)
 {
-	char line[32];
-	int length = snprintf(line, sizeof(line), "%016" PRIx64 "\n", number);
-	int fd = open_report();
+	char line[256];
+	int length = snprintf(line, sizeof(line), "%s%016" PRIx64 "\n", text, number);
+	size_t at;
 
-	if (fd < 0 || write(fd, line, (size_t)length) != length)
+	if (length < 0 || (size_t)length >= sizeof(line))
 		abort();
-	(void)close(fd);
+	at = atomic_fetch_add(reported, (size_t)length);
+	if (at + (size_t)length > REPORT_BYTES)
+		abort();
+	memcpy(report + at, line, (size_t)length);
 }
 
+/* What addr2line takes. */
 static void write_stack(void *const *frames, int count)
 {
-	int fd = open_report();
+	for (int i = 0; i < count; i++) {
+		struct dl_find_object found;
 
-	backtrace_symbols_fd(frames, count, fd);
-	(void)close(fd);
+		if (_dl_find_object(frames[i], &found) == 0)
+			write_line(found.dlfo_link_map->l_name,
+				   (uint64_t)((char *)frames[i] - (char *)found.dlfo_map_start));
+	}
 }
 
 static bool fails_now(void)
@@ -110,7 +118,7 @@ static bool fails_now(void)
 	count = backtrace(frames, FRAMES_MAX);
 	number = number_of(frames, count);
 	if (fails == 0 && is_new(number))
-		write_number(number);
+		write_line("", number);
 	if (number == fails && !atomic_exchange(&has_failed, true)) {
 		write_stack(frames, count);
 		result = true;
@@ -159,11 +167,20 @@ int posix_memalign(void **block, size_t alignment, size_t bytes)
 __attribute__((constructor)) static void begin(void)
 {
 	const char *number = getenv("MEMORY_FAILS");
+	const char *path = getenv("MEMORY_REPORT");
 	void *frames[1];
+	int fd;
 
-	report = getenv("MEMORY_REPORT");
-	if (!report || strcmp(program_invocation_short_name, "twinfs") != 0)
+	if (!path || strcmp(program_invocation_short_name, "twinfs") != 0)
 		return;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0 || ftruncate(fd, REPORT_BYTES) < 0)
+		abort();
+	report = mmap(NULL, REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	reported = mmap(NULL, sizeof(*reported), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	if (report == MAP_FAILED || (void *)reported == MAP_FAILED || close(fd) < 0)
+		abort();
 	fails = number ? strtoull(number, NULL, 16) : 0;
 	(void)backtrace(frames, 1); /* loads what it needs */
 	is_active = true;
