@@ -21,7 +21,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import trees  # noqa: E402
 from program import TIMEOUT, Program, Session  # noqa: E402
 
-
 CLONE_NEWNS = 0x00020000  # linux/sched.h
 
 
