@@ -180,11 +180,12 @@ def main(arguments):
             soak.mount()
             while time.monotonic() < end and not soak.bad:
                 print(soak.step(), flush=True)
+            print("\n".join(soak.bad), flush=True)  # before it is taken down, which may fail, too
         reports = session.sanitizer_reports()
     finally:
         session.clean_up()
         trees.remove(base)
-    print("\n".join([*soak.bad, *reports, *soak.growth()]))
+    print("\n".join([*reports, *soak.growth()]))
     return 1 if soak.bad or reports else 0
 
 

@@ -21,6 +21,7 @@ import mmap
 import multiprocessing
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -213,6 +214,9 @@ def open_file(path, flags):
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
+RANK_FOLDER = re.compile(rb"[0-9]+-[0-9]+")  # the name of a folder in by-size/
+
+
 class Hash128(ctypes.Structure):
     _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
 
@@ -291,6 +295,9 @@ class Reader:
         changes; how many there are, the name says.)"""
         folder = os.path.join(self.mount, b"by-size")
         names = self.names(folder)
+        if names and RANK_FOLDER.fullmatch(names[0]):  # so many that there are folders of them
+            folder = os.path.join(folder, self.rng.choice(names))
+            names = self.names(folder)
         if not names:
             return
         path = os.path.join(folder, self.rng.choice(names))
