@@ -40,9 +40,9 @@ static int wait_until(pid_t child, uint64_t deadline_ns)
 
 static void close_all_but(int fd)
 {
-	if (fd > 0)
-		(void)close_range(0, (unsigned int)fd - 1, 0);
-	(void)close_range((unsigned int)(fd + 1), ~0U, 0);
+	for (int other = 0; other < fd; other++)
+		(void)close(other);
+	closefrom(fd + 1);
 }
 
 int ask_with_patience(int (*ask)(void *context), void *context, int fd, unsigned int patience_ms)

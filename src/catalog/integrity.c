@@ -206,7 +206,7 @@ static void check_and_exit(const char *folder, pid_t parent, bool copied)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(INDEX_DAMAGED);
-	(void)close_range(STDERR_FILENO + 1, ~0U, 0);
+	closefrom(STDERR_FILENO + 1);
 	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null >= 0)
 		dup2(null, STDERR_FILENO);

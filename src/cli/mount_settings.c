@@ -247,6 +247,9 @@ static int apply_item(struct mount_settings *settings, const struct option_table
 	case MOUNT_OPTION_SHARED:
 		settings->shared = true;
 		return 0;
+	case MOUNT_OPTION_AUTO_UNMOUNT:
+		settings->auto_unmount = true;
+		return 0;
 	case MOUNT_OPTION_IGNORED:
 		return 0;
 	case MOUNT_OPTION_REFUSED:

@@ -24,6 +24,7 @@ struct mount_settings {
 	bool passthrough; /* the kernel reads all files by itself */
 	bool io_uring; /* requests come over io_uring */
 	bool shared; /* other users may come, each to what he may read at the source */
+	bool auto_unmount; /* also where the daemon was killed */
 	bool nonempty; /* a directory that is not empty will do */
 	bool fake; /* check everything, mount nothing */
 	bool sloppy; /* pass over options that nobody knows */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "mount/point.h"
 #include "mount/session.h"
 
 enum {
@@ -132,7 +133,7 @@ static void stand_alone(int socket)
 	(void)signal(SIGHUP, SIG_IGN);
 	if (dup2(socket, KEPT_SOCKET) < 0 || fcntl(KEPT_SOCKET, F_SETFD, FD_CLOEXEC) < 0)
 		_exit(EXIT_FAILURE);
-	(void)close_range(KEPT_SOCKET + 1, ~0U, 0);
+	closefrom(KEPT_SOCKET + 1);
 }
 
 _Noreturn static void serve(int socket, const struct session_settings *settings)
@@ -143,7 +144,8 @@ _Noreturn static void serve(int socket, const struct session_settings *settings)
 	session_log_from_fuse();
 	if (hear_word() == WORD_MOUNT) {
 		answer_mount(&fuse, settings);
-		if (hear_word() == WORD_UNMOUNT)
+		if (hear_word() == WORD_UNMOUNT ||
+		    (settings->auto_unmount && mount_point_is_dead(settings->mount_point)))
 			fuse_session_unmount(fuse);
 	}
 	_exit(EXIT_SUCCESS);

@@ -12,7 +12,9 @@
  *	mounter_unmount() -- a byte -->	unmounts, ends
  *
  * All that it can be told is to mount and to unmount this view. When the daemon is gone without a
- * word, it ends, and leaves the mount as it is: the next start replaces it. One thread.
+ * word, it ends, and leaves the mount as it is, which the next start replaces: what is there
+ * without a view may be taken for an empty one. It unmounts only where the user wants that
+ * (auto_unmount). One thread.
  */
 
 #include "base/attributes.h"

@@ -16,7 +16,6 @@ struct option_rule {
 /* Words without "=", but where the name ends with it: then any value goes. */
 static const struct option_rule rules[] = {
 	/* libfuse, the kernel, SELinux */
-	{"auto_unmount", MOUNT_OPTION_FUSE, NULL},
 	{"context=", MOUNT_OPTION_FUSE, NULL},
 	{"defcontext=", MOUNT_OPTION_FUSE, NULL},
 	{"fscontext=", MOUNT_OPTION_FUSE, NULL},
@@ -26,6 +25,7 @@ static const struct option_rule rules[] = {
 	{"rootcontext=", MOUNT_OPTION_FUSE, NULL},
 
 	{"allow_other", MOUNT_OPTION_SHARED, NULL},
+	{"auto_unmount", MOUNT_OPTION_AUTO_UNMOUNT, NULL},
 	{"io_uring", MOUNT_OPTION_IO_URING, NULL},
 	{"nonempty", MOUNT_OPTION_NONEMPTY, NULL},
 	{"passthrough", MOUNT_OPTION_PASSTHROUGH, NULL},

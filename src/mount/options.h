@@ -11,6 +11,7 @@ enum mount_option_kind {
 	MOUNT_OPTION_PASSTHROUGH, /* for session_settings; the same */
 	MOUNT_OPTION_IO_URING,
 	MOUNT_OPTION_SHARED,
+	MOUNT_OPTION_AUTO_UNMOUNT,
 	MOUNT_OPTION_REFUSED, /* known, but it would break what a view promises */
 	MOUNT_OPTION_UNKNOWN,
 };

@@ -54,9 +54,9 @@ static int ask_for_figures(void *context)
 	return statvfs(context, &figures) == 0 ? 0 : -errno;
 }
 
-bool mount_point_is_dead(char *point)
+bool mount_point_is_dead(const char *point)
 {
-	int r = ask_with_patience(ask_for_figures, point, -1, PATIENCE_MS);
+	int r = ask_with_patience(ask_for_figures, (void *)(uintptr_t)point, -1, PATIENCE_MS);
 
 	return r == -ENOTCONN || r == -ECONNABORTED;
 }

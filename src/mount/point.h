@@ -40,6 +40,6 @@ MUST_CHECK int mount_point_of(const char *path, char **point);
 
 /* Was the daemon of the view mounted there killed? One that stands still was not; it is waited for,
  * for two seconds. */
-bool mount_point_is_dead(char *point);
+bool mount_point_is_dead(const char *point);
 
 #endif

@@ -219,9 +219,11 @@ def test_plain_user_ends_a_daemon_by_a_signal_and_the_view_is_gone(
 
 
 @pytest.mark.parametrize("ended", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("who", ["twinfs", "as_user"])
 def test_view_that_is_to_unmount_itself_does_however_its_daemon_ends(
-        twinfs, small, root_only, ended):
-    with twinfs.mounted(small, options=("--wait", "-o", "auto_unmount")) as view:
+        request, tmp_path, fuse_for_users, ended, who):
+    program, source = request.getfixturevalue(who), trees.small(tmp_path / "source")
+    with program.mounted(source, options=("--wait", "-o", "auto_unmount")) as view:
         assert end_process(view.pid, ended)
         view.pid = None
         assert until(lambda: not is_mounted(view.path))

@@ -52,7 +52,6 @@ static void test_words_of_fstab_are_not_for_fuse(void **state)
 static void test_what_fuse_knows_is_for_fuse(void **state)
 {
 	(void)state;
-	assert_kind("auto_unmount", MOUNT_OPTION_FUSE);
 	assert_kind("noexec", MOUNT_OPTION_FUSE);
 	assert_kind("max_read=65536", MOUNT_OPTION_FUSE);
 	assert_kind("context=system_u:object_r:t:s0", MOUNT_OPTION_FUSE);
@@ -71,10 +70,11 @@ static void test_faster_ways_are_for_the_session(void **state)
 	assert_kind("io_uring", MOUNT_OPTION_IO_URING);
 }
 
-static void test_sharing_the_mount_is_for_the_session(void **state)
+static void test_sharing_the_mount_and_its_end_are_for_the_session(void **state)
 {
 	(void)state;
 	assert_kind("allow_other", MOUNT_OPTION_SHARED);
+	assert_kind("auto_unmount", MOUNT_OPTION_AUTO_UNMOUNT);
 }
 
 static void test_what_would_break_a_promise_is_refused(void **state)
@@ -104,7 +104,7 @@ int main(void)
 		cmocka_unit_test(test_what_fuse_knows_is_for_fuse),
 		cmocka_unit_test(test_nonempty_is_for_the_mount_point),
 		cmocka_unit_test(test_faster_ways_are_for_the_session),
-		cmocka_unit_test(test_sharing_the_mount_is_for_the_session),
+		cmocka_unit_test(test_sharing_the_mount_and_its_end_are_for_the_session),
 		cmocka_unit_test(test_what_would_break_a_promise_is_refused),
 		cmocka_unit_test(test_other_words_are_unknown),
 	};
