@@ -12,7 +12,7 @@ import pytest
 import trees
 from disks import disk
 from test_faults import READING, calls_of_one_thread
-from test_memory import MINE, badly_ended, every_content, read, regular
+from test_memory import MINE, badly_ended, read, regular
 
 CHANGING = ["write", "pwrite64", "pwritev", "renameat2", "unlinkat", "linkat", "symlinkat", "fsync",
             "fdatasync", "syncfs", "ftruncate", "mkdirat", "ioctl", "flock", "fchmod", "fchown",
@@ -82,10 +82,10 @@ def check_act(twinfs, source, tmp_path, words, moved):
         return program(*words, "--yes", source)
 
     def judge(result, at):
-        if not every_content(source) | every_content(moved) >= set(content):
+        if not trees.every_content(source, moved) >= set(content):
             return "a content is lost"
         at.ok("recover")
-        if every_content(source) != set(content):
+        if trees.every_content(source) != set(content):
             return "a content is not in the source any more"
         if [path for root in (source, moved) for path in regular(root) if MINE in path]:
             return "a file has another name for ever"
@@ -93,7 +93,7 @@ def check_act(twinfs, source, tmp_path, words, moved):
         # not every file system can dedupe
         if again.status != 0 and words[0] != "dedupe":
             return f"the next run fails: {again}"
-        if every_content(source) != set(content):
+        if trees.every_content(source) != set(content):
             return "the next run lost a content"
         if words[0] == "remove" and len(regular(source)) != len(content):
             return "the next run did not do the rest"

@@ -17,6 +17,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import trees
 from disks import disk
 from program import STRACE, TIMEOUT, Program
 
@@ -185,18 +186,9 @@ def attack_all(pairs, attack, outside, chance, ended):
             time.sleep(0.0005)  # leaves the processor to who is attacked
 
 
-def all_contents(*folders):
-    found = set()
-    for folder in folders:
-        for path in folder.rglob("*"):
-            if path.is_file() and not path.is_symlink():
-                found.add(path.read_bytes())
-    return found
-
-
 def lost(pairs, *folders):
     """What is nowhere any more."""
-    contents = all_contents(*folders)
+    contents = trees.every_content(*folders)
     missing = [f"what was written to {pair.number}" for pair in pairs
                if pair.written and pair.written not in contents]
     return missing + [f"original of {pair.number}" for pair in pairs

@@ -95,11 +95,6 @@ def regular(root):
     return {entry.path for entry in walk.walk(root, xattrs=False) if entry.kind == stat.S_IFREG}
 
 
-def every_content(root):
-    """The contents of the files of a tree."""
-    return {read(root, path) for path in regular(root)}
-
-
 def badly_ended(result):
     """What is wrong with how it ended, whatever it did."""
     if result.status not in (0, 1, 3):
@@ -235,7 +230,7 @@ def test_act_loses_nothing(places, source, tmp_path, words):
             trees.remove(folder)
             folder.mkdir()
         trees.small(source)
-        data["all"] = every_content(source)
+        data["all"] = trees.every_content(source)
 
     def act(program):
         fill()
@@ -244,12 +239,12 @@ def test_act_loses_nothing(places, source, tmp_path, words):
 
     def judge(result, twinfs):
         problem = badly_ended(result)
-        if every_content(source) | every_content(moved) != data["all"]:
+        if trees.every_content(source, moved) != data["all"]:
             problem = "a content is lost"
         twinfs.ok("recover")
         if [path for root in (source, moved) for path in contents(root) if MINE in path]:
             problem = "a file has another name for ever"
-        if every_content(source) != data["all"]:
+        if trees.every_content(source) != data["all"]:
             problem = "a content is not in the source any more"
         return problem
 

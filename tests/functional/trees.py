@@ -281,6 +281,18 @@ def many(root, count, data, folders=100):
     return os.fsencode(root)
 
 
+def every_content(*folders):
+    """What the regular files in some folders hold, each content once."""
+    found = set()
+    for folder in folders:
+        for where, _, names in os.walk(os.fsencode(folder)):
+            for path in (os.path.join(where, name) for name in names):
+                if stat.S_ISREG(os.lstat(path).st_mode):
+                    with open(path, "rb") as file:
+                        found.add(file.read())
+    return found
+
+
 def remove(root):
     """Remove a tree of any depth, modes and names."""
     if os.geteuid() != 0:

@@ -56,16 +56,6 @@ class Figures:
                 f"{self.threads} threads, index {self.index_mib:.1f} MiB")
 
 
-def contents(*folders):
-    """What can be read in some folders, each content once."""
-    found = set()
-    for folder in folders:
-        for path in folder.rglob("*"):
-            if path.is_file() and not path.is_symlink():
-                found.add(hash(path.read_bytes()))
-    return found
-
-
 class Soak:
     """One source, its view, and what befell it so far."""
 
@@ -109,9 +99,9 @@ class Soak:
                  for word in self.rng.choice(ACTS)]
         if words[0] == "move":
             Path(words[1]).mkdir()
-        before = contents(self.source, self.moved)
+        before = trees.every_content(self.source, self.moved)
         result = self.program(*words, "--yes", self.view.path)
-        lost = len(before - contents(self.source, self.moved))
+        lost = len(before - trees.every_content(self.source, self.moved))
         left = list(self.source.rglob(".twinfs~*"))
         if result.status not in (0, 3) or lost or left:
             self.bad.append(f"{words}: {lost} contents lost, left behind: {left}\n{result}")
