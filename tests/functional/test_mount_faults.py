@@ -3,6 +3,7 @@
 load; its source is unmounted; the clock jumps."""
 import contextlib
 import errno
+import json
 import os
 import resource
 import shutil
@@ -145,12 +146,14 @@ def test_daemon_without_memory_claims_nothing_wrong_and_recovers(limits, view, s
             trees.write(source / f"new/{number % 30}/{number}", b"%d" % (number // 2))
         got = {name: read(view.uniques / name) for name in ("a", "c", "d/f/g")}
         gone = read(view.uniques / "never there")
+        status = read(view.path / ".twinfs/status.json")
     finally:
         with contextlib.suppress(ProcessLookupError):
             limit(before)
     for name, data in got.items():
         assert data == (source / name).read_bytes() or data in SHORT, (name, data)
     assert gone == errno.ENOENT or gone in SHORT
+    assert status in SHORT or json.loads(status)["pid"] == view.pid
     assert view.differences_now(source) == []
 
 
