@@ -268,7 +268,8 @@ void session_free(struct session *session)
 
 	if (!session)
 		return;
-	unmount = session->mounted && !was_unmounted(session);
+	/* who asks a view that failed shall get an error, not an empty directory */
+	unmount = session->mounted && !session->failed && !was_unmounted(session);
 	/* closes the device, so that who waits for us fails, rather than the unmounting */
 	if (session->fuse)
 		fuse_session_destroy(session->fuse);
@@ -289,6 +290,25 @@ void session_free(struct session *session)
 static void wake(int signal)
 {
 	(void)signal; /* that it came has interrupted a system call */
+}
+
+static void *wait_to_be_cancelled(void *context)
+{
+	for (;;)
+		(void)pause();
+	return context;
+}
+
+/* libfuse ends its threads by pthread_cancel, for which the C library loads another one the first
+ * time, and ends the process where that fails: so that is now, not when memory is short. */
+static void prepare_to_cancel(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, wait_to_be_cancelled, NULL) != 0)
+		return;
+	(void)pthread_cancel(thread);
+	(void)pthread_join(thread, NULL);
 }
 
 /* Blocks in libfuse until the mount is gone or fuse_session_exit() was called. */
@@ -355,12 +375,14 @@ int session_run(struct session *session)
 	if (sigaction(WAKE_SIGNAL, &action, &before) != 0)
 		return -errno;
 	(void)pthread_sigmask(SIG_UNBLOCK, &wake_set, &mask);
+	prepare_to_cancel();
 	signal_watch_attach(session->settings.signals, session);
 	r = serve(session);
 	signal_watch_attach(session->settings.signals, NULL);
 	(void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	(void)sigaction(WAKE_SIGNAL, &before, NULL);
-	if (r < 0)
+	session->failed = r < 0;
+	if (session->failed)
 		log_error("the mount on %s failed: %s", quote_path(session->settings.mount_point),
 			  error_text(r));
 	return r < 0 ? r : 0;
