@@ -246,9 +246,12 @@ class Reader:
             self.wrong.append(what)
 
     def names(self, folder):
-        names = os.listdir(folder)
-        if len(names) != len(set(names)):
-            self.note(f"names twice in {folder!r}")
+        """A name that goes to another file between two calls may be there twice, not each time."""
+        for _ in range(3):
+            names = os.listdir(folder)
+            if len(names) == len(set(names)):
+                return names
+        self.note(f"names twice in {folder!r}")
         return names
 
     def whole(self, path):
