@@ -155,6 +155,8 @@ static int open_store(struct catalog *catalog, const struct catalog_options *opt
 	catalog->store_opened = true;
 	for (size_t i = 0; r == 0 && !options->read_only && i < ARRAY_SIZE(files); i++)
 		r = make_private(catalog->folder_fd, files[i]);
+	if (r == 0)
+		store_note_change(&catalog->store);
 	return r;
 }
 
@@ -218,6 +220,28 @@ static int make_sound(struct catalog *catalog, const struct catalog_options *opt
 	}
 }
 
+/* What was damaged while it was open may have been sealed so, where nobody met it. */
+static int load(struct catalog *catalog, const struct catalog_options *options)
+{
+	int r = open_store(catalog, options);
+
+	return r < 0 ? r : load_meta(catalog, false);
+}
+
+static int load_or_make_anew(struct catalog *catalog, const struct catalog_options *options)
+{
+	int r = load(catalog, options);
+
+	if (r != -EUCLEAN)
+		return r;
+	log_warning("index %s is damaged; it is kept as %s and built anew",
+		    quote_path(options->folder), TWINFS_INDEX_DAMAGED);
+	store_close(&catalog->store);
+	catalog->store_opened = false;
+	r = index_set_aside(catalog->folder_fd);
+	return r < 0 ? r : load(catalog, options);
+}
+
 static int open_writable(struct catalog *catalog, const struct catalog_options *options)
 {
 	int r = take_lock(catalog);
@@ -235,9 +259,7 @@ static int open_writable(struct catalog *catalog, const struct catalog_options *
 	if (r < 0)
 		return r;
 	catalog->unsealed = true;
-	r = open_store(catalog, options);
-	if (r == 0)
-		r = load_meta(catalog, false);
+	r = load_or_make_anew(catalog, options);
 	if (r == 0)
 		r = unwritten_forget(catalog, catalog->folder_fd);
 	if (r == 0 && options->beside)
@@ -322,7 +344,7 @@ void catalog_close(struct catalog *catalog)
 		r = index_reserve_ids(catalog->folder_fd, catalog->next_id);
 	if (r == 0 && catalog->unsealed && catalog->store.damaged)
 		r = index_set_aside(catalog->folder_fd);
-	else if (r == 0 && catalog->unsealed)
+	else if (r == 0 && catalog->unsealed && !catalog->store.doubted)
 		r = index_seal(catalog->folder_fd);
 	if (r < 0)
 		log_warning("cannot seal index %s (%s): it is checked wholly at the next start",
@@ -343,6 +365,19 @@ void catalog_close(struct catalog *catalog)
 void catalog_condemn(struct catalog *catalog)
 {
 	atomic_store(&catalog->store.damaged, true);
+}
+
+void catalog_doubt(struct catalog *catalog)
+{
+	store_doubt(&catalog->store);
+}
+
+void catalog_judge(struct catalog *catalog, int result)
+{
+	if (result == -EUCLEAN)
+		catalog_condemn(catalog);
+	else if (result == -ENOENT)
+		atomic_store(&catalog->store.doubted, true); /* who failed says so */
 }
 
 const char *catalog_folder(const struct catalog *catalog)
@@ -455,7 +490,7 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 	if (r == 0)
 		r = store_write_commit(&catalog->store, w.reader.txn);
 	else
-		mdb_txn_abort(w.reader.txn);
+		store_write_abort(&catalog->store, w.reader.txn);
 	if (r)
 		return r;
 	filesystems_stored(&catalog->filesystems, filesystem_count);

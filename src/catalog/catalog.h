@@ -70,6 +70,15 @@ MUST_CHECK int catalog_set_mount_point(struct catalog *catalog, const char *moun
  * same. Any thread. */
 void catalog_condemn(struct catalog *catalog);
 
+/* It may do so: catalog_close does not seal the index, and the next catalog_open reads all of it
+ * before it is believed. So does a page that LMDB takes for damaged, and a write of somebody else to
+ * the data file. Any thread. */
+void catalog_doubt(struct catalog *catalog);
+
+/* What reading or writing all of it came to: condemns it for -EUCLEAN, and doubts it for -ENOENT,
+ * when a record that another one names is not there. Any thread. */
+void catalog_judge(struct catalog *catalog, int result);
+
 const char *catalog_folder(const struct catalog *catalog); /* as given at opening */
 
 /* Device and inode of the index folder, which no walk enters. */

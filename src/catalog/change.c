@@ -131,7 +131,7 @@ int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left)
 			return 0;
 		}
 		if (code)
-			return store_error(code);
+			return store_result(w->reader.store, code);
 		if (!key_get_number((struct span){k.mv_data, k.mv_size}, &id))
 			return -EUCLEAN;
 		r = file_delete(w, id);

@@ -110,7 +110,7 @@ static int next_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t 
 
 	*ordinal = 1;
 	if (r == 0)
-		r = store_error(mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE));
+		r = store_result(w->reader.store, mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE));
 	while (r == 0 && k.mv_size > HASH_BYTES && memcmp(k.mv_data, at.data, HASH_BYTES) == 0) {
 		r = store_check(w->reader.store, TABLE_BYHASH, &k, &v, &fields);
 		if (r < 0 || !decode_number(fields, &group) || !get_ordinal(&k, &number))
@@ -123,7 +123,7 @@ static int next_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t 
 		}
 		*ordinal = (uint32_t)number + 1;
 		if (r == 0)
-			r = store_error(mdb_cursor_get(cursor, &k, &v, MDB_NEXT));
+			r = store_result(w->reader.store, mdb_cursor_get(cursor, &k, &v, MDB_NEXT));
 	}
 	return r == -ENOENT ? 0 : r;
 }

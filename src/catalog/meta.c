@@ -122,7 +122,7 @@ int meta_get_format(struct catalog_reader *r, unsigned int *format)
 	if (result == MDB_NOTFOUND)
 		return 0;
 	if (result)
-		return store_error(result);
+		return store_result(r->store, result);
 	if (v.mv_size >= sizeof(text))
 		return -EUCLEAN;
 	memcpy(text, v.mv_data, v.mv_size);
@@ -143,7 +143,7 @@ static int put_format(struct catalog_writer *w)
 	if (r < 0)
 		return r;
 	w->changed = true;
-	return store_error(mdb_cursor_put(cursor, &k, &v, 0));
+	return store_result(w->reader.store, mdb_cursor_put(cursor, &k, &v, 0));
 }
 
 int meta_initialize(struct catalog_writer *w)

@@ -27,7 +27,8 @@ static int scan_begin(struct catalog_reader *r, enum table table, struct key fro
 	if (!begun)
 		return -ENOMEM;
 	*begun = (struct catalog_scan){.reader = r, .table = table, .from = from, .prefix = prefix};
-	result = store_error(mdb_cursor_open(r->txn, r->store->tables[table], &begun->cursor));
+	result = store_result(r->store,
+			      mdb_cursor_open(r->txn, r->store->tables[table], &begun->cursor));
 	if (result < 0) {
 		free(begun);
 		return result;
@@ -49,7 +50,7 @@ static int scan_next(struct catalog_scan *scan, struct span *key, struct span *f
 {
 	MDB_val k = {.mv_size = scan->from.length, .mv_data = scan->from.data}, v;
 	MDB_cursor_op op = scan->begun ? MDB_NEXT : scan->from.length ? MDB_SET_RANGE : MDB_FIRST;
-	int r = store_error(mdb_cursor_get(scan->cursor, &k, &v, op));
+	int r = store_result(scan->reader->store, mdb_cursor_get(scan->cursor, &k, &v, op));
 
 	scan->begun = true;
 	if (r < 0)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 
@@ -46,6 +47,9 @@ int store_error(int mdb_code)
 	case MDB_CORRUPTED:
 	case MDB_VERSION_MISMATCH:
 	case MDB_INVALID:
+	case MDB_CURSOR_FULL:
+	case MDB_PAGE_FULL:
+	case MDB_BAD_TXN: /* it met such a page before */
 		return -EUCLEAN;
 	case MDB_TXN_FULL:
 		return -E2BIG;
@@ -54,6 +58,54 @@ int store_error(int mdb_code)
 		return -EIO;
 	}
 }
+
+void store_doubt(struct store *store)
+{
+	if (!atomic_exchange(&store->doubted, true))
+		log_error("index: it is not as it was written; all of it is checked at the next "
+			  "start");
+}
+
+int store_result(struct store *store, int mdb_code)
+{
+	int r = store_error(mdb_code);
+
+	if (r == -EUCLEAN)
+		store_doubt(store);
+	return r;
+}
+
+/* ---- writes of others ----------------------------------------------------------------- */
+
+/* ctime of the data file, which every write sets; zero where it cannot be told. */
+static struct timespec last_change(struct store *store)
+{
+	struct stat st;
+	int fd;
+
+	if (!store->env || mdb_env_get_fd(store->env, &fd) || fstat(fd, &st) < 0)
+		return (struct timespec){0};
+	return st.st_ctim;
+}
+
+void store_note_change(struct store *store)
+{
+	if (!store->read_only)
+		store->changed = last_change(store);
+}
+
+/* Nobody else writes to the file; who does it all the same may have damaged what nobody has read
+ * yet, and what would be sealed. */
+static void doubt_change_of_others(struct store *store)
+{
+	struct timespec now = last_change(store);
+
+	if (now.tv_sec && store->changed.tv_sec &&
+	    (now.tv_sec != store->changed.tv_sec || now.tv_nsec != store->changed.tv_nsec))
+		store_doubt(store);
+}
+
+/* ---- opening ---------------------------------------------------------------------------- */
 
 /* Opens the first count of them. */
 static int open_tables(struct store *store, int count)
@@ -70,7 +122,9 @@ static int open_tables(struct store *store, int count)
 		mdb_txn_abort(txn);
 		return store_error(r);
 	}
-	return store_error(mdb_txn_commit(txn));
+	r = mdb_txn_commit(txn);
+	store_note_change(store);
+	return store_error(r);
 }
 
 int store_open_private(MDB_env *env, const char *path, unsigned int flags)
@@ -82,6 +136,14 @@ int store_open_private(MDB_env *env, const char *path, unsigned int flags)
 	return r;
 }
 
+/* LMDB ends the process after this. */
+static void on_assertion(MDB_env *env, const char *text)
+{
+	(void)env;
+	log_error("index: it is not as it was written (%s); all of it is checked at the next start",
+		  text);
+}
+
 static int open_environment(struct store *store)
 {
 	unsigned int flags = MDB_NOTLS | (store->read_only ? MDB_RDONLY : 0);
@@ -89,7 +151,9 @@ static int open_environment(struct store *store)
 
 	if (r)
 		return store_error(r);
-	r = mdb_env_set_maxdbs(store->env, TABLE_COUNT);
+	r = mdb_env_set_assert(store->env, on_assertion);
+	if (r == 0)
+		r = mdb_env_set_maxdbs(store->env, TABLE_COUNT);
 	if (r == 0)
 		r = mdb_env_set_maxreaders(store->env, READERS_MAX);
 	if (r == 0)
@@ -165,6 +229,7 @@ static void close_environment(struct store *store)
 
 void store_close(struct store *store)
 {
+	doubt_change_of_others(store);
 	close_environment(store);
 	free(store->folder);
 	pthread_rwlock_destroy(&store->map_lock);
@@ -283,7 +348,7 @@ int store_read_begin(struct store *store, struct catalog_reader **reader)
 		else if (r == MDB_PANIC)
 			r = revive_for_reader(store);
 		else
-			r = store_error(r);
+			r = store_result(store, r);
 		if (r)
 			return r;
 	}
@@ -313,11 +378,12 @@ int store_write_begin(struct store *store, MDB_txn **txn)
 
 	if (r < 0)
 		return r;
+	doubt_change_of_others(store);
 	/* pages that they saw could never be used again */
 	r = mdb_reader_check(store->env, &dead);
 	if (r || dead)
 		log_debug("index: %d snapshots of killed processes (%d)", dead, r);
-	return store_error(mdb_txn_begin(store->env, NULL, 0, txn));
+	return store_result(store, mdb_txn_begin(store->env, NULL, 0, txn));
 }
 
 /* Is what a transaction wrote what readers see? */
@@ -333,9 +399,16 @@ int store_write_commit(struct store *store, MDB_txn *txn)
 	size_t id = mdb_txn_id(txn);
 	int r = mdb_txn_commit(txn);
 
+	store_note_change(store);
 	if (r && is_given_up(store->env) && revive(store) == 0 && is_last(store, id))
 		r = 0;
-	return store_error(r);
+	return store_result(store, r);
+}
+
+void store_write_abort(struct store *store, MDB_txn *txn)
+{
+	mdb_txn_abort(txn);
+	store_note_change(store); /* it may have written pages that nobody sees */
 }
 
 /* LMDB gives up its map before it asks for another, and has none when that is refused. */
@@ -374,7 +447,7 @@ int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor
 	else if (!r->current[table])
 		code = mdb_cursor_renew(r->txn, r->cursors[table]);
 	if (code)
-		return store_error(code);
+		return store_result(r->store, code);
 	r->current[table] = true;
 	*cursor = r->cursors[table];
 	return 0;
@@ -403,5 +476,6 @@ int store_get(struct catalog_reader *r, enum table table, const struct key *key,
 	if (result < 0)
 		return result;
 	result = mdb_cursor_get(cursor, &k, &v, MDB_SET);
-	return result ? store_error(result) : store_check(r->store, table, &k, &v, fields);
+	return result ? store_result(r->store, result)
+		      : store_check(r->store, table, &k, &v, fields);
 }

@@ -31,6 +31,8 @@ struct store {
 	uint64_t map_bytes;
 	bool read_only;
 	atomic_bool damaged; /* a record was, that somebody read */
+	atomic_bool doubted; /* something in it seems not to be as it was written */
+	struct timespec changed; /* ctime of the data file after the last write of ours */
 };
 
 /* A snapshot, or the reading side of the one write transaction. */
@@ -46,6 +48,13 @@ struct catalog_reader {
 /* -errno for LMDB's code: -ENOENT not found, -EUCLEAN damage, -EXFULL map full, -EAGAIN too many
  * readers. The one place that knows LMDB's codes. */
 MUST_CHECK int store_error(int mdb_code);
+
+/* The same of what was asked of this store: it is doubted where the code tells that a page of it is
+ * not as it was written. */
+MUST_CHECK int store_result(struct store *store, int mdb_code);
+
+/* Says so, once. Any thread. */
+void store_doubt(struct store *store);
 
 /* Opens the environment in folder and its tables (made where they are missing unless
  * read_only). store_close may be called after a failure. */
@@ -67,6 +76,11 @@ void store_read_end(struct catalog_reader *reader);
  * wrote all the same. */
 MUST_CHECK int store_write_begin(struct store *store, MDB_txn **txn);
 MUST_CHECK int store_write_commit(struct store *store, MDB_txn *txn);
+void store_write_abort(struct store *store, MDB_txn *txn);
+
+/* Remembers when the data file was last changed: another change until the next write or until it is
+ * closed is not ours, and has it doubted. For who changed it, and by who writes. */
+void store_note_change(struct store *store);
 
 /* Makes the map larger after -EXFULL; waits for all snapshots of this process to end. */
 MUST_CHECK int store_grow(struct store *store);

@@ -16,7 +16,7 @@ static int is_behind(struct catalog_writer *w, enum table table, MDB_cursor *cur
 	if (!w->last_known[table]) {
 		r = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
 		if (r && r != MDB_NOTFOUND)
-			return store_error(r);
+			return store_result(w->reader.store, r);
 		last->length = 0;
 		if (r == 0 && k.mv_size <= sizeof(last->data)) {
 			last->length = k.mv_size;
@@ -46,7 +46,8 @@ static int put(struct catalog_writer *w, enum table table, const struct key *key
 		return r;
 	value_seal(value, table, key);
 	v = (MDB_val){.mv_size = value->length, .mv_data = value->data};
-	r = store_error(mdb_cursor_put(cursor, &k, &v, behind ? MDB_APPEND : flags));
+	r = store_result(w->reader.store,
+			 mdb_cursor_put(cursor, &k, &v, behind ? MDB_APPEND : flags));
 	if (r < 0)
 		return r;
 	if (behind)
@@ -85,7 +86,7 @@ int writer_delete(struct catalog_writer *w, enum table table, const struct key *
 		r = mdb_cursor_del(cursor, 0);
 	if (r == 0)
 		w->changed = true;
-	return store_error(r);
+	return store_result(w->reader.store, r);
 }
 
 int writer_forget(struct catalog_writer *w, enum table table, const struct key *key)

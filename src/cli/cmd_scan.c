@@ -92,8 +92,7 @@ static int print_summary(const struct indexing *indexing, const struct indexing_
 
 	output_init(&output, STDOUT_FILENO);
 	r = summarize(indexing->catalog, &summary);
-	if (r == -EUCLEAN)
-		catalog_condemn(indexing->catalog);
+	catalog_judge(indexing->catalog, r);
 	if (r < 0) {
 		log_error("cannot read the index %s: %s", quote_path(indexing->folder),
 			  error_text(r));

@@ -436,8 +436,7 @@ static void *compare(void *context)
 		settings->busy(settings->context, r < 0, -r);
 		if (ticket && !stop_requested())
 			answer(comparer, ticket, -r, moved);
-		if (r == -EUCLEAN)
-			catalog_condemn(settings->indexing->catalog);
+		catalog_judge(settings->indexing->catalog, r);
 		goes_on = r == 0 || pause_for(comparer, RETRY_MS_MIN);
 	}
 	return NULL;

@@ -402,8 +402,7 @@ static void *follow(void *context)
 		tell(follower, -r);
 		if (ticket)
 			answer(follower, ticket, -r);
-		if (r == -EUCLEAN)
-			catalog_condemn(follower->ingest.catalog);
+		catalog_judge(follower->ingest.catalog, r);
 		if (r < 0)
 			pause_after_failure(follower);
 	}

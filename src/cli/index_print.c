@@ -54,8 +54,8 @@ enum twinfs_exit index_print(const struct index_printer *printer, const struct c
 
 	r = index->served ? print_through_spool(printer, index, &status)
 			  : print_to(printer, index, STDOUT_FILENO, &status);
-	if (r == -EUCLEAN && !index->served)
-		catalog_condemn(index->catalog);
+	if (!index->served)
+		catalog_judge(index->catalog, r);
 	if (r < 0) {
 		explain(printer, r);
 		return TWINFS_EXIT_FAILED;

@@ -151,8 +151,7 @@ static int run_phase(struct indexing *indexing, enum progress_phase phase, enum 
 	else
 		r = ingest_contents(&indexing->ingest);
 	progress_watch_end(&watch);
-	if (r == -EUCLEAN)
-		catalog_condemn(indexing->catalog);
+	catalog_judge(indexing->catalog, r);
 	return r;
 }
 

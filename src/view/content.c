@@ -93,12 +93,12 @@ int view_open(const struct viewer *viewer, uint64_t node, struct view_file *file
 	if (r == 0)
 		r = rights_of_node(&query, node, R_OK);
 	if (r < 0)
-		return query_error(r);
+		return query_error(viewer->view, r);
 	r = node_kind(node) == NODE_FIXED ? open_own(&query, node, file)
 					  : open_regular(&query, node, file);
 	if (r < 0)
 		view_close(file);
-	return query_error(r);
+	return query_error(viewer->view, r);
 }
 
 void view_close(struct view_file *file)
@@ -115,7 +115,7 @@ int view_sync_text(struct view *view, struct bytes *text)
 
 	if (r == 0)
 		r = own_file_sync(&query, text);
-	return query_error(r);
+	return query_error(view, r);
 }
 
 /* ---- reading ------------------------------------------------------------------------- */
@@ -165,7 +165,7 @@ static long read_source(struct view *view, struct view_file *file, void *buffer,
 	r = source_attributes(view->catalog, file->fd, &now);
 	if (r == 0 && attributes_digest(&now) != atomic_load(&file->signature))
 		r = check_again(view, file, &now);
-	return r < 0 ? query_error(r) : length;
+	return r < 0 ? query_error(view, r) : length;
 }
 
 static long read_content(const struct bytes *content, void *buffer, size_t size, size_t offset)
@@ -208,11 +208,11 @@ int view_readlink(const struct viewer *viewer, uint64_t node, struct bytes *targ
 	if (r == 0)
 		r = rights_of_node(&query, node, F_OK);
 	if (r == 0 && node_is_link(node))
-		return query_error(by_size_target(&query, node, target));
+		return query_error(viewer->view, by_size_target(&query, node, target));
 	if (r == 0)
 		r = fd = open_source(&query, node, S_IFLNK, O_PATH, &record);
 	if (r < 0)
-		return query_error(r);
+		return query_error(viewer->view, r);
 	query_end(&query);
 	r = bytes_reserve(target, PATH_MAX);
 	if (r < 0)

@@ -47,8 +47,10 @@ static inline int expect_record(int result)
 
 /* No file of the source is meant when a record of ours is damaged, or when all of the source is
  * missing (-ENODEV). */
-static inline int query_error(int result)
+static inline int query_error(struct view *view, int result)
 {
+	if (result == -EUCLEAN)
+		catalog_doubt(view->catalog);
 	return result == -EUCLEAN || result == -ENODEV ? -EIO : result;
 }
 

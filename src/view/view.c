@@ -121,7 +121,7 @@ int view_lookup(const struct viewer *viewer, uint64_t parent, const char *name,
 	/* who may search a folder of a source may reach what is in it */
 	if (r == 0 && node_kind(parent) == NODE_FIXED)
 		r = rights_of_node(&query, attributes->st_ino, F_OK);
-	return query_error(r);
+	return query_error(viewer->view, r);
 }
 
 int view_getattr(const struct viewer *viewer, uint64_t node, struct stat *attributes)
@@ -139,7 +139,7 @@ int view_getattr(const struct viewer *viewer, uint64_t node, struct stat *attrib
 		r = class->getattr(&query, node, attributes);
 	if (r == 0 && attributes->st_ino != node)
 		r = -ESTALE; /* a file with another content by now */
-	return query_error(r);
+	return query_error(viewer->view, r);
 }
 
 /* Even root runs only what somebody may run. */
@@ -159,7 +159,7 @@ int view_access(const struct viewer *viewer, uint64_t node, int access)
 		r = class->getattr(&query, node, &attributes);
 	if (r == 0 && access & X_OK && !(attributes.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))
 		r = S_ISREG(attributes.st_mode) ? -EACCES : 0;
-	return query_error(r);
+	return query_error(viewer->view, r);
 }
 
 /* The same as the system's readdir(3) gives for a directory that was removed. */
@@ -202,7 +202,7 @@ int view_list(const struct viewer *viewer, uint64_t node, uint64_t after, view_e
 	if (r == 0)
 		r = list_begin(&query, class, node, &parent);
 	if (r < 0)
-		return query_error(r);
+		return query_error(viewer->view, r);
 	if (after < VIEW_COOKIE_SELF && !emit_dot(".", node, VIEW_COOKIE_SELF, emit, context))
 		return 0;
 	if (after < VIEW_COOKIE_PARENT &&
@@ -210,7 +210,7 @@ int view_list(const struct viewer *viewer, uint64_t node, uint64_t after, view_e
 		return 0;
 	if (after < VIEW_COOKIE_MIN)
 		after = 0;
-	return query_error(class->list(&query, node, after, emit, context));
+	return query_error(viewer->view, class->list(&query, node, after, emit, context));
 }
 
 /* How much there is of what a caller may not read is not for him. */
@@ -223,7 +223,7 @@ int view_statfs(const struct viewer *viewer, struct statvfs *statfs)
 	if (r == 0 && !viewer->caller)
 		r = catalog_get_totals(query.reader, &totals);
 	if (r < 0)
-		return query_error(r);
+		return query_error(viewer->view, r);
 	*statfs = (struct statvfs){
 		.f_bsize = STATFS_BLOCK_SIZE,
 		.f_frsize = STATFS_BLOCK_SIZE,

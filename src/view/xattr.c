@@ -213,10 +213,11 @@ long view_getxattr(const struct viewer *viewer, uint64_t node, const char *name,
 	if (is_own(name)) {
 		int r = own_value(viewer, node, name + strlen(OWN_PREFIX), &own);
 
-		return r < 0 ? query_error(r) : give(own.data, own.length, value, size);
+		return r < 0 ? query_error(viewer->view, r)
+			     : give(own.data, own.length, value, size);
 	}
 	fd = open_node(viewer, node);
-	return fd < 0 ? query_error(fd) : ask(viewer, fd, name, value, size);
+	return fd < 0 ? query_error(viewer->view, fd) : ask(viewer, fd, name, value, size);
 }
 
 /* Takes the names that are ours out of a list of length bytes; what is left of it. */
@@ -246,7 +247,7 @@ long view_listxattr(const struct viewer *viewer, uint64_t node, char *list, size
 	if (fd == -ENODATA)
 		return 0;
 	if (fd < 0)
-		return query_error(fd);
+		return query_error(viewer->view, fd);
 	length = ask(viewer, fd, NULL, all, XATTR_LIST_MAX);
 	if (length < 0)
 		return length;
