@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: MIT
 """The disk that the index is on fails while a view is mounted: what is known is served on, the view
-says what is wrong, and goes on by itself as soon as that is possible."""
+says what is wrong, and goes on by itself as soon as that is possible. Or somebody writes over the
+index: then there are errors, no wrong bytes, and the next start is right."""
 import contextlib
 import errno
 import fcntl
 import os
+import random
+import signal
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 import trees
 from disks import disk
-from program import until
+from program import path_of, until
+from test_index import CHILD_MAY_CRASH, DAMAGES, copy_a_page, flip_many_bits, zero_a_page
 from test_scan import oracle_groups
 
 SHUTDOWN = 0x8004587D  # _IOR('X', 125, __u32), of ext4 and xfs
@@ -126,3 +131,68 @@ def test_lack_of_room_at_any_write_of_a_view_is_said_and_survived(twinfs, tree, 
             assert until(lambda: "problem" not in view.status())
     with twinfs.mounted(tree) as view:
         assert view.differences(tree, first_scan=False) == []
+
+
+# written over
+
+PAGES = 3  # of some 20 that are in use
+GRAIN_S = 0.02  # a write within the grain of ctime after one of the daemon is not seen as another's
+CRASHES = {-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV}  # LMDB believes every page
+
+
+def wrong_bytes(view, tree, failed):
+    """Files that can be read and are not what their place says; an error is no lie, and is added to
+    a list where it is of a folder."""
+    names = [os.path.join(folder, name)
+             for folder, _, names in os.walk(view.dups, onerror=failed.append) for name in names]
+    lines = subprocess.run(["xxhsum", "-q", "-H2", "/dev/null", *names], check=False,
+                           capture_output=True).stdout.decode().splitlines()
+    wrong = [line for line in lines[1:] if not line.split("/")[-2].startswith(line.split()[0])]
+    for folder, _, names in os.walk(view.uniques, onerror=failed.append):
+        for path in (Path(folder, name) for name in names):
+            with contextlib.suppress(OSError):
+                if path.read_bytes() != (tree / path.relative_to(view.uniques)).read_bytes():
+                    wrong.append(path)
+    return wrong
+
+
+def damage_under_a_view(twinfs, tree, damage, number):
+    """Looks at all of the view meanwhile, and every second time changes what it shows."""
+    rng, failed = random.Random(f"{damage.__name__} {number}"), []
+    data = twinfs.index / "data.mdb"
+    with twinfs.mounted_in_front(tree) as (process, view):
+        assert until(lambda: time.time() - data.stat().st_ctime > GRAIN_S)
+        with open(data, "r+b") as file:
+            for _ in range(PAGES):
+                damage(file, data.stat().st_size, rng)
+        if number % 2:
+            trees.fill(tree, {f"new {number}": b"%d" % number, f"newer {number}": b"%d" % number})
+            with contextlib.suppress(subprocess.CalledProcessError):
+                view.sync()
+        assert wrong_bytes(view, tree, failed) == []
+    assert process.returncode in {0, *CRASHES}
+    assert b"index" in process.output[1] or process.returncode or not failed
+
+
+@pytest.mark.parametrize("damage", [zero_a_page, flip_many_bits, copy_a_page],
+                         ids=lambda damage: damage.__name__)
+def test_index_that_is_damaged_under_a_view_serves_nothing_wrong_and_is_set_aside(
+        twinfs, tree, damage):
+    twinfs.environment["ASAN_OPTIONS"] += CHILD_MAY_CRASH
+    aside = 0
+    for number in range(DAMAGES // 25):
+        trees.remove(twinfs.index)
+        damage_under_a_view(twinfs, tree, damage, number)
+        first = twinfs("list", "--format=json", tree)
+        right = oracle_groups(tree)
+        assert first.error if first.status else groups_of(first) == right, first
+        assert twinfs.groups(tree) == right
+        aside += (twinfs.index / "damaged.mdb").exists()
+    assert aside
+    with twinfs.mounted(tree) as view:
+        assert view.differences(tree, first_scan=False) == []
+
+
+def groups_of(result):
+    return {frozenset(path_of(copy) for copy in group["copies"])
+            for group in result.json["groups"]}
