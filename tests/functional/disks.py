@@ -40,6 +40,25 @@ def disk(kind, folder):
         image.unlink()
 
 
+def rot(root, path, place):
+    """Changes a byte of a file on such a disk behind the back of its file system: no time moves,
+    and nobody is told."""
+    if not shutil.which("filefrag"):
+        pytest.skip("needs filefrag")
+    os.sync()
+    image = root.with_suffix(".image")
+    where = subprocess.run(["filefrag", "-v", "-b4096", path], check=True, capture_output=True,
+                           text=True).stdout
+    at = int(where.splitlines()[3].split()[3].rstrip(".:")) * 4096 + place
+    subprocess.run(["umount", root], check=True)
+    with open(image, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+    subprocess.run(["mount", "-o", "loop", image, root], check=True)
+
+
 @contextlib.contextmanager
 def bound(folder, at):
     """The same folder once more, at another place; gives that."""

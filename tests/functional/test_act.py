@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import pytest
-from disks import disk
+from disks import disk, rot
 from program import Program, until
 
 
@@ -415,6 +415,34 @@ def test_copy_that_changed_since_the_list_is_left_alone(twinfs, source):
     result = twinfs.ok("remove", "--yes", source)
     assert "nothing to remove" in result.error.decode()
     assert copy.read_bytes() != kept.read_bytes()
+
+
+@pytest.mark.parametrize(("kind", "words"), [
+    ("ext4", ["remove"]), ("ext4", ["move"]), ("ext4", ["link"]), ("ext4", ["link", "--symbolic"]),
+    ("xfs", ["dedupe"])], ids=lambda words: "-".join(words) if isinstance(words, list) else words)
+@pytest.mark.parametrize("rotten", [0, 1], ids=["kept", "copy"])
+def test_files_that_the_index_takes_for_equal_and_are_not_are_left_alone(
+        twinfs, tmp_path, kind, words, rotten):
+    """The index lies: a byte changed and no time did, so that only comparing can tell."""
+    with disk(kind, tmp_path) as root:
+        source, moved = root / "source", root / "moved"
+        for folder in (source, moved):
+            folder.mkdir()
+        pair = copies(source, 2)
+        [group] = twinfs.groups(source)
+        rot(root, pair[rotten], 4500)
+        before = [kept_of(path) for path in pair]
+        assert twinfs.groups(source) == {group} and before[0][0] != before[1][0]
+        to = [moved] if words == ["move"] else []
+        refusal(twinfs(*words, *to, "--yes", source), pair[1], "is not equal to the kept file")
+        assert [kept_of(path) for path in pair] == before
+        assert everything(source) | everything(moved) == {os.fsencode(path) for path in pair}
+
+
+def kept_of(path):
+    """What an act that leaves a file alone does not change of it."""
+    status = path.lstat()
+    return path.read_bytes(), status.st_mode, status.st_ino, status.st_nlink, status.st_mtime_ns
 
 
 # ---- who is asked -------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 import trees
-from disks import disk
+from disks import disk, rot
 from program import path_of, until
 
 CHILD_MAY_CRASH = ":handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0"
@@ -153,23 +153,12 @@ def rotten(twinfs, folder, place):
         trees.fill(tree, {b"kept": data, b"copy": data, b"third": data})
         os.sync()
         twinfs.ok("scan", tree)
-        where = subprocess.run(["filefrag", "-v", "-b4096", tree / "copy"], check=True,
-                               capture_output=True, text=True).stdout
-        first = int(where.splitlines()[3].split()[3].rstrip(".:"))
-        subprocess.run(["umount", root], check=True)
-        with open(folder / "ext4.image", "r+b") as image:
-            image.seek(first * 4096 + place)
-            byte = image.read(1)[0]
-            image.seek(first * 4096 + place)
-            image.write(bytes([byte ^ 1]))
-        subprocess.run(["mount", "-o", "loop", folder / "ext4.image", root], check=True)
+        rot(root, tree / "copy", place)
         yield tree
 
 
 @pytest.mark.parametrize("place", [100, 50_000], ids=["begin", "end"])
 def test_bit_rot_is_found_and_the_file_that_has_it_is_named(twinfs, tmp_path, place):
-    if not shutil.which("filefrag"):
-        pytest.skip("needs filefrag")
     with rotten(twinfs, tmp_path, place) as tree:
         assert check(twinfs, "--quick", tree) == ({}, [])
         names, [(difference, files)] = check(twinfs, tree, status=3)
