@@ -88,6 +88,12 @@ static int note_source(struct follower *follower, size_t source)
 	return dirty_note(&follower->dirty, s->root, NULL, 0, DIRTY_DEEP);
 }
 
+/* A walk of what is gone would find nothing, and forget all. */
+static void check_roots(struct follower *follower)
+{
+	follower->dirty.overflowed |= roots_check(follower->ingest.sources, follower->watch);
+}
+
 static int note_all_sources(struct follower *follower)
 {
 	int r = 0;
@@ -113,8 +119,10 @@ static int take_heard(struct follower *follower)
 	bool rescan;
 	int r = heard_take(&follower->heard, follower->ingest.catalog, &follower->dirty, &rescan);
 
-	if (r == 0 && rescan)
+	if (r == 0 && rescan) {
+		check_roots(follower);
 		r = note_all_sources(follower);
+	}
 	if (r < 0) /* what was taken is lost */
 		heard_rescan(&follower->heard);
 	return r;
@@ -142,6 +150,8 @@ static int take_all(struct follower *follower)
 	r = take_heard(follower);
 	if (r == 0 && follower->watch)
 		r = watch_take(follower->watch, &follower->dirty);
+	if (follower->dirty.overflowed)
+		check_roots(follower);
 	weigh(follower);
 	if (r == 0)
 		r = note_sources(follower, follower->dirty.overflowed);
@@ -293,8 +303,7 @@ static int note_due(struct follower *follower, bool hurried)
 	int r = 0;
 
 	if (tick || hurried)
-		follower->dirty.overflowed |=
-			roots_check(follower->ingest.sources, follower->watch);
+		check_roots(follower);
 	if (tick && follower->purge && follower->dirty.count == 0 && !follower->dirty.overflowed)
 		r = purge(follower);
 	if (r == 0 && is_due(&follower->rescanned_ns, settings->rescan_ms))

@@ -18,6 +18,7 @@ import trees
 from changes import DATA, OTHER
 from disks import disk
 from program import TIMEOUT, end_process, is_mounted, stopped, until, wait_ended
+from test_index_disk import shut_down
 
 READERS = 8
 LARGE = trees.content("large", 3_000_000)
@@ -217,6 +218,44 @@ def test_source_that_is_unmounted_is_missing_until_it_is_back(twinfs, tmp_path):
             assert {name: view.status()[name] for name in figures} == figures
             trees.write(root / "d/new", DATA)
             assert view.differences_now(root, other) == []
+
+
+def wrong_of(view, right):
+    """Names whose bytes are not what they are at the source, and the errors of those that have
+    none."""
+    wrong, errors = [], set()
+    for name, data in right.items():
+        try:
+            if (view.uniques / name).read_bytes() != data:
+                wrong.append(name)
+        except OSError as error:
+            errors.add(error.errno)
+    return wrong, errors
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+def test_source_whose_disk_fails_gives_errors_and_nothing_wrong_and_is_right_when_it_is_back(
+        twinfs, tmp_path, kind):
+    with disk(kind, tmp_path) as root:
+        changes.build(root)
+        trees.many(root / "many", 60, lambda number: b"%d" % (number // 2), folders=5)
+        with twinfs.mounted(root) as view:
+            names = [path.relative_to(view.uniques) for path in view.uniques.rglob("*")
+                     if path.is_file()]
+            right, copies = {name: (root / name).read_bytes() for name in names}, view.copies()
+            with open(view.uniques / "a", "rb", buffering=0) as opened:
+                shut_down(root)
+                with contextlib.suppress(OSError):
+                    assert opened.read() == DATA
+            assert wrong_of(view, right) == ([], {errno.EIO})
+            os.kill(view.pid, signal.SIGHUP)  # everything is looked at
+            view.sync()
+            assert view.copies() == copies
+            assert wrong_of(view, right) == ([], {errno.EIO})
+        subprocess.run(["umount", root], check=True)
+        subprocess.run(["mount", "-o", "loop", root.with_suffix(".image"), root], check=True)
+        with twinfs.mounted(root) as view:
+            assert view.differences(root, first_scan=False) == []
 
 
 # clocks
