@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Trees made to hurt, by what lies on other file systems: the same folder seen twice, mounts that
 answer nothing, files as large as files can be, equal inode numbers."""
+import contextlib
+import ctypes
 import os
 import subprocess
 
@@ -8,9 +10,11 @@ import oracle
 import pytest
 import trees
 from disks import bound, disk, unanswered
-from program import TIMEOUT
+from program import TIMEOUT, path_of
+from test_hostile import meanwhile
 
 CROSS = "--cross-file-systems"
+MS_BIND, MNT_DETACH = 4096, 2  # linux/mount.h
 EIB_8 = (1 << 63) - 4096  # the largest file of xfs, to a block
 
 
@@ -67,6 +71,52 @@ def test_source_that_is_given_again_through_a_bind_mount_has_each_file_once(
         with twinfs.mounted(twice, again) as view:
             assert [tree["path"] for tree in view.status()["sources"]] == [str(twice)]
             assert view.differences(twice) == []
+
+
+# a mount that comes and goes
+
+@contextlib.contextmanager
+def mounted_over(folder, other):
+    """The same as bound(), in microseconds."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.mount(os.fsencode(other), os.fsencode(folder), None, MS_BIND, None) == 0
+    try:
+        yield
+    finally:
+        assert libc.umount2(os.fsencode(folder), MNT_DETACH) == 0
+
+
+@pytest.mark.parametrize("kind", [None, "ext4"], ids=["same file system", "other file system"])
+def test_folder_mounted_over_while_it_is_walked_shows_nothing_of_the_mount(
+        twinfs, source, tmp_path, root_only, kind):
+    twin = b"not of this tree" * 1000
+    trees.fill(source, {b"%02d/%s" % (number, name): b"%02d %s" % (number, name) * 1000
+                        for number in range(50) for name in (b"lone", b"deeper/lone")})
+    trees.fill(source, {b"%02d/twin" % number: b"%02d" % number for number in range(50)})
+    trees.fill(source, {b"copy": twin, **{b"%02d" % number + b" twin": b"%02d" % number
+                                          for number in range(50)}})
+    right = {names(source, f"{number:02}/twin", f"{number:02} twin") for number in range(50)}
+    with disk(kind, tmp_path) if kind else contextlib.nullcontext(tmp_path) as root:
+        other = root / "other"
+        trees.fill(other, {b"twin": twin, b"lone": twin, b"deeper/lone": twin})
+        found = []
+
+        def act(number):
+            with contextlib.ExitStack() as mounts:
+                for folder in range(number % 5, 50, 5):
+                    mounts.enter_context(mounted_over(source / f"{folder:02}", other))
+        with meanwhile(act):
+            for number in range(20):
+                result = twinfs.with_index(tmp_path / f"index {number}")(
+                    "list", "--format=json", source)
+                assert result.status in (0, 3), result
+                found.append({frozenset(path_of(copy) for copy in group["copies"])
+                              for group in result.json["groups"]})
+        assert all(groups <= right for groups in found)
+        assert any(groups < right for groups in found)
+        assert twinfs.groups(source) == right
+        with twinfs.mounted(source) as view:
+            assert view.differences(source) == []
 
 
 # mounts that answer nothing
