@@ -428,6 +428,38 @@ class View:
     def errors(self):
         return [json.loads(line) for line in self.read("errors").splitlines()]
 
+    def wrong_bytes(self, source, failed):
+        """Files that can be read and have other bytes than their place says. An error is no lie,
+        and is added to the list."""
+        wrong, names = [], []
+        for folder, _, files in os.walk(self.dups, onerror=failed.append):
+            names += [os.path.join(folder, name) for name in files]
+        run = subprocess.run(["xxhsum", "-q", "-H2", "/dev/null", *names], check=False,
+                             capture_output=True)
+        for line in run.stdout.decode().splitlines()[1:]:
+            if not line.split("/")[-2].startswith(line.split()[0]):
+                wrong.append(line)
+        for folder, _, files in os.walk(self.uniques, onerror=failed.append):
+            for path in (Path(folder, name) for name in files):
+                try:
+                    if not path.is_symlink() and path.read_bytes() != (
+                            source / path.relative_to(self.uniques)).read_bytes():
+                        wrong.append(path)
+                except OSError as error:
+                    failed.append(error)
+        return wrong
+
+    @contextlib.contextmanager
+    def traced(self, *words):
+        """All threads of the daemon meanwhile, by strace with these words."""
+        command = ["strace", "-f", "-p", str(self.pid), "-o", "/dev/null", *words]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            try:
+                assert until(lambda: all(traced(self.pid)))
+                yield
+            finally:
+                process.terminate()
+
     def unmount(self):
         """Plainly unmount and see the daemon end; by force where that does not work."""
         pid, self.pid = self.pid, None

@@ -2,10 +2,13 @@
 """Failing system calls: what fails is named and counted, nothing wrong is claimed, nothing
 crashes, and the next run is right."""
 import collections
+import contextlib
 import errno
 import os
 import re
+import signal
 import stat
+import subprocess
 
 import oracle
 import pytest
@@ -14,6 +17,9 @@ import trees
 READING = ["openat2", "openat", "statx", "newfstatat", "fstat", "getdents64", "pread64", "read",
            "lseek", "fcntl", "sync_file_range", "fstatfs", "readlinkat", "name_to_handle_at"]
 WRITING_THE_INDEX = ["pwrite64", "pwritev", "fdatasync", "ftruncate", "mkdirat", "flock"]
+# Not read: by that it gets requests and events.
+OF_A_VIEW = [call for call in READING if call != "read"]
+SERIES = [(1, 3), (3, 11), (5, 40)]  # the first that fails of each thread, and each so many later
 POINTS = 8  # of each call and error
 
 
@@ -109,6 +115,25 @@ def wrong_afterwards(twinfs, source, right):
     if result.status != 0:
         return f"the next run has status {result.status}: {result.error[-300:]}"
     return None if claimed(result) == right else "the next run is wrong"
+
+
+@pytest.mark.parametrize("name", ["EIO", "ENOMEM", "EMFILE"])
+def test_any_failing_call_of_a_view_shows_nothing_wrong_and_leaves_nothing_behind(
+        twinfs, tree, strace, name):
+    calls, failed = ",".join(OF_A_VIEW), []
+    with twinfs.mounted(tree) as view:
+        for first, step in SERIES:
+            with view.traced("-e", f"trace={calls}", "-e",
+                             f"inject={calls}:error={name}:when={first}+{step}"):
+                trees.fill(tree / f"new {first}", {b"a": b"%d" % first, b"b": b"%d" % first})
+                trees.write(tree / "large/a", trees.content(first, 300_000))
+                os.rename(tree / f"many/00{first}", tree / f"moved {first}")
+                with contextlib.suppress(subprocess.CalledProcessError):
+                    view.sync()
+                assert view.wrong_bytes(tree, failed) == []
+            os.kill(view.pid, signal.SIGHUP)  # what failed is named, and looked at again then
+            assert view.differences_now(tree) == []
+        assert len(failed) > 10
 
 
 def test_descriptors_run_out_and_come_back(twinfs, tree, monkeypatch):

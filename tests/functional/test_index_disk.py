@@ -11,7 +11,6 @@ import signal
 import struct
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 import trees
@@ -90,24 +89,10 @@ def test_disk_that_fails_below_the_index_takes_nothing_that_is_known(
         assert program.groups(tree) == oracle_groups(tree)
 
 
-@contextlib.contextmanager
 def failing(view, error, number):
     """From the number-th write of a thread to the index on each fails: the root of it, too."""
-    data = view.program.index / "data.mdb"
-    words = ["strace", "-f", "-p", str(view.pid), "-o", "/dev/null", "-P", data,
-             "-e", f"trace={WRITES}", "-e", f"inject={WRITES}:error={error}:when={number}+"]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            assert until(lambda: is_traced(view.pid))
-            yield
-        finally:
-            process.terminate()
-
-
-def is_traced(pid):
-    """All threads of a process are."""
-    return all("TracerPid:\t0\n" not in (thread / "status").read_text()
-               for thread in Path(f"/proc/{pid}/task").iterdir())
+    return view.traced("-P", view.program.index / "data.mdb", "-e", f"trace={WRITES}",
+                       "-e", f"inject={WRITES}:error={error}:when={number}+")
 
 
 def fails_after_change(view, tree, words):
@@ -140,22 +125,6 @@ GRAIN_S = 0.02  # a write within the grain of ctime after one of the daemon is n
 CRASHES = {-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV}  # LMDB believes every page
 
 
-def wrong_bytes(view, tree, failed):
-    """Files that can be read and are not what their place says; an error is no lie, and is added to
-    a list where it is of a folder."""
-    names = [os.path.join(folder, name)
-             for folder, _, names in os.walk(view.dups, onerror=failed.append) for name in names]
-    lines = subprocess.run(["xxhsum", "-q", "-H2", "/dev/null", *names], check=False,
-                           capture_output=True).stdout.decode().splitlines()
-    wrong = [line for line in lines[1:] if not line.split("/")[-2].startswith(line.split()[0])]
-    for folder, _, names in os.walk(view.uniques, onerror=failed.append):
-        for path in (Path(folder, name) for name in names):
-            with contextlib.suppress(OSError):
-                if path.read_bytes() != (tree / path.relative_to(view.uniques)).read_bytes():
-                    wrong.append(path)
-    return wrong
-
-
 def damage_under_a_view(twinfs, tree, damage, number):
     """Looks at all of the view meanwhile, and every second time changes what it shows."""
     rng, failed = random.Random(f"{damage.__name__} {number}"), []
@@ -169,7 +138,7 @@ def damage_under_a_view(twinfs, tree, damage, number):
             trees.fill(tree, {f"new {number}": b"%d" % number, f"newer {number}": b"%d" % number})
             with contextlib.suppress(subprocess.CalledProcessError):
                 view.sync()
-        assert wrong_bytes(view, tree, failed) == []
+        assert view.wrong_bytes(tree, failed) == []
     assert process.returncode in {0, *CRASHES}
     assert b"index" in process.output[1] or process.returncode or not failed
 
