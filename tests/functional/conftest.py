@@ -108,6 +108,17 @@ def twinfs(session, tmp_path):
 
 
 @pytest.fixture
+def no_leases(twinfs):
+    """The program finds every file system to be one without leases."""
+    tool = Path(os.environ["TWINFS"]).resolve().parents[1] / "tests/tools/no_leases.so"
+    if not tool.exists():
+        pytest.skip("TWINFS is not in a folder where the tests are built")
+    if twinfs.is_instrumented():
+        pytest.skip("a sanitizer wants to be the first library")
+    twinfs.environment["LD_PRELOAD"] = str(tool)
+
+
+@pytest.fixture
 def source(tmp_path):
     """An empty folder to build a source in."""
     folder = tmp_path / "source"

@@ -404,6 +404,21 @@ def test_another_users_file_is_left_alone_unless_told_otherwise(as_user, source)
     assert not copy.exists()
 
 
+@pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"], ["move"]],
+                         ids="-".join)
+def test_copy_on_a_file_system_without_leases_is_left_alone_unless_told_otherwise(
+        twinfs, source, tmp_path, no_leases, words):
+    kept, copy = copies(source, 2)
+    (tmp_path / "moved").mkdir()
+    to = [tmp_path / "moved"] if words == ["move"] else []
+    before = [kept_of(path) for path in (kept, copy)]
+    refusal(twinfs(*words, *to, "--yes", source), copy, "--without-leases")
+    assert [kept_of(path) for path in (kept, copy)] == before
+    twinfs.ok(*words, *to, "--yes", "--without-leases", source)
+    assert kept.read_bytes() == before[0][0]
+    assert not copy.exists() or copy.samefile(kept)
+
+
 def test_copy_that_changed_since_the_list_is_left_alone(twinfs, source):
     """With its size and time as they were; the scan before the act sees it, so it is no copy."""
     kept, copy = copies(source, 2)

@@ -5,9 +5,11 @@ import errno
 import mmap
 import os
 
+import changes
 import pytest
 import trees
 from program import until
+from test_scan import oracle_groups
 
 DATA = trees.content("gate", 50_000)
 
@@ -239,6 +241,20 @@ def test_files_with_times_in_the_future_are_grouped(twinfs, source):
     for name in ("a", "b"):
         os.utime(source / name, ns=(trees.FAR_FUTURE, trees.FAR_FUTURE))
     assert names(twinfs.groups(source)) == {frozenset([b"a", b"b"])}
+
+
+def test_without_leases_every_change_is_noticed_by_the_guard_alone(twinfs, source, no_leases):
+    """Also one of a moment ago, of which size and mtime tell nothing."""
+    changes.build(source)
+    for change in (changes.change_with_mtime_restored, changes.make_equal_with_mtime_restored,
+                   changes.replace_with_the_inode_number_used_again, changes.change_in_place):
+        assert twinfs.groups(source) == oracle_groups(source)
+        change(source)
+    with twinfs.mounted(source) as view:
+        for change in (changes.store_through_a_mapping, changes.overwrite_by_copy_file_range):
+            assert view.differences_now(source) == []
+            change(source)
+        assert view.differences_now(source) == []
 
 
 def test_writer_that_never_rests_does_not_hold_up_mount(twinfs, source):
