@@ -257,6 +257,43 @@ def test_without_leases_every_change_is_noticed_by_the_guard_alone(twinfs, sourc
         assert view.differences_now(source) == []
 
 
+def mapped_for_writing(path):
+    with open(path, "r+b") as file:
+        return mmap.mmap(file.fileno(), 0)
+
+
+def test_stores_to_a_page_that_is_dirty_already_are_in_the_view(twinfs, source):
+    """They move no time and raise no event; the first one did, and the end of the mapping does."""
+    end = DATA[-1:]
+    trees.fill(source, {b"a": DATA, b"b": DATA, b"c": DATA[:-1] + b"?"})
+    with twinfs.mounted(source) as view:
+        for name, first, last in (("b", b"?", b"!"), ("c", b"!", end), ("b", b"?", end)):
+            mapped = mapped_for_writing(source / name)
+            mapped[-1:] = first
+            os.utime(source / name)  # an event: the store raised none
+            view.sync()
+            before = (source / name).stat().st_ctime_ns
+            mapped[-1:] = last
+            assert (source / name).stat().st_ctime_ns == before
+            mapped.close()
+            assert view.differences_now(source) == []
+
+
+def test_without_leases_a_file_is_compared_with_clean_pages_and_the_next_store_is_noticed(
+        twinfs, source, no_leases):
+    trees.fill(source, {b"a": DATA, b"b": DATA, b"c": DATA[:-1] + b"?"})
+    with twinfs.mounted(source) as view:
+        mapped = mapped_for_writing(source / "c")
+        mapped[-1:] = DATA[-1:]
+        os.utime(source / "c")  # an event: the store raised none
+        assert view.differences_now(source) == []
+        assert in_dups(view, "c").read_bytes() == DATA
+        mapped[-1:] = b"?"
+        assert served(view.path / in_dups(view, "a").parent / "c") is None
+        mapped.close()
+        assert view.differences_now(source) == []
+
+
 def test_writer_that_never_rests_does_not_hold_up_mount(twinfs, source):
     trees.fill(source, {b"a": DATA, b"b": DATA, b"held": DATA})
     handle = os.open(source / "held", os.O_RDWR)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "ingest/reading.h"
@@ -265,6 +268,93 @@ static void test_file_indexed_a_moment_ago_is_not_believed_at_once(void **state)
 	assert_true(change_age_ns(p) >= 20000000);
 }
 
+/* ---- where leases are refused --------------------------------------------------------- */
+
+/* The index has the file as it is now. */
+static void scan_again(struct play *p)
+{
+	catalog_read_end(p->reader);
+	scan(p->t);
+	p->reader = fixture_read(&p->t->index);
+}
+
+/* Of files of others, too. */
+static void set_right_to_leases(bool given)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	assert_int_equal(syscall(SYS_capget, &header, sets), 0);
+	if (given)
+		sets[CAP_TO_INDEX(CAP_LEASE)].effective |= CAP_TO_MASK(CAP_LEASE);
+	else
+		sets[CAP_TO_INDEX(CAP_LEASE)].effective &= ~CAP_TO_MASK(CAP_LEASE);
+	assert_int_equal(syscall(SYS_capset, &header, sets), 0);
+}
+
+/* It is somebody else's from now on. */
+static void give_away(struct play *p)
+{
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(fchownat(p->t->fd, "dir/a", 1, 1, 0), 0);
+	scan_again(p);
+	set_right_to_leases(false);
+}
+
+static int teardown_rights(void **state)
+{
+	if (geteuid() == 0)
+		set_right_to_leases(true);
+	return teardown_play(state);
+}
+
+static void test_without_a_lease_a_writer_is_seen_by_what_he_did(void **state)
+{
+	struct play *p = *state;
+
+	give_away(p);
+	for (int hold = 0; hold < 2; hold++) {
+		assert_int_equal(open_it(p, hold), 0);
+		assert_true(p->reading.lease_refused && !p->reading.leased);
+		assert_int_equal(close_it(p), 0);
+	}
+	assert_int_equal(open_it(p, true), 0);
+	write_text(p->t, "dir/a", "CONTENT");
+	assert_int_equal(close_it(p), READING_CHANGED);
+	assert_int_equal(open_it(p, true), READING_CHANGED);
+}
+
+static void test_without_a_lease_a_change_of_a_moment_ago_is_waited_out(void **state)
+{
+	struct play *p = *state;
+
+	give_away(p);
+	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0604, 0), 0);
+	scan_again(p);
+	assert_int_equal(open_it(p, true), 0);
+	assert_true(change_age_ns(p) >= 20000000);
+	reading_abandon(&p->reading);
+}
+
+/* Other hosts stamp with clocks of their own, and need not heed a lease. */
+static void test_change_on_a_remote_file_system_is_not_believed_for_longer(void **state)
+{
+	struct play *p = *state;
+
+	assert_int_equal(open_it(p, false), 0);
+	reading_abandon(&p->reading);
+	p->opener.remote = true; /* as of the directory that it has open */
+	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
+	scan_again(p);
+	for (int hold = 0; hold < 2; hold++) {
+		while (open_it(p, hold) == READING_BUSY)
+			(void)poll(NULL, 0, 10);
+		assert_true(change_age_ns(p) >= 2000000000);
+		assert_int_equal(close_it(p), 0);
+	}
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup_play, teardown_play)
 
 int main(void)
@@ -283,6 +373,13 @@ int main(void)
 		CASE(test_file_below_another_directory_is_gone),
 		CASE(test_file_that_changed_a_moment_ago_is_not_believed_at_once),
 		CASE(test_file_indexed_a_moment_ago_is_not_believed_at_once),
+		cmocka_unit_test_setup_teardown(
+			test_without_a_lease_a_writer_is_seen_by_what_he_did, setup_play,
+			teardown_rights),
+		cmocka_unit_test_setup_teardown(
+			test_without_a_lease_a_change_of_a_moment_ago_is_waited_out, setup_play,
+			teardown_rights),
+		CASE(test_change_on_a_remote_file_system_is_not_believed_for_longer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
