@@ -62,8 +62,8 @@ int store_error(int mdb_code)
 void store_doubt(struct store *store)
 {
 	if (!atomic_exchange(&store->doubted, true))
-		log_error("index: it is not as it was written; all of it is checked at the next "
-			  "start");
+		log_warning("index: it may not be as it was written; all of it is checked at the "
+			    "next start");
 }
 
 int store_result(struct store *store, int mdb_code)
