@@ -459,6 +459,8 @@ class View:
                 yield
             finally:
                 process.terminate()
+                if not until(lambda: process.poll() is not None, 0.3):
+                    process.kill()  # some versions wait for ever for what was killed meanwhile
 
     def unmount(self):
         """Plainly unmount and see the daemon end; by force where that does not work."""

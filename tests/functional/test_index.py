@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The index is a cache: whatever happens to it, answers are right or refused, never wrong."""
 import collections
+import contextlib
 import os
 import random
 import re
@@ -15,12 +16,13 @@ import newer_index
 import oracle
 import pytest
 import trees
-from program import Program, until
+from program import Program, until, wait_ended
 
 MUTATING = ["write", "pwrite64", "writev", "pwritev", "fdatasync", "fsync", "msync", "ftruncate",
             "mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "fchmod",
             "openat", "flock"]
-KILL_POINTS = 120
+KILL_POINTS = os.environ.get("TWINFS_KILL_POINTS", "some")  # or "all"
+OF_A_DAEMON = [call for call in MUTATING if call not in ("openat", "flock")]  # it reads by openat
 # The child that checks a damaged index may crash in LMDB, that is what it is for.
 CHILD_MAY_CRASH = ":handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0"
 # Damaged indexes of each kind; many more by hand.
@@ -267,7 +269,7 @@ def kill_points(trace):
 
 def some(points, limit):
     """Evenly chosen, first and last included."""
-    if len(points) <= limit:
+    if KILL_POINTS == "all" or len(points) <= limit:
         return points
     return [points[number * (len(points) - 1) // (limit - 1)] for number in range(limit)]
 
@@ -289,7 +291,7 @@ def test_killed_at_any_mutating_call_the_next_run_is_right(twinfs, tree, strace,
     points = kill_points(trace.decode(errors="replace"))
     assert len(points) > 10
     killed = 0
-    for call, number in some(points, KILL_POINTS // 2):
+    for call, number in some(points, 60):
         shutil.rmtree(twinfs.index, ignore_errors=True)
         if again:
             shutil.copytree(before, twinfs.index)
@@ -300,6 +302,37 @@ def test_killed_at_any_mutating_call_the_next_run_is_right(twinfs, tree, strace,
         assert groups == right[0], (call, number)
         assert figures == right[1], (call, number)
     assert killed > 10
+
+
+def change_much(root, number):
+    """What a daemon has to follow."""
+    trees.fill(root, {f"{number}/a": b"%d" % number, f"{number}/b/c": b"%d" % number})
+    os.rename(root / str(number), root / f"moved {number}")
+    trees.write(root / "small/backup/1.jpg", trees.content(number, 70_000))
+    (root / f"moved {number - 2}/a").unlink(missing_ok=True)
+
+
+def test_daemon_killed_at_any_mutating_call_leaves_an_index_that_is_right(
+        twinfs, tree, strace, tmp_path):
+    only, trace = "trace=" + ",".join(OF_A_DAEMON), tmp_path / "trace"
+    with twinfs.mounted(tree) as view:
+        with view.traced("-o", trace, "-e", only):
+            change_much(tree, 0)
+            view.sync()
+    points = kill_points(trace.read_text(errors="replace"))
+    assert len(points) > 10
+    killed = 0
+    for turn, (call, number) in enumerate(some(points, 7), 1):
+        with twinfs.mounted(tree) as view:
+            assert view.differences(tree, first_scan=False) == [], (call, number)
+            with view.traced("-e", only, "-e", f"inject={call}:signal=KILL:when={number}"):
+                change_much(tree, turn)
+                with contextlib.suppress(subprocess.CalledProcessError):
+                    view.sync()
+            killed += wait_ended(view.pid, 1)
+    assert killed > 2
+    with twinfs.mounted(tree) as view:
+        assert view.differences(tree, first_scan=False) == []
 
 
 def test_full_disk_is_an_error_and_harms_nothing(twinfs, tree, strace):
