@@ -199,8 +199,8 @@ static void test_the_largest_id_fits(void **state)
 	assert_int_equal(cookie, UINT64_MAX);
 }
 
-/* Of a million random paths over an alphabet that hits all rules, each name is valid, says which form
- * it is, and leads back to its path or id. */
+/* Of a million random paths over an alphabet that hits all rules, each name is valid, says which
+ * form it is, and leads back to its path or id. */
 static void test_every_name_leads_back(void **state)
 {
 	static const char *const pieces[] = {"/",    "∕", "~",    "1",    "f",    "-",    ".",
