@@ -140,7 +140,9 @@ def damage_under_a_view(twinfs, tree, damage, number):
                 view.sync()
         assert view.wrong_bytes(tree, failed) == []
     assert process.returncode in {0, *CRASHES}
-    assert b"index" in process.output[1] or process.returncode or not failed
+    # a record of long ago is seen to be wrong when its file is opened: that is looked at again
+    unsaid = [error for error in failed if error.errno != errno.ESTALE]
+    assert b"index" in process.output[1] or process.returncode or not unsaid
 
 
 @pytest.mark.parametrize("damage", [zero_a_page, flip_many_bits, copy_a_page],

@@ -60,7 +60,8 @@ def test_simulated_disk_takes_its_time_for_seeks_only(make_disk):
                 os.pread(file, PAGE, rng.randrange(32 << 20, 64 << 20) // PAGE * PAGE)
         os.close(file)
     assert forward.read_bytes >= 16 << 20 and wild.read_bytes < 2 << 20
-    assert forward.seeks <= 3 and wild.seeks >= 40
+    # the kernel may send a few of the requests that it makes of a read in another order
+    assert forward.seeks <= 16 and wild.seeks >= 40
     assert wild.busy_s > 2 * forward.busy_s
 
 
