@@ -48,6 +48,8 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 	connection->want |= wanted & connection->capable;
 	if (!session->settings.shared)
 		connection->want |= alone & connection->capable;
+	if (connection->max_write > LOOP_DATA_MAX) /* the most that may be read at once, too */
+		connection->max_write = LOOP_DATA_MAX;
 	session->opens_directories = !(connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT);
 	choose_speed(session, connection);
 	if (session->settings.ready)

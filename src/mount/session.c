@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/caller.h"
@@ -16,11 +13,6 @@
 #include "base/quote.h"
 #include "mount/mounter.h"
 #include "mount/signals.h"
-
-/* Threads that answer at a time; more wait. Reads block on the disk, and a rotating one sorts a
- * queue of about this length well. Idle ones stay: with fewer, libfuse ends and starts threads all
- * the time. */
-#define THREADS_MAX 16
 
 /* The longest name that is shown as the device: mount(2) ends at a page with all options. */
 #define SOURCE_LENGTH_MAX 1000
@@ -34,10 +26,6 @@
  * those of the folders above a source count as well. */
 #define FIXED_ALONE "default_permissions"
 #define FIXED_SHARED "allow_other"
-
-/* Wakes the thread in libfuse's loop: sent to it alone, while it is there. */
-#define WAKE_SIGNAL SIGUSR2
-#define WAKE_INTERVAL_NS 20000000
 
 static void log_from_fuse(enum fuse_log_level level, const char *format, va_list args)
 	PRINTF_LIKE(2, 0);
@@ -105,19 +93,6 @@ int session_arguments(struct fuse_args *args, const struct session_settings *set
 	return r;
 }
 
-static int init_condition(pthread_cond_t *condition)
-{
-	pthread_condattr_t attributes;
-	int r = pthread_condattr_init(&attributes);
-
-	if (r)
-		return -r;
-	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	r = pthread_cond_init(condition, &attributes);
-	(void)pthread_condattr_destroy(&attributes);
-	return -r;
-}
-
 static int init_parts(struct session *session)
 {
 	int r = handle_list_init(&session->handles);
@@ -134,8 +109,13 @@ static int init_parts(struct session *session)
 	if (r < 0)
 		goto no_buffers;
 	r = notifier_init(&session->notifier);
+	if (r < 0)
+		goto no_notifier;
+	r = loop_init(&session->loop);
 	if (r == 0)
 		return 0;
+	notifier_deinit(&session->notifier);
+no_notifier:
 	buffers_deinit(&session->buffers);
 no_buffers:
 	backings_deinit(&session->backings);
@@ -143,23 +123,6 @@ no_backings:
 	listed_deinit(&session->listed);
 no_listed:
 	handle_list_deinit(&session->handles);
-	return r;
-}
-
-static int init_locks(struct session *session)
-{
-	int r = init_condition(&session->ended);
-
-	if (r < 0)
-		return r;
-	r = -pthread_mutex_init(&session->lock, NULL);
-	if (r == 0) {
-		r = init_parts(session);
-		if (r < 0)
-			(void)pthread_mutex_destroy(&session->lock);
-	}
-	if (r < 0)
-		(void)pthread_cond_destroy(&session->ended);
 	return r;
 }
 
@@ -234,7 +197,7 @@ int session_new(struct session **session, struct view *view,
 		const struct session_settings *settings)
 {
 	struct session *made = calloc(1, sizeof(*made));
-	int r = made ? init_locks(made) : -ENOMEM;
+	int r = made ? init_parts(made) : -ENOMEM;
 
 	if (r < 0) {
 		log_error("cannot prepare to mount a view: %s", error_text(r));
@@ -280,84 +243,21 @@ void session_free(struct session *session)
 	backings_deinit(&session->backings);
 	buffers_deinit(&session->buffers);
 	notifier_deinit(&session->notifier);
-	(void)pthread_mutex_destroy(&session->lock);
-	(void)pthread_cond_destroy(&session->ended);
+	loop_deinit(&session->loop);
 	free(session);
 }
 
 /* ---- running and stopping ------------------------------------------------------------ */
 
-static void wake(int signal)
-{
-	(void)signal; /* that it came has interrupted a system call */
-}
-
-static void *wait_to_be_cancelled(void *context)
-{
-	for (;;)
-		(void)pause();
-	return context;
-}
-
-/* libfuse ends its threads by pthread_cancel, for which the C library loads another one the first
- * time, and ends the process where that fails: so that is now, not when memory is short. */
-static void prepare_to_cancel(void)
-{
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, wait_to_be_cancelled, NULL) != 0)
-		return;
-	(void)pthread_cancel(thread);
-	(void)pthread_join(thread, NULL);
-}
-
-/* Blocks in libfuse until the mount is gone or fuse_session_exit() was called. */
-static int run_loop(struct session *session)
-{
-	struct fuse_loop_config *config;
-	int r;
-
-	if (session->settings.single_threaded)
-		return fuse_session_loop(session->fuse);
-	config = fuse_loop_cfg_create();
-	if (!config)
-		return -ENOMEM;
-	fuse_loop_cfg_set_clone_fd(config, 0);
-	fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
-	fuse_loop_cfg_set_idle_threads(config, THREADS_MAX);
-	r = fuse_session_loop_mt(session->fuse, config);
-	fuse_loop_cfg_destroy(config);
-	return r;
-}
-
-static bool begin_running(struct session *session)
-{
-	(void)pthread_mutex_lock(&session->lock);
-	session->running = !session->stopping;
-	session->loop = pthread_self();
-	(void)pthread_mutex_unlock(&session->lock);
-	return session->running;
-}
-
-static void end_running(struct session *session)
-{
-	(void)pthread_mutex_lock(&session->lock);
-	session->running = false;
-	(void)pthread_cond_broadcast(&session->ended);
-	(void)pthread_mutex_unlock(&session->lock);
-}
-
 /* Serves, with a notifier as long as there are answers. */
 static int serve(struct session *session)
 {
+	unsigned int threads = session->settings.single_threaded ? 1 : LOOP_THREADS_MAX;
 	int r = notifier_start(session);
 
 	if (r < 0)
 		return r;
-	if (begin_running(session)) {
-		r = run_loop(session);
-		end_running(session);
-	}
+	r = loop_run(&session->loop, session->fuse, threads);
 	notifier_stop(session);
 	notifier_join(&session->notifier);
 	return r;
@@ -365,58 +265,22 @@ static int serve(struct session *session)
 
 int session_run(struct session *session)
 {
-	const struct sigaction action = {.sa_handler = wake};
-	struct sigaction before;
-	sigset_t wake_set, mask;
 	int r;
 
-	(void)sigemptyset(&wake_set);
-	(void)sigaddset(&wake_set, WAKE_SIGNAL);
-	if (sigaction(WAKE_SIGNAL, &action, &before) != 0)
-		return -errno;
-	(void)pthread_sigmask(SIG_UNBLOCK, &wake_set, &mask);
-	prepare_to_cancel();
 	signal_watch_attach(session->settings.signals, session);
 	r = serve(session);
 	signal_watch_attach(session->settings.signals, NULL);
-	(void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	(void)sigaction(WAKE_SIGNAL, &before, NULL);
 	session->failed = r < 0;
 	if (session->failed)
 		log_error("the mount on %s failed: %s", quote_path(session->settings.mount_point),
 			  error_text(r));
-	return r < 0 ? r : 0;
-}
-
-static struct timespec after_interval(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	time.tv_nsec += WAKE_INTERVAL_NS;
-	if (time.tv_nsec >= 1000000000) {
-		time.tv_nsec -= 1000000000;
-		time.tv_sec++;
-	}
-	return time;
+	return r;
 }
 
 /* What the notifier is telling the kernel may wait for requests to be answered, and programs wait
- * for the notifier: so it ends first.
- *
- * The loop looks at its flag, then waits: a signal that comes between the two is lost, so it is
- * sent until the loop has ended. */
+ * for the notifier: so it ends first. */
 void session_stop(struct session *session)
 {
 	notifier_stop(session);
-	(void)pthread_mutex_lock(&session->lock);
-	session->stopping = true;
-	while (session->running) {
-		struct timespec until = after_interval();
-
-		fuse_session_exit(session->fuse);
-		(void)pthread_kill(session->loop, WAKE_SIGNAL);
-		(void)pthread_cond_timedwait(&session->ended, &session->lock, &until);
-	}
-	(void)pthread_mutex_unlock(&session->lock);
+	loop_stop(&session->loop);
 }

@@ -10,6 +10,7 @@
 #include "mount/handle.h"
 #include "mount/kept.h"
 #include "mount/listed.h"
+#include "mount/loop.h"
 #include "mount/mount.h"
 #include "mount/notifier.h"
 #include "mount/page_gate.h"
@@ -32,12 +33,7 @@ struct session {
 	bool opens_directories; /* the kernel cannot do without; since it began to ask */
 	struct handle_list handles;
 	struct notifier notifier;
-
-	pthread_mutex_t lock; /* of all below */
-	pthread_cond_t ended; /* running became false */
-	bool stopping;
-	bool running;
-	pthread_t loop; /* who waits in libfuse's loop, while running */
+	struct loop loop;
 };
 
 /* callbacks.h */

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/loop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* What the kernel wants room for: the data, and a page with what stands before it. */
+#define REQUEST_SIZE_MAX (LOOP_DATA_MAX + 4096)
+
+/* Wakes a worker that waits for a request. */
+#define WAKE_SIGNAL SIGUSR2
+#define WAKE_INTERVAL_NS 20000000
+
+/* How long memory that is short is waited for. */
+#define SHORT_OF_MEMORY_MS 20
+
+static int init_condition(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+	int r = pthread_condattr_init(&attributes);
+
+	if (r)
+		return -r;
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	r = pthread_cond_init(condition, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+	return -r;
+}
+
+int loop_init(struct loop *loop)
+{
+	int r;
+
+	*loop = (struct loop){.fuse = NULL};
+	r = init_condition(&loop->changed);
+	if (r < 0)
+		return r;
+	r = -pthread_mutex_init(&loop->lock, NULL);
+	if (r < 0)
+		(void)pthread_cond_destroy(&loop->changed);
+	return r;
+}
+
+void loop_deinit(struct loop *loop)
+{
+	(void)pthread_mutex_destroy(&loop->lock);
+	(void)pthread_cond_destroy(&loop->changed);
+}
+
+/* ---- a worker ------------------------------------------------------------------------ */
+
+/* What it says of a request that could not be read: 0 to go on, 1 at the end, -errno. */
+static int judge_failure(int error)
+{
+	switch (error) {
+	case EINTR:
+	case ENOENT: /* who asked has been interrupted */
+	case EAGAIN:
+		return 0;
+	case ENOMEM:
+	case EFAULT: /* for a page of the buffer */
+		clock_sleep_ms(SHORT_OF_MEMORY_MS);
+		return 0;
+	case ENODEV: /* unmounted, or aborted */
+		return 1;
+	default:
+		return -error;
+	}
+}
+
+static int answer_requests(struct fuse_session *fuse, char *memory)
+{
+	int r = 0;
+
+	while (r == 0 && !fuse_session_exited(fuse)) {
+		ssize_t length = read(fuse_session_fd(fuse), memory, REQUEST_SIZE_MAX);
+		struct fuse_buf request = {.mem = memory, .size = (size_t)length};
+
+		if (length < 0)
+			r = judge_failure(errno);
+		else
+			fuse_session_process_buf(fuse, &request);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* The others end, too. */
+static void *work(void *context)
+{
+	struct worker *worker = context;
+	struct loop *loop = worker->loop;
+	int r = answer_requests(loop->fuse, worker->memory);
+
+	fuse_session_exit(loop->fuse);
+	(void)pthread_mutex_lock(&loop->lock);
+	if (loop->result == 0)
+		loop->result = r;
+	loop->ending = true;
+	loop->running--;
+	(void)pthread_cond_broadcast(&loop->changed);
+	(void)pthread_mutex_unlock(&loop->lock);
+	return NULL;
+}
+
+/* ---- all of them --------------------------------------------------------------------- */
+
+static int start_worker(struct loop *loop)
+{
+	struct worker *worker = &loop->workers[loop->count];
+	int r;
+
+	worker->loop = loop;
+	worker->memory = malloc(REQUEST_SIZE_MAX);
+	if (!worker->memory)
+		return -ENOMEM;
+	(void)pthread_mutex_lock(&loop->lock);
+	r = -pthread_create(&worker->thread, NULL, work, worker);
+	if (r == 0)
+		loop->running++;
+	(void)pthread_mutex_unlock(&loop->lock);
+	if (r == 0)
+		loop->count++;
+	else
+		free(worker->memory);
+	return r;
+}
+
+static int start_workers(struct loop *loop, unsigned int threads)
+{
+	int r = 0;
+
+	while (r == 0 && loop->count < threads)
+		r = start_worker(loop);
+	return loop->count > 0 ? 0 : r;
+}
+
+static struct timespec after_interval(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	time.tv_nsec += WAKE_INTERVAL_NS;
+	if (time.tv_nsec >= 1000000000) {
+		time.tv_nsec -= 1000000000;
+		time.tv_sec++;
+	}
+	return time;
+}
+
+/* A worker looks whether it shall end, then waits: a signal that comes between the two is lost, so
+ * it is sent until all have ended. */
+static void wait_for_workers(struct loop *loop)
+{
+	(void)pthread_mutex_lock(&loop->lock);
+	while (loop->running > 0) {
+		if (loop->ending) {
+			struct timespec until = after_interval();
+
+			for (unsigned int i = 0; i < loop->count; i++)
+				(void)pthread_kill(loop->workers[i].thread, WAKE_SIGNAL);
+			(void)pthread_cond_timedwait(&loop->changed, &loop->lock, &until);
+		} else {
+			(void)pthread_cond_wait(&loop->changed, &loop->lock);
+		}
+	}
+	(void)pthread_mutex_unlock(&loop->lock);
+	for (unsigned int i = 0; i < loop->count; i++) {
+		(void)pthread_join(loop->workers[i].thread, NULL);
+		free(loop->workers[i].memory);
+	}
+}
+
+static void *wait_to_be_cancelled(void *context)
+{
+	for (;;)
+		(void)pause();
+	return context;
+}
+
+/* libfuse ends the threads of its rings by pthread_cancel, for which the C library loads another
+ * one the first time, and ends the process where that fails: so that is now, not when memory is
+ * short. */
+static void prepare_to_cancel(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, wait_to_be_cancelled, NULL) != 0)
+		return;
+	(void)pthread_cancel(thread);
+	(void)pthread_join(thread, NULL);
+}
+
+/* libfuse's own loop ends what it has for rings, and does nothing else when the session ended. */
+static void end_rings(struct fuse_session *fuse)
+{
+	fuse_session_exit(fuse);
+	(void)fuse_session_loop(fuse);
+}
+
+static bool begin(struct loop *loop, struct fuse_session *fuse)
+{
+	bool ending;
+
+	(void)pthread_mutex_lock(&loop->lock);
+	ending = loop->ending;
+	loop->fuse = ending ? NULL : fuse;
+	(void)pthread_mutex_unlock(&loop->lock);
+	return !ending;
+}
+
+static void end(struct loop *loop)
+{
+	(void)pthread_mutex_lock(&loop->lock);
+	loop->fuse = NULL;
+	(void)pthread_cond_broadcast(&loop->changed);
+	(void)pthread_mutex_unlock(&loop->lock);
+}
+
+static void wake(int signal)
+{
+	(void)signal; /* that it came has interrupted a system call */
+}
+
+/* Has the signal interrupt calls of this thread and those that it starts. */
+static int take_signal(struct sigaction *before, sigset_t *mask)
+{
+	const struct sigaction action = {.sa_handler = wake};
+	sigset_t signals;
+
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, WAKE_SIGNAL);
+	if (sigaction(WAKE_SIGNAL, &action, before) != 0)
+		return -errno;
+	return -pthread_sigmask(SIG_UNBLOCK, &signals, mask);
+}
+
+static void give_signal_back(const struct sigaction *before, const sigset_t *mask)
+{
+	(void)pthread_sigmask(SIG_SETMASK, mask, NULL);
+	(void)sigaction(WAKE_SIGNAL, before, NULL);
+}
+
+int loop_run(struct loop *loop, struct fuse_session *fuse, unsigned int threads)
+{
+	struct sigaction before;
+	sigset_t mask;
+	int r;
+
+	if (!begin(loop, fuse))
+		return 0;
+	r = take_signal(&before, &mask);
+	if (r == 0) {
+		if (RINGS_KNOWN)
+			prepare_to_cancel();
+		r = start_workers(loop, threads);
+		wait_for_workers(loop);
+		if (RINGS_KNOWN)
+			end_rings(fuse);
+		give_signal_back(&before, &mask);
+	}
+	end(loop);
+	return r < 0 ? r : loop->result;
+}
+
+void loop_stop(struct loop *loop)
+{
+	(void)pthread_mutex_lock(&loop->lock);
+	loop->ending = true;
+	(void)pthread_cond_broadcast(&loop->changed);
+	if (loop->fuse)
+		fuse_session_exit(loop->fuse);
+	while (loop->fuse)
+		(void)pthread_cond_wait(&loop->changed, &loop->lock);
+	(void)pthread_mutex_unlock(&loop->lock);
+}
