@@ -6,6 +6,7 @@ import fcntl
 import os
 import pwd
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -32,6 +33,12 @@ def pytest_configure(config):
         raise pytest.UsageError(f"TWINFS is not a program: {binary}")
 
 
+def let_programs_be_interrupted():
+    """What a shell starts in the background has SIGINT ignored, and so would all that it starts."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def take_own_mounts():
     """What tests at the same time in other processes mount is not seen by those of this one, and
     what it leaves behind goes with it; where it is root."""
@@ -42,6 +49,7 @@ def take_own_mounts():
 @pytest.fixture(scope="session")
 def session():
     """One run of the suite; fails at its end where anything of it is left behind."""
+    let_programs_be_interrupted()
     take_own_mounts()
     base = os.path.realpath(tempfile.mkdtemp(prefix="twinfs-test-"))
     os.chmod(base, 0o755)
