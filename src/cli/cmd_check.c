@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -17,7 +18,8 @@
 #include "report/words.h"
 
 /* What goes on changing while it is looked at so often is no difference. */
-#define LOOKS_MAX 5
+#define LOOKS_MAX 10
+#define LOOK_AGAIN_MS 20
 
 /* Files told to be compared again in one transaction. */
 #define TOUCHED_AT_ONCE 4096
@@ -161,8 +163,11 @@ static int check_names(struct checking *checking)
 		r = find_names(checking);
 	if (r == 0)
 		name_differences_look(&checking->names, checking->index.sources);
-	for (unsigned int looks = 0; r == 0 && left > 0 && looks < LOOKS_MAX; looks++)
+	for (unsigned int looks = 0; r == 0 && left > 0 && looks < LOOKS_MAX; looks++) {
+		if (looks > 0)
+			clock_sleep_ms(LOOK_AGAIN_MS);
 		r = stop_requested() ? -EINTR : settle_names(checking, &left);
+	}
 	if (r == 0 && left > 0)
 		log_info("%zu %s on changing: nothing is said of %s", left,
 			 plural(left, "name goes", "names go"), plural(left, "it", "them"));

@@ -15,6 +15,10 @@
 /* An index of which so much is wrong is of no use, and each of them takes memory. */
 #define DIFFERENCES_MAX ((size_t)100000)
 
+/* A difference is there so often: the kernel changes a file first, and tells of it a moment later,
+ * which is long where who changes it has to wait for the processor. */
+#define DENIALS_MIN 3
+
 void name_differences_free(struct name_differences *differences)
 {
 	free(differences->list);
@@ -304,9 +308,10 @@ static int settle(struct name_difference *one, const char *path, struct catalog_
 	bool is_at_rest = look.digest == one->seen;
 
 	one->seen = look.digest;
+	one->denied = is_at_rest ? one->denied + 1 : 0;
+	one->settled = one->denied == DENIALS_MIN;
 	if (!is_at_rest)
 		return 0;
-	one->settled = true;
 	return compare_with_disk(indexed, sources->list[one->source].root, path, &look, agrees);
 }
 
@@ -324,7 +329,7 @@ int name_differences_settle(struct name_differences *differences, struct catalog
 		if (!one.settled)
 			r = settle(&one, name_difference_path(differences, &one), indexed, sources,
 				   &agrees);
-		*left += !one.settled;
+		*left += !agrees && !one.settled;
 		if (!agrees)
 			differences->list[kept++] = one;
 	}

@@ -31,6 +31,7 @@ struct name_difference {
 	uint32_t source;
 	size_t path; /* relative to the source, an offset in name_differences.paths */
 	uint64_t seen; /* stands for what was on the disk when it was looked at */
+	unsigned int denied; /* how often in a row the index had it otherwise, though it rested */
 	bool settled; /* that is no change, but a difference */
 };
 
@@ -64,9 +65,9 @@ MUST_CHECK int name_differences_find(struct name_differences *differences,
 /* Looks at what the disk has of what is not settled. */
 void name_differences_look(struct name_differences *differences, const struct sources *sources);
 
-/* Holds that against a snapshot of the index that was begun later and has all that had happened when
+/* Holds that against a snapshot of the index that was begun later and has all that was told of when
  * it was looked at. What agrees by now is dropped; what is on the disk as it was, and not so in the
- * index, is settled; *left are left, which changed meanwhile. 0 or -errno. */
+ * index, several times in a row, is settled; *left are left. 0 or -errno. */
 MUST_CHECK int name_differences_settle(struct name_differences *differences,
 				       struct catalog_reader *indexed,
 				       const struct sources *sources, size_t *left);
