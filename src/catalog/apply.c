@@ -438,18 +438,12 @@ static bool is_addition(const struct name_change *change)
 	       change->kind == NAME_ADD_UNKNOWN;
 }
 
-static int touch_and_remove(struct batch *batch)
+static int detach_and_remove(struct batch *batch)
 {
 	const struct name_change *changes = batch->changes;
 	struct catalog_writer *w = batch->w;
-	int r = 0;
+	int r = moves_detach(w, changes, batch->count, &batch->moves);
 
-	for (size_t i = 0; r == 0 && i < batch->count; i++) {
-		if (changes[i].kind == NAME_TOUCH_FILE)
-			r = file_touch(w, changes[i].id);
-	}
-	if (r == 0)
-		r = moves_detach(w, changes, batch->count, &batch->moves);
 	for (size_t i = 0; r == 0 && i < batch->count; i++) {
 		if (changes[i].kind == NAME_REMOVE)
 			r = tree_remove_name(w, changes[i].dir, changes[i].cookie, changes[i].id);
@@ -494,7 +488,7 @@ int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t 
 	if (!batch.additions.list)
 		r = -ENOMEM;
 	if (r == 0)
-		r = touch_and_remove(&batch);
+		r = detach_and_remove(&batch);
 	if (r == 0)
 		r = move_and_add(&batch);
 	free(batch.additions.list);

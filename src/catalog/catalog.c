@@ -197,6 +197,13 @@ static int load_meta(struct catalog *catalog, bool read_only)
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
+static int set_damaged_aside(struct catalog *catalog)
+{
+	log_warning("index %s is damaged; it is kept as %s and built anew",
+		    quote_path(catalog->folder), TWINFS_INDEX_DAMAGED);
+	return index_set_aside(catalog->folder_fd);
+}
+
 /* Puts aside what cannot be gone on with; what is left is sound or empty. */
 static int make_sound(struct catalog *catalog, const struct catalog_options *options)
 {
@@ -214,13 +221,12 @@ static int make_sound(struct catalog *catalog, const struct catalog_options *opt
 			 quote_path(options->folder), TWINFS_INDEX_DAMAGED);
 		return index_set_aside(catalog->folder_fd);
 	case INDEX_DAMAGED:
-		return index_set_aside(catalog->folder_fd);
+		return set_damaged_aside(catalog);
 	default:
 		return state;
 	}
 }
 
-/* What was damaged while it was open may have been sealed so, where nobody met it. */
 static int load(struct catalog *catalog, const struct catalog_options *options)
 {
 	int r = open_store(catalog, options);
@@ -228,17 +234,16 @@ static int load(struct catalog *catalog, const struct catalog_options *options)
 	return r < 0 ? r : load_meta(catalog, false);
 }
 
+/* What was damaged while it was open may have been sealed so, where nobody met it. */
 static int load_or_make_anew(struct catalog *catalog, const struct catalog_options *options)
 {
 	int r = load(catalog, options);
 
 	if (r != -EUCLEAN)
 		return r;
-	log_warning("index %s is damaged; it is kept as %s and built anew",
-		    quote_path(options->folder), TWINFS_INDEX_DAMAGED);
 	store_close(&catalog->store);
 	catalog->store_opened = false;
-	r = index_set_aside(catalog->folder_fd);
+	r = set_damaged_aside(catalog);
 	return r < 0 ? r : load(catalog, options);
 }
 

@@ -23,7 +23,6 @@ enum name_change_kind {
 	NAME_UPDATE_DIR, /* id, attributes, flags, error */
 	NAME_FAIL_DIR, /* id, error: it could not even be examined */
 	NAME_UPDATE_FILE, /* id, attributes; with another signature its content is unknown */
-	NAME_TOUCH_FILE, /* id: its content is unknown, though its signature may be the same */
 };
 
 /* In name_change.flags of NAME_ADD_FILE and NAME_UPDATE_FILE. */
@@ -66,7 +65,7 @@ struct name_change {
 MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
 			     uint32_t scan);
 
-/* NAME_TOUCH_FILE for each of some files. */
+/* The content of these files is unknown, though their signatures may be the same. */
 MUST_CHECK int catalog_touch_files(struct catalog_writer *w, const uint64_t *files, size_t count);
 
 /* A first walk brings files in the order of directories, which is none to the list of files by

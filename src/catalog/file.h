@@ -38,9 +38,11 @@ MUST_CHECK int file_add_name(struct catalog_writer *w, const struct name_change 
 MUST_CHECK int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir,
 				uint64_t cookie);
 
-/* NAME_UPDATE_FILE: with another signature the content is not known any more. NAME_TOUCH_FILE: nor
- * with the same one. Nothing where the file is gone. */
+/* NAME_UPDATE_FILE: with another signature the content is not known any more. Nothing where the
+ * file is gone. */
 MUST_CHECK int file_update(struct catalog_writer *w, const struct name_change *change);
+
+/* The content is not known any more. Nothing where the file is gone. */
 MUST_CHECK int file_touch(struct catalog_writer *w, uint64_t id);
 
 /* Deletes an orphan. */

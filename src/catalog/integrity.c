@@ -280,9 +280,6 @@ int index_examine(int folder_fd, const char *folder, bool distrusted)
 	if (state == INDEX_SOUND)
 		return adopt_copy(folder_fd);
 	(void)unlinkat(folder_fd, COPY_NAME, 0);
-	if (state == INDEX_DAMAGED)
-		log_warning("index %s is damaged; it is kept as %s and built anew",
-			    quote_path(folder), TWINFS_INDEX_DAMAGED);
 	return state;
 }
 

@@ -29,7 +29,7 @@ enum index_state {
  * as reading it will tell. May crash where the index is damaged. */
 enum index_state index_examine_format(const char *folder);
 
-/* Can the data file be opened? Forks: call it before threads are started. Logs what is found.
+/* Can the data file be opened? Forks: call it before threads are started.
  * distrusted: it is checked also where the seal holds. An enum index_state or -errno. */
 MUST_CHECK int index_examine(int folder_fd, const char *folder, bool distrusted);
 

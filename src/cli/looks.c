@@ -56,14 +56,11 @@ static int touch_body(struct catalog_writer *w, void *context)
 {
 	const struct bytes *written = context;
 	const struct written_file *files = (const void *)written->data;
-	size_t count = written->length / sizeof(*files);
-	struct name_change *changes AUTO_FREE = calloc(count, sizeof(*changes));
+	int r = 0;
 
-	if (!changes)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		changes[i] = (struct name_change){.kind = NAME_TOUCH_FILE, .id = files[i].file};
-	return catalog_apply(w, changes, count, 0);
+	for (size_t i = 0; r == 0 && i < written->length / sizeof(*files); i++)
+		r = catalog_touch_files(w, &files[i].file, 1);
+	return r;
 }
 
 int looks_hide_written(struct looks *looks, struct catalog *catalog,

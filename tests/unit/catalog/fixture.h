@@ -35,6 +35,8 @@ struct fixture {
 	/* gathered until fixture_commit */
 	struct name_change changes[FIXTURE_CHANGES_MAX];
 	size_t count;
+	uint64_t touched[FIXTURE_CHANGES_MAX];
+	size_t touched_count;
 };
 
 /* In memory where there is such a place: a commit then waits for no disk. */
@@ -297,18 +299,25 @@ static inline void update_file(struct fixture *f, uint64_t id, struct attributes
 	change->attributes = attributes;
 }
 
+static inline void touch_file(struct fixture *f, uint64_t id)
+{
+	assert_true(f->touched_count < FIXTURE_CHANGES_MAX);
+	f->touched[f->touched_count++] = id;
+}
+
 static inline int fixture_apply_body(struct catalog_writer *w, void *context)
 {
 	struct fixture *f = context;
+	int r = catalog_touch_files(w, f->touched, f->touched_count);
 
-	return catalog_apply(w, f->changes, f->count, f->scan);
+	return r < 0 ? r : catalog_apply(w, f->changes, f->count, f->scan);
 }
 
 static inline int fixture_commit_code(struct fixture *f)
 {
 	int r = catalog_write(f->catalog, fixture_apply_body, f);
 
-	f->count = 0;
+	f->count = f->touched_count = 0;
 	return r;
 }
 

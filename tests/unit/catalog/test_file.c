@@ -368,8 +368,8 @@ static void test_touched_file_is_unknown_with_the_same_signature(void **state)
 	add_files(f, ids, 2);
 	group = add_group(f, hash, ids, 2);
 	before = file_at(f, ids[1]);
-	fixture_change(f, NAME_TOUCH_FILE)->id = ids[1];
-	fixture_change(f, NAME_TOUCH_FILE)->id = 123456; /* gone */
+	touch_file(f, ids[1]);
+	touch_file(f, 123456); /* gone */
 	fixture_commit(f);
 	assert_int_equal(content_of(f, ids[1]).head, 0);
 	assert_int_equal(group_at(f, group).inodes, 1);
@@ -396,7 +396,7 @@ static void test_content_read_before_a_touch_is_refused(void **state)
 	read = file_at(f, ids[0]);
 	change.file = ids[0];
 	change.digest = file_digest(&read);
-	fixture_change(f, NAME_TOUCH_FILE)->id = ids[0];
+	touch_file(f, ids[0]);
 	fixture_commit(f);
 	assert_int_equal(catalog_write(f->catalog, stale_body, &change), CONTENT_STALE);
 	assert_int_equal(content_of(f, ids[0]).head, 0);
@@ -413,7 +413,7 @@ static void test_touched_file_that_was_renamed_is_unknown(void **state)
 	remove_name(f, f->roots[0], "0");
 	add_file(f, f->roots[0], "renamed", file_of(10, 100, 0));
 	f->changes[1].flags = FILE_SAME_BYTES | FILE_MOVED;
-	fixture_change(f, NAME_TOUCH_FILE)->id = ids[0];
+	touch_file(f, ids[0]);
 	fixture_commit(f);
 	assert_int_equal(id_at(f, f->roots[0], "renamed"), ids[0]);
 	assert_int_equal(content_of(f, ids[0]).head, 0);

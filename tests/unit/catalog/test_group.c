@@ -223,8 +223,8 @@ static void test_group_left_in_the_transaction_makes_way(void **state)
 					       .head = 77,
 					       .add_group = true,
 					       .hash = hash};
-	fixture_change(f, NAME_TOUCH_FILE)->id = ids[0];
-	fixture_change(f, NAME_TOUCH_FILE)->id = ids[1];
+	touch_file(f, ids[0]);
+	touch_file(f, ids[1]);
 	assert_int_equal(catalog_write(f->catalog, leave_and_add_body, &l), 0);
 	assert_int_equal(l.joined, CONTENT_STALE);
 	assert_int_equal(group_at(f, l.old).id, 0);

@@ -206,7 +206,7 @@ static void random_touch(struct play *p)
 
 	if (inode == MODEL_NONE || p->m.inodes[inode].id == 0)
 		return;
-	fixture_change(p->f, NAME_TOUCH_FILE)->id = p->m.inodes[inode].id;
+	touch_file(p->f, p->m.inodes[inode].id);
 	model_touch(&p->m, inode);
 }
 

@@ -206,7 +206,7 @@ static void test_what_stat_shows_is_told_apart_from_content(void **state)
 	update_file(f, file, attributes);
 	fixture_commit(f);
 	expect("file:%d:u file:%d:a ", (int)file, (int)file);
-	fixture_change(f, NAME_TOUCH_FILE)->id = file;
+	touch_file(f, file);
 	fixture_commit(f);
 	expect("file:%d:u ", (int)file);
 }

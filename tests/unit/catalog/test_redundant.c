@@ -129,7 +129,7 @@ static void test_a_file_that_changes_while_it_gets_and_loses_names_counts_no_lon
 {
 	struct tree *t = *state;
 
-	fixture_change(t->f, NAME_TOUCH_FILE)->id = t->copy;
+	touch_file(t->f, t->copy);
 	remove_name(t->f, t->below, "b");
 	add_file(t->f, t->empty, "elsewhere", file_of(11, 100, 0));
 	fixture_commit(t->f);
@@ -179,7 +179,7 @@ static void test_a_directory_that_empties_while_it_moves_counts_nowhere(void **s
 {
 	struct tree *t = *state;
 
-	fixture_change(t->f, NAME_TOUCH_FILE)->id = t->copy;
+	touch_file(t->f, t->copy);
 	move_dir(t, t->below, t->empty, "moved");
 	fixture_commit(t->f);
 	expect(t, 0, 0, 0);
