@@ -43,11 +43,14 @@ int loop_init(struct loop *loop)
 	r = -pthread_mutex_init(&loop->lock, NULL);
 	if (r < 0)
 		(void)pthread_cond_destroy(&loop->changed);
+	else
+		(void)sem_init(&loop->needed, 0, 0);
 	return r;
 }
 
 void loop_deinit(struct loop *loop)
 {
+	(void)sem_destroy(&loop->needed);
 	(void)pthread_mutex_destroy(&loop->lock);
 	(void)pthread_cond_destroy(&loop->changed);
 }
@@ -73,18 +76,40 @@ static int judge_failure(int error)
 	}
 }
 
-static int answer_requests(struct fuse_session *fuse, char *memory)
+/* The kernel gives requests to all who wait in turn, and a few threads whose memory is in the caches
+ * are faster than many: another one takes part only when all others have something to do. */
+static void let_in_another(struct loop *loop)
+{
+	unsigned int parked = atomic_load(&loop->parked);
+
+	while (parked > 0 && !atomic_compare_exchange_weak(&loop->parked, &parked, parked - 1))
+		;
+	if (parked == 0)
+		return;
+	atomic_fetch_add(&loop->free, 1);
+	(void)sem_post(&loop->needed);
+}
+
+static void process(struct loop *loop, const struct fuse_buf *request)
+{
+	if (atomic_fetch_sub(&loop->free, 1) == 1)
+		let_in_another(loop);
+	fuse_session_process_buf(loop->fuse, request);
+	atomic_fetch_add(&loop->free, 1);
+}
+
+static int answer_requests(struct loop *loop, char *memory)
 {
 	int r = 0;
 
-	while (r == 0 && !fuse_session_exited(fuse)) {
-		ssize_t length = read(fuse_session_fd(fuse), memory, REQUEST_SIZE_MAX);
-		struct fuse_buf request = {.mem = memory, .size = (size_t)length};
+	while (r == 0 && !fuse_session_exited(loop->fuse)) {
+		ssize_t length = read(fuse_session_fd(loop->fuse), memory, REQUEST_SIZE_MAX);
+		const struct fuse_buf request = {.mem = memory, .size = (size_t)length};
 
 		if (length < 0)
 			r = judge_failure(errno);
 		else
-			fuse_session_process_buf(fuse, &request);
+			process(loop, &request);
 	}
 	return r < 0 ? r : 0;
 }
@@ -94,8 +119,11 @@ static void *work(void *context)
 {
 	struct worker *worker = context;
 	struct loop *loop = worker->loop;
-	int r = answer_requests(loop->fuse, worker->memory);
+	int r = 0;
 
+	while (sem_wait(&loop->needed) < 0 && !fuse_session_exited(loop->fuse))
+		; /* a signal */
+	r = answer_requests(loop, worker->memory);
 	fuse_session_exit(loop->fuse);
 	(void)pthread_mutex_lock(&loop->lock);
 	if (loop->result == 0)
@@ -136,6 +164,8 @@ static int start_workers(struct loop *loop, unsigned int threads)
 
 	while (r == 0 && loop->count < threads)
 		r = start_worker(loop);
+	atomic_store(&loop->parked, loop->count);
+	let_in_another(loop);
 	return loop->count > 0 ? 0 : r;
 }
 

@@ -9,6 +9,8 @@
  * fails requests, and passes. */
 
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/attributes.h"
@@ -36,6 +38,10 @@ struct loop {
 	int result;
 	struct worker workers[LOOP_THREADS_MAX];
 	unsigned int count;
+
+	sem_t needed; /* what a worker waits for before it takes part */
+	atomic_uint parked; /* workers that do */
+	atomic_uint free; /* others, which have no request at hand */
 };
 
 MUST_CHECK int loop_init(struct loop *loop);
