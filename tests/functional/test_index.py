@@ -21,7 +21,6 @@ from program import Program, until, wait_ended
 MUTATING = ["write", "pwrite64", "writev", "pwritev", "fdatasync", "fsync", "msync", "ftruncate",
             "mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "fchmod",
             "openat", "flock"]
-KILL_POINTS = os.environ.get("TWINFS_KILL_POINTS", "some")  # or "all"
 OF_A_DAEMON = [call for call in MUTATING if call not in ("openat", "flock")]  # it reads by openat
 # The child that checks a damaged index may crash in LMDB, that is what it is for.
 CHILD_MAY_CRASH = ":handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0"
@@ -267,13 +266,6 @@ def kill_points(trace):
     return [(call, number) for call in MUTATING for number in range(1, most[call] + 1)]
 
 
-def some(points, limit):
-    """Evenly chosen, first and last included."""
-    if KILL_POINTS == "all" or len(points) <= limit:
-        return points
-    return [points[number * (len(points) - 1) // (limit - 1)] for number in range(limit)]
-
-
 @pytest.mark.parametrize("again", [False, True], ids=["first scan", "rescan"])
 def test_killed_at_any_mutating_call_the_next_run_is_right(twinfs, tree, strace, tmp_path, again):
     before = tmp_path / "before"
@@ -291,7 +283,7 @@ def test_killed_at_any_mutating_call_the_next_run_is_right(twinfs, tree, strace,
     points = kill_points(trace.decode(errors="replace"))
     assert len(points) > 10
     killed = 0
-    for call, number in some(points, 60):
+    for call, number in points:
         shutil.rmtree(twinfs.index, ignore_errors=True)
         if again:
             shutil.copytree(before, twinfs.index)
@@ -322,7 +314,7 @@ def test_daemon_killed_at_any_mutating_call_leaves_an_index_that_is_right(
     points = kill_points(trace.read_text(errors="replace"))
     assert len(points) > 10
     killed = 0
-    for turn, (call, number) in enumerate(some(points, 7), 1):
+    for turn, (call, number) in enumerate(points, 1):
         with twinfs.mounted(tree) as view:
             assert view.differences(tree, first_scan=False) == [], (call, number)
             with view.traced("-e", only, "-e", f"inject={call}:signal=KILL:when={number}"):
