@@ -3,6 +3,12 @@
 
 #include <signal.h>
 
+#include "base/attributes.h"
+
+/* What a thread raises by what it does itself: blocked, it ends the process before anybody can say
+ * why. */
+static const int own_faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL};
+
 int thread_start(pthread_t *thread, void *(*run)(void *context), void *context)
 {
 	sigset_t all;
@@ -10,6 +16,8 @@ int thread_start(pthread_t *thread, void *(*run)(void *context), void *context)
 	int r;
 
 	(void)sigfillset(&all);
+	for (size_t i = 0; i < ARRAY_SIZE(own_faults); i++)
+		(void)sigdelset(&all, own_faults[i]);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(thread, NULL, run, context);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -8,7 +8,8 @@
 
 #include "base/attributes.h"
 
-/* As pthread_create(3), with all signals blocked in the new thread. 0 or -errno. */
+/* As pthread_create(3), with all signals blocked in the new thread but those of its own faults. 0 or
+ * -errno. */
 MUST_CHECK int thread_start(pthread_t *thread, void *(*run)(void *context), void *context);
 
 #endif

@@ -126,6 +126,25 @@ static int open_stdio(void)
 	return 0;
 }
 
+/* Only the index is mapped. The thread that reads it holds no lock that a message needs; and ends, by
+ * the same signal, as soon as it goes on. */
+static void say_that_index_is_unreadable(int number)
+{
+	(void)number;
+	/* NOLINTNEXTLINE(bugprone-signal-handler,cert-sig30-c): as said */
+	log_error("the index cannot be read: its disk fails, or its file was cut short; the next "
+		  "scan or mount checks it, and builds it anew where that is needed");
+}
+
+static void watch_for_bus_errors(void)
+{
+	struct sigaction action = {.sa_handler = say_that_index_is_unreadable,
+				   .sa_flags = (int)SA_RESETHAND};
+
+	(void)sigemptyset(&action.sa_mask);
+	(void)sigaction(SIGBUS, &action, NULL);
+}
+
 int main(int argc, char *argv[])
 {
 	enum twinfs_exit status;
@@ -143,6 +162,7 @@ int main(int argc, char *argv[])
 	/* a closed pipe is found when it is written to; a lease that is broken raises SIGIO */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGIO, SIG_IGN);
+	watch_for_bus_errors();
 
 	status = run(argc, argv);
 

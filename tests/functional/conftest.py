@@ -21,8 +21,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import trees  # noqa: E402
 from program import TIMEOUT, Program, Session  # noqa: E402
+from rotating import RotatingDisk, find_tool  # noqa: E402
 
 CLONE_NEWNS = 0x00020000  # linux/sched.h
+DISK_BYTES = 256 << 20
 
 
 def pytest_configure(config):
@@ -180,6 +182,22 @@ def fuse_for_users(plain_user):
 def root_only():
     if os.geteuid() != 0:
         pytest.skip("needs root")
+
+
+@pytest.fixture
+def make_disk(root_only, tmp_path):
+    """Makes simulated disks; options are those of RotatingDisk."""
+    tool = find_tool(os.environ["TWINFS"])
+    if not (tool and shutil.which("mkfs.ext4")):
+        pytest.skip("needs rotating_disk, mkfs.ext4 and loop devices")
+    folders = iter(range(9))
+
+    def make(**options):
+        folder = tmp_path / f"disk{next(folders)}"
+        folder.mkdir()
+        return RotatingDisk(folder, tool, DISK_BYTES, **options)
+
+    return make
 
 
 @pytest.fixture(scope="session")

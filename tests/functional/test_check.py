@@ -5,7 +5,6 @@ import json
 import mmap
 import os
 import random
-import shutil
 import subprocess
 import threading
 
@@ -256,8 +255,6 @@ def test_index_of_a_mounted_view_is_checked_while_it_works(twinfs, tree):
 
 
 def test_bit_rot_is_found_beside_a_view(twinfs, tmp_path):
-    if not shutil.which("filefrag"):
-        pytest.skip("needs filefrag")
     with rotten(twinfs, tmp_path, 50_000) as tree, twinfs.mounted(tree) as view:
         _, [(_, files)] = check(twinfs, view.path, status=3)
         assert files[os.fsencode(tree / "copy")] == "other bytes"

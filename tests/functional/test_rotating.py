@@ -8,28 +8,11 @@ import shutil
 
 import pytest
 import trees
-from rotating import RotatingDisk, aged_tree, find_tool, recorded_writes
+from rotating import aged_tree, recorded_writes
 from test_scan import oracle_groups
 
-DISK_BYTES = 256 << 20
 FILES = 300
 PAGE = 4096
-
-
-@pytest.fixture
-def make_disk(root_only, tmp_path):
-    """Makes simulated disks; options are those of RotatingDisk."""
-    tool = find_tool(os.environ["TWINFS"])
-    if not (tool and shutil.which("mkfs.ext4")):
-        pytest.skip("needs rotating_disk, mkfs.ext4 and loop devices")
-    folders = iter(range(9))
-
-    def make(**options):
-        folder = tmp_path / f"disk{next(folders)}"
-        folder.mkdir()
-        return RotatingDisk(folder, tool, DISK_BYTES, **options)
-
-    return make
 
 
 def head_of(twinfs, disk, *options, index="index"):

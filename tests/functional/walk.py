@@ -116,7 +116,7 @@ def _list(root, folder, rules, xattrs):
         folder.unreadable = error.errno
         return
     try:
-        for item in os.scandir(handle):
+        for item in _names_in(handle, folder):
             name = os.fsencode(item.name)
             path = folder.path + b"/" + name if folder.path else name
             if os.path.join(root, path) in mounted:
@@ -137,6 +137,15 @@ def _list(root, folder, rules, xattrs):
             yield _entry(handle, name, path, status, xattrs)
     finally:
         os.close(handle)
+
+
+def _names_in(handle, folder):
+    """The kernel may open a folder and then fail to read it."""
+    try:
+        return list(os.scandir(handle))
+    except OSError as error:
+        folder.unreadable = error.errno
+        return []
 
 
 def _entry(handle, name, path, status, xattrs):

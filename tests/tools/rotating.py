@@ -24,6 +24,7 @@ from pathlib import Path
 MOUNT_LIMIT = 60  # seconds: a guard against hanging, never a figure
 WRITE_HEADER = struct.Struct("<QQQ")
 WRITTEN = 1
+PART = struct.Struct("<QQ")
 
 
 @dataclass
@@ -105,6 +106,7 @@ class RotatingDisk:
         self.folder, self.tool = Path(folder), os.fspath(tool)
         self.image, self.log = self.folder / "image", self.folder / "requests"
         self.served_at, self.root = self.folder / "served", self.folder / "disk"
+        self.bad = self.folder / "bad"
         self.rotating, self.device = rotating, None
         self.options = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
         self.served_at.mkdir()
@@ -125,8 +127,9 @@ class RotatingDisk:
     def served(self):
         """Mounted at self.root, as slow as it is."""
         with contextlib.ExitStack() as undo:
-            server = subprocess.Popen([self.tool, *self.options, f"--log={self.log}", self.image,
-                                       self.served_at], env=dict(os.environ))
+            server = subprocess.Popen([self.tool, *self.options, f"--log={self.log}",
+                                       f"--bad={self.bad}", self.image, self.served_at],
+                                      env=dict(os.environ))
             undo.callback(server.wait, MOUNT_LIMIT)
             undo.callback(subprocess.run, ["fusermount3", "-u", "-z", self.served_at], check=False)
             self._wait_for_server(server)
@@ -162,6 +165,13 @@ class RotatingDisk:
         run("umount", self.root)
         run("blockdev", "--flushbufs", self.device)
         self._mount()
+
+    def spoil(self, *parts):
+        """From now on these (offset, length) of it cannot be read, and everything else can. What
+        the kernel has cached of them it goes on to have."""
+        other = self.bad.with_suffix(".new")
+        other.write_bytes(b"".join(PART.pack(*part) for part in parts))
+        other.replace(self.bad)
 
     @contextlib.contextmanager
     def watched(self):

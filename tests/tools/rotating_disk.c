@@ -22,6 +22,9 @@
  * little-endian numbers of 64 bits (1: write, 2: flush; offset; length), and behind those of a
  * write its bytes.
  *
+ * --bad FILE: what of the disk cannot be read: two little-endian numbers of 64 bits (offset, length)
+ * for each part. It is looked at for each read, and need not be there.
+ *
  * Runs in front; ends when it is unmounted. One thread.
  */
 
@@ -54,6 +57,7 @@ struct settings {
 	double time_scale; /* 0: nothing takes time, but all is counted */
 	char *log;
 	char *writes;
+	char *bad;
 };
 
 struct disk {
@@ -157,6 +161,23 @@ static void transfer(struct disk *disk, const char *kind, uint64_t offset, size_
 	note(disk, kind, offset, length, moved);
 }
 
+/* ---- what cannot be read ------------------------------------------------------------- */
+
+static bool is_bad(const struct disk *disk, uint64_t offset, uint64_t length)
+{
+	FILE *parts = disk->settings.bad ? fopen(disk->settings.bad, "re") : NULL;
+	uint64_t part[2];
+	bool found = false;
+
+	if (!parts)
+		return false;
+	while (!found && fread(part, sizeof(part), 1, parts) == 1)
+		found = offset < le64toh(part[0]) + le64toh(part[1]) &&
+			le64toh(part[0]) < offset + length;
+	(void)fclose(parts);
+	return found;
+}
+
 /* ---- requests ------------------------------------------------------------------------ */
 
 static struct disk *disk_of(fuse_req_t request)
@@ -214,6 +235,10 @@ static void answer_read(fuse_req_t request, fuse_ino_t inode, size_t length, off
 	(void)info;
 	if (length > sizeof(disk->block))
 		length = sizeof(disk->block);
+	if (is_bad(disk, (uint64_t)offset, length)) {
+		(void)fuse_reply_err(request, EIO);
+		return;
+	}
 	got = pread(disk->fd, disk->block, length, offset);
 	if (got < 0) {
 		(void)fuse_reply_err(request, errno);
@@ -276,10 +301,15 @@ static const struct fuse_lowlevel_ops operations = {
 	}
 
 static const struct fuse_opt options[] = {
-	SETTING("--settle-ms=%lf", settle_ms),   SETTING("--seek-ms=%lf", seek_ms),
-	SETTING("--rpm=%lf", turns_per_minute),  SETTING("--rate=%lf", megabytes_per_second),
-	SETTING("--time-scale=%lf", time_scale), SETTING("--log=%s", log),
-	SETTING("--writes=%s", writes),          FUSE_OPT_END,
+	SETTING("--settle-ms=%lf", settle_ms),
+	SETTING("--seek-ms=%lf", seek_ms),
+	SETTING("--rpm=%lf", turns_per_minute),
+	SETTING("--rate=%lf", megabytes_per_second),
+	SETTING("--time-scale=%lf", time_scale),
+	SETTING("--log=%s", log),
+	SETTING("--writes=%s", writes),
+	SETTING("--bad=%s", bad),
+	FUSE_OPT_END,
 };
 
 static int open_files(struct disk *disk)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+"""A disk with parts that cannot be read: what lies there is named, nothing else is lost by it, and
+an index that lies there is no lie.
+
+rotating_disk.c is the disk.  What the kernel has cached it reads from no disk: so these mount anew
+after a part went bad, or have the kernel drop what a process has mapped.
+"""
+import contextlib
+import ctypes
+import errno
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+import trees
+from disks import extents
+from program import path_of
+from test_index import CHILD_MAY_CRASH
+from test_scan import oracle_groups
+
+BLOCK = 4096
+LARGE = trees.content("large", 3 << 20)
+PAGEOUT = 21  # MADV_PAGEOUT of asm-generic/mman-common.h
+CRASHES = {-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV}  # LMDB reads its map
+
+
+class Memory(ctypes.Structure):
+    _fields_ = [("start", ctypes.c_size_t), ("length", ctypes.c_size_t)]
+
+
+def build(root):
+    """Three copies of a large file, pairs in one folder, others elsewhere."""
+    tree = root / "tree"
+    trees.fill(tree / "large", {b"a": LARGE, b"b": LARGE, b"c": LARGE})
+    trees.many(tree / "many", 60, lambda number: b"%d" % (number // 3), folders=6)
+    trees.small(tree / "small")
+
+
+@pytest.fixture
+def bad_disk(make_disk):
+    """A served disk with that tree, all of whose parts can be read as yet."""
+    disk = make_disk(time_scale=0)
+    disk.fill(build)
+    with disk.served():
+        disk.tree = disk.root / "tree"
+        yield disk
+
+
+def on_disk(path, first=0, length=1 << 40):
+    """Where a part of what a path leads to lies."""
+    found = [(place + max(first - at, 0), min(size, first + length - at) - max(first - at, 0))
+             for at, place, size in extents(path) if at < first + length and first < at + size]
+    assert found
+    return found
+
+
+def spoil(disk, path, *part):
+    """That, and nothing else, cannot be read any more."""
+    disk.spoil(*on_disk(path, *part))
+    disk.cold()
+
+
+def groups_of(result):
+    return {frozenset(path_of(copy) for copy in group["copies"])
+            for group in result.json["groups"]}
+
+
+def refused_with(path):
+    try:
+        path.read_bytes()
+    except OSError as error:
+        return error.errno
+    return None
+
+
+@pytest.mark.parametrize("first", [0, 2 << 20], ids=["begin", "middle"])
+def test_file_on_bad_blocks_is_named_in_no_group_and_fails_to_be_read(twinfs, bad_disk, first):
+    bad, right = bad_disk.tree / "large/b", oracle_groups(bad_disk.tree)
+    spoil(bad_disk, bad, first, BLOCK)
+    assert refused_with(bad) == errno.EIO
+    rest = {group - {os.fsencode(bad)} for group in right}
+    result = twinfs("list", "--format=json", bad_disk.tree)
+    assert result.status == 3, result
+    assert [line for line in result.errors if f"{bad}" in line and "Input/output error" in line]
+    assert result.json["summary"]["errors"] == 1
+    assert groups_of(result) == rest
+    with twinfs.mounted(bad_disk.tree, status=3) as view:
+        assert [path_of(error) for error in view.errors()] == [os.fsencode(bad)]
+        assert not [names for names in view.copies().values()
+                    if "large\u2215b".encode() in names]
+        assert refused_with(view.uniques / "large/b") == errno.EIO
+        with open(view.uniques / "large/b", "rb", buffering=0) as file:
+            file.seek(first + (1 << 20))  # what lies elsewhere
+            assert file.read(BLOCK) == LARGE[first + (1 << 20):first + (1 << 20) + BLOCK]
+        assert view.wrong_bytes(bad_disk.tree, failed := []) == []
+        assert {error.errno for error in failed} == {errno.EIO}
+    bad_disk.spoil()
+    assert twinfs.groups(bad_disk.tree) == right
+
+
+def test_copies_that_became_unreadable_give_errors_and_no_wrong_bytes(twinfs, bad_disk):
+    kept = bad_disk.tree / "large/a"
+    twinfs.ok("scan", bad_disk.tree)
+    spoil(bad_disk, kept, 1 << 20, BLOCK)
+    with twinfs.mounted(bad_disk.tree) as view:  # nothing changed, so nothing is read
+        [folder] = [view.dups / os.fsdecode(name) for name, names in view.copies().items()
+                    if "large\u2215a".encode() in names]
+        assert refused_with(folder / "large\u2215a") == errno.EIO
+        assert (folder / "large\u2215c").read_bytes() == LARGE
+        assert view.wrong_bytes(bad_disk.tree, failed := []) == []
+        assert {error.errno for error in failed} == {errno.EIO}
+        assert refused_with(kept) == errno.EIO
+
+
+def test_folder_on_bad_blocks_is_named_and_unreadable_in_the_view_until_it_can_be_read(
+        twinfs, bad_disk):
+    right, bad = twinfs.groups(bad_disk.tree), bad_disk.tree / "many/003"
+    inside = os.fsencode(bad) + b"/"
+    reached = {frozenset(path for path in group if not path.startswith(inside)) for group in right}
+    spoil(bad_disk, bad)
+    with pytest.raises(OSError):
+        os.listdir(bad)
+    result = twinfs("list", "--format=json", bad_disk.tree)
+    assert result.status == 3, result
+    assert [line for line in result.errors if f"{bad}" in line]
+    assert groups_of(result) == {group for group in reached if len(group) > 1}
+    with twinfs.mounted(bad_disk.tree, status=3) as view:
+        assert [path_of(error) for error in view.errors()] == [os.fsencode(bad)]
+        assert view.differences(bad_disk.tree) == []
+    bad_disk.spoil()
+    bad_disk.cold()
+    assert twinfs.groups(bad_disk.tree) == right
+
+
+# the index
+
+@pytest.fixture
+def indexed(twinfs, bad_disk):
+    """The program with an index on that disk, and the groups in it."""
+    program = twinfs.with_index(bad_disk.root / "index")
+    program.environment["ASAN_OPTIONS"] += CHILD_MAY_CRASH
+    return program, program.groups(bad_disk.tree)
+
+
+def parts_of(path):
+    """Some pages of a file, and all of it."""
+    size = os.stat(path).st_size // BLOCK * BLOCK
+    return [(first, BLOCK) for first in (0, BLOCK, size // 2 // BLOCK * BLOCK, size - BLOCK)] + [
+        (0, size)]
+
+
+def test_index_on_bad_blocks_is_set_aside_and_built_anew(indexed, bad_disk):
+    twinfs, right = indexed
+    aside = twinfs.index / "damaged.mdb"
+    files = [os.fsencode(bad_disk.tree / "large" / name) for name in "abc"]
+    for part in parts_of(twinfs.index / "data.mdb"):
+        assert not aside.exists()
+        spoil(bad_disk, twinfs.index / "data.mdb", *part)
+        copies = twinfs("copies", files[0])
+        assert copies.status in {1, *CRASHES} or copies.out == b"".join(
+            path + b"\n" for path in files[1:]), copies
+        assert copies.status == 0 or b"index" in copies.error, copies
+        result = twinfs("list", "--format=json", bad_disk.tree)
+        assert result.status == 0, result
+        assert [line for line in result.errors if "is damaged" in line]
+        assert groups_of(result) == right
+        aside.unlink()
+        bad_disk.cold()
+        assert twinfs.groups(bad_disk.tree) == right
+
+
+def forget_what_is_mapped(pid, path):
+    """Has the kernel drop what it caches of a file that only this process has mapped."""
+    libc, handle = ctypes.CDLL(None, use_errno=True), os.pidfd_open(pid)
+    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+        words = line.split(None, 5)
+        if words[-1] == os.fspath(path):
+            start, end = (int(word, 16) for word in words[0].split("-"))
+            part = Memory(start, end - start)
+            assert libc.process_madvise(handle, ctypes.byref(part), 1, PAGEOUT, 0) > 0
+    os.close(handle)
+    with open(path, "rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def look_at_all(view, tree, number):
+    """Also with something new to be written to the index; there may be errors, but no lie."""
+    trees.fill(tree, {f"new {number}": b"%d" % number, f"newer {number}": b"%d" % number})
+    with contextlib.suppress(subprocess.CalledProcessError):
+        view.sync()
+    failed = []
+    assert view.wrong_bytes(tree, failed) == []
+    return failed
+
+
+def test_index_that_comes_to_lie_on_bad_blocks_under_a_view_serves_nothing_wrong(
+        indexed, bad_disk):
+    twinfs, _ = indexed
+    data, failed = twinfs.index / "data.mdb", []
+    for number, part in enumerate(parts_of(data)):
+        with twinfs.mounted_in_front(bad_disk.tree) as (process, view):
+            os.sync()
+            bad_disk.spoil(*on_disk(data, *part))
+            forget_what_is_mapped(view.status()["pid"], data)
+            assert refused_with(data) == errno.EIO
+            errors = look_at_all(view, bad_disk.tree, number)
+        assert process.returncode in {0, *CRASHES}
+        assert b"index" in process.output[1] if process.returncode else not errors
+        failed += errors
+        assert twinfs.groups(bad_disk.tree) == oracle_groups(bad_disk.tree)
+        bad_disk.spoil()
+    assert failed
