@@ -27,7 +27,7 @@
 #include "catalog/meta.h"
 #include "catalog/private.h"
 #include "catalog/redundant.h"
-#include "catalog/remote.h"
+#include "catalog/filesystem_kind.h"
 #include "catalog/store.h"
 #include "catalog/unwritten.h"
 #include "twinfs/format.h"

@@ -14,8 +14,8 @@
 #include "cli/index_folder.h"
 #include "cli/progress_watch.h"
 
-/* How long files that are being written are waited for: longer than the guard time of remote file
- * systems (2 s), so that only those that go on changing are left pending.
+/* How long files that are being written are waited for: longer than the guard time of remote and
+ * unknown file systems (2 s), so that only those that go on changing are left pending.
  */
 #define PATIENCE_MS 2500
 

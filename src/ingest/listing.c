@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalog/remote.h"
+#include "catalog/filesystem_kind.h"
 
 /* A large directory takes few calls; a small one fits anyway. */
 #define BUFFER_BYTES ((size_t)64 << 10)

@@ -7,12 +7,13 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "catalog/remote.h"
+#include "catalog/filesystem_kind.h"
 
 /* Two changes within this time may leave the same time stamp: kernels stamp with the time of the
- * last tick (at most 10 ms ago), other hosts with clocks of their own. */
-#define GRAIN_LOCAL_NS INT64_C(20000000)
-#define GRAIN_REMOTE_NS INT64_C(2000000000)
+ * last tick (at most 10 ms ago), some file systems keep of that no more than even seconds (FAT), and
+ * other hosts stamp with clocks of their own. */
+#define GRAIN_FINE_NS INT64_C(20000000)
+#define GRAIN_COARSE_NS (INT64_C(2000000000) + GRAIN_FINE_NS)
 
 /* A change that lies so far in the future was stamped before the clock was set back. */
 #define CLOCK_JUMP_NS INT64_C(2000000000)
@@ -56,7 +57,7 @@ static int enter_dir(struct file_opener *opener, struct catalog_reader *reader, 
 	file_opener_deinit(opener);
 	opener->fd = fd;
 	opener->dir = dir;
-	opener->remote = is_remote_filesystem(opener->fd);
+	opener->kind = filesystem_kind_at(opener->fd);
 	return 0;
 }
 
@@ -108,11 +109,18 @@ static int64_t age_ns(struct timespec then)
 	return (now.tv_sec - then.tv_sec) * INT64_C(1000000000) + now.tv_nsec - then.tv_nsec;
 }
 
+/* Where the time stamps of all files are fine, one of whole seconds is rare: it is of a file that
+ * has no room for more, as on ext4 with inodes of 128 bytes. */
+static bool has_coarse_times(const struct file_opener *opener, const struct attributes *attributes)
+{
+	return opener->kind != FILESYSTEM_FINE || attributes->ctime.tv_nsec == 0;
+}
+
 /* For how long the last change may hide another one. ctime alone tells: every change sets it, and
  * nobody can set it back or ahead. */
-static int64_t grain_left_ns(const struct attributes *attributes, bool remote)
+static int64_t grain_left_ns(const struct attributes *attributes, bool coarse)
 {
-	int64_t grain = remote ? GRAIN_REMOTE_NS : GRAIN_LOCAL_NS;
+	int64_t grain = coarse ? GRAIN_COARSE_NS : GRAIN_FINE_NS;
 	int64_t age = age_ns(attributes->ctime);
 
 	if (age >= grain || age < -CLOCK_JUMP_NS)
@@ -130,14 +138,16 @@ static int examine(struct reading *reading, const struct file_opener *opener)
 {
 	struct catalog *catalog = opener->sources->catalog;
 	int64_t left_ns;
+	bool coarse;
 	int r = source_attributes(catalog, reading->fd, &reading->attributes);
 
 	if (r < 0)
 		return r;
-	left_ns = grain_left_ns(&reading->attributes, opener->remote);
+	coarse = has_coarse_times(opener, &reading->attributes);
+	left_ns = grain_left_ns(&reading->attributes, coarse);
 	if (left_ns == 0)
 		return 0;
-	if (opener->remote)
+	if (coarse)
 		return READING_BUSY;
 	wait_for_grain(left_ns);
 	return source_attributes(catalog, reading->fd, &reading->attributes);
@@ -152,8 +162,8 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		return r;
 	if (!hold)
 		release_lease(reading);
-	/* other hosts need not heed it */
-	if (reading->leased && !opener->remote) {
+	/* other hosts need not heed it, and a long grain is nothing to be waited for at the end */
+	if (reading->leased && !has_coarse_times(opener, &file->attributes)) {
 		reading->unexamined = true;
 		reading->attributes = file->attributes;
 		return 0;

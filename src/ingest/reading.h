@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "catalog/filesystem_kind.h"
 #include "catalog/query.h"
 #include "catalog/source.h"
 
@@ -37,7 +38,7 @@ struct file_opener {
 	const struct sources *sources;
 	uint64_t dir;
 	int fd;
-	bool remote;
+	enum filesystem_kind kind;
 };
 
 #define FILE_OPENER_INIT(sources_)              \

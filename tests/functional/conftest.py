@@ -117,15 +117,29 @@ def twinfs(session, tmp_path):
     return Program(session, tmp_path)
 
 
-@pytest.fixture
-def no_leases(twinfs):
-    """The program finds every file system to be one without leases."""
-    tool = Path(os.environ["TWINFS"]).resolve().parents[1] / "tests/tools/no_leases.so"
+def preload(twinfs, name):
+    tool = Path(os.environ["TWINFS"]).resolve().parents[1] / f"tests/tools/{name}.so"
     if not tool.exists():
         pytest.skip("TWINFS is not in a folder where the tests are built")
     if twinfs.is_instrumented():
         pytest.skip("a sanitizer wants to be the first library")
     twinfs.environment["LD_PRELOAD"] = str(tool)
+
+
+@pytest.fixture
+def no_leases(twinfs):
+    """The program finds every file system to be one without leases."""
+    preload(twinfs, "no_leases")
+
+
+@pytest.fixture
+def take_filesystem_for(twinfs):
+    """The program finds every file system to be of the type that is given."""
+    preload(twinfs, "other_filesystem")
+
+    def take_for(number):
+        twinfs.environment["OTHER_FILESYSTEM"] = f"{number:x}"
+    return take_for
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 
 MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-F"],
+    "ext4 of seconds": ["mkfs.ext4", "-q", "-F", "-I", "128"],  # so small an inode keeps no more
     "xfs": ["mkfs.xfs", "-q", "-f"],
     "btrfs": ["mkfs.btrfs", "-q", "-f"],
 }

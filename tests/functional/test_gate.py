@@ -4,15 +4,19 @@ files that somebody still writes."""
 import errno
 import mmap
 import os
+import time
 from functools import partial
 
 import changes
 import pytest
 import trees
+from disks import disk
 from program import until
 from test_scan import oracle_groups
 
 DATA = trees.content("gate", 50_000)
+SECOND_NS = 1_000_000_000
+FAT = 0x4d44  # of statfs(2), for vfat: there times are even seconds
 
 
 @pytest.fixture
@@ -298,6 +302,43 @@ def test_without_leases_a_file_is_compared_with_clean_pages_and_the_next_store_i
         mapped[-1:] = b"?"
         assert served(view.path / in_dups(view, "a").parent / "c") is None
         mapped.close()
+        assert view.differences_now(source) == []
+
+
+# where time stamps are coarse
+
+def rewrite_at_once(path, data):
+    """Its times are those of the same second as far as can be helped."""
+    assert until(lambda: time.time() % 1 < 0.1)
+    trees.write(path, data)
+
+
+def test_change_in_the_second_of_the_last_one_is_seen_where_times_are_of_seconds(twinfs, tmp_path):
+    with disk("ext4 of seconds", tmp_path) as root:
+        tree = root / "tree"
+        trees.fill(tree, {b"a": DATA, b"b": DATA})
+        assert os.stat(tree / "a").st_ctime_ns % SECOND_NS == 0
+        pair = {frozenset(os.fsencode(tree / name) for name in "ab")}
+        for _ in range(2):
+            rewrite_at_once(tree / "b", DATA)
+            assert twinfs.groups(tree) == pair
+            changes.rewrite(tree / "b", DATA[::-1])
+            assert twinfs.groups(tree) == set()
+
+
+def test_files_on_an_unknown_file_system_are_not_believed_for_two_seconds(
+        twinfs, source, take_filesystem_for):
+    def age_ns(name):
+        return time.time_ns() - os.stat(source / name).st_ctime_ns
+    take_filesystem_for(FAT)
+    trees.fill(source, {b"a": DATA, b"b": DATA})
+    assert len(twinfs.groups(source)) == 1
+    assert age_ns("b") >= 2 * SECOND_NS
+    with twinfs.mounted(source) as view:
+        trees.fill(source, {b"c": DATA})
+        view.sync()
+        assert until(lambda: in_dups(view, "c").exists())
+        assert age_ns("c") >= 2 * SECOND_NS
         assert view.differences_now(source) == []
 
 

@@ -337,14 +337,11 @@ static void test_without_a_lease_a_change_of_a_moment_ago_is_waited_out(void **s
 	reading_abandon(&p->reading);
 }
 
-/* Other hosts stamp with clocks of their own, and need not heed a lease. */
-static void test_change_on_a_remote_file_system_is_not_believed_for_longer(void **state)
+static void assert_guarded_for_longer(struct play *p, enum filesystem_kind kind)
 {
-	struct play *p = *state;
-
 	assert_int_equal(open_it(p, false), 0);
 	reading_abandon(&p->reading);
-	p->opener.remote = true; /* as of the directory that it has open */
+	p->opener.kind = kind; /* as of the directory that it has open */
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
 	scan_again(p);
 	for (int hold = 0; hold < 2; hold++) {
@@ -353,6 +350,18 @@ static void test_change_on_a_remote_file_system_is_not_believed_for_longer(void 
 		assert_true(change_age_ns(p) >= 2000000000);
 		assert_int_equal(close_it(p), 0);
 	}
+}
+
+/* Other hosts stamp with clocks of their own, and need not heed a lease. */
+static void test_change_on_a_remote_file_system_is_not_believed_for_longer(void **state)
+{
+	assert_guarded_for_longer(*state, FILESYSTEM_REMOTE);
+}
+
+/* Its time stamps may be of seconds. */
+static void test_change_on_an_unknown_file_system_is_not_believed_for_longer(void **state)
+{
+	assert_guarded_for_longer(*state, FILESYSTEM_UNKNOWN);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup_play, teardown_play)
@@ -380,6 +389,7 @@ int main(void)
 			test_without_a_lease_a_change_of_a_moment_ago_is_waited_out, setup_play,
 			teardown_rights),
 		CASE(test_change_on_a_remote_file_system_is_not_believed_for_longer),
+		CASE(test_change_on_an_unknown_file_system_is_not_believed_for_longer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/filesystem_kind.h"
+
+#include <linux/magic.h>
+#include <stddef.h>
+#include <sys/vfs.h>
+
+#include "base/attributes.h"
+
+/* Numbers of statfs(2) that linux/magic.h of 2022 has not. */
+#define MAGIC_9P 0x01021997
+#define MAGIC_BCACHEFS 0xca451a4e
+#define MAGIC_CEPH 0x00c36400
+#define MAGIC_FUSE 0x65735546
+#define MAGIC_GFS2 0x01161970
+#define MAGIC_OCFS2 0x7461636f
+#define MAGIC_SMB2 0xfe534d42
+#define MAGIC_CIFS 0xff534d42
+#define MAGIC_VBOX 0x786f4256
+#define MAGIC_XFS 0x58465342
+#define MAGIC_ZFS 0x2fc12fc1
+
+static const uint32_t remote_types[] = {
+	NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, MAGIC_9P,   MAGIC_CEPH,
+	MAGIC_FUSE,      MAGIC_GFS2,      MAGIC_OCFS2,     MAGIC_SMB2,       MAGIC_CIFS, MAGIC_VBOX,
+};
+
+/* overlayfs has the stamps of what it lies on, which must have extended attributes, as coarse ones
+ * have not, but for ext. */
+static const uint32_t fine_types[] = {
+	EXT4_SUPER_MAGIC,      MAGIC_XFS,      BTRFS_SUPER_MAGIC,    F2FS_SUPER_MAGIC,
+	MAGIC_BCACHEFS,        MAGIC_ZFS,      TMPFS_MAGIC,          RAMFS_MAGIC,
+	OVERLAYFS_SUPER_MAGIC, SQUASHFS_MAGIC, EROFS_SUPER_MAGIC_V1, ISOFS_SUPER_MAGIC,
+};
+
+static bool is_among(const uint32_t *types, size_t count, uint32_t type)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (types[i] == type)
+			return true;
+	}
+	return false;
+}
+
+enum filesystem_kind filesystem_kind_of(uint32_t type)
+{
+	if (is_among(remote_types, ARRAY_SIZE(remote_types), type))
+		return FILESYSTEM_REMOTE;
+	return is_among(fine_types, ARRAY_SIZE(fine_types), type) ? FILESYSTEM_FINE
+								  : FILESYSTEM_UNKNOWN;
+}
+
+enum filesystem_kind filesystem_kind_at(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) < 0 ? FILESYSTEM_UNKNOWN : filesystem_kind_of((uint32_t)fs.f_type);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_FILESYSTEM_KIND_H
+#define CATALOG_FILESYSTEM_KIND_H
+
+/* What may be expected of a file system of some type. Any thread. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum filesystem_kind {
+	/* Nothing is known of it: its time stamps may be of seconds, as those of FAT are. */
+	FILESYSTEM_UNKNOWN,
+	/* Local, with time stamps as fine as the kernel makes them; or read-only. Those of ext2 to
+	 * ext4 are of seconds where inodes have 128 bytes, which the type does not tell. */
+	FILESYSTEM_FINE,
+	/* Shared with other hosts or served by a program (NFS, CIFS, 9p, FUSE, Ceph, AFS ...): its
+	 * locks and shared maps are not those of a local one, and others change it unseen. */
+	FILESYSTEM_REMOTE,
+};
+
+/* type: f_type of statfs(2) */
+enum filesystem_kind filesystem_kind_of(uint32_t type);
+
+/* Of what fd lies on; unknown also where statfs(2) fails. */
+enum filesystem_kind filesystem_kind_at(int fd);
+
+static inline bool is_remote_filesystem(int fd)
+{
+	return filesystem_kind_at(fd) == FILESYSTEM_REMOTE;
+}
+
+#endif
