@@ -24,6 +24,9 @@ MUTATING = ["write", "pwrite64", "writev", "pwritev", "fdatasync", "fsync", "msy
 OF_A_DAEMON = [call for call in MUTATING if call not in ("openat", "flock")]  # it reads by openat
 # The child that checks a damaged index may crash in LMDB, that is what it is for.
 CHILD_MAY_CRASH = ":handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0"
+# Types of statfs(2), of file systems that other hosts change or lock: ours refuses them by that.
+REMOTE = {"NFS": 0x6969, "CIFS": 0xff534d42, "SMB": 0xfe534d42, "9p": 0x01021997,
+          "Ceph": 0x00c36400, "OCFS2": 0x7461636f}
 # Damaged indexes of each kind; many more by hand.
 DAMAGES = int(os.environ.get("TWINFS_TEST_DAMAGES", "75"))
 
@@ -113,6 +116,29 @@ def test_index_on_a_fuse_file_system_is_refused(twinfs, tree, tmp_path):
             result = twinfs.with_index(inside)("scan", tree)
             assert result.status == 1, result
             assert len(result.errors) == 1 and str(inside) in result.errors[0]
+
+
+def files_of(index):
+    return {path.name: path.read_bytes() for path in index.iterdir()}
+
+
+@pytest.mark.parametrize("number", REMOTE.values(), ids=REMOTE)
+def test_index_on_a_network_file_system_is_refused_and_left_alone(
+        twinfs, tree, take_filesystem_for, tmp_path, number):
+    (tmp_path / "mount").mkdir()
+    twinfs.ok("scan", tree)
+    before = files_of(twinfs.index)
+    take_filesystem_for(number)
+    for words in (["scan", tree], ["list", tree], ["check", tree], ["remove", "--dry-run", tree],
+                  ["copies", tree / "small/letters/a.txt"], ["mount", tree, tmp_path / "mount"]):
+        result = twinfs(*words)
+        assert (result.status, result.out) == (1, b""), (words, result)
+        assert str(twinfs.index) in result.errors[0], (words, result)
+        assert "network" in result.errors[0] and "--index" in result.errors[0], (words, result)
+        assert files_of(twinfs.index) == before, words
+    twinfs.index = tmp_path / "new"
+    assert twinfs("scan", tree).status == 1
+    assert files_of(twinfs.index) == {}
 
 
 def test_index_in_a_folder_that_cannot_be_made_is_refused(twinfs, tree):

@@ -17,9 +17,11 @@ SECONDS = float(os.environ.get("STORM_SECONDS", "3"))
 
 
 @pytest.mark.parametrize("kind", storm.KINDS)
-def test_view_agrees_with_its_source_after_a_storm(twinfs, source, kind):
+def test_view_agrees_with_its_source_after_a_storm(twinfs, source, kind, record_property):
     seed = int(os.environ.get("STORM_SEED", random.randrange(1 << 32)))
     outcome = storm.run(twinfs, source, kind, SECONDS, seed)
+    record_property("storm", str(outcome))
+    print(outcome)
     assert outcome.well, str(outcome)
     assert outcome.changes > (0 if kind == "moments" else 100)
     assert outcome.readings > 0 or kind != "readers"

@@ -3,9 +3,10 @@
 """Writers change a source all at once while it is mounted; when they rest, view and source agree.
 
 Eight processes do whatever a file system allows over few names and few contents, so that they
-meet all the time and most files have copies.  Then `sync`, then the oracle: no difference.  In the
-middle of it something may befall the daemon, and readers may look at what the view shows.  Or there
-are many storms of a moment each, and the daemon hears of one only when it is over.
+meet all the time and most files have copies.  Then names and groups come to be those of the source by
+themselves; then `sync`, then the oracle: no difference.  In the middle of it something may befall
+the daemon, and readers may look at what the view shows.  Or there are many storms of a moment each,
+and the daemon hears of one only when it is over.
 
 usage: storm.py --binary PATH [--seconds 20] [--rounds 10] [--seed N] [--kind KIND]
 
@@ -25,6 +26,7 @@ import re
 import resource
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 import time
@@ -37,7 +39,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "functional"))
 import changes  # noqa: E402
 import oracle  # noqa: E402
 import trees  # noqa: E402
-from program import Program, Session, end_process, stopped  # noqa: E402
+import walk  # noqa: E402
+from program import Program, Session, end_process, stopped, until  # noqa: E402
 
 KINDS = ("plain", "overflow", "killed", "readers", "moments")
 WRITERS = 8
@@ -371,6 +374,7 @@ class Outcome:
     wrong: list = field(default_factory=list)
     changes: int = 0
     readings: int = 0
+    rest_seconds: float = 0  # until the view agreed by itself
     sync_seconds: float = 0
 
     @property
@@ -379,7 +383,7 @@ class Outcome:
 
     def __str__(self):
         lines = [f"seed {self.seed}: {self.changes} changes, {self.readings} readings, "
-                 f"sync {self.sync_seconds:.2f} s, {len(self.differences)} differences, "
+                 f"rest {self.rest_seconds:.2f} s, sync {self.sync_seconds:.2f} s, {len(self.differences)} differences, "
                  f"{len(self.wrong)} wrong readings"]
         return "\n  ".join(lines + self.differences[:40] + self.wrong[:40])
 
@@ -426,6 +430,33 @@ def moments(view, source, seconds, seed, outcome):
         outcome.differences = view.differences(source, first_scan=False)
 
 
+def names_below(folder):
+    """Paths of all that is not a folder."""
+    return [entry.path for entry in walk.walk(folder, xattrs=False) if entry.kind != stat.S_IFDIR]
+
+
+def shown(view):
+    """Names and groups, as the view lists them. No file is opened: that has the daemon look."""
+    names = sorted(names_below(view.uniques) + names_below(view.redundant))
+    return names, {frozenset(copies) for copies in view.copies().values()}
+
+
+def come_to_agree(view, source, outcome):
+    """Nobody changes anything any more, and nobody asks for a sync."""
+    def agrees():
+        with contextlib.suppress(OSError):  # a folder may go while it is listed
+            return shown(view) == right
+    begun = time.monotonic()
+    model = oracle.Source([source], xattrs=False)
+    right = (sorted(path for (_, path), entry in model.names.items()
+                    if entry.kind != stat.S_IFDIR),
+             {frozenset(path.replace(b"/", oracle.SLASH) for inode in group
+                        for _, path in inode.names) for group in model.groups()})
+    if not until(agrees):
+        outcome.differences.append("names or groups do not come to be right by themselves")
+    outcome.rest_seconds = time.monotonic() - begun
+
+
 def blow(program, source, view, views, outcome, kind, seconds):
     """One storm over a view that is mounted, in a stack of views; gives the view to go on with."""
     seed = outcome.seed
@@ -441,10 +472,11 @@ def blow(program, source, view, views, outcome, kind, seconds):
         for wrong, read in readers.results():
             outcome.wrong += wrong
             outcome.readings += read
+    come_to_agree(view, source, outcome)
     begun = time.monotonic()
     view.sync()
     outcome.sync_seconds = time.monotonic() - begun
-    outcome.differences = view.differences(source, first_scan=False)
+    outcome.differences += view.differences(source, first_scan=False)
     return view
 
 
