@@ -107,7 +107,7 @@ class RotatingDisk:
         self.image, self.log = self.folder / "image", self.folder / "requests"
         self.served_at, self.root = self.folder / "served", self.folder / "disk"
         self.bad = self.folder / "bad"
-        self.rotating, self.device = rotating, None
+        self.rotating, self.device, self.server = rotating, None, None
         self.options = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
         self.served_at.mkdir()
         self.root.mkdir()
@@ -127,21 +127,21 @@ class RotatingDisk:
     def served(self):
         """Mounted at self.root, as slow as it is."""
         with contextlib.ExitStack() as undo:
-            server = subprocess.Popen([self.tool, *self.options, f"--log={self.log}",
-                                       f"--bad={self.bad}", self.image, self.served_at],
-                                      env=dict(os.environ))
-            undo.callback(server.wait, MOUNT_LIMIT)
+            self.server = subprocess.Popen([self.tool, *self.options, f"--log={self.log}",
+                                            f"--bad={self.bad}", self.image, self.served_at],
+                                           env=dict(os.environ))
+            undo.callback(self.server.wait, MOUNT_LIMIT)
             undo.callback(subprocess.run, ["fusermount3", "-u", "-z", self.served_at], check=False)
-            self._wait_for_server(server)
+            self._wait_for_server()
             self._attach(undo)
             self._mount()
             undo.callback(run, "umount", self.root)
             yield self
 
-    def _wait_for_server(self, server):
+    def _wait_for_server(self):
         end = time.monotonic() + MOUNT_LIMIT
         while not (self.served_at / "disk").exists():
-            if server.poll() is not None or time.monotonic() > end:
+            if self.server.poll() is not None or time.monotonic() > end:
                 raise RuntimeError("rotating_disk did not mount")
             time.sleep(0.01)
 
@@ -163,8 +163,12 @@ class RotatingDisk:
     def cold(self):
         """Forgets all that the kernel has cached of it."""
         run("umount", self.root)
-        run("blockdev", "--flushbufs", self.device)
+        self.drop_folders()
         self._mount()
+
+    def drop_folders(self):
+        """Forgets what is cached of folders and inodes, while it is in use."""
+        run("blockdev", "--flushbufs", self.device)
 
     def spoil(self, *parts):
         """From now on these (offset, length) of it cannot be read, and everything else can. What

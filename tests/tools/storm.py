@@ -3,10 +3,10 @@
 """Writers change a source all at once while it is mounted; when they rest, view and source agree.
 
 Eight processes do whatever a file system allows over few names and few contents, so that they
-meet all the time and most files have copies.  Then names and groups come to be those of the source by
-themselves; then `sync`, then the oracle: no difference.  In the middle of it something may befall
-the daemon, and readers may look at what the view shows.  Or there are many storms of a moment each,
-and the daemon hears of one only when it is over.
+meet all the time and most files have copies.  Then names and groups come to be those of the source
+by themselves; then `sync`, then the oracle: no difference.  In the middle of it something may
+befall the daemon, and readers may look at what the view shows.  Or there are many storms of a
+moment each, and the daemon hears of one only when it is over.
 
 usage: storm.py --binary PATH [--seconds 20] [--rounds 10] [--seed N] [--kind KIND]
 
@@ -383,8 +383,8 @@ class Outcome:
 
     def __str__(self):
         lines = [f"seed {self.seed}: {self.changes} changes, {self.readings} readings, "
-                 f"rest {self.rest_seconds:.2f} s, sync {self.sync_seconds:.2f} s, {len(self.differences)} differences, "
-                 f"{len(self.wrong)} wrong readings"]
+                 f"rest {self.rest_seconds:.2f} s, sync {self.sync_seconds:.2f} s, "
+                 f"{len(self.differences)} differences, {len(self.wrong)} wrong readings"]
         return "\n  ".join(lines + self.differences[:40] + self.wrong[:40])
 
 

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""Whatever stands still, a view answers: no call to it waits for a mount inside the source, for a
+walk, for a comparison or for the disk of another source.
+
+How long a call takes says nothing on a busy machine.  So here something stands still until all
+calls have been answered, and is seen to stand still then.
+"""
+import contextlib
+import errno
+import multiprocessing
+import os
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+import trees
+import walk
+from disks import unanswered
+from program import TIMEOUT, stopped, until
+
+PROCESSES = multiprocessing.get_context("fork")
+WAITING = (b"sync", b"events")  # to wait is what these are for
+PAIR = trees.content("pair", 1 << 20)
+NOWHERE = b"nowhere"
+NEW = ("new", "newer")
+
+
+def build(source):
+    """All that is made to hurt, but what hangs."""
+    trees.odd_names(source / "odd")
+    trees.deep(source / "deep")
+    trees.special(source / "special")
+    trees.links(source / "links")
+    trees.many(source / "many", 300, lambda number: b"%d" % (number // 2), folders=10)
+    trees.fill(source / "wide", {b"%d" % number: b"" for number in range(3000)})
+    for name in ("one", "two"):
+        trees.holes(source / name, trees.TIB, {0: b"a", 1 << 39: name.encode()})
+    os.makedirs(source / "farm")
+    for number in range(500):
+        os.link(source / "one", source / f"farm/{number}")
+
+
+def use_file(root, path, out_of_reach):
+    """Opens a file and reads its ends, unless it lies at a place out of reach."""
+    handle = walk.open_beneath(root, path, os.O_PATH)
+    try:
+        own = f"/proc/self/fd/{handle}"
+        with contextlib.suppress(OSError):  # those of .twinfs have none
+            if os.getxattr(own, "user.twinfs.path").startswith(out_of_reach):
+                return
+        file = os.open(own, os.O_RDONLY)
+    finally:
+        os.close(handle)
+    try:
+        os.pread(file, 4096, 0)
+        os.pread(file, 4096, max(os.fstat(file).st_size - 4096, 0))
+        with contextlib.suppress(OSError):  # it is a hole to its end
+            os.lseek(file, 1, os.SEEK_DATA)
+    finally:
+        os.close(file)
+
+
+def use(mount, out_of_reach):
+    """Each kind of call for each name of a view: lookup, getattr, readdir, readlink, listxattr and
+    getxattr by the walk; statfs, open, read and lseek. Gives how many names there are."""
+    names, mount = 0, os.fsencode(mount)
+    for root in (os.path.join(mount, name) for name in os.listdir(mount)):
+        os.statvfs(root)
+        for entry in walk.walk(root):
+            names += 1
+            assert not entry.unreadable, (root, entry)
+            if entry.kind == stat.S_IFDIR:
+                assert is_missing(root, os.path.join(entry.path, b"not there"))
+            elif entry.kind == stat.S_IFREG and entry.path not in WAITING:
+                use_file(root, entry.path, out_of_reach)
+    return names
+
+
+def is_missing(root, path):
+    try:
+        os.close(walk.open_beneath(root, path, os.O_PATH))
+    except OSError as error:
+        return error.errno in (errno.ENOENT, errno.ENAMETOOLONG)
+    return False
+
+
+def answered(view, out_of_reach=NOWHERE):
+    """How many names it has that were all answered for; None where a call was not."""
+    ours, theirs = PROCESSES.Pipe(False)
+    child = PROCESSES.Process(target=lambda: theirs.send(use(view.path, out_of_reach)))
+    child.start()
+    theirs.close()
+    try:
+        return ours.recv() if ours.poll(TIMEOUT) else None
+    except EOFError:
+        return None  # it has said why
+    finally:
+        ours.close()
+        child.kill()
+        child.join()
+
+
+def test_every_call_is_answered_in_a_tree_made_to_hurt_where_mounts_hang_and_are_dead(
+        twinfs, source):
+    build(source)
+    with unanswered(source / "hangs"), unanswered(source / "dead") as end:
+        end()
+        with twinfs.mounted(source) as view:
+            assert answered(view) > 5000
+
+
+# a disk that stands still
+
+def waits_for_disk(pid):
+    """Some thread of it does; nothing but the disk ends that."""
+    return any("State:\tD" in path.read_text()
+               for path in Path(f"/proc/{pid}/task").glob("*/status"))
+
+
+@contextlib.contextmanager
+def comparison_that_waits(view, disk):
+    """Two copies come to rest on a disk that stands still."""
+    with contextlib.ExitStack() as still:
+        with contextlib.ExitStack() as files:
+            for name in NEW:
+                file = files.enter_context(open(disk.root / "tree" / name, "wb"))
+                file.write(PAIR)
+                file.flush()
+                os.fsync(file)
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            view.sync()
+            still.enter_context(stopped(disk.server.pid))
+        yield
+
+
+@contextlib.contextmanager
+def walk_that_waits(view, disk):
+    """Everything is looked at on a disk that stands still."""
+    for name in NEW:
+        trees.write(disk.root / "tree" / name, PAIR)
+    view.sync()
+    os.sync()
+    disk.drop_folders()
+    with stopped(disk.server.pid):
+        os.kill(view.pid, signal.SIGHUP)
+        yield
+
+
+@pytest.mark.parametrize("waiting", [comparison_that_waits, walk_that_waits],
+                         ids=["comparison", "walk"])
+def test_every_call_is_answered_while_a_disk_stands_still_that_others_wait_for(
+        twinfs, source, make_disk, waiting):
+    build(source)
+    disk = make_disk(time_scale=0)
+    disk.fill(lambda root: trees.small(root / "tree"))
+    with disk.served():
+        slow = disk.root / "tree"
+        with twinfs.mounted(source, slow) as view:
+            with waiting(view, disk):
+                assert until(lambda: waits_for_disk(view.pid))
+                assert answered(view, os.fsencode(slow)) > 5000
+                assert waits_for_disk(view.pid)
+            assert view.differences_now(source, slow) == []
+            assert {f"tree\u2215{name}".encode() for name in NEW} in view.copies().values()
