@@ -8,8 +8,8 @@
 
 #include "base/descriptor.h"
 #include "base/stop.h"
-#include "catalog/query.h"
 #include "catalog/filesystem_kind.h"
+#include "catalog/query.h"
 #include "catalog/source.h"
 
 /* An index of which so much is wrong is of no use, and each of them takes memory. */

@@ -17,7 +17,7 @@ import pytest
 import trees
 import walk
 from disks import unanswered
-from program import TIMEOUT, stopped, until
+from program import ENDING, TIMEOUT, stopped, until
 
 PROCESSES = multiprocessing.get_context("fork")
 WAITING = (b"sync", b"events")  # to wait is what these are for
@@ -98,7 +98,7 @@ def answered(view, out_of_reach=NOWHERE):
     finally:
         ours.close()
         child.kill()
-        child.join()
+        child.join(ENDING)  # not at all while the call is not answered
 
 
 def test_every_call_is_answered_in_a_tree_made_to_hurt_where_mounts_hang_and_are_dead(
