@@ -117,6 +117,20 @@ static int gather_class(struct gathered *gathered, const struct ingest_watch *wa
 	return r;
 }
 
+/* What was known of its content cannot be seen any more: it stands for no copy until it can be
+ * read again. */
+static int commit_error(struct catalog_writer *w, uint64_t file, int error)
+{
+	struct content_record content;
+	int r = catalog_get_content(catalog_writer_reader(w), file, &content);
+
+	if (r == 0)
+		r = catalog_touch_files(w, &file, 1);
+	if (r == 0 || r == -ENOENT)
+		r = catalog_set_error(w, ERROR_FILE, file, error);
+	return r;
+}
+
 static int commit_problem(struct catalog_writer *w, const struct problem_outcome *problem)
 {
 	struct name_change change = {.kind = NAME_UPDATE_FILE,
@@ -124,7 +138,7 @@ static int commit_problem(struct catalog_writer *w, const struct problem_outcome
 				     .attributes = problem->attributes};
 
 	if (problem->error)
-		return catalog_set_error(w, ERROR_FILE, problem->file, problem->error);
+		return commit_error(w, problem->file, problem->error);
 	return catalog_apply(w, &change, 1, 0);
 }
 

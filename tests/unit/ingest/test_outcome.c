@@ -157,6 +157,22 @@ static void test_errors_are_noted_and_go_when_the_file_is_read(void **state)
 	audit_index(p->f->catalog);
 }
 
+static void test_copy_that_cannot_be_read_any_more_leaves_its_group(void **state)
+{
+	struct play *p = *state;
+	struct problem_outcome problem = {.file = p->files[0].file, .error = EIO};
+
+	add_class(p, 0, 3, 0);
+	assert_int_equal(outcomes_commit(&p->outcomes), 0);
+	assert_int_equal(outcomes_add_problem(&p->outcomes, &problem), 0);
+	assert_int_equal(outcomes_commit(&p->outcomes), 0);
+	assert_int_equal(error_of(p, 0), EIO);
+	assert_int_equal(content_of(p->f, p->files[0].file).head, 0);
+	assert_int_equal(group_at(p->f, group_of(p, 1)).inodes, 2);
+	assert_int_not_equal(group_at(p->f, group_of(p, 1)).kept, p->files[0].file);
+	audit_index(p->f->catalog);
+}
+
 static void test_changed_file_gets_its_new_attributes(void **state)
 {
 	struct play *p = *state;
@@ -276,6 +292,7 @@ int main(void)
 		CASE(test_file_that_changed_meanwhile_is_left_to_be_read_again),
 		CASE(test_files_of_a_group_that_went_meanwhile_are_left_to_be_read_again),
 		CASE(test_errors_are_noted_and_go_when_the_file_is_read),
+		CASE(test_copy_that_cannot_be_read_any_more_leaves_its_group),
 		CASE(test_changed_file_gets_its_new_attributes),
 		CASE(test_nothing_gathered_is_no_new_generation),
 		CASE(test_what_is_added_while_a_thread_commits_waits_for_the_next_time),
