@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -15,6 +16,7 @@
 #include "catalog/query.h"
 #include "cli/rest.h"
 #include "cli/timed_wait.h"
+#include "cli/unread.h"
 #include "watch/settle.h"
 
 /* Between two tries to go on after a failure (a full disk, mostly). */
@@ -36,9 +38,13 @@ struct comparer {
 	pthread_t thread;
 	bool runs;
 	uint64_t rested_ns; /* no comparison before that, unless somebody waits; its thread only */
+	uint64_t due_ns; /* what was due then is in the comparison under way; the same */
+	bool retries; /* and so is whatever failed */
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t changed;
 	struct settling settling;
+	struct settling failing; /* files that could not be read, and may be by now */
+	bool retry; /* all of them are to be tried, and those that may not */
 	uint64_t sweep_ns; /* when */
 	struct bytes came_back; /* sizes, since the comparison under way began */
 	bool all_unsure; /* there was no memory for one of them */
@@ -85,6 +91,14 @@ void comparer_note_moved(struct comparer *comparer)
 {
 	(void)pthread_mutex_lock(&comparer->lock);
 	comparer->moved = true;
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+void comparer_retry(struct comparer *comparer)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->retry = true;
+	(void)pthread_cond_signal(&comparer->changed);
 	(void)pthread_mutex_unlock(&comparer->lock);
 }
 
@@ -137,44 +151,31 @@ static int find_sizes(struct catalog *catalog, struct due *due)
 
 /* ---- what became of them ------------------------------------------------------------- */
 
-/* Appends the unread files of a size that is shared; those whose reading failed wait for
- * nothing. */
-static int list_unread(struct catalog_reader *reader, uint64_t size, struct bytes *unread)
+/* Those that failed wait to be tried again, or wait already; what was tried and did not is done.
+ * Holds the lock. */
+static int settle_failed(struct comparer *comparer, const struct due *due,
+			 const struct bytes *failed)
 {
-	struct size_entry from = {.size = size}, entry;
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
-	size_t files = 0, before = unread->length;
-	int error, r = catalog_scan_sizes(reader, &from, &scan);
+	const uint64_t *list = (const void *)failed->data;
+	uint64_t now = clock_monotonic_ns();
+	int r = 0;
 
-	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 && entry.size == size) {
-		files++;
-		if (entry.head)
-			break; /* those that were read stand behind the others */
-		r = catalog_get_error(reader, ERROR_FILE, entry.file, &error);
-		if (r == 0 && !error)
-			r = bytes_append(unread, &entry.file, sizeof(entry.file));
+	for (size_t i = 0; r == 0 && i < failed->length / sizeof(*list); i++) {
+		if (!settling_waits(&comparer->failing, list[i], comparer->due_ns))
+			r = settling_failed(&comparer->failing, list[i], now);
 	}
-	if (files < 2)
-		unread->length = before;
-	return r == -ENOENT ? 0 : r;
-}
-
-static int list_all_unread(struct catalog *catalog, const struct due *due, struct bytes *unread)
-{
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	uint64_t min_size = 0;
-	int r = catalog_read_begin(catalog, &reader);
-
-	if (r == 0)
-		r = catalog_get_min_size(reader, &min_size);
-	for (size_t i = 0; r == 0 && i < due->size_count; i++) {
-		if (due->sizes[i] >= min_size)
-			r = list_unread(reader, due->sizes[i], unread);
+	for (size_t i = 0; r == 0 && i < due->count; i++) {
+		if (settling_is_due(&comparer->failing, due->files[i], comparer->due_ns))
+			settling_done(&comparer->failing, due->files[i], now);
 	}
-	if (r == 0 && unread->length > 0)
-		qsort(unread->data, unread->length / sizeof(uint64_t), sizeof(uint64_t),
-		      numbers_by_value);
-	return r;
+	if (r < 0 || !comparer->retries)
+		return r;
+	/* of those that are not tried again by themselves some may not have been read */
+	if (comparer->settings.indexing->ingest.result.pending > 0)
+		return settling_failed(&comparer->failing, SETTLE_ALL, now);
+	if (settling_is_due(&comparer->failing, SETTLE_ALL, comparer->due_ns))
+		settling_done(&comparer->failing, SETTLE_ALL, now);
+	return 0;
 }
 
 /* Those that are still unread wait again, those that changed meanwhile wait already, the others
@@ -210,6 +211,19 @@ static bool waits(void *context, uint64_t file)
 	waits = settling_waits(&comparer->settling, file, clock_monotonic_ns());
 	(void)pthread_mutex_unlock(&comparer->lock);
 	return waits;
+}
+
+static bool tried_again(void *context, uint64_t file)
+{
+	struct comparer *comparer = context;
+	bool again;
+
+	if (comparer->retries)
+		return true;
+	(void)pthread_mutex_lock(&comparer->lock);
+	again = settling_is_due(&comparer->failing, file, comparer->due_ns);
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return again;
 }
 
 /* What is compared from here on is compared with what is in the index from here on. */
@@ -263,20 +277,59 @@ static int note_forgotten(struct comparer *comparer)
 	return r;
 }
 
-/* Takes what is due, with all everything that waits, and compares it. 0 or -errno. */
+/* Adds every file that could not be read. */
+static int add_failed(struct comparer *comparer, struct due *due)
+{
+	CLEANUP_BYTES struct bytes failed = {0};
+	int r = unread_find_failed(comparer->settings.indexing->catalog, &failed);
+	size_t count = failed.length / sizeof(*due->files);
+	uint64_t *files;
+
+	if (r < 0 || count == 0)
+		return r;
+	files = reallocarray(due->files, due->count + count, sizeof(*files));
+	if (!files)
+		return -ENOMEM;
+	memcpy(files + due->count, failed.data, failed.length);
+	due->files = files;
+	due->count += count;
+	return 0;
+}
+
+/* Finds what is due: with all everything that waits, but for what failed. */
+static int find_due(struct comparer *comparer, bool all, struct due *due)
+{
+	uint64_t now = clock_monotonic_ns();
+	int r;
+
+	comparer->due_ns = now;
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->retries = comparer->retry || settling_is_due(&comparer->failing, SETTLE_ALL, now);
+	comparer->retry = false;
+	r = settling_due(&comparer->settling, now, all, &due->files, &due->count);
+	if (r == 0)
+		r = settling_due(&comparer->failing, now, false, &due->files, &due->count);
+	(void)pthread_mutex_unlock(&comparer->lock);
+	if (r == 0 && comparer->retries)
+		r = add_failed(comparer, due);
+	if (r < 0 && comparer->retries)
+		comparer_retry(comparer);
+	return r;
+}
+
+/* Takes what is due and compares it. 0 or -errno. */
 static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 {
 	struct ingest *ingest = &comparer->settings.indexing->ingest;
 	CLEANUP(due_free) struct due due = {0};
-	CLEANUP_BYTES struct bytes unread = {0};
-	struct ingest_sizes sizes = {.waits = all ? NULL : waits, .context = comparer};
+	CLEANUP(unread_free) struct unread unread = {0};
+	struct ingest_sizes sizes = {.waits = all ? NULL : waits,
+				     .again = tried_again,
+				     .context = comparer};
 	int r = note_forgotten(comparer);
 
-	if (r < 0)
-		return r;
-	(void)pthread_mutex_lock(&comparer->lock);
-	r = settling_due(&comparer->settling, clock_monotonic_ns(), all, &due.files, &due.count);
-	(void)pthread_mutex_unlock(&comparer->lock);
+	if (r == 0)
+		r = find_due(comparer, all, &due);
 	*nothing = r == 0 && due.count == 0;
 	if (r < 0 || due.count == 0)
 		return r;
@@ -287,11 +340,15 @@ static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 	if (r == 0)
 		r = ingest_compare(ingest, &sizes);
 	if (r == 0)
-		r = list_all_unread(ingest->catalog, &due, &unread);
+		r = unread_find(&unread, ingest->catalog, due.sizes, due.size_count);
+	if (r == 0)
+		r = unread_forgive(&unread, ingest->catalog);
 	if (r < 0)
 		return r;
 	(void)pthread_mutex_lock(&comparer->lock);
-	r = settle(comparer, &due, &unread);
+	r = settle(comparer, &due, &unread.waiting);
+	if (r == 0)
+		r = settle_failed(comparer, &due, &unread.failed);
 	(void)pthread_mutex_unlock(&comparer->lock);
 	return r;
 }
@@ -361,11 +418,14 @@ static int compare_first(struct comparer *comparer)
 static uint64_t next_comparison_ns(const struct comparer *comparer)
 {
 	uint64_t due_ns = settling_next_ns(&comparer->settling);
+	uint64_t failed_ns = settling_next_ns(&comparer->failing);
 
 	if (comparer->ending || comparer->wanted_ticket > comparer->done_ticket)
 		return 0;
-	if (comparer->forgot)
+	if (comparer->forgot || comparer->retry)
 		return comparer->rested_ns;
+	if (failed_ns < due_ns)
+		due_ns = failed_ns;
 	return due_ns > comparer->rested_ns ? due_ns : comparer->rested_ns;
 }
 
@@ -375,6 +435,7 @@ static void sweep(struct comparer *comparer, uint64_t now_ns)
 	if (now_ns < comparer->sweep_ns)
 		return;
 	settling_sweep(&comparer->settling, now_ns);
+	settling_sweep(&comparer->failing, now_ns);
 	bytes_free(&comparer->came_back);
 	memory_give_back();
 	comparer->sweep_ns = now_ns + SWEEP_MS * MILLISECOND_NS;
@@ -482,6 +543,7 @@ void comparer_free(struct comparer *comparer)
 	if (!comparer)
 		return;
 	settling_free(&comparer->settling);
+	settling_free(&comparer->failing);
 	bytes_free(&comparer->came_back);
 	(void)pthread_cond_destroy(&comparer->changed);
 	(void)pthread_mutex_destroy(&comparer->lock);

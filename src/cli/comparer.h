@@ -7,7 +7,7 @@
  *
  *	follower, commits --comparer_changed--> struct settling --due--> ingest_compare
  *	barrier ----------comparer_hurry-----'       ^                       |
- *	                                             '---- still busy -------'
+ *	                                             '- still busy, failed --'
  */
 
 #include <stdbool.h>
@@ -64,6 +64,10 @@ bool comparer_is_unsure(struct comparer *comparer, uint64_t size);
 
 /* A file was found not to be as the index has it. */
 void comparer_note_moved(struct comparer *comparer);
+
+/* Tries again soon to read whatever could not be read before. What failed for a reason that may pass
+ * is tried again in any case, after ever longer. */
+void comparer_retry(struct comparer *comparer);
 
 /* Compares what was noted so far at once. */
 void comparer_hurry(struct comparer *comparer, uint64_t ticket);

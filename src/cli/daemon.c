@@ -9,7 +9,7 @@
  *	session's	answer requests, each with a snapshot of the index; one of them tells the
  *			kernel what it must forget (mount/notifier.h)
  *	signals		waits for SIGINT and SIGTERM: sets the stop flag, ends the session; for
- *			SIGHUP: has everything walked
+ *			SIGHUP: has everything walked, and tried again what could not be read
  *
  * A process of its own mounts and unmounts (mount/mounter.h); this one gives up the rights for that,
  * and what else it does not need, before there are threads (cli/confinement.h).
@@ -187,6 +187,7 @@ static void on_hangup(void *context)
 	struct daemon *daemon = context;
 
 	follower_rescan(daemon->follower);
+	comparer_retry(daemon->comparer);
 }
 
 static void on_news(const struct catalog_news *news, void *context)

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/thread.h"
+#include "catalog/query.h"
 #include "cli/follower_internal.h"
 #include "cli/looks.h"
 #include "cli/rest.h"
@@ -288,6 +289,60 @@ static bool is_due(uint64_t *last_ns, uint64_t interval_ms)
 	return true;
 }
 
+static int still_fails(struct catalog_reader *reader, uint64_t dir, bool *fails)
+{
+	struct catalog_totals totals = {0};
+	int error = 0, r;
+
+	if (dir == SETTLE_ALL)
+		r = catalog_get_totals(reader, &totals);
+	else
+		r = catalog_get_error(reader, ERROR_DIR, dir, &error);
+	*fails = totals.errors > 0 || ingest_may_pass(error);
+	return r;
+}
+
+/* One that was cured meanwhile waits no more. Any other waits longer from now on, should it fail
+ * again: nobody tells when it does not. */
+static int retry_dir(struct follower *follower, struct catalog_reader *reader, uint64_t dir)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool fails;
+	int r = still_fails(reader, dir, &fails);
+
+	if (r < 0)
+		return r;
+	(void)pthread_mutex_lock(&follower->lock);
+	if (fails)
+		r = settling_failed(&follower->failing, dir, now_ns);
+	else
+		settling_done(&follower->failing, dir, now_ns);
+	(void)pthread_mutex_unlock(&follower->lock);
+	if (r < 0 || !fails)
+		return r;
+	return dir == SETTLE_ALL ? note_all_sources(follower)
+				 : dirty_note(&follower->dirty, dir, NULL, 0, DIRTY_LISTING);
+}
+
+/* What could not be read, and may be by now. */
+static int note_failed(struct follower *follower)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	uint64_t *dirs AUTO_FREE = NULL;
+	size_t count = 0;
+	int r;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	r = settling_due(&follower->failing, clock_monotonic_ns(), false, &dirs, &count);
+	settling_sweep(&follower->failing, clock_monotonic_ns());
+	(void)pthread_mutex_unlock(&follower->lock);
+	if (r == 0 && count > 0)
+		r = catalog_read_begin(follower->ingest.catalog, &reader);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = retry_dir(follower, reader, dirs[i]);
+	return r;
+}
+
 /* Forgets files without a name. */
 static int purge(struct follower *follower)
 {
@@ -306,6 +361,8 @@ static int note_due(struct follower *follower, bool hurried)
 		check_roots(follower);
 	if (tick && follower->purge && follower->dirty.count == 0 && !follower->dirty.overflowed)
 		r = purge(follower);
+	if (r == 0 && tick)
+		r = note_failed(follower);
 	if (r == 0 && is_due(&follower->rescanned_ns, settings->rescan_ms))
 		r = note_all_sources(follower);
 	if (r == 0 && (hurried || (settings->mode != FOLLOW_NONE &&
@@ -489,6 +546,7 @@ void follower_free(struct follower *follower)
 	watch_free(follower->watch);
 	dirty_reset(&follower->dirty);
 	doubt_free(&follower->doubt);
+	settling_free(&follower->failing);
 	heard_deinit(&follower->heard);
 	free(follower->sources);
 	(void)pthread_cond_destroy(&follower->changed);

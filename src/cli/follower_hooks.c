@@ -102,6 +102,18 @@ static bool unsure(void *context, uint64_t size)
 	return follower->settings.unsure(follower->settings.context, size);
 }
 
+static void failed(void *context, uint64_t dir)
+{
+	struct follower *follower = context;
+	int r;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	r = settling_failed(&follower->failing, dir, clock_monotonic_ns());
+	(void)pthread_mutex_unlock(&follower->lock);
+	if (r < 0)
+		heard_rescan(&follower->heard);
+}
+
 struct ingest_watch follower_hooks(struct follower *follower)
 {
 	return (struct ingest_watch){.enter = enter,
@@ -112,6 +124,7 @@ struct ingest_watch follower_hooks(struct follower *follower)
 				     .sure = sure,
 				     .suspect = suspect,
 				     .unsure = unsure,
+				     .failed = failed,
 				     .since_ns = clock_ns(clock_now()) - CLOCK_MARGIN_NS,
 				     .context = follower};
 }

@@ -12,6 +12,7 @@
 #include "cli/heard.h"
 #include "ingest/ingest.h"
 #include "watch/dirty.h"
+#include "watch/settle.h"
 #include "watch/watch.h"
 
 struct follower {
@@ -37,6 +38,7 @@ struct follower {
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t changed;
 	uint64_t given_ticket, wanted_ticket, done_ticket;
+	struct settling failing; /* directories that are to be tried again */
 	bool woken, ending;
 };
 

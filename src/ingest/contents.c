@@ -50,7 +50,11 @@ static void report(struct contents *contents, struct catalog_reader *reader,
 {
 	struct bytes relative CLEANUP_BYTES = {0}, absolute CLEANUP_BYTES = {0};
 	uint32_t source;
+	int before;
 
+	if (contents->told && catalog_get_error(reader, ERROR_FILE, file->id, &before) == 0 &&
+	    before == error)
+		return;
 	if (catalog_file_path(reader, file, &relative, &source) == 0 &&
 	    source_absolute_path(contents->ingest->sources, source, bytes_text(&relative),
 				 &absolute) == 0)
@@ -372,8 +376,10 @@ int ingest_compare(struct ingest *ingest, const struct ingest_sizes *sizes)
 	int r;
 
 	contents_init(&contents, ingest, false);
+	contents.told = true;
 	r = compare_all(&contents, sizes, true);
 	ingest->result.stopped |= r == -ECANCELED;
+	ingest->result.pending = contents.postponed;
 	contents_deinit(&contents);
 	return r == -ECANCELED ? 0 : r;
 }

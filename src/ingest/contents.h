@@ -32,6 +32,7 @@ struct contents {
 	unsigned int comparers; /* the same for what is undecided */
 	_Atomic uint32_t next; /* the next piece of work for a thread */
 	uint32_t end; /* of the work */
+	bool told; /* what was noted as an error before was told then, too */
 	_Atomic uint64_t errors;
 	_Atomic uint64_t postponed; /* files left for later: changed, or being written */
 	_Atomic int failure; /* first -errno that ends the work */

@@ -124,6 +124,9 @@ struct ingest_watch {
 	/* Has a file of this size, whose content was known, come back into the index since the
 	 * comparison began? Nothing was compared with it. */
 	bool (*unsure)(void *context, uint64_t size);
+	/* This directory, or names in it, could not be read, for a reason that may pass: try again
+	 * after a while. */
+	void (*failed)(void *context, uint64_t dir);
 	/* Nanoseconds since 1970: what changed in a directory before that was seen by the first
 	 * walk. */
 	int64_t since_ns;
@@ -170,11 +173,19 @@ struct ingest_sizes {
 	size_t count;
 	/* Is the file to be left alone for now? NULL: none is. */
 	bool (*waits)(void *context, uint64_t file);
+	/* It could not be read before: is it to be tried again? NULL: none is. */
+	bool (*again)(void *context, uint64_t file);
 	void *context;
 };
 
-/* Compares files of these sizes that are not known, and were not found unreadable, once: what is
- * being written is left as it is, without patience. 0 or -errno. */
+/* Compares files of these sizes that are not known, once: what is being written is left as it is,
+ * without patience: result.pending says how many. What fails again as it did before is not logged
+ * again. 0 or -errno. */
 MUST_CHECK int ingest_compare(struct ingest *ingest, const struct ingest_sizes *sizes);
+
+/* May what failed with this positive errno succeed another time, though nothing changes that an
+ * event or a walk would tell of? Rights do not come back by themselves, and what is too much for a
+ * comparison stays so. */
+bool ingest_may_pass(int error);
 
 #endif

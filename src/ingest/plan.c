@@ -82,12 +82,13 @@ static int is_wanted(const struct plan *plan, struct catalog_reader *reader,
 	const struct ingest_sizes *sizes = plan->sizes;
 	int error = 0, r = 0;
 
-	*wanted = entry->head == 0 &&
-		  !(sizes && sizes->waits && sizes->waits(sizes->context, entry->file));
+	*wanted = entry->head == 0;
 	if (*wanted && plan->skip_errors)
 		r = catalog_get_error(reader, ERROR_FILE, entry->file, &error);
-	if (error)
-		*wanted = false;
+	if (error) /* and it did not change since */
+		*wanted = sizes && sizes->again && sizes->again(sizes->context, entry->file);
+	else if (*wanted && sizes && sizes->waits)
+		*wanted = !sizes->waits(sizes->context, entry->file);
 	return r;
 }
 

@@ -32,7 +32,7 @@ struct plan {
 	struct catalog *catalog; /* borrowed */
 	struct size_entry position; /* where the next window begins */
 	size_t window_files; /* so many at most */
-	bool skip_errors; /* leave out files whose reading failed */
+	bool skip_errors; /* leave out files whose reading failed, but for sizes->again */
 	const struct ingest_sizes *sizes; /* only these; NULL: all */
 	size_t next_size; /* of these, the one behind that at position */
 	bool split; /* the last window ended within a size */

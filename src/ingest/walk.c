@@ -280,7 +280,7 @@ static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 	if (!first)
 		return 0;
 	atomic_fetch_add(&walker->walk->errors, 1);
-	if (walk_dir_path(dir, &walker->path) == 0 &&
+	if (!is_noted(walker, dir, first->error) && walk_dir_path(dir, &walker->path) == 0 &&
 	    source_absolute_path(sources, dir->source, bytes_text(&walker->path), &absolute) == 0 &&
 	    bytes_format(&absolute, "%s%s", absolute.data[absolute.length - 1] == '/' ? "" : "/",
 			 first->name.bytes) == 0)
@@ -411,10 +411,12 @@ static int look_at_dir(struct walker *walker, struct walk_dir *dir)
 		return r;
 	if (r == DIR_UNEXAMINED)
 		now.kind = NAME_FAIL_DIR;
-	if (!now.error && dir->what != LOOK_NAMES) {
+	if (!now.error) {
 		now.error = report_unsearched(walker, dir);
 		now.flags = now.error ? DIR_NOT_SEARCHED : 0;
 	}
+	if (ingest->watch && ingest_may_pass(now.error))
+		ingest->watch->failed(ingest->watch->context, dir->id);
 	atomic_fetch_add(&ingest->progress.names, walker->listing.count);
 	return hand_over(walker, dir, look, &now);
 }

@@ -12,7 +12,7 @@
 #define SETTLE_REST 10
 
 /* More would change nothing: the shortest delay is at its limit then. */
-#define DOUBLINGS_MAX 10
+#define DOUBLINGS_MAX 20
 
 struct settling_file {
 	uint64_t file;
@@ -24,11 +24,16 @@ struct settling_file {
 	UT_hash_handle hh;
 };
 
-static uint64_t delay_ns(uint64_t shortest_ms, unsigned int doublings)
+static uint64_t limited_delay_ns(uint64_t shortest_ms, unsigned int doublings, uint64_t longest_ms)
 {
 	uint64_t delay_ms = shortest_ms << doublings;
 
-	return (delay_ms < SETTLE_MAX_MS ? delay_ms : SETTLE_MAX_MS) * MS_NS;
+	return (delay_ms < longest_ms ? delay_ms : longest_ms) * MS_NS;
+}
+
+static uint64_t delay_ns(uint64_t shortest_ms, unsigned int doublings)
+{
+	return limited_delay_ns(shortest_ms, doublings, SETTLE_MAX_MS);
 }
 
 /* The heap: binary, in an array, no file due before the one at (place - 1) / 2. */
@@ -169,7 +174,8 @@ int settling_changed(struct settling *settling, uint64_t id, bool closed, uint64
 	return wait_until(settling, file, due_ns);
 }
 
-int settling_busy(struct settling *settling, uint64_t id, uint64_t now_ns)
+/* It could not be compared once more. */
+static int wait_longer(struct settling *settling, uint64_t id, uint64_t longest_ms, uint64_t now_ns)
 {
 	struct settling_file *file = find(settling, id);
 	int r;
@@ -178,10 +184,27 @@ int settling_busy(struct settling *settling, uint64_t id, uint64_t now_ns)
 		file = add(settling, id);
 	if (!file)
 		return -ENOMEM;
-	r = wait_until(settling, file, now_ns + delay_ns(SETTLE_OPEN_MS, file->busy));
+	r = wait_until(settling, file,
+		       now_ns + limited_delay_ns(SETTLE_OPEN_MS, file->busy, longest_ms));
 	if (r == 0 && file->busy < DOUBLINGS_MAX)
 		file->busy++;
 	return r;
+}
+
+int settling_busy(struct settling *settling, uint64_t id, uint64_t now_ns)
+{
+	return wait_longer(settling, id, SETTLE_MAX_MS, now_ns);
+}
+
+int settling_failed(struct settling *settling, uint64_t id, uint64_t now_ns)
+{
+	if (settling_waits(settling, id, now_ns))
+		return 0;
+	if (settling->count >= SETTLE_FAILED_FILES && id != SETTLE_ALL) {
+		settling_done(settling, id, now_ns);
+		return settling_failed(settling, SETTLE_ALL, now_ns);
+	}
+	return wait_longer(settling, id, SETTLE_FAILED_MAX_MS, now_ns);
 }
 
 void settling_done(struct settling *settling, uint64_t id, uint64_t now_ns)
@@ -201,6 +224,13 @@ bool settling_waits(const struct settling *settling, uint64_t id, uint64_t now_n
 	const struct settling_file *file = find(settling, id);
 
 	return file && file->waits && file->due_ns > now_ns;
+}
+
+bool settling_is_due(const struct settling *settling, uint64_t id, uint64_t now_ns)
+{
+	const struct settling_file *file = find(settling, id);
+
+	return file && file->waits && file->due_ns <= now_ns;
 }
 
 /* The places in the heap of all that are due, where the first one is. Looks only at them and at

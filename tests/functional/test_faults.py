@@ -6,12 +6,14 @@ import contextlib
 import errno
 import os
 import re
+import signal
 import stat
 import subprocess
 
 import oracle
 import pytest
 import trees
+from program import until
 
 READING = ["openat2", "openat", "statx", "newfstatat", "fstat", "getdents64", "pread64", "read",
            "lseek", "fcntl", "sync_file_range", "fstatfs", "readlinkat", "name_to_handle_at"]
@@ -131,8 +133,117 @@ def test_any_failing_call_of_a_view_shows_nothing_wrong_and_leaves_nothing_behin
                     view.sync()
                 assert view.wrong_bytes(tree, failed) == []
         assert len(failed) > 10
+        assert until_right(view, tree), (view.errors(), view.differences_now(tree))
     with twinfs.mounted(tree) as view:  # what failed is looked at again
         assert view.differences(tree, first_scan=False) == []
+
+
+def until_right(view, source):
+    """Does the view come right by itself, with no errors named any more?"""
+    def is_right():
+        with contextlib.suppress(OSError):
+            return view.errors() == [] and view.differences(source, first_scan=False) == []
+        return False
+    return until(is_right)
+
+
+def named(view):
+    return {(error["path"], error["error"]) for error in view.errors()}
+
+
+@contextlib.contextmanager
+def failing(view, call, name, *paths):
+    """One call of the daemon fails meanwhile for what is at these paths."""
+    where = [word for path in paths for word in ("-P", path)]
+    with view.traced(*where, "-e", f"trace={call}", "-e", f"inject={call}:error={name}"):
+        yield
+
+
+def test_file_that_could_not_be_read_for_a_while_comes_back_by_itself(twinfs, source, strace):
+    trees.fill(source, {b"a": trees.content(1, 300_000), b"b": trees.content(1, 300_000)})
+    with twinfs.mounted(source) as view:
+        trees.fill(source, {b"small": b"1"})
+        with failing(view, "pread64", "EIO", source / "new", source / "small 2"):
+            trees.fill(source, {b"small 2": b"1", b"new": trees.content(1, 300_000)})
+            view.sync()
+            assert named(view) == {(os.fspath(source / name), "EIO")
+                                   for name in ("new", "small 2")}
+            assert view.wrong_bytes(source, []) == []
+        assert until_right(view, source)
+        assert len(view.copies()) == 2
+
+
+def test_copies_that_cannot_be_read_any_more_are_none_until_they_can(twinfs, source, strace):
+    """Both stand for their group when a third one comes, and are read."""
+    trees.fill(source, {b"a": trees.content(1, 300_000), b"b": trees.content(1, 300_000)})
+    with twinfs.mounted(source) as view:
+        with failing(view, "pread64", "EIO", source / "a", source / "b"):
+            trees.fill(source, {b"c": trees.content(1, 300_000)})
+            view.sync()
+            assert named(view) == {(os.fspath(source / name), "EIO") for name in "ab"}
+            assert view.copies() == {}
+            assert sorted(os.listdir(view.uniques)) == ["a", "b", "c"]
+        assert until_right(view, source)
+        assert [*view.copies().values()] == [{b"a", b"b", b"c"}]
+
+
+@pytest.mark.parametrize(("call", "name"), [("getdents64", "EIO"), ("statx", "ENOMEM"),
+                                            ("statx", "EIO")])
+def test_folder_that_could_not_be_read_for_a_while_comes_back_by_itself(
+        twinfs, source, strace, call, name):
+    trees.fill(source, {b"d/a": b"1", b"d/b": b"1"})
+    with twinfs.mounted(source) as view:
+        with failing(view, call, name, source / "new", source / "new/deep"):
+            trees.fill(source, {b"new/c": b"1", b"new/deep/d": b"1"})
+            with contextlib.suppress(subprocess.CalledProcessError):
+                view.sync()
+        assert until_right(view, source)
+        assert [len(names) for names in view.copies().values()] == [4]
+
+
+def test_name_that_could_not_be_looked_up_is_named_and_comes_back_by_itself(
+        twinfs, source, strace):
+    trees.fill(source, {b"d/a": b"1", b"d/b": b"1"})
+    with twinfs.mounted(source) as view:
+        # of two calls, the first is for the folder itself
+        with view.traced("-P", source / "d", "-e", "trace=statx", "-e",
+                         "inject=statx:error=EIO:when=2+2"):
+            trees.fill(source, {b"d/c": b"1"})
+            view.sync()
+            assert named(view) == {(os.fspath(source / "d"), "EIO")}
+        assert until_right(view, source)
+        assert [len(names) for names in view.copies().values()] == [3]
+
+
+def test_file_that_was_refused_is_tried_again_at_sighup_only(twinfs, source, strace):
+    """Rights do not come back without an event; where they do, who knows of it says so."""
+    trees.fill(source, {b"a": b"1", b"b": b"1"})
+    with twinfs.mounted(source) as view:
+        with failing(view, "pread64", "EACCES", source / "refused"):
+            trees.fill(source, {b"refused": b"1"})
+            view.sync()
+        refused = {(os.fspath(source / "refused"), "EACCES")}
+        with failing(view, "pread64", "EIO", source / "c"):
+            trees.fill(source, {b"c": b"1"})
+            view.sync()
+            assert named(view) == refused | {(os.fspath(source / "c"), "EIO")}
+        assert until(lambda: named(view) == refused or named(view) == set())
+        assert named(view) == refused
+        os.kill(view.pid, signal.SIGHUP)
+        assert until_right(view, source)
+        assert [*view.copies().values()] == [{b"a", b"b", b"c", b"refused"}]
+
+
+def test_file_that_could_not_be_read_and_is_alone_of_its_size_is_no_error(twinfs, source, strace):
+    trees.fill(source, {b"a": b"12", b"b": b"1"})
+    with twinfs.mounted(source) as view:
+        with failing(view, "pread64", "EIO", source / "c"):
+            trees.fill(source, {b"c": b"34"})
+            view.sync()
+            assert named(view) == {(os.fspath(source / "c"), "EIO")}
+            os.unlink(source / "a")
+            assert until(lambda: view.errors() == [])
+        assert view.differences_now(source) == []
 
 
 def test_descriptors_run_out_and_come_back(twinfs, tree, monkeypatch):

@@ -18,6 +18,7 @@ enum call_kind {
 	CALL_AGAIN,
 	CALL_ALSO,
 	CALL_MISSED,
+	CALL_FAILED,
 };
 
 /* What somebody who follows the source was told. */
@@ -125,6 +126,11 @@ static inline void missed(void *context, uint32_t source)
 	record(context, &(struct call){.kind = CALL_MISSED, .id = source});
 }
 
+static inline void failed(void *context, uint64_t dir)
+{
+	record(context, &(struct call){.kind = CALL_FAILED, .id = dir});
+}
+
 static inline bool sure(void *context)
 {
 	const struct play *p = context;
@@ -176,6 +182,7 @@ static inline int play_setup(void **state)
 					 .also = also,
 					 .missed = missed,
 					 .sure = sure,
+					 .failed = failed,
 					 .since_ns = INT64_MAX,
 					 .context = p};
 	p->is_sure = true;

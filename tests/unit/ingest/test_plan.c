@@ -347,6 +347,29 @@ static void test_file_that_waits_is_no_candidate_but_others_of_its_size_are(void
 	assert_true(!p->files[0].window && p->files[1].window);
 }
 
+static void test_file_that_could_not_be_read_is_a_candidate_only_where_it_is_tried_again(
+	void **state)
+{
+	static const uint64_t size = 5;
+	struct play *p = *state;
+	struct ingest_sizes sizes = {.list = &size, .count = 1};
+
+	add_files(p, 5, 3);
+	assert_int_equal(catalog_write(p->f->catalog, error_body, &p->files[1].id), 0);
+	run_sizes(p, 10, &sizes, false);
+	assert_true(p->files[0].window && !p->files[1].window && p->files[2].window);
+	sizes.context = &p->files[1].id;
+	sizes.again = is_this_file;
+	run_sizes(p, 10, &sizes, false);
+	assert_true(p->files[0].window && p->files[1].window && p->files[2].window);
+	sizes.waits = is_this_file; /* for what happened before it failed */
+	run_sizes(p, 10, &sizes, false);
+	assert_true(p->files[1].window);
+	sizes.context = &p->files[0].id;
+	run_sizes(p, 10, &sizes, false);
+	assert_true(!p->files[0].window && !p->files[1].window && p->files[2].window);
+}
+
 static void test_size_given_is_split_where_it_fills_a_window(void **state)
 {
 	static const uint64_t list[] = {5, 6};
@@ -384,6 +407,7 @@ int main(void)
 		CASE(test_windows_of_any_width_hold_only_the_sizes_given),
 		CASE(test_size_below_the_minimum_is_left_out_though_it_is_given),
 		CASE(test_file_that_waits_is_no_candidate_but_others_of_its_size_are),
+		CASE(test_file_that_could_not_be_read_is_a_candidate_only_where_it_is_tried_again),
 		CASE(test_size_given_is_split_where_it_fills_a_window),
 		CASE(test_empty_index_has_no_window),
 	};

@@ -184,6 +184,69 @@ static void test_file_never_heard_of_may_be_busy(void **state)
 	assert_true(settling_waits(&settling, 9, START));
 }
 
+static void test_file_that_failed_is_tried_ever_later_up_to_a_day(void **state)
+{
+	struct settling settling CLEANUP(settling_free) = {0};
+	uint64_t now = START, expected = SETTLE_OPEN_MS, on_the_first_day = 0;
+
+	(void)state;
+	assert_int_equal(settling_failed(&settling, 1, now), 0);
+	for (int i = 0; i < 30; i++) {
+		assert_int_equal(wait_ms(&settling, now), expected);
+		now = settling_next_ns(&settling);
+		on_the_first_day += now - START <= SETTLE_FAILED_MAX_MS * MS;
+		assert_int_equal(settling_failed(&settling, 1, now), 0);
+		expected =
+			2 * expected < SETTLE_FAILED_MAX_MS ? 2 * expected : SETTLE_FAILED_MAX_MS;
+	}
+	assert_int_equal(expected, SETTLE_FAILED_MAX_MS);
+	assert_int_equal(on_the_first_day, 16);
+	settling_done(&settling, 1, now);
+	assert_int_equal(settling_next_ns(&settling), UINT64_MAX);
+	assert_int_equal(settling_failed(&settling, 1, now), 0);
+	assert_int_equal(wait_ms(&settling, now), SETTLE_OPEN_MS);
+}
+
+static void test_file_that_waits_after_it_failed_is_not_put_off(void **state)
+{
+	struct settling settling CLEANUP(settling_free) = {0};
+	const uint64_t due = START + SETTLE_OPEN_MS * MS;
+
+	(void)state;
+	assert_int_equal(settling_failed(&settling, 1, START), 0);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(settling_failed(&settling, 1, due - MS), 0);
+	assert_false(settling_is_due(&settling, 1, due - MS));
+	assert_true(settling_is_due(&settling, 1, due));
+	assert_int_equal(wait_ms(&settling, START), SETTLE_OPEN_MS);
+	assert_false(settling_is_due(&settling, 2, due));
+	settling_done(&settling, 1, due);
+	assert_false(settling_is_due(&settling, 1, due));
+}
+
+static void test_more_that_failed_than_fit_wait_as_one(void **state)
+{
+	struct settling settling CLEANUP(settling_free) = {0};
+	uint64_t now = START;
+
+	(void)state;
+	for (uint64_t file = 1; file <= SETTLE_FAILED_FILES; file++)
+		assert_int_equal(settling_failed(&settling, file, now), 0);
+	assert_int_equal(settling.count, SETTLE_FAILED_FILES);
+	for (uint64_t file = 1; file <= 10; file++)
+		assert_int_equal(settling_failed(&settling, SETTLE_FAILED_FILES + file, now), 0);
+	assert_int_equal(settling.count, SETTLE_FAILED_FILES + 1);
+	now = settling_next_ns(&settling);
+	assert_true(settling_is_due(&settling, SETTLE_ALL, now));
+	assert_false(settling_is_due(&settling, SETTLE_FAILED_FILES + 1, now));
+	/* those that fail again give way, too */
+	for (uint64_t file = 1; file <= SETTLE_FAILED_FILES; file++)
+		assert_int_equal(settling_failed(&settling, file, now), 0);
+	assert_in_range(settling.count, SETTLE_FAILED_FILES - 1, SETTLE_FAILED_FILES + 1);
+	assert_true(settling_waits(&settling, SETTLE_ALL, now));
+	assert_int_equal(due_count(&settling, now, false), 0);
+}
+
 static void test_due_files_are_appended(void **state)
 {
 	struct settling settling CLEANUP(settling_free) = {0};
@@ -267,6 +330,9 @@ int main(void)
 		cmocka_unit_test(test_restlessness_is_forgotten_after_a_rest),
 		cmocka_unit_test(test_busy_file_is_tried_ever_later_until_it_is_closed),
 		cmocka_unit_test(test_file_never_heard_of_may_be_busy),
+		cmocka_unit_test(test_file_that_failed_is_tried_ever_later_up_to_a_day),
+		cmocka_unit_test(test_file_that_waits_after_it_failed_is_not_put_off),
+		cmocka_unit_test(test_more_that_failed_than_fit_wait_as_one),
 		cmocka_unit_test(test_due_files_are_appended),
 		cmocka_unit_test(test_many_files_are_due_exactly_when_they_must_be),
 		cmocka_unit_test(test_asking_often_costs_little_while_many_wait),
