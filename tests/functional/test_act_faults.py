@@ -70,6 +70,14 @@ def test_act_of_which_a_call_fails_loses_nothing(twinfs, source, tmp_path, strac
         check_act(twinfs, source, tmp_path, [*words, moved] if words == ["move"] else words, moved)
 
 
+def is_in_both(again, source, moved):
+    """Of a copy that arrived nothing could be learnt: it was left there, and the copy, too."""
+    left = {(source / os.fsdecode(path)).read_bytes() for path in regular(source)
+            if b"redundant" in path}
+    said = "there is something at its path" in again.errors[-1]
+    return said and trees.every_content(moved) >= left
+
+
 def check_act(twinfs, source, tmp_path, words, moved):
     content = [os.urandom(3000) for _ in range(3)]
 
@@ -91,7 +99,7 @@ def check_act(twinfs, source, tmp_path, words, moved):
             return "a file has another name for ever"
         again = at(*words, "--yes", source)
         # not every file system can dedupe
-        if again.status != 0 and words[0] != "dedupe":
+        if again.status != 0 and words[0] != "dedupe" and not is_in_both(again, source, moved):
             return f"the next run fails: {again}"
         if trees.every_content(source) != set(content):
             return "the next run lost a content"
