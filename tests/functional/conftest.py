@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Fixtures of the functional tests.  $TWINFS is the path of the program under test."""
 import contextlib
-import ctypes
 import fcntl
 import os
 import pwd
@@ -20,10 +19,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import trees  # noqa: E402
-from program import TIMEOUT, Program, Session  # noqa: E402
+from program import TIMEOUT, Program, Session, take_own_mounts  # noqa: E402
 from rotating import RotatingDisk, find_tool  # noqa: E402
 
-CLONE_NEWNS = 0x00020000  # linux/sched.h
 DISK_BYTES = 256 << 20
 
 
@@ -39,13 +37,6 @@ def let_programs_be_interrupted():
     """What a shell starts in the background has SIGINT ignored, and so would all that it starts."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def take_own_mounts():
-    """What tests at the same time in other processes mount is not seen by those of this one, and
-    what it leaves behind goes with it; where it is root."""
-    if ctypes.CDLL(None).unshare(CLONE_NEWNS) == 0:
-        subprocess.run(["mount", "--make-rprivate", "/"], check=True)
 
 
 @pytest.fixture(scope="session")

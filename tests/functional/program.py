@@ -6,6 +6,7 @@ below its base folder.  So leftovers are found, and only ours are ever ended.
 """
 import base64
 import contextlib
+import ctypes
 import errno
 import json
 import os
@@ -23,12 +24,22 @@ import oracle
 import prometheus
 import walk
 
+CLONE_NEWNS = 0x00020000  # linux/sched.h
 TIMEOUT = 120  # seconds: a guard against hanging, never a figure
 ENDING = 5  # seconds in which what has nothing to do any more is gone
 MARK = "TWINFS_TEST_SESSION"
 STRACE = ("strace", "-f")
 READS = "read,readv,pread64,preadv,preadv2,splice,sendfile,copy_file_range,readahead"
 ONLY_TRACED = "--seccomp-bpf"  # other calls cost nothing; but strace then injects no signals
+
+
+def take_own_mounts():
+    """What tests at the same time in other processes mount is not seen by those of this one, and
+    what it leaves behind goes with it; where it is root. Nor does it hold their views: a daemon
+    ends when its view is mounted nowhere any more."""
+    if ctypes.CDLL(None).unshare(CLONE_NEWNS) == 0:
+        subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+        subprocess.run(["umount", "-l", "-a", "-t", "fuse.twinfs"], check=False)
 
 
 @dataclass

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "functional"))
 
 import storm  # noqa: E402
 import trees  # noqa: E402
-from program import Program, Session  # noqa: E402
+from program import Program, Session, take_own_mounts  # noqa: E402
 
 DAEMON_CYCLES = 8  # that one daemon lives, so that what grows is seen
 ACTS = (["remove"], ["link"], ["link", "--symbolic"], ["dedupe"], ["move", "{moved}"])
@@ -157,6 +157,7 @@ def parse(arguments):
 
 def main(arguments):
     settings = parse(arguments)
+    take_own_mounts()
     base = Path(os.path.realpath(tempfile.mkdtemp(prefix="twinfs-soak-")))
     (base / "sanitizer").mkdir()
     session = Session(os.path.realpath(settings.binary), str(base), uuid.uuid4().hex)
