@@ -28,11 +28,14 @@ static int put(struct act_plan *plan, enum role role, struct catalog_reader *rea
 	const char *path = copy_path(copies, copy);
 	struct spooled spooled;
 	struct file_record file;
-	int r = catalog_get_file(reader, copy->file, &file);
+	int r;
 
+	/* with what lies between their members, as that is written, too */
+	memset(&file, 0, sizeof(file));
+	memset(&spooled, 0, sizeof(spooled));
+	r = catalog_get_file(reader, copy->file, &file);
 	if (r < 0)
 		return r;
-	memset(&spooled, 0, sizeof(spooled));
 	spooled.role = role;
 	spooled.source = copy->source;
 	spooled.path_length = strlen(path);

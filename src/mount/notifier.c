@@ -75,22 +75,26 @@ static bool holds(void *context, uint64_t node)
 	return !session->notifier.stopping && kept_is_marked(&session->kept, node_inode(node));
 }
 
+/* The byte behind the name is sent, too. */
 static void drop_entry(void *context, uint64_t parent, const char *name, size_t length)
 {
 	const struct session *session = context;
+	char text[NO_NAME_LENGTH + 1];
 
-	if (!session->notifier.stopping)
-		(void)fuse_lowlevel_notify_inval_entry(session->fuse, parent, name, length);
+	if (session->notifier.stopping || length > NO_NAME_LENGTH)
+		return;
+	memcpy(text, name, length);
+	text[length] = '\0';
+	(void)fuse_lowlevel_notify_inval_entry(session->fuse, parent, text, length);
 }
 
 /* To drop a name the kernel takes the lock of the parent's inode, which lookups and listings under
  * way hold: also when there is no such name. */
 static void settle(void *context, uint64_t parent)
 {
-	char no_name[NO_NAME_LENGTH + 1];
+	char no_name[NO_NAME_LENGTH];
 
 	memset(no_name, 'x', NO_NAME_LENGTH);
-	no_name[NO_NAME_LENGTH] = '\0';
 	drop_entry(context, parent, no_name, NO_NAME_LENGTH);
 }
 
