@@ -25,7 +25,7 @@ import prometheus
 import walk
 
 CLONE_NEWNS = 0x00020000  # linux/sched.h
-TIMEOUT = 120  # seconds: a guard against hanging, never a figure
+TIMEOUT = 300  # seconds: a guard against hanging, never a figure
 ENDING = 5  # seconds in which what has nothing to do any more is gone
 MARK = "TWINFS_TEST_SESSION"
 STRACE = ("strace", "-f")
