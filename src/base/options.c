@@ -28,6 +28,10 @@
 #define HELP_WIDTH_MIN 40
 #define HELP_WIDTH_MAX 100
 
+#define HELP_MORE                                                                         \
+	"The manual has more: twinfs(1) of commands, options and exit status, twinfs(5) " \
+	"of what a view and the output for scripts look like."
+
 /* In every table, as its last list. */
 static const struct option_spec help_list[] = {
 	{.name = "help", .letter = 'h', .help = "show this help and end", .id = HELP_ID},
@@ -156,9 +160,28 @@ static void complain_about_parse(const struct parser *parser, int result, char *
 		options_complain(parser->table, "option '--%s' takes no value", spec->name);
 }
 
+/* What the option takes, for people: "a, b or c" where its argument is "a|b|c". */
+static const char *expected(const struct option_spec *spec, char *text, size_t size)
+{
+	const char *words = spec->expects != NULL ? spec->expects : spec->argument;
+	size_t length = 0;
+
+	for (; *words != '\0' && length + sizeof(" or ") < size; words++) {
+		const char *between = strchr(words + 1, '|') != NULL ? ", " : " or ";
+
+		if (*words == '|')
+			length = (size_t)(stpcpy(text + length, between) - text);
+		else
+			text[length++] = *words;
+	}
+	text[length] = '\0';
+	return text;
+}
+
 static int apply(const struct option_table *table, const struct option_spec *spec,
 		 const struct spelling *spelling, const char *value, void *settings)
 {
+	char words[MESSAGE_SIZE];
 	int r;
 
 	if (spec->id == HELP_ID) {
@@ -168,8 +191,7 @@ static int apply(const struct option_table *table, const struct option_spec *spe
 	r = table->apply(settings, spec->id, value);
 	if (r == -EINVAL && value != NULL)
 		options_complain(table, "option '%s%s' needs %s, not %s", spelling->dashes,
-				 spelling->name,
-				 spec->expects != NULL ? spec->expects : spec->argument,
+				 spelling->name, expected(spec, words, sizeof(words)),
 				 quote_path(value));
 	else if (r < 0 && value != NULL)
 		options_complain(table, "option '%s%s' with %s: %s", spelling->dashes,
@@ -317,6 +339,17 @@ static void print_option(const struct option_spec *spec, FILE *out, int width, i
 	put_words(&text, spec->help);
 }
 
+static void print_usage(const struct option_table *table, FILE *out)
+{
+	(void)fprintf(out, "Usage: %s [OPTION...]", table->command);
+	for (size_t i = 0; i < OPTION_USAGES_MAX && table->usage[i] != NULL; i++) {
+		if (i > 0)
+			(void)fprintf(out, "\n   or: %s [OPTION...]", table->command);
+		(void)fprintf(out, " %s", table->usage[i]);
+	}
+	(void)fputs("\n\n", out);
+}
+
 void options_print_help(const struct option_table *table, FILE *out)
 {
 	int width = (int)terminal_width(fileno(out));
@@ -330,14 +363,14 @@ void options_print_help(const struct option_table *table, FILE *out)
 		width = HELP_WIDTH_MIN;
 	if (width > HELP_WIDTH_MAX)
 		width = HELP_WIDTH_MAX;
-	for (size_t i = 0; i < OPTION_USAGES_MAX && table->usage[i] != NULL; i++)
-		(void)fprintf(out, "%s %s [OPTION...] %s\n",
-			      i == 0 ? "Usage:" : "   or:", table->command, table->usage[i]);
-	(void)fputc('\n', out);
+	print_usage(table, out);
 	text.width = width;
 	put_words(&text, table->summary);
 	for (size_t i = 0; (list = option_list(table, i)) != NULL; i++) {
 		for (; !is_last(list); list++)
 			print_option(list, out, width, column);
 	}
+	text.column = 0;
+	(void)fputc('\n', out);
+	put_words(&text, HELP_MORE);
 }

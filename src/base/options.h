@@ -43,7 +43,7 @@ enum {
 struct option_spec {
 	const char *name; /* without dashes */
 	char letter; /* 0: none */
-	const char *argument; /* its name in the help; NULL: takes none */
+	const char *argument; /* its name, or the words there are: "text|json"; NULL: takes none */
 	const char *help;
 	int id; /* what apply() gets; from 1 on */
 	const char *expects; /* for the message about a wrong value; NULL: argument */
@@ -52,7 +52,7 @@ struct option_spec {
 
 struct option_table {
 	const char *command; /* as typed: "twinfs list" */
-	const char *usage[OPTION_USAGES_MAX]; /* what follows the options, one per form */
+	const char *usage[OPTION_USAGES_MAX]; /* what follows the options, one per form, if any */
 	const char *summary; /* one paragraph */
 	const struct option_spec *options[OPTION_LISTS_MAX]; /* each ends with {0} */
 
@@ -95,7 +95,9 @@ MUST_CHECK int options_apply_item(const struct option_table *table, const char *
  */
 void options_complain(const struct option_table *table, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Prints the help, wrapped to the terminal that out is, or to 80 columns. */
+/* Prints the help, wrapped to the terminal that out is, or to 80 columns. Completions in data/
+ * read it: the forms of usage, and of each option names, argument and text.
+ */
 void options_print_help(const struct option_table *table, FILE *out);
 
 #endif

@@ -38,10 +38,9 @@ const struct option_spec acting_options[] = {
 	{
 		.name = "format",
 		.letter = 'F',
-		.argument = "FORMAT",
-		.help = "of --dry-run: " LIST_FORMATS,
+		.argument = LIST_FORMATS,
+		.help = "of --dry-run, as of 'twinfs list'",
 		.id = OPT_FORMAT,
-		.expects = LIST_FORMATS,
 	},
 	{
 		.name = "yes",

@@ -59,10 +59,9 @@ static const struct option_spec check_options[] = {
 	{
 		.name = "format",
 		.letter = 'F',
-		.argument = "FORMAT",
-		.help = "text (the default, for people) or json",
+		.argument = "text|json",
+		.help = "text is for people, and the default",
 		.id = OPT_FORMAT,
-		.expects = "text or json",
 	},
 	{0},
 };

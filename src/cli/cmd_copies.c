@@ -23,7 +23,7 @@ static const struct option_table copies_table = {
 	.usage = {"FILE..."},
 	.summary = "Prints the verified copies of the files, from the indexes that know them; "
 		   "nothing is scanned. A FILE may be in a view, too.",
-	.options = {path_options, index_option, version_option},
+	.options = {path_options, one_index_option, version_option},
 	.apply = path_apply,
 };
 

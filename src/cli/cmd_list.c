@@ -34,12 +34,11 @@ static const struct option_spec list_options[] = {
 	{
 		.name = "format",
 		.letter = 'F',
-		.argument = "FORMAT",
+		.argument = LIST_FORMATS,
 		.help = "text (the default, for people), fdupes (a path a line, an empty line "
 			"between groups), json, jsonl (a group a line), csv (a name a line) or "
-			"null (paths for xargs -0)",
+			"null (paths for xargs -0); twinfs(5) describes them",
 		.id = OPT_FORMAT,
-		.expects = LIST_FORMATS,
 	},
 	{
 		.name = "redundant",
@@ -79,11 +78,10 @@ static const struct option_spec list_options[] = {
 	},
 	{
 		.name = "sort",
-		.argument = "ORDER",
+		.argument = "reclaimable|size|count|path",
 		.help = "reclaimable (what would give back most first, the default), size (of one "
 			"copy), count (of copies) or path (of the kept copy)",
 		.id = OPT_SORT,
-		.expects = "reclaimable, size, count or path",
 	},
 	{
 		.name = "top",

@@ -13,11 +13,10 @@
 
 static const struct option_table recover_table = {
 	.command = "twinfs recover",
-	.usage = {""},
 	.summary = "Gives back their names to files upon which an act was cut off, by a power cut "
 		   "or a signal. scan, mount and the acts themselves do so, too, when they begin; "
 		   "this does it for all indexes, or for the one of --index, and nothing else.",
-	.options = {index_option, version_option},
+	.options = {one_index_option, version_option},
 	.apply = path_apply,
 };
 

@@ -40,6 +40,18 @@ const struct option_spec index_option[] = {
 	{0},
 };
 
+const struct option_spec one_index_option[] = {
+	{.heading = "What is known already"},
+	{
+		.name = "index",
+		.argument = "DIR",
+		.help = "the folder of the only index to look at (default: every one below "
+			"~/.local/state/twinfs, for root below /var/lib/twinfs)",
+		.id = OPT_INDEX,
+	},
+	{0},
+};
+
 const struct option_spec scan_options[] = {
 	{.heading = "What is scanned"},
 	{
@@ -71,12 +83,11 @@ const struct option_spec scan_options[] = {
 	},
 	{
 		.name = "disk",
-		.argument = "KIND",
+		.argument = "auto|rotating|solid",
 		.help = "how files are read: in the order in which they lie on the disk "
 			"(rotating), in any order (solid), or as the disk says and the time "
 			"that reading takes (auto, the default)",
 		.id = OPT_DISK,
-		.expects = "auto, rotating or solid",
 	},
 	{0},
 };
@@ -85,11 +96,10 @@ const struct option_spec talk_options[] = {
 	{.heading = "What is said"},
 	{
 		.name = "progress",
-		.argument = "WHEN",
+		.argument = "auto|always|never",
 		.help = "show on stderr how far it is: auto (where that is a terminal), always "
 			"or never",
 		.id = OPT_PROGRESS,
-		.expects = "auto, always or never",
 	},
 	{
 		.name = "quiet",

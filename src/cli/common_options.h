@@ -33,6 +33,7 @@ struct common_settings {
 };
 
 extern const struct option_spec index_option[]; /* --index */
+extern const struct option_spec one_index_option[]; /* --index, where many are looked at */
 extern const struct option_spec scan_options[]; /* what is scanned */
 extern const struct option_spec talk_options[]; /* what is said; --version */
 extern const struct option_spec version_option[]; /* --version */

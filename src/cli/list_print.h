@@ -23,7 +23,7 @@ struct list_request {
 struct report list_report(void);
 
 /* Takes the argument of --format: 0 or -EINVAL. LIST_FORMATS are those there are. */
-#define LIST_FORMATS "text, fdupes, json, jsonl, csv or null"
+#define LIST_FORMATS "text|fdupes|json|jsonl|csv|null"
 MUST_CHECK int list_parse_format(const char *word, enum report_format *format);
 
 /* Completes a report of what was asked for, of a snapshot of the index. 0 or -errno; -EXDEV where

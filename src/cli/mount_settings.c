@@ -29,12 +29,11 @@ static const struct option_spec mount_options[] = {
 	{.heading = "How changes of the sources are seen"},
 	{
 		.name = "watch",
-		.argument = "HOW",
+		.argument = "auto|inotify|poll|none",
 		.help = "auto (inotify where it sees everything, else poll), inotify, poll (walk "
 			"the sources at intervals) or none (only when somebody asks by "
 			".twinfs/sync or SIGHUP)",
 		.id = OPT_WATCH,
-		.expects = "auto, inotify, poll or none",
 	},
 	{
 		.name = "interval",
@@ -48,7 +47,7 @@ static const struct option_spec mount_options[] = {
 		.name = "rescan-interval",
 		.argument = "TIME",
 		.help = "walk everything so often, to find what the kernel does not tell: see "
-			"CAVEATS in the manual (default: 0, never)",
+			"CAVEATS in twinfs(5) (default: 0, never)",
 		.id = OPT_RESCAN_INTERVAL,
 		.expects = DURATION_EXPECTED,
 	},
@@ -81,7 +80,8 @@ static const struct option_spec mount_options[] = {
 		.letter = 'o',
 		.argument = "OPTION[,OPTION]",
 		.help = "options as in fstab: NAME or NAME=VALUE for every long option above and "
-			"below, and those of FUSE; \\, is a comma in a value",
+			"below; allow_other, auto_unmount, passthrough, io_uring, nonempty and "
+			"others of FUSE; \\, is a comma in a value",
 		.id = OPT_OPTIONS,
 	},
 	{0},

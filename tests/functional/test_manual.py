@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The manual page and what the program says of itself are one thing."""
+"""The manual pages and what the program says of itself are one thing."""
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
+from manual import COMMANDS_PAGE, HELP_OPTION, ROOT, VIEW_PAGE, sections
 from program import COMMANDS
 
-PAGE = Path(__file__).resolve().parents[2] / "man/twinfs.1"
-
-HELP_OPTION = re.compile(r"^ {2,6}(?:-(?P<letter>.), )?--(?P<name>[a-z-]+)(?:=(?P<value>\S+))?",
-                         re.MULTILINE)
 PAGE_OPTION = re.compile(r"^\.It (?:Fl (?P<letter>\S) , )?Fl -(?P<name>[a-z-]+)"
-                         r"(?: Ns = Ns Ar (?P<value>.+))?$", re.MULTILINE)
+                         r"(?: Ns = Ns (?:Ar|Cm) (?P<value>.+))?$", re.MULTILINE)
 
 
 def options(pattern, text):
@@ -27,15 +23,9 @@ def options(pattern, text):
     return found
 
 
-def sections():
-    """The text of each section and subsection of the page by its title."""
-    parts = re.split(r"^\.S[hs] (.*)$", PAGE.read_text(), flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2]))
-
-
 def documented(command):
     """The options in the command's subsection, in the sections it names, and those of all."""
-    found = sections()
+    found = sections(COMMANDS_PAGE)
     text = found[command]
     names = re.findall(r"^\.Sx (.*?)(?: [.,])?$", text, flags=re.MULTILINE)
     assert set(names) <= found.keys()
@@ -54,22 +44,47 @@ def test_page_and_help_have_the_same_options(twinfs, command):
 def test_page_has_every_command_and_no_other(twinfs):
     offered = re.findall(r"^  ([a-z]+)  ", twinfs.ok("--help", index=False).out.decode(),
                          re.MULTILINE)
-    described = re.findall(r"^\.Ss (.*)$", PAGE.read_text(), flags=re.MULTILINE)
+    described = re.findall(r"^\.Ss (.*)$", COMMANDS_PAGE.read_text(), flags=re.MULTILINE)
     assert set(described) == set(offered) == set(COMMANDS)
-    synopsis = re.findall(r"Cm (\w+)", sections()["SYNOPSIS"])
+    synopsis = re.findall(r"Cm (\w+)", sections(COMMANDS_PAGE)["SYNOPSIS"])
     assert synopsis == described
 
 
 def test_page_has_every_exit_status(twinfs):
-    header = (PAGE.parents[1] / "include/twinfs/exit.h").read_text()
+    header = (ROOT / "include/twinfs/exit.h").read_text()
     numbers = set(re.findall(r"TWINFS_EXIT_\w+ = (\d+)", header))
     assert numbers
-    assert set(re.findall(r"^\.It (\d+)$", sections()["EXIT STATUS"], re.MULTILINE)) == numbers
+    described = sections(COMMANDS_PAGE)["EXIT STATUS"]
+    assert set(re.findall(r"^\.It (\d+)$", described, re.MULTILINE)) == numbers
 
 
-def test_page_is_well_formed():
+@pytest.mark.parametrize("page", [COMMANDS_PAGE, VIEW_PAGE], ids=lambda page: page.name)
+def test_page_is_well_formed(page):
     if not shutil.which("mandoc"):
         pytest.skip("needs mandoc")
-    run = subprocess.run(["mandoc", "-Tlint", "-Wwarning", PAGE], check=False,
+    run = subprocess.run(["mandoc", "-Tlint", "-Wwarning", page], check=False,
                          capture_output=True, text=True)
     assert (run.returncode, run.stdout) == (0, "")
+
+
+def test_pages_refer_to_each_other():
+    assert re.search(r"^\.Xr twinfs 5\b", sections(COMMANDS_PAGE)["SEE ALSO"], re.MULTILINE)
+    assert re.search(r"^\.Xr twinfs 1\b", sections(VIEW_PAGE)["SEE ALSO"], re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", [COMMANDS_PAGE, VIEW_PAGE], ids=lambda page: page.name)
+def test_sections_that_a_page_names_are_there(page):
+    found = re.findall(r"^\.Sx (.*?)(?: [.,;])?$", page.read_text(), flags=re.MULTILINE)
+    assert set(found) <= sections(page).keys()
+    of_other = re.findall(r"([A-Z]{2,}(?: [A-Z]+)*) in\n\.Xr twinfs [15]", page.read_text())
+    assert of_other
+    other = VIEW_PAGE if page == COMMANDS_PAGE else COMMANDS_PAGE
+    assert set(of_other) <= sections(other).keys()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_80_columns_and_ends_with_where_more_is(twinfs, command):
+    lines = twinfs.ok(command, "--help", index=False).out.decode().splitlines()
+    assert [line for line in lines if len(line) > 80 or line != line.rstrip()] == []
+    last = " ".join(lines[-2:])
+    assert "twinfs(1)" in last and "twinfs(5)" in last

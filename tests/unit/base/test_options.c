@@ -213,7 +213,7 @@ static void test_wrong_value_is_shown_with_what_was_expected(void **state)
 	assert_complaint(
 		PARSE("--size=big\n"),
 		"option '--size' needs a size such as 4096, 64k, 10M or 2GiB, not 'big\\n'");
-	assert_complaint(PARSE("-fxml"), "option '--format' needs text|json, not 'xml'");
+	assert_complaint(PARSE("-fxml"), "option '--format' needs text or json, not 'xml'");
 }
 
 static void test_value_that_is_too_large_and_other_failures_are_told_apart(void **state)
@@ -275,7 +275,8 @@ static void test_wrong_item_is_named_as_it_was_given(void **state)
 	(void)state;
 	assert_complaint(apply_item("wait=1"), "option '-o wait' takes no value");
 	assert_complaint(apply_item("size"), "option '-o size' needs N");
-	assert_complaint(apply_item("format=xml"), "option '-o format' needs text|json, not 'xml'");
+	assert_complaint(apply_item("format=xml"),
+			 "option '-o format' needs text or json, not 'xml'");
 }
 
 static void test_complaint_of_a_command_points_to_its_help(void **state)
@@ -313,7 +314,10 @@ static void test_help_shows_every_option_aligned_and_wrapped(void **state)
 		"  -V, --version           show the version\n"
 		"      --a-name-too-long-to-stand-beside-its-text=WORD\n"
 		"                          fails\n"
-		"  -h, --help              show this help and end\n");
+		"  -h, --help              show this help and end\n"
+		"\n"
+		"The manual has more: twinfs(1) of commands, options and exit status, twinfs(5)\n"
+		"of what a view and the output for scripts look like.\n");
 }
 
 int main(void)

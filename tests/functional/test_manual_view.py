@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""What twinfs(5) says that scripts can read is what they get, and all of it."""
+import contextlib
+import csv
+import io
+import json
+import os
+import re
+
+import manual
+import pytest
+from test_check import rotten
+
+LIST = "WHAT LIST PRINTS"
+
+
+@pytest.fixture
+def tree(source):
+    """A group, hard links, a file without copies, and a name that is not UTF-8."""
+    for name in ("a", "b", "c"):
+        (source / name).write_bytes(b"copies")
+    (source / "single").write_bytes(b"single")
+    os.link(source / "b", os.path.join(os.fsencode(source), b"b\xff"))
+    os.link(source / "single", os.path.join(os.fsencode(source), b"single\xff"))
+    os.setxattr(source / "b", "user.note", b"value")
+    return source
+
+
+def page(section, item=None):
+    text = manual.sections(manual.VIEW_PAGE)[section]
+    return manual.item(text, item) if item else text
+
+
+def own_file(name):
+    return page("FILES OF THE VIEW ITSELF", f"Pa .twinfs/{name}")
+
+
+def keys(value):
+    """The names of all members of all objects."""
+    if isinstance(value, dict):
+        return set(value).union(*map(keys, value.values()))
+    if isinstance(value, list):
+        return set().union(*map(keys, value))
+    return set()
+
+
+def plain(names):
+    """Without those of the bytes of what is not UTF-8, which stand beside what they are of."""
+    return {name for name in names if not name.endswith("_base64")}
+
+
+def all_lines(data):
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def test_page_has_every_folder_and_file_of_the_view_itself(twinfs, tree):
+    with twinfs.mounted(tree) as view:
+        folders = {path.name for path in view.path.iterdir()}
+        files = {path.name for path in (view.path / ".twinfs").iterdir()}
+    said = re.findall(r"^\.It Pa ([^/]+)/", page("THE VIEW"), re.MULTILINE)
+    assert set(said) == folders
+    said = re.findall(r"^\.It Pa \.twinfs/(\S+)$", page("FILES OF THE VIEW ITSELF"), re.MULTILINE)
+    assert set(said) == files
+
+
+def test_page_has_every_member_of_the_status(twinfs, tree):
+    with twinfs.mounted(tree) as view:
+        found = keys(view.status())
+    rare = {"missing", "problem", "unwatched", "remedy"}
+    assert manual.marked(own_file("status.json"), "Va") - rare == found
+
+
+def test_page_has_every_metric(twinfs, tree):
+    with twinfs.mounted(tree) as view:
+        text = (view.path / ".twinfs/metrics").read_text()
+    found = {line.split()[0].split("{")[0] for line in text.splitlines() if line[0] != "#"}
+    assert manual.marked(own_file("metrics"), "Va") == found
+
+
+def test_page_has_every_event(twinfs, tree):
+    with twinfs.mounted(tree) as view, open(view.path / ".twinfs/events", "rb") as events:
+        (tree / "d").write_bytes(b"copies")
+        (tree / "other").write_bytes(b"single")
+        view.sync()
+        (tree / "other").unlink()
+        (tree / "b").write_bytes(b"changed")
+        view.sync()
+        os.set_blocking(events.fileno(), False)
+        found = all_lines(events.read())
+    rare = {"error", "missed"}
+    assert {event["event"] for event in found} == manual.marked(own_file("events"), "Cm") - rare
+    said = manual.marked(own_file("events"), "Va")
+    assert plain(keys(found)) == said - {"error", "message", "count"}
+
+
+def test_page_has_what_is_said_of_a_pending_file(twinfs, tree):
+    with twinfs.mounted(tree) as view, open(tree / "d", "wb") as file:
+        file.write(b"copies")
+        file.flush()
+        view.sync()
+        found = keys(all_lines(view.read("pending")))
+    assert found == manual.marked(own_file("pending"), "Va")
+
+
+def test_page_has_what_is_said_of_an_error(as_user, fuse_for_users, source):
+    (source / "closed").mkdir(mode=0)
+    with as_user.mounted(source, status=3) as view:
+        found = keys(view.errors())
+    assert found == manual.marked(own_file("errors"), "Va")
+
+
+def test_attributes_are_where_the_page_says(twinfs, tree):
+    text = page("THE VIEW")
+    of_files = {"user.twinfs.path", "user.twinfs.hash", "user.twinfs.copies"}
+    of_folders = {"user.twinfs.hash", "user.twinfs.copies", "user.twinfs.size",
+                  "user.twinfs.reclaimable"}
+    assert manual.marked(text, "Va") == of_files | of_folders
+    with twinfs.mounted(tree) as view:
+        folder, = (view.path / "dups").iterdir()
+        for path, wanted in ((folder, of_folders), (folder / "a", of_files),
+                             (view.path / "uniques/a", of_files),
+                             (view.path / "uniques/single", {"user.twinfs.path"}),
+                             (view.path / "uniques", {"user.twinfs.path"})):
+            found = set()
+            for name in of_files | of_folders:
+                with contextlib.suppress(OSError):
+                    os.getxattr(path, name)
+                    found.add(name)
+            assert (path, found) == (path, wanted)
+            assert not any("twinfs" in name for name in os.listxattr(path))
+
+
+def test_page_has_all_that_list_prints(twinfs, tree):
+    said = manual.marked(page(LIST), "Va")
+    found = set()
+    for options in ([], ["--explain"], ["--singles"], ["--redundant"]):
+        found |= keys(twinfs.ok("list", "--format=json", *options, tree).json)
+        found |= keys(all_lines(twinfs.ok("list", "--format=jsonl", *options, tree).out))
+        table = twinfs.ok("list", "--format=csv", *options, tree).out.decode(errors="replace")
+        found |= set(next(csv.reader(io.StringIO(table, newline=""))))
+    assert found == said
+
+
+def test_fates_are_those_that_the_page_has(twinfs, tree):
+    (tree / "sub").mkdir()
+    (tree / "sub/d").write_bytes(b"copies")
+    (tree / "sub/e").write_bytes(b"copies")
+    listing = twinfs.ok("list", "--format=json", f"--protect={tree}/sub", tree).json
+    fates = {copy["fate"] for group in listing["groups"] for copy in group["copies"]}
+    assert fates == {"kept", "redundant", "spared"}
+    said = re.search(r"^\.Va fate ,\nwhich is\n((?:\.Ql .*\n|or\n)+)", page(LIST), re.MULTILINE)[1]
+    assert set(re.findall(r"Ql (\w+)", said)) == fates
+
+
+def test_page_has_all_that_check_prints(root_only, twinfs, tmp_path):
+    with rotten(twinfs, tmp_path, 100) as tree:
+        (tree / "new").write_bytes(b"new")
+        found = keys(twinfs("check", "--format=json", tree).json)
+    assert found == manual.marked(page("WHAT CHECK PRINTS"), "Va")
+
+
+def test_page_has_every_member_of_the_manifest(twinfs, tree):
+    lines = all_lines(twinfs.ok("manifest", tree).out)
+    said = manual.marked(page("THE MANIFEST"), "Va")
+    assert plain(keys(lines)) | {"value_base64"} == said
