@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+# Completion of twinfs in fish. What there is to complete twinfs says itself, when this file is
+# read: the help of a command has its operands, its options, and the words that these take.
+
+# Whether the command line is of this command: mount, where none is named.
+function __twinfs_is
+    set -l words (commandline -opc)
+    if contains -- "$words[2]" $__twinfs_commands
+        test "$words[2]" = $argv[1]
+    else
+        test $argv[1] = mount
+    end
+end
+
+function __twinfs_is_first
+    test (count (commandline -opc)) = 1
+end
+
+# The mount points of views.
+function __twinfs_views
+    set -l mounted '^\S+ \S+ \S+ \S+ (\S+) .* - fuse\.twinfs '
+    for escaped in (string match -rg $mounted </proc/self/mountinfo)
+        printf '%b\n' (string replace -a '\\' '\\0' -- $escaped) # \040 is a space
+    end
+end
+
+# What completes an argument, as a value of complete -a.
+function __twinfs_values # ARGUMENT
+    switch $argv[1]
+        case DIR
+            echo '(__fish_complete_directories)'
+        case 'RULE*'
+            echo '(__fish_append , source-order first-seen oldest newest shortest-path)' \
+                '(__fish_append , longest-path most-linked path:)'
+        case 'OPTION*'
+            echo '(__fish_append , $__twinfs_items)' \
+                '(__fish_append , allow_other auto_unmount io_uring nonempty passthrough)'
+        case '*|*'
+            string replace -a '|' ' ' -- $argv[1]
+    end
+end
+
+function __twinfs_complete_operands # CONDITION USAGE
+    switch $argv[2]
+        case '*FILE*' '*MANIFEST*'
+            complete -c twinfs -n $argv[1] -F
+        case '*SOURCE... MOUNTPOINT*'
+            complete -c twinfs -n $argv[1] -a '(__fish_complete_directories)'
+        case '*SOURCE*MOUNTPOINT*'
+            complete -c twinfs -n $argv[1] -a '(__twinfs_views) (__fish_complete_directories)'
+        case '*MOUNTPOINT*'
+            complete -c twinfs -n $argv[1] -a '(__twinfs_views)'
+        case '*SOURCE*'
+            complete -c twinfs -n $argv[1] -a '(__fish_complete_directories)'
+    end
+end
+
+function __twinfs_complete_option # CONDITION LETTER NAME ARGUMENT TEXT
+    set -l option -c twinfs -n $argv[1] -l $argv[3] -d $argv[5]
+    test -n "$argv[2]"; and set -a option -s $argv[2]
+    test -n "$argv[4]"; and set -a option -x -a (__twinfs_values $argv[4] | string collect -a)
+    complete $option
+end
+
+function __twinfs_complete_command # COMMAND
+    set -l is "__twinfs_is $argv[1]"
+    set -l help (twinfs $argv[1] --help 2>/dev/null | string collect)
+    set -l form '^ *(?:Usage|or): twinfs [a-z]+ \[OPTION\.\.\.\](.*)'
+    set -l option '^ {2,6}(?|-(.), |())--([a-z-]+)(?|=(\S+)|()) *(.*)$'
+    set -l usage
+    # with what an option does on its own line
+    for line in (string replace -ar '\n {7,}' ' ' -- $help | string split \n)
+        if set -l found (string match -rg $form -- $line)
+            set usage "$usage |$found"
+        else if set -l found (string match -rg $option -- $line)
+            __twinfs_complete_option $is $found
+            test $argv[1] = mount; and not contains -- $found[2] options help
+            and set -ga __twinfs_items $found[2](test -n "$found[3]"; and echo =; or echo '')
+        end
+    end
+    __twinfs_complete_operands $is $usage
+end
+
+set -g __twinfs_items
+set -g __twinfs_commands
+complete -c twinfs -f
+for line in (twinfs --help 2>/dev/null | string match -r '^  [a-z]+  .*')
+    set -l command (string match -rg '^  ([a-z]+) +(.*)' -- $line)
+    set -a __twinfs_commands $command[1]
+    complete -c twinfs -n __twinfs_is_first -a $command[1] -d $command[2]
+    __twinfs_complete_command $command[1]
+end
