@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "base/inotify_limits.h"
 #include "base/json_path.h"
 #include "catalog/query.h"
 #include "view/own_file.h"
@@ -102,29 +103,15 @@ static int set_counts(json_t *status, const struct catalog_totals *totals, uint6
 	return r;
 }
 
-/* The limit on watches of one user as it is now; 0: not known. */
-static uint64_t watches_max(void)
-{
-	AUTO_FCLOSE FILE *file = fopen("/proc/sys/fs/inotify/max_user_watches", "re");
-	char text[32] = "";
-
-	if (!file || !fgets(text, sizeof(text), file))
-		return 0;
-	return strtoull(text, NULL, 10);
-}
-
-/* What to do about directories that could not be watched: all of them shall fit, and others use
- * watches, too. */
+/* What to do about directories that could not be watched. */
 static int set_remedy(json_t *status, uint64_t unwatched)
 {
-	uint64_t wanted = watches_max() + 2 * unwatched, number = 65536;
+	struct inotify_limit limit = inotify_watches_max();
 	struct bytes text CLEANUP_BYTES = {0};
 	const char *remedy;
-	int r;
+	int r = bytes_format(&text, "sysctl %s=%" PRIu64, limit.setting,
+			     inotify_raised(limit.max, unwatched));
 
-	while (number < wanted)
-		number *= 2;
-	r = bytes_format(&text, "sysctl fs.inotify.max_user_watches=%" PRIu64, number);
 	remedy = r == 0 ? bytes_text(&text) : NULL;
 	return remedy ? own_json_set_text(status, "remedy", remedy) : -ENOMEM;
 }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/inotify_limits.h"
+
+static void test_limit_is_raised_past_what_is_missing(void **state)
+{
+	(void)state;
+	assert_int_equal(inotify_raised(8192, 1), 65536);
+	assert_int_equal(inotify_raised(65536, 0), 65536);
+	assert_int_equal(inotify_raised(65536, 1), 131072);
+	assert_int_equal(inotify_raised(100000, 200000), 524288);
+	assert_int_equal(inotify_raised(UINT64_MAX, 70000), 262144);
+}
+
+static void test_limits_have_the_name_of_their_setting(void **state)
+{
+	struct inotify_limit watches = inotify_watches_max();
+	struct inotify_limit instances = inotify_instances_max();
+
+	(void)state;
+	assert_true(watches.max > 0 && instances.max > 0);
+	assert_true(strcmp(watches.setting, "fs.inotify.max_user_watches") == 0 ||
+		    strcmp(watches.setting, "user.max_inotify_watches") == 0);
+	assert_true(strcmp(instances.setting, "fs.inotify.max_user_instances") == 0 ||
+		    strcmp(instances.setting, "user.max_inotify_instances") == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_limit_is_raised_past_what_is_missing),
+		cmocka_unit_test(test_limits_have_the_name_of_their_setting),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
