@@ -28,6 +28,13 @@ bool confine_has_capabilities(void)
 	return get_capabilities(sets) < 0 || sets[0].effective || sets[1].effective;
 }
 
+bool confine_has_capability(unsigned int number)
+{
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	return get_capabilities(sets) == 0 && sets[number / 32].effective & CAP_TO_MASK(number);
+}
+
 /* Only who may set bounds may lower them; of who may not, programs get nothing anyway. */
 static int lower_bounds(uint64_t keep)
 {
@@ -123,15 +130,29 @@ struct ruleset {
 	uint64_t network;
 };
 
+static long ask_for_version(void)
+{
+	long version =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	return version < 0 ? -errno : version;
+}
+
+int confine_landlock_version(void)
+{
+	long version = ask_for_version();
+
+	return version > 0 ? (int)version : 0;
+}
+
 static int make_ruleset(uint64_t *writes)
 {
 	struct ruleset ruleset = {.files = WRITES};
-	long version =
-		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	long version = ask_for_version();
 	long fd;
 
 	if (version < 0)
-		return -errno;
+		return (int)version;
 	if (version >= 2)
 		ruleset.files |= ACCESS_REFER;
 	if (version >= 3)

@@ -30,6 +30,12 @@ MUST_CHECK int confine_name_capabilities(struct bytes *text);
 /* Has this thread any capability in effect? True where that cannot be told. */
 bool confine_has_capabilities(void);
 
+/* Has it this one (a number of linux/capability.h) in effect? False where that cannot be told. */
+bool confine_has_capability(unsigned int number);
+
+/* The version of Landlock that the kernel has: 0 for none. */
+int confine_landlock_version(void);
+
 /* No program that is started has more rights than its parent: set-uid means nothing any more. The
  * other two ask for it. 0 or -errno. */
 MUST_CHECK int confine_no_new_privileges(void);

@@ -14,6 +14,7 @@
 #include "cli/daemon.h"
 #include "cli/interrupt.h"
 #include "cli/status_file.h"
+#include "mount/ability.h"
 #include "mount/point.h"
 
 /* Whether the mount point lies in a source of the view that has this status: that view would show
@@ -77,6 +78,19 @@ static int find_mount_point(const struct mount_settings *settings, char **mount_
 	return check_other_views(*mount_point);
 }
 
+/* What no mount can do without is looked for before anything is scanned. 0 or -EPERM, said. */
+static int check_ability(const struct mount_settings *settings)
+{
+	enum mount_obstacle obstacle = mount_obstacle_find();
+
+	if (obstacle == MOUNT_NO_OBSTACLE || settings->fake)
+		return 0;
+	log_error("cannot mount a view on %s: %s; %s (see 'twinfs doctor')",
+		  quote_path(settings->mount_point), mount_obstacle_cause(obstacle),
+		  mount_obstacle_remedy(obstacle));
+	return -EPERM;
+}
+
 /* Whether others may be let in, where that is wanted. 0 or -EPERM, said. */
 static int check_sharing(const struct mount_settings *settings)
 {
@@ -125,6 +139,8 @@ static enum twinfs_exit mount_by(const struct option_table *table, int argc, cha
 	if (r != 0)
 		return options_exit(r);
 	r = check_sharing(&settings);
+	if (r == 0)
+		r = check_ability(&settings);
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
 	r = indexing_locate(&indexing, &settings.common, settings.sources, settings.source_count);
