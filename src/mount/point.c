@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "base/log.h"
 #include "base/patience.h"
 #include "base/quote.h"
+#include "mount/ability.h"
 #include "mount/table.h"
 
 /* So many dead mounts on top of each other are detached before we give up. */
@@ -152,31 +154,6 @@ static int detach(char *point)
 	return 0;
 }
 
-/* Takes away what killed daemons left there. 0, MOUNT_POINT_SERVED, MOUNT_POINT_UNFIT or -errno. */
-static int clear_point(char *absolute)
-{
-	for (int i = 0; i < DEAD_MOUNTS_MAX; i++) {
-		AUTO_FREE char *point = NULL;
-		int r = point_of_absolute(absolute, &point);
-
-		if (r < 0 || !point)
-			return r;
-		if (strcmp(point, absolute) != 0) {
-			log_error("%s lies inside the view mounted on %s: choose another mount "
-				  "point",
-				  quote_path(absolute), quote_path(point));
-			return MOUNT_POINT_UNFIT;
-		}
-		if (!mount_point_is_dead(point))
-			return MOUNT_POINT_SERVED;
-		r = detach(point);
-		if (r)
-			return r;
-	}
-	log_error("too many dead mounts on %s: unmount them first", quote_path(absolute));
-	return MOUNT_POINT_UNFIT;
-}
-
 /* 0 for a directory without names, or -errno: -ENOTEMPTY. */
 static int check_empty(const char *absolute)
 {
@@ -192,49 +169,160 @@ static int check_empty(const char *absolute)
 	return entry ? -ENOTEMPTY : -errno;
 }
 
-/* Says in one line what is wrong with a mount point, and what to do. */
-static int explain(const char *given, int error)
+/* Would fusermount3 let this user mount here? It wants him to be able to write to the directory,
+ * and, where not everybody may remove what is in it, to own it. */
+static bool may_cover(const char *absolute)
 {
-	const char *quoted = quote_path(given);
+	struct stat status;
 
-	switch (error) {
-	case -ENOENT:
-		log_error("mount point %s does not exist: make the folder first", quoted);
-		break;
-	case -ENOTDIR:
-		log_error("mount point %s is not a folder", quoted);
-		break;
-	case -ENOTEMPTY:
-		log_error("mount point %s is not empty: choose an empty folder, or give -o "
-			  "nonempty to hide what is in it",
-			  quoted);
-		break;
-	default:
-		log_error("cannot mount on %s: %s", quoted, error_text(error));
-		break;
+	if (mount_is_privileged())
+		return true;
+	if (faccessat(AT_FDCWD, absolute, W_OK, AT_EACCESS) < 0 || stat(absolute, &status) < 0)
+		return false;
+	return !(status.st_mode & S_ISVTX) || status.st_uid == geteuid();
+}
+
+/* Of one that no view has to do with. */
+static void judge_folder(const char *absolute, struct mount_point_judgement *judgement)
+{
+	int r = check_empty(absolute);
+
+	if (r == -ENOTEMPTY)
+		judgement->state = MOUNT_POINT_NOT_EMPTY;
+	else if (r < 0)
+		judgement->state = MOUNT_POINT_UNREACHABLE;
+	judgement->error = r;
+	/* which nonempty does not mend */
+	if ((r == 0 || r == -ENOTEMPTY) && !may_cover(absolute))
+		judgement->state = MOUNT_POINT_NOT_YOURS;
+}
+
+static void judge_unresolved(int error, struct mount_point_judgement *judgement)
+{
+	judgement->error = error;
+	if (error == -ENOENT)
+		judgement->state = MOUNT_POINT_MISSING;
+	else if (error == -ENOTDIR)
+		judgement->state = MOUNT_POINT_NO_FOLDER;
+	else
+		judgement->state = MOUNT_POINT_UNREACHABLE;
+}
+
+int mount_point_judge(const char *given, struct mount_point_judgement *judgement)
+{
+	int r;
+
+	*judgement = (struct mount_point_judgement){.state = MOUNT_POINT_FREE};
+	r = resolve(given, O_DIRECTORY, &judgement->absolute);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		judge_unresolved(r, judgement);
+		return 0;
 	}
+	r = point_of_absolute(judgement->absolute, &judgement->view);
+	if (r < 0) {
+		mount_point_judgement_free(judgement);
+		return r;
+	}
+	if (!judgement->view)
+		judge_folder(judgement->absolute, judgement);
+	else if (strcmp(judgement->view, judgement->absolute) != 0)
+		judgement->state = MOUNT_POINT_IN_VIEW;
+	else
+		judgement->state =
+			mount_point_is_dead(judgement->view) ? MOUNT_POINT_DEAD : MOUNT_POINT_LIVE;
+	return 0;
+}
+
+void mount_point_judgement_free(struct mount_point_judgement *judgement)
+{
+	free(judgement->absolute);
+	free(judgement->view);
+	*judgement = (struct mount_point_judgement){.state = MOUNT_POINT_FREE};
+}
+
+static const struct {
+	const char *cause, *remedy;
+} words[] = {
+	[MOUNT_POINT_FREE] = {"is free", "mount"},
+	[MOUNT_POINT_LIVE] = {"has a view mounted on it already",
+			      "unmount it first with 'fusermount3 -u'"},
+	[MOUNT_POINT_DEAD] = {"has the dead mount of a killed twinfs on it",
+			      "mount again, which replaces it, or 'fusermount3 -uz'"},
+	[MOUNT_POINT_IN_VIEW] = {"lies inside a mounted view", "choose another mount point"},
+	[MOUNT_POINT_MISSING] = {"does not exist", "make the folder first"},
+	[MOUNT_POINT_NO_FOLDER] = {"is not a folder", "choose an empty folder"},
+	[MOUNT_POINT_NOT_EMPTY] = {"is not empty", "choose an empty folder, or give -o nonempty to "
+						   "hide what is in it"},
+	[MOUNT_POINT_NOT_YOURS] = {"is not a folder that you may write to and own",
+				   "choose one of your own, or mount as root"},
+	[MOUNT_POINT_UNREACHABLE] = {"cannot be looked at", "choose another mount point"},
+};
+
+const char *mount_point_cause(enum mount_point_state state)
+{
+	return words[state].cause;
+}
+
+const char *mount_point_remedy(enum mount_point_state state)
+{
+	return words[state].remedy;
+}
+
+/* Says in one line what is wrong with a mount point, and what to do. */
+static void explain(const char *given, const struct mount_point_judgement *judgement)
+{
+	if (judgement->state == MOUNT_POINT_IN_VIEW)
+		log_error("%s lies inside the view mounted on %s: %s", quote_path(given),
+			  quote_path(judgement->view), mount_point_remedy(judgement->state));
+	else if (judgement->state == MOUNT_POINT_UNREACHABLE)
+		log_error("cannot mount on %s: %s", quote_path(given),
+			  error_text(judgement->error));
+	else
+		log_error("mount point %s %s: %s", quote_path(given),
+			  mount_point_cause(judgement->state),
+			  mount_point_remedy(judgement->state));
+}
+
+/* Judges what is there when what killed daemons left is away. 0, MOUNT_POINT_UNFIT or -errno. */
+static int clear_point(const char *given, struct mount_point_judgement *judgement)
+{
+	for (int i = 0; i < DEAD_MOUNTS_MAX; i++) {
+		int r = mount_point_judge(given, judgement);
+
+		if (r < 0 || judgement->state != MOUNT_POINT_DEAD)
+			return r;
+		r = detach(judgement->view);
+		mount_point_judgement_free(judgement);
+		if (r)
+			return r;
+	}
+	log_error("too many dead mounts on %s: unmount them first", quote_path(given));
 	return MOUNT_POINT_UNFIT;
+}
+
+static bool is_fit(enum mount_point_state state, bool nonempty)
+{
+	return state == MOUNT_POINT_FREE || state == MOUNT_POINT_LIVE ||
+	       (state == MOUNT_POINT_NOT_EMPTY && nonempty);
 }
 
 int mount_point_prepare(const char *given, bool nonempty, char **absolute)
 {
-	AUTO_FREE char *path = NULL;
-	int r = resolve(given, O_DIRECTORY, &path);
+	CLEANUP(mount_point_judgement_free) struct mount_point_judgement judgement = {0};
+	int r = clear_point(given, &judgement);
 
 	*absolute = NULL;
-	if (r < 0 || !path)
-		return r == -ENOMEM ? r : explain(given, r);
-	r = clear_point(path);
 	if (r < 0)
-		log_error("cannot read /proc/self/mountinfo: %s", error_text(r));
-	if (r < 0 || r == MOUNT_POINT_UNFIT)
+		log_error("cannot examine the mount point %s: %s", quote_path(given),
+			  error_text(r));
+	if (r != 0)
 		return r;
-	if (r == 0 && !nonempty) {
-		int empty = check_empty(path);
-
-		if (empty < 0)
-			return explain(given, empty);
+	if (!is_fit(judgement.state, nonempty)) {
+		explain(given, &judgement);
+		return MOUNT_POINT_UNFIT;
 	}
-	*absolute = TAKE(path);
-	return r;
+	*absolute = TAKE(judgement.absolute);
+	return judgement.state == MOUNT_POINT_LIVE ? MOUNT_POINT_SERVED : MOUNT_POINT_READY;
 }

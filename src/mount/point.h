@@ -16,6 +16,35 @@ enum mount_point_outcome {
 	MOUNT_POINT_UNFIT = 2, /* logged: missing, no directory, not empty, inside a view ... */
 };
 
+/* What a place is to who wants to mount a view there. */
+enum mount_point_state {
+	MOUNT_POINT_FREE,
+	MOUNT_POINT_LIVE, /* a view is mounted there */
+	MOUNT_POINT_DEAD, /* one whose daemon was killed */
+	MOUNT_POINT_IN_VIEW, /* it lies in one */
+	MOUNT_POINT_MISSING,
+	MOUNT_POINT_NO_FOLDER,
+	MOUNT_POINT_NOT_EMPTY,
+	MOUNT_POINT_NOT_YOURS, /* fusermount3 would refuse it, empty or not */
+	MOUNT_POINT_UNREACHABLE, /* see error */
+};
+
+struct mount_point_judgement {
+	enum mount_point_state state;
+	int error; /* -errno where the kernel gave one */
+	char *absolute; /* its path without symlinks; NULL where it was not found */
+	char *view; /* of LIVE, DEAD and IN_VIEW: the mount point of that */
+};
+
+/* Says what a place is, as the user named it, and changes nothing. 0; -errno where that cannot be
+ * found out. judgement is to be freed in either case. */
+MUST_CHECK int mount_point_judge(const char *given, struct mount_point_judgement *judgement);
+void mount_point_judgement_free(struct mount_point_judgement *judgement); /* accepts {0} */
+
+/* The same in words that follow on the path, and what to do (static). */
+const char *mount_point_cause(enum mount_point_state state);
+const char *mount_point_remedy(enum mount_point_state state);
+
 /* Makes sure that a view can be mounted there: detaches what a killed daemon left behind.
  *
  * given	as the user said it
