@@ -6,59 +6,29 @@
 #include "base/bytes.h"
 #include "base/caller.h"
 #include "base/error.h"
-#include "base/json_path.h"
 #include "base/log.h"
-#include "base/path.h"
 #include "base/quote.h"
 #include "cli/command.h"
 #include "cli/daemon.h"
 #include "cli/interrupt.h"
-#include "cli/status_file.h"
+#include "cli/showing_view.h"
 #include "mount/ability.h"
 #include "mount/point.h"
 
-/* Whether the mount point lies in a source of the view that has this status: that view would show
- * ours, and ours might show it.
- */
-static bool lies_in_sources(const char *mount_point, const json_t *status, const char *view)
-{
-	const json_t *sources = json_object_get(status, "sources");
-
-	for (size_t i = 0; i < json_array_size(sources); i++) {
-		CLEANUP_BYTES struct bytes path = {0};
-		const char *source;
-
-		if (json_get_path(json_array_get(sources, i), "path", &path) < 0)
-			continue;
-		source = bytes_text(&path);
-		if (source == NULL || path_below(mount_point, source) == NULL)
-			continue;
-		log_error("the mount point %s lies in %s, a source of the view at %s; choose one "
-			  "outside of it",
-			  quote_path(mount_point), quote_path(source), quote_path(view));
-		return true;
-	}
-	return false;
-}
-
-/* 0 where the mount point is in no source of another view, -EBUSY (logged) or -errno. A view that
- * does not tell its sources is passed over.
- */
+/* 0 where the mount point is in no source of another view, -EBUSY (logged) or -errno. */
 static int check_other_views(const char *mount_point)
 {
-	char **views = NULL;
+	CLEANUP(showing_view_free) struct showing_view showing = {0};
 	int r;
 
-	r = mount_points_list(&views);
-	for (size_t i = 0; r == 0 && views[i] != NULL; i++) {
-		json_auto_t *status = NULL;
-
-		if (status_file_read(views[i], &status) == 0 &&
-		    lies_in_sources(mount_point, status, views[i]))
-			r = -EBUSY;
-	}
-	mount_points_free(views);
-	return r;
+	r = showing_view_find(mount_point, &showing);
+	if (r < 0 || showing.view == NULL)
+		return r;
+	log_error("the mount point %s lies in %s, a source of the view at %s; choose one "
+		  "outside of it",
+		  quote_path(mount_point), quote_path(bytes_text(&showing.source)),
+		  quote_path(showing.view));
+	return -EBUSY;
 }
 
 /* Finds out where to mount. 0 or -errno; all is said. */

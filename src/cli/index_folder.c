@@ -70,7 +70,7 @@ static int state_folder(char **folder)
 	return asprintf(folder, "%s" HOME_STATE_FOLDER, home) < 0 ? -ENOMEM : 0;
 }
 
-static int our_folder(char **folder)
+int index_folder_place(char **folder)
 {
 	AUTO_FREE char *state = NULL;
 	int r;
@@ -148,7 +148,7 @@ int index_folder_for_sources(char *const *resolved, char **folder)
 	char name[INDEX_NAME_MAX];
 	int r;
 
-	r = our_folder(&ours);
+	r = index_folder_place(&ours);
 	if (r < 0)
 		return r;
 	index_folder_name(name, resolved);
@@ -160,7 +160,7 @@ int index_folder_make_place(void)
 	AUTO_FREE char *ours = NULL;
 	int r;
 
-	r = our_folder(&ours);
+	r = index_folder_place(&ours);
 	if (r < 0)
 		return r;
 	r = make_folders(ours);
@@ -219,7 +219,7 @@ int index_folders_list(struct text_list *folders)
 	AUTO_CLOSEDIR DIR *directory = NULL;
 	int r;
 
-	r = our_folder(&ours);
+	r = index_folder_place(&ours);
 	if (r < 0)
 		return r;
 	directory = opendir(ours);

@@ -8,6 +8,10 @@
 
 struct text_list;
 
+/* The folder that holds those that nobody named, for the caller to free. Nothing is made. 0 or
+ * -errno, logged where there is no home. */
+MUST_CHECK int index_folder_place(char **folder);
+
 /* The folder of the index for a set of sources, named after the first one and a hash of all of
  * them, in their order. Nothing is made.
  *
@@ -18,7 +22,7 @@ struct text_list;
  */
 MUST_CHECK int index_folder_for_sources(char *const *resolved, char **folder);
 
-/* Makes the folder that all of these are in, and those above it (0700), where they are missing. 0
+/* Makes that folder, and those above it (0700), where they are missing. 0
  * or -errno, logged. */
 MUST_CHECK int index_folder_make_place(void);
 

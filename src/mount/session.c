@@ -175,15 +175,10 @@ static void gather_facts(struct session *session)
 	struct speed_facts *facts = &session->facts;
 	const char *reason;
 
-	*facts = (struct speed_facts){
-		.library_reads = PASSTHROUGH_KNOWN,
-		.library_rings = RINGS_KNOWN,
-		.kernel_reads = true,
-		.kernel_rings = speed_kernel_switch(),
-		.privileged = geteuid() == 0,
-		.wants_passthrough = session->settings.passthrough,
-		.wants_rings = session->settings.io_uring,
-	};
+	speed_gather(facts);
+	facts->kernel_reads = true;
+	facts->wants_passthrough = session->settings.passthrough;
+	facts->wants_rings = session->settings.io_uring;
 	reason = speed_no_passthrough(facts);
 	session->expects_passthrough = !reason;
 	if (facts->wants_passthrough && reason)

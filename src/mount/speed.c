@@ -3,8 +3,12 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/attributes.h"
+#include "mount/fuse.h"
 
 #define SWITCH_FILE "/sys/module/fuse/parameters/enable_uring"
 
@@ -88,7 +92,8 @@ void speed_advise(const struct speed_facts *facts, const char *advice[SPEED_ADVI
 	advice[count] = NULL;
 }
 
-enum speed_switch speed_kernel_switch(void)
+/* Reads the kernel's switch for io_uring. */
+static enum speed_switch kernel_switch(void)
 {
 	AUTO_FCLOSE FILE *file = fopen(SWITCH_FILE, "re");
 	int word = file ? fgetc(file) : EOF;
@@ -96,4 +101,26 @@ enum speed_switch speed_kernel_switch(void)
 	if (word == EOF)
 		return SPEED_MISSING;
 	return word == 'Y' || word == '1' ? SPEED_ON : SPEED_OFF;
+}
+
+bool speed_kernel_is(const char *release, unsigned int major, unsigned int minor)
+{
+	char *rest;
+	unsigned long first = strtoul(release, &rest, 10);
+	unsigned long second = *rest == '.' ? strtoul(rest + 1, NULL, 10) : 0;
+
+	return first > major || (first == major && second >= minor);
+}
+
+void speed_gather(struct speed_facts *facts)
+{
+	struct utsname system;
+
+	*facts = (struct speed_facts){
+		.library_reads = PASSTHROUGH_KNOWN,
+		.library_rings = RINGS_KNOWN,
+		.kernel_reads = uname(&system) == 0 && speed_kernel_is(system.release, 6, 9),
+		.kernel_rings = kernel_switch(),
+		.privileged = geteuid() == 0,
+	};
 }

@@ -3,7 +3,7 @@
 #define MOUNT_SPEED_H
 
 /* How a mount reads files and gets its requests, and what would make either faster. Pure code but
- * for speed_kernel_switch; any thread. */
+ * for speed_gather; any thread. */
 
 #include <stdbool.h>
 
@@ -42,7 +42,11 @@ void speed_advise(const struct speed_facts *facts, const char *advice[SPEED_ADVI
 const char *speed_no_passthrough(const struct speed_facts *facts);
 const char *speed_no_rings(const struct speed_facts *facts);
 
-/* Reads the kernel's switch for io_uring. */
-enum speed_switch speed_kernel_switch(void);
+/* Is the kernel with this release (uname(2)) of that version or a later one? */
+bool speed_kernel_is(const char *release, unsigned int major, unsigned int minor);
+
+/* Finds out what this program, its user and the kernel, by its version, can do; nothing is wished
+ * for. */
+void speed_gather(struct speed_facts *facts);
 
 #endif

@@ -55,6 +55,17 @@ static void test_only_who_asks_has_all_files_read_by_the_kernel(void **state)
 	assert_non_null(strstr(advice[0], "-o passthrough"));
 }
 
+static void test_versions_of_the_kernel_are_compared_as_numbers(void **state)
+{
+	(void)state;
+	assert_true(speed_kernel_is("6.9.0-1-amd64", 6, 9));
+	assert_true(speed_kernel_is("6.10", 6, 9));
+	assert_true(speed_kernel_is("10.1", 6, 9));
+	assert_false(speed_kernel_is("6.1.0-37-amd64", 6, 9));
+	assert_false(speed_kernel_is("5.15", 6, 9));
+	assert_false(speed_kernel_is("odd", 6, 9));
+}
+
 static void test_what_is_missing_is_said(void **state)
 {
 	const char *advice[SPEED_ADVICE_MAX];
@@ -107,6 +118,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_where_all_is_there_nothing_is_advised),
 		cmocka_unit_test(test_only_who_asks_has_all_files_read_by_the_kernel),
+		cmocka_unit_test(test_versions_of_the_kernel_are_compared_as_numbers),
 		cmocka_unit_test(test_what_is_missing_is_said),
 		cmocka_unit_test(test_a_file_that_can_be_written_is_not_sealed),
 	};
