@@ -22,6 +22,7 @@ enum twinfs_exit cmd_link(int argc, char *argv[]);
 enum twinfs_exit cmd_dedupe(int argc, char *argv[]);
 enum twinfs_exit cmd_recover(int argc, char *argv[]);
 enum twinfs_exit cmd_status(int argc, char *argv[]);
+enum twinfs_exit cmd_doctor(int argc, char *argv[]);
 enum twinfs_exit cmd_check(int argc, char *argv[]);
 enum twinfs_exit cmd_manifest(int argc, char *argv[]);
 enum twinfs_exit cmd_restore(int argc, char *argv[]);

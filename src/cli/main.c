@@ -30,6 +30,7 @@ static const struct command commands[] = {
 	{"dedupe", "have redundant copies share the blocks of the kept files", cmd_dedupe},
 	{"recover", "undo acts that were cut off", cmd_recover},
 	{"status", "print how mounted views are", cmd_status},
+	{"doctor", "say what stands in the way of a view, and what to do", cmd_doctor},
 	{"check", "compare the index with itself and with the disk", cmd_check},
 	{"manifest", "print what a copy of uniques/ leaves out", cmd_manifest},
 	{"restore", "make the whole tree from a copy of uniques/ and its manifest", cmd_restore},

@@ -27,7 +27,7 @@ bool mount_is_privileged(void)
 	return confine_has_capability(CAP_SYS_ADMIN);
 }
 
-static enum mount_obstacle try_device(void)
+enum mount_obstacle mount_obstacle_of_device(void)
 {
 	int fd AUTO_CLOSE = open(DEVICE, O_RDWR | O_CLOEXEC);
 
@@ -98,10 +98,12 @@ static bool has_rights(const char *program)
 	return stat(program, &status) == 0 && status.st_uid == 0 && status.st_mode & S_ISUID;
 }
 
-static enum mount_obstacle try_program(void)
+enum mount_obstacle mount_obstacle_of_rights(void)
 {
 	AUTO_FREE char *program = mount_program_find();
 
+	if (mount_is_privileged())
+		return MOUNT_NO_OBSTACLE;
 	if (prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0)
 		return MOUNT_NOT_PERMITTED;
 	if (!program)
@@ -115,11 +117,9 @@ static enum mount_obstacle try_program(void)
 
 enum mount_obstacle mount_obstacle_find(void)
 {
-	enum mount_obstacle obstacle = try_device();
+	enum mount_obstacle obstacle = mount_obstacle_of_device();
 
-	if (obstacle != MOUNT_NO_OBSTACLE || mount_is_privileged())
-		return obstacle;
-	return try_program();
+	return obstacle != MOUNT_NO_OBSTACLE ? obstacle : mount_obstacle_of_rights();
 }
 
 #define CONTAINER                                            \

@@ -20,7 +20,10 @@ enum mount_obstacle {
 	MOUNT_PROGRAM_WITHOUT_RIGHTS, /* it is not set-uid, or on a file system where that is off */
 };
 
-/* What stands in the way; of several the one to clear first. */
+/* What stands in the way: of opening /dev/fuse, of mounting what was opened, and of the two the first
+ * one. */
+enum mount_obstacle mount_obstacle_of_device(void);
+enum mount_obstacle mount_obstacle_of_rights(void);
 enum mount_obstacle mount_obstacle_find(void);
 
 /* In words for the user: what it is, and what to do (static). */

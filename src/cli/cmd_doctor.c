@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/common_options.h"
+#include "cli/doctor.h"
+#include "mount/point.h"
+
+enum {
+	OPT_MOUNT_POINT = OPTION_ID_OWN,
+	OPT_FORMAT,
+};
+
+enum doctor_format {
+	DOCTOR_TEXT,
+	DOCTOR_JSON,
+};
+
+struct doctor_settings {
+	struct common_settings common;
+	const char *mount_point; /* NULL: none was given */
+	enum doctor_format format;
+};
+
+static const struct option_spec doctor_options[] = {
+	{.heading = "What is examined"},
+	{
+		.name = "mount-point",
+		.letter = 'm',
+		.argument = "DIR",
+		.help = "a folder to mount on, also where it is not empty",
+		.id = OPT_MOUNT_POINT,
+	},
+	{.heading = "What is printed"},
+	{
+		.name = "format",
+		.letter = 'F',
+		.argument = "FORMAT",
+		.help = "text (the default, for people) or json",
+		.id = OPT_FORMAT,
+		.expects = "text or json",
+	},
+	{0},
+};
+
+static int doctor_apply(void *context, int id, const char *value)
+{
+	static const char *const words[] = {[DOCTOR_TEXT] = "text", [DOCTOR_JSON] = "json"};
+	struct doctor_settings *settings = context;
+	int found;
+
+	switch (id) {
+	case OPT_MOUNT_POINT:
+		settings->mount_point = value;
+		return 0;
+	case OPT_FORMAT:
+		found = parse_word(value, words, ARRAY_SIZE(words));
+		settings->format = found == DOCTOR_JSON ? DOCTOR_JSON : DOCTOR_TEXT;
+		return found < 0 ? found : 0;
+	default:
+		return common_apply(&settings->common, id, value);
+	}
+}
+
+static const struct option_table doctor_table = {
+	.command = "twinfs doctor",
+	.usage = {"[SOURCE...] [MOUNTPOINT]"},
+	.summary = "Says what stands in the way of a view of these sources at this mount point, or "
+		   "of a faster one, and what to do about it. Nothing is changed. A folder that is "
+		   "empty, is not there or has a view on it is taken for a mount point.",
+	.options = {doctor_options, index_option, version_option},
+	.apply = doctor_apply,
+};
+
+static void doctor_deinit(struct doctor *doctor)
+{
+	findings_deinit(&doctor->findings);
+	text_list_free(&doctor->sources);
+}
+
+/* Is the place one to mount on, rather than one to find files in? */
+static bool is_for_mounting(const char *given)
+{
+	CLEANUP(mount_point_judgement_free) struct mount_point_judgement judgement = {0};
+
+	if (mount_point_judge(given, &judgement) < 0)
+		return false;
+	switch (judgement.state) {
+	case MOUNT_POINT_NOT_EMPTY:
+	case MOUNT_POINT_NO_FOLDER:
+	case MOUNT_POINT_UNREACHABLE:
+		return false;
+	case MOUNT_POINT_NOT_YOURS:
+		return judgement.error == 0;
+	case MOUNT_POINT_FREE:
+	case MOUNT_POINT_LIVE:
+	case MOUNT_POINT_DEAD:
+	case MOUNT_POINT_IN_VIEW:
+	case MOUNT_POINT_MISSING:
+		break;
+	}
+	return true;
+}
+
+static void examine(struct doctor *doctor, const struct doctor_settings *settings,
+		    char *const *places, size_t count)
+{
+	doctor_examine_machine(doctor);
+	for (size_t i = 0; i < count; i++) {
+		if (!is_for_mounting(places[i]))
+			doctor_examine_source(doctor, places[i]);
+	}
+	doctor_examine_index(doctor);
+	for (size_t i = 0; i < count; i++) {
+		if (is_for_mounting(places[i]))
+			doctor_examine_mount_point(doctor, places[i]);
+	}
+	if (settings->mount_point != NULL)
+		doctor_examine_mount_point(doctor, settings->mount_point);
+}
+
+enum twinfs_exit cmd_doctor(int argc, char *argv[])
+{
+	CLEANUP(doctor_deinit) struct doctor doctor = {.index = NULL};
+	struct doctor_settings settings = {.format = DOCTOR_TEXT};
+	CLEANUP_OUTPUT struct output output;
+	int operands;
+	int r;
+
+	output_init(&output, STDOUT_FILENO);
+	common_settings_init(&settings.common);
+	r = options_parse(&doctor_table, argc, argv, &settings, &operands);
+	if (r != 0)
+		return options_exit(r);
+	doctor.index = settings.common.index;
+	examine(&doctor, &settings, argv + operands, (size_t)(argc - operands));
+	r = findings_print(&doctor.findings, &output, settings.format == DOCTOR_JSON);
+	if (r < 0 && r != -EPIPE)
+		log_error("cannot say what was found: %s", error_text(r));
+	if (r < 0)
+		return TWINFS_EXIT_FAILED;
+	return doctor.findings.problems > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+}
