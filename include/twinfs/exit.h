@@ -7,7 +7,8 @@ enum twinfs_exit {
 	TWINFS_EXIT_COMPLETE = 0,
 	TWINFS_EXIT_FAILED = 1,
 	TWINFS_EXIT_USAGE = 2,
-	/* finished, but something could not be read or done: each is named on stderr */
+	/* finished, but something could not be read or done: each is named on stderr; or check or
+	 * doctor found what is not as it should be, and printed it */
 	TWINFS_EXIT_INCOMPLETE = 3,
 };
 

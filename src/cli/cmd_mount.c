@@ -70,7 +70,8 @@ static int check_sharing(const struct mount_settings *settings)
 	if (r < 0)
 		log_error(
 			"cannot share a view with allow_other: only root, with all capabilities, "
-			"can check what others may read; mount it as root, or without that option");
+			"can check what others may read, whatever /etc/fuse.conf allows; mount it "
+			"as root, or without that option");
 	return r;
 }
 

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/inotify_limits.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
@@ -247,9 +248,8 @@ static int begin_following(struct daemon *daemon)
 	int r = follower_new(&daemon->follower, &settings);
 
 	if (r < 0)
-		log_error("cannot watch for changes: %s; raise fs.inotify.max_user_instances, or "
-			  "give --watch=poll",
-			  error_text(r));
+		log_error("cannot watch for changes: %s; raise %s, or give --watch=poll",
+			  error_text(r), inotify_instances_max().setting);
 	return r;
 }
 

@@ -87,9 +87,10 @@ static void examine_watches(struct doctor *doctor, const struct census *census, 
 	bool fits = !is_watched || census->directories <= doctor->watches_left;
 
 	findings_add(&doctor->findings, fits ? VERDICT_OK : VERDICT_NOTE, "size",
-		     "%s%s files in %s directories%s%s%s", census->complete ? "" : "more than ",
-		     number_format(files, census->files),
+		     "%s%s %s in %s %s%s%s%s", census->complete ? "" : "more than ",
+		     number_format(files, census->files), plural(census->files, "file", "files"),
 		     number_format(directories, census->directories),
+		     plural(census->directories, "directory", "directories"),
 		     fits ? "" : ", and no more than ",
 		     fits ? "" : number_format(left, doctor->watches_left),
 		     fits ? "" : " can be watched: it is walked each minute, too");

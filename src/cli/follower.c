@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/inotify_limits.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/thread.h"
@@ -485,8 +486,10 @@ static int start_watch(struct follower *follower)
 
 	if (r == 0 || follower->settings.mode != FOLLOW_AUTO)
 		return r;
-	log_warning("cannot watch for changes: %s; looking for them every %u s instead",
-		    error_text(r), (unsigned int)(follower->settings.interval_ms / 1000));
+	log_warning("cannot watch for changes: %s; looking for them every %u s instead (raise %s: "
+		    "see 'twinfs doctor')",
+		    error_text(r), (unsigned int)(follower->settings.interval_ms / 1000),
+		    inotify_instances_max().setting);
 	followed_poll_all(follower->sources, count);
 	return 0;
 }

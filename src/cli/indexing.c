@@ -75,6 +75,11 @@ void indexing_explain(const char *folder, int outcome)
 			  "one",
 			  quote_path(folder));
 		break;
+	case -EMFILE:
+		log_error("cannot use the index %s: this process may have too few files open; "
+			  "raise that with 'ulimit -n 1024' (see 'twinfs doctor')",
+			  quote_path(folder));
+		break;
 	default:
 		log_error("cannot use the index %s: %s; choose another with --index",
 			  quote_path(folder), error_text(outcome));

@@ -162,7 +162,8 @@ static int mount_session(struct session *session)
 	if (r == 0)
 		r = take_mount(session);
 	if (r < 0)
-		log_error("cannot mount a view on %s: %s",
+		log_error("cannot mount a view on %s: %s; 'twinfs doctor' says what may be in the "
+			  "way",
 			  quote_path(session->settings.mount_point), error_text(r));
 	return r;
 }

@@ -385,7 +385,7 @@ class Program:
 
 
 WITH_INDEX = ("mount", "scan", "list", "copies", "remove", "move", "link", "dedupe", "recover",
-              "check", "manifest")
+              "check", "manifest", "doctor")
 COMMANDS = (*WITH_INDEX, "path", "status", "restore")
 
 
