@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/patience.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/doctor.h"
 #include "mount/point.h"
+
+/* What does not answer for so long may never do. */
+#define PATIENCE_MS 2000
 
 enum {
 	OPT_MOUNT_POINT = OPTION_ID_OWN,
@@ -104,21 +113,57 @@ static bool is_for_mounting(const char *given)
 	return true;
 }
 
-static void examine(struct doctor *doctor, const struct doctor_settings *settings,
-		    char *const *places, size_t count)
+/* Runs in a child (base/patience.h). */
+static int ask_folder(void *context)
 {
+	AUTO_CLOSE int fd = open(context, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct statfs figures;
+
+	return fd < 0 || fstatfs(fd, &figures) < 0 ? -errno : 0;
+}
+
+enum place {
+	PLACE_SILENT, /* whoever asks it anything may wait for ever */
+	PLACE_SOURCE,
+	PLACE_MOUNT_POINT,
+};
+
+static enum place place_of(char *given)
+{
+	if (ask_with_patience(ask_folder, given, -1, PATIENCE_MS) == -ETIMEDOUT)
+		return PLACE_SILENT;
+	return is_for_mounting(given) ? PLACE_MOUNT_POINT : PLACE_SOURCE;
+}
+
+static void add_silent(struct doctor *doctor, const char *given)
+{
+	findings_about(&doctor->findings, "source", given);
+	findings_add(&doctor->findings, VERDICT_PROBLEM, "readable", "it does not answer");
+	findings_remedy(&doctor->findings,
+			"see whether what serves it is stopped or out of reach, or 'umount -l' it");
+}
+
+/* Sources come first: the room that their index needs is theirs. */
+static int examine(struct doctor *doctor, char **given, size_t count)
+{
+	AUTO_FREE enum place *places = calloc(count + 1, sizeof(*places));
+
+	if (places == NULL)
+		return -ENOMEM;
 	doctor_examine_machine(doctor);
 	for (size_t i = 0; i < count; i++) {
-		if (!is_for_mounting(places[i]))
-			doctor_examine_source(doctor, places[i]);
+		places[i] = place_of(given[i]);
+		if (places[i] == PLACE_SILENT)
+			add_silent(doctor, given[i]);
+		else if (places[i] == PLACE_SOURCE)
+			doctor_examine_source(doctor, given[i]);
 	}
 	doctor_examine_index(doctor);
 	for (size_t i = 0; i < count; i++) {
-		if (is_for_mounting(places[i]))
-			doctor_examine_mount_point(doctor, places[i]);
+		if (places[i] == PLACE_MOUNT_POINT)
+			doctor_examine_mount_point(doctor, given[i]);
 	}
-	if (settings->mount_point != NULL)
-		doctor_examine_mount_point(doctor, settings->mount_point);
+	return 0;
 }
 
 enum twinfs_exit cmd_doctor(int argc, char *argv[])
@@ -135,8 +180,11 @@ enum twinfs_exit cmd_doctor(int argc, char *argv[])
 	if (r != 0)
 		return options_exit(r);
 	doctor.index = settings.common.index;
-	examine(&doctor, &settings, argv + operands, (size_t)(argc - operands));
-	r = findings_print(&doctor.findings, &output, settings.format == DOCTOR_JSON);
+	r = examine(&doctor, argv + operands, (size_t)(argc - operands));
+	if (settings.mount_point != NULL)
+		doctor_examine_mount_point(&doctor, settings.mount_point);
+	if (r == 0)
+		r = findings_print(&doctor.findings, &output, settings.format == DOCTOR_JSON);
 	if (r < 0 && r != -EPIPE)
 		log_error("cannot say what was found: %s", error_text(r));
 	if (r < 0)

@@ -10,6 +10,7 @@
 #include "base/quote.h"
 #include "base/size.h"
 #include "catalog/filesystem_kind.h"
+#include "catalog/source.h"
 #include "cli/doctor.h"
 #include "cli/index_folder.h"
 
@@ -22,11 +23,18 @@
 /* Where it would be. 0 or -errno. */
 static int locate(const struct doctor *doctor, char **folder)
 {
+	char **resolved = NULL;
+	int r;
+
 	if (doctor->index != NULL)
 		return index_folder_given(doctor->index, folder);
-	if (doctor->sources.count > 0)
-		return index_folder_for_sources(doctor->sources.items, folder);
-	return index_folder_place(folder);
+	if (doctor->sources.count == 0)
+		return index_folder_place(folder);
+	r = source_paths_resolve(doctor->sources.items, doctor->sources.count, &resolved);
+	if (r == 0)
+		r = index_folder_for_sources(resolved, folder);
+	source_paths_free(resolved);
+	return r;
 }
 
 /* Opens the folder, or the nearest one above that is there, to which path is cut. */

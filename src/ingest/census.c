@@ -54,12 +54,17 @@ static int wait_for(struct counting *counting, const char *folder, const char *n
 	return 0;
 }
 
-static bool is_enough(const struct counting *counting)
+/* Directories that wait count, too: so there are never more of them than names are looked at. */
+static bool is_over(const struct counting *counting)
 {
-	uint64_t names = counting->census->directories + counting->census->files;
+	const struct census *census = counting->census;
 
-	return names >= counting->limits->names ||
-	       (names % NAMES_PER_LOOK == 0 && clock_monotonic_ns() >= counting->end_ns);
+	return census->directories + census->files + counting->count >= counting->limits->names;
+}
+
+static bool is_late(const struct counting *counting)
+{
+	return clock_monotonic_ns() >= counting->end_ns;
 }
 
 static void sample(struct census *census, int folder, const char *name)
@@ -90,6 +95,7 @@ static int count_names(struct counting *counting, DIR *directory, const char *pa
 	struct census *census = counting->census;
 	uint64_t samples = census->sampled + SAMPLES;
 	const struct dirent *entry;
+	unsigned int names = 0;
 	int r = 0;
 
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else has it */
@@ -99,14 +105,15 @@ static int count_names(struct counting *counting, DIR *directory, const char *pa
 		if (is_dots(entry->d_name))
 			continue;
 		type = type_of(dirfd(directory), entry);
-		if (type == DT_DIR) {
+		if (type == DT_DIR)
 			r = wait_for(counting, path, entry->d_name);
-			continue;
-		}
-		census->files++;
+		else
+			census->files++;
 		if (type == DT_REG && census->sampled < samples)
 			sample(census, dirfd(directory), entry->d_name);
-		r = is_enough(counting);
+		if (r == 0)
+			r = is_over(counting) ||
+			    (++names % NAMES_PER_LOOK == 0 && is_late(counting));
 	}
 	return r;
 }
@@ -124,7 +131,7 @@ static int count_directory(struct counting *counting, int root, const char *path
 		counting->census->unreadable++;
 		if (fd >= 0)
 			(void)close(fd);
-		return is_enough(counting);
+		return 0;
 	}
 	return count_names(counting, directory, path);
 }
@@ -144,7 +151,7 @@ int census_take(int directory, const struct census_limits *limits, struct census
 	while (r == 0 && counting.count > 0) {
 		AUTO_FREE char *path = counting.waiting[--counting.count];
 
-		r = count_directory(&counting, directory, path);
+		r = is_late(&counting) ? 1 : count_directory(&counting, directory, path);
 	}
 	census->complete = r == 0;
 	return r < 0 ? r : 0;

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 import trees
-from program import Program, as_user_words, end_process
+from program import Program, as_user_words, end_process, stopped
 
 NFS, UNHEARD_OF = 0x6969, 0x12345678  # file system types
 
@@ -317,6 +317,13 @@ def test_view_tells_what_would_make_it_faster(twinfs, source, mount, tmp_path):
         assert "outside" in found["mount point", "mount point"]["remedy"]
         found = examine(twinfs, view.dups)
         assert "lies inside a mounted view" in found["mount point", "mount point"]["found"]
+
+
+def test_view_whose_daemon_stands_still_holds_up_nobody(twinfs, source, mount):
+    trees.small(source)
+    with twinfs.mounted(source, at=mount) as view, stopped(view.pid):
+        problem = examine(twinfs, mount)["source", "readable"]
+        assert problem["verdict"] == "problem" and "does not answer" in problem["found"]
 
 
 def test_dead_view_is_named_and_left_as_it_is(twinfs, source, mount):
