@@ -27,19 +27,12 @@
 enum {
 	OPT_QUICK = OPTION_ID_OWN,
 	OPT_REPAIR,
-	OPT_FORMAT,
-};
-
-enum check_format {
-	CHECK_TEXT,
-	CHECK_JSON,
 };
 
 struct check_settings {
 	struct common_settings common;
 	bool quick;
 	bool repair;
-	enum check_format format;
 };
 
 static const struct option_spec check_options[] = {
@@ -55,27 +48,8 @@ static const struct option_spec check_options[] = {
 			"it is damaged",
 		.id = OPT_REPAIR,
 	},
-	{.heading = "What is printed"},
-	{
-		.name = "format",
-		.letter = 'F',
-		.argument = "text|json",
-		.help = "text is for people, and the default",
-		.id = OPT_FORMAT,
-	},
 	{0},
 };
-
-static int set_format(struct check_settings *settings, const char *word)
-{
-	static const char *const words[] = {[CHECK_TEXT] = "text", [CHECK_JSON] = "json"};
-	int found = parse_word(word, words, ARRAY_SIZE(words));
-
-	if (found < 0)
-		return found;
-	settings->format = (enum check_format)found;
-	return 0;
-}
 
 static int check_apply(void *context, int id, const char *value)
 {
@@ -88,8 +62,6 @@ static int check_apply(void *context, int id, const char *value)
 	case OPT_REPAIR:
 		settings->repair = true;
 		return 0;
-	case OPT_FORMAT:
-		return set_format(settings, value);
 	default:
 		return common_apply(&settings->common, id, value);
 	}
@@ -102,7 +74,7 @@ static const struct option_table check_table = {
 		"Compares the index with itself and with the disk: every record, every name, and "
 		"the bytes of every file that may have a copy. Prints each difference. The index "
 		"of a mounted view can be checked, too.",
-	.options = {check_options, scan_options, index_option, talk_options},
+	.options = {check_options, format_option, scan_options, index_option, talk_options},
 	.apply = check_apply,
 };
 
@@ -446,7 +418,7 @@ static enum twinfs_exit check(struct checking *checking)
 
 enum twinfs_exit cmd_check(int argc, char *argv[])
 {
-	struct check_settings settings = {.format = CHECK_TEXT};
+	struct check_settings settings = {.quick = false};
 	struct checking checking = {.settings = &settings};
 	enum twinfs_exit status = TWINFS_EXIT_FAILED;
 	int operands;
@@ -458,7 +430,7 @@ enum twinfs_exit cmd_check(int argc, char *argv[])
 		options_complain(&check_table, "no SOURCE and no MOUNTPOINT given");
 		r = -EINVAL;
 	}
-	checking.printing.json = settings.format == CHECK_JSON;
+	checking.printing.json = settings.common.json;
 	if (r != 0)
 		status = options_exit(r);
 	else if (current_index_locate(&checking.index, &settings.common, argv + operands,

@@ -19,18 +19,11 @@
 
 enum {
 	OPT_MOUNT_POINT = OPTION_ID_OWN,
-	OPT_FORMAT,
-};
-
-enum doctor_format {
-	DOCTOR_TEXT,
-	DOCTOR_JSON,
 };
 
 struct doctor_settings {
 	struct common_settings common;
 	const char *mount_point; /* NULL: none was given */
-	enum doctor_format format;
 };
 
 static const struct option_spec doctor_options[] = {
@@ -42,35 +35,17 @@ static const struct option_spec doctor_options[] = {
 		.help = "a folder to mount on, also where it is not empty",
 		.id = OPT_MOUNT_POINT,
 	},
-	{.heading = "What is printed"},
-	{
-		.name = "format",
-		.letter = 'F',
-		.argument = "FORMAT",
-		.help = "text (the default, for people) or json",
-		.id = OPT_FORMAT,
-		.expects = "text or json",
-	},
 	{0},
 };
 
 static int doctor_apply(void *context, int id, const char *value)
 {
-	static const char *const words[] = {[DOCTOR_TEXT] = "text", [DOCTOR_JSON] = "json"};
 	struct doctor_settings *settings = context;
-	int found;
 
-	switch (id) {
-	case OPT_MOUNT_POINT:
-		settings->mount_point = value;
-		return 0;
-	case OPT_FORMAT:
-		found = parse_word(value, words, ARRAY_SIZE(words));
-		settings->format = found == DOCTOR_JSON ? DOCTOR_JSON : DOCTOR_TEXT;
-		return found < 0 ? found : 0;
-	default:
+	if (id != OPT_MOUNT_POINT)
 		return common_apply(&settings->common, id, value);
-	}
+	settings->mount_point = value;
+	return 0;
 }
 
 static const struct option_table doctor_table = {
@@ -79,7 +54,7 @@ static const struct option_table doctor_table = {
 	.summary = "Says what stands in the way of a view of these sources at this mount point, or "
 		   "of a faster one, and what to do about it. Nothing is changed. A folder that is "
 		   "empty, is not there or has a view on it is taken for a mount point.",
-	.options = {doctor_options, index_option, version_option},
+	.options = {doctor_options, format_option, index_option, version_option},
 	.apply = doctor_apply,
 };
 
@@ -169,7 +144,7 @@ static int examine(struct doctor *doctor, char **given, size_t count)
 enum twinfs_exit cmd_doctor(int argc, char *argv[])
 {
 	CLEANUP(doctor_deinit) struct doctor doctor = {.index = NULL};
-	struct doctor_settings settings = {.format = DOCTOR_TEXT};
+	struct doctor_settings settings = {.mount_point = NULL};
 	CLEANUP_OUTPUT struct output output;
 	int operands;
 	int r;
@@ -184,7 +159,7 @@ enum twinfs_exit cmd_doctor(int argc, char *argv[])
 	if (settings.mount_point != NULL)
 		doctor_examine_mount_point(&doctor, settings.mount_point);
 	if (r == 0)
-		r = findings_print(&doctor.findings, &output, settings.format == DOCTOR_JSON);
+		r = findings_print(&doctor.findings, &output, settings.common.json);
 	if (r < 0 && r != -EPIPE)
 		log_error("cannot say what was found: %s", error_text(r));
 	if (r < 0)

@@ -17,6 +17,7 @@ enum {
 	OPT_ONE_FILE_SYSTEM,
 	OPT_CROSS_FILE_SYSTEMS,
 	OPT_DISK,
+	OPT_FORMAT,
 	OPT_PROGRESS,
 	OPT_QUIET,
 	OPT_VERSION,
@@ -88,6 +89,18 @@ const struct option_spec scan_options[] = {
 			"(rotating), in any order (solid), or as the disk says and the time "
 			"that reading takes (auto, the default)",
 		.id = OPT_DISK,
+	},
+	{0},
+};
+
+const struct option_spec format_option[] = {
+	{.heading = "What is printed"},
+	{
+		.name = "format",
+		.letter = 'F',
+		.argument = "text|json",
+		.help = "text is for people, and the default",
+		.id = OPT_FORMAT,
 	},
 	{0},
 };
@@ -167,6 +180,17 @@ static int parse_disk(const char *word, enum ingest_disk *disk)
 	return 0;
 }
 
+static int parse_format(const char *word, bool *json)
+{
+	static const char *const words[] = {"text", "json"};
+	int found = parse_word(word, words, ARRAY_SIZE(words));
+
+	if (found < 0)
+		return found;
+	*json = found == 1;
+	return 0;
+}
+
 int common_apply(struct common_settings *settings, int id, const char *value)
 {
 	switch (id) {
@@ -187,6 +211,8 @@ int common_apply(struct common_settings *settings, int id, const char *value)
 		return 0;
 	case OPT_DISK:
 		return parse_disk(value, &settings->disk);
+	case OPT_FORMAT:
+		return parse_format(value, &settings->json);
 	case OPT_PROGRESS:
 		return parse_progress(value, &settings->progress);
 	case OPT_QUIET:

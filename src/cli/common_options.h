@@ -28,6 +28,7 @@ struct common_settings {
 	struct text_list excludes; /* globs */
 	bool cross_file_systems;
 	enum ingest_disk disk;
+	bool json; /* --format */
 	bool quiet;
 	enum progress_when progress;
 };
@@ -35,6 +36,7 @@ struct common_settings {
 extern const struct option_spec index_option[]; /* --index */
 extern const struct option_spec one_index_option[]; /* --index, where many are looked at */
 extern const struct option_spec scan_options[]; /* what is scanned */
+extern const struct option_spec format_option[]; /* --format=text|json */
 extern const struct option_spec talk_options[]; /* what is said; --version */
 extern const struct option_spec version_option[]; /* --version */
 

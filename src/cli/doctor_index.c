@@ -103,7 +103,7 @@ void doctor_examine_index(struct doctor *doctor)
 	AUTO_FREE char *folder = NULL, *nearest = NULL;
 	AUTO_CLOSE int fd = -1;
 
-	if (locate(doctor, &folder) < 0) {
+	if (locate(doctor, &folder) < 0 || folder == NULL) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "index",
 			     "there is no place known for it");
 		findings_remedy(&doctor->findings, "set HOME, or name a folder: --index=DIR");
