@@ -14,8 +14,8 @@ struct inotify_limit {
 	const char *setting; /* static, for sysctl(8): "fs.inotify.max_user_watches" */
 };
 
-/* The watches, and the instances, that a user may have; of the setting for all users and that of the
- * user namespace the lower one, as both hold. */
+/* The watches, and the instances, that a user may have; of the setting for all users and that of
+ * the user namespace the lower one, as both hold. */
 struct inotify_limit inotify_watches_max(void);
 struct inotify_limit inotify_instances_max(void);
 

@@ -2,9 +2,9 @@
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
 
-/* What stands in the way of a view, or of a faster one, and what to do about it: of the machine and its
- * user, of sources, of the place of their index, of mount points. Nothing is changed; nothing is
- * written. For the first thread. */
+/* What stands in the way of a view, or of a faster one, and what to do about it: of the machine and
+ * its user, of sources, of the place of their index, of mount points. Nothing is changed. For the
+ * first thread. */
 
 #include <stdint.h>
 

@@ -2,7 +2,8 @@
 #ifndef CLI_FINDINGS_H
 #define CLI_FINDINGS_H
 
-/* What a check of the machine found, kept in the order in which it was found, and printed. One thread.
+/* What a check of the machine found, kept in the order in which it was found, and printed. One
+ * thread.
  *
  * What lacks memory is told at the end, by findings_print(). */
 
@@ -30,8 +31,8 @@ struct findings {
 void findings_deinit(struct findings *findings);
 #define CLEANUP_FINDINGS CLEANUP(findings_deinit)
 
-/* What is added from here on is about this ("machine", "source" ...; static), at this path, which is
- * borrowed until the next call; NULL: it has none. */
+/* What is added from here on is about this ("machine", "source" ...; static), at this path, which
+ * is borrowed until the next call; NULL: it has none. */
 void findings_about(struct findings *findings, const char *about, const char *path);
 
 /* Adds one: check is a word or two (static). */

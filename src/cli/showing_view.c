@@ -10,7 +10,7 @@
 #include "cli/status_file.h"
 #include "mount/point.h"
 
-/* Which source of the view that has this status holds the mount point, if any: 1, or 0, or -errno. */
+/* Which source of the view that has this status holds the mount point: 1, 0: none, or -errno. */
 static int find_source(const char *mount_point, const json_t *status, struct bytes *source)
 {
 	const json_t *sources = json_object_get(status, "sources");

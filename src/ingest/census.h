@@ -2,8 +2,8 @@
 #ifndef INGEST_CENSUS_H
 #define INGEST_CENSUS_H
 
-/* How large a tree is, roughly and soon: counted up to a limit, without an index and without reading a
- * file. Any thread. */
+/* How large a tree is, roughly and soon: counted up to a limit, without an index and without
+ * reading a file. Any thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,8 +20,7 @@ struct census {
 	uint64_t directories; /* the tree itself, too */
 	uint64_t files; /* whatever is no directory */
 	uint64_t unreadable; /* directories that could not be listed */
-	uint64_t
-		sampled; /* regular files of which the owner was looked at, some of each directory */
+	uint64_t sampled; /* regular files whose owner was looked at, some of each folder */
 	uint64_t foreign; /* those of them that are another user's than asks */
 	bool complete; /* else there is more than was counted */
 };

@@ -19,7 +19,7 @@
 #define DEVICE "/dev/fuse"
 #define PROGRAM "fusermount3"
 
-/* Where libfuse looks before it looks in PATH: as Debian builds it, and as it is built by itself. */
+/* Where libfuse looks before it looks in PATH: as Debian builds it, and as it is built alone. */
 static const char *const known_places[] = {"/usr/bin/" PROGRAM, "/usr/local/bin/" PROGRAM};
 
 bool mount_is_privileged(void)

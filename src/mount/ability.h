@@ -3,8 +3,8 @@
 #define MOUNT_ABILITY_H
 
 /* Whether this process can mount a view at all, wherever: what a mount by libfuse needs of the
- * machine and the user. Nothing is mounted or changed (but that opening /dev/fuse has the kernel load
- * its module). For a process that did not give up rights; any thread. */
+ * machine and the user. Nothing is mounted or changed (but that opening /dev/fuse has the kernel
+ * load its module). For a process that did not give up rights; any thread. */
 
 #include <stdbool.h>
 
@@ -20,8 +20,8 @@ enum mount_obstacle {
 	MOUNT_PROGRAM_WITHOUT_RIGHTS, /* it is not set-uid, or on a file system where that is off */
 };
 
-/* What stands in the way: of opening /dev/fuse, of mounting what was opened, and of the two the first
- * one. */
+/* What stands in the way: of opening /dev/fuse, of mounting what was opened, and of the two the
+ * first one. */
 enum mount_obstacle mount_obstacle_of_device(void);
 enum mount_obstacle mount_obstacle_of_rights(void);
 enum mount_obstacle mount_obstacle_find(void);
