@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,6 +84,27 @@ static void let_go(struct fuse_session *fuse)
 		(void)dup2(null, fd);
 }
 
+/* Of the file system that one sees there; 0: nobody can tell. Asks the file system nothing. */
+static dev_t device_at(const char *point)
+{
+	struct statx status;
+
+	if (statx(AT_FDCWD, point, AT_STATX_DONT_SYNC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0,
+		  &status) < 0)
+		return 0;
+	return makedev(status.stx_dev_major, status.stx_dev_minor);
+}
+
+/* While a view is in use that was unmounted lazily, and even after that, something else may be
+ * mounted where it was, which is not ours to unmount.
+ *
+ * device	of the view, which nothing else has as long as it lives */
+static void unmount_view(struct fuse_session *fuse, const char *point, dev_t device)
+{
+	if (device_at(point) == device)
+		fuse_session_unmount(fuse);
+}
+
 static int mount_view(struct fuse_session **fuse, const struct session_settings *settings)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
@@ -99,9 +122,11 @@ static int mount_view(struct fuse_session **fuse, const struct session_settings 
 	return r;
 }
 
-static void answer_mount(struct fuse_session **fuse, const struct session_settings *settings)
+/* Gives the device of what is mounted then. */
+static dev_t answer_mount(struct fuse_session **fuse, const struct session_settings *settings)
 {
 	int r = mount_view(fuse, settings);
+	dev_t device = r == 0 ? device_at(settings->mount_point) : 0;
 
 	if (r == 0)
 		r = send_answer(0, fuse_session_fd(*fuse));
@@ -110,6 +135,7 @@ static void answer_mount(struct fuse_session **fuse, const struct session_settin
 	if (r < 0)
 		_exit(EXIT_FAILURE);
 	let_go(*fuse);
+	return device;
 }
 
 static char hear_word(void)
@@ -139,14 +165,15 @@ static void stand_alone(int socket)
 _Noreturn static void serve(int socket, const struct session_settings *settings)
 {
 	static struct fuse_session *fuse; /* ends with the process */
+	dev_t device;
 
 	stand_alone(socket);
 	session_log_from_fuse();
 	if (hear_word() == WORD_MOUNT) {
-		answer_mount(&fuse, settings);
+		device = answer_mount(&fuse, settings);
 		if (hear_word() == WORD_UNMOUNT ||
 		    (settings->auto_unmount && mount_point_is_dead(settings->mount_point)))
-			fuse_session_unmount(fuse);
+			unmount_view(fuse, settings->mount_point, device);
 	}
 	_exit(EXIT_SUCCESS);
 }

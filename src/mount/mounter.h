@@ -32,8 +32,8 @@ MUST_CHECK int mounter_start(struct mounter **mounter, const struct session_sett
  * more of it. */
 MUST_CHECK int mounter_mount(struct mounter *mounter);
 
-/* Has it unmount, lazily, and end, and waits for that. The caller closed the device before, and
- * knows that it was not unmounted by others. */
+/* Has it unmount, lazily, and end, and waits for that. The caller closed the device before. What
+ * others have mounted there since stays. */
 void mounter_unmount(struct mounter *mounter);
 
 /* Ends the process where it still runs, and frees; accepts NULL. */

@@ -18,7 +18,7 @@ import pytest
 import trees
 from changes import DATA, OTHER
 from disks import disk
-from program import TIMEOUT, end_process, is_mounted, stopped, until, wait_ended
+from program import TIMEOUT, children, end_process, is_mounted, stopped, until, wait_ended
 from test_index_disk import shut_down
 
 READERS = 8
@@ -46,6 +46,22 @@ def test_daemon_ends_with_the_last_user_of_a_view_that_was_unmounted(view, root_
         assert file.read() == OTHER
         os.kill(view.pid, 0)
     assert wait_ended(view.pid)
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_what_is_mounted_where_a_view_was_that_is_still_in_use_outlives_its_daemon(
+        twinfs, source, root_only, end):
+    changes.build(source)
+    with twinfs.mounted(source, options=("--wait", "-o", "auto_unmount")) as view:
+        with open(view.uniques / "c", "rb"):
+            helpers = children(view.pid)
+            subprocess.run(["umount", "-l", view.path], check=True)
+            subprocess.run(["mount", "-t", "tmpfs", "other", view.path], check=True)
+            (view.path / "of another").write_bytes(OTHER)
+            assert end_process(view.pid, end)
+            assert helpers and all(wait_ended(helper) for helper in helpers)
+        assert (view.path / "of another").read_bytes() == OTHER
+        view.pid = None
 
 
 class Readers:
