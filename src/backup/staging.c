@@ -23,10 +23,6 @@
 
 /* ---- the state --------------------------------------------------------------------------- */
 
-#ifndef STATX_MNT_ID_UNIQUE
-#define STATX_MNT_ID_UNIQUE 0x00004000U /* since Linux 6.8; the number is never used again */
-#endif
-
 /* Appends which mount of the target's file system this is: a disk may have been pulled out. */
 static int append_mount(struct bytes *state, int target)
 {

@@ -4,7 +4,13 @@
 
 /* Which start of the system this is. Any thread. */
 
+#include <sys/stat.h>
+
 #include "base/attributes.h"
+
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x00004000U /* since Linux 6.8; the number is never used again */
+#endif
 
 /* Room for what boot_id() writes, with its NUL. */
 #define BOOT_ID_MAX 40

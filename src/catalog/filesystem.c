@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "base/boot.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/hash.h"
 #include "catalog/meta.h"
@@ -19,6 +21,8 @@
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
+
+#define MAGIC_ROMFS 0x7275
 
 /* FS_IOC_GETFSUUID of Linux 6.9, which older headers lack. */
 struct fs_uuid {
@@ -136,6 +140,43 @@ static void read_uuid(int fd, struct fs_uuid *uuid)
 		memset(uuid, 0, sizeof(*uuid));
 }
 
+/* Is it made as a whole, and then only read? All that a signature has of a file may then be as it
+ * was in an earlier image, with other bytes: who makes images that are the same each time sets all
+ * times to one. */
+static bool is_image(uint64_t type)
+{
+	switch (type) {
+	case SQUASHFS_MAGIC:
+	case EROFS_SUPER_MAGIC_V1:
+	case ISOFS_SUPER_MAGIC:
+	case CRAMFS_MAGIC:
+	case MAGIC_ROMFS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Of images each mount is a file system of its own. Where the kernel does not tell mounts apart (it
+ * does since Linux 6.8) each run is taken for another one. */
+static uint64_t identity_of_mount(int fd, uint64_t identity)
+{
+	struct {
+		char boot[BOOT_ID_MAX];
+		struct timespec run;
+		uint64_t mount;
+	} parts;
+	struct statx status;
+
+	memset(&parts, 0, sizeof(parts)); /* padding is hashed too */
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID_UNIQUE, &status) == 0 &&
+	    status.stx_mask & STATX_MNT_ID_UNIQUE && boot_id(parts.boot)[0] != '\0')
+		parts.mount = status.stx_mnt_id;
+	else
+		parts.run = clock_now();
+	return hash64(&parts, sizeof(parts), identity);
+}
+
 static int read_identity(int fd, dev_t device, uint64_t *identity)
 {
 	struct {
@@ -157,14 +198,17 @@ static int read_identity(int fd, dev_t device, uint64_t *identity)
 	if (!parts.uuid.length && !parts.fsid.__val[0] && !parts.fsid.__val[1])
 		parts.device = device;
 	*identity = hash64(&parts, sizeof(parts), 0);
+	if (is_image(parts.type))
+		*identity = identity_of_mount(fd, *identity);
 	return 0;
 }
 
 static uint32_t find_device(const struct filesystems *filesystems, dev_t device)
 {
-	for (size_t i = 0; i < filesystems->count; i++) {
-		if (filesystems->list[i].device == device)
-			return (uint32_t)i + 1;
+	/* those of now come last, be there ever so many of the past */
+	for (size_t i = filesystems->count; i > 0; i--) {
+		if (filesystems->list[i - 1].device == device)
+			return (uint32_t)i;
 	}
 	return 0;
 }

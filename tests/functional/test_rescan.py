@@ -4,7 +4,9 @@
 Each change is made while no daemon runs: between two scans, or between two mounts.
 """
 import os
+import shutil
 import signal
+import subprocess
 
 import changes
 import oracle
@@ -146,3 +148,35 @@ def test_order_of_sources_is_part_of_the_index(twinfs, tmp_path):
     with other.mounted(two, one) as view:
         assert (view.uniques / "b/same").exists()
         assert not (view.uniques / "a/same").exists()
+
+
+@pytest.mark.skipif(not shutil.which("mksquashfs"), reason="no mksquashfs")
+def test_image_that_replaces_another_is_verified_again_though_no_time_and_size_moved(
+        twinfs, source, tmp_path, root_only):
+    """As images are that are made the same each time: all times are one."""
+    image, root = tmp_path / "image", tmp_path / "root"
+    root.mkdir()
+
+    def make(contents):
+        trees.fill(source, contents)
+        subprocess.run(["mksquashfs", source, image, "-quiet", "-no-progress", "-noappend",
+                        "-all-time", "0", "-mkfs-time", "0"], check=True, capture_output=True)
+    device = None
+    make({b"a": DATA, b"b": DATA, b"c": DATA[::-1]})
+    try:
+        device = subprocess.run(["losetup", "--find", "--show", image], check=True,
+                                capture_output=True, text=True).stdout.strip()
+        for number in range(2):
+            if subprocess.run(["mount", "-o", "ro", device, root], check=False).returncode != 0:
+                pytest.skip("this kernel mounts no SquashFS")
+            before = [os.stat(root / name) for name in "abc"]
+            try:
+                assert twinfs.groups(root) == {frozenset(
+                    os.fsencode(root / name) for name in ("ab", "bc")[number])}
+            finally:
+                subprocess.run(["umount", root], check=True)
+            make({b"a": DATA, b"b": DATA[::-1], b"c": DATA[::-1]})
+        assert all(status.st_ctime == 0 for status in before)
+    finally:
+        if device:
+            subprocess.run(["losetup", "-d", device], check=True)
