@@ -37,7 +37,7 @@ struct loop {
 	bool ending;
 	int result;
 	struct worker workers[LOOP_THREADS_MAX];
-	unsigned int count;
+	unsigned int count; /* that were started */
 
 	sem_t needed; /* what a worker waits for before it takes part */
 	atomic_uint parked; /* workers that do */

@@ -266,8 +266,8 @@ int session_run(struct session *session)
 	signal_watch_attach(session->settings.signals, session);
 	r = serve(session);
 	signal_watch_attach(session->settings.signals, NULL);
-	session->failed = r < 0;
-	if (session->failed)
+	session->failed = r < 0 && session->loop.count > 0;
+	if (r < 0)
 		log_error("the mount on %s failed: %s", quote_path(session->settings.mount_point),
 			  error_text(r));
 	return r;

@@ -21,7 +21,7 @@ struct session {
 	struct session_settings settings;
 	struct fuse_session *fuse;
 	bool mounted;
-	bool failed; /* and not ended by anybody */
+	bool failed; /* after it had begun to answer; and not ended by anybody */
 	struct page_gate gate;
 	struct kept kept;
 	struct listed listed;

@@ -199,6 +199,21 @@ def test_start_without_memory_fails_and_the_next_one_is_right(limits, twinfs, so
         assert view.differences(source) == []
 
 
+def test_start_without_threads_fails_or_serves_with_those_there_are(twinfs, source, strace):
+    trees.small(source)
+    failed = 0
+    for number in range(1, 16):
+        twinfs.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=clone3", "-e",
+                          f"inject=clone3:error=EAGAIN:when={number}+"]
+        with twinfs.mounted_in_front(source) as (process, view):
+            if view:
+                assert (view.uniques / "letters/a.txt").exists()
+        failed += process.returncode != 0
+        assert process.returncode == 0 or process.output[1], number
+        assert not is_mounted(twinfs.folder / "mount"), number
+    assert 0 < failed < 15
+
+
 # the source
 
 def test_source_that_is_unmounted_is_missing_until_it_is_back(twinfs, tmp_path):
