@@ -12,11 +12,6 @@
 /* Orphans forgotten in one transaction. */
 #define PURGE_FILES 65536
 
-bool ingest_may_pass(int error)
-{
-	return error && error != EACCES && error != EPERM && error != EFBIG && error != E2BIG;
-}
-
 struct scan_begin {
 	uint64_t min_size;
 	uint32_t scan;

@@ -19,6 +19,7 @@
  * and counted.
  */
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -186,6 +187,9 @@ MUST_CHECK int ingest_compare(struct ingest *ingest, const struct ingest_sizes *
 /* May what failed with this positive errno succeed another time, though nothing changes that an
  * event or a walk would tell of? Rights do not come back by themselves, and what is too much for a
  * comparison stays so. */
-bool ingest_may_pass(int error);
+static inline bool ingest_may_pass(int error)
+{
+	return error && error != EACCES && error != EPERM && error != EFBIG && error != E2BIG;
+}
 
 #endif
