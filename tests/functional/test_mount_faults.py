@@ -23,6 +23,8 @@ from test_index_disk import shut_down
 
 READERS = 8
 MANY_READERS = 32  # than which a daemon has fewer threads
+THREADS_MAX = 60  # that are started by then, some of them by sanitizers
+SERVED_WITH_FEW = 3
 LARGE = trees.content("large", 3_000_000)
 
 # What a reader may get while the daemon has no memory, or ends.
@@ -202,17 +204,19 @@ def test_start_without_memory_fails_and_the_next_one_is_right(limits, twinfs, so
 def test_start_without_threads_fails_or_serves_with_those_there_are(twinfs, source, strace):
     trees.small(source)
     twinfs.environment["ASAN_OPTIONS"] += ":detect_leaks=0"  # that traces, too
-    failed = 0
-    for number in range(1, 16):
+    served = 0
+    for number in range(1, THREADS_MAX):
         twinfs.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=clone3", "-e",
                           f"inject=clone3:error=EAGAIN:when={number}+"]
         with twinfs.mounted_in_front(source) as (process, view):
             if view:
                 assert (view.uniques / "letters/a.txt").exists()
-        failed += process.returncode != 0
         assert process.returncode == 0 or process.output[1], number
         assert not is_mounted(twinfs.folder / "mount"), number
-    assert 0 < failed < 15
+        served += process.returncode == 0
+        if served == SERVED_WITH_FEW:
+            break
+    assert number > served == SERVED_WITH_FEW
 
 
 # the source
