@@ -162,8 +162,11 @@ def children(pid):
 
 def traced(pid):
     """Of each of its threads, whether somebody traces it."""
-    return ["TracerPid:\t0\n" not in path.read_text()
-            for path in Path(f"/proc/{pid}/task").glob("*/status")]
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/status"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            found.append("TracerPid:\t0\n" not in path.read_text())
+    return found
 
 
 def has_open(pid, path):
