@@ -13,9 +13,9 @@
 #include "base/numbers.h"
 #include "base/stop.h"
 #include "base/thread.h"
+#include "base/timed_wait.h"
 #include "catalog/query.h"
 #include "cli/rest.h"
-#include "cli/timed_wait.h"
 #include "cli/unread.h"
 #include "watch/settle.h"
 

@@ -12,12 +12,12 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/thread.h"
+#include "base/timed_wait.h"
 #include "catalog/query.h"
 #include "cli/follower_internal.h"
 #include "cli/looks.h"
 #include "cli/rest.h"
 #include "cli/roots.h"
-#include "cli/timed_wait.h"
 
 /* Looks lead to further looks (a directory moved while it was looked at); who goes on moving may
  * not keep others waiting for ever. */

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/timed_wait.h"
 
 /* What the kernel wants room for: the data, and a page with what stands before it. */
 #define REQUEST_SIZE_MAX (LOOP_DATA_MAX + 4096)
@@ -19,33 +19,17 @@
 /* How long memory that is short is waited for. */
 #define SHORT_OF_MEMORY_MS 20
 
-static int init_condition(pthread_cond_t *condition)
-{
-	pthread_condattr_t attributes;
-	int r = pthread_condattr_init(&attributes);
-
-	if (r)
-		return -r;
-	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	r = pthread_cond_init(condition, &attributes);
-	(void)pthread_condattr_destroy(&attributes);
-	return -r;
-}
-
 int loop_init(struct loop *loop)
 {
 	int r;
 
 	*loop = (struct loop){.fuse = NULL};
-	r = init_condition(&loop->changed);
-	if (r < 0)
-		return r;
 	r = -pthread_mutex_init(&loop->lock, NULL);
 	if (r < 0)
-		(void)pthread_cond_destroy(&loop->changed);
-	else
-		(void)sem_init(&loop->needed, 0, 0);
-	return r;
+		return r;
+	timed_wait_init(&loop->changed);
+	(void)sem_init(&loop->needed, 0, 0);
+	return 0;
 }
 
 void loop_deinit(struct loop *loop)
@@ -169,19 +153,6 @@ static int start_workers(struct loop *loop, unsigned int threads)
 	return loop->count > 0 ? 0 : r;
 }
 
-static struct timespec after_interval(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	time.tv_nsec += WAKE_INTERVAL_NS;
-	if (time.tv_nsec >= 1000000000) {
-		time.tv_nsec -= 1000000000;
-		time.tv_sec++;
-	}
-	return time;
-}
-
 /* A worker looks whether it shall end, then waits: a signal that comes between the two is lost, so
  * it is sent until all have ended. */
 static void wait_for_workers(struct loop *loop)
@@ -189,11 +160,10 @@ static void wait_for_workers(struct loop *loop)
 	(void)pthread_mutex_lock(&loop->lock);
 	while (loop->running > 0) {
 		if (loop->ending) {
-			struct timespec until = after_interval();
-
 			for (unsigned int i = 0; i < loop->count; i++)
 				(void)pthread_kill(loop->workers[i].thread, WAKE_SIGNAL);
-			(void)pthread_cond_timedwait(&loop->changed, &loop->lock, &until);
+			timed_wait(&loop->changed, &loop->lock,
+				   clock_monotonic_ns() + WAKE_INTERVAL_NS);
 		} else {
 			(void)pthread_cond_wait(&loop->changed, &loop->lock);
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CLI_TIMED_WAIT_H
-#define CLI_TIMED_WAIT_H
+#ifndef BASE_TIMED_WAIT_H
+#define BASE_TIMED_WAIT_H
 
 /* Conditions that are waited for with a limit on the clock that never jumps (base/clock.h). */
 
