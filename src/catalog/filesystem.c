@@ -16,13 +16,12 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/hash.h"
+#include "catalog/filesystem_kind.h"
 #include "catalog/meta.h"
 
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
-
-#define MAGIC_ROMFS 0x7275
 
 /* FS_IOC_GETFSUUID of Linux 6.9, which older headers lack. */
 struct fs_uuid {
@@ -140,23 +139,6 @@ static void read_uuid(int fd, struct fs_uuid *uuid)
 		memset(uuid, 0, sizeof(*uuid));
 }
 
-/* Is it made as a whole, and then only read? All that a signature has of a file may then be as it
- * was in an earlier image, with other bytes: who makes images that are the same each time sets all
- * times to one. */
-static bool is_image(uint64_t type)
-{
-	switch (type) {
-	case SQUASHFS_MAGIC:
-	case EROFS_SUPER_MAGIC_V1:
-	case ISOFS_SUPER_MAGIC:
-	case CRAMFS_MAGIC:
-	case MAGIC_ROMFS:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Of images each mount is a file system of its own. Where the kernel does not tell mounts apart (it
  * does since Linux 6.8) each run is taken for another one. */
 static uint64_t identity_of_mount(int fd, uint64_t identity)
@@ -198,7 +180,7 @@ static int read_identity(int fd, dev_t device, uint64_t *identity)
 	if (!parts.uuid.length && !parts.fsid.__val[0] && !parts.fsid.__val[1])
 		parts.device = device;
 	*identity = hash64(&parts, sizeof(parts), 0);
-	if (is_image(parts.type))
+	if (filesystem_is_image((uint32_t)parts.type))
 		*identity = identity_of_mount(fd, *identity);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #define MAGIC_FUSE 0x65735546
 #define MAGIC_GFS2 0x01161970
 #define MAGIC_OCFS2 0x7461636f
+#define MAGIC_ROMFS 0x7275
 #define MAGIC_SMB2 0xfe534d42
 #define MAGIC_CIFS 0xff534d42
 #define MAGIC_VBOX 0x786f4256
@@ -33,6 +34,10 @@ static const uint32_t fine_types[] = {
 	OVERLAYFS_SUPER_MAGIC, SQUASHFS_MAGIC, EROFS_SUPER_MAGIC_V1, ISOFS_SUPER_MAGIC,
 };
 
+static const uint32_t image_types[] = {
+	SQUASHFS_MAGIC, EROFS_SUPER_MAGIC_V1, ISOFS_SUPER_MAGIC, CRAMFS_MAGIC, MAGIC_ROMFS,
+};
+
 static bool is_among(const uint32_t *types, size_t count, uint32_t type)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -48,6 +53,11 @@ enum filesystem_kind filesystem_kind_of(uint32_t type)
 		return FILESYSTEM_REMOTE;
 	return is_among(fine_types, ARRAY_SIZE(fine_types), type) ? FILESYSTEM_FINE
 								  : FILESYSTEM_UNKNOWN;
+}
+
+bool filesystem_is_image(uint32_t type)
+{
+	return is_among(image_types, ARRAY_SIZE(image_types), type);
 }
 
 enum filesystem_kind filesystem_kind_at(int fd)

@@ -21,6 +21,11 @@ enum filesystem_kind {
 /* type: f_type of statfs(2) */
 enum filesystem_kind filesystem_kind_of(uint32_t type);
 
+/* Is such a file system made as a whole, and then only read? All that a signature has of a file may
+ * then be as it was in an earlier image, with other bytes: who makes images that are the same each
+ * time sets all times to one. */
+bool filesystem_is_image(uint32_t type);
+
 /* Of what fd lies on; unknown also where statfs(2) fails. */
 enum filesystem_kind filesystem_kind_at(int fd);
 
