@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/inotify_limits.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/inotify_queues.h"
 
 /* A limit is raised to no less. */
 #define RAISED_MIN 65536
@@ -59,66 +55,28 @@ struct inotify_limit inotify_events_max(void)
 
 /* ---- what is taken ------------------------------------------------------------------- */
 
-/* The lines "inotify wd:..." of one descriptor. */
-static uint64_t count_watches(int folder, const char *name)
+static void count_queue(void *context)
 {
-	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-	AUTO_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	uint64_t count = 0;
-	char line[256];
+	struct inotify_use *use = context;
 
-	if (!file && fd >= 0)
-		(void)close(fd);
-	while (file && fgets(line, sizeof(line), file))
-		count += strncmp(line, "inotify wd:", strlen("inotify wd:")) == 0;
-	return count;
+	use->instances++;
 }
 
-static bool is_inotify(int folder, const char *name)
+static void count_watch(void *context, const char *line)
 {
-	char target[32] = "";
+	struct inotify_use *use = context;
 
-	return readlinkat(folder, name, target, sizeof(target) - 1) > 0 &&
-	       strcmp(target, "anon_inode:inotify") == 0;
+	(void)line;
+	use->watches++;
 }
 
-/* Adds what a process has. Of several that share an instance, each is counted: rather too many. */
-static void add_process(int process, struct inotify_use *use)
-{
-	AUTO_CLOSE int details = openat(process, "fdinfo", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_CLOSEDIR DIR *files = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-
-	if (!files && fd >= 0)
-		(void)close(fd);
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else has it */
-	while (files && details >= 0 && (entry = readdir(files))) {
-		if (!is_inotify(fd, entry->d_name))
-			continue;
-		use->instances++;
-		use->watches += count_watches(details, entry->d_name);
-	}
-}
-
+/* Of several processes that share an instance, each is counted: rather too many. */
 void inotify_use_of(uid_t user, struct inotify_use *use)
 {
-	AUTO_CLOSEDIR DIR *processes = opendir("/proc");
-	const struct dirent *entry;
+	const struct inotify_visitor visitor = {count_queue, count_watch, use};
 
 	*use = (struct inotify_use){0};
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else has it */
-	while (processes && (entry = readdir(processes))) {
-		AUTO_CLOSE int process = -1;
-		struct stat status;
-
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		process =
-			openat(dirfd(processes), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (process >= 0 && fstat(process, &status) == 0 && status.st_uid == user)
-			add_process(process, use);
-	}
+	inotify_queues_visit(&user, &visitor);
 }
 
 uint64_t inotify_raised(uint64_t max, uint64_t missing)
