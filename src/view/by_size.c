@@ -278,7 +278,20 @@ static int ranks_list(const struct view_query *query, uint64_t node, uint64_t af
 	return list_links(&layout, first, rank_folder_last(node_id(node)), emit, context);
 }
 
+static int ranks_path(const struct view_query *query, uint64_t node, struct bytes *path)
+{
+	char name[RANK_NAME_SIZE];
+	struct layout layout;
+	int r = folder_init(&layout, query, node);
+
+	if (r < 0)
+		return r;
+	rank_folder_name_make(name, &layout.ranks, node_id(node));
+	return bytes_format(path, "by-size/%s", name);
+}
+
 const struct view_class ranks_class = {
+	.path = ranks_path,
 	.getattr = ranks_getattr,
 	.lookup = ranks_lookup,
 	.list_begin = ranks_list_begin,

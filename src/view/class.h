@@ -19,6 +19,8 @@ struct view_class {
 	/* NULL where the node may never be a directory */
 	int (*lookup)(const struct view_query *query, uint64_t node, const char *name,
 		      struct stat *attributes);
+	/* Appends where it is, as view_path. */
+	int (*path)(const struct view_query *query, uint64_t node, struct bytes *path);
 	/* Checks that it can be listed, and gives the node of "..". */
 	int (*list_begin)(const struct view_query *query, uint64_t node, uint64_t *parent);
 	/* after: 0 or the cookie of a name, not of "." and ".." */

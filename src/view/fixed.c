@@ -205,7 +205,20 @@ static int fixed_list(const struct view_query *query, uint64_t node, uint64_t af
 	return r;
 }
 
+static int fixed_path(const struct view_query *query, uint64_t node, struct bytes *path)
+{
+	(void)query;
+	if (node == FIXED_ROOT)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(fixed_entries); i++) {
+		if (fixed_entries[i].id == node && fixed_entries[i].parent == FIXED_ROOT)
+			return bytes_format(path, "%s", fixed_entries[i].name);
+	}
+	return -ESTALE;
+}
+
 const struct view_class fixed_class = {
+	.path = fixed_path,
 	.getattr = fixed_getattr,
 	.lookup = fixed_lookup,
 	.list_begin = fixed_list_begin,

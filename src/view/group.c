@@ -181,7 +181,20 @@ static int group_list_begin(const struct view_query *query, uint64_t node, uint6
 	return get_group(query, node, &group);
 }
 
+static int group_path(const struct view_query *query, uint64_t node, struct bytes *path)
+{
+	char name[GROUP_NAME_SIZE];
+	struct group_record group;
+	int r = get_group(query, node, &group);
+
+	if (r < 0)
+		return r;
+	group_name_make(name, group.hash, group.ordinal);
+	return bytes_format(path, "dups/%s", name);
+}
+
 const struct view_class group_class = {
+	.path = group_path,
 	.getattr = group_getattr,
 	.lookup = group_lookup,
 	.list_begin = group_list_begin,

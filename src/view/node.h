@@ -26,6 +26,7 @@ enum node_kind {
 	NODE_RANKS = 5, /* a folder in by-size/; its number, from 1 on */
 	NODE_LINK = 6, /* a link in by-size/; group id */
 	NODE_DEEP_LINK = 7, /* a link in a folder in by-size/; group id */
+	NODE_STAND_IN = 8, /* nothing in the view: for whoever shows it to use as he likes */
 };
 
 /* The root is 1, as FUSE wants it. */

@@ -119,8 +119,10 @@ static int set_remedy(json_t *status, uint64_t unwatched)
 static int set_watch(json_t *status, const struct view *view)
 {
 	uint64_t unwatched = view->unwatched;
-	int r = own_json_set_text(status, "watch", view->watch);
+	int r = own_json_set_number(status, "refreshed", view->refreshed);
 
+	if (r == 0)
+		r = own_json_set_text(status, "watch", view->watch);
 	if (r < 0 || unwatched == 0)
 		return r;
 	r = own_json_set_number(status, "unwatched", unwatched);

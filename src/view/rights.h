@@ -28,6 +28,9 @@
  * affair of view/share.h. -ESTALE: the node is gone. */
 MUST_CHECK int rights_of_node(const struct view_query *query, uint64_t node, int access);
 
+/* The same of who this process is, for a query without a caller: of what lies at a source. */
+MUST_CHECK int rights_of_own(const struct view_query *query, uint64_t node, int access);
+
 /* Does he find a file by this name? */
 MUST_CHECK int rights_find_name(const struct view_query *query, const struct file_record *file,
 				uint64_t dir, uint64_t cookie);

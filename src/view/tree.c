@@ -218,7 +218,29 @@ static int tree_list(const struct view_query *query, uint64_t node, uint64_t aft
 	return r == -ENOENT ? 0 : r;
 }
 
+static int tree_path(const struct view_query *query, uint64_t node, struct bytes *path)
+{
+	const struct sources *sources = query->view->sources;
+	struct bytes relative CLEANUP_BYTES = {0};
+	struct dir_record dir;
+	uint32_t source;
+	int r = get_dir(query, node, &dir);
+
+	if (r == 0)
+		r = expect_record(catalog_dir_path(query->reader, dir.id, &relative, &source));
+	if (r == 0 && source >= sources->count)
+		r = -EUCLEAN;
+	if (r == 0)
+		r = bytes_format(path, "%s%s%s%s",
+				 node_kind(node) == NODE_DIR ? "uniques" : "redundant",
+				 sources->count > 1 ? "/" : "",
+				 sources->count > 1 ? sources->list[source].tree : "",
+				 relative.length ? "/" : "");
+	return r < 0 ? r : bytes_append(path, relative.data, relative.length);
+}
+
 const struct view_class tree_class = {
+	.path = tree_path,
 	.getattr = tree_getattr,
 	.lookup = tree_lookup,
 	.list_begin = tree_list_begin,

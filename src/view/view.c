@@ -80,6 +80,11 @@ void view_set_unwatched(struct view *view, uint64_t directories)
 	atomic_store(&view->unwatched, directories);
 }
 
+void view_set_refreshed(struct view *view, uint64_t folders)
+{
+	atomic_store(&view->refreshed, folders);
+}
+
 enum view_state view_get_state(const struct view *view)
 {
 	return atomic_load_explicit(&view->state, memory_order_acquire);
@@ -142,6 +147,20 @@ int view_getattr(const struct viewer *viewer, uint64_t node, struct stat *attrib
 	return query_error(viewer->view, r);
 }
 
+int view_path(struct view *view, uint64_t node, struct bytes *path)
+{
+	struct view_query query CLEANUP_QUERY = {0};
+	const struct view_class *class = class_of(node);
+	int r;
+
+	if (!class || !class->path)
+		return -ESTALE;
+	r = query_begin(&query, view);
+	if (r == 0)
+		r = class->path(&query, node, path);
+	return query_error(view, r);
+}
+
 /* Even root runs only what somebody may run. */
 int view_access(const struct viewer *viewer, uint64_t node, int access)
 {
@@ -152,9 +171,11 @@ int view_access(const struct viewer *viewer, uint64_t node, int access)
 
 	if (!class)
 		return -ESTALE;
+	access &= R_OK | X_OK;
 	r = query_begin_for(&query, viewer);
 	if (r == 0)
-		r = rights_of_node(&query, node, access & (R_OK | X_OK));
+		r = viewer->view->shared ? rights_of_node(&query, node, access)
+					 : rights_of_own(&query, node, access);
 	if (r == 0)
 		r = class->getattr(&query, node, &attributes);
 	if (r == 0 && access & X_OK && !(attributes.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))

@@ -74,6 +74,7 @@ struct view {
 	_Atomic(const char *const *) advice;
 	_Atomic(const char *) watch; /* for status.json: what watches the sources */
 	_Atomic(const char *) confined; /* for status.json: what the daemon gave up; NULL */
+	_Atomic uint64_t refreshed; /* for status.json: folders whose watchers hear of changes */
 	_Atomic uint64_t unwatched; /* directories that are polled, as there are no more watches */
 
 	/* Called, when it is not NULL, where the source of a file was found to be not as the index
@@ -116,6 +117,9 @@ void view_set_problem(struct view *view, int problem);
 void view_set_watch(struct view *view, const char *name);
 void view_set_unwatched(struct view *view, uint64_t directories);
 
+/* Says how many folders of the view programs watch, and hear of their changes. */
+void view_set_refreshed(struct view *view, uint64_t folders);
+
 /* Says how the daemon is confined (borrowed for as long as the view). */
 void view_set_confined(struct view *view, const char *how);
 
@@ -130,9 +134,13 @@ MUST_CHECK int view_lookup(const struct viewer *viewer, uint64_t parent, const c
 
 MUST_CHECK int view_getattr(const struct viewer *viewer, uint64_t node, struct stat *attributes);
 
-/* May who looks do this with a node: R_OK, X_OK? (W_OK: nobody may, and the kernel says so.) 0,
- * -EACCES, or -errno. */
+/* May who looks do this with a node: R_OK, X_OK? (W_OK: nobody may.) Of a view that is not shared,
+ * where nobody says who looks: may who this process is? 0, -EACCES, or -errno. */
 MUST_CHECK int view_access(const struct viewer *viewer, uint64_t node, int access);
+
+/* Appends where a folder is in the view: "" of the root, else without a slash before it. -ESTALE
+ * where it is gone, or is no folder. */
+MUST_CHECK int view_path(struct view *view, uint64_t node, struct bytes *path);
 
 /* ---- listings ------------------------------------------------------------------------ */
 
