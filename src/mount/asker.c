@@ -5,9 +5,11 @@
 
 int asker_init(struct asker *asker, fuse_req_t request)
 {
-	const struct session *session = session_of(request);
+	struct session *session = session_of(request);
 	const struct fuse_ctx *context = fuse_req_ctx(request);
 
+	if (!refresher_is_asker(&session->refresher, request))
+		refresher_asked(&session->refresher, context->pid);
 	*asker = (struct asker){.viewer = {.view = session->view}};
 	if (!session->settings.shared || context->uid == 0)
 		return 0;

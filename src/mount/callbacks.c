@@ -32,11 +32,8 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 {
 	struct session *session = userdata;
 	const unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS;
-	/* With default_permissions, ACLs have to be the kernel's affair, too: else who may read a
-	 * file by its ACL alone would be refused. In a shared mount neither is, and attributes in
-	 * listings are for nothing, as the kernel may not keep them. */
-	const unsigned int alone =
-		FUSE_CAP_POSIX_ACL | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO;
+	/* Attributes in listings are for nothing where the kernel may not keep them. */
+	const unsigned int alone = FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO;
 	/* Requests are small, and what is read has passed through our memory: splicing would cost
 	 * system calls more. Pages are given up by page_gate.h, not on account of times; asking for
 	 * those before each read is for nothing. */
@@ -44,10 +41,14 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 				      FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
 				      FUSE_CAP_AUTO_INVAL_DATA;
 
-	connection->want &= ~(unwanted | alone);
+	connection->want &= ~(unwanted | alone | FUSE_CAP_POSIX_ACL);
 	connection->want |= wanted & connection->capable;
 	if (!session->settings.shared)
 		connection->want |= alone & connection->capable;
+	/* With default_permissions, ACLs have to be the kernel's affair, too: else who may read a
+	 * file by its ACL alone would be refused. And they bring default_permissions with them. */
+	if (!session_judges(session))
+		connection->want |= FUSE_CAP_POSIX_ACL & connection->capable;
 	if (connection->max_write > LOOP_DATA_MAX) /* the most that may be read at once, too */
 		connection->max_write = LOOP_DATA_MAX;
 	session->opens_directories = !(connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT);
@@ -72,6 +73,17 @@ const struct fuse_lowlevel_ops session_callbacks = {
 	.read = on_read,
 	.lseek = on_lseek,
 	.poll = on_poll,
+	.mknod = on_mknod,
+	.mkdir = on_mkdir,
+	.unlink = on_unlink,
+	.rmdir = on_rmdir,
+	.setattr = on_setattr,
+	.symlink = on_symlink,
+	.rename = on_rename,
+	.link = on_link,
+	.create = on_create,
+	.setxattr = on_setxattr,
+	.removexattr = on_removexattr,
 	.getxattr = on_getxattr,
 	.listxattr = on_listxattr,
 };

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,14 +16,36 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/inotify_queues.h"
 #include "base/log.h"
+#include "mount/nudge.h"
 #include "mount/point.h"
 #include "mount/session.h"
 
 enum {
 	WORD_MOUNT = 'm',
+	WORD_FIND_WATCHED = 'w',
+	WORD_NUDGE = 'n',
+	WORD_REST = 'r',
 	WORD_UNMOUNT = 'u',
 };
+
+/* What is said to the process: a word, and what that one takes. */
+struct order {
+	char word;
+	union {
+		struct mounter_processes processes;
+		struct {
+			bool directory;
+			enum nudge_kind kind;
+			uint64_t folder;
+			char texts[PATH_MAX + NAME_MAX + 1]; /* a path and a name, each with NUL */
+		} nudge;
+	};
+};
+
+/* How often one who waits for an answer looks whether it shall stop. */
+#define STOP_INTERVAL_MS 20
 
 /* The only descriptor above stderr that the process keeps. */
 #define KEPT_SOCKET (STDERR_FILENO + 1)
@@ -28,6 +53,7 @@ enum {
 struct mounter {
 	int socket;
 	pid_t process;
+	enum session_access access;
 };
 
 /* A result and, where there is one, a descriptor in a message. */
@@ -105,10 +131,11 @@ static void unmount_view(struct fuse_session *fuse, const char *point, dev_t dev
 		fuse_session_unmount(fuse);
 }
 
-static int mount_view(struct fuse_session **fuse, const struct session_settings *settings)
+static int mount_view(struct fuse_session **fuse, const struct session_settings *settings,
+		      enum session_access access)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
-	int r = session_arguments(&args, settings, false);
+	int r = session_arguments(&args, settings, access, false);
 
 	if (r == 0) {
 		*fuse = fuse_session_new(&args, &session_callbacks, sizeof(session_callbacks),
@@ -119,13 +146,19 @@ static int mount_view(struct fuse_session **fuse, const struct session_settings 
 	errno = 0;
 	if (r == 0 && fuse_session_mount(*fuse, settings->mount_point) != 0)
 		r = errno ? -errno : -EIO;
+	if (r == 0 && access == SESSION_HIDDEN) {
+		r = nudge_hide(settings->mount_point);
+		if (r < 0)
+			fuse_session_unmount(*fuse);
+	}
 	return r;
 }
 
 /* Gives the device of what is mounted then. */
-static dev_t answer_mount(struct fuse_session **fuse, const struct session_settings *settings)
+static dev_t answer_mount(struct fuse_session **fuse, const struct session_settings *settings,
+			  enum session_access access)
 {
-	int r = mount_view(fuse, settings);
+	int r = mount_view(fuse, settings, access);
 	dev_t device = r == 0 ? device_at(settings->mount_point) : 0;
 
 	if (r == 0)
@@ -138,15 +171,71 @@ static dev_t answer_mount(struct fuse_session **fuse, const struct session_setti
 	return device;
 }
 
-static char hear_word(void)
+/* The word of what is said; '\0': there is nobody any more. */
+static char hear(struct order *order)
 {
-	char word;
 	ssize_t length;
 
 	do
-		length = recv(KEPT_SOCKET, &word, sizeof(word), 0);
+		length = recv(KEPT_SOCKET, order, sizeof(*order), 0);
 	while (length < 0 && errno == EINTR);
-	return length == sizeof(word) ? word : '\0';
+	return length > 0 ? order->word : '\0';
+}
+
+/* After the number of them. */
+static void answer_watched(const struct mounter_processes *processes, dev_t device)
+{
+	static uint64_t answer[1 + MOUNTER_WATCHED_MAX];
+	struct inotify_watched watched = {
+		.device = device,
+		.inodes = answer + 1,
+		.capacity = MOUNTER_WATCHED_MAX,
+	};
+
+	for (size_t i = 0; i < processes->count; i++)
+		inotify_watched_by(processes->ids[i], &watched);
+	if (processes->count == 0)
+		inotify_watched_by_all(&watched);
+	answer[0] = watched.count;
+	(void)send(KEPT_SOCKET, answer, (1 + answer[0]) * sizeof(*answer), MSG_NOSIGNAL);
+}
+
+static void answer_nudge(const struct order *order, struct nudge_way *way, const char *point,
+			 dev_t device)
+{
+	const struct nudge nudge = {
+		.kind = order->nudge.kind,
+		.directory = order->nudge.directory,
+		.folder = order->nudge.folder,
+		.path = order->nudge.texts,
+		.name = order->nudge.texts + strlen(order->nudge.texts) + 1,
+	};
+	int r = way->root < 0 ? nudge_open(way, point, device) : 0;
+
+	if (r == 0)
+		r = nudge_make(way, &nudge);
+	(void)send_answer(r, -1);
+}
+
+/* Does what it is told until that is something else. */
+static char attend(const struct session_settings *settings, dev_t device, bool nudges)
+{
+	static struct order order; /* large */
+	struct nudge_way way = NUDGE_WAY_NONE;
+	char word;
+
+	while ((word = hear(&order)) != '\0' && word != WORD_UNMOUNT) {
+		if (word == WORD_FIND_WATCHED)
+			answer_watched(&order.processes, device);
+		else if (word == WORD_NUDGE && nudges)
+			answer_nudge(&order, &way, settings->mount_point, device);
+		else if (word == WORD_NUDGE)
+			(void)send_answer(-EOPNOTSUPP, -1);
+		else
+			nudge_close(&way);
+	}
+	nudge_close(&way);
+	return word;
 }
 
 /* Keeps nothing of what the daemon has open, be it a lock or a pipe to somebody who waits. Signals
@@ -162,16 +251,18 @@ static void stand_alone(int socket)
 	closefrom(KEPT_SOCKET + 1);
 }
 
-_Noreturn static void serve(int socket, const struct session_settings *settings)
+_Noreturn static void serve(int socket, const struct session_settings *settings,
+			    enum session_access access)
 {
 	static struct fuse_session *fuse; /* ends with the process */
+	struct order order;
 	dev_t device;
 
 	stand_alone(socket);
 	session_log_from_fuse();
-	if (hear_word() == WORD_MOUNT) {
-		device = answer_mount(&fuse, settings);
-		if (hear_word() == WORD_UNMOUNT ||
+	if (hear(&order) == WORD_MOUNT) {
+		device = answer_mount(&fuse, settings, access);
+		if (attend(settings, device, access != SESSION_READ_ONLY) == WORD_UNMOUNT ||
 		    (settings->auto_unmount && mount_point_is_dead(settings->mount_point)))
 			unmount_view(fuse, settings->mount_point, device);
 	}
@@ -191,10 +282,13 @@ int mounter_start(struct mounter **mounter, const struct session_settings *setti
 		r = -errno;
 		goto no_ends;
 	}
+	made->access = session_access_of(settings);
 	made->process = fork();
 	if (made->process == 0) {
+		enum session_access access = made->access;
+
 		free(made);
-		serve(ends[1], settings);
+		serve(ends[1], settings, access);
 	}
 	r = made->process < 0 ? -errno : 0;
 	(void)close(ends[1]);
@@ -234,6 +328,79 @@ int mounter_mount(struct mounter *mounter)
 		return answer.result < 0 ? answer.result : -EPROTO;
 	memcpy(&fd, CMSG_DATA(control), sizeof(fd));
 	return fd;
+}
+
+pid_t mounter_process(const struct mounter *mounter)
+{
+	return mounter->process;
+}
+
+enum session_access mounter_access(const struct mounter *mounter)
+{
+	return mounter->access;
+}
+
+/* Its length, -ECANCELED, or -errno. */
+static ssize_t wait_for_answer(const struct mounter *mounter, void *answer, size_t size,
+			       const atomic_bool *stopping)
+{
+	struct pollfd socket = {.fd = mounter->socket, .events = POLLIN};
+	ssize_t length;
+
+	while (poll(&socket, 1, STOP_INTERVAL_MS) <= 0) {
+		if (atomic_load(stopping))
+			return -ECANCELED;
+	}
+	do
+		length = recv(mounter->socket, answer, size, 0);
+	while (length < 0 && errno == EINTR);
+	return length < 0 ? -errno : length;
+}
+
+long mounter_find_watched(struct mounter *mounter, const struct mounter_processes *processes,
+			  uint64_t inodes[static MOUNTER_WATCHED_MAX], const atomic_bool *stopping)
+{
+	const struct order order = {.word = WORD_FIND_WATCHED, .processes = *processes};
+	uint64_t answer[1 + MOUNTER_WATCHED_MAX];
+	ssize_t length = send(mounter->socket, &order,
+			      offsetof(struct order, processes) + sizeof(*processes), MSG_NOSIGNAL);
+
+	if (length < 0)
+		length = -errno;
+	else
+		length = wait_for_answer(mounter, answer, sizeof(answer), stopping);
+	if (length < (ssize_t)sizeof(*answer))
+		return length < 0 ? length : -ECHILD;
+	memcpy(inodes, answer + 1, (size_t)length - sizeof(*answer));
+	return (long)answer[0];
+}
+
+int mounter_nudge(struct mounter *mounter, const struct nudge *nudge, const atomic_bool *stopping)
+{
+	size_t path = strlen(nudge->path) + 1, name = strlen(nudge->name) + 1;
+	struct order order = {
+		.word = WORD_NUDGE,
+		.nudge = {nudge->directory, nudge->kind, nudge->folder, ""},
+	};
+	ssize_t length;
+	int result;
+
+	if (path + name > sizeof(order.nudge.texts))
+		return -ENAMETOOLONG;
+	memcpy(order.nudge.texts, nudge->path, path);
+	memcpy(order.nudge.texts + path, nudge->name, name);
+	length = offsetof(struct order, nudge.texts) + (ssize_t)(path + name);
+	if (send(mounter->socket, &order, (size_t)length, MSG_NOSIGNAL) < 0)
+		return -errno;
+	length = wait_for_answer(mounter, &result, sizeof(result), stopping);
+	if (length != sizeof(result))
+		return length < 0 ? (int)length : -ECHILD;
+	return result;
+}
+
+void mounter_rest(struct mounter *mounter)
+{
+	(void)say(mounter, WORD_REST);
 }
 
 static void wait_for_end(struct mounter *mounter)

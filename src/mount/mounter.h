@@ -9,17 +9,29 @@
  *	mounter_start() ---- fork ---->	waits
  *	mounter_mount() ---- a byte -->	mounts, as libfuse does: as root, or by fusermount3
  *			<- descriptor -	keeps nothing of it open
+ *	mounter_find_watched() ------->	looks who watches folders of the view
+ *			<--- inodes ---
+ *	mounter_nudge() ------------->	has these hear of a change (mount/nudge.h)
+ *			<--- result ---
  *	mounter_unmount() -- a byte -->	unmounts, ends
  *
- * All that it can be told is to mount and to unmount this view. When the daemon is gone without a
+ * All that it can be told is to do this with this view. When the daemon is gone without a
  * word, it ends, and leaves the mount as it is, which the next start replaces: what is there
  * without a view may be taken for an empty one. It unmounts only where the user wants that
  * (auto_unmount). One thread.
  */
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
 #include "base/attributes.h"
+#include "mount/session_access.h"
 
 struct mounter;
+struct nudge;
 struct session_settings;
 
 /* Starts the process. Call it before other threads are started, and before rights are given up. 0
@@ -31,6 +43,37 @@ MUST_CHECK int mounter_start(struct mounter **mounter, const struct session_sett
 /* Has it mount. The descriptor (of /dev/fuse), which the caller closes, or -errno; libfuse has said
  * more of it. */
 MUST_CHECK int mounter_mount(struct mounter *mounter);
+
+/* The process itself: who asks the view as this one asks for mounter_nudge. */
+pid_t mounter_process(const struct mounter *mounter);
+
+/* How it mounts. */
+enum session_access mounter_access(const struct mounter *mounter);
+
+/* The following are for one thread other than that of mounter_unmount, and wait for the process,
+ * which may wait for answers of the view: they give up with -ECANCELED when *stopping becomes true,
+ * and must not be called any more. */
+
+/* Which inodes of the view these processes watch by inotify (none given: which anybody does), some
+ * perhaps more than once. How many, or -errno. */
+#define MOUNTER_WATCHED_MAX 1024
+#define MOUNTER_PROCESSES_MAX 16
+struct mounter_processes {
+	size_t count;
+	pid_t ids[MOUNTER_PROCESSES_MAX];
+};
+MUST_CHECK long mounter_find_watched(struct mounter *mounter,
+				     const struct mounter_processes *processes,
+				     uint64_t inodes[static MOUNTER_WATCHED_MAX],
+				     const atomic_bool *stopping);
+
+/* Makes a change in the view. 0, -errno of the change, -EOPNOTSUPP where the view is read-only for
+ * good, or -ENAMETOOLONG. What is kept open for it is closed by mounter_rest. */
+MUST_CHECK int mounter_nudge(struct mounter *mounter, const struct nudge *nudge,
+			     const atomic_bool *stopping);
+
+/* No more changes for now. */
+void mounter_rest(struct mounter *mounter);
 
 /* Has it unmount, lazily, and end, and waits for that. The caller closed the device before. What
  * others have mounted there since stays. */

@@ -16,6 +16,11 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 	CLEANUP_ASKER struct asker asker;
 	int r = asker_init(&asker, request);
 
+	if (refresher_is_asker(&session->refresher, request) &&
+	    pretend_lookup(&session->pretended, parent, name, &entry)) {
+		(void)fuse_reply_entry(request, &entry);
+		return;
+	}
 	kept_mark(&session->kept, node_inode(parent));
 	if (r == 0)
 		r = view_lookup(&asker.viewer, parent, name, &entry.attr);
@@ -42,7 +47,10 @@ void on_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info
 	int r = info ? 0 : asker_init(&asker, request);
 
 	kept_mark(&session->kept, node_inode(node));
-	if (r == 0)
+	if (refresher_is_asker(&session->refresher, request) &&
+	    pretend_getattr(&session->pretended, node, &attributes))
+		r = 0;
+	else if (r == 0)
 		r = view_getattr(&asker.viewer, node, &attributes);
 	if (r < 0) {
 		reply_error(request, r);
@@ -59,6 +67,8 @@ void on_access(fuse_req_t request, fuse_ino_t node, int mask)
 	CLEANUP_ASKER struct asker asker;
 	int r = asker_init(&asker, request);
 
+	if (r == 0 && mask & W_OK)
+		r = -EROFS;
 	if (r == 0)
 		r = view_access(&asker.viewer, node, mask);
 	reply_error(request, r);

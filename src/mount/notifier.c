@@ -78,34 +78,42 @@ static bool holds(void *context, uint64_t node)
 /* The byte behind the name is sent, too. */
 static void drop_entry(void *context, uint64_t parent, const char *name, size_t length)
 {
-	const struct session *session = context;
-	char text[NO_NAME_LENGTH + 1];
+	struct session *session = context;
+	char text[NO_NAME_LENGTH];
 
-	if (session->notifier.stopping || length > NO_NAME_LENGTH)
+	if (session->notifier.stopping || length >= NO_NAME_LENGTH)
 		return;
 	memcpy(text, name, length);
 	text[length] = '\0';
 	(void)fuse_lowlevel_notify_inval_entry(session->fuse, parent, text, length);
+	refresher_note_name(&session->refresher, parent, text);
 }
 
 /* To drop a name the kernel takes the lock of the parent's inode, which lookups and listings under
  * way hold: also when there is no such name. */
 static void settle(void *context, uint64_t parent)
 {
-	char no_name[NO_NAME_LENGTH];
+	struct session *session = context;
+	char no_name[NO_NAME_LENGTH + 1] = {0};
 
+	if (session->notifier.stopping)
+		return;
 	memset(no_name, 'x', NO_NAME_LENGTH);
-	drop_entry(context, parent, no_name, NO_NAME_LENGTH);
+	(void)fuse_lowlevel_notify_inval_entry(session->fuse, parent, no_name, NO_NAME_LENGTH);
+	refresher_note_folder(&session->refresher, parent);
 }
 
 /* The content of a directory is its listing; that of a file node never changes. */
 static void drop_node(void *context, uint64_t node)
 {
-	const struct session *session = context;
+	struct session *session = context;
 	off_t offset = node_kind(node) == NODE_FILE ? -1 : 0;
 
-	if (!session->notifier.stopping)
-		(void)fuse_lowlevel_notify_inval_inode(session->fuse, node, offset, 0);
+	if (session->notifier.stopping)
+		return;
+	(void)fuse_lowlevel_notify_inval_inode(session->fuse, node, offset, 0);
+	if (node_kind(node) != NODE_FILE)
+		refresher_note_folder(&session->refresher, node);
 }
 
 /* All groups' folders that were listed since this was done last: it costs no more than the listings
@@ -120,6 +128,7 @@ static void drop_copies(void *context)
 		settle(session, folders[i]);
 		drop_node(session, folders[i]);
 	}
+	refresher_note_all(&session->refresher);
 }
 
 /* ---- the thread ---------------------------------------------------------------------- */
@@ -145,6 +154,7 @@ static void spread(struct session *session, const struct view_notice *notice)
 			  "longer so: %s",
 			  error_text(r));
 	handles_wake_pollers(&session->handles, session->view);
+	refresher_told(&session->refresher);
 }
 
 /* Waits for something to do; false: nothing any more. *notice may be NULL. */

@@ -11,21 +11,16 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "mount/ability.h"
 #include "mount/mounter.h"
+#include "mount/nudge.h"
 #include "mount/signals.h"
 
 /* The longest name that is shown as the device: mount(2) ends at a page with all options. */
 #define SOURCE_LENGTH_MAX 1000
 
-/* What a view is, whoever mounts it: ro,nosuid,nodev because nothing in it can be written, and what
- * a source holds is no reason to trust it. */
-#define FIXED_OPTIONS "ro,nosuid,nodev,subtype=twinfs"
-
-/* The kernel checks modes (and ACLs) itself, as it knows the caller. In a shared mount it does not:
- * it would judge by what it was told, while the rights at the source are those of the moment, and
- * those of the folders above a source count as well. */
-#define FIXED_ALONE "default_permissions"
-#define FIXED_SHARED "allow_other"
+/* What a view is, whoever mounts it: what a source holds is no reason to trust it. */
+#define FIXED_OPTIONS "nosuid,nodev,subtype=twinfs"
 
 static void log_from_fuse(enum fuse_log_level level, const char *format, va_list args)
 	PRINTF_LIKE(2, 0);
@@ -71,7 +66,37 @@ static int add_value(struct fuse_args *args, const char *name, const char *value
 	return add_option(args, escaped);
 }
 
-int session_arguments(struct fuse_args *args, const struct session_settings *settings, bool rings)
+enum session_access session_access_of(const struct session_settings *settings)
+{
+	if (settings->shared)
+		return SESSION_READ_ONLY;
+	if (!mount_is_privileged())
+		return SESSION_REFUSING;
+	return nudge_is_possible() ? SESSION_HIDDEN : SESSION_READ_ONLY;
+}
+
+/* The kernel checks modes (and ACLs) itself, as it knows the caller. In a shared mount it does not:
+ * it would judge by what it was told, while the rights at the source are those of the moment, and
+ * those of the folders above a source count as well. Nor in one of a plain user that is not
+ * read-only: it would say that what he owns can be written. */
+static const char *access_options(const struct session_settings *settings,
+				  enum session_access access)
+{
+	if (settings->shared)
+		return "ro,allow_other";
+	switch (access) {
+	case SESSION_READ_ONLY:
+		return "ro,default_permissions";
+	case SESSION_HIDDEN:
+		return "rw,default_permissions";
+	case SESSION_REFUSING:
+		break;
+	}
+	return "rw";
+}
+
+int session_arguments(struct fuse_args *args, const struct session_settings *settings,
+		      enum session_access access, bool rings)
 {
 	const char *source = settings->source;
 	int r = fuse_opt_add_arg(args, "twinfs") == 0 ? 0 : -ENOMEM;
@@ -81,7 +106,7 @@ int session_arguments(struct fuse_args *args, const struct session_settings *set
 	if (r == 0)
 		r = add_option(args, FIXED_OPTIONS);
 	if (r == 0)
-		r = add_option(args, settings->shared ? FIXED_SHARED : FIXED_ALONE);
+		r = add_option(args, access_options(settings, access));
 	if (r == 0)
 		r = add_value(args, "fsname", source);
 	if (r == 0 && rings)
@@ -111,9 +136,19 @@ static int init_parts(struct session *session)
 	r = notifier_init(&session->notifier);
 	if (r < 0)
 		goto no_notifier;
+	r = refresher_init(&session->refresher);
+	if (r < 0)
+		goto no_refresher;
+	r = pretended_init(&session->pretended);
+	if (r < 0)
+		goto no_pretended;
 	r = loop_init(&session->loop);
 	if (r == 0)
 		return 0;
+	pretended_deinit(&session->pretended);
+no_pretended:
+	refresher_deinit(&session->refresher);
+no_refresher:
 	notifier_deinit(&session->notifier);
 no_notifier:
 	buffers_deinit(&session->buffers);
@@ -151,7 +186,7 @@ static int mount_session(struct session *session)
 	int r = session->settings.shared ? caller_try() : 0;
 
 	if (r == 0)
-		r = session_arguments(&args, &session->settings,
+		r = session_arguments(&args, &session->settings, session->access,
 				      facts->wants_rings && !speed_no_rings(facts));
 	if (r == 0) {
 		session->fuse = fuse_session_new(&args, &session_callbacks,
@@ -202,6 +237,7 @@ int session_new(struct session **session, struct view *view,
 	}
 	made->view = view;
 	made->settings = *settings;
+	made->access = mounter_access(settings->mounter);
 	session_log_from_fuse();
 	gather_facts(made);
 	r = mount_session(made);
@@ -239,6 +275,8 @@ void session_free(struct session *session)
 	backings_deinit(&session->backings);
 	buffers_deinit(&session->buffers);
 	notifier_deinit(&session->notifier);
+	refresher_deinit(&session->refresher);
+	pretended_deinit(&session->pretended);
 	loop_deinit(&session->loop);
 	free(session);
 }
@@ -249,11 +287,14 @@ void session_free(struct session *session)
 static int serve(struct session *session)
 {
 	unsigned int threads = session->settings.single_threaded ? 1 : LOOP_THREADS_MAX;
-	int r = notifier_start(session);
+	int r;
 
-	if (r < 0)
-		return r;
-	r = loop_run(&session->loop, session->fuse, threads);
+	refresher_start(session); /* the others look whether it is there */
+	r = notifier_start(session);
+	if (r == 0)
+		r = loop_run(&session->loop, session->fuse, threads);
+	refresher_stop(&session->refresher);
+	refresher_join(&session->refresher);
 	notifier_stop(session);
 	notifier_join(&session->notifier);
 	return r;
@@ -277,6 +318,7 @@ int session_run(struct session *session)
  * for the notifier: so it ends first. */
 void session_stop(struct session *session)
 {
+	refresher_stop(&session->refresher);
 	notifier_stop(session);
 	loop_stop(&session->loop);
 }

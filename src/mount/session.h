@@ -14,12 +14,16 @@
 #include "mount/mount.h"
 #include "mount/notifier.h"
 #include "mount/page_gate.h"
+#include "mount/pretence.h"
+#include "mount/refresher.h"
+#include "mount/session_access.h"
 #include "mount/speed.h"
 
 struct session {
 	struct view *view; /* borrowed */
 	struct session_settings settings;
 	struct fuse_session *fuse;
+	enum session_access access;
 	bool mounted;
 	bool failed; /* after it had begun to answer; and not ended by anybody */
 	struct page_gate gate;
@@ -33,17 +37,28 @@ struct session {
 	bool opens_directories; /* the kernel cannot do without; since it began to ask */
 	struct handle_list handles;
 	struct notifier notifier;
+	struct refresher refresher;
+	struct pretended pretended;
 	struct loop loop;
 };
+
+/* Are the rights of who asks for this program to judge, not for the kernel? */
+static inline bool session_judges(const struct session *session)
+{
+	return session->settings.shared || session->access == SESSION_REFUSING;
+}
 
 /* callbacks.h */
 extern const struct fuse_lowlevel_ops session_callbacks;
 
-/* session.c: what libfuse is told, for fuse_opt_free_args also after a failure; 0 or -ENOMEM.
+/* session.c: how a view is to be mounted, for a process that did not give up rights yet. */
+enum session_access session_access_of(const struct session_settings *settings);
+
+/* What libfuse is told, for fuse_opt_free_args also after a failure; 0 or -ENOMEM.
  *
  * rings	requests shall come over io_uring */
 MUST_CHECK int session_arguments(struct fuse_args *args, const struct session_settings *settings,
-				 bool rings);
+				 enum session_access access, bool rings);
 
 /* Has libfuse say what it says as we do. */
 void session_log_from_fuse(void);

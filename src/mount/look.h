@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MOUNT_LOOK_H
+#define MOUNT_LOOK_H
+
+/* One look of the refresher at what programs watch in the view: finds out what that is, and tells
+ * what is different there from what they know. For its thread. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "base/arena.h"
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "mount/mounter.h"
+#include "mount/name_list.h"
+#include "mount/refresher.h"
+
+/* A folder that somebody watches. */
+struct watched_folder {
+	uint64_t node; /* the inode too: folders have one version */
+	bool changed; /* under the lock: since it was listed */
+	bool listed; /* names is what its watchers know */
+	struct name_list names;
+	struct bytes path; /* in the view, where it was last */
+	uint64_t above; /* the node of the folder that it is, or was, in */
+	UT_hash_handle hh;
+};
+
+struct look {
+	struct session *session;
+	struct refresher *refresher;
+	bool whole; /* at all processes, not only at those who asked: */
+	struct mounter_processes askers;
+	/* what of names was noted before it, in memory of the refresher or, for a whole look, here */
+	struct recent_name recent[RECENT_NAMES_MAX];
+	size_t recent_count;
+	struct arena recent_memory;
+
+	/* for look.c */
+	uint64_t found_ns; /* when it was known who watches */
+	struct watched_folder *folder; /* that is told of, */
+	bool gone; /* is it in the view no more? */
+	unsigned int events; /* told of it */
+	int failure; /* -errno that ends the thread */
+};
+
+/* Looks, and sets found_ns. 0, or -errno: it cannot be done any more; -ECANCELED: the refresher is
+ * to stop. */
+MUST_CHECK int look_at_all(struct look *look);
+
+/* Nothing is watched any more. */
+void look_forget_all(struct refresher *refresher);
+
+#endif

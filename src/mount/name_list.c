@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/name_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/numbers.h"
+
+void name_list_free(struct name_list *list)
+{
+	free(list->names);
+	arena_free(&list->memory);
+	*list = (struct name_list){0};
+}
+
+int name_list_add(struct name_list *list, struct listed_name name)
+{
+	if (list->count == list->capacity) {
+		size_t wanted = list->capacity ? list->capacity * 2 : 16;
+		void *grown = reallocarray(list->names, wanted, sizeof(*list->names));
+
+		if (!grown)
+			return -ENOMEM;
+		list->names = grown;
+		list->capacity = wanted;
+	}
+	name.text = arena_copy(&list->memory, name.text, strlen(name.text));
+	if (!name.text)
+		return -ENOMEM;
+	list->names[list->count++] = name;
+	return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct listed_name *first = a, *second = b;
+
+	return strcmp(first->text, second->text);
+}
+
+void name_list_sort(struct name_list *list)
+{
+	sort_unless_sorted(list->names, list->count, sizeof(*list->names), by_text);
+}
+
+const struct listed_name *name_list_find(const struct name_list *list, const char *text)
+{
+	const struct listed_name wanted = {.text = text};
+
+	if (list->count == 0)
+		return NULL;
+	return bsearch(&wanted, list->names, list->count, sizeof(wanted), by_text);
+}
+
+/* ---- what is different --------------------------------------------------------------- */
+
+/* One that became something else altogether goes and comes. */
+static bool give_same(const struct listed_name *before, const struct listed_name *now,
+		      name_list_differ_fn *each, void *context)
+{
+	if (before->directory != now->directory)
+		return each(context, NUDGE_WENT, before) && each(context, NUDGE_CAME, now);
+	return before->digest == now->digest || each(context, NUDGE_CHANGED, now);
+}
+
+/* What is left where the walk stopped: what was given is as now, all behind it as before. */
+static int keep_rest(const struct name_list *now, size_t given, const struct name_list *before,
+		     size_t left, struct name_list *rest)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < given && r == 0; i++)
+		r = name_list_add(rest, now->names[i]);
+	for (size_t i = left; i < before->count && r == 0; i++)
+		r = name_list_add(rest, before->names[i]);
+	if (r < 0)
+		name_list_free(rest);
+	return r;
+}
+
+int name_list_differ(const struct name_list *before, const struct name_list *now,
+		     name_list_differ_fn *each, void *context, struct name_list *rest)
+{
+	size_t i = 0, j = 0;
+	bool goes_on = true;
+
+	*rest = (struct name_list){0};
+	while (goes_on && (i < before->count || j < now->count)) {
+		int order = i == before->count ? 1
+			    : j == now->count  ? -1
+					       : strcmp(before->names[i].text, now->names[j].text);
+
+		if (order < 0)
+			goes_on = each(context, NUDGE_WENT, &before->names[i]);
+		else if (order > 0)
+			goes_on = each(context, NUDGE_CAME, &now->names[j]);
+		else
+			goes_on = give_same(&before->names[i], &now->names[j], each, context);
+		if (!goes_on)
+			return keep_rest(now, j, before, i, rest);
+		i += order <= 0;
+		j += order >= 0;
+	}
+	return 0;
+}

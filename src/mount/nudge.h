@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MOUNT_NUDGE_H
+#define MOUNT_NUDGE_H
+
+/* Changes made to a mounted view by system calls, so that the kernel raises inotify events for
+ * them: what the daemon tells it (mount/notifier.h) raises none, and who shows a folder, as file
+ * managers do, learns of changes by nothing else.
+ *
+ * Nobody can change a view. The daemon says that these calls were done, to the process that makes
+ * them and to no other, and by then the change is in the view. For the process that mounts
+ * (mount/mounter.h). One thread.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/attributes.h"
+
+enum nudge_kind {
+	NUDGE_CAME, /* a name: IN_CREATE */
+	NUDGE_WENT, /* IN_DELETE */
+	NUDGE_CHANGED, /* what it stands for has other attributes: IN_ATTRIB */
+};
+
+/* One change. */
+struct nudge {
+	enum nudge_kind kind;
+	bool directory; /* the name is of one: of events that came and went */
+	uint64_t folder; /* its inode number */
+	const char *path; /* of the folder, in the view; "": the root */
+	const char *name; /* in it */
+};
+
+/* The way to a view for a burst of changes. While it is open, who unmounts may find it busy. */
+struct nudge_way {
+	int root;
+	int folder; /* that of the last change, -1 */
+	uint64_t inode;
+};
+
+#define NUDGE_WAY_NONE    \
+	{                 \
+		-1, -1, 0 \
+	}
+
+/* Can a view be mounted so that it can be nudged, yet is read-only to all who see it? For root, who
+ * can have a mount of his own beside the one that is seen. */
+bool nudge_is_possible(void);
+
+/* Makes the mount that is seen read-only, as root; the file system is not. 0 or -errno. */
+MUST_CHECK int nudge_hide(const char *point);
+
+/* Opens a way to what is mounted there if it is of that device. 0 or -errno. */
+MUST_CHECK int nudge_open(struct nudge_way *way, const char *point, dev_t device);
+void nudge_close(struct nudge_way *way);
+
+/* Makes a change. 0, or -errno: -EEXIST and -ENOENT where the kernel did not ask the daemon, as
+ * somebody came before. Blocks on the daemon. */
+MUST_CHECK int nudge_make(struct nudge_way *way, const struct nudge *nudge);
+
+#endif

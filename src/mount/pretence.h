@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MOUNT_PRETENCE_H
+#define MOUNT_PRETENCE_H
+
+/* How requests are answered by which the process that mounts makes a change (mount/nudge.h): the
+ * name is there before it went, and is not before it came, though the view has it otherwise by then.
+ * The kernel keeps none of these answers, and others get none of them. One change at a time; any
+ * thread. */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/attributes.h"
+#include "mount/fuse.h"
+
+/* All borrowed until pretence_end. */
+struct pretence {
+	uint64_t folder; /* node; 0: nothing is pretended */
+	const char *name;
+	bool there; /* the name is, before the change */
+	bool directory; /* it is of one */
+	/* Of a folder that is gone, for whoever still watches it: where it was. 0: it is there. */
+	uint64_t above;
+	const char *folder_name;
+};
+
+struct pretended {
+	pthread_mutex_t lock;
+	struct pretence now;
+	uint64_t stand_in; /* the node that stands for what the name was or is to become */
+};
+
+MUST_CHECK int pretended_init(struct pretended *pretended);
+void pretended_deinit(struct pretended *pretended);
+
+void pretence_begin(struct pretended *pretended, struct pretence pretence);
+void pretence_end(struct pretended *pretended);
+
+/* Each false: it is no request of the change, and to be answered as anybody's. */
+
+/* A name is looked up: entry is the answer; with ino 0 there is none. */
+MUST_CHECK bool pretend_lookup(struct pretended *pretended, uint64_t folder, const char *name,
+			       struct fuse_entry_param *entry);
+
+/* The attributes of the folder, where that is gone. */
+MUST_CHECK bool pretend_getattr(struct pretended *pretended, uint64_t node,
+				struct stat *attributes);
+
+/* A name is made, or removed: entry, where it is not NULL, is what was made. */
+MUST_CHECK bool pretend_change(struct pretended *pretended, uint64_t folder, const char *name,
+			       bool there, struct fuse_entry_param *entry);
+
+#endif

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: MIT
+"""Programs that watch folders of a view with inotify, as file managers do, hear of each change."""
+import os
+import random
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from program import TIMEOUT, children, is_mounted, stopped, until
+
+# Tries every way to change something; prints the errors it did not get, and what was possible.
+ATTEMPTS = r"""
+import ctypes, errno, os, sys
+view, libc = os.fsencode(sys.argv[1]), ctypes.CDLL(None, use_errno=True)
+tree = view + b"/uniques/"
+def call(function, *arguments):
+    if getattr(libc, function)(*arguments) < 0:
+        raise OSError(ctypes.get_errno(), function)
+attempts = {
+    "write": lambda: os.open(tree + b"file", os.O_WRONLY),
+    "read and write": lambda: os.open(tree + b"file", os.O_RDWR),
+    "append": lambda: os.open(tree + b"file", os.O_WRONLY | os.O_APPEND),
+    "truncate at open": lambda: os.open(tree + b"file", os.O_RDONLY | os.O_TRUNC),
+    "truncate": lambda: os.truncate(tree + b"file", 0),
+    "create": lambda: os.open(tree + b"new", os.O_WRONLY | os.O_CREAT),
+    "create for reading": lambda: os.open(tree + b"new", os.O_RDONLY | os.O_CREAT),
+    "mknod": lambda: os.mknod(tree + b"new"),
+    "mkfifo": lambda: os.mkfifo(tree + b"new"),
+    "mkdir": lambda: os.mkdir(tree + b"new"),
+    "mkdir in dups": lambda: os.mkdir(view + b"/dups/" + b"0" * 32),
+    "unlink": lambda: os.unlink(tree + b"file"),
+    "rmdir": lambda: os.rmdir(tree + b"empty"),
+    "symlink": lambda: os.symlink(b"x", tree + b"new"),
+    "link": lambda: os.link(tree + b"file", tree + b"new"),
+    "rename": lambda: os.rename(tree + b"file", tree + b"new"),
+    "rename of a folder": lambda: os.rename(tree + b"empty", tree + b"new"),
+    "chmod": lambda: os.chmod(tree + b"file", 0o600),
+    "chmod of a folder": lambda: os.chmod(view + b"/dups", 0o700),
+    "chown": lambda: os.chown(tree + b"file", os.getuid(), os.getgid()),
+    "utime": lambda: os.utime(tree + b"file"),
+    "utime of a link": lambda: os.utime(tree + b"link", follow_symlinks=False),
+    "setxattr": lambda: os.setxattr(tree + b"file", "user.twinfs.hash", b"x"),
+    "removexattr": lambda: os.removexattr(tree + b"file", "user.x"),
+    "access": lambda: call("access", tree + b"file", os.W_OK),
+    "access to a folder": lambda: call("access", view + b"/dups", os.W_OK),
+}
+for name, attempt in attempts.items():
+    try:
+        attempt()
+        print(name, "worked")
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            print(name, error)
+"""
+
+
+CHANGES = "create,delete,attrib,modify,move"
+
+
+class Watcher:
+    """inotifywait: what was heard so far, as (folder, events, name)."""
+
+    def __init__(self, view, source, *folders):
+        program, before = view.program, view.status()["refreshed"]
+        command = ["inotifywait", "-m", "-e", CHANGES, "--format", "%w|%e|%f", *folders]
+        self.process = subprocess.Popen([*program.as_user(), *command], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env=program.environment)
+        self.heard = []
+        for line in self.process.stderr:
+            if b"established" in line:
+                break
+        else:
+            raise AssertionError("no watches")
+        self.thread = threading.Thread(target=self.listen)
+        self.thread.start()
+        # who watches is looked up when something changes
+        poke = source / ".poke"
+        poke.mkdir()
+        assert until(lambda: view.status()["refreshed"] == before + len(folders))
+        poke.rmdir()
+        view.sync()
+
+    def listen(self):
+        for line in self.process.stdout:
+            self.heard.append(tuple(line.decode("utf-8", "surrogateescape").rstrip("\n")
+                                    .split("|", 2)))
+
+    def hears(self, folder, event, name=""):
+        return until(lambda: (f"{folder}/", event, name) in self.heard)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+        self.thread.join()
+
+
+@pytest.fixture(params=["root", "user"])
+def viewer(request, tmp_path):
+    """The program, run by root or by a plain user, and a source of that user."""
+    if request.param == "root":
+        request.getfixturevalue("root_only")
+        program = request.getfixturevalue("twinfs")
+    else:
+        request.getfixturevalue("fuse_for_users")
+        program = request.getfixturevalue("as_user")
+    source = tmp_path / "source"
+    source.mkdir(exist_ok=True)
+    (source / "folder").mkdir()
+    (source / "empty").mkdir()
+    for name in ("file", "folder/copy"):
+        (source / name).write_text("content\n")
+    (source / "alone").write_text("nothing like it\n")
+    (source / "link").symlink_to("file")
+    subprocess.run(["chown", "-R", "--reference", tmp_path, source], check=True)
+    program.source = source
+    return program
+
+
+def listed(program, folder):
+    return set(as_viewer(program, "ls", "-A", folder).splitlines())
+
+
+def as_viewer(program, *words):
+    run = subprocess.run([*program.as_user(), *words], check=False, capture_output=True,
+                         timeout=TIMEOUT)
+    return run.stdout.decode() + run.stderr.decode()
+
+
+def test_names_that_come_and_go_are_heard(viewer):
+    with viewer.mounted(viewer.source) as view:
+        with Watcher(view, viewer.source, view.uniques, view.dups) as watcher:
+            (viewer.source / "new").write_text("other\n")
+            assert watcher.hears(view.uniques, "CREATE", "new")
+            (viewer.source / "also new").write_text("other\n")
+            assert watcher.hears(view.dups, "CREATE,ISDIR", view_hash(view, viewer, "new"))
+            (viewer.source / "new").unlink()
+            assert watcher.hears(view.uniques, "DELETE", "new")
+            (viewer.source / "subfolder").mkdir()
+            assert watcher.hears(view.uniques, "CREATE,ISDIR", "subfolder")
+            (viewer.source / "subfolder").rmdir()
+            assert watcher.hears(view.uniques, "DELETE,ISDIR", "subfolder")
+
+
+def view_hash(view, viewer, name):
+    view.sync()
+    return as_viewer(viewer, "getfattr", "--absolute-names", "--only-values", "-n",
+                     "user.twinfs.hash", view.uniques / name)
+
+
+def test_files_with_other_attributes_are_heard(viewer):
+    with viewer.mounted(viewer.source) as view:
+        with Watcher(view, viewer.source, view.uniques) as watcher:
+            (viewer.source / "alone").chmod(0o640)
+            assert watcher.hears(view.uniques, "ATTRIB", "alone")
+            (viewer.source / "alone").write_text("more than there was\n")
+            assert until(lambda: watcher.heard.count((f"{view.uniques}/", "ATTRIB",
+                                                      "alone")) == 2)
+            assert not [event for event in watcher.heard if event[1:] == ("DELETE", "alone")]
+
+
+def test_ranks_that_move_are_heard(viewer):
+    with viewer.mounted(viewer.source) as view:
+        first = sorted(as_viewer(viewer, "ls", view.by_size).splitlines())
+        with Watcher(view, viewer.source, view.by_size) as watcher:
+            for name in ("large", "large too"):
+                (viewer.source / name).write_text("much more content\n")
+            view.sync()
+            now = sorted(as_viewer(viewer, "ls", view.by_size).splitlines())
+            assert len(now) == len(first) + 1
+            for name in set(now) - set(first):
+                assert watcher.hears(view.by_size, "CREATE", name)
+
+
+def test_folder_of_a_group_that_is_gone_is_empty_to_who_shows_it(viewer):
+    with viewer.mounted(viewer.source) as view:
+        group = view.dups / view_hash(view, viewer, "file")
+        with Watcher(view, viewer.source, group) as watcher:
+            (viewer.source / "file").unlink()
+            assert watcher.hears(group, "DELETE", "file")
+            assert watcher.hears(group, "DELETE", "folder∕copy")
+            view.sync()
+            assert not as_viewer(viewer, "ls", view.dups)
+        # and it comes back whole
+        (viewer.source / "file").write_text("content\n")
+        view.sync()
+        assert as_viewer(viewer, "ls", group).splitlines() == ["file", "folder∕copy"]
+        assert view.differences_now(viewer.source) == []
+
+
+def test_copies_below_a_renamed_folder_are_heard_by_their_new_names(viewer):
+    with viewer.mounted(viewer.source) as view:
+        group = view.dups / view_hash(view, viewer, "file")
+        with Watcher(view, viewer.source, group) as watcher:
+            (viewer.source / "folder").rename(viewer.source / "renamed")
+            assert watcher.hears(group, "CREATE", "renamed∕copy")
+            assert watcher.hears(group, "DELETE", "folder∕copy")
+
+
+def test_nothing_can_be_changed(viewer):
+    with viewer.mounted(viewer.source) as view:
+        before = view.status()["generation"]
+        assert as_viewer(viewer, sys.executable, "-c", ATTEMPTS, view.path) == ""
+        assert view.differences_now(viewer.source) == []
+        assert view.status()["generation"] >= before
+
+
+def test_nothing_can_be_changed_where_root_makes_the_mount_writable(twinfs, source, root_only):
+    (source / "empty").mkdir()
+    (source / "file").write_text("content\n")
+    (source / "link").symlink_to("file")
+    with twinfs.mounted(source) as view:
+        subprocess.run(["mount", "-o", "remount,bind,rw", view.path], check=True)
+        found = as_viewer(twinfs, sys.executable, "-c", ATTEMPTS, view.path).splitlines()
+        assert [line for line in found if not line.startswith("access")] == []
+        assert view.differences_now(source) == []
+
+
+def test_access_of_a_plain_user_is_that_of_the_source(as_user, source, fuse_for_users, plain_user):
+    for mode in (0o000, 0o400, 0o500, 0o055, 0o711):
+        (source / f"file {mode:o}").write_text(f"{mode}")
+        (source / f"folder {mode:o}").mkdir()
+        for name in (f"file {mode:o}", f"folder {mode:o}"):
+            if os.geteuid() == 0:
+                os.chown(source / name, plain_user.pw_uid, plain_user.pw_gid)
+            (source / name).chmod(mode)
+    script = ("import os, sys\nfor name in sorted(os.listdir(sys.argv[1])):\n"
+              "    print(name, [os.access(sys.argv[1] + '/' + name, way) for way in "
+              "(os.F_OK, os.R_OK, os.X_OK)])")
+    with as_user.mounted(source, status=3) as view:
+        assert (as_viewer(as_user, sys.executable, "-c", script, view.uniques) ==
+                as_viewer(as_user, sys.executable, "-c", script, source))
+
+
+class Manager:
+    """Shows a folder as a file manager does: lists it once, and then believes what it hears."""
+
+    def __init__(self, view, source, folder):
+        self.folder = folder
+        self.first = listed(view.program, folder)
+        self.watcher = Watcher(view, source, folder)
+
+    def shows(self):
+        shown = set(self.first)
+        for _, events, name in list(self.watcher.heard):
+            if events.startswith("CREATE"):
+                shown.add(name)
+            elif events.startswith("DELETE"):
+                shown.discard(name)
+        return shown
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_managers_show_becomes_what_is_there(viewer, seed):
+    chance, folder = random.Random(seed), viewer.source / "folder"
+    with viewer.mounted(viewer.source) as view:
+        managers = [Manager(view, viewer.source, path) for path in
+                    (view.uniques / "folder", view.dups, view.by_size)]
+        try:
+            for number in range(300):
+                path = folder / f"{chance.randrange(40)}"
+                if chance.random() < 0.4:
+                    path.unlink(missing_ok=True)
+                else:
+                    path.write_text(f"content {chance.randrange(12)}")
+                if number % 50 == 0:
+                    view.sync()
+            view.sync()
+            for manager in managers:
+                def agrees(manager=manager):
+                    return manager.shows() == listed(viewer, manager.folder)
+                assert until(agrees, 60), (manager.folder,
+                                           manager.shows() ^ listed(viewer, manager.folder))
+            assert view.differences_now(viewer.source) == []
+        finally:
+            for manager in managers:
+                manager.watcher.__exit__()
+
+
+def test_many_names_at_once_are_all_heard(viewer):
+    with viewer.mounted(viewer.source) as view:
+        manager = Manager(view, viewer.source, view.uniques / "folder")
+        try:
+            view.sync()
+            for number in range(700):
+                (viewer.source / f"folder/{number}").write_text(f"content {number}")
+            view.sync()
+            assert until(lambda: manager.shows() == listed(viewer, manager.folder))
+        finally:
+            manager.watcher.__exit__()
+
+
+def test_nothing_is_heard_in_a_shared_view(twinfs, source, root_only):
+    """Who watches a folder may not know all that others do."""
+    (source / "file").write_text("content\n")
+    with twinfs.mounted(source, options=("--wait", "-o", "allow_other")) as view:
+        watch = ["inotifywait", "-m", "-q", "-e", CHANGES, view.uniques, view.dups]
+        with subprocess.Popen(watch, stdout=subprocess.PIPE) as watcher:
+            assert until(lambda: "inotify wd:2" in fdinfo(watcher.pid))
+            (source / "new").write_text("content\n")
+            view.sync()
+            assert listed(twinfs, view.uniques) | listed(twinfs, view.redundant) >= {"new"}
+            assert view.status()["refreshed"] == 0
+            watcher.kill()
+            assert watcher.stdout.read() == b""
+
+
+def fdinfo(pid):
+    return "".join(path.read_text() for path in Path(f"/proc/{pid}/fdinfo").iterdir())
+
+
+def test_view_is_unmounted_while_it_is_watched(viewer):
+    with viewer.mounted(viewer.source) as view:
+        watcher = Watcher(view, viewer.source, view.uniques, view.dups)
+        stop = threading.Event()
+
+        def change():
+            while not stop.is_set():
+                (viewer.source / "folder/changing").write_text("content\n")
+                (viewer.source / "folder/changing").unlink()
+        writer = threading.Thread(target=change)
+        writer.start()
+        try:
+            view.sync()
+            watcher.process.kill()
+            watcher.__exit__()
+            assert until(lambda: subprocess.run(
+                [*viewer.as_user(), "fusermount3", "-u", view.path], check=False,
+                capture_output=True).returncode == 0)
+            assert not is_mounted(view.path)
+        finally:
+            stop.set()
+            writer.join()
+
+
+def test_daemon_ends_while_it_tells(viewer):
+    """SIGTERM in the middle of changes that are told ends it at once, and nothing is left."""
+    with viewer.mounted(viewer.source) as view:
+        manager = Manager(view, viewer.source, view.uniques / "folder")
+        try:
+            view.sync()
+            for number in range(300):
+                (viewer.source / f"folder/{number}").write_text("x")
+            assert until(lambda: manager.watcher.heard)
+            os.kill(view.pid, 15)
+            assert until(lambda: not is_mounted(view.path))
+        finally:
+            manager.watcher.__exit__()
+
+
+def test_mounter_that_stands_still_holds_nothing_up(twinfs, source, root_only):
+    """The process that has them hear may be stopped in the middle: the view goes on, and ends."""
+    (source / "file").write_text("content\n")
+    with twinfs.mounted(source) as view:
+        with Watcher(view, source, view.uniques) as watcher:
+            mounter = children(view.pid)[0]
+            with stopped(mounter):
+                (source / "new").write_text("content\n")
+                view.sync()
+                assert (view.redundant / "new").exists()
+                (source / "last").write_text("other\n")
+                view.sync()
+            assert watcher.hears(view.uniques, "CREATE", "last")
