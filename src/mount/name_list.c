@@ -55,13 +55,16 @@ const struct listed_name *name_list_find(const struct name_list *list, const cha
 
 /* ---- what is different --------------------------------------------------------------- */
 
-/* One that became something else altogether goes and comes. */
-static bool give_same(const struct listed_name *before, const struct listed_name *now,
-		      name_list_differ_fn *each, void *context)
+/* Of the next names of both: below 0 where that of before went, above where that of now came. One
+ * that became a directory, or no longer is one, goes first. */
+static int order_of(const struct name_list *before, size_t i, const struct name_list *now, size_t j)
 {
-	if (before->directory != now->directory)
-		return each(context, NUDGE_WENT, before) && each(context, NUDGE_CAME, now);
-	return before->digest == now->digest || each(context, NUDGE_CHANGED, now);
+	int order;
+
+	if (i == before->count || j == now->count)
+		return i == before->count ? 1 : -1;
+	order = strcmp(before->names[i].text, now->names[j].text);
+	return order == 0 && before->names[i].directory != now->names[j].directory ? -1 : order;
 }
 
 /* What is left where the walk stopped: what was given is as now, all behind it as before. */
@@ -87,16 +90,14 @@ int name_list_differ(const struct name_list *before, const struct name_list *now
 
 	*rest = (struct name_list){0};
 	while (goes_on && (i < before->count || j < now->count)) {
-		int order = i == before->count ? 1
-			    : j == now->count  ? -1
-					       : strcmp(before->names[i].text, now->names[j].text);
+		int order = order_of(before, i, now, j);
 
 		if (order < 0)
 			goes_on = each(context, NUDGE_WENT, &before->names[i]);
 		else if (order > 0)
 			goes_on = each(context, NUDGE_CAME, &now->names[j]);
-		else
-			goes_on = give_same(&before->names[i], &now->names[j], each, context);
+		else if (before->names[i].digest != now->names[j].digest)
+			goes_on = each(context, NUDGE_CHANGED, &now->names[j]);
 		if (!goes_on)
 			return keep_rest(now, j, before, i, rest);
 		i += order <= 0;

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/inotify_queues.h"
+
+static void test_lines_of_the_kernel_are_read(void **state)
+{
+	const char *line = "inotify wd:3 ino:1000000000007 sdev:2e mask:fc6 ignored_mask:0 "
+			   "fhandle-bytes:8 fhandle-type:1 f_handle:0102\n";
+	uint64_t inode = 0;
+
+	(void)state;
+	assert_true(inotify_watch_parse(line, makedev(0, 46), &inode));
+	assert_true(inode == UINT64_C(0x1000000000007));
+	assert_false(inotify_watch_parse(line, makedev(0, 47), &inode));
+	assert_false(inotify_watch_parse(line, makedev(1, 46), &inode));
+	assert_true(inotify_watch_parse("inotify wd:1 ino:2 sdev:fe00001 mask:1\n", makedev(254, 1),
+					&inode));
+	assert_false(inotify_watch_parse("inotify wd:1\n", makedev(0, 46), &inode));
+	assert_false(inotify_watch_parse("pos:\t0\n", makedev(0, 46), &inode));
+	assert_false(inotify_watch_parse("", makedev(0, 46), &inode));
+}
+
+static void test_own_watches_are_found_as_far_as_there_is_room(void **state)
+{
+	uint64_t inodes[2] = {0, 0};
+	struct inotify_watched watched = {.inodes = inodes, .capacity = 2};
+	struct stat status;
+	int queue = inotify_init1(IN_CLOEXEC);
+
+	(void)state;
+	assert_true(queue >= 0);
+	assert_int_equal(stat("/proc/self/fd", &status), 0);
+	watched.device = status.st_dev;
+	inotify_watched_by(getpid(), &watched);
+	assert_int_equal(watched.count, 0);
+	assert_true(inotify_add_watch(queue, "/proc/self/fd", IN_CREATE) >= 0);
+	inotify_watched_by(getpid(), &watched);
+	assert_int_equal(watched.count, 1);
+	assert_true(inodes[0] == status.st_ino);
+	inotify_watched_by_all(&watched); /* and again */
+	assert_int_equal(watched.count, 2);
+	inotify_watched_by_all(&watched); /* no room */
+	assert_int_equal(watched.count, 2);
+	assert_int_equal(close(queue), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines_of_the_kernel_are_read),
+		cmocka_unit_test(test_own_watches_are_found_as_far_as_there_is_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
