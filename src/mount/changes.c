@@ -73,6 +73,7 @@ void on_symlink(fuse_req_t request, const char *target, fuse_ino_t parent, const
 	reply_error(request, -EROFS);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): as libfuse calls it */
 void on_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
 	       const char *new_name, unsigned int flags)
 {
@@ -102,6 +103,7 @@ void on_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t m
 	reply_error(request, -EROFS);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): as libfuse calls it */
 void on_setxattr(fuse_req_t request, fuse_ino_t node, const char *name, const char *value,
 		 size_t size, int flags)
 {

@@ -383,7 +383,7 @@ int mounter_nudge(struct mounter *mounter, const struct nudge *nudge, const atom
 		.nudge = {nudge->directory, nudge->kind, nudge->folder, ""},
 	};
 	ssize_t length;
-	int result;
+	int result = -ECHILD;
 
 	if (path + name > sizeof(order.nudge.texts))
 		return -ENAMETOOLONG;
@@ -393,9 +393,7 @@ int mounter_nudge(struct mounter *mounter, const struct nudge *nudge, const atom
 	if (send(mounter->socket, &order, (size_t)length, MSG_NOSIGNAL) < 0)
 		return -errno;
 	length = wait_for_answer(mounter, &result, sizeof(result), stopping);
-	if (length != sizeof(result))
-		return length < 0 ? (int)length : -ECHILD;
-	return result;
+	return length < 0 ? (int)length : result;
 }
 
 void mounter_rest(struct mounter *mounter)
