@@ -371,8 +371,9 @@ long mounter_find_watched(struct mounter *mounter, const struct mounter_processe
 		length = wait_for_answer(mounter, answer, sizeof(answer), stopping);
 	if (length < (ssize_t)sizeof(*answer))
 		return length < 0 ? length : -ECHILD;
-	memcpy(inodes, answer + 1, (size_t)length - sizeof(*answer));
-	return (long)answer[0];
+	length -= (ssize_t)sizeof(*answer);
+	memcpy(inodes, answer + 1, (size_t)length);
+	return length / (ssize_t)sizeof(*inodes);
 }
 
 int mounter_nudge(struct mounter *mounter, const struct nudge *nudge, const atomic_bool *stopping)
