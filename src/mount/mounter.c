@@ -146,11 +146,6 @@ static int mount_view(struct fuse_session **fuse, const struct session_settings 
 	errno = 0;
 	if (r == 0 && fuse_session_mount(*fuse, settings->mount_point) != 0)
 		r = errno ? -errno : -EIO;
-	if (r == 0 && access == SESSION_HIDDEN) {
-		r = nudge_hide(settings->mount_point);
-		if (r < 0)
-			fuse_session_unmount(*fuse);
-	}
 	return r;
 }
 

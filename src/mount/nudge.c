@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/attributes.h"
 #include "base/descriptor.h"
 #include "mount/ability.h"
 
@@ -15,13 +16,6 @@ bool nudge_is_possible(void)
 {
 	/* known since Linux 5.12; a container may refuse it */
 	return mount_setattr(-1, "", 0, NULL, 0) < 0 && errno == EINVAL;
-}
-
-int nudge_hide(const char *point)
-{
-	struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY};
-
-	return mount_setattr(AT_FDCWD, point, 0, &attributes, sizeof(attributes)) < 0 ? -errno : 0;
 }
 
 /* ---- the way ------------------------------------------------------------------------- */
@@ -42,6 +36,17 @@ static int open_own_mount(const char *point)
 	return r;
 }
 
+/* Makes the file system of a mount of ours one that is not read-only. */
+static int make_writable(int root)
+{
+	AUTO_CLOSE int context = fspick(root, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
+
+	if (context < 0 || fsconfig(context, FSCONFIG_SET_FLAG, "rw", NULL, 0) < 0 ||
+	    fsconfig(context, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
+		return -errno;
+	return 0;
+}
+
 static int open_seen_mount(const char *point)
 {
 	int fd = open(point, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -54,7 +59,6 @@ int nudge_open(struct nudge_way *way, const char *point, dev_t device)
 	struct stat status;
 	int r = 0;
 
-	*way = (struct nudge_way)NUDGE_WAY_NONE;
 	way->root = mount_is_privileged() ? open_own_mount(point) : open_seen_mount(point);
 	if (way->root < 0)
 		return way->root;
@@ -62,6 +66,10 @@ int nudge_open(struct nudge_way *way, const char *point, dev_t device)
 		r = -errno;
 	else if (status.st_dev != device)
 		r = -ESTALE;
+	if (r == 0 && !way->opened && mount_is_privileged()) {
+		r = make_writable(way->root);
+		way->opened = r == 0;
+	}
 	if (r < 0)
 		nudge_close(way);
 	return r;

@@ -35,23 +35,24 @@ struct nudge {
 /* The way to a view for a burst of changes. While it is open, who unmounts may find it busy. */
 struct nudge_way {
 	int root;
+	bool opened; /* the file system is not read-only any more */
 	int folder; /* that of the last change, -1 */
 	uint64_t inode;
 };
 
-#define NUDGE_WAY_NONE    \
-	{                 \
-		-1, -1, 0 \
+#define NUDGE_WAY_NONE                   \
+	{                                \
+		.root = -1, .folder = -1 \
 	}
 
-/* Can a view be mounted so that it can be nudged, yet is read-only to all who see it? For root, who
- * can have a mount of his own beside the one that is seen. */
+/* Can a view that is mounted read-only be nudged, by root? He can have a mount of his own beside
+ * the one that is seen, which stays read-only. */
 bool nudge_is_possible(void);
 
-/* Makes the mount that is seen read-only, as root; the file system is not. 0 or -errno. */
-MUST_CHECK int nudge_hide(const char *point);
-
-/* Opens a way to what is mounted there if it is of that device. 0 or -errno. */
+/* Opens a way to what is mounted there if it is of that device; the way is empty or was closed. The
+ * first time, as root, makes the file system, not the mount, one that is not read-only. Not sooner,
+ * as then the kernel asks for attributes again after each read and listing (it takes the time of
+ * access for moved); and for good, as each such change has it forget all names. 0 or -errno. */
 MUST_CHECK int nudge_open(struct nudge_way *way, const char *point, dev_t device);
 void nudge_close(struct nudge_way *way);
 

@@ -72,7 +72,7 @@ enum session_access session_access_of(const struct session_settings *settings)
 		return SESSION_READ_ONLY;
 	if (!mount_is_privileged())
 		return SESSION_REFUSING;
-	return nudge_is_possible() ? SESSION_HIDDEN : SESSION_READ_ONLY;
+	return nudge_is_possible() ? SESSION_OPENED : SESSION_READ_ONLY;
 }
 
 /* The kernel checks modes (and ACLs) itself, as it knows the caller. In a shared mount it does not:
@@ -84,15 +84,7 @@ static const char *access_options(const struct session_settings *settings,
 {
 	if (settings->shared)
 		return "ro,allow_other";
-	switch (access) {
-	case SESSION_READ_ONLY:
-		return "ro,default_permissions";
-	case SESSION_HIDDEN:
-		return "rw,default_permissions";
-	case SESSION_REFUSING:
-		break;
-	}
-	return "rw";
+	return access == SESSION_REFUSING ? "rw" : "ro,default_permissions";
 }
 
 int session_arguments(struct fuse_args *args, const struct session_settings *settings,

@@ -6,7 +6,8 @@
  * second and the third way leave room for nudges (mount/nudge.h). */
 enum session_access {
 	SESSION_READ_ONLY, /* the file system is read-only */
-	SESSION_HIDDEN, /* the mount that is seen is: of root, alone */
+	SESSION_OPENED, /* it is until somebody watches, and the mount that is seen always: of
+			 * root, alone */
 	SESSION_REFUSING, /* by nothing else, and rights are for the daemon to judge: of a plain
 			   * user, alone */
 };
