@@ -61,8 +61,7 @@ struct listing_reply {
 	fuse_req_t request;
 	bool plus; /* with attributes, as a lookup gives them */
 	uint64_t node; /* of the directory */
-	struct kept *kept;
-	bool shared;
+	struct session *session;
 	char *data;
 	size_t used, size;
 };
@@ -72,15 +71,18 @@ static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 					     const struct view_entry *entry)
 {
 	struct fuse_entry_param plus = {.attr = entry->attributes};
+	struct session *session = reply->session;
+	bool shared = session->settings.shared;
 
 	plus.attr.st_ino = entry->known ? node_inode(entry->attributes.st_ino) : INODE_UNKNOWN;
 	if (entry->cookie < VIEW_COOKIE_MIN)
 		return plus;
 	plus.ino = entry->attributes.st_ino; /* 0: the kernel makes a lookup when it needs it */
-	plus.attr_timeout = lifetime_of_attributes(plus.ino, reply->shared);
-	plus.entry_timeout = lifetime_of_names(reply->node, reply->shared);
+	plus.attr_timeout = lifetime_of_attributes(plus.ino, shared);
+	if (!pretence_is_of(&session->pretended, reply->node, entry->name))
+		plus.entry_timeout = lifetime_of_names(reply->node, shared);
 	if (entry->known && reply->plus)
-		kept_mark(reply->kept, plus.attr.st_ino);
+		kept_mark(&session->kept, plus.attr.st_ino);
 	return plus;
 }
 
@@ -121,8 +123,7 @@ static void reply_listing(fuse_req_t request, struct listing_reply *reply, off_t
 		r = buffer.data ? note(session, reply->node) : -ENOMEM;
 	reply->request = request;
 	reply->data = buffer.data;
-	reply->kept = &session->kept;
-	reply->shared = session->settings.shared;
+	reply->session = session;
 	if (r == 0)
 		r = view_list(&asker.viewer, reply->node, (uint64_t)offset, add_name, reply);
 	if (r < 0)

@@ -21,6 +21,8 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 		(void)fuse_reply_entry(request, &entry);
 		return;
 	}
+	if (pretence_is_of(&session->pretended, parent, name))
+		entry.entry_timeout = 0.0;
 	kept_mark(&session->kept, node_inode(parent));
 	if (r == 0)
 		r = view_lookup(&asker.viewer, parent, name, &entry.attr);
@@ -43,22 +45,24 @@ void on_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info
 	struct session *session = session_of(request);
 	const struct viewer opener = {.view = session->view};
 	CLEANUP_ASKER struct asker asker = {.viewer = opener};
+	double lifetime = lifetime_of_attributes(node, session->settings.shared);
 	struct stat attributes;
 	int r = info ? 0 : asker_init(&asker, request);
 
 	kept_mark(&session->kept, node_inode(node));
 	if (refresher_is_asker(&session->refresher, request) &&
-	    pretend_getattr(&session->pretended, node, &attributes))
+	    pretend_getattr(&session->pretended, node, &attributes)) {
 		r = 0;
-	else if (r == 0)
+		lifetime = 0.0;
+	} else if (r == 0) {
 		r = view_getattr(&asker.viewer, node, &attributes);
+	}
 	if (r < 0) {
 		reply_error(request, r);
 		return;
 	}
 	attributes.st_ino = node_inode(node);
-	(void)fuse_reply_attr(request, &attributes,
-			      lifetime_of_attributes(node, session->settings.shared));
+	(void)fuse_reply_attr(request, &attributes, lifetime);
 }
 
 /* access(2) and chdir(2), where the kernel does not judge itself. */

@@ -22,6 +22,7 @@ void pretence_begin(struct pretended *pretended, struct pretence pretence)
 {
 	(void)pthread_mutex_lock(&pretended->lock);
 	pretended->now = pretence;
+	atomic_store(&pretended->folder, pretence.folder);
 	pretended->stand_in = node_make(NODE_STAND_IN, node_id(pretended->stand_in) + 1);
 	(void)pthread_mutex_unlock(&pretended->lock);
 }
@@ -30,6 +31,7 @@ void pretence_end(struct pretended *pretended)
 {
 	(void)pthread_mutex_lock(&pretended->lock);
 	pretended->now = (struct pretence){.folder = 0};
+	atomic_store(&pretended->folder, 0);
 	(void)pthread_mutex_unlock(&pretended->lock);
 }
 
@@ -60,6 +62,18 @@ static bool is_name(const struct pretence *now, uint64_t folder, const char *nam
 static bool is_gone_folder(const struct pretence *now, uint64_t above, const char *name)
 {
 	return now->above && now->above == above && strcmp(now->folder_name, name) == 0;
+}
+
+bool pretence_is_of(struct pretended *pretended, uint64_t folder, const char *name)
+{
+	bool is;
+
+	if (atomic_load(&pretended->folder) != folder)
+		return false;
+	(void)pthread_mutex_lock(&pretended->lock);
+	is = is_name(&pretended->now, folder, name);
+	(void)pthread_mutex_unlock(&pretended->lock);
+	return is;
 }
 
 bool pretend_lookup(struct pretended *pretended, uint64_t folder, const char *name,

@@ -4,10 +4,12 @@
 
 /* How requests are answered by which the process that mounts makes a change (mount/nudge.h): the
  * name is there before it went, and is not before it came, though the view has it otherwise by then.
- * The kernel keeps none of these answers, and others get none of them. One change at a time; any
- * thread. */
+ * The kernel keeps none of these answers, and others get none of them. Nor does it keep what others
+ * are told of the name meanwhile: it would make the change to what that is, and a folder that came
+ * back would be dead to all who use it. One change at a time; any thread. */
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -29,6 +31,7 @@ struct pretence {
 struct pretended {
 	pthread_mutex_t lock;
 	struct pretence now;
+	_Atomic uint64_t folder; /* that of now, to be looked at without the lock */
 	uint64_t stand_in; /* the node that stands for what the name was or is to become */
 };
 
@@ -37,6 +40,10 @@ void pretended_deinit(struct pretended *pretended);
 
 void pretence_begin(struct pretended *pretended, struct pretence pretence);
 void pretence_end(struct pretended *pretended);
+
+/* Is it the name that is pretended to change? Before such a change the kernel is told to drop the
+ * name, which waits for all answers that it was given until then. */
+MUST_CHECK bool pretence_is_of(struct pretended *pretended, uint64_t folder, const char *name);
 
 /* Each false: it is no request of the change, and to be answered as anybody's. */
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Programs that watch folders of a view with inotify, as file managers do, hear of each change."""
+import contextlib
 import os
 import random
 import subprocess
@@ -8,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from program import TIMEOUT, children, is_mounted, stopped, until
+from program import TIMEOUT, children, is_mounted, stopped, traced, until
 
 # Tries every way to change something; prints the errors it did not get, and what was possible.
 ATTEMPTS = r"""
@@ -365,3 +366,54 @@ def test_mounter_that_stands_still_holds_nothing_up(twinfs, source, root_only):
                 (source / "last").write_text("other\n")
                 view.sync()
             assert watcher.hears(view.uniques, "CREATE", "last")
+
+
+UNLINKAT = 263 if os.uname().machine == "x86_64" else 35
+
+
+@contextlib.contextmanager
+def before_it_removes(mounter):
+    """The process that has them hear stands still as it begins to remove a name; gives what waits
+    for that."""
+    def begins():
+        return Path(f"/proc/{mounter}/syscall").read_text().startswith(f"{UNLINKAT} ")
+    command = ["strace", "-p", str(mounter), "-o", "/dev/null", "-e", "trace=unlinkat", "-e",
+               f"inject=unlinkat:delay_enter={TIMEOUT}s:when=1"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            assert until(lambda: all(traced(mounter)))
+            yield lambda: until(begins)
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def shell_in(viewer, folder):
+    """A process in this folder, that lists it when it is told a line."""
+    words = ["sh", "-c", 'cd -- "$1" && echo && read line && ls', "-", folder]
+    with subprocess.Popen([*viewer.as_user(), *words], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as shell:
+        assert shell.stdout.readline() == b"\n"
+        yield shell
+
+
+def test_folder_that_came_back_is_not_removed(viewer, strace):
+    """It went, and is there again before that is told: who uses it keeps it."""
+    folder = viewer.source / "folder"
+    (folder / "own").write_text("like nothing else\n")
+    with viewer.mounted(viewer.source) as view:
+        before = listed(viewer, view.uniques / "folder")
+        assert "own" in before
+        with (contextlib.ExitStack() as stack,
+              Watcher(view, viewer.source, view.uniques) as watcher):
+            assert watcher.hears(view.uniques, "DELETE,ISDIR", ".poke")
+            with before_it_removes(children(view.pid)[0]) as begins:
+                folder.rename(viewer.source / ".away")
+                assert begins()
+                (viewer.source / ".away").rename(folder)
+                view.sync()
+                shell = stack.enter_context(shell_in(viewer, view.uniques / "folder"))
+            assert watcher.hears(view.uniques, "DELETE,ISDIR", "folder")
+            assert set(shell.communicate(b"\n")[0].decode().splitlines()) == before
+            assert listed(viewer, view.uniques / "folder") == before
+            assert view.differences_now(viewer.source) == []
