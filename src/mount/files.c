@@ -53,7 +53,7 @@ void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 		note_transport(session, request);
 	if ((info->flags & O_ACCMODE) != O_RDONLY || info->flags & O_TRUNC)
 		r = -EROFS;
-	if (r == 0 && session->settings.shared && info->flags & FLAG_EXECUTE)
+	if (r == 0 && session_judges(session) && info->flags & FLAG_EXECUTE)
 		r = view_access(&asker.viewer, node, X_OK);
 	if (r == 0)
 		r = handle_open(&session->handles, &asker.viewer, node, &handle);

@@ -237,6 +237,22 @@ def test_access_of_a_plain_user_is_that_of_the_source(as_user, source, fuse_for_
                 as_viewer(as_user, sys.executable, "-c", script, source))
 
 
+def test_plain_user_runs_only_what_he_may_run_at_the_source(as_user, source, fuse_for_users,
+                                                            plain_user):
+    """To the kernel alone any x would do, be it for others."""
+    for mode in (0o755, 0o700, 0o655, 0o677, 0o644):
+        program = source / f"{mode:o}"
+        program.write_text(f"#!/bin/sh\necho {mode:o}\n")
+        if os.geteuid() == 0:
+            os.chown(program, plain_user.pw_uid, plain_user.pw_gid)
+        program.chmod(mode)
+    with as_user.mounted(source) as view:
+        for program in source.iterdir():
+            run = [as_viewer(as_user, "sh", "-c", 'cd -- "$1" && "./$2"', "-", folder, program.name)
+                   for folder in (source, view.uniques)]
+            assert run[0] == run[1]
+
+
 class Manager:
     """Shows a folder as a file manager does: lists it once, and then believes what it hears."""
 
