@@ -166,7 +166,25 @@ static dev_t answer_mount(struct fuse_session **fuse, const struct session_setti
 	return device;
 }
 
-/* The word of what is said; '\0': there is nobody any more. */
+/* Has it all that its word takes? */
+static bool is_whole(const struct order *order, size_t length)
+{
+	const size_t begin = offsetof(struct order, nudge.texts);
+	const char *path = order->nudge.texts, *name;
+
+	if (order->word == WORD_FIND_WATCHED)
+		return length == offsetof(struct order, processes) + sizeof(order->processes) &&
+		       order->processes.count <= MOUNTER_PROCESSES_MAX;
+	if (order->word != WORD_NUDGE)
+		return length == sizeof(order->word);
+	if (length <= begin)
+		return false;
+	length -= begin;
+	name = path + strnlen(path, length) + 1;
+	return name < path + length && memchr(name, '\0', (size_t)(path + length - name));
+}
+
+/* The word of what is said; '\0': there is nobody any more, or somebody who cannot speak. */
 static char hear(struct order *order)
 {
 	ssize_t length;
@@ -174,7 +192,7 @@ static char hear(struct order *order)
 	do
 		length = recv(KEPT_SOCKET, order, sizeof(*order), 0);
 	while (length < 0 && errno == EINTR);
-	return length > 0 ? order->word : '\0';
+	return length > 0 && is_whole(order, (size_t)length) ? order->word : '\0';
 }
 
 /* After the number of them. */
