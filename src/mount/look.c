@@ -270,14 +270,14 @@ static int find_watched(struct look *look)
 {
 	struct refresher *refresher = look->refresher;
 	uint64_t inodes[MOUNTER_WATCHED_MAX];
-	long found = mounter_find_watched(look->session->settings.mounter, &look->askers, inodes,
+	long found = mounter_find_watched(look->session->settings.mounter, &look->watchers, inodes,
 					  &refresher->stopping);
 	size_t count = found < 0 ? 0 : numbers_sort_once(inodes, (size_t)found);
 
 	if (found < 0)
 		return (int)found;
 	(void)pthread_mutex_lock(&refresher->lock);
-	if (look->whole)
+	if (look->watchers.anybody)
 		forget_others(refresher, inodes, count);
 	for (size_t i = 0; i < count; i++)
 		add_watched(refresher, inodes[i]);
@@ -302,7 +302,7 @@ int look_at_all(struct look *look)
 	struct refresher *refresher = look->refresher;
 	struct watched_folder *folder, *next;
 
-	look->failure = look->whole || look->askers.count > 0 ? find_watched(look) : 0;
+	look->failure = look->finds ? find_watched(look) : 0;
 	look->found_ns = clock_monotonic_ns();
 	HASH_ITER(hh, refresher->watched, folder, next)
 	{

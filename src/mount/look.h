@@ -31,9 +31,9 @@ struct watched_folder {
 struct look {
 	struct session *session;
 	struct refresher *refresher;
-	bool whole; /* at all processes, not only at those who asked: */
-	struct mounter_processes askers;
-	/* what of names was noted before it, in memory of the refresher or, for a whole look, here */
+	struct mounter_watchers watchers; /* who is looked for */
+	bool finds; /* else at what is known to be watched */
+	/* what of names was noted before it, in memory of the refresher or, where it is for anybody, here */
 	struct recent_name recent[RECENT_NAMES_MAX];
 	size_t recent_count;
 	struct arena recent_memory;

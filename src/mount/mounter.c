@@ -18,6 +18,7 @@
 
 #include "base/inotify_queues.h"
 #include "base/log.h"
+#include "mount/lookers.h"
 #include "mount/nudge.h"
 #include "mount/point.h"
 #include "mount/session.h"
@@ -34,7 +35,7 @@ enum {
 struct order {
 	char word;
 	union {
-		struct mounter_processes processes;
+		struct mounter_watchers watchers;
 		struct {
 			bool directory;
 			enum nudge_kind kind;
@@ -173,8 +174,8 @@ static bool is_whole(const struct order *order, size_t length)
 	const char *path = order->nudge.texts, *name;
 
 	if (order->word == WORD_FIND_WATCHED)
-		return length == offsetof(struct order, processes) + sizeof(order->processes) &&
-		       order->processes.count <= MOUNTER_PROCESSES_MAX;
+		return length == offsetof(struct order, watchers) + sizeof(order->watchers) &&
+		       order->watchers.count <= MOUNTER_THREADS_MAX;
 	if (order->word != WORD_NUDGE)
 		return length == sizeof(order->word);
 	if (length <= begin)
@@ -196,7 +197,8 @@ static char hear(struct order *order)
 }
 
 /* After the number of them. */
-static void answer_watched(const struct mounter_processes *processes, dev_t device)
+static void answer_watched(const struct mounter_watchers *watchers, struct lookers *lookers,
+			   dev_t device)
 {
 	static uint64_t answer[1 + MOUNTER_WATCHED_MAX];
 	struct inotify_watched watched = {
@@ -205,10 +207,12 @@ static void answer_watched(const struct mounter_processes *processes, dev_t devi
 		.capacity = MOUNTER_WATCHED_MAX,
 	};
 
-	for (size_t i = 0; i < processes->count; i++)
-		inotify_watched_by(processes->ids[i], &watched);
-	if (processes->count == 0)
+	for (size_t i = 0; i < watchers->count; i++)
+		lookers_add(lookers, watchers->threads[i]);
+	if (watchers->anybody)
 		inotify_watched_by_all(&watched);
+	for (size_t i = 0; i < LOOKERS_MAX && !watchers->anybody; i++)
+		inotify_watched_by(lookers->processes[i], &watched);
 	answer[0] = watched.count;
 	(void)send(KEPT_SOCKET, answer, (1 + answer[0]) * sizeof(*answer), MSG_NOSIGNAL);
 }
@@ -235,11 +239,12 @@ static char attend(const struct session_settings *settings, dev_t device, bool n
 {
 	static struct order order; /* large */
 	struct nudge_way way = NUDGE_WAY_NONE;
+	struct lookers lookers = {.next = 0};
 	char word;
 
 	while ((word = hear(&order)) != '\0' && word != WORD_UNMOUNT) {
 		if (word == WORD_FIND_WATCHED)
-			answer_watched(&order.processes, device);
+			answer_watched(&order.watchers, &lookers, device);
 		else if (word == WORD_NUDGE && nudges)
 			answer_nudge(&order, &way, settings->mount_point, device);
 		else if (word == WORD_NUDGE)
@@ -370,13 +375,13 @@ static ssize_t wait_for_answer(const struct mounter *mounter, void *answer, size
 	return length < 0 ? -errno : length;
 }
 
-long mounter_find_watched(struct mounter *mounter, const struct mounter_processes *processes,
+long mounter_find_watched(struct mounter *mounter, const struct mounter_watchers *watchers,
 			  uint64_t inodes[static MOUNTER_WATCHED_MAX], const atomic_bool *stopping)
 {
-	const struct order order = {.word = WORD_FIND_WATCHED, .processes = *processes};
+	const struct order order = {.word = WORD_FIND_WATCHED, .watchers = *watchers};
 	uint64_t answer[1 + MOUNTER_WATCHED_MAX];
 	ssize_t length = send(mounter->socket, &order,
-			      offsetof(struct order, processes) + sizeof(*processes), MSG_NOSIGNAL);
+			      offsetof(struct order, watchers) + sizeof(*watchers), MSG_NOSIGNAL);
 
 	if (length < 0)
 		length = -errno;

@@ -54,16 +54,18 @@ enum session_access mounter_access(const struct mounter *mounter);
  * which may wait for answers of the view: they give up with -ECANCELED when *stopping becomes true,
  * and must not be called any more. */
 
-/* Which inodes of the view these processes watch by inotify (none given: which anybody does), some
- * perhaps more than once. How many, or -errno. */
+/* Which inodes of the view are watched by inotify, some perhaps more than once: by anybody, or by the
+ * processes of these threads and of those that were given before (mount/lookers.h). How many, or
+ * -errno. */
 #define MOUNTER_WATCHED_MAX 1024
-#define MOUNTER_PROCESSES_MAX 16
-struct mounter_processes {
+#define MOUNTER_THREADS_MAX 16
+struct mounter_watchers {
+	bool anybody;
 	size_t count;
-	pid_t ids[MOUNTER_PROCESSES_MAX];
+	pid_t threads[MOUNTER_THREADS_MAX];
 };
 MUST_CHECK long mounter_find_watched(struct mounter *mounter,
-				     const struct mounter_processes *processes,
+				     const struct mounter_watchers *watchers,
 				     uint64_t inodes[static MOUNTER_WATCHED_MAX],
 				     const atomic_bool *stopping);
 

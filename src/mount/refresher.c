@@ -18,6 +18,10 @@
 #define LOOK_INTERVAL_NS 100000000
 #define LOOKS_SHARE 50
 
+/* How often those who asked are looked at again, and for how long. */
+#define AGAIN_INTERVAL_NS UINT64_C(500000000)
+#define AGAIN_FOR_NS UINT64_C(10000000000)
+
 /* Instead of who asked last. */
 #define TOO_MANY (-1)
 
@@ -103,16 +107,16 @@ void refresher_told(struct refresher *refresher)
 /* Notes who asks. False: that was known. */
 static bool note_asker(struct refresher *refresher, pid_t asker)
 {
-	struct mounter_processes *askers = &refresher->askers;
+	struct mounter_watchers *askers = &refresher->askers;
 	size_t known = 0;
 
-	while (known < askers->count && askers->ids[known] != asker)
+	while (known < askers->count && askers->threads[known] != asker)
 		known++;
-	atomic_store(&refresher->asker, known < MOUNTER_PROCESSES_MAX ? asker : TOO_MANY);
+	atomic_store(&refresher->asker, known < MOUNTER_THREADS_MAX ? asker : TOO_MANY);
 	if (known < askers->count)
 		return false;
-	if (known < MOUNTER_PROCESSES_MAX)
-		askers->ids[askers->count++] = asker;
+	if (known < MOUNTER_THREADS_MAX)
+		askers->threads[askers->count++] = asker;
 	return true;
 }
 
@@ -131,10 +135,12 @@ void refresher_asked(struct refresher *refresher, pid_t asker)
 
 /* ---- the thread ---------------------------------------------------------------------- */
 
-/* A look at those who asked, or at all processes; from which time on it may be. */
+/* From which times on there may be looks. */
 struct times {
-	uint64_t part_ns;
-	uint64_t whole_ns;
+	uint64_t next_ns; /* at what is known, or at those who asked */
+	uint64_t anybody_ns; /* at all processes */
+	/* at those who asked before: who lists a folder may begin to watch it after that */
+	uint64_t again_ns, again_until_ns;
 };
 
 /* Now that a look of this kind began and ended at these times. */
@@ -145,15 +151,21 @@ static uint64_t next_time(uint64_t begin_ns, uint64_t end_ns)
 	return end_ns + (pause > LOOK_INTERVAL_NS ? pause : LOOK_INTERVAL_NS);
 }
 
-/* When there is something to do; UINT64_MAX: not yet. */
-static uint64_t due(const struct refresher *refresher, const struct times *times, bool *whole)
+/* When the next look is due, and whom it is for; UINT64_MAX: not before something happens. */
+static uint64_t due(const struct refresher *refresher, const struct times *times, struct look *look)
 {
-	bool wants_whole = refresher->told || atomic_load(&refresher->asker) == TOO_MANY;
+	bool wants_anybody = refresher->told || atomic_load(&refresher->asker) == TOO_MANY;
+	uint64_t at = times->again_ns < times->again_until_ns ? times->again_ns : UINT64_MAX;
+	uint64_t now = clock_monotonic_ns();
 
-	*whole = wants_whole && times->whole_ns <= clock_monotonic_ns();
-	if (*whole || refresher->askers.count > 0 || refresher->changes)
-		return times->part_ns;
-	return wants_whole ? times->whole_ns : UINT64_MAX;
+	look->watchers = refresher->askers;
+	look->watchers.anybody = wants_anybody && times->anybody_ns <= now;
+	look->finds = look->watchers.anybody || look->watchers.count > 0 || at <= now;
+	if (look->watchers.anybody || look->watchers.count > 0 || refresher->changes)
+		return times->next_ns;
+	if (wants_anybody && times->anybody_ns < at)
+		at = times->anybody_ns;
+	return at > times->next_ns ? at : times->next_ns;
 }
 
 /* Names stay noted until there is a look at all processes. */
@@ -162,7 +174,7 @@ static void take_recent(struct refresher *refresher, struct look *look)
 	look->recent_count = refresher->recent_count;
 	memcpy(look->recent, refresher->recent, refresher->recent_count * sizeof(*look->recent));
 	arena_free(&look->recent_memory);
-	if (!look->whole)
+	if (!look->watchers.anybody)
 		return;
 	look->recent_memory = refresher->recent_memory;
 	refresher->recent_memory = (struct arena){0};
@@ -177,24 +189,33 @@ static bool take(struct refresher *refresher, const struct times *times, struct 
 
 	(void)pthread_mutex_lock(&refresher->lock);
 	while (!atomic_load(&refresher->stopping)) {
-		from = due(refresher, times, &look->whole);
+		from = due(refresher, times, look);
 		if (from <= clock_monotonic_ns())
 			break;
 		timed_wait(&refresher->changed, &refresher->lock, from);
 	}
 	goes_on = !atomic_load(&refresher->stopping);
-	if (look->whole)
+	if (look->watchers.anybody)
 		refresher->told = false;
 	refresher->changes = false;
-	look->askers = refresher->askers;
-	if (look->whole)
-		look->askers.count = 0;
 	refresher->askers.count = 0;
-	if (look->whole || atomic_load(&refresher->asker) != TOO_MANY)
+	if (look->watchers.anybody || atomic_load(&refresher->asker) != TOO_MANY)
 		atomic_store(&refresher->asker, 0);
 	take_recent(refresher, look);
 	(void)pthread_mutex_unlock(&refresher->lock);
 	return goes_on;
+}
+
+static void note_times(struct times *times, const struct look *look, uint64_t begin_ns)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	times->next_ns = next_time(begin_ns, now);
+	if (look->watchers.anybody)
+		times->anybody_ns = next_time(begin_ns, look->found_ns);
+	if (look->watchers.count > 0)
+		times->again_until_ns = now + AGAIN_FOR_NS;
+	times->again_ns = now + AGAIN_INTERVAL_NS;
 }
 
 static void *refresh(void *context)
@@ -209,9 +230,7 @@ static void *refresh(void *context)
 		uint64_t begin = clock_monotonic_ns();
 
 		r = look_at_all(&look);
-		times.part_ns = next_time(begin, clock_monotonic_ns());
-		if (look.whole)
-			times.whole_ns = next_time(begin, look.found_ns);
+		note_times(&times, &look, begin);
 	}
 	if (r < 0 && r != -ECANCELED)
 		log_warning("programs that show folders of the view do not hear of changes: %s",

@@ -56,7 +56,7 @@ struct refresher {
 	struct recent_name recent[RECENT_NAMES_MAX];
 	size_t recent_count;
 	struct arena recent_memory;
-	struct mounter_processes askers; /* who asked since the thread last looked */
+	struct mounter_watchers askers; /* who asked since the thread last looked */
 	pthread_t thread;
 
 	_Atomic pid_t asker; /* the last one of them; -1: there are too many to note them */
