@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/html.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "base/utf8.h"
+#include "report/words.h"
+
+#define FORMATTED_BYTES_MAX 1024
+
+void html_free(struct html *html)
+{
+	bytes_free(&html->text);
+}
+
+static void append(struct html *html, const char *bytes, size_t length)
+{
+	if (html->error == 0)
+		html->error = bytes_append(&html->text, bytes, length);
+}
+
+void html_raw(struct html *html, const char *markup)
+{
+	append(html, markup, strlen(markup));
+}
+
+void html_format(struct html *html, const char *format, ...)
+{
+	char text[FORMATTED_BYTES_MAX];
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (length < 0 || (size_t)length >= sizeof(text))
+		html->error = html->error != 0 ? html->error : -EOVERFLOW;
+	else
+		append(html, text, (size_t)length);
+}
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+static void append_odd(struct html *html, const char *bytes, size_t length, uint32_t code,
+		       bool with_elements)
+{
+	html_raw(html, with_elements ? "<i>" : "");
+	if (length == 0)
+		html_format(html, "\\x%02x", (unsigned char)bytes[0]);
+	else if (code == '\n')
+		html_raw(html, "\\n");
+	else if (code == '\t')
+		html_raw(html, "\\t");
+	else if (code < 0x80)
+		html_format(html, "\\x%02" PRIx32, code);
+	else
+		html_format(html, code > 0xffff ? "\\U%08" PRIx32 : "\\u%04" PRIx32, code);
+	html_raw(html, with_elements ? "</i>" : "");
+}
+
+/* What a character is written as that would be taken for markup; NULL: as it is. */
+static const char *find_entity(uint32_t code)
+{
+	switch (code) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&#39;";
+	default:
+		return NULL;
+	}
+}
+
+/* Whether a code is no character, in any version of Unicode: documents must not have them. */
+static bool is_no_character(uint32_t code)
+{
+	return (code >= 0xfdd0 && code <= 0xfdef) || (code & 0xfffe) == 0xfffe;
+}
+
+static void append_escaped(struct html *html, const char *bytes, size_t length, bool with_elements)
+{
+	for (size_t i = 0; i < length;) {
+		uint32_t code = 0;
+		size_t taken = utf8_decode(bytes + i, length - i, &code);
+		const char *entity = taken > 0 ? find_entity(code) : NULL;
+
+		if (entity != NULL)
+			html_raw(html, entity);
+		else if (taken == 0 || utf8_is_unfit(code) || is_no_character(code))
+			append_odd(html, bytes + i, taken, code, with_elements);
+		else
+			append(html, bytes + i, taken);
+		i += taken > 0 ? taken : 1;
+	}
+}
+
+/* The same, cut where it is long. */
+static void append_shown(struct html *html, const char *bytes, size_t length, bool with_elements)
+{
+	size_t head = utf8_cut(bytes, length, HTML_NAME_MAX / 2);
+	size_t tail = length;
+
+	if (length <= HTML_NAME_MAX) {
+		append_escaped(html, bytes, length, with_elements);
+		return;
+	}
+	/* no character is begun in its middle */
+	for (tail -= HTML_NAME_MAX / 2; tail < length && (bytes[tail] & 0xc0) == 0x80; tail++)
+		;
+	append_escaped(html, bytes, head, with_elements);
+	html_raw(html, " … ");
+	append_escaped(html, bytes + tail, length - tail, with_elements);
+}
+
+void html_name(struct html *html, const char *bytes, size_t length)
+{
+	html_raw(html, "<bdi>");
+	append_shown(html, bytes, length, true);
+	html_raw(html, "</bdi>");
+}
+
+void html_attribute(struct html *html, const char *bytes, size_t length)
+{
+	append_shown(html, bytes, length, false);
+}
+
+static bool is_unreserved(unsigned char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+	       (byte >= '0' && byte <= '9') || (byte != '\0' && strchr("-._~/", byte) != NULL);
+}
+
+void html_link(struct html *html, const char *path, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		unsigned char byte = (unsigned char)path[i];
+
+		if (is_unreserved(byte))
+			append(html, path + i, 1);
+		else
+			html_format(html, "%%%02X", byte);
+	}
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+void html_size(struct html *html, uint64_t bytes)
+{
+	char text[SIZE_TEXT_MAX];
+
+	size_format(text, bytes);
+	/* the unit never stands alone on a line */
+	html_format(html, "<data value=\"%" PRIu64 "\">%.*s&nbsp;%s</data>", bytes,
+		    (int)strcspn(text, " "), text, text + strcspn(text, " ") + 1);
+}
+
+void html_number(struct html *html, uint64_t number)
+{
+	char text[NUMBER_TEXT_MAX];
+
+	html_format(html, "<data value=\"%" PRIu64 "\">%s</data>", number,
+		    number_format(text, number));
+}
+
+void html_share(struct html *html, uint64_t part, uint64_t whole)
+{
+	double percent = whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+
+	if (whole == 0)
+		return;
+	if (part > 0 && percent < 0.1)
+		html_raw(html, "&lt;&nbsp;0.1&nbsp;%");
+	else
+		html_format(html, percent < 9.95 && part < whole ? "%.1f&nbsp;%%" : "%.0f&nbsp;%%",
+			    percent);
+}

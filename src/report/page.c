@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/page.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "catalog/source.h"
+#include "report/page_parts.h"
+#include "report/words.h"
+
+#define SOURCES_SHOWN_MAX 20
+
+/* Nothing is loaded from anywhere; pictures are in the page, or beside it in the view. A page that
+ * is opened as a file has no origin, so that 'self' alone is not enough there. */
+#define POLICY(pictures)                                                                        \
+	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src " \
+	"'unsafe-inline'; img-src " pictures "; base-uri 'none'; form-action 'none'\">\n"
+
+static void write_head(const struct page_writing *writing)
+{
+	struct html *html = writing->html;
+
+	html_raw(html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+	html_raw(html, writing->settings->in_view ? POLICY("'self' data: file:") : POLICY("data:"));
+	html_raw(html, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		       "<meta name=\"color-scheme\" content=\"light dark\">\n"
+		       "<meta name=\"referrer\" content=\"no-referrer\">\n"
+		       "<meta name=\"robots\" content=\"noindex\">\n"
+		       "<link rel=\"icon\" href=\"data:,\">\n"
+		       "<title>Where the space went</title>\n<style>\n");
+	for (const char *const *piece = page_style; *piece; piece++)
+		html_raw(html, *piece);
+	html_raw(html, "</style>\n</head>\n<body>\n");
+}
+
+static void write_time(struct html *html, struct timespec time)
+{
+	char machine[sizeof("-2147483648-12-31T23:59:59Z")];
+	char month[sizeof("September")];
+	struct tm parts;
+
+	if (!gmtime_r(&time.tv_sec, &parts) || strftime(month, sizeof(month), "%B", &parts) == 0 ||
+	    strftime(machine, sizeof(machine), "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+		return;
+	html_format(html, "<time datetime=\"%s\">%d %s %d, %02d:%02d UTC</time>", machine,
+		    parts.tm_mday, month, 1900 + parts.tm_year, parts.tm_hour, parts.tm_min);
+}
+
+static void write_sources(const struct page_writing *writing)
+{
+	const struct sources *sources = writing->settings->sources;
+	struct html *html = writing->html;
+
+	html_raw(html, "<ul class=\"sources\">\n");
+	for (size_t i = 0; i < sources->count && i < SOURCES_SHOWN_MAX; i++) {
+		const char *path = sources->list[i].path;
+
+		html_raw(html, "<li>");
+		html_name(html, path, strlen(path));
+		html_raw(html, "</li>\n");
+	}
+	if (sources->count > SOURCES_SHOWN_MAX)
+		html_format(html, "<li>and %zu more</li>\n", sources->count - SOURCES_SHOWN_MAX);
+	html_raw(html, "</ul>\n");
+}
+
+static void write_header(const struct page_writing *writing)
+{
+	struct html *html = writing->html;
+
+	html_raw(html, "<header>\n<h1>Where the space went</h1>\n");
+	write_sources(writing);
+	html_raw(html, "<p class=\"made\">");
+	write_time(html, writing->settings->now);
+	html_raw(html, "</p>\n</header>\n");
+}
+
+/* A sentence for each thing that keeps the figures from being the whole truth. */
+static void write_doubts(const struct page_writing *writing)
+{
+	const struct report_summary *summary = &writing->facts->summary;
+	struct html *html = writing->html;
+
+	if (summary->errors == 0 && summary->pending == 0 && !writing->facts->changed)
+		return;
+	html_raw(html, "<aside class=\"doubts\">\n");
+	if (summary->errors > 0) {
+		html_raw(html, "<p>Not complete: ");
+		html_number(html, summary->errors);
+		html_format(html, " %s could not be read.</p>\n",
+			    plural(summary->errors, "file or folder", "files or folders"));
+	}
+	if (summary->pending > 0) {
+		html_raw(html, "<p>Not complete: ");
+		html_number(html, summary->pending);
+		html_format(html, " %s not compared yet.</p>\n",
+			    plural(summary->pending, "file is", "files are"));
+	}
+	if (writing->facts->changed)
+		html_raw(html, "<p>Files changed while this page was made: its figures may differ "
+			       "a little from each other.</p>\n");
+	html_raw(html, "</aside>\n");
+}
+
+static void write_footer(const struct page_writing *writing)
+{
+	struct html *html = writing->html;
+
+	html_raw(html,
+		 "<footer>\n<p>All copies counted here were found equal by comparing every "
+		 "byte; hard links of a file are one copy. Of each group one copy is kept, the "
+		 "others are redundant. ");
+	html_raw(html, "What would go, and why, is said by <code>twinfs remove --dry-run</code>, "
+		       "which never removes the last copy.</p>\n");
+	html_format(html, "<p>twinfs %s, generation ", TWINFS_VERSION);
+	html_number(html, writing->facts->generation);
+	html_raw(html, "</p>\n</footer>\n</body>\n</html>\n");
+}
+
+static void write_page(const struct page_writing *writing)
+{
+	write_head(writing);
+	write_header(writing);
+	html_raw(writing->html, "<main>\n");
+	page_write_figures(writing);
+	write_doubts(writing);
+	page_write_folders(writing);
+	page_write_ages(writing);
+	page_write_groups(writing);
+	html_raw(writing->html, "</main>\n");
+	write_footer(writing);
+}
+
+int page_make(const struct page_settings *settings, struct bytes *page, struct page_result *result)
+{
+	CLEANUP_PAGE_FACTS struct page_facts facts = {0};
+	struct html html = {0};
+	const struct page_writing writing = {settings, &facts, &html};
+	int r = page_facts_gather(&facts, settings);
+
+	if (r < 0)
+		return r;
+	*result = (struct page_result){facts.summary.errors, facts.summary.pending};
+	html.text = *page;
+	*page = (struct bytes){0};
+	write_page(&writing);
+	*page = html.text;
+	html.text = (struct bytes){0};
+	return html.error;
+}

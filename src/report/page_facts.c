@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/page_facts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/stop.h"
+#include "catalog/query.h"
+#include "catalog/source.h"
+
+/* Files that are looked at in one snapshot: some milliseconds. */
+#define PORTION 8192
+
+/* Where the next portion begins. */
+struct place {
+	uint64_t file; /* files up to here are counted */
+	struct rank_entry rank; /* the group at hand; group 0: none yet */
+	uint64_t member; /* of it, files up to here are counted */
+	bool grouped; /* there is no further group */
+};
+
+struct gathering {
+	const struct page_settings *settings;
+	struct page_facts *facts;
+	struct catalog_reader *reader; /* of the portion at hand */
+	struct folders folders;
+	struct place at;
+	size_t left; /* of the portion */
+	uint64_t min_size;
+};
+
+/* ---- folders ------------------------------------------------------------------------------ */
+
+static int parent_of(void *context, uint64_t id, uint64_t *parent)
+{
+	const struct gathering *g = context;
+	struct dir_record dir;
+	int r = catalog_get_dir(g->reader, id, &dir);
+
+	*parent = r == 0 ? dir.parent : 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Where its first name is, by source and path: the one that stands for it everywhere. */
+static int find_folder(const struct gathering *g, const struct file_record *file, uint64_t *folder)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	CLEANUP_BYTES struct bytes best = {0};
+	CLEANUP_BYTES struct bytes path = {0};
+	uint32_t best_source = UINT32_MAX;
+	uint32_t source = 0;
+	uint64_t dir;
+	uint64_t cookie;
+	int r = catalog_scan_names(g->reader, file, &scan);
+
+	*folder = file->dir;
+	if (file->names < 2)
+		return r;
+	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0) {
+		struct bytes swap = best;
+
+		path.length = 0;
+		r = catalog_entry_path(g->reader, dir, cookie, &path, &source);
+		if (r < 0 || source > best_source ||
+		    (source == best_source && bytes_compare(&path, &best) > 0))
+			continue;
+		best = path;
+		path = swap;
+		best_source = source;
+		*folder = dir;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int name_folder(const struct gathering *g, struct page_folder *folder)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	struct arena *names = &g->facts->names;
+	const struct sources *sources = g->settings->sources;
+	uint32_t source = 0;
+	int r = catalog_dir_path(g->reader, folder->node.dir, &path, &source);
+	const char *tree;
+	char *whole;
+
+	if (r == -ENOENT) {
+		folder->path = folder->name = "gone meanwhile";
+		return 0;
+	}
+	if (r == 0 && source >= sources->count)
+		r = -EUCLEAN;
+	if (r == 0 && !bytes_text(&path))
+		r = -ENOMEM;
+	if (r < 0)
+		return r;
+	tree = sources->list[source].tree;
+	whole = arena_take(names, strlen(tree) + path.length + 2);
+	if (!whole)
+		return -ENOMEM;
+	(void)sprintf(whole, "%s%s%s", tree, *tree && path.length > 0 ? "/" : "",
+		      bytes_text(&path));
+	folder->path = whole;
+	folder->name = strrchr(whole, '/') ? strrchr(whole, '/') + 1 : whole;
+	if (folder->node.depth == 1)
+		folder->name = sources->list[source].path;
+	return 0;
+}
+
+static int make_folders(struct gathering *g)
+{
+	const struct folders_map map = {parent_of, g};
+	struct page_facts *facts = g->facts;
+	AUTO_FREE struct folder_node *nodes = NULL;
+	size_t count = 0;
+	int r = folders_settle(&g->folders, &map,
+			       facts->summary.redundant_bytes / PAGE_FOLDERS_PART);
+
+	if (r == 0)
+		r = folders_tree(&g->folders, &map, &nodes, &count);
+	if (r < 0)
+		return r;
+	facts->folders = calloc(count, sizeof(*facts->folders));
+	if (!facts->folders)
+		return -ENOMEM;
+	facts->folder_count = count;
+	facts->folders[0] = (struct page_folder){nodes[0], "", "all sources"};
+	for (size_t i = 1; i < count && r == 0; i++) {
+		facts->folders[i].node = nodes[i];
+		r = name_folder(g, &facts->folders[i]);
+	}
+	return r;
+}
+
+/* ---- groups ------------------------------------------------------------------------------- */
+
+/* Keeps a group with the names of its first copies. */
+static int keep_group(struct gathering *g, const struct group_record *group)
+{
+	struct page_group *kept = &g->facts->groups[g->facts->group_count++];
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	size_t inodes = 1;
+	uint64_t file;
+	int r = catalog_scan_members(g->reader, group->id, 0, &scan);
+
+	kept->group = *group;
+	if (r == 0)
+		r = copies_add_file(&kept->copies, g->reader, group->kept, FATE_KEPT);
+	while (r == 0 && inodes < PAGE_GROUP_INODES_MAX &&
+	       (r = catalog_next_member(scan, &file)) == 0) {
+		if (file == group->kept)
+			continue;
+		r = copies_add_file(&kept->copies, g->reader, file, FATE_REDUNDANT);
+		inodes++;
+	}
+	copies_sort(&kept->copies);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int count_redundant(struct gathering *g, uint64_t id)
+{
+	const struct folders_map map = {parent_of, g};
+	struct file_record file;
+	uint64_t folder = 0;
+	int r = catalog_get_file(g->reader, id, &file);
+
+	if (r == 0)
+		r = find_folder(g, &file, &folder);
+	if (r < 0)
+		return r;
+	ages_add(&g->facts->redundant, age_of(file.attributes.mtime, g->settings->now),
+		 file.attributes.size);
+	return folders_add(&g->folders, &map, folder, file.attributes.size);
+}
+
+/* Counts the redundant copies of a group, as many as the portion takes. -ENOENT: all. */
+static int count_members(struct gathering *g, const struct group_record *group)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	uint64_t file;
+	int r = catalog_scan_members(g->reader, group->id, g->at.member, &scan);
+
+	while (r == 0 && g->left > 0 && (r = catalog_next_member(scan, &file)) == 0) {
+		if (file != group->kept)
+			r = count_redundant(g, file);
+		g->at.member = file;
+		g->left--;
+	}
+	return r;
+}
+
+static int begin_group(struct gathering *g, const struct group_record *group)
+{
+	g->at.member = 0;
+	summary_add_group(&g->facts->summary, group, group->inodes - 1);
+	return g->facts->group_count < PAGE_GROUPS_MAX ? keep_group(g, group) : 0;
+}
+
+static int count_groups(struct gathering *g)
+{
+	const struct rank_entry *from = g->at.rank.group != 0 ? &g->at.rank : NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct group_record group;
+	int r = catalog_scan_ranks(g->reader, from, &scan);
+
+	while (r == 0 && g->left > 0 && (r = catalog_next_rank(scan, &group)) == 0) {
+		bool begun = group.id == g->at.rank.group;
+
+		g->left--;
+		g->at.rank = (struct rank_entry){group_reclaimable(&group), group.id};
+		if (group.size < g->min_size)
+			continue;
+		if (!begun)
+			r = begin_group(g, &group);
+		if (r == 0)
+			r = count_members(g, &group);
+		if (r == -ENOENT)
+			r = 0;
+	}
+	g->at.grouped = r == -ENOENT;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- files -------------------------------------------------------------------------------- */
+
+/* -ENOENT: all are counted. */
+static int count_files(struct gathering *g)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct file_record file;
+	int r = catalog_scan_files(g->reader, g->at.file, &scan);
+
+	while (r == 0 && g->left > 0 && (r = catalog_next_file(scan, &file)) == 0) {
+		if (S_ISREG(file.attributes.mode) && file.names > 0)
+			ages_add(&g->facts->all, age_of(file.attributes.mtime, g->settings->now),
+				 file.attributes.size);
+		g->at.file = file.id;
+		g->left--;
+	}
+	return r;
+}
+
+/* ---- portions ----------------------------------------------------------------------------- */
+
+static int note_generation(const struct gathering *g)
+{
+	struct page_facts *facts = g->facts;
+	struct catalog_totals totals;
+	int r = catalog_get_totals(g->reader, &totals);
+
+	if (r < 0)
+		return r;
+	facts->changed |= facts->generation != 0 && facts->generation != totals.generation;
+	facts->generation = totals.generation;
+	return 0;
+}
+
+static int begin_gathering(struct gathering *g)
+{
+	int r = summary_add_index(&g->facts->summary, g->reader);
+
+	g->min_size = g->settings->min_size;
+	if (r == 0 && !g->settings->min_size_given)
+		r = catalog_get_min_size(g->reader, &g->min_size);
+	return r;
+}
+
+/* Does one step in a snapshot of its own. */
+static int gather_portion(struct gathering *g, int (*step)(struct gathering *g))
+{
+	int r = stop_requested() ? -EINTR : catalog_read_begin(g->settings->catalog, &g->reader);
+
+	g->left = PORTION;
+	if (r == 0)
+		r = note_generation(g);
+	if (r == 0)
+		r = step(g);
+	catalog_read_end(TAKE(g->reader));
+	return r;
+}
+
+static int gather_all(struct gathering *g)
+{
+	int r = gather_portion(g, begin_gathering);
+
+	while (r == 0)
+		r = gather_portion(g, count_files);
+	if (r == -ENOENT)
+		r = 0;
+	while (r == 0 && !g->at.grouped)
+		r = gather_portion(g, count_groups);
+	return r < 0 ? r : gather_portion(g, make_folders);
+}
+
+int page_facts_gather(struct page_facts *facts, const struct page_settings *settings)
+{
+	struct gathering g = {.settings = settings, .facts = facts};
+	int r = gather_all(&g);
+
+	folders_free(&g.folders);
+	for (size_t i = 0; r == 0 && settings->picture && i < facts->group_count; i++)
+		r = settings->picture(settings->context, facts->groups[i].group.kept,
+				      &facts->groups[i].picture);
+	return r;
+}
+
+void page_facts_free(struct page_facts *facts)
+{
+	for (size_t i = 0; i < facts->group_count; i++) {
+		copies_free(&facts->groups[i].copies);
+		bytes_free(&facts->groups[i].picture);
+	}
+	free(facts->folders);
+	arena_free(&facts->names);
+}

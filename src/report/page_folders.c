@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What could come free in which folder: boxes in boxes (report/treemap.h), and a table of the same
+ * for who cannot see them. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/numbers.h"
+#include "base/size.h"
+#include "report/page_parts.h"
+#include "report/treemap.h"
+#include "report/words.h"
+
+/* The size in pixels that boxes are laid out for; they stretch with the page. */
+#define MAP_WIDTH 960.0
+#define MAP_HEIGHT 540.0
+
+/* What is around boxes in a box: page_style has the same. */
+#define BOX_BORDER 3.0
+#define BOX_HEAD 21.0
+
+/* Smaller ones have no boxes in them. */
+#define PARTED_WIDTH 64.0
+#define PARTED_HEIGHT 48.0
+
+/* Rows of the table at most. */
+#define ROWS_MAX 20
+
+/* A folder as it is shown. */
+struct cell {
+	size_t count; /* folders directly in it */
+	size_t end; /* behind all that is in it */
+	size_t label; /* where in its path that begins which its box shows */
+	double width, height; /* of the area that is divided in it, pixels */
+	struct treemap_box box; /* in the area of the box that it is in */
+	struct treemap_box rest; /* in its own: what is in no folder shown in it */
+	bool passed; /* it has nothing but one folder, whose box takes its place */
+	bool shown; /* it has a box */
+	bool parted; /* with boxes in it */
+};
+
+/* A box to come: of a folder, or the rest. */
+struct part {
+	uint64_t bytes;
+	size_t folder; /* REST */
+};
+
+#define REST SIZE_MAX
+
+struct map {
+	const struct page_writing *writing;
+	const struct page_folder *folders;
+	size_t count;
+	size_t top; /* the folder that is the whole map */
+	struct cell *cells;
+	/* Room for all folders and a rest. */
+	struct part *parts;
+	struct treemap_box *boxes;
+	uint64_t *sizes;
+};
+
+static void map_free(struct map *map)
+{
+	free(map->cells);
+	free(map->parts);
+	free(map->boxes);
+	free(map->sizes);
+}
+
+static int map_init(struct map *map, const struct page_writing *writing)
+{
+	size_t count = writing->facts->folder_count;
+
+	*map = (struct map){
+		.writing = writing,
+		.folders = writing->facts->folders,
+		.count = count,
+		.cells = calloc(count, sizeof(*map->cells)),
+		.parts = calloc(count + 1, sizeof(*map->parts)),
+		.boxes = calloc(count + 1, sizeof(*map->boxes)),
+		.sizes = calloc(count + 1, sizeof(*map->sizes)),
+	};
+	return map->cells && map->parts && map->boxes && map->sizes ? 0 : -ENOMEM;
+}
+
+/* ---- laying out --------------------------------------------------------------------------- */
+
+static bool is_source(const struct page_folder *folder)
+{
+	return folder->node.depth == 1;
+}
+
+/* What is in a folder stands behind it, so the last ones are asked first. */
+static void find_children(struct map *map)
+{
+	for (size_t i = map->count; i-- > 0;) {
+		const struct page_folder *folder = &map->folders[i];
+		struct cell *cell = &map->cells[i];
+		struct cell *parent = &map->cells[folder->node.parent];
+
+		if (cell->end == 0)
+			cell->end = i + 1;
+		cell->passed =
+			cell->count == 1 && folder->node.own.files == 0 && !is_source(folder);
+		if (i == 0)
+			continue;
+		parent->count++;
+		if (parent->end == 0)
+			parent->end = cell->end;
+	}
+}
+
+/* Where the box of a folder is that is passed. */
+static size_t find_shown(const struct map *map, size_t folder)
+{
+	while (map->cells[folder].passed)
+		folder++;
+	return folder;
+}
+
+/* Lists what is in a folder, the largest first. Returns how many there are. */
+static size_t list_parts(struct map *map, size_t folder)
+{
+	const struct part rest = {map->folders[folder].node.own.bytes, REST};
+	size_t end = map->cells[folder].end;
+	size_t count = 0;
+	size_t place;
+
+	for (size_t i = folder + 1; i < end; i = map->cells[i].end)
+		map->parts[count++] = (struct part){map->folders[i].node.whole.bytes, i};
+	if (rest.bytes == 0)
+		return count;
+	for (place = count++; place > 0 && map->parts[place - 1].bytes < rest.bytes; place--)
+		map->parts[place] = map->parts[place - 1];
+	map->parts[place] = rest;
+	return count;
+}
+
+static void set_box(struct map *map, size_t folder, const struct treemap_box *box)
+{
+	const struct page_folder *named = &map->folders[folder];
+	struct cell *cell = &map->cells[find_shown(map, folder)];
+
+	cell->shown = true;
+	cell->box = *box;
+	cell->width = box->width - 2 * BOX_BORDER;
+	cell->height = box->height - BOX_HEAD - BOX_BORDER;
+	cell->label = is_source(named) ? 0 : (size_t)(named->name - named->path);
+}
+
+static void divide(struct map *map, size_t folder)
+{
+	struct cell *cell = &map->cells[folder];
+	size_t count = list_parts(map, folder);
+
+	for (size_t i = 0; i < count; i++)
+		map->sizes[i] = map->parts[i].bytes;
+	treemap_lay_out(map->sizes, count, (struct treemap_box){0, 0, cell->width, cell->height},
+			map->boxes);
+	for (size_t i = 0; i < count; i++) {
+		if (map->parts[i].folder == REST)
+			cell->rest = map->boxes[i];
+		else
+			set_box(map, map->parts[i].folder, &map->boxes[i]);
+	}
+	cell->parted = true;
+}
+
+static void lay_out(struct map *map)
+{
+	find_children(map);
+	map->top = find_shown(map, 0);
+	map->cells[map->top].width = MAP_WIDTH;
+	map->cells[map->top].height = MAP_HEIGHT;
+	divide(map, map->top);
+	for (size_t i = map->top + 1; i < map->count; i++) {
+		const struct cell *cell = &map->cells[i];
+
+		if (cell->shown && cell->count > 0 && cell->width >= PARTED_WIDTH &&
+		    cell->height >= PARTED_HEIGHT)
+			divide(map, i);
+	}
+}
+
+/* ---- boxes -------------------------------------------------------------------------------- */
+
+static void write_link(const struct map *map, const struct page_folder *folder)
+{
+	size_t length = strlen(folder->path);
+	struct html *html = map->writing->html;
+
+	if (!map->writing->settings->in_view || length > PAGE_LINK_MAX ||
+	    !page_has_room(map->writing))
+		return;
+	html_raw(html, " href=\"../redundant/");
+	html_link(html, folder->path, length);
+	html_raw(html, length > 0 ? "/\"" : "\"");
+}
+
+static const char *link_tag(const struct map *map)
+{
+	return map->writing->settings->in_view ? "a" : "span";
+}
+
+/* As parts of the area that it is in. */
+static void write_place(struct html *html, const struct treemap_box *box, double width,
+			double height)
+{
+	html_format(html, " style=\"left:%.2f%%;top:%.2f%%;width:%.2f%%;height:%.2f%%\"",
+		    100 * box->x / width, 100 * box->y / height, 100 * box->width / width,
+		    100 * box->height / height);
+}
+
+/* What is said of a box where it is pointed at: the path last, as it may run from right to left. */
+static void write_hint(const struct map *map, const struct folder_sum *sum, const char *path)
+{
+	struct html *html = map->writing->html;
+	char size[SIZE_TEXT_MAX];
+	char files[NUMBER_TEXT_MAX];
+
+	if (!page_has_room(map->writing))
+		return;
+	html_format(html, " title=\"%s, %s redundant %s&#10;", size_format(size, sum->bytes),
+		    number_format(files, sum->files), plural(sum->files, "copy", "copies"));
+	html_attribute(html, path, strlen(path));
+	html_raw(html, "\"");
+}
+
+/* The darker, the more of it all is in there. */
+static int shade(const struct map *map, uint64_t bytes)
+{
+	uint64_t all = map->folders[0].node.whole.bytes;
+
+	if (bytes >= all / 8)
+		return 4;
+	if (bytes >= all / 24)
+		return 3;
+	return bytes >= all / 72 ? 2 : 1;
+}
+
+/* The area that a box lies in is that of the next one above that has a box. */
+static const struct cell *area_of(const struct map *map, size_t folder)
+{
+	size_t above = folder;
+
+	do
+		above = map->folders[above].node.parent;
+	while (above != map->top && !map->cells[above].shown);
+	return &map->cells[above];
+}
+
+static const char *label_of(const struct map *map, size_t folder)
+{
+	const struct page_folder *shown = &map->folders[folder];
+
+	return is_source(shown) ? shown->name : shown->path + map->cells[folder].label;
+}
+
+static void write_label(const struct map *map, size_t folder)
+{
+	const char *label = label_of(map, folder);
+	struct html *html = map->writing->html;
+
+	if (!page_has_room(map->writing))
+		return;
+	html_raw(html, "<b>");
+	html_name(html, label, strlen(label));
+	html_raw(html, "</b> ");
+	html_size(html, map->folders[folder].node.whole.bytes);
+}
+
+static const char *rest_name(const struct folder_sum *own)
+{
+	if (own->folded_bytes == 0)
+		return "files";
+	return own->folded_bytes == own->bytes ? "smaller folders" : "files, smaller folders";
+}
+
+static void write_rest(const struct map *map, size_t folder)
+{
+	const struct page_folder *shown = &map->folders[folder];
+	const struct cell *cell = &map->cells[folder];
+	struct html *html = map->writing->html;
+
+	if (shown->node.own.bytes == 0)
+		return;
+	html_raw(html, "<div class=\"box rest\"");
+	write_place(html, &cell->rest, cell->width, cell->height);
+	write_hint(map, &shown->node.own, rest_name(&shown->node.own));
+	html_format(html, "><b>%s</b> ", rest_name(&shown->node.own));
+	html_size(html, shown->node.own.bytes);
+	html_raw(html, "</div>\n");
+}
+
+/* One that is parted stays open: what is in it follows. */
+static void write_box(const struct map *map, size_t folder)
+{
+	const struct page_folder *shown = &map->folders[folder];
+	const struct cell *cell = &map->cells[folder];
+	const struct cell *area = area_of(map, folder);
+	const char *tag = cell->parted ? "div" : link_tag(map);
+	struct html *html = map->writing->html;
+
+	html_format(html, "<%s class=\"box %s%d\"", tag, cell->parted ? "parted d" : "s",
+		    cell->parted ? (int)(shown->node.depth % 2)
+				 : shade(map, shown->node.whole.bytes));
+	write_place(html, &cell->box, area->width, area->height);
+	if (!cell->parted) {
+		write_link(map, shown);
+		write_hint(map, &shown->node.whole, is_source(shown) ? shown->name : shown->path);
+		html_raw(html, ">");
+		write_label(map, folder);
+		html_format(html, "</%s>\n", tag);
+		return;
+	}
+	html_format(html, "><%s class=\"head\"", link_tag(map));
+	write_link(map, shown);
+	write_hint(map, &shown->node.whole, is_source(shown) ? shown->name : shown->path);
+	html_raw(html, ">");
+	write_label(map, folder);
+	html_format(html, "</%s><div class=\"area\">\n", link_tag(map));
+	write_rest(map, folder);
+}
+
+static void write_boxes(const struct map *map)
+{
+	AUTO_FREE size_t *open = calloc(map->count, sizeof(*open));
+	struct html *html = map->writing->html;
+	size_t depth = 0;
+
+	if (!open) {
+		html->error = html->error < 0 ? html->error : -ENOMEM;
+		return;
+	}
+	html_raw(html, "<div class=\"map\" role=\"img\" aria-label=\"Boxes as large as what could "
+		       "come free in each folder; the table below has the largest\">\n");
+	write_rest(map, map->top);
+	for (size_t i = map->top + 1; i <= map->count; i++) {
+		while (depth > 0 && map->cells[open[depth - 1]].end <= i) {
+			html_raw(html, "</div></div>\n");
+			depth--;
+		}
+		if (i == map->count || !map->cells[i].shown)
+			continue;
+		write_box(map, i);
+		if (map->cells[i].parted)
+			open[depth++] = i;
+	}
+	html_raw(html, "</div>\n");
+}
+
+/* ---- the table ---------------------------------------------------------------------------- */
+
+/* So many bytes that the table has as many rows as it may, or fewer. */
+static uint64_t find_least(struct map *map)
+{
+	size_t count = 0;
+
+	for (size_t i = 1; i < map->count; i++) {
+		if (!map->cells[i].passed)
+			map->sizes[count++] = map->folders[i].node.whole.bytes;
+	}
+	if (count <= ROWS_MAX)
+		return 0;
+	qsort(map->sizes, count, sizeof(*map->sizes), numbers_by_value);
+	return map->sizes[count - ROWS_MAX];
+}
+
+static void write_path(const struct map *map, const struct page_folder *folder)
+{
+	struct html *html = map->writing->html;
+	size_t above = is_source(folder) ? 0 : (size_t)(folder->name - folder->path);
+
+	html_format(html, "<%s", link_tag(map));
+	write_link(map, folder);
+	html_raw(html, ">");
+	if (above > 0) {
+		html_raw(html, "<span class=\"above\">");
+		html_name(html, folder->path, above);
+		html_raw(html, "</span>");
+	}
+	html_name(html, folder->name, strlen(folder->name));
+	html_format(html, "</%s>", link_tag(map));
+}
+
+static void write_row(const struct map *map, size_t i)
+{
+	const struct page_folder *folder = &map->folders[i];
+	struct html *html = map->writing->html;
+
+	html_raw(html, "<tr><th scope=\"row\">");
+	write_path(map, folder);
+	html_raw(html, "</th><td>");
+	html_size(html, folder->node.whole.bytes);
+	html_raw(html, "</td><td>");
+	html_share(html, folder->node.whole.bytes, map->folders[0].node.whole.bytes);
+	html_raw(html, "</td><td>");
+	html_number(html, folder->node.whole.files);
+	html_raw(html, "</td></tr>\n");
+}
+
+static void write_table(struct map *map)
+{
+	struct html *html = map->writing->html;
+	uint64_t least = find_least(map);
+	size_t rows = 0;
+
+	html_raw(html,
+		 "<div class=\"wide\"><table class=\"folders\">\n<caption>The folders in which "
+		 "most could come free, each with all that is below it</caption>\n"
+		 "<thead><tr><th scope=\"col\">folder</th><th scope=\"col\">could come "
+		 "free</th><th scope=\"col\">share</th><th scope=\"col\">copies</th></tr>"
+		 "</thead>\n<tbody>\n");
+	for (size_t i = 1; i < map->count && rows < ROWS_MAX; i++) {
+		if (map->cells[i].passed || map->folders[i].node.whole.bytes < least)
+			continue;
+		write_row(map, i);
+		rows++;
+	}
+	html_raw(html, "</tbody>\n</table></div>\n");
+}
+
+void page_write_folders(const struct page_writing *writing)
+{
+	CLEANUP(map_free) struct map map = {0};
+	struct html *html = writing->html;
+
+	if (writing->facts->folder_count < 2)
+		return;
+	if (map_init(&map, writing) < 0) {
+		html->error = html->error < 0 ? html->error : -ENOMEM;
+		return;
+	}
+	lay_out(&map);
+	html_raw(html, "<section id=\"folders\">\n<h2>Where it is</h2>\n<figure>\n<figcaption>"
+		       "Redundant copies, by the folders they are in. The kept copies of the same "
+		       "files may be elsewhere.</figcaption>\n");
+	if (map.cells[map.top].count > 0) /* else there would be one box */
+		write_boxes(&map);
+	html_raw(html, "</figure>\n");
+	write_table(&map);
+	html_raw(html, "</section>\n");
+}

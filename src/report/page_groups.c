@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The groups of a page that would give back most: what, how much, where. */
+
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/base64.h"
+#include "catalog/source.h"
+#include "report/format.h"
+#include "report/page_parts.h"
+#include "report/words.h"
+
+/* Names of one group that are shown. */
+#define NAMES_MAX 5
+
+/* Larger pictures would take long to show in a page. */
+#define PICTURE_IN_VIEW_MAX (8UL << 20)
+
+/* An extension that says something is not longer. */
+#define EXTENSION_MAX 5
+
+/* ---- paths -------------------------------------------------------------------------------- */
+
+/* As in uniques/ and redundant/. */
+static int make_path(const struct page_writing *writing, const struct page_group *group,
+		     const struct copy *copy, struct bytes *path)
+{
+	const char *tree = writing->settings->sources->list[copy->source].tree;
+	int r = 0;
+
+	path->length = 0;
+	if (*tree != '\0')
+		r = bytes_format(path, "%s/", tree);
+	return r < 0 ? r : bytes_append_text(path, copy_path(&group->copies, copy));
+}
+
+static bool has_link(const struct page_writing *writing, const struct bytes *path)
+{
+	return writing->settings->in_view && path->length <= PAGE_LINK_MAX &&
+	       page_has_room(writing);
+}
+
+static void write_link(const struct page_writing *writing, const struct copy *copy,
+		       const struct bytes *path)
+{
+	struct html *html = writing->html;
+
+	html_format(html, "../%s/", copy->fate == FATE_KEPT ? "uniques" : "redundant");
+	html_link(html, (const char *)path->data, path->length);
+}
+
+static void write_name(const struct page_writing *writing, const struct page_group *group,
+		       const struct copy *copy, struct bytes *path)
+{
+	struct html *html = writing->html;
+	int r = make_path(writing, group, copy, path);
+	bool linked = has_link(writing, path);
+
+	if (r < 0) {
+		html->error = html->error < 0 ? html->error : r;
+		return;
+	}
+	html_raw(html, copy->fate == FATE_KEPT ? "<li class=\"kept\">" : "<li>");
+	if (linked) {
+		html_raw(html, "<a href=\"");
+		write_link(writing, copy, path);
+		html_raw(html, "\">");
+	}
+	html_name(html, (const char *)path->data, path->length);
+	html_raw(html, linked ? "</a>" : "");
+	if (copy->another_name)
+		html_raw(html, " <small>link</small>");
+	else if (copy->fate == FATE_KEPT)
+		html_raw(html, " <small>kept</small>");
+	html_raw(html, "</li>\n");
+}
+
+/* How many copies have no name among those that are shown. */
+static uint64_t count_unnamed(const struct page_group *group)
+{
+	uint64_t named = 0;
+
+	for (size_t i = 0; i < group->copies.count && i < NAMES_MAX; i++)
+		named += !group->copies.list[i].another_name;
+	return group->group.inodes - named;
+}
+
+static void write_names(const struct page_writing *writing, const struct page_group *group)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	uint64_t unnamed = count_unnamed(group);
+	struct html *html = writing->html;
+
+	html_raw(html, "<ul class=\"names\">\n");
+	for (size_t i = 0; i < group->copies.count && i < NAMES_MAX; i++)
+		write_name(writing, group, &group->copies.list[i], &path);
+	if (unnamed > 0) {
+		html_raw(html, "<li class=\"more\">and ");
+		html_number(html, unnamed);
+		html_format(html, " more %s</li>\n", plural(unnamed, "copy", "copies"));
+	}
+	html_raw(html, "</ul>\n");
+}
+
+/* ---- pictures ----------------------------------------------------------------------------- */
+
+/* Without its dot, where it is short and plain; else "". */
+static const char *find_extension(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	const char *dot = strrchr(name, '.');
+	size_t length = dot && dot != name ? strlen(dot + 1) : 0;
+
+	if (length == 0 || length > EXTENSION_MAX)
+		return "";
+	for (size_t i = 0; i < length; i++) {
+		unsigned char lower = (unsigned char)dot[1 + i] | 0x20;
+
+		if (!(lower >= 'a' && lower <= 'z') && !(dot[1 + i] >= '0' && dot[1 + i] <= '9'))
+			return "";
+	}
+	return dot + 1;
+}
+
+/* Whether a browser shows it, by its name. */
+static bool is_picture(const char *extension)
+{
+	static const char *const known[] = {"jpg", "jpeg", "png", "gif", "webp"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (strcasecmp(extension, known[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void write_data(struct html *html, const struct bytes *picture)
+{
+	html_format(html, "data:image/%s;base64,", picture->data[0] == 0xff ? "jpeg" : "png");
+	if (html->error == 0)
+		html->error = base64_encode(&html->text, picture->data, picture->length);
+}
+
+static void write_picture(const struct page_writing *writing, const struct page_group *group)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	const struct copy *kept = &group->copies.list[0];
+	const char *extension = find_extension(copy_path(&group->copies, kept));
+	struct html *html = writing->html;
+	int r = make_path(writing, group, kept, &path);
+	bool beside = has_link(writing, &path) && is_picture(extension) &&
+		      group->group.size <= PICTURE_IN_VIEW_MAX;
+
+	html_raw(html, "<div class=\"picture\">");
+	if (group->picture.length > 0 || beside) {
+		html_raw(html, "<img alt=\"What is in the file\" loading=\"lazy\" src=\"");
+		if (beside)
+			write_link(writing, kept, &path);
+		else
+			write_data(html, &group->picture);
+		html_raw(html, "\">");
+	} else {
+		html_format(html, "<span class=\"icon\" aria-hidden=\"true\">%s%s</span>",
+			    *extension ? "." : "", extension);
+	}
+	html_raw(html, "</div>\n");
+	if (r < 0 && html->error == 0)
+		html->error = r;
+}
+
+/* ---- groups ------------------------------------------------------------------------------- */
+
+static void write_head(const struct page_writing *writing, const struct page_group *group)
+{
+	struct html *html = writing->html;
+	char name[GROUP_NAME_MAX];
+
+	format_group_name(name, &group->group);
+	html_raw(html, "<h3>");
+	html_size(html, group_reclaimable(&group->group));
+	html_raw(html, "</h3>\n<p class=\"what\">");
+	html_number(html, group->group.inodes);
+	html_raw(html, " copies of ");
+	html_size(html, group->group.size);
+	if (writing->settings->in_view)
+		html_format(html, " <a class=\"hash\" href=\"../dups/%s/\">%s</a></p>\n", name,
+			    name);
+	else
+		html_format(html, " <span class=\"hash\">%s</span></p>\n", name);
+}
+
+static void write_group(const struct page_writing *writing, const struct page_group *group)
+{
+	html_raw(writing->html, "<li class=\"group\">\n");
+	write_picture(writing, group);
+	html_raw(writing->html, "<div class=\"said\">\n");
+	write_head(writing, group);
+	write_names(writing, group);
+	html_raw(writing->html, "</div>\n</li>\n");
+}
+
+void page_write_groups(const struct page_writing *writing)
+{
+	const struct page_facts *facts = writing->facts;
+	struct html *html = writing->html;
+
+	if (facts->group_count == 0)
+		return;
+	html_raw(html, "<section id=\"groups\">\n<h2>The largest groups</h2>\n<p class=\"lead\">");
+	if (facts->summary.groups > facts->group_count) {
+		html_raw(html, "The first ");
+		html_number(html, facts->group_count);
+		html_raw(html, " of ");
+		html_number(html, facts->summary.groups);
+		html_raw(html, ", by what would come free if one copy stayed.");
+	} else {
+		html_raw(html, "By what would come free if one copy stayed.");
+	}
+	html_raw(html, "</p>\n<ol class=\"groups\">\n");
+	for (size_t i = 0; i < facts->group_count; i++) {
+		if (facts->groups[i].copies.count > 0)
+			write_group(writing, &facts->groups[i]);
+	}
+	html_raw(html, "</ol>\n</section>\n");
+}

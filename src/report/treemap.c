@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/treemap.h"
+
+#include <stdbool.h>
+
+/* Boxes that stand side by side along the shorter side of what is free. */
+struct row {
+	double side; /* its length */
+	double total; /* of the areas in it */
+	double smallest, largest;
+};
+
+/* The worst ratio of the sides of its boxes, 1 or above. */
+static double worst_ratio(const struct row *row)
+{
+	double square = row->side * row->side;
+	double total = row->total * row->total;
+	double tall = square * row->largest / total;
+	double flat = total / (square * row->smallest);
+
+	return tall > flat ? tall : flat;
+}
+
+static struct row row_with(struct row row, double area)
+{
+	row.total += area;
+	if (row.smallest == 0 || area < row.smallest)
+		row.smallest = area;
+	if (area > row.largest)
+		row.largest = area;
+	return row;
+}
+
+/* Gives the boxes of a row their places, and takes the row off what is free. Rounding may leave less
+ * than the last ones need, or nothing. */
+static void place_row(const uint64_t *sizes, size_t count, double scale, struct treemap_box *free,
+		      struct treemap_box *boxes)
+{
+	bool lies = free->width < free->height;
+	double side = lies ? free->width : free->height;
+	double depth = lies ? free->height : free->width;
+	double total = 0;
+	double at = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total += (double)sizes[i];
+	if (side > 0 && total * scale / side < depth)
+		depth = total * scale / side;
+	for (size_t i = 0; i < count; i++) {
+		double length = side * ((double)sizes[i] / total);
+
+		if (lies)
+			boxes[i] = (struct treemap_box){free->x + at, free->y, length, depth};
+		else
+			boxes[i] = (struct treemap_box){free->x, free->y + at, depth, length};
+		at += length;
+	}
+	if (lies) {
+		free->y += depth;
+		free->height -= depth;
+	} else {
+		free->x += depth;
+		free->width -= depth;
+	}
+}
+
+/* How many of the sizes make the next row: as long as that makes its boxes no worse. */
+static size_t fill_row(const uint64_t *sizes, size_t count, double scale,
+		       const struct treemap_box *free)
+{
+	struct row row = {.side = free->width < free->height ? free->width : free->height};
+	size_t taken = 1;
+
+	row = row_with(row, (double)sizes[0] * scale);
+	while (taken < count) {
+		struct row longer = row_with(row, (double)sizes[taken] * scale);
+
+		if (worst_ratio(&longer) > worst_ratio(&row))
+			break;
+		row = longer;
+		taken++;
+	}
+	return taken;
+}
+
+void treemap_lay_out(const uint64_t *sizes, size_t count, struct treemap_box area,
+		     struct treemap_box *boxes)
+{
+	double total = 0;
+	double scale;
+
+	for (size_t i = 0; i < count; i++)
+		total += (double)sizes[i];
+	scale = total > 0 ? area.width * area.height / total : 0;
+	while (count > 0) {
+		size_t taken = count;
+
+		/* where nothing is free there is no ratio */
+		if (area.width > 0 && area.height > 0)
+			taken = fill_row(sizes, count, scale, &area);
+		place_row(sizes, taken, scale, &area, boxes);
+		sizes += taken;
+		boxes += taken;
+		count -= taken;
+	}
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "report/ages.h"
+
+#define NOW 1800000000
+#define DAY 86400
+
+static const struct timespec now = {NOW, 500};
+
+static enum age age_before(int64_t seconds, long ns)
+{
+	return age_of((struct timespec){NOW - seconds, ns}, now);
+}
+
+static void test_age_ends_where_the_next_one_begins(void **state)
+{
+	static const struct {
+		int64_t days;
+		enum age before, from;
+	} ends[] = {
+		{1, AGE_DAY, AGE_WEEK},
+		{7, AGE_WEEK, AGE_MONTH},
+		{30, AGE_MONTH, AGE_QUARTER},
+		{91, AGE_QUARTER, AGE_YEAR},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		assert_int_equal(age_before(ends[i].days * DAY, 501), ends[i].before);
+		assert_int_equal(age_before(ends[i].days * DAY, 500), ends[i].from);
+	}
+}
+
+static void test_years_have_their_leap_days(void **state)
+{
+	(void)state;
+	assert_int_equal(age_before(365 * DAY, 500), AGE_YEAR);
+	assert_int_equal(age_before(366 * DAY, 500), AGE_2_YEARS);
+	assert_int_equal(age_before(10 * 365 * DAY + 2 * DAY, 500), AGE_10_YEARS);
+	assert_int_equal(age_before(10 * 365 * DAY + 3 * DAY, 500), AGE_OLDER);
+}
+
+static void test_what_is_later_than_now_is_in_the_future(void **state)
+{
+	(void)state;
+	assert_int_equal(age_before(0, 500), AGE_DAY);
+	assert_int_equal(age_before(0, 501), AGE_FUTURE);
+	assert_int_equal(age_before(-1, 0), AGE_FUTURE);
+}
+
+static void test_times_beyond_all_measure_have_an_age(void **state)
+{
+	(void)state;
+	assert_int_equal(age_of((struct timespec){INT64_MIN, 0}, now), AGE_OLDER);
+	assert_int_equal(age_of((struct timespec){INT64_MAX, 999999999}, now), AGE_FUTURE);
+	assert_int_equal(age_of((struct timespec){-NOW, 0}, now), AGE_OLDER);
+}
+
+static void test_each_age_has_a_name_of_its_own(void **state)
+{
+	(void)state;
+	for (enum age age = 0; age < AGE_COUNT; age++) {
+		for (enum age other = 0; other < age; other++)
+			assert_string_not_equal(age_name(age), age_name(other));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_age_ends_where_the_next_one_begins),
+		cmocka_unit_test(test_years_have_their_leap_days),
+		cmocka_unit_test(test_what_is_later_than_now_is_in_the_future),
+		cmocka_unit_test(test_times_beyond_all_measure_have_an_age),
+		cmocka_unit_test(test_each_age_has_a_name_of_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

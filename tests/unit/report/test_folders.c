@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/folders.h"
+
+/* Folder n is in folder n / 10; those below 10 are roots. */
+static int parent_by_digits(void *context, uint64_t dir, uint64_t *parent)
+{
+	(void)context;
+	*parent = dir / 10;
+	return 0;
+}
+
+/* In each other, forever: what a damaged index may say. */
+static int parent_of_itself(void *context, uint64_t dir, uint64_t *parent)
+{
+	(void)context;
+	*parent = dir;
+	return 0;
+}
+
+static int no_parent(void *context, uint64_t dir, uint64_t *parent)
+{
+	(void)context;
+	(void)dir;
+	(void)parent;
+	return -EIO;
+}
+
+static const struct folders_map by_digits = {parent_by_digits, NULL};
+
+static void add(struct folders *folders, uint64_t dir, uint64_t bytes)
+{
+	assert_int_equal(folders_add(folders, &by_digits, dir, bytes), 0);
+}
+
+/* The tree in words: for each folder its number, what it has itself and with all below. */
+static const char *describe(const struct folders *folders)
+{
+	static char text[1024];
+	AUTO_FREE struct folder_node *list = NULL;
+	size_t count;
+	size_t length = 0;
+
+	assert_int_equal(folders_tree(folders, &by_digits, &list, &count), 0);
+	text[0] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		assert_true(i == 0 || list[i].parent < i);
+		assert_true(i == 0 || list[i].depth == list[list[i].parent].depth + 1);
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%d:%d/%d ",
+					   (int)list[i].dir, (int)list[i].own.bytes,
+					   (int)list[i].whole.bytes);
+		assert_true(length < sizeof(text));
+	}
+	return text;
+}
+
+static void test_each_folder_has_what_is_in_it_and_below(void **state)
+{
+	CLEANUP_FOLDERS struct folders folders = {0};
+
+	(void)state;
+	add(&folders, 11, 5);
+	add(&folders, 1, 1);
+	add(&folders, 112, 7);
+	add(&folders, 11, 5);
+	assert_int_equal(folders_settle(&folders, &by_digits, 0), 0);
+	assert_string_equal(describe(&folders), "0:0/18 1:1/18 11:10/17 112:7/7 ");
+}
+
+static void test_larger_folder_comes_first_with_all_that_is_in_it(void **state)
+{
+	CLEANUP_FOLDERS struct folders folders = {0};
+
+	(void)state;
+	add(&folders, 11, 1);
+	add(&folders, 12, 2);
+	add(&folders, 2, 9);
+	add(&folders, 121, 1);
+	assert_int_equal(folders_settle(&folders, &by_digits, 0), 0);
+	assert_string_equal(describe(&folders), "0:0/13 2:9/9 1:0/4 12:2/3 121:1/1 11:1/1 ");
+}
+
+static void test_small_folders_count_as_a_part_of_the_one_above(void **state)
+{
+	CLEANUP_FOLDERS struct folders folders = {0};
+	AUTO_FREE struct folder_node *list = NULL;
+	size_t count;
+
+	(void)state;
+	add(&folders, 11, 100);
+	add(&folders, 111, 9);
+	add(&folders, 112, 3);
+	add(&folders, 1211, 9);
+	assert_int_equal(folders_settle(&folders, &by_digits, 10), 0);
+	assert_string_equal(describe(&folders), "0:0/121 1:9/121 11:112/112 ");
+	assert_int_equal(folders_tree(&folders, &by_digits, &list, &count), 0);
+	assert_int_equal(list[2].own.folded_bytes, 12);
+	assert_int_equal(list[2].own.files, 3);
+	assert_int_equal(list[1].own.folded_bytes, 9);
+	assert_int_equal(list[0].whole.files, 4);
+}
+
+static void test_small_folders_that_are_large_together_stand_where_they_meet(void **state)
+{
+	CLEANUP_FOLDERS struct folders folders = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 10; i++)
+		add(&folders, 1230 + i, 2);
+	assert_int_equal(folders_settle(&folders, &by_digits, 15), 0);
+	assert_string_equal(describe(&folders), "0:0/20 1:0/20 12:0/20 123:20/20 ");
+}
+
+/* The folders of 50 levels, each in the one before, and a file in the last. */
+static int parent_in_a_chain(void *context, uint64_t dir, uint64_t *parent)
+{
+	(void)context;
+	*parent = dir - 1;
+	return 0;
+}
+
+static void test_what_lies_deeper_than_is_told_apart_counts_above(void **state)
+{
+	const struct folders_map chain = {parent_in_a_chain, NULL};
+	CLEANUP_FOLDERS struct folders folders = {0};
+	AUTO_FREE struct folder_node *list = NULL;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(folders_add(&folders, &chain, 50, 1), 0);
+	assert_int_equal(folders_add(&folders, &chain, 40, 2), 0);
+	assert_int_equal(folders_settle(&folders, &chain, 0), 0);
+	assert_int_equal(folders_tree(&folders, &chain, &list, &count), 0);
+	assert_int_equal(count, FOLDERS_DEPTH_MAX + 1);
+	assert_int_equal(list[count - 1].dir, FOLDERS_DEPTH_MAX);
+	assert_int_equal(list[count - 1].own.bytes, 3);
+	assert_int_equal(list[0].whole.bytes, 3);
+}
+
+/* Folders that have nothing in common but the root. */
+static void test_more_folders_than_fit_lose_no_byte(void **state)
+{
+	CLEANUP_FOLDERS struct folders folders = {0};
+	AUTO_FREE struct folder_node *list = NULL;
+	uint64_t total = 0;
+	uint64_t large = 0;
+	size_t count;
+
+	(void)state;
+	for (uint64_t i = 0; i < 900000; i++) {
+		uint64_t bytes = i % 1000 == 7 ? 1000000 : i % 100;
+
+		add(&folders, 1000000 + i, bytes);
+		total += bytes;
+	}
+	assert_true(folders.capacity <= FOLDERS_MAX);
+	assert_int_equal(folders_settle(&folders, &by_digits, 1000000), 0);
+	assert_int_equal(folders_tree(&folders, &by_digits, &list, &count), 0);
+	assert_int_equal(list[0].whole.bytes, total);
+	assert_int_equal(list[0].whole.files, 900000);
+	for (size_t i = 0; i < count; i++)
+		large += list[i].dir % 1000 == 7 && list[i].dir >= 1000000;
+	assert_int_equal(large, 900);
+}
+
+static void test_more_roots_than_fit_are_told_apart_all_the_same(void **state)
+{
+	const struct folders_map roots = {parent_by_digits, NULL};
+	CLEANUP_FOLDERS struct folders folders = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 2 * FOLDERS_MAX; i++)
+		assert_int_equal(folders_add(&folders, &roots, 1 + i % 9, 1), 0);
+	assert_int_equal(folders_settle(&folders, &roots, 0), 0);
+	assert_int_equal(folders.count, 9);
+}
+
+static void test_nothing_makes_a_tree_of_nothing(void **state)
+{
+	const struct folders folders = {0};
+
+	(void)state;
+	assert_string_equal(describe(&folders), "0:0/0 ");
+}
+
+static void test_cycle_and_failure_end_with_an_error(void **state)
+{
+	const struct folders_map cycle = {parent_of_itself, NULL};
+	const struct folders_map failure = {no_parent, NULL};
+	CLEANUP_FOLDERS struct folders folders = {0};
+	struct folder_node *list = NULL;
+	size_t count;
+
+	(void)state;
+	add(&folders, 1, 1);
+	assert_int_equal(folders_settle(&folders, &cycle, 10), -EUCLEAN);
+	assert_int_equal(folders_tree(&folders, &cycle, &list, &count), -EUCLEAN);
+	assert_int_equal(folders_settle(&folders, &failure, 10), -EIO);
+	assert_int_equal(folders_tree(&folders, &failure, &list, &count), -EIO);
+	assert_null(list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_folder_has_what_is_in_it_and_below),
+		cmocka_unit_test(test_larger_folder_comes_first_with_all_that_is_in_it),
+		cmocka_unit_test(test_small_folders_count_as_a_part_of_the_one_above),
+		cmocka_unit_test(test_small_folders_that_are_large_together_stand_where_they_meet),
+		cmocka_unit_test(test_what_lies_deeper_than_is_told_apart_counts_above),
+		cmocka_unit_test(test_more_folders_than_fit_lose_no_byte),
+		cmocka_unit_test(test_more_roots_than_fit_are_told_apart_all_the_same),
+		cmocka_unit_test(test_nothing_makes_a_tree_of_nothing),
+		cmocka_unit_test(test_cycle_and_failure_end_with_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "report/treemap.h"
+
+/* Of a pixel: nobody sees it. */
+#define NOTHING 1e-6
+
+static const struct treemap_box whole = {0, 0, 600, 400};
+
+static bool overlap(const struct treemap_box *a, const struct treemap_box *b)
+{
+	return a->x + a->width > b->x + NOTHING && b->x + b->width > a->x + NOTHING &&
+	       a->y + a->height > b->y + NOTHING && b->y + b->height > a->y + NOTHING;
+}
+
+static bool lies_within(const struct treemap_box *box, const struct treemap_box *area)
+{
+	return box->x >= area->x - NOTHING && box->y >= area->y - NOTHING &&
+	       box->x + box->width <= area->x + area->width + NOTHING &&
+	       box->y + box->height <= area->y + area->height + NOTHING;
+}
+
+/* Each area is as its size says, all lie in the whole, and none over another: so they fill it. */
+static void check_boxes(const uint64_t *sizes, size_t count, const struct treemap_box *area)
+{
+	AUTO_FREE struct treemap_box *boxes = calloc(count, sizeof(*boxes));
+	double total = 0;
+
+	assert_non_null(boxes);
+	treemap_lay_out(sizes, count, *area, boxes);
+	for (size_t i = 0; i < count; i++)
+		total += (double)sizes[i];
+	for (size_t i = 0; i < count; i++) {
+		double wanted = area->width * area->height * (double)sizes[i] / total;
+
+		assert_true(fabs(boxes[i].width * boxes[i].height - wanted) <
+			    NOTHING * (1 + wanted));
+		assert_true(lies_within(&boxes[i], area));
+		for (size_t j = 0; j < i; j++)
+			assert_false(overlap(&boxes[i], &boxes[j]));
+	}
+}
+
+static void check_box(const struct treemap_box *box, double x, double y, double width,
+		      double height)
+{
+	assert_true(fabs(box->x - x) < NOTHING && fabs(box->y - y) < NOTHING);
+	assert_true(fabs(box->width - width) < NOTHING && fabs(box->height - height) < NOTHING);
+}
+
+/* Figure 4 of the paper: a rectangle of 6 x 4 for sizes of 6, 6, 4, 3, 2, 2 and 1. */
+static void test_example_of_the_paper_is_laid_out_as_there(void **state)
+{
+	static const uint64_t sizes[] = {6, 6, 4, 3, 2, 2, 1};
+	struct treemap_box boxes[ARRAY_SIZE(sizes)];
+
+	(void)state;
+	treemap_lay_out(sizes, ARRAY_SIZE(sizes), (struct treemap_box){0, 0, 6, 4}, boxes);
+	check_box(&boxes[0], 0, 0, 3, 2);
+	check_box(&boxes[1], 0, 2, 3, 2);
+	check_box(&boxes[2], 3, 0, 12.0 / 7, 7.0 / 3);
+	check_box(&boxes[3], 3 + 12.0 / 7, 0, 9.0 / 7, 7.0 / 3);
+	check_box(&boxes[4], 3, 7.0 / 3, 1.2, 5.0 / 3);
+	check_box(&boxes[5], 4.2, 7.0 / 3, 1.2, 5.0 / 3);
+	check_box(&boxes[6], 5.4, 7.0 / 3, 0.6, 5.0 / 3);
+}
+
+static void test_single_box_is_the_whole(void **state)
+{
+	static const uint64_t size = UINT64_MAX;
+	struct treemap_box box;
+
+	(void)state;
+	treemap_lay_out(&size, 1, whole, &box);
+	check_box(&box, 0, 0, 600, 400);
+}
+
+static void test_boxes_fill_the_whole_and_lie_over_none(void **state)
+{
+	static const struct treemap_box shapes[] = {{0, 0, 600, 400},
+						    {7, 9, 400, 600},
+						    {0, 0, 1000, 1},
+						    {0, 0, 1, 1000},
+						    {0, 0, 5, 5}};
+	uint64_t sizes[200];
+
+	(void)state;
+	for (size_t count = 1; count <= ARRAY_SIZE(sizes); count += 17) {
+		for (size_t i = 0; i < count; i++)
+			sizes[i] = 1 + (count - i) * (count - i) * (i % 3 == 0 ? 1 : 2);
+		for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
+			check_boxes(sizes, count, &shapes[i]);
+	}
+}
+
+static void test_sizes_that_differ_by_all_that_is_possible_have_boxes(void **state)
+{
+	static const uint64_t sizes[] = {UINT64_MAX, 1ULL << 40, 1ULL << 20, 2, 1, 1};
+	struct treemap_box boxes[ARRAY_SIZE(sizes)];
+
+	(void)state;
+	treemap_lay_out(sizes, ARRAY_SIZE(sizes), whole, boxes);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		assert_true(isfinite(boxes[i].width) && isfinite(boxes[i].height));
+		assert_true(boxes[i].width >= 0 && boxes[i].height >= 0);
+		assert_true(lies_within(&boxes[i], &whole));
+	}
+}
+
+static void test_boxes_of_equal_sizes_are_nearly_squares(void **state)
+{
+	uint64_t sizes[100];
+	struct treemap_box boxes[ARRAY_SIZE(sizes)];
+	double ratios = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		sizes[i] = 10;
+	treemap_lay_out(sizes, ARRAY_SIZE(sizes), whole, boxes);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		double ratio = boxes[i].width / boxes[i].height;
+
+		ratios += ratio < 1 ? 1 / ratio : ratio;
+	}
+	assert_true(ratios / ARRAY_SIZE(sizes) < 1.25);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_example_of_the_paper_is_laid_out_as_there),
+		cmocka_unit_test(test_single_box_is_the_whole),
+		cmocka_unit_test(test_boxes_fill_the_whole_and_lie_over_none),
+		cmocka_unit_test(test_sizes_that_differ_by_all_that_is_possible_have_boxes),
+		cmocka_unit_test(test_boxes_of_equal_sizes_are_nearly_squares),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
