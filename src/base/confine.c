@@ -189,7 +189,7 @@ int confine_writing(const char *folder)
 
 	if (ruleset < 0)
 		return ruleset;
-	r = allow(ruleset, folder, writes);
+	r = folder ? allow(ruleset, folder, writes) : 0;
 	if (r == 0)
 		r = allow(ruleset, "/dev/null", LANDLOCK_ACCESS_FS_WRITE_FILE);
 	if (r == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)

@@ -41,7 +41,7 @@ int confine_landlock_version(void);
 MUST_CHECK int confine_no_new_privileges(void);
 
 /* Has the kernel refuse (EACCES, EXDEV) to make, remove, rename, truncate, and open for writing
- * whatever is not below the folder, but for /dev/null; to run any program; to connect or listen by
+ * whatever is not below the folder (NULL: everything), but for /dev/null; to run any program; to connect or listen by
  * TCP; and to change mounts. By Landlock, of which each Linux since 5.13 knows a part:
  * https://docs.kernel.org/userspace-api/landlock.html
  *

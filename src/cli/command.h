@@ -14,6 +14,7 @@
 enum twinfs_exit cmd_mount(int argc, char *argv[]);
 enum twinfs_exit cmd_scan(int argc, char *argv[]);
 enum twinfs_exit cmd_list(int argc, char *argv[]);
+enum twinfs_exit cmd_report(int argc, char *argv[]);
 enum twinfs_exit cmd_copies(int argc, char *argv[]);
 enum twinfs_exit cmd_path(int argc, char *argv[]);
 enum twinfs_exit cmd_remove(int argc, char *argv[]);

@@ -11,6 +11,7 @@
 #include "base/quote.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/thumbnail.h"
 
 struct command {
 	const char *name;
@@ -22,6 +23,7 @@ static const struct command commands[] = {
 	{"mount", "mount a view of the duplicates; the command where none is named", cmd_mount},
 	{"scan", "bring the index up to date", cmd_scan},
 	{"list", "print the groups of equal files", cmd_list},
+	{"report", "write a page that shows where the space went", cmd_report},
 	{"copies", "print the verified copies of files", cmd_copies},
 	{"path", "print where files of a view come from", cmd_path},
 	{"remove", "remove redundant copies, each compared once more before", cmd_remove},
@@ -87,12 +89,20 @@ static bool is_mount_helper(const char *program)
 	return strncmp(slash != NULL ? slash + 1 : program, "mount.", strlen("mount.")) == 0;
 }
 
+/* Started by ourselves, to decode a picture. */
+static bool is_thumbnail_process(const char *program)
+{
+	return strcmp(program, THUMBNAIL_PROGRAM) == 0;
+}
+
 static enum twinfs_exit run(int argc, char *argv[])
 {
 	const struct command *command;
 
 	if (is_mount_helper(argv[0]))
 		return cmd_mount_helper(argc, argv);
+	if (is_thumbnail_process(argv[0]))
+		return thumbnail_main();
 	if (argc < 2) {
 		log_error("no command and no SOURCE given; see twinfs --help");
 		return TWINFS_EXIT_USAGE;

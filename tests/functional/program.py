@@ -388,7 +388,7 @@ class Program:
 
 
 WITH_INDEX = ("mount", "scan", "list", "copies", "remove", "move", "link", "dedupe", "recover",
-              "check", "manifest", "doctor")
+              "check", "manifest", "doctor", "report")
 COMMANDS = (*WITH_INDEX, "path", "status", "restore")
 
 

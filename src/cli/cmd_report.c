@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "catalog/catalog.h"
+#include "cli/command.h"
+#include "cli/common_options.h"
+#include "cli/completeness.h"
+#include "cli/current_index.h"
+#include "cli/replaced_file.h"
+#include "cli/thumbnail.h"
+#include "report/page.h"
+
+enum {
+	OPT_HTML = OPTION_ID_OWN,
+	OPT_NO_PICTURES,
+};
+
+struct report_settings {
+	struct common_settings common;
+	const char *file; /* "-": stdout */
+	bool without_pictures;
+};
+
+static const struct option_spec report_options[] = {
+	{.heading = "What is written"},
+	{
+		.name = "html",
+		.argument = "FILE",
+		.help = "the page, which needs nothing but itself to be read; - is standard output",
+		.id = OPT_HTML,
+		.expects = "the name of a file",
+	},
+	{
+		.name = "no-pictures",
+		.help = "without small pictures of what is in the largest groups",
+		.id = OPT_NO_PICTURES,
+	},
+	{0},
+};
+
+static int report_apply(void *context, int id, const char *value)
+{
+	struct report_settings *settings = context;
+
+	switch (id) {
+	case OPT_HTML:
+		settings->file = value;
+		return *value != '\0' ? 0 : -EINVAL;
+	case OPT_NO_PICTURES:
+		settings->without_pictures = true;
+		return 0;
+	default:
+		return common_apply(&settings->common, id, value);
+	}
+}
+
+static const struct option_table report_table = {
+	.command = "twinfs report",
+	.usage = {"SOURCE...", "MOUNTPOINT"},
+	.summary =
+		"Writes a page that shows where the space went: how much could come free, in "
+		"which folders, by which groups of equal files, and how old they are. The index "
+		"is brought up to date before; one that belongs to a mounted view, by that view.",
+	.options = {report_options, scan_options, index_option, talk_options},
+	.apply = report_apply,
+};
+
+static int make(const struct report_settings *settings, const struct current_index *index,
+		struct bytes *page, struct page_result *result)
+{
+	struct thumbnails thumbnails = {index->catalog, index->sources};
+	const struct page_settings page_settings = {
+		.catalog = index->catalog,
+		.sources = index->sources,
+		.min_size = settings->common.min_size,
+		.min_size_given = settings->common.min_size_given,
+		.now = clock_now(),
+		.picture = settings->without_pictures ? NULL : thumbnail_make,
+		.context = &thumbnails,
+	};
+
+	return page_make(&page_settings, page, result);
+}
+
+static int write_page(const char *file, const struct bytes *page)
+{
+	int r;
+
+	if (strcmp(file, "-") != 0)
+		return replaced_file_write(file, page);
+	r = write_fully(STDOUT_FILENO, page->data, page->length);
+	if (r == -EPIPE)
+		log_note_said(); /* who reads has enough */
+	return r;
+}
+
+/* What was interrupted is known to who did it. */
+static void explain_making(int result)
+{
+	if (result == -EUCLEAN)
+		log_error("cannot make the report: the index is damaged; 'twinfs scan' makes it "
+			  "anew");
+	else if (result != -EINTR)
+		log_error("cannot make the report: %s", error_text(result));
+}
+
+static void explain_writing(const char *file, int result)
+{
+	if (result == -EINVAL)
+		log_error("%s is no regular file: give - for standard output", quote_path(file));
+	else if (result != -EPIPE)
+		log_error("cannot write %s: %s", quote_path(file), error_text(result));
+}
+
+static enum twinfs_exit report(const struct report_settings *settings, char *const *operands,
+			       size_t count)
+{
+	CLEANUP_CURRENT_INDEX struct current_index index = {0};
+	CLEANUP_BYTES struct bytes page = {0};
+	struct page_result result = {0};
+	int r;
+
+	if (current_index_open(&index, &settings->common, operands, count) < 0)
+		return TWINFS_EXIT_FAILED;
+	r = make(settings, &index, &page, &result);
+	if (!index.served)
+		catalog_judge(index.catalog, r);
+	if (r < 0) {
+		explain_making(r);
+		return TWINFS_EXIT_FAILED;
+	}
+	r = write_page(settings->file, &page);
+	if (r < 0) {
+		explain_writing(settings->file, r);
+		return TWINFS_EXIT_FAILED;
+	}
+	return current_index_status(&index, result.errors, result.pending);
+}
+
+static int check_usage(const struct report_settings *settings, int operand_count)
+{
+	const char *missing = NULL;
+
+	if (settings->file == NULL)
+		missing = "no --html=FILE given";
+	else if (operand_count == 0)
+		missing = "no SOURCE and no MOUNTPOINT given";
+	if (missing == NULL)
+		return 0;
+	options_complain(&report_table, "%s", missing);
+	return -EINVAL;
+}
+
+enum twinfs_exit cmd_report(int argc, char *argv[])
+{
+	struct report_settings settings = {.file = NULL};
+	enum twinfs_exit status;
+	int operands;
+	int r;
+
+	common_settings_init(&settings.common);
+	r = options_parse(&report_table, argc, argv, &settings, &operands);
+	if (r == 0)
+		r = check_usage(&settings, argc - operands);
+	status = r != 0 ? options_exit(r)
+			: report(&settings, argv + operands, (size_t)(argc - operands));
+	common_settings_deinit(&settings.common);
+	return status;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_REPLACED_FILE_H
+#define CLI_REPLACED_FILE_H
+
+/* A file that is either what it was or all that was to be in it, whatever happens meanwhile. Any
+ * thread. */
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+
+/* Writes a file beside it and lets that take its name. One that is there keeps its permissions, and
+ * stays what it is where a symlink leads to it. Blocks until it is on the disk. -EINVAL: there is
+ * something that is no regular file; or another -errno. */
+MUST_CHECK int replaced_file_write(const char *path, const struct bytes *content);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The process that decodes one picture, see cli/thumbnail.h. The library is loaded by it alone, so
+ * that no other process of ours has its code, and twinfs runs where it is not installed. */
+
+#include "cli/thumbnail.h"
+
+#ifdef GDK_PIXBUF_KNOWN
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <gdk-pixbuf/gdk-pixbuf.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/confine.h"
+#include "base/descriptor.h"
+#include "report/page.h"
+
+/* The longer side of what is made, for screens with two pixels in each of a page. */
+#define SIDE_PIXELS 192
+
+/* A photograph of 50 megapixels takes 300 MB where it is stored progressively. */
+#define MEMORY_BYTES (768UL << 20)
+#define PROCESSOR_SECONDS 5
+#define FILE_BYTES_MAX (128UL << 20)
+#define BLOCK_BYTES (256UL << 10)
+
+/* Looks good at this size. */
+#define QUALITY "78"
+
+/* What of the library is used: its own name for its own type. */
+#define FUNCTIONS(use)                              \
+	use(gdk_pixbuf_loader_new);                 \
+	use(gdk_pixbuf_loader_set_size);            \
+	use(gdk_pixbuf_loader_write);               \
+	use(gdk_pixbuf_loader_close);               \
+	use(gdk_pixbuf_loader_get_pixbuf);          \
+	use(gdk_pixbuf_apply_embedded_orientation); \
+	use(gdk_pixbuf_get_has_alpha);              \
+	use(gdk_pixbuf_save_to_buffer);             \
+	use(g_signal_connect_data)
+
+#define DECLARE(function) __typeof__(function) *function##_
+struct library {
+	FUNCTIONS(DECLARE);
+};
+
+static bool load(struct library *library)
+{
+	void *handle = dlopen("libgdk_pixbuf-2.0.so.0", RTLD_NOW | RTLD_GLOBAL);
+	bool found = handle != NULL;
+
+#define FIND(function)                                                    \
+	do {                                                              \
+		void *address = found ? dlsym(handle, #function) : NULL;  \
+		found = address != NULL;                                  \
+		memcpy(&library->function##_, &address, sizeof(address)); \
+	} while (0)
+	FUNCTIONS(FIND);
+	return found;
+}
+
+/* ---- limits ------------------------------------------------------------------------------- */
+
+static bool set_limit(int resource, rlim_t most)
+{
+	const struct rlimit limit = {most, most};
+
+	return setrlimit((__rlimit_resource_t)resource, &limit) == 0;
+}
+
+static bool set_limits(void)
+{
+	bool set = set_limit(RLIMIT_CPU, PROCESSOR_SECONDS) && set_limit(RLIMIT_CORE, 0) &&
+		   set_limit(RLIMIT_FSIZE, 0);
+
+#ifndef TWINFS_INSTRUMENTED /* takes terabytes of addresses */
+	set = set && set_limit(RLIMIT_AS, MEMORY_BYTES);
+#endif
+	return set;
+}
+
+/* What the kernel does not have it cannot; the rest must hold. */
+static bool holds(int result)
+{
+	return result == 0 || result == -ENOSYS || result == -EOPNOTSUPP;
+}
+
+static bool give_up_rights(void)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || close_range(STDERR_FILENO + 1, ~0U, 0) < 0)
+		return false;
+	return set_limits() && confine_no_new_privileges() == 0 && holds(confine_writing(NULL)) &&
+	       holds(confine_calls(false)) && confine_capabilities(0) == 0;
+}
+
+/* ---- decoding ----------------------------------------------------------------------------- */
+
+static void limit_size(GdkPixbufLoader *loader, int width, int height, void *context)
+{
+	const struct library *library = context;
+	int longer = width > height ? width : height;
+
+	if (longer <= SIDE_PIXELS)
+		return;
+	width = (int)((int64_t)width * SIDE_PIXELS / longer);
+	height = (int)((int64_t)height * SIDE_PIXELS / longer);
+	library->gdk_pixbuf_loader_set_size_(loader, width > 0 ? width : 1,
+					     height > 0 ? height : 1);
+}
+
+static bool feed(const struct library *library, GdkPixbufLoader *loader)
+{
+	AUTO_FREE unsigned char *block = malloc(BLOCK_BYTES);
+	unsigned long offset = 0;
+	long length = block ? 1 : 0;
+
+	while (length > 0 && offset < FILE_BYTES_MAX) {
+		length = read_fully_at(STDIN_FILENO, block, BLOCK_BYTES, (long)offset);
+		if (length > 0 &&
+		    !library->gdk_pixbuf_loader_write_(loader, block, (size_t)length, NULL))
+			return false;
+		offset += length > 0 ? (unsigned long)length : 0;
+	}
+	return length == 0 && offset > 0;
+}
+
+static bool save(const struct library *library, GdkPixbuf *pixbuf)
+{
+	bool clear = library->gdk_pixbuf_get_has_alpha_(pixbuf);
+	gsize length = 0;
+	gchar *data = NULL;
+	gboolean saved =
+		clear ? library->gdk_pixbuf_save_to_buffer_(pixbuf, &data, &length, "png", NULL,
+							    NULL)
+		      : library->gdk_pixbuf_save_to_buffer_(pixbuf, &data, &length, "jpeg", NULL,
+							    "quality", QUALITY, NULL);
+
+	return saved && length <= PAGE_PICTURE_MAX && write_fully(STDOUT_FILENO, data, length) == 0;
+}
+
+static bool decode(struct library *library)
+{
+	GdkPixbufLoader *loader = library->gdk_pixbuf_loader_new_();
+	GdkPixbuf *pixbuf;
+
+	if (!loader)
+		return false;
+	library->g_signal_connect_data_(loader, "size-prepared", (GCallback)limit_size, library,
+					NULL, (GConnectFlags)0);
+	if (!feed(library, loader) || !library->gdk_pixbuf_loader_close_(loader, NULL))
+		return false;
+	pixbuf = library->gdk_pixbuf_loader_get_pixbuf_(loader);
+	pixbuf = pixbuf ? library->gdk_pixbuf_apply_embedded_orientation_(pixbuf) : NULL;
+	return pixbuf && save(library, pixbuf);
+}
+
+/* Ends at once: what a sanitizer does at the end is not allowed any more. */
+enum twinfs_exit thumbnail_main(void)
+{
+	struct library library;
+
+	_exit(load(&library) && give_up_rights() && decode(&library) ? 0 : 1);
+}
+
+#else
+
+enum twinfs_exit thumbnail_main(void)
+{
+	return TWINFS_EXIT_FAILED;
+}
+
+#endif
