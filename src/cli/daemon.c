@@ -29,6 +29,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/inotify_limits.h"
 #include "base/log.h"
@@ -41,6 +42,7 @@
 #include "mount/mount.h"
 #include "mount/mounter.h"
 #include "mount/signals.h"
+#include "report/page.h"
 #include "view/view.h"
 
 /* A ticket goes round so often when files were found to have moved; who goes on moving them may
@@ -218,6 +220,22 @@ static void on_early_news(const struct catalog_news *news, void *context)
 	follower_hear(daemon->follower, news);
 }
 
+_Static_assert(PAGE_BYTES_MAX <= VIEW_REPORT_BYTES, "a page fits into the file of the view");
+
+static int make_report(void *context, struct bytes *page)
+{
+	const struct daemon *daemon = context;
+	const struct page_settings settings = {
+		.catalog = daemon->indexing->catalog,
+		.sources = &daemon->indexing->sources,
+		.now = clock_now(),
+		.in_view = true,
+	};
+	struct page_result result;
+
+	return page_make(&settings, page, &result);
+}
+
 /* ---- starting ------------------------------------------------------------------------ */
 
 static int tell_mount_point(struct daemon *daemon)
@@ -346,6 +364,8 @@ static int start(struct daemon *daemon)
 	view_set_confined(&daemon->view, bytes_text(&daemon->confined));
 	daemon->view.suspect = on_suspect;
 	daemon->view.suspect_context = daemon;
+	daemon->view.report = make_report;
+	daemon->view.report_context = daemon;
 	r = session_new(&daemon->session, &daemon->view, &session_settings);
 	return r < 0 ? r : start_threads(daemon);
 }

@@ -62,8 +62,35 @@ static int open_regular(const struct view_query *query, uint64_t node, struct vi
 	return 0;
 }
 
+static int pad(struct bytes *content, size_t length)
+{
+	size_t missing = content->length < length ? length - content->length : 0;
+	int r = bytes_reserve(content, missing);
+
+	if (r < 0)
+		return r;
+	memset(content->data + content->length, '\n', missing);
+	content->length += missing;
+	return content->length == length ? 0 : -EFBIG;
+}
+
+/* It may take long: other questions are not to wait for that, nor pages of the index. */
+static int open_report(struct view_query *query, struct view_file *file)
+{
+	struct view *view = query->view;
+	int r = -EBUSY;
+
+	query_end(query);
+	if (!view->report)
+		return -ENODATA;
+	if (atomic_fetch_add(&view->reports, 1) < VIEW_REPORTS_MAX)
+		r = view->report(view->report_context, &file->content);
+	atomic_fetch_sub(&view->reports, 1);
+	return r < 0 ? r : pad(&file->content, VIEW_REPORT_BYTES);
+}
+
 /* What sync says is known when it is read. */
-static int open_own(const struct view_query *query, uint64_t id, struct view_file *file)
+static int open_own(struct view_query *query, uint64_t id, struct view_file *file)
 {
 	switch (id) {
 	case FIXED_STATUS:
@@ -79,6 +106,8 @@ static int open_own(const struct view_query *query, uint64_t id, struct view_fil
 	case FIXED_EVENTS:
 		atomic_store(&query->view->events.wanted, true);
 		return 0;
+	case FIXED_REPORT:
+		return open_report(query, file);
 	default:
 		return -EINVAL;
 	}

@@ -25,7 +25,7 @@ static const struct fixed_entry fixed_entries[] = {
 	{FIXED_ROOT, FIXED_TWINFS, ".twinfs"},      {FIXED_TWINFS, FIXED_STATUS, "status.json"},
 	{FIXED_TWINFS, FIXED_ERRORS, "errors"},     {FIXED_TWINFS, FIXED_PENDING, "pending"},
 	{FIXED_TWINFS, FIXED_METRICS, "metrics"},   {FIXED_TWINFS, FIXED_SYNC, "sync"},
-	{FIXED_TWINFS, FIXED_EVENTS, "events"},
+	{FIXED_TWINFS, FIXED_EVENTS, "events"},     {FIXED_TWINFS, FIXED_REPORT, "report.html"},
 };
 
 /* Those who follow the file look at its size. */
@@ -71,6 +71,10 @@ static int fixed_getattr(const struct view_query *query, uint64_t node, struct s
 	case FIXED_METRICS:
 	case FIXED_SYNC:
 		fill_file(attributes, node, totals.changed);
+		return 0;
+	case FIXED_REPORT:
+		fill_file(attributes, node, totals.changed);
+		attributes->st_size = VIEW_REPORT_BYTES;
 		return 0;
 	case FIXED_EVENTS:
 		fill_events(attributes, view);

@@ -45,6 +45,7 @@ enum fixed_node {
 	FIXED_METRICS,
 	FIXED_SYNC,
 	FIXED_EVENTS,
+	FIXED_REPORT,
 };
 
 static inline uint64_t node_make(enum node_kind kind, uint64_t id)

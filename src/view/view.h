@@ -8,7 +8,7 @@
  *	uniques/<tree>		the source trees without redundant copies
  *	redundant/<tree>	those copies alone, at their paths
  *	by-size/<rank> ...	links to the groups, what would give back most first
- *	.twinfs/		status.json, errors, pending, metrics, sync, events
+ *	.twinfs/		status.json, errors, pending, metrics, sync, events, report.html
  *
  * A node is named by a number that says what it is and under which id the catalog knows it
  * (view/node.h). So nothing is held per node: a number stays right for as long as the thing is in
@@ -52,6 +52,14 @@ struct caller;
 #define VIEW_COOKIE_PARENT 2
 #define VIEW_COOKIE_MIN 16
 
+/* Reports that are made at a time; who wants one more is told -EBUSY, so that threads are left for
+ * everything else. */
+#define VIEW_REPORTS_MAX 4
+
+/* Browsers read no more of a file than it says to have before it is opened: so report.html has always
+ * as many bytes, with blanks at its end. */
+#define VIEW_REPORT_BYTES (1UL << 20)
+
 /* How far the daemon is. */
 enum view_state {
 	VIEW_WALKING, /* names are read */
@@ -82,6 +90,12 @@ struct view {
 	 * block. */
 	void (*suspect)(void *context, uint64_t file);
 	void *suspect_context;
+
+	/* Appends what report.html says, at most VIEW_REPORT_BYTES: 0 or -errno. Called without a snapshot, as it takes some of
+	 * its own, and by VIEW_REPORTS_MAX threads at most. */
+	int (*report)(void *context, struct bytes *page);
+	void *report_context;
+	_Atomic unsigned int reports; /* that are being made */
 
 	struct event_log events;
 	struct listing_times times;
