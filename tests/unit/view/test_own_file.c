@@ -68,6 +68,89 @@ static void test_pending_lists_files_whose_size_is_not_theirs_alone(void **state
 	fixture_close(&fixture);
 }
 
+/* A maker of reports that looks into the index, and wants one itself while it makes one, until that
+ * is refused. */
+struct asking {
+	struct fixture *fixture;
+	unsigned int depth;
+	int refused;
+};
+
+static int make_report(void *context, struct bytes *page)
+{
+	struct asking *asking = context;
+	struct catalog_reader *reader;
+	struct view_file file;
+	int r;
+
+	/* a thread has one snapshot at a time */
+	assert_int_equal(catalog_read_begin(asking->fixture->catalog, &reader), 0);
+	catalog_read_end(reader);
+	asking->depth++;
+	r = view_open(&asking->fixture->viewer, FIXED_REPORT, &file);
+	view_close(&file);
+	if (r < 0)
+		asking->refused = r;
+	return bytes_append_text(page, "<p>page</p>");
+}
+
+static void test_report_is_made_by_few_at_a_time_and_without_a_snapshot(void **state)
+{
+	struct fixture fixture;
+	struct asking asking = {.fixture = &fixture};
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	fixture.view.report = make_report;
+	fixture.view.report_context = &asking;
+	for (unsigned int i = 1; i <= 2; i++) {
+		assert_memory_equal(content_of(&fixture, FIXED_REPORT), "<p>page</p>\n\n", 13);
+		assert_int_equal(asking.depth, i * VIEW_REPORTS_MAX);
+		assert_int_equal(asking.refused, -EBUSY);
+	}
+	fixture_close(&fixture);
+}
+
+static int make_long_report(void *context, struct bytes *page)
+{
+	(void)context;
+	return bytes_reserve(page, VIEW_REPORT_BYTES + 1) == 0
+		       ? (page->length = VIEW_REPORT_BYTES + 1, 0)
+		       : -ENOMEM;
+}
+
+static int make_no_report(void *context, struct bytes *page)
+{
+	(void)context;
+	(void)page;
+	return -EINTR;
+}
+
+static void test_report_has_the_size_that_it_says(void **state)
+{
+	struct asking asking = {.depth = 0};
+	struct fixture fixture;
+	struct view_file file;
+	struct stat attributes;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	asking.fixture = &fixture;
+	fixture.view.report = make_report;
+	fixture.view.report_context = &asking;
+	assert_int_equal(view_getattr(&fixture.viewer, FIXED_REPORT, &attributes), 0);
+	assert_int_equal(view_open(&fixture.viewer, FIXED_REPORT, &file), 0);
+	assert_int_equal(file.content.length, attributes.st_size);
+	view_close(&file);
+	fixture.view.report = make_long_report;
+	assert_int_equal(view_open(&fixture.viewer, FIXED_REPORT, &file), -EFBIG);
+	fixture.view.report = make_no_report;
+	assert_int_equal(view_open(&fixture.viewer, FIXED_REPORT, &file), -EINTR);
+	fixture.view.report = NULL;
+	assert_int_equal(view_open(&fixture.viewer, FIXED_REPORT, &file), -ENODATA);
+	fixture_close(&fixture);
+}
+
 /* https://prometheus.io/docs/instrumenting/exposition_formats/: names of [a-zA-Z0-9_:], each with
  * its HELP and TYPE before it, counters that end in _total, and a last newline. */
 static void check_metric(char *help, char *type, char *value, char **rest)
@@ -176,6 +259,8 @@ static void test_status_tells_what_is_not_watched_and_what_to_do(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_report_is_made_by_few_at_a_time_and_without_a_snapshot),
+		cmocka_unit_test(test_report_has_the_size_that_it_says),
 		cmocka_unit_test(test_pending_lists_files_whose_size_is_not_theirs_alone),
 		cmocka_unit_test(test_metrics_have_the_form_of_prometheus),
 		cmocka_unit_test(test_metrics_count_what_the_view_holds),
