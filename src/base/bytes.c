@@ -50,15 +50,13 @@ int bytes_append_text(struct bytes *bytes, const char *text)
 	return bytes_append(bytes, text, strlen(text));
 }
 
-int bytes_format(struct bytes *bytes, const char *format, ...)
+int bytes_format_list(struct bytes *bytes, const char *format, va_list args)
 {
-	va_list args, again;
+	va_list again;
 	int length, r;
 
-	va_start(args, format);
 	va_copy(again, args);
 	length = vsnprintf(NULL, 0, format, args);
-	va_end(args);
 	r = length < 0 ? -EINVAL : bytes_reserve(bytes, (size_t)length + 1);
 	if (r == 0) {
 		(void)vsnprintf((char *)bytes->data + bytes->length, (size_t)length + 1, format,
@@ -66,6 +64,17 @@ int bytes_format(struct bytes *bytes, const char *format, ...)
 		bytes->length += (size_t)length;
 	}
 	va_end(again);
+	return r;
+}
+
+int bytes_format(struct bytes *bytes, const char *format, ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, format);
+	r = bytes_format_list(bytes, format, args);
+	va_end(args);
 	return r;
 }
 

@@ -7,6 +7,7 @@
  * A struct bytes that is all zero is empty and valid. Not shared between threads.
  */
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,10 +26,12 @@ void bytes_free(struct bytes *bytes);
 /* Makes room for extra_bytes more; 0 or -ENOMEM. */
 MUST_CHECK int bytes_reserve(struct bytes *bytes, size_t extra_bytes);
 
-/* Each appends and returns 0 or -ENOMEM. bytes_format is printf(3). */
+/* Each appends and returns 0 or -ENOMEM. bytes_format is printf(3), bytes_format_list vprintf(3). */
 MUST_CHECK int bytes_append(struct bytes *bytes, const void *data, size_t length);
 MUST_CHECK int bytes_append_text(struct bytes *bytes, const char *text);
 MUST_CHECK int bytes_format(struct bytes *bytes, const char *format, ...) PRINTF_LIKE(2, 3);
+MUST_CHECK int bytes_format_list(struct bytes *bytes, const char *format, va_list args)
+	PRINTF_LIKE(2, 0);
 
 /* As memcmp(3); what is the beginning of the other comes first. */
 int bytes_compare(const struct bytes *a, const struct bytes *b);

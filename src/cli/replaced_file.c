@@ -49,25 +49,25 @@ static int write_to(int fd, const struct bytes *content, mode_t mode)
 
 int replaced_file_write(const char *path, const struct bytes *content)
 {
-	CLEANUP_BYTES struct bytes temporary = {0};
+	AUTO_FREE char *temporary = NULL;
 	AUTO_FREE char *target = NULL;
 	AUTO_CLOSE int fd = -1;
 	mode_t mode;
 	int r = find_target(path, &target, &mode);
 
-	if (r == 0)
-		r = bytes_format(&temporary, "%s.XXXXXX", target);
-	if (r == 0 && !bytes_text(&temporary))
-		r = -ENOMEM;
 	if (r < 0)
 		return r;
-	fd = mkostemp((char *)temporary.data, O_CLOEXEC);
+	if (asprintf(&temporary, "%s.XXXXXX", target) < 0) {
+		temporary = NULL; /* it is undefined then */
+		return -ENOMEM;
+	}
+	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	r = write_to(fd, content, mode != 0 ? mode : new_mode());
-	if (r == 0 && rename((const char *)temporary.data, target) < 0)
+	if (r == 0 && rename(temporary, target) < 0)
 		r = -errno;
 	if (r < 0)
-		(void)unlink((const char *)temporary.data);
+		(void)unlink(temporary);
 	return r;
 }

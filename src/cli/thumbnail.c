@@ -118,7 +118,7 @@ static bool decode(int file, struct bytes *picture)
 	int ends[2];
 	int status = -1;
 	bool whole;
-	pid_t pid;
+	pid_t pid = 0;
 	int r;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)

@@ -44,7 +44,8 @@
 	use(gdk_pixbuf_save_to_buffer);             \
 	use(g_signal_connect_data)
 
-#define DECLARE(function) __typeof__(function) *function##_
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): it is a declaration */
+#define DECLARE(function) __typeof__(function) *(function##_)
 struct library {
 	FUNCTIONS(DECLARE);
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/folders.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -91,8 +92,11 @@ static int compare_bytes(const void *left, const void *right)
 /* So many bytes that half of the folders have no more. */
 static uint64_t find_median(struct folders *folders)
 {
-	qsort(folders->list, folders->count, sizeof(*folders->list), compare_bytes);
-	return folders->list[folders->count / 2].bytes;
+	struct folder_sum *list = folders->list;
+
+	assert(list != NULL);
+	qsort(list, folders->count, sizeof(*list), compare_bytes);
+	return list[folders->count / 2].bytes;
 }
 
 /* Makes room where there are more than half as many folders as may be. */
@@ -133,12 +137,11 @@ static int make_room(struct folders *folders)
 int folders_add(struct folders *folders, const struct folders_map *map, uint64_t dir,
 		uint64_t bytes)
 {
-	struct folder_sum *last = folders->count > 0 ? &folders->list[folders->count - 1] : NULL;
 	int r = 0;
 
-	if (last && last->dir == dir) {
-		last->bytes += bytes;
-		last->files++;
+	if (folders->count > 0 && folders->list[folders->count - 1].dir == dir) {
+		folders->list[folders->count - 1].bytes += bytes;
+		folders->list[folders->count - 1].files++;
 		return 0;
 	}
 	if (folders->count >= FOLDERS_MAX)
@@ -313,8 +316,8 @@ static void put_in_order(const struct siblings *siblings, struct folder_node *or
 static struct folder_node *order_tree(struct folder_node *list, size_t count)
 {
 	AUTO_FREE struct folder_node *unordered = list;
-	AUTO_FREE size_t *numbers = calloc(count, 4 * sizeof(*numbers));
-	struct folder_node *ordered = calloc(count, sizeof(*ordered));
+	AUTO_FREE size_t *numbers = calloc(count + 1, 4 * sizeof(*numbers));
+	struct folder_node *ordered = calloc(count + 1, sizeof(*ordered));
 	struct siblings siblings;
 
 	if (!numbers || !ordered) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/html.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,8 +9,6 @@
 #include "base/size.h"
 #include "base/utf8.h"
 #include "report/words.h"
-
-#define FORMATTED_BYTES_MAX 1024
 
 void html_free(struct html *html)
 {
@@ -31,17 +28,12 @@ void html_raw(struct html *html, const char *markup)
 
 void html_format(struct html *html, const char *format, ...)
 {
-	char text[FORMATTED_BYTES_MAX];
 	va_list args;
-	int length;
 
 	va_start(args, format);
-	length = vsnprintf(text, sizeof(text), format, args);
+	if (html->error == 0)
+		html->error = bytes_format_list(&html->text, format, args);
 	va_end(args);
-	if (length < 0 || (size_t)length >= sizeof(text))
-		html->error = html->error != 0 ? html->error : -EOVERFLOW;
-	else
-		append(html, text, (size_t)length);
 }
 
 /* ---- names --------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/page_facts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,8 @@ static int make_folders(struct gathering *g)
 		r = folders_tree(&g->folders, &map, &nodes, &count);
 	if (r < 0)
 		return r;
-	facts->folders = calloc(count, sizeof(*facts->folders));
+	assert(nodes != NULL);
+	facts->folders = calloc(count + 1, sizeof(*facts->folders));
 	if (!facts->folders)
 		return -ENOMEM;
 	facts->folder_count = count;

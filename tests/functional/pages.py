@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 
 VOID = {"meta", "link", "img"}
 # A policy and a style are all that could make a browser load or run something.
-TAGS = {"html", "head", "meta", "link", "title", "style", "strong", "body", "header", "main", "footer",
+TAGS = {"html", "head", "meta", "link", "title", "style", "body", "header", "main", "footer",
         "section", "aside", "figure", "figcaption", "h1", "h2", "h3", "p", "ul", "ol", "li", "dl",
-        "dt", "dd", "div", "span", "a", "b", "i", "bdi", "small", "code", "data", "time", "img",
-        "table", "caption", "thead", "tbody", "tr", "th", "td"}
+        "dt", "dd", "div", "span", "a", "b", "i", "bdi", "small", "strong", "code", "data", "time",
+        "img", "table", "caption", "thead", "tbody", "tr", "th", "td"}
 ODD = re.compile(r"\\(n|t|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 MAGENTA = (255, 0, 255)
 

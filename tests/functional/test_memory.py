@@ -15,6 +15,7 @@ import backups
 import pytest
 import trees
 import walk
+from pages import Page
 from program import Result, path_of
 from test_faults import truth
 
@@ -160,6 +161,20 @@ def test_manifest_is_whole_or_there_is_an_error(places, tree):
         return badly_ended(result)
 
     places.each(lambda program: program("manifest", tree), judge)
+
+
+def test_page_is_whole_or_there_is_an_error(places, tree):
+    whole = Page(places.twinfs.ok("report", "--html=-", tree).out)
+
+    def judge(result, twinfs):
+        if result.status != 0:
+            return badly_ended(result)
+        page = Page(result.out)
+        if (page.folders(), page.ages()) != (whole.folders(), whole.ages()):
+            return "another page"
+        return None
+
+    places.each(lambda program: program("report", "--html=-", tree), judge)
 
 
 # a view

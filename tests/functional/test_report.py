@@ -20,8 +20,9 @@ from program import TIMEOUT
 
 DAY = 86400
 EVIL = [b"<script>alert(1)", b'"><img src=x onerror=alert(1)>', b"' onmouseover='alert(1)", b"<!--",
-        b"]]>", b"<style>", b"<base href=x>", b"&lt;b&gt;", b"&#60;", b"javascript:alert(1)", b"http:", "\u202e\u2066gnp.exe".encode(), "\ufeff\u00ad".encode(),
-        b"\xf4\x90\x80\x80", "\uffff".encode()]
+        b"]]>", b"<style>", b"<base href=x>", b"&lt;b&gt;", b"&#60;", b"javascript:alert(1)",
+        b"http:", "\u202e\u2066gnp.exe".encode(), "\ufeff\u00ad".encode(), b"\xf4\x90\x80\x80",
+        "\uffff".encode()]
 SHOWN_NAMES = 5
 SHOWN_GROUPS = 24
 

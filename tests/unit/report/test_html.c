@@ -155,16 +155,19 @@ static void test_share_is_said_as_exactly_as_it_matters(void **state)
 	check_share(0, 0, "");
 }
 
-static void test_what_cannot_be_written_is_an_error_that_stays(void **state)
+static void test_nothing_is_written_behind_an_error_which_stays(void **state)
 {
 	CLEANUP_HTML struct html html = {0};
 
 	(void)state;
-	html_format(&html, "%2000d", 1);
-	assert_int_equal(html.error, -EOVERFLOW);
+	html_raw(&html, "some");
+	html.error = -ENOMEM;
 	html_raw(&html, "more");
-	assert_int_equal(html.text.length, 0);
-	assert_int_equal(html.error, -EOVERFLOW);
+	html_format(&html, "%d", 1);
+	html_name(&html, "a<\xff", 3);
+	html_link(&html, "a ", 2);
+	assert_int_equal(html.text.length, strlen("some"));
+	assert_int_equal(html.error, -ENOMEM);
 }
 
 int main(void)
@@ -179,7 +182,7 @@ int main(void)
 		cmocka_unit_test(test_name_that_is_just_not_too_long_is_whole),
 		cmocka_unit_test(test_numbers_are_there_for_people_and_programs),
 		cmocka_unit_test(test_share_is_said_as_exactly_as_it_matters),
-		cmocka_unit_test(test_what_cannot_be_written_is_an_error_that_stays),
+		cmocka_unit_test(test_nothing_is_written_behind_an_error_which_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
