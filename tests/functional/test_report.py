@@ -15,7 +15,7 @@ from pathlib import Path
 import oracle
 import pytest
 import trees
-from pages import MAGENTA, TAGS, Page, count_pixels, jpeg, png
+from pages import MAGENTA, TAGS, Element, Page, count_pixels, jpeg, png
 from program import TIMEOUT
 
 DAY = 86400
@@ -109,6 +109,40 @@ def test_figures_and_sums_of_folders_are_those_of_the_oracle(twinfs, mixed):
     assert [group.said()[:3] for group in page.groups()] == expected_groups(mixed)
 
 
+def test_copy_counts_where_its_first_name_is_not_where_it_was_found_first(twinfs, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    trees.fill(one, {b"kept": b"1" * 100, b"z/again": b"", b"kept too": b"2" * 200})
+    trees.fill(two, {b"n/found": b"1" * 100, b"n/other": b"2" * 200})
+    twinfs.ok("scan", one, two)
+    os.mkdir(two / "b")
+    os.link(two / "n/found", two / "b/later")
+    os.link(two / "n/other", one / "z/other")
+    folders = page_of(twinfs, one, two).folders()
+    assert folders[b"two/b"] == (100, 1) and folders[b"one/z"] == (200, 1)
+    assert b"two/n" not in folders
+
+
+def test_index_that_takes_several_looks_is_counted_once(twinfs, source):
+    """More files, and more copies of one group, than are looked at together."""
+    for folder in range(9):
+        trees.fill(source, {f"{folder}/{number}": b"same" for number in range(1000)})
+    page = page_of(twinfs, source)
+    assert page.answer() == [4 * 8999, 4 * 9000]
+    assert page.folders() == rows_of([source])
+    assert page.ages()["a day"] == (4 * 9000, 4 * 8999)
+    [group] = page.groups()
+    assert (group.copies, group.more) == (9000, 9000 - SHOWN_NAMES)
+
+
+def test_folders_too_small_to_be_seen_are_one_box(twinfs, source):
+    trees.fill(source, {f"{folder}/large": b"large" * 100_000 for folder in ("kept", "large")})
+    trees.fill(source, {f"small/{number}/{copy}": b"%d" % number * 5
+                        for number in range(100, 150) for copy in range(2)})
+    boxes = sorted(page_of(twinfs, source).boxes(), key=Element.numbers)
+    assert [box.numbers() for box in boxes] == [[750], [500_000]]
+    assert boxes[0].text().startswith("smaller folders")
+
+
 def test_copies_of_a_group_are_those_of_the_list(twinfs, mixed):
     listed = twinfs.listing(*mixed)["groups"]
     base = os.fsencode(mixed[0].parent) + b"/"
@@ -180,6 +214,9 @@ def test_min_size_leaves_out_what_list_leaves_out(twinfs, mixed):
         assert page.figures()["groups"] == summary["groups"]
         assert sum(size for size, _ in map(page.folders().get, map(os.fsencode, mixed))) == (
             summary["reclaimable_bytes"])
+    with twinfs.mounted(*mixed) as view:
+        page = page_of(twinfs, "--min-size=8000", view.path)
+        assert page.answer()[0] == sum(one[0] for one in expected_groups(mixed) if one[2] >= 8000)
 
 
 def test_what_is_not_complete_is_said_and_is_the_exit_status(as_user, source):

@@ -68,8 +68,7 @@ static void test_pending_lists_files_whose_size_is_not_theirs_alone(void **state
 	fixture_close(&fixture);
 }
 
-/* A maker of reports that looks into the index, and wants one itself while it makes one, until that
- * is refused. */
+/* A maker of reports that wants one itself while it makes one, until that is refused. */
 struct asking {
 	struct fixture *fixture;
 	unsigned int depth;
@@ -79,13 +78,9 @@ struct asking {
 static int make_report(void *context, struct bytes *page)
 {
 	struct asking *asking = context;
-	struct catalog_reader *reader;
 	struct view_file file;
 	int r;
 
-	/* a thread has one snapshot at a time */
-	assert_int_equal(catalog_read_begin(asking->fixture->catalog, &reader), 0);
-	catalog_read_end(reader);
 	asking->depth++;
 	r = view_open(&asking->fixture->viewer, FIXED_REPORT, &file);
 	view_close(&file);
@@ -94,7 +89,7 @@ static int make_report(void *context, struct bytes *page)
 	return bytes_append_text(page, "<p>page</p>");
 }
 
-static void test_report_is_made_by_few_at_a_time_and_without_a_snapshot(void **state)
+static void test_few_reports_are_made_at_a_time_and_one_more_is_refused(void **state)
 {
 	struct fixture fixture;
 	struct asking asking = {.fixture = &fixture};
@@ -259,7 +254,7 @@ static void test_status_tells_what_is_not_watched_and_what_to_do(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_report_is_made_by_few_at_a_time_and_without_a_snapshot),
+		cmocka_unit_test(test_few_reports_are_made_at_a_time_and_one_more_is_refused),
 		cmocka_unit_test(test_report_has_the_size_that_it_says),
 		cmocka_unit_test(test_pending_lists_files_whose_size_is_not_theirs_alone),
 		cmocka_unit_test(test_metrics_have_the_form_of_prometheus),
