@@ -74,7 +74,7 @@ static const struct option_table report_table = {
 static int make(const struct report_settings *settings, const struct current_index *index,
 		struct bytes *page, struct page_result *result)
 {
-	struct thumbnails thumbnails = {index->catalog, index->sources};
+	struct thumbnails thumbnails = {index->catalog, index->sources, 0};
 	const struct page_settings page_settings = {
 		.catalog = index->catalog,
 		.sources = index->sources,

@@ -22,15 +22,15 @@
 struct catalog;
 struct sources;
 
-/* Where files are; borrowed. */
 struct thumbnails {
-	struct catalog *catalog;
+	struct catalog *catalog; /* where files are; borrowed, as the next one is */
 	const struct sources *sources;
+	uint64_t spent_ms; /* on all pictures so far */
 };
 
-/* As the picture of struct page_settings; context is a struct thumbnails. Blocks for some seconds
- * at most. What cannot be read, is no picture, or is not decoded in time has none; that is no
- * error. */
+/* As the picture of struct page_settings; context is a struct thumbnails. Blocks for 5
+ * seconds at most, for all pictures together not much longer than 20. What cannot be read, is no
+ * picture, or is not decoded in time has none; that is no error. */
 MUST_CHECK int thumbnail_make(void *context, uint64_t file, struct bytes *picture);
 
 /* What the program is called as when it is to decode one. */

@@ -301,8 +301,10 @@ int page_facts_gather(struct page_facts *facts, const struct page_settings *sett
 
 	folders_free(&g.folders);
 	for (size_t i = 0; r == 0 && settings->picture && i < facts->group_count; i++)
-		r = settings->picture(settings->context, facts->groups[i].group.kept,
-				      &facts->groups[i].picture);
+		r = stop_requested()
+			    ? -EINTR
+			    : settings->picture(settings->context, facts->groups[i].group.kept,
+						&facts->groups[i].picture);
 	return r;
 }
 

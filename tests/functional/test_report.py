@@ -330,6 +330,8 @@ def test_view_has_the_page_of_the_command(twinfs, mixed):
         assert shown.folders() == made.folders() and shown.ages() == made.ages()
         assert [one.said() for one in shown.groups()] == [one.said() for one in made.groups()]
         assert made.links() == [] and shown.links() != []
+        for link in shown.links():  # to every name of hard links, too
+            os.lstat(os.path.join(view.path, ".twinfs", urllib.parse.unquote(link)))
         trees.fill(mixed[0], {b"new": b"1" * 9000})
         view.sync()
         assert report_of(view).answer()[0] == shown.answer()[0] + 9000
