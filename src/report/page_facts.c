@@ -11,8 +11,8 @@
 #include "catalog/query.h"
 #include "catalog/source.h"
 
-/* Files that are looked at in one snapshot: some milliseconds. */
-#define PORTION 8192
+/* Files that are looked at in one snapshot: a millisecond or two. */
+#define PORTION 2048
 
 /* Where the next portion begins. */
 struct place {

@@ -187,7 +187,9 @@ static void lay_out(struct map *map)
 
 /* ---- boxes -------------------------------------------------------------------------------- */
 
-static void write_link(const struct map *map, const struct page_folder *folder)
+/* Those of boxes are not stepped through with the keyboard: there are hundreds, and the table has the
+ * ones that matter. */
+static void write_link(const struct map *map, const struct page_folder *folder, bool of_box)
 {
 	size_t length = strlen(folder->path);
 	struct html *html = map->writing->html;
@@ -198,6 +200,7 @@ static void write_link(const struct map *map, const struct page_folder *folder)
 	html_raw(html, " href=\"../redundant/");
 	html_link(html, folder->path, length);
 	html_raw(html, length > 0 ? "/\"" : "\"");
+	html_raw(html, of_box ? " tabindex=\"-1\"" : "");
 }
 
 static const char *link_tag(const struct map *map)
@@ -309,7 +312,7 @@ static void write_box(const struct map *map, size_t folder)
 				 : shade(map, shown->node.whole.bytes));
 	write_place(html, &cell->box, area->width, area->height);
 	if (!cell->parted) {
-		write_link(map, shown);
+		write_link(map, shown, true);
 		write_hint(map, &shown->node.whole, is_source(shown) ? shown->name : shown->path);
 		html_raw(html, ">");
 		write_label(map, folder);
@@ -317,7 +320,7 @@ static void write_box(const struct map *map, size_t folder)
 		return;
 	}
 	html_format(html, "><%s class=\"head\"", link_tag(map));
-	write_link(map, shown);
+	write_link(map, shown, true);
 	write_hint(map, &shown->node.whole, is_source(shown) ? shown->name : shown->path);
 	html_raw(html, ">");
 	write_label(map, folder);
@@ -375,7 +378,7 @@ static void write_path(const struct map *map, const struct page_folder *folder)
 	size_t above = is_source(folder) ? 0 : (size_t)(folder->name - folder->path);
 
 	html_format(html, "<%s", link_tag(map));
-	write_link(map, folder);
+	write_link(map, folder, false);
 	html_raw(html, ">");
 	if (above > 0) {
 		html_raw(html, "<span class=\"above\">");
