@@ -37,11 +37,18 @@ static int open_by_openat2(int directory, const char *path, int flags, bool cros
 	return -errno;
 }
 
+/* By the number of the mount, where the kernel tells it: on an overlay the device of a file is not
+ * that of its directory. */
 static bool same_mount(int a, int b)
 {
-	struct stat sa, sb;
+	struct statx sa, sb;
 
-	return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 && sa.st_dev == sb.st_dev;
+	if (statx(a, "", AT_EMPTY_PATH, STATX_MNT_ID, &sa) < 0 ||
+	    statx(b, "", AT_EMPTY_PATH, STATX_MNT_ID, &sb) < 0)
+		return false;
+	if (sa.stx_mask & sb.stx_mask & STATX_MNT_ID)
+		return sa.stx_mnt_id == sb.stx_mnt_id;
+	return sa.stx_dev_major == sb.stx_dev_major && sa.stx_dev_minor == sb.stx_dev_minor;
 }
 
 static bool is_symlink(int directory, const char *name)

@@ -20,6 +20,9 @@
 /* Room for two quoted paths of the longest kind. */
 #define LINE_SIZE 10240
 
+/* Stands before a message. */
+#define PROGRAM "twinfs"
+
 /* Ends a message that had no room. */
 #define CUT_MARK "…"
 #define CUT_LENGTH (sizeof(CUT_MARK) - 1)
@@ -94,6 +97,7 @@ static size_t finish_line(char *text, size_t length, size_t size)
 
 static void write_to_stderr(enum log_level level, const char *program, const char *message)
 {
+	const char *separator = ": ";
 	char line[LINE_SIZE];
 	size_t start = 0;
 	int length;
@@ -104,7 +108,10 @@ static void write_to_stderr(enum log_level level, const char *program, const cha
 	else if (atomic_load(&bar_shown))
 		start = (size_t)snprintf(line, sizeof(line), "\r" TERMINAL_CLEAR_REST);
 
-	length = snprintf(line + start, sizeof(line) - start, "%s: %s%s", program,
+	/* the journal has the name of the program already */
+	if (journal && strcmp(program, PROGRAM) == 0)
+		program = separator = "";
+	length = snprintf(line + start, sizeof(line) - start, "%s%s%s%s", program, separator,
 			  levels[level].word, message);
 	if (length < 0)
 		return;
@@ -146,7 +153,7 @@ void log_error(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	log_line(LOG_LEVEL_ERROR, "twinfs", format, args);
+	log_line(LOG_LEVEL_ERROR, PROGRAM, format, args);
 	va_end(args);
 }
 
@@ -155,7 +162,7 @@ void log_warning(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	log_line(LOG_LEVEL_WARNING, "twinfs", format, args);
+	log_line(LOG_LEVEL_WARNING, PROGRAM, format, args);
 	va_end(args);
 }
 
@@ -164,7 +171,7 @@ void log_info(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	log_line(LOG_LEVEL_INFO, "twinfs", format, args);
+	log_line(LOG_LEVEL_INFO, PROGRAM, format, args);
 	va_end(args);
 }
 
@@ -173,7 +180,7 @@ void log_debug(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	log_line(LOG_LEVEL_DEBUG, "twinfs", format, args);
+	log_line(LOG_LEVEL_DEBUG, PROGRAM, format, args);
 	va_end(args);
 }
 
@@ -193,7 +200,7 @@ void log_set_level(enum log_level level)
 
 void log_to_syslog(void)
 {
-	openlog("twinfs", LOG_PID, LOG_DAEMON);
+	openlog(PROGRAM, LOG_PID, LOG_DAEMON);
 	atomic_store(&use_syslog, true);
 }
 

@@ -14,6 +14,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define DRAW_INTERVAL_NS (SECOND_NS / 5)
+#define LINE_INTERVAL_NS (5 * SECOND_NS)
 
 #define BAR_MIN 8
 #define BAR_MAX 40
@@ -39,10 +40,7 @@ struct fields {
 	int gap;
 };
 
-/* Which part is done, from 0 to 1: by bytes where they are known, as they take the time. Negative
- * where it is not known.
- */
-static double part_done(const struct progress_counts *counts)
+double progress_part(const struct progress_counts *counts)
 {
 	double done = (double)counts->files_done;
 	double total = (double)counts->files_total;
@@ -96,21 +94,32 @@ static void format_rate(char *text, const struct progress_counts *counts, double
 			       (double)counts->files_done / elapsed_s);
 }
 
-static void format_left(char *text, double part, double elapsed_s)
+bool progress_seconds_left(const struct progress_counts *counts, uint64_t elapsed_ns,
+			   uint64_t *seconds)
 {
-	/* more than this says nothing any more, and would not fit an integer */
+	/* more than this says nothing any more */
 	static const double longest_s = 999.0 * 3600;
-	double left_s = elapsed_s * (1 - part) / part;
-	unsigned int seconds;
+	double part = progress_part(counts);
+	double left_s = (double)elapsed_ns / (double)SECOND_NS * (1 - part) / part;
 
-	if (!(left_s < longest_s))
+	if (part <= 0 || !(left_s < longest_s))
+		return false;
+	*seconds = (uint64_t)(left_s + 0.5);
+	return true;
+}
+
+static void format_left(char *text, const struct progress_counts *counts, uint64_t elapsed_ns)
+{
+	uint64_t seconds;
+
+	if (!progress_seconds_left(counts, elapsed_ns, &seconds))
 		return;
-	seconds = (unsigned int)(left_s + 0.5);
 	if (seconds >= 3600)
-		(void)snprintf(text, FIELD_SIZE, "%u:%02u:%02u left", seconds / 3600,
-			       seconds / 60 % 60, seconds % 60);
+		(void)snprintf(text, FIELD_SIZE, "%" PRIu64 ":%02u:%02u left", seconds / 3600,
+			       (unsigned int)(seconds / 60 % 60), (unsigned int)(seconds % 60));
 	else
-		(void)snprintf(text, FIELD_SIZE, "%u:%02u left", seconds / 60, seconds % 60);
+		(void)snprintf(text, FIELD_SIZE, "%u:%02u left", (unsigned int)(seconds / 60),
+			       (unsigned int)(seconds % 60));
 }
 
 static size_t line_length(const struct fields *fields)
@@ -158,47 +167,77 @@ static void widen_bar(struct fields *fields, double part, size_t width)
 		format_bar(fields->text[FIELD_BAR], part, columns < BAR_MAX ? columns : BAR_MAX);
 }
 
-void progress_format(char line[static PROGRESS_LINE_MAX], unsigned int width, const char *label,
-		     const struct progress_counts *counts, uint64_t elapsed_ns)
+static void fill_fields(struct fields *fields, const char *label,
+			const struct progress_counts *counts, uint64_t elapsed_ns)
 {
-	struct fields fields = {.gap = GAP_WIDE};
-	double part = part_done(counts);
+	double part = progress_part(counts);
 	double elapsed_s = (double)elapsed_ns / (double)SECOND_NS;
-	size_t length = 0;
 
-	(void)snprintf(fields.text[FIELD_LABEL], FIELD_SIZE, "%s", label);
-	format_files(fields.text[FIELD_FILES], counts);
-	format_bytes(fields.text[FIELD_BYTES], counts);
+	*fields = (struct fields){.gap = GAP_WIDE};
+	(void)snprintf(fields->text[FIELD_LABEL], FIELD_SIZE, "%s", label);
+	format_files(fields->text[FIELD_FILES], counts);
+	format_bytes(fields->text[FIELD_BYTES], counts);
 	if (elapsed_s > 0)
-		format_rate(fields.text[FIELD_RATE], counts, elapsed_s);
-	if (part >= 0) {
-		format_bar(fields.text[FIELD_BAR], part, BAR_MIN);
-		(void)snprintf(fields.text[FIELD_PERCENT], FIELD_SIZE, "%3.0f%%", part * 100);
-	}
-	if (part > 0)
-		format_left(fields.text[FIELD_LEFT], part, elapsed_s);
-	fit_fields(&fields, width);
-	widen_bar(&fields, part, width);
+		format_rate(fields->text[FIELD_RATE], counts, elapsed_s);
+	if (part >= 0)
+		(void)snprintf(fields->text[FIELD_PERCENT], FIELD_SIZE, "%3.0f%%", part * 100);
+	format_left(fields->text[FIELD_LEFT], counts, elapsed_ns);
+}
+
+static void join_fields(const struct fields *fields, char line[static PROGRESS_LINE_MAX])
+{
+	size_t length = 0;
 
 	line[0] = '\0';
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
-		if (fields.text[i][0] != '\0')
+		if (fields->text[i][0] != '\0')
 			length +=
 				(size_t)snprintf(line + length, PROGRESS_LINE_MAX - length, "%*s%s",
-						 length > 0 ? fields.gap : 0, "", fields.text[i]);
+						 length > 0 ? fields->gap : 0, "", fields->text[i]);
 	}
+}
+
+void progress_format(char line[static PROGRESS_LINE_MAX], unsigned int width, const char *label,
+		     const struct progress_counts *counts, uint64_t elapsed_ns)
+{
+	struct fields fields;
+	double part = progress_part(counts);
+
+	fill_fields(&fields, label, counts, elapsed_ns);
+	if (part >= 0)
+		format_bar(fields.text[FIELD_BAR], part, BAR_MIN);
+	fit_fields(&fields, width);
+	widen_bar(&fields, part, width);
+	join_fields(&fields, line);
+}
+
+/* ---- showing it ---------------------------------------------------------------------- */
+
+static enum progress_style choose_style(enum progress_when when)
+{
+	bool terminal = terminal_width(STDERR_FILENO) > 0;
+
+	if (when == PROGRESS_NEVER || (when == PROGRESS_AUTO && !terminal))
+		return PROGRESS_NOTHING;
+	return terminal && terminal_redraws() ? PROGRESS_BAR : PROGRESS_LINES;
 }
 
 void progress_start(struct progress *progress, enum progress_when when, const char *label)
 {
 	*progress = (struct progress){
 		.when = when,
+		.style = choose_style(when),
 		.label = label,
-		.wanted = when == PROGRESS_ALWAYS ||
-			  (when == PROGRESS_AUTO && terminal_width(STDERR_FILENO) > 0),
 		.start_ns = clock_monotonic_ns(),
 	};
-	progress->next_draw_ns = progress->start_ns + DRAW_INTERVAL_NS;
+	progress->interval_ns =
+		progress->style == PROGRESS_BAR ? DRAW_INTERVAL_NS : LINE_INTERVAL_NS;
+	progress->next_ns = progress->start_ns + progress->interval_ns;
+}
+
+bool progress_is_shown(const struct progress *progress)
+{
+	return progress->style != PROGRESS_NOTHING;
 }
 
 /* Writes text over the line that stands there. A terminal that cannot be written to is not worth a
@@ -213,7 +252,8 @@ static void overwrite(const char *text)
 	(void)written;
 }
 
-static void draw(struct progress *progress, const struct progress_counts *counts, uint64_t now_ns)
+static void draw_bar(const struct progress *progress, const struct progress_counts *counts,
+		     uint64_t now_ns)
 {
 	unsigned int width = terminal_width(STDERR_FILENO);
 	char line[PROGRESS_LINE_MAX];
@@ -223,17 +263,32 @@ static void draw(struct progress *progress, const struct progress_counts *counts
 	/* some terminals wrap when the last column is used */
 	progress_format(line, width - 1, progress->label, counts, now_ns - progress->start_ns);
 	log_set_bar_shown(true);
-	progress->drawn = true;
 	overwrite(line);
+}
+
+static void say_line(const struct progress *progress, const struct progress_counts *counts,
+		     uint64_t now_ns)
+{
+	struct fields fields;
+	char line[PROGRESS_LINE_MAX];
+
+	fill_fields(&fields, progress->label, counts, now_ns - progress->start_ns);
+	join_fields(&fields, line);
+	log_info("%s", line);
 }
 
 void progress_update_at(struct progress *progress, const struct progress_counts *counts,
 			uint64_t now_ns)
 {
-	if (!progress->wanted || now_ns < progress->next_draw_ns)
+	if (progress->style == PROGRESS_NOTHING || now_ns < progress->next_ns)
 		return;
-	progress->next_draw_ns = now_ns + DRAW_INTERVAL_NS;
-	draw(progress, counts, now_ns);
+	progress->next_ns = now_ns + progress->interval_ns;
+	if (progress->style == PROGRESS_LINES) {
+		say_line(progress, counts, now_ns);
+	} else if (terminal_is_ours(STDERR_FILENO)) {
+		draw_bar(progress, counts, now_ns);
+		progress->drawn = true;
+	}
 }
 
 void progress_update(struct progress *progress, const struct progress_counts *counts)
@@ -243,8 +298,8 @@ void progress_update(struct progress *progress, const struct progress_counts *co
 
 void progress_end(struct progress *progress, const struct progress_counts *counts)
 {
-	if (progress->when == PROGRESS_ALWAYS)
-		draw(progress, counts, clock_monotonic_ns());
+	if (progress->style == PROGRESS_LINES && progress->when == PROGRESS_ALWAYS)
+		say_line(progress, counts, clock_monotonic_ns());
 	if (!progress->drawn)
 		return;
 	progress->drawn = false;

@@ -5,6 +5,10 @@
  *
  *	comparing [=====>      ]  48% 1204/2510 files 90/187 MiB 24 MiB/s 0:04 left
  *
+ * On a terminal it is drawn again and again at its place, and gone at the end.
+ * Where that cannot be, and it is asked for, there are plain lines: one every five
+ * seconds and one at the end.
+ *
  * A progress belongs to the thread that shows it; who works counts elsewhere. Blocks
  * only where stderr does.
  */
@@ -20,6 +24,12 @@ enum progress_when {
 	PROGRESS_NEVER,
 };
 
+enum progress_style {
+	PROGRESS_NOTHING,
+	PROGRESS_BAR,
+	PROGRESS_LINES,
+};
+
 /* How far a work is. Totals of 0 are not known. */
 struct progress_counts {
 	uint64_t files_done;
@@ -30,11 +40,12 @@ struct progress_counts {
 
 struct progress {
 	enum progress_when when;
+	enum progress_style style;
 	const char *label;
-	bool wanted; /* false: nothing is ever drawn */
 	bool drawn; /* the line stands there */
 	uint64_t start_ns; /* of CLOCK_MONOTONIC */
-	uint64_t next_draw_ns;
+	uint64_t interval_ns;
+	uint64_t next_ns;
 };
 
 /* Begins a work. Decides whether anything is shown at all; nothing is drawn yet, so that
@@ -44,15 +55,30 @@ struct progress {
  */
 void progress_start(struct progress *progress, enum progress_when when, const char *label);
 
-/* Draws the line, if it is time: at most five times a second, and not in the first fifth. */
+/* Will there be anything to see of it? */
+bool progress_is_shown(const struct progress *progress);
+
+/* Draws the line, if it is time: at most five times a second, and not in the first fifth; nor while
+ * another program has the terminal, as for one in the background of a shell. */
 void progress_update(struct progress *progress, const struct progress_counts *counts);
 
 /* The same for a caller that knows the time (CLOCK_MONOTONIC). */
 void progress_update_at(struct progress *progress, const struct progress_counts *counts,
 			uint64_t now_ns);
 
-/* Ends a work and clears its line. With PROGRESS_ALWAYS the end was drawn before. */
+/* Ends a work and clears its line. With PROGRESS_ALWAYS a plain line says the end. */
 void progress_end(struct progress *progress, const struct progress_counts *counts);
+
+/* Which part is done, from 0 to 1: by bytes where they are known, as they take the time. Negative
+ * where it is not known. Pure. */
+double progress_part(const struct progress_counts *counts);
+
+/* How long the rest takes if it goes on as it did. False where nothing can be said of it. Pure.
+ *
+ * elapsed_ns	since the start of the work
+ */
+bool progress_seconds_left(const struct progress_counts *counts, uint64_t elapsed_ns,
+			   uint64_t *seconds);
 
 /* Room for any line, with its NUL. */
 #define PROGRESS_LINE_MAX 256

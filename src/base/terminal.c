@@ -2,7 +2,10 @@
 #include "base/terminal.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 unsigned int terminal_width(int fd)
 {
@@ -14,4 +17,22 @@ unsigned int terminal_width(int fd)
 		width = size.ws_col > 0 ? size.ws_col : TERMINAL_WIDTH_DEFAULT;
 	errno = saved;
 	return width;
+}
+
+bool terminal_redraws(void)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment */
+	const char *name = getenv("TERM");
+
+	return name != NULL && name[0] != '\0' && strcmp(name, "dumb") != 0;
+}
+
+bool terminal_is_ours(int fd)
+{
+	int saved = errno;
+	pid_t foreground = tcgetpgrp(fd);
+
+	errno = saved;
+	/* fails where it is not that of our session, as of a daemon's: then no shell shares it */
+	return foreground < 0 || foreground == getpgrp();
 }

@@ -12,6 +12,7 @@
 #include "cli/daemon.h"
 #include "cli/interrupt.h"
 #include "cli/showing_view.h"
+#include "cli/welcome.h"
 #include "mount/ability.h"
 #include "mount/point.h"
 
@@ -75,6 +76,17 @@ static int check_sharing(const struct mount_settings *settings)
 	return r;
 }
 
+/* In the process in front. */
+static enum twinfs_exit wait_for_view(const struct mount_settings *settings,
+				      const char *mount_point, struct readiness *readiness)
+{
+	enum twinfs_exit status = readiness_wait(readiness);
+
+	if (status == TWINFS_EXIT_COMPLETE || status == TWINFS_EXIT_INCOMPLETE)
+		welcome_print(settings, mount_point);
+	return status;
+}
+
 static enum twinfs_exit run(const struct mount_settings *settings, struct indexing *indexing,
 			    const char *mount_point)
 {
@@ -93,7 +105,7 @@ static enum twinfs_exit run(const struct mount_settings *settings, struct indexi
 		return TWINFS_EXIT_FAILED;
 	}
 	if (readiness.child != 0)
-		return readiness_wait(&readiness);
+		return wait_for_view(settings, mount_point, &readiness);
 	/* the terminal that we left may go before we watch for signals */
 	(void)signal(SIGHUP, SIG_IGN);
 	return daemon_run(settings, indexing, mount_point, &readiness);

@@ -53,20 +53,6 @@ static const struct option_table status_table = {
 	.apply = status_apply,
 };
 
-static uint64_t get_number(const json_t *status, const char *key)
-{
-	json_int_t number = json_integer_value(json_object_get(status, key));
-
-	return number > 0 ? (uint64_t)number : 0;
-}
-
-static const char *get_text(const json_t *status, const char *key)
-{
-	const char *text = json_string_value(json_object_get(status, key));
-
-	return text != NULL ? text : "unknown";
-}
-
 static int print_path_member(struct output *output, const char *word, const json_t *object,
 			     const char *key)
 {
@@ -108,15 +94,15 @@ static void print_advice(struct output *output, const json_t *advice)
 static int print_text(struct output *output, const char *point, const json_t *status)
 {
 	const struct report_summary summary = {
-		.groups = get_number(status, "groups"),
-		.redundant_files = get_number(status, "redundant_files"),
-		.redundant_bytes = get_number(status, "redundant_bytes"),
-		.reclaimable_bytes = get_number(status, "reclaimable_bytes"),
-		.files = get_number(status, "files"),
-		.directories = get_number(status, "directories"),
-		.bytes = get_number(status, "bytes"),
-		.errors = get_number(status, "errors"),
-		.pending = get_number(status, "pending"),
+		.groups = status_file_number(status, "groups"),
+		.redundant_files = status_file_number(status, "redundant_files"),
+		.redundant_bytes = status_file_number(status, "redundant_bytes"),
+		.reclaimable_bytes = status_file_number(status, "reclaimable_bytes"),
+		.files = status_file_number(status, "files"),
+		.directories = status_file_number(status, "directories"),
+		.bytes = status_file_number(status, "bytes"),
+		.errors = status_file_number(status, "errors"),
+		.pending = status_file_number(status, "pending"),
 	};
 	int r;
 
@@ -125,22 +111,24 @@ static int print_text(struct output *output, const char *point, const json_t *st
 		r = print_sources(output, json_object_get(status, "sources"));
 	if (r == 0)
 		r = print_path_member(output, "index", status, "index");
-	figure_print(output, "state", "%s", get_text(status, "state"));
+	figure_print(output, "state", "%s", status_file_text(status, "state"));
 	if (json_object_get(status, "problem") != NULL)
-		figure_print(output, "problem", "%s", get_text(status, "problem"));
+		figure_print(output, "problem", "%s", status_file_text(status, "problem"));
 	figure_print(output, "since", "%s, process %" PRIu64 ", twinfs %s",
-		     get_text(status, "since"), get_number(status, "pid"),
-		     get_text(status, "version"));
-	figure_print(output, "reads", "%s; requests: %s; watch: %s", get_text(status, "read_mode"),
-		     get_text(status, "transport"), get_text(status, "watch"));
+		     status_file_text(status, "since"), status_file_number(status, "pid"),
+		     status_file_text(status, "version"));
+	figure_print(output, "reads", "%s; requests: %s; watch: %s",
+		     status_file_text(status, "read_mode"), status_file_text(status, "transport"),
+		     status_file_text(status, "watch"));
 	if (json_object_get(status, "confined") != NULL)
-		figure_print(output, "confined", "%s", get_text(status, "confined"));
+		figure_print(output, "confined", "%s", status_file_text(status, "confined"));
 	if (json_is_true(json_object_get(status, "shared")))
 		figure_print(output, "shared", "other users see what they may read in the sources");
 	print_advice(output, json_object_get(status, "advice"));
-	if (get_number(status, "unwatched") > 0)
+	if (status_file_number(status, "unwatched") > 0)
 		figure_print(output, "unwatched", "%" PRIu64 " directories, %s",
-			     get_number(status, "unwatched"), get_text(status, "remedy"));
+			     status_file_number(status, "unwatched"),
+			     status_file_text(status, "remedy"));
 	figures_print(output, &summary);
 	return r;
 }

@@ -35,10 +35,13 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
+#include "base/terminal.h"
 #include "catalog/news.h"
 #include "cli/comparer.h"
 #include "cli/confinement.h"
 #include "cli/follower.h"
+#include "cli/interrupt.h"
+#include "cli/service_status.h"
 #include "mount/mount.h"
 #include "mount/mounter.h"
 #include "mount/signals.h"
@@ -64,6 +67,7 @@ struct daemon {
 	struct mounter *mounter;
 	struct bytes confined; /* text: what was given up */
 	struct signal_watch *signals;
+	struct service_status *service_status; /* NULL: nobody listens */
 	struct view view;
 	struct session *session;
 	struct follower *follower;
@@ -73,13 +77,23 @@ struct daemon {
 	unsigned int hurries;
 };
 
+/* Tells who waits for us, and somebody at whose terminal we stay. */
+static void report(struct daemon *daemon, enum twinfs_exit status)
+{
+	const struct mount_settings *settings = daemon->settings;
+
+	if (settings->foreground && terminal_width(STDERR_FILENO) > 0)
+		log_info("%s is mounted; Ctrl-C unmounts it", quote_path(settings->mount_point));
+	readiness_report(daemon->readiness, status);
+}
+
 /* The session answers. */
 static void answer_ready(void *context)
 {
 	struct daemon *daemon = context;
 
 	if (!daemon->settings->wait)
-		readiness_report(daemon->readiness, TWINFS_EXIT_COMPLETE);
+		report(daemon, TWINFS_EXIT_COMPLETE);
 }
 
 static enum twinfs_exit comparing_status(const struct daemon *daemon, int result)
@@ -107,7 +121,7 @@ static void on_compared(void *context, int result)
 	struct daemon *daemon = context;
 
 	if (daemon->settings->wait)
-		readiness_report(daemon->readiness, comparing_status(daemon, result));
+		report(daemon, comparing_status(daemon, result));
 }
 
 static void on_busy(void *context, bool busy, int problem)
@@ -116,6 +130,7 @@ static void on_busy(void *context, bool busy, int problem)
 
 	set_problem(daemon, PROBLEM_COMPARING, problem);
 	view_set_state(&daemon->view, busy ? VIEW_COMPARING : VIEW_CURRENT);
+	service_status_stir(daemon->service_status);
 }
 
 /* What had moved is looked at, and compared, too. */
@@ -210,6 +225,7 @@ static void on_news(const struct catalog_news *news, void *context)
 			comparer_came_back(daemon->comparer, news->files[i].size);
 	}
 	follower_hear(daemon->follower, news);
+	service_status_stir(daemon->service_status);
 }
 
 /* The same while there is no view yet. */
@@ -291,24 +307,27 @@ static int make_comparer(struct daemon *daemon)
 }
 
 /* Makes the names of the index complete, and has their changes watched. */
-static enum twinfs_exit update_names(struct daemon *daemon)
+static int update_names(struct daemon *daemon)
 {
 	struct indexing *indexing = daemon->indexing;
-	int r;
+	int r = tell_mount_point(daemon);
 
-	if (tell_mount_point(daemon) < 0 || make_comparer(daemon) < 0 ||
-	    begin_following(daemon) < 0)
-		return TWINFS_EXIT_FAILED;
+	if (r == 0)
+		r = make_comparer(daemon);
+	if (r == 0)
+		r = begin_following(daemon);
+	if (r < 0)
+		return r;
 	catalog_observe(indexing->catalog, on_early_news, daemon);
 	r = indexing_names(indexing, daemon->settings->common.progress);
 	if (r == 0 && !stop_requested())
 		r = follower_catch_up(daemon->follower);
-	if (r == 0 && stop_requested())
+	if (r == 0 && stop_requested()) {
 		log_error("interrupted before the view was mounted");
-	if (r < 0 || stop_requested())
-		return TWINFS_EXIT_FAILED;
+		r = -EINTR;
+	}
 	/* again, as a damaged index may have been made anew */
-	return tell_mount_point(daemon) < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
+	return r < 0 ? r : tell_mount_point(daemon);
 }
 
 /* From here on each commit is told, and each file that it leaves unread is noted. */
@@ -367,24 +386,48 @@ static int start(struct daemon *daemon)
 	daemon->view.report = make_report;
 	daemon->view.report_context = daemon;
 	r = session_new(&daemon->session, &daemon->view, &session_settings);
-	return r < 0 ? r : start_threads(daemon);
+	if (r < 0)
+		return r;
+	service_status_show(daemon->service_status, &daemon->view);
+	return start_threads(daemon);
 }
 
-static enum twinfs_exit serve(struct daemon *daemon)
+static int serve(struct daemon *daemon)
 {
-	enum twinfs_exit status;
+	int r;
 
-	status = update_names(daemon);
-	if (status != TWINFS_EXIT_COMPLETE)
-		return status;
-	if (start(daemon) < 0)
-		return TWINFS_EXIT_FAILED;
-	return session_run(daemon->session) < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
+	service_status_start(&daemon->service_status, &daemon->readiness->service,
+			     daemon->indexing);
+	r = update_names(daemon);
+	if (r == 0)
+		r = start(daemon);
+	return r < 0 ? r : session_run(daemon->session);
+}
+
+/* Who interrupts one in front before it serves sees it end by his signal. */
+static void end_by_signal(const struct daemon *daemon)
+{
+	if (!daemon->session && daemon->settings->foreground && daemon->signals)
+		interrupt_note(signal_watch_number(daemon->signals));
+}
+
+/* The last word to the service manager. */
+static void say_end(const struct daemon *daemon, int result)
+{
+	char message[128] = "STATUS=unmounted";
+
+	if (result < 0)
+		(void)snprintf(message, sizeof(message), "ERRNO=%d\nSTATUS=failed: %s", -result,
+			       error_text(result));
+	(void)service_mention(&daemon->readiness->service, message);
 }
 
 static void take_down(struct daemon *daemon)
 {
 	stop_request();
+	end_by_signal(daemon);
+	service_status_end(daemon->service_status);
+	(void)service_mention(&daemon->readiness->service, "STOPPING=1\nSTATUS=unmounting");
 	signal_watch_free(daemon->signals);
 	follower_stop(daemon->follower);
 	comparer_stop(daemon->comparer);
@@ -448,15 +491,18 @@ enum twinfs_exit daemon_run(const struct mount_settings *settings, struct indexi
 		.mount_point = mount_point,
 		.readiness = readiness,
 	};
-	enum twinfs_exit status = TWINFS_EXIT_FAILED;
+	int r;
 
 	/* a working directory would keep its file system from being unmounted */
 	(void)umask(S_IRWXG | S_IRWXO);
 	if (chdir("/") < 0)
 		log_warning("cannot change to '/': %s", error_text(errno));
 	raise_descriptor_limit();
-	if (prepare(&daemon) == 0)
-		status = serve(&daemon);
+	(void)service_mention(&readiness->service, "STATUS=opening the index");
+	r = prepare(&daemon);
+	if (r == 0)
+		r = serve(&daemon);
 	take_down(&daemon);
-	return status;
+	say_end(&daemon, r);
+	return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
 }

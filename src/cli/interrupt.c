@@ -32,7 +32,23 @@ void interrupt_watch(void)
 	}
 }
 
+void interrupt_note(int number)
+{
+	stopped_by = number;
+}
+
 int interrupt_signal(void)
 {
 	return stopped_by;
+}
+
+void interrupt_raise(int number)
+{
+	sigset_t signals;
+
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, number);
+	(void)signal(number, SIG_DFL);
+	(void)pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* a daemon waits for it in a thread */
+	(void)raise(number);
 }

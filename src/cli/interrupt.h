@@ -10,7 +10,14 @@
  * kept; the next one kills, should that take too long. For the first thread. */
 void interrupt_watch(void);
 
+/* Says that one came, for who learned of it in another way. */
+void interrupt_note(int number);
+
 /* The signal that came; 0: none did. Any thread. */
 int interrupt_signal(void);
+
+/* Ends this process by the signal, so that a shell ends the loop that we may be in. Returns where that
+ * is ignored. */
+void interrupt_raise(int number);
 
 #endif

@@ -187,10 +187,7 @@ int main(int argc, char *argv[])
 	number = interrupt_signal();
 	if (status == TWINFS_EXIT_FAILED && number == 0 && !log_has_said())
 		log_error("failed, and could not say why: there was too little memory");
-	if (number != 0) {
-		/* so that a shell ends the loop that we may be in */
-		(void)signal(number, SIG_DFL);
-		(void)raise(number);
-	}
+	if (number != 0)
+		interrupt_raise(number);
 	return (int)status;
 }

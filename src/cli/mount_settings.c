@@ -310,6 +310,7 @@ int mount_settings_parse(struct mount_settings *settings, const struct option_ta
 	memset(settings, 0, sizeof(*settings));
 	common_settings_init(&settings->common);
 	settings->interval_ms = INTERVAL_MS_DEFAULT;
+	settings->helping = table == &mount_helper_table;
 	r = options_parse(table, argc, argv, settings, &operands);
 	for (size_t i = 0; r == 0 && i < settings->option_lists.count; i++)
 		r = apply_list(settings, table, settings->option_lists.items[i]);

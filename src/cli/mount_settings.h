@@ -27,6 +27,7 @@ struct mount_settings {
 	bool auto_unmount; /* also where the daemon was killed */
 	bool nonempty; /* a directory that is not empty will do */
 	bool fake; /* check everything, mount nothing */
+	bool helping; /* mount(8), which says nothing where all is well */
 	bool sloppy; /* pass over options that nobody knows */
 	enum follower_mode watch;
 	uint64_t interval_ms; /* between walks of what is polled */

@@ -10,11 +10,11 @@
 #define INTERVAL_NS 200000000L
 #define SECOND_NS 1000000000L
 
-static struct progress_counts read_counts(const struct progress_watch *watch)
+struct progress_counts progress_counts_of(const struct ingest *ingest, enum progress_phase phase)
 {
-	const struct ingest_progress *from = &watch->ingest->progress;
+	const struct ingest_progress *from = &ingest->progress;
 
-	if (watch->phase == PROGRESS_NAMES)
+	if (phase == PROGRESS_NAMES)
 		return (struct progress_counts){.files_done = atomic_load(&from->names)};
 	return (struct progress_counts){
 		.files_done = atomic_load(&from->compared),
@@ -43,7 +43,7 @@ static void *show(void *context)
 
 	(void)pthread_mutex_lock(&watch->lock);
 	while (!watch->end) {
-		struct progress_counts counts = read_counts(watch);
+		struct progress_counts counts = progress_counts_of(watch->ingest, watch->phase);
 		struct timespec time = next_time();
 
 		progress_update(&watch->progress, &counts);
@@ -62,7 +62,8 @@ void progress_watch_begin(struct progress_watch *watch, const struct ingest *ing
 	(void)pthread_mutex_init(&watch->lock, NULL);
 	(void)pthread_cond_init(&watch->ended, NULL);
 	progress_start(&watch->progress, when, phase == PROGRESS_NAMES ? "walking" : "comparing");
-	watch->running = watch->progress.wanted && thread_start(&watch->thread, show, watch) == 0;
+	watch->running = progress_is_shown(&watch->progress) &&
+			 thread_start(&watch->thread, show, watch) == 0;
 }
 
 void progress_watch_end(struct progress_watch *watch)
@@ -76,7 +77,7 @@ void progress_watch_end(struct progress_watch *watch)
 		(void)pthread_mutex_unlock(&watch->lock);
 		(void)pthread_join(watch->thread, NULL);
 	}
-	counts = read_counts(watch);
+	counts = progress_counts_of(watch->ingest, watch->phase);
 	progress_end(&watch->progress, &counts);
 	(void)pthread_cond_destroy(&watch->ended);
 	(void)pthread_mutex_destroy(&watch->lock);

@@ -22,6 +22,9 @@ enum progress_phase {
 	PROGRESS_CONTENTS,
 };
 
+/* How far an ingest is. Any thread. */
+struct progress_counts progress_counts_of(const struct ingest *ingest, enum progress_phase phase);
+
 struct progress_watch {
 	struct progress progress;
 	const struct ingest *ingest; /* borrowed */

@@ -4,11 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "base/descriptor.h"
@@ -20,8 +15,8 @@ void readiness_init(struct readiness *readiness)
 {
 	readiness->fd = -1;
 	readiness->child = 0;
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): called before threads are started */
-	readiness->service = getenv("NOTIFY_SOCKET");
+	readiness->told = false;
+	service_init(&readiness->service);
 }
 
 int readiness_fork(struct readiness *readiness)
@@ -39,6 +34,8 @@ int readiness_fork(struct readiness *readiness)
 		(void)close(ends[1]);
 		return r;
 	}
+	/* who is told of the process in front would take it for the one that serves */
+	readiness->service.socket = NULL;
 	readiness->child = child;
 	readiness->fd = child != 0 ? ends[0] : ends[1];
 	(void)close(child != 0 ? ends[1] : ends[0]);
@@ -121,33 +118,14 @@ static void leave_stdio(void)
 		(void)dup2(null, fd);
 }
 
-/* The library for it would be one more thing to have, for one message. */
-static void tell_service(const char *path)
-{
-	static const char message[] = "READY=1";
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t length = strlen(path);
-	int fd AUTO_CLOSE = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || length >= sizeof(address.sun_path))
-		return;
-	memcpy(address.sun_path, path, length);
-	if (address.sun_path[0] == '@') /* a name that is in no folder */
-		address.sun_path[0] = '\0';
-	if (sendto(fd, message, strlen(message), MSG_NOSIGNAL, (const struct sockaddr *)&address,
-		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
-		log_warning("cannot tell the service manager that the view answers: %s",
-			    error_text(errno));
-}
-
 void readiness_report(struct readiness *readiness, enum twinfs_exit status)
 {
 	const unsigned char byte = (unsigned char)status;
 
 	if (readiness->fd < 0) {
-		if (readiness->service)
-			tell_service(readiness->service);
-		readiness->service = NULL;
+		if (!readiness->told)
+			service_tell(&readiness->service, "READY=1");
+		readiness->told = true;
 		return;
 	}
 	log_to_syslog();

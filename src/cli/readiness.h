@@ -11,19 +11,21 @@
  *
  * A child that ends without a report is reported by its exit status. A signal that would end the
  * parent is passed on to the child. One that stays in front tells the service manager that started
- * it, where there is one: "READY=1" to the socket of that name, as sd_notify(3) does.
+ * it, where there is one.
  */
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/attributes.h"
+#include "cli/service.h"
 #include "twinfs/exit.h"
 
 struct readiness {
 	int fd; /* our end of the pipe, -1: nobody waits */
 	pid_t child; /* in the parent; 0 in the child */
-	const char *service; /* $NOTIFY_SOCKET, NULL: no service manager waits */
+	struct service service; /* of one that stays in front */
+	bool told; /* the service manager knows */
 };
 
 /* No parent waits: readiness_report() tells at most the service manager. Call it before threads are

@@ -87,6 +87,20 @@ int status_file_read(const char *mount_point, json_t **status)
 	return 0;
 }
 
+uint64_t status_file_number(const json_t *status, const char *key)
+{
+	json_int_t number = json_integer_value(json_object_get(status, key));
+
+	return number > 0 ? (uint64_t)number : 0;
+}
+
+const char *status_file_text(const json_t *status, const char *key)
+{
+	const char *text = json_string_value(json_object_get(status, key));
+
+	return text != NULL ? text : "unknown";
+}
+
 void status_file_explain(const char *mount_point, int error)
 {
 	const char *point = quote_path(mount_point);

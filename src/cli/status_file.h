@@ -4,6 +4,8 @@
 
 /* What a mounted view says of itself in .twinfs/status.json. */
 
+#include <stdint.h>
+
 #include <jansson.h>
 
 #include "base/attributes.h"
@@ -22,6 +24,10 @@ MUST_CHECK int status_file_read(const char *mount_point, json_t **status);
 /* Reads which index folder it serves: appends the path. 0 or -errno, as above; -ENOENT where it
  * does not say. */
 MUST_CHECK int status_file_index(const char *mount_point, struct bytes *folder);
+
+/* A number or a text in it; 0 or "unknown" where it is not there. The text lives as long as status. */
+uint64_t status_file_number(const json_t *status, const char *key);
+const char *status_file_text(const json_t *status, const char *key);
 
 /* Says why it could not be read, and what to do. */
 void status_file_explain(const char *mount_point, int error);

@@ -14,6 +14,7 @@ struct signal_watch {
 	pthread_t thread;
 	sigset_t signals;
 	atomic_bool ending;
+	atomic_int number; /* that ended the daemon */
 	pthread_mutex_t lock; /* of all below; held while the session is being stopped */
 	struct session *session;
 	bool came;
@@ -46,10 +47,12 @@ static void *watch_signals(void *context)
 	int signal;
 
 	while (sigwait(&watch->signals, &signal) == 0 && !atomic_load(&watch->ending)) {
-		if (signal == SIGHUP && !watch->hangup_ends)
+		if (signal == SIGHUP && !watch->hangup_ends) {
 			look_anew(watch);
-		else
-			stop_everything(watch);
+			continue;
+		}
+		atomic_store(&watch->number, signal);
+		stop_everything(watch);
 	}
 	return NULL;
 }
@@ -103,6 +106,11 @@ void signal_watch_attach(struct signal_watch *watch, struct session *session)
 	if (session && watch->came)
 		session_stop(session);
 	(void)pthread_mutex_unlock(&watch->lock);
+}
+
+int signal_watch_number(const struct signal_watch *watch)
+{
+	return atomic_load(&watch->number);
 }
 
 void signal_watch_free(struct signal_watch *watch)

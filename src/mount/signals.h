@@ -31,6 +31,9 @@ void signal_watch_on_hangup(struct signal_watch *watch, void (*hangup)(void *con
  * a signal came before. */
 void signal_watch_attach(struct signal_watch *watch, struct session *session);
 
+/* The signal that ended the daemon, 0: none did. Any thread. */
+int signal_watch_number(const struct signal_watch *watch);
+
 /* Ends the watch; the signals stay blocked. Accepts NULL. */
 void signal_watch_free(struct signal_watch *watch);
 

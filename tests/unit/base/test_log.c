@@ -136,12 +136,12 @@ static void say_beside_journal(void)
 	say_all_levels();
 }
 
-static void test_journal_gets_its_level_prefixes(void **state)
+static void test_journal_gets_its_level_prefixes_and_no_name_that_it_knows(void **state)
 {
 	(void)state;
-	assert_string_equal(lines_of(say_in_journal), "<3>twinfs: cannot read 'a': No such file\n"
-						      "<4>twinfs: warning: 3 skipped\n"
-						      "<6>twinfs: mounted\n");
+	assert_string_equal(lines_of(say_in_journal), "<3>cannot read 'a': No such file\n"
+						      "<4>warning: 3 skipped\n"
+						      "<6>mounted\n");
 	assert_null(strchr(lines_of(say_beside_journal), '<'));
 }
 
@@ -245,7 +245,7 @@ int main(void)
 		cmocka_unit_test(test_error_may_start_with_the_name_of_the_command),
 		cmocka_unit_test(test_message_is_one_line_whatever_is_in_it),
 		cmocka_unit_test(test_long_message_is_cut_and_says_so),
-		cmocka_unit_test(test_journal_gets_its_level_prefixes),
+		cmocka_unit_test(test_journal_gets_its_level_prefixes_and_no_name_that_it_knows),
 		cmocka_unit_test(test_message_clears_the_bar_that_stands_in_its_way),
 		cmocka_unit_test(test_nothing_goes_to_stderr_once_the_system_log_is_used),
 		cmocka_unit_test(test_lines_of_threads_do_not_mix),

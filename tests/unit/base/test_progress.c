@@ -142,6 +142,20 @@ static void test_part_done_never_passes_the_whole(void **state)
 	assert_non_null(strstr(line, "=]  100%  9/3 files"));
 }
 
+static void test_time_left_is_not_known_before_anything_is_done(void **state)
+{
+	const struct progress_counts begun = {.files_total = 4};
+	const struct progress_counts half = {.files_done = 2, .files_total = 4};
+	const struct progress_counts unknown = {.files_done = 2};
+	uint64_t seconds = 99;
+
+	(void)state;
+	assert_false(progress_seconds_left(&begun, SECOND_NS, &seconds));
+	assert_false(progress_seconds_left(&unknown, SECOND_NS, &seconds));
+	assert_true(progress_seconds_left(&half, 7 * SECOND_NS, &seconds));
+	assert_int_equal(seconds, 7);
+}
+
 static size_t count_lines(const char *text)
 {
 	size_t count = 0;
@@ -149,46 +163,6 @@ static size_t count_lines(const char *text)
 	for (; (text = strchr(text, '\r')) != NULL; text++)
 		count++;
 	return count;
-}
-
-static void test_at_most_five_lines_are_drawn_in_a_second(void **state)
-{
-	struct progress progress;
-	uint64_t start;
-
-	(void)state;
-	progress_start(&progress, PROGRESS_ALWAYS, "comparing");
-	start = progress.start_ns;
-	capture_begin(&captured, STDERR_FILENO);
-	/* nothing in the first fifth of a second */
-	progress_update_at(&progress, &half_done, start + SECOND_NS / 5 - 1);
-	assert_string_equal(capture_end(&captured), "");
-	capture_begin(&captured, STDERR_FILENO);
-	for (uint64_t t = 0; t < SECOND_NS; t += SECOND_NS / 1000)
-		progress_update_at(&progress, &half_done, start + SECOND_NS + t);
-	assert_int_equal(count_lines(capture_end(&captured)), 5);
-}
-
-static void test_line_is_drawn_over_the_last_one_and_cleared_at_the_end(void **state)
-{
-	struct progress_counts counts = {.files_done = 3, .files_total = 4};
-	struct progress progress;
-
-	(void)state;
-	progress_start(&progress, PROGRESS_ALWAYS, "walking");
-	capture_begin(&captured, STDERR_FILENO);
-	progress_update_at(&progress, &counts, progress.start_ns + SECOND_NS);
-	(void)capture_end(&captured);
-	assert_string_equal(captured.text, "\rwalking  [=====================>       ]   75%  "
-					   "3/4 files  3 files/s  0:00 left\033[K");
-	capture_begin(&captured, STDERR_FILENO);
-	counts.files_done = 4;
-	progress_end(&progress, &counts);
-	(void)capture_end(&captured);
-	assert_ptr_equal(strstr(captured.text, "\rwalking  ["), captured.text);
-	assert_non_null(strstr(captured.text, "100%  4/4 files"));
-	assert_string_equal(captured.text + strlen(captured.text) - strlen("\033[K\r\033[K"),
-			    "\033[K\r\033[K");
 }
 
 static void test_nothing_is_drawn_where_nothing_is_wanted(void **state)
@@ -236,27 +210,98 @@ static void read_to_end(int fd, char *text, size_t size)
 	assert_true(length > 0);
 }
 
-static void test_terminal_gets_lines_of_its_width_and_nothing_of_short_works(void **state)
+/* What an action writes to a terminal. TERM says which one it is. */
+static const char *shown_on_terminal(const char *term, void (*act)(void))
 {
-	struct progress progress;
-	char text[512] = "";
+	static char text[8192];
 	int other_end;
 	int original = become_terminal(&other_end);
 
-	(void)state;
+	memset(text, 0, sizeof(text));
+	assert_int_equal(setenv("TERM", term, 1), 0);
+	act();
+	(void)dup2(original, STDERR_FILENO);
+	(void)close(original);
+	read_to_end(other_end, text, sizeof(text) - 1);
+	(void)close(other_end);
+	return text;
+}
+
+static void draw_short_and_long_work(void)
+{
+	struct progress progress;
+
 	progress_start(&progress, PROGRESS_AUTO, "short");
 	progress_update_at(&progress, &half_done, progress.start_ns + 1);
 	progress_end(&progress, &half_done);
 	progress_start(&progress, PROGRESS_AUTO, "comparing");
 	progress_update_at(&progress, &half_done, progress.start_ns + 4 * SECOND_NS);
 	progress_end(&progress, &half_done);
-	(void)dup2(original, STDERR_FILENO);
-	(void)close(original);
-	read_to_end(other_end, text, sizeof(text) - 1);
-	(void)close(other_end);
-	assert_string_equal(text,
+}
+
+static void test_terminal_gets_lines_of_its_width_and_nothing_of_short_works(void **state)
+{
+	(void)state;
+	assert_string_equal(shown_on_terminal("xterm", draw_short_and_long_work),
 			    "\rcomparing [========>       ]  50% 512 MiB/1.0 GiB 0:04 left\033[K"
 			    "\r\033[K");
+}
+
+static void draw_for_two_seconds(void)
+{
+	struct progress progress;
+
+	progress_start(&progress, PROGRESS_AUTO, "comparing");
+	/* nothing in the first fifth of a second */
+	for (uint64_t t = 0; t < 2 * SECOND_NS; t += SECOND_NS / 1000)
+		progress_update_at(&progress, &half_done, progress.start_ns + t);
+}
+
+static void test_at_most_five_lines_are_drawn_in_a_second(void **state)
+{
+	(void)state;
+	assert_int_equal(count_lines(shown_on_terminal("xterm", draw_for_two_seconds)), 9);
+}
+
+static void show_for_twelve_seconds(void)
+{
+	struct progress progress;
+
+	progress_start(&progress, PROGRESS_AUTO, "comparing");
+	for (uint64_t t = 0; t <= 12 * SECOND_NS; t += SECOND_NS / 10)
+		progress_update_at(&progress, &half_done, progress.start_ns + t);
+	progress_end(&progress, &half_done);
+}
+
+static void test_terminal_that_cannot_redraw_gets_a_plain_line_now_and_then(void **state)
+{
+	(void)state;
+	assert_string_equal(shown_on_terminal("dumb", show_for_twelve_seconds),
+			    "twinfs: comparing   50%  1204/2510 files  512 MiB/1.0 GiB  "
+			    "102 MiB/s  0:05 left\r\n"
+			    "twinfs: comparing   50%  1204/2510 files  512 MiB/1.0 GiB  "
+			    "51 MiB/s  0:10 left\r\n");
+}
+
+static void test_who_asks_for_it_gets_plain_lines_where_there_is_no_terminal(void **state)
+{
+	struct progress_counts counts = {.files_done = 3, .files_total = 4};
+	struct progress progress;
+
+	(void)state;
+	progress_start(&progress, PROGRESS_ALWAYS, "walking");
+	capture_begin(&captured, STDERR_FILENO);
+	progress_update_at(&progress, &counts, progress.start_ns + 5 * SECOND_NS - 1);
+	progress_update_at(&progress, &counts, progress.start_ns + 5 * SECOND_NS);
+	progress_update_at(&progress, &counts, progress.start_ns + 6 * SECOND_NS);
+	(void)capture_end(&captured);
+	assert_string_equal(captured.text,
+			    "twinfs: walking   75%  3/4 files  1 files/s  0:02 left\n");
+	capture_begin(&captured, STDERR_FILENO);
+	counts.files_done = 4;
+	progress_end(&progress, &counts);
+	(void)capture_end(&captured);
+	assert_ptr_equal(strstr(captured.text, "twinfs: walking  100%  4/4 files"), captured.text);
 }
 
 int main(void)
@@ -269,11 +314,13 @@ int main(void)
 		cmocka_unit_test(test_narrow_line_leaves_out_what_matters_least),
 		cmocka_unit_test(test_line_never_passes_the_width),
 		cmocka_unit_test(test_time_left_is_shown_up_to_days_but_not_for_ever),
+		cmocka_unit_test(test_time_left_is_not_known_before_anything_is_done),
 		cmocka_unit_test(test_part_done_never_passes_the_whole),
-		cmocka_unit_test(test_at_most_five_lines_are_drawn_in_a_second),
-		cmocka_unit_test(test_line_is_drawn_over_the_last_one_and_cleared_at_the_end),
 		cmocka_unit_test(test_nothing_is_drawn_where_nothing_is_wanted),
 		cmocka_unit_test(test_terminal_gets_lines_of_its_width_and_nothing_of_short_works),
+		cmocka_unit_test(test_at_most_five_lines_are_drawn_in_a_second),
+		cmocka_unit_test(test_terminal_that_cannot_redraw_gets_a_plain_line_now_and_then),
+		cmocka_unit_test(test_who_asks_for_it_gets_plain_lines_where_there_is_no_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
