@@ -13,11 +13,18 @@
 #include "base/stop.h"
 #include "cli/index_folder.h"
 #include "cli/progress_watch.h"
+#include "mount/point.h"
 
 /* How long files that are being written are waited for: longer than the guard time of remote and
  * unknown file systems (2 s), so that only those that go on changing are left pending.
  */
 #define PATIENCE_MS 2500
+
+/* A daemon whose view was unmounted ends within that time; it is looked for so often. */
+#define ENDING_MS 5000
+#define ENDING_LOOK_MS 20
+
+#define MILLISECOND_NS UINT64_C(1000000)
 
 int indexing_locate(struct indexing *indexing, const struct common_settings *settings,
 		    char *const *given, size_t count)
@@ -105,6 +112,35 @@ static void undo_cut_off_acts(const char *folder)
 			    quote_path(folder), error_text(r));
 }
 
+/* Is the one who uses the index a daemon whose view is not mounted (any more)? */
+static bool is_ending(const char *folder)
+{
+	AUTO_FREE char *mount_point = NULL;
+	AUTO_FREE char *found = NULL;
+	pid_t pid = 0;
+
+	if (catalog_owner(folder, &pid, &mount_point) < 0 || pid == 0 || mount_point == NULL ||
+	    mount_point[0] == '\0')
+		return false;
+	return mount_point_of(mount_point, &found) < 0 || found == NULL ||
+	       strcmp(found, mount_point) != 0;
+}
+
+/* Opens it; who has just unmounted a view need not know that its daemon takes a moment to end. */
+static int open_when_free(struct catalog **catalog, const struct catalog_options *options)
+{
+	uint64_t until_ns = clock_monotonic_ns() + ENDING_MS * MILLISECOND_NS;
+	int r;
+
+	do {
+		r = catalog_open(catalog, options);
+		if (r != CATALOG_IN_USE || stop_requested() || !is_ending(options->folder))
+			return r;
+		clock_sleep_ms(ENDING_LOOK_MS);
+	} while (clock_monotonic_ns() < until_ns);
+	return r;
+}
+
 int indexing_open(struct indexing *indexing)
 {
 	const struct common_settings *settings = indexing->settings;
@@ -116,7 +152,7 @@ int indexing_open(struct indexing *indexing)
 	r = settings->index == NULL ? index_folder_make_place() : 0;
 	if (r < 0)
 		return r;
-	r = catalog_open(&indexing->catalog, &options);
+	r = open_when_free(&indexing->catalog, &options);
 	if (r == CATALOG_IN_USE)
 		return INDEXING_IN_USE;
 	if (r != 0) {
