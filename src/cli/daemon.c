@@ -467,6 +467,7 @@ static int prepare(struct daemon *daemon)
 		log_error("cannot start a process: %s", error_text(r));
 		return r;
 	}
+	readiness_leave_session(daemon->readiness);
 	r = indexing_open(indexing);
 	if (r == INDEXING_IN_USE)
 		indexing_explain(indexing->folder, CATALOG_IN_USE);

@@ -39,9 +39,13 @@ int readiness_fork(struct readiness *readiness)
 	readiness->child = child;
 	readiness->fd = child != 0 ? ends[0] : ends[1];
 	(void)close(child != 0 ? ends[1] : ends[0]);
-	if (child == 0)
-		(void)setsid();
 	return 0;
+}
+
+void readiness_leave_session(const struct readiness *readiness)
+{
+	if (readiness->fd >= 0)
+		(void)setsid();
 }
 
 /* Waits until the pipe can be read, passing on to the child what interrupts us. The signals are

@@ -5,7 +5,7 @@
 /* Going into the background, and telling the one in front when the work is done.
  *
  *	parent				child
- *	readiness_fork()  ----------->  a session of its own, stderr still the user's
+ *	readiness_fork()  ----------->  soon in a session of its own, stderr still the user's
  *	readiness_wait() <-- a byte --  readiness_report(): stdio gone, messages to syslog
  *	exits with it			serves on
  *
@@ -35,6 +35,10 @@ void readiness_init(struct readiness *readiness);
 /* Forks. interrupt_watch() was called, and no other thread runs. 0 in both, child tells them apart;
  * -errno when there is no child. */
 MUST_CHECK int readiness_fork(struct readiness *readiness);
+
+/* In the child: signals of the parent's terminal do not reach it any more. One that stays in front
+ * stays in its session. */
+void readiness_leave_session(const struct readiness *readiness);
 
 /* In the parent: blocks until the child reports or ends. Returns what it says. */
 enum twinfs_exit readiness_wait(struct readiness *readiness);

@@ -257,10 +257,12 @@ static char attend(const struct session_settings *settings, dev_t device, bool n
 }
 
 /* Keeps nothing of what the daemon has open, be it a lock or a pipe to somebody who waits. Signals
- * for all of a terminal or service are for the daemon. */
+ * for all of a terminal or service are for the daemon.
+ *
+ * It stays in its process group until all is mounted: where something is mounted when somebody looks
+ * there (autofs), everybody has to wait for that, but the group of who waits for us. */
 static void stand_alone(int socket)
 {
-	(void)setsid();
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
@@ -280,6 +282,7 @@ _Noreturn static void serve(int socket, const struct session_settings *settings,
 	session_log_from_fuse();
 	if (hear(&order) == WORD_MOUNT) {
 		device = answer_mount(&fuse, settings, access);
+		(void)setsid();
 		if (attend(settings, device, access != SESSION_READ_ONLY) == WORD_UNMOUNT ||
 		    (settings->auto_unmount && mount_point_is_dead(settings->mount_point)))
 			unmount_view(fuse, settings->mount_point, device);
