@@ -34,6 +34,8 @@
 
 void contents_count_done(struct contents *contents, uint64_t files, uint64_t bytes)
 {
+	if (contents->repeats)
+		return;
 	atomic_fetch_add(&contents->ingest->progress.compared, files);
 	atomic_fetch_add(&contents->ingest->progress.compared_bytes, bytes);
 }
@@ -285,6 +287,7 @@ static int compare_until_quiet(struct contents *contents)
 		if (pause_ms < PAUSE_MS_MAX)
 			pause_ms *= 2;
 		atomic_store(&contents->postponed, 0);
+		contents->repeats = true;
 		r = compare_all(contents, NULL, true);
 	}
 	return r;

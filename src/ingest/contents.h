@@ -34,6 +34,7 @@ struct contents {
 	uint32_t end; /* of the work */
 	bool told; /* what was noted as an error before was told then, too */
 	_Atomic uint64_t errors;
+	bool repeats; /* all that is to be done was counted before */
 	_Atomic uint64_t postponed; /* files left for later: changed, or being written */
 	_Atomic int failure; /* first -errno that ends the work */
 };

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The units for systemd: it understands them, and they give as little as they can."""
+import contextlib
+import os
 import re
 import shlex
 import shutil
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from program import is_mounted, until
+from program import TIMEOUT, end_process, is_mounted, until
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data"
 
@@ -96,16 +98,149 @@ def test_service_starts_and_ends_as_its_unit_says(twinfs, unit, source, tmp_path
     assert not is_mounted(mount)
 
 
-def test_service_is_told_when_the_view_answers(twinfs, source, tmp_path):
+def test_unit_leaves_the_call_that_follows_no_symlink(unit):
+    """RestrictSUIDSGID= has openat2(2) fail."""
+    assert "\nRestrictSUIDSGID=" not in unit.read_text()
+
+
+# ---- what the service manager is told --------------------------------------------------------
+
+
+class Manager:
+    """Listens as a service manager does; a name that begins with @ is in no folder."""
+
+    def __init__(self, twinfs, name):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(name.replace("@", "\0"))
+        self.socket.settimeout(60)
+        twinfs.environment["NOTIFY_SOCKET"] = name
+        self.heard = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def wait_for(self, wanted):
+        """Listen until a message matches; it is the last one in `heard`."""
+        while not (self.heard and re.fullmatch(wanted, self.heard[-1])):
+            self.heard.append(self.socket.recv(4096).decode())
+        return self.heard[-1]
+
+    def rest(self):
+        self.socket.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.heard.append(self.socket.recv(4096).decode())
+        return self.heard
+
+
+@pytest.fixture(params=["in a folder", "abstract"])
+def manager(request, twinfs, tmp_path):
+    name = f"{tmp_path}/notify" if request.param == "in a folder" else f"@{tmp_path}/notify"
+    with Manager(twinfs, name) as made:
+        yield made
+
+
+@pytest.fixture
+def mount(tmp_path):
+    folder = tmp_path / "mount"
+    folder.mkdir()
+    return folder
+
+
+def test_service_manager_is_told_from_the_start_to_the_end(twinfs, source, mount, manager):
     trees.small(source)
-    mount = tmp_path / "mount"
-    mount.mkdir()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
-        server.bind(str(tmp_path / "notify"))
-        server.settimeout(60)
-        twinfs.environment["NOTIFY_SOCKET"] = str(tmp_path / "notify")
+    with twinfs.started("mount", "-f", source, mount) as process:
+        manager.wait_for("READY=1")
+        assert (mount / "uniques").is_dir()
+        assert manager.heard[0] == "STATUS=opening the index"
+        assert manager.wait_for("STATUS=current: .*") == \
+            "STATUS=current: 2 groups, 140 KiB can be given back"
+        trees.write(source / "another", trees.content("alone", 70000))
+        manager.wait_for("STATUS=current: 3 groups, 208 KiB can be given back")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    assert manager.rest()[-2:] == ["STOPPING=1\nSTATUS=unmounting", "STATUS=unmounted"]
+    assert manager.heard.count("READY=1") == 1
+    assert all("\n" not in line for line in manager.heard if not line.startswith("STOPPING"))
+
+
+def test_service_manager_is_told_why_it_failed(twinfs, source, mount, tmp_path):
+    trees.small(source)
+    (tmp_path / "second").mkdir()
+    with twinfs.mounted(source, at=mount), Manager(twinfs, f"{tmp_path}/notify") as manager:
+        assert twinfs("mount", "-f", source, tmp_path / "second").status == 1
+        assert manager.rest()[-1] == "ERRNO=16\nSTATUS=failed: Device or resource busy"
+        assert "READY=1" not in manager.heard
+
+
+def test_view_in_the_background_is_no_service(twinfs, source, mount, tmp_path):
+    trees.small(source)
+    with Manager(twinfs, f"{tmp_path}/notify") as manager, twinfs.mounted(source, at=mount) as view:
+        trees.write(source / "another", trees.content("alone", 70000))
+        view.sync()
+        assert manager.rest() == []
+
+
+def test_manager_that_listens_no_more_holds_up_nothing(twinfs, source, mount, tmp_path):
+    trees.small(source)
+    with Manager(twinfs, f"{tmp_path}/notify") as manager:
         with twinfs.started("mount", "-f", source, mount) as process:
-            assert server.recv(100) == b"READY=1"
-            assert (mount / "uniques").is_dir()
+            manager.wait_for("STATUS=current: .*")
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+                other.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        other.sendto(b"X=1", f"{tmp_path}/notify")
+            for name in ("another", "and one more"):
+                trees.write(source / name, trees.content("alone", 70000))
+                (mount / ".twinfs/sync").read_bytes()
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
+        assert not is_mounted(mount)
+
+
+def test_nobody_listens_where_the_manager_says_so(twinfs, source, mount, tmp_path):
+    """Which is said, and no reason to have no view."""
+    trees.small(source)
+    for number, name in enumerate([f"{tmp_path}/nobody", "vsock:2:1234", "@", "x" * 200]):
+        twinfs.environment["NOTIFY_SOCKET"] = name
+        with twinfs.started("mount", "-f", source, mount) as process:
+            assert until(lambda: (mount / "uniques").exists())
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0, number
+        assert b"cannot tell the service manager" in process.output[1], name
+
+
+def test_service_that_is_stopped_while_it_reads_names_has_not_failed(
+        strace, twinfs, source, mount, tmp_path):
+    trees.small(source)
+    twinfs.wrapped = ["strace", "-f", "-o", "/dev/null", "-e",
+                      "inject=getdents64:delay_enter=500000"]
+    with Manager(twinfs, f"{tmp_path}/notify") as manager:
+        with twinfs.started("mount", "-f", source, mount) as process:
+            manager.wait_for("STATUS=reading names, .*")
+            daemon = int((twinfs.index / "owner").read_text().split()[0])
+            end_process(daemon, signal.SIGTERM)
+            assert process.wait(60) == -signal.SIGTERM
+    assert not is_mounted(mount)
+
+
+# ---- a real one ------------------------------------------------------------------------------
+
+
+def test_real_systemd_starts_stops_and_restarts_views_and_mounts_those_of_fstab(
+        root_only, twinfs):
+    build = Path(os.environ["TWINFS"]).resolve().parents[1]
+    if not (build / "build.ninja").exists() or twinfs.is_instrumented():
+        pytest.skip("needs TWINFS to be in a plain build")
+    if not shutil.which("systemctl") or not shutil.which("unshare"):
+        pytest.skip("needs systemd")
+    run = subprocess.run([DATA.parent / "scripts/try-systemd"], check=False, capture_output=True,
+                         text=True, timeout=TIMEOUT, env={**os.environ, "TWINFS_BUILD": str(build)})
+    if "does not boot here" in run.stderr:
+        pytest.skip("no systemd boots here")
+    assert run.returncode == 0 and "not ok" not in run.stdout, run.stdout + run.stderr
+    assert "user: systemd knows all of the unit" in run.stdout

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""What somebody at a terminal is shown: how far a work is, and where to look in a new view."""
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+import trees
+from program import TIMEOUT, Program, is_mounted, until
+from terminal import CLEAR_REST, Terminal, screen
+
+BAR = re.compile(r"(walking|comparing) .*")
+
+
+@contextmanager
+def terminal(columns=80, name="xterm"):
+    made = Terminal(columns, name)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def run_at(seen, twinfs, *arguments, **options):
+    """Run it to its end; gives its status."""
+    with seen.run(twinfs.command(*arguments, **options), twinfs.environment) as process:
+        return process.wait(TIMEOUT)
+
+
+@pytest.fixture
+def mount(tmp_path):
+    folder = tmp_path / "a view"
+    folder.mkdir()
+    yield folder
+    if is_mounted(folder):
+        subprocess.run(["fusermount3", "-u", folder], check=True)
+
+
+# ---- the first message ------------------------------------------------------------------
+
+
+def lines_of_mount(twinfs, columns, *arguments, **options):
+    with terminal(columns) as seen:
+        assert run_at(seen, twinfs, *arguments, **options) == 0
+    return seen.lines()
+
+
+def test_who_mounts_is_told_where_to_look_and_all_of_it_is_true(twinfs, source, mount):
+    trees.small(source)
+    lines = lines_of_mount(twinfs, 200, "mount", "--wait", source, mount)
+    assert re.fullmatch(rf"twinfs: '{mount}' is mounted: 10 files, 2 groups of equal ones, "
+                        r"\S+ \S+ can be given back", lines[0]), lines
+    assert len(lines) == 5
+    what = [re.split(r"  +", line.strip())[0] for line in lines[1:]]
+    for words in map(shlex.split, what):
+        if len(words) == 1:
+            assert os.listdir(words[0])
+        else:
+            words[0] = {"twinfs": twinfs.session.binary}.get(words[0], words[0])
+            subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    assert words[0] == "fusermount3" and not is_mounted(mount)
+
+
+def test_who_does_not_wait_is_told_that_it_is_compared_in_the_background(twinfs, source, mount):
+    with slow(source):
+        lines = lines_of_mount(twinfs, 200, "mount", source, mount)
+    assert lines[0].endswith("files are compared in the background"), lines
+
+
+@pytest.mark.parametrize("options", [["mount", "--quiet"], ["helper"]])
+def test_nothing_is_said_to_who_wants_it_quiet_nor_for_mount(twinfs, source, mount, options,
+                                                             tmp_path):
+    trees.small(source)
+    if options == ["helper"]:
+        helper = tmp_path / "mount.fuse.twinfs"
+        helper.symlink_to(twinfs.session.binary)
+        assert lines_of_mount(twinfs, 80, source, mount, "-o", f"index={twinfs.index}",
+                              binary=str(helper)) == []
+    else:
+        assert lines_of_mount(twinfs, 80, *options, source, mount) == []
+
+
+def test_one_that_stays_in_front_says_how_to_end_it(twinfs, source, mount):
+    trees.small(source)
+    with terminal() as seen:
+        with seen.run(twinfs.command("mount", "-f", source, mount),
+                      twinfs.environment) as process:
+            assert until(lambda: "Ctrl-C unmounts it" in seen.written, 20)
+            assert (mount / "dups").is_dir()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(TIMEOUT) == 0
+        assert not is_mounted(mount)
+
+
+# ---- how far it is ----------------------------------------------------------------------
+
+
+@contextmanager
+def slow(source):
+    """A source whose comparison takes some seconds, as somebody has a file open for writing."""
+    trees.small(source)
+    trees.write(source / "one", b"x" * 5000)
+    with open(source / ("a long name " * 15), "wb") as file:
+        file.write(b"y" * 5000)
+        file.flush()
+        yield source
+
+
+# As a shell has it that was told to run it in the background.
+IN_BACKGROUND = """import fcntl, os, subprocess, sys, termios
+os.setsid()
+fcntl.ioctl(2, termios.TIOCSCTTY, 0)
+sys.exit(subprocess.run(sys.argv[1:], preexec_fn=lambda: os.setpgid(0, 0)).returncode)
+"""
+
+
+@pytest.fixture(scope="module")
+def shown(session, scratch):
+    """What scans that take a while show on terminals: {kind: terminal}, all at once."""
+    kinds = {"narrow": Terminal(40), "usual": Terminal(80), "wide": Terminal(200),
+             "dumb": Terminal(80, "dumb"), "background": Terminal(80)}
+    (scratch / "source").mkdir()
+    started = []
+    with slow(scratch / "source") as source:
+        for kind, seen in kinds.items():
+            twinfs = Program(session, scratch).with_index(scratch / f"index {kind}")
+            twinfs.environment |= {"LC_ALL": "C", "NO_COLOR": "1"}
+            command = twinfs.command("scan", source)
+            if kind == "background":
+                command = [sys.executable, "-c", IN_BACKGROUND, *command]
+            elif kind == "dumb":
+                command.append("--progress=always")
+            started.append(seen.run(command, twinfs.environment))
+        ended = [process.wait(TIMEOUT) for process in started]
+    for seen in kinds.values():
+        seen.close()
+    assert ended == [3] * len(kinds)
+    return kinds
+
+
+def frames(written):
+    """Each state in which the line of a work was drawn."""
+    return [piece for piece in re.split(r"[\r\n]|\x1b\[K", written) if BAR.match(piece)]
+
+
+@pytest.mark.parametrize("kind", ["narrow", "usual", "wide"])
+def test_line_of_a_work_fits_the_terminal_and_is_gone_at_the_end(shown, kind):
+    seen = shown[kind]
+    drawn = frames(seen.written)
+    assert drawn and all(len(line) < seen.columns for line in drawn), drawn
+    assert "100%" in drawn[-1] and ("9/9 files" in drawn[-1]) == (kind != "narrow"), drawn
+    assert not any(BAR.match(line) for line in seen.lines()), seen.lines()
+    assert seen.lines()[0].startswith("twinfs: warning: "), seen.lines()
+    assert set(re.findall(r"\x1b\[?[^a-zA-Z]*.", seen.written)) == {CLEAR_REST}
+
+
+def test_line_of_a_work_follows_the_width_of_the_terminal(twinfs, source):
+    with slow(source), terminal(120) as seen:
+        with seen.run(twinfs.command("scan", source), twinfs.environment) as process:
+            assert until(lambda: frames(seen.written), 20)
+            before = len(seen.written)
+            seen.resize(50)
+            assert process.wait(TIMEOUT) == 3
+    assert 50 <= len(frames(seen.written[:before])[0]) < 120
+    later = frames(seen.written[before:])[1:]
+    assert later and all(len(line) < 50 for line in later), later
+
+
+def test_terminal_that_cannot_go_back_gets_whole_lines(shown):
+    text = shown["dumb"].written.replace("\r\n", "\n")
+    assert "\r" not in text and "\x1b" not in text
+    assert "twinfs: walking  " in text and "\ntwinfs: comparing  " in text
+    assert all(line.startswith("twinfs: ") for line in text.splitlines()), text
+
+
+def test_what_is_not_in_front_of_the_terminal_leaves_it_alone(shown):
+    assert frames(shown["background"].written) == []
+    assert shown["background"].lines()[0].startswith("twinfs: warning: ")
+
+
+def test_screen_shows_what_a_terminal_would():
+    assert screen("one two\rONE", 80) == ["ONE two"]
+    assert screen("a bar\r\x1b[Kmessage\r\nbar\r\x1b[K", 80) == ["message"]
+    assert screen("12345", 3) == ["123", "45"]
