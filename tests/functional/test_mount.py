@@ -10,7 +10,7 @@ import subprocess
 import oracle
 import pytest
 import trees
-from program import end_process, is_mounted, until, wait_ended
+from program import end_process, is_mounted, stopped, until, wait_ended
 
 
 @pytest.fixture
@@ -179,6 +179,17 @@ def test_second_writer_of_an_index_is_refused_naming_the_first(twinfs, small, tm
         assert str(view.path) in result.errors[0]
         assert not is_mounted(tmp_path / "second")
         assert view.differences(small) == []
+
+
+def test_index_of_a_view_that_was_just_unmounted_is_waited_for(twinfs, small, mount):
+    with twinfs.mounted(small) as view:
+        with stopped(view.pid):
+            subprocess.run(["fusermount3", "-u", view.path], check=True)
+            started = subprocess.Popen(twinfs.command("mount", small, mount),
+                                       env=twinfs.environment, stdin=subprocess.DEVNULL)
+            assert not until(lambda: started.poll() is not None, 0.5)
+        assert started.wait(120) == 0
+        unmount(mount, status_of(mount)["pid"])
 
 
 def test_two_views_with_an_index_each(twinfs, small, tmp_path):

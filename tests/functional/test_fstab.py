@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Views by mount(8) and lines of fstab."""
+import contextlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import trees
+from program import TIMEOUT, is_mounted
+
+WORDS = ("noauto,user,nofail,_netdev,x-systemd.automount,x-systemd.requires=/srv,"
+         "x-systemd.idle-timeout=1min,x-gvfs-show,x-gvfs-name=Equal%20files,comment=of mine")
+HELPER = "/sbin/mount.fuse"
+
+
+@contextlib.contextmanager
+def in_place_of(path, file):
+    """In this process's own tree of mounts (program.take_own_mounts)."""
+    subprocess.run(["mount", "--bind", file, path], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", path], check=True)  # what runs it may still be ending
+
+
+@pytest.fixture
+def helper(root_only, twinfs):
+    """Stands where mount(8) looks for one of the type fuse.twinfs, as if it were installed; that
+    mount.fuse3 will do, too, shows test_mount.py."""
+    if not os.path.exists(HELPER) or os.path.exists("/sbin/mount.fuse.twinfs"):
+        pytest.skip("needs mount.fuse of fuse3, and no twinfs that is installed")
+    with in_place_of(os.path.realpath(HELPER), twinfs.session.binary):
+        yield
+
+
+def run(program, *command):
+    words = [*program.as_user(), *command]
+    return subprocess.run(words, check=False, env=program.environment, capture_output=True,
+                          stdin=subprocess.DEVNULL, timeout=TIMEOUT)
+
+
+def line_for(source, mount, options):
+    # fstab(5): a blank ends a field
+    return " ".join(field.replace(" ", "\\040") for field in
+                    (os.fsdecode(source), str(mount), "fuse.twinfs", options)) + " 0 0\n"
+
+
+@pytest.fixture
+def mount(tmp_path):
+    folder = tmp_path / "a view"
+    folder.mkdir()
+    return folder
+
+
+def test_line_of_fstab_is_mounted_and_unmounted_and_mounted_again(helper, twinfs, source, mount,
+                                                                  tmp_path):
+    trees.small(source)
+    table = tmp_path / "fstab"
+    table.write_text(line_for(source, mount, f"{WORDS},index={twinfs.index}"))
+    for _ in range(2):
+        result = run(twinfs, "mount", "-T", table, mount)
+        assert (result.returncode, result.stderr) == (0, b"")
+        assert (mount / "dups").is_dir()
+        assert run(twinfs, "umount", mount).returncode == 0
+        assert not is_mounted(mount)
+
+
+def test_mount_of_all_mounts_a_view_once(helper, twinfs, source, mount, tmp_path):
+    trees.small(source)
+    table = tmp_path / "fstab"
+    words = WORDS.replace("noauto,", "")
+    table.write_text(line_for(source, mount, f"{words},index={twinfs.index}"))
+    for _ in range(2):
+        result = run(twinfs, "mount", "-a", "-T", table)
+        assert (result.returncode, result.stderr) == (0, b"")
+    assert (mount / "dups").is_dir()
+    assert run(twinfs, "umount", mount).returncode == 0
+    assert not is_mounted(mount)
+
+
+def test_view_is_mounted_by_type(helper, twinfs, source, mount):
+    trees.small(source)
+    result = run(twinfs, "mount", "-t", "fuse.twinfs", source, mount, "-o",
+                 f"index={twinfs.index},noatime,x-gvfs-show,min-size=4k,wait")
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert len(os.listdir(mount / "dups")) == 1
+    assert run(twinfs, "umount", mount).returncode == 0
+
+
+def test_mount_says_what_is_wrong_with_a_line(helper, twinfs, source, mount):
+    trees.small(source)
+    (mount / "in the way").touch()
+    result = run(twinfs, "mount", "-t", "fuse.twinfs", source, mount, "-o",
+                 f"index={twinfs.index}")
+    assert result.returncode != 0 and b"is not empty: choose an empty folder" in result.stderr
+
+
+def test_user_mounts_a_line_that_says_so(helper, as_user, plain_user, fuse_for_users, tmp_path):
+    if not Path("/etc/fstab").exists() or not shutil.which("umount"):
+        pytest.skip("needs an /etc/fstab to put another one in its place")
+    source, mount = tmp_path / "source", tmp_path / "mount"
+    trees.small(source)
+    mount.mkdir()
+    for path in (source, mount):
+        subprocess.run(["chown", "-hR", str(plain_user.pw_uid), path], check=True)
+    table = tmp_path / "fstab"
+    table.write_text(line_for(source, mount, f"{WORDS},index={as_user.index}"))
+    with in_place_of("/etc/fstab", table):
+        result = run(as_user, "mount", mount)
+        assert (result.returncode, result.stderr) == (0, b"")
+        assert run(as_user, "ls", mount / "dups").stdout
+        result = run(as_user, "umount", mount)
+        assert (result.returncode, result.stderr) == (0, b"")
+    assert not is_mounted(mount)
