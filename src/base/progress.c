@@ -16,6 +16,13 @@
 #define DRAW_INTERVAL_NS (SECOND_NS / 5)
 #define LINE_INTERVAL_NS (5 * SECOND_NS)
 
+/* So many bytes are read in the time that opening a file and the way to it take. */
+#define FILE_BYTES 65536.0
+
+/* Before that, or so much is done, nobody knows how long it takes. */
+#define LEFT_KNOWN_NS (2 * SECOND_NS)
+#define LEFT_KNOWN_PART 0.1
+
 #define BAR_MIN 8
 #define BAR_MAX 40
 
@@ -40,15 +47,20 @@ struct fields {
 	int gap;
 };
 
+/* What there is to be done: a file takes time, too, however small it is. By bytes alone 130,000 small
+ * files of /usr, read from a disk for the first time, began with "24:02 left" of 10 seconds. */
+static double work_of(uint64_t files, uint64_t bytes)
+{
+	return (double)files * FILE_BYTES + (double)bytes;
+}
+
 double progress_part(const struct progress_counts *counts)
 {
-	double done = (double)counts->files_done;
-	double total = (double)counts->files_total;
+	uint64_t files = counts->files_total > 0 ? counts->files_done : 0;
+	uint64_t bytes = counts->bytes_total > 0 ? counts->bytes_done : 0;
+	double done = work_of(files, bytes);
+	double total = work_of(counts->files_total, counts->bytes_total);
 
-	if (counts->bytes_total > 0) {
-		done = (double)counts->bytes_done;
-		total = (double)counts->bytes_total;
-	}
 	if (total <= 0)
 		return -1;
 	return done < total ? done / total : 1;
@@ -102,7 +114,8 @@ bool progress_seconds_left(const struct progress_counts *counts, uint64_t elapse
 	double part = progress_part(counts);
 	double left_s = (double)elapsed_ns / (double)SECOND_NS * (1 - part) / part;
 
-	if (part <= 0 || !(left_s < longest_s))
+	if (part <= 0 || (part < LEFT_KNOWN_PART && elapsed_ns < LEFT_KNOWN_NS) ||
+	    !(left_s < longest_s))
 		return false;
 	*seconds = (uint64_t)(left_s + 0.5);
 	return true;

@@ -69,11 +69,11 @@ void progress_update_at(struct progress *progress, const struct progress_counts 
 /* Ends a work and clears its line. With PROGRESS_ALWAYS a plain line says the end. */
 void progress_end(struct progress *progress, const struct progress_counts *counts);
 
-/* Which part is done, from 0 to 1: by bytes where they are known, as they take the time. Negative
- * where it is not known. Pure. */
+/* Which part is done, from 0 to 1: by files and bytes, as far as their totals are known. Negative
+ * where neither is. Pure. */
 double progress_part(const struct progress_counts *counts);
 
-/* How long the rest takes if it goes on as it did. False where nothing can be said of it. Pure.
+/* How long the rest takes if it goes on as it did. False where nothing can be said of it (yet). Pure.
  *
  * elapsed_ns	since the start of the work
  */

@@ -140,6 +140,7 @@ struct doing {
 	const struct current_index *index;
 	struct progress progress;
 	struct progress_counts counts;
+	char label[16]; /* of progress */
 	uint64_t done;
 	uint64_t needless;
 	uint64_t refused;
@@ -182,6 +183,16 @@ static void report_act(void *context, const struct act_file *copy, const struct 
 		doing->needless++;
 	}
 	progress_update(&doing->progress, &doing->counts);
+}
+
+/* "removing" of "remove". */
+static void name_doing(char *label, size_t size, const char *verb)
+{
+	size_t length = strlen(verb);
+
+	if (verb[length - 1] == 'e')
+		length--;
+	(void)snprintf(label, size, "%.*sing", (int)length, verb);
 }
 
 static int do_all(struct act *act, struct act_plan *plan)
@@ -250,7 +261,8 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 		explain_begin(acting, r);
 		return TWINFS_EXIT_FAILED;
 	}
-	progress_start(&doing.progress, when, acting->verb);
+	name_doing(doing.label, sizeof(doing.label), acting->verb);
+	progress_start(&doing.progress, when, doing.label);
 	r = do_all(act, plan);
 	ended = act_end(act);
 	progress_end(&doing.progress, &doing.counts);

@@ -3,16 +3,19 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/terminal.h"
 #include "catalog/query.h"
 #include "cli/completeness.h"
 #include "cli/interrupt.h"
 #include "cli/status_file.h"
 #include "cli/view_sync.h"
 #include "mount/point.h"
+#include "report/words.h"
 
 /* ---- one that another process keeps ------------------------------------------------------- */
 
@@ -32,6 +35,31 @@ static void say_unfinished(const char *mount_point, int result)
 			    quote_path(mount_point), error_text(result));
 }
 
+/* Tells somebody at a terminal what it takes so long. */
+static void say_waiting(const char *mount_point)
+{
+	json_auto_t *status = NULL;
+	char count[NUMBER_TEXT_MAX];
+	uint64_t pending;
+
+	if (terminal_width(STDERR_FILENO) == 0 || status_file_read(mount_point, &status) < 0)
+		return;
+	pending = status_file_number(status, "pending");
+	if (pending > 0 && strcmp(status_file_text(status, "state"), "comparing") == 0)
+		log_info("waiting for the view at %s, which is still to compare %s %s",
+			 quote_path(mount_point), number_format(count, pending),
+			 plural(pending, "file", "files"));
+}
+
+static int sync_view(struct current_index *index, const char *mount_point)
+{
+	if (mount_point[0] == '\0')
+		return -ENOENT;
+	if (!index->synced)
+		say_waiting(mount_point);
+	return view_sync(mount_point);
+}
+
 int current_index_sync(struct current_index *index)
 {
 	const char *folder = catalog_folder(index->catalog);
@@ -41,7 +69,7 @@ int current_index_sync(struct current_index *index)
 
 	if (r == 0 && pid == 0)
 		return 0; /* nobody changes it */
-	r = r == 0 && mount_point[0] != '\0' ? view_sync(mount_point) : -ENOENT;
+	r = r == 0 ? sync_view(index, mount_point) : -ENOENT;
 	if (r == -EINTR)
 		return r;
 	index->unfinished = r < 0;

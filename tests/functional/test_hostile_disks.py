@@ -4,6 +4,7 @@ answer nothing, files as large as files can be, equal inode numbers."""
 import contextlib
 import ctypes
 import os
+import re
 import subprocess
 
 import oracle
@@ -226,3 +227,24 @@ def test_file_that_nobody_may_change_is_scanned_and_served_like_others(twinfs, t
                 assert view.status()["groups"] == 1
         finally:
             subprocess.run(["chattr", flag.replace("+", "-"), *locked], check=True)
+
+
+def test_files_on_an_overlay_are_read_where_openat2_is_refused(
+        root_only, strace, twinfs, tmp_path):
+    """By sandboxes, mostly; an overlay gives its files another device than its folders."""
+    folders = [tmp_path / name for name in ("lower", "upper", "work", "shown")]
+    for folder in folders:
+        folder.mkdir()
+    for name in ("one", "folder/two"):
+        trees.write(folders[0] / name, b"content")
+    options = "lowerdir={},upperdir={},workdir={}".format(*folders)
+    if subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, folders[3]],
+                      check=False).returncode != 0:
+        pytest.skip("the kernel does not mount overlays here")
+    try:
+        result, _ = twinfs.traced("list", "--summary", folders[3], calls="trace=openat2",
+                                  flags=["-e", "inject=openat2:error=ENOSYS"])
+    finally:
+        subprocess.run(["umount", folders[3]], check=True)
+    assert result.status == 0, result
+    assert re.search(rb"^groups +1$", result.out, re.MULTILINE), result

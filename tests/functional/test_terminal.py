@@ -96,6 +96,14 @@ def test_one_that_stays_in_front_says_how_to_end_it(twinfs, source, mount):
         assert not is_mounted(mount)
 
 
+def test_who_waits_for_a_view_is_told_what_for(twinfs, source, mount):
+    with slow(source), terminal(200) as seen:
+        twinfs.ok("mount", source, mount)
+        assert run_at(seen, twinfs, "list", mount) == 3
+    assert re.fullmatch(rf"twinfs: waiting for the view at '{mount}', which is still to compare "
+                        r"\d+ files?", seen.lines()[0]), seen.lines()
+
+
 # ---- how far it is ----------------------------------------------------------------------
 
 

@@ -125,8 +125,8 @@ static void test_time_left_is_shown_up_to_days_but_not_for_ever(void **state)
 	char line[PROGRESS_LINE_MAX];
 
 	(void)state;
-	progress_format(line, 200, "x", &counts, SECOND_NS);
-	assert_non_null(strstr(line, "  2:00:00 left"));
+	progress_format(line, 200, "x", &counts, 2 * SECOND_NS);
+	assert_non_null(strstr(line, "  4:00:00 left"));
 	counts.files_total = UINT64_MAX;
 	progress_format(line, 200, "x", &counts, SECOND_NS);
 	assert_null(strstr(line, "left"));
@@ -154,6 +154,34 @@ static void test_time_left_is_not_known_before_anything_is_done(void **state)
 	assert_false(progress_seconds_left(&unknown, SECOND_NS, &seconds));
 	assert_true(progress_seconds_left(&half, 7 * SECOND_NS, &seconds));
 	assert_int_equal(seconds, 7);
+}
+
+static void test_time_left_is_not_guessed_from_the_first_moments(void **state)
+{
+	const struct progress_counts few = {.files_done = 2, .files_total = 100};
+	uint64_t seconds = 99;
+
+	(void)state;
+	assert_false(progress_seconds_left(&few, 2 * SECOND_NS - 1, &seconds));
+	assert_true(progress_seconds_left(&few, 2 * SECOND_NS, &seconds));
+	assert_int_equal(seconds, 98);
+}
+
+static void test_files_count_as_well_as_their_bytes(void **state)
+{
+	/* small ones come first, as in a scan */
+	const struct progress_counts small_ones = {.files_done = 65536,
+						   .files_total = 131072,
+						   .bytes_done = 26 * MIB,
+						   .bytes_total = 726 * MIB};
+	const struct progress_counts large_ones = {.files_done = 1,
+						   .files_total = 4,
+						   .bytes_done = 512 * MIB,
+						   .bytes_total = 1024 * MIB};
+
+	(void)state;
+	assert_in_range((uintmax_t)(progress_part(&small_ones) * 100), 45, 50);
+	assert_in_range((uintmax_t)(progress_part(&large_ones) * 1000), 499, 500);
 }
 
 static size_t count_lines(const char *text)
@@ -243,7 +271,7 @@ static void test_terminal_gets_lines_of_its_width_and_nothing_of_short_works(voi
 {
 	(void)state;
 	assert_string_equal(shown_on_terminal("xterm", draw_short_and_long_work),
-			    "\rcomparing [========>       ]  50% 512 MiB/1.0 GiB 0:04 left\033[K"
+			    "\rcomparing [=======>        ]  50% 512 MiB/1.0 GiB 0:04 left\033[K"
 			    "\r\033[K");
 }
 
@@ -316,6 +344,8 @@ int main(void)
 		cmocka_unit_test(test_line_never_passes_the_width),
 		cmocka_unit_test(test_time_left_is_shown_up_to_days_but_not_for_ever),
 		cmocka_unit_test(test_time_left_is_not_known_before_anything_is_done),
+		cmocka_unit_test(test_time_left_is_not_guessed_from_the_first_moments),
+		cmocka_unit_test(test_files_count_as_well_as_their_bytes),
 		cmocka_unit_test(test_part_done_never_passes_the_whole),
 		cmocka_unit_test(test_nothing_is_drawn_where_nothing_is_wanted),
 		cmocka_unit_test(test_terminal_gets_lines_of_its_width_and_nothing_of_short_works),
