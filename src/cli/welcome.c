@@ -64,7 +64,7 @@ static void say_figures(const char *point, const json_t *status)
 		log_info("%s is mounted; its %s %s compared in the background", quote_path(point),
 			 files, plural(count, "file is", "files are"));
 	else
-		log_info("%s is mounted: %s %s, %s %s of equal ones, %s can be given back",
+		log_info("%s is mounted: %s %s; %s %s of equal ones can give back %s",
 			 quote_path(point), files, plural(count, "file", "files"),
 			 number_format(groups, found), plural(found, "group", "groups"),
 			 size_format(size, status_file_number(status, "reclaimable_bytes")));
@@ -86,10 +86,10 @@ void welcome_print(const struct mount_settings *settings, const char *mount_poin
 	r = append_command(&text, "twinfs status", point, "how far it is, what it has found");
 	if (r == 0)
 		r = append_folder(&text, point, "by-size",
-				  "equal files, those first that would give back most");
+				  "equal files, what gives back most first");
 	if (r == 0)
 		r = append_folder(&text, point, "uniques",
-				  "the tree with every content once, for rsync");
+				  "the tree, each content once, for rsync");
 	if (r == 0)
 		r = append_command(&text, "fusermount3 -u", point, "unmounts it");
 	if (r == 0)
