@@ -145,6 +145,21 @@ def test_view_that_goes_while_all_are_asked_is_passed_over(twinfs, small, tmp_pa
 
 # indexes that a view keeps
 
+def test_index_of_a_view_that_was_unmounted_is_waited_for(twinfs, small, strace):
+    trace = twinfs.folder / "trace"
+    with twinfs.mounted(small) as view:
+        twinfs.wrapped = [*STRACE, "-o", str(trace), "-e", "trace=flock"]
+        with stopped(view.pid):
+            subprocess.run(["fusermount3", "-u", view.path], check=True)
+            with twinfs.started("scan", "--quiet", small) as process:
+                assert until(lambda: process.poll() is not None or (
+                    trace.exists() and trace.read_bytes().count(b"EAGAIN") > 2))
+                assert process.poll() is None
+                os.kill(view.pid, signal.SIGCONT)
+                assert process.wait(TIMEOUT) == 0
+        twinfs.wrapped = []
+
+
 def test_copies_asks_the_index_of_a_mounted_view(twinfs, small):
     copy = trees.join(small, b"letters/a.txt")
     with twinfs.mounted(small) as view:
