@@ -12,12 +12,10 @@
 
 #define SWITCH_FILE "/sys/module/fuse/parameters/enable_uring"
 
-#define NEWER_LIBRARY "it needs libfuse 3.18: build twinfs with -Dfuse=newer"
-
 const char *speed_no_passthrough(const struct speed_facts *facts)
 {
 	if (!facts->library_reads)
-		return NEWER_LIBRARY;
+		return "it needs libfuse 3.17, or twinfs built with -Dfuse=newer";
 	if (!facts->kernel_reads)
 		return "it needs Linux 6.9";
 	return facts->privileged ? NULL : "only root may mount with it";
@@ -26,7 +24,8 @@ const char *speed_no_passthrough(const struct speed_facts *facts)
 const char *speed_no_rings(const struct speed_facts *facts)
 {
 	if (!facts->library_rings)
-		return NEWER_LIBRARY " and liburing";
+		return "it needs libfuse 3.18 with liburing, or twinfs built with "
+		       "-Dfuse=newer";
 	switch (facts->kernel_rings) {
 	case SPEED_MISSING:
 		return "it needs Linux 6.14";
