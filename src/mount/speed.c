@@ -25,7 +25,7 @@ const char *speed_no_rings(const struct speed_facts *facts)
 {
 	if (!facts->library_rings)
 		return "it needs libfuse 3.18 with liburing, or twinfs built with "
-		       "-Dfuse=newer";
+		       "-Dfuse=newer and liburing";
 	switch (facts->kernel_rings) {
 	case SPEED_MISSING:
 		return "it needs Linux 6.14";
@@ -71,7 +71,8 @@ static const char *advise_reading(const struct speed_facts *facts)
 static const char *advise_requests(const struct speed_facts *facts)
 {
 	if (!facts->library_rings)
-		return facts->library_reads ? "build with liburing, for io_uring" : NULL;
+		return facts->library_reads ? "build with -Dfuse=newer and liburing, for io_uring"
+					    : NULL;
 	if (facts->kernel_rings == SPEED_MISSING)
 		return "run Linux 6.14 or later, for io_uring";
 	if (facts->kernel_rings == SPEED_OFF)
