@@ -293,6 +293,7 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 	}
 	if (!ask(acting, &plan)) {
 		log_info("nothing was done");
+		log_note_said(); /* that the user did not want it is no failure to be told of */
 		return TWINFS_EXIT_FAILED;
 	}
 	done = do_plan(acting, index, &plan);

@@ -487,6 +487,7 @@ def test_on_a_terminal_it_asks(twinfs, source, answer):
     assert result.status == (0 if answer == "y\n" else 1)
     assert (len(everything(source)) == 1) == (answer == "y\n")
     assert answer == "y\n" or everything(source) == before
+    assert answer == "y\n" or result.errors[-1].endswith(". [y/N] twinfs: nothing was done")
 
 
 @pytest.mark.parametrize("words, about", [
