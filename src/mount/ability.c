@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <mntent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -110,7 +111,9 @@ enum mount_obstacle mount_obstacle_of_rights(void)
 		return MOUNT_NO_PROGRAM;
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
 		return MOUNT_NO_NEW_RIGHTS;
-	return has_rights(program) ? MOUNT_NO_OBSTACLE : MOUNT_PROGRAM_WITHOUT_RIGHTS;
+	if (!has_rights(program))
+		return MOUNT_PROGRAM_WITHOUT_RIGHTS;
+	return access(MOUNTED, R_OK) == 0 ? MOUNT_NO_OBSTACLE : MOUNT_NO_TABLE;
 }
 
 /* ---- all ----------------------------------------------------------------------------- */
@@ -148,6 +151,8 @@ static const struct {
 			      "as root: apt install fuse3"},
 	[MOUNT_PROGRAM_WITHOUT_RIGHTS] = {PROGRAM " is not set-uid root, or lies where that is off",
 					  "as root: apt install --reinstall fuse3"},
+	[MOUNT_NO_TABLE] = {"there is no " MOUNTED ", without which " PROGRAM " cannot unmount",
+			    "as root: ln -s ../proc/self/mounts " MOUNTED},
 };
 
 const char *mount_obstacle_cause(enum mount_obstacle obstacle)

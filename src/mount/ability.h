@@ -18,6 +18,7 @@ enum mount_obstacle {
 	MOUNT_NO_NEW_RIGHTS, /* programs cannot gain rights, so that fusermount3 has none */
 	MOUNT_NO_PROGRAM, /* needs fusermount3, which is nowhere */
 	MOUNT_PROGRAM_WITHOUT_RIGHTS, /* it is not set-uid, or on a file system where that is off */
+	MOUNT_NO_TABLE, /* fusermount3 could mount, but never unmount, without /etc/mtab */
 };
 
 /* What stands in the way: of opening /dev/fuse, of mounting what was opened, and of the two the

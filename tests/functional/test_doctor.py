@@ -96,13 +96,18 @@ def obstacle(name, source, folder):
         "fusermount3 without rights": (instead_of_fusermount(plain), True, (),
                                        "fusermount3 is not set-uid root",
                                        "apt install --reinstall fuse3"),
+        "no table of mounts": (f"{OPEN_DEV} && mount -t tmpfs -o mode=755 none {folder} && "
+                               f"cp -a /etc/. {folder} && rm -f {folder}/mtab && "
+                               f"mount --bind {folder} /etc", True, (),
+                               "fusermount3 cannot unmount",
+                               "ln -s ../proc/self/mounts /etc/mtab"),
     }[name]
 
 
 @pytest.mark.parametrize("name", [
     "no device", "no device for a user", "no driver", "device refused", "device forbidden",
     "not permitted", "not permitted to root", "no new rights", "no fusermount3",
-    "fusermount3 without rights"])
+    "fusermount3 without rights", "no table of mounts"])
 def test_obstacle_is_named_with_its_remedy_before_anything_is_indexed(
         namespaced, source, mount, scratch, plain_user, name):
     if not shutil.which("fusermount3"):
