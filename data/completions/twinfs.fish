@@ -29,7 +29,7 @@ function __twinfs_values # ARGUMENT
     switch $argv[1]
         case DIR
             echo '(__fish_complete_directories)'
-        case FILE
+        case FILE PATH
             echo '(__fish_complete_path)'
         case 'RULE*'
             echo '(__fish_append , source-order first-seen oldest newest shortest-path)' \

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "catalog/catalog.h"
 #include "catalog/source.h"
 #include "cli/command.h"
 #include "cli/copies_index.h"
@@ -18,13 +19,42 @@
 #include "mount/point.h"
 #include "report/words.h"
 
+struct copies_settings {
+	struct path_settings path;
+	bool folders; /* in mounted views, rather than the copies */
+};
+
+enum {
+	OPT_FOLDER = OPTION_ID_OWN + 1, /* after path_options */
+};
+
+static const struct option_spec copies_options[] = {
+	{
+		.name = "folder",
+		.help = "print the folder of a mounted view that has the file and its copies, "
+			"instead of these",
+		.id = OPT_FOLDER,
+	},
+	{0},
+};
+
+static int copies_apply(void *context, int id, const char *value)
+{
+	struct copies_settings *settings = context;
+
+	if (id != OPT_FOLDER)
+		return path_apply(&settings->path, id, value);
+	settings->folders = true;
+	return 0;
+}
+
 static const struct option_table copies_table = {
 	.command = "twinfs copies",
 	.usage = {"FILE..."},
 	.summary = "Prints the verified copies of the files, from the indexes that know them; "
 		   "nothing is scanned. A FILE may be in a view, too.",
-	.options = {path_options, one_index_option, version_option},
-	.apply = path_apply,
+	.options = {path_options, copies_options, one_index_option, version_option},
+	.apply = copies_apply,
 };
 
 /* Makes the path of a regular file absolute and free of symlinks. -EMEDIUMTYPE: it is none. */
@@ -69,14 +99,38 @@ static int find_path(struct copies_question *question, const char *given)
 	return r;
 }
 
-/* Asks the index in a folder all questions. One that is not there knows nothing; 0 or -errno. */
-static int ask_index(const char *folder, struct copies_question *questions, size_t count,
-		     bool must_be_there)
+/* What is asked, and of which indexes. */
+struct asked {
+	struct copies_question *questions;
+	size_t count;
+	bool folders;
+};
+
+/* Finds where the view of an index is mounted; NULL: there is none. */
+static int find_view(const char *folder, char **mount_point)
 {
+	AUTO_FREE char *found = NULL;
+	pid_t pid = 0;
+	int r = catalog_owner(folder, &pid, &found);
+
+	if (r == 0 && found[0] != '\0')
+		*mount_point = TAKE(found);
+	return r;
+}
+
+/* Asks the index in a folder all questions. One that is not there knows nothing; 0 or -errno. */
+static int ask_index(const char *folder, const struct asked *asked, bool must_be_there)
+{
+	AUTO_FREE char *mount_point = NULL;
 	struct sources sources = {0};
 	struct catalog *catalog = NULL;
 	int r;
 
+	if (asked->folders) {
+		r = find_view(folder, &mount_point);
+		if (r == 0 && mount_point == NULL)
+			return 0; /* no view has it */
+	}
 	r = indexing_open_read_only(folder, &catalog);
 	if (r == CATALOG_NO_INDEX && !must_be_there)
 		return 0;
@@ -85,9 +139,9 @@ static int ask_index(const char *folder, struct copies_question *questions, size
 		return r < 0 ? r : -EIO;
 	}
 	r = sources_open(&sources, catalog, NULL, false);
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (questions[i].path != NULL)
-			r = copies_ask(&questions[i], catalog, &sources);
+	for (size_t i = 0; r == 0 && i < asked->count; i++) {
+		if (asked->questions[i].path != NULL)
+			r = copies_ask(&asked->questions[i], catalog, &sources, mount_point);
 	}
 	if (r < 0)
 		log_error("cannot read the index %s: %s", quote_path(folder), error_text(r));
@@ -128,20 +182,19 @@ static int find_indexes(struct text_list *folders)
 }
 
 /* Asks all indexes that may know; a broken one is said, and the others still asked. */
-static int ask_indexes(const struct path_settings *settings, struct copies_question *questions,
-		       size_t count)
+static int ask_indexes(const struct common_settings *settings, const struct asked *asked)
 {
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
 	AUTO_FREE char *given = NULL;
 	int r, failed = 0;
 
-	if (settings->common.index != NULL) {
-		r = index_folder_given(settings->common.index, &given);
-		return r < 0 ? r : ask_index(given, questions, count, true);
+	if (settings->index != NULL) {
+		r = index_folder_given(settings->index, &given);
+		return r < 0 ? r : ask_index(given, asked, true);
 	}
 	r = find_indexes(&folders);
 	for (size_t i = 0; r == 0 && i < folders.count; i++) {
-		if (ask_index(folders.items[i], questions, count, false) < 0)
+		if (ask_index(folders.items[i], asked, false) < 0)
 			failed = -EIO;
 	}
 	return r < 0 ? r : failed;
@@ -175,7 +228,7 @@ static int print_copies(struct output *output, const struct path_settings *setti
 }
 
 /* Says what is not known of a file. */
-static enum twinfs_exit explain(const struct copies_question *question)
+static enum twinfs_exit explain(const struct copies_question *question, bool folders)
 {
 	static const char *const reasons[] = {
 		[COPIES_NOT_COVERED] = "is in no index; 'twinfs scan' a folder that it is in",
@@ -189,6 +242,12 @@ static enum twinfs_exit explain(const struct copies_question *question)
 
 	if (question->path == NULL)
 		return TWINFS_EXIT_FAILED;
+	if (folders && question->answer == COPIES_NOT_COVERED) {
+		log_error("%s is in no source of a mounted view; 'twinfs mount' one of a folder "
+			  "that it is in",
+			  quote_path(question->given));
+		return TWINFS_EXIT_FAILED;
+	}
 	if (question->answer != COPIES_KNOWN) {
 		log_error("%s %s", quote_path(question->given), reasons[question->answer]);
 		return question->answer == COPIES_NOT_COVERED ? TWINFS_EXIT_FAILED
@@ -204,7 +263,7 @@ static enum twinfs_exit explain(const struct copies_question *question)
 
 /* Prints the answers. Failed where none is of use, incomplete where only some are. */
 static enum twinfs_exit print_answers(const struct path_settings *settings,
-				      struct copies_question *questions, size_t count)
+				      const struct asked *asked)
 {
 	CLEANUP_OUTPUT struct output output;
 	size_t failed = 0;
@@ -212,26 +271,27 @@ static enum twinfs_exit print_answers(const struct path_settings *settings,
 	int r = 0;
 
 	output_init(&output, STDOUT_FILENO);
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		enum twinfs_exit status = explain(&questions[i]);
+	for (size_t i = 0; r == 0 && i < asked->count; i++) {
+		enum twinfs_exit status = explain(&asked->questions[i], asked->folders);
 
 		failed += status == TWINFS_EXIT_FAILED;
 		incomplete += status == TWINFS_EXIT_INCOMPLETE;
-		r = print_copies(&output, settings, &questions[i].copies);
+		r = print_copies(&output, settings, &asked->questions[i].copies);
 	}
 	if (r == 0)
 		r = output_flush(&output);
 	if (r < 0 && r != -EPIPE)
 		log_error("cannot write the copies: %s", error_text(r));
-	if (r < 0 || failed == count)
+	if (r < 0 || failed == asked->count)
 		return TWINFS_EXIT_FAILED;
 	return failed + incomplete > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
-static enum twinfs_exit answer(const struct path_settings *settings, char *const *files,
+static enum twinfs_exit answer(const struct copies_settings *settings, char *const *files,
 			       size_t count)
 {
 	struct copies_question *questions = calloc(count, sizeof(*questions));
+	const struct asked asked = {questions, count, settings->folders};
 	enum twinfs_exit status = TWINFS_EXIT_FAILED;
 	size_t found = 0;
 
@@ -242,11 +302,11 @@ static enum twinfs_exit answer(const struct path_settings *settings, char *const
 		found += find_path(&questions[i], files[i]) == 0;
 	}
 	if (found > 0) {
-		int r = ask_indexes(settings, questions, count);
+		int r = ask_indexes(&settings->path.common, &asked);
 
 		/* of an index that was named and cannot be read, all is said */
-		if (r == 0 || settings->common.index == NULL)
-			status = print_answers(settings, questions, count);
+		if (r == 0 || settings->path.common.index == NULL)
+			status = print_answers(&settings->path, &asked);
 		if (r < 0 && status == TWINFS_EXIT_COMPLETE)
 			status = TWINFS_EXIT_INCOMPLETE;
 	}
@@ -258,11 +318,11 @@ static enum twinfs_exit answer(const struct path_settings *settings, char *const
 
 enum twinfs_exit cmd_copies(int argc, char *argv[])
 {
-	struct path_settings settings = {.ending = PATH_LINES};
+	struct copies_settings settings = {.path.ending = PATH_LINES};
 	int operands;
 	int r;
 
-	common_settings_init(&settings.common);
+	common_settings_init(&settings.path.common);
 	r = options_parse(&copies_table, argc, argv, &settings, &operands);
 	if (r != 0)
 		return options_exit(r);

@@ -10,6 +10,7 @@
 #include "catalog/query.h"
 #include "catalog/source.h"
 #include "report/copies.h"
+#include "view/group_name.h"
 
 /* One index that is asked. */
 struct asking {
@@ -17,6 +18,7 @@ struct asking {
 	struct catalog *catalog;
 	const struct sources *sources;
 	struct catalog_reader *reader;
+	const char *mount_point; /* NULL: the copies themselves are wanted */
 };
 
 void copies_question_deinit(struct copies_question *question)
@@ -135,6 +137,20 @@ static int add_copies(const struct asking *asking, const struct group_record *gr
 	return r;
 }
 
+/* Adds the folder that the view has for the group. */
+static int add_folder(const struct asking *asking, const struct group_record *group)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	char name[GROUP_NAME_SIZE];
+	int r;
+
+	group_name_make(name, group->hash, group->ordinal);
+	r = bytes_format(&path, "%s/dups/%s", asking->mount_point, name);
+	if (r < 0)
+		return r;
+	return text_list_add(&asking->question->copies, (const char *)path.data, path.length);
+}
+
 /* Asks for a file below a source. */
 static int ask_source(const struct asking *asking, uint32_t source, const char *relative,
 		      enum copies_answer *answer)
@@ -157,14 +173,19 @@ static int ask_source(const struct asking *asking, uint32_t source, const char *
 	r = judge(asking->reader, &file, answer, &group);
 	if (r < 0 || *answer != COPIES_KNOWN || !group_is_visible(&group))
 		return r;
+	if (asking->mount_point != NULL)
+		return add_folder(asking, &group);
 	return add_copies(asking, &group, file.id);
 }
 
 int copies_ask(struct copies_question *question, struct catalog *catalog,
-	       const struct sources *sources)
+	       const struct sources *sources, const char *mount_point)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct asking asking = {.question = question, .catalog = catalog, .sources = sources};
+	struct asking asking = {.question = question,
+				.catalog = catalog,
+				.sources = sources,
+				.mount_point = mount_point};
 	int r;
 
 	r = catalog_read_begin(catalog, &reader);

@@ -28,14 +28,15 @@ struct copies_question {
 	const char *given; /* what the user said, borrowed */
 	char *path; /* absolute, without symlinks; freed by copies_question_deinit() */
 	enum copies_answer answer; /* the best one so far */
-	struct text_list copies; /* absolute paths */
+	struct text_list copies; /* absolute paths; or the folders in views that have them */
 	uint64_t changed; /* copies that are not what they were, or gone, and left out */
 };
 
 void copies_question_deinit(struct copies_question *question);
 
-/* Asks one index; adds to what others have answered. 0 or -errno. */
+/* Asks one index; adds to what others have answered: the copies, or where the mount point of the
+ * view of this index is given, the folder there that has them all and the file. 0 or -errno. */
 MUST_CHECK int copies_ask(struct copies_question *question, struct catalog *catalog,
-			  const struct sources *sources);
+			  const struct sources *sources, const char *mount_point);
 
 #endif

@@ -33,18 +33,19 @@ const struct option_spec rule_options[] = {
 	},
 	{
 		.name = "protect",
-		.argument = "DIR",
-		.help = "nothing in this folder may go; may be given more than once",
+		.argument = "PATH",
+		.help = "nothing in this folder, nor this file, may go; may be given more than "
+			"once",
 		.id = OPT_PROTECT,
-		.expects = "a folder",
+		.expects = "a folder or a file",
 	},
 	{
 		.name = "only",
-		.argument = "DIR",
-		.help = "nothing outside of this folder may go; given more than once, outside of "
-			"all of them",
+		.argument = "PATH",
+		.help = "nothing outside of this folder, or but this file, may go; given more "
+			"than once, outside of all of them",
 		.id = OPT_ONLY,
-		.expects = "a folder",
+		.expects = "a folder or a file",
 	},
 	{
 		.name = "between-sources",
@@ -135,8 +136,8 @@ static int add_rules(struct rule_settings *settings, const char *list)
 	}
 }
 
-/* Adds the folder by its absolute path without symlinks, as paths in the index are. */
-static int add_folder(struct text_list *list, char *const **folders, const char *given)
+/* Adds the folder or file by its absolute path without symlinks, as paths in the index are. */
+static int add_place(struct text_list *list, char *const **places, const char *given)
 {
 	AUTO_FREE char *absolute = NULL;
 	struct stat status;
@@ -147,10 +148,10 @@ static int add_folder(struct text_list *list, char *const **folders, const char 
 	absolute = realpath(given, NULL);
 	if (absolute == NULL || stat(absolute, &status) < 0)
 		return -errno;
-	if (!S_ISDIR(status.st_mode))
-		return -ENOTDIR;
+	if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
+		return -EINVAL;
 	r = text_list_add(list, absolute, strlen(absolute));
-	*folders = list->items;
+	*places = list->items;
 	return r;
 }
 
@@ -160,9 +161,9 @@ int rule_apply(struct rule_settings *settings, int id, const char *value)
 	case OPT_KEEP:
 		return add_rules(settings, value);
 	case OPT_PROTECT:
-		return add_folder(&settings->protect, &settings->rules.protect, value);
+		return add_place(&settings->protect, &settings->rules.protect, value);
 	case OPT_ONLY:
-		return add_folder(&settings->only, &settings->rules.only, value);
+		return add_place(&settings->only, &settings->rules.only, value);
 	case OPT_BETWEEN_SOURCES:
 		settings->rules.between_sources = true;
 		return 0;
@@ -181,8 +182,8 @@ int rule_settings_check(const struct rule_settings *settings, struct catalog_rea
 	if (r < 0)
 		return r;
 	if (r == RULES_STRAY) {
-		log_error("%s, given to --protect or --only, is no folder of these sources, or was "
-			  "left out of their index; give one that files were found in",
+		log_error("%s, given to --protect or --only, is no folder and no file of these "
+			  "sources, or was left out of their index; give one that is in it",
 			  quote_path(stray));
 		return -EXDEV;
 	}

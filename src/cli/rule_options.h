@@ -34,12 +34,12 @@ extern const struct option_spec rule_options[];
 void rule_settings_init(struct rule_settings *settings);
 void rule_settings_deinit(struct rule_settings *settings);
 
-/* Takes one of these options; the results are those of struct option_table's apply. Folders must be
- * there, and are resolved at once. */
+/* Takes one of these options; the results are those of struct option_table's apply. Folders and
+ * files must be there, and are resolved at once. */
 MUST_CHECK int rule_apply(struct rule_settings *settings, int id, const char *value);
 
-/* Whether the rules fit the sources: each folder of --protect and --only has to do with one, and
- * for --between-sources there are two. 0 or -errno, said. */
+/* Whether the rules fit the sources: each path of --protect and --only has to do with one, and for
+ * --between-sources there are two. 0 or -errno, said. */
 MUST_CHECK int rule_settings_check(const struct rule_settings *settings,
 				   struct catalog_reader *reader, const struct sources *sources);
 

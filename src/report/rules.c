@@ -52,22 +52,22 @@ static void decision_free(struct decision *decision)
 
 /* ---- what stays anyway -------------------------------------------------------------------- */
 
-static bool lies_in_folder(const struct decision *decision, const struct copy *name,
-			   const char *folder)
+/* Whether the name lies in the folder, or is the file. */
+static bool lies_at(const struct decision *decision, const struct copy *name, const char *place)
 {
 	const char *source = decision->sources->list[name->source].path;
-	const char *rest = path_below(folder, source);
+	const char *rest = path_below(place, source);
 
-	if (path_below(source, folder) != NULL)
+	if (path_below(source, place) != NULL)
 		return true;
 	return rest != NULL && path_below(copy_path(decision->copies, name), rest) != NULL;
 }
 
 static bool lies_in_any(const struct decision *decision, const struct copy *name,
-			char *const *folders)
+			char *const *places)
 {
-	for (; folders != NULL && *folders != NULL; folders++) {
-		if (lies_in_folder(decision, name, *folders))
+	for (; places != NULL && *places != NULL; places++) {
+		if (lies_at(decision, name, *places))
 			return true;
 	}
 	return false;
@@ -440,38 +440,38 @@ int rules_apply(const struct rules *rules, struct catalog_reader *reader,
 	return 0;
 }
 
-/* ---- folders that have no effect ---------------------------------------------------------- */
+/* ---- paths that have no effect ------------------------------------------------------------ */
 
-/* Whether the folder has to do with this source. */
-static int concerns(const char *folder, const struct source *source, struct catalog_reader *reader,
+/* Whether the path has to do with this source. */
+static int concerns(const char *path, const struct source *source, struct catalog_reader *reader,
 		    bool *does)
 {
-	const char *rest = path_below(folder, source->path);
+	const char *rest = path_below(path, source->path);
 	struct entry_record entry;
 	int r;
 
-	*does = path_below(source->path, folder) != NULL;
+	*does = path_below(source->path, path) != NULL;
 	if (*does || rest == NULL)
 		return 0;
 	r = catalog_find_path(reader, source->root, rest, &entry);
-	*does = r == 0 && entry.kind == ENTRY_DIR;
+	*does = r == 0 && (entry.kind == ENTRY_DIR || entry.kind == ENTRY_FILE);
 	return r == -ENOENT ? 0 : r;
 }
 
-static int find_stray(char *const *folders, struct catalog_reader *reader,
+static int find_stray(char *const *paths, struct catalog_reader *reader,
 		      const struct sources *sources, const char **stray)
 {
-	for (; folders != NULL && *folders != NULL; folders++) {
+	for (; paths != NULL && *paths != NULL; paths++) {
 		bool does = false;
 
 		for (size_t i = 0; !does && i < sources->count; i++) {
-			int r = concerns(*folders, &sources->list[i], reader, &does);
+			int r = concerns(*paths, &sources->list[i], reader, &does);
 
 			if (r < 0)
 				return r;
 		}
 		if (!does) {
-			*stray = *folders;
+			*stray = *paths;
 			return RULES_STRAY;
 		}
 	}

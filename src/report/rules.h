@@ -50,8 +50,8 @@ struct keep_rule {
 struct rules {
 	const struct keep_rule *keep; /* in turn */
 	size_t keep_count;
-	/* Absolute folders, no symlink in them; NULL-terminated, NULL: none. */
-	char *const *protect; /* nothing in these goes */
+	/* Absolute paths of folders and files, no symlink in them; NULL-terminated, NULL: none. */
+	char *const *protect; /* nothing in these goes, nor these */
 	char *const *only; /* nothing outside of these goes */
 	bool between_sources;
 };
@@ -68,16 +68,16 @@ MUST_CHECK int rules_apply(const struct rules *rules, struct catalog_reader *rea
 			   const struct sources *sources, const struct group_record *group,
 			   struct copies *copies);
 
-/* Outcome: a folder of the rules has nothing to do with the sources. */
+/* Outcome: a path of the rules has nothing to do with the sources. */
 enum {
 	RULES_STRAY = 1,
 };
 
-/* Finds a folder of protect or only that would have no effect: it is no folder that the index has
- * in a source, nor one that a source is in. A misspelled one must not unprotect anything, so this
- * is to be asked before rules_apply().
+/* Finds a path of protect or only that would have no effect: it is no folder and no file that the
+ * index has in a source, nor a folder that a source is in. A misspelled one must not unprotect
+ * anything, so this is to be asked before rules_apply().
  *
- * stray	set to the folder, borrowed from the rules, where there is one
+ * stray	set to the path, borrowed from the rules, where there is one
  *
  * 0, RULES_STRAY or -errno. */
 MUST_CHECK int rules_find_stray(const struct rules *rules, struct catalog_reader *reader,

@@ -170,6 +170,24 @@ def test_copies_asks_the_index_of_a_mounted_view(twinfs, small):
     assert result.status == 1 and len(result.errors) == 1
 
 
+def test_folder_of_a_view_that_has_a_file_and_its_copies_is_found(twinfs, small, tmp_path):
+    other = twinfs.with_index(tmp_path / "other index")
+    with twinfs.mounted(small) as one, other.mounted(small, at=tmp_path / "second") as two:
+        for file in (trees.join(small, b"letters/linked.txt"), one.uniques / "letters/a.txt"):
+            folders = [Path(os.fsdecode(line)) for line in
+                       twinfs.ok("copies", "--folder", file, index=False).lines]
+            assert {folder.parent for folder in folders} == {one.dups, two.dups}
+            for folder in folders:
+                assert len(list(folder.iterdir())) == 3
+                assert os.path.samefile(next(folder.glob("letters\u2215a.txt")),
+                                        folder.parent.parent / "uniques/letters/a.txt")
+        assert twinfs.ok("copies", "--folder", trees.join(small, b"alone")).out == b""
+        trees.write(trees.join(small, b"letters/b.txt"), b"other")
+    result = twinfs("copies", "--folder", trees.join(small, b"letters/a.txt"))
+    assert (result.status, result.out) == (1, b"")
+    assert len(result.errors) == 1 and "mount" in result.errors[0]
+
+
 def test_copies_asks_the_other_indexes_where_one_is_broken(as_user, tmp_path):
     for name in (b"one", b"two"):
         trees.fill(tmp_path / os.fsdecode(name), {b"a": name, b"b": name})

@@ -20,7 +20,7 @@ RULES = ["source-order", "first-seen", "oldest", "newest", "shortest-path", "lon
 
 @dataclass
 class Choice:
-    """What is asked for: rules as typed; folders as absolute paths without symlinks."""
+    """What is asked for: rules as typed; places as absolute paths without symlinks."""
     keep: list = field(default_factory=list)
     protect: list = field(default_factory=list)
     only: list = field(default_factory=list)
@@ -138,43 +138,46 @@ def grow(roots, dice, numbers):
         made[content].append(path)
 
 
-def folders_of(roots):
-    """All folders of the sources, and one above them."""
-    found = [os.path.dirname(roots[0])]
+def places_of(roots):
+    """All folders of the sources, one above them, and as many files."""
+    folders, files = [os.path.dirname(roots[0])], []
     for root in roots:
-        found += [folder for folder, _, _ in os.walk(root)]
-    return found
+        for folder, _, names in os.walk(root):
+            folders.append(folder)
+            files += [os.path.join(folder, name) for name in sorted(names)]
+    return folders + files[:len(folders)]
 
 
-def spell(dice, folder, links):
-    """The folder as a user may name it; cwd is where the links are."""
+def spell(dice, place, links):
+    """The folder or file as a user may name it; cwd is where the links are."""
+    is_folder = os.path.isdir(place)
     number = len(os.listdir(links))
     link = trees.join(links, b"%d" % number)
     kind = dice.randrange(5)
     if kind == 0:
-        os.symlink(folder, link)
+        os.symlink(place, link)
         return link
     if kind == 1:
-        os.symlink(os.path.relpath(folder, links), link)
-        return os.path.relpath(link, links) + b"/."
+        os.symlink(os.path.relpath(place, links), link)
+        return os.path.relpath(link, links) + b"/." * is_folder
     if kind == 2:
-        return os.path.relpath(folder, links)
-    return folder + dice.choice([b"", b"/", b"//./"])
+        return os.path.relpath(place, links)
+    return place + dice.choice([b"", b"/", b"//./"]) * is_folder
 
 
 def draw(dice, roots):
-    folders = folders_of(roots)
+    places = places_of(roots)
     return Choice(
         keep=dice.sample(RULES, dice.randrange(4)),
-        protect=dice.sample(folders, dice.choice([0, 0, 1, 2])),
-        only=dice.sample(folders, dice.choice([0, 0, 1, 3])),
+        protect=dice.sample(places, dice.choice([0, 0, 1, 2])),
+        only=dice.sample(places, dice.choice([0, 0, 1, 3])),
         between=len(roots) > 1 and dice.random() < 0.3)
 
 
 def options_of(dice, choice, links):
-    options = [b"--protect=" + spell(dice, folder, links) for folder in choice.protect]
-    for folder in choice.only:
-        options += [b"--only", spell(dice, folder, links)]
+    options = [b"--protect=" + spell(dice, place, links) for place in choice.protect]
+    for place in choice.only:
+        options += [b"--only", spell(dice, place, links)]
     rules = [rule.encode() for rule in choice.keep]
     cut = dice.randrange(len(rules) + 1)
     options += [b"--keep=" + b",".join(part) for part in (rules[:cut], rules[cut:]) if part]
@@ -287,12 +290,13 @@ def test_explanations_are_told(twinfs, tmp_path):
 # what would unprotect by mistake
 
 @pytest.mark.parametrize("option", ["--protect", "--only"])
-def test_folder_that_has_no_effect_is_an_error(twinfs, tmp_path, source, option):
+def test_path_that_has_no_effect_is_an_error(twinfs, tmp_path, source, option):
     trees.small(source)
     os.mkdir(tmp_path / "elsewhere")
     os.symlink(tmp_path / "elsewhere", source / "leads out")
     os.symlink("nowhere", source / "dangling")
-    for given in (source / "picture", source / "pictures/none", source / "alone",
+    os.mkfifo(source / "pipe")
+    for given in (source / "picture", source / "pictures/none", source / "pipe",
                   tmp_path / "elsewhere", source / "leads out", source / "dangling",
                   tmp_path / "sour", ""):
         for form in ("null", "text"):

@@ -349,6 +349,27 @@ static void test_only_what_lies_in_one_of_the_folders_goes(void **state)
 			    "R /two/x: another copy stays anyway\n");
 }
 
+static void test_only_the_files_that_are_named_go(void **state)
+{
+	struct fixture *f = *state;
+	char file[] = "/one/a/x";
+	char linked[] = "/one/c";
+	char *named[] = {file, linked, NULL};
+	struct group_record group = GROUP(NAME(0, "a", "x", 10), NAME(0, "a", "xx", 11),
+					  NAME(0, NULL, "c", 12), NAME(0, NULL, "d", 12));
+
+	assert_string_equal(decide(f, &group, &(struct rules){.only = named}),
+			    "K /one/a/xx: first path\n"
+			    "R /one/a/x: another copy stays anyway\n"
+			    "S /one/c: hard link to one that stays\n"
+			    "S /one/d: outside of --only\n");
+	assert_string_equal(decide(f, &group, &(struct rules){.protect = named}),
+			    "K /one/a/x: first path\n"
+			    "R /one/a/xx: another copy stays anyway\n"
+			    "S /one/c: protected\n"
+			    "S /one/d: hard link to one that stays\n");
+}
+
 static void test_where_all_may_go_one_stays_all_the_same(void **state)
 {
 	struct fixture *f = *state;
@@ -480,21 +501,23 @@ static void check_stray(const struct fixture *f, const char *folder, bool expect
 	catalog_read_end(reader);
 }
 
-static void test_folders_that_have_no_effect_are_found(void **state)
+static void test_paths_that_have_no_effect_are_found(void **state)
 {
 	struct fixture *f = *state;
 
 	(void)GROUP(NAME(0, "Photos", "a", 10), NAME(0, NULL, "b", 11));
 	check_stray(f, "/one", false);
 	check_stray(f, "/one/Photos", false);
+	check_stray(f, "/one/Photos/a", false);
+	check_stray(f, "/one/b", false);
 	check_stray(f, "/", false);
 	check_stray(f, "/three", true);
 	check_stray(f, "/on", true);
 	check_stray(f, "/onefold", true);
 	check_stray(f, "/one/photos", true);
 	check_stray(f, "/one/Photo", true);
-	check_stray(f, "/one/Photos/a", true);
-	check_stray(f, "/one/b", true);
+	check_stray(f, "/one/Photos/b", true);
+	check_stray(f, "/one/Photos/a/", true);
 	check_stray(f, "/one/b/c", true);
 	check_stray(f, "/two/Photos", true);
 }
@@ -519,6 +542,7 @@ int main(void)
 		CASE(test_one_protected_name_has_all_names_of_its_inode_stay),
 		CASE(test_folder_above_a_source_covers_it),
 		CASE(test_only_what_lies_in_one_of_the_folders_goes),
+		CASE(test_only_the_files_that_are_named_go),
 		CASE(test_where_all_may_go_one_stays_all_the_same),
 		CASE(test_protection_is_above_only_and_above_keep_rules),
 		CASE(test_only_one_that_stays_is_kept_for_that_reason),
@@ -526,7 +550,7 @@ int main(void)
 		CASE(test_between_sources_a_hard_link_counts_in_each_of_its_sources),
 		CASE(test_between_sources_nothing_of_one_source_goes),
 		CASE(test_number_of_redundant_inodes_is_counted),
-		CASE(test_folders_that_have_no_effect_are_found),
+		CASE(test_paths_that_have_no_effect_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
