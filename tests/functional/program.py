@@ -67,9 +67,9 @@ class Session:
         })
         return environment
 
-    def processes(self):
-        """Ids of the live processes that carry our mark."""
-        wanted = f"{MARK}={self.mark}".encode()
+    def processes(self, mark=None):
+        """Ids of the live processes that carry our mark, or a narrower one."""
+        wanted = (mark or f"{MARK}={self.mark}").encode()
         found = []
         for name in os.listdir("/proc"):
             if not name.isdigit() or int(name) == os.getpid():

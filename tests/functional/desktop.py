@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""A desktop for tests: an X server with no screen, a message bus, and file managers whose windows
+are read as screen readers read them.
+
+Whatever it starts carries its mark and is ended with it, also what the bus starts by itself; it
+has a home of its own, and where it is root no network.
+"""
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from program import ENDING, TIMEOUT, end_process, until
+
+MARK = "TWINFS_TEST_DESKTOP"
+SHOWN = Path(__file__).resolve().parent.parent / "tools/shown.py"
+SCREEN = "1100x750x24"
+OPENING = 60  # seconds in which a window has what is in its folder, on a machine with much to do
+THUNAR = """<?xml version="1.0" encoding="UTF-8"?>
+<channel name="thunar" version="1.0">
+  <property name="last-view" type="string" value="ThunarDetailsView"/>
+  <property name="last-window-width" type="int" value="1090"/>
+  <property name="last-window-height" type="int" value="740"/>
+</channel>
+"""
+PCMANFM = """[ui]
+view_mode=list
+win_width=1090
+win_height=700
+"""
+
+
+@dataclass
+class Manager:
+    """How a file manager is started, and what has it show rows, which can be read."""
+    command: tuple
+    settings: dict  # texts by path in the home
+
+    @property
+    def program(self):
+        return self.command[0]
+
+
+MANAGERS = {
+    "thunar": Manager(("thunar",), {
+        ".config/xfce4/xfconf/xfce-perchannel-xml/thunar.xml": THUNAR}),
+    "pcmanfm": Manager(("pcmanfm", "--no-desktop"), {
+        ".config/pcmanfm/default/pcmanfm.conf": PCMANFM}),
+    "nautilus": Manager(("nautilus", "--new-window"), {}),
+    "nemo": Manager(("nemo",), {}),
+}
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            pytest.skip(f"needs {program}")
+
+
+class Desktop:
+    """One desktop; shows nothing until a file manager is opened."""
+
+    def __init__(self, session, folder):
+        self.session, self.folder = session, folder
+        self.mark = f"{MARK}={uuid.uuid4().hex}"
+        self.home = folder / "home"
+        self.environment = {
+            **session.environment(self.home),
+            **dict([self.mark.split("=")]),
+            "XDG_RUNTIME_DIR": str(folder / "run"),
+            "DBUS_SESSION_BUS_ADDRESS": f"unix:path={folder}/run/bus",
+            "GIO_USE_VFS": "local",
+            "GIO_USE_VOLUME_MONITOR": "unix",
+            "GSETTINGS_BACKEND": "memory",
+            "GTK_MODULES": "gail:atk-bridge",
+            "TMPDIR": str(folder),
+        }
+        for name in ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "NO_AT_BRIDGE",
+                     "DESKTOP_SESSION", "XDG_STATE_HOME"):
+            self.environment.pop(name, None)
+
+    def processes(self):
+        return self.session.processes(self.mark)
+
+    def start(self, *command, **options):
+        """A process of this desktop, which has no network."""
+        alone = ["unshare", "--net", "--"] if os.geteuid() == 0 else []
+        return subprocess.Popen([*alone, *map(os.fspath, command)], env=self.environment,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL, **options)
+
+    def begin(self):
+        for name in ("home", "run"):
+            (self.folder / name).mkdir(mode=0o700)
+        ready, told = os.pipe()
+        with open(ready, "rb") as number:
+            self.server = self.start("Xvfb", "-displayfd", str(told), "-screen", "0", SCREEN,
+                                     "-nolisten", "tcp", "-noreset", pass_fds=[told])
+            os.close(told)
+            assert select.select([number], [], [], TIMEOUT)[0]
+            display = number.readline().strip()  # all of it, or the server dies of writing
+        assert display, "Xvfb did not start"
+        self.environment["DISPLAY"] = f":{display.decode()}"
+        self.bus = self.start("dbus-daemon", "--session", "--nofork", "--nopidfile",
+                              "--address", self.environment["DBUS_SESSION_BUS_ADDRESS"])
+        assert until(lambda: os.path.exists(self.folder / "run/bus"))
+
+    def end(self):
+        """The server goes last, as only then it takes its lock and socket with it."""
+        def others():
+            return [pid for pid in self.processes() if pid != self.server.pid]
+
+        while others():
+            for pid in others():
+                end_process(pid, signal.SIGKILL)
+        self.server.terminate()
+        self.server.wait(TIMEOUT)
+        self.bus.wait(TIMEOUT)
+
+    @contextlib.contextmanager
+    def opened(self, manager, path):
+        """The file manager with a window on a folder."""
+        for name, text in manager.settings.items():
+            place = self.home / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+        process = self.start(*manager.command, path)
+        try:
+            yield Window(self, manager, process)
+        finally:
+            process.kill()
+            process.wait(TIMEOUT)
+
+
+class Window:
+    """What a file manager shows."""
+
+    def __init__(self, desktop, manager, process):
+        self.desktop, self.manager, self.process = desktop, manager, process
+
+    def shown(self):
+        """Its titles and its texts, as they are now."""
+        run = subprocess.run([sys.executable, SHOWN, self.manager.program], check=False,
+                             env=self.desktop.environment, capture_output=True, timeout=TIMEOUT)
+        return json.loads(run.stdout) if run.returncode == 0 else {"titles": [], "texts": []}
+
+    def texts(self, names):
+        """Those of its texts that are among these names, from top to bottom."""
+        return [text for text in self.shown()["texts"] if text in names]
+
+    def wait_for(self, names):
+        """Returns when all of the names are shown."""
+        wanted = set(names)
+        if not until(lambda: set(self.texts(wanted)) == wanted, OPENING):
+            missing = wanted - set(self.texts(wanted))
+            raise AssertionError(f"not shown: {missing}, but {self.shown()}")
+
+
+@contextlib.contextmanager
+def desktop(session, folder):
+    need("Xvfb", "dbus-daemon")
+    if subprocess.run([sys.executable, "-c", "import gi; gi.require_version('Atspi', '2.0')"],
+                      check=False, capture_output=True).returncode != 0:
+        pytest.skip("needs python3-gi and gir1.2-atspi-2.0")
+    found = Desktop(session, folder)
+    found.begin()
+    try:
+        yield found
+    finally:
+        found.end()
+        assert until(lambda: not found.processes(), ENDING)

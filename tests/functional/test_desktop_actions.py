@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: MIT
+"""What file managers offer for selected files by twinfs, and how they come to offer it."""
+import configparser
+import json
+import os
+import pty
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from urllib.parse import quote, unquote_to_bytes
+from xml.etree import ElementTree
+
+import pytest
+import trees
+from program import TIMEOUT
+
+ROOT = Path(__file__).resolve().parents[2]
+ACTION = ROOT / "data/desktop/twinfs-action"
+INSTALL = ROOT / "scripts/install-desktop"
+TOOLS = ("awk", "cat", "find", "gio", "head", "iconv", "mktemp", "od", "rm", "sed", "setpriv",
+         "sh", "sort", "touch", "tr", "wc", "xargs")
+STAND_IN = """#!/bin/sh
+{{
+	printf '%s\\0' {name} "$@"
+	for word; do
+		case $word in
+		--filename=*) cat "${{word#--filename=}}" ;;
+		--textbox | -file) text=next ;;
+		*) test "${{text-}}" != next || {{ cat "$word"; text=; }} ;;
+		esac
+	done
+	printf '\\n--\\n'
+}} >>{said}
+exit {status}
+"""
+ODD = [b"plain.jpg", b"two  spaces", b"-rf", b"--only=x", b"'single'", b'"double"', b"new\nline",
+       b"end\n", b"back\\slash\\n", b"$(touch x)", b"`touch x`", b"100%41", b"latin-\xe9", b"*",
+       b"<b>&amp;", "slash\u2215inside".encode()]
+
+
+class Desk:
+    """A user's programs: twinfs, the tools that the action needs, and stand-ins for those that
+    would show something, which tell what they were called with."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+        self.bin, self.told = folder / "bin", folder / "told"
+        self.bin.mkdir()
+        self.told.touch(0o666)
+        self.told.chmod(0o666)
+        for name in TOOLS:
+            (self.bin / name).symlink_to(shutil.which(name))
+        (self.bin / "twinfs").symlink_to(program.session.binary)
+        self.action = shutil.copy(ACTION, folder)  # where a plain user gets at it
+        self.environment = {**program.environment, "PATH": str(self.bin), "DISPLAY": ":none",
+                            "TMPDIR": str(folder)}
+        self.environment.pop("WAYLAND_DISPLAY", None)
+
+    def stand_in(self, name, status=0):
+        path = self.bin / name
+        path.write_text(STAND_IN.format(name=name, said=self.told, status=status))
+        path.chmod(0o755)
+
+    def act(self, *words, **options):
+        """Runs the action; gives what was called, with its arguments."""
+        self.told.write_bytes(b"")
+        run = subprocess.run([*self.program.as_user(), self.action, *words], check=False,
+                             env=self.environment, stdin=subprocess.DEVNULL, timeout=TIMEOUT,
+                             capture_output=True, **options)
+        assert not list(self.folder.glob("tmp.*"))
+        assert run.returncode in (0, 1), run
+        return [call.split(b"\0") for call in self.told.read_bytes().split(b"\n--\n")[:-1]]
+
+
+@pytest.fixture
+def desk(twinfs, tmp_path):
+    found = Desk(twinfs, tmp_path)
+    found.stand_in("zenity")
+    found.stand_in("xdg-open")
+    found.stand_in("gdbus")
+    return found
+
+
+@pytest.fixture
+def odd(source):
+    """Each odd name, and a copy of each."""
+    for number, name in enumerate(ODD):
+        trees.fill(source, {b"odd/" + name: b"content %d" % number,
+                            b"copies/%d" % number: b"content %d" % number})
+    return source
+
+
+def folder_of(view, file):
+    """That of its group."""
+    name = os.getxattr(trees.join(view.uniques, file), "user.twinfs.hash")
+    return trees.join(view.dups, name)
+
+
+def trashed(desk):
+    return sorted(os.listdir(desk.program.home / ".local/share/Trash/files"))
+
+
+# show copies
+
+def test_copies_of_a_file_are_shown_in_the_view_whatever_its_name(desk, odd):
+    with desk.program.mounted(odd) as view:
+        for number, name in enumerate(ODD):
+            wanted = [[b"xdg-open", folder_of(view, b"copies/%d" % number), b""]]
+            assert desk.act("show-copies", trees.join(odd, b"odd", name)) == wanted
+            if name[:1] != b"-":  # it is in their folder that some give names alone
+                assert desk.act("show-copies", name, cwd=odd / "odd") == wanted
+            else:
+                assert desk.act("show-copies", b"./" + name, cwd=odd / "odd") == wanted
+        for copy in os.listdir(folder_of(view, b"copies/3")):
+            assert desk.act("show-copies", trees.join(folder_of(view, b"copies/3"), copy)) == [
+                [b"xdg-open", folder_of(view, b"copies/3"), b""]]
+
+
+def test_each_group_of_the_selection_is_opened_once_and_not_too_many(desk, odd):
+    with desk.program.mounted(odd) as view:
+        files = [trees.join(odd, b"copies/%d" % number) for number in (1, 2)]
+        files.append(trees.join(odd, b"odd", ODD[1]))
+        assert {call[1] for call in desk.act("show-copies", *files)} == {
+            folder_of(view, b"copies/1"), folder_of(view, b"copies/2")}
+        every = [trees.join(odd, b"copies/%d" % number) for number in range(len(ODD))]
+        assert len(desk.act("show-copies", *every)) == 5
+
+
+def test_uris_are_taken_for_what_they_stand_for(desk, odd):
+    with desk.program.mounted(odd) as view:
+        for number, name in enumerate(ODD):
+            uri = "file://" + quote(trees.join(odd, b"odd", name))
+            assert desk.act("--uris", "show-copies", uri) == [
+                [b"xdg-open", folder_of(view, b"copies/%d" % number), b""]]
+
+
+def test_without_a_view_the_copies_are_listed(as_user, source, tmp_path):
+    trees.fill(source, {name: b"same" for name in (b"one", b"new\nline", b"bad \xff")})
+    as_user.ok("scan", source, index=False)
+    desk = Desk(as_user, tmp_path)
+    desk.stand_in("zenity")
+    [[name, *_, text]] = desk.act("show-copies", source / "one")
+    assert name == b"zenity"
+    assert os.fsencode(source / "new?line") + b"\n" in text
+    assert os.fsencode(source / "bad ") in text and b"\xff" not in text
+    trees.write(source / "alone", b"alone")
+    as_user.ok("scan", source, index=False)
+    [[_, *words]] = desk.act("show-copies", source / "alone")
+    assert b"--error" in words and b"no copies" in b" ".join(words)
+
+
+# show in source folder
+
+def uris(call):
+    """The paths that the file manager was asked to show."""
+    return [unquote_to_bytes(uri.removeprefix("file://")) for uri in
+            json.loads(call[[word[:1] for word in call].index(b"[")])]
+
+
+def test_file_of_a_view_is_shown_in_its_source_whatever_its_name(desk, odd):
+    with desk.program.mounted(odd) as view:
+        for number, name in enumerate(ODD):
+            folder = folder_of(view, b"copies/%d" % number)
+            [call] = desk.act("show-source", *(trees.join(folder, copy)
+                                               for copy in sorted(os.listdir(folder))))
+            assert call[0] == b"gdbus"
+            assert sorted(uris(call)) == sorted([trees.join(odd, b"odd", name),
+                                                 trees.join(odd, b"copies/%d" % number)])
+
+
+def test_source_folder_is_opened_where_no_file_manager_can_show_the_file(desk, odd):
+    desk.stand_in("gdbus", status=1)
+    with desk.program.mounted(odd) as view:
+        calls = desk.act("show-source", view.uniques / "copies/3")
+        assert calls[-1] == [b"xdg-open", os.fsencode(odd / "copies") + b"/", b""]
+        [call] = desk.act("show-source", odd / "copies/3")
+        assert call[0] == b"zenity" and b"in no view" in b" ".join(call)
+
+
+# move redundant copies to trash
+
+@pytest.fixture
+def three(source):
+    """Three copies and two; folders of the same name in both halves."""
+    trees.fill(source, {b"a/one": b"same", b"b/one": b"same", b"c/one": b"same",
+                        b"a/two\n\xff": b"other", b"b/two": b"other", b"c/alone": b"alone"})
+    return source
+
+
+def names(folder):
+    return sorted(os.path.relpath(os.path.join(at, name), os.fsencode(folder))
+                  for at, _, files in os.walk(os.fsencode(folder)) for name in files)
+
+
+ALL = [b"a/one", b"a/two\n\xff", b"b/one", b"b/two", b"c/alone", b"c/one"]
+
+
+def test_what_is_selected_in_a_source_goes_to_the_trash_where_a_copy_stays(desk, three):
+    with desk.program.mounted(three):
+        asked, told = desk.act("trash", three / "a/one", trees.join(three, b"a/two\n\xff"),
+                               three / "c/alone")
+        assert b"2 files" in asked[-1]
+        assert [line.split()[-1] for line in asked[-1].split(b"\n") if b"  copy  " in line] == [
+            os.fsencode(three / "a/one"), b"$'%s/a/two\\n\\377'" % os.fsencode(three)]
+        assert b"2 copies" in told[-1]
+        assert names(three) == [name for name in ALL if not name.startswith(b"a/")]
+    assert [os.fsencode(name) for name in trashed(desk)] == [b"one", b"two\n\xff"]
+
+
+def test_of_a_group_that_is_selected_whole_the_kept_copy_stays(desk, three):
+    with desk.program.mounted(three) as view:
+        folder = Path(os.fsdecode(folder_of(view, b"a/one")))
+        desk.act("trash", *folder.iterdir())
+        assert names(three) == [name for name in ALL if name not in (b"b/one", b"c/one")]
+        view.sync()
+        [rank] = view.by_size.iterdir()  # a link to the other folder in dups/
+        desk.act("trash", rank.name, cwd=view.by_size)
+        assert names(three) == [b"a/one", b"a/two\n\xff", b"c/alone"]
+
+
+def test_of_a_folder_in_redundant_exactly_what_is_shown_goes(desk, three):
+    """Of b/one and c/one none is kept, but a copy in another folder would do to let it go."""
+    with desk.program.mounted(three, options=("--wait", "--min-size=5")) as view:
+        assert names(view.redundant) == [b"b/two"]
+        trees.fill(three, {b"b/three": b"third", b"z/three": b"third"})
+        view.sync()
+        assert names(view.redundant) == [b"b/two", b"z/three"]
+        desk.act("trash", view.redundant / "b")
+        assert sorted({*ALL, b"b/three", b"z/three"} - {b"b/two"}) == names(three)
+        desk.act("trash", view.redundant)
+        assert sorted({*ALL, b"b/three"} - {b"b/two"}) == names(three)
+
+
+def test_folder_of_a_source_keeps_one_of_each(desk, three):
+    with desk.program.mounted(three):
+        desk.act("trash", three / "b")
+        assert names(three) == [name for name in ALL if not name.startswith(b"b/")]
+        desk.act("trash", three)
+        assert names(three) == [b"a/one", b"a/two\n\xff", b"c/alone"]
+
+
+def test_nothing_goes_unless_the_user_wants_it(desk, three):
+    desk.stand_in("zenity", status=1)
+    with desk.program.mounted(three) as view:
+        for selected in (three / "a/one", three / "b", view.redundant, view.uniques / "a/one",
+                         three / "c/alone"):
+            assert desk.act("trash", selected)
+        assert names(three) == ALL
+
+
+def test_what_cannot_go_is_said_and_stays(desk, three, tmp_path):
+    os.symlink("one", three / "a/link")
+    for selected, reason in ((three / "a/one", b"No view"), (three / "gone", b"No view")):
+        [call] = desk.act("trash", selected)
+        assert b"--error" in call and reason in b" ".join(call)
+    with desk.program.mounted(three) as view:
+        for selected, reason in ((view.uniques / "a/one", b"what stays"),
+                                 (three / "c/alone", b"has a copy"),
+                                 (three / "a/link", b"link"), (three / "gone", b"gone"),
+                                 (tmp_path / "bin", b"folder")):
+            [call] = desk.act("trash", selected)
+            assert b"--error" in call and reason in b" ".join(call), (selected, call)
+        with open(three / "a/one", "ab"):
+            *_, last = desk.act("trash", three / "a/one")
+            assert b"--error" in last and b"left alone" in b" ".join(last)
+        assert names(three) == sorted([*ALL, b"a/link"])
+
+
+@pytest.mark.parametrize("dialog", ["kdialog", "xmessage"])
+def test_other_dialogs_ask_and_tell_as_well(desk, three, dialog):
+    (desk.bin / "zenity").unlink()
+    desk.stand_in(dialog, status=1)
+    with desk.program.mounted(three):
+        [asked] = desk.act("trash", three / "a/one")
+        assert asked[0] == dialog.encode() and b"1 files" in b" ".join(asked)
+        assert names(three) == ALL
+        desk.stand_in(dialog)
+        assert len(desk.act("trash", three / "a/one")) == 2
+        assert names(three) == [name for name in ALL if name != b"a/one"]
+        [told] = desk.act("show-copies", three / "c/alone")
+        assert told[0] == dialog.encode() and b"no copies" in b" ".join(told)
+
+
+def test_terminal_asks_and_tells_where_there_is_no_dialog(desk, three):
+    (desk.bin / "zenity").unlink()
+    del desk.environment["DISPLAY"]
+    controller, terminal = pty.openpty()
+    with desk.program.mounted(three):
+        for answer, left in ((b"n\n", ALL), (b"y\n", [name for name in ALL if name != b"a/one"])):
+            os.write(controller, answer)
+            subprocess.run([desk.action, "trash", three / "a/one"], check=True, timeout=TIMEOUT,
+                           env=desk.environment, stdin=terminal, stdout=terminal)
+            assert b"Move to trash? [y/N]" in os.read(controller, 10_000)
+            assert names(three) == left
+    os.close(controller)
+    os.close(terminal)
+
+
+# install-desktop
+
+TERMINAL = b"""<?xml version="1.0" encoding="UTF-8"?>
+<actions>
+<action>
+	<icon>utilities-terminal</icon>
+	<name>Open Terminal Here</name>
+	<unique-id>1700000000000000-1</unique-id>
+	<command>exo-open --working-directory %f &amp;&amp; echo '</command>
+	<description>Example</description>
+	<patterns>*</patterns>
+	<startup-notify/>
+	<directories/>
+</action>
+</actions>
+"""
+THUNARS = {
+    "as Thunar writes it": TERMINAL,
+    "empty": b"<actions/>",
+    "without a line end": TERMINAL.rstrip().replace(b"\n", b"\r\n"),
+    "with what looks like others": TERMINAL.replace(
+        b"<actions>", b"<actions><!-- <action><unique-id>twinfs-old</unique-id></action> -->"),
+    "with odd bytes": TERMINAL.replace(b"Example", "\u6708 \u00e9".encode()),
+}
+
+
+class Home:
+    """Whose file managers are told."""
+
+    def __init__(self, folder):
+        self.data, self.config = folder / "data of 'me' \"100%\" $HOME", folder / "config"
+        self.uca = self.config / "Thunar/uca.xml"
+        self.system = folder / "xdg"
+        self.environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(self.data),
+                            "XDG_CONFIG_HOME": str(self.config),
+                            "XDG_CONFIG_DIRS": str(self.system)}
+
+    def install(self, *options, script=INSTALL, status=0):
+        run = subprocess.run([script, *options], env=self.environment, check=False,
+                             capture_output=True, text=True, timeout=TIMEOUT)
+        assert run.returncode == status, run
+        return run.stderr
+
+    def everything(self):
+        return {path: path.read_bytes() for folder in (self.data, self.config)
+                for path in folder.rglob("*") if path.is_file()}
+
+
+EVERY = [f"--for={name}" for name in ("Thunar", "Nautilus", "Nemo", "Caja", "Dolphin", "PCManFM")]
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path)
+
+
+@pytest.mark.parametrize("before", THUNARS.values(), ids=THUNARS)
+def test_actions_of_thunar_are_added_once_and_taken_back_and_others_stay(home, before):
+    home.uca.parent.mkdir(parents=True)
+    home.uca.write_bytes(before)
+    others = [ElementTree.tostring(action) for action in ElementTree.fromstring(before)]
+    home.install("--for=Thunar")
+    installed = home.uca.read_bytes()
+    actions = list(ElementTree.fromstring(installed))
+    assert [ElementTree.tostring(action).strip() for action in actions[:len(others)]] == [
+        other.strip() for other in others]
+    ours = actions[len(others):]
+    assert [action.findtext("unique-id") for action in ours] == [
+        "twinfs-show-copies", "twinfs-show-source", "twinfs-trash"]
+    for action in ours:
+        words = shlex.split(action.findtext("command").replace("%%", "%"))
+        assert words == [str(home.data / "twinfs/twinfs-action"),
+                         action.findtext("unique-id").removeprefix("twinfs-"), "%F"]
+        assert os.access(words[0], os.X_OK)
+    assert home.uca.with_name("uca.xml.before-twinfs").read_bytes() == before
+    home.install("--for=Thunar")
+    assert home.uca.read_bytes() == installed
+    home.install("--remove")
+    assert home.everything() == {home.uca: before}
+
+
+def test_change_of_other_actions_is_kept_when_ours_go(home):
+    home.uca.parent.mkdir(parents=True)
+    home.uca.write_bytes(TERMINAL)
+    home.install("--for=Thunar")
+    changed = home.uca.read_bytes().replace(b"Open Terminal Here", b"Terminal")
+    home.uca.write_bytes(changed)
+    home.install("--remove")
+    assert home.uca.read_bytes() == TERMINAL.replace(b"Open Terminal Here", b"Terminal")
+    assert home.uca.with_name("uca.xml.before-twinfs").read_bytes() == TERMINAL
+
+
+def test_actions_that_all_users_have_come_along(home):
+    (home.system / "Thunar").mkdir(parents=True)
+    (home.system / "Thunar/uca.xml").write_bytes(TERMINAL)
+    home.install("--for=Thunar")
+    assert [action.findtext("name") for action in ElementTree.parse(home.uca).getroot()][0] == \
+        "Open Terminal Here"
+    home.install("--remove")
+    assert home.everything() == {}
+
+
+@pytest.mark.parametrize("broken", [b"", b"<actions>", b"<other></other>", TERMINAL[:-12],
+                                    b"<actions>\xff</actions>"])
+def test_settings_that_make_no_sense_are_left_alone(home, broken):
+    home.uca.parent.mkdir(parents=True)
+    home.uca.write_bytes(broken)
+    for options in (["--for=Thunar"], ["--remove"]):
+        assert "uca.xml" in home.install(*options, status=1)
+        assert home.uca.read_bytes() == broken
+
+
+def test_every_file_manager_gets_what_it_reads_and_all_of_it_goes(home):
+    home.install(*EVERY)
+    found = home.everything()
+    home.install(*EVERY)
+    assert home.everything() == found
+    commands = []
+    for path, text in found.items():
+        if path.suffix not in (".desktop", ".nemo_action"):
+            continue
+        entry = configparser.RawConfigParser(delimiters="=", strict=True)
+        entry.optionxform = str
+        entry.read_string(text.decode())
+        commands += [(path, part["Exec"]) for part in map(dict, entry.values()) if "Exec" in part]
+    assert len(commands) == 9
+    for path, command in commands:
+        command = command.replace("\\\\", "\\").replace("%%", "%")  # what a value, and Exec, has
+        run = subprocess.run(["sh", "-c", f"printf '%s\\n' {command}"], check=True, text=True,
+                             capture_output=True)
+        program, *words = run.stdout.splitlines()
+        assert program == str(home.data / "twinfs/twinfs-action"), path
+        assert words[-1] == ("%U" if path.suffix == ".nemo_action" else "%F")
+        assert ("--uris" in words) == (path.suffix == ".nemo_action")
+    scripts = [path for path in found if path.parent.name == "scripts"]
+    assert len(scripts) == 9 and all(os.access(path, os.X_OK) for path in scripts)
+    assert all(os.access(path, os.X_OK) for path in home.data.glob("kio/servicemenus/*"))
+    home.install("--remove")
+    assert home.everything() == {}
+
+
+def test_script_of_somebody_else_is_not_replaced_and_not_removed(home):
+    path = home.data / "nautilus/scripts/Show copies"
+    path.parent.mkdir(parents=True)
+    path.write_text("#!/bin/sh\n")
+    assert "Show copies" in home.install("--for=Nautilus", status=1)
+    home.install("--remove")
+    assert path.read_text() == "#!/bin/sh\n"
+
+
+def test_what_is_installed_works_wherever_it_came_from(desk, home, odd, tmp_path):
+    place = tmp_path / "share"
+    place.mkdir()
+    script = shutil.copy(INSTALL, place)
+    shutil.copy(ACTION, place)
+    home.install(*EVERY, script=script)
+    shutil.rmtree(place)
+    with desk.program.mounted(odd) as view:
+        for folder in (home.data / "nautilus", home.data / "nemo", home.config / "caja"):
+            desk.action = folder / "scripts/Show copies"
+            assert desk.act("./-rf", cwd=odd / "odd") == [
+                [b"xdg-open", folder_of(view, b"copies/2"), b""]]

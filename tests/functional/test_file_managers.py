@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""What file managers show of a view, and that they harm nothing by it."""
+import os
+
+import pytest
+import trees
+from desktop import MANAGERS, desktop, need
+
+JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00"
+SEEN_ODD = {
+    b"'quoted' \"twice\".txt": "'quoted' \"twice\".txt",
+    b"-rf": "-rf",
+    b"<b>bold & x.html": "<b>bold & x.html",
+    b"two  spaces": "two  spaces",
+    "\u6708\u5149.ogg".encode(): "\u6708\u5149.ogg",
+}
+
+
+def state(folder):
+    """Names, contents and times of all that is below."""
+    found = {}
+    for at, _, names in os.walk(os.fsencode(folder)):
+        for path in (at, *(os.path.join(at, name) for name in names)):
+            status = os.lstat(path)
+            found[path] = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+    return found
+
+
+@pytest.fixture(params=["thunar", "pcmanfm"])
+def manager(request):
+    need(MANAGERS[request.param].program)
+    return MANAGERS[request.param]
+
+
+@pytest.fixture
+def screen(session, tmp_path):
+    folder = tmp_path / "desktop"
+    folder.mkdir()
+    with desktop(session, folder) as found:
+        yield found
+
+
+@pytest.fixture
+def photos(source):
+    """Twelve groups, the larger the later by name; and one with odd names."""
+    for number in range(12):
+        data = JPEG + trees.content(number, 20_000 - 1500 * (12 - number))
+        trees.fill(source, {b"Photos/IMG_%02d.jpg" % number: data,
+                            b"Backup 2021/old laptop/IMG_%02d.jpg" % number: data})
+    trees.fill(source, {b"Odd/" + name: b"the same" for name in SEEN_ODD})
+    return source
+
+
+def test_file_manager_shows_ranks_in_their_order_and_copies_by_their_paths(
+        twinfs, screen, manager, photos):
+    before = state(photos)
+    with twinfs.mounted(photos) as view:
+        ranks = sorted(os.listdir(view.by_size))
+        with screen.opened(manager, view.by_size) as window:
+            window.wait_for(ranks)
+            assert window.texts(ranks) == ranks
+            assert any("by-size" in title for title in window.shown()["titles"])
+        group = (view.by_size / ranks[0]).resolve()
+        copies = ["Backup 2021\u2215old laptop\u2215IMG_11.jpg", "Photos\u2215IMG_11.jpg"]
+        with screen.opened(manager, group) as window:
+            window.wait_for(copies)
+            assert "JPEG image" in window.shown()["texts"]
+        group = (view.by_size / ranks[-1]).resolve()
+        with screen.opened(manager, group) as window:
+            copies = [f"Odd\u2215{name}" for name in SEEN_ODD.values()]
+            window.wait_for(copies)
+        assert view.differences(photos) == []
+    assert state(photos) == before

@@ -1,0 +1,52 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Prints what the windows of a program show, as JSON: titles of windows and texts of the rows,
+cells and labels in them, from top to bottom.  Reads them as screen readers do, by AT-SPI.
+
+  shown.py PROGRAM
+
+Needs python3-gi, gir1.2-atspi-2.0 and at-spi2-core.
+"""
+import json
+import sys
+
+import gi
+
+gi.require_version("Atspi", "2.0")
+from gi.repository import Atspi, GLib  # noqa: E402
+
+ANSWER_MS = 2000  # a program that does not answer for so long shows nothing
+CHILDREN_MAX = 500  # of one widget: a long list is read from its beginning
+WINDOWS = {"frame", "window", "dialog", "alert", "file chooser"}
+
+
+def children(node):
+    for index in range(min(node.get_child_count(), CHILDREN_MAX)):
+        child = node.get_child_at_index(index)
+        if child is not None:
+            yield child
+
+
+def read(node, found):
+    """What is gone or hangs while it is read shows nothing."""
+    try:
+        name = node.get_name()
+        if name:
+            found["titles" if node.get_role_name() in WINDOWS else "texts"].append(name)
+        for child in children(node):
+            read(child, found)
+    except GLib.Error:
+        pass
+
+
+def main():
+    found = {"titles": [], "texts": []}
+    Atspi.init()
+    Atspi.set_timeout(ANSWER_MS, ANSWER_MS)
+    for program in children(Atspi.get_desktop(0)):
+        if sys.argv[1] in (program.get_name() or "").lower():
+            read(program, found)
+    print(json.dumps(found))
+
+
+main()
