@@ -99,7 +99,7 @@ class Desktop:
 
     def begin(self):
         for name in ("home", "run"):
-            (self.folder / name).mkdir(mode=0o700)
+            (self.folder / name).mkdir(mode=0o700, exist_ok=True)
         ready, told = os.pipe()
         with open(ready, "rb") as number:
             self.server = self.start("Xvfb", "-displayfd", str(told), "-screen", "0", SCREEN,
@@ -146,9 +146,9 @@ class Window:
     def __init__(self, desktop, manager, process):
         self.desktop, self.manager, self.process = desktop, manager, process
 
-    def shown(self):
-        """Its titles and its texts, as they are now."""
-        run = subprocess.run([sys.executable, SHOWN, self.manager.program], check=False,
+    def shown(self, *clicked):
+        """Its titles and its texts, as they are when the menus of these names were opened."""
+        run = subprocess.run([sys.executable, SHOWN, self.manager.program, *clicked], check=False,
                              env=self.desktop.environment, capture_output=True, timeout=TIMEOUT)
         return json.loads(run.stdout) if run.returncode == 0 else {"titles": [], "texts": []}
 

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What file managers show of a view, and that they harm nothing by it."""
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
 import trees
 from desktop import MANAGERS, desktop, need
+from program import until
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00"
 SEEN_ODD = {
@@ -14,6 +17,16 @@ SEEN_ODD = {
     b"two  spaces": "two  spaces",
     "\u6708\u5149.ogg".encode(): "\u6708\u5149.ogg",
 }
+
+
+INSTALL = Path(__file__).resolve().parents[2] / "scripts/install-desktop"
+ASKED = """#!/bin/sh
+for word; do
+	case $word in --filename=*) cat "${{word#--filename=}}" >{told}.new ;; esac
+done
+mv {told}.new {told}
+exit 1
+"""
 
 
 def state(folder):
@@ -71,3 +84,27 @@ def test_file_manager_shows_ranks_in_their_order_and_copies_by_their_paths(
             window.wait_for(copies)
         assert view.differences(photos) == []
     assert state(photos) == before
+
+
+def test_thunar_offers_the_actions_and_runs_them(twinfs, screen, photos, tmp_path):
+    need("thunar")
+    subprocess.run([INSTALL, "--for=Thunar"], check=True, env=screen.environment,
+                   capture_output=True)
+    programs, told = tmp_path / "bin", tmp_path / "told"
+    programs.mkdir()
+    (programs / "twinfs").symlink_to(twinfs.session.binary)
+    (programs / "zenity").write_text(ASKED.format(told=told))  # the user does not want it
+    (programs / "zenity").chmod(0o755)
+    screen.environment["PATH"] = f"{programs}:{screen.environment['PATH']}"
+    before = state(photos)
+    with twinfs.mounted(photos) as view:
+        group = (view.by_size / min(os.listdir(view.by_size))).resolve()
+        with screen.opened(MANAGERS["thunar"], group) as window:
+            window.wait_for(["Photos\u2215IMG_11.jpg"])
+            shown = window.shown("File")["texts"]
+            assert {"Show copies", "Show in source folder", "Move redundant copies to trash"
+                    } <= set(shown), shown
+            window.shown("Move redundant copies to trash")
+            assert until(told.exists)
+        assert "Photos/IMG_11.jpg" in told.read_text()
+        assert state(photos) == before

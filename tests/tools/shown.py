@@ -3,8 +3,9 @@
 """Prints what the windows of a program show, as JSON: titles of windows and texts of the rows,
 cells and labels in them, from top to bottom.  Reads them as screen readers do, by AT-SPI.
 
-  shown.py PROGRAM
+  shown.py PROGRAM [NAME]
 
+With a NAME, does first what a click on the menu or button of that name would do.
 Needs python3-gi, gir1.2-atspi-2.0 and at-spi2-core.
 """
 import json
@@ -39,12 +40,21 @@ def read(node, found):
         pass
 
 
+def click(node, name):
+    """Whether there was something to click on."""
+    if node.get_name() == name and node.get_n_actions() > 0:
+        return node.do_action(0)
+    return any(click(child, name) for child in children(node))
+
+
 def main():
     found = {"titles": [], "texts": []}
     Atspi.init()
     Atspi.set_timeout(ANSWER_MS, ANSWER_MS)
     for program in children(Atspi.get_desktop(0)):
         if sys.argv[1] in (program.get_name() or "").lower():
+            for name in sys.argv[2:]:
+                click(program, name)
             read(program, found)
     print(json.dumps(found))
 
