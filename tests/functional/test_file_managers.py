@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from desktop import MANAGERS, desktop, need
+from desktop import MANAGERS, OPENING, desktop, need
 from program import until
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00"
@@ -84,6 +84,31 @@ def test_file_manager_shows_ranks_in_their_order_and_copies_by_their_paths(
             window.wait_for(copies)
         assert view.differences(photos) == []
     assert state(photos) == before
+
+
+def test_file_manager_shows_what_changes(twinfs, screen, manager, photos):
+    """Without being told to look again."""
+    data = JPEG + trees.content("new", 40_000)
+    with twinfs.mounted(photos) as view:
+        before = sorted(os.listdir(view.by_size))
+        with screen.opened(manager, view.by_size) as window:
+            window.wait_for(before)
+            assert until(lambda: view.status()["refreshed"] > 0)
+            trees.fill(photos, {b"Photos/new.jpg": data, b"Backup 2021/new too.jpg": data})
+            view.sync()
+            now = sorted(os.listdir(view.by_size))
+            assert len(now) == len(before) + 1
+            assert until(lambda: window.texts({*before, *now}) == now, OPENING)
+        folder = "Backup 2021/old laptop"
+        with screen.opened(manager, view.uniques / folder) as window:
+            before = sorted(os.listdir(view.uniques / folder))
+            window.wait_for(before)
+            assert until(lambda: view.status()["refreshed"] > 0)
+            (photos / folder / "added.txt").write_text("x")
+            (photos / folder / before[0]).rename(photos / folder / "renamed.jpg")
+            view.sync()
+            now = sorted(os.listdir(view.uniques / folder))
+            assert until(lambda: sorted(window.texts({*before, *now})) == now, OPENING)
 
 
 def test_thunar_offers_the_actions_and_runs_them(twinfs, screen, photos, tmp_path):
