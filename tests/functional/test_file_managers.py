@@ -71,7 +71,7 @@ def test_file_manager_shows_ranks_in_their_order_and_copies_by_their_paths(
         ranks = sorted(os.listdir(view.by_size))
         with screen.opened(manager, view.by_size) as window:
             window.wait_for(ranks)
-            assert window.texts(ranks) == ranks
+            assert until(lambda: window.texts(ranks) == ranks, OPENING), window.shown()
             assert any("by-size" in title for title in window.shown()["titles"])
         group = (view.by_size / ranks[0]).resolve()
         copies = ["Backup 2021\u2215old laptop\u2215IMG_11.jpg", "Photos\u2215IMG_11.jpg"]
