@@ -9,7 +9,7 @@
 #include "report/ages.h"
 
 #define NOW 1800000000
-#define DAY 86400
+#define DAY INT64_C(86400)
 
 static const struct timespec now = {NOW, 500};
 
@@ -42,8 +42,8 @@ static void test_years_have_their_leap_days(void **state)
 	(void)state;
 	assert_int_equal(age_before(365 * DAY, 500), AGE_YEAR);
 	assert_int_equal(age_before(366 * DAY, 500), AGE_2_YEARS);
-	assert_int_equal(age_before(10 * 365 * DAY + 2 * DAY, 500), AGE_10_YEARS);
-	assert_int_equal(age_before(10 * 365 * DAY + 3 * DAY, 500), AGE_OLDER);
+	assert_int_equal(age_before(3652 * DAY, 500), AGE_10_YEARS);
+	assert_int_equal(age_before(3653 * DAY, 500), AGE_OLDER);
 }
 
 static void test_what_is_later_than_now_is_in_the_future(void **state)

@@ -177,7 +177,7 @@ static void test_more_roots_than_fit_are_told_apart_all_the_same(void **state)
 	CLEANUP_FOLDERS struct folders folders = {0};
 
 	(void)state;
-	for (uint64_t i = 0; i < 2 * FOLDERS_MAX; i++)
+	for (uint64_t i = 0; i < UINT64_C(2) * FOLDERS_MAX; i++)
 		assert_int_equal(folders_add(&folders, &roots, 1 + i % 9, 1), 0);
 	assert_int_equal(folders_settle(&folders, &roots, 0), 0);
 	assert_int_equal(folders.count, 9);

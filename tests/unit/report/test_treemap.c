@@ -119,20 +119,23 @@ static void test_sizes_that_differ_by_all_that_is_possible_have_boxes(void **sta
 
 static void test_boxes_of_equal_sizes_are_nearly_squares(void **state)
 {
-	uint64_t sizes[100];
-	struct treemap_box boxes[ARRAY_SIZE(sizes)];
+	enum {
+		COUNT = 100
+	};
+	uint64_t sizes[COUNT];
+	struct treemap_box boxes[COUNT];
 	double ratios = 0;
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+	for (size_t i = 0; i < COUNT; i++)
 		sizes[i] = 10;
-	treemap_lay_out(sizes, ARRAY_SIZE(sizes), whole, boxes);
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+	treemap_lay_out(sizes, COUNT, whole, boxes);
+	for (size_t i = 0; i < COUNT; i++) {
 		double ratio = boxes[i].width / boxes[i].height;
 
 		ratios += ratio < 1 ? 1 / ratio : ratio;
 	}
-	assert_true(ratios / ARRAY_SIZE(sizes) < 1.25);
+	assert_true(ratios < 1.25 * COUNT);
 }
 
 int main(void)
