@@ -358,6 +358,7 @@ static struct session_settings session_settings_of(struct daemon *daemon)
 		.passthrough = settings->passthrough,
 		.io_uring = settings->io_uring,
 		.shared = settings->shared,
+		.nonempty = settings->nonempty,
 		.auto_unmount = settings->auto_unmount,
 		.single_threaded = settings->single_threaded,
 		.debug = settings->debug,

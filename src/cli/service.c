@@ -18,11 +18,15 @@ void service_init(struct service *service)
 	service->socket = getenv("NOTIFY_SOCKET");
 }
 
+/* So long a manager may take to have room for what must be heard. */
+#define PATIENCE_S 5
+
 /* 0 or -errno. A name that begins with '@' is in no folder (unix(7), abstract). */
 static int send_message(const char *path, const char *message, int flags)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t length = strlen(path);
+	const struct timeval patience = {.tv_sec = PATIENCE_S};
 	int fd AUTO_CLOSE = -1;
 
 	if ((path[0] != '/' && path[0] != '@') || length < 2 || length >= sizeof(address.sun_path))
@@ -33,6 +37,7 @@ static int send_message(const char *path, const char *message, int flags)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	return sendto(fd, message, strlen(message), flags | MSG_NOSIGNAL,
 		      (const struct sockaddr *)&address,
 		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0

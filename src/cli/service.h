@@ -21,8 +21,8 @@ struct service {
 /* Finds out who listens. Before threads are started. */
 void service_init(struct service *service);
 
-/* Says what must be heard, as "READY=1": waits until there is room for it. Warns where it could not
- * be said. */
+/* Says what must be heard, as "READY=1": waits until there is room for it, for some seconds. Warns
+ * where it could not be said. */
 void service_tell(const struct service *service, const char *message);
 
 /* Says what is good to know. Never waits: a manager that is busy misses it. 0 or -errno. */

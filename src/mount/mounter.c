@@ -144,6 +144,10 @@ static int mount_view(struct fuse_session **fuse, const struct session_settings 
 		r = *fuse ? 0 : -EINVAL;
 	}
 	fuse_opt_free_args(&args);
+	if (r == 0)
+		r = mount_point_clear(settings->mount_point, settings->nonempty);
+	if (r > 0)
+		r = -EBUSY;
 	errno = 0;
 	if (r == 0 && fuse_session_mount(*fuse, settings->mount_point) != 0)
 		r = errno ? -errno : -EIO;

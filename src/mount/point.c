@@ -286,43 +286,62 @@ static void explain(const char *given, const struct mount_point_judgement *judge
 }
 
 /* Judges what is there when what killed daemons left is away. 0, MOUNT_POINT_UNFIT or -errno. */
-static int clear_point(const char *given, struct mount_point_judgement *judgement)
+static int detach_dead(const char *absolute, struct mount_point_judgement *judgement)
 {
-	for (int i = 0; i < DEAD_MOUNTS_MAX; i++) {
-		int r = mount_point_judge(given, judgement);
+	for (int i = 0; i < DEAD_MOUNTS_MAX && judgement->state == MOUNT_POINT_DEAD; i++) {
+		int r = detach(judgement->view);
 
-		if (r < 0 || judgement->state != MOUNT_POINT_DEAD)
-			return r;
-		r = detach(judgement->view);
 		mount_point_judgement_free(judgement);
+		if (r == 0)
+			r = mount_point_judge(absolute, judgement);
 		if (r)
 			return r;
 	}
-	log_error("too many dead mounts on %s: unmount them first", quote_path(given));
-	return MOUNT_POINT_UNFIT;
+	return 0;
 }
 
 static bool is_fit(enum mount_point_state state, bool nonempty)
 {
-	return state == MOUNT_POINT_FREE || state == MOUNT_POINT_LIVE ||
-	       (state == MOUNT_POINT_NOT_EMPTY && nonempty);
+	return state == MOUNT_POINT_FREE || (state == MOUNT_POINT_NOT_EMPTY && nonempty);
+}
+
+static int judge_and_say(const char *given, struct mount_point_judgement *judgement)
+{
+	int r = mount_point_judge(given, judgement);
+
+	if (r < 0)
+		log_error("cannot examine the mount point %s: %s", quote_path(given),
+			  error_text(r));
+	return r;
 }
 
 int mount_point_prepare(const char *given, bool nonempty, char **absolute)
 {
 	CLEANUP(mount_point_judgement_free) struct mount_point_judgement judgement = {0};
-	int r = clear_point(given, &judgement);
+	int r = judge_and_say(given, &judgement);
 
 	*absolute = NULL;
 	if (r < 0)
-		log_error("cannot examine the mount point %s: %s", quote_path(given),
-			  error_text(r));
-	if (r != 0)
 		return r;
-	if (!is_fit(judgement.state, nonempty)) {
+	if (judgement.state != MOUNT_POINT_LIVE && judgement.state != MOUNT_POINT_DEAD &&
+	    !is_fit(judgement.state, nonempty)) {
 		explain(given, &judgement);
 		return MOUNT_POINT_UNFIT;
 	}
 	*absolute = TAKE(judgement.absolute);
 	return judgement.state == MOUNT_POINT_LIVE ? MOUNT_POINT_SERVED : MOUNT_POINT_READY;
+}
+
+int mount_point_clear(const char *absolute, bool nonempty)
+{
+	CLEANUP(mount_point_judgement_free) struct mount_point_judgement judgement = {0};
+	int r = judge_and_say(absolute, &judgement);
+
+	if (r < 0 || judgement.state != MOUNT_POINT_DEAD)
+		return r;
+	r = detach_dead(absolute, &judgement);
+	if (r != 0 || is_fit(judgement.state, nonempty))
+		return r;
+	explain(absolute, &judgement);
+	return MOUNT_POINT_UNFIT;
 }

@@ -232,19 +232,22 @@ def test_file_that_nobody_may_change_is_scanned_and_served_like_others(twinfs, t
 def test_files_on_an_overlay_are_read_where_openat2_is_refused(
         root_only, strace, twinfs, tmp_path):
     """By sandboxes, mostly; an overlay gives its files another device than its folders."""
-    folders = [tmp_path / name for name in ("lower", "upper", "work", "shown")]
-    for folder in folders:
-        folder.mkdir()
+    lower, upper, shown = (tmp_path / name for name in ("lower", "upper", "shown"))
     for name in ("one", "folder/two"):
-        trees.write(folders[0] / name, b"content")
-    options = "lowerdir={},upperdir={},workdir={}".format(*folders)
-    if subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, folders[3]],
-                      check=False).returncode != 0:
-        pytest.skip("the kernel does not mount overlays here")
-    try:
-        result, _ = twinfs.traced("list", "--summary", folders[3], calls="trace=openat2",
+        trees.write(lower / name, b"content")
+    upper.mkdir()
+    shown.mkdir()
+    with contextlib.ExitStack() as stack:
+        def mount(*words):
+            if subprocess.run(["mount", "-t", *words], check=False).returncode != 0:
+                pytest.skip("the kernel does not mount overlays here")
+            stack.callback(subprocess.run, ["umount", words[-1]], check=True)
+        mount("tmpfs", "tmpfs", upper)  # of two file systems, so that it has no numbers of one
+        (upper / "upper").mkdir()
+        (upper / "work").mkdir()
+        mount("overlay", "overlay", "-o",
+              f"lowerdir={lower},upperdir={upper}/upper,workdir={upper}/work", shown)
+        result, _ = twinfs.traced("list", "--summary", shown, calls="trace=openat2",
                                   flags=["-e", "inject=openat2:error=ENOSYS"])
-    finally:
-        subprocess.run(["umount", folders[3]], check=True)
     assert result.status == 0, result
     assert re.search(rb"^groups +1$", result.out, re.MULTILINE), result

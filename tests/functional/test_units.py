@@ -184,16 +184,25 @@ def test_view_in_the_background_is_no_service(twinfs, source, mount, tmp_path):
         assert manager.rest() == []
 
 
+def fill(name):
+    """Until the socket takes no message of anybody: one sender alone may send only so many."""
+    sent = 1
+    while sent:
+        sent = 0
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+            other.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    other.sendto(b"X=1", name)
+                    sent += 1
+
+
 def test_manager_that_listens_no_more_holds_up_nothing(twinfs, source, mount, tmp_path):
     trees.small(source)
     with Manager(twinfs, f"{tmp_path}/notify") as manager:
         with twinfs.started("mount", "-f", source, mount) as process:
             manager.wait_for("STATUS=current: .*")
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
-                other.setblocking(False)
-                with contextlib.suppress(BlockingIOError):
-                    while True:
-                        other.sendto(b"X=1", f"{tmp_path}/notify")
+            fill(f"{tmp_path}/notify")
             for name in ("another", "and one more"):
                 trees.write(source / name, trees.content("alone", 70000))
                 (mount / ".twinfs/sync").read_bytes()
@@ -225,6 +234,27 @@ def test_service_that_is_stopped_while_it_reads_names_has_not_failed(
             daemon = int((twinfs.index / "owner").read_text().split()[0])
             end_process(daemon, signal.SIGTERM)
             assert process.wait(60) == -signal.SIGTERM
+    assert not is_mounted(mount)
+
+
+def test_place_of_a_killed_view_is_no_empty_folder_until_there_is_another(
+        strace, twinfs, source, mount, tmp_path):
+    """Or who copies it with --delete loses his copy."""
+    trees.small(source)
+    with twinfs.mounted(source, at=mount) as dead:
+        end_process(dead.pid, signal.SIGKILL)
+        dead.pid = None
+        twinfs.wrapped = ["strace", "-f", "-o", "/dev/null", "-e",
+                          "inject=getdents64:delay_enter=300000"]
+        with Manager(twinfs, f"{tmp_path}/notify") as manager:
+            with twinfs.started("mount", "-f", source, mount) as process:
+                manager.wait_for("STATUS=reading names, .*")
+                with pytest.raises(OSError, match="not connected"):
+                    os.stat(mount / "nothing of this name")
+                manager.wait_for("READY=1")
+                assert (mount / "uniques").is_dir()
+                subprocess.run(["fusermount3", "-u", mount], check=True)
+                assert process.wait(60) == 0
     assert not is_mounted(mount)
 
 
