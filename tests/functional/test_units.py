@@ -238,7 +238,7 @@ def test_service_that_is_stopped_while_it_reads_names_has_not_failed(
 
 
 def test_place_of_a_killed_view_is_no_empty_folder_until_there_is_another(
-        strace, twinfs, source, mount, tmp_path):
+        root_only, strace, twinfs, source, mount, tmp_path):
     """Or who copies it with --delete loses his copy."""
     trees.small(source)
     with twinfs.mounted(source, at=mount) as dead:
