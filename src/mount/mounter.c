@@ -196,7 +196,8 @@ static char hear(struct order *order)
 
 	do
 		length = recv(KEPT_SOCKET, order, sizeof(*order), 0);
-	while (length < 0 && errno == EINTR);
+	/* the other is gone without having heard our answer: its last word is there still */
+	while (length < 0 && (errno == EINTR || errno == ECONNRESET));
 	return length > 0 && is_whole(order, (size_t)length) ? order->word : '\0';
 }
 

@@ -3,13 +3,14 @@
 import contextlib
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
 import pytest
-from program import TIMEOUT, children, is_mounted, stopped, traced, until
+from program import TIMEOUT, children, is_mounted, stopped, traced, until, wait_ended
 
 # Tries every way to change something; prints the errors it did not get, and what was possible.
 ATTEMPTS = r"""
@@ -384,21 +385,29 @@ def test_mounter_that_stands_still_holds_nothing_up(twinfs, source, root_only):
             assert watcher.hears(view.uniques, "CREATE", "last")
 
 
-UNLINKAT = 263 if os.uname().machine == "x86_64" else 35
+USUAL = {"unlinkat": 35, "sendto": 206, "recvfrom": 207}
+NUMBERS = {"unlinkat": 263, "sendto": 44, "recvfrom": 45} if os.uname().machine == "x86_64" else USUAL
+
+
+def calls(process, name):
+    """Is one of its threads in this system call?"""
+    def called(path):
+        with contextlib.suppress(OSError):  # it has ended
+            return path.read_text().startswith(f"{NUMBERS[name]} ")
+        return False
+    return until(lambda: any(map(called, Path(f"/proc/{process}/task").glob("*/syscall"))))
 
 
 @contextlib.contextmanager
 def before_it_removes(mounter):
     """The process that has them hear stands still as it begins to remove a name; gives what waits
     for that."""
-    def begins():
-        return Path(f"/proc/{mounter}/syscall").read_text().startswith(f"{UNLINKAT} ")
     command = ["strace", "-p", str(mounter), "-o", "/dev/null", "-e", "trace=unlinkat", "-e",
                f"inject=unlinkat:delay_enter={TIMEOUT}s:when=1"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
             assert until(lambda: all(traced(mounter)))
-            yield lambda: until(begins)
+            yield lambda: calls(mounter, "unlinkat")
         finally:
             process.terminate()
 
@@ -433,3 +442,20 @@ def test_folder_that_came_back_is_not_removed(viewer, strace):
             assert set(shell.communicate(b"\n")[0].decode().splitlines()) == before
             assert listed(viewer, view.uniques / "folder") == before
             assert view.differences_now(viewer.source) == []
+
+
+def test_daemon_that_ends_before_it_hears_an_answer_unmounts(viewer, strace):
+    with viewer.mounted(viewer.source) as view:
+        with (contextlib.ExitStack() as held,
+              Watcher(view, viewer.source, view.uniques) as watcher):
+            assert watcher.hears(view.uniques, "DELETE,ISDIR", ".poke")
+            mounter = children(view.pid)[0]
+            with before_it_removes(mounter) as begins:
+                (viewer.source / "alone").unlink()
+                assert begins()
+                held.enter_context(view.traced("-e", f"inject=sendto:delay_enter={TIMEOUT}s"))
+                os.kill(view.pid, signal.SIGTERM)
+                assert calls(view.pid, "sendto")
+            assert calls(mounter, "recvfrom")
+        assert wait_ended(view.pid)
+        assert not is_mounted(view.path)
