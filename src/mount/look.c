@@ -20,6 +20,10 @@
  * notifier just named. */
 #define NAMES_MAX 131072
 
+/* How long after a folder was listed for the first time something may still be said of what was in
+ * the view by then, while who watches it may have listed it before. */
+#define UNSURE_NS 5000000000
+
 /* How often a change is tried where somebody looked its name up in between. */
 #define TRIES_MAX 4
 
@@ -156,18 +160,62 @@ static int list_folder(const struct look *look, struct listing *listing)
 	return bytes_append(&folder->path, path.data, path.length);
 }
 
-/* Of a folder of which nobody knows what its watchers know: the names that just came or went. */
-static void tell_recent(struct look *look, const struct name_list *now)
+/* Who came to watch during a look at all processes may not have been found by it: names that were
+ * noted since it began stay noted. */
+static void keep_later(struct look *look)
 {
+	struct refresher *refresher = look->refresher;
+
+	look->recent_memory = refresher->recent_memory;
+	refresher->recent_memory = (struct arena){0};
+	refresher->recent_count = 0;
+	for (size_t i = 0; i < look->recent_count; i++) {
+		struct recent_name recent = look->recent[i];
+
+		if (recent.number <= look->noted_before)
+			continue;
+		recent.text =
+			arena_copy(&refresher->recent_memory, recent.text, strlen(recent.text));
+		if (recent.text)
+			refresher->recent[refresher->recent_count++] = recent;
+	}
+}
+
+static void take_recent(struct look *look)
+{
+	struct refresher *refresher = look->refresher;
+
+	arena_free(&look->recent_memory);
+	(void)pthread_mutex_lock(&refresher->lock);
+	look->recent_count = refresher->recent_count;
+	memcpy(look->recent, refresher->recent, refresher->recent_count * sizeof(*look->recent));
+	if (look->watchers.anybody)
+		keep_later(look);
+	(void)pthread_mutex_unlock(&refresher->lock);
+}
+
+/* Of a folder of which nobody knows what its watchers know: all but the names that just came or
+ * went, which are to be told. 0 or -errno. */
+static int guess(struct look *look, const struct name_list *now)
+{
+	struct watched_folder *folder = look->folder;
+	const char *texts[RECENT_NAMES_MAX];
+	size_t count = 0;
+	int r = 0;
+
+	if (!folder->listed) {
+		folder->sure_ns = clock_monotonic_ns() + UNSURE_NS;
+		r = name_list_copy(&folder->names, now);
+	}
 	for (size_t i = 0; i < look->recent_count; i++) {
 		const struct recent_name *recent = &look->recent[i];
-		const struct listed_name *found = name_list_find(now, recent->text);
-		const struct listed_name gone = {.text = recent->text};
 
-		if (recent->folder == look->folder->node &&
-		    !tell_name(look, found ? NUDGE_CAME : NUDGE_WENT, found ? found : &gone))
-			return;
+		if (recent->folder == folder->node && recent->number > folder->told)
+			texts[count++] = recent->text;
 	}
+	if (look->recent_count)
+		folder->told = look->recent[look->recent_count - 1].number;
+	return r < 0 ? r : name_list_unlearn(&folder->names, now, texts, count);
 }
 
 /* What is different from what its watchers know; what cannot be told now is for the next look. */
@@ -195,10 +243,12 @@ static void look_at(struct look *look)
 	look->gone = r == -ENOENT;
 	look->events = 0;
 	if (r == 0 || look->gone) {
-		if (folder->listed)
+		if (!folder->listed ? !look->gone : folder->sure_ns > clock_monotonic_ns())
+			r = guess(look, &listing.names);
+		if (r == 0 || look->gone)
 			tell_differences(look, &listing.names);
-		else if (!look->gone)
-			tell_recent(look, &listing.names);
+		else
+			name_list_free(&folder->names);
 		folder->listed = true;
 		folder->names = listing.names;
 		return;
@@ -304,6 +354,7 @@ int look_at_all(struct look *look)
 
 	look->failure = look->finds ? find_watched(look) : 0;
 	look->found_ns = clock_monotonic_ns();
+	take_recent(look);
 	HASH_ITER(hh, refresher->watched, folder, next)
 	{
 		if (look->failure == 0 && take_changed(refresher, folder)) {

@@ -21,7 +21,9 @@
 struct watched_folder {
 	uint64_t node; /* the inode too: folders have one version */
 	bool changed; /* under the lock: since it was listed */
-	bool listed; /* names is what its watchers know */
+	bool listed; /* names is what its watchers know, */
+	uint64_t sure_ns; /* but for what the notifier names until then, */
+	uint64_t told; /* and which has a greater number */
 	struct name_list names;
 	struct bytes path; /* in the view, where it was last */
 	uint64_t above; /* the node of the folder that it is, or was, in */
@@ -33,7 +35,9 @@ struct look {
 	struct refresher *refresher;
 	struct mounter_watchers watchers; /* who is looked for */
 	bool finds; /* else at what is known to be watched */
-	/* what of names was noted before it, in memory of the refresher or, where it is for anybody, here */
+	uint64_t noted_before; /* the number of the last name that was noted when it began */
+	/* what of names was noted when it was known who watches: in memory of the refresher or,
+	 * where anybody was looked for, here */
 	struct recent_name recent[RECENT_NAMES_MAX];
 	size_t recent_count;
 	struct arena recent_memory;

@@ -32,6 +32,17 @@ int name_list_add(struct name_list *list, struct listed_name name)
 	return 0;
 }
 
+int name_list_copy(struct name_list *list, const struct name_list *from)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < from->count && r == 0; i++)
+		r = name_list_add(list, from->names[i]);
+	if (r < 0)
+		name_list_free(list);
+	return r;
+}
+
 static int by_text(const void *a, const void *b)
 {
 	const struct listed_name *first = a, *second = b;
@@ -51,6 +62,43 @@ const struct listed_name *name_list_find(const struct name_list *list, const cha
 	if (list->count == 0)
 		return NULL;
 	return bsearch(&wanted, list->names, list->count, sizeof(wanted), by_text);
+}
+
+int name_list_unlearn(struct name_list *list, const struct name_list *now, const char *const *texts,
+		      size_t count)
+{
+	struct name_list left = {0}, added = {0};
+	bool *unlearned = calloc(list->count + 1, sizeof(*unlearned));
+	int r = unlearned ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		const struct listed_name *known = name_list_find(list, texts[i]);
+		bool there = name_list_find(now, texts[i]);
+
+		if (known && there)
+			unlearned[known - list->names] = true;
+		else if (!known && !there)
+			r = name_list_add(&added, (struct listed_name){.text = texts[i]});
+	}
+	name_list_sort(&added);
+	for (size_t i = 0; i < list->count && r == 0; i++) {
+		if (!unlearned[i])
+			r = name_list_add(&left, list->names[i]);
+	}
+	for (size_t i = 0; i < added.count && r == 0; i++) {
+		if (i == 0 || strcmp(added.names[i].text, added.names[i - 1].text) != 0)
+			r = name_list_add(&left, added.names[i]);
+	}
+	free(unlearned);
+	name_list_free(&added);
+	if (r < 0) {
+		name_list_free(&left);
+		return r;
+	}
+	name_list_sort(&left);
+	name_list_free(list);
+	*list = left;
+	return 0;
 }
 
 /* ---- what is different --------------------------------------------------------------- */

@@ -31,6 +31,9 @@ void name_list_free(struct name_list *list);
 /* Copies the name's text. 0 or -ENOMEM. */
 MUST_CHECK int name_list_add(struct name_list *list, struct listed_name name);
 
+/* Makes an empty list one of the same names. 0 or -ENOMEM, then it is empty. */
+MUST_CHECK int name_list_copy(struct name_list *list, const struct name_list *from);
+
 /* Puts it in order of names; then others may be compared with it. */
 void name_list_sort(struct name_list *list);
 
@@ -46,5 +49,10 @@ typedef bool name_list_differ_fn(void *context, enum nudge_kind kind,
 				 const struct listed_name *name);
 MUST_CHECK int name_list_differ(const struct name_list *before, const struct name_list *now,
 				name_list_differ_fn *each, void *context, struct name_list *rest);
+
+/* As if nothing had been heard of these names: those that are there now are taken out of the list,
+ * the others are in it. 0 or -errno, the list being as it was. */
+MUST_CHECK int name_list_unlearn(struct name_list *list, const struct name_list *now,
+				 const char *const *texts, size_t count);
 
 #endif

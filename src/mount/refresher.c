@@ -18,6 +18,9 @@
 #define LOOK_INTERVAL_NS 100000000
 #define LOOKS_SHARE 50
 
+/* The longest: one who is looked at may have stood still. */
+#define PAUSE_MAX_NS UINT64_C(5000000000)
+
 /* How often those who asked are looked at again, and for how long. */
 #define AGAIN_INTERVAL_NS UINT64_C(500000000)
 #define AGAIN_FOR_NS UINT64_C(10000000000)
@@ -76,7 +79,7 @@ void refresher_note_name(struct refresher *refresher, uint64_t folder, const cha
 		text = arena_copy(&refresher->recent_memory, name, strlen(name));
 		if (text)
 			refresher->recent[refresher->recent_count++] =
-				(struct recent_name){folder, text};
+				(struct recent_name){folder, text, ++refresher->recent_number};
 	}
 	(void)pthread_mutex_unlock(&refresher->lock);
 }
@@ -148,6 +151,8 @@ static uint64_t next_time(uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t pause = (end_ns - begin_ns) * LOOKS_SHARE;
 
+	if (pause > PAUSE_MAX_NS)
+		pause = PAUSE_MAX_NS;
 	return end_ns + (pause > LOOK_INTERVAL_NS ? pause : LOOK_INTERVAL_NS);
 }
 
@@ -168,19 +173,6 @@ static uint64_t due(const struct refresher *refresher, const struct times *times
 	return at > times->next_ns ? at : times->next_ns;
 }
 
-/* Names stay noted until there is a look at all processes. */
-static void take_recent(struct refresher *refresher, struct look *look)
-{
-	look->recent_count = refresher->recent_count;
-	memcpy(look->recent, refresher->recent, refresher->recent_count * sizeof(*look->recent));
-	arena_free(&look->recent_memory);
-	if (!look->watchers.anybody)
-		return;
-	look->recent_memory = refresher->recent_memory;
-	refresher->recent_memory = (struct arena){0};
-	refresher->recent_count = 0;
-}
-
 /* Waits for something to do, and takes it. False: nothing any more. */
 static bool take(struct refresher *refresher, const struct times *times, struct look *look)
 {
@@ -195,13 +187,13 @@ static bool take(struct refresher *refresher, const struct times *times, struct 
 		timed_wait(&refresher->changed, &refresher->lock, from);
 	}
 	goes_on = !atomic_load(&refresher->stopping);
+	look->noted_before = refresher->recent_number;
 	if (look->watchers.anybody)
 		refresher->told = false;
 	refresher->changes = false;
 	refresher->askers.count = 0;
 	if (look->watchers.anybody || atomic_load(&refresher->asker) != TOO_MANY)
 		atomic_store(&refresher->asker, 0);
-	take_recent(refresher, look);
 	(void)pthread_mutex_unlock(&refresher->lock);
 	return goes_on;
 }

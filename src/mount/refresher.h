@@ -17,9 +17,9 @@
  *
  * Which folders are watched the kernel tells nobody. The other process looks it up in /proc: of
  * those who asked something, as they may be about to watch; and of all when something changed,
- * as often as that takes no more than one part in LOOKS_SHARE of the time. Of each folder that
- * is watched the thread remembers the names that its watchers know, and tells what is different
- * later, EVENTS_MAX at a time.
+ * as often as that takes no more than one part in LOOKS_SHARE of the time, or after PAUSE_MAX_NS.
+ * Of each folder that is watched the thread remembers the names that its watchers know, and tells
+ * what is different later, EVENTS_MAX at a time.
  *
  * Not for views that are shared: who watches a folder may not know all that others do.
  */
@@ -42,9 +42,10 @@ struct session;
 struct recent_name {
 	uint64_t folder;
 	const char *text;
+	uint64_t number; /* greater than those of all before it */
 };
 
-#define RECENT_NAMES_MAX 1024
+#define RECENT_NAMES_MAX 4096
 
 struct refresher {
 	pthread_mutex_t lock; /* of all below that is not atomic */
@@ -55,6 +56,7 @@ struct refresher {
 	struct watched_folder *watched; /* uthash, by inode; changed by the thread alone */
 	struct recent_name recent[RECENT_NAMES_MAX];
 	size_t recent_count;
+	uint64_t recent_number; /* of the last one that was noted */
 	struct arena recent_memory;
 	struct mounter_watchers askers; /* who asked since the thread last looked */
 	pthread_t thread;

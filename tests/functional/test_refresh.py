@@ -64,7 +64,7 @@ CHANGES = "create,delete,attrib,modify,move"
 class Watcher:
     """inotifywait: what was heard so far, as (folder, events, name)."""
 
-    def __init__(self, view, source, *folders):
+    def __init__(self, view, source, *folders, known=True):
         program, before = view.program, view.status()["refreshed"]
         command = ["inotifywait", "-m", "-e", CHANGES, "--format", "%w|%e|%f", *folders]
         self.process = subprocess.Popen([*program.as_user(), *command], stdout=subprocess.PIPE,
@@ -77,6 +77,8 @@ class Watcher:
             raise AssertionError("no watches")
         self.thread = threading.Thread(target=self.listen)
         self.thread.start()
+        if not known:
+            return
         # who watches is looked up when something changes
         poke = source / ".poke"
         poke.mkdir()
@@ -257,10 +259,10 @@ def test_plain_user_runs_only_what_he_may_run_at_the_source(as_user, source, fus
 class Manager:
     """Shows a folder as a file manager does: lists it once, and then believes what it hears."""
 
-    def __init__(self, view, source, folder):
+    def __init__(self, view, source, folder, known=True):
         self.folder = folder
         self.first = listed(view.program, folder)
-        self.watcher = Watcher(view, source, folder)
+        self.watcher = Watcher(view, source, folder, known=known)
 
     def shows(self):
         shown = set(self.first)
@@ -308,6 +310,28 @@ def test_many_names_at_once_are_all_heard(viewer):
                 (viewer.source / f"folder/{number}").write_text(f"content {number}")
             view.sync()
             assert until(lambda: manager.shows() == listed(viewer, manager.folder))
+        finally:
+            manager.watcher.__exit__()
+
+
+def test_names_are_heard_by_who_turns_out_to_watch_only_then(viewer):
+    """The kernel had all that he wanted to know, so he asked nothing. What changes while it is
+    looked up who watches is told, too."""
+    folder = viewer.source / "folder"
+    with viewer.mounted(viewer.source) as view:
+        as_viewer(viewer, "find", view.path)
+        manager = Manager(view, viewer.source, view.uniques / "folder", known=False)
+        try:
+            with stopped(children(view.pid)[0]):
+                (folder / "first").write_text("content first")
+                view.sync()
+                for number in range(20):
+                    (folder / f"{number}").write_text(f"content {number}")
+                view.sync()
+
+            def agrees():
+                return manager.shows() == listed(viewer, manager.folder)
+            assert until(agrees, 20), manager.shows() ^ listed(viewer, manager.folder)
         finally:
             manager.watcher.__exit__()
 
