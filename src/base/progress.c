@@ -47,8 +47,8 @@ struct fields {
 	int gap;
 };
 
-/* What there is to be done: a file takes time, too, however small it is. By bytes alone 130,000 small
- * files of /usr, read from a disk for the first time, began with "24:02 left" of 10 seconds. */
+/* What there is to be done: a file takes time, too, however small it is. By bytes alone 130,000
+ * small files of /usr, read from a disk for the first time, began with "24:02 left" of 10 seconds. */
 static double work_of(uint64_t files, uint64_t bytes)
 {
 	return (double)files * FILE_BYTES + (double)bytes;

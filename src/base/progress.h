@@ -73,7 +73,7 @@ void progress_end(struct progress *progress, const struct progress_counts *count
  * where neither is. Pure. */
 double progress_part(const struct progress_counts *counts);
 
-/* How long the rest takes if it goes on as it did. False where nothing can be said of it (yet). Pure.
+/* How long the rest takes if it goes on as it did. False where nothing can be said of it yet. Pure.
  *
  * elapsed_ns	since the start of the work
  */

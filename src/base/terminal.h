@@ -12,8 +12,8 @@
 /* Clears from the cursor to the end of the line (ECMA-48: EL). */
 #define TERMINAL_CLEAR_REST "\033[K"
 
-/* Does the terminal that TERM names know how to write a line anew? "dumb" does not, nor may one that
- * nobody named. */
+/* Does the terminal that TERM names know how to write a line anew? "dumb" does not, nor may one
+ * that nobody named. */
 bool terminal_redraws(void);
 
 /* May this process write to the terminal that fd is as if nobody else did? Not where a shell has it

@@ -16,8 +16,7 @@ void interrupt_note(int number);
 /* The signal that came; 0: none did. Any thread. */
 int interrupt_signal(void);
 
-/* Ends this process by the signal, so that a shell ends the loop that we may be in. Returns where that
- * is ignored. */
+/* Ends this process by the signal, so that a shell ends the loop that we may be in. */
 void interrupt_raise(int number);
 
 #endif

@@ -25,7 +25,7 @@ MUST_CHECK int status_file_read(const char *mount_point, json_t **status);
  * does not say. */
 MUST_CHECK int status_file_index(const char *mount_point, struct bytes *folder);
 
-/* A number or a text in it; 0 or "unknown" where it is not there. The text lives as long as status. */
+/* A number or a text in it; 0 or "unknown" where it is not there. The text lives as status does. */
 uint64_t status_file_number(const json_t *status, const char *key);
 const char *status_file_text(const json_t *status, const char *key);
 

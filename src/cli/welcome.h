@@ -6,8 +6,8 @@
 
 #include "cli/mount_settings.h"
 
-/* Writes it to stderr where that is a terminal; scripts and services are told nothing. Asks the view
- * for its figures, from a process of its own: for a program that has one thread.
+/* Writes it to stderr where that is a terminal; scripts and services are told nothing. Asks the
+ * view for its figures, from a process of its own: for a program that has one thread.
  *
  * mount_point	absolute
  */

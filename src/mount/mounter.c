@@ -264,8 +264,8 @@ static char attend(const struct session_settings *settings, dev_t device, bool n
 /* Keeps nothing of what the daemon has open, be it a lock or a pipe to somebody who waits. Signals
  * for all of a terminal or service are for the daemon.
  *
- * It stays in its process group until all is mounted: where something is mounted when somebody looks
- * there (autofs), everybody has to wait for that, but the group of who waits for us. */
+ * It stays in its process group until all is mounted: where that is done when somebody looks there
+ * (autofs), everybody has to wait for that, but the group of who waits for us. */
 static void stand_alone(int socket)
 {
 	(void)signal(SIGINT, SIG_IGN);

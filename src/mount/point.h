@@ -45,8 +45,8 @@ void mount_point_judgement_free(struct mount_point_judgement *judgement); /* acc
 const char *mount_point_cause(enum mount_point_state state);
 const char *mount_point_remedy(enum mount_point_state state);
 
-/* Makes sure that a view can be mounted there, as far as that can be said before what a killed daemon
- * left behind is away.
+/* Makes sure that a view can be mounted there, as far as that can be said before what a killed
+ * daemon left behind is away.
  *
  * given	as the user said it
  * nonempty	a directory with something in it will do
@@ -55,9 +55,9 @@ const char *mount_point_remedy(enum mount_point_state state);
  */
 MUST_CHECK int mount_point_prepare(const char *given, bool nonempty, char **absolute);
 
-/* Detaches what a killed daemon left behind. Not before the next view can be mounted at once: who looks
- * there until then gets an error, and takes it for no empty folder. 0, MOUNT_POINT_UNFIT where nothing
- * can be mounted on what is below, or -errno; said. */
+/* Detaches what a killed daemon left behind. Not before the next view can be mounted at once: who
+ * looks there until then gets an error, and takes it for no empty folder. 0, MOUNT_POINT_UNFIT where
+ * nothing can be mounted on what is below, or -errno; said. */
 MUST_CHECK int mount_point_clear(const char *absolute, bool nonempty);
 
 /* The mount points of all views in this mount namespace, dead ones included; a NULL-terminated
