@@ -409,8 +409,9 @@ def test_mounter_that_stands_still_holds_nothing_up(twinfs, source, root_only):
             assert watcher.hears(view.uniques, "CREATE", "last")
 
 
-USUAL = {"unlinkat": 35, "sendto": 206, "recvfrom": 207}
-NUMBERS = {"unlinkat": 263, "sendto": 44, "recvfrom": 45} if os.uname().machine == "x86_64" else USUAL
+NUMBERS = {"unlinkat": 35, "sendto": 206, "recvfrom": 207}
+if os.uname().machine == "x86_64":
+    NUMBERS = {"unlinkat": 263, "sendto": 44, "recvfrom": 45}
 
 
 def calls(process, name):
