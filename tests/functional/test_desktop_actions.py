@@ -7,6 +7,7 @@ import pty
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import quote, unquote_to_bytes
 from xml.etree import ElementTree
@@ -107,11 +108,10 @@ def test_copies_of_a_file_are_shown_in_the_view_whatever_its_name(desk, odd):
     with desk.program.mounted(odd) as view:
         for number, name in enumerate(ODD):
             wanted = [[b"xdg-open", folder_of(view, b"copies/%d" % number), b""]]
-            assert desk.act("show-copies", trees.join(odd, b"odd", name)) == wanted
-            if name[:1] != b"-":  # it is in their folder that some give names alone
-                assert desk.act("show-copies", name, cwd=odd / "odd") == wanted
-            else:
-                assert desk.act("show-copies", b"./" + name, cwd=odd / "odd") == wanted
+            # some give names alone, in their folder
+            assert desk.act("show-copies", name, cwd=odd / "odd") == wanted
+            if number % 4 == 0:
+                assert desk.act("show-copies", trees.join(odd, b"odd", name)) == wanted
         for copy in os.listdir(folder_of(view, b"copies/3")):
             assert desk.act("show-copies", trees.join(folder_of(view, b"copies/3"), copy)) == [
                 [b"xdg-open", folder_of(view, b"copies/3"), b""]]
@@ -335,7 +335,7 @@ class Home:
                             "XDG_CONFIG_DIRS": str(self.system)}
 
     def install(self, *options, script=INSTALL, status=0):
-        run = subprocess.run([script, *options], env=self.environment, check=False,
+        run = subprocess.run([sys.executable, script, *options], env=self.environment, check=False,
                              capture_output=True, text=True, timeout=TIMEOUT)
         assert run.returncode == status, run
         return run.stderr

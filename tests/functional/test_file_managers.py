@@ -2,6 +2,7 @@
 """What file managers show of a view, and that they harm nothing by it."""
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,8 +114,8 @@ def test_file_manager_shows_what_changes(twinfs, screen, manager, photos):
 
 def test_thunar_offers_the_actions_and_runs_them(twinfs, screen, photos, tmp_path):
     need("thunar")
-    subprocess.run([INSTALL, "--for=Thunar"], check=True, env=screen.environment,
-                   capture_output=True)
+    subprocess.run([sys.executable, INSTALL, "--for=Thunar"], check=True,
+                   env=screen.environment, capture_output=True)
     programs, told = tmp_path / "bin", tmp_path / "told"
     programs.mkdir()
     (programs / "twinfs").symlink_to(twinfs.session.binary)
