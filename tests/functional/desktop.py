@@ -101,9 +101,10 @@ class Desktop:
     def processes(self):
         return self.session.processes(self.mark)
 
-    def start(self, *command, **options):
+    def start(self, *command, before=None, **options):
         """A process of this desktop."""
-        return subprocess.Popen([*self.alone, *map(os.fspath, command)], env=self.environment,
+        before = self.alone if before is None else before
+        return subprocess.Popen([*before, *map(os.fspath, command)], env=self.environment,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL, **options)
 
@@ -112,8 +113,10 @@ class Desktop:
             (self.folder / name).mkdir(mode=0o700, exist_ok=True)
         ready, told = os.pipe()
         with open(ready, "rb") as number:
+            # on the network of the others, as that is how servers see which displays are taken
             self.server = self.start("Xvfb", "-displayfd", str(told), "-screen", "0", SCREEN,
-                                     "-nolisten", "tcp", "-noreset", pass_fds=[told])
+                                     "-nolisten", "tcp", "-noreset", before=[],
+                                     pass_fds=[told])
             os.close(told)
             assert select.select([number], [], [], TIMEOUT)[0]
             display = number.readline().strip()  # all of it, or the server dies of writing
