@@ -112,7 +112,7 @@ static void make_places(struct places *places)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void check_folder(const char *given, const char *expected)
+static void check_place(const char *given, const char *expected)
 {
 	CLEANUP(rule_settings_deinit) struct rule_settings settings;
 	char option[128];
@@ -132,7 +132,7 @@ static void check_folder(const char *given, const char *expected)
 	assert_null(settings.rules.only[2]);
 }
 
-static void test_folders_become_absolute_and_lose_their_symlinks(void **state)
+static void test_paths_become_absolute_and_lose_their_symlinks(void **state)
 {
 	char before[4096];
 	struct places places;
@@ -144,11 +144,12 @@ static void test_folders_become_absolute_and_lose_their_symlinks(void **state)
 	assert_int_equal(chdir(places.folder), 0);
 	(void)snprintf(longer, sizeof(longer), "%s/./link//../%s/", places.link,
 		       strrchr(places.folder, '/') + 1);
-	check_folder(places.folder, places.folder);
-	check_folder(places.link, places.folder);
-	check_folder(".", places.folder);
-	check_folder("link", places.folder);
-	check_folder(longer, places.folder);
+	check_place(places.folder, places.folder);
+	check_place(places.link, places.folder);
+	check_place(".", places.folder);
+	check_place("link", places.folder);
+	check_place(longer, places.folder);
+	check_place(places.file, places.file);
 	assert_int_equal(chdir(before), 0);
 	fixture_remove_folder(places.folder);
 }
@@ -170,7 +171,7 @@ static void check_refused(const char *given, int expected, const char *said)
 	}
 }
 
-static void test_folder_that_is_not_there_is_refused(void **state)
+static void test_what_is_no_folder_and_no_file_is_refused(void **state)
 {
 	struct places places;
 	char missing[128];
@@ -179,8 +180,8 @@ static void test_folder_that_is_not_there_is_refused(void **state)
 	make_places(&places);
 	(void)snprintf(missing, sizeof(missing), "%s/missing", places.folder);
 	check_refused(missing, -ENOENT, "No such file or directory");
-	check_refused(places.file, -ENOTDIR, "Not a directory");
-	check_refused("", -EINVAL, "needs a folder");
+	check_refused("/dev/null", -EINVAL, "needs a folder or a file");
+	check_refused("", -EINVAL, "needs a folder or a file");
 	fixture_remove_folder(places.folder);
 }
 
@@ -237,8 +238,8 @@ int main(void)
 		cmocka_unit_test(test_rules_are_taken_in_turn),
 		cmocka_unit_test(test_comma_in_a_glob_has_a_backslash),
 		cmocka_unit_test(test_what_is_no_rule_is_refused),
-		cmocka_unit_test(test_folders_become_absolute_and_lose_their_symlinks),
-		cmocka_unit_test(test_folder_that_is_not_there_is_refused),
+		cmocka_unit_test(test_paths_become_absolute_and_lose_their_symlinks),
+		cmocka_unit_test(test_what_is_no_folder_and_no_file_is_refused),
 		CASE(test_folder_of_no_source_is_named),
 		CASE(test_between_sources_needs_two),
 	};
