@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What is installed, by `meson install` and as a Debian package. tests/tools/use_package uses that in
-clean systems."""
+"""What is installed, by `meson install` and as a Debian package. tests/tools/use_package uses that
+in clean systems."""
 import json
 import os
 import re
@@ -121,7 +121,7 @@ def test_nothing_installed_names_the_folder_it_was_built_in(installed, tmp_path)
 def test_package_is_made_of_the_sources_and_lintian_has_no_objections(twinfs, tmp_path):
     needs = ("dpkg-buildpackage", "dh", "lintian", "meson")
     if twinfs.is_instrumented() or not all(map(shutil.which, needs)):
-        pytest.skip("needs dpkg-buildpackage, debhelper and lintian, and is the same with sanitizers")
+        pytest.skip("needs dpkg-buildpackage, debhelper, lintian, and no sanitizer")
     before = files_below(ROOT / "data")
     run = subprocess.run([ROOT / "scripts/package", "--output", tmp_path / "made"], check=False,
                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
