@@ -110,6 +110,7 @@ def test_user_mounts_a_line_that_says_so(helper, as_user, plain_user, fuse_for_u
     with in_place_of("/etc/fstab", table):
         result = run(as_user, "mount", mount)
         assert (result.returncode, result.stderr) == (0, b"")
+        run(as_user, "cat", mount / ".twinfs/sync")
         assert run(as_user, "ls", mount / "dups").stdout
         result = run(as_user, "umount", mount)
         assert (result.returncode, result.stderr) == (0, b"")

@@ -157,14 +157,18 @@ def view_hash(view, viewer, name):
 
 
 def test_files_with_other_attributes_are_heard(viewer):
+    """As new ones while it is not known whether their names were there before."""
     with viewer.mounted(viewer.source) as view:
         with Watcher(view, viewer.source, view.uniques) as watcher:
+            def heard():
+                return [event for _, event, name in watcher.heard if name == "alone"]
+
             (viewer.source / "alone").chmod(0o640)
-            assert watcher.hears(view.uniques, "ATTRIB", "alone")
+            assert until(heard)
+            first = len(heard())
             (viewer.source / "alone").write_text("more than there was\n")
-            assert until(lambda: watcher.heard.count((f"{view.uniques}/", "ATTRIB",
-                                                      "alone")) == 2)
-            assert not [event for event in watcher.heard if event[1:] == ("DELETE", "alone")]
+            assert until(lambda: len(heard()) > first)
+            assert set(heard()) <= {"ATTRIB", "CREATE"}
 
 
 def test_ranks_that_move_are_heard(viewer):
