@@ -16,8 +16,7 @@
 /* Changes that are told of a folder in one look: more would keep its watchers busy. */
 #define EVENTS_MAX 256
 
-/* Names that are remembered of all folders together; of what is more only those are told that the
- * notifier just named. */
+/* Names that are remembered of all folders together; of a folder with more nothing is told. */
 #define NAMES_MAX 131072
 
 /* How long after a folder was listed for the first time something may still be said of what was in
