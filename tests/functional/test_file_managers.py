@@ -20,6 +20,13 @@ SEEN_ODD = {
 }
 
 
+VIEWER = """[Desktop Entry]
+Type=Application
+Name=Viewer
+Exec={viewer} %f
+MimeType=image/jpeg;
+"""
+
 INSTALL = Path(__file__).resolve().parents[2] / "scripts/install-desktop"
 ASKED = """#!/bin/sh
 for word; do
@@ -110,6 +117,22 @@ def test_file_manager_shows_what_changes(twinfs, screen, manager, photos):
             view.sync()
             now = sorted(os.listdir(view.uniques / folder))
             assert until(lambda: sorted(window.texts({*before, *now})) == now, OPENING)
+
+
+def test_copy_is_opened_with_the_program_for_it(twinfs, screen, photos, tmp_path):
+    need("pcmanfm")  # in others no row can be clicked on by what screen readers use
+    viewer, told = tmp_path / "viewer", tmp_path / "told"
+    viewer.write_text(f'#!/bin/sh\ncat "$1" >{told}.new && mv {told}.new {told}\n')
+    viewer.chmod(0o755)
+    trees.fill(screen.home, {
+        b".config/mimeapps.list": b"[Default Applications]\nimage/jpeg=viewer.desktop\n",
+        b".local/share/applications/viewer.desktop": VIEWER.format(viewer=viewer).encode()})
+    with twinfs.mounted(photos) as view:
+        group = (view.by_size / min(os.listdir(view.by_size))).resolve()
+        with screen.opened(MANAGERS["pcmanfm"], group) as window:
+            window.wait_for(["Photos\u2215IMG_11.jpg"])
+            assert until(lambda: window.shown("Photos\u2215IMG_11.jpg") and told.exists(), OPENING)
+        assert told.read_bytes() == (photos / "Photos/IMG_11.jpg").read_bytes()
 
 
 def test_thunar_offers_the_actions_and_runs_them(twinfs, screen, photos, tmp_path):

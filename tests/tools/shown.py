@@ -41,9 +41,10 @@ def read(node, found):
 
 
 def click(node, name):
-    """Whether there was something to click on."""
+    """Whether there was something to click on, or a row to open."""
     if node.get_name() == name and node.get_n_actions() > 0:
-        return node.do_action(0)
+        actions = [node.get_action_name(number) for number in range(node.get_n_actions())]
+        return node.do_action(actions.index("activate") if "activate" in actions else 0)
     return any(click(child, name) for child in children(node))
 
 
