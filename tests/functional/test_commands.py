@@ -149,6 +149,7 @@ def test_index_of_a_view_that_was_unmounted_is_waited_for(twinfs, small, strace)
     trace = twinfs.folder / "trace"
     with twinfs.mounted(small) as view:
         twinfs.wrapped = [*STRACE, "-o", str(trace), "-e", "trace=flock"]
+        twinfs.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
         with stopped(view.pid):
             subprocess.run(["fusermount3", "-u", view.path], check=True)
             with twinfs.started("scan", "--quiet", small) as process:

@@ -244,6 +244,7 @@ def test_place_of_a_killed_view_is_no_empty_folder_until_there_is_another(
     with twinfs.mounted(source, at=mount) as dead:
         end_process(dead.pid, signal.SIGKILL)
         dead.pid = None
+        twinfs.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
         twinfs.wrapped = ["strace", "-f", "-o", "/dev/null", "-e",
                           "inject=getdents64:delay_enter=300000"]
         with Manager(twinfs, f"{tmp_path}/notify") as manager:
