@@ -214,10 +214,12 @@ static void answer_watched(const struct mounter_watchers *watchers, struct looke
 
 	for (size_t i = 0; i < watchers->count; i++)
 		lookers_add(lookers, watchers->threads[i]);
-	if (watchers->anybody)
+	if (watchers->anybody) {
 		inotify_watched_by_all(&watched);
-	for (size_t i = 0; i < LOOKERS_MAX && !watchers->anybody; i++)
-		inotify_watched_by(lookers->processes[i], &watched);
+	} else {
+		for (size_t i = 0; i < LOOKERS_MAX && lookers->processes[i]; i++)
+			inotify_watched_by(lookers->processes[i], &watched);
+	}
 	answer[0] = watched.count;
 	(void)send(KEPT_SOCKET, answer, (1 + answer[0]) * sizeof(*answer), MSG_NOSIGNAL);
 }
