@@ -19,10 +19,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import trees  # noqa: E402
+from disks import disk  # noqa: E402
 from program import TIMEOUT, Program, Session, take_own_mounts  # noqa: E402
 from rotating import RotatingDisk, find_tool  # noqa: E402
 
 DISK_BYTES = 256 << 20
+PLACE_BYTES = 32 << 30
 
 
 def pytest_configure(config):
@@ -39,25 +41,39 @@ def let_programs_be_interrupted():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@contextlib.contextmanager
+def place():
+    """Where the trees of a session are made: on a disk of their own where that can be had.  It goes
+    at once with all that is on it, and file after file can be made and removed: an ext4 without a
+    journal goes through all inodes of the last minute's removals for each file that it makes."""
+    with contextlib.ExitStack() as ending:
+        folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="twinfs-test-")))
+        ending.callback(trees.remove, folder)
+        folder.chmod(0o755)
+        with contextlib.suppress(pytest.skip.Exception):
+            folder = ending.enter_context(disk("ext4", folder, PLACE_BYTES))
+        base = folder / "session"
+        base.mkdir(mode=0o755)
+        yield str(base)
+
+
 @pytest.fixture(scope="session")
 def session():
     """One run of the suite; fails at its end where anything of it is left behind."""
     let_programs_be_interrupted()
     take_own_mounts()
-    base = os.path.realpath(tempfile.mkdtemp(prefix="twinfs-test-"))
-    os.chmod(base, 0o755)
-    os.mkdir(f"{base}/sanitizer")
-    os.chmod(f"{base}/sanitizer", 0o1777)
-    mark = uuid.uuid4().hex
-    # A copy, so that a plain user can reach it wherever the tree is.
-    binary = shutil.copy(os.path.realpath(os.environ["TWINFS"]), f"{base}/twinfs")
-    for name in ("oracle.py", "walk.py"):  # the oracle of a plain user
-        shutil.copy(Path(__file__).parent / name, base)
-    found = Session(binary, base, mark)
-    yield found
-    left = found.clean_up()
-    reports = found.sanitizer_reports()
-    trees.remove(base)
+    with place() as base:
+        os.mkdir(f"{base}/sanitizer")
+        os.chmod(f"{base}/sanitizer", 0o1777)
+        mark = uuid.uuid4().hex
+        # A copy, so that a plain user can reach it wherever the tree is.
+        binary = shutil.copy(os.path.realpath(os.environ["TWINFS"]), f"{base}/twinfs")
+        for name in ("oracle.py", "walk.py"):  # the oracle of a plain user
+            shutil.copy(Path(__file__).parent / name, base)
+        found = Session(binary, base, mark)
+        yield found
+        left = found.clean_up()
+        reports = found.sanitizer_reports()
     assert not left, f"left behind: {left}"
     assert not reports, "\n".join(reports)
 

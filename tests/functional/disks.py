@@ -26,15 +26,15 @@ EXTENTS = 500  # more than anything has here
 
 
 @contextlib.contextmanager
-def disk(kind, folder):
-    """Mounts an empty one in a folder; gives its root."""
+def disk(kind, folder, size=IMAGE_BYTES):
+    """Mounts an empty one in a folder; gives its root.  Of its size it takes what is written."""
     if os.geteuid() != 0 or not os.path.exists("/dev/loop-control"):
         pytest.skip("needs root and loop devices")
     if not shutil.which(MAKE[kind][0]):
         pytest.skip(f"needs {MAKE[kind][0]}")
     image, root = folder / f"{kind}.image", folder / kind
     with open(image, "wb") as file:
-        file.truncate(IMAGE_BYTES)
+        file.truncate(size)
     subprocess.run([*MAKE[kind], image], check=True, capture_output=True)
     root.mkdir()
     mounted = subprocess.run(["mount", "-o", "loop", image, root], check=False)
