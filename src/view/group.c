@@ -156,19 +156,15 @@ static int group_lookup(const struct view_query *query, uint64_t node, const cha
 			struct stat *attributes)
 {
 	struct entry_record entry;
-	struct group_record group;
-	bool redundant;
 	int r = find_copy(query, name, &entry);
 
 	if (r < 0)
 		return r;
 	if (entry.kind != ENTRY_FILE)
 		return -ENOENT;
-	r = share_of_file(query, entry.child, &entry, &redundant, &group);
+	r = share_has_copy(query, node_id(node), &entry);
 	if (r < 0)
 		return r;
-	if (group.id != node_id(node))
-		return -ENOENT;
 	return expect_record(
 		file_class.getattr(query, node_make(NODE_FILE, entry.child), attributes));
 }

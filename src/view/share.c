@@ -151,6 +151,8 @@ static int renumber(const struct view_query *query, struct group_record *group)
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
+/* ---- groups -------------------------------------------------------------------------- */
+
 int share_find_group(const struct view_query *query, struct hash128 hash, uint32_t ordinal,
 		     struct group_record *group)
 {
@@ -165,8 +167,6 @@ int share_find_group(const struct view_query *query, struct hash128 hash, uint32
 	return r;
 }
 
-/* ---- groups and files ---------------------------------------------------------------- */
-
 int share_of_group(const struct view_query *query, struct group_record *group)
 {
 	int r;
@@ -179,36 +179,135 @@ int share_of_group(const struct view_query *query, struct group_record *group)
 	return r;
 }
 
-/* Does he find the file, by the name that is asked for? */
-static int find_asked(const struct view_query *query, uint64_t id, const struct entry_record *entry)
-{
-	struct found_copy copy = {0};
-	int r;
+/* ---- files --------------------------------------------------------------------------- */
 
-	if (entry) {
-		r = expect_record(catalog_get_file(query->reader, id, &copy.file));
-		return r < 0 ? r : rights_find_name(query, &copy.file, entry->dir, entry->cookie);
+/* Which other copies count. */
+enum others {
+	OTHERS_ALL,
+	OTHERS_BEFORE /* those that go before it */
+};
+
+/* Where it is, found or not; a file with one name is nowhere else. */
+static int place_copy(const struct view_query *query, struct found_copy *copy)
+{
+	copy->path.length = 0;
+	return expect_record(catalog_entry_path(query->reader, copy->file.dir, copy->file.cookie,
+						&copy->path, &copy->source));
+}
+
+/* As find_copy(); the source is not asked for what does not count anyhow. */
+static int find_other(const struct view_query *query, uint64_t id, const struct found_copy *copy,
+		      enum others others, struct found_copy *other)
+{
+	int r = expect_record(catalog_get_file(query->reader, id, &other->file));
+
+	if (r == 0 && others == OTHERS_BEFORE && other->file.names == 1) {
+		r = place_copy(query, other);
+		if (r == 0 && !goes_before(other, copy))
+			return -EACCES;
 	}
-	r = find_copy(query, id, &copy);
-	bytes_free(&copy.path);
+	if (r == 0)
+		r = rights_find_file(query, &other->file, &other->path, &other->source);
+	if (r == 0 && others == OTHERS_BEFORE && !goes_before(other, copy))
+		return -EACCES;
 	return r;
 }
 
-int share_of_file(const struct view_query *query, uint64_t file, const struct entry_record *entry,
-		  bool *redundant, struct group_record *group)
+/* Tries some copies of a group, the one that the index keeps first, as this is the one for most.
+ * 1: he finds another, 0: there is none, -EAGAIN: there are more copies, or -errno. */
+static int try_some(const struct view_query *query, const struct group_record *group,
+		    const struct found_copy *copy, enum others others)
 {
-	int r = catalog_is_redundant(query->reader, file, redundant, group);
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct found_copy other = {0};
+	uint64_t id = group->kept;
+	int r = catalog_scan_members(query->reader, group->id, 0, &scan), found = -EACCES;
+
+	for (int tried = 0; r == 0 && found == -EACCES && tried <= SMALL_GROUP; tried++) {
+		if (id != copy->file.id && (tried == 0 || id != group->kept))
+			found = find_other(query, id, copy, others, &other);
+		if (found == -EACCES)
+			r = catalog_next_member(scan, &id);
+	}
+	bytes_free(&other.path);
+	if (found != -EACCES)
+		return found == 0 ? 1 : found;
+	return r == 0 ? -EAGAIN : r == -ENOENT ? 0 : r;
+}
+
+/* Does he find another copy of its group? 1, 0 or -errno. One is enough: to try all of them for
+ * each file in it would take its time. */
+static int finds_another(const struct view_query *query, const struct group_record *group,
+			 const struct found_copy *copy, enum others others)
+{
+	struct share share;
+	int r = try_some(query, group, copy, others);
+
+	if (r != -EAGAIN)
+		return r;
+	r = get_share(query, group, &share);
+	if (r < 0)
+		return r;
+	return share.inodes > 1 && (others == OTHERS_ALL || share.kept != copy->file.id);
+}
+
+/* Does he find the file by this name, and another copy of it? 1, 0 or -errno. */
+static int finds_with_another(const struct view_query *query, const struct entry_record *entry,
+			      const struct group_record *group, enum others others)
+{
+	struct found_copy copy = {0};
+	int r = find_copy(query, entry->child, &copy);
+
+	if (r == 0 && copy.file.names > 1)
+		r = rights_find_name(query, &copy.file, entry->dir, entry->cookie);
+	if (r == 0)
+		r = finds_another(query, group, &copy, others);
+	bytes_free(&copy.path);
+	return r == -EACCES ? 0 : r;
+}
+
+int share_is_redundant(const struct view_query *query, const struct entry_record *entry,
+		       bool *redundant)
+{
+	struct group_record group;
+	int r = catalog_is_redundant(query->reader, entry->child, redundant, &group);
+
+	if (r < 0 || !query->caller || group.id == 0)
+		return r;
+	r = finds_with_another(query, entry, &group, OTHERS_BEFORE);
+	*redundant = r > 0;
+	return r < 0 ? r : 0;
+}
+
+int share_has_copy(const struct view_query *query, uint64_t group, const struct entry_record *entry)
+{
+	struct group_record its;
+	bool redundant;
+	int r = catalog_is_redundant(query->reader, entry->child, &redundant, &its);
+
+	if (r == 0 && its.id != group)
+		return -ENOENT;
+	if (r < 0 || !query->caller)
+		return r;
+	r = finds_with_another(query, entry, &its, OTHERS_ALL);
+	return r == 0 ? -ENOENT : r < 0 ? r : 0;
+}
+
+int share_of_file(const struct view_query *query, uint64_t file, struct group_record *group)
+{
+	struct found_copy copy = {0};
+	bool redundant;
+	int r = catalog_is_redundant(query->reader, file, &redundant, group);
 
 	if (r < 0 || !query->caller || group->id == 0)
 		return r;
-	*redundant = false;
-	r = find_asked(query, file, entry);
+	r = find_copy(query, file, &copy);
+	bytes_free(&copy.path);
 	if (r == 0)
 		r = share_of_group(query, group);
 	if (r == -EACCES || (r == 0 && !group_is_visible(group))) {
 		group->id = 0;
 		return 0;
 	}
-	*redundant = r == 0 && group->kept != file;
 	return r;
 }

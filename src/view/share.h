@@ -27,11 +27,17 @@ struct group_record;
  * when it changed is not for him. Then group_is_visible says whether he has one. 0 or -errno. */
 MUST_CHECK int share_of_group(const struct view_query *query, struct group_record *group);
 
-/* Is a file redundant for the caller, and in which group of his is it (id 0: in none)? With an
- * entry it is asked for that name of the file; NULL: for any. As catalog_is_redundant(). */
+/* The group of his that a file is in, by whatever name he finds it; id 0: it is in none. */
 MUST_CHECK int share_of_file(const struct view_query *query, uint64_t file,
-			     const struct entry_record *entry, bool *redundant,
 			     struct group_record *group);
+
+/* Is a file redundant for the caller, by a name of it? As catalog_is_redundant(). */
+MUST_CHECK int share_is_redundant(const struct view_query *query, const struct entry_record *entry,
+				  bool *redundant);
+
+/* Is a name one of a copy in a group of his? -ENOENT: it is not. */
+MUST_CHECK int share_has_copy(const struct view_query *query, uint64_t group,
+			      const struct entry_record *entry);
 
 /* The group that the caller knows by a hash and ordinal. -ENOENT: there is none. */
 MUST_CHECK int share_find_group(const struct view_query *query, struct hash128 hash,

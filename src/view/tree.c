@@ -81,12 +81,11 @@ static int get_subdir(const struct view_query *query, uint64_t parent, uint64_t 
 static int get_file(const struct view_query *query, uint64_t parent,
 		    const struct entry_record *entry, struct stat *attributes)
 {
-	struct group_record group;
 	bool redundant = false;
 	int r = file_getattr(query, node_make(NODE_FILE, entry->child), attributes);
 
 	if (r == 0 && S_ISREG(attributes->st_mode))
-		r = share_of_file(query, entry->child, entry, &redundant, &group);
+		r = share_is_redundant(query, entry, &redundant);
 	if (r < 0)
 		return r;
 	return redundant == (node_kind(parent) == NODE_REDUNDANT) ? 0 : TREE_ELSEWHERE;

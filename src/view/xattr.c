@@ -59,7 +59,6 @@ static int check_version(const struct view_query *query, uint64_t node)
 /* The visible group that a node is, or is a copy in. */
 static int own_group(const struct view_query *query, uint64_t node, struct group_record *group)
 {
-	bool redundant;
 	int r;
 
 	switch (node_kind(node)) {
@@ -74,7 +73,7 @@ static int own_group(const struct view_query *query, uint64_t node, struct group
 		r = check_version(query, node);
 		if (r < 0)
 			return r;
-		r = share_of_file(query, node_id(node), NULL, &redundant, group);
+		r = share_of_file(query, node_id(node), group);
 		return r == 0 && group->id == 0 ? -ENODATA : r;
 	default:
 		return -ENODATA;

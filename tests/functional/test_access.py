@@ -232,6 +232,19 @@ def test_cost_is_linear_for_others_too(twinfs, source):
     assert contents == {b"all may read this", b"few may read this"}
 
 
+def test_one_look_at_a_copy_does_not_try_all_the_others(twinfs, source, tmp_path, strace):
+    trees.many(source, 400, lambda number: b"the same", folders=1)
+    trace = tmp_path / "looked"
+    with twinfs.mounted(source, options=SHARED) as view:
+        [kept] = os.listdir(view.uniques / "000")
+        [name, *_] = set(os.listdir(source / "000")) - {kept}
+        with view.traced("--output", trace, "-e", "trace=faccessat2"):
+            assert call_as(STRANGE, os.path.lexists, view.redundant / "000" / name)
+        asked = trace.read_text().count("faccessat2(")
+        assert 0 < asked < 100
+        assert view.differences(source) == []
+
+
 # ---- unasked -------------------------------------------------------------------------------
 
 def test_nobody_else_gets_into_a_view_that_is_not_shared(twinfs, source):
