@@ -143,7 +143,7 @@ static int read_status(pid_t thread, struct bytes *text)
 		if (length < 0)
 			return errno == ESRCH ? -EACCES : -errno;
 		text->length += (size_t)length;
-	} while (length > 0);
+	} while (length == READ_SIZE);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tests/README.md names tests that are there, and says where there is none."""
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -20,6 +21,7 @@ def rows(text):
             if set(row[1]) != {"-"} and not (below and set(below[1]) == {"-"})]
 
 
+@functools.cache
 def names_in(path):
     """Names of the tests that a file runs."""
     text = path.read_text()
