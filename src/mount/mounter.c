@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/inotify_queues.h"
-#include "base/log.h"
+#include "base/stop.h"
 #include "mount/lookers.h"
 #include "mount/nudge.h"
 #include "mount/point.h"
@@ -47,6 +47,9 @@ struct order {
 
 /* How often one who waits for an answer looks whether it shall stop. */
 #define STOP_INTERVAL_MS 20
+
+/* So long it may take to end: to unmount asks nobody who could keep it waiting. */
+#define END_MS 5000
 
 /* The only descriptor above stderr that the process keeps. */
 #define KEPT_SOCKET (STDERR_FILENO + 1)
@@ -336,6 +339,26 @@ static int say(const struct mounter *mounter, char word)
 	return send(mounter->socket, &word, sizeof(word), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+/* Of what the process says, or of its end alone (events 0): nobody else has the other socket. */
+static bool comes_within(const struct mounter *mounter, short events, int limit_ms)
+{
+	struct pollfd socket = {.fd = mounter->socket, .events = events};
+
+	return poll(&socket, 1, limit_ms) > 0;
+}
+
+/* Who mounts may have to wait for others (autofs, a disk), and that takes as long as it takes. */
+static int wait_for_mount(const struct mounter *mounter)
+{
+	while (!comes_within(mounter, POLLIN, STOP_INTERVAL_MS)) {
+		if (!stop_requested())
+			continue;
+		(void)say(mounter, WORD_UNMOUNT); /* should it mount all the same */
+		return -ECANCELED;
+	}
+	return 0;
+}
+
 int mounter_mount(struct mounter *mounter)
 {
 	struct answer answer;
@@ -343,6 +366,8 @@ int mounter_mount(struct mounter *mounter)
 	ssize_t length;
 	int fd, r = say(mounter, WORD_MOUNT);
 
+	if (r == 0)
+		r = wait_for_mount(mounter);
 	if (r < 0)
 		return r;
 	answer_prepare(&answer);
@@ -372,10 +397,9 @@ enum session_access mounter_access(const struct mounter *mounter)
 static ssize_t wait_for_answer(const struct mounter *mounter, void *answer, size_t size,
 			       const atomic_bool *stopping)
 {
-	struct pollfd socket = {.fd = mounter->socket, .events = POLLIN};
 	ssize_t length;
 
-	while (poll(&socket, 1, STOP_INTERVAL_MS) <= 0) {
+	while (!comes_within(mounter, POLLIN, STOP_INTERVAL_MS)) {
 		if (atomic_load(stopping))
 			return -ECANCELED;
 	}
@@ -430,20 +454,34 @@ void mounter_rest(struct mounter *mounter)
 	(void)say(mounter, WORD_REST);
 }
 
-static void wait_for_end(struct mounter *mounter)
+/* 0, or -ETIMEDOUT or -ECHILD where it was killed, by us or by others. */
+static int wait_for_end(struct mounter *mounter)
 {
+	int status = 0, r = 0;
+	bool ended;
+
+	(void)shutdown(mounter->socket, SHUT_WR); /* it hears what was said, and then nobody */
+	ended = comes_within(mounter, 0, END_MS);
+	if (!ended) {
+		r = -ETIMEDOUT;
+		(void)kill(mounter->process, SIGKILL);
+		/* one that waits in the kernel for a dead disk is left to init */
+		ended = comes_within(mounter, 0, END_MS);
+	}
 	(void)close(mounter->socket);
-	while (waitpid(mounter->process, NULL, 0) < 0 && errno == EINTR)
-		;
 	mounter->socket = -1;
+	if (!ended)
+		return r;
+	while (waitpid(mounter->process, &status, 0) < 0 && errno == EINTR)
+		;
+	return r == 0 && status != 0 ? -ECHILD : r;
 }
 
-void mounter_unmount(struct mounter *mounter)
+int mounter_unmount(struct mounter *mounter)
 {
-	if (say(mounter, WORD_UNMOUNT) < 0)
-		log_error("the process that was to unmount the view is gone: unmount it with "
-			  "'fusermount3 -u'");
-	wait_for_end(mounter);
+	int said = say(mounter, WORD_UNMOUNT), r = wait_for_end(mounter);
+
+	return said < 0 ? said : r;
 }
 
 void mounter_free(struct mounter *mounter)
@@ -451,6 +489,6 @@ void mounter_free(struct mounter *mounter)
 	if (!mounter)
 		return;
 	if (mounter->socket >= 0)
-		wait_for_end(mounter);
+		(void)wait_for_end(mounter);
 	free(mounter);
 }

@@ -41,7 +41,7 @@ struct session_settings;
 MUST_CHECK int mounter_start(struct mounter **mounter, const struct session_settings *settings);
 
 /* Has it mount. The descriptor (of /dev/fuse), which the caller closes, or -errno; libfuse has said
- * more of it. */
+ * more of it. -ECANCELED when stop_requested(): what it still mounts it unmounts. */
 MUST_CHECK int mounter_mount(struct mounter *mounter);
 
 /* The process itself: who asks the view as this one asks for mounter_nudge. */
@@ -77,11 +77,13 @@ MUST_CHECK int mounter_nudge(struct mounter *mounter, const struct nudge *nudge,
 /* No more changes for now. */
 void mounter_rest(struct mounter *mounter);
 
-/* Has it unmount, lazily, and end, and waits for that. The caller closed the device before. What
- * others have mounted there since stays. */
-void mounter_unmount(struct mounter *mounter);
+/* Has it unmount, lazily, and end, and waits for that, but not much longer than five seconds: one
+ * that stands still is killed. The caller closed the device before. What others have mounted there
+ * since stays. 0, or -errno where the process was gone or killed: the mount may still be there,
+ * and whoever looks at it gets an error. */
+MUST_CHECK int mounter_unmount(struct mounter *mounter);
 
-/* Ends the process where it still runs, and frees; accepts NULL. */
+/* Ends the process where it still runs, in the same time, and frees; accepts NULL. */
 void mounter_free(struct mounter *mounter);
 
 #endif

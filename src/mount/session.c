@@ -188,7 +188,9 @@ static int mount_session(struct session *session)
 	fuse_opt_free_args(&args);
 	if (r == 0)
 		r = take_mount(session);
-	if (r < 0)
+	if (r == -ECANCELED)
+		log_error("interrupted before the view was mounted");
+	else if (r < 0)
 		log_error("cannot mount a view on %s: %s; 'twinfs doctor' says what may be in the "
 			  "way",
 			  quote_path(session->settings.mount_point), error_text(r));
@@ -249,19 +251,29 @@ static bool was_unmounted(const struct session *session)
 	return poll(&device, 1, 0) == 1 && device.revents & POLLERR;
 }
 
+static void unmount(const struct session *session)
+{
+	int r = mounter_unmount(session->settings.mounter);
+
+	if (r < 0)
+		log_error("cannot unmount %s: the process that was to do that is gone or stood "
+			  "still; unmount it with 'fusermount3 -u'",
+			  quote_path(session->settings.mount_point));
+}
+
 void session_free(struct session *session)
 {
-	bool unmount;
+	bool mounted;
 
 	if (!session)
 		return;
 	/* who asks a view that failed shall get an error, not an empty directory */
-	unmount = session->mounted && !session->failed && !was_unmounted(session);
+	mounted = session->mounted && !session->failed && !was_unmounted(session);
 	/* closes the device, so that who waits for us fails, rather than the unmounting */
 	if (session->fuse)
 		fuse_session_destroy(session->fuse);
-	if (unmount)
-		mounter_unmount(session->settings.mounter);
+	if (mounted)
+		unmount(session);
 	handle_list_deinit(&session->handles);
 	listed_deinit(&session->listed);
 	backings_deinit(&session->backings);

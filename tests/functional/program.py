@@ -127,14 +127,15 @@ def command_line(pid):
 
 @contextlib.contextmanager
 def stopped(pid):
-    """The process stands still meanwhile, with all its threads."""
+    """The process stands still meanwhile, with all its threads, unless somebody ends it."""
     os.kill(pid, signal.SIGSTOP)
     assert until(lambda: all(path.read_text().split("State:\t")[1][0] in "Tt"
                              for path in Path(f"/proc/{pid}/task").glob("*/status")))
     try:
         yield
     finally:
-        os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def end_process(pid, number, timeout=TIMEOUT):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Programs that watch folders of a view with inotify, as file managers do, hear of each change."""
 import contextlib
+import errno
 import os
 import random
 import signal
@@ -404,7 +405,7 @@ def test_daemon_ends_while_it_tells(viewer):
 
 
 def test_mounter_that_stands_still_holds_nothing_up(twinfs, source, root_only):
-    """The process that has them hear may be stopped in the middle: the view goes on, and ends."""
+    """The process that has them hear may be stopped in the middle: the view goes on."""
     (source / "file").write_text("content\n")
     with twinfs.mounted(source) as view:
         with Watcher(view, source, view.uniques) as watcher:
@@ -416,6 +417,23 @@ def test_mounter_that_stands_still_holds_nothing_up(twinfs, source, root_only):
                 (source / "last").write_text("other\n")
                 view.sync()
             assert watcher.hears(view.uniques, "CREATE", "last")
+
+
+def test_daemon_ends_though_its_mounter_stands_still(twinfs, source):
+    """It says what is left then: a mount that gives errors, and that the next one replaces."""
+    (source / "file").write_text("content\n")
+    with twinfs.mounted_in_front(source) as (daemon, view):
+        mounter = children(daemon.pid)[0]
+        with stopped(mounter):
+            daemon.terminate()
+            daemon.wait(TIMEOUT)
+            assert not Path(f"/proc/{mounter}").exists()
+        assert is_mounted(view.path)
+        with pytest.raises(OSError, match=os.strerror(errno.ENOTCONN)):
+            os.listdir(view.path)
+        with twinfs.mounted(source, at=view.path) as again:
+            assert again.differences_now(source) == []
+    assert f"cannot unmount '{view.path}': " in daemon.output[1].decode()
 
 
 NUMBERS = {"unlinkat": 35, "sendto": 206, "recvfrom": 207}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "base/stop.h"
+#include "mount/mount.h"
+#include "mount/mounter.h"
+
+static struct mounter *started(void)
+{
+	const struct session_settings settings = {.mount_point = "/nowhere", .source = "twinfs"};
+	struct mounter *mounter = NULL;
+
+	assert_int_equal(mounter_start(&mounter, &settings), 0);
+	return mounter;
+}
+
+/* Sends it a signal, and returns when that has done what is waited for (WSTOPPED, WEXITED). */
+static void signal_process(const struct mounter *mounter, int number, int what)
+{
+	siginfo_t info;
+
+	assert_int_equal(kill(mounter_process(mounter), number), 0);
+	assert_int_equal(waitid(P_PID, (id_t)mounter_process(mounter), &info, what | WNOWAIT), 0);
+}
+
+static bool has_child(void)
+{
+	return waitpid(-1, NULL, WNOHANG) >= 0;
+}
+
+static void test_process_that_was_killed_is_not_said_to_have_unmounted(void **state)
+{
+	struct mounter *mounter = started();
+
+	(void)state;
+	signal_process(mounter, SIGKILL, WEXITED);
+	assert_true(mounter_unmount(mounter) < 0);
+	mounter_free(mounter);
+	assert_false(has_child());
+}
+
+static void test_process_that_stands_still_is_waited_for_no_longer_than_wanted(void **state)
+{
+	struct mounter *mounter = started();
+
+	(void)state;
+	signal_process(mounter, SIGSTOP, WSTOPPED);
+	stop_request();
+	assert_int_equal(mounter_mount(mounter), -ECANCELED);
+	mounter_free(mounter);
+	assert_false(has_child());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_process_that_was_killed_is_not_said_to_have_unmounted),
+		cmocka_unit_test(
+			test_process_that_stands_still_is_waited_for_no_longer_than_wanted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
