@@ -132,7 +132,8 @@ static int change(int folder, const struct nudge *nudge)
 int nudge_make(struct nudge_way *way, const struct nudge *nudge)
 {
 	/* who tells us so reads what anybody may have put into a source, and we may be root */
-	int r = strchr(nudge->name, '/') ? -EINVAL : enter(way, nudge);
+	bool inside = !strchr(nudge->name, '/') && !is_dots(nudge->name);
+	int r = inside ? enter(way, nudge) : -EINVAL;
 
 	if (r == 0 && change(way->folder, nudge) < 0)
 		r = -errno;

@@ -16,10 +16,11 @@ static void test_no_name_leads_out_of_the_folder(void **state)
 {
 	const struct folder *folder = *state;
 	char absolute[128];
-	const char *const names[] = {absolute, "../outside", "in/../../outside", "sub/outside"};
+	const char *const names[] = {absolute,      "../outside", "in/../../outside",
+				     "sub/outside", "..",         "."};
 	const enum nudge_kind kinds[] = {NUDGE_WENT, NUDGE_CHANGED, NUDGE_CAME};
 	struct nudge_way way = NUDGE_WAY_NONE;
-	struct stat before, now;
+	struct stat before, above, now;
 
 	(void)snprintf(absolute, sizeof(absolute), "%s/outside", folder->path);
 	assert_int_equal(mkdirat(folder->fd, "in", 0700), 0);
@@ -27,6 +28,7 @@ static void test_no_name_leads_out_of_the_folder(void **state)
 	make_file(folder->fd, "outside", "x", 1);
 	make_file(folder->fd, "in/sub/outside", "x", 1);
 	assert_int_equal(fstatat(folder->fd, "outside", &before, 0), 0);
+	assert_int_equal(fstat(folder->fd, &above), 0);
 	way.root = openat(folder->fd, "in", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(way.root >= 0 && fstat(way.root, &now) == 0);
 	for (size_t i = 0; i < ARRAY_SIZE(names) * ARRAY_SIZE(kinds); i++) {
@@ -42,6 +44,8 @@ static void test_no_name_leads_out_of_the_folder(void **state)
 	nudge_close(&way);
 	assert_int_equal(fstatat(folder->fd, "outside", &now, 0), 0);
 	assert_memory_equal(&before.st_ctim, &now.st_ctim, sizeof(now.st_ctim));
+	assert_int_equal(fstat(folder->fd, &now), 0);
+	assert_memory_equal(&above.st_ctim, &now.st_ctim, sizeof(now.st_ctim));
 	assert_true(is_there(folder->fd, "in/sub/outside"));
 }
 
