@@ -19,31 +19,9 @@
 #include "base/inotify_queues.h"
 #include "base/stop.h"
 #include "mount/lookers.h"
-#include "mount/nudge.h"
+#include "mount/mounter_order.h"
 #include "mount/point.h"
 #include "mount/session.h"
-
-enum {
-	WORD_MOUNT = 'm',
-	WORD_FIND_WATCHED = 'w',
-	WORD_NUDGE = 'n',
-	WORD_REST = 'r',
-	WORD_UNMOUNT = 'u',
-};
-
-/* What is said to the process: a word, and what that one takes. */
-struct order {
-	char word;
-	union {
-		struct mounter_watchers watchers;
-		struct {
-			bool directory;
-			enum nudge_kind kind;
-			uint64_t folder;
-			char texts[PATH_MAX + NAME_MAX + 1]; /* a path and a name, each with NUL */
-		} nudge;
-	};
-};
 
 /* How often one who waits for an answer looks whether it shall stop. */
 #define STOP_INTERVAL_MS 20
@@ -174,34 +152,16 @@ static dev_t answer_mount(struct fuse_session **fuse, const struct session_setti
 	return device;
 }
 
-/* Has it all that its word takes? */
-static bool is_whole(const struct order *order, size_t length)
-{
-	const size_t begin = offsetof(struct order, nudge.texts);
-	const char *path = order->nudge.texts, *name;
-
-	if (order->word == WORD_FIND_WATCHED)
-		return length == offsetof(struct order, watchers) + sizeof(order->watchers) &&
-		       order->watchers.count <= MOUNTER_THREADS_MAX;
-	if (order->word != WORD_NUDGE)
-		return length == sizeof(order->word);
-	if (length <= begin)
-		return false;
-	length -= begin;
-	name = path + strnlen(path, length) + 1;
-	return name < path + length && memchr(name, '\0', (size_t)(path + length - name));
-}
-
 /* The word of what is said; '\0': there is nobody any more, or somebody who cannot speak. */
-static char hear(struct order *order)
+static char hear(struct mounter_order *order)
 {
 	ssize_t length;
 
 	do
-		length = recv(KEPT_SOCKET, order, sizeof(*order), 0);
+		length = recv(KEPT_SOCKET, order, sizeof(*order), MSG_TRUNC);
 	/* the other is gone without having heard our answer: its last word is there still */
 	while (length < 0 && (errno == EINTR || errno == ECONNRESET));
-	return length > 0 && is_whole(order, (size_t)length) ? order->word : '\0';
+	return length > 0 && mounter_order_is_whole(order, (size_t)length) ? order->word : '\0';
 }
 
 /* After the number of them. */
@@ -227,16 +187,10 @@ static void answer_watched(const struct mounter_watchers *watchers, struct looke
 	(void)send(KEPT_SOCKET, answer, (1 + answer[0]) * sizeof(*answer), MSG_NOSIGNAL);
 }
 
-static void answer_nudge(const struct order *order, struct nudge_way *way, const char *point,
-			 dev_t device)
+static void answer_nudge(const struct mounter_order *order, struct nudge_way *way,
+			 const char *point, dev_t device)
 {
-	const struct nudge nudge = {
-		.kind = order->nudge.kind,
-		.directory = order->nudge.directory,
-		.folder = order->nudge.folder,
-		.path = order->nudge.texts,
-		.name = order->nudge.texts + strlen(order->nudge.texts) + 1,
-	};
+	const struct nudge nudge = mounter_order_nudge(order);
 	int r = way->root < 0 ? nudge_open(way, point, device) : 0;
 
 	if (r == 0)
@@ -247,7 +201,7 @@ static void answer_nudge(const struct order *order, struct nudge_way *way, const
 /* Does what it is told until that is something else. */
 static char attend(const struct session_settings *settings, dev_t device, bool nudges)
 {
-	static struct order order; /* large */
+	static struct mounter_order order; /* large */
 	struct nudge_way way = NUDGE_WAY_NONE;
 	struct lookers lookers = {.next = 0};
 	char word;
@@ -285,7 +239,7 @@ _Noreturn static void serve(int socket, const struct session_settings *settings,
 			    enum session_access access)
 {
 	static struct fuse_session *fuse; /* ends with the process */
-	struct order order;
+	struct mounter_order order;
 	dev_t device;
 
 	stand_alone(socket);
@@ -412,10 +366,9 @@ static ssize_t wait_for_answer(const struct mounter *mounter, void *answer, size
 long mounter_find_watched(struct mounter *mounter, const struct mounter_watchers *watchers,
 			  uint64_t inodes[static MOUNTER_WATCHED_MAX], const atomic_bool *stopping)
 {
-	const struct order order = {.word = WORD_FIND_WATCHED, .watchers = *watchers};
+	const struct mounter_order order = {.word = WORD_FIND_WATCHED, .watchers = *watchers};
 	uint64_t answer[1 + MOUNTER_WATCHED_MAX];
-	ssize_t length = send(mounter->socket, &order,
-			      offsetof(struct order, watchers) + sizeof(*watchers), MSG_NOSIGNAL);
+	ssize_t length = send(mounter->socket, &order, MOUNTER_ORDER_WATCHERS, MSG_NOSIGNAL);
 
 	if (length < 0)
 		length = -errno;
@@ -430,19 +383,12 @@ long mounter_find_watched(struct mounter *mounter, const struct mounter_watchers
 
 int mounter_nudge(struct mounter *mounter, const struct nudge *nudge, const atomic_bool *stopping)
 {
-	size_t path = strlen(nudge->path) + 1, name = strlen(nudge->name) + 1;
-	struct order order = {
-		.word = WORD_NUDGE,
-		.nudge = {nudge->directory, nudge->kind, nudge->folder, ""},
-	};
-	ssize_t length;
+	struct mounter_order order;
+	ssize_t length = mounter_order_for_nudge(&order, nudge);
 	int result = -ECHILD;
 
-	if (path + name > sizeof(order.nudge.texts))
-		return -ENAMETOOLONG;
-	memcpy(order.nudge.texts, nudge->path, path);
-	memcpy(order.nudge.texts + path, nudge->name, name);
-	length = offsetof(struct order, nudge.texts) + (ssize_t)(path + name);
+	if (length < 0)
+		return (int)length;
 	if (send(mounter->socket, &order, (size_t)length, MSG_NOSIGNAL) < 0)
 		return -errno;
 	length = wait_for_answer(mounter, &result, sizeof(result), stopping);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "mount/mounter_order.h"
+
+#define TEXTS offsetof(struct mounter_order, nudge.texts)
+
+static const struct nudge came = {
+	.kind = NUDGE_CAME,
+	.directory = true,
+	.folder = UINT64_MAX,
+	.path = "a/folder",
+	.name = "name",
+};
+
+static void test_nudge_is_heard_as_it_was_said(void **state)
+{
+	struct mounter_order order;
+	long length = mounter_order_for_nudge(&order, &came);
+	struct nudge heard;
+
+	(void)state;
+	assert_true(mounter_order_is_whole(&order, (size_t)length));
+	heard = mounter_order_nudge(&order);
+	assert_int_equal(heard.kind, came.kind);
+	assert_true(heard.directory);
+	assert_int_equal(heard.folder, came.folder);
+	assert_string_equal(heard.path, came.path);
+	assert_string_equal(heard.name, came.name);
+}
+
+static void test_nudge_of_any_other_length_is_not_whole(void **state)
+{
+	struct mounter_order order;
+	size_t length;
+
+	(void)state;
+	memset(&order, 0, sizeof(order));
+	length = (size_t)mounter_order_for_nudge(&order, &came);
+	for (size_t other = 0; other <= sizeof(order) + 2; other++)
+		assert_int_equal(mounter_order_is_whole(&order, other), other == length);
+}
+
+static void test_texts_without_their_end_are_not_whole(void **state)
+{
+	struct mounter_order order = {.word = WORD_NUDGE};
+
+	(void)state;
+	memset(order.nudge.texts, 'x', sizeof(order.nudge.texts));
+	for (size_t length = TEXTS; length <= sizeof(order); length++)
+		assert_false(mounter_order_is_whole(&order, length));
+	/* a path alone, whose NUL is the last byte that there is */
+	order.nudge.texts[sizeof(order.nudge.texts) - 1] = '\0';
+	assert_false(mounter_order_is_whole(&order, TEXTS + sizeof(order.nudge.texts)));
+}
+
+static void test_what_ends_where_nobody_looked_is_not_whole(void **state)
+{
+	struct {
+		struct mounter_order order;
+		char beyond[sizeof(uint64_t)];
+	} message = {.order.word = WORD_NUDGE};
+
+	(void)state;
+	memset((char *)&message + TEXTS, 'x', sizeof(message.order) - TEXTS);
+	message.order.nudge.texts[0] = '\0';
+	assert_false(mounter_order_is_whole(&message.order, sizeof(message.order) + 1));
+}
+
+static void test_nudge_of_no_known_kind_is_not_whole(void **state)
+{
+	struct mounter_order order;
+	size_t length = (size_t)mounter_order_for_nudge(&order, &came);
+
+	(void)state;
+	order.nudge.kind = NUDGE_CHANGED + 1;
+	assert_false(mounter_order_is_whole(&order, length));
+	order.nudge.kind = NUDGE_CHANGED;
+	assert_true(mounter_order_is_whole(&order, length));
+	order.nudge.directory = 2;
+	assert_false(mounter_order_is_whole(&order, length));
+}
+
+static void test_longest_nudge_has_room_and_a_longer_one_is_refused(void **state)
+{
+	struct mounter_order order;
+	char path[sizeof(order.nudge.texts)];
+	struct nudge nudge = {.path = path, .name = "x"};
+	long length;
+
+	(void)state;
+	memset(path, 'p', sizeof(path));
+	path[sizeof(path) - sizeof("x")] = '\0';
+	assert_int_equal(mounter_order_for_nudge(&order, &nudge), -ENAMETOOLONG);
+	path[sizeof(path) - sizeof("x") - 1] = '\0';
+	length = mounter_order_for_nudge(&order, &nudge);
+	assert_int_equal(length, TEXTS + sizeof(order.nudge.texts));
+	assert_true(mounter_order_is_whole(&order, (size_t)length));
+	assert_string_equal(mounter_order_nudge(&order).name, "x");
+}
+
+static void test_watchers_of_another_length_or_too_many_are_not_whole(void **state)
+{
+	struct mounter_order order = {.word = WORD_FIND_WATCHED,
+				      .watchers.count = MOUNTER_THREADS_MAX};
+
+	(void)state;
+	for (size_t length = 0; length <= sizeof(order) + 2; length++)
+		assert_int_equal(mounter_order_is_whole(&order, length),
+				 length == MOUNTER_ORDER_WATCHERS);
+	order.watchers.count++;
+	assert_false(mounter_order_is_whole(&order, MOUNTER_ORDER_WATCHERS));
+}
+
+static void test_word_alone_takes_nothing_and_no_other_is_known(void **state)
+{
+	const char words[] = {WORD_MOUNT, WORD_REST, WORD_UNMOUNT};
+	struct mounter_order order = {.word = 'x'};
+
+	(void)state;
+	for (size_t length = 0; length <= sizeof(order); length++)
+		assert_false(mounter_order_is_whole(&order, length));
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		order.word = words[i];
+		for (size_t length = 0; length <= sizeof(order) + 2; length++)
+			assert_int_equal(mounter_order_is_whole(&order, length), length == 1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nudge_is_heard_as_it_was_said),
+		cmocka_unit_test(test_nudge_of_any_other_length_is_not_whole),
+		cmocka_unit_test(test_texts_without_their_end_are_not_whole),
+		cmocka_unit_test(test_what_ends_where_nobody_looked_is_not_whole),
+		cmocka_unit_test(test_nudge_of_no_known_kind_is_not_whole),
+		cmocka_unit_test(test_longest_nudge_has_room_and_a_longer_one_is_refused),
+		cmocka_unit_test(test_watchers_of_another_length_or_too_many_are_not_whole),
+		cmocka_unit_test(test_word_alone_takes_nothing_and_no_other_is_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
