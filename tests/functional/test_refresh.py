@@ -270,7 +270,7 @@ class Manager:
     """Shows a folder as a file manager does: lists it once, and then believes what it hears."""
 
     def __init__(self, view, source, folder, known=True):
-        self.folder = folder
+        self.program, self.folder = view.program, folder
         self.first = listed(view.program, folder)
         self.watcher = Watcher(view, source, folder, known=known)
 
@@ -283,45 +283,46 @@ class Manager:
                 shown.discard(name)
         return shown
 
+    def wrong(self):
+        """Names that it shows and are not there, or does not show and are."""
+        return self.shows() ^ listed(self.program, self.folder)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *reason):
+        self.watcher.__exit__(*reason)
+
 
 @pytest.mark.parametrize("seed", range(2))
 def test_what_managers_show_becomes_what_is_there(viewer, seed):
     chance, folder = random.Random(seed), viewer.source / "folder"
-    with viewer.mounted(viewer.source) as view:
-        managers = [Manager(view, viewer.source, path) for path in
+    with viewer.mounted(viewer.source) as view, contextlib.ExitStack() as stack:
+        managers = [stack.enter_context(Manager(view, viewer.source, path)) for path in
                     (view.uniques / "folder", view.dups, view.by_size)]
-        try:
-            for number in range(300):
-                path = folder / f"{chance.randrange(40)}"
-                if chance.random() < 0.4:
-                    path.unlink(missing_ok=True)
-                else:
-                    path.write_text(f"content {chance.randrange(12)}")
-                if number % 50 == 0:
-                    view.sync()
-            view.sync()
-            for manager in managers:
-                def agrees(manager=manager):
-                    return manager.shows() == listed(viewer, manager.folder)
-                assert until(agrees, 60), (manager.folder,
-                                           manager.shows() ^ listed(viewer, manager.folder))
-            assert view.differences_now(viewer.source) == []
-        finally:
-            for manager in managers:
-                manager.watcher.__exit__()
+        for number in range(300):
+            path = folder / f"{chance.randrange(40)}"
+            if chance.random() < 0.4:
+                path.unlink(missing_ok=True)
+            else:
+                path.write_text(f"content {chance.randrange(12)}")
+            if number % 50 == 0:
+                view.sync()
+        view.sync()
+        for manager in managers:
+            assert until(lambda manager=manager: not manager.wrong(), 60), (manager.folder,
+                                                                            manager.wrong())
+        assert view.differences_now(viewer.source) == []
 
 
 def test_many_names_at_once_are_all_heard(viewer):
-    with viewer.mounted(viewer.source) as view:
-        manager = Manager(view, viewer.source, view.uniques / "folder")
-        try:
-            view.sync()
-            for number in range(700):
-                (viewer.source / f"folder/{number}").write_text(f"content {number}")
-            view.sync()
-            assert until(lambda: manager.shows() == listed(viewer, manager.folder))
-        finally:
-            manager.watcher.__exit__()
+    with (viewer.mounted(viewer.source) as view,
+          Manager(view, viewer.source, view.uniques / "folder") as manager):
+        view.sync()
+        for number in range(700):
+            (viewer.source / f"folder/{number}").write_text(f"content {number}")
+        view.sync()
+        assert until(lambda: not manager.wrong()), manager.wrong()
 
 
 def test_names_are_heard_by_who_turns_out_to_watch_only_then(viewer):
@@ -330,20 +331,14 @@ def test_names_are_heard_by_who_turns_out_to_watch_only_then(viewer):
     folder = viewer.source / "folder"
     with viewer.mounted(viewer.source) as view:
         as_viewer(viewer, "find", view.path)
-        manager = Manager(view, viewer.source, view.uniques / "folder", known=False)
-        try:
+        with Manager(view, viewer.source, view.uniques / "folder", known=False) as manager:
             with stopped(children(view.pid)[0]):
                 (folder / "first").write_text("content first")
                 view.sync()
                 for number in range(20):
                     (folder / f"{number}").write_text(f"content {number}")
                 view.sync()
-
-            def agrees():
-                return manager.shows() == listed(viewer, manager.folder)
-            assert until(agrees, 20), manager.shows() ^ listed(viewer, manager.folder)
-        finally:
-            manager.watcher.__exit__()
+            assert until(lambda: not manager.wrong(), 20), manager.wrong()
 
 
 def test_nothing_is_heard_in_a_shared_view(twinfs, source, root_only):
@@ -391,17 +386,14 @@ def test_view_is_unmounted_while_it_is_watched(viewer):
 
 def test_daemon_ends_while_it_tells(viewer):
     """SIGTERM in the middle of changes that are told ends it at once, and nothing is left."""
-    with viewer.mounted(viewer.source) as view:
-        manager = Manager(view, viewer.source, view.uniques / "folder")
-        try:
-            view.sync()
-            for number in range(300):
-                (viewer.source / f"folder/{number}").write_text("x")
-            assert until(lambda: manager.watcher.heard)
-            os.kill(view.pid, 15)
-            assert until(lambda: not is_mounted(view.path))
-        finally:
-            manager.watcher.__exit__()
+    with (viewer.mounted(viewer.source) as view,
+          Manager(view, viewer.source, view.uniques / "folder") as manager):
+        view.sync()
+        for number in range(300):
+            (viewer.source / f"folder/{number}").write_text("x")
+        assert until(lambda: manager.watcher.heard)
+        os.kill(view.pid, signal.SIGTERM)
+        assert until(lambda: not is_mounted(view.path))
 
 
 def test_mounter_that_stands_still_holds_nothing_up(twinfs, source, root_only):
