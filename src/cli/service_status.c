@@ -217,35 +217,35 @@ void service_status_start(struct service_status **status, const struct service *
 		*status = made;
 }
 
-void service_status_show(struct service_status *status, struct view *view)
+/* view		NULL: as before */
+static void wake(struct service_status *status, struct view *view, bool ending)
 {
-	if (!status)
-		return;
 	(void)pthread_mutex_lock(&status->lock);
-	status->view = view;
+	if (view)
+		status->view = view;
 	status->stirred = true;
+	status->ending |= ending;
 	(void)pthread_cond_signal(&status->changed);
 	(void)pthread_mutex_unlock(&status->lock);
 }
 
+void service_status_show(struct service_status *status, struct view *view)
+{
+	if (status)
+		wake(status, view, false);
+}
+
 void service_status_stir(struct service_status *status)
 {
-	if (!status)
-		return;
-	(void)pthread_mutex_lock(&status->lock);
-	status->stirred = true;
-	(void)pthread_cond_signal(&status->changed);
-	(void)pthread_mutex_unlock(&status->lock);
+	if (status)
+		wake(status, NULL, false);
 }
 
 void service_status_end(struct service_status *status)
 {
 	if (!status)
 		return;
-	(void)pthread_mutex_lock(&status->lock);
-	status->ending = true;
-	(void)pthread_cond_signal(&status->changed);
-	(void)pthread_mutex_unlock(&status->lock);
+	wake(status, NULL, true);
 	(void)pthread_join(status->thread, NULL);
 	destroy(status);
 }
