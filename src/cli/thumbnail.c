@@ -139,8 +139,8 @@ static bool decode(int file, struct bytes *picture)
 		return false;
 	}
 	whole = read_picture(from, picture);
-	if (!whole)
-		(void)kill(pid, SIGKILL);
+	/* one that has not ended by now is not what we started; who has keeps his status */
+	(void)kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return whole && status == 0;

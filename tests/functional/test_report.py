@@ -3,10 +3,12 @@
 whatever they are, and nothing but the page is needed to read it."""
 import base64
 import collections
+import contextlib
 import os
 import re
 import shutil
 import stat
+import struct
 import subprocess
 import time
 import urllib.parse
@@ -15,8 +17,9 @@ from pathlib import Path
 import oracle
 import pytest
 import trees
+from conftest import preload
 from pages import MAGENTA, TAGS, Element, Page, count_pixels, jpeg, png
-from program import TIMEOUT
+from program import TIMEOUT, children, stopped, until
 
 DAY = 86400
 EVIL = [b"<script>alert(1)", b'"><img src=x onerror=alert(1)>', b"' onmouseover='alert(1)", b"<!--",
@@ -462,6 +465,43 @@ def test_picture_is_decoded_only_when_all_rights_are_given_up(twinfs, album, dec
     # the command itself never decodes one
     first = trace.split()[0]
     assert not any(b"gdk" in line for line in trace.splitlines() if line.split()[0] == first)
+
+
+@pytest.fixture
+def staying(twinfs, decodes):
+    """What decodes a picture writes it and does not end by itself."""
+    preload(twinfs, "staying_decoder")
+
+
+def test_decoder_that_stays_is_ended_and_what_it_gave_is_not_shown(twinfs, album, staying):
+    twinfs.environment["STAYS_SILENT"] = "yes"
+    page = page_of(twinfs, album)
+    assert len(page.groups()) == 7 and not any(group.picture for group in page.groups())
+
+
+def snapshots_of(process, index):
+    """How many a process has open: slots of LMDB's table of readers that have its id and the
+    number of a transaction."""
+    table = (index / "lock.mdb").read_bytes()
+    slots = (struct.unpack_from("=QI", table, at) for at in range(0, len(table) - 64, 64))
+    return sum(pid == process and number < 2 ** 64 - 1 for number, pid in slots)
+
+
+def decodes_now(process):
+    """Has it a process that decodes, and that has given up its rights by now?"""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+        return any("NoNewPrivs:\t1" in Path(f"/proc/{child}/status").read_text()
+                   for child in children(process))
+    return False
+
+
+def test_no_snapshot_is_open_while_a_picture_is_decoded(twinfs, album, staying):
+    """The index would grow meanwhile by all that changes in it."""
+    with (twinfs.mounted(album) as view,
+          twinfs.started("report", "--html=-", view.path) as report):
+        assert until(lambda: decodes_now(report.pid))
+        with stopped(report.pid):
+            assert snapshots_of(report.pid, twinfs.index) == 0
 
 
 # a browser
