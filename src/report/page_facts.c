@@ -108,14 +108,21 @@ static int name_folder(const struct gathering *g, struct page_folder *folder)
 	return 0;
 }
 
+/* What a folder must have to be told apart; one that has only empty files never is. */
+static uint64_t least_of_folder(uint64_t all)
+{
+	uint64_t least = all / PAGE_FOLDERS_PART + (all % PAGE_FOLDERS_PART != 0);
+
+	return least > 0 ? least : 1;
+}
+
 static int make_folders(struct gathering *g)
 {
 	const struct folders_map map = {parent_of, g};
 	struct page_facts *facts = g->facts;
 	AUTO_FREE struct folder_node *nodes = NULL;
 	size_t count = 0;
-	int r = folders_settle(&g->folders, &map,
-			       facts->summary.redundant_bytes / PAGE_FOLDERS_PART);
+	int r = folders_settle(&g->folders, &map, least_of_folder(facts->summary.redundant_bytes));
 
 	if (r == 0)
 		r = folders_tree(&g->folders, &map, &nodes, &count);

@@ -121,7 +121,7 @@ static size_t find_shown(const struct map *map, size_t folder)
 	return folder;
 }
 
-/* Lists what is in a folder, the largest first. Returns how many there are. */
+/* Lists what is in a folder and not empty, the largest first. Returns how many there are. */
 static size_t list_parts(struct map *map, size_t folder)
 {
 	const struct part rest = {map->folders[folder].node.own.bytes, REST};
@@ -129,8 +129,10 @@ static size_t list_parts(struct map *map, size_t folder)
 	size_t count = 0;
 	size_t place;
 
-	for (size_t i = folder + 1; i < end; i = map->cells[i].end)
-		map->parts[count++] = (struct part){map->folders[i].node.whole.bytes, i};
+	for (size_t i = folder + 1; i < end; i = map->cells[i].end) {
+		if (map->folders[i].node.whole.bytes > 0)
+			map->parts[count++] = (struct part){map->folders[i].node.whole.bytes, i};
+	}
 	if (rest.bytes == 0)
 		return count;
 	for (place = count++; place > 0 && map->parts[place - 1].bytes < rest.bytes; place--)
@@ -431,7 +433,7 @@ void page_write_folders(const struct page_writing *writing)
 	CLEANUP(map_free) struct map map = {0};
 	struct html *html = writing->html;
 
-	if (writing->facts->folder_count < 2)
+	if (writing->facts->folder_count < 2 || writing->facts->folders[0].node.whole.bytes == 0)
 		return;
 	if (map_init(&map, writing) < 0) {
 		html->error = html->error < 0 ? html->error : -ENOMEM;

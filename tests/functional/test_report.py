@@ -150,6 +150,20 @@ def test_folders_too_small_to_be_seen_are_one_box(twinfs, source):
     assert boxes[0].text().startswith("smaller folders")
 
 
+def test_empty_copies_have_no_boxes(twinfs, tmp_path):
+    """Which would be as many as there are folders, however small the page may be."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    for source in (one, two):
+        trees.fill(source, {f"{folder}/empty": b"" for folder in range(50)})
+    page = page_of(twinfs, "--min-size=0", one, two)
+    assert page.figures()["redundant_files"] == 99
+    assert not page.part("folders")
+    trees.fill(one, {"0/kept": b"large" * 100, "1/copy": b"large" * 100})
+    page = page_of(twinfs, "--min-size=0", one, two)
+    assert {number for box in page.boxes() for number in box.numbers()} == {500}
+    assert page.answer()[0] == 500 and "nan%" not in page.source
+
+
 def test_copies_of_a_group_are_those_of_the_list(twinfs, mixed):
     listed = twinfs.listing(*mixed)["groups"]
     base = os.fsencode(mixed[0].parent) + b"/"
