@@ -8,6 +8,7 @@
  *	watch's		drains the kernel's queues of events (watch/watch.h)
  *	session's	answer requests, each with a snapshot of the index; one of them tells the
  *			kernel what it must forget (mount/notifier.h)
+ *	service status	tells a service manager how far the view is (service_status.h)
  *	signals		waits for SIGINT and SIGTERM: sets the stop flag, ends the session; for
  *			SIGHUP: has everything walked, and tried again what could not be read
  *

@@ -2,13 +2,13 @@
 #include "cli/progress_watch.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
+#include "base/timed_wait.h"
 #include "ingest/ingest.h"
 
-#define INTERVAL_NS 200000000L
-#define SECOND_NS 1000000000L
+#define INTERVAL_NS UINT64_C(200000000)
 
 struct progress_counts progress_counts_of(const struct ingest *ingest, enum progress_phase phase)
 {
@@ -24,19 +24,6 @@ struct progress_counts progress_counts_of(const struct ingest *ingest, enum prog
 	};
 }
 
-static struct timespec next_time(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	time.tv_nsec += INTERVAL_NS;
-	if (time.tv_nsec >= SECOND_NS) {
-		time.tv_nsec -= SECOND_NS;
-		time.tv_sec++;
-	}
-	return time;
-}
-
 static void *show(void *context)
 {
 	struct progress_watch *watch = context;
@@ -44,10 +31,9 @@ static void *show(void *context)
 	(void)pthread_mutex_lock(&watch->lock);
 	while (!watch->end) {
 		struct progress_counts counts = progress_counts_of(watch->ingest, watch->phase);
-		struct timespec time = next_time();
 
 		progress_update(&watch->progress, &counts);
-		(void)pthread_cond_clockwait(&watch->ended, &watch->lock, CLOCK_MONOTONIC, &time);
+		timed_wait(&watch->ended, &watch->lock, clock_monotonic_ns() + INTERVAL_NS);
 	}
 	(void)pthread_mutex_unlock(&watch->lock);
 	return NULL;
@@ -60,7 +46,7 @@ void progress_watch_begin(struct progress_watch *watch, const struct ingest *ing
 	watch->ingest = ingest;
 	watch->phase = phase;
 	(void)pthread_mutex_init(&watch->lock, NULL);
-	(void)pthread_cond_init(&watch->ended, NULL);
+	timed_wait_init(&watch->ended);
 	progress_start(&watch->progress, when, phase == PROGRESS_NAMES ? "walking" : "comparing");
 	watch->running = progress_is_shown(&watch->progress) &&
 			 thread_start(&watch->thread, show, watch) == 0;
