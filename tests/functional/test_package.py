@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import trees
 from manual import ROOT
 from program import TIMEOUT
 
@@ -39,6 +40,7 @@ DEBIAN_PLACES = {
 DEBIAN_FILES = {"share/doc/twinfs/README.md", "share/doc/twinfs/changelog",
                 "share/doc/twinfs/copyright", "share/doc/twinfs/examples/on-duplicate"}
 
+WHO = "Ann & Bob/Carl"
 QUICK = "nocheck noopt parallel=2"
 
 
@@ -127,15 +129,21 @@ def test_package_is_made_of_the_sources_and_lintian_has_no_objections(twinfs, tm
     if twinfs.is_instrumented() or not all(map(shutil.which, needs)):
         pytest.skip("needs dpkg-buildpackage, debhelper, lintian, and no sanitizer")
     before = files_below(ROOT / "data")
+    others = tmp_path / "made/work/precious"  # in a folder that has more than packages
+    trees.write(others, b"of somebody else")
     run = subprocess.run([ROOT / "scripts/package", "--output", tmp_path / "made"], check=False,
                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                         timeout=TIMEOUT, env={**os.environ, "DEB_BUILD_OPTIONS": QUICK})
+                         timeout=TIMEOUT, env={**os.environ, "DEB_BUILD_OPTIONS": QUICK,
+                                          "DEBFULLNAME": WHO})
     assert run.returncode == 0, run.stdout + run.stderr
     assert files_below(ROOT / "data") == before and not (ROOT / "debian").exists()
     [package] = (tmp_path / "made").glob("twinfs_*.deb")
-    said = subprocess.run(["dpkg-deb", "--field", package, "Version"], check=True,
-                          capture_output=True, text=True).stdout.strip()
-    assert re.sub(r"~deb\d+$", "", said) == version()
+    assert others.exists() and not list((tmp_path / "made").glob("twinfs-work*"))
+    fields = [subprocess.run(["dpkg-deb", "--field", package, name], check=True,
+                             capture_output=True, text=True).stdout.strip()
+              for name in ("Version", "Maintainer")]
+    assert re.sub(r"~deb\d+$", "", fields[0]) == version()
+    assert fields[1].startswith(f"{WHO} <")
     subprocess.run(["dpkg-deb", "--extract", package, tmp_path / "root"], check=True)
     usr = tmp_path / "root/usr"
     wanted = {DEBIAN_PLACES.get(name, name) for name in FILES} | DEBIAN_FILES
