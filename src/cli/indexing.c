@@ -20,8 +20,9 @@
  */
 #define PATIENCE_MS 2500
 
-/* A daemon whose view was unmounted ends within that time; it is looked for so often. */
-#define ENDING_MS 5000
+/* A daemon whose view was unmounted ends within that time, also where what unmounts for it has to be
+ * killed (mount/mounter.h); it is looked for so often. */
+#define ENDING_MS 12000
 #define ENDING_LOOK_MS 20
 
 #define MILLISECOND_NS UINT64_C(1000000)

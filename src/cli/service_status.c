@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/service_status.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -136,6 +137,7 @@ static bool say(struct service_status *status, const struct view *view)
 	struct service_figures figures = {.phase = SERVICE_READS_NAMES};
 	CLEANUP_BYTES struct bytes text = {0};
 	const char *line;
+	int r;
 
 	if (view)
 		gather_of_view(status, view, &figures);
@@ -148,8 +150,9 @@ static bool say(struct service_status *status, const struct view *view)
 		return false;
 	if (bytes_compare(&text, &status->said) == 0)
 		return true;
-	if (service_mention(status->service, line) < 0)
-		return false;
+	r = service_mention(status->service, line);
+	if (r < 0)
+		return r != -EAGAIN; /* else nobody listens any more */
 	bytes_free(&status->said);
 	status->said = text;
 	text = (struct bytes){.data = NULL};

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/descriptor.h"
 #include "catalog/filesystem_kind.h"
 
 /* A large directory takes few calls; a small one fits anyway. */
@@ -48,11 +49,6 @@ static int add(struct listing *listing, const char *name, uint64_t inode, uint32
 	return listed->name.bytes ? 0 : -ENOMEM;
 }
 
-static bool is_dot(const char *name)
-{
-	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
-}
-
 static int add_names(struct listing *listing, size_t length, const struct exclude *exclude,
 		     const char *dir_path)
 {
@@ -61,7 +57,7 @@ static int add_names(struct listing *listing, size_t length, const struct exclud
 
 	for (size_t at = 0; r == 0 && at < length; at += entry->d_reclen) {
 		entry = (const void *)((const char *)listing->buffer + at);
-		if (is_dot(entry->d_name))
+		if (is_dots(entry->d_name))
 			continue;
 		if (exclude_matches(exclude, dir_path, entry->d_name))
 			listing->excluded++;

@@ -60,7 +60,7 @@ enum session_access mounter_access(const struct mounter *mounter);
 #define MOUNTER_WATCHED_MAX 1024
 #define MOUNTER_THREADS_MAX 16
 struct mounter_watchers {
-	bool anybody;
+	uint8_t anybody; /* not 0: yes; a bool that others may fill would have to be 0 or 1 */
 	size_t count;
 	pid_t threads[MOUNTER_THREADS_MAX];
 };
