@@ -24,6 +24,7 @@ MARK = "TWINFS_TEST_DESKTOP"
 SHOWN = Path(__file__).resolve().parent.parent / "tools/shown.py"
 SCREEN = "1100x750x24"
 OPENING = 60  # seconds in which a window has what is in its folder, on a machine with much to do
+FILE_MANAGER = "org.freedesktop.FileManager1"  # whichever is running
 ASK_BUS = ("gdbus", "call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/",
            "--method", "org.freedesktop.DBus.ListNames")
 THUNAR = """<?xml version="1.0" encoding="UTF-8"?>
@@ -33,10 +34,29 @@ THUNAR = """<?xml version="1.0" encoding="UTF-8"?>
   <property name="last-window-height" type="int" value="740"/>
 </channel>
 """
+NAUTILUS = """[org/gnome/nautilus/preferences]
+default-folder-viewer='list-view'
+[org/gnome/nautilus/list-view]
+default-visible-columns=['name', 'size', 'detailed_type']
+"""
+NEMO = """[org/nemo/preferences]
+default-folder-viewer='list-view'
+[org/nemo/list-view]
+default-visible-columns=['name', 'size', 'detailed_type']
+"""
 PCMANFM = """[ui]
 view_mode=list
 win_width=1090
 win_height=700
+"""
+GSETTINGS = ".config/glib-2.0/settings/keyfile"
+SERVICES = ".local/share/dbus-1/services"
+# What some file managers have the bus start, and do without where it does not start.
+UNWANTED = ("org.freedesktop.LocalSearch3", "org.freedesktop.Tracker3.Miner.Files",
+            "org.gtk.vfs.Daemon")
+NOT_STARTED = """[D-BUS Service]
+Name={}
+Exec=/bin/false
 """
 
 
@@ -45,6 +65,7 @@ class Manager:
     """How a file manager is started, and what has it show rows, which can be read."""
     command: tuple
     settings: dict  # texts by path in the home
+    serving: tuple = None  # what starts it without a window, to be asked for one by the bus
 
     @property
     def program(self):
@@ -53,11 +74,13 @@ class Manager:
 
 MANAGERS = {
     "thunar": Manager(("thunar",), {
-        ".config/xfce4/xfconf/xfce-perchannel-xml/thunar.xml": THUNAR}),
+        ".config/xfce4/xfconf/xfce-perchannel-xml/thunar.xml": THUNAR},
+        ("thunar", "--daemon")),
     "pcmanfm": Manager(("pcmanfm", "--no-desktop"), {
         ".config/pcmanfm/default/pcmanfm.conf": PCMANFM}),
-    "nautilus": Manager(("nautilus", "--new-window"), {}),
-    "nemo": Manager(("nemo",), {}),
+    "nautilus": Manager(("nautilus", "--new-window"), {GSETTINGS: NAUTILUS},
+                        ("nautilus", "--gapplication-service")),
+    "nemo": Manager(("nemo",), {GSETTINGS: NEMO}, ("nemo", "--no-default-window")),
 }
 
 
@@ -90,7 +113,8 @@ class Desktop:
             "DBUS_SESSION_BUS_ADDRESS": f"unix:path={folder}/run/bus",
             "GIO_USE_VFS": "local",
             "GIO_USE_VOLUME_MONITOR": "unix",
-            "GSETTINGS_BACKEND": "memory",
+            "GSETTINGS_BACKEND": "keyfile",
+            "GSK_RENDERER": "cairo",
             "GTK_MODULES": "gail:atk-bridge",
             "TMPDIR": str(folder),
         }
@@ -111,6 +135,7 @@ class Desktop:
     def begin(self):
         for name in ("home", "run"):
             (self.folder / name).mkdir(mode=0o700, exist_ok=True)
+        self.write({f"{SERVICES}/{name}.service": NOT_STARTED.format(name) for name in UNWANTED})
         ready, told = os.pipe()
         with open(ready, "rb") as number:
             # on the network of the others, as that is how servers see which displays are taken
@@ -138,14 +163,18 @@ class Desktop:
         self.server.wait(TIMEOUT)
         self.bus.wait(TIMEOUT)
 
-    @contextlib.contextmanager
-    def opened(self, manager, path):
-        """The file manager with a window on a folder."""
-        for name, text in manager.settings.items():
+    def write(self, texts):
+        """Texts by path in the home."""
+        for name, text in texts.items():
             place = self.home / name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text)
-        process = self.start(*manager.command, path)
+
+    @contextlib.contextmanager
+    def opened(self, manager, path=None):
+        """The file manager with a window on a folder, or none yet where no folder is given."""
+        self.write(manager.settings)
+        process = self.start(*([*manager.command, path] if path else manager.serving))
         try:
             yield Window(self, manager, process)
         finally:
@@ -162,11 +191,27 @@ class Window:
     def __init__(self, desktop, manager, process):
         self.desktop, self.manager, self.process = desktop, manager, process
 
-    def shown(self, *clicked):
-        """Its titles and its texts, as they are when the menus of these names were opened."""
+    def windows(self, *clicked):
+        """Its windows with their titles and texts, as they are when the menus of these names were
+        opened."""
         run = subprocess.run([sys.executable, SHOWN, self.manager.program, *clicked], check=False,
                              env=self.desktop.environment, capture_output=True, timeout=TIMEOUT)
-        return json.loads(run.stdout) if run.returncode == 0 else {"titles": [], "texts": []}
+        return json.loads(run.stdout) if run.returncode == 0 else []
+
+    def shown(self, *clicked):
+        """The titles and the texts of all of them."""
+        found = self.windows(*clicked)
+        return {"titles": [window["title"] for window in found if window["title"]],
+                "texts": [text for window in found for text in window["texts"]]}
+
+    def show_properties(self, path):
+        """Has it show what it knows of a file, as other programs have it do that."""
+        for command in (("wait", "--session", "--timeout", str(OPENING), FILE_MANAGER),
+                        ("call", "--session", "--dest", FILE_MANAGER, "--object-path",
+                         "/org/freedesktop/FileManager1", "--method",
+                         f"{FILE_MANAGER}.ShowItemProperties", str([path.as_uri()]), "")):
+            subprocess.run(["gdbus", *command], check=True, env=self.desktop.environment,
+                           capture_output=True, timeout=TIMEOUT)
 
     def texts(self, names):
         """Those of its texts that are among these names, from top to bottom."""

@@ -47,7 +47,7 @@ def state(folder):
     return found
 
 
-@pytest.fixture(params=["thunar", "pcmanfm"])
+@pytest.fixture(params=MANAGERS)
 def manager(request):
     need(MANAGERS[request.param].program)
     return MANAGERS[request.param]

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Prints what the windows of a program show, as JSON: titles of windows and texts of the rows,
-cells and labels in them, from top to bottom.  Reads them as screen readers do, by AT-SPI.
+"""Prints what the windows of a program show, as JSON: of each its title, and the texts of the rows,
+cells and labels in it, from top to bottom.  Reads them as screen readers do, by AT-SPI.
 
   shown.py PROGRAM [NAME]
 
@@ -18,7 +18,6 @@ from gi.repository import Atspi, GLib  # noqa: E402
 
 ANSWER_MS = 2000  # a program that does not answer for so long shows nothing
 CHILDREN_MAX = 500  # of one widget: a long list is read from its beginning
-WINDOWS = {"frame", "window", "dialog", "alert", "file chooser"}
 
 
 def children(node):
@@ -28,14 +27,15 @@ def children(node):
             yield child
 
 
-def read(node, found):
-    """What is gone or hangs while it is read shows nothing."""
+def read(node, texts, above=None):
+    """What is gone or hangs while it is read shows nothing; the label of what has its name, nothing
+    more."""
     try:
         name = node.get_name()
-        if name:
-            found["titles" if node.get_role_name() in WINDOWS else "texts"].append(name)
+        if name and name != above:
+            texts.append(name)
         for child in children(node):
-            read(child, found)
+            read(child, texts, name or above)
     except GLib.Error:
         pass
 
@@ -49,14 +49,17 @@ def click(node, name):
 
 
 def main():
-    found = {"titles": [], "texts": []}
+    found = []
     Atspi.init()
     Atspi.set_timeout(ANSWER_MS, ANSWER_MS)
     for program in children(Atspi.get_desktop(0)):
         if sys.argv[1] in (program.get_name() or "").lower():
             for name in sys.argv[2:]:
                 click(program, name)
-            read(program, found)
+            for window in children(program):
+                found.append({"title": window.get_name() or "", "texts": []})
+                for child in children(window):
+                    read(child, found[-1]["texts"])
     print(json.dumps(found))
 
 
