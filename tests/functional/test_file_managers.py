@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What file managers show of a view, and that they harm nothing by it."""
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,8 +19,17 @@ SEEN_ODD = {
     b"two  spaces": "two  spaces",
     "\u6708\u5149.ogg".encode(): "\u6708\u5149.ogg",
 }
-
-
+# What file managers say of a copy, of a group, and of what leads to it, which has in some the size
+# of the group.
+PROPERTIES = {
+    "thunar": (["JPEG image", r"18\.1.KiB \(18,?520 bytes\)"],
+               ["folder", r"36\.2.KiB \(37,?040 bytes\)"], [r"folder \(link to TARGET\)"]),
+    "nautilus": (["JPEG image", r"18\.5.kB.*"], [r"2 items, totalling 37\.0.kB.*"],
+                 ["TARGET", r"2 items, totalling 37\.0.kB.*"]),
+    "nemo": ([r"Image \(image/jpeg\)", r"18\.5.kB"],
+             [r"Folder \(inode/directory\)", r"2 items, totalling 37\.0.kB"],
+             ["TARGET", r"2 items, totalling 37\.0.kB"]),
+}
 VIEWER = """[Desktop Entry]
 Type=Application
 Name=Viewer
@@ -80,12 +90,12 @@ def test_file_manager_shows_ranks_in_their_order_and_copies_by_their_paths(
         with screen.opened(manager, view.by_size) as window:
             window.wait_for(ranks)
             assert until(lambda: window.texts(ranks) == ranks, OPENING), window.shown()
-            assert any("by-size" in title for title in window.shown()["titles"])
+            assert until(lambda: "by-size" in "".join(window.shown()["titles"]), OPENING)
         group = (view.by_size / ranks[0]).resolve()
         copies = ["Backup 2021\u2215old laptop\u2215IMG_11.jpg", "Photos\u2215IMG_11.jpg"]
         with screen.opened(manager, group) as window:
             window.wait_for(copies)
-            assert "JPEG image" in window.shown()["texts"]
+            assert until(lambda: "JPEG image" in window.shown()["texts"], OPENING), window.shown()
         group = (view.by_size / ranks[-1]).resolve()
         with screen.opened(manager, group) as window:
             copies = [f"Odd\u2215{name}" for name in SEEN_ODD.values()]
@@ -117,6 +127,32 @@ def test_file_manager_shows_what_changes(twinfs, screen, manager, photos):
             view.sync()
             now = sorted(os.listdir(view.uniques / folder))
             assert until(lambda: sorted(window.texts({*before, *now})) == now, OPENING)
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_properties_say_what_a_copy_a_group_and_a_rank_are(twinfs, screen, photos, name):
+    need(name)
+    before = state(photos)
+    with twinfs.mounted(photos) as view:
+        rank = view.by_size / min(os.listdir(view.by_size))
+        group, target = rank.resolve(), os.readlink(rank)
+        paths = [group / "Photos\u2215IMG_11.jpg", group, rank]
+        with screen.opened(MANAGERS[name]) as window:
+            for path, claims in zip(paths, PROPERTIES[name], strict=True):
+                claims = [re.escape(path.name) + "( .*)?", *claims]
+                claims = [claim.replace("TARGET", re.escape(target)) for claim in claims]
+                window.show_properties(path)
+                assert until(lambda claims=claims: is_said(window, claims), OPENING), \
+                    (claims, window.windows())
+            assert until(lambda: len(window.windows()) == len(paths), OPENING), window.windows()
+    assert state(photos) == before
+
+
+def is_said(window, claims):
+    """Whether one window with properties has texts that match each of these."""
+    return any(all(any(re.fullmatch(claim, text) for text in (shown["title"], *shown["texts"]))
+                   for claim in claims)
+               for shown in window.windows() if "Properties" in shown["title"])
 
 
 def test_copy_is_opened_with_the_program_for_it(twinfs, screen, photos, tmp_path):
