@@ -148,6 +148,23 @@ def test_properties_say_what_a_copy_a_group_and_a_rank_are(twinfs, screen, photo
     assert state(photos) == before
 
 
+def test_properties_of_a_row_that_is_selected_are_right(twinfs, screen, photos):
+    need("pcmanfm")  # in others no row can be selected by what screen readers use
+    with twinfs.mounted(photos) as view:
+        rank = view.by_size / min(os.listdir(view.by_size))
+        for path, claims in ((rank, ["folder", re.escape(os.readlink(rank))]),
+                             (rank.resolve() / "Photos\u2215IMG_11.jpg",
+                              ["JPEG image", r"18\.1 KiB \(18,?520 bytes\)"])):
+            with screen.opened(MANAGERS["pcmanfm"], path.parent) as window:
+                window.wait_for([path.name])
+                row = f"row:{path.name}"
+                assert until(lambda row=row: window.windows(row, "Properties"), OPENING)
+                claims = [re.escape(str(path.parent)), *claims]
+                assert until(lambda claims=claims: is_said(window, claims), OPENING), \
+                    (claims, window.windows())
+                assert until(lambda: len(window.windows()) == 2, OPENING), window.windows()
+
+
 def is_said(window, claims):
     """Whether one window with properties has texts that match each of these."""
     return any(all(any(re.fullmatch(claim, text) for text in (shown["title"], *shown["texts"]))

@@ -3,9 +3,10 @@
 """Prints what the windows of a program show, as JSON: of each its title, and the texts of the rows,
 cells and labels in it, from top to bottom.  Reads them as screen readers do, by AT-SPI.
 
-  shown.py PROGRAM [NAME]
+  shown.py PROGRAM [NAME...]
 
-With a NAME, does first what a click on the menu or button of that name would do.
+For each NAME, does first what a click on the menu or button of that name would do; with "row:"
+before it, selects the row of that name.
 Needs python3-gi, gir1.2-atspi-2.0 and at-spi2-core.
 """
 import json
@@ -17,6 +18,7 @@ gi.require_version("Atspi", "2.0")
 from gi.repository import Atspi, GLib  # noqa: E402
 
 ANSWER_MS = 2000  # a program that does not answer for so long shows nothing
+ROW = "row:"
 CHILDREN_MAX = 500  # of one widget: a long list is read from its beginning
 
 
@@ -41,7 +43,9 @@ def read(node, texts, above=None):
 
 
 def click(node, name):
-    """Whether there was something to click on, or a row to open."""
+    """Whether there was something to click on, or a row to open or to select."""
+    if node.get_name() == name.removeprefix(ROW) != name:
+        return node.grab_focus()
     if node.get_name() == name and node.get_n_actions() > 0:
         actions = [node.get_action_name(number) for number in range(node.get_n_actions())]
         return node.do_action(actions.index("activate") if "activate" in actions else 0)
