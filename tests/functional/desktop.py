@@ -110,6 +110,8 @@ class Desktop:
             **session.environment(self.home),
             **dict([self.mark.split("=")]),
             "XDG_RUNTIME_DIR": str(folder / "run"),
+            # or the bus looks for services in the home of /etc/passwd
+            "XDG_DATA_HOME": str(self.home / ".local/share"),
             "DBUS_SESSION_BUS_ADDRESS": f"unix:path={folder}/run/bus",
             "GIO_USE_VFS": "local",
             "GIO_USE_VOLUME_MONITOR": "unix",
