@@ -232,6 +232,18 @@ def test_of_a_folder_in_redundant_exactly_what_is_shown_goes(desk, three):
         assert sorted({*ALL, b"b/three"} - {b"b/two"}) == names(three)
 
 
+def test_selection_that_is_not_in_one_view_means_no_more_than_is_selected(desk, three, tmp_path):
+    (tmp_path / "alone").touch()
+    with desk.program.mounted(three) as view:
+        outside = [tmp_path / "alone", tmp_path, three / "c/one", three.parent]
+        asked, told = desk.act("trash", view.redundant / "b/two", *outside)
+        assert b" 1 files" in asked[-1] and b"1 copy" in told[-1]
+        assert names(three) == [name for name in ALL if name != b"b/two"]
+        [call] = desk.act("trash", view.uniques / "a/one", *outside)
+        assert b"--error" in call
+        assert names(three) == [name for name in ALL if name != b"b/two"]
+
+
 def test_folder_of_a_source_keeps_one_of_each(desk, three):
     with desk.program.mounted(three):
         desk.act("trash", three / "b")
@@ -295,6 +307,18 @@ def test_terminal_asks_and_tells_where_there_is_no_dialog(desk, three):
             assert names(three) == left
     os.close(controller)
     os.close(terminal)
+
+
+def test_no_name_is_obeyed_by_a_terminal(desk, three):
+    (desk.bin / "zenity").unlink()
+    del desk.environment["DISPLAY"]
+    link = trees.join(three, b"a\x1b]0;title\x07\x9b31m\xc2\x9b31m\rlink")
+    os.symlink("one", link)
+    with desk.program.mounted(three):
+        run = subprocess.run([*desk.program.as_user(), desk.action, "trash", link],
+                             env=desk.environment, stdin=subprocess.DEVNULL, timeout=TIMEOUT,
+                             check=False, capture_output=True)
+    assert run.returncode == 1 and run.stderr.endswith(b"/a?]0;title?31m?31m?link\n"), run
 
 
 # install-desktop
