@@ -244,6 +244,14 @@ def test_selection_that_is_not_in_one_view_means_no_more_than_is_selected(desk, 
         assert names(three) == [name for name in ALL if name != b"b/two"]
 
 
+def test_folder_is_not_taken_for_a_view_by_half_of_the_name_of_one(desk, three, tmp_path):
+    trees.fill(tmp_path, {b"half/redundant/one": b"same", b"half/two": b"same"})
+    with desk.program.mounted(three, at=tmp_path / "half\nview"):
+        [call] = desk.act("trash", tmp_path / "half/redundant")
+        assert b"--error" in call and b"No view" in b" ".join(call)
+        assert names(tmp_path / "half") == [b"redundant/one", b"two"]
+
+
 def test_folder_of_a_source_keeps_one_of_each(desk, three):
     with desk.program.mounted(three):
         desk.act("trash", three / "b")
