@@ -441,6 +441,28 @@ def test_settings_that_make_no_sense_are_left_alone(home, broken):
         assert home.uca.read_bytes() == broken
 
 
+def test_settings_that_are_refused_hold_up_no_other_file_manager(home):
+    home.uca.parent.mkdir(parents=True)
+    home.uca.write_bytes(b"<actions>")
+    assert "uca.xml" in home.install(*EVERY, status=1)
+    scripts = [home.data / "nautilus/scripts", home.data / "nemo/scripts",
+               home.config / "caja/scripts"]
+    assert all((folder / "Show copies").exists() for folder in scripts)
+    assert "uca.xml" in home.install("--remove", status=1)
+    assert home.everything() == {home.uca: b"<actions>"}
+
+
+def test_settings_that_are_private_stay_so(home):
+    home.uca.parent.mkdir(parents=True)
+    home.uca.write_bytes(TERMINAL)
+    home.uca.chmod(0o600)
+    home.install("--for=Thunar")
+    assert {path.name: oct(path.stat().st_mode) for path in home.uca.parent.iterdir()} == {
+        "uca.xml": "0o100600", "uca.xml.before-twinfs": "0o100600"}
+    home.install("--remove")
+    assert home.uca.stat().st_mode == 0o100600
+
+
 def test_every_file_manager_gets_what_it_reads_and_all_of_it_goes(home):
     home.install(*EVERY)
     found = home.everything()
