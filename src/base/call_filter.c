@@ -135,6 +135,46 @@ static void add_refusal(struct filter *filter)
 	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
 }
 
+/* What a decoder needs; what is not here, such as a clock, it does without. */
+static const uint32_t computing[] = {
+	/* memory */
+	SYS_brk,
+	SYS_mmap,
+	SYS_mremap,
+	SYS_munmap,
+	SYS_mprotect,
+	SYS_madvise,
+	/* what is open */
+	SYS_read,
+	SYS_pread64,
+	SYS_write,
+	SYS_lseek,
+	SYS_fstat,
+	SYS_close,
+	/* itself */
+	SYS_futex,
+	SYS_sched_yield,
+	SYS_getrandom,
+	SYS_clock_gettime,
+	SYS_rt_sigaction,
+	SYS_rt_sigprocmask,
+	SYS_rt_sigreturn,
+	SYS_restart_syscall,
+	SYS_exit,
+	SYS_exit_group,
+};
+
+static void add_permission(struct filter *filter)
+{
+	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+}
+
+static void allow_equal(struct filter *filter, uint32_t value)
+{
+	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
+	add_permission(filter);
+}
+
 static void refuse_equal(struct filter *filter, uint32_t value)
 {
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
@@ -164,25 +204,46 @@ static void add_requests(struct filter *filter)
 		refuse_equal(filter, refused_requests[i]);
 }
 
+static int install(struct filter *filter)
+{
+	const struct sock_fprog program = {filter->count, filter->steps};
+
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
+}
+
 int confine_calls(bool with_rings)
 {
 	struct filter filter = {.count = 0};
-	struct sock_fprog program = {.filter = filter.steps};
 	size_t count = ARRAY_SIZE(refused) - (with_rings ? 1 : 0);
 
 	add_head(&filter);
 	for (size_t i = 0; i < count; i++)
 		refuse_equal(&filter, refused[i]);
 	add_requests(&filter);
-	add(&filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-	program.len = filter.count;
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
+	add_permission(&filter);
+	return install(&filter);
+}
+
+int confine_to_computing(void)
+{
+	struct filter filter = {.count = 0};
+
+	add_head(&filter);
+	for (size_t i = 0; i < ARRAY_SIZE(computing); i++)
+		allow_equal(&filter, computing[i]);
+	add_refusal(&filter);
+	return install(&filter);
 }
 #else /* no PROCESSOR */
 
 int confine_calls(bool with_rings)
 {
 	(void)with_rings;
+	return -ENOSYS;
+}
+
+int confine_to_computing(void)
+{
 	return -ENOSYS;
 }
 #endif

@@ -38,16 +38,20 @@ static bool begins_as(const unsigned char *magic, const char *with, size_t lengt
 	return memcmp(magic, with, length) == 0;
 }
 
-/* Of the kinds that gdk-pixbuf decodes by itself, or with what everybody has installed. */
-static bool is_picture(int fd)
+/* Of those that gdk-pixbuf decodes by itself, or with what everybody has installed. */
+const char *thumbnail_kind(int fd)
 {
 	unsigned char magic[MAGIC_BYTES];
 
 	if (pread(fd, magic, sizeof(magic), 0) != (ssize_t)sizeof(magic))
-		return false;
-	return begins_as(magic, "\xff\xd8\xff", 3) || begins_as(magic, "\x89PNG\r\n\x1a\n", 8) ||
-	       begins_as(magic, "GIF8", 4) ||
-	       (begins_as(magic, "RIFF", 4) && begins_as(magic + 8, "WEBP", 4));
+		return NULL;
+	if (begins_as(magic, "\xff\xd8\xff", 3))
+		return "jpeg";
+	if (begins_as(magic, "\x89PNG\r\n\x1a\n", 8))
+		return "png";
+	if (begins_as(magic, "GIF8", 4))
+		return "gif";
+	return begins_as(magic, "RIFF", 4) && begins_as(magic + 8, "WEBP", 4) ? "webp" : NULL;
 }
 
 static int open_file(const struct thumbnails *thumbnails, uint64_t id)
@@ -152,7 +156,7 @@ int thumbnail_make(void *context, uint64_t id, struct bytes *picture)
 	AUTO_CLOSE int file = open_file(thumbnails, id);
 	uint64_t began = now_ms();
 
-	if (file < 0 || thumbnails->spent_ms >= DECODING_ALL_MS || !is_picture(file))
+	if (file < 0 || thumbnails->spent_ms >= DECODING_ALL_MS || !thumbnail_kind(file))
 		return 0;
 	if (!decode(file, picture) || !is_sound(picture))
 		picture->length = 0;

@@ -34,7 +34,7 @@
 
 /* What of the library is used: its own name for its own type. */
 #define FUNCTIONS(use)                              \
-	use(gdk_pixbuf_loader_new);                 \
+	use(gdk_pixbuf_loader_new_with_type);       \
 	use(gdk_pixbuf_loader_set_size);            \
 	use(gdk_pixbuf_loader_write);               \
 	use(gdk_pixbuf_loader_close);               \
@@ -85,7 +85,7 @@ static bool set_limits(void)
 	return set;
 }
 
-/* What the kernel does not have it cannot; the rest must hold. */
+/* Landlock is a second wall, where the kernel has it. */
 static bool holds(int result)
 {
 	return result == 0 || result == -ENOSYS || result == -EOPNOTSUPP;
@@ -99,7 +99,7 @@ static bool give_up_rights(void)
 	if (close_range(STDERR_FILENO + 1, ~0U, 0) < 0 && errno != ENOSYS)
 		return false;
 	return set_limits() && confine_no_new_privileges() == 0 && holds(confine_writing(NULL)) &&
-	       holds(confine_calls(false)) && confine_capabilities(0) == 0;
+	       confine_capabilities(0) == 0 && confine_to_computing() == 0;
 }
 
 /* ---- decoding ----------------------------------------------------------------------------- */
@@ -147,15 +147,26 @@ static bool save(const struct library *library, GdkPixbuf *pixbuf)
 	return saved && length <= PAGE_PICTURE_MAX && write_fully(STDOUT_FILENO, data, length) == 0;
 }
 
-static bool decode(struct library *library)
+/* One for what the file begins as; NULL: there is none. Making one loads what decodes and writes its
+ * kind, so others are made of the kinds that are written: later nothing can be loaded. */
+static GdkPixbufLoader *make_loader(struct library *library)
 {
-	GdkPixbufLoader *loader = library->gdk_pixbuf_loader_new_();
+	const char *kind = thumbnail_kind(STDIN_FILENO);
+	const char *const kinds[] = {"jpeg", "png", kind};
+	GdkPixbufLoader *loader = NULL;
+
+	for (size_t i = 0; kind && i < ARRAY_SIZE(kinds); i++)
+		loader = library->gdk_pixbuf_loader_new_with_type_(kinds[i], NULL);
+	if (loader)
+		library->g_signal_connect_data_(loader, "size-prepared", (GCallback)limit_size,
+						library, NULL, (GConnectFlags)0);
+	return loader;
+}
+
+static bool decode(const struct library *library, GdkPixbufLoader *loader)
+{
 	GdkPixbuf *pixbuf;
 
-	if (!loader)
-		return false;
-	library->g_signal_connect_data_(loader, "size-prepared", (GCallback)limit_size, library,
-					NULL, (GConnectFlags)0);
 	if (!feed(library, loader) || !library->gdk_pixbuf_loader_close_(loader, NULL))
 		return false;
 	pixbuf = library->gdk_pixbuf_loader_get_pixbuf_(loader);
@@ -166,9 +177,12 @@ static bool decode(struct library *library)
 /* Ends at once: what a sanitizer does at the end is not allowed any more. */
 enum twinfs_exit thumbnail_main(void)
 {
+	GdkPixbufLoader *loader = NULL;
 	struct library library;
 
-	_exit(load(&library) && give_up_rights() && decode(&library) ? 0 : 1);
+	if (load(&library))
+		loader = make_loader(&library);
+	_exit(loader && give_up_rights() && decode(&library, loader) ? 0 : 1);
 }
 
 #else

@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <linux/fs.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -170,6 +172,34 @@ static void test_attributes_are_not_changed(void **state)
 	expect(change_attributes, state);
 }
 
+static int compute(const char *folder)
+{
+	char program[] = "true", *const words[] = {program, NULL}, byte;
+	struct stat status;
+	int file, ends[2];
+
+	make_tree(folder);
+	file = open("mine/file", O_RDWR | O_CLOEXEC);
+	CHECK(file >= 0 && pipe2(ends, O_CLOEXEC) == 0);
+	begin(confine_to_computing());
+	CHECK(!can_open("mine/file", O_RDONLY) && refused(-1));
+	CHECK(!can_open("/dev/tty", O_RDONLY) && refused(-1));
+	CHECK(refused(unlink("mine/file")) && refused(ftruncate(file, 0)));
+	CHECK(refused(stat("mine/file", &status)));
+	CHECK(refused(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+	CHECK(refused(kill(getppid(), 0)));
+	CHECK(refused(fork()) && refused(execv("/bin/true", words)));
+	CHECK(refused(ioctl(ends[0], FIONREAD, &file)));
+	CHECK(write(ends[1], "x", 1) == 1 && read(ends[0], &byte, 1) == 1 && byte == 'x');
+	CHECK(calloc(1, 10 << 20) != NULL && close(ends[0]) == 0);
+	return AS_EXPECTED;
+}
+
+static void test_who_computes_opens_starts_and_tells_nothing(void **state)
+{
+	expect(compute, state);
+}
+
 static int give_all_up(const char *folder)
 {
 	struct bytes names CLEANUP_BYTES = {0};
@@ -212,6 +242,7 @@ int main(void)
 		TEST_IN_FOLDER(test_writing_in_that_folder_goes_on),
 		TEST_IN_FOLDER(test_programs_are_refused),
 		TEST_IN_FOLDER(test_attributes_are_not_changed),
+		TEST_IN_FOLDER(test_who_computes_opens_starts_and_tells_nothing),
 		TEST_IN_FOLDER(test_capabilities_are_given_up),
 		TEST_IN_FOLDER(test_capabilities_that_are_kept_are_named),
 	};
