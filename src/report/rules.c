@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "catalog/query.h"
 #include "catalog/source.h"
+#include "report/trash.h"
 
 #define NANOSECONDS 1000000000
 
@@ -22,6 +23,7 @@ struct score {
 struct candidate {
 	struct copy *names; /* in the list of copies */
 	size_t count;
+	bool trashed; /* with all its names */
 	const char *stays; /* why it stays whether it is kept or not; NULL: it need not */
 	const char *lost; /* why another one is kept; NULL: it may still be this one */
 	struct score score; /* by the rule at hand */
@@ -85,6 +87,12 @@ static const char *why_name_stays(const struct decision *decision, const struct 
 	return NULL;
 }
 
+static bool is_trashed(const struct decision *decision, const struct copy *name)
+{
+	return lies_in_trash(decision->sources->list[name->source].path,
+			     copy_path(decision->copies, name));
+}
+
 /* Makes the list of inodes; names of one stand together. */
 static int gather(struct decision *decision)
 {
@@ -99,8 +107,10 @@ static int gather(struct decision *decision)
 		if (candidate == NULL || candidate->names->file != name->file) {
 			candidate = &decision->list[decision->count++];
 			candidate->names = name;
+			candidate->trashed = true;
 		}
 		candidate->count++;
+		candidate->trashed = candidate->trashed && is_trashed(decision, name);
 		name->why = why_name_stays(decision, name);
 		if (candidate->stays == NULL)
 			candidate->stays = name->why;
@@ -116,6 +126,25 @@ static void drop(struct decision *decision, struct candidate *candidate, const s
 	decision->left--;
 }
 
+/* Who empties it may think of what else there is, and not of a copy that went for it. */
+static void refuse_trash(struct decision *decision)
+{
+	static const struct words words = {"not in the trash", "in the trash"};
+	bool any = false;
+
+	for (size_t i = 0; i < decision->count; i++)
+		any = any || !decision->list[i].trashed;
+	for (size_t i = 0; any && i < decision->count; i++) {
+		struct candidate *candidate = &decision->list[i];
+
+		if (!candidate->trashed)
+			continue;
+		drop(decision, candidate, &words);
+		if (candidate->stays == NULL)
+			candidate->stays = words.lost;
+	}
+}
+
 static void prefer_what_stays(struct decision *decision)
 {
 	/* by what those are before the others each of them knows itself */
@@ -123,9 +152,9 @@ static void prefer_what_stays(struct decision *decision)
 	bool any = false;
 
 	for (size_t i = 0; i < decision->count; i++)
-		any = any || decision->list[i].stays != NULL;
+		any = any || (decision->list[i].stays != NULL && decision->list[i].lost == NULL);
 	for (size_t i = 0; any && i < decision->count; i++) {
-		if (decision->list[i].stays == NULL)
+		if (decision->list[i].stays == NULL && decision->list[i].lost == NULL)
 			drop(decision, &decision->list[i], &words);
 	}
 }
@@ -423,6 +452,7 @@ int rules_apply(const struct rules *rules, struct catalog_reader *reader,
 	r = gather(&decision);
 	if (r < 0 || decision.count == 0)
 		return r;
+	refuse_trash(&decision);
 	prefer_what_stays(&decision);
 	for (size_t i = 0; r == 0 && decision.left > 1 && i < rules->keep_count; i++)
 		r = apply_rule(&decision, &rules->keep[i]);

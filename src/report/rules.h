@@ -8,6 +8,8 @@
  * name that must stay has the others stay too. Of each group one inode is kept, whatever the rules
  * say; all that goes, goes for that one:
  *
+ * 0. What is in a trash (report/trash.h) with all its names is no copy for which others may go, and
+ *    stays; unless all are there, when it is a place like any other.
  * 1. Inodes that stay anyway (a name of theirs is protected, or outside of "only") are preferred.
  * 2. Among those, or else among all, the keep rules choose, each one among what those before it
  *    left equal; of several names of an inode the one that serves it best counts.

@@ -66,6 +66,24 @@ def test_hard_links_count_once_and_come_free_with_the_last_name(twinfs, source, 
     assert outside.read_bytes() == kept.read_bytes()
 
 
+@pytest.mark.parametrize("words", [["remove"], ["remove", "--trash"], ["link"]])
+def test_nothing_goes_for_a_copy_in_the_trash(twinfs, source, words):
+    trash = source / ".local/share/Trash/files"
+    trash.mkdir(parents=True)
+    kept, copy, thrown = copies(source)
+    copy.rename(source / "moved")  # a name that comes later, found earlier
+    shutil.copy2(thrown, trash / "a")
+    thrown.unlink()
+    only = source / "moved"
+    for options in ([], ["--only", only], [f"--keep=path:{trash.relative_to(source)}/a"]):
+        assert planned(twinfs, *words, *options, source) == {os.fsencode(only)}
+    kept.unlink()
+    for options in ([], ["--only", only], [f"--keep=path:{trash.relative_to(source)}/a"]):
+        twinfs.ok(*words, "--yes", *options, source)
+        assert only.read_bytes() == (trash / "a").read_bytes()
+        assert only.stat().st_nlink == 1
+
+
 @pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"]])
 def test_kept_rule_selects_the_same_in_dry_run_and_act(twinfs, source, words):
     for folder in ("a", "b", "c"):

@@ -252,6 +252,16 @@ def test_folder_is_not_taken_for_a_view_by_half_of_the_name_of_one(desk, three, 
         assert names(tmp_path / "half") == [b"redundant/one", b"two"]
 
 
+def test_what_is_in_the_trash_is_no_copy_that_stays(desk, three):
+    trash = three / ".local/share/Trash/files"
+    trees.fill(trash, {b"two": b"other"})
+    (three / "b/two").unlink()
+    with desk.program.mounted(three):
+        [call] = desk.act("trash", trees.join(three, b"a/two\n\xff"))
+        assert b"--error" in call and b"has a copy" in b" ".join(call)
+        assert b"a/two\n\xff" in names(three)
+
+
 def test_folder_of_a_source_keeps_one_of_each(desk, three):
     with desk.program.mounted(three):
         desk.act("trash", three / "b")

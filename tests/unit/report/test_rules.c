@@ -370,6 +370,47 @@ static void test_only_the_files_that_are_named_go(void **state)
 			    "S /one/d: hard link to one that stays\n");
 }
 
+static void test_no_copy_goes_for_one_in_the_trash(void **state)
+{
+	struct fixture *f = *state;
+	char folder[] = "/two";
+	char *only[] = {folder, NULL};
+	const struct keep_rule newest = {.by = KEEP_NEWEST};
+	struct group_record group =
+		GROUP(DATED(0, "$RECYCLE.BIN", "x", 10, 9), DATED(1, NULL, "y", 11, 1));
+
+	assert_string_equal(keep(f, &group, newest), "K /two/y: not in the trash\n"
+						     "S /one/$RECYCLE.BIN/x: in the trash\n");
+	assert_string_equal(decide(f, &group, &(struct rules){.only = only}),
+			    "K /two/y: not in the trash\n"
+			    "S /one/$RECYCLE.BIN/x: outside of --only\n");
+	assert_string_equal(decide(f, &group, &(struct rules){.protect = only}),
+			    "K /two/y: not in the trash\n"
+			    "S /one/$RECYCLE.BIN/x: in the trash\n");
+	group = GROUP(NAME(0, "$RECYCLE.BIN", "z", 20), NAME(1, NULL, "z", 21),
+		      NAME(1, NULL, "zz", 22));
+	assert_string_equal(decide(f, &group, &(struct rules){.only = only}),
+			    "K /two/z: first path\n"
+			    "S /one/$RECYCLE.BIN/z: outside of --only\n"
+			    "R /two/zz: later path\n");
+}
+
+static void test_who_has_a_name_elsewhere_or_nothing_but_trash_is_like_any_other(void **state)
+{
+	struct fixture *f = *state;
+	struct group_record group = GROUP(NAME(0, "$RECYCLE.BIN", "x", 10), NAME(0, NULL, "x", 10),
+					  NAME(1, NULL, "y", 11));
+
+	assert_string_equal(decide(f, &group, &(struct rules){0}),
+			    "K /one/$RECYCLE.BIN/x: first source\n"
+			    "K /one/x: first source\n"
+			    "R /two/y: later source\n");
+	group = GROUP(NAME(0, "$RECYCLE.BIN", "a", 20), NAME(0, "$RECYCLE.BIN", "b", 21));
+	assert_string_equal(decide(f, &group, &(struct rules){0}),
+			    "K /one/$RECYCLE.BIN/a: first path\n"
+			    "R /one/$RECYCLE.BIN/b: later path\n");
+}
+
 static void test_where_all_may_go_one_stays_all_the_same(void **state)
 {
 	struct fixture *f = *state;
@@ -543,6 +584,8 @@ int main(void)
 		CASE(test_folder_above_a_source_covers_it),
 		CASE(test_only_what_lies_in_one_of_the_folders_goes),
 		CASE(test_only_the_files_that_are_named_go),
+		CASE(test_no_copy_goes_for_one_in_the_trash),
+		CASE(test_who_has_a_name_elsewhere_or_nothing_but_trash_is_like_any_other),
 		CASE(test_where_all_may_go_one_stays_all_the_same),
 		CASE(test_protection_is_above_only_and_above_keep_rules),
 		CASE(test_only_one_that_stays_is_kept_for_that_reason),

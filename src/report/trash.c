@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/trash.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* What the folders down to a place are. */
+enum place {
+	PLACE_ANY,
+	PLACE_SHARED, /* .Trash: a folder for each user */
+	PLACE_TRASH, /* with files/ */
+	PLACE_FILES, /* all in it was thrown away */
+	PLACE_INSIDE,
+};
+
+static bool is_number(const char *text, size_t length)
+{
+	return length > 0 && strspn(text, "0123456789") >= length;
+}
+
+static bool is_name(const char *text, size_t length, const char *name)
+{
+	return length == strlen(name) && memcmp(text, name, length) == 0;
+}
+
+static enum place begin(const char *name, size_t length)
+{
+	static const char of_user[] = ".Trash-";
+	const size_t prefix = sizeof(of_user) - 1;
+
+	if (is_name(name, length, "Trash"))
+		return PLACE_TRASH;
+	if (is_name(name, length, ".Trash"))
+		return PLACE_SHARED;
+	if (is_name(name, length, ".Trashes") || is_name(name, length, "$RECYCLE.BIN"))
+		return PLACE_FILES;
+	return length > prefix && memcmp(name, of_user, prefix) == 0 &&
+			       is_number(name + prefix, length - prefix)
+		       ? PLACE_TRASH
+		       : PLACE_ANY;
+}
+
+static enum place step(enum place place, const char *name, size_t length)
+{
+	if (place >= PLACE_FILES)
+		return PLACE_INSIDE;
+	if (place == PLACE_TRASH && is_name(name, length, "files"))
+		return PLACE_FILES;
+	if (place == PLACE_SHARED && is_number(name, length))
+		return PLACE_TRASH;
+	return begin(name, length);
+}
+
+static enum place walk(enum place place, const char *path)
+{
+	while (*path != '\0' && place != PLACE_INSIDE) {
+		size_t length = strcspn(path, "/");
+
+		if (length > 0)
+			place = step(place, path, length);
+		path += length + (path[length] == '/');
+	}
+	return place;
+}
+
+bool lies_in_trash(const char *source, const char *path)
+{
+	return walk(walk(PLACE_ANY, source), path) == PLACE_INSIDE;
+}

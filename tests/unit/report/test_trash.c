@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "report/trash.h"
+
+struct claim {
+	const char *source;
+	const char *path;
+};
+
+static void test_what_was_thrown_away_lies_in_a_trash(void **state)
+{
+	static const struct claim claims[] = {
+		{"/home/me", ".local/share/Trash/files/a"},
+		{"/home/me/.local/share/Trash", "files/folder/a"},
+		{"/home/me/.local/share/Trash/files/photos", "a"},
+		{"/", "Trash/files/a"},
+		{"/disk", ".Trash-1000/files/a"},
+		{"/disk/.Trash", "1000/files/a"},
+		{"/disk", ".Trashes/501/a"},
+		{"/disk", "$RECYCLE.BIN/S-1-5/$R1.jpg"},
+		{"/disk", ".Trash/.Trash-0/files/a"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(claims); i++)
+		assert_true(lies_in_trash(claims[i].source, claims[i].path));
+}
+
+static void test_other_files_lie_in_none_whatever_their_names(void **state)
+{
+	static const struct claim claims[] = {
+		{"/home/me", "Trash"},
+		{"/home/me", "Trash/a"},
+		{"/home/me", "Trash/files"},
+		{"/home/me", "Trash/info/files/a"},
+		{"/home/me", "MyTrash/files/a"},
+		{"/disk", ".Trash-/files/a"},
+		{"/disk", ".Trash-me/files/a"},
+		{"/disk", ".Trash/files/a"},
+		{"/disk", ".Trash/1000x/files/a"},
+		{"/disk/files", "a"},
+		{"/disk", "$RECYCLE.BIN"},
+		{"/", "a"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(claims); i++)
+		assert_false(lies_in_trash(claims[i].source, claims[i].path));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_was_thrown_away_lies_in_a_trash),
+		cmocka_unit_test(test_other_files_lie_in_none_whatever_their_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
