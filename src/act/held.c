@@ -4,22 +4,40 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
 #include "base/memory.h"
+#include "catalog/filesystem_kind.h"
 
 #define BLOCK_BYTES ((size_t)256 << 10)
 /* How much is compared before it is asked whether a writer waits: a fraction of a second. */
 #define ASK_BYTES ((off_t)64 << 20)
 
+void held_let_go(struct held *held)
+{
+	if (held->leased)
+		(void)fcntl(held->fd, F_SETLEASE, F_UNLCK);
+	held->leased = false;
+}
+
+static bool lease_tells(const struct held *held)
+{
+	struct statfs fs;
+
+	return fstatfs(held->fd, &fs) == 0 &&
+	       filesystem_leases_tell((uint32_t)fs.f_type, held->status.st_dev);
+}
+
 static int take_lease(struct held *held, bool without_leases)
 {
 	held->leased = fcntl(held->fd, F_SETLEASE, F_RDLCK) == 0;
-	if (held->leased)
-		return 0;
-	if (errno == EAGAIN)
+	if (!held->leased && errno == EAGAIN)
 		return HELD_BUSY;
+	if (held->leased && lease_tells(held))
+		return 0;
+	held_let_go(held);
 	return without_leases ? 0 : HELD_NO_LEASE;
 }
 
@@ -75,13 +93,6 @@ bool held_is_unbroken(const struct held *held)
 	if (held->leased)
 		return fcntl(held->fd, F_GETLEASE) == F_RDLCK;
 	return fstat(held->fd, &now) == 0 && same_times(&now, &held->status);
-}
-
-void held_let_go(struct held *held)
-{
-	if (held->leased)
-		(void)fcntl(held->fd, F_SETLEASE, F_UNLCK);
-	held->leased = false;
 }
 
 void held_close(struct held *held)

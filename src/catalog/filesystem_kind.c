@@ -3,6 +3,7 @@
 
 #include <linux/magic.h>
 #include <stddef.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 #include "base/attributes.h"
@@ -53,6 +54,12 @@ enum filesystem_kind filesystem_kind_of(uint32_t type)
 		return FILESYSTEM_REMOTE;
 	return is_among(fine_types, ARRAY_SIZE(fine_types), type) ? FILESYSTEM_FINE
 								  : FILESYSTEM_UNKNOWN;
+}
+
+bool filesystem_leases_tell(uint32_t type, dev_t device)
+{
+	return filesystem_kind_of(type) != FILESYSTEM_REMOTE ||
+	       (type == MAGIC_FUSE && major(device) != 0);
 }
 
 bool filesystem_is_image(uint32_t type)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum filesystem_kind {
 	/* Nothing is known of it: its time stamps may be of seconds, as those of FAT are. */
@@ -25,6 +26,14 @@ enum filesystem_kind filesystem_kind_of(uint32_t type);
  * then be as it was in an earlier image, with other bytes: who makes images that are the same each
  * time sets all times to one. */
 bool filesystem_is_image(uint32_t type);
+
+/* Does a lease (F_SETLEASE of fcntl(2)) on a file there tell of everybody who writes to it? The
+ * kernel gives them on FUSE and others, too, and knows nothing of who writes at another host, or past
+ * the program that serves it; but one that serves a disk of its own is alone there.
+ *
+ * type		f_type of statfs(2)
+ * device	st_dev of the file */
+bool filesystem_leases_tell(uint32_t type, dev_t device);
 
 /* Of what fd lies on; unknown also where statfs(2) fails. */
 enum filesystem_kind filesystem_kind_at(int fd);

@@ -437,6 +437,17 @@ def test_copy_on_a_file_system_without_leases_is_left_alone_unless_told_otherwis
     assert not copy.exists() or copy.samefile(kept)
 
 
+def test_copy_is_left_alone_where_a_lease_does_not_tell_of_all_writers(
+        twinfs, source, take_filesystem_for):
+    kept, copy = copies(source, 2)
+    take_filesystem_for(0x7461636f)  # OCFS2, which gives leases, and has writers on other hosts
+    twinfs.environment["OTHER_FILESYSTEM_OF_FILES"] = "yes"
+    refusal(twinfs("remove", "--yes", source), copy, "--without-leases")
+    assert copy.read_bytes() == kept.read_bytes()
+    twinfs.ok("remove", "--yes", "--without-leases", source)
+    assert kept.exists() and not copy.exists()
+
+
 def test_copy_that_changed_since_the_list_is_left_alone(twinfs, source):
     """With its size and time as they were; the scan before the act sees it, so it is no copy."""
     kept, copy = copies(source, 2)

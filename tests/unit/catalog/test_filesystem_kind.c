@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -88,6 +89,19 @@ static void test_what_lies_on_no_known_file_system_is_unknown_and_not_remote(voi
 	assert_int_equal(filesystem_kind_at(-1), FILESYSTEM_UNKNOWN);
 }
 
+static void test_leases_tell_of_all_writers_but_where_others_write_unseen(void **state)
+{
+	const dev_t disk = makedev(8, 1), none = makedev(0, 40);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(fine); i++)
+		assert_true(filesystem_leases_tell(fine[i], none));
+	for (size_t i = 0; i < ARRAY_SIZE(remote); i++)
+		assert_false(filesystem_leases_tell(remote[i], none));
+	assert_true(filesystem_leases_tell(0x65735546, disk)); /* FUSE, as NTFS-3G has it */
+	assert_false(filesystem_leases_tell(0x7461636f, disk)); /* OCFS2: a disk of several hosts */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -95,6 +109,7 @@ int main(void)
 		cmocka_unit_test(test_local_file_systems_with_fine_times_are_known),
 		cmocka_unit_test(test_every_other_file_system_is_unknown),
 		cmocka_unit_test(test_what_lies_on_no_known_file_system_is_unknown_and_not_remote),
+		cmocka_unit_test(test_leases_tell_of_all_writers_but_where_others_write_unseen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
