@@ -98,6 +98,22 @@ def test_service_starts_and_ends_as_its_unit_says(twinfs, unit, source, tmp_path
     assert not is_mounted(mount)
 
 
+def test_what_is_mounted_where_the_view_is_to_be_is_not_stopped(
+        twinfs, unit, source, tmp_path, root_only):
+    [line] = re.findall(r"^ExecStop=-(.*)$", unit.read_text(), re.MULTILINE)
+    command = shlex.split(line.replace("$$", "$").replace("%%", "%"))
+    point = tmp_path / "mount"
+    with twinfs.mounted(source, at=point):
+        environment = {**os.environ, "MAINPID": "1", "MOUNTPOINT": f"{point}/"}
+        subprocess.run(command, env=environment, check=True, timeout=TIMEOUT)
+        assert not is_mounted(point)
+    subprocess.run(["mount", "-t", "tmpfs", "none", point], check=True)
+    try:
+        subprocess.run(command, env=environment, check=False, timeout=TIMEOUT)
+    finally:
+        subprocess.run(["umount", point], check=True)  # it is still there
+
+
 def test_unit_leaves_the_call_that_follows_no_symlink(unit):
     """RestrictSUIDSGID= has openat2(2) fail."""
     assert "\nRestrictSUIDSGID=" not in unit.read_text()
