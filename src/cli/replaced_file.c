@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/descriptor.h"
@@ -28,6 +29,16 @@ static int find_target(const char *path, char **target, mode_t *mode)
 	*mode = status.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
 	*target = realpath(path, NULL);
 	return *target ? 0 : -errno;
+}
+
+/* For mkostemp(3), in the same folder; a name may be as long as names can be. */
+static char *name_beside(const char *target)
+{
+	const char *slash = strrchr(target, '/');
+	int folder = slash ? (int)(slash + 1 - target) : 0;
+	char *name;
+
+	return asprintf(&name, "%.*s.twinfs-XXXXXX", folder, target) < 0 ? NULL : name;
 }
 
 static mode_t new_mode(void)
@@ -57,10 +68,9 @@ int replaced_file_write(const char *path, const struct bytes *content)
 
 	if (r < 0)
 		return r;
-	if (asprintf(&temporary, "%s.XXXXXX", target) < 0) {
-		temporary = NULL; /* it is undefined then */
+	temporary = name_beside(target);
+	if (!temporary)
 		return -ENOMEM;
-	}
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

@@ -386,6 +386,16 @@ def test_file_is_replaced_when_the_page_is_whole_and_keeps_its_permissions(twinf
     assert sorted(os.listdir(folder)) == ["link", "page.html"] and (folder / "link").is_symlink()
 
 
+def test_file_may_have_the_longest_name_that_there_is(twinfs, source, tmp_path):
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    page = folder / ("n" * 255)
+    for _ in range(2):
+        twinfs.ok("report", "--html", page, source)
+        assert Page(page.read_bytes()).figures()["groups"] == 0
+    assert list(folder.iterdir()) == [page]
+
+
 def test_page_that_cannot_be_written_leaves_the_old_one(twinfs, mixed, tmp_path, strace):
     folder = tmp_path / "pages"
     folder.mkdir()
