@@ -19,7 +19,7 @@ from program import TIMEOUT
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = ROOT / "data/desktop/twinfs-action"
 INSTALL = ROOT / "scripts/install-desktop"
-TOOLS = ("awk", "cat", "find", "gio", "head", "iconv", "mktemp", "od", "rm", "sed", "setpriv",
+TOOLS = ("awk", "cat", "cmp", "find", "gio", "head", "iconv", "mktemp", "mv", "od", "rm", "sed", "setpriv",
          "sh", "sort", "touch", "tr", "wc", "xargs")
 STAND_IN = """#!/bin/sh
 {{
@@ -250,6 +250,17 @@ def test_folder_is_not_taken_for_a_view_by_half_of_the_name_of_one(desk, three, 
         [call] = desk.act("trash", tmp_path / "half/redundant")
         assert b"--error" in call and b"No view" in b" ".join(call)
         assert names(tmp_path / "half") == [b"redundant/one", b"two"]
+
+
+def test_nothing_goes_where_it_is_not_what_was_shown_any_more(desk, three):
+    with open(desk.bin / "zenity", "r+", encoding="utf-8") as zenity:  # while it is asked
+        script = zenity.read()
+        zenity.seek(0)
+        zenity.write(script.replace("exit", f"cat '{three}/c/alone' >'{three}/c/copy'\nexit"))
+    with desk.program.mounted(three) as view:
+        asked, told = desk.act("trash", view.redundant)
+        assert b"3 files" in asked[-1] and b"changed meanwhile" in b" ".join(told)
+        assert names(three) == sorted([*ALL, b"c/copy"])
 
 
 def test_what_is_in_the_trash_is_no_copy_that_stays(desk, three):
