@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/replaced_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -68,6 +69,7 @@ int replaced_file_write(const char *path, const struct bytes *content)
 
 	if (r < 0)
 		return r;
+	assert(target != NULL);
 	temporary = name_beside(target);
 	if (!temporary)
 		return -ENOMEM;
