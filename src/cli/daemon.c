@@ -435,6 +435,7 @@ static void take_down(struct daemon *daemon)
 	comparer_stop(daemon->comparer);
 	if (daemon->indexing->catalog)
 		catalog_observe(daemon->indexing->catalog, NULL, NULL);
+	service_status_free(daemon->service_status); /* what was committed until now stirred it */
 	session_free(daemon->session);
 	mounter_free(daemon->mounter);
 	comparer_free(daemon->comparer);

@@ -250,5 +250,10 @@ void service_status_end(struct service_status *status)
 		return;
 	wake(status, NULL, true);
 	(void)pthread_join(status->thread, NULL);
-	destroy(status);
+}
+
+void service_status_free(struct service_status *status)
+{
+	if (status)
+		destroy(status);
 }

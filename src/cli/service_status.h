@@ -54,7 +54,10 @@ void service_status_show(struct service_status *status, struct view *view);
 /* Something has changed. Any thread, never blocks for long. */
 void service_status_stir(struct service_status *status);
 
-/* Ends the thread and frees. */
+/* Nothing is told any more when this returns; it may still be stirred. */
 void service_status_end(struct service_status *status);
+
+/* Behind the last one that stirs it, and after service_status_end(). */
+void service_status_free(struct service_status *status);
 
 #endif

@@ -239,6 +239,18 @@ def test_nobody_listens_where_the_manager_says_so(twinfs, source, mount, tmp_pat
         assert b"cannot tell the service manager" in process.output[1], name
 
 
+def test_service_is_stopped_while_it_compares(twinfs, source, mount, tmp_path):
+    """What it commits meanwhile is told to nobody who is gone."""
+    trees.fill(source, {b"%d" % number: b"%04d" % (number % 7) * 5000 for number in range(2000)})
+    with Manager(twinfs, f"{tmp_path}/notify") as manager:
+        with twinfs.started("mount", "-f", source, mount) as process:
+            manager.wait_for("STATUS=comparing.*")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+        assert manager.rest()[-2:] == ["STOPPING=1\nSTATUS=unmounting", "STATUS=unmounted"]
+    assert not is_mounted(mount)
+
+
 def test_service_that_is_stopped_while_it_reads_names_has_not_failed(
         strace, twinfs, source, mount, tmp_path):
     trees.small(source)
