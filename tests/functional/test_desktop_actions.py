@@ -19,8 +19,8 @@ from program import TIMEOUT
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = ROOT / "data/desktop/twinfs-action"
 INSTALL = ROOT / "scripts/install-desktop"
-TOOLS = ("awk", "cat", "cmp", "find", "gio", "head", "iconv", "mktemp", "mv", "od", "rm", "sed", "setpriv",
-         "sh", "sort", "touch", "tr", "wc", "xargs")
+TOOLS = ("awk", "cat", "cmp", "find", "gio", "head", "iconv", "mktemp", "mv", "od", "rm",
+         "sed", "setpriv", "sh", "sort", "touch", "tr", "wc", "xargs")
 STAND_IN = """#!/bin/sh
 {{
 	printf '%s\\0' {name} "$@"
