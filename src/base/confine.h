@@ -57,8 +57,8 @@ MUST_CHECK int confine_writing(const char *folder);
  * -ENOSYS where this program does not know the processor, or the kernel has none, or -errno. */
 MUST_CHECK int confine_calls(bool with_rings);
 
-/* Has the kernel refuse (EPERM) all calls but those that read and write what is open, take memory, and
- * end: nothing more is opened, looked up, started, signalled or connected to. Libraries that are
+/* Has the kernel refuse (EPERM) all calls but those that read and write what is open, take memory,
+ * and end: nothing more is opened, looked up, started, signalled or connected to. Libraries that are
  * needed must be loaded before. By seccomp(2), with the same errors as confine_calls(). */
 MUST_CHECK int confine_to_computing(void);
 

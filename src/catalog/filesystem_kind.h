@@ -28,8 +28,8 @@ enum filesystem_kind filesystem_kind_of(uint32_t type);
 bool filesystem_is_image(uint32_t type);
 
 /* Does a lease (F_SETLEASE of fcntl(2)) on a file there tell of everybody who writes to it? The
- * kernel gives them on FUSE and others, too, and knows nothing of who writes at another host, or past
- * the program that serves it; but one that serves a disk of its own is alone there.
+ * kernel gives them on FUSE and others, too, and knows nothing of who writes at another host, or
+ * past the program that serves it; but one that serves a disk of its own is alone there.
  *
  * type		f_type of statfs(2)
  * device	st_dev of the file */

@@ -34,7 +34,7 @@ struct thumbnails {
  * picture, or is not decoded in time has none; that is no error. */
 MUST_CHECK int thumbnail_make(void *context, uint64_t file, struct bytes *picture);
 
-/* The kind of picture that an open file begins as, by the name that gdk-pixbuf has for it; NULL: none. */
+/* The kind of picture that an open file begins as, as gdk-pixbuf names it; NULL: none. */
 const char *thumbnail_kind(int fd);
 
 /* What the program is called as when it is to decode one. */

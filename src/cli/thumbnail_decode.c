@@ -147,8 +147,8 @@ static bool save(const struct library *library, GdkPixbuf *pixbuf)
 	return saved && length <= PAGE_PICTURE_MAX && write_fully(STDOUT_FILENO, data, length) == 0;
 }
 
-/* One for what the file begins as; NULL: there is none. Making one loads what decodes and writes its
- * kind, so others are made of the kinds that are written: later nothing can be loaded. */
+/* One for what the file begins as; NULL: there is none. Making one loads what decodes and writes
+ * its kind, so others are made of the kinds that are written: later nothing can be loaded. */
 static GdkPixbufLoader *make_loader(struct library *library)
 {
 	const char *kind = thumbnail_kind(STDIN_FILENO);

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /* Whether a file lies in a trash: of a desktop (https://specifications.freedesktop.org/trash-spec/:
- * Trash/files in a home, .Trash/UID/files and .Trash-UID/files on other disks), or one that macOS or
- * Windows has left on a disk (.Trashes, $RECYCLE.BIN).
+ * Trash/files in a home, .Trash/UID/files and .Trash-UID/files on other disks), or one that macOS
+ * or Windows has left on a disk (.Trashes, $RECYCLE.BIN).
  *
  * source	absolute path of its source, which may be in a trash itself
  * path		of the file, relative to that */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Preloaded into twinfs, makes every file system one of the type whose number (f_type of statfs(2))
- * OTHER_FILESYSTEM says, in hexadecimal digits; where OTHER_FILESYSTEM_OF_FILES is set, for who asks
- * by a file, so that folders, as that of the index, are where they are. Built with the size of off_t
- * that twinfs is built with, it has the name that twinfs calls. */
+ * OTHER_FILESYSTEM says, in hexadecimal digits; where OTHER_FILESYSTEM_OF_FILES is set, for who
+ * asks by a file, so that folders, as that of the index, are where they are. Built with the size of
+ * off_t that twinfs is built with, it has the name that twinfs calls. */
 
 #include <stdbool.h>
 #include <stdlib.h>
