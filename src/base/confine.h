@@ -58,8 +58,8 @@ MUST_CHECK int confine_writing(const char *folder);
 MUST_CHECK int confine_calls(bool with_rings);
 
 /* Has the kernel refuse (EPERM) all calls but those that read and write what is open, take memory,
- * and end: nothing more is opened, looked up, started, signalled or connected to. Libraries that are
- * needed must be loaded before. By seccomp(2), with the same errors as confine_calls(). */
+ * and end: nothing more is opened, looked up, started, signalled or connected to. Libraries that
+ * are needed must be loaded before. By seccomp(2), with the same errors as confine_calls(). */
 MUST_CHECK int confine_to_computing(void);
 
 #endif
