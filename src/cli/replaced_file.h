@@ -8,9 +8,10 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 
-/* Writes a file beside it and lets that take its name. One that is there keeps its permissions, and
- * stays what it is where a symlink leads to it. Blocks until it is on the disk. -EINVAL: there is
- * something that is no regular file; or another -errno. */
+/* Writes a file beside it and lets that take its name. One that is there keeps its permissions
+ * and, where root replaces it, its owner; a symlink to it stays. Blocks until it is on the disk.
+ * -EINVAL: there is something that is no regular file; -ENOENT: a symlink that leads nowhere; or
+ * another -errno. */
 MUST_CHECK int replaced_file_write(const char *path, const struct bytes *content);
 
 #endif

@@ -238,6 +238,7 @@ def test_selection_that_is_not_in_one_view_means_no_more_than_is_selected(desk, 
         outside = [tmp_path / "alone", tmp_path, three / "c/one", three.parent]
         asked, told = desk.act("trash", view.redundant / "b/two", *outside)
         assert b" 1 files" in asked[-1] and b"1 copy" in told[-1]
+        assert asked[-1].count(b"This is not in ") == len(outside)
         assert names(three) == [name for name in ALL if name != b"b/two"]
         [call] = desk.act("trash", view.uniques / "a/one", *outside)
         assert b"--error" in call

@@ -417,6 +417,26 @@ def test_what_is_no_regular_file_is_not_replaced(twinfs, mixed, tmp_path, make):
     assert stat.S_IFMT((tmp_path / "page").stat().st_mode) == kind
 
 
+def test_symlink_that_leads_nowhere_stays_one(twinfs, source, tmp_path):
+    page = tmp_path / "page"
+    page.symlink_to("nowhere")
+    result = twinfs("report", "--html", page, source)
+    assert result.status == 1 and os.fspath(page).encode() in result.error, result
+    assert os.readlink(page) == "nowhere" and not page.exists()
+
+
+def test_page_of_a_user_stays_his_when_root_replaces_it(
+        twinfs, source, tmp_path, root_only, plain_user):
+    page = tmp_path / "page"
+    page.write_bytes(b"old")
+    page.chmod(0o600)
+    os.chown(page, plain_user.pw_uid, plain_user.pw_gid)
+    twinfs.ok("report", "--html", page, source)
+    now = page.stat()
+    assert (now.st_uid, now.st_gid) == (plain_user.pw_uid, plain_user.pw_gid)
+    assert stat.S_IMODE(now.st_mode) == 0o600 and page.read_bytes() != b"old"
+
+
 def test_wrong_usage_is_said(twinfs, mixed):
     for words, said in ((["report", *mixed], b"--html"), (["report", "--html=-"], b"SOURCE"),
                         (["report", "--html=", *mixed], b"--html")):
