@@ -152,7 +152,10 @@ def parse(arguments):
     parser.add_argument("--seconds", type=float, default=10, help="how long a storm lasts (10)")
     parser.add_argument("--files", type=int, default=20_000, help="that no storm touches (20000)")
     parser.add_argument("--seed", type=int, help="of what happens")
-    return parser.parse_args(arguments)
+    settings = parser.parse_args(arguments)
+    if not os.access(settings.binary, os.X_OK):
+        parser.error(f"no program, build it with scripts/run: {settings.binary}")
+    return settings
 
 
 def main(arguments):
