@@ -124,6 +124,18 @@ def test_nothing_installed_names_the_folder_it_was_built_in(installed, tmp_path)
             assert not [place for place in places if place in content], name
 
 
+def test_set_up_for_a_package_is_all_that_it_is_built_with():
+    control = (ROOT / "data/debian/control").read_text()
+    [field] = re.findall(r"^Build-Depends: (.*(?:\n .*)*)", control, re.MULTILINE)
+    wanted = {entry.split()[0].replace("-compat", "") for entry in field.split(",")
+              if "<!nocheck>" not in entry}
+    setup = (ROOT / "scripts/setup").read_text()
+    lists = re.findall(r"^(?:build|package)_needs='\n(.*?)^'", setup, re.MULTILINE | re.DOTALL)
+    got = {line.split()[0] for line in "".join(lists).splitlines()}
+    assert len(lists) == 2 and "libfuse3-dev" in wanted
+    assert wanted - got == set()
+
+
 def test_package_is_made_of_the_sources_and_lintian_has_no_objections(twinfs, tmp_path):
     needs = ("dpkg-buildpackage", "dh", "lintian", "meson")
     if twinfs.is_instrumented() or not all(map(shutil.which, needs)):
