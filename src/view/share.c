@@ -240,6 +240,7 @@ static int try_some(const struct view_query *query, const struct group_record *g
 static int finds_another(const struct view_query *query, const struct group_record *group,
 			 const struct found_copy *copy, enum others others)
 {
+	struct found_copy kept = {0};
 	struct share share;
 	int r = try_some(query, group, copy, others);
 
@@ -248,7 +249,13 @@ static int finds_another(const struct view_query *query, const struct group_reco
 	r = get_share(query, group, &share);
 	if (r < 0)
 		return r;
-	return share.inodes > 1 && (others == OTHERS_ALL || share.kept != copy->file.id);
+	if (others == OTHERS_ALL || !share.kept)
+		return share.inodes > 1;
+	/* What is remembered may not be so any more: by it alone, and what he finds now, each of two
+	 * could be held to be redundant for the other. */
+	r = find_other(query, share.kept, copy, others, &kept);
+	bytes_free(&kept.path);
+	return r == -EACCES ? 0 : r < 0 ? r : 1;
 }
 
 /* Does he find the file by this name, and another copy of it? 1, 0 or -errno. */

@@ -264,6 +264,24 @@ def test_large_group_is_for_each_what_it_is_for_him(source, shared):
         assert call_as(MEMBER, counts) == as_somebody(counts) == [1, 49, 50]
 
 
+def test_no_two_copies_are_redundant_for_each_other_by_what_is_remembered(source, shared, strace):
+    """It is remembered the longer, the longer it took to find out."""
+    trees.write(source / "a hidden/copy", b"same")
+    trees.many(source / "open", 40, lambda number: b"same", folders=1)
+    (source / "a hidden").chmod(0o700)
+
+    def unique():
+        return names_below(view.uniques / "a hidden"), names_below(view.uniques / "open")
+
+    with shared() as view:
+        with view.traced("-e", "inject=faccessat2:delay_enter=5000"):
+            assert [len(names) for names in as_somebody(unique)] == [0, 1]
+        (source / "a hidden").chmod(0o755)
+        view.sync()
+        for _ in range(2):
+            assert sum(map(len, as_somebody(unique))) > 0
+
+
 # ---- opening, running, being handed a file ----------------------------------------------------
 
 @pytest.mark.parametrize("options", [(), ("-o", "passthrough")], ids=["copy", "passthrough"])
