@@ -135,7 +135,7 @@ static void add_refusal(struct filter *filter)
 	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
 }
 
-/* What a decoder needs; what is not here, such as a clock, it does without. */
+/* What a decoder needs; what is not here it does without. */
 static const uint32_t computing[] = {
 	/* memory */
 	SYS_brk,
