@@ -8,7 +8,7 @@
  * format is refused and left alone; one of an older format and a damaged one are set aside as
  * TWINFS_INDEX_DAMAGED and built anew.
  */
-#define TWINFS_INDEX_FORMAT 4
+#define TWINFS_INDEX_FORMAT 5
 
 #define TWINFS_INDEX_DATA "data.mdb"
 /* LMDB's own: who reads it. */

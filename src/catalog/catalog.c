@@ -119,7 +119,8 @@ int catalog_owner(const char *folder, pid_t *pid, char **mount_point)
 {
 	char *path AUTO_FREE = NULL, *text AUTO_FREE = malloc(OWNER_TEXT_BYTES), *end;
 	int fd AUTO_CLOSE = -1;
-	long length;
+	bool locked;
+	long length = 0;
 
 	*pid = 0;
 	*mount_point = NULL;
@@ -128,13 +129,15 @@ int catalog_owner(const char *folder, pid_t *pid, char **mount_point)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 && errno != ENOENT)
 		return -errno;
-	length = 0;
-	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0)
+	locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+	if (locked)
 		length = read_fully_at(fd, text, OWNER_TEXT_BYTES - 1, 0);
 	if (length < 0)
 		return (int)length;
 	text[length] = '\0';
 	*pid = (pid_t)strtol(text, &end, 10);
+	if (locked && *pid <= 0)
+		*pid = -1;
 	*mount_point = strdup(*end == '\n' ? end + 1 : "");
 	return *mount_point ? 0 : -ENOMEM;
 }

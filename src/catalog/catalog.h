@@ -59,7 +59,8 @@ MUST_CHECK int catalog_check(const char *folder);
 /* Closes it, waiting for no one: no reader or writer may be in use. A writer seals the index. */
 void catalog_close(struct catalog *catalog);
 
-/* Who holds the lock of this folder: pid (0: nobody) and mount point ("": none; free it). */
+/* Who holds the lock of this folder: pid (0: nobody; -1: a process that has just taken it) and mount
+ * point ("": none; free it). */
 MUST_CHECK int catalog_owner(const char *folder, pid_t *pid, char **mount_point);
 
 /* Tells others where this process mounts the view of the index. */

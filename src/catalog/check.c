@@ -8,6 +8,7 @@
 #include "catalog/filesystem.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"
+#include "catalog/scan_settings.h"
 
 /* No page of LMDB is smaller, and all lie at multiples of it. */
 #define PAGE_BYTES_MIN 4096
@@ -195,8 +196,7 @@ static int check_sources(struct check *c)
 			r = check_claim(path.length > 0 && path.data[0] == '/');
 		if (r == 0)
 			r = check_root(c, source, root);
-		c->expected[TABLE_META] +=
-			1 + (path.length + META_PART_BYTES - 1) / META_PART_BYTES;
+		c->expected[TABLE_META] += 1 + meta_text_records(path.length);
 	}
 	return r;
 }
@@ -213,6 +213,18 @@ static int check_filesystems(struct check *c)
 	return r;
 }
 
+static int check_scan_settings(struct check *c)
+{
+	struct scan_settings settings CLEANUP_SCAN_SETTINGS = {0};
+	struct bytes stored CLEANUP_BYTES = {0};
+	int r = catalog_get_scan_settings(c->reader, &settings);
+
+	if (r == 0)
+		r = meta_get_text(c->reader, META_SCAN_SETTINGS, &stored);
+	c->expected[TABLE_META] += meta_text_records(stored.length);
+	return r;
+}
+
 static int check_meta(struct check *c)
 {
 	uint64_t min_size;
@@ -223,6 +235,8 @@ static int check_meta(struct check *c)
 	if (r == 0)
 		r = meta_get_totals(c->reader, &c->stored);
 	c->expected[TABLE_META] += META_SINGLE_RECORDS;
+	if (r == 0)
+		r = check_scan_settings(c);
 	if (r == 0)
 		r = check_sources(c);
 	return r < 0 ? check_found(r) : check_filesystems(c);

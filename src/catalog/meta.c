@@ -63,48 +63,91 @@ int meta_put_totals(struct catalog_writer *w, const struct catalog_totals *total
 	return writer_put(w, TABLE_META, &key, encode_totals(totals));
 }
 
-static struct key part_key(uint64_t index, size_t part)
+static struct key part_key(const char *name, size_t part)
 {
-	char text[32];
+	struct key key;
+	int length = snprintf((char *)key.data, sizeof(key.data), "%s part %zu", name, part);
 
-	snprintf(text, sizeof(text), " part %zu", part);
-	return meta_key_numbered("source", index, text);
+	key.length = (size_t)length;
+	return key;
 }
 
-int meta_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path, uint64_t *root)
+size_t meta_text_records(size_t length)
 {
-	struct key key = meta_key_numbered("source", index, "");
-	struct span fields;
-	int result = store_get(r, TABLE_META, &key, &fields);
+	return (length + META_PART_BYTES - 1) / META_PART_BYTES;
+}
 
-	if (result < 0)
-		return result;
-	if (!decode_number(fields, root))
-		return -EUCLEAN;
+int meta_get_text(struct catalog_reader *r, const char *name, struct bytes *text)
+{
+	struct span fields;
+	struct key key;
+	int result = 0;
+
 	for (size_t part = 0; result == 0; part++) {
-		key = part_key(index, part);
+		key = part_key(name, part);
 		result = store_get(r, TABLE_META, &key, &fields);
 		if (result == 0)
-			result = bytes_append(path, fields.data, fields.length);
+			result = bytes_append(text, fields.data, fields.length);
 	}
 	return result == -ENOENT ? 0 : result;
 }
 
-int meta_put_source(struct catalog_writer *w, uint64_t index, const char *path, uint64_t root)
+/* Deletes the parts from one on, which an earlier, longer text had. */
+static int forget_parts(struct catalog_writer *w, const char *name, size_t part)
 {
-	struct key key = meta_key_numbered("source", index, "");
-	size_t length = strlen(path), part_length;
-	int r = writer_put(w, TABLE_META, &key, encode_number(root));
+	struct key key;
+	int r = 0;
 
-	for (size_t part = 0; r == 0 && part * META_PART_BYTES < length; part++) {
+	for (; r == 0; part++) {
+		key = part_key(name, part);
+		r = writer_delete(w, TABLE_META, &key);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+int meta_put_text(struct catalog_writer *w, const char *name, const void *text, size_t length)
+{
+	size_t parts = meta_text_records(length), part_length;
+	const char *from = text;
+	struct key key;
+	int r = 0;
+
+	for (size_t part = 0; r == 0 && part < parts; part++) {
 		part_length = length - part * META_PART_BYTES;
 		if (part_length > META_PART_BYTES)
 			part_length = META_PART_BYTES;
-		key = part_key(index, part);
+		key = part_key(name, part);
 		r = writer_put(w, TABLE_META, &key,
-			       encode_text(path + part * META_PART_BYTES, part_length));
+			       encode_text(from + part * META_PART_BYTES, part_length));
 	}
-	return r;
+	return r < 0 ? r : forget_parts(w, name, parts);
+}
+
+#define SOURCE_NAME_MAX 32
+
+static void name_source(char name[static SOURCE_NAME_MAX], uint64_t index)
+{
+	(void)snprintf(name, SOURCE_NAME_MAX, "source %" PRIu64, index);
+}
+
+int meta_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path, uint64_t *root)
+{
+	char name[SOURCE_NAME_MAX];
+	int result;
+
+	name_source(name, index);
+	result = meta_get_number(r, name, root);
+	return result < 0 ? result : meta_get_text(r, name, path);
+}
+
+int meta_put_source(struct catalog_writer *w, uint64_t index, const char *path, uint64_t root)
+{
+	char name[SOURCE_NAME_MAX];
+	int r;
+
+	name_source(name, index);
+	r = meta_put_number(w, name, root);
+	return r < 0 ? r : meta_put_text(w, name, path, strlen(path));
 }
 
 int meta_get_format(struct catalog_reader *r, unsigned int *format)

@@ -10,6 +10,7 @@
  * name-seed       secret of name_cookie
  * min-size        as the last scan was told
  * totals          struct catalog_totals
+ * scan part M     struct scan_settings, in parts that fit a record
  * source N        dir id of its root
  * source N part M its path, in parts that fit a record
  * filesystem N    identity of a file system, see filesystem.h
@@ -22,8 +23,9 @@
 #define META_NAME_SEED "name-seed"
 #define META_MIN_SIZE "min-size"
 #define META_TOTALS "totals"
+#define META_SCAN_SETTINGS "scan"
 
-/* Of a source's path, in one record. */
+/* Bytes of a text in one record. */
 #define META_PART_BYTES 256
 
 struct key meta_key(const char *name);
@@ -35,6 +37,15 @@ MUST_CHECK int meta_put_number(struct catalog_writer *w, const char *name, uint6
 
 MUST_CHECK int meta_get_totals(struct catalog_reader *r, struct catalog_totals *totals);
 MUST_CHECK int meta_put_totals(struct catalog_writer *w, const struct catalog_totals *totals);
+
+/* A text of any length and bytes, stored in parts. get appends it to *text, nothing where there is
+ * none; put replaces it. */
+MUST_CHECK int meta_get_text(struct catalog_reader *r, const char *name, struct bytes *text);
+MUST_CHECK int meta_put_text(struct catalog_writer *w, const char *name, const void *text,
+			     size_t length);
+
+/* The number of records that a text of this length has. */
+size_t meta_text_records(size_t length);
 
 /* The path of source number index and the dir id of its root. -ENOENT: there is no such. */
 MUST_CHECK int meta_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path,

@@ -115,6 +115,21 @@ static int make_plan(const struct acting *acting, const struct list_request *req
 	return r;
 }
 
+/* A view may have smaller files in its groups than an act takes by default. */
+static void say_left_out(const struct acting *acting, const struct current_index *index)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	const struct common_settings *common = &acting->common;
+	uint64_t min_size = 0;
+
+	if (common->min_size_given || catalog_read_begin(index->catalog, &reader) < 0 ||
+	    catalog_get_min_size(reader, &min_size) < 0 || min_size >= common->min_size)
+		return;
+	log_info("the index has files of %" PRIu64 " bytes and more: those smaller than %" PRIu64
+		 " are left alone; give --min-size=%" PRIu64 " to %s them too",
+		 min_size, common->min_size, min_size, acting->verb);
+}
+
 /* Whether the user wants it. */
 static bool ask(const struct acting *acting, const struct act_plan *plan)
 {
@@ -355,10 +370,11 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	if (check_usage(acting, table, count) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
-	if (current_index_open(&index, &acting->common, operands, count) < 0)
+	if (current_index_open(&index, &acting->common, operands, count, INDEX_ACT) < 0)
 		return TWINFS_EXIT_FAILED;
 	if (check_destination(acting, index.sources) < 0)
 		return TWINFS_EXIT_FAILED;
+	say_left_out(acting, &index);
 	return acting->dry_run ? list_print(&request, &index) : act_upon(acting, &request, &index);
 }
 

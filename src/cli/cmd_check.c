@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -9,6 +10,7 @@
 #include "base/stop.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
+#include "catalog/scan_settings.h"
 #include "cli/check_print.h"
 #include "cli/command.h"
 #include "cli/completeness.h"
@@ -320,21 +322,44 @@ static enum twinfs_exit report_unsound(struct checking *checking)
 	return TWINFS_EXIT_INCOMPLETE;
 }
 
-/* With what it was made: so that a scan finds the same. */
-static int take_min_size(struct checking *checking)
+/* Sets the options that were not given to those of the last scan. */
+static int take_options(struct checking *checking)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_SCAN_SETTINGS struct scan_settings known = {0};
 	struct common_settings *common = &checking->settings->common;
-	int r = 0;
+	const char *glob;
+	bool excludes = common->excludes.count == 0;
+	int r = catalog_read_begin(checking->index.catalog, &reader);
 
-	if (!common->min_size_given) {
-		r = catalog_read_begin(checking->index.catalog, &reader);
-		if (r == 0)
-			r = catalog_get_min_size(reader, &common->min_size);
-		if (r == -ENOENT)
-			r = 0; /* a new one */
+	if (r == 0 && !common->min_size_given)
+		r = catalog_get_min_size(reader, &common->min_size);
+	if (r == -ENOENT)
+		r = 0; /* a new index */
+	if (r == 0)
+		r = catalog_get_scan_settings(reader, &known);
+	for (size_t at = 0; r == 0 && excludes && at < known.excludes.length;
+	     at += strlen(glob) + 1) {
+		glob = (const char *)known.excludes.data + at;
+		r = text_list_add(&common->excludes, glob, strlen(glob));
 	}
-	checking->index.indexing.ingest_settings.min_size = common->min_size;
+	if (!common->file_systems_given)
+		common->cross_file_systems = known.cross_mounts;
+	return r;
+}
+
+/* Scans as the last scan did, so that a second one finds the same. */
+static int settle_options(struct checking *checking)
+{
+	const struct common_settings *common = &checking->settings->common;
+	struct indexing *indexing = &checking->index.indexing;
+	int r = take_options(checking);
+
+	indexing->ingest_settings.min_size = common->min_size;
+	indexing->ingest_settings.excludes = common->excludes.items;
+	indexing->ingest_settings.cross_mounts = common->cross_file_systems;
+	indexing->sources.cross_mounts = common->cross_file_systems;
+	checking->index.served_sources.cross_mounts = common->cross_file_systems;
 	return r;
 }
 
@@ -362,7 +387,7 @@ static int open_to_repair(struct checking *checking)
 
 static int compare(struct checking *checking)
 {
-	int made = 0, r = take_min_size(checking);
+	int made = 0, r = settle_options(checking);
 
 	if (r == 0)
 		made = fresh_index_make(&checking->fresh, &checking->index,

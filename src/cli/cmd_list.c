@@ -215,7 +215,7 @@ static enum twinfs_exit list(const struct list_settings *settings, char *const *
 {
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
 
-	if (current_index_open(&index, &settings->common, operands, count) < 0)
+	if (current_index_open(&index, &settings->common, operands, count, INDEX_READ) < 0)
 		return TWINFS_EXIT_FAILED;
 	return list_print(&settings->request, &index);
 }

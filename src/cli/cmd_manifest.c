@@ -51,7 +51,9 @@ static int manifest_print(void *context, const struct current_index *index,
 	int r;
 
 	(void)context;
-	r = catalog_get_totals(reader, &totals);
+	r = current_index_check_options(index, reader);
+	if (r == 0)
+		r = catalog_get_totals(reader, &totals);
 	if (r == 0)
 		r = manifest_write(&task, &left_out);
 	if (r < 0)
@@ -85,7 +87,8 @@ enum twinfs_exit cmd_manifest(int argc, char *argv[])
 		options_complain(&manifest_table, "no SOURCE and no MOUNTPOINT given");
 		return TWINFS_EXIT_USAGE;
 	}
-	if (current_index_open(&index, &common, argv + operands, (size_t)(argc - operands)) < 0)
+	if (current_index_open(&index, &common, argv + operands, (size_t)(argc - operands),
+			       INDEX_MANIFEST) < 0)
 		return TWINFS_EXIT_FAILED;
 	return index_print(&printer, &index);
 }

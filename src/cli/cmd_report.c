@@ -126,7 +126,7 @@ static enum twinfs_exit report(const struct report_settings *settings, char *con
 	struct page_result result = {0};
 	int r;
 
-	if (current_index_open(&index, &settings->common, operands, count) < 0)
+	if (current_index_open(&index, &settings->common, operands, count, INDEX_READ) < 0)
 		return TWINFS_EXIT_FAILED;
 	r = make(settings, &index, &page, &result);
 	if (!index.served)

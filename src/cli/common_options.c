@@ -165,14 +165,20 @@ static int parse_progress(const char *word, enum progress_when *when)
 	return 0;
 }
 
+static const char *const disk_words[] = {
+	[INGEST_DISK_AUTO] = "auto",
+	[INGEST_DISK_ROTATING] = "rotating",
+	[INGEST_DISK_SOLID] = "solid",
+};
+
+const char *common_disk_word(uint32_t disk)
+{
+	return disk < ARRAY_SIZE(disk_words) ? disk_words[disk] : "unknown";
+}
+
 static int parse_disk(const char *word, enum ingest_disk *disk)
 {
-	static const char *const words[] = {
-		[INGEST_DISK_AUTO] = "auto",
-		[INGEST_DISK_ROTATING] = "rotating",
-		[INGEST_DISK_SOLID] = "solid",
-	};
-	int found = parse_word(word, words, ARRAY_SIZE(words));
+	int found = parse_word(word, disk_words, ARRAY_SIZE(disk_words));
 
 	if (found < 0)
 		return found;
@@ -205,11 +211,14 @@ int common_apply(struct common_settings *settings, int id, const char *value)
 					: -EINVAL;
 	case OPT_ONE_FILE_SYSTEM:
 		settings->cross_file_systems = false;
+		settings->file_systems_given = true;
 		return 0;
 	case OPT_CROSS_FILE_SYSTEMS:
 		settings->cross_file_systems = true;
+		settings->file_systems_given = true;
 		return 0;
 	case OPT_DISK:
+		settings->disk_given = true;
 		return parse_disk(value, &settings->disk);
 	case OPT_FORMAT:
 		return parse_format(value, &settings->json);

@@ -27,7 +27,9 @@ struct common_settings {
 	bool min_size_given;
 	struct text_list excludes; /* globs */
 	bool cross_file_systems;
+	bool file_systems_given; /* --one-file-system or --cross-file-systems */
 	enum ingest_disk disk;
+	bool disk_given;
 	bool json; /* --format */
 	bool quiet;
 	enum progress_when progress;
@@ -48,6 +50,9 @@ MUST_CHECK int common_apply(struct common_settings *settings, int id, const char
 
 /* The place of a word in a list of count, or -EINVAL. */
 MUST_CHECK int parse_word(const char *word, const char *const words[], size_t count);
+
+/* The word for a way to read, as --disk takes it. */
+const char *common_disk_word(uint32_t disk);
 
 /* What a command exits with after options_parse() or options_apply_item() gave this, not 0. */
 enum twinfs_exit options_exit(int result);

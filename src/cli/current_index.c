@@ -10,6 +10,7 @@
 #include "base/quote.h"
 #include "base/terminal.h"
 #include "catalog/query.h"
+#include "catalog/scan_settings.h"
 #include "cli/completeness.h"
 #include "cli/interrupt.h"
 #include "cli/status_file.h"
@@ -17,22 +18,46 @@
 #include "mount/point.h"
 #include "report/words.h"
 
+/* Outcome: the process that kept the index has ended, so it can be opened to be brought up to
+ * date. */
+enum {
+	CURRENT_INDEX_ABANDONED = 1
+};
+
 /* ---- one that another process keeps ------------------------------------------------------- */
 
-/* Says that the index may lack what happened last, and why; to be done about it is the same in each
- * case. */
-static void say_unfinished(const char *mount_point, int result)
+/* Why the index may lack what happened last, and what to do. */
+static int explain_unfinished(struct bytes *text, const char *mount_point, int result)
 {
-	if (mount_point == NULL || mount_point[0] == '\0')
-		log_warning("another process is changing this index: try again when it has ended");
-	else if (result == -ENOENT)
-		log_warning("the view at %s, which keeps this index, is not there: try again "
-			    "when it is mounted, or has ended",
-			    quote_path(mount_point));
-	else
-		log_warning("the view at %s, which keeps this index, cannot bring it up to date: "
+	if (result == -EBUSY)
+		return bytes_append_text(
+			text,
+			"another process is changing this index: try again when it has ended");
+	if (result == -ESRCH)
+		return bytes_append_text(text,
+					 "the view that kept this index has ended: try again");
+	if (result == -ENOENT)
+		return bytes_format(text,
+				    "the view at %s, which keeps this index, is not there: try "
+				    "again when it is mounted, or has ended",
+				    quote_path(mount_point));
+	return bytes_format(text,
+			    "the view at %s, which keeps this index, cannot bring it up to date: "
 			    "%s; see 'twinfs status'",
 			    quote_path(mount_point), error_text(result));
+}
+
+/* An act or a manifest ends there. */
+static void say_unfinished(const struct current_index *index, const char *mount_point, int result)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+
+	if (explain_unfinished(&text, mount_point, result) < 0 || bytes_text(&text) == NULL)
+		log_error("%s", error_text(-ENOMEM));
+	else if (index->use == INDEX_READ)
+		log_warning("%s", bytes_text(&text));
+	else
+		log_error("%s", bytes_text(&text));
 }
 
 /* Tells somebody at a terminal what it takes so long. */
@@ -54,7 +79,7 @@ static void say_waiting(const char *mount_point)
 static int sync_view(struct current_index *index, const char *mount_point)
 {
 	if (mount_point[0] == '\0')
-		return -ENOENT;
+		return -EBUSY;
 	if (!index->synced)
 		say_waiting(mount_point);
 	return view_sync(mount_point);
@@ -67,9 +92,13 @@ int current_index_sync(struct current_index *index)
 	pid_t pid = 0;
 	int r = catalog_owner(folder, &pid, &mount_point);
 
-	if (r == 0 && pid == 0)
+	index->abandoned = r == 0 && pid == 0;
+	if (index->abandoned && (index->given_count > 0 || index->synced))
 		return 0; /* nobody changes it */
-	r = r == 0 ? sync_view(index, mount_point) : -ENOENT;
+	if (r == 0)
+		r = index->abandoned ? -ESRCH : sync_view(index, mount_point);
+	else
+		r = -EBUSY;
 	if (r == -EINTR)
 		return r;
 	index->unfinished = r < 0;
@@ -77,7 +106,7 @@ int current_index_sync(struct current_index *index)
 		return 0;
 	index->synced = true;
 	if (r < 0)
-		say_unfinished(mount_point, r);
+		say_unfinished(index, mount_point, r);
 	else
 		log_info("process %d keeps this index current for the view at %s", (int)pid,
 			 quote_path(mount_point));
@@ -143,6 +172,34 @@ int current_index_attach(struct current_index *index)
 	return check_sources(index, folder);
 }
 
+int current_index_check_options(const struct current_index *index, struct catalog_reader *reader)
+{
+	const struct served_options options = {
+		.settings = index->indexing.settings,
+		.use = index->use,
+		.unfinished = index->unfinished,
+		.folder = catalog_folder(index->catalog),
+	};
+
+	return index->served ? served_options_check(&options, reader) : 0;
+}
+
+/* Sources are opened as they were scanned. */
+static int take_options(struct current_index *index)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_SCAN_SETTINGS struct scan_settings settings = {0};
+	int r = catalog_read_begin(index->catalog, &reader);
+
+	if (r == 0)
+		r = current_index_check_options(index, reader);
+	if (r == 0)
+		r = catalog_get_scan_settings(reader, &settings);
+	index->served_sources.cross_mounts = settings.cross_mounts;
+	return r;
+}
+
+/* 0, CURRENT_INDEX_ABANDONED or -errno, logged. */
 static int open_served(struct current_index *index)
 {
 	int r = current_index_attach(index);
@@ -150,14 +207,28 @@ static int open_served(struct current_index *index)
 	if (r < 0)
 		return r;
 	r = current_index_sync(index);
+	if (r == 0 && index->abandoned && index->given_count > 0)
+		return CURRENT_INDEX_ABANDONED;
+	if (r == 0 && index->unfinished && index->use != INDEX_READ)
+		return -EBUSY; /* logged */
+	if (r == 0)
+		r = take_options(index);
 	if (r == 0)
 		r = name_errors(index);
-	if (r < 0 && r != -EINTR)
+	if (r < 0 && r != -EINTR && r != -EXDEV)
 		say_unreadable(index->indexing.folder, r);
 	return r;
 }
 
 /* ---- one of our own ---------------------------------------------------------------------- */
+
+static void detach(struct current_index *index)
+{
+	sources_close(&index->served_sources);
+	catalog_close(index->catalog);
+	index->catalog = NULL;
+	index->served = false;
+}
 
 static int open_own(struct current_index *index)
 {
@@ -165,9 +236,12 @@ static int open_own(struct current_index *index)
 	int r;
 
 	interrupt_watch();
-	r = indexing_open(indexing);
-	if (r == INDEXING_IN_USE)
-		return open_served(index);
+	while ((r = indexing_open(indexing)) == INDEXING_IN_USE) {
+		r = open_served(index);
+		if (r != CURRENT_INDEX_ABANDONED)
+			return r;
+		detach(index);
+	}
 	if (r == 0)
 		r = indexing_update(indexing, NULL);
 	index->catalog = indexing->catalog;
@@ -226,10 +300,11 @@ int current_index_locate(struct current_index *index, const struct common_settin
 }
 
 int current_index_open(struct current_index *index, const struct common_settings *settings,
-		       char *const *operands, size_t count)
+		       char *const *operands, size_t count, enum index_use use)
 {
 	int r = current_index_locate(index, settings, operands, count);
 
+	index->use = use;
 	if (r < 0)
 		return r;
 	return index->served ? open_served(index) : open_own(index);

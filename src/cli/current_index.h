@@ -12,6 +12,7 @@
 #include "base/attributes.h"
 #include "cli/common_options.h"
 #include "cli/indexing.h"
+#include "cli/served_options.h"
 #include "twinfs/exit.h"
 
 struct current_index {
@@ -20,8 +21,10 @@ struct current_index {
 	/* The sources as the user gave them, borrowed; none where it was a mount point. */
 	char *const *given;
 	size_t given_count;
+	enum index_use use;
 	bool served; /* another process keeps it: no snapshot of it may be held for long */
 	bool synced; /* who keeps it was asked, and it was said what came of it */
+	bool abandoned; /* who kept it has ended */
 	bool unfinished; /* nobody brought it up to date: it may lack what happened last */
 	struct indexing indexing; /* our own */
 	struct sources served_sources;
@@ -29,10 +32,20 @@ struct current_index {
 
 /* Finds the index of the operands of a command, SOURCE... or MOUNTPOINT, has it brought up to date,
  * which may take long, and opens it. What is of interest to the user is said, also what could not
- * be read. 0 or -errno, said. */
+ * be read. Where another process maintains the index, options that differ from those of that process
+ * are refused, and acts and manifests also where that process cannot bring it up to date.
+ *
+ * use	what the index is opened for
+ *
+ * 0 or -errno, logged. */
 MUST_CHECK int current_index_open(struct current_index *index,
 				  const struct common_settings *settings, char *const *operands,
-				  size_t count);
+				  size_t count, enum index_use use);
+
+/* Compares the options again in the snapshot that is printed or acted upon: the process that
+ * maintained the index may have been followed by another one. 0 or -errno, logged if -EXDEV. */
+MUST_CHECK int current_index_check_options(const struct current_index *index,
+					   struct catalog_reader *reader);
 
 /* The same in steps, for who wants to look at it as it is. locate finds its folder
  * (index->indexing.folder); attach opens it, only to be read; sync has the process that keeps it, if

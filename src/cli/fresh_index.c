@@ -40,7 +40,7 @@ static int make_room(const char *folder)
 	int r = catalog_owner(folder, &pid, &mount_point);
 
 	if (r == 0 && pid != 0) {
-		log_error("process %d checks this index already", (int)pid);
+		log_error("another process checks this index already; try again when it has ended");
 		return -EBUSY;
 	}
 	if (r == 0 || r == -ENOENT || r == -ENOTDIR)

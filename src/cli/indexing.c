@@ -47,7 +47,7 @@ static void explain_in_use(const char *folder)
 	AUTO_FREE char *mount_point = NULL;
 	pid_t pid = 0;
 
-	if (catalog_owner(folder, &pid, &mount_point) < 0 || pid == 0)
+	if (catalog_owner(folder, &pid, &mount_point) < 0 || pid <= 0)
 		log_error("another twinfs uses the index %s; try again when it has ended",
 			  quote_path(folder));
 	else if (mount_point == NULL || mount_point[0] == '\0')

@@ -29,16 +29,18 @@ int list_parse_format(const char *word, enum report_format *format)
 int list_prepare(const struct list_request *request, const struct current_index *index,
 		 struct catalog_reader *reader, struct report *report)
 {
-	int r = 0;
+	int r = current_index_check_options(index, reader);
 
+	if (r < 0)
+		return r;
 	*report = request->report;
 	report->reader = reader;
 	report->sources = index->sources;
 	report->rules = &request->rules->rules;
 	report->min_size = request->common->min_size;
-	/* what is served may be of smaller files too: then they are wanted, unless said
-	 * otherwise */
-	if (!request->common->min_size_given)
+	/* what is served may be of smaller files too: these are printed, unless said otherwise, but
+	 * may not go for want of an option */
+	if (!request->common->min_size_given && report->part != REPORT_REDUNDANT)
 		r = catalog_get_min_size(reader, &report->min_size);
 	return r < 0 ? r : rule_settings_check(request->rules, reader, index->sources);
 }

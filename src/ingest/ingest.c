@@ -6,6 +6,7 @@
 
 #include "base/stop.h"
 #include "catalog/change.h"
+#include "catalog/scan_settings.h"
 #include "ingest/sizes.h"
 #include "ingest/walk.h"
 
@@ -14,14 +15,32 @@
 
 struct scan_begin {
 	uint64_t min_size;
+	struct scan_settings settings;
 	uint32_t scan;
 };
 
 static int begin_body(struct catalog_writer *w, void *context)
 {
 	struct scan_begin *begin = context;
+	int r = catalog_begin_scan(w, begin->min_size, &begin->scan);
 
-	return catalog_begin_scan(w, begin->min_size, &begin->scan);
+	return r < 0 ? r : catalog_set_scan_settings(w, &begin->settings);
+}
+
+/* Begins a scan. *scan is its number. */
+static int begin(const struct ingest *ingest, uint32_t *scan)
+{
+	const struct ingest_settings *settings = ingest->settings;
+	struct scan_begin begin = {.min_size = settings->min_size,
+				   .settings = {.cross_mounts = settings->cross_mounts,
+						.disk = settings->disk}};
+	int r = scan_settings_set_excludes(&begin.settings, settings->excludes);
+
+	if (r == 0)
+		r = catalog_write(ingest->catalog, begin_body, &begin);
+	scan_settings_free(&begin.settings);
+	*scan = begin.scan;
+	return r;
 }
 
 static int purge_body(struct catalog_writer *w, void *context)
@@ -62,16 +81,16 @@ int ingest_names(struct ingest *ingest)
 {
 	const struct sources *sources = ingest->sources;
 	struct ingest_look *looks AUTO_FREE = calloc(sources->count, sizeof(*looks));
-	struct scan_begin begin = {.min_size = ingest->settings->min_size};
+	uint32_t scan = 0;
 	int r;
 
 	if (!looks)
 		return -ENOMEM;
 	for (size_t i = 0; i < sources->count; i++)
 		looks[i] = (struct ingest_look){.dir = sources->list[i].root, .what = LOOK_DEEP};
-	r = catalog_write(ingest->catalog, begin_body, &begin);
+	r = begin(ingest, &scan);
 	if (r == 0)
-		r = look(ingest, looks, sources->count, begin.scan);
+		r = look(ingest, looks, sources->count, scan);
 	if (r == 0 && !stop_requested())
 		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_FILES);
 	ingest->result.stopped = stop_requested();

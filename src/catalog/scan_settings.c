@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/scan_settings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalog/meta.h"
+
+void scan_settings_free(struct scan_settings *settings)
+{
+	bytes_free(&settings->excludes);
+	*settings = (struct scan_settings){0};
+}
+
+static int compare_globs(const void *left, const void *right)
+{
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+int scan_settings_set_excludes(struct scan_settings *settings, char *const *globs)
+{
+	const char **sorted AUTO_FREE = NULL;
+	size_t count = 0;
+	int r = 0;
+
+	settings->excludes.length = 0;
+	while (globs && globs[count])
+		count++;
+	sorted = calloc(count + 1, sizeof(*sorted));
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = globs[i];
+	qsort(sorted, count, sizeof(*sorted), compare_globs);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (i == 0 || strcmp(sorted[i - 1], sorted[i]) != 0)
+			r = bytes_append(&settings->excludes, sorted[i], strlen(sorted[i]) + 1);
+	}
+	return r;
+}
+
+static int encode(const struct scan_settings *settings, struct bytes *encoded)
+{
+	uint8_t numbers[2 * VARINT_MAX_BYTES], *end = numbers;
+	int r;
+
+	end = varint_put(end, settings->cross_mounts);
+	end = varint_put(end, settings->disk);
+	r = bytes_append(encoded, numbers, (size_t)(end - numbers));
+	if (r < 0 || settings->excludes.length == 0)
+		return r;
+	return bytes_append(encoded, settings->excludes.data, settings->excludes.length);
+}
+
+static int decode(const struct bytes *encoded, struct scan_settings *settings)
+{
+	const uint8_t *at = encoded->data, *end = at + encoded->length;
+	uint64_t cross_mounts, disk;
+
+	if (!varint_get(&at, end, &cross_mounts) || !varint_get(&at, end, &disk) ||
+	    cross_mounts > 1 || disk > UINT32_MAX || (at < end && end[-1] != '\0'))
+		return -EUCLEAN;
+	settings->cross_mounts = cross_mounts == 1;
+	settings->disk = (uint32_t)disk;
+	return at < end ? bytes_append(&settings->excludes, at, (size_t)(end - at)) : 0;
+}
+
+int catalog_get_scan_settings(struct catalog_reader *r, struct scan_settings *settings)
+{
+	struct bytes encoded CLEANUP_BYTES = {0};
+	int result = meta_get_text(r, META_SCAN_SETTINGS, &encoded);
+
+	*settings = (struct scan_settings){0};
+	return result < 0 || encoded.length == 0 ? result : decode(&encoded, settings);
+}
+
+int catalog_set_scan_settings(struct catalog_writer *w, const struct scan_settings *settings)
+{
+	struct bytes before CLEANUP_BYTES = {0};
+	struct bytes encoded CLEANUP_BYTES = {0};
+	int r = encode(settings, &encoded);
+
+	if (r == 0)
+		r = meta_get_text(&w->reader, META_SCAN_SETTINGS, &before);
+	if (r < 0 || bytes_compare(&before, &encoded) == 0)
+		return r;
+	return meta_put_text(w, META_SCAN_SETTINGS, encoded.data, encoded.length);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_SCAN_SETTINGS_H
+#define CATALOG_SCAN_SETTINGS_H
+
+/* The options of the last scan, besides the smallest size (catalog_get_min_size). A process that
+ * reads an index which another process maintains compares its own options with them. One thread at
+ * a time. A struct that is all zero holds the defaults.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "catalog/catalog.h"
+
+struct scan_settings {
+	bool cross_mounts; /* other file systems were entered */
+	uint32_t disk; /* enum ingest_disk */
+	struct bytes excludes; /* globs, each ends with a NUL; in byte order, each once */
+};
+
+void scan_settings_free(struct scan_settings *settings);
+#define CLEANUP_SCAN_SETTINGS CLEANUP(scan_settings_free)
+
+/* Sets the globs from a NULL-terminated list (NULL: none) in any order. 0 or -ENOMEM. */
+MUST_CHECK int scan_settings_set_excludes(struct scan_settings *settings, char *const *globs);
+
+/* Reads the options of the last scan. The caller frees them, also after a failure. An index that was
+ * never scanned has the defaults. 0, -EUCLEAN or -ENOMEM. */
+MUST_CHECK int catalog_get_scan_settings(struct catalog_reader *r, struct scan_settings *settings);
+
+/* Stores them, in a transaction that begins a scan. Writes nothing if they are stored already. 0 or
+ * -errno. */
+MUST_CHECK int catalog_set_scan_settings(struct catalog_writer *w,
+					 const struct scan_settings *settings);
+
+#endif
