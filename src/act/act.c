@@ -64,9 +64,9 @@ const char *act_outcome_text(enum act_outcome outcome)
 			("has another owner, mode or extended attributes than the kept "
 			 "file; --force-metadata links it all the same"),
 		[ACT_EXISTS] = "there is something at its path in the folder to move to",
-		[ACT_NO_GIO] = ("gio is not installed, which knows where the trash is: package "
-				"libglib2.0-bin"),
-		[ACT_NO_TRASH] = "gio could not put it into the trash",
+		[ACT_NO_TRASH] =
+			("there is no trash folder on its file system and none can be made; "
+			 "remove it without --trash, or move it"),
 		[ACT_FAILED] = "failed",
 		[ACT_STRAY] = "could not get its name back",
 	};
@@ -146,7 +146,7 @@ static void sync_sources(const struct act *act)
 /* What renames nothing needs no journal. */
 static bool is_journalled(enum act_kind kind)
 {
-	return kind != ACT_DEDUPE && kind != ACT_TRASH;
+	return kind != ACT_DEDUPE;
 }
 
 /* Empties the journal. What could not be put back is tried once more. */
@@ -213,6 +213,8 @@ static int act_on(struct act *act, struct waiting *waiting)
 			    .to = waiting->intent.to,
 			    .destination = act->destination,
 			    .target = waiting->target,
+			    .journal = act->journal,
+			    .intent = &waiting->intent,
 			    .result = &result,
 			    .stray = &stray};
 

@@ -24,7 +24,7 @@
 enum act_kind {
 	ACT_REMOVE,
 	ACT_MOVE, /* into a folder, at the path that it has in uniques/ */
-	ACT_TRASH, /* into the desktop's trash, by gio(1) */
+	ACT_TRASH, /* into the desktop's trash */
 	ACT_LINK, /* a hard link to the kept file in its place */
 	ACT_SYMLINK,
 	ACT_DEDUPE, /* shares the kept file's blocks, FIDEDUPERANGE (ioctl_fideduperange(2)) */
@@ -47,8 +47,7 @@ enum act_outcome {
 	ACT_OTHER_FILE_SYSTEM, /* than the kept file: no link can lead there */
 	ACT_OTHER_METADATA, /* owner, mode or extended attributes, which a link would lose */
 	ACT_EXISTS, /* where it was to be moved to, something is */
-	ACT_NO_GIO, /* there is no gio(1) */
-	ACT_NO_TRASH, /* and it said why */
+	ACT_NO_TRASH, /* no trash folder takes it by a rename */
 	ACT_FAILED, /* error says why */
 	/* It could not get back its name, as there is something new: the bytes are at stray. */
 	ACT_STRAY,

@@ -174,21 +174,28 @@ static void move_other(struct deed *deed)
 
 /* ---- both ---------------------------------------------------------------------------- */
 
-void deed_away(struct deed *deed)
+bool deed_set_aside(struct deed *deed)
 {
 	const struct place *place = &deed->copy.place;
-	int r;
+	int r = place_rename(place, place->name, deed->other, RENAME_NOREPLACE);
 
-	if (!deed_verify(deed))
-		return;
-	r = place_rename(place, place->name, deed->other, RENAME_NOREPLACE);
 	if (r == -ENOENT)
-		deed->result->outcome = ACT_GONE;
-	else if (r < 0)
+		return deed_refuse(deed, ACT_GONE);
+	if (r < 0) {
 		deed_fail(deed, r);
-	else if (!deed_is_still_verified(deed))
-		deed_put_back(deed);
-	else if (deed->settings->kind == ACT_MOVE)
+		return false;
+	}
+	if (deed_is_still_verified(deed))
+		return true;
+	deed_put_back(deed);
+	return false;
+}
+
+void deed_away(struct deed *deed)
+{
+	if (!deed_verify(deed) || !deed_set_aside(deed))
+		return;
+	if (deed->settings->kind == ACT_MOVE)
 		move_other(deed);
 	else
 		(void)remove_other(deed);

@@ -26,6 +26,8 @@ struct deed {
 	const char *to; /* ACT_MOVE: where it goes, absolute */
 	int destination; /* ACT_MOVE: the folder, O_PATH */
 	const char *target; /* ACT_SYMLINK */
+	struct journal *journal; /* borrowed, as is the intent */
+	const struct intent *intent;
 	struct act_result *result;
 	struct bytes *stray; /* the caller's, for result->stray */
 };
@@ -57,6 +59,10 @@ MUST_CHECK bool deed_still_holds(struct deed *deed);
  * the bytes are compared once more, as they may have been written to by the path until now.
  * Otherwise the outcome is filled in. */
 MUST_CHECK bool deed_is_still_verified(struct deed *deed);
+
+/* Renames a verified copy to its other name and verifies what is there by then. Otherwise the outcome
+ * is filled in, and the copy has its own name. */
+MUST_CHECK bool deed_set_aside(struct deed *deed);
 
 /* Fills in the outcome of a call that failed: error is an -errno. */
 void deed_fail(struct deed *deed, int error);

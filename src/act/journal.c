@@ -140,6 +140,8 @@ static int fill(json_t *object, const struct intent *intent)
 		r = set_text(object, "to", intent->to);
 	if (r == 0 && intent->target)
 		r = set_text(object, "target", intent->target);
+	if (r == 0 && intent->info)
+		r = set_text(object, "info", intent->info);
 	if (r == 0)
 		r = set_number(object, "kept inode", (int64_t)intent->kept_inode);
 	if (r == 0)
@@ -151,18 +153,20 @@ static int fill(json_t *object, const struct intent *intent)
 	return r < 0 ? r : set_number(object, "root born", intent->root_born_ns);
 }
 
-int journal_intend(struct journal *journal, struct intent *intent)
+static int append_intent(struct journal *journal, const struct intent *intent)
 {
 	json_auto_t *object = json_object();
-	int r;
+	int r = object ? fill(object, intent) : -ENOMEM;
 
-	if (!object)
-		return -ENOMEM;
+	return r < 0 ? r : append_line(&journal->waiting, object);
+}
+
+int journal_intend(struct journal *journal, struct intent *intent)
+{
 	if (journal->last >= NUMBER_MAX)
 		return -EOVERFLOW;
 	intent->number = ++journal->last;
-	r = fill(object, intent);
-	return r < 0 ? r : append_line(&journal->waiting, object);
+	return append_intent(journal, intent);
 }
 
 int journal_note_done(struct journal *journal, uint64_t number)
@@ -183,6 +187,13 @@ static int write_lines(struct journal *journal, struct bytes *lines)
 	else if (before >= 0 && ftruncate(journal->fd, before) < 0)
 		r = -errno;
 	return r;
+}
+
+int journal_amend(struct journal *journal, const struct intent *intent)
+{
+	int r = append_intent(journal, intent);
+
+	return r < 0 ? r : write_lines(journal, &journal->waiting);
 }
 
 int journal_sync(struct journal *journal)
@@ -277,7 +288,7 @@ struct settling {
 
 /* Paths of an intent as they were, for as long as this is. */
 struct intent_texts {
-	struct bytes source, path, other, to, target;
+	struct bytes source, path, other, to, target, info;
 };
 
 /* 0, -ENOENT, -EPROTO or -ENOMEM. */
@@ -326,6 +337,8 @@ static int get_texts(const json_t *object, struct intent_texts *texts, struct in
 		r = get_optional(object, "to", &texts->to, &intent->to);
 	if (r == 0)
 		r = get_optional(object, "target", &texts->target, &intent->target);
+	if (r == 0)
+		r = get_optional(object, "info", &texts->info, &intent->info);
 	return r;
 }
 
@@ -372,6 +385,7 @@ static int handle_one(struct journal *journal, const json_t *object, const struc
 	bytes_free(&texts.other);
 	bytes_free(&texts.to);
 	bytes_free(&texts.target);
+	bytes_free(&texts.info);
 	return r == -ENOMEM ? r : 0;
 }
 

@@ -40,6 +40,7 @@ struct intent {
 	int64_t born_ns; /* 0: the file system does not say */
 	uint64_t kept_inode; /* INTENT_LINK: what the link leads to */
 	const char *target; /* INTENT_SYMLINK */
+	const char *info; /* absolute path of the info file in a trash folder; NULL: none is made */
 	uint64_t root_inode; /* of the source's root, which is known by that; 0: it is not known */
 	int64_t root_born_ns;
 	uint64_t number;
@@ -60,6 +61,10 @@ void journal_other_name(char name[static OTHER_NAME_SIZE]);
 /* Takes note of an intent; sets its number. Nothing of it may be done before journal_sync. */
 MUST_CHECK int journal_intend(struct journal *journal, struct intent *intent);
 MUST_CHECK int journal_sync(struct journal *journal);
+
+/* Writes an intent of this journal once more, with what is known of it by now. A process that is
+ * killed later finds that, after a power cut perhaps the intent as it was. 0 or -errno. */
+MUST_CHECK int journal_amend(struct journal *journal, const struct intent *intent);
 
 /* An intent came to its end. Only journal_settle writes that, so that it is never on the disk
  * before what was done: until then, undoing it finds nothing to do. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "act/held.h"
+#include "act/trash_entry.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -144,6 +145,16 @@ static void remove_partial(const struct place *place, const struct intent *inten
 		(void)unlinkat(directory, intent->other, 0);
 }
 
+/* The info file of a copy that did not come into the trash. */
+static void forget_info(const struct intent *intent)
+{
+	struct bytes original CLEANUP_BYTES = {0};
+
+	if (intent->info && bytes_format(&original, "%s/%s", intent->source, intent->path) == 0 &&
+	    bytes_text(&original))
+		trash_entry_forget(intent->info, intent->other, bytes_text(&original));
+}
+
 struct undoing {
 	struct undone *undone;
 	struct bytes stray;
@@ -240,6 +251,8 @@ static bool undo_intent(void *context, const struct intent *intent)
 		r = sync_directory(place.directory);
 	if (r == 0)
 		remove_partial(&place, intent);
+	if (r == 0)
+		forget_info(intent);
 	place_close(&place);
 	if (r < 0 || undoing->undone->files > before)
 		say(intent, r, &undoing->stray);

@@ -9,7 +9,7 @@ enum {
 static const struct option_spec remove_options[] = {
 	{
 		.name = "trash",
-		.help = "put them into the desktop's trash instead, by gio(1)",
+		.help = "put them into the desktop's trash instead",
 		.id = OPT_TRASH,
 	},
 	{0},

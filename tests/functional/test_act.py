@@ -283,18 +283,6 @@ def test_move_to_another_file_system_takes_everything_along(twinfs, source, tmp_
         assert freed(result) > 0
 
 
-def test_trash_is_where_file_managers_find_it(twinfs, source):
-    if not shutil.which("gio"):
-        pytest.skip("needs gio")
-    kept, copy = copies(source, 2)
-    twinfs.ok("remove", "--trash", "--yes", source)
-    assert kept.exists()
-    assert not copy.exists()
-    trash = twinfs.home / ".local/share/Trash"
-    assert (trash / "files/copy 1").read_bytes() == kept.read_bytes()
-    assert str(copy).replace(" ", "%20") in (trash / "info/copy 1.trashinfo").read_text()
-
-
 @pytest.mark.parametrize("kind", ["btrfs", "xfs"])
 def test_dedupe_frees_blocks_once(session, tmp_path, kind):
     with disk(kind, tmp_path) as root:

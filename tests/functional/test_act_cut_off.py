@@ -6,13 +6,15 @@ import os
 import shutil
 import signal
 import subprocess
+from urllib.parse import unquote
 
 import pytest
 from disks import disk
 from program import Program, until
 from test_act import copies, everything
 
-CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftruncate", "mkdirat")
+CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftruncate", "mkdirat",
+            "fsync")
 
 
 def kill_points(twinfs, words, source):
@@ -29,8 +31,18 @@ def kill_points(twinfs, words, source):
                 break
 
 
-@pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"], ["move"],
-                                   ["move across"]], ids=lambda words: "-".join(words))
+def thrown_away(home):
+    """Where what is whole in the home trash was; each name in it has an info file and a file."""
+    trash = home / ".local/share/Trash"
+    entries = {path.name.removesuffix(".trashinfo"): unquote(path.read_text().split("\n")[1][5:])
+               for path in trash.glob("info/*")}
+    assert entries.keys() == {path.name for path in trash.glob("files/*")}
+    return {original: trash / "files" / name for name, original in entries.items()}
+
+
+@pytest.mark.parametrize("words", [["remove"], ["remove", "--trash"], ["link"],
+                                   ["link", "--symbolic"], ["move"], ["move across"]],
+                         ids=lambda words: "-".join(words))
 def test_act_that_is_killed_anywhere_loses_nothing_and_is_undone(twinfs, tmp_path, words):
     content = {number: os.urandom(3000) for number in range(3)}
     with contextlib.ExitStack() as stack:
@@ -46,6 +58,7 @@ def test_act_that_is_killed_anywhere_loses_nothing_and_is_undone(twinfs, tmp_pat
         runs = kill_points(twinfs, [*options, "--yes"], source)
         while True:
             shutil.rmtree(source, ignore_errors=True)
+            shutil.rmtree(twinfs.home / ".local", ignore_errors=True)
             for path in moved.iterdir():
                 if path.name != "lost+found":
                     path.unlink()
@@ -67,6 +80,10 @@ def test_act_that_is_killed_anywhere_loses_nothing_and_is_undone(twinfs, tmp_pat
                 assert (source / f"kept {number}").read_bytes() == data, point
                 copy = source / f"redundant {number}"
                 where = [copy, moved / copy.name] if "move" in words[0] else [copy]
+                if "--trash" in words:
+                    thrown = thrown_away(twinfs.home).get(str(copy))
+                    assert copy.exists() != bool(thrown), point
+                    where = [thrown or copy]
                 if words != ["remove"]:
                     assert any(path.exists() and path.read_bytes() == data for path in where), point
         assert points > 6

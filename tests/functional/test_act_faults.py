@@ -59,8 +59,9 @@ def each_fault(twinfs, tmp_path, run, judge):
     assert failed > 10
 
 
-@pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"], ["move"],
-                                   ["move", "across"], ["dedupe"]], ids="-".join)
+@pytest.mark.parametrize("words", [["remove"], ["remove", "--trash"], ["link"],
+                                   ["link", "--symbolic"], ["move"], ["move", "across"],
+                                   ["dedupe"]], ids="-".join)
 def test_act_of_which_a_call_fails_loses_nothing(twinfs, source, tmp_path, strace, words):
     if words == ["move", "across"]:
         with disk("ext4", tmp_path) as other:

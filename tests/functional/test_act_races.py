@@ -30,6 +30,7 @@ LAST_LOOK_US = 8000  # after a copy went, until it is looked whether that was ri
 ACTS = {
     "remove": ["remove"],
     "move": ["move", "{moved}"],
+    "trash": ["remove", "--trash"],
     "link": ["link"],
     "symlink": ["link", "--symbolic"],
     "dedupe": ["dedupe"],
@@ -217,7 +218,7 @@ def race(session, root, act, attack):
     result = program(*words, "--yes", source, timeout=TIMEOUT)
     ended.set()
     attacker.join()
-    wrong = lost(pairs, source, outside, moved)
+    wrong = lost(pairs, source, outside, moved, program.home)
     wrong += [f"left behind: {path}" for path in folder.rglob(".twinfs~*")]
     precious = list(outside.glob("precious */copy"))
     if attack is swap_in_symlink and any(

@@ -54,13 +54,18 @@ static void put_journal(const void *data, size_t length)
 
 static uint64_t digest_of(const struct intent *intent)
 {
-	const char *const texts[] = {intent->source, intent->path, intent->other,
+	const char *const texts[] = {intent->source,
+				     intent->path,
+				     intent->other,
 				     intent->to ? intent->to : "",
-				     intent->target ? intent->target : ""};
+				     intent->target ? intent->target : "",
+				     intent->info ? intent->info : ""};
 	const uint64_t numbers[] = {
-		(uint64_t)intent->kind,    intent->inode,          intent->kept_inode,
-		(uint64_t)intent->born_ns, intent->root_inode,     (uint64_t)intent->root_born_ns,
-		intent->to != NULL,        intent->target != NULL, intent->number,
+		(uint64_t)intent->kind, intent->inode,
+		intent->kept_inode,     (uint64_t)intent->born_ns,
+		intent->root_inode,     (uint64_t)intent->root_born_ns,
+		intent->to != NULL,     intent->target != NULL,
+		intent->info != NULL,   intent->number,
 	};
 	uint64_t digest = hash64(numbers, sizeof(numbers), 0);
 
@@ -132,6 +137,7 @@ static uint64_t intend(uint64_t inode)
 				.other = OTHER_NAME_PREFIX "0123456789abcdef",
 				.to = inode & 2 ? "/to" : NULL,
 				.target = inode & 4 ? "../a \xff" : NULL,
+				.info = inode & 8 ? "/info/\xff" : NULL,
 				.inode = inode,
 				.kept_inode = ~inode,
 				.born_ns = (int64_t)inode,

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/trash_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+
+/* Can a file be renamed from one directory to the other? Bind mounts of one file system and
+ * subvolumes of one mount refuse it. */
+static bool is_same_mount(int a, int b)
+{
+	const unsigned int wanted = STATX_MNT_ID;
+	struct statx one, other;
+
+	if (statx(a, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, wanted, &one) < 0 ||
+	    statx(b, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, wanted, &other) < 0)
+		return false;
+	if (one.stx_dev_major != other.stx_dev_major || one.stx_dev_minor != other.stx_dev_minor)
+		return false;
+	/* Linux before 5.8 has no number of the mount: the rename decides */
+	return !(one.stx_mask & other.stx_mask & wanted) || one.stx_mnt_id == other.stx_mnt_id;
+}
+
+static bool is_own(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+}
+
+/* Makes a directory, if it is missing, for the effective user only. 0 or -errno. */
+static int make_folder(int parent, const char *name)
+{
+	if (mkdirat(parent, name, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return sync_directory(parent);
+}
+
+/* Makes and opens a directory that must belong to the effective user. A descriptor or -errno.
+ *
+ * flags	O_NOFOLLOW or 0
+ */
+static int open_own(int parent, const char *name, int flags)
+{
+	int r = make_folder(parent, name), fd;
+
+	if (r < 0)
+		return r;
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+	if (fd < 0)
+		return -errno;
+	if (is_own(fd))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+/* ---- the home trash ------------------------------------------------------------------ */
+
+/* Opens a directory that the environment names, which must belong to the effective user: root with
+ * the HOME of another user has no home trash. */
+static int open_named(const char *path, bool make)
+{
+	int fd;
+
+	if (!path || *path != '/')
+		return -ENOENT;
+	if (make)
+		return open_own(AT_FDCWD, path, 0);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (is_own(fd))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+/* Opens ~/.local/share. */
+static int open_default_data(struct bytes *path)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment */
+	const char *home = getenv("HOME");
+	AUTO_CLOSE int directory = open_named(home, false);
+	AUTO_CLOSE int local = directory < 0 ? -1 : open_own(directory, ".local", 0);
+
+	if (directory < 0)
+		return directory;
+	if (local < 0)
+		return local;
+	return bytes_format(path, "%s/.local/share", home) < 0 ? -ENOMEM
+							       : open_own(local, "share", 0);
+}
+
+static int open_data(struct bytes *path)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment */
+	const char *data = getenv("XDG_DATA_HOME");
+
+	if (!data || *data != '/')
+		return open_default_data(path);
+	return bytes_append_text(path, data) < 0 ? -ENOMEM : open_named(data, true);
+}
+
+/* Opens the home trash if it takes what is in a directory. */
+static int open_home_trash(struct trash_folder *trash, int directory, const char *absolute)
+{
+	AUTO_CLOSE int data = open_data(&trash->path);
+	int r;
+
+	if (data < 0)
+		return data;
+	if (!is_same_mount(data, directory))
+		return -EXDEV;
+	r = bytes_append_text(&trash->path, "/Trash");
+	if (r == 0)
+		r = bytes_append_text(&trash->original, absolute);
+	return r < 0 ? r : open_own(data, "Trash", 0);
+}
+
+/* ---- that of a mount ----------------------------------------------------------------- */
+
+/* Opens the root directory of the mount that a directory is on, and counts how far above it is.
+ * -EXDEV where that is not the root of a file system, as in a subvolume that is not mounted: nobody
+ * would look for a trash there. */
+static int open_top(int directory, size_t *levels)
+{
+	int top = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (*levels = 0; top >= 0; ++*levels) {
+		int above = openat(top, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		struct stat here, there;
+		struct statx status;
+
+		if (above >= 0 && is_same_mount(top, above) && fstat(top, &here) == 0 &&
+		    fstat(above, &there) == 0 && !is_same_inode(&here, &there)) {
+			close(top);
+			top = above;
+			continue;
+		}
+		if (above >= 0)
+			close(above);
+		if (above >= 0 && statx(top, "", AT_EMPTY_PATH, 0, &status) == 0 &&
+		    (status.stx_attributes & STATX_ATTR_MOUNT_ROOT ||
+		     !(status.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT)))
+			return top;
+		close(top);
+		return -EXDEV;
+	}
+	return -errno;
+}
+
+/* Cuts an absolute path of a file in two: above the directory that is so many levels above that of
+ * the file, and below it. */
+static int split_path(struct trash_folder *trash, const char *absolute, size_t levels)
+{
+	size_t end = strlen(absolute);
+	int r;
+
+	for (size_t i = 0; i <= levels; i++) {
+		do {
+			if (end == 0)
+				return -ENOENT;
+			end--;
+		} while (absolute[end] != '/');
+	}
+	r = bytes_append(&trash->path, absolute, end);
+	return r < 0 ? r : bytes_append_text(&trash->original, absolute + end + 1);
+}
+
+/* Opens .Trash/UID, which an administrator made possible: no symlink, and sticky. */
+static int open_shared_trash(int top, const char *user)
+{
+	AUTO_CLOSE int shared =
+		openat(top, ".Trash", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat status;
+
+	if (shared < 0)
+		return -errno;
+	if (fstat(shared, &status) < 0 || !(status.st_mode & S_ISVTX))
+		return -EPERM;
+	return open_own(shared, user, O_NOFOLLOW);
+}
+
+static int open_mount_trash(struct trash_folder *trash, int directory, const char *absolute)
+{
+	char name[sizeof(".Trash-") + 3 * sizeof(uid_t)];
+	size_t levels;
+	AUTO_CLOSE int top = open_top(directory, &levels);
+	int r, fd;
+
+	if (top < 0)
+		return top;
+	(void)snprintf(name, sizeof(name), ".Trash-%u", geteuid());
+	r = split_path(trash, absolute, levels);
+	if (r < 0)
+		return r;
+	fd = open_shared_trash(top, name + strlen(".Trash-"));
+	if (fd >= 0)
+		name[strlen(".Trash")] = '/';
+	else
+		fd = open_own(top, name, O_NOFOLLOW);
+	r = bytes_format(&trash->path, "/%s", name);
+	if (r == 0 || fd < 0)
+		return fd;
+	close(fd);
+	return r;
+}
+
+/* ---- both ---------------------------------------------------------------------------- */
+
+static int open_parts(struct trash_folder *trash, int folder, int directory)
+{
+	if (folder < 0)
+		return folder;
+	trash->info = open_own(folder, "info", O_NOFOLLOW);
+	trash->files = open_own(folder, "files", O_NOFOLLOW);
+	if (trash->info < 0 || trash->files < 0)
+		return -EPERM;
+	return is_same_mount(trash->files, directory) ? 0 : -EXDEV;
+}
+
+void trash_folder_close(struct trash_folder *trash)
+{
+	if (trash->info >= 0)
+		close(trash->info);
+	if (trash->files >= 0)
+		close(trash->files);
+	bytes_free(&trash->path);
+	bytes_free(&trash->original);
+	*trash = (struct trash_folder){.info = -1, .files = -1};
+}
+
+static int try_open(struct trash_folder *trash, int directory, const char *absolute,
+		    int (*open_folder)(struct trash_folder *, int, const char *))
+{
+	AUTO_CLOSE int folder = -1;
+	int r;
+
+	*trash = (struct trash_folder){.info = -1, .files = -1};
+	folder = open_folder(trash, directory, absolute);
+	r = open_parts(trash, folder, directory);
+	if (r < 0)
+		trash_folder_close(trash);
+	return r;
+}
+
+int trash_folder_open(struct trash_folder *trash, const struct place *place, const char *absolute)
+{
+	int r = try_open(trash, place->directory, absolute, open_home_trash);
+
+	if (r < 0 && r != -ENOMEM)
+		r = try_open(trash, place->directory, absolute, open_mount_trash);
+	return r < 0 && r != -ENOMEM ? TRASH_FOLDER_NONE : r;
+}
