@@ -8,6 +8,7 @@
 #include "catalog/file.h"
 #include "catalog/gather.h"
 #include "catalog/internal.h"
+#include "catalog/link.h"
 #include "catalog/move.h"
 #include "catalog/name.h"
 #include "catalog/query.h"
@@ -238,12 +239,14 @@ static int add_file(struct catalog_writer *w, const struct addition *run, size_t
 				   .names = (uint32_t)count,
 				   .first_seen = scan,
 				   .attributes = run->change->attributes};
-	struct key link;
 	int r = file_add(w, &file);
 
 	for (size_t i = 1; r == 0 && i < count; i++) {
-		link = key_triple(file.id, run[i].change->dir, run[i].change->cookie);
-		r = writer_put(w, TABLE_LINK, &link, encode_nothing());
+		const struct file_name link = {.file = file.id,
+					       .dir = run[i].change->dir,
+					       .cookie = run[i].change->cookie};
+
+		r = link_add(w, &link, 0);
 	}
 	return r;
 }

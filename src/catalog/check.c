@@ -45,11 +45,9 @@ static int check_orphan(struct check *c, struct span key, struct span fields)
 
 /* Those without a check are looked up and taken apart by the checks of other tables. */
 static check_record_fn *const record_checks[TABLE_COUNT] = {
-	[TABLE_DIR] = check_dir,        [TABLE_ENTRY] = check_entry,
-	[TABLE_FILE] = check_file,      [TABLE_BYKEY] = check_bykey,
-	[TABLE_BYSIZE] = check_nothing, [TABLE_GROUP] = check_group,
-	[TABLE_MEMBER] = check_nothing, [TABLE_RANK] = check_nothing,
-	[TABLE_LINK] = check_nothing,   [TABLE_ERROR] = check_error,
+	[TABLE_DIR] = check_dir,        [TABLE_ENTRY] = check_entry,    [TABLE_FILE] = check_file,
+	[TABLE_BYKEY] = check_bykey,    [TABLE_BYSIZE] = check_nothing, [TABLE_GROUP] = check_group,
+	[TABLE_MEMBER] = check_nothing, [TABLE_RANK] = check_nothing,   [TABLE_ERROR] = check_error,
 	[TABLE_ORPHAN] = check_orphan,
 };
 

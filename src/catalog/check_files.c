@@ -6,20 +6,43 @@
 
 /* ---- files --------------------------------------------------------------------------- */
 
+/* A name with an id of its own: it has its place in the group, where there is one. */
+static int check_place(struct check *c, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_pair(group, name->id);
+	struct file_name found = {0};
+	struct span fields;
+	int r;
+
+	if (!group)
+		return check_claim(name->id > 0);
+	c->expected[TABLE_PLACE]++;
+	r = check_found(store_get(c->reader, TABLE_PLACE, &key, &fields));
+	if (r < 0)
+		return r;
+	return check_claim(decode_place(fields, &found) && found.file == name->file &&
+			   found.dir == name->dir && found.cookie == name->cookie);
+}
+
 /* The names beyond the first. With all names together as many as the entries, and each entry
  * found as one of them, each name has its entry. */
-static int check_links(struct check *c, const struct file_record *file)
+static int check_links(struct check *c, const struct file_record *file, uint64_t group)
 {
+	const struct file_name first = {file->name, file->id, file->dir, file->cookie};
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
-	uint64_t dir, cookie, count = 1;
-	int r = 0;
+	struct file_name name;
+	uint64_t count = 1;
+	int r = first.id ? check_place(c, &first, group) : 0;
 
 	c->expected[TABLE_LINK] += file->names - 1;
-	if (file->names > 1)
-		r = catalog_scan_links(c->reader, file->id, 0, 0, &scan);
+	if (r == 0 && file->names > 1)
+		r = catalog_scan_links(c->reader, file->id, &scan);
 	while (scan && r == 0 && count <= file->names) {
-		r = catalog_next_name(scan, &dir, &cookie);
-		count += r == 0;
+		r = catalog_next_link(scan, &name);
+		if (r < 0)
+			break;
+		count++;
+		r = check_place(c, &name, group);
 	}
 	return r < 0 && r != -ENOENT ? r : check_claim(count == file->names);
 }
@@ -51,7 +74,7 @@ static int check_candidate(struct check *c, const struct file_record *file,
 static int check_named(struct check *c, const struct file_record *file,
 		       const struct content_record *content)
 {
-	int r = check_links(c, file);
+	int r = check_links(c, file, content->group);
 
 	c->counted.files++;
 	c->counted.names += file->names;
@@ -79,6 +102,8 @@ int check_file(struct check *c, struct span key, struct span fields)
 	}
 	if (r < 0 && r != -ENOENT)
 		return r;
+	if (file.names == 0 && file.name != 0)
+		return -EUCLEAN;
 	if (file.names == 0)
 		return check_expect(c, TABLE_ORPHAN, key_number(file.id));
 	return check_named(c, &file, &content);

@@ -6,6 +6,7 @@
 #include "catalog/change.h"
 #include "catalog/file.h"
 #include "catalog/group.h"
+#include "catalog/link.h"
 #include "catalog/query.h"
 
 /* What was learned of many files is written in passes over one table each, sorted by that table's
@@ -20,6 +21,7 @@ struct learned {
 	struct content_record before;
 	uint64_t size;
 	bool regular;
+	bool linked; /* names of it have ids of their own */
 	bool stale; /* nothing is written of it */
 };
 
@@ -93,6 +95,7 @@ static int look_up(struct catalog_writer *w, struct learned *learned)
 			 !file_is_listed(w, file.id);
 	learned->size = file.attributes.size;
 	learned->regular = S_ISREG(file.attributes.mode);
+	learned->linked = file_has_links(&file);
 	if (!learned->stale && learned->change.group)
 		r = group_find(w, learned->change.group);
 	if (r == -ENOENT) /* its last member went meanwhile */
@@ -147,6 +150,18 @@ static int list_all(struct catalog_writer *w, struct learned *list, size_t count
 	return r;
 }
 
+static int move_links(struct catalog_writer *w, const struct learned *learned)
+{
+	struct file_record file;
+	int r = catalog_get_file(&w->reader, learned->change.file, &file);
+
+	if (r == 0 && learned->before.group)
+		r = links_leave(w, &file, learned->before.group);
+	if (r == 0 && learned->change.group)
+		r = links_join(w, &file, learned->change.group);
+	return r;
+}
+
 static int join_all(struct catalog_writer *w, struct learned *list, size_t count)
 {
 	int r = 0;
@@ -161,6 +176,8 @@ static int join_all(struct catalog_writer *w, struct learned *list, size_t count
 			r = group_join(w, at->change.group, at->change.file);
 		if (r == 0 && at->before.group && at->before.group != at->change.group)
 			r = group_leave(w, at->before.group, at->change.file, false);
+		if (r == 0 && at->linked)
+			r = move_links(w, at);
 	}
 	return r;
 }

@@ -6,6 +6,7 @@
 #include "catalog/change.h"
 #include "catalog/gather.h"
 #include "catalog/group.h"
+#include "catalog/link.h"
 #include "catalog/query.h"
 #include "catalog/redundant.h"
 
@@ -109,14 +110,23 @@ static int get_content(struct catalog_writer *w, uint64_t id, struct content_rec
 	return r;
 }
 
-/* Forgets it; the file must be listed by size again as unread if it stays a candidate. */
-static int drop_content(struct catalog_writer *w, uint64_t id, const struct content_record *content)
+static int leave_group(struct catalog_writer *w, const struct file_record *file, uint64_t group,
+		       bool stays)
 {
-	struct key key = key_number(id);
+	int r = group_leave(w, group, file->id, stays);
+
+	return r < 0 ? r : links_leave(w, file, group);
+}
+
+/* Forgets it; the file must be listed by size again as unread if it stays a candidate. */
+static int drop_content(struct catalog_writer *w, const struct file_record *file,
+			const struct content_record *content)
+{
+	struct key key = key_number(file->id);
 	int r = 0;
 
 	if (content->group)
-		r = group_leave(w, content->group, id, false);
+		r = leave_group(w, file, content->group, false);
 	if ((r == 0 || r == -ENOENT) && content->head)
 		r = writer_delete(w, TABLE_CONTENT, &key);
 	return r;
@@ -126,8 +136,11 @@ static int drop_content(struct catalog_writer *w, uint64_t id, const struct cont
 static int forget_listed(struct catalog_writer *w, const struct size_entry *entry)
 {
 	const struct content_record content = {.head = entry->head, .group = entry->group};
-	int r = drop_content(w, entry->file, &content);
+	struct file_record file;
+	int r = catalog_get_file(&w->reader, entry->file, &file);
 
+	if (r == 0)
+		r = drop_content(w, &file, &content);
 	if (r == 0)
 		r = file_unlist_size(w, entry->file, entry->size, &content);
 	if (r == 0)
@@ -195,7 +208,7 @@ static int renew_content(struct catalog_writer *w, struct file_record *file,
 
 	file->touches++;
 	if (r == 0)
-		r = drop_content(w, file->id, &content);
+		r = drop_content(w, file, &content);
 	if (r == 0 && file->names > 0)
 		r = unlist_size(w, file->id, &file->attributes, &content);
 	if (r == 0 && file->names > 0)
@@ -305,7 +318,7 @@ static int adopt_content(struct catalog_writer *w, struct file_record *file,
 	if (r == 0 && keep && content->group)
 		r = group_join(w, content->group, file->id);
 	if (r == -ENOENT || (r == 0 && !keep)) {
-		r = drop_content(w, file->id, content);
+		r = drop_content(w, file, content);
 		*content = unread;
 	}
 	file->touches += !same;
@@ -335,10 +348,20 @@ static int adopt(struct catalog_writer *w, struct file_record *file,
 	return gather_file(w, file->id, attributes->size, what);
 }
 
+static int add_link(struct catalog_writer *w, const struct file_name *name)
+{
+	struct content_record content;
+	int r = get_content(w, name->file, &content);
+
+	return r < 0 ? r : link_add(w, name, content.group);
+}
+
 int file_add_name(struct catalog_writer *w, const struct name_change *change,
 		  const struct name_run *run)
 {
-	struct key link = key_triple(run->file, change->dir, change->cookie);
+	const struct file_name name = {.file = run->file,
+				       .dir = change->dir,
+				       .cookie = change->cookie};
 	struct file_record file;
 	int r = catalog_get_file(&w->reader, run->file, &file);
 
@@ -355,31 +378,25 @@ int file_add_name(struct catalog_writer *w, const struct name_change *change,
 		file.cookie = change->cookie;
 	} else {
 		if (r == 0)
-			r = writer_put(w, TABLE_LINK, &link, encode_nothing());
+			r = add_link(w, &name);
 		if (r == 0)
 			r = gather_file(w, file.id, file.attributes.size, NEWS_FILE_NAMES);
 	}
 	return r < 0 ? r : put_file(w, &file);
 }
 
-/* The first name went: another one takes its place in the record. */
-static int promote_name(struct catalog_writer *w, struct file_record *file)
+static int remove_one_of_several(struct catalog_writer *w, struct file_record *file, uint64_t dir,
+				 uint64_t cookie)
 {
-	struct catalog_scan *scan = NULL;
-	struct file_record others = *file;
-	struct key link;
-	int r;
+	const struct file_name name = {.file = file->id, .dir = dir, .cookie = cookie};
+	struct content_record content;
+	int r = get_content(w, file->id, &content);
 
-	r = catalog_scan_names(&w->reader, &others, &scan);
-	if (r == 0)
-		r = catalog_next_name(scan, &file->dir, &file->cookie); /* the one that went */
-	if (r == 0)
-		r = catalog_next_name(scan, &file->dir, &file->cookie);
-	catalog_scan_end(scan);
 	if (r < 0)
-		return r == -ENOENT ? -EUCLEAN : r;
-	link = key_triple(file->id, file->dir, file->cookie);
-	return writer_delete(w, TABLE_LINK, &link);
+		return r;
+	if (file->dir == dir && file->cookie == cookie)
+		return link_promote(w, file, content.group);
+	return link_remove(w, &name, content.group);
 }
 
 static int make_orphan(struct catalog_writer *w, const struct file_record *file)
@@ -389,7 +406,7 @@ static int make_orphan(struct catalog_writer *w, const struct file_record *file)
 	int r = get_content(w, file->id, &content);
 
 	if (r == 0 && content.group)
-		r = group_leave(w, content.group, file->id, true);
+		r = leave_group(w, file, content.group, true);
 	if (r == -ENOENT)
 		r = 0;
 	if (r == 0)
@@ -404,16 +421,13 @@ static int make_orphan(struct catalog_writer *w, const struct file_record *file)
 
 int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64_t cookie)
 {
-	struct key link = key_triple(id, dir, cookie);
 	struct file_record file;
 	int r = catalog_get_file(&w->reader, id, &file);
 
 	if (r < 0)
 		return r;
-	if (file.names > 1 && file.dir == dir && file.cookie == cookie)
-		r = promote_name(w, &file);
-	else if (file.names > 1)
-		r = writer_delete(w, TABLE_LINK, &link);
+	if (file.names > 1)
+		r = remove_one_of_several(w, &file, dir, cookie);
 	else
 		r = make_orphan(w, &file);
 	if (r == 0 && file.names > 1)
@@ -422,7 +436,8 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 		r = redundant_note_name(w, &file, dir, false);
 	if (r < 0)
 		return r;
-	file.names--;
+	if (--file.names == 0)
+		file.name = 0;
 	w->totals.names--;
 	return put_file(w, &file);
 }

@@ -99,10 +99,17 @@ MUST_CHECK int catalog_next_member(struct catalog_scan *scan, uint64_t *file);
 /* Names of a file: all of them, the first one first. */
 MUST_CHECK int catalog_scan_names(struct catalog_reader *r, const struct file_record *file,
 				  struct catalog_scan **scan);
-/* Those of them beyond the first, above (dir, cookie), in this order. */
-MUST_CHECK int catalog_scan_links(struct catalog_reader *r, uint64_t file, uint64_t dir,
-				  uint64_t cookie, struct catalog_scan **scan);
 MUST_CHECK int catalog_next_name(struct catalog_scan *scan, uint64_t *dir, uint64_t *cookie);
+
+/* Names of a file beyond the first. */
+MUST_CHECK int catalog_scan_links(struct catalog_reader *r, uint64_t file,
+				  struct catalog_scan **scan);
+MUST_CHECK int catalog_next_link(struct catalog_scan *scan, struct file_name *name);
+
+/* Names of a group's inodes that have an id of their own, with an id above after. */
+MUST_CHECK int catalog_scan_places(struct catalog_reader *r, uint64_t group, uint64_t after,
+				   struct catalog_scan **scan);
+MUST_CHECK int catalog_next_place(struct catalog_scan *scan, struct file_name *name);
 
 /* Groups with an id above after, visible or not. */
 MUST_CHECK int catalog_scan_groups(struct catalog_reader *r, uint64_t after,

@@ -343,6 +343,7 @@ struct value encode_file(const struct file_record *file)
 	put(&value, file->names);
 	put(&value, file->first_seen);
 	put(&value, file->touches);
+	put(&value, file->name);
 	put_attributes(&value, &file->attributes);
 	return value;
 }
@@ -351,8 +352,8 @@ bool decode_file(struct span fields, struct file_record *file)
 {
 	return get(&fields, &file->dir) && get(&fields, &file->cookie) &&
 	       get32(&fields, &file->names) && get32(&fields, &file->first_seen) &&
-	       get32(&fields, &file->touches) && get_attributes(&fields, &file->attributes) &&
-	       fields.length == 0;
+	       get32(&fields, &file->touches) && get(&fields, &file->name) &&
+	       get_attributes(&fields, &file->attributes) && fields.length == 0;
 }
 
 struct value encode_entry(const struct entry_record *entry)
@@ -374,6 +375,22 @@ bool decode_entry(struct span fields, struct entry_record *entry)
 		return false;
 	entry->kind = (enum entry_kind)kind;
 	return get_name(&fields, &entry->name) && entry->name.length > 0;
+}
+
+struct value encode_place(const struct file_name *place)
+{
+	struct value value = value_begin();
+
+	put(&value, place->file);
+	put(&value, place->dir);
+	put(&value, place->cookie);
+	return value;
+}
+
+bool decode_place(struct span fields, struct file_name *place)
+{
+	return get(&fields, &place->file) && get(&fields, &place->dir) &&
+	       get(&fields, &place->cookie) && fields.length == 0;
 }
 
 struct value encode_content(const struct content_record *content)

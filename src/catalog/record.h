@@ -20,7 +20,8 @@
  * member    group id, file id                -
  * byhash    hash (16 bytes), ordinal         group id
  * rank      ~reclaimable (8 bytes), group id -
- * link      file id, dir id, cookie          -           names of a file beyond its first
+ * link      file id, dir id, cookie          name id     names of a file beyond its first
+ * place     group id, name id                struct file_name, of each name that has an id
  * error     kind, id                         errno
  * orphan    file id                          catalog_totals.comparisons when it lost its last name
  * redundant dir id                           how many names in it are of redundant copies, and
@@ -104,6 +105,7 @@ struct file_record {
 	uint32_t first_seen; /* number of the scan or look that found it */
 	/* Version of its content: one more each time that it changed, or may have changed. */
 	uint32_t touches;
+	uint64_t name; /* id of the first name, see catalog/link.h; 0: it has the file's id */
 	struct attributes attributes;
 };
 
@@ -131,6 +133,14 @@ struct entry_record {
 
 #define ENTRY_COOKIE_SLOTS 16
 #define ENTRY_COOKIE_MIN 16
+
+/* A name of a file, with an id of its own. */
+struct file_name {
+	uint64_t id;
+	uint64_t file;
+	uint64_t dir;
+	uint64_t cookie;
+};
 
 /* What was learned by reading a regular file with the attributes that its file_record has. No
  * record: not read yet, or its size is its alone. */
@@ -203,6 +213,7 @@ enum table {
 	TABLE_ERROR,
 	TABLE_ORPHAN,
 	TABLE_REDUNDANT,
+	TABLE_PLACE,
 	TABLE_COUNT,
 };
 
@@ -243,6 +254,7 @@ MUST_CHECK bool key_get_rank(struct span key, uint64_t *reclaimable, uint64_t *g
 struct value encode_dir(const struct dir_record *dir);
 struct value encode_file(const struct file_record *file);
 struct value encode_entry(const struct entry_record *entry);
+struct value encode_place(const struct file_name *place);
 struct value encode_content(const struct content_record *content);
 struct value encode_group(const struct group_record *group);
 struct value encode_number(uint64_t number);
@@ -259,6 +271,7 @@ MUST_CHECK bool value_open(struct span stored, enum table table, struct span key
 MUST_CHECK bool decode_dir(struct span fields, struct dir_record *dir);
 MUST_CHECK bool decode_file(struct span fields, struct file_record *file);
 MUST_CHECK bool decode_entry(struct span fields, struct entry_record *entry);
+MUST_CHECK bool decode_place(struct span fields, struct file_name *place);
 MUST_CHECK bool decode_content(struct span fields, struct content_record *content);
 MUST_CHECK bool decode_group(struct span fields, struct group_record *group);
 MUST_CHECK bool decode_number(struct span fields, uint64_t *number);

@@ -115,8 +115,7 @@ int catalog_next_member(struct catalog_scan *scan, uint64_t *file)
 int catalog_scan_names(struct catalog_reader *r, const struct file_record *file,
 		       struct catalog_scan **scan)
 {
-	struct key prefix = key_number(file->id);
-	int result = scan_begin(r, TABLE_LINK, prefix, prefix.length, scan);
+	int result = catalog_scan_links(r, file->id, scan);
 
 	if (result < 0)
 		return result;
@@ -126,17 +125,47 @@ int catalog_scan_names(struct catalog_reader *r, const struct file_record *file,
 	return 0;
 }
 
-int catalog_scan_links(struct catalog_reader *r, uint64_t file, uint64_t dir, uint64_t cookie,
-		       struct catalog_scan **scan)
+int catalog_scan_links(struct catalog_reader *r, uint64_t file, struct catalog_scan **scan)
 {
-	return scan_begin(r, TABLE_LINK, key_triple(file, dir, cookie + 1), key_number(file).length,
+	struct key prefix = key_number(file);
+
+	return scan_begin(r, TABLE_LINK, prefix, prefix.length, scan);
+}
+
+int catalog_next_link(struct catalog_scan *scan, struct file_name *name)
+{
+	struct span key, fields;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	return key_get_triple(key, &name->file, &name->dir, &name->cookie) &&
+			       decode_number(fields, &name->id)
+		       ? 0
+		       : -EUCLEAN;
+}
+
+int catalog_scan_places(struct catalog_reader *r, uint64_t group, uint64_t after,
+			struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_PLACE, key_pair(group, after + 1), key_number(group).length,
 			  scan);
+}
+
+int catalog_next_place(struct catalog_scan *scan, struct file_name *name)
+{
+	struct span key, fields;
+	uint64_t group;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	return key_get_pair(key, &group, &name->id) && decode_place(fields, name) ? 0 : -EUCLEAN;
 }
 
 int catalog_next_name(struct catalog_scan *scan, uint64_t *dir, uint64_t *cookie)
 {
-	struct span key, fields;
-	uint64_t file;
+	struct file_name name;
 	int r;
 
 	if (scan->first_pending) {
@@ -145,10 +174,12 @@ int catalog_next_name(struct catalog_scan *scan, uint64_t *dir, uint64_t *cookie
 		*cookie = scan->first_cookie;
 		return 0;
 	}
-	r = scan_next(scan, &key, &fields);
+	r = catalog_next_link(scan, &name);
 	if (r < 0)
 		return r;
-	return key_get_triple(key, &file, dir, cookie) ? 0 : -EUCLEAN;
+	*dir = name.dir;
+	*cookie = name.cookie;
+	return 0;
 }
 
 int catalog_scan_groups(struct catalog_reader *r, uint64_t after, struct catalog_scan **scan)

@@ -21,6 +21,7 @@ static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_CONTENT] = "content", [TABLE_GROUP] = "group",   [TABLE_MEMBER] = "member",
 	[TABLE_BYHASH] = "byhash",   [TABLE_RANK] = "rank",     [TABLE_LINK] = "link",
 	[TABLE_ERROR] = "error",     [TABLE_ORPHAN] = "orphan", [TABLE_REDUNDANT] = "redundant",
+	[TABLE_PLACE] = "place",
 };
 
 const char *table_name(enum table table)

@@ -11,6 +11,7 @@
 #include "view/fill.h"
 #include "view/group_name.h"
 #include "view/group_walk.h"
+#include "view/listing_cookie.h"
 #include "view/node.h"
 #include "view/share.h"
 
@@ -43,14 +44,14 @@ int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *em
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct group_record group;
-	uint64_t after_id = after > VIEW_COOKIE_MIN ? after - VIEW_COOKIE_MIN : 0;
-	int r = catalog_scan_groups(query->reader, after_id, &scan);
+	uint64_t secret = query->view->cookie_secret;
+	int r = catalog_scan_groups(query->reader, listing_id(secret, after), &scan);
 
 	while (r == 0 && (r = catalog_next_group(scan, &group)) == 0) {
 		char name[GROUP_NAME_SIZE];
 		struct view_entry entry = {
 			.name = name,
-			.cookie = VIEW_COOKIE_MIN + group.id,
+			.cookie = listing_cookie(secret, group.id),
 			.known = true,
 		};
 

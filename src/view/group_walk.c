@@ -7,132 +7,104 @@
 
 #include "catalog/query.h"
 #include "view/fill.h"
-#include "view/group_marks.h"
+#include "view/listing_cookie.h"
 #include "view/node.h"
 #include "view/rights.h"
-#include "view/share.h"
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
+/* Names of a group in the order of their ids (catalog/link.h): first names that have the id of
+ * their file, found as members, and names with ids of their own, merged. */
 struct walk {
 	const struct view_query *query;
-	struct catalog_reader *reader;
-	struct catalog_scan *members;
-	struct catalog_scan *links; /* further names of the file; NULL: none are left */
-	struct file_record file; /* whose names are walked; id 0: none yet */
-	bool first_pending; /* its first name is still to come */
-	bool link_pending; /* link was read ahead */
-	struct position link;
-	struct position at; /* the last name that was given */
+	struct catalog_scan *members, *places;
+	uint64_t member; /* the next one; UINT64_MAX behind the last */
+	struct file_name place; /* the next one; id UINT64_MAX behind the last */
+	struct file_name at; /* the last name that was given */
+	struct file_record file; /* whose name that is */
 };
 
 static void walk_deinit(struct walk *walk)
 {
-	catalog_scan_end(walk->links);
+	catalog_scan_end(walk->places);
 	catalog_scan_end(walk->members);
 }
 
+static int walk_next_member(struct walk *walk)
+{
+	int r = catalog_next_member(walk->members, &walk->member);
+
+	if (r == -ENOENT)
+		walk->member = UINT64_MAX;
+	return r == -ENOENT ? 0 : r;
+}
+
+static int walk_next_place(struct walk *walk)
+{
+	int r = catalog_next_place(walk->places, &walk->place);
+
+	if (r == -ENOENT)
+		walk->place.id = UINT64_MAX;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Begins behind the name with this id. */
 static int walk_init(struct walk *walk, const struct view_query *query, uint64_t group,
-		     const struct position *after)
+		     uint64_t after)
 {
-	*walk = (struct walk){.query = query, .reader = query->reader, .at = *after};
-	/* the inode itself is met again: it may have further names */
-	return catalog_scan_members(query->reader, group, after->file ? after->file - 1 : 0,
-				    &walk->members);
+	int r = catalog_scan_members(query->reader, group, after, &walk->members);
+
+	walk->query = query;
+	if (r == 0)
+		r = catalog_scan_places(query->reader, group, after, &walk->places);
+	if (r == 0)
+		r = walk_next_member(walk);
+	return r < 0 ? r : walk_next_place(walk);
 }
 
-static bool position_before(const struct position *a, const struct position *b)
-{
-	return a->dir != b->dir ? a->dir < b->dir : a->cookie < b->cookie;
-}
+/* Outcome: the member's first name has another id. */
+enum {
+	WALK_NOT_HERE = 1
+};
 
-/* Turns to the names, behind after, of a file. */
-static int walk_names(struct walk *walk, uint64_t id, struct position after)
+static int walk_member(struct walk *walk)
 {
-	struct position first;
-	int r = catalog_get_file(walk->reader, id, &walk->file);
+	int r = catalog_get_file(walk->query->reader, walk->member, &walk->file);
 
 	if (r < 0)
 		return expect_record(r);
-	first = (struct position){id, walk->file.dir, walk->file.cookie};
-	walk->first_pending = walk->file.names > 0 && position_before(&after, &first);
-	walk->link_pending = false;
-	if (walk->file.names < 2)
-		return 0;
-	return catalog_scan_links(walk->reader, id, after.dir, after.cookie, &walk->links);
-}
-
-static int walk_next_inode(struct walk *walk)
-{
-	struct position behind = {0};
-	uint64_t id;
-	int r = catalog_next_member(walk->members, &id);
-
+	walk->at =
+		(struct file_name){walk->file.id, walk->file.id, walk->file.dir, walk->file.cookie};
+	r = walk_next_member(walk);
 	if (r < 0)
 		return r;
-	if (id == walk->at.file)
-		behind = walk->at;
-	return walk_names(walk, id, behind);
+	return walk->file.names == 0 || walk->file.name ? WALK_NOT_HERE : 0;
 }
 
-/* Reads the next of the further names ahead, where there is one. */
-static int walk_read_link(struct walk *walk)
+static int walk_place(struct walk *walk)
 {
-	int r;
+	int r = 0;
 
-	if (walk->link_pending || !walk->links)
-		return 0;
-	r = catalog_next_name(walk->links, &walk->link.dir, &walk->link.cookie);
-	walk->link.file = walk->file.id;
-	walk->link_pending = r == 0;
-	if (r == -ENOENT) {
-		catalog_scan_end(TAKE(walk->links));
-		return 0;
-	}
-	return r;
+	walk->at = walk->place;
+	if (walk->file.id != walk->at.file)
+		r = catalog_get_file(walk->query->reader, walk->at.file, &walk->file);
+	return r < 0 ? expect_record(r) : walk_next_place(walk);
 }
 
-/* Goes to the next name, walk->at of walk->file; -ENOENT behind the last. The first name of a file
- * is kept apart from the others, and which one it is may change: it has its place in the order all
- * the same. */
-static int walk_any(struct walk *walk)
-{
-	struct position first;
-	int r;
-
-	for (;;) {
-		r = walk_read_link(walk);
-		if (r < 0)
-			return r;
-		if (walk->first_pending || walk->link_pending)
-			break;
-		r = walk_next_inode(walk);
-		if (r < 0)
-			return r;
-	}
-	first = (struct position){walk->file.id, walk->file.dir, walk->file.cookie};
-	if (walk->first_pending && (!walk->link_pending || position_before(&first, &walk->link))) {
-		walk->first_pending = false;
-		walk->at = first;
-	} else {
-		walk->link_pending = false;
-		walk->at = walk->link;
-	}
-	return 0;
-}
-
-/* The same among the names that the caller finds: numbers are given to these alone, as programs see
- * them in their offsets. */
+/* Goes to the next name that the caller may find, walk->at of walk->file; -ENOENT behind the
+ * last. */
 static int walk_next(struct walk *walk)
 {
 	int r;
 
 	do {
-		r = walk_any(walk);
-		if (r < 0)
-			return r;
-		r = rights_find_name(walk->query, &walk->file, walk->at.dir, walk->at.cookie);
-	} while (r == -EACCES);
+		if (walk->member == UINT64_MAX && walk->place.id == UINT64_MAX)
+			return -ENOENT;
+		r = walk->member < walk->place.id ? walk_member(walk) : walk_place(walk);
+		if (r == 0)
+			r = rights_find_name(walk->query, &walk->file, walk->at.dir,
+					     walk->at.cookie);
+	} while (r == -EACCES || r == WALK_NOT_HERE);
 	return r;
 }
 
@@ -157,40 +129,21 @@ int group_copy_name(const struct view_query *query, uint64_t dir, uint64_t cooki
 	return r;
 }
 
-/* Finds the position of the name with this number, as well as it is known. */
-static int find_position(const struct view_query *query, const struct group_marks *marks,
-			 uint64_t ordinal, struct mark *mark)
-{
-	CLEANUP(walk_deinit) struct walk walk = {0};
-	int r = 0;
-
-	*mark = group_marks_nearest(marks, ordinal);
-	if (mark->ordinal == ordinal)
-		return 0;
-	r = walk_init(&walk, query, marks->group, &mark->position);
-	while (r == 0 && mark->ordinal < ordinal && (r = walk_next(&walk)) == 0)
-		mark->ordinal++;
-	mark->position = walk.at;
-	mark->ordinal = ordinal;
-	return r == -ENOENT ? 0 : r;
-}
-
 /* Outcome: a name did not fit. */
 enum {
 	NAME_FULL = 1
 };
 
 /* Emits the name that the walk is at. 0, NAME_FULL or -errno. */
-static int emit_name(const struct view_query *query, const struct walk *walk, uint64_t cookie,
-		     view_emit_fn *emit, void *context)
+static int emit_name(const struct walk *walk, view_emit_fn *emit, void *context)
 {
 	char name[COPY_NAME_SIZE];
 	struct view_entry entry = {
 		.name = name,
-		.cookie = VIEW_COOKIE_MIN + cookie,
+		.cookie = listing_cookie(walk->query->view->cookie_secret, walk->at.id),
 		.known = true,
 	};
-	int r = group_copy_name(query, walk->at.dir, walk->at.cookie, name);
+	int r = group_copy_name(walk->query, walk->at.dir, walk->at.cookie, name);
 
 	if (r < 0)
 		return expect_record(r);
@@ -199,38 +152,14 @@ static int emit_name(const struct view_query *query, const struct walk *walk, ui
 	return emit(&entry, context) ? 0 : NAME_FULL;
 }
 
-/* Gives the names behind a mark. */
-static int list_from(const struct view_query *query, struct group_marks *marks, struct mark mark,
-		     view_emit_fn *emit, void *context)
-{
-	CLEANUP(walk_deinit) struct walk walk = {0};
-	int r = walk_init(&walk, query, marks->group, &mark.position);
-
-	while (r == 0 && (r = walk_next(&walk)) == 0) {
-		r = emit_name(query, &walk, group_marks_cookie(marks, ++mark.ordinal), emit,
-			      context);
-		if (r == 0)
-			r = group_marks_name(marks, &walk.at);
-	}
-	return r == -ENOENT || r == NAME_FULL ? 0 : r;
-}
-
 int group_walk_list(const struct view_query *query, uint64_t node, uint64_t after,
 		    view_emit_fn *emit, void *context)
 {
-	struct group_listings *listings = &query->view->group_listings;
-	uint64_t cookie = after > VIEW_COOKIE_MIN ? after - VIEW_COOKIE_MIN : 0;
-	struct group_marks *marks;
-	struct mark mark;
-	int r = group_marks_take(listings, node_id(node), share_holder(query), cookie, &marks);
+	CLEANUP(walk_deinit) struct walk walk = {0};
+	uint64_t id = listing_id(query->view->cookie_secret, after);
+	int r = walk_init(&walk, query, node_id(node), id);
 
-	if (r < 0)
-		return r;
-	r = find_position(query, marks, group_marks_ordinal(cookie), &mark);
-	if (r == 0)
-		r = group_marks_call(marks, &mark);
-	if (r == 0)
-		r = list_from(query, marks, mark, emit, context);
-	group_marks_keep(listings, marks);
-	return r;
+	while (r == 0 && (r = walk_next(&walk)) == 0)
+		r = emit_name(&walk, emit, context);
+	return r == -ENOENT || r == NAME_FULL ? 0 : r;
 }

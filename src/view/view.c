@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -29,8 +30,10 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	atomic_init(&view->transport, "device");
 	atomic_init(&view->watch, "none");
 	event_log_init(&view->events);
+	/* so few bytes are given whole once the system has started */
+	if (getrandom(&view->cookie_secret, sizeof(view->cookie_secret), 0) < 0)
+		view->cookie_secret = (uint64_t)view->since.tv_nsec;
 	listing_times_init(&view->times);
-	group_listings_init(&view->group_listings);
 	ranking_init(&view->ranking);
 	known_shares_init(&view->shares);
 }
@@ -39,7 +42,6 @@ void view_deinit(struct view *view)
 {
 	known_shares_deinit(&view->shares);
 	ranking_deinit(&view->ranking);
-	group_listings_deinit(&view->group_listings);
 	listing_times_deinit(&view->times);
 	event_log_deinit(&view->events);
 }

@@ -38,7 +38,6 @@
 #include "catalog/catalog.h"
 #include "catalog/source.h"
 #include "view/event_log.h"
-#include "view/group_marks.h"
 #include "view/known_shares.h"
 #include "view/listing_times.h"
 #include "view/ranking.h"
@@ -98,8 +97,8 @@ struct view {
 	_Atomic unsigned int reports; /* that are being made */
 
 	struct event_log events;
+	uint64_t cookie_secret; /* random, see listing_cookie.h */
 	struct listing_times times;
-	struct group_listings group_listings;
 	struct ranking ranking;
 	struct known_shares shares;
 	bool shared; /* for status.json: others than who mounted it may come */
@@ -173,10 +172,9 @@ typedef bool view_emit_fn(const struct view_entry *entry, void *context);
 /* Emits the names that follow the one with this cookie (0: all), until emit has enough. Nothing has
  * to be opened before.
  *
- * A cookie may come from any earlier call on the same directory. A name that stays is neither lost
- * nor given twice while others come and go. (In the folder of a group that holds for the
- * GROUP_LISTINGS_MAX listings that began last; other cookies lead to where the name would be if
- * none had come or gone. In by-size/ a name stays while its group has the same rank.)
+ * A cookie may come from any earlier call on the same directory, for any caller. A name that stays
+ * is neither lost nor given twice while others come and go: the cookie says where to continue, and
+ * nothing is held for a listing. (In by-size/ a name stays while its group has the same rank.)
  *
  * A source directory that could not be read gives the errno that it gave then; -ENOENT for a
  * directory that is gone, -ENOTDIR. */

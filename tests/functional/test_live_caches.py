@@ -3,6 +3,7 @@
 page of before is seen after `sync`.  Every test asks before the change, so that it is remembered.
 """
 import contextlib
+import ctypes
 import errno
 import os
 import subprocess
@@ -288,6 +289,72 @@ def test_listing_that_is_under_way_loses_nothing_that_stays(view, source):
     assert len(names) == len(set(names))
     assert stays <= set(names)
     assert stays <= set(os.listdir(view.uniques / "many/000"))
+
+
+class SlowReader:
+    """Lists a folder by getdents64(2), some entries at a time."""
+
+    GETDENTS64 = {"x86_64": 217, "aarch64": 61}.get(os.uname().machine)
+
+    def __init__(self, folder):
+        self.handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        self.names = []
+        self.cookies = []
+
+    def step(self, size=1500):
+        """Reads the next entries; False at the end."""
+        buffer = ctypes.create_string_buffer(size)
+        length = ctypes.CDLL(None, use_errno=True).syscall(self.GETDENTS64, self.handle, buffer,
+                                                           size)
+        assert length >= 0, os.strerror(ctypes.get_errno())
+        at = 0
+        while at < length:
+            self.cookies.append(int.from_bytes(buffer.raw[at + 8:at + 16], "little"))
+            end = at + int.from_bytes(buffer.raw[at + 16:at + 18], "little")
+            self.names.append(os.fsdecode(buffer.raw[at + 19:end].split(b"\0")[0]))
+            at = end
+        return length > 0
+
+    def close(self):
+        os.close(self.handle)
+
+
+@pytest.mark.skipif(SlowReader.GETDENTS64 is None, reason="number of the system call not known")
+def test_copies_that_stay_are_listed_once_by_all_readers_whatever_else_is_listed(
+        twinfs, source, tmp_path):
+    everywhere = b"one for all"
+    for number in range(60):
+        trees.write(source / f"early/{number}", everywhere)
+    twinfs.ok("scan", source)  # so that these are listed first
+    stays = {f"stays\u2215{number}" for number in range(400)}
+    for number in range(200):
+        path = trees.write(source / f"stays/{number}", everywhere)
+        os.link(path, source / f"stays/{number + 200}")
+    for number in range(100):
+        trees.write(source / f"pairs/{number}", b"%d" % (number // 2))
+    with twinfs.mounted(source) as view, contextlib.ExitStack() as stack:
+        folder = group(view, everywhere, tmp_path)
+        readers = [SlowReader(folder) for _ in range(3)]
+        for reader in readers:
+            stack.callback(reader.close)
+        for turn in range(20):
+            for index, reader in enumerate(readers):
+                if turn % (index + 1) == 0:
+                    reader.step()
+            for number in range(3 * turn, 3 * turn + 3):
+                os.unlink(source / f"early/{number}")
+            os.rename(source / "pairs", source / "moved")  # drops what the kernel remembers
+            view.sync()
+            os.rename(source / "moved", source / "pairs")
+            view.sync()
+            for other in view.dups.iterdir():
+                os.listdir(other)
+        assert readers[-1].step(), "it was at its end too early"
+        for reader in readers:
+            while reader.step():
+                pass
+            assert len(set(reader.cookies)) == len(reader.cookies) == len(set(reader.names))
+            assert stays <= set(reader.names)
 
 
 # handles

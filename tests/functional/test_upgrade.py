@@ -2,13 +2,14 @@
 """An index that an older twinfs left is built anew: that is said, the answers are right, and what
 was there is kept.
 
-indexes/format-1.mdb.xz is the data file of such an index, of the program as it was before the
-commit "catalog, ingest: directories move, content has versions, commits tell their news":
+indexes/format-NUMBER.mdb.xz are the data files of such indexes. Format 1 is of the program as it
+was before the commit "catalog, ingest: directories move, content has versions, commits tell their
+news", format 4 of version 0.1.0:
 
     twinfs scan --index index /srv/photos  # 2019/1.jpg and copy.jpg: "same", 3.jpg: "other"
     xz -9e -c index/data.mdb
 
-Its tables are not those of today: some are missing.
+For format 4, link.jpg is a hard link to copy.jpg. Tables of today are missing in both.
 """
 import lzma
 from pathlib import Path
@@ -17,59 +18,71 @@ import pytest
 import trees
 from test_scan import oracle_groups
 
-DATA = lzma.decompress((Path(__file__).parent / "indexes/format-1.mdb.xz").read_bytes())
-SEAL = "94208 eb7a3b2175bef78a5cd0d77aa6068b32\n"
-NEXT_ID = 7
+# what else such an index has: the seal of a clean stop, and the next id
+SEALS = {1: ("94208 eb7a3b2175bef78a5cd0d77aa6068b32\n", 7),
+         4: ("102400 44f41f2daecc16b8e9c76d537d41b4f7\n", 8)}
 
 
-@pytest.fixture(params=[True, False], ids=["sealed", "unsealed"])
+class Old:
+    """A program whose index is of an older format, stopped cleanly or not."""
+
+    def __init__(self, program, number, sealed):
+        path = Path(__file__).parent / f"indexes/format-{number}.mdb.xz"
+        self.program = program
+        self.data = lzma.decompress(path.read_bytes())
+        seal, self.next_id = SEALS[number]
+        program.index.mkdir(mode=0o700)
+        (program.index / "data.mdb").write_bytes(self.data)
+        (program.index / "next-id").write_text(f"{self.next_id}\n")
+        if sealed:
+            (program.index / "seal").write_text(seal)
+
+    def is_kept_as(self, name):
+        return (self.program.index / name).read_bytes() == self.data
+
+    def is_said_and_kept(self, errors):
+        assert [line for line in errors
+                if "older twinfs" in line and str(self.program.index) in line]
+        return self.is_kept_as("damaged.mdb")
+
+    def assert_built_anew(self, source):
+        listing = self.program.listing(source)
+        assert self.program.groups(source) == oracle_groups(source)
+        assert min(copy["inode"] for group in listing["groups"]
+                   for copy in group["copies"]) >= self.next_id
+
+
+@pytest.fixture(params=[(number, sealed) for number in SEALS for sealed in (True, False)],
+                ids=lambda param: f"{param[0]}-{'sealed' if param[1] else 'unsealed'}")
 def old(request, twinfs, source):
-    """A program whose index is of format 1, stopped cleanly or not, and a tree."""
     trees.small(source)
-    twinfs.index.mkdir(mode=0o700)
-    (twinfs.index / "data.mdb").write_bytes(DATA)
-    (twinfs.index / "next-id").write_text(f"{NEXT_ID}\n")
-    if request.param:
-        (twinfs.index / "seal").write_text(SEAL)
-    return twinfs
+    return Old(twinfs, *request.param)
 
 
-def is_said_and_kept(program, errors):
-    assert [line for line in errors if "older twinfs" in line and str(program.index) in line]
-    return (program.index / "damaged.mdb").read_bytes() == DATA
+def test_scan_builds_an_index_of_an_older_format_anew(old, source):
+    result = old.program.ok("scan", source)
+    assert old.is_said_and_kept(result.errors)
+    old.assert_built_anew(source)
 
 
-def assert_built_anew(program, source):
-    listing = program.listing(source)
-    assert program.groups(source) == oracle_groups(source)
-    assert min(copy["inode"] for group in listing["groups"]
-               for copy in group["copies"]) >= NEXT_ID
-
-
-def test_scan_builds_an_index_of_format_1_anew(old, source):
-    result = old.ok("scan", source)
-    assert is_said_and_kept(old, result.errors)
-    assert_built_anew(old, source)
-
-
-def test_view_of_an_index_of_format_1_is_right(old, source):
-    with old.mounted(source) as view:
-        assert is_said_and_kept(old, view.result.errors)
+def test_view_of_an_index_of_an_older_format_is_right(old, source):
+    with old.program.mounted(source) as view:
+        assert old.is_said_and_kept(view.result.errors)
         assert view.differences(source) == []
-    assert_built_anew(old, source)
+    old.assert_built_anew(source)
 
 
-def test_list_of_an_index_of_format_1_is_right_at_once(old, source):
-    assert old.groups(source) == oracle_groups(source)
-    assert (old.index / "damaged.mdb").read_bytes() == DATA
+def test_list_of_an_index_of_an_older_format_is_right_at_once(old, source):
+    assert old.program.groups(source) == oracle_groups(source)
+    assert old.is_kept_as("damaged.mdb")
 
 
 def test_check_tells_an_older_format_and_leaves_it_alone(old, source):
-    result = old("check", "--format=json", source)
+    result = old.program("check", "--format=json", source)
     assert result.status == 3, result
     assert result.json["summary"]["structure"] == "of an older format"
-    assert (old.index / "data.mdb").read_bytes() == DATA
-    result = old("check", "--repair", source)
+    assert old.is_kept_as("data.mdb")
+    result = old.program("check", "--repair", source)
     assert result.status == 0, result
-    assert is_said_and_kept(old, result.errors)
-    assert_built_anew(old, source)
+    assert old.is_said_and_kept(result.errors)
+    old.assert_built_anew(source)

@@ -13,7 +13,7 @@ struct audit {
 	struct catalog_reader *reader;
 	struct catalog_totals counted;
 	uint64_t counts[TABLE_COUNT];
-	uint64_t regular, redundant_links, visible, holders;
+	uint64_t regular, redundant_links, visible, holders, places;
 };
 
 /* Is there a record? */
@@ -105,6 +105,39 @@ static inline void audit_entry(struct audit *a, struct span key, struct span fie
 	}
 }
 
+/* A name with an id of its own has a place in the group. */
+static inline void audit_place(struct audit *a, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_pair(group, name->id);
+	struct file_name found = {0};
+	struct span fields;
+
+	assert_true(name->id > 0);
+	if (!group)
+		return;
+	a->places++;
+	assert_int_equal(store_get(a->reader, TABLE_PLACE, &key, &fields), 0);
+	assert_true(decode_place(fields, &found));
+	assert_true(found.file == name->file && found.dir == name->dir &&
+		    found.cookie == name->cookie);
+}
+
+static inline void audit_places(struct audit *a, const struct file_record *file)
+{
+	const struct file_name first = {file->name, file->id, file->dir, file->cookie};
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct content_record content = {0};
+	struct file_name name;
+
+	(void)!catalog_get_content(a->reader, file->id, &content);
+	if (first.id)
+		audit_place(a, &first, content.group);
+	assert_true(file->names > 0 || first.id == 0);
+	assert_int_equal(catalog_scan_links(a->reader, file->id, &scan), 0);
+	while (catalog_next_link(scan, &name) == 0)
+		audit_place(a, &name, content.group);
+}
+
 /* All names of the file, each of which must be an entry for it. */
 static inline void audit_names(struct audit *a, const struct file_record *file)
 {
@@ -112,6 +145,7 @@ static inline void audit_names(struct audit *a, const struct file_record *file)
 	struct entry_record entry;
 	uint64_t dir, cookie, count = 0;
 
+	audit_places(a, file);
 	assert_int_equal(catalog_scan_names(a->reader, file, &scan), 0);
 	for (; catalog_next_name(scan, &dir, &cookie) == 0; count++) {
 		assert_int_equal(catalog_entry_at(a->reader, dir, cookie, &entry), 0);
@@ -284,6 +318,7 @@ static inline void audit_index(struct catalog *catalog)
 	/* with what was found from the other side, these leave no record that nothing leads to */
 	assert_int_equal(a.counts[TABLE_BYSIZE], a.regular);
 	assert_int_equal(a.counts[TABLE_LINK], a.redundant_links);
+	assert_int_equal(a.counts[TABLE_PLACE], a.places);
 	assert_int_equal(a.counts[TABLE_ORPHAN], a.counts[TABLE_FILE] - a.counted.files);
 	assert_int_equal(a.counts[TABLE_BYHASH], a.counts[TABLE_GROUP]);
 	assert_int_equal(a.counts[TABLE_RANK], a.visible);

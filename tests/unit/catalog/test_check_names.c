@@ -223,6 +223,53 @@ static int link_of_one_name(struct catalog_writer *w, const struct sample *s)
 	return plant_nothing(w, TABLE_LINK, key_triple(s->alone, s->dir, 1600));
 }
 
+static int link_without_id(struct catalog_writer *w, const struct sample *s)
+{
+	return plant_number(w, TABLE_LINK,
+			    key_triple(s->linked, s->dir, planted_entry(w, s->dir, "link").cookie),
+			    0);
+}
+
+static struct file_name planted_link(struct catalog_writer *w, const struct sample *s)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct file_name name = {0};
+
+	assert_int_equal(catalog_scan_links(&w->reader, s->linked, &scan), 0);
+	assert_int_equal(catalog_next_link(scan, &name), 0);
+	return name;
+}
+
+static int place_lost(struct catalog_writer *w, const struct sample *s)
+{
+	return plant_loss(w, TABLE_PLACE, key_pair(s->group, planted_link(w, s).id));
+}
+
+static int place_of_another_file(struct catalog_writer *w, const struct sample *s)
+{
+	struct file_name name = planted_link(w, s);
+	struct key key = key_pair(s->group, name.id);
+
+	name.file = s->copy;
+	return writer_put(w, TABLE_PLACE, &key, encode_place(&name));
+}
+
+static int place_of_no_name(struct catalog_writer *w, const struct sample *s)
+{
+	struct file_name name = planted_link(w, s);
+	struct key key = key_pair(s->group, s->unused);
+
+	return writer_put(w, TABLE_PLACE, &key, encode_place(&name));
+}
+
+static int orphan_with_an_id_of_a_name(struct catalog_writer *w, const struct sample *s)
+{
+	struct file_record file = planted_file(w, s->gone);
+
+	file.name = s->unused;
+	return plant_file(w, file);
+}
+
 static void test_what_is_wrong_with_names_is_found(void **state)
 {
 	static const struct plant plants[] = {
@@ -237,6 +284,11 @@ static void test_what_is_wrong_with_names_is_found(void **state)
 		{"there twice", name_that_is_there_twice},
 		{"without errno", name_without_errno},
 		{"a link is lost", link_lost},
+		{"a link without an id", link_without_id},
+		{"a place is lost", place_lost},
+		{"a place of another file", place_of_another_file},
+		{"a place of no name", place_of_no_name},
+		{"an orphan has an id of a name", orphan_with_an_id_of_a_name},
 		{"a link of another file", link_of_another_file},
 		{"a link of a file with one name", link_of_one_name},
 	};

@@ -205,13 +205,14 @@ static void test_names_that_stay_are_listed_once_while_others_come_and_go(void *
 	audit_index(f->catalog);
 }
 
-static void test_names_of_a_file_are_listed_from_anywhere(void **state)
+static void test_names_of_a_file_are_listed_with_and_without_the_first(void **state)
 {
 	struct fixture *f = *state;
 	static char names[50][8];
+	struct catalog_scan *scan = NULL;
 	struct catalog_reader *reader;
-	uint64_t id, dir = 0, cookie = 0, seen = 0;
-	int r = 0;
+	uint64_t id, ids[49], seen = 0;
+	struct file_name link;
 
 	for (size_t i = 0; i < 50; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "%zu", i);
@@ -220,16 +221,16 @@ static void test_names_of_a_file_are_listed_from_anywhere(void **state)
 	add_file(f, f->roots[0], "other", file_of(11, 1, 0));
 	fixture_commit(f);
 	id = id_at(f, f->roots[0], "0");
-	for (; r == 0; seen += r == 0) {
-		struct catalog_scan *scan = NULL;
-
-		reader = fixture_read(f);
-		assert_int_equal(catalog_scan_links(reader, id, dir, cookie, &scan), 0);
-		r = catalog_next_name(scan, &dir, &cookie);
-		catalog_scan_end(scan);
-		catalog_read_end(reader);
+	reader = fixture_read(f);
+	assert_int_equal(catalog_scan_links(reader, id, &scan), 0);
+	for (; catalog_next_link(scan, &link) == 0; seen++) {
+		assert_true(seen < ARRAY_SIZE(ids) && link.file == id);
+		ids[seen] = link.id;
+		for (size_t i = 0; i < seen; i++)
+			assert_true(ids[i] != link.id);
 	}
-	assert_int_equal(r, -ENOENT);
+	catalog_scan_end(scan);
+	catalog_read_end(reader);
 	assert_int_equal(seen, 49); /* beyond the first */
 }
 
@@ -366,7 +367,7 @@ int main(void)
 		CASE(test_redundant_are_all_of_a_visible_group_but_the_kept_one),
 		CASE(test_listing_goes_on_behind_any_cookie),
 		CASE(test_names_that_stay_are_listed_once_while_others_come_and_go),
-		CASE(test_names_of_a_file_are_listed_from_anywhere),
+		CASE(test_names_of_a_file_are_listed_with_and_without_the_first),
 		CASE(test_members_and_groups_are_listed_from_anywhere),
 		CASE(test_files_and_sizes_are_listed_from_anywhere),
 		CASE(test_snapshot_does_not_see_what_comes_after_it),

@@ -153,6 +153,7 @@ static void assert_file_comes_back(const struct file_record *file)
 	assert_int_equal(got.names, file->names);
 	assert_int_equal(got.first_seen, file->first_seen);
 	assert_int_equal(got.touches, file->touches);
+	assert_true(got.name == file->name);
 	assert_same_attributes(&got.attributes, &file->attributes);
 }
 
@@ -166,8 +167,23 @@ static void test_files_come_back(void **state)
 						     .names = UINT32_MAX,
 						     .first_seen = UINT32_MAX,
 						     .touches = UINT32_MAX,
+						     .name = UINT64_MAX,
 						     .attributes = largest()});
 	assert_file_comes_back(&(struct file_record){.id = 3, .attributes = most_negative()});
+}
+
+static void test_places_come_back(void **state)
+{
+	const struct file_name places[] = {{.id = 1}, {1, UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		struct value value = encode_place(&places[i]);
+		struct file_name got = {.id = 1};
+
+		assert_true(decode_place(opened(&value, TABLE_PLACE, key_pair(2, 1)), &got));
+		assert_memory_equal(&got, &places[i], sizeof(got));
+	}
 }
 
 static void assert_entry_comes_back(const struct entry_record *entry)
@@ -541,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_times_of_any_distance_come_back),
 		cmocka_unit_test(test_equal_times_take_less_room),
 		cmocka_unit_test(test_files_come_back),
+		cmocka_unit_test(test_places_come_back),
 		cmocka_unit_test(test_entries_come_back),
 		cmocka_unit_test(test_contents_and_groups_come_back),
 		cmocka_unit_test(test_totals_and_numbers_come_back),

@@ -122,8 +122,7 @@ static void test_a_folder_has_only_the_copies_of_its_group(void **state)
 	fixture_close(&fixture);
 }
 
-/* Asks for what comes behind the name with this index in before, from the same listing or from one
- * that is not remembered any more. */
+/* Asks for what follows the name with this index in before. */
 static void assert_goes_on(struct fixture *fixture, uint64_t group, size_t i)
 {
 	size_t left = before.count - 1 - i;
@@ -148,16 +147,53 @@ static void test_a_listing_goes_on_behind_any_of_its_cookies(void **state)
 	fixture_open(&fixture, one_source);
 	group = make_group(&fixture, members, dirs);
 	fixture_list(&fixture, group, 16, &before);
-	/* backwards, forwards, and when others began since */
-	for (size_t turn = 0; turn < 2 * before.count; turn++) {
-		size_t i = turn < before.count ? before.count - 1 - turn : turn - before.count;
-
+	for (size_t i = before.count; i-- > 0;)
 		assert_goes_on(&fixture, group, i);
-		if (i % 16 == 5) {
-			for (size_t n = 0; n < GROUP_LISTINGS_MAX; n++)
-				fixture_list(&fixture, group, FIXTURE_NAMES_MAX, &after);
-			assert_goes_on(&fixture, group, i);
+	for (size_t i = 0; i < before.count; i++)
+		assert_goes_on(&fixture, group, i);
+	fixture_close(&fixture);
+}
+
+/* Removes every name of the files below this number. */
+static void remove_files(struct fixture *fixture, const uint64_t dirs[static 2], int files)
+{
+	for (int i = 0; i < files; i++) {
+		for (int n = 0; n < i % 7 + 1; n++) {
+			char name[32];
+
+			(void)snprintf(name, sizeof(name), "%d-%d", i, n);
+			fixture_remove(fixture, dirs[(i + n) % 2], name);
 		}
+	}
+}
+
+static void test_cookie_resumes_at_its_name_after_many_other_listings_and_removals(void **state)
+{
+	struct attributes members[INODES];
+	struct fixture fixture;
+	uint64_t dirs[2], group;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	group = make_group(&fixture, members, dirs);
+	fixture_list(&fixture, group, 16, &before);
+	remove_files(&fixture, dirs, 15);
+	for (size_t n = 0; n < 100; n++)
+		fixture_list(&fixture, group, FIXTURE_NAMES_MAX, &after);
+	for (size_t i = 0; i + 1 < before.count; i++) {
+		size_t next = i + 1;
+
+		fixture_list(&fixture, group, FIXTURE_NAMES_MAX, &after);
+		while (next < before.count && !fixture_count(&after, before.names[next].name))
+			next++;
+		after.count = 0;
+		after.limit = 1;
+		assert_int_equal(view_list(&fixture.viewer, group, before.names[i].cookie,
+					   fixture_emit, &after),
+				 0);
+		assert_int_equal(after.count, next < before.count);
+		if (after.count)
+			assert_string_equal(after.names[0].name, before.names[next].name);
 	}
 	fixture_close(&fixture);
 }
@@ -284,6 +320,8 @@ int main(void)
 		cmocka_unit_test(test_every_listed_name_is_found),
 		cmocka_unit_test(test_a_folder_has_only_the_copies_of_its_group),
 		cmocka_unit_test(test_a_listing_goes_on_behind_any_of_its_cookies),
+		cmocka_unit_test(
+			test_cookie_resumes_at_its_name_after_many_other_listings_and_removals),
 		cmocka_unit_test(test_names_that_stay_are_listed_once_while_others_come_and_go),
 		cmocka_unit_test(test_a_group_that_fell_apart_has_no_names),
 		cmocka_unit_test(test_copies_of_several_sources_begin_with_their_tree),

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/link.h"
+
+#include <errno.h>
+
+#include "catalog/catalog.h"
+#include "catalog/query.h"
+
+static int put_place(struct catalog_writer *w, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_pair(group, name->id);
+
+	return group ? writer_put(w, TABLE_PLACE, &key, encode_place(name)) : 0;
+}
+
+static int delete_place(struct catalog_writer *w, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_pair(group, name->id);
+
+	return group ? writer_delete(w, TABLE_PLACE, &key) : 0;
+}
+
+int link_add(struct catalog_writer *w, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_triple(name->file, name->dir, name->cookie);
+	struct file_name added = *name;
+	int r;
+
+	added.id = catalog_new_id(w->catalog);
+	if (!added.id)
+		return -errno;
+	r = writer_put(w, TABLE_LINK, &key, encode_number(added.id));
+	return r < 0 ? r : put_place(w, &added, group);
+}
+
+int link_remove(struct catalog_writer *w, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_triple(name->file, name->dir, name->cookie);
+	struct file_name removed = *name;
+	struct span fields;
+	int r = store_get(&w->reader, TABLE_LINK, &key, &fields);
+
+	if (r == 0 && !decode_number(fields, &removed.id))
+		r = -EUCLEAN;
+	if (r == 0)
+		r = delete_place(w, &removed, group);
+	return r < 0 ? r : writer_delete(w, TABLE_LINK, &key);
+}
+
+static struct file_name first_name(const struct file_record *file)
+{
+	return (struct file_name){file->name, file->id, file->dir, file->cookie};
+}
+
+int link_promote(struct catalog_writer *w, struct file_record *file, uint64_t group)
+{
+	struct file_name first = first_name(file), next;
+	struct catalog_scan *scan = NULL;
+	struct key key;
+	int r = catalog_scan_links(&w->reader, file->id, &scan);
+
+	if (r == 0)
+		r = catalog_next_link(scan, &next);
+	catalog_scan_end(scan);
+	if (r == 0 && first.id)
+		r = delete_place(w, &first, group);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	file->dir = next.dir;
+	file->cookie = next.cookie;
+	file->name = next.id;
+	key = key_triple(file->id, file->dir, file->cookie);
+	return writer_delete(w, TABLE_LINK, &key);
+}
+
+typedef int set_place_fn(struct catalog_writer *w, const struct file_name *name, uint64_t group);
+
+static int set_places(struct catalog_writer *w, const struct file_record *file, uint64_t group,
+		      set_place_fn *set)
+{
+	struct file_name first = first_name(file), next;
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	int r = first.id ? set(w, &first, group) : 0;
+
+	if (r < 0 || file->names < 2)
+		return r;
+	r = catalog_scan_links(&w->reader, file->id, &scan);
+	while (r == 0 && (r = catalog_next_link(scan, &next)) == 0)
+		r = set(w, &next, group);
+	return r == -ENOENT ? 0 : r;
+}
+
+int links_join(struct catalog_writer *w, const struct file_record *file, uint64_t group)
+{
+	return set_places(w, file, group, put_place);
+}
+
+static int forget_place(struct catalog_writer *w, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_pair(group, name->id);
+
+	return writer_forget(w, TABLE_PLACE, &key);
+}
+
+int links_leave(struct catalog_writer *w, const struct file_record *file, uint64_t group)
+{
+	return set_places(w, file, group, forget_place);
+}
