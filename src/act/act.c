@@ -63,6 +63,9 @@ const char *act_outcome_text(enum act_outcome outcome)
 		[ACT_OTHER_METADATA] =
 			("has another owner, mode or extended attributes than the kept "
 			 "file; --force-metadata links it all the same"),
+		[ACT_OTHER_REACH] =
+			("can be reached by users whom a folder above the kept file may keep out; "
+			 "--force-metadata links it all the same"),
 		[ACT_EXISTS] = "there is something at its path in the folder to move to",
 		[ACT_NO_TRASH] =
 			("there is no trash folder on its file system and none can be made; "

@@ -46,6 +46,7 @@ enum act_outcome {
 	ACT_IMMUTABLE, /* it, or its directory, is immutable or append-only */
 	ACT_OTHER_FILE_SYSTEM, /* than the kept file: no link can lead there */
 	ACT_OTHER_METADATA, /* owner, mode or extended attributes, which a link would lose */
+	ACT_OTHER_REACH, /* users who reach the copy may not reach the kept file: ACT_SYMLINK */
 	ACT_EXISTS, /* where it was to be moved to, something is */
 	ACT_NO_TRASH, /* no trash folder takes it by a rename */
 	ACT_FAILED, /* error says why */
@@ -74,7 +75,8 @@ struct act_settings {
 	const char *destination; /* ACT_MOVE: an absolute path, a directory in no source */
 	bool relative; /* ACT_SYMLINK: the target is relative */
 	bool without_leases; /* also where they are refused: times and sizes must do then */
-	bool force_metadata; /* ACT_LINK: also where owner, mode or xattrs differ */
+	/* ACT_LINK, ACT_SYMLINK: also where owner, mode or xattrs differ, or the reach does */
+	bool force_metadata;
 
 	/* Told of each copy, in the order of act_add. */
 	void (*report)(void *context, const struct act_file *copy, const struct act_result *result);

@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include "act/internal.h"
+#include "act/reach.h"
 #include "base/descriptor.h"
 #include "base/xattrs.h"
 
-/* What a name has besides its bytes, and would have another one of as a link: all but times. */
+/* What a name has besides its bytes, and would have another one of as a link of either kind: all but
+ * times. */
 static bool has_same_metadata(struct deed *deed)
 {
 	struct xattrs kept CLEANUP_XATTRS = {0}, copy CLEANUP_XATTRS = {0};
@@ -32,13 +34,25 @@ static bool has_same_metadata(struct deed *deed)
 	return xattrs_equal(&kept, &copy) ? true : deed_refuse(deed, ACT_OTHER_METADATA);
 }
 
+/* Can whoever reaches the copy reach the kept file, by the path that a symlink leads along? */
+static bool is_as_reachable(struct deed *deed)
+{
+	int r = reach_includes(deed->copy.place.directory, deed->kept->place.directory);
+
+	if (r < 0)
+		deed_fail(deed, r);
+	return r > 0 || (r == 0 && deed_refuse(deed, ACT_OTHER_REACH));
+}
+
 static bool may_be_linked(struct deed *deed)
 {
-	if (deed->settings->kind == ACT_SYMLINK)
-		return true;
-	if (deed->kept->held.status.st_dev != deed->copy.held.status.st_dev)
+	bool symbolic = deed->settings->kind == ACT_SYMLINK;
+
+	if (!symbolic && deed->kept->held.status.st_dev != deed->copy.held.status.st_dev)
 		return deed_refuse(deed, ACT_OTHER_FILE_SYSTEM);
-	return deed->settings->force_metadata || has_same_metadata(deed);
+	if (deed->settings->force_metadata)
+		return true;
+	return has_same_metadata(deed) && (!symbolic || is_as_reachable(deed));
 }
 
 /* Makes the link under the other name. */

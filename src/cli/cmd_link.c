@@ -24,7 +24,8 @@ static const struct option_spec link_options[] = {
 	{
 		.name = "force-metadata",
 		.help = "also link copies with another owner, mode or other extended attributes, "
-			"which they lose by that",
+			"which they lose by that; with --symbolic also where fewer users may reach "
+			"the kept file",
 		.id = OPT_FORCE_METADATA,
 	},
 	{0},

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/reach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/descriptor.h"
+#include "catalog/filesystem_kind.h"
+
+#define SEARCH_BITS (S_IXUSR | S_IXGRP | S_IXOTH)
+
+/* A folder on a path. */
+struct step {
+	struct stat status;
+	struct bytes acl; /* empty: it has none */
+};
+
+/* The folders from one up to the root. */
+struct steps {
+	struct step *list;
+	size_t count;
+};
+
+static void steps_free(struct steps *steps)
+{
+	for (size_t i = 0; i < steps->count; i++)
+		bytes_free(&steps->list[i].acl);
+	free(steps->list);
+}
+
+static int read_acl(int fd, struct bytes *acl)
+{
+	static const char name[] = "system.posix_acl_access";
+	struct fd_path path = fd_path(fd);
+	ssize_t size = getxattr(path.text, name, NULL, 0);
+
+	if (size < 0)
+		return errno == ENODATA || errno == EOPNOTSUPP ? 0 : -errno;
+	if (bytes_reserve(acl, (size_t)size) < 0)
+		return -ENOMEM;
+	size = getxattr(path.text, name, acl->data, (size_t)size);
+	if (size < 0)
+		return -errno;
+	acl->length = (size_t)size;
+	return 0;
+}
+
+static int add_step(struct steps *steps, int fd)
+{
+	struct step *list = reallocarray(steps->list, steps->count + 1, sizeof(*list)), *step;
+
+	if (!list)
+		return -ENOMEM;
+	steps->list = list;
+	step = &list[steps->count++];
+	*step = (struct step){0};
+	return fstat(fd, &step->status) < 0 ? -errno : read_acl(fd, &step->acl);
+}
+
+static bool is_root(const struct steps *steps)
+{
+	return steps->count > 1 && is_same_inode(&steps->list[steps->count - 1].status,
+						 &steps->list[steps->count - 2].status);
+}
+
+static int find_steps(struct steps *steps, int directory)
+{
+	AUTO_CLOSE int fd = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : add_step(steps, fd);
+
+	while (r == 0 && !is_root(steps)) {
+		int above = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		if (above < 0)
+			return -errno;
+		close(fd);
+		fd = above;
+		r = add_step(steps, fd);
+	}
+	return r;
+}
+
+/* Does one folder let in everybody whom another one lets in? */
+static bool lets_in_whom(const struct step *step, const struct step *other)
+{
+	unsigned int bits = step->status.st_mode & SEARCH_BITS;
+	unsigned int others = other->status.st_mode & SEARCH_BITS;
+
+	return (bits & others) == others && step->status.st_uid == other->status.st_uid &&
+	       step->status.st_gid == other->status.st_gid &&
+	       bytes_compare(&step->acl, &other->acl) == 0;
+}
+
+static bool is_passed_by_all(const struct step *step, const struct steps *from)
+{
+	if ((step->status.st_mode & SEARCH_BITS) == SEARCH_BITS && step->acl.length == 0)
+		return true;
+	for (size_t i = 0; i < from->count; i++) {
+		if (lets_in_whom(step, &from->list[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Does the kernel refuse to follow symlinks there that are not the follower's own? */
+static bool is_protected(const struct stat *folder)
+{
+	return folder->st_mode & S_ISVTX && folder->st_mode & S_IWOTH &&
+	       folder->st_uid != geteuid();
+}
+
+static int compare_steps(int from, int to, struct steps *above_from, struct steps *above_to)
+{
+	int r = find_steps(above_from, from);
+
+	if (r == 0)
+		r = find_steps(above_to, to);
+	if (r < 0)
+		return r;
+	if (is_protected(&above_from->list[0].status))
+		return 0;
+	if (above_from->list[0].status.st_dev != above_to->list[0].status.st_dev &&
+	    is_remote_filesystem(to))
+		return 0;
+	for (size_t i = 0; i < above_to->count; i++) {
+		if (!is_passed_by_all(&above_to->list[i], above_from))
+			return 0;
+	}
+	return 1;
+}
+
+int reach_includes(int from, int to)
+{
+	struct steps above_from CLEANUP(steps_free) = {0}, above_to CLEANUP(steps_free) = {0};
+
+	return compare_steps(from, to, &above_from, &above_to);
+}

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""link --symbolic: whoever could read the copy can read it by the link."""
+import os
+import subprocess
+
+import pytest
+from test_act import copies
+
+
+@pytest.mark.parametrize("other", ["owner", "group", "mode", "xattr", "acl"])
+def test_symbolic_link_to_other_metadata_wants_force(twinfs, source, other):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give files away")
+    kept, copy = copies(source, 2)
+    change = {"owner": lambda: os.chown(copy, 1, -1), "group": lambda: os.chown(copy, -1, 1),
+              "mode": lambda: copy.chmod(0o600),
+              "xattr": lambda: os.setxattr(copy, "user.kind", b"letter"),
+              "acl": lambda: subprocess.run(["setfacl", "-m", "u:1:-", copy], check=True)}
+    change[other]()
+    result = twinfs("link", "--symbolic", "--yes", source)
+    assert result.status == 3
+    assert "--force-metadata" in result.errors[-1]
+    assert not copy.is_symlink()
+    twinfs.ok("link", "--symbolic", "--yes", "--force-metadata", source)
+    assert os.path.samefile(kept, copy)
+    assert copy.is_symlink()
+
+
+# What is done to the folders a, of the kept file, and b, of the copy; may there be a link.
+REACHES = {
+    "both open": (lambda a, b: None, True),
+    "kept one of its owner": (lambda a, b: a.chmod(0o700), False),
+    "both of one owner": (lambda a, b: (a.chmod(0o700), b.chmod(0o700)), True),
+    "of two owners": (lambda a, b: (a.chmod(0o700), b.chmod(0o700), os.chown(b, 1001, -1)), False),
+    "of two groups": (lambda a, b: (a.chmod(0o710), b.chmod(0o710), os.chown(b, -1, 1001)), False),
+    "kept one more open": (lambda a, b: (a.chmod(0o710), b.chmod(0o700)), True),
+    "kept one less open": (lambda a, b: (a.chmod(0o710), b.chmod(0o711)), False),
+    "kept out by its group": (lambda a, b: a.chmod(0o701), False),
+    "kept out by an ACL": (
+        lambda a, b: subprocess.run(["setfacl", "-m", "u:1001:-", a], check=True), False),
+    "let in by an ACL": (
+        lambda a, b: (a.chmod(0o700), b.chmod(0o700),
+                      subprocess.run(["setfacl", "-m", "u:1001:x", b], check=True)), False),
+    "one ACL on both": (
+        lambda a, b: (subprocess.run(["setfacl", "-m", "u:1001:-", a, b], check=True)), True),
+    "link in a sticky folder of another user": (
+        lambda a, b: (b.chmod(0o1777), os.chown(b, 1001, -1)), False),
+    "link in a sticky folder": (lambda a, b: b.chmod(0o1777), True),
+}
+
+
+@pytest.mark.parametrize("name", REACHES)
+def test_symbolic_link_needs_a_kept_file_that_all_reach_who_reach_the_copy(twinfs, source, name):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give files away")
+    kept, copy = source / "a/in/kept", source / "b/in/copy"
+    for path in (kept, copy):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"content")
+    change, allowed = REACHES[name]
+    change(source / "a", source / "b")
+    # the folder of the file itself counts as well as those above it
+    if name.startswith("link in"):
+        change(source / "a/in", source / "b/in")
+    result = twinfs("link", "--symbolic", "--yes", source)
+    assert result.status == (0 if allowed else 3), result
+    assert copy.is_symlink() == allowed
+    assert allowed or "--force-metadata" in result.errors[-1]
+    twinfs.ok("link", "--symbolic", "--force-metadata", "--yes", source)
+    assert os.path.samefile(kept, copy)
