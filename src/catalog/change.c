@@ -2,6 +2,7 @@
 #include "catalog/change.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "catalog/file.h"
 #include "catalog/gather.h"
@@ -30,6 +31,17 @@ int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *sc
 	if (r == 0 && min_size > before)
 		r = files_forget_small_content(w, min_size);
 	return r;
+}
+
+int catalog_set_view(struct catalog_writer *w, const char *mount_point)
+{
+	struct bytes before CLEANUP_BYTES = {0};
+	size_t length = strlen(mount_point);
+	int r = meta_get_text(&w->reader, META_VIEW, &before);
+
+	if (r < 0 || (before.length == length && memcmp(before.data, mount_point, length) == 0))
+		return r;
+	return meta_put_text(w, META_VIEW, mount_point, length);
 }
 
 int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *path,

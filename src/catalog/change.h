@@ -127,6 +127,9 @@ MUST_CHECK int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, u
  * than what earlier scans found. */
 MUST_CHECK uint32_t catalog_next_scan(struct catalog_writer *w);
 
+/* Where a view of the index is mounted, for catalog_get_view. */
+MUST_CHECK int catalog_set_view(struct catalog_writer *w, const char *mount_point);
+
 /* Source number index of a new index. */
 MUST_CHECK int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *path,
 				  const struct attributes *root, uint64_t root_dir);

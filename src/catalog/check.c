@@ -9,6 +9,7 @@
 #include "catalog/meta.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
+#include "catalog/source_identity.h"
 
 /* No page of LMDB is smaller, and all lie at multiples of it. */
 #define PAGE_BYTES_MIN 4096
@@ -182,6 +183,7 @@ static int check_root(struct check *c, uint64_t source, uint64_t id)
 static int check_sources(struct check *c)
 {
 	struct bytes path CLEANUP_BYTES = {0};
+	struct source_identity identity;
 	uint64_t source, root = 0;
 	int r = 0;
 
@@ -195,6 +197,9 @@ static int check_sources(struct check *c)
 		if (r == 0)
 			r = check_root(c, source, root);
 		c->expected[TABLE_META] += 1 + meta_text_records(path.length);
+		if (r == 0)
+			r = source_identity_get(c->reader, source, &identity,
+						&c->expected[TABLE_META]);
 	}
 	return r;
 }
@@ -223,6 +228,15 @@ static int check_scan_settings(struct check *c)
 	return r;
 }
 
+static int check_view(struct check *c)
+{
+	struct bytes mount_point CLEANUP_BYTES = {0};
+	int r = catalog_get_view(c->reader, &mount_point);
+
+	c->expected[TABLE_META] += meta_text_records(mount_point.length);
+	return r;
+}
+
 static int check_meta(struct check *c)
 {
 	uint64_t min_size;
@@ -235,6 +249,8 @@ static int check_meta(struct check *c)
 	c->expected[TABLE_META] += META_SINGLE_RECORDS;
 	if (r == 0)
 		r = check_scan_settings(c);
+	if (r == 0)
+		r = check_view(c);
 	if (r == 0)
 		r = check_sources(c);
 	return r < 0 ? check_found(r) : check_filesystems(c);

@@ -23,11 +23,6 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 
-/* FS_IOC_GETFSUUID of Linux 6.9, which older headers lack. */
-struct fs_uuid {
-	uint8_t length;
-	uint8_t uuid[16];
-};
 #define IOCTL_GET_FS_UUID _IOR(0x15, 0, struct fs_uuid)
 
 void filesystems_init(struct filesystems *filesystems)
@@ -127,11 +122,12 @@ static int open_again(int fd)
 	return r < 0 ? -errno : r;
 }
 
-/* Of an O_PATH descriptor too, which ioctl(2) refuses: it is opened again, where it may be. */
-static void read_uuid(int fd, struct fs_uuid *uuid)
+/* ioctl(2) refuses O_PATH descriptors. */
+void filesystem_uuid(int fd, struct fs_uuid *uuid)
 {
 	int readable AUTO_CLOSE = -1;
 
+	memset(uuid, 0, sizeof(*uuid));
 	if (ioctl(fd, IOCTL_GET_FS_UUID, uuid) == 0)
 		return;
 	readable = open_again(fd);
@@ -173,7 +169,7 @@ static int read_identity(int fd, dev_t device, uint64_t *identity)
 	if (fstatfs(fd, &fs) < 0)
 		return -errno;
 	parts.type = (uint64_t)fs.f_type;
-	read_uuid(fd, &parts.uuid);
+	filesystem_uuid(fd, &parts.uuid);
 	/* xfs derives f_fsid from the device number: where it has a UUID that alone counts */
 	if (!parts.uuid.length || fs.f_type != XFS_SUPER_MAGIC)
 		parts.fsid = fs.f_fsid;

@@ -17,6 +17,15 @@
 
 #include "catalog/writer.h"
 
+/* FS_IOC_GETFSUUID of Linux 6.9, which older headers lack. */
+struct fs_uuid {
+	uint8_t length; /* 0: the kernel or the file system has none */
+	uint8_t uuid[16];
+};
+
+/* Also of an O_PATH descriptor, where it may be opened again. */
+void filesystem_uuid(int fd, struct fs_uuid *uuid);
+
 struct filesystem {
 	uint64_t identity; /* hash of the above */
 	dev_t device; /* where it is mounted now, 0: not seen yet by this process */

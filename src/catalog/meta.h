@@ -13,6 +13,9 @@
  * scan part M     struct scan_settings, in parts that fit a record
  * source N        dir id of its root
  * source N part M its path, in parts that fit a record
+ * source N identity part M
+ *                 struct source_identity
+ * view part M     where a view of the index was mounted last
  * filesystem N    identity of a file system, see filesystem.h
  */
 
@@ -24,6 +27,7 @@
 #define META_MIN_SIZE "min-size"
 #define META_TOTALS "totals"
 #define META_SCAN_SETTINGS "scan"
+#define META_VIEW "view"
 
 /* Bytes of a text in one record. */
 #define META_PART_BYTES 256

@@ -30,6 +30,11 @@ int catalog_get_min_size(struct catalog_reader *r, uint64_t *min_size)
 	return meta_get_number(r, META_MIN_SIZE, min_size);
 }
 
+int catalog_get_view(struct catalog_reader *r, struct bytes *mount_point)
+{
+	return meta_get_text(r, META_VIEW, mount_point);
+}
+
 int catalog_get_dir(struct catalog_reader *r, uint64_t id, struct dir_record *dir)
 {
 	struct key key = key_number(id);

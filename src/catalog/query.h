@@ -157,6 +157,9 @@ MUST_CHECK int catalog_next_error(struct catalog_scan *scan, struct error_entry 
 /* The size in bytes from which files are compared, as the last scan was told. */
 MUST_CHECK int catalog_get_min_size(struct catalog_reader *r, uint64_t *min_size);
 
+/* Appends where a view of the index was mounted last; nothing where none was. */
+MUST_CHECK int catalog_get_view(struct catalog_reader *r, struct bytes *mount_point);
+
 /* How many files of at least that size wait to be compared, and how many bytes they have: their
  * size is not theirs alone and they were not read. Linear in the number of files (about 50 ns
  * each). */

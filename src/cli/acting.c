@@ -13,6 +13,7 @@
 #include "base/size.h"
 #include "base/stop.h"
 #include "catalog/query.h"
+#include "catalog/source_change.h"
 #include "cli/act_plan.h"
 #include "cli/current_index.h"
 #include "cli/interrupt.h"
@@ -291,8 +292,20 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 	return doing.refused > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
+/* The next scan would refuse a source that the act has emptied: brings its names up to date. */
+static int note_emptied(struct current_index *index)
+{
+	const struct sources *sources = index->sources;
+
+	for (size_t i = 0; !index->served && i < sources->count; i++) {
+		if (source_is_emptied(sources, &sources->list[i], sources->list[i].fd))
+			return indexing_names(&index->indexing, PROGRESS_NEVER);
+	}
+	return 0;
+}
+
 static enum twinfs_exit act_upon(struct acting *acting, const struct list_request *request,
-				 const struct current_index *index)
+				 struct current_index *index)
 {
 	CLEANUP(act_plan_free) struct act_plan plan = {0};
 	struct report_summary summary = {0};
@@ -312,6 +325,8 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 		return TWINFS_EXIT_FAILED;
 	}
 	done = do_plan(acting, index, &plan);
+	if (note_emptied(index) < 0)
+		return TWINFS_EXIT_FAILED;
 	return done == TWINFS_EXIT_COMPLETE ? status : done;
 }
 

@@ -402,6 +402,18 @@ static int compare(struct checking *checking)
 	return r < 0 ? r : made;
 }
 
+/* What a view has not yet brought up to date is no change of a source. */
+static int attach(struct current_index *index)
+{
+	int r = current_index_attach(index);
+
+	if (r == 0)
+		r = current_index_sync(index);
+	if (r == 0)
+		r = current_index_check_sources(index);
+	return r;
+}
+
 static enum twinfs_exit compare_and_repair(struct checking *checking)
 {
 	const struct index_printer printer = {.noun = "check",
@@ -409,7 +421,7 @@ static enum twinfs_exit compare_and_repair(struct checking *checking)
 					      .context = checking};
 	bool repairs = checking->settings->repair;
 	enum twinfs_exit status;
-	int r = repairs ? open_to_repair(checking) : current_index_attach(&checking->index);
+	int r = repairs ? open_to_repair(checking) : attach(&checking->index);
 
 	if (r < 0 || compare(checking) < 0)
 		return TWINFS_EXIT_FAILED;

@@ -17,6 +17,7 @@ enum {
 	OPT_ONE_FILE_SYSTEM,
 	OPT_CROSS_FILE_SYSTEMS,
 	OPT_DISK,
+	OPT_ACCEPT_CHANGED_SOURCE,
 	OPT_FORMAT,
 	OPT_PROGRESS,
 	OPT_QUIET,
@@ -89,6 +90,13 @@ const struct option_spec scan_options[] = {
 			"(rotating), in any order (solid), or as the disk says and the time "
 			"that reading takes (auto, the default)",
 		.id = OPT_DISK,
+	},
+	{
+		.name = "accept-changed-source",
+		.help = "use a source that is on another file system than when it was scanned "
+			"last, "
+			"or is empty and was not, or is an empty mount point of a view",
+		.id = OPT_ACCEPT_CHANGED_SOURCE,
 	},
 	{0},
 };
@@ -220,6 +228,9 @@ int common_apply(struct common_settings *settings, int id, const char *value)
 	case OPT_DISK:
 		settings->disk_given = true;
 		return parse_disk(value, &settings->disk);
+	case OPT_ACCEPT_CHANGED_SOURCE:
+		settings->accept_changed_source = true;
+		return 0;
 	case OPT_FORMAT:
 		return parse_format(value, &settings->json);
 	case OPT_PROGRESS:

@@ -30,6 +30,7 @@ struct common_settings {
 	bool file_systems_given; /* --one-file-system or --cross-file-systems */
 	enum ingest_disk disk;
 	bool disk_given;
+	bool accept_changed_source;
 	bool json; /* --format */
 	bool quiet;
 	enum progress_when progress;

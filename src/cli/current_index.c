@@ -13,6 +13,7 @@
 #include "catalog/scan_settings.h"
 #include "cli/completeness.h"
 #include "cli/interrupt.h"
+#include "cli/source_check.h"
 #include "cli/status_file.h"
 #include "cli/view_sync.h"
 #include "mount/point.h"
@@ -184,6 +185,13 @@ int current_index_check_options(const struct current_index *index, struct catalo
 	return index->served ? served_options_check(&options, reader) : 0;
 }
 
+int current_index_check_sources(const struct current_index *index)
+{
+	enum source_check_use use = index->abandoned ? SOURCE_CHECK_OWN : SOURCE_CHECK_SERVED;
+
+	return source_check(&index->served_sources, index->indexing.settings, use);
+}
+
 /* Sources are opened as they were scanned. */
 static int take_options(struct current_index *index)
 {
@@ -212,10 +220,12 @@ static int open_served(struct current_index *index)
 	if (r == 0 && index->unfinished && index->use != INDEX_READ)
 		return -EBUSY; /* logged */
 	if (r == 0)
+		r = current_index_check_sources(index);
+	if (r == 0)
 		r = take_options(index);
 	if (r == 0)
 		r = name_errors(index);
-	if (r < 0 && r != -EINTR && r != -EXDEV)
+	if (r < 0 && r != -EINTR && r != -EXDEV && r != -ESTALE)
 		say_unreadable(index->indexing.folder, r);
 	return r;
 }
@@ -305,6 +315,7 @@ int current_index_open(struct current_index *index, const struct common_settings
 	int r = current_index_locate(index, settings, operands, count);
 
 	index->use = use;
+	index->indexing.wary = use == INDEX_MANIFEST;
 	if (r < 0)
 		return r;
 	return index->served ? open_served(index) : open_own(index);

@@ -57,6 +57,9 @@ MUST_CHECK int current_index_locate(struct current_index *index,
 MUST_CHECK int current_index_attach(struct current_index *index);
 MUST_CHECK int current_index_sync(struct current_index *index);
 
+/* Refuses sources that are not what the index knows, after attach and sync. 0 or -errno, logged. */
+MUST_CHECK int current_index_check_sources(const struct current_index *index);
+
 /* Accepts one that is all zero. */
 void current_index_close(struct current_index *index);
 #define CLEANUP_CURRENT_INDEX CLEANUP(current_index_close)

@@ -37,6 +37,7 @@
 #include "base/quote.h"
 #include "base/stop.h"
 #include "base/terminal.h"
+#include "catalog/change.h"
 #include "catalog/news.h"
 #include "cli/comparer.h"
 #include "cli/confinement.h"
@@ -255,11 +256,21 @@ static int make_report(void *context, struct bytes *page)
 
 /* ---- starting ------------------------------------------------------------------------ */
 
+static int set_view(struct catalog_writer *w, void *context)
+{
+	const struct daemon *daemon = context;
+
+	return catalog_set_view(w, daemon->mount_point);
+}
+
+/* Other processes learn where the view is, and later where it was. */
 static int tell_mount_point(struct daemon *daemon)
 {
 	struct indexing *indexing = daemon->indexing;
 	int r = catalog_set_mount_point(indexing->catalog, daemon->mount_point);
 
+	if (r == 0)
+		r = catalog_write(indexing->catalog, set_view, daemon);
 	if (r < 0)
 		log_error("cannot write to the index %s: %s", quote_path(indexing->folder),
 			  error_text(r));

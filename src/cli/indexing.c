@@ -11,8 +11,10 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
+#include "catalog/source_change.h"
 #include "cli/index_folder.h"
 #include "cli/progress_watch.h"
+#include "cli/source_check.h"
 #include "mount/point.h"
 
 /* How long files that are being written are waited for: longer than the guard time of remote and
@@ -35,6 +37,8 @@ int indexing_locate(struct indexing *indexing, const struct common_settings *set
 	memset(indexing, 0, sizeof(*indexing));
 	indexing->settings = settings;
 	r = source_paths_resolve(given, count, &indexing->paths);
+	if (r == 0)
+		r = source_check_mount_points(indexing->paths, settings);
 	if (r < 0)
 		return r;
 	if (settings->index != NULL)
@@ -142,6 +146,16 @@ static int open_when_free(struct catalog **catalog, const struct catalog_options
 	return r;
 }
 
+static int accept_sources(const struct indexing *indexing)
+{
+	int r = sources_accept(&indexing->sources);
+
+	if (r < 0)
+		log_error("cannot write to the index %s: %s", quote_path(indexing->folder),
+			  error_text(r));
+	return r;
+}
+
 int indexing_open(struct indexing *indexing)
 {
 	const struct common_settings *settings = indexing->settings;
@@ -163,6 +177,11 @@ int indexing_open(struct indexing *indexing)
 	undo_cut_off_acts(indexing->folder);
 	r = sources_open(&indexing->sources, indexing->catalog, indexing->paths,
 			 settings->cross_file_systems);
+	if (r == 0)
+		r = source_check(&indexing->sources, settings,
+				 indexing->wary ? SOURCE_CHECK_WARY : SOURCE_CHECK_OWN);
+	if (r == 0)
+		r = accept_sources(indexing);
 	if (r < 0)
 		return r;
 	indexing->ingest_settings = (struct ingest_settings){

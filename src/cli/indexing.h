@@ -30,6 +30,7 @@ struct indexing {
 	/* Borrowed; the index that this one is held against, for a while: it lies in a folder within
 	 * that one's. NULL: none. */
 	struct catalog *beside;
+	bool wary; /* a source that is empty and was never scanned is refused */
 	bool distrusted; /* the index is checked wholly when it is opened */
 	struct catalog *catalog;
 	struct sources sources;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/query.h"
+#include "catalog/source_change.h"
 
 /* What stands at the path of a source. */
 enum root_state {
@@ -41,7 +42,10 @@ static enum root_state examine(const struct sources *sources, const struct sourc
 		return ROOT_GONE;
 	if (is_same_inode(&before, &now) && before.st_nlink > 0)
 		return ROOT_SAME;
-	return is_of_source(sources, source, *fd) ? ROOT_NEW : ROOT_GONE;
+	/* a new root that is empty is one whose tree is still to come, or a mount that is gone */
+	return is_of_source(sources, source, *fd) && !source_is_emptied(sources, source, *fd)
+		       ? ROOT_NEW
+		       : ROOT_GONE;
 }
 
 /* Puts the new root in the place of the old one, for all who use its descriptor. */

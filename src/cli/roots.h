@@ -11,7 +11,7 @@
 
 /* Examines the path of each source. One that is gone (removed, moved away, unmounted, hidden by
  * another file system) is marked missing, and what the index has of it stays as it is. One that is
- * back, or was made anew on the same file system, is opened in its place.
+ * back, or was made anew on the same file system and has something in it, is opened in its place.
  *
  * watch	NULL where nothing is watched
  *
