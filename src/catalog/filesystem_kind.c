@@ -39,6 +39,15 @@ static const uint32_t image_types[] = {
 	SQUASHFS_MAGIC, EROFS_SUPER_MAGIC_V1, ISOFS_SUPER_MAGIC, CRAMFS_MAGIC, MAGIC_ROMFS,
 };
 
+/* Tested with ext2, ext4, xfs and btrfs (tests/functional/test_silent_stores.py). f2fs does the same
+ * in f2fs_vm_page_mkwrite() of Linux, fs/f2fs/file.c. */
+static const uint32_t telling_types[] = {
+	EXT4_SUPER_MAGIC,
+	MAGIC_XFS,
+	BTRFS_SUPER_MAGIC,
+	F2FS_SUPER_MAGIC,
+};
+
 static bool is_among(const uint32_t *types, size_t count, uint32_t type)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -65,6 +74,19 @@ bool filesystem_leases_tell(uint32_t type, dev_t device)
 bool filesystem_is_image(uint32_t type)
 {
 	return is_among(image_types, ARRAY_SIZE(image_types), type);
+}
+
+bool filesystem_times_tell(uint32_t type)
+{
+	return is_among(telling_types, ARRAY_SIZE(telling_types), type) ||
+	       filesystem_is_image(type);
+}
+
+bool filesystem_times_tell_at(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && filesystem_times_tell((uint32_t)fs.f_type);
 }
 
 enum filesystem_kind filesystem_kind_at(int fd)

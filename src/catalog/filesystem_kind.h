@@ -35,6 +35,18 @@ bool filesystem_is_image(uint32_t type);
  * device	st_dev of the file */
 bool filesystem_leases_tell(uint32_t type, dev_t device);
 
+/* Does ctime move before a byte of a file changes, also by a store to a shared mapping? The store must
+ * fault for that: the file system has a page_mkwrite that calls file_update_time(), and write-back
+ * protects clean pages again. tmpfs and ramfs map pages writable at a read fault and never protect
+ * them. overlayfs has the times of its layers, which statfs(2) does not tell. On a file system that
+ * is not listed, assume that times do not tell.
+ *
+ * type: f_type of statfs(2) */
+bool filesystem_times_tell(uint32_t type);
+
+/* The same for the file system of fd; false where statfs(2) fails. */
+bool filesystem_times_tell_at(int fd);
+
 /* Of what fd lies on; unknown also where statfs(2) fails. */
 enum filesystem_kind filesystem_kind_at(int fd);
 

@@ -195,6 +195,13 @@ static void on_suspect(void *context, uint64_t file)
 	follower_suspect(daemon->follower, file);
 }
 
+static void on_writer_met(void *context, uint64_t file)
+{
+	struct daemon *daemon = context;
+
+	follower_written(daemon->follower, file);
+}
+
 static uint64_t on_sync(void *context)
 {
 	struct daemon *daemon = context;
@@ -395,6 +402,7 @@ static int start(struct daemon *daemon)
 	view_set_watch(&daemon->view, follower_watch_name(daemon->follower));
 	view_set_confined(&daemon->view, bytes_text(&daemon->confined));
 	daemon->view.suspect = on_suspect;
+	daemon->view.written = on_writer_met;
 	daemon->view.suspect_context = daemon;
 	daemon->view.report = make_report;
 	daemon->view.report_context = daemon;

@@ -74,6 +74,9 @@ void follower_rescan(struct follower *follower);
 /* The file is not as the index has it. */
 void follower_suspect(struct follower *follower, uint64_t file);
 
+/* A program has the file open for writing where no time tells of each write. */
+void follower_written(struct follower *follower, uint64_t file);
+
 /* For the observer of the catalog: ends watches on directories that are gone, and looks again at
  * files that lost one of their names. */
 void follower_hear(struct follower *follower, const struct catalog_news *news);

@@ -72,6 +72,12 @@ void follower_suspect(struct follower *follower, uint64_t file)
 	follower_wake(follower);
 }
 
+void follower_written(struct follower *follower, uint64_t file)
+{
+	heard_written(&follower->heard, file);
+	follower_wake(follower);
+}
+
 static void missed(void *context, uint32_t source)
 {
 	struct follower *follower = context;

@@ -18,6 +18,7 @@ void heard_deinit(struct heard *heard)
 	bytes_free(&heard->lost);
 	bytes_free(&heard->bereft);
 	bytes_free(&heard->suspects);
+	bytes_free(&heard->written);
 	(void)pthread_mutex_destroy(&heard->lock);
 }
 
@@ -80,6 +81,11 @@ void heard_suspect(struct heard *heard, uint64_t file)
 	add_file(heard, &heard->suspects, file);
 }
 
+void heard_written(struct heard *heard, uint64_t file)
+{
+	add_file(heard, &heard->written, file);
+}
+
 void heard_rescan(struct heard *heard)
 {
 	(void)pthread_mutex_lock(&heard->lock);
@@ -93,7 +99,7 @@ bool heard_has(struct heard *heard)
 
 	(void)pthread_mutex_lock(&heard->lock);
 	has = heard->notes.count > 0 || heard->lost.length > 0 || heard->bereft.length > 0 ||
-	      heard->suspects.length > 0 || heard->rescan;
+	      heard->suspects.length > 0 || heard->written.length > 0 || heard->rescan;
 	(void)pthread_mutex_unlock(&heard->lock);
 	return has;
 }
@@ -141,6 +147,12 @@ static int note_suspect(struct dirty *dirty, struct catalog_reader *reader, uint
 	return note_first_name(dirty, reader, id, DIRTY_ATTRIBUTES);
 }
 
+/* Nobody knows whether it was written to: its content is compared again. */
+static int note_written(struct dirty *dirty, struct catalog_reader *reader, uint64_t id)
+{
+	return note_first_name(dirty, reader, id, DIRTY_CONTENT);
+}
+
 /* Notes what each of these ids stands for. */
 static int resolve(struct catalog *catalog, const struct bytes *list, struct dirty *dirty,
 		   int (*note)(struct dirty *, struct catalog_reader *, uint64_t))
@@ -162,7 +174,7 @@ int heard_take(struct heard *heard, struct catalog *catalog, struct dirty *dirty
 	(void)pthread_mutex_lock(&heard->lock);
 	taken = *heard;
 	heard->notes = (struct dirty){0};
-	heard->lost = heard->bereft = heard->suspects = (struct bytes){0};
+	heard->lost = heard->bereft = heard->suspects = heard->written = (struct bytes){0};
 	heard->rescan = false;
 	(void)pthread_mutex_unlock(&heard->lock);
 	*rescan = taken.rescan;
@@ -173,9 +185,12 @@ int heard_take(struct heard *heard, struct catalog *catalog, struct dirty *dirty
 		r = resolve(catalog, &taken.bereft, dirty, note_bereft);
 	if (r == 0)
 		r = resolve(catalog, &taken.suspects, dirty, note_suspect);
+	if (r == 0)
+		r = resolve(catalog, &taken.written, dirty, note_written);
 	dirty_reset(&taken.notes);
 	bytes_free(&taken.lost);
 	bytes_free(&taken.bereft);
 	bytes_free(&taken.suspects);
+	bytes_free(&taken.written);
 	return r;
 }

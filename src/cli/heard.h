@@ -20,6 +20,7 @@ struct heard {
 	struct bytes lost; /* ids of directories that were not where the index has them */
 	struct bytes bereft; /* ids of files that lost a name */
 	struct bytes suspects; /* ids of files that are not as the index has them */
+	struct bytes written; /* ids of files that a program has open for writing */
 	bool rescan; /* everything, also where memory ran out for less */
 };
 
@@ -34,6 +35,9 @@ void heard_bereft(struct heard *heard, uint64_t file);
 
 /* This file is not, or may be not, what the index has; what happened to it nobody knows. */
 void heard_suspect(struct heard *heard, uint64_t file);
+
+/* A program has this file open for writing, and may have changed it without an event. */
+void heard_written(struct heard *heard, uint64_t file);
 
 void heard_rescan(struct heard *heard);
 

@@ -145,9 +145,18 @@ int listing_read(struct listing *listing, struct catalog *catalog, const struct 
 	return r;
 }
 
+/* Where no time tells of a store to a mapping, the event at its close is all that does, and it may
+ * name a hard link that was removed since. So a file whose ctime moved is never believed to have
+ * lost or got a name only. */
+static uint32_t believed_flags(int dir)
+{
+	return filesystem_times_tell_at(dir) ? UINT32_MAX : ~(uint32_t)LOOK_SAME_BYTES;
+}
+
 int listing_look(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir,
 		 const struct exclude *exclude, const struct ingest_look *look)
 {
+	const uint32_t believed = believed_flags(dir->fd);
 	const struct ingest_look_name *name;
 	int r = 0;
 
@@ -155,7 +164,7 @@ int listing_look(struct listing *listing, struct catalog *catalog, const struct 
 	for (size_t i = 0; r == 0 && i < look->count; i++) {
 		name = &look->names[i];
 		if (!exclude_matches(exclude, dir->path, name->name.bytes))
-			r = add(listing, name->name.bytes, 0, name->flags);
+			r = add(listing, name->name.bytes, 0, name->flags & believed);
 	}
 	if (r == 0)
 		examine_names(listing, catalog, dir->fd);

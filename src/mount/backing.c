@@ -111,26 +111,28 @@ static void forget_idle(struct backings *backings, fuse_req_t request)
 }
 
 /* The entry of a node that nobody else has open; NULL without memory. */
-static struct backing *decide(struct backings *backings, fuse_req_t request, uint64_t node, int fd)
+static struct backing *decide(struct backings *backings, fuse_req_t request,
+			      const struct view_file *file)
 {
 	struct backing *backing = calloc(1, sizeof(*backing));
 
 	if (!backing)
 		return NULL;
-	backing->node = node;
+	backing->node = file->node;
 	HASH_ADD(hh, backings->table, node, sizeof(backing->node), backing);
 	if (!backing->hh.tbl) {
 		free(backing);
 		return NULL;
 	}
-	if (!backings->refused && (backings->choice == BACKING_ALL || backing_is_sealed(fd))) {
-		backing->id = give_to_kernel(request, fd);
+	if (!backings->refused &&
+	    ((backings->choice == BACKING_ALL && !file->silent) || backing_is_sealed(file->fd))) {
+		backing->id = give_to_kernel(request, file->fd);
 		backings->refused = backing->id == 0;
 	}
 	return backing;
 }
 
-int backing_begin(struct backings *backings, fuse_req_t request, uint64_t node, int fd)
+int backing_begin(struct backings *backings, fuse_req_t request, const struct view_file *file)
 {
 	struct backing *backing;
 	int id;
@@ -139,9 +141,9 @@ int backing_begin(struct backings *backings, fuse_req_t request, uint64_t node, 
 		return 0;
 	(void)pthread_mutex_lock(&backings->lock);
 	forget_idle(backings, request);
-	HASH_FIND(hh, backings->table, &node, sizeof(node), backing);
+	HASH_FIND(hh, backings->table, &file->node, sizeof(file->node), backing);
 	if (!backing)
-		backing = decide(backings, request, node, fd);
+		backing = decide(backings, request, file);
 	if (backing)
 		backing->uses++;
 	id = backing ? backing->id : -ENOMEM;

@@ -11,7 +11,8 @@
  *
  * Nobody sees what the kernel reads, and what is open cannot be taken back: where the source can be
  * written while it is open in the view, its new bytes would be given away under the name of the old
- * ones. So this is for files that nobody can ever write, and for all only where the user asks. */
+ * ones. So this is for files that nobody can ever write, and for all only where the user asks: but
+ * never for files on which a writer leaves no trace (view_file.silent). */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -20,6 +21,7 @@
 
 #include "base/attributes.h"
 #include "mount/fuse.h"
+#include "view/view.h"
 
 enum backing_choice {
 	BACKING_NONE, /* the kernel or our rights do not allow it */
@@ -38,9 +40,10 @@ struct backings {
 MUST_CHECK int backings_init(struct backings *backings);
 void backings_deinit(struct backings *backings);
 
-/* A node is being opened, for which fd was: the number to answer with, above 0; 0: it is read
+/* A file is being opened, whose source is open: the number to answer with, above 0; 0: it is read
  * through us. The caller ends it with backing_end in either case. -ENOMEM. */
-MUST_CHECK int backing_begin(struct backings *backings, fuse_req_t request, uint64_t node, int fd);
+MUST_CHECK int backing_begin(struct backings *backings, fuse_req_t request,
+			     const struct view_file *file);
 
 /* One who had the node open closes it. request: any that is not answered yet; NULL: there is none,
  * and the kernel is told at the next occasion. */

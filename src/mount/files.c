@@ -15,14 +15,14 @@ static int choose_way(struct session *session, fuse_req_t request, struct fuse_f
 		      const struct handle *handle)
 {
 	const struct view_file *file = &handle->file;
-	int id = backing_begin(&session->backings, request, file->node, file->fd);
+	int id = backing_begin(&session->backings, request, file);
 
 	if (id < 0)
 		return id;
 #if PASSTHROUGH_KNOWN
 	info->backing_id = id;
 #endif
-	if (id == 0)
+	if (id == 0 && !file->silent)
 		info->keep_cache = page_gate_may_keep(&session->gate, node_id(file->node),
 						      file->content_digest);
 	return 0;

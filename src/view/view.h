@@ -88,7 +88,10 @@ struct view {
 	 * says, so that somebody looks at it. Any thread, more than once for a file; it must not
 	 * block. */
 	void (*suspect)(void *context, uint64_t file);
-	void *suspect_context;
+	/* The same where a program has the file open for writing, and may have changed it while its
+	 * times stayed: its content must be compared again. */
+	void (*written)(void *context, uint64_t file);
+	void *suspect_context; /* of both */
 
 	/* Appends what report.html says, at most VIEW_REPORT_BYTES: 0 or -errno. Called without a snapshot, as it takes some of
 	 * its own, and by VIEW_REPORTS_MAX threads at most. */
@@ -190,6 +193,10 @@ struct view_file {
 	/* Of a source file. */
 	uint32_t version; /* of its content */
 	uint64_t content_digest; /* another one where another file or version is opened */
+	/* Its bytes may change while its times stay (filesystem_times_tell): neither may the kernel
+	 * keep its pages beyond this open, nor read the source by itself. */
+	bool silent;
+	bool probed; /* silent, and a lease tells of writers: each read asks for one */
 	/* attributes_digest() that the source had when it last was what the index says; 0: its
 	 * content is another one now, for ever */
 	_Atomic uint64_t signature;

@@ -520,13 +520,17 @@ class TracedView(View):
         super().__init__(program, path, None)
         self.trace, self.seen = trace, 0
 
-    def reads(self, below):
-        """(call, path) of the reads of files below a folder since this was asked last."""
+    def trace_since(self):
+        """What was traced since this was asked last."""
         with open(self.trace, "rb") as file:
             file.seek(self.seen)
             text = file.read()
             self.seen = file.tell()
-        return reads_below(text, below)
+        return text
+
+    def reads(self, below):
+        """(call, path) of the reads of files below a folder since the trace was asked for last."""
+        return reads_below(self.trace_since(), below)
 
 
 CALL = re.compile(rb"^(?:\d+ +)?(\w+)\(\d+<((?:[^>\\]|\\.)*)>", re.MULTILINE)

@@ -102,6 +102,34 @@ static void test_leases_tell_of_all_writers_but_where_others_write_unseen(void *
 	assert_false(filesystem_leases_tell(0x7461636f, disk)); /* OCFS2: a disk of several hosts */
 }
 
+static void test_times_tell_only_on_file_systems_that_are_known(void **state)
+{
+	static const uint32_t telling[] = {
+		0x0000ef53, /* ext2, ext3, ext4 */
+		0x58465342, /* XFS */
+		0x9123683e, /* Btrfs */
+		0xf2f52010, /* F2FS */
+		0x73717368, /* squashfs, which nobody writes */
+	};
+	static const uint32_t silent[] = {
+		0x01021994, /* tmpfs */
+		0x858458f6, /* ramfs */
+		0x794c7630, /* overlayfs */
+		0x2fc12fc1, /* ZFS */
+		0x00004d44, /* FAT */
+		0xffffffff,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(telling); i++)
+		assert_true(filesystem_times_tell(telling[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+		assert_false(filesystem_times_tell(silent[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(remote); i++)
+		assert_false(filesystem_times_tell(remote[i]));
+	assert_false(filesystem_times_tell_at(-1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +138,7 @@ int main(void)
 		cmocka_unit_test(test_every_other_file_system_is_unknown),
 		cmocka_unit_test(test_what_lies_on_no_known_file_system_is_unknown_and_not_remote),
 		cmocka_unit_test(test_leases_tell_of_all_writers_but_where_others_write_unseen),
+		cmocka_unit_test(test_times_tell_only_on_file_systems_that_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,8 +14,9 @@
 #include "ingest/ingest.h"
 
 struct tree {
-	struct fixture index; /* its folder holds "index" and "source" */
-	char source[96];
+	struct fixture index;
+	char base[64]; /* of the index */
+	char source[96]; /* on a disk: in memory no time tells of each store */
 	struct sources sources;
 	struct ingest_settings settings;
 	struct ingest_result result; /* of the last scan */
@@ -37,11 +38,12 @@ static inline void tree_open(struct tree *t)
 static inline int tree_setup(void **state)
 {
 	struct tree *t = calloc(1, sizeof(*t));
-	char folder[64];
+	char folder[] = "/var/tmp/twinfs-test-XXXXXX";
 
 	assert_non_null(t);
-	fixture_make_folder(folder);
-	(void)snprintf(t->index.folder, sizeof(t->index.folder), "%.50s/index", folder);
+	fixture_make_folder(t->base);
+	(void)snprintf(t->index.folder, sizeof(t->index.folder), "%.50s/index", t->base);
+	assert_non_null(mkdtemp(folder));
 	(void)snprintf(t->source, sizeof(t->source), "%s/source", folder);
 	assert_int_equal(mkdir(t->source, 0755), 0);
 	t->fd = open(t->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -62,6 +64,7 @@ static inline int tree_teardown(void **state)
 	close(t->fd);
 	*strrchr(t->source, '/') = '\0';
 	fixture_remove_folder(t->source);
+	fixture_remove_folder(t->base);
 	free(t);
 	return 0;
 }

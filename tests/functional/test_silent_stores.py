@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""tmpfs, and overlayfs over it, move no time when a program stores to a mapped page that it has
+read before.  There each read of the view asks the kernel for a writer."""
+import contextlib
+import ctypes
+import errno
+import mmap
+import os
+import re
+import subprocess
+
+import pytest
+import trees
+from disks import disk
+from program import until
+
+DATA = trees.content("silent", 50_000)
+CALLS = re.compile(r"pread64|F_SETLEASE, F_RDLCK|statx")
+MEANING = {"pread64": "read", "F_SETLEASE, F_RDLCK": "lease", "statx": "status"}
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+
+
+class Mapping:
+    """A writable mapping of a file without a descriptor: mmap of Python keeps one open."""
+
+    def __init__(self, path):
+        handle = os.open(path, os.O_RDWR)
+        self.length = os.fstat(handle).st_size
+        self.address = libc.mmap(None, self.length, mmap.PROT_READ | mmap.PROT_WRITE,
+                                 mmap.MAP_SHARED, handle, 0)
+        os.close(handle)
+        assert self.address not in (None, ctypes.c_void_p(-1).value)
+        self.bytes = (ctypes.c_char * self.length).from_address(self.address)
+
+    def store(self):
+        """To a page that was read before."""
+        self.bytes[0] = bytes([self.bytes[0][0] ^ 1])
+
+    def close(self):
+        assert libc.munmap(self.address, self.length) == 0
+
+
+@contextlib.contextmanager
+def mounted(*words):
+    if subprocess.run(["mount", *words], check=False).returncode != 0:
+        pytest.skip(f"the kernel does not mount {words[1]}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", words[-1]], check=True)
+
+
+@pytest.fixture(params=["tmpfs", "overlay"])
+def silent(request, root_only, tmp_path):
+    """An empty folder on tmpfs, or on an overlay over it."""
+    base, shown = tmp_path / "base", tmp_path / "shown"
+    base.mkdir()
+    shown.mkdir()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mounted("-t", "tmpfs", "none", base))
+        if request.param == "tmpfs":
+            yield base
+            return
+        for name in ("lower", "upper", "work"):
+            (base / name).mkdir()
+        stack.enter_context(mounted(
+            "-t", "overlay", "none", "-o",
+            f"lowerdir={base}/lower,upperdir={base}/upper,workdir={base}/work", shown))
+        yield shown
+
+
+@pytest.fixture
+def on_tmpfs(root_only, tmp_path):
+    base = tmp_path / "base"
+    base.mkdir()
+    with mounted("-t", "tmpfs", "none", base):
+        yield base
+
+
+def copy_of(view, name):
+    [folder] = view.dups.iterdir()
+    return folder / name
+
+
+def is_stale(read, *arguments):
+    with pytest.raises(OSError) as raised:
+        read(*arguments)
+    return raised.value.errno == errno.ESTALE
+
+
+def calls_on(path, trace):
+    """What the daemon did with an open file, in this order."""
+    lines = [line for line in os.fsdecode(trace).splitlines() if f"<{path}>" in line]
+    return [MEANING[found[0]] for found in map(CALLS.search, lines) if found]
+
+
+def store_unseen(mapping, path):
+    before = path.stat().st_ctime_ns
+    mapping.store()
+    assert path.stat().st_ctime_ns == before, "the store was seen: this tests nothing"
+
+
+def test_copy_that_is_mapped_for_writing_is_refused_until_it_is_closed(twinfs, on_tmpfs):
+    trees.fill(on_tmpfs, {b"a": DATA, b"b": DATA, b"c": DATA})
+    with twinfs.mounted(on_tmpfs) as view:
+        path = copy_of(view, "b")
+        early = os.open(path, os.O_RDONLY)  # before there is a writer
+        mapping = Mapping(on_tmpfs / "b")
+        store_unseen(mapping, on_tmpfs / "b")
+        assert is_stale(os.pread, early, 10, 0)
+        view.sync()
+        assert view.copies() and all(b"b" not in names for names in view.copies().values())
+        assert is_stale(os.pread, early, 10, 0)
+        assert view.status()["pending"] == 1
+        mapping.close()
+        assert view.differences_now(on_tmpfs) == []
+        assert is_stale(os.pread, early, 10, 0)
+        os.close(early)
+
+
+def test_copy_that_is_open_for_writing_is_refused(twinfs, silent):
+    """Before anything was written: punching a hole zeroes bytes before it moves the time."""
+    trees.fill(silent, {b"a": DATA, b"b": DATA, b"c": DATA})
+    with twinfs.mounted(silent) as view:
+        with open(silent / "b", "r+b"):
+            handle = os.open(copy_of(view, "b"), os.O_RDONLY)
+            assert is_stale(os.pread, handle, 10, 0)
+            os.close(handle)
+            assert copy_of(view, "a").read_bytes() == DATA
+        assert view.differences_now(silent) == []
+
+
+def test_file_in_no_group_is_read_while_it_is_open_for_writing(twinfs, silent):
+    """A log that stays open must not be missing from a backup."""
+    trees.fill(silent, {b"log": DATA})
+    with twinfs.mounted(silent) as view, open(silent / "log", "r+b"):
+        assert (view.uniques / "log").read_bytes() == DATA
+
+
+def test_file_that_left_its_group_for_a_writer_is_read_in_uniques(twinfs, on_tmpfs):
+    trees.fill(on_tmpfs, {b"a": DATA, b"b": DATA, b"c": DATA})
+    with twinfs.mounted(on_tmpfs) as view:
+        mapping = Mapping(on_tmpfs / "b")
+        with contextlib.suppress(OSError):
+            copy_of(view, "b").read_bytes()
+        view.sync()
+        store_unseen(mapping, on_tmpfs / "b")
+        assert until(lambda: (view.uniques / "b").read_bytes()[0] == DATA[0] ^ 1)
+        mapping.close()
+
+
+def test_unseen_store_by_a_hard_link_that_was_removed_is_found_at_its_close(twinfs, on_tmpfs):
+    """The event of the close names what is not there any more, and no time tells of the store."""
+    trees.fill(on_tmpfs, {b"a": DATA, b"b": DATA, b"c": DATA})
+    os.link(on_tmpfs / "b", on_tmpfs / "link")
+    with twinfs.mounted(on_tmpfs) as view:
+        mapping = Mapping(on_tmpfs / "link")
+        os.unlink(on_tmpfs / "link")
+        view.sync()
+        store_unseen(mapping, on_tmpfs / "b")
+        mapping.close()
+        assert view.differences_now(on_tmpfs) == []
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "ext4", "xfs", "btrfs"])
+def test_writer_is_asked_for_between_the_read_and_the_signature_where_times_do_not_tell(
+        twinfs, root_only, strace, tmp_path, kind):
+    """And nowhere else, as that costs time.  Where times do not tell the kernel keeps no page for
+    the next open."""
+    with contextlib.ExitStack() as stack:
+        if kind == "tmpfs":
+            root = tmp_path / kind
+            root.mkdir()
+            stack.enter_context(mounted("-t", "tmpfs", "none", root))
+        else:
+            root = stack.enter_context(disk(kind, tmp_path))
+        source = root / "source"
+        trees.fill(source, {b"a": DATA, b"b": DATA})
+        view = stack.enter_context(twinfs.mounted_and_traced(
+            source, calls="pread64,fcntl,statx"))
+        view.sync()
+        path = copy_of(view, "a")
+        view.trace_since()
+        assert path.read_bytes() == DATA
+        asked = calls_on(source / "a", view.trace_since())
+        assert asked[asked.index("read"):][:3] == ["read", "lease", "status"] if kind == "tmpfs" \
+            else "lease" not in asked and "read" in asked
+        assert path.read_bytes() == DATA
+        assert ("read" in calls_on(source / "a", view.trace_since())) == (kind == "tmpfs")
