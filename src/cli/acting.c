@@ -308,11 +308,15 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 				 struct current_index *index)
 {
 	CLEANUP(act_plan_free) struct act_plan plan = {0};
+	CLEANUP_BUNDLE_TALLY struct bundle_tally bundles = {0};
+	struct list_request counted = *request;
 	struct report_summary summary = {0};
 	enum twinfs_exit status, done;
 
-	if (make_plan(acting, request, index, &plan, &summary) < 0)
+	counted.report.bundles = &bundles;
+	if (make_plan(acting, &counted, index, &plan, &summary) < 0)
 		return TWINFS_EXIT_FAILED;
+	list_say_bundles(&bundles);
 	status = current_index_status(index, summary.errors, summary.pending);
 	if (plan.names == 0) {
 		if (!acting->common.quiet)

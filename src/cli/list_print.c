@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/list_print.h"
 
+#include "base/log.h"
+#include "base/quote.h"
 #include "catalog/query.h"
 #include "cli/completeness.h"
 #include "cli/current_index.h"
 #include "cli/index_print.h"
 #include "cli/shown_paths.h"
+#include "report/words.h"
 
 struct report list_report(void)
 {
@@ -45,6 +48,25 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	return r < 0 ? r : rule_settings_check(request->rules, reader, index->sources);
 }
 
+void list_say_bundles(const struct bundle_tally *tally)
+{
+	char number[NUMBER_TEXT_MAX];
+
+	for (size_t i = 0; i < tally->count; i++) {
+		const struct bundle_count *count = &tally->list[i];
+
+		log_info(
+			"left alone: %s %s in %s, which stays whole; --include-bundles includes %s",
+			number_format(number, count->copies),
+			plural(count->copies, "copy", "copies"), quote_path(count->path),
+			plural(count->copies, "it", "them"));
+	}
+	if (tally->others > 0)
+		log_info("left alone: %s more %s in other folders that stay whole",
+			 number_format(number, tally->others),
+			 plural(tally->others, "copy", "copies"));
+}
+
 static int print(void *context, const struct current_index *index, struct catalog_reader *reader,
 		 struct output *output, enum twinfs_exit *status)
 {
@@ -66,12 +88,18 @@ static int print(void *context, const struct current_index *index, struct catalo
 
 enum twinfs_exit list_print(const struct list_request *request, const struct current_index *index)
 {
+	CLEANUP_BUNDLE_TALLY struct bundle_tally tally = {0};
 	struct list_request printed = *request;
 	const struct index_printer printer = {
 		.noun = "list",
 		.print = print,
 		.context = &printed,
 	};
+	enum twinfs_exit status;
 
-	return index_print(&printer, index);
+	if (request->report.part == REPORT_REDUNDANT)
+		printed.report.bundles = &tally;
+	status = index_print(&printer, index);
+	list_say_bundles(&tally);
+	return status;
 }

@@ -7,6 +7,7 @@
 #include "base/attributes.h"
 #include "cli/common_options.h"
 #include "cli/rule_options.h"
+#include "report/bundle.h"
 #include "report/report.h"
 #include "twinfs/exit.h"
 
@@ -30,6 +31,9 @@ MUST_CHECK int list_parse_format(const char *word, enum report_format *format);
  * the rules do not fit the sources, which is said. */
 MUST_CHECK int list_prepare(const struct list_request *request, const struct current_index *index,
 			    struct catalog_reader *reader, struct report *report);
+
+/* Logs how many copies stay for which bundle. */
+void list_say_bundles(const struct bundle_tally *tally);
 
 /* Prints it. What to exit with; all is said. */
 enum twinfs_exit list_print(const struct list_request *request, const struct current_index *index);

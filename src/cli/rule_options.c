@@ -16,6 +16,7 @@ enum {
 	OPT_PROTECT,
 	OPT_ONLY,
 	OPT_BETWEEN_SOURCES,
+	OPT_INCLUDE_BUNDLES,
 };
 
 const struct option_spec rule_options[] = {
@@ -52,6 +53,12 @@ const struct option_spec rule_options[] = {
 		.help = "files in one source are no copies of each other: what may go has its kept "
 			"copy in another source",
 		.id = OPT_BETWEEN_SOURCES,
+	},
+	{
+		.name = "include-bundles",
+		.help = "copies in folders that must stay whole (.git, *.app, photo libraries, "
+			"maildirs, virtual environments ...) may go like others",
+		.id = OPT_INCLUDE_BUNDLES,
 	},
 	{0},
 };
@@ -166,6 +173,9 @@ int rule_apply(struct rule_settings *settings, int id, const char *value)
 		return add_place(&settings->only, &settings->rules.only, value);
 	case OPT_BETWEEN_SOURCES:
 		settings->rules.between_sources = true;
+		return 0;
+	case OPT_INCLUDE_BUNDLES:
+		settings->rules.include_bundles = true;
 		return 0;
 	default:
 		return -EINVAL;

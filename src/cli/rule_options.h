@@ -2,8 +2,8 @@
 #ifndef CLI_RULE_OPTIONS_H
 #define CLI_RULE_OPTIONS_H
 
-/* The options that say which copies stay and which may go: --keep, --protect, --only and
- * --between-sources. For the first thread.
+/* The options that say which copies stay and which may go: --keep, --protect, --only,
+ * --between-sources and --include-bundles. For the first thread.
  *
  * A command puts rule_options into its table and a struct rule_settings into its settings, and
  * gives to rule_apply() what has an id from OPTION_ID_RULES up to OPTION_ID_OWN. When the index is

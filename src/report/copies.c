@@ -56,6 +56,7 @@ static int add_name(struct copies *copies, struct catalog_reader *reader, uint64
 	copy = &copies->list[copies->count];
 	memset(copy, 0, sizeof(*copy));
 	copy->path = copies->paths.length;
+	copy->dir = dir;
 	r = catalog_entry_path(reader, dir, cookie, &copies->paths, &copy->source);
 	if (r < 0)
 		return r;

@@ -26,6 +26,11 @@ enum fate {
 /* One name of one copy. */
 struct copy {
 	uint64_t file;
+	uint64_t dir; /* in which the name is */
+	/* The outermost folder that must stay whole and in which the name is, 0: none, see bundle.h. Set
+	 * by who decides about fates. */
+	uint64_t bundle;
+	bool stays_for_bundle; /* it would be redundant, were it not in one */
 	uint32_t source;
 	uint32_t first_seen; /* number of the scan that found its inode */
 	enum fate fate;

@@ -13,6 +13,7 @@
 #include "report/output.h"
 #include "report/summary.h"
 
+struct bundle_tally;
 struct catalog_reader;
 struct rules;
 struct sources;
@@ -58,6 +59,8 @@ struct report {
 	 * is left out. NULL-terminated; NULL: nothing is. */
 	char *const *paths;
 	uint64_t top; /* so many groups or files at most, from 1 */
+	struct bundle_tally
+		*bundles; /* counts copies that stay for their bundle; NULL: nobody asks */
 };
 
 /* Whether the format has a place for the figures alone, and for reasons. */

@@ -24,6 +24,7 @@ struct candidate {
 	struct copy *names; /* in the list of copies */
 	size_t count;
 	bool trashed; /* with all its names */
+	bool bundled; /* with any of its names */
 	const char *stays; /* why it stays whether it is kept or not; NULL: it need not */
 	const char *lost; /* why another one is kept; NULL: it may still be this one */
 	struct score score; /* by the rule at hand */
@@ -111,6 +112,7 @@ static int gather(struct decision *decision)
 		}
 		candidate->count++;
 		candidate->trashed = candidate->trashed && is_trashed(decision, name);
+		candidate->bundled |= name->bundle != 0 && !decision->rules->include_bundles;
 		name->why = why_name_stays(decision, name);
 		if (candidate->stays == NULL)
 			candidate->stays = name->why;
@@ -282,6 +284,21 @@ static int apply_rule(struct decision *decision, const struct keep_rule *rule)
 	return 0;
 }
 
+/* What a program manages in a bundle is no original for files outside of it: .svn, for one, has a copy
+ * of each. */
+static void prefer_outside_bundles(struct decision *decision)
+{
+	static const struct words words = {"not in a bundle", "in a bundle"};
+	bool any = false;
+
+	for (size_t i = 0; i < decision->count; i++)
+		any = any || (decision->list[i].lost == NULL && !decision->list[i].bundled);
+	for (size_t i = 0; any && i < decision->count; i++) {
+		if (decision->list[i].lost == NULL && decision->list[i].bundled)
+			drop(decision, &decision->list[i], &words);
+	}
+}
+
 /* ---- the choice of the view --------------------------------------------------------------- */
 
 /* The rules of the view that may put one inode before another, in their order. */
@@ -414,6 +431,19 @@ static void spare(struct candidate *candidate)
 	}
 }
 
+static void spare_for_bundle(struct candidate *candidate)
+{
+	candidate->stays = "in a bundle, which stays whole";
+	for (size_t i = 0; i < candidate->count; i++) {
+		struct copy *name = &candidate->names[i];
+
+		if (name->bundle != 0)
+			name->why = candidate->stays;
+		name->stays_for_bundle = name->bundle != 0;
+	}
+	spare(candidate);
+}
+
 static void set_fates(struct decision *decision, struct candidate *kept)
 {
 	const char *why = decision->won;
@@ -428,6 +458,8 @@ static void set_fates(struct decision *decision, struct candidate *kept)
 			set_fate(candidate, FATE_KEPT, why);
 		} else if (candidate->stays != NULL) {
 			spare(candidate);
+		} else if (candidate->bundled) {
+			spare_for_bundle(candidate);
 		} else {
 			set_fate(candidate, FATE_REDUNDANT, candidate->lost);
 			decision->copies->redundant++;
@@ -458,6 +490,7 @@ int rules_apply(const struct rules *rules, struct catalog_reader *reader,
 		r = apply_rule(&decision, &rules->keep[i]);
 	if (r < 0)
 		return r;
+	prefer_outside_bundles(&decision);
 	kept = choose(&decision, group->kept);
 	explain_choice(&decision, kept);
 	if (rules->between_sources)

@@ -13,8 +13,11 @@
  * 1. Inodes that stay anyway (a name of theirs is protected, or outside of "only") are preferred.
  * 2. Among those, or else among all, the keep rules choose, each one among what those before it
  *    left equal; of several names of an inode the one that serves it best counts.
- * 3. Of what is still equal, the inode that the view keeps, else the one that it would choose: by
+ * 3. Of what is still equal, an inode with no name in a bundle (report/bundle.h).
+ * 4. Of what is still equal, the inode that the view keeps, else the one that it would choose: by
  *    source, then the one known longest, then by path.
+ *
+ * An inode with a name in a bundle stays, whether it is kept or not, unless include_bundles.
  *
  * With between_sources, an inode goes only if it has no name in a source in which the kept one has
  * a name. So of several copies in each of two sources all those stay that share the source of the
@@ -56,13 +59,14 @@ struct rules {
 	char *const *protect; /* nothing in these goes, nor these */
 	char *const *only; /* nothing outside of these goes */
 	bool between_sources;
+	bool include_bundles; /* copies in bundles go like others */
 };
 
 /* Decides the fate of each name of a group, and why; puts the kept inode first, the others stay in
  * the order of copies_collect(). At least one inode is kept, with all its names.
  *
  * sources	those of the reader's index
- * copies	as copies_collect() left them
+ * copies	as copies_collect() left them, with their bundles
  *
  * Linear in the names of the group; memory for them. 0, -EUCLEAN for a damaged index (logged) or
  * another -errno: then no fate is to be relied on. */

@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/stop.h"
 #include "catalog/query.h"
+#include "report/bundle.h"
 #include "report/rules.h"
 #include "report/sorter.h"
 
@@ -21,6 +22,7 @@ struct selection {
 	const struct report *report;
 	const struct visitor *visitor;
 	struct copies copies; /* of the group or file at hand */
+	struct bundle_finder bundles;
 	uint64_t found;
 	struct sorter *sorter; /* NULL: the order of the index */
 	struct bytes key; /* for it */
@@ -29,6 +31,7 @@ struct selection {
 static void selection_free(struct selection *selection)
 {
 	copies_free(&selection->copies);
+	bundle_finder_free(&selection->bundles);
 	sorter_free(selection->sorter);
 	bytes_free(&selection->key);
 }
@@ -102,12 +105,40 @@ static bool names_matter(const struct report *report)
 	       rules->only != NULL || rules->between_sources;
 }
 
+static int find_bundles(struct selection *selection)
+{
+	const struct report *report = selection->report;
+	struct copies *copies = &selection->copies;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && !report->rules->include_bundles && i < copies->count; i++)
+		r = bundle_find(&selection->bundles, report->reader, report->sources,
+				copies->list[i].dir, &copies->list[i].bundle);
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int count_bundled(const struct selection *selection)
+{
+	const struct report *report = selection->report;
+	const struct copies *copies = &selection->copies;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && report->bundles != NULL && i < copies->count; i++) {
+		if (copies->list[i].stays_for_bundle)
+			r = bundle_tally_add(report->bundles, report->reader, report->sources,
+					     copies->list[i].bundle);
+	}
+	return r;
+}
+
 static int collect(struct selection *selection, const struct group_record *group)
 {
 	const struct report *report = selection->report;
 	int r;
 
 	r = copies_collect(&selection->copies, report->reader, group);
+	if (r == 0)
+		r = find_bundles(selection);
 	if (r < 0)
 		return r;
 	return rules_apply(report->rules, report->reader, report->sources, group,
@@ -131,6 +162,8 @@ static int consider_group(struct selection *selection, const struct group_record
 		return 0;
 	if (with_names)
 		r = collect(selection, group);
+	if (r == 0 && with_names && any_path_is_wanted(selection))
+		r = count_bundled(selection);
 	if (r < 0 || (with_names && !group_is_wanted(selection)))
 		return r;
 	r = visitor->group(visitor->context, group, with_names ? &selection->copies : NULL);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/bundle.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "catalog/query.h"
+#include "catalog/source.h"
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+/* Folders of version control. */
+static const char *const names[] = {".git", ".svn", ".hg", ".bzr", ".jj", "_darcs", "CVS"};
+
+/* What macOS and programs on it show as one document, application or library; bare repositories. */
+static const char *const endings[] = {
+	".app",          ".bundle",    ".framework",    ".photoslibrary", ".photolibrary",
+	".aplibrary",    ".lrlibrary", ".lrdata",       ".imovielibrary", ".fcpbundle",
+	".musiclibrary", ".tvlibrary", ".sparsebundle", ".logicx",        ".band",
+	".rtfd",         ".xcodeproj", ".git",
+};
+
+#define MARKER_NAMES_MAX 3
+
+/* Names that a folder has in it, all of them. */
+static const char *const markers[][MARKER_NAMES_MAX] = {
+	{"pyvenv.cfg"}, /* a virtual environment of Python */
+	{"conda-meta"}, /* one of conda */
+	{"cur", "new", "tmp"}, /* a maildir */
+	{"HEAD", "objects", "refs"}, /* a bare repository of Git */
+};
+
+static bool has_bundle_name(const char *name, size_t length)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+		size_t ending = strlen(endings[i]);
+
+		if (length > ending && strncasecmp(name + length - ending, endings[i], ending) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int has_marker(struct catalog_reader *reader, uint64_t dir, const char *const *marker,
+		      bool *has)
+{
+	struct entry_record entry;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < MARKER_NAMES_MAX && marker[i] != NULL; i++) {
+		struct name name = {marker[i], (uint32_t)strlen(marker[i])};
+
+		r = catalog_find_entry(reader, dir, name, &entry);
+	}
+	*has = r == 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Whether the source is in a bundle, or is one by its name. */
+static bool lies_in_bundle(const char *source)
+{
+	for (size_t length; *source != '\0'; source += length + (source[length] == '/')) {
+		length = strcspn(source, "/");
+		if (has_bundle_name(source, length))
+			return true;
+	}
+	return false;
+}
+
+static int is_bundle(struct catalog_reader *reader, const struct sources *sources,
+		     const struct dir_record *dir, bool *is)
+{
+	int r = 0;
+
+	if (dir->parent == 0)
+		*is = dir->source < sources->count &&
+		      lies_in_bundle(sources->list[dir->source].path);
+	else
+		*is = has_bundle_name(dir->name.bytes, dir->name.length);
+	for (size_t i = 0; r == 0 && !*is && i < ARRAY_SIZE(markers); i++)
+		r = has_marker(reader, dir->id, markers[i], is);
+	return r;
+}
+
+/* ---- finding ------------------------------------------------------------------------------- */
+
+void bundle_finder_free(struct bundle_finder *finder)
+{
+	free(finder->memos);
+	bytes_free(&finder->chain);
+	*finder = (struct bundle_finder){0};
+}
+
+static struct bundle_memo *memo_of(const struct bundle_finder *finder, uint64_t dir)
+{
+	return &finder->memos[dir % BUNDLE_MEMOS];
+}
+
+/* Puts the ids from dir up to the root, or to one below a remembered one, into the chain; *bundle is
+ * that of what is remembered. */
+static int climb(struct bundle_finder *finder, struct catalog_reader *reader, uint64_t dir,
+		 uint64_t *bundle)
+{
+	struct dir_record record = {.parent = dir};
+	int r = 0;
+
+	*bundle = 0;
+	finder->chain.length = 0;
+	while (r == 0 && record.parent != 0) {
+		const struct bundle_memo *memo = memo_of(finder, record.parent);
+
+		if (memo->dir == record.parent) {
+			*bundle = memo->bundle;
+			return 0;
+		}
+		r = bytes_append(&finder->chain, &record.parent, sizeof(record.parent));
+		if (r == 0)
+			r = catalog_get_dir(reader, record.parent, &record);
+	}
+	return r;
+}
+
+int bundle_find(struct bundle_finder *finder, struct catalog_reader *reader,
+		const struct sources *sources, uint64_t dir, uint64_t *bundle)
+{
+	const uint64_t *chain;
+	struct dir_record record;
+	bool is;
+	int r;
+
+	if (finder->memos == NULL)
+		finder->memos = calloc(BUNDLE_MEMOS, sizeof(*finder->memos));
+	if (finder->memos == NULL)
+		return -ENOMEM;
+	r = climb(finder, reader, dir, bundle);
+	chain = (const void *)finder->chain.data;
+	for (size_t i = finder->chain.length / sizeof(*chain); r == 0 && i > 0; i--) {
+		is = false;
+		if (*bundle == 0)
+			r = catalog_get_dir(reader, chain[i - 1], &record);
+		if (r == 0 && *bundle == 0)
+			r = is_bundle(reader, sources, &record, &is);
+		if (is)
+			*bundle = chain[i - 1];
+		if (r == 0)
+			*memo_of(finder, chain[i - 1]) =
+				(struct bundle_memo){chain[i - 1], *bundle};
+	}
+	return r;
+}
+
+/* ---- counting ------------------------------------------------------------------------------ */
+
+void bundle_tally_free(struct bundle_tally *tally)
+{
+	for (size_t i = 0; i < tally->count; i++)
+		free(tally->list[i].path);
+	*tally = (struct bundle_tally){0};
+}
+
+static int name_bundle(struct catalog_reader *reader, const struct sources *sources,
+		       uint64_t bundle, char **path)
+{
+	CLEANUP_BYTES struct bytes relative = {0};
+	CLEANUP_BYTES struct bytes absolute = {0};
+	uint32_t source;
+	int r = catalog_dir_path(reader, bundle, &relative, &source);
+
+	if (r == 0 && bytes_text(&relative) == NULL)
+		r = -ENOMEM;
+	if (r == 0)
+		r = source_absolute_path(sources, source, bytes_text(&relative), &absolute);
+	if (r < 0)
+		return r;
+	*path = bytes_text(&absolute) != NULL ? strdup(bytes_text(&absolute)) : NULL;
+	return *path != NULL ? 0 : -ENOMEM;
+}
+
+int bundle_tally_add(struct bundle_tally *tally, struct catalog_reader *reader,
+		     const struct sources *sources, uint64_t bundle)
+{
+	struct bundle_count *count;
+	int r;
+
+	for (size_t i = 0; i < tally->count; i++) {
+		if (tally->list[i].bundle == bundle) {
+			tally->list[i].copies++;
+			return 0;
+		}
+	}
+	if (tally->count == BUNDLE_TALLY_MAX) {
+		tally->others++;
+		return 0;
+	}
+	count = &tally->list[tally->count];
+	*count = (struct bundle_count){.bundle = bundle, .copies = 1};
+	r = name_bundle(reader, sources, bundle, &count->path);
+	if (r == 0)
+		tally->count++;
+	return r;
+}
