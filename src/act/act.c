@@ -335,7 +335,7 @@ static int intend(struct act *act, struct waiting *waiting)
 					  .kept_inode = waiting->kept.attributes->inode,
 					  .target = waiting->target,
 					  .born_ns = clock_ns(attributes->btime)};
-	place_identify_root(source->fd, &waiting->intent.root_inode, &waiting->intent.root_born_ns);
+	waiting->intent.root = place_identify_root(source->fd);
 	if (kind == ACT_MOVE) {
 		waiting->intent.to = destination_path(act, &waiting->copy);
 		if (!waiting->intent.to)

@@ -149,8 +149,10 @@ static int fill(json_t *object, const struct intent *intent)
 	if (r == 0)
 		r = set_number(object, "born", intent->born_ns);
 	if (r == 0)
-		r = set_number(object, "root inode", (int64_t)intent->root_inode);
-	return r < 0 ? r : set_number(object, "root born", intent->root_born_ns);
+		r = set_number(object, "root inode", (int64_t)intent->root.inode);
+	if (r == 0)
+		r = set_number(object, "root born", intent->root.born_ns);
+	return r < 0 ? r : set_number(object, "root file system", (int64_t)intent->root.filesystem);
 }
 
 static int append_intent(struct journal *journal, const struct intent *intent)
@@ -342,17 +344,24 @@ static int get_texts(const json_t *object, struct intent_texts *texts, struct in
 	return r;
 }
 
+/* 0 where it is not there. */
+static uint64_t number_of(const json_t *object, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(object, key));
+}
+
 /* 0, -ENOMEM, or another -errno: nobody can have written it. */
 static int read_intent(const json_t *object, struct intent_texts *texts, struct intent *intent)
 {
 	int r;
 
 	*intent = (struct intent){
-		.kept_inode = (uint64_t)json_integer_value(json_object_get(object, "kept inode")),
-		.inode = (uint64_t)json_integer_value(json_object_get(object, "inode")),
+		.kept_inode = number_of(object, "kept inode"),
+		.inode = number_of(object, "inode"),
 		.born_ns = json_integer_value(json_object_get(object, "born")),
-		.root_inode = (uint64_t)json_integer_value(json_object_get(object, "root inode")),
-		.root_born_ns = json_integer_value(json_object_get(object, "root born")),
+		.root = {number_of(object, "root inode"),
+			 json_integer_value(json_object_get(object, "root born")),
+			 number_of(object, "root file system")},
 		.number = (uint64_t)json_integer_value(json_object_get(object, "intent")),
 	};
 	r = read_kind(object, &intent->kind);

@@ -7,7 +7,8 @@
  * where it came to its end, that it did.
  *
  *	{"intent":3,"kind":"away","source":"/data","path":"a/b.jpg","other":".twinfs~0123456789abcdef",
- *	 "inode":77,"born":1700000000000000000,"root inode":2,"root born":1600000000000000000}
+ *	 "inode":77,"born":1700000000000000000,"root inode":2,"root born":1600000000000000000,
+ *	 "root file system":5}
  *	{"done":3}
  *
  * Who has it open holds its lock. One thread.
@@ -15,6 +16,7 @@
 
 #include <stdint.h>
 
+#include "act/place.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
 
@@ -41,8 +43,7 @@ struct intent {
 	uint64_t kept_inode; /* INTENT_LINK: what the link leads to */
 	const char *target; /* INTENT_SYMLINK */
 	const char *info; /* absolute path of the info file in a trash folder; NULL: none is made */
-	uint64_t root_inode; /* of the source's root, which is known by that; 0: it is not known */
-	int64_t root_born_ns;
+	struct root_identity root; /* of the source */
 	uint64_t number;
 };
 

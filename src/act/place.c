@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "catalog/filesystem.h"
 
 int place_open_below(struct place *place, int root, const char *path, bool cross_mounts)
 {
@@ -47,16 +48,16 @@ int64_t place_born_ns(const struct statx *status)
 	return status->stx_mask & STATX_BTIME ? clock_ns(born) : 0;
 }
 
-void place_identify_root(int root, uint64_t *inode, int64_t *born_ns)
+struct root_identity place_identify_root(int root)
 {
+	struct root_identity identity = {.filesystem = filesystem_lasting_identity(root)};
 	struct statx status;
 
-	*inode = 0;
-	*born_ns = 0;
-	if (statx(root, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &status) < 0)
-		return;
-	*inode = status.stx_ino;
-	*born_ns = place_born_ns(&status);
+	if (statx(root, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &status) == 0) {
+		identity.inode = status.stx_ino;
+		identity.born_ns = place_born_ns(&status);
+	}
+	return identity;
 }
 
 bool place_leads_to(const struct place *place, const char *name, const struct stat *inode)

@@ -27,9 +27,13 @@ void place_close(struct place *place);
 
 bool place_is_symlink_to(const struct place *place, const char *name, const char *target);
 
-/* What an open directory is known by when it is opened again: inode and time of birth, 0 where the
- * file system does not say. */
-void place_identify_root(int root, uint64_t *inode, int64_t *born_ns);
+/* What an open directory is known by when it is opened again. What is 0 is not known. */
+struct root_identity {
+	uint64_t inode;
+	int64_t born_ns;
+	uint64_t filesystem; /* filesystem_lasting_identity() */
+};
+struct root_identity place_identify_root(int root);
 
 /* Time of birth as STATX_BTIME gave it, or 0. */
 int64_t place_born_ns(const struct statx *status);

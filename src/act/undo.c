@@ -186,18 +186,23 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 	return r;
 }
 
+/* What is not known of one of them says nothing against it. */
+static bool is_same_root(const struct root_identity *known, struct root_identity now)
+{
+	if (known->filesystem && now.filesystem && known->filesystem != now.filesystem)
+		return false;
+	return !known->inode || (known->inode == now.inode && known->born_ns == now.born_ns);
+}
+
 /* Opens a source; -ENODEV where another directory is in its place, as when its disk is not
  * mounted. */
 static int open_root(const struct intent *intent)
 {
 	int root = open(intent->source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	uint64_t inode;
-	int64_t born_ns;
 
 	if (root < 0)
 		return -errno;
-	place_identify_root(root, &inode, &born_ns);
-	if (!intent->root_inode || (intent->root_inode == inode && intent->root_born_ns == born_ns))
+	if (is_same_root(&intent->root, place_identify_root(root)))
 		return root;
 	close(root);
 	return -ENODEV;

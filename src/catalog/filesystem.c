@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
+#include <linux/msdos_fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,17 +123,36 @@ static int open_again(int fd)
 	return r < 0 ? -errno : r;
 }
 
+static bool ask_uuid(int fd, struct fs_uuid *uuid)
+{
+	uint32_t volume = 0;
+
+	if (ioctl(fd, IOCTL_GET_FS_UUID, uuid) == 0 && uuid->length > 0)
+		return true;
+	memset(uuid, 0, sizeof(*uuid));
+	if (ioctl(fd, FAT_IOCTL_GET_VOLUME_ID, &volume) < 0 || volume == 0)
+		return false;
+	uuid->length = sizeof(volume);
+	memcpy(uuid->uuid, &volume, sizeof(volume));
+	return true;
+}
+
 /* ioctl(2) refuses O_PATH descriptors. */
 void filesystem_uuid(int fd, struct fs_uuid *uuid)
 {
 	int readable AUTO_CLOSE = -1;
 
-	memset(uuid, 0, sizeof(*uuid));
-	if (ioctl(fd, IOCTL_GET_FS_UUID, uuid) == 0)
+	if (ask_uuid(fd, uuid))
 		return;
 	readable = open_again(fd);
-	if (readable < 0 || ioctl(readable, IOCTL_GET_FS_UUID, uuid) < 0)
-		memset(uuid, 0, sizeof(*uuid));
+	if (readable >= 0)
+		(void)ask_uuid(readable, uuid);
+}
+
+/* Does f_fsid come from the number of the device? */
+static bool is_fsid_of_device(uint32_t type)
+{
+	return type == XFS_SUPER_MAGIC || type == MSDOS_SUPER_MAGIC;
 }
 
 /* Of images each mount is a file system of its own. Where the kernel does not tell mounts apart (it
@@ -170,8 +190,8 @@ static int read_identity(int fd, dev_t device, uint64_t *identity)
 		return -errno;
 	parts.type = (uint64_t)fs.f_type;
 	filesystem_uuid(fd, &parts.uuid);
-	/* xfs derives f_fsid from the device number: where it has a UUID that alone counts */
-	if (!parts.uuid.length || fs.f_type != XFS_SUPER_MAGIC)
+	/* such an f_fsid counts only where there is no UUID */
+	if (!parts.uuid.length || !is_fsid_of_device((uint32_t)fs.f_type))
 		parts.fsid = fs.f_fsid;
 	if (!parts.uuid.length && !parts.fsid.__val[0] && !parts.fsid.__val[1])
 		parts.device = device;
@@ -179,6 +199,25 @@ static int read_identity(int fd, dev_t device, uint64_t *identity)
 	if (filesystem_is_image((uint32_t)parts.type))
 		*identity = identity_of_mount(fd, *identity);
 	return 0;
+}
+
+/* Has the file system an f_fsid that is made of its UUID? */
+static bool is_fsid_lasting(uint32_t type)
+{
+	return type == EXT4_SUPER_MAGIC || type == BTRFS_SUPER_MAGIC;
+}
+
+uint64_t filesystem_lasting_identity(int fd)
+{
+	struct fs_uuid uuid = {0};
+	struct statfs fs;
+
+	filesystem_uuid(fd, &uuid);
+	if (uuid.length > 0)
+		return hash64(&uuid, sizeof(uuid), 0);
+	if (fstatfs(fd, &fs) < 0 || !is_fsid_lasting((uint32_t)fs.f_type))
+		return 0;
+	return hash64(&fs.f_fsid, sizeof(fs.f_fsid), 0);
 }
 
 static uint32_t find_device(const struct filesystems *filesystems, dev_t device)

@@ -6,8 +6,8 @@
  *
  * st_dev changes with the order of mounting, and the same inode number means different files in
  * two btrfs subvolumes, so records hold a number of our own. It stands for an identity that
- * outlives a remount: UUID where the kernel tells it (FS_IOC_GETFSUUID, Linux 6.9) and f_fsid of
- * statfs(2), which for btrfs differs by subvolume; where there is neither, st_dev.
+ * outlives a remount: UUID where the kernel tells it (FS_IOC_GETFSUUID, Linux 6.9), volume id of FAT,
+ * and f_fsid of statfs(2), which for btrfs differs by subvolume; where there is neither, st_dev.
  */
 
 #include <pthread.h>
@@ -23,7 +23,8 @@ struct fs_uuid {
 	uint8_t uuid[16];
 };
 
-/* Also of an O_PATH descriptor, where it may be opened again. */
+/* The UUID, or the volume id of FAT (FAT_IOCTL_GET_VOLUME_ID). Also of an O_PATH descriptor, where it
+ * may be opened again. */
 void filesystem_uuid(int fd, struct fs_uuid *uuid);
 
 struct filesystem {
@@ -51,6 +52,11 @@ MUST_CHECK int filesystems_copy(struct filesystems *filesystems, struct filesyst
 MUST_CHECK int filesystems_store(struct filesystems *filesystems, struct catalog_writer *w,
 				 size_t *count);
 void filesystems_stored(struct filesystems *filesystems, size_t count);
+
+/* A hash by which a file system is known on every machine and device: of its UUID or the volume id of
+ * FAT, or of an f_fsid that is made of a UUID. 0 where it has none of them. Of an O_PATH descriptor,
+ * too. Any thread. */
+uint64_t filesystem_lasting_identity(int fd);
 
 /* The number for device, whose file system fd lies on. Any thread. */
 MUST_CHECK int filesystems_number(struct filesystems *filesystems, int fd, dev_t device,

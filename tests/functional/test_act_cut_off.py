@@ -143,6 +143,36 @@ def test_file_that_was_cut_off_waits_until_its_disk_is_mounted_again(twinfs, sou
     assert not list(source.glob(".twinfs~*"))
 
 
+def test_disk_that_looks_the_same_is_not_taken_for_that_of_the_act(twinfs, tmp_path):
+    """Two disks whose root folders have one inode number and no time of birth."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    with contextlib.ExitStack() as stack:
+        for name in ("one", "two"):
+            stack.enter_context(disk("ext4 of seconds", tmp_path / name))
+        mounted = tmp_path / "mounted"
+        mounted.mkdir()
+        first, second = (tmp_path / name / "ext4 of seconds" for name in ("one", "two"))
+        subprocess.run(["mount", "--bind", first, mounted], check=True)
+        try:
+            _, copy = copies(mounted, 2)
+            cut_off(twinfs, mounted)
+        finally:
+            subprocess.run(["umount", mounted], check=True)
+        subprocess.run(["mount", "--bind", second, mounted], check=True)
+        try:
+            assert twinfs("recover").status == 3
+        finally:
+            subprocess.run(["umount", mounted], check=True)
+        subprocess.run(["mount", "--bind", first, mounted], check=True)
+        try:
+            twinfs.ok("recover")
+            assert copy.exists()
+            assert not list(mounted.glob(".twinfs~*"))
+        finally:
+            subprocess.run(["umount", mounted], check=True)
+
+
 def test_folder_that_was_moved_meanwhile_is_told_of(twinfs, source):
     copies(source, 2)
     folder = source / "folder"

@@ -61,11 +61,10 @@ static uint64_t digest_of(const struct intent *intent)
 				     intent->target ? intent->target : "",
 				     intent->info ? intent->info : ""};
 	const uint64_t numbers[] = {
-		(uint64_t)intent->kind, intent->inode,
-		intent->kept_inode,     (uint64_t)intent->born_ns,
-		intent->root_inode,     (uint64_t)intent->root_born_ns,
-		intent->to != NULL,     intent->target != NULL,
-		intent->info != NULL,   intent->number,
+		(uint64_t)intent->kind,    intent->inode,      intent->kept_inode,
+		(uint64_t)intent->born_ns, intent->root.inode, (uint64_t)intent->root.born_ns,
+		intent->root.filesystem,   intent->to != NULL, intent->target != NULL,
+		intent->info != NULL,      intent->number,
 	};
 	uint64_t digest = hash64(numbers, sizeof(numbers), 0);
 
@@ -141,8 +140,7 @@ static uint64_t intend(uint64_t inode)
 				.inode = inode,
 				.kept_inode = ~inode,
 				.born_ns = (int64_t)inode,
-				.root_inode = ~inode,
-				.root_born_ns = -1};
+				.root = {~inode, -1, inode << 32}};
 	int r;
 
 	REQUIRE(journal_settle(journal, handle, &old) == 0);

@@ -255,7 +255,7 @@ static void test_other_folder_in_the_place_of_the_source_is_left_for_later(void 
 				.source = folder->path,
 				.path = "copy",
 				.inode = 1,
-				.root_inode = 1};
+				.root = {.inode = 1}};
 
 	assert_int_equal(undo_intent(folder, &intent).left, 1);
 }
