@@ -115,6 +115,7 @@ void check_print_content(struct check_printing *printing, enum content_differenc
 	char name[GROUP_NAME_MAX], size[FIGURE_SIZE_MAX];
 
 	printing->files = 0;
+	printing->grouped = group != NULL;
 	if (printing->json) {
 		if (printing->contents++ > 0)
 			output_text(output, "]},");
@@ -147,7 +148,8 @@ int check_print_file(struct check_printing *printing, const struct bytes *path,
 	};
 
 	if (!printing->json)
-		return print_text_path(printing->output, indented[state], path);
+		return print_text_path(printing->output,
+				       printing->grouped ? indented[state] : words[state], path);
 	output_text(printing->output, printing->files++ == 0 ? "\n" : ",\n");
 	return print_json_path(printing->output, "bytes", words[state], path);
 }

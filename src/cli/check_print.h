@@ -23,6 +23,7 @@ struct check_printing {
 	struct output *output;
 	const struct sources *sources;
 	bool json;
+	bool grouped; /* the files that follow are those of a group, below its line */
 	/* How many were printed of what is being listed. */
 	uint64_t names, contents, files;
 };

@@ -209,6 +209,21 @@ def test_equal_files_that_are_in_no_group_are_found(twinfs, tmp_path):
         assert twinfs.groups(tree) == {frozenset(both)}
 
 
+def test_file_in_no_group_is_not_listed_below_the_group_before_it(twinfs, tmp_path):
+    with rotten(twinfs, tmp_path, 50_000) as tree:
+        alone = tree / "alone"
+        alone.write_bytes(trees.content("changes on the disk", 4000))
+        (tree / "other").write_bytes(trees.content("else", 4000))
+        os.sync()
+        twinfs.ok("scan", tree)
+        rot(tree.parent, alone, 100)
+        result = twinfs("check", tree)
+        assert result.status == 3
+        lines = result.out.decode().splitlines()
+        assert f"  other bytes     {tree}/copy" in lines
+        assert f"other bytes       {alone}" in lines
+
+
 # the index itself
 
 @pytest.mark.parametrize("sealed", [True, False], ids=["sealed", "unsealed"])
