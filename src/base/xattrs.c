@@ -104,7 +104,7 @@ static bool begins_with(const char *name, const char *prefix)
 static bool is_taken(const char *name)
 {
 	/* XFS lists each ACL once more, in its own form */
-	if (begins_with(name, "user.twinfs.") || begins_with(name, "trusted.SGI_ACL_"))
+	if (begins_with(name, "trusted.SGI_ACL_"))
 		return false;
 	return !begins_with(name, "system.") || is_acl(name);
 }

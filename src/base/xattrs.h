@@ -5,8 +5,7 @@
 /* The extended attributes of one file, ACLs among them (acl(5) has them as system.posix_acl_*).
  *
  * Other attributes of the system namespace are not taken: they stand for what is elsewhere in an
- * inode. Those of the user.twinfs namespace are not either, as a view does not show them. One
- * thread at a time; a struct xattrs that is all zero is empty and valid. */
+ * inode. One thread at a time; a struct xattrs that is all zero is empty and valid. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -23,13 +23,21 @@
 #include "view/source_path.h"
 #include "view/view.h"
 
-/* The names that are twinfs's own. A source's attributes of such names (it may be a copy of a view
- * with all of them) are not shown. */
+/* The names that are twinfs's own, of files, folders and groups alike. A source's attributes of these
+ * very names are not shown; others that begin so are. */
 #define OWN_PREFIX "user.twinfs."
 
 static bool is_own(const char *name)
 {
-	return strncmp(name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
+	static const char *const keys[] = {"path", "hash", "copies", "size", "reclaimable"};
+
+	if (strncmp(name, OWN_PREFIX, strlen(OWN_PREFIX)) != 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (strcmp(name + strlen(OWN_PREFIX), keys[i]) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* As getxattr(2) hands out a value. */

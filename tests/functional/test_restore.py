@@ -83,6 +83,19 @@ def test_restore_of_a_manifest_without_names_is_a_copy(twinfs, source, tmp_path,
     check_same(source, target)
 
 
+def test_attributes_with_names_like_those_of_a_view_are_in_a_backup(twinfs, source, tmp_path,
+                                                                    target):
+    trees.fill(source, {b"alone": b"one", b"pair": b"another", b"twin": b"another"})
+    os.mkdir(source / "folder")
+    for path in ("alone", "pair", "twin", "folder", "."):
+        os.setxattr(source / path, "user.twinfs.mine", os.fsencode(path))
+        os.setxattr(source / path, "user.twinfs.path2", b"")
+    backups.set_times(source)
+    restore(twinfs, backups.make(twinfs, tmp_path, source), target)
+    check_same(source, target)
+    assert os.getxattr(target / "twin", "user.twinfs.mine") == b"twin"
+
+
 def test_plain_user_restores_own_files(as_user, fuse_for_users, source, tmp_path, target):
     as_user_words = as_user.as_user()
     script = ("import sys; sys.path.insert(0, sys.argv[1]); import trees; "
