@@ -1,16 +1,34 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/fiemap.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/confine.h"
 
-/* Numbers of calls differ between processors, so a filter is for one. */
+/* System call filters (seccomp(2)) as lists of what is allowed.
+ *
+ * A list of what is refused would miss each call that a later kernel adds. A call that is not
+ * listed fails with EPERM. The C library tries some newer calls first and falls back to older ones
+ * on ENOSYS, so calls with numbers that this file does not know fail with ENOSYS. So does
+ * clone3(2), whose flags a filter cannot see.
+ *
+ * Kernels since 5.11 remember which calls a filter allows whatever their arguments are, so only
+ * calls with conditions cost time.
+ */
+
+/* System call numbers differ between processors, so a filter is for one. */
 #if defined(__x86_64__)
 #define PROCESSOR AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
@@ -21,121 +39,87 @@
 
 #ifdef PROCESSOR
 
-/* Of calls that came after the headers, the same for all processors. */
-#define CALL_FCHMODAT2 452
-#define CALL_SETXATTRAT 463
-#define CALL_REMOVEXATTRAT 466
-#define CALL_OPEN_TREE_ATTR 467
-#define CALL_FILE_SETATTR 469
+/* Calls newer than the headers of Debian 12. Numbers since 424 are equal on all processors. */
+#define CALL_FUTEX_WAITV 449
+#define CALL_CACHESTAT 451
+#define CALL_MAP_SHADOW_STACK 453
+#define CALL_FUTEX_WAKE 454
+#define CALL_FUTEX_WAIT 455
+#define CALL_FUTEX_REQUEUE 456
+#define CALL_STATMOUNT 457
+#define CALL_LISTMOUNT 458
+#define CALL_MSEAL 462
+#define CALL_GETXATTRAT 464
+#define CALL_LISTXATTRAT 465
+#define CALL_FILE_GETATTR 468
+/* The last call that was known when the lists below were made: file_setattr(2). */
+#define CALL_LAST_KNOWN 469
 
-/* The second interface of x86-64, with numbers of its own. */
+/* Bit of the second interface of x86-64, which has numbers of its own. */
 #define CALL_X32 0x40000000U
 
-/* Tested is only the lower half of arguments: those here have no more. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define LOWER_HALF 0
-#else
-#define LOWER_HALF 4
+/* Calls that are allowed whatever their arguments are, frequent ones first. None of them changes
+ * anything that a Landlock rule or an open descriptor does not already allow. */
+static const uint32_t allowed[] = {
+	/* descriptors */
+	SYS_read, SYS_write, SYS_pread64, SYS_writev, SYS_splice, SYS_openat2, SYS_openat,
+	SYS_close, SYS_newfstatat, SYS_statx, SYS_futex, SYS_fstat, SYS_lseek, SYS_readv,
+	SYS_preadv, SYS_preadv2, SYS_pwrite64, SYS_pwritev, SYS_pwritev2, SYS_vmsplice, SYS_tee,
+	SYS_sendfile, SYS_copy_file_range, SYS_close_range, SYS_dup, SYS_dup3, SYS_pipe2,
+	SYS_eventfd2, SYS_signalfd4, SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime,
+	SYS_memfd_create, SYS_flock, SYS_ppoll, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl,
+	SYS_epoll_pwait, SYS_epoll_pwait2, SYS_recvfrom, SYS_recvmsg, SYS_shutdown,
+	/* files and directories; Landlock refuses to change what is not below the index */
+	SYS_getdents64, SYS_faccessat, SYS_faccessat2, SYS_readlinkat, SYS_getxattr, SYS_lgetxattr,
+	SYS_fgetxattr, CALL_GETXATTRAT, SYS_listxattr, SYS_llistxattr, SYS_flistxattr,
+	CALL_LISTXATTRAT, CALL_FILE_GETATTR, SYS_statfs, SYS_fstatfs, CALL_STATMOUNT,
+	CALL_LISTMOUNT, SYS_name_to_handle_at, SYS_inotify_init1, SYS_inotify_add_watch,
+	SYS_inotify_rm_watch, SYS_fadvise64, SYS_readahead, CALL_CACHESTAT, SYS_fsync,
+	SYS_fdatasync, SYS_sync, SYS_syncfs, SYS_sync_file_range, SYS_ftruncate, SYS_fallocate,
+	SYS_mkdirat, SYS_unlinkat, SYS_renameat2, SYS_umask, SYS_getcwd, SYS_chdir, SYS_fchdir,
+	/* memory */
+	SYS_brk, SYS_mremap, SYS_munmap, SYS_madvise, SYS_msync, SYS_mincore, SYS_mlock, SYS_mlock2,
+	SYS_munlock, SYS_membarrier, SYS_get_mempolicy, SYS_pkey_alloc, SYS_pkey_free, CALL_MSEAL,
+	CALL_MAP_SHADOW_STACK,
+	/* time */
+	SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_gettimeofday, SYS_nanosleep,
+	SYS_times,
+	/* this process and its threads */
+	SYS_exit, SYS_exit_group, SYS_wait4, SYS_waitid, SYS_rt_sigaction, SYS_rt_sigprocmask,
+	SYS_rt_sigpending, SYS_rt_sigreturn, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
+	SYS_sigaltstack, SYS_restart_syscall, SYS_sched_yield, SYS_sched_getaffinity,
+	SYS_sched_getparam, SYS_sched_getscheduler, SYS_set_robust_list, SYS_set_tid_address,
+	SYS_rseq, CALL_FUTEX_WAITV, CALL_FUTEX_WAKE, CALL_FUTEX_WAIT, CALL_FUTEX_REQUEUE,
+	SYS_getrandom, SYS_getpid, SYS_getppid, SYS_gettid, SYS_getpgid, SYS_getsid, SYS_getuid,
+	SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid, SYS_getresgid, SYS_getgroups,
+	SYS_getrlimit, SYS_setrlimit, SYS_getrusage, SYS_getcpu, SYS_capget,
+	SYS_capset, /* cannot gain any */
+	SYS_uname, SYS_sysinfo,
+#ifdef __x86_64__
+	SYS_arch_prctl,
+	/* older forms, which other processors do not have */
+	SYS_open, SYS_creat, SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_getdents, SYS_mkdir,
+	SYS_rmdir, SYS_unlink, SYS_rename, SYS_dup2, SYS_pipe, SYS_poll, SYS_select,
+	SYS_epoll_create, SYS_epoll_wait, SYS_eventfd, SYS_signalfd, SYS_inotify_init, SYS_getpgrp,
+	SYS_pause, SYS_time,
 #endif
-#define REQUEST_OFFSET ((uint32_t)(offsetof(struct seccomp_data, args[1]) + LOWER_HALF))
-
-static const uint32_t refused[] = {
-	/* attributes of files */
-	SYS_fchmod,
-	SYS_fchmodat,
-	CALL_FCHMODAT2,
-	SYS_fchown,
-	SYS_fchownat,
-	SYS_utimensat,
-	SYS_setxattr,
-	SYS_lsetxattr,
-	SYS_fsetxattr,
-	CALL_SETXATTRAT,
-	SYS_removexattr,
-	SYS_lremovexattr,
-	SYS_fremovexattr,
-	CALL_REMOVEXATTRAT,
-	CALL_FILE_SETATTR,
-#ifdef SYS_chmod
-	SYS_chmod,
-	SYS_chown,
-	SYS_lchown,
-	SYS_utime,
-	SYS_utimes,
-	SYS_futimesat,
+#ifdef SYS_renameat
+	SYS_renameat,
 #endif
-	/* other programs and processes */
-	SYS_execve,
-	SYS_execveat,
-	SYS_ptrace,
-	SYS_process_vm_readv,
-	SYS_process_vm_writev,
-	/* the tree of mounts */
-	SYS_mount,
-	SYS_umount2,
-	SYS_pivot_root,
-	SYS_chroot,
-	SYS_move_mount,
-	SYS_open_tree,
-	CALL_OPEN_TREE_ATTR,
-	SYS_fsopen,
-	SYS_fsconfig,
-	SYS_fsmount,
-	SYS_fspick,
-	SYS_mount_setattr,
-	SYS_unshare,
-	SYS_setns,
-	SYS_open_by_handle_at,
-	SYS_quotactl,
-	SYS_swapon,
-	SYS_swapoff,
-	/* the kernel */
-	SYS_init_module,
-	SYS_finit_module,
-	SYS_delete_module,
-	SYS_kexec_load,
-	SYS_bpf,
-	SYS_perf_event_open,
-	SYS_userfaultfd,
-	SYS_reboot,
-	SYS_settimeofday,
-	SYS_clock_settime,
-	SYS_add_key,
-	SYS_request_key,
-	SYS_keyctl,
-	SYS_sethostname,
-	SYS_setdomainname,
-	/* last: not where it is asked for */
-	SYS_io_uring_setup,
+#ifdef SYS_riscv_flush_icache
+	SYS_riscv_flush_icache,
+#endif
+#ifdef __riscv
+	258, /* riscv_hwprobe, by which the C library chooses its string functions */
+#endif
 };
 
-/* What an open file is asked, through ioctl(2), that changes it though it is open for reading. */
-static const uint32_t refused_requests[] = {
-	(uint32_t)FS_IOC_SETFLAGS,
-	(uint32_t)FS_IOC32_SETFLAGS,
-	(uint32_t)FS_IOC_FSSETXATTR,
-	(uint32_t)FS_IOC_SETVERSION,
+/* Additionally allowed for requests over io_uring. */
+static const uint32_t allowed_for_rings[] = {
+	SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_set_mempolicy, SYS_mbind,
 };
 
-/* Head, calls, the load of a request, requests, the end. */
-#define STEPS_MAX (7 + 2 * ARRAY_SIZE(refused) + 2 + 2 * ARRAY_SIZE(refused_requests) + 1)
-
-struct filter {
-	struct sock_filter steps[STEPS_MAX];
-	unsigned short count;
-};
-
-static void add(struct filter *filter, struct sock_filter step)
-{
-	filter->steps[filter->count++] = step;
-}
-
-static void add_refusal(struct filter *filter)
-{
-	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
-}
-
-/* What a decoder needs; what is not here it does without. */
+/* All that a decoder needs. Libraries do without what is not listed. */
 static const uint32_t computing[] = {
 	/* memory */
 	SYS_brk,
@@ -144,14 +128,14 @@ static const uint32_t computing[] = {
 	SYS_munmap,
 	SYS_mprotect,
 	SYS_madvise,
-	/* what is open */
+	/* open descriptors */
 	SYS_read,
 	SYS_pread64,
 	SYS_write,
 	SYS_lseek,
 	SYS_fstat,
 	SYS_close,
-	/* itself */
+	/* this process */
 	SYS_futex,
 	SYS_sched_yield,
 	SYS_getrandom,
@@ -166,9 +150,84 @@ static const uint32_t computing[] = {
 	SYS_exit_group,
 };
 
+/* The number is not in linux/fs.h of Debian 12; it is that of ext4 and of all file systems since
+ * Linux 6.9. */
+#define IOCTL_GET_FS_UUID _IOC(_IOC_READ, 0x15, 0, 17)
+
+/* Requests of ioctl(2) that read, and those of /dev/fuse. Others change file systems through a
+ * descriptor that is open for reading. */
+static const uint32_t requests[] = {
+	(uint32_t)_IOC(_IOC_READ, 229, 0, 4), /* FUSE_DEV_IOC_CLONE */
+	(uint32_t)_IOC(_IOC_WRITE, 229, 1, 16), /* FUSE_DEV_IOC_BACKING_OPEN */
+	(uint32_t)_IOC(_IOC_WRITE, 229, 2, 4), /* FUSE_DEV_IOC_BACKING_CLOSE */
+	(uint32_t)_IO(229, 3), /* FUSE_DEV_IOC_SYNC_INIT */
+	(uint32_t)FIONREAD,
+	(uint32_t)FS_IOC_FIEMAP,
+	(uint32_t)IOCTL_GET_FS_UUID,
+	(uint32_t)FS_IOC_GETFLAGS,
+	(uint32_t)FS_IOC_GETVERSION,
+	(uint32_t)FS_IOC_FSGETXATTR,
+	(uint32_t)TIOCGWINSZ,
+	(uint32_t)TCGETS,
+};
+
+/* Commands of fcntl(2). Without F_SETOWN and F_SETSIG, by which the kernel would signal another
+ * process. */
+static const uint32_t commands[] = {
+	F_DUPFD,    F_DUPFD_CLOEXEC, F_GETFD,      F_SETFD,      F_GETFL,     F_SETFL,
+	F_GETLK,    F_SETLK,         F_SETLKW,     F_OFD_GETLK,  F_OFD_SETLK, F_OFD_SETLKW,
+	F_SETLEASE, F_GETLEASE,      F_GETPIPE_SZ, F_SETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS,
+};
+
+/* Operations of prctl(2) that are about the calling process alone. */
+static const uint32_t
+	operations
+		[] =
+			{
+				PR_SET_NAME,         PR_GET_NAME,
+				PR_SET_VMA, /* names of memory, which malloc of glibc 2.41 gives */
+				PR_SET_PDEATHSIG,    PR_GET_DUMPABLE,
+				PR_SET_DUMPABLE,     PR_GET_KEEPCAPS,
+				PR_SET_KEEPCAPS,     PR_GET_SECUREBITS,
+				PR_CAPBSET_READ,     PR_CAPBSET_DROP,
+				PR_GET_NO_NEW_PRIVS, PR_SET_NO_NEW_PRIVS,
+				PR_GET_SECCOMP,
+};
+
+/* Flags of clone(2) that make name spaces. CLONE_NEWTIME is a signal there. */
+#define NEW_NAME_SPACES                                                                           \
+	((uint32_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
+		    CLONE_NEWPID | CLONE_NEWNET))
+
+/* ---- steps --------------------------------------------------------------------------- */
+
+/* Head, two steps for each call, rules with conditions, the end. */
+#define STEPS_MAX 1024
+
+struct filter {
+	struct sock_filter steps[STEPS_MAX];
+	unsigned short count;
+};
+
+static void add(struct filter *filter, struct sock_filter step)
+{
+	assert(filter->count < STEPS_MAX);
+	filter->steps[filter->count++] = step;
+}
+
+static void add_error(struct filter *filter, uint32_t error)
+{
+	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error));
+}
+
 static void add_permission(struct filter *filter)
 {
 	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+}
+
+static void load(struct filter *filter, size_t offset)
+{
+	add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
 static void allow_equal(struct filter *filter, uint32_t value)
@@ -177,33 +236,25 @@ static void allow_equal(struct filter *filter, uint32_t value)
 	add_permission(filter);
 }
 
-static void refuse_equal(struct filter *filter, uint32_t value)
+static void allow_each(struct filter *filter, const uint32_t *values, size_t count)
 {
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
-	add_refusal(filter);
+	for (size_t i = 0; i < count; i++)
+		allow_equal(filter, values[i]);
+}
+
+static void fail_from(struct filter *filter, uint32_t value, uint32_t error)
+{
+	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, value, 0, 1));
+	add_error(filter, error);
 }
 
 static void add_head(struct filter *filter)
 {
-	add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-						 offsetof(struct seccomp_data, arch)));
+	load(filter, offsetof(struct seccomp_data, arch));
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROCESSOR, 1, 0));
-	add_refusal(filter);
-	add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-						 offsetof(struct seccomp_data, nr)));
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, CALL_X32, 0, 1));
-	add_refusal(filter);
-}
-
-/* Behind all calls, as it loads something else. */
-static void add_requests(struct filter *filter)
-{
-	unsigned char steps = 1 + 2 * ARRAY_SIZE(refused_requests);
-
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, steps));
-	add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, REQUEST_OFFSET));
-	for (size_t i = 0; i < ARRAY_SIZE(refused_requests); i++)
-		refuse_equal(filter, refused_requests[i]);
+	add_error(filter, EPERM);
+	load(filter, offsetof(struct seccomp_data, nr));
+	fail_from(filter, CALL_X32, EPERM);
 }
 
 static int install(struct filter *filter)
@@ -213,16 +264,184 @@ static int install(struct filter *filter)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
 }
 
-int confine_calls(bool with_rings)
+/* ---- rules with conditions ------------------------------------------------------------ */
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define LOWER_HALF 0
+#else
+#define LOWER_HALF 4
+#endif
+#define UPPER_HALF (4 - LOWER_HALF)
+
+/* A rule begins with the number of its call, which it skips itself for, and always returns: so the
+ * number of the call is loaded again at the next rule. Returns what end_rule() takes. */
+static unsigned short begin_rule(struct filter *filter, uint32_t call)
 {
+	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 0));
+	return filter->count;
+}
+
+static void end_rule(struct filter *filter, unsigned short begin)
+{
+	unsigned int length = (unsigned int)filter->count - begin;
+
+	assert(length <= UINT8_MAX);
+	filter->steps[begin - 1].jf = (uint8_t)length;
+}
+
+static void load_argument(struct filter *filter, unsigned int number)
+{
+	load(filter, offsetof(struct seccomp_data, args) + (size_t)8 * number + LOWER_HALF);
+}
+
+/* These three refuse the call unless what is loaded is so. */
+
+static void require_equal(struct filter *filter, uint32_t value)
+{
+	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0));
+	add_error(filter, EPERM);
+}
+
+static void require_some_of(struct filter *filter, uint32_t bits)
+{
+	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0));
+	add_error(filter, EPERM);
+}
+
+static void require_none_of(struct filter *filter, uint32_t bits)
+{
+	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1));
+	add_error(filter, EPERM);
+}
+
+/* Allows the call if its argument, of 32 bits, has this value. */
+static void allow_if_equal(struct filter *filter, uint32_t call, unsigned int argument,
+			   uint32_t value)
+{
+	unsigned short begin = begin_rule(filter, call);
+
+	load_argument(filter, argument);
+	require_equal(filter, value);
+	add_permission(filter);
+	end_rule(filter, begin);
+}
+
+struct values {
+	const uint32_t *values;
+	size_t count;
+};
+
+static void allow_if_among(struct filter *filter, uint32_t call, unsigned int argument,
+			   struct values values)
+{
+	unsigned short begin = begin_rule(filter, call);
+
+	load_argument(filter, argument);
+	allow_each(filter, values.values, values.count);
+	add_error(filter, EPERM);
+	end_rule(filter, begin);
+}
+
+/* Memory that holds code is mapped when a program starts; afterwards code can only be loaded. */
+static void allow_without_code(struct filter *filter, uint32_t call, bool with_code)
+{
+	unsigned short begin = begin_rule(filter, call);
+
+	load_argument(filter, 2);
+	if (!with_code)
+		require_none_of(filter, PROT_EXEC);
+	add_permission(filter);
+	end_rule(filter, begin);
+}
+
+/* Only threads: no process, and no name space. */
+static void allow_threads(struct filter *filter)
+{
+	unsigned short begin = begin_rule(filter, SYS_clone);
+
+	load_argument(filter, 0);
+	require_some_of(filter, CLONE_THREAD);
+	require_none_of(filter, NEW_NAME_SPACES);
+	add_permission(filter);
+	end_rule(filter, begin);
+	begin = begin_rule(filter, SYS_clone3);
+	add_error(filter, ENOSYS);
+	end_rule(filter, begin);
+}
+
+/* Only to where the socket is connected. sendmsg(2) has its address in memory, which a filter does
+ * not see. */
+static void allow_send_without_address(struct filter *filter)
+{
+	unsigned short begin = begin_rule(filter, SYS_sendto);
+
+	load_argument(filter, 4);
+	require_equal(filter, 0);
+	load(filter, offsetof(struct seccomp_data, args) + 8 * 4 + UPPER_HALF);
+	require_equal(filter, 0);
+	add_permission(filter);
+	end_rule(filter, begin);
+}
+
+/* Only the effective id, as base/caller.c sets it: the thread can always be itself again. */
+static void allow_effective_id(struct filter *filter, uint32_t call)
+{
+	unsigned short begin = begin_rule(filter, call);
+
+	load_argument(filter, 0);
+	require_equal(filter, UINT32_MAX);
+	load_argument(filter, 2);
+	require_equal(filter, UINT32_MAX);
+	add_permission(filter);
+	end_rule(filter, begin);
+}
+
+static void allow_to_be_callers(struct filter *filter)
+{
+	allow_effective_id(filter, SYS_setresuid);
+	allow_effective_id(filter, SYS_setresgid);
+	allow_equal(filter, SYS_setgroups);
+	allow_equal(filter, SYS_setfsuid);
+	allow_equal(filter, SYS_setfsgid);
+}
+
+#define VALUES(list) ((struct values){(list), ARRAY_SIZE(list)})
+
+static void add_rules(struct filter *filter, bool with_rings)
+{
+	uint32_t self = (uint32_t)getpid();
+
+	allow_if_among(filter, SYS_ioctl, 1, VALUES(requests));
+	allow_if_among(filter, SYS_fcntl, 1, VALUES(commands));
+	allow_without_code(filter, SYS_mmap, with_rings);
+	allow_without_code(filter, SYS_mprotect, with_rings);
+	allow_without_code(filter, SYS_pkey_mprotect, with_rings);
+	allow_send_without_address(filter);
+	allow_threads(filter);
+	allow_if_equal(filter, SYS_tgkill, 0, self);
+	allow_if_equal(filter, SYS_kill, 0, self);
+	allow_if_equal(filter, SYS_prlimit64, 0, 0);
+	allow_if_among(filter, SYS_prctl, 0, VALUES(operations));
+	if (with_rings) /* libfuse binds the thread of each ring to a processor */
+		allow_if_equal(filter, SYS_sched_setaffinity, 0, 0);
+}
+
+/* ---- filters ------------------------------------------------------------------------- */
+
+int confine_calls(unsigned int needs)
+{
+	bool with_rings = needs & CONFINE_WITH_RINGS;
 	struct filter filter = {.count = 0};
-	size_t count = ARRAY_SIZE(refused) - (with_rings ? 1 : 0);
 
 	add_head(&filter);
-	for (size_t i = 0; i < count; i++)
-		refuse_equal(&filter, refused[i]);
-	add_requests(&filter);
-	add_permission(&filter);
+	allow_each(&filter, allowed, ARRAY_SIZE(allowed));
+	if (with_rings)
+		allow_each(&filter, allowed_for_rings, ARRAY_SIZE(allowed_for_rings));
+	add_rules(&filter, with_rings);
+	if (needs & CONFINE_WITH_CALLERS)
+		allow_to_be_callers(&filter);
+	fail_from(&filter, CALL_LAST_KNOWN + 1, ENOSYS);
+	add_error(&filter, EPERM);
 	return install(&filter);
 }
 
@@ -231,16 +450,15 @@ int confine_to_computing(void)
 	struct filter filter = {.count = 0};
 
 	add_head(&filter);
-	for (size_t i = 0; i < ARRAY_SIZE(computing); i++)
-		allow_equal(&filter, computing[i]);
-	add_refusal(&filter);
+	allow_each(&filter, computing, ARRAY_SIZE(computing));
+	add_error(&filter, EPERM);
 	return install(&filter);
 }
 #else /* no PROCESSOR */
 
-int confine_calls(bool with_rings)
+int confine_calls(unsigned int needs)
 {
-	(void)with_rings;
+	(void)needs;
 	return -ENOSYS;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
+#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -116,6 +117,7 @@ int confine_no_new_privileges(void)
 #define ACCESS_TRUNCATE (UINT64_C(1) << 14) /* 3 */
 #define ACCESS_IOCTL_DEV (UINT64_C(1) << 15) /* 5 */
 #define ACCESS_NET_TCP UINT64_C(3) /* 4: bind and connect */
+#define SCOPE_OUTSIDE UINT64_C(3) /* 6: abstract UNIX sockets and signals */
 
 #define WRITES                                                           \
 	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | \
@@ -124,10 +126,18 @@ int confine_no_new_privileges(void)
 	 LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |   \
 	 LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 
-/* What the kernel is to refuse where no rule allows it; an older one knows only the first field. */
+/* The part of them that the folder is exempt from: an index has regular files and directories. */
+#define FOLDER_WRITES                                                    \
+	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | \
+	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |  \
+	 LANDLOCK_ACCESS_FS_MAKE_REG | ACCESS_REFER | ACCESS_TRUNCATE)
+
+/* What the kernel refuses where no rule allows it. Version 4 added the second field and version 6
+ * the third. */
 struct ruleset {
 	uint64_t files;
 	uint64_t network;
+	uint64_t scopes;
 };
 
 static long ask_for_version(void)
@@ -145,6 +155,14 @@ int confine_landlock_version(void)
 	return version > 0 ? (int)version : 0;
 }
 
+static size_t ruleset_size(long version)
+{
+	if (version >= 6)
+		return sizeof(struct ruleset);
+	return version >= 4 ? offsetof(struct ruleset, scopes) : offsetof(struct ruleset, network);
+}
+
+/* writes	gets what the kernel can refuse */
 static int make_ruleset(uint64_t *writes)
 {
 	struct ruleset ruleset = {.files = WRITES};
@@ -163,8 +181,9 @@ static int make_ruleset(uint64_t *writes)
 		ruleset.network = ACCESS_NET_TCP;
 	if (version >= 5)
 		ruleset.files |= ACCESS_IOCTL_DEV;
-	fd = syscall(SYS_landlock_create_ruleset, &ruleset,
-		     version >= 4 ? sizeof(ruleset) : sizeof(ruleset.files), 0);
+	if (version >= 6)
+		ruleset.scopes = SCOPE_OUTSIDE;
+	fd = syscall(SYS_landlock_create_ruleset, &ruleset, ruleset_size(version), 0);
 	return fd < 0 ? -errno : (int)fd;
 }
 
@@ -189,7 +208,7 @@ int confine_writing(const char *folder)
 
 	if (ruleset < 0)
 		return ruleset;
-	r = folder ? allow(ruleset, folder, writes) : 0;
+	r = folder ? allow(ruleset, folder, writes & FOLDER_WRITES) : 0;
 	if (r == 0)
 		r = allow(ruleset, "/dev/null", LANDLOCK_ACCESS_FS_WRITE_FILE);
 	if (r == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)

@@ -37,25 +37,41 @@ bool confine_has_capability(unsigned int number);
 int confine_landlock_version(void);
 
 /* No program that is started has more rights than its parent: set-uid means nothing any more. The
- * other two ask for it. 0 or -errno. */
+ * next two need it. 0 or -errno. */
 MUST_CHECK int confine_no_new_privileges(void);
 
 /* Has the kernel refuse (EACCES, EXDEV) to make, remove, rename, truncate, and open for writing
- * whatever is not below the folder (NULL: everything), but for /dev/null; to run any program; to connect or listen by
- * TCP; and to change mounts. By Landlock, of which each Linux since 5.13 knows a part:
+ * whatever is not below the folder (NULL: everything), except /dev/null. Below it only regular
+ * files and directories can be made. Also refused: to run a program, to connect or listen by TCP,
+ * to change mounts, and, from Linux 6.12 on, to signal processes outside and to reach their
+ * abstract UNIX sockets. By Landlock, of which each Linux since 5.13 knows a part:
  * https://docs.kernel.org/userspace-api/landlock.html
  *
  * -ENOSYS or -EOPNOTSUPP where the kernel has none, or -errno. */
 MUST_CHECK int confine_writing(const char *folder);
 
-/* Has the kernel refuse (EPERM) what Landlock leaves: changes of modes, owners, times, extended
- * attributes and flags of files wherever they are; and what a file system has no need of, as
- * mounting, tracing, loading code into the kernel. By seccomp(2).
+/* What confine_calls() allows in addition. */
+enum {
+	/* io_uring_setup(2), whose requests no filter sees, and memory for code */
+	CONFINE_WITH_RINGS = 1 << 0,
+	/* to change the effective user and groups of a thread (base/caller.h) */
+	CONFINE_WITH_CALLERS = 1 << 1,
+};
+
+/* Has the kernel refuse all system calls but those by which a process reads files, changes what
+ * confine_writing() lets it change, and manages its own memory, threads and descriptors. Refused
+ * are all calls that change attributes of files, make sockets, start processes, reach other
+ * processes, map memory for code, or administer the system; and all requests of ioctl(2) and commands of
+ * fcntl(2) but some that read. Refused calls fail with EPERM; those that this program does not know
+ * fail with ENOSYS. By seccomp(2).
  *
- * with_rings	io_uring_setup(2), whose requests no filter sees, is not refused
+ * needs	of CONFINE_WITH_...
  *
- * -ENOSYS where this program does not know the processor, or the kernel has none, or -errno. */
-MUST_CHECK int confine_calls(bool with_rings);
+ * The process cannot fork afterwards, and can signal only itself.
+ *
+ * Returns 0, -ENOSYS if this program does not know the processor or the kernel has no filters, or
+ * -errno. */
+MUST_CHECK int confine_calls(unsigned int needs);
 
 /* Has the kernel refuse (EPERM) all calls but those that read and write what is open, take memory,
  * and end: nothing more is opened, looked up, started, signalled or connected to. Libraries that

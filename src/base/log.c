@@ -198,9 +198,14 @@ void log_set_level(enum log_level level)
 	atomic_store(&max_level, (int)level);
 }
 
+void log_connect_to_syslog(void)
+{
+	openlog(PROGRAM, LOG_PID | LOG_NDELAY, LOG_DAEMON);
+}
+
 void log_to_syslog(void)
 {
-	openlog(PROGRAM, LOG_PID, LOG_DAEMON);
+	log_connect_to_syslog();
 	atomic_store(&use_syslog, true);
 }
 

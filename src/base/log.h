@@ -47,6 +47,11 @@ void log_note_said(void);
  */
 void log_set_level(enum log_level level);
 
+/* Connects to syslog(3), so that a process that is confined afterwards can send messages to it. Call
+ * it before threads start.
+ */
+void log_connect_to_syslog(void);
+
 /* Sends all further messages to syslog(3). Call it once, when nobody reads
  * stderr any more.
  */

@@ -61,12 +61,18 @@ static int note(struct bytes *said, const char *what, int result)
 	return 0;
 }
 
+static unsigned int needed_calls(const struct mount_settings *settings)
+{
+	return (settings->io_uring ? CONFINE_WITH_RINGS : 0) |
+	       (settings->shared ? CONFINE_WITH_CALLERS : 0);
+}
+
 static int restrict_writing(const struct mount_settings *settings, const char *folder,
 			    struct bytes *said)
 {
 	int r = note(said, "landlock", confine_writing(folder));
 
-	return r < 0 ? r : note(said, "seccomp", confine_calls(settings->io_uring));
+	return r < 0 ? r : note(said, "seccomp", confine_calls(needed_calls(settings)));
 }
 #endif
 
@@ -86,8 +92,11 @@ static int confine(const struct mount_settings *settings, const char *folder, st
 
 int confinement_begin(const struct mount_settings *settings, const char *folder, struct bytes *said)
 {
-	int r = confine(settings, folder, said);
+	int r;
 
+	if (!settings->foreground)
+		log_connect_to_syslog();
+	r = confine(settings, folder, said);
 	if (r < 0)
 		log_error("cannot give up rights that are not needed: %s", error_text(r));
 	return r;

@@ -7,6 +7,8 @@
  *
  *	writing		only below its index folder, where the kernel has Landlock; no attribute of
  *			any file, where it has seccomp. So the sources are never written to.
+ *	system calls	those that reading files takes, where the kernel has seccomp: no socket,
+ *			no other process
  *	programs	none
  *	capabilities	of root's, to read what root reads (see confinement.c)
  *

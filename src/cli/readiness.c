@@ -35,7 +35,7 @@ int readiness_fork(struct readiness *readiness)
 		return r;
 	}
 	/* who is told of the process in front would take it for the one that serves */
-	readiness->service.socket = NULL;
+	service_deinit(&readiness->service);
 	readiness->child = child;
 	readiness->fd = child != 0 ? ends[0] : ends[1];
 	(void)close(child != 0 ? ends[1] : ends[0]);

@@ -207,7 +207,7 @@ void service_status_start(struct service_status **status, const struct service *
 	struct service_status *made;
 
 	*status = NULL;
-	made = service->socket ? calloc(1, sizeof(*made)) : NULL;
+	made = service->listens ? calloc(1, sizeof(*made)) : NULL;
 	if (!made)
 		return;
 	made->service = service;

@@ -235,6 +235,23 @@ static void stand_alone(int socket)
 	closefrom(KEPT_SOCKET + 1);
 }
 
+/* Has the daemon closed its end? Then another view may be mounted there by now, with the same device
+ * number. */
+static bool daemon_is_gone(void)
+{
+	struct pollfd socket = {.fd = KEPT_SOCKET};
+
+	return poll(&socket, 1, 0) == 1 && socket.revents & POLLHUP;
+}
+
+static bool is_to_unmount(const struct session_settings *settings, char word)
+{
+	if (word == WORD_UNMOUNT && !daemon_is_gone())
+		return true;
+	return (word == WORD_UNMOUNT || settings->auto_unmount) &&
+	       mount_point_is_dead(settings->mount_point);
+}
+
 _Noreturn static void serve(int socket, const struct session_settings *settings,
 			    enum session_access access)
 {
@@ -247,8 +264,7 @@ _Noreturn static void serve(int socket, const struct session_settings *settings,
 	if (hear(&order) == WORD_MOUNT) {
 		device = answer_mount(&fuse, settings, access);
 		(void)setsid();
-		if (attend(settings, device, access != SESSION_READ_ONLY) == WORD_UNMOUNT ||
-		    (settings->auto_unmount && mount_point_is_dead(settings->mount_point)))
+		if (is_to_unmount(settings, attend(settings, device, access != SESSION_READ_ONLY)))
 			unmount_view(fuse, settings->mount_point, device);
 	}
 	_exit(EXIT_SUCCESS);
@@ -410,9 +426,10 @@ static int wait_for_end(struct mounter *mounter)
 	ended = comes_within(mounter, 0, END_MS);
 	if (!ended) {
 		r = -ETIMEDOUT;
-		(void)kill(mounter->process, SIGKILL);
-		/* one that waits in the kernel for a dead disk is left to init */
-		ended = comes_within(mounter, 0, END_MS);
+		/* A confined process cannot. Then the mounter is left to init, as is one that waits in
+		 * the kernel for a dead disk: it unmounts and ends when it can. */
+		if (kill(mounter->process, SIGKILL) == 0)
+			ended = comes_within(mounter, 0, END_MS);
 	}
 	(void)close(mounter->socket);
 	mounter->socket = -1;

@@ -25,7 +25,38 @@ CREATE_RULESET = 444  # the same number on all processors
 CALLS = {"open": 2, "access": 21, "socket": 41, "execve": 59, "truncate": 76, "rename": 82,
          "mkdir": 83, "rmdir": 84, "link": 86, "unlink": 87, "symlink": 88, "chmod": 90,
          "chown": 92, "utime": 132, "mount": 165, "umount2": 166, "setxattr": 188,
-         "removexattr": 197, "utimensat": 280, "ptrace": 101, "io_uring_setup": 425}
+         "removexattr": 197, "utimensat": 280, "ptrace": 101, "io_uring_setup": 425,
+         "connect": 42, "sendto": 44, "sendmsg": 46, "bind": 49, "listen": 50, "socketpair": 53,
+         "clone": 56, "fork": 57, "vfork": 58, "kill": 62, "fcntl": 72, "ioctl": 16, "mmap": 9,
+         "mprotect": 10, "shmget": 29, "msgget": 68, "semget": 64, "syslog": 103, "setuid": 105,
+         "setpgid": 109, "setresuid": 117, "setresgid": 119, "setfsuid": 122, "mknod": 133,
+         "personality": 135, "setpriority": 141, "sched_setscheduler": 144, "prctl": 157,
+         "adjtimex": 159, "chroot": 161, "acct": 163, "swapon": 167, "reboot": 169, "iopl": 172,
+         "init_module": 175, "quotactl": 179, "tkill": 200, "sched_setaffinity": 203,
+         "mq_open": 240, "kexec_load": 246, "add_key": 248, "request_key": 249, "keyctl": 250,
+         "ioprio_set": 251, "migrate_pages": 256, "mknodat": 259, "unshare": 272,
+         "move_pages": 279, "signalfd": 282, "rt_tgsigqueueinfo": 297, "perf_event_open": 298,
+         "fanotify_init": 300, "fanotify_mark": 301, "prlimit64": 302, "open_by_handle_at": 304,
+         "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310, "process_vm_writev": 311,
+         "kcmp": 312, "finit_module": 313, "seccomp": 317, "kexec_file_load": 320, "bpf": 321,
+         "execveat": 322, "userfaultfd": 323, "tgkill": 234, "pidfd_send_signal": 424,
+         "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
+         "fspick": 433, "pidfd_open": 434, "clone3": 435, "pidfd_getfd": 438,
+         "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447,
+         "process_mrelease": 448, "set_mempolicy_home_node": 450, "fchmodat2": 452,
+         "file_setattr": 469, "of a later kernel": 9999, "close": 3, "lseek": 8,
+         "getpid": 39, "rt_tgsigqueueinfo of x32": 0x40000000 + 536}
+
+# requests of ioctl(2)
+FIFREEZE, FITRIM, SETFLAGS, SHUTDOWN, SET_LABEL = (
+    0xC0045877, 0xC0185879, 0x40086602, 0x8004587D, 0x41009432)
+SUBVOLUME_CREATE, SUBVOLUME_DESTROY, RESIZE, STEAL_INPUT, SET_OWNER, GET_FLAGS = (
+    0x5000940E, 0x5000940F, 0x50009403, 0x5412, 0x8901, 0x80086601)
+
+NEW_NAME_SPACES = {"time": 0x80, "mount": 0x20000, "cgroup": 0x2000000, "uts": 0x4000000,
+                   "ipc": 0x8000000, "user": 0x10000000, "pid": 0x20000000, "net": 0x40000000}
+THREAD = 0x10D00  # CLONE_VM | CLONE_SIGHAND | CLONE_THREAD, and CLONE_FS
+PRIVATE = 0x22  # MAP_PRIVATE | MAP_ANONYMOUS
 
 
 def landlock_version():
@@ -180,6 +211,100 @@ def test_no_thread_can_run_a_program_or_change_mounts(twinfs, source, made, tmp_
         for call, result in zip(calls, made(threads(view.pid)[0], *calls)):
             assert -result in (errno.EPERM, errno.EACCES), (call, result)
         assert is_mounted(view.path)
+
+
+def refused_of_others(pid, mounter):
+    """Calls by which other processes, the network, memory and the kernel would be reached."""
+    signals = [("kill", mounter, 0), ("kill", 1, 0), ("kill", -1, 0), ("kill", 0, 0),
+               ("tkill", mounter, 0), ("tgkill", mounter, mounter, 0),
+               ("rt_tgsigqueueinfo", mounter, mounter, 0, 0), ("pidfd_open", mounter, 0),
+               ("pidfd_send_signal", 1, 0, 0, 0), ("pidfd_getfd", 1, 0, 0),
+               ("fcntl", 1, 8, mounter), ("fcntl", 1, 15, 0), ("fcntl", 1, 10, signal.SIGKILL)]
+    others = [("prlimit64", mounter, 7, 0, 0), ("prlimit64", pid, 7, 0, 0), ("setpgid", mounter, 0),
+              ("sched_setaffinity", mounter, 0, 0), ("sched_setscheduler", mounter, 0, 0),
+              ("setpriority", 0, mounter, 0), ("setpriority", 2, 0, 0),
+              ("ioprio_set", 1, mounter, 0),
+              ("migrate_pages", mounter, 0, 0, 0), ("move_pages", mounter, 0, 0, 0, 0, 0),
+              ("kcmp", 1, pid, 0, 0, 0), ("process_vm_readv", mounter, 0, 0, 0, 0, 0),
+              ("process_vm_writev", mounter, 0, 0, 0, 0, 0), ("process_madvise", 1, 0, 0, 0, 0),
+              ("process_mrelease", 1, 0), ("prctl", 62, 0, 0, 0, 0), ("prctl", 35, 0, 0, 0, 0)]
+    sockets = [("socket", family, kind, 0) for family in (1, 2, 10, 16, 17, 38, 40)
+               for kind in (1, 2, 3)]
+    sockets += [("socketpair", 1, 1, 0, 0), ("connect", 1, 0, 0), ("bind", 1, 0, 0),
+                ("listen", 1, 1), ("sendmsg", 1, 0, 0), ("sendto", 1, 0, 0, 0, 4096, 16),
+                ("sendto", 1, 0, 0, 0, 1 << 32, 16), ("shmget", 0, 4096, 0o1600),
+                ("msgget", 0, 0o1600), ("semget", 0, 1, 0o1600), ("mq_open", "x", 0o102, 0o600, 0)]
+    started = [("fork",), ("vfork",), ("clone", signal.SIGCHLD, 0, 0, 0, 0),
+               ("execveat", AT_FDCWD, "/bin/true", 0, 0, 0), ("mmap", 0, 4096, 4, PRIVATE, -1, 0),
+               ("mmap", 0, 4096, 7, PRIVATE, -1, 0), ("mprotect", 0, 4096, 5),
+               ("personality", 0x400000), ("memfd_secret", 0)]
+    started += [("clone", flag | signal.SIGCHLD, 0, 0, 0, 0) for flag in NEW_NAME_SPACES.values()]
+    started += [("clone", flag | THREAD, 0, 0, 0, 0) for flag in NEW_NAME_SPACES.values()
+                if flag != 0x80]
+    started += [("unshare", flag) for flag in NEW_NAME_SPACES.values()]
+    return signals + others + sockets + started
+
+
+def refused_of_the_system(folder):
+    names = ["setns", "chroot", "acct", "swapon", "reboot", "iopl", "init_module", "finit_module",
+             "quotactl", "quotactl_fd", "kexec_load", "kexec_file_load", "add_key", "request_key",
+             "keyctl", "bpf", "perf_event_open", "userfaultfd", "fanotify_init", "fanotify_mark",
+             "open_by_handle_at", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount",
+             "fspick", "mount_setattr", "seccomp", "syslog", "adjtimex", "clock_adjtime", "setuid",
+             "setresuid", "setresgid", "setfsuid", "fchmodat2", "file_setattr",
+             "set_mempolicy_home_node", "rt_tgsigqueueinfo of x32"]
+    kinds = [(name, f"{folder}/new", kind | 0o600, 0x103)
+             for name in ("mknod",) for kind in (0o010000, 0o020000, 0o060000, 0o140000)]
+    return ([(name, 0, 0, 0, 0, 0, 0) for name in names] + kinds +
+            [("mknodat", AT_FDCWD, f"{folder}/new", 0o010600, 0),
+             ("symlink", "/etc", f"{folder}/new"), ("link", f"{folder}/data.mdb", f"{folder}/new")])
+
+
+def test_no_thread_can_reach_other_processes_or_the_system(twinfs, source, made):
+    """The calls that a list of what is refused had forgotten, and all like them."""
+    trees.fill(source, {b"file": b"data"})
+    with twinfs.mounted(source) as view:
+        [mounter] = children(view.pid)
+        calls = refused_of_others(view.pid, mounter) + refused_of_the_system(twinfs.index)
+        for call, result in zip(calls, made(threads(view.pid)[0], *calls)):
+            assert -result in (errno.EPERM, errno.EACCES), (call, result)
+        assert not os.path.lexists(twinfs.index / "new")
+        assert children(view.pid) == [mounter]
+        assert view.differences(source) == []
+
+
+def test_no_descriptor_takes_a_request_that_changes_its_file_system(twinfs, source, made):
+    trees.fill(source, {b"file": b"data"})
+    with twinfs.mounted(source) as view:
+        requests = (FIFREEZE, FITRIM, SETFLAGS, SHUTDOWN, SET_LABEL, SUBVOLUME_CREATE,
+                    SUBVOLUME_DESTROY, RESIZE, STEAL_INPUT, SET_OWNER)
+        with puppet.puppet(threads(view.pid)[0]) as thread:
+            folder = thread.call(CALLS["open"], source, os.O_RDONLY, 0)
+            assert folder > 2
+            for request in requests:
+                result = thread.call(CALLS["ioctl"], folder, request, 0)
+                assert -result == errno.EPERM, hex(request)
+            # reading is allowed: the kernel itself refuses the address
+            assert -thread.call(CALLS["ioctl"], folder, GET_FLAGS, 0) == errno.EFAULT
+            assert thread.call(CALLS["close"], folder) == 0
+
+
+def test_calls_that_libraries_fall_back_from_are_not_implemented(twinfs, source, made):
+    trees.fill(source, {b"file": b"data"})
+    with twinfs.mounted(source) as view:
+        calls = [("clone3", 0, 0), ("of a later kernel", 0)]
+        assert made(threads(view.pid)[0], *calls) == [-errno.ENOSYS] * len(calls)
+
+
+def test_a_thread_can_signal_its_own_process_and_map_memory(twinfs, source, made):
+    """So that it is not the puppet that cannot."""
+    trees.fill(source, {b"file": b"data"})
+    with twinfs.mounted(source) as view:
+        results = made(threads(view.pid)[0], ("kill", view.pid, 0), ("getpid",),
+                       ("tgkill", view.pid, view.pid, 0), ("prlimit64", 0, 7, 0, 0),
+                       ("fcntl", 0, 1, 0), ("mmap", 0, 4096, 3, PRIVATE, -1, 0))
+        assert results[:4] == [0, view.pid, 0, 0]
+        assert results[4] >= 0 and results[5] > 0
 
 
 def test_every_thread_can_write_to_the_index(twinfs, source, made):

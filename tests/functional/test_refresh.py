@@ -412,19 +412,20 @@ def test_mounter_that_stands_still_holds_nothing_up(twinfs, source, root_only):
 
 
 def test_daemon_ends_though_its_mounter_stands_still(twinfs, source):
-    """It says what is left then: a mount that gives errors, and that the next one replaces."""
+    """It says what is left then: a mount that gives errors, and that the next one replaces. The
+    mounter ends when it goes on, and leaves the next mount alone."""
     (source / "file").write_text("content\n")
-    with twinfs.mounted_in_front(source) as (daemon, view):
+    with twinfs.mounted_in_front(source) as (daemon, view), contextlib.ExitStack() as later:
         mounter = children(daemon.pid)[0]
         with stopped(mounter):
             daemon.terminate()
             daemon.wait(TIMEOUT)
-            assert not Path(f"/proc/{mounter}").exists()
-        assert is_mounted(view.path)
-        with pytest.raises(OSError, match=os.strerror(errno.ENOTCONN)):
-            os.listdir(view.path)
-        with twinfs.mounted(source, at=view.path) as again:
-            assert again.differences_now(source) == []
+            assert is_mounted(view.path)
+            with pytest.raises(OSError, match=os.strerror(errno.ENOTCONN)):
+                os.listdir(view.path)
+            again = later.enter_context(twinfs.mounted(source, at=view.path))
+        assert until(lambda: not Path(f"/proc/{mounter}").exists())
+        assert again.differences_now(source) == []
     assert f"cannot unmount '{view.path}': " in daemon.output[1].decode()
 
 

@@ -18,6 +18,7 @@ ARGUMENTS = ("rdi", "rsi", "rdx", "r10", "r8", "r9")
 SYSCALL = b"\x0f\x05"
 BELOW_STACK = 4096  # out of the way of what the thread keeps below its stack pointer
 ALL_THREADS = 0x40000000  # __WALL
+TRIES = 10000  # to find a thread in a system call
 
 
 def is_possible():
@@ -73,17 +74,31 @@ class Puppet:
         return result - (1 << 64) if result >> 63 else result
 
 
+    def waits_in_a_call(self):
+        return os.pread(self.memory, len(SYSCALL), self.before["rip"] - len(SYSCALL)) == SYSCALL
+
+
+def _stop(thread):
+    """Attach until the thread is stopped in a system call; a busy one is let go on."""
+    for _ in range(TRIES):
+        _ptrace(ATTACH, thread, None, None)
+        os.waitpid(thread, ALL_THREADS)
+        stopped = Puppet(thread)
+        if stopped.waits_in_a_call():
+            return stopped
+        os.close(stopped.memory)
+        _ptrace(DETACH, thread, None, None)
+        os.sched_yield()
+    raise TimeoutError(f"thread {thread} is never in a system call")
+
+
 @contextlib.contextmanager
 def puppet(thread):
     """A thread of any process, which waits in a system call."""
-    _ptrace(ATTACH, thread, None, None)
+    made = _stop(thread)
     try:
-        os.waitpid(thread, ALL_THREADS)
-        made = Puppet(thread)
-        try:
-            yield made
-        finally:
-            os.close(made.memory)
-            _set_registers(thread, made.before)
+        yield made
     finally:
+        os.close(made.memory)
+        _set_registers(thread, made.before)
         _ptrace(DETACH, thread, None, None)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <linux/fs.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,9 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -154,7 +159,7 @@ static int change_attributes(const char *folder)
 	make_tree(folder);
 	file = open("mine/file", O_RDONLY | O_CLOEXEC);
 	CHECK(file >= 0);
-	begin(confine_calls(false));
+	begin(confine_calls(0));
 	CHECK(refused(chmod("mine/file", 0777)) && refused(fchmod(file, 0777)));
 	CHECK(refused(chown("mine/file", 1, 1)) && refused(fchown(file, 1, 1)));
 	CHECK(refused(utimensat(AT_FDCWD, "mine/file", times, 0)));
@@ -170,6 +175,98 @@ static int change_attributes(const char *folder)
 static void test_attributes_are_not_changed(void **state)
 {
 	expect(change_attributes, state);
+}
+
+/* By Landlock alone; a filter refuses these calls as well. */
+static int reach_outside(const char *folder)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "\0twinfs-test-confine"};
+	int outside = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int kept = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int late = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	const struct sockaddr *to = (const struct sockaddr *)&address;
+
+	make_tree(folder);
+	if (confine_landlock_version() < 6)
+		return NOT_SUPPORTED;
+	CHECK(bind(outside, to, sizeof(address)) == 0);
+	CHECK(connect(kept, to, sizeof(address)) == 0);
+	begin(confine_writing("mine"));
+	CHECK(refused(kill(getppid(), 0)) && kill(getpid(), 0) == 0);
+	CHECK(refused(connect(late, to, sizeof(address))));
+	CHECK(send(kept, "x", 1, 0) == 1);
+	return AS_EXPECTED;
+}
+
+static void test_signals_and_abstract_sockets_outside_are_refused(void **state)
+{
+	expect(reach_outside, state);
+}
+
+static int make_special_files(const char *folder)
+{
+	make_tree(folder);
+	begin(confine_writing("mine"));
+	CHECK(refused(mkfifo("mine/fifo", 0600)));
+	CHECK(refused(symlink("file", "mine/symlink")));
+	CHECK(refused(mknod("mine/socket", S_IFSOCK | 0600, 0)));
+	return AS_EXPECTED;
+}
+
+static void test_special_files_are_refused_in_that_folder_too(void **state)
+{
+	expect(make_special_files, state);
+}
+
+static void *end_at_once(void *context)
+{
+	return context;
+}
+
+static int start_something(const char *folder)
+{
+	const int page = 4096, anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+	pthread_t thread;
+	void *memory;
+
+	(void)folder;
+	CHECK(confine_no_new_privileges() == 0);
+	begin(confine_calls(0));
+	CHECK(pthread_create(&thread, NULL, end_at_once, NULL) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(refused(fork()) && refused(unshare(CLONE_NEWUSER)));
+	CHECK(refused(seteuid(geteuid())) && refused(setgroups(0, NULL)));
+	CHECK(refused(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
+	memory = mmap(NULL, page, PROT_READ | PROT_WRITE, anonymous, -1, 0);
+	CHECK(memory != MAP_FAILED);
+	CHECK(refused(mprotect(memory, page, PROT_READ | PROT_EXEC)));
+	CHECK(mmap(NULL, page, PROT_EXEC, anonymous, -1, 0) == MAP_FAILED && refused(-1));
+	return AS_EXPECTED;
+}
+
+static void test_threads_start_and_processes_and_new_code_do_not(void **state)
+{
+	expect(start_something, state);
+}
+
+static int become_others(const char *folder)
+{
+	const uid_t somebody = 1, same = (uid_t)-1;
+
+	(void)folder;
+	if (geteuid() != 0)
+		return NOT_SUPPORTED;
+	CHECK(confine_no_new_privileges() == 0);
+	begin(confine_calls(CONFINE_WITH_CALLERS));
+	CHECK(refused(setresuid(somebody, somebody, 0)) && refused(setuid(somebody)));
+	CHECK(setresuid(same, somebody, same) == 0 && geteuid() == somebody);
+	CHECK(setresuid(same, 0, same) == 0 && setgroups(0, NULL) == 0);
+	return AS_EXPECTED;
+}
+
+static void test_only_the_effective_user_changes_and_only_where_needed(void **state)
+{
+	expect(become_others, state);
 }
 
 static int compute(const char *folder)
@@ -242,6 +339,10 @@ int main(void)
 		TEST_IN_FOLDER(test_writing_in_that_folder_goes_on),
 		TEST_IN_FOLDER(test_programs_are_refused),
 		TEST_IN_FOLDER(test_attributes_are_not_changed),
+		TEST_IN_FOLDER(test_signals_and_abstract_sockets_outside_are_refused),
+		TEST_IN_FOLDER(test_special_files_are_refused_in_that_folder_too),
+		TEST_IN_FOLDER(test_threads_start_and_processes_and_new_code_do_not),
+		TEST_IN_FOLDER(test_only_the_effective_user_changes_and_only_where_needed),
 		TEST_IN_FOLDER(test_who_computes_opens_starts_and_tells_nothing),
 		TEST_IN_FOLDER(test_capabilities_are_given_up),
 		TEST_IN_FOLDER(test_capabilities_that_are_kept_are_named),
