@@ -38,6 +38,13 @@ static void note_transport(struct session *session, fuse_req_t request)
 		view_set_reading(session->view, speed_read_mode(BACKING_NONE), session->advice);
 }
 
+/* Is it the version of the file that the kernel's inode was made for? */
+static bool is_given(struct session *session, const struct view_file *file)
+{
+	return node_kind(file->node) != NODE_FILE ||
+	       generations_has(&session->generations, node_id(file->node), file->version);
+}
+
 /* Who runs a program opens it with this flag besides (FMODE_EXEC in the kernel's linux/fs.h), which
  * is not for open(2). */
 #define FLAG_EXECUTE 0x20
@@ -59,6 +66,11 @@ void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 		r = handle_open(&session->handles, &asker.viewer, node, &handle);
 	if (!handle) {
 		reply_error(request, r);
+		return;
+	}
+	if (!is_given(session, &handle->file)) {
+		handle_drop(handle);
+		reply_error(request, -ESTALE);
 		return;
 	}
 	if (handle->file.fd < 0) {

@@ -77,7 +77,11 @@ static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 	plus.attr.st_ino = entry->known ? node_inode(entry->attributes.st_ino) : INODE_UNKNOWN;
 	if (entry->cookie < VIEW_COOKIE_MIN)
 		return plus;
-	plus.ino = entry->attributes.st_ino; /* 0: the kernel makes a lookup when it needs it */
+	/* 0: the kernel makes a lookup when it needs it. That alone has it drop an inode of another
+	 * generation. */
+	if (node_generation((uint32_t)entry->attributes.st_dev) > 0)
+		return plus;
+	plus.ino = entry->attributes.st_ino;
 	plus.attr_timeout = lifetime_of_attributes(plus.ino, shared);
 	if (!pretence_is_of(&session->pretended, reply->node, entry->name))
 		plus.entry_timeout = lifetime_of_names(reply->node, shared);

@@ -8,6 +8,16 @@
 #include "mount/callbacks.h"
 #include "mount/lifetime.h"
 
+/* Of a file: its node is used again after 4096 versions. */
+static void give_generation(struct session *session, struct fuse_entry_param *entry)
+{
+	uint32_t version = (uint32_t)entry->attr.st_dev;
+
+	entry->generation = node_generation(version);
+	if (node_kind(entry->ino) == NODE_FILE)
+		generations_give(&session->generations, node_id(entry->ino), version);
+}
+
 void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
 	struct session *session = session_of(request);
@@ -32,6 +42,7 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 	}
 	if (r == 0) { /* else the kernel remembers that there is no such name */
 		entry.ino = entry.attr.st_ino;
+		give_generation(session, &entry);
 		entry.attr.st_ino = node_inode(entry.ino);
 		entry.attr_timeout = lifetime_of_attributes(entry.ino, shared);
 		kept_mark(&session->kept, entry.attr.st_ino);

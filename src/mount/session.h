@@ -7,6 +7,7 @@
 #include "mount/backing.h"
 #include "mount/buffers.h"
 #include "mount/fuse.h"
+#include "mount/generations.h"
 #include "mount/handle.h"
 #include "mount/kept.h"
 #include "mount/listed.h"
@@ -27,6 +28,7 @@ struct session {
 	bool mounted;
 	bool failed; /* after it had begun to answer; and not ended by anybody */
 	struct page_gate gate;
+	struct generations generations;
 	struct kept kept;
 	struct listed listed;
 	struct backings backings;

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "view/node.h"
+
 /* What reads are best done in; the index does not keep that of the source. */
 #define BLOCK_SIZE 4096
 
@@ -22,6 +24,12 @@ void fill_record(struct stat *stat, uint64_t node, const struct attributes *attr
 		.st_mtim = attributes->mtime,
 		.st_ctim = attributes->ctime,
 	};
+}
+
+void fill_file_record(struct stat *stat, const struct file_record *file)
+{
+	fill_record(stat, node_make_file(file->id, file->touches), &file->attributes);
+	stat->st_dev = file->touches;
 }
 
 static void fill_own(struct stat *stat, uint64_t node, mode_t mode, struct timespec changed)

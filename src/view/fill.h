@@ -14,6 +14,9 @@
  * find(1) not to count subdirectories by them: names may be missing in the view. */
 void fill_record(struct stat *stat, uint64_t node, const struct attributes *attributes);
 
+/* A file of a source, with the version of its content as st_dev. */
+void fill_file_record(struct stat *stat, const struct file_record *file);
+
 /* A directory, file or symlink that only the view has: of the user who runs this, nobody may
  * write. */
 void fill_directory(struct stat *stat, uint64_t node, struct timespec changed);

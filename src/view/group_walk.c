@@ -147,8 +147,7 @@ static int emit_name(const struct walk *walk, view_emit_fn *emit, void *context)
 
 	if (r < 0)
 		return expect_record(r);
-	fill_record(&entry.attributes, node_make_file(walk->file.id, walk->file.touches),
-		    &walk->file.attributes);
+	fill_file_record(&entry.attributes, &walk->file);
 	return emit(&entry, context) ? 0 : NAME_FULL;
 }
 

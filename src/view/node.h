@@ -5,7 +5,9 @@
 /* Node numbers: what a node is in 4 bits above the 48 bits of its id in the catalog, and above
  * that, of a file, 12 bits of the version of its content. So a file whose content changed is
  * another node to whoever keeps something by node, and no page of the old content stands beside one
- * of the new.
+ * of the new. After 4096 versions a number is used again: the version above its 12 bits is the
+ * generation of the inode (fuse_entry_param), by which the kernel tells the two apart
+ * (mount/generations.h).
  *
  * Programs are shown the lower 52 bits as st_ino (node_inode): that stays while the file is there,
  * and is below 2^53, so that programs that keep inode numbers in a double keep them whole. */
@@ -15,6 +17,7 @@
 
 #define NODE_ID_BITS 48
 #define NODE_INODE_BITS 52
+#define NODE_VERSION_BITS 12
 #define NODE_VERSION_MASK 0xfffU
 
 enum node_kind {
@@ -69,6 +72,12 @@ static inline uint64_t node_inode(uint64_t node)
 static inline uint32_t node_version(uint64_t node)
 {
 	return (uint32_t)(node >> NODE_INODE_BITS);
+}
+
+/* How often the version of a file has passed all that its node can tell. */
+static inline uint32_t node_generation(uint32_t version)
+{
+	return version >> NODE_VERSION_BITS;
 }
 
 static inline uint64_t node_kind(uint64_t node)

@@ -64,7 +64,7 @@ static int file_getattr(const struct view_query *query, uint64_t node, struct st
 	if (r == -ENOENT)
 		return -ESTALE;
 	if (r == 0)
-		fill_record(attributes, node_make_file(file.id, file.touches), &file.attributes);
+		fill_file_record(attributes, &file);
 	return r;
 }
 

@@ -14,7 +14,7 @@
  * (view/node.h). So nothing is held per node: a number stays right for as long as the thing is in
  * the index, of a file with the same content, and names the same file in dups/, in uniques/ and in
  * redundant/. st_ino, as it is given here, is that number; programs are to be shown node_inode() of
- * it.
+ * it. st_dev of a file of a source is the version of its content, of which the node has the lower bits.
  *
  * Any thread may call anything at any time; each call reads one snapshot of the catalog. Only
  * opening, reading a symlink and asking for attributes that the index does not keep (xattrs) touch

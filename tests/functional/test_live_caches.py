@@ -13,6 +13,7 @@ import oracle
 import pytest
 import trees
 from changes import DATA, OTHER
+from program import stopped
 
 LARGE = trees.content("large", 3_000_000)
 LARGER = trees.content("larger", 3_000_000)
@@ -442,3 +443,43 @@ def test_open_handle_of_a_copy_that_was_rewritten_is_no_way_to_the_new_bytes(
         assert not path.exists()
     finally:
         os.close(handle)
+
+
+def close_anyhow(handle):
+    """The kernel closes it, but says EIO where it has given the inode up."""
+    with contextlib.suppress(OSError):
+        os.close(handle)
+
+
+VERSIONS = 4096  # that the number of a node can tell apart
+
+
+def test_open_file_never_gives_another_content_when_numbers_of_versions_come_again(twinfs, source):
+    """Each close of a writer is a version: thousands come at once by as many hard links."""
+    old, new = trees.content("old", 5000), trees.content("new", 5000)
+    trees.fill(source, {b"f": old, b"g": old})
+    for number in range(VERSIONS - 20):
+        os.link(source / "f", source / f"link{number}")
+
+    def close_as_writer(name):
+        os.close(os.open(source / name, os.O_RDWR))
+
+    with twinfs.mounted(source) as view, contextlib.ExitStack() as stack:
+        [folder] = view.dups.iterdir()
+        held, path = os.open(folder / "f", os.O_RDONLY), os.open(folder / "f", os.O_PATH)
+        for opened in (held, path):
+            stack.callback(close_anyhow, opened)
+        with stopped(view.pid):
+            trees.write(source / "f", new)
+            for number in range(VERSIONS - 20):
+                close_as_writer(f"link{number}")
+        for _ in range(30):
+            close_as_writer("f")
+            view.sync()
+            for opened in (held, path):  # without looking up its name
+                with contextlib.suppress(OSError), \
+                        open(f"/proc/self/fd/{opened}", "rb") as again:
+                    assert again.read() == old, "bytes of another version"
+            assert (view.uniques / "f").read_bytes() == new
+            with contextlib.suppress(OSError):
+                assert os.pread(held, 100, 0) == old[:100], "bytes of another version"
