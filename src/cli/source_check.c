@@ -110,8 +110,9 @@ static int list_folders(const struct common_settings *settings, struct text_list
 	AUTO_FREE char *given = NULL;
 	int r = index_folders_list(folders);
 
-	if (r < 0 || settings->index == NULL)
+	if (settings->index == NULL)
 		return r;
+	/* a named index needs no default place */
 	r = index_folder_given(settings->index, &given);
 	return r < 0 ? r : text_list_add(folders, given, strlen(given));
 }
