@@ -38,27 +38,16 @@ static int open_manifest(const char *path)
 	return r;
 }
 
-/* The names below our own folder are not for others. */
-static int check_name(const struct manifest_reader *reader)
-{
-	const struct bytes *path = &reader->name.path;
-	size_t length = strlen(RESTORE_FOLDER);
-
-	if (path->length < length || memcmp(path->data, RESTORE_FOLDER, length) != 0 ||
-	    (path->length > length && path->data[length] != '/'))
-		return 0;
-	return manifest_reader_complain(reader, "restore has this name for itself");
-}
-
 /* Reads all of it. 0 with its names counted, or -errno, said. */
-static int check_manifest(struct manifest_reader *reader, int fd, const char *path)
+static int check_manifest(struct manifest_reader *reader, int fd, struct restoring *restoring)
 {
-	int r = manifest_reader_init(reader, fd, path);
+	int r = manifest_reader_init(reader, fd, restoring->settings->manifest);
 
 	while (r == 0 && (r = manifest_reader_next(reader)) == 0) {
-		r = stop_requested() ? -EINTR : check_name(reader);
-		if (r < 0)
-			return r;
+		if (stop_requested())
+			return -EINTR;
+		restore_folder_note(&restoring->folder, reader->name.path.data,
+				    reader->name.path.length);
 	}
 	return r == MANIFEST_END ? 0 : r;
 }
@@ -125,17 +114,16 @@ static int check_apart(const struct restoring *restoring)
 	return -EINVAL;
 }
 
-static int check_backup(const struct restoring *restoring)
+static int choose_folder(struct restoring *restoring)
 {
-	struct stat status;
+	int r = restore_folder_choose(&restoring->folder, restoring->backup,
+				      restoring->result->folder);
 
-	if (fstatat(restoring->backup, RESTORE_FOLDER, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	log_error("the backup %s has a name " RESTORE_FOLDER
-		  ", which restore has for itself: it is "
-		  "the target of a restore that has not ended, or the name must be changed",
-		  quote_path(restoring->settings->backup));
-	return -EEXIST;
+	if (r < 0)
+		log_error("cannot restore %s: it has all names that restore could have for itself, "
+			  "%s and those before; rename one of them in the backup",
+			  quote_path(restoring->settings->backup), restoring->result->folder);
+	return r;
 }
 
 static int check_devices(const struct restoring *restoring)
@@ -159,7 +147,7 @@ static int open_folders(struct restoring *restoring)
 	restoring->backup = open_folder(settings->backup, "the backup", &restoring->backup_status);
 	if (restoring->backup < 0)
 		return restoring->backup;
-	r = check_backup(restoring);
+	r = choose_folder(restoring);
 	if (r < 0)
 		return r;
 	if (mkdir(settings->target, S_IRWXU) < 0 && errno != EEXIST) {
@@ -193,10 +181,9 @@ static int explain_staging(const struct restoring *restoring, int result)
 			  target);
 		return -ENOTEMPTY;
 	case STAGING_ENDED:
-		log_error(
-			"all was restored into the target %s, where only the empty " RESTORE_FOLDER
-			" is left over: remove it",
-			target);
+		log_error("all was restored into the target %s, where only the empty %s is left "
+			  "over: remove it",
+			  target, restoring->result->folder);
 		return -ENOTEMPTY;
 	case STAGING_BUSY:
 		log_error("another process restores into the target %s; wait until it has ended",
@@ -208,6 +195,28 @@ static int explain_staging(const struct restoring *restoring, int result)
 	}
 }
 
+/* A target of a restore that has not ended is no whole backup. */
+static int check_backup(const struct restoring *restoring, const char *task)
+{
+	const char *backup = quote_path(restoring->settings->backup);
+
+	switch (restore_folder_in_backup(restoring->backup, task)) {
+	case RESTORE_FOLDER_SAME:
+		log_error("the backup %s is the target of a restore of this manifest that has not "
+			  "ended; end that restore first",
+			  backup);
+		return -EEXIST;
+	case RESTORE_FOLDER_OTHER:
+		log_warning("the backup %s has a folder " RESTORE_FOLDER
+			    " of another restore, and it is restored like all else; if that "
+			    "restore was into this folder and has not ended, files are missing",
+			    backup);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
 static int open_staging(struct restoring *restoring, const struct manifest_end *manifest)
 {
 	CLEANUP_BYTES struct bytes task = {0};
@@ -215,13 +224,19 @@ static int open_staging(struct restoring *restoring, const struct manifest_end *
 	int r;
 
 	hash128_format(manifest->hash, digits);
-	r = bytes_format(&task, "twinfs restore 1\nmanifest %" PRIu64 " %s\nfiles %s\n",
-			 manifest->lines, digits,
+	r = bytes_format(&task, "twinfs restore 1\nmanifest %" PRIu64 " %s\n", manifest->lines,
+			 digits);
+	if (r < 0 || bytes_text(&task) == NULL)
+		return -ENOMEM;
+	r = check_backup(restoring, bytes_text(&task));
+	if (r < 0)
+		return r;
+	r = bytes_format(&task, "files %s\n",
 			 restoring->settings->way == RESTORE_LINK ? "linked" : "copied");
 	if (r < 0 || bytes_text(&task) == NULL)
 		return -ENOMEM;
 	r = explain_staging(restoring, staging_init(&restoring->staging, restoring->target,
-						    bytes_text(&task)));
+						    restoring->result->folder, bytes_text(&task)));
 	if (r == 0 && restoring->staging.resumed)
 		log_info("going on with the restore into %s that was interrupted%s",
 			 quote_path(restoring->settings->target),
@@ -278,10 +293,9 @@ static int remove_staging(struct restoring *restoring)
 	if (r == 0)
 		r = staging_remove(&restoring->staging);
 	if (r < 0)
-		log_error("all is restored, but %s/" RESTORE_FOLDER
-			  " cannot be removed: %s; remove "
-			  "it",
-			  quote_path(restoring->settings->target), error_text(r));
+		log_error("all is restored, but %s cannot be removed in %s: %s; remove it",
+			  restoring->result->folder, quote_path(restoring->settings->target),
+			  error_text(r));
 	return r;
 }
 
@@ -333,7 +347,7 @@ int restore_run(const struct restore_settings *settings, struct restore_result *
 	};
 	CLEANUP_MANIFEST_READER struct manifest_reader checked = {0};
 	AUTO_CLOSE int fd = open_manifest(settings->manifest);
-	int r = fd < 0 ? fd : check_manifest(&checked, fd, settings->manifest);
+	int r = fd < 0 ? fd : check_manifest(&checked, fd, &restoring);
 
 	memset(result, 0, sizeof(*result));
 	if (r == 0)

@@ -19,8 +19,10 @@
 #include "base/metadata.h"
 #include "base/progress.h"
 
-/* What restore has in the target for itself until all is restored, see backup/staging.h. */
+/* What restore has in the target for itself until all is restored, see backup/staging.h; or the same
+ * with a number behind it, see backup/restore_folder.h. */
 #define RESTORE_FOLDER ".twinfs-restore"
+#define RESTORE_FOLDER_SIZE (sizeof(RESTORE_FOLDER) + 8)
 
 enum restore_way {
 	RESTORE_COPY, /* bytes are copied */
@@ -43,6 +45,7 @@ struct restore_result {
 	uint64_t bytes; /* that were copied */
 	uint64_t failed; /* names and directories that were not restored, each said */
 	struct metadata_refused refused;
+	char folder[RESTORE_FOLDER_SIZE]; /* in the target, there still where something failed */
 };
 
 /* 0: it went through to the end, and the result says what is missing. Else -errno, said: -EINTR

@@ -236,7 +236,7 @@ static int doubt(const struct restoring *restoring)
 	int r = staging_distrust(&restoring->staging);
 
 	if (r < 0)
-		log_error("cannot write to " RESTORE_FOLDER " in the target %s: %s",
+		log_error("cannot write to %s in the target %s: %s", restoring->result->folder,
 			  quote_path(restoring->settings->target), error_text(r));
 	return r;
 }

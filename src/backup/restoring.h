@@ -10,6 +10,7 @@
 
 #include "backup/manifest_reader.h"
 #include "backup/restore.h"
+#include "backup/restore_folder.h"
 #include "backup/staging.h"
 #include "base/copier.h"
 #include "base/xattrs.h"
@@ -21,6 +22,7 @@ struct restoring {
 	int target;
 	struct stat backup_status;
 	struct stat target_status;
+	struct restore_folder folder;
 	struct staging staging;
 	struct copier copier;
 	struct xattrs xattrs; /* of the file of the backup that is at hand */

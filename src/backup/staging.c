@@ -10,7 +10,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "backup/restore.h"
 #include "base/boot.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
@@ -108,8 +107,8 @@ static DIR *open_stream(int directory)
 	return stream;
 }
 
-/* Whether there is nothing in a directory but perhaps our folder: 0, or STAGING_NOT_EMPTY. */
-static int check_empty(int directory)
+/* Whether there is nothing in a directory but perhaps a name: 0, or STAGING_NOT_EMPTY. */
+static int check_empty(int directory, const char *but)
 {
 	AUTO_CLOSEDIR DIR *stream = open_stream(directory);
 	const struct dirent *entry;
@@ -119,7 +118,7 @@ static int check_empty(int directory)
 	errno = 0;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours */
 	while ((entry = readdir(stream)) != NULL) {
-		if (!is_dots(entry->d_name) && strcmp(entry->d_name, RESTORE_FOLDER) != 0)
+		if (!is_dots(entry->d_name) && strcmp(entry->d_name, but) != 0)
 			return STAGING_NOT_EMPTY;
 	}
 	return -errno;
@@ -129,7 +128,7 @@ static int check_empty(int directory)
 static int open_folder(struct staging *staging)
 {
 	staging->folder =
-		open_beneath(staging->target, RESTORE_FOLDER, O_RDONLY | O_DIRECTORY, false);
+		open_beneath(staging->target, staging->name, O_RDONLY | O_DIRECTORY, false);
 	if (staging->folder < 0)
 		return staging->folder;
 	if (flock(staging->folder, LOCK_EX | LOCK_NB) == 0)
@@ -142,7 +141,7 @@ static int make_folder(struct staging *staging, const char *task)
 	int r;
 
 	if (staging->folder < 0) {
-		if (mkdirat(staging->target, RESTORE_FOLDER, S_IRWXU) < 0)
+		if (mkdirat(staging->target, staging->name, S_IRWXU) < 0)
 			return -errno;
 		r = open_folder(staging);
 		if (r != 0)
@@ -161,10 +160,10 @@ static int take_folder(struct staging *staging, const char *task)
 		r = check_state(staging, task);
 	if (r != -ENOENT)
 		return r;
-	r = check_empty(staging->target);
+	r = check_empty(staging->target, staging->name);
 	if (r == 0)
 		return make_folder(staging, task);
-	if (r == STAGING_NOT_EMPTY && staging->folder >= 0 && check_empty(staging->folder) == 0)
+	if (r == STAGING_NOT_EMPTY && staging->folder >= 0 && check_empty(staging->folder, "") == 0)
 		return STAGING_ENDED;
 	return r;
 }
@@ -186,12 +185,13 @@ static int remove_links(const struct staging *staging)
 	return -errno;
 }
 
-int staging_init(struct staging *staging, int target, const char *task)
+int staging_init(struct staging *staging, int target, const char *name, const char *task)
 {
 	int r;
 
 	*staging = (struct staging){
 		.target = target,
+		.name = name,
 		.folder = -1,
 		.links = -1,
 		.since = (long)(strlen(task) + strlen(SINCE)),
@@ -235,7 +235,7 @@ int staging_remove(struct staging *staging)
 	staging_drop(staging);
 	if (unlinkat(staging->folder, LINKS, AT_REMOVEDIR) < 0 ||
 	    unlinkat(staging->folder, STATE, 0) < 0 ||
-	    unlinkat(staging->target, RESTORE_FOLDER, AT_REMOVEDIR) < 0)
+	    unlinkat(staging->target, staging->name, AT_REMOVEDIR) < 0)
 		return -errno;
 	return 0;
 }

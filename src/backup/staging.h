@@ -28,6 +28,7 @@ enum {
 
 struct staging {
 	int target; /* borrowed */
+	const char *name; /* of the folder in it; borrowed */
 	int folder;
 	int links;
 	bool resumed; /* some of it may be restored already */
@@ -37,10 +38,12 @@ struct staging {
 
 /* Makes the folder, or takes over that of a restore that was interrupted.
  *
+ * name		of the folder
  * task		what is restored, in a few lines of text: only the same one is gone on with
  *
  * Nothing is changed where the result is an outcome. deinit undoes a partial one. */
-MUST_CHECK int staging_init(struct staging *staging, int target, const char *task);
+MUST_CHECK int staging_init(struct staging *staging, int target, const char *name,
+			    const char *task);
 
 /* Has the next restore that takes the folder over read again what this one has made. 0 or
  * -errno. */

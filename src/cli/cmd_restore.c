@@ -103,10 +103,11 @@ static enum twinfs_exit report(const struct restore_settings *settings,
 	say_refused(&result->refused);
 	if (result->failed > 0)
 		log_warning("%" PRIu64 " %s not restored: put right what is said above and give "
-			    "the same command again, or remove " RESTORE_FOLDER " in the target",
+			    "the same command again, or remove %s in the target",
 			    result->failed,
 			    plural(result->failed, "name or directory is",
-				   "names or directories are"));
+				   "names or directories are"),
+			    result->folder);
 	return result->failed > 0 || result->refused.owners > 0 || result->refused.xattrs > 0
 		       ? TWINFS_EXIT_INCOMPLETE
 		       : TWINFS_EXIT_COMPLETE;

@@ -457,10 +457,33 @@ def test_target_and_backup_in_each_other_are_refused(twinfs, tmp_path):
 
 
 def test_backup_that_is_an_unfinished_target_is_refused(twinfs, tmp_path, target):
-    backup = small_backup(tmp_path)
-    (backup.copy / STATE).mkdir()
-    assert STATE in str(restore(twinfs, backup, target, status=1))
-    assert not target.exists()
+    backup = small_backup(tmp_path, copies=(b"b", b"missing/c"))
+    restore(twinfs, backup, target, status=3)
+    assert (target / STATE).exists()
+    again = backups.Backup(backup.manifest, target)
+    assert "has not ended" in str(restore(twinfs, again, tmp_path / "again", status=1))
+    assert not list((tmp_path / "again").iterdir())
+
+
+def test_source_with_the_names_that_restore_has_for_itself_is_restored(twinfs, source, tmp_path,
+                                                                       target, strace):
+    """A source that was the target of a restore which never ended, and more."""
+    one = small_backup(tmp_path, copies=(b"b", b"missing/c"))
+    restore(twinfs, one, source, status=3)
+    shutil.rmtree(one.copy)
+    trees.fill(source, {f"{STATE}~2/x".encode(): b"bytes", f"{STATE}~4".encode(): b"bytes",
+                        f"{STATE}~04".encode(): b"bytes", f"{STATE}/y".encode(): b"bytes"})
+    backups.set_times(source)
+    backup = backups.make(twinfs, tmp_path, source)
+    result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
+                              calls="trace=renameat2",
+                              flags=["-e", "inject=renameat2:signal=KILL:when=4"])
+    assert result.status not in (0, 1, 3)
+    assert (target / f"{STATE}~3/state").exists()
+    result = restore(twinfs, backup, target)
+    assert "of another restore" in str(result)
+    assert "going on with" in str(result)
+    check_same(source, target)
 
 
 def test_target_is_not_entered_through_a_symlink_left_in_it(twinfs, tmp_path, target):

@@ -16,7 +16,7 @@
 
 static void begin(struct staging *staging, const struct folder *folder)
 {
-	assert_int_equal(staging_init(staging, folder->fd, TASK), 0);
+	assert_int_equal(staging_init(staging, folder->fd, RESTORE_FOLDER, TASK), 0);
 }
 
 static void make(const struct staging *staging)
@@ -66,7 +66,8 @@ static void test_only_the_same_task_is_gone_on_with(void **state)
 	begin(&staging, folder);
 	make(&staging);
 	staging_deinit(&staging);
-	assert_int_equal(staging_init(&staging, folder->fd, "another\n"), STAGING_OTHER);
+	assert_int_equal(staging_init(&staging, folder->fd, RESTORE_FOLDER, "another\n"),
+			 STAGING_OTHER);
 	staging_deinit(&staging);
 	begin(&staging, folder);
 	assert_true(staging.resumed);
@@ -81,15 +82,17 @@ static void test_folder_with_something_in_it_is_refused(void **state)
 	struct staging staging;
 
 	make_file(folder->fd, "a", "", 0);
-	assert_int_equal(staging_init(&staging, folder->fd, TASK), STAGING_NOT_EMPTY);
+	assert_int_equal(staging_init(&staging, folder->fd, RESTORE_FOLDER, TASK),
+			 STAGING_NOT_EMPTY);
 	staging_deinit(&staging);
 	assert_false(is_there(folder->fd, RESTORE_FOLDER));
 	/* a folder of ours without a state makes no difference, but one that was left over */
 	assert_int_equal(mkdirat(folder->fd, RESTORE_FOLDER, 0700), 0);
-	assert_int_equal(staging_init(&staging, folder->fd, TASK), STAGING_ENDED);
+	assert_int_equal(staging_init(&staging, folder->fd, RESTORE_FOLDER, TASK), STAGING_ENDED);
 	staging_deinit(&staging);
 	make_file(folder->fd, RESTORE_FOLDER "/file", "", 0);
-	assert_int_equal(staging_init(&staging, folder->fd, TASK), STAGING_NOT_EMPTY);
+	assert_int_equal(staging_init(&staging, folder->fd, RESTORE_FOLDER, TASK),
+			 STAGING_NOT_EMPTY);
 	staging_deinit(&staging);
 	assert_int_equal(unlinkat(folder->fd, "a", 0), 0);
 	begin(&staging, folder);
@@ -104,7 +107,7 @@ static void test_second_process_is_refused(void **state)
 	struct staging second;
 
 	begin(&first, folder);
-	assert_int_equal(staging_init(&second, folder->fd, TASK), STAGING_BUSY);
+	assert_int_equal(staging_init(&second, folder->fd, RESTORE_FOLDER, TASK), STAGING_BUSY);
 	staging_deinit(&second);
 	staging_deinit(&first);
 }
@@ -116,7 +119,7 @@ static void test_symlink_in_place_of_the_folder_is_not_followed(void **state)
 
 	assert_int_equal(mkdirat(folder->fd, "elsewhere", 0700), 0);
 	assert_int_equal(symlinkat("elsewhere", folder->fd, RESTORE_FOLDER), 0);
-	assert_int_equal(staging_init(&staging, folder->fd, TASK), -ENOTDIR);
+	assert_int_equal(staging_init(&staging, folder->fd, RESTORE_FOLDER, TASK), -ENOTDIR);
 	staging_deinit(&staging);
 	assert_false(is_there(folder->fd, "elsewhere/state"));
 }
