@@ -7,11 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "act/durable.h"
 #include "act/internal.h"
 #include "act/undo.h"
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
 #include "base/stop.h"
 
 /* Acts of which the intents are written and synced together: that waits for the disk. */
@@ -38,6 +41,7 @@ struct act {
 	struct arena memory; /* of what they point to */
 	struct subject kept; /* of the act at hand, and perhaps of the next ones */
 	bool kept_is_open;
+	struct durable durable;
 };
 
 const char *act_outcome_text(enum act_outcome outcome)
@@ -91,6 +95,7 @@ static int open_destination(struct act *act)
 static void act_free(struct act *act)
 {
 	journal_close(act->journal);
+	durable_deinit(&act->durable);
 	if (act->destination >= 0)
 		close(act->destination);
 	arena_free(&act->memory);
@@ -130,22 +135,6 @@ static void close_kept(struct act *act)
 	act->kept_is_open = false;
 }
 
-/* What was done to names is on the disks before the journal forgets it. */
-static void sync_sources(const struct act *act)
-{
-	const struct sources *sources = act->settings.sources;
-
-	for (size_t i = 0; i < sources->count; i++) {
-		AUTO_CLOSE int fd = sources->list[i].fd < 0
-					    ? -1
-					    : open_beneath(sources->list[i].fd, "",
-							   O_RDONLY | O_DIRECTORY, true);
-
-		if (fd >= 0)
-			(void)syncfs(fd);
-	}
-}
-
 /* What renames nothing needs no journal. */
 static bool is_journalled(enum act_kind kind)
 {
@@ -156,10 +145,15 @@ static bool is_journalled(enum act_kind kind)
 static int settle(struct act *act)
 {
 	struct undone undone;
+	int r = durable_sync_changed(&act->durable);
 
 	act->flushes = 0;
-	if (is_journalled(act->settings.kind))
-		sync_sources(act);
+	if (r < 0) {
+		log_error("cannot sync the changed folders: %s; check the disk, then give "
+			  "'twinfs recover': the journal in %s is kept",
+			  error_text(r), quote_path(act->settings.folder));
+		return ACT_CANNOT_SYNC;
+	}
 	return undo_acts(act->journal, &undone);
 }
 
@@ -180,19 +174,44 @@ static bool same_file(const struct act_file *a, const struct act_file *b)
 	return a->source == b->source && strcmp(a->path, b->path) == 0;
 }
 
-/* The kept file of the copy before it is open already; else opens it. 0, or 1 with the result. */
-static int open_kept(struct act *act, const struct waiting *waiting, struct act_result *result)
+/* Outcome besides those of act.h: the copy at hand is left alone. */
+enum {
+	KEPT_REFUSED = ACT_CANNOT_SYNC + 1,
+};
+
+/* Puts the kept file on the disk. dedupe needs no such thing: the kernel has written both files
+ * before it lets them share blocks, and no name goes. */
+static int ensure_kept(struct act *act, const struct waiting *waiting)
 {
+	struct bytes path CLEANUP_BYTES = {0};
+	const struct sources *sources = act->settings.sources;
 	int r;
 
+	if (act->settings.kind == ACT_DEDUPE)
+		return 0;
+	r = durable_ensure_kept(&act->durable, &act->kept.held, sources, &waiting->kept_attributes);
+	if (r == 0)
+		return 0;
+	if (source_absolute_path(sources, waiting->kept.source, waiting->kept.path, &path) == 0 &&
+	    bytes_text(&path))
+		log_error("cannot sync %s: %s; check the disk, no further copy is touched",
+			  quote_path(bytes_text(&path)), error_text(r));
+	return ACT_CANNOT_SYNC;
+}
+
+/* Opens the kept file, unless it is open since the copy before, and puts it on the disk. Returns 0,
+ * KEPT_REFUSED with the result, or ACT_CANNOT_SYNC. */
+static int open_kept(struct act *act, const struct waiting *waiting, struct act_result *result)
+{
 	if (act->kept_is_open && same_file(act->kept.file, &waiting->kept) &&
 	    held_is_unbroken(&act->kept.held))
 		return 0;
 	close_kept(act);
 	act->kept = (struct subject){.file = &waiting->kept};
-	r = subject_open(&act->kept, &act->settings, true, result);
-	act->kept_is_open = r == 0;
-	return r;
+	if (subject_open(&act->kept, &act->settings, true, result) != 0)
+		return KEPT_REFUSED;
+	act->kept_is_open = true;
+	return ensure_kept(act, waiting);
 }
 
 static void perform(struct deed *deed)
@@ -220,10 +239,13 @@ static int act_on(struct act *act, struct waiting *waiting)
 			    .intent = &waiting->intent,
 			    .result = &result,
 			    .stray = &stray};
+	int r = open_kept(act, waiting, &result);
 
-	if (open_kept(act, waiting, &result) == 0 &&
-	    subject_open(&deed.copy, &act->settings, false, &result) == 0) {
+	if (r == ACT_CANNOT_SYNC)
+		return r;
+	if (r == 0 && subject_open(&deed.copy, &act->settings, false, &result) == 0) {
 		perform(&deed);
+		durable_note_changed(&act->durable, &deed.copy);
 		subject_close(&deed.copy);
 	}
 	act->settings.report(act->settings.context, &waiting->copy, &result);

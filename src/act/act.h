@@ -9,7 +9,8 @@
  * Each copy is taken by itself. The kept file and the copy are opened below their sources, without
  * following a symlink, and held by read leases: whoever wants to write has to wait, and is seen.
  * Every byte is compared. Only then is the copy renamed away within its directory, found to be the
- * inode that was compared, and dealt with; whatever does not fit puts it back. What is intended is
+ * inode that was compared, and dealt with; whatever does not fit puts it back. The kept file is on
+ * the disk before any of that (act/durable.h). What is intended is
  * in a journal before (act/journal.h), so that an act that is cut off is undone at the next start.
  *
  * Needs SIGIO to be ignored. One thread.
@@ -83,6 +84,12 @@ struct act_settings {
 	void *context;
 };
 
+/* Outcome of act_add, act_flush and act_end, logged: the disk refused to write a kept file or what
+ * was done, so no further copy is touched. */
+enum {
+	ACT_CANNOT_SYNC = 1,
+};
+
 struct act;
 
 /* Opens the journal, undoing what an earlier act left there. 0, -EWOULDBLOCK where another process
@@ -90,15 +97,15 @@ struct act;
 MUST_CHECK int act_begin(struct act **act, const struct act_settings *settings);
 
 /* One copy more; takes copies of both. It is acted upon now or at act_flush, some at a time, as the
- * journal has to be on the disk before. 0 or -errno of the journal: then nothing more can be
- * done. */
+ * journal has to be on the disk before. 0, ACT_CANNOT_SYNC, or -errno of the journal: then nothing
+ * more can be done. */
 MUST_CHECK int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy);
 
 /* Acts upon all that were added. With stop_requested() those that were not begun are left out, and
  * told nobody. */
 MUST_CHECK int act_flush(struct act *act);
 
-/* Ends the journal, durably. 0 or -errno; frees in either case. */
+/* Ends the journal, durably. 0, ACT_CANNOT_SYNC or -errno; frees in any case. */
 MUST_CHECK int act_end(struct act *act);
 
 /* In words for people, to stand behind the path and a colon: "open for writing". */

@@ -74,10 +74,11 @@ static int make_directory(const struct deed *deed, const struct place *made, con
 	fd = openat(made->directory, made->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* who may not give it its owner keeps it to himself */
-	if (fchown(fd, original.st_uid, original.st_gid) < 0)
-		return 0;
-	return fchmod(fd, original.st_mode & 07777) < 0 ? -errno : 0;
+	/* a caller who may not set the owner keeps the directory private */
+	if (fchown(fd, original.st_uid, original.st_gid) == 0 &&
+	    fchmod(fd, original.st_mode & 07777) < 0)
+		return -errno;
+	return sync_directory(made->directory);
 }
 
 /* Makes the directories on the way to a path below the destination and opens the last one. */

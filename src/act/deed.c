@@ -116,6 +116,16 @@ bool deed_verify(struct deed *deed)
 	return deed_still_holds(deed);
 }
 
+/* Without a lease the kept file may have been written since it was synced, to another host or with
+ * the same bytes. */
+static bool write_kept(struct deed *deed)
+{
+	if (fsync(deed->kept->held.fd) == 0)
+		return true;
+	deed_fail(deed, -errno);
+	return false;
+}
+
 bool deed_is_still_verified(struct deed *deed)
 {
 	const struct held *copy = &deed->copy.held;
@@ -123,7 +133,7 @@ bool deed_is_still_verified(struct deed *deed)
 	if (!place_leads_to(&deed->copy.place, deed->other, &copy->status))
 		return deed_refuse(deed, ACT_CHANGED);
 	if (!copy->leased || !deed->kept->held.leased)
-		return deed_verify(deed);
+		return deed_verify(deed) && write_kept(deed);
 	return deed_still_holds(deed);
 }
 

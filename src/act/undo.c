@@ -111,6 +111,17 @@ static int undo_replace(const struct place *place, const struct intent *intent, 
 	return r;
 }
 
+/* Puts what was moved, and its name, on the disk. Returns whether both are there: only then may the
+ * copy go. */
+static bool is_on_disk(const struct held *arrived, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	AUTO_FREE char *folder = slash ? strndup(path, (size_t)(slash - path)) : NULL;
+	AUTO_CLOSE int directory = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	return directory >= 0 && fsync(arrived->fd) == 0 && sync_directory(directory) == 0;
+}
+
 /* The move had come to its end but for the name that was to go. */
 static bool has_arrived(const struct place *place, const struct intent *intent)
 {
@@ -124,7 +135,7 @@ static bool has_arrived(const struct place *place, const struct intent *intent)
 	if (there.fd >= 0 && here.fd >= 0 && fstat(there.fd, &there.status) == 0 &&
 	    fstat(here.fd, &here.status) == 0 && S_ISREG(there.status.st_mode) &&
 	    !is_same_inode(&there.status, &here.status))
-		arrived = held_same_bytes(&there, &here) == 1;
+		arrived = held_same_bytes(&there, &here) == 1 && is_on_disk(&there, intent->to);
 	held_close(&there);
 	held_close(&here);
 	return arrived;

@@ -287,7 +287,7 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 			  error_text(r < 0 ? r : ended));
 	if (!acting->common.quiet)
 		print_result(&doing, plan);
-	if (r < 0 || ended < 0 || stop_requested())
+	if (r != 0 || ended != 0 || stop_requested())
 		return TWINFS_EXIT_FAILED;
 	return doing.refused > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }

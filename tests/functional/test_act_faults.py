@@ -111,6 +111,29 @@ def check_act(twinfs, source, tmp_path, words, moved):
     each_fault(twinfs, tmp_path, run, judge)
 
 
+def files_of(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("words", [("remove",), ("remove", "--trash"), ("link",), ("link", "-s"),
+                                   ("move",)], ids="-".join)
+def test_act_stops_where_kept_files_cannot_be_synced(twinfs, tmp_path, strace, words):
+    source, folder = tmp_path / "source", tmp_path / "moved"
+    folder.mkdir()
+    for number in range(3):
+        for name in "ab":
+            trees.write(source / name / str(number), trees.content(number, 3000))
+    twinfs.ok("scan", source)
+    before = files_of(source)
+    result, trace = twinfs.traced(*words, "--yes", *([folder] if words == ("move",) else []),
+                                  source, calls="syncfs,renameat2,unlinkat",
+                                  flags=["-e", "inject=syncfs:error=EIO"])
+    assert b"syncfs" in trace
+    assert result.status == 1
+    assert b"cannot sync" in result.error and b"Input/output error" in result.error
+    assert files_of(source) == before
+
+
 def test_restore_of_which_a_call_fails_is_gone_on_with(twinfs, tmp_path, strace):
     data = os.urandom(3000)
     backup = backups.small_backup(tmp_path, [b"b", b"c/d"], data)

@@ -106,9 +106,13 @@ class PowerCuts:
 
     def states(self, count, rng):
         """Some of the states of the disk, each valid until the next one is asked for."""
+        return self.states_at(sorted(rng.sample(range(len(self.writes) + 1),
+                                                min(count, len(self.writes) + 1))), rng)
+
+    def states_at(self, positions, rng):
+        """The same after these numbers of writes, in ascending order."""
         durable, done, mark = dict(self.blocks), 0, 0
-        for position in sorted(rng.sample(range(len(self.writes) + 1),
-                                          min(count, len(self.writes) + 1))):
+        for position in positions:
             for number in range(mark, position):
                 if self.writes[number] is None:
                     mark = number + 1

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/durable.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+
+/* The coarsest time stamps that a file system with leases is known to have, those of FAT. A change
+ * within this time may leave ctime as it is. */
+#define COARSEST_TIME_NS ((int64_t)2000000000)
+
+/* ---- the kept file ------------------------------------------------------------------------- */
+
+/* The entry of a file system, a new one if it has none. The oldest entry makes room. */
+static struct durable_kept *find_kept(struct durable *durable, dev_t device)
+{
+	struct durable_kept *found;
+
+	for (size_t i = 0; i < durable->kept_count; i++) {
+		if (durable->kept[i].device == device)
+			return &durable->kept[i];
+	}
+	if (durable->kept_count == DURABLE_FILE_SYSTEMS) {
+		durable->kept_count--;
+		memmove(&durable->kept[0], &durable->kept[1],
+			durable->kept_count * sizeof(durable->kept[0]));
+	}
+	found = &durable->kept[durable->kept_count++];
+	*found = (struct durable_kept){.device = device};
+	return found;
+}
+
+/* Was the file last changed before the last syncfs began? The file is as it was when the act was
+ * planned, which was before any syncfs of the act. The times are compared, too, as a change in the
+ * same tick of the clock does not move ctime. */
+static int is_synced(const struct durable_kept *kept, const struct held *held,
+		     const struct sources *sources, const struct attributes *planned)
+{
+	struct attributes now;
+	int r = source_attributes(sources->catalog, held->fd, &now);
+
+	if (r < 0)
+		return r;
+	return kept->synced_at.tv_sec > 0 && attributes_same_signature(&now, planned) &&
+	       clock_ns(now.ctime) <= clock_ns(kept->synced_at) - COARSEST_TIME_NS;
+}
+
+int durable_ensure_kept(struct durable *durable, const struct held *held,
+			const struct sources *sources, const struct attributes *planned)
+{
+	struct durable_kept *kept = find_kept(durable, held->status.st_dev);
+	struct timespec now = clock_now();
+	int r = is_synced(kept, held, sources, planned);
+
+	if (r != 0)
+		return r < 0 ? r : 0;
+	if (syncfs(held->fd) < 0)
+		return -errno;
+	kept->synced_at = now;
+	return 0;
+}
+
+/* ---- names that were changed --------------------------------------------------------------- */
+
+void durable_note_changed(struct durable *durable, const struct subject *subject)
+{
+	dev_t device = subject->held.status.st_dev;
+	int directory;
+
+	for (size_t i = 0; i < durable->changed_count; i++) {
+		if (durable->changed[i].device == device)
+			return;
+	}
+	directory =
+		durable->changed_count < DURABLE_FILE_SYSTEMS
+			? open_beneath(subject->place.directory, "", O_RDONLY | O_DIRECTORY, true)
+			: -EMFILE;
+	if (directory < 0)
+		durable->more_changed = true;
+	else
+		durable->changed[durable->changed_count++] =
+			(struct durable_changed){.device = device, .directory = directory};
+}
+
+int durable_sync_changed(const struct durable *durable)
+{
+	if (durable->more_changed)
+		sync();
+	for (size_t i = 0; i < durable->changed_count; i++) {
+		if (syncfs(durable->changed[i].directory) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+void durable_deinit(struct durable *durable)
+{
+	for (size_t i = 0; i < durable->changed_count; i++)
+		close(durable->changed[i].directory);
+	*durable = (struct durable){0};
+}
