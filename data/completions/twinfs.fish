@@ -36,7 +36,7 @@ function __twinfs_values # ARGUMENT
                 '(__fish_append , longest-path most-linked path:)'
         case 'OPTION*'
             echo '(__fish_append , $__twinfs_items)' \
-                '(__fish_append , allow_other auto_unmount io_uring nonempty passthrough)'
+                '(__fish_append , allow_other auto_unmount io_uring nonempty passthrough trusted_xattrs)'
         case '*|*'
             string replace -a '|' ' ' -- $argv[1]
     end

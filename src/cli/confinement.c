@@ -15,23 +15,22 @@
  *	DAC_READ_SEARCH	every folder and file
  *	FOWNER		others' files without moving their atime (O_NOATIME)
  *	LEASE		on others' files: who writes to them (ingest/reading.h)
- *	SYS_ADMIN	extended attributes called trusted.*, which a backup by root is to have; and
- *			passthrough
+ *	SYS_ADMIN	only with -o trusted_xattrs, to read those attributes, and -o passthrough
  *	SETUID, SETGID	only where other users get in: to ask the kernel as each of them (view/rights.h)
  *
  * Not DAC_OVERRIDE: what root may write is what it owns and the mode allows. Not CHOWN, KILL,
  * SYS_PTRACE and all the others.
  */
-#define KEPT                                                                                \
-	(CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_LEASE) | \
-	 CAPABILITY(CAP_SYS_ADMIN))
+#define KEPT (CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_LEASE))
 #define KEPT_SHARED (CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID))
 
-static uint64_t wanted_capabilities(const char *folder, bool shared)
+static uint64_t wanted_capabilities(const struct mount_settings *settings, const char *folder)
 {
-	uint64_t wanted = KEPT | (shared ? KEPT_SHARED : 0);
+	uint64_t wanted = KEPT | (settings->shared ? KEPT_SHARED : 0);
 	struct stat status;
 
+	if (settings->passthrough || settings->trusted_xattrs)
+		wanted |= CAPABILITY(CAP_SYS_ADMIN);
 	/* an index that another user began can only be gone on with by DAC_OVERRIDE */
 	if (stat(folder, &status) < 0 || status.st_uid != geteuid())
 		wanted |= CAPABILITY(CAP_DAC_OVERRIDE);
@@ -83,7 +82,7 @@ static int confine(const struct mount_settings *settings, const char *folder, st
 	if (r == 0)
 		r = restrict_writing(settings, folder, said);
 	if (r == 0)
-		r = confine_capabilities(wanted_capabilities(folder, settings->shared));
+		r = confine_capabilities(wanted_capabilities(settings, folder));
 	if (r == 0)
 		r = bytes_format(said,
 				 "%sno_new_privs; capabilities: ", said->length > 0 ? ", " : "");

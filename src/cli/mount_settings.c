@@ -80,8 +80,8 @@ static const struct option_spec mount_options[] = {
 		.letter = 'o',
 		.argument = "OPTION[,OPTION]",
 		.help = "options as in fstab: NAME or NAME=VALUE for every long option above and "
-			"below; allow_other, auto_unmount, passthrough, io_uring, nonempty and "
-			"others of FUSE; \\, is a comma in a value",
+			"below; allow_other, auto_unmount, passthrough, io_uring, nonempty, "
+			"trusted_xattrs and others of FUSE; \\, is a comma in a value",
 		.id = OPT_OPTIONS,
 	},
 	{0},
@@ -240,6 +240,9 @@ static int apply_item(struct mount_settings *settings, const struct option_table
 		return 0;
 	case MOUNT_OPTION_PASSTHROUGH:
 		settings->passthrough = true;
+		return 0;
+	case MOUNT_OPTION_TRUSTED_XATTRS:
+		settings->trusted_xattrs = true;
 		return 0;
 	case MOUNT_OPTION_IO_URING:
 		settings->io_uring = true;

@@ -22,6 +22,7 @@ struct mount_settings {
 	bool single_threaded;
 	bool wait; /* return only when all is compared */
 	bool passthrough; /* the kernel reads all files by itself */
+	bool trusted_xattrs; /* show extended attributes called trusted.* to root */
 	bool io_uring; /* requests come over io_uring */
 	bool shared; /* other users may come, each to what he may read at the source */
 	bool auto_unmount; /* also where the daemon was killed */

@@ -29,6 +29,7 @@ static const struct option_rule rules[] = {
 	{"io_uring", MOUNT_OPTION_IO_URING, NULL},
 	{"nonempty", MOUNT_OPTION_NONEMPTY, NULL},
 	{"passthrough", MOUNT_OPTION_PASSTHROUGH, NULL},
+	{"trusted_xattrs", MOUNT_OPTION_TRUSTED_XATTRS, NULL},
 
 	{"allow_root", MOUNT_OPTION_REFUSED, "the kernel would let everybody in"},
 	{"bind", MOUNT_OPTION_REFUSED, "a view is mounted, not bound"},

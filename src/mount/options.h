@@ -9,6 +9,7 @@ enum mount_option_kind {
 	MOUNT_OPTION_IGNORED, /* generic words of fstab, and what a view is in any case (ro, rw) */
 	MOUNT_OPTION_NONEMPTY, /* for mount_point_prepare */
 	MOUNT_OPTION_PASSTHROUGH, /* for session_settings; the same */
+	MOUNT_OPTION_TRUSTED_XATTRS, /* for the daemon; the same */
 	MOUNT_OPTION_IO_URING,
 	MOUNT_OPTION_SHARED,
 	MOUNT_OPTION_AUTO_UNMOUNT,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mount/speed.h"
 
+#include <linux/capability.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/confine.h"
 #include "mount/fuse.h"
 
 #define SWITCH_FILE "/sys/module/fuse/parameters/enable_uring"
@@ -39,7 +41,7 @@ const char *speed_no_rings(const struct speed_facts *facts)
 
 enum backing_choice speed_backing(const struct speed_facts *facts)
 {
-	if (speed_no_passthrough(facts))
+	if (speed_no_passthrough(facts) || !facts->may_back)
 		return BACKING_NONE;
 	return facts->wants_passthrough ? BACKING_ALL : BACKING_SEALED;
 }
@@ -122,5 +124,6 @@ void speed_gather(struct speed_facts *facts)
 		.kernel_reads = uname(&system) == 0 && speed_kernel_is(system.release, 6, 9),
 		.kernel_rings = kernel_switch(),
 		.privileged = geteuid() == 0,
+		.may_back = confine_has_capability(CAP_SYS_ADMIN),
 	};
 }

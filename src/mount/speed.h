@@ -22,6 +22,7 @@ struct speed_facts {
 	bool kernel_reads; /* the kernel knows passthrough: 6.9 */
 	enum speed_switch kernel_rings; /* the same of io_uring: 6.14, and it is off at first */
 	bool privileged; /* root */
+	bool may_back; /* CAP_SYS_ADMIN: may have the kernel read files by itself */
 	bool wants_passthrough; /* the user asked for it */
 	bool wants_rings;
 };

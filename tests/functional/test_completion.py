@@ -78,7 +78,8 @@ def test_rules_are_offered_one_after_the_other(twinfs, shell):
 def test_items_of_a_mount_are_offered(twinfs, shell):
     text = twinfs.ok("mount", "--help", index=False).out.decode()
     wanted = {option["name"] for option in HELP_OPTION.finditer(text)} - {"options", "help"}
-    of_fuse = {"allow_other", "auto_unmount", "io_uring", "nonempty", "passthrough"}
+    of_fuse = {"allow_other", "auto_unmount", "io_uring", "nonempty", "passthrough",
+               "trusted_xattrs"}
     assert of_fuse <= set(re.findall(r"\w+", text))
     assert shell.offers("mount", "-o", "") == wanted | of_fuse
     following = shell.offers("mount", "-o", "passthrough,wat")

@@ -16,7 +16,7 @@ from program import end_process, is_mounted, until
 
 # linux/capability.h
 DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, LEASE, SYS_ADMIN = (1 << bit for bit in (1, 2, 3, 28, 21))
-READING = DAC_READ_SEARCH | FOWNER | LEASE | SYS_ADMIN
+READING = DAC_READ_SEARCH | FOWNER | LEASE
 
 AT_FDCWD = -100
 CREATE_RULESET = 444  # the same number on all processors
@@ -102,10 +102,20 @@ def rights(view):
     return found.pop()
 
 
-@pytest.mark.parametrize("options", ["auto_unmount", "passthrough", "io_uring", "noexec"])
+@pytest.mark.parametrize("options", ["auto_unmount", "io_uring", "noexec"])
 def test_daemon_of_root_keeps_the_capabilities_to_read(twinfs, small, root_only, options):
     with twinfs.mounted(small, options=("--wait", "-o", options)) as view:
         assert rights(view) == (READING, READING, READING)
+        assert "capabilities: dac_read_search,fowner,lease" in view.status()["confined"]
+        assert view.status()["confined"] in twinfs.ok("status", view.path).out.decode()
+        assert view.differences(small) == []
+
+
+@pytest.mark.parametrize("options", ["passthrough", "trusted_xattrs"])
+def test_daemon_that_needs_it_keeps_sys_admin(twinfs, small, root_only, options):
+    kept = READING | SYS_ADMIN
+    with twinfs.mounted(small, options=("--wait", "-o", options)) as view:
+        assert rights(view) == (kept, kept, kept)
         assert "capabilities: dac_read_search,fowner,sys_admin,lease" in view.status()["confined"]
         assert view.status()["confined"] in twinfs.ok("status", view.path).out.decode()
         assert view.differences(small) == []
@@ -141,13 +151,15 @@ def test_index_of_another_user_is_gone_on_with_by_root(twinfs, as_user, tmp_path
         assert view.status()["groups"] == 3
 
 
-def test_attributes_that_only_root_sees_are_in_its_view(twinfs, small, root_only):
+def test_attributes_that_only_root_sees_are_in_its_view_when_asked_for(twinfs, small, root_only):
     path = trees.join(small, b"alone")
     try:
         os.setxattr(path, b"trusted.note", b"for root")
     except OSError as error:
         pytest.skip(f"no trusted attributes here: {error}")
     with twinfs.mounted(small) as view:
+        assert "trusted.note" not in os.listxattr(view.uniques / "alone")
+    with twinfs.mounted(small, options=("--wait", "-o", "trusted_xattrs")) as view:
         assert os.getxattr(view.uniques / "alone", "trusted.note") == b"for root"
         assert "trusted.note" in os.listxattr(view.uniques / "alone")
 

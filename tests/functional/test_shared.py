@@ -359,7 +359,7 @@ def test_trusted_attributes_are_for_root_alone(source, shared):
         os.setxattr(source / "file", "trusted.note", b"for root")
     except OSError:
         pytest.skip("the file system has no trusted attributes")
-    with shared() as view:
+    with shared("-o", "trusted_xattrs") as view:
         path = view.uniques / "file"
         assert {"user.note", "trusted.note"} <= set(os.listxattr(path))
         assert as_somebody(os.listxattr, path) == as_somebody(os.listxattr, source / "file")

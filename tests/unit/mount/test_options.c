@@ -67,6 +67,7 @@ static void test_faster_ways_are_for_the_session(void **state)
 {
 	(void)state;
 	assert_kind("passthrough", MOUNT_OPTION_PASSTHROUGH);
+	assert_kind("trusted_xattrs", MOUNT_OPTION_TRUSTED_XATTRS);
 	assert_kind("io_uring", MOUNT_OPTION_IO_URING);
 }
 

@@ -17,6 +17,7 @@ static const struct speed_facts everything = {
 	.kernel_reads = true,
 	.kernel_rings = SPEED_ON,
 	.privileged = true,
+	.may_back = true,
 	.wants_passthrough = true,
 	.wants_rings = true,
 };
@@ -53,6 +54,8 @@ static void test_only_who_asks_has_all_files_read_by_the_kernel(void **state)
 	assert_int_equal(speed_backing(&facts), BACKING_SEALED);
 	assert_int_equal(advise(&facts, advice), 1);
 	assert_non_null(strstr(advice[0], "-o passthrough"));
+	facts.may_back = false;
+	assert_int_equal(speed_backing(&facts), BACKING_NONE);
 }
 
 static void test_versions_of_the_kernel_are_compared_as_numbers(void **state)
