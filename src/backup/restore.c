@@ -170,6 +170,10 @@ static int explain_staging(const struct restoring *restoring, int result)
 	switch (result) {
 	case 0:
 		return 0;
+	case STAGING_ENDING:
+		log_info("all was restored into the target %s before; only its end was cut off",
+			 target);
+		return STAGING_ENDING;
 	case STAGING_NOT_EMPTY:
 		log_error("the target %s is not empty; give an empty directory, or one that is not "
 			  "there",
@@ -299,6 +303,18 @@ static int remove_staging(struct restoring *restoring)
 	return r;
 }
 
+/* All is restored. */
+static int end(struct restoring *restoring)
+{
+	int r = remove_staging(restoring);
+
+	if (r == 0)
+		r = restore_root(restoring, 0);
+	if (r == 0)
+		staging_unmark(&restoring->staging);
+	return r;
+}
+
 /* What could not be restored may be restored by the same command another time: then our folder
  * stays. */
 static int finish(struct restoring *restoring)
@@ -315,9 +331,7 @@ static int finish(struct restoring *restoring)
 			quote_path(restoring->settings->target), error_text(r));
 		return r;
 	}
-	if (restoring->result->failed == 0)
-		r = remove_staging(restoring);
-	return r < 0 ? r : restore_root(restoring, 0);
+	return restoring->result->failed == 0 ? end(restoring) : restore_root(restoring, 0);
 }
 
 static int work(struct restoring *restoring, struct manifest_reader *checked)
@@ -331,6 +345,8 @@ static int work(struct restoring *restoring, struct manifest_reader *checked)
 	r = open_folders(restoring);
 	if (r == 0)
 		r = open_staging(restoring, &checked->end);
+	if (r == STAGING_ENDING)
+		return end(restoring);
 	if (r == 0)
 		r = make_names(restoring, checked);
 	return r < 0 ? r : finish(restoring);

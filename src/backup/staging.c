@@ -9,16 +9,19 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "base/boot.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
+#include "base/hash.h"
 
 #define STATE "state"
 #define NEW_STATE "state.new"
 #define LINKS "links"
 #define STATE_BYTES_MAX 4096
 #define SINCE "since "
+#define MARK "user.twinfs.restore"
 
 /* ---- the state --------------------------------------------------------------------------- */
 
@@ -92,6 +95,36 @@ static int check_state(struct staging *staging, const char *task)
 	return r;
 }
 
+/* ---- the mark ---------------------------------------------------------------------------- */
+
+static bool is_marked(const struct staging *staging)
+{
+	uint64_t task;
+
+	return fgetxattr(staging->target, MARK, &task, sizeof(task)) == (ssize_t)sizeof(task) &&
+	       task == staging->task;
+}
+
+/* An attribute of that name that the backup has stays. */
+static void mark(const struct staging *staging)
+{
+	(void)fsetxattr(staging->target, MARK, &staging->task, sizeof(staging->task), XATTR_CREATE);
+}
+
+void staging_unmark(const struct staging *staging)
+{
+	struct stat status;
+
+	if (!is_marked(staging) || fremovexattr(staging->target, MARK) == 0 || errno != EACCES)
+		return;
+	/* the target is read-only by now */
+	if (fstat(staging->target, &status) < 0 ||
+	    fchmod(staging->target, (status.st_mode & 07777) | S_IRWXU) < 0)
+		return;
+	(void)fremovexattr(staging->target, MARK);
+	(void)fchmod(staging->target, status.st_mode & 07777);
+}
+
 /* ---- the folder -------------------------------------------------------------------------- */
 
 /* A stream over an open directory that is left open. */
@@ -160,6 +193,8 @@ static int take_folder(struct staging *staging, const char *task)
 		r = check_state(staging, task);
 	if (r != -ENOENT)
 		return r;
+	if (is_marked(staging))
+		return STAGING_ENDING;
 	r = check_empty(staging->target, staging->name);
 	if (r == 0)
 		return make_folder(staging, task);
@@ -192,6 +227,7 @@ int staging_init(struct staging *staging, int target, const char *name, const ch
 	*staging = (struct staging){
 		.target = target,
 		.name = name,
+		.task = hash64(task, strlen(task), 0),
 		.folder = -1,
 		.links = -1,
 		.since = (long)(strlen(task) + strlen(SINCE)),
@@ -226,7 +262,7 @@ void staging_deinit(struct staging *staging)
 	staging->folder = staging->links = -1;
 }
 
-int staging_remove(struct staging *staging)
+static int remove_content(struct staging *staging)
 {
 	int r = remove_links(staging);
 
@@ -234,10 +270,24 @@ int staging_remove(struct staging *staging)
 		return r;
 	staging_drop(staging);
 	if (unlinkat(staging->folder, LINKS, AT_REMOVEDIR) < 0 ||
-	    unlinkat(staging->folder, STATE, 0) < 0 ||
-	    unlinkat(staging->target, staging->name, AT_REMOVEDIR) < 0)
+	    unlinkat(staging->folder, STATE, 0) < 0)
 		return -errno;
 	return 0;
+}
+
+int staging_remove(struct staging *staging)
+{
+	int r = 0;
+
+	/* it is closed where only the end is left */
+	if (staging->links >= 0) {
+		mark(staging);
+		r = remove_content(staging);
+	}
+	if (r == 0 && unlinkat(staging->target, staging->name, AT_REMOVEDIR) < 0 &&
+	    (staging->links >= 0 || errno != ENOENT))
+		r = -errno;
+	return r;
 }
 
 /* ---- what is made in it ------------------------------------------------------------------ */

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/attributes.h"
 
@@ -24,6 +25,7 @@ enum {
 	STAGING_OTHER = 2, /* it belongs to another restore */
 	STAGING_BUSY = 3, /* another process is at it */
 	STAGING_ENDED = 4, /* all is restored, and this folder is there still and empty */
+	STAGING_ENDING = 5, /* it is ours, all is restored, and staging_remove() was cut off */
 };
 
 struct staging {
@@ -32,6 +34,7 @@ struct staging {
 	int folder;
 	int links;
 	bool resumed; /* some of it may be restored already */
+	uint64_t task; /* hash of it */
 	long since; /* where its state says since when; for staging_distrust() */
 	bool trusted; /* and is whole: it is the same boot and mount still, and nobody doubted */
 };
@@ -52,8 +55,14 @@ MUST_CHECK int staging_distrust(const struct staging *staging);
 /* Closes; the folder stays. */
 void staging_deinit(struct staging *staging);
 
-/* Removes the folder with what is in it. 0 or -errno. */
+/* Removes the folder with what is in it. Before that the target gets a mark, an extended attribute,
+ * by which the same restore is known when it is cut off before staging_unmark(): then staging_init()
+ * gives STAGING_ENDING, and this goes on. A file system without such attributes has no mark. 0 or
+ * -errno. */
 MUST_CHECK int staging_remove(struct staging *staging);
+
+/* Takes the mark from the target when nothing is left to be done. */
+void staging_unmark(const struct staging *staging);
 
 /* Gives what was made as "file" its name in an open directory. A file that has the name is replaced
  * only where it may have come to harm since it was made.
