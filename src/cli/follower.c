@@ -280,6 +280,25 @@ static int note_those(struct follower *follower, bool (*wanted)(struct followed 
 	return r;
 }
 
+/* The look notes again what is still a mount point. */
+static int note_not_entered(struct follower *follower)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	r = dirty_merge(&follower->dirty, &follower->not_entered);
+	(void)pthread_mutex_unlock(&follower->lock);
+	return r;
+}
+
+/* What no event tells of is looked for. */
+static int note_unseen(struct follower *follower)
+{
+	int r = note_those(follower, followed_is_walked);
+
+	return r < 0 ? r : note_not_entered(follower);
+}
+
 static bool is_due(uint64_t *last_ns, uint64_t interval_ms)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -368,7 +387,7 @@ static int note_due(struct follower *follower, bool hurried)
 		r = note_all_sources(follower);
 	if (r == 0 && (hurried || (settings->mode != FOLLOW_NONE &&
 				   is_due(&follower->polled_ns, settings->interval_ms))))
-		r = note_those(follower, followed_is_walked);
+		r = note_unseen(follower);
 	return r;
 }
 
@@ -524,8 +543,10 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 
 int follower_start(struct follower *follower)
 {
-	int r = thread_start(&follower->thread, follow, follower);
+	int r;
 
+	tell(follower, 0); /* directories got no watch in the first walk */
+	r = thread_start(&follower->thread, follow, follower);
 	follower->runs = r == 0;
 	return r;
 }
@@ -550,6 +571,7 @@ void follower_free(struct follower *follower)
 	dirty_reset(&follower->dirty);
 	doubt_free(&follower->doubt);
 	settling_free(&follower->failing);
+	dirty_reset(&follower->not_entered);
 	heard_deinit(&follower->heard);
 	free(follower->sources);
 	(void)pthread_cond_destroy(&follower->changed);

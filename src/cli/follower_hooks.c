@@ -85,6 +85,16 @@ static void missed(void *context, uint32_t source)
 	followed_miss(follower->sources, follower->ingest.sources, source);
 }
 
+/* Without memory for it, the next walk finds it again. */
+static void not_entered(void *context, uint64_t dir, struct name name)
+{
+	struct follower *follower = context;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	(void)!dirty_note(&follower->not_entered, dir, name.bytes, name.length, DIRTY_NAME);
+	(void)pthread_mutex_unlock(&follower->lock);
+}
+
 static bool sure(void *context)
 {
 	struct follower *follower = context;
@@ -127,6 +137,7 @@ struct ingest_watch follower_hooks(struct follower *follower)
 				     .again = again,
 				     .also = also,
 				     .missed = missed,
+				     .not_entered = not_entered,
 				     .sure = sure,
 				     .suspect = suspect,
 				     .unsure = unsure,

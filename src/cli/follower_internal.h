@@ -39,6 +39,7 @@ struct follower {
 	pthread_cond_t changed;
 	uint64_t given_ticket, wanted_ticket, done_ticket;
 	struct settling failing; /* directories that are to be tried again */
+	struct dirty not_entered; /* mount points, whose attributes no event tells of */
 	bool woken, ending;
 };
 

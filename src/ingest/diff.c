@@ -81,6 +81,14 @@ static void note_bound(const struct diff_dir *dir, const struct listed *listed)
 		dir->watch->missed(dir->watch->context, dir->source);
 }
 
+static void note_not_entered(struct diff *diff, const struct diff_dir *dir,
+			     const struct listed *listed)
+{
+	diff->not_entered++;
+	if (dir->watch)
+		dir->watch->not_entered(dir->watch->context, dir->id, listed->name);
+}
+
 static uint32_t file_flags(const struct listed *listed)
 {
 	return (listed->flags & LOOK_SAME_BYTES ? FILE_SAME_BYTES : 0) |
@@ -143,8 +151,9 @@ static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct l
 		return -errno;
 	change->kind = NAME_ADD_DIR;
 	change->flags = is_not_entered(dir, listed) ? DIR_NOT_ENTERED : 0;
-	diff->not_entered += change->flags == DIR_NOT_ENTERED;
-	if (!change->flags)
+	if (change->flags)
+		note_not_entered(diff, dir, listed);
+	else
 		note_bound(dir, listed);
 	if (!change->flags)
 		r = identify(dir, listed, &change->id, &moved);
@@ -230,9 +239,10 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 	if (!attributes_same_inode(&record.attributes, &listed->attributes) ||
 	    (record.flags & DIR_NOT_ENTERED) != not_entered)
 		return replace_name(diff, dir, known, listed);
-	diff->not_entered += not_entered != 0;
-	if (not_entered)
+	if (not_entered) {
+		note_not_entered(diff, dir, listed);
 		return update_subdir(diff, &record, listed);
+	}
 	note_bound(dir, listed);
 	if (dir->look->what == LOOK_DEEP)
 		return add_found_dir(diff, &found);

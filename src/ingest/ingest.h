@@ -115,6 +115,9 @@ struct ingest_watch {
 	 * file, and so may one in a directory that was not watched yet; of a directory that is
 	 * mounted at two places only one is watched. */
 	void (*missed)(void *context, uint32_t source);
+	/* This name is a mount point that is not entered. No event tells of its attributes, as they
+	 * are those of the root of another mount. */
+	void (*not_entered)(void *context, uint64_t dir, struct name name);
 	/* Is it sure, for all that was looked at until now, that nothing was missed, and nothing
 	 * was written to since the events came that led to it? Else LOOK_SAME_BYTES is not to be
 	 * believed. */

@@ -171,6 +171,9 @@ static int open_dir(const struct view_query *query, uint64_t id)
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
+	/* another mount, perhaps a dead one: it is not asked for attributes, so it has none */
+	if (dir.flags & DIR_NOT_ENTERED)
+		return -ENODATA;
 	fd = source_open_dir(query->view->sources, query->reader, id, O_PATH);
 	if (fd < 0)
 		return fd;
@@ -194,7 +197,7 @@ static int open_file(const struct view_query *query, uint64_t node)
 	return source_open_file(query->view->sources, query->reader, &file, O_PATH);
 }
 
-/* -ENODATA for a node that is in no source. */
+/* -ENODATA for a node that is in no source, and for a mount point. */
 static int open_node(const struct viewer *viewer, uint64_t node)
 {
 	struct view_query query CLEANUP_QUERY = {0};

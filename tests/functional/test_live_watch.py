@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Ways of watching, and what happens where events are lost, or never come."""
+import json
 import os
 import shutil
 import signal
@@ -222,6 +223,28 @@ def inside(session, tmp_path):
             capture_output=True).returncode != 0:
         pytest.skip("user namespaces are not to be had here")
     return program
+
+
+def test_folders_that_got_no_watch_are_reported_as_soon_as_the_view_is_mounted(inside, source):
+    trees.many(source, 600, lambda number: b"%d" % number, folders=FOLDERS)
+    mount = source.parent / "mount"
+    mount.mkdir()
+    words = ("mount", "-f", "--wait", "--interval=1h", source, mount)
+    with inside.started(*words) as process:
+        at = Path(f"/proc/{process.pid}/root{mount}")
+        try:
+            assert until(lambda: (at / ".twinfs").exists() or process.poll() is not None)
+            assert process.poll() is None, process.stderr.read()
+            status = json.loads((at / ".twinfs/status.json").read_text())
+            assert FOLDERS + 1 - FEW <= status["unwatched"] <= FOLDERS + 1
+            for number in range(FOLDERS):
+                trees.write(source / f"{number:03}/new", b"new")
+            (at / ".twinfs/sync").read_text()
+            assert [number for number in range(FOLDERS) for tree in ("uniques", "redundant")
+                    if (at / tree / f"{number:03}/new").exists()] == list(range(FOLDERS))
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(TIMEOUT)
 
 
 def test_folders_that_cannot_be_watched_are_polled_and_told_of(inside, source):

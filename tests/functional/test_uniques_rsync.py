@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A backup made with rsync from uniques/ holds every content once, and every name but the
 redundant ones; a second run copies nothing."""
+import os
 import subprocess
 
 import backups
@@ -59,6 +60,45 @@ def test_backup_of_several_sources_has_every_content_once(twinfs, tmp_path):
     copied = oracle.Source([tmp_path / "backup"])
     assert copied.groups() == []
     assert len([inode for inode in copied.inodes.values() if inode.size]) == 4
+
+
+@pytest.fixture
+def mount_point(source, root_only):
+    folder = source / "mounted"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "none", folder], check=True)
+    os.setxattr(folder, "trusted.of-the-mount", b"value")
+    trees.write(folder / "hidden", b"not of this file system")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_backup_of_a_source_with_a_mount_point_is_complete(twinfs, source, mount_point, tmp_path):
+    trees.small(source)
+    with twinfs.mounted(source) as view:
+        rsync(view.uniques, tmp_path / "backup")
+        assert rsync(view.uniques, tmp_path / "backup", "-i") == b""
+        assert os.listdir(tmp_path / "backup/mounted") == []
+        assert os.listxattr(view.uniques / "mounted") == []
+        for name in ("trusted.of-the-mount", "system.posix_acl_access"):
+            with pytest.raises(OSError, match="No data available"):
+                os.getxattr(view.uniques / "mounted", name)
+
+
+def test_attributes_of_a_mount_point_are_those_of_now_after_sync(twinfs, source, mount_point):
+    def attributes(path):
+        stat = os.lstat(path)
+        return stat.st_mode, stat.st_uid, stat.st_mtime_ns
+
+    with twinfs.mounted(source) as view:
+        shown = view.uniques / "mounted"
+        for number in range(3):  # also those that come after the first change
+            os.chmod(mount_point, 0o700 + number)
+            os.chown(mount_point, 1000 + number, 1000)
+            os.utime(mount_point, ns=(number, 10**18 + number))
+            view.sync()
+            assert attributes(shown) == attributes(mount_point)
+        assert view.differences_now(source) == []
 
 
 def test_sparse_files_stay_sparse_in_the_backup(twinfs, source, tmp_path):

@@ -73,6 +73,13 @@ static inline uint64_t number_of(struct play *p, ino_t inode, uint64_t dir)
 	return dir;
 }
 
+static inline void not_entered(void *context, uint64_t dir, struct name name)
+{
+	(void)context;
+	(void)dir;
+	(void)name;
+}
+
 static inline void enter(void *context, uint32_t source, int fd, uint64_t dir)
 {
 	struct play *p = context;
@@ -177,6 +184,7 @@ static inline int play_setup(void **state)
 	tree_setup((void **)&p->t);
 	assert_int_equal(pthread_mutex_init(&p->lock, NULL), 0);
 	p->watch = (struct ingest_watch){.enter = enter,
+					 .not_entered = not_entered,
 					 .identify = identify,
 					 .again = again,
 					 .also = also,
