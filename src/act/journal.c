@@ -16,6 +16,7 @@
 #include "base/json_read.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "catalog/index_files.h"
 #include "twinfs/format.h"
 
 /* Numbers above are given to no intent. */
@@ -29,9 +30,15 @@ struct journal {
 	char *path;
 };
 
-static int path_in(const char *folder, char **path)
+static int open_file(struct journal *journal, const char *folder)
 {
-	return asprintf(path, "%s/%s", folder, TWINFS_INDEX_ACTS) < 0 ? -ENOMEM : 0;
+	int folder_fd AUTO_CLOSE = -1, r = index_folder_open(folder, &folder_fd);
+
+	if (r < 0)
+		return r;
+	journal->fd = openat(folder_fd, TWINFS_INDEX_ACTS,
+			     O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return journal->fd < 0 ? -errno : 0;
 }
 
 int journal_open(struct journal **journal, const char *folder)
@@ -43,12 +50,9 @@ int journal_open(struct journal **journal, const char *folder)
 	if (!made)
 		return -ENOMEM;
 	made->fd = -1;
-	r = path_in(folder, &made->path);
-	if (r == 0) {
-		made->fd = open(made->path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
-				0600);
-		r = made->fd < 0 ? -errno : 0;
-	}
+	r = asprintf(&made->path, "%s/%s", folder, TWINFS_INDEX_ACTS) < 0 ? -ENOMEM : 0;
+	if (r == 0)
+		r = open_file(made, folder);
 	if (r == 0 && flock(made->fd, LOCK_EX | LOCK_NB) < 0)
 		r = -errno;
 	if (r < 0)
@@ -70,12 +74,15 @@ void journal_close(struct journal *journal)
 	free(journal);
 }
 
-bool journal_has_intents(const char *folder)
+int journal_has_intents(const char *folder)
 {
-	AUTO_FREE char *path = NULL;
+	int folder_fd AUTO_CLOSE = -1, r = index_folder_open(folder, &folder_fd);
 	struct stat status;
 
-	return path_in(folder, &path) == 0 && stat(path, &status) == 0 && status.st_size > 0;
+	if (r < 0)
+		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	return fstatat(folder_fd, TWINFS_INDEX_ACTS, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       status.st_size > 0;
 }
 
 void journal_other_name(char name[static OTHER_NAME_SIZE])

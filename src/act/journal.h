@@ -78,7 +78,8 @@ MUST_CHECK int journal_settle(struct journal *journal,
 			      bool (*handle)(void *context, const struct intent *intent),
 			      void *context);
 
-/* Does an index have a journal with something in it? */
-bool journal_has_intents(const char *folder);
+/* Returns 1 if an index has a journal with something in it, 0 if not, or -errno of
+ * index_folder_open(). */
+MUST_CHECK int journal_has_intents(const char *folder);
 
 #endif

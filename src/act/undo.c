@@ -293,8 +293,9 @@ int undo_acts_of(const char *folder, struct undone *undone)
 	int r;
 
 	*undone = (struct undone){0};
-	if (!journal_has_intents(folder))
-		return 0;
+	r = journal_has_intents(folder);
+	if (r <= 0)
+		return r;
 	r = journal_open(&journal, folder);
 	if (r < 0)
 		return r;

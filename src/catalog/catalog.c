@@ -23,6 +23,7 @@
 #include "catalog/flips.h"
 #include "catalog/gather.h"
 #include "catalog/group.h"
+#include "catalog/index_files.h"
 #include "catalog/integrity.h"
 #include "catalog/internal.h"
 #include "catalog/meta.h"
@@ -80,10 +81,8 @@ static int open_folder(struct catalog *catalog, const struct catalog_options *op
 {
 	int r = options->read_only ? 0 : make_folder(options->folder);
 
-	if (r == 0) {
-		catalog->folder_fd = open(options->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		r = catalog->folder_fd < 0 ? -errno : 0;
-	}
+	if (r == 0)
+		r = index_folder_open(options->folder, &catalog->folder_fd);
 	if (r == -ENOENT && options->read_only)
 		return CATALOG_NO_INDEX;
 	return r;
@@ -117,17 +116,21 @@ static int take_lock(struct catalog *catalog)
 
 int catalog_owner(const char *folder, pid_t *pid, char **mount_point)
 {
-	char *path AUTO_FREE = NULL, *text AUTO_FREE = malloc(OWNER_TEXT_BYTES), *end;
-	int fd AUTO_CLOSE = -1;
+	char *text AUTO_FREE = malloc(OWNER_TEXT_BYTES), *end;
+	int folder_fd AUTO_CLOSE = -1, fd AUTO_CLOSE = -1, r;
 	bool locked;
 	long length = 0;
 
 	*pid = 0;
 	*mount_point = NULL;
-	if (!text || asprintf(&path, "%s/%s", folder, TWINFS_INDEX_LOCK) < 0)
+	if (!text)
 		return -ENOMEM;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 && errno != ENOENT)
+	r = index_folder_open(folder, &folder_fd);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (folder_fd >= 0)
+		fd = openat(folder_fd, TWINFS_INDEX_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (folder_fd >= 0 && fd < 0 && errno != ENOENT)
 		return -errno;
 	locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
 	if (locked)
@@ -152,7 +155,7 @@ int catalog_set_mount_point(struct catalog *catalog, const char *mount_point)
 static int open_store(struct catalog *catalog, const struct catalog_options *options)
 {
 	static const char *const files[] = {TWINFS_INDEX_DATA, TWINFS_INDEX_READERS};
-	int r = store_open(&catalog->store, options->folder, options->map_bytes,
+	int r = store_open(&catalog->store, fd_path(catalog->folder_fd).text, options->map_bytes,
 			   options->read_only);
 
 	catalog->store_opened = true;
@@ -214,7 +217,7 @@ static int make_sound(struct catalog *catalog, const struct catalog_options *opt
 
 	/* before anything of the index is changed */
 	if (state == INDEX_SOUND)
-		state = (int)index_examine_format(options->folder);
+		state = (int)index_examine_format(fd_path(catalog->folder_fd).text);
 	switch (state) {
 	case INDEX_NEWER:
 		return CATALOG_NEWER;
@@ -275,12 +278,24 @@ static int open_writable(struct catalog *catalog, const struct catalog_options *
 	return r;
 }
 
+/* Does a process write the index? It checked the index when it opened it. */
+static bool is_written(int folder_fd)
+{
+	int fd AUTO_CLOSE = openat(folder_fd, TWINFS_INDEX_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
 static int open_read_only(struct catalog *catalog, const struct catalog_options *options)
 {
 	int r;
 
 	if (faccessat(catalog->folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
 		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
+	r = is_written(catalog->folder_fd) ? INDEX_SOUND
+					   : index_examine_unlocked(catalog->folder_fd);
+	if (r)
+		return r == INDEX_NEWER ? CATALOG_NEWER : r < 0 ? r : CATALOG_DAMAGED;
 	r = open_store(catalog, options);
 	if (r == 0)
 		r = load_meta(catalog, true);
@@ -312,13 +327,13 @@ int catalog_open(struct catalog **catalog, const struct catalog_options *options
 	return r;
 }
 
-static int check_folder(int folder_fd, const char *folder)
+static int check_folder(int folder_fd)
 {
 	int state;
 
 	if (faccessat(folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
 		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
-	state = index_check(folder_fd, folder);
+	state = index_check(folder_fd);
 	switch (state) {
 	case INDEX_DAMAGED:
 		return CATALOG_DAMAGED;
@@ -333,11 +348,11 @@ static int check_folder(int folder_fd, const char *folder)
 
 int catalog_check(const char *folder)
 {
-	int fd AUTO_CLOSE = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd AUTO_CLOSE = -1, r = index_folder_open(folder, &fd);
 
-	if (fd < 0)
-		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
-	return is_remote_filesystem(fd) ? CATALOG_REMOTE : check_folder(fd, folder);
+	if (r < 0)
+		return r == -ENOENT ? CATALOG_NO_INDEX : r;
+	return is_remote_filesystem(fd) ? CATALOG_REMOTE : check_folder(fd);
 }
 
 void catalog_close(struct catalog *catalog)

@@ -45,9 +45,10 @@ struct catalog_options {
 	struct catalog *beside;
 };
 
-/* Opens the index; to write it, before the process starts threads. A damaged one (logged as a
+/* Opens the index, before the process starts threads: it may fork. A damaged one (logged as a
  * warning) and one of an older format are set aside and built anew; whether it was stopped cleanly
- * is known by the seal, else it is checked in a child process first. */
+ * is known by the seal, else it is checked in a child process first. A reader refuses a damaged one,
+ * and trusts one that another process writes: the writer has checked it. */
 MUST_CHECK int catalog_open(struct catalog **catalog, const struct catalog_options *options);
 
 /* Reads every record of the index in the folder and holds the tables against each other, in a child

@@ -40,6 +40,9 @@
 /* Where the child process puts what it found sound. */
 #define COPY_NAME "checked.mdb"
 
+/* Descriptor of the index folder in the child process. */
+#define KEPT_FD (STDERR_FILENO + 1)
+
 /* Replaces a small file as a whole, durably. */
 static int replace_text(int folder_fd, const char *name, const char *text)
 {
@@ -47,7 +50,8 @@ static int replace_text(int folder_fd, const char *name, const char *text)
 	int fd, r;
 
 	snprintf(temporary, sizeof(temporary), "%s.new", name);
-	fd = openat(folder_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	fd = openat(folder_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
 	if (fd < 0)
 		return -errno;
 	r = make_private(folder_fd, temporary);
@@ -84,7 +88,7 @@ static int read_text(int folder_fd, const char *name, char *text, size_t size)
 
 static int make_seal(int folder_fd, char text[SEAL_TEXT_BYTES])
 {
-	int fd AUTO_CLOSE = openat(folder_fd, TWINFS_INDEX_DATA, O_RDONLY | O_CLOEXEC);
+	int fd AUTO_CLOSE = openat(folder_fd, TWINFS_INDEX_DATA, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	struct hash_state *state = hash_state_new();
 	void *block AUTO_FREE = memory_pages(READ_BYTES);
 	char digits[HASH128_DIGITS + 1];
@@ -198,27 +202,29 @@ int index_check_records(const char *folder, bool copied)
 }
 
 /* Says nothing: LMDB's assertions and sanitizers would, and the parent tells what it means. Keeps
- * none of the parent's descriptors: the lock of the index is among them, and would outlive it. */
-static void check_and_exit(const char *folder, pid_t parent, bool copied)
+ * none of the parent's descriptors but the folder: the lock of the index is among them, and would outlive it. */
+static void check_and_exit(int folder_fd, pid_t parent, bool copied)
 {
 	int null;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(INDEX_DAMAGED);
-	closefrom(STDERR_FILENO + 1);
+	if (dup2(folder_fd, KEPT_FD) < 0)
+		_exit(INDEX_DAMAGED);
+	closefrom(KEPT_FD + 1);
 	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null >= 0)
 		dup2(null, STDERR_FILENO);
 	(void)signal(SIGSEGV, SIG_DFL);
 	(void)signal(SIGBUS, SIG_DFL);
 	(void)signal(SIGABRT, SIG_DFL);
-	_exit(index_check_records(folder, copied));
+	_exit(index_check_records(fd_path(KEPT_FD).text, copied));
 }
 
 /* In a child, because reading damaged pages may kill. The caller has no other threads yet: a child
  * of one that has may wait for ever for a lock that a thread held at the fork. */
-static int check_in_child(const char *folder, bool copied)
+static int check_in_child(int folder_fd, bool copied)
 {
 	pid_t parent = getpid(), child = fork();
 	int status;
@@ -226,7 +232,7 @@ static int check_in_child(const char *folder, bool copied)
 	if (child < 0)
 		return -errno;
 	if (child == 0)
-		check_and_exit(folder, parent, copied);
+		check_and_exit(folder_fd, parent, copied);
 	while (waitpid(child, &status, 0) < 0) {
 		if (errno != EINTR)
 			return -errno;
@@ -274,7 +280,7 @@ int index_examine(int folder_fd, const char *folder, bool distrusted)
 	if (seal == SEAL_HOLDS && !distrusted)
 		return INDEX_SOUND;
 	log_debug("checking index %s", quote_path(folder));
-	state = check_in_child(folder, true);
+	state = check_in_child(folder_fd, true);
 	if (state == INDEX_SOUND && seal == SEAL_BROKEN)
 		state = INDEX_DAMAGED; /* no program of ours changes a sealed file */
 	if (state == INDEX_SOUND)
@@ -283,12 +289,26 @@ int index_examine(int folder_fd, const char *folder, bool distrusted)
 	return state;
 }
 
-int index_check(int folder_fd, const char *folder)
+int index_check(int folder_fd)
 {
 	if (is_empty(folder_fd))
 		return INDEX_SOUND;
 	return examine_seal(folder_fd) == SEAL_BROKEN ? INDEX_DAMAGED
-						      : check_in_child(folder, false);
+						      : check_in_child(folder_fd, false);
+}
+
+int index_examine_unlocked(int folder_fd)
+{
+	enum seal_state seal;
+	int state;
+
+	if (is_empty(folder_fd))
+		return INDEX_SOUND;
+	seal = examine_seal(folder_fd);
+	if (seal == SEAL_HOLDS)
+		return INDEX_SOUND;
+	state = check_in_child(folder_fd, false);
+	return state == INDEX_SOUND && seal == SEAL_BROKEN ? INDEX_DAMAGED : state;
 }
 
 int index_set_aside(int folder_fd)

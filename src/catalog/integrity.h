@@ -34,7 +34,14 @@ enum index_state index_examine_format(const char *folder);
 MUST_CHECK int index_examine(int folder_fd, const char *folder, bool distrusted);
 
 /* The same for those who do not hold the lock, whatever the seal says, and nothing is changed. */
-MUST_CHECK int index_check(int folder_fd, const char *folder);
+MUST_CHECK int index_check(int folder_fd);
+
+/* Examines an index for a reader that does not hold the lock. Trusts a seal that holds; without a
+ * seal, a child process reads every record. Changes nothing and logs nothing. Forks: call it before
+ * threads are started.
+ *
+ * Returns an enum index_state or -errno. */
+MUST_CHECK int index_examine_unlocked(int folder_fd);
 
 MUST_CHECK int index_seal(int folder_fd);
 MUST_CHECK int index_unseal(int folder_fd);

@@ -8,6 +8,7 @@
 #include "base/quote.h"
 #include "cli/command.h"
 #include "cli/index_folder.h"
+#include "cli/indexing.h"
 #include "cli/path_options.h"
 #include "report/words.h"
 
@@ -38,6 +39,8 @@ static void recover(const char *folder, struct recovered *recovered)
 		log_warning(
 			"a process acts upon the copies of the index %s: nothing of it is cut off",
 			quote_path(folder));
+	else if (r == -EPERM)
+		indexing_explain(folder, r);
 	else if (r < 0)
 		log_error("cannot undo what was begun of the index %s: %s", quote_path(folder),
 			  error_text(r));

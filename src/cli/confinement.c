@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <linux/capability.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/confine.h"
 #include "base/error.h"
@@ -24,16 +22,12 @@
 #define KEPT (CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_LEASE))
 #define KEPT_SHARED (CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID))
 
-static uint64_t wanted_capabilities(const struct mount_settings *settings, const char *folder)
+static uint64_t wanted_capabilities(const struct mount_settings *settings)
 {
 	uint64_t wanted = KEPT | (settings->shared ? KEPT_SHARED : 0);
-	struct stat status;
 
 	if (settings->passthrough || settings->trusted_xattrs)
 		wanted |= CAPABILITY(CAP_SYS_ADMIN);
-	/* an index that another user began can only be gone on with by DAC_OVERRIDE */
-	if (stat(folder, &status) < 0 || status.st_uid != geteuid())
-		wanted |= CAPABILITY(CAP_DAC_OVERRIDE);
 	return wanted;
 }
 
@@ -82,7 +76,7 @@ static int confine(const struct mount_settings *settings, const char *folder, st
 	if (r == 0)
 		r = restrict_writing(settings, folder, said);
 	if (r == 0)
-		r = confine_capabilities(wanted_capabilities(settings, folder));
+		r = confine_capabilities(wanted_capabilities(settings));
 	if (r == 0)
 		r = bytes_format(said,
 				 "%sno_new_privs; capabilities: ", said->length > 0 ? ", " : "");

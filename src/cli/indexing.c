@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "act/undo.h"
 #include "base/clock.h"
@@ -63,6 +65,29 @@ static void explain_in_use(const char *folder)
 			  (int)pid, quote_path(folder), quote_path(mount_point));
 }
 
+/* Says why an index is refused as that of another user: see catalog/index_files.h. */
+static void explain_foreign(const char *folder)
+{
+	struct stat status;
+
+	if (lstat(folder, &status) < 0)
+		log_error("cannot use the index %s: %s; choose another with --index",
+			  quote_path(folder), error_text(-errno));
+	else if (S_ISLNK(status.st_mode))
+		log_error("cannot use the index %s: it is a symbolic link; give the folder that it "
+			  "leads to as --index",
+			  quote_path(folder));
+	else if (status.st_uid != geteuid())
+		log_error("cannot use the index %s: it belongs to user %u; run twinfs as that user "
+			  "('sudo -u \\#%u twinfs ...'), or choose another with --index",
+			  quote_path(folder), (unsigned int)status.st_uid,
+			  (unsigned int)status.st_uid);
+	else
+		log_error("cannot use the index %s: a file in it belongs to another user or is a "
+			  "symbolic link; remove that file, or choose another with --index",
+			  quote_path(folder));
+}
+
 void indexing_explain(const char *folder, int outcome)
 {
 	switch (outcome) {
@@ -86,6 +111,9 @@ void indexing_explain(const char *folder, int outcome)
 		log_error("the index %s is damaged; 'twinfs scan' sets it aside and makes a new "
 			  "one",
 			  quote_path(folder));
+		break;
+	case -EPERM:
+		explain_foreign(folder);
 		break;
 	case -EMFILE:
 		log_error("cannot use the index %s: this process may have too few files open; "

@@ -220,6 +220,28 @@ def test_damaged_index_never_gives_a_wrong_answer(twinfs, reference, damage, sea
     assert wrong == []
 
 
+@pytest.mark.parametrize("sealed", [True, False], ids=["sealed", "unsealed"])
+def test_reader_of_a_damaged_index_is_not_killed_by_it(twinfs, reference, sealed):
+    root, index, _ = reference
+    twinfs.environment["ASAN_OPTIONS"] += CHILD_MAY_CRASH
+    file = next(path for path in root.rglob("*") if path.is_file())
+    rng = random.Random(sealed)
+    right = twinfs.with_index(index).ok("copies", file).out
+    killed = []
+    for number in range(20):
+        shutil.copytree(index, twinfs.index)
+        if not sealed:
+            (twinfs.index / "seal").unlink()
+        path = twinfs.index / "data.mdb"
+        with open(path, "r+b") as data:
+            flip_many_bits(data, path.stat().st_size, rng)
+        result = twinfs("copies", file)
+        if not (result.status == 1 and result.errors or (result.status, result.out) == (0, right)):
+            killed.append((number, str(result)))
+        shutil.rmtree(twinfs.index)
+    assert killed == []
+
+
 def answer_of(result):
     groups = {group["hash"]: frozenset((str(copy["path"]), copy["kept"])
                                        for copy in group["copies"])
