@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,25 +113,35 @@ static int parse_groups(struct caller *caller, const char *at)
 	return 0;
 }
 
+/* Does the thread have a capability with which a file is read whatever its mode? */
+static bool may_read(const char *status)
+{
+	const char *at = find_line(status, "CapEff:");
+
+	return at && strtoull(at, NULL, 16) &
+			     (CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_DAC_READ_SEARCH));
+}
+
 int caller_parse(struct caller *caller, const char *status, uid_t uid, gid_t gid)
 {
 	const char *groups = find_line(status, "Groups:");
 
-	*caller = (struct caller){.uid = uid, .gid = gid};
+	*caller =
+		(struct caller){.uid = uid, .gid = gid, .reads_all = uid == 0 && may_read(status)};
 	if (!groups || !has_file_system_id(status, "Uid:", uid) ||
 	    !has_file_system_id(status, "Gid:", gid))
 		return -EACCES;
 	return parse_groups(caller, groups);
 }
 
-/* The kernel makes the whole text at the first read. */
-static int read_status(pid_t thread, struct bytes *text)
+/* Reads a file of a thread in /proc. The kernel makes the whole text at the first read. */
+static int read_proc(pid_t thread, const char *name, struct bytes *text)
 {
-	char path[sizeof("/proc//task//status") + 6 * sizeof(thread)];
+	char path[sizeof("/proc//task//uid_map") + 6 * sizeof(thread)];
 	AUTO_CLOSE int fd = -1;
 	ssize_t length;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)thread, (int)thread);
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)thread, (int)thread, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -EACCES : -errno;
@@ -147,6 +158,34 @@ static int read_status(pid_t thread, struct bytes *text)
 	return 0;
 }
 
+/* Does the user namespace of a thread have every id, as itself? The kernel writes the map of the
+ * initial one as "0 0 4294967295". Returns 1, 0 or -errno. */
+static int has_all_ids(pid_t thread, const char *name)
+{
+	struct bytes text CLEANUP_BYTES = {0};
+	int r = read_proc(thread, name, &text);
+	uint32_t inside, outside, count;
+	const char *at;
+
+	if (r < 0)
+		return r;
+	at = bytes_text(&text);
+	if (!at)
+		return -ENOMEM;
+	return next_id(&at, &inside) && next_id(&at, &outside) && next_id(&at, &count) &&
+	       inside == 0 && outside == 0 && count == UINT32_MAX;
+}
+
+static int check_namespace(struct caller *caller, pid_t thread)
+{
+	int r = has_all_ids(thread, "uid_map");
+
+	if (r > 0)
+		r = has_all_ids(thread, "gid_map");
+	caller->reads_all = r > 0;
+	return r < 0 ? r : 0;
+}
+
 int caller_read(struct caller *caller, pid_t thread, uid_t uid, gid_t gid)
 {
 	struct bytes text CLEANUP_BYTES = {0};
@@ -154,11 +193,12 @@ int caller_read(struct caller *caller, pid_t thread, uid_t uid, gid_t gid)
 	int r;
 
 	*caller = (struct caller){0};
-	r = thread ? read_status(thread, &text) : -EACCES;
+	r = thread ? read_proc(thread, "status", &text) : -EACCES;
 	if (r < 0)
 		return r;
 	status = bytes_text(&text);
-	return status ? caller_parse(caller, status, uid, gid) : -ENOMEM;
+	r = status ? caller_parse(caller, status, uid, gid) : -ENOMEM;
+	return r == 0 && caller->reads_all ? check_namespace(caller, thread) : r;
 }
 
 uint64_t caller_digest(const struct caller *caller)
@@ -171,6 +211,20 @@ uint64_t caller_digest(const struct caller *caller)
 
 /* ---- being it ------------------------------------------------------------------------ */
 
+/* Sets the effective capabilities of this thread to all that it is permitted, or to none. The kernel
+ * does that by itself when the user changes from or to root. */
+static int set_capabilities(bool all)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, sets) != 0)
+		return -errno;
+	for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		sets[i].effective = all ? sets[i].permitted : 0;
+	return syscall(SYS_capset, &header, sets) != 0 ? -errno : 0;
+}
+
 /* Not by the functions of the C library, which change all threads. The effective ids and not only
  * those for file systems: with these root would stay root to FUSE, which lets nobody but its owner
  * into what is mounted for him alone, and would keep the capabilities that are not about files. The
@@ -179,14 +233,15 @@ int caller_wear(const struct caller *caller)
 {
 	int r = -EACCES;
 
-	if (caller->uid == 0 || caller->uid == (uid_t)NO_ID || caller->gid == (gid_t)NO_ID)
+	if (caller->uid == (uid_t)NO_ID || caller->gid == (gid_t)NO_ID)
 		return r;
 	if (syscall(CALL_SETGROUPS, caller->count, caller->groups) != 0)
 		return -errno;
 	if (syscall(CALL_SETRESGID, NO_ID, caller->gid, NO_ID) != 0 ||
 	    syscall(CALL_SETRESUID, NO_ID, caller->uid, NO_ID) != 0)
 		r = -errno;
-	else if (geteuid() == caller->uid && getegid() == caller->gid)
+	else if (geteuid() == caller->uid && getegid() == caller->gid &&
+		 (caller->uid != 0 || set_capabilities(false) == 0))
 		return 0;
 	caller_doff();
 	return r;
@@ -195,7 +250,7 @@ int caller_wear(const struct caller *caller)
 void caller_doff(void)
 {
 	/* the user first, as only root may change the groups */
-	if (syscall(CALL_SETRESUID, NO_ID, getuid(), NO_ID) == 0 &&
+	if (syscall(CALL_SETRESUID, NO_ID, getuid(), NO_ID) == 0 && set_capabilities(true) == 0 &&
 	    syscall(CALL_SETRESGID, NO_ID, getgid(), NO_ID) == 0 &&
 	    syscall(CALL_SETGROUPS, (size_t)0, NULL) == 0)
 		return;

@@ -5,6 +5,7 @@
 /* Another user, for whom something is done: who that is, and being that user for a moment, so that
  * the kernel itself says what he may do. Any thread; only root can be somebody else. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -12,7 +13,8 @@
 #include "base/attributes.h"
 
 struct caller {
-	uid_t uid; /* not 0 */
+	uid_t uid;
+	bool reads_all; /* root, with a capability to read every file */
 	gid_t gid;
 	gid_t *groups; /* further ones */
 	size_t count;
@@ -25,6 +27,9 @@ void caller_free(struct caller *caller);
  *
  * thread	its id in /proc; 0: it lives where it cannot be seen from here (in another
  *		pid_namespaces(7))
+ *
+ * User 0 reads all only with CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH, and only in a user namespace
+ * that has all ids as they are: that is how the kernel decides for files.
  *
  * A thread cannot change what it is while it waits for an answer. So one that is not who asked is
  * another one, and nothing is known of the asker: -EACCES, as groups can take a right as well as
@@ -39,7 +44,7 @@ MUST_CHECK int caller_parse(struct caller *caller, const char *status, uid_t uid
 uint64_t caller_digest(const struct caller *caller);
 
 /* From here to caller_doff this thread has the rights of the caller and no others; the other
- * threads keep theirs. Short pieces of code only: whatever is opened meanwhile is opened as him. 0,
+ * threads keep theirs. User 0 has no capability meanwhile. Short pieces of code only: whatever is opened meanwhile is opened as him. 0,
  * or -errno: nothing has changed then. */
 MUST_CHECK int caller_wear(const struct caller *caller);
 

@@ -7,12 +7,15 @@ int asker_init(struct asker *asker, fuse_req_t request)
 {
 	struct session *session = session_of(request);
 	const struct fuse_ctx *context = fuse_req_ctx(request);
+	int r;
 
 	if (!refresher_is_asker(&session->refresher, request))
 		refresher_asked(&session->refresher, context->pid);
 	*asker = (struct asker){.viewer = {.view = session->view}};
-	if (!session->settings.shared || context->uid == 0)
+	if (!session->settings.shared)
 		return 0;
-	asker->viewer.caller = &asker->caller;
-	return caller_read(&asker->caller, context->pid, context->uid, context->gid);
+	r = caller_read(&asker->caller, context->pid, context->uid, context->gid);
+	if (r < 0 || !asker->caller.reads_all)
+		asker->viewer.caller = &asker->caller;
+	return r;
 }

@@ -3,7 +3,7 @@
 #define MOUNT_ASKER_H
 
 /* Who asks for something, in a mount that is shared with other users (allow_other). Only root
- * mounts one, and root sees everything; to a mount that is not shared nobody else comes, and
+ * mounts one, and root sees everything, if it has the capability for that; to a mount that is not shared nobody else comes, and
  * nothing is done to find out who it is. Any thread.
  *
  * The kernel says with each request which user and group asks, and which thread: its further groups

@@ -101,6 +101,31 @@ def test_root_sees_everything_of_a_shared_view(source, shared):
         assert view.differences(source) == []
 
 
+@pytest.mark.parametrize("weak", [
+    ["setpriv", "--bounding-set=-all", "--inh-caps=-all"],
+    ["unshare", "--user", "--map-root-user"],
+    [],
+], ids=["no capabilities", "user namespace", "all capabilities"])
+def test_root_reads_in_a_shared_view_what_the_kernel_lets_it_read(source, shared, weak):
+    for name, owner, mode in (("hidden", SOMEBODY.uid, 0o600), ("own", 0, 0o600),
+                              ("open", SOMEBODY.uid, 0o644)):
+        trees.write(source / name, name.encode())
+        os.chown(source / name, owner, owner)
+        (source / name).chmod(mode)
+
+    def readable(folder):
+        return [name for name in ("hidden", "own", "open")
+                if subprocess.run([*weak, "cat", os.fsencode(folder) + b"/" + name.encode()],
+                                  check=False, capture_output=True).returncode == 0]
+
+    with shared() as view:
+        view.sync()
+        assert readable(view.path / "uniques") == readable(source)
+        assert readable(source) == (["own", "open"] if weak else ["hidden", "own", "open"])
+        for name in ("hidden", "own", "open"):  # and root itself is as it was
+            assert read(view.path / "uniques" / name) == name.encode()
+
+
 def test_nobody_is_asked_who_he_is_where_a_view_is_not_shared(twinfs, source, strace):
     """No system call more: neither to know groups, nor to be somebody."""
     trees.small(source)

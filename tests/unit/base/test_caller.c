@@ -200,13 +200,28 @@ static void test_other_threads_stay_what_they_are(void **state)
 	(void)close(other.asked[1]);
 }
 
-static void test_who_is_root_or_unknown_cannot_be_worn(void **state)
+static void test_root_without_capabilities_may_what_its_mode_says(void **state)
 {
-	const struct caller root = {.uid = 0, .gid = 5}, unknown = {.uid = (uid_t)-1, .gid = 5};
+	const struct caller weak = {.uid = 0, .gid = 0};
+	struct folder *folder = *state;
+
+	if (geteuid() != 0)
+		skip();
+	make_file(folder->fd, "file", "x", 1);
+	assert_int_equal(fchownat(folder->fd, "file", 1234, 1234, 0), 0);
+	assert_int_equal(fchmodat(folder->fd, "file", 0600, 0), 0);
+	assert_int_equal(caller_wear(&weak), 0);
+	assert_int_equal(open_it(folder), -EACCES);
+	caller_doff();
+	assert_int_equal(open_it(folder), 0);
+}
+
+static void test_unknown_caller_cannot_be_worn(void **state)
+{
+	const struct caller unknown = {.uid = (uid_t)-1, .gid = 5};
 	const struct caller groupless = {.uid = 5, .gid = (gid_t)-1};
 
 	(void)state;
-	assert_int_equal(caller_wear(&root), -EACCES);
 	assert_int_equal(caller_wear(&unknown), -EACCES);
 	assert_int_equal(caller_wear(&groupless), -EACCES);
 }
@@ -235,7 +250,8 @@ int main(void)
 		cmocka_unit_test(test_digest_tells_callers_apart),
 		TEST_IN_FOLDER(test_caller_may_what_he_may_and_no_more),
 		cmocka_unit_test(test_other_threads_stay_what_they_are),
-		cmocka_unit_test(test_who_is_root_or_unknown_cannot_be_worn),
+		TEST_IN_FOLDER(test_root_without_capabilities_may_what_its_mode_says),
+		cmocka_unit_test(test_unknown_caller_cannot_be_worn),
 		cmocka_unit_test(test_only_root_can_be_somebody_else),
 	};
 
