@@ -100,6 +100,7 @@ struct content_change {
 	uint64_t digest; /* file_digest of it when it was read */
 	uint64_t head; /* not 0 */
 	uint64_t group; /* it was compared with this group and found equal; 0: with none */
+	struct hash128 hash; /* where group is 0: of all its bytes, or zero */
 };
 
 /* Outcome: the file is not any more what was read, or the group went; nothing was changed. */

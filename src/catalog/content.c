@@ -70,7 +70,8 @@ static void sort(struct learned *list, size_t count, int (*order)(const void *, 
 static struct content_record content_of(const struct learned *learned)
 {
 	return (struct content_record){.head = learned->change.head,
-				       .group = learned->change.group};
+				       .group = learned->change.group,
+				       .hash = learned->change.hash};
 }
 
 static bool is_listed_anew(const struct learned *learned)

@@ -393,19 +393,47 @@ bool decode_place(struct span fields, struct file_name *place)
 	       get(&fields, &place->cookie) && fields.length == 0;
 }
 
+/* 8 bytes, the upper ones first: a hash as a varint would take more. */
+static void put_fixed(struct value *value, uint64_t number)
+{
+	for (int shift = 56; shift >= 0; shift -= 8)
+		value->data[value->length++] = (uint8_t)(number >> shift);
+}
+
+static bool get_fixed(struct span *fields, uint64_t *number)
+{
+	if (fields->length < sizeof(*number))
+		return false;
+	*number = 0;
+	for (size_t i = 0; i < sizeof(*number); i++)
+		*number = *number << 8 | fields->data[i];
+	fields->data += sizeof(*number);
+	fields->length -= sizeof(*number);
+	return true;
+}
+
 struct value encode_content(const struct content_record *content)
 {
 	struct value value = value_begin();
 
 	put(&value, content->head);
 	put(&value, content->group);
+	if (content_has_hash(content)) {
+		put_fixed(&value, content->hash.high);
+		put_fixed(&value, content->hash.low);
+	}
 	return value;
 }
 
 bool decode_content(struct span fields, struct content_record *content)
 {
-	return get(&fields, &content->head) && get(&fields, &content->group) &&
-	       fields.length == 0 && content->head != 0;
+	content->hash = (struct hash128){0};
+	if (!get(&fields, &content->head) || !get(&fields, &content->group) || content->head == 0)
+		return false;
+	if (fields.length == 0)
+		return true;
+	return get_fixed(&fields, &content->hash.high) && get_fixed(&fields, &content->hash.low) &&
+	       fields.length == 0 && content_has_hash(content) && content->group == 0;
 }
 
 struct value encode_group(const struct group_record *group)

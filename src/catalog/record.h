@@ -147,7 +147,14 @@ struct file_name {
 struct content_record {
 	uint64_t head; /* hash of its first bytes, never 0: files with different heads differ */
 	uint64_t group; /* its class of byte-equal files, 0: equal to none that is known */
+	/* Of all bytes of a file in no group that a comparison read to its end; zero: not known. */
+	struct hash128 hash;
 };
+
+static inline bool content_has_hash(const struct content_record *content)
+{
+	return content->hash.high != 0 || content->hash.low != 0;
+}
 
 /* A class of byte-equal files. It is a group for users (dups/<hash>) while it has two inodes or
  * more; its id stands for these bytes for ever. */

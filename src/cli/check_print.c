@@ -159,12 +159,13 @@ int check_print_file(struct check_printing *printing, const struct bytes *path,
 static int print_json_figures(struct output *output, const struct check_figures *figures)
 {
 	json_t *object =
-		json_pack("{s:s, s:I, s:I, s:b, s:b, s:I, s:I}", "structure", figures->structure,
-			  "names", (json_int_t)figures->names_compared, "names_different",
-			  (json_int_t)figures->names_different, "names_cut_off",
+		json_pack("{s:s, s:I, s:I, s:b, s:b, s:I, s:I, s:I}", "structure",
+			  figures->structure, "names", (json_int_t)figures->names_compared,
+			  "names_different", (json_int_t)figures->names_different, "names_cut_off",
 			  figures->names_cut_off, "contents_compared", figures->contents_compared,
 			  "groups", (json_int_t)figures->contents.groups, "contents_different",
-			  (json_int_t)figures->contents.differences);
+			  (json_int_t)figures->contents.differences, "contents_unverified",
+			  (json_int_t)figures->contents.unverified);
 
 	if (object != NULL &&
 	    json_set_path(object, "index", figures->folder, strlen(figures->folder)) < 0) {
@@ -196,6 +197,11 @@ static int print_text_figures(struct output *output, const struct check_figures 
 			     plural(figures->contents.differences, "difference", "differences"));
 	else
 		figure_print(output, "contents", "not compared");
+	if (figures->contents_compared)
+		figure_print(output, "unverified",
+			     "%s %s without a copy: no hash of all bytes is known",
+			     number_format(count, figures->contents.unverified),
+			     plural(figures->contents.unverified, "file", "files"));
 	return r;
 }
 

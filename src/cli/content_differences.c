@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "catalog/source.h"
+#include "ingest/heads.h"
 
 #define READ_BYTES ((size_t)1 << 20)
 
@@ -231,16 +232,71 @@ static int check_groups(const struct search *search)
 
 /* ---- files in no group -------------------------------------------------------------------- */
 
-static int check_single(const struct search *search, uint64_t file)
+/* The hash of all bytes that the index has of a file, of a group also that has no other copy any
+ * more. 0, -ENOENT where it has none or the group is visible, or -errno. */
+static int get_hash(const struct search *search, const struct content_record *content,
+		    struct hash128 *hash)
+{
+	struct group_record group;
+	int r;
+
+	*hash = content->hash;
+	if (content->group == 0)
+		return content_has_hash(content) ? 0 : -ENOENT;
+	r = catalog_get_group(search->sides->indexed, content->group, &group);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	*hash = group.hash;
+	return group_is_visible(&group) ? -ENOENT : 0;
+}
+
+/* Has the file other bytes than the index has, by its hash? */
+static int compare_single(const struct search *search, const struct known *known, bool *changed)
+{
+	struct hash128 expected, found;
+	int r = get_hash(search, &known->indexed_content, &expected);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = hash_file(search, &known->indexed, &found);
+	*changed = r == 0 && !hash128_equal(found, expected);
+	if (r < 0 && r != -EINTR) {
+		search->figures->unverified++;
+		r = 0;
+	}
+	return r;
+}
+
+/* Does the index have nothing by which all bytes of the file can be checked? */
+static int note_unverified(const struct search *search, const struct file_record *file)
+{
+	struct content_record content = {0};
+	int r = catalog_get_content(search->sides->indexed, file->id, &content);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (S_ISREG(file->attributes.mode) && file->attributes.size > 0 && content.group == 0 &&
+	    !content_has_hash(&content) && (content.head == 0 || !is_small(file->attributes.size)))
+		search->figures->unverified++;
+	return 0;
+}
+
+static int check_single(const struct search *search, const struct file_record *file)
 {
 	struct known known;
-	int r = get_known(search, file, &known);
+	bool changed = false;
+	int r = note_unverified(search, file);
 
+	if (r == 0)
+		r = get_known(search, file->id, &known);
 	if (r != 0)
 		return r == NOT_COMPARABLE ? 0 : r;
-	if (known.indexed_content.group != 0 ||
-	    known.indexed_content.head == known.fresh_content.head)
-		return 0;
+	if (known.indexed_content.group == 0)
+		changed = known.indexed_content.head != known.fresh_content.head;
+	if (!changed)
+		r = compare_single(search, &known, &changed);
+	if (r < 0 || !changed)
+		return r;
 	r = tell(search, CONTENT_OTHER, NULL);
 	return r < 0 ? r : tell_file(search, &known, CONTENT_CHANGED);
 }
@@ -254,7 +310,7 @@ static int check_singles(const struct search *search)
 	while (r == 0 && (r = catalog_next_file(scan, &file)) == 0) {
 		if (stop_requested())
 			return -EINTR;
-		r = check_single(search, file.id);
+		r = check_single(search, &file);
 	}
 	return r == -ENOENT ? 0 : r;
 }
@@ -263,6 +319,7 @@ static int check_singles(const struct search *search)
 
 /* What the members of a group of the new index are by the index. */
 struct union_of {
+	struct hash128 hash; /* by the new index */
 	uint64_t count;
 	uint64_t group;
 	bool broken;
@@ -274,7 +331,9 @@ static int compare_known(const struct search *search, const struct known *known,
 
 	(void)search;
 	/* what changed without a trace was told of already */
-	if (known->fresh_content.head != known->indexed_content.head)
+	if (known->fresh_content.head != known->indexed_content.head ||
+	    (content_has_hash(&known->indexed_content) &&
+	     !hash128_equal(known->indexed_content.hash, members->hash)))
 		return 0;
 	if (members->count++ == 0)
 		members->group = known->indexed_content.group;
@@ -291,7 +350,7 @@ static int tell_known(const struct search *search, const struct known *known, vo
 
 static int check_fresh_group(const struct search *search, const struct group_record *group)
 {
-	struct union_of members = {0};
+	struct union_of members = {.hash = group->hash};
 	struct member_walk walk = {.reader = search->sides->fresh,
 				   .get = get_known_by_fresh,
 				   .visit = compare_known,

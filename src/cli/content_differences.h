@@ -48,6 +48,8 @@ struct content_sides {
 struct content_figures {
 	uint64_t groups; /* of the index */
 	uint64_t differences;
+	/* Files of which the index has no hash of all bytes, or that could not be read. */
+	uint64_t unverified;
 };
 
 /* Finds all of them; files that stand for a wrong group are read once more. 0 or -errno. */

@@ -251,7 +251,8 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 	}
 	if (r < 0 || !news)
 		return r;
-	/* what is alone has the hash only if it is a small file: nobody asks for the others' */
+	/* a file that is alone has the hash only if it is small or was read to its end */
+	class.whole = hash != NULL;
 	class.hash = hash ? *hash : c->head->key.hash;
 	class.count = c->files.length / sizeof(struct file_outcome) - class.first;
 	return bytes_append(&c->classes, &class, sizeof(class));

@@ -97,6 +97,7 @@ static int put_gathered(struct gathered *gathered)
 static int gather_class(struct gathered *gathered, const struct ingest_watch *watch,
 			const struct class_outcome *class, const struct file_outcome *files)
 {
+	struct hash128 hash = {0};
 	uint64_t group = class->group;
 	int r = 0;
 
@@ -105,12 +106,15 @@ static int gather_class(struct gathered *gathered, const struct ingest_watch *wa
 		return 0;
 	if (class->count > 1 && !group)
 		r = catalog_add_group(gathered->w, class->hash, class->size, &group);
+	if (class->whole && !group)
+		hash = class->hash;
 	for (size_t i = 0; r == 0 && i < class->count; i++) {
 		gathered->list[gathered->count++] =
 			(struct content_change){.file = files[i].file,
 						.digest = files[i].digest,
 						.head = files[i].head,
-						.group = group};
+						.group = group,
+						.hash = hash};
 		if (gathered->count == GATHERED_FILES)
 			r = put_gathered(gathered);
 	}

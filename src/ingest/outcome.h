@@ -31,6 +31,7 @@ struct class_outcome {
 	uint64_t group; /* that they are equal to, 0: a new one if there are two of them */
 	uint64_t size;
 	struct hash128 hash;
+	bool whole; /* hash is of all bytes */
 	size_t first;
 	size_t count;
 };

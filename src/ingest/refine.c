@@ -270,6 +270,41 @@ static int fork_hash(struct range *part, const struct range *range)
 	return 0;
 }
 
+/* Does this block end the files, so that a strand that it leaves alone was read whole? */
+static bool is_whole(const struct refinement *refinement, const struct range *range,
+		     const struct block *block)
+{
+	return range->hash && !block->strand->equal &&
+	       range->offset + block->length == refinement->size_bytes;
+}
+
+/* The hash of such a strand, into strand->digest. */
+static int hash_whole(const struct range *range, const struct block *block)
+{
+	struct range whole;
+	int r = fork_hash(&whole, range);
+
+	if (r < 0)
+		return r;
+	hash_state_update(whole.hash, block->data, block->length);
+	block->strand->digest = hash_state_digest(whole.hash);
+	hash_state_free(whole.hash);
+	return 0;
+}
+
+/* Of a range that was split: what stands alone. */
+static int emit_left(struct refinement *refinement, const struct range *range,
+		     const struct block *block)
+{
+	struct strand *strand = block->strand;
+
+	if (!is_whole(refinement, range, block))
+		return emit_alone(refinement, strand);
+	if (refinement->calls->finish(refinement->context, strand) != 0)
+		return 0;
+	return emit(refinement, &strand, 1, &strand->digest);
+}
+
 /* Puts each run of equal blocks on the stack as a range of its own. Strands that are left alone
  * come last: to hash what they stand for takes the memory of the blocks. */
 static int split(struct refinement *refinement, struct strand **strands, const struct range *range,
@@ -285,6 +320,8 @@ static int split(struct refinement *refinement, struct strand **strands, const s
 		while (end < range->count && compare_blocks(&blocks[i], &blocks[end]) == 0)
 			end++;
 		if (end - i == 1) {
+			r = is_whole(refinement, range, &blocks[i]) ? hash_whole(range, &blocks[i])
+								    : 0;
 			blocks[i].data = NULL;
 			continue;
 		}
@@ -301,7 +338,7 @@ static int split(struct refinement *refinement, struct strand **strands, const s
 	}
 	for (size_t i = 0; r == 0 && i < range->count; i++) {
 		if (!blocks[i].data)
-			r = emit_alone(refinement, blocks[i].strand);
+			r = emit_left(refinement, range, &blocks[i]);
 	}
 	return r;
 }

@@ -41,8 +41,8 @@ struct refine_calls {
 	void (*abandon)(void *context, struct strand *strand);
 	/* It is equal to others, but has holes too long to be hashed: it is in no class. */
 	void (*refuse)(void *context, struct strand *strand);
-	/* A class: strands, linked by equal, of this hash; of a strand that is alone the hash is
-	 * not known (NULL). -errno ends the refinement with that value. */
+	/* A class: strands, linked by equal, of this hash. Of a strand that is alone the hash is
+	 * known only if it was told apart by the last block; else NULL. -errno ends the refinement with that value. */
 	int (*emit)(void *context, struct strand *first, const struct hash128 *hash);
 };
 

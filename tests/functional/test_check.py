@@ -64,8 +64,9 @@ def test_index_that_is_right_has_no_difference(twinfs, tree):
 def test_index_that_is_right_has_no_difference_for_people(twinfs, tree):
     twinfs.ok("scan", tree)
     lines = twinfs.ok("check", tree).out.decode().splitlines()
-    assert [line.split()[0] for line in lines] == ["index", "structure", "names", "contents"]
-    assert all("0 differences" in line for line in lines[2:])
+    assert [line.split()[0] for line in lines] == [
+        "index", "structure", "names", "contents", "unverified"]
+    assert all("0 differences" in line for line in lines[2:4])
 
 
 def test_any_tree_has_no_difference_after_its_scan(twinfs, source):
@@ -189,18 +190,51 @@ def test_bit_rot_of_a_file_in_no_group_is_found(twinfs, tmp_path):
         assert check(twinfs, tree) == ({}, [])
 
 
-def test_equal_files_that_are_in_no_group_are_found(twinfs, tmp_path):
-    """They differed far behind their beginning when they were indexed."""
+def test_bit_rot_of_files_that_differ_in_their_last_block_only_is_found(twinfs, tmp_path):
+    """They were read to their end, and so have a hash.  Of others that is said."""
     with disk("ext4", tmp_path) as root:
         tree = root / "tree"
-        data = trees.content("pair", 40_000)
-        other = data[:-1] + bytes([data[-1] ^ 1])
+        data, early = trees.content("long", 1_000_000), trees.content("early", 1_000_001)
+        trees.fill(tree, {b"one": data, b"two": data[:-1] + bytes([data[-1] ^ 1]),
+                          b"early": early, b"soon": early[:20_000] + b"?" + early[20_001:],
+                          b"unique": b"?" * 30_000, b"empty": b"", b"small": b"small"})
+        os.sync()
+        twinfs.ok("scan", tree)
+        assert twinfs.ok("check", "--format=json", tree).json["summary"][
+            "contents_unverified"] == 4  # early, soon, unique, small: their sizes or blocks differ
+        rot(root, tree / "two", 500_000)
+        assert check(twinfs, tree, status=3) == (
+            {}, [("other bytes", {os.fsencode(tree / "two"): "other bytes"})])
+        check(twinfs, "--repair", tree)
+        assert check(twinfs, tree) == ({}, [])
+
+
+def test_bit_rot_of_the_last_file_of_a_group_is_found(twinfs, tmp_path):
+    with disk("ext4", tmp_path) as root:
+        tree = root / "tree"
+        trees.fill(tree, {b"a": trees.content("pair", 60_000), b"b": trees.content("pair", 60_000),
+                          b"c": trees.content("pair", 59_999) + b"?"})
+        os.sync()
+        twinfs.ok("scan", tree)
+        os.unlink(tree / "b")
+        twinfs.ok("scan", tree)
+        rot(root, tree / "a", 30_000)
+        assert check(twinfs, tree, status=3) == (
+            {}, [("other bytes", {os.fsencode(tree / "a"): "other bytes"})])
+
+
+def test_equal_files_that_are_in_no_group_are_found(twinfs, tmp_path):
+    """They differed behind their beginning when they were indexed, and were read no further."""
+    with disk("ext4", tmp_path) as root:
+        tree = root / "tree"
+        data = trees.content("pair", 600_000)
+        other = data[:100_000] + bytes([data[100_000] ^ 1]) + data[100_001:]
         trees.fill(tree, {b"one": data, b"two": other})
         os.sync()
         twinfs.ok("scan", tree)
         assert twinfs.groups(tree) == set()
         subprocess.run(["umount", root], check=True)
-        flip_on_the_disk(tmp_path / "ext4.image", other[-4096 - 32:])
+        flip_on_the_disk(tmp_path / "ext4.image", other[98_000:100_001])
         subprocess.run(["mount", "-o", "loop", tmp_path / "ext4.image", root], check=True)
         both = {os.fsencode(tree / name): "as recorded" for name in ("one", "two")}
         assert check(twinfs, tree, status=3) == ({}, [("not grouped", both)])

@@ -217,7 +217,7 @@ static inline int plant_content(struct catalog_writer *w, uint64_t file, uint64_
 	struct key key = key_number(file);
 
 	return writer_put(w, TABLE_CONTENT, &key,
-			  encode_content(&(struct content_record){head, group}));
+			  encode_content(&(struct content_record){.head = head, .group = group}));
 }
 
 static inline struct entry_record planted_entry(struct catalog_writer *w, uint64_t dir,

@@ -234,6 +234,11 @@ static void test_contents_and_groups_come_back(void **state)
 	(void)state;
 	assert_true(decode_content(opened(&value, TABLE_CONTENT, key_number(1)), &got_content));
 	assert_true(got_content.head == content.head && got_content.group == content.group);
+	assert_false(content_has_hash(&got_content));
+	content = (struct content_record){.head = 7, .hash = {.high = UINT64_MAX, .low = 1}};
+	value = encode_content(&content);
+	assert_true(decode_content(opened(&value, TABLE_CONTENT, key_number(1)), &got_content));
+	assert_true(hash128_equal(got_content.hash, content.hash) && got_content.group == 0);
 	value = encode_group(&group);
 	got.id = group.id;
 	assert_true(decode_group(opened(&value, TABLE_GROUP, key_number(5)), &got));
