@@ -189,8 +189,8 @@ def change_attributes(source):
 
 
 def remove_everything(source):
-    trees.remove(source)
-    os.mkdir(source)
+    for name in os.listdir(source):
+        trees.remove(source / name)
 
 
 def copy_the_tree(source):

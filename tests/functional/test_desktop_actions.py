@@ -4,6 +4,7 @@ import configparser
 import json
 import os
 import pty
+import select
 import shlex
 import shutil
 import subprocess
@@ -333,7 +334,10 @@ def test_terminal_asks_and_tells_where_there_is_no_dialog(desk, three):
             os.write(controller, answer)
             subprocess.run([desk.action, "trash", three / "a/one"], check=True, timeout=TIMEOUT,
                            env=desk.environment, stdin=terminal, stdout=terminal)
-            assert b"Move to trash? [y/N]" in os.read(controller, 10_000)
+            shown = b""
+            while b"Move to trash? [y/N]" not in shown:  # a terminal gives it in pieces
+                assert select.select([controller], [], [], TIMEOUT)[0], shown
+                shown += os.read(controller, 10_000)
             assert names(three) == left
     os.close(controller)
     os.close(terminal)
