@@ -123,7 +123,7 @@ static int compare_steps(int from, int to, struct steps *above_from, struct step
 		r = find_steps(above_to, to);
 	if (r < 0)
 		return r;
-	if (is_protected(&above_from->list[0].status))
+	if (!above_from->list || !above_to->list || is_protected(&above_from->list[0].status))
 		return 0;
 	if (above_from->list[0].status.st_dev != above_to->list[0].status.st_dev &&
 	    is_remote_filesystem(to))

@@ -377,7 +377,7 @@ static void allow_send_without_address(struct filter *filter)
 
 	load_argument(filter, 4);
 	require_equal(filter, 0);
-	load(filter, offsetof(struct seccomp_data, args) + 8 * 4 + UPPER_HALF);
+	load(filter, offsetof(struct seccomp_data, args[4]) + UPPER_HALF);
 	require_equal(filter, 0);
 	add_permission(filter);
 	end_rule(filter, begin);

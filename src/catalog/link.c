@@ -54,7 +54,7 @@ static struct file_name first_name(const struct file_record *file)
 
 int link_promote(struct catalog_writer *w, struct file_record *file, uint64_t group)
 {
-	struct file_name first = first_name(file), next;
+	struct file_name first = first_name(file), next = {0};
 	struct catalog_scan *scan = NULL;
 	struct key key;
 	int r = catalog_scan_links(&w->reader, file->id, &scan);
@@ -78,7 +78,7 @@ typedef int set_place_fn(struct catalog_writer *w, const struct file_name *name,
 static int set_places(struct catalog_writer *w, const struct file_record *file, uint64_t group,
 		      set_place_fn *set)
 {
-	struct file_name first = first_name(file), next;
+	struct file_name first = first_name(file), next = {0};
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	int r = first.id ? set(w, &first, group) : 0;
 

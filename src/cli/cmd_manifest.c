@@ -46,7 +46,7 @@ static int manifest_print(void *context, const struct current_index *index,
 		.write = write_line,
 		.context = output,
 	};
-	struct catalog_totals totals;
+	struct catalog_totals totals = {0};
 	uint64_t left_out = 0;
 	int r;
 
