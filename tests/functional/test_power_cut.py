@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import backups
 import pytest
 import trees
 from power_cut import PowerCuts
@@ -275,3 +276,23 @@ def test_act_with_its_index_on_another_disk_loses_no_content_when_the_power_goes
         shutil.rmtree(work / "copy")
     assert len(before) == FRESH
     assert wrong == []
+
+
+def test_restore_goes_on_when_the_power_went_at_any_moment(twinfs, disk, work, tmp_path):
+    source, target = tmp_path / "source", disk.root / "target"
+    for number in range(FILES):
+        trees.write(source / f"{number % 5}/{number}", data(number % CONTENTS))
+    os.link(source / "0/0", source / "4/link")
+    backups.set_times(source)
+    backup = backups.make(twinfs, tmp_path, source)
+    cuts = PowerCuts(disk.image)
+    with disk.served():
+        backups.restore(twinfs, backup, target)
+    cuts.load(work / "record")
+    unfinished = 0
+    for _ in after_cuts(cuts, disk, work, "restore"):
+        if not target.exists() or backups.differences(source, target) != []:
+            unfinished += 1
+            backups.restore(twinfs, backup, target)
+            assert backups.differences(source, target) == []
+    assert unfinished > 0
