@@ -62,7 +62,9 @@ const char *act_outcome_text(enum act_outcome outcome)
 		[ACT_NO_LEASE] =
 			("nobody would tell if it were written to: it is another user's, or its "
 			 "file system has no leases; --without-leases does without"),
-		[ACT_IMMUTABLE] = "is, or its folder is, immutable or append-only; see chattr(1)",
+		[ACT_IMMUTABLE] =
+			("is, or its folder is, immutable or append-only, or another user's sticky "
+			 "folder; see chattr(1) and chmod(1)"),
 		[ACT_OTHER_FILE_SYSTEM] = "is on another file system than the kept file",
 		[ACT_OTHER_METADATA] =
 			("has another owner, mode or extended attributes than the kept "

@@ -44,7 +44,7 @@ enum act_outcome {
 	ACT_KEPT_BUSY,
 	ACT_KEPT_ITSELF, /* it is that file, seen through another file system: an overlay */
 	ACT_NO_LEASE, /* leases are refused: another user's file, or a file system without */
-	ACT_IMMUTABLE, /* it, or its directory, is immutable or append-only */
+	ACT_IMMUTABLE, /* its name, or that of a link, could not be removed from its directory */
 	ACT_OTHER_FILE_SYSTEM, /* than the kept file: no link can lead there */
 	ACT_OTHER_METADATA, /* owner, mode or extended attributes, which a link would lose */
 	ACT_OTHER_REACH, /* users who reach the copy may not reach the kept file: ACT_SYMLINK */

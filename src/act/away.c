@@ -134,7 +134,9 @@ static int note_arrived(const struct place *parent, struct stat *arrived)
  * left. */
 static int copy_to(struct deed *deed, const struct place *parent, struct stat *arrived)
 {
-	int r = file_copy(deed->copy.held.fd, parent->directory, deed->other);
+	int r = place_keeps_names(parent, geteuid())
+			? -EPERM
+			: file_copy(deed->copy.held.fd, parent->directory, deed->other);
 
 	if (r < 0)
 		return r;

@@ -91,6 +91,17 @@ bool place_is_immutable(const struct place *place)
 	return is_immutable(place->directory, place->name) || is_immutable(place->directory, "");
 }
 
+bool place_keeps_names(const struct place *place, uid_t owner)
+{
+	uid_t user = geteuid();
+	struct stat status;
+
+	if (is_immutable(place->directory, ""))
+		return true;
+	return user != 0 && user != owner && fstat(place->directory, &status) == 0 &&
+	       status.st_mode & S_ISVTX && user != status.st_uid;
+}
+
 int place_rename(const struct place *place, const char *from, const char *to, unsigned int flags)
 {
 	return renameat2(place->directory, from, place->directory, to, flags) == 0 ? 0 : -errno;

@@ -44,6 +44,13 @@ bool place_leads_to(const struct place *place, const char *name, const struct st
 /* Is it, or its directory, such that no name in it may change (FS_IMMUTABLE_FL, FS_APPEND_FL)? */
 bool place_is_immutable(const struct place *place);
 
+/* Would a new name in the directory stay there for ever, because the caller could not remove it? So
+ * it is where the directory is append-only or immutable. It is so, too, where it is sticky and neither
+ * it nor the file is the caller's (unlink(2), EPERM); root is taken to have CAP_FOWNER.
+ *
+ * owner	of the file that would get the name */
+bool place_keeps_names(const struct place *place, uid_t owner);
+
 /* renameat2(2) of a name within the directory. 0 or -errno. */
 MUST_CHECK int place_rename(const struct place *place, const char *from, const char *to,
 			    unsigned int flags);

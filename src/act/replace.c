@@ -47,7 +47,10 @@ static bool is_as_reachable(struct deed *deed)
 static bool may_be_linked(struct deed *deed)
 {
 	bool symbolic = deed->settings->kind == ACT_SYMLINK;
+	uid_t owner = symbolic ? geteuid() : deed->kept->held.status.st_uid;
 
+	if (place_keeps_names(&deed->copy.place, owner))
+		return deed_refuse(deed, ACT_IMMUTABLE);
 	if (!symbolic && deed->kept->held.status.st_dev != deed->copy.held.status.st_dev)
 		return deed_refuse(deed, ACT_OTHER_FILE_SYSTEM);
 	if (deed->settings->force_metadata)
