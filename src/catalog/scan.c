@@ -245,6 +245,21 @@ int catalog_next_size(struct catalog_scan *scan, struct size_entry *entry)
 		       : -EUCLEAN;
 }
 
+int catalog_scan_dirs(struct catalog_reader *r, struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_DIR, (struct key){0}, 0, scan);
+}
+
+int catalog_next_dir(struct catalog_scan *scan, struct dir_record *dir)
+{
+	struct span key, fields;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	return key_get_number(key, &dir->id) && decode_dir(fields, dir) ? 0 : -EUCLEAN;
+}
+
 int catalog_scan_files(struct catalog_reader *r, uint64_t after, struct catalog_scan **scan)
 {
 	return scan_begin(r, TABLE_FILE, key_number(after + 1), 0, scan);

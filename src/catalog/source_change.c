@@ -87,6 +87,68 @@ int sources_find_change(const struct sources *sources, size_t *which, enum sourc
 	return r;
 }
 
+/* ---- file systems that were mounted in a source -------------------------------------------- */
+
+/* Was the directory the root of another file system than the one above it? */
+static int was_mount_root(struct catalog_reader *reader, const struct dir_record *dir, bool *was)
+{
+	struct dir_record above;
+	int r = dir->parent ? catalog_get_dir(reader, dir->parent, &above) : 0;
+
+	*was = r == 0 && dir->parent && above.attributes.filesystem != dir->attributes.filesystem;
+	return r;
+}
+
+/* Is the directory at the path there, empty, and on another file system than it was? */
+static bool is_unmounted(const struct sources *sources, const struct dir_record *dir,
+			 const char *path)
+{
+	AUTO_CLOSE int fd =
+		open_beneath(sources->list[dir->source].fd, path, O_PATH | O_DIRECTORY, true);
+	struct attributes now;
+
+	return fd >= 0 && source_attributes(sources->catalog, fd, &now) == 0 &&
+	       now.filesystem != dir->attributes.filesystem && directory_is_empty(fd);
+}
+
+static int examine_mount_root(const struct sources *sources, struct catalog_reader *reader,
+			      const struct dir_record *dir, struct bytes *path)
+{
+	struct bytes below CLEANUP_BYTES = {0};
+	uint32_t source;
+	int r = catalog_dir_path(reader, dir->id, &below, &source);
+
+	if (r < 0)
+		return r;
+	if (!bytes_text(&below))
+		return -ENOMEM;
+	if (!is_unmounted(sources, dir, bytes_text(&below)))
+		return 0;
+	return source_absolute_path(sources, dir->source, bytes_text(&below), path);
+}
+
+int sources_find_unmounted(const struct sources *sources, struct bytes *path)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct dir_record dir;
+	bool was_mounted;
+	int r = catalog_read_begin(sources->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_scan_dirs(reader, &scan);
+	while (r == 0 && path->length == 0 && (r = catalog_next_dir(scan, &dir)) == 0) {
+		if (dir.source >= sources->count)
+			return -EUCLEAN;
+		r = was_mount_root(reader, &dir, &was_mounted);
+		if (r == 0 && was_mounted)
+			r = examine_mount_root(sources, reader, &dir, path);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- accepting ------------------------------------------------------------------------------ */
+
 static int accept_body(struct catalog_writer *w, void *context)
 {
 	const struct sources *sources = context;

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 #include "catalog/source.h"
 
 enum source_change_kind {
@@ -34,6 +35,12 @@ enum source_change_kind {
  * same, *kind how it changed: SOURCE_SAME where all are. Blocks on the disk. 0 or -errno. */
 MUST_CHECK int sources_find_change(const struct sources *sources, size_t *which,
 				   enum source_change_kind *kind);
+
+/* Finds a directory in a source on which another file system was mounted when it was scanned, and is
+ * not now: it is empty. Appends its absolute path to path, nothing if there is none. Only sources
+ * that are walked across mounts have such directories. Reads all directories of the index. 0 or
+ * -errno. */
+MUST_CHECK int sources_find_unmounted(const struct sources *sources, struct bytes *path);
 
 /* Stores how the sources are now, by the process that writes the index. 0 or -errno. */
 MUST_CHECK int sources_accept(const struct sources *sources);

@@ -42,6 +42,20 @@ static int refuse(const struct source *source, enum source_change_kind kind,
 	return -ESTALE;
 }
 
+static int check_mounted_below(const struct sources *sources)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	int r = sources_find_unmounted(sources, &path);
+
+	if (r < 0 || path.length == 0)
+		return r;
+	log_error(
+		"cannot use folder %s: it is empty, and another file system was mounted there when "
+		"it was scanned; mount that, or, if that is right, give --accept-changed-source",
+		quote_path(bytes_text(&path) ? bytes_text(&path) : ""));
+	return -ESTALE;
+}
+
 int source_check(const struct sources *sources, const struct common_settings *settings,
 		 enum source_check_use use)
 {
@@ -49,6 +63,11 @@ int source_check(const struct sources *sources, const struct common_settings *se
 	size_t which = 0;
 	int r = sources_find_change(sources, &which, &kind);
 
+	if (r == 0 && kind == SOURCE_SAME && sources->cross_mounts && use != SOURCE_CHECK_SERVED &&
+	    !settings->accept_changed_source)
+		r = check_mounted_below(sources);
+	if (r == -ESTALE)
+		return r;
 	if (r < 0) {
 		log_error("cannot compare the sources with the index %s: %s",
 			  quote_path(catalog_folder(sources->catalog)), error_text(r));

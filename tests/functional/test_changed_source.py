@@ -112,6 +112,31 @@ def test_other_disk_is_refused_and_verified_anew_where_it_is_accepted(twinfs, ro
     assert twinfs.groups(ACCEPT, root) == oracle_groups(root)
 
 
+def test_disk_that_was_mounted_in_a_source_and_is_not_is_refused(twinfs, source, root, aside):
+    trees.small(source)
+    trees.write(root / "photo", b"only here")
+    folder = source / "disk"
+    folder.mkdir()
+    across = "--cross-file-systems"
+    with Hidden(folder, root):
+        twinfs.ok("scan", across, source)
+    for command in COMMANDS:
+        result = run(twinfs, command, source, aside, across)
+        assert result.status == 1 and result.out == b"", command
+        [line] = [line for line in result.errors if "cannot use folder" in line]
+        assert f"'{folder}'" in line and ACCEPT in line
+    with Hidden(folder, root):
+        assert "disk/photo" in singles(twinfs, source, across)
+    assert "disk/photo" not in singles(twinfs, source, across, ACCEPT)
+    assert "disk/photo" not in singles(twinfs, source, across)
+
+
+def singles(twinfs, source, *options):
+    """The files that have no copy, relative to the source."""
+    result = twinfs.ok("list", "--singles", "--format=null", *options, source)
+    return [os.path.relpath(os.fsdecode(path), source) for path in result.out.split(b"\0") if path]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_emptied_source_is_refused_until_it_is_accepted(twinfs, source, aside, command):
     trees.small(source)
