@@ -28,7 +28,7 @@
 
 static int write_part(const char *text, size_t length, void *context)
 {
-	output_bytes(context, text, length);
+	output_json(context, text, length);
 	return 0;
 }
 

@@ -209,22 +209,16 @@ static int compare_paths(const void *left, const void *right)
 }
 
 /* Several indexes may know the same copy. */
-static int print_copies(struct output *output, const struct path_settings *settings,
-			struct text_list *copies)
+static void print_copies(struct output *output, const struct path_settings *settings,
+			 struct text_list *copies)
 {
 	if (copies->count > 1)
 		qsort(copies->items, copies->count, sizeof(*copies->items), compare_paths);
 	for (size_t i = 0; i < copies->count; i++) {
-		int r;
-
 		if (i > 0 && strcmp(copies->items[i], copies->items[i - 1]) == 0)
 			continue;
-		r = path_print(output, settings->ending, copies->items[i],
-			       strlen(copies->items[i]));
-		if (r < 0)
-			return r;
+		path_print(output, settings->ending, copies->items[i], strlen(copies->items[i]));
 	}
-	return 0;
 }
 
 /* Says what is not known of a file. */
@@ -268,18 +262,17 @@ static enum twinfs_exit print_answers(const struct path_settings *settings,
 	CLEANUP_OUTPUT struct output output;
 	size_t failed = 0;
 	size_t incomplete = 0;
-	int r = 0;
+	int r;
 
 	output_init(&output, STDOUT_FILENO);
-	for (size_t i = 0; r == 0 && i < asked->count; i++) {
+	for (size_t i = 0; i < asked->count; i++) {
 		enum twinfs_exit status = explain(&asked->questions[i], asked->folders);
 
 		failed += status == TWINFS_EXIT_FAILED;
 		incomplete += status == TWINFS_EXIT_INCOMPLETE;
-		r = print_copies(&output, settings, &asked->questions[i].copies);
+		print_copies(&output, settings, &asked->questions[i].copies);
 	}
-	if (r == 0)
-		r = output_flush(&output);
+	r = output_flush(&output);
 	if (r < 0 && r != -EPIPE)
 		log_error("cannot write the copies: %s", error_text(r));
 	if (r < 0 || failed == asked->count)

@@ -30,7 +30,7 @@ static int write_line(void *context, const void *data, size_t length)
 {
 	struct output *output = context;
 
-	output_bytes(output, data, length);
+	output_json(output, data, length);
 	return output->error;
 }
 

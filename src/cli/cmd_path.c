@@ -38,7 +38,8 @@ static int print_path_of(struct output *output, const struct path_settings *sett
 		log_error("cannot ask the view for %s: %s", quote_path(file), error_text(r));
 	if (r < 0)
 		return r;
-	return path_print(output, settings->ending, (const char *)path.data, path.length);
+	path_print(output, settings->ending, (const char *)path.data, path.length);
+	return 0;
 }
 
 static enum twinfs_exit print_paths(const struct path_settings *settings, char *const *files,

@@ -172,7 +172,7 @@ static int print_view(struct output *output, const struct status_settings *setti
 	if (text == NULL)
 		return -ENOMEM;
 	output_text(output, first ? "\n" : ",\n");
-	output_text(output, text);
+	output_json(output, text, strlen(text));
 	return 0;
 }
 

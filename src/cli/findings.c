@@ -188,7 +188,7 @@ static int print_json(const struct findings *findings, struct output *output)
 	text = all != NULL ? json_dumps(all, JSON_INDENT(2)) : NULL;
 	if (text == NULL)
 		return -ENOMEM;
-	output_text(output, text);
+	output_json(output, text, strlen(text));
 	output_text(output, "\n");
 	return 0;
 }

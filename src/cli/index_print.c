@@ -2,6 +2,7 @@
 #include "cli/index_print.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -16,6 +17,7 @@ static int print_to(const struct index_printer *printer, const struct current_in
 	int r;
 
 	output_init(&output, fd);
+	output.terminal = isatty(STDOUT_FILENO) == 1; /* fd can be a spool that is copied there */
 	r = catalog_read_begin(index->catalog, &reader);
 	if (r == 0)
 		r = printer->print(printer->context, index, reader, &output, status);

@@ -8,7 +8,6 @@
 #include <sys/xattr.h>
 
 #include "mount/point.h"
-#include "report/words.h"
 
 #define XATTR_PATH "user.twinfs.path"
 
@@ -109,20 +108,8 @@ int path_in_source(const char *path_in_view, struct bytes *source_path)
 	return r == -EOPNOTSUPP ? -ENODATA : r;
 }
 
-int path_print(struct output *output, enum path_ending ending, const char *path, size_t length)
+void path_print(struct output *output, enum path_ending ending, const char *path, size_t length)
 {
-	CLEANUP_BYTES struct bytes quoted = {0};
-	int r;
-
-	if (ending == PATH_NULS || isatty(output->fd) != 1) {
-		output_bytes(output, path, length);
-		output_bytes(output, ending == PATH_NULS ? "" : "\n", 1);
-		return 0;
-	}
-	r = shell_name_append(&quoted, path, length);
-	if (r < 0)
-		return r;
-	output_bytes(output, quoted.data, quoted.length);
-	output_text(output, "\n");
-	return 0;
+	output_name(output, path, length);
+	output_bytes(output, ending == PATH_NULS ? "" : "\n", 1);
 }

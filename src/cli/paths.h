@@ -21,12 +21,11 @@ MUST_CHECK int path_in_source(const char *path_in_view, struct bytes *source_pat
 
 /* How a command prints paths. */
 enum path_ending {
-	PATH_LINES, /* one a line; on a terminal, odd ones quoted */
+	PATH_LINES, /* one a line */
 	PATH_NULS, /* each with a NUL behind it */
 };
 
-/* 0 or -ENOMEM; failures of the output stay in there. */
-MUST_CHECK int path_print(struct output *output, enum path_ending ending, const char *path,
-			  size_t length);
+/* Prints a path, quoted on a terminal (output_name). */
+void path_print(struct output *output, enum path_ending ending, const char *path, size_t length);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/base64.h"
 #include "base/json_path.h"
 #include "report/format.h"
+#include "report/words.h"
 
 #define LINE_END "\r\n"
 
@@ -58,6 +59,20 @@ static void print_quoted(struct output *output, const struct bytes *text)
 	output_text(output, "\"");
 }
 
+/* Appends a path as a reader of the format shows it. whole is false if some bytes of it are not
+ * UTF-8. On a terminal, characters that it would obey are quoted. Returns 0 or -ENOMEM. */
+static int append_readable(const struct output *output, struct bytes *text,
+			   const struct bytes *path, bool *whole)
+{
+	CLEANUP_BYTES struct bytes readable = {0};
+	int r;
+
+	if (!output->terminal)
+		return readable_path_append(text, (const char *)path->data, path->length, whole);
+	r = readable_path_append(&readable, (const char *)path->data, path->length, whole);
+	return r < 0 ? r : shell_name_append(text, (const char *)readable.data, readable.length);
+}
+
 /* What each line ends with: the file and the path of this name. */
 static int print_name(struct printing *printing, uint64_t size, const struct copies *copies,
 		      const struct copy *name)
@@ -70,7 +85,7 @@ static int print_name(struct printing *printing, uint64_t size, const struct cop
 
 	r = format_absolute_path(printing, copies, name);
 	if (r == 0)
-		r = readable_path_append(&readable, (const char *)path->data, path->length, &whole);
+		r = append_readable(printing->output, &readable, path, &whole);
 	if (r == 0 && !whole)
 		r = base64_encode(&base64, path->data, path->length);
 	if (r < 0)

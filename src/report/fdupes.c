@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* As fdupes and jdupes print: one path a line, an empty line between groups, names as they are. */
+/* As fdupes and jdupes print: one path a line, an empty line between groups, exact names, but for a
+ * terminal. */
 
 #include <inttypes.h>
 
@@ -19,7 +20,7 @@ static int print_path(struct printing *printing, const struct copies *copies,
 
 	if (r < 0)
 		return r;
-	output_bytes(printing->output, printing->path.data, printing->path.length);
+	output_name(printing->output, printing->path.data, printing->path.length);
 	output_text(printing->output, "\n");
 	return 0;
 }

@@ -23,7 +23,7 @@ static int write_part(const char *text, size_t length, void *context)
 {
 	struct output *output = context;
 
-	output_bytes(output, text, length);
+	output_json(output, text, length);
 	return 0;
 }
 

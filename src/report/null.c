@@ -16,7 +16,7 @@ static int print_paths(struct printing *printing, const struct copies *copies)
 		r = format_absolute_path(printing, copies, &copies->list[i]);
 		if (r < 0)
 			return r;
-		output_bytes(printing->output, printing->path.data, printing->path.length);
+		output_name(printing->output, printing->path.data, printing->path.length);
 		output_bytes(printing->output, "", 1);
 	}
 	return 0;

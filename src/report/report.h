@@ -20,7 +20,7 @@ struct sources;
 
 enum report_format {
 	REPORT_TEXT, /* for people */
-	REPORT_FDUPES, /* as fdupes and jdupes print it: any bytes, as they are */
+	REPORT_FDUPES, /* as fdupes and jdupes print it: exact bytes, but for a terminal */
 	REPORT_JSON, /* one object */
 	REPORT_JSONL, /* one for each group or file, a line each */
 	REPORT_CSV, /* a line for each name */

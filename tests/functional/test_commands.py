@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What a demanding user finds when commands meet each other, a terminal, or a signal."""
+import json
 import os
-import pty
 import signal
 import subprocess
+import unicodedata
 from pathlib import Path
 
 import pytest
 import trees
 from program import STRACE, TIMEOUT, children, has_open, is_mounted, path_of, stopped, traced, until
+from terminal import Terminal
 
 
 @pytest.fixture
@@ -34,19 +36,12 @@ def busy(source):
 
 def on_terminal(twinfs, *arguments):
     """Status and output of a command whose output is a terminal."""
-    master, slave = pty.openpty()
-    with subprocess.Popen(twinfs.command(*arguments), stdin=subprocess.DEVNULL, stdout=slave,
-                          stderr=subprocess.PIPE, env=twinfs.environment) as process:
-        process.communicate(timeout=TIMEOUT)
-    os.close(slave)
-    out = b""
-    try:
-        while block := os.read(master, 4096):
-            out += block
-    except OSError:  # nobody has the other end open any more
-        pass
-    os.close(master)
-    return process.returncode, out.replace(b"\r\n", b"\n")
+    terminal = Terminal(80)
+    result = subprocess.run(twinfs.command(*arguments), stdin=subprocess.DEVNULL, check=False,
+                            stdout=terminal.theirs, stderr=subprocess.PIPE, timeout=TIMEOUT,
+                            env=twinfs.environment)
+    terminal.close()
+    return result.returncode, b"".join(terminal.seen).replace(b"\r\n", b"\n")
 
 
 # signals
@@ -252,6 +247,68 @@ def test_odd_names_are_quoted_for_a_terminal_alone(twinfs, source):
     assert b"\x1b" not in out
     shell = subprocess.run(["bash", "-c", b"printf %s " + out], check=True, capture_output=True)
     assert shell.stdout == raw
+
+
+OBEYED_NAMES = [b"\x1b[31m", b"csi-\xc2\x9b31m", b"raw-\x9b31m", b"cr\rover", b"line\nend",
+                b"bell\a", b"del\x7f", "turned\u202e".encode(), "tag\U000e0041".encode()]
+
+
+@pytest.fixture
+def obeyed(source):
+    """A source with names, its own too, of what terminals obey: of copies and of other files."""
+    source = trees.join(os.fsencode(source), b"\x1b[2J\xc2\x9b1m")
+    for name in OBEYED_NAMES:
+        trees.fill(source, {trees.join(folder, name): name for folder in (b"a", b"b")})
+        trees.write(trees.join(source, b"alone", name), b"alone" + name)
+    return source
+
+
+def check_terminal(twinfs, *arguments, statuses=(0,)):
+    """The output for a terminal has nothing that it obeys or hides, but line ends (csv: CR LF)."""
+    status, out = on_terminal(twinfs, *arguments)
+    assert status in statuses and out
+    # decode() fails on what is not UTF-8
+    odd = {character for character in out.replace(b"\r\n", b"\n").decode()
+           if unicodedata.category(character) in ("Cc", "Cf") and character not in "\n\0"}
+    assert not odd, (arguments, odd)
+    return out
+
+
+def test_no_command_writes_what_a_terminal_obeys(twinfs, obeyed):
+    check_terminal(twinfs, "scan", obeyed)
+    for name in ("text", "fdupes", "json", "jsonl", "csv", "null"):
+        for part in ([], ["--singles"]):
+            check_terminal(twinfs, "list", *part, f"--format={name}", obeyed)
+        check_terminal(twinfs, "remove", "--dry-run", f"--format={name}", obeyed)
+    for option in ([], ["-0"]):
+        out = check_terminal(twinfs, "copies", *option, trees.join(obeyed, b"a", OBEYED_NAMES[0]))
+        shell = subprocess.run(["bash", "-c", b"printf %s " + out.strip(b"\n\0")], check=True,
+                               capture_output=True)
+        assert shell.stdout == trees.join(obeyed, b"b", OBEYED_NAMES[0])
+    check_terminal(twinfs, "manifest", obeyed)
+    check_terminal(twinfs, "report", "--html=-", obeyed)
+    check_terminal(twinfs, "doctor", "--format=json", obeyed, statuses=(0, 3))
+    trees.write(trees.join(obeyed, b"new" + OBEYED_NAMES[0] + OBEYED_NAMES[1]), b"new")
+    for name in ("text", "json"):
+        check_terminal(twinfs, "check", f"--format={name}", obeyed, statuses=(3,))
+
+
+def test_list_of_a_mounted_view_writes_nothing_that_a_terminal_obeys(twinfs, obeyed):
+    with twinfs.mounted(obeyed) as view:
+        for name in ("fdupes", "json", "csv", "null"):
+            check_terminal(twinfs, "list", f"--format={name}", view.path)
+        check_terminal(twinfs, "status", "--json", view.path)
+        for option in ([], ["-0"]):
+            check_terminal(twinfs, "path", *option, view.uniques / os.fsdecode(
+                trees.join(b"alone", OBEYED_NAMES[1])))
+
+
+def test_json_on_a_terminal_means_the_same(twinfs, obeyed):
+    twinfs.ok("scan", obeyed)
+    status, out = on_terminal(twinfs, "list", "--format=json", obeyed)
+    assert status == 0
+    assert json.loads(out) == json.loads(twinfs.ok("list", "--format=json", obeyed).out)
+
 
 
 # mount(8)

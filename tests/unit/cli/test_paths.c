@@ -27,8 +27,8 @@ static void check_printed(enum path_ending ending, const char *expected, size_t 
 	char text[64];
 
 	output_init(&output, fd);
-	assert_int_equal(path_print(&output, ending, "a\nb", 3), 0);
-	assert_int_equal(path_print(&output, ending, "c", 1), 0);
+	path_print(&output, ending, "a\nb", 3);
+	path_print(&output, ending, "c", 1);
 	assert_int_equal(output_flush(&output), 0);
 	assert_int_equal(pread(fd, text, sizeof(text), 0), length);
 	assert_memory_equal(text, expected, length);

@@ -35,6 +35,32 @@ static void test_what_is_printed_is_written_when_flushed(void **state)
 	(void)close(ends[1]);
 }
 
+static void check_written(bool terminal, const char *expected)
+{
+	CLEANUP_OUTPUT struct output output;
+	AUTO_CLOSE int fd = memfd_create("output", MFD_CLOEXEC);
+	const char *json = "{\"a\\u0001\u00e9\302\233\x7f\":\n\"\U000e0041\"}";
+	char text[128] = "";
+
+	assert_true(fd >= 0);
+	output_init(&output, fd);
+	assert_false(output.terminal);
+	output.terminal = terminal;
+	output_name(&output, "a\033b", 3);
+	output_json(&output, json, strlen(json));
+	assert_int_equal(output_flush(&output), 0);
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, expected);
+}
+
+static void test_terminal_gets_nothing_that_it_obeys(void **state)
+{
+	(void)state;
+	check_written(false, "a\033b{\"a\\u0001\u00e9\302\233\x7f\":\n\"\U000e0041\"}");
+	check_written(true, "$'a\\033b'{\"a\\u0001\u00e9\\u009b\\u007f\":\n"
+			    "\"\\udb40\\udc41\"}");
+}
+
 static void test_much_output_does_not_wait_for_the_flush(void **state)
 {
 	CLEANUP_OUTPUT struct output output;
@@ -99,6 +125,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_printed_is_written_when_flushed),
+		cmocka_unit_test(test_terminal_gets_nothing_that_it_obeys),
 		cmocka_unit_test(test_much_output_does_not_wait_for_the_flush),
 		cmocka_unit_test(test_full_disk_is_found_at_the_latest_when_flushed),
 		cmocka_unit_test(test_first_failure_is_kept_and_the_rest_dropped),
