@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "act/extents.h"
@@ -166,13 +167,40 @@ void deed_put_back(struct deed *deed)
 	deed_note_undone(deed, undo_rename(&deed->copy.place, deed->other, deed->stray));
 }
 
-/* The copy, which is open, gets a name and all its bytes. */
+/* Writes all bytes of the copy, which has no name any more, to a new file under the other name. 0 or
+ * -errno. */
+static int save(struct deed *deed)
+{
+	wait_for_writer(&deed->copy.held);
+	return file_copy_save(deed->copy.held.fd, deed->copy.place.directory, deed->other);
+}
+
+/* The same by a process of its own, which goes on when this one is killed: until the new file is
+ * there, only an open descriptor has the bytes. That process also holds the lock of the journal, so
+ * that 'recover' waits for it. */
+static int save_apart(struct deed *deed)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		(void)setsid(); /* what ends the group of this process does not end that one */
+		_exit(-save(deed));
+	}
+	if (child < 0)
+		return save(deed);
+	while (waitpid(child, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+}
+
+/* Gives the copy a name and all its bytes again. */
 static void bring_back(struct deed *deed)
 {
-	int r;
+	int r = save_apart(deed);
 
-	wait_for_writer(&deed->copy.held);
-	r = file_copy_save(deed->copy.held.fd, deed->copy.place.directory, deed->other);
 	if (r < 0)
 		deed_fail(deed, r);
 	else

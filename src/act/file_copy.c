@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/copier.h"
+#include "base/descriptor.h"
 #include "base/metadata.h"
 #include "base/xattrs.h"
 
@@ -45,7 +46,18 @@ static int copy_metadata(int from, int to)
 	return r;
 }
 
-static int make_copy(int from, int directory, const char *name, bool save)
+static int fill(int from, int to, bool save)
+{
+	int r = copy_all_bytes(from, to, save);
+
+	if (r == 0)
+		r = copy_metadata(from, to);
+	if (save && r == -ENOTSUP)
+		r = 0;
+	return r == 0 && fsync(to) < 0 ? -errno : r;
+}
+
+static int make_named(int from, int directory, const char *name, bool save)
 {
 	AUTO_CLOSE int to =
 		openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -53,24 +65,38 @@ static int make_copy(int from, int directory, const char *name, bool save)
 
 	if (to < 0)
 		return -errno;
-	r = copy_all_bytes(from, to, save);
-	if (r == 0)
-		r = copy_metadata(from, to);
-	if (save && r == -ENOTSUP)
-		r = 0;
-	if (r == 0 && fsync(to) < 0)
-		r = -errno;
+	r = fill(from, to, save);
 	if (r < 0)
 		(void)unlinkat(directory, name, 0);
 	return r;
 }
 
+/* Makes a file that gets its name when it is whole. -EOPNOTSUPP where a file system has no such
+ * files, or /proc is not mounted. */
+static int make_nameless(int from, int directory, const char *name)
+{
+	AUTO_CLOSE int to = openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	struct fd_path path = fd_path(to);
+	int r;
+
+	if (to < 0)
+		return -EOPNOTSUPP;
+	r = fill(from, to, true);
+	if (r < 0)
+		return r;
+	if (linkat(AT_FDCWD, path.text, directory, name, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	return errno == ENOENT ? -EOPNOTSUPP : -errno;
+}
+
 int file_copy(int from, int directory, const char *name)
 {
-	return make_copy(from, directory, name, false);
+	return make_named(from, directory, name, false);
 }
 
 int file_copy_save(int from, int directory, const char *name)
 {
-	return make_copy(from, directory, name, true);
+	int r = make_nameless(from, directory, name);
+
+	return r == -EOPNOTSUPP ? make_named(from, directory, name, true) : r;
 }

@@ -6,11 +6,12 @@ import os
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 from disks import disk
-from program import Program, until
+from program import STRACE, Program, until
 from test_act import copies, everything
 
 CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftruncate", "mkdirat",
@@ -234,3 +235,42 @@ def test_interrupt_ends_after_the_file_at_hand(twinfs, source):
     assert not list(source.glob(".twinfs~*"))
     assert twinfs.ok("remove", "--yes", source)
     assert len(everything(source)) == 40
+
+
+UNLINKAT = {"x86_64": 263, "aarch64": 35}
+
+
+def is_unlinking(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/syscall").read_text().startswith(
+            f"{UNLINKAT[os.uname().machine]} ")
+    return False
+
+
+def children_of(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.skipif(os.uname().machine not in UNLINKAT, reason="needs the number of unlinkat")
+def test_bytes_are_saved_though_the_act_is_killed_while_it_saves_them(twinfs, source, strace,
+                                                                      root_only):
+    """The kept file goes when its copy is about to, so the copy is needed."""
+    kept, copy = copies(source, 2, size=1 << 20)
+    data, inode = copy.read_bytes(), copy.stat().st_ino
+    twinfs.ok("scan", source)
+    plain, twinfs.wrapped = twinfs.wrapped, [
+        *STRACE, "-o", "/dev/null", "-e", "trace=unlinkat,write",
+        "-e", "inject=unlinkat:delay_enter=400000", "-e", "inject=write:delay_enter=300000"]
+    with twinfs.started("remove", "--yes", source) as process:
+        assert until(lambda: children_of(process.pid))
+        [act] = children_of(process.pid)
+        assert until(lambda: list(source.glob(".twinfs~*")) and is_unlinking(act))
+        kept.unlink()
+        assert until(lambda: children_of(act) or any(
+            path.stat().st_ino != inode for path in source.glob(".twinfs~*")))
+        os.kill(act, signal.SIGKILL)
+        process.wait(60)
+    twinfs.wrapped = plain
+    twinfs.ok("recover")
+    assert os.listdir(source) == [copy.name]
+    assert copy.read_bytes() == data
