@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/mountinfo.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
+
+#include "base/attributes.h"
 
 static bool is_octal(char c)
 {
@@ -23,4 +27,18 @@ void mountinfo_decode(char *word)
 		}
 	}
 	*out = '\0';
+}
+
+uint64_t mountinfo_parent(const char *file, uint64_t mount)
+{
+	AUTO_FCLOSE FILE *lines = fopen(file, "re");
+	AUTO_FREE char *line = NULL;
+	uint64_t number, parent;
+	size_t size = 0;
+
+	while (lines != NULL && getline(&line, &size, lines) > 0) {
+		if (sscanf(line, "%" SCNu64 " %" SCNu64, &number, &parent) == 2 && number == mount)
+			return parent;
+	}
+	return 0;
 }

@@ -12,13 +12,15 @@
 #include "catalog/query.h"
 #include "catalog/source.h"
 #include "view/node.h"
+#include "view/source_root.h"
 
 /* ---- as the caller ------------------------------------------------------------------- */
 
 /* What is tried at the source. */
 struct attempt {
-	const char *root; /* of the source, absolute */
-	const char *path; /* in it; "": the root */
+	struct source_root root;
+	bool cross_mounts; /* below the root */
+	const char *path; /* in the source; "": the root */
 	int flags; /* O_DIRECTORY, 0 */
 	int access; /* to what is there */
 	bool finding; /* folders on the way are listed, not only searched */
@@ -33,17 +35,9 @@ static int may(int fd, int access)
 											: -errno;
 }
 
-static int open_root(const char *root)
-{
-	AUTO_CLOSE int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (top < 0)
-		return -errno;
-	return open_beneath(top, root + 1, O_PATH | O_DIRECTORY, true);
-}
-
 /* Opens a name in a folder that he can list. */
-static int open_found(int folder, const char *path, size_t length, int flags)
+static int open_found(const struct attempt *attempt, int folder, const char *path, size_t length,
+		      int flags)
 {
 	char name[NAME_BYTES_MAX + 1];
 	int r = may(folder, R_OK | X_OK);
@@ -54,16 +48,19 @@ static int open_found(int folder, const char *path, size_t length, int flags)
 		return -ENAMETOOLONG;
 	memcpy(name, path, length);
 	name[length] = '\0';
-	return open_beneath(folder, name, O_PATH | flags, true);
+	return open_beneath(folder, name, O_PATH | flags, attempt->cross_mounts);
 }
 
 /* From folder to folder. Takes at. */
-static int find(int at, const char *path, int flags)
+static int find(const struct attempt *attempt, int at)
 {
+	const char *path = attempt->path;
+
 	while (at >= 0 && *path) {
 		size_t length = strcspn(path, "/");
 		bool last = path[length] == '\0';
-		int next = open_found(at, path, length, last ? flags : O_DIRECTORY);
+		int next =
+			open_found(attempt, at, path, length, last ? attempt->flags : O_DIRECTORY);
 
 		(void)close(at);
 		at = next;
@@ -73,28 +70,28 @@ static int find(int at, const char *path, int flags)
 }
 
 /* Takes at. To open "" would be to search it. */
-static int reach(int at, const char *path, int flags)
+static int reach(const struct attempt *attempt, int at)
 {
 	int fd;
 
-	if (!*path)
+	if (!*attempt->path)
 		return at;
-	fd = open_beneath(at, path, O_PATH | flags, true);
+	fd = open_beneath(at, attempt->path, O_PATH | attempt->flags, attempt->cross_mounts);
 	(void)close(at);
 	return fd;
 }
 
-/* Opens (O_PATH) what he may reach or find, and do with what he wants; -errno. */
+/* Opens (O_PATH) what he may reach or find, and do with what he wants. -EXDEV: a mount that is not
+ * known is on the way to the source; or another -errno. */
 static int try_out(const struct attempt *attempt)
 {
-	int fd = open_root(attempt->root), r;
+	int fd = source_root_open(&attempt->root), r;
 
 	if (fd < 0)
 		return fd;
-	fd = attempt->finding ? find(fd, attempt->path, attempt->flags)
-			      : reach(fd, attempt->path, attempt->flags);
+	fd = attempt->finding ? find(attempt, fd) : reach(attempt, fd);
 	if (fd < 0)
-		return fd;
+		return fd == -EXDEV ? -EACCES : fd;
 	r = may(fd, attempt->access);
 	if (r < 0) {
 		(void)close(fd);
@@ -117,17 +114,19 @@ static int as_answer(int result)
 	}
 }
 
-/* caller	NULL: who this process is */
+/* caller	NULL: who this process is
+ *
+ * Returns what try_out() does. */
 static int try_as(const struct caller *caller, const struct attempt *attempt)
 {
 	int fd = caller ? caller_wear(caller) : 0;
 
 	if (fd < 0)
-		return as_answer(fd);
+		return fd;
 	fd = try_out(attempt);
 	if (caller)
 		caller_doff();
-	return as_answer(fd);
+	return fd;
 }
 
 /* Tries it at a place that the index has; path: in the source, by its own end. Gives the attributes
@@ -136,15 +135,23 @@ static int try_at(const struct view_query *query, struct attempt *attempt, struc
 		  uint32_t source, struct attributes *now)
 {
 	AUTO_CLOSE int fd = -1;
+	int r;
 
 	if (source >= query->view->sources->count)
 		return -EUCLEAN;
-	attempt->root = query->view->sources->list[source].path;
+	r = source_root_find(&attempt->root, &query->view->sources->list[source]);
+	if (r < 0)
+		return r;
+	attempt->cross_mounts = query->view->sources->cross_mounts;
 	attempt->path = bytes_text(path);
 	if (!attempt->path)
 		return -ENOMEM;
 	fd = try_as(query->caller, attempt);
-	return fd < 0 ? fd : as_answer(source_attributes(query->view->catalog, fd, now));
+	if (fd == -EXDEV) {
+		source_root_add_above(&attempt->root);
+		fd = try_as(query->caller, attempt);
+	}
+	return as_answer(fd < 0 ? fd : source_attributes(query->view->catalog, fd, now));
 }
 
 /* ---- folders ------------------------------------------------------------------------- */

@@ -14,6 +14,10 @@
  * to be able to read it, and that nobody seems to have written to it since the index knows it: who
  * is equal to whom is told of such files only.
  *
+ * No mount is entered that the view does not enter (--cross-file-systems), and on the way from / none
+ * but those that the source is below (view/source_root.h): a server of a file system that a user
+ * mounted can hold the request forever.
+ *
  * All give 0 where he may; -EACCES where he may not, or where nobody can say because the thing is
  * not there any more; or another -errno. Each asks the source, and may block on it. A query without
  * a caller may do anything, at no cost. Any thread. */

@@ -13,7 +13,8 @@ import collide
 import oracle
 import pytest
 import trees
-from callers import Caller, call_as
+from callers import Call, Caller, call_as
+from program import stopped, until
 
 SHARED = ("--wait", "-o", "allow_other")
 SOMEBODY = Caller("somebody", 61001, 62001)
@@ -418,3 +419,63 @@ def test_fuse_source_that_lets_in_root_alone_stays_closed(twinfs, source, tmp_pa
             assert as_somebody(error_of, os.listdir, view.uniques) == DENIED
             assert as_somebody(error_of, read, view.uniques / "a") == DENIED
             assert as_somebody(os.listdir, view.dups) == []
+
+
+ANSWER_LIMIT = 60  # seconds; a caller of a hung mount waits until it answers again
+
+
+@contextlib.contextmanager
+def hung_mount(twinfs, folder, tmp_path):
+    """A file system over a folder that lets everybody in and answers nothing."""
+    shown = tmp_path / "shown"
+    trees.fill(shown, {b"file": b"other"})
+    with twinfs.with_index(tmp_path / "other-index").mounted(
+            shown, at=tmp_path / "other", options=SHARED) as view, contextlib.ExitStack() as stack:
+        subprocess.run(["mount", "--bind", view.path, folder], check=True)
+        stack.callback(subprocess.run, ["umount", folder], check=True)
+        stack.enter_context(stopped(view.pid))
+        yield
+
+
+@pytest.mark.parametrize("over", ["above/source/d", "above/source", "above"])
+def test_hung_mount_in_or_over_a_source_holds_no_request(twinfs, source, tmp_path, root_only,
+                                                          over):
+    """The rights of a user are looked up from / down, and enter no mount that the view does not."""
+    root = source / "above" / "source"
+    trees.fill(root, {b"d/e/a": b"same", b"d/e/b": b"same"})
+    for folder in (source, source / "above", root, root / "d", root / "d/e"):
+        folder.chmod(0o755)
+    with twinfs.mounted(root, options=SHARED) as view, contextlib.ExitStack() as stack:
+        folder = os.open(view.uniques / "d/e", os.O_PATH)
+        stack.callback(os.close, folder)
+        assert as_somebody(stat_in, folder, "a") == 0
+        calls = []
+        with hung_mount(twinfs, source / over, tmp_path):
+            for function, where in ((stat_in, (folder, "a")), (error_of, (os.listdir, view.dups)),
+                                    (error_of, (os.listdir, view.uniques / "d/e"))):
+                calls.append(Call(SOMEBODY, function, *where))
+                assert until(lambda: calls[-1].pipe.poll(), ANSWER_LIMIT)
+        assert [call.result() == 0 for call in calls] == [False, True, False]
+        view.sync()
+        assert until(lambda: as_somebody(error_of, read, view.uniques / "d/e/a") == 0)
+
+
+def stat_in(folder, name):
+    return error_of(lambda: os.stat(name, dir_fd=folder))
+
+
+def test_source_below_several_mounts_is_entered(twinfs, source, tmp_path, root_only):
+    """Of the mounts on the way, only those above the source are entered."""
+    inner = source / "outer" / "inner"
+    inner.mkdir(parents=True)
+    with contextlib.ExitStack() as stack:
+        for point in (source / "outer", inner):
+            point.mkdir(exist_ok=True)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "none", point], check=True)
+            stack.callback(subprocess.run, ["umount", point], check=True)
+        trees.fill(inner / "source", {b"a": b"same", b"b": b"same"})
+        for folder in (source, inner / "source"):
+            folder.chmod(0o755)
+        with twinfs.mounted(inner / "source", options=SHARED) as view:
+            assert as_somebody(read, view.uniques / "a") == b"same"
+            assert len(as_somebody(os.listdir, view.dups)) == 1

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -35,11 +38,32 @@ static void test_what_is_no_escape_stays(void **state)
 	assert_decoded("\\ 40\\4 0\\089", "\\ 40\\4 0\\089");
 }
 
+static void test_parent_of_a_mount_is_the_one_that_it_is_mounted_in(void **state)
+{
+	char file[] = "/tmp/mountinfo-XXXXXX";
+	static const char text[] = "29 1 254:1 / / rw - ext4 /dev/a rw\n"
+				   "345 29 0:50 / /a\\040b rw shared:1 - tmpfs 34 rw\n"
+				   "34 345 0:51 / /a\\040b/c rw - fuse x rw\n";
+	int fd = mkostemp(file, O_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	assert_int_equal(mountinfo_parent(file, 34), 345);
+	assert_int_equal(mountinfo_parent(file, 345), 29);
+	assert_int_equal(mountinfo_parent(file, 29), 1);
+	assert_int_equal(mountinfo_parent(file, 1), 0);
+	(void)close(fd);
+	(void)unlink(file);
+	assert_int_equal(mountinfo_parent(file, 34), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_octal_escapes_are_decoded),
 		cmocka_unit_test(test_what_is_no_escape_stays),
+		cmocka_unit_test(test_parent_of_a_mount_is_the_one_that_it_is_mounted_in),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

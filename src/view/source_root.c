@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/source_root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/mountinfo.h"
+
+/* The number of the mount that a descriptor is in; 0: not known (before Linux 5.8). Asks no server of
+ * a file system. */
+static uint64_t mount_of(int fd)
+{
+	struct statx status;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &status) < 0)
+		return 0;
+	return status.stx_mask & STATX_MNT_ID ? status.stx_mnt_id : 0;
+}
+
+int source_root_find(struct source_root *root, const struct source *source)
+{
+	*root = (struct source_root){.path = source->path};
+	if (source->missing || source->fd < 0)
+		return -EACCES;
+	root->mounts[0] = mount_of(source->fd);
+	root->count = root->mounts[0] != 0;
+	return 0;
+}
+
+void source_root_add_above(struct source_root *root)
+{
+	uint64_t mount = root->count > 0 ? root->mounts[0] : 0;
+
+	while (mount != 0 && root->count < ARRAY_SIZE(root->mounts)) {
+		mount = mountinfo_parent("/proc/self/mountinfo", mount);
+		if (mount == root->mounts[root->count - 1])
+			return; /* the root of all is its own parent in some namespaces */
+		if (mount != 0)
+			root->mounts[root->count++] = mount;
+	}
+}
+
+static bool may_enter(const struct source_root *root, uint64_t mount)
+{
+	for (size_t i = 0; i < root->count; i++) {
+		if (root->mounts[i] == mount)
+			return true;
+	}
+	return root->count == 0;
+}
+
+/* Opens a folder in a folder that may be entered. */
+static int open_next(const struct source_root *root, int at, const char *path, size_t length)
+{
+	char name[NAME_MAX + 1];
+	uint64_t mount;
+	int next;
+
+	if (length >= sizeof(name))
+		return -ENAMETOOLONG;
+	memcpy(name, path, length);
+	name[length] = '\0';
+	next = open_beneath(at, name, O_PATH | O_DIRECTORY, true);
+	if (next < 0)
+		return next;
+	mount = mount_of(next);
+	if (may_enter(root, mount) || mount == mount_of(at))
+		return next;
+	(void)close(next);
+	return -EXDEV;
+}
+
+/* From folder to folder. Takes at. */
+static int open_by_component(const struct source_root *root, int at)
+{
+	const char *path = root->path + 1;
+
+	while (at >= 0 && *path) {
+		size_t length = strcspn(path, "/");
+		int next = open_next(root, at, path, length);
+
+		(void)close(at);
+		at = next;
+		path += length + (path[length] != '\0');
+	}
+	return at;
+}
+
+int source_root_open(const struct source_root *root)
+{
+	int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+
+	if (top < 0)
+		return -errno;
+	fd = open_beneath(top, root->path + 1, O_PATH | O_DIRECTORY, root->count == 0);
+	if (fd == -EXDEV)
+		return open_by_component(root, top);
+	(void)close(top);
+	return fd;
+}
