@@ -18,6 +18,7 @@
 #include "cli/current_index.h"
 #include "cli/interrupt.h"
 #include "cli/list_print.h"
+#include "cli/move_destination.h"
 #include "report/figures.h"
 #include "report/words.h"
 
@@ -357,25 +358,6 @@ static int check_usage(const struct acting *acting, const struct option_table *t
 	return 0;
 }
 
-/* What is moved must not be found as a copy again. */
-static int check_destination(const struct acting *acting, const struct sources *sources)
-{
-	const char *destination = acting->act.destination;
-
-	for (size_t i = 0; destination && i < sources->count; i++) {
-		const char *source = sources->list[i].path;
-
-		if (path_below(destination, source) == NULL &&
-		    path_below(source, destination) == NULL)
-			continue;
-		log_error("cannot move copies to %s: it is, or is in, or has in it, the source %s; "
-			  "choose a folder beside that",
-			  quote_path(destination), quote_path(source));
-		return -EINVAL;
-	}
-	return 0;
-}
-
 enum twinfs_exit acting_run(struct acting *acting, const struct option_table *table,
 			    char *const *operands, size_t count)
 {
@@ -391,7 +373,7 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	interrupt_watch();
 	if (current_index_open(&index, &acting->common, operands, count, INDEX_ACT) < 0)
 		return TWINFS_EXIT_FAILED;
-	if (check_destination(acting, index.sources) < 0)
+	if (move_destination_check(acting->act.destination, index.sources) < 0)
 		return TWINFS_EXIT_FAILED;
 	say_left_out(acting, &index);
 	return acting->dry_run ? list_print(&request, &index) : act_upon(acting, &request, &index);

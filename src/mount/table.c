@@ -12,20 +12,28 @@
 
 /* Which words of a line are what: "36 35 98:0 /root /point options ... - type source options". */
 enum {
+	WORD_DEVICE = 2,
+	WORD_ROOT = 3,
 	WORD_POINT = 4
 };
 
+static void free_entry(struct mount_entry *entry)
+{
+	free(entry->point);
+	free(entry->type);
+	free(entry->device);
+	free(entry->root);
+}
+
 void mount_table_free(struct mount_table *table)
 {
-	for (size_t i = 0; i < table->count; i++) {
-		free(table->entries[i].point);
-		free(table->entries[i].type);
-	}
+	for (size_t i = 0; i < table->count; i++)
+		free_entry(&table->entries[i]);
 	free(table->entries);
 	*table = (struct mount_table){0};
 }
 
-static int add_entry(struct mount_table *table, const char *point, const char *type)
+static int add_entry(struct mount_table *table, const struct mount_entry *words)
 {
 	struct mount_entry entry;
 
@@ -38,10 +46,12 @@ static int add_entry(struct mount_table *table, const char *point, const char *t
 		table->entries = grown;
 		table->capacity = wanted;
 	}
-	entry = (struct mount_entry){.point = strdup(point), .type = strdup(type)};
-	if (!entry.point || !entry.type) {
-		free(entry.point);
-		free(entry.type);
+	entry = (struct mount_entry){.point = strdup(words->point),
+				     .type = strdup(words->type),
+				     .device = strdup(words->device),
+				     .root = strdup(words->root)};
+	if (!entry.point || !entry.type || !entry.device || !entry.root) {
+		free_entry(&entry);
 		return -ENOMEM;
 	}
 	table->entries[table->count++] = entry;
@@ -50,21 +60,27 @@ static int add_entry(struct mount_table *table, const char *point, const char *t
 
 int mount_table_add_line(struct mount_table *table, char *line)
 {
-	char *rest = line, *word, *point = NULL, *type = NULL;
+	struct mount_entry words = {NULL};
+	char *rest = line, *word;
 
 	line[strcspn(line, "\n")] = '\0';
 	for (int i = 0; (word = strsep(&rest, " ")); i++) {
+		if (i == WORD_DEVICE)
+			words.device = word;
+		if (i == WORD_ROOT)
+			words.root = word;
 		if (i == WORD_POINT)
-			point = word;
+			words.point = word;
 		if (i > WORD_POINT && strcmp(word, "-") == 0) {
-			type = strsep(&rest, " ");
+			words.type = strsep(&rest, " ");
 			break;
 		}
 	}
-	if (!point || point[0] != '/' || !type || !*type)
+	if (!words.point || words.point[0] != '/' || !words.type || !*words.type)
 		return -EPROTO;
-	mountinfo_decode(point);
-	return add_entry(table, point, type);
+	mountinfo_decode(words.root);
+	mountinfo_decode(words.point);
+	return add_entry(table, &words);
 }
 
 int mount_table_read(struct mount_table *table)
@@ -110,6 +126,17 @@ const struct mount_entry *mount_table_covering(const struct mount_table *table, 
 			found = entry;
 	}
 	return found;
+}
+
+int mount_entry_locate(const struct mount_entry *entry, const char *path, struct bytes *inside)
+{
+	const char *below = strcmp(entry->point, "/") == 0 ? path : path + strlen(entry->point);
+	const char *root = strcmp(entry->root, "/") == 0 ? "" : entry->root;
+	int r = bytes_format(inside, "%s%s", root, strcmp(below, "/") == 0 ? "" : below);
+
+	if (r == 0 && inside->length == 0)
+		r = bytes_append_text(inside, "/");
+	return r;
 }
 
 bool mount_entry_is_view(const struct mount_entry *entry)

@@ -8,10 +8,13 @@
 #include <stddef.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 
 struct mount_entry {
 	char *point; /* absolute */
 	char *type; /* "ext4", "fuse.twinfs" */
+	char *device; /* "8:1", of the whole file system: st_dev of a btrfs subvolume is another one */
+	char *root; /* which folder of the file system is mounted, from its top */
 };
 
 struct mount_table {
@@ -32,6 +35,16 @@ MUST_CHECK int mount_table_add_line(struct mount_table *table, char *line);
 /* The mount that an absolute path without symlinks lies in: the deepest, of several on one point
  * the last. NULL: none. Borrowed from the table. */
 const struct mount_entry *mount_table_covering(const struct mount_table *table, const char *path);
+
+/* Appends where a path lies in its file system, from the top of that. Two paths of one device lie in
+ * each other if these do, whatever is mounted where (mount --bind).
+ *
+ * path		absolute, without symlinks
+ * entry	the mount that covers it
+ *
+ * 0 or -ENOMEM. */
+MUST_CHECK int mount_entry_locate(const struct mount_entry *entry, const char *path,
+				  struct bytes *inside);
 
 bool mount_entry_is_view(const struct mount_entry *entry);
 

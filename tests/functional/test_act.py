@@ -368,23 +368,6 @@ def test_move_replaces_nothing(twinfs, source, tmp_path):
     assert copy.exists()
 
 
-def test_move_to_the_folder_of_the_copy_by_another_mount_loses_nothing(twinfs, source, tmp_path):
-    if os.geteuid() != 0:
-        pytest.skip("needs root to mount")
-    copies(source, 2)
-    before = everything(source)
-    moved = tmp_path / "moved"
-    moved.mkdir()
-    subprocess.run(["mount", "--bind", source, moved], check=True)
-    try:
-        result = twinfs("move", moved, "--yes", source)
-    finally:
-        subprocess.run(["umount", moved], check=True)
-    assert result.status == 3
-    assert "there is something at its path" in result.errors[-1]
-    assert everything(source) == before
-
-
 @pytest.mark.parametrize("place", ["inside", "above", "same"])
 def test_move_into_a_source_is_refused(twinfs, source, place):
     copies(source, 2)

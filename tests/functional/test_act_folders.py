@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Acts in folders in which a name can be made, but not removed again."""
+"""Acts in folders in which a name can be made, but not removed again, and folders that copies must
+not be moved to."""
 import os
 import subprocess
 
@@ -61,3 +62,51 @@ def test_move_to_an_append_only_folder_of_another_disk_makes_no_name(twinfs, sou
             assert twinfs("move", "--yes", folder, source).status == 3
             assert copy.exists() and everything(folder) == set()
         subprocess.run(["chattr", "-a", folder], check=True)
+
+
+@pytest.mark.parametrize("bound, destination", [(".", "."), ("folder", "."), (".", "below"),
+                                                ("folder", "below")])
+def test_copies_are_not_moved_into_a_source_by_another_mount(twinfs, source, tmp_path, root_only,
+                                                            bound, destination):
+    copies(source, 2)
+    (source / "folder/below").mkdir(parents=True)
+    (source / "below").mkdir()
+    before = everything(source)
+    mounted = tmp_path / "mounted"
+    mounted.mkdir()
+    subprocess.run(["mount", "--bind", source / bound, mounted], check=True)
+    try:
+        result = twinfs("move", "--yes", mounted / destination, source)
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+    assert result.status == 1
+    assert "cannot move copies to" in result.error.decode()
+    assert everything(source) == before
+
+
+def test_copies_are_not_moved_above_a_source_by_another_mount(twinfs, source, tmp_path, root_only):
+    copies(source, 2)
+    before = everything(source)
+    mounted = tmp_path / "mounted"
+    mounted.mkdir()
+    subprocess.run(["mount", "--bind", source.parent, mounted], check=True)
+    try:
+        result = twinfs("move", "--yes", mounted, source)
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+    assert result.status == 1
+    assert everything(source) == before
+
+
+def test_copies_are_moved_to_another_folder_of_a_bound_file_system(twinfs, source, tmp_path,
+                                                                  root_only):
+    _, copy = copies(source, 2)
+    folder, mounted = tmp_path / "folder", tmp_path / "mounted"
+    folder.mkdir()
+    mounted.mkdir()
+    subprocess.run(["mount", "--bind", folder, mounted], check=True)
+    try:
+        twinfs.ok("move", "--yes", mounted, source)
+        assert (mounted / copy.name).exists() and not copy.exists()
+    finally:
+        subprocess.run(["umount", mounted], check=True)

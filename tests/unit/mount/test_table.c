@@ -94,6 +94,31 @@ static void test_the_deepest_and_last_mount_covers_a_path(void **state)
 	assert_string_equal(mount_table_covering(&table, "/m/xx")->type, "tmpfs");
 }
 
+static void assert_located(const struct mount_table *table, const char *path, const char *expected)
+{
+	struct bytes inside CLEANUP_BYTES = {0};
+
+	assert_int_equal(mount_entry_locate(mount_table_covering(table, path), path, &inside), 0);
+	assert_string_equal(bytes_text(&inside), expected);
+}
+
+static void test_place_in_a_file_system_is_told_from_its_top(void **state)
+{
+	struct mount_table table CLEANUP_TABLE = {0};
+
+	(void)state;
+	assert_int_equal(add(&table, "1 0 8:1 / / rw - ext4 /dev/sda1 rw"), 0);
+	assert_int_equal(add(&table, "2 1 8:1 /home/a\\040b /mnt rw - ext4 /dev/sda1 rw"), 0);
+	assert_int_equal(add(&table, "3 1 8:2 / /disk rw - ext4 /dev/sda2 rw"), 0);
+	assert_located(&table, "/", "/");
+	assert_located(&table, "/home/a b", "/home/a b");
+	assert_located(&table, "/mnt", "/home/a b");
+	assert_located(&table, "/mnt/c", "/home/a b/c");
+	assert_located(&table, "/disk", "/");
+	assert_located(&table, "/disk/c", "/c");
+	assert_string_equal(table.entries[1].device, "8:1");
+}
+
 static void test_this_process_has_a_root(void **state)
 {
 	struct mount_table table CLEANUP_TABLE = {0};
@@ -114,6 +139,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_no_escape_stays),
 		cmocka_unit_test(test_lines_that_are_cut_are_refused),
 		cmocka_unit_test(test_the_deepest_and_last_mount_covers_a_path),
+		cmocka_unit_test(test_place_in_a_file_system_is_told_from_its_top),
 		cmocka_unit_test(test_this_process_has_a_root),
 	};
 

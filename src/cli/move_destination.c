@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/move_destination.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/quote.h"
+#include "mount/table.h"
+
+static bool lie_in_each_other(const char *a, const char *b)
+{
+	return path_below(a, b) != NULL || path_below(b, a) != NULL;
+}
+
+/* Whether one of two folders is, or is in, the other one, by another mount too. 1, 0 or -errno. */
+static int overlap(const struct mount_table *table, const char *a, const char *b)
+{
+	CLEANUP_BYTES struct bytes inside_a = {0}, inside_b = {0};
+	const struct mount_entry *mount_a = mount_table_covering(table, a);
+	const struct mount_entry *mount_b = mount_table_covering(table, b);
+	int r;
+
+	if (lie_in_each_other(a, b))
+		return 1;
+	if (mount_a == NULL || mount_b == NULL || strcmp(mount_a->device, mount_b->device) != 0)
+		return 0;
+	r = mount_entry_locate(mount_a, a, &inside_a);
+	if (r == 0)
+		r = mount_entry_locate(mount_b, b, &inside_b);
+	if (r == 0 && (bytes_text(&inside_a) == NULL || bytes_text(&inside_b) == NULL))
+		r = -ENOMEM;
+	return r < 0 ? r : lie_in_each_other(bytes_text(&inside_a), bytes_text(&inside_b));
+}
+
+int move_destination_check(const char *destination, const struct sources *sources)
+{
+	CLEANUP_TABLE struct mount_table table = {0};
+	int r = destination != NULL ? mount_table_read(&table) : 0;
+
+	for (size_t i = 0; r == 0 && destination != NULL && i < sources->count; i++) {
+		const char *source = sources->list[i].path;
+
+		r = overlap(&table, destination, source);
+		if (r > 0)
+			log_error("cannot move copies to %s: it is, or is in, or has in it, the "
+				  "source %s; choose a folder beside that",
+				  quote_path(destination), quote_path(source));
+	}
+	if (r < 0)
+		log_error("cannot look up what is mounted at %s: %s", quote_path(destination),
+			  error_text(r));
+	return r == 0 ? 0 : -EINVAL;
+}
