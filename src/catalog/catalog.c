@@ -88,14 +88,19 @@ static int open_folder(struct catalog *catalog, const struct catalog_options *op
 	return r;
 }
 
+/* The file is never empty and never has a part of the text: one write replaces the old text, of which
+ * a longer rest follows the NUL until the file is truncated.
+ */
 static int write_owner(int lock_fd, const char *mount_point)
 {
 	struct bytes text CLEANUP_BYTES = {0};
-	int r = bytes_format(&text, "%d\n%s", (int)getpid(), mount_point);
+	int r = bytes_format(&text, "%d\n%s%c", (int)getpid(), mount_point, '\0');
 
-	if (r == 0 && (ftruncate(lock_fd, 0) < 0 || lseek(lock_fd, 0, SEEK_SET) < 0))
+	if (r == 0 && lseek(lock_fd, 0, SEEK_SET) < 0)
 		r = -errno;
-	return r < 0 ? r : write_fully(lock_fd, text.data, text.length);
+	if (r == 0)
+		r = write_fully(lock_fd, text.data, text.length);
+	return r == 0 && ftruncate(lock_fd, (off_t)text.length - 1) < 0 ? -errno : r;
 }
 
 static int take_lock(struct catalog *catalog)
@@ -139,7 +144,7 @@ int catalog_owner(const char *folder, pid_t *pid, char **mount_point)
 		return (int)length;
 	text[length] = '\0';
 	*pid = (pid_t)strtol(text, &end, 10);
-	if (locked && *pid <= 0)
+	if (locked && (*pid <= 0 || *end != '\n'))
 		*pid = -1;
 	*mount_point = strdup(*end == '\n' ? end + 1 : "");
 	return *mount_point ? 0 : -ENOMEM;

@@ -60,8 +60,9 @@ MUST_CHECK int catalog_check(const char *folder);
 /* Closes it, waiting for no one: no reader or writer may be in use. A writer seals the index. */
 void catalog_close(struct catalog *catalog);
 
-/* Who holds the lock of this folder: pid (0: nobody; -1: a process that has just taken it) and mount
- * point ("": none; free it). */
+/* Which process holds the lock of this folder: pid (0: none; -1: a process that has not written its pid
+ * yet) and mount point ("": none; free it). The lock is taken shared for a moment: another process
+ * that opens the index at that moment gets CATALOG_IN_USE. */
 MUST_CHECK int catalog_owner(const char *folder, pid_t *pid, char **mount_point);
 
 /* Tells others where this process mounts the view of the index. */

@@ -15,17 +15,17 @@
 #include "base/stop.h"
 #include "catalog/source_change.h"
 #include "cli/index_folder.h"
+#include "cli/index_holder.h"
 #include "cli/progress_watch.h"
 #include "cli/source_check.h"
-#include "mount/point.h"
 
 /* How long files that are being written are waited for: longer than the guard time of remote and
  * unknown file systems (2 s), so that only those that go on changing are left pending.
  */
 #define PATIENCE_MS 2500
 
-/* A daemon whose view was unmounted ends within that time, also where what unmounts for it has to be
- * killed (mount/mounter.h); it is looked for so often. */
+/* Bound of the time that a daemon needs to end when its view is unmounted, also if its mounter has to
+ * be killed (mount/mounter.h), and the interval of the attempts to open the index until then. */
 #define ENDING_MS 12000
 #define ENDING_LOOK_MS 20
 
@@ -46,23 +46,6 @@ int indexing_locate(struct indexing *indexing, const struct common_settings *set
 	if (settings->index != NULL)
 		return index_folder_given(settings->index, &indexing->folder);
 	return index_folder_for_sources(indexing->paths, &indexing->folder);
-}
-
-static void explain_in_use(const char *folder)
-{
-	AUTO_FREE char *mount_point = NULL;
-	pid_t pid = 0;
-
-	if (catalog_owner(folder, &pid, &mount_point) < 0 || pid <= 0)
-		log_error("another twinfs uses the index %s; try again when it has ended",
-			  quote_path(folder));
-	else if (mount_point == NULL || mount_point[0] == '\0')
-		log_error("process %d uses the index %s; try again when it has ended", (int)pid,
-			  quote_path(folder));
-	else
-		log_error("process %d uses the index %s, for the view at %s; unmount that first, "
-			  "or give another --index",
-			  (int)pid, quote_path(folder), quote_path(mount_point));
 }
 
 /* Says why an index is refused as that of another user: see catalog/index_files.h. */
@@ -92,7 +75,7 @@ void indexing_explain(const char *folder, int outcome)
 {
 	switch (outcome) {
 	case CATALOG_IN_USE:
-		explain_in_use(folder);
+		index_holder_explain(folder);
 		break;
 	case CATALOG_NEWER:
 		log_error("the index %s was written by a newer twinfs; use that one, or give "
@@ -145,21 +128,9 @@ static void undo_cut_off_acts(const char *folder)
 			    quote_path(folder), error_text(r));
 }
 
-/* Is the one who uses the index a daemon whose view is not mounted (any more)? */
-static bool is_ending(const char *folder)
-{
-	AUTO_FREE char *mount_point = NULL;
-	AUTO_FREE char *found = NULL;
-	pid_t pid = 0;
-
-	if (catalog_owner(folder, &pid, &mount_point) < 0 || pid == 0 || mount_point == NULL ||
-	    mount_point[0] == '\0')
-		return false;
-	return mount_point_of(mount_point, &found) < 0 || found == NULL ||
-	       strcmp(found, mount_point) != 0;
-}
-
-/* Opens it; who has just unmounted a view need not know that its daemon takes a moment to end. */
+/* Opens the index; waits for a daemon that is ending, so that a user can mount a view again as soon as
+ * it is unmounted.
+ */
 static int open_when_free(struct catalog **catalog, const struct catalog_options *options)
 {
 	uint64_t until_ns = clock_monotonic_ns() + ENDING_MS * MILLISECOND_NS;
@@ -167,7 +138,8 @@ static int open_when_free(struct catalog **catalog, const struct catalog_options
 
 	do {
 		r = catalog_open(catalog, options);
-		if (r != CATALOG_IN_USE || stop_requested() || !is_ending(options->folder))
+		if (r != CATALOG_IN_USE || stop_requested() ||
+		    !index_holder_may_end(options->folder))
 			return r;
 		clock_sleep_ms(ENDING_LOOK_MS);
 	} while (clock_monotonic_ns() < until_ns);

@@ -176,7 +176,7 @@ def scan_under_way(twinfs, source):
 
 
 @contextlib.contextmanager
-def lock_taken(twinfs, _source):
+def lock_taken(twinfs):
     """Another process that has taken the lock of the index and not yet written who it is."""
     with open(twinfs.index / "owner", "r+b") as owner:
         fcntl.flock(owner, fcntl.LOCK_EX)
@@ -184,20 +184,23 @@ def lock_taken(twinfs, _source):
         yield
 
 
-@pytest.mark.parametrize("other", [scan_under_way, lock_taken])
+def check_act_does_nothing(twinfs, command, options, source, aside):
+    result, gone = run(twinfs, command, options, source, aside)
+    assert result.status == 1, (command, result)
+    assert gone == set(), command
+    assert result.out == b"", command
+    assert "try again when it has ended" in result.error.decode(), result
+    assert names(aside) == set()
+
+
 @pytest.mark.parametrize("options", [[], ["--exclude=*.jpg"], ["-x"], ["--cross-file-systems"],
                                      ["--min-size=100"]], ids=" ".join)
-def test_act_beside_a_scan_does_nothing(twinfs, source, aside, other, options):
+def test_act_beside_a_scan_does_nothing(twinfs, source, aside, options):
     tree(source)
     twinfs.ok("scan", "--quiet", "--min-size=0", source)
-    with other(twinfs, source):
+    with scan_under_way(twinfs, source):
         for command in [*ACTS, "manifest"]:
-            result, gone = run(twinfs, command, options, source, aside)
-            assert result.status == 1, (command, result)
-            assert gone == set(), command
-            assert result.out == b"", command
-            assert "try again when it has ended" in result.error.decode(), result
-        assert names(aside) == set()
+            check_act_does_nothing(twinfs, command, options, source, aside)
         for command in ("list", "report"):
             result, _ = run(twinfs, command, options, source, aside)
             if options in (["--exclude=*.jpg"], ["-x"], ["--cross-file-systems"]):
@@ -209,6 +212,13 @@ def test_act_beside_a_scan_does_nothing(twinfs, source, aside, other, options):
             result = twinfs(command, *options, source, *([aside] if command == "mount" else []))
             assert result.status == 1, result
             assert not is_mounted(aside)
+
+
+def test_act_beside_an_unknown_process_does_nothing(twinfs, source, aside):
+    tree(source)
+    twinfs.ok("scan", "--quiet", "--min-size=0", source)
+    with lock_taken(twinfs):
+        check_act_does_nothing(twinfs, "remove", [], source, aside)  # after 12 s, as all others
 
 
 def test_check_scans_as_the_last_scan_did(twinfs, source):
