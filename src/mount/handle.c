@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/caller.h"
 #include "mount/fuse.h"
 
 int handle_list_init(struct handle_list *list)
 {
 	list->first = NULL;
 	list->polled = 0;
+	open_shares_init(&list->shares);
 	return -pthread_mutex_init(&list->lock, NULL);
 }
 
@@ -28,6 +30,7 @@ void handle_list_deinit(struct handle_list *list)
 	while (handle) {
 		struct handle *next = handle->next;
 
+		open_shares_give(&list->shares, handle->share);
 		close_handle(handle);
 		handle = next;
 	}
@@ -46,6 +49,24 @@ static void add(struct handle_list *list, struct handle *handle)
 	(void)pthread_mutex_unlock(&list->lock);
 }
 
+static int take_share(struct handle_list *list, const struct viewer *viewer,
+		      struct open_share **share)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&list->lock);
+	r = open_shares_take(&list->shares, viewer->caller ? &viewer->caller->uid : NULL, share);
+	(void)pthread_mutex_unlock(&list->lock);
+	return r;
+}
+
+static void give_share(struct handle_list *list, struct open_share *share)
+{
+	(void)pthread_mutex_lock(&list->lock);
+	open_shares_give(&list->shares, share);
+	(void)pthread_mutex_unlock(&list->lock);
+}
+
 int handle_open(struct handle_list *list, const struct viewer *viewer, uint64_t node,
 		struct handle **handle)
 {
@@ -54,7 +75,12 @@ int handle_open(struct handle_list *list, const struct viewer *viewer, uint64_t 
 
 	if (!opened)
 		return -ENOMEM;
-	r = view_open(viewer, node, &opened->file);
+	r = take_share(list, viewer, &opened->share);
+	if (r == 0) {
+		r = view_open(viewer, node, &opened->file);
+		if (r < 0)
+			give_share(list, opened->share);
+	}
 	if (r < 0) {
 		free(opened);
 		return r;
@@ -125,6 +151,8 @@ void handles_wake_pollers(struct handle_list *list, struct view *view)
 
 void handle_drop(struct handle *handle)
 {
+	struct handle_list *list;
+	struct open_share *share;
 	bool last;
 
 	if (!handle)
@@ -134,6 +162,10 @@ void handle_drop(struct handle *handle)
 	if (last)
 		unlink_handle(handle);
 	(void)pthread_mutex_unlock(&handle->list->lock);
-	if (last)
-		close_handle(handle);
+	if (!last)
+		return;
+	list = handle->list;
+	share = handle->share;
+	close_handle(handle);
+	give_share(list, share);
 }

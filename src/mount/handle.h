@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "mount/open_shares.h"
 #include "view/view.h"
 
 struct fuse_pollhandle;
@@ -25,6 +26,7 @@ struct handle {
 	struct handle_list *list;
 	struct handle *previous, *next;
 	unsigned int uses;
+	struct open_share *share; /* of who opened it, or NULL */
 	struct fuse_pollhandle *poll; /* who waits for the file to become readable, or NULL */
 };
 
@@ -32,6 +34,7 @@ struct handle_list {
 	pthread_mutex_t lock;
 	struct handle *first;
 	size_t polled; /* handles that somebody waits for */
+	struct open_shares shares;
 };
 
 MUST_CHECK int handle_list_init(struct handle_list *list);
@@ -39,7 +42,8 @@ MUST_CHECK int handle_list_init(struct handle_list *list);
 /* Closes all that is left; nobody may use any of it. */
 void handle_list_deinit(struct handle_list *list);
 
-/* Opens a file of the view, with one use that the caller has to let go. -errno. */
+/* Opens a file of the view, with one use that the caller has to let go. -errno; -EMFILE: a viewer
+ * who is not root has too many open (mount/open_shares.h). */
 MUST_CHECK int handle_open(struct handle_list *list, const struct viewer *viewer, uint64_t node,
 			   struct handle **handle);
 

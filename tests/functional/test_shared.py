@@ -5,6 +5,7 @@ import contextlib
 import errno
 import os
 import re
+import resource
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,8 +14,8 @@ import collide
 import oracle
 import pytest
 import trees
-from callers import Call, Caller, call_as
-from program import stopped, until
+from callers import PROCESSES, Call, Caller, call_as
+from program import TIMEOUT, stopped, until
 
 SHARED = ("--wait", "-o", "allow_other")
 SOMEBODY = Caller("somebody", 61001, 62001)
@@ -479,3 +480,50 @@ def test_source_below_several_mounts_is_entered(twinfs, source, tmp_path, root_o
         with twinfs.mounted(inner / "source", options=SHARED) as view:
             assert as_somebody(read, view.uniques / "a") == b"same"
             assert len(as_somebody(os.listdir, view.dups)) == 1
+
+
+# ---- descriptors --------------------------------------------------------------------------------
+
+DESCRIPTORS = 400  # of the daemon
+
+
+def open_many(path, pipe=None, end=None):
+    """How many times the file can be opened, and the error then."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * DESCRIPTORS, 2 * DESCRIPTORS))
+    opened = []
+    try:
+        while len(opened) < DESCRIPTORS:
+            opened.append(os.open(path, os.O_RDONLY))
+        return len(opened), 0
+    except OSError as error:
+        return len(opened), error.errno
+    finally:
+        if pipe:
+            pipe.send_bytes(b"opened")
+            end.wait()
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def test_user_who_opens_all_he_can_leaves_descriptors_for_others(twinfs, source, root_only):
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    source.chmod(0o755)
+    twinfs.wrapped = ["prlimit", f"--nofile={DESCRIPTORS}", "--"]
+    with twinfs.mounted(source, options=SHARED) as view:
+        path = view.uniques / "a"
+        ours, theirs = PROCESSES.Pipe(False)
+        end = PROCESSES.Event()
+        call = Call(SOMEBODY, open_many, path, theirs, end)
+        assert ours.poll(TIMEOUT)
+        try:
+            assert call_as(MEMBER, read, path) == b"same"
+            count, error = call_as(MEMBER, open_many, path)
+            assert (count > 0, error) == (True, errno.EMFILE)
+            assert read(path) == b"same"
+            assert set(call_as(MEMBER, os.listdir, view.uniques)) == {"a"}
+        finally:
+            end.set()
+        many = call.result()
+        assert (many[0] > count, many[1]) == (True, errno.EMFILE)
+        assert many[0] < DESCRIPTORS / 2
+        assert until(lambda: call_as(SOMEBODY, open_many, path) == many)  # all were given back

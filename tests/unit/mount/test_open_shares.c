@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "mount/open_shares.h"
+
+#define PART 1024
+
+/* Opens as many files as the user can. Returns the count. */
+static size_t open_all(struct open_shares *shares, uid_t uid, struct open_share **share)
+{
+	size_t count = 0;
+	int r;
+
+	while ((r = open_shares_take(shares, &uid, share)) == 0)
+		count++;
+	assert_int_equal(r, -EMFILE);
+	assert_null(*share);
+	return count;
+}
+
+static void test_each_user_gets_half_of_what_is_left(void **state)
+{
+	struct open_shares shares;
+	struct open_share *share;
+	struct open_share *held[PART];
+	uid_t uid = 1;
+
+	(void)state;
+	open_shares_init(&shares);
+	shares.most = PART;
+	for (size_t i = 0; i < PART / 2; i++)
+		assert_int_equal(open_shares_take(&shares, &uid, &held[i]), 0);
+	assert_int_equal(open_all(&shares, uid, &share), 0);
+	/* two users in one bucket */
+	for (size_t i = PART / 2; i < PART / 2 + PART / 4; i++) {
+		uid = 1 + OPEN_SHARES_BUCKETS;
+		assert_int_equal(open_shares_take(&shares, &uid, &held[i]), 0);
+	}
+	assert_int_equal(open_all(&shares, uid, &share), 0);
+	for (size_t i = 0; i < PART / 2 + PART / 4; i++)
+		open_shares_give(&shares, held[i]);
+	assert_int_equal(shares.taken, 0);
+	for (size_t i = 0; i < OPEN_SHARES_BUCKETS; i++)
+		assert_null(shares.buckets[i]);
+}
+
+static void test_root_has_no_limit_and_its_files_count_for_others(void **state)
+{
+	struct open_shares shares;
+	struct open_share *share;
+
+	(void)state;
+	open_shares_init(&shares);
+	shares.most = PART;
+	for (size_t i = 0; i < 2 * PART; i++) {
+		assert_int_equal(open_shares_take(&shares, NULL, &share), 0);
+		assert_null(share);
+	}
+	assert_int_equal(open_all(&shares, 1, &share), 0);
+	for (size_t i = 0; i < 2 * PART; i++)
+		open_shares_give(&shares, NULL);
+	assert_int_equal(shares.taken, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_user_gets_half_of_what_is_left),
+		cmocka_unit_test(test_root_has_no_limit_and_its_files_count_for_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
