@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 from disks import disk
-from program import STRACE, Program, until
+from program import STRACE, Program, children, until
 from test_act import copies, everything
 
 CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftruncate", "mkdirat",
@@ -247,10 +247,6 @@ def is_unlinking(pid):
     return False
 
 
-def children_of(pid):
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 @pytest.mark.skipif(os.uname().machine not in UNLINKAT, reason="needs the number of unlinkat")
 def test_bytes_are_saved_though_the_act_is_killed_while_it_saves_them(twinfs, source, strace,
                                                                       root_only):
@@ -260,13 +256,13 @@ def test_bytes_are_saved_though_the_act_is_killed_while_it_saves_them(twinfs, so
     twinfs.ok("scan", source)
     plain, twinfs.wrapped = twinfs.wrapped, [
         *STRACE, "-o", "/dev/null", "-e", "trace=unlinkat,write",
-        "-e", "inject=unlinkat:delay_enter=400000", "-e", "inject=write:delay_enter=300000"]
+        "-e", "inject=unlinkat:delay_enter=1000000", "-e", "inject=write:delay_enter=300000"]
     with twinfs.started("remove", "--yes", source) as process:
-        assert until(lambda: children_of(process.pid))
-        [act] = children_of(process.pid)
-        assert until(lambda: list(source.glob(".twinfs~*")) and is_unlinking(act))
+        assert until(lambda: list(source.glob(".twinfs~*")) and
+                     any(map(is_unlinking, children(process.pid))))
+        [act] = children(process.pid)
         kept.unlink()
-        assert until(lambda: children_of(act) or any(
+        assert until(lambda: children(act) or any(
             path.stat().st_ino != inode for path in source.glob(".twinfs~*")))
         os.kill(act, signal.SIGKILL)
         process.wait(60)

@@ -9,7 +9,7 @@
 
 #include "mount/open_shares.h"
 
-#define PART 1024
+#define PART ((size_t)1024)
 
 /* Opens as many files as the user can. Returns the count. */
 static size_t open_all(struct open_shares *shares, uid_t uid, struct open_share **share)
