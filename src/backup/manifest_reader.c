@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/size.h"
 
 #define READ_BYTES (64UL << 10)
 
@@ -175,6 +176,6 @@ int manifest_reader_next(struct manifest_reader *reader)
 		return r;
 	hash_state_update(reader->hash, line, length + 1);
 	reader->names++;
-	reader->bytes += reader->name.size;
+	reader->bytes = size_add(reader->bytes, reader->name.size);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/size.h"
 #include "base/stop.h"
 
 /* ---- the manifest, before anything is written -------------------------------------------- */
@@ -256,7 +257,7 @@ static void count_bytes(void *context, uint64_t bytes)
 {
 	struct restoring *restoring = context;
 
-	restoring->counts.bytes_done += bytes;
+	restoring->counts.bytes_done = size_add(restoring->counts.bytes_done, bytes);
 	progress_update(&restoring->progress, &restoring->counts);
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/size.h"
 #include "base/stop.h"
 
 /* ---- what is there already --------------------------------------------------------------- */
@@ -175,7 +176,8 @@ static int write_bytes(struct restoring *restoring, const struct thing *thing, i
 	if (r == 0 && thing->hash != NULL && !hash128_equal(*thing->hash, found))
 		r = RESTORING_DIFFERS;
 	if (r == 0)
-		restoring->result->bytes += (uint64_t)thing->status->st_size;
+		restoring->result->bytes =
+			size_add(restoring->result->bytes, (uint64_t)thing->status->st_size);
 	return r;
 }
 

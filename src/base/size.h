@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Sizes as people write and read them. Any thread; nothing blocks. */
+/* Sizes as people write and read them, and sums of sizes. Any thread; nothing blocks. */
 #ifndef BASE_SIZE_H
 #define BASE_SIZE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/attributes.h"
@@ -28,5 +29,49 @@ MUST_CHECK int size_parse(const char *text, uint64_t *bytes);
  * "12 MiB". Rounded to the nearest. Returns text.
  */
 const char *size_format(char text[static SIZE_TEXT_MAX], uint64_t bytes);
+
+/* Adds two sizes. Returns 2^64 - 1 for a larger sum: sparse files reach that. */
+static inline uint64_t size_add(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* Multiplies a size. Returns 2^64 - 1 for a larger product. */
+static inline uint64_t size_multiply(uint64_t count, uint64_t bytes)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(count, bytes, &product) ? UINT64_MAX : product;
+}
+
+/* A sum of sizes that stays exact above 2^64, so that sizes can be subtracted again. */
+struct size_sum {
+	uint64_t low;
+	uint64_t high; /* in units of 2^64 */
+};
+
+static inline void size_sum_add(struct size_sum *sum, uint64_t bytes)
+{
+	sum->high += __builtin_add_overflow(sum->low, bytes, &sum->low);
+}
+
+/* Subtracts a size that was added before. */
+static inline void size_sum_subtract(struct size_sum *sum, uint64_t bytes)
+{
+	sum->high -= __builtin_sub_overflow(sum->low, bytes, &sum->low);
+}
+
+/* Returns the sum, or 2^64 - 1 if it is larger. */
+static inline uint64_t size_sum_bytes(const struct size_sum *sum)
+{
+	return sum->high > 0 ? UINT64_MAX : sum->low;
+}
+
+static inline bool size_sum_equals(const struct size_sum *a, const struct size_sum *b)
+{
+	return a->low == b->low && a->high == b->high;
+}
 
 #endif

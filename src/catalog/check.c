@@ -258,10 +258,11 @@ static int check_meta(struct check *c)
 
 static bool totals_agree(const struct catalog_totals *a, const struct catalog_totals *b)
 {
-	return a->directories == b->directories && a->files == b->files && a->bytes == b->bytes &&
-	       a->blocks == b->blocks && a->names == b->names && a->groups == b->groups &&
+	return a->directories == b->directories && a->files == b->files &&
+	       size_sum_equals(&a->bytes, &b->bytes) && a->blocks == b->blocks &&
+	       a->names == b->names && a->groups == b->groups &&
 	       a->redundant_files == b->redundant_files &&
-	       a->redundant_bytes == b->redundant_bytes && a->errors == b->errors;
+	       size_sum_equals(&a->redundant_bytes, &b->redundant_bytes) && a->errors == b->errors;
 }
 
 static int compare_counts(struct check *c)

@@ -64,7 +64,7 @@ static int check_candidate(struct check *c, const struct file_record *file,
 	bool listed = c->stored.unlisted == 0 || file->id < c->stored.unlisted;
 	int r = listed ? check_expect(c, TABLE_BYSIZE, key) : check_claim(content->head == 0);
 
-	c->counted.bytes += file->attributes.size;
+	size_sum_add(&c->counted.bytes, file->attributes.size);
 	c->counted.blocks += file->attributes.blocks;
 	if (r < 0 || !content->group)
 		return r;
@@ -171,6 +171,6 @@ int check_group(struct check *c, struct span key, struct span fields)
 		return r;
 	c->counted.groups++;
 	c->counted.redundant_files += group.inodes - 1;
-	c->counted.redundant_bytes += group_reclaimable(&group);
+	size_sum_add(&c->counted.redundant_bytes, group_reclaimable(&group));
 	return check_expect(c, TABLE_RANK, key_rank(group_reclaimable(&group), group.id));
 }

@@ -25,7 +25,7 @@ static void count_file(struct catalog_writer *w, const struct attributes *attrib
 	w->totals.files += sign;
 	if (!S_ISREG(attributes->mode))
 		return;
-	w->totals.bytes += sign * attributes->size;
+	(add ? size_sum_add : size_sum_subtract)(&w->totals.bytes, attributes->size);
 	w->totals.blocks += sign * attributes->blocks;
 }
 

@@ -212,7 +212,8 @@ static void count(struct catalog_totals *totals, const struct group_record *grou
 		return;
 	totals->groups += sign;
 	totals->redundant_files += sign * (group->inodes - 1);
-	totals->redundant_bytes += sign * group_reclaimable(group);
+	(add ? size_sum_add : size_sum_subtract)(&totals->redundant_bytes,
+						 group_reclaimable(group));
 }
 
 static int flush_rank(struct catalog_writer *w, const struct group_change *change)

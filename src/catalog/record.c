@@ -484,6 +484,17 @@ struct value encode_nothing(void)
 	return value_begin();
 }
 
+static void put_sum(struct value *value, const struct size_sum *sum)
+{
+	put(value, sum->low);
+	put(value, sum->high);
+}
+
+static bool get_sum(struct span *fields, struct size_sum *sum)
+{
+	return get(fields, &sum->low) && get(fields, &sum->high);
+}
+
 struct value encode_totals(const struct catalog_totals *t)
 {
 	struct value value = value_begin();
@@ -493,12 +504,12 @@ struct value encode_totals(const struct catalog_totals *t)
 	put(&value, t->comparisons);
 	put(&value, t->directories);
 	put(&value, t->files);
-	put(&value, t->bytes);
+	put_sum(&value, &t->bytes);
 	put(&value, t->blocks);
 	put(&value, t->names);
 	put(&value, t->groups);
 	put(&value, t->redundant_files);
-	put(&value, t->redundant_bytes);
+	put_sum(&value, &t->redundant_bytes);
 	put(&value, t->errors);
 	put(&value, t->unlisted);
 	put(&value, t->order);
@@ -510,9 +521,9 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 {
 	return get(&fields, &t->generation) && get(&fields, &t->scans) &&
 	       get(&fields, &t->comparisons) && get(&fields, &t->directories) &&
-	       get(&fields, &t->files) && get(&fields, &t->bytes) && get(&fields, &t->blocks) &&
+	       get(&fields, &t->files) && get_sum(&fields, &t->bytes) && get(&fields, &t->blocks) &&
 	       get(&fields, &t->names) && get(&fields, &t->groups) &&
-	       get(&fields, &t->redundant_files) && get(&fields, &t->redundant_bytes) &&
+	       get(&fields, &t->redundant_files) && get_sum(&fields, &t->redundant_bytes) &&
 	       get(&fields, &t->errors) && get(&fields, &t->unlisted) && get(&fields, &t->order) &&
 	       get_time_near(&fields, &t->changed, epoch) && fields.length == 0;
 }

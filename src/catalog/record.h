@@ -35,6 +35,7 @@
 
 #include "base/attributes.h"
 #include "base/hash.h"
+#include "base/size.h"
 
 /* The largest name of a directory entry, in bytes, and the largest encoded record. */
 #define NAME_BYTES_MAX 255
@@ -168,10 +169,10 @@ struct group_record {
 	struct timespec changed; /* when a copy last came or went */
 };
 
-/* Bytes that would come free if only one copy stayed. */
+/* Bytes that would be freed if only one copy stayed. */
 static inline uint64_t group_reclaimable(const struct group_record *group)
 {
-	return group->inodes < 2 ? 0 : (group->inodes - 1) * group->size;
+	return group->inodes < 2 ? 0 : size_multiply(group->inodes - 1, group->size);
 }
 
 static inline bool group_is_visible(const struct group_record *group)
@@ -191,12 +192,12 @@ struct catalog_totals {
 	uint64_t comparisons; /* files of which something was learned by reading */
 	uint64_t directories;
 	uint64_t files; /* inodes that are no directory */
-	uint64_t bytes; /* st_size of regular files, each inode once */
+	struct size_sum bytes; /* st_size of regular files, each inode once */
 	uint64_t blocks; /* of 512 bytes, of the same */
 	uint64_t names; /* of files */
 	uint64_t groups; /* visible */
 	uint64_t redundant_files;
-	uint64_t redundant_bytes;
+	struct size_sum redundant_bytes;
 	uint64_t errors;
 	uint64_t unlisted; /* files from this id on are not listed by size yet; 0: all are */
 	uint64_t order; /* how often the order of groups (table rank) changed */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "catalog/query.h"
 #include "catalog/store.h"
 
@@ -308,7 +309,7 @@ static void add_size(const struct size_count *count, uint64_t *files, uint64_t *
 	if (count->files < 2)
 		return;
 	*files += count->waiting;
-	*bytes += count->waiting * count->size;
+	*bytes = size_add(*bytes, size_multiply(count->waiting, count->size));
 }
 
 /* Those that could not be read wait for nothing. */

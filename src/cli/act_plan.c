@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "base/spool.h"
 #include "catalog/query.h"
 #include "report/copies.h"
@@ -69,7 +70,8 @@ static int put_group(void *context, const struct group_record *group, const stru
 		if (r == 0)
 			r = put(plan, ROLE_COPY, planning->reader, copies, copy);
 		plan->names++;
-		plan->bytes += copy->another_name ? 0 : group->size;
+		if (!copy->another_name)
+			plan->bytes = size_add(plan->bytes, group->size);
 	}
 	return r;
 }

@@ -189,8 +189,8 @@ static void report_act(void *context, const struct act_file *copy, const struct 
 	struct doing *doing = context;
 
 	doing->counts.files_done++;
-	doing->counts.bytes_done += copy->attributes->size;
-	doing->freed_bytes += result->freed_bytes;
+	doing->counts.bytes_done = size_add(doing->counts.bytes_done, copy->attributes->size);
+	doing->freed_bytes = size_add(doing->freed_bytes, result->freed_bytes);
 	if (act_is_refused(result->outcome)) {
 		doing->refused++;
 		say_refused(doing, copy, result);

@@ -127,7 +127,7 @@ static void gather_of_view(struct service_status *status, const struct view *vie
 	if (catalog_totals_now(view->catalog, &totals) < 0)
 		return;
 	figures->groups = totals.groups;
-	figures->reclaimable_bytes = totals.redundant_bytes;
+	figures->reclaimable_bytes = size_sum_bytes(&totals.redundant_bytes);
 	figures->errors = totals.errors;
 }
 

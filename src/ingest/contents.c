@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/size.h"
 #include "base/stop.h"
 #include "ingest/threads.h"
 
@@ -32,12 +33,20 @@
 #define PAUSE_MS_MIN 25
 #define PAUSE_MS_MAX 400
 
+static void add_bytes(_Atomic uint64_t *sum, uint64_t bytes)
+{
+	uint64_t before = atomic_load(sum);
+
+	while (!atomic_compare_exchange_weak(sum, &before, size_add(before, bytes)))
+		;
+}
+
 void contents_count_done(struct contents *contents, uint64_t files, uint64_t bytes)
 {
 	if (contents->repeats)
 		return;
 	atomic_fetch_add(&contents->ingest->progress.compared, files);
-	atomic_fetch_add(&contents->ingest->progress.compared_bytes, bytes);
+	add_bytes(&contents->ingest->progress.compared_bytes, bytes);
 }
 
 void contents_fail(struct contents *contents, int failure)
@@ -127,7 +136,8 @@ static int emit_decided(struct contents *contents, const struct head *head, stru
 			return r;
 	}
 	if (!is_small(head->key.size))
-		contents_count_done(contents, head->files, head->files * head->key.size);
+		contents_count_done(contents, head->files,
+				    size_multiply(head->files, head->key.size));
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "base/size.h"
 #include "base/stop.h"
 #include "ingest/contents.h"
 #include "ingest/device.h"
@@ -128,8 +129,10 @@ static int by_place(const void *a, const void *b)
 
 void size_sums_add(struct size_sums *sums, uint64_t size)
 {
-	if (size > 0)
-		sums->bytes[63 - __builtin_clzll(size)] += size;
+	uint64_t *sum = size > 0 ? &sums->bytes[63 - __builtin_clzll(size)] : NULL;
+
+	if (sum)
+		*sum = size_add(*sum, size);
 }
 
 uint64_t size_sums_limit(const struct size_sums *sums, uint64_t budget)
@@ -137,7 +140,7 @@ uint64_t size_sums_limit(const struct size_sums *sums, uint64_t budget)
 	uint64_t total = 0;
 	unsigned int i = 0;
 
-	while (i < 63 && total + sums->bytes[i] <= budget)
+	while (i < 63 && size_add(total, sums->bytes[i]) <= budget)
 		total += sums->bytes[i++];
 	return UINT64_C(1) << i;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/size.h"
 #include "base/stop.h"
 #include "ingest/contents.h"
 #include "ingest/device.h"
@@ -83,7 +84,7 @@ static uint64_t first_place(const struct contents *contents, const struct head *
 
 static uint64_t class_bytes(const struct head *head)
 {
-	return head->files * head->key.size;
+	return size_multiply(head->files, head->key.size);
 }
 
 static int by_first_place(const void *a, const void *b)
@@ -131,9 +132,9 @@ static int divide(struct contents *contents, const struct placed_head *list)
 	while (order->large < count && !list[order->large].large)
 		order->large++;
 	for (uint32_t i = 0; i < order->large; i++) {
-		bytes += class_bytes(list[i].head);
+		bytes = size_add(bytes, class_bytes(list[i].head));
 		if (i + 1 == order->large ||
-		    bytes + class_bytes(list[i + 1].head) > order->budget / BATCH_PART) {
+		    size_add(bytes, class_bytes(list[i + 1].head)) > order->budget / BATCH_PART) {
 			order->batches[order->batch_count++] = i + 1;
 			bytes = 0;
 		}

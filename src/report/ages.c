@@ -2,6 +2,7 @@
 #include "report/ages.h"
 
 #include "base/clock.h"
+#include "base/size.h"
 
 #define DAY_SECONDS INT64_C(86400)
 #define YEAR_SECONDS (DAY_SECONDS * 1461 / 4)
@@ -45,5 +46,5 @@ const char *age_name(enum age age)
 void ages_add(struct ages *ages, enum age age, uint64_t bytes)
 {
 	ages->files[age]++;
-	ages->bytes[age] += bytes;
+	ages->bytes[age] = size_add(ages->bytes[age], bytes);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/numbers.h"
+#include "base/size.h"
 
 #define FIRST_CAPACITY 64
 
@@ -32,9 +33,9 @@ static int compare_dirs(const void *left, const void *right)
 
 static void add_sum(struct folder_sum *to, const struct folder_sum *from)
 {
-	to->bytes += from->bytes;
+	to->bytes = size_add(to->bytes, from->bytes);
 	to->files += from->files;
-	to->folded_bytes += from->folded_bytes;
+	to->folded_bytes = size_add(to->folded_bytes, from->folded_bytes);
 }
 
 /* Leaves one sum of each folder. */
@@ -140,8 +141,10 @@ int folders_add(struct folders *folders, const struct folders_map *map, uint64_t
 	int r = 0;
 
 	if (folders->count > 0 && folders->list[folders->count - 1].dir == dir) {
-		folders->list[folders->count - 1].bytes += bytes;
-		folders->list[folders->count - 1].files++;
+		struct folder_sum *last = &folders->list[folders->count - 1];
+
+		last->bytes = size_add(last->bytes, bytes);
+		last->files++;
 		return 0;
 	}
 	if (folders->count >= FOLDERS_MAX)

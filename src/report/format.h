@@ -8,6 +8,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "base/size.h"
 #include "report/copies.h"
 #include "report/report.h"
 #include "report/selection.h"
@@ -48,7 +49,7 @@ void format_group_name(char name[static GROUP_NAME_MAX], const struct group_reco
 static inline uint64_t format_reclaimable(const struct group_record *group,
 					  const struct copies *copies)
 {
-	return copies->redundant * group->size;
+	return size_multiply(copies->redundant, group->size);
 }
 
 /* "kept", "redundant" or "spared". */

@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 
+#include "base/json_number.h"
 #include "base/json_path.h"
 #include "report/format.h"
 
@@ -47,8 +48,8 @@ static int write_summary(struct printing *printing)
 	json_t *object = json_object();
 
 	for (size_t i = 0; object != NULL && i < count; i++) {
-		if (json_object_set_new(object, figures[i].name,
-					json_integer((json_int_t)figures[i].value)) < 0) {
+		if (json_object_set_new(object, figures[i].name, json_number(figures[i].value)) <
+		    0) {
 			json_decref(object);
 			object = NULL;
 		}
@@ -78,8 +79,7 @@ static int make_name(struct printing *printing, const struct copies *copies,
 		return -ENOMEM;
 	r = json_set_path(*object, "path", (const char *)printing->path.data,
 			  printing->path.length);
-	if (r == 0 &&
-	    json_object_set_new(*object, "inode", json_integer((json_int_t)copy->file)) < 0)
+	if (r == 0 && json_object_set_new(*object, "inode", json_number(copy->file)) < 0)
 		r = -ENOMEM;
 	if (r < 0)
 		json_decref(*object);
@@ -123,9 +123,9 @@ static int write_group(struct printing *printing, const struct group_record *gro
 
 	format_group_name(name, group);
 	output_format(printing->output,
-		      "{\"hash\":\"%s\",\"size\":%" PRIu64 ",\"reclaimable\":%" PRIu64
+		      "{\"hash\":\"%s\",\"size\":%" PRIu64 ",\"reclaimable\":%" JSON_INTEGER_FORMAT
 		      ",\"copies\":[",
-		      name, group->size, format_reclaimable(group, copies));
+		      name, group->size, json_number_of(format_reclaimable(group, copies)));
 	for (size_t i = 0; i < copies->count; i++) {
 		int r;
 
@@ -150,7 +150,7 @@ static int write_single_name(struct printing *printing, const struct single *sin
 	r = make_name(printing, single->names, name, &object);
 	if (r < 0)
 		return r;
-	if (json_object_set_new(object, "size", json_integer((json_int_t)single->size)) < 0) {
+	if (json_object_set_new(object, "size", json_number(single->size)) < 0) {
 		json_decref(object);
 		return -ENOMEM;
 	}

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/size.h"
 #include "catalog/query.h"
 
 void summary_add_group(struct report_summary *summary, const struct group_record *group,
@@ -10,14 +11,16 @@ void summary_add_group(struct report_summary *summary, const struct group_record
 {
 	summary->groups++;
 	summary->redundant_files += redundant;
-	summary->redundant_bytes += redundant * group->size;
-	summary->reclaimable_bytes += redundant * group->size;
+	uint64_t bytes = size_multiply(redundant, group->size);
+
+	summary->redundant_bytes = size_add(summary->redundant_bytes, bytes);
+	summary->reclaimable_bytes = size_add(summary->reclaimable_bytes, bytes);
 }
 
 void summary_add_single(struct report_summary *summary, uint64_t size)
 {
 	summary->singles++;
-	summary->single_bytes += size;
+	summary->single_bytes = size_add(summary->single_bytes, size);
 }
 
 static void put(struct summary_figure **end, const char *name, uint64_t value)
@@ -57,7 +60,7 @@ int summary_add_index(struct report_summary *summary, struct catalog_reader *rea
 		return r;
 	summary->files = totals.files;
 	summary->directories = totals.directories;
-	summary->bytes = totals.bytes;
+	summary->bytes = size_sum_bytes(&totals.bytes);
 	summary->errors = totals.errors;
 	return catalog_count_pending(reader, &summary->pending, &summary->pending_bytes);
 }

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "base/json_number.h"
+
 int own_json_set_text(json_t *object, const char *key, const char *text)
 {
 	return json_object_set_new(object, key, json_string(text)) == 0 ? 0 : -ENOMEM;
@@ -10,9 +12,7 @@ int own_json_set_text(json_t *object, const char *key, const char *text)
 
 int own_json_set_number(json_t *object, const char *key, uint64_t number)
 {
-	json_int_t value = number > INT64_MAX ? INT64_MAX : (json_int_t)number;
-
-	return json_object_set_new(object, key, json_integer(value)) == 0 ? 0 : -ENOMEM;
+	return json_object_set_new(object, key, json_number(number)) == 0 ? 0 : -ENOMEM;
 }
 
 int own_json_set_time(json_t *object, const char *key, struct timespec time)

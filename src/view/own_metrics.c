@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "catalog/query.h"
 #include "view/own_file.h"
 
@@ -44,12 +45,12 @@ static int append_totals(struct bytes *content, const struct catalog_totals *tot
 		 totals->files},
 		{"twinfs_directories", "gauge", "Directories in the sources.", totals->directories},
 		{"twinfs_bytes", "gauge", "Bytes in regular files, hard links counted once.",
-		 totals->bytes},
+		 size_sum_bytes(&totals->bytes)},
 		{"twinfs_groups", "gauge", "Groups of equal files.", totals->groups},
 		{"twinfs_redundant_files", "gauge", "Copies that are not the kept one.",
 		 totals->redundant_files},
 		{"twinfs_redundant_bytes", "gauge", "Bytes in copies that are not the kept one.",
-		 totals->redundant_bytes},
+		 size_sum_bytes(&totals->redundant_bytes)},
 		{"twinfs_errors", "gauge", "Files and directories that could not be read.",
 		 totals->errors},
 		{"twinfs_generation_total", "counter", "Commits that changed something.",

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/inotify_limits.h"
 #include "base/json_path.h"
+#include "base/size.h"
 #include "catalog/query.h"
 #include "view/own_file.h"
 #include "view/own_json.h"
@@ -88,11 +89,11 @@ static int set_counts(json_t *status, const struct catalog_totals *totals, uint6
 	} counts[] = {
 		{"files", totals->files},
 		{"directories", totals->directories},
-		{"bytes", totals->bytes},
+		{"bytes", size_sum_bytes(&totals->bytes)},
 		{"groups", totals->groups},
 		{"redundant_files", totals->redundant_files},
-		{"redundant_bytes", totals->redundant_bytes},
-		{"reclaimable_bytes", totals->redundant_bytes},
+		{"redundant_bytes", size_sum_bytes(&totals->redundant_bytes)},
+		{"reclaimable_bytes", size_sum_bytes(&totals->redundant_bytes)},
 		{"pending", pending},
 		{"errors", totals->errors},
 	};

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/size.h"
 #include "catalog/query.h"
 #include "view/class.h"
 #include "view/node.h"
@@ -241,17 +242,18 @@ int view_statfs(const struct viewer *viewer, struct statvfs *statfs)
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	struct catalog_totals totals = {0};
+	uint64_t bytes;
 	int r = query_begin_for(&query, viewer);
 
 	if (r == 0 && !viewer->caller)
 		r = catalog_get_totals(query.reader, &totals);
 	if (r < 0)
 		return query_error(viewer->view, r);
+	bytes = size_sum_bytes(&totals.bytes);
 	*statfs = (struct statvfs){
 		.f_bsize = STATFS_BLOCK_SIZE,
 		.f_frsize = STATFS_BLOCK_SIZE,
-		.f_blocks =
-			totals.bytes / STATFS_BLOCK_SIZE + (totals.bytes % STATFS_BLOCK_SIZE > 0),
+		.f_blocks = bytes / STATFS_BLOCK_SIZE + (bytes % STATFS_BLOCK_SIZE > 0),
 		.f_files = totals.files + totals.directories,
 		.f_namemax = NAME_BYTES_MAX,
 	};

@@ -173,6 +173,36 @@ def test_files_of_8_eib_are_told_apart_or_named_and_take_no_time(twinfs, tmp_pat
                 assert os.stat(view.uniques / name).st_size == EIB_8
 
 
+def test_sums_of_sizes_above_2_64_are_given_as_the_largest_number(twinfs, tmp_path):
+    largest, largest_json = (1 << 64) - 1, (1 << 63) - 1  # jansson reads no larger number
+    with disk("xfs", tmp_path) as root:
+        source = root / "source"
+        sizes = [EIB_8 - number * 4096 for number in range(6)]
+        for size in sizes:
+            trees.holes(source / str(size), size, {})
+
+        def summary(*words):
+            return twinfs.ok("list", "--format=json", *words, source).json["summary"]
+
+        assert summary()["bytes"] == largest_json
+        assert summary("--singles")["single_bytes"] == largest_json
+        assert f"{largest:,} bytes" in str(twinfs.ok("list", "--summary", source))
+        with twinfs.mounted(source) as view:
+            assert view.status()["bytes"] == largest_json
+            assert b"twinfs_bytes %d\n" % largest in view.read("metrics")
+            assert b'value="%d"' % largest in view.read("report.html")
+            assert os.statvfs(view.path).f_blocks == (1 << 64) // os.statvfs(view.path).f_frsize
+            for size in sizes[2:]:
+                os.unlink(source / str(size))
+            view.sync()
+            assert b"twinfs_bytes %d\n" % sum(sizes[:2]) in view.read("metrics")
+            os.unlink(source / str(sizes[1]))
+            view.sync()
+            assert view.status()["bytes"] == sizes[0]
+        assert twinfs.ok("check", source)
+        assert summary()["bytes"] == sizes[0]
+
+
 @pytest.mark.parametrize("words", [[], [CROSS]], ids=["sources", "one source"])
 def test_files_of_two_subvolumes_with_equal_inode_numbers_are_two(twinfs, tmp_path, words):
     with disk("btrfs", tmp_path) as root:

@@ -120,6 +120,37 @@ static void test_every_magnitude_fits_its_room(void **state)
 	}
 }
 
+static void test_sums_and_products_end_at_the_largest_number(void **state)
+{
+	(void)state;
+	assert_int_equal(size_add(3, 4), 7);
+	assert_true(size_add(UINT64_MAX - 1, 1) == UINT64_MAX);
+	assert_true(size_add(UINT64_MAX, 1) == UINT64_MAX);
+	assert_true(size_add(INT64_MAX, UINT64_MAX) == UINT64_MAX);
+	assert_int_equal(size_multiply(3, 4), 12);
+	assert_int_equal(size_multiply(0, UINT64_MAX), 0);
+	assert_true(size_multiply(2, UINT64_C(1) << 63) == UINT64_MAX);
+	assert_true(size_multiply(UINT64_MAX, UINT64_MAX) == UINT64_MAX);
+}
+
+static void test_sum_above_the_largest_number_is_exact_when_sizes_go_again(void **state)
+{
+	struct size_sum sum = {0};
+	const struct size_sum three = {.low = 3}, more = {.low = 3, .high = 1};
+
+	(void)state;
+	size_sum_add(&sum, 3);
+	for (int i = 0; i < 6; i++)
+		size_sum_add(&sum, INT64_MAX);
+	assert_true(size_sum_bytes(&sum) == UINT64_MAX);
+	assert_false(size_sum_equals(&sum, &three));
+	for (int i = 0; i < 6; i++)
+		size_sum_subtract(&sum, INT64_MAX);
+	assert_true(size_sum_bytes(&sum) == 3);
+	assert_true(size_sum_equals(&sum, &three));
+	assert_false(size_sum_equals(&sum, &more));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +162,8 @@ int main(void)
 		cmocka_unit_test(test_sizes_are_shown_with_about_three_digits),
 		cmocka_unit_test(test_size_that_rounds_up_to_1024_takes_the_next_unit),
 		cmocka_unit_test(test_every_magnitude_fits_its_room),
+		cmocka_unit_test(test_sums_and_products_end_at_the_largest_number),
+		cmocka_unit_test(test_sum_above_the_largest_number_is_exact_when_sizes_go_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,7 +137,7 @@ static void test_names_of_one_inode_in_one_batch_are_one_file(void **state)
 	assert_int_equal(id_at(f, f->roots[1], "c"), id);
 	assert_int_equal(file_at(f, id).names, 3);
 	assert_int_equal(totals_of(f).files, 1);
-	assert_int_equal(totals_of(f).bytes, 100);
+	assert_int_equal(totals_of(f).bytes.low, 100);
 	audit_index(f->catalog);
 }
 

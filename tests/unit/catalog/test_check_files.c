@@ -401,23 +401,27 @@ static void test_what_is_wrong_with_groups_is_found(void **state)
 
 /* ---- totals -------------------------------------------------------------------------- */
 
-#define TOTAL_PLANT(field)                                                         \
-	static int wrong_##field(struct catalog_writer *w, const struct sample *s) \
-	{                                                                          \
-		(void)s;                                                           \
-		w->totals.field--;                                                 \
-		return plant_totals(w);                                            \
+#define TOTAL_PLANT(field) TOTAL_MEMBER_PLANT(field, field)
+
+#define TOTAL_MEMBER_PLANT(name, member)                                          \
+	static int wrong_##name(struct catalog_writer *w, const struct sample *s) \
+	{                                                                         \
+		(void)s;                                                          \
+		w->totals.member--;                                               \
+		return plant_totals(w);                                           \
 	}
 
 TOTAL_PLANT(scans)
 TOTAL_PLANT(directories)
 TOTAL_PLANT(files)
-TOTAL_PLANT(bytes)
+TOTAL_MEMBER_PLANT(bytes, bytes.low)
+TOTAL_MEMBER_PLANT(bytes_above, bytes.high)
 TOTAL_PLANT(blocks)
 TOTAL_PLANT(names)
 TOTAL_PLANT(groups)
 TOTAL_PLANT(redundant_files)
-TOTAL_PLANT(redundant_bytes)
+TOTAL_MEMBER_PLANT(redundant_bytes, redundant_bytes.low)
+TOTAL_MEMBER_PLANT(redundant_bytes_above, redundant_bytes.high)
 TOTAL_PLANT(errors)
 
 static void test_wrong_totals_are_found(void **state)
@@ -427,11 +431,13 @@ static void test_wrong_totals_are_found(void **state)
 		{"directories", wrong_directories},
 		{"files", wrong_files},
 		{"bytes", wrong_bytes},
+		{"bytes above 2^64", wrong_bytes_above},
 		{"blocks", wrong_blocks},
 		{"names", wrong_names},
 		{"groups", wrong_groups},
 		{"redundant files", wrong_redundant_files},
 		{"redundant bytes", wrong_redundant_bytes},
+		{"redundant bytes above 2^64", wrong_redundant_bytes_above},
 		{"errors", wrong_errors},
 	};
 

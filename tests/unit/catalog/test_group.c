@@ -36,10 +36,38 @@ static void test_group_is_for_users_while_it_has_two_inodes(void **state)
 	audit_index(f->catalog);
 	assert_int_equal(set_content(f, ids[1], group), 0);
 	assert_int_equal(totals_of(f).groups, 1);
-	assert_int_equal(totals_of(f).redundant_bytes, 100);
+	assert_int_equal(totals_of(f).redundant_bytes.low, 100);
 	audit_index(f->catalog);
 	assert_int_equal(set_content(f, ids[1], 0), 0);
 	assert_int_equal(totals_of(f).groups, 0);
+	audit_index(f->catalog);
+}
+
+static void test_figures_of_groups_above_2_64_bytes_are_exact_when_they_are_gone(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_totals totals;
+	uint64_t ids[4], group;
+
+	for (uint64_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		char name[] = {(char)('a' + i), '\0'};
+
+		add_file(f, f->roots[0], name, file_of(2000 + i, INT64_MAX, 0));
+		fixture_commit(f);
+		ids[i] = id_at(f, f->roots[0], name);
+	}
+	group = add_group(f, hash, ids, ARRAY_SIZE(ids));
+	assert_true(group_reclaimable(&(struct group_record){.size = INT64_MAX, .inodes = 4}) ==
+		    UINT64_MAX);
+	totals = totals_of(f);
+	assert_true(size_sum_bytes(&totals.redundant_bytes) == UINT64_MAX);
+	assert_true(size_sum_bytes(&totals.bytes) == UINT64_MAX);
+	audit_index(f->catalog);
+	for (size_t i = 1; i < ARRAY_SIZE(ids); i++)
+		assert_int_equal(set_content(f, ids[i], 0), 0);
+	assert_int_equal(totals_of(f).redundant_bytes.low, 0);
+	assert_int_equal(totals_of(f).redundant_bytes.high, 0);
+	assert_int_equal(group_at(f, group).inodes, 1);
 	audit_index(f->catalog);
 }
 
@@ -399,6 +427,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_group_is_for_users_while_it_has_two_inodes),
+		CASE(test_figures_of_groups_above_2_64_bytes_are_exact_when_they_are_gone),
 		CASE(test_group_without_members_is_gone),
 		CASE(test_joining_twice_counts_once),
 		CASE(test_file_moves_from_one_group_to_another),

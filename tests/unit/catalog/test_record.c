@@ -250,8 +250,8 @@ static void test_contents_and_groups_come_back(void **state)
 
 static void test_totals_and_numbers_come_back(void **state)
 {
-	struct catalog_totals totals = {UINT64_MAX, 1, 10, 2,          3,  4,  5,      6,
-					7,          8, 9,  UINT64_MAX, 11, 12, {-5, 6}},
+	struct catalog_totals totals = {UINT64_MAX, 1, 10,      2,          3,  {4, 13}, 5,      6,
+					7,          8, {9, 14}, UINT64_MAX, 11, 12,      {-5, 6}},
 			      got;
 	struct key key = key_number(0);
 	struct value value = encode_totals(&totals);
@@ -261,8 +261,10 @@ static void test_totals_and_numbers_come_back(void **state)
 	assert_true(decode_totals(opened(&value, TABLE_META, key), &got));
 	assert_true(got.generation == totals.generation && got.scans == 1 && got.directories == 2);
 	assert_int_equal(got.comparisons, 10);
-	assert_true(got.files == 3 && got.bytes == 4 && got.blocks == 5 && got.names == 6);
-	assert_true(got.groups == 7 && got.redundant_files == 8 && got.redundant_bytes == 9);
+	assert_true(got.files == 3 && got.bytes.low == 4 && got.bytes.high == 13 &&
+		    got.blocks == 5 && got.names == 6);
+	assert_true(got.groups == 7 && got.redundant_files == 8 && got.redundant_bytes.low == 9 &&
+		    got.redundant_bytes.high == 14);
 	assert_true(got.errors == UINT64_MAX && got.unlisted == 11 && got.order == 12);
 	assert_true(got.changed.tv_sec == -5 && got.changed.tv_nsec == 6);
 	value = encode_number(UINT64_MAX);

@@ -62,6 +62,17 @@ static void test_times_beyond_all_measure_have_an_age(void **state)
 	assert_int_equal(age_of((struct timespec){-NOW, 0}, now), AGE_OLDER);
 }
 
+static void test_sums_of_ages_end_at_the_largest_number(void **state)
+{
+	struct ages ages = {0};
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		ages_add(&ages, AGE_OLDER, INT64_MAX);
+	assert_true(ages.bytes[AGE_OLDER] == UINT64_MAX);
+	assert_int_equal(ages.files[AGE_OLDER], 5);
+}
+
 static void test_each_age_has_a_name_of_its_own(void **state)
 {
 	(void)state;
@@ -78,6 +89,7 @@ int main(void)
 		cmocka_unit_test(test_years_have_their_leap_days),
 		cmocka_unit_test(test_what_is_later_than_now_is_in_the_future),
 		cmocka_unit_test(test_times_beyond_all_measure_have_an_age),
+		cmocka_unit_test(test_sums_of_ages_end_at_the_largest_number),
 		cmocka_unit_test(test_each_age_has_a_name_of_its_own),
 	};
 

@@ -75,6 +75,24 @@ static void test_each_folder_has_what_is_in_it_and_below(void **state)
 	assert_string_equal(describe(&folders), "0:0/18 1:1/18 11:10/17 112:7/7 ");
 }
 
+static void test_sums_of_folders_end_at_the_largest_number(void **state)
+{
+	CLEANUP_FOLDERS struct folders folders = {0};
+	AUTO_FREE struct folder_node *list = NULL;
+	size_t count;
+
+	(void)state;
+	for (uint64_t dir = 11; dir < 14; dir++) {
+		add(&folders, dir, INT64_MAX);
+		add(&folders, dir, dir == 11 ? UINT64_MAX : 0);
+	}
+	assert_int_equal(folders_settle(&folders, &by_digits, 0), 0);
+	assert_int_equal(folders_tree(&folders, &by_digits, &list, &count), 0);
+	assert_int_equal(count, 5);
+	assert_true(list[0].whole.bytes == UINT64_MAX && list[1].whole.bytes == UINT64_MAX);
+	assert_true(list[2].dir == 11 && list[2].own.bytes == UINT64_MAX);
+}
+
 static void test_larger_folder_comes_first_with_all_that_is_in_it(void **state)
 {
 	CLEANUP_FOLDERS struct folders folders = {0};
@@ -212,6 +230,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_folder_has_what_is_in_it_and_below),
+		cmocka_unit_test(test_sums_of_folders_end_at_the_largest_number),
 		cmocka_unit_test(test_larger_folder_comes_first_with_all_that_is_in_it),
 		cmocka_unit_test(test_small_folders_count_as_a_part_of_the_one_above),
 		cmocka_unit_test(test_small_folders_that_are_large_together_stand_where_they_meet),
