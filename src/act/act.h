@@ -66,6 +66,7 @@ struct act_result {
 	enum act_outcome outcome;
 	int error; /* positive errno, with ACT_FAILED */
 	uint64_t freed_bytes; /* that nothing needs any more: of the last name, and not shared */
+	bool freed_is_unknown; /* the last name went, in a file system with layers; freed_bytes is 0 */
 	const char *stray; /* name in the directory of the copy, with ACT_STRAY; borrowed */
 };
 

@@ -11,6 +11,7 @@
 #include "act/undo.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "catalog/filesystem_kind.h"
 
 /* ---- the two files ------------------------------------------------------------------- */
 
@@ -207,6 +208,14 @@ static void bring_back(struct deed *deed)
 		deed_put_back(deed);
 }
 
+/* A file of a lower layer stays there when its last name in the overlay goes. The rename has copied
+ * it to the upper layer before, where its blocks are counted. */
+static void note_freed(struct deed *deed, uint64_t bytes)
+{
+	deed->result->freed_is_unknown = filesystem_has_layers_at(deed->copy.place.directory);
+	deed->result->freed_bytes = deed->result->freed_is_unknown ? 0 : bytes;
+}
+
 int deed_remove_other(struct deed *deed, bool (*was_right)(struct deed *deed))
 {
 	const struct held *held = &deed->copy.held;
@@ -219,7 +228,7 @@ int deed_remove_other(struct deed *deed, bool (*was_right)(struct deed *deed))
 	if (fstat(held->fd, &now) < 0 || now.st_nlink > 0)
 		return 0;
 	if (was_right(deed)) {
-		deed->result->freed_bytes = own_bytes;
+		note_freed(deed, own_bytes);
 		return 0;
 	}
 	if (deed->result->outcome == ACT_DONE)

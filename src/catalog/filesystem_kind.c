@@ -10,6 +10,7 @@
 
 /* Numbers of statfs(2) that linux/magic.h of 2022 has not. */
 #define MAGIC_9P 0x01021997
+#define MAGIC_AUFS 0x61756673
 #define MAGIC_BCACHEFS 0xca451a4e
 #define MAGIC_CEPH 0x00c36400
 #define MAGIC_FUSE 0x65735546
@@ -47,6 +48,8 @@ static const uint32_t telling_types[] = {
 	BTRFS_SUPER_MAGIC,
 	F2FS_SUPER_MAGIC,
 };
+
+static const uint32_t layered_types[] = {OVERLAYFS_SUPER_MAGIC, MAGIC_AUFS};
 
 static bool is_among(const uint32_t *types, size_t count, uint32_t type)
 {
@@ -87,6 +90,18 @@ bool filesystem_times_tell_at(int fd)
 	struct statfs fs;
 
 	return fstatfs(fd, &fs) == 0 && filesystem_times_tell((uint32_t)fs.f_type);
+}
+
+bool filesystem_has_layers(uint32_t type)
+{
+	return is_among(layered_types, ARRAY_SIZE(layered_types), type);
+}
+
+bool filesystem_has_layers_at(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && filesystem_has_layers((uint32_t)fs.f_type);
 }
 
 enum filesystem_kind filesystem_kind_at(int fd)

@@ -47,6 +47,15 @@ bool filesystem_times_tell(uint32_t type);
 /* The same for the file system of fd; false where statfs(2) fails. */
 bool filesystem_times_tell_at(int fd);
 
+/* Does such a file system show files of other ones, so that a removed file may stay in one of these?
+ * Neither statfs(2) nor stat(2) tells in which layer a file is.
+ *
+ * type: f_type of statfs(2) */
+bool filesystem_has_layers(uint32_t type);
+
+/* The same for the file system of fd; false where statfs(2) fails. */
+bool filesystem_has_layers_at(int fd);
+
 /* Of what fd lies on; unknown also where statfs(2) fails. */
 enum filesystem_kind filesystem_kind_at(int fd);
 

@@ -12,6 +12,7 @@
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
+#include "catalog/filesystem_kind.h"
 #include "catalog/query.h"
 #include "catalog/source_change.h"
 #include "cli/act_plan.h"
@@ -132,6 +133,19 @@ static void say_left_out(const struct acting *acting, const struct current_index
 		 min_size, common->min_size, min_size, acting->verb);
 }
 
+/* Says of which sources the sizes in the plan may not be freed. */
+static void say_layers(const struct acting *acting, const struct sources *sources)
+{
+	if (acting->act.kind == ACT_DEDUPE || acting->act.kind == ACT_TRASH)
+		return;
+	for (size_t i = 0; i < sources->count; i++) {
+		if (filesystem_has_layers_at(sources->list[i].fd))
+			log_info("%s is on an overlay file system: a copy in a lower layer stays "
+				 "there, and frees nothing",
+				 quote_path(sources->list[i].path));
+	}
+}
+
 /* Whether the user wants it. */
 static bool ask(const struct acting *acting, const struct act_plan *plan)
 {
@@ -162,6 +176,7 @@ struct doing {
 	uint64_t needless;
 	uint64_t refused;
 	uint64_t freed_bytes;
+	uint64_t freed_unknown; /* copies of which it is not known what they freed */
 };
 
 static void say_refused(const struct doing *doing, const struct act_file *copy,
@@ -191,6 +206,7 @@ static void report_act(void *context, const struct act_file *copy, const struct 
 	doing->counts.files_done++;
 	doing->counts.bytes_done = size_add(doing->counts.bytes_done, copy->attributes->size);
 	doing->freed_bytes = size_add(doing->freed_bytes, result->freed_bytes);
+	doing->freed_unknown += result->freed_is_unknown;
 	if (act_is_refused(result->outcome)) {
 		doing->refused++;
 		say_refused(doing, copy, result);
@@ -225,17 +241,30 @@ static int do_all(struct act *act, struct act_plan *plan)
 	return r;
 }
 
+static void print_freed(struct output *output, const struct doing *doing)
+{
+	char count[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
+
+	if (doing->freed_unknown == 0)
+		figure_print(output, "came free", "%s", figure_size(size, doing->freed_bytes));
+	else
+		figure_print(output, "came free", "%s, and an unknown size of %s %s on an overlay",
+			     figure_size(size, doing->freed_bytes),
+			     number_format(count, doing->freed_unknown),
+			     plural(doing->freed_unknown, "copy", "copies"));
+}
+
 static void print_result(const struct doing *doing, const struct act_plan *plan)
 {
 	uint64_t left = plan->names - doing->done - doing->needless - doing->refused;
 	CLEANUP_OUTPUT struct output output;
 	char count[NUMBER_TEXT_MAX];
-	char size[FIGURE_SIZE_MAX];
 
 	output_init(&output, STDOUT_FILENO);
 	figure_print(&output, doing->acting->done, "%s %s", number_format(count, doing->done),
 		     plural(doing->done, "copy", "copies"));
-	figure_print(&output, "came free", "%s", figure_size(size, doing->freed_bytes));
+	print_freed(&output, doing);
 	if (doing->needless > 0)
 		figure_print(&output, "needless", "%s %s the bytes of the kept file already",
 			     number_format(count, doing->needless),
@@ -376,6 +405,7 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	if (move_destination_check(acting->act.destination, index.sources) < 0)
 		return TWINFS_EXIT_FAILED;
 	say_left_out(acting, &index);
+	say_layers(acting, index.sources);
 	return acting->dry_run ? list_print(&request, &index) : act_upon(acting, &request, &index);
 }
 

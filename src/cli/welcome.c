@@ -64,7 +64,7 @@ static void say_figures(const char *point, const json_t *status)
 		log_info("%s is mounted; its %s %s compared in the background", quote_path(point),
 			 files, plural(count, "file is", "files are"));
 	else
-		log_info("%s is mounted: %s %s; %s %s of equal ones can give back %s",
+		log_info("%s is mounted: %s %s; %s %s of equal ones can give back up to %s",
 			 quote_path(point), files, plural(count, "file", "files"),
 			 number_format(groups, found), plural(found, "group", "groups"),
 			 size_format(size, status_file_number(status, "reclaimable_bytes")));

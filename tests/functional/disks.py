@@ -78,6 +78,25 @@ def rot(root, path, place):
 
 
 @contextlib.contextmanager
+def overlay(folder):
+    """Mounts an overlay of folder/lower and folder/upper; gives where."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount")
+    lower, upper, work, shown = (folder / name for name in ("lower", "upper", "work", "shown"))
+    for made in (lower, upper, work, shown):
+        made.mkdir(exist_ok=True)
+    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+    mounted = subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, shown],
+                             check=False)
+    if mounted.returncode != 0:
+        pytest.skip("the kernel does not mount overlays here")
+    try:
+        yield shown
+    finally:
+        subprocess.run(["umount", shown], check=True)
+
+
+@contextlib.contextmanager
 def bound(folder, at):
     """The same folder once more, at another place; gives that."""
     at.mkdir(exist_ok=True)

@@ -53,7 +53,7 @@ def test_who_mounts_is_told_where_to_look_and_all_of_it_is_true(twinfs, source, 
     trees.small(source)
     lines = lines_of_mount(twinfs, 200, "mount", "--wait", source, mount)
     assert re.fullmatch(rf"twinfs: '{mount}' is mounted: 10 files; 2 groups of equal ones "
-                        "can give back 140 KiB", lines[0]), lines
+                        "can give back up to 140 KiB", lines[0]), lines
     assert len(lines) == 5
     what = [re.split(r"  +", line.strip())[0] for line in lines[1:]]
     for words in map(shlex.split, what):

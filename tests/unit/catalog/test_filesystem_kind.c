@@ -102,6 +102,15 @@ static void test_leases_tell_of_all_writers_but_where_others_write_unseen(void *
 	assert_false(filesystem_leases_tell(0x7461636f, disk)); /* OCFS2: a disk of several hosts */
 }
 
+static void test_only_overlays_have_layers(void **state)
+{
+	(void)state;
+	assert_true(filesystem_has_layers(0x794c7630)); /* overlayfs */
+	assert_true(filesystem_has_layers(0x61756673)); /* aufs */
+	assert_false(filesystem_has_layers(0x0000ef53)); /* ext2, ext3, ext4 */
+	assert_false(filesystem_has_layers(0xffffffff));
+}
+
 static void test_times_tell_only_on_file_systems_that_are_known(void **state)
 {
 	static const uint32_t telling[] = {
@@ -138,6 +147,7 @@ int main(void)
 		cmocka_unit_test(test_every_other_file_system_is_unknown),
 		cmocka_unit_test(test_what_lies_on_no_known_file_system_is_unknown_and_not_remote),
 		cmocka_unit_test(test_leases_tell_of_all_writers_but_where_others_write_unseen),
+		cmocka_unit_test(test_only_overlays_have_layers),
 		cmocka_unit_test(test_times_tell_only_on_file_systems_that_are_known),
 	};
 
