@@ -133,14 +133,11 @@ def test_daemon_is_waited_for_though_another_view_is_where_its_was(twinfs, small
 
 def test_index_of_a_mounted_view_is_refused_at_once(twinfs, small, mount, strace, tmp_path,
                                                    root_only):
-    trace = tmp_path / "trace"
     with twinfs.mounted(small, at=tmp_path / "first") as view:
-        twinfs.wrapped = [*STRACE, "-o", str(trace), "-e", "trace=flock"]
-        result = twinfs("mount", small, mount)
-        twinfs.wrapped = []
+        result, trace = twinfs.traced("mount", small, mount, calls="trace=flock")
         assert result.status == 1
         assert f"for the view at '{view.path}'; unmount that first" in result.error.decode()
-        assert trace.read_text().count("LOCK_EX") == 1
+        assert trace.count(b"LOCK_EX") == 1
 
 
 def test_daemon_that_does_not_end_is_named_in_the_refusal(twinfs, small, mount, tmp_path,
