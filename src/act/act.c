@@ -42,6 +42,7 @@ struct act {
 	struct subject kept; /* of the act at hand, and perhaps of the next ones */
 	bool kept_is_open;
 	struct durable durable;
+	struct arrived arrived;
 };
 
 const char *act_outcome_text(enum act_outcome outcome)
@@ -98,6 +99,7 @@ static void act_free(struct act *act)
 {
 	journal_close(act->journal);
 	durable_deinit(&act->durable);
+	arrived_deinit(&act->arrived);
 	if (act->destination >= 0)
 		close(act->destination);
 	arena_free(&act->memory);
@@ -236,6 +238,7 @@ static int act_on(struct act *act, struct waiting *waiting)
 			    .other = waiting->other,
 			    .to = waiting->intent.to,
 			    .destination = act->destination,
+			    .arrived = &act->arrived,
 			    .target = waiting->target,
 			    .journal = act->journal,
 			    .intent = &waiting->intent,
@@ -246,6 +249,7 @@ static int act_on(struct act *act, struct waiting *waiting)
 	if (r == ACT_CANNOT_SYNC)
 		return r;
 	if (r == 0 && subject_open(&deed.copy, &act->settings, false, &result) == 0) {
+		arrived_expect(&act->arrived, &deed.copy.held);
 		perform(&deed);
 		durable_note_changed(&act->durable, &deed.copy);
 		subject_close(&deed.copy);
@@ -257,6 +261,11 @@ static int act_on(struct act *act, struct waiting *waiting)
 	if (result.outcome == ACT_STRAY && strcmp(result.stray, waiting->other) == 0)
 		return 0;
 	return waiting->intent.number ? journal_note_done(act->journal, waiting->intent.number) : 0;
+}
+
+uint64_t act_count_parted(const struct act *act)
+{
+	return arrived_count_parted(&act->arrived);
 }
 
 int act_flush(struct act *act)

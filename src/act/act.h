@@ -24,7 +24,9 @@
 
 enum act_kind {
 	ACT_REMOVE,
-	ACT_MOVE, /* into a folder, at the path that it has in uniques/ */
+	/* into a folder, at the path that it has in uniques/; names of one copy that are added one after
+	 * the other stay hard links of one file, on another file system, too */
+	ACT_MOVE,
 	ACT_TRASH, /* into the desktop's trash */
 	ACT_LINK, /* a hard link to the kept file in its place */
 	ACT_SYMLINK,
@@ -101,6 +103,10 @@ MUST_CHECK int act_begin(struct act **act, const struct act_settings *settings);
  * journal has to be on the disk before. 0, ACT_CANNOT_SYNC, or -errno of the journal: then nothing
  * more can be done. */
 MUST_CHECK int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy);
+
+/* Returns how many copies that were moved to another file system are not what they were: one of their
+ * hard links has stayed, or has become a file of its own. It grows until act_end(). */
+uint64_t act_count_parted(const struct act *act);
 
 /* Acts upon all that were added. With stop_requested() those that were not begun are left out, and
  * told nobody. */

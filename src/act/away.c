@@ -149,10 +149,39 @@ static int copy_to(struct deed *deed, const struct place *parent, struct stat *a
 	return r;
 }
 
+/* By a hard link of what another name of the copy became, on the disk with its name. */
+static int link_to(struct deed *deed, const struct place *parent, struct stat *arrived)
+{
+	int r = place_keeps_names(parent, geteuid())
+			? -EPERM
+			: arrived_link(deed->arrived, &deed->copy.held, parent);
+
+	return r == 0 ? note_arrived(parent, arrived) : r;
+}
+
+/* To another file system. 0: the name is there, or the outcome says why not. */
+static int move_across(struct deed *deed, const struct place *parent)
+{
+	struct stat arrived = {0};
+	int r = deed_still_holds(deed) ? link_to(deed, parent, &arrived) : COPY_NOT_WANTED;
+	bool is_link = r == 0;
+
+	if (r == ARRIVED_APART)
+		r = copy_to(deed, parent, &arrived);
+	if (r != 0)
+		return r;
+	if (!remove_other(deed))
+		take_back(parent, &arrived);
+	else if (is_link)
+		arrived_note_link(deed->arrived, &deed->copy.held);
+	else
+		arrived_note(deed->arrived, &deed->copy.held, parent, &arrived);
+	return 0;
+}
+
 static void move_other(struct deed *deed)
 {
 	struct place parent = {.directory = -1, .name = ""};
-	struct stat arrived = {0};
 	int r = open_parent(deed, &parent);
 
 	if (r == 0 && renameat2(deed->copy.place.directory, deed->other, parent.directory,
@@ -160,11 +189,8 @@ static void move_other(struct deed *deed)
 		r = -errno;
 	if (r == 0)
 		deed->result->outcome = ACT_DONE;
-	if (r == -EXDEV) {
-		r = copy_to(deed, &parent, &arrived);
-		if (r == 0 && !remove_other(deed))
-			take_back(&parent, &arrived);
-	}
+	if (r == -EXDEV)
+		r = move_across(deed, &parent);
 	place_close(&parent);
 	if (r == 0)
 		return;

@@ -79,6 +79,23 @@ int held_open(struct held *held, const struct place *place, const struct sources
 	return r;
 }
 
+int held_open_any(struct held *held, const struct place *place)
+{
+	int r = 0;
+
+	*held = (struct held){
+		.fd = open_beneath_for_reading(place->directory, place->name, 0, false)};
+	if (held->fd < 0)
+		return held->fd;
+	if (fstat(held->fd, &held->status) < 0)
+		r = -errno;
+	else
+		r = S_ISREG(held->status.st_mode) ? take_lease(held, true) : HELD_CHANGED;
+	if (r)
+		held_close(held);
+	return r;
+}
+
 /* ctime is left out: it moves with each rename and link of ours. */
 static bool same_times(const struct stat *a, const struct stat *b)
 {

@@ -35,6 +35,10 @@ MUST_CHECK int held_open(struct held *held, const struct place *place,
 			 const struct sources *sources, const struct attributes *expected,
 			 bool without_leases);
 
+/* Opens any regular file at the place, and takes the lease where it can be had. Returns 0, HELD_CHANGED,
+ * HELD_BUSY or -errno. */
+MUST_CHECK int held_open_any(struct held *held, const struct place *place);
+
 /* Has nobody written to it since, and does nobody want to? */
 bool held_is_unbroken(const struct held *held);
 

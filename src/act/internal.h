@@ -5,6 +5,7 @@
 /* What the kinds of acts share. Only act/ includes this. */
 
 #include "act/act.h"
+#include "act/arrived.h"
 #include "act/held.h"
 #include "act/journal.h"
 #include "act/place.h"
@@ -25,6 +26,7 @@ struct deed {
 	const char *other; /* the name that the copy, or its link, has for a while */
 	const char *to; /* ACT_MOVE: where it goes, absolute */
 	int destination; /* ACT_MOVE: the folder, O_PATH */
+	struct arrived *arrived; /* ACT_MOVE: what the name before it became */
 	const char *target; /* ACT_SYMLINK */
 	struct journal *journal; /* borrowed, as is the intent */
 	const struct intent *intent;

@@ -10,22 +10,6 @@
 
 #include "base/descriptor.h"
 
-/* Can a file be renamed from one directory to the other? Bind mounts of one file system and
- * subvolumes of one mount refuse it. */
-static bool is_same_mount(int a, int b)
-{
-	const unsigned int wanted = STATX_MNT_ID;
-	struct statx one, other;
-
-	if (statx(a, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, wanted, &one) < 0 ||
-	    statx(b, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, wanted, &other) < 0)
-		return false;
-	if (one.stx_dev_major != other.stx_dev_major || one.stx_dev_minor != other.stx_dev_minor)
-		return false;
-	/* Linux before 5.8 has no number of the mount: the rename decides */
-	return !(one.stx_mask & other.stx_mask & wanted) || one.stx_mnt_id == other.stx_mnt_id;
-}
-
 static bool is_own(int fd)
 {
 	struct stat status;
@@ -115,7 +99,7 @@ static int open_home_trash(struct trash_folder *trash, int directory, const char
 
 	if (data < 0)
 		return data;
-	if (!is_same_mount(data, directory))
+	if (!can_rename_between(data, directory))
 		return -EXDEV;
 	r = bytes_append_text(&trash->path, "/Trash");
 	if (r == 0)
@@ -137,7 +121,7 @@ static int open_top(int directory, size_t *levels)
 		struct stat here, there;
 		struct statx status;
 
-		if (above >= 0 && is_same_mount(top, above) && fstat(top, &here) == 0 &&
+		if (above >= 0 && can_rename_between(top, above) && fstat(top, &here) == 0 &&
 		    fstat(above, &there) == 0 && !is_same_inode(&here, &there)) {
 			close(top);
 			top = above;
@@ -222,7 +206,7 @@ static int open_parts(struct trash_folder *trash, int folder, int directory)
 	trash->files = open_own(folder, "files", O_NOFOLLOW);
 	if (trash->info < 0 || trash->files < 0)
 		return -EPERM;
-	return is_same_mount(trash->files, directory) ? 0 : -EXDEV;
+	return can_rename_between(trash->files, directory) ? 0 : -EXDEV;
 }
 
 void trash_folder_close(struct trash_folder *trash)

@@ -51,6 +51,19 @@ static bool same_mount(int a, int b)
 	return sa.stx_dev_major == sb.stx_dev_major && sa.stx_dev_minor == sb.stx_dev_minor;
 }
 
+bool can_rename_between(int a, int b)
+{
+	struct statx one, other;
+
+	if (statx(a, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_MNT_ID, &one) < 0 ||
+	    statx(b, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_MNT_ID, &other) < 0)
+		return false;
+	if (one.stx_dev_major != other.stx_dev_major || one.stx_dev_minor != other.stx_dev_minor)
+		return false;
+	return !(one.stx_mask & other.stx_mask & STATX_MNT_ID) ||
+	       one.stx_mnt_id == other.stx_mnt_id;
+}
+
 static bool is_symlink(int directory, const char *name)
 {
 	struct stat st;

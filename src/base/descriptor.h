@@ -40,6 +40,10 @@ struct fd_path {
 };
 struct fd_path fd_path(int fd);
 
+/* Can a file be renamed from one directory to the other? Bind mounts of one file system and
+ * subvolumes of one mount refuse it. Before Linux 5.8 it is assumed within a device. */
+bool can_rename_between(int a, int b);
+
 /* What was done to names in a directory is on the disk, also of an O_PATH descriptor, with which
  * fsync(2) does nothing. 0 or -errno. */
 MUST_CHECK int sync_directory(int directory);

@@ -23,8 +23,14 @@ struct spooled {
 	struct attributes attributes;
 };
 
-static int put(struct act_plan *plan, enum role role, struct catalog_reader *reader,
-	       const struct copies *copies, const struct copy *copy)
+struct planning {
+	struct act_plan *plan;
+	struct catalog_reader *reader;
+};
+
+/* Writes one file; *links is set to the number of its names on the disk. */
+static int put(const struct planning *planning, enum role role, const struct copies *copies,
+	       const struct copy *copy, uint32_t *links)
 {
 	const char *path = copy_path(copies, copy);
 	struct spooled spooled;
@@ -34,28 +40,35 @@ static int put(struct act_plan *plan, enum role role, struct catalog_reader *rea
 	/* with what lies between their members, as that is written, too */
 	memset(&file, 0, sizeof(file));
 	memset(&spooled, 0, sizeof(spooled));
-	r = catalog_get_file(reader, copy->file, &file);
+	r = catalog_get_file(planning->reader, copy->file, &file);
 	if (r < 0)
 		return r;
 	spooled.role = role;
 	spooled.source = copy->source;
 	spooled.path_length = strlen(path);
 	spooled.attributes = file.attributes;
-	if (fwrite(&spooled, sizeof(spooled), 1, plan->spool) != 1 ||
-	    fwrite(path, spooled.path_length, 1, plan->spool) != 1)
+	*links = file.attributes.links;
+	if (fwrite(&spooled, sizeof(spooled), 1, planning->plan->spool) != 1 ||
+	    fwrite(path, spooled.path_length, 1, planning->plan->spool) != 1)
 		return -errno;
 	return 0;
 }
 
-struct planning {
-	struct act_plan *plan;
-	struct catalog_reader *reader;
-};
+/* Counts the names of the inode of which the first is at a place in the list. */
+static size_t count_names(const struct copies *copies, size_t first)
+{
+	size_t end = first + 1;
+
+	while (end < copies->count && copies->list[end].another_name)
+		end++;
+	return end - first;
+}
 
 static int put_group(void *context, const struct group_record *group, const struct copies *copies)
 {
 	struct planning *planning = context;
 	struct act_plan *plan = planning->plan;
+	uint32_t links = 0;
 	bool begun = false;
 	int r = 0;
 
@@ -65,13 +78,15 @@ static int put_group(void *context, const struct group_record *group, const stru
 		if (copy->fate != FATE_REDUNDANT)
 			continue;
 		if (!begun)
-			r = put(plan, ROLE_KEPT, planning->reader, copies, &copies->list[0]);
+			r = put(planning, ROLE_KEPT, copies, &copies->list[0], &links);
 		begun = true;
 		if (r == 0)
-			r = put(plan, ROLE_COPY, planning->reader, copies, copy);
+			r = put(planning, ROLE_COPY, copies, copy, &links);
 		plan->names++;
-		if (!copy->another_name)
-			plan->bytes = size_add(plan->bytes, group->size);
+		if (copy->another_name)
+			continue;
+		plan->bytes = size_add(plan->bytes, group->size);
+		plan->parted += links > count_names(copies, i);
 	}
 	return r;
 }

@@ -17,7 +17,8 @@
 struct act_plan {
 	FILE *spool;
 	uint64_t names; /* that are acted upon */
-	uint64_t bytes; /* of their inodes, each once: what may come free */
+	uint64_t bytes; /* of their inodes, each once: what may be freed */
+	uint64_t parted; /* inodes with further names, which stay */
 };
 
 /* Decides. The plan is freed in either case. 0 or -errno: -EINTR when stop_requested(). */

@@ -2,10 +2,12 @@
 #include "cli/acting.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/path.h"
@@ -146,6 +148,26 @@ static void say_layers(const struct acting *acting, const struct sources *source
 	}
 }
 
+/* Says of how many copies some hard links stay and some become another file. */
+static void say_parted(const struct acting *acting, const struct sources *sources,
+		       const struct act_plan *plan)
+{
+	AUTO_CLOSE int to = -1;
+	char count[NUMBER_TEXT_MAX];
+	bool across = false;
+
+	if (acting->act.kind != ACT_MOVE || plan->parted == 0)
+		return;
+	to = open(acting->act.destination, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < sources->count; i++)
+		across |= to >= 0 && !can_rename_between(to, sources->list[i].fd);
+	if (across)
+		log_info("%s %s hard links that are not moved: on another file system, what is "
+			 "moved becomes a file of its own",
+			 number_format(count, plan->parted),
+			 plural(plan->parted, "copy has", "copies have"));
+}
+
 /* Whether the user wants it. */
 static bool ask(const struct acting *acting, const struct act_plan *plan)
 {
@@ -176,6 +198,7 @@ struct doing {
 	uint64_t needless;
 	uint64_t refused;
 	uint64_t freed_bytes;
+	uint64_t parted; /* moved copies of which a hard link stayed or became another file */
 	uint64_t freed_unknown; /* copies of which it is not known what they freed */
 };
 
@@ -265,6 +288,10 @@ static void print_result(const struct doing *doing, const struct act_plan *plan)
 	figure_print(&output, doing->acting->done, "%s %s", number_format(count, doing->done),
 		     plural(doing->done, "copy", "copies"));
 	print_freed(&output, doing);
+	if (doing->parted > 0)
+		figure_print(&output, "parted", "%s %s: not all hard links are one file any more",
+			     number_format(count, doing->parted),
+			     plural(doing->parted, "copy", "copies"));
 	if (doing->needless > 0)
 		figure_print(&output, "needless", "%s %s the bytes of the kept file already",
 			     number_format(count, doing->needless),
@@ -310,6 +337,7 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 	name_doing(doing.label, sizeof(doing.label), acting->verb);
 	progress_start(&doing.progress, when, doing.label);
 	r = do_all(act, plan);
+	doing.parted = act_count_parted(act);
 	ended = act_end(act);
 	progress_end(&doing.progress, &doing.counts);
 	if (r < 0 || ended < 0)
@@ -353,6 +381,7 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 			log_info("there is nothing to %s", acting->verb);
 		return status;
 	}
+	say_parted(acting, index->sources, &plan);
 	if (!ask(acting, &plan)) {
 		log_info("nothing was done");
 		log_note_said(); /* that the user did not want it is no failure to be told of */
@@ -362,6 +391,20 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 	if (note_emptied(index) < 0)
 		return TWINFS_EXIT_FAILED;
 	return done == TWINFS_EXIT_COMPLETE ? status : done;
+}
+
+static enum twinfs_exit print_plan(const struct acting *acting, const struct list_request *request,
+				   struct current_index *index)
+{
+	CLEANUP(act_plan_free) struct act_plan plan = {0};
+	struct report_summary summary = {0};
+
+	if (acting->act.kind == ACT_MOVE) {
+		if (make_plan(acting, request, index, &plan, &summary) < 0)
+			return TWINFS_EXIT_FAILED;
+		say_parted(acting, index->sources, &plan);
+	}
+	return list_print(request, index);
 }
 
 /* Nothing may be done that nobody asked for. */
@@ -406,7 +449,8 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 		return TWINFS_EXIT_FAILED;
 	say_left_out(acting, &index);
 	say_layers(acting, index.sources);
-	return acting->dry_run ? list_print(&request, &index) : act_upon(acting, &request, &index);
+	return acting->dry_run ? print_plan(acting, &request, &index)
+			       : act_upon(acting, &request, &index);
 }
 
 enum twinfs_exit acting_main(struct acting *acting, const struct option_table *table, int argc,

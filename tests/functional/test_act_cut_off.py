@@ -18,14 +18,15 @@ CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftrunc
             "fsync")
 
 
-def kill_points(twinfs, words, source):
-    """Runs that are killed at the first, second ... of such calls, until one ends."""
+def kill_points(twinfs, words, source, fault="signal=KILL"):
+    """Runs that are killed at the first, second ... of such calls, until one ends; or of which that
+    call fails."""
     for call in CHANGING:
         for number in range(1, 100):
             result, trace = twinfs.traced(
                 *words, source, calls=f"trace={','.join(CHANGING)}",
-                flags=["-e", f"inject={call}:signal=KILL:when={number}"])
-            killed = b"killed by SIGKILL" in trace
+                flags=["-e", f"inject={call}:{fault}:when={number}"])
+            killed = b"killed by SIGKILL" in trace or b"(INJECTED)" in trace
             yield call, number, killed
             if not killed:
                 assert result.status in (0, 3), result

@@ -12,6 +12,7 @@ from pathlib import Path
 import backups
 import pytest
 import trees
+from disks import bound
 from power_cut import PowerCuts
 from program import path_of
 from rotating import RotatingDisk, find_tool
@@ -246,6 +247,77 @@ def test_act_on_fresh_files_loses_no_content_when_the_power_goes(twinfs, disk, w
         if lost or left or not after >= before or any(result.status for result in results):
             wrong.append((position, len(lost), len(before - after), left, results))
     assert len(before) == FRESH * len(ACTS)
+    assert wrong == []
+
+
+LINKED = [f"{number}/{name}" for number in range(30) for name in ("x", "y/1", "y/2")]
+
+
+def linked_data(name):
+    return trees.content(f"linked {name.split('/', maxsplit=1)[0]}", 5000)
+
+
+def build_linked(root):
+    for name in LINKED:
+        number = name.split("/", maxsplit=1)[0]
+        if name.endswith("x"):
+            trees.write(root / "linked/kept" / number, linked_data(name))
+            first = trees.write(root / "linked/old" / name, linked_data(name))
+        else:
+            os.makedirs((root / "linked/old" / name).parent, exist_ok=True)
+            os.link(first, root / "linked/old" / name)
+    (root / "inside").mkdir()
+    os.sync()
+
+
+def test_move_of_hard_links_loses_no_name_when_the_power_goes(twinfs, disk, work):
+    """To another mount of the disk, to which no rename leads: all of it is as it was at the cut."""
+    disk.fill(build_linked)
+    tree, moved = disk.root / "linked", work / "moved"
+    program = twinfs.with_index(disk.root / "index")
+    cuts = PowerCuts(disk.image)
+    with disk.served(), bound(disk.root / "inside", moved):
+        program.ok("move", "--yes", moved, tree)
+        assert len(contents(moved)) == len(LINKED)
+        assert len({path.stat().st_ino for path in contents(moved)}) * 3 == len(LINKED)
+    cuts.load(work / "record")
+    wrong = []
+    for position in after_cuts(cuts, disk, work, "linked"):
+        with bound(disk.root / "inside", moved):
+            result = program("recover") if (disk.root / "index/acts").exists() else None
+            for name in LINKED:
+                there = [path for path in (tree / "old" / name, moved / "old" / name)
+                         if path.exists()]
+                if not there or any(path.read_bytes() != linked_data(name) for path in there):
+                    wrong.append((position, name, there))
+            left = [*tree.rglob(".twinfs~*"), *moved.rglob(".twinfs~*")]
+            if left or (result and result.status != 0):
+                wrong.append((position, left, str(result)[-600:]))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("when", [35, 89])
+def test_move_of_hard_links_to_a_disk_that_loses_power_loses_no_name(twinfs, disk, work, strace,
+                                                                     when):
+    """What went from the source, which is on another disk, has arrived."""
+    build_linked(work)
+    source, cuts = work / "linked", PowerCuts(disk.image)
+    with disk.served():
+        result, _ = twinfs.with_index(work / "index").traced(
+            "move", "--yes", disk.root, source, calls="unlinkat",
+            flags=["-e", f"inject=unlinkat:signal=KILL:when={when}"])
+        assert result.status != 0
+        shutil.copyfile(work / "record", work / "until then")
+    cuts.load(work / "until then")
+    gone = [name for name in LINKED if not (source / "old" / name).exists()]
+    [other] = source.rglob(".twinfs~*")
+    assert len(gone) > when // 2
+    wrong = []
+    for position in after_cuts(cuts, disk, work, when, at=[len(cuts.writes)] * AT_ONCE):
+        there = {name for name in gone if (disk.root / "old" / name).exists()}
+        assert all((disk.root / "old" / name).read_bytes() == linked_data(name) for name in there)
+        if len(set(gone) - there) > 1:  # what has its other name is there still
+            wrong.append((position, other, set(gone) - there))
     assert wrong == []
 
 

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+"""move to another file system: names of one file are names of one file there."""
+import contextlib
+import os
+import shutil
+
+import pytest
+from disks import bound, disk
+from program import STRACE, Program, until
+from test_act import copies, everything, freed
+from test_act_cut_off import kill_points
+
+NAMES = 3
+
+
+@pytest.fixture
+def moved(tmp_path):
+    """An empty folder on another disk."""
+    with disk("ext4", tmp_path) as root:
+        folder = root / "moved"
+        folder.mkdir()
+        yield folder
+
+
+def link(copy, *names):
+    """Gives a file further names beside it."""
+    for name in names:
+        (copy.parent / name).parent.mkdir(exist_ok=True)
+        os.link(copy, copy.parent / name)
+
+
+def inodes(folder):
+    return {(status.st_dev, status.st_ino) for status in map(os.stat, everything(folder))}
+
+
+@pytest.mark.parametrize("count", [NAMES, 300])  # more than are acted upon together
+def test_names_of_a_copy_are_hard_links_of_one_file_on_another_disk(twinfs, source, moved, count):
+    kept, copy = copies(source, 2)
+    content = kept.read_bytes()
+    names = [f"more {number % 7}/{number}" for number in range(count)]
+    link(copy, *names)
+    copy.chmod(0o640)
+    os.setxattr(copy, "user.kind", b"letter")
+    os.utime(copy, ns=(10**18, 10**18 + 7))
+    result = twinfs.ok("move", "--yes", moved, source)
+    assert everything(source) == {os.fsencode(kept)}
+    assert everything(moved) == {os.fsencode(moved / name) for name in [copy.name, *names]}
+    assert len(inodes(moved)) == 1
+    there = moved / copy.name
+    status = there.stat()
+    assert there.read_bytes() == content
+    assert (status.st_nlink, status.st_mode & 0o777, status.st_mtime_ns) == (
+        count + 1, 0o640, 10**18 + 7)
+    assert os.getxattr(there, "user.kind") == b"letter"
+    assert freed(result) == 8192
+    assert b"parted" not in result.out + result.error
+    assert not twinfs.ok("list", "--format=json", source).json["groups"]
+
+
+def test_two_copies_of_a_group_are_two_files_on_another_disk(twinfs, tmp_path, moved):
+    """Their names are in two sources."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.mkdir()
+    two.mkdir()
+    _, first, second = copies(one, 3)
+    for copy in first, second:
+        os.link(copy, two / copy.name)
+        link(copy, f"{copy.name} again")
+    result = twinfs.ok("move", "--yes", moved, one, two)
+    for copy in first, second:
+        there = moved / "one" / copy.name
+        assert there.stat().st_nlink == NAMES
+        assert os.path.samefile(there, moved / "two" / copy.name)
+        assert os.path.samefile(there, moved / "one" / f"{copy.name} again")
+    assert len(inodes(moved)) == 2
+    assert b"parted" not in result.out
+
+
+def test_copy_with_a_name_that_is_in_no_source_is_said_to_be_parted(twinfs, source, tmp_path,
+                                                                    moved):
+    _, copy = copies(source, 2)
+    link(copy, "copy 1 too")
+    os.link(copy, tmp_path / "elsewhere")
+    content = copy.read_bytes()
+    planned = twinfs.ok("move", "--dry-run", moved, source)
+    result = twinfs.ok("move", "--yes", moved, source)
+    for said in planned, result:
+        assert "1 copy has hard links that are not moved" in said.error.decode()
+    assert b"parted      1 copy: " in result.out
+    assert freed(result) == 0
+    assert (tmp_path / "elsewhere").stat().st_nlink == 1
+    assert os.path.samefile(moved / copy.name, moved / "copy 1 too")
+    assert (moved / copy.name).read_bytes() == content == (tmp_path / "elsewhere").read_bytes()
+
+
+def test_names_that_are_moved_on_one_disk_are_not_said_to_be_parted(twinfs, source, tmp_path):
+    _, copy = copies(source, 2)
+    os.link(copy, tmp_path / "elsewhere")
+    (tmp_path / "moved").mkdir()
+    result = twinfs.ok("move", "--yes", tmp_path / "moved", source)
+    assert b"parted" not in result.out
+    assert b"hard links" not in result.error
+    assert os.path.samefile(tmp_path / "moved" / copy.name, tmp_path / "elsewhere")
+
+
+def test_name_that_cannot_arrive_stays_and_the_others_are_linked(twinfs, source, moved):
+    _, copy = copies(source, 2)
+    link(copy, "copy 2", "copy 3")
+    (moved / "copy 2").write_bytes(b"something else")
+    result = twinfs("move", "--yes", moved, source)
+    assert result.status == 3
+    assert "there is something at its path" in result.error.decode()
+    assert (moved / "copy 2").read_bytes() == b"something else"
+    assert os.path.samefile(moved / "copy 1", moved / "copy 3")
+    assert (source / "copy 2").stat().st_nlink == 1
+    assert b"parted      1 copy: " in result.out
+
+
+def rename_while_held_up(twinfs, source, moved, change):
+    """Moves the two names of a copy, with a change before the second one is dealt with."""
+    traced = Program(twinfs.session, twinfs.folder)
+    # set aside, refused by the other disk, given its name there; the second name: set aside
+    traced.wrapped = [*STRACE, "-o", "/dev/null", "-e", "trace=renameat2",
+                      "-e", "inject=renameat2:delay_exit=1000000:when=4"]
+    twinfs.ok("scan", source)
+    with traced.started("move", "--yes", moved, source) as process:
+        assert until(lambda: len(list(moved.iterdir())) == 1 and
+                     list(source.glob(".twinfs~*")) and not (source / "name 2").exists())
+        change(moved / "name 1")
+        out, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    return out
+
+
+def open_for_writing(path):
+    with contextlib.suppress(BlockingIOError):  # the lease is broken all the same
+        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+
+
+def put_another_in_its_place(path):
+    path.with_name("new").write_bytes(b"new")
+    os.replace(path.with_name("new"), path)
+
+
+@pytest.mark.parametrize("change", [os.unlink, put_another_in_its_place, open_for_writing])
+def test_name_is_a_file_of_its_own_where_the_first_one_was_touched(twinfs, source, moved, strace,
+                                                                   change):
+    kept, _ = copies(source, 2)
+    content = kept.read_bytes()
+    (source / "copy 1").rename(source / "name 1")
+    os.link(source / "name 1", source / "name 2")
+    out = rename_while_held_up(twinfs, source, moved, change)
+    assert (moved / "name 2").read_bytes() == content
+    assert (moved / "name 2").stat().st_nlink == 1
+    assert b"parted      1 copy: " in out
+    assert everything(source) == {os.fsencode(kept)}
+
+
+def test_names_become_files_where_the_disk_has_no_hard_links(twinfs, source, moved, strace):
+    kept, copy = copies(source, 2)
+    content = kept.read_bytes()
+    link(copy, "copy 2", "copy 3")
+    result, trace = twinfs.traced("move", "--yes", moved, source, calls="trace=linkat",
+                                  flags=["-e", "inject=linkat:error=EPERM"])
+    assert result.status == 0, result
+    assert trace.count(b"INJECTED") == 2
+    assert len(inodes(moved)) == 3
+    assert all((moved / f"copy {number}").read_bytes() == content for number in (1, 2, 3))
+    assert b"parted      1 copy: " in result.out
+
+
+def test_names_are_hard_links_of_one_file_in_another_mount_of_the_disk(twinfs, source, tmp_path,
+                                                                       root_only):
+    """No rename leads there."""
+    inside, moved = tmp_path / "inside", tmp_path / "moved"
+    inside.mkdir()
+    moved.mkdir()
+    kept, copy = copies(source, 2)
+    link(copy, "copy 2")
+    with bound(inside, moved):
+        twinfs.ok("move", "--yes", moved, source)
+        assert os.path.samefile(moved / "copy 1", moved / "copy 2")
+    assert everything(source) == {os.fsencode(kept)}
+
+
+@pytest.mark.parametrize("fault", ["signal=KILL", "error=EIO"])
+def test_move_of_hard_links_that_is_killed_or_fails_anywhere_loses_no_name(twinfs, tmp_path,
+                                                                           strace, fault):
+    content = {letter: os.urandom(3000) for letter in "ab"}
+    names = {letter: [f"redundant {letter} {number}" for number in range(NAMES)]
+             for letter in content}
+    points = 0
+    source = tmp_path / "source"
+    with disk("ext4", tmp_path) as root:
+        moved = root / "moved"
+        runs = kill_points(twinfs, ["move", "--yes", moved], source, fault)
+        while True:
+            for folder in source, moved:
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+            for letter, data in content.items():
+                (source / f"kept {letter}").write_bytes(data)
+                (source / names[letter][0]).write_bytes(data)
+                for name in names[letter][1:]:
+                    os.link(source / names[letter][0], source / name)
+            point = next(runs, None)
+            if point is None:
+                break
+            points += point[2]
+            twinfs.ok("recover")
+            for letter, data in content.items():
+                assert (source / f"kept {letter}").read_bytes() == data, point
+                for folder in source, moved:
+                    there = [folder / name for name in names[letter] if (folder / name).exists()]
+                    assert all(path.read_bytes() == data for path in there), point
+                    assert len({path.stat().st_ino for path in there}) <= 1, point
+                for name in names[letter]:
+                    assert (source / name).exists() != (moved / name).exists(), point
+            expected = len(content) * (NAMES + 1)
+            assert len(everything(source)) + len(everything(moved)) == expected, point
+            twinfs.ok("move", "--yes", moved, source)
+            assert len(everything(source)) == len(content), point
+    assert points > 20
