@@ -90,6 +90,16 @@ int handle_open(struct handle_list *list, const struct viewer *viewer, uint64_t 
 	return 0;
 }
 
+bool handle_list_has_any(struct handle_list *list)
+{
+	bool any;
+
+	(void)pthread_mutex_lock(&list->lock);
+	any = list->first != NULL;
+	(void)pthread_mutex_unlock(&list->lock);
+	return any;
+}
+
 struct handle *handle_use(struct handle *handle)
 {
 	(void)pthread_mutex_lock(&handle->list->lock);

@@ -47,6 +47,9 @@ void handle_list_deinit(struct handle_list *list);
 MUST_CHECK int handle_open(struct handle_list *list, const struct viewer *viewer, uint64_t node,
 			   struct handle **handle);
 
+/* Is any file open? */
+bool handle_list_has_any(struct handle_list *list);
+
 /* One use more, of a handle that has one. Returns it. */
 struct handle *handle_use(struct handle *handle);
 

@@ -268,7 +268,8 @@ void session_free(struct session *session)
 	if (!session)
 		return;
 	/* who asks a view that failed shall get an error, not an empty directory */
-	mounted = session->mounted && !session->failed && !was_unmounted(session);
+	mounted = session->mounted && !session->failed && !session->left_behind &&
+		  !was_unmounted(session);
 	/* closes the device, so that who waits for us fails, rather than the unmounting */
 	if (session->fuse)
 		fuse_session_destroy(session->fuse);
@@ -294,6 +295,7 @@ static int serve(struct session *session)
 	int r;
 
 	refresher_start(session); /* the others look whether it is there */
+	unmount_watch_start(session);
 	r = notifier_start(session);
 	if (r == 0)
 		r = loop_run(&session->loop, session->fuse, threads);
@@ -301,6 +303,7 @@ static int serve(struct session *session)
 	refresher_join(&session->refresher);
 	notifier_stop(session);
 	notifier_join(&session->notifier);
+	unmount_watch_end(&session->unmount_watch);
 	return r;
 }
 

@@ -19,6 +19,7 @@
 #include "mount/refresher.h"
 #include "mount/session_access.h"
 #include "mount/speed.h"
+#include "mount/unmount_watch.h"
 
 struct session {
 	struct view *view; /* borrowed */
@@ -42,6 +43,8 @@ struct session {
 	struct refresher refresher;
 	struct pretended pretended;
 	struct loop loop;
+	struct unmount_watch unmount_watch;
+	bool left_behind; /* the view was unmounted, and is ended all the same; set by its thread */
 };
 
 /* Are the rights of who asks for this program to judge, not for the kernel? */

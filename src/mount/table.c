@@ -83,9 +83,9 @@ int mount_table_add_line(struct mount_table *table, char *line)
 	return add_entry(table, &words);
 }
 
-int mount_table_read(struct mount_table *table)
+int mount_table_read_from(struct mount_table *table, const char *name)
 {
-	AUTO_FCLOSE FILE *file = fopen("/proc/self/mountinfo", "re");
+	AUTO_FCLOSE FILE *file = fopen(name, "re");
 	AUTO_FREE char *line = NULL;
 	size_t size = 0;
 	int r = 0;
@@ -103,6 +103,11 @@ int mount_table_read(struct mount_table *table)
 	if (r < 0)
 		mount_table_free(table);
 	return r;
+}
+
+int mount_table_read(struct mount_table *table)
+{
+	return mount_table_read_from(table, "/proc/self/mountinfo");
 }
 
 static bool covers(const char *point, const char *path)
@@ -126,6 +131,17 @@ const struct mount_entry *mount_table_covering(const struct mount_table *table, 
 			found = entry;
 	}
 	return found;
+}
+
+const struct mount_entry *mount_table_view_of(const struct mount_table *table, const char *device)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const struct mount_entry *entry = &table->entries[i];
+
+		if (mount_entry_is_view(entry) && strcmp(entry->device, device) == 0)
+			return entry;
+	}
+	return NULL;
 }
 
 int mount_entry_locate(const struct mount_entry *entry, const char *path, struct bytes *inside)

@@ -28,6 +28,9 @@ void mount_table_free(struct mount_table *table);
 /* Reads the table of this process; -errno. Asks no file system anything. */
 MUST_CHECK int mount_table_read(struct mount_table *table);
 
+/* The same from a file like /proc/PID/mountinfo: the table of another process. */
+MUST_CHECK int mount_table_read_from(struct mount_table *table, const char *name);
+
 /* Adds what a line says, octal escapes decoded. 0, -EPROTO for a line that is none, -ENOMEM.
  * The line is taken apart. */
 MUST_CHECK int mount_table_add_line(struct mount_table *table, char *line);
@@ -35,6 +38,9 @@ MUST_CHECK int mount_table_add_line(struct mount_table *table, char *line);
 /* The mount that an absolute path without symlinks lies in: the deepest, of several on one point
  * the last. NULL: none. Borrowed from the table. */
 const struct mount_entry *mount_table_covering(const struct mount_table *table, const char *path);
+
+/* A mount of the view that is this device ("0:53"), at any point. NULL: none. Borrowed. */
+const struct mount_entry *mount_table_view_of(const struct mount_table *table, const char *device);
 
 /* Appends where a path lies in its file system, from the top of that. Two paths of one device lie in
  * each other if these do, whatever is mounted where (mount --bind).

@@ -119,6 +119,22 @@ static void test_place_in_a_file_system_is_told_from_its_top(void **state)
 	assert_string_equal(table.entries[1].device, "8:1");
 }
 
+static void test_view_of_a_device_is_found_at_any_point(void **state)
+{
+	struct mount_table table CLEANUP_TABLE = {0};
+	const struct mount_entry *entry;
+
+	(void)state;
+	assert_int_equal(add(&table, "36 35 0:33 / /mnt rw - tmpfs x rw"), 0);
+	assert_int_equal(add(&table, "40 35 0:34 / /view ro - fuse.twinfs /usr ro"), 0);
+	assert_int_equal(add(&table, "41 35 0:35 /uniques /bound ro - fuse.twinfs /usr ro"), 0);
+	assert_null(mount_table_view_of(&table, "0:33"));
+	assert_null(mount_table_view_of(&table, "0:3"));
+	entry = mount_table_view_of(&table, "0:35");
+	assert_non_null(entry);
+	assert_string_equal(entry->point, "/bound");
+}
+
 static void test_this_process_has_a_root(void **state)
 {
 	struct mount_table table CLEANUP_TABLE = {0};
@@ -140,6 +156,7 @@ int main(void)
 		cmocka_unit_test(test_lines_that_are_cut_are_refused),
 		cmocka_unit_test(test_the_deepest_and_last_mount_covers_a_path),
 		cmocka_unit_test(test_place_in_a_file_system_is_told_from_its_top),
+		cmocka_unit_test(test_view_of_a_device_is_found_at_any_point),
 		cmocka_unit_test(test_this_process_has_a_root),
 	};
 

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/unmount_watch.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/thread.h"
+#include "mount/session.h"
+#include "mount/table.h"
+
+#define OWN_TABLE "/proc/self/mountinfo"
+
+/* Time between a change of the mount table and the look at it. An unmounted view that nothing holds
+ * has ended by then, and many changes take one look. */
+#define PAUSE_MS 200
+
+/* Longest interval of the looks at a view that was unmounted and is in use. */
+#define INTERVAL_MAX_MS 60000
+
+enum awaited {
+	AWAITED_END, /* of the session */
+	AWAITED_CHANGE, /* of the mount table */
+	AWAITED_NOTHING, /* until the limit */
+};
+
+/* Waits for the end of the session, and for changes of the mount table if with_table.
+ *
+ * limit_ms	-1: none */
+static enum awaited await(const struct session *session, bool with_table, int limit_ms)
+{
+	const struct unmount_watch *watch = &session->unmount_watch;
+	struct pollfd polled[] = {
+		{.fd = watch->end_fd, .events = POLLIN},
+		{.fd = fuse_session_fd(session->fuse)}, /* POLLERR: the connection has ended */
+		{.fd = with_table ? watch->table_fd : -1, .events = POLLPRI},
+	};
+	int r;
+
+	do
+		r = poll(polled, ARRAY_SIZE(polled), limit_ms);
+	while (r < 0 && errno == EINTR);
+	if (r < 0 || polled[0].revents || polled[1].revents)
+		return AWAITED_END;
+	return polled[2].revents ? AWAITED_CHANGE : AWAITED_NOTHING;
+}
+
+/* Whether a mount table has the view; true as well if nobody can tell. */
+static bool has_view(const char *file, const char *device, bool unknown)
+{
+	CLEANUP_TABLE struct mount_table table = {0};
+
+	if (mount_table_read_from(&table, file) < 0)
+		return unknown;
+	return mount_table_view_of(&table, device) != NULL;
+}
+
+/* A process whose namespace has the view mounted, or 0. */
+static pid_t find_holder(const char *device)
+{
+	AUTO_CLOSEDIR DIR *processes = opendir("/proc");
+	const struct dirent *entry;
+	char path[sizeof("/proc//mountinfo") + NAME_MAX];
+
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has it */
+	while (processes != NULL && (entry = readdir(processes)) != NULL) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/%s/mountinfo", entry->d_name);
+		if (has_view(path, device, false))
+			return (pid_t)strtol(entry->d_name, NULL, 10);
+	}
+	return 0;
+}
+
+/* Whether the view has left this namespace, no file of it is open, and another namespace holds it. */
+static bool is_left_behind(struct session *session, pid_t *holder)
+{
+	const char *device = session->unmount_watch.device;
+
+	if (handle_list_has_any(&session->handles))
+		return false;
+	*holder = find_holder(device);
+	return *holder > 0;
+}
+
+static void end_session(struct session *session, pid_t holder)
+{
+	log_info(
+		"the view at %s was unmounted and ends; process %d still has it mounted in another "
+		"mount namespace, where it fails from now on",
+		quote_path(session->settings.mount_point), (int)holder);
+	session->left_behind = true;
+	session_stop(session);
+}
+
+static void *watch_table(void *context)
+{
+	struct session *session = context;
+	const char *device = session->unmount_watch.device;
+	int interval_ms = -1; /* until the next look without a change */
+	pid_t holder;
+
+	while (await(session, true, interval_ms) != AWAITED_END &&
+	       await(session, false, PAUSE_MS) != AWAITED_END) {
+		if (has_view(OWN_TABLE, device, true)) {
+			interval_ms = -1;
+			continue;
+		}
+		/* a table that changes while it is read may lack a mount */
+		if (await(session, true, 0) == AWAITED_NOTHING &&
+		    is_left_behind(session, &holder)) {
+			end_session(session, holder);
+			break;
+		}
+		interval_ms = interval_ms < 0 ? PAUSE_MS : interval_ms * 2;
+		if (interval_ms > INTERVAL_MAX_MS)
+			interval_ms = INTERVAL_MAX_MS;
+	}
+	return NULL;
+}
+
+/* Learns which device the view is. 0, -ENOENT if this namespace does not have it, or -errno. */
+static int learn_device(struct unmount_watch *watch, const char *mount_point)
+{
+	CLEANUP_TABLE struct mount_table table = {0};
+	const struct mount_entry *entry;
+	int r;
+
+	/* before the table is read, so that no change is missed */
+	watch->table_fd = open(OWN_TABLE, O_RDONLY | O_CLOEXEC);
+	if (watch->table_fd < 0)
+		return -errno;
+	r = mount_table_read_from(&table, OWN_TABLE);
+	if (r < 0)
+		return r;
+	entry = mount_table_covering(&table, mount_point);
+	if (entry == NULL || !mount_entry_is_view(entry) || strcmp(entry->point, mount_point) != 0)
+		return -ENOENT;
+	watch->device = strdup(entry->device);
+	return watch->device != NULL ? 0 : -ENOMEM;
+}
+
+static void unmount_watch_free(struct unmount_watch *watch)
+{
+	cleanup_close(&watch->table_fd);
+	cleanup_close(&watch->end_fd);
+	free(watch->device);
+}
+
+void unmount_watch_start(struct session *session)
+{
+	struct unmount_watch *watch = &session->unmount_watch;
+	int r;
+
+	*watch = (struct unmount_watch){.table_fd = -1, .end_fd = -1};
+	r = learn_device(watch, session->settings.mount_point);
+	if (r == 0) {
+		watch->end_fd = eventfd(0, EFD_CLOEXEC);
+		r = watch->end_fd < 0 ? -errno : 0;
+	}
+	if (r == 0)
+		r = thread_start(&watch->thread, watch_table, session);
+	watch->running = r == 0;
+	if (r == 0)
+		return;
+	log_debug("the daemon ends only when no mount namespace has %s mounted: %s",
+		  quote_path(session->settings.mount_point), error_text(r));
+	unmount_watch_free(watch);
+}
+
+void unmount_watch_end(struct unmount_watch *watch)
+{
+	if (!watch->running)
+		return;
+	(void)eventfd_write(watch->end_fd, 1);
+	(void)pthread_join(watch->thread, NULL);
+	unmount_watch_free(watch);
+}
