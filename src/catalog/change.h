@@ -34,6 +34,9 @@ enum file_change_flag {
 	/* The name came by a rename from one that the index had or could have had. An orphan that
 	 * comes back otherwise was out of sight meanwhile. */
 	FILE_MOVED = 2,
+	/* Its bytes were compared with those of a member of its group, while it had these
+	 * attributes. */
+	FILE_COMPARED = 4,
 };
 
 /* One difference between a source and the index. */

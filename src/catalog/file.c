@@ -193,6 +193,8 @@ static bool is_same_content(const struct file_record *file, const struct attribu
 
 	if (attributes_same_signature(known, attributes))
 		return true;
+	if (flags & FILE_COMPARED)
+		return attributes_same_inode(known, attributes) && known->size == attributes->size;
 	return flags & FILE_SAME_BYTES && attributes->links <= names &&
 	       attributes_same_inode(known, attributes) && known->size == attributes->size &&
 	       known->mtime.tv_sec == attributes->mtime.tv_sec &&

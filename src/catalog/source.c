@@ -404,11 +404,13 @@ int source_open_dir(const struct sources *sources, struct catalog_reader *reader
 	return open_beneath(r, text, flags | O_DIRECTORY, sources->cross_mounts);
 }
 
-int source_open_file(const struct sources *sources, struct catalog_reader *reader,
+/* Opens what stands at the first name of a file. -ESTALE: something of another kind, or a mount, stands
+ * there or on the way.
+ */
+static int open_name(const struct sources *sources, struct catalog_reader *reader,
 		     const struct file_record *file, int flags)
 {
 	struct bytes path CLEANUP_BYTES = {0};
-	struct attributes now;
 	const char *text;
 	uint32_t source;
 	int fd, r = catalog_entry_path(reader, file->dir, file->cookie, &path, &source);
@@ -420,18 +422,38 @@ int source_open_file(const struct sources *sources, struct catalog_reader *reade
 		return r < 0 ? r : -ENOMEM;
 	fd = flags & O_PATH ? open_beneath(r, text, flags, sources->cross_mounts)
 			    : open_beneath_for_reading(r, text, 0, sources->cross_mounts);
-	/* something of another kind, or a mount, stands there or on the way */
-	if (fd == -ELOOP || fd == -ENOTDIR || fd == -EXDEV || fd == -ENXIO)
-		return -ESTALE;
+	return fd == -ELOOP || fd == -ENOTDIR || fd == -EXDEV || fd == -ENXIO ? -ESTALE : fd;
+}
+
+/* Opens it if its attributes now and those of the index are the same in that respect; else -ESTALE. */
+static int open_same(const struct sources *sources, struct catalog_reader *reader,
+		     const struct file_record *file, int flags,
+		     bool (*same)(const struct attributes *, const struct attributes *))
+{
+	struct attributes now;
+	int r, fd = open_name(sources, reader, file, flags);
+
 	if (fd < 0)
 		return fd;
 	r = source_attributes(sources->catalog, fd, &now);
-	if (r == 0 && !attributes_same_signature(&now, &file->attributes))
+	if (r == 0 && !same(&now, &file->attributes))
 		r = -ESTALE;
 	if (r == 0)
 		return fd;
-	close(fd);
+	(void)close(fd);
 	return r;
+}
+
+int source_open_file(const struct sources *sources, struct catalog_reader *reader,
+		     const struct file_record *file, int flags)
+{
+	return open_same(sources, reader, file, flags, attributes_same_signature);
+}
+
+int source_open_inode(const struct sources *sources, struct catalog_reader *reader,
+		      const struct file_record *file)
+{
+	return open_same(sources, reader, file, O_PATH, attributes_same_inode);
 }
 
 int source_absolute_path(const struct sources *sources, uint32_t source, const char *relative,

@@ -86,6 +86,11 @@ MUST_CHECK int source_open_dir(const struct sources *sources, struct catalog_rea
 MUST_CHECK int source_open_file(const struct sources *sources, struct catalog_reader *reader,
 				const struct file_record *file, int flags);
 
+/* Opens a file of the index as O_PATH, whatever its content and its times are by now: -ESTALE where it is
+ * another inode or kind of thing, or -errno. */
+MUST_CHECK int source_open_inode(const struct sources *sources, struct catalog_reader *reader,
+				 const struct file_record *file);
+
 /* Appends the absolute path of what is at a path relative to a source. */
 MUST_CHECK int source_absolute_path(const struct sources *sources, uint32_t source,
 				    const char *relative, struct bytes *path);

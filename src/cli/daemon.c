@@ -44,6 +44,7 @@
 #include "cli/follower.h"
 #include "cli/interrupt.h"
 #include "cli/service_status.h"
+#include "ingest/recheck.h"
 #include "mount/mount.h"
 #include "mount/mounter.h"
 #include "mount/signals.h"
@@ -193,6 +194,13 @@ static void on_suspect(void *context, uint64_t file)
 	struct daemon *daemon = context;
 
 	follower_suspect(daemon->follower, file);
+}
+
+static int on_recheck(void *context, uint64_t file)
+{
+	const struct daemon *daemon = context;
+
+	return ingest_recheck(daemon->indexing->catalog, &daemon->indexing->sources, file);
 }
 
 static void on_writer_met(void *context, uint64_t file)
@@ -402,6 +410,7 @@ static int start(struct daemon *daemon)
 	view_set_watch(&daemon->view, follower_watch_name(daemon->follower));
 	view_set_confined(&daemon->view, bytes_text(&daemon->confined));
 	daemon->view.suspect = on_suspect;
+	daemon->view.recheck = on_recheck;
 	daemon->view.written = on_writer_met;
 	daemon->view.suspect_context = daemon;
 	daemon->view.report = make_report;

@@ -29,22 +29,62 @@ static void suspect(const struct view *view, uint64_t file, int result)
 		view->suspect(view->suspect_context, file);
 }
 
+/* Brings the index up to date if only the ctime of the file moved. Without a snapshot. */
+static bool recheck(struct view *view, uint64_t file)
+{
+	int r = -EBUSY;
+
+	if (!view->recheck)
+		return false;
+	if (atomic_fetch_add(&view->rechecks, 1) < VIEW_RECHECKS_MAX)
+		r = view->recheck(view->suspect_context, file);
+	atomic_fetch_sub(&view->rechecks, 1);
+	return r == 0;
+}
+
+/* Finds the version of a file that a node stands for; -ESTALE: the index has another one. */
+static int find_version(const struct view_query *query, uint64_t node, struct file_record *file)
+{
+	int r = catalog_get_file(query->reader, node_id(node), file);
+
+	if (r < 0)
+		return r == -ENOENT ? -ESTALE : r;
+	return node_make_file(file->id, file->touches) == node ? 0 : -ESTALE;
+}
+
+/* Opens a file that did not pass the gate, if the index can be brought up to date at once. The snapshot
+ * ends.
+ */
+static int open_rechecked(struct view_query *query, uint64_t node, int flags,
+			  struct file_record *file)
+{
+	int r;
+
+	query_end(query);
+	if (!recheck(query->view, file->id))
+		return -ESTALE;
+	r = catalog_read_begin(query->view->catalog, &query->reader);
+	if (r == 0)
+		r = find_version(query, node, file);
+	return r < 0 ? r : source_open_file(query->view->sources, query->reader, file, flags);
+}
+
 /* Opens the source of a file node of one type, through the signature gate. */
-static int open_source(const struct view_query *query, uint64_t node, mode_t type, int flags,
+static int open_source(struct view_query *query, uint64_t node, mode_t type, int flags,
 		       struct file_record *file)
 {
 	int r;
 
 	if (node_kind(node) != NODE_FILE)
 		return -EINVAL;
-	r = catalog_get_file(query->reader, node_id(node), file);
+	r = find_version(query, node, file);
 	if (r < 0)
-		return r == -ENOENT ? -ESTALE : r;
-	if (node_make_file(file->id, file->touches) != node)
-		return -ESTALE;
+		return r;
 	if ((file->attributes.mode & S_IFMT) != type)
 		return -EINVAL;
 	r = source_open_file(query->view->sources, query->reader, file, flags);
+	if (r == -ESTALE)
+		r = open_rechecked(query, node, flags, file);
 	suspect(query->view, file->id, r);
 	return r;
 }
@@ -61,7 +101,7 @@ static void examine_filesystem(struct view_file *file)
 		       filesystem_leases_tell((uint32_t)filesystem.f_type, status.st_dev);
 }
 
-static int open_regular(const struct view_query *query, uint64_t node, struct view_file *file)
+static int open_regular(struct view_query *query, uint64_t node, struct view_file *file)
 {
 	struct file_record record;
 	int r = open_source(query, node, S_IFREG, 0, &record);
@@ -164,23 +204,32 @@ int view_sync_text(struct view *view, struct bytes *text)
 
 /* ---- reading ------------------------------------------------------------------------- */
 
+/* Gets what the index has of an open file. -ESTALE: another content, for ever. */
+static int get_record(struct view *view, struct view_file *file, struct file_record *record)
+{
+	struct view_query query CLEANUP_QUERY = {0};
+	int r = query_begin(&query, view);
+
+	if (r == 0)
+		r = catalog_get_file(query.reader, node_id(file->node), record);
+	if (r == -ENOENT || (r == 0 && record->touches != file->version)) {
+		atomic_store(&file->signature, 0);
+		return -ESTALE;
+	}
+	return r;
+}
+
 /* The source was not what it was when it was looked at last. It may have got or lost a name, which
  * moves its ctime: where the index has seen that by now, and has the same content as before, what
  * was read is good. The index is not waited for. */
 static int check_again(struct view *view, struct view_file *file, const struct attributes *now)
 {
-	struct view_query query CLEANUP_QUERY = {0};
 	uint64_t id = node_id(file->node);
 	struct file_record record;
-	int r = query_begin(&query, view);
+	int r = get_record(view, file, &record);
 
-	if (r == 0)
-		r = catalog_get_file(query.reader, id, &record);
-	query_end(&query);
-	if (r == -ENOENT || (r == 0 && record.touches != file->version)) {
-		atomic_store(&file->signature, 0);
-		return -ESTALE;
-	}
+	if (r == 0 && !attributes_same_signature(&record.attributes, now) && recheck(view, id))
+		r = get_record(view, file, &record);
 	if (r < 0)
 		return r;
 	if (attributes_same_signature(&record.attributes, now)) {

@@ -55,6 +55,9 @@ struct caller;
  * everything else. */
 #define VIEW_REPORTS_MAX 4
 
+/* Files that are rechecked at a time: the other threads answer other requests. */
+#define VIEW_RECHECKS_MAX 4
+
 /* Browsers read no more of a file than it says to have before it is opened: so report.html has always
  * as many bytes, with blanks at its end. */
 #define VIEW_REPORT_BYTES (1UL << 20)
@@ -88,10 +91,15 @@ struct view {
 	 * says, so that somebody looks at it. Any thread, more than once for a file; it must not
 	 * block. */
 	void (*suspect)(void *context, uint64_t file);
+	/* Called, when it is not NULL, where the source of a file has another signature than the
+	 * index. If only its ctime moved, brings the index up to date: 0, or -errno. Called without a
+	 * snapshot, by VIEW_RECHECKS_MAX threads at most. Blocks on the source. */
+	int (*recheck)(void *context, uint64_t file);
+	_Atomic unsigned int rechecks; /* that are being made */
 	/* The same where a program has the file open for writing, and may have changed it while its
 	 * times stayed: its content must be compared again. */
 	void (*written)(void *context, uint64_t file);
-	void *suspect_context; /* of both */
+	void *suspect_context; /* of these */
 
 	/* Appends what report.html says, at most VIEW_REPORT_BYTES: 0 or -errno. Called without a snapshot, as it takes some of
 	 * its own, and by VIEW_REPORTS_MAX threads at most. */

@@ -194,7 +194,7 @@ static int open_file(const struct view_query *query, uint64_t node)
 		return r == -ENOENT ? -ESTALE : r;
 	if (node_make_file(file.id, file.touches) != node)
 		return -ESTALE;
-	return source_open_file(query->view->sources, query->reader, &file, O_PATH);
+	return source_open_inode(query->view->sources, query->reader, &file);
 }
 
 /* -ENODATA for a node that is in no source, and for a mount point. */

@@ -4,6 +4,7 @@ files that somebody still writes."""
 import errno
 import mmap
 import os
+import subprocess
 import time
 from functools import partial
 
@@ -351,3 +352,81 @@ def test_writer_that_never_rests_does_not_hold_up_mount(twinfs, source):
             assert (view.uniques / "held").stat().st_size == len(DATA)
     finally:
         os.close(handle)
+
+
+# ---- what no event tells of --------------------------------------------------------------------
+
+def move_ctime(paths, flag):
+    """As chattr(1) does: no event tells of it."""
+    before = [os.stat(path).st_ctime_ns for path in paths]
+    if subprocess.run(["chattr", flag, *paths], check=False, capture_output=True).returncode:
+        pytest.skip("there are no such attributes here")
+    assert all(os.stat(path).st_ctime_ns > moment
+               for path, moment in zip(paths, before, strict=True))
+
+
+@pytest.fixture
+def moved(twinfs, source):
+    """A view of twelve equal files and one more; the ctime of all has moved."""
+    trees.fill(source, {b"%02d" % number: DATA for number in range(12)})
+    trees.fill(source, {b"lone": DATA[::-1]})
+    with twinfs.mounted(source) as mounted:
+        mounted.sync()
+        move_ctime(sorted(source.iterdir()), "+d")
+        yield mounted
+
+
+def read_at(folder, name):
+    """As tar and rsync do, which do not walk the path again."""
+    with open(name, "rb", opener=lambda path, flags: os.open(path, flags, dir_fd=folder)) as file:
+        return file.read()
+
+
+def test_files_whose_ctime_moved_are_read_in_their_group(moved, source):
+    group = in_dups(moved, ".")
+    folder = os.open(group, os.O_PATH)
+    try:
+        names = os.listdir(group)
+        assert len(names) == 12
+        for name in names:
+            assert os.listxattr(group / name) == []
+            assert read_at(folder, name) == DATA
+            assert sorted(os.listdir(group)) == sorted(names)  # none of them leaves
+        move_ctime(sorted(source.iterdir()), "-d")
+        for name in reversed(names):
+            assert read_at(folder, name) == DATA
+    finally:
+        os.close(folder)
+    assert moved.differences_now(source) == []
+
+
+@pytest.mark.parametrize("name", ["00", "lone"])
+def test_file_whose_ctime_moved_is_read_in_uniques(moved, source, name):
+    assert (moved.uniques / name).read_bytes() == (source / name).read_bytes()
+
+
+def test_file_whose_ctime_moves_while_it_is_open_is_read_on(moved, source):
+    with open(in_dups(moved, "05"), "rb", buffering=0) as file:
+        assert os.pread(file.fileno(), 10, 0) == DATA[:10]
+        move_ctime([source / "05"], "-d")
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        assert os.pread(file.fileno(), len(DATA), 0) == DATA
+
+
+def test_file_that_was_rewritten_without_an_event_leaves_its_group(twinfs, source, tmp_path):
+    """Its size and mtime are as they were; only its ctime tells that it may be another one."""
+    trees.fill(source, {b"b": DATA, b"c": DATA})
+    outside = tmp_path / "outside"
+    outside.write_bytes(DATA)
+    os.link(outside, source / "a")
+    with twinfs.mounted(source) as view:
+        view.sync()
+        group = in_dups(view, ".")
+        stat = os.stat(outside)
+        outside.write_bytes(DATA[::-1])  # by a name that is not watched
+        os.utime(outside, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        assert open_fails(group / "a")
+        assert (view.uniques / "a").read_bytes() == DATA[::-1]
+        assert sorted(os.listdir(group)) == ["b", "c"]
+        view.sync()
+        assert view.differences_now(source) == []

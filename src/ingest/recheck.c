@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/recheck.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/descriptor.h"
+#include "base/hash.h"
+#include "catalog/change.h"
+#include "catalog/query.h"
+#include "ingest/reading.h"
+
+#define BLOCK_BYTES ((size_t)128 << 10)
+
+/* So many members of a group are examined, some milliseconds for each thousand. */
+#define MEMBERS_MAX 10000
+
+/* A file as the index has it and as it is. */
+struct checked {
+	struct file_record file;
+	struct attributes now;
+	bool moved; /* its ctime */
+	struct reading reading;
+};
+
+struct recheck {
+	const struct sources *sources;
+	struct group_record group; /* of the file; id 0: none */
+	struct checked file;
+	struct checked member; /* what it is compared with; id 0: nothing */
+	bool equal;
+};
+
+/* 0; -ESTALE: more than the ctime moved; or -errno. */
+static int examine(const struct sources *sources, struct catalog_reader *reader, uint64_t id,
+		   struct checked *checked)
+{
+	struct attributes known;
+	AUTO_CLOSE int fd = -1;
+	int r = catalog_get_file(reader, id, &checked->file);
+
+	if (r < 0)
+		return r;
+	r = fd = source_open_inode(sources, reader, &checked->file);
+	if (r >= 0)
+		r = source_attributes(sources->catalog, fd, &checked->now);
+	if (r < 0)
+		return r;
+	known = checked->file.attributes;
+	checked->moved = !attributes_same_signature(&known, &checked->now);
+	known.ctime = checked->now.ctime;
+	return attributes_same_signature(&known, &checked->now) ? 0 : -ESTALE;
+}
+
+/* Finds what the file is compared with: a member that is as it was compared, else one of which only the
+ * ctime moved, too. Without any, the member's id stays 0.
+ */
+static int find_member(struct recheck *recheck, struct catalog_reader *reader)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	uint64_t id;
+	int examined, r = catalog_scan_members(reader, recheck->group.id, 0, &scan);
+
+	for (size_t i = 0; r == 0 && i < MEMBERS_MAX; i++) {
+		struct checked checked = {0};
+
+		r = catalog_next_member(scan, &id);
+		if (r < 0 || id == recheck->file.file.id)
+			continue;
+		examined = examine(recheck->sources, reader, id, &checked);
+		if (examined < 0 && examined != -ESTALE && examined != -ENOENT)
+			return examined;
+		if (examined < 0)
+			continue;
+		if (!checked.moved || recheck->member.file.id == 0)
+			recheck->member = checked;
+		if (!checked.moved)
+			return 0;
+	}
+	/* not all were asked: one that is as it was compared may be among the others */
+	if (r == 0)
+		recheck->member.file.id = 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+static int find_group(struct recheck *recheck, struct catalog_reader *reader)
+{
+	const struct file_record *file = &recheck->file.file;
+	struct content_record content;
+	int r = catalog_get_content(reader, file->id, &content);
+
+	if (r == 0 && content.group && file->attributes.size <= RECHECK_BYTES_MAX)
+		r = catalog_get_group(reader, content.group, &recheck->group);
+	if (r == 0 && recheck->group.id)
+		r = find_member(recheck, reader);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- comparing ----------------------------------------------------------------------- */
+
+static int open_checked(struct checked *checked, struct file_opener *opener,
+			struct catalog_reader *reader)
+{
+	struct file_record as_now = checked->file;
+
+	as_now.attributes = checked->now;
+	return reading_open(&checked->reading, opener, reader, &as_now, false);
+}
+
+/* 0, an enum reading_outcome or -errno: then neither is open. */
+static int open_both(struct recheck *recheck, struct catalog_reader *reader)
+{
+	struct file_opener opener = FILE_OPENER_INIT(recheck->sources);
+	int r = open_checked(&recheck->file, &opener, reader);
+
+	if (r == 0) {
+		r = open_checked(&recheck->member, &opener, reader);
+		if (r != 0)
+			reading_abandon(&recheck->file.reading);
+	}
+	file_opener_deinit(&opener);
+	return r;
+}
+
+/* Reads the next block of both. Returns its length, 0: the end or a difference, or -errno. */
+static long read_both(const struct recheck *recheck, char *block, char *other, long offset)
+{
+	long length = read_fully_at(recheck->file.reading.fd, block, BLOCK_BYTES, offset);
+	long same = length > 0 ? read_fully_at(recheck->member.reading.fd, other,
+					       (unsigned long)length, offset)
+			       : length;
+
+	if (same < 0)
+		return same;
+	return same == length && memcmp(block, other, (size_t)length) == 0 ? length : 0;
+}
+
+/* Sets recheck->equal. If the ctime of the member moved, too, no other member that is as it was compared
+ * is known: then the hash tells whether the two still have the content that their group is named by. They
+ * are the only members that the index has as they are, and both were compared with each other.
+ */
+static int compare_bytes(struct recheck *recheck)
+{
+	AUTO_FREE char *blocks = malloc(2 * BLOCK_BYTES);
+	struct hash_state *hash = hash_state_new();
+	uint64_t offset = 0;
+	long length = -ENOMEM;
+
+	if (blocks && hash) {
+		while ((length = read_both(recheck, blocks, blocks + BLOCK_BYTES, (long)offset)) >
+		       0) {
+			hash_state_update(hash, blocks, (size_t)length);
+			offset += (uint64_t)length;
+		}
+		recheck->equal = offset == recheck->group.size &&
+				 (!recheck->member.moved ||
+				  hash128_equal(hash_state_digest(hash), recheck->group.hash));
+	}
+	hash_state_free(hash);
+	return (int)length;
+}
+
+/* 0, or as reading_close. */
+static int compare(struct recheck *recheck)
+{
+	struct catalog *catalog = recheck->sources->catalog;
+	int r = compare_bytes(recheck);
+	int file = reading_close(&recheck->file.reading, catalog);
+	int member = reading_close(&recheck->member.reading, catalog);
+
+	if (r == 0)
+		r = file;
+	return r == 0 ? member : r;
+}
+
+/* ---- committing ---------------------------------------------------------------------- */
+
+/* Whether the index still has what was examined. */
+static bool is_current(struct catalog_writer *w, const struct checked *checked)
+{
+	struct file_record file;
+
+	return catalog_get_file(catalog_writer_reader(w), checked->file.id, &file) == 0 &&
+	       file_digest(&file) == file_digest(&checked->file);
+}
+
+static struct name_change change_of(const struct recheck *recheck, const struct checked *checked)
+{
+	return (struct name_change){.kind = NAME_UPDATE_FILE,
+				    .id = checked->file.id,
+				    .flags = recheck->equal ? FILE_COMPARED : 0,
+				    .attributes = checked->now};
+}
+
+static int commit_body(struct catalog_writer *w, void *context)
+{
+	const struct recheck *recheck = context;
+	struct name_change changes[2];
+	size_t count = 0;
+
+	if (!is_current(w, &recheck->file))
+		return -ESTALE;
+	changes[count++] = change_of(recheck, &recheck->file);
+	if (recheck->member.file.id) {
+		if (!is_current(w, &recheck->member))
+			return -ESTALE;
+		if (recheck->member.moved)
+			changes[count++] = change_of(recheck, &recheck->member);
+	}
+	return catalog_apply(w, changes, count, 0);
+}
+
+static int examine_all(struct recheck *recheck, uint64_t file)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	int r = catalog_read_begin(recheck->sources->catalog, &reader);
+
+	if (r == 0)
+		r = examine(recheck->sources, reader, file, &recheck->file);
+	if (r == 0 && recheck->file.moved)
+		r = find_group(recheck, reader);
+	if (r == 0 && recheck->member.file.id)
+		r = open_both(recheck, reader);
+	return r;
+}
+
+int ingest_recheck(struct catalog *catalog, const struct sources *sources, uint64_t file)
+{
+	struct recheck recheck = {.sources = sources};
+	int r = examine_all(&recheck, file);
+
+	if (r == 0 && !recheck.file.moved)
+		return 0;
+	if (r == 0 && recheck.member.file.id)
+		r = compare(&recheck);
+	if (r == 0)
+		r = catalog_write(catalog, commit_body, &recheck);
+	return r > 0 ? -ESTALE : r;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INGEST_RECHECK_H
+#define INGEST_RECHECK_H
+
+/* Bringing one file of the index up to date whose ctime moved without an event: chattr(1) does that, and
+ * a change on another host of a remote file system.
+ *
+ * Its bytes may be others, too, so they are compared with those of a member of its group. If they are
+ * equal, the file stays in its group. Else its content is unknown until it is compared with all. */
+
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "catalog/catalog.h"
+#include "catalog/source.h"
+
+/* A larger file is not compared here. */
+#define RECHECK_BYTES_MAX (UINT64_C(256) << 20)
+
+/* Returns 0: the index has the file as it is; -ESTALE: more than its ctime moved, or somebody may be
+ * writing it: somebody else has to look at it; or -errno. Without a snapshot. Any thread. Blocks on the
+ * source for as long as it takes to read twice RECHECK_BYTES_MAX, and commits. SIGIO must be ignored
+ * (ingest/reading.h). */
+MUST_CHECK int ingest_recheck(struct catalog *catalog, const struct sources *sources,
+			      uint64_t file);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+
+#include "catalog/audit.h"
+#include "ingest/recheck.h"
+#include "ingest/tree.h"
+
+#define LENGTH 300000
+
+/* Three equal files in a group and one in none. */
+static struct tree *scanned(void **state)
+{
+	struct tree *t = *state;
+
+	write_content(t, "a", LENGTH, 0);
+	write_content(t, "b", LENGTH, 0);
+	write_content(t, "c", LENGTH, 0);
+	write_content(t, "lone", LENGTH, 1);
+	scan(t);
+	assert_true(are_grouped(t, "a", "b"));
+	return t;
+}
+
+static struct file_record record_of(const struct tree *t, const char *path)
+{
+	struct catalog_reader *reader = fixture_read(&t->index);
+	struct file_record file;
+
+	assert_int_equal(catalog_get_file(reader, id_of_path(t, path), &file), 0);
+	catalog_read_end(reader);
+	return file;
+}
+
+/* Moves the ctime alone. The clock of a file system may stand still for some milliseconds. */
+static void move_ctime(const struct tree *t, const char *path)
+{
+	const struct timespec before = record_of(t, path).attributes.ctime;
+	struct stat status;
+
+	do {
+		assert_int_equal(fchmodat(t->fd, path, 0600, 0), 0);
+		assert_int_equal(fchmodat(t->fd, path, 0644, 0), 0);
+		assert_int_equal(fstatat(t->fd, path, &status, 0), 0);
+	} while (status.st_ctim.tv_sec == before.tv_sec &&
+		 status.st_ctim.tv_nsec == before.tv_nsec);
+}
+
+/* Writes other bytes and puts the mtime back. */
+static void rewrite(const struct tree *t, const char *path)
+{
+	const struct timespec times[] = {{.tv_nsec = UTIME_OMIT},
+					 record_of(t, path).attributes.mtime};
+	int fd = openat(t->fd, path, O_WRONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, "other", 5, LENGTH - 5), 5);
+	assert_int_equal(close(fd), 0);
+	move_ctime(t, path);
+	assert_int_equal(utimensat(t->fd, path, times, 0), 0);
+}
+
+static int recheck(const struct tree *t, const char *path)
+{
+	return ingest_recheck(t->index.catalog, &t->sources, id_of_path(t, path));
+}
+
+static void test_file_that_was_rechecked_stays_in_its_group(void **state)
+{
+	struct tree *t = scanned(state);
+	uint64_t group = group_of_path(t, "a");
+	uint32_t touches = record_of(t, "b").touches;
+
+	move_ctime(t, "b");
+	assert_int_equal(recheck(t, "b"), 0);
+	assert_int_equal(group_of_path(t, "b"), group);
+	assert_int_equal(record_of(t, "b").touches, touches);
+	scan(t);
+	assert_int_equal(t->candidates, 0); /* the index has it as it is */
+	audit_index(t->index.catalog);
+}
+
+static void test_group_of_which_all_ctimes_moved_stays(void **state)
+{
+	struct tree *t = scanned(state);
+	uint64_t group = group_of_path(t, "a");
+
+	move_ctime(t, "a");
+	move_ctime(t, "b");
+	move_ctime(t, "c");
+	assert_int_equal(recheck(t, "c"), 0);
+	assert_int_equal(recheck(t, "b"), 0);
+	assert_int_equal(recheck(t, "a"), 0);
+	assert_int_equal(group_of_path(t, "a"), group);
+	assert_int_equal(group_of_path(t, "b"), group);
+	assert_int_equal(group_of_path(t, "c"), group);
+	scan(t);
+	assert_int_equal(t->candidates, 0);
+	audit_index(t->index.catalog);
+}
+
+static void test_file_with_other_bytes_leaves_its_group(void **state)
+{
+	struct tree *t = scanned(state);
+	uint64_t group = group_of_path(t, "a");
+
+	rewrite(t, "b");
+	assert_int_equal(recheck(t, "b"), 0);
+	assert_int_equal(group_of_path(t, "b"), 0);
+	assert_int_equal(group_of_path(t, "a"), group);
+	assert_true(are_grouped(t, "a", "c"));
+	audit_index(t->index.catalog);
+}
+
+/* Nothing tells which of the two has the content of their group but its hash. */
+static void test_equal_files_with_other_bytes_than_before_leave_their_group(void **state)
+{
+	struct tree *t = scanned(state);
+
+	rewrite(t, "a");
+	rewrite(t, "b");
+	rewrite(t, "c");
+	assert_int_equal(recheck(t, "b"), 0);
+	assert_int_equal(group_of_path(t, "b"), 0);
+	/* and so does the one that it was compared with */
+	assert_true((group_of_path(t, "a") == 0) != (group_of_path(t, "c") == 0));
+	scan(t);
+	assert_true(are_grouped(t, "a", "b"));
+	assert_true(are_grouped(t, "a", "c"));
+	audit_index(t->index.catalog);
+}
+
+static void test_member_with_other_bytes_is_no_proof(void **state)
+{
+	struct tree *t = scanned(state);
+
+	rewrite(t, "a");
+	rewrite(t, "c");
+	move_ctime(t, "b");
+	assert_int_equal(recheck(t, "b"), 0);
+	scan(t);
+	assert_int_equal(group_of_path(t, "b"), 0);
+	assert_true(are_grouped(t, "a", "c"));
+	audit_index(t->index.catalog);
+}
+
+static void test_file_in_no_group_is_to_be_read_again(void **state)
+{
+	struct tree *t = scanned(state);
+	uint32_t touches = record_of(t, "lone").touches;
+
+	move_ctime(t, "lone");
+	assert_int_equal(recheck(t, "lone"), 0);
+	assert_int_equal(record_of(t, "lone").touches, touches + 1);
+	audit_index(t->index.catalog);
+}
+
+static void test_large_file_is_to_be_compared_by_others(void **state)
+{
+	struct tree *t = *state;
+
+	for (const char *name = "a"; name; name = *name == 'a' ? "b" : NULL) {
+		int fd = openat(t->fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+		assert_true(fd >= 0);
+		assert_int_equal(ftruncate(fd, RECHECK_BYTES_MAX + 1), 0);
+		assert_int_equal(close(fd), 0);
+	}
+	scan(t);
+	assert_true(are_grouped(t, "a", "b"));
+	move_ctime(t, "b");
+	assert_int_equal(recheck(t, "b"), 0);
+	assert_int_equal(group_of_path(t, "b"), 0);
+	audit_index(t->index.catalog);
+}
+
+static void test_file_of_which_more_moved_is_left_to_others(void **state)
+{
+	struct tree *t = scanned(state);
+	uint64_t group = group_of_path(t, "b");
+
+	assert_int_equal(recheck(t, "b"), 0); /* nothing moved */
+	write_content(t, "b", LENGTH, 1);
+	assert_int_equal(recheck(t, "b"), -ESTALE);
+	assert_int_equal(unlinkat(t->fd, "a", 0), 0);
+	assert_int_equal(recheck(t, "a"), -ENOENT);
+	assert_int_equal(group_of_path(t, "b"), group);
+	assert_int_equal(group_of_path(t, "a"), group);
+}
+
+static void test_file_that_is_open_for_writing_is_left_to_others(void **state)
+{
+	struct tree *t = scanned(state);
+	uint64_t group = group_of_path(t, "b");
+	int fd;
+
+	move_ctime(t, "b");
+	fd = openat(t->fd, "b", O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(recheck(t, "b"), -ESTALE);
+	assert_int_equal(group_of_path(t, "b"), group);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(recheck(t, "b"), 0);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, tree_setup, tree_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_file_that_was_rechecked_stays_in_its_group),
+		CASE(test_group_of_which_all_ctimes_moved_stays),
+		CASE(test_file_with_other_bytes_leaves_its_group),
+		CASE(test_equal_files_with_other_bytes_than_before_leave_their_group),
+		CASE(test_member_with_other_bytes_is_no_proof),
+		CASE(test_file_in_no_group_is_to_be_read_again),
+		CASE(test_large_file_is_to_be_compared_by_others),
+		CASE(test_file_of_which_more_moved_is_left_to_others),
+		CASE(test_file_that_is_open_for_writing_is_left_to_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
