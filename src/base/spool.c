@@ -47,6 +47,20 @@ int spool_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
+int spool_open_stream(FILE **stream)
+{
+	int fd = spool_open();
+
+	*stream = fd < 0 ? NULL : fdopen(fd, "w+");
+	if (fd < 0)
+		return fd;
+	if (*stream == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
 int spool_copy(int spool, int to)
 {
 	AUTO_FREE char *block = malloc(BLOCK_BYTES);

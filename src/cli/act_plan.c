@@ -102,17 +102,12 @@ int act_plan_make(struct act_plan *plan, const struct report *report)
 {
 	struct planning planning = {plan, report->reader};
 	const struct visitor visitor = {.group = put_group, .context = &planning};
-	int fd = spool_open();
 	int r;
 
-	*plan = (struct act_plan){.spool = fd < 0 ? NULL : fdopen(fd, "w+")};
-	if (fd < 0)
-		return fd;
-	if (!plan->spool) {
-		close(fd);
-		return -ENOMEM;
-	}
-	r = selection_groups(report, &visitor);
+	*plan = (struct act_plan){.names = 0};
+	r = spool_open_stream(&plan->spool);
+	if (r == 0)
+		r = selection_groups(report, &visitor);
 	return r < 0 ? r : act_plan_rewind(plan);
 }
 

@@ -8,6 +8,8 @@
  *	{"difference": ..., "hash": ..., "size": ..., "files": [
  *	{"bytes": ..., "path": ...},
  *	...]},
+ *	...], "unverified": [
+ *	{"why": ..., "checked": ..., "path": ...},
  *	...], "summary": {...}}
  */
 
@@ -154,6 +156,35 @@ int check_print_file(struct check_printing *printing, const struct bytes *path,
 	return print_json_path(printing->output, "bytes", words[state], path);
 }
 
+void check_print_unverified(struct check_printing *printing)
+{
+	if (!printing->json)
+		return;
+	if (printing->contents > 0)
+		output_text(printing->output, "]}");
+	output_text(printing->output, "],\"unverified\":[");
+}
+
+int check_print_unverified_file(struct check_printing *printing, const struct bytes *path,
+				const struct unverified *unverified)
+{
+	static const char *const words[] = {
+		[UNVERIFIED_NO_HASH] = "no hash",
+		[UNVERIFIED_BUSY] = "open for writing",
+		[UNVERIFIED_UNREADABLE] = "unreadable",
+	};
+	json_t *object = json_pack("{s:s, s:I}", "why", words[unverified->reason], "checked",
+				   (json_int_t)unverified->checked);
+
+	if (object != NULL &&
+	    json_set_path(object, "path", (const char *)path->data, path->length) < 0) {
+		json_decref(object);
+		object = NULL;
+	}
+	output_text(printing->output, printing->unverified++ == 0 ? "\n" : ",\n");
+	return print_object(printing->output, object);
+}
+
 /* ---- figures ------------------------------------------------------------------------------ */
 
 static int print_json_figures(struct output *output, const struct check_figures *figures)
@@ -199,7 +230,7 @@ static int print_text_figures(struct output *output, const struct check_figures 
 		figure_print(output, "contents", "not compared");
 	if (figures->contents_compared)
 		figure_print(output, "unverified",
-			     "%s %s without a copy: no hash of all bytes is known",
+			     "%s %s: no hash of all bytes is known, or they cannot be read now",
 			     number_format(count, figures->contents.unverified),
 			     plural(figures->contents.unverified, "file", "files"));
 	return r;
@@ -211,8 +242,6 @@ int check_print_end(struct check_printing *printing, const struct check_figures 
 
 	if (!printing->json)
 		return print_text_figures(printing->output, figures);
-	if (printing->contents > 0)
-		output_text(printing->output, "]}");
 	output_text(printing->output, "],\"summary\":");
 	r = print_json_figures(printing->output, figures);
 	output_text(printing->output, "}\n");

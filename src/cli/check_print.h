@@ -5,7 +5,8 @@
 /* What `check` found, as people or programs read it: written as it becomes known, in this order.
  * For the first thread; everything is borrowed.
  *
- *	begin -> name ... -> contents -> (content -> file ...) ... -> end
+ *	begin -> name ... -> contents -> (content -> file ...) ... -> unverified ->
+ *	unverified_file ... -> end
  *
  * Failures of the output stay in there; the functions return others, as -errno.
  */
@@ -25,7 +26,7 @@ struct check_printing {
 	bool json;
 	bool grouped; /* the files that follow are those of a group, below its line */
 	/* How many were printed of what is being listed. */
-	uint64_t names, contents, files;
+	uint64_t names, contents, files, unverified;
 };
 
 struct check_figures {
@@ -48,6 +49,11 @@ void check_print_content(struct check_printing *printing, enum content_differenc
 /* path: absolute */
 MUST_CHECK int check_print_file(struct check_printing *printing, const struct bytes *path,
 				enum content_state state);
+/* For programs alone: people get the number of these files. */
+void check_print_unverified(struct check_printing *printing);
+MUST_CHECK int check_print_unverified_file(struct check_printing *printing,
+					   const struct bytes *path,
+					   const struct unverified *unverified);
 MUST_CHECK int check_print_end(struct check_printing *printing,
 			       const struct check_figures *figures);
 

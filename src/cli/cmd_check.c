@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/spool.h"
 #include "base/stop.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
@@ -171,6 +172,7 @@ static int print_names(struct checking *checking)
 struct content_printing {
 	struct checking *checking;
 	struct catalog_reader *reader;
+	FILE *unverified;
 };
 
 static int print_content(void *context, enum content_difference what,
@@ -182,37 +184,106 @@ static int print_content(void *context, enum content_difference what,
 	return 0;
 }
 
+static int get_path(const struct checking *checking, struct catalog_reader *reader,
+		    const struct file_record *file, struct bytes *path)
+{
+	CLEANUP_BYTES struct bytes relative = {0};
+	uint32_t source;
+	int r = catalog_file_path(reader, file, &relative, &source);
+
+	if (r == 0 && bytes_text(&relative) == NULL)
+		r = -ENOMEM;
+	return r < 0 ? r
+		     : source_absolute_path(checking->index.sources, source, bytes_text(&relative),
+					    path);
+}
+
 static int print_file(void *context, const struct file_record *file, enum content_state state)
 {
 	struct content_printing *printing = context;
-	const struct sources *sources = printing->checking->index.sources;
-	CLEANUP_BYTES struct bytes relative = {0};
 	CLEANUP_BYTES struct bytes path = {0};
-	uint32_t source;
-	int r = catalog_file_path(printing->reader, file, &relative, &source);
+	int r = get_path(printing->checking, printing->reader, file, &path);
 
-	if (r == 0)
-		r = source_absolute_path(sources, source, bytes_text(&relative), &path);
 	if (r == 0)
 		r = check_print_file(&printing->checking->printing, &path, state);
 	return r < 0 ? r : bytes_append(&printing->checking->suspects, &file->id, sizeof(file->id));
 }
 
-static int print_contents(struct checking *checking, struct catalog_reader *reader)
+/* Kept until the differences are printed. */
+static int keep_unverified(void *context, const struct unverified *unverified)
+{
+	struct content_printing *printing = context;
+	struct unverified kept;
+
+	if (!printing->checking->printing.json)
+		return 0;
+	/* with what lies between its members, as that is written, too */
+	memset(&kept, 0, sizeof(kept));
+	kept.file = unverified->file;
+	kept.reason = unverified->reason;
+	kept.checked = unverified->checked;
+	return fwrite(&kept, sizeof(kept), 1, printing->unverified) == 1 ? 0 : -errno;
+}
+
+static int print_unverified_file(struct checking *checking, struct catalog_reader *reader,
+				 const struct unverified *unverified)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	struct file_record file;
+	int r = catalog_get_file(reader, unverified->file, &file);
+
+	if (r == 0)
+		r = get_path(checking, reader, &file, &path);
+	return r < 0 ? r : check_print_unverified_file(&checking->printing, &path, unverified);
+}
+
+static int print_unverified(const struct content_printing *printing)
+{
+	struct unverified unverified;
+	int r = 0;
+
+	check_print_unverified(&printing->checking->printing);
+	if (fflush(printing->unverified) != 0 || fseek(printing->unverified, 0, SEEK_SET) != 0)
+		return -errno;
+	while (r == 0 && fread(&unverified, sizeof(unverified), 1, printing->unverified) == 1)
+		r = print_unverified_file(printing->checking, printing->reader, &unverified);
+	return r == 0 && ferror(printing->unverified) ? -EIO : r;
+}
+
+/* Compares and prints. The file takes what is printed behind the differences. */
+static int compare_contents(struct checking *checking, struct catalog_reader *reader,
+			    FILE *unverified)
 {
 	CLEANUP_READER struct catalog_reader *fresh = NULL;
-	struct content_printing printing = {checking, reader};
-	const struct content_listener listener = {print_content, print_file, &printing};
+	struct content_printing printing = {checking, reader, unverified};
+	const struct content_listener listener = {print_content, print_file, keep_unverified,
+						  &printing};
 	struct content_sides sides = {.indexed = reader, .sources = checking->index.sources};
+	int r = catalog_read_begin(checking->fresh.indexing.catalog, &fresh);
+
+	sides.fresh = fresh;
+	if (r == 0)
+		r = content_differences_find(&sides, &listener, &checking->figures.contents);
+	return r < 0 ? r : print_unverified(&printing);
+}
+
+static int print_contents(struct checking *checking, struct catalog_reader *reader)
+{
+	FILE *unverified;
 	int r;
 
 	check_print_contents(&checking->printing);
-	if (checking->settings->quick)
+	if (checking->settings->quick) {
+		check_print_unverified(&checking->printing);
 		return 0;
+	}
 	checking->figures.contents_compared = true;
-	r = catalog_read_begin(checking->fresh.indexing.catalog, &fresh);
-	sides.fresh = fresh;
-	return r < 0 ? r : content_differences_find(&sides, &listener, &checking->figures.contents);
+	r = spool_open_stream(&unverified);
+	if (r < 0)
+		return r;
+	r = compare_contents(checking, reader, unverified);
+	(void)fclose(unverified);
+	return r;
 }
 
 static enum twinfs_exit status_of(const struct checking *checking)
@@ -309,6 +380,7 @@ static enum twinfs_exit report_unsound(struct checking *checking)
 		checking->structure == CATALOG_OLDER ? "of an older format" : "damaged";
 	check_print_begin(&checking->printing);
 	check_print_contents(&checking->printing);
+	check_print_unverified(&checking->printing);
 	r = check_print_end(&checking->printing, &checking->figures);
 	if (r == 0)
 		r = output_flush(&output);

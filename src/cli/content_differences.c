@@ -10,6 +10,7 @@
 #include "catalog/query.h"
 #include "catalog/source.h"
 #include "ingest/heads.h"
+#include "ingest/reading.h"
 
 #define READ_BYTES ((size_t)1 << 20)
 
@@ -19,15 +20,17 @@ struct search {
 	struct content_figures *figures;
 };
 
-/* A file that both indexes know, with the same signature, and have read. */
+/* A file that both indexes know, with the same signature. */
 struct known {
+	bool read_again; /* for the new index, which has no need to read a file of a size of its own */
 	struct file_record indexed, fresh;
 	struct content_record indexed_content, fresh_content;
 };
 
-/* Outcome of looking for a file in the other index. */
+/* Outcomes of looking for a file in the other index. */
 enum {
-	NOT_COMPARABLE = 1
+	NOT_COMPARABLE = 1, /* it is not there, or has another signature */
+	NOT_READ = 2,
 };
 
 static int found_or_not_comparable(int r)
@@ -48,7 +51,11 @@ static int get_other(struct catalog_reader *reader, const struct file_record *fi
 	r = catalog_get_file(reader, id, other);
 	if (r == 0 && !attributes_same_signature(&file->attributes, &other->attributes))
 		return NOT_COMPARABLE;
-	return found_or_not_comparable(r < 0 ? r : catalog_get_content(reader, id, content));
+	if (r == 0)
+		r = catalog_get_content(reader, id, content);
+	else
+		return found_or_not_comparable(r);
+	return r == -ENOENT ? NOT_READ : r;
 }
 
 static int get_known(const struct search *search, uint64_t indexed, struct known *known)
@@ -59,8 +66,9 @@ static int get_known(const struct search *search, uint64_t indexed, struct known
 		r = catalog_get_content(search->sides->indexed, indexed, &known->indexed_content);
 	if (r < 0)
 		return found_or_not_comparable(r);
-	return get_other(search->sides->fresh, &known->indexed, &known->fresh,
-			 &known->fresh_content);
+	r = get_other(search->sides->fresh, &known->indexed, &known->fresh, &known->fresh_content);
+	known->read_again = r == 0;
+	return r == NOT_READ ? 0 : r;
 }
 
 static int get_known_by_fresh(const struct search *search, uint64_t fresh, struct known *known)
@@ -71,8 +79,10 @@ static int get_known_by_fresh(const struct search *search, uint64_t fresh, struc
 		r = catalog_get_content(search->sides->fresh, fresh, &known->fresh_content);
 	if (r < 0)
 		return found_or_not_comparable(r);
-	return get_other(search->sides->indexed, &known->fresh, &known->indexed,
-			 &known->indexed_content);
+	known->read_again = true;
+	r = get_other(search->sides->indexed, &known->fresh, &known->indexed,
+		      &known->indexed_content);
+	return r == NOT_READ ? NOT_COMPARABLE : r;
 }
 
 static int tell(const struct search *search, enum content_difference what,
@@ -86,6 +96,71 @@ static int tell_file(const struct search *search, const struct known *known,
 		     enum content_state state)
 {
 	return search->listener->file(search->listener->context, &known->indexed, state);
+}
+
+static int tell_unverified(const struct search *search, const struct file_record *file,
+			   enum unverified_reason reason, uint64_t checked)
+{
+	const struct unverified unverified = {file->id, reason, checked};
+
+	search->figures->unverified++;
+	return search->listener->unverified(search->listener->context, &unverified);
+}
+
+/* ---- the bytes of a file ------------------------------------------------------------------ */
+
+static int hash_all(int fd, struct hash128 *hash)
+{
+	AUTO_FREE void *block = memory_pages(READ_BYTES);
+	struct hash_state *state = hash_state_new();
+	long got = block != NULL && state != NULL ? 1 : -ENOMEM;
+
+	for (long at = 0; got > 0; at += got) {
+		got = stop_requested() ? -EINTR : read_fully_at(fd, block, READ_BYTES, at);
+		if (got > 0)
+			hash_state_update(state, block, (size_t)got);
+	}
+	if (got == 0)
+		*hash = hash_state_digest(state);
+	hash_state_free(state);
+	return (int)got;
+}
+
+/* Reads a file that must be as the index has it. 0, an enum reading_outcome, or -errno. */
+static int hash_file(const struct search *search, const struct file_record *file,
+		     struct hash128 *hash)
+{
+	struct file_opener opener = FILE_OPENER_INIT(search->sides->sources);
+	struct reading reading = {.fd = -1};
+	int r = reading_open(&reading, &opener, search->sides->indexed, file, false);
+
+	if (r == 0) {
+		r = hash_all(reading.fd, hash);
+		if (r == 0)
+			r = reading_close(&reading, search->sides->sources->catalog);
+		else
+			reading_abandon(&reading);
+	}
+	file_opener_deinit(&opener);
+	return r;
+}
+
+/* Has a file these bytes? 0 and *changed, also for one that changed since the scan, of which nothing
+ * is said; or -errno of the search. One that cannot be read now is unverified. */
+static int compare_hash_of(const struct search *search, const struct file_record *file,
+			   const struct hash128 *expected, bool *changed)
+{
+	struct hash128 found;
+	int r = hash_file(search, file, &found);
+
+	*changed = r == 0 && !hash128_equal(found, *expected);
+	if (r == READING_CHANGED || r == READING_GONE)
+		return 0;
+	if (r == READING_BUSY)
+		return tell_unverified(search, file, UNVERIFIED_BUSY, 0);
+	if (r == 0 || r == -EINTR || r == -ENOMEM)
+		return r;
+	return tell_unverified(search, file, UNVERIFIED_UNREADABLE, 0);
 }
 
 /* ---- members of one group in one of the indexes ------------------------------------------- */
@@ -128,11 +203,18 @@ struct agreement {
 	bool broken;
 };
 
+/* A member that was not read for the new index is checked by its hash. */
 static int compare_member(const struct search *search, const struct known *known, void *context)
 {
 	struct agreement *agreement = context;
+	bool changed = false;
+	int r = 0;
 
-	(void)search;
+	if (!known->read_again) {
+		r = compare_hash_of(search, &known->indexed, &agreement->group->hash, &changed);
+		agreement->broken |= changed;
+		return r;
+	}
 	if (agreement->count++ == 0) {
 		agreement->class = known->fresh_content.group;
 		agreement->head = known->fresh_content.head;
@@ -142,6 +224,20 @@ static int compare_member(const struct search *search, const struct known *known
 			     known->fresh_content.group != agreement->class ||
 			     (agreement->count > 1 && agreement->class == 0);
 	return 0;
+}
+
+/* The new index read no more of a member than its beginning if it found no other one. */
+static int compare_lone_member(const struct search *search, const struct known *known,
+			       void *context)
+{
+	struct agreement *agreement = context;
+	bool changed = false;
+	int r = 0;
+
+	if (known->read_again)
+		r = compare_hash_of(search, &known->indexed, &agreement->group->hash, &changed);
+	agreement->broken |= changed;
+	return r;
 }
 
 /* The group of the new index is no other than the index says. */
@@ -157,30 +253,6 @@ static int compare_hash(const struct search *search, struct agreement *agreement
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* The hash of all of a file, which must be as both indexes have it. 0 or -errno. */
-static int hash_file(const struct search *search, const struct file_record *file,
-		     struct hash128 *hash)
-{
-	AUTO_CLOSE int fd =
-		source_open_file(search->sides->sources, search->sides->indexed, file, 0);
-	AUTO_FREE void *block = memory_pages(READ_BYTES);
-	struct hash_state *state = hash_state_new();
-	long got = fd, at = 0;
-
-	if (fd >= 0 && (block == NULL || state == NULL))
-		got = -ENOMEM;
-	while (got >= 0 && (got = read_fully_at(fd, block, READ_BYTES, at)) > 0) {
-		hash_state_update(state, block, (size_t)got);
-		at += got;
-		if (stop_requested())
-			got = -EINTR;
-	}
-	if (got == 0)
-		*hash = hash_state_digest(state);
-	hash_state_free(state);
-	return (int)got;
-}
-
 /* Which of the files has other bytes than it had: its hash tells. */
 static int tell_member(const struct search *search, const struct known *known, void *context)
 {
@@ -189,7 +261,7 @@ static int tell_member(const struct search *search, const struct known *known, v
 	struct hash128 hash;
 	int r = hash_file(search, &known->indexed, &hash);
 
-	if (r == -EINTR)
+	if (r == -EINTR || r == -ENOMEM)
 		return r;
 	if (r == 0)
 		state = hash128_equal(hash, agreement->group->hash) ? CONTENT_AS_RECORDED
@@ -206,6 +278,10 @@ static int check_group(const struct search *search, const struct group_record *g
 				   .context = &agreement};
 	int r = walk_members(search, &walk, group->id);
 
+	if (r == 0 && !agreement.broken && agreement.count == 1 && agreement.class == 0) {
+		walk.visit = compare_lone_member;
+		r = walk_members(search, &walk, group->id);
+	}
 	if (r == 0)
 		r = compare_hash(search, &agreement);
 	if (r < 0 || !agreement.broken)
@@ -250,51 +326,52 @@ static int get_hash(const struct search *search, const struct content_record *co
 	return group_is_visible(&group) ? -ENOENT : 0;
 }
 
-/* Has the file other bytes than the index has, by its hash? */
-static int compare_single(const struct search *search, const struct known *known, bool *changed)
+/* What the index has of a file that is no member of a visible group, and of which it may have no
+ * hash. NOT_COMPARABLE: it is no such file, or is not as indexed any more. */
+static int get_single(const struct search *search, const struct file_record *file,
+		      struct known *known)
 {
-	struct hash128 expected, found;
-	int r = get_hash(search, &known->indexed_content, &expected);
+	int r;
 
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	r = hash_file(search, &known->indexed, &found);
-	*changed = r == 0 && !hash128_equal(found, expected);
-	if (r < 0 && r != -EINTR) {
-		search->figures->unverified++;
-		r = 0;
-	}
-	return r;
-}
-
-/* Does the index have nothing by which all bytes of the file can be checked? */
-static int note_unverified(const struct search *search, const struct file_record *file)
-{
-	struct content_record content = {0};
-	int r = catalog_get_content(search->sides->indexed, file->id, &content);
-
+	*known = (struct known){.indexed = *file};
+	if (!S_ISREG(file->attributes.mode) || file->attributes.size == 0)
+		return NOT_COMPARABLE;
+	r = catalog_get_content(search->sides->indexed, file->id, &known->indexed_content);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	if (S_ISREG(file->attributes.mode) && file->attributes.size > 0 && content.group == 0 &&
-	    !content_has_hash(&content) && (content.head == 0 || !is_small(file->attributes.size)))
-		search->figures->unverified++;
-	return 0;
+	r = get_other(search->sides->fresh, file, &known->fresh, &known->fresh_content);
+	known->read_again = r == 0;
+	return r == NOT_READ ? 0 : r;
+}
+
+/* Checks what a file begins with, which is all that was read of it. */
+static int compare_head(const struct search *search, const struct known *known, bool *changed)
+{
+	bool is_checked = known->read_again && known->indexed_content.head != 0;
+	uint64_t checked = is_checked ? HEAD_BYTES : 0;
+
+	*changed = is_checked && known->indexed_content.head != known->fresh_content.head;
+	if (*changed || (is_checked && is_small(known->indexed.attributes.size)))
+		return 0;
+	return tell_unverified(search, &known->indexed, UNVERIFIED_NO_HASH, checked);
 }
 
 static int check_single(const struct search *search, const struct file_record *file)
 {
 	struct known known;
+	struct hash128 expected;
 	bool changed = false;
-	int r = note_unverified(search, file);
+	int r = get_single(search, file, &known);
 
-	if (r == 0)
-		r = get_known(search, file->id, &known);
 	if (r != 0)
 		return r == NOT_COMPARABLE ? 0 : r;
-	if (known.indexed_content.group == 0)
-		changed = known.indexed_content.head != known.fresh_content.head;
-	if (!changed)
-		r = compare_single(search, &known, &changed);
+	r = get_hash(search, &known.indexed_content, &expected);
+	if (r == 0)
+		r = compare_hash_of(search, file, &expected, &changed);
+	else if (r == -ENOENT && known.indexed_content.group == 0)
+		r = compare_head(search, &known, &changed);
+	else if (r == -ENOENT)
+		r = 0;
 	if (r < 0 || !changed)
 		return r;
 	r = tell(search, CONTENT_OTHER, NULL);

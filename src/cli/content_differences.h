@@ -31,12 +31,26 @@ enum content_state {
 	CONTENT_UNKNOWN, /* it cannot be told which of them changed */
 };
 
-/* Who is told: of each difference first, then of its files. group is NULL for CONTENT_OTHER. 0 or
- * -errno, which ends the search. */
+/* Why nothing, or not everything, can be said of the bytes of a file. */
+enum unverified_reason {
+	UNVERIFIED_NO_HASH, /* it was never read to its end */
+	UNVERIFIED_BUSY, /* another program has it open for writing, or wrote to it a moment ago */
+	UNVERIFIED_UNREADABLE,
+};
+
+struct unverified {
+	uint64_t file; /* its id in the index */
+	enum unverified_reason reason;
+	uint64_t checked; /* bytes at its beginning that are as recorded */
+};
+
+/* Who is told: of each difference first, then of its files. group is NULL for CONTENT_OTHER. Of each
+ * file at most once that it is unverified, at any time. 0 or -errno, which ends the search. */
 struct content_listener {
 	int (*difference)(void *context, enum content_difference what,
 			  const struct group_record *group);
 	int (*file)(void *context, const struct file_record *file, enum content_state state);
+	int (*unverified)(void *context, const struct unverified *unverified);
 	void *context;
 };
 
@@ -48,8 +62,7 @@ struct content_sides {
 struct content_figures {
 	uint64_t groups; /* of the index */
 	uint64_t differences;
-	/* Files of which the index has no hash of all bytes, or that could not be read. */
-	uint64_t unverified;
+	uint64_t unverified; /* files */
 };
 
 /* Finds all of them; files that stand for a wrong group are read once more. 0 or -errno. */

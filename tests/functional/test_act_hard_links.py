@@ -122,6 +122,7 @@ def rename_while_held_up(twinfs, source, moved, change):
     # set aside, refused by the other disk, given its name there; the second name: set aside
     traced.wrapped = [*STRACE, "-o", "/dev/null", "-e", "trace=renameat2",
                       "-e", "inject=renameat2:delay_exit=1000000:when=4"]
+    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
     twinfs.ok("scan", source)
     with traced.started("move", "--yes", moved, source) as process:
         assert until(lambda: len(list(moved.iterdir())) == 1 and

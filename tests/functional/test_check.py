@@ -39,6 +39,14 @@ def check(twinfs, *arguments, status=0):
     return found(result)
 
 
+def unverified(result):
+    """The files that check --format=json cannot verify: why, and how many bytes it checked."""
+    listed = {os.path.basename(path_of(file)).decode(): (file["why"], file["checked"])
+              for file in result.json["unverified"]}
+    assert len(listed) == result.json["summary"]["contents_unverified"]
+    return listed
+
+
 def left_over(twinfs):
     return (twinfs.index / "check").exists()
 
@@ -200,8 +208,11 @@ def test_bit_rot_of_files_that_differ_in_their_last_block_only_is_found(twinfs, 
                           b"unique": b"?" * 30_000, b"empty": b"", b"small": b"small"})
         os.sync()
         twinfs.ok("scan", tree)
-        assert twinfs.ok("check", "--format=json", tree).json["summary"][
-            "contents_unverified"] == 4  # early, soon, unique, small: their sizes or blocks differ
+        assert unverified(twinfs.ok("check", "--format=json", tree)) == {
+            "early": ("no hash", 16384), "soon": ("no hash", 16384),
+            "unique": ("no hash", 0), "small": ("no hash", 0)}
+        assert b"unverified  4 files: " in twinfs.ok("check", tree).out
+        assert twinfs.ok("check", "--quick", "--format=json", tree).json["unverified"] == []
         rot(root, tree / "two", 500_000)
         assert check(twinfs, tree, status=3) == (
             {}, [("other bytes", {os.fsencode(tree / "two"): "other bytes"})])
@@ -221,6 +232,60 @@ def test_bit_rot_of_the_last_file_of_a_group_is_found(twinfs, tmp_path):
         rot(root, tree / "a", 30_000)
         assert check(twinfs, tree, status=3) == (
             {}, [("other bytes", {os.fsencode(tree / "a"): "other bytes"})])
+
+
+def test_bit_rot_of_a_file_that_has_no_copy_of_its_size_any_more_is_found(twinfs, tmp_path):
+    with disk("ext4", tmp_path) as root:
+        tree = root / "tree"
+        for size in (60_000, 50_000, 3000):
+            data = trees.content(size, size)
+            trees.fill(tree, {b"%d" % size: data, b"%d again" % size: data})
+        os.sync()
+        twinfs.ok("scan", tree)
+        for size in (60_000, 3000):
+            os.unlink(tree / f"{size} again")
+        twinfs.ok("scan", tree)
+        os.unlink(tree / "50000 again")
+        for size in (60_000, 50_000, 3000):
+            rot(root, tree / str(size), size // 2)
+        names, contents = check(twinfs, tree, status=3)
+        below = os.fsencode(tree)
+        assert names == {below: "not as indexed", below + b"/50000 again": "not on the disk"}
+        assert sorted(contents, key=str) == [
+            ("not equal", {below + b"/50000": "other bytes"}),
+            ("other bytes", {below + b"/3000": "other bytes"}),
+            ("other bytes", {below + b"/60000": "other bytes"})]
+        check(twinfs, "--repair", tree)
+        assert check(twinfs, tree) == ({}, [])
+
+
+def test_file_that_another_program_writes_is_unverified_and_its_copy_is_checked(twinfs, tmp_path):
+    with disk("ext4", tmp_path) as root:
+        tree = root / "tree"
+        pair, like = trees.content("pair", 60_000), trees.content("like", 50_000)
+        trees.fill(tree, {b"pair": pair, b"copy": pair, b"last": like, b"first": like[:-1] + b"?"})
+        os.sync()
+        twinfs.ok("scan", tree)
+        rot(root, tree / "copy", 40_000)
+        with open(tree / "pair", "r+b"), open(tree / "last", "r+b"):
+            result = twinfs("check", "--format=json", tree)
+        assert unverified(result) == {name: ("open for writing", 0) for name in ("pair", "last")}
+        assert found(result) == ({}, [("not equal", {
+            os.fsencode(tree / "copy"): "other bytes", os.fsencode(tree / "pair"): "unknown"})])
+        assert result.status == 3
+
+
+def test_file_that_cannot_be_read_is_unverified(twinfs, source, strace):
+    data = trees.content("like", 50_000)
+    trees.fill(source, {b"one": data, b"other": data[:-1] + b"?", b"pair": data[1:],
+                        b"copy": data[1:]})
+    twinfs.ok("scan", source)
+    for name in ("one", "pair"):
+        result, _ = twinfs.traced("check", "--format=json", source, calls="pread64", flags=[
+            "-P", str(source / name), "-e", "inject=pread64:error=EIO"])
+        assert result.status == 3
+        assert unverified(result) == {name: ("unreadable", 0)}
+        assert found(result) == ({}, [])
 
 
 def test_equal_files_that_are_in_no_group_are_found(twinfs, tmp_path):
@@ -369,5 +434,5 @@ def test_json_of_what_is_wrong_is_whole(twinfs, tree):
     twinfs.ok("scan", tree)
     (tree / "new").write_bytes(b"new")
     result = twinfs("check", "-F", "json", tree)
-    assert set(json.loads(result.out)) == {"version", "names", "contents", "summary"}
+    assert set(json.loads(result.out)) == {"version", "names", "contents", "unverified", "summary"}
     assert result.json["summary"]["names_different"] == len(result.json["names"]) == 2

@@ -154,6 +154,8 @@ def test_fates_are_those_that_the_page_has(twinfs, tree):
 
 def test_page_has_all_that_check_prints(root_only, twinfs, tmp_path):
     with rotten(twinfs, tmp_path, 100) as tree:
+        (tree / "alone").write_bytes(b"never read")
+        twinfs.ok("scan", tree)
         (tree / "new").write_bytes(b"new")
         found = keys(twinfs("check", "--format=json", tree).json)
     assert found == manual.marked(page("WHAT CHECK PRINTS"), "Va")
