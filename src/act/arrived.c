@@ -55,13 +55,28 @@ void arrived_note(struct arrived *arrived, const struct held *copy, const struct
 		held_close(&arrived->file);
 }
 
+static bool has_same_owner(const struct stat *a, const struct stat *b)
+{
+	return a->st_mode == b->st_mode && a->st_uid == b->st_uid && a->st_gid == b->st_gid;
+}
+
 /* Was nothing changed of a copy but its names? */
 static bool is_unchanged(const struct stat *before, const struct stat *now)
 {
-	return before->st_mode == now->st_mode && before->st_uid == now->st_uid &&
-	       before->st_gid == now->st_gid && before->st_size == now->st_size &&
+	return has_same_owner(before, now) && before->st_size == now->st_size &&
 	       before->st_mtim.tv_sec == now->st_mtim.tv_sec &&
 	       before->st_mtim.tv_nsec == now->st_mtim.tv_nsec;
+}
+
+/* Is the file, as it is now, what a further name of the copy may be? A user with rights to the folder
+ * may have put a file of his there, with the same bytes: through a link of it he could write to the
+ * copies of other users. */
+static bool can_be_linked(const struct arrived *arrived, const struct held *copy)
+{
+	struct stat now;
+
+	return fstat(arrived->file.fd, &now) == 0 && has_same_owner(&now, &copy->status) &&
+	       held_same_bytes(&arrived->file, copy) == 1 && held_is_unbroken(&arrived->file);
 }
 
 /* Has the file system no such link? The file has no name any more, too many of them, or the
@@ -77,8 +92,7 @@ int arrived_link(struct arrived *arrived, const struct held *copy, const struct 
 	struct fd_path path;
 
 	if (!arrived->is_known || arrived->file.fd < 0 ||
-	    !is_unchanged(&arrived->original, &copy->status) ||
-	    held_same_bytes(&arrived->file, copy) != 1 || !held_is_unbroken(&arrived->file))
+	    !is_unchanged(&arrived->original, &copy->status) || !can_be_linked(arrived, copy))
 		return ARRIVED_APART;
 	path = fd_path(arrived->file.fd);
 	if (linkat(AT_FDCWD, path.text, to->directory, to->name, AT_SYMLINK_FOLLOW) == 0)

@@ -116,17 +116,29 @@ def test_name_that_cannot_arrive_stays_and_the_others_are_linked(twinfs, source,
     assert b"parted      1 copy: " in result.out
 
 
-def rename_while_held_up(twinfs, source, moved, change):
-    """Moves the two names of a copy, with a change before the second one is dealt with."""
+# The second name is set aside by the fourth rename; the first one gets its name by the third.
+SECOND_IS_SET_ASIDE, FIRST_HAS_ARRIVED = 4, 3
+
+
+@pytest.fixture
+def pair(source):
+    """A kept file and a copy with two names."""
+    kept, copy = copies(source, 2)
+    copy.rename(source / "name 1")
+    os.link(source / "name 1", source / "name 2")
+    return kept
+
+
+def move_with_change(twinfs, source, moved, change, rename):
+    """Moves the two names; what the first one became is changed when the act has made a rename."""
     traced = Program(twinfs.session, twinfs.folder)
-    # set aside, refused by the other disk, given its name there; the second name: set aside
     traced.wrapped = [*STRACE, "-o", "/dev/null", "-e", "trace=renameat2",
-                      "-e", "inject=renameat2:delay_exit=1000000:when=4"]
+                      "-e", f"inject=renameat2:delay_exit=1000000:when={rename}"]
     traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
     twinfs.ok("scan", source)
     with traced.started("move", "--yes", moved, source) as process:
-        assert until(lambda: len(list(moved.iterdir())) == 1 and
-                     list(source.glob(".twinfs~*")) and not (source / "name 2").exists())
+        assert until(lambda: (moved / "name 1").exists() and (
+            (source / "name 2").exists() == (rename == FIRST_HAS_ARRIVED)))
         change(moved / "name 1")
         out, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
@@ -143,18 +155,33 @@ def put_another_in_its_place(path):
     os.replace(path.with_name("new"), path)
 
 
+def put_an_equal_one_of_another_user_in_its_place(path):
+    path.with_name("new").write_bytes(path.read_bytes())
+    os.chown(path.with_name("new"), 1234, 5678)
+    os.replace(path.with_name("new"), path)
+
+
 @pytest.mark.parametrize("change", [os.unlink, put_another_in_its_place, open_for_writing])
 def test_name_is_a_file_of_its_own_where_the_first_one_was_touched(twinfs, source, moved, strace,
-                                                                   change):
-    kept, _ = copies(source, 2)
-    content = kept.read_bytes()
-    (source / "copy 1").rename(source / "name 1")
-    os.link(source / "name 1", source / "name 2")
-    out = rename_while_held_up(twinfs, source, moved, change)
+                                                                   pair, change):
+    content = pair.read_bytes()
+    out = move_with_change(twinfs, source, moved, change, SECOND_IS_SET_ASIDE)
     assert (moved / "name 2").read_bytes() == content
     assert (moved / "name 2").stat().st_nlink == 1
     assert b"parted      1 copy: " in out
-    assert everything(source) == {os.fsencode(kept)}
+    assert everything(source) == {os.fsencode(pair)}
+
+
+def test_no_link_is_made_of_an_equal_file_that_another_user_put_there(twinfs, source, moved,
+                                                                      strace, pair):
+    content = pair.read_bytes()
+    out = move_with_change(twinfs, source, moved, put_an_equal_one_of_another_user_in_its_place,
+                           FIRST_HAS_ARRIVED)
+    assert (moved / "name 1").stat().st_uid == 1234
+    status = (moved / "name 2").stat()
+    assert (status.st_uid, status.st_nlink) == (os.geteuid(), 1)
+    assert (moved / "name 2").read_bytes() == content
+    assert b"parted      1 copy: " in out
 
 
 def test_names_become_files_where_the_disk_has_no_hard_links(twinfs, source, moved, strace):
