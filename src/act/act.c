@@ -9,6 +9,7 @@
 
 #include "act/durable.h"
 #include "act/internal.h"
+#include "act/layer.h"
 #include "act/undo.h"
 #include "base/arena.h"
 #include "base/clock.h"
@@ -74,6 +75,9 @@ const char *act_outcome_text(enum act_outcome outcome)
 			("can be reached by users whom a folder above the kept file may keep out; "
 			 "--force-metadata links it all the same"),
 		[ACT_EXISTS] = "there is something at its path in the folder to move to",
+		[ACT_LOWER_LINK] =
+			("has other hard links in a lower layer of its overlay, and would become a "
+			 "file of its own; change it in that layer"),
 		[ACT_NO_TRASH] =
 			("there is no trash folder on its file system and none can be made; "
 			 "remove it without --trash, or move it"),
@@ -218,6 +222,14 @@ static int open_kept(struct act *act, const struct waiting *waiting, struct act_
 	return ensure_kept(act, waiting);
 }
 
+/* Would a rename copy the file to the upper layer and leave its other names behind? Then it would be
+ * another file, and could not be put back. */
+static bool is_lower_link(const struct deed *deed)
+{
+	return deed->settings->kind != ACT_DEDUPE && deed->copy.held.status.st_nlink > 1 &&
+	       layer_of(deed->copy.held.fd) == LAYER_LOWER;
+}
+
 static void perform(struct deed *deed)
 {
 	static void (*const deeds[])(struct deed *) = {
@@ -225,7 +237,10 @@ static void perform(struct deed *deed)
 		[ACT_LINK] = deed_replace, [ACT_SYMLINK] = deed_replace, [ACT_DEDUPE] = deed_dedupe,
 	};
 
-	deeds[deed->settings->kind](deed);
+	if (is_lower_link(deed))
+		(void)deed_refuse(deed, ACT_LOWER_LINK);
+	else
+		deeds[deed->settings->kind](deed);
 }
 
 static int act_on(struct act *act, struct waiting *waiting)

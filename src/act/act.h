@@ -51,6 +51,7 @@ enum act_outcome {
 	ACT_OTHER_METADATA, /* owner, mode or extended attributes, which a link would lose */
 	ACT_OTHER_REACH, /* users who reach the copy may not reach the kept file: ACT_SYMLINK */
 	ACT_EXISTS, /* where it was to be moved to, something is */
+	ACT_LOWER_LINK, /* it is a hard link in a lower layer of an overlay: a rename would make a file of it */
 	ACT_NO_TRASH, /* no trash folder takes it by a rename */
 	ACT_FAILED, /* error says why */
 	/* It could not get back its name, as there is something new: the bytes are at stray. */

@@ -8,10 +8,10 @@
 #include "act/extents.h"
 #include "act/file_copy.h"
 #include "act/internal.h"
+#include "act/layer.h"
 #include "act/undo.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "catalog/filesystem_kind.h"
 
 /* ---- the two files ------------------------------------------------------------------- */
 
@@ -208,11 +208,10 @@ static void bring_back(struct deed *deed)
 		deed_put_back(deed);
 }
 
-/* A file of a lower layer stays there when its last name in the overlay goes. The rename has copied
- * it to the upper layer before, where its blocks are counted. */
-static void note_freed(struct deed *deed, uint64_t bytes)
+/* What was copied from a lower layer, perhaps by the rename, does not count: it is there still. */
+static void note_freed(struct deed *deed, uint64_t bytes, enum layer layer)
 {
-	deed->result->freed_is_unknown = filesystem_has_layers_at(deed->copy.place.directory);
+	deed->result->freed_is_unknown = layer == LAYER_LOWER || layer == LAYER_UNKNOWN;
 	deed->result->freed_bytes = deed->result->freed_is_unknown ? 0 : bytes;
 }
 
@@ -220,6 +219,7 @@ int deed_remove_other(struct deed *deed, bool (*was_right)(struct deed *deed))
 {
 	const struct held *held = &deed->copy.held;
 	uint64_t own_bytes = extents_own_bytes(held->fd);
+	enum layer layer = layer_of(held->fd);
 	struct stat now;
 
 	if (unlinkat(deed->copy.place.directory, deed->other, 0) < 0)
@@ -228,7 +228,7 @@ int deed_remove_other(struct deed *deed, bool (*was_right)(struct deed *deed))
 	if (fstat(held->fd, &now) < 0 || now.st_nlink > 0)
 		return 0;
 	if (was_right(deed)) {
-		note_freed(deed, own_bytes);
+		note_freed(deed, own_bytes, layer);
 		return 0;
 	}
 	if (deed->result->outcome == ACT_DONE)

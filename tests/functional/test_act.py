@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import pytest
-from disks import disk, overlay, rot
+from disks import disk, rot
 from program import Program, until
 
 
@@ -518,48 +518,6 @@ def test_acts_beside_a_mounted_view_and_the_view_follows(twinfs, source):
         twinfs.ok("link", "--yes", source)
         assert not view.differences_now(source)
         assert os.path.samefile(kept, gone[0])
-
-
-def test_file_that_an_overlay_shows_again_is_no_copy_of_itself(twinfs, tmp_path):
-    """With the one below it, the one above would go: it is the last."""
-    below = tmp_path / "lower"
-    below.mkdir()
-    (below / "only").write_bytes(b"content")
-    with overlay(tmp_path) as above:
-        result = twinfs("remove", "--yes", above, below)
-    assert (below / "only").read_bytes() == b"content"
-    assert result.status == 3
-    assert "they may be one" in result.errors[-1]
-
-
-@pytest.mark.parametrize("act", [["remove"], ["link"], ["link", "--symbolic"], ["move"]])
-def test_what_a_copy_on_an_overlay_freed_is_said_to_be_unknown(twinfs, tmp_path, act):
-    """Its name goes, a file in the lower layer stays."""
-    source, lower, upper, to = folders = [
-        tmp_path / name for name in ("source", "lower", "upper", "to")]
-    for folder in folders:
-        folder.mkdir()
-    copies(source, 2)
-    copies(upper, 2, name="new")
-    old = copies(lower, 3)
-    words = [*act, to] if act == ["move"] else act
-    with overlay(tmp_path) as shown:
-        planned_act = twinfs.ok(*words, "--dry-run", shown, source)
-        result = twinfs.ok(*words, "--yes", shown, source)
-        for said in planned_act, result:
-            assert f"'{shown}' is on an overlay file system" in said.error.decode()
-            assert f"'{source}' is on" not in said.error.decode()
-        assert freed(result) == (0 if act == ["move"] else 8192)
-        assert b"and an unknown size of 3 copies on an overlay" in result.out
-        assert act[0] == "link" or len(list(shown.iterdir())) == 2
-    assert all(copy.exists() for copy in old)
-
-
-def test_overlay_is_not_named_by_an_act_that_removes_no_name(twinfs, tmp_path):
-    (tmp_path / "lower").mkdir()
-    copies(tmp_path / "lower", 2)
-    with overlay(tmp_path) as shown:
-        assert b"overlay" not in twinfs.ok("dedupe", "--dry-run", shown).error
 
 
 def test_dedupe_does_not_take_two_disks_for_one(twinfs, tmp_path):

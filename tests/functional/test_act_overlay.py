@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""Acts on an overlay file system: what goes there may stay in a lower layer."""
+import os
+import re
+
+import pytest
+from disks import overlay
+from test_act import copies, freed
+
+
+def test_file_that_an_overlay_shows_again_is_no_copy_of_itself(twinfs, tmp_path):
+    """With the one below it, the one above would go: it is the last."""
+    below = tmp_path / "lower"
+    below.mkdir()
+    (below / "only").write_bytes(b"content")
+    with overlay(tmp_path) as above:
+        result = twinfs("remove", "--yes", above, below)
+    assert (below / "only").read_bytes() == b"content"
+    assert result.status == 3
+    assert "they may be one" in result.errors[-1]
+
+
+@pytest.mark.parametrize("act", [["remove"], ["link"], ["link", "--symbolic"], ["move"]])
+def test_what_a_copy_on_an_overlay_freed_is_said_to_be_unknown(twinfs, tmp_path, act):
+    """Its name goes, a file in the lower layer stays."""
+    source, lower, upper, to = folders = [
+        tmp_path / name for name in ("source", "lower", "upper", "to")]
+    for folder in folders:
+        folder.mkdir()
+    copies(source, 2)
+    copies(upper, 2, name="new")
+    old = copies(lower, 3)
+    words = [*act, to] if act == ["move"] else act
+    with overlay(tmp_path) as shown:
+        planned_act = twinfs.ok(*words, "--dry-run", shown, source)
+        result = twinfs.ok(*words, "--yes", shown, source)
+        for said in planned_act, result:
+            assert f"'{shown}' is on an overlay file system" in said.error.decode()
+            assert f"'{source}' is on" not in said.error.decode()
+        # of a file that was made in the overlay the kernel tells, since Linux 6.6
+        unknown = re.search(rb"and an unknown size of (\d) copies on an overlay", result.out)[1]
+        assert unknown in (b"2", b"3")
+        assert freed(result) == 8192 * (4 - int(unknown) - (act == ["move"]))
+        assert act[0] == "link" or len(list(shown.iterdir())) == 2
+    assert all(copy.exists() for copy in old)
+
+
+@pytest.mark.skipif(tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 6),
+                    reason="the kernel does not tell")
+def test_hard_links_in_a_lower_layer_are_left_as_they_are(twinfs, tmp_path):
+    """A rename would copy each of them to the upper layer."""
+    lower, upper = tmp_path / "lower", tmp_path / "upper"
+    lower.mkdir()
+    _, copy = copies(lower, 2)
+    os.link(copy, lower / "copy 1 too")
+    with overlay(tmp_path) as shown:
+        for act in ["remove"], ["link"], ["link", "--symbolic"]:
+            result = twinfs(*act, "--yes", shown)
+            assert result.status == 3
+            assert result.error.count(b"has other hard links in a lower layer") == 2
+            assert os.listdir(upper) == []
+        assert os.path.samefile(shown / "copy 1", shown / "copy 1 too")
+        _, new = copies(shown, 2, name="new")
+        os.link(new, shown / "new 1 too")
+        result = twinfs("remove", "--yes", shown)
+        assert b"removed     2 copies" in result.out
+        assert freed(result) == 8192
+
+
+def test_overlay_is_not_named_by_an_act_that_removes_no_name(twinfs, tmp_path):
+    (tmp_path / "lower").mkdir()
+    copies(tmp_path / "lower", 2)
+    with overlay(tmp_path) as shown:
+        assert b"overlay" not in twinfs.ok("dedupe", "--dry-run", shown).error
