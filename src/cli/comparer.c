@@ -35,6 +35,7 @@
 
 struct comparer {
 	struct comparer_settings settings;
+	struct ingest ingest; /* of its comparisons but the first; its thread only */
 	pthread_t thread;
 	bool runs;
 	uint64_t rested_ns; /* no comparison before that, unless somebody waits; its thread only */
@@ -51,6 +52,7 @@ struct comparer {
 	bool forgot; /* nor for a file that changed: it is to be found in the index */
 	uint64_t wanted_ticket, done_ticket;
 	bool moved;
+	bool held;
 	bool ending;
 };
 
@@ -129,7 +131,7 @@ static void due_free(struct due *due)
 	free(due->sizes);
 }
 
-static int find_sizes(struct catalog *catalog, struct due *due)
+static int find_sizes(struct catalog *catalog, struct ingest_range range, struct due *due)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
 	struct file_record file;
@@ -140,7 +142,8 @@ static int find_sizes(struct catalog *catalog, struct due *due)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < due->count; i++) {
 		r = catalog_get_file(reader, due->files[i], &file);
-		if (r == 0 && file.names > 0 && S_ISREG(file.attributes.mode))
+		if (r == 0 && file.names > 0 && S_ISREG(file.attributes.mode) &&
+		    ingest_range_has(range, file.attributes.size))
 			due->sizes[due->size_count++] = file.attributes.size;
 		if (r == -ENOENT)
 			r = 0;
@@ -171,7 +174,7 @@ static int settle_failed(struct comparer *comparer, const struct due *due,
 	if (r < 0 || !comparer->retries)
 		return r;
 	/* of those that are not tried again by themselves some may not have been read */
-	if (comparer->settings.indexing->ingest.result.pending > 0)
+	if (comparer->ingest.result.pending > 0)
 		return settling_failed(&comparer->failing, SETTLE_ALL, now);
 	if (settling_is_due(&comparer->failing, SETTLE_ALL, comparer->due_ns))
 		settling_done(&comparer->failing, SETTLE_ALL, now);
@@ -235,19 +238,23 @@ static void begin_comparison(struct comparer *comparer)
 	(void)pthread_mutex_unlock(&comparer->lock);
 }
 
-/* Every file that waits: those whose size is shared. */
+/* Every file of its range that waits: those whose size is shared. */
 static int note_all_unread(struct comparer *comparer)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct size_entry from = {0}, last = {0}, entry;
+	struct ingest_range range = comparer->settings.range;
 	int r = catalog_read_begin(comparer->settings.indexing->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_min_size(reader, &from.size);
+	if (from.size < range.from)
+		from.size = range.from;
 	if (r == 0)
 		r = catalog_scan_sizes(reader, &from, &scan);
-	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
+	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 &&
+	       ingest_range_has(range, entry.size)) {
 		if (entry.size == last.size && last.file && last.head == 0)
 			comparer_changed(comparer, last.file, false);
 		if (entry.size == last.size && entry.head == 0)
@@ -320,7 +327,7 @@ static int find_due(struct comparer *comparer, bool all, struct due *due)
 /* Takes what is due and compares it. 0 or -errno. */
 static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 {
-	struct ingest *ingest = &comparer->settings.indexing->ingest;
+	struct ingest *ingest = &comparer->ingest;
 	CLEANUP(due_free) struct due due = {0};
 	CLEANUP(unread_free) struct unread unread = {0};
 	struct ingest_sizes sizes = {.waits = all ? NULL : waits,
@@ -334,7 +341,7 @@ static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 	if (r < 0 || due.count == 0)
 		return r;
 	begin_comparison(comparer);
-	r = find_sizes(ingest->catalog, &due);
+	r = find_sizes(ingest->catalog, comparer->settings.range, &due);
 	sizes.list = due.sizes;
 	sizes.count = due.size_count;
 	if (r == 0)
@@ -386,6 +393,14 @@ static bool pause_for(struct comparer *comparer, unsigned int pause_ms)
 	return !ending;
 }
 
+static void wait_to_begin(struct comparer *comparer)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	while (comparer->held && !comparer->ending)
+		(void)pthread_cond_wait(&comparer->changed, &comparer->lock);
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
 /* Until it succeeds. 0, -EUCLEAN, or -ECANCELED at the end. */
 static int compare_first(struct comparer *comparer)
 {
@@ -394,6 +409,14 @@ static int compare_first(struct comparer *comparer)
 	bool told = false;
 	int r;
 
+	wait_to_begin(comparer);
+	if (stop_requested())
+		return -ECANCELED;
+	settings->indexing->ingest.range = settings->range;
+	comparer->ingest = (struct ingest){.catalog = settings->indexing->catalog,
+					   .sources = &settings->indexing->sources,
+					   .settings = &settings->indexing->ingest_settings,
+					   .watch = settings->indexing->watch};
 	do {
 		settings->busy(settings->context, true, 0);
 		begin_comparison(comparer);
@@ -512,6 +535,7 @@ int comparer_new(struct comparer **comparer, const struct comparer_settings *set
 	if (!made)
 		return -ENOMEM;
 	made->settings = *settings;
+	made->held = settings->held;
 	(void)pthread_mutex_init(&made->lock, NULL);
 	timed_wait_init(&made->changed);
 	*comparer = made;
@@ -524,6 +548,14 @@ int comparer_start(struct comparer *comparer)
 
 	comparer->runs = r == 0;
 	return r;
+}
+
+void comparer_begin(struct comparer *comparer)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->held = false;
+	(void)pthread_cond_signal(&comparer->changed);
+	(void)pthread_mutex_unlock(&comparer->lock);
 }
 
 void comparer_stop(struct comparer *comparer)

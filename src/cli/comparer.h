@@ -19,7 +19,10 @@
 struct comparer;
 
 struct comparer_settings {
-	struct indexing *indexing; /* borrowed; its ingest is the comparer's alone once it runs */
+	struct indexing
+		*indexing; /* borrowed; its ingest is the comparer's in the first comparison */
+	struct ingest_range range; /* of the sizes that it compares */
+	bool held; /* the first comparison waits for comparer_begin() */
 	enum progress_when progress; /* of the first comparison */
 	/* The first comparison has ended: 0 or -errno. Not called when stopped before. */
 	void (*compared)(void *context, int result);
@@ -41,6 +44,9 @@ MUST_CHECK int comparer_new(struct comparer **comparer, const struct comparer_se
 
 /* Starts the thread. 0 or -errno. */
 MUST_CHECK int comparer_start(struct comparer *comparer);
+
+/* Lets the first comparison begin. Any thread. */
+void comparer_begin(struct comparer *comparer);
 
 /* Ends the thread, after stop_request(); what is told afterwards is noted and left. Accepts
  * NULL. */

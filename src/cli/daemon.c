@@ -4,7 +4,7 @@
  *
  *	first thread	opens the index, walks the names, mounts, serves requests until the end
  *	follower	makes names and attributes of the index those of the sources (follower.h)
- *	comparer	reads files, commits groups (comparer.h)
+ *	2 comparers	read files, commit groups (lanes.h)
  *	watch's		drains the kernel's queues of events (watch/watch.h)
  *	session's	answer requests, each with a snapshot of the index; one of them tells the
  *			kernel what it must forget (mount/notifier.h)
@@ -15,11 +15,11 @@
  * A process of its own mounts and unmounts (mount/mounter.h); this one gives up the rights for that,
  * and what else it does not need, before there are threads (cli/confinement.h).
  *
- *	events -> follower -> commit --news--> session, comparer, follower's watches
- *	sync   -> follower -> comparer -> session -> the program that waits
+ *	events -> follower -> commit --news--> session, comparers, follower's watches
+ *	sync   -> follower -> comparers -> session -> the program that waits
  *
  * Built in order and taken down in reverse; threads are joined before what they use goes. The one
- * who waits for us is told by the session's first answer, or, with --wait, by the comparer: one
+ * who waits for us is told by the session's first answer, or, with --wait, by the comparers: one
  * thread in either case.
  */
 #include "cli/daemon.h"
@@ -39,10 +39,10 @@
 #include "base/terminal.h"
 #include "catalog/change.h"
 #include "catalog/news.h"
-#include "cli/comparer.h"
 #include "cli/confinement.h"
 #include "cli/follower.h"
 #include "cli/interrupt.h"
+#include "cli/lanes.h"
 #include "cli/service_status.h"
 #include "ingest/recheck.h"
 #include "mount/mount.h"
@@ -74,9 +74,10 @@ struct daemon {
 	struct view view;
 	struct session *session;
 	struct follower *follower;
-	struct comparer *comparer;
+	struct lanes *lanes;
 	_Atomic int problems[PROBLEMS]; /* positive errno, 0 */
-	uint64_t hurried_ticket; /* only the comparer's thread: which went round, how often */
+	uint64_t
+		hurried_ticket; /* only the thread that calls on_contents_hurried: which went round, how often */
 	unsigned int hurries;
 };
 
@@ -156,7 +157,7 @@ static void on_names_hurried(void *context, uint64_t ticket, int error)
 	if (error)
 		session_synced(daemon->session, ticket, error);
 	else
-		comparer_hurry(daemon->comparer, ticket);
+		lanes_hurry(daemon->lanes, ticket);
 }
 
 static void on_written(void *context, uint64_t file, bool closed)
@@ -164,7 +165,7 @@ static void on_written(void *context, uint64_t file, bool closed)
 	struct daemon *daemon = context;
 
 	if (!closed) /* else the commit said it */
-		comparer_changed(daemon->comparer, file, false);
+		lanes_written(daemon->lanes, file);
 }
 
 static void on_told(void *context, uint64_t unwatched, int problem)
@@ -179,14 +180,14 @@ static bool on_unsure(void *context, uint64_t size)
 {
 	struct daemon *daemon = context;
 
-	return comparer_is_unsure(daemon->comparer, size);
+	return lanes_are_unsure(daemon->lanes, size);
 }
 
 static void on_moved(void *context)
 {
 	struct daemon *daemon = context;
 
-	comparer_note_moved(daemon->comparer);
+	lanes_note_moved(daemon->lanes);
 }
 
 static void on_suspect(void *context, uint64_t file)
@@ -222,7 +223,7 @@ static void on_hangup(void *context)
 	struct daemon *daemon = context;
 
 	follower_rescan(daemon->follower);
-	comparer_retry(daemon->comparer);
+	lanes_retry(daemon->lanes);
 }
 
 static void on_news(const struct catalog_news *news, void *context)
@@ -237,9 +238,10 @@ static void on_news(const struct catalog_news *news, void *context)
 			  "again");
 	for (size_t i = 0; i < news->file_count; i++) {
 		if (news->files[i].what & NEWS_FILE_UNREAD)
-			comparer_changed(daemon->comparer, news->files[i].file, true);
+			lanes_changed(daemon->lanes, news->files[i].file, news->files[i].size,
+				      true);
 		if (news->files[i].what & NEWS_FILE_BACK)
-			comparer_came_back(daemon->comparer, news->files[i].size);
+			lanes_came_back(daemon->lanes, news->files[i].size);
 	}
 	follower_hear(daemon->follower, news);
 	service_status_stir(daemon->service_status);
@@ -314,7 +316,7 @@ static int begin_following(struct daemon *daemon)
 	return r;
 }
 
-static int make_comparer(struct daemon *daemon)
+static int make_lanes(struct daemon *daemon)
 {
 	const struct mount_settings *settings = daemon->settings;
 	bool watched = settings->foreground || settings->wait;
@@ -326,7 +328,7 @@ static int make_comparer(struct daemon *daemon)
 		.hurried = on_contents_hurried,
 		.context = daemon,
 	};
-	int r = comparer_new(&daemon->comparer, &comparer_settings);
+	int r = lanes_new(&daemon->lanes, &comparer_settings);
 
 	if (r < 0)
 		log_error("cannot prepare to compare files: %s", error_text(r));
@@ -340,7 +342,7 @@ static int update_names(struct daemon *daemon)
 	int r = tell_mount_point(daemon);
 
 	if (r == 0)
-		r = make_comparer(daemon);
+		r = make_lanes(daemon);
 	if (r == 0)
 		r = begin_following(daemon);
 	if (r < 0)
@@ -363,7 +365,7 @@ static int start_threads(struct daemon *daemon)
 	int r;
 
 	catalog_observe(daemon->indexing->catalog, on_news, daemon);
-	r = comparer_start(daemon->comparer);
+	r = lanes_start(daemon->lanes);
 	if (r == 0)
 		r = follower_start(daemon->follower);
 	if (r < 0)
@@ -460,13 +462,13 @@ static void take_down(struct daemon *daemon)
 	(void)service_mention(&daemon->readiness->service, "STOPPING=1\nSTATUS=unmounting");
 	signal_watch_free(daemon->signals);
 	follower_stop(daemon->follower);
-	comparer_stop(daemon->comparer);
+	lanes_stop(daemon->lanes);
 	if (daemon->indexing->catalog)
 		catalog_observe(daemon->indexing->catalog, NULL, NULL);
 	service_status_free(daemon->service_status); /* what was committed until now stirred it */
 	session_free(daemon->session);
 	mounter_free(daemon->mounter);
-	comparer_free(daemon->comparer);
+	lanes_free(daemon->lanes);
 	follower_free(daemon->follower);
 	view_deinit(&daemon->view);
 	bytes_free(&daemon->confined);

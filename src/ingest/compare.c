@@ -513,8 +513,6 @@ static void refine_heads(struct comparison *c, void *memory, size_t budget)
 			break;
 		c->head = contents->undecided[at];
 		r = compare_head(c, memory, budget);
-		if (r == 0)
-			r = outcomes_commit_if_due(&contents->outcomes);
 		if (r < 0 && r != -ECANCELED)
 			contents_fail(contents, r);
 	}

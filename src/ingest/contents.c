@@ -213,7 +213,7 @@ static int read_heads(struct contents *contents)
 	return r;
 }
 
-static int compare_undecided(struct contents *contents)
+static int refine_undecided(struct contents *contents)
 {
 	struct work work = {0, (uint32_t)contents->undecided_count, 1, contents->comparers};
 	uint32_t count;
@@ -227,6 +227,16 @@ static int compare_undecided(struct contents *contents)
 		work.end = work.first + count;
 		r = run(contents, order_compare, &work);
 	}
+	return r;
+}
+
+static int compare_undecided(struct contents *contents)
+{
+	int r;
+
+	outcomes_start_timer(&contents->outcomes);
+	r = refine_undecided(contents);
+	outcomes_stop_timer(&contents->outcomes);
 	return r;
 }
 
@@ -272,6 +282,7 @@ static int compare_all(struct contents *contents, const struct ingest_sizes *siz
 	struct plan plan = {.catalog = contents->ingest->catalog,
 			    .window_files = window_files(contents->ingest),
 			    .skip_errors = skip_errors,
+			    .range = contents->ingest->range,
 			    .sizes = sizes};
 	int r = plan_begin(&plan);
 
@@ -316,8 +327,10 @@ static int measure(struct ingest *ingest, bool *waits)
 	if (r == 0)
 		r = catalog_get_totals(reader, &totals);
 	*waits = files > 0 || totals.errors > 0;
-	atomic_store(&ingest->progress.candidates, files);
-	atomic_store(&ingest->progress.candidate_bytes, bytes);
+	/* a range of sizes goes on with the figures of the one before */
+	atomic_store(&ingest->progress.candidates, atomic_load(&ingest->progress.compared) + files);
+	atomic_store(&ingest->progress.candidate_bytes,
+		     size_add(atomic_load(&ingest->progress.compared_bytes), bytes));
 	return r;
 }
 

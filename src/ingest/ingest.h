@@ -12,8 +12,8 @@
  * from one thread. They return early, with what is done committed, when stop_requested().
  *
  * While sources are followed (struct ingest_watch) ingest_look then keeps the names current and
- * ingest_compare the contents. These two may run at the same time as each other, and ingest_look as
- * ingest_contents, each with a struct ingest of its own.
+ * ingest_compare the contents. All of them may run at the same time, each with a struct ingest of its own,
+ * if no two compare files of one size.
  *
  * Everything that cannot be read is logged once with its path, noted in the catalog as an error,
  * and counted.
@@ -137,11 +137,23 @@ struct ingest_watch {
 	void *context;
 };
 
+/* Sizes of files, bytes. */
+struct ingest_range {
+	uint64_t from;
+	uint64_t below; /* 0: no limit */
+};
+
+static inline bool ingest_range_has(struct ingest_range range, uint64_t size)
+{
+	return size >= range.from && (range.below == 0 || size < range.below);
+}
+
 struct ingest {
 	struct catalog *catalog; /* these four borrowed */
 	const struct sources *sources;
 	const struct ingest_settings *settings;
 	const struct ingest_watch *watch; /* NULL: nobody follows the sources */
+	struct ingest_range range; /* of the sizes that ingest_contents compares; zero: all */
 	struct ingest_progress progress;
 	struct ingest_result result;
 	_Atomic bool seeks; /* the last walk saw a disk seek, see seek_watch.h */
@@ -151,8 +163,8 @@ struct ingest {
  * every name is there; -errno when the index could not be written. */
 MUST_CHECK int ingest_names(struct ingest *ingest);
 
-/* Compares the content of all files whose size is not theirs alone and that are not known, and
- * commits the result bit by bit. */
+/* Compares the content of all files whose size is in ingest->range and not theirs alone, and that are not
+ * known, and commits the result bit by bit. */
 MUST_CHECK int ingest_contents(struct ingest *ingest);
 
 /* ---- while sources are followed ------------------------------------------------------- */

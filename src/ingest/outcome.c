@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
+#include "base/timed_wait.h"
 #include "catalog/query.h"
 
 /* A transaction touches pages all over the index, so few large ones are cheaper; but what was
@@ -13,6 +15,8 @@
 #define DUE_FILES (128 << 10)
 #define DUE_AFTER_NS UINT64_C(1000000000)
 #define DUE_AFTER_COMMITS 10
+/* How often the timer asks whether something is due. */
+#define TIMER_NS UINT64_C(250000000)
 /* Pages that a transaction changes stay in memory until its commit, and for the next one: about so
  * many, 12 MiB. In an index of many more files than that many pages hold, some 90 each, nearly each
  * file that was compared has one of its own. Transactions in the order of ids write each page once
@@ -28,6 +32,8 @@ void outcomes_init(struct outcomes *outcomes, struct catalog *catalog,
 				      .committed_ns = clock_monotonic_ns()};
 	pthread_mutex_init(&outcomes->lock, NULL);
 	pthread_mutex_init(&outcomes->commit_lock, NULL);
+	(void)pthread_mutex_init(&outcomes->timer_lock, NULL);
+	timed_wait_init(&outcomes->timer_changed);
 }
 
 static void lists_free(struct outcome_lists *lists)
@@ -46,6 +52,8 @@ void outcomes_deinit(struct outcomes *outcomes)
 	lists_free(&outcomes->taken);
 	pthread_mutex_destroy(&outcomes->lock);
 	pthread_mutex_destroy(&outcomes->commit_lock);
+	(void)pthread_mutex_destroy(&outcomes->timer_lock);
+	(void)pthread_cond_destroy(&outcomes->timer_changed);
 }
 
 int outcomes_add_class(struct outcomes *outcomes, const struct class_outcome *class,
@@ -300,6 +308,40 @@ int outcomes_commit_if_due(struct outcomes *outcomes)
 		r = commit(outcomes, true);
 	pthread_mutex_unlock(&outcomes->commit_lock);
 	return r;
+}
+
+static void *commit_by_time(void *context)
+{
+	struct outcomes *outcomes = context;
+
+	(void)pthread_mutex_lock(&outcomes->timer_lock);
+	while (!outcomes->timer_ends) {
+		timed_wait(&outcomes->timer_changed, &outcomes->timer_lock,
+			   clock_monotonic_ns() + TIMER_NS);
+		(void)pthread_mutex_unlock(&outcomes->timer_lock);
+		(void)!outcomes_commit_if_due(outcomes); /* the next commit returns its error */
+		(void)pthread_mutex_lock(&outcomes->timer_lock);
+	}
+	(void)pthread_mutex_unlock(&outcomes->timer_lock);
+	return NULL;
+}
+
+void outcomes_start_timer(struct outcomes *outcomes)
+{
+	outcomes->timer_ends = false;
+	outcomes->timed = thread_start(&outcomes->timer, commit_by_time, outcomes) == 0;
+}
+
+void outcomes_stop_timer(struct outcomes *outcomes)
+{
+	if (!outcomes->timed)
+		return;
+	(void)pthread_mutex_lock(&outcomes->timer_lock);
+	outcomes->timer_ends = true;
+	(void)pthread_cond_signal(&outcomes->timer_changed);
+	(void)pthread_mutex_unlock(&outcomes->timer_lock);
+	(void)pthread_join(outcomes->timer, NULL);
+	outcomes->timed = false;
 }
 
 int outcomes_commit_behind(struct outcomes *outcomes)

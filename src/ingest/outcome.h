@@ -62,6 +62,11 @@ struct outcomes {
 	int error; /* of the thread */
 	uint64_t committed_ns; /* when; of the thread while one is at work */
 	uint64_t commit_took_ns;
+	pthread_t timer;
+	bool timed; /* the timer runs: of who starts and stops it */
+	pthread_mutex_t timer_lock; /* of the next one */
+	pthread_cond_t timer_changed;
+	bool timer_ends;
 };
 
 void outcomes_init(struct outcomes *outcomes, struct catalog *catalog,
@@ -81,6 +86,11 @@ MUST_CHECK int outcomes_commit_if_due(struct outcomes *outcomes);
 /* Has a thread commit what was gathered, once what it had before is committed. 0, or the error of
  * that. */
 MUST_CHECK int outcomes_commit_behind(struct outcomes *outcomes);
+
+/* Between the two calls a thread commits what is due, however long a comparison takes. Without the memory
+ * for a thread it is committed later. */
+void outcomes_start_timer(struct outcomes *outcomes);
+void outcomes_stop_timer(struct outcomes *outcomes);
 
 /* Waits until all is committed that outcomes_commit_behind was told to; 0 or its error. */
 MUST_CHECK int outcomes_settle(struct outcomes *outcomes);

@@ -30,7 +30,8 @@ int plan_begin(struct plan *plan)
 
 	if (r == 0)
 		r = catalog_get_min_size(reader, &min_size);
-	plan->position = (struct size_entry){.size = min_size};
+	plan->position = (struct size_entry){.size = plan->range.from > min_size ? plan->range.from
+										 : min_size};
 	while (r == 0 && plan->sizes) {
 		next_size(plan);
 		if (plan->position.size >= min_size)
@@ -126,7 +127,8 @@ static int collect(struct plan *plan, struct window *window, struct catalog_read
 	int r = catalog_scan_sizes(reader, &plan->position, &scan);
 
 	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
-		if (plan->sizes && entry.size != group.size)
+		if (plan->sizes ? entry.size != group.size
+				: !ingest_range_has(plan->range, entry.size))
 			break;
 		if (entry.size != group.size) {
 			close_size(window, &group);

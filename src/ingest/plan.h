@@ -33,7 +33,8 @@ struct plan {
 	struct size_entry position; /* where the next window begins */
 	size_t window_files; /* so many at most */
 	bool skip_errors; /* leave out files whose reading failed, but for sizes->again */
-	const struct ingest_sizes *sizes; /* only these; NULL: all */
+	const struct ingest_sizes *sizes; /* only these; NULL: all of the range */
+	struct ingest_range range;
 	size_t next_size; /* of these, the one behind that at position */
 	bool split; /* the last window ended within a size */
 };
@@ -44,8 +45,8 @@ struct window {
 	size_t capacity;
 };
 
-/* A plan for the whole index, from min_size up as the catalog has it; or for some sizes. The
- * caller has filled in catalog, window_files, skip_errors and sizes. */
+/* A plan for a range of sizes, from min_size up as the catalog has it; or for some sizes. The
+ * caller has filled in catalog, window_files, skip_errors, range and sizes. */
 MUST_CHECK int plan_begin(struct plan *plan);
 
 /* Fills the window with the next candidates, ordered by file id; it is empty at the end. What was

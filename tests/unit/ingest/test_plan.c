@@ -252,6 +252,32 @@ static void test_sizes_below_the_minimum_are_left_out(void **state)
 	window_free(&window);
 }
 
+static void test_sizes_outside_of_the_range_are_left_out(void **state)
+{
+	struct window window = {0};
+	struct play *p = *state;
+	struct plan plan;
+
+	for (uint64_t size = 9; size <= 12; size++)
+		add_files(p, size, 5);
+	for (size_t width = 3; width <= 30; width += 9) {
+		size_t seen = 0;
+
+		plan = (struct plan){.catalog = p->f->catalog,
+				     .window_files = width,
+				     .range = {.from = 10, .below = 12}};
+		assert_int_equal(plan_begin(&plan), 0);
+		while (take_window(p, &plan, &window, false)) {
+			for (size_t i = 0; i < window.count; i++, seen++) {
+				assert_in_range(window.list[i].size, 10, 11);
+				file_with_id(p, window.list[i].file)->window = 0;
+			}
+		}
+		assert_int_equal(seen, 10);
+	}
+	window_free(&window);
+}
+
 static void test_files_with_errors_are_left_out_when_asked_for(void **state)
 {
 	struct play *p = *state;
@@ -403,6 +429,7 @@ int main(void)
 		CASE(test_files_of_a_split_size_are_rivals_of_each_other),
 		CASE(test_last_file_of_a_split_size_is_not_taken_for_a_single_one),
 		CASE(test_sizes_below_the_minimum_are_left_out),
+		CASE(test_sizes_outside_of_the_range_are_left_out),
 		CASE(test_files_with_errors_are_left_out_when_asked_for),
 		CASE(test_windows_of_any_width_hold_only_the_sizes_given),
 		CASE(test_size_below_the_minimum_is_left_out_though_it_is_given),
