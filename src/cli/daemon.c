@@ -55,6 +55,10 @@
  * not keep others waiting. */
 #define HURRIES_MAX 4
 
+/* The longest comparison that a request makes by itself: the program that opens the file cannot be
+ * ended meanwhile. */
+#define RECHECK_NS UINT64_C(2000000000)
+
 /* Who may be kept from going on. */
 enum {
 	PROBLEM_FOLLOWING,
@@ -154,10 +158,12 @@ static void on_names_hurried(void *context, uint64_t ticket, int error)
 {
 	struct daemon *daemon = context;
 
-	if (error)
+	if (error) {
 		session_synced(daemon->session, ticket, error);
-	else
-		lanes_hurry(daemon->lanes, ticket);
+		return;
+	}
+	session_rechecked(daemon->session, ticket);
+	lanes_hurry(daemon->lanes, ticket);
 }
 
 static void on_written(void *context, uint64_t file, bool closed)
@@ -201,7 +207,8 @@ static int on_recheck(void *context, uint64_t file)
 {
 	const struct daemon *daemon = context;
 
-	return ingest_recheck(daemon->indexing->catalog, &daemon->indexing->sources, file);
+	return ingest_recheck(daemon->indexing->catalog, &daemon->indexing->sources, file,
+			      clock_monotonic_ns() + RECHECK_NS);
 }
 
 static void on_writer_met(void *context, uint64_t file)

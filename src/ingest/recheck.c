@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/hash.h"
+#include "base/stop.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
 #include "ingest/reading.h"
@@ -30,6 +32,7 @@ struct recheck {
 	struct group_record group; /* of the file; id 0: none */
 	struct checked file;
 	struct checked member; /* what it is compared with; id 0: nothing */
+	uint64_t until_ns; /* monotonic: the comparison has to end */
 	bool equal;
 };
 
@@ -127,11 +130,16 @@ static int open_both(struct recheck *recheck, struct catalog_reader *reader)
 /* Reads the next block of both. Returns its length, 0: the end or a difference, or -errno. */
 static long read_both(const struct recheck *recheck, char *block, char *other, long offset)
 {
-	long length = read_fully_at(recheck->file.reading.fd, block, BLOCK_BYTES, offset);
-	long same = length > 0 ? read_fully_at(recheck->member.reading.fd, other,
-					       (unsigned long)length, offset)
-			       : length;
+	long length, same;
 
+	if (stop_requested())
+		return -ECANCELED;
+	if (clock_monotonic_ns() >= recheck->until_ns)
+		return -ETIMEDOUT;
+	length = read_fully_at(recheck->file.reading.fd, block, BLOCK_BYTES, offset);
+	same = length > 0 ? read_fully_at(recheck->member.reading.fd, other, (unsigned long)length,
+					  offset)
+			  : length;
 	if (same < 0)
 		return same;
 	return same == length && memcmp(block, other, (size_t)length) == 0 ? length : 0;
@@ -226,9 +234,10 @@ static int examine_all(struct recheck *recheck, uint64_t file)
 	return r;
 }
 
-int ingest_recheck(struct catalog *catalog, const struct sources *sources, uint64_t file)
+int ingest_recheck(struct catalog *catalog, const struct sources *sources, uint64_t file,
+		   uint64_t until_ns)
 {
-	struct recheck recheck = {.sources = sources};
+	struct recheck recheck = {.sources = sources, .until_ns = until_ns};
 	int r = examine_all(&recheck, file);
 
 	if (r == 0 && !recheck.file.moved)

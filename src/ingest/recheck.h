@@ -18,10 +18,13 @@
 #define RECHECK_BYTES_MAX (UINT64_C(256) << 20)
 
 /* Returns 0: the index has the file as it is; -ESTALE: more than its ctime moved, or somebody may be
- * writing it: somebody else has to look at it; or -errno. Without a snapshot. Any thread. Blocks on the
- * source for as long as it takes to read twice RECHECK_BYTES_MAX, and commits. SIGIO must be ignored
- * (ingest/reading.h). */
-MUST_CHECK int ingest_recheck(struct catalog *catalog, const struct sources *sources,
-			      uint64_t file);
+ * writing it: somebody else has to look at it; -ETIMEDOUT: the comparison did not end in time;
+ * -ECANCELED: stop_requested(); or -errno. Without a snapshot. Any thread. Blocks on the source,
+ * and commits. SIGIO must be ignored (ingest/reading.h).
+ *
+ * until_ns	on the monotonic clock: no more blocks are compared from then on
+ */
+MUST_CHECK int ingest_recheck(struct catalog *catalog, const struct sources *sources, uint64_t file,
+			      uint64_t until_ns);
 
 #endif

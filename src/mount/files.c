@@ -65,7 +65,10 @@ void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 	if (r == 0)
 		r = handle_open(&session->handles, &asker.viewer, node, &handle);
 	if (!handle) {
-		reply_error(request, r);
+		if (r > 0)
+			sync_refuse_open(session, request, r == VIEW_RECOMPARE);
+		else
+			reply_error(request, r);
 		return;
 	}
 	if (!is_given(session, &handle->file)) {

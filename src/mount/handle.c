@@ -78,10 +78,10 @@ int handle_open(struct handle_list *list, const struct viewer *viewer, uint64_t 
 	r = take_share(list, viewer, &opened->share);
 	if (r == 0) {
 		r = view_open(viewer, node, &opened->file);
-		if (r < 0)
+		if (r != 0)
 			give_share(list, opened->share);
 	}
-	if (r < 0) {
+	if (r != 0) {
 		free(opened);
 		return r;
 	}

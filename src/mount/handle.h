@@ -42,8 +42,8 @@ MUST_CHECK int handle_list_init(struct handle_list *list);
 /* Closes all that is left; nobody may use any of it. */
 void handle_list_deinit(struct handle_list *list);
 
-/* Opens a file of the view, with one use that the caller has to let go. -errno; -EMFILE: a viewer
- * who is not root has too many open (mount/open_shares.h). */
+/* Opens a file of the view, with one use that the caller has to let go. 0, or an outcome or -errno
+ * of view_open; -EMFILE: a viewer who is not root has too many open (mount/open_shares.h). */
 MUST_CHECK int handle_open(struct handle_list *list, const struct viewer *viewer, uint64_t node,
 			   struct handle **handle);
 

@@ -63,6 +63,10 @@ void session_tell(struct session *session, struct view_notice *notice);
  * when what was told before has reached the kernel. Any thread; never blocks. */
 void session_synced(struct session *session, uint64_t ticket, int error);
 
+/* Names and attributes are in the index as they were before this ticket was given; contents are not
+ * compared yet. session_synced follows. Any thread; never blocks. */
+void session_rechecked(struct session *session, uint64_t ticket);
+
 /* Makes session_run return soon, and returns when it has. Any thread but those of the session;
  * a session that is not running yet will end as soon as it runs. */
 void session_stop(struct session *session);

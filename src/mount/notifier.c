@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/timed_wait.h"
 #include "mount/session.h"
 #include "mount/sync.h"
 #include "view/node.h"
@@ -27,10 +28,8 @@ int notifier_init(struct notifier *notifier)
 	r = -pthread_mutex_init(&notifier->lock, NULL);
 	if (r < 0)
 		return r;
-	r = -pthread_cond_init(&notifier->changed, NULL);
-	if (r < 0)
-		(void)pthread_mutex_destroy(&notifier->lock);
-	return r;
+	timed_wait_init(&notifier->changed);
+	return 0;
 }
 
 void notifier_deinit(struct notifier *notifier)
@@ -165,7 +164,7 @@ static bool take(struct session *session, struct view_notice **notice)
 
 	(void)pthread_mutex_lock(&notifier->lock);
 	while (!notifier->stopping && !notifier->first && !sync_is_due(session))
-		(void)pthread_cond_wait(&notifier->changed, &notifier->lock);
+		timed_wait(&notifier->changed, &notifier->lock, sync_limit_ns(session));
 	goes_on = !notifier->stopping;
 	*notice = goes_on ? notifier->first : NULL;
 	if (*notice) {

@@ -26,12 +26,14 @@ struct sync_waiter;
 
 struct notifier {
 	pthread_mutex_t lock; /* of all below */
-	pthread_cond_t changed; /* there is something to do, or the thread has ended */
+	pthread_cond_t changed; /* there is something to do, or the thread has ended; monotonic */
 	struct view_notice *first, *last;
 	uint64_t told, done; /* notices that came, and of which the kernel knows */
 	struct sync_waiter *waiters;
 	uint64_t synced; /* the highest ticket of session_synced, and its error */
 	int sync_error;
+	uint64_t rechecked; /* the highest ticket of session_rechecked */
+	uint64_t late_synced, late_rechecked; /* tickets that an open waited for in vain, 0 */
 	bool running;
 	pthread_t thread;
 

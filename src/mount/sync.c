@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "mount/session.h"
+
+#define MILLISECOND_NS UINT64_C(1000000)
 
 /* How many may wait at a time where requests come over io_uring: half of the places of a ring, of
  * which libfuse makes eight for each processor. */
@@ -14,8 +17,10 @@
 struct sync_waiter {
 	struct sync_waiter *next;
 	fuse_req_t request;
-	struct handle *handle; /* a use of it */
+	struct handle *handle; /* a use of it; NULL: an open, which ESTALE is the answer to */
 	size_t size; /* that it wants at most */
+	bool recheck_only; /* an open that need not wait until contents were compared */
+	uint64_t limit_ns; /* of an open, on the monotonic clock; else UINT64_MAX */
 	uint64_t ticket;
 	bool settled;
 	bool interrupted;
@@ -40,6 +45,21 @@ void session_synced(struct session *session, uint64_t ticket, int error)
 	notifier->sync_error = error;
 	for (struct sync_waiter *waiter = notifier->waiters; waiter; waiter = waiter->next) {
 		if (!waiter->synced && waiter->ticket <= ticket)
+			mark(waiter, notifier);
+	}
+	(void)pthread_cond_broadcast(&notifier->changed);
+	(void)pthread_mutex_unlock(&notifier->lock);
+}
+
+void session_rechecked(struct session *session, uint64_t ticket)
+{
+	struct notifier *notifier = &session->notifier;
+
+	(void)pthread_mutex_lock(&notifier->lock);
+	if (ticket > notifier->rechecked)
+		notifier->rechecked = ticket;
+	for (struct sync_waiter *waiter = notifier->waiters; waiter; waiter = waiter->next) {
+		if (!waiter->synced && waiter->recheck_only && waiter->ticket <= ticket)
 			mark(waiter, notifier);
 	}
 	(void)pthread_cond_broadcast(&notifier->changed);
@@ -72,7 +92,9 @@ static void reply_answer(struct session *session, struct sync_waiter *waiter)
 /* Ends a waiter that is in no list any more; error: positive errno, 0. */
 static void finish(struct session *session, struct sync_waiter *waiter, int error)
 {
-	if (error)
+	if (waiter->handle == NULL)
+		(void)fuse_reply_err(waiter->request, error == EINTR ? EINTR : ESTALE);
+	else if (error)
 		(void)fuse_reply_err(waiter->request, error);
 	else
 		reply_answer(session, waiter);
@@ -143,7 +165,8 @@ static int enlist(struct session *session, struct sync_waiter *waiter)
 		notifier->waiters = waiter;
 	}
 	/* a later ticket stands for all that happened before this one, too */
-	if (!session->settings.sync || waiter->ticket <= notifier->synced)
+	if (!session->settings.sync || waiter->ticket <= notifier->synced ||
+	    (waiter->recheck_only && waiter->ticket <= notifier->rechecked))
 		mark(waiter, notifier);
 	(void)pthread_mutex_unlock(&notifier->lock);
 	return room ? 0 : EAGAIN;
@@ -166,11 +189,26 @@ static int settle(struct notifier *notifier, struct sync_waiter *waiter)
 	return error;
 }
 
+/* Puts a waiter into the list, with a new ticket, or finishes it. */
+static void start_waiting(struct session *session, struct sync_waiter *waiter)
+{
+	int error;
+
+	if (session->settings.sync)
+		waiter->ticket = session->settings.sync(session->settings.context);
+	error = enlist(session, waiter);
+	if (!error) {
+		fuse_req_interrupt_func(waiter->request, on_interrupt, session);
+		error = settle(&session->notifier, waiter);
+	}
+	if (error)
+		finish(session, waiter, error);
+}
+
 static void wait_for_sync(struct session *session, fuse_req_t request, struct handle *handle,
 			  size_t size)
 {
 	struct sync_waiter *waiter = calloc(1, sizeof(*waiter));
-	int error;
 
 	if (!waiter) {
 		(void)fuse_reply_err(request, ENOMEM);
@@ -179,15 +217,29 @@ static void wait_for_sync(struct session *session, fuse_req_t request, struct ha
 	waiter->request = request;
 	waiter->handle = handle_use(handle);
 	waiter->size = size;
-	if (session->settings.sync)
-		waiter->ticket = session->settings.sync(session->settings.context);
-	error = enlist(session, waiter);
-	if (!error) {
-		fuse_req_interrupt_func(request, on_interrupt, session);
-		error = settle(&session->notifier, waiter);
+	waiter->limit_ns = UINT64_MAX;
+	start_waiting(session, waiter);
+}
+
+void sync_refuse_open(struct session *session, fuse_req_t request, bool compare)
+{
+	struct notifier *notifier = &session->notifier;
+	struct sync_waiter *waiter = calloc(1, sizeof(*waiter));
+	bool late;
+
+	(void)pthread_mutex_lock(&notifier->lock);
+	late = notifier->rechecked < notifier->late_rechecked;
+	compare = compare && notifier->synced >= notifier->late_synced;
+	(void)pthread_mutex_unlock(&notifier->lock);
+	if (waiter == NULL || late) {
+		free(waiter);
+		(void)fuse_reply_err(request, ESTALE);
+		return;
 	}
-	if (error)
-		finish(session, waiter, error);
+	waiter->request = request;
+	waiter->recheck_only = !compare;
+	waiter->limit_ns = clock_monotonic_ns() + OPEN_WAIT_MS * MILLISECOND_NS;
+	start_waiting(session, waiter);
 }
 
 void sync_read(struct session *session, fuse_req_t request, struct handle *handle, size_t size,
@@ -219,7 +271,11 @@ void sync_read(struct session *session, fuse_req_t request, struct handle *handl
 
 static bool is_answerable(const struct sync_waiter *waiter, const struct notifier *notifier)
 {
-	return waiter->settled && waiter->synced && waiter->after <= notifier->done;
+	if (!waiter->settled)
+		return false;
+	if (waiter->synced && waiter->after <= notifier->done)
+		return true;
+	return waiter->limit_ns != UINT64_MAX && clock_monotonic_ns() >= waiter->limit_ns;
 }
 
 bool sync_is_due(const struct session *session)
@@ -229,6 +285,29 @@ bool sync_is_due(const struct session *session)
 	while (waiter && !is_answerable(waiter, &session->notifier))
 		waiter = waiter->next;
 	return waiter != NULL;
+}
+
+uint64_t sync_limit_ns(const struct session *session)
+{
+	const struct sync_waiter *waiter = session->notifier.waiters;
+	uint64_t limit_ns = UINT64_MAX;
+
+	for (; waiter; waiter = waiter->next) {
+		if (waiter->settled && waiter->limit_ns < limit_ns)
+			limit_ns = waiter->limit_ns;
+	}
+	return limit_ns;
+}
+
+/* Notes what an open waited for in vain, if it did. Holds the lock. */
+static void note_late(struct notifier *notifier, const struct sync_waiter *waiter)
+{
+	if (waiter->handle != NULL || waiter->synced)
+		return;
+	if (!waiter->recheck_only)
+		notifier->late_synced = waiter->ticket;
+	if (waiter->ticket > notifier->rechecked)
+		notifier->late_rechecked = waiter->ticket;
 }
 
 /* Takes the settled ones, or of them only the answerable ones, out of the list. */
@@ -247,6 +326,7 @@ static struct sync_waiter *take_many(struct notifier *notifier, bool all)
 		*at = waiter->next;
 		waiter->next = taken;
 		taken = waiter;
+		note_late(notifier, waiter);
 	}
 	(void)pthread_mutex_unlock(&notifier->lock);
 	return taken;

@@ -101,12 +101,44 @@ static void examine_filesystem(struct view_file *file)
 		       filesystem_leases_tell((uint32_t)filesystem.f_type, status.st_dev);
 }
 
+/* Whether nothing of the file's signature moved but its ctime. */
+static bool has_only_ctime_moved(const struct view_query *query, const struct file_record *file)
+{
+	const struct view *view = query->view;
+	AUTO_CLOSE int fd = source_open_inode(view->sources, query->reader, file);
+	struct attributes now, known = file->attributes;
+
+	if (fd < 0 || source_attributes(view->catalog, fd, &now) < 0)
+		return false;
+	known.ctime = now.ctime;
+	return attributes_same_signature(&known, &now);
+}
+
+/* The result of an open that did not pass the gate, and whose file was not rechecked by this
+ * thread: an outcome if the recheck by the follower will help, or -errno. */
+static int judge_stale(struct view_query *query, const struct file_record *file)
+{
+	struct content_record content;
+	int r = query->reader ? 0 : catalog_read_begin(query->view->catalog, &query->reader);
+
+	if (r == 0 && (!query->view->suspect || !has_only_ctime_moved(query, file)))
+		r = -ESTALE;
+	if (r < 0)
+		return r;
+	r = catalog_get_content(query->reader, file->id, &content);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	return r == 0 && content.group != 0 ? VIEW_RECOMPARE : VIEW_RECHECK;
+}
+
 static int open_regular(struct view_query *query, uint64_t node, struct view_file *file)
 {
-	struct file_record record;
+	struct file_record record = {0};
 	int r = open_source(query, node, S_IFREG, 0, &record);
 	const uint64_t content[] = {record.id, record.touches};
 
+	if (r == -ESTALE && node_make_file(record.id, record.touches) == node)
+		return judge_stale(query, &record);
 	if (r < 0)
 		return r;
 	file->fd = r;
@@ -180,7 +212,7 @@ int view_open(const struct viewer *viewer, uint64_t node, struct view_file *file
 		return query_error(viewer->view, r);
 	r = node_kind(node) == NODE_FIXED ? open_own(&query, node, file)
 					  : open_regular(&query, node, file);
-	if (r < 0)
+	if (r != 0)
 		view_close(file);
 	return query_error(viewer->view, r);
 }

@@ -213,10 +213,19 @@ struct view_file {
 	struct event_reader events;
 };
 
+/* Outcomes of view_open: the file was not opened, as its ctime is not the one that the index has,
+ * and nothing else of its signature differs. view->suspect was called, so it will be a node with
+ * another number. */
+enum {
+	VIEW_RECHECK = 1, /* it can be opened as soon as it was rechecked */
+	VIEW_RECOMPARE = 2, /* it is in a group: its names there are back when it was compared */
+};
+
 /* Opens a regular file for reading. The caller closes it with view_close.
  *
- * Blocks on the source. -ESTALE when the file is not the one, or not with the signature, that
- * the index has; else -errno of the source's open: -EACCES, -EMFILE ... */
+ * Blocks on the source. 0, VIEW_RECHECK, VIEW_RECOMPARE, or -ESTALE when the file is not the one,
+ * or not with the signature, that the index has; else -errno of the source's open: -EACCES,
+ * -EMFILE ... */
 MUST_CHECK int view_open(const struct viewer *viewer, uint64_t node, struct view_file *file);
 void view_close(struct view_file *file);
 

@@ -6,6 +6,7 @@ import mmap
 import os
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import changes
@@ -34,6 +35,8 @@ def in_dups(view, name):
 
 
 REFUSED = (errno.ESTALE, errno.ENOENT)
+READERS = 16  # at once, as many as a daemon has threads
+RECHECKS = 4  # of them at once are made by these threads
 
 
 def open_fails(path, numbers=REFUSED):
@@ -403,6 +406,37 @@ def test_files_whose_ctime_moved_are_read_in_their_group(moved, source):
 @pytest.mark.parametrize("name", ["00", "lone"])
 def test_file_whose_ctime_moved_is_read_in_uniques(moved, source, name):
     assert (moved.uniques / name).read_bytes() == (source / name).read_bytes()
+
+
+def test_files_whose_ctime_moved_are_read_by_many_programs_at_once(twinfs, source):
+    """Only a few of them are rechecked at once: the others wait for the follower, in no thread."""
+    names = [f"{number:03}" for number in range(16 * READERS)]
+    trees.fill(source, {name.encode(): b"%06d" % (int(name) // 2) for name in names})
+    with twinfs.mounted(source) as view:
+        view.sync()
+        for flag in ("+d", "-d"):
+            move_ctime(sorted(source.iterdir()), flag)
+            with ThreadPoolExecutor(READERS) as pool:
+                kept = [view.uniques / name for name in names[::2]]
+                found = list(pool.map(lambda path: path.read_bytes(), kept))
+            assert found == [(source / name).read_bytes() for name in names[::2]]
+        assert view.differences_now(source) == []
+
+
+def test_opens_that_wait_for_a_recheck_fail_in_the_end_and_hold_up_nobody(twinfs, source, strace):
+    """The index cannot be written meanwhile, and more programs wait than there are threads."""
+    trees.fill(source, {b"a": DATA, b"b": DATA, b"quiet": DATA, b"lone": DATA[::-1]})
+    writes = "pwrite64,pwritev,fdatasync"
+    with twinfs.mounted(source) as view, ThreadPoolExecutor(2 * READERS) as pool:
+        view.sync()
+        move_ctime([source / "b", source / "lone"], "+d")
+        with view.traced("-e", f"trace={writes}", "-e", f"inject={writes}:delay_enter=600000000"):
+            waiting = [pool.submit(open_fails, path, (errno.ESTALE,)) for path in
+                       (view.uniques / "lone", in_dups(view, "b")) for _ in range(READERS)]
+            assert in_dups(view, "quiet").read_bytes() == DATA
+            assert until(lambda: sum(open_.done() for open_ in waiting) >=
+                         len(waiting) - RECHECKS)
+            assert all(open_.result() for open_ in waiting if open_.done())
 
 
 def test_file_whose_ctime_moves_while_it_is_open_is_read_on(moved, source):

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <fcntl.h>
 
+#include "base/stop.h"
 #include "catalog/audit.h"
 #include "ingest/recheck.h"
 #include "ingest/tree.h"
@@ -61,7 +63,7 @@ static void rewrite(const struct tree *t, const char *path)
 
 static int recheck(const struct tree *t, const char *path)
 {
-	return ingest_recheck(t->index.catalog, &t->sources, id_of_path(t, path));
+	return ingest_recheck(t->index.catalog, &t->sources, id_of_path(t, path), UINT64_MAX);
 }
 
 static void test_file_that_was_rechecked_stays_in_its_group(void **state)
@@ -202,6 +204,31 @@ static void test_file_that_is_open_for_writing_is_left_to_others(void **state)
 	assert_int_equal(recheck(t, "b"), 0);
 }
 
+static void test_comparison_that_takes_too_long_changes_nothing(void **state)
+{
+	struct tree *t = scanned(state);
+	uint64_t group = group_of_path(t, "b");
+
+	move_ctime(t, "b");
+	assert_int_equal(ingest_recheck(t->index.catalog, &t->sources, id_of_path(t, "b"), 0),
+			 -ETIMEDOUT);
+	assert_int_equal(group_of_path(t, "b"), group);
+	assert_int_equal(recheck(t, "b"), 0);
+	assert_int_equal(group_of_path(t, "b"), group);
+}
+
+/* The last test: nothing takes the request back. */
+static void test_comparison_ends_when_the_process_is_to_end(void **state)
+{
+	struct tree *t = scanned(state);
+	uint64_t group = group_of_path(t, "b");
+
+	move_ctime(t, "b");
+	stop_request();
+	assert_int_equal(recheck(t, "b"), -ECANCELED);
+	assert_int_equal(group_of_path(t, "b"), group);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, tree_setup, tree_teardown)
 
 int main(void)
@@ -216,6 +243,8 @@ int main(void)
 		CASE(test_large_file_is_to_be_compared_by_others),
 		CASE(test_file_of_which_more_moved_is_left_to_others),
 		CASE(test_file_that_is_open_for_writing_is_left_to_others),
+		CASE(test_comparison_that_takes_too_long_changes_nothing),
+		CASE(test_comparison_ends_when_the_process_is_to_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
