@@ -23,14 +23,19 @@
 #define CALL_SETGROUPS SYS_setgroups32
 #define CALL_SETRESGID SYS_setresgid32
 #define CALL_SETRESUID SYS_setresuid32
+#define CALL_SETFSUID SYS_setfsuid32
 #else
 #define CALL_SETGROUPS SYS_setgroups
 #define CALL_SETRESGID SYS_setresgid
 #define CALL_SETRESUID SYS_setresuid
+#define CALL_SETFSUID SYS_setfsuid
 #endif
 
 /* To the kernel: leave this one as it is. No user is that. */
 #define NO_ID (-1)
+
+/* The effective user of a thread that wears a caller: no user of any system has this id. */
+#define STRANGER ((uid_t)-2)
 
 /* Which of the four ids in a line of /proc/PID/status counts on file systems. */
 #define FILE_SYSTEM_ID 3
@@ -211,9 +216,9 @@ uint64_t caller_digest(const struct caller *caller)
 
 /* ---- being it ------------------------------------------------------------------------ */
 
-/* Sets the effective capabilities of this thread to all that it is permitted, or to none. The kernel
- * does that by itself when the user changes from or to root. */
-static int set_capabilities(bool all)
+/* Sets the effective capabilities of this thread to those of the mask that it is permitted. The kernel
+ * sets all or none by itself when the user changes from or to root. */
+static int set_capabilities(uint64_t mask)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
@@ -221,36 +226,65 @@ static int set_capabilities(bool all)
 	if (syscall(SYS_capget, &header, sets) != 0)
 		return -errno;
 	for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
-		sets[i].effective = all ? sets[i].permitted : 0;
+		sets[i].effective = sets[i].permitted & (uint32_t)(mask >> 32 * i);
 	return syscall(SYS_capset, &header, sets) != 0 ? -errno : 0;
 }
 
-/* Not by the functions of the C library, which change all threads. The effective ids and not only
- * those for file systems: with these root would stay root to FUSE, which lets nobody but its owner
- * into what is mounted for him alone, and would keep the capabilities that are not about files. The
+/* Root stays itself. A user namespace may lack the stranger: there the thread becomes the caller. */
+static int set_effective_user(uid_t caller)
+{
+	if (caller == 0 || syscall(CALL_SETRESUID, NO_ID, STRANGER, NO_ID) == 0)
+		return 0;
+	return syscall(CALL_SETRESUID, NO_ID, caller, NO_ID) == 0 ? 0 : -errno;
+}
+
+/* The call has no error but gives the id of before: of an invalid id it only tells the present one. */
+static int set_file_system_user(uid_t caller)
+{
+	(void)syscall(CALL_SETFSUID, caller);
+	return (uid_t)syscall(CALL_SETFSUID, NO_ID) == caller ? 0 : -EACCES;
+}
+
+/* The group's id is effective and for file systems. */
+static int take_ids(const struct caller *caller)
+{
+	int r;
+
+	if (syscall(CALL_SETRESGID, NO_ID, caller->gid, NO_ID) != 0)
+		return -errno;
+	r = getegid() == caller->gid ? set_effective_user(caller->uid) : -EACCES;
+	if (r == 0)
+		r = set_capabilities(CAPABILITY(CAP_SETUID));
+	if (r == 0)
+		r = set_file_system_user(caller->uid);
+	return r == 0 ? set_capabilities(0) : r;
+}
+
+/* Not by the functions of the C library, which change all threads.
+ *
+ * The caller's id is the one for file systems. It is not the effective one: a user may change the priority,
+ * the policy and the processors of each thread that has the user's effective id (sched_setscheduler(2)).
+ * Nor does the effective id stay root: FUSE would let the thread into what is mounted for root alone. The
  * real ids stay ours, so that nobody else may send us signals. */
 int caller_wear(const struct caller *caller)
 {
-	int r = -EACCES;
+	int r;
 
 	if (caller->uid == (uid_t)NO_ID || caller->gid == (gid_t)NO_ID)
-		return r;
+		return -EACCES;
 	if (syscall(CALL_SETGROUPS, caller->count, caller->groups) != 0)
 		return -errno;
-	if (syscall(CALL_SETRESGID, NO_ID, caller->gid, NO_ID) != 0 ||
-	    syscall(CALL_SETRESUID, NO_ID, caller->uid, NO_ID) != 0)
-		r = -errno;
-	else if (geteuid() == caller->uid && getegid() == caller->gid &&
-		 (caller->uid != 0 || set_capabilities(false) == 0))
-		return 0;
-	caller_doff();
+	r = take_ids(caller);
+	if (r < 0)
+		caller_doff();
 	return r;
 }
 
 void caller_doff(void)
 {
 	/* the user first, as only root may change the groups */
-	if (syscall(CALL_SETRESUID, NO_ID, getuid(), NO_ID) == 0 && set_capabilities(true) == 0 &&
+	if (syscall(CALL_SETRESUID, NO_ID, getuid(), NO_ID) == 0 &&
+	    set_capabilities(UINT64_MAX) == 0 &&
 	    syscall(CALL_SETRESGID, NO_ID, getgid(), NO_ID) == 0 &&
 	    syscall(CALL_SETGROUPS, (size_t)0, NULL) == 0)
 		return;

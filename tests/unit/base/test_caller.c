@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -175,7 +178,7 @@ static void *say_who_it_is(void *context)
 	char byte;
 
 	if (read(other->asked[0], &byte, 1) == 1)
-		other->uid = (uid_t)syscall(SYS_geteuid);
+		other->uid = (uid_t)syscall(SYS_setfsuid, -1);
 	return NULL;
 }
 
@@ -191,13 +194,62 @@ static void test_other_threads_stay_what_they_are(void **state)
 	/* made before, as a new thread is what the one is that makes it */
 	assert_int_equal(pthread_create(&thread, NULL, say_who_it_is, &other), 0);
 	assert_int_equal(caller_wear(&nobody), 0);
-	assert_int_equal(syscall(SYS_geteuid), 65534);
+	assert_int_equal(syscall(SYS_setfsuid, -1), 65534);
 	assert_int_equal(write(other.asked[1], "?", 1), 1);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	caller_doff();
 	assert_int_equal(other.uid, 0);
 	(void)close(other.asked[0]);
 	(void)close(other.asked[1]);
+}
+
+#define NO_NAMESPACE 101
+
+/* How much a process of that user can change. It asks from a user namespace of its own, where it has all
+ * capabilities: the kernel asks for no less than the thread is permitted. */
+static int change_scheduling_as(uid_t uid, pid_t thread)
+{
+	const struct sched_param none = {0};
+	cpu_set_t first;
+	int done = 0;
+
+	if (syscall(SYS_setresuid, uid, uid, uid) != 0)
+		return 100;
+	if (unshare(CLONE_NEWUSER) != 0)
+		return NO_NAMESPACE;
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	done += setpriority(PRIO_PROCESS, (id_t)thread, 19) == 0;
+	done += sched_setscheduler(thread, SCHED_IDLE, &none) == 0;
+	done += sched_setaffinity(thread, sizeof(first), &first) == 0;
+	return done;
+}
+
+static void test_caller_cannot_change_how_the_thread_is_scheduled(void **state)
+{
+	pid_t thread = (pid_t)syscall(SYS_gettid), child;
+	int asked[2], status = 0;
+	char byte = '?';
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(pipe2(asked, O_CLOEXEC), 0);
+	child = fork();
+	if (child == 0)
+		_exit(read(asked[0], &byte, 1) == 1 ? change_scheduling_as(nobody.uid, thread)
+						    : 100);
+	assert_true(child > 0);
+	assert_int_equal(caller_wear(&nobody), 0);
+	assert_int_equal(write(asked[1], &byte, 1), 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	caller_doff();
+	(void)close(asked[0]);
+	(void)close(asked[1]);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == NO_NAMESPACE)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void test_root_without_capabilities_may_what_its_mode_says(void **state)
@@ -250,6 +302,7 @@ int main(void)
 		cmocka_unit_test(test_digest_tells_callers_apart),
 		TEST_IN_FOLDER(test_caller_may_what_he_may_and_no_more),
 		cmocka_unit_test(test_other_threads_stay_what_they_are),
+		cmocka_unit_test(test_caller_cannot_change_how_the_thread_is_scheduled),
 		TEST_IN_FOLDER(test_root_without_capabilities_may_what_its_mode_says),
 		cmocka_unit_test(test_unknown_caller_cannot_be_worn),
 		cmocka_unit_test(test_only_root_can_be_somebody_else),
