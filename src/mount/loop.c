@@ -92,6 +92,8 @@ static int answer_requests(struct loop *loop, char *memory)
 
 		if (length < 0)
 			r = judge_failure(errno);
+		else if (length == 0)
+			r = -EIO; /* not from the kernel */
 		else
 			process(loop, &request);
 	}

@@ -132,6 +132,9 @@ static int mount_view(struct fuse_session **fuse, const struct session_settings 
 	errno = 0;
 	if (r == 0 && fuse_session_mount(*fuse, settings->mount_point) != 0)
 		r = errno ? -errno : -EIO;
+	/* libfuse 3.14 says that it mounted, and takes 0 for the device, where it gets no memory */
+	if (r == 0 && fuse_session_fd(*fuse) <= STDERR_FILENO)
+		r = -ENOMEM;
 	return r;
 }
 

@@ -4,7 +4,8 @@
  * call stack, as threads do not come in the same order twice: by the offsets of its places in their
  * files, which give it the same number in each run.
  *
- *	MEMORY_REPORT=FILE	gets the number of each stack that allocates, a line each
+ *	MEMORY_REPORT=FILE	gets the number of each stack that allocates and who calls the allocator
+ *				(empty: the program), a line each
  *	MEMORY_FAILS=NUMBER	instead: the first allocation by that stack fails, and the file gets
  *				the stack
  *
@@ -79,10 +80,10 @@ static bool is_new(uint64_t number)
 	return false;
 }
 
-static void write_line(const char *text, uint64_t number)
+static void write_line(const char *before, uint64_t number, const char *behind)
 {
 	char line[256];
-	int length = snprintf(line, sizeof(line), "%s%016" PRIx64 "\n", text, number);
+	int length = snprintf(line, sizeof(line), "%s%016" PRIx64 "%s\n", before, number, behind);
 	size_t at;
 
 	if (length < 0 || (size_t)length >= sizeof(line))
@@ -93,6 +94,29 @@ static void write_line(const char *text, uint64_t number)
 	memcpy(report + at, line, (size_t)length);
 }
 
+/* The file of the innermost function that is not one of ours. */
+static const char *who_allocates(void *const *frames, int count)
+{
+	struct dl_find_object ours, found;
+
+	if (_dl_find_object((void *)&has_failed, &ours) != 0)
+		return "";
+	for (int i = 0; i < count; i++) {
+		if (_dl_find_object(frames[i], &found) == 0 &&
+		    found.dlfo_link_map != ours.dlfo_link_map)
+			return found.dlfo_link_map->l_name;
+	}
+	return "";
+}
+
+static void write_allocation(uint64_t number, const char *who)
+{
+	char behind[192];
+
+	(void)snprintf(behind, sizeof(behind), " %s", who);
+	write_line("", number, behind);
+}
+
 /* What addr2line takes. */
 static void write_stack(void *const *frames, int count)
 {
@@ -101,7 +125,8 @@ static void write_stack(void *const *frames, int count)
 
 		if (_dl_find_object(frames[i], &found) == 0)
 			write_line(found.dlfo_link_map->l_name,
-				   (uint64_t)((char *)frames[i] - (char *)found.dlfo_map_start));
+				   (uint64_t)((char *)frames[i] - (char *)found.dlfo_map_start),
+				   "");
 	}
 }
 
@@ -118,7 +143,7 @@ static bool fails_now(void)
 	count = backtrace(frames, FRAMES_MAX);
 	number = number_of(frames, count);
 	if (fails == 0 && is_new(number))
-		write_line("", number);
+		write_allocation(number, who_allocates(frames, count));
 	if (number == fails && !atomic_exchange(&has_failed, true)) {
 		write_stack(frames, count);
 		result = true;
