@@ -16,6 +16,9 @@
 #define RINGS_KNOWN (FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18))
 #endif
 
+/* libfuse tells the kernel FUSE_PARALLEL_DIROPS since 3.17, too. */
+#define PARALLEL_DIROPS_KNOWN (FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17))
+
 /* Did the request come over io_uring? */
 static inline bool request_is_ringed(fuse_req_t request)
 {

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "mount/ability.h"
+#include "mount/device.h"
 #include "mount/mounter.h"
 #include "mount/nudge.h"
 #include "mount/signals.h"
@@ -156,17 +157,15 @@ no_listed:
 /* Mounts, and has libfuse serve what was mounted for it. */
 static int take_mount(struct session *session)
 {
-	int fd = mounter_mount(session->settings.mounter);
-	char device[sizeof("/dev/fd/") + 10]; /* which libfuse takes for one that is mounted */
+	int fd = mounter_mount(session->settings.mounter), r;
 
 	if (fd < 0)
 		return fd;
 	session->mounted = true;
-	(void)snprintf(device, sizeof(device), "/dev/fd/%d", fd);
-	if (fuse_session_mount(session->fuse, device) == 0)
-		return 0;
-	(void)close(fd);
-	return -EIO;
+	r = device_use(session, fd);
+	if (r < 0)
+		(void)close(fd);
+	return r;
 }
 
 /* What libfuse says itself is logged by it; which mount failed is said here. */

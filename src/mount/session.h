@@ -4,6 +4,8 @@
 
 /* What the files of the session share. */
 
+#include <stdatomic.h>
+
 #include "mount/backing.h"
 #include "mount/buffers.h"
 #include "mount/fuse.h"
@@ -27,6 +29,7 @@ struct session {
 	struct fuse_session *fuse;
 	enum session_access access;
 	bool mounted;
+	atomic_bool answered; /* by device.c */
 	bool failed; /* after it had begun to answer; and not ended by anybody */
 	struct page_gate gate;
 	struct generations generations;

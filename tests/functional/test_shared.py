@@ -19,6 +19,7 @@ from program import TIMEOUT, stopped, until
 
 SHARED = ("--wait", "-o", "allow_other")
 SOMEBODY = Caller("somebody", 61001, 62001)
+ROOT = Caller("root", 0, 0)
 MEMBER = Caller("member", 61002, 62001, (62002,))
 DENIED = errno.EACCES
 ABSENT = errno.ENOENT
@@ -394,6 +395,33 @@ def test_trusted_attributes_are_for_root_alone(source, shared):
         assert as_somebody(error_of, os.getxattr, path, "trusted.note") == errno.ENODATA
 
 
+# ---- several at a time ------------------------------------------------------------------------
+
+ANSWER_LIMIT = 60  # seconds; who is held up waits for longer
+
+
+def is_held(pid):
+    """Does strace hold a thread of it in a system call?"""
+    return any("State:\tt" in path.read_text()
+               for path in Path(f"/proc/{pid}/task").glob("*/status"))
+
+
+def test_listing_that_takes_long_holds_up_nobody_else_in_the_folder(shared, source, strace):
+    """Until the caller's rights are looked up his listing does not go on; root's need none."""
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    absent = "0" * 32
+    with shared() as view:
+        wears = ("trace=setresuid", "-e", f"inject=setresuid:delay_enter={10 * TIMEOUT}s")
+        with view.traced("-e", *wears):
+            listing = Call(SOMEBODY, os.listdir, view.dups)
+            assert until(lambda: is_held(view.pid))
+            other = Call(ROOT, error_of, os.stat, view.dups / absent)
+            answered = until(lambda: other.pipe.poll(), ANSWER_LIMIT)
+            waits = not listing.pipe.poll()
+        assert (listing.result(), other.result()) == (oracle.hashes([source / "a"]), ABSENT)
+        assert answered and waits
+
+
 # ---- sources that decide by themselves --------------------------------------------------------
 
 @contextlib.contextmanager
@@ -420,9 +448,6 @@ def test_fuse_source_that_lets_in_root_alone_stays_closed(twinfs, source, tmp_pa
             assert as_somebody(error_of, os.listdir, view.uniques) == DENIED
             assert as_somebody(error_of, read, view.uniques / "a") == DENIED
             assert as_somebody(os.listdir, view.dups) == []
-
-
-ANSWER_LIMIT = 60  # seconds; a caller of a hung mount waits until it answers again
 
 
 @contextlib.contextmanager
