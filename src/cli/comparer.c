@@ -406,7 +406,7 @@ static int compare_first(struct comparer *comparer)
 {
 	const struct comparer_settings *settings = &comparer->settings;
 	unsigned int pause_ms = RETRY_MS_MIN;
-	bool told = false;
+	bool again = false;
 	int r;
 
 	wait_to_begin(comparer);
@@ -421,14 +421,13 @@ static int compare_first(struct comparer *comparer)
 		settings->busy(settings->context, true, 0);
 		begin_comparison(comparer);
 		r = indexing_contents(settings->indexing,
-				      told ? PROGRESS_NEVER : settings->progress);
+				      again ? PROGRESS_NEVER : settings->progress);
 		/* who waits for one that is stopped waits for its end */
 		if (stop_requested())
 			return -ECANCELED;
 		settings->busy(settings->context, r < 0, -r);
-		if (!told)
-			settings->compared(settings->context, r);
-		told = true;
+		settings->compared(settings->context, r);
+		again = true;
 		if (r < 0 && !pause_for(comparer, pause_ms))
 			return -ECANCELED;
 		if (pause_ms < RETRY_MS_MAX)

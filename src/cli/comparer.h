@@ -24,7 +24,8 @@ struct comparer_settings {
 	struct ingest_range range; /* of the sizes that it compares */
 	bool held; /* the first comparison waits for comparer_begin() */
 	enum progress_when progress; /* of the first comparison */
-	/* The first comparison has ended: 0 or -errno. Not called when stopped before. */
+	/* The first comparison has ended: 0 or -errno. It is tried again until it succeeds, each time with
+	 * this call, or gives -EUCLEAN. Not called when stopped before. */
 	void (*compared)(void *context, int result);
 	/* Comparing began or all that was due is done; problem: what keeps it from going on, 0 or
 	 * positive errno. */

@@ -26,7 +26,7 @@ struct lanes {
 	struct comparer_settings settings;
 	pthread_mutex_t lock; /* of all below, and held in settings.busy */
 	struct lane list[LANES];
-	int result; /* of the first comparison of the small ones */
+	bool compared; /* the first comparison has ended, or failed */
 	int error; /* of the small ones, since the last hurried(): positive errno, 0 */
 	bool moved; /* the same */
 };
@@ -57,27 +57,35 @@ static void on_busy(void *context, bool busy, int problem)
 	(void)pthread_mutex_unlock(&lanes->lock);
 }
 
+static void tell_compared(struct lanes *lanes, int result)
+{
+	bool told;
+
+	(void)pthread_mutex_lock(&lanes->lock);
+	told = lanes->compared;
+	lanes->compared = true;
+	(void)pthread_mutex_unlock(&lanes->lock);
+	if (!told)
+		lanes->settings.compared(lanes->settings.context, result);
+}
+
+/* The large lane has to wait while the small one tries again: they share what the first comparison uses. */
 static void on_small_compared(void *context, int result)
 {
 	const struct lane *lane = context;
 	struct lanes *lanes = lane->lanes;
 
-	(void)pthread_mutex_lock(&lanes->lock);
-	lanes->result = result;
-	(void)pthread_mutex_unlock(&lanes->lock);
-	comparer_begin(lanes->list[LANE_LARGE].comparer);
+	if (result < 0)
+		tell_compared(lanes, result);
+	if (result == 0 || result == -EUCLEAN)
+		comparer_begin(lanes->list[LANE_LARGE].comparer);
 }
 
 static void on_large_compared(void *context, int result)
 {
 	const struct lane *lane = context;
-	struct lanes *lanes = lane->lanes;
-	int before;
 
-	(void)pthread_mutex_lock(&lanes->lock);
-	before = lanes->result;
-	(void)pthread_mutex_unlock(&lanes->lock);
-	lanes->settings.compared(lanes->settings.context, before < 0 ? before : result);
+	tell_compared(lane->lanes, result);
 }
 
 static void on_small_hurried(void *context, uint64_t ticket, int error, bool moved)

@@ -18,8 +18,9 @@
 
 struct lanes;
 
-/* settings as of comparer_new(), copied; range and held are not heeded. settings->compared is called when
- * both have compared, with the first error; the other calls are made by one thread at a time. 0 or -ENOMEM. */
+/* settings as of comparer_new(), copied; range and held are not heeded. settings->compared is called once:
+ * when both have compared, or one of them failed to. The other calls are made by one thread at a time. 0 or
+ * -ENOMEM. */
 MUST_CHECK int lanes_new(struct lanes **lanes, const struct comparer_settings *settings);
 
 /* Starts the threads. 0 or -errno. */
