@@ -213,6 +213,7 @@ int notifier_start(struct session *session)
 	r = -pthread_create(&notifier->thread, NULL, notify, session);
 	notifier->running = r == 0;
 	(void)pthread_mutex_unlock(&notifier->lock);
+	notifier->started = r == 0;
 	return r;
 }
 
@@ -231,5 +232,6 @@ void notifier_stop(struct session *session)
 
 void notifier_join(struct notifier *notifier)
 {
-	(void)pthread_join(notifier->thread, NULL);
+	if (notifier->started)
+		(void)pthread_join(notifier->thread, NULL);
 }

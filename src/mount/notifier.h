@@ -35,6 +35,7 @@ struct notifier {
 	uint64_t rechecked; /* the highest ticket of session_rechecked */
 	uint64_t late_synced, late_rechecked; /* tickets that an open waited for in vain, 0 */
 	bool running;
+	bool started; /* by the session's thread, which alone looks */
 	pthread_t thread;
 
 	atomic_bool stopping; /* for good; nobody waits any more. Set with the lock held */
@@ -53,7 +54,7 @@ MUST_CHECK int notifier_start(struct session *session);
  * than once. */
 void notifier_stop(struct session *session);
 
-/* Waits for the thread that notifier_start started, after notifier_stop. */
+/* Waits for the thread that notifier_start started, if it could, after notifier_stop. */
 void notifier_join(struct notifier *notifier);
 
 #endif

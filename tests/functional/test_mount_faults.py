@@ -211,7 +211,7 @@ def test_start_without_threads_fails_or_serves_with_those_there_are(twinfs, sour
         with twinfs.mounted_in_front(source) as (process, view):
             if view:
                 assert (view.uniques / "letters/a.txt").exists()
-        assert process.returncode == 0 or process.output[1], number
+        assert process.returncode == 0 or process.returncode == 1 and process.output[1], number
         assert not is_mounted(twinfs.folder / "mount"), number
         served += process.returncode == 0
         if served == SERVED_WITH_FEW:
