@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/memory_limit.h"
 #include "base/quote.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
@@ -165,6 +166,7 @@ int main(int argc, char *argv[])
 	if (argc < 1)
 		return TWINFS_EXIT_USAGE;
 	memory_set_up();
+	(void)memory_limit(); /* later the process may not be allowed to read it */
 	r = open_stdio();
 	if (r < 0) {
 		log_error("cannot open /dev/null: %s", error_text(r));

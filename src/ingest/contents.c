@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory_limit.h"
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
@@ -18,14 +19,18 @@
  *
  * A window is one round of this; its outcomes are committed while the next one is read. On disks
  * whose head has to move both stages take files in its order (order.h). Memory: 64 bytes a candidate
- * and some 180 a head, so 16 MiB for a full window, and what is kept of small contents.
+ * and some 180 a head, so 16 MiB for a full window, and what is kept of small contents; or parts of the
+ * memory that there is.
  */
-#define WINDOW_FILES_MAX ((size_t)64 << 10)
+#define WINDOW_BYTES ((size_t)16 << 20)
+#define WINDOW_PART 8
+#define BYTES_A_FILE 256
 /* There is nothing to be read while the last window is committed, so there are several; but each
  * one goes through the directories and the index anew. */
 #define WINDOW_FILES_MIN ((size_t)32 << 10)
 #define WINDOWS 4
 #define KEPT_BYTES ((size_t)16 << 20)
+#define KEPT_PART 16
 
 /* Threads that compare wait for the disk, too, but each has some MiB for blocks. */
 #define COMPARERS_MIN 4
@@ -269,10 +274,11 @@ static int compare_window(struct contents *contents, bool last)
 static size_t window_files(const struct ingest *ingest)
 {
 	uint64_t files = atomic_load(&ingest->progress.candidates) / WINDOWS;
+	uint64_t most = memory_at_most(WINDOW_BYTES, WINDOW_PART) / BYTES_A_FILE;
 
 	if (files < WINDOW_FILES_MIN)
-		return WINDOW_FILES_MIN;
-	return files > WINDOW_FILES_MAX ? WINDOW_FILES_MAX : (size_t)files;
+		files = WINDOW_FILES_MIN;
+	return (size_t)(files < most ? files : most);
 }
 
 /* sizes: NULL for all */
@@ -357,7 +363,9 @@ static void set_threads(struct contents *contents)
 
 static void contents_init(struct contents *contents, struct ingest *ingest, bool seeks)
 {
-	*contents = (struct contents){.ingest = ingest, .heads = {.budget_bytes = KEPT_BYTES}};
+	*contents = (struct contents){.ingest = ingest,
+				      .heads = {.budget_bytes = (size_t)memory_at_most(KEPT_BYTES,
+										       KEPT_PART)}};
 	set_threads(contents);
 	/* a writer that has to wait for our lease makes the kernel send one */
 	(void)signal(SIGIO, SIG_IGN);

@@ -10,12 +10,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/memory_limit.h"
+
 /* The kernel reads no more than this for one posix_fadvise(2), whatever is asked for: it is the
  * usual size of its own readahead (read_ahead_kb). */
 #define PIECE_BYTES (UINT64_C(128) << 10)
 
 /* What is fetched waits in memory that is free anyway; more of it helps little. */
-#define BUDGET_MIN (UINT64_C(16) << 20)
 #define BUDGET_MAX (UINT64_C(1) << 30)
 #define BUDGET_PART 8
 
@@ -63,13 +64,5 @@ bool fetch_is_cached(int fd, uint64_t offset)
 
 uint64_t fetch_budget(void)
 {
-	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-	uint64_t budget;
-
-	if (pages <= 0 || page_bytes <= 0)
-		return BUDGET_MIN;
-	budget = (uint64_t)pages * (uint64_t)page_bytes / BUDGET_PART;
-	if (budget > BUDGET_MAX)
-		return BUDGET_MAX;
-	return budget < BUDGET_MIN ? BUDGET_MIN : budget;
+	return memory_at_most(BUDGET_MAX, BUDGET_PART);
 }

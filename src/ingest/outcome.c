@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
+#include "base/memory_limit.h"
 #include "base/thread.h"
 #include "base/timed_wait.h"
 #include "catalog/query.h"
@@ -18,10 +20,11 @@
 /* How often the timer asks whether something is due. */
 #define TIMER_NS UINT64_C(250000000)
 /* Pages that a transaction changes stay in memory until its commit, and for the next one: about so
- * many, 12 MiB. In an index of many more files than that many pages hold, some 90 each, nearly each
+ * many, 12 MiB, or that part of the memory that there is. In an index of many more files than that many pages hold, some 90 each, nearly each
  * file that was compared has one of its own. Transactions in the order of ids write each page once
  * all the same. */
-#define COMMIT_PAGES ((size_t)3 << 10)
+#define COMMIT_BYTES ((size_t)12 << 20)
+#define COMMIT_PART 16
 #define FILES_A_PAGE 90
 
 void outcomes_init(struct outcomes *outcomes, struct catalog *catalog,
@@ -204,10 +207,11 @@ static int measure_portion(struct catalog *catalog, size_t count, size_t *files)
 	struct catalog_totals totals;
 	int r = catalog_totals_now(catalog, &totals);
 	uint64_t pages = r == 0 ? totals.files / FILES_A_PAGE + 1 : 1;
+	size_t most = (size_t)memory_at_most(COMMIT_BYTES, COMMIT_PART) / MEMORY_PAGE_BYTES;
 
-	*files = count * COMMIT_PAGES / pages;
-	if (*files < COMMIT_PAGES)
-		*files = COMMIT_PAGES;
+	*files = count * most / pages;
+	if (*files < most)
+		*files = most;
 	return r;
 }
 

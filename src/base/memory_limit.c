@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/memory_limit.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/attributes.h"
+
+/* Where a limit of memory stands: the controllers as /proc/self/cgroup has them, the folder of that
+ * hierarchy, and the file in the folder of a group (cgroups(7)). */
+static const struct place {
+	const char *controllers, *hierarchy, *file;
+} places[] = {
+	{"", "", "memory.max"}, /* version 2 */
+	{"memory", "/memory", "memory.limit_in_bytes"}, /* version 1 */
+};
+
+/* Without a limit there is "max", or a number near the most that there is. */
+static uint64_t read_limit(const char *path)
+{
+	AUTO_FCLOSE FILE *file = fopen(path, "re");
+	char text[32] = "";
+	char *end = text;
+	uint64_t limit;
+
+	if (!file || !fgets(text, sizeof(text), file))
+		return UINT64_MAX;
+	limit = strtoull(text, &end, 10);
+	return end > text ? limit : UINT64_MAX;
+}
+
+/* The least of the group and all above it. A container may be told a path that is there only outside of
+ * it: its own group is the uppermost folder that it sees. */
+static uint64_t limit_of_group(const char *root, const struct place *place, char *group)
+{
+	uint64_t least = UINT64_MAX, limit;
+	char path[PATH_MAX];
+	size_t length = strlen(group);
+
+	for (;;) {
+		while (length > 0 && group[length - 1] == '/')
+			length--;
+		if (snprintf(path, sizeof(path), "%s%s%.*s/%s", root, place->hierarchy, (int)length,
+			     group, place->file) < (int)sizeof(path)) {
+			limit = read_limit(path);
+			least = limit < least ? limit : least;
+		}
+		if (length == 0)
+			return least;
+		while (length > 0 && group[length - 1] != '/')
+			length--;
+	}
+}
+
+uint64_t memory_limit_of_groups(const char *groups, const char *root)
+{
+	AUTO_FCLOSE FILE *file = fopen(groups, "re");
+	AUTO_FREE char *line = NULL;
+	uint64_t least = UINT64_MAX, limit;
+	size_t size = 0;
+
+	while (file && getline(&line, &size, file) > 0) {
+		char *controllers, *group;
+
+		line[strcspn(line, "\n")] = '\0';
+		controllers = strchr(line, ':');
+		group = controllers ? strchr(controllers + 1, ':') : NULL;
+		if (!group)
+			continue;
+		*group++ = '\0';
+		for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+			if (strcmp(controllers + 1, places[i].controllers) != 0)
+				continue;
+			limit = limit_of_group(root, &places[i], group);
+			least = limit < least ? limit : least;
+		}
+	}
+	return least;
+}
+
+static uint64_t memory_of_machine(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+
+	return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : UINT64_MAX;
+}
+
+static uint64_t found;
+
+static void find(void)
+{
+	uint64_t groups = memory_limit_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");
+	uint64_t machine = memory_of_machine();
+
+	found = groups < machine ? groups : machine;
+}
+
+uint64_t memory_limit(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, find);
+	return found;
+}
+
+uint64_t memory_at_most(uint64_t usual, unsigned int part)
+{
+	uint64_t most = memory_limit() / part;
+
+	return usual < most ? usual : most;
+}
