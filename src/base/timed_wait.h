@@ -2,9 +2,10 @@
 #ifndef BASE_TIMED_WAIT_H
 #define BASE_TIMED_WAIT_H
 
-/* Conditions that are waited for with a limit on the clock that never jumps (base/clock.h). */
+/* Conditions and locks that are waited for with a limit on the clock that never jumps (base/clock.h). */
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -18,12 +19,26 @@ static inline void timed_wait_init(pthread_cond_t *condition)
 	(void)pthread_condattr_destroy(&attributes);
 }
 
+static inline struct timespec timed_until(uint64_t until_ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(until_ns / 1000000000),
+				 .tv_nsec = (long)(until_ns % 1000000000)};
+}
+
+/* As pthread_mutex_lock, until this time of clock_monotonic_ns() at the latest. False if it is not
+ * locked by then. */
+static inline bool timed_lock(pthread_mutex_t *lock, uint64_t until_ns)
+{
+	const struct timespec until = timed_until(until_ns);
+
+	return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until) == 0;
+}
+
 /* As pthread_cond_wait, until this time of clock_monotonic_ns() at the latest; UINT64_MAX: without
  * limit. */
 static inline void timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until_ns)
 {
-	struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
-				 .tv_nsec = (long)(until_ns % 1000000000)};
+	const struct timespec until = timed_until(until_ns);
 
 	if (until_ns == UINT64_MAX)
 		(void)pthread_cond_wait(condition, lock);

@@ -16,8 +16,10 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/timed_wait.h"
 #include "catalog/filesystem.h"
 #include "catalog/filesystem_kind.h"
 #include "catalog/flips.h"
@@ -38,6 +40,9 @@
 
 /* With less room than this a write that failed failed for it. */
 #define NO_ROOM_BYTES (UINT64_C(1) << 20)
+
+/* Interval at which a transaction that waits for others asks whether it was interrupted. */
+#define INTERRUPTION_NS UINT64_C(20000000)
 
 #define OWNER_TEXT_BYTES (4096 + 32)
 
@@ -545,12 +550,35 @@ void catalog_observe(struct catalog *catalog, catalog_news_fn *observer, void *c
 	catalog->observer_context = context;
 }
 
+/* Takes the lock of the store for a transaction. 0 or -EINTR. */
+static int lock_writes(struct catalog *catalog, const struct interruption *interruption)
+{
+	pthread_mutex_t *lock = &catalog->store.write_lock;
+
+	if (!interruption) {
+		pthread_mutex_lock(lock);
+		return 0;
+	}
+	do {
+		if (interruption_is_set(interruption))
+			return -EINTR;
+	} while (!timed_lock(lock, clock_monotonic_ns() + INTERRUPTION_NS));
+	return 0;
+}
+
 int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context)
 {
-	struct gather gather = {.observed = catalog->observer != NULL};
-	int r;
+	return catalog_write_unless(catalog, body, context, NULL);
+}
 
-	pthread_mutex_lock(&catalog->store.write_lock);
+int catalog_write_unless(struct catalog *catalog, catalog_write_fn *body, void *context,
+			 const struct interruption *interruption)
+{
+	struct gather gather = {.observed = catalog->observer != NULL};
+	int r = lock_writes(catalog, interruption);
+
+	if (r < 0)
+		return r;
 	for (;;) {
 		gather_reset(&gather);
 		r = try_write(catalog, body, context, &gather);

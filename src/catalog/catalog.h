@@ -23,6 +23,7 @@
 struct catalog;
 struct catalog_reader;
 struct catalog_writer;
+struct interruption;
 
 /* Outcomes of opening that the caller must handle; failures are -errno. */
 enum catalog_open_outcome {
@@ -110,6 +111,11 @@ typedef int catalog_write_fn(struct catalog_writer *writer, void *context);
 /* Runs body in a transaction and commits it, durably. 0, or what body returned (< 0: nothing
  * was changed), or -errno: -ENOSPC and -EIO leave the index as it was. */
 MUST_CHECK int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context);
+
+/* The same, for a program that waits: -EINTR if it is interrupted before this transaction begins, while
+ * other threads commit theirs. */
+MUST_CHECK int catalog_write_unless(struct catalog *catalog, catalog_write_fn *body, void *context,
+				    const struct interruption *interruption);
 
 /* The same snapshot through the query functions; valid until the transaction ends. */
 struct catalog_reader *catalog_writer_reader(struct catalog_writer *writer);

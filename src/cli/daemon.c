@@ -55,8 +55,7 @@
  * not keep others waiting. */
 #define HURRIES_MAX 4
 
-/* The longest comparison that a request makes by itself: the program that opens the file cannot be
- * ended meanwhile. */
+/* The longest comparison that a request makes by itself. */
 #define RECHECK_NS UINT64_C(2000000000)
 
 /* Who may be kept from going on. */
@@ -203,12 +202,12 @@ static void on_suspect(void *context, uint64_t file)
 	follower_suspect(daemon->follower, file);
 }
 
-static int on_recheck(void *context, uint64_t file)
+static int on_recheck(void *context, uint64_t file, const struct interruption *interruption)
 {
 	const struct daemon *daemon = context;
 
 	return ingest_recheck(daemon->indexing->catalog, &daemon->indexing->sources, file,
-			      clock_monotonic_ns() + RECHECK_NS);
+			      clock_monotonic_ns() + RECHECK_NS, interruption);
 }
 
 static void on_writer_met(void *context, uint64_t file)
@@ -264,7 +263,7 @@ static void on_early_news(const struct catalog_news *news, void *context)
 
 _Static_assert(PAGE_BYTES_MAX <= VIEW_REPORT_BYTES, "a page fits into the file of the view");
 
-static int make_report(void *context, struct bytes *page)
+static int make_report(void *context, struct bytes *page, const struct interruption *interruption)
 {
 	const struct daemon *daemon = context;
 	const struct page_settings settings = {
@@ -272,6 +271,7 @@ static int make_report(void *context, struct bytes *page)
 		.sources = &daemon->indexing->sources,
 		.now = clock_now(),
 		.in_view = true,
+		.interruption = interruption,
 	};
 	struct page_result result;
 

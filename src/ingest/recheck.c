@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/hash.h"
+#include "base/interruption.h"
 #include "base/stop.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
@@ -33,6 +34,7 @@ struct recheck {
 	struct checked file;
 	struct checked member; /* what it is compared with; id 0: nothing */
 	uint64_t until_ns; /* monotonic: the comparison has to end */
+	const struct interruption *interruption;
 	bool equal;
 };
 
@@ -69,6 +71,8 @@ static int find_member(struct recheck *recheck, struct catalog_reader *reader)
 	for (size_t i = 0; r == 0 && i < MEMBERS_MAX; i++) {
 		struct checked checked = {0};
 
+		if (interruption_is_set(recheck->interruption))
+			return -EINTR;
 		r = catalog_next_member(scan, &id);
 		if (r < 0 || id == recheck->file.file.id)
 			continue;
@@ -134,6 +138,8 @@ static long read_both(const struct recheck *recheck, char *block, char *other, l
 
 	if (stop_requested())
 		return -ECANCELED;
+	if (interruption_is_set(recheck->interruption))
+		return -EINTR;
 	if (clock_monotonic_ns() >= recheck->until_ns)
 		return -ETIMEDOUT;
 	length = read_fully_at(recheck->file.reading.fd, block, BLOCK_BYTES, offset);
@@ -235,9 +241,11 @@ static int examine_all(struct recheck *recheck, uint64_t file)
 }
 
 int ingest_recheck(struct catalog *catalog, const struct sources *sources, uint64_t file,
-		   uint64_t until_ns)
+		   uint64_t until_ns, const struct interruption *interruption)
 {
-	struct recheck recheck = {.sources = sources, .until_ns = until_ns};
+	struct recheck recheck = {.sources = sources,
+				  .until_ns = until_ns,
+				  .interruption = interruption};
 	int r = examine_all(&recheck, file);
 
 	if (r == 0 && !recheck.file.moved)
@@ -245,6 +253,6 @@ int ingest_recheck(struct catalog *catalog, const struct sources *sources, uint6
 	if (r == 0 && recheck.member.file.id)
 		r = compare(&recheck);
 	if (r == 0)
-		r = catalog_write(catalog, commit_body, &recheck);
+		r = catalog_write_unless(catalog, commit_body, &recheck, interruption);
 	return r > 0 ? -ESTALE : r;
 }

@@ -3,6 +3,16 @@
 
 #include "mount/callbacks.h"
 
+static bool is_interrupted(void *request)
+{
+	return fuse_req_interrupted(request) != 0;
+}
+
+struct interruption asker_interruption(fuse_req_t request)
+{
+	return (struct interruption){is_interrupted, request};
+}
+
 int asker_init(struct asker *asker, fuse_req_t request)
 {
 	struct session *session = session_of(request);
@@ -11,7 +21,9 @@ int asker_init(struct asker *asker, fuse_req_t request)
 
 	if (!refresher_is_asker(&session->refresher, request))
 		refresher_asked(&session->refresher, context->pid);
-	*asker = (struct asker){.viewer = {.view = session->view}};
+	*asker = (struct asker){.interruption = asker_interruption(request)};
+	asker->viewer =
+		(struct viewer){.view = session->view, .interruption = &asker->interruption};
 	if (!session->settings.shared)
 		return 0;
 	r = caller_read(&asker->caller, context->pid, context->uid, context->gid);

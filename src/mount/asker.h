@@ -10,13 +10,18 @@
  * are read from /proc (base/caller.h). */
 
 #include "base/caller.h"
+#include "base/interruption.h"
 #include "mount/fuse.h"
 #include "view/view.h"
 
 struct asker {
-	struct viewer viewer; /* for calls of the view; points to the caller */
+	struct viewer viewer; /* for calls of the view; points to the other two */
 	struct caller caller;
+	struct interruption interruption; /* of the request */
 };
+
+/* How long work for a request sees that the program that made it was interrupted. */
+struct interruption asker_interruption(fuse_req_t request);
 
 /* 0, -EACCES: nobody knows who it is, or -errno. */
 MUST_CHECK int asker_init(struct asker *asker, fuse_req_t request);

@@ -105,6 +105,8 @@ void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 {
 	struct session *session = session_of(request);
 	struct handle *handle CLEANUP_HANDLE = handle_use(handle_of(info));
+	const struct interruption interruption = asker_interruption(request);
+	const struct viewer reader = {.view = session->view, .interruption = &interruption};
 	struct buffer buffer;
 	long length = -ENOMEM;
 
@@ -114,7 +116,7 @@ void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 	}
 	buffer = buffers_take(&session->buffers, size);
 	if (buffer.data)
-		length = view_read(session->view, &handle->file, buffer.data, size, offset);
+		length = view_read(&reader, &handle->file, buffer.data, size, offset);
 	if (length < 0)
 		reply_error(request, (int)length);
 	else

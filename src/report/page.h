@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 
 struct catalog;
+struct interruption;
 struct sources;
 
 /* The most that a picture may have, in bytes. */
@@ -40,6 +41,7 @@ struct page_settings {
 	 * Called without a snapshot. 0, or -errno which ends it. NULL: no pictures. */
 	int (*picture)(void *context, uint64_t file, struct bytes *picture);
 	void *context;
+	const struct interruption *interruption; /* ends it with -EINTR; NULL: none */
 };
 
 /* What of it is not complete. */

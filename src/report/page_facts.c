@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/interruption.h"
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "catalog/source.h"
@@ -277,7 +278,8 @@ static int begin_gathering(struct gathering *g)
 /* Does one step in a snapshot of its own. */
 static int gather_portion(struct gathering *g, int (*step)(struct gathering *g))
 {
-	int r = stop_requested() ? -EINTR : catalog_read_begin(g->settings->catalog, &g->reader);
+	bool ends = stop_requested() || interruption_is_set(g->settings->interruption);
+	int r = ends ? -EINTR : catalog_read_begin(g->settings->catalog, &g->reader);
 
 	g->left = PORTION;
 	if (r == 0)

@@ -29,17 +29,18 @@ static void suspect(const struct view *view, uint64_t file, int result)
 		view->suspect(view->suspect_context, file);
 }
 
-/* Brings the index up to date if only the ctime of the file moved. Without a snapshot. */
-static bool recheck(struct view *view, uint64_t file)
+/* Brings the index up to date if only the ctime of the file moved. Without a snapshot. Returns 0,
+ * -EINTR if the caller was interrupted, or -ESTALE. */
+static int recheck(struct view *view, uint64_t file, const struct interruption *interruption)
 {
 	int r = -EBUSY;
 
 	if (!view->recheck)
-		return false;
+		return -ESTALE;
 	if (atomic_fetch_add(&view->rechecks, 1) < VIEW_RECHECKS_MAX)
-		r = view->recheck(view->suspect_context, file);
+		r = view->recheck(view->suspect_context, file, interruption);
 	atomic_fetch_sub(&view->rechecks, 1);
-	return r == 0;
+	return r == 0 || r == -EINTR ? r : -ESTALE;
 }
 
 /* Finds the version of a file that a node stands for; -ESTALE: the index has another one. */
@@ -61,9 +62,9 @@ static int open_rechecked(struct view_query *query, uint64_t node, int flags,
 	int r;
 
 	query_end(query);
-	if (!recheck(query->view, file->id))
-		return -ESTALE;
-	r = catalog_read_begin(query->view->catalog, &query->reader);
+	r = recheck(query->view, file->id, query->interruption);
+	if (r == 0)
+		r = catalog_read_begin(query->view->catalog, &query->reader);
 	if (r == 0)
 		r = find_version(query, node, file);
 	return r < 0 ? r : source_open_file(query->view->sources, query->reader, file, flags);
@@ -171,7 +172,7 @@ static int open_report(struct view_query *query, struct view_file *file)
 	if (!view->report)
 		return -ENODATA;
 	if (atomic_fetch_add(&view->reports, 1) < VIEW_REPORTS_MAX)
-		r = view->report(view->report_context, &file->content);
+		r = view->report(view->report_context, &file->content, query->interruption);
 	atomic_fetch_sub(&view->reports, 1);
 	return r < 0 ? r : pad(&file->content, VIEW_REPORT_BYTES);
 }
@@ -254,14 +255,19 @@ static int get_record(struct view *view, struct view_file *file, struct file_rec
 /* The source was not what it was when it was looked at last. It may have got or lost a name, which
  * moves its ctime: where the index has seen that by now, and has the same content as before, what
  * was read is good. The index is not waited for. */
-static int check_again(struct view *view, struct view_file *file, const struct attributes *now)
+static int check_again(const struct viewer *viewer, struct view_file *file,
+		       const struct attributes *now)
 {
+	struct view *view = viewer->view;
 	uint64_t id = node_id(file->node);
 	struct file_record record;
 	int r = get_record(view, file, &record);
 
-	if (r == 0 && !attributes_same_signature(&record.attributes, now) && recheck(view, id))
-		r = get_record(view, file, &record);
+	if (r == 0 && !attributes_same_signature(&record.attributes, now)) {
+		r = recheck(view, id, viewer->interruption);
+		if (r != -EINTR)
+			r = get_record(view, file, &record);
+	}
 	if (r < 0)
 		return r;
 	if (attributes_same_signature(&record.attributes, now)) {
@@ -316,9 +322,10 @@ static int probe_writers(struct view *view, struct view_file *file)
 /* A write moves the file's ctime before its bytes can be seen, and a content is known only of
  * files that had rested: so bytes that were read before the signature was seen unchanged are of
  * the content that was known. */
-static long read_source(struct view *view, struct view_file *file, void *buffer, size_t size,
-			off_t offset)
+static long read_source(const struct viewer *viewer, struct view_file *file, void *buffer,
+			size_t size, off_t offset)
 {
+	struct view *view = viewer->view;
 	struct attributes now;
 	ssize_t length;
 	int r;
@@ -332,7 +339,7 @@ static long read_source(struct view *view, struct view_file *file, void *buffer,
 	if (r == 0)
 		r = source_attributes(view->catalog, file->fd, &now);
 	if (r == 0 && attributes_digest(&now) != atomic_load(&file->signature))
-		r = check_again(view, file, &now);
+		r = check_again(viewer, file, &now);
 	return r < 0 ? query_error(view, r) : length;
 }
 
@@ -346,14 +353,15 @@ static long read_content(const struct bytes *content, void *buffer, size_t size,
 	return (long)size;
 }
 
-long view_read(struct view *view, struct view_file *file, void *buffer, size_t size, off_t offset)
+long view_read(const struct viewer *viewer, struct view_file *file, void *buffer, size_t size,
+	       off_t offset)
 {
 	if (offset < 0)
 		return -EINVAL;
 	if (file->fd >= 0)
-		return read_source(view, file, buffer, size, offset);
+		return read_source(viewer, file, buffer, size, offset);
 	if (file->node == FIXED_EVENTS)
-		return (long)event_log_read(&view->events, &file->events, buffer, size,
+		return (long)event_log_read(&viewer->view->events, &file->events, buffer, size,
 					    (uint64_t)offset);
 	return read_content(&file->content, buffer, size, (size_t)offset);
 }

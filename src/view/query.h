@@ -14,6 +14,7 @@
 struct view_query {
 	struct view *view; /* borrowed, as the next one is */
 	const struct caller *caller; /* NULL: all may be seen */
+	const struct interruption *interruption; /* as in struct viewer */
 	struct catalog_reader *reader; /* NULL: the snapshot has ended */
 };
 
@@ -22,6 +23,7 @@ static inline int query_begin(struct view_query *query, struct view *view)
 {
 	query->view = view;
 	query->caller = NULL;
+	query->interruption = NULL;
 	return catalog_read_begin(view->catalog, &query->reader);
 }
 
@@ -29,6 +31,7 @@ static inline int query_begin_for(struct view_query *query, const struct viewer 
 {
 	query->view = viewer->view;
 	query->caller = viewer->caller;
+	query->interruption = viewer->interruption;
 	return catalog_read_begin(viewer->view->catalog, &query->reader);
 }
 

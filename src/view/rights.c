@@ -9,6 +9,7 @@
 
 #include "base/caller.h"
 #include "base/descriptor.h"
+#include "base/interruption.h"
 #include "catalog/query.h"
 #include "catalog/source.h"
 #include "view/node.h"
@@ -137,6 +138,8 @@ static int try_at(const struct view_query *query, struct attempt *attempt, struc
 	AUTO_CLOSE int fd = -1;
 	int r;
 
+	if (interruption_is_set(query->interruption))
+		return -EINTR;
 	if (source >= query->view->sources->count)
 		return -EUCLEAN;
 	r = source_root_find(&attempt->root, &query->view->sources->list[source]);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/interruption.h"
 #include "catalog/query.h"
 #include "view/class.h"
 #include "view/fill.h"
@@ -188,7 +189,7 @@ static int list_entry(const struct listing *listing, const struct entry_record *
 			: get_name(listing->node, record);
 
 	if (r == TREE_ELSEWHERE)
-		return 0;
+		return interruption_is_set(listing->query->interruption) ? -EINTR : 0;
 	if (r < 0 && record->kind != ENTRY_UNKNOWN)
 		return r;
 	if (r < 0 || !listing->searched) {

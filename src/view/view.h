@@ -43,6 +43,7 @@
 #include "view/ranking.h"
 
 struct caller;
+struct interruption;
 
 #define VIEW_ROOT UINT64_C(1)
 
@@ -92,18 +93,19 @@ struct view {
 	 * block. */
 	void (*suspect)(void *context, uint64_t file);
 	/* Called, when it is not NULL, where the source of a file has another signature than the
-	 * index. If only its ctime moved, brings the index up to date: 0, or -errno. Called without a
-	 * snapshot, by VIEW_RECHECKS_MAX threads at most. Blocks on the source. */
-	int (*recheck)(void *context, uint64_t file);
+	 * index. If only its ctime moved, brings the index up to date: 0, -EINTR when the program was
+	 * interrupted (base/interruption.h), or -errno. Called without a snapshot, by
+	 * VIEW_RECHECKS_MAX threads at most. Blocks on the source. */
+	int (*recheck)(void *context, uint64_t file, const struct interruption *interruption);
 	_Atomic unsigned int rechecks; /* that are being made */
 	/* The same where a program has the file open for writing, and may have changed it while its
 	 * times stayed: its content must be compared again. */
 	void (*written)(void *context, uint64_t file);
 	void *suspect_context; /* of these */
 
-	/* Appends what report.html says, at most VIEW_REPORT_BYTES: 0 or -errno. Called without a snapshot, as it takes some of
+	/* Appends what report.html says, at most VIEW_REPORT_BYTES: 0, -EINTR, or -errno. Called without a snapshot, as it takes some of
 	 * its own, and by VIEW_REPORTS_MAX threads at most. */
-	int (*report)(void *context, struct bytes *page);
+	int (*report)(void *context, struct bytes *page, const struct interruption *interruption);
 	void *report_context;
 	_Atomic unsigned int reports; /* that are being made */
 
@@ -115,11 +117,12 @@ struct view {
 	bool shared; /* for status.json: others than who mounted it may come */
 };
 
-/* Who looks at which view, both borrowed. caller: whose rights at the source count; NULL: all may
- * be seen. */
+/* Who looks at which view, all borrowed. A call whose caller is interrupted returns -EINTR before its
+ * next access to the source. */
 struct viewer {
 	struct view *view;
-	const struct caller *caller;
+	const struct caller *caller; /* whose rights at the source count; NULL: all may be seen */
+	const struct interruption *interruption; /* NULL: none */
 };
 
 /* Fills the view in, state VIEW_WALKING, read_mode "copy", transport "device", no advice, watch
@@ -234,8 +237,8 @@ void view_close(struct view_file *file);
  *
  * Blocks on the source, never on a scan. What it gives is the content that the index knew when the
  * file was opened: -ESTALE where the source has, or may have, another one by now. */
-MUST_CHECK long view_read(struct view *view, struct view_file *file, void *buffer, size_t size,
-			  off_t offset);
+MUST_CHECK long view_read(const struct viewer *viewer, struct view_file *file, void *buffer,
+			  size_t size, off_t offset);
 
 /* Appends what .twinfs/sync says now. It is empty to view_read: whoever knows when to answer does
  * so himself. */

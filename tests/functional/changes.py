@@ -9,6 +9,7 @@ import mmap
 import os
 import subprocess
 
+import pytest
 import trees
 
 DATA = trees.content("rescan", 20_000)
@@ -475,3 +476,12 @@ WATCHED = [
     add_and_remove_hard_links, link_what_is_outside, change_owners, lock_a_folder_and_unlock_it,
     change_times_of_folders, make_files_of_no_content, fill_many_folders,
 ]
+
+
+def move_ctime(paths, flag):
+    """As chattr(1) does: no event tells of it."""
+    before = [os.stat(path).st_ctime_ns for path in paths]
+    if subprocess.run(["chattr", flag, *paths], check=False, capture_output=True).returncode:
+        pytest.skip("there are no such attributes here")
+    assert all(os.stat(path).st_ctime_ns > moment
+               for path, moment in zip(paths, before, strict=True))

@@ -4,7 +4,6 @@ files that somebody still writes."""
 import errno
 import mmap
 import os
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,6 +11,7 @@ from functools import partial
 import changes
 import pytest
 import trees
+from changes import move_ctime
 from disks import disk
 from program import until
 from test_scan import oracle_groups
@@ -358,15 +358,6 @@ def test_writer_that_never_rests_does_not_hold_up_mount(twinfs, source):
 
 
 # ---- what no event tells of --------------------------------------------------------------------
-
-def move_ctime(paths, flag):
-    """As chattr(1) does: no event tells of it."""
-    before = [os.stat(path).st_ctime_ns for path in paths]
-    if subprocess.run(["chattr", flag, *paths], check=False, capture_output=True).returncode:
-        pytest.skip("there are no such attributes here")
-    assert all(os.stat(path).st_ctime_ns > moment
-               for path, moment in zip(paths, before, strict=True))
-
 
 @pytest.fixture
 def moved(twinfs, source):

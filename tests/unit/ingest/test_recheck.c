@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "base/interruption.h"
 #include "base/stop.h"
 #include "catalog/audit.h"
 #include "ingest/recheck.h"
@@ -63,7 +64,7 @@ static void rewrite(const struct tree *t, const char *path)
 
 static int recheck(const struct tree *t, const char *path)
 {
-	return ingest_recheck(t->index.catalog, &t->sources, id_of_path(t, path), UINT64_MAX);
+	return ingest_recheck(t->index.catalog, &t->sources, id_of_path(t, path), UINT64_MAX, NULL);
 }
 
 static void test_file_that_was_rechecked_stays_in_its_group(void **state)
@@ -210,10 +211,39 @@ static void test_comparison_that_takes_too_long_changes_nothing(void **state)
 	uint64_t group = group_of_path(t, "b");
 
 	move_ctime(t, "b");
-	assert_int_equal(ingest_recheck(t->index.catalog, &t->sources, id_of_path(t, "b"), 0),
+	assert_int_equal(ingest_recheck(t->index.catalog, &t->sources, id_of_path(t, "b"), 0, NULL),
 			 -ETIMEDOUT);
 	assert_int_equal(group_of_path(t, "b"), group);
 	assert_int_equal(recheck(t, "b"), 0);
+	assert_int_equal(group_of_path(t, "b"), group);
+}
+
+/* Is set from the time on at which it was asked so many times. */
+static bool is_set_later(void *context)
+{
+	unsigned int *times = context;
+
+	return *times == 0 || --*times == 0;
+}
+
+static void test_recheck_ends_wherever_it_is_interrupted(void **state)
+{
+	struct tree *t = scanned(state);
+	uint64_t group = group_of_path(t, "b");
+	unsigned int left, times = 0;
+	const struct interruption interruption = {is_set_later, &left};
+	int r = -EINTR;
+
+	move_ctime(t, "b");
+	while (r == -EINTR && times < 1000) {
+		assert_int_equal(group_of_path(t, "b"), group);
+		left = ++times;
+		r = ingest_recheck(t->index.catalog, &t->sources, id_of_path(t, "b"), UINT64_MAX,
+				   &interruption);
+	}
+	assert_int_equal(r, 0);
+	/* before a member was examined, each block was compared, and the transaction began */
+	assert_true(times > 3);
 	assert_int_equal(group_of_path(t, "b"), group);
 }
 
@@ -244,6 +274,7 @@ int main(void)
 		CASE(test_file_of_which_more_moved_is_left_to_others),
 		CASE(test_file_that_is_open_for_writing_is_left_to_others),
 		CASE(test_comparison_that_takes_too_long_changes_nothing),
+		CASE(test_recheck_ends_wherever_it_is_interrupted),
 		CASE(test_comparison_ends_when_the_process_is_to_end),
 	};
 

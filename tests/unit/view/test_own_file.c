@@ -27,7 +27,7 @@ static const char *content_of(struct fixture *fixture, uint64_t node)
 	long length;
 
 	assert_int_equal(view_open(&fixture->viewer, node, &file), 0);
-	length = view_read(&fixture->view, &file, text, sizeof(text) - 1, 0);
+	length = view_read(&fixture->viewer, &file, text, sizeof(text) - 1, 0);
 	assert_true(length >= 0);
 	text[length] = '\0';
 	view_close(&file);
@@ -75,12 +75,13 @@ struct asking {
 	int refused;
 };
 
-static int make_report(void *context, struct bytes *page)
+static int make_report(void *context, struct bytes *page, const struct interruption *interruption)
 {
 	struct asking *asking = context;
 	struct view_file file;
 	int r;
 
+	(void)interruption;
 	asking->depth++;
 	r = view_open(&asking->fixture->viewer, FIXED_REPORT, &file);
 	view_close(&file);
@@ -106,16 +107,20 @@ static void test_few_reports_are_made_at_a_time_and_one_more_is_refused(void **s
 	fixture_close(&fixture);
 }
 
-static int make_long_report(void *context, struct bytes *page)
+static int make_long_report(void *context, struct bytes *page,
+			    const struct interruption *interruption)
 {
+	(void)interruption;
 	(void)context;
 	return bytes_reserve(page, VIEW_REPORT_BYTES + 1) == 0
 		       ? (page->length = VIEW_REPORT_BYTES + 1, 0)
 		       : -ENOMEM;
 }
 
-static int make_no_report(void *context, struct bytes *page)
+static int make_no_report(void *context, struct bytes *page,
+			  const struct interruption *interruption)
 {
+	(void)interruption;
 	(void)context;
 	(void)page;
 	return -EINTR;

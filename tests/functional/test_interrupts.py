@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""A program that waits for the view can be interrupted at once. The kernel lets it end only when
+its request was answered: so its end shows that no thread of the daemon works for it any more."""
+import platform
+import signal
+import subprocess
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trees
+from changes import move_ctime
+from program import until
+
+GROUPS = 100
+FACCESSAT2 = 439  # on all machines
+GETDENTS64 = {"x86_64": 217, "aarch64": 61}.get(platform.machine())
+DELAY_S = 5  # of a call: the whole listing would take longer than any test may
+PATIENCE_S = 60
+RECHECKS = 4  # at once
+DATA = trees.content("interrupts", 50_000)
+
+
+def call_of(path):
+    """The number of the system call that a thread is in, as text."""
+    try:
+        return path.read_text().split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def is_listing(process, view):
+    """Does it wait for a listing, and a thread of the daemon ask what a user may read for that?"""
+    return call_of(Path(f"/proc/{process.pid}/syscall")) == str(GETDENTS64) and any(
+        call_of(path) == str(FACCESSAT2)
+        for path in Path(f"/proc/{view.pid}/task").glob("*/syscall"))
+
+
+@pytest.mark.skipif(GETDENTS64 is None, reason="needs the number of a system call")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])
+@pytest.mark.parametrize("folder", ["dups", "redundant"])
+def test_listing_for_another_user_ends_when_it_is_interrupted(twinfs, source, root_only, strace,
+                                                              folder, number):
+    for group in range(GROUPS):
+        for copy in "ab":
+            trees.write(source / f"{group}.{copy}", b"%08d" % group)
+            (source / f"{group}.{copy}").chmod(0o600)
+    with twinfs.mounted(source, options=("--wait", "-o", "allow_other")) as view:
+        delay = f"inject=faccessat2:delay_enter={DELAY_S * 1_000_000}"
+        with view.traced("-e", "trace=faccessat2", "-e", delay):
+            with subprocess.Popen(["ls", view.path / folder], user=61001, group=62001,
+                                  extra_groups=[], stdout=subprocess.DEVNULL) as process:
+                assert until(partial(is_listing, process, view))
+                assert process.poll() is None
+                process.send_signal(number)
+                assert process.wait(PATIENCE_S) == -number
+
+
+def test_open_that_waits_for_the_index_ends_when_it_is_interrupted(twinfs, source, strace):
+    """Another thread commits a transaction, and that takes ten minutes."""
+    trees.fill(source, {b"a": DATA, b"b": DATA})
+    writes = "pwrite64,pwritev,fdatasync"
+    with twinfs.mounted(source) as view:
+        view.sync()
+        move_ctime([source / "b"], "+d")
+        [folder] = view.dups.iterdir()
+        with view.traced("-e", f"trace={writes}", "-e", f"inject={writes}:delay_enter=600000000"):
+            waiting = [subprocess.Popen(["cat", folder / "b"], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL) for _ in range(2 * RECHECKS)]
+
+            def ended():
+                return [process for process in waiting if process.poll() is not None]
+
+            try:
+                # the others wait in no thread, for some seconds
+                assert until(lambda: len(ended()) == RECHECKS)
+                for process in waiting:
+                    process.send_signal(signal.SIGINT)
+                # one may be in the middle of its transaction
+                assert until(lambda: len(ended()) >= len(waiting) - 1, PATIENCE_S)
+            finally:
+                for process in waiting:
+                    process.kill()
+        for process in waiting:
+            process.wait()
