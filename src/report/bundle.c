@@ -2,10 +2,12 @@
 #include "report/bundle.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "catalog/query.h"
 #include "catalog/source.h"
@@ -48,19 +50,59 @@ static bool has_bundle_name(const char *name, size_t length)
 	return false;
 }
 
-static int has_marker(struct catalog_reader *reader, uint64_t dir, const char *const *marker,
-		      bool *has)
+/* A folder that is asked for markers. */
+struct folder {
+	struct catalog_reader *reader;
+	uint64_t dir;
+	int fd; /* O_PATH; negative: it cannot be opened, -errno */
+};
+
+/* Is nothing there that the caller could act upon? */
+static bool is_absent(int error)
+{
+	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EXDEV ||
+	       error == -EACCES || error == -ENODEV;
+}
+
+/* The name itself is enough: what stands there may be a symlink, or the root of a mount that does not
+ * answer. */
+static bool is_on_disk(const struct folder *folder, const char *name)
+{
+	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
+	struct statx status;
+
+	if (folder->fd < 0)
+		return !is_absent(folder->fd);
+	return statx(folder->fd, name, flags, 0, &status) == 0 || !is_absent(-errno);
+}
+
+static int has_name(const struct folder *folder, const char *name, bool *has)
 {
 	struct entry_record entry;
+	int r = catalog_find_entry(folder->reader, folder->dir,
+				   (struct name){name, (uint32_t)strlen(name)}, &entry);
+
+	*has = r == 0 || (r == -ENOENT && is_on_disk(folder, name));
+	return r == -ENOENT ? 0 : r;
+}
+
+static int has_marker(const struct folder *folder, const char *const *marker, bool *has)
+{
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < MARKER_NAMES_MAX && marker[i] != NULL; i++) {
-		struct name name = {marker[i], (uint32_t)strlen(marker[i])};
+	*has = true;
+	for (size_t i = 0; r == 0 && *has && i < MARKER_NAMES_MAX && marker[i] != NULL; i++)
+		r = has_name(folder, marker[i], has);
+	return r;
+}
 
-		r = catalog_find_entry(reader, dir, name, &entry);
-	}
-	*has = r == 0;
-	return r == -ENOENT ? 0 : r;
+static int has_any_marker(const struct folder *folder, bool *has)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && !*has && i < ARRAY_SIZE(markers); i++)
+		r = has_marker(folder, markers[i], has);
+	return r;
 }
 
 /* Whether the source is in a bundle, or is one by its name. */
@@ -74,19 +116,23 @@ static bool lies_in_bundle(const char *source)
 	return false;
 }
 
+static int is_marked(struct catalog_reader *reader, const struct sources *sources,
+		     const struct dir_record *dir, bool *is)
+{
+	AUTO_CLOSE int fd = source_open_dir(sources, reader, dir->id, O_PATH);
+
+	return has_any_marker(&(struct folder){.reader = reader, .dir = dir->id, .fd = fd}, is);
+}
+
 static int is_bundle(struct catalog_reader *reader, const struct sources *sources,
 		     const struct dir_record *dir, bool *is)
 {
-	int r = 0;
-
 	if (dir->parent == 0)
 		*is = dir->source < sources->count &&
 		      lies_in_bundle(sources->list[dir->source].path);
 	else
 		*is = has_bundle_name(dir->name.bytes, dir->name.length);
-	for (size_t i = 0; r == 0 && !*is && i < ARRAY_SIZE(markers); i++)
-		r = has_marker(reader, dir->id, markers[i], is);
-	return r;
+	return *is ? 0 : is_marked(reader, sources, dir, is);
 }
 
 /* ---- finding ------------------------------------------------------------------------------- */

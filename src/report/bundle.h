@@ -4,7 +4,8 @@
 
 /* Bundles: folders that a program takes for one thing and that break when a file in them goes, such
  * as .git, a photo library, a mailbox or a virtual environment. They are recognized by their names and
- * by names in them that the index has: no system call is made. One thread at a time.
+ * by names in them. These are looked for on the disk too: options such as --exclude leave names out of
+ * the index. One thread at a time.
  */
 
 #include <stddef.h>
@@ -33,8 +34,9 @@ struct bundle_finder {
 void bundle_finder_free(struct bundle_finder *finder);
 
 /* Finds the outermost bundle that the directory is or lies in: *bundle is the id of that directory,
- * of the root where the source itself is or lies in a bundle, 0 where there is none. Costs a few
- * lookups for each directory that is not remembered. 0 or -errno. */
+ * of the root where the source itself is or lies in a bundle, 0 where there is none. A directory of which
+ * the disk does not tell what is in it counts as a bundle, unless it is absent or closed to the caller.
+ * Costs a few lookups and system calls for each directory that is not remembered. 0 or -errno. */
 MUST_CHECK int bundle_find(struct bundle_finder *finder, struct catalog_reader *reader,
 			   const struct sources *sources, uint64_t dir, uint64_t *bundle);
 

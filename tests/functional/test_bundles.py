@@ -2,6 +2,7 @@
 """Folders that must stay whole: no act takes a copy out of one, the plan says so, and an option
 acts all the same."""
 import os
+import subprocess
 
 import pytest
 import trees
@@ -128,6 +129,48 @@ def test_source_inside_a_bundle_is_part_of_it(twinfs, tmp_path):
     assert planned(twinfs, "list", "--redundant", source) == set()
     assert planned(twinfs, "list", "--redundant", "--include-bundles", source) == {
         str(source / "b")}
+
+
+# a file in a bundle, the bundle, its marks, options that leave marks out of what is compared
+@pytest.mark.parametrize(("inside", "bundle", "markers", "options"), [
+    ("Mail/cur/1", "Mail", ["Mail/new/x", "Mail/tmp/y"], ["--exclude=tmp", "--exclude=new"]),
+    ("env/lib/1", "env", ["env/pyvenv.cfg"], ["--exclude=*.cfg"]),
+    ("conda/lib/1", "conda", ["conda/conda-meta/x"], ["--exclude=conda-meta"]),
+    ("bare/objects/1", "bare", ["bare/HEAD", "bare/refs/x"], ["--exclude=HEAD", "--exclude=refs"]),
+    ("env/lib/1", "env", ["env/pyvenv.cfg"], ["--min-size=12"]),
+], ids=lambda value: str(value))
+def test_bundle_is_known_whose_marks_the_index_leaves_out(twinfs, source, inside, bundle, markers,
+                                                          options):
+    two_outside(source, inside, markers)
+    gone = {str(source / "zzz plain")}
+    for words in (["list", "--redundant"], ["remove", "--dry-run"]):
+        assert planned(twinfs, *words, *options, source) == gone
+    keep = ["--keep=path:zzz*", f"--only={source / bundle}"]
+    result = twinfs.ok("remove", "--yes", *keep, *options, source)
+    assert f"1 copy in '{source / bundle}'" in result.error.decode()
+    assert (source / inside).exists()
+    assert planned(twinfs, "list", "--redundant", *keep, "--include-bundles", *options,
+                   source) == {str(source / inside)}
+
+
+def test_bundle_is_known_whose_marks_are_on_other_disks(twinfs, source, root_only):
+    two_outside(source, "Mail/cur/1", ["Mail/new/x"])
+    (source / "Mail/tmp").mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", source / "Mail/tmp"], check=False,
+                      capture_output=True).returncode != 0:
+        pytest.skip("mounting is not permitted here")
+    try:
+        for options in ([], ["--exclude=tmp"]):
+            assert planned(twinfs, "list", "--redundant", *options, source) == {
+                str(source / "zzz plain")}
+    finally:
+        subprocess.run(["umount", source / "Mail/tmp"], check=True)
+
+
+def test_bundle_in_a_view_with_excludes_is_known(twinfs, source, tmp_path):
+    two_outside(source, "Mail/cur/1", ["Mail/new/x", "Mail/tmp/y"])
+    with twinfs.mounted(source, options=["--wait", "--exclude=tmp"]) as view:
+        assert planned(twinfs, "list", "--redundant", view.path) == {str(source / "zzz plain")}
 
 
 def test_many_bundles_are_named_once_each_and_the_rest_together(twinfs, source):
