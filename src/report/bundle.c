@@ -53,7 +53,7 @@ static bool has_bundle_name(const char *name, size_t length)
 /* A folder that is asked for markers. */
 struct folder {
 	struct catalog_reader *reader;
-	uint64_t dir;
+	uint64_t dir; /* 0: the index does not have it */
 	int fd; /* O_PATH; negative: it cannot be opened, -errno */
 };
 
@@ -79,9 +79,11 @@ static bool is_on_disk(const struct folder *folder, const char *name)
 static int has_name(const struct folder *folder, const char *name, bool *has)
 {
 	struct entry_record entry;
-	int r = catalog_find_entry(folder->reader, folder->dir,
-				   (struct name){name, (uint32_t)strlen(name)}, &entry);
+	int r = -ENOENT;
 
+	if (folder->dir != 0)
+		r = catalog_find_entry(folder->reader, folder->dir,
+				       (struct name){name, (uint32_t)strlen(name)}, &entry);
 	*has = r == 0 || (r == -ENOENT && is_on_disk(folder, name));
 	return r == -ENOENT ? 0 : r;
 }
@@ -105,15 +107,34 @@ static int has_any_marker(const struct folder *folder, bool *has)
 	return r;
 }
 
-/* Whether the source is in a bundle, or is one by its name. */
-static bool lies_in_bundle(const char *source)
+/* Whether the folder, which no source has, is a bundle by what is in it. */
+static int is_marked_outside(const char *path, size_t length, bool *is)
 {
-	for (size_t length; *source != '\0'; source += length + (source[length] == '/')) {
-		length = strcspn(source, "/");
-		if (has_bundle_name(source, length))
-			return true;
+	AUTO_FREE char *folder = strndup(path, length);
+	AUTO_CLOSE int fd = -1;
+
+	if (folder == NULL)
+		return -ENOMEM;
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return has_any_marker(&(struct folder){.fd = fd < 0 ? -errno : fd}, is);
+}
+
+/* Whether the source is in a bundle, or is one by its name. */
+static int lies_in_bundle(const char *source, bool *does)
+{
+	const char *at = source;
+	int r = 0;
+
+	while (r == 0 && !*does && *at != '\0') {
+		size_t length = strcspn(at, "/");
+
+		*does = has_bundle_name(at, length);
+		at += length;
+		if (*at == '/' && !*does)
+			r = is_marked_outside(source, (size_t)(at - source) + (at == source), does);
+		at += *at == '/';
 	}
-	return false;
+	return r;
 }
 
 static int is_marked(struct catalog_reader *reader, const struct sources *sources,
@@ -127,12 +148,13 @@ static int is_marked(struct catalog_reader *reader, const struct sources *source
 static int is_bundle(struct catalog_reader *reader, const struct sources *sources,
 		     const struct dir_record *dir, bool *is)
 {
-	if (dir->parent == 0)
-		*is = dir->source < sources->count &&
-		      lies_in_bundle(sources->list[dir->source].path);
-	else
+	int r = 0;
+
+	if (dir->parent != 0)
 		*is = has_bundle_name(dir->name.bytes, dir->name.length);
-	return *is ? 0 : is_marked(reader, sources, dir, is);
+	else if (dir->source < sources->count)
+		r = lies_in_bundle(sources->list[dir->source].path, is);
+	return r < 0 || *is ? r : is_marked(reader, sources, dir, is);
 }
 
 /* ---- finding ------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 /* Bundles: folders that a program takes for one thing and that break when a file in them goes, such
  * as .git, a photo library, a mailbox or a virtual environment. They are recognized by their names and
  * by names in them. These are looked for on the disk too: options such as --exclude leave names out of
- * the index. One thread at a time.
+ * the index, and a source does not have those above it. One thread at a time.
  */
 
 #include <stddef.h>

@@ -173,6 +173,27 @@ def test_bundle_in_a_view_with_excludes_is_known(twinfs, source, tmp_path):
         assert planned(twinfs, "list", "--redundant", view.path) == {str(source / "zzz plain")}
 
 
+# a source in a bundle, and what marks the bundle
+@pytest.mark.parametrize(("inside", "markers"), [
+    ("Mail/cur", ["Mail/new/x", "Mail/tmp/y"]), ("env/lib", ["env/pyvenv.cfg"]),
+    ("conda/lib/python", ["conda/conda-meta/x"]), ("bare/objects", ["bare/HEAD", "bare/refs/x"]),
+    ("bare", ["bare/HEAD", "bare/refs/x", "bare/objects/y"]),
+])
+def test_source_in_a_bundle_that_names_mark_is_part_of_it(twinfs, tmp_path, inside, markers):
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    for path in (f"{inside}/1", f"{inside}/2", "aside/1"):
+        put(tmp_path, path, b"same content")
+    for number, marker in enumerate(markers):
+        put(tmp_path, marker, b"marker %d" % number)
+    inner = tmp_path / inside
+    result = twinfs.ok("remove", "--yes", aside, inner)
+    assert f"2 copies in '{inner}'" in result.error.decode()
+    assert {"1", "2"} <= set(os.listdir(inner))
+    assert planned(twinfs, "list", "--redundant", "--include-bundles", aside, inner) == {
+        str(inner / "1"), str(inner / "2")}
+
+
 def test_many_bundles_are_named_once_each_and_the_rest_together(twinfs, source):
     for number in range(70):
         for name in ("1", "2"):
