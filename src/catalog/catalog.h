@@ -69,6 +69,9 @@ MUST_CHECK int catalog_owner(const char *folder, pid_t *pid, char **mount_point)
 /* Tells others where this process mounts the view of the index. */
 MUST_CHECK int catalog_set_mount_point(struct catalog *catalog, const char *mount_point);
 
+/* A number that nobody can guess, and that stays as long as the index. Any thread. */
+uint64_t catalog_secret(const struct catalog *catalog);
+
 /* What was read contradicts itself (-EUCLEAN): catalog_close then sets the index aside instead of
  * sealing it, and the next catalog_open makes a new one. A damaged record that is met does the
  * same. Any thread. */

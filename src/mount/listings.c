@@ -74,7 +74,8 @@ static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 	struct session *session = reply->session;
 	bool shared = session->settings.shared;
 
-	plus.attr.st_ino = entry->known ? node_inode(entry->attributes.st_ino) : INODE_UNKNOWN;
+	plus.attr.st_ino =
+		entry->known ? view_inode(session->view, entry->attributes.st_ino) : INODE_UNKNOWN;
 	if (entry->cookie < VIEW_COOKIE_MIN)
 		return plus;
 	/* 0: the kernel makes a lookup when it needs it. That alone has it drop an inode of another
@@ -86,7 +87,7 @@ static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 	if (!pretence_is_of(&session->pretended, reply->node, entry->name))
 		plus.entry_timeout = lifetime_of_names(reply->node, shared);
 	if (entry->known && reply->plus)
-		kept_mark(&session->kept, plus.attr.st_ino);
+		kept_mark(&session->kept, node_inode(plus.ino));
 	return plus;
 }
 

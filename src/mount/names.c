@@ -43,9 +43,9 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 	if (r == 0) { /* else the kernel remembers that there is no such name */
 		entry.ino = entry.attr.st_ino;
 		give_generation(session, &entry);
-		entry.attr.st_ino = node_inode(entry.ino);
+		entry.attr.st_ino = view_inode(session->view, entry.ino);
 		entry.attr_timeout = lifetime_of_attributes(entry.ino, shared);
-		kept_mark(&session->kept, entry.attr.st_ino);
+		kept_mark(&session->kept, node_inode(entry.ino));
 	}
 	(void)fuse_reply_entry(request, &entry);
 }
@@ -72,7 +72,7 @@ void on_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info
 		reply_error(request, r);
 		return;
 	}
-	attributes.st_ino = node_inode(node);
+	attributes.st_ino = view_inode(session->view, node);
 	(void)fuse_reply_attr(request, &attributes, lifetime);
 }
 

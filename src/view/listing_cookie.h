@@ -6,8 +6,7 @@
  *
  * A cookie is the id in another form. So it alone says where a listing continues: nothing is held
  * for a listing, and any number of readers may continue from any cookie at any time. The form is a
- * permutation that depends on a secret of the view: the cookies that a caller sees do not tell him
- * how many ids lie between his. Pure code, any thread. */
+ * permutation (permutation.h) that depends on a secret of the view. Pure code, any thread. */
 
 #include <stdint.h>
 

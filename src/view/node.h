@@ -9,8 +9,8 @@
  * generation of the inode (fuse_entry_param), by which the kernel tells the two apart
  * (mount/generations.h).
  *
- * Programs are shown the lower 52 bits as st_ino (node_inode): that stays while the file is there,
- * and is below 2^53, so that programs that keep inode numbers in a double keep them whole. */
+ * Programs are shown the lower 52 bits as st_ino: that stays while the file is there, and is below
+ * 2^53, so that programs that keep inode numbers in a double keep them whole. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,7 +63,7 @@ static inline uint64_t node_make_file(uint64_t id, uint32_t version)
 	       node_make(NODE_FILE, id);
 }
 
-/* What programs see as its number. */
+/* The node without its version, which programs see as its number: see view_inode(). */
 static inline uint64_t node_inode(uint64_t node)
 {
 	return node & ((UINT64_C(1) << NODE_INODE_BITS) - 1);

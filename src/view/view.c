@@ -11,6 +11,7 @@
 #include "catalog/query.h"
 #include "view/class.h"
 #include "view/node.h"
+#include "view/permutation.h"
 #include "view/query.h"
 #include "view/rights.h"
 
@@ -34,9 +35,19 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	/* so few bytes are given whole once the system has started */
 	if (getrandom(&view->cookie_secret, sizeof(view->cookie_secret), 0) < 0)
 		view->cookie_secret = (uint64_t)view->since.tv_nsec;
+	view->inode_secret = catalog_secret(catalog);
 	listing_times_init(&view->times);
 	ranking_init(&view->ranking);
 	known_shares_init(&view->shares);
+}
+
+uint64_t view_inode(const struct view *view, uint64_t node)
+{
+	uint64_t id = node_id(node), inode = node_inode(node);
+
+	if (!view->shared || node_kind(node) == NODE_FIXED)
+		return inode;
+	return inode - id + permute(view->inode_secret, NODE_ID_BITS / 2, id);
 }
 
 void view_deinit(struct view *view)

@@ -13,7 +13,7 @@
  * A node is named by a number that says what it is and under which id the catalog knows it
  * (view/node.h). So nothing is held per node: a number stays right for as long as the thing is in
  * the index, of a file with the same content, and names the same file in dups/, in uniques/ and in
- * redundant/. st_ino, as it is given here, is that number; programs are to be shown node_inode() of
+ * redundant/. st_ino, as it is given here, is that number; programs are to be shown view_inode() of
  * it. st_dev of a file of a source is the version of its content, of which the node has the lower bits.
  *
  * Any thread may call anything at any time; each call reads one snapshot of the catalog. Only
@@ -111,10 +111,11 @@ struct view {
 
 	struct event_log events;
 	uint64_t cookie_secret; /* random, see listing_cookie.h */
+	uint64_t inode_secret; /* of view_inode() */
 	struct listing_times times;
 	struct ranking ranking;
 	struct known_shares shares;
-	bool shared; /* for status.json: others than who mounted it may come */
+	bool shared; /* others than who mounted it may come */
 };
 
 /* Who looks at which view, all borrowed. A call whose caller is interrupted returns -EINTR before its
@@ -131,6 +132,11 @@ struct viewer {
 void view_init(struct view *view, struct catalog *catalog, const struct sources *sources,
 	       const char *mount_point);
 void view_deinit(struct view *view);
+
+/* What programs are shown as the inode number of a node (node.h). In a shared view it tells nothing of how
+ * many others there are: it is permuted (permutation.h) by a secret of the index, so that it is the same
+ * when the view is mounted again. */
+uint64_t view_inode(const struct view *view, uint64_t node);
 
 /* Says how far the daemon is. Call it after the commit that completes the state. */
 void view_set_state(struct view *view, enum view_state state);

@@ -395,6 +395,28 @@ def test_trusted_attributes_are_for_root_alone(source, shared):
         assert as_somebody(error_of, os.getxattr, path, "trusted.note") == errno.ENODATA
 
 
+FAR = 1 << 24  # numbers that lie closer are neighbours; some 1 in 10^7 does by chance
+
+
+def numbers_of(view, names):
+    """st_ino of these paths in uniques/, as somebody is told it."""
+    return [as_somebody(os.stat, view.uniques / name).st_ino for name in names]
+
+
+def test_inode_numbers_tell_nobody_how_many_files_are_hidden(shared, source):
+    for number in range(100):
+        trees.write(source / f"{number}", b"%d" % number)
+        if 0 < number < 99:
+            (source / f"{number}").chmod(0o600)
+    os.link(source / "0", source / "linked")
+    with shared() as view:
+        first, last, linked = numbers_of(view, ("0", "99", "linked"))
+    assert abs(first - last) > FAR and max(first, last) < 1 << 53
+    assert linked == first
+    with shared() as view:
+        assert numbers_of(view, ("0", "99", "linked")) == [first, last, linked]
+
+
 # ---- several at a time ------------------------------------------------------------------------
 
 ANSWER_LIMIT = 60  # seconds; who is held up waits for longer
