@@ -67,6 +67,7 @@ int metadata_apply(const struct metadata *metadata, int fd, struct metadata_refu
 		refused->owners++;
 		mode &= S_ISDIR(now.st_mode) ? (mode_t)ALLPERMS : (mode_t)ACCESSPERMS;
 	}
+	mode = xattrs_safe_mode(metadata->xattrs, fd, mode);
 	if (!S_ISLNK(now.st_mode) && chmod(path.text, mode) < 0)
 		return -errno;
 	return utimensat(AT_FDCWD, path.text, times, 0) < 0 ? -errno : 0;

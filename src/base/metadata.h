@@ -29,8 +29,8 @@ struct metadata_refused {
 struct metadata metadata_of(const struct stat *status, const struct xattrs *xattrs);
 
 /* Sets all of it on what fd is open on, also by O_PATH: the owner, attributes, mode, and last the
- * time. The set-user-ID and set-group-ID bits are left off a file that does not get its owner. 0 or
- * -errno. */
+ * time. The set-user-ID and set-group-ID bits are left off a file that does not get its owner;
+ * who may do something only because an ACL is refused may not. 0 or -errno. */
 MUST_CHECK int metadata_apply(const struct metadata *metadata, int fd,
 			      struct metadata_refused *refused);
 

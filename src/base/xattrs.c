@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/xattr.h>
 
+#include "base/acl.h"
 #include "base/descriptor.h"
 
 #define FIRST_CAPACITY 8
@@ -14,7 +15,7 @@
 /* Room for the list of names, and behind it for a value. */
 #define ROOM_BYTES (XATTR_LIST_MAX + XATTR_SIZE_MAX)
 
-static const char *const acls[] = {"system.posix_acl_access", "system.posix_acl_default"};
+static const char *const acls[] = {ACL_ACCESS_NAME, ACL_DEFAULT_NAME};
 
 void xattrs_free(struct xattrs *xattrs)
 {
@@ -119,17 +120,32 @@ static int read_one(struct xattrs *xattrs, const char *path, const char *name)
 	return xattrs_add(xattrs, name, value, (size_t)length);
 }
 
+static int begin_to_read(struct xattrs *xattrs)
+{
+	xattrs_clear(xattrs);
+	if (xattrs->room == NULL)
+		xattrs->room = malloc(ROOM_BYTES);
+	return xattrs->room != NULL ? 0 : -ENOMEM;
+}
+
+int xattrs_read_acls(struct xattrs *xattrs, int fd)
+{
+	struct fd_path path = fd_path(fd);
+	int r = begin_to_read(xattrs);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(acls); i++)
+		r = read_one(xattrs, path.text, acls[i]);
+	return r == -EOPNOTSUPP ? 0 : r;
+}
+
 int xattrs_read(struct xattrs *xattrs, int fd)
 {
 	struct fd_path path = fd_path(fd);
 	ssize_t length;
-	int r = 0;
+	int r = begin_to_read(xattrs);
 
-	xattrs_clear(xattrs);
-	if (xattrs->room == NULL)
-		xattrs->room = malloc(ROOM_BYTES);
-	if (xattrs->room == NULL)
-		return -ENOMEM;
+	if (r < 0)
+		return r;
 	length = listxattr(path.text, xattrs->room, XATTR_LIST_MAX);
 	if (length < 0)
 		return errno == EOPNOTSUPP ? 0 : -errno;
@@ -146,25 +162,32 @@ static bool is_refusal(int error)
 	return error == EPERM || error == EACCES || error == EOPNOTSUPP || error == EINVAL;
 }
 
+static int drop_acl(const char *path, const char *name)
+{
+	return removexattr(path, name) < 0 && errno != ENODATA && !is_refusal(errno) ? -errno : 0;
+}
+
 /* A file gets ACLs from its folder's default one as it is made. */
 static int drop_other_acls(const struct xattrs *xattrs, const char *path)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(acls); i++) {
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(acls); i++) {
 		bool wanted;
 
 		(void)find(xattrs, acls[i], &wanted);
-		if (!wanted && removexattr(path, acls[i]) < 0 && errno != ENODATA &&
-		    !is_refusal(errno))
-			return -errno;
+		if (!wanted)
+			r = drop_acl(path, acls[i]);
 	}
-	return 0;
+	return r;
 }
 
 int xattrs_write(const struct xattrs *xattrs, int fd, uint64_t *refused)
 {
 	struct fd_path path = fd_path(fd);
+	int r = 0;
 
-	for (size_t i = 0; i < xattrs->count; i++) {
+	for (size_t i = 0; r == 0 && i < xattrs->count; i++) {
 		const struct xattr *xattr = &xattrs->list[i];
 
 		if (setxattr(path.text, xattr->name, xattr->value, xattr->length, 0) == 0)
@@ -172,8 +195,21 @@ int xattrs_write(const struct xattrs *xattrs, int fd, uint64_t *refused)
 		if (!is_refusal(errno))
 			return -errno;
 		(*refused)++;
+		if (is_acl(xattr->name))
+			r = drop_acl(path.text, xattr->name);
 	}
-	return drop_other_acls(xattrs, path.text);
+	return r == 0 ? drop_other_acls(xattrs, path.text) : r;
+}
+
+mode_t xattrs_safe_mode(const struct xattrs *xattrs, int fd, mode_t mode)
+{
+	struct fd_path path = fd_path(fd);
+	bool has_acl;
+	size_t at = find(xattrs, ACL_ACCESS_NAME, &has_acl);
+
+	if (!has_acl || getxattr(path.text, ACL_ACCESS_NAME, NULL, 0) >= 0)
+		return mode;
+	return acl_mode_without(xattrs->list[at].value, xattrs->list[at].length, mode);
 }
 
 bool xattrs_equal(const struct xattrs *a, const struct xattrs *b)

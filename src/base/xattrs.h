@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/arena.h"
 #include "base/attributes.h"
@@ -42,12 +43,19 @@ MUST_CHECK int xattrs_add(struct xattrs *xattrs, const char *name, const void *v
  * file system has no such thing. 0 or -errno. */
 MUST_CHECK int xattrs_read(struct xattrs *xattrs, int fd);
 
+/* The same of its ACLs alone. */
+MUST_CHECK int xattrs_read_acls(struct xattrs *xattrs, int fd);
+
 /* Gives them to what fd is open on, and takes away ACLs that it got from its folder.
  *
  * refused	counts those that this user may not set, or the file system does not have
  *
  * 0 or -errno. */
 MUST_CHECK int xattrs_write(const struct xattrs *xattrs, int fd, uint64_t *refused);
+
+/* The mode that a file may have after xattrs_write(): the given one; or, where the access ACL was
+ * refused, what is left of it without (base/acl.h). */
+mode_t xattrs_safe_mode(const struct xattrs *xattrs, int fd, mode_t mode);
 
 bool xattrs_equal(const struct xattrs *a, const struct xattrs *b);
 

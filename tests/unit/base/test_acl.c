@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/acl.h"
+#include "base/attributes.h"
+
+struct acl {
+	struct posix_acl_xattr_header header;
+	struct posix_acl_xattr_entry entries[6];
+};
+
+static mode_t without(const struct acl *acl, size_t entries, mode_t mode)
+{
+	size_t length = sizeof(acl->header) + entries * sizeof(acl->entries[0]);
+
+	return acl_mode_without(acl, length, mode);
+}
+
+static struct acl acl_of(unsigned short group, unsigned short named_tag, unsigned short named,
+			 unsigned short mask, unsigned short others)
+{
+	return (struct acl){{POSIX_ACL_XATTR_VERSION},
+			    {{ACL_USER_OBJ, 7, 0},
+			     {named_tag, named, 1},
+			     {ACL_GROUP_OBJ, group, 0},
+			     {ACL_MASK, mask, 0},
+			     {ACL_OTHER, others, 0}}};
+}
+
+/* The bits of each: the group of the file, a named user or group, mask, others. */
+static const struct {
+	unsigned short group, tag, named, mask, others;
+	mode_t mode, left;
+} cases[] = {
+	{0, ACL_USER, 5, 5, 0, 02750, 02700}, /* the group was kept out */
+	{5, ACL_USER, 5, 5, 0, 0750, 0750},   {7, ACL_USER, 7, 5, 5, 0755, 0755},
+	{5, ACL_USER, 0, 5, 5, 0755, 0700}, /* the user may be a member of the group */
+	{5, ACL_GROUP, 0, 5, 5, 0755, 0750}, /* the members may be others */
+	{5, ACL_GROUP, 7, 4, 5, 0745, 0744}, /* the mask limits them too */
+	{7, ACL_USER, 7, 7, 7, 0640, 0640}, /* never more than before */
+};
+
+static void test_nobody_may_do_more_without_the_acl(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct acl acl = acl_of(cases[i].group, cases[i].tag, cases[i].named, cases[i].mask,
+					cases[i].others);
+
+		assert_int_equal(without(&acl, 5, cases[i].mode), cases[i].left);
+	}
+}
+
+static void test_acl_without_names_is_the_mode(void **state)
+{
+	struct acl acl = {
+		{POSIX_ACL_XATTR_VERSION},
+		{{ACL_USER_OBJ, 7, 0}, {ACL_GROUP_OBJ, 5, 0}, {ACL_OTHER, 1, 0}},
+	};
+
+	(void)state;
+	assert_int_equal(without(&acl, 3, 0751), 0751);
+}
+
+static void test_what_is_no_acl_allows_the_owner_only(void **state)
+{
+	struct acl acl = acl_of(7, ACL_USER, 7, 7, 7);
+
+	(void)state;
+	assert_int_equal(acl_mode_without(&acl, 0, 0777), 0700);
+	assert_int_equal(acl_mode_without(&acl, 3, 04777), 04700);
+	assert_int_equal(acl_mode_without(&acl, sizeof(acl.header) + 3, 0777), 0700);
+	acl.header.a_version = 1;
+	assert_int_equal(without(&acl, 5, 0777), 0700);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nobody_may_do_more_without_the_acl),
+		cmocka_unit_test(test_acl_without_names_is_the_mode),
+		cmocka_unit_test(test_what_is_no_acl_allows_the_owner_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
