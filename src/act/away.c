@@ -15,6 +15,8 @@
 #include "act/undo.h"
 #include "base/copier.h"
 #include "base/descriptor.h"
+#include "base/metadata.h"
+#include "base/xattrs.h"
 
 /* A copy that moves is needed for itself, and only its own bytes must not have changed. */
 static bool copy_was_unbroken(struct deed *deed)
@@ -43,42 +45,54 @@ enum {
 	COPY_NOT_WANTED = 1,
 };
 
-/* What the source has at a path below the destination: a directory that the copy is in. */
-static int examine_original(const struct deed *deed, const char *path, struct stat *original)
+/* Opens what the source has at a path below the destination: a directory that the copy is in. */
+static int open_original(const struct deed *deed, const char *path)
 {
 	const struct sources *sources = deed->settings->sources;
 	const struct source *source = &sources->list[deed->copy.file->source];
 	size_t tree = strlen(source->tree);
-	AUTO_CLOSE int fd = -1;
 
 	path += tree;
-	fd = open_beneath(source->fd, tree > 0 && *path == '/' ? path + 1 : path,
-			  O_PATH | O_DIRECTORY, sources->cross_mounts);
-	if (fd < 0)
-		return fd;
-	return fstat(fd, original) < 0 ? -errno : 0;
+	return open_beneath(source->fd, tree > 0 && *path == '/' ? path + 1 : path,
+			    O_PATH | O_DIRECTORY, sources->cross_mounts);
+}
+
+/* Gives a new directory owner, mode and ACLs of another one. */
+static int let_in_whom(int original, int fd)
+{
+	CLEANUP_XATTRS struct xattrs acls = {0};
+	struct metadata_refused refused = {0};
+	struct metadata metadata;
+	struct stat status;
+	int r;
+
+	if (fstat(original, &status) < 0)
+		return -errno;
+	/* a caller who may not set the owner keeps the directory private */
+	if (fchown(fd, status.st_uid, status.st_gid) < 0)
+		return xattrs_write(&acls, fd, &refused.xattrs);
+	r = xattrs_read_acls(&acls, original);
+	metadata = metadata_of(&status, &acls);
+	return r == 0 ? metadata_apply(&metadata, fd, &refused) : r;
 }
 
 /* Makes a directory that lets in whom the one in the source does, unless it is there. */
 static int make_directory(const struct deed *deed, const struct place *made, const char *path)
 {
+	AUTO_CLOSE int original = -1;
 	AUTO_CLOSE int fd = -1;
-	struct stat original;
 	int r;
 
 	if (mkdirat(made->directory, made->name, 0700) < 0)
 		return errno == EEXIST ? 0 : -errno;
-	r = examine_original(deed, path, &original);
-	if (r < 0)
-		return r;
+	original = open_original(deed, path);
+	if (original < 0)
+		return original;
 	fd = openat(made->directory, made->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* a caller who may not set the owner keeps the directory private */
-	if (fchown(fd, original.st_uid, original.st_gid) == 0 &&
-	    fchmod(fd, original.st_mode & 07777) < 0)
-		return -errno;
-	return sync_directory(made->directory);
+	r = let_in_whom(original, fd);
+	return r == 0 ? sync_directory(made->directory) : r;
 }
 
 /* Makes the directories on the way to a path below the destination and opens the last one. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""ACLs: what restore makes lets in whom the original does, whatever the folder that it is
+"""ACLs: what move and restore make lets in whom the original does, whatever the folder that it is
 made in gives to new files, and nobody more where there can be no ACL."""
 import contextlib
 import os
@@ -69,6 +69,82 @@ def private(source):
     set_acl(folder, ACCESS, acl(group=0, named=5, mask=5, others=0))
     assert rights(folder)[0] == 0o750
     return folder
+
+
+@pytest.fixture
+def plain(private):
+    """The same without ACLs."""
+    os.removexattr(private, ACCESS)
+    private.chmod(0o750)
+    assert acls(private) == {}
+    return private
+
+
+def move(twinfs, source, to):
+    twinfs.ok("move", to, "--yes", source)
+    assert (to / "private/letter").read_bytes() == b"same content"
+    assert not (source / "private/letter").exists()
+
+
+# ---- move ---------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("others", [0, 5])
+def test_folder_of_moved_copies_has_the_acls_of_the_original(twinfs, source, private, tmp_path,
+                                                             others):
+    (tmp_path / "to").mkdir()
+    set_acl(private, ACCESS, acl(group=1, named=5, mask=5, others=others))
+    set_acl(private, DEFAULT, acl(group=4, named=7, mask=7, others=0))
+    before = rights(private)
+    move(twinfs, source, tmp_path / "to")
+    assert rights(tmp_path / "to/private") == before
+    assert acls(tmp_path / "to/private/letter") == {}
+
+
+def test_folder_of_moved_copies_lets_nobody_more_in_where_there_are_no_acls(
+        twinfs, source, private, tmp_path, root_only):
+    with mounted("ramfs", tmp_path / "to") as to:
+        move(twinfs, source, to)
+        assert rights(to / "private") == (0o700, {})
+        assert rights(to / "private/letter") == (0o644, {})
+
+
+def test_copy_with_an_acl_is_left_alone_where_there_are_no_acls(twinfs, source, private, tmp_path,
+                                                                root_only):
+    set_acl(private / "letter", ACCESS, acl(group=0, named=4, mask=4, others=0))
+    with mounted("ramfs", tmp_path / "to") as to:
+        result = twinfs("move", to, "--yes", source)
+        assert result.status == 3, result
+        assert (private / "letter").read_bytes() == b"same content"
+        assert os.listdir(to / "private") == []
+
+
+@pytest.mark.parametrize("on", ["the same disk", "another disk"])
+def test_moved_copies_get_no_acl_of_the_folder_that_they_arrive_in(twinfs, source, plain, tmp_path,
+                                                                   root_only, on):
+    file_before, folder_before = rights(plain / "letter"), rights(plain)
+    with contextlib.ExitStack() as stack:
+        to = tmp_path / "to"
+        if on == "another disk":
+            stack.enter_context(mounted("tmpfs", to))
+        to.mkdir(exist_ok=True)
+        set_acl(to, DEFAULT, acl(group=7, named=7, mask=7, others=7))
+        move(twinfs, source, to)
+        assert rights(to / "private") == folder_before
+        assert rights(to / "private/letter") == file_before
+
+
+def test_folder_of_moved_copies_is_private_where_its_owner_cannot_be_set(as_user, source, plain,
+                                                                         tmp_path, root_only):
+    user = as_user.user
+    to = tmp_path / "to"
+    to.mkdir()
+    for path in (source, source / "a", source / "a/kept", plain / "letter", to):
+        os.chown(path, user.pw_uid, user.pw_gid)
+    os.chown(plain, 0, user.pw_gid)
+    plain.chmod(0o770)
+    set_acl(to, DEFAULT, acl(group=7, named=7, mask=7, others=7))
+    move(as_user, source, to)
+    assert rights(to / "private") == (0o700, {})
 
 
 # ---- restore ------------------------------------------------------------------------------
