@@ -173,11 +173,28 @@ static void on_written(void *context, uint64_t file, bool closed)
 		lanes_written(daemon->lanes, file);
 }
 
+/* What the kernel keeps of listings is dropped, too. */
+static void set_stale(struct daemon *daemon, bool stale)
+{
+	struct view_notice *notice = NULL;
+	int r;
+
+	if (stale == view_is_stale(&daemon->view))
+		return;
+	view_set_stale(&daemon->view, stale);
+	r = stale && daemon->session ? view_notice_new_of_all(&notice, &daemon->view) : 0;
+	if (r < 0)
+		log_error("cannot tell the kernel that its listings are old: %s", error_text(r));
+	else if (notice)
+		session_tell(daemon->session, notice);
+}
+
 static void on_told(void *context, uint64_t unwatched, int problem)
 {
 	struct daemon *daemon = context;
 
 	view_set_unwatched(&daemon->view, unwatched);
+	set_stale(daemon, problem != 0);
 	set_problem(daemon, PROBLEM_FOLLOWING, problem);
 }
 

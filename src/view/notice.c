@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
+#include "catalog/query.h"
 
 /* ---- the copy ------------------------------------------------------------------------ */
 
@@ -65,4 +67,52 @@ int view_notice_new(struct view_notice **notice, const struct catalog_news *news
 void view_notice_free(struct view_notice *notice)
 {
 	free(notice);
+}
+
+/* ---- all folders ----------------------------------------------------------------------- */
+
+static int add_folder(struct bytes *folders, uint64_t id)
+{
+	const struct news_dir folder = {.dir = id};
+
+	return bytes_append(folders, &folder, sizeof(folder));
+}
+
+static int add_folders_in(struct catalog_reader *reader, uint64_t id, struct bytes *folders)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct entry_record entry;
+	int r = catalog_scan_entries(reader, id, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0) {
+		if (entry.kind == ENTRY_DIR)
+			r = add_folder(folders, entry.child);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int find_all_folders(const struct view *view, struct bytes *folders)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	const struct news_dir *found;
+	int r = catalog_read_begin(view->catalog, &reader);
+
+	for (size_t i = 0; r == 0 && i < view->sources->count; i++)
+		r = add_folder(folders, view->sources->list[i].root);
+	for (size_t i = 0; r == 0 && i < folders->length / sizeof(*found); i++) {
+		found = (const void *)folders->data;
+		r = add_folders_in(reader, found[i].dir, folders);
+	}
+	return r;
+}
+
+int view_notice_new_of_all(struct view_notice **notice, const struct view *view)
+{
+	CLEANUP_BYTES struct bytes folders = {0};
+	struct catalog_news news = {0};
+	int r = find_all_folders(view, &folders);
+
+	news.dirs = (const void *)folders.data;
+	news.dir_count = folders.length / sizeof(*news.dirs);
+	return r < 0 ? r : view_notice_new(notice, &news);
 }

@@ -28,6 +28,10 @@ struct view_notice {
 MUST_CHECK int view_notice_new(struct view_notice **notice, const struct catalog_news *news);
 void view_notice_free(struct view_notice *notice); /* accepts NULL */
 
+/* One that drops what is held of all folders of the sources, as listing them fails from now on
+ * (view_set_stale). Reads the catalog. 0 or -errno. */
+MUST_CHECK int view_notice_new_of_all(struct view_notice **notice, const struct view *view);
+
 /* Who is told what a notice means. No snapshot or lock is held during these calls, which may block;
  * what may be held of a node is dropped by: all entries, then settle, then node. */
 struct view_sink {

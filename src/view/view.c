@@ -28,6 +28,7 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 		.since = clock_now(),
 	};
 	atomic_init(&view->state, VIEW_WALKING);
+	atomic_init(&view->stale, false);
 	atomic_init(&view->read_mode, "copy");
 	atomic_init(&view->transport, "device");
 	atomic_init(&view->watch, "none");
@@ -68,6 +69,16 @@ void view_set_problem(struct view *view, int problem)
 	atomic_store(&view->problem, problem);
 }
 
+void view_set_stale(struct view *view, bool stale)
+{
+	atomic_store(&view->stale, stale);
+}
+
+bool view_is_stale(const struct view *view)
+{
+	return atomic_load(&view->stale);
+}
+
 void view_set_watch(struct view *view, const char *name)
 {
 	atomic_store(&view->watch, name);
@@ -101,7 +112,8 @@ void view_set_refreshed(struct view *view, uint64_t folders)
 
 enum view_state view_get_state(const struct view *view)
 {
-	return atomic_load_explicit(&view->state, memory_order_acquire);
+	return view_is_stale(view) ? VIEW_WALKING
+				   : atomic_load_explicit(&view->state, memory_order_acquire);
 }
 
 static const struct view_class *class_of(uint64_t node)
@@ -208,6 +220,12 @@ static int list_begin(const struct view_query *query, const struct view_class *c
 	return r == -ESTALE ? -ENOENT : r;
 }
 
+/* Is it in uniques/ or redundant/, or one of them? */
+static bool is_of_trees(uint64_t node)
+{
+	return node_is_source_dir(node) || node == FIXED_UNIQUES || node == FIXED_REDUNDANT;
+}
+
 static bool emit_dot(const char *name, uint64_t node, uint64_t cookie, view_emit_fn *emit,
 		     void *context)
 {
@@ -233,6 +251,8 @@ int view_list(const struct viewer *viewer, uint64_t node, uint64_t after, view_e
 		return -ENOENT;
 	if (!class->list)
 		return -ENOTDIR;
+	if (view_is_stale(viewer->view) && is_of_trees(node))
+		return -EIO;
 	r = query_begin_for(&query, viewer);
 	if (r == 0)
 		r = list_begin(&query, class, node, &parent);

@@ -78,6 +78,7 @@ struct view {
 	struct timespec since; /* wall clock time of view_init */
 	_Atomic(enum view_state) state;
 	_Atomic int problem; /* positive errno that keeps the daemon from going on, 0 */
+	atomic_bool stale; /* see view_set_stale() */
 	/* For status.json, all static: how the mount reads, by which way requests come, and what to
 	 * do for more speed, ended with NULL */
 	_Atomic(const char *) read_mode;
@@ -144,6 +145,12 @@ enum view_state view_get_state(const struct view *view);
 
 /* Says what keeps the daemon from going on: a positive errno; 0: nothing any more. */
 void view_set_problem(struct view *view, int problem);
+
+/* Says whether there are changes in the sources that cannot be written to the index. Meanwhile the state is
+ * VIEW_WALKING, and listing a folder in uniques/ or redundant/ fails with -EIO, so that nobody takes the
+ * names that are known for all that there are. What is known is served all the same. */
+void view_set_stale(struct view *view, bool stale);
+bool view_is_stale(const struct view *view);
 
 /* Says what watches the sources (static: "inotify", "poll", "none"), and how many directories are
  * polled because there are no more watches. */

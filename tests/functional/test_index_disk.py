@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import random
+import shutil
 import signal
 import struct
 import subprocess
@@ -56,6 +57,18 @@ def is_refused(path):
     return False
 
 
+def walk_names(root):
+    return [os.path.relpath(os.path.join(path, name), root)
+            for path, _, names in os.walk(root) for name in names]
+
+
+def grows_until_stale(view, tree):
+    """More and more names, until the index has no room for them."""
+    number = len(os.listdir(tree))
+    trees.many(tree / f"grown {number}", 200, lambda file: b"%d %d" % (number, file), folders=2)
+    return view.status().get("problem") is not None
+
+
 def served_wrong(view):
     """Files of dups/ whose bytes are not what the folder says; few may be refused."""
     folders = [folder for folder in os.scandir(view.dups) if folder.is_dir()]
@@ -66,6 +79,58 @@ def served_wrong(view):
                            capture_output=True).stdout.splitlines()
     return [line for line, name in zip(lines, names)
             if line.split()[0].decode() != os.path.basename(os.path.dirname(name))]
+
+
+def folders_below(root):
+    """Read from the top down: what the kernel may keep of them is known then."""
+    return [path for path, _, _ in os.walk(root)]
+
+
+def refuses_to_list(folder):
+    try:
+        os.listdir(folder)
+    except OSError as error:
+        assert error.errno == errno.EIO
+        return True
+    return False
+
+
+def is_said_to_be_stale(view, folders=()):
+    """Names are missing, and nobody is made to believe that these are all."""
+    assert view.status()["state"] == "walking"
+    with pytest.raises(subprocess.CalledProcessError):
+        view.sync()
+    return all(refuses_to_list(folder) for folder in (view.uniques, view.redundant, *folders))
+
+
+def test_backup_fails_while_new_files_cannot_be_written_to_the_index(twinfs, tree, tmp_path):
+    """What the kernel knew of folders before counts no more, and all is right when there is room."""
+    if os.geteuid() != 0 or not shutil.which("rsync"):
+        pytest.skip("mounts a small file system, and needs rsync")
+    small, backup = tmp_path / "disk", tmp_path / "backup"
+    small.mkdir()
+    copying = ["rsync", "-a", "--delete"]
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", small], check=True)
+    try:
+        with twinfs.with_index(small / "index").mounted(tree) as view:
+            folders = folders_below(view.uniques)
+            subprocess.run([*copying, f"{view.uniques}/", backup], check=True)
+            old = set(walk_names(backup))
+            with contextlib.suppress(OSError):
+                (small / "fill").write_bytes(bytes(3 << 20))
+            assert until(lambda: grows_until_stale(view, tree))
+            assert is_said_to_be_stale(view, folders)
+            failed = subprocess.run([*copying, f"{view.uniques}/", backup], check=False,
+                                    capture_output=True)
+            assert failed.returncode == 23
+            assert set(walk_names(backup)) >= old
+            (small / "fill").unlink()
+            assert until(lambda: "problem" not in view.status())
+            assert view.differences_now(tree) == []
+            subprocess.run([*copying, f"{view.uniques}/", backup], check=True)
+            assert set(walk_names(backup)) > old
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
 
 
 @pytest.mark.parametrize(("kind", "fail"), [("ext4", shut_down), ("xfs", shut_down),
@@ -83,6 +148,7 @@ def test_disk_that_fails_below_the_index_takes_nothing_that_is_known(
                          in ("Input/output error", "Read-only file system"))
             assert len(os.listdir(view.dups)) == len(known)
             assert served_wrong(view) == []
+            assert is_said_to_be_stale(view)
             assert view.errors() == []
         subprocess.run(["umount", root], check=True)
         subprocess.run(["mount", "-o", "loop", root.with_suffix(".image"), root], check=True)
