@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/quote.h"
 #include "base/stop.h"
 
@@ -36,6 +37,8 @@ struct act {
 	struct act_settings settings;
 	struct journal *journal;
 	int destination; /* ACT_MOVE: the folder */
+	struct mount_identity to_mount; /* of it */
+	struct bytes to_mount_path;
 	struct waiting *list;
 	size_t count;
 	unsigned int flushes; /* since the journal was empty */
@@ -96,7 +99,11 @@ static int open_destination(struct act *act)
 	if (act->settings.kind != ACT_MOVE)
 		return 0;
 	act->destination = open(act->settings.destination, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return act->destination < 0 ? -errno : 0;
+	if (act->destination < 0)
+		return -errno;
+	if (place_find_mount(act->destination, &act->to_mount_path, &act->to_mount.root) == 0)
+		act->to_mount.path = bytes_text(&act->to_mount_path);
+	return 0;
 }
 
 static void act_free(struct act *act)
@@ -106,6 +113,7 @@ static void act_free(struct act *act)
 	arrived_deinit(&act->arrived);
 	if (act->destination >= 0)
 		close(act->destination);
+	bytes_free(&act->to_mount_path);
 	arena_free(&act->memory);
 	free(act->list);
 	free(act);
@@ -365,6 +373,31 @@ static bool keep_file(struct act *act, struct act_file *kept, struct attributes 
 	return kept->path;
 }
 
+/* Notes the mount that a copy is in if it is one within the source: the source is there without it.
+ * What cannot be found out is not compared when the act is undone. */
+static int note_mount(struct act *act, struct waiting *waiting)
+{
+	const struct sources *sources = act->settings.sources;
+	const struct act_file *copy = &waiting->copy;
+	struct mount_identity *mount = &waiting->intent.mount;
+	struct bytes path CLEANUP_BYTES = {0};
+	struct place place;
+	const char *below;
+
+	if (!sources->cross_mounts || place_open(&place, sources, copy->source, copy->path) < 0)
+		return 0;
+	if (place_find_mount(place.directory, &path, &mount->root) == 0 && bytes_text(&path)) {
+		below = path_below(bytes_text(&path), sources->list[copy->source].path);
+		mount->path = below && *below ? keep_text(act, bytes_text(&path)) : NULL;
+		if (below && *below && !mount->path) {
+			place_close(&place);
+			return -ENOMEM;
+		}
+	}
+	place_close(&place);
+	return 0;
+}
+
 /* Writes what is meant to be done to the journal. */
 static int intend(struct act *act, struct waiting *waiting)
 {
@@ -388,7 +421,10 @@ static int intend(struct act *act, struct waiting *waiting)
 		waiting->intent.to = destination_path(act, &waiting->copy);
 		if (!waiting->intent.to)
 			return -ENOMEM;
+		waiting->intent.to_mount = act->to_mount;
 	}
+	if (note_mount(act, waiting) < 0)
+		return -ENOMEM;
 	return journal_intend(act->journal, &waiting->intent);
 }
 

@@ -131,6 +131,39 @@ static const char *const kind_names[] = {
 	[INTENT_SYMLINK] = "symlink",
 };
 
+/* The keys of one identity. */
+struct identity_keys {
+	const char *path, *inode, *born, *filesystem;
+};
+
+static const struct identity_keys root_keys = {
+	.inode = "root inode",
+	.born = "root born",
+	.filesystem = "root file system",
+};
+static const struct identity_keys mount_keys = {"mount", "mount inode", "mount born",
+						"mount file system"};
+static const struct identity_keys to_mount_keys = {"to mount", "to mount inode", "to mount born",
+						   "to mount file system"};
+
+static int set_identity(json_t *object, const struct identity_keys *keys,
+			const struct root_identity *root)
+{
+	int r = set_number(object, keys->inode, (int64_t)root->inode);
+
+	if (r == 0)
+		r = set_number(object, keys->born, root->born_ns);
+	return r < 0 ? r : set_number(object, keys->filesystem, (int64_t)root->filesystem);
+}
+
+static int set_mount(json_t *object, const struct identity_keys *keys,
+		     const struct mount_identity *mount)
+{
+	int r = mount->path ? set_text(object, keys->path, mount->path) : 0;
+
+	return r < 0 || !mount->path ? r : set_identity(object, keys, &mount->root);
+}
+
 static int fill(json_t *object, const struct intent *intent)
 {
 	int r = set_number(object, "intent", (int64_t)intent->number);
@@ -156,10 +189,10 @@ static int fill(json_t *object, const struct intent *intent)
 	if (r == 0)
 		r = set_number(object, "born", intent->born_ns);
 	if (r == 0)
-		r = set_number(object, "root inode", (int64_t)intent->root.inode);
+		r = set_identity(object, &root_keys, &intent->root);
 	if (r == 0)
-		r = set_number(object, "root born", intent->root.born_ns);
-	return r < 0 ? r : set_number(object, "root file system", (int64_t)intent->root.filesystem);
+		r = set_mount(object, &mount_keys, &intent->mount);
+	return r < 0 ? r : set_mount(object, &to_mount_keys, &intent->to_mount);
 }
 
 static int append_intent(struct journal *journal, const struct intent *intent)
@@ -297,7 +330,7 @@ struct settling {
 
 /* Paths of an intent as they were, for as long as this is. */
 struct intent_texts {
-	struct bytes source, path, other, to, target, info;
+	struct bytes source, path, other, to, target, info, mount, to_mount;
 };
 
 /* 0, -ENOENT, -EPROTO or -ENOMEM. */
@@ -348,6 +381,11 @@ static int get_texts(const json_t *object, struct intent_texts *texts, struct in
 		r = get_optional(object, "target", &texts->target, &intent->target);
 	if (r == 0)
 		r = get_optional(object, "info", &texts->info, &intent->info);
+	if (r == 0)
+		r = get_optional(object, mount_keys.path, &texts->mount, &intent->mount.path);
+	if (r == 0)
+		r = get_optional(object, to_mount_keys.path, &texts->to_mount,
+				 &intent->to_mount.path);
 	return r;
 }
 
@@ -355,6 +393,15 @@ static int get_texts(const json_t *object, struct intent_texts *texts, struct in
 static uint64_t number_of(const json_t *object, const char *key)
 {
 	return (uint64_t)json_integer_value(json_object_get(object, key));
+}
+
+static struct root_identity get_identity(const json_t *object, const struct identity_keys *keys)
+{
+	return (struct root_identity){
+		number_of(object, keys->inode),
+		json_integer_value(json_object_get(object, keys->born)),
+		number_of(object, keys->filesystem),
+	};
 }
 
 /* 0, -ENOMEM, or another -errno: nobody can have written it. */
@@ -366,9 +413,9 @@ static int read_intent(const json_t *object, struct intent_texts *texts, struct 
 		.kept_inode = number_of(object, "kept inode"),
 		.inode = number_of(object, "inode"),
 		.born_ns = json_integer_value(json_object_get(object, "born")),
-		.root = {number_of(object, "root inode"),
-			 json_integer_value(json_object_get(object, "root born")),
-			 number_of(object, "root file system")},
+		.root = get_identity(object, &root_keys),
+		.mount.root = get_identity(object, &mount_keys),
+		.to_mount.root = get_identity(object, &to_mount_keys),
 		.number = (uint64_t)json_integer_value(json_object_get(object, "intent")),
 	};
 	r = read_kind(object, &intent->kind);
@@ -402,6 +449,8 @@ static int handle_one(struct journal *journal, const json_t *object, const struc
 	bytes_free(&texts.to);
 	bytes_free(&texts.target);
 	bytes_free(&texts.info);
+	bytes_free(&texts.mount);
+	bytes_free(&texts.to_mount);
 	return r == -ENOMEM ? r : 0;
 }
 

@@ -8,7 +8,7 @@
  *
  *	{"intent":3,"kind":"away","source":"/data","path":"a/b.jpg","other":".twinfs~0123456789abcdef",
  *	 "inode":77,"born":1700000000000000000,"root inode":2,"root born":1600000000000000000,
- *	 "root file system":5}
+ *	 "root file system":5,"mount":"/data/a","mount inode":2,...}
  *	{"done":3}
  *
  * Who has it open holds its lock. One thread.
@@ -44,6 +44,8 @@ struct intent {
 	const char *target; /* INTENT_SYMLINK */
 	const char *info; /* absolute path of the info file in a trash folder; NULL: none is made */
 	struct root_identity root; /* of the source */
+	struct mount_identity mount; /* of the copy, if it is another one than that of the source */
+	struct mount_identity to_mount; /* of the folder that the copy moves to */
 	uint64_t number;
 };
 

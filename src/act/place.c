@@ -60,6 +60,83 @@ struct root_identity place_identify_root(int root)
 	return identity;
 }
 
+static bool is_same_root(const struct root_identity *known, struct root_identity now)
+{
+	if (known->filesystem && now.filesystem && known->filesystem != now.filesystem)
+		return false;
+	return !known->inode || (known->inode == now.inode && known->born_ns == now.born_ns);
+}
+
+int place_open_root(const char *path, const struct root_identity *identity)
+{
+	int root = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (root < 0)
+		return -errno;
+	if (is_same_root(identity, place_identify_root(root)))
+		return root;
+	close(root);
+	return -ENODEV;
+}
+
+static bool is_mount_root(int directory)
+{
+	struct statx status;
+
+	return statx(directory, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, 0, &status) == 0 &&
+	       status.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
+/* The root of a process need not be the root of a mount, and is its own parent. */
+static bool is_same_directory(int a, int b)
+{
+	struct stat first, second;
+
+	return fstat(a, &first) < 0 || fstat(b, &second) < 0 || is_same_inode(&first, &second);
+}
+
+/* Opens the root of the mount. */
+static int open_mount(int directory)
+{
+	int fd = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	while (fd >= 0 && !is_mount_root(fd)) {
+		int parent = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		bool is_top = parent < 0 || is_same_directory(fd, parent);
+
+		close(fd);
+		fd = parent;
+		if (is_top)
+			break;
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+int place_find_mount(int directory, struct bytes *path, struct root_identity *root)
+{
+	AUTO_CLOSE int fd = open_mount(directory);
+	char there[PATH_MAX];
+	ssize_t length;
+
+	path->length = 0;
+	if (fd < 0)
+		return fd;
+	*root = place_identify_root(fd);
+	length = readlink(fd_path(fd).text, there, sizeof(there));
+	if (length < 0)
+		return -errno;
+	if ((size_t)length == sizeof(there))
+		return -ENAMETOOLONG;
+	return bytes_append(path, there, (size_t)length);
+}
+
+bool place_is_mounted(const struct mount_identity *mount)
+{
+	AUTO_CLOSE int root = mount->path ? place_open_root(mount->path, &mount->root) : -1;
+
+	return !mount->path || root >= 0;
+}
+
 bool place_leads_to(const struct place *place, const char *name, const struct stat *inode)
 {
 	struct stat there;

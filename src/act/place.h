@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 #include "catalog/source.h"
 
 struct place {
@@ -34,6 +35,24 @@ struct root_identity {
 	uint64_t filesystem; /* filesystem_lasting_identity() */
 };
 struct root_identity place_identify_root(int root);
+
+/* Opens a folder, O_PATH. -ENODEV if another folder or file system has taken its place, or another
+ * -errno. What is 0 in the identity is not compared. */
+MUST_CHECK int place_open_root(const char *path, const struct root_identity *identity);
+
+/* Where a file system is mounted, and which one. */
+struct mount_identity {
+	const char *path; /* absolute; borrowed; NULL: not known */
+	struct root_identity root;
+};
+
+/* Finds the mount that an open directory is in, with /proc. Sets path to the mount point. 0 or
+ * -errno. */
+MUST_CHECK int place_find_mount(int directory, struct bytes *path, struct root_identity *root);
+
+/* Returns whether the file system is mounted there now. A mount that is not known counts as
+ * mounted. */
+bool place_is_mounted(const struct mount_identity *mount);
 
 /* Time of birth as STATX_BTIME gave it, or 0. */
 int64_t place_born_ns(const struct statx *status);

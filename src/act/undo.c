@@ -142,7 +142,8 @@ static bool has_arrived(const struct place *place, const struct intent *intent)
 }
 
 /* What was written to another file system and did not get its name yet. Where the directory turns
- * out to be that of the copy itself, seen by another path, nothing is removed. */
+ * out to be that of the copy itself, seen by another path, nothing is removed. If the directory of
+ * the copy is gone, the inode number alone tells. */
 static void remove_partial(const struct place *place, const struct intent *intent)
 {
 	const char *slash = intent->to ? strrchr(intent->to, '/') : NULL;
@@ -150,9 +151,10 @@ static void remove_partial(const struct place *place, const struct intent *inten
 	AUTO_CLOSE int directory = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	struct stat status, own;
 
-	if (directory >= 0 && fstat(place->directory, &own) == 0 &&
-	    fstatat(directory, intent->other, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    (status.st_dev != own.st_dev || status.st_ino != intent->inode))
+	if (directory < 0 || fstatat(directory, intent->other, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (status.st_ino != intent->inode ||
+	    (fstat(place->directory, &own) == 0 && status.st_dev != own.st_dev))
 		(void)unlinkat(directory, intent->other, 0);
 }
 
@@ -169,6 +171,7 @@ static void forget_info(const struct intent *intent)
 struct undoing {
 	struct undone *undone;
 	struct bytes stray;
+	struct bytes said; /* places that were named, each with its NUL */
 };
 
 static int complete_move(struct undoing *undoing, const struct place *place,
@@ -197,32 +200,35 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 	return r;
 }
 
-/* What is not known of one of them says nothing against it. */
-static bool is_same_root(const struct root_identity *known, struct root_identity now)
-{
-	if (known->filesystem && now.filesystem && known->filesystem != now.filesystem)
-		return false;
-	return !known->inode || (known->inode == now.inode && known->born_ns == now.born_ns);
-}
-
-/* Opens a source; -ENODEV where another directory is in its place, as when its disk is not
- * mounted. */
-static int open_root(const struct intent *intent)
-{
-	int root = open(intent->source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (root < 0)
-		return -errno;
-	if (is_same_root(&intent->root, place_identify_root(root)))
-		return root;
-	close(root);
-	return -ENODEV;
-}
-
 /* Outcome: its directory went, with the file or with another name. */
 enum {
 	FOLDER_IS_GONE = 1,
 };
+
+/* Was a mount point named already? */
+static bool is_said(const struct undoing *undoing, const char *mount)
+{
+	const char *text = (const char *)undoing->said.data;
+
+	for (size_t at = 0; at < undoing->said.length; at += strlen(text + at) + 1) {
+		if (strcmp(text + at, mount) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Names a place that cannot be reached, once for all intents that need it. */
+static void say_absent(struct undoing *undoing, const struct intent *intent, const char *mount)
+{
+	struct bytes path CLEANUP_BYTES = {0};
+
+	if (is_said(undoing, mount) || bytes_append(&undoing->said, mount, strlen(mount) + 1) < 0 ||
+	    bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
+		return;
+	log_warning("%s is not mounted or is another folder now: an act that was cut off, upon %s, "
+		    "cannot be undone completely; mount it, then run 'twinfs recover'",
+		    quote_path(mount), quote_path(bytes_text(&path)));
+}
 
 static void say(const struct intent *intent, int result, struct bytes *stray)
 {
@@ -248,32 +254,60 @@ static void say(const struct intent *intent, int result, struct bytes *stray)
 			 quote_path(bytes_text(&path)));
 }
 
-static bool undo_intent(void *context, const struct intent *intent)
+/* Undoes what can be undone in the directory of the copy. */
+static int undo_there(struct undoing *undoing, const struct intent *intent, int root)
 {
-	struct undoing *undoing = context;
-	AUTO_CLOSE int root = open_root(intent);
-	struct place place = {.directory = -1, .name = ""};
+	struct place place;
 	uint64_t before = undoing->undone->files;
-	int r = root < 0 ? root : place_open_below(&place, root, intent->path, true);
+	int r = place_open_below(&place, root, intent->path, true);
 
 	undoing->stray.length = 0;
-	if (root >= 0 && r == -ENOENT) {
+	if (r == -ENOENT) {
 		say(intent, FOLDER_IS_GONE, &undoing->stray);
-		return true;
-	}
-	if (r == 0)
+		r = 0;
+	} else if (r == 0) {
 		r = undo_one(undoing, &place, intent);
-	if (r == 0)
+	}
+	if (r == 0 && place.directory >= 0)
 		r = sync_directory(place.directory);
-	if (r == 0)
+	if (r == 0 && place_is_mounted(&intent->to_mount))
 		remove_partial(&place, intent);
 	if (r == 0)
 		forget_info(intent);
 	place_close(&place);
 	if (r < 0 || undoing->undone->files > before)
 		say(intent, r, &undoing->stray);
-	undoing->undone->left += r < 0;
-	return r == 0;
+	return r;
+}
+
+/* Is there nothing, or something else, where a folder was? */
+static bool is_absent(int result)
+{
+	return result == -ENOENT || result == -ENOTDIR || result == -ENODEV || result == -ELOOP;
+}
+
+static bool undo_intent(void *context, const struct intent *intent)
+{
+	struct undoing *undoing = context;
+	AUTO_CLOSE int root = place_open_root(intent->source, &intent->root);
+	const char *absent = NULL;
+	int r = root < 0 ? root : 0;
+
+	if (is_absent(root))
+		absent = intent->source;
+	else if (!place_is_mounted(&intent->mount))
+		absent = intent->mount.path;
+	else if (r == 0)
+		r = undo_there(undoing, intent, root);
+	else
+		say(intent, r, &undoing->stray);
+	/* the copy has its name, but what was made elsewhere has not been removed */
+	if (r == 0 && !absent && !place_is_mounted(&intent->to_mount))
+		absent = intent->to_mount.path;
+	if (absent)
+		say_absent(undoing, intent, absent);
+	undoing->undone->left += absent || r < 0;
+	return !absent && r == 0;
 }
 
 int undo_acts(struct journal *journal, struct undone *undone)
@@ -284,6 +318,7 @@ int undo_acts(struct journal *journal, struct undone *undone)
 	*undone = (struct undone){0};
 	r = journal_settle(journal, undo_intent, &undoing);
 	bytes_free(&undoing.stray);
+	bytes_free(&undoing.said);
 	return r;
 }
 

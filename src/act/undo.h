@@ -17,8 +17,8 @@ struct undone {
 	uint64_t left; /* that could not be dealt with now: each was said */
 };
 
-/* Undoes what a journal has left, and says so of each file. What cannot be reached (a source that
- * is not mounted) stays in the journal. 0 or -errno of the journal. */
+/* Undoes what a journal has left, and says so of each file. What cannot be reached stays in the
+ * journal: a source, a disk in it or the destination of a move that is not mounted. 0 or -errno of the journal. */
 MUST_CHECK int undo_acts(struct journal *journal, struct undone *undone);
 
 /* Opens the journal of an index for that, where there is something in it. 0, -EWOULDBLOCK while a

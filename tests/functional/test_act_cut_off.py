@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from disks import disk
+from disks import bound, disk
 from program import STRACE, Program, children, until
 from test_act import copies, everything
 
@@ -91,13 +91,13 @@ def test_act_that_is_killed_anywhere_loses_nothing_and_is_undone(twinfs, tmp_pat
         assert points > 6
 
 
-def cut_off(twinfs, source):
-    """A removal that ends when the copy has its other name."""
+def cut_off(twinfs, source, *words, folder=None):
+    """An act, a removal by default, that ends when the copy has its other name; gives its path."""
     for number in range(1, 10):
-        twinfs.traced("remove", "--yes", source, calls="trace=unlinkat",
-                      flags=["-e", f"inject=unlinkat:signal=KILL:when={number}"])
-        if list(source.glob(".twinfs~*")):
-            return
+        twinfs.traced(*(words or ["remove"]), "--yes", source, calls="trace=unlinkat",
+                      flags=["-e", f"inject=unlinkat:signal=KILL:error=EIO:when={number}"])
+        for other in (folder or source).glob(".twinfs~*"):
+            return other
     raise AssertionError("it was not renamed")
 
 
@@ -143,6 +143,48 @@ def test_file_that_was_cut_off_waits_until_its_disk_is_mounted_again(twinfs, sou
         subprocess.run(["umount", mounted], check=True)
     assert copy.exists()
     assert not list(source.glob(".twinfs~*"))
+
+
+@pytest.mark.parametrize("path", ["letter", "sub/letter"])
+def test_disk_within_the_source_is_missing_keeps_the_intent(twinfs, source, tmp_path, path):
+    with disk("ext4", tmp_path) as root:
+        inner = source / "disk"
+        inner.mkdir()
+        kept, copy = source / "a", inner / path
+        kept.write_bytes(os.urandom(3000))
+        with bound(root, inner):
+            copy.parent.mkdir(exist_ok=True)
+            copy.write_bytes(kept.read_bytes())
+            cut_off(twinfs, source, "remove", "--cross-file-systems", folder=copy.parent)
+        result = twinfs("recover")
+        assert result.status == 3
+        [warning] = [line for line in result.error.decode().splitlines() if "warning" in line]
+        assert f"'{inner}'" in warning and "run 'twinfs recover'" in warning
+        assert twinfs.ok("scan", source)
+        with bound(root, inner):
+            twinfs.ok("recover")
+            assert copy.read_bytes() == kept.read_bytes()
+            assert not list(copy.parent.glob(".twinfs~*"))
+    assert "nothing was cut off" in twinfs.ok("recover").error.decode()
+
+
+def test_destination_that_is_not_mounted_keeps_the_intent(twinfs, source, tmp_path):
+    copies(source, 2)
+    with disk("ext4", tmp_path) as root:
+        there = tmp_path / "there"
+        with bound(root, there):
+            (there / "moved").mkdir()
+            twinfs.traced("move", there / "moved", "--yes", source, calls="trace=utimensat",
+                          flags=["-e", "inject=utimensat:signal=KILL:when=1"])
+            [partial] = there.rglob(".twinfs~*")
+        result = twinfs("recover")
+        assert result.status == 3
+        assert f"'{there}'" in result.error.decode()
+        assert {path.name for path in source.iterdir()} == {"copy 0", "copy 1"}
+        with bound(root, there):
+            twinfs.ok("recover")
+            assert not partial.exists()
+    assert "nothing was cut off" in twinfs.ok("recover").error.decode()
 
 
 def test_disk_that_looks_the_same_is_not_taken_for_that_of_the_act(twinfs, tmp_path):
