@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backup/restoring.h"
@@ -335,6 +336,14 @@ static int finish(struct restoring *restoring)
 	return restoring->result->failed == 0 ? end(restoring) : restore_root(restoring, 0);
 }
 
+/* Like each directory that is made, the target lets in the user alone until its metadata is set: those
+ * whom the source kept out would find what is restored first. Where that is refused, as for the
+ * directory of another user, it stays as it is. */
+static void close_target(const struct restoring *restoring)
+{
+	(void)chmod(fd_path(restoring->target).text, S_IRWXU);
+}
+
 static int work(struct restoring *restoring, struct manifest_reader *checked)
 {
 	int r = copier_init(&restoring->copier);
@@ -348,8 +357,10 @@ static int work(struct restoring *restoring, struct manifest_reader *checked)
 		r = open_staging(restoring, &checked->end);
 	if (r == STAGING_ENDING)
 		return end(restoring);
-	if (r == 0)
-		r = make_names(restoring, checked);
+	if (r != 0)
+		return r;
+	close_target(restoring);
+	r = make_names(restoring, checked);
 	return r < 0 ? r : finish(restoring);
 }
 

@@ -74,6 +74,24 @@ def test_interrupted_restore_ends_by_the_signal_and_goes_on(twinfs, backed_up, t
     assert {path: regular_files(target)[path] for path in before} == before
 
 
+def test_target_lets_nobody_in_before_it_has_the_mode_of_the_source(twinfs, source, tmp_path,
+                                                                    target, strace):
+    trees.fill(source, {b"a": b"same", b"b": b"same", b"folder/c": b"same"})
+    source.chmod(0o750)
+    backup = backups.make(twinfs, tmp_path, source, copy=backups.copy_plainly)
+    target.mkdir()
+    target.chmod(0o777)
+    result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
+                              calls="trace=renameat2",
+                              flags=["-e", "inject=renameat2:signal=KILL:when=2"])
+    assert result.status in (ENDED, 128 + signal.SIGKILL), result
+    assert regular_files(target)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o700
+    restore(twinfs, backup, target)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o750
+    assert backups.differences(source, target) == []
+
+
 def doubt(target):
     """Makes the state that of another boot."""
     state = target / STATE / "state"
