@@ -79,14 +79,14 @@ int held_open(struct held *held, const struct place *place, const struct sources
 	return r;
 }
 
-int held_open_any(struct held *held, const struct place *place)
+/* Takes what was opened, or an -errno. */
+static int hold_any(struct held *held, int fd)
 {
 	int r = 0;
 
-	*held = (struct held){
-		.fd = open_beneath_for_reading(place->directory, place->name, 0, false)};
-	if (held->fd < 0)
-		return held->fd;
+	*held = (struct held){.fd = fd};
+	if (fd < 0)
+		return fd;
 	if (fstat(held->fd, &held->status) < 0)
 		r = -errno;
 	else
@@ -94,6 +94,26 @@ int held_open_any(struct held *held, const struct place *place)
 	if (r)
 		held_close(held);
 	return r;
+}
+
+int held_open_any(struct held *held, const struct place *place)
+{
+	return hold_any(held, open_beneath_for_reading(place->directory, place->name, 0, false));
+}
+
+int held_open_linked(struct held *held, const struct place *place)
+{
+	AUTO_CLOSE int there = openat(place->directory, place->name, O_PATH | O_CLOEXEC);
+	struct stat status;
+	int fd;
+
+	*held = (struct held){.fd = -1};
+	if (there < 0 || fstat(there, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return HELD_CHANGED;
+	fd = open(fd_path(there).text, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return hold_any(held, fd < 0 ? -errno : fd);
 }
 
 /* ctime is left out: it moves with each rename and link of ours. */

@@ -39,6 +39,9 @@ MUST_CHECK int held_open(struct held *held, const struct place *place,
  * HELD_BUSY or -errno. */
 MUST_CHECK int held_open_any(struct held *held, const struct place *place);
 
+/* The same of the file that a link at the place leads to, symbolic or not. */
+MUST_CHECK int held_open_linked(struct held *held, const struct place *place);
+
 /* Has nobody written to it since, and does nobody want to? */
 bool held_is_unbroken(const struct held *held);
 

@@ -88,27 +88,86 @@ static int remove_other(const struct place *place, const char *other)
 	return unlinkat(place->directory, other, 0) < 0 ? -errno : 0;
 }
 
-/* The copy stands under the other name, its link perhaps under its own: or something new, which
- * stays there, as nobody must find an old file where he put a new one. */
-static int undo_replace(const struct place *place, const struct intent *intent, struct bytes *stray)
+struct undoing {
+	struct undone *undone;
+	struct bytes stray;
+	bool is_edited; /* the link stays, as its file was written to since the act */
+	struct bytes said; /* places that were named, each with its NUL */
+};
+
+/* Outcome of comparing a link with the copy: the bytes are not the same any more. */
+enum {
+	LINK_IS_EDITED = 1,
+};
+
+/* Holds the file that the link leads to, and the copy, and compares them. A link that leads to no
+ * file holds none. Returns 0, LINK_IS_EDITED, -EBUSY if a program can write to the file, or another
+ * -errno. */
+static int compare_link(const struct place *place, const char *other, struct held *linked)
 {
+	const struct place copy = {.directory = place->directory, .name = other};
+	struct held before = {.fd = -1};
+	int r = held_open_linked(linked, place);
+
+	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == HELD_CHANGED)
+		return 0;
+	if (r == 0)
+		r = held_open_any(&before, &copy);
+	if (r == 0) {
+		r = held_same_bytes(linked, &before);
+		r = r < 0 ? r : r == 0 ? LINK_IS_EDITED : 0;
+	} else if (r > 0) {
+		r = r == HELD_BUSY ? -EBUSY : LINK_IS_EDITED;
+	}
+	held_close(&before);
+	return r;
+}
+
+/* Changes the names of the link and the copy, unless a program wants to write to the file that the
+ * link leads to: what it writes must be found at the path that it opened. */
+static int change_back(const struct place *place, const char *other, const struct held *linked)
+{
+	int r = place_rename(place, other, place->name, RENAME_EXCHANGE);
+
+	if (r < 0 || linked->fd < 0 || held_is_unbroken(linked))
+		return r;
+	r = place_rename(place, other, place->name, RENAME_EXCHANGE);
+	return r < 0 ? r : -EBUSY;
+}
+
+/* The link stands under the other name by now. */
+static int remove_link(const struct place *place, const struct intent *intent, struct bytes *stray)
+{
+	enum what what;
+	int r = examine(place, intent->other, intent, &what);
+
+	if (r == 0 && what == WHAT_LINK)
+		return remove_other(place, intent->other);
+	/* somebody else's file had taken a name of ours: both stay */
+	return r == 0 && what != WHAT_NOTHING ? undo_rename(place, intent->other, stray) : r;
+}
+
+/* The copy stands under the other name, its link perhaps under its own: or something new, which
+ * stays there, as nobody must find an old file where he put a new one. So does a link to a file that
+ * was written to since. */
+static int undo_replace(struct undoing *undoing, const struct place *place,
+			const struct intent *intent)
+{
+	struct held linked = {.fd = -1};
 	enum what what;
 	int r = examine(place, place->name, intent, &what);
 
 	if (r == 0 && what != WHAT_LINK)
-		return undo_rename(place, intent->other, stray);
+		return undo_rename(place, intent->other, &undoing->stray);
 	if (r == 0)
-		r = place_rename(place, intent->other, place->name, RENAME_EXCHANGE);
-	if (r == -ENOENT) /* its name was taken away */
-		return undo_rename(place, intent->other, stray);
+		r = compare_link(place, intent->other, &linked);
+	undoing->is_edited = r == LINK_IS_EDITED;
 	if (r == 0)
-		r = examine(place, intent->other, intent, &what);
-	if (r == 0 && what == WHAT_LINK)
-		return remove_other(place, intent->other);
-	/* somebody else's file had taken a name of ours: both stay */
-	if (r == 0 && what != WHAT_NOTHING)
-		return undo_rename(place, intent->other, stray);
-	return r;
+		r = change_back(place, intent->other, &linked);
+	held_close(&linked);
+	if (r == -ENOENT || undoing->is_edited) /* or its name was taken away */
+		return undo_rename(place, intent->other, &undoing->stray);
+	return r == 0 ? remove_link(place, intent, &undoing->stray) : r;
 }
 
 /* Puts what was moved, and its name, on the disk. Returns whether both are there: only then may the
@@ -168,12 +227,6 @@ static void forget_info(const struct intent *intent)
 		trash_entry_forget(intent->info, intent->other, bytes_text(&original));
 }
 
-struct undoing {
-	struct undone *undone;
-	struct bytes stray;
-	struct bytes said; /* places that were named, each with its NUL */
-};
-
 static int complete_move(struct undoing *undoing, const struct place *place,
 			 const struct intent *intent)
 {
@@ -191,7 +244,7 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 	if (what == WHAT_LINK)
 		return remove_other(place, intent->other);
 	if (intent->kind != INTENT_AWAY)
-		r = undo_replace(place, intent, &undoing->stray);
+		r = undo_replace(undoing, place, intent);
 	else if (what == WHAT_COPY && has_arrived(place, intent))
 		r = complete_move(undoing, place, intent);
 	else
@@ -230,7 +283,7 @@ static void say_absent(struct undoing *undoing, const struct intent *intent, con
 		    quote_path(mount), quote_path(bytes_text(&path)));
 }
 
-static void say(const struct intent *intent, int result, struct bytes *stray)
+static void say(struct undoing *undoing, const struct intent *intent, int result)
 {
 	struct bytes path CLEANUP_BYTES = {0};
 
@@ -245,10 +298,14 @@ static void say(const struct intent *intent, int result, struct bytes *stray)
 		log_warning("%s: an act upon it was cut off, and cannot be undone now: %s; "
 			    "'twinfs recover' tries again",
 			    quote_path(bytes_text(&path)), error_text(result));
-	else if (stray->length > 0)
+	else if (undoing->is_edited)
+		log_warning("%s: linking it was cut off, and it was written to since; what it was "
+			    "before is called %s beside it, and the kept file has the change, too",
+			    quote_path(bytes_text(&path)), quote_path(bytes_text(&undoing->stray)));
+	else if (undoing->stray.length > 0)
 		log_warning("%s: an act upon it was cut off; there is another file by now, so it "
 			    "is called %s beside that",
-			    quote_path(bytes_text(&path)), quote_path(bytes_text(stray)));
+			    quote_path(bytes_text(&path)), quote_path(bytes_text(&undoing->stray)));
 	else
 		log_info("%s: an act upon it was cut off and is undone",
 			 quote_path(bytes_text(&path)));
@@ -262,8 +319,9 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 	int r = place_open_below(&place, root, intent->path, true);
 
 	undoing->stray.length = 0;
+	undoing->is_edited = false;
 	if (r == -ENOENT) {
-		say(intent, FOLDER_IS_GONE, &undoing->stray);
+		say(undoing, intent, FOLDER_IS_GONE);
 		r = 0;
 	} else if (r == 0) {
 		r = undo_one(undoing, &place, intent);
@@ -276,7 +334,7 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 		forget_info(intent);
 	place_close(&place);
 	if (r < 0 || undoing->undone->files > before)
-		say(intent, r, &undoing->stray);
+		say(undoing, intent, r);
 	return r;
 }
 
@@ -300,7 +358,7 @@ static bool undo_intent(void *context, const struct intent *intent)
 	else if (r == 0)
 		r = undo_there(undoing, intent, root);
 	else
-		say(intent, r, &undoing->stray);
+		say(undoing, intent, r);
 	/* the copy has its name, but what was made elsewhere has not been removed */
 	if (r == 0 && !absent && !place_is_mounted(&intent->to_mount))
 		absent = intent->to_mount.path;

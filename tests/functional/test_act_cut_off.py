@@ -145,6 +145,37 @@ def test_file_that_was_cut_off_waits_until_its_disk_is_mounted_again(twinfs, sou
     assert not list(source.glob(".twinfs~*"))
 
 
+LINKS = [["link"], ["link", "--symbolic"]]
+
+
+@pytest.mark.parametrize("words", LINKS, ids=["hard", "symbolic"])
+def test_edit_of_a_link_that_was_cut_off_stays_at_its_path(twinfs, source, words):
+    kept, copy = copies(source, 2)
+    data = kept.read_bytes()
+    cut_off(twinfs, source, *words)
+    with copy.open("ab") as file:
+        file.write(b"edit")
+    result = twinfs.ok("scan", source)
+    assert "copy 1.kept-1" in result.error.decode()
+    assert copy.read_bytes() == kept.read_bytes() == data + b"edit"
+    assert (source / "copy 1.kept-1").read_bytes() == data
+    assert not list(source.glob(".twinfs~*"))
+
+
+@pytest.mark.parametrize("words", LINKS, ids=["hard", "symbolic"])
+def test_link_that_was_cut_off_and_is_open_for_writing_waits(twinfs, source, words):
+    kept, copy = copies(source, 2)
+    data, inode = kept.read_bytes(), copy.stat().st_ino
+    cut_off(twinfs, source, *words)
+    with copy.open("ab"):
+        assert twinfs("recover").status == 3
+        assert copy.stat().st_ino == kept.stat().st_ino
+    twinfs.ok("recover")
+    assert copy.lstat().st_ino == inode
+    assert copy.read_bytes() == kept.read_bytes() == data
+    assert not list(source.glob(".twinfs~*"))
+
+
 @pytest.mark.parametrize("path", ["letter", "sub/letter"])
 def test_disk_within_the_source_is_missing_keeps_the_intent(twinfs, source, tmp_path, path):
     with disk("ext4", tmp_path) as root:
