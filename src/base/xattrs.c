@@ -5,6 +5,7 @@
 #include <linux/limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 
 #include "base/acl.h"
@@ -162,6 +163,18 @@ static bool is_refusal(int error)
 	return error == EPERM || error == EACCES || error == EOPNOTSUPP || error == EINVAL;
 }
 
+/* Has the file system no room for so much of one file? Ext4 and Btrfs say ENOSPC then, as they do where
+ * the disk is full: what they have free tells. */
+static bool is_too_large(int error, const char *path)
+{
+	struct statvfs status;
+
+	if (error == E2BIG || error == ERANGE)
+		return true;
+	return error == ENOSPC && statvfs(path, &status) == 0 &&
+	       status.f_bavail > ROOM_BYTES / status.f_frsize;
+}
+
 static int drop_acl(const char *path, const char *name)
 {
 	return removexattr(path, name) < 0 && errno != ENODATA && !is_refusal(errno) ? -errno : 0;
@@ -192,8 +205,10 @@ int xattrs_write(const struct xattrs *xattrs, int fd, uint64_t *refused)
 
 		if (setxattr(path.text, xattr->name, xattr->value, xattr->length, 0) == 0)
 			continue;
-		if (!is_refusal(errno))
-			return -errno;
+		r = -errno;
+		if (!is_refusal(-r) && !is_too_large(-r, path.text))
+			return r;
+		r = 0;
 		(*refused)++;
 		if (is_acl(xattr->name))
 			r = drop_acl(path.text, xattr->name);

@@ -48,7 +48,7 @@ MUST_CHECK int xattrs_read_acls(struct xattrs *xattrs, int fd);
 
 /* Gives them to what fd is open on, and takes away ACLs that it got from its folder.
  *
- * refused	counts those that this user may not set, or the file system does not have
+ * refused	counts those that this user may not set, or for which the file system is not made
  *
  * 0 or -errno. */
 MUST_CHECK int xattrs_write(const struct xattrs *xattrs, int fd, uint64_t *refused);

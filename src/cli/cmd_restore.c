@@ -83,10 +83,11 @@ static void say_refused(const struct metadata_refused *refused)
 			    number_format(count, refused->owners),
 			    plural(refused->owners, "name has", "names have"));
 	if (refused->xattrs > 0)
-		log_warning("%s extended %s not set: this user may not, or the file system has no "
-			    "such",
-			    number_format(count, refused->xattrs),
-			    plural(refused->xattrs, "attribute was", "attributes were"));
+		log_warning(
+			"%s extended %s not set: this user may not, or the file system has none "
+			"of that kind or size",
+			number_format(count, refused->xattrs),
+			plural(refused->xattrs, "attribute was", "attributes were"));
 }
 
 static enum twinfs_exit report(const struct restore_settings *settings,

@@ -14,6 +14,7 @@ import pytest
 import trees
 import walk
 from backups import STATE, check_same, regular_files, restore, small_backup
+from disks import disk
 
 
 @pytest.fixture
@@ -180,6 +181,26 @@ def test_link_between_file_systems_is_refused(twinfs, tmp_path, target, root_onl
         assert os.listdir(target) == []
     finally:
         subprocess.run(["umount", target], check=True)
+
+
+@pytest.mark.parametrize("size, status", [(100, 0), (20_000, 3)])
+def test_attribute_that_is_too_large_for_the_target_is_counted_and_the_rest_restored(
+        twinfs, source, tmp_path, size, status):
+    """A file of another file system may have more of them than fit there."""
+    for name in "ab":
+        (source / name).write_bytes(b"same")
+        os.setxattr(source / name, "user.small", b"value")
+    with disk("xfs", tmp_path) as other, disk("ext4", tmp_path) as target:
+        (target / "lost+found").rmdir()
+        backup = backups.make(twinfs, tmp_path, source)
+        kept = shutil.copytree(backup.copy, other / "copy")
+        os.setxattr(kept / "a", "user.large", bytes(size))
+        result = restore(twinfs, backups.Backup(backup.manifest, kept), target, status=status)
+        assert ("kind or size" in result.error.decode()) == (status == 3)
+        for name in "ab":
+            assert (target / name).read_bytes() == b"same"
+            assert os.getxattr(target / name, "user.small") == b"value"
+        assert not (target / STATE).exists()
 
 
 def reflinks_work(folder):
