@@ -143,6 +143,21 @@ static int note_arrived(const struct place *parent, struct stat *arrived)
 	return r;
 }
 
+/* Writes to the journal which file the copy becomes. If the act is cut off, the copy goes for that
+ * file only: an equal one that somebody else put there has not the same owner, mode, attributes. */
+static int note_made(struct deed *deed, int directory, const char *name)
+{
+	struct intent intent = *deed->intent;
+	struct statx status;
+
+	if (statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, STATX_INO | STATX_BTIME,
+		  &status) < 0)
+		return -errno;
+	intent.made_inode = status.stx_ino;
+	intent.made_born_ns = place_born_ns(&status);
+	return journal_amend(deed->journal, &intent);
+}
+
 /* To another file system: bytes and name are there, durably, before the copy goes. Where the folder
  * is that of the copy, by another mount, the copy itself stands under the other name: that is
  * left. */
@@ -154,9 +169,11 @@ static int copy_to(struct deed *deed, const struct place *parent, struct stat *a
 
 	if (r < 0)
 		return r;
-	r = deed_still_holds(deed)
-		    ? place_rename(parent, deed->other, parent->name, RENAME_NOREPLACE)
-		    : COPY_NOT_WANTED;
+	r = note_made(deed, parent->directory, deed->other);
+	if (r == 0)
+		r = deed_still_holds(deed)
+			    ? place_rename(parent, deed->other, parent->name, RENAME_NOREPLACE)
+			    : COPY_NOT_WANTED;
 	if (r == 0)
 		return note_arrived(parent, arrived);
 	(void)unlinkat(parent->directory, deed->other, 0);
@@ -166,10 +183,13 @@ static int copy_to(struct deed *deed, const struct place *parent, struct stat *a
 /* By a hard link of what another name of the copy became, on the disk with its name. */
 static int link_to(struct deed *deed, const struct place *parent, struct stat *arrived)
 {
-	int r = place_keeps_names(parent, geteuid())
-			? -EPERM
-			: arrived_link(deed->arrived, &deed->copy.held, parent);
+	const struct arrived *known = deed->arrived;
+	int r = place_keeps_names(parent, geteuid()) ? -EPERM : 0;
 
+	if (r == 0 && known->is_known && known->file.fd >= 0)
+		r = note_made(deed, known->file.fd, "");
+	if (r == 0)
+		r = arrived_link(deed->arrived, &deed->copy.held, parent);
 	return r == 0 ? note_arrived(parent, arrived) : r;
 }
 

@@ -10,7 +10,6 @@
 #include "act/internal.h"
 #include "act/layer.h"
 #include "act/undo.h"
-#include "base/clock.h"
 #include "base/descriptor.h"
 
 /* ---- the two files ------------------------------------------------------------------- */
@@ -141,20 +140,6 @@ bool deed_is_still_verified(struct deed *deed)
 
 /* ---- bringing back ------------------------------------------------------------------- */
 
-#define WRITER_PAUSE_MS 20
-#define WRITER_PATIENCE_MS 60000
-
-/* Lets a writer have the file and waits until he has closed it, for as long as may be. */
-static void wait_for_writer(struct held *held)
-{
-	held_let_go(held);
-	for (int waited = 0; waited < WRITER_PATIENCE_MS; waited += WRITER_PAUSE_MS) {
-		if (fcntl(held->fd, F_SETLEASE, F_RDLCK) == 0 || errno != EAGAIN)
-			return;
-		clock_sleep_ms(WRITER_PAUSE_MS);
-	}
-}
-
 void deed_note_undone(struct deed *deed, int result)
 {
 	if (result == 0 && deed->stray->length == 0)
@@ -172,7 +157,7 @@ void deed_put_back(struct deed *deed)
  * -errno. */
 static int save(struct deed *deed)
 {
-	wait_for_writer(&deed->copy.held);
+	held_wait_for_writer(&deed->copy.held);
 	return file_copy_save(deed->copy.held.fd, deed->copy.place.directory, deed->other);
 }
 

@@ -7,9 +7,13 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/memory.h"
 #include "catalog/filesystem_kind.h"
+
+#define WRITER_PAUSE_MS 20
+#define WRITER_PATIENCE_MS 60000
 
 #define BLOCK_BYTES ((size_t)256 << 10)
 /* How much is compared before it is asked whether a writer waits: a fraction of a second. */
@@ -20,6 +24,16 @@ void held_let_go(struct held *held)
 	if (held->leased)
 		(void)fcntl(held->fd, F_SETLEASE, F_UNLCK);
 	held->leased = false;
+}
+
+void held_wait_for_writer(struct held *held)
+{
+	held_let_go(held);
+	for (int waited = 0; waited < WRITER_PATIENCE_MS; waited += WRITER_PAUSE_MS) {
+		if (fcntl(held->fd, F_SETLEASE, F_RDLCK) == 0 || errno != EAGAIN)
+			return;
+		clock_sleep_ms(WRITER_PAUSE_MS);
+	}
 }
 
 static bool lease_tells(const struct held *held)

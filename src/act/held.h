@@ -47,6 +47,9 @@ bool held_is_unbroken(const struct held *held);
 
 /* Lets a writer who waits have it. */
 void held_let_go(struct held *held);
+
+/* Lets a writer have the file and waits until he has closed it, for at most a minute. */
+void held_wait_for_writer(struct held *held);
 void held_close(struct held *held);
 
 /* Are the bytes of two held files the same? 1, 0, or -errno: -EBUSY as soon as a writer wants one

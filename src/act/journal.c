@@ -189,6 +189,10 @@ static int fill(json_t *object, const struct intent *intent)
 	if (r == 0)
 		r = set_number(object, "born", intent->born_ns);
 	if (r == 0)
+		r = set_number(object, "made inode", (int64_t)intent->made_inode);
+	if (r == 0)
+		r = set_number(object, "made born", intent->made_born_ns);
+	if (r == 0)
 		r = set_identity(object, &root_keys, &intent->root);
 	if (r == 0)
 		r = set_mount(object, &mount_keys, &intent->mount);
@@ -413,6 +417,8 @@ static int read_intent(const json_t *object, struct intent_texts *texts, struct 
 		.kept_inode = number_of(object, "kept inode"),
 		.inode = number_of(object, "inode"),
 		.born_ns = json_integer_value(json_object_get(object, "born")),
+		.made_inode = number_of(object, "made inode"),
+		.made_born_ns = json_integer_value(json_object_get(object, "made born")),
 		.root = get_identity(object, &root_keys),
 		.mount.root = get_identity(object, &mount_keys),
 		.to_mount.root = get_identity(object, &to_mount_keys),

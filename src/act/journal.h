@@ -41,6 +41,9 @@ struct intent {
 	uint64_t inode; /* of the copy */
 	int64_t born_ns; /* 0: the file system does not say */
 	uint64_t kept_inode; /* INTENT_LINK: what the link leads to */
+	/* of the file that the copy becomes on another file system; 0: there is none yet */
+	uint64_t made_inode;
+	int64_t made_born_ns; /* 0: the file system does not say */
 	const char *target; /* INTENT_SYMLINK */
 	const char *info; /* absolute path of the info file in a trash folder; NULL: none is made */
 	struct root_identity root; /* of the source */

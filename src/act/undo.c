@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "act/file_copy.h"
 #include "act/held.h"
 #include "act/trash_entry.h"
 #include "base/clock.h"
@@ -91,6 +92,7 @@ static int remove_other(const struct place *place, const char *other)
 struct undoing {
 	struct undone *undone;
 	struct bytes stray;
+	bool is_completed; /* the move was */
 	bool is_edited; /* the link stays, as its file was written to since the act */
 	struct bytes said; /* places that were named, each with its NUL */
 };
@@ -170,34 +172,80 @@ static int undo_replace(struct undoing *undoing, const struct place *place,
 	return r == 0 ? remove_link(place, intent, &undoing->stray) : r;
 }
 
-/* Puts what was moved, and its name, on the disk. Returns whether both are there: only then may the
- * copy go. */
-static bool is_on_disk(const struct held *arrived, const char *path)
+/* Opens the place that the copy moves to. */
+static int open_destination(struct place *there, const struct intent *intent)
 {
-	const char *slash = strrchr(path, '/');
-	AUTO_FREE char *folder = slash ? strndup(path, (size_t)(slash - path)) : NULL;
-	AUTO_CLOSE int directory = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	const char *slash = intent->to ? strrchr(intent->to, '/') : NULL;
+	AUTO_FREE char *folder = slash ? strndup(intent->to, (size_t)(slash - intent->to)) : NULL;
 
-	return directory >= 0 && fsync(arrived->fd) == 0 && sync_directory(directory) == 0;
+	*there = (struct place){.directory = -1, .name = slash ? slash + 1 : ""};
+	if (!folder)
+		return slash ? -ENOMEM : -ENOENT;
+	there->directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return there->directory < 0 ? -errno : 0;
 }
 
-/* The move had come to its end but for the name that was to go. */
-static bool has_arrived(const struct place *place, const struct intent *intent)
+/* Is it the file that the act made there? */
+static bool is_made(const struct held *arrived, const struct intent *intent)
 {
-	struct held there = {.fd = -1}, here = {.fd = -1};
-	bool arrived = false;
+	struct statx now;
 
-	if (!intent->to)
+	return intent->made_inode &&
+	       statx(arrived->fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &now) == 0 &&
+	       now.stx_ino == intent->made_inode &&
+	       (!intent->made_born_ns || intent->made_born_ns == place_born_ns(&now));
+}
+
+/* Has the move come to its end but for the name that is to go? Then what was moved, and its name, are
+ * on the disk: only then may the copy go.
+ *
+ * copy		held */
+static bool has_arrived(const struct held *copy, const struct intent *intent)
+{
+	struct place there;
+	struct held arrived = {.fd = -1};
+	bool is_there =
+		place_is_mounted(&intent->to_mount) && open_destination(&there, intent) == 0;
+
+	if (!is_there)
 		return false;
-	there.fd = open(intent->to, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	here.fd = open_beneath_for_reading(place->directory, intent->other, 0, false);
-	if (there.fd >= 0 && here.fd >= 0 && fstat(there.fd, &there.status) == 0 &&
-	    fstat(here.fd, &here.status) == 0 && S_ISREG(there.status.st_mode) &&
-	    !is_same_inode(&there.status, &here.status))
-		arrived = held_same_bytes(&there, &here) == 1 && is_on_disk(&there, intent->to);
-	held_close(&there);
-	held_close(&here);
-	return arrived;
+	is_there = held_open_any(&arrived, &there) == 0 && is_made(&arrived, intent) &&
+		   !is_same_inode(&arrived.status, &copy->status) &&
+		   held_same_bytes(&arrived, copy) == 1 && fsync(arrived.fd) == 0 &&
+		   sync_directory(there.directory) == 0 && held_is_unbroken(&arrived);
+	held_close(&arrived);
+	place_close(&there);
+	return is_there;
+}
+
+/* Removes the copy. If a program has opened it for writing in the last moment, what it writes is
+ * saved. */
+static int complete_move(struct undoing *undoing, const struct place *place,
+			 const struct intent *intent, struct held *copy)
+{
+	int r = remove_other(place, intent->other);
+
+	undoing->is_completed = r == 0 && held_is_unbroken(copy);
+	if (r < 0 || undoing->is_completed)
+		return r;
+	held_wait_for_writer(copy);
+	r = file_copy_save(copy->fd, place->directory, intent->other);
+	return r < 0 ? r : undo_rename(place, intent->other, &undoing->stray);
+}
+
+/* Completes the move if all holds that the act itself needs, else gives the copy its name back. */
+static int undo_away(struct undoing *undoing, const struct place *place,
+		     const struct intent *intent)
+{
+	const struct place other = {.directory = place->directory, .name = intent->other};
+	struct held copy = {.fd = -1};
+	bool is_held = intent->to && held_open_any(&copy, &other) == 0;
+	int r = is_held && has_arrived(&copy, intent) && held_is_unbroken(&copy)
+			? complete_move(undoing, place, intent, &copy)
+			: undo_rename(place, intent->other, &undoing->stray);
+
+	held_close(&copy);
+	return r;
 }
 
 /* What was written to another file system and did not get its name yet. Where the directory turns
@@ -205,16 +253,15 @@ static bool has_arrived(const struct place *place, const struct intent *intent)
  * the copy is gone, the inode number alone tells. */
 static void remove_partial(const struct place *place, const struct intent *intent)
 {
-	const char *slash = intent->to ? strrchr(intent->to, '/') : NULL;
-	AUTO_FREE char *folder = slash ? strndup(intent->to, (size_t)(slash - intent->to)) : NULL;
-	AUTO_CLOSE int directory = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct place there;
 	struct stat status, own;
 
-	if (directory < 0 || fstatat(directory, intent->other, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		return;
-	if (status.st_ino != intent->inode ||
-	    (fstat(place->directory, &own) == 0 && status.st_dev != own.st_dev))
-		(void)unlinkat(directory, intent->other, 0);
+	if (open_destination(&there, intent) == 0 &&
+	    fstatat(there.directory, intent->other, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    (status.st_ino != intent->inode ||
+	     (fstat(place->directory, &own) == 0 && status.st_dev != own.st_dev)))
+		(void)unlinkat(there.directory, intent->other, 0);
+	place_close(&there);
 }
 
 /* The info file of a copy that did not come into the trash. */
@@ -225,13 +272,6 @@ static void forget_info(const struct intent *intent)
 	if (intent->info && bytes_format(&original, "%s/%s", intent->source, intent->path) == 0 &&
 	    bytes_text(&original))
 		trash_entry_forget(intent->info, intent->other, bytes_text(&original));
-}
-
-static int complete_move(struct undoing *undoing, const struct place *place,
-			 const struct intent *intent)
-{
-	undoing->undone->completed++;
-	return remove_other(place, intent->other);
 }
 
 static int undo_one(struct undoing *undoing, const struct place *place, const struct intent *intent)
@@ -245,11 +285,12 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 		return remove_other(place, intent->other);
 	if (intent->kind != INTENT_AWAY)
 		r = undo_replace(undoing, place, intent);
-	else if (what == WHAT_COPY && has_arrived(place, intent))
-		r = complete_move(undoing, place, intent);
+	else if (what == WHAT_COPY)
+		r = undo_away(undoing, place, intent);
 	else
 		r = undo_rename(place, intent->other, &undoing->stray);
-	undoing->undone->files += r == 0;
+	undoing->undone->completed += undoing->is_completed;
+	undoing->undone->files += r == 0 && !undoing->is_completed;
 	return r;
 }
 
@@ -298,6 +339,9 @@ static void say(struct undoing *undoing, const struct intent *intent, int result
 		log_warning("%s: an act upon it was cut off, and cannot be undone now: %s; "
 			    "'twinfs recover' tries again",
 			    quote_path(bytes_text(&path)), error_text(result));
+	else if (undoing->is_completed)
+		log_info("%s: moving it was cut off and is completed",
+			 quote_path(bytes_text(&path)));
 	else if (undoing->is_edited)
 		log_warning("%s: linking it was cut off, and it was written to since; what it was "
 			    "before is called %s beside it, and the kept file has the change, too",
@@ -319,7 +363,7 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 	int r = place_open_below(&place, root, intent->path, true);
 
 	undoing->stray.length = 0;
-	undoing->is_edited = false;
+	undoing->is_edited = undoing->is_completed = false;
 	if (r == -ENOENT) {
 		say(undoing, intent, FOLDER_IS_GONE);
 		r = 0;
@@ -333,7 +377,7 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 	if (r == 0)
 		forget_info(intent);
 	place_close(&place);
-	if (r < 0 || undoing->undone->files > before)
+	if (r < 0 || undoing->is_completed || undoing->undone->files > before)
 		say(undoing, intent, r);
 	return r;
 }

@@ -218,6 +218,43 @@ def test_destination_that_is_not_mounted_keeps_the_intent(twinfs, source, tmp_pa
     assert "nothing was cut off" in twinfs.ok("recover").error.decode()
 
 
+@pytest.mark.parametrize("is_open", [False, True], ids=["closed", "open"])
+def test_move_that_was_cut_off_keeps_a_copy_that_is_open_for_writing(twinfs, source, tmp_path,
+                                                                     is_open):
+    _, copy = copies(source, 2)
+    data = copy.read_bytes()
+    with disk("ext4", tmp_path) as there, contextlib.ExitStack() as ending:
+        other = cut_off(twinfs, source, "move", there)
+        assert (there / copy.name).read_bytes() == data
+        if is_open:
+            file = ending.enter_context(other.open("ab"))
+        result = twinfs.ok("recover")
+        assert ("completed" in result.error.decode()) != is_open
+        assert copy.exists() == is_open
+        if is_open:
+            file.write(b"more")
+            file.flush()
+            assert copy.read_bytes() == data + b"more"
+        assert (there / copy.name).read_bytes() == data
+        assert not list(source.glob(".twinfs~*"))
+
+
+def test_move_that_was_cut_off_is_not_completed_by_a_file_of_others(twinfs, source, tmp_path):
+    _, copy = copies(source, 2)
+    copy.chmod(0o600)
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / copy.name).write_bytes(copy.read_bytes())
+    for number in range(1, 10):
+        twinfs.traced("move", there, "--yes", source, calls="trace=renameat2",
+                      flags=["-e", f"inject=renameat2:signal=KILL:error=EIO:when={number}"])
+        if list(source.glob(".twinfs~*")):
+            break
+    assert not copy.exists()
+    twinfs.ok("recover")
+    assert copy.stat().st_mode & 0o777 == 0o600
+
+
 def test_disk_that_looks_the_same_is_not_taken_for_that_of_the_act(twinfs, tmp_path):
     """Two disks whose root folders have one inode number and no time of birth."""
     for name in ("one", "two"):

@@ -213,14 +213,34 @@ static void test_move_that_arrived_is_completed(void **state)
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
 	char to[96];
+	struct intent intent = {.kind = INTENT_AWAY,
+				.source = folder->path,
+				.path = "copy",
+				.to = to,
+				.inode = inode};
 
 	(void)snprintf(to, sizeof(to), "%s/there", folder->path);
 	move(folder, "copy", OTHER, 0);
 	put_file(folder, "there", "content");
-	assert_int_equal(undo(folder, inode, to).completed, 1);
+	intent.made_inode = status_of(folder, "there").st_ino;
+	assert_int_equal(undo_intent(folder, &intent).completed, 1);
 	assert_true(holds(folder, "there", "content"));
 	assert_true(holds(folder, OTHER, NULL));
 	assert_true(holds(folder, "copy", NULL));
+}
+
+static void test_move_to_a_file_of_others_is_undone(void **state)
+{
+	const struct folder *folder = *state;
+	ino_t inode = put_copy(folder);
+	char to[96];
+
+	(void)snprintf(to, sizeof(to), "%s/there", folder->path);
+	move(folder, "copy", OTHER, 0);
+	put_file(folder, "there", "content");
+	assert_int_equal(undo(folder, inode, to).completed, 0);
+	assert_true(holds(folder, "there", "content"));
+	assert_true(holds(folder, "copy", "content"));
 }
 
 static void test_move_to_something_else_is_undone(void **state)
@@ -285,6 +305,7 @@ int main(void)
 		CASE(test_links_of_others_that_took_the_place_of_the_link_stay),
 		CASE(test_folder_that_took_the_place_of_the_link_stays),
 		CASE(test_move_that_arrived_is_completed),
+		CASE(test_move_to_a_file_of_others_is_undone),
 		CASE(test_move_to_something_else_is_undone),
 		CASE(test_source_that_is_not_there_is_left_for_later),
 		CASE(test_other_folder_in_the_place_of_the_source_is_left_for_later),
