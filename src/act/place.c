@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/confine.h"
 #include "base/descriptor.h"
 #include "catalog/filesystem.h"
 
@@ -175,8 +177,8 @@ bool place_keeps_names(const struct place *place, uid_t owner)
 
 	if (is_immutable(place->directory, ""))
 		return true;
-	return user != 0 && user != owner && fstat(place->directory, &status) == 0 &&
-	       status.st_mode & S_ISVTX && user != status.st_uid;
+	return user != owner && fstat(place->directory, &status) == 0 && status.st_mode & S_ISVTX &&
+	       user != status.st_uid && !confine_has_capability(CAP_FOWNER);
 }
 
 int place_rename(const struct place *place, const char *from, const char *to, unsigned int flags)

@@ -65,7 +65,8 @@ bool place_is_immutable(const struct place *place);
 
 /* Would a new name in the directory stay there for ever, because the caller could not remove it? So
  * it is where the directory is append-only or immutable. It is so, too, where it is sticky and neither
- * it nor the file is the caller's (unlink(2), EPERM); root is taken to have CAP_FOWNER.
+ * it nor the file is the caller's, unless the caller has CAP_FOWNER, which not every root has
+ * (unlink(2), EPERM).
  *
  * owner	of the file that would get the name */
 bool place_keeps_names(const struct place *place, uid_t owner);

@@ -2,6 +2,7 @@
 """Acts in folders in which a name can be made, but not removed again, and folders that copies must
 not be moved to."""
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -49,6 +50,24 @@ def test_link_to_the_file_of_another_user_in_a_sticky_folder_makes_no_name(as_us
         refusal(as_user("link", "--yes", "--without-leases", "--force-metadata", source),
                 folder / "copy", "sticky")
         nothing_left_of_links(as_user, source, before)
+
+
+def test_link_by_a_root_without_fowner_in_a_sticky_folder_makes_no_name(twinfs, plain_user, source,
+                                                                       root_only):
+    """As root of a container can be."""
+    if not shutil.which("setpriv"):
+        pytest.skip("needs setpriv")
+    kept, copy = copies(source, 2)
+    source.chmod(0o1777)
+    for path in (source, kept, copy):
+        os.chown(path, plain_user.pw_uid, plain_user.pw_gid)
+    before = everything(source)
+    twinfs.ok("scan", source)
+    twinfs.wrapped = ["setpriv", "--bounding-set=-fowner", "--inh-caps=-fowner"]
+    for words, cause in ((["link"], "sticky"), (["link", "--symbolic"], "not permitted")):
+        refusal(twinfs(*words, "--yes", "--without-leases", "--force-metadata", source),
+                copy, cause)
+        nothing_left_of_links(twinfs, source, before)
 
 
 def test_move_to_an_append_only_folder_of_another_disk_makes_no_name(twinfs, source, tmp_path,
