@@ -6,11 +6,15 @@
 #include "base/caller.h"
 #include "base/clock.h"
 #include "catalog/query.h"
+#include "view/known_numbers.h"
 #include "view/known_shares.h"
 #include "view/rights.h"
 
 /* Groups of up to so many inodes are looked at each time. */
 #define SMALL_GROUP 16
+
+/* So many groups of one hash are counted each time. */
+#define COUNTED_GROUPS 4
 
 uint64_t share_holder(const struct view_query *query)
 {
@@ -136,19 +140,95 @@ static int next_group(const struct view_query *query, struct hash128 hash, uint3
 	return r;
 }
 
-/* Counts his groups of its hash up to this one. */
-static int renumber(const struct view_query *query, struct group_record *group)
+/* Outcome: the caller may have more groups of this hash than were looked at. */
+enum {
+	GROUPS_MORE = 1
+};
+
+/* Looks for a group of the caller, by its ordinal or number, among the first ones of this hash. Returns
+ * 0: found, asked is filled in; -ENOENT: the caller has no such group; GROUPS_MORE or -errno. */
+static int find_among_few(const struct view_query *query, struct hash128 hash,
+			  struct numbered *asked, struct group_record *group)
 {
-	struct group_record other = {0};
-	uint32_t at = 0, number = 0;
+	struct numbered at = {.ordinal = 0, .number = 0};
 	int r;
 
-	do {
-		r = next_group(query, group->hash, &at, &other);
-		number++;
-	} while (r == 0 && other.id != group->id);
-	group->ordinal = number;
-	return r == -ENOENT ? -EUCLEAN : r;
+	for (size_t i = 0; i < COUNTED_GROUPS; i++) {
+		r = catalog_next_of_hash(query->reader, hash, at.ordinal, group);
+		if (r < 0)
+			return r;
+		at.ordinal = group->ordinal;
+		r = take_share(query, group);
+		if (r < 0)
+			return r;
+		if (!group_is_visible(group))
+			continue;
+		at.number++;
+		if (asked->number == at.number || asked->ordinal == at.ordinal) {
+			*asked = at;
+			return 0;
+		}
+	}
+	return GROUPS_MORE;
+}
+
+/* Asks the source for all groups of the caller with this hash, for a group of which the ordinal or the
+ * number is wanted. */
+static int number_groups(const struct view_query *query, const struct number_key *key,
+			 struct numbered *asked)
+{
+	struct bytes ordinals CLEANUP_BYTES = {0};
+	uint64_t began = clock_monotonic_ns();
+	struct group_record group;
+	uint32_t at = 0;
+	int r = 0;
+
+	while (r == 0 && (r = next_group(query, key->hash, &at, &group)) == 0)
+		r = bytes_append(&ordinals, &at, sizeof(at));
+	if (r != -ENOENT)
+		return r;
+	r = numbered_find(&ordinals, asked) ? 0 : -ENOENT;
+	known_numbers_put(&query->view->numbers, key, &ordinals, began, clock_monotonic_ns());
+	return r;
+}
+
+/* Fills in the ordinal or the number of one of the caller's many groups of this hash; -ENOENT: the
+ * caller has no such group. */
+static int find_among_many(const struct view_query *query, struct hash128 hash,
+			   struct numbered *asked)
+{
+	struct number_key key = {.caller = share_holder(query), .hash = hash};
+	struct catalog_totals totals;
+	int r = catalog_get_totals(query->reader, &totals);
+
+	if (r < 0)
+		return r;
+	key.generation = totals.generation;
+	if (known_numbers_get(&query->view->numbers, &key, asked, clock_monotonic_ns())) {
+		if (asked->number && asked->ordinal)
+			return 0;
+		/* a group that is found but has no number: the rights of the caller changed */
+		if (asked->number)
+			return -ENOENT;
+	}
+	return number_groups(query, &key, asked);
+}
+
+/* Makes of the ordinal of a group its number for the caller. */
+static int renumber(const struct view_query *query, struct group_record *group)
+{
+	struct numbered asked = {.ordinal = group->ordinal};
+	struct group_record other;
+	int r = find_among_few(query, group->hash, &asked, &other);
+
+	if (r == GROUPS_MORE)
+		r = find_among_many(query, group->hash, &asked);
+	if (r == -ENOENT) {
+		group->inodes = 0; /* the caller may not find its copies any more */
+		return 0;
+	}
+	group->ordinal = asked.number;
+	return r;
 }
 
 /* ---- groups -------------------------------------------------------------------------- */
@@ -156,13 +236,19 @@ static int renumber(const struct view_query *query, struct group_record *group)
 int share_find_group(const struct view_query *query, struct hash128 hash, uint32_t ordinal,
 		     struct group_record *group)
 {
-	uint32_t at = 0;
-	int r = 0;
+	struct numbered asked = {.number = ordinal};
+	int r;
 
 	if (!query->caller)
 		return catalog_find_group(query->reader, hash, ordinal, group);
-	for (uint32_t number = 0; r == 0 && number < ordinal; number++)
-		r = next_group(query, hash, &at, group);
+	r = find_among_few(query, hash, &asked, group);
+	if (r == GROUPS_MORE) {
+		r = find_among_many(query, hash, &asked);
+		if (r == 0)
+			r = catalog_find_group(query->reader, hash, asked.ordinal, group);
+		if (r == 0)
+			r = take_share(query, group);
+	}
 	group->ordinal = ordinal;
 	return r;
 }

@@ -40,6 +40,7 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	listing_times_init(&view->times);
 	ranking_init(&view->ranking);
 	known_shares_init(&view->shares);
+	known_numbers_init(&view->numbers);
 }
 
 uint64_t view_inode(const struct view *view, uint64_t node)
@@ -54,6 +55,7 @@ uint64_t view_inode(const struct view *view, uint64_t node)
 void view_deinit(struct view *view)
 {
 	known_shares_deinit(&view->shares);
+	known_numbers_deinit(&view->numbers);
 	ranking_deinit(&view->ranking);
 	listing_times_deinit(&view->times);
 	event_log_deinit(&view->events);

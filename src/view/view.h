@@ -38,6 +38,7 @@
 #include "catalog/catalog.h"
 #include "catalog/source.h"
 #include "view/event_log.h"
+#include "view/known_numbers.h"
 #include "view/known_shares.h"
 #include "view/listing_times.h"
 #include "view/ranking.h"
@@ -116,6 +117,7 @@ struct view {
 	struct listing_times times;
 	struct ranking ranking;
 	struct known_shares shares;
+	struct known_numbers numbers;
 	bool shared; /* others than who mounted it may come */
 };
 

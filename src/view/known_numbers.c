@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/known_numbers.h"
+
+#include <stdlib.h>
+
+#include "base/bytes.h"
+
+#define VALID_TIMES 20
+
+struct known_numbering {
+	struct number_key key;
+	struct bytes ordinals;
+	uint64_t until_ns; /* 0: none is known */
+};
+
+void known_numbers_init(struct known_numbers *numbers)
+{
+	*numbers = (struct known_numbers){.lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+static size_t count_of(const struct bytes *ordinals)
+{
+	return ordinals->length / sizeof(uint32_t);
+}
+
+/* Holds the lock. */
+static void forget(struct known_numbers *numbers, struct known_numbering *known)
+{
+	numbers->groups -= count_of(&known->ordinals);
+	bytes_free(&known->ordinals);
+	known->until_ns = 0;
+}
+
+static void forget_all(struct known_numbers *numbers)
+{
+	for (size_t i = 0; numbers->list && i < KNOWN_NUMBERS_MAX; i++)
+		forget(numbers, &numbers->list[i]);
+}
+
+void known_numbers_deinit(struct known_numbers *numbers)
+{
+	forget_all(numbers);
+	free(numbers->list);
+	(void)pthread_mutex_destroy(&numbers->lock);
+}
+
+/* The place where a numbering is, or where it belongs. */
+static struct known_numbering *place_of(const struct known_numbers *numbers,
+					const struct number_key *key)
+{
+	const uint64_t parts[] = {key->caller, key->hash.high, key->hash.low};
+
+	return &numbers->list[hash64(parts, sizeof(parts), 0) % KNOWN_NUMBERS_MAX];
+}
+
+static bool keys_equal(const struct number_key *a, const struct number_key *b)
+{
+	return a->caller == b->caller && hash128_equal(a->hash, b->hash) &&
+	       a->generation == b->generation;
+}
+
+bool numbered_find(const struct bytes *ordinals, struct numbered *group)
+{
+	const uint32_t *list = (const void *)ordinals->data;
+	size_t first = 0, end = count_of(ordinals);
+
+	if (group->number) {
+		if (group->number > end)
+			return false;
+		group->ordinal = list[group->number - 1];
+		return true;
+	}
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (list[middle] < group->ordinal)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	if (first == count_of(ordinals) || list[first] != group->ordinal)
+		return false;
+	group->number = (uint32_t)first + 1;
+	return true;
+}
+
+bool known_numbers_get(struct known_numbers *numbers, const struct number_key *key,
+		       struct numbered *group, uint64_t now_ns)
+{
+	const struct known_numbering *known;
+	bool is_known = false;
+
+	(void)pthread_mutex_lock(&numbers->lock);
+	if (numbers->list) {
+		known = place_of(numbers, key);
+		is_known = keys_equal(&known->key, key) && now_ns < known->until_ns;
+		if (is_known)
+			(void)!numbered_find(&known->ordinals, group);
+	}
+	(void)pthread_mutex_unlock(&numbers->lock);
+	return is_known;
+}
+
+void known_numbers_put(struct known_numbers *numbers, const struct number_key *key,
+		       struct bytes *ordinals, uint64_t began_ns, uint64_t now_ns)
+{
+	struct known_numbering *known;
+
+	(void)pthread_mutex_lock(&numbers->lock);
+	if (!numbers->list)
+		numbers->list = calloc(KNOWN_NUMBERS_MAX, sizeof(*numbers->list));
+	if (numbers->list && count_of(ordinals) <= KNOWN_NUMBERS_GROUPS_MAX) {
+		known = place_of(numbers, key);
+		forget(numbers, known);
+		if (numbers->groups + count_of(ordinals) > KNOWN_NUMBERS_GROUPS_MAX)
+			forget_all(numbers);
+		*known = (struct known_numbering){
+			.key = *key,
+			.ordinals = *ordinals,
+			.until_ns = now_ns + VALID_TIMES * (now_ns - began_ns),
+		};
+		*ordinals = (struct bytes){0};
+		numbers->groups += count_of(&known->ordinals);
+	}
+	(void)pthread_mutex_unlock(&numbers->lock);
+	bytes_free(ordinals);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "view/known_numbers.h"
+
+static const struct number_key key = {.caller = 1, .hash = {2, 3}, .generation = 4};
+
+/* A numbering of count groups, with the ordinals 10, 20 ... */
+static struct bytes numbering(uint32_t count)
+{
+	struct bytes ordinals = {0};
+
+	for (uint32_t i = 1; i <= count; i++) {
+		uint32_t ordinal = i * 10;
+
+		assert_int_equal(bytes_append(&ordinals, &ordinal, sizeof(ordinal)), 0);
+	}
+	return ordinals;
+}
+
+static void put(struct known_numbers *numbers, const struct number_key *its, uint32_t count)
+{
+	struct bytes ordinals = numbering(count);
+
+	known_numbers_put(numbers, its, &ordinals, 1000, 1100);
+	assert_null(ordinals.data);
+}
+
+static int set_up(void **state)
+{
+	static struct known_numbers numbers;
+
+	known_numbers_init(&numbers);
+	*state = &numbers;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	known_numbers_deinit(*state);
+	return 0;
+}
+
+static void test_group_has_its_place_among_the_ordinals(void **state)
+{
+	struct bytes ordinals = numbering(1000);
+
+	(void)state;
+	for (uint32_t i = 0; i <= 10011; i++) {
+		struct numbered by_ordinal = {.ordinal = i};
+		bool exists = i > 0 && i % 10 == 0 && i <= 10000;
+
+		assert_int_equal(numbered_find(&ordinals, &by_ordinal), exists);
+		assert_int_equal(by_ordinal.number, exists ? i / 10 : 0);
+	}
+	for (uint32_t i = 1; i <= 1001; i++) {
+		struct numbered by_number = {.number = i};
+
+		assert_int_equal(numbered_find(&ordinals, &by_number), i <= 1000);
+		assert_int_equal(by_number.ordinal, i <= 1000 ? i * 10 : 0);
+	}
+	bytes_free(&ordinals);
+}
+
+static void test_numbering_is_valid_for_twenty_times_as_long_as_it_took(void **state)
+{
+	struct numbered group = {.number = 2};
+
+	assert_false(known_numbers_get(*state, &key, &group, 0));
+	put(*state, &key, 3);
+	assert_true(known_numbers_get(*state, &key, &group, 1100 + 20 * 100 - 1));
+	assert_int_equal(group.ordinal, 20);
+	assert_false(known_numbers_get(*state, &key, &group, 1100 + 20 * 100));
+}
+
+static void test_numbering_is_that_of_one_caller_and_hash_until_the_next_commit(void **state)
+{
+	const struct number_key others[] = {
+		{.caller = 7, .hash = {2, 3}, .generation = 4},
+		{.caller = 1, .hash = {7, 3}, .generation = 4},
+		{.caller = 1, .hash = {2, 7}, .generation = 4},
+		{.caller = 1, .hash = {2, 3}, .generation = 5},
+	};
+	struct numbered group = {.ordinal = 30};
+
+	put(*state, &key, 3);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_false(known_numbers_get(*state, &others[i], &group, 1100));
+	assert_true(known_numbers_get(*state, &key, &group, 1100));
+	assert_int_equal(group.number, 3);
+}
+
+static void test_group_that_a_numbering_lacks_is_left_without_number(void **state)
+{
+	struct numbered group = {.ordinal = 31};
+
+	put(*state, &key, 3);
+	assert_true(known_numbers_get(*state, &key, &group, 1100));
+	assert_int_equal(group.number, 0);
+}
+
+static void test_numbering_without_any_group_is_known(void **state)
+{
+	struct numbered group = {.number = 1};
+
+	put(*state, &key, 0);
+	assert_true(known_numbers_get(*state, &key, &group, 1100));
+	assert_int_equal(group.ordinal, 0);
+}
+
+static void test_numberings_of_very_many_groups_are_forgotten(void **state)
+{
+	struct known_numbers *numbers = *state;
+	struct numbered group = {.number = 1};
+	struct number_key its = key;
+
+	for (its.caller = 1; its.caller <= 20; its.caller++) {
+		put(numbers, &its, (uint32_t)(KNOWN_NUMBERS_GROUPS_MAX / 4));
+		assert_true(numbers->groups <= KNOWN_NUMBERS_GROUPS_MAX);
+		assert_true(known_numbers_get(numbers, &its, &group, 1100));
+	}
+	put(numbers, &its, (uint32_t)KNOWN_NUMBERS_GROUPS_MAX + 1);
+	assert_false(known_numbers_get(numbers, &its, &group, 1100));
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_group_has_its_place_among_the_ordinals),
+		CASE(test_numbering_is_valid_for_twenty_times_as_long_as_it_took),
+		CASE(test_numbering_is_that_of_one_caller_and_hash_until_the_next_commit),
+		CASE(test_group_that_a_numbering_lacks_is_left_without_number),
+		CASE(test_numbering_without_any_group_is_known),
+		CASE(test_numberings_of_very_many_groups_are_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
