@@ -16,13 +16,20 @@
 #include "base/size.h"
 #include "base/stop.h"
 
+#define SECOND_NS 1000000000
+
 /* ---- what is there already --------------------------------------------------------------- */
 
-/* File systems that keep no nanoseconds have none. */
+/* Is it the time as a file system keeps it, rounded down: to 100 ns (NTFS), 10 ms (exFAT), a second or
+ * two (FAT)? */
 static bool same_mtime(struct timespec wanted, struct timespec found)
 {
-	return wanted.tv_sec == found.tv_sec &&
-	       (wanted.tv_nsec == found.tv_nsec || found.tv_nsec == 0);
+	for (int64_t kept_ns = 1; kept_ns <= SECOND_NS; kept_ns *= 10) {
+		if (wanted.tv_sec == found.tv_sec &&
+		    wanted.tv_nsec - wanted.tv_nsec % kept_ns == found.tv_nsec)
+			return true;
+	}
+	return found.tv_nsec == 0 && found.tv_sec == (wanted.tv_sec & ~(time_t)1);
 }
 
 static int read_link(int directory, const char *name, struct bytes *text)

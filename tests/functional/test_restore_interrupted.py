@@ -92,6 +92,31 @@ def test_target_lets_nobody_in_before_it_has_the_mode_of_the_source(twinfs, sour
     assert backups.differences(source, target) == []
 
 
+@pytest.mark.parametrize("kept_ns", [100, 1000, 10_000_000, 10**9, 2 * 10**9],
+                         ids=["NTFS", "UDF", "exFAT", "HFS+", "FAT"])
+def test_restore_goes_on_where_times_are_kept_less_exactly(twinfs, source, tmp_path, target, strace,
+                                                           kept_ns):
+    trees.fill(source, {b"%d" % number: b"content %d" % number for number in range(40)})
+    trees.fill(source, {b"copy %d" % number: b"content %d" % number for number in range(9)})
+    odd_ns = 1_000_000_001_123_456_789
+    for path in source.iterdir():
+        os.utime(path, ns=(odd_ns, odd_ns))
+    backup = backups.make(twinfs, tmp_path, source, copy=backups.copy_plainly)
+    result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
+                              calls="trace=renameat2",
+                              flags=["-e", "inject=renameat2:signal=KILL:when=45"])
+    assert result.status in (ENDED, 128 + signal.SIGKILL), result
+    made = regular_files(target)
+    assert len(made) > 40
+    for path in made:  # as the file system would have kept them
+        kept = odd_ns // kept_ns * kept_ns
+        os.utime(os.fsencode(target) + b"/" + path, ns=(kept, kept))
+    restore(twinfs, backup, target)
+    after = regular_files(target)
+    assert len(after) == 49
+    assert {path: after[path] for path in made} == made
+
+
 def doubt(target):
     """Makes the state that of another boot."""
     state = target / STATE / "state"
