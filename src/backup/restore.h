@@ -44,6 +44,7 @@ struct restore_result {
 	uint64_t copies; /* names of the manifest */
 	uint64_t bytes; /* that were copied */
 	uint64_t failed; /* names and directories that were not restored, each said */
+	uint64_t parted; /* names of hard links that the target's file system refused */
 	struct metadata_refused refused;
 	char folder[RESTORE_FOLDER_SIZE]; /* in the target, there still where something failed */
 };

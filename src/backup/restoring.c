@@ -77,22 +77,44 @@ static int same_bytes(struct restoring *restoring, const struct thing *thing, bo
 	return r;
 }
 
-/* The other names of its inode are linked to the one in links/, which may have got lost. */
+/* Does the target refuse to link what links/ has? Then what is there is a file of its own. */
+static bool is_parted(const struct restoring *restoring, const struct thing *thing)
+{
+	const struct staging *staging = &restoring->staging;
+
+	if (linkat(staging->links, thing->key, staging->folder, STAGING_FILE, 0) < 0)
+		return staging_is_without_links(errno);
+	staging_drop(staging);
+	return false;
+}
+
+/* Puts the inode into links/ again, from where it may have got lost, for its other names. */
+static int link_again(const struct restoring *restoring, const struct thing *thing,
+		      const struct stat *found)
+{
+	if (found->st_nlink == thing->names ||
+	    linkat(thing->directory, thing->name, restoring->staging.links, thing->key, 0) == 0)
+		return 0;
+	if (!staging_is_without_links(errno))
+		return -errno;
+	restoring->result->parted++;
+	return 0;
+}
+
+/* The other names of its inode are linked to the one in links/. */
 static int check_key(const struct restoring *restoring, const struct thing *thing,
 		     const struct stat *found, bool *same)
 {
-	int links = restoring->staging.links;
 	struct stat kept;
 
-	if (fstatat(links, thing->key, &kept, AT_SYMLINK_NOFOLLOW) == 0) {
-		*same = is_same_inode(&kept, found);
+	if (fstatat(restoring->staging.links, thing->key, &kept, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? link_again(restoring, thing, found) : -errno;
+	if (is_same_inode(&kept, found))
 		return 0;
-	}
-	if (errno != ENOENT)
-		return -errno;
-	if (found->st_nlink == thing->names)
-		return 0;
-	return linkat(thing->directory, thing->name, links, thing->key, 0) < 0 ? -errno : 0;
+	*same = is_parted(restoring, thing);
+	if (*same)
+		restoring->result->parted++;
+	return 0;
 }
 
 /* Whether an interrupted restore has made it. A name is given to what is whole, so the size and the
@@ -229,6 +251,15 @@ static int make_node(struct restoring *restoring, const struct thing *thing)
 	return metadata_apply(thing->metadata, fd, &restoring->result->refused);
 }
 
+/* Takes what gave a name to an inode that is to have more of them. */
+static int note_parted(struct restoring *restoring, int result)
+{
+	if (result != STAGING_PARTED)
+		return result;
+	restoring->result->parted++;
+	return 0;
+}
+
 int restoring_make(struct restoring *restoring, const struct thing *thing)
 {
 	const struct staging *staging = &restoring->staging;
@@ -245,12 +276,13 @@ int restoring_make(struct restoring *restoring, const struct thing *thing)
 	if (thing->key != NULL) {
 		r = staging_link(staging, thing->key, thing->directory, thing->name, thing->names);
 		if (r != -ENOENT)
-			return r;
+			return note_parted(restoring, r);
 	}
 	r = S_ISREG(thing->status->st_mode) ? make_file(restoring, thing)
 					    : make_node(restoring, thing);
 	if (r == 0)
-		r = staging_place(staging, thing->key, thing->directory, thing->name);
+		r = note_parted(restoring,
+				staging_place(staging, thing->key, thing->directory, thing->name));
 	if (r != 0)
 		staging_drop(staging);
 	return r;

@@ -321,6 +321,11 @@ static int move(const struct staging *staging, int from, const char *old, int di
 	return unlinkat(from, old, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
+bool staging_is_without_links(int error)
+{
+	return error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EMLINK;
+}
+
 int staging_place(const struct staging *staging, const char *key, int directory, const char *name)
 {
 	if (key == NULL)
@@ -334,6 +339,7 @@ int staging_link(const struct staging *staging, const char *key, int directory, 
 		 unsigned long names)
 {
 	struct stat status;
+	int r;
 
 	if (fstatat(staging->links, key, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
@@ -342,6 +348,10 @@ int staging_link(const struct staging *staging, const char *key, int directory, 
 		return move(staging, staging->links, key, directory, name);
 	if (linkat(staging->links, key, directory, name, 0) == 0)
 		return 0;
+	if (staging_is_without_links(errno)) {
+		r = move(staging, staging->links, key, directory, name);
+		return r == 0 ? STAGING_PARTED : r;
+	}
 	if (errno != EEXIST || !staging->resumed || staging->trusted)
 		return -errno;
 	if (linkat(staging->links, key, staging->folder, STAGING_FILE, 0) < 0)

@@ -26,6 +26,7 @@ enum {
 	STAGING_BUSY = 3, /* another process is at it */
 	STAGING_ENDED = 4, /* all is restored, and this folder is there still and empty */
 	STAGING_ENDING = 5, /* it is ours, all is restored, and staging_remove() was cut off */
+	STAGING_PARTED = 6, /* placed, but not as a hard link of the names that came before */
 };
 
 struct staging {
@@ -69,7 +70,7 @@ void staging_unmark(const struct staging *staging);
  *
  * key	NULL, or the name that its inode keeps in links/ so that others can be added
  *
- * 0, -EEXIST or another -errno. */
+ * 0, STAGING_PARTED, -EEXIST or another -errno. */
 MUST_CHECK int staging_place(const struct staging *staging, const char *key, int directory,
 			     const char *name);
 
@@ -79,6 +80,9 @@ MUST_CHECK int staging_place(const struct staging *staging, const char *key, int
  */
 MUST_CHECK int staging_link(const struct staging *staging, const char *key, int directory,
 			    const char *name, unsigned long names);
+
+/* Does the file system refuse a further hard link, as FAT does all and others too many of one file? */
+bool staging_is_without_links(int error);
 
 #define STAGING_FILE "file"
 

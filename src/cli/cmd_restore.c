@@ -90,6 +90,17 @@ static void say_refused(const struct metadata_refused *refused)
 			plural(refused->xattrs, "attribute was", "attributes were"));
 }
 
+static void say_parted(uint64_t parted)
+{
+	char count[NUMBER_TEXT_MAX];
+
+	if (parted > 0)
+		log_warning("%s %s in the backup: the file system of the target refuses such links",
+			    number_format(count, parted),
+			    plural(parted, "name is not the hard link that it is",
+				   "names are not the hard links that they are"));
+}
+
 static enum twinfs_exit report(const struct restore_settings *settings,
 			       const struct restore_result *result)
 {
@@ -102,6 +113,7 @@ static enum twinfs_exit report(const struct restore_settings *settings,
 		 number_format(copies, result->copies), plural(result->copies, "name", "names"),
 		 size_format(size, result->bytes), quote_path(settings->target));
 	say_refused(&result->refused);
+	say_parted(result->parted);
 	if (result->failed > 0)
 		log_warning("%" PRIu64 " %s not restored: put right what is said above and give "
 			    "the same command again, or remove %s in the target",
@@ -109,7 +121,8 @@ static enum twinfs_exit report(const struct restore_settings *settings,
 			    plural(result->failed, "name or directory is",
 				   "names or directories are"),
 			    result->folder);
-	return result->failed > 0 || result->refused.owners > 0 || result->refused.xattrs > 0
+	return result->failed > 0 || result->parted > 0 || result->refused.owners > 0 ||
+			       result->refused.xattrs > 0
 		       ? TWINFS_EXIT_INCOMPLETE
 		       : TWINFS_EXIT_COMPLETE;
 }

@@ -117,6 +117,34 @@ def test_restore_goes_on_where_times_are_kept_less_exactly(twinfs, source, tmp_p
     assert {path: after[path] for path in made} == made
 
 
+@pytest.mark.parametrize("when", [8, 9, 10, 11])
+def test_hard_links_are_restored_as_files_where_the_target_has_none(twinfs, source, tmp_path,
+                                                                    target, strace, when):
+    """Interrupted once, on a file system without them as FAT is one."""
+    for number in range(10):
+        trees.fill(source, {b"%d a" % number: b"content %d" % number})
+        for other in "bc":
+            os.link(source / f"{number} a", source / f"{number} {other}")
+    trees.fill(source, {b"x": b"alone", b"y": b"alone"})
+    os.link(source / "y", source / "z")
+    backup = backups.make(twinfs, tmp_path, source, copy=backups.copy_plainly)
+    words = ("restore", backup.manifest, backup.copy, target)
+    refused = ["-e", "inject=linkat:error=EPERM"]
+    result, _ = twinfs.traced(*words, calls="trace=linkat,renameat2",
+                              flags=[*refused, "-e", f"inject=renameat2:signal=KILL:when={when}"])
+    assert result.status in (ENDED, 128 + signal.SIGKILL), result
+    made = regular_files(target)
+    assert len(made) > 5
+    result, _ = twinfs.traced(*words, calls="trace=linkat", flags=refused)
+    assert result.status == 3, result
+    assert "refuses such links" in result.error.decode()
+    assert not (target / STATE).exists()
+    after = regular_files(target)
+    assert {path: after[path] for path in made} == made
+    assert {path.name: path.read_bytes() for path in target.iterdir()} == {
+        path.name: path.read_bytes() for path in source.iterdir()}
+
+
 def doubt(target):
     """Makes the state that of another boot."""
     state = target / STATE / "state"
