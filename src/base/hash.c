@@ -51,6 +51,11 @@ void hash_state_reset(struct hash_state *state)
 	XXH3_128bits_reset(to_xxh(state));
 }
 
+void hash_state_reset_seeded(struct hash_state *state, uint64_t seed)
+{
+	XXH3_128bits_reset_withSeed(to_xxh(state), seed);
+}
+
 void hash_state_copy(struct hash_state *to, const struct hash_state *from)
 {
 	XXH3_copyState(to_xxh(to), (const XXH3_state_t *)from);

@@ -31,6 +31,7 @@ struct hash_state;
 struct hash_state *hash_state_new(void); /* NULL without memory */
 void hash_state_free(struct hash_state *state);
 void hash_state_reset(struct hash_state *state);
+void hash_state_reset_seeded(struct hash_state *state, uint64_t seed);
 void hash_state_copy(struct hash_state *to, const struct hash_state *from);
 void hash_state_update(struct hash_state *state, const void *data, size_t length);
 struct hash128 hash_state_digest(const struct hash_state *state);

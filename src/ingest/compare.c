@@ -405,7 +405,7 @@ static void close_all(struct comparison *c)
 		reading_abandon(&c->list[i].reading);
 }
 
-/* More contents of one hash than can be told apart in the memory there is. They stay in
+/* More contents of one seeded hash than can be told apart in the memory there is. They stay in
  * uniques/, like all that is not compared. */
 static void note_crowd(struct comparison *c)
 {
@@ -422,6 +422,7 @@ static int compare_files(struct comparison *c, void *memory, size_t budget)
 					.size_bytes = c->head->key.size,
 					.memory = memory,
 					.budget_bytes = budget,
+					.seed = c->contents->seed,
 					.hashing = c->large_holes ? REFINE_HASH_LATER
 								  : REFINE_HASH_ALONG};
 	struct strand **strands AUTO_FREE = calloc(c->count ? c->count : 1, sizeof(*strands));

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -367,6 +368,8 @@ static void contents_init(struct contents *contents, struct ingest *ingest, bool
 				      .heads = {.budget_bytes = (size_t)memory_at_most(KEPT_BYTES,
 										       KEPT_PART)}};
 	set_threads(contents);
+	if (getrandom(&contents->seed, sizeof(contents->seed), 0) < 0)
+		contents->seed = clock_monotonic_ns();
 	/* a writer that has to wait for our lease makes the kernel send one */
 	(void)signal(SIGIO, SIG_IGN);
 	pthread_mutex_init(&contents->heads_lock, NULL);

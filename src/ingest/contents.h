@@ -28,6 +28,7 @@ struct contents {
 	size_t undecided_count;
 	struct outcomes outcomes;
 	struct order order;
+	uint64_t seed; /* random, see struct refinement */
 	unsigned int readers; /* threads for heads, where there is work for so many */
 	unsigned int comparers; /* the same for what is undecided */
 	_Atomic uint32_t next; /* the next piece of work for a thread */

@@ -143,7 +143,7 @@ enum {
 	STRAND_LOST = 1
 };
 
-/* Hashes a whole file; not 0 when it must be left out. */
+/* Hashes a whole file from a state that was reset; not 0 when it must be left out. */
 static int digest(struct refinement *refinement, struct strand *strand, struct hash_state *state)
 {
 	struct range range = {.count = 1, .hash = state};
@@ -151,7 +151,6 @@ static int digest(struct refinement *refinement, struct strand *strand, struct h
 	size_t length;
 	int r = 0;
 
-	hash_state_reset(state);
 	while (r == 0 && range.offset < refinement->size_bytes) {
 		if (stop_requested())
 			return -ECANCELED;
@@ -193,14 +192,13 @@ static int hash_later(struct refinement *refinement, struct strand *strand)
 
 static int emit_alone(struct refinement *refinement, struct strand *strand)
 {
-	int r = 0;
+	int r;
 
 	refinement->calls->abandon(refinement->context, strand);
 	if (!strand->equal || refinement->hashing == REFINE_HASH_NEVER)
 		return emit(refinement, &strand, 1, NULL);
-	/* it stands for others of an earlier part: they were hashed there, or are now */
-	if (refinement->hashing == REFINE_HASH_LATER)
-		r = hash_later(refinement, strand);
+	/* it stands for others of an earlier part */
+	r = hash_later(refinement, strand);
 	if (r)
 		return r == STRAND_LOST ? 0 : r;
 	return emit(refinement, &strand, 1, &strand->digest);
@@ -462,6 +460,7 @@ static int digest_all(struct refinement *refinement, struct strand **strands, si
 	int r = state ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < *count; i++) {
+		hash_state_reset_seeded(state, refinement->seed);
 		if (digest(refinement, strands[i], state) == 0)
 			strands[kept++] = strands[i];
 		else if (stop_requested())
@@ -556,7 +555,7 @@ static int merge_parts(struct refinement *refinement, struct strand **strands, s
 	return r;
 }
 
-/* Strands with one digest: nearly always all equal. */
+/* Strands with one seeded hash: nearly always all equal. */
 static int refine_crowd(struct refinement *refinement, struct strand **strands, size_t count)
 {
 	size_t capacity = refine_capacity(refinement), before = count;

@@ -22,7 +22,8 @@
 /* One file to be compared, or several that are known to be equal and are stood for by one. */
 struct strand {
 	struct strand *equal; /* more strands found equal to this one */
-	struct hash128 digest; /* used where there are too many for lock-step */
+	/* Hash of a class, or seeded, where there are too many for lock-step. */
+	struct hash128 digest;
 	void *file; /* the caller's */
 };
 
@@ -62,18 +63,21 @@ struct refinement {
 	void *memory; /* for blocks, borrowed; best of memory_pages */
 	size_t budget_bytes; /* of it: at least 8 KiB */
 	enum refine_hashing hashing;
+	/* Of the hash that tells too many files apart: random and secret, so that nobody can make
+	 * contents that collide in it. */
+	uint64_t seed;
 };
 
 /* The most strands that can be read together within the budget. */
 size_t refine_capacity(const struct refinement *refinement);
 
 /* Splits count strands (an array that is reordered); any number of them: what is too many for
- * lock-step is split by a hash of the whole file first, and what is still too many is compared in
+ * lock-step is split by a seeded hash of the whole file first, and what is still too many is compared in
  * parts, each class of one part going on as one strand, so that each byte is read at most three
- * times.
+ * times, or four times if another file fails in the last part.
  *
  * Returns 0; -ENOMEM; -ECANCELED after stop_requested(); what emit returned. -E2BIG: more
- * different contents with one hash than fit; they were given to abandon.
+ * different contents with one seeded hash than fit; they were given to abandon.
  */
 MUST_CHECK int refine(struct refinement *refinement, struct strand **strands, size_t count);
 

@@ -72,6 +72,16 @@ def test_thousand_collisions_behind_the_head_are_grouped_right(twinfs, source):
         assert len(names) == 1 and len(group["copies"]) == 2
 
 
+def test_more_collisions_than_are_compared_at_once_are_grouped_right(twinfs, source):
+    collide.write_long_contents(os.fspath(source / "a"), 1600, 20_000, 17_000)
+    collide.write_long_contents(os.fspath(source / "b"), 20, 20_000, 17_000)
+    groups = twinfs.listing(source)["groups"]
+    assert len(groups) == 20
+    for group in groups:
+        names = {os.path.basename(path_of(copy)) for copy in group["copies"]}
+        assert len(names) == 1 and len(group["copies"]) == 2
+
+
 def test_ordinal_of_a_group_stays_when_others_come_and_go(twinfs, source):
     contents = list(collide.long_contents(3, 4096))
     value = pairs(source, contents)
