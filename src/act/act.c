@@ -280,7 +280,9 @@ static int act_on(struct act *act, struct waiting *waiting)
 	act->settings.report(act->settings.context, &waiting->copy, &result);
 	if (act_is_refused(result.outcome))
 		close_kept(act); /* what was wrong may be so no more */
-	/* what stands under the other name still is for the next start */
+	/* what stands under the other name, or elsewhere, is still to be put back */
+	if (deed.is_saved_elsewhere)
+		return 0;
 	if (result.outcome == ACT_STRAY && strcmp(result.stray, waiting->other) == 0)
 		return 0;
 	return waiting->intent.number ? journal_note_done(act->journal, waiting->intent.number) : 0;

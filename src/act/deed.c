@@ -11,6 +11,9 @@
 #include "act/layer.h"
 #include "act/undo.h"
 #include "base/descriptor.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "catalog/index_files.h"
 
 /* ---- the two files ------------------------------------------------------------------- */
 
@@ -153,12 +156,78 @@ void deed_put_back(struct deed *deed)
 	deed_note_undone(deed, undo_rename(&deed->copy.place, deed->other, deed->stray));
 }
 
-/* Writes all bytes of the copy, which has no name any more, to a new file under the other name. 0 or
- * -errno. */
+/* Outcome of saving, and the exit status of the process that does: no errno has this number. */
+enum {
+	SAVED_ELSEWHERE = 255,
+};
+
+/* Where the bytes of a copy are saved that have no room on its own file system, in turn. In memory
+ * they last until the act ends: it puts them back then, as the old file has freed its room. */
+static const char *const refuges[] = {NULL /* the index */, "/var/tmp", "/dev/shm"};
+
+/* Opens a folder that other users cannot enter. Sets path to that of the file to be made in it. */
+static int open_refuge(const struct deed *deed, const char *refuge, struct bytes *path, int *fd)
+{
+	int r;
+
+	path->length = 0;
+	if (!refuge) {
+		r = bytes_format(path, "%s/%s", deed->settings->folder, deed->other);
+		return r < 0 ? r : index_folder_open(deed->settings->folder, fd);
+	}
+	r = bytes_format(path, "%s/%s", refuge, deed->other);
+	if (r < 0 || !bytes_text(path))
+		return -ENOMEM;
+	if (mkdir(bytes_text(path), 0700) < 0)
+		return -errno;
+	*fd = open(bytes_text(path), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *fd < 0 ? -errno : bytes_format(path, "/%s", deed->other);
+}
+
+/* The journal names the place before there is something, both durably. */
+static int save_to(struct deed *deed, const char *refuge)
+{
+	struct bytes path CLEANUP_BYTES = {0}, original CLEANUP_BYTES = {0};
+	struct intent intent = *deed->intent;
+	AUTO_CLOSE int folder = -1;
+	int r = open_refuge(deed, refuge, &path, &folder), noted;
+
+	intent.saved = bytes_text(&path);
+	if (r < 0 || !intent.saved)
+		return r < 0 ? r : -ENOMEM;
+	noted = journal_amend(deed->journal, &intent);
+	if (noted == 0)
+		noted = journal_sync(deed->journal);
+	r = file_copy_save(deed->copy.held.fd, folder, deed->other);
+	if (r == 0)
+		r = sync_directory(folder);
+	if (r < 0)
+		return r;
+	if (bytes_format(&original, "%s/%s", intent.source, intent.path) == 0 &&
+	    bytes_text(&original))
+		log_error(
+			"cannot write %s again, though its kept file went: its bytes are saved in "
+			"%s; %s",
+			quote_path(bytes_text(&original)), quote_path(intent.saved),
+			noted < 0 ? "copy them back"
+				  : "make room, then 'twinfs recover' puts them back");
+	return SAVED_ELSEWHERE;
+}
+
+/* Writes all bytes of the copy, which has no name any more, to a new file under the other name. If
+ * there is no room, to another file system. 0, SAVED_ELSEWHERE or -errno. */
 static int save(struct deed *deed)
 {
+	int r;
+
 	held_wait_for_writer(&deed->copy.held);
-	return file_copy_save(deed->copy.held.fd, deed->copy.place.directory, deed->other);
+	r = file_copy_save(deed->copy.held.fd, deed->copy.place.directory, deed->other);
+	for (size_t i = 0; r < 0 && i < ARRAY_SIZE(refuges); i++) {
+		int elsewhere = save_to(deed, refuges[i]);
+
+		r = elsewhere > 0 ? elsewhere : r;
+	}
+	return r;
 }
 
 /* The same by a process of its own, which goes on when this one is killed: until the new file is
@@ -167,11 +236,12 @@ static int save(struct deed *deed)
 static int save_apart(struct deed *deed)
 {
 	pid_t child = fork();
-	int status;
+	int status, r;
 
 	if (child == 0) {
 		(void)setsid(); /* what ends the group of this process does not end that one */
-		_exit(-save(deed));
+		r = save(deed);
+		_exit(r < 0 ? -r : r);
 	}
 	if (child < 0)
 		return save(deed);
@@ -179,7 +249,10 @@ static int save_apart(struct deed *deed)
 		if (errno != EINTR)
 			return -errno;
 	}
-	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+	if (!WIFEXITED(status))
+		return -EINTR;
+	r = WEXITSTATUS(status);
+	return r == SAVED_ELSEWHERE ? r : -r;
 }
 
 /* Gives the copy a name and all its bytes again. */
@@ -187,7 +260,10 @@ static void bring_back(struct deed *deed)
 {
 	int r = save_apart(deed);
 
-	if (r < 0)
+	deed->is_saved_elsewhere = r == SAVED_ELSEWHERE;
+	if (r == SAVED_ELSEWHERE)
+		deed_fail(deed, -ENOSPC);
+	else if (r < 0)
 		deed_fail(deed, r);
 	else
 		deed_put_back(deed);

@@ -32,6 +32,7 @@ struct deed {
 	const struct intent *intent;
 	struct act_result *result;
 	struct bytes *stray; /* the caller's, for result->stray */
+	bool is_saved_elsewhere; /* its bytes are where the journal says: the intent has no end yet */
 };
 
 /* Opens and holds a file. 0, or fills in the result and returns 1.

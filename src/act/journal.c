@@ -182,6 +182,8 @@ static int fill(json_t *object, const struct intent *intent)
 		r = set_text(object, "target", intent->target);
 	if (r == 0 && intent->info)
 		r = set_text(object, "info", intent->info);
+	if (r == 0 && intent->saved)
+		r = set_text(object, "saved", intent->saved);
 	if (r == 0)
 		r = set_number(object, "kept inode", (int64_t)intent->kept_inode);
 	if (r == 0)
@@ -334,7 +336,7 @@ struct settling {
 
 /* Paths of an intent as they were, for as long as this is. */
 struct intent_texts {
-	struct bytes source, path, other, to, target, info, mount, to_mount;
+	struct bytes source, path, other, to, target, info, saved, mount, to_mount;
 };
 
 /* 0, -ENOENT, -EPROTO or -ENOMEM. */
@@ -385,6 +387,8 @@ static int get_texts(const json_t *object, struct intent_texts *texts, struct in
 		r = get_optional(object, "target", &texts->target, &intent->target);
 	if (r == 0)
 		r = get_optional(object, "info", &texts->info, &intent->info);
+	if (r == 0)
+		r = get_optional(object, "saved", &texts->saved, &intent->saved);
 	if (r == 0)
 		r = get_optional(object, mount_keys.path, &texts->mount, &intent->mount.path);
 	if (r == 0)
@@ -455,6 +459,7 @@ static int handle_one(struct journal *journal, const json_t *object, const struc
 	bytes_free(&texts.to);
 	bytes_free(&texts.target);
 	bytes_free(&texts.info);
+	bytes_free(&texts.saved);
 	bytes_free(&texts.mount);
 	bytes_free(&texts.to_mount);
 	return r == -ENOMEM ? r : 0;

@@ -46,6 +46,8 @@ struct intent {
 	int64_t made_born_ns; /* 0: the file system does not say */
 	const char *target; /* INTENT_SYMLINK */
 	const char *info; /* absolute path of the info file in a trash folder; NULL: none is made */
+	const char *
+		saved; /* absolute path of its bytes, which had no room in its directory; NULL: none */
 	struct root_identity root; /* of the source */
 	struct mount_identity mount; /* of the copy, if it is another one than that of the source */
 	struct mount_identity to_mount; /* of the folder that the copy moves to */

@@ -274,11 +274,51 @@ static void forget_info(const struct intent *intent)
 		trash_entry_forget(intent->info, intent->other, bytes_text(&original));
 }
 
+/* Removes what was saved elsewhere, and the folder that was made for it. */
+static void forget_saved(const struct intent *intent)
+{
+	const char *slash = strrchr(intent->saved, '/');
+	AUTO_FREE char *folder =
+		slash ? strndup(intent->saved, (size_t)(slash - intent->saved)) : NULL;
+	const char *name = folder ? strrchr(folder, '/') : NULL;
+
+	(void)unlink(intent->saved);
+	if (name && strcmp(name + 1, intent->other) == 0)
+		(void)rmdir(folder);
+}
+
+/* Gives the copy the bytes that were saved elsewhere, durably. What was only begun there has no
+ * bytes that are needed. */
+static int undo_saved(struct undoing *undoing, const struct place *place,
+		      const struct intent *intent)
+{
+	AUTO_CLOSE int saved = open(intent->saved, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+	int r;
+
+	if (saved < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (fstat(saved, &status) < 0 || !S_ISREG(status.st_mode))
+		return -EINVAL;
+	r = file_copy_save(saved, place->directory, intent->other);
+	if (r == 0)
+		r = undo_rename(place, intent->other, &undoing->stray);
+	if (r == 0)
+		r = sync_directory(place->directory);
+	if (r < 0)
+		return r;
+	forget_saved(intent);
+	undoing->undone->files++;
+	return 0;
+}
+
 static int undo_one(struct undoing *undoing, const struct place *place, const struct intent *intent)
 {
 	enum what what;
 	int r = examine(place, intent->other, intent, &what);
 
+	if (r == 0 && what == WHAT_NOTHING && intent->saved)
+		return undo_saved(undoing, place, intent);
 	if (r < 0 || what == WHAT_NOTHING)
 		return r;
 	if (what == WHAT_LINK)

@@ -326,6 +326,37 @@ def test_copy_that_became_the_last_one_is_saved_whatever_hinders(as_user, source
     assert copy.read_bytes() == content
 
 
+@pytest.mark.parametrize("index", ["elsewhere", "there"])
+def test_copy_that_became_the_last_one_on_a_full_disk_is_put_back(twinfs, strace, tmp_path, index):
+    """The kept file goes when the copy has no name any more, and there is no room for its bytes."""
+    with disk("ext4", tmp_path, 40 << 20) as full:
+        source = full / "source"
+        source.mkdir()
+        kept, copy = copies(source, 2, size=8 << 20)
+        data = copy.read_bytes()
+        if index == "there":
+            twinfs.index = full / "index"
+        twinfs.ok("scan", source)
+        with contextlib.suppress(OSError), (full / "rest").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        os.truncate(full / "rest", (full / "rest").stat().st_size - (1 << 20))
+        plain, twinfs.wrapped = twinfs.wrapped, [
+            *STRACE, "-o", "/dev/null", "-e", "trace=unlinkat",
+            "-e", "inject=unlinkat:delay_enter=500000"]
+        with twinfs.started("remove", "--yes", source) as process:
+            assert until(lambda: list(source.glob(".twinfs~*")))
+            new = source / "new"
+            new.touch()
+            new.rename(kept)
+            _, error = process.communicate(timeout=60)
+        twinfs.wrapped = plain
+        assert b"are saved in" in error
+        twinfs.ok("recover")
+        assert copy.read_bytes() == data
+        assert not list(source.glob(".twinfs~*")) and not list(twinfs.index.glob(".twinfs~*"))
+
+
 def test_interrupt_ends_after_the_file_at_hand(twinfs, source):
     for number in range(40):
         copies(source, 2, name=f"pair {number}")

@@ -102,6 +102,24 @@ static void test_copy_gets_a_name_beside_what_is_new(void **state)
 	assert_true(holds(folder, "copy.kept-2", "content"));
 }
 
+static void test_copy_that_was_saved_elsewhere_gets_its_bytes_back(void **state)
+{
+	const struct folder *folder = *state;
+	char saved[96];
+	struct intent intent = {.kind = INTENT_AWAY,
+				.source = folder->path,
+				.path = "copy",
+				.saved = saved,
+				.inode = 1};
+
+	(void)snprintf(saved, sizeof(saved), "%s/saved", folder->path);
+	put_file(folder, "saved", "content");
+	assert_int_equal(undo_intent(folder, &intent).files, 1);
+	assert_true(holds(folder, "copy", "content"));
+	assert_true(holds(folder, "saved", NULL));
+	assert_true(holds(folder, OTHER, NULL));
+}
+
 /* A link was made and no name was changed yet. */
 static void test_link_goes_that_did_not_come_to_its_place(void **state)
 {
@@ -296,6 +314,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_nothing_was_begun),
 		CASE(test_copy_gets_its_name_back),
+		CASE(test_copy_that_was_saved_elsewhere_gets_its_bytes_back),
 		CASE(test_copy_gets_a_name_beside_what_is_new),
 		CASE(test_link_goes_that_did_not_come_to_its_place),
 		CASE(test_link_changes_places_with_the_copy_again),
