@@ -23,6 +23,9 @@ static inline void memory_set_up(void)
 	/* set, it does not grow with what is freed */
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the same */
 	(void)mallopt(M_MMAP_THRESHOLD, MEMORY_MAPPED_BYTES);
+	/* the first call sets up what a sanitizer, with an allocator of its own, did not; two threads
+	 * cannot do that at a time */
+	(void)malloc_trim(0);
 #endif
 }
 

@@ -104,7 +104,7 @@ def is_said_to_be_stale(view, folders=()):
 
 
 def test_backup_fails_while_new_files_cannot_be_written_to_the_index(twinfs, tree, tmp_path):
-    """What the kernel knew of folders before counts no more, and all is right when there is room."""
+    """What the kernel knew of folders counts no more, and all is right when there is room."""
     if os.geteuid() != 0 or not shutil.which("rsync"):
         pytest.skip("mounts a small file system, and needs rsync")
     small, backup = tmp_path / "disk", tmp_path / "backup"
