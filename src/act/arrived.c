@@ -7,6 +7,7 @@
 
 #include "base/copier.h"
 #include "base/descriptor.h"
+#include "base/xattrs.h"
 
 uint64_t arrived_count_parted(const struct arrived *arrived)
 {
@@ -60,6 +61,14 @@ static bool has_same_owner(const struct stat *a, const struct stat *b)
 	return a->st_mode == b->st_mode && a->st_uid == b->st_uid && a->st_gid == b->st_gid;
 }
 
+static bool has_same_attributes(const struct held *a, const struct held *b)
+{
+	struct xattrs one CLEANUP_XATTRS = {0}, other CLEANUP_XATTRS = {0};
+
+	return xattrs_read(&one, a->fd) == 0 && xattrs_read(&other, b->fd) == 0 &&
+	       xattrs_equal(&one, &other);
+}
+
 /* Was nothing changed of a copy but its names? */
 static bool is_unchanged(const struct stat *before, const struct stat *now)
 {
@@ -76,6 +85,7 @@ static bool can_be_linked(const struct arrived *arrived, const struct held *copy
 	struct stat now;
 
 	return fstat(arrived->file.fd, &now) == 0 && has_same_owner(&now, &copy->status) &&
+	       has_same_attributes(&arrived->file, copy) &&
 	       held_same_bytes(&arrived->file, copy) == 1 && held_is_unbroken(&arrived->file);
 }
 

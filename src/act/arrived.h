@@ -37,7 +37,7 @@ enum {
 };
 
 /* Makes a hard link of the file for another name of the same copy. The file must have the same bytes,
- * mode and owner as the copy, and no writer since it was noted: both are read again.
+ * mode, owner and attributes as the copy, and no writer since it was noted: both are read again.
  *
  * Returns 0, ARRIVED_APART, -EEXIST if the place is taken, or another -errno. */
 MUST_CHECK int arrived_link(struct arrived *arrived, const struct held *copy,

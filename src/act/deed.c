@@ -86,13 +86,22 @@ static bool is_kept_itself(const struct deed *deed)
 	       now.stx_ctime.tv_nsec != before->st_ctim.tv_nsec;
 }
 
+/* Is its folder where it was found? */
+static bool is_in_its_folder(const struct deed *deed, const struct subject *subject)
+{
+	const struct act_file *file = subject->file;
+
+	return place_is_at(&subject->place, deed->settings->sources, file->source, file->path);
+}
+
 bool deed_still_holds(struct deed *deed)
 {
 	const struct subject *kept = deed->kept;
 
 	if (is_kept_itself(deed))
 		return deed_refuse(deed, ACT_KEPT_ITSELF);
-	if (!place_leads_to(&kept->place, kept->place.name, &kept->held.status))
+	if (!place_leads_to(&kept->place, kept->place.name, &kept->held.status) ||
+	    !is_in_its_folder(deed, kept))
 		return deed_refuse(deed, ACT_KEPT_GONE);
 	if (!held_is_unbroken(&kept->held))
 		return deed_refuse(deed, ACT_KEPT_BUSY);
@@ -136,6 +145,8 @@ bool deed_is_still_verified(struct deed *deed)
 
 	if (!place_leads_to(&deed->copy.place, deed->other, &copy->status))
 		return deed_refuse(deed, ACT_CHANGED);
+	if (!is_in_its_folder(deed, &deed->copy))
+		return deed_refuse(deed, ACT_GONE);
 	if (!copy->leased || !deed->kept->held.leased)
 		return deed_verify(deed) && write_kept(deed);
 	return deed_still_holds(deed);

@@ -36,6 +36,34 @@ int place_open(struct place *place, const struct sources *sources, uint32_t sour
 	return place_open_below(place, sources->list[source].fd, path, sources->cross_mounts);
 }
 
+static bool is_same_directory(int a, int b)
+{
+	struct stat one, other;
+
+	return fstat(a, &one) == 0 && fstat(b, &other) == 0 && is_same_inode(&one, &other);
+}
+
+static bool source_is_at_its_path(const struct source *source)
+{
+	AUTO_CLOSE int now = open(source->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return now >= 0 && is_same_directory(now, source->fd);
+}
+
+bool place_is_at(const struct place *place, const struct sources *sources, uint32_t source,
+		 const char *path)
+{
+	struct place now;
+	bool is_there;
+
+	if (place_open(&now, sources, source, path) < 0)
+		return false;
+	is_there = is_same_directory(now.directory, place->directory) &&
+		   source_is_at_its_path(&sources->list[source]);
+	place_close(&now);
+	return is_there;
+}
+
 void place_close(struct place *place)
 {
 	if (place->directory >= 0)
@@ -89,15 +117,7 @@ static bool is_mount_root(int directory)
 	       status.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
-/* The root of a process need not be the root of a mount, and is its own parent. */
-static bool is_same_directory(int a, int b)
-{
-	struct stat first, second;
-
-	return fstat(a, &first) < 0 || fstat(b, &second) < 0 || is_same_inode(&first, &second);
-}
-
-/* Opens the root of the mount. */
+/* Opens the root of the mount. The root of a process need not be one, and is its own parent. */
 static int open_mount(int directory)
 {
 	int fd = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -26,6 +26,11 @@ MUST_CHECK int place_open(struct place *place, const struct sources *sources, ui
 MUST_CHECK int place_open_below(struct place *place, int root, const char *path, bool cross_mounts);
 void place_close(struct place *place);
 
+/* Does the path still lead to that directory, from the source's own path down? An open directory goes
+ * along when its folder is moved. Blocks on the source. */
+bool place_is_at(const struct place *place, const struct sources *sources, uint32_t source,
+		 const char *path);
+
 bool place_is_symlink_to(const struct place *place, const char *name, const char *target);
 
 /* What an open directory is known by when it is opened again. What is 0 is not known. */

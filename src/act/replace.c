@@ -19,10 +19,14 @@
 static bool has_same_metadata(struct deed *deed)
 {
 	struct xattrs kept CLEANUP_XATTRS = {0}, copy CLEANUP_XATTRS = {0};
-	const struct stat *a = &deed->kept->held.status, *b = &deed->copy.held.status;
+	struct stat a, b;
 	int r;
 
-	if (a->st_mode != b->st_mode || a->st_uid != b->st_uid || a->st_gid != b->st_gid)
+	if (fstat(deed->kept->held.fd, &a) < 0 || fstat(deed->copy.held.fd, &b) < 0) {
+		deed_fail(deed, -errno);
+		return false;
+	}
+	if (a.st_mode != b.st_mode || a.st_uid != b.st_uid || a.st_gid != b.st_gid)
 		return deed_refuse(deed, ACT_OTHER_METADATA);
 	r = xattrs_read(&kept, deed->kept->held.fd);
 	if (r == 0)
@@ -122,12 +126,16 @@ static void change_back(struct deed *deed)
 		deed_note_undone(deed, r);
 }
 
+/* Owner, mode and attributes are asked for again: they may have been set while the bytes were read. From
+ * here on, nobody can set them by the path of the copy: it leads to the link. */
 static bool is_what_was_verified(struct deed *deed)
 {
 	if (!is_our_link(deed, deed->copy.place.name))
 		return deed_refuse(deed, ACT_CHANGED);
 	if (!link_leads_to_kept(deed))
 		return deed_refuse(deed, ACT_KEPT_GONE);
+	if (!deed->settings->force_metadata && !has_same_metadata(deed))
+		return false;
 	return deed_is_still_verified(deed);
 }
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Acts in folders in which a name can be made, but not removed again, and folders that copies must
-not be moved to."""
+"""Acts in folders in which a name can be made, but not removed again, folders that copies must
+not be moved to, and folders that are moved while an act is under way."""
+import contextlib
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from disks import disk
+from program import STRACE, Program, until
 from test_act import copies, everything, refusal
 
 
@@ -129,3 +132,87 @@ def test_copies_are_moved_to_another_folder_of_a_bound_file_system(twinfs, sourc
         assert (mounted / copy.name).exists() and not copy.exists()
     finally:
         subprocess.run(["umount", mounted], check=True)
+
+
+# folders that are moved meanwhile
+
+ACTS = {"remove": ("remove",), "link": ("link",), "link -s": ("link", "--symbolic"),
+        "trash": ("remove", "--trash")}
+
+
+@pytest.fixture
+def apart(source):
+    """A kept file and a copy in folders of their own."""
+    kept, copy = copies(source, 2)
+    for folder, file in (("a", kept), ("b", copy)):
+        (source / folder).mkdir()
+        file.rename(source / folder / "file")
+    return source
+
+
+def act_while(twinfs, source, words, change, calls="renameat2,linkat,symlinkat", flags=()):
+    """Does something when the act is about to make its first name, or to change one."""
+    traced = Program(twinfs.session, twinfs.folder)
+    traced.index = twinfs.index
+    traced.wrapped = [*STRACE, "-o", "/dev/null", *flags, "-e", f"trace={calls}",
+                      "-e", f"inject={calls}:delay_enter=700000:when=1"]
+    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    twinfs.ok("scan", source)
+    with traced.started(*words, "--yes", source) as process:
+        assert until(lambda: is_held_by_strace(process.pid))
+        change()
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 3, error
+    return error
+
+
+def is_held_by_strace(pid):
+    """Does the act wait in a system call? Nothing else stops it for longer than a moment."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return any(is_delayed(child) for child in children) and any(
+        is_delayed(child) for child in children)
+
+
+def is_delayed(pid):
+    def stopped():
+        return any("State:\tt" in path.read_text()
+                   for path in Path(f"/proc/{pid}/task").glob("*/status"))
+
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return stopped() and not until(lambda: not stopped(), 0.1)
+    return False
+
+
+@pytest.mark.parametrize("moved", ["a", "b", "."], ids=["kept", "copy", "source"])
+@pytest.mark.parametrize("act", ACTS)
+def test_nothing_goes_where_a_folder_was_moved_meanwhile(twinfs, apart, tmp_path, strace, act,
+                                                         moved):
+    """What is open goes along with it; the path of neither file leads there any more."""
+    away = tmp_path / "away"
+    act_while(twinfs, apart, ACTS[act], lambda: os.rename(apart / moved, away))
+    found = sorted(path.name for root in (apart, away) if root.exists()
+                   for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    assert found == ["file", "file"]
+    assert (twinfs.index / "acts").stat().st_size == 0
+
+
+def make_private(path):
+    path.chmod(0o600)
+
+
+def tag(path):
+    os.setxattr(path, "user.tag", b"mine")
+
+
+@pytest.mark.parametrize("change", [make_private, tag])
+@pytest.mark.parametrize("act", ["link", "link -s"])
+def test_link_keeps_what_was_set_on_a_copy_while_it_was_compared(twinfs, apart, strace, act,
+                                                                 change):
+    kept, copy = apart / "a/file", apart / "b/file"
+    before = kept.stat().st_mode, os.listxattr(kept)
+    error = act_while(twinfs, apart, ACTS[act], lambda: change(copy), "pread64", ("-P", copy))
+    assert copy.is_file() and not copy.is_symlink() and copy.stat().st_nlink == 1
+    assert (copy.stat().st_mode, os.listxattr(copy)) != before
+    assert (kept.stat().st_mode, os.listxattr(kept)) == before
+    assert b"--force-metadata" in error
+    assert (twinfs.index / "acts").stat().st_size == 0

@@ -172,6 +172,16 @@ def test_name_is_a_file_of_its_own_where_the_first_one_was_touched(twinfs, sourc
     assert everything(source) == {os.fsencode(pair)}
 
 
+def test_attribute_that_is_set_on_a_further_name_moves_with_it(twinfs, source, moved, strace, pair):
+    """What the first name became has not got it."""
+    def tag(_):
+        os.setxattr(source / "name 2", "user.tag", b"mine")
+
+    move_with_change(twinfs, source, moved, tag, FIRST_HAS_ARRIVED)
+    assert os.getxattr(moved / "name 2", "user.tag") == b"mine"
+    assert os.listxattr(moved / "name 1") == []
+
+
 def test_no_link_is_made_of_an_equal_file_that_another_user_put_there(twinfs, source, moved,
                                                                       strace, pair):
     content = pair.read_bytes()
