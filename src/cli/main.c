@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -138,20 +140,23 @@ static int open_stdio(void)
 	return 0;
 }
 
-/* Only the index is mapped. The thread that reads it holds no lock that a message needs; and ends, by
- * the same signal, as soon as it goes on. */
+/* Only the index is mapped. The thread that reads it holds no lock that a message needs; and ends all, by
+ * the same signal, as soon as it goes on. Other threads that find the same wait for that. */
 static void say_that_index_is_unreadable(int number)
 {
-	(void)number;
+	static atomic_flag is_being_said = ATOMIC_FLAG_INIT;
+
+	while (atomic_flag_test_and_set(&is_being_said))
+		(void)pause();
 	/* NOLINTNEXTLINE(bugprone-signal-handler,cert-sig30-c): as said */
 	log_error("the index cannot be read: its disk fails, or its file was cut short; the next "
 		  "scan or mount checks it, and builds it anew where that is needed");
+	(void)signal(number, SIG_DFL);
 }
 
 static void watch_for_bus_errors(void)
 {
-	struct sigaction action = {.sa_handler = say_that_index_is_unreadable,
-				   .sa_flags = (int)SA_RESETHAND};
+	struct sigaction action = {.sa_handler = say_that_index_is_unreadable};
 
 	(void)sigemptyset(&action.sa_mask);
 	(void)sigaction(SIGBUS, &action, NULL);

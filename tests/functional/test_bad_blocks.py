@@ -207,8 +207,27 @@ def test_index_that_comes_to_lie_on_bad_blocks_under_a_view_serves_nothing_wrong
             assert refused_with(data) == errno.EIO
             errors = look_at_all(view, bad_disk.tree, number)
         assert process.returncode in {0, *CRASHES}
-        assert b"index" in process.output[1] if process.returncode else not errors
+        assert (b"index" in process.output[1] if process.returncode else not errors), (
+            process.returncode, process.output, errors)
         failed += errors
         assert twinfs.groups(bad_disk.tree) == oracle_groups(bad_disk.tree)
         bad_disk.spoil()
     assert failed
+
+
+def test_index_that_two_threads_find_unreadable_at_a_time_is_said_to_be(indexed, bad_disk, strace):
+    """Who finds it second does not end the daemon before the first one has said so."""
+    twinfs, _ = indexed
+    data = twinfs.index / "data.mdb"
+    with twinfs.mounted_in_front(bad_disk.tree) as (process, view):
+        os.sync()
+        bad_disk.spoil(*on_disk(data))
+        forget_what_is_mapped(view.status()["pid"], data)
+        view.pid = process.pid
+        with view.traced("-e", "trace=write", "-e", "inject=write:delay_enter=500000:when=1"):
+            lists = [subprocess.Popen(["find", folder], stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL)
+                     for folder in (view.dups, view.uniques, view.path / "redundant")]
+            assert all(run.wait() for run in lists)
+    assert process.returncode == -signal.SIGBUS
+    assert process.output[1].count(b"index cannot be read") == 1
