@@ -113,7 +113,9 @@ static int print_text(struct output *output, const char *point, const json_t *st
 		r = print_path_member(output, "index", status, "index");
 	figure_print(output, "state", "%s", status_file_text(status, "state"));
 	if (json_object_get(status, "problem") != NULL)
-		figure_print(output, "problem", "%s", status_file_text(status, "problem"));
+		figure_print(output, "problem",
+			     "cannot bring the index up to date: %s; see 'twinfs doctor'",
+			     status_file_text(status, "problem"));
 	figure_print(output, "since", "%s, process %" PRIu64 ", twinfs %s",
 		     status_file_text(status, "since"), status_file_number(status, "pid"),
 		     status_file_text(status, "version"));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -80,7 +81,10 @@ static void examine_view(struct doctor *doctor, const char *view)
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "view",
 			     "it cannot bring its index up to date: %s",
 			     text_of(status, "problem"));
-		findings_remedy(&doctor->findings, "make room where the index is: %s",
+		findings_remedy(&doctor->findings,
+				strcmp(text_of(status, "problem"), error_text(ENOENT)) == 0
+					? "unmount it and mount it again: its index was removed: %s"
+					: "make room where the index is: %s",
 				text_of(status, "index"));
 	} else {
 		findings_add(&doctor->findings, VERDICT_OK, "view",

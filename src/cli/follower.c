@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/inotify_limits.h"
 #include "base/log.h"
+#include "base/quote.h"
 #include "base/stop.h"
 #include "base/thread.h"
 #include "base/timed_wait.h"
@@ -262,8 +263,9 @@ static void tell(struct follower *follower, int problem)
 			    "watch is looked at every %u s; see 'twinfs status'",
 			    (unsigned int)(settings->interval_ms / 1000));
 	if (problem && problem != follower->problem)
-		log_error("cannot bring the index up to date: %s; trying again",
-			  error_text(problem));
+		log_error("cannot bring the index %s up to date: %s; trying again; meanwhile "
+			  "listing uniques/ and redundant/ fails",
+			  quote_path(settings->indexing->folder), error_text(problem));
 	follower->told_unwatched = unwatched;
 	follower->problem = problem;
 	settings->told(settings->context, unwatched, problem);

@@ -34,7 +34,9 @@ def tree(source):
 
 
 def shut_down(root):
-    """The file system stands still, as when its disk is pulled out."""
+    """The file system stands still, as when its disk is pulled out. Xfs then drops what it was to
+    write, by its own time or that of any sync: nothing of the index is left to be written."""
+    os.sync()
     folder = os.open(root, os.O_RDONLY)
     try:
         fcntl.ioctl(folder, SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
@@ -131,6 +133,25 @@ def test_backup_fails_while_new_files_cannot_be_written_to_the_index(twinfs, tre
             assert set(walk_names(backup)) > old
     finally:
         subprocess.run(["umount", "-l", small], check=True)
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
+def test_index_that_is_removed_under_a_view_hides_no_new_files(twinfs, tree, replaced):
+    with twinfs.mounted_in_front(tree) as (process, view):
+        folders = folders_below(view.uniques)
+        shutil.rmtree(twinfs.index)
+        if replaced:
+            twinfs.ok("scan", tree)
+        trees.fill(tree, {b"new": b"twin", b"newer": b"twin"})
+        if replaced:
+            assert view.differences_now(tree) == []
+        else:
+            assert until(lambda: view.status().get("problem") == "No such file or directory")
+            assert is_said_to_be_stale(view, folders)
+            assert served_wrong(view) == []
+            assert b"mount it again" in twinfs("doctor", view.path).out
+    assert os.fsencode(twinfs.index) in process.output[1]
+    assert twinfs.groups(tree) == oracle_groups(tree)
 
 
 @pytest.mark.parametrize(("kind", "fail"), [("ext4", shut_down), ("xfs", shut_down),
