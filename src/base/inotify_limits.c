@@ -2,25 +2,12 @@
 #include "base/inotify_limits.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/attributes.h"
 #include "base/inotify_queues.h"
+#include "base/numbers.h"
 
 /* A limit is raised to no less. */
 #define RAISED_MIN 65536
-
-static uint64_t read_limit(const char *path)
-{
-	AUTO_FCLOSE FILE *file = fopen(path, "re");
-	char text[32] = "";
-
-	if (!file || !fgets(text, sizeof(text), file))
-		return UINT64_MAX;
-	return strtoull(text, NULL, 10);
-}
 
 static struct inotify_limit lower(struct inotify_limit a, struct inotify_limit b)
 {
@@ -29,9 +16,9 @@ static struct inotify_limit lower(struct inotify_limit a, struct inotify_limit b
 
 struct inotify_limit inotify_watches_max(void)
 {
-	const struct inotify_limit all = {read_limit("/proc/sys/fs/inotify/max_user_watches"),
+	const struct inotify_limit all = {number_read_file("/proc/sys/fs/inotify/max_user_watches"),
 					  "fs.inotify.max_user_watches"};
-	const struct inotify_limit here = {read_limit("/proc/sys/user/max_inotify_watches"),
+	const struct inotify_limit here = {number_read_file("/proc/sys/user/max_inotify_watches"),
 					   "user.max_inotify_watches"};
 
 	return lower(all, here);
@@ -39,9 +26,10 @@ struct inotify_limit inotify_watches_max(void)
 
 struct inotify_limit inotify_instances_max(void)
 {
-	const struct inotify_limit all = {read_limit("/proc/sys/fs/inotify/max_user_instances"),
+	const struct inotify_limit all = {number_read_file(
+						  "/proc/sys/fs/inotify/max_user_instances"),
 					  "fs.inotify.max_user_instances"};
-	const struct inotify_limit here = {read_limit("/proc/sys/user/max_inotify_instances"),
+	const struct inotify_limit here = {number_read_file("/proc/sys/user/max_inotify_instances"),
 					   "user.max_inotify_instances"};
 
 	return lower(all, here);
@@ -49,7 +37,7 @@ struct inotify_limit inotify_instances_max(void)
 
 struct inotify_limit inotify_events_max(void)
 {
-	return (struct inotify_limit){read_limit("/proc/sys/fs/inotify/max_queued_events"),
+	return (struct inotify_limit){number_read_file("/proc/sys/fs/inotify/max_queued_events"),
 				      "fs.inotify.max_queued_events"};
 }
 

@@ -2,6 +2,7 @@
 #include "base/numbers.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 int number_read(const char *digits, size_t count, uint64_t *number)
@@ -15,6 +16,16 @@ int number_read(const char *digits, size_t count, uint64_t *number)
 	}
 	*number = read;
 	return 0;
+}
+
+uint64_t number_read_file(const char *path)
+{
+	AUTO_FCLOSE FILE *file = fopen(path, "re");
+	char text[32] = "";
+
+	if (!file || !fgets(text, sizeof(text), file))
+		return UINT64_MAX;
+	return strtoull(text, NULL, 10);
 }
 
 int numbers_by_value(const void *a, const void *b)

@@ -2,7 +2,7 @@
 #ifndef BASE_NUMBERS_H
 #define BASE_NUMBERS_H
 
-/* Reading numbers, and putting them and what is ordered by them in order. Pure code, any thread. */
+/* Reading numbers, and putting them and what is ordered by them in order. Any thread. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +11,9 @@
 
 /* The number that so many decimal digits stand for. 0 or -ERANGE, then *number is not set. */
 MUST_CHECK int number_read(const char *digits, size_t count, uint64_t *number);
+
+/* The decimal number that a file of proc(5) begins with; UINT64_MAX where it cannot be read. */
+uint64_t number_read_file(const char *path);
 
 /* Below, at or above 0, as qsort(3) wants it. */
 static inline int numbers_compare(uint64_t a, uint64_t b)
