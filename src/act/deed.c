@@ -10,6 +10,7 @@
 #include "act/internal.h"
 #include "act/layer.h"
 #include "act/undo.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -126,6 +127,7 @@ bool deed_verify(struct deed *deed)
 	}
 	if (r == 0)
 		return deed_refuse(deed, ACT_DIFFERS);
+	deed->verified_ns = clock_monotonic_ns();
 	return deed_still_holds(deed);
 }
 
@@ -300,6 +302,7 @@ int deed_remove_other(struct deed *deed, bool (*was_right)(struct deed *deed))
 	if (fstat(held->fd, &now) < 0 || now.st_nlink > 0)
 		return 0;
 	if (was_right(deed)) {
+		deed->result->outcome = ACT_DONE;
 		note_freed(deed, own_bytes, layer);
 		return 0;
 	}

@@ -10,10 +10,13 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "catalog/filesystem_kind.h"
 
 #define WRITER_PAUSE_MS 20
 #define WRITER_PATIENCE_MS 60000
+
+#define SECOND_NS UINT64_C(1000000000)
 
 #define BLOCK_BYTES ((size_t)256 << 10)
 /* How much is compared before it is asked whether a writer waits: a fraction of a second. */
@@ -144,6 +147,17 @@ bool held_is_unbroken(const struct held *held)
 	if (held->leased)
 		return fcntl(held->fd, F_GETLEASE) == F_RDLCK;
 	return fstat(held->fd, &now) == 0 && same_times(&now, &held->status);
+}
+
+/* The kernel takes a lease away so many seconds after somebody wanted it broken, 0: never. It says the
+ * same of one that was taken and of one that is to be broken. */
+bool held_keeps_writer_waiting(const struct held *held, uint64_t since_ns)
+{
+	uint64_t patience_s = number_read_file("/proc/sys/fs/lease-break-time");
+
+	if (!held->leased || patience_s == UINT64_MAX)
+		return false;
+	return patience_s == 0 || clock_monotonic_ns() - since_ns < patience_s * SECOND_NS / 2;
 }
 
 void held_close(struct held *held)

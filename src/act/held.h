@@ -8,6 +8,7 @@
  * Any thread, each for itself. */
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "act/place.h"
@@ -44,6 +45,10 @@ MUST_CHECK int held_open_linked(struct held *held, const struct place *place);
 
 /* Has nobody written to it since, and does nobody want to? */
 bool held_is_unbroken(const struct held *held);
+
+/* Does a writer wait for the file, so that its bytes are still those of since_ns, when nobody had broken
+ * the lease (clock_monotonic_ns)? */
+bool held_keeps_writer_waiting(const struct held *held, uint64_t since_ns);
 
 /* Lets a writer who waits have it. */
 void held_let_go(struct held *held);

@@ -30,6 +30,8 @@ struct deed {
 	const char *target; /* ACT_SYMLINK */
 	struct journal *journal; /* borrowed, as is the intent */
 	const struct intent *intent;
+	uint64_t
+		verified_ns; /* when the bytes were the same and nobody was at either, clock_monotonic_ns() */
 	struct act_result *result;
 	struct bytes *stray; /* the caller's, for result->stray */
 	bool is_saved_elsewhere; /* its bytes are where the journal says: the intent has no end yet */

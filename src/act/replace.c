@@ -139,6 +139,15 @@ static bool is_what_was_verified(struct deed *deed)
 	return deed_is_still_verified(deed);
 }
 
+/* A writer who waits for the kept file may have come by the path of the copy, which leads there now, and
+ * what he writes must be found there. While he waits, what was verified is still so. */
+static bool writer_may_mean_link(const struct deed *deed)
+{
+	return deed->result->outcome == ACT_KEPT_BUSY &&
+	       held_keeps_writer_waiting(&deed->kept->held, deed->verified_ns) &&
+	       held_is_unbroken(&deed->copy.held);
+}
+
 /* A hard link has the kept file's bytes, whatever became of its other name. */
 static bool hard_link_was_right(struct deed *deed)
 {
@@ -149,7 +158,9 @@ static bool symlink_was_right(struct deed *deed)
 {
 	const struct place *place = &deed->copy.place;
 
-	if (link_leads_to_kept(deed) ? deed_still_holds(deed) : deed_refuse(deed, ACT_KEPT_GONE))
+	if (!link_leads_to_kept(deed))
+		(void)deed_refuse(deed, ACT_KEPT_GONE);
+	else if (deed_still_holds(deed) || writer_may_mean_link(deed))
 		return true;
 	if (is_our_link(deed, place->name))
 		(void)unlinkat(place->directory, place->name, 0);
@@ -187,7 +198,7 @@ void deed_replace(struct deed *deed)
 		if (r == -ENOENT)
 			deed->result->outcome = ACT_GONE;
 		take_back_link(deed);
-	} else if (!is_what_was_verified(deed)) {
+	} else if (!is_what_was_verified(deed) && !writer_may_mean_link(deed)) {
 		change_back(deed);
 	} else {
 		remove_copy(deed);

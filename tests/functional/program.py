@@ -170,6 +170,22 @@ def traced(pid):
     return found
 
 
+def is_held_by_strace(pid):
+    """Does what this strace runs wait in a system call that is delayed? Nothing else stops it for
+    longer than a moment."""
+    return any(map(is_delayed, children(pid))) and any(map(is_delayed, children(pid)))
+
+
+def is_delayed(pid):
+    def stopped():
+        return any("State:\tt" in path.read_text()
+                   for path in Path(f"/proc/{pid}/task").glob("*/status"))
+
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return stopped() and not until(lambda: not stopped(), 0.1)
+    return False
+
+
 def has_open(pid, path):
     folder = f"/proc/{pid}/fd"
     with contextlib.suppress(OSError):

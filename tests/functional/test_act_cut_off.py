@@ -300,6 +300,21 @@ def test_folder_that_was_moved_meanwhile_is_told_of(twinfs, source):
     assert other.name in twinfs.ok("recover").error.decode()
 
 
+# of x86-64, and of asm-generic/unistd.h
+UNLINKAT = 263 if os.uname().machine == "x86_64" else 35
+
+
+def is_unlinking(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/syscall").read_text().startswith(f"{UNLINKAT} ")
+    return False
+
+
+def is_about_to_go(process, source):
+    """The copy has its own name no more, and all was asked."""
+    return list(source.glob(".twinfs~*")) and any(map(is_unlinking, children(process.pid)))
+
+
 @pytest.mark.parametrize("hindrance", ["group", "interrupt"])
 def test_copy_that_became_the_last_one_is_saved_whatever_hinders(as_user, source, hindrance):
     """The kept file goes when the copy is about to; the copy has no name then."""
@@ -317,7 +332,7 @@ def test_copy_that_became_the_last_one_is_saved_whatever_hinders(as_user, source
                       "inject=unlinkat:delay_enter=500000"]
     traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
     with traced.started("remove", "--yes", source) as process:
-        assert until(lambda: list(source.glob(".twinfs~*")))
+        assert until(lambda: is_about_to_go(process, source))
         kept.unlink()
         if hindrance == "interrupt":
             [pid] = [pid for pid in as_user.session.processes() if pid != process.pid]
@@ -345,7 +360,7 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_put_back(twinfs, strace
             *STRACE, "-o", "/dev/null", "-e", "trace=unlinkat",
             "-e", "inject=unlinkat:delay_enter=500000"]
         with twinfs.started("remove", "--yes", source) as process:
-            assert until(lambda: list(source.glob(".twinfs~*")))
+            assert until(lambda: is_about_to_go(process, source))
             new = source / "new"
             new.touch()
             new.rename(kept)
@@ -379,17 +394,6 @@ def test_interrupt_ends_after_the_file_at_hand(twinfs, source):
     assert len(everything(source)) == 40
 
 
-UNLINKAT = {"x86_64": 263, "aarch64": 35}
-
-
-def is_unlinking(pid):
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/syscall").read_text().startswith(
-            f"{UNLINKAT[os.uname().machine]} ")
-    return False
-
-
-@pytest.mark.skipif(os.uname().machine not in UNLINKAT, reason="needs the number of unlinkat")
 def test_bytes_are_saved_though_the_act_is_killed_while_it_saves_them(twinfs, source, strace,
                                                                       root_only):
     """The kept file goes when its copy is about to, so the copy is needed."""
@@ -400,8 +404,7 @@ def test_bytes_are_saved_though_the_act_is_killed_while_it_saves_them(twinfs, so
         *STRACE, "-o", "/dev/null", "-e", "trace=unlinkat,write",
         "-e", "inject=unlinkat:delay_enter=1000000", "-e", "inject=write:delay_enter=300000"]
     with twinfs.started("remove", "--yes", source) as process:
-        assert until(lambda: list(source.glob(".twinfs~*")) and
-                     any(map(is_unlinking, children(process.pid))))
+        assert until(lambda: is_about_to_go(process, source))
         [act] = children(process.pid)
         kept.unlink()
         assert until(lambda: children(act) or any(

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Acts in folders in which a name can be made, but not removed again, folders that copies must
-not be moved to, and folders that are moved while an act is under way."""
-import contextlib
+not be moved to, and what is done to folders and files while an act is under way."""
 import os
 import shutil
 import subprocess
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from disks import disk
-from program import STRACE, Program, until
+from program import STRACE, Program, is_held_by_strace, until
 from test_act import copies, everything, refusal
 
 
@@ -150,37 +149,21 @@ def apart(source):
     return source
 
 
-def act_while(twinfs, source, words, change, calls="renameat2,linkat,symlinkat", flags=()):
+def act_while(twinfs, source, words, change, calls="renameat2,linkat,symlinkat", flags=(),
+              delay="delay_enter", status=3):
     """Does something when the act is about to make its first name, or to change one."""
     traced = Program(twinfs.session, twinfs.folder)
     traced.index = twinfs.index
     traced.wrapped = [*STRACE, "-o", "/dev/null", *flags, "-e", f"trace={calls}",
-                      "-e", f"inject={calls}:delay_enter=700000:when=1"]
+                      "-e", f"inject={calls}:{delay}=700000:when=1"]
     traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
     twinfs.ok("scan", source)
     with traced.started(*words, "--yes", source) as process:
         assert until(lambda: is_held_by_strace(process.pid))
         change()
         _, error = process.communicate(timeout=60)
-    assert process.returncode == 3, error
+    assert process.returncode == status, error
     return error
-
-
-def is_held_by_strace(pid):
-    """Does the act wait in a system call? Nothing else stops it for longer than a moment."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return any(is_delayed(child) for child in children) and any(
-        is_delayed(child) for child in children)
-
-
-def is_delayed(pid):
-    def stopped():
-        return any("State:\tt" in path.read_text()
-                   for path in Path(f"/proc/{pid}/task").glob("*/status"))
-
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return stopped() and not until(lambda: not stopped(), 0.1)
-    return False
 
 
 @pytest.mark.parametrize("moved", ["a", "b", "."], ids=["kept", "copy", "source"])
@@ -215,4 +198,50 @@ def test_link_keeps_what_was_set_on_a_copy_while_it_was_compared(twinfs, apart, 
     assert (copy.stat().st_mode, os.listxattr(copy)) != before
     assert (kept.stat().st_mode, os.listxattr(kept)) == before
     assert b"--force-metadata" in error
+    assert (twinfs.index / "acts").stat().st_size == 0
+
+
+def is_waited_for(path):
+    """Somebody wants to open the file, which the act holds by a lease."""
+    number = f":{path.stat().st_ino} "
+    return any(" BREAKING " in line and number in line
+               for line in Path("/proc/locks").read_text().splitlines())
+
+
+@pytest.mark.parametrize("opened", ["a", "b"], ids=["kept", "copy"])
+@pytest.mark.parametrize("act", ["link", "link -s"])
+def test_what_is_written_while_a_link_is_made_is_found_at_the_path_that_was_opened(
+        twinfs, apart, strace, act, opened):
+    """The path of the copy leads to the kept file for a moment. Who opens it then waits until the
+    link is there to stay."""
+    kept, copy = apart / "a/file", apart / "b/file"
+    writers = []
+
+    def write():
+        assert copy.samefile(kept)
+        script = f'printf edit >>"{apart / opened / "file"}"'
+        writers.append(subprocess.Popen(["sh", "-c", script]))
+        assert until(lambda: is_waited_for(kept))
+
+    act_while(twinfs, apart, ACTS[act], write, "renameat2", delay="delay_exit", status=0)
+    assert writers[0].wait() == 0
+    assert copy.samefile(kept) and copy.is_symlink() == (act == "link -s")
+    assert copy.read_bytes().endswith(b"edit")
+    assert sorted(os.listdir(apart / "b")) == ["file"]
+    assert (twinfs.index / "acts").stat().st_size == 0
+
+
+@pytest.mark.parametrize("act", ["link", "link -s"])
+def test_link_is_taken_back_where_somebody_opened_the_copy_before(twinfs, apart, strace, act):
+    """What he writes is in the file that he opened, and the copy has that name again."""
+    kept, copy = apart / "a/file", apart / "b/file"
+    before, writers = kept.read_bytes(), []
+
+    def write():
+        writers.append(subprocess.Popen(["sh", "-c", f'printf edit >>"{copy}"']))
+        assert until(lambda: is_waited_for(copy))
+
+    act_while(twinfs, apart, ACTS[act], write, "linkat,symlinkat")
+    assert writers[0].wait() == 0
+    assert (kept.read_bytes(), copy.read_bytes()) == (before, before + b"edit")
     assert (twinfs.index / "acts").stat().st_size == 0

@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 import pytest
 import trees
 from disks import disk
-from program import Program, until
+from program import Program, is_held_by_strace, until
 from test_act import copies
 
 
@@ -256,6 +256,7 @@ def test_folder_that_becomes_a_symlink_has_no_other_file_trashed(session, tmp_pa
     program.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
     with program.started("remove", "--trash", "--yes", source) as process:
         assert until(lambda: list((source / "b").glob(".twinfs~*")))
+        assert until(lambda: is_held_by_strace(process.pid))
         os.rename(source / "b", tmp_path / "moved")
         os.symlink(outside, source / "b")
         process.communicate(timeout=60)
