@@ -562,7 +562,7 @@ static int lock_writes(struct catalog *catalog, const struct interruption *inter
 	do {
 		if (interruption_is_set(interruption))
 			return -EINTR;
-	} while (!timed_lock(lock, clock_monotonic_ns() + INTERRUPTION_NS));
+	} while (!timed_lock(lock, INTERRUPTION_NS));
 	return 0;
 }
 

@@ -356,16 +356,17 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_put_back(twinfs, strace
             while True:
                 file.write(bytes(4096))
         os.truncate(full / "rest", (full / "rest").stat().st_size - (1 << 20))
-        plain, twinfs.wrapped = twinfs.wrapped, [
-            *STRACE, "-o", "/dev/null", "-e", "trace=unlinkat",
-            "-e", "inject=unlinkat:delay_enter=500000"]
-        with twinfs.started("remove", "--yes", source) as process:
+        traced = Program(twinfs.session, twinfs.folder)
+        traced.index = twinfs.index
+        traced.wrapped = [*STRACE, "-o", "/dev/null", "-e", "trace=unlinkat",
+                          "-e", "inject=unlinkat:delay_enter=500000"]
+        traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+        with traced.started("remove", "--yes", source) as process:
             assert until(lambda: is_about_to_go(process, source))
             new = source / "new"
             new.touch()
             new.rename(kept)
             _, error = process.communicate(timeout=60)
-        twinfs.wrapped = plain
         assert b"are saved in" in error
         twinfs.ok("recover")
         assert copy.read_bytes() == data
