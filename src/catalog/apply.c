@@ -260,14 +260,16 @@ static size_t run_length(const struct additions *additions, size_t first)
 	return end - first;
 }
 
-/* What is said with each of these names. */
+/* What is said with each of these names, and a doubt that is said with one. */
 static uint32_t common_flags(const struct addition *run, size_t count)
 {
-	uint32_t flags = UINT32_MAX;
+	uint32_t flags = UINT32_MAX, doubt = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		flags &= run[i].change->flags;
-	return flags;
+		doubt |= run[i].change->flags & FILE_IN_DOUBT;
+	}
+	return flags | doubt;
 }
 
 static int add_files(struct catalog_writer *w, struct additions *additions, uint32_t scan)

@@ -37,6 +37,8 @@ enum file_change_flag {
 	/* Its bytes were compared with those of a member of its group, while it had these
 	 * attributes. */
 	FILE_COMPARED = 4,
+	/* Its bytes may be others, though its signature is the same: its content is unknown. */
+	FILE_IN_DOUBT = 8,
 };
 
 /* One difference between a source and the index. */

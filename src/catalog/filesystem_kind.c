@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/filesystem_kind.h"
 
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
@@ -49,6 +52,8 @@ static const uint32_t telling_types[] = {
 	F2FS_SUPER_MAGIC,
 };
 
+static const uint32_t memory_types[] = {TMPFS_MAGIC, RAMFS_MAGIC, HUGETLBFS_MAGIC};
+
 static const uint32_t layered_types[] = {OVERLAYFS_SUPER_MAGIC, MAGIC_AUFS};
 
 static bool is_among(const uint32_t *types, size_t count, uint32_t type)
@@ -58,6 +63,13 @@ static bool is_among(const uint32_t *types, size_t count, uint32_t type)
 			return true;
 	}
 	return false;
+}
+
+uint32_t filesystem_type_at(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) < 0 ? 0 : (uint32_t)fs.f_type;
 }
 
 enum filesystem_kind filesystem_kind_of(uint32_t type)
@@ -85,11 +97,25 @@ bool filesystem_times_tell(uint32_t type)
 	       filesystem_is_image(type);
 }
 
-bool filesystem_times_tell_at(int fd)
+bool filesystem_may_hide_stores(uint32_t type)
 {
-	struct statfs fs;
+	return is_among(memory_types, ARRAY_SIZE(memory_types), type) ||
+	       filesystem_has_layers(type);
+}
 
-	return fstatfs(fd, &fs) == 0 && filesystem_times_tell((uint32_t)fs.f_type);
+/* No file system in memory knows where on a disk its files lie; a layered one asks that of the file. */
+static bool is_on_disk(int fd)
+{
+	struct fiemap first = {.fm_length = 1};
+
+	return ioctl(fd, FS_IOC_FIEMAP, &first) == 0;
+}
+
+bool filesystem_hides_stores_at(int fd)
+{
+	uint32_t type = filesystem_type_at(fd);
+
+	return filesystem_may_hide_stores(type) && !(filesystem_has_layers(type) && is_on_disk(fd));
 }
 
 bool filesystem_has_layers(uint32_t type)
@@ -99,14 +125,10 @@ bool filesystem_has_layers(uint32_t type)
 
 bool filesystem_has_layers_at(int fd)
 {
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) == 0 && filesystem_has_layers((uint32_t)fs.f_type);
+	return filesystem_has_layers(filesystem_type_at(fd));
 }
 
 enum filesystem_kind filesystem_kind_at(int fd)
 {
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) < 0 ? FILESYSTEM_UNKNOWN : filesystem_kind_of((uint32_t)fs.f_type);
+	return filesystem_kind_of(filesystem_type_at(fd));
 }

@@ -19,6 +19,9 @@ enum filesystem_kind {
 	FILESYSTEM_REMOTE,
 };
 
+/* f_type of statfs(2), of what fd lies on; 0, which no file system has, where that fails. */
+uint32_t filesystem_type_at(int fd);
+
 /* type: f_type of statfs(2) */
 enum filesystem_kind filesystem_kind_of(uint32_t type);
 
@@ -44,8 +47,15 @@ bool filesystem_leases_tell(uint32_t type, dev_t device);
  * type: f_type of statfs(2) */
 bool filesystem_times_tell(uint32_t type);
 
-/* The same for the file system of fd; false where statfs(2) fails. */
-bool filesystem_times_tell_at(int fd);
+/* Can a file there get other bytes while its times stay as they are for good? So it is in memory, and
+ * where a layer of another file system is. Elsewhere the times move at the latest when the store is
+ * written to the disk or to another host.
+ *
+ * type: f_type of statfs(2) */
+bool filesystem_may_hide_stores(uint32_t type);
+
+/* The same of one regular file, open for reading: asks which kind its layer is. */
+bool filesystem_hides_stores_at(int fd);
 
 /* Does such a file system show files of other ones, so that a removed file may stay in one of these?
  * Neither statfs(2) nor stat(2) tells in which layer a file is.

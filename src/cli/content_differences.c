@@ -4,15 +4,13 @@
 #include <errno.h>
 
 #include "base/descriptor.h"
+#include "base/file_hash.h"
 #include "base/hash.h"
-#include "base/memory.h"
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "catalog/source.h"
 #include "ingest/heads.h"
 #include "ingest/reading.h"
-
-#define READ_BYTES ((size_t)1 << 20)
 
 struct search {
 	const struct content_sides *sides;
@@ -109,23 +107,6 @@ static int tell_unverified(const struct search *search, const struct file_record
 
 /* ---- the bytes of a file ------------------------------------------------------------------ */
 
-static int hash_all(int fd, struct hash128 *hash)
-{
-	AUTO_FREE void *block = memory_pages(READ_BYTES);
-	struct hash_state *state = hash_state_new();
-	long got = block != NULL && state != NULL ? 1 : -ENOMEM;
-
-	for (long at = 0; got > 0; at += got) {
-		got = stop_requested() ? -EINTR : read_fully_at(fd, block, READ_BYTES, at);
-		if (got > 0)
-			hash_state_update(state, block, (size_t)got);
-	}
-	if (got == 0)
-		*hash = hash_state_digest(state);
-	hash_state_free(state);
-	return (int)got;
-}
-
 /* Reads a file that must be as the index has it. 0, an enum reading_outcome, or -errno. */
 static int hash_file(const struct search *search, const struct file_record *file,
 		     struct hash128 *hash)
@@ -135,7 +116,7 @@ static int hash_file(const struct search *search, const struct file_record *file
 	int r = reading_open(&reading, &opener, search->sides->indexed, file, false);
 
 	if (r == 0) {
-		r = hash_all(reading.fd, hash);
+		r = file_hash(reading.fd, NULL, hash);
 		if (r == 0)
 			r = reading_close(&reading, search->sides->sources->catalog);
 		else

@@ -8,6 +8,7 @@
 
 #include "base/descriptor.h"
 #include "base/numbers.h"
+#include "catalog/filesystem_kind.h"
 #include "catalog/query.h"
 
 /* A name that the index has in the directory. */
@@ -93,6 +94,13 @@ static uint32_t file_flags(const struct listed *listed)
 {
 	return (listed->flags & LOOK_SAME_BYTES ? FILE_SAME_BYTES : 0) |
 	       (listed->flags & LOOK_MOVED ? FILE_MOVED : 0);
+}
+
+/* May files in it have been written to, and neither an event nor a time tells? The look is no answer to
+ * events of single names. */
+static bool may_have_hidden_stores(const struct diff_dir *dir)
+{
+	return dir->look->what != LOOK_NAMES && filesystem_may_hide_stores(dir->filesystem_type);
 }
 
 /* Does the index have this directory, and is it the one that is listed? */
@@ -187,7 +195,7 @@ static int add_name(struct diff *diff, const struct diff_dir *dir, const struct 
 	if (S_ISDIR(listed->attributes.mode))
 		return add_dir(diff, dir, listed, &change);
 	change.kind = NAME_ADD_FILE;
-	change.flags = file_flags(listed);
+	change.flags = file_flags(listed) | (may_have_hidden_stores(dir) ? FILE_IN_DOUBT : 0);
 	return diff_add(diff, &change);
 }
 
@@ -254,21 +262,42 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 
 /* The file that the index has under this name. Where the name was made anew, the file was out of
  * sight in between. */
-static int update_file(struct diff *diff, uint64_t id, const struct listed *listed)
+static int update_file(struct diff *diff, uint64_t id, const struct listed *listed, bool in_doubt)
 {
 	uint32_t flags = listed->flags & LOOK_CREATED ? 0 : file_flags(listed);
 
+	if (in_doubt)
+		flags |= FILE_IN_DOUBT;
 	return diff_add(diff, &(struct name_change){.kind = NAME_UPDATE_FILE,
 						    .id = id,
 						    .flags = flags,
 						    .attributes = listed->attributes});
 }
 
+/* A member of a group is not believed to be what it was if a store to it can have been missed. */
+static int is_in_doubt(const struct diff_dir *dir, const struct listed *listed, uint64_t id,
+		       bool *is)
+{
+	struct content_record content;
+	AUTO_CLOSE int fd = -1;
+	int r;
+
+	*is = false;
+	if (!S_ISREG(listed->attributes.mode) || !may_have_hidden_stores(dir))
+		return 0;
+	r = catalog_get_content(dir->reader, id, &content);
+	if (r < 0 || !content.group)
+		return r == -ENOENT ? 0 : r;
+	fd = open_beneath_for_reading(dir->fd, listed->name.bytes, 0, dir->cross_mounts);
+	*is = fd < 0 || filesystem_hides_stores_at(fd);
+	return 0;
+}
+
 /* The name is in both. */
 static int compare_name(struct diff *diff, const struct diff_dir *dir, const struct known *known,
 			const struct listed *listed)
 {
-	bool is_dir = !listed->error && S_ISDIR(listed->attributes.mode);
+	bool is_dir = !listed->error && S_ISDIR(listed->attributes.mode), in_doubt;
 	struct file_record file;
 	int r;
 
@@ -284,9 +313,12 @@ static int compare_name(struct diff *diff, const struct diff_dir *dir, const str
 		return r == -ENOENT ? -EUCLEAN : r;
 	if (!attributes_same_inode(&file.attributes, &listed->attributes))
 		return replace_name(diff, dir, known, listed);
-	if (attributes_equal(&file.attributes, &listed->attributes))
+	r = is_in_doubt(dir, listed, known->child, &in_doubt);
+	if (r < 0)
+		return r;
+	if (attributes_equal(&file.attributes, &listed->attributes) && !in_doubt)
 		return 0;
-	return update_file(diff, known->child, listed);
+	return update_file(diff, known->child, listed, in_doubt);
 }
 
 /* ---- the directory ------------------------------------------------------------------- */

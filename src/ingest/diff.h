@@ -36,7 +36,8 @@ struct diff {
 struct diff_dir {
 	uint64_t id;
 	uint32_t source;
-	uint32_t filesystem;
+	uint32_t filesystem; /* the catalog's number */
+	uint32_t filesystem_type; /* f_type of statfs(2) */
 	bool known; /* false: the index has nothing of it yet */
 	bool cross_mounts;
 	bool by_path; /* where a directory is decides which of its names are left out */

@@ -76,7 +76,7 @@ static int by_inode(const void *a, const void *b)
 
 static void examine_names(struct listing *listing, struct catalog *catalog, int dir)
 {
-	bool remote = is_remote_filesystem(dir);
+	bool remote = filesystem_kind_of(listing->filesystem_type) == FILESYSTEM_REMOTE;
 	struct listed *listed;
 	size_t found = 0;
 	int r;
@@ -126,6 +126,7 @@ int listing_read(struct listing *listing, struct catalog *catalog, const struct 
 	int r = 0;
 
 	listing_clear(listing);
+	listing->filesystem_type = filesystem_type_at(dir->fd);
 	if (!listing->buffer)
 		listing->buffer = malloc(BUFFER_BYTES);
 	if (!listing->buffer)
@@ -148,19 +149,21 @@ int listing_read(struct listing *listing, struct catalog *catalog, const struct 
 /* Where no time tells of a store to a mapping, the event at its close is all that does, and it may
  * name a hard link that was removed since. So a file whose ctime moved is never believed to have
  * lost or got a name only. */
-static uint32_t believed_flags(int dir)
+static uint32_t believed_flags(uint32_t filesystem_type)
 {
-	return filesystem_times_tell_at(dir) ? UINT32_MAX : ~(uint32_t)LOOK_SAME_BYTES;
+	return filesystem_times_tell(filesystem_type) ? UINT32_MAX : ~(uint32_t)LOOK_SAME_BYTES;
 }
 
 int listing_look(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir,
 		 const struct exclude *exclude, const struct ingest_look *look)
 {
-	const uint32_t believed = believed_flags(dir->fd);
 	const struct ingest_look_name *name;
+	uint32_t believed;
 	int r = 0;
 
 	listing_clear(listing);
+	listing->filesystem_type = filesystem_type_at(dir->fd);
+	believed = believed_flags(listing->filesystem_type);
 	for (size_t i = 0; r == 0 && i < look->count; i++) {
 		name = &look->names[i];
 		if (!exclude_matches(exclude, dir->path, name->name.bytes))

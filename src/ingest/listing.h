@@ -39,6 +39,7 @@ struct listing {
 	size_t count;
 	size_t capacity;
 	uint64_t excluded; /* names left out, since the listing was made */
+	uint32_t filesystem_type; /* f_type of statfs(2) of the directory, 0 where that failed */
 	void *buffer; /* for getdents64 */
 };
 

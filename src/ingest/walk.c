@@ -355,6 +355,7 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct i
 	struct diff_dir compared = {.id = dir->id,
 				    .source = dir->source,
 				    .filesystem = now->attributes.filesystem,
+				    .filesystem_type = walker->listing.filesystem_type,
 				    .known = dir->known,
 				    .cross_mounts = walk->ingest->settings->cross_mounts,
 				    .by_path = exclude_has_paths(&walk->exclude),

@@ -7,17 +7,16 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "catalog/filesystem_kind.h"
 #include "catalog/query.h"
 #include "view/class.h"
 #include "view/node.h"
 #include "view/own_file.h"
 #include "view/query.h"
 #include "view/rights.h"
+#include "view/silent.h"
 #include "view/view.h"
 
 /* Somebody shall look at a file that is not there, or not what the index says. */
@@ -90,18 +89,6 @@ static int open_source(struct view_query *query, uint64_t node, mode_t type, int
 	return r;
 }
 
-/* What its file system tells of changes. Where that is not known: nothing. */
-static void examine_filesystem(struct view_file *file)
-{
-	struct statfs filesystem;
-	struct stat status;
-
-	file->silent = fstatfs(file->fd, &filesystem) < 0 ||
-		       !filesystem_times_tell((uint32_t)filesystem.f_type);
-	file->probed = file->silent && fstat(file->fd, &status) == 0 &&
-		       filesystem_leases_tell((uint32_t)filesystem.f_type, status.st_dev);
-}
-
 /* Whether nothing of the file's signature moved but its ctime. */
 static bool has_only_ctime_moved(const struct view_query *query, const struct file_record *file)
 {
@@ -143,11 +130,11 @@ static int open_regular(struct view_query *query, uint64_t node, struct view_fil
 	if (r < 0)
 		return r;
 	file->fd = r;
-	examine_filesystem(file);
+	silent_examine(file);
 	file->version = record.touches;
 	file->content_digest = hash64(content, sizeof(content), 0);
 	atomic_init(&file->signature, attributes_digest(&record.attributes));
-	return 0;
+	return silent_verify(query, file, &record);
 }
 
 static int pad(struct bytes *content, size_t length)
@@ -278,47 +265,6 @@ static int check_again(const struct viewer *viewer, struct view_file *file,
 	return -ESTALE;
 }
 
-/* Does the index say which bytes the file holds? */
-static int is_content_known(struct view *view, uint64_t id, bool *known)
-{
-	struct view_query query CLEANUP_QUERY = {0};
-	struct content_record content;
-	int r = query_begin(&query, view);
-
-	if (r == 0)
-		r = catalog_get_content(query.reader, id, &content);
-	*known = r == 0 && content.group != 0;
-	return r == -ENOENT ? 0 : r;
-}
-
-/* A program has the file open for writing. What was read from a file in no group is as good as a
- * read from the source; of one in a group, -ESTALE: it may not be what was compared. */
-static int meet_writer(struct view *view, struct view_file *file)
-{
-	uint64_t id = node_id(file->node);
-	bool known;
-	int r = is_content_known(view, id, &known);
-
-	if (r < 0 || !known)
-		return r;
-	atomic_store(&file->signature, 0);
-	if (view->written)
-		view->written(view->suspect_context, id);
-	return -ESTALE;
-}
-
-/* Asks for a writer by a read lease that is given back at once: the kernel refuses it with EAGAIN
- * while the inode is open for writing or mapped so. The lease comes after the read and before the
- * signature: a writer that closed the file before the lease, or truncate(2), has moved the times by
- * then. Where the lease is refused for another reason, the signature must do. */
-static int probe_writers(struct view *view, struct view_file *file)
-{
-	if (fcntl(file->fd, F_SETLEASE, F_RDLCK) < 0)
-		return errno == EAGAIN ? meet_writer(view, file) : 0;
-	(void)fcntl(file->fd, F_SETLEASE, F_UNLCK);
-	return 0;
-}
-
 /* A write moves the file's ctime before its bytes can be seen, and a content is known only of
  * files that had rested: so bytes that were read before the signature was seen unchanged are of
  * the content that was known. */
@@ -335,7 +281,7 @@ static long read_source(const struct viewer *viewer, struct view_file *file, voi
 	length = pread(file->fd, buffer, size, offset);
 	if (length < 0)
 		return -errno;
-	r = file->probed ? probe_writers(view, file) : 0;
+	r = file->probed ? silent_check_read(view, file) : 0;
 	if (r == 0)
 		r = source_attributes(view->catalog, file->fd, &now);
 	if (r == 0 && attributes_digest(&now) != atomic_load(&file->signature))

@@ -60,6 +60,9 @@ struct interruption;
 /* Files that are rechecked at a time: the other threads answer other requests. */
 #define VIEW_RECHECKS_MAX 4
 
+/* A larger file is not read when it is opened, see view/silent.h: a gibibyte takes some tenths of a second. */
+#define VIEW_VERIFIED_MAX (UINT64_C(1) << 30)
+
 /* Browsers read no more of a file than it says to have before it is opened: so report.html has always
  * as many bytes, with blanks at its end. */
 #define VIEW_REPORT_BYTES (1UL << 20)
@@ -232,8 +235,8 @@ struct view_file {
 };
 
 /* Outcomes of view_open: the file was not opened, as its ctime is not the one that the index has,
- * and nothing else of its signature differs. view->suspect was called, so it will be a node with
- * another number. */
+ * and nothing else of its signature differs; or as its bytes are not those of its group, though its times
+ * are the same. view->suspect, or view->written, was called, so it will be a node with another number. */
 enum {
 	VIEW_RECHECK = 1, /* it can be opened as soon as it was rechecked */
 	VIEW_RECOMPARE = 2, /* it is in a group: its names there are back when it was compared */

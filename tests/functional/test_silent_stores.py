@@ -13,6 +13,8 @@ import pytest
 import trees
 from disks import disk
 from program import until
+from test_gate import open_fails
+from test_scan import oracle_groups
 
 DATA = trees.content("silent", 50_000)
 CALLS = re.compile(r"pread64|F_SETLEASE, F_RDLCK|statx")
@@ -124,11 +126,12 @@ def test_copy_that_is_open_for_writing_is_refused(twinfs, silent):
     """Before anything was written: punching a hole zeroes bytes before it moves the time."""
     trees.fill(silent, {b"a": DATA, b"b": DATA, b"c": DATA})
     with twinfs.mounted(silent) as view:
+        handle = os.open(copy_of(view, "b"), os.O_RDONLY)
         with open(silent / "b", "r+b"):
-            handle = os.open(copy_of(view, "b"), os.O_RDONLY)
             assert is_stale(os.pread, handle, 10, 0)
-            os.close(handle)
+            assert open_fails(copy_of(view, "b"), (errno.ESTALE, errno.ENOENT))
             assert copy_of(view, "a").read_bytes() == DATA
+        os.close(handle)
         assert view.differences_now(silent) == []
 
 
@@ -183,9 +186,79 @@ def test_writer_is_asked_for_between_the_read_and_the_signature_where_times_do_n
         view.sync()
         path = copy_of(view, "a")
         view.trace_since()
+        for _ in range(2):
+            assert path.read_bytes() == DATA
+            asked = calls_on(source / "a", view.trace_since())
+            if kind == "tmpfs":
+                assert asked[0] == "status" and asked[1] == "lease"
+                assert asked[-3:] == ["read", "lease", "status"]
+            else:
+                assert "lease" not in asked
+        assert ("read" in asked) == (kind == "tmpfs")
+
+
+# stores of which nobody heard
+
+def store(path):
+    """A byte changes, no time does, and nobody has the file open any more."""
+    mapping = Mapping(path)
+    store_unseen(mapping, path)
+    mapping.close()
+
+
+def test_store_is_not_served_before_its_event_was_read(twinfs, silent, strace):
+    """The index cannot be written, so the file is still in its group."""
+    trees.fill(silent, {b"a": DATA, b"b": DATA, b"c": DATA})
+    writes = "pwrite64,pwritev,fdatasync"
+    with twinfs.mounted(silent) as view:
+        path = copy_of(view, "b")
         assert path.read_bytes() == DATA
-        asked = calls_on(source / "a", view.trace_since())
-        assert asked[asked.index("read"):][:3] == ["read", "lease", "status"] if kind == "tmpfs" \
-            else "lease" not in asked and "read" in asked
-        assert path.read_bytes() == DATA
-        assert ("read" in calls_on(source / "a", view.trace_since())) == (kind == "tmpfs")
+        with view.traced("-e", f"trace={writes}", "-e", f"inject={writes}:delay_enter=600000000"):
+            store(silent / "b")
+            assert open_fails(path, (errno.ESTALE,))
+            assert path.name in os.listdir(path.parent), "its event was read: this tests nothing"
+        assert view.differences_now(silent) == []
+
+
+@pytest.mark.parametrize("victim", ["a", "b"], ids=["kept", "redundant"])
+@pytest.mark.parametrize("between", ["list", "mount", "a folder that is renamed"])
+def test_store_between_two_looks_is_found(twinfs, silent, victim, between):
+    source = silent / "source"
+    trees.fill(source / "folder", {b"a": DATA, b"b": DATA, b"c": DATA})
+    twinfs.ok("scan", source)
+    store(source / "folder" / victim)
+    if "renamed" in between:
+        (source / "folder").rename(source / "other")
+    if between == "mount":
+        with twinfs.mounted(source) as view:
+            assert view.differences_now(source) == []
+    else:
+        assert twinfs.groups(source) == oracle_groups(source)
+
+
+def test_store_between_two_looks_of_a_poll_is_found(twinfs, silent):
+    source = silent / "source"
+    trees.fill(source, {b"a": DATA, b"b": DATA, b"c": DATA})
+    with twinfs.mounted(source, options=("--wait", "--watch=poll", "--interval=3600")) as view:
+        for victim in ("b", "a"):
+            store(source / victim)
+            assert view.differences_now(source) == []
+
+
+def test_members_on_a_disk_are_not_read_again(twinfs, root_only, strace, tmp_path):
+    """Nor those of an overlay over one: their times tell."""
+    with disk("ext4", tmp_path) as root, contextlib.ExitStack() as stack:
+        for name in ("lower", "upper", "work", "shown"):
+            (root / name).mkdir()
+        trees.fill(root / "lower", {b"a": DATA, b"b": DATA})
+        stack.enter_context(mounted(
+            "-t", "overlay", "none", "-o",
+            f"lowerdir={root}/lower,upperdir={root}/upper,workdir={root}/work", root / "shown"))
+        trees.fill(root / "shown", {b"c": DATA, b"d": DATA})
+        for source in (root / "lower", root / "shown"):
+            program = twinfs.with_index(tmp_path / f"index of {source.name}")
+            reads = [[line for line in program.traced(
+                "scan", source, calls="trace=pread64", flags=["-y"])[1].splitlines()
+                      if os.fsencode(source) in line] for _ in range(2)]
+            assert reads[0] and not reads[1]
+            assert program.groups(source) == oracle_groups(source)

@@ -136,7 +136,27 @@ static void test_times_tell_only_on_file_systems_that_are_known(void **state)
 		assert_false(filesystem_times_tell(silent[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(remote); i++)
 		assert_false(filesystem_times_tell(remote[i]));
-	assert_false(filesystem_times_tell_at(-1));
+	assert_false(filesystem_times_tell(filesystem_type_at(-1)));
+}
+
+static void test_only_memory_and_layers_hide_stores_for_good(void **state)
+{
+	static const uint32_t hiding[] = {
+		0x01021994, /* tmpfs */
+		0x858458f6, /* ramfs */
+		0x958458f6, /* hugetlbfs */
+		0x794c7630, /* overlayfs */
+		0x61756673, /* aufs */
+	};
+	static const uint32_t telling[] = {0x0000ef53, 0x9123683e, 0x2fc12fc1, 0x00004d44, 0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(hiding); i++)
+		assert_true(filesystem_may_hide_stores(hiding[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(telling); i++)
+		assert_false(filesystem_may_hide_stores(telling[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(remote); i++)
+		assert_false(filesystem_may_hide_stores(remote[i]));
 }
 
 int main(void)
@@ -149,6 +169,7 @@ int main(void)
 		cmocka_unit_test(test_leases_tell_of_all_writers_but_where_others_write_unseen),
 		cmocka_unit_test(test_only_overlays_have_layers),
 		cmocka_unit_test(test_times_tell_only_on_file_systems_that_are_known),
+		cmocka_unit_test(test_only_memory_and_layers_hide_stores_for_good),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_FILE_HASH_H
+#define BASE_FILE_HASH_H
+
+#include "base/attributes.h"
+#include "base/hash.h"
+#include "base/interruption.h"
+
+/* The hash of all bytes of an open file, as `xxhsum -H2` has it. Any thread; blocks on the disk. 0;
+ * -EINTR: interrupted, or stop_requested(); or another -errno. */
+MUST_CHECK int file_hash(int fd, const struct interruption *interruption, struct hash128 *hash);
+
+#endif
