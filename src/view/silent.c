@@ -22,13 +22,12 @@ void silent_examine(struct view_file *file)
 
 /* ---- opening ------------------------------------------------------------------------- */
 
-/* The group that a file is in; id 0: none. */
+/* The group that a file is in; of none it is left as it is. */
 static int find_group(const struct view_query *query, uint64_t file, struct group_record *group)
 {
 	struct content_record content;
 	int r = catalog_get_content(query->reader, file, &content);
 
-	*group = (struct group_record){0};
 	if (r == 0 && content.group)
 		r = expect_record(catalog_get_group(query->reader, content.group, group));
 	return r == -ENOENT ? 0 : r;
@@ -63,7 +62,7 @@ static void tell_written(const struct view *view, uint64_t file)
 int silent_verify(struct view_query *query, const struct view_file *file,
 		  const struct file_record *record)
 {
-	struct group_record group;
+	struct group_record group = {0};
 	bool has = false;
 	int r;
 
@@ -87,7 +86,7 @@ static int meet_writer(struct view *view, struct view_file *file)
 {
 	uint64_t id = node_id(file->node);
 	struct view_query query CLEANUP_QUERY = {0};
-	struct group_record group;
+	struct group_record group = {0};
 	int r = query_begin(&query, view);
 
 	if (r == 0)
