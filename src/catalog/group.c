@@ -98,7 +98,7 @@ static bool get_ordinal(const MDB_val *key, uint64_t *ordinal)
 /* The ordinal behind the last one of this hash. But a group that all members have left, and that
  * only waits for orphans to come back, makes way: its bytes may be these, and then keep their
  * name. */
-static int next_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t *ordinal)
+static int find_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t *ordinal)
 {
 	struct key at = key_hash(hash, 1);
 	MDB_val k = store_key(&at), v;
@@ -125,7 +125,23 @@ static int next_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t 
 		if (r == 0)
 			r = store_result(w->reader.store, mdb_cursor_get(cursor, &k, &v, MDB_NEXT));
 	}
-	return r == -ENOENT ? 0 : r;
+	if (r != -ENOENT)
+		return r;
+	w->last_hash = hash;
+	w->last_ordinal = *ordinal;
+	return 0;
+}
+
+/* The same. Of many contents with one hash, which are easily made, not all are asked for each: the second and
+ * later ones in a transaction stand behind the one before. */
+static int next_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t *ordinal)
+{
+	if (w->last_ordinal && hash128_equal(w->last_hash, hash)) {
+		*ordinal = ++w->last_ordinal;
+		return 0;
+	}
+	w->last_ordinal = 0;
+	return find_ordinal(w, hash, ordinal);
 }
 
 int group_create(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,

@@ -28,6 +28,10 @@ struct catalog_writer {
 	struct gather *gather; /* news of this transaction */
 	struct redundant_changes redundant;
 	struct group_change *groups; /* touched in this transaction, by id (uthash) */
+	/* The hash of the last group that was made, and its ordinal, behind which there is none; 0: not
+	 * known. */
+	struct hash128 last_hash;
+	uint32_t last_ordinal;
 	struct catalog_totals totals;
 	bool totals_changed;
 	bool changed; /* something was written */

@@ -370,6 +370,7 @@ static void contents_init(struct contents *contents, struct ingest *ingest, bool
 	set_threads(contents);
 	if (getrandom(&contents->seed, sizeof(contents->seed), 0) < 0)
 		contents->seed = clock_monotonic_ns();
+	contents->heads.seed = contents->seed;
 	/* a writer that has to wait for our lease makes the kernel send one */
 	(void)signal(SIGIO, SIG_IGN);
 	pthread_mutex_init(&contents->heads_lock, NULL);

@@ -40,12 +40,26 @@ struct head {
 	} key;
 	struct content *contents; /* of a large file: one, whose files are not known to be equal */
 	uint32_t files;
+	bool has_unkept; /* contents whose bytes were not kept */
 	bool undecided; /* some contents may be equal to each other */
+	UT_hash_handle hh;
+};
+
+/* A content of a head that has several, found by a hash that nobody can foresee: to make contents with one
+ * XXH3 is easy. */
+struct mark {
+	struct {
+		const struct head *head;
+		uint64_t hash;
+	} key;
+	struct content *content;
 	UT_hash_handle hh;
 };
 
 struct heads {
 	struct head *table;
+	struct mark *marks;
+	uint64_t seed; /* random */
 	struct arena memory;
 	struct arena bytes; /* of contents */
 	size_t kept_bytes;

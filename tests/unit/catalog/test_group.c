@@ -262,6 +262,41 @@ static void test_group_left_in_the_transaction_makes_way(void **state)
 	audit_index(f->catalog);
 }
 
+static int add_three_body(struct catalog_writer *w, void *context)
+{
+	struct fixture_contents *contents = context;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < 3; i++)
+		r = fixture_contents_body(w, &contents[i]);
+	return r;
+}
+
+/* The first one takes the place of the one that was left, the others stand behind the last. */
+static void test_contents_of_one_hash_are_numbered_in_one_transaction(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t ordinals[] = {1, 3, 4};
+	struct fixture_contents contents[3];
+	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b"),
+			  new_file(f, f->roots[0], "c"), new_file(f, f->roots[0], "d"),
+			  new_file(f, f->roots[0], "e")};
+
+	add_group(f, hash, ids, 1);
+	add_group(f, hash, ids + 1, 1);
+	remove_and_commit(f, f->roots[0], "a");
+	for (size_t i = 0; i < 3; i++)
+		contents[i] = (struct fixture_contents){.files = ids + 2 + i,
+							.count = 1,
+							.head = 77,
+							.add_group = true,
+							.hash = hash};
+	assert_int_equal(catalog_write(f->catalog, add_three_body, contents), 0);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(group_at(f, contents[i].group).ordinal, ordinals[i]);
+	audit_index(f->catalog);
+}
+
 /* ---- the kept copy ------------------------------------------------------------------- */
 
 static void test_kept_is_the_one_of_the_first_source(void **state)
@@ -437,6 +472,7 @@ int main(void)
 		CASE(test_group_that_was_left_makes_way_for_one_of_its_hash),
 		CASE(test_file_that_comes_back_to_a_group_that_made_way_is_unknown),
 		CASE(test_group_left_in_the_transaction_makes_way),
+		CASE(test_contents_of_one_hash_are_numbered_in_one_transaction),
 		CASE(test_kept_is_the_one_of_the_first_source),
 		CASE(test_kept_is_the_one_known_from_an_earlier_scan),
 		CASE(test_kept_is_the_first_by_path_of_those_found_together),

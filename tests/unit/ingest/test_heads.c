@@ -27,6 +27,7 @@ static void play_init(struct play *p, size_t budget)
 	memset(p, 0, sizeof(*p));
 	p->heads.window = p->window;
 	p->heads.budget_bytes = budget;
+	p->heads.seed = 1;
 }
 
 /* A file of size bytes whose head (as much of it as a head is) was read. */
@@ -183,7 +184,26 @@ static void test_collisions_are_told_apart_on_the_spot(void **state)
 		add(&p, sizeof(block), block);
 	}
 	assert_int_equal(HASH_COUNT(p.heads.table), 1);
+	assert_int_equal(HASH_COUNT(p.heads.marks), 10);
 	assert_false(p.heads.table->undecided);
+	assert_classes_are_right(&p);
+	play_free(&p);
+}
+
+static void test_collisions_of_the_second_hash_are_left_to_be_compared(void **state)
+{
+	uint8_t block[512];
+	struct play p;
+
+	(void)state;
+	play_init(&p, (size_t)1 << 20);
+	p.heads.seed = 0; /* that of the first hash */
+	for (uint32_t i = 0; i < 100; i++) {
+		colliding_fill(block, sizeof(block), i % 10);
+		add(&p, sizeof(block), block);
+	}
+	assert_int_equal(HASH_COUNT(p.heads.marks), 1);
+	assert_true(p.heads.table->undecided);
 	assert_classes_are_right(&p);
 	play_free(&p);
 }
@@ -257,6 +277,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory_for_bytes_decides_nothing_but_when),
 		cmocka_unit_test(test_collisions_are_told_apart_on_the_spot),
+		cmocka_unit_test(test_collisions_of_the_second_hash_are_left_to_be_compared),
 		cmocka_unit_test(test_large_files_of_one_head_are_undecided),
 		cmocka_unit_test(test_empty_files_are_equal_without_memory),
 		cmocka_unit_test(test_nothing_is_left_after_a_reset),
