@@ -32,6 +32,7 @@ struct compared {
 	struct strand strand;
 	uint64_t file; /* the one that is read */
 	uint64_t group; /* of a rival: its group */
+	struct hash128 group_hash;
 	uint64_t digest; /* file_digest when it was first opened */
 	uint32_t first; /* chain of candidates, 0: a rival */
 	bool alone; /* first stands for itself, not for its chain */
@@ -228,6 +229,14 @@ static int add_candidates(struct comparison *c, const struct compared *compared)
 	return r;
 }
 
+/* Is it not what its group is named by? Times did not tell of a store to it. Whoever equals it is no
+ * member: the comparison is made again with another one. */
+static bool is_stale_stand_in(const struct compared *compared, const struct hash128 *hash)
+{
+	return !compared->first && compared->group && hash &&
+	       !hash128_equal(*hash, compared->group_hash);
+}
+
 /* Takes a class over as an outcome. */
 static int emit(void *context, struct strand *first, const struct hash128 *hash)
 {
@@ -240,9 +249,11 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 	for (struct strand *strand = first; r == 0 && strand; strand = strand->equal) {
 		struct compared *compared = compared_of(strand);
 
-		compared->settled = true;
+		compared->settled = !is_stale_stand_in(compared, hash);
 		news |= compared->first != 0;
-		if (compared->first)
+		if (!compared->settled)
+			note_problem(c, compared, READING_BUSY);
+		else if (compared->first)
 			r = add_candidates(c, compared);
 		else if (compared->group)
 			class.group = compared->group;
@@ -348,7 +359,9 @@ static int add_stand_in(struct comparison *c, uint64_t group_id)
 		r = catalog_next_member(scan, &file);
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
-	return add_file(c, &(struct compared){.file = file, .group = group_id});
+	return add_file(c, &(struct compared){.file = file,
+					      .group = group_id,
+					      .group_hash = group.hash});
 }
 
 /* Adds those with this head that stand behind from, up to the first of a group; *from is then what

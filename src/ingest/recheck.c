@@ -151,9 +151,9 @@ static long read_both(const struct recheck *recheck, char *block, char *other, l
 	return same == length && memcmp(block, other, (size_t)length) == 0 ? length : 0;
 }
 
-/* Sets recheck->equal. If the ctime of the member moved, too, no other member that is as it was compared
- * is known: then the hash tells whether the two still have the content that their group is named by. They
- * are the only members that the index has as they are, and both were compared with each other.
+/* Sets recheck->equal. The hash tells whether the two still have the content that their group is named by:
+ * the ctime of the member may have moved, too, if no other member that is as it was compared is known; or
+ * no time tells of a store to it.
  */
 static int compare_bytes(struct recheck *recheck)
 {
@@ -169,8 +169,7 @@ static int compare_bytes(struct recheck *recheck)
 			offset += (uint64_t)length;
 		}
 		recheck->equal = offset == recheck->group.size &&
-				 (!recheck->member.moved ||
-				  hash128_equal(hash_state_digest(hash), recheck->group.hash));
+				 hash128_equal(hash_state_digest(hash), recheck->group.hash);
 	}
 	hash_state_free(hash);
 	return (int)length;

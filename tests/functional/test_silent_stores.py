@@ -12,7 +12,7 @@ import subprocess
 import pytest
 import trees
 from disks import disk
-from program import until
+from program import has_open, until
 from test_gate import open_fails
 from test_scan import oracle_groups
 
@@ -36,9 +36,9 @@ class Mapping:
         assert self.address not in (None, ctypes.c_void_p(-1).value)
         self.bytes = (ctypes.c_char * self.length).from_address(self.address)
 
-    def store(self):
+    def store(self, at=0):
         """To a page that was read before."""
-        self.bytes[0] = bytes([self.bytes[0][0] ^ 1])
+        self.bytes[at] = bytes([self.bytes[at][0] ^ 1])
 
     def close(self):
         assert libc.munmap(self.address, self.length) == 0
@@ -98,9 +98,9 @@ def calls_on(path, trace):
     return [MEANING[found[0]] for found in map(CALLS.search, lines) if found]
 
 
-def store_unseen(mapping, path):
+def store_unseen(mapping, path, at=0):
     before = path.stat().st_ctime_ns
-    mapping.store()
+    mapping.store(at)
     assert path.stat().st_ctime_ns == before, "the store was seen: this tests nothing"
 
 
@@ -199,10 +199,10 @@ def test_writer_is_asked_for_between_the_read_and_the_signature_where_times_do_n
 
 # stores of which nobody heard
 
-def store(path):
+def store(path, at=0):
     """A byte changes, no time does, and nobody has the file open any more."""
     mapping = Mapping(path)
-    store_unseen(mapping, path)
+    store_unseen(mapping, path, at)
     mapping.close()
 
 
@@ -217,6 +217,25 @@ def test_store_is_not_served_before_its_event_was_read(twinfs, silent, strace):
             store(silent / "b")
             assert open_fails(path, (errno.ESTALE,))
             assert path.name in os.listdir(path.parent), "its event was read: this tests nothing"
+        assert view.differences_now(silent) == []
+
+
+def opened_of(view, *files):
+    return [file for file in files if has_open(view.pid, file)]
+
+
+def test_nobody_joins_a_group_by_a_member_that_was_stored_to(twinfs, silent, strace):
+    """The member stands for its group: it is opened, and gets the bytes of the new file, which has
+    the head of the group, before it is read."""
+    members = silent / "a", silent / "b"
+    trees.fill(silent, {path.name: DATA for path in members})
+    other = bytearray(DATA)
+    other[-1] ^= 1
+    with twinfs.mounted(silent) as view:
+        with view.traced("-e", "trace=fcntl", "-e", "inject=fcntl:delay_enter=1000000"):
+            (silent / "c").write_bytes(other)
+            assert until(lambda: opened_of(view, *members))
+            store(opened_of(view, *members)[0], len(DATA) - 1)
         assert view.differences_now(silent) == []
 
 
