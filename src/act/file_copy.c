@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -92,6 +94,28 @@ static int make_nameless(int from, int directory, const char *name)
 	return errno == ENOENT ? -EOPNOTSUPP : -errno;
 }
 
+/* The same where all files have names. */
+static int make_renamed(int from, int directory, const char *name)
+{
+	char part[NAME_MAX + 1];
+	int r;
+
+	if (snprintf(part, sizeof(part), "%s" FILE_COPY_PART, name) >= (int)sizeof(part))
+		return -ENAMETOOLONG;
+	if (unlinkat(directory, part, 0) < 0 && errno != ENOENT) /* of a run that was cut off */
+		return -errno;
+	r = make_named(from, directory, part, true);
+	if (r < 0)
+		return r;
+	if (renameat2(directory, part, directory, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno == EINVAL && renameat(directory, part, directory, name) == 0)
+		return 0; /* it cannot say so; nobody else makes such a name */
+	r = -errno;
+	(void)unlinkat(directory, part, 0);
+	return r;
+}
+
 int file_copy(int from, int directory, const char *name)
 {
 	return make_named(from, directory, name, false);
@@ -101,5 +125,5 @@ int file_copy_save(int from, int directory, const char *name)
 {
 	int r = make_nameless(from, directory, name);
 
-	return r == -EOPNOTSUPP ? make_named(from, directory, name, true) : r;
+	return r == -EOPNOTSUPP ? make_renamed(from, directory, name) : r;
 }

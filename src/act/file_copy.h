@@ -13,7 +13,10 @@ MUST_CHECK int file_copy(int from, int directory, const char *name);
 
 /* The same of a file that has no name any more: its bytes are saved as they are now, whatever of
  * the rest cannot be had, and whoever writes or wants to stop. The new file gets its name when it is
- * whole, where the file system has files without a name (O_TMPFILE). */
+ * whole. Until then it has none, or, where the file system has no files without a name (O_TMPFILE), this
+ * one with FILE_COPY_PART behind it. */
 MUST_CHECK int file_copy_save(int from, int directory, const char *name);
+
+#define FILE_COPY_PART ".part"
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -274,6 +275,17 @@ static void forget_info(const struct intent *intent)
 		trash_entry_forget(intent->info, intent->other, bytes_text(&original));
 }
 
+/* Removes what was to become a file of this name, and was cut off. */
+static void forget_part(int directory, const char *name)
+{
+	AUTO_FREE char *part = NULL;
+
+	if (asprintf(&part, "%s" FILE_COPY_PART, name) < 0)
+		part = NULL;
+	else
+		(void)unlinkat(directory, part, 0);
+}
+
 /* Removes what was saved elsewhere, and the folder that was made for it. */
 static void forget_saved(const struct intent *intent)
 {
@@ -283,6 +295,7 @@ static void forget_saved(const struct intent *intent)
 	const char *name = folder ? strrchr(folder, '/') : NULL;
 
 	(void)unlink(intent->saved);
+	forget_part(AT_FDCWD, intent->saved);
 	if (name && strcmp(name + 1, intent->other) == 0)
 		(void)rmdir(folder);
 }
@@ -296,8 +309,12 @@ static int undo_saved(struct undoing *undoing, const struct place *place,
 	struct stat status;
 	int r;
 
-	if (saved < 0)
-		return errno == ENOENT ? 0 : -errno;
+	if (saved < 0 && errno != ENOENT)
+		return -errno;
+	if (saved < 0) {
+		forget_saved(intent);
+		return 0;
+	}
 	if (fstat(saved, &status) < 0 || !S_ISREG(status.st_mode))
 		return -EINVAL;
 	r = file_copy_save(saved, place->directory, intent->other);
@@ -334,10 +351,18 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 	return r;
 }
 
-/* Outcome: its directory went, with the file or with another name. */
+/* Outcomes where its directory went, with the file or with another name. */
 enum {
 	FOLDER_IS_GONE = 1,
+	BYTES_ARE_ELSEWHERE = 2, /* its bytes were saved: they wait for the directory */
 };
+
+static bool has_saved_bytes(const struct intent *intent)
+{
+	struct stat status;
+
+	return intent->saved && lstat(intent->saved, &status) == 0 && S_ISREG(status.st_mode);
+}
 
 /* Was a mount point named already? */
 static bool is_said(const struct undoing *undoing, const char *mount)
@@ -375,6 +400,11 @@ static void say(struct undoing *undoing, const struct intent *intent, int result
 			    "if that was moved, and has a file %s in it, that is this one: rename "
 			    "it",
 			    quote_path(bytes_text(&path)), quote_path(intent->other));
+	else if (result == BYTES_ARE_ELSEWHERE)
+		log_warning(
+			"%s: its folder is not there any more, and its bytes are saved in %s; make "
+			"the folder again, then 'twinfs recover' puts them back, or move them",
+			quote_path(bytes_text(&path)), quote_path(intent->saved));
 	else if (result < 0)
 		log_warning("%s: an act upon it was cut off, and cannot be undone now: %s; "
 			    "'twinfs recover' tries again",
@@ -405,10 +435,12 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 	undoing->stray.length = 0;
 	undoing->is_edited = undoing->is_completed = false;
 	if (r == -ENOENT) {
-		say(undoing, intent, FOLDER_IS_GONE);
-		r = 0;
+		r = has_saved_bytes(intent) ? BYTES_ARE_ELSEWHERE : 0;
+		say(undoing, intent, r ? r : FOLDER_IS_GONE);
 	} else if (r == 0) {
 		r = undo_one(undoing, &place, intent);
+		if (r == 0)
+			forget_part(place.directory, intent->other);
 	}
 	if (r == 0 && place.directory >= 0)
 		r = sync_directory(place.directory);
@@ -448,7 +480,7 @@ static bool undo_intent(void *context, const struct intent *intent)
 		absent = intent->to_mount.path;
 	if (absent)
 		say_absent(undoing, intent, absent);
-	undoing->undone->left += absent || r < 0;
+	undoing->undone->left += absent || r != 0;
 	return !absent && r == 0;
 }
 

@@ -114,10 +114,33 @@ static void test_copy_that_was_saved_elsewhere_gets_its_bytes_back(void **state)
 
 	(void)snprintf(saved, sizeof(saved), "%s/saved", folder->path);
 	put_file(folder, "saved", "content");
+	put_file(folder, "saved.part", "cont");
+	put_file(folder, OTHER ".part", "con");
 	assert_int_equal(undo_intent(folder, &intent).files, 1);
 	assert_true(holds(folder, "copy", "content"));
 	assert_true(holds(folder, "saved", NULL));
+	assert_true(holds(folder, "saved.part", NULL));
+	assert_true(holds(folder, OTHER ".part", NULL));
 	assert_true(holds(folder, OTHER, NULL));
+}
+
+static void test_bytes_that_were_saved_elsewhere_wait_for_a_folder_that_is_gone(void **state)
+{
+	const struct folder *folder = *state;
+	char saved[96];
+	struct undone undone;
+	struct intent intent = {.kind = INTENT_AWAY,
+				.source = folder->path,
+				.path = "gone/copy",
+				.saved = saved,
+				.inode = 1};
+
+	(void)snprintf(saved, sizeof(saved), "%s/saved", folder->path);
+	put_file(folder, "saved", "content");
+	undone = undo_intent(folder, &intent);
+	assert_int_equal(undone.files, 0);
+	assert_int_equal(undone.left, 1);
+	assert_true(holds(folder, "saved", "content"));
 }
 
 /* A link was made and no name was changed yet. */
@@ -315,6 +338,7 @@ int main(void)
 		CASE(test_nothing_was_begun),
 		CASE(test_copy_gets_its_name_back),
 		CASE(test_copy_that_was_saved_elsewhere_gets_its_bytes_back),
+		CASE(test_bytes_that_were_saved_elsewhere_wait_for_a_folder_that_is_gone),
 		CASE(test_copy_gets_a_name_beside_what_is_new),
 		CASE(test_link_goes_that_did_not_come_to_its_place),
 		CASE(test_link_changes_places_with_the_copy_again),
