@@ -275,6 +275,64 @@ static void forget_info(const struct intent *intent)
 		trash_entry_forget(intent->info, intent->other, bytes_text(&original));
 }
 
+/* Outcomes where something is not there any more. */
+enum {
+	FOLDER_IS_GONE = 1, /* the directory, with the file or with another name */
+	BYTES_ARE_ELSEWHERE = 2, /* its bytes were saved: they wait for the directory */
+	BYTES_ARE_MISSING = 3, /* those that were saved, or were to be */
+};
+
+/* Where nobody can tell, they may be. */
+static bool has_saved_bytes(const struct intent *intent)
+{
+	struct stat status;
+
+	if (!intent->saved)
+		return false;
+	return lstat(intent->saved, &status) < 0 ? errno != ENOENT : S_ISREG(status.st_mode);
+}
+
+static void say(struct undoing *undoing, const struct intent *intent, int result)
+{
+	struct bytes path CLEANUP_BYTES = {0};
+
+	if (bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
+		return;
+	if (result == FOLDER_IS_GONE)
+		log_warning("%s: an act upon it was cut off, and its folder is not there any more; "
+			    "if that was moved, and has a file %s in it, that is this one: rename "
+			    "it",
+			    quote_path(bytes_text(&path)), quote_path(intent->other));
+	else if (result == BYTES_ARE_ELSEWHERE)
+		log_warning(
+			"%s: its folder is not there any more, and its bytes are in %s; make the "
+			"folder, then 'twinfs recover' puts them back, or move them",
+			quote_path(bytes_text(&path)), quote_path(intent->saved));
+	else if (result == BYTES_ARE_MISSING)
+		log_warning(
+			"%s: its bytes, which were to be saved in %s, are not there; if that is "
+			"on a disk that is not mounted, mount it, and move them back",
+			quote_path(bytes_text(&path)), quote_path(intent->saved));
+	else if (result < 0)
+		log_warning("%s: an act upon it was cut off, and cannot be undone now: %s; "
+			    "'twinfs recover' tries again",
+			    quote_path(bytes_text(&path)), error_text(result));
+	else if (undoing->is_completed)
+		log_info("%s: moving it was cut off and is completed",
+			 quote_path(bytes_text(&path)));
+	else if (undoing->is_edited)
+		log_warning("%s: linking it was cut off, and it was written to since; what it was "
+			    "before is called %s beside it, and the kept file has the change, too",
+			    quote_path(bytes_text(&path)), quote_path(bytes_text(&undoing->stray)));
+	else if (undoing->stray.length > 0)
+		log_warning("%s: an act upon it was cut off; there is another file by now, so it "
+			    "is called %s beside that",
+			    quote_path(bytes_text(&path)), quote_path(bytes_text(&undoing->stray)));
+	else
+		log_info("%s: an act upon it was cut off and is undone",
+			 quote_path(bytes_text(&path)));
+}
+
 /* Removes what was to become a file of this name, and was cut off. */
 static void forget_part(int directory, const char *name)
 {
@@ -312,6 +370,8 @@ static int undo_saved(struct undoing *undoing, const struct place *place,
 	if (saved < 0 && errno != ENOENT)
 		return -errno;
 	if (saved < 0) {
+		if (fstatat(place->directory, place->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+			say(undoing, intent, BYTES_ARE_MISSING);
 		forget_saved(intent);
 		return 0;
 	}
@@ -351,19 +411,6 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 	return r;
 }
 
-/* Outcomes where its directory went, with the file or with another name. */
-enum {
-	FOLDER_IS_GONE = 1,
-	BYTES_ARE_ELSEWHERE = 2, /* its bytes were saved: they wait for the directory */
-};
-
-static bool has_saved_bytes(const struct intent *intent)
-{
-	struct stat status;
-
-	return intent->saved && lstat(intent->saved, &status) == 0 && S_ISREG(status.st_mode);
-}
-
 /* Was a mount point named already? */
 static bool is_said(const struct undoing *undoing, const char *mount)
 {
@@ -389,42 +436,6 @@ static void say_absent(struct undoing *undoing, const struct intent *intent, con
 		    quote_path(mount), quote_path(bytes_text(&path)));
 }
 
-static void say(struct undoing *undoing, const struct intent *intent, int result)
-{
-	struct bytes path CLEANUP_BYTES = {0};
-
-	if (bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
-		return;
-	if (result == FOLDER_IS_GONE)
-		log_warning("%s: an act upon it was cut off, and its folder is not there any more; "
-			    "if that was moved, and has a file %s in it, that is this one: rename "
-			    "it",
-			    quote_path(bytes_text(&path)), quote_path(intent->other));
-	else if (result == BYTES_ARE_ELSEWHERE)
-		log_warning(
-			"%s: its folder is not there any more, and its bytes are saved in %s; make "
-			"the folder again, then 'twinfs recover' puts them back, or move them",
-			quote_path(bytes_text(&path)), quote_path(intent->saved));
-	else if (result < 0)
-		log_warning("%s: an act upon it was cut off, and cannot be undone now: %s; "
-			    "'twinfs recover' tries again",
-			    quote_path(bytes_text(&path)), error_text(result));
-	else if (undoing->is_completed)
-		log_info("%s: moving it was cut off and is completed",
-			 quote_path(bytes_text(&path)));
-	else if (undoing->is_edited)
-		log_warning("%s: linking it was cut off, and it was written to since; what it was "
-			    "before is called %s beside it, and the kept file has the change, too",
-			    quote_path(bytes_text(&path)), quote_path(bytes_text(&undoing->stray)));
-	else if (undoing->stray.length > 0)
-		log_warning("%s: an act upon it was cut off; there is another file by now, so it "
-			    "is called %s beside that",
-			    quote_path(bytes_text(&path)), quote_path(bytes_text(&undoing->stray)));
-	else
-		log_info("%s: an act upon it was cut off and is undone",
-			 quote_path(bytes_text(&path)));
-}
-
 /* Undoes what can be undone in the directory of the copy. */
 static int undo_there(struct undoing *undoing, const struct intent *intent, int root)
 {
@@ -437,6 +448,8 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 	if (r == -ENOENT) {
 		r = has_saved_bytes(intent) ? BYTES_ARE_ELSEWHERE : 0;
 		say(undoing, intent, r ? r : FOLDER_IS_GONE);
+		if (r == 0 && intent->saved)
+			forget_saved(intent);
 	} else if (r == 0) {
 		r = undo_one(undoing, &place, intent);
 		if (r == 0)

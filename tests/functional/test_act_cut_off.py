@@ -373,6 +373,37 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_put_back(twinfs, strace
         assert not list(source.glob(".twinfs~*")) and not list(twinfs.index.glob(".twinfs~*"))
 
 
+@pytest.mark.parametrize("folder", ["there", "gone"])
+def test_saved_bytes_that_are_not_where_they_were_to_be_are_named(twinfs, source, tmp_path, folder):
+    """As after a restart, or where the disk that has them is not mounted; and as long as they wait
+    for a folder."""
+    (source / "folder").mkdir()
+    _, copy = copies(source, 2)
+    copy = copy.rename(source / "folder" / copy.name)
+    twinfs.ok("scan", source)
+    saved, acts = tmp_path / "saved", twinfs.index / "acts"
+    for number in range(1, 10):
+        twinfs.traced("remove", "--yes", source, calls="trace=unlinkat",
+                      flags=["-e", f"inject=unlinkat:signal=KILL:when={number}"])
+        if list(copy.parent.glob(".twinfs~*")):
+            break
+    [other] = copy.parent.glob(".twinfs~*")
+    [intent] = [json.loads(line) for line in acts.read_text().splitlines()]
+    acts.write_text(json.dumps(intent | {"saved": str(saved)}) + "\n")
+    if folder == "there":
+        other.unlink()
+        assert os.fsencode(saved) in twinfs.ok("recover").error
+        return
+    saved.write_bytes(b"content")
+    copy.parent.rename(tmp_path / "elsewhere")
+    for _ in range(2):
+        result = twinfs("recover")
+        assert result.status == 3 and os.fsencode(saved) in result.error
+    copy.parent.mkdir()
+    twinfs.ok("recover")
+    assert copy.read_bytes() == b"content" and not saved.exists()
+
+
 def test_interrupt_ends_after_the_file_at_hand(twinfs, source):
     for number in range(40):
         copies(source, 2, name=f"pair {number}")

@@ -141,6 +141,11 @@ static void test_bytes_that_were_saved_elsewhere_wait_for_a_folder_that_is_gone(
 	assert_int_equal(undone.files, 0);
 	assert_int_equal(undone.left, 1);
 	assert_true(holds(folder, "saved", "content"));
+	/* what was only begun is needed by nobody */
+	put_file(folder, "saved.part", "cont");
+	assert_int_equal(unlinkat(folder->fd, "saved", 0), 0);
+	assert_int_equal(undo_intent(folder, &intent).left, 0);
+	assert_true(holds(folder, "saved.part", NULL));
 }
 
 /* A link was made and no name was changed yet. */
