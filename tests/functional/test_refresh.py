@@ -421,8 +421,9 @@ def test_daemon_ends_though_its_mounter_stands_still(twinfs, source):
             daemon.terminate()
             daemon.wait(TIMEOUT)
             assert is_mounted(view.path)
-            with pytest.raises(OSError, match=os.strerror(errno.ENOTCONN)):
+            with pytest.raises(OSError) as raised:
                 os.listdir(view.path)
+            assert raised.value.errno in (errno.ENOTCONN, errno.ECONNABORTED)  # asked, or just then
             again = later.enter_context(twinfs.mounted(source, at=view.path))
         assert until(lambda: not Path(f"/proc/{mounter}").exists())
         assert again.differences_now(source) == []
