@@ -374,3 +374,12 @@ void options_print_help(const struct option_table *table, FILE *out)
 	(void)fputc('\n', out);
 	put_words(&text, HELP_MORE);
 }
+
+int options_find_word(const char *word, const char *const words[], size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(word, words[i]) == 0)
+			return (int)i;
+	}
+	return -EINVAL;
+}

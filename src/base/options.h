@@ -100,4 +100,7 @@ void options_complain(const struct option_table *table, const char *format, ...)
  */
 void options_print_help(const struct option_table *table, FILE *out);
 
+/* The place of a word in a list of count words, or -EINVAL. */
+MUST_CHECK int options_find_word(const char *word, const char *const words[], size_t count);
+
 #endif

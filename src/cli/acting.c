@@ -9,21 +9,22 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
+#include "base/words.h"
 #include "catalog/filesystem_kind.h"
 #include "catalog/query.h"
 #include "catalog/source_change.h"
 #include "cli/act_plan.h"
-#include "cli/current_index.h"
-#include "cli/interrupt.h"
+#include "cli/common_options.h"
 #include "cli/list_print.h"
 #include "cli/move_destination.h"
+#include "index/current_index.h"
 #include "report/figures.h"
-#include "report/words.h"
 
 enum {
 	OPT_DRY_RUN = OPTION_ID_ACTING,
@@ -127,12 +128,12 @@ static void say_left_out(const struct acting *acting, const struct current_index
 	const struct common_settings *common = &acting->common;
 	uint64_t min_size = 0;
 
-	if (common->min_size_given || catalog_read_begin(index->catalog, &reader) < 0 ||
-	    catalog_get_min_size(reader, &min_size) < 0 || min_size >= common->min_size)
+	if (common->index.min_size_given || catalog_read_begin(index->catalog, &reader) < 0 ||
+	    catalog_get_min_size(reader, &min_size) < 0 || min_size >= common->index.min_size)
 		return;
 	log_info("the index has files of %" PRIu64 " bytes and more: those smaller than %" PRIu64
 		 " are left alone; give --min-size=%" PRIu64 " to %s them too",
-		 min_size, common->min_size, min_size, acting->verb);
+		 min_size, common->index.min_size, min_size, acting->verb);
 }
 
 /* Says of which sources the sizes in the plan may not be freed. */
@@ -320,7 +321,8 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 				struct act_plan *plan)
 {
 	struct doing doing = {.acting = acting, .index = index};
-	enum progress_when when = acting->common.quiet ? PROGRESS_NEVER : acting->common.progress;
+	enum progress_when when =
+		acting->common.quiet ? PROGRESS_NEVER : acting->common.index.progress;
 	struct act *act = NULL;
 	int r, ended;
 
@@ -443,7 +445,7 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	if (check_usage(acting, table, count) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
-	if (current_index_open(&index, &acting->common, operands, count, INDEX_ACT) < 0)
+	if (current_index_open(&index, &acting->common.index, operands, count, INDEX_ACT) < 0)
 		return TWINFS_EXIT_FAILED;
 	if (move_destination_check(acting->act.destination, index.sources) < 0)
 		return TWINFS_EXIT_FAILED;

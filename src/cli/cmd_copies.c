@@ -7,17 +7,18 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/words.h"
 #include "catalog/catalog.h"
 #include "catalog/source.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/copies_index.h"
-#include "cli/index_folder.h"
-#include "cli/indexing.h"
 #include "cli/path_options.h"
 #include "cli/paths.h"
-#include "cli/status_file.h"
+#include "index/index_folder.h"
+#include "index/indexing.h"
+#include "index/status_file.h"
 #include "mount/point.h"
-#include "report/words.h"
 
 struct copies_settings {
 	struct path_settings path;
@@ -182,14 +183,14 @@ static int find_indexes(struct text_list *folders)
 }
 
 /* Asks all indexes that may know; a broken one is said, and the others still asked. */
-static int ask_indexes(const struct common_settings *settings, const struct asked *asked)
+static int ask_indexes(const struct index_settings *settings, const struct asked *asked)
 {
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
 	AUTO_FREE char *given = NULL;
 	int r, failed = 0;
 
-	if (settings->index != NULL) {
-		r = index_folder_given(settings->index, &given);
+	if (settings->folder != NULL) {
+		r = index_folder_given(settings->folder, &given);
 		return r < 0 ? r : ask_index(given, asked, true);
 	}
 	r = find_indexes(&folders);
@@ -295,10 +296,10 @@ static enum twinfs_exit answer(const struct copies_settings *settings, char *con
 		found += find_path(&questions[i], files[i]) == 0;
 	}
 	if (found > 0) {
-		int r = ask_indexes(&settings->path.common, &asked);
+		int r = ask_indexes(&settings->path.common.index, &asked);
 
 		/* of an index that was named and cannot be read, all is said */
-		if (r == 0 || settings->path.common.index == NULL)
+		if (r == 0 || settings->path.common.index.folder == NULL)
 			status = print_answers(&settings->path, &asked);
 		if (r < 0 && status == TWINFS_EXIT_COMPLETE)
 			status = TWINFS_EXIT_INCOMPLETE;

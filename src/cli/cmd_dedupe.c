@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/acting.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
 
 static int dedupe_apply(void *context, int id, const char *value)
 {

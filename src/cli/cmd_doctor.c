@@ -11,7 +11,7 @@
 #include "base/patience.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
-#include "cli/doctor.h"
+#include "doctor/doctor.h"
 #include "mount/point.h"
 
 /* What does not answer for so long may never do. */
@@ -154,7 +154,7 @@ enum twinfs_exit cmd_doctor(int argc, char *argv[])
 	r = options_parse(&doctor_table, argc, argv, &settings, &operands);
 	if (r != 0)
 		return options_exit(r);
-	doctor.index = settings.common.index;
+	doctor.index = settings.common.index.folder;
 	r = examine(&doctor, argv + operands, (size_t)(argc - operands));
 	if (settings.mount_point != NULL)
 		doctor_examine_mount_point(&doctor, settings.mount_point);

@@ -5,8 +5,9 @@
 #include "base/numbers.h"
 #include "base/size.h"
 #include "cli/command.h"
-#include "cli/current_index.h"
+#include "cli/common_options.h"
 #include "cli/list_print.h"
+#include "index/current_index.h"
 
 enum {
 	OPT_FORMAT = OPTION_ID_OWN,
@@ -101,7 +102,7 @@ static int set_order(struct list_settings *settings, const char *word)
 		[REPORT_BY_COUNT] = "count",
 		[REPORT_BY_PATH] = "path",
 	};
-	int found = parse_word(word, words, ARRAY_SIZE(words));
+	int found = options_find_word(word, words, ARRAY_SIZE(words));
 
 	if (found < 0)
 		return found;
@@ -193,7 +194,7 @@ static const char *find_contradiction(const struct list_settings *settings)
 	if (report->part == REPORT_SINGLES && settings->order_given &&
 	    (report->order == REPORT_BY_RECLAIMABLE || report->order == REPORT_BY_COUNT))
 		return "--singles has no copies to count: sort by size or path";
-	if (report->max_size < settings->common.min_size)
+	if (report->max_size < settings->common.index.min_size)
 		return "--max-size is below --min-size";
 	return NULL;
 }
@@ -215,7 +216,7 @@ static enum twinfs_exit list(const struct list_settings *settings, char *const *
 {
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
 
-	if (current_index_open(&index, &settings->common, operands, count, INDEX_READ) < 0)
+	if (current_index_open(&index, &settings->common.index, operands, count, INDEX_READ) < 0)
 		return TWINFS_EXIT_FAILED;
 	return list_print(&settings->request, &index);
 }

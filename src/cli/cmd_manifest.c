@@ -3,12 +3,12 @@
 
 #include "backup/manifest_write.h"
 #include "base/log.h"
+#include "base/words.h"
 #include "catalog/query.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
-#include "cli/completeness.h"
-#include "cli/index_print.h"
-#include "report/words.h"
+#include "index/completeness.h"
+#include "index/index_print.h"
 
 static int manifest_apply(void *context, int id, const char *value)
 {
@@ -87,7 +87,7 @@ enum twinfs_exit cmd_manifest(int argc, char *argv[])
 		options_complain(&manifest_table, "no SOURCE and no MOUNTPOINT given");
 		return TWINFS_EXIT_USAGE;
 	}
-	if (current_index_open(&index, &common, argv + operands, (size_t)(argc - operands),
+	if (current_index_open(&index, &common.index, argv + operands, (size_t)(argc - operands),
 			       INDEX_MANIFEST) < 0)
 		return TWINFS_EXIT_FAILED;
 	return index_print(&printer, &index);

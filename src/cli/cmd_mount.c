@@ -6,13 +6,13 @@
 #include "base/bytes.h"
 #include "base/caller.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "cli/command.h"
-#include "cli/daemon.h"
-#include "cli/interrupt.h"
-#include "cli/showing_view.h"
 #include "cli/welcome.h"
+#include "daemon/daemon.h"
+#include "index/showing_view.h"
 #include "mount/ability.h"
 #include "mount/point.h"
 
@@ -37,7 +37,8 @@ static int find_mount_point(const struct mount_settings *settings, char **mount_
 {
 	int r;
 
-	r = mount_point_prepare(settings->mount_point, settings->nonempty, mount_point);
+	r = mount_point_prepare(settings->daemon.mount_point, settings->daemon.nonempty,
+				mount_point);
 	if (r == MOUNT_POINT_SERVED) {
 		log_error("a view is already mounted at %s; unmount it first with 'fusermount3 "
 			  "-u'",
@@ -57,7 +58,7 @@ static int check_ability(const struct mount_settings *settings)
 	if (obstacle == MOUNT_NO_OBSTACLE || settings->fake)
 		return 0;
 	log_error("cannot mount a view on %s: %s; %s (see 'twinfs doctor')",
-		  quote_path(settings->mount_point), mount_obstacle_cause(obstacle),
+		  quote_path(settings->daemon.mount_point), mount_obstacle_cause(obstacle),
 		  mount_obstacle_remedy(obstacle));
 	return -EPERM;
 }
@@ -67,7 +68,7 @@ static int check_sharing(const struct mount_settings *settings)
 {
 	int r;
 
-	r = settings->shared ? caller_try() : 0;
+	r = settings->daemon.shared ? caller_try() : 0;
 	if (r < 0)
 		log_error(
 			"cannot share a view with allow_other: only root, with all capabilities, "
@@ -96,8 +97,8 @@ static enum twinfs_exit run(const struct mount_settings *settings, struct indexi
 	if (settings->fake)
 		return TWINFS_EXIT_COMPLETE;
 	readiness_init(&readiness);
-	if (settings->foreground)
-		return daemon_run(settings, indexing, mount_point, &readiness);
+	if (settings->daemon.foreground)
+		return daemon_run(&settings->daemon, indexing, mount_point, &readiness);
 	interrupt_watch();
 	r = readiness_fork(&readiness);
 	if (r < 0) {
@@ -108,7 +109,7 @@ static enum twinfs_exit run(const struct mount_settings *settings, struct indexi
 		return wait_for_view(settings, mount_point, &readiness);
 	/* the terminal that we left may go before we watch for signals */
 	(void)signal(SIGHUP, SIG_IGN);
-	return daemon_run(settings, indexing, mount_point, &readiness);
+	return daemon_run(&settings->daemon, indexing, mount_point, &readiness);
 }
 
 static enum twinfs_exit mount_by(const struct option_table *table, int argc, char *argv[])
@@ -126,7 +127,8 @@ static enum twinfs_exit mount_by(const struct option_table *table, int argc, cha
 		r = check_ability(&settings);
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
-	r = indexing_locate(&indexing, &settings.common, settings.sources, settings.source_count);
+	r = indexing_locate(&indexing, &settings.common.index, settings.sources,
+			    settings.source_count);
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
 	r = find_mount_point(&settings, &mount_point);

@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "cli/acting.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
 
 static int move_apply(void *context, int id, const char *value)
 {

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/path_options.h"
 #include "cli/paths.h"
 

@@ -6,11 +6,12 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/words.h"
 #include "cli/command.h"
-#include "cli/index_folder.h"
-#include "cli/indexing.h"
+#include "cli/common_options.h"
 #include "cli/path_options.h"
-#include "report/words.h"
+#include "index/index_folder.h"
+#include "index/indexing.h"
 
 static const struct option_table recover_table = {
 	.command = "twinfs recover",
@@ -53,8 +54,8 @@ static int recover_all(const struct path_settings *settings, struct recovered *r
 	AUTO_FREE char *given = NULL;
 	int r;
 
-	if (settings->common.index != NULL) {
-		r = index_folder_given(settings->common.index, &given);
+	if (settings->common.index.folder != NULL) {
+		r = index_folder_given(settings->common.index.folder, &given);
 		if (r == 0)
 			recover(given, recovered);
 		return r;

@@ -7,14 +7,14 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/replaced_file.h"
 #include "catalog/catalog.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
-#include "cli/completeness.h"
-#include "cli/current_index.h"
-#include "cli/replaced_file.h"
-#include "cli/thumbnail.h"
+#include "index/completeness.h"
+#include "index/current_index.h"
 #include "report/page.h"
+#include "report/thumbnail.h"
 
 enum {
 	OPT_HTML = OPTION_ID_OWN,
@@ -78,8 +78,8 @@ static int make(const struct report_settings *settings, const struct current_ind
 	const struct page_settings page_settings = {
 		.catalog = index->catalog,
 		.sources = index->sources,
-		.min_size = settings->common.min_size,
-		.min_size_given = settings->common.min_size_given,
+		.min_size = settings->common.index.min_size,
+		.min_size_given = settings->common.index.min_size_given,
 		.now = clock_now(),
 		.picture = settings->without_pictures ? NULL : thumbnail_make,
 		.context = &thumbnails,
@@ -126,7 +126,7 @@ static enum twinfs_exit report(const struct report_settings *settings, char *con
 	struct page_result result = {0};
 	int r;
 
-	if (current_index_open(&index, &settings->common, operands, count, INDEX_READ) < 0)
+	if (current_index_open(&index, &settings->common.index, operands, count, INDEX_READ) < 0)
 		return TWINFS_EXIT_FAILED;
 	r = make(settings, &index, &page, &result);
 	if (!index.served)

@@ -3,13 +3,13 @@
 #include <inttypes.h>
 
 #include "backup/restore.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/size.h"
+#include "base/words.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
-#include "cli/interrupt.h"
-#include "report/words.h"
 
 enum {
 	OPT_LINK = OPTION_ID_OWN,
@@ -153,7 +153,7 @@ enum twinfs_exit cmd_restore(int argc, char *argv[])
 	settings.restore.manifest = argv[operands];
 	settings.restore.backup = argv[operands + 1];
 	settings.restore.target = argv[operands + 2];
-	settings.restore.progress = settings.common.progress;
+	settings.restore.progress = settings.common.index.progress;
 	interrupt_watch();
 	r = restore_run(&settings.restore, &result);
 	return r < 0 ? TWINFS_EXIT_FAILED : report(&settings.restore, &result);

@@ -3,15 +3,16 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/size.h"
+#include "base/words.h"
 #include "cli/command.h"
-#include "cli/completeness.h"
-#include "cli/indexing.h"
-#include "cli/interrupt.h"
+#include "cli/common_options.h"
+#include "index/completeness.h"
+#include "index/indexing.h"
 #include "report/figures.h"
-#include "report/words.h"
 #include "twinfs/format.h"
 
 static int scan_apply(void *context, int id, const char *value)
@@ -114,7 +115,7 @@ static int print_summary(const struct indexing *indexing, const struct indexing_
 	return r;
 }
 
-static enum twinfs_exit scan(struct indexing *indexing)
+static enum twinfs_exit scan(struct indexing *indexing, bool quiet)
 {
 	const struct ingest_result *result = &indexing->ingest.result;
 	struct indexing_times times;
@@ -128,7 +129,7 @@ static enum twinfs_exit scan(struct indexing *indexing)
 		return TWINFS_EXIT_FAILED;
 	if (indexing_update(indexing, &times) < 0)
 		return TWINFS_EXIT_FAILED;
-	if (!indexing->settings->quiet && print_summary(indexing, &times) < 0)
+	if (!quiet && print_summary(indexing, &times) < 0)
 		return TWINFS_EXIT_FAILED;
 	return completeness_status(result->errors, result->pending);
 }
@@ -148,6 +149,6 @@ enum twinfs_exit cmd_scan(int argc, char *argv[])
 		options_complain(&scan_table, "no SOURCE given");
 		return TWINFS_EXIT_USAGE;
 	}
-	r = indexing_locate(&indexing, &settings, argv + operands, (size_t)(argc - operands));
-	return r < 0 ? TWINFS_EXIT_FAILED : scan(&indexing);
+	r = indexing_locate(&indexing, &settings.index, argv + operands, (size_t)(argc - operands));
+	return r < 0 ? TWINFS_EXIT_FAILED : scan(&indexing, settings.quiet);
 }

@@ -11,7 +11,7 @@
 #include "base/quote.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
-#include "cli/status_file.h"
+#include "index/status_file.h"
 #include "mount/point.h"
 #include "report/figures.h"
 

@@ -8,8 +8,6 @@
 #include "base/log.h"
 #include "base/size.h"
 
-#define MIN_SIZE_DEFAULT 1
-
 enum {
 	OPT_INDEX = 1,
 	OPT_MIN_SIZE,
@@ -140,22 +138,12 @@ const struct option_spec version_option[] = {
 void common_settings_init(struct common_settings *settings)
 {
 	memset(settings, 0, sizeof(*settings));
-	settings->min_size = MIN_SIZE_DEFAULT;
-	settings->progress = PROGRESS_AUTO;
+	index_settings_init(&settings->index);
 }
 
 void common_settings_deinit(struct common_settings *settings)
 {
-	text_list_free(&settings->excludes);
-}
-
-int parse_word(const char *word, const char *const words[], size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(word, words[i]) == 0)
-			return (int)i;
-	}
-	return -EINVAL;
+	index_settings_deinit(&settings->index);
 }
 
 static int parse_progress(const char *word, enum progress_when *when)
@@ -165,7 +153,7 @@ static int parse_progress(const char *word, enum progress_when *when)
 		[PROGRESS_ALWAYS] = "always",
 		[PROGRESS_NEVER] = "never",
 	};
-	int found = parse_word(word, words, ARRAY_SIZE(words));
+	int found = options_find_word(word, words, ARRAY_SIZE(words));
 
 	if (found < 0)
 		return found;
@@ -173,31 +161,10 @@ static int parse_progress(const char *word, enum progress_when *when)
 	return 0;
 }
 
-static const char *const disk_words[] = {
-	[INGEST_DISK_AUTO] = "auto",
-	[INGEST_DISK_ROTATING] = "rotating",
-	[INGEST_DISK_SOLID] = "solid",
-};
-
-const char *common_disk_word(uint32_t disk)
-{
-	return disk < ARRAY_SIZE(disk_words) ? disk_words[disk] : "unknown";
-}
-
-static int parse_disk(const char *word, enum ingest_disk *disk)
-{
-	int found = parse_word(word, disk_words, ARRAY_SIZE(disk_words));
-
-	if (found < 0)
-		return found;
-	*disk = (enum ingest_disk)found;
-	return 0;
-}
-
 static int parse_format(const char *word, bool *json)
 {
 	static const char *const words[] = {"text", "json"};
-	int found = parse_word(word, words, ARRAY_SIZE(words));
+	int found = options_find_word(word, words, ARRAY_SIZE(words));
 
 	if (found < 0)
 		return found;
@@ -209,35 +176,36 @@ int common_apply(struct common_settings *settings, int id, const char *value)
 {
 	switch (id) {
 	case OPT_INDEX:
-		settings->index = value;
+		settings->index.folder = value;
 		return value[0] != '\0' ? 0 : -EINVAL;
 	case OPT_MIN_SIZE:
-		settings->min_size_given = true;
-		return size_parse(value, &settings->min_size);
+		settings->index.min_size_given = true;
+		return size_parse(value, &settings->index.min_size);
 	case OPT_EXCLUDE:
-		return value[0] != '\0' ? text_list_add(&settings->excludes, value, strlen(value))
-					: -EINVAL;
+		return value[0] != '\0'
+			       ? text_list_add(&settings->index.excludes, value, strlen(value))
+			       : -EINVAL;
 	case OPT_ONE_FILE_SYSTEM:
-		settings->cross_file_systems = false;
-		settings->file_systems_given = true;
+		settings->index.cross_file_systems = false;
+		settings->index.file_systems_given = true;
 		return 0;
 	case OPT_CROSS_FILE_SYSTEMS:
-		settings->cross_file_systems = true;
-		settings->file_systems_given = true;
+		settings->index.cross_file_systems = true;
+		settings->index.file_systems_given = true;
 		return 0;
 	case OPT_DISK:
-		settings->disk_given = true;
-		return parse_disk(value, &settings->disk);
+		settings->index.disk_given = true;
+		return index_disk_parse(value, &settings->index.disk);
 	case OPT_ACCEPT_CHANGED_SOURCE:
-		settings->accept_changed_source = true;
+		settings->index.accept_changed_source = true;
 		return 0;
 	case OPT_FORMAT:
 		return parse_format(value, &settings->json);
 	case OPT_PROGRESS:
-		return parse_progress(value, &settings->progress);
+		return parse_progress(value, &settings->index.progress);
 	case OPT_QUIET:
 		settings->quiet = true;
-		settings->progress = PROGRESS_NEVER;
+		settings->index.progress = PROGRESS_NEVER;
 		log_set_level(LOG_LEVEL_WARNING);
 		return 0;
 	case OPT_VERSION:

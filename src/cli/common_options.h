@@ -9,31 +9,20 @@
  */
 
 #include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 
 #include "base/attributes.h"
 #include "base/options.h"
-#include "base/progress.h"
-#include "cli/text_list.h"
-#include "ingest/ingest.h"
+#include "index/index_settings.h"
 #include "twinfs/exit.h"
 
 /* A command's own options are numbered from here. */
 #define OPTION_ID_OWN 100
 
 struct common_settings {
-	const char *index; /* as given, borrowed; NULL: not given */
-	uint64_t min_size; /* bytes */
-	bool min_size_given;
-	struct text_list excludes; /* globs */
-	bool cross_file_systems;
-	bool file_systems_given; /* --one-file-system or --cross-file-systems */
-	enum ingest_disk disk;
-	bool disk_given;
-	bool accept_changed_source;
+	struct index_settings index;
 	bool json; /* --format */
 	bool quiet;
-	enum progress_when progress;
 };
 
 extern const struct option_spec index_option[]; /* --index */
@@ -48,12 +37,6 @@ void common_settings_deinit(struct common_settings *settings);
 
 /* Takes one of these options; the results are those of struct option_table's apply. */
 MUST_CHECK int common_apply(struct common_settings *settings, int id, const char *value);
-
-/* The place of a word in a list of count, or -EINVAL. */
-MUST_CHECK int parse_word(const char *word, const char *const words[], size_t count);
-
-/* The word for a way to read, as --disk takes it. */
-const char *common_disk_word(uint32_t disk);
 
 /* What a command exits with after options_parse() or options_apply_item() gave this, not 0. */
 enum twinfs_exit options_exit(int result);

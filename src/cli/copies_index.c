@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/descriptor.h"
+#include "base/group_name.h"
 #include "base/path.h"
 #include "catalog/query.h"
 #include "catalog/source.h"
 #include "report/copies.h"
-#include "view/group_name.h"
 
 /* One index that is asked. */
 struct asking {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "cli/text_list.h"
+#include "base/text_list.h"
 
 struct catalog;
 struct sources;

@@ -3,12 +3,12 @@
 
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/words.h"
 #include "catalog/query.h"
-#include "cli/completeness.h"
-#include "cli/current_index.h"
-#include "cli/index_print.h"
 #include "cli/shown_paths.h"
-#include "report/words.h"
+#include "index/completeness.h"
+#include "index/current_index.h"
+#include "index/index_print.h"
 
 struct report list_report(void)
 {
@@ -21,7 +21,7 @@ int list_parse_format(const char *word, enum report_format *format)
 		[REPORT_TEXT] = "text",   [REPORT_FDUPES] = "fdupes", [REPORT_JSON] = "json",
 		[REPORT_JSONL] = "jsonl", [REPORT_CSV] = "csv",       [REPORT_NULL] = "null",
 	};
-	int found = parse_word(word, words, ARRAY_SIZE(words));
+	int found = options_find_word(word, words, ARRAY_SIZE(words));
 
 	if (found < 0)
 		return found;
@@ -40,10 +40,10 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	report->reader = reader;
 	report->sources = index->sources;
 	report->rules = &request->rules->rules;
-	report->min_size = request->common->min_size;
+	report->min_size = request->common->index.min_size;
 	/* what is served may be of smaller files too: these are printed, unless said otherwise, but
 	 * may not go for want of an option */
-	if (!request->common->min_size_given && report->part != REPORT_REDUNDANT)
+	if (!request->common->index.min_size_given && report->part != REPORT_REDUNDANT)
 		r = catalog_get_min_size(reader, &report->min_size);
 	return r < 0 ? r : rule_settings_check(request->rules, reader, index->sources);
 }

@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/memory_limit.h"
 #include "base/quote.h"
 #include "cli/command.h"
-#include "cli/interrupt.h"
-#include "cli/thumbnail.h"
+#include "report/thumbnail.h"
 
 struct command {
 	const char *name;

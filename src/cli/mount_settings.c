@@ -6,6 +6,7 @@
 
 #include "base/duration.h"
 #include "base/quote.h"
+#include "cli/common_options.h"
 #include "mount/options.h"
 
 enum {
@@ -168,24 +169,24 @@ static int mount_apply(void *context, int id, const char *value)
 
 	switch (id) {
 	case OPT_DEBUG:
-		settings->debug = true;
-		settings->foreground = true;
+		settings->daemon.debug = true;
+		settings->daemon.foreground = true;
 		return 0;
 	case OPT_FOREGROUND:
-		settings->foreground = true;
+		settings->daemon.foreground = true;
 		return 0;
 	case OPT_SINGLE_THREADED:
-		settings->single_threaded = true;
+		settings->daemon.single_threaded = true;
 		return 0;
 	case OPT_WAIT:
-		settings->wait = true;
+		settings->daemon.wait = true;
 		return 0;
 	case OPT_WATCH:
-		return parse_watch(value, &settings->watch);
+		return parse_watch(value, &settings->daemon.watch);
 	case OPT_INTERVAL:
-		return parse_interval(value, &settings->interval_ms);
+		return parse_interval(value, &settings->daemon.interval_ms);
 	case OPT_RESCAN_INTERVAL:
-		return duration_parse(value, &settings->rescan_ms);
+		return duration_parse(value, &settings->daemon.rescan_ms);
 	case OPT_OPTIONS:
 		return text_list_add(&settings->option_lists, value, strlen(value));
 	case OPT_FAKE:
@@ -234,24 +235,24 @@ static int apply_item(struct mount_settings *settings, const struct option_table
 		return r;
 	switch (mount_option_classify(item, &reason)) {
 	case MOUNT_OPTION_FUSE:
-		return text_list_add(&settings->fuse_options, raw, strlen(raw));
+		return text_list_add(&settings->daemon.fuse_options, raw, strlen(raw));
 	case MOUNT_OPTION_NONEMPTY:
-		settings->nonempty = true;
+		settings->daemon.nonempty = true;
 		return 0;
 	case MOUNT_OPTION_PASSTHROUGH:
-		settings->passthrough = true;
+		settings->daemon.passthrough = true;
 		return 0;
 	case MOUNT_OPTION_TRUSTED_XATTRS:
-		settings->trusted_xattrs = true;
+		settings->daemon.trusted_xattrs = true;
 		return 0;
 	case MOUNT_OPTION_IO_URING:
-		settings->io_uring = true;
+		settings->daemon.io_uring = true;
 		return 0;
 	case MOUNT_OPTION_SHARED:
-		settings->shared = true;
+		settings->daemon.shared = true;
 		return 0;
 	case MOUNT_OPTION_AUTO_UNMOUNT:
-		settings->auto_unmount = true;
+		settings->daemon.auto_unmount = true;
 		return 0;
 	case MOUNT_OPTION_IGNORED:
 		return 0;
@@ -312,7 +313,7 @@ int mount_settings_parse(struct mount_settings *settings, const struct option_ta
 
 	memset(settings, 0, sizeof(*settings));
 	common_settings_init(&settings->common);
-	settings->interval_ms = INTERVAL_MS_DEFAULT;
+	settings->daemon.interval_ms = INTERVAL_MS_DEFAULT;
 	settings->helping = table == &mount_helper_table;
 	r = options_parse(table, argc, argv, settings, &operands);
 	for (size_t i = 0; r == 0 && i < settings->option_lists.count; i++)
@@ -326,7 +327,7 @@ int mount_settings_parse(struct mount_settings *settings, const struct option_ta
 	}
 	settings->sources = argv + operands;
 	settings->source_count = (size_t)(argc - operands - 1);
-	settings->mount_point = argv[argc - 1];
+	settings->daemon.mount_point = argv[argc - 1];
 	return 0;
 }
 
@@ -335,5 +336,5 @@ void mount_settings_deinit(struct mount_settings *settings)
 	common_settings_deinit(&settings->common);
 	text_list_free(&settings->option_lists);
 	text_list_free(&settings->option_items);
-	text_list_free(&settings->fuse_options);
+	text_list_free(&settings->daemon.fuse_options);
 }

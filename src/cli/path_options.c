@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/path_options.h"
 
+#include "cli/common_options.h"
+
 enum {
 	OPT_NULL = OPTION_ID_OWN,
 };

@@ -9,7 +9,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "report/output.h"
+#include "base/output.h"
 
 /* The mount point of the view that has this path, a symlink itself and not where it leads; the
  * caller frees it. NULL, and 0, where it is in none; -errno. */

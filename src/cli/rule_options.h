@@ -12,7 +12,7 @@
 
 #include "base/attributes.h"
 #include "base/options.h"
-#include "cli/text_list.h"
+#include "base/text_list.h"
 #include "report/rules.h"
 
 struct catalog_reader;

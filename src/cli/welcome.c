@@ -11,8 +11,8 @@
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/terminal.h"
-#include "cli/status_file.h"
-#include "report/words.h"
+#include "base/words.h"
+#include "index/status_file.h"
 
 /* Longer ones push what is behind them to the right. */
 #define COLUMN 30
@@ -72,7 +72,7 @@ static void say_figures(const char *point, const json_t *status)
 
 void welcome_print(const struct mount_settings *settings, const char *mount_point)
 {
-	const char *point = settings->mount_point;
+	const char *point = settings->daemon.mount_point;
 	CLEANUP_BYTES struct bytes text = {0};
 	json_auto_t *status = NULL;
 	int r;

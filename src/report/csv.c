@@ -8,9 +8,10 @@
 #include <inttypes.h>
 
 #include "base/base64.h"
+#include "base/group_name.h"
 #include "base/json_path.h"
+#include "base/words.h"
 #include "report/format.h"
-#include "report/words.h"
 
 #define LINE_END "\r\n"
 
@@ -101,9 +102,9 @@ static int print_name(struct printing *printing, uint64_t size, const struct cop
 static int csv_group(struct printing *printing, const struct group_record *group,
 		     const struct copies *copies)
 {
-	char hash[GROUP_NAME_MAX];
+	char hash[GROUP_NAME_SIZE];
 
-	format_group_name(hash, group);
+	group_name_make(hash, group->hash, group->ordinal);
 	for (size_t i = 0; i < copies->count; i++) {
 		const struct copy *copy = &copies->list[i];
 		int r;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "report/words.h"
+#include "base/words.h"
 
 /* Below, size_format() gives the exact bytes too. */
 #define EXACT_BELOW_BYTES 1024

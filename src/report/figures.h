@@ -7,7 +7,7 @@
  */
 
 #include "base/attributes.h"
-#include "report/output.h"
+#include "base/output.h"
 #include "report/summary.h"
 
 /* Prints one line: the word, and behind it, aligned with that of other lines, the rest. */

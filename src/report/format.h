@@ -13,9 +13,6 @@
 #include "report/report.h"
 #include "report/selection.h"
 
-/* Room for the name of a group, with its NUL: <hash>~<ordinal>. */
-#define GROUP_NAME_MAX 48
-
 /* A report being printed. */
 struct printing {
 	const struct report *report;
@@ -41,9 +38,6 @@ extern const struct format format_json;
 extern const struct format format_jsonl;
 extern const struct format format_csv;
 extern const struct format format_null;
-
-/* What a group is called in dups/. */
-void format_group_name(char name[static GROUP_NAME_MAX], const struct group_record *group);
 
 /* What would come free, in bytes, if all went that may. */
 static inline uint64_t format_reclaimable(const struct group_record *group,

@@ -8,7 +8,7 @@
 
 #include "base/size.h"
 #include "base/utf8.h"
-#include "report/words.h"
+#include "base/words.h"
 
 void html_free(struct html *html)
 {

@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 
+#include "base/group_name.h"
 #include "base/json_number.h"
 #include "base/json_path.h"
 #include "report/format.h"
@@ -119,9 +120,9 @@ static int write_group(struct printing *printing, const struct group_record *gro
 		       const struct copies *copies, const char *line_end)
 {
 	const char *comma = "";
-	char name[GROUP_NAME_MAX];
+	char name[GROUP_NAME_SIZE];
 
-	format_group_name(name, group);
+	group_name_make(name, group->hash, group->ordinal);
 	output_format(printing->output,
 		      "{\"hash\":\"%s\",\"size\":%" PRIu64 ",\"reclaimable\":%" JSON_INTEGER_FORMAT
 		      ",\"copies\":[",

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "catalog/source.h"
 #include "report/page_parts.h"
-#include "report/words.h"
 
 #define SOURCES_SHOWN_MAX 20
 

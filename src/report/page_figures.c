@@ -2,8 +2,8 @@
 
 /* The figures of a page, and how old files are. */
 
+#include "base/words.h"
 #include "report/page_parts.h"
-#include "report/words.h"
 
 /* ---- figures ------------------------------------------------------------------------------ */
 

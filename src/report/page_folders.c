@@ -10,9 +10,9 @@
 
 #include "base/numbers.h"
 #include "base/size.h"
+#include "base/words.h"
 #include "report/page_parts.h"
 #include "report/treemap.h"
-#include "report/words.h"
 
 /* The size in pixels that boxes are laid out for; they stretch with the page. */
 #define MAP_WIDTH 960.0

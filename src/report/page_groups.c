@@ -7,10 +7,11 @@
 #include <strings.h>
 
 #include "base/base64.h"
+#include "base/group_name.h"
+#include "base/words.h"
 #include "catalog/source.h"
 #include "report/format.h"
 #include "report/page_parts.h"
-#include "report/words.h"
 
 /* Names of one group that are shown. */
 #define NAMES_MAX 5
@@ -176,9 +177,9 @@ static void write_picture(const struct page_writing *writing, const struct page_
 static void write_head(const struct page_writing *writing, const struct page_group *group)
 {
 	struct html *html = writing->html;
-	char name[GROUP_NAME_MAX];
+	char name[GROUP_NAME_SIZE];
 
-	format_group_name(name, &group->group);
+	group_name_make(name, group->group.hash, group->group.ordinal);
 	html_raw(html, "<h3>");
 	html_size(html, group_reclaimable(&group->group));
 	html_raw(html, "</h3>\n<p class=\"what\">");

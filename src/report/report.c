@@ -11,17 +11,6 @@
 #include "report/format.h"
 #include "report/selection.h"
 
-void format_group_name(char name[static GROUP_NAME_MAX], const struct group_record *group)
-{
-	char digits[HASH128_DIGITS + 1];
-
-	hash128_format(group->hash, digits);
-	if (group->ordinal > 1)
-		(void)snprintf(name, GROUP_NAME_MAX, "%s~%" PRIu32, digits, group->ordinal);
-	else
-		(void)snprintf(name, GROUP_NAME_MAX, "%s", digits);
-}
-
 const char *format_fate(enum fate fate)
 {
 	static const char *const words[] = {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "report/output.h"
+#include "base/output.h"
 #include "report/summary.h"
 
 struct bundle_tally;

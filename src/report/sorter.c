@@ -8,8 +8,8 @@
 #include "base/bytes.h"
 #include "base/descriptor.h"
 #include "base/numbers.h"
+#include "base/output.h"
 #include "base/spool.h"
-#include "report/output.h"
 
 #define FIRST_CAPACITY 1024
 

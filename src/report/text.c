@@ -2,10 +2,11 @@
 
 /* For people: groups with what they cost, odd names quoted for terminal and shell, figures last. */
 
+#include "base/group_name.h"
 #include "base/size.h"
+#include "base/words.h"
 #include "report/figures.h"
 #include "report/format.h"
-#include "report/words.h"
 
 /* Room for what stands before a path, with its NUL. */
 #define MARK_SIZE 64
@@ -40,9 +41,9 @@ static void print_head(struct printing *printing, const struct group_record *gro
 	char inodes[NUMBER_TEXT_MAX];
 	char size[FIGURE_SIZE_MAX];
 	char reclaimable[SIZE_TEXT_MAX];
-	char name[GROUP_NAME_MAX];
+	char name[GROUP_NAME_SIZE];
 
-	format_group_name(name, group);
+	group_name_make(name, group->hash, group->ordinal);
 	output_format(printing->output, "%s copies of %s, %s reclaimable, kept: %s, %s\n",
 		      number_format(inodes, group->inodes), figure_size(size, group->size),
 		      size_format(reclaimable, format_reclaimable(group, copies)),

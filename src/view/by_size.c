@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/group_name.h"
 #include "catalog/query.h"
 #include "view/class.h"
 #include "view/fill.h"
-#include "view/group_name.h"
 #include "view/node.h"
 #include "view/rank_name.h"
 #include "view/ranking.h"

@@ -6,8 +6,8 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "base/group_name.h"
 #include "base/json_path.h"
-#include "view/group_name.h"
 #include "view/node.h"
 #include "view/own_json.h"
 #include "view/query.h"

@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/group_name.h"
 #include "catalog/query.h"
 #include "view/class.h"
 #include "view/copy_name.h"
 #include "view/fill.h"
-#include "view/group_name.h"
 #include "view/group_walk.h"
 #include "view/listing_cookie.h"
 #include "view/node.h"

@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/group_name.h"
 #include "base/numbers.h"
 #include "catalog/query.h"
 #include "view/event_lines.h"
-#include "view/group_name.h"
 #include "view/node.h"
 #include "view/notice.h"
 #include "view/query.h"

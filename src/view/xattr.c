@@ -14,8 +14,8 @@
 
 #include "base/caller.h"
 #include "base/descriptor.h"
+#include "base/group_name.h"
 #include "catalog/query.h"
-#include "view/group_name.h"
 #include "view/node.h"
 #include "view/query.h"
 #include "view/rights.h"

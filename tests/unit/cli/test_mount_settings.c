@@ -41,8 +41,8 @@ static void test_last_operand_is_the_mount_point(void **state)
 	assert_int_equal(settings.source_count, 2);
 	assert_string_equal(settings.sources[0], "a");
 	assert_string_equal(settings.sources[1], "b");
-	assert_string_equal(settings.mount_point, "m");
-	assert_true(settings.foreground);
+	assert_string_equal(settings.daemon.mount_point, "m");
+	assert_true(settings.daemon.foreground);
 	mount_settings_deinit(&settings);
 }
 
@@ -54,12 +54,12 @@ static void test_long_options_may_be_items_of_o(void **state)
 	assert_int_equal(PARSE(&settings, &mount_table, "s", "m", "-o",
 			       "wait,min-size=4k,exclude=*.o,index=/a b", "-o", "foreground"),
 			 0);
-	assert_true(settings.wait);
-	assert_true(settings.foreground);
-	assert_int_equal(settings.common.min_size, 4096);
-	assert_string_equal(settings.common.excludes.items[0], "*.o");
-	assert_string_equal(settings.common.index, "/a b");
-	assert_int_equal(settings.fuse_options.count, 0);
+	assert_true(settings.daemon.wait);
+	assert_true(settings.daemon.foreground);
+	assert_int_equal(settings.common.index.min_size, 4096);
+	assert_string_equal(settings.common.index.excludes.items[0], "*.o");
+	assert_string_equal(settings.common.index.folder, "/a b");
+	assert_int_equal(settings.daemon.fuse_options.count, 0);
 	mount_settings_deinit(&settings);
 }
 
@@ -71,7 +71,7 @@ static void test_generic_words_of_fstab_are_dropped(void **state)
 	assert_int_equal(PARSE(&settings, &mount_table, "s", "m", "-o",
 			       "defaults,noauto,user,nofail,_netdev,x-systemd.automount,rw,,"),
 			 0);
-	assert_int_equal(settings.fuse_options.count, 0);
+	assert_int_equal(settings.daemon.fuse_options.count, 0);
 	mount_settings_deinit(&settings);
 }
 
@@ -82,9 +82,9 @@ static void test_options_of_fuse_are_passed_on(void **state)
 	(void)state;
 	assert_int_equal(PARSE(&settings, &mount_table, "s", "m", "-o", "max_read=65536,nonempty"),
 			 0);
-	assert_int_equal(settings.fuse_options.count, 1);
-	assert_string_equal(settings.fuse_options.items[0], "max_read=65536");
-	assert_true(settings.nonempty);
+	assert_int_equal(settings.daemon.fuse_options.count, 1);
+	assert_string_equal(settings.daemon.fuse_options.items[0], "max_read=65536");
+	assert_true(settings.daemon.nonempty);
 	mount_settings_deinit(&settings);
 }
 
@@ -96,8 +96,8 @@ static void test_backslash_makes_a_comma_part_of_a_value(void **state)
 	assert_int_equal(PARSE(&settings, &mount_table, "s", "m", "-o",
 			       "index=/a\\,b\\\\c,exclude=\\x\\"),
 			 0);
-	assert_string_equal(settings.common.index, "/a,b\\c");
-	assert_string_equal(settings.common.excludes.items[0], "x\\");
+	assert_string_equal(settings.common.index.folder, "/a,b\\c");
+	assert_string_equal(settings.common.index.excludes.items[0], "x\\");
 	mount_settings_deinit(&settings);
 }
 
@@ -109,15 +109,15 @@ static void test_helper_takes_the_letters_of_mount_8(void **state)
 	assert_int_equal(PARSE(&settings, &mount_helper_table, "s", "m", "-n", "-v", "-r", "-w",
 			       "-t", "fuse.twinfs", "-N", "ns", "-o", "wait"),
 			 0);
-	assert_true(settings.wait);
-	assert_false(settings.foreground);
+	assert_true(settings.daemon.wait);
+	assert_false(settings.daemon.foreground);
 	assert_false(settings.fake);
 	mount_settings_deinit(&settings);
 	assert_int_equal(PARSE(&settings, &mount_helper_table, "s", "m", "-f", "-s", "-o", "what"),
 			 0);
 	assert_true(settings.fake);
-	assert_false(settings.foreground);
-	assert_false(settings.single_threaded);
+	assert_false(settings.daemon.foreground);
+	assert_false(settings.daemon.single_threaded);
 	mount_settings_deinit(&settings);
 }
 

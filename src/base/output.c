@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "base/words.h"
+
+/* Large enough that the system call costs nothing beside making the text. */
+#define OUTPUT_BUFFER_BYTES (64UL * 1024)
+
+#define FORMATTED_BYTES_MAX 1024
+
+/* Control characters below are line ends between values; JSON escapes them in strings. */
+#define FIRST_UNFIT_IN_JSON 0x7f
+
+/* From here on a \u escape takes two: the surrogates of UTF-16 (RFC 8259, 7). */
+#define FIRST_BY_SURROGATES 0x10000
+
+void output_init(struct output *output, int fd)
+{
+	memset(output, 0, sizeof(*output));
+	output->fd = fd;
+	output->terminal = isatty(fd) == 1;
+}
+
+void output_deinit(struct output *output)
+{
+	bytes_free(&output->waiting);
+}
+
+/* Writes what is waiting, unless a write has failed before. */
+static void drain(struct output *output)
+{
+	if (output->error == 0 && output->waiting.length > 0)
+		output->error =
+			write_fully(output->fd, output->waiting.data, output->waiting.length);
+	if (output->error == -EPIPE)
+		log_note_said(); /* who reads has enough and wants to hear nothing of it */
+	output->waiting.length = 0;
+}
+
+void output_bytes(struct output *output, const void *data, size_t length)
+{
+	if (output->error == 0)
+		output->error = bytes_append(&output->waiting, data, length);
+	if (output->error == 0 && output->waiting.length >= OUTPUT_BUFFER_BYTES)
+		drain(output);
+}
+
+void output_text(struct output *output, const char *text)
+{
+	output_bytes(output, text, strlen(text));
+}
+
+void output_format(struct output *output, const char *format, ...)
+{
+	char text[FORMATTED_BYTES_MAX];
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (length < 0 || (size_t)length >= sizeof(text))
+		output->error = output->error != 0 ? output->error : -EOVERFLOW;
+	else
+		output_bytes(output, text, (size_t)length);
+}
+
+void output_name(struct output *output, const void *name, size_t length)
+{
+	CLEANUP_BYTES struct bytes quoted = {0};
+	int r;
+
+	if (!output->terminal) {
+		output_bytes(output, name, length);
+		return;
+	}
+	r = shell_name_append(&quoted, name, length);
+	if (r == 0)
+		output_bytes(output, quoted.data, quoted.length);
+	else if (output->error == 0)
+		output->error = r;
+}
+
+static void print_json_escape(struct output *output, uint32_t code)
+{
+	const uint32_t above = code - FIRST_BY_SURROGATES;
+
+	if (code < FIRST_BY_SURROGATES)
+		output_format(output, "\\u%04" PRIx32, code);
+	else
+		output_format(output, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xd800 + (above >> 10),
+			      0xdc00 + (above & 0x3ff));
+}
+
+void output_json(struct output *output, const char *text, size_t length)
+{
+	size_t done = 0;
+
+	for (size_t i = 0, taken; output->terminal && i < length; i += taken) {
+		uint32_t code = 0;
+
+		taken = utf8_decode(text + i, length - i, &code);
+		if (taken > 0 && code >= FIRST_UNFIT_IN_JSON && utf8_is_unfit(code)) {
+			output_bytes(output, text + done, i - done);
+			print_json_escape(output, code);
+			done = i + taken;
+		}
+		taken = taken > 0 ? taken : 1;
+	}
+	output_bytes(output, text + done, length - done);
+}
+
+int output_flush(struct output *output)
+{
+	drain(output);
+	return output->error;
+}

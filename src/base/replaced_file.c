@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/replaced_file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/descriptor.h"
+
+/* As a shell makes a file; the umask takes from it. */
+#define NEW_MODE (S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH)
+
+/* Where a path leads to, for the caller to free, and what is there (st_nlink 0: nothing). */
+static int find_target(const char *path, char **target, struct stat *there)
+{
+	if (stat(path, there) < 0) {
+		struct stat link;
+		int r = -errno;
+
+		*there = (struct stat){0};
+		/* a symlink that leads nowhere stays one */
+		if (r != -ENOENT || lstat(path, &link) == 0)
+			return r;
+		*target = strdup(path);
+		return *target ? 0 : -ENOMEM;
+	}
+	if (!S_ISREG(there->st_mode))
+		return -EINVAL;
+	*target = realpath(path, NULL);
+	return *target ? 0 : -errno;
+}
+
+/* For mkostemp(3), in the same folder; a name may be as long as names can be. */
+static char *name_beside(const char *target)
+{
+	const char *slash = strrchr(target, '/');
+	int folder = slash ? (int)(slash + 1 - target) : 0;
+	char *name;
+
+	return asprintf(&name, "%.*s.twinfs-XXXXXX", folder, target) < 0 ? NULL : name;
+}
+
+static mode_t new_mode(void)
+{
+	mode_t mask = umask(0);
+
+	(void)umask(mask);
+	return NEW_MODE & ~mask;
+}
+
+/* Gives a file the owner and permissions of the one that it replaces. */
+static int dress(int fd, const struct stat *there)
+{
+	mode_t mode =
+		there->st_nlink > 0 ? there->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO) : new_mode();
+
+	/* only root can, and only he would take a file from its owner by replacing it */
+	if (there->st_nlink > 0 && fchown(fd, there->st_uid, there->st_gid) < 0 && errno != EPERM)
+		return -errno;
+	return fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
+static int write_to(int fd, const struct bytes *content, const struct stat *there)
+{
+	int r = write_fully(fd, content->data, content->length);
+
+	if (r == 0)
+		r = dress(fd, there);
+	return r == 0 && fsync(fd) < 0 ? -errno : r;
+}
+
+int replaced_file_write(const char *path, const struct bytes *content)
+{
+	AUTO_FREE char *temporary = NULL;
+	AUTO_FREE char *target = NULL;
+	AUTO_CLOSE int fd = -1;
+	struct stat there;
+	int r = find_target(path, &target, &there);
+
+	if (r < 0)
+		return r;
+	assert(target != NULL);
+	temporary = name_beside(target);
+	if (!temporary)
+		return -ENOMEM;
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = write_to(fd, content, &there);
+	if (r == 0 && rename(temporary, target) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlink(temporary);
+	return r;
+}

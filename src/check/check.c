@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT */
+#include "check/check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/spool.h"
+#include "base/stop.h"
+#include "base/words.h"
+#include "catalog/change.h"
+#include "catalog/query.h"
+#include "catalog/scan_settings.h"
+#include "check/fresh_index.h"
+#include "check/print.h"
+#include "index/completeness.h"
+#include "index/index_print.h"
+
+/* What goes on changing while it is looked at so often is no difference. */
+#define LOOKS_MAX 10
+#define LOOK_AGAIN_MS 20
+
+/* Files told to be compared again in one transaction. */
+#define TOUCHED_AT_ONCE 4096
+
+/* One run. */
+struct checking {
+	struct check_settings *settings;
+	struct current_index index;
+	struct fresh_index fresh;
+	struct name_differences names;
+	struct check_printing printing;
+	struct check_figures figures;
+	struct bytes suspects; /* ids of files that are to be compared again */
+	int structure; /* what catalog_check() gave */
+};
+
+/* ---- names -------------------------------------------------------------------------------- */
+
+static int find_names(struct checking *checking)
+{
+	CLEANUP_READER struct catalog_reader *indexed = NULL;
+	CLEANUP_READER struct catalog_reader *fresh = NULL;
+	struct name_sides sides = {.sources = checking->index.sources,
+				   .fresh_sources = &checking->fresh.indexing.sources};
+	int r = catalog_read_begin(checking->index.catalog, &indexed);
+
+	if (r == 0)
+		r = catalog_read_begin(checking->fresh.indexing.catalog, &fresh);
+	sides.indexed = indexed;
+	sides.fresh = fresh;
+	return r < 0 ? r : name_differences_find(&checking->names, &sides);
+}
+
+/* What the index has now is what happened until now. */
+static int sync_index(struct checking *checking)
+{
+	return checking->index.served ? current_index_sync(&checking->index) : 0;
+}
+
+static int settle_names(struct checking *checking, size_t *left)
+{
+	CLEANUP_READER struct catalog_reader *indexed = NULL;
+	int r = sync_index(checking);
+
+	if (r == 0)
+		r = catalog_read_begin(checking->index.catalog, &indexed);
+	return r < 0 ? r
+		     : name_differences_settle(&checking->names, indexed, checking->index.sources,
+					       left);
+}
+
+static int check_names(struct checking *checking)
+{
+	size_t left = 1;
+	int r = sync_index(checking);
+
+	if (r == 0)
+		r = find_names(checking);
+	if (r == 0)
+		name_differences_look(&checking->names, checking->index.sources);
+	for (unsigned int looks = 0; r == 0 && left > 0 && looks < LOOKS_MAX; looks++) {
+		if (looks > 0)
+			clock_sleep_ms(LOOK_AGAIN_MS);
+		r = stop_requested() ? -EINTR : settle_names(checking, &left);
+	}
+	if (r == 0 && left > 0)
+		log_info("%zu %s on changing: nothing is said of %s", left,
+			 plural(left, "name goes", "names go"), plural(left, "it", "them"));
+	return r;
+}
+
+/* ---- printing ----------------------------------------------------------------------------- */
+
+static int print_names(struct checking *checking)
+{
+	const struct name_differences *names = &checking->names;
+	int r = 0;
+
+	checking->figures.names_looked_at = true;
+	check_print_begin(&checking->printing);
+	for (size_t i = 0; r == 0 && i < names->count; i++) {
+		if (!names->list[i].settled)
+			continue;
+		checking->figures.names_different++;
+		r = check_print_name(&checking->printing, names, &names->list[i]);
+	}
+	checking->figures.names_compared = names->compared;
+	checking->figures.names_cut_off = names->cut_off;
+	return r;
+}
+
+/* Where a listener finds what it needs. */
+struct content_printing {
+	struct checking *checking;
+	struct catalog_reader *reader;
+	FILE *unverified;
+};
+
+static int print_content(void *context, enum content_difference what,
+			 const struct group_record *group)
+{
+	struct content_printing *printing = context;
+
+	check_print_content(&printing->checking->printing, what, group);
+	return 0;
+}
+
+static int get_path(const struct checking *checking, struct catalog_reader *reader,
+		    const struct file_record *file, struct bytes *path)
+{
+	CLEANUP_BYTES struct bytes relative = {0};
+	uint32_t source;
+	int r = catalog_file_path(reader, file, &relative, &source);
+
+	if (r == 0 && bytes_text(&relative) == NULL)
+		r = -ENOMEM;
+	return r < 0 ? r
+		     : source_absolute_path(checking->index.sources, source, bytes_text(&relative),
+					    path);
+}
+
+static int print_file(void *context, const struct file_record *file, enum content_state state)
+{
+	struct content_printing *printing = context;
+	CLEANUP_BYTES struct bytes path = {0};
+	int r = get_path(printing->checking, printing->reader, file, &path);
+
+	if (r == 0)
+		r = check_print_file(&printing->checking->printing, &path, state);
+	return r < 0 ? r : bytes_append(&printing->checking->suspects, &file->id, sizeof(file->id));
+}
+
+/* Kept until the differences are printed. */
+static int keep_unverified(void *context, const struct unverified *unverified)
+{
+	struct content_printing *printing = context;
+	struct unverified kept;
+
+	if (!printing->checking->printing.json)
+		return 0;
+	/* with what lies between its members, as that is written, too */
+	memset(&kept, 0, sizeof(kept));
+	kept.file = unverified->file;
+	kept.reason = unverified->reason;
+	kept.checked = unverified->checked;
+	return fwrite(&kept, sizeof(kept), 1, printing->unverified) == 1 ? 0 : -errno;
+}
+
+static int print_unverified_file(struct checking *checking, struct catalog_reader *reader,
+				 const struct unverified *unverified)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	struct file_record file;
+	int r = catalog_get_file(reader, unverified->file, &file);
+
+	if (r == 0)
+		r = get_path(checking, reader, &file, &path);
+	return r < 0 ? r : check_print_unverified_file(&checking->printing, &path, unverified);
+}
+
+static int print_unverified(const struct content_printing *printing)
+{
+	struct unverified unverified;
+	int r = 0;
+
+	check_print_unverified(&printing->checking->printing);
+	if (fflush(printing->unverified) != 0 || fseek(printing->unverified, 0, SEEK_SET) != 0)
+		return -errno;
+	while (r == 0 && fread(&unverified, sizeof(unverified), 1, printing->unverified) == 1)
+		r = print_unverified_file(printing->checking, printing->reader, &unverified);
+	return r == 0 && ferror(printing->unverified) ? -EIO : r;
+}
+
+/* Compares and prints. The file takes what is printed behind the differences. */
+static int compare_contents(struct checking *checking, struct catalog_reader *reader,
+			    FILE *unverified)
+{
+	CLEANUP_READER struct catalog_reader *fresh = NULL;
+	struct content_printing printing = {checking, reader, unverified};
+	const struct content_listener listener = {print_content, print_file, keep_unverified,
+						  &printing};
+	struct content_sides sides = {.indexed = reader, .sources = checking->index.sources};
+	int r = catalog_read_begin(checking->fresh.indexing.catalog, &fresh);
+
+	sides.fresh = fresh;
+	if (r == 0)
+		r = content_differences_find(&sides, &listener, &checking->figures.contents);
+	return r < 0 ? r : print_unverified(&printing);
+}
+
+static int print_contents(struct checking *checking, struct catalog_reader *reader)
+{
+	FILE *unverified;
+	int r;
+
+	check_print_contents(&checking->printing);
+	if (checking->settings->quick) {
+		check_print_unverified(&checking->printing);
+		return 0;
+	}
+	checking->figures.contents_compared = true;
+	r = spool_open_stream(&unverified);
+	if (r < 0)
+		return r;
+	r = compare_contents(checking, reader, unverified);
+	(void)fclose(unverified);
+	return r;
+}
+
+static enum twinfs_exit status_of(const struct checking *checking)
+{
+	const struct ingest_result *result = &checking->fresh.indexing.ingest.result;
+	enum twinfs_exit status = completeness_status(result->errors, result->pending);
+	uint64_t count = checking->figures.names_different + checking->figures.contents.differences;
+
+	if (count == 0)
+		return status;
+	log_warning("the index is not what is on the disk: %s%" PRIu64 " %s",
+		    checking->figures.names_cut_off ? "more than " : "", count,
+		    plural(count, "difference", "differences"));
+	return TWINFS_EXIT_INCOMPLETE;
+}
+
+static int print_all(void *context, const struct current_index *index,
+		     struct catalog_reader *reader, struct output *output, enum twinfs_exit *status)
+{
+	struct checking *checking = context;
+	int r;
+
+	checking->printing.output = output;
+	checking->printing.sources = index->sources;
+	r = print_names(checking);
+	if (r == 0)
+		r = print_contents(checking, reader);
+	if (r == 0)
+		r = check_print_end(&checking->printing, &checking->figures);
+	if (r == 0)
+		*status = status_of(checking);
+	return r;
+}
+
+/* ---- repair ------------------------------------------------------------------------------- */
+
+/* Ids of files whose content is to be found anew: count of them. */
+struct touching {
+	const uint64_t *files;
+	size_t count;
+};
+
+static int touch_body(struct catalog_writer *w, void *context)
+{
+	const struct touching *touching = context;
+
+	return catalog_touch_files(w, touching->files, touching->count);
+}
+
+static int touch_suspects(struct checking *checking)
+{
+	struct touching touching = {.files = (const void *)checking->suspects.data};
+	size_t left = checking->suspects.length / sizeof(*touching.files);
+	int r = 0;
+
+	for (; r == 0 && left > 0; left -= touching.count) {
+		touching.count = left < TOUCHED_AT_ONCE ? left : TOUCHED_AT_ONCE;
+		r = catalog_write(checking->index.catalog, touch_body, &touching);
+		touching.files += touching.count;
+	}
+	return r;
+}
+
+/* Suspects are compared again, and what has changed is what a scan finds. */
+static enum twinfs_exit repair(struct checking *checking)
+{
+	struct indexing *indexing = &checking->index.indexing;
+	const struct ingest_result *result = &indexing->ingest.result;
+	int r = touch_suspects(checking);
+
+	if (r < 0) {
+		log_error("cannot repair the index %s: %s", quote_path(indexing->folder),
+			  error_text(r));
+		return TWINFS_EXIT_FAILED;
+	}
+	if (indexing_update(indexing, NULL) < 0)
+		return TWINFS_EXIT_FAILED;
+	log_info("the index %s is what is on the disk", quote_path(indexing->folder));
+	return completeness_status(result->errors, result->pending);
+}
+
+/* ---- the steps ---------------------------------------------------------------------------- */
+
+/* What can still be said of an index that cannot be read. */
+static enum twinfs_exit report_unsound(struct checking *checking)
+{
+	const char *folder = checking->index.indexing.folder;
+	CLEANUP_OUTPUT struct output output;
+	int r;
+
+	output_init(&output, STDOUT_FILENO);
+	checking->printing.output = &output;
+	checking->figures.structure =
+		checking->structure == CATALOG_OLDER ? "of an older format" : "damaged";
+	check_print_begin(&checking->printing);
+	check_print_contents(&checking->printing);
+	check_print_unverified(&checking->printing);
+	r = check_print_end(&checking->printing, &checking->figures);
+	if (r == 0)
+		r = output_flush(&output);
+	if (r < 0 && r != -EPIPE)
+		log_error("cannot print the check: %s", error_text(r));
+	if (r < 0)
+		return TWINFS_EXIT_FAILED;
+	if (!checking->settings->repair)
+		log_warning("the index %s cannot be used as it is; 'twinfs scan' builds it anew",
+			    quote_path(folder));
+	return TWINFS_EXIT_INCOMPLETE;
+}
+
+/* Sets the options that were not given to those of the last scan. */
+static int take_options(struct checking *checking)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_SCAN_SETTINGS struct scan_settings known = {0};
+	struct index_settings *options = checking->settings->index;
+	const char *glob;
+	bool excludes = options->excludes.count == 0;
+	int r = catalog_read_begin(checking->index.catalog, &reader);
+
+	if (r == 0 && !options->min_size_given)
+		r = catalog_get_min_size(reader, &options->min_size);
+	if (r == -ENOENT)
+		r = 0; /* a new index */
+	if (r == 0)
+		r = catalog_get_scan_settings(reader, &known);
+	for (size_t at = 0; r == 0 && excludes && at < known.excludes.length;
+	     at += strlen(glob) + 1) {
+		glob = (const char *)known.excludes.data + at;
+		r = text_list_add(&options->excludes, glob, strlen(glob));
+	}
+	if (!options->file_systems_given)
+		options->cross_file_systems = known.cross_mounts;
+	return r;
+}
+
+/* Scans as the last scan did, so that a second one finds the same. */
+static int settle_options(struct checking *checking)
+{
+	const struct index_settings *options = checking->settings->index;
+	struct indexing *indexing = &checking->index.indexing;
+	int r = take_options(checking);
+
+	indexing->ingest_settings.min_size = options->min_size;
+	indexing->ingest_settings.excludes = options->excludes.items;
+	indexing->ingest_settings.cross_mounts = options->cross_file_systems;
+	indexing->sources.cross_mounts = options->cross_file_systems;
+	checking->index.served_sources.cross_mounts = options->cross_file_systems;
+	return r;
+}
+
+/* To write it: nobody else may. */
+static int open_to_repair(struct checking *checking)
+{
+	struct current_index *index = &checking->index;
+	struct indexing *indexing = &index->indexing;
+	int r;
+
+	if (index->served) {
+		indexing_explain(indexing->folder, CATALOG_IN_USE);
+		return -EBUSY;
+	}
+	indexing->distrusted = checking->structure != CATALOG_OPENED;
+	r = indexing_open(indexing);
+	if (r == INDEXING_IN_USE) {
+		indexing_explain(indexing->folder, CATALOG_IN_USE);
+		return -EBUSY;
+	}
+	index->catalog = indexing->catalog;
+	index->sources = &indexing->sources;
+	return r;
+}
+
+static int compare(struct checking *checking)
+{
+	int made = 0, r = settle_options(checking);
+
+	if (r == 0)
+		made = fresh_index_make(&checking->fresh, &checking->index,
+					checking->settings->index, !checking->settings->quick);
+	if (r == 0 && made == 0)
+		r = check_names(checking);
+	if (r == -EINTR || made == -EINTR)
+		log_error("interrupted; nothing was changed");
+	else if (r < 0)
+		log_error("cannot check the index %s: %s",
+			  quote_path(checking->index.indexing.folder), error_text(r));
+	return r < 0 ? r : made;
+}
+
+/* What a view has not yet brought up to date is no change of a source. */
+static int attach(struct current_index *index)
+{
+	int r = current_index_attach(index);
+
+	if (r == 0)
+		r = current_index_sync(index);
+	if (r == 0)
+		r = current_index_check_sources(index);
+	return r;
+}
+
+static enum twinfs_exit compare_and_repair(struct checking *checking)
+{
+	const struct index_printer printer = {.noun = "check",
+					      .print = print_all,
+					      .context = checking};
+	bool repairs = checking->settings->repair;
+	enum twinfs_exit status;
+	int r = repairs ? open_to_repair(checking) : attach(&checking->index);
+
+	if (r < 0 || compare(checking) < 0)
+		return TWINFS_EXIT_FAILED;
+	status = index_print(&printer, &checking->index);
+	fresh_index_remove(&checking->fresh);
+	return repairs && status == TWINFS_EXIT_INCOMPLETE ? repair(checking) : status;
+}
+
+static enum twinfs_exit check(struct checking *checking)
+{
+	const char *folder = checking->index.indexing.folder;
+	enum twinfs_exit status;
+
+	interrupt_watch();
+	checking->structure = catalog_check(folder);
+	checking->figures.folder = folder;
+	checking->figures.structure = "sound";
+	if (checking->structure == CATALOG_OPENED)
+		return compare_and_repair(checking);
+	if (checking->structure != CATALOG_DAMAGED && checking->structure != CATALOG_OLDER) {
+		indexing_explain(folder, checking->structure);
+		return TWINFS_EXIT_FAILED;
+	}
+	status = report_unsound(checking);
+	if (status == TWINFS_EXIT_FAILED || !checking->settings->repair)
+		return status;
+	if (open_to_repair(checking) < 0)
+		return TWINFS_EXIT_FAILED;
+	return repair(checking);
+}
+
+enum twinfs_exit check_run(struct check_settings *settings, char *const *operands, size_t count)
+{
+	struct checking checking = {.settings = settings, .printing = {.json = settings->json}};
+	enum twinfs_exit status = TWINFS_EXIT_FAILED;
+
+	if (current_index_locate(&checking.index, settings->index, operands, count) == 0)
+		status = check(&checking);
+	fresh_index_remove(&checking.fresh);
+	current_index_close(&checking.index);
+	name_differences_free(&checking.names);
+	bytes_free(&checking.suspects);
+	return status;
+}

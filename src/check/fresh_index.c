@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "check/fresh_index.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/stop.h"
+
+/* In the folder of the index. */
+#define FOLDER "check"
+
+/* Removes the folder and the files in it; what is not there is no failure. */
+static int remove_folder(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
+	AUTO_CLOSEDIR DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+
+	if (directory == NULL)
+		return errno == ENOENT ? 0 : -errno;
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the directory is ours alone */
+	while (r == 0 && (entry = readdir(directory)) != NULL) {
+		if (!is_dots(entry->d_name) && unlinkat(fd, entry->d_name, 0) < 0)
+			r = -errno;
+	}
+	return r == 0 && rmdir(folder) < 0 ? -errno : r;
+}
+
+/* What a check left that was killed. */
+static int make_room(const char *folder)
+{
+	AUTO_FREE char *mount_point = NULL;
+	pid_t pid = 0;
+	int r = catalog_owner(folder, &pid, &mount_point);
+
+	if (r == 0 && pid != 0) {
+		log_error("another process checks this index already; try again when it has ended");
+		return -EBUSY;
+	}
+	if (r == 0 || r == -ENOENT || r == -ENOTDIR)
+		r = remove_folder(folder);
+	if (r < 0)
+		log_error("cannot make room for a second index, %s: %s", quote_path(folder),
+			  error_text(r));
+	return r;
+}
+
+static int copy_paths(const struct sources *sources, char ***paths)
+{
+	*paths = calloc(sources->count + 1, sizeof(**paths));
+	for (size_t i = 0; *paths != NULL && i < sources->count; i++) {
+		(*paths)[i] = strdup(sources->list[i].path);
+		if ((*paths)[i] == NULL)
+			return -ENOMEM;
+	}
+	return *paths != NULL ? 0 : -ENOMEM;
+}
+
+static int fill(struct indexing *indexing, bool contents)
+{
+	enum progress_when when = indexing->settings->progress;
+	int r = indexing_open(indexing);
+
+	if (r == INDEXING_IN_USE) {
+		indexing_explain(indexing->folder, CATALOG_IN_USE);
+		return -EBUSY;
+	}
+	if (r == 0)
+		r = indexing_names(indexing, when);
+	if (r == 0 && contents && !stop_requested())
+		r = indexing_contents(indexing, when);
+	return r == 0 && stop_requested() ? -EINTR : r;
+}
+
+int fresh_index_make(struct fresh_index *fresh, const struct current_index *index,
+		     const struct index_settings *settings, bool contents)
+{
+	struct indexing *indexing = &fresh->indexing;
+	const char *above = catalog_folder(index->catalog);
+	int r;
+
+	*fresh = (struct fresh_index){.indexing = {.settings = settings, .beside = index->catalog}};
+	if (asprintf(&indexing->folder, "%s/" FOLDER, above) < 0) {
+		indexing->folder = NULL;
+		return -ENOMEM;
+	}
+	r = copy_paths(index->sources, &indexing->paths);
+	if (r == 0)
+		r = make_room(indexing->folder);
+	if (r < 0)
+		return r;
+	fresh->folder = strdup(indexing->folder);
+	return fresh->folder != NULL ? fill(indexing, contents) : -ENOMEM;
+}
+
+void fresh_index_remove(struct fresh_index *fresh)
+{
+	int r = 0;
+
+	indexing_close(&fresh->indexing);
+	if (fresh->folder != NULL)
+		r = remove_folder(fresh->folder);
+	if (r < 0)
+		log_warning("cannot remove %s: %s", quote_path(fresh->folder), error_text(r));
+	free(fresh->folder);
+	*fresh = (struct fresh_index){.folder = NULL};
+}

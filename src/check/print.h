@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CHECK_PRINT_H
+#define CHECK_PRINT_H
+
+/* What `check` found, as people or programs read it: written as it becomes known, in this order.
+ * For the first thread; everything is borrowed.
+ *
+ *	begin -> name ... -> contents -> (content -> file ...) ... -> unverified ->
+ *	unverified_file ... -> end
+ *
+ * Failures of the output stay in there; the functions return others, as -errno.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "base/output.h"
+#include "check/contents.h"
+#include "check/names.h"
+
+struct check_printing {
+	struct output *output;
+	const struct sources *sources;
+	bool json;
+	bool grouped; /* the files that follow are those of a group, below its line */
+	/* How many were printed of what is being listed. */
+	uint64_t names, contents, files, unverified;
+};
+
+struct check_figures {
+	const char *folder; /* of the index */
+	const char *structure;
+	bool names_looked_at;
+	bool names_cut_off;
+	bool contents_compared;
+	uint64_t names_compared, names_different;
+	struct content_figures contents;
+};
+
+void check_print_begin(struct check_printing *printing);
+MUST_CHECK int check_print_name(struct check_printing *printing,
+				const struct name_differences *differences,
+				const struct name_difference *difference);
+void check_print_contents(struct check_printing *printing);
+void check_print_content(struct check_printing *printing, enum content_difference what,
+			 const struct group_record *group);
+/* path: absolute */
+MUST_CHECK int check_print_file(struct check_printing *printing, const struct bytes *path,
+				enum content_state state);
+/* For programs alone: people get the number of these files. */
+void check_print_unverified(struct check_printing *printing);
+MUST_CHECK int check_print_unverified_file(struct check_printing *printing,
+					   const struct bytes *path,
+					   const struct unverified *unverified);
+MUST_CHECK int check_print_end(struct check_printing *printing,
+			       const struct check_figures *figures);
+
+#endif

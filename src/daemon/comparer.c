@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/comparer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "base/stop.h"
+#include "base/thread.h"
+#include "base/timed_wait.h"
+#include "catalog/query.h"
+#include "daemon/backoff.h"
+#include "daemon/duty_cycle.h"
+#include "daemon/pending_files.h"
+
+/* Between two tries to go on after a failure (a full disk, mostly). */
+#define RETRY_MS_MIN 1000
+#define RETRY_MS_MAX 4000
+
+/* Whoever waits gets so many rounds: what moves under the first is at rest in the next, or is
+ * being written. */
+#define HURRIED_ROUNDS 3
+
+/* So often restless files, files that came back to no comparison, and the memory of the last burst
+ * are let go. */
+#define SWEEP_MS 10000
+
+#define MILLISECOND_NS UINT64_C(1000000)
+
+struct comparer {
+	struct comparer_settings settings;
+	struct ingest ingest; /* of its comparisons but the first; its thread only */
+	pthread_t thread;
+	bool runs;
+	uint64_t rested_ns; /* no comparison before that, unless somebody waits; its thread only */
+	uint64_t due_ns; /* what was due then is in the comparison under way; the same */
+	bool retries; /* and so is whatever failed */
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t changed;
+	struct settling settling;
+	struct settling failing; /* files that could not be read, and may be by now */
+	bool retry; /* all of them are to be tried, and those that may not */
+	uint64_t sweep_ns; /* when */
+	struct bytes came_back; /* sizes, since the comparison under way began */
+	bool all_unsure; /* there was no memory for one of them */
+	bool forgot; /* nor for a file that changed: it is to be found in the index */
+	uint64_t wanted_ticket, done_ticket;
+	bool moved;
+	bool held;
+	bool ending;
+};
+
+/* ---- what others tell ---------------------------------------------------------------- */
+
+void comparer_changed(struct comparer *comparer, uint64_t file, bool closed)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	if (settling_changed(&comparer->settling, file, closed, clock_monotonic_ns()) < 0)
+		comparer->forgot = true;
+	(void)pthread_cond_signal(&comparer->changed);
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+void comparer_came_back(struct comparer *comparer, uint64_t size)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	if (bytes_append(&comparer->came_back, &size, sizeof(size)) < 0)
+		comparer->all_unsure = true;
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+bool comparer_is_unsure(struct comparer *comparer, uint64_t size)
+{
+	const uint64_t *sizes;
+	bool unsure;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	unsure = comparer->all_unsure;
+	sizes = (const void *)comparer->came_back.data;
+	for (size_t i = 0; i < comparer->came_back.length / sizeof(size) && !unsure; i++)
+		unsure = sizes[i] == size;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return unsure;
+}
+
+void comparer_note_moved(struct comparer *comparer)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->moved = true;
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+void comparer_retry(struct comparer *comparer)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->retry = true;
+	(void)pthread_cond_signal(&comparer->changed);
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+void comparer_hurry(struct comparer *comparer, uint64_t ticket)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	if (ticket > comparer->wanted_ticket)
+		comparer->wanted_ticket = ticket;
+	if (ticket <= comparer->done_ticket) /* it goes round once more */
+		comparer->done_ticket = ticket - 1;
+	(void)pthread_cond_signal(&comparer->changed);
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+/* ---- which sizes --------------------------------------------------------------------- */
+
+/* Files to be compared now, and their sizes. */
+struct due {
+	uint64_t *files;
+	size_t count;
+	uint64_t *sizes; /* ascending, each once */
+	size_t size_count;
+};
+
+static void due_free(struct due *due)
+{
+	free(due->files);
+	free(due->sizes);
+}
+
+static int find_sizes(struct catalog *catalog, struct ingest_range range, struct due *due)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct file_record file;
+	int r = catalog_read_begin(catalog, &reader);
+
+	due->sizes = calloc(due->count ? due->count : 1, sizeof(*due->sizes));
+	if (!due->sizes)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < due->count; i++) {
+		r = catalog_get_file(reader, due->files[i], &file);
+		if (r == 0 && file.names > 0 && S_ISREG(file.attributes.mode) &&
+		    ingest_range_has(range, file.attributes.size))
+			due->sizes[due->size_count++] = file.attributes.size;
+		if (r == -ENOENT)
+			r = 0;
+	}
+	due->size_count = numbers_sort_once(due->sizes, due->size_count);
+	return r;
+}
+
+/* ---- what became of them ------------------------------------------------------------- */
+
+/* Those that failed wait to be tried again, or wait already; what was tried and did not is done.
+ * Holds the lock. */
+static int settle_failed(struct comparer *comparer, const struct due *due,
+			 const struct bytes *failed)
+{
+	const uint64_t *list = (const void *)failed->data;
+	uint64_t now = clock_monotonic_ns();
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < failed->length / sizeof(*list); i++) {
+		if (!settling_waits(&comparer->failing, list[i], comparer->due_ns))
+			r = settling_failed(&comparer->failing, list[i], now);
+	}
+	for (size_t i = 0; r == 0 && i < due->count; i++) {
+		if (settling_is_due(&comparer->failing, due->files[i], comparer->due_ns))
+			settling_done(&comparer->failing, due->files[i], now);
+	}
+	if (r < 0 || !comparer->retries)
+		return r;
+	/* of those that are not tried again by themselves some may not have been read */
+	if (comparer->ingest.result.pending > 0)
+		return settling_failed(&comparer->failing, SETTLE_ALL, now);
+	if (settling_is_due(&comparer->failing, SETTLE_ALL, comparer->due_ns))
+		settling_done(&comparer->failing, SETTLE_ALL, now);
+	return 0;
+}
+
+/* Those that are still unread wait again, those that changed meanwhile wait already, the others
+ * are done. Holds the lock. */
+static int settle(struct comparer *comparer, const struct due *due, const struct bytes *unread)
+{
+	const uint64_t *list = (const void *)unread->data;
+	size_t count = unread->length / sizeof(*list);
+	uint64_t now = clock_monotonic_ns();
+	int r = 0;
+
+	for (size_t i = 0; i < due->count; i++) {
+		if (!settling_waits(&comparer->settling, due->files[i], now) &&
+		    !(count > 0 &&
+		      bsearch(&due->files[i], list, count, sizeof(*list), numbers_by_value)))
+			settling_done(&comparer->settling, due->files[i], now);
+	}
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (!settling_waits(&comparer->settling, list[i], now))
+			r = settling_busy(&comparer->settling, list[i], now);
+	}
+	return r;
+}
+
+/* ---- comparing ----------------------------------------------------------------------- */
+
+static bool waits(void *context, uint64_t file)
+{
+	struct comparer *comparer = context;
+	bool waits;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	waits = settling_waits(&comparer->settling, file, clock_monotonic_ns());
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return waits;
+}
+
+static bool tried_again(void *context, uint64_t file)
+{
+	struct comparer *comparer = context;
+	bool again;
+
+	if (comparer->retries)
+		return true;
+	(void)pthread_mutex_lock(&comparer->lock);
+	again = settling_is_due(&comparer->failing, file, comparer->due_ns);
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return again;
+}
+
+/* What is compared from here on is compared with what is in the index from here on. */
+static void begin_comparison(struct comparer *comparer)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->came_back.length = 0;
+	comparer->all_unsure = false;
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+/* Every file of its range that waits: those whose size is shared. */
+static int note_all_unread(struct comparer *comparer)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct size_entry from = {0}, last = {0}, entry;
+	struct ingest_range range = comparer->settings.range;
+	int r = catalog_read_begin(comparer->settings.indexing->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_min_size(reader, &from.size);
+	if (from.size < range.from)
+		from.size = range.from;
+	if (r == 0)
+		r = catalog_scan_sizes(reader, &from, &scan);
+	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 &&
+	       ingest_range_has(range, entry.size)) {
+		if (entry.size == last.size && last.file && last.head == 0)
+			comparer_changed(comparer, last.file, false);
+		if (entry.size == last.size && entry.head == 0)
+			comparer_changed(comparer, entry.file, false);
+		last = entry;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static bool exchange_forgot(struct comparer *comparer, bool forgot)
+{
+	bool before;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	before = comparer->forgot;
+	comparer->forgot = forgot;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return before;
+}
+
+static int note_forgotten(struct comparer *comparer)
+{
+	int r = exchange_forgot(comparer, false) ? note_all_unread(comparer) : 0;
+
+	if (r < 0)
+		(void)exchange_forgot(comparer, true);
+	return r;
+}
+
+/* Adds every file that could not be read. */
+static int add_failed(struct comparer *comparer, struct due *due)
+{
+	CLEANUP_BYTES struct bytes failed = {0};
+	int r = unread_find_failed(comparer->settings.indexing->catalog, &failed);
+	size_t count = failed.length / sizeof(*due->files);
+	uint64_t *files;
+
+	if (r < 0 || count == 0)
+		return r;
+	files = reallocarray(due->files, due->count + count, sizeof(*files));
+	if (!files)
+		return -ENOMEM;
+	memcpy(files + due->count, failed.data, failed.length);
+	due->files = files;
+	due->count += count;
+	return 0;
+}
+
+/* Finds what is due: with all everything that waits, but for what failed. */
+static int find_due(struct comparer *comparer, bool all, struct due *due)
+{
+	uint64_t now = clock_monotonic_ns();
+	int r;
+
+	comparer->due_ns = now;
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->retries = comparer->retry || settling_is_due(&comparer->failing, SETTLE_ALL, now);
+	comparer->retry = false;
+	r = settling_due(&comparer->settling, now, all, &due->files, &due->count);
+	if (r == 0)
+		r = settling_due(&comparer->failing, now, false, &due->files, &due->count);
+	(void)pthread_mutex_unlock(&comparer->lock);
+	if (r == 0 && comparer->retries)
+		r = add_failed(comparer, due);
+	if (r < 0 && comparer->retries)
+		comparer_retry(comparer);
+	return r;
+}
+
+/* Takes what is due and compares it. 0 or -errno. */
+static int compare_due(struct comparer *comparer, bool all, bool *nothing)
+{
+	struct ingest *ingest = &comparer->ingest;
+	CLEANUP(due_free) struct due due = {0};
+	CLEANUP(unread_free) struct unread unread = {0};
+	struct ingest_sizes sizes = {.waits = all ? NULL : waits,
+				     .again = tried_again,
+				     .context = comparer};
+	int r = note_forgotten(comparer);
+
+	if (r == 0)
+		r = find_due(comparer, all, &due);
+	*nothing = r == 0 && due.count == 0;
+	if (r < 0 || due.count == 0)
+		return r;
+	begin_comparison(comparer);
+	r = find_sizes(ingest->catalog, comparer->settings.range, &due);
+	sizes.list = due.sizes;
+	sizes.count = due.size_count;
+	if (r == 0)
+		r = ingest_compare(ingest, &sizes);
+	if (r == 0)
+		r = unread_find(&unread, ingest->catalog, due.sizes, due.size_count);
+	if (r == 0)
+		r = unread_forgive(&unread, ingest->catalog);
+	if (r < 0)
+		return r;
+	(void)pthread_mutex_lock(&comparer->lock);
+	r = settle(comparer, &due, &unread.waiting);
+	if (r == 0)
+		r = settle_failed(comparer, &due, &unread.failed);
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return r;
+}
+
+/* All for those who wait; *moved: it was not all at rest. */
+static int hurry(struct comparer *comparer, bool *moved)
+{
+	bool nothing = false;
+	int r = 0;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->moved = false;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	for (int round = 0; r == 0 && !nothing && round < HURRIED_ROUNDS; round++)
+		r = compare_due(comparer, true, &nothing);
+	(void)pthread_mutex_lock(&comparer->lock);
+	*moved = comparer->moved;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return r;
+}
+
+/* ---- the thread ---------------------------------------------------------------------- */
+
+/* Waits for a while; false at the end. */
+static bool pause_for(struct comparer *comparer, unsigned int pause_ms)
+{
+	uint64_t until_ns = clock_monotonic_ns() + pause_ms * MILLISECOND_NS;
+	bool ending;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	while (!comparer->ending && clock_monotonic_ns() < until_ns)
+		timed_wait(&comparer->changed, &comparer->lock, until_ns);
+	ending = comparer->ending;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return !ending;
+}
+
+static void wait_to_begin(struct comparer *comparer)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	while (comparer->held && !comparer->ending)
+		(void)pthread_cond_wait(&comparer->changed, &comparer->lock);
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+/* Until it succeeds. 0, -EUCLEAN, or -ECANCELED at the end. */
+static int compare_first(struct comparer *comparer)
+{
+	const struct comparer_settings *settings = &comparer->settings;
+	unsigned int pause_ms = RETRY_MS_MIN;
+	bool again = false;
+	int r;
+
+	wait_to_begin(comparer);
+	if (stop_requested())
+		return -ECANCELED;
+	settings->indexing->ingest.range = settings->range;
+	comparer->ingest = (struct ingest){.catalog = settings->indexing->catalog,
+					   .sources = &settings->indexing->sources,
+					   .settings = &settings->indexing->ingest_settings,
+					   .watch = settings->indexing->watch};
+	do {
+		settings->busy(settings->context, true, 0);
+		begin_comparison(comparer);
+		r = indexing_contents(settings->indexing,
+				      again ? PROGRESS_NEVER : settings->progress);
+		/* who waits for one that is stopped waits for its end */
+		if (stop_requested())
+			return -ECANCELED;
+		settings->busy(settings->context, r < 0, -r);
+		settings->compared(settings->context, r);
+		again = true;
+		if (r < 0 && !pause_for(comparer, pause_ms))
+			return -ECANCELED;
+		if (pause_ms < RETRY_MS_MAX)
+			pause_ms *= 2;
+	} while (r < 0 && r != -EUCLEAN);
+	return r == 0 ? note_all_unread(comparer) : r;
+}
+
+/* When to go on; holds the lock. */
+static uint64_t next_comparison_ns(const struct comparer *comparer)
+{
+	uint64_t due_ns = settling_next_ns(&comparer->settling);
+	uint64_t failed_ns = settling_next_ns(&comparer->failing);
+
+	if (comparer->ending || comparer->wanted_ticket > comparer->done_ticket)
+		return 0;
+	if (comparer->forgot || comparer->retry)
+		return comparer->rested_ns;
+	if (failed_ns < due_ns)
+		due_ns = failed_ns;
+	return due_ns > comparer->rested_ns ? due_ns : comparer->rested_ns;
+}
+
+/* Lets go of what has rested long; holds the lock. */
+static void sweep(struct comparer *comparer, uint64_t now_ns)
+{
+	if (now_ns < comparer->sweep_ns)
+		return;
+	settling_sweep(&comparer->settling, now_ns);
+	settling_sweep(&comparer->failing, now_ns);
+	bytes_free(&comparer->came_back);
+	memory_give_back();
+	comparer->sweep_ns = now_ns + SWEEP_MS * MILLISECOND_NS;
+}
+
+/* Until something is due or wanted. *ticket: what is wanted, 0: nothing. False at the end. */
+static bool wait_for_work(struct comparer *comparer, uint64_t *ticket)
+{
+	uint64_t next_ns, now_ns;
+	bool ending;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	sweep(comparer, clock_monotonic_ns());
+	while ((next_ns = next_comparison_ns(comparer)) > (now_ns = clock_monotonic_ns())) {
+		sweep(comparer, now_ns);
+		timed_wait(&comparer->changed, &comparer->lock,
+			   next_ns < comparer->sweep_ns ? next_ns : comparer->sweep_ns);
+	}
+	*ticket = comparer->wanted_ticket > comparer->done_ticket ? comparer->wanted_ticket : 0;
+	ending = comparer->ending;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	return !ending && !stop_requested();
+}
+
+static void answer(struct comparer *comparer, uint64_t ticket, int error, bool moved)
+{
+	const struct comparer_settings *settings = &comparer->settings;
+
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->done_ticket = ticket;
+	(void)pthread_mutex_unlock(&comparer->lock);
+	settings->hurried(settings->context, ticket, error, moved);
+}
+
+/* One round of work. An index that contradicts itself is made anew at the next start: until then
+ * nothing more is compared, and who waits is told so. */
+static int work(struct comparer *comparer, uint64_t ticket, bool *moved, bool broken)
+{
+	bool nothing;
+
+	if (broken)
+		return -EUCLEAN;
+	return ticket ? hurry(comparer, moved) : compare_due(comparer, false, &nothing);
+}
+
+static void *compare(void *context)
+{
+	struct comparer *comparer = context;
+	const struct comparer_settings *settings = &comparer->settings;
+	int r = compare_first(comparer);
+	bool moved = false, goes_on = r != -ECANCELED;
+	uint64_t ticket, began_ns;
+
+	while (goes_on && wait_for_work(comparer, &ticket)) {
+		settings->busy(settings->context, true, -r);
+		began_ns = clock_monotonic_ns();
+		r = work(comparer, ticket, &moved, r == -EUCLEAN);
+		comparer->rested_ns = rest_until_ns(began_ns);
+		settings->busy(settings->context, r < 0, -r);
+		if (ticket && !stop_requested())
+			answer(comparer, ticket, -r, moved);
+		catalog_judge(settings->indexing->catalog, r);
+		goes_on = r == 0 || pause_for(comparer, RETRY_MS_MIN);
+	}
+	return NULL;
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+int comparer_new(struct comparer **comparer, const struct comparer_settings *settings)
+{
+	struct comparer *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return -ENOMEM;
+	made->settings = *settings;
+	made->held = settings->held;
+	(void)pthread_mutex_init(&made->lock, NULL);
+	timed_wait_init(&made->changed);
+	*comparer = made;
+	return 0;
+}
+
+int comparer_start(struct comparer *comparer)
+{
+	int r = thread_start(&comparer->thread, compare, comparer);
+
+	comparer->runs = r == 0;
+	return r;
+}
+
+void comparer_begin(struct comparer *comparer)
+{
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->held = false;
+	(void)pthread_cond_signal(&comparer->changed);
+	(void)pthread_mutex_unlock(&comparer->lock);
+}
+
+void comparer_stop(struct comparer *comparer)
+{
+	if (!comparer || !comparer->runs)
+		return;
+	(void)pthread_mutex_lock(&comparer->lock);
+	comparer->ending = true;
+	(void)pthread_cond_signal(&comparer->changed);
+	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_join(comparer->thread, NULL);
+	comparer->runs = false;
+}
+
+void comparer_free(struct comparer *comparer)
+{
+	if (!comparer)
+		return;
+	settling_free(&comparer->settling);
+	settling_free(&comparer->failing);
+	bytes_free(&comparer->came_back);
+	(void)pthread_cond_destroy(&comparer->changed);
+	(void)pthread_mutex_destroy(&comparer->lock);
+	free(comparer);
+}

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Who does what in a process that serves a view:
+ *
+ *	first thread	opens the index, walks the names, mounts, serves requests until the end
+ *	follower	makes names and attributes of the index those of the sources (follower.h)
+ *	2 comparers	read files, commit groups (lanes.h)
+ *	watch's		drains the kernel's queues of events (watch/watch.h)
+ *	session's	answer requests, each with a snapshot of the index; one of them tells the
+ *			kernel what it must forget (mount/notifier.h)
+ *	service status	tells a service manager how far the view is (service_status.h)
+ *	signals		waits for SIGINT and SIGTERM: sets the stop flag, ends the session; for
+ *			SIGHUP: has everything walked, and tried again what could not be read
+ *
+ * A process of its own mounts and unmounts (mount/mounter.h); this one gives up the rights for that,
+ * and what else it does not need, before there are threads (daemon/confinement.h).
+ *
+ *	events -> follower -> commit --news--> session, comparers, follower's watches
+ *	sync   -> follower -> comparers -> session -> the program that waits
+ *
+ * Built in order and taken down in reverse; threads are joined before what they use goes. The one
+ * who waits for us is told by the session's first answer, or, with --wait, by the comparers: one
+ * thread in either case.
+ */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/inotify_limits.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/stop.h"
+#include "base/terminal.h"
+#include "catalog/change.h"
+#include "catalog/news.h"
+#include "daemon/confinement.h"
+#include "daemon/follower.h"
+#include "daemon/lanes.h"
+#include "daemon/service_status.h"
+#include "ingest/recheck.h"
+#include "mount/mount.h"
+#include "mount/mounter.h"
+#include "mount/signals.h"
+#include "report/page.h"
+#include "view/view.h"
+
+/* A ticket goes round so often when files were found to have moved; who goes on moving them may
+ * not keep others waiting. */
+#define HURRIES_MAX 4
+
+/* The longest comparison that a request makes by itself. */
+#define RECHECK_NS UINT64_C(2000000000)
+
+/* Who may be kept from going on. */
+enum {
+	PROBLEM_FOLLOWING,
+	PROBLEM_COMPARING,
+	PROBLEMS,
+};
+
+struct daemon {
+	const struct daemon_settings *settings; /* these four borrowed */
+	struct indexing *indexing;
+	const char *mount_point;
+	struct readiness *readiness;
+	struct mounter *mounter;
+	struct bytes confined; /* text: what was given up */
+	struct signal_watch *signals;
+	struct service_status *service_status; /* NULL: nobody listens */
+	struct view view;
+	struct session *session;
+	struct follower *follower;
+	struct lanes *lanes;
+	_Atomic int problems[PROBLEMS]; /* positive errno, 0 */
+	uint64_t
+		hurried_ticket; /* only the thread that calls on_contents_hurried: which went round, how often */
+	unsigned int hurries;
+};
+
+/* Tells who waits for us, and somebody at whose terminal we stay. */
+static void report(struct daemon *daemon, enum twinfs_exit status)
+{
+	const struct daemon_settings *settings = daemon->settings;
+
+	if (settings->foreground && terminal_width(STDERR_FILENO) > 0)
+		log_info("%s is mounted; Ctrl-C unmounts it", quote_path(settings->mount_point));
+	readiness_report(daemon->readiness, status);
+}
+
+/* The session answers. */
+static void answer_ready(void *context)
+{
+	struct daemon *daemon = context;
+
+	if (!daemon->settings->wait)
+		report(daemon, TWINFS_EXIT_COMPLETE);
+}
+
+static enum twinfs_exit comparing_status(const struct daemon *daemon, int result)
+{
+	const struct ingest_result *counts = &daemon->indexing->ingest.result;
+
+	if (result < 0)
+		return TWINFS_EXIT_FAILED;
+	return counts->errors > 0 || counts->pending > 0 ? TWINFS_EXIT_INCOMPLETE
+							 : TWINFS_EXIT_COMPLETE;
+}
+
+/* ---- what the parts tell each other --------------------------------------------------- */
+
+static void set_problem(struct daemon *daemon, size_t whose, int problem)
+{
+	atomic_store(&daemon->problems[whose], problem);
+	for (size_t i = 0; i < PROBLEMS && !problem; i++)
+		problem = atomic_load(&daemon->problems[i]);
+	view_set_problem(&daemon->view, problem);
+}
+
+static void on_compared(void *context, int result)
+{
+	struct daemon *daemon = context;
+
+	if (daemon->settings->wait)
+		report(daemon, comparing_status(daemon, result));
+}
+
+static void on_busy(void *context, bool busy, int problem)
+{
+	struct daemon *daemon = context;
+
+	set_problem(daemon, PROBLEM_COMPARING, problem);
+	view_set_state(&daemon->view, busy ? VIEW_COMPARING : VIEW_CURRENT);
+	service_status_stir(daemon->service_status);
+}
+
+/* What had moved is looked at, and compared, too. */
+static void on_contents_hurried(void *context, uint64_t ticket, int error, bool moved)
+{
+	struct daemon *daemon = context;
+
+	daemon->hurries = ticket == daemon->hurried_ticket ? daemon->hurries + 1 : 0;
+	daemon->hurried_ticket = ticket;
+	if (moved && !error && daemon->hurries < HURRIES_MAX)
+		follower_hurry_again(daemon->follower, ticket);
+	else
+		session_synced(daemon->session, ticket, error);
+}
+
+static void on_names_hurried(void *context, uint64_t ticket, int error)
+{
+	struct daemon *daemon = context;
+
+	if (error) {
+		session_synced(daemon->session, ticket, error);
+		return;
+	}
+	session_rechecked(daemon->session, ticket);
+	lanes_hurry(daemon->lanes, ticket);
+}
+
+static void on_written(void *context, uint64_t file, bool closed)
+{
+	struct daemon *daemon = context;
+
+	if (!closed) /* else the commit said it */
+		lanes_written(daemon->lanes, file);
+}
+
+/* What the kernel keeps of listings is dropped, too. */
+static void set_stale(struct daemon *daemon, bool stale)
+{
+	struct view_notice *notice = NULL;
+	int r;
+
+	if (stale == view_is_stale(&daemon->view))
+		return;
+	view_set_stale(&daemon->view, stale);
+	r = stale && daemon->session ? view_notice_new_of_all(&notice, &daemon->view) : 0;
+	if (r < 0)
+		log_error("cannot tell the kernel that its listings are old: %s", error_text(r));
+	else if (notice)
+		session_tell(daemon->session, notice);
+}
+
+static void on_told(void *context, uint64_t unwatched, int problem)
+{
+	struct daemon *daemon = context;
+
+	view_set_unwatched(&daemon->view, unwatched);
+	set_stale(daemon, problem != 0);
+	set_problem(daemon, PROBLEM_FOLLOWING, problem);
+}
+
+static bool on_unsure(void *context, uint64_t size)
+{
+	struct daemon *daemon = context;
+
+	return lanes_are_unsure(daemon->lanes, size);
+}
+
+static void on_moved(void *context)
+{
+	struct daemon *daemon = context;
+
+	lanes_note_moved(daemon->lanes);
+}
+
+static void on_suspect(void *context, uint64_t file)
+{
+	struct daemon *daemon = context;
+
+	follower_suspect(daemon->follower, file);
+}
+
+static int on_recheck(void *context, uint64_t file, const struct interruption *interruption)
+{
+	const struct daemon *daemon = context;
+
+	return ingest_recheck(daemon->indexing->catalog, &daemon->indexing->sources, file,
+			      clock_monotonic_ns() + RECHECK_NS, interruption);
+}
+
+static void on_writer_met(void *context, uint64_t file)
+{
+	struct daemon *daemon = context;
+
+	follower_written(daemon->follower, file);
+}
+
+static uint64_t on_sync(void *context)
+{
+	struct daemon *daemon = context;
+
+	return follower_hurry(daemon->follower);
+}
+
+static void on_hangup(void *context)
+{
+	struct daemon *daemon = context;
+
+	follower_rescan(daemon->follower);
+	lanes_retry(daemon->lanes);
+}
+
+static void on_news(const struct catalog_news *news, void *context)
+{
+	struct daemon *daemon = context;
+	struct view_notice *notice = NULL;
+
+	if (view_notice_new(&notice, news) == 0)
+		session_tell(daemon->session, notice);
+	else
+		log_error("no memory to tell the kernel of changes: unmount the view and mount it "
+			  "again");
+	for (size_t i = 0; i < news->file_count; i++) {
+		if (news->files[i].what & NEWS_FILE_UNREAD)
+			lanes_changed(daemon->lanes, news->files[i].file, news->files[i].size,
+				      true);
+		if (news->files[i].what & NEWS_FILE_BACK)
+			lanes_came_back(daemon->lanes, news->files[i].size);
+	}
+	follower_hear(daemon->follower, news);
+	service_status_stir(daemon->service_status);
+}
+
+/* The same while there is no view yet. */
+static void on_early_news(const struct catalog_news *news, void *context)
+{
+	const struct daemon *daemon = context;
+
+	follower_hear(daemon->follower, news);
+}
+
+_Static_assert(PAGE_BYTES_MAX <= VIEW_REPORT_BYTES, "a page fits into the file of the view");
+
+static int make_report(void *context, struct bytes *page, const struct interruption *interruption)
+{
+	const struct daemon *daemon = context;
+	const struct page_settings settings = {
+		.catalog = daemon->indexing->catalog,
+		.sources = &daemon->indexing->sources,
+		.now = clock_now(),
+		.in_view = true,
+		.interruption = interruption,
+	};
+	struct page_result result;
+
+	return page_make(&settings, page, &result);
+}
+
+/* ---- starting ------------------------------------------------------------------------ */
+
+static int set_view(struct catalog_writer *w, void *context)
+{
+	const struct daemon *daemon = context;
+
+	return catalog_set_view(w, daemon->mount_point);
+}
+
+/* Other processes learn where the view is, and later where it was. */
+static int tell_mount_point(struct daemon *daemon)
+{
+	struct indexing *indexing = daemon->indexing;
+	int r = catalog_set_mount_point(indexing->catalog, daemon->mount_point);
+
+	if (r == 0)
+		r = catalog_write(indexing->catalog, set_view, daemon);
+	if (r < 0)
+		log_error("cannot write to the index %s: %s", quote_path(indexing->folder),
+			  error_text(r));
+	return r;
+}
+
+static int begin_following(struct daemon *daemon)
+{
+	const struct follower_settings settings = {
+		.indexing = daemon->indexing,
+		.mode = daemon->settings->watch,
+		.interval_ms = daemon->settings->interval_ms,
+		.rescan_ms = daemon->settings->rescan_ms,
+		.written = on_written,
+		.hurried = on_names_hurried,
+		.told = on_told,
+		.unsure = on_unsure,
+		.moved = on_moved,
+		.context = daemon,
+	};
+	int r = follower_new(&daemon->follower, &settings);
+
+	if (r < 0)
+		log_error("cannot watch for changes: %s; raise %s, or give --watch=poll",
+			  error_text(r), inotify_instances_max().setting);
+	return r;
+}
+
+static int make_lanes(struct daemon *daemon)
+{
+	const struct daemon_settings *settings = daemon->settings;
+	bool watched = settings->foreground || settings->wait;
+	const struct comparer_settings comparer_settings = {
+		.indexing = daemon->indexing,
+		.progress = watched ? daemon->indexing->settings->progress : PROGRESS_NEVER,
+		.compared = on_compared,
+		.busy = on_busy,
+		.hurried = on_contents_hurried,
+		.context = daemon,
+	};
+	int r = lanes_new(&daemon->lanes, &comparer_settings);
+
+	if (r < 0)
+		log_error("cannot prepare to compare files: %s", error_text(r));
+	return r;
+}
+
+/* Makes the names of the index complete, and has their changes watched. */
+static int update_names(struct daemon *daemon)
+{
+	struct indexing *indexing = daemon->indexing;
+	int r = tell_mount_point(daemon);
+
+	if (r == 0)
+		r = make_lanes(daemon);
+	if (r == 0)
+		r = begin_following(daemon);
+	if (r < 0)
+		return r;
+	catalog_observe(indexing->catalog, on_early_news, daemon);
+	r = indexing_names(indexing, daemon->indexing->settings->progress);
+	if (r == 0 && !stop_requested())
+		r = follower_catch_up(daemon->follower);
+	if (r == 0 && stop_requested()) {
+		log_error("interrupted before the view was mounted");
+		r = -EINTR;
+	}
+	/* again, as a damaged index may have been made anew */
+	return r < 0 ? r : tell_mount_point(daemon);
+}
+
+/* From here on each commit is told, and each file that it leaves unread is noted. */
+static int start_threads(struct daemon *daemon)
+{
+	int r;
+
+	catalog_observe(daemon->indexing->catalog, on_news, daemon);
+	r = lanes_start(daemon->lanes);
+	if (r == 0)
+		r = follower_start(daemon->follower);
+	if (r < 0)
+		log_error("cannot start a thread: %s", error_text(r));
+	else
+		signal_watch_on_hangup(daemon->signals, on_hangup, daemon);
+	return r;
+}
+
+static struct session_settings session_settings_of(struct daemon *daemon)
+{
+	const struct daemon_settings *settings = daemon->settings;
+
+	return (struct session_settings){
+		.mount_point = daemon->mount_point,
+		/* who may come need not know where the source is */
+		.source = settings->shared ? "twinfs" : daemon->indexing->paths[0],
+		.options = settings->fuse_options.items,
+		.passthrough = settings->passthrough,
+		.io_uring = settings->io_uring,
+		.shared = settings->shared,
+		.nonempty = settings->nonempty,
+		.auto_unmount = settings->auto_unmount,
+		.single_threaded = settings->single_threaded,
+		.debug = settings->debug,
+		.mounter = daemon->mounter,
+		.signals = daemon->signals,
+		.ready = answer_ready,
+		.sync = on_sync,
+		.context = daemon,
+	};
+}
+
+/* Mounts the view and starts what keeps it current. */
+static int start(struct daemon *daemon)
+{
+	const struct sources *sources = &daemon->indexing->sources;
+	struct session_settings session_settings = session_settings_of(daemon);
+	int r;
+
+	view_init(&daemon->view, daemon->indexing->catalog, sources, daemon->mount_point);
+	daemon->view.shared = daemon->settings->shared;
+	view_set_state(&daemon->view, VIEW_COMPARING);
+	view_set_watch(&daemon->view, follower_watch_name(daemon->follower));
+	view_set_confined(&daemon->view, bytes_text(&daemon->confined));
+	daemon->view.suspect = on_suspect;
+	daemon->view.recheck = on_recheck;
+	daemon->view.written = on_writer_met;
+	daemon->view.suspect_context = daemon;
+	daemon->view.report = make_report;
+	daemon->view.report_context = daemon;
+	r = session_new(&daemon->session, &daemon->view, &session_settings);
+	if (r < 0)
+		return r;
+	service_status_show(daemon->service_status, &daemon->view);
+	return start_threads(daemon);
+}
+
+static int serve(struct daemon *daemon)
+{
+	int r;
+
+	service_status_start(&daemon->service_status, &daemon->readiness->service,
+			     daemon->indexing);
+	r = update_names(daemon);
+	if (r == 0)
+		r = start(daemon);
+	return r < 0 ? r : session_run(daemon->session);
+}
+
+/* Who interrupts one in front before it serves sees it end by his signal. */
+static void end_by_signal(const struct daemon *daemon)
+{
+	if (!daemon->session && daemon->settings->foreground && daemon->signals)
+		interrupt_note(signal_watch_number(daemon->signals));
+}
+
+/* The last word to the service manager. */
+static void say_end(const struct daemon *daemon, int result)
+{
+	char message[128] = "STATUS=unmounted";
+
+	if (result < 0)
+		(void)snprintf(message, sizeof(message), "ERRNO=%d\nSTATUS=failed: %s", -result,
+			       error_text(result));
+	(void)service_mention(&daemon->readiness->service, message);
+}
+
+static void take_down(struct daemon *daemon)
+{
+	stop_request();
+	end_by_signal(daemon);
+	service_status_end(daemon->service_status);
+	(void)service_mention(&daemon->readiness->service, "STOPPING=1\nSTATUS=unmounting");
+	signal_watch_free(daemon->signals);
+	follower_stop(daemon->follower);
+	lanes_stop(daemon->lanes);
+	if (daemon->indexing->catalog)
+		catalog_observe(daemon->indexing->catalog, NULL, NULL);
+	service_status_free(daemon->service_status); /* what was committed until now stirred it */
+	session_free(daemon->session);
+	mounter_free(daemon->mounter);
+	lanes_free(daemon->lanes);
+	follower_free(daemon->follower);
+	view_deinit(&daemon->view);
+	bytes_free(&daemon->confined);
+}
+
+/* Each file that a program has open in the view is open here too; the soft limit is for programs
+ * that use select(2).
+ */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		log_debug("cannot raise the limit of open files: %s", error_text(errno));
+}
+
+/* What needs all rights, or may fork, which a process with threads must not: checking the index
+ * does. From then on there are only those that serving needs. */
+static int prepare(struct daemon *daemon)
+{
+	struct indexing *indexing = daemon->indexing;
+	struct session_settings session_settings = session_settings_of(daemon);
+	int r = mounter_start(&daemon->mounter, &session_settings);
+
+	if (r < 0) {
+		log_error("cannot start a process: %s", error_text(r));
+		return r;
+	}
+	readiness_leave_session(daemon->readiness);
+	r = indexing_open(indexing);
+	if (r == INDEXING_IN_USE)
+		indexing_explain(indexing->folder, CATALOG_IN_USE);
+	if (r != 0)
+		return r < 0 ? r : -EBUSY;
+	r = confinement_begin(daemon->settings, indexing->folder, &daemon->confined);
+	if (r < 0)
+		return r;
+	r = signal_watch_new(&daemon->signals,
+			     daemon->settings->foreground && isatty(STDERR_FILENO));
+	if (r < 0)
+		log_error("cannot watch for signals: %s", error_text(r));
+	return r;
+}
+
+enum twinfs_exit daemon_run(const struct daemon_settings *settings, struct indexing *indexing,
+			    const char *mount_point, struct readiness *readiness)
+{
+	struct daemon daemon = {
+		.settings = settings,
+		.indexing = indexing,
+		.mount_point = mount_point,
+		.readiness = readiness,
+	};
+	int r;
+
+	/* a working directory would keep its file system from being unmounted */
+	(void)umask(S_IRWXG | S_IRWXO);
+	if (chdir("/") < 0)
+		log_warning("cannot change to '/': %s", error_text(errno));
+	raise_descriptor_limit();
+	(void)service_mention(&readiness->service, "STATUS=opening the index");
+	r = prepare(&daemon);
+	if (r == 0)
+		r = serve(&daemon);
+	take_down(&daemon);
+	say_end(&daemon, r);
+	return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
+}

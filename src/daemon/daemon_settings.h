@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef DAEMON_DAEMON_SETTINGS_H
+#define DAEMON_DAEMON_SETTINGS_H
+
+/* How a view is served. The options of the mount command set these fields (cli/mount_settings.h).
+ * Constant while the daemon runs. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text_list.h"
+#include "daemon/source_state.h"
+
+struct daemon_settings {
+	const char *mount_point; /* as given, for messages */
+	bool foreground;
+	bool debug; /* libfuse prints every request */
+	bool single_threaded;
+	bool wait; /* readiness is reported when all contents are compared */
+	bool passthrough; /* the kernel reads all files by itself */
+	bool trusted_xattrs; /* root sees extended attributes called trusted.* */
+	bool io_uring; /* requests arrive over io_uring */
+	bool shared; /* other users can look, each at what he can read at the source */
+	bool auto_unmount; /* also after the daemon was killed */
+	bool nonempty; /* the mount point can be a directory that is not empty */
+	enum follower_mode watch;
+	uint64_t interval_ms; /* between walks of polled sources */
+	uint64_t rescan_ms; /* between walks of everything; 0: never */
+	struct text_list fuse_options; /* items of -o for libfuse */
+};
+
+#endif

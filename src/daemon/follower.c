@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/follower.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/inotify_limits.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/stop.h"
+#include "base/thread.h"
+#include "base/timed_wait.h"
+#include "catalog/query.h"
+#include "daemon/duty_cycle.h"
+#include "daemon/follower_internal.h"
+#include "daemon/recheck_plan.h"
+#include "daemon/source_roots.h"
+
+/* Looks lead to further looks (a directory moved while it was looked at); who goes on moving may
+ * not keep others waiting for ever. */
+#define ROUNDS_MAX 64
+/* Rounds that nothing but looks of the round before brought about. */
+#define STUCK_ROUNDS 4
+
+/* What events do not tell enough of is looked for by a walk when somebody waits for it, else as
+ * rarely as this, and for at most a fiftieth of the time. */
+#define MISSED_MS_MIN 10000
+#define MISSED_WALKS 50
+
+/* How often roots of sources are examined, orphans forgotten, and what is stuck tried again. */
+#define TICK_MS 2000
+
+#define MILLISECOND_NS UINT64_C(1000000)
+
+void follower_hear(struct follower *follower, const struct catalog_news *news)
+{
+	for (size_t i = 0; i < news->dir_count && follower->watch; i++) {
+		for (uint32_t s = 0; news->dirs[i].gone && s < follower->ingest.sources->count;
+		     s++) {
+			if (!follower->sources[s].polled)
+				watch_remove(follower->watch, s, news->dirs[i].dir);
+		}
+	}
+	for (size_t i = 0; i < news->file_count; i++) {
+		if (news->files[i].what & NEWS_FILE_FEWER) /* its links and ctime are others now */
+			heard_bereft(&follower->heard, news->files[i].file);
+	}
+}
+
+/* ---- tickets ------------------------------------------------------------------------- */
+
+static void want(struct follower *follower, uint64_t ticket)
+{
+	if (ticket > follower->wanted_ticket)
+		follower->wanted_ticket = ticket;
+	(void)pthread_cond_signal(&follower->changed);
+}
+
+uint64_t follower_hurry(struct follower *follower)
+{
+	uint64_t ticket;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	ticket = ++follower->given_ticket;
+	want(follower, ticket);
+	(void)pthread_mutex_unlock(&follower->lock);
+	return ticket;
+}
+
+void follower_hurry_again(struct follower *follower, uint64_t ticket)
+{
+	(void)pthread_mutex_lock(&follower->lock);
+	if (ticket <= follower->done_ticket)
+		follower->done_ticket = ticket - 1;
+	want(follower, ticket);
+	(void)pthread_mutex_unlock(&follower->lock);
+}
+
+/* ---- gathering what is dirty --------------------------------------------------------- */
+
+static int note_source(struct follower *follower, size_t source)
+{
+	const struct source *s = &follower->ingest.sources->list[source];
+
+	atomic_store(&follower->sources[source].unwatched, 0);
+	atomic_store(&follower->sources[source].missed, false);
+	return dirty_note(&follower->dirty, s->root, NULL, 0, DIRTY_DEEP);
+}
+
+/* A walk of what is gone would find nothing, and forget all. */
+static void check_roots(struct follower *follower)
+{
+	follower->dirty.overflowed |= roots_check(follower->ingest.sources, follower->watch);
+}
+
+static int note_all_sources(struct follower *follower)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < follower->ingest.sources->count; i++)
+		r = note_source(follower, i);
+	return r;
+}
+
+/* which: bit n for source n */
+static int note_sources(struct follower *follower, uint64_t which)
+{
+	int r = 0;
+
+	for (; r == 0 && which; which &= which - 1)
+		r = note_source(follower, (size_t)__builtin_ctzll(which));
+	return r;
+}
+
+/* What others than the kernel said. */
+static int take_heard(struct follower *follower)
+{
+	bool rescan;
+	int r = heard_take(&follower->heard, follower->ingest.catalog, &follower->dirty, &rescan);
+
+	if (r == 0 && rescan) {
+		check_roots(follower);
+		r = note_all_sources(follower);
+	}
+	if (r < 0) /* what was taken is lost */
+		heard_rescan(&follower->heard);
+	return r;
+}
+
+/* How sure is what was taken? */
+static void weigh(struct follower *follower)
+{
+	size_t count = follower->ingest.sources->count;
+
+	doubt_weigh(&follower->doubt, &follower->dirty, !follower->purge);
+	if (follower->doubt.lost)
+		followed_miss_all(follower->sources, count);
+	follower->doubt.is |= followed_have_missed(follower->sources, count);
+}
+
+/* Everything that happened before. */
+static int take_all(struct follower *follower)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	follower->woken = false;
+	(void)pthread_mutex_unlock(&follower->lock);
+	r = take_heard(follower);
+	if (r == 0 && follower->watch)
+		r = watch_take(follower->watch, &follower->dirty);
+	if (follower->dirty.overflowed)
+		check_roots(follower);
+	weigh(follower);
+	if (r == 0)
+		r = note_sources(follower, follower->dirty.overflowed);
+	if (r == 0)
+		follower->dirty.overflowed = 0;
+	return r;
+}
+
+/* ---- looking ------------------------------------------------------------------------- */
+
+static void tell_written(const struct follower *follower, const struct bytes *written)
+{
+	const struct follower_settings *settings = &follower->settings;
+	const struct written_file *files = (const void *)written->data;
+
+	for (size_t i = 0; i < written->length / sizeof(*files); i++)
+		settings->written(settings->context, files[i].file, files[i].closed);
+}
+
+static int look_at_list(struct follower *follower, const struct dirty_name *const *list,
+			size_t count)
+{
+	CLEANUP_BYTES struct bytes written = {0};
+	CLEANUP(looks_free) struct looks looks = {.doubt = follower->doubt.is};
+	struct ingest *ingest = &follower->ingest;
+	int r = looks_hide_written(&looks, ingest->catalog, list, count, &written);
+
+	if (r < 0)
+		return r;
+	tell_written(follower, &written);
+	follower->doubt.is = looks.doubt;
+	r = looks_make(&looks, ingest->sources, list, count);
+	if (looks.missed || (looks.doubt && follower->dirty.left))
+		followed_miss_all(follower->sources, ingest->sources->count);
+	for (size_t i = 0; r == 0 && i < looks.deep_count; i++)
+		r = ingest_look(ingest, &looks.list[i], 1);
+	if (r == 0 && looks.count > looks.deep_count)
+		r = ingest_look(ingest, looks.list + looks.deep_count,
+				looks.count - looks.deep_count);
+	return r;
+}
+
+/* Looks at all that is dirty, once. What failed stays dirty. */
+static int look_once(struct follower *follower)
+{
+	const struct dirty_name **list AUTO_FREE = NULL;
+	size_t count;
+	int r = dirty_list(&follower->dirty, &list, &count);
+
+	if (r == 0)
+		r = look_at_list(follower, list, count);
+	if (r == 0 || r == -ESTALE || r == -ELOOP)
+		doubt_keep(&follower->doubt, &follower->dirty);
+	if (r == -ESTALE || r == -ELOOP) {
+		log_debug("what moved does not fit together: walking anew");
+		r = note_all_sources(follower);
+	}
+	follower->purge = true;
+	return r;
+}
+
+/* Takes what happened before this call, and looks until nothing of it is left. */
+static int catch_up(struct follower *follower)
+{
+	struct watch_figures before = {0}, after = {0};
+	unsigned int stuck = 0;
+	int r = 0;
+
+	for (unsigned int round = 0; r == 0 && round < ROUNDS_MAX && !stop_requested(); round++) {
+		before = after;
+		r = take_all(follower);
+		if (r < 0 || follower->dirty.count == 0)
+			break;
+		if (follower->watch)
+			watch_figures(follower->watch, &after);
+		stuck = after.events == before.events ? stuck + 1 : 0;
+		if (stuck > STUCK_ROUNDS)
+			break;
+		r = look_once(follower);
+		if (r == 0 && !heard_has(&follower->heard))
+			break;
+	}
+	return r;
+}
+
+int follower_catch_up(struct follower *follower)
+{
+	struct indexing *indexing = follower->settings.indexing;
+
+	follower->ingest = (struct ingest){.catalog = indexing->catalog,
+					   .sources = &indexing->sources,
+					   .settings = &indexing->ingest_settings,
+					   .watch = &follower->hooks};
+	return catch_up(follower);
+}
+
+/* ---- the thread ---------------------------------------------------------------------- */
+
+static void tell(struct follower *follower, int problem)
+{
+	const struct follower_settings *settings = &follower->settings;
+	uint64_t unwatched = followed_unwatched(follower->sources, follower->ingest.sources->count);
+
+	if (unwatched && !follower->told_unwatched)
+		log_warning("there are more directories than this user may watch: what has no "
+			    "watch is looked at every %u s; see 'twinfs status'",
+			    (unsigned int)(settings->interval_ms / 1000));
+	if (problem && problem != follower->problem)
+		log_error("cannot bring the index %s up to date: %s; trying again; meanwhile "
+			  "listing uniques/ and redundant/ fails",
+			  quote_path(settings->indexing->folder), error_text(problem));
+	follower->told_unwatched = unwatched;
+	follower->problem = problem;
+	settings->told(settings->context, unwatched, problem);
+}
+
+static int note_those(struct follower *follower, bool (*wanted)(struct followed *))
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < follower->ingest.sources->count; i++) {
+		if (wanted(&follower->sources[i]))
+			r = note_source(follower, i);
+	}
+	return r;
+}
+
+/* The look notes again what is still a mount point. */
+static int note_not_entered(struct follower *follower)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	r = dirty_merge(&follower->dirty, &follower->not_entered);
+	(void)pthread_mutex_unlock(&follower->lock);
+	return r;
+}
+
+/* What no event tells of is looked for. */
+static int note_unseen(struct follower *follower)
+{
+	int r = note_those(follower, followed_is_walked);
+
+	return r < 0 ? r : note_not_entered(follower);
+}
+
+static bool is_due(uint64_t *last_ns, uint64_t interval_ms)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (interval_ms == 0 || now_ns - *last_ns < interval_ms * MILLISECOND_NS)
+		return false;
+	*last_ns = now_ns;
+	return true;
+}
+
+static int still_fails(struct catalog_reader *reader, uint64_t dir, bool *fails)
+{
+	struct catalog_totals totals = {0};
+	int error = 0, r;
+
+	if (dir == SETTLE_ALL)
+		r = catalog_get_totals(reader, &totals);
+	else
+		r = catalog_get_error(reader, ERROR_DIR, dir, &error);
+	*fails = totals.errors > 0 || ingest_may_pass(error);
+	return r;
+}
+
+/* One that was cured meanwhile waits no more. Any other waits longer from now on, should it fail
+ * again: nobody tells when it does not. */
+static int retry_dir(struct follower *follower, struct catalog_reader *reader, uint64_t dir)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool fails;
+	int r = still_fails(reader, dir, &fails);
+
+	if (r < 0)
+		return r;
+	(void)pthread_mutex_lock(&follower->lock);
+	if (fails)
+		r = settling_failed(&follower->failing, dir, now_ns);
+	else
+		settling_done(&follower->failing, dir, now_ns);
+	(void)pthread_mutex_unlock(&follower->lock);
+	if (r < 0 || !fails)
+		return r;
+	return dir == SETTLE_ALL ? note_all_sources(follower)
+				 : dirty_note(&follower->dirty, dir, NULL, 0, DIRTY_LISTING);
+}
+
+/* What could not be read, and may be by now. */
+static int note_failed(struct follower *follower)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	uint64_t *dirs AUTO_FREE = NULL;
+	size_t count = 0;
+	int r;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	r = settling_due(&follower->failing, clock_monotonic_ns(), false, &dirs, &count);
+	settling_sweep(&follower->failing, clock_monotonic_ns());
+	(void)pthread_mutex_unlock(&follower->lock);
+	if (r == 0 && count > 0)
+		r = catalog_read_begin(follower->ingest.catalog, &reader);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = retry_dir(follower, reader, dirs[i]);
+	return r;
+}
+
+/* Forgets files without a name. */
+static int purge(struct follower *follower)
+{
+	follower->purge = false;
+	return ingest_purge(follower->ingest.catalog);
+}
+
+/* What is done from time to time, or because somebody waits. */
+static int note_due(struct follower *follower, bool hurried)
+{
+	const struct follower_settings *settings = &follower->settings;
+	bool tick = is_due(&follower->ticked_ns, TICK_MS);
+	int r = 0;
+
+	if (tick || hurried)
+		check_roots(follower);
+	if (tick && follower->purge && follower->dirty.count == 0 && !follower->dirty.overflowed)
+		r = purge(follower);
+	if (r == 0 && tick)
+		r = note_failed(follower);
+	if (r == 0 && is_due(&follower->rescanned_ns, settings->rescan_ms))
+		r = note_all_sources(follower);
+	if (r == 0 && (hurried || (settings->mode != FOLLOW_NONE &&
+				   is_due(&follower->polled_ns, settings->interval_ms))))
+		r = note_unseen(follower);
+	return r;
+}
+
+/* When to go on; holds the lock. */
+static uint64_t next_look_ns(const struct follower *follower, uint64_t tick_ns)
+{
+	if (follower->ending || follower->wanted_ticket > follower->done_ticket)
+		return 0;
+	return follower->woken ? follower->rested_ns : tick_ns;
+}
+
+/* Until there is something to do; *ticket: what is wanted, 0: nothing. False at the end. */
+static bool wait_for_work(struct follower *follower, uint64_t *ticket)
+{
+	uint64_t tick_ns = clock_monotonic_ns() + TICK_MS * MILLISECOND_NS, next_ns;
+	bool ending;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	while ((next_ns = next_look_ns(follower, tick_ns)) > clock_monotonic_ns())
+		timed_wait(&follower->changed, &follower->lock, next_ns);
+	*ticket = follower->wanted_ticket > follower->done_ticket ? follower->wanted_ticket : 0;
+	ending = follower->ending;
+	(void)pthread_mutex_unlock(&follower->lock);
+	return !ending && !stop_requested();
+}
+
+static void answer(struct follower *follower, uint64_t ticket, int error)
+{
+	(void)pthread_mutex_lock(&follower->lock);
+	follower->done_ticket = ticket;
+	(void)pthread_mutex_unlock(&follower->lock);
+	follower->settings.hurried(follower->settings.context, ticket, error);
+}
+
+/* Nothing can be written: gives it time. */
+static void pause_after_failure(struct follower *follower)
+{
+	uint64_t until_ns = clock_monotonic_ns() + TICK_MS / 2 * MILLISECOND_NS;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	while (!follower->ending && clock_monotonic_ns() < until_ns)
+		timed_wait(&follower->changed, &follower->lock, until_ns);
+	(void)pthread_mutex_unlock(&follower->lock);
+}
+
+/* After all events were looked at: a walk knows nothing of what moved. */
+static int look_for_missed(struct follower *follower)
+{
+	uint64_t began_ns = clock_monotonic_ns(), rest_ns;
+	int r = note_those(follower, followed_is_missed);
+
+	if (r < 0 || follower->dirty.count == 0)
+		return r;
+	r = catch_up(follower);
+	rest_ns = MISSED_WALKS * (clock_monotonic_ns() - began_ns);
+	if (rest_ns < MISSED_MS_MIN * MILLISECOND_NS)
+		rest_ns = MISSED_MS_MIN * MILLISECOND_NS;
+	follower->missed_ns = clock_monotonic_ns() + rest_ns;
+	return r;
+}
+
+/* All was looked at: if nothing was heard meanwhile, there is no doubt any more. */
+static int dispel_doubt(struct follower *follower)
+{
+	int r = follower->doubt.is ? purge(follower) : 0;
+
+	return r == 0 && follower->doubt.is ? catch_up(follower) : r;
+}
+
+/* Everything that happened before, for those who wait also what no event tells enough of. */
+static int follow_once(struct follower *follower, bool hurried)
+{
+	int r = note_due(follower, hurried);
+
+	if (r == 0)
+		r = catch_up(follower);
+	if (r == 0 && (hurried || clock_monotonic_ns() >= follower->missed_ns))
+		r = look_for_missed(follower);
+	if (r == 0 && hurried)
+		r = dispel_doubt(follower);
+	return r;
+}
+
+static void *follow(void *context)
+{
+	struct follower *follower = context;
+	uint64_t ticket, began_ns;
+	int r = 0;
+
+	/* an index that contradicts itself is made anew at the next start: until then nothing more
+	 * is looked at, and who waits is told so */
+	while (wait_for_work(follower, &ticket)) {
+		began_ns = clock_monotonic_ns();
+		r = r == -EUCLEAN ? r : follow_once(follower, ticket != 0);
+		follower->rested_ns = rest_until_ns(began_ns);
+		if (stop_requested())
+			break;
+		tell(follower, -r);
+		if (ticket)
+			answer(follower, ticket, -r);
+		catalog_judge(follower->ingest.catalog, r);
+		if (r < 0)
+			pause_after_failure(follower);
+	}
+	return NULL;
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+static int start_watch(struct follower *follower)
+{
+	size_t count = follower->ingest.sources->count;
+	unsigned int queues = followed_queues(follower->sources, count);
+	int r = queues > 0 ? watch_new(&follower->watch, queues, follower_wake, follower) : 0;
+
+	if (r == 0 || follower->settings.mode != FOLLOW_AUTO)
+		return r;
+	log_warning("cannot watch for changes: %s; looking for them every %u s instead (raise %s: "
+		    "see 'twinfs doctor')",
+		    error_text(r), (unsigned int)(follower->settings.interval_ms / 1000),
+		    inotify_instances_max().setting);
+	followed_poll_all(follower->sources, count);
+	return 0;
+}
+
+int follower_new(struct follower **follower, const struct follower_settings *settings)
+{
+	struct indexing *indexing = settings->indexing;
+	struct follower *made = calloc(1, sizeof(*made));
+	int r;
+
+	if (!made)
+		return -ENOMEM;
+	made->settings = *settings;
+	made->hooks = follower_hooks(made);
+	made->missed_ns = clock_monotonic_ns() + MISSED_MS_MIN * MILLISECOND_NS;
+	made->polled_ns = made->rescanned_ns = made->ticked_ns = clock_monotonic_ns();
+	(void)pthread_mutex_init(&made->lock, NULL);
+	timed_wait_init(&made->changed);
+	heard_init(&made->heard);
+	made->ingest.sources = &indexing->sources;
+	r = followed_new(&made->sources, &indexing->sources, settings->mode);
+	if (r == 0)
+		r = start_watch(made);
+	if (r < 0) {
+		follower_free(made);
+		return r;
+	}
+	indexing->watch = &made->hooks;
+	*follower = made;
+	return 0;
+}
+
+int follower_start(struct follower *follower)
+{
+	int r;
+
+	tell(follower, 0); /* directories got no watch in the first walk */
+	r = thread_start(&follower->thread, follow, follower);
+	follower->runs = r == 0;
+	return r;
+}
+
+void follower_stop(struct follower *follower)
+{
+	if (!follower || !follower->runs)
+		return;
+	(void)pthread_mutex_lock(&follower->lock);
+	follower->ending = true;
+	(void)pthread_cond_signal(&follower->changed);
+	(void)pthread_mutex_unlock(&follower->lock);
+	(void)pthread_join(follower->thread, NULL);
+	follower->runs = false;
+}
+
+void follower_free(struct follower *follower)
+{
+	if (!follower)
+		return;
+	watch_free(follower->watch);
+	dirty_reset(&follower->dirty);
+	doubt_free(&follower->doubt);
+	settling_free(&follower->failing);
+	dirty_reset(&follower->not_entered);
+	heard_deinit(&follower->heard);
+	free(follower->sources);
+	(void)pthread_cond_destroy(&follower->changed);
+	(void)pthread_mutex_destroy(&follower->lock);
+	free(follower);
+}
+
+const char *follower_watch_name(const struct follower *follower)
+{
+	if (follower->settings.mode == FOLLOW_NONE)
+		return "none";
+	return follower->watch ? "inotify" : "poll";
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "daemon/follower_internal.h"
+
+/* File systems take the time from a clock that is at most a tick behind, 10 ms. */
+#define CLOCK_MARGIN_NS INT64_C(20000000)
+
+static void enter(void *context, uint32_t source, int fd, uint64_t dir)
+{
+	struct follower *follower = context;
+	struct followed *followed = &follower->sources[source];
+	uint64_t known = 0;
+	int r;
+
+	if (followed->polled)
+		return;
+	r = watch_add(follower->watch, source, fd, dir, &known);
+	if (r == WATCH_KNOWN)
+		r = watch_renumber(follower->watch, source, known, dir);
+	/* else it may not be read, or is gone: there is nothing to be watched */
+	if (r == WATCH_FULL || r == -ENOMEM)
+		atomic_fetch_add(&followed->unwatched, 1);
+}
+
+static uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_dir)
+{
+	struct follower *follower = context;
+	uint64_t known = new_dir;
+
+	if (follower->sources[source].polled ||
+	    watch_add(follower->watch, source, fd, new_dir, &known) != WATCH_KNOWN)
+		return new_dir;
+	return known;
+}
+
+void follower_wake(void *context)
+{
+	struct follower *follower = context;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	follower->woken = true;
+	(void)pthread_cond_signal(&follower->changed);
+	(void)pthread_mutex_unlock(&follower->lock);
+}
+
+static void again(void *context, const struct ingest_look *look)
+{
+	struct follower *follower = context;
+
+	heard_look(&follower->heard, look, true);
+}
+
+static void also(void *context, const struct ingest_look *look)
+{
+	struct follower *follower = context;
+
+	heard_look(&follower->heard, look, false);
+}
+
+void follower_rescan(struct follower *follower)
+{
+	heard_rescan(&follower->heard);
+	follower_wake(follower);
+}
+
+void follower_suspect(struct follower *follower, uint64_t file)
+{
+	heard_suspect(&follower->heard, file);
+	follower_wake(follower);
+}
+
+void follower_written(struct follower *follower, uint64_t file)
+{
+	heard_written(&follower->heard, file);
+	follower_wake(follower);
+}
+
+static void missed(void *context, uint32_t source)
+{
+	struct follower *follower = context;
+
+	followed_miss(follower->sources, follower->ingest.sources, source);
+}
+
+/* Without memory for it, the next walk finds it again. */
+static void not_entered(void *context, uint64_t dir, struct name name)
+{
+	struct follower *follower = context;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	(void)!dirty_note(&follower->not_entered, dir, name.bytes, name.length, DIRTY_NAME);
+	(void)pthread_mutex_unlock(&follower->lock);
+}
+
+static bool sure(void *context)
+{
+	struct follower *follower = context;
+
+	return !followed_have_missed(follower->sources, follower->ingest.sources->count) &&
+	       (!follower->watch || !watch_has_written(follower->watch));
+}
+
+static void suspect(void *context, uint64_t file)
+{
+	struct follower *follower = context;
+
+	follower_suspect(follower, file);
+	follower->settings.moved(follower->settings.context);
+}
+
+static bool unsure(void *context, uint64_t size)
+{
+	const struct follower *follower = context;
+
+	return follower->settings.unsure(follower->settings.context, size);
+}
+
+static void failed(void *context, uint64_t dir)
+{
+	struct follower *follower = context;
+	int r;
+
+	(void)pthread_mutex_lock(&follower->lock);
+	r = settling_failed(&follower->failing, dir, clock_monotonic_ns());
+	(void)pthread_mutex_unlock(&follower->lock);
+	if (r < 0)
+		heard_rescan(&follower->heard);
+}
+
+struct ingest_watch follower_hooks(struct follower *follower)
+{
+	return (struct ingest_watch){.enter = enter,
+				     .identify = identify,
+				     .again = again,
+				     .also = also,
+				     .missed = missed,
+				     .not_entered = not_entered,
+				     .sure = sure,
+				     .suspect = suspect,
+				     .unsure = unsure,
+				     .failed = failed,
+				     .since_ns = clock_ns(clock_now()) - CLOCK_MARGIN_NS,
+				     .context = follower};
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/lanes.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Files from this size on are large: a disk that reads 100 MB/s has read two smaller ones after some
+ * 160 ms. */
+#define LARGE_BYTES (UINT64_C(8) << 20)
+
+enum {
+	LANE_SMALL,
+	LANE_LARGE,
+	LANES,
+};
+
+struct lane {
+	struct lanes *lanes;
+	struct comparer *comparer;
+	bool busy;
+	int problem; /* positive errno, 0 */
+};
+
+struct lanes {
+	struct comparer_settings settings;
+	pthread_mutex_t lock; /* of all below, and held in settings.busy */
+	struct lane list[LANES];
+	bool compared; /* the first comparison has ended, or failed */
+	int error; /* of the small ones, since the last hurried(): positive errno, 0 */
+	bool moved; /* the same */
+};
+
+static struct comparer *lane_of(struct lanes *lanes, uint64_t size)
+{
+	return lanes->list[size < LARGE_BYTES ? LANE_SMALL : LANE_LARGE].comparer;
+}
+
+/* ---- what the lanes tell ------------------------------------------------------------- */
+
+static void on_busy(void *context, bool busy, int problem)
+{
+	struct lane *lane = context;
+	struct lanes *lanes = lane->lanes;
+	bool any = false;
+
+	(void)pthread_mutex_lock(&lanes->lock);
+	lane->busy = busy;
+	lane->problem = problem;
+	problem = 0;
+	for (size_t i = 0; i < LANES; i++) {
+		any |= lanes->list[i].busy;
+		if (problem == 0)
+			problem = lanes->list[i].problem;
+	}
+	lanes->settings.busy(lanes->settings.context, any, problem);
+	(void)pthread_mutex_unlock(&lanes->lock);
+}
+
+static void tell_compared(struct lanes *lanes, int result)
+{
+	bool told;
+
+	(void)pthread_mutex_lock(&lanes->lock);
+	told = lanes->compared;
+	lanes->compared = true;
+	(void)pthread_mutex_unlock(&lanes->lock);
+	if (!told)
+		lanes->settings.compared(lanes->settings.context, result);
+}
+
+/* The large lane has to wait while the small one tries again: they share what the first comparison uses. */
+static void on_small_compared(void *context, int result)
+{
+	const struct lane *lane = context;
+	struct lanes *lanes = lane->lanes;
+
+	if (result < 0)
+		tell_compared(lanes, result);
+	if (result == 0 || result == -EUCLEAN)
+		comparer_begin(lanes->list[LANE_LARGE].comparer);
+}
+
+static void on_large_compared(void *context, int result)
+{
+	const struct lane *lane = context;
+
+	tell_compared(lane->lanes, result);
+}
+
+static void on_small_hurried(void *context, uint64_t ticket, int error, bool moved)
+{
+	const struct lane *lane = context;
+	struct lanes *lanes = lane->lanes;
+
+	(void)pthread_mutex_lock(&lanes->lock);
+	lanes->moved |= moved;
+	if (lanes->error == 0)
+		lanes->error = error;
+	(void)pthread_mutex_unlock(&lanes->lock);
+	comparer_hurry(lanes->list[LANE_LARGE].comparer, ticket);
+}
+
+static void on_large_hurried(void *context, uint64_t ticket, int error, bool moved)
+{
+	const struct lane *lane = context;
+	struct lanes *lanes = lane->lanes;
+
+	(void)pthread_mutex_lock(&lanes->lock);
+	moved |= lanes->moved;
+	if (lanes->error != 0)
+		error = lanes->error;
+	lanes->moved = false;
+	lanes->error = 0;
+	(void)pthread_mutex_unlock(&lanes->lock);
+	lanes->settings.hurried(lanes->settings.context, ticket, error, moved);
+}
+
+/* ---- what the lanes are told --------------------------------------------------------- */
+
+void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size, bool closed)
+{
+	comparer_changed(lane_of(lanes, size), file, closed);
+}
+
+void lanes_came_back(struct lanes *lanes, uint64_t size)
+{
+	comparer_came_back(lane_of(lanes, size), size);
+}
+
+bool lanes_are_unsure(struct lanes *lanes, uint64_t size)
+{
+	return comparer_is_unsure(lane_of(lanes, size), size);
+}
+
+void lanes_hurry(struct lanes *lanes, uint64_t ticket)
+{
+	comparer_hurry(lanes->list[LANE_SMALL].comparer, ticket);
+}
+
+void lanes_written(struct lanes *lanes, uint64_t file)
+{
+	for (size_t i = 0; i < LANES; i++)
+		comparer_changed(lanes->list[i].comparer, file, false);
+}
+
+void lanes_note_moved(struct lanes *lanes)
+{
+	for (size_t i = 0; i < LANES; i++)
+		comparer_note_moved(lanes->list[i].comparer);
+}
+
+void lanes_retry(struct lanes *lanes)
+{
+	for (size_t i = 0; i < LANES; i++)
+		comparer_retry(lanes->list[i].comparer);
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+static int make_lane(struct lanes *lanes, size_t number)
+{
+	struct lane *lane = &lanes->list[number];
+	struct comparer_settings settings = lanes->settings;
+	bool large = number == LANE_LARGE;
+
+	lane->lanes = lanes;
+	lane->busy = true; /* until it has compared */
+	settings.range = large ? (struct ingest_range){.from = LARGE_BYTES}
+			       : (struct ingest_range){.below = LARGE_BYTES};
+	settings.held = large;
+	settings.compared = large ? on_large_compared : on_small_compared;
+	settings.busy = on_busy;
+	settings.hurried = large ? on_large_hurried : on_small_hurried;
+	settings.context = lane;
+	return comparer_new(&lane->comparer, &settings);
+}
+
+int lanes_new(struct lanes **lanes, const struct comparer_settings *settings)
+{
+	struct lanes *made = calloc(1, sizeof(*made));
+	int r = 0;
+
+	if (made == NULL)
+		return -ENOMEM;
+	made->settings = *settings;
+	(void)pthread_mutex_init(&made->lock, NULL);
+	for (size_t i = 0; r == 0 && i < LANES; i++)
+		r = make_lane(made, i);
+	if (r < 0)
+		lanes_free(made);
+	else
+		*lanes = made;
+	return r;
+}
+
+int lanes_start(struct lanes *lanes)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < LANES; i++)
+		r = comparer_start(lanes->list[i].comparer);
+	return r;
+}
+
+void lanes_stop(struct lanes *lanes)
+{
+	for (size_t i = 0; lanes != NULL && i < LANES; i++)
+		comparer_stop(lanes->list[i].comparer);
+}
+
+void lanes_free(struct lanes *lanes)
+{
+	if (lanes == NULL)
+		return;
+	for (size_t i = 0; i < LANES; i++)
+		comparer_free(lanes->list[i].comparer);
+	(void)pthread_mutex_destroy(&lanes->lock);
+	free(lanes);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/pending_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/numbers.h"
+#include "catalog/change.h"
+#include "catalog/query.h"
+#include "ingest/ingest.h"
+
+void unread_free(struct unread *unread)
+{
+	bytes_free(&unread->waiting);
+	bytes_free(&unread->failed);
+	bytes_free(&unread->alone);
+}
+
+static int add(struct unread *unread, struct catalog_reader *reader, uint64_t file)
+{
+	int error, r = catalog_get_error(reader, ERROR_FILE, file, &error);
+
+	if (r < 0 || (error && !ingest_may_pass(error)))
+		return r;
+	return bytes_append(error ? &unread->failed : &unread->waiting, &file, sizeof(file));
+}
+
+static int add_alone(struct unread *unread, struct catalog_reader *reader, uint64_t file)
+{
+	int error, r = catalog_get_error(reader, ERROR_FILE, file, &error);
+
+	return r < 0 || !error ? r : bytes_append(&unread->alone, &file, sizeof(file));
+}
+
+static int find_of_size(struct unread *unread, struct catalog_reader *reader, uint64_t size)
+{
+	struct size_entry from = {.size = size}, entry, last = {0};
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct unread before = *unread;
+	size_t files = 0;
+	int r = catalog_scan_sizes(reader, &from, &scan);
+
+	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 && entry.size == size) {
+		files++;
+		last = entry;
+		if (entry.head)
+			break; /* those that were read stand behind the others */
+		r = add(unread, reader, entry.file);
+	}
+	if ((r < 0 && r != -ENOENT) || files != 1 || last.head)
+		return r == -ENOENT ? 0 : r;
+	unread->waiting.length = before.waiting.length;
+	unread->failed.length = before.failed.length;
+	return add_alone(unread, reader, last.file);
+}
+
+int unread_find(struct unread *unread, struct catalog *catalog, const uint64_t *sizes, size_t count)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	uint64_t min_size = 0;
+	int r = catalog_read_begin(catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_min_size(reader, &min_size);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (sizes[i] >= min_size)
+			r = find_of_size(unread, reader, sizes[i]);
+	}
+	if (r == 0 && unread->waiting.length > 0)
+		qsort(unread->waiting.data, unread->waiting.length / sizeof(uint64_t),
+		      sizeof(uint64_t), numbers_by_value);
+	return r;
+}
+
+int unread_find_failed(struct catalog *catalog, struct bytes *files)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct error_entry entry;
+	int r = catalog_read_begin(catalog, &reader);
+
+	if (r == 0)
+		r = catalog_scan_errors(reader, &scan);
+	while (r == 0 && (r = catalog_next_error(scan, &entry)) == 0) {
+		if (entry.kind == ERROR_FILE)
+			r = bytes_append(files, &entry.id, sizeof(entry.id));
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int forgive_body(struct catalog_writer *w, void *context)
+{
+	const struct bytes *alone = context;
+	const uint64_t *files = (const void *)alone->data;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < alone->length / sizeof(*files); i++)
+		r = catalog_set_error(w, ERROR_FILE, files[i], 0);
+	return r;
+}
+
+int unread_forgive(const struct unread *unread, struct catalog *catalog)
+{
+	struct bytes alone = unread->alone;
+
+	return alone.length > 0 ? catalog_write(catalog, forgive_body, &alone) : 0;
+}

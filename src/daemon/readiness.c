@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/readiness.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+
+void readiness_init(struct readiness *readiness)
+{
+	readiness->fd = -1;
+	readiness->child = 0;
+	readiness->told = false;
+	service_init(&readiness->service);
+}
+
+int readiness_fork(struct readiness *readiness)
+{
+	int ends[2];
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	child = fork();
+	if (child < 0) {
+		int r = -errno;
+
+		(void)close(ends[0]);
+		(void)close(ends[1]);
+		return r;
+	}
+	/* who is told of the process in front would take it for the one that serves */
+	service_deinit(&readiness->service);
+	readiness->child = child;
+	readiness->fd = child != 0 ? ends[0] : ends[1];
+	(void)close(child != 0 ? ends[1] : ends[0]);
+	return 0;
+}
+
+void readiness_leave_session(const struct readiness *readiness)
+{
+	if (readiness->fd >= 0)
+		(void)setsid();
+}
+
+/* Waits until the pipe can be read, passing on to the child what interrupts us. The signals are
+ * blocked but while poll(2) waits, so that none is lost.
+ */
+static int wait_for_pipe(const struct readiness *readiness)
+{
+	struct pollfd pipe = {.fd = readiness->fd, .events = POLLIN};
+	sigset_t all;
+	sigset_t before;
+	bool passed_on = false;
+	int r;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	do {
+		if (interrupt_signal() != 0 && !passed_on) {
+			(void)kill(readiness->child, SIGTERM);
+			passed_on = true;
+		}
+		r = ppoll(&pipe, 1, NULL, &before);
+	} while (r < 0 && errno == EINTR);
+	if (r < 0)
+		r = -errno;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
+/* What a child that ended without a report ended with. */
+static enum twinfs_exit child_status(const struct readiness *readiness)
+{
+	int status;
+
+	while (waitpid(readiness->child, &status, 0) < 0) {
+		if (errno != EINTR)
+			return TWINFS_EXIT_FAILED;
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+		return (enum twinfs_exit)WEXITSTATUS(status);
+	if (WIFSIGNALED(status))
+		log_error("the background process was killed by signal %d", WTERMSIG(status));
+	return TWINFS_EXIT_FAILED;
+}
+
+enum twinfs_exit readiness_wait(struct readiness *readiness)
+{
+	unsigned char status;
+	ssize_t length;
+	int r;
+
+	r = wait_for_pipe(readiness);
+	if (r < 0) {
+		log_error("cannot wait for the background process %d: %s", (int)readiness->child,
+			  error_text(r));
+		return TWINFS_EXIT_FAILED;
+	}
+	length = read(readiness->fd, &status, sizeof(status));
+	(void)close(readiness->fd);
+	readiness->fd = -1;
+	log_note_said(); /* if it failed */
+	if (length == sizeof(status))
+		return (enum twinfs_exit)status;
+	return child_status(readiness);
+}
+
+/* Puts /dev/null in place of what the terminal or the caller's pipes are open for. */
+static void leave_stdio(void)
+{
+	AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
+
+	if (null < 0)
+		return;
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		(void)dup2(null, fd);
+}
+
+void readiness_report(struct readiness *readiness, enum twinfs_exit status)
+{
+	const unsigned char byte = (unsigned char)status;
+
+	if (readiness->fd < 0) {
+		if (!readiness->told)
+			service_tell(&readiness->service, "READY=1");
+		readiness->told = true;
+		return;
+	}
+	log_to_syslog();
+	leave_stdio();
+	if (write(readiness->fd, &byte, sizeof(byte)) < 0)
+		log_debug("nobody waits for us any more: %s", error_text(errno));
+	(void)close(readiness->fd);
+	readiness->fd = -1;
+}

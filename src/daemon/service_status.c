@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/service_status.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/size.h"
+#include "base/thread.h"
+#include "base/timed_wait.h"
+#include "base/words.h"
+#include "catalog/query.h"
+#include "index/indexing.h"
+#include "index/progress_watch.h"
+#include "view/view.h"
+
+/* Between two lines; between two looks at counters that nobody tells of. */
+#define PAUSE_NS UINT64_C(250000000)
+#define LOOK_NS UINT64_C(1000000000)
+
+struct service_status {
+	const struct service *service; /* both borrowed */
+	const struct indexing *indexing;
+	struct bytes said; /* its thread only, as are these */
+	bool was_current;
+	uint64_t compares_since_ns; /* 0: it does not yet */
+	pthread_t thread;
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t changed;
+	struct view *view; /* borrowed; NULL: there is none yet */
+	bool stirred;
+	bool ending;
+};
+
+/* ---- in words ------------------------------------------------------------------------ */
+
+static int append_left(struct bytes *text, const struct progress_counts *counts,
+		       uint64_t elapsed_ns)
+{
+	uint64_t seconds, minutes;
+
+	if (!progress_seconds_left(counts, elapsed_ns, &seconds))
+		return 0;
+	minutes = (seconds + 30) / 60;
+	if (minutes == 0)
+		return bytes_append_text(text, ", less than a minute left");
+	if (minutes < 120)
+		return bytes_format(text, ", %" PRIu64 " %s left", minutes,
+				    plural(minutes, "minute", "minutes"));
+	return bytes_format(text, ", %" PRIu64 " hours left", (minutes + 30) / 60);
+}
+
+static int append_comparing(struct bytes *text, const struct service_figures *figures)
+{
+	double part = progress_part(&figures->counts);
+	int r;
+
+	if (part < 0)
+		return bytes_append_text(text, "comparing");
+	/* not 100 % before it is through */
+	r = bytes_format(text, "comparing %d %%", part < 1 ? (int)(part * 100) : 99);
+	return r < 0 ? r : append_left(text, &figures->counts, figures->elapsed_ns);
+}
+
+static int append_figures(struct bytes *text, const struct service_figures *figures)
+{
+	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
+	int r = bytes_format(text, "%s %s, %s can be given back",
+			     number_format(count, figures->groups),
+			     plural(figures->groups, "group", "groups"),
+			     size_format(size, figures->reclaimable_bytes));
+
+	if (r == 0 && figures->errors > 0)
+		r = bytes_format(text, "; %s could not be read, see .twinfs/errors",
+				 number_format(count, figures->errors));
+	return r;
+}
+
+int service_status_format(struct bytes *text, const struct service_figures *figures)
+{
+	char count[NUMBER_TEXT_MAX];
+	int r = 0;
+
+	if (figures->problem)
+		r = bytes_format(text, "cannot go on (%s): ", error_text(figures->problem));
+	if (r < 0)
+		return r;
+	switch (figures->phase) {
+	case SERVICE_READS_NAMES:
+		return bytes_format(text, "reading names, %s so far",
+				    number_format(count, figures->counts.files_done));
+	case SERVICE_COMPARES:
+		return append_comparing(text, figures);
+	case SERVICE_COMPARES_CHANGES:
+		r = bytes_append_text(text, "comparing what changed: ");
+		break;
+	case SERVICE_IS_CURRENT:
+		r = bytes_append_text(text, "current: ");
+		break;
+	}
+	return r < 0 ? r : append_figures(text, figures);
+}
+
+/* ---- telling ------------------------------------------------------------------------- */
+
+static void gather_of_view(struct service_status *status, const struct view *view,
+			   struct service_figures *figures)
+{
+	bool current = view_get_state(view) == VIEW_CURRENT;
+	struct catalog_totals totals = {0};
+
+	figures->problem = view->problem;
+	status->was_current |= current;
+	if (!status->was_current) {
+		if (status->compares_since_ns == 0)
+			status->compares_since_ns = clock_monotonic_ns();
+		figures->phase = SERVICE_COMPARES;
+		figures->counts = progress_counts_of(&status->indexing->ingest, PROGRESS_CONTENTS);
+		figures->elapsed_ns = clock_monotonic_ns() - status->compares_since_ns;
+		return;
+	}
+	figures->phase = current ? SERVICE_IS_CURRENT : SERVICE_COMPARES_CHANGES;
+	if (catalog_totals_now(view->catalog, &totals) < 0)
+		return;
+	figures->groups = totals.groups;
+	figures->reclaimable_bytes = size_sum_bytes(&totals.redundant_bytes);
+	figures->errors = totals.errors;
+}
+
+/* False: it is to be said again in a while. */
+static bool say(struct service_status *status, const struct view *view)
+{
+	struct service_figures figures = {.phase = SERVICE_READS_NAMES};
+	CLEANUP_BYTES struct bytes text = {0};
+	const char *line;
+	int r;
+
+	if (view)
+		gather_of_view(status, view, &figures);
+	else
+		figures.counts = progress_counts_of(&status->indexing->ingest, PROGRESS_NAMES);
+	if (bytes_append_text(&text, "STATUS=") < 0 || service_status_format(&text, &figures) < 0)
+		return false;
+	line = bytes_text(&text);
+	if (!line)
+		return false;
+	if (bytes_compare(&text, &status->said) == 0)
+		return true;
+	r = service_mention(status->service, line);
+	if (r < 0)
+		return r != -EAGAIN; /* else nobody listens any more */
+	bytes_free(&status->said);
+	status->said = text;
+	text = (struct bytes){.data = NULL};
+	return true;
+}
+
+/* Until something is to be said; holds the lock. */
+static void pause_until_stirred(struct service_status *status)
+{
+	uint64_t now = clock_monotonic_ns(), until_ns = now + PAUSE_NS;
+
+	while (!status->ending && clock_monotonic_ns() < until_ns)
+		timed_wait(&status->changed, &status->lock, until_ns);
+	/* of a view that is current everything is told */
+	until_ns = status->view && view_get_state(status->view) == VIEW_CURRENT ? UINT64_MAX
+										: now + LOOK_NS;
+	while (!status->ending && !status->stirred && clock_monotonic_ns() < until_ns)
+		timed_wait(&status->changed, &status->lock, until_ns);
+}
+
+static void *run(void *context)
+{
+	struct service_status *status = context;
+
+	(void)pthread_mutex_lock(&status->lock);
+	while (!status->ending) {
+		const struct view *view = status->view;
+		bool said;
+
+		status->stirred = false;
+		(void)pthread_mutex_unlock(&status->lock);
+		said = say(status, view);
+		(void)pthread_mutex_lock(&status->lock);
+		status->stirred |= !said;
+		pause_until_stirred(status);
+	}
+	(void)pthread_mutex_unlock(&status->lock);
+	return NULL;
+}
+
+static void destroy(struct service_status *status)
+{
+	bytes_free(&status->said);
+	(void)pthread_cond_destroy(&status->changed);
+	(void)pthread_mutex_destroy(&status->lock);
+	free(status);
+}
+
+void service_status_start(struct service_status **status, const struct service *service,
+			  const struct indexing *indexing)
+{
+	struct service_status *made;
+
+	*status = NULL;
+	made = service->listens ? calloc(1, sizeof(*made)) : NULL;
+	if (!made)
+		return;
+	made->service = service;
+	made->indexing = indexing;
+	(void)pthread_mutex_init(&made->lock, NULL);
+	timed_wait_init(&made->changed);
+	if (thread_start(&made->thread, run, made) < 0)
+		destroy(made);
+	else
+		*status = made;
+}
+
+/* view		NULL: as before */
+static void wake(struct service_status *status, struct view *view, bool ending)
+{
+	(void)pthread_mutex_lock(&status->lock);
+	if (view)
+		status->view = view;
+	status->stirred = true;
+	status->ending |= ending;
+	(void)pthread_cond_signal(&status->changed);
+	(void)pthread_mutex_unlock(&status->lock);
+}
+
+void service_status_show(struct service_status *status, struct view *view)
+{
+	if (status)
+		wake(status, view, false);
+}
+
+void service_status_stir(struct service_status *status)
+{
+	if (status)
+		wake(status, NULL, false);
+}
+
+void service_status_end(struct service_status *status)
+{
+	if (!status)
+		return;
+	wake(status, NULL, true);
+	(void)pthread_join(status->thread, NULL);
+}
+
+void service_status_free(struct service_status *status)
+{
+	if (status)
+		destroy(status);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/source_roots.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "catalog/query.h"
+#include "catalog/source_change.h"
+
+/* What stands at the path of a source. */
+enum root_state {
+	ROOT_SAME,
+	ROOT_NEW, /* another directory, of the same file system */
+	ROOT_GONE,
+};
+
+/* Is the directory of the file system on which the index knows the source? */
+static bool is_of_source(const struct sources *sources, const struct source *source, int fd)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct attributes now;
+	struct dir_record root;
+
+	return catalog_read_begin(sources->catalog, &reader) == 0 &&
+	       catalog_get_dir(reader, source->root, &root) == 0 &&
+	       source_attributes(sources->catalog, fd, &now) == 0 &&
+	       now.filesystem == root.attributes.filesystem;
+}
+
+/* *fd: the root as it is now, -1 where that is not known. */
+static enum root_state examine(const struct sources *sources, const struct source *source, int *fd)
+{
+	struct stat before, now;
+
+	*fd = open(source->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (*fd < 0 || fstat(*fd, &now) < 0 || fstat(source->fd, &before) < 0)
+		return ROOT_GONE;
+	if (is_same_inode(&before, &now) && before.st_nlink > 0)
+		return ROOT_SAME;
+	/* a new root that is empty is one whose tree is still to come, or a mount that is gone */
+	return is_of_source(sources, source, *fd) && !source_is_emptied(sources, source, *fd)
+		       ? ROOT_NEW
+		       : ROOT_GONE;
+}
+
+/* Puts the new root in the place of the old one, for all who use its descriptor. */
+static bool replace(struct source *source, unsigned int number, int fd, struct watch *watch)
+{
+	if (dup3(fd, source->fd, O_CLOEXEC) < 0)
+		return false;
+	if (watch)
+		watch_remove(watch, number, source->root);
+	return true;
+}
+
+uint64_t roots_check(const struct sources *sources, struct watch *watch)
+{
+	uint64_t walk = 0;
+
+	for (unsigned int i = 0; i < sources->count; i++) {
+		struct source *source = &sources->list[i];
+		int fd AUTO_CLOSE = -1;
+		enum root_state state = examine(sources, source, &fd);
+		bool was_missing = atomic_load(&source->missing);
+		bool missing = state == ROOT_GONE;
+
+		if (state == ROOT_NEW)
+			missing = !replace(source, i, fd, watch);
+		atomic_store(&source->missing, missing);
+		if (missing && !was_missing)
+			log_warning("source %s is gone: what is known of it is kept, and cannot be "
+				    "read, until it is back",
+				    quote_path(source->path));
+		else if (!missing && was_missing)
+			log_info("source %s is back", quote_path(source->path));
+		if (!missing && (was_missing || state == ROOT_NEW) && i < WATCH_QUEUES_MAX)
+			walk |= UINT64_C(1) << i;
+	}
+	return walk;
+}

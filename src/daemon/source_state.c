@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/source_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "catalog/filesystem_kind.h"
+#include "watch/watch.h"
+
+/* inotify sees nothing of what other hosts do, nor, on FUSE, what goes past the mount. */
+static bool sees_all(const struct source *source)
+{
+	return !is_remote_filesystem(source->fd);
+}
+
+int followed_new(struct followed **list, const struct sources *sources, enum follower_mode mode)
+{
+	*list = calloc(sources->count, sizeof(**list));
+	if (!*list)
+		return -ENOMEM;
+	for (size_t i = 0; i < sources->count; i++)
+		(*list)[i].polled = i >= WATCH_QUEUES_MAX || mode == FOLLOW_POLL ||
+				    mode == FOLLOW_NONE ||
+				    (mode == FOLLOW_AUTO && !sees_all(&sources->list[i]));
+	return 0;
+}
+
+unsigned int followed_queues(const struct followed *list, size_t count)
+{
+	unsigned int queues = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!list[i].polled)
+			queues = (unsigned int)i + 1;
+	}
+	return queues;
+}
+
+void followed_poll_all(struct followed *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		list[i].polled = true;
+}
+
+static bool share_files(const struct sources *sources, size_t a, size_t b)
+{
+	struct stat one, other;
+
+	return sources->cross_mounts || fstat(sources->list[a].fd, &one) < 0 ||
+	       fstat(sources->list[b].fd, &other) < 0 || one.st_dev == other.st_dev;
+}
+
+void followed_miss(struct followed *list, const struct sources *sources, uint32_t source)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		if (!atomic_load(&list[i].missed) &&
+		    (i == source || share_files(sources, i, source)))
+			atomic_store(&list[i].missed, true);
+	}
+}
+
+void followed_miss_all(struct followed *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		atomic_store(&list[i].missed, true);
+}
+
+bool followed_is_missed(struct followed *followed)
+{
+	return !followed->polled && atomic_load(&followed->missed);
+}
+
+bool followed_have_missed(struct followed *list, size_t count)
+{
+	bool missed = false;
+
+	for (size_t i = 0; i < count; i++)
+		missed |= followed_is_missed(&list[i]);
+	return missed;
+}
+
+bool followed_is_walked(struct followed *followed)
+{
+	return followed->polled || atomic_load(&followed->unwatched) > 0;
+}
+
+uint64_t followed_unwatched(struct followed *list, size_t count)
+{
+	uint64_t unwatched = 0;
+
+	for (size_t i = 0; i < count; i++)
+		unwatched += atomic_load(&list[i].unwatched);
+	return unwatched;
+}

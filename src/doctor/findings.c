@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+
+/* For programs it is one object:
+ *
+ *	{"version": ..., "problems": ..., "notes": ..., "checks": [
+ *	 {"about": "source", "path": ..., "check": ..., "verdict": ..., "found": ...,
+ *	  "remedy": ...}, ...]}
+ */
+#include "doctor/findings.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/json_path.h"
+#include "base/quote.h"
+#include "base/words.h"
+
+struct finding {
+	const char *about;
+	char *path; /* NULL: none */
+	const char *check;
+	enum verdict verdict;
+	char *found;
+	char *remedy; /* NULL: none */
+};
+
+static const char *const verdict_names[] = {
+	[VERDICT_OK] = "ok",
+	[VERDICT_NOTE] = "note",
+	[VERDICT_PROBLEM] = "problem",
+};
+
+void findings_deinit(struct findings *findings)
+{
+	for (size_t i = 0; i < findings->count; i++) {
+		free(findings->list[i].path);
+		free(findings->list[i].found);
+		free(findings->list[i].remedy);
+	}
+	free(findings->list);
+	*findings = (struct findings){0};
+}
+
+void findings_about(struct findings *findings, const char *about, const char *path)
+{
+	findings->about = about;
+	findings->path = path;
+}
+
+static bool has_room(struct findings *findings)
+{
+	size_t wanted = findings->capacity != 0 ? 2 * findings->capacity : 32;
+	void *grown;
+
+	if (findings->count < findings->capacity)
+		return true;
+	grown = reallocarray(findings->list, wanted, sizeof(*findings->list));
+	if (grown == NULL)
+		return false;
+	findings->list = grown;
+	findings->capacity = wanted;
+	return true;
+}
+
+void findings_add(struct findings *findings, enum verdict verdict, const char *check,
+		  const char *format, ...)
+{
+	struct finding finding = {.about = findings->about, .check = check, .verdict = verdict};
+	va_list args;
+	int length;
+
+	findings->notes += verdict == VERDICT_NOTE;
+	findings->problems += verdict == VERDICT_PROBLEM;
+	va_start(args, format);
+	length = vasprintf(&finding.found, format, args);
+	va_end(args);
+	if (length < 0)
+		finding.found = NULL;
+	finding.path = findings->path != NULL ? strdup(findings->path) : NULL;
+	if (finding.found != NULL && (finding.path != NULL || findings->path == NULL) &&
+	    has_room(findings)) {
+		findings->list[findings->count++] = finding;
+		return;
+	}
+	free(finding.found);
+	free(finding.path);
+	findings->error = -ENOMEM;
+}
+
+void findings_remedy(struct findings *findings, const char *format, ...)
+{
+	struct finding *last;
+	va_list args;
+
+	if (findings->error < 0)
+		return;
+	last = &findings->list[findings->count - 1];
+	va_start(args, format);
+	if (vasprintf(&last->remedy, format, args) < 0) {
+		last->remedy = NULL;
+		findings->error = -ENOMEM;
+	}
+	va_end(args);
+}
+
+/* ---- printing ------------------------------------------------------------------------ */
+
+static bool is_same_place(const struct finding *a, const struct finding *b)
+{
+	if (strcmp(a->about, b->about) != 0 || (a->path == NULL) != (b->path == NULL))
+		return false;
+	return a->path == NULL || strcmp(a->path, b->path) == 0;
+}
+
+static void print_text(const struct findings *findings, struct output *output)
+{
+	const struct finding *before = NULL;
+
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct finding *finding = &findings->list[i];
+
+		if (before == NULL || !is_same_place(before, finding))
+			output_format(output, "%s%s%s\n", finding->about,
+				      finding->path != NULL ? " " : "",
+				      finding->path != NULL ? quote_path(finding->path) : "");
+		output_format(output, "  %-7s  %-12s  %s\n", verdict_names[finding->verdict],
+			      finding->check, finding->found);
+		if (finding->remedy != NULL)
+			output_format(output, "  %-7s  %-12s  %s\n", "",
+				      "remedy:", finding->remedy);
+		before = finding;
+	}
+	if (findings->problems == 0)
+		output_text(output, "nothing stands in the way");
+	else
+		output_format(output, "%zu %s", findings->problems,
+			      plural(findings->problems, "problem", "problems"));
+	if (findings->notes > 0)
+		output_format(output, ", %zu %s", findings->notes,
+			      plural(findings->notes, "note", "notes"));
+	output_text(output, "\n");
+}
+
+static int set_text(json_t *object, const char *key, const char *text)
+{
+	return json_object_set_new(object, key, json_string(text)) == 0 ? 0 : -ENOMEM;
+}
+
+/* The object, or NULL without memory. */
+static json_t *finding_json(const struct finding *finding)
+{
+	json_t *object = json_object();
+	int r = object != NULL ? set_text(object, "about", finding->about) : -ENOMEM;
+
+	if (r == 0 && finding->path != NULL)
+		r = json_set_path(object, "path", finding->path, strlen(finding->path));
+	if (r == 0)
+		r = set_text(object, "check", finding->check);
+	if (r == 0)
+		r = set_text(object, "verdict", verdict_names[finding->verdict]);
+	if (r == 0)
+		r = set_text(object, "found", finding->found);
+	if (r == 0 && finding->remedy != NULL)
+		r = set_text(object, "remedy", finding->remedy);
+	if (r == 0)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+static int print_json(const struct findings *findings, struct output *output)
+{
+	json_auto_t *checks = json_array();
+	json_auto_t *all = NULL;
+	AUTO_FREE char *text = NULL;
+
+	for (size_t i = 0; i < findings->count; i++) {
+		if (json_array_append_new(checks, finding_json(&findings->list[i])) < 0)
+			return -ENOMEM;
+	}
+	all = json_pack("{s:s, s:I, s:I, s:O}", "version", TWINFS_VERSION, "problems",
+			(json_int_t)findings->problems, "notes", (json_int_t)findings->notes,
+			"checks", checks);
+	text = all != NULL ? json_dumps(all, JSON_INDENT(2)) : NULL;
+	if (text == NULL)
+		return -ENOMEM;
+	output_json(output, text, strlen(text));
+	output_text(output, "\n");
+	return 0;
+}
+
+int findings_print(const struct findings *findings, struct output *output, bool json)
+{
+	int r = findings->error;
+
+	if (r == 0 && json)
+		r = print_json(findings, output);
+	else if (r == 0)
+		print_text(findings, output);
+	return r == 0 ? output_flush(output) : r;
+}

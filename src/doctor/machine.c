@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/caller.h"
+#include "base/confine.h"
+#include "base/words.h"
+#include "doctor/doctor.h"
+#include "mount/ability.h"
+#include "mount/speed.h"
+
+/* Open files that a daemon needs for itself; measured: it starts with 24. */
+#define FILES_NEEDED 64
+
+/* With fewer, programs that have many files of the view open meet the limit. */
+#define FILES_ENOUGH 1024
+
+/* Fewer watches than this are soon used up by one home folder. */
+#define WATCHES_ENOUGH 8192
+
+/* What the kernel has where nobody lowered it. */
+#define EVENTS_ENOUGH 16384
+
+/* ---- FUSE ---------------------------------------------------------------------------- */
+
+static void add_obstacle(struct doctor *doctor, const char *check, enum mount_obstacle obstacle)
+{
+	findings_add(&doctor->findings, VERDICT_PROBLEM, check, "%s",
+		     mount_obstacle_cause(obstacle));
+	findings_remedy(&doctor->findings, "%s", mount_obstacle_remedy(obstacle));
+}
+
+static void examine_fuse(struct doctor *doctor)
+{
+	enum mount_obstacle device = mount_obstacle_of_device();
+	enum mount_obstacle rights = mount_obstacle_of_rights();
+	AUTO_FREE char *program = mount_program_find();
+
+	if (device != MOUNT_NO_OBSTACLE)
+		add_obstacle(doctor, "fuse device", device);
+	else
+		findings_add(&doctor->findings, VERDICT_OK, "fuse device",
+			     "/dev/fuse can be opened");
+	if (rights != MOUNT_NO_OBSTACLE)
+		add_obstacle(doctor, "mounting", rights);
+	else if (mount_is_privileged())
+		findings_add(&doctor->findings, VERDICT_OK, "mounting",
+			     "permitted; fusermount3 is not needed");
+	else
+		findings_add(&doctor->findings, VERDICT_OK, "mounting", "by %s, set-uid root",
+			     program != NULL ? program : "fusermount3");
+	findings_add(&doctor->findings, VERDICT_OK, "libfuse", "%s", mount_library_version());
+}
+
+/* Is the word a line of /etc/fuse.conf? */
+static bool fuse_conf_has(const char *word)
+{
+	AUTO_FCLOSE FILE *file = fopen("/etc/fuse.conf", "re");
+	char line[256];
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		line[strcspn(line, " \t\n")] = '\0';
+		if (strcmp(line, word) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* No problem: few views are shared. */
+static void examine_sharing(struct doctor *doctor)
+{
+	if (caller_try() == 0)
+		findings_add(&doctor->findings, VERDICT_OK, "sharing",
+			     "a view can let other users in, with -o allow_other");
+	else
+		findings_add(&doctor->findings, VERDICT_OK, "sharing",
+			     "only root can let other users in (-o allow_other)%s",
+			     fuse_conf_has("user_allow_other")
+				     ? "; user_allow_other in /etc/fuse.conf is not enough"
+				     : "");
+}
+
+/* ---- limits -------------------------------------------------------------------------- */
+
+static void examine_open_files(struct doctor *doctor)
+{
+	struct rlimit limit;
+	enum verdict verdict = VERDICT_OK;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	if (limit.rlim_max < FILES_NEEDED)
+		verdict = VERDICT_PROBLEM;
+	else if (limit.rlim_max < FILES_ENOUGH)
+		verdict = VERDICT_NOTE;
+	if (limit.rlim_max == RLIM_INFINITY)
+		findings_add(&doctor->findings, verdict, "open files", "as many as wanted");
+	else
+		findings_add(&doctor->findings, verdict, "open files",
+			     "%llu at most, in all programs that read a view together",
+			     (unsigned long long)limit.rlim_max);
+	if (verdict != VERDICT_OK)
+		findings_remedy(&doctor->findings,
+				"as root: prlimit --pid $$ --nofile=%d, or LimitNOFILE=%d in a "
+				"unit, or a line in /etc/security/limits.conf",
+				FILES_ENOUGH, FILES_ENOUGH);
+}
+
+static void examine_instances(struct doctor *doctor, uint64_t used)
+{
+	struct inotify_limit limit = inotify_instances_max();
+	bool is_left = used < limit.max;
+	char first[NUMBER_TEXT_MAX], second[NUMBER_TEXT_MAX];
+
+	if (limit.max == UINT64_MAX)
+		return;
+	findings_add(&doctor->findings, is_left ? VERDICT_OK : VERDICT_NOTE, "instances",
+		     "%s of %s inotify instances are taken; a view takes one for each source%s",
+		     number_format(first, used), number_format(second, limit.max),
+		     is_left ? "" : ", and looks for changes each minute without");
+	if (!is_left)
+		findings_remedy(&doctor->findings, "as root: sysctl %s=%llu", limit.setting,
+				(unsigned long long)(limit.max < 128 ? 512 : 4 * limit.max));
+}
+
+static void examine_watches(struct doctor *doctor, uint64_t used)
+{
+	char first[NUMBER_TEXT_MAX], second[NUMBER_TEXT_MAX];
+	bool is_enough;
+
+	doctor->watches = inotify_watches_max();
+	doctor->watches_left = UINT64_MAX;
+	if (doctor->watches.max == UINT64_MAX)
+		return;
+	doctor->watches_left = used < doctor->watches.max ? doctor->watches.max - used : 0;
+	is_enough = doctor->watches_left >= WATCHES_ENOUGH;
+	findings_add(&doctor->findings, is_enough ? VERDICT_OK : VERDICT_NOTE, "watches",
+		     "%s more directories can be watched, of %s",
+		     number_format(first, doctor->watches_left),
+		     number_format(second, doctor->watches.max));
+	if (!is_enough)
+		findings_remedy(&doctor->findings, "as root: sysctl %s=%llu",
+				doctor->watches.setting,
+				(unsigned long long)inotify_raised(doctor->watches.max,
+								   WATCHES_ENOUGH));
+}
+
+static void examine_events(struct doctor *doctor)
+{
+	struct inotify_limit limit = inotify_events_max();
+	bool is_enough = limit.max >= EVENTS_ENOUGH;
+	char number[NUMBER_TEXT_MAX];
+
+	if (limit.max == UINT64_MAX)
+		return;
+	findings_add(&doctor->findings, is_enough ? VERDICT_OK : VERDICT_NOTE, "events",
+		     "%s changes can wait in the kernel%s", number_format(number, limit.max),
+		     is_enough ? "" : "; when there are more, a source is walked anew");
+	if (!is_enough)
+		findings_remedy(&doctor->findings, "as root: sysctl %s=%d", limit.setting,
+				EVENTS_ENOUGH);
+}
+
+static void examine_inotify(struct doctor *doctor)
+{
+	struct inotify_use use;
+
+	inotify_use_of(geteuid(), &use);
+	examine_instances(doctor, use.instances);
+	examine_watches(doctor, use.watches);
+	examine_events(doctor);
+}
+
+static void examine_leases(struct doctor *doctor)
+{
+	AUTO_FCLOSE FILE *file = fopen("/proc/sys/fs/leases-enable", "re");
+	bool is_off = file != NULL && fgetc(file) == '0';
+
+	findings_add(&doctor->findings, is_off ? VERDICT_NOTE : VERDICT_OK, "leases",
+		     is_off ? "switched off: remove, move, link and dedupe refuse to act, and who "
+			      "has a file open for writing is not seen"
+			    : "file leases can be had: who writes to a file is seen");
+	if (is_off)
+		findings_remedy(&doctor->findings, "as root: sysctl fs.leases-enable=1");
+}
+
+/* ---- what makes it safer and faster --------------------------------------------------- */
+
+static void examine_confinement(struct doctor *doctor)
+{
+	int landlock = confine_landlock_version();
+	bool has_filter = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+
+	if (landlock > 0 && has_filter) {
+		findings_add(&doctor->findings, VERDICT_OK, "confinement",
+			     "Landlock %d and seccomp keep a view from writing to anything but "
+			     "its index",
+			     landlock);
+		return;
+	}
+	findings_add(&doctor->findings, VERDICT_NOTE, "confinement",
+		     "this kernel has no %s: a view can be kept from less than the manual says",
+		     landlock > 0 ? "seccomp" : "Landlock");
+	findings_remedy(&doctor->findings,
+			"run Linux 5.13 or later with lsm=landlock,... on its command line");
+}
+
+/* Units of users need their instance of systemd, those of root that of the system. */
+static void examine_systemd(struct doctor *doctor)
+{
+	char path[64] = "/run/systemd/system";
+
+	if (access(path, F_OK) != 0) {
+		findings_add(&doctor->findings, VERDICT_OK, "systemd",
+			     "is not what runs this system: fstab and scripts can mount views");
+		return;
+	}
+	if (geteuid() != 0)
+		(void)snprintf(path, sizeof(path), "/run/user/%u/systemd", (unsigned int)geteuid());
+	if (access(path, F_OK) == 0) {
+		findings_add(&doctor->findings, VERDICT_OK, "systemd",
+			     "twinfs@.service can mount views%s",
+			     geteuid() != 0 ? " at each login" : "");
+		return;
+	}
+	findings_add(&doctor->findings, VERDICT_NOTE, "systemd",
+		     "there is no instance for this user: twinfs@.service cannot mount views");
+	findings_remedy(&doctor->findings, "log in, or as root: loginctl enable-linger %u",
+			(unsigned int)geteuid());
+}
+
+static void examine_speed(struct doctor *doctor)
+{
+	const char *advice[SPEED_ADVICE_MAX];
+	struct speed_facts facts;
+
+	speed_gather(&facts);
+	speed_advise(&facts, advice);
+	for (size_t i = 0; advice[i] != NULL; i++) {
+		findings_add(&doctor->findings, VERDICT_NOTE, "speed",
+			     "reading a view could be faster");
+		findings_remedy(&doctor->findings, "%s", advice[i]);
+	}
+}
+
+void doctor_examine_machine(struct doctor *doctor)
+{
+	struct utsname system;
+
+	findings_about(&doctor->findings, "machine", NULL);
+	if (uname(&system) == 0)
+		findings_add(&doctor->findings, VERDICT_OK, "kernel", "%s %s", system.sysname,
+			     system.release);
+	examine_fuse(doctor);
+	examine_sharing(doctor);
+	examine_open_files(doctor);
+	examine_inotify(doctor);
+	examine_leases(doctor);
+	examine_confinement(doctor);
+	examine_systemd(doctor);
+	examine_speed(doctor);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/point.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "base/quote.h"
+#include "doctor/doctor.h"
+#include "index/showing_view.h"
+#include "index/status_file.h"
+
+static void add_showing_view(struct doctor *doctor, const char *absolute)
+{
+	CLEANUP(showing_view_free) struct showing_view showing = {0};
+
+	if (showing_view_find(absolute, &showing) < 0 || showing.view == NULL)
+		return;
+	findings_add(&doctor->findings, VERDICT_PROBLEM, "mount point",
+		     "it lies in %s, a source of the view at %s",
+		     quote_path(bytes_text(&showing.source)), quote_path(showing.view));
+	findings_remedy(&doctor->findings, "choose one outside of it");
+}
+
+/* ---- a view that is mounted ---------------------------------------------------------- */
+
+static const char *text_of(const json_t *status, const char *key)
+{
+	const char *text = json_string_value(json_object_get(status, key));
+
+	return text != NULL ? text : "?";
+}
+
+static void add_advice(struct doctor *doctor, const json_t *advice)
+{
+	for (size_t i = 0; i < json_array_size(advice); i++) {
+		findings_add(&doctor->findings, VERDICT_NOTE, "speed",
+			     "reading it could be faster");
+		findings_remedy(&doctor->findings, "%s",
+				json_string_value(json_array_get(advice, i)));
+	}
+}
+
+static void add_counts(struct doctor *doctor, const json_t *status)
+{
+	json_int_t unwatched = json_integer_value(json_object_get(status, "unwatched"));
+	json_int_t errors = json_integer_value(json_object_get(status, "errors"));
+
+	if (unwatched > 0) {
+		findings_add(&doctor->findings, VERDICT_NOTE, "watches",
+			     "%" JSON_INTEGER_FORMAT " directories could not be watched: their "
+			     "source is walked each minute",
+			     unwatched);
+		findings_remedy(&doctor->findings, "as root: %s", text_of(status, "remedy"));
+	}
+	if (errors > 0) {
+		findings_add(&doctor->findings, VERDICT_NOTE, "errors",
+			     "%" JSON_INTEGER_FORMAT " files or directories could not be read",
+			     errors);
+		findings_remedy(&doctor->findings, "see them in .twinfs/errors of the view");
+	}
+}
+
+static void examine_view(struct doctor *doctor, const char *view)
+{
+	json_auto_t *status = NULL;
+	int r;
+
+	r = status_file_read(view, &status);
+	if (r < 0) {
+		findings_add(&doctor->findings, VERDICT_PROBLEM, "view",
+			     "it does not say how it is: %s", error_text(r));
+		findings_remedy(&doctor->findings, "%s",
+				r == -EACCES ? "ask as the user who mounted it"
+					     : "unmount it with 'fusermount3 -uz', mount it again");
+		return;
+	}
+	if (json_object_get(status, "problem") != NULL) {
+		findings_add(&doctor->findings, VERDICT_PROBLEM, "view",
+			     "it cannot bring its index up to date: %s",
+			     text_of(status, "problem"));
+		findings_remedy(&doctor->findings,
+				strcmp(text_of(status, "problem"), error_text(ENOENT)) == 0
+					? "unmount it and mount it again: its index was removed: %s"
+					: "make room where the index is: %s",
+				text_of(status, "index"));
+	} else {
+		findings_add(&doctor->findings, VERDICT_OK, "view",
+			     "it is mounted, and %s; watch: %s", text_of(status, "state"),
+			     text_of(status, "watch"));
+	}
+	add_counts(doctor, status);
+	add_advice(doctor, json_object_get(status, "advice"));
+}
+
+/* ---- all ----------------------------------------------------------------------------- */
+
+static void examine_judged(struct doctor *doctor, const struct mount_point_judgement *judgement)
+{
+	switch (judgement->state) {
+	case MOUNT_POINT_FREE:
+		findings_add(&doctor->findings, VERDICT_OK, "mount point", "it %s",
+			     mount_point_cause(judgement->state));
+		add_showing_view(doctor, judgement->absolute);
+		return;
+	case MOUNT_POINT_LIVE:
+		examine_view(doctor, judgement->view);
+		return;
+	case MOUNT_POINT_UNREACHABLE:
+		findings_add(&doctor->findings, VERDICT_PROBLEM, "mount point", "it %s: %s",
+			     mount_point_cause(judgement->state), error_text(judgement->error));
+		break;
+	case MOUNT_POINT_DEAD:
+	case MOUNT_POINT_IN_VIEW:
+	case MOUNT_POINT_MISSING:
+	case MOUNT_POINT_NO_FOLDER:
+	case MOUNT_POINT_NOT_EMPTY:
+	case MOUNT_POINT_NOT_YOURS:
+		findings_add(&doctor->findings, VERDICT_PROBLEM, "mount point", "it %s",
+			     mount_point_cause(judgement->state));
+		break;
+	}
+	findings_remedy(&doctor->findings, "%s", mount_point_remedy(judgement->state));
+}
+
+void doctor_examine_mount_point(struct doctor *doctor, const char *given)
+{
+	CLEANUP(mount_point_judgement_free) struct mount_point_judgement judgement = {0};
+	int r;
+
+	r = mount_point_judge(given, &judgement);
+	if (r < 0) {
+		doctor->findings.error = r;
+		return;
+	}
+	findings_about(&doctor->findings, "mount point",
+		       judgement.absolute != NULL ? judgement.absolute : given);
+	examine_judged(doctor, &judgement);
+	findings_about(&doctor->findings, "machine", NULL);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/path.h"
+#include "base/quote.h"
+#include "base/words.h"
+#include "catalog/filesystem_kind.h"
+#include "doctor/doctor.h"
+#include "ingest/census.h"
+#include "ingest/device.h"
+#include "mount/table.h"
+
+/* So far a source is counted. */
+static const struct census_limits limits = {.names = 2000000, .milliseconds = 2000};
+
+/* More of the files than one in so many have another owner: more than a few strays. */
+#define FOREIGN_SHARE 20
+
+static void examine_filesystem(struct doctor *doctor, int fd)
+{
+	switch (filesystem_kind_at(fd)) {
+	case FILESYSTEM_FINE:
+		findings_add(&doctor->findings, VERDICT_OK, "file system",
+			     "local: the kernel tells of each change");
+		break;
+	case FILESYSTEM_UNKNOWN:
+		findings_add(&doctor->findings, VERDICT_OK, "file system",
+			     "of a type whose time stamps may be coarse: what has just changed is "
+			     "compared some seconds later");
+		break;
+	case FILESYSTEM_REMOTE:
+		findings_add(&doctor->findings, VERDICT_NOTE, "file system",
+			     "remote, or served by a program: the kernel does not tell what others "
+			     "change, so it is walked each minute");
+		findings_remedy(&doctor->findings,
+				"run twinfs where the files are, or choose the time between walks: "
+				"twinfs mount --interval=10m");
+		break;
+	}
+}
+
+static void examine_disk(struct doctor *doctor, int fd)
+{
+	static const char *const words[] = {
+		[DEVICE_UNKNOWN] = "not known: files are read in any order",
+		[DEVICE_SOLID] = "does not rotate: files are read in any order",
+		[DEVICE_ROTATING] = "says that it rotates: files are read in its order where that "
+				    "helps (--disk=solid forbids it)",
+	};
+
+	findings_add(&doctor->findings, VERDICT_OK, "disk", "%s", words[device_kind(fd)]);
+}
+
+static void examine_mounts(struct doctor *doctor, const char *path)
+{
+	struct mount_table table CLEANUP_TABLE = {0};
+	const char *first = NULL;
+	size_t count = 0;
+
+	if (mount_table_read(&table) < 0)
+		return;
+	for (size_t i = 0; i < table.count; i++) {
+		const char *rest = path_below(table.entries[i].point, path);
+
+		if (rest == NULL || *rest == '\0' || mount_entry_is_view(&table.entries[i]))
+			continue;
+		first = first != NULL ? first : table.entries[i].point;
+		count++;
+	}
+	if (count == 0)
+		return;
+	findings_add(&doctor->findings, VERDICT_NOTE, "mounts",
+		     "%zu other file %s mounted in it, %s among them, will not be entered", count,
+		     plural(count, "system", "systems"), quote_path(first));
+	findings_remedy(&doctor->findings, "--cross-file-systems, or name them as sources, where "
+					   "they are wanted");
+}
+
+static void examine_watches(struct doctor *doctor, const struct census *census, bool is_watched)
+{
+	char files[NUMBER_TEXT_MAX], directories[NUMBER_TEXT_MAX], left[NUMBER_TEXT_MAX];
+	bool fits = !is_watched || census->directories <= doctor->watches_left;
+
+	findings_add(&doctor->findings, fits ? VERDICT_OK : VERDICT_NOTE, "size",
+		     "%s%s %s in %s %s%s%s%s", census->complete ? "" : "more than ",
+		     number_format(files, census->files), plural(census->files, "file", "files"),
+		     number_format(directories, census->directories),
+		     plural(census->directories, "directory", "directories"),
+		     fits ? "" : ", and no more than ",
+		     fits ? "" : number_format(left, doctor->watches_left),
+		     fits ? "" : " can be watched: it is walked each minute, too");
+	if (!fits)
+		findings_remedy(&doctor->findings, "as root: sysctl %s=%llu",
+				doctor->watches.setting,
+				(unsigned long long)inotify_raised(doctor->watches.max,
+								   census->directories -
+									   doctor->watches_left));
+	if (is_watched && doctor->watches_left != UINT64_MAX)
+		doctor->watches_left -= fits ? census->directories : doctor->watches_left;
+}
+
+static void examine_owners(struct doctor *doctor, const struct census *census)
+{
+	char number[NUMBER_TEXT_MAX];
+
+	if (census->unreadable > 0) {
+		findings_add(&doctor->findings, VERDICT_NOTE, "readable",
+			     "%s of its directories cannot be listed by this user",
+			     number_format(number, census->unreadable));
+		findings_remedy(&doctor->findings, "run twinfs as a user who may, or --exclude "
+						   "them");
+	}
+	if (geteuid() == 0 || census->foreign * FOREIGN_SHARE <= census->sampled)
+		return;
+	findings_add(&doctor->findings, VERDICT_NOTE, "owners",
+		     "%llu of %llu files looked at are others': there are no leases on those, so "
+		     "remove, move, link and dedupe refuse to act on them",
+		     (unsigned long long)census->foreign, (unsigned long long)census->sampled);
+	findings_remedy(&doctor->findings, "run twinfs as their owner, or as root");
+}
+
+static void examine_open(struct doctor *doctor, const char *path, int fd)
+{
+	struct census census;
+
+	examine_filesystem(doctor, fd);
+	examine_disk(doctor, fd);
+	examine_mounts(doctor, path);
+	if (census_take(fd, &limits, &census) < 0) {
+		doctor->findings.error = -ENOMEM;
+		return;
+	}
+	doctor->files += census.files;
+	examine_watches(doctor, &census, !is_remote_filesystem(fd));
+	examine_owners(doctor, &census);
+	if (text_list_add(&doctor->sources, path, strlen(path)) < 0)
+		doctor->findings.error = -ENOMEM;
+}
+
+void doctor_examine_source(struct doctor *doctor, const char *given)
+{
+	AUTO_FREE char *path = realpath(given, NULL);
+	AUTO_CLOSE int fd =
+		path != NULL ? open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC) : -1;
+	int error = errno;
+
+	findings_about(&doctor->findings, "source", path != NULL ? path : given);
+	if (fd >= 0) {
+		examine_open(doctor, path, fd);
+	} else {
+		findings_add(&doctor->findings, VERDICT_PROBLEM, "readable",
+			     "it cannot be read: %s", error_text(error));
+		findings_remedy(&doctor->findings, error == EACCES
+							   ? "run twinfs as a user who may read it"
+							   : "name a folder that is there");
+	}
+	findings_about(&doctor->findings, "machine", NULL);
+}

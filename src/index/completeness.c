@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/completeness.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/words.h"
+#include "catalog/query.h"
+#include "catalog/source.h"
+
+enum twinfs_exit completeness_status(uint64_t errors, uint64_t pending)
+{
+	if (errors > 0)
+		log_warning("the result is not complete: %" PRIu64 " %s could not be read", errors,
+			    plural(errors, "file or directory", "files or directories"));
+	if (pending > 0)
+		log_warning("the result is not complete: %" PRIu64 " %s not compared yet", pending,
+			    plural(pending, "file is", "files are"));
+	return errors > 0 || pending > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+}
+
+/* Appends the path of what could not be read, relative to its source. */
+static int error_path(struct catalog_reader *reader, const struct error_entry *entry,
+		      struct bytes *path, uint32_t *source)
+{
+	struct file_record file;
+	int r;
+
+	if (entry->kind == ERROR_DIR)
+		return catalog_dir_path(reader, entry->id, path, source);
+	r = catalog_get_file(reader, entry->id, &file);
+	if (r < 0)
+		return r;
+	return catalog_entry_path(reader, file.dir, file.cookie, path, source);
+}
+
+static int name_error(struct catalog_reader *reader, const struct sources *sources,
+		      const struct error_entry *entry)
+{
+	CLEANUP_BYTES struct bytes relative = {0};
+	CLEANUP_BYTES struct bytes path = {0};
+	uint32_t source;
+	int r;
+
+	r = error_path(reader, entry, &relative, &source);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r; /* its last name is gone */
+	if (bytes_text(&relative) == NULL)
+		return -ENOMEM;
+	r = source_absolute_path(sources, source, bytes_text(&relative), &path);
+	if (r < 0)
+		return r;
+	log_warning("cannot read %s: %s", quote_bytes((const char *)path.data, path.length),
+		    error_text(entry->error));
+	return 0;
+}
+
+int completeness_name_errors(struct catalog_reader *reader, const struct sources *sources)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct error_entry entry;
+	int r;
+
+	r = catalog_scan_errors(reader, &scan);
+	if (r < 0)
+		return r;
+	while ((r = catalog_next_error(scan, &entry)) == 0) {
+		r = name_error(reader, sources, &entry);
+		if (r < 0)
+			return r;
+	}
+	return r == -ENOENT ? 0 : r;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/current_index.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/terminal.h"
+#include "base/words.h"
+#include "catalog/query.h"
+#include "catalog/scan_settings.h"
+#include "index/completeness.h"
+#include "index/source_check.h"
+#include "index/status_file.h"
+#include "index/view_sync.h"
+#include "mount/point.h"
+
+/* Outcome: the process that kept the index has ended, so it can be opened to be brought up to
+ * date. */
+enum {
+	CURRENT_INDEX_ABANDONED = 1
+};
+
+/* ---- one that another process keeps ------------------------------------------------------- */
+
+/* Why the index may lack what happened last, and what to do. */
+static int explain_unfinished(struct bytes *text, const char *mount_point, int result)
+{
+	if (result == -EBUSY)
+		return bytes_append_text(
+			text,
+			"another process is changing this index: try again when it has ended");
+	if (result == -ESRCH)
+		return bytes_append_text(text,
+					 "the view that kept this index has ended: try again");
+	if (result == -ENOENT)
+		return bytes_format(text,
+				    "the view at %s, which keeps this index, is not there: try "
+				    "again when it is mounted, or has ended",
+				    quote_path(mount_point));
+	return bytes_format(text,
+			    "the view at %s, which keeps this index, cannot bring it up to date: "
+			    "%s; see 'twinfs status'",
+			    quote_path(mount_point), error_text(result));
+}
+
+/* An act or a manifest ends there. */
+static void say_unfinished(const struct current_index *index, const char *mount_point, int result)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+
+	if (explain_unfinished(&text, mount_point, result) < 0 || bytes_text(&text) == NULL)
+		log_error("%s", error_text(-ENOMEM));
+	else if (index->use == INDEX_READ)
+		log_warning("%s", bytes_text(&text));
+	else
+		log_error("%s", bytes_text(&text));
+}
+
+/* Tells somebody at a terminal what it takes so long. */
+static void say_waiting(const char *mount_point)
+{
+	json_auto_t *status = NULL;
+	char count[NUMBER_TEXT_MAX];
+	uint64_t pending;
+
+	if (terminal_width(STDERR_FILENO) == 0 || status_file_read(mount_point, &status) < 0)
+		return;
+	pending = status_file_number(status, "pending");
+	if (pending > 0 && strcmp(status_file_text(status, "state"), "comparing") == 0)
+		log_info("waiting for the view at %s, which is still to compare %s %s",
+			 quote_path(mount_point), number_format(count, pending),
+			 plural(pending, "file", "files"));
+}
+
+static int sync_view(struct current_index *index, const char *mount_point)
+{
+	if (mount_point[0] == '\0')
+		return -EBUSY;
+	if (!index->synced)
+		say_waiting(mount_point);
+	return view_sync(mount_point);
+}
+
+int current_index_sync(struct current_index *index)
+{
+	const char *folder = catalog_folder(index->catalog);
+	AUTO_FREE char *mount_point = NULL;
+	pid_t pid = 0;
+	int r = catalog_owner(folder, &pid, &mount_point);
+
+	index->abandoned = r == 0 && pid == 0;
+	if (index->abandoned && (index->given_count > 0 || index->synced))
+		return 0; /* nobody changes it */
+	if (r == 0)
+		r = index->abandoned ? -ESRCH : sync_view(index, mount_point);
+	else
+		r = -EBUSY;
+	if (r == -EINTR)
+		return r;
+	index->unfinished = r < 0;
+	if (index->synced)
+		return 0;
+	index->synced = true;
+	if (r < 0)
+		say_unfinished(index, mount_point, r);
+	else
+		log_info("process %d keeps this index current for the view at %s", (int)pid,
+			 quote_path(mount_point));
+	return 0;
+}
+
+static void say_unreadable(const char *folder, int result)
+{
+	log_error("cannot read the index %s: %s", quote_path(folder), error_text(result));
+}
+
+static int name_errors(const struct current_index *index)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct catalog_totals totals = {0};
+	int r;
+
+	r = catalog_read_begin(index->catalog, &reader);
+	if (r == 0)
+		r = catalog_get_totals(reader, &totals);
+	if (r < 0)
+		return r;
+	return totals.errors > 0 ? completeness_name_errors(reader, index->sources) : 0;
+}
+
+/* Whether the index is that of the sources the user named; if not, says so. */
+static int check_sources(const struct current_index *index, const char *folder)
+{
+	const struct sources *sources = index->sources;
+	char *const *resolved = index->indexing.paths;
+	size_t i = 0;
+
+	if (index->given_count == 0)
+		return 0;
+	while (i < sources->count && resolved[i] != NULL &&
+	       strcmp(sources->list[i].path, resolved[i]) == 0)
+		i++;
+	if (i == sources->count && resolved[i] == NULL)
+		return 0;
+	log_error("the index %s is not that of these sources; choose another with --index",
+		  quote_path(folder));
+	return -EXDEV;
+}
+
+int current_index_attach(struct current_index *index)
+{
+	const char *folder = index->indexing.folder;
+	int r;
+
+	index->served = true;
+	r = indexing_open_read_only(folder, &index->catalog);
+	if (r != 0) {
+		indexing_explain(folder, r);
+		return r < 0 ? r : -EIO;
+	}
+	r = sources_open(&index->served_sources, index->catalog, NULL,
+			 index->indexing.settings->cross_file_systems);
+	index->sources = &index->served_sources;
+	if (r < 0) {
+		say_unreadable(folder, r);
+		return r;
+	}
+	return check_sources(index, folder);
+}
+
+int current_index_check_options(const struct current_index *index, struct catalog_reader *reader)
+{
+	const struct served_options options = {
+		.settings = index->indexing.settings,
+		.use = index->use,
+		.unfinished = index->unfinished,
+		.folder = catalog_folder(index->catalog),
+	};
+
+	return index->served ? served_options_check(&options, reader) : 0;
+}
+
+int current_index_check_sources(const struct current_index *index)
+{
+	enum source_check_use use = index->abandoned ? SOURCE_CHECK_OWN : SOURCE_CHECK_SERVED;
+
+	return source_check(&index->served_sources, index->indexing.settings, use);
+}
+
+/* Sources are opened as they were scanned. */
+static int take_options(struct current_index *index)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_SCAN_SETTINGS struct scan_settings settings = {0};
+	int r = catalog_read_begin(index->catalog, &reader);
+
+	if (r == 0)
+		r = current_index_check_options(index, reader);
+	if (r == 0)
+		r = catalog_get_scan_settings(reader, &settings);
+	index->served_sources.cross_mounts = settings.cross_mounts;
+	return r;
+}
+
+/* 0, CURRENT_INDEX_ABANDONED or -errno, logged. */
+static int open_served(struct current_index *index)
+{
+	int r = current_index_attach(index);
+
+	if (r < 0)
+		return r;
+	r = current_index_sync(index);
+	if (r == 0 && index->abandoned && index->given_count > 0)
+		return CURRENT_INDEX_ABANDONED;
+	if (r == 0 && index->unfinished && index->use != INDEX_READ)
+		return -EBUSY; /* logged */
+	if (r == 0)
+		r = current_index_check_sources(index);
+	if (r == 0)
+		r = take_options(index);
+	if (r == 0)
+		r = name_errors(index);
+	if (r < 0 && r != -EINTR && r != -EXDEV && r != -ESTALE)
+		say_unreadable(index->indexing.folder, r);
+	return r;
+}
+
+/* ---- one of our own ---------------------------------------------------------------------- */
+
+static void detach(struct current_index *index)
+{
+	sources_close(&index->served_sources);
+	catalog_close(index->catalog);
+	index->catalog = NULL;
+	index->served = false;
+}
+
+static int open_own(struct current_index *index)
+{
+	struct indexing *indexing = &index->indexing;
+	int r;
+
+	interrupt_watch();
+	while ((r = indexing_open(indexing)) == INDEXING_IN_USE) {
+		r = open_served(index);
+		if (r != CURRENT_INDEX_ABANDONED)
+			return r;
+		detach(index);
+	}
+	if (r == 0)
+		r = indexing_update(indexing, NULL);
+	index->catalog = indexing->catalog;
+	index->sources = &indexing->sources;
+	return r;
+}
+
+/* ---- which one ---------------------------------------------------------------------------- */
+
+/* Whether the operand is a mount point of a view; *point is the caller's, NULL where not. */
+static int find_mount_point(const char *operand, char **point)
+{
+	AUTO_FREE char *absolute = realpath(operand, NULL);
+	char **points = NULL;
+	int r;
+
+	*point = NULL;
+	if (absolute == NULL)
+		return 0;
+	r = mount_points_list(&points);
+	for (size_t i = 0; r == 0 && points[i] != NULL && *point == NULL; i++) {
+		if (strcmp(points[i], absolute) == 0) {
+			*point = strdup(absolute);
+			r = *point != NULL ? 0 : -ENOMEM;
+		}
+	}
+	mount_points_free(points);
+	return r;
+}
+
+static int locate_view_index(struct current_index *index, const char *point)
+{
+	CLEANUP_BYTES struct bytes folder = {0};
+	int r = status_file_index(point, &folder);
+
+	if (r < 0) {
+		status_file_explain(point, r == -ENOENT ? -EPROTO : r);
+		return r;
+	}
+	index->served = true;
+	index->indexing.folder = bytes_text(&folder) != NULL ? strdup(bytes_text(&folder)) : NULL;
+	return index->indexing.folder != NULL ? 0 : -ENOMEM;
+}
+
+int current_index_locate(struct current_index *index, const struct index_settings *settings,
+			 char *const *operands, size_t count)
+{
+	AUTO_FREE char *point = NULL;
+
+	*index = (struct current_index){.indexing.settings = settings};
+	if (count == 1 && find_mount_point(operands[0], &point) == 0 && point != NULL)
+		return locate_view_index(index, point);
+	index->given = operands;
+	index->given_count = count;
+	return indexing_locate(&index->indexing, settings, operands, count);
+}
+
+int current_index_open(struct current_index *index, const struct index_settings *settings,
+		       char *const *operands, size_t count, enum index_use use)
+{
+	int r = current_index_locate(index, settings, operands, count);
+
+	index->use = use;
+	index->indexing.wary = use == INDEX_MANIFEST;
+	if (r < 0)
+		return r;
+	return index->served ? open_served(index) : open_own(index);
+}
+
+void current_index_close(struct current_index *index)
+{
+	if (index->served) {
+		sources_close(&index->served_sources);
+		catalog_close(index->catalog);
+	}
+	indexing_close(&index->indexing);
+}
+
+enum twinfs_exit current_index_status(const struct current_index *index, uint64_t errors,
+				      uint64_t pending)
+{
+	enum twinfs_exit status = completeness_status(errors, pending);
+
+	return index->unfinished ? TWINFS_EXIT_INCOMPLETE : status;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/index_folder.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/text_list.h"
+
+#define ROOT_STATE_FOLDER "/var/lib"
+#define HOME_STATE_FOLDER "/.local/state"
+#define OUR_FOLDER "/twinfs"
+
+/* As much of a source's name as makes the folder recognizable. */
+#define SHOWN_NAME_MAX 32
+
+/* Where the user's home is: $HOME, else what the system knows. */
+static int home_folder(char **home)
+{
+	/* NOLINTBEGIN(concurrency-mt-unsafe): called before threads are started */
+	const char *path = getenv("HOME");
+
+	if (path == NULL || path[0] != '/') {
+		const struct passwd *user = getpwuid(geteuid());
+
+		path = user != NULL ? user->pw_dir : NULL;
+	}
+	/* NOLINTEND(concurrency-mt-unsafe) */
+	if (path == NULL || path[0] != '/')
+		return -ENOENT;
+	*home = strdup(path);
+	return *home != NULL ? 0 : -ENOMEM;
+}
+
+/* The folder below which programs keep their state (XDG Base Directory Specification 0.8: relative
+ * paths are to be ignored).
+ */
+static int state_folder(char **folder)
+{
+	AUTO_FREE char *home = NULL;
+	const char *state;
+	int r;
+
+	if (geteuid() == 0) {
+		*folder = strdup(ROOT_STATE_FOLDER);
+		return *folder != NULL ? 0 : -ENOMEM;
+	}
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): called before threads are started */
+	state = getenv("XDG_STATE_HOME");
+	if (state != NULL && state[0] == '/') {
+		*folder = strdup(state);
+		return *folder != NULL ? 0 : -ENOMEM;
+	}
+	r = home_folder(&home);
+	if (r < 0) {
+		log_error("cannot find your home folder: set HOME, or name a folder with --index");
+		return r;
+	}
+	return asprintf(folder, "%s" HOME_STATE_FOLDER, home) < 0 ? -ENOMEM : 0;
+}
+
+int index_folder_place(char **folder)
+{
+	AUTO_FREE char *state = NULL;
+	int r;
+
+	r = state_folder(&state);
+	if (r < 0)
+		return r;
+	return asprintf(folder, "%s" OUR_FOLDER, state) < 0 ? -ENOMEM : 0;
+}
+
+/* Makes one folder, whatever the umask. */
+static int make_folder(const char *path)
+{
+	if (mkdir(path, S_IRWXU) == 0)
+		return chmod(path, S_IRWXU) == 0 ? 0 : -errno;
+	return errno == EEXIST ? 0 : -errno;
+}
+
+/* Makes the folder and those above it that are missing. */
+static int make_folders(const char *folder)
+{
+	AUTO_FREE char *path = strdup(folder);
+	struct stat status;
+	int r = 0;
+
+	if (path == NULL)
+		return -ENOMEM;
+	if (stat(path, &status) == 0)
+		return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
+	for (char *slash = path + 1; r == 0 && (slash = strchr(slash, '/')) != NULL; slash++) {
+		*slash = '\0';
+		/* one that is there may lie on a read-only file system, which mkdir(2) says
+		 * first */
+		if (stat(path, &status) != 0)
+			r = make_folder(path);
+		*slash = '/';
+	}
+	return r == 0 ? make_folder(path) : r;
+}
+
+/* Appends at most SHOWN_NAME_MAX bytes of the last part of a path, others than the portable ones
+ * (POSIX.1-2017, 3.282) replaced.
+ */
+static size_t show_name(char name[static INDEX_NAME_MAX], const char *path)
+{
+	static const char portable[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				       "0123456789._";
+	const char *slash = strrchr(path, '/');
+	const char *base = slash != NULL ? slash + 1 : path;
+	size_t length = 0;
+
+	if (base[0] == '\0')
+		base = "root";
+	for (; base[length] != '\0' && length < SHOWN_NAME_MAX; length++)
+		name[length] = strchr(portable, base[length]) != NULL ? base[length] : '_';
+	return length;
+}
+
+void index_folder_name(char name[static INDEX_NAME_MAX], char *const *resolved)
+{
+	uint64_t hash = 0;
+	size_t length;
+
+	assert(resolved[0] != NULL);
+	/* the NULs keep {"ab", "c"} and {"a", "bc"} apart */
+	for (size_t i = 0; resolved[i] != NULL; i++)
+		hash = hash64(resolved[i], strlen(resolved[i]) + 1, hash);
+	length = show_name(name, resolved[0]);
+	(void)snprintf(name + length, INDEX_NAME_MAX - length, "-%08" PRIx32, (uint32_t)hash);
+}
+
+int index_folder_for_sources(char *const *resolved, char **folder)
+{
+	AUTO_FREE char *ours = NULL;
+	char name[INDEX_NAME_MAX];
+	int r;
+
+	r = index_folder_place(&ours);
+	if (r < 0)
+		return r;
+	index_folder_name(name, resolved);
+	return asprintf(folder, "%s/%s", ours, name) < 0 ? -ENOMEM : 0;
+}
+
+int index_folder_make_place(void)
+{
+	AUTO_FREE char *ours = NULL;
+	int r;
+
+	r = index_folder_place(&ours);
+	if (r < 0)
+		return r;
+	r = make_folders(ours);
+	if (r < 0)
+		log_error("cannot make the folder for indexes %s: %s; name another one with "
+			  "--index",
+			  quote_path(ours), error_text(r));
+	return r;
+}
+
+int index_folder_given(const char *given, char **folder)
+{
+	AUTO_FREE char *here = NULL;
+
+	if (given[0] == '/') {
+		*folder = strdup(given);
+		return *folder != NULL ? 0 : -ENOMEM;
+	}
+	here = getcwd(NULL, 0);
+	if (here == NULL) {
+		int r = -errno;
+
+		log_error("cannot find the current folder: %s; give --index an absolute path",
+			  error_text(r));
+		return r;
+	}
+	return asprintf(folder, "%s/%s", here, given) < 0 ? -ENOMEM : 0;
+}
+
+/* Adds what is in the folder ours. */
+static int list_entries(DIR *directory, const char *ours, struct text_list *folders)
+{
+	for (;;) {
+		CLEANUP_BYTES struct bytes path = {0};
+		const struct dirent *entry;
+		int r;
+
+		errno = 0;
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's alone */
+		entry = readdir(directory);
+		if (entry == NULL)
+			return -errno;
+		if (entry->d_name[0] == '.')
+			continue;
+		r = bytes_format(&path, "%s/%s", ours, entry->d_name);
+		if (r == 0)
+			r = text_list_add(folders, (const char *)path.data, path.length);
+		if (r < 0)
+			return r;
+	}
+}
+
+int index_folders_list(struct text_list *folders)
+{
+	AUTO_FREE char *ours = NULL;
+	AUTO_CLOSEDIR DIR *directory = NULL;
+	int r;
+
+	r = index_folder_place(&ours);
+	if (r < 0)
+		return r;
+	directory = opendir(ours);
+	if (directory == NULL && errno == ENOENT)
+		return 0;
+	r = directory != NULL ? list_entries(directory, ours, folders) : -errno;
+	if (r < 0)
+		log_error("cannot list the indexes in %s: %s", quote_path(ours), error_text(r));
+	return r;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/index_holder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "catalog/catalog.h"
+#include "index/status_file.h"
+#include "mount/point.h"
+
+struct holder {
+	pid_t pid; /* 0: none, -1: unknown */
+	char *mount_point; /* "": none */
+};
+
+static void holder_free(struct holder *holder)
+{
+	free(holder->mount_point);
+}
+
+static bool is_same_folder(const char *one, const char *other)
+{
+	struct stat first, second;
+
+	return stat(one, &first) == 0 && stat(other, &second) == 0 &&
+	       first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+/* Whether the view of the index is mounted at that place, and not that of another index, or none. A
+ * view that does not answer in time is taken for it.
+ */
+static bool is_mounted(const char *folder, const char *mount_point)
+{
+	AUTO_FREE char *found = NULL;
+	CLEANUP_BYTES struct bytes served = {0};
+	int r;
+
+	if (mount_point_of(mount_point, &found) < 0 || found == NULL ||
+	    strcmp(found, mount_point) != 0)
+		return false;
+	r = status_file_index(mount_point, &served);
+	if (r < 0 || bytes_text(&served) == NULL)
+		return r == -ETIMEDOUT || r == -ENOMEM;
+	return is_same_folder(bytes_text(&served), folder);
+}
+
+bool index_holder_may_end(const char *folder)
+{
+	CLEANUP(holder_free) struct holder holder = {0};
+
+	if (catalog_owner(folder, &holder.pid, &holder.mount_point) < 0)
+		return false;
+	if (holder.pid <= 0)
+		return true;
+	return holder.mount_point[0] != '\0' && !is_mounted(folder, holder.mount_point);
+}
+
+void index_holder_explain(const char *folder)
+{
+	CLEANUP(holder_free) struct holder holder = {0};
+	int r = catalog_owner(folder, &holder.pid, &holder.mount_point);
+
+	if (r < 0 || holder.pid <= 0)
+		log_error("another twinfs uses the index %s; try again when it has ended",
+			  quote_path(folder));
+	else if (holder.mount_point[0] == '\0')
+		log_error("process %d uses the index %s; try again when it has ended",
+			  (int)holder.pid, quote_path(folder));
+	else if (is_mounted(folder, holder.mount_point))
+		log_error("process %d uses the index %s, for the view at %s; unmount that first, "
+			  "or give another --index",
+			  (int)holder.pid, quote_path(folder), quote_path(holder.mount_point));
+	else
+		log_error("process %d uses the index %s, for a view at %s that is not mounted "
+			  "there; try again when the process has ended, or end it with 'kill %d'",
+			  (int)holder.pid, quote_path(folder), quote_path(holder.mount_point),
+			  (int)holder.pid);
+}

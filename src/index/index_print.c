@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/index_print.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/spool.h"
+#include "catalog/query.h"
+
+static int print_to(const struct index_printer *printer, const struct current_index *index, int fd,
+		    enum twinfs_exit *status)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_OUTPUT struct output output;
+	int r;
+
+	output_init(&output, fd);
+	output.terminal = isatty(STDOUT_FILENO) == 1; /* fd can be a spool that is copied there */
+	r = catalog_read_begin(index->catalog, &reader);
+	if (r == 0)
+		r = printer->print(printer->context, index, reader, &output, status);
+	return r < 0 ? r : output_flush(&output);
+}
+
+/* Prints into a file first, so that the daemon's index does not have to keep an old state for as
+ * long as somebody reads it in a pager.
+ */
+static int print_through_spool(const struct index_printer *printer,
+			       const struct current_index *index, enum twinfs_exit *status)
+{
+	AUTO_CLOSE int spool = spool_open();
+	int r;
+
+	if (spool < 0)
+		return spool;
+	r = print_to(printer, index, spool, status);
+	return r < 0 ? r : spool_copy(spool, STDOUT_FILENO);
+}
+
+/* Who closed the pipe, or interrupted us, knows that. */
+static void explain(const struct index_printer *printer, int result)
+{
+	if (result == -EUCLEAN)
+		log_error("cannot print the %s: the index is damaged; 'twinfs scan' makes it anew",
+			  printer->noun);
+	else if (result != -EPIPE && result != -EINTR && result != -EXDEV)
+		log_error("cannot print the %s: %s", printer->noun, error_text(result));
+}
+
+enum twinfs_exit index_print(const struct index_printer *printer, const struct current_index *index)
+{
+	enum twinfs_exit status = TWINFS_EXIT_COMPLETE;
+	int r;
+
+	r = index->served ? print_through_spool(printer, index, &status)
+			  : print_to(printer, index, STDOUT_FILENO, &status);
+	if (!index->served)
+		catalog_judge(index->catalog, r);
+	if (r < 0) {
+		explain(printer, r);
+		return TWINFS_EXIT_FAILED;
+	}
+	return index->unfinished ? TWINFS_EXIT_INCOMPLETE : status;
+}

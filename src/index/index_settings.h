@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INDEX_INDEX_SETTINGS_H
+#define INDEX_INDEX_SETTINGS_H
+
+/* The index that a command opens, and what a scan puts into it. The options of the command line set
+ * these fields (cli/common_options.h). For the first thread. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/progress.h"
+#include "base/text_list.h"
+#include "ingest/ingest.h"
+
+struct index_settings {
+	const char *folder; /* as given, borrowed; NULL: the default folder of the sources */
+	uint64_t min_size; /* bytes */
+	bool min_size_given;
+	struct text_list excludes; /* globs */
+	bool cross_file_systems;
+	bool file_systems_given; /* --one-file-system or --cross-file-systems */
+	enum ingest_disk disk;
+	bool disk_given;
+	bool accept_changed_source;
+	enum progress_when progress;
+};
+
+/* Sets the defaults. */
+void index_settings_init(struct index_settings *settings);
+
+/* Frees what the settings own. */
+void index_settings_deinit(struct index_settings *settings);
+
+/* Parses a word of --disk. 0 or -EINVAL. */
+MUST_CHECK int index_disk_parse(const char *word, enum ingest_disk *disk);
+
+/* The word of an enum ingest_disk, which can be from an index of another version: never NULL. */
+const char *index_disk_word(uint32_t disk);
+
+#endif

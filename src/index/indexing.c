@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/indexing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "act/undo.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/stop.h"
+#include "catalog/source_change.h"
+#include "index/index_folder.h"
+#include "index/index_holder.h"
+#include "index/progress_watch.h"
+#include "index/source_check.h"
+
+/* How long files that are being written are waited for: longer than the guard time of remote and
+ * unknown file systems (2 s), so that only those that go on changing are left pending.
+ */
+#define PATIENCE_MS 2500
+
+/* Bound of the time that a daemon needs to end when its view is unmounted, also if its mounter has to
+ * be killed (mount/mounter.h), and the interval of the attempts to open the index until then. */
+#define ENDING_MS 12000
+#define ENDING_LOOK_MS 20
+
+#define MILLISECOND_NS UINT64_C(1000000)
+
+int indexing_locate(struct indexing *indexing, const struct index_settings *settings,
+		    char *const *given, size_t count)
+{
+	int r;
+
+	memset(indexing, 0, sizeof(*indexing));
+	indexing->settings = settings;
+	r = source_paths_resolve(given, count, &indexing->paths);
+	if (r == 0)
+		r = source_check_mount_points(indexing->paths, settings);
+	if (r < 0)
+		return r;
+	if (settings->folder != NULL)
+		return index_folder_given(settings->folder, &indexing->folder);
+	return index_folder_for_sources(indexing->paths, &indexing->folder);
+}
+
+/* Says why an index is refused as that of another user: see catalog/index_files.h. */
+static void explain_foreign(const char *folder)
+{
+	struct stat status;
+
+	if (lstat(folder, &status) < 0)
+		log_error("cannot use the index %s: %s; choose another with --index",
+			  quote_path(folder), error_text(-errno));
+	else if (S_ISLNK(status.st_mode))
+		log_error("cannot use the index %s: it is a symbolic link; give the folder that it "
+			  "leads to as --index",
+			  quote_path(folder));
+	else if (status.st_uid != geteuid())
+		log_error("cannot use the index %s: it belongs to user %u; run twinfs as that user "
+			  "('sudo -u \\#%u twinfs ...'), or choose another with --index",
+			  quote_path(folder), (unsigned int)status.st_uid,
+			  (unsigned int)status.st_uid);
+	else
+		log_error("cannot use the index %s: a file in it belongs to another user or is a "
+			  "symbolic link; remove that file, or choose another with --index",
+			  quote_path(folder));
+}
+
+void indexing_explain(const char *folder, int outcome)
+{
+	switch (outcome) {
+	case CATALOG_IN_USE:
+		index_holder_explain(folder);
+		break;
+	case CATALOG_NEWER:
+		log_error("the index %s was written by a newer twinfs; use that one, or give "
+			  "another --index",
+			  quote_path(folder));
+		break;
+	case CATALOG_NO_INDEX:
+		log_error("there is no index in %s; 'twinfs scan' makes one", quote_path(folder));
+		break;
+	case CATALOG_REMOTE:
+		log_error("the index %s would be on a network or FUSE file system, where its "
+			  "locks cannot be relied on; give an --index on a local one",
+			  quote_path(folder));
+		break;
+	case CATALOG_DAMAGED:
+		log_error("the index %s is damaged; 'twinfs scan' sets it aside and makes a new "
+			  "one",
+			  quote_path(folder));
+		break;
+	case -EPERM:
+		explain_foreign(folder);
+		break;
+	case -EMFILE:
+		log_error("cannot use the index %s: this process may have too few files open; "
+			  "raise that with 'ulimit -n 1024' (see 'twinfs doctor')",
+			  quote_path(folder));
+		break;
+	default:
+		log_error("cannot use the index %s: %s; choose another with --index",
+			  quote_path(folder), error_text(outcome));
+		break;
+	}
+}
+
+int indexing_open_read_only(const char *folder, struct catalog **catalog)
+{
+	const struct catalog_options options = {.folder = folder, .read_only = true};
+
+	return catalog_open(catalog, &options);
+}
+
+/* Files upon which an act was cut off get their names back before anybody looks at them. */
+static void undo_cut_off_acts(const char *folder)
+{
+	struct undone undone;
+	int r = undo_acts_of(folder, &undone);
+
+	if (r < 0 && r != -EWOULDBLOCK)
+		log_warning("cannot undo what was begun and cut off, see the journal in %s: %s",
+			    quote_path(folder), error_text(r));
+}
+
+/* Opens the index; waits for a daemon that is ending, so that a user can mount a view again as soon as
+ * it is unmounted.
+ */
+static int open_when_free(struct catalog **catalog, const struct catalog_options *options)
+{
+	uint64_t until_ns = clock_monotonic_ns() + ENDING_MS * MILLISECOND_NS;
+	int r;
+
+	do {
+		r = catalog_open(catalog, options);
+		if (r != CATALOG_IN_USE || stop_requested() ||
+		    !index_holder_may_end(options->folder))
+			return r;
+		clock_sleep_ms(ENDING_LOOK_MS);
+	} while (clock_monotonic_ns() < until_ns);
+	return r;
+}
+
+static int accept_sources(const struct indexing *indexing)
+{
+	int r = sources_accept(&indexing->sources);
+
+	if (r < 0)
+		log_error("cannot write to the index %s: %s", quote_path(indexing->folder),
+			  error_text(r));
+	return r;
+}
+
+int indexing_open(struct indexing *indexing)
+{
+	const struct index_settings *settings = indexing->settings;
+	const struct catalog_options options = {.folder = indexing->folder,
+						.distrusted = indexing->distrusted,
+						.beside = indexing->beside};
+	int r;
+
+	r = settings->folder == NULL ? index_folder_make_place() : 0;
+	if (r < 0)
+		return r;
+	r = open_when_free(&indexing->catalog, &options);
+	if (r == CATALOG_IN_USE)
+		return INDEXING_IN_USE;
+	if (r != 0) {
+		indexing_explain(indexing->folder, r);
+		return r < 0 ? r : -EIO;
+	}
+	undo_cut_off_acts(indexing->folder);
+	r = sources_open(&indexing->sources, indexing->catalog, indexing->paths,
+			 settings->cross_file_systems);
+	if (r == 0)
+		r = source_check(&indexing->sources, settings,
+				 indexing->wary ? SOURCE_CHECK_WARY : SOURCE_CHECK_OWN);
+	if (r == 0)
+		r = accept_sources(indexing);
+	if (r < 0)
+		return r;
+	indexing->ingest_settings = (struct ingest_settings){
+		.min_size = settings->min_size,
+		.excludes = settings->excludes.items,
+		.cross_mounts = settings->cross_file_systems,
+		.disk = settings->disk,
+		.patience_ms = PATIENCE_MS,
+		.hidden = indexing->beside != NULL ? catalog_folder(indexing->beside) : NULL,
+	};
+	indexing->ingest = (struct ingest){
+		.catalog = indexing->catalog,
+		.sources = &indexing->sources,
+		.settings = &indexing->ingest_settings,
+	};
+	return 0;
+}
+
+static int run_phase(struct indexing *indexing, enum progress_phase phase, enum progress_when when)
+{
+	struct progress_watch watch;
+	int r;
+
+	indexing->ingest.watch = indexing->watch;
+	progress_watch_begin(&watch, &indexing->ingest, phase, when);
+	if (phase == PROGRESS_NAMES)
+		r = ingest_names(&indexing->ingest);
+	else
+		r = ingest_contents(&indexing->ingest);
+	progress_watch_end(&watch);
+	catalog_judge(indexing->catalog, r);
+	return r;
+}
+
+static int explain_failure(const struct indexing *indexing, int result)
+{
+	if (result == -EUCLEAN)
+		log_error("the index %s is damaged; it is made anew at the next start",
+			  quote_path(indexing->folder));
+	else if (result < 0)
+		log_error("cannot bring the index %s up to date: %s", quote_path(indexing->folder),
+			  error_text(result));
+	return result;
+}
+
+/* The index contradicts itself: closing sets it aside, opening makes a new one. */
+static int start_anew(struct indexing *indexing)
+{
+	int r;
+
+	log_warning("the index %s contradicts itself: building it anew",
+		    quote_path(indexing->folder));
+	sources_close(&indexing->sources);
+	catalog_close(indexing->catalog);
+	indexing->catalog = NULL;
+	r = indexing_open(indexing);
+	return r == INDEXING_IN_USE ? -EBUSY : r; /* another process was quicker */
+}
+
+static int walk_names(struct indexing *indexing, enum progress_when when)
+{
+	int r = run_phase(indexing, PROGRESS_NAMES, when);
+
+	if (r != -EUCLEAN)
+		return r;
+	r = start_anew(indexing);
+	return r < 0 ? r : run_phase(indexing, PROGRESS_NAMES, when);
+}
+
+int indexing_names(struct indexing *indexing, enum progress_when when)
+{
+	return explain_failure(indexing, walk_names(indexing, when));
+}
+
+int indexing_contents(struct indexing *indexing, enum progress_when when)
+{
+	return explain_failure(indexing, run_phase(indexing, PROGRESS_CONTENTS, when));
+}
+
+static int update(struct indexing *indexing, struct indexing_times *times)
+{
+	enum progress_when when = indexing->settings->progress;
+	int r;
+
+	r = walk_names(indexing, when);
+	times->named_ns = clock_monotonic_ns();
+	if (r == 0 && !stop_requested())
+		r = run_phase(indexing, PROGRESS_CONTENTS, when);
+	return r;
+}
+
+int indexing_update(struct indexing *indexing, struct indexing_times *times)
+{
+	struct indexing_times found = {.begin_ns = clock_monotonic_ns()};
+	int r;
+
+	r = update(indexing, &found);
+	if (r == -EUCLEAN && !stop_requested()) {
+		r = start_anew(indexing);
+		if (r == 0)
+			r = update(indexing, &found);
+	}
+	found.end_ns = clock_monotonic_ns();
+	if (times != NULL)
+		*times = found;
+	if (r == 0 && stop_requested()) {
+		log_error("interrupted; the next scan goes on from here");
+		return -EINTR;
+	}
+	return explain_failure(indexing, r);
+}
+
+void indexing_close(struct indexing *indexing)
+{
+	sources_close(&indexing->sources);
+	catalog_close(indexing->catalog);
+	free(indexing->folder);
+	source_paths_free(indexing->paths);
+	memset(indexing, 0, sizeof(*indexing));
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/showing_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_path.h"
+#include "base/path.h"
+#include "index/status_file.h"
+#include "mount/point.h"
+
+/* Which source of the view that has this status holds the mount point: 1, 0: none, or -errno. */
+static int find_source(const char *mount_point, const json_t *status, struct bytes *source)
+{
+	const json_t *sources = json_object_get(status, "sources");
+
+	for (size_t i = 0; i < json_array_size(sources); i++) {
+		const char *path;
+
+		source->length = 0;
+		if (json_get_path(json_array_get(sources, i), "path", source) < 0)
+			continue;
+		path = bytes_text(source);
+		if (path == NULL)
+			return -ENOMEM;
+		if (path_below(mount_point, path) != NULL)
+			return 1;
+	}
+	return 0;
+}
+
+int showing_view_find(const char *mount_point, struct showing_view *showing)
+{
+	char **views = NULL;
+	int r;
+
+	*showing = (struct showing_view){0};
+	r = mount_points_list(&views);
+	for (size_t i = 0; r == 0 && views[i] != NULL; i++) {
+		json_auto_t *status = NULL;
+
+		if (status_file_read(views[i], &status) == 0)
+			r = find_source(mount_point, status, &showing->source);
+		if (r == 1)
+			showing->view = strdup(views[i]);
+		if (r == 1 && showing->view == NULL)
+			r = -ENOMEM;
+	}
+	mount_points_free(views);
+	return r < 0 ? r : 0;
+}
+
+void showing_view_free(struct showing_view *showing)
+{
+	free(showing->view);
+	bytes_free(&showing->source);
+	*showing = (struct showing_view){0};
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/status_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/json_path.h"
+#include "base/json_read.h"
+#include "base/log.h"
+#include "base/patience.h"
+#include "base/quote.h"
+
+#define STATUS_FILE "/.twinfs/status.json"
+
+#define PATIENCE_MS 2000
+
+/* Larger than the sources of any command line. */
+#define STATUS_BYTES_MAX ((off_t)16 * 1024 * 1024)
+
+/* Runs in a child (base/patience.h). */
+struct asking {
+	const char *path;
+	int into;
+};
+
+static int copy_file(void *context)
+{
+	const struct asking *asking = context;
+	AUTO_CLOSE int fd = open(asking->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	char block[4096];
+	ssize_t length = 0;
+	int r = fd < 0 ? -errno : 0;
+
+	while (r == 0 && (length = read(fd, block, sizeof(block))) > 0)
+		r = write_fully(asking->into, block, (size_t)length);
+	return r == 0 && length < 0 ? -errno : r;
+}
+
+/* Appends what is in the file. */
+static int ask(const char *path, struct bytes *answer)
+{
+	AUTO_CLOSE int memory = memfd_create("status", MFD_CLOEXEC);
+	struct asking asking = {path, memory};
+	off_t length;
+	long got;
+	int r;
+
+	if (memory < 0)
+		return -errno;
+	r = ask_with_patience(copy_file, &asking, memory, PATIENCE_MS);
+	if (r < 0)
+		return r;
+	length = lseek(memory, 0, SEEK_END);
+	if (length < 0 || length > STATUS_BYTES_MAX)
+		return length < 0 ? -errno : -EPROTO;
+	r = bytes_reserve(answer, (size_t)length);
+	if (r < 0)
+		return r;
+	got = read_fully_at(memory, answer->data + answer->length, (unsigned long)length, 0);
+	answer->length += got > 0 ? (size_t)got : 0;
+	return got < 0 ? (int)got : 0;
+}
+
+int status_file_read(const char *mount_point, json_t **status)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	CLEANUP_BYTES struct bytes answer = {0};
+	int r;
+
+	r = bytes_format(&path, "%s" STATUS_FILE, mount_point);
+	if (r < 0)
+		return r;
+	if (bytes_text(&path) == NULL)
+		return -ENOMEM;
+	r = ask(bytes_text(&path), &answer);
+	if (r < 0)
+		return r;
+	*status = json_read((const char *)answer.data, answer.length, 0, NULL);
+	if (!json_is_object(*status)) {
+		json_decref(*status);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+uint64_t status_file_number(const json_t *status, const char *key)
+{
+	json_int_t number = json_integer_value(json_object_get(status, key));
+
+	return number > 0 ? (uint64_t)number : 0;
+}
+
+const char *status_file_text(const json_t *status, const char *key)
+{
+	const char *text = json_string_value(json_object_get(status, key));
+
+	return text != NULL ? text : "unknown";
+}
+
+void status_file_explain(const char *mount_point, int error)
+{
+	const char *point = quote_path(mount_point);
+
+	switch (-error) {
+	case ENOTCONN:
+		log_error("the view at %s is dead, its daemon was killed; mount it again, or "
+			  "remove it with 'fusermount3 -u'",
+			  point);
+		break;
+	case EACCES:
+		log_error("the view at %s belongs to another user; ask as that user", point);
+		break;
+	case ETIMEDOUT:
+		log_error("the view at %s does not answer; see whether its daemon is stopped",
+			  point);
+		break;
+	case EPROTO:
+		log_error("the view at %s does not say how it is in a way that this twinfs knows; "
+			  "use the version that mounted it",
+			  point);
+		break;
+	default:
+		log_error("cannot ask the view at %s: %s", point, error_text(error));
+		break;
+	}
+}
+
+int status_file_index(const char *mount_point, struct bytes *folder)
+{
+	json_auto_t *status = NULL;
+	int r = status_file_read(mount_point, &status);
+
+	if (r == 0)
+		r = json_get_path(status, "index", folder);
+	return r == 0 && bytes_text(folder) == NULL ? -ENOMEM : r;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "base/output.h"
+
+static void test_what_is_printed_is_written_when_flushed(void **state)
+{
+	CLEANUP_OUTPUT struct output output;
+	char text[16] = "";
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	output_init(&output, ends[1]);
+	output_text(&output, "a");
+	output_bytes(&output, "b\0c", 3);
+	output_format(&output, "%d", 7);
+	assert_int_equal(read(ends[0], text, sizeof(text)), -1);
+	assert_int_equal(output_flush(&output), 0);
+	assert_int_equal(read(ends[0], text, sizeof(text)), 5);
+	assert_memory_equal(text, "ab\0c7", 5);
+	assert_int_equal(output_flush(&output), 0);
+	assert_int_equal(read(ends[0], text, sizeof(text)), -1);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+static void check_written(bool terminal, const char *expected)
+{
+	CLEANUP_OUTPUT struct output output;
+	AUTO_CLOSE int fd = memfd_create("output", MFD_CLOEXEC);
+	const char *json = "{\"a\\u0001\u00e9\302\233\x7f\":\n\"\U000e0041\"}";
+	char text[128] = "";
+
+	assert_true(fd >= 0);
+	output_init(&output, fd);
+	assert_false(output.terminal);
+	output.terminal = terminal;
+	output_name(&output, "a\033b", 3);
+	output_json(&output, json, strlen(json));
+	assert_int_equal(output_flush(&output), 0);
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, expected);
+}
+
+static void test_terminal_gets_nothing_that_it_obeys(void **state)
+{
+	(void)state;
+	check_written(false, "a\033b{\"a\\u0001\u00e9\302\233\x7f\":\n\"\U000e0041\"}");
+	check_written(true, "$'a\\033b'{\"a\\u0001\u00e9\\u009b\\u007f\":\n"
+			    "\"\\udb40\\udc41\"}");
+}
+
+static void test_much_output_does_not_wait_for_the_flush(void **state)
+{
+	CLEANUP_OUTPUT struct output output;
+	AUTO_CLOSE int fd = memfd_create("output", MFD_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	output_init(&output, fd);
+	for (int i = 0; i < 100000; i++)
+		output_text(&output, "0123456789");
+	assert_true(output.waiting.length < 100000);
+	assert_int_equal(output_flush(&output), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_END), 1000000);
+}
+
+static void test_full_disk_is_found_at_the_latest_when_flushed(void **state)
+{
+	CLEANUP_OUTPUT struct output output;
+	AUTO_CLOSE int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	(void)state;
+	output_init(&output, fd);
+	output_text(&output, "text");
+	assert_int_equal(output.error, 0);
+	assert_int_equal(output_flush(&output), -ENOSPC);
+	assert_int_equal(output_flush(&output), -ENOSPC);
+}
+
+static void test_first_failure_is_kept_and_the_rest_dropped(void **state)
+{
+	CLEANUP_OUTPUT struct output output;
+	AUTO_CLOSE int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	AUTO_CLOSE int file = memfd_create("output", MFD_CLOEXEC);
+
+	(void)state;
+	output_init(&output, full);
+	for (int i = 0; i < 100000; i++)
+		output_text(&output, "0123456789");
+	assert_int_equal(output.error, -ENOSPC);
+	output.fd = file;
+	output_text(&output, "more");
+	assert_int_equal(output_flush(&output), -ENOSPC);
+	assert_int_equal(lseek(file, 0, SEEK_END), 0);
+}
+
+static void test_closed_pipe_is_a_failure(void **state)
+{
+	CLEANUP_OUTPUT struct output output;
+	int ends[2];
+
+	(void)state;
+	(void)signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	(void)close(ends[0]);
+	output_init(&output, ends[1]);
+	output_text(&output, "text");
+	assert_int_equal(output_flush(&output), -EPIPE);
+	(void)close(ends[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_printed_is_written_when_flushed),
+		cmocka_unit_test(test_terminal_gets_nothing_that_it_obeys),
+		cmocka_unit_test(test_much_output_does_not_wait_for_the_flush),
+		cmocka_unit_test(test_full_disk_is_found_at_the_latest_when_flushed),
+		cmocka_unit_test(test_first_failure_is_kept_and_the_rest_dropped),
+		cmocka_unit_test(test_closed_pipe_is_a_failure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

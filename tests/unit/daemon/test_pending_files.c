@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/fixture.h"
+#include "daemon/pending_files.h"
+
+/* An index of files whose names say what they are, and what is found in it. */
+struct play {
+	struct fixture *f;
+	struct unread unread;
+	struct error_entry noted;
+};
+
+static void add(struct play *p, const char *name, uint64_t size)
+{
+	static uint64_t inode = 1000;
+
+	add_file(p->f, p->f->roots[0], name, file_of(inode++, size, 0));
+}
+
+static uint64_t id_of(const struct play *p, const char *name)
+{
+	return id_at(p->f, p->f->roots[0], name);
+}
+
+static int note_body(struct catalog_writer *w, void *context)
+{
+	const struct error_entry *error = context;
+
+	return catalog_set_error(w, error->kind, error->id, error->error);
+}
+
+static void note(struct play *p, const char *name, int error)
+{
+	p->noted = (struct error_entry){ERROR_FILE, id_of(p, name), error};
+	assert_int_equal(catalog_write(p->f->catalog, note_body, &p->noted), 0);
+}
+
+/* Three of 10 bytes: one waits, one failed, one may not be read; one alone of 20 that failed; two of
+ * 30 of which one is read. */
+static int play_setup(void **state)
+{
+	struct play *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	fixture_setup((void **)&p->f);
+	add(p, "waits", 10);
+	add(p, "failed", 10);
+	add(p, "refused", 10);
+	add(p, "alone", 20);
+	add(p, "other", 30);
+	add(p, "read", 30);
+	fixture_commit(p->f);
+	note(p, "failed", EIO);
+	note(p, "refused", EACCES);
+	note(p, "alone", ENOMEM);
+	assert_int_equal(set_content(p->f, id_of(p, "read"), 0), 0);
+	*state = p;
+	return 0;
+}
+
+static int play_teardown(void **state)
+{
+	struct play *p = *state;
+
+	unread_free(&p->unread);
+	fixture_teardown((void **)&p->f);
+	free(p);
+	return 0;
+}
+
+static void find(struct play *p, const uint64_t *sizes, size_t count)
+{
+	unread_free(&p->unread);
+	assert_int_equal(unread_find(&p->unread, p->f->catalog, sizes, count), 0);
+}
+
+static void assert_is(const struct bytes *list, uint64_t file)
+{
+	assert_int_equal(list->length, sizeof(file));
+	assert_memory_equal(list->data, &file, sizeof(file));
+}
+
+/* ---- cases --------------------------------------------------------------------------- */
+
+static void test_what_failed_for_good_waits_for_nothing(void **state)
+{
+	static const uint64_t sizes[] = {10};
+	struct play *p = *state;
+
+	find(p, sizes, 1);
+	assert_is(&p->unread.waiting, id_of(p, "waits"));
+	assert_is(&p->unread.failed, id_of(p, "failed"));
+	assert_int_equal(p->unread.alone.length, 0);
+}
+
+static void test_file_beside_one_that_was_read_waits(void **state)
+{
+	static const uint64_t sizes[] = {30, 40};
+	struct play *p = *state;
+
+	find(p, sizes, 2);
+	assert_is(&p->unread.waiting, id_of(p, "other"));
+	assert_int_equal(p->unread.failed.length + p->unread.alone.length, 0);
+}
+
+static void test_what_failed_and_is_alone_of_its_size_is_forgiven(void **state)
+{
+	static const uint64_t sizes[] = {10, 20};
+	struct play *p = *state;
+
+	find(p, sizes, 2);
+	assert_is(&p->unread.waiting, id_of(p, "waits"));
+	assert_is(&p->unread.failed, id_of(p, "failed"));
+	assert_is(&p->unread.alone, id_of(p, "alone"));
+	assert_int_equal(unread_forgive(&p->unread, p->f->catalog), 0);
+	assert_int_equal(totals_of(p->f).errors, 2);
+	find(p, sizes, 2);
+	assert_int_equal(p->unread.alone.length, 0);
+}
+
+static void test_all_that_failed_is_found_for_whatever_reason(void **state)
+{
+	CLEANUP_BYTES struct bytes files = {0};
+	struct play *p = *state;
+
+	assert_int_equal(unread_find_failed(p->f->catalog, &files), 0);
+	assert_int_equal(files.length, 3 * sizeof(uint64_t));
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_what_failed_for_good_waits_for_nothing),
+		CASE(test_file_beside_one_that_was_read_waits),
+		CASE(test_what_failed_and_is_alone_of_its_size_is_forgiven),
+		CASE(test_all_that_failed_is_found_for_whatever_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

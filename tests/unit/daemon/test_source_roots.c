@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "capture.h"
+#include "daemon/source_roots.h"
+#include "ingest/tree.h"
+
+/* What is found, and said: "" where nothing changes. */
+static uint64_t check(const struct tree *t, const char *said)
+{
+	struct capture capture;
+	uint64_t walk;
+
+	capture_begin(&capture, STDERR_FILENO);
+	walk = roots_check(&t->sources, NULL);
+	(void)capture_end(&capture);
+	if (*said)
+		assert_non_null(strstr(capture.text, said));
+	else
+		assert_string_equal(capture.text, "");
+	return walk;
+}
+
+static bool is_missing(const struct tree *t)
+{
+	return atomic_load(&t->sources.list[0].missing);
+}
+
+static ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
+static void move_away(const struct tree *t, char away[128])
+{
+	(void)snprintf(away, 128, "%s.away", t->source);
+	assert_int_equal(rename(t->source, away), 0);
+}
+
+static void test_source_that_is_where_it_was_needs_nothing(void **state)
+{
+	struct tree *t = *state;
+
+	assert_int_equal(check(t, ""), 0);
+	assert_false(is_missing(t));
+}
+
+static void test_source_that_moved_away_is_missing_until_it_is_back(void **state)
+{
+	struct tree *t = *state;
+	char away[128];
+
+	move_away(t, away);
+	assert_int_equal(check(t, "is gone"), 0);
+	assert_true(is_missing(t));
+	assert_int_equal(check(t, ""), 0); /* said once */
+	assert_true(is_missing(t));
+	assert_int_equal(rename(away, t->source), 0);
+	assert_int_equal(check(t, "is back"), 1);
+	assert_false(is_missing(t));
+	assert_int_equal(check(t, ""), 0);
+}
+
+static void test_source_that_was_removed_is_missing(void **state)
+{
+	struct tree *t = *state;
+
+	assert_int_equal(rmdir(t->source), 0);
+	assert_int_equal(check(t, "is gone"), 0);
+	assert_true(is_missing(t));
+}
+
+static void test_symlink_or_file_in_the_place_of_a_source_is_not_it(void **state)
+{
+	struct tree *t = *state;
+	char away[128];
+
+	move_away(t, away);
+	assert_int_equal(symlink(away, t->source), 0);
+	assert_int_equal(check(t, "is gone"), 0);
+	assert_int_equal(unlink(t->source), 0);
+	assert_int_equal(mkfifo(t->source, 0600), 0);
+	assert_int_equal(check(t, ""), 0);
+	assert_true(is_missing(t));
+}
+
+static void test_source_made_anew_is_opened_in_its_place(void **state)
+{
+	struct tree *t = *state;
+	int fd = t->sources.list[0].fd;
+	ino_t before = inode_of(fd);
+	char away[128];
+	struct stat now;
+
+	move_away(t, away);
+	assert_int_equal(mkdir(t->source, 0755), 0);
+	assert_int_equal(check(t, ""), 1);
+	assert_false(is_missing(t));
+	assert_int_equal(t->sources.list[0].fd, fd);
+	assert_int_equal(stat(t->source, &now), 0);
+	assert_int_equal(inode_of(fd), now.st_ino);
+	assert_int_not_equal(inode_of(fd), before);
+	assert_int_equal(check(t, ""), 0);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, tree_setup, tree_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_source_that_is_where_it_was_needs_nothing),
+		CASE(test_source_that_moved_away_is_missing_until_it_is_back),
+		CASE(test_source_that_was_removed_is_missing),
+		CASE(test_symlink_or_file_in_the_place_of_a_source_is_not_it),
+		CASE(test_source_made_anew_is_opened_in_its_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

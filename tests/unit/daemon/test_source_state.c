@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/source_state.h"
+
+#define SOURCES 66 /* more than there can be queues */
+
+/* Sources that are all the same local directory. */
+struct play {
+	struct source list[SOURCES];
+	struct sources sources;
+	struct followed *followed;
+};
+
+static int play_setup(void **state)
+{
+	struct play *p = calloc(1, sizeof(*p));
+	int fd = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	assert_non_null(p);
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < SOURCES; i++)
+		p->list[i].fd = fd;
+	p->sources = (struct sources){.list = p->list, .count = SOURCES};
+	*state = p;
+	return 0;
+}
+
+static int play_teardown(void **state)
+{
+	struct play *p = *state;
+
+	close(p->list[0].fd);
+	free(p->followed);
+	free(p);
+	return 0;
+}
+
+static void follow(struct play *p, enum follower_mode mode)
+{
+	free(p->followed);
+	assert_int_equal(followed_new(&p->followed, &p->sources, mode), 0);
+}
+
+static void test_source_is_polled_where_no_event_is_asked_for(void **state)
+{
+	struct play *p = *state;
+
+	p->sources.count = 3;
+	follow(p, FOLLOW_INOTIFY);
+	assert_int_equal(followed_queues(p->followed, 3), 3);
+	follow(p, FOLLOW_POLL);
+	assert_int_equal(followed_queues(p->followed, 3), 0);
+	assert_true(followed_is_walked(&p->followed[2]));
+	follow(p, FOLLOW_NONE);
+	assert_int_equal(followed_queues(p->followed, 3), 0);
+	follow(p, FOLLOW_AUTO); /* of a local file system inotify sees everything */
+	assert_int_equal(followed_queues(p->followed, 3), 3);
+	assert_false(followed_is_walked(&p->followed[2]));
+}
+
+static void test_sources_that_no_queue_is_left_for_are_polled(void **state)
+{
+	struct play *p = *state;
+
+	follow(p, FOLLOW_INOTIFY);
+	assert_int_equal(followed_queues(p->followed, SOURCES), 64);
+	assert_false(followed_is_walked(&p->followed[63]));
+	assert_true(followed_is_walked(&p->followed[64]));
+}
+
+static void test_queues_reach_up_to_the_last_source_that_is_watched(void **state)
+{
+	struct play *p = *state;
+
+	p->sources.count = 3;
+	follow(p, FOLLOW_INOTIFY);
+	p->followed[0].polled = p->followed[2].polled = true;
+	assert_int_equal(followed_queues(p->followed, 3), 2);
+	followed_poll_all(p->followed, 3);
+	assert_int_equal(followed_queues(p->followed, 3), 0);
+}
+
+static void test_source_not_wholly_watched_is_walked(void **state)
+{
+	struct play *p = *state;
+
+	p->sources.count = 2;
+	follow(p, FOLLOW_INOTIFY);
+	assert_int_equal(followed_unwatched(p->followed, 2), 0);
+	atomic_store(&p->followed[0].unwatched, 2);
+	atomic_store(&p->followed[1].unwatched, 3);
+	assert_int_equal(followed_unwatched(p->followed, 2), 5);
+	assert_true(followed_is_walked(&p->followed[0]));
+	atomic_store(&p->followed[0].unwatched, 0);
+	assert_false(followed_is_walked(&p->followed[0]));
+}
+
+static void test_what_was_missed_matters_only_where_events_are_asked_for(void **state)
+{
+	struct play *p = *state;
+
+	p->sources.count = 2;
+	follow(p, FOLLOW_INOTIFY);
+	assert_false(followed_have_missed(p->followed, 2));
+	followed_miss_all(p->followed, 2);
+	assert_true(followed_is_missed(&p->followed[0]));
+	assert_true(followed_is_missed(&p->followed[1]));
+	assert_false(followed_is_walked(&p->followed[0]));
+	followed_poll_all(p->followed, 2);
+	assert_false(followed_have_missed(p->followed, 2));
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_source_is_polled_where_no_event_is_asked_for),
+		CASE(test_sources_that_no_queue_is_left_for_are_polled),
+		CASE(test_queues_reach_up_to_the_last_source_that_is_watched),
+		CASE(test_source_not_wholly_watched_is_walked),
+		CASE(test_what_was_missed_matters_only_where_events_are_asked_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
