@@ -19,6 +19,7 @@
 #include "check/fresh_index.h"
 #include "check/print.h"
 #include "index/completeness.h"
+#include "index/index_open.h"
 #include "index/index_print.h"
 
 /* What goes on changing while it is looked at so often is no difference. */
@@ -390,13 +391,13 @@ static int open_to_repair(struct checking *checking)
 	int r;
 
 	if (index->served) {
-		indexing_explain(indexing->folder, CATALOG_IN_USE);
+		index_explain(indexing->folder, CATALOG_IN_USE);
 		return -EBUSY;
 	}
 	indexing->distrusted = checking->structure != CATALOG_OPENED;
 	r = indexing_open(indexing);
 	if (r == INDEXING_IN_USE) {
-		indexing_explain(indexing->folder, CATALOG_IN_USE);
+		index_explain(indexing->folder, CATALOG_IN_USE);
 		return -EBUSY;
 	}
 	index->catalog = indexing->catalog;
@@ -461,7 +462,7 @@ static enum twinfs_exit check(struct checking *checking)
 	if (checking->structure == CATALOG_OPENED)
 		return compare_and_repair(checking);
 	if (checking->structure != CATALOG_DAMAGED && checking->structure != CATALOG_OLDER) {
-		indexing_explain(folder, checking->structure);
+		index_explain(folder, checking->structure);
 		return TWINFS_EXIT_FAILED;
 	}
 	status = report_unsound(checking);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
+#include "index/index_open.h"
 
 /* In the folder of the index. */
 #define FOLDER "check"
@@ -68,7 +69,7 @@ static int fill(struct indexing *indexing, bool contents)
 	int r = indexing_open(indexing);
 
 	if (r == INDEXING_IN_USE) {
-		indexing_explain(indexing->folder, CATALOG_IN_USE);
+		index_explain(indexing->folder, CATALOG_IN_USE);
 		return -EBUSY;
 	}
 	if (r == 0)

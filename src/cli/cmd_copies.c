@@ -16,6 +16,7 @@
 #include "cli/path_options.h"
 #include "cli/paths.h"
 #include "index/index_folder.h"
+#include "index/index_open.h"
 #include "index/indexing.h"
 #include "index/status_file.h"
 #include "mount/point.h"
@@ -132,11 +133,11 @@ static int ask_index(const char *folder, const struct asked *asked, bool must_be
 		if (r == 0 && mount_point == NULL)
 			return 0; /* no view has it */
 	}
-	r = indexing_open_read_only(folder, &catalog);
+	r = index_open_read_only(folder, &catalog);
 	if (r == CATALOG_NO_INDEX && !must_be_there)
 		return 0;
 	if (r != 0) {
-		indexing_explain(folder, r);
+		index_explain(folder, r);
 		return r < 0 ? r : -EIO;
 	}
 	r = sources_open(&sources, catalog, NULL, false);

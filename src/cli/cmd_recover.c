@@ -11,6 +11,7 @@
 #include "cli/common_options.h"
 #include "cli/path_options.h"
 #include "index/index_folder.h"
+#include "index/index_open.h"
 #include "index/indexing.h"
 
 static const struct option_table recover_table = {
@@ -41,7 +42,7 @@ static void recover(const char *folder, struct recovered *recovered)
 			"a process acts upon the copies of the index %s: nothing of it is cut off",
 			quote_path(folder));
 	else if (r == -EPERM)
-		indexing_explain(folder, r);
+		index_explain(folder, r);
 	else if (r < 0)
 		log_error("cannot undo what was begun of the index %s: %s", quote_path(folder),
 			  error_text(r));

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "index/completeness.h"
+#include "index/index_open.h"
 #include "index/indexing.h"
 #include "report/figures.h"
 #include "twinfs/format.h"
@@ -124,7 +125,7 @@ static enum twinfs_exit scan(struct indexing *indexing, bool quiet)
 	interrupt_watch();
 	r = indexing_open(indexing);
 	if (r == INDEXING_IN_USE)
-		indexing_explain(indexing->folder, CATALOG_IN_USE);
+		index_explain(indexing->folder, CATALOG_IN_USE);
 	if (r != 0)
 		return TWINFS_EXIT_FAILED;
 	if (indexing_update(indexing, &times) < 0)

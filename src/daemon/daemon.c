@@ -44,6 +44,7 @@
 #include "daemon/follower.h"
 #include "daemon/lanes.h"
 #include "daemon/service_status.h"
+#include "index/index_open.h"
 #include "ingest/recheck.h"
 #include "mount/mount.h"
 #include "mount/mounter.h"
@@ -527,7 +528,7 @@ static int prepare(struct daemon *daemon)
 	readiness_leave_session(daemon->readiness);
 	r = indexing_open(indexing);
 	if (r == INDEXING_IN_USE)
-		indexing_explain(indexing->folder, CATALOG_IN_USE);
+		index_explain(indexing->folder, CATALOG_IN_USE);
 	if (r != 0)
 		return r < 0 ? r : -EBUSY;
 	r = confinement_begin(daemon->settings, indexing->folder, &daemon->confined);

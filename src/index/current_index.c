@@ -14,6 +14,7 @@
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "index/completeness.h"
+#include "index/index_open.h"
 #include "index/source_check.h"
 #include "index/status_file.h"
 #include "index/view_sync.h"
@@ -158,9 +159,9 @@ int current_index_attach(struct current_index *index)
 	int r;
 
 	index->served = true;
-	r = indexing_open_read_only(folder, &index->catalog);
+	r = index_open_read_only(folder, &index->catalog);
 	if (r != 0) {
-		indexing_explain(folder, r);
+		index_explain(folder, r);
 		return r < 0 ? r : -EIO;
 	}
 	r = sources_open(&index->served_sources, index->catalog, NULL,

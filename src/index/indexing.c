@@ -16,6 +16,7 @@
 #include "catalog/source_change.h"
 #include "index/index_folder.h"
 #include "index/index_holder.h"
+#include "index/index_open.h"
 #include "index/progress_watch.h"
 #include "index/source_check.h"
 
@@ -46,75 +47,6 @@ int indexing_locate(struct indexing *indexing, const struct index_settings *sett
 	if (settings->folder != NULL)
 		return index_folder_given(settings->folder, &indexing->folder);
 	return index_folder_for_sources(indexing->paths, &indexing->folder);
-}
-
-/* Says why an index is refused as that of another user: see catalog/index_files.h. */
-static void explain_foreign(const char *folder)
-{
-	struct stat status;
-
-	if (lstat(folder, &status) < 0)
-		log_error("cannot use the index %s: %s; choose another with --index",
-			  quote_path(folder), error_text(-errno));
-	else if (S_ISLNK(status.st_mode))
-		log_error("cannot use the index %s: it is a symbolic link; give the folder that it "
-			  "leads to as --index",
-			  quote_path(folder));
-	else if (status.st_uid != geteuid())
-		log_error("cannot use the index %s: it belongs to user %u; run twinfs as that user "
-			  "('sudo -u \\#%u twinfs ...'), or choose another with --index",
-			  quote_path(folder), (unsigned int)status.st_uid,
-			  (unsigned int)status.st_uid);
-	else
-		log_error("cannot use the index %s: a file in it belongs to another user or is a "
-			  "symbolic link; remove that file, or choose another with --index",
-			  quote_path(folder));
-}
-
-void indexing_explain(const char *folder, int outcome)
-{
-	switch (outcome) {
-	case CATALOG_IN_USE:
-		index_holder_explain(folder);
-		break;
-	case CATALOG_NEWER:
-		log_error("the index %s was written by a newer twinfs; use that one, or give "
-			  "another --index",
-			  quote_path(folder));
-		break;
-	case CATALOG_NO_INDEX:
-		log_error("there is no index in %s; 'twinfs scan' makes one", quote_path(folder));
-		break;
-	case CATALOG_REMOTE:
-		log_error("the index %s would be on a network or FUSE file system, where its "
-			  "locks cannot be relied on; give an --index on a local one",
-			  quote_path(folder));
-		break;
-	case CATALOG_DAMAGED:
-		log_error("the index %s is damaged; 'twinfs scan' sets it aside and makes a new "
-			  "one",
-			  quote_path(folder));
-		break;
-	case -EPERM:
-		explain_foreign(folder);
-		break;
-	case -EMFILE:
-		log_error("cannot use the index %s: this process may have too few files open; "
-			  "raise that with 'ulimit -n 1024' (see 'twinfs doctor')",
-			  quote_path(folder));
-		break;
-	default:
-		log_error("cannot use the index %s: %s; choose another with --index",
-			  quote_path(folder), error_text(outcome));
-		break;
-	}
-}
-
-int indexing_open_read_only(const char *folder, struct catalog **catalog)
-{
-	const struct catalog_options options = {.folder = folder, .read_only = true};
-
-	return catalog_open(catalog, &options);
 }
 
 /* Files upon which an act was cut off get their names back before anybody looks at them. */
@@ -171,7 +103,7 @@ int indexing_open(struct indexing *indexing)
 	if (r == CATALOG_IN_USE)
 		return INDEXING_IN_USE;
 	if (r != 0) {
-		indexing_explain(indexing->folder, r);
+		index_explain(indexing->folder, r);
 		return r < 0 ? r : -EIO;
 	}
 	undo_cut_off_acts(indexing->folder);

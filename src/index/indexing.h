@@ -66,13 +66,4 @@ MUST_CHECK int indexing_update(struct indexing *indexing, struct indexing_times 
 void indexing_close(struct indexing *indexing);
 #define CLEANUP_INDEXING CLEANUP(indexing_close)
 
-/* Says why an index could not be opened, and what to do.
- *
- * outcome	what catalog_open() returned: positive or -errno
- */
-void indexing_explain(const char *folder, int outcome);
-
-/* Opens an index only to read it. 0 or an outcome of catalog_open(), nothing logged. */
-MUST_CHECK int indexing_open_read_only(const char *folder, struct catalog **catalog);
-
 #endif

@@ -13,6 +13,7 @@
 #include "catalog/query.h"
 #include "catalog/source_change.h"
 #include "index/index_folder.h"
+#include "index/index_open.h"
 #include "index/indexing.h"
 
 static const char *change_text(enum source_change_kind kind)
@@ -91,7 +92,7 @@ static bool is_mount_point_of(const char *folder, const char *path)
 	struct catalog *catalog = NULL;
 	bool is = false;
 
-	if (indexing_open_read_only(folder, &catalog) != 0)
+	if (index_open_read_only(folder, &catalog) != 0)
 		return false;
 	if (catalog_read_begin(catalog, &reader) == 0)
 		is = catalog_get_view(reader, &mount_point) == 0 &&

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "ingest/compare.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -7,7 +9,7 @@
 #include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/stop.h"
-#include "ingest/contents.h"
+#include "ingest/contents_state.h"
 #include "ingest/fetch.h"
 #include "ingest/refine.h"
 
@@ -532,7 +534,7 @@ static void refine_heads(struct comparison *c, void *memory, size_t budget)
 	}
 }
 
-void *contents_refine(void *context)
+void *compare_run(void *context)
 {
 	struct contents *contents = context;
 	unsigned int threads = contents->comparers;

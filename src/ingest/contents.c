@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "ingest/contents.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,6 +11,9 @@
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
+#include "ingest/compare.h"
+#include "ingest/contents_state.h"
+#include "ingest/read_heads.h"
 #include "ingest/threads.h"
 
 /*   plan -> window -> heads, read by all threads -> decided -------------------> outcomes -> catalog
@@ -38,83 +39,6 @@
 
 #define PAUSE_MS_MIN 25
 #define PAUSE_MS_MAX 400
-
-static void add_bytes(_Atomic uint64_t *sum, uint64_t bytes)
-{
-	uint64_t before = atomic_load(sum);
-
-	while (!atomic_compare_exchange_weak(sum, &before, size_add(before, bytes)))
-		;
-}
-
-void contents_count_done(struct contents *contents, uint64_t files, uint64_t bytes)
-{
-	if (contents->repeats)
-		return;
-	atomic_fetch_add(&contents->ingest->progress.compared, files);
-	add_bytes(&contents->ingest->progress.compared_bytes, bytes);
-}
-
-void contents_fail(struct contents *contents, int failure)
-{
-	int none = 0;
-
-	atomic_compare_exchange_strong(&contents->failure, &none, failure);
-}
-
-static void report(struct contents *contents, struct catalog_reader *reader,
-		   const struct file_record *file, int error)
-{
-	struct bytes relative CLEANUP_BYTES = {0}, absolute CLEANUP_BYTES = {0};
-	uint32_t source;
-	int before;
-
-	if (contents->told && catalog_get_error(reader, ERROR_FILE, file->id, &before) == 0 &&
-	    before == error)
-		return;
-	if (catalog_file_path(reader, file, &relative, &source) == 0 &&
-	    source_absolute_path(contents->ingest->sources, source, bytes_text(&relative),
-				 &absolute) == 0)
-		log_warning("cannot read %s: %s; it is not compared",
-			    quote_path(bytes_text(&absolute)), error_text(error));
-}
-
-/* Our own shortage, not the file's fault: it is tried again. */
-static bool is_shortage(int error)
-{
-	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EINTR ||
-	       error == EAGAIN;
-}
-
-void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
-			   const struct file_record *file, int what, const struct reading *reading)
-{
-	const struct ingest_watch *watch = contents->ingest->watch;
-	struct problem_outcome problem = {.file = file->id};
-	int r = 0;
-
-	if (what == READING_GONE)
-		return;
-	if (what == READING_BUSY || (what < 0 && is_shortage(-what))) {
-		atomic_fetch_add(&contents->postponed, 1);
-		return;
-	}
-	if (what == READING_CHANGED) {
-		atomic_fetch_add(&contents->postponed, 1);
-		if (watch) {
-			watch->suspect(watch->context, file->id);
-			return;
-		}
-		problem.attributes = reading->attributes;
-	} else {
-		atomic_fetch_add(&contents->errors, 1);
-		problem.error = -what;
-		report(contents, reader, file, -what);
-	}
-	r = outcomes_add_problem(&contents->outcomes, &problem);
-	if (r < 0)
-		contents_fail(contents, r);
-}
 
 /* ---- one window ---------------------------------------------------------------------- */
 
@@ -212,11 +136,18 @@ static int read_heads(struct contents *contents)
 		if (order_is_on(&contents->order))
 			r = order_arrange(contents, contents->next);
 		if (r == 0)
-			r = run(contents, contents_read_heads,
+			r = run(contents, read_heads_run,
 				&(struct work){contents->next, count, TAKEN_FILES,
 					       contents->readers});
 	}
 	return r;
+}
+
+/* Runs in each thread: fetches the next batch, unless another thread does, and compares this one. */
+static void *compare_in_order(void *contents)
+{
+	order_fetch_next_batch(contents);
+	return compare_run(contents);
 }
 
 static int refine_undecided(struct contents *contents)
@@ -227,11 +158,11 @@ static int refine_undecided(struct contents *contents)
 
 	order_examine(contents);
 	if (!order_is_on(&contents->order))
-		return run(contents, contents_refine, &work);
+		return run(contents, compare_run, &work);
 	r = order_classes(contents);
 	while (r == 0 && (count = order_next_batch(contents, &work.first, &work.threads)) > 0) {
 		work.end = work.first + count;
-		r = run(contents, order_compare, &work);
+		r = run(contents, compare_in_order, &work);
 	}
 	return r;
 }

@@ -8,7 +8,7 @@
 
 #include "base/size.h"
 #include "base/stop.h"
-#include "ingest/contents.h"
+#include "ingest/contents_state.h"
 #include "ingest/device.h"
 #include "ingest/fetch.h"
 

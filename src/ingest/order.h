@@ -120,8 +120,9 @@ MUST_CHECK int order_classes(struct contents *contents);
  * threads. 0: there are no more. */
 uint32_t order_next_batch(struct contents *contents, uint32_t *first, unsigned int *threads);
 
-/* Runs in each thread: fetches the next batch, if no other thread does, and compares this one. */
-void *order_compare(void *contents);
+/* Has the kernel read the batch after the one that is compared, unless another thread does. Any
+ * thread. */
+void order_fetch_next_batch(struct contents *contents);
 
 /* How many bytes of each of count files from offset on are to be read in one go; 0: they were
  * fetched, or the head does not matter. */

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/size.h"
 #include "base/stop.h"
-#include "ingest/contents.h"
+#include "ingest/contents_state.h"
 #include "ingest/device.h"
 #include "ingest/fetch.h"
 #include "ingest/order.h"
@@ -242,16 +242,14 @@ uint32_t order_next_batch(struct contents *contents, uint32_t *first, unsigned i
 	return order->batches[batch] - *first;
 }
 
-void *order_compare(void *context)
+void order_fetch_next_batch(struct contents *contents)
 {
-	struct contents *contents = context;
 	struct order *order = &contents->order;
 	uint32_t next = order->batch_now;
 
 	if (next < order->batch_count && !is_large(order, next) &&
 	    !atomic_exchange(&order->batch_taken, true))
 		fetch_batch(contents, next);
-	return contents_refine(contents);
 }
 
 uint64_t order_turn(const struct order *order, uint64_t offset, size_t count)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "ingest/read_heads.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -6,7 +8,7 @@
 #include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/stop.h"
-#include "ingest/contents.h"
+#include "ingest/contents_state.h"
 
 /* How many of TAKEN_FILES a thread reads before it enters them: their bytes stay in its cache. */
 #define READ_FILES 8
@@ -129,7 +131,7 @@ static void *read_all(struct head_reader *heads)
 	return NULL;
 }
 
-void *contents_read_heads(void *context)
+void *read_heads_run(void *context)
 {
 	struct contents *contents = context;
 	struct head_reader heads = {.contents = contents,

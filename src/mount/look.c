@@ -217,6 +217,13 @@ static int guess(struct look *look, const struct name_list *now)
 	return r < 0 ? r : name_list_unlearn(&folder->names, now, texts, count);
 }
 
+static void set_changed(struct refresher *refresher, struct watched_folder *folder)
+{
+	(void)pthread_mutex_lock(&refresher->lock);
+	folder->changed = true;
+	(void)pthread_mutex_unlock(&refresher->lock);
+}
+
 /* What is different from what its watchers know; what cannot be told now is for the next look. */
 static void tell_differences(struct look *look, struct name_list *now)
 {
@@ -228,8 +235,8 @@ static void tell_differences(struct look *look, struct name_list *now)
 	if (r == 0 && rest.count) {
 		name_list_free(now);
 		*now = rest;
-		refresher_note_folder(look->refresher, folder->node);
-		refresher_told(look->refresher);
+		set_changed(look->refresher, folder);
+		look->unfinished = true;
 	}
 }
 
@@ -351,6 +358,7 @@ int look_at_all(struct look *look)
 	struct refresher *refresher = look->refresher;
 	struct watched_folder *folder, *next;
 
+	look->unfinished = false;
 	look->failure = look->finds ? find_watched(look) : 0;
 	look->found_ns = clock_monotonic_ns();
 	take_recent(look);

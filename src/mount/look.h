@@ -47,6 +47,7 @@ struct look {
 	struct watched_folder *folder; /* that is told of, */
 	bool gone; /* is it in the view no more? */
 	unsigned int events; /* told of it */
+	bool unfinished; /* some differences are left for the next look */
 	int failure; /* -errno that ends the thread */
 };
 

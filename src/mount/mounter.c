@@ -18,6 +18,7 @@
 
 #include "base/inotify_queues.h"
 #include "base/stop.h"
+#include "mount/fuse_options.h"
 #include "mount/lookers.h"
 #include "mount/mounter_order.h"
 #include "mount/point.h"
@@ -117,7 +118,7 @@ static int mount_view(struct fuse_session **fuse, const struct session_settings 
 		      enum session_access access)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
-	int r = session_arguments(&args, settings, access, false);
+	int r = fuse_options_make(&args, settings, access, false);
 
 	if (r == 0) {
 		*fuse = fuse_session_new(&args, &session_callbacks, sizeof(session_callbacks),
@@ -263,7 +264,7 @@ _Noreturn static void serve(int socket, const struct session_settings *settings,
 	dev_t device;
 
 	stand_alone(socket);
-	session_log_from_fuse();
+	fuse_options_log();
 	if (hear(&order) == WORD_MOUNT) {
 		device = answer_mount(&fuse, settings, access);
 		(void)setsid();
@@ -286,7 +287,7 @@ int mounter_start(struct mounter **mounter, const struct session_settings *setti
 		r = -errno;
 		goto no_ends;
 	}
-	made->access = session_access_of(settings);
+	made->access = fuse_options_access(settings);
 	made->process = fork();
 	if (made->process == 0) {
 		enum session_access access = made->access;

@@ -222,6 +222,8 @@ static void *refresh(void *context)
 		uint64_t begin = clock_monotonic_ns();
 
 		r = look_at_all(&look);
+		if (look.unfinished)
+			refresher_told(refresher);
 		note_times(&times, &look, begin);
 	}
 	if (r < 0 && r != -ECANCELED)

@@ -11,105 +11,12 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "mount/ability.h"
 #include "mount/device.h"
+#include "mount/fuse_options.h"
 #include "mount/mounter.h"
-#include "mount/nudge.h"
 #include "mount/signals.h"
 
-/* The longest name that is shown as the device: mount(2) ends at a page with all options. */
-#define SOURCE_LENGTH_MAX 1000
-
-/* What a view is, whoever mounts it: what a source holds is no reason to trust it. */
-#define FIXED_OPTIONS "nosuid,nodev,subtype=twinfs"
-
-static void log_from_fuse(enum fuse_log_level level, const char *format, va_list args)
-	PRINTF_LIKE(2, 0);
-static void log_from_fuse(enum fuse_log_level level, const char *format, va_list args)
-{
-	char message[1024];
-
-	if (vsnprintf(message, sizeof(message), format, args) < 0)
-		return;
-	message[strcspn(message, "\n")] = '\0';
-	if (level <= FUSE_LOG_ERR)
-		log_error("%s", message);
-	else if (level <= FUSE_LOG_WARNING)
-		log_warning("%s", message);
-	else
-		log_debug("%s", message);
-}
-
-void session_log_from_fuse(void)
-{
-	fuse_set_log_func(log_from_fuse);
-}
-
 /* ---- making -------------------------------------------------------------------------- */
-
-static int add_option(struct fuse_args *args, const char *option)
-{
-	return fuse_opt_add_arg(args, "-o") == 0 && fuse_opt_add_arg(args, option) == 0 ? 0
-											: -ENOMEM;
-}
-
-/* Adds name=value, where value may hold what separates options. */
-static int add_value(struct fuse_args *args, const char *name, const char *value)
-{
-	struct bytes option CLEANUP_BYTES = {0};
-	AUTO_FREE char *escaped = NULL;
-	const char *text;
-	int r = bytes_format(&option, "%s=%s", name, value);
-
-	text = r == 0 ? bytes_text(&option) : NULL;
-	if (!text || fuse_opt_add_opt_escaped(&escaped, text) != 0)
-		return -ENOMEM;
-	return add_option(args, escaped);
-}
-
-enum session_access session_access_of(const struct session_settings *settings)
-{
-	if (settings->shared)
-		return SESSION_READ_ONLY;
-	if (!mount_is_privileged())
-		return SESSION_REFUSING;
-	return nudge_is_possible() ? SESSION_OPENED : SESSION_READ_ONLY;
-}
-
-/* The kernel checks modes (and ACLs) itself, as it knows the caller. In a shared mount it does not:
- * it would judge by what it was told, while the rights at the source are those of the moment, and
- * those of the folders above a source count as well. Nor in one of a plain user that is not
- * read-only: it would say that what he owns can be written. */
-static const char *access_options(const struct session_settings *settings,
-				  enum session_access access)
-{
-	if (settings->shared)
-		return "ro,allow_other";
-	return access == SESSION_REFUSING ? "rw" : "ro,default_permissions";
-}
-
-int session_arguments(struct fuse_args *args, const struct session_settings *settings,
-		      enum session_access access, bool rings)
-{
-	const char *source = settings->source;
-	int r = fuse_opt_add_arg(args, "twinfs") == 0 ? 0 : -ENOMEM;
-
-	if (strlen(source) > SOURCE_LENGTH_MAX)
-		source = "twinfs";
-	if (r == 0)
-		r = add_option(args, FIXED_OPTIONS);
-	if (r == 0)
-		r = add_option(args, access_options(settings, access));
-	if (r == 0)
-		r = add_value(args, "fsname", source);
-	if (r == 0 && rings)
-		r = add_option(args, "io_uring");
-	if (r == 0 && settings->debug)
-		r = add_option(args, "debug");
-	for (char *const *option = settings->options; r == 0 && option && *option; option++)
-		r = add_option(args, *option);
-	return r;
-}
 
 static int init_parts(struct session *session)
 {
@@ -177,7 +84,7 @@ static int mount_session(struct session *session)
 	int r = session->settings.shared ? caller_try() : 0;
 
 	if (r == 0)
-		r = session_arguments(&args, &session->settings, session->access,
+		r = fuse_options_make(&args, &session->settings, session->access,
 				      facts->wants_rings && !speed_no_rings(facts));
 	if (r == 0) {
 		session->fuse = fuse_session_new(&args, &session_callbacks,
@@ -231,7 +138,7 @@ int session_new(struct session **session, struct view *view,
 	made->view = view;
 	made->settings = *settings;
 	made->access = mounter_access(settings->mounter);
-	session_log_from_fuse();
+	fuse_options_log();
 	gather_facts(made);
 	r = mount_session(made);
 	if (r < 0) {
@@ -287,6 +194,11 @@ void session_free(struct session *session)
 
 /* ---- running and stopping ------------------------------------------------------------ */
 
+static void stop(void *session)
+{
+	session_stop(session);
+}
+
 /* Serves, with a notifier as long as there are answers. */
 static int serve(struct session *session)
 {
@@ -294,7 +206,7 @@ static int serve(struct session *session)
 	int r;
 
 	refresher_start(session); /* the others look whether it is there */
-	unmount_watch_start(session);
+	unmount_watch_start(session, stop);
 	r = notifier_start(session);
 	if (r == 0)
 		r = loop_run(&session->loop, session->fuse, threads);
@@ -310,9 +222,9 @@ int session_run(struct session *session)
 {
 	int r;
 
-	signal_watch_attach(session->settings.signals, session);
+	signal_watch_attach(session->settings.signals, stop, session);
 	r = serve(session);
-	signal_watch_attach(session->settings.signals, NULL);
+	signal_watch_attach(session->settings.signals, NULL, NULL);
 	session->failed = r < 0 && session->loop.count > 0;
 	if (r < 0)
 		log_error("the mount on %s failed: %s", quote_path(session->settings.mount_point),

@@ -59,16 +59,4 @@ static inline bool session_judges(const struct session *session)
 /* callbacks.h */
 extern const struct fuse_lowlevel_ops session_callbacks;
 
-/* session.c: how a view is to be mounted, for a process that did not give up rights yet. */
-enum session_access session_access_of(const struct session_settings *settings);
-
-/* What libfuse is told, for fuse_opt_free_args also after a failure; 0 or -ENOMEM.
- *
- * rings	requests shall come over io_uring */
-MUST_CHECK int session_arguments(struct fuse_args *args, const struct session_settings *settings,
-				 enum session_access access, bool rings);
-
-/* Has libfuse say what it says as we do. */
-void session_log_from_fuse(void);
-
 #endif

@@ -8,15 +8,15 @@
 #include <stdlib.h>
 
 #include "base/stop.h"
-#include "mount/mount.h"
 
 struct signal_watch {
 	pthread_t thread;
 	sigset_t signals;
 	atomic_bool ending;
 	atomic_int number; /* that ended the daemon */
-	pthread_mutex_t lock; /* of all below; held while the session is being stopped */
-	struct session *session;
+	pthread_mutex_t lock; /* of all below; held during the callbacks */
+	void (*stop)(void *context);
+	void *stop_context;
 	bool came;
 	bool hangup_ends;
 	void (*hangup)(void *context);
@@ -28,8 +28,8 @@ static void stop_everything(struct signal_watch *watch)
 	stop_request();
 	(void)pthread_mutex_lock(&watch->lock);
 	watch->came = true;
-	if (watch->session)
-		session_stop(watch->session);
+	if (watch->stop)
+		watch->stop(watch->stop_context);
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 
@@ -97,14 +97,15 @@ void signal_watch_on_hangup(struct signal_watch *watch, void (*hangup)(void *con
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 
-void signal_watch_attach(struct signal_watch *watch, struct session *session)
+void signal_watch_attach(struct signal_watch *watch, void (*stop)(void *context), void *context)
 {
 	if (!watch)
 		return;
 	(void)pthread_mutex_lock(&watch->lock);
-	watch->session = session;
-	if (session && watch->came)
-		session_stop(session);
+	watch->stop = stop;
+	watch->stop_context = context;
+	if (stop && watch->came)
+		stop(context);
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 

@@ -5,14 +5,13 @@
 /* SIGINT and SIGTERM as the end of a daemon; SIGHUP as its end, too, or to have it look anew.
  *
  * One thread waits for them. When the end comes it sets the flag of base/stop.h, so that scans end,
- * and stops the session that was attached.
+ * and calls what signal_watch_attach() was given.
  */
 
 #include <stdbool.h>
 
 #include "base/attributes.h"
 
-struct session;
 struct signal_watch;
 
 /* Begins to watch: blocks these signals in the calling thread, and so in all threads that it
@@ -27,9 +26,9 @@ MUST_CHECK int signal_watch_new(struct signal_watch **watch, bool hangup_ends);
 void signal_watch_on_hangup(struct signal_watch *watch, void (*hangup)(void *context),
 			    void *context);
 
-/* The session to stop, NULL for none; session_run and session_free call it. Stops it at once if
- * a signal came before. */
-void signal_watch_attach(struct signal_watch *watch, struct session *session);
+/* Sets the callback that stops the session, NULL for none. It is called at once if a signal came
+ * before, else from the thread of the watch. Accepts a watch that is NULL. */
+void signal_watch_attach(struct signal_watch *watch, void (*stop)(void *context), void *context);
 
 /* The signal that ended the daemon, 0: none did. Any thread. */
 int signal_watch_number(const struct signal_watch *watch);

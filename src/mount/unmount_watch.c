@@ -102,7 +102,7 @@ static void end_session(struct session *session, pid_t holder)
 		"mount namespace, where it fails from now on",
 		quote_path(session->settings.mount_point), (int)holder);
 	session->left_behind = true;
-	session_stop(session);
+	session->unmount_watch.stop(session);
 }
 
 static void *watch_table(void *context)
@@ -159,12 +159,12 @@ static void unmount_watch_free(struct unmount_watch *watch)
 	free(watch->device);
 }
 
-void unmount_watch_start(struct session *session)
+void unmount_watch_start(struct session *session, void (*stop)(void *session))
 {
 	struct unmount_watch *watch = &session->unmount_watch;
 	int r;
 
-	*watch = (struct unmount_watch){.table_fd = -1, .end_fd = -1};
+	*watch = (struct unmount_watch){.table_fd = -1, .end_fd = -1, .stop = stop};
 	r = learn_device(watch, session->settings.mount_point);
 	if (r == 0) {
 		watch->end_fd = eventfd(0, EFD_CLOEXEC);

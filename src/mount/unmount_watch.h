@@ -31,12 +31,13 @@ struct unmount_watch {
 	bool running;
 	int table_fd; /* of the mount table, for poll(2) alone */
 	int end_fd; /* an eventfd */
+	void (*stop)(void *session); /* ends the session */
 	char *device; /* of the view, as the mount table has it */
 };
 
-/* Starts the thread of a session that is mounted. Without the thread the view is served all the
+/* Starts the thread of a session that is mounted, which it ends by stop. Without the thread the view is served all the
  * same; why there is none is logged. */
-void unmount_watch_start(struct session *session);
+void unmount_watch_start(struct session *session, void (*stop)(void *session));
 
 /* Ends the thread, waits for it, and frees. Any thread but that one; after unmount_watch_start. */
 void unmount_watch_end(struct unmount_watch *watch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/fixture.h"
-#include "ingest/contents.h"
+#include "ingest/contents_state.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define HEADS_MAX 40

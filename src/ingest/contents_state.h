@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INGEST_CONTENTS_H
-#define INGEST_CONTENTS_H
+#ifndef INGEST_CONTENTS_STATE_H
+#define INGEST_CONTENTS_STATE_H
 
 /* The comparison of one window, shared by the threads that do it. Internal to ingest/. */
 
@@ -54,9 +54,5 @@ void contents_count_done(struct contents *contents, uint64_t files, uint64_t byt
 
 /* The first one stays. */
 void contents_fail(struct contents *contents, int failure);
-
-/* Both run in each of several threads until the work is done. */
-void *contents_read_heads(void *contents);
-void *contents_refine(void *contents);
 
 #endif

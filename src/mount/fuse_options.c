@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/fuse_options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "mount/ability.h"
+#include "mount/nudge.h"
+
+/* The longest name that is shown as the device: mount(2) ends at a page with all options. */
+#define SOURCE_LENGTH_MAX 1000
+
+/* What a view is, whoever mounts it: what a source holds is no reason to trust it. */
+#define FIXED_OPTIONS "nosuid,nodev,subtype=twinfs"
+
+static void log_from_fuse(enum fuse_log_level level, const char *format, va_list args)
+	PRINTF_LIKE(2, 0);
+static void log_from_fuse(enum fuse_log_level level, const char *format, va_list args)
+{
+	char message[1024];
+
+	if (vsnprintf(message, sizeof(message), format, args) < 0)
+		return;
+	message[strcspn(message, "\n")] = '\0';
+	if (level <= FUSE_LOG_ERR)
+		log_error("%s", message);
+	else if (level <= FUSE_LOG_WARNING)
+		log_warning("%s", message);
+	else
+		log_debug("%s", message);
+}
+
+void fuse_options_log(void)
+{
+	fuse_set_log_func(log_from_fuse);
+}
+
+static int add_option(struct fuse_args *args, const char *option)
+{
+	return fuse_opt_add_arg(args, "-o") == 0 && fuse_opt_add_arg(args, option) == 0 ? 0
+											: -ENOMEM;
+}
+
+/* Adds name=value, where value may hold what separates options. */
+static int add_value(struct fuse_args *args, const char *name, const char *value)
+{
+	struct bytes option CLEANUP_BYTES = {0};
+	AUTO_FREE char *escaped = NULL;
+	const char *text;
+	int r = bytes_format(&option, "%s=%s", name, value);
+
+	text = r == 0 ? bytes_text(&option) : NULL;
+	if (!text || fuse_opt_add_opt_escaped(&escaped, text) != 0)
+		return -ENOMEM;
+	return add_option(args, escaped);
+}
+
+enum session_access fuse_options_access(const struct session_settings *settings)
+{
+	if (settings->shared)
+		return SESSION_READ_ONLY;
+	if (!mount_is_privileged())
+		return SESSION_REFUSING;
+	return nudge_is_possible() ? SESSION_OPENED : SESSION_READ_ONLY;
+}
+
+/* The kernel checks modes (and ACLs) itself, as it knows the caller. In a shared mount it does not:
+ * it would judge by what it was told, while the rights at the source are those of the moment, and
+ * those of the folders above a source count as well. Nor in one of a plain user that is not
+ * read-only: it would say that what he owns can be written. */
+static const char *access_options(const struct session_settings *settings,
+				  enum session_access access)
+{
+	if (settings->shared)
+		return "ro,allow_other";
+	return access == SESSION_REFUSING ? "rw" : "ro,default_permissions";
+}
+
+int fuse_options_make(struct fuse_args *args, const struct session_settings *settings,
+		      enum session_access access, bool rings)
+{
+	const char *source = settings->source;
+	int r = fuse_opt_add_arg(args, "twinfs") == 0 ? 0 : -ENOMEM;
+
+	if (strlen(source) > SOURCE_LENGTH_MAX)
+		source = "twinfs";
+	if (r == 0)
+		r = add_option(args, FIXED_OPTIONS);
+	if (r == 0)
+		r = add_option(args, access_options(settings, access));
+	if (r == 0)
+		r = add_value(args, "fsname", source);
+	if (r == 0 && rings)
+		r = add_option(args, "io_uring");
+	if (r == 0 && settings->debug)
+		r = add_option(args, "debug");
+	for (char *const *option = settings->options; r == 0 && option && *option; option++)
+		r = add_option(args, *option);
+	return r;
+}
