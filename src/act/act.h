@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "catalog/source.h"
+#include "source/source.h"
 
 enum act_kind {
 	ACT_REMOVE,

@@ -17,6 +17,7 @@
 #include "base/descriptor.h"
 #include "base/metadata.h"
 #include "base/xattrs.h"
+#include "source/source.h"
 
 /* A copy that moves is needed for itself, and only its own bytes must not have changed. */
 static bool copy_was_unbroken(struct deed *deed)

@@ -14,7 +14,7 @@
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "catalog/index_files.h"
+#include "store/index_files.h"
 
 /* ---- the two files ------------------------------------------------------------------- */
 

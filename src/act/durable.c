@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "source/source.h"
 
 /* The coarsest time stamps that a file system with leases is known to have, those of FAT. A change
  * within this time may leave ctime as it is. */

@@ -9,9 +9,10 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/filesystem_kind.h"
 #include "base/memory.h"
 #include "base/numbers.h"
-#include "catalog/filesystem_kind.h"
+#include "source/source.h"
 
 #define WRITER_PAUSE_MS 20
 #define WRITER_PATIENCE_MS 60000

@@ -16,7 +16,7 @@
 #include "base/json_read.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "catalog/index_files.h"
+#include "store/index_files.h"
 #include "twinfs/format.h"
 
 /* Numbers above are given to no intent. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
-#include "catalog/filesystem_kind.h"
+#include "base/filesystem_kind.h"
 
 /* Linux 6.5: a file handle that identifies a file, and need not open it. */
 #define HANDLE_FID 0x200

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "catalog/filesystem_kind.h"
+#include "base/filesystem_kind.h"
 
 #define SEARCH_BITS (S_IXUSR | S_IXGRP | S_IXOTH)
 

@@ -11,6 +11,7 @@
 #include "act/internal.h"
 #include "act/trash_entry.h"
 #include "act/trash_folder.h"
+#include "source/source.h"
 
 /* Writes the info file and renames the copy to it. -EEXIST if the name is taken. */
 static int enter(struct deed *deed, struct trash_folder *trash, const char *name)

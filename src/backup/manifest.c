@@ -11,7 +11,7 @@
 #include "base/base64.h"
 #include "base/json_path.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
+#include "source/source.h"
 
 void manifest_name_free(struct manifest_name *name)
 {

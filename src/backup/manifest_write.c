@@ -12,8 +12,10 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
+#include "catalog/scan.h"
+#include "source/source.h"
 
 #define FIRST_CAPACITY 16
 

@@ -5,14 +5,19 @@
 
 #include "base/numbers.h"
 #include "catalog/change.h"
+#include "catalog/errors.h"
 #include "catalog/file.h"
 #include "catalog/gather.h"
-#include "catalog/internal.h"
+#include "catalog/handle.h"
 #include "catalog/link.h"
 #include "catalog/move.h"
-#include "catalog/name.h"
 #include "catalog/query.h"
+#include "catalog/record.h"
 #include "catalog/tree.h"
+#include "catalog/writer.h"
+#include "store/key.h"
+#include "store/value.h"
+#include "store/writer.h"
 
 /* Changes are applied in passes over one table each, sorted by that table's keys, because LMDB
  * appends or finds its place on the page at hand when keys come in order:
@@ -122,13 +127,13 @@ static int identify(struct catalog_writer *w, struct addition *addition)
 	struct file_record known;
 	struct span fields;
 	uint64_t id;
-	int r = writer_add(w, TABLE_BYKEY, &key, encode_number(addition->file), &fields);
+	int r = store_add(&w->store, TABLE_BYKEY, &key, encode_number(addition->file), &fields);
 
 	if (r != -EEXIST)
 		return r;
 	if (!decode_number(fields, &id))
 		return -EUCLEAN;
-	r = catalog_get_file(&w->reader, id, &known);
+	r = catalog_get_file(&w->store.reader, id, &known);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (r == 0 && attributes_same_inode(&known.attributes, attributes)) {
@@ -138,7 +143,7 @@ static int identify(struct catalog_writer *w, struct addition *addition)
 	}
 	/* the number was given to another inode since, which may be in this batch and have no
 	 * record yet; the names of the old one go by themselves */
-	return writer_put(w, TABLE_BYKEY, &key, encode_number(addition->file));
+	return store_put(&w->store, TABLE_BYKEY, &key, encode_number(addition->file));
 }
 
 /* Gives each file to add an id: the names of one inode share it. New ids follow the order of
@@ -221,7 +226,7 @@ static int add_dir(struct catalog_writer *w, const struct name_change *change)
 				 .attributes = change->attributes,
 				 .name = change->name};
 	struct key key = key_number(dir.id);
-	int r = writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
+	int r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
 
 	if (r == 0)
 		r = note_dir_error(w, &dir);
@@ -355,7 +360,7 @@ static int dir_is_lost(struct catalog_writer *w, uint64_t id, const struct new_d
 	*lost = found && found->lost;
 	if (found)
 		return 0;
-	r = catalog_get_dir(&w->reader, id, &dir);
+	r = catalog_get_dir(&w->store.reader, id, &dir);
 	*lost = r == -ENOENT;
 	return *lost ? 0 : r;
 }
@@ -419,7 +424,7 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 	char name[NAME_BYTES_MAX];
 	struct key key = key_number(change->id);
 	struct dir_record dir;
-	int r = catalog_get_dir(&w->reader, change->id, &dir);
+	int r = catalog_get_dir(&w->store.reader, change->id, &dir);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r; /* it was removed since */
@@ -431,7 +436,7 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 	dir.error = change->error;
 	r = note_dir_error(w, &dir);
 	if (r == 0)
-		r = writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
+		r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
 	return r < 0 ? r : gather_dir(w, (struct news_dir){.dir = dir.id});
 }
 

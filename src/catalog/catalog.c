@@ -16,51 +16,27 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/filesystem_kind.h"
 #include "base/interruption.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/timed_wait.h"
 #include "catalog/filesystem.h"
-#include "catalog/filesystem_kind.h"
 #include "catalog/flips.h"
 #include "catalog/gather.h"
 #include "catalog/group.h"
-#include "catalog/index_files.h"
+#include "catalog/handle.h"
 #include "catalog/integrity.h"
-#include "catalog/internal.h"
 #include "catalog/meta.h"
-#include "catalog/private.h"
 #include "catalog/redundant.h"
-#include "catalog/store.h"
 #include "catalog/unwritten.h"
+#include "store/file_mode.h"
+#include "store/ids.h"
+#include "store/index_files.h"
+#include "store/store.h"
 #include "twinfs/format.h"
 
-/* Ids reserved on disk at a time. */
-#define IDS_RESERVED (UINT64_C(1) << 22)
-
-/* With less room than this a write that failed failed for it. */
-#define NO_ROOM_BYTES (UINT64_C(1) << 20)
-
-/* Interval at which a transaction that waits for others asks whether it was interrupted. */
-#define INTERRUPTION_NS UINT64_C(20000000)
-
 #define OWNER_TEXT_BYTES (4096 + 32)
-
-struct catalog {
-	struct store store;
-	struct filesystems filesystems;
-	char *folder;
-	int folder_fd;
-	int lock_fd; /* -1: read only */
-	uint64_t name_seed;
-	bool store_opened;
-	bool unsealed; /* the seal was taken off: the data may change */
-	pthread_mutex_t ids_lock;
-	uint64_t next_id;
-	uint64_t reserved_id; /* ids below it are ours to use */
-	catalog_news_fn *observer; /* NULL: nobody */
-	void *observer_context;
-};
 
 /* ---- folder and lock ----------------------------------------------------------------- */
 
@@ -393,202 +369,4 @@ void catalog_close(struct catalog *catalog)
 	pthread_mutex_destroy(&catalog->ids_lock);
 	free(catalog->folder);
 	free(catalog);
-}
-
-void catalog_condemn(struct catalog *catalog)
-{
-	atomic_store(&catalog->store.damaged, true);
-}
-
-void catalog_doubt(struct catalog *catalog)
-{
-	store_doubt(&catalog->store);
-}
-
-void catalog_judge(struct catalog *catalog, int result)
-{
-	if (result == -EUCLEAN)
-		catalog_condemn(catalog);
-	else if (result == -ENOENT)
-		atomic_store(&catalog->store.doubted, true); /* who failed says so */
-}
-
-const char *catalog_folder(const struct catalog *catalog)
-{
-	return catalog->folder;
-}
-
-void catalog_folder_identity(const struct catalog *catalog, dev_t *device, ino_t *inode)
-{
-	struct stat st = {0};
-
-	if (fstat(catalog->folder_fd, &st) < 0)
-		log_error("cannot examine index folder %s: %s", quote_path(catalog->folder),
-			  error_text(errno));
-	*device = st.st_dev;
-	*inode = st.st_ino;
-}
-
-int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *number)
-{
-	return filesystems_number(&catalog->filesystems, fd, device, number);
-}
-
-uint64_t catalog_name_seed(const struct catalog *catalog)
-{
-	return catalog->name_seed;
-}
-
-uint64_t catalog_new_id(struct catalog *catalog)
-{
-	uint64_t id = 0;
-	int r = 0;
-
-	pthread_mutex_lock(&catalog->ids_lock);
-	if (catalog->next_id >= catalog->reserved_id) {
-		r = index_reserve_ids(catalog->folder_fd, catalog->next_id + IDS_RESERVED);
-		if (r == 0)
-			catalog->reserved_id = catalog->next_id + IDS_RESERVED;
-	}
-	if (r == 0 && catalog->next_id <= TWINFS_ID_MAX)
-		id = catalog->next_id++;
-	pthread_mutex_unlock(&catalog->ids_lock);
-	if (!id)
-		errno = r < 0 ? -r : EOVERFLOW;
-	return id;
-}
-
-/* ---- transactions -------------------------------------------------------------------- */
-
-int catalog_read_begin(struct catalog *catalog, struct catalog_reader **reader)
-{
-	int r = store_read_begin(&catalog->store, reader);
-
-	if (r == 0)
-		(*reader)->name_seed = catalog->name_seed;
-	return r;
-}
-
-void catalog_read_end(struct catalog_reader *reader)
-{
-	store_read_end(reader);
-}
-
-struct catalog_reader *catalog_writer_reader(struct catalog_writer *writer)
-{
-	return &writer->reader;
-}
-
-static int finish(struct catalog_writer *w, size_t *filesystem_count)
-{
-	int r = groups_flush(w);
-
-	if (r == 0)
-		r = flips_find(w->gather);
-	if (r == 0)
-		r = redundant_flush(w);
-	if (r == 0)
-		r = gather_finish(w);
-	if (r == 0)
-		r = filesystems_store(&w->catalog->filesystems, w, filesystem_count);
-	if (r == 0 && w->changed) {
-		w->totals.generation++;
-		w->totals.changed = clock_now();
-		r = meta_put_totals(w, &w->totals);
-	}
-	return r;
-}
-
-static int try_write(struct catalog *catalog, catalog_write_fn *body, void *context,
-		     struct gather *gather)
-{
-	struct catalog_writer w = {.catalog = catalog, .gather = gather};
-	size_t filesystem_count = 0;
-	int r = store_write_begin(&catalog->store, &w.reader.txn);
-
-	if (r < 0)
-		return r;
-	w.reader.store = &catalog->store;
-	w.reader.name_seed = catalog->name_seed;
-	r = meta_get_totals(&w.reader, &w.totals);
-	if (r == -ENOENT)
-		r = 0; /* a new index */
-	if (r == 0)
-		r = body(&w, context);
-	if (r == 0)
-		r = finish(&w, &filesystem_count);
-	redundant_discard(&w);
-	groups_discard(&w);
-	/* the cursors of a write transaction are closed with it */
-	if (r == 0)
-		r = store_write_commit(&catalog->store, w.reader.txn);
-	else
-		store_write_abort(&catalog->store, w.reader.txn);
-	if (r)
-		return r;
-	filesystems_stored(&catalog->filesystems, filesystem_count);
-	if (gather->observed && w.changed)
-		gather_tell(gather, w.totals.generation, catalog->observer,
-			    catalog->observer_context);
-	return 0;
-}
-
-/* LMDB says EIO for a write that was cut short: usually because there was no room for the rest. */
-static int name_failure(const struct catalog *catalog, int r)
-{
-	struct statvfs fs;
-
-	if (r == -EIO && fstatvfs(catalog->folder_fd, &fs) == 0 &&
-	    fs.f_bavail * fs.f_frsize < NO_ROOM_BYTES)
-		return -ENOSPC;
-	return r;
-}
-
-void catalog_observe(struct catalog *catalog, catalog_news_fn *observer, void *context)
-{
-	catalog->observer = observer;
-	catalog->observer_context = context;
-}
-
-/* Takes the lock of the store for a transaction. 0 or -EINTR. */
-static int lock_writes(struct catalog *catalog, const struct interruption *interruption)
-{
-	pthread_mutex_t *lock = &catalog->store.write_lock;
-
-	if (!interruption) {
-		pthread_mutex_lock(lock);
-		return 0;
-	}
-	do {
-		if (interruption_is_set(interruption))
-			return -EINTR;
-	} while (!timed_lock(lock, INTERRUPTION_NS));
-	return 0;
-}
-
-int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context)
-{
-	return catalog_write_unless(catalog, body, context, NULL);
-}
-
-int catalog_write_unless(struct catalog *catalog, catalog_write_fn *body, void *context,
-			 const struct interruption *interruption)
-{
-	struct gather gather = {.observed = catalog->observer != NULL};
-	int r = lock_writes(catalog, interruption);
-
-	if (r < 0)
-		return r;
-	for (;;) {
-		gather_reset(&gather);
-		r = try_write(catalog, body, context, &gather);
-		if (r != -EXFULL)
-			break;
-		r = store_grow(&catalog->store);
-		if (r < 0)
-			break;
-	}
-	pthread_mutex_unlock(&catalog->store.write_lock);
-	gather_free(&gather);
-	return name_failure(catalog, r);
 }

@@ -9,7 +9,7 @@
  * writer out. Open it after daemon(3): LMDB's locks belong to the process.
  *
  * Queries are in catalog/query.h, changes in catalog/change.h, source trees in
- * catalog/source.h.
+ * source/source.h.
  */
 
 #include <stdbool.h>
@@ -90,6 +90,9 @@ const char *catalog_folder(const struct catalog *catalog); /* as given at openin
 
 /* Device and inode of the index folder, which no walk enters. */
 void catalog_folder_identity(const struct catalog *catalog, dev_t *device, ino_t *inode);
+
+/* The catalog's number for the file system of fd, whose st_dev is device. Any thread. 0 or -errno. */
+MUST_CHECK int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *number);
 
 /* ---- reading ------------------------------------------------------------------------- */
 

@@ -9,10 +9,15 @@
 #include "catalog/group.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
+#include "catalog/writer.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/writer.h"
 
 uint32_t catalog_next_scan(struct catalog_writer *w)
 {
-	w->changed = true;
+	w->store.changed = true;
 	return (uint32_t)++w->totals.scans;
 }
 
@@ -20,7 +25,7 @@ int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *sc
 {
 	struct catalog_scan *groups CLEANUP_SCAN = NULL;
 	uint64_t before;
-	int r = meta_get_number(&w->reader, META_MIN_SIZE, &before);
+	int r = meta_get_number(&w->store.reader, META_MIN_SIZE, &before);
 
 	if (r < 0)
 		return r;
@@ -37,7 +42,7 @@ int catalog_set_view(struct catalog_writer *w, const char *mount_point)
 {
 	struct bytes before CLEANUP_BYTES = {0};
 	size_t length = strlen(mount_point);
-	int r = meta_get_text(&w->reader, META_VIEW, &before);
+	int r = meta_get_text(&w->store.reader, META_VIEW, &before);
 
 	if (r < 0 || (before.length == length && memcmp(before.data, mount_point, length) == 0))
 		return r;
@@ -55,68 +60,10 @@ int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *pat
 	int r = meta_put_source(w, index, path, root_dir);
 
 	if (r == 0)
-		r = writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
+		r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
 	if (r == 0)
 		w->totals.directories++;
 	return r;
-}
-
-/* Outcome of noting or forgetting an error: it was another one before, or none. */
-enum {
-	ERROR_CHANGED = 1
-};
-
-/* Is the file still there, under some name? */
-static int has_names(struct catalog_writer *w, uint64_t id, bool *has)
-{
-	struct file_record file = {0};
-	int r = catalog_get_file(&w->reader, id, &file);
-
-	*has = r == 0 && file.names > 0;
-	return r == -ENOENT ? 0 : r;
-}
-
-static int note_error(struct catalog_writer *w, const struct key *key, int error)
-{
-	struct span fields;
-	uint64_t before;
-	int r = writer_add(w, TABLE_ERROR, key, encode_number((uint64_t)error), &fields);
-
-	if (r == 0)
-		w->totals.errors++;
-	if (r != -EEXIST)
-		return r < 0 ? r : ERROR_CHANGED;
-	if (!decode_number(fields, &before))
-		return -EUCLEAN;
-	if (before == (uint64_t)error)
-		return 0;
-	r = writer_put(w, TABLE_ERROR, key, encode_number((uint64_t)error));
-	return r < 0 ? r : ERROR_CHANGED;
-}
-
-static int forget_error(struct catalog_writer *w, const struct key *key)
-{
-	int r = w->totals.errors ? writer_delete(w, TABLE_ERROR, key) : -ENOENT;
-
-	if (r == -ENOENT)
-		return 0;
-	if (r == 0)
-		w->totals.errors--;
-	return r < 0 ? r : ERROR_CHANGED;
-}
-
-int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t id, int error)
-{
-	struct key key = key_pair((uint64_t)kind, id);
-	bool has = true;
-	int r = 0;
-
-	if (error && kind == ERROR_FILE)
-		r = has_names(w, id, &has);
-	if (r < 0 || !has)
-		return r;
-	r = error ? note_error(w, &key, error) : forget_error(w, &key);
-	return r == ERROR_CHANGED ? gather_error(w, kind, id, error) : r;
 }
 
 int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
@@ -134,7 +81,7 @@ int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left)
 
 	*left = true;
 	for (size_t i = 0; r == 0 && i < limit; i++) {
-		r = store_cursor(&w->reader, TABLE_ORPHAN, &cursor);
+		r = store_cursor(&w->store.reader, TABLE_ORPHAN, &cursor);
 		if (r < 0)
 			break;
 		code = mdb_cursor_get(cursor, &k, &v, MDB_FIRST);
@@ -143,7 +90,7 @@ int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left)
 			return 0;
 		}
 		if (code)
-			return store_result(w->reader.store, code);
+			return store_result(w->store.reader.store, code);
 		if (!key_get_number((struct span){k.mv_data, k.mv_size}, &id))
 			return -EUCLEAN;
 		r = file_delete(w, id);

@@ -94,11 +94,6 @@ void catalog_set_unlisted(struct catalog_writer *w, uint64_t from);
 /* Forgets up to limit orphans; *left tells whether there are more. */
 MUST_CHECK int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left);
 
-/* Notes an error (positive errno; 0: none any more) of a directory or file; nothing where the file
- * is gone. */
-MUST_CHECK int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t id,
-				 int error);
-
 /* The outcome of reading one file. */
 struct content_change {
 	uint64_t file;

@@ -10,20 +10,15 @@
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "catalog/source_identity.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
 
 /* No page of LMDB is smaller, and all lie at multiples of it. */
 #define PAGE_BYTES_MIN 4096
 
 /* Format, name seed, smallest size and totals. */
 #define META_SINGLE_RECORDS 4
-
-int check_expect(struct check *c, enum table table, struct key key)
-{
-	struct span fields;
-
-	c->expected[table]++;
-	return check_found(store_get(c->reader, table, &key, &fields));
-}
 
 /* Of a table whose keys say all. */
 static int check_nothing(struct check *c, struct span key, struct span fields)

@@ -3,6 +3,10 @@
 
 #include "catalog/check_tables.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
 
 /* ---- files --------------------------------------------------------------------------- */
 

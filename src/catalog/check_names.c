@@ -2,9 +2,12 @@
 #include <errno.h>
 
 #include "catalog/check_tables.h"
-#include "catalog/move.h"
-#include "catalog/name.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
+#include "catalog/record.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
 
 /* ---- directories --------------------------------------------------------------------- */
 
@@ -32,7 +35,7 @@ int check_dir(struct check *c, struct span key, struct span fields)
 		return -EUCLEAN;
 	c->expected[TABLE_ENTRY] += dir.parent != 0;
 	if (dir.parent >= dir.id)
-		r = dir_is_in_circle(c->reader, dir.id, &circle);
+		r = catalog_dir_is_in_circle(c->reader, dir.id, &circle);
 	if (r == 0)
 		r = check_claim(!circle);
 	return r < 0 ? check_found(r) : check_dir_error(c, &dir);

@@ -10,7 +10,7 @@
  */
 
 #include "catalog/catalog.h"
-#include "catalog/store.h"
+#include "store/key.h"
 
 struct check {
 	struct catalog_reader *reader;

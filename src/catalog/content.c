@@ -8,6 +8,9 @@
 #include "catalog/group.h"
 #include "catalog/link.h"
 #include "catalog/query.h"
+#include "catalog/writer.h"
+#include "store/key.h"
+#include "store/writer.h"
 
 /* What was learned of many files is written in passes over one table each, sorted by that table's
  * keys, like names (apply.c): LMDB then finds its place on the page at hand, or appends.
@@ -87,7 +90,7 @@ static bool is_listed_anew(const struct learned *learned)
 static int look_up(struct catalog_writer *w, struct learned *learned)
 {
 	struct file_record file;
-	int r = catalog_get_file(&w->reader, learned->change.file, &file);
+	int r = catalog_get_file(&w->store.reader, learned->change.file, &file);
 
 	learned->stale = r == -ENOENT;
 	if (r < 0)
@@ -103,7 +106,7 @@ static int look_up(struct catalog_writer *w, struct learned *learned)
 		learned->stale = true;
 	else if (r < 0)
 		return r;
-	r = catalog_get_content(&w->reader, file.id, &learned->before);
+	r = catalog_get_content(&w->store.reader, file.id, &learned->before);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -113,7 +116,7 @@ static int put_content(struct catalog_writer *w, const struct learned *learned)
 	struct key key = key_number(learned->change.file);
 
 	w->totals.comparisons++;
-	return writer_put(w, TABLE_CONTENT, &key, encode_content(&now));
+	return store_put(&w->store, TABLE_CONTENT, &key, encode_content(&now));
 }
 
 static int put_all(struct catalog_writer *w, struct learned *list, size_t count)
@@ -154,7 +157,7 @@ static int list_all(struct catalog_writer *w, struct learned *list, size_t count
 static int move_links(struct catalog_writer *w, const struct learned *learned)
 {
 	struct file_record file;
-	int r = catalog_get_file(&w->reader, learned->change.file, &file);
+	int r = catalog_get_file(&w->store.reader, learned->change.file, &file);
 
 	if (r == 0 && learned->before.group)
 		r = links_leave(w, &file, learned->before.group);

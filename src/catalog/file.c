@@ -4,17 +4,23 @@
 #include <errno.h>
 
 #include "catalog/change.h"
+#include "catalog/errors.h"
 #include "catalog/gather.h"
 #include "catalog/group.h"
 #include "catalog/link.h"
 #include "catalog/query.h"
 #include "catalog/redundant.h"
+#include "catalog/scan.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
+#include "store/writer.h"
 
 static int put_file(struct catalog_writer *w, const struct file_record *file)
 {
 	struct key key = key_number(file->id);
 
-	return writer_put(w, TABLE_FILE, &key, encode_file(file));
+	return store_put(&w->store, TABLE_FILE, &key, encode_file(file));
 }
 
 /* add is false to subtract. */
@@ -41,7 +47,7 @@ int file_list_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 {
 	struct key key = key_quad(size, content->head, content->group, id);
 
-	return writer_put(w, TABLE_BYSIZE, &key, encode_nothing());
+	return store_put(&w->store, TABLE_BYSIZE, &key, encode_nothing());
 }
 
 int file_unlist_size(struct catalog_writer *w, uint64_t id, uint64_t size,
@@ -49,7 +55,7 @@ int file_unlist_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 {
 	struct key key = key_quad(size, content->head, content->group, id);
 
-	return writer_delete(w, TABLE_BYSIZE, &key);
+	return store_delete(&w->store, TABLE_BYSIZE, &key);
 }
 
 /* The same of any file; only regular ones are candidates, and those listed later are not yet. */
@@ -74,7 +80,7 @@ static const struct content_record unread;
 void catalog_set_unlisted(struct catalog_writer *w, uint64_t from)
 {
 	w->totals.unlisted = from;
-	w->changed = true;
+	w->store.changed = true;
 }
 
 int catalog_defer_sizes(struct catalog_writer *w)
@@ -101,7 +107,7 @@ int catalog_list_sizes(struct catalog_writer *w, const struct sized_file *files,
 /* What is known of a file's content; head 0: nothing. */
 static int get_content(struct catalog_writer *w, uint64_t id, struct content_record *content)
 {
-	int r = catalog_get_content(&w->reader, id, content);
+	int r = catalog_get_content(&w->store.reader, id, content);
 
 	if (r == -ENOENT) {
 		*content = (struct content_record){0};
@@ -128,7 +134,7 @@ static int drop_content(struct catalog_writer *w, const struct file_record *file
 	if (content->group)
 		r = leave_group(w, file, content->group, false);
 	if ((r == 0 || r == -ENOENT) && content->head)
-		r = writer_delete(w, TABLE_CONTENT, &key);
+		r = store_delete(&w->store, TABLE_CONTENT, &key);
 	return r;
 }
 
@@ -137,7 +143,7 @@ static int forget_listed(struct catalog_writer *w, const struct size_entry *entr
 {
 	const struct content_record content = {.head = entry->head, .group = entry->group};
 	struct file_record file;
-	int r = catalog_get_file(&w->reader, entry->file, &file);
+	int r = catalog_get_file(&w->store.reader, entry->file, &file);
 
 	if (r == 0)
 		r = drop_content(w, &file, &content);
@@ -156,7 +162,7 @@ int files_forget_small_content(struct catalog_writer *w, uint64_t min_size)
 
 	/* a fresh walk after each change: entries move under the cursor */
 	while (r == 0) {
-		r = catalog_scan_sizes(&w->reader, &from, &scan);
+		r = catalog_scan_sizes(&w->store.reader, &from, &scan);
 		while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 && entry.head == 0)
 			continue;
 		catalog_scan_end(scan);
@@ -247,7 +253,7 @@ static int change_file(struct catalog_writer *w, struct file_record *file,
 int file_update(struct catalog_writer *w, const struct name_change *change)
 {
 	struct file_record file;
-	int r = catalog_get_file(&w->reader, change->id, &file);
+	int r = catalog_get_file(&w->store.reader, change->id, &file);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r; /* it was removed since */
@@ -258,7 +264,7 @@ int file_update(struct catalog_writer *w, const struct name_change *change)
 int file_touch(struct catalog_writer *w, uint64_t id)
 {
 	struct file_record file;
-	int r = catalog_get_file(&w->reader, id, &file);
+	int r = catalog_get_file(&w->store.reader, id, &file);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
@@ -273,7 +279,7 @@ static int is_nothing_missed(struct catalog_writer *w, uint64_t id, bool *nothin
 	struct key key = key_number(id);
 	struct span fields;
 	uint64_t comparisons;
-	int r = store_get(&w->reader, TABLE_ORPHAN, &key, &fields);
+	int r = store_get(&w->store.reader, TABLE_ORPHAN, &key, &fields);
 
 	if (r == 0 && !decode_number(fields, &comparisons))
 		r = -EUCLEAN;
@@ -286,7 +292,7 @@ static int has_stand_in(struct catalog_writer *w, uint64_t group, bool *has)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	uint64_t member;
-	int r = catalog_scan_members(&w->reader, group, 0, &scan);
+	int r = catalog_scan_members(&w->store.reader, group, 0, &scan);
 
 	if (r == 0)
 		r = catalog_next_member(scan, &member);
@@ -316,7 +322,7 @@ static int adopt_content(struct catalog_writer *w, struct file_record *file,
 	int r = get_content(w, file->id, content);
 
 	if (r == 0)
-		r = catalog_get_min_size(&w->reader, &min_size);
+		r = catalog_get_min_size(&w->store.reader, &min_size);
 	if (r == 0 && same && attributes->size >= min_size)
 		r = can_keep_content(w, file, content, &keep);
 	if (r == 0 && keep && content->group)
@@ -340,7 +346,7 @@ static int adopt(struct catalog_writer *w, struct file_record *file,
 	int r = adopt_content(w, file, attributes, run, &content);
 
 	if (r == 0)
-		r = writer_delete(w, TABLE_ORPHAN, &key);
+		r = store_delete(&w->store, TABLE_ORPHAN, &key);
 	if (r == 0)
 		r = list_size(w, file->id, attributes, &content);
 	if (r < 0)
@@ -367,7 +373,7 @@ int file_add_name(struct catalog_writer *w, const struct name_change *change,
 				       .dir = change->dir,
 				       .cookie = change->cookie};
 	struct file_record file;
-	int r = catalog_get_file(&w->reader, run->file, &file);
+	int r = catalog_get_file(&w->store.reader, run->file, &file);
 
 	if (r == 0 && file.names == 0)
 		r = adopt(w, &file, &change->attributes, run);
@@ -418,7 +424,7 @@ static int make_orphan(struct catalog_writer *w, const struct file_record *file)
 	if (r == 0)
 		r = catalog_set_error(w, ERROR_FILE, file->id, 0);
 	if (r == 0)
-		r = writer_put(w, TABLE_ORPHAN, &key, encode_number(w->totals.comparisons));
+		r = store_put(&w->store, TABLE_ORPHAN, &key, encode_number(w->totals.comparisons));
 	count_file(w, &file->attributes, false);
 	return r < 0 ? r : gather_file(w, file->id, file->attributes.size, NEWS_FILE_GONE);
 }
@@ -426,7 +432,7 @@ static int make_orphan(struct catalog_writer *w, const struct file_record *file)
 int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64_t cookie)
 {
 	struct file_record file;
-	int r = catalog_get_file(&w->reader, id, &file);
+	int r = catalog_get_file(&w->store.reader, id, &file);
 
 	if (r < 0)
 		return r;
@@ -452,26 +458,26 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 	struct content_record content = {0};
 	struct file_record file;
 	uint64_t found;
-	int r = catalog_get_file(&w->reader, id, &file);
+	int r = catalog_get_file(&w->store.reader, id, &file);
 
 	if (r == 0)
 		r = get_content(w, id, &content);
 	if (r < 0)
 		return r;
 	if (content.head)
-		r = writer_delete(w, TABLE_CONTENT, &key);
+		r = store_delete(&w->store, TABLE_CONTENT, &key);
 	if (r == 0 && content.group)
 		r = group_sweep(w, content.group);
 	if (r == 0)
-		r = catalog_find_inode(&w->reader, file.attributes.filesystem,
+		r = catalog_find_inode(&w->store.reader, file.attributes.filesystem,
 				       file.attributes.inode, &found);
 	if (r == 0 && found == id) { /* else the inode number stands for another file now */
 		bykey = key_pair(file.attributes.filesystem, file.attributes.inode);
-		r = writer_delete(w, TABLE_BYKEY, &bykey);
+		r = store_delete(&w->store, TABLE_BYKEY, &bykey);
 	}
 	if (r == 0)
-		r = writer_delete(w, TABLE_FILE, &key);
+		r = store_delete(&w->store, TABLE_FILE, &key);
 	if (r == 0)
-		r = writer_delete(w, TABLE_ORPHAN, &key);
+		r = store_delete(&w->store, TABLE_ORPHAN, &key);
 	return r;
 }

@@ -16,9 +16,13 @@
 #include "base/boot.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/filesystem_kind.h"
 #include "base/hash.h"
-#include "catalog/filesystem_kind.h"
 #include "catalog/meta.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
+#include "store/writer.h"
 
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
@@ -95,7 +99,8 @@ int filesystems_store(struct filesystems *filesystems, struct catalog_writer *w,
 	*count = filesystems->count;
 	for (size_t i = filesystems->stored; r == 0 && i < filesystems->count; i++) {
 		key = filesystem_key(i + 1);
-		r = writer_put(w, TABLE_META, &key, encode_number(filesystems->list[i].identity));
+		r = store_put(&w->store, TABLE_META, &key,
+			      encode_number(filesystems->list[i].identity));
 	}
 	pthread_rwlock_unlock(&filesystems->lock);
 	return r;

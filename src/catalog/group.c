@@ -11,6 +11,10 @@
 #include "catalog/gather.h"
 #include "catalog/kept.h"
 #include "catalog/query.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
+#include "store/writer.h"
 
 struct group_change {
 	uint64_t id;
@@ -46,7 +50,7 @@ static int touch(struct catalog_writer *w, uint64_t id, struct group_change **ch
 	HASH_FIND(hh, w->groups, &id, sizeof(id), *change);
 	if (*change)
 		return (*change)->dropped ? -ENOENT : 0;
-	r = catalog_get_group(&w->reader, id, &group);
+	r = catalog_get_group(&w->store.reader, id, &group);
 	if (r < 0)
 		return r;
 	*change = remember(w, &group);
@@ -69,7 +73,7 @@ static int is_left(struct catalog_writer *w, uint64_t id, bool *left)
 		*left = change->stored && change->now.inodes == 0;
 		return 0;
 	}
-	r = catalog_get_group(&w->reader, id, &group);
+	r = catalog_get_group(&w->store.reader, id, &group);
 	*left = r == 0 && group.inodes == 0;
 	return r == -ENOENT ? -EUCLEAN : r;
 }
@@ -83,8 +87,8 @@ static int drop(struct catalog_writer *w, uint64_t id, const struct key *byhash)
 	if (r < 0)
 		return r;
 	change->dropped = true;
-	r = writer_delete(w, TABLE_GROUP, &key);
-	return r < 0 ? r : writer_delete(w, TABLE_BYHASH, byhash);
+	r = store_delete(&w->store, TABLE_GROUP, &key);
+	return r < 0 ? r : store_delete(&w->store, TABLE_BYHASH, byhash);
 }
 
 /* The ordinal in a key of the table by hash, behind the hash. */
@@ -106,13 +110,14 @@ static int find_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t 
 	struct span fields;
 	uint64_t number, group;
 	bool left = false;
-	int r = store_cursor(&w->reader, TABLE_BYHASH, &cursor);
+	int r = store_cursor(&w->store.reader, TABLE_BYHASH, &cursor);
 
 	*ordinal = 1;
 	if (r == 0)
-		r = store_result(w->reader.store, mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE));
+		r = store_result(w->store.reader.store,
+				 mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE));
 	while (r == 0 && k.mv_size > HASH_BYTES && memcmp(k.mv_data, at.data, HASH_BYTES) == 0) {
-		r = store_check(w->reader.store, TABLE_BYHASH, &k, &v, &fields);
+		r = store_check(w->store.reader.store, TABLE_BYHASH, &k, &v, &fields);
 		if (r < 0 || !decode_number(fields, &group) || !get_ordinal(&k, &number))
 			return r < 0 ? r : -EUCLEAN;
 		r = is_left(w, group, &left);
@@ -123,7 +128,8 @@ static int find_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t 
 		}
 		*ordinal = (uint32_t)number + 1;
 		if (r == 0)
-			r = store_result(w->reader.store, mdb_cursor_get(cursor, &k, &v, MDB_NEXT));
+			r = store_result(w->store.reader.store,
+					 mdb_cursor_get(cursor, &k, &v, MDB_NEXT));
 	}
 	if (r != -ENOENT)
 		return r;
@@ -157,7 +163,7 @@ int group_create(struct catalog_writer *w, struct hash128 hash, uint64_t size_by
 	if (!new_group.id)
 		return -errno;
 	key = key_hash(hash, new_group.ordinal);
-	r = writer_add(w, TABLE_BYHASH, &key, encode_number(new_group.id), NULL);
+	r = store_add(&w->store, TABLE_BYHASH, &key, encode_number(new_group.id), NULL);
 	if (r < 0)
 		return r;
 	*group = new_group.id;
@@ -179,7 +185,7 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 
 	if (r < 0)
 		return r;
-	r = writer_add(w, TABLE_MEMBER, &key, encode_nothing(), NULL);
+	r = store_add(&w->store, TABLE_MEMBER, &key, encode_nothing(), NULL);
 	if (r == -EEXIST)
 		return 0;
 	if (r < 0)
@@ -199,7 +205,7 @@ int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool st
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	change->stays = stays;
-	r = writer_delete(w, TABLE_MEMBER, &key);
+	r = store_delete(&w->store, TABLE_MEMBER, &key);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	change->now.inodes--;
@@ -244,9 +250,9 @@ static int flush_rank(struct catalog_writer *w, const struct group_change *chang
 		return 0;
 	w->totals.order += had || has;
 	if (had)
-		r = writer_delete(w, TABLE_RANK, &before);
+		r = store_delete(&w->store, TABLE_RANK, &before);
 	if (r == 0 && has)
-		r = writer_put(w, TABLE_RANK, &now, encode_nothing());
+		r = store_put(&w->store, TABLE_RANK, &now, encode_nothing());
 	return r;
 }
 
@@ -260,9 +266,9 @@ static int flush_record(struct catalog_writer *w, struct kept_choice *choice,
 	if (change->dropped)
 		return 0;
 	if (change->now.inodes == 0 && !change->stays) {
-		r = writer_forget(w, TABLE_BYHASH, &byhash);
+		r = store_forget(&w->store, TABLE_BYHASH, &byhash);
 		if (r == 0 && change->stored)
-			r = writer_delete(w, TABLE_GROUP, &key);
+			r = store_delete(&w->store, TABLE_GROUP, &key);
 		return r;
 	}
 	if (change->now.inodes > 0 && change->now.kept == 0) {
@@ -271,12 +277,12 @@ static int flush_record(struct catalog_writer *w, struct kept_choice *choice,
 			return r;
 	}
 	change->now.changed = clock_now();
-	return writer_put(w, TABLE_GROUP, &key, encode_group(&change->now));
+	return store_put(&w->store, TABLE_GROUP, &key, encode_group(&change->now));
 }
 
 int groups_flush(struct catalog_writer *w)
 {
-	struct kept_choice choice = {.reader = &w->reader};
+	struct kept_choice choice = {.reader = &w->store.reader};
 	struct group_change *change, *next;
 	int r = 0;
 
@@ -291,7 +297,6 @@ int groups_flush(struct catalog_writer *w)
 			break;
 		count(&w->totals, &change->before, false);
 		count(&w->totals, &change->now, true);
-		w->totals_changed = true;
 	}
 	kept_choice_deinit(&choice);
 	return r;

@@ -22,67 +22,21 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "catalog/check.h"
-#include "catalog/copy.h"
 #include "catalog/meta.h"
-#include "catalog/private.h"
-#include "catalog/store.h"
+#include "store/compact.h"
+#include "store/file_mode.h"
+#include "store/index_files.h"
+#include "store/store.h"
 #include "twinfs/format.h"
 
 #define READ_BYTES (1 << 20)
 #define SEAL_TEXT_BYTES 96
-#define ID_TEXT_BYTES 32
-
-/* Ids to begin with where their file is lost beside an index that had some: by the second, with
- * room for 2^18 each, counted from 2023-11-14. */
-#define LOST_IDS_EPOCH 1700000000
-#define LOST_IDS_SHIFT 18
 
 /* Where the child process puts what it found sound. */
 #define COPY_NAME "checked.mdb"
 
 /* Descriptor of the index folder in the child process. */
 #define KEPT_FD (STDERR_FILENO + 1)
-
-/* Replaces a small file as a whole, durably. */
-static int replace_text(int folder_fd, const char *name, const char *text)
-{
-	char temporary[64];
-	int fd, r;
-
-	snprintf(temporary, sizeof(temporary), "%s.new", name);
-	fd = openat(folder_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
-	if (fd < 0)
-		return -errno;
-	r = make_private(folder_fd, temporary);
-	if (r == 0)
-		r = write_fully(fd, text, strlen(text));
-	if (r == 0 && fsync(fd) < 0)
-		r = -errno;
-	if (close(fd) < 0 && r == 0)
-		r = -errno;
-	if (r == 0 && renameat(folder_fd, temporary, folder_fd, name) < 0)
-		r = -errno;
-	/* btrfs keeps what was synced to other files, and may forget the rename */
-	if (r == 0 && fsync(folder_fd) < 0)
-		r = -errno;
-	return r;
-}
-
-/* A small file's text, cut at size - 1 bytes. */
-static int read_text(int folder_fd, const char *name, char *text, size_t size)
-{
-	int fd AUTO_CLOSE = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	long length;
-
-	if (fd < 0)
-		return -errno;
-	length = read_fully_at(fd, text, size - 1, 0);
-	if (length < 0)
-		return (int)length;
-	text[length] = '\0';
-	return 0;
-}
 
 /* ---- the seal ------------------------------------------------------------------------ */
 
@@ -113,7 +67,7 @@ int index_seal(int folder_fd)
 	char text[SEAL_TEXT_BYTES];
 	int r = make_seal(folder_fd, text);
 
-	return r < 0 ? r : replace_text(folder_fd, TWINFS_INDEX_SEAL, text);
+	return r < 0 ? r : index_file_replace(folder_fd, TWINFS_INDEX_SEAL, text);
 }
 
 int index_unseal(int folder_fd)
@@ -133,13 +87,14 @@ static enum seal_state examine_seal(int folder_fd)
 {
 	char sealed[SEAL_TEXT_BYTES], actual[SEAL_TEXT_BYTES];
 
-	if (read_text(folder_fd, TWINFS_INDEX_SEAL, sealed, sizeof(sealed)) < 0)
+	if (index_file_read(folder_fd, TWINFS_INDEX_SEAL, sealed, sizeof(sealed)) < 0)
 		return SEAL_ABSENT;
 	if (make_seal(folder_fd, actual) == 0 && strcmp(sealed, actual) == 0)
 		return SEAL_HOLDS;
 	/* a writer that came meanwhile took it off before it changed anything */
-	return read_text(folder_fd, TWINFS_INDEX_SEAL, actual, sizeof(actual)) == 0 ? SEAL_BROKEN
-										    : SEAL_ABSENT;
+	return index_file_read(folder_fd, TWINFS_INDEX_SEAL, actual, sizeof(actual)) == 0
+		       ? SEAL_BROKEN
+		       : SEAL_ABSENT;
 }
 
 /* ---- checking every record ----------------------------------------------------------- */
@@ -241,15 +196,6 @@ static int check_in_child(int folder_fd, bool copied)
 								       : INDEX_DAMAGED;
 }
 
-/* LMDB maps the file and does not look whether it is as long as its pages say. */
-static bool is_empty(int folder_fd)
-{
-	struct stat st;
-
-	return fstatat(folder_fd, TWINFS_INDEX_DATA, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	       st.st_size == 0;
-}
-
 /* LMDB's lock file goes with a data file: it knows the number of its last transaction. A process
  * that still reads the old file keeps both. */
 static int drop_lock_file(int folder_fd)
@@ -274,7 +220,7 @@ int index_examine(int folder_fd, const char *folder, bool distrusted)
 	enum seal_state seal;
 	int state;
 
-	if (is_empty(folder_fd))
+	if (index_is_empty(folder_fd))
 		return INDEX_SOUND;
 	seal = examine_seal(folder_fd);
 	if (seal == SEAL_HOLDS && !distrusted)
@@ -291,7 +237,7 @@ int index_examine(int folder_fd, const char *folder, bool distrusted)
 
 int index_check(int folder_fd)
 {
-	if (is_empty(folder_fd))
+	if (index_is_empty(folder_fd))
 		return INDEX_SOUND;
 	return examine_seal(folder_fd) == SEAL_BROKEN ? INDEX_DAMAGED
 						      : check_in_child(folder_fd, false);
@@ -302,7 +248,7 @@ int index_examine_unlocked(int folder_fd)
 	enum seal_state seal;
 	int state;
 
-	if (is_empty(folder_fd))
+	if (index_is_empty(folder_fd))
 		return INDEX_SOUND;
 	seal = examine_seal(folder_fd);
 	if (seal == SEAL_HOLDS)
@@ -323,44 +269,13 @@ int index_set_aside(int folder_fd)
 	return 0;
 }
 
-/* ---- ids ----------------------------------------------------------------------------- */
-
-int index_reserved_ids(int folder_fd, uint64_t *next)
-{
-	char text[ID_TEXT_BYTES], *end;
-	uint64_t number;
-	time_t now = clock_now().tv_sec;
-
-	if (read_text(folder_fd, TWINFS_INDEX_IDS, text, sizeof(text)) == 0) {
-		number = strtoull(text, &end, 10);
-		/* a reservation may go beyond the last id: then all are used */
-		if (*end == '\n' && number > 0 && number <= 2 * TWINFS_ID_MAX) {
-			*next = number;
-			return 0;
-		}
-	} else if (is_empty(folder_fd) && faccessat(folder_fd, TWINFS_INDEX_DAMAGED, F_OK, 0) < 0) {
-		*next = 1;
-		return 0;
-	}
-	*next = (now > LOST_IDS_EPOCH ? (uint64_t)(now - LOST_IDS_EPOCH) : 1) << LOST_IDS_SHIFT;
-	return 0;
-}
-
-int index_reserve_ids(int folder_fd, uint64_t next)
-{
-	char text[ID_TEXT_BYTES];
-
-	snprintf(text, sizeof(text), "%" PRIu64 "\n", next);
-	return replace_text(folder_fd, TWINFS_INDEX_IDS, text);
-}
-
 /* ---- the start of the system ------------------------------------------------------------- */
 
 bool index_is_of_this_boot(int folder_fd)
 {
 	char text[BOOT_ID_MAX] = "", now[BOOT_ID_MAX];
 
-	return read_text(folder_fd, TWINFS_INDEX_BOOT, text, sizeof(text)) == 0 && text[0] &&
+	return index_file_read(folder_fd, TWINFS_INDEX_BOOT, text, sizeof(text)) == 0 && text[0] &&
 	       strcmp(text, boot_id(now)) == 0;
 }
 
@@ -368,5 +283,5 @@ int index_note_boot(int folder_fd)
 {
 	char now[BOOT_ID_MAX];
 
-	return replace_text(folder_fd, TWINFS_INDEX_BOOT, boot_id(now));
+	return index_file_replace(folder_fd, TWINFS_INDEX_BOOT, boot_id(now));
 }

@@ -57,9 +57,4 @@ MUST_CHECK int index_check_records(const char *folder, bool copied);
 bool index_is_of_this_boot(int folder_fd);
 MUST_CHECK int index_note_boot(int folder_fd);
 
-/* Ids are handed out from reservations, which are on disk before the first id of them is used;
- * so none is used twice, whatever becomes of the data file. */
-MUST_CHECK int index_reserved_ids(int folder_fd, uint64_t *next);
-MUST_CHECK int index_reserve_ids(int folder_fd, uint64_t next);
-
 #endif

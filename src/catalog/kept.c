@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog/paths.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 
 /* Copies lie in few directories, so that most paths need not be put together: of 1,000 groups with
  * 100 copies each that took a quarter of the time of their commit. */

@@ -5,8 +5,11 @@
 /* Which copy of a group uniques/ keeps: by the order of sources, then the one that was found first,
  * then by path. Only catalog/ includes this; one thread at a time. */
 
-#include "catalog/store.h"
+#include <stdint.h>
 
+#include "base/attributes.h"
+
+struct catalog_reader;
 struct known_place;
 
 /* One choice after the other in one transaction, in which no directory moves meanwhile. All zero

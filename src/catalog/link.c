@@ -5,19 +5,24 @@
 
 #include "catalog/catalog.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
+#include "store/writer.h"
 
 static int put_place(struct catalog_writer *w, const struct file_name *name, uint64_t group)
 {
 	struct key key = key_pair(group, name->id);
 
-	return group ? writer_put(w, TABLE_PLACE, &key, encode_place(name)) : 0;
+	return group ? store_put(&w->store, TABLE_PLACE, &key, encode_place(name)) : 0;
 }
 
 static int delete_place(struct catalog_writer *w, const struct file_name *name, uint64_t group)
 {
 	struct key key = key_pair(group, name->id);
 
-	return group ? writer_delete(w, TABLE_PLACE, &key) : 0;
+	return group ? store_delete(&w->store, TABLE_PLACE, &key) : 0;
 }
 
 int link_add(struct catalog_writer *w, const struct file_name *name, uint64_t group)
@@ -29,7 +34,7 @@ int link_add(struct catalog_writer *w, const struct file_name *name, uint64_t gr
 	added.id = catalog_new_id(w->catalog);
 	if (!added.id)
 		return -errno;
-	r = writer_put(w, TABLE_LINK, &key, encode_number(added.id));
+	r = store_put(&w->store, TABLE_LINK, &key, encode_number(added.id));
 	return r < 0 ? r : put_place(w, &added, group);
 }
 
@@ -38,13 +43,13 @@ int link_remove(struct catalog_writer *w, const struct file_name *name, uint64_t
 	struct key key = key_triple(name->file, name->dir, name->cookie);
 	struct file_name removed = *name;
 	struct span fields;
-	int r = store_get(&w->reader, TABLE_LINK, &key, &fields);
+	int r = store_get(&w->store.reader, TABLE_LINK, &key, &fields);
 
 	if (r == 0 && !decode_number(fields, &removed.id))
 		r = -EUCLEAN;
 	if (r == 0)
 		r = delete_place(w, &removed, group);
-	return r < 0 ? r : writer_delete(w, TABLE_LINK, &key);
+	return r < 0 ? r : store_delete(&w->store, TABLE_LINK, &key);
 }
 
 static struct file_name first_name(const struct file_record *file)
@@ -57,7 +62,7 @@ int link_promote(struct catalog_writer *w, struct file_record *file, uint64_t gr
 	struct file_name first = first_name(file), next = {0};
 	struct catalog_scan *scan = NULL;
 	struct key key;
-	int r = catalog_scan_links(&w->reader, file->id, &scan);
+	int r = catalog_scan_links(&w->store.reader, file->id, &scan);
 
 	if (r == 0)
 		r = catalog_next_link(scan, &next);
@@ -70,7 +75,7 @@ int link_promote(struct catalog_writer *w, struct file_record *file, uint64_t gr
 	file->cookie = next.cookie;
 	file->name = next.id;
 	key = key_triple(file->id, file->dir, file->cookie);
-	return writer_delete(w, TABLE_LINK, &key);
+	return store_delete(&w->store, TABLE_LINK, &key);
 }
 
 typedef int set_place_fn(struct catalog_writer *w, const struct file_name *name, uint64_t group);
@@ -84,7 +89,7 @@ static int set_places(struct catalog_writer *w, const struct file_record *file, 
 
 	if (r < 0 || file->names < 2)
 		return r;
-	r = catalog_scan_links(&w->reader, file->id, &scan);
+	r = catalog_scan_links(&w->store.reader, file->id, &scan);
 	while (r == 0 && (r = catalog_next_link(scan, &next)) == 0)
 		r = set(w, &next, group);
 	return r == -ENOENT ? 0 : r;
@@ -99,7 +104,7 @@ static int forget_place(struct catalog_writer *w, const struct file_name *name, 
 {
 	struct key key = key_pair(group, name->id);
 
-	return writer_forget(w, TABLE_PLACE, &key);
+	return store_forget(&w->store, TABLE_PLACE, &key);
 }
 
 int links_leave(struct catalog_writer *w, const struct file_record *file, uint64_t group)

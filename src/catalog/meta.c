@@ -7,6 +7,10 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
+#include "store/writer.h"
 #include "twinfs/format.h"
 
 struct key meta_key(const char *name)
@@ -42,7 +46,7 @@ int meta_put_number(struct catalog_writer *w, const char *name, uint64_t number)
 {
 	struct key key = meta_key(name);
 
-	return writer_put(w, TABLE_META, &key, encode_number(number));
+	return store_put(&w->store, TABLE_META, &key, encode_number(number));
 }
 
 int meta_get_totals(struct catalog_reader *r, struct catalog_totals *totals)
@@ -60,7 +64,7 @@ int meta_put_totals(struct catalog_writer *w, const struct catalog_totals *total
 {
 	struct key key = meta_key(META_TOTALS);
 
-	return writer_put(w, TABLE_META, &key, encode_totals(totals));
+	return store_put(&w->store, TABLE_META, &key, encode_totals(totals));
 }
 
 static struct key part_key(const char *name, size_t part)
@@ -100,7 +104,7 @@ static int forget_parts(struct catalog_writer *w, const char *name, size_t part)
 
 	for (; r == 0; part++) {
 		key = part_key(name, part);
-		r = writer_delete(w, TABLE_META, &key);
+		r = store_delete(&w->store, TABLE_META, &key);
 	}
 	return r == -ENOENT ? 0 : r;
 }
@@ -117,8 +121,8 @@ int meta_put_text(struct catalog_writer *w, const char *name, const void *text, 
 		if (part_length > META_PART_BYTES)
 			part_length = META_PART_BYTES;
 		key = part_key(name, part);
-		r = writer_put(w, TABLE_META, &key,
-			       encode_text(from + part * META_PART_BYTES, part_length));
+		r = store_put(&w->store, TABLE_META, &key,
+			      encode_text(from + part * META_PART_BYTES, part_length));
 	}
 	return r < 0 ? r : forget_parts(w, name, parts);
 }
@@ -181,12 +185,12 @@ static int put_format(struct catalog_writer *w)
 	MDB_val k = {.mv_size = key.length, .mv_data = key.data};
 	MDB_val v = {.mv_size = (size_t)length, .mv_data = text};
 	MDB_cursor *cursor = NULL;
-	int r = store_cursor(&w->reader, TABLE_META, &cursor);
+	int r = store_cursor(&w->store.reader, TABLE_META, &cursor);
 
 	if (r < 0)
 		return r;
-	w->changed = true;
-	return store_result(w->reader.store, mdb_cursor_put(cursor, &k, &v, 0));
+	w->store.changed = true;
+	return store_result(w->store.reader.store, mdb_cursor_put(cursor, &k, &v, 0));
 }
 
 int meta_initialize(struct catalog_writer *w)

@@ -21,6 +21,7 @@
 
 #include "base/bytes.h"
 #include "catalog/writer.h"
+#include "store/key.h"
 
 #define META_FORMAT "format"
 #define META_NAME_SEED "name-seed"

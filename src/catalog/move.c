@@ -5,11 +5,14 @@
 #include <stdlib.h>
 
 #include "catalog/gather.h"
-#include "catalog/internal.h"
-#include "catalog/name.h"
+#include "catalog/handle.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
+#include "catalog/record.h"
 #include "catalog/redundant.h"
 #include "catalog/tree.h"
+#include "store/key.h"
+#include "store/writer.h"
 
 /* Directory by directory, the last change of each first. */
 static int by_id_then_last(const void *a, const void *b)
@@ -69,14 +72,14 @@ static int detach(struct catalog_writer *w, const struct name_change *change)
 	struct entry_record entry;
 	struct dir_record dir;
 	struct key key;
-	int r = catalog_get_dir(&w->reader, change->id, &dir);
+	int r = catalog_get_dir(&w->store.reader, change->id, &dir);
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
 	/* all records below tell the source, too; and the root of one stays where it is */
 	if (dir.source != change->source || dir.parent == 0)
 		return -ESTALE;
-	r = catalog_find_entry(&w->reader, dir.parent, dir.name, &entry);
+	r = catalog_find_entry(&w->store.reader, dir.parent, dir.name, &entry);
 	if (r == 0 && (entry.kind != ENTRY_DIR || entry.child != dir.id))
 		r = -ENOENT;
 	if (r < 0)
@@ -85,7 +88,7 @@ static int detach(struct catalog_writer *w, const struct name_change *change)
 	if (r == 0)
 		r = redundant_note_dir(w, dir.id, dir.parent, false);
 	key = key_pair(entry.dir, entry.cookie);
-	return r < 0 ? r : writer_delete(w, TABLE_ENTRY, &key);
+	return r < 0 ? r : store_delete(&w->store, TABLE_ENTRY, &key);
 }
 
 int moves_detach(struct catalog_writer *w, const struct name_change *changes, size_t count,
@@ -100,46 +103,26 @@ int moves_detach(struct catalog_writer *w, const struct name_change *changes, si
 
 /* ---- into the new places ------------------------------------------------------------- */
 
-int dir_is_in_circle(struct catalog_reader *r, uint64_t dir, bool *circle)
-{
-	struct dir_record record = {0};
-	uint64_t mark = dir;
-	int result;
-
-	/* the mark is set anew at each power of two, so some day it is on the circle */
-	*circle = false;
-	for (uint64_t steps = 1; dir && !*circle; steps++) {
-		result = catalog_get_dir(r, dir, &record);
-		if (result < 0)
-			return result;
-		dir = record.parent;
-		*circle = dir == mark;
-		if ((steps & (steps - 1)) == 0)
-			mark = dir;
-	}
-	return 0;
-}
-
 /* Writes where the directory is now; its name there comes later. */
 static int put_record(struct catalog_writer *w, const struct name_change *change)
 {
 	struct key key = key_number(change->id);
 	struct dir_record dir;
-	int r = catalog_get_dir(&w->reader, change->id, &dir);
+	int r = catalog_get_dir(&w->store.reader, change->id, &dir);
 
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
 	dir.parent = change->dir;
 	dir.name = change->name;
 	dir.attributes = change->attributes;
-	r = writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
+	r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
 	return r < 0 ? r : gather_dir(w, (struct news_dir){.dir = change->id, .moved = true});
 }
 
 static int refuse_circle(struct catalog_writer *w, const struct name_change *change)
 {
 	bool circle;
-	int r = dir_is_in_circle(&w->reader, change->id, &circle);
+	int r = catalog_dir_is_in_circle(&w->store.reader, change->id, &circle);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r; /* attach finds that something above it is gone */
@@ -153,7 +136,7 @@ static int attach(struct catalog_writer *w, const struct name_change *change)
 						.child = change->id,
 						.name = change->name};
 	struct dir_record parent;
-	int r = catalog_get_dir(&w->reader, change->dir, &parent);
+	int r = catalog_get_dir(&w->store.reader, change->dir, &parent);
 
 	if (r == -ENOENT)
 		return tree_remove_dir(w, change->id);
@@ -161,7 +144,7 @@ static int attach(struct catalog_writer *w, const struct name_change *change)
 		return r;
 	if (parent.source != change->source)
 		return -ESTALE;
-	r = catalog_find_entry(&w->reader, change->dir, change->name, &displaced);
+	r = catalog_find_entry(&w->store.reader, change->dir, change->name, &displaced);
 	if (r == 0)
 		r = tree_remove_name(w, displaced.dir, displaced.cookie, 0);
 	if (r < 0 && r != -ENOENT)

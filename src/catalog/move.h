@@ -23,7 +23,4 @@ MUST_CHECK int moves_detach(struct catalog_writer *w, const struct name_change *
 MUST_CHECK int moves_attach(struct catalog_writer *w, const struct moves *moves);
 void moves_free(struct moves *moves);
 
-/* Does the way up from the directory lead in a circle? -ENOENT: something above it is gone. */
-MUST_CHECK int dir_is_in_circle(struct catalog_reader *r, uint64_t dir, bool *circle);
-
 #endif

@@ -5,10 +5,6 @@
 
 #include "base/bytes.h"
 
-/* Version of each record, its first byte; a record of another version is damage, because the
- * format of the index as a whole (include/twinfs/format.h) is checked first. */
-#define RECORD_VERSION 1
-#define CHECKSUM_BYTES 4
 #define NANOSECONDS 1000000000
 
 static bool same_time(struct timespec a, struct timespec b)
@@ -60,189 +56,7 @@ bool attributes_equal(const struct attributes *a, const struct attributes *b)
 	       a->rdev == b->rdev;
 }
 
-/* ---- keys ---------------------------------------------------------------------------- */
-
-static void key_add(struct key *key, uint64_t number)
-{
-	key->length = (size_t)(varint_put(key->data + key->length, number) - key->data);
-}
-
-static void key_add_fixed(struct key *key, uint64_t number)
-{
-	for (int shift = 56; shift >= 0; shift -= 8)
-		key->data[key->length++] = (uint8_t)(number >> shift);
-}
-
-struct key key_number(uint64_t number)
-{
-	struct key key = {0};
-
-	key_add(&key, number);
-	return key;
-}
-
-struct key key_pair(uint64_t first, uint64_t second)
-{
-	struct key key = {0};
-
-	key_add(&key, first);
-	key_add(&key, second);
-	return key;
-}
-
-struct key key_triple(uint64_t first, uint64_t second, uint64_t third)
-{
-	struct key key = key_pair(first, second);
-
-	key_add(&key, third);
-	return key;
-}
-
-struct key key_quad(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth)
-{
-	struct key key = key_triple(first, second, third);
-
-	key_add(&key, fourth);
-	return key;
-}
-
-struct key key_hash(struct hash128 hash, uint32_t ordinal)
-{
-	struct key key = {0};
-
-	key_add_fixed(&key, hash.high);
-	key_add_fixed(&key, hash.low);
-	key_add(&key, ordinal);
-	return key;
-}
-
-struct key key_rank(uint64_t reclaimable, uint64_t group)
-{
-	struct key key = {0};
-
-	key_add_fixed(&key, ~reclaimable);
-	key_add(&key, group);
-	return key;
-}
-
-static bool get_numbers(struct span span, uint64_t *numbers[], size_t count)
-{
-	const uint8_t *at = span.data, *end = span.data + span.length;
-
-	for (size_t i = 0; i < count; i++) {
-		if (!varint_get(&at, end, numbers[i]))
-			return false;
-	}
-	return at == end;
-}
-
-bool key_get_number(struct span key, uint64_t *number)
-{
-	return get_numbers(key, (uint64_t *[]){number}, 1);
-}
-
-bool key_get_pair(struct span key, uint64_t *first, uint64_t *second)
-{
-	return get_numbers(key, (uint64_t *[]){first, second}, 2);
-}
-
-bool key_get_triple(struct span key, uint64_t *first, uint64_t *second, uint64_t *third)
-{
-	return get_numbers(key, (uint64_t *[]){first, second, third}, 3);
-}
-
-bool key_get_quad(struct span key, uint64_t *first, uint64_t *second, uint64_t *third,
-		  uint64_t *fourth)
-{
-	return get_numbers(key, (uint64_t *[]){first, second, third, fourth}, 4);
-}
-
-bool key_get_rank(struct span key, uint64_t *reclaimable, uint64_t *group)
-{
-	uint64_t inverted = 0;
-
-	if (key.length < sizeof(inverted))
-		return false;
-	for (size_t i = 0; i < sizeof(inverted); i++)
-		inverted = inverted << 8 | key.data[i];
-	*reclaimable = ~inverted;
-	return key_get_number((struct span){key.data + sizeof(inverted),
-					    key.length - sizeof(inverted)},
-			      group);
-}
-
-/* ---- version and checksum ------------------------------------------------------------ */
-
-static uint32_t checksum(enum table table, const uint8_t *key, size_t key_length,
-			 const uint8_t *value, size_t value_length)
-{
-	return (uint32_t)hash64(value, value_length, hash64(key, key_length, (uint64_t)table));
-}
-
-static struct value value_begin(void)
-{
-	struct value value;
-
-	value.length = 1;
-	value.data[0] = RECORD_VERSION;
-	return value;
-}
-
-void value_seal(struct value *value, enum table table, const struct key *key)
-{
-	uint32_t sum = checksum(table, key->data, key->length, value->data, value->length);
-
-	memcpy(value->data + value->length, &sum, CHECKSUM_BYTES);
-	value->length += CHECKSUM_BYTES;
-}
-
-bool value_open(struct span stored, enum table table, struct span key, struct span *fields)
-{
-	size_t length = stored.length - CHECKSUM_BYTES;
-	uint32_t sum;
-
-	if (stored.length < 1 + CHECKSUM_BYTES || stored.data[0] != RECORD_VERSION)
-		return false;
-	memcpy(&sum, stored.data + length, CHECKSUM_BYTES);
-	if (sum != checksum(table, key.data, key.length, stored.data, length))
-		return false;
-	*fields = (struct span){stored.data + 1, length - 1};
-	return true;
-}
-
 /* ---- fields -------------------------------------------------------------------------- */
-
-static void put(struct value *value, uint64_t number)
-{
-	value->length = (size_t)(varint_put(value->data + value->length, number) - value->data);
-}
-
-static void put_bytes(struct value *value, const void *data, size_t length)
-{
-	memcpy(value->data + value->length, data, length);
-	value->length += length;
-}
-
-static bool get(struct span *fields, uint64_t *number)
-{
-	const uint8_t *at = fields->data;
-
-	if (!varint_get(&at, fields->data + fields->length, number))
-		return false;
-	fields->length -= (size_t)(at - fields->data);
-	fields->data = at;
-	return true;
-}
-
-static bool get32(struct span *fields, uint32_t *number)
-{
-	uint64_t wide;
-
-	if (!get(fields, &wide) || wide > UINT32_MAX)
-		return false;
-	*number = (uint32_t)wide;
-	return true;
-}
 
 static const struct timespec epoch;
 
@@ -253,7 +67,7 @@ static void put_time_near(struct value *value, struct timespec time, struct time
 	uint8_t *out = varint_put_signed(value->data + value->length, (int64_t)seconds);
 
 	value->length = (size_t)(out - value->data);
-	put(value, time.tv_nsec == near.tv_nsec ? 0 : (uint64_t)time.tv_nsec + 1);
+	value_put(value, time.tv_nsec == near.tv_nsec ? 0 : (uint64_t)time.tv_nsec + 1);
 }
 
 static bool get_time_near(struct span *fields, struct timespec *time, struct timespec near)
@@ -266,7 +80,7 @@ static bool get_time_near(struct span *fields, struct timespec *time, struct tim
 		return false;
 	fields->length -= (size_t)(at - fields->data);
 	fields->data = at;
-	if (!get(fields, &code) || code > NANOSECONDS)
+	if (!span_get(fields, &code) || code > NANOSECONDS)
 		return false;
 	time->tv_sec = (time_t)((uint64_t)seconds + (uint64_t)near.tv_sec);
 	time->tv_nsec = code ? (long)code - 1 : near.tv_nsec;
@@ -275,15 +89,15 @@ static bool get_time_near(struct span *fields, struct timespec *time, struct tim
 
 static void put_attributes(struct value *value, const struct attributes *a)
 {
-	put(value, a->inode);
-	put(value, a->size);
-	put(value, a->blocks);
-	put(value, a->rdev);
-	put(value, a->filesystem);
-	put(value, a->mode);
-	put(value, a->uid);
-	put(value, a->gid);
-	put(value, a->links);
+	value_put(value, a->inode);
+	value_put(value, a->size);
+	value_put(value, a->blocks);
+	value_put(value, a->rdev);
+	value_put(value, a->filesystem);
+	value_put(value, a->mode);
+	value_put(value, a->uid);
+	value_put(value, a->gid);
+	value_put(value, a->links);
 	put_time_near(value, a->mtime, epoch);
 	put_time_near(value, a->ctime, a->mtime);
 	put_time_near(value, a->btime, a->ctime);
@@ -292,10 +106,11 @@ static void put_attributes(struct value *value, const struct attributes *a)
 
 static bool get_attributes(struct span *fields, struct attributes *a)
 {
-	return get(fields, &a->inode) && get(fields, &a->size) && get(fields, &a->blocks) &&
-	       get(fields, &a->rdev) && get32(fields, &a->filesystem) && get32(fields, &a->mode) &&
-	       get32(fields, &a->uid) && get32(fields, &a->gid) && get32(fields, &a->links) &&
-	       get_time_near(fields, &a->mtime, epoch) &&
+	return span_get(fields, &a->inode) && span_get(fields, &a->size) &&
+	       span_get(fields, &a->blocks) && span_get(fields, &a->rdev) &&
+	       span_get32(fields, &a->filesystem) && span_get32(fields, &a->mode) &&
+	       span_get32(fields, &a->uid) && span_get32(fields, &a->gid) &&
+	       span_get32(fields, &a->links) && get_time_near(fields, &a->mtime, epoch) &&
 	       get_time_near(fields, &a->ctime, a->mtime) &&
 	       get_time_near(fields, &a->btime, a->ctime) &&
 	       get_time_near(fields, &a->atime, a->btime);
@@ -314,12 +129,12 @@ struct value encode_dir(const struct dir_record *dir)
 {
 	struct value value = value_begin();
 
-	put(&value, dir->parent);
-	put(&value, dir->source);
-	put(&value, dir->flags);
-	put(&value, (uint64_t)dir->error);
+	value_put(&value, dir->parent);
+	value_put(&value, dir->source);
+	value_put(&value, dir->flags);
+	value_put(&value, (uint64_t)dir->error);
 	put_attributes(&value, &dir->attributes);
-	put_bytes(&value, dir->name.bytes, dir->name.length);
+	value_put_bytes(&value, dir->name.bytes, dir->name.length);
 	return value;
 }
 
@@ -327,8 +142,8 @@ bool decode_dir(struct span fields, struct dir_record *dir)
 {
 	uint32_t error;
 
-	if (!get(&fields, &dir->parent) || !get32(&fields, &dir->source) ||
-	    !get32(&fields, &dir->flags) || !get32(&fields, &error) || error > INT32_MAX)
+	if (!span_get(&fields, &dir->parent) || !span_get32(&fields, &dir->source) ||
+	    !span_get32(&fields, &dir->flags) || !span_get32(&fields, &error) || error > INT32_MAX)
 		return false;
 	dir->error = (int32_t)error;
 	return get_attributes(&fields, &dir->attributes) && get_name(&fields, &dir->name);
@@ -338,21 +153,21 @@ struct value encode_file(const struct file_record *file)
 {
 	struct value value = value_begin();
 
-	put(&value, file->dir);
-	put(&value, file->cookie);
-	put(&value, file->names);
-	put(&value, file->first_seen);
-	put(&value, file->touches);
-	put(&value, file->name);
+	value_put(&value, file->dir);
+	value_put(&value, file->cookie);
+	value_put(&value, file->names);
+	value_put(&value, file->first_seen);
+	value_put(&value, file->touches);
+	value_put(&value, file->name);
 	put_attributes(&value, &file->attributes);
 	return value;
 }
 
 bool decode_file(struct span fields, struct file_record *file)
 {
-	return get(&fields, &file->dir) && get(&fields, &file->cookie) &&
-	       get32(&fields, &file->names) && get32(&fields, &file->first_seen) &&
-	       get32(&fields, &file->touches) && get(&fields, &file->name) &&
+	return span_get(&fields, &file->dir) && span_get(&fields, &file->cookie) &&
+	       span_get32(&fields, &file->names) && span_get32(&fields, &file->first_seen) &&
+	       span_get32(&fields, &file->touches) && span_get(&fields, &file->name) &&
 	       get_attributes(&fields, &file->attributes) && fields.length == 0;
 }
 
@@ -360,9 +175,9 @@ struct value encode_entry(const struct entry_record *entry)
 {
 	struct value value = value_begin();
 
-	put(&value, (uint64_t)entry->kind);
-	put(&value, entry->child);
-	put_bytes(&value, entry->name.bytes, entry->name.length);
+	value_put(&value, (uint64_t)entry->kind);
+	value_put(&value, entry->child);
+	value_put_bytes(&value, entry->name.bytes, entry->name.length);
 	return value;
 }
 
@@ -370,8 +185,8 @@ bool decode_entry(struct span fields, struct entry_record *entry)
 {
 	uint32_t kind;
 
-	if (!get32(&fields, &kind) || kind < ENTRY_DIR || kind > ENTRY_UNKNOWN ||
-	    !get(&fields, &entry->child))
+	if (!span_get32(&fields, &kind) || kind < ENTRY_DIR || kind > ENTRY_UNKNOWN ||
+	    !span_get(&fields, &entry->child))
 		return false;
 	entry->kind = (enum entry_kind)kind;
 	return get_name(&fields, &entry->name) && entry->name.length > 0;
@@ -381,46 +196,27 @@ struct value encode_place(const struct file_name *place)
 {
 	struct value value = value_begin();
 
-	put(&value, place->file);
-	put(&value, place->dir);
-	put(&value, place->cookie);
+	value_put(&value, place->file);
+	value_put(&value, place->dir);
+	value_put(&value, place->cookie);
 	return value;
 }
 
 bool decode_place(struct span fields, struct file_name *place)
 {
-	return get(&fields, &place->file) && get(&fields, &place->dir) &&
-	       get(&fields, &place->cookie) && fields.length == 0;
-}
-
-/* 8 bytes, the upper ones first: a hash as a varint would take more. */
-static void put_fixed(struct value *value, uint64_t number)
-{
-	for (int shift = 56; shift >= 0; shift -= 8)
-		value->data[value->length++] = (uint8_t)(number >> shift);
-}
-
-static bool get_fixed(struct span *fields, uint64_t *number)
-{
-	if (fields->length < sizeof(*number))
-		return false;
-	*number = 0;
-	for (size_t i = 0; i < sizeof(*number); i++)
-		*number = *number << 8 | fields->data[i];
-	fields->data += sizeof(*number);
-	fields->length -= sizeof(*number);
-	return true;
+	return span_get(&fields, &place->file) && span_get(&fields, &place->dir) &&
+	       span_get(&fields, &place->cookie) && fields.length == 0;
 }
 
 struct value encode_content(const struct content_record *content)
 {
 	struct value value = value_begin();
 
-	put(&value, content->head);
-	put(&value, content->group);
+	value_put(&value, content->head);
+	value_put(&value, content->group);
 	if (content_has_hash(content)) {
-		put_fixed(&value, content->hash.high);
-		put_fixed(&value, content->hash.low);
+		value_put_fixed(&value, content->hash.high);
+		value_put_fixed(&value, content->hash.low);
 	}
 	return value;
 }
@@ -428,102 +224,91 @@ struct value encode_content(const struct content_record *content)
 bool decode_content(struct span fields, struct content_record *content)
 {
 	content->hash = (struct hash128){0};
-	if (!get(&fields, &content->head) || !get(&fields, &content->group) || content->head == 0)
+	if (!span_get(&fields, &content->head) || !span_get(&fields, &content->group) ||
+	    content->head == 0)
 		return false;
 	if (fields.length == 0)
 		return true;
-	return get_fixed(&fields, &content->hash.high) && get_fixed(&fields, &content->hash.low) &&
-	       fields.length == 0 && content_has_hash(content) && content->group == 0;
+	return span_get_fixed(&fields, &content->hash.high) &&
+	       span_get_fixed(&fields, &content->hash.low) && fields.length == 0 &&
+	       content_has_hash(content) && content->group == 0;
 }
 
 struct value encode_group(const struct group_record *group)
 {
 	struct value value = value_begin();
 
-	put(&value, group->hash.high);
-	put(&value, group->hash.low);
-	put(&value, group->ordinal);
-	put(&value, group->size);
-	put(&value, group->inodes);
-	put(&value, group->kept);
+	value_put(&value, group->hash.high);
+	value_put(&value, group->hash.low);
+	value_put(&value, group->ordinal);
+	value_put(&value, group->size);
+	value_put(&value, group->inodes);
+	value_put(&value, group->kept);
 	put_time_near(&value, group->changed, epoch);
 	return value;
 }
 
 bool decode_group(struct span fields, struct group_record *group)
 {
-	return get(&fields, &group->hash.high) && get(&fields, &group->hash.low) &&
-	       get32(&fields, &group->ordinal) && get(&fields, &group->size) &&
-	       get(&fields, &group->inodes) && get(&fields, &group->kept) &&
+	return span_get(&fields, &group->hash.high) && span_get(&fields, &group->hash.low) &&
+	       span_get32(&fields, &group->ordinal) && span_get(&fields, &group->size) &&
+	       span_get(&fields, &group->inodes) && span_get(&fields, &group->kept) &&
 	       get_time_near(&fields, &group->changed, epoch) && fields.length == 0;
-}
-
-struct value encode_number(uint64_t number)
-{
-	struct value value = value_begin();
-
-	put(&value, number);
-	return value;
-}
-
-bool decode_number(struct span fields, uint64_t *number)
-{
-	return get(&fields, number) && fields.length == 0;
-}
-
-struct value encode_text(const char *text, size_t length)
-{
-	struct value value = value_begin();
-
-	put_bytes(&value, text, length);
-	return value;
-}
-
-struct value encode_nothing(void)
-{
-	return value_begin();
 }
 
 static void put_sum(struct value *value, const struct size_sum *sum)
 {
-	put(value, sum->low);
-	put(value, sum->high);
+	value_put(value, sum->low);
+	value_put(value, sum->high);
 }
 
 static bool get_sum(struct span *fields, struct size_sum *sum)
 {
-	return get(fields, &sum->low) && get(fields, &sum->high);
+	return span_get(fields, &sum->low) && span_get(fields, &sum->high);
 }
 
 struct value encode_totals(const struct catalog_totals *t)
 {
 	struct value value = value_begin();
 
-	put(&value, t->generation);
-	put(&value, t->scans);
-	put(&value, t->comparisons);
-	put(&value, t->directories);
-	put(&value, t->files);
+	value_put(&value, t->generation);
+	value_put(&value, t->scans);
+	value_put(&value, t->comparisons);
+	value_put(&value, t->directories);
+	value_put(&value, t->files);
 	put_sum(&value, &t->bytes);
-	put(&value, t->blocks);
-	put(&value, t->names);
-	put(&value, t->groups);
-	put(&value, t->redundant_files);
+	value_put(&value, t->blocks);
+	value_put(&value, t->names);
+	value_put(&value, t->groups);
+	value_put(&value, t->redundant_files);
 	put_sum(&value, &t->redundant_bytes);
-	put(&value, t->errors);
-	put(&value, t->unlisted);
-	put(&value, t->order);
+	value_put(&value, t->errors);
+	value_put(&value, t->unlisted);
+	value_put(&value, t->order);
 	put_time_near(&value, t->changed, epoch);
 	return value;
 }
 
 bool decode_totals(struct span fields, struct catalog_totals *t)
 {
-	return get(&fields, &t->generation) && get(&fields, &t->scans) &&
-	       get(&fields, &t->comparisons) && get(&fields, &t->directories) &&
-	       get(&fields, &t->files) && get_sum(&fields, &t->bytes) && get(&fields, &t->blocks) &&
-	       get(&fields, &t->names) && get(&fields, &t->groups) &&
-	       get(&fields, &t->redundant_files) && get_sum(&fields, &t->redundant_bytes) &&
-	       get(&fields, &t->errors) && get(&fields, &t->unlisted) && get(&fields, &t->order) &&
+	return span_get(&fields, &t->generation) && span_get(&fields, &t->scans) &&
+	       span_get(&fields, &t->comparisons) && span_get(&fields, &t->directories) &&
+	       span_get(&fields, &t->files) && get_sum(&fields, &t->bytes) &&
+	       span_get(&fields, &t->blocks) && span_get(&fields, &t->names) &&
+	       span_get(&fields, &t->groups) && span_get(&fields, &t->redundant_files) &&
+	       get_sum(&fields, &t->redundant_bytes) && span_get(&fields, &t->errors) &&
+	       span_get(&fields, &t->unlisted) && span_get(&fields, &t->order) &&
 	       get_time_near(&fields, &t->changed, epoch) && fields.length == 0;
+}
+
+uint64_t name_cookie(uint64_t seed, struct name name)
+{
+	uint64_t cookie = hash64(name.bytes, name.length, seed) << 4 & (UINT64_MAX >> 1);
+
+	return cookie ? cookie : ENTRY_COOKIE_MIN;
+}
+
+bool names_equal(struct name a, struct name b)
+{
+	return a.length == b.length && memcmp(a.bytes, b.bytes, a.length) == 0;
 }

@@ -4,12 +4,10 @@
 
 /* What the index keeps of each thing, and how it is written. Pure code, any thread.
  *
- * Every record in LMDB is: a version byte, the fields, and a 32-bit checksum over table, key,
- * version and fields, so that a record that was damaged, or that stands under a wrong key or in
- * a wrong table, is found when it is read. Numbers use the codec of base/bytes.h.
+ * store/value.h puts a version and a checksum around the fields of each record.
  *
  * table     key                              fields
- * meta      text                             see catalog.c
+ * meta      text                             see meta.h
  * dir       dir id                           struct dir_record
  * entry     dir id, cookie                   struct entry_record
  * file      file id                          struct file_record
@@ -36,11 +34,11 @@
 #include "base/attributes.h"
 #include "base/hash.h"
 #include "base/size.h"
+#include "store/key.h"
+#include "store/value.h"
 
-/* The largest name of a directory entry, in bytes, and the largest encoded record. */
+/* The largest name of a directory entry, in bytes. */
 #define NAME_BYTES_MAX 255
-#define RECORD_BYTES_MAX 512
-#define KEY_BYTES_MAX 64
 
 /* What stat(2) said. filesystem is the catalog's own number for the file system (or btrfs
  * subvolume): st_dev does not survive a remount. */
@@ -204,76 +202,14 @@ struct catalog_totals {
 	struct timespec changed; /* the last commit that changed something */
 };
 
-/* Tables in the order of their numbers, which are part of the checksum. */
-enum table {
-	TABLE_META,
-	TABLE_DIR,
-	TABLE_ENTRY,
-	TABLE_FILE,
-	TABLE_BYKEY,
-	TABLE_BYSIZE,
-	TABLE_CONTENT,
-	TABLE_GROUP,
-	TABLE_MEMBER,
-	TABLE_BYHASH,
-	TABLE_RANK,
-	TABLE_LINK,
-	TABLE_ERROR,
-	TABLE_ORPHAN,
-	TABLE_REDUNDANT,
-	TABLE_PLACE,
-	TABLE_COUNT,
-};
-
-/* A key or record being written or read. */
-struct key {
-	size_t length;
-	uint8_t data[KEY_BYTES_MAX];
-};
-struct value {
-	size_t length;
-	uint8_t data[RECORD_BYTES_MAX];
-};
-/* A key or record as LMDB holds it; borrowed from the map until the transaction ends. */
-struct span {
-	const uint8_t *data;
-	size_t length;
-};
-
-struct key key_number(uint64_t number);
-struct key key_pair(uint64_t first, uint64_t second);
-struct key key_triple(uint64_t first, uint64_t second, uint64_t third);
-struct key key_quad(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth);
-/* The hash takes HASH_BYTES, so that all with one hash stand together. */
-#define HASH_BYTES 16
-struct key key_hash(struct hash128 hash, uint32_t ordinal);
-struct key key_rank(uint64_t reclaimable, uint64_t group);
-
-/* Each takes apart a key of so many numbers; false: it is not one. */
-MUST_CHECK bool key_get_pair(struct span key, uint64_t *first, uint64_t *second);
-MUST_CHECK bool key_get_triple(struct span key, uint64_t *first, uint64_t *second, uint64_t *third);
-MUST_CHECK bool key_get_quad(struct span key, uint64_t *first, uint64_t *second, uint64_t *third,
-			     uint64_t *fourth);
-MUST_CHECK bool key_get_number(struct span key, uint64_t *number);
-MUST_CHECK bool key_get_rank(struct span key, uint64_t *reclaimable, uint64_t *group);
-
-/* Puts version and checksum around the fields. encode_*: fields of the record, without what its
- * key says already. */
+/* Each encodes the fields of a record, without what its key has already. */
 struct value encode_dir(const struct dir_record *dir);
 struct value encode_file(const struct file_record *file);
 struct value encode_entry(const struct entry_record *entry);
 struct value encode_place(const struct file_name *place);
 struct value encode_content(const struct content_record *content);
 struct value encode_group(const struct group_record *group);
-struct value encode_number(uint64_t number);
-struct value encode_text(const char *text, size_t length); /* at most 256 bytes */
-struct value encode_nothing(void);
 struct value encode_totals(const struct catalog_totals *totals);
-void value_seal(struct value *value, enum table table, const struct key *key);
-
-/* Checks version and checksum and gives the fields between; false: damaged. */
-MUST_CHECK bool value_open(struct span stored, enum table table, struct span key,
-			   struct span *fields);
 
 /* Each takes the fields apart; false: damaged. Names stay borrowed from fields. */
 MUST_CHECK bool decode_dir(struct span fields, struct dir_record *dir);
@@ -282,7 +218,12 @@ MUST_CHECK bool decode_entry(struct span fields, struct entry_record *entry);
 MUST_CHECK bool decode_place(struct span fields, struct file_name *place);
 MUST_CHECK bool decode_content(struct span fields, struct content_record *content);
 MUST_CHECK bool decode_group(struct span fields, struct group_record *group);
-MUST_CHECK bool decode_number(struct span fields, uint64_t *number);
 MUST_CHECK bool decode_totals(struct span fields, struct catalog_totals *totals);
+
+/* The first cookie that a name may have; names with equal hashes take the ones behind it, up to
+ * ENTRY_COOKIE_SLOTS. The seed is the index's secret: nobody can prepare names that collide. */
+uint64_t name_cookie(uint64_t seed, struct name name);
+
+bool names_equal(struct name a, struct name b);
 
 #endif

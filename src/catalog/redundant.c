@@ -7,6 +7,10 @@
 #include "base/numbers.h"
 #include "catalog/gather.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
+#include "store/key.h"
+#include "store/value.h"
+#include "store/writer.h"
 
 struct name_note {
 	uint64_t file;
@@ -97,13 +101,13 @@ static int count_file(struct catalog_writer *w, const struct news_flip *flip, st
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct file_record file;
 	uint64_t dir, cookie;
-	int r = catalog_get_file(&w->reader, flip->file, &file);
+	int r = catalog_get_file(&w->store.reader, flip->file, &file);
 
 	if (r < 0 || file.names == 0)
 		return r == -ENOENT ? 0 : r;
 	if (file.names == 1)
 		return add_step(steps, file.dir, flip->redundant);
-	r = catalog_scan_names(&w->reader, &file, &scan);
+	r = catalog_scan_names(&w->store.reader, &file, &scan);
 	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0)
 		r = add_step(steps, dir, flip->redundant);
 	return r == -ENOENT ? 0 : r;
@@ -143,11 +147,11 @@ static int was_redundant(struct catalog_writer *w, uint64_t id, bool *redundant)
 		*redundant = !flip->redundant;
 		return 0;
 	}
-	r = catalog_get_file(&w->reader, id, &file);
+	r = catalog_get_file(&w->store.reader, id, &file);
 	/* an orphan knows the group that it was in, but is in none */
 	if (r < 0 || file.names == 0)
 		return r == -ENOENT ? 0 : r;
-	return catalog_is_redundant(&w->reader, id, redundant, &group);
+	return catalog_is_redundant(&w->store.reader, id, redundant, &group);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -186,7 +190,7 @@ static int count_dirs(struct catalog_writer *w, struct bytes *steps)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = catalog_count_redundant(&w->reader, notes[i].id, &held);
+		r = catalog_count_redundant(&w->store.reader, notes[i].id, &held);
 		if (r == 0 && held > 0)
 			r = add_step(steps, notes[i].parent, notes[i].comes);
 	}
@@ -202,15 +206,15 @@ static int take_step(struct catalog_writer *w, const struct step *step)
 {
 	struct key key = key_number(step->dir);
 	uint64_t before, now;
-	int r = catalog_count_redundant(&w->reader, step->dir, &before);
+	int r = catalog_count_redundant(&w->store.reader, step->dir, &before);
 
 	if (r < 0 || step->change == 0)
 		return r;
 	now = before + (uint64_t)step->change;
 	if ((int64_t)now < 0)
 		return -EUCLEAN;
-	r = now ? writer_put(w, TABLE_REDUNDANT, &key, encode_number(now))
-		: writer_delete(w, TABLE_REDUNDANT, &key);
+	r = now ? store_put(&w->store, TABLE_REDUNDANT, &key, encode_number(now))
+		: store_delete(&w->store, TABLE_REDUNDANT, &key);
 	return r < 0 || !before == !now ? r : HOLDER_CHANGED;
 }
 
@@ -218,7 +222,7 @@ static int take_step(struct catalog_writer *w, const struct step *step)
 static int count_above(struct catalog_writer *w, uint64_t id, bool holds, struct bytes *above)
 {
 	struct dir_record dir;
-	int r = catalog_get_dir(&w->reader, id, &dir);
+	int r = catalog_get_dir(&w->store.reader, id, &dir);
 
 	if (r < 0)
 		return r == -ENOENT ? (holds ? -EUCLEAN : 0) : r;

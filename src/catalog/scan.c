@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+#include "catalog/scan.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/size.h"
 #include "catalog/query.h"
-#include "catalog/store.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
 
 struct catalog_scan {
 	struct catalog_reader *reader;

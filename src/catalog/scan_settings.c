@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "catalog/meta.h"
+#include "catalog/writer.h"
 
 void scan_settings_free(struct scan_settings *settings)
 {
@@ -82,7 +83,7 @@ int catalog_set_scan_settings(struct catalog_writer *w, const struct scan_settin
 	int r = encode(settings, &encoded);
 
 	if (r == 0)
-		r = meta_get_text(&w->reader, META_SCAN_SETTINGS, &before);
+		r = meta_get_text(&w->store.reader, META_SCAN_SETTINGS, &before);
 	if (r < 0 || bytes_compare(&before, &encoded) == 0)
 		return r;
 	return meta_put_text(w, META_SCAN_SETTINGS, encoded.data, encoded.length);

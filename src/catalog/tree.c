@@ -6,20 +6,24 @@
 
 #include "base/bytes.h"
 #include "catalog/change.h"
+#include "catalog/errors.h"
 #include "catalog/file.h"
 #include "catalog/gather.h"
 #include "catalog/query.h"
 #include "catalog/redundant.h"
+#include "catalog/scan.h"
+#include "store/key.h"
+#include "store/writer.h"
 
 int tree_add_entry(struct catalog_writer *w, struct entry_record *entry)
 {
 	uint64_t end = entry->cookie + ENTRY_COOKIE_SLOTS;
 	struct key key = key_pair(entry->dir, entry->cookie);
-	int r = writer_add(w, TABLE_ENTRY, &key, encode_entry(entry), NULL);
+	int r = store_add(&w->store, TABLE_ENTRY, &key, encode_entry(entry), NULL);
 
 	while (r == -EEXIST && ++entry->cookie < end) {
 		key = key_pair(entry->dir, entry->cookie);
-		r = writer_add(w, TABLE_ENTRY, &key, encode_entry(entry), NULL);
+		r = store_add(&w->store, TABLE_ENTRY, &key, encode_entry(entry), NULL);
 	}
 	return r < 0 ? r : gather_name(w, entry->dir, entry->name);
 }
@@ -27,7 +31,7 @@ int tree_add_entry(struct catalog_writer *w, struct entry_record *entry)
 static int remove_dir_record(struct catalog_writer *w, uint64_t id)
 {
 	struct key key = key_number(id);
-	int r = writer_delete(w, TABLE_DIR, &key);
+	int r = store_delete(&w->store, TABLE_DIR, &key);
 
 	if (r == 0)
 		r = catalog_set_error(w, ERROR_DIR, id, 0);
@@ -57,7 +61,7 @@ static int remove_entry(struct catalog_writer *w, const struct entry_record *ent
 	struct key key = key_pair(entry->dir, entry->cookie);
 	enum entry_kind kind = entry->kind;
 	uint64_t child = entry->child, dir = entry->dir;
-	int r = writer_delete(w, TABLE_ENTRY, &key);
+	int r = store_delete(&w->store, TABLE_ENTRY, &key);
 
 	if (r < 0)
 		return r;
@@ -73,7 +77,7 @@ static int remove_entry(struct catalog_writer *w, const struct entry_record *ent
 static int first_entry(struct catalog_writer *w, uint64_t dir, struct entry_record *entry)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
-	int r = catalog_scan_entries(&w->reader, dir, 0, &scan);
+	int r = catalog_scan_entries(&w->store.reader, dir, 0, &scan);
 
 	return r < 0 ? r : catalog_next_entry(scan, entry);
 }
@@ -98,7 +102,7 @@ int tree_remove_name(struct catalog_writer *w, uint64_t dir, uint64_t cookie, ui
 {
 	struct bytes dirs CLEANUP_BYTES = {0};
 	struct entry_record entry;
-	int r = catalog_entry_at(&w->reader, dir, cookie, &entry);
+	int r = catalog_entry_at(&w->store.reader, dir, cookie, &entry);
 
 	if (r == -ENOENT)
 		return 0; /* it went with its directory */

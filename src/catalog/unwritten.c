@@ -7,6 +7,7 @@
 #include "catalog/change.h"
 #include "catalog/integrity.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 
 /* The kernel begins to write what is 30 s old (vm.dirty_expire_centisecs); how long the disk takes
  * for all that waits is not known. */

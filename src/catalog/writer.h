@@ -2,12 +2,12 @@
 #ifndef CATALOG_WRITER_H
 #define CATALOG_WRITER_H
 
-/* The write transaction: sealed records in, groups and totals kept up to date at its end.
- * Only catalog/ includes this; one thread at a time. */
+/* The write transaction of the catalog: groups and totals are brought up to date at its end. Only
+ * catalog/ includes this; one thread at a time. */
 
 #include "base/bytes.h"
 #include "catalog/catalog.h"
-#include "catalog/store.h"
+#include "store/writer.h"
 
 struct gather;
 struct group_change;
@@ -19,12 +19,8 @@ struct redundant_changes {
 };
 
 struct catalog_writer {
-	struct catalog_reader reader; /* reads what was written so far */
+	struct store_writer store;
 	struct catalog *catalog;
-	/* The last key of each table, or one behind it: greater keys are appended, which fills
-	 * pages wholly and is several times faster than a search. */
-	struct key last[TABLE_COUNT];
-	bool last_known[TABLE_COUNT];
 	struct gather *gather; /* news of this transaction */
 	struct redundant_changes redundant;
 	struct group_change *groups; /* touched in this transaction, by id (uthash) */
@@ -33,21 +29,6 @@ struct catalog_writer {
 	struct hash128 last_hash;
 	uint32_t last_ordinal;
 	struct catalog_totals totals;
-	bool totals_changed;
-	bool changed; /* something was written */
 };
-
-/* Each seals value and writes it. writer_add: -EEXIST when the key is there already, and then
- * *fields (may be NULL) is what stands there. */
-MUST_CHECK int writer_put(struct catalog_writer *w, enum table table, const struct key *key,
-			  struct value value);
-MUST_CHECK int writer_add(struct catalog_writer *w, enum table table, const struct key *key,
-			  struct value value, struct span *fields);
-
-/* -ENOENT when it is not there. */
-MUST_CHECK int writer_delete(struct catalog_writer *w, enum table table, const struct key *key);
-
-/* Deletes where it is there. */
-MUST_CHECK int writer_forget(struct catalog_writer *w, enum table table, const struct key *key);
 
 #endif

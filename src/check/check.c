@@ -14,6 +14,7 @@
 #include "base/stop.h"
 #include "base/words.h"
 #include "catalog/change.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "check/fresh_index.h"
@@ -21,6 +22,7 @@
 #include "index/completeness.h"
 #include "index/index_open.h"
 #include "index/index_print.h"
+#include "source/source.h"
 
 /* What goes on changing while it is looked at so often is no difference. */
 #define LOOKS_MAX 10

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/stop.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
+#include "catalog/scan.h"
 #include "ingest/heads.h"
 #include "ingest/reading.h"
 

@@ -12,6 +12,7 @@
 #include "base/quote.h"
 #include "base/stop.h"
 #include "index/index_open.h"
+#include "source/source.h"
 
 /* In the folder of the index. */
 #define FOLDER "check"

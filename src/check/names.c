@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 
 #include "base/descriptor.h"
+#include "base/filesystem_kind.h"
 #include "base/stop.h"
-#include "catalog/filesystem_kind.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
+#include "catalog/scan.h"
+#include "source/source.h"
 
 /* An index of which so much is wrong is of no use, and each of them takes memory. */
 #define DIFFERENCES_MAX ((size_t)100000)

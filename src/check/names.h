@@ -16,6 +16,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "source/source.h"
 
 struct catalog_reader;
 struct sources;

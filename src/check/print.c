@@ -22,9 +22,9 @@
 #include "base/group_name.h"
 #include "base/json_path.h"
 #include "base/words.h"
-#include "catalog/source.h"
 #include "report/figures.h"
 #include "report/format.h"
+#include "source/source.h"
 
 /* As wide as the longest of what stands before a path. */
 #define WORD_FORMAT "%-16s  "

@@ -9,6 +9,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/filesystem_kind.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/path.h"
@@ -16,15 +17,15 @@
 #include "base/size.h"
 #include "base/stop.h"
 #include "base/words.h"
-#include "catalog/filesystem_kind.h"
 #include "catalog/query.h"
-#include "catalog/source_change.h"
 #include "cli/act_plan.h"
 #include "cli/common_options.h"
 #include "cli/list_print.h"
 #include "cli/move_destination.h"
 #include "index/current_index.h"
 #include "report/figures.h"
+#include "source/source.h"
+#include "source/source_change.h"
 
 enum {
 	OPT_DRY_RUN = OPTION_ID_ACTING,

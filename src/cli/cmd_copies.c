@@ -9,7 +9,6 @@
 #include "base/quote.h"
 #include "base/words.h"
 #include "catalog/catalog.h"
-#include "catalog/source.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/copies_index.h"
@@ -19,7 +18,8 @@
 #include "index/index_open.h"
 #include "index/indexing.h"
 #include "index/status_file.h"
-#include "mount/point.h"
+#include "mountpoint/point.h"
+#include "source/source.h"
 
 struct copies_settings {
 	struct path_settings path;

@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "doctor/doctor.h"
-#include "mount/point.h"
+#include "mountpoint/point.h"
 
 /* What does not answer for so long may never do. */
 #define PATIENCE_MS 2000

@@ -13,8 +13,8 @@
 #include "cli/welcome.h"
 #include "daemon/daemon.h"
 #include "index/showing_view.h"
-#include "mount/ability.h"
-#include "mount/point.h"
+#include "mountpoint/point.h"
+#include "mountpoint/prerequisites.h"
 
 /* 0 where the mount point is in no source of another view, -EBUSY (logged) or -errno. */
 static int check_other_views(const char *mount_point)

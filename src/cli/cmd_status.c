@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "index/status_file.h"
-#include "mount/point.h"
+#include "mountpoint/point.h"
 #include "report/figures.h"
 
 enum {

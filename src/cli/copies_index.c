@@ -8,9 +8,11 @@
 #include "base/descriptor.h"
 #include "base/group_name.h"
 #include "base/path.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
+#include "catalog/scan.h"
 #include "report/copies.h"
+#include "source/source.h"
 
 /* One index that is asked. */
 struct asking {

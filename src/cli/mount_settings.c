@@ -7,7 +7,7 @@
 #include "base/duration.h"
 #include "base/quote.h"
 #include "cli/common_options.h"
-#include "mount/options.h"
+#include "mountpoint/options.h"
 
 enum {
 	OPT_FOREGROUND = OPTION_ID_OWN,

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/quote.h"
-#include "mount/table.h"
+#include "mountpoint/table.h"
 
 static bool lie_in_each_other(const char *a, const char *b)
 {

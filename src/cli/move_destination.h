@@ -5,7 +5,7 @@
 /* The folder to which `move` moves copies. For the first thread. */
 
 #include "base/attributes.h"
-#include "catalog/source.h"
+#include "source/source.h"
 
 /* Refuses a folder that is or lies in a source, or has one in it, also through another mount of the
  * same file system (mount --bind): what is moved there would be found as a copy again.

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#include "mount/point.h"
+#include "mountpoint/point.h"
 
 #define XATTR_PATH "user.twinfs.path"
 

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/quote.h"
-#include "catalog/source.h"
+#include "source/source.h"
 
 #define PATH_RULE "path:"
 

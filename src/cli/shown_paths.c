@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/shown_paths.h"
 
-#include "catalog/source.h"
+#include "source/source.h"
 
 static const char *find(const char *source, char *const *given, size_t count)
 {

@@ -15,6 +15,7 @@
 #include "base/thread.h"
 #include "base/timed_wait.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "daemon/backoff.h"
 #include "daemon/duty_cycle.h"
 #include "daemon/pending_files.h"

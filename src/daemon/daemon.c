@@ -50,6 +50,7 @@
 #include "mount/mounter.h"
 #include "mount/signals.h"
 #include "report/page.h"
+#include "source/source.h"
 #include "view/view.h"
 
 /* A ticket goes round so often when files were found to have moved; who goes on moving them may

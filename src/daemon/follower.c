@@ -19,6 +19,7 @@
 #include "daemon/follower_internal.h"
 #include "daemon/recheck_plan.h"
 #include "daemon/source_roots.h"
+#include "source/source.h"
 
 /* Looks lead to further looks (a directory moved while it was looked at); who goes on moving may
  * not keep others waiting for ever. */

@@ -6,7 +6,9 @@
 
 #include "base/numbers.h"
 #include "catalog/change.h"
+#include "catalog/errors.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "ingest/ingest.h"
 
 void unread_free(struct unread *unread)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "catalog/change.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
 
 /* ---- what was written to ------------------------------------------------------------- */

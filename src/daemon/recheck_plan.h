@@ -8,8 +8,8 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "catalog/source.h"
 #include "ingest/ingest.h"
+#include "source/source.h"
 #include "watch/dirty.h"
 
 struct looks {

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/query.h"
-#include "catalog/source_change.h"
+#include "source/source_change.h"
 
 /* What stands at the path of a source. */
 enum root_state {

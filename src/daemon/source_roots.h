@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "catalog/source.h"
+#include "source/source.h"
 #include "watch/watch.h"
 
 /* Examines the path of each source. One that is gone (removed, moved away, unmounted, hidden by

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "catalog/filesystem_kind.h"
+#include "base/filesystem_kind.h"
 #include "watch/watch.h"
 
 /* inotify sees nothing of what other hosts do, nor, on FUSE, what goes past the mount. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "catalog/source.h"
+#include "source/source.h"
 
 enum follower_mode {
 	FOLLOW_AUTO, /* inotify where it sees everything, else poll */

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/filesystem_kind.h"
 #include "base/quote.h"
 #include "base/size.h"
-#include "catalog/filesystem_kind.h"
-#include "catalog/source.h"
 #include "doctor/doctor.h"
 #include "index/index_folder.h"
+#include "source/source.h"
 
 /* Bytes of an index for a file with its name; measured: 365 with five million of them. */
 #define BYTES_PER_FILE 400

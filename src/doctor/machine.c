@@ -10,8 +10,9 @@
 #include "base/confine.h"
 #include "base/words.h"
 #include "doctor/doctor.h"
-#include "mount/ability.h"
+#include "mount/mount.h"
 #include "mount/speed.h"
+#include "mountpoint/prerequisites.h"
 
 /* Open files that a daemon needs for itself; measured: it starts with 24. */
 #define FILES_NEEDED 64

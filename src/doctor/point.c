@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "mount/point.h"
+#include "mountpoint/point.h"
 
 #include <errno.h>
 #include <inttypes.h>

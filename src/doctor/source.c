@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/filesystem_kind.h"
 #include "base/path.h"
 #include "base/quote.h"
 #include "base/words.h"
-#include "catalog/filesystem_kind.h"
 #include "doctor/doctor.h"
 #include "ingest/census.h"
 #include "ingest/device.h"
-#include "mount/table.h"
+#include "mountpoint/table.h"
 
 /* So far a source is counted. */
 static const struct census_limits limits = {.names = 2000000, .milliseconds = 2000};

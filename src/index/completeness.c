@@ -9,8 +9,10 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/words.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
+#include "catalog/scan.h"
+#include "source/source.h"
 
 enum twinfs_exit completeness_status(uint64_t errors, uint64_t pending)
 {

@@ -18,7 +18,8 @@
 #include "index/source_check.h"
 #include "index/status_file.h"
 #include "index/view_sync.h"
-#include "mount/point.h"
+#include "mountpoint/point.h"
+#include "source/source.h"
 
 /* Outcome: the process that kept the index has ended, so it can be opened to be brought up to
  * date. */

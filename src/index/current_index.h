@@ -13,6 +13,7 @@
 #include "index/index_settings.h"
 #include "index/indexing.h"
 #include "index/served_options.h"
+#include "source/source.h"
 #include "twinfs/exit.h"
 
 struct current_index {

@@ -12,7 +12,7 @@
 #include "base/quote.h"
 #include "catalog/catalog.h"
 #include "index/status_file.h"
-#include "mount/point.h"
+#include "mountpoint/point.h"
 
 struct holder {
 	pid_t pid; /* 0: none, -1: unknown */

@@ -10,7 +10,7 @@
 #include "base/quote.h"
 #include "index/index_holder.h"
 
-/* Says why an index is refused as that of another user: see catalog/index_files.h. */
+/* Says why an index is refused as that of another user: see store/index_files.h. */
 static void explain_foreign(const char *folder)
 {
 	struct stat status;

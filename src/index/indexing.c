@@ -13,12 +13,12 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
-#include "catalog/source_change.h"
 #include "index/index_folder.h"
 #include "index/index_holder.h"
 #include "index/index_open.h"
 #include "index/progress_watch.h"
 #include "index/source_check.h"
+#include "source/source_change.h"
 
 /* How long files that are being written are waited for: longer than the guard time of remote and
  * unknown file systems (2 s), so that only those that go on changing are left pending.

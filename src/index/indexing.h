@@ -14,9 +14,9 @@
 
 #include "base/attributes.h"
 #include "catalog/catalog.h"
-#include "catalog/source.h"
 #include "index/index_settings.h"
 #include "ingest/ingest.h"
+#include "source/source.h"
 
 /* Outcomes that the caller must handle; failures are -errno. */
 enum {

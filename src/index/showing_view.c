@@ -8,7 +8,7 @@
 #include "base/json_path.h"
 #include "base/path.h"
 #include "index/status_file.h"
-#include "mount/point.h"
+#include "mountpoint/point.h"
 
 /* Which source of the view that has this status holds the mount point: 1, 0: none, or -errno. */
 static int find_source(const char *mount_point, const json_t *status, struct bytes *source)

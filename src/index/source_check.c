@@ -11,10 +11,10 @@
 #include "base/quote.h"
 #include "base/text_list.h"
 #include "catalog/query.h"
-#include "catalog/source_change.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
 #include "index/indexing.h"
+#include "source/source_change.h"
 
 static const char *change_text(enum source_change_kind kind)
 {

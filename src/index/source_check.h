@@ -7,8 +7,8 @@
  */
 
 #include "base/attributes.h"
-#include "catalog/source.h"
 #include "index/index_settings.h"
+#include "source/source.h"
 
 /* What else is refused, or cannot be accepted. */
 enum source_check_use {

@@ -9,6 +9,7 @@
 #include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/stop.h"
+#include "catalog/scan.h"
 #include "ingest/contents_state.h"
 #include "ingest/fetch.h"
 #include "ingest/refine.h"

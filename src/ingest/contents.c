@@ -11,6 +11,7 @@
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
+#include "catalog/scan.h"
 #include "ingest/compare.h"
 #include "ingest/contents_state.h"
 #include "ingest/read_heads.h"

@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/size.h"
+#include "catalog/paths.h"
+#include "source/source.h"
 
 static void add_bytes(_Atomic uint64_t *sum, uint64_t bytes)
 {

@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "base/descriptor.h"
+#include "base/filesystem_kind.h"
 #include "base/numbers.h"
-#include "catalog/filesystem_kind.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
+#include "source/source.h"
 
 /* A name that the index has in the directory. */
 struct known {

@@ -27,7 +27,7 @@
 #include "base/attributes.h"
 #include "catalog/catalog.h"
 #include "catalog/record.h"
-#include "catalog/source.h"
+#include "source/source.h"
 
 /* How the disks are read. */
 enum ingest_disk {

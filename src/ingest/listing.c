@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/descriptor.h"
-#include "catalog/filesystem_kind.h"
+#include "base/filesystem_kind.h"
 
 /* A large directory takes few calls; a small one fits anyway. */
 #define BUFFER_BYTES ((size_t)64 << 10)

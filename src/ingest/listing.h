@@ -13,7 +13,6 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "catalog/record.h"
-#include "catalog/source.h"
 #include "ingest/exclude.h"
 #include "ingest/ingest.h"
 

@@ -9,6 +9,7 @@
 #include "base/memory_limit.h"
 #include "base/thread.h"
 #include "base/timed_wait.h"
+#include "catalog/errors.h"
 #include "catalog/query.h"
 
 /* A transaction touches pages all over the index, so few large ones are cheaper; but what was

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "catalog/scan.h"
+
 /* A size being collected: its unread files stand at the end of the window from first on. */
 struct size_group {
 	uint64_t size;

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "catalog/catalog.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "ingest/ingest.h"
 
 /* A file to be read, 64 bytes: a window holds many. */

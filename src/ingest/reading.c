@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "catalog/filesystem_kind.h"
+#include "base/filesystem_kind.h"
 
 /* Two changes within this time may leave the same time stamp: kernels stamp with the time of the
  * last tick (at most 10 ms ago), some file systems keep of that no more than even seconds (FAT), and

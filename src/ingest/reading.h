@@ -21,9 +21,9 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "catalog/filesystem_kind.h"
+#include "base/filesystem_kind.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
+#include "source/source.h"
 
 /* Outcomes the caller must handle; failures are -errno. */
 enum reading_outcome {

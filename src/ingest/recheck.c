@@ -13,6 +13,7 @@
 #include "base/stop.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "ingest/reading.h"
 
 #define BLOCK_BYTES ((size_t)128 << 10)

@@ -12,7 +12,7 @@
 
 #include "base/attributes.h"
 #include "catalog/catalog.h"
-#include "catalog/source.h"
+#include "source/source.h"
 
 struct interruption;
 

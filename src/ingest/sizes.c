@@ -8,6 +8,7 @@
 #include "base/stop.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 
 /* Files in a transaction: their pages stay within some MiB. */
 #define LISTED_FILES ((size_t)32 << 10)

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
 #include "ingest/diff.h"
 #include "ingest/listing.h"
@@ -23,6 +24,7 @@
 #include "ingest/threads.h"
 #include "ingest/view_mounts.h"
 #include "ingest/walk_dir.h"
+#include "source/source.h"
 
 /*   queue of directories --> walker threads --> batch writer --> catalog
  *          ^                      |

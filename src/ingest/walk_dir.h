@@ -17,8 +17,8 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "catalog/record.h"
-#include "catalog/source.h"
 #include "ingest/ingest.h"
+#include "source/source.h"
 
 struct walk_dir {
 	struct walk_dir *parent; /* a reference is held; NULL where the walk began */

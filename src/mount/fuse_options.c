@@ -6,8 +6,8 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
-#include "mount/ability.h"
 #include "mount/nudge.h"
+#include "mountpoint/prerequisites.h"
 
 /* The longest name that is shown as the device: mount(2) ends at a page with all options. */
 #define SOURCE_LENGTH_MAX 1000
@@ -99,4 +99,9 @@ int fuse_options_make(struct fuse_args *args, const struct session_settings *set
 	for (char *const *option = settings->options; r == 0 && option && *option; option++)
 		r = add_option(args, *option);
 	return r;
+}
+
+const char *mount_library_version(void)
+{
+	return fuse_pkgversion();
 }

@@ -4,7 +4,7 @@
 
 /* A view, mounted with libfuse's low-level interface.
  *
- * The order of a daemon's life: mount_point_prepare (mount/point.h); mounter_start
+ * The order of a daemon's life: mount_point_prepare (mountpoint/point.h); mounter_start
  * (mount/mounter.h) and signal_watch_new (mount/signals.h) before any other thread; session_new;
  * session_run; session_free. What the session is given is borrowed until session_free.
  *
@@ -73,5 +73,8 @@ void session_stop(struct session *session);
 
 /* Unmounts (lazily: who still has files open sees errors) and frees; accepts NULL. */
 void session_free(struct session *session);
+
+/* The version of libfuse (static). */
+const char *mount_library_version(void);
 
 #endif

@@ -21,8 +21,8 @@
 #include "mount/fuse_options.h"
 #include "mount/lookers.h"
 #include "mount/mounter_order.h"
-#include "mount/point.h"
 #include "mount/session.h"
+#include "mountpoint/point.h"
 
 /* How often one who waits for an answer looks whether it shall stop. */
 #define STOP_INTERVAL_MS 20

@@ -10,7 +10,7 @@
 
 #include "base/attributes.h"
 #include "base/descriptor.h"
-#include "mount/ability.h"
+#include "mountpoint/prerequisites.h"
 
 bool nudge_is_possible(void)
 {

@@ -18,7 +18,7 @@
 #include "base/quote.h"
 #include "base/thread.h"
 #include "mount/session.h"
-#include "mount/table.h"
+#include "mountpoint/table.h"
 
 #define OWN_TABLE "/proc/self/mountinfo"
 

@@ -9,8 +9,9 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "catalog/paths.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
+#include "source/source.h"
 
 /* ---- the table ----------------------------------------------------------------------------- */
 

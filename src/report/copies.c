@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/numbers.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 
 #define FIRST_CAPACITY 16
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/words.h"
-#include "catalog/source.h"
 #include "report/page_parts.h"
+#include "source/source.h"
 
 #define SOURCES_SHOWN_MAX 20
 

@@ -9,8 +9,10 @@
 
 #include "base/interruption.h"
 #include "base/stop.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
+#include "catalog/scan.h"
+#include "source/source.h"
 
 /* Files that are looked at in one snapshot: a millisecond or two. */
 #define PORTION 2048

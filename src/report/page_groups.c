@@ -9,9 +9,9 @@
 #include "base/base64.h"
 #include "base/group_name.h"
 #include "base/words.h"
-#include "catalog/source.h"
 #include "report/format.h"
 #include "report/page_parts.h"
+#include "source/source.h"
 
 /* Names of one group that are shown. */
 #define NAMES_MAX 5

@@ -7,9 +7,9 @@
 
 #include "base/hash.h"
 #include "base/stop.h"
-#include "catalog/source.h"
 #include "report/format.h"
 #include "report/selection.h"
+#include "source/source.h"
 
 const char *format_fate(enum fate fate)
 {

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
 #include "report/trash.h"
+#include "source/source.h"
 
 #define NANOSECONDS 1000000000
 

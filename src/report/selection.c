@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/stop.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "report/bundle.h"
 #include "report/rules.h"
 #include "report/sorter.h"

@@ -5,6 +5,7 @@
 
 #include "base/size.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 
 void summary_add_group(struct report_summary *summary, const struct group_record *group,
 		       uint64_t redundant)

@@ -14,8 +14,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
 #include "report/page.h"
+#include "source/source.h"
 
 /* Its processor time is limited, too; this is for what waits. */
 #define DECODING_MS 5000

@@ -11,6 +11,7 @@
 
 #include "base/group_name.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "view/class.h"
 #include "view/fill.h"
 #include "view/node.h"

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "catalog/query.h"
+#include "source/source.h"
 #include "view/class.h"
 #include "view/node.h"
 #include "view/own_file.h"

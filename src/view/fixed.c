@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "catalog/query.h"
+#include "source/source.h"
 #include "view/class.h"
 #include "view/fill.h"
 #include "view/node.h"

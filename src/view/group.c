@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "base/group_name.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
+#include "source/source.h"
 #include "view/class.h"
 #include "view/copy_name.h"
 #include "view/fill.h"

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog/paths.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
+#include "source/source.h"
 #include "view/fill.h"
 #include "view/listing_cookie.h"
 #include "view/node.h"

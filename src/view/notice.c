@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 
 /* ---- the copy ------------------------------------------------------------------------ */
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json_path.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "view/node.h"
 #include "view/own_file.h"
 #include "view/own_json.h"

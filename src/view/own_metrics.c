@@ -7,6 +7,7 @@
 
 #include "base/size.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "view/own_file.h"
 
 struct metric {

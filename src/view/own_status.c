@@ -13,6 +13,8 @@
 #include "base/json_path.h"
 #include "base/size.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
+#include "source/source.h"
 #include "view/own_file.h"
 #include "view/own_json.h"
 

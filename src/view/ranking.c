@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "catalog/scan.h"
+
 void ranking_init(struct ranking *ranking)
 {
 	*ranking = (struct ranking){.lock = PTHREAD_MUTEX_INITIALIZER};

@@ -13,6 +13,7 @@
 
 #include "base/attributes.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 
 #define RANKING_STEP 64
 

@@ -10,8 +10,10 @@
 #include "base/caller.h"
 #include "base/descriptor.h"
 #include "base/interruption.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
+#include "catalog/scan.h"
+#include "source/source.h"
 #include "view/node.h"
 #include "view/source_root.h"
 

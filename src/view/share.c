@@ -5,7 +5,9 @@
 
 #include "base/caller.h"
 #include "base/clock.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "view/known_numbers.h"
 #include "view/known_shares.h"
 #include "view/rights.h"

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/file_hash.h"
-#include "catalog/filesystem_kind.h"
+#include "base/filesystem_kind.h"
 #include "catalog/query.h"
 #include "view/node.h"
 

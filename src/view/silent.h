@@ -2,7 +2,7 @@
 #ifndef VIEW_SILENT_H
 #define VIEW_SILENT_H
 
-/* Files whose times may stay as they are while their bytes change (catalog/filesystem_kind.h). Who opens
+/* Files whose times may stay as they are while their bytes change (base/filesystem_kind.h). Who opens
  * or reads one asks the kernel for a writer, by a read lease. */
 
 #include "base/attributes.h"

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 
+#include "catalog/paths.h"
 #include "catalog/query.h"
+#include "source/source.h"
 #include "view/node.h"
 #include "view/rights.h"
 

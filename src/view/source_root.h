@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "catalog/source.h"
+#include "source/source.h"
 
 /* Mounts above a source at most that are entered. */
 #define SOURCE_ROOT_MOUNTS_MAX 32

@@ -16,6 +16,8 @@
 #include "base/group_name.h"
 #include "base/numbers.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
+#include "source/source.h"
 #include "view/event_lines.h"
 #include "view/node.h"
 #include "view/notice.h"

@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 #include "base/interruption.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
+#include "source/source.h"
 #include "view/class.h"
 #include "view/fill.h"
 #include "view/node.h"

@@ -16,6 +16,7 @@
 #include "base/descriptor.h"
 #include "base/group_name.h"
 #include "catalog/query.h"
+#include "source/source.h"
 #include "view/node.h"
 #include "view/query.h"
 #include "view/rights.h"

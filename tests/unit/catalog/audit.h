@@ -6,8 +6,12 @@
  * everything is found from everywhere that it should be found from, and nowhere else. */
 
 #include "catalog/fixture.h"
-#include "catalog/name.h"
-#include "catalog/store.h"
+#include "catalog/paths.h"
+#include "catalog/record.h"
+#include "catalog/scan.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
 
 struct audit {
 	struct catalog_reader *reader;

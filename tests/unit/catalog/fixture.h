@@ -21,6 +21,7 @@
 #include "base/attributes.h"
 #include "catalog/catalog.h"
 #include "catalog/change.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
 #include "twinfs/format.h"
 

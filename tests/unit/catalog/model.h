@@ -7,6 +7,7 @@
  * the arrays; what is not used is free. */
 
 #include "catalog/fixture.h"
+#include "catalog/paths.h"
 
 #define MODEL_DIRS 24
 #define MODEL_INODES 200

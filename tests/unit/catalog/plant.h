@@ -6,10 +6,15 @@
  * planted with checksums that are right, looked for, and taken back. */
 
 #include "catalog/check.h"
+#include "catalog/errors.h"
 #include "catalog/fixture.h"
 #include "catalog/meta.h"
-#include "catalog/name.h"
+#include "catalog/paths.h"
+#include "catalog/record.h"
 #include "catalog/writer.h"
+#include "store/key.h"
+#include "store/value.h"
+#include "store/writer.h"
 
 struct sample {
 	struct fixture *f;
@@ -123,9 +128,9 @@ static inline int planting_body(struct catalog_writer *w, void *context)
 	struct planting *planting = context;
 
 	assert_int_equal(meta_put_totals(w, &w->totals), 0);
-	assert_int_equal(check_catalog(&w->reader), 0);
+	assert_int_equal(check_catalog(&w->store.reader), 0);
 	assert_int_equal(planting->plant(w, planting->sample), 0);
-	planting->found = check_catalog(&w->reader);
+	planting->found = check_catalog(&w->store.reader);
 	return -ECANCELED;
 }
 
@@ -147,18 +152,18 @@ static inline void assert_plants_are_found(const struct sample *s, const struct 
 
 static inline int plant_nothing(struct catalog_writer *w, enum table table, struct key key)
 {
-	return writer_put(w, table, &key, encode_nothing());
+	return store_put(&w->store, table, &key, encode_nothing());
 }
 
 static inline int plant_number(struct catalog_writer *w, enum table table, struct key key,
 			       uint64_t number)
 {
-	return writer_put(w, table, &key, encode_number(number));
+	return store_put(&w->store, table, &key, encode_number(number));
 }
 
 static inline int plant_loss(struct catalog_writer *w, enum table table, struct key key)
 {
-	return writer_delete(w, table, &key);
+	return store_delete(&w->store, table, &key);
 }
 
 static inline int plant_totals(struct catalog_writer *w)
@@ -170,7 +175,7 @@ static inline struct dir_record planted_dir(struct catalog_writer *w, uint64_t i
 {
 	struct dir_record dir = {0};
 
-	assert_int_equal(catalog_get_dir(&w->reader, id, &dir), 0);
+	assert_int_equal(catalog_get_dir(&w->store.reader, id, &dir), 0);
 	return dir;
 }
 
@@ -178,14 +183,14 @@ static inline int plant_dir(struct catalog_writer *w, struct dir_record dir)
 {
 	struct key key = key_number(dir.id);
 
-	return writer_put(w, TABLE_DIR, &key, encode_dir(&dir));
+	return store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
 }
 
 static inline struct file_record planted_file(struct catalog_writer *w, uint64_t id)
 {
 	struct file_record file = {0};
 
-	assert_int_equal(catalog_get_file(&w->reader, id, &file), 0);
+	assert_int_equal(catalog_get_file(&w->store.reader, id, &file), 0);
 	return file;
 }
 
@@ -193,14 +198,14 @@ static inline int plant_file(struct catalog_writer *w, struct file_record file)
 {
 	struct key key = key_number(file.id);
 
-	return writer_put(w, TABLE_FILE, &key, encode_file(&file));
+	return store_put(&w->store, TABLE_FILE, &key, encode_file(&file));
 }
 
 static inline struct group_record planted_group(struct catalog_writer *w, uint64_t id)
 {
 	struct group_record group = {0};
 
-	assert_int_equal(catalog_get_group(&w->reader, id, &group), 0);
+	assert_int_equal(catalog_get_group(&w->store.reader, id, &group), 0);
 	return group;
 }
 
@@ -208,7 +213,7 @@ static inline int plant_group(struct catalog_writer *w, struct group_record grou
 {
 	struct key key = key_number(group.id);
 
-	return writer_put(w, TABLE_GROUP, &key, encode_group(&group));
+	return store_put(&w->store, TABLE_GROUP, &key, encode_group(&group));
 }
 
 static inline int plant_content(struct catalog_writer *w, uint64_t file, uint64_t head,
@@ -216,8 +221,8 @@ static inline int plant_content(struct catalog_writer *w, uint64_t file, uint64_
 {
 	struct key key = key_number(file);
 
-	return writer_put(w, TABLE_CONTENT, &key,
-			  encode_content(&(struct content_record){.head = head, .group = group}));
+	return store_put(&w->store, TABLE_CONTENT, &key,
+			 encode_content(&(struct content_record){.head = head, .group = group}));
 }
 
 static inline struct entry_record planted_entry(struct catalog_writer *w, uint64_t dir,
@@ -225,7 +230,7 @@ static inline struct entry_record planted_entry(struct catalog_writer *w, uint64
 {
 	struct entry_record entry = {0};
 
-	assert_int_equal(catalog_find_entry(&w->reader, dir, name_of(name), &entry), 0);
+	assert_int_equal(catalog_find_entry(&w->store.reader, dir, name_of(name), &entry), 0);
 	return entry;
 }
 
@@ -233,7 +238,7 @@ static inline int plant_entry(struct catalog_writer *w, struct entry_record entr
 {
 	struct key key = key_pair(entry.dir, entry.cookie);
 
-	return writer_put(w, TABLE_ENTRY, &key, encode_entry(&entry));
+	return store_put(&w->store, TABLE_ENTRY, &key, encode_entry(&entry));
 }
 
 /* A name that is not in the directory yet. */
@@ -241,7 +246,8 @@ static inline struct entry_record new_entry(struct catalog_writer *w, uint64_t d
 					    const char *name)
 {
 	return (struct entry_record){.dir = dir,
-				     .cookie = name_cookie(w->reader.name_seed, name_of(name)),
+				     .cookie =
+					     name_cookie(w->store.reader.name_seed, name_of(name)),
 				     .name = name_of(name)};
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/audit.h"
-#include "catalog/internal.h"
+#include "catalog/handle.h"
+#include "catalog/paths.h"
 
 /* ---- adding -------------------------------------------------------------------------- */
 

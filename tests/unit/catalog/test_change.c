@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/audit.h"
+#include "catalog/errors.h"
 #include "catalog/meta.h"
+#include "catalog/scan.h"
 
 static const struct hash128 hash = {1, 2};
 

@@ -6,8 +6,10 @@
 #include "base/descriptor.h"
 #include "base/hash.h"
 #include "catalog/check.h"
+#include "catalog/errors.h"
 #include "catalog/fixture.h"
-#include "catalog/store.h"
+#include "catalog/paths.h"
+#include "store/store.h"
 #include "twinfs/format.h"
 
 #define PAGE_BYTES 4096

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/plant.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
 
 /* ---- files --------------------------------------------------------------------------- */
 
@@ -118,7 +121,7 @@ static int record_with_a_wrong_checksum(struct catalog_writer *w, const struct s
 
 	value_seal(&value, TABLE_CONTENT, &key);
 	v = (MDB_val){.mv_size = value.length, .mv_data = value.data};
-	return mdb_put(w->reader.txn, w->reader.store->tables[TABLE_ORPHAN], &k, &v, 0);
+	return mdb_put(w->store.reader.txn, w->store.reader.store->tables[TABLE_ORPHAN], &k, &v, 0);
 }
 
 static void test_what_is_wrong_with_files_is_found(void **state)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/plant.h"
+#include "catalog/scan.h"
+#include "store/key.h"
+#include "store/writer.h"
 
 /* ---- directories --------------------------------------------------------------------- */
 
@@ -235,7 +238,7 @@ static struct file_name planted_link(struct catalog_writer *w, const struct samp
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct file_name name = {0};
 
-	assert_int_equal(catalog_scan_links(&w->reader, s->linked, &scan), 0);
+	assert_int_equal(catalog_scan_links(&w->store.reader, s->linked, &scan), 0);
 	assert_int_equal(catalog_next_link(scan, &name), 0);
 	return name;
 }
@@ -251,7 +254,7 @@ static int place_of_another_file(struct catalog_writer *w, const struct sample *
 	struct key key = key_pair(s->group, name.id);
 
 	name.file = s->copy;
-	return writer_put(w, TABLE_PLACE, &key, encode_place(&name));
+	return store_put(&w->store, TABLE_PLACE, &key, encode_place(&name));
 }
 
 static int place_of_no_name(struct catalog_writer *w, const struct sample *s)
@@ -259,7 +262,7 @@ static int place_of_no_name(struct catalog_writer *w, const struct sample *s)
 	struct file_name name = planted_link(w, s);
 	struct key key = key_pair(s->group, s->unused);
 
-	return writer_put(w, TABLE_PLACE, &key, encode_place(&name));
+	return store_put(&w->store, TABLE_PLACE, &key, encode_place(&name));
 }
 
 static int orphan_with_an_id_of_a_name(struct catalog_writer *w, const struct sample *s)
@@ -367,7 +370,7 @@ static int seed_lost(struct catalog_writer *w, const struct sample *s)
 static int seed_changed(struct catalog_writer *w, const struct sample *s)
 {
 	(void)s;
-	return meta_put_number(w, META_NAME_SEED, w->reader.name_seed + 1);
+	return meta_put_number(w, META_NAME_SEED, w->store.reader.name_seed + 1);
 }
 
 static int min_size_lost(struct catalog_writer *w, const struct sample *s)

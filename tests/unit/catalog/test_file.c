@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/audit.h"
+#include "catalog/errors.h"
 
 static const struct hash128 hash = {1, 2};
 

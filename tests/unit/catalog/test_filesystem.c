@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "catalog/fixture.h"
-#include "catalog/source.h"
 #include "twinfs/format.h"
 
 /* The catalog's number for the file system of a path. */
 static uint32_t number_of(const struct fixture *f, const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC);
-	struct attributes attributes;
+	uint32_t number = 0;
+	struct stat st;
 
 	assert_true(fd >= 0);
-	assert_int_equal(source_attributes(f->catalog, fd, &attributes), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(catalog_filesystem(f->catalog, fd, st.st_dev, &number), 0);
 	close(fd);
-	assert_true(attributes.filesystem > 0);
-	return attributes.filesystem;
+	assert_true(number > 0);
+	return number;
 }
 
 static void commit_anything(struct fixture *f)

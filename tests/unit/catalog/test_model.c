@@ -5,6 +5,7 @@
 
 #include "catalog/audit.h"
 #include "catalog/check.h"
+#include "catalog/errors.h"
 #include "catalog/model.h"
 
 struct play {

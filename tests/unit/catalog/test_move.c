@@ -4,6 +4,7 @@
 
 #include "catalog/audit.h"
 #include "catalog/check.h"
+#include "catalog/paths.h"
 
 static void move_dir(struct fixture *f, uint64_t id, uint64_t dir, const char *name)
 {

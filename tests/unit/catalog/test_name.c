@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "catalog/name.h"
+#include "catalog/record.h"
 
 static void test_cookies_leave_room_for_every_slot(void **state)
 {

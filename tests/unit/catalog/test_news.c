@@ -3,7 +3,9 @@
 /* What an observer is told of a commit. */
 
 #include "catalog/audit.h"
+#include "catalog/errors.h"
 #include "catalog/news.h"
+#include "catalog/scan.h"
 
 static const struct hash128 hash = {1, 2};
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/audit.h"
+#include "catalog/paths.h"
+#include "catalog/scan.h"
 
 static const struct hash128 hash = {1, 2};
 

@@ -11,6 +11,8 @@
 
 #include "base/attributes.h"
 #include "catalog/record.h"
+#include "store/key.h"
+#include "store/value.h"
 
 /* ---- records at their extremes ------------------------------------------------------- */
 

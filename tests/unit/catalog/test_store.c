@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "catalog/audit.h"
+#include "catalog/scan.h"
 
 #define TINY_MAP_BYTES 65536
 

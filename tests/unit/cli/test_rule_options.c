@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "capture.h"
 #include "catalog/fixture.h"
-#include "catalog/source.h"
 #include "cli/rule_options.h"
+#include "source/source.h"
 
 static int apply(void *settings, int id, const char *value)
 {

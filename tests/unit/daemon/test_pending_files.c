@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "catalog/errors.h"
 #include "catalog/fixture.h"
+#include "catalog/scan.h"
 #include "daemon/pending_files.h"
 
 /* An index of files whose names say what they are, and what is found in it. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/fixture.h"
 #include "daemon/recheck_plan.h"
+#include "source/source.h"
 
 /* An index of two sources, what is dirty in it, and what is made of that. */
 struct play {

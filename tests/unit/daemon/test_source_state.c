@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "daemon/source_state.h"
+#include "source/source.h"
 
 #define SOURCES 66 /* more than there can be queues */
 

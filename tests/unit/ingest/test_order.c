@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/fixture.h"
 #include "ingest/contents_state.h"
+#include "source/source.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define HEADS_MAX 40

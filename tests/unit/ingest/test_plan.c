@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "catalog/errors.h"
 #include "catalog/fixture.h"
 #include "ingest/plan.h"
 

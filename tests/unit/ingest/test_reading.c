@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
+#include "base/filesystem_kind.h"
+#include "catalog/paths.h"
 #include "ingest/reading.h"
 #include "ingest/tree.h"
 

@@ -2,6 +2,7 @@
 #include "base/stop.h"
 #include "catalog/audit.h"
 #include "catalog/check.h"
+#include "catalog/scan.h"
 #include "ingest/sizes.h"
 
 #define FILES 20

@@ -10,8 +10,8 @@
 
 #include "base/descriptor.h"
 #include "catalog/fixture.h"
-#include "catalog/source.h"
 #include "ingest/ingest.h"
+#include "source/source.h"
 
 struct tree {
 	struct fixture index;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/fixture.h"
-#include "catalog/source.h"
 #include "report/rules.h"
+#include "source/source.h"
 
 /* One name of an inode: files[] is a group of them. */
 struct given {

@@ -35,17 +35,17 @@ class CheckLayers(unittest.TestCase):
     def test_clean_tree_passes(self):
         self.write("include/twinfs/exit.h", "")
         self.write("src/base/log.h", "")
-        self.write("src/act/act.c", '#include "catalog/store.h"\n#include <stdio.h>\n')
-        self.write("src/catalog/store.c", '#include <lmdb.h>\n#include "base/log.h"\n')
-        self.write("src/cli/main.c", '#include "twinfs/exit.h"\n#include "catalog/store.h"\n')
+        self.write("src/act/act.c", '#include "catalog/query.h"\n#include <stdio.h>\n')
+        self.write("src/store/store.c", '#include <lmdb.h>\n#include "base/log.h"\n')
+        self.write("src/cli/main.c", '#include "twinfs/exit.h"\n#include "catalog/query.h"\n')
         self.assertEqual(self.check(), (0, ""))
 
     def test_tree_without_files_fails(self):
         self.assertEqual(self.check()[0], 1)
 
     def test_layer_below_may_not_include_one_above(self):
-        self.write("src/base/log.c", '#include "catalog/store.h"\n')
-        self.assert_found("src/base/log.c: base may not include catalog/store.h")
+        self.write("src/base/log.c", '#include "store/store.h"\n')
+        self.assert_found("src/base/log.c: base may not include store/store.h")
 
     def test_one_allowed_header_does_not_open_its_layer(self):
         self.write("src/act/act.c", '#include "ingest/walk.h"\n')
@@ -72,6 +72,38 @@ class CheckLayers(unittest.TestCase):
         self.write("src/base/b.h", '#include "base/c.h"\n')
         self.write("src/base/c.h", '#include "base/a.h"\n')
         self.assert_found("base/a.h -> base/b.h -> base/c.h -> base/a.h")
+
+    def test_one_header_of_a_layer_may_be_allowed(self):
+        self.write("src/act/act.c", '#include "store/index_files.h"\n')
+        self.assertEqual(self.check(), (0, ""))
+        self.write("src/act/act.c", '#include "store/store.h"\n')
+        self.assert_found("src/act/act.c: act may not include store/store.h")
+
+    def test_cycle_of_calls_is_found(self):
+        self.write("src/view/a.c", "int a(void)\n{\n\treturn b();\n}\n")
+        self.write("src/view/b.c", "int b(void)\n{\n\treturn 1;\n}\n")
+        self.write("src/view/c.c", "int c(void)\n{\n\treturn a();\n}\n")
+        self.assertEqual(self.check(), (0, ""))
+        self.write("src/view/b.c", "int b(void)\n{\n\treturn c();\n}\n")
+        self.assert_found("src/view: calls form a cycle: a.c calls b() of b.c; b.c calls c()")
+
+    def test_member_and_static_function_of_the_same_name_are_no_call(self):
+        self.write("src/view/a.c", "int a(struct s *s)\n{\n\treturn b() + s->c + s->t.c;\n}\n")
+        self.write("src/view/b.c", "int b(void)\n{\n\treturn 1;\n}\n")
+        self.write(
+            "src/view/c.c",
+            "static int b(void)\n{\n\treturn 2;\n}\n\nint c(void)\n{\n\treturn a(0);\n}\n",
+        )
+        self.assertEqual(self.check(), (0, ""))
+
+    def test_too_many_files_are_found_in_every_layer_but_base(self):
+        for number in range(61):
+            self.write(f"src/base/file{number}.c", "")
+            self.write(f"src/view/file{number}.c", "")
+        status, complaints = self.check()
+        self.assertEqual(status, 1)
+        self.assertIn("src/view: 61 files, more than 60", complaints)
+        self.assertNotIn("src/base", complaints)
 
     def test_long_file_is_found(self):
         self.write("src/base/log.c", "\n" * 600)

@@ -21,8 +21,9 @@
 #include "base/attributes.h"
 #include "catalog/catalog.h"
 #include "catalog/change.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
-#include "catalog/source.h"
+#include "source/source.h"
 #include "view/node.h"
 #include "view/view.h"
 

@@ -3,7 +3,9 @@
 
 #include <jansson.h>
 
+#include "catalog/errors.h"
 #include "fixture.h"
+#include "source/source.h"
 
 #define HASH_NAME "00000000000000010000000000000002"
 

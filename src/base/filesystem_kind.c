@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/filesystem_kind.h"
+
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "base/attributes.h"
+
+/* Numbers of statfs(2) that linux/magic.h of 2022 has not. */
+#define MAGIC_9P 0x01021997
+#define MAGIC_AUFS 0x61756673
+#define MAGIC_BCACHEFS 0xca451a4e
+#define MAGIC_CEPH 0x00c36400
+#define MAGIC_FUSE 0x65735546
+#define MAGIC_GFS2 0x01161970
+#define MAGIC_OCFS2 0x7461636f
+#define MAGIC_ROMFS 0x7275
+#define MAGIC_SMB2 0xfe534d42
+#define MAGIC_CIFS 0xff534d42
+#define MAGIC_VBOX 0x786f4256
+#define MAGIC_XFS 0x58465342
+#define MAGIC_ZFS 0x2fc12fc1
+
+static const uint32_t remote_types[] = {
+	NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, MAGIC_9P,   MAGIC_CEPH,
+	MAGIC_FUSE,      MAGIC_GFS2,      MAGIC_OCFS2,     MAGIC_SMB2,       MAGIC_CIFS, MAGIC_VBOX,
+};
+
+/* overlayfs has the stamps of what it lies on, which must have extended attributes, as coarse ones
+ * have not, but for ext. */
+static const uint32_t fine_types[] = {
+	EXT4_SUPER_MAGIC,      MAGIC_XFS,      BTRFS_SUPER_MAGIC,    F2FS_SUPER_MAGIC,
+	MAGIC_BCACHEFS,        MAGIC_ZFS,      TMPFS_MAGIC,          RAMFS_MAGIC,
+	OVERLAYFS_SUPER_MAGIC, SQUASHFS_MAGIC, EROFS_SUPER_MAGIC_V1, ISOFS_SUPER_MAGIC,
+};
+
+static const uint32_t image_types[] = {
+	SQUASHFS_MAGIC, EROFS_SUPER_MAGIC_V1, ISOFS_SUPER_MAGIC, CRAMFS_MAGIC, MAGIC_ROMFS,
+};
+
+/* Tested with ext2, ext4, xfs and btrfs (tests/functional/test_silent_stores.py). f2fs does the same
+ * in f2fs_vm_page_mkwrite() of Linux, fs/f2fs/file.c. */
+static const uint32_t telling_types[] = {
+	EXT4_SUPER_MAGIC,
+	MAGIC_XFS,
+	BTRFS_SUPER_MAGIC,
+	F2FS_SUPER_MAGIC,
+};
+
+static const uint32_t memory_types[] = {TMPFS_MAGIC, RAMFS_MAGIC, HUGETLBFS_MAGIC};
+
+static const uint32_t layered_types[] = {OVERLAYFS_SUPER_MAGIC, MAGIC_AUFS};
+
+static bool is_among(const uint32_t *types, size_t count, uint32_t type)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (types[i] == type)
+			return true;
+	}
+	return false;
+}
+
+uint32_t filesystem_type_at(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) < 0 ? 0 : (uint32_t)fs.f_type;
+}
+
+enum filesystem_kind filesystem_kind_of(uint32_t type)
+{
+	if (is_among(remote_types, ARRAY_SIZE(remote_types), type))
+		return FILESYSTEM_REMOTE;
+	return is_among(fine_types, ARRAY_SIZE(fine_types), type) ? FILESYSTEM_FINE
+								  : FILESYSTEM_UNKNOWN;
+}
+
+bool filesystem_leases_tell(uint32_t type, dev_t device)
+{
+	return filesystem_kind_of(type) != FILESYSTEM_REMOTE ||
+	       (type == MAGIC_FUSE && major(device) != 0);
+}
+
+bool filesystem_is_image(uint32_t type)
+{
+	return is_among(image_types, ARRAY_SIZE(image_types), type);
+}
+
+bool filesystem_times_tell(uint32_t type)
+{
+	return is_among(telling_types, ARRAY_SIZE(telling_types), type) ||
+	       filesystem_is_image(type);
+}
+
+bool filesystem_may_hide_stores(uint32_t type)
+{
+	return is_among(memory_types, ARRAY_SIZE(memory_types), type) ||
+	       filesystem_has_layers(type);
+}
+
+/* No file system in memory knows where on a disk its files lie; a layered one asks that of the file. */
+static bool is_on_disk(int fd)
+{
+	struct fiemap first = {.fm_length = 1};
+
+	return ioctl(fd, FS_IOC_FIEMAP, &first) == 0;
+}
+
+bool filesystem_hides_stores_at(int fd)
+{
+	uint32_t type = filesystem_type_at(fd);
+
+	return filesystem_may_hide_stores(type) && !(filesystem_has_layers(type) && is_on_disk(fd));
+}
+
+bool filesystem_has_layers(uint32_t type)
+{
+	return is_among(layered_types, ARRAY_SIZE(layered_types), type);
+}
+
+bool filesystem_has_layers_at(int fd)
+{
+	return filesystem_has_layers(filesystem_type_at(fd));
+}
+
+enum filesystem_kind filesystem_kind_at(int fd)
+{
+	return filesystem_kind_of(filesystem_type_at(fd));
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/handle.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "catalog/meta.h"
+#include "catalog/query.h"
+#include "store/ids.h"
+#include "twinfs/format.h"
+
+/* Ids reserved on disk at a time. */
+#define IDS_RESERVED (UINT64_C(1) << 22)
+
+void catalog_condemn(struct catalog *catalog)
+{
+	atomic_store(&catalog->store.damaged, true);
+}
+
+void catalog_doubt(struct catalog *catalog)
+{
+	store_doubt(&catalog->store);
+}
+
+void catalog_judge(struct catalog *catalog, int result)
+{
+	if (result == -EUCLEAN)
+		catalog_condemn(catalog);
+	else if (result == -ENOENT)
+		atomic_store(&catalog->store.doubted, true); /* who failed says so */
+}
+
+const char *catalog_folder(const struct catalog *catalog)
+{
+	return catalog->folder;
+}
+
+void catalog_folder_identity(const struct catalog *catalog, dev_t *device, ino_t *inode)
+{
+	struct stat st = {0};
+
+	if (fstat(catalog->folder_fd, &st) < 0)
+		log_error("cannot examine index folder %s: %s", quote_path(catalog->folder),
+			  error_text(errno));
+	*device = st.st_dev;
+	*inode = st.st_ino;
+}
+
+int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *number)
+{
+	return filesystems_number(&catalog->filesystems, fd, device, number);
+}
+
+uint64_t catalog_name_seed(const struct catalog *catalog)
+{
+	return catalog->name_seed;
+}
+
+uint64_t catalog_new_id(struct catalog *catalog)
+{
+	uint64_t id = 0;
+	int r = 0;
+
+	pthread_mutex_lock(&catalog->ids_lock);
+	if (catalog->next_id >= catalog->reserved_id) {
+		r = index_reserve_ids(catalog->folder_fd, catalog->next_id + IDS_RESERVED);
+		if (r == 0)
+			catalog->reserved_id = catalog->next_id + IDS_RESERVED;
+	}
+	if (r == 0 && catalog->next_id <= TWINFS_ID_MAX)
+		id = catalog->next_id++;
+	pthread_mutex_unlock(&catalog->ids_lock);
+	if (!id)
+		errno = r < 0 ? -r : EOVERFLOW;
+	return id;
+}
+
+/* From this one nobody learns the seed, by which names could be made to collide. */
+uint64_t catalog_secret(const struct catalog *catalog)
+{
+	return hash64("secret", strlen("secret"), catalog_name_seed(catalog));
+}
+
+int catalog_read_begin(struct catalog *catalog, struct catalog_reader **reader)
+{
+	int r = store_read_begin(&catalog->store, reader);
+
+	if (r == 0)
+		(*reader)->name_seed = catalog->name_seed;
+	return r;
+}
+
+void catalog_read_end(struct catalog_reader *reader)
+{
+	store_read_end(reader);
+}
+
+void catalog_observe(struct catalog *catalog, catalog_news_fn *observer, void *context)
+{
+	catalog->observer = observer;
+	catalog->observer_context = context;
+}
+
+int catalog_totals_now(struct catalog *catalog, struct catalog_totals *totals)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	int r = catalog_read_begin(catalog, &reader);
+
+	return r < 0 ? r : meta_get_totals(reader, totals);
+}

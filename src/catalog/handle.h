@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_HANDLE_H
+#define CATALOG_HANDLE_H
+
+/* An open catalog: what the files of catalog/ share of it. catalog.c opens and closes it. Only
+ * catalog/ includes this. */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "catalog/catalog.h"
+#include "catalog/filesystem.h"
+#include "catalog/news.h"
+#include "store/store.h"
+
+struct catalog {
+	struct store store;
+	struct filesystems filesystems;
+	char *folder;
+	int folder_fd;
+	int lock_fd; /* -1: read only */
+	uint64_t name_seed;
+	bool store_opened;
+	bool unsealed; /* the seal was taken off: the data may change */
+	pthread_mutex_t ids_lock;
+	uint64_t next_id;
+	uint64_t reserved_id; /* ids below it are ours to use */
+	catalog_news_fn *observer; /* NULL: nobody */
+	void *observer_context;
+};
+
+uint64_t catalog_name_seed(const struct catalog *catalog);
+
+#endif

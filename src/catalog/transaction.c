@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <pthread.h>
+#include <sys/statvfs.h>
+
+#include "base/clock.h"
+#include "base/interruption.h"
+#include "base/timed_wait.h"
+#include "catalog/catalog.h"
+#include "catalog/flips.h"
+#include "catalog/gather.h"
+#include "catalog/group.h"
+#include "catalog/handle.h"
+#include "catalog/meta.h"
+#include "catalog/redundant.h"
+#include "catalog/writer.h"
+#include "store/store.h"
+
+/* With less room than this a write that failed failed for it. */
+#define NO_ROOM_BYTES (UINT64_C(1) << 20)
+
+/* Interval at which a transaction that waits for others asks whether it was interrupted. */
+#define INTERRUPTION_NS UINT64_C(20000000)
+
+struct catalog_reader *catalog_writer_reader(struct catalog_writer *writer)
+{
+	return &writer->store.reader;
+}
+
+static int finish(struct catalog_writer *w, size_t *filesystem_count)
+{
+	int r = groups_flush(w);
+
+	if (r == 0)
+		r = flips_find(w->gather);
+	if (r == 0)
+		r = redundant_flush(w);
+	if (r == 0)
+		r = gather_finish(w);
+	if (r == 0)
+		r = filesystems_store(&w->catalog->filesystems, w, filesystem_count);
+	if (r == 0 && w->store.changed) {
+		w->totals.generation++;
+		w->totals.changed = clock_now();
+		r = meta_put_totals(w, &w->totals);
+	}
+	return r;
+}
+
+static int try_write(struct catalog *catalog, catalog_write_fn *body, void *context,
+		     struct gather *gather)
+{
+	struct catalog_writer w = {.catalog = catalog, .gather = gather};
+	size_t filesystem_count = 0;
+	int r = store_write_begin(&catalog->store, &w.store.reader.txn);
+
+	if (r < 0)
+		return r;
+	w.store.reader.store = &catalog->store;
+	w.store.reader.name_seed = catalog->name_seed;
+	r = meta_get_totals(&w.store.reader, &w.totals);
+	if (r == -ENOENT)
+		r = 0; /* a new index */
+	if (r == 0)
+		r = body(&w, context);
+	if (r == 0)
+		r = finish(&w, &filesystem_count);
+	redundant_discard(&w);
+	groups_discard(&w);
+	/* the cursors of a write transaction are closed with it */
+	if (r == 0)
+		r = store_write_commit(&catalog->store, w.store.reader.txn);
+	else
+		store_write_abort(&catalog->store, w.store.reader.txn);
+	if (r)
+		return r;
+	filesystems_stored(&catalog->filesystems, filesystem_count);
+	if (gather->observed && w.store.changed)
+		gather_tell(gather, w.totals.generation, catalog->observer,
+			    catalog->observer_context);
+	return 0;
+}
+
+/* LMDB says EIO for a write that was cut short: usually because there was no room for the rest. */
+static int name_failure(const struct catalog *catalog, int r)
+{
+	struct statvfs fs;
+
+	if (r == -EIO && fstatvfs(catalog->folder_fd, &fs) == 0 &&
+	    fs.f_bavail * fs.f_frsize < NO_ROOM_BYTES)
+		return -ENOSPC;
+	return r;
+}
+
+/* Takes the lock of the store for a transaction. 0 or -EINTR. */
+static int lock_writes(struct catalog *catalog, const struct interruption *interruption)
+{
+	pthread_mutex_t *lock = &catalog->store.write_lock;
+
+	if (!interruption) {
+		pthread_mutex_lock(lock);
+		return 0;
+	}
+	do {
+		if (interruption_is_set(interruption))
+			return -EINTR;
+	} while (!timed_lock(lock, INTERRUPTION_NS));
+	return 0;
+}
+
+int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context)
+{
+	return catalog_write_unless(catalog, body, context, NULL);
+}
+
+int catalog_write_unless(struct catalog *catalog, catalog_write_fn *body, void *context,
+			 const struct interruption *interruption)
+{
+	struct gather gather = {.observed = catalog->observer != NULL};
+	int r = lock_writes(catalog, interruption);
+
+	if (r < 0)
+		return r;
+	for (;;) {
+		gather_reset(&gather);
+		r = try_write(catalog, body, context, &gather);
+		if (r != -EXFULL)
+			break;
+		r = store_grow(&catalog->store);
+		if (r < 0)
+			break;
+	}
+	pthread_mutex_unlock(&catalog->store.write_lock);
+	gather_free(&gather);
+	return name_failure(catalog, r);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "mountpoint/options.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/attributes.h"
+
+struct option_rule {
+	const char *name;
+	enum mount_option_kind kind;
+	const char *reason;
+};
+
+/* Words without "=", but where the name ends with it: then any value goes. */
+static const struct option_rule rules[] = {
+	/* libfuse, the kernel, SELinux */
+	{"context=", MOUNT_OPTION_FUSE, NULL},
+	{"defcontext=", MOUNT_OPTION_FUSE, NULL},
+	{"fscontext=", MOUNT_OPTION_FUSE, NULL},
+	{"fsname=", MOUNT_OPTION_FUSE, NULL},
+	{"max_read=", MOUNT_OPTION_FUSE, NULL},
+	{"noexec", MOUNT_OPTION_FUSE, NULL},
+	{"rootcontext=", MOUNT_OPTION_FUSE, NULL},
+
+	{"allow_other", MOUNT_OPTION_SHARED, NULL},
+	{"auto_unmount", MOUNT_OPTION_AUTO_UNMOUNT, NULL},
+	{"io_uring", MOUNT_OPTION_IO_URING, NULL},
+	{"nonempty", MOUNT_OPTION_NONEMPTY, NULL},
+	{"passthrough", MOUNT_OPTION_PASSTHROUGH, NULL},
+	{"trusted_xattrs", MOUNT_OPTION_TRUSTED_XATTRS, NULL},
+
+	{"allow_root", MOUNT_OPTION_REFUSED, "the kernel would let everybody in"},
+	{"bind", MOUNT_OPTION_REFUSED, "a view is mounted, not bound"},
+	{"rbind", MOUNT_OPTION_REFUSED, "a view is mounted, not bound"},
+	{"remount", MOUNT_OPTION_REFUSED, "unmount the view and mount it again"},
+	{"subtype=", MOUNT_OPTION_REFUSED, "views are found by their type, fuse.twinfs"},
+
+	/* what mount(8) and systemd keep for themselves */
+	{"_netdev", MOUNT_OPTION_IGNORED, NULL},
+	{"auto", MOUNT_OPTION_IGNORED, NULL},
+	{"comment=", MOUNT_OPTION_IGNORED, NULL},
+	{"defaults", MOUNT_OPTION_IGNORED, NULL},
+	{"group", MOUNT_OPTION_IGNORED, NULL},
+	{"helper=", MOUNT_OPTION_IGNORED, NULL},
+	{"loud", MOUNT_OPTION_IGNORED, NULL},
+	{"noauto", MOUNT_OPTION_IGNORED, NULL},
+	{"nofail", MOUNT_OPTION_IGNORED, NULL},
+	{"nogroup", MOUNT_OPTION_IGNORED, NULL},
+	{"noowner", MOUNT_OPTION_IGNORED, NULL},
+	{"nouser", MOUNT_OPTION_IGNORED, NULL},
+	{"nousers", MOUNT_OPTION_IGNORED, NULL},
+	{"owner", MOUNT_OPTION_IGNORED, NULL},
+	{"silent", MOUNT_OPTION_IGNORED, NULL},
+	{"uhelper=", MOUNT_OPTION_IGNORED, NULL},
+	{"user", MOUNT_OPTION_IGNORED, NULL},
+	{"user=", MOUNT_OPTION_IGNORED, NULL},
+	{"users", MOUNT_OPTION_IGNORED, NULL},
+
+	/* what a view is in any case, or what means nothing for one that is never written */
+	{"async", MOUNT_OPTION_IGNORED, NULL},
+	{"atime", MOUNT_OPTION_IGNORED, NULL},
+	{"default_permissions", MOUNT_OPTION_IGNORED, NULL},
+	{"dev", MOUNT_OPTION_IGNORED, NULL},
+	{"diratime", MOUNT_OPTION_IGNORED, NULL},
+	{"dirsync", MOUNT_OPTION_IGNORED, NULL},
+	{"exec", MOUNT_OPTION_IGNORED, NULL},
+	{"iversion", MOUNT_OPTION_IGNORED, NULL},
+	{"lazytime", MOUNT_OPTION_IGNORED, NULL},
+	{"mand", MOUNT_OPTION_IGNORED, NULL},
+	{"noatime", MOUNT_OPTION_IGNORED, NULL},
+	{"nodev", MOUNT_OPTION_IGNORED, NULL},
+	{"nodiratime", MOUNT_OPTION_IGNORED, NULL},
+	{"noiversion", MOUNT_OPTION_IGNORED, NULL},
+	{"nolazytime", MOUNT_OPTION_IGNORED, NULL},
+	{"nomand", MOUNT_OPTION_IGNORED, NULL},
+	{"norelatime", MOUNT_OPTION_IGNORED, NULL},
+	{"nostrictatime", MOUNT_OPTION_IGNORED, NULL},
+	{"nosuid", MOUNT_OPTION_IGNORED, NULL},
+	{"relatime", MOUNT_OPTION_IGNORED, NULL},
+	{"ro", MOUNT_OPTION_IGNORED, NULL},
+	{"rw", MOUNT_OPTION_IGNORED, NULL},
+	{"strictatime", MOUNT_OPTION_IGNORED, NULL},
+	{"suid", MOUNT_OPTION_IGNORED, NULL},
+	{"sync", MOUNT_OPTION_IGNORED, NULL},
+};
+
+static bool matches(const char *name, const char *item)
+{
+	size_t length = strlen(name);
+
+	if (name[length - 1] == '=')
+		return strncmp(name, item, length) == 0;
+	return strcmp(name, item) == 0;
+}
+
+enum mount_option_kind mount_option_classify(const char *item, const char **reason)
+{
+	*reason = NULL;
+	if (strncmp(item, "x-", 2) == 0 || strncmp(item, "X-", 2) == 0)
+		return MOUNT_OPTION_IGNORED;
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		if (matches(rules[i].name, item)) {
+			*reason = rules[i].reason;
+			return rules[i].kind;
+		}
+	}
+	return MOUNT_OPTION_UNKNOWN;
+}

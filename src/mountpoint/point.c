@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+#include "mountpoint/point.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/patience.h"
+#include "base/quote.h"
+#include "mountpoint/prerequisites.h"
+#include "mountpoint/table.h"
+
+/* So many dead mounts on top of each other are detached before we give up. */
+#define DEAD_MOUNTS_MAX 64
+
+/* A daemon that has not said after so long how large its view is stands still, and is not dead. */
+#define PATIENCE_MS 2000
+
+/* The absolute path, without symlinks, of anything that can be looked up; works on a dead mount,
+ * which answers nothing: the kernel knows the path by itself. */
+static int resolve(const char *given, int flags, char **absolute)
+{
+	AUTO_CLOSE int fd = open(given, O_PATH | O_CLOEXEC | flags);
+	char link[sizeof("/proc/self/fd/") + 10], path[PATH_MAX];
+	ssize_t length;
+
+	if (fd < 0)
+		return -errno;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, sizeof(path));
+	if (length < 0)
+		return -errno;
+	if ((size_t)length == sizeof(path))
+		return -ENAMETOOLONG;
+	*absolute = strndup(path, (size_t)length);
+	return *absolute ? 0 : -ENOMEM;
+}
+
+static int ask_for_figures(void *context)
+{
+	struct statvfs figures;
+
+	return statvfs(context, &figures) == 0 ? 0 : -errno;
+}
+
+bool mount_point_is_dead(const char *point)
+{
+	int r = ask_with_patience(ask_for_figures, (void *)(uintptr_t)point, -1, PATIENCE_MS);
+
+	return r == -ENOTCONN || r == -ECONNABORTED;
+}
+
+/* ---- which views are mounted --------------------------------------------------------- */
+
+int mount_points_list(char ***points)
+{
+	struct mount_table table CLEANUP_TABLE = {0};
+	size_t count = 0;
+	char **list;
+	int r = mount_table_read(&table);
+
+	if (r < 0)
+		return r;
+	list = calloc(table.count + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < table.count; i++) {
+		if (mount_entry_is_view(&table.entries[i]))
+			list[count++] = TAKE(table.entries[i].point);
+	}
+	*points = list;
+	return 0;
+}
+
+void mount_points_free(char **points)
+{
+	for (char **point = points; point && *point; point++)
+		free(*point);
+	free(points);
+}
+
+/* The same for an absolute path without symlinks. */
+static int point_of_absolute(const char *absolute, char **point)
+{
+	struct mount_table table CLEANUP_TABLE = {0};
+	const struct mount_entry *entry;
+	int r = mount_table_read(&table);
+
+	*point = NULL;
+	if (r < 0)
+		return r;
+	entry = mount_table_covering(&table, absolute);
+	if (!entry || !mount_entry_is_view(entry))
+		return 0;
+	*point = strdup(entry->point);
+	return *point ? 0 : -ENOMEM;
+}
+
+int mount_point_of(const char *path, char **point)
+{
+	AUTO_FREE char *absolute = NULL;
+	int r = resolve(path, 0, &absolute);
+
+	*point = NULL;
+	return r < 0 ? r : point_of_absolute(absolute, point);
+}
+
+/* ---- making a place ready ------------------------------------------------------------ */
+
+/* Asks the setuid program for what only root may do. */
+static int detach_by_fusermount(char *point)
+{
+	char program[] = "fusermount3", options[] = "-uzq", end[] = "--";
+	char *arguments[] = {program, options, end, point, NULL};
+	pid_t pid;
+	int status, r = posix_spawnp(&pid, arguments[0], NULL, NULL, arguments, environ);
+
+	if (r)
+		return -r;
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
+}
+
+static int detach(char *point)
+{
+	int r;
+
+	if (umount2(point, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+		r = 0;
+	else
+		r = errno == EPERM ? detach_by_fusermount(point) : -errno;
+	if (r < 0) {
+		log_error("cannot detach the dead mount on %s: %s; unmount it first",
+			  quote_path(point), error_text(r));
+		return MOUNT_POINT_UNFIT;
+	}
+	log_info("detached the dead mount of a killed twinfs from %s", quote_path(point));
+	return 0;
+}
+
+/* 0 for a directory without names, or -errno: -ENOTEMPTY. */
+static int check_empty(const char *absolute)
+{
+	AUTO_CLOSEDIR DIR *directory = opendir(absolute);
+	const struct dirent *entry;
+
+	if (!directory)
+		return -errno;
+	do {
+		errno = 0;
+		entry = readdir(directory); // NOLINT(concurrency-mt-unsafe): nobody else has it
+	} while (entry && is_dots(entry->d_name));
+	return entry ? -ENOTEMPTY : -errno;
+}
+
+/* Would fusermount3 let this user mount here? It wants him to be able to write to the directory,
+ * and, where not everybody may remove what is in it, to own it. */
+static bool may_cover(const char *absolute)
+{
+	struct stat status;
+
+	if (mount_is_privileged())
+		return true;
+	if (faccessat(AT_FDCWD, absolute, W_OK, AT_EACCESS) < 0 || stat(absolute, &status) < 0)
+		return false;
+	return !(status.st_mode & S_ISVTX) || status.st_uid == geteuid();
+}
+
+/* Of one that no view has to do with. */
+static void judge_folder(const char *absolute, struct mount_point_judgement *judgement)
+{
+	int r = check_empty(absolute);
+
+	if (r == -ENOTEMPTY)
+		judgement->state = MOUNT_POINT_NOT_EMPTY;
+	else if (r < 0)
+		judgement->state = MOUNT_POINT_UNREACHABLE;
+	judgement->error = r;
+	/* which nonempty does not mend */
+	if ((r == 0 || r == -ENOTEMPTY) && !may_cover(absolute))
+		judgement->state = MOUNT_POINT_NOT_YOURS;
+}
+
+static void judge_unresolved(int error, struct mount_point_judgement *judgement)
+{
+	judgement->error = error;
+	if (error == -ENOENT)
+		judgement->state = MOUNT_POINT_MISSING;
+	else if (error == -ENOTDIR)
+		judgement->state = MOUNT_POINT_NO_FOLDER;
+	else
+		judgement->state = MOUNT_POINT_UNREACHABLE;
+}
+
+int mount_point_judge(const char *given, struct mount_point_judgement *judgement)
+{
+	int r;
+
+	*judgement = (struct mount_point_judgement){.state = MOUNT_POINT_FREE};
+	r = resolve(given, O_DIRECTORY, &judgement->absolute);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || !judgement->absolute) {
+		judge_unresolved(r, judgement);
+		return 0;
+	}
+	r = point_of_absolute(judgement->absolute, &judgement->view);
+	if (r < 0) {
+		mount_point_judgement_free(judgement);
+		return r;
+	}
+	if (!judgement->view)
+		judge_folder(judgement->absolute, judgement);
+	else if (strcmp(judgement->view, judgement->absolute) != 0)
+		judgement->state = MOUNT_POINT_IN_VIEW;
+	else
+		judgement->state =
+			mount_point_is_dead(judgement->view) ? MOUNT_POINT_DEAD : MOUNT_POINT_LIVE;
+	return 0;
+}
+
+void mount_point_judgement_free(struct mount_point_judgement *judgement)
+{
+	free(judgement->absolute);
+	free(judgement->view);
+	*judgement = (struct mount_point_judgement){.state = MOUNT_POINT_FREE};
+}
+
+static const struct {
+	const char *cause, *remedy;
+} words[] = {
+	[MOUNT_POINT_FREE] = {"is free", "mount"},
+	[MOUNT_POINT_LIVE] = {"has a view mounted on it already",
+			      "unmount it first with 'fusermount3 -u'"},
+	[MOUNT_POINT_DEAD] = {"has the dead mount of a killed twinfs on it",
+			      "mount again, which replaces it, or 'fusermount3 -uz'"},
+	[MOUNT_POINT_IN_VIEW] = {"lies inside a mounted view", "choose another mount point"},
+	[MOUNT_POINT_MISSING] = {"does not exist", "make the folder first"},
+	[MOUNT_POINT_NO_FOLDER] = {"is not a folder", "choose an empty folder"},
+	[MOUNT_POINT_NOT_EMPTY] = {"is not empty", "choose an empty folder, or give -o nonempty to "
+						   "hide what is in it"},
+	[MOUNT_POINT_NOT_YOURS] = {"is not a folder that you may write to and own",
+				   "choose one of your own, or mount as root"},
+	[MOUNT_POINT_UNREACHABLE] = {"cannot be looked at", "choose another mount point"},
+};
+
+const char *mount_point_cause(enum mount_point_state state)
+{
+	return words[state].cause;
+}
+
+const char *mount_point_remedy(enum mount_point_state state)
+{
+	return words[state].remedy;
+}
+
+/* Says in one line what is wrong with a mount point, and what to do. */
+static void explain(const char *given, const struct mount_point_judgement *judgement)
+{
+	if (judgement->state == MOUNT_POINT_IN_VIEW)
+		log_error("%s lies inside the view mounted on %s: %s", quote_path(given),
+			  quote_path(judgement->view), mount_point_remedy(judgement->state));
+	else if (judgement->state == MOUNT_POINT_UNREACHABLE)
+		log_error("cannot mount on %s: %s", quote_path(given),
+			  error_text(judgement->error));
+	else
+		log_error("mount point %s %s: %s", quote_path(given),
+			  mount_point_cause(judgement->state),
+			  mount_point_remedy(judgement->state));
+}
+
+/* Judges what is there when what killed daemons left is away. 0, MOUNT_POINT_UNFIT or -errno. */
+static int detach_dead(const char *absolute, struct mount_point_judgement *judgement)
+{
+	for (int i = 0; i < DEAD_MOUNTS_MAX && judgement->state == MOUNT_POINT_DEAD; i++) {
+		int r = detach(judgement->view);
+
+		mount_point_judgement_free(judgement);
+		if (r == 0)
+			r = mount_point_judge(absolute, judgement);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static bool is_fit(enum mount_point_state state, bool nonempty)
+{
+	return state == MOUNT_POINT_FREE || (state == MOUNT_POINT_NOT_EMPTY && nonempty);
+}
+
+static int judge_and_say(const char *given, struct mount_point_judgement *judgement)
+{
+	int r = mount_point_judge(given, judgement);
+
+	if (r < 0)
+		log_error("cannot examine the mount point %s: %s", quote_path(given),
+			  error_text(r));
+	return r;
+}
+
+int mount_point_prepare(const char *given, bool nonempty, char **absolute)
+{
+	CLEANUP(mount_point_judgement_free) struct mount_point_judgement judgement = {0};
+	int r = judge_and_say(given, &judgement);
+
+	*absolute = NULL;
+	if (r < 0)
+		return r;
+	if (judgement.state != MOUNT_POINT_LIVE && judgement.state != MOUNT_POINT_DEAD &&
+	    !is_fit(judgement.state, nonempty)) {
+		explain(given, &judgement);
+		return MOUNT_POINT_UNFIT;
+	}
+	*absolute = TAKE(judgement.absolute);
+	return judgement.state == MOUNT_POINT_LIVE ? MOUNT_POINT_SERVED : MOUNT_POINT_READY;
+}
+
+int mount_point_clear(const char *absolute, bool nonempty)
+{
+	CLEANUP(mount_point_judgement_free) struct mount_point_judgement judgement = {0};
+	int r = judge_and_say(absolute, &judgement);
+
+	if (r < 0 || judgement.state != MOUNT_POINT_DEAD)
+		return r;
+	r = detach_dead(absolute, &judgement);
+	if (r != 0 || is_fit(judgement.state, nonempty))
+		return r;
+	explain(absolute, &judgement);
+	return MOUNT_POINT_UNFIT;
+}

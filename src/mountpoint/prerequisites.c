@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "mountpoint/prerequisites.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <mntent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/attributes.h"
+#include "base/confine.h"
+
+#define DEVICE "/dev/fuse"
+#define PROGRAM "fusermount3"
+
+/* Where libfuse looks before it looks in PATH: as Debian builds it, and as it is built alone. */
+static const char *const known_places[] = {"/usr/bin/" PROGRAM, "/usr/local/bin/" PROGRAM};
+
+bool mount_is_privileged(void)
+{
+	return confine_has_capability(CAP_SYS_ADMIN);
+}
+
+enum mount_obstacle mount_obstacle_of_device(void)
+{
+	int fd AUTO_CLOSE = open(DEVICE, O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0)
+		return MOUNT_NO_OBSTACLE;
+	switch (errno) {
+	case ENOENT:
+		return MOUNT_NO_DEVICE;
+	case ENODEV:
+	case ENXIO:
+		return MOUNT_NO_DRIVER;
+	case EACCES:
+		return geteuid() == 0 ? MOUNT_DEVICE_FORBIDDEN : MOUNT_DEVICE_REFUSED;
+	case EPERM:
+		return MOUNT_DEVICE_FORBIDDEN;
+	default:
+		return MOUNT_NO_OBSTACLE; /* libfuse is to say what it meets */
+	}
+}
+
+/* ---- fusermount3 --------------------------------------------------------------------- */
+
+static bool is_program(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+	       faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
+}
+
+/* PATH, of which an empty part is the current folder. */
+static char *search(const char *places)
+{
+	while (places) {
+		size_t length = strcspn(places, ":");
+		char *path;
+
+		if (asprintf(&path, "%.*s%s" PROGRAM, (int)length, places, length ? "/" : "") < 0)
+			return NULL;
+		if (is_program(path))
+			return path;
+		free(path);
+		places = places[length] ? places + length + 1 : NULL;
+	}
+	return NULL;
+}
+
+char *mount_program_find(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known_places); i++) {
+		if (is_program(known_places[i]))
+			return strdup(known_places[i]);
+	}
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment */
+	return search(getenv("PATH"));
+}
+
+/* As root owns it and it is set-uid, or has a capability of its own. */
+static bool has_rights(const char *program)
+{
+	struct stat status;
+	struct statvfs figures;
+
+	if (statvfs(program, &figures) == 0 && figures.f_flag & ST_NOSUID)
+		return false;
+	if (getxattr(program, "security.capability", NULL, 0) > 0)
+		return true;
+	return stat(program, &status) == 0 && status.st_uid == 0 && status.st_mode & S_ISUID;
+}
+
+enum mount_obstacle mount_obstacle_of_rights(void)
+{
+	AUTO_FREE char *program = mount_program_find();
+
+	if (mount_is_privileged())
+		return MOUNT_NO_OBSTACLE;
+	if (prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0)
+		return MOUNT_NOT_PERMITTED;
+	if (!program)
+		return MOUNT_NO_PROGRAM;
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+		return MOUNT_NO_NEW_RIGHTS;
+	if (!has_rights(program))
+		return MOUNT_PROGRAM_WITHOUT_RIGHTS;
+	return access(MOUNTED, R_OK) == 0 ? MOUNT_NO_OBSTACLE : MOUNT_NO_TABLE;
+}
+
+/* ---- all ----------------------------------------------------------------------------- */
+
+enum mount_obstacle mount_obstacle_find(void)
+{
+	enum mount_obstacle obstacle = mount_obstacle_of_device();
+
+	return obstacle != MOUNT_NO_OBSTACLE ? obstacle : mount_obstacle_of_rights();
+}
+
+#define CONTAINER                                            \
+	"docker run --device /dev/fuse --cap-add SYS_ADMIN " \
+	"--security-opt apparmor=unconfined"
+
+static const struct {
+	const char *cause, *remedy;
+} words[] = {
+	[MOUNT_NO_OBSTACLE] = {"nothing is in the way", "mount"},
+	[MOUNT_NO_DEVICE] = {"there is no " DEVICE,
+			     "as root: modprobe fuse; a container is to be started so: " CONTAINER},
+	[MOUNT_NO_DRIVER] = {"the kernel has no FUSE behind " DEVICE,
+			     "as root: modprobe fuse; in a container do that outside of it"},
+	[MOUNT_DEVICE_REFUSED] = {"this user may not open " DEVICE,
+				  "as root: chmod 666 " DEVICE ", or mount as root"},
+	[MOUNT_DEVICE_FORBIDDEN] = {"nobody may open " DEVICE " here",
+				    "a container is to be started so: " CONTAINER},
+	[MOUNT_NOT_PERMITTED] = {"mounting is not permitted here: CAP_SYS_ADMIN was taken away",
+				 "a container is to be started so: " CONTAINER},
+	[MOUNT_NO_NEW_RIGHTS] = {"programs may gain no rights here (no_new_privs), which " PROGRAM
+				 " needs",
+				 "start it without --security-opt no-new-privileges, or "
+				 "NoNewPrivileges=no in its unit; or mount as root"},
+	[MOUNT_NO_PROGRAM] = {PROGRAM " is missing, which users other than root need to mount",
+			      "as root: apt install fuse3"},
+	[MOUNT_PROGRAM_WITHOUT_RIGHTS] = {PROGRAM " is not set-uid root, or lies where that is off",
+					  "as root: apt install --reinstall fuse3"},
+	[MOUNT_NO_TABLE] = {"there is no " MOUNTED ", without which " PROGRAM " cannot unmount",
+			    "as root: ln -s ../proc/self/mounts " MOUNTED},
+};
+
+const char *mount_obstacle_cause(enum mount_obstacle obstacle)
+{
+	return words[obstacle].cause;
+}
+
+const char *mount_obstacle_remedy(enum mount_obstacle obstacle)
+{
+	return words[obstacle].remedy;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "mountpoint/table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mountinfo.h"
+
+#define VIEW_TYPE "fuse.twinfs"
+
+/* Which words of a line are what: "36 35 98:0 /root /point options ... - type source options". */
+enum {
+	WORD_DEVICE = 2,
+	WORD_ROOT = 3,
+	WORD_POINT = 4
+};
+
+static void free_entry(struct mount_entry *entry)
+{
+	free(entry->point);
+	free(entry->type);
+	free(entry->device);
+	free(entry->root);
+}
+
+void mount_table_free(struct mount_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		free_entry(&table->entries[i]);
+	free(table->entries);
+	*table = (struct mount_table){0};
+}
+
+static int add_entry(struct mount_table *table, const struct mount_entry *words)
+{
+	struct mount_entry entry;
+
+	if (table->count == table->capacity) {
+		size_t wanted = table->capacity ? table->capacity * 2 : 32;
+		void *grown = reallocarray(table->entries, wanted, sizeof(*table->entries));
+
+		if (!grown)
+			return -ENOMEM;
+		table->entries = grown;
+		table->capacity = wanted;
+	}
+	entry = (struct mount_entry){.point = strdup(words->point),
+				     .type = strdup(words->type),
+				     .device = strdup(words->device),
+				     .root = strdup(words->root)};
+	if (!entry.point || !entry.type || !entry.device || !entry.root) {
+		free_entry(&entry);
+		return -ENOMEM;
+	}
+	table->entries[table->count++] = entry;
+	return 0;
+}
+
+int mount_table_add_line(struct mount_table *table, char *line)
+{
+	struct mount_entry words = {NULL};
+	char *rest = line, *word;
+
+	line[strcspn(line, "\n")] = '\0';
+	for (int i = 0; (word = strsep(&rest, " ")); i++) {
+		if (i == WORD_DEVICE)
+			words.device = word;
+		if (i == WORD_ROOT)
+			words.root = word;
+		if (i == WORD_POINT)
+			words.point = word;
+		if (i > WORD_POINT && strcmp(word, "-") == 0) {
+			words.type = strsep(&rest, " ");
+			break;
+		}
+	}
+	if (!words.point || words.point[0] != '/' || !words.type || !*words.type)
+		return -EPROTO;
+	mountinfo_decode(words.root);
+	mountinfo_decode(words.point);
+	return add_entry(table, &words);
+}
+
+int mount_table_read_from(struct mount_table *table, const char *name)
+{
+	AUTO_FCLOSE FILE *file = fopen(name, "re");
+	AUTO_FREE char *line = NULL;
+	size_t size = 0;
+	int r = 0;
+
+	*table = (struct mount_table){0};
+	if (!file)
+		return -errno;
+	while (r == 0 && getline(&line, &size, file) >= 0) {
+		r = mount_table_add_line(table, line);
+		if (r == -EPROTO) /* of a newer kernel, perhaps: it is no view */
+			r = 0;
+	}
+	if (r == 0 && ferror(file))
+		r = -EIO;
+	if (r < 0)
+		mount_table_free(table);
+	return r;
+}
+
+int mount_table_read(struct mount_table *table)
+{
+	return mount_table_read_from(table, "/proc/self/mountinfo");
+}
+
+static bool covers(const char *point, const char *path)
+{
+	size_t length = strlen(point);
+
+	if (strcmp(point, "/") == 0)
+		return true;
+	return strncmp(point, path, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+const struct mount_entry *mount_table_covering(const struct mount_table *table, const char *path)
+{
+	const struct mount_entry *found = NULL;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct mount_entry *entry = &table->entries[i];
+
+		if (covers(entry->point, path) &&
+		    (!found || strlen(entry->point) >= strlen(found->point)))
+			found = entry;
+	}
+	return found;
+}
+
+const struct mount_entry *mount_table_view_of(const struct mount_table *table, const char *device)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const struct mount_entry *entry = &table->entries[i];
+
+		if (mount_entry_is_view(entry) && strcmp(entry->device, device) == 0)
+			return entry;
+	}
+	return NULL;
+}
+
+int mount_entry_locate(const struct mount_entry *entry, const char *path, struct bytes *inside)
+{
+	const char *below = strcmp(entry->point, "/") == 0 ? path : path + strlen(entry->point);
+	const char *root = strcmp(entry->root, "/") == 0 ? "" : entry->root;
+	int r = bytes_format(inside, "%s%s", root, strcmp(below, "/") == 0 ? "" : below);
+
+	if (r == 0 && inside->length == 0)
+		r = bytes_append_text(inside, "/");
+	return r;
+}
+
+bool mount_entry_is_view(const struct mount_entry *entry)
+{
+	return strcmp(entry->type, VIEW_TYPE) == 0;
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+#include "source/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "catalog/change.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
+
+/* ---- attributes ---------------------------------------------------------------------- */
+
+#define STATX_WANTED (STATX_BASIC_STATS | STATX_BTIME)
+
+static struct timespec to_timespec(struct statx_timestamp time)
+{
+	return (struct timespec){.tv_sec = time.tv_sec, .tv_nsec = time.tv_nsec};
+}
+
+static void from_statx(const struct statx *stx, struct attributes *a)
+{
+	*a = (struct attributes){
+		.inode = stx->stx_ino,
+		.size = stx->stx_size,
+		.blocks = stx->stx_blocks,
+		.rdev = makedev(stx->stx_rdev_major, stx->stx_rdev_minor),
+		.mode = stx->stx_mode,
+		.uid = stx->stx_uid,
+		.gid = stx->stx_gid,
+		.links = stx->stx_nlink,
+		.mtime = to_timespec(stx->stx_mtime),
+		.ctime = to_timespec(stx->stx_ctime),
+		.atime = to_timespec(stx->stx_atime),
+	};
+	if (stx->stx_mask & STATX_BTIME)
+		a->btime = to_timespec(stx->stx_btime);
+}
+
+static int examine(int fd, const char *name, int flags, struct statx *stx)
+{
+	/* with AT_SYMLINK_NOFOLLOW beside it, AT_EMPTY_PATH takes the kernel's way for names */
+	if (!(flags & AT_EMPTY_PATH))
+		flags |= AT_SYMLINK_NOFOLLOW;
+	flags |= AT_NO_AUTOMOUNT;
+	return statx(fd, name, flags, STATX_WANTED, stx) < 0 ? -errno : 0;
+}
+
+static int take_over(struct catalog *catalog, int fd, const struct statx *stx,
+		     struct attributes *attributes)
+{
+	from_statx(stx, attributes);
+	return catalog_filesystem(catalog, fd, makedev(stx->stx_dev_major, stx->stx_dev_minor),
+				  &attributes->filesystem);
+}
+
+int source_attributes(struct catalog *catalog, int fd, struct attributes *attributes)
+{
+	struct statx stx;
+	int r = examine(fd, "", AT_EMPTY_PATH, &stx);
+
+	return r < 0 ? r : take_over(catalog, fd, &stx, attributes);
+}
+
+int source_attributes_at(struct catalog *catalog, int dir_fd, const char *name, bool remote,
+			 struct attributes *attributes)
+{
+	struct statx stx;
+	int r = examine(dir_fd, name, AT_STATX_DONT_SYNC, &stx);
+	bool mount_root = r == 0 && stx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+
+	if (r == 0 && remote && !mount_root)
+		r = examine(dir_fd, name, AT_STATX_SYNC_AS_STAT, &stx);
+	if (r == 0)
+		r = take_over(catalog, dir_fd, &stx, attributes);
+	return r == 0 && mount_root ? SOURCE_MOUNT_ROOT : r;
+}
+
+/* ---- which trees --------------------------------------------------------------------- */
+
+/* A source path being put in order, and what it is. */
+struct given_source {
+	char *path;
+	dev_t device;
+	ino_t inode;
+};
+
+static int resolve_one(const char *given, struct given_source *source)
+{
+	struct stat st;
+	int r = 0;
+
+	source->path = realpath(given, NULL);
+	if (!source->path || stat(source->path, &st) < 0)
+		r = -errno;
+	else if (!S_ISDIR(st.st_mode))
+		r = -ENOTDIR;
+	if (r == -ENOTDIR)
+		log_error("source %s is not a directory; give the directory that it is in",
+			  quote_path(given));
+	else if (r < 0)
+		log_error("cannot use source %s: %s", quote_path(given), error_text(r));
+	if (r < 0)
+		return r;
+	source->device = st.st_dev;
+	source->inode = st.st_ino;
+	return 0;
+}
+
+/* Does the directory lie in (or is it) one of the others? Goes up to the root by descriptor and
+ * compares identities, which sees through bind mounts that show the same directory. */
+static int lies_in_other(const struct given_source *sources, size_t count, size_t which, bool *lies)
+{
+	int fd = open(sources[which].path, O_PATH | O_DIRECTORY | O_CLOEXEC), up;
+	struct stat st, above;
+
+	*lies = false;
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		if (fd >= 0)
+			close(fd);
+		return -errno;
+	}
+	for (;;) {
+		for (size_t i = 0; i < count && !*lies; i++) {
+			bool same = sources[i].device == st.st_dev && sources[i].inode == st.st_ino;
+
+			/* of two that are the same, the first stays */
+			*lies = same && i != which &&
+				(st.st_ino != sources[which].inode ||
+				 st.st_dev != sources[which].device || i < which);
+		}
+		up = *lies ? -1 : openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		close(fd);
+		if (up < 0)
+			return 0;
+		fd = up;
+		if (fstat(fd, &above) < 0 || is_same_inode(&above, &st)) {
+			close(fd);
+			return 0;
+		}
+		st = above;
+	}
+}
+
+static int keep_outermost(struct given_source *sources, size_t count, char **resolved)
+{
+	size_t kept = 0;
+	bool lies;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		r = lies_in_other(sources, count, i, &lies);
+		if (r < 0) {
+			log_error("cannot examine source %s: %s", quote_path(sources[i].path),
+				  error_text(r));
+		} else if (lies) {
+			log_debug("source %s is part of another one", quote_path(sources[i].path));
+		} else {
+			resolved[kept++] = sources[i].path;
+			sources[i].path = NULL;
+		}
+	}
+	return r;
+}
+
+int source_paths_resolve(char *const *given, size_t count, char ***resolved)
+{
+	struct given_source *sources = calloc(count, sizeof(*sources));
+	int r = 0;
+
+	*resolved = calloc(count + 1, sizeof(**resolved));
+	if (!sources || !*resolved)
+		r = -ENOMEM;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = resolve_one(given[i], &sources[i]);
+	if (r == 0)
+		r = keep_outermost(sources, count, *resolved);
+	for (size_t i = 0; sources && i < count; i++)
+		free(sources[i].path);
+	free(sources);
+	if (r < 0) {
+		source_paths_free(*resolved);
+		*resolved = NULL;
+	}
+	return r;
+}
+
+void source_paths_free(char **resolved)
+{
+	for (size_t i = 0; resolved && resolved[i]; i++)
+		free(resolved[i]);
+	free(resolved);
+}
+
+/* ---- opening the sources of an index ------------------------------------------------- */
+
+static int append_source(struct sources *sources, const char *path, uint64_t root)
+{
+	struct source *list = reallocarray(sources->list, sources->count + 1, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	sources->list = list;
+	list[sources->count] = (struct source){.path = strdup(path), .root = root, .fd = -1};
+	return list[sources->count++].path ? 0 : -ENOMEM;
+}
+
+static int load_sources(struct sources *sources)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct bytes path CLEANUP_BYTES = {0};
+	uint64_t root;
+	int r = catalog_read_begin(sources->catalog, &reader);
+
+	while (r == 0) {
+		path.length = 0;
+		r = catalog_get_source(reader, sources->count, &path, &root);
+		if (r == 0 && !bytes_text(&path))
+			r = -ENOMEM;
+		if (r == 0)
+			r = append_source(sources, bytes_text(&path), root);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Examines the root, too: a file system is known for certain by a directory, while a file that
+ * cannot be opened does not tell its UUID. */
+static int open_source(struct catalog *catalog, struct source *source)
+{
+	struct attributes attributes;
+
+	source->fd = open(source->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (source->fd < 0)
+		return -errno;
+	return source_attributes(catalog, source->fd, &attributes);
+}
+
+struct new_sources {
+	struct sources *sources;
+	struct attributes *roots;
+};
+
+static int add_sources_body(struct catalog_writer *w, void *context)
+{
+	const struct new_sources *new = context;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < new->sources->count; i++)
+		r = catalog_add_source(w, i, new->sources->list[i].path, &new->roots[i],
+				       new->sources->list[i].root);
+	return r;
+}
+
+static int enter_sources(struct sources *sources, char *const *paths)
+{
+	struct new_sources new = {.sources = sources};
+	size_t count = 0;
+	int r = 0;
+
+	while (paths[count])
+		count++;
+	new.roots = calloc(count + 1, sizeof(*new.roots));
+	if (!new.roots)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		uint64_t root = catalog_new_id(sources->catalog);
+
+		r = root ? append_source(sources, paths[i], root) : -errno;
+		if (r == 0)
+			r = open_source(sources->catalog, &sources->list[i]);
+		if (r == 0)
+			r = source_attributes(sources->catalog, sources->list[i].fd, &new.roots[i]);
+	}
+	if (r == 0)
+		r = catalog_write(sources->catalog, add_sources_body, &new);
+	free(new.roots);
+	return r;
+}
+
+static bool same_paths(const struct sources *sources, char *const *paths)
+{
+	size_t i = 0;
+
+	while (i < sources->count && paths[i] && strcmp(sources->list[i].path, paths[i]) == 0)
+		i++;
+	return i == sources->count && !paths[i];
+}
+
+/* The name of each tree in the view: none for a single source, else the base name, with ~2 and
+ * so on from the second of that name. */
+static int name_trees(struct sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		const char *base = strrchr(sources->list[i].path, '/') + 1;
+		char *tree = NULL;
+		bool taken = true;
+
+		if (sources->count == 1)
+			base = "";
+		else if (!*base)
+			base = "root";
+		for (unsigned int number = 1; taken; number++) {
+			free(tree);
+			if ((number == 1 ? asprintf(&tree, "%s", base)
+					 : asprintf(&tree, "%s~%u", base, number)) < 0)
+				return -ENOMEM;
+			taken = false;
+			for (size_t j = 0; j < i && !taken; j++)
+				taken = strcmp(sources->list[j].tree, tree) == 0;
+		}
+		sources->list[i].tree = tree;
+	}
+	return 0;
+}
+
+static int load_or_enter(struct sources *sources, char *const *paths)
+{
+	const char *folder = catalog_folder(sources->catalog);
+	int r = load_sources(sources);
+
+	if (r == 0 && paths && sources->count == 0)
+		r = enter_sources(sources, paths);
+	if (r < 0) {
+		log_error("cannot open the sources of index %s: %s", quote_path(folder),
+			  error_text(r));
+		return r;
+	}
+	if (!paths || same_paths(sources, paths))
+		return 0;
+	log_error("index %s belongs to other sources (%s%s); choose another with --index",
+		  quote_path(folder), quote_path(sources->list[0].path),
+		  sources->count > 1 ? " ..." : "");
+	return -EXDEV;
+}
+
+int sources_open(struct sources *sources, struct catalog *catalog, char *const *paths,
+		 bool cross_mounts)
+{
+	int r;
+
+	*sources = (struct sources){.catalog = catalog, .cross_mounts = cross_mounts};
+	r = load_or_enter(sources, paths);
+	for (size_t i = 0; r == 0 && i < sources->count; i++) {
+		if (sources->list[i].fd < 0)
+			r = open_source(sources->catalog, &sources->list[i]);
+		if (r < 0 && !paths)
+			r = 0;
+		if (r < 0)
+			log_error("cannot open source %s: %s", quote_path(sources->list[i].path),
+				  error_text(r));
+	}
+	if (r == 0)
+		r = name_trees(sources);
+	if (r < 0)
+		sources_close(sources);
+	return r;
+}
+
+void sources_close(struct sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		free(sources->list[i].path);
+		free(sources->list[i].tree);
+		if (sources->list[i].fd >= 0)
+			close(sources->list[i].fd);
+	}
+	free(sources->list);
+	*sources = (struct sources){0};
+}
+
+/* ---- opening what the index knows ---------------------------------------------------- */
+
+static int source_fd(const struct sources *sources, uint32_t source)
+{
+	if (source >= sources->count)
+		return -EUCLEAN;
+	if (sources->list[source].missing || sources->list[source].fd < 0)
+		return -ENODEV;
+	return sources->list[source].fd;
+}
+
+int source_open_dir(const struct sources *sources, struct catalog_reader *reader, uint64_t dir,
+		    int flags)
+{
+	struct bytes path CLEANUP_BYTES = {0};
+	const char *text;
+	uint32_t source;
+	int r = catalog_dir_path(reader, dir, &path, &source);
+
+	if (r == 0)
+		r = source_fd(sources, source);
+	text = bytes_text(&path);
+	if (r < 0 || !text)
+		return r < 0 ? r : -ENOMEM;
+	return open_beneath(r, text, flags | O_DIRECTORY, sources->cross_mounts);
+}
+
+/* Opens what stands at the first name of a file. -ESTALE: something of another kind, or a mount, stands
+ * there or on the way.
+ */
+static int open_name(const struct sources *sources, struct catalog_reader *reader,
+		     const struct file_record *file, int flags)
+{
+	struct bytes path CLEANUP_BYTES = {0};
+	const char *text;
+	uint32_t source;
+	int fd, r = catalog_entry_path(reader, file->dir, file->cookie, &path, &source);
+
+	if (r == 0)
+		r = source_fd(sources, source);
+	text = bytes_text(&path);
+	if (r < 0 || !text)
+		return r < 0 ? r : -ENOMEM;
+	fd = flags & O_PATH ? open_beneath(r, text, flags, sources->cross_mounts)
+			    : open_beneath_for_reading(r, text, 0, sources->cross_mounts);
+	return fd == -ELOOP || fd == -ENOTDIR || fd == -EXDEV || fd == -ENXIO ? -ESTALE : fd;
+}
+
+/* Opens it if its attributes now and those of the index are the same in that respect; else -ESTALE. */
+static int open_same(const struct sources *sources, struct catalog_reader *reader,
+		     const struct file_record *file, int flags,
+		     bool (*same)(const struct attributes *, const struct attributes *))
+{
+	struct attributes now;
+	int r, fd = open_name(sources, reader, file, flags);
+
+	if (fd < 0)
+		return fd;
+	r = source_attributes(sources->catalog, fd, &now);
+	if (r == 0 && !same(&now, &file->attributes))
+		r = -ESTALE;
+	if (r == 0)
+		return fd;
+	(void)close(fd);
+	return r;
+}
+
+int source_open_file(const struct sources *sources, struct catalog_reader *reader,
+		     const struct file_record *file, int flags)
+{
+	return open_same(sources, reader, file, flags, attributes_same_signature);
+}
+
+int source_open_inode(const struct sources *sources, struct catalog_reader *reader,
+		      const struct file_record *file)
+{
+	return open_same(sources, reader, file, O_PATH, attributes_same_inode);
+}
+
+int source_absolute_path(const struct sources *sources, uint32_t source, const char *relative,
+			 struct bytes *path)
+{
+	const char *root;
+	int r;
+
+	if (source >= sources->count)
+		return -EUCLEAN;
+	root = sources->list[source].path;
+	r = bytes_append_text(path, strcmp(root, "/") == 0 ? "" : root);
+	if (r == 0 && (*relative || path->length == 0))
+		r = bytes_append(path, "/", 1);
+	return r < 0 ? r : bytes_append_text(path, relative);
+}

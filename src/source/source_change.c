@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "source/source_change.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+#include "catalog/source_identity.h"
+
+bool directory_is_empty(int fd)
+{
+	int again = open_beneath_for_reading(fd, "", O_DIRECTORY, true);
+	DIR *directory AUTO_CLOSEDIR = again >= 0 ? fdopendir(again) : NULL;
+	const struct dirent *entry;
+
+	if (!directory) {
+		if (again >= 0)
+			close(again);
+		return false;
+	}
+	do {
+		errno = 0;
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's alone */
+		entry = readdir(directory);
+	} while (entry && is_dots(entry->d_name));
+	return !entry && errno == 0;
+}
+
+static int has_names(struct catalog_reader *reader, const struct source *source, bool *has)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct entry_record entry;
+	int r = catalog_scan_entries(reader, source->root, 0, &scan);
+
+	if (r == 0)
+		r = catalog_next_entry(scan, &entry);
+	*has = r == 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+bool source_is_emptied(const struct sources *sources, const struct source *source, int fd)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	bool has = false;
+
+	return directory_is_empty(fd) && catalog_read_begin(sources->catalog, &reader) == 0 &&
+	       has_names(reader, source, &has) == 0 && has;
+}
+
+static int compare(struct catalog_reader *reader, const struct source *source, uint64_t index,
+		   enum source_change_kind *kind)
+{
+	struct source_identity known, now;
+	bool has = false;
+	int r = source_identity_get(reader, index, &known, NULL);
+
+	*kind = SOURCE_GONE;
+	if (r < 0 || source->fd < 0)
+		return r;
+	r = source_identity_read(source->fd, &now);
+	if (r == 0)
+		r = has_names(reader, source, &has);
+	*kind = SOURCE_SAME;
+	if (known.type != 0 && has && !source_identity_matches(&known, &now))
+		*kind = SOURCE_REPLACED;
+	else if (has && directory_is_empty(source->fd))
+		*kind = SOURCE_EMPTIED;
+	else if (known.type == 0 && directory_is_empty(source->fd))
+		*kind = SOURCE_EMPTY;
+	return r;
+}
+
+int sources_find_change(const struct sources *sources, size_t *which, enum source_change_kind *kind)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	int r = catalog_read_begin(sources->catalog, &reader);
+
+	*kind = SOURCE_SAME;
+	for (size_t i = 0; r == 0 && *kind == SOURCE_SAME && i < sources->count; i++) {
+		*which = i;
+		r = compare(reader, &sources->list[i], i, kind);
+	}
+	return r;
+}
+
+/* ---- file systems that were mounted in a source -------------------------------------------- */
+
+/* Was the directory the root of another file system than the one above it? */
+static int was_mount_root(struct catalog_reader *reader, const struct dir_record *dir, bool *was)
+{
+	struct dir_record above;
+	int r = dir->parent ? catalog_get_dir(reader, dir->parent, &above) : 0;
+
+	*was = r == 0 && dir->parent && above.attributes.filesystem != dir->attributes.filesystem;
+	return r;
+}
+
+/* Is the directory at the path there, empty, and on another file system than it was? */
+static bool is_unmounted(const struct sources *sources, const struct dir_record *dir,
+			 const char *path)
+{
+	AUTO_CLOSE int fd =
+		open_beneath(sources->list[dir->source].fd, path, O_PATH | O_DIRECTORY, true);
+	struct attributes now;
+
+	return fd >= 0 && source_attributes(sources->catalog, fd, &now) == 0 &&
+	       now.filesystem != dir->attributes.filesystem && directory_is_empty(fd);
+}
+
+static int examine_mount_root(const struct sources *sources, struct catalog_reader *reader,
+			      const struct dir_record *dir, struct bytes *path)
+{
+	struct bytes below CLEANUP_BYTES = {0};
+	uint32_t source;
+	int r = catalog_dir_path(reader, dir->id, &below, &source);
+
+	if (r < 0)
+		return r;
+	if (!bytes_text(&below))
+		return -ENOMEM;
+	if (!is_unmounted(sources, dir, bytes_text(&below)))
+		return 0;
+	return source_absolute_path(sources, dir->source, bytes_text(&below), path);
+}
+
+int sources_find_unmounted(const struct sources *sources, struct bytes *path)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct dir_record dir;
+	bool was_mounted;
+	int r = catalog_read_begin(sources->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_scan_dirs(reader, &scan);
+	while (r == 0 && path->length == 0 && (r = catalog_next_dir(scan, &dir)) == 0) {
+		if (dir.source >= sources->count)
+			return -EUCLEAN;
+		r = was_mount_root(reader, &dir, &was_mounted);
+		if (r == 0 && was_mounted)
+			r = examine_mount_root(sources, reader, &dir, path);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- accepting ------------------------------------------------------------------------------ */
+
+static int accept_body(struct catalog_writer *w, void *context)
+{
+	const struct sources *sources = context;
+	struct source_identity known, now;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sources->count; i++) {
+		r = source_identity_read(sources->list[i].fd, &now);
+		if (r == 0)
+			r = source_identity_get(catalog_writer_reader(w), i, &known, NULL);
+		if (r == 0 &&
+		    (known.type != now.type || known.uuid != now.uuid || known.fsid != now.fsid))
+			r = source_identity_put(w, i, &now);
+	}
+	return r;
+}
+
+int sources_accept(const struct sources *sources)
+{
+	return catalog_write(sources->catalog, accept_body, (void *)(uintptr_t)sources);
+}

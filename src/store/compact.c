@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/compact.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* So many records are written in one transaction, whose pages are in memory. */
+#define TRANSACTION_RECORDS 50000
+
+/* Records in ascending order fill pages wholly, so the copy is no larger than what it is made of,
+ * but for pages that the transactions leave behind. */
+#define MAP_BYTES_EXTRA (UINT64_C(16) << 20)
+
+struct copy {
+	struct catalog_reader *from;
+	MDB_env *env;
+	MDB_txn *txn; /* NULL: none */
+	MDB_dbi tables[TABLE_COUNT];
+	size_t records; /* in this transaction */
+};
+
+static int begin(struct copy *copy)
+{
+	copy->records = 0;
+	return mdb_txn_begin(copy->env, NULL, 0, &copy->txn);
+}
+
+static int commit(struct copy *copy)
+{
+	MDB_txn *txn = copy->txn;
+
+	copy->txn = NULL;
+	return mdb_txn_commit(txn);
+}
+
+static int open_copy(struct copy *copy, const char *path)
+{
+	MDB_envinfo info;
+	MDB_stat stat;
+	int r = mdb_env_info(copy->from->store->env, &info);
+
+	if (r == 0)
+		r = mdb_env_stat(copy->from->store->env, &stat);
+	if (r == 0)
+		r = mdb_env_create(&copy->env);
+	if (r)
+		return r;
+	r = mdb_env_set_maxdbs(copy->env, TABLE_COUNT);
+	if (r == 0)
+		r = mdb_env_set_mapsize(copy->env,
+					((uint64_t)info.me_last_pgno + 1) * stat.ms_psize * 2 +
+						MAP_BYTES_EXTRA);
+	/* nobody else opens it, and it is flushed once, at the end */
+	if (r == 0)
+		r = store_open_private(copy->env, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC);
+	if (r == 0)
+		r = begin(copy);
+	for (int table = 0; r == 0 && table < TABLE_COUNT; table++)
+		r = mdb_dbi_open(copy->txn, table_name((enum table)table), MDB_CREATE,
+				 &copy->tables[table]);
+	return r;
+}
+
+static int copy_record(struct copy *copy, enum table table, MDB_val *key, MDB_val *value)
+{
+	int r = 0;
+
+	if (copy->records++ == TRANSACTION_RECORDS) {
+		r = commit(copy);
+		if (r == 0)
+			r = begin(copy);
+	}
+	return r ? r : mdb_put(copy->txn, copy->tables[table], key, value, MDB_APPEND);
+}
+
+static int copy_table(struct copy *copy, enum table table)
+{
+	struct catalog_reader *from = copy->from;
+	MDB_cursor *cursor;
+	MDB_val k, v;
+	int r = mdb_cursor_open(from->txn, from->store->tables[table], &cursor);
+
+	if (r)
+		return r;
+	while (r == 0 && (r = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == 0)
+		r = copy_record(copy, table, &k, &v);
+	mdb_cursor_close(cursor);
+	return r == MDB_NOTFOUND ? 0 : r;
+}
+
+static int copy_tables(struct copy *copy, const char *path)
+{
+	int r = open_copy(copy, path);
+
+	for (int table = 0; r == 0 && table < TABLE_COUNT; table++)
+		r = copy_table(copy, (enum table)table);
+	if (r == 0)
+		r = commit(copy);
+	return r ? r : mdb_env_sync(copy->env, 1);
+}
+
+int store_copy(struct catalog_reader *r, const char *path)
+{
+	struct copy copy = {.from = r};
+	int result;
+
+	if (unlink(path) < 0 && errno != ENOENT)
+		return -errno;
+	result = store_error(copy_tables(&copy, path));
+	if (copy.txn)
+		mdb_txn_abort(copy.txn);
+	if (copy.env)
+		mdb_env_close(copy.env);
+	if (result < 0)
+		(void)unlink(path);
+	return result;
+}

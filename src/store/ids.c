@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/ids.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/index_files.h"
+#include "twinfs/format.h"
+
+#define ID_TEXT_BYTES 32
+
+/* Ids to begin with where their file is lost beside an index that had some: by the second, with
+ * room for 2^18 each, counted from 2023-11-14. */
+#define LOST_IDS_EPOCH 1700000000
+#define LOST_IDS_SHIFT 18
+
+int index_reserved_ids(int folder_fd, uint64_t *next)
+{
+	char text[ID_TEXT_BYTES], *end;
+	uint64_t number;
+	time_t now = clock_now().tv_sec;
+
+	if (index_file_read(folder_fd, TWINFS_INDEX_IDS, text, sizeof(text)) == 0) {
+		number = strtoull(text, &end, 10);
+		/* a reservation may go beyond the last id: then all are used */
+		if (*end == '\n' && number > 0 && number <= 2 * TWINFS_ID_MAX) {
+			*next = number;
+			return 0;
+		}
+	} else if (index_is_empty(folder_fd) &&
+		   faccessat(folder_fd, TWINFS_INDEX_DAMAGED, F_OK, 0) < 0) {
+		*next = 1;
+		return 0;
+	}
+	*next = (now > LOST_IDS_EPOCH ? (uint64_t)(now - LOST_IDS_EPOCH) : 1) << LOST_IDS_SHIFT;
+	return 0;
+}
+
+int index_reserve_ids(int folder_fd, uint64_t next)
+{
+	char text[ID_TEXT_BYTES];
+
+	snprintf(text, sizeof(text), "%" PRIu64 "\n", next);
+	return index_file_replace(folder_fd, TWINFS_INDEX_IDS, text);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/index_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "store/file_mode.h"
+#include "twinfs/format.h"
+
+static const char *const file_names[] = {
+	TWINFS_INDEX_DATA, TWINFS_INDEX_READERS, TWINFS_INDEX_LOCK, TWINFS_INDEX_SEAL,
+	TWINFS_INDEX_IDS,  TWINFS_INDEX_BOOT,    TWINFS_INDEX_ACTS, TWINFS_INDEX_DAMAGED,
+};
+
+static bool is_own(const struct stat *status)
+{
+	return status->st_uid == geteuid() && !S_ISLNK(status->st_mode);
+}
+
+static int examine_files(int folder_fd)
+{
+	struct stat status;
+
+	for (size_t i = 0; i < ARRAY_SIZE(file_names); i++) {
+		if (fstatat(folder_fd, file_names[i], &status, AT_SYMLINK_NOFOLLOW) == 0) {
+			if (!is_own(&status))
+				return -EPERM;
+		} else if (errno != ENOENT) {
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+/* Takes the right to write from the group and from others. No user can write to a folder on a
+ * read-only file system, whatever its mode. */
+static int make_unwritable(int folder_fd, const struct stat *status)
+{
+	if (!(status->st_mode & (S_IWGRP | S_IWOTH)))
+		return 0;
+	if (fchmod(folder_fd, status->st_mode & 07777 & ~(mode_t)(S_IWGRP | S_IWOTH)) < 0)
+		return errno == EROFS ? 0 : -errno;
+	return 0;
+}
+
+static int examine_folder(int folder_fd)
+{
+	struct stat status;
+	int r;
+
+	if (fstat(folder_fd, &status) < 0)
+		return -errno;
+	if (!is_own(&status))
+		return -EPERM;
+	r = make_unwritable(folder_fd, &status);
+	return r < 0 ? r : examine_files(folder_fd);
+}
+
+static bool is_symbolic_link(const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+int index_folder_open(const char *folder, int *fd)
+{
+	int opened = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
+
+	*fd = -1;
+	if (opened < 0) {
+		r = -errno;
+		/* Linux reports a link here as ENOTDIR, as it does a file. */
+		return (r == -ENOTDIR || r == -ELOOP) && is_symbolic_link(folder) ? -EPERM : r;
+	}
+	r = examine_folder(opened);
+	if (r < 0)
+		(void)close(opened);
+	else
+		*fd = opened;
+	return r;
+}
+
+bool index_is_empty(int folder_fd)
+{
+	struct stat st;
+
+	return fstatat(folder_fd, TWINFS_INDEX_DATA, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	       st.st_size == 0;
+}
+
+int index_file_replace(int folder_fd, const char *name, const char *text)
+{
+	char temporary[64];
+	int fd, r;
+
+	snprintf(temporary, sizeof(temporary), "%s.new", name);
+	fd = openat(folder_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
+	if (fd < 0)
+		return -errno;
+	r = make_private(folder_fd, temporary);
+	if (r == 0)
+		r = write_fully(fd, text, strlen(text));
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
+	if (close(fd) < 0 && r == 0)
+		r = -errno;
+	if (r == 0 && renameat(folder_fd, temporary, folder_fd, name) < 0)
+		r = -errno;
+	/* btrfs keeps what was synced to other files, and may forget the rename */
+	if (r == 0 && fsync(folder_fd) < 0)
+		r = -errno;
+	return r;
+}
+
+int index_file_read(int folder_fd, const char *name, char *text, size_t size)
+{
+	int fd AUTO_CLOSE = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	long length;
+
+	if (fd < 0)
+		return -errno;
+	length = read_fully_at(fd, text, size - 1, 0);
+	if (length < 0)
+		return (int)length;
+	text[length] = '\0';
+	return 0;
+}

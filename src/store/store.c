@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "store/value.h"
+
+/* Address space, not memory or disk: enough for some 200 million files. Where so much may not be
+ * mapped (ulimit -v), half of it is tried until MAP_BYTES_MIN; the map grows when it is full. */
+#define MAP_BYTES_DEFAULT (UINT64_C(64) << 30)
+#define MAP_BYTES_MIN (UINT64_C(16) << 20)
+#define READERS_MAX 254
+
+int store_error(int mdb_code)
+{
+	if (mdb_code == MDB_SUCCESS)
+		return 0;
+	if (mdb_code > 0)
+		return -mdb_code;
+	switch (mdb_code) {
+	case MDB_NOTFOUND:
+		return -ENOENT;
+	case MDB_KEYEXIST:
+		return -EEXIST;
+	case MDB_MAP_FULL:
+		return -EXFULL;
+	case MDB_READERS_FULL:
+		return -EAGAIN;
+	case MDB_PAGE_NOTFOUND:
+	case MDB_CORRUPTED:
+	case MDB_VERSION_MISMATCH:
+	case MDB_INVALID:
+	case MDB_CURSOR_FULL:
+	case MDB_PAGE_FULL:
+	case MDB_BAD_TXN: /* it met such a page before */
+		return -EUCLEAN;
+	case MDB_TXN_FULL:
+		return -E2BIG;
+	default:
+		log_error("index: %s", mdb_strerror(mdb_code));
+		return -EIO;
+	}
+}
+
+void store_doubt(struct store *store)
+{
+	if (!atomic_exchange(&store->doubted, true))
+		log_warning("index: it may not be as it was written; all of it is checked at the "
+			    "next start");
+}
+
+int store_result(struct store *store, int mdb_code)
+{
+	int r = store_error(mdb_code);
+
+	if (r == -EUCLEAN)
+		store_doubt(store);
+	return r;
+}
+
+/* ---- writes of others ----------------------------------------------------------------- */
+
+/* ctime of the data file, which every write sets; zero where it cannot be told. */
+static struct timespec last_change(struct store *store)
+{
+	struct stat st;
+	int fd;
+
+	if (!store->env || mdb_env_get_fd(store->env, &fd) || fstat(fd, &st) < 0)
+		return (struct timespec){0};
+	return st.st_ctim;
+}
+
+void store_note_change(struct store *store)
+{
+	if (!store->read_only)
+		store->changed = last_change(store);
+}
+
+/* Nobody else writes to the file; who does it all the same may have damaged what nobody has read
+ * yet, and what would be sealed. */
+static void doubt_change_of_others(struct store *store)
+{
+	struct timespec now = last_change(store);
+
+	if (now.tv_sec && store->changed.tv_sec &&
+	    (now.tv_sec != store->changed.tv_sec || now.tv_nsec != store->changed.tv_nsec))
+		store_doubt(store);
+}
+
+/* ---- opening ---------------------------------------------------------------------------- */
+
+/* Opens the first count of them. */
+static int open_tables(struct store *store, int count)
+{
+	unsigned int flags = store->read_only ? 0 : MDB_CREATE;
+	MDB_txn *txn;
+	int r = mdb_txn_begin(store->env, NULL, store->read_only ? MDB_RDONLY : 0, &txn);
+
+	if (r)
+		return store_error(r);
+	for (int i = 0; r == 0 && i < count; i++)
+		r = mdb_dbi_open(txn, table_name((enum table)i), flags, &store->tables[i]);
+	if (r) {
+		mdb_txn_abort(txn);
+		return store_error(r);
+	}
+	r = mdb_txn_commit(txn);
+	store_note_change(store);
+	return store_error(r);
+}
+
+int store_open_private(MDB_env *env, const char *path, unsigned int flags)
+{
+	mode_t umask_before = umask(0077);
+	int r = mdb_env_open(env, path, flags, 0600);
+
+	umask(umask_before);
+	return r;
+}
+
+/* LMDB ends the process after this. */
+static void on_assertion(MDB_env *env, const char *text)
+{
+	(void)env;
+	log_error("index: it is not as it was written (%s); all of it is checked at the next start",
+		  text);
+}
+
+static int open_environment(struct store *store)
+{
+	unsigned int flags = MDB_NOTLS | (store->read_only ? MDB_RDONLY : 0);
+	int r = mdb_env_create(&store->env);
+
+	if (r)
+		return store_error(r);
+	r = mdb_env_set_assert(store->env, on_assertion);
+	if (r == 0)
+		r = mdb_env_set_maxdbs(store->env, TABLE_COUNT);
+	if (r == 0)
+		r = mdb_env_set_maxreaders(store->env, READERS_MAX);
+	if (r == 0)
+		r = mdb_env_set_mapsize(store->env, store->map_bytes);
+	if (r == 0)
+		r = store_open_private(store->env, store->folder, flags);
+	if (r) {
+		mdb_env_close(store->env);
+		store->env = NULL;
+	}
+	return store_error(r);
+}
+
+static int open_store(struct store *store, const char *folder, int table_count)
+{
+	pthread_rwlockattr_t attr;
+	int r;
+
+	pthread_rwlockattr_init(&attr);
+	/* a stream of short snapshots must not keep the map from growing */
+	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&store->map_lock, &attr);
+	pthread_rwlockattr_destroy(&attr);
+	pthread_mutex_init(&store->idle_lock, NULL);
+	pthread_mutex_init(&store->write_lock, NULL);
+	store->folder = strdup(folder);
+	if (!store->folder)
+		return -ENOMEM;
+	r = open_environment(store);
+	/* EINVAL: there is no address space of that size (valgrind has some 100 GiB) */
+	while ((r == -ENOMEM || r == -EINVAL) && store->map_bytes / 2 >= MAP_BYTES_MIN) {
+		store->map_bytes /= 2;
+		r = open_environment(store);
+	}
+	return r < 0 ? r : open_tables(store, table_count);
+}
+
+int store_open(struct store *store, const char *folder, uint64_t map_bytes, bool read_only)
+{
+	*store = (struct store){.map_bytes = map_bytes ? map_bytes : MAP_BYTES_DEFAULT,
+				.read_only = read_only};
+	return open_store(store, folder, TABLE_COUNT);
+}
+
+int store_open_meta(struct store *store, const char *folder)
+{
+	*store = (struct store){.map_bytes = MAP_BYTES_DEFAULT, .read_only = true};
+	return open_store(store, folder, TABLE_META + 1);
+}
+
+static void reader_free(struct catalog_reader *reader)
+{
+	for (int i = 0; i < TABLE_COUNT; i++) {
+		if (reader->cursors[i])
+			mdb_cursor_close(reader->cursors[i]);
+	}
+	mdb_txn_abort(reader->txn);
+	free(reader);
+}
+
+static void close_environment(struct store *store)
+{
+	struct catalog_reader *reader;
+
+	while ((reader = store->idle)) {
+		store->idle = reader->next;
+		reader_free(reader);
+	}
+	if (store->env)
+		mdb_env_close(store->env);
+	store->env = NULL;
+}
+
+void store_close(struct store *store)
+{
+	doubt_change_of_others(store);
+	close_environment(store);
+	free(store->folder);
+	pthread_rwlock_destroy(&store->map_lock);
+	pthread_mutex_destroy(&store->idle_lock);
+	pthread_mutex_destroy(&store->write_lock);
+}
+
+/* ---- an environment that failed ------------------------------------------------------- */
+
+/* Where the root of a transaction could not be written LMDB gives up the environment. */
+static bool is_given_up(MDB_env *env)
+{
+	MDB_txn *txn;
+	int r = env ? mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) : MDB_PANIC;
+
+	if (r == 0)
+		mdb_txn_abort(txn);
+	return r == MDB_PANIC;
+}
+
+/* Opens the environment anew where it was given up; the write lock is held. Waits for all snapshots
+ * of this process to end. */
+static int revive(struct store *store)
+{
+	int r = 0;
+
+	pthread_rwlock_wrlock(&store->map_lock);
+	if (is_given_up(store->env)) {
+		close_environment(store);
+		r = open_environment(store);
+		if (r == 0)
+			r = open_tables(store, TABLE_COUNT);
+		if (r < 0)
+			close_environment(store);
+		log_debug("index: opened anew after a write that failed (%d)", r);
+	}
+	pthread_rwlock_unlock(&store->map_lock);
+	return r;
+}
+
+/* ---- snapshots ----------------------------------------------------------------------- */
+
+static struct catalog_reader *take_idle(struct store *store)
+{
+	struct catalog_reader *reader;
+
+	pthread_mutex_lock(&store->idle_lock);
+	reader = store->idle;
+	if (reader)
+		store->idle = reader->next;
+	pthread_mutex_unlock(&store->idle_lock);
+	return reader;
+}
+
+static int begin_snapshot(struct store *store, struct catalog_reader **reader)
+{
+	struct catalog_reader *taken = take_idle(store);
+	int r;
+
+	if (taken) {
+		r = mdb_txn_renew(taken->txn);
+		if (r) {
+			reader_free(taken);
+			return r;
+		}
+		memset(taken->current, 0, sizeof(taken->current));
+		*reader = taken;
+		return 0;
+	}
+	taken = calloc(1, sizeof(*taken));
+	if (!taken)
+		return ENOMEM;
+	taken->store = store;
+	r = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &taken->txn);
+	if (r)
+		free(taken);
+	else
+		*reader = taken;
+	return r;
+}
+
+/* Another process made the map larger. */
+static int adopt_map_size(struct store *store)
+{
+	int r;
+
+	pthread_rwlock_wrlock(&store->map_lock);
+	r = store->env ? mdb_env_set_mapsize(store->env, 0) : 0;
+	pthread_rwlock_unlock(&store->map_lock);
+	return r;
+}
+
+/* The writer that failed revives the environment itself, if it can. */
+static int revive_for_reader(struct store *store)
+{
+	int r;
+
+	pthread_mutex_lock(&store->write_lock);
+	r = revive(store);
+	pthread_mutex_unlock(&store->write_lock);
+	return r;
+}
+
+int store_read_begin(struct store *store, struct catalog_reader **reader)
+{
+	int r;
+
+	for (;;) {
+		pthread_rwlock_rdlock(&store->map_lock);
+		r = store->env ? begin_snapshot(store, reader) : MDB_PANIC;
+		if (r == 0)
+			return 0;
+		pthread_rwlock_unlock(&store->map_lock);
+		if (r == MDB_MAP_RESIZED)
+			r = store_error(adopt_map_size(store));
+		else if (r == MDB_PANIC)
+			r = revive_for_reader(store);
+		else
+			r = store_result(store, r);
+		if (r)
+			return r;
+	}
+}
+
+void store_read_end(struct catalog_reader *reader)
+{
+	struct store *store;
+
+	if (!reader)
+		return;
+	store = reader->store;
+	mdb_txn_reset(reader->txn);
+	pthread_mutex_lock(&store->idle_lock);
+	reader->next = store->idle;
+	store->idle = reader;
+	pthread_mutex_unlock(&store->idle_lock);
+	pthread_rwlock_unlock(&store->map_lock);
+}
+
+/* ---- writing ------------------------------------------------------------------------- */
+
+int store_write_begin(struct store *store, MDB_txn **txn)
+{
+	int dead = 0;
+	int r = is_given_up(store->env) ? revive(store) : 0;
+
+	if (r < 0)
+		return r;
+	doubt_change_of_others(store);
+	/* pages that they saw could never be used again */
+	r = mdb_reader_check(store->env, &dead);
+	if (r || dead)
+		log_debug("index: %d snapshots of killed processes (%d)", dead, r);
+	return store_result(store, mdb_txn_begin(store->env, NULL, 0, txn));
+}
+
+/* Is what a transaction wrote what readers see? */
+static bool is_last(struct store *store, size_t txn_id)
+{
+	MDB_envinfo info;
+
+	return mdb_env_info(store->env, &info) == 0 && info.me_last_txnid >= txn_id;
+}
+
+int store_write_commit(struct store *store, MDB_txn *txn)
+{
+	size_t id = mdb_txn_id(txn);
+	int r = mdb_txn_commit(txn);
+
+	store_note_change(store);
+	if (r && is_given_up(store->env) && revive(store) == 0 && is_last(store, id))
+		r = 0;
+	return store_result(store, r);
+}
+
+void store_write_abort(struct store *store, MDB_txn *txn)
+{
+	mdb_txn_abort(txn);
+	store_note_change(store); /* it may have written pages that nobody sees */
+}
+
+/* LMDB gives up its map before it asks for another, and has none when that is refused. */
+static bool can_map(uint64_t bytes)
+{
+	void *probe =
+		mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return probe != MAP_FAILED && munmap(probe, bytes) == 0;
+}
+
+int store_grow(struct store *store)
+{
+	int r = ENOMEM;
+
+	pthread_rwlock_wrlock(&store->map_lock);
+	if (can_map(store->map_bytes * 2))
+		r = mdb_env_set_mapsize(store->env, store->map_bytes * 2);
+	if (r == 0) {
+		store->map_bytes *= 2;
+		log_debug("index: map grown to %llu MiB",
+			  (unsigned long long)(store->map_bytes >> 20));
+	}
+	pthread_rwlock_unlock(&store->map_lock);
+	return store_error(r);
+}
+
+/* ---- records ------------------------------------------------------------------------- */
+
+int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor)
+{
+	int code = 0;
+
+	if (!r->cursors[table])
+		code = mdb_cursor_open(r->txn, r->store->tables[table], &r->cursors[table]);
+	else if (!r->current[table])
+		code = mdb_cursor_renew(r->txn, r->cursors[table]);
+	if (code)
+		return store_result(r->store, code);
+	r->current[table] = true;
+	*cursor = r->cursors[table];
+	return 0;
+}
+
+int store_check(struct store *store, enum table table, const MDB_val *key, const MDB_val *value,
+		struct span *fields)
+{
+	if (value_open((struct span){value->mv_data, value->mv_size}, table,
+		       (struct span){key->mv_data, key->mv_size}, fields))
+		return 0;
+	if (!atomic_exchange(&store->damaged, true))
+		log_error("index: a record in table %s is damaged; the index is built anew at "
+			  "the next start",
+			  table_name(table));
+	return -EUCLEAN;
+}
+
+int store_get(struct catalog_reader *r, enum table table, const struct key *key,
+	      struct span *fields)
+{
+	MDB_val k = store_key(key), v;
+	MDB_cursor *cursor = NULL;
+	int result = store_cursor(r, table, &cursor);
+
+	if (result < 0)
+		return result;
+	result = mdb_cursor_get(cursor, &k, &v, MDB_SET);
+	return result ? store_result(r->store, result)
+		      : store_check(r->store, table, &k, &v, fields);
+}

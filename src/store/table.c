@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/table.h"
+
+static const char *const table_names[TABLE_COUNT] = {
+	[TABLE_META] = "meta",       [TABLE_DIR] = "dir",       [TABLE_ENTRY] = "entry",
+	[TABLE_FILE] = "file",       [TABLE_BYKEY] = "bykey",   [TABLE_BYSIZE] = "bysize",
+	[TABLE_CONTENT] = "content", [TABLE_GROUP] = "group",   [TABLE_MEMBER] = "member",
+	[TABLE_BYHASH] = "byhash",   [TABLE_RANK] = "rank",     [TABLE_LINK] = "link",
+	[TABLE_ERROR] = "error",     [TABLE_ORPHAN] = "orphan", [TABLE_REDUNDANT] = "redundant",
+	[TABLE_PLACE] = "place",
+};
+
+const char *table_name(enum table table)
+{
+	return table_names[table];
+}

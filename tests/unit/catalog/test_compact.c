@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "catalog/check.h"
+#include "catalog/fixture.h"
+#include "catalog/writer.h"
+#include "store/compact.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
+#include "twinfs/format.h"
+
+/* More than one transaction of the copy holds. */
+#define MANY 120000
+
+struct copied {
+	struct fixture *f;
+	struct catalog_reader *reader;
+	struct store store;
+	char path[128];
+};
+
+static int setup_copied(void **state)
+{
+	struct copied *c = calloc(1, sizeof(*c));
+
+	assert_non_null(c);
+	fixture_setup((void **)&c->f);
+	(void)snprintf(c->path, sizeof(c->path), "%s/copy.mdb", c->f->folder);
+	*state = c;
+	return 0;
+}
+
+static int teardown_copied(void **state)
+{
+	struct copied *c = *state;
+
+	fixture_teardown((void **)&c->f);
+	free(c);
+	return 0;
+}
+
+static int copy(struct copied *c)
+{
+	struct catalog_reader *reader = fixture_read(c->f);
+	int r = store_copy(reader, c->path);
+
+	catalog_read_end(reader);
+	return r;
+}
+
+/* Puts the copy in a folder of its own and opens it. */
+static void open_copy(struct copied *c)
+{
+	char folder[96], path[128];
+
+	(void)snprintf(folder, sizeof(folder), "%s/opened", c->f->folder);
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, TWINFS_INDEX_DATA);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(rename(c->path, path), 0);
+	assert_int_equal(store_open(&c->store, folder, 0, true), 0);
+	assert_int_equal(store_read_begin(&c->store, &c->reader), 0);
+}
+
+static void close_copy(struct copied *c)
+{
+	store_read_end(c->reader);
+	store_close(&c->store);
+}
+
+static bool next_record(MDB_cursor *cursor, MDB_val *key, MDB_val *value)
+{
+	int code = mdb_cursor_get(cursor, key, value, MDB_NEXT);
+
+	assert_true(code == 0 || code == MDB_NOTFOUND);
+	return code == 0;
+}
+
+static size_t assert_same_table(struct catalog_reader *a, struct catalog_reader *b,
+				enum table table)
+{
+	MDB_cursor *cursors[2];
+	MDB_val keys[2], values[2];
+	size_t count = 0;
+
+	assert_int_equal(mdb_cursor_open(a->txn, a->store->tables[table], &cursors[0]), 0);
+	assert_int_equal(mdb_cursor_open(b->txn, b->store->tables[table], &cursors[1]), 0);
+	while (next_record(cursors[0], &keys[0], &values[0])) {
+		assert_true(next_record(cursors[1], &keys[1], &values[1]));
+		assert_int_equal(keys[0].mv_size, keys[1].mv_size);
+		assert_memory_equal(keys[0].mv_data, keys[1].mv_data, keys[0].mv_size);
+		assert_int_equal(values[0].mv_size, values[1].mv_size);
+		assert_memory_equal(values[0].mv_data, values[1].mv_data, values[0].mv_size);
+		count++;
+	}
+	assert_false(next_record(cursors[1], &keys[1], &values[1]));
+	mdb_cursor_close(cursors[0]);
+	mdb_cursor_close(cursors[1]);
+	return count;
+}
+
+static size_t assert_same_records(struct copied *c)
+{
+	struct catalog_reader *reader = fixture_read(c->f);
+	size_t count = 0;
+
+	for (int table = 0; table < TABLE_COUNT; table++)
+		count += assert_same_table(reader, c->reader, (enum table)table);
+	catalog_read_end(reader);
+	return count;
+}
+
+static void test_copy_holds_the_same_records(void **state)
+{
+	struct copied *c = *state;
+	uint64_t files[2];
+
+	add_file(c->f, c->f->roots[0], "a", file_of(10, 100, 0));
+	add_file(c->f, c->f->roots[1], "b", file_of(11, 100, 0));
+	fixture_commit(c->f);
+	files[0] = id_at(c->f, c->f->roots[0], "a");
+	files[1] = id_at(c->f, c->f->roots[1], "b");
+	(void)add_group(c->f, (struct hash128){1, 2}, files, 2);
+	assert_int_equal(copy(c), 0);
+	open_copy(c);
+	assert_true(assert_same_records(c) > 15);
+	assert_int_equal(check_catalog(c->reader), 0);
+	close_copy(c);
+}
+
+static int many_body(struct catalog_writer *w, void *context)
+{
+	struct key key;
+	int r = 0;
+
+	(void)context;
+	for (uint64_t i = 0; r == 0 && i < MANY; i++) {
+		key = key_quad(i * 7919 % MANY, 0, 0, i);
+		r = store_put(&w->store, TABLE_BYSIZE, &key, encode_nothing());
+	}
+	return r;
+}
+
+static void test_large_index_is_copied_whole_and_grows_no_larger(void **state)
+{
+	struct copied *c = *state;
+	struct stat before, after;
+	char path[128];
+
+	assert_int_equal(catalog_write(c->f->catalog, many_body, NULL), 0);
+	(void)snprintf(path, sizeof(path), "%s/%s", c->f->folder, TWINFS_INDEX_DATA);
+	assert_int_equal(stat(path, &before), 0);
+	assert_int_equal(copy(c), 0);
+	assert_int_equal(stat(c->path, &after), 0);
+	assert_true(after.st_size <= before.st_size);
+	assert_int_equal(after.st_mode & 0777, 0600);
+	open_copy(c);
+	assert_true(assert_same_records(c) > MANY);
+	close_copy(c);
+}
+
+static void test_copy_takes_the_place_of_an_earlier_one(void **state)
+{
+	struct copied *c = *state;
+	FILE *earlier = fopen(c->path, "we");
+
+	assert_non_null(earlier);
+	assert_true(fprintf(earlier, "%s", "not an index") > 0);
+	assert_int_equal(fclose(earlier), 0);
+	assert_int_equal(copy(c), 0);
+	open_copy(c);
+	(void)assert_same_records(c);
+	close_copy(c);
+}
+
+static void test_copy_that_cannot_be_written_leaves_no_file(void **state)
+{
+	struct copied *c = *state;
+	struct rlimit limit, small = {.rlim_cur = 1 << 20};
+	int r;
+
+	assert_int_equal(catalog_write(c->f->catalog, many_body, NULL), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	small.rlim_max = limit.rlim_max;
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	r = copy(c);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	(void)signal(SIGXFSZ, SIG_DFL);
+	assert_true(r == -EFBIG || r == -EIO); /* LMDB says EIO where a write was cut short */
+	assert_int_equal(access(c->path, F_OK), -1);
+}
+
+static void test_copy_into_a_folder_that_is_missing_fails(void **state)
+{
+	struct copied *c = *state;
+
+	(void)snprintf(c->path, sizeof(c->path), "%s/missing/copy.mdb", c->f->folder);
+	assert_int_equal(copy(c), -ENOENT);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup_copied, teardown_copied)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_copy_holds_the_same_records),
+		CASE(test_large_index_is_copied_whole_and_grows_no_larger),
+		CASE(test_copy_takes_the_place_of_an_earlier_one),
+		CASE(test_copy_that_cannot_be_written_leaves_no_file),
+		CASE(test_copy_into_a_folder_that_is_missing_fails),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
