@@ -232,56 +232,57 @@ static int open_kept(struct act *act, const struct waiting *waiting, struct act_
 
 /* Would a rename copy the file to the upper layer and leave its other names behind? Then it would be
  * another file, and could not be put back. */
-static bool is_lower_link(const struct deed *deed)
+static bool is_lower_link(const struct one_act *one_act)
 {
-	return deed->settings->kind != ACT_DEDUPE && deed->copy.held.status.st_nlink > 1 &&
-	       layer_of(deed->copy.held.fd) == LAYER_LOWER;
+	return one_act->settings->kind != ACT_DEDUPE && one_act->copy.held.status.st_nlink > 1 &&
+	       layer_of(one_act->copy.held.fd) == LAYER_LOWER;
 }
 
-static void perform(struct deed *deed)
+static void perform(struct one_act *one_act)
 {
-	static void (*const deeds[])(struct deed *) = {
-		[ACT_REMOVE] = deed_away,  [ACT_MOVE] = deed_away,       [ACT_TRASH] = deed_trash,
-		[ACT_LINK] = deed_replace, [ACT_SYMLINK] = deed_replace, [ACT_DEDUPE] = deed_dedupe,
+	static void (*const acts[])(struct one_act *) = {
+		[ACT_REMOVE] = act_remove_or_move, [ACT_MOVE] = act_remove_or_move,
+		[ACT_TRASH] = act_trash,           [ACT_LINK] = act_replace,
+		[ACT_SYMLINK] = act_replace,       [ACT_DEDUPE] = act_dedupe,
 	};
 
-	if (is_lower_link(deed))
-		(void)deed_refuse(deed, ACT_LOWER_LINK);
+	if (is_lower_link(one_act))
+		(void)one_act_refuse(one_act, ACT_LOWER_LINK);
 	else
-		deeds[deed->settings->kind](deed);
+		acts[one_act->settings->kind](one_act);
 }
 
 static int act_on(struct act *act, struct waiting *waiting)
 {
 	struct act_result result = {0};
 	struct bytes stray CLEANUP_BYTES = {0};
-	struct deed deed = {.settings = &act->settings,
-			    .kept = &act->kept,
-			    .copy = {.file = &waiting->copy},
-			    .other = waiting->other,
-			    .to = waiting->intent.to,
-			    .destination = act->destination,
-			    .arrived = &act->arrived,
-			    .target = waiting->target,
-			    .journal = act->journal,
-			    .intent = &waiting->intent,
-			    .result = &result,
-			    .stray = &stray};
+	struct one_act one_act = {.settings = &act->settings,
+				  .kept = &act->kept,
+				  .copy = {.file = &waiting->copy},
+				  .other = waiting->other,
+				  .to = waiting->intent.to,
+				  .destination = act->destination,
+				  .arrived = &act->arrived,
+				  .target = waiting->target,
+				  .journal = act->journal,
+				  .intent = &waiting->intent,
+				  .result = &result,
+				  .stray = &stray};
 	int r = open_kept(act, waiting, &result);
 
 	if (r == ACT_CANNOT_SYNC)
 		return r;
-	if (r == 0 && subject_open(&deed.copy, &act->settings, false, &result) == 0) {
-		arrived_expect(&act->arrived, &deed.copy.held);
-		perform(&deed);
-		durable_note_changed(&act->durable, &deed.copy);
-		subject_close(&deed.copy);
+	if (r == 0 && subject_open(&one_act.copy, &act->settings, false, &result) == 0) {
+		arrived_expect(&act->arrived, &one_act.copy.held);
+		perform(&one_act);
+		durable_note_changed(&act->durable, &one_act.copy);
+		subject_close(&one_act.copy);
 	}
 	act->settings.report(act->settings.context, &waiting->copy, &result);
 	if (act_is_refused(result.outcome))
 		close_kept(act); /* what was wrong may be so no more */
 	/* what stands under the other name, or elsewhere, is still to be put back */
-	if (deed.is_saved_elsewhere)
+	if (one_act.is_saved_elsewhere)
 		return 0;
 	if (result.outcome == ACT_STRAY && strcmp(result.stray, waiting->other) == 0)
 		return 0;

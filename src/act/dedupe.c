@@ -18,7 +18,7 @@
 #define RANGE_ROOM (sizeof(struct file_dedupe_range) + sizeof(struct file_dedupe_range_info))
 
 /* How many bytes of [offset, offset + length) are shared now; 0: they differ; -errno. */
-static int64_t share(const struct deed *deed, uint64_t offset, uint64_t length)
+static int64_t share(const struct one_act *act, uint64_t offset, uint64_t length)
 {
 	_Alignas(struct file_dedupe_range) uint8_t room[RANGE_ROOM] = {0};
 	struct file_dedupe_range *range = (void *)room;
@@ -26,9 +26,9 @@ static int64_t share(const struct deed *deed, uint64_t offset, uint64_t length)
 	range->src_offset = offset;
 	range->src_length = length;
 	range->dest_count = 1;
-	range->info[0].dest_fd = deed->copy.held.fd;
+	range->info[0].dest_fd = act->copy.held.fd;
 	range->info[0].dest_offset = offset;
-	if (ioctl(deed->kept->held.fd, FIDEDUPERANGE, range) < 0)
+	if (ioctl(act->kept->held.fd, FIDEDUPERANGE, range) < 0)
 		return -errno;
 	if (range->info[0].status < 0)
 		return range->info[0].status;
@@ -42,39 +42,39 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-void deed_dedupe(struct deed *deed)
+void act_dedupe(struct one_act *act)
 {
-	const struct held *kept = &deed->kept->held, *copy = &deed->copy.held;
+	const struct held *kept = &act->kept->held, *copy = &act->copy.held;
 	uint64_t size = (uint64_t)kept->status.st_size, own_bytes;
 	int64_t shared;
 
-	deed->result->outcome = ACT_NEEDLESS;
+	act->result->outcome = ACT_NEEDLESS;
 	if (is_same_inode(&kept->status, &copy->status))
 		return;
 	/* asks for nothing but whether it can be: places of two file systems may be the same by
 	 * number */
-	shared = share(deed, 0, 0);
+	shared = share(act, 0, 0);
 	if (shared == -EXDEV) {
-		deed->result->outcome = ACT_OTHER_FILE_SYSTEM;
+		act->result->outcome = ACT_OTHER_FILE_SYSTEM;
 		return;
 	}
 	if (extents_all_shared(kept->fd, copy->fd))
 		return;
-	deed->result->outcome = ACT_DIFFERS;
+	act->result->outcome = ACT_DIFFERS;
 	if (copy->status.st_size != kept->status.st_size)
 		return;
 	own_bytes = extents_own_bytes(copy->fd);
 	for (uint64_t at = 0; at < size; at += (uint64_t)shared) {
-		shared = share(deed, at, size - at < RANGE_BYTES ? size - at : RANGE_BYTES);
+		shared = share(act, at, size - at < RANGE_BYTES ? size - at : RANGE_BYTES);
 		if (shared == 0)
 			return;
 		if (shared < 0) {
-			deed_fail(deed, (int)shared);
+			one_act_fail(act, (int)shared);
 			return;
 		}
 	}
-	deed->result->freed_bytes = own_bytes - lesser(own_bytes, extents_own_bytes(copy->fd));
+	act->result->freed_bytes = own_bytes - lesser(own_bytes, extents_own_bytes(copy->fd));
 	/* a few bytes that lie in btrfs' metadata have no blocks to share */
-	deed->result->outcome =
-		own_bytes > 0 && deed->result->freed_bytes == 0 ? ACT_NEEDLESS : ACT_DONE;
+	act->result->outcome =
+		own_bytes > 0 && act->result->freed_bytes == 0 ? ACT_NEEDLESS : ACT_DONE;
 }

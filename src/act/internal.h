@@ -19,7 +19,7 @@ struct subject {
 };
 
 /* One act. */
-struct deed {
+struct one_act {
 	const struct act_settings *settings;
 	struct subject *kept;
 	struct subject copy;
@@ -47,40 +47,40 @@ void subject_close(struct subject *subject);
 
 /* Each acts upon the copy, which is held like the kept file, and fills in the result: the outcome
  * and what came free. */
-void deed_away(struct deed *deed); /* ACT_REMOVE, ACT_MOVE */
-void deed_replace(struct deed *deed); /* ACT_LINK, ACT_SYMLINK */
-void deed_dedupe(struct deed *deed);
-void deed_trash(struct deed *deed);
+void act_remove_or_move(struct one_act *act); /* ACT_REMOVE, ACT_MOVE */
+void act_replace(struct one_act *act); /* ACT_LINK, ACT_SYMLINK */
+void act_dedupe(struct one_act *act);
+void act_trash(struct one_act *act);
 
 /* Are the two files still what they must be, and their bytes the same? Reads both. Otherwise the
  * outcome is filled in. */
-MUST_CHECK bool deed_verify(struct deed *deed);
+MUST_CHECK bool one_act_verify(struct one_act *act);
 
 /* Is the kept file still there under its name, and nobody at either of them? Otherwise the outcome
  * is filled in. */
-MUST_CHECK bool deed_still_holds(struct deed *deed);
+MUST_CHECK bool one_act_still_holds(struct one_act *act);
 
 /* Is what stands under the other name what was compared, and all else as it must be? Without leases
  * the bytes are compared once more, as they may have been written to by the path until now.
  * Otherwise the outcome is filled in. */
-MUST_CHECK bool deed_is_still_verified(struct deed *deed);
+MUST_CHECK bool one_act_is_still_verified(struct one_act *act);
 
 /* Renames a verified copy to its other name and verifies what is there by then. Otherwise the outcome
  * is filled in, and the copy has its own name. */
-MUST_CHECK bool deed_set_aside(struct deed *deed);
+MUST_CHECK bool one_act_set_aside(struct one_act *act);
 
 /* Fills in the outcome of a call that failed: error is an -errno. */
-void deed_fail(struct deed *deed, int error);
+void one_act_fail(struct one_act *act, int error);
 
 /* Fills in an outcome; false. */
-bool deed_refuse(struct deed *deed, enum act_outcome outcome);
+bool one_act_refuse(struct one_act *act, enum act_outcome outcome);
 
 /* What stands under the other name gets the copy's own again: or a name beside it, or stays, and
  * the result says so. */
-void deed_put_back(struct deed *deed);
+void one_act_put_back(struct one_act *act);
 
 /* Fills in what undo_rename() or its like came to. */
-void deed_note_undone(struct deed *deed, int result);
+void one_act_note_undone(struct one_act *act, int result);
 
 /* Removes what stands under the other name, and fills in what came free. What happened in the last
  * moment is seen after it: where that makes the copy's bytes needed, and it has no name left, it gets
@@ -89,6 +89,6 @@ void deed_note_undone(struct deed *deed, int result);
  * was_right	asked when the copy has no name any more. Where it says no, it has filled in why and made
  *		way at the copy's name
  */
-MUST_CHECK int deed_remove_other(struct deed *deed, bool (*was_right)(struct deed *deed));
+MUST_CHECK int one_act_remove_other(struct one_act *act, bool (*was_right)(struct one_act *act));
 
 #endif

@@ -329,7 +329,7 @@ static int parse(struct journal *journal, const struct bytes *text, json_t *open
 	return left > 0 && ftruncate(journal->fd, (off_t)(text->length - left)) < 0 ? -errno : 0;
 }
 
-struct settling {
+struct settle_handler {
 	bool (*handle)(void *context, const struct intent *intent);
 	void *context;
 };
@@ -439,8 +439,8 @@ static int read_intent(const json_t *object, struct intent_texts *texts, struct 
 		       : -EPROTO;
 }
 
-static int handle_one(struct journal *journal, const json_t *object, const struct settling *how,
-		      bool *left)
+static int handle_one(struct journal *journal, const json_t *object,
+		      const struct settle_handler *how, bool *left)
 {
 	struct intent_texts texts = {0};
 	struct intent intent;
@@ -471,7 +471,8 @@ static int compare_keys(const void *a, const void *b)
 }
 
 /* The last one first. */
-static int handle_all(struct journal *journal, json_t *open, const struct settling *how, bool *left)
+static int handle_all(struct journal *journal, json_t *open, const struct settle_handler *how,
+		      bool *left)
 {
 	size_t count = 0;
 	const char **keys AUTO_FREE = calloc(json_object_size(open) + 1, sizeof(*keys));
@@ -503,7 +504,7 @@ int journal_settle(struct journal *journal,
 	if (r == 0)
 		r = parse(journal, &text, open);
 	if (r == 0)
-		r = handle_all(journal, open, &(struct settling){handle, context}, &left);
+		r = handle_all(journal, open, &(struct settle_handler){handle, context}, &left);
 	if (r == 0 && left)
 		r = write_lines(journal, &journal->ended);
 	if (r < 0 || left)

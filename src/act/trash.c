@@ -14,13 +14,13 @@
 #include "source/source.h"
 
 /* Writes the info file and renames the copy to it. -EEXIST if the name is taken. */
-static int enter(struct deed *deed, struct trash_folder *trash, const char *name)
+static int enter(struct one_act *act, struct trash_folder *trash, const char *name)
 {
-	int r = trash_entry_write_info(trash, name, deed->other);
+	int r = trash_entry_write_info(trash, name, act->other);
 
 	if (r < 0)
 		return r;
-	if (renameat2(deed->copy.place.directory, deed->other, trash->files, name,
+	if (renameat2(act->copy.place.directory, act->other, trash->files, name,
 		      RENAME_NOREPLACE) == 0)
 		return 0;
 	r = -errno;
@@ -29,80 +29,80 @@ static int enter(struct deed *deed, struct trash_folder *trash, const char *name
 }
 
 /* Tells the journal which info file is about to be made, so that none is left without a file. */
-static int note_info(struct deed *deed, const struct trash_folder *trash, const char *name)
+static int note_info(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
 	struct bytes info CLEANUP_BYTES = {0};
-	struct intent intent = *deed->intent;
+	struct intent intent = *act->intent;
 	int r = trash_entry_info_path(trash, name, &info);
 
 	intent.info = bytes_text(&info);
 	if (r < 0 || !intent.info)
 		return -ENOMEM;
-	return journal_amend(deed->journal, &intent);
+	return journal_amend(act->journal, &intent);
 }
 
 /* What arrived is not what was compared, or is needed in its place by now. */
-static void take_out(struct deed *deed, const struct trash_folder *trash, const char *name)
+static void take_out(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
-	if (renameat2(trash->files, name, deed->copy.place.directory, deed->other,
-		      RENAME_NOREPLACE) < 0)
+	if (renameat2(trash->files, name, act->copy.place.directory, act->other, RENAME_NOREPLACE) <
+	    0)
 		return;
 	trash_entry_remove_info(trash, name);
-	deed_put_back(deed);
+	one_act_put_back(act);
 }
 
-static void judge(struct deed *deed, const struct trash_folder *trash, const char *name)
+static void judge(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
 	const struct place arrived = {.directory = trash->files, .name = name};
 
-	deed->result->outcome = ACT_DONE;
-	if (!place_leads_to(&arrived, name, &deed->copy.held.status))
-		(void)deed_refuse(deed, ACT_CHANGED);
-	else if (deed_still_holds(deed))
+	act->result->outcome = ACT_DONE;
+	if (!place_leads_to(&arrived, name, &act->copy.held.status))
+		(void)one_act_refuse(act, ACT_CHANGED);
+	else if (one_act_still_holds(act))
 		return;
-	take_out(deed, trash, name);
+	take_out(act, trash, name);
 }
 
-static void throw_away(struct deed *deed, struct trash_folder *trash)
+static void throw_away(struct one_act *act, struct trash_folder *trash)
 {
 	struct bytes name CLEANUP_BYTES = {0};
 	int r = -EEXIST;
 
 	for (int try = 1; r == -EEXIST && try <= TRASH_NAMES_MAX; try++) {
-		r = trash_entry_name(&name, deed->copy.place.name, try);
+		r = trash_entry_name(&name, act->copy.place.name, try);
 		if (r == 0 && !bytes_text(&name))
 			r = -ENOMEM;
 		if (r == 0)
-			r = note_info(deed, trash, bytes_text(&name));
+			r = note_info(act, trash, bytes_text(&name));
 		if (r == 0)
-			r = enter(deed, trash, bytes_text(&name));
+			r = enter(act, trash, bytes_text(&name));
 	}
 	if (r == 0) {
-		judge(deed, trash, bytes_text(&name));
+		judge(act, trash, bytes_text(&name));
 		return;
 	}
-	deed_fail(deed, r);
-	deed_put_back(deed);
+	one_act_fail(act, r);
+	one_act_put_back(act);
 }
 
-void deed_trash(struct deed *deed)
+void act_trash(struct one_act *act)
 {
-	const struct act_file *file = deed->copy.file;
+	const struct act_file *file = act->copy.file;
 	struct trash_folder trash CLEANUP(trash_folder_close) = {.info = -1, .files = -1};
 	struct bytes path CLEANUP_BYTES = {0};
 	int r;
 
-	if (!deed_verify(deed))
+	if (!one_act_verify(act))
 		return;
-	r = source_absolute_path(deed->settings->sources, file->source, file->path, &path);
+	r = source_absolute_path(act->settings->sources, file->source, file->path, &path);
 	if (r == 0)
 		r = bytes_text(&path)
-			    ? trash_folder_open(&trash, &deed->copy.place, bytes_text(&path))
+			    ? trash_folder_open(&trash, &act->copy.place, bytes_text(&path))
 			    : -ENOMEM;
 	if (r == TRASH_FOLDER_NONE)
-		(void)deed_refuse(deed, ACT_NO_TRASH);
+		(void)one_act_refuse(act, ACT_NO_TRASH);
 	else if (r < 0)
-		deed_fail(deed, r);
-	else if (deed_set_aside(deed))
-		throw_away(deed, &trash);
+		one_act_fail(act, r);
+	else if (one_act_set_aside(act))
+		throw_away(act, &trash);
 }

@@ -5,9 +5,9 @@
 
 #include "base/numbers.h"
 #include "catalog/change.h"
+#include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/file.h"
-#include "catalog/gather.h"
 #include "catalog/handle.h"
 #include "catalog/link.h"
 #include "catalog/move.h"
@@ -437,7 +437,7 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 	r = note_dir_error(w, &dir);
 	if (r == 0)
 		r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
-	return r < 0 ? r : gather_dir(w, (struct news_dir){.dir = dir.id});
+	return r < 0 ? r : delta_add_dir(w, (struct delta_dir){.dir = dir.id});
 }
 
 /* ---- the order of it all ------------------------------------------------------------- */

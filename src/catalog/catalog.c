@@ -21,15 +21,15 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/timed_wait.h"
+#include "catalog/delta_builder.h"
 #include "catalog/filesystem.h"
-#include "catalog/flips.h"
-#include "catalog/gather.h"
 #include "catalog/group.h"
 #include "catalog/handle.h"
 #include "catalog/integrity.h"
+#include "catalog/lost_writes.h"
 #include "catalog/meta.h"
+#include "catalog/redundancy_changes.h"
 #include "catalog/redundant.h"
-#include "catalog/unwritten.h"
 #include "store/file_mode.h"
 #include "store/ids.h"
 #include "store/index_files.h"
@@ -258,7 +258,7 @@ static int open_writable(struct catalog *catalog, const struct catalog_options *
 	catalog->unsealed = true;
 	r = load_or_make_anew(catalog, options);
 	if (r == 0)
-		r = unwritten_forget(catalog, catalog->folder_fd);
+		r = lost_writes_forget(catalog, catalog->folder_fd);
 	if (r == 0 && options->beside)
 		r = filesystems_copy(&catalog->filesystems, &options->beside->filesystems);
 	return r;

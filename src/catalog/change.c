@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "catalog/delta_builder.h"
 #include "catalog/file.h"
-#include "catalog/gather.h"
 #include "catalog/group.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"

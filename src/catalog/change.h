@@ -98,7 +98,7 @@ MUST_CHECK int catalog_purge_orphans(struct catalog_writer *w, size_t limit, boo
 struct content_change {
 	uint64_t file;
 	uint64_t digest; /* file_digest of it when it was read */
-	uint64_t head; /* not 0 */
+	uint64_t prefix; /* not 0 */
 	uint64_t group; /* it was compared with this group and found equal; 0: with none */
 	struct hash128 hash; /* where group is 0: of all its bytes, or zero */
 };

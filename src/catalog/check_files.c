@@ -64,9 +64,9 @@ static int check_membership(struct check *c, const struct file_record *file, uin
 static int check_candidate(struct check *c, const struct file_record *file,
 			   const struct content_record *content)
 {
-	struct key key = key_quad(file->attributes.size, content->head, content->group, file->id);
+	struct key key = key_quad(file->attributes.size, content->prefix, content->group, file->id);
 	bool listed = c->stored.unlisted == 0 || file->id < c->stored.unlisted;
-	int r = listed ? check_expect(c, TABLE_BYSIZE, key) : check_claim(content->head == 0);
+	int r = listed ? check_expect(c, TABLE_BYSIZE, key) : check_claim(content->prefix == 0);
 
 	size_sum_add(&c->counted.bytes, file->attributes.size);
 	c->counted.blocks += file->attributes.blocks;

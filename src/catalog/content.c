@@ -48,7 +48,7 @@ static int by_size_before(const void *a, const void *b)
 	int order = numbers_compare(x->size, y->size);
 
 	if (order == 0)
-		order = numbers_compare(x->before.head, y->before.head);
+		order = numbers_compare(x->before.prefix, y->before.prefix);
 	if (order == 0)
 		order = numbers_compare(x->before.group, y->before.group);
 	return order ? order : by_file(a, b);
@@ -60,7 +60,7 @@ static int by_size_now(const void *a, const void *b)
 	int order = numbers_compare(x->size, y->size);
 
 	if (order == 0)
-		order = numbers_compare(x->change.head, y->change.head);
+		order = numbers_compare(x->change.prefix, y->change.prefix);
 	return order ? order : by_group(a, b);
 }
 
@@ -72,7 +72,7 @@ static void sort(struct learned *list, size_t count, int (*order)(const void *, 
 
 static struct content_record content_of(const struct learned *learned)
 {
-	return (struct content_record){.head = learned->change.head,
+	return (struct content_record){.prefix = learned->change.prefix,
 				       .group = learned->change.group,
 				       .hash = learned->change.hash};
 }
@@ -80,7 +80,7 @@ static struct content_record content_of(const struct learned *learned)
 static bool is_listed_anew(const struct learned *learned)
 {
 	return !learned->stale && learned->regular &&
-	       (learned->before.head != learned->change.head ||
+	       (learned->before.prefix != learned->change.prefix ||
 		learned->before.group != learned->change.group);
 }
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "catalog/gather.h"
+#include "catalog/delta_builder.h"
 #include "catalog/query.h"
 #include "catalog/writer.h"
 #include "store/key.h"
@@ -65,5 +65,5 @@ int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t i
 	if (r < 0 || !has)
 		return r;
 	r = error ? note_error(w, &key, error) : forget_error(w, &key);
-	return r == ERROR_CHANGED ? gather_error(w, kind, id, error) : r;
+	return r == ERROR_CHANGED ? delta_add_error(w, kind, id, error) : r;
 }

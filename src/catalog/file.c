@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "catalog/change.h"
+#include "catalog/delta_builder.h"
 #include "catalog/errors.h"
-#include "catalog/gather.h"
 #include "catalog/group.h"
 #include "catalog/link.h"
 #include "catalog/query.h"
@@ -45,7 +45,7 @@ bool file_is_listed(const struct catalog_writer *w, uint64_t id)
 int file_list_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 		   const struct content_record *content)
 {
-	struct key key = key_quad(size, content->head, content->group, id);
+	struct key key = key_quad(size, content->prefix, content->group, id);
 
 	return store_put(&w->store, TABLE_BYSIZE, &key, encode_nothing());
 }
@@ -53,7 +53,7 @@ int file_list_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 int file_unlist_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 		     const struct content_record *content)
 {
-	struct key key = key_quad(size, content->head, content->group, id);
+	struct key key = key_quad(size, content->prefix, content->group, id);
 
 	return store_delete(&w->store, TABLE_BYSIZE, &key);
 }
@@ -133,7 +133,7 @@ static int drop_content(struct catalog_writer *w, const struct file_record *file
 
 	if (content->group)
 		r = leave_group(w, file, content->group, false);
-	if ((r == 0 || r == -ENOENT) && content->head)
+	if ((r == 0 || r == -ENOENT) && content->prefix)
 		r = store_delete(&w->store, TABLE_CONTENT, &key);
 	return r;
 }
@@ -141,7 +141,7 @@ static int drop_content(struct catalog_writer *w, const struct file_record *file
 /* Forgets what is known of a listed file. */
 static int forget_listed(struct catalog_writer *w, const struct size_entry *entry)
 {
-	const struct content_record content = {.head = entry->head, .group = entry->group};
+	const struct content_record content = {.prefix = entry->prefix, .group = entry->group};
 	struct file_record file;
 	int r = catalog_get_file(&w->store.reader, entry->file, &file);
 
@@ -151,19 +151,19 @@ static int forget_listed(struct catalog_writer *w, const struct size_entry *entr
 		r = file_unlist_size(w, entry->file, entry->size, &content);
 	if (r == 0)
 		r = file_list_size(w, entry->file, entry->size, &unread);
-	return r < 0 ? r : gather_file(w, entry->file, entry->size, NEWS_FILE_UNREAD);
+	return r < 0 ? r : delta_add_file(w, entry->file, entry->size, DELTA_FILE_UNREAD);
 }
 
 int files_forget_small_content(struct catalog_writer *w, uint64_t min_size)
 {
-	struct size_entry from = {.size = 0, .head = 1}, entry = {0};
+	struct size_entry from = {.size = 0, .prefix = 1}, entry = {0};
 	struct catalog_scan *scan = NULL;
 	int r = 0;
 
 	/* a fresh walk after each change: entries move under the cursor */
 	while (r == 0) {
 		r = catalog_scan_sizes(&w->store.reader, &from, &scan);
-		while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 && entry.head == 0)
+		while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 && entry.prefix == 0)
 			continue;
 		catalog_scan_end(scan);
 		if (r == -ENOENT || (r == 0 && entry.size >= min_size))
@@ -186,7 +186,7 @@ int file_add(struct catalog_writer *w, const struct file_record *file)
 	count_file(w, &file->attributes, true);
 	w->totals.names += file->names;
 	return S_ISREG(file->attributes.mode)
-		       ? gather_file(w, file->id, file->attributes.size, NEWS_FILE_UNREAD)
+		       ? delta_add_file(w, file->id, file->attributes.size, DELTA_FILE_UNREAD)
 		       : 0;
 }
 
@@ -227,7 +227,7 @@ static int renew_content(struct catalog_writer *w, struct file_record *file,
 		r = catalog_set_error(w, ERROR_FILE, file->id, 0);
 	if (r < 0 || file->names == 0 || !S_ISREG(attributes->mode))
 		return r;
-	return gather_file(w, file->id, attributes->size, NEWS_FILE_UNREAD);
+	return delta_add_file(w, file->id, attributes->size, DELTA_FILE_UNREAD);
 }
 
 /* Brings a record up to date, which put_file then writes. */
@@ -239,7 +239,7 @@ static int change_file(struct catalog_writer *w, struct file_record *file,
 	if (!is_same_content(file, attributes, flags, names))
 		r = renew_content(w, file, attributes);
 	if (r == 0 && file->names > 0 && !attributes_equal(&file->attributes, attributes))
-		r = gather_file(w, file->id, attributes->size, NEWS_FILE_ATTRIBUTES);
+		r = delta_add_file(w, file->id, attributes->size, DELTA_FILE_ATTRIBUTES);
 	if (r < 0)
 		return r;
 	if (file->names > 0) {
@@ -342,7 +342,7 @@ static int adopt(struct catalog_writer *w, struct file_record *file,
 {
 	struct key key = key_number(file->id);
 	struct content_record content;
-	uint32_t what = attributes_equal(&file->attributes, attributes) ? 0 : NEWS_FILE_ATTRIBUTES;
+	uint32_t what = attributes_equal(&file->attributes, attributes) ? 0 : DELTA_FILE_ATTRIBUTES;
 	int r = adopt_content(w, file, attributes, run, &content);
 
 	if (r == 0)
@@ -354,8 +354,8 @@ static int adopt(struct catalog_writer *w, struct file_record *file,
 	count_file(w, attributes, true);
 	file->attributes = *attributes;
 	if (S_ISREG(attributes->mode))
-		what |= content.head ? NEWS_FILE_BACK : NEWS_FILE_UNREAD;
-	return gather_file(w, file->id, attributes->size, what);
+		what |= content.prefix ? DELTA_FILE_BACK : DELTA_FILE_UNREAD;
+	return delta_add_file(w, file->id, attributes->size, what);
 }
 
 static int add_link(struct catalog_writer *w, const struct file_name *name)
@@ -390,7 +390,7 @@ int file_add_name(struct catalog_writer *w, const struct name_change *change,
 		if (r == 0)
 			r = add_link(w, &name);
 		if (r == 0)
-			r = gather_file(w, file.id, file.attributes.size, NEWS_FILE_NAMES);
+			r = delta_add_file(w, file.id, file.attributes.size, DELTA_FILE_NAMES);
 	}
 	return r < 0 ? r : put_file(w, &file);
 }
@@ -426,7 +426,7 @@ static int make_orphan(struct catalog_writer *w, const struct file_record *file)
 	if (r == 0)
 		r = store_put(&w->store, TABLE_ORPHAN, &key, encode_number(w->totals.comparisons));
 	count_file(w, &file->attributes, false);
-	return r < 0 ? r : gather_file(w, file->id, file->attributes.size, NEWS_FILE_GONE);
+	return r < 0 ? r : delta_add_file(w, file->id, file->attributes.size, DELTA_FILE_GONE);
 }
 
 int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64_t cookie)
@@ -441,7 +441,8 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 	else
 		r = make_orphan(w, &file);
 	if (r == 0 && file.names > 1)
-		r = gather_file(w, id, file.attributes.size, NEWS_FILE_NAMES | NEWS_FILE_FEWER);
+		r = delta_add_file(w, id, file.attributes.size,
+				   DELTA_FILE_NAMES | DELTA_FILE_FEWER);
 	if (r == 0)
 		r = redundant_note_name(w, &file, dir, false);
 	if (r < 0)
@@ -464,7 +465,7 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 		r = get_content(w, id, &content);
 	if (r < 0)
 		return r;
-	if (content.head)
+	if (content.prefix)
 		r = store_delete(&w->store, TABLE_CONTENT, &key);
 	if (r == 0 && content.group)
 		r = group_sweep(w, content.group);

@@ -8,7 +8,7 @@
 #include <uthash.h>
 
 #include "base/clock.h"
-#include "catalog/gather.h"
+#include "catalog/delta_builder.h"
 #include "catalog/kept.h"
 #include "catalog/query.h"
 #include "store/key.h"
@@ -193,7 +193,7 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 	change->now.inodes++;
 	if (change->before.kept == file && change->now.kept == 0)
 		change->now.kept = file; /* it left in this transaction: a renamed file */
-	return gather_member(w, group, file, true);
+	return delta_add_member(w, group, file, true);
 }
 
 int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool stays)
@@ -211,7 +211,7 @@ int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool st
 	change->now.inodes--;
 	if (change->now.kept == file)
 		change->now.kept = 0;
-	return gather_member(w, group, file, false);
+	return delta_add_member(w, group, file, false);
 }
 
 int group_sweep(struct catalog_writer *w, uint64_t group)
@@ -292,7 +292,7 @@ int groups_flush(struct catalog_writer *w)
 		if (r == 0)
 			r = flush_record(w, &choice, change);
 		if (r == 0 && change->before.inodes + change->now.inodes > 0)
-			r = gather_group(w, &change->before, &change->now);
+			r = delta_add_group(w, &change->before, &change->now);
 		if (r < 0)
 			break;
 		count(&w->totals, &change->before, false);

@@ -101,7 +101,7 @@ void catalog_read_end(struct catalog_reader *reader)
 	store_read_end(reader);
 }
 
-void catalog_observe(struct catalog *catalog, catalog_news_fn *observer, void *context)
+void catalog_observe(struct catalog *catalog, commit_delta_fn *observer, void *context)
 {
 	catalog->observer = observer;
 	catalog->observer_context = context;

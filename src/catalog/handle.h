@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "catalog/catalog.h"
+#include "catalog/commit_delta.h"
 #include "catalog/filesystem.h"
-#include "catalog/news.h"
 #include "store/store.h"
 
 struct catalog {
@@ -26,7 +26,7 @@ struct catalog {
 	pthread_mutex_t ids_lock;
 	uint64_t next_id;
 	uint64_t reserved_id; /* ids below it are ours to use */
-	catalog_news_fn *observer; /* NULL: nobody */
+	commit_delta_fn *observer; /* NULL: nobody */
 	void *observer_context;
 };
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "catalog/gather.h"
+#include "catalog/delta_builder.h"
 #include "catalog/handle.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
@@ -84,7 +84,7 @@ static int detach(struct catalog_writer *w, const struct name_change *change)
 		r = -ENOENT;
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
-	r = gather_name(w, dir.parent, dir.name);
+	r = delta_add_name(w, dir.parent, dir.name);
 	if (r == 0)
 		r = redundant_note_dir(w, dir.id, dir.parent, false);
 	key = key_pair(entry.dir, entry.cookie);
@@ -116,7 +116,7 @@ static int put_record(struct catalog_writer *w, const struct name_change *change
 	dir.name = change->name;
 	dir.attributes = change->attributes;
 	r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
-	return r < 0 ? r : gather_dir(w, (struct news_dir){.dir = change->id, .moved = true});
+	return r < 0 ? r : delta_add_dir(w, (struct delta_dir){.dir = change->id, .moved = true});
 }
 
 static int refuse_circle(struct catalog_writer *w, const struct name_change *change)

@@ -212,7 +212,7 @@ struct value encode_content(const struct content_record *content)
 {
 	struct value value = value_begin();
 
-	value_put(&value, content->head);
+	value_put(&value, content->prefix);
 	value_put(&value, content->group);
 	if (content_has_hash(content)) {
 		value_put_fixed(&value, content->hash.high);
@@ -224,8 +224,8 @@ struct value encode_content(const struct content_record *content)
 bool decode_content(struct span fields, struct content_record *content)
 {
 	content->hash = (struct hash128){0};
-	if (!span_get(&fields, &content->head) || !span_get(&fields, &content->group) ||
-	    content->head == 0)
+	if (!span_get(&fields, &content->prefix) || !span_get(&fields, &content->group) ||
+	    content->prefix == 0)
 		return false;
 	if (fields.length == 0)
 		return true;

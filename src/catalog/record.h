@@ -144,7 +144,7 @@ struct file_name {
 /* What was learned by reading a regular file with the attributes that its file_record has. No
  * record: not read yet, or its size is its alone. */
 struct content_record {
-	uint64_t head; /* hash of its first bytes, never 0: files with different heads differ */
+	uint64_t prefix; /* hash of its first bytes, never 0: files with different heads differ */
 	uint64_t group; /* its class of byte-equal files, 0: equal to none that is known */
 	/* Of all bytes of a file in no group that a comparison read to its end; zero: not known. */
 	struct hash128 hash;

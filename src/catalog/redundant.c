@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/numbers.h"
-#include "catalog/gather.h"
+#include "catalog/delta_builder.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "store/key.h"
@@ -96,37 +96,38 @@ static void sum_steps(struct bytes *steps)
 /* ---- names --------------------------------------------------------------------------- */
 
 /* All names that the file has now. */
-static int count_file(struct catalog_writer *w, const struct news_flip *flip, struct bytes *steps)
+static int count_file(struct catalog_writer *w, const struct delta_flip *change,
+		      struct bytes *steps)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct file_record file;
 	uint64_t dir, cookie;
-	int r = catalog_get_file(&w->store.reader, flip->file, &file);
+	int r = catalog_get_file(&w->store.reader, change->file, &file);
 
 	if (r < 0 || file.names == 0)
 		return r == -ENOENT ? 0 : r;
 	if (file.names == 1)
-		return add_step(steps, file.dir, flip->redundant);
+		return add_step(steps, file.dir, change->redundant);
 	r = catalog_scan_names(&w->store.reader, &file, &scan);
 	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0)
-		r = add_step(steps, dir, flip->redundant);
+		r = add_step(steps, dir, change->redundant);
 	return r == -ENOENT ? 0 : r;
 }
 
-static int count_flips(struct catalog_writer *w, struct bytes *steps)
+static int count_redundancy(struct catalog_writer *w, struct bytes *steps)
 {
-	const struct news_flip *flips = (const void *)w->gather->flips.data;
-	size_t count = w->gather->flips.length / sizeof(*flips);
+	const struct delta_flip *redundancy = (const void *)w->builder->redundancy.data;
+	size_t count = w->builder->redundancy.length / sizeof(*redundancy);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = count_file(w, &flips[i], steps);
+		r = count_file(w, &redundancy[i], steps);
 	return r;
 }
 
-static int compare_flips(const void *a, const void *b)
+static int compare_redundancy(const void *a, const void *b)
 {
-	const struct news_flip *first = a, *second = b;
+	const struct delta_flip *first = a, *second = b;
 
 	return numbers_compare(first->file, second->file);
 }
@@ -134,17 +135,18 @@ static int compare_flips(const void *a, const void *b)
 /* Was the file redundant when the transaction began? */
 static int was_redundant(struct catalog_writer *w, uint64_t id, bool *redundant)
 {
-	const struct news_flip key = {.file = id}, *flip = NULL;
-	size_t count = w->gather->flips.length / sizeof(*flip);
+	const struct delta_flip key = {.file = id}, *change = NULL;
+	size_t count = w->builder->redundancy.length / sizeof(*change);
 	struct group_record group;
 	struct file_record file;
 	int r;
 
 	*redundant = false;
 	if (count > 0)
-		flip = bsearch(&key, w->gather->flips.data, count, sizeof(key), compare_flips);
-	if (flip) {
-		*redundant = !flip->redundant;
+		change = bsearch(&key, w->builder->redundancy.data, count, sizeof(key),
+				 compare_redundancy);
+	if (change) {
+		*redundant = !change->redundant;
 		return 0;
 	}
 	r = catalog_get_file(&w->store.reader, id, &file);
@@ -226,7 +228,7 @@ static int count_above(struct catalog_writer *w, uint64_t id, bool holds, struct
 
 	if (r < 0)
 		return r == -ENOENT ? (holds ? -EUCLEAN : 0) : r;
-	r = gather_holder(w, id);
+	r = delta_add_holder(w, id);
 	return r < 0 || dir.parent == 0 ? r : add_step(above, dir.parent, holds);
 }
 
@@ -248,7 +250,7 @@ static int take_steps(struct catalog_writer *w, const struct bytes *steps, struc
 int redundant_flush(struct catalog_writer *w)
 {
 	struct bytes steps CLEANUP_BYTES = {0}, above CLEANUP_BYTES = {0}, swap;
-	int r = count_flips(w, &steps);
+	int r = count_redundancy(w, &steps);
 
 	if (r == 0)
 		r = count_names(w, &steps);

@@ -235,7 +235,7 @@ int catalog_scan_sizes(struct catalog_reader *r, const struct size_entry *from,
 		       struct catalog_scan **scan)
 {
 	return scan_begin(r, TABLE_BYSIZE,
-			  key_quad(from->size, from->head, from->group, from->file), 0, scan);
+			  key_quad(from->size, from->prefix, from->group, from->file), 0, scan);
 }
 
 int catalog_next_size(struct catalog_scan *scan, struct size_entry *entry)
@@ -245,7 +245,7 @@ int catalog_next_size(struct catalog_scan *scan, struct size_entry *entry)
 
 	if (r < 0)
 		return r;
-	return key_get_quad(key, &entry->size, &entry->head, &entry->group, &entry->file)
+	return key_get_quad(key, &entry->size, &entry->prefix, &entry->group, &entry->file)
 		       ? 0
 		       : -EUCLEAN;
 }
@@ -322,7 +322,7 @@ static int is_waiting(struct catalog_reader *r, const struct size_entry *entry, 
 {
 	int error = 0, result = 0;
 
-	*waiting = entry->head == 0;
+	*waiting = entry->prefix == 0;
 	if (*waiting && errors)
 		result = catalog_get_error(r, ERROR_FILE, entry->file, &error);
 	*waiting = *waiting && !error;

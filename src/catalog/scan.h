@@ -69,7 +69,7 @@ MUST_CHECK int catalog_next_rank_entry(struct catalog_scan *scan, struct rank_en
  * on from {size, head, group, UINT64_MAX}. */
 struct size_entry {
 	uint64_t size;
-	uint64_t head;
+	uint64_t prefix;
 	uint64_t group;
 	uint64_t file;
 };

@@ -7,11 +7,11 @@
 #include "base/interruption.h"
 #include "base/timed_wait.h"
 #include "catalog/catalog.h"
-#include "catalog/flips.h"
-#include "catalog/gather.h"
+#include "catalog/delta_builder.h"
 #include "catalog/group.h"
 #include "catalog/handle.h"
 #include "catalog/meta.h"
+#include "catalog/redundancy_changes.h"
 #include "catalog/redundant.h"
 #include "catalog/writer.h"
 #include "store/store.h"
@@ -32,11 +32,11 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 	int r = groups_flush(w);
 
 	if (r == 0)
-		r = flips_find(w->gather);
+		r = redundancy_changes_find(w->builder);
 	if (r == 0)
 		r = redundant_flush(w);
 	if (r == 0)
-		r = gather_finish(w);
+		r = delta_builder_finish(w);
 	if (r == 0)
 		r = filesystems_store(&w->catalog->filesystems, w, filesystem_count);
 	if (r == 0 && w->store.changed) {
@@ -48,9 +48,9 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 }
 
 static int try_write(struct catalog *catalog, catalog_write_fn *body, void *context,
-		     struct gather *gather)
+		     struct delta_builder *builder)
 {
-	struct catalog_writer w = {.catalog = catalog, .gather = gather};
+	struct catalog_writer w = {.catalog = catalog, .builder = builder};
 	size_t filesystem_count = 0;
 	int r = store_write_begin(&catalog->store, &w.store.reader.txn);
 
@@ -75,9 +75,9 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 	if (r)
 		return r;
 	filesystems_stored(&catalog->filesystems, filesystem_count);
-	if (gather->observed && w.store.changed)
-		gather_tell(gather, w.totals.generation, catalog->observer,
-			    catalog->observer_context);
+	if (builder->observed && w.store.changed)
+		delta_builder_tell(builder, w.totals.generation, catalog->observer,
+				   catalog->observer_context);
 	return 0;
 }
 
@@ -116,14 +116,14 @@ int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context
 int catalog_write_unless(struct catalog *catalog, catalog_write_fn *body, void *context,
 			 const struct interruption *interruption)
 {
-	struct gather gather = {.observed = catalog->observer != NULL};
+	struct delta_builder builder = {.observed = catalog->observer != NULL};
 	int r = lock_writes(catalog, interruption);
 
 	if (r < 0)
 		return r;
 	for (;;) {
-		gather_reset(&gather);
-		r = try_write(catalog, body, context, &gather);
+		delta_builder_reset(&builder);
+		r = try_write(catalog, body, context, &builder);
 		if (r != -EXFULL)
 			break;
 		r = store_grow(&catalog->store);
@@ -131,6 +131,6 @@ int catalog_write_unless(struct catalog *catalog, catalog_write_fn *body, void *
 			break;
 	}
 	pthread_mutex_unlock(&catalog->store.write_lock);
-	gather_free(&gather);
+	delta_builder_free(&builder);
 	return name_failure(catalog, r);
 }

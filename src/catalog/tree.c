@@ -6,9 +6,9 @@
 
 #include "base/bytes.h"
 #include "catalog/change.h"
+#include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/file.h"
-#include "catalog/gather.h"
 #include "catalog/query.h"
 #include "catalog/redundant.h"
 #include "catalog/scan.h"
@@ -25,7 +25,7 @@ int tree_add_entry(struct catalog_writer *w, struct entry_record *entry)
 		key = key_pair(entry->dir, entry->cookie);
 		r = store_add(&w->store, TABLE_ENTRY, &key, encode_entry(entry), NULL);
 	}
-	return r < 0 ? r : gather_name(w, entry->dir, entry->name);
+	return r < 0 ? r : delta_add_name(w, entry->dir, entry->name);
 }
 
 static int remove_dir_record(struct catalog_writer *w, uint64_t id)
@@ -36,7 +36,7 @@ static int remove_dir_record(struct catalog_writer *w, uint64_t id)
 	if (r == 0)
 		r = catalog_set_error(w, ERROR_DIR, id, 0);
 	w->totals.directories--;
-	return r < 0 ? r : gather_dir(w, (struct news_dir){.dir = id, .gone = true});
+	return r < 0 ? r : delta_add_dir(w, (struct delta_dir){.dir = id, .gone = true});
 }
 
 /* A list of directory ids used as a stack. */
@@ -110,7 +110,7 @@ int tree_remove_name(struct catalog_writer *w, uint64_t dir, uint64_t cookie, ui
 		return r;
 	if (child && (entry.kind == ENTRY_UNKNOWN || entry.child != child))
 		return 0;
-	r = gather_name(w, dir, entry.name);
+	r = delta_add_name(w, dir, entry.name);
 	if (r == 0)
 		r = remove_entry(w, &entry, &dirs);
 	return r < 0 ? (r == -ENOENT ? -EUCLEAN : r) : remove_dirs(w, &dirs);

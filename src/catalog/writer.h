@@ -9,7 +9,7 @@
 #include "catalog/catalog.h"
 #include "store/writer.h"
 
-struct gather;
+struct delta_builder;
 struct group_change;
 
 /* Names and directories that came and went in this transaction, see redundant.h. */
@@ -21,7 +21,7 @@ struct redundant_changes {
 struct catalog_writer {
 	struct store_writer store;
 	struct catalog *catalog;
-	struct gather *gather; /* news of this transaction */
+	struct delta_builder *builder; /* news of this transaction */
 	struct redundant_changes redundant;
 	struct group_change *groups; /* touched in this transaction, by id (uthash) */
 	/* The hash of the last group that was made, and its ordinal, behind which there is none; 0: not

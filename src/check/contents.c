@@ -9,7 +9,7 @@
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
-#include "ingest/heads.h"
+#include "ingest/prefixes.h"
 #include "ingest/reading.h"
 
 struct search {
@@ -180,7 +180,7 @@ struct agreement {
 	const struct group_record *group;
 	uint64_t count;
 	uint64_t class; /* of the first: its group in the new index, 0: it is equal to none */
-	uint64_t head;
+	uint64_t prefix;
 	bool broken;
 };
 
@@ -198,10 +198,10 @@ static int compare_member(const struct search *search, const struct known *known
 	}
 	if (agreement->count++ == 0) {
 		agreement->class = known->fresh_content.group;
-		agreement->head = known->fresh_content.head;
+		agreement->prefix = known->fresh_content.prefix;
 	}
 	/* one alone need not be equal to any: only what it begins with tells */
-	agreement->broken |= known->fresh_content.head != known->indexed_content.head ||
+	agreement->broken |= known->fresh_content.prefix != known->indexed_content.prefix ||
 			     known->fresh_content.group != agreement->class ||
 			     (agreement->count > 1 && agreement->class == 0);
 	return 0;
@@ -328,10 +328,10 @@ static int get_single(const struct search *search, const struct file_record *fil
 /* Checks what a file begins with, which is all that was read of it. */
 static int compare_head(const struct search *search, const struct known *known, bool *changed)
 {
-	bool is_checked = known->read_again && known->indexed_content.head != 0;
-	uint64_t checked = is_checked ? HEAD_BYTES : 0;
+	bool is_checked = known->read_again && known->indexed_content.prefix != 0;
+	uint64_t checked = is_checked ? PREFIX_BYTES : 0;
 
-	*changed = is_checked && known->indexed_content.head != known->fresh_content.head;
+	*changed = is_checked && known->indexed_content.prefix != known->fresh_content.prefix;
 	if (*changed || (is_checked && is_small(known->indexed.attributes.size)))
 		return 0;
 	return tell_unverified(search, &known->indexed, UNVERIFIED_NO_HASH, checked);
@@ -389,7 +389,7 @@ static int compare_known(const struct search *search, const struct known *known,
 
 	(void)search;
 	/* what changed without a trace was told of already */
-	if (known->fresh_content.head != known->indexed_content.head ||
+	if (known->fresh_content.prefix != known->indexed_content.prefix ||
 	    (content_has_hash(&known->indexed_content) &&
 	     !hash128_equal(known->indexed_content.hash, members->hash)))
 		return 0;

@@ -4,18 +4,18 @@
 
 /* When to compare a file that changed: soon after it was closed, later while it goes on changing;
  * and when to try again what could not be read.
- * Pure code: the clock is given in. Not shared between threads. A struct settling that is all zero
+ * Pure code: the clock is given in. Not shared between threads. A struct backoff that is all zero
  * is empty and valid.
  *
- *	closed or moved		SETTLE_CLOSED_MS after the last event
- *	written, not closed	SETTLE_OPEN_MS after the last event
+ *	closed or moved		DEBOUNCE_CLOSED_MS after the last event
+ *	written, not closed	DEBOUNCE_OPEN_MS after the last event
  *	again and again		each time that it changed within ten times as long after it was due,
- *				twice as long, up to SETTLE_MAX_MS; so a file that never rests costs
+ *				twice as long, up to BACKOFF_MAX_MS; so a file that never rests costs
  *				a read a minute
- *	somebody has it open	tried again after SETTLE_OPEN_MS, then twice as long each time, up to
- *				SETTLE_MAX_MS; an event that it was closed cuts that short
- *	could not be read	tried again after SETTLE_OPEN_MS, then twice as long each time, up to
- *				SETTLE_FAILED_MAX_MS: so a fault that is over is made good after as
+ *	somebody has it open	tried again after DEBOUNCE_OPEN_MS, then twice as long each time, up to
+ *				BACKOFF_MAX_MS; an event that it was closed cuts that short
+ *	could not be read	tried again after DEBOUNCE_OPEN_MS, then twice as long each time, up to
+ *				BACKOFF_FAILED_MAX_MS: so a fault that is over is made good after as
  *				long again as it took, and one that lasts costs a try a day
  */
 
@@ -25,19 +25,19 @@
 
 #include "base/attributes.h"
 
-#define SETTLE_CLOSED_MS 100
-#define SETTLE_OPEN_MS 1000
-#define SETTLE_MAX_MS 60000
-#define SETTLE_FAILED_MAX_MS 86400000
+#define DEBOUNCE_CLOSED_MS 100
+#define DEBOUNCE_OPEN_MS 1000
+#define BACKOFF_MAX_MS 60000
+#define BACKOFF_FAILED_MAX_MS 86400000
 
-/* So many wait by themselves after they failed, some 6 MiB. SETTLE_ALL, which is no file, waits in
+/* So many wait by themselves after they failed, some 6 MiB. BACKOFF_ALL, which is no file, waits in
  * the place of those beyond. */
-#define SETTLE_FAILED_FILES ((size_t)64 << 10)
-#define SETTLE_ALL UINT64_C(0)
+#define BACKOFF_FAILED_FILES ((size_t)64 << 10)
+#define BACKOFF_ALL UINT64_C(0)
 
-struct settling {
-	struct settling_file *table; /* uthash, by file id */
-	struct settling_file **heap; /* those that wait, the one that is due first in front */
+struct backoff {
+	struct backoff_file *table; /* uthash, by file id */
+	struct backoff_file **heap; /* those that wait, the one that is due first in front */
 	size_t count; /* of files that wait to be compared */
 	size_t capacity; /* of heap */
 };
@@ -47,39 +47,39 @@ struct settling {
  * closed	nobody is known to be writing it still
  *
  * 0 or -ENOMEM. */
-MUST_CHECK int settling_changed(struct settling *settling, uint64_t file, bool closed,
-				uint64_t now_ns);
+MUST_CHECK int backoff_changed(struct backoff *backoff, uint64_t file, bool closed,
+			       uint64_t now_ns);
 
 /* It was due and could not be compared: somebody has it open for writing, or it moved under the
  * read. It waits again. 0 or -ENOMEM. */
-MUST_CHECK int settling_busy(struct settling *settling, uint64_t file, uint64_t now_ns);
+MUST_CHECK int backoff_busy(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
 /* It could not be read, for a reason that may pass: it waits to be tried again, if it does not
- * already. For a struct settling of its own, of files or of directories, in which nothing else
+ * already. For a struct backoff of its own, of files or of directories, in which nothing else
  * waits. 0 or -ENOMEM. */
-MUST_CHECK int settling_failed(struct settling *settling, uint64_t file, uint64_t now_ns);
+MUST_CHECK int backoff_failed(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
 /* It was compared (or is gone, or could not be read): it waits no more. How restless it was is
  * remembered for a while, so that a file that is written every second is not read every second. */
-void settling_done(struct settling *settling, uint64_t file, uint64_t now_ns);
+void backoff_done(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
 /* Does it wait for a time that has not come? Then it is not to be read. */
-bool settling_waits(const struct settling *settling, uint64_t file, uint64_t now_ns);
+bool backoff_waits(const struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
 /* Does it wait, and has its time come? */
-bool settling_is_due(const struct settling *settling, uint64_t file, uint64_t now_ns);
+bool backoff_is_due(const struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
 /* Appends the ids of all files that are due, or with all of those that wait at all. *files is the
- * caller's, freed with free(3). They go on waiting until settling_done or settling_busy. */
-MUST_CHECK int settling_due(const struct settling *settling, uint64_t now_ns, bool all,
-			    uint64_t **files, size_t *count);
+ * caller's, freed with free(3). They go on waiting until backoff_done or backoff_busy. */
+MUST_CHECK int backoff_due(const struct backoff *backoff, uint64_t now_ns, bool all,
+			   uint64_t **files, size_t *count);
 
 /* When the next one is due; UINT64_MAX: none waits. */
-uint64_t settling_next_ns(const struct settling *settling);
+uint64_t backoff_next_ns(const struct backoff *backoff);
 
 /* Forgets what was remembered of files that have rested long; call it now and then. */
-void settling_sweep(struct settling *settling, uint64_t now_ns);
+void backoff_sweep(struct backoff *backoff, uint64_t now_ns);
 
-void settling_free(struct settling *settling);
+void backoff_free(struct backoff *backoff);
 
 #endif

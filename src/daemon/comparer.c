@@ -44,8 +44,8 @@ struct comparer {
 	bool retries; /* and so is whatever failed */
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t changed;
-	struct settling settling;
-	struct settling failing; /* files that could not be read, and may be by now */
+	struct backoff backoff;
+	struct backoff failing; /* files that could not be read, and may be by now */
 	bool retry; /* all of them are to be tried, and those that may not */
 	uint64_t sweep_ns; /* when */
 	struct bytes came_back; /* sizes, since the comparison under way began */
@@ -62,7 +62,7 @@ struct comparer {
 void comparer_changed(struct comparer *comparer, uint64_t file, bool closed)
 {
 	(void)pthread_mutex_lock(&comparer->lock);
-	if (settling_changed(&comparer->settling, file, closed, clock_monotonic_ns()) < 0)
+	if (backoff_changed(&comparer->backoff, file, closed, clock_monotonic_ns()) < 0)
 		comparer->forgot = true;
 	(void)pthread_cond_signal(&comparer->changed);
 	(void)pthread_mutex_unlock(&comparer->lock);
@@ -165,41 +165,41 @@ static int settle_failed(struct comparer *comparer, const struct due *due,
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < failed->length / sizeof(*list); i++) {
-		if (!settling_waits(&comparer->failing, list[i], comparer->due_ns))
-			r = settling_failed(&comparer->failing, list[i], now);
+		if (!backoff_waits(&comparer->failing, list[i], comparer->due_ns))
+			r = backoff_failed(&comparer->failing, list[i], now);
 	}
 	for (size_t i = 0; r == 0 && i < due->count; i++) {
-		if (settling_is_due(&comparer->failing, due->files[i], comparer->due_ns))
-			settling_done(&comparer->failing, due->files[i], now);
+		if (backoff_is_due(&comparer->failing, due->files[i], comparer->due_ns))
+			backoff_done(&comparer->failing, due->files[i], now);
 	}
 	if (r < 0 || !comparer->retries)
 		return r;
 	/* of those that are not tried again by themselves some may not have been read */
 	if (comparer->ingest.result.pending > 0)
-		return settling_failed(&comparer->failing, SETTLE_ALL, now);
-	if (settling_is_due(&comparer->failing, SETTLE_ALL, comparer->due_ns))
-		settling_done(&comparer->failing, SETTLE_ALL, now);
+		return backoff_failed(&comparer->failing, BACKOFF_ALL, now);
+	if (backoff_is_due(&comparer->failing, BACKOFF_ALL, comparer->due_ns))
+		backoff_done(&comparer->failing, BACKOFF_ALL, now);
 	return 0;
 }
 
 /* Those that are still unread wait again, those that changed meanwhile wait already, the others
  * are done. Holds the lock. */
-static int settle(struct comparer *comparer, const struct due *due, const struct bytes *unread)
+static int settle(struct comparer *comparer, const struct due *due, const struct bytes *pending)
 {
-	const uint64_t *list = (const void *)unread->data;
-	size_t count = unread->length / sizeof(*list);
+	const uint64_t *list = (const void *)pending->data;
+	size_t count = pending->length / sizeof(*list);
 	uint64_t now = clock_monotonic_ns();
 	int r = 0;
 
 	for (size_t i = 0; i < due->count; i++) {
-		if (!settling_waits(&comparer->settling, due->files[i], now) &&
+		if (!backoff_waits(&comparer->backoff, due->files[i], now) &&
 		    !(count > 0 &&
 		      bsearch(&due->files[i], list, count, sizeof(*list), numbers_by_value)))
-			settling_done(&comparer->settling, due->files[i], now);
+			backoff_done(&comparer->backoff, due->files[i], now);
 	}
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (!settling_waits(&comparer->settling, list[i], now))
-			r = settling_busy(&comparer->settling, list[i], now);
+		if (!backoff_waits(&comparer->backoff, list[i], now))
+			r = backoff_busy(&comparer->backoff, list[i], now);
 	}
 	return r;
 }
@@ -212,7 +212,7 @@ static bool waits(void *context, uint64_t file)
 	bool waits;
 
 	(void)pthread_mutex_lock(&comparer->lock);
-	waits = settling_waits(&comparer->settling, file, clock_monotonic_ns());
+	waits = backoff_waits(&comparer->backoff, file, clock_monotonic_ns());
 	(void)pthread_mutex_unlock(&comparer->lock);
 	return waits;
 }
@@ -225,7 +225,7 @@ static bool tried_again(void *context, uint64_t file)
 	if (comparer->retries)
 		return true;
 	(void)pthread_mutex_lock(&comparer->lock);
-	again = settling_is_due(&comparer->failing, file, comparer->due_ns);
+	again = backoff_is_due(&comparer->failing, file, comparer->due_ns);
 	(void)pthread_mutex_unlock(&comparer->lock);
 	return again;
 }
@@ -256,9 +256,9 @@ static int note_all_unread(struct comparer *comparer)
 		r = catalog_scan_sizes(reader, &from, &scan);
 	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 &&
 	       ingest_range_has(range, entry.size)) {
-		if (entry.size == last.size && last.file && last.head == 0)
+		if (entry.size == last.size && last.file && last.prefix == 0)
 			comparer_changed(comparer, last.file, false);
-		if (entry.size == last.size && entry.head == 0)
+		if (entry.size == last.size && entry.prefix == 0)
 			comparer_changed(comparer, entry.file, false);
 		last = entry;
 	}
@@ -289,7 +289,7 @@ static int note_forgotten(struct comparer *comparer)
 static int add_failed(struct comparer *comparer, struct due *due)
 {
 	CLEANUP_BYTES struct bytes failed = {0};
-	int r = unread_find_failed(comparer->settings.indexing->catalog, &failed);
+	int r = pending_files_find_failed(comparer->settings.indexing->catalog, &failed);
 	size_t count = failed.length / sizeof(*due->files);
 	uint64_t *files;
 
@@ -312,11 +312,11 @@ static int find_due(struct comparer *comparer, bool all, struct due *due)
 
 	comparer->due_ns = now;
 	(void)pthread_mutex_lock(&comparer->lock);
-	comparer->retries = comparer->retry || settling_is_due(&comparer->failing, SETTLE_ALL, now);
+	comparer->retries = comparer->retry || backoff_is_due(&comparer->failing, BACKOFF_ALL, now);
 	comparer->retry = false;
-	r = settling_due(&comparer->settling, now, all, &due->files, &due->count);
+	r = backoff_due(&comparer->backoff, now, all, &due->files, &due->count);
 	if (r == 0)
-		r = settling_due(&comparer->failing, now, false, &due->files, &due->count);
+		r = backoff_due(&comparer->failing, now, false, &due->files, &due->count);
 	(void)pthread_mutex_unlock(&comparer->lock);
 	if (r == 0 && comparer->retries)
 		r = add_failed(comparer, due);
@@ -330,7 +330,7 @@ static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 {
 	struct ingest *ingest = &comparer->ingest;
 	CLEANUP(due_free) struct due due = {0};
-	CLEANUP(unread_free) struct unread unread = {0};
+	CLEANUP(pending_files_free) struct pending_files pending = {0};
 	struct ingest_sizes sizes = {.waits = all ? NULL : waits,
 				     .again = tried_again,
 				     .context = comparer};
@@ -348,15 +348,15 @@ static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 	if (r == 0)
 		r = ingest_compare(ingest, &sizes);
 	if (r == 0)
-		r = unread_find(&unread, ingest->catalog, due.sizes, due.size_count);
+		r = pending_files_find(&pending, ingest->catalog, due.sizes, due.size_count);
 	if (r == 0)
-		r = unread_forgive(&unread, ingest->catalog);
+		r = pending_files_forgive(&pending, ingest->catalog);
 	if (r < 0)
 		return r;
 	(void)pthread_mutex_lock(&comparer->lock);
-	r = settle(comparer, &due, &unread.waiting);
+	r = settle(comparer, &due, &pending.waiting);
 	if (r == 0)
-		r = settle_failed(comparer, &due, &unread.failed);
+		r = settle_failed(comparer, &due, &pending.failed);
 	(void)pthread_mutex_unlock(&comparer->lock);
 	return r;
 }
@@ -417,7 +417,7 @@ static int compare_first(struct comparer *comparer)
 	comparer->ingest = (struct ingest){.catalog = settings->indexing->catalog,
 					   .sources = &settings->indexing->sources,
 					   .settings = &settings->indexing->ingest_settings,
-					   .watch = settings->indexing->watch};
+					   .hooks = settings->indexing->hooks};
 	do {
 		settings->busy(settings->context, true, 0);
 		begin_comparison(comparer);
@@ -440,8 +440,8 @@ static int compare_first(struct comparer *comparer)
 /* When to go on; holds the lock. */
 static uint64_t next_comparison_ns(const struct comparer *comparer)
 {
-	uint64_t due_ns = settling_next_ns(&comparer->settling);
-	uint64_t failed_ns = settling_next_ns(&comparer->failing);
+	uint64_t due_ns = backoff_next_ns(&comparer->backoff);
+	uint64_t failed_ns = backoff_next_ns(&comparer->failing);
 
 	if (comparer->ending || comparer->wanted_ticket > comparer->done_ticket)
 		return 0;
@@ -457,8 +457,8 @@ static void sweep(struct comparer *comparer, uint64_t now_ns)
 {
 	if (now_ns < comparer->sweep_ns)
 		return;
-	settling_sweep(&comparer->settling, now_ns);
-	settling_sweep(&comparer->failing, now_ns);
+	backoff_sweep(&comparer->backoff, now_ns);
+	backoff_sweep(&comparer->failing, now_ns);
 	bytes_free(&comparer->came_back);
 	memory_give_back();
 	comparer->sweep_ns = now_ns + SWEEP_MS * MILLISECOND_NS;
@@ -516,7 +516,7 @@ static void *compare(void *context)
 		settings->busy(settings->context, true, -r);
 		began_ns = clock_monotonic_ns();
 		r = work(comparer, ticket, &moved, r == -EUCLEAN);
-		comparer->rested_ns = rest_until_ns(began_ns);
+		comparer->rested_ns = duty_cycle_resume_ns(began_ns);
 		settings->busy(settings->context, r < 0, -r);
 		if (ticket && !stop_requested())
 			answer(comparer, ticket, -r, moved);
@@ -574,8 +574,8 @@ void comparer_free(struct comparer *comparer)
 {
 	if (!comparer)
 		return;
-	settling_free(&comparer->settling);
-	settling_free(&comparer->failing);
+	backoff_free(&comparer->backoff);
+	backoff_free(&comparer->failing);
 	bytes_free(&comparer->came_back);
 	(void)pthread_cond_destroy(&comparer->changed);
 	(void)pthread_mutex_destroy(&comparer->lock);

@@ -5,7 +5,7 @@
 /* The thread that compares files: first all that wait, then, while the view is served, those that
  * changed, when they have come to rest.
  *
- *	follower, commits --comparer_changed--> struct settling --due--> ingest_compare
+ *	follower, commits --comparer_changed--> struct backoff --due--> ingest_compare
  *	barrier ----------comparer_hurry-----'       ^                       |
  *	                                             '- still busy, failed --'
  */

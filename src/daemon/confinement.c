@@ -14,7 +14,7 @@
  *	FOWNER		others' files without moving their atime (O_NOATIME)
  *	LEASE		on others' files: who writes to them (ingest/reading.h)
  *	SYS_ADMIN	only with -o trusted_xattrs, to read those attributes, and -o passthrough
- *	SETUID, SETGID	only where other users get in: to ask the kernel as each of them (view/rights.h)
+ *	SETUID, SETGID	only where other users get in: to ask the kernel as each of them (view/access.h)
  *
  * Not DAC_OVERRIDE: what root may write is what it owns and the mode allows. Not CHOWN, KILL,
  * SYS_PTRACE and all the others.

@@ -39,7 +39,7 @@
 #include "base/stop.h"
 #include "base/terminal.h"
 #include "catalog/change.h"
-#include "catalog/news.h"
+#include "catalog/commit_delta.h"
 #include "daemon/confinement.h"
 #include "daemon/follower.h"
 #include "daemon/lanes.h"
@@ -178,17 +178,17 @@ static void on_written(void *context, uint64_t file, bool closed)
 /* What the kernel keeps of listings is dropped, too. */
 static void set_stale(struct daemon *daemon, bool stale)
 {
-	struct view_notice *notice = NULL;
+	struct invalidation *invalidation = NULL;
 	int r;
 
 	if (stale == view_is_stale(&daemon->view))
 		return;
 	view_set_stale(&daemon->view, stale);
-	r = stale && daemon->session ? view_notice_new_of_all(&notice, &daemon->view) : 0;
+	r = stale && daemon->session ? invalidation_new_of_all(&invalidation, &daemon->view) : 0;
 	if (r < 0)
 		log_error("cannot tell the kernel that its listings are old: %s", error_text(r));
-	else if (notice)
-		session_tell(daemon->session, notice);
+	else if (invalidation)
+		session_tell(daemon->session, invalidation);
 }
 
 static void on_told(void *context, uint64_t unwatched, int problem)
@@ -251,33 +251,33 @@ static void on_hangup(void *context)
 	lanes_retry(daemon->lanes);
 }
 
-static void on_news(const struct catalog_news *news, void *context)
+static void on_commit(const struct commit_delta *delta, void *context)
 {
 	struct daemon *daemon = context;
-	struct view_notice *notice = NULL;
+	struct invalidation *invalidation = NULL;
 
-	if (view_notice_new(&notice, news) == 0)
-		session_tell(daemon->session, notice);
+	if (invalidation_new(&invalidation, delta) == 0)
+		session_tell(daemon->session, invalidation);
 	else
 		log_error("no memory to tell the kernel of changes: unmount the view and mount it "
 			  "again");
-	for (size_t i = 0; i < news->file_count; i++) {
-		if (news->files[i].what & NEWS_FILE_UNREAD)
-			lanes_changed(daemon->lanes, news->files[i].file, news->files[i].size,
+	for (size_t i = 0; i < delta->file_count; i++) {
+		if (delta->files[i].what & DELTA_FILE_UNREAD)
+			lanes_changed(daemon->lanes, delta->files[i].file, delta->files[i].size,
 				      true);
-		if (news->files[i].what & NEWS_FILE_BACK)
-			lanes_came_back(daemon->lanes, news->files[i].size);
+		if (delta->files[i].what & DELTA_FILE_BACK)
+			lanes_came_back(daemon->lanes, delta->files[i].size);
 	}
-	follower_hear(daemon->follower, news);
+	follower_hear(daemon->follower, delta);
 	service_status_stir(daemon->service_status);
 }
 
 /* The same while there is no view yet. */
-static void on_early_news(const struct catalog_news *news, void *context)
+static void on_early_commit(const struct commit_delta *delta, void *context)
 {
 	const struct daemon *daemon = context;
 
-	follower_hear(daemon->follower, news);
+	follower_hear(daemon->follower, delta);
 }
 
 _Static_assert(PAGE_BYTES_MAX <= VIEW_REPORT_BYTES, "a page fits into the file of the view");
@@ -373,7 +373,7 @@ static int update_names(struct daemon *daemon)
 		r = begin_following(daemon);
 	if (r < 0)
 		return r;
-	catalog_observe(indexing->catalog, on_early_news, daemon);
+	catalog_observe(indexing->catalog, on_early_commit, daemon);
 	r = indexing_names(indexing, daemon->indexing->settings->progress);
 	if (r == 0 && !stop_requested())
 		r = follower_catch_up(daemon->follower);
@@ -390,7 +390,7 @@ static int start_threads(struct daemon *daemon)
 {
 	int r;
 
-	catalog_observe(daemon->indexing->catalog, on_news, daemon);
+	catalog_observe(daemon->indexing->catalog, on_commit, daemon);
 	r = lanes_start(daemon->lanes);
 	if (r == 0)
 		r = follower_start(daemon->follower);

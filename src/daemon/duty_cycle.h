@@ -11,20 +11,21 @@
 
 #include "base/clock.h"
 
-#define REST_MS_MIN 20
-#define REST_MS_MAX 500
-#define REST_ROUNDS 4 /* so many times as long as the round took */
+#define DUTY_CYCLE_PAUSE_MS_MIN 20
+#define DUTY_CYCLE_PAUSE_MS_MAX 500
+#define DUTY_CYCLE_PAUSE_FACTOR 4 /* so many times as long as the round took */
 
 /* When to go on after a round that began then and has ended now; clock_monotonic_ns(). */
-static inline uint64_t rest_until_ns(uint64_t began_ns)
+static inline uint64_t duty_cycle_resume_ns(uint64_t began_ns)
 {
-	uint64_t now_ns = clock_monotonic_ns(), rest_ns = (now_ns - began_ns) * REST_ROUNDS;
+	uint64_t now_ns = clock_monotonic_ns(),
+		 pause_ns = (now_ns - began_ns) * DUTY_CYCLE_PAUSE_FACTOR;
 
-	if (rest_ns < REST_MS_MIN * UINT64_C(1000000))
-		rest_ns = REST_MS_MIN * UINT64_C(1000000);
-	if (rest_ns > REST_MS_MAX * UINT64_C(1000000))
-		rest_ns = REST_MS_MAX * UINT64_C(1000000);
-	return now_ns + rest_ns;
+	if (pause_ns < DUTY_CYCLE_PAUSE_MS_MIN * UINT64_C(1000000))
+		pause_ns = DUTY_CYCLE_PAUSE_MS_MIN * UINT64_C(1000000);
+	if (pause_ns > DUTY_CYCLE_PAUSE_MS_MAX * UINT64_C(1000000))
+		pause_ns = DUTY_CYCLE_PAUSE_MS_MAX * UINT64_C(1000000);
+	return now_ns + pause_ns;
 }
 
 #endif

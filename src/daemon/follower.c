@@ -37,18 +37,19 @@
 
 #define MILLISECOND_NS UINT64_C(1000000)
 
-void follower_hear(struct follower *follower, const struct catalog_news *news)
+void follower_hear(struct follower *follower, const struct commit_delta *delta)
 {
-	for (size_t i = 0; i < news->dir_count && follower->watch; i++) {
-		for (uint32_t s = 0; news->dirs[i].gone && s < follower->ingest.sources->count;
+	for (size_t i = 0; i < delta->dir_count && follower->watch; i++) {
+		for (uint32_t s = 0; delta->dirs[i].gone && s < follower->ingest.sources->count;
 		     s++) {
 			if (!follower->sources[s].polled)
-				watch_remove(follower->watch, s, news->dirs[i].dir);
+				watch_remove(follower->watch, s, delta->dirs[i].dir);
 		}
 	}
-	for (size_t i = 0; i < news->file_count; i++) {
-		if (news->files[i].what & NEWS_FILE_FEWER) /* its links and ctime are others now */
-			heard_bereft(&follower->heard, news->files[i].file);
+	for (size_t i = 0; i < delta->file_count; i++) {
+		if (delta->files[i].what &
+		    DELTA_FILE_FEWER) /* its links and ctime are others now */
+			recheck_inbox_bereft(&follower->inbox, delta->files[i].file);
 	}
 }
 
@@ -95,7 +96,7 @@ static int note_source(struct follower *follower, size_t source)
 /* A walk of what is gone would find nothing, and forget all. */
 static void check_roots(struct follower *follower)
 {
-	follower->dirty.overflowed |= roots_check(follower->ingest.sources, follower->watch);
+	follower->dirty.overflowed |= source_roots_check(follower->ingest.sources, follower->watch);
 }
 
 static int note_all_sources(struct follower *follower)
@@ -121,14 +122,15 @@ static int note_sources(struct follower *follower, uint64_t which)
 static int take_heard(struct follower *follower)
 {
 	bool rescan;
-	int r = heard_take(&follower->heard, follower->ingest.catalog, &follower->dirty, &rescan);
+	int r = recheck_inbox_take(&follower->inbox, follower->ingest.catalog, &follower->dirty,
+				   &rescan);
 
 	if (r == 0 && rescan) {
 		check_roots(follower);
 		r = note_all_sources(follower);
 	}
 	if (r < 0) /* what was taken is lost */
-		heard_rescan(&follower->heard);
+		recheck_inbox_rescan(&follower->inbox);
 	return r;
 }
 
@@ -139,8 +141,8 @@ static void weigh(struct follower *follower)
 
 	doubt_weigh(&follower->doubt, &follower->dirty, !follower->purge);
 	if (follower->doubt.lost)
-		followed_miss_all(follower->sources, count);
-	follower->doubt.is |= followed_have_missed(follower->sources, count);
+		source_states_miss_all(follower->sources, count);
+	follower->doubt.is |= source_states_have_missed(follower->sources, count);
 }
 
 /* Everything that happened before. */
@@ -179,22 +181,21 @@ static int look_at_list(struct follower *follower, const struct dirty_name *cons
 			size_t count)
 {
 	CLEANUP_BYTES struct bytes written = {0};
-	CLEANUP(looks_free) struct looks looks = {.doubt = follower->doubt.is};
+	CLEANUP(recheck_plan_free) struct recheck_plan plan = {.doubt = follower->doubt.is};
 	struct ingest *ingest = &follower->ingest;
-	int r = looks_hide_written(&looks, ingest->catalog, list, count, &written);
+	int r = recheck_plan_hide_written(&plan, ingest->catalog, list, count, &written);
 
 	if (r < 0)
 		return r;
 	tell_written(follower, &written);
-	follower->doubt.is = looks.doubt;
-	r = looks_make(&looks, ingest->sources, list, count);
-	if (looks.missed || (looks.doubt && follower->dirty.left))
-		followed_miss_all(follower->sources, ingest->sources->count);
-	for (size_t i = 0; r == 0 && i < looks.deep_count; i++)
-		r = ingest_look(ingest, &looks.list[i], 1);
-	if (r == 0 && looks.count > looks.deep_count)
-		r = ingest_look(ingest, looks.list + looks.deep_count,
-				looks.count - looks.deep_count);
+	follower->doubt.is = plan.doubt;
+	r = recheck_plan_make(&plan, ingest->sources, list, count);
+	if (plan.missed || (plan.doubt && follower->dirty.left))
+		source_states_miss_all(follower->sources, ingest->sources->count);
+	for (size_t i = 0; r == 0 && i < plan.deep_count; i++)
+		r = ingest_look(ingest, &plan.list[i], 1);
+	if (r == 0 && plan.count > plan.deep_count)
+		r = ingest_look(ingest, plan.list + plan.deep_count, plan.count - plan.deep_count);
 	return r;
 }
 
@@ -235,7 +236,7 @@ static int catch_up(struct follower *follower)
 		if (stuck > STUCK_ROUNDS)
 			break;
 		r = look_once(follower);
-		if (r == 0 && !heard_has(&follower->heard))
+		if (r == 0 && !recheck_inbox_has(&follower->inbox))
 			break;
 	}
 	return r;
@@ -248,7 +249,7 @@ int follower_catch_up(struct follower *follower)
 	follower->ingest = (struct ingest){.catalog = indexing->catalog,
 					   .sources = &indexing->sources,
 					   .settings = &indexing->ingest_settings,
-					   .watch = &follower->hooks};
+					   .hooks = &follower->hooks};
 	return catch_up(follower);
 }
 
@@ -257,7 +258,8 @@ int follower_catch_up(struct follower *follower)
 static void tell(struct follower *follower, int problem)
 {
 	const struct follower_settings *settings = &follower->settings;
-	uint64_t unwatched = followed_unwatched(follower->sources, follower->ingest.sources->count);
+	uint64_t unwatched =
+		source_states_unwatched(follower->sources, follower->ingest.sources->count);
 
 	if (unwatched && !follower->told_unwatched)
 		log_warning("there are more directories than this user may watch: what has no "
@@ -272,7 +274,7 @@ static void tell(struct follower *follower, int problem)
 	settings->told(settings->context, unwatched, problem);
 }
 
-static int note_those(struct follower *follower, bool (*wanted)(struct followed *))
+static int note_those(struct follower *follower, bool (*wanted)(struct source_state *))
 {
 	int r = 0;
 
@@ -297,7 +299,7 @@ static int note_not_entered(struct follower *follower)
 /* What no event tells of is looked for. */
 static int note_unseen(struct follower *follower)
 {
-	int r = note_those(follower, followed_is_walked);
+	int r = note_those(follower, source_state_is_walked);
 
 	return r < 0 ? r : note_not_entered(follower);
 }
@@ -317,7 +319,7 @@ static int still_fails(struct catalog_reader *reader, uint64_t dir, bool *fails)
 	struct catalog_totals totals = {0};
 	int error = 0, r;
 
-	if (dir == SETTLE_ALL)
+	if (dir == BACKOFF_ALL)
 		r = catalog_get_totals(reader, &totals);
 	else
 		r = catalog_get_error(reader, ERROR_DIR, dir, &error);
@@ -337,14 +339,14 @@ static int retry_dir(struct follower *follower, struct catalog_reader *reader, u
 		return r;
 	(void)pthread_mutex_lock(&follower->lock);
 	if (fails)
-		r = settling_failed(&follower->failing, dir, now_ns);
+		r = backoff_failed(&follower->failing, dir, now_ns);
 	else
-		settling_done(&follower->failing, dir, now_ns);
+		backoff_done(&follower->failing, dir, now_ns);
 	(void)pthread_mutex_unlock(&follower->lock);
 	if (r < 0 || !fails)
 		return r;
-	return dir == SETTLE_ALL ? note_all_sources(follower)
-				 : dirty_note(&follower->dirty, dir, NULL, 0, DIRTY_LISTING);
+	return dir == BACKOFF_ALL ? note_all_sources(follower)
+				  : dirty_note(&follower->dirty, dir, NULL, 0, DIRTY_LISTING);
 }
 
 /* What could not be read, and may be by now. */
@@ -356,8 +358,8 @@ static int note_failed(struct follower *follower)
 	int r;
 
 	(void)pthread_mutex_lock(&follower->lock);
-	r = settling_due(&follower->failing, clock_monotonic_ns(), false, &dirs, &count);
-	settling_sweep(&follower->failing, clock_monotonic_ns());
+	r = backoff_due(&follower->failing, clock_monotonic_ns(), false, &dirs, &count);
+	backoff_sweep(&follower->failing, clock_monotonic_ns());
 	(void)pthread_mutex_unlock(&follower->lock);
 	if (r == 0 && count > 0)
 		r = catalog_read_begin(follower->ingest.catalog, &reader);
@@ -439,16 +441,16 @@ static void pause_after_failure(struct follower *follower)
 /* After all events were looked at: a walk knows nothing of what moved. */
 static int look_for_missed(struct follower *follower)
 {
-	uint64_t began_ns = clock_monotonic_ns(), rest_ns;
-	int r = note_those(follower, followed_is_missed);
+	uint64_t began_ns = clock_monotonic_ns(), pause_ns;
+	int r = note_those(follower, source_state_is_missed);
 
 	if (r < 0 || follower->dirty.count == 0)
 		return r;
 	r = catch_up(follower);
-	rest_ns = MISSED_WALKS * (clock_monotonic_ns() - began_ns);
-	if (rest_ns < MISSED_MS_MIN * MILLISECOND_NS)
-		rest_ns = MISSED_MS_MIN * MILLISECOND_NS;
-	follower->missed_ns = clock_monotonic_ns() + rest_ns;
+	pause_ns = MISSED_WALKS * (clock_monotonic_ns() - began_ns);
+	if (pause_ns < MISSED_MS_MIN * MILLISECOND_NS)
+		pause_ns = MISSED_MS_MIN * MILLISECOND_NS;
+	follower->missed_ns = clock_monotonic_ns() + pause_ns;
 	return r;
 }
 
@@ -485,7 +487,7 @@ static void *follow(void *context)
 	while (wait_for_work(follower, &ticket)) {
 		began_ns = clock_monotonic_ns();
 		r = r == -EUCLEAN ? r : follow_once(follower, ticket != 0);
-		follower->rested_ns = rest_until_ns(began_ns);
+		follower->rested_ns = duty_cycle_resume_ns(began_ns);
 		if (stop_requested())
 			break;
 		tell(follower, -r);
@@ -503,7 +505,7 @@ static void *follow(void *context)
 static int start_watch(struct follower *follower)
 {
 	size_t count = follower->ingest.sources->count;
-	unsigned int queues = followed_queues(follower->sources, count);
+	unsigned int queues = source_states_queues(follower->sources, count);
 	int r = queues > 0 ? watch_new(&follower->watch, queues, follower_wake, follower) : 0;
 
 	if (r == 0 || follower->settings.mode != FOLLOW_AUTO)
@@ -512,7 +514,7 @@ static int start_watch(struct follower *follower)
 		    "see 'twinfs doctor')",
 		    error_text(r), (unsigned int)(follower->settings.interval_ms / 1000),
 		    inotify_instances_max().setting);
-	followed_poll_all(follower->sources, count);
+	source_states_poll_all(follower->sources, count);
 	return 0;
 }
 
@@ -530,16 +532,16 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 	made->polled_ns = made->rescanned_ns = made->ticked_ns = clock_monotonic_ns();
 	(void)pthread_mutex_init(&made->lock, NULL);
 	timed_wait_init(&made->changed);
-	heard_init(&made->heard);
+	recheck_inbox_init(&made->inbox);
 	made->ingest.sources = &indexing->sources;
-	r = followed_new(&made->sources, &indexing->sources, settings->mode);
+	r = source_states_new(&made->sources, &indexing->sources, settings->mode);
 	if (r == 0)
 		r = start_watch(made);
 	if (r < 0) {
 		follower_free(made);
 		return r;
 	}
-	indexing->watch = &made->hooks;
+	indexing->hooks = &made->hooks;
 	*follower = made;
 	return 0;
 }
@@ -573,9 +575,9 @@ void follower_free(struct follower *follower)
 	watch_free(follower->watch);
 	dirty_reset(&follower->dirty);
 	doubt_free(&follower->doubt);
-	settling_free(&follower->failing);
+	backoff_free(&follower->failing);
 	dirty_reset(&follower->not_entered);
-	heard_deinit(&follower->heard);
+	recheck_inbox_deinit(&follower->inbox);
 	free(follower->sources);
 	(void)pthread_cond_destroy(&follower->changed);
 	(void)pthread_mutex_destroy(&follower->lock);

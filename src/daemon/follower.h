@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "catalog/news.h"
+#include "catalog/commit_delta.h"
 #include "daemon/source_state.h"
 #include "index/indexing.h"
 
@@ -34,7 +34,7 @@ struct follower_settings {
 	void (*hurried)(void *context, uint64_t ticket, int error);
 	/* How many directories got no watch, and what keeps it from going on: positive errno, 0. */
 	void (*told)(void *context, uint64_t unwatched, int problem);
-	/* For ingest_watch.unsure, and what it tells of files that are not as they should be. */
+	/* For ingest_hooks.unsure, and what it tells of files that are not as they should be. */
 	bool (*unsure)(void *context, uint64_t size);
 	void (*moved)(void *context);
 	void *context;
@@ -79,6 +79,6 @@ void follower_written(struct follower *follower, uint64_t file);
 
 /* For the observer of the catalog: ends watches on directories that are gone, and looks again at
  * files that lost one of their names. */
-void follower_hear(struct follower *follower, const struct catalog_news *news);
+void follower_hear(struct follower *follower, const struct commit_delta *delta);
 
 #endif

@@ -11,18 +11,18 @@
 static void enter(void *context, uint32_t source, int fd, uint64_t dir)
 {
 	struct follower *follower = context;
-	struct followed *followed = &follower->sources[source];
+	struct source_state *states = &follower->sources[source];
 	uint64_t known = 0;
 	int r;
 
-	if (followed->polled)
+	if (states->polled)
 		return;
 	r = watch_add(follower->watch, source, fd, dir, &known);
 	if (r == WATCH_KNOWN)
 		r = watch_renumber(follower->watch, source, known, dir);
 	/* else it may not be read, or is gone: there is nothing to be watched */
 	if (r == WATCH_FULL || r == -ENOMEM)
-		atomic_fetch_add(&followed->unwatched, 1);
+		atomic_fetch_add(&states->unwatched, 1);
 }
 
 static uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_dir)
@@ -50,31 +50,31 @@ static void again(void *context, const struct ingest_look *look)
 {
 	struct follower *follower = context;
 
-	heard_look(&follower->heard, look, true);
+	recheck_inbox_look(&follower->inbox, look, true);
 }
 
 static void also(void *context, const struct ingest_look *look)
 {
 	struct follower *follower = context;
 
-	heard_look(&follower->heard, look, false);
+	recheck_inbox_look(&follower->inbox, look, false);
 }
 
 void follower_rescan(struct follower *follower)
 {
-	heard_rescan(&follower->heard);
+	recheck_inbox_rescan(&follower->inbox);
 	follower_wake(follower);
 }
 
 void follower_suspect(struct follower *follower, uint64_t file)
 {
-	heard_suspect(&follower->heard, file);
+	recheck_inbox_suspect(&follower->inbox, file);
 	follower_wake(follower);
 }
 
 void follower_written(struct follower *follower, uint64_t file)
 {
-	heard_written(&follower->heard, file);
+	recheck_inbox_written(&follower->inbox, file);
 	follower_wake(follower);
 }
 
@@ -82,7 +82,7 @@ static void missed(void *context, uint32_t source)
 {
 	struct follower *follower = context;
 
-	followed_miss(follower->sources, follower->ingest.sources, source);
+	source_states_miss(follower->sources, follower->ingest.sources, source);
 }
 
 /* Without memory for it, the next walk finds it again. */
@@ -99,7 +99,7 @@ static bool sure(void *context)
 {
 	struct follower *follower = context;
 
-	return !followed_have_missed(follower->sources, follower->ingest.sources->count) &&
+	return !source_states_have_missed(follower->sources, follower->ingest.sources->count) &&
 	       (!follower->watch || !watch_has_written(follower->watch));
 }
 
@@ -124,15 +124,15 @@ static void failed(void *context, uint64_t dir)
 	int r;
 
 	(void)pthread_mutex_lock(&follower->lock);
-	r = settling_failed(&follower->failing, dir, clock_monotonic_ns());
+	r = backoff_failed(&follower->failing, dir, clock_monotonic_ns());
 	(void)pthread_mutex_unlock(&follower->lock);
 	if (r < 0)
-		heard_rescan(&follower->heard);
+		recheck_inbox_rescan(&follower->inbox);
 }
 
-struct ingest_watch follower_hooks(struct follower *follower)
+struct ingest_hooks follower_hooks(struct follower *follower)
 {
-	return (struct ingest_watch){.enter = enter,
+	return (struct ingest_hooks){.enter = enter,
 				     .identify = identify,
 				     .again = again,
 				     .also = also,

@@ -17,11 +17,11 @@
 
 struct follower {
 	struct follower_settings settings;
-	struct ingest_watch hooks;
+	struct ingest_hooks hooks;
 	struct ingest ingest; /* for looks */
 	struct watch *watch; /* NULL: all is polled */
-	struct followed *sources; /* one for each source */
-	struct heard heard;
+	struct source_state *sources; /* one for each source */
+	struct recheck_inbox inbox;
 	pthread_t thread;
 	bool runs;
 
@@ -38,13 +38,13 @@ struct follower {
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t changed;
 	uint64_t given_ticket, wanted_ticket, done_ticket;
-	struct settling failing; /* directories that are to be tried again */
+	struct backoff failing; /* directories that are to be tried again */
 	struct dirty not_entered; /* mount points, whose attributes no event tells of */
 	bool woken, ending;
 };
 
 /* What threads that walk and compare tell the follower, which is what the hooks are called with. */
-struct ingest_watch follower_hooks(struct follower *follower);
+struct ingest_hooks follower_hooks(struct follower *follower);
 
 /* There is something to take. Any thread; context is the follower. */
 void follower_wake(void *context);

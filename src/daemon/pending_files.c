@@ -11,52 +11,53 @@
 #include "catalog/scan.h"
 #include "ingest/ingest.h"
 
-void unread_free(struct unread *unread)
+void pending_files_free(struct pending_files *pending)
 {
-	bytes_free(&unread->waiting);
-	bytes_free(&unread->failed);
-	bytes_free(&unread->alone);
+	bytes_free(&pending->waiting);
+	bytes_free(&pending->failed);
+	bytes_free(&pending->alone);
 }
 
-static int add(struct unread *unread, struct catalog_reader *reader, uint64_t file)
+static int add(struct pending_files *pending, struct catalog_reader *reader, uint64_t file)
 {
 	int error, r = catalog_get_error(reader, ERROR_FILE, file, &error);
 
 	if (r < 0 || (error && !ingest_may_pass(error)))
 		return r;
-	return bytes_append(error ? &unread->failed : &unread->waiting, &file, sizeof(file));
+	return bytes_append(error ? &pending->failed : &pending->waiting, &file, sizeof(file));
 }
 
-static int add_alone(struct unread *unread, struct catalog_reader *reader, uint64_t file)
+static int add_alone(struct pending_files *pending, struct catalog_reader *reader, uint64_t file)
 {
 	int error, r = catalog_get_error(reader, ERROR_FILE, file, &error);
 
-	return r < 0 || !error ? r : bytes_append(&unread->alone, &file, sizeof(file));
+	return r < 0 || !error ? r : bytes_append(&pending->alone, &file, sizeof(file));
 }
 
-static int find_of_size(struct unread *unread, struct catalog_reader *reader, uint64_t size)
+static int find_of_size(struct pending_files *pending, struct catalog_reader *reader, uint64_t size)
 {
 	struct size_entry from = {.size = size}, entry, last = {0};
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
-	struct unread before = *unread;
+	struct pending_files before = *pending;
 	size_t files = 0;
 	int r = catalog_scan_sizes(reader, &from, &scan);
 
 	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 && entry.size == size) {
 		files++;
 		last = entry;
-		if (entry.head)
+		if (entry.prefix)
 			break; /* those that were read stand behind the others */
-		r = add(unread, reader, entry.file);
+		r = add(pending, reader, entry.file);
 	}
-	if ((r < 0 && r != -ENOENT) || files != 1 || last.head)
+	if ((r < 0 && r != -ENOENT) || files != 1 || last.prefix)
 		return r == -ENOENT ? 0 : r;
-	unread->waiting.length = before.waiting.length;
-	unread->failed.length = before.failed.length;
-	return add_alone(unread, reader, last.file);
+	pending->waiting.length = before.waiting.length;
+	pending->failed.length = before.failed.length;
+	return add_alone(pending, reader, last.file);
 }
 
-int unread_find(struct unread *unread, struct catalog *catalog, const uint64_t *sizes, size_t count)
+int pending_files_find(struct pending_files *pending, struct catalog *catalog,
+		       const uint64_t *sizes, size_t count)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
 	uint64_t min_size = 0;
@@ -66,15 +67,15 @@ int unread_find(struct unread *unread, struct catalog *catalog, const uint64_t *
 		r = catalog_get_min_size(reader, &min_size);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (sizes[i] >= min_size)
-			r = find_of_size(unread, reader, sizes[i]);
+			r = find_of_size(pending, reader, sizes[i]);
 	}
-	if (r == 0 && unread->waiting.length > 0)
-		qsort(unread->waiting.data, unread->waiting.length / sizeof(uint64_t),
+	if (r == 0 && pending->waiting.length > 0)
+		qsort(pending->waiting.data, pending->waiting.length / sizeof(uint64_t),
 		      sizeof(uint64_t), numbers_by_value);
 	return r;
 }
 
-int unread_find_failed(struct catalog *catalog, struct bytes *files)
+int pending_files_find_failed(struct catalog *catalog, struct bytes *files)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
@@ -101,9 +102,9 @@ static int forgive_body(struct catalog_writer *w, void *context)
 	return r;
 }
 
-int unread_forgive(const struct unread *unread, struct catalog *catalog)
+int pending_files_forgive(const struct pending_files *pending, struct catalog *catalog)
 {
-	struct bytes alone = unread->alone;
+	struct bytes alone = pending->alone;
 
 	return alone.length > 0 ? catalog_write(catalog, forgive_body, &alone) : 0;
 }

@@ -6,20 +6,20 @@
 
 #include "catalog/query.h"
 
-void heard_init(struct heard *heard)
+void recheck_inbox_init(struct recheck_inbox *inbox)
 {
-	*heard = (struct heard){0};
-	(void)pthread_mutex_init(&heard->lock, NULL);
+	*inbox = (struct recheck_inbox){0};
+	(void)pthread_mutex_init(&inbox->lock, NULL);
 }
 
-void heard_deinit(struct heard *heard)
+void recheck_inbox_deinit(struct recheck_inbox *inbox)
 {
-	dirty_reset(&heard->notes);
-	bytes_free(&heard->lost);
-	bytes_free(&heard->bereft);
-	bytes_free(&heard->suspects);
-	bytes_free(&heard->written);
-	(void)pthread_mutex_destroy(&heard->lock);
+	dirty_reset(&inbox->notes);
+	bytes_free(&inbox->lost);
+	bytes_free(&inbox->bereft);
+	bytes_free(&inbox->suspects);
+	bytes_free(&inbox->written);
+	(void)pthread_mutex_destroy(&inbox->lock);
 }
 
 /* ---- telling ------------------------------------------------------------------------- */
@@ -52,55 +52,55 @@ static int note_look(struct dirty *notes, const struct ingest_look *look)
 	return r;
 }
 
-void heard_look(struct heard *heard, const struct ingest_look *look, bool lost)
+void recheck_inbox_look(struct recheck_inbox *inbox, const struct ingest_look *look, bool lost)
 {
 	int r;
 
-	(void)pthread_mutex_lock(&heard->lock);
-	r = note_look(&heard->notes, look);
+	(void)pthread_mutex_lock(&inbox->lock);
+	r = note_look(&inbox->notes, look);
 	if (r == 0 && lost)
-		r = bytes_append(&heard->lost, &look->dir, sizeof(look->dir));
-	heard->rescan |= r < 0;
-	(void)pthread_mutex_unlock(&heard->lock);
+		r = bytes_append(&inbox->lost, &look->dir, sizeof(look->dir));
+	inbox->rescan |= r < 0;
+	(void)pthread_mutex_unlock(&inbox->lock);
 }
 
-static void add_file(struct heard *heard, struct bytes *list, uint64_t file)
+static void add_file(struct recheck_inbox *inbox, struct bytes *list, uint64_t file)
 {
-	(void)pthread_mutex_lock(&heard->lock);
-	heard->rescan |= bytes_append(list, &file, sizeof(file)) < 0;
-	(void)pthread_mutex_unlock(&heard->lock);
+	(void)pthread_mutex_lock(&inbox->lock);
+	inbox->rescan |= bytes_append(list, &file, sizeof(file)) < 0;
+	(void)pthread_mutex_unlock(&inbox->lock);
 }
 
-void heard_bereft(struct heard *heard, uint64_t file)
+void recheck_inbox_bereft(struct recheck_inbox *inbox, uint64_t file)
 {
-	add_file(heard, &heard->bereft, file);
+	add_file(inbox, &inbox->bereft, file);
 }
 
-void heard_suspect(struct heard *heard, uint64_t file)
+void recheck_inbox_suspect(struct recheck_inbox *inbox, uint64_t file)
 {
-	add_file(heard, &heard->suspects, file);
+	add_file(inbox, &inbox->suspects, file);
 }
 
-void heard_written(struct heard *heard, uint64_t file)
+void recheck_inbox_written(struct recheck_inbox *inbox, uint64_t file)
 {
-	add_file(heard, &heard->written, file);
+	add_file(inbox, &inbox->written, file);
 }
 
-void heard_rescan(struct heard *heard)
+void recheck_inbox_rescan(struct recheck_inbox *inbox)
 {
-	(void)pthread_mutex_lock(&heard->lock);
-	heard->rescan = true;
-	(void)pthread_mutex_unlock(&heard->lock);
+	(void)pthread_mutex_lock(&inbox->lock);
+	inbox->rescan = true;
+	(void)pthread_mutex_unlock(&inbox->lock);
 }
 
-bool heard_has(struct heard *heard)
+bool recheck_inbox_has(struct recheck_inbox *inbox)
 {
 	bool has;
 
-	(void)pthread_mutex_lock(&heard->lock);
-	has = heard->notes.count > 0 || heard->lost.length > 0 || heard->bereft.length > 0 ||
-	      heard->suspects.length > 0 || heard->written.length > 0 || heard->rescan;
-	(void)pthread_mutex_unlock(&heard->lock);
+	(void)pthread_mutex_lock(&inbox->lock);
+	has = inbox->notes.count > 0 || inbox->lost.length > 0 || inbox->bereft.length > 0 ||
+	      inbox->suspects.length > 0 || inbox->written.length > 0 || inbox->rescan;
+	(void)pthread_mutex_unlock(&inbox->lock);
 	return has;
 }
 
@@ -166,17 +166,18 @@ static int resolve(struct catalog *catalog, const struct bytes *list, struct dir
 	return r;
 }
 
-int heard_take(struct heard *heard, struct catalog *catalog, struct dirty *dirty, bool *rescan)
+int recheck_inbox_take(struct recheck_inbox *inbox, struct catalog *catalog, struct dirty *dirty,
+		       bool *rescan)
 {
-	struct heard taken;
+	struct recheck_inbox taken;
 	int r;
 
-	(void)pthread_mutex_lock(&heard->lock);
-	taken = *heard;
-	heard->notes = (struct dirty){0};
-	heard->lost = heard->bereft = heard->suspects = heard->written = (struct bytes){0};
-	heard->rescan = false;
-	(void)pthread_mutex_unlock(&heard->lock);
+	(void)pthread_mutex_lock(&inbox->lock);
+	taken = *inbox;
+	inbox->notes = (struct dirty){0};
+	inbox->lost = inbox->bereft = inbox->suspects = inbox->written = (struct bytes){0};
+	inbox->rescan = false;
+	(void)pthread_mutex_unlock(&inbox->lock);
 	*rescan = taken.rescan;
 	r = dirty_merge(dirty, &taken.notes);
 	if (r == 0)

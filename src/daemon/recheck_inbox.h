@@ -14,7 +14,7 @@
 #include "watch/dirty.h"
 
 /* All zero but the lock at first. */
-struct heard {
+struct recheck_inbox {
 	pthread_mutex_t lock;
 	struct dirty notes;
 	struct bytes lost; /* ids of directories that were not where the index has them */
@@ -24,29 +24,29 @@ struct heard {
 	bool rescan; /* everything, also where memory ran out for less */
 };
 
-void heard_init(struct heard *heard);
-void heard_deinit(struct heard *heard);
+void recheck_inbox_init(struct recheck_inbox *inbox);
+void recheck_inbox_deinit(struct recheck_inbox *inbox);
 
 /* This is to be looked at. lost: it could not be, as it was not where the index has it. */
-void heard_look(struct heard *heard, const struct ingest_look *look, bool lost);
+void recheck_inbox_look(struct recheck_inbox *inbox, const struct ingest_look *look, bool lost);
 
 /* A name of this file went, and nothing else happened to it as far as is known. */
-void heard_bereft(struct heard *heard, uint64_t file);
+void recheck_inbox_bereft(struct recheck_inbox *inbox, uint64_t file);
 
 /* This file is not, or may be not, what the index has; what happened to it nobody knows. */
-void heard_suspect(struct heard *heard, uint64_t file);
+void recheck_inbox_suspect(struct recheck_inbox *inbox, uint64_t file);
 
 /* A program has this file open for writing, and may have changed it without an event. */
-void heard_written(struct heard *heard, uint64_t file);
+void recheck_inbox_written(struct recheck_inbox *inbox, uint64_t file);
 
-void heard_rescan(struct heard *heard);
+void recheck_inbox_rescan(struct recheck_inbox *inbox);
 
 /* Is there anything? */
-bool heard_has(struct heard *heard);
+bool recheck_inbox_has(struct recheck_inbox *inbox);
 
 /* Adds it to dirty, as names, and forgets it; *rescan: everything is dirty. What the index does not
  * have any more is left out. 0 or -errno: then a part of it is lost. */
-MUST_CHECK int heard_take(struct heard *heard, struct catalog *catalog, struct dirty *dirty,
-			  bool *rescan);
+MUST_CHECK int recheck_inbox_take(struct recheck_inbox *inbox, struct catalog *catalog,
+				  struct dirty *dirty, bool *rescan);
 
 #endif

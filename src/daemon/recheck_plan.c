@@ -16,7 +16,7 @@
 #define WRITTEN (DIRTY_CONTENT | DIRTY_UNSEEN | DIRTY_CREATED)
 
 static int add_written(struct catalog_reader *reader, const struct dirty_name *dirty,
-		       struct looks *looks, struct bytes *written)
+		       struct recheck_plan *plan, struct bytes *written)
 {
 	struct name name = {dirty->name, dirty->length};
 	bool seen = dirty->why & DIRTY_CONTENT;
@@ -25,7 +25,7 @@ static int add_written(struct catalog_reader *reader, const struct dirty_name *d
 	int r = catalog_find_entry(reader, dirty->dir, name, &entry);
 
 	if (r == -ENOENT || (r == 0 && entry.kind != ENTRY_FILE)) {
-		looks->doubt |= seen;
+		plan->doubt |= seen;
 		return 0;
 	}
 	file.file = r == 0 ? entry.child : 0;
@@ -39,16 +39,16 @@ static bool is_doubtful(uint32_t why)
 	       (why & DIRTY_NAME && why & (DIRTY_CONTENT | DIRTY_ATTRIBUTES));
 }
 
-static int find_written(struct looks *looks, struct catalog *catalog,
+static int find_written(struct recheck_plan *plan, struct catalog *catalog,
 			const struct dirty_name *const *list, size_t count, struct bytes *written)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
 	int r = catalog_read_begin(catalog, &reader);
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		looks->doubt |= is_doubtful(list[i]->why);
+		plan->doubt |= is_doubtful(list[i]->why);
 		if (list[i]->why & WRITTEN && list[i]->length > 0)
-			r = add_written(reader, list[i], looks, written);
+			r = add_written(reader, list[i], plan, written);
 	}
 	return r;
 }
@@ -64,10 +64,11 @@ static int touch_body(struct catalog_writer *w, void *context)
 	return r;
 }
 
-int looks_hide_written(struct looks *looks, struct catalog *catalog,
-		       const struct dirty_name *const *list, size_t count, struct bytes *written)
+int recheck_plan_hide_written(struct recheck_plan *plan, struct catalog *catalog,
+			      const struct dirty_name *const *list, size_t count,
+			      struct bytes *written)
 {
-	int r = find_written(looks, catalog, list, count, written);
+	int r = find_written(plan, catalog, list, count, written);
 
 	return r < 0 || written->length == 0 ? r : catalog_write(catalog, touch_body, written);
 }
@@ -84,20 +85,21 @@ static enum ingest_look_what what_of(const struct dir_record *record, uint32_t w
 	return LOOK_NAMES;
 }
 
-static void add_name(struct looks *looks, struct ingest_look *look, const struct dirty_name *dirty)
+static void add_name(struct recheck_plan *plan, struct ingest_look *look,
+		     const struct dirty_name *dirty)
 {
-	struct ingest_look_name *name = &looks->names[looks->name_count++];
+	struct ingest_look_name *name = &plan->names[plan->name_count++];
 
 	*name = (struct ingest_look_name){.name = {dirty->name, dirty->length}};
 	if (dirty->why & DIRTY_ATTRIBUTES)
 		name->flags |= LOOK_ATTRIBUTES;
-	else if (!(dirty->why & (DIRTY_CONTENT | DIRTY_UNSEEN)) && !looks->doubt)
+	else if (!(dirty->why & (DIRTY_CONTENT | DIRTY_UNSEEN)) && !plan->doubt)
 		name->flags |= LOOK_SAME_BYTES;
 	if (dirty->why & DIRTY_CREATED) /* by a link, to what may have been out of sight */
 		name->flags |= LOOK_CREATED;
 	else if (dirty->why & DIRTY_CAME)
 		name->flags |= LOOK_MOVED;
-	if (dirty->why & (looks->doubt ? DIRTY_ARRIVED : DIRTY_CREATED))
+	if (dirty->why & (plan->doubt ? DIRTY_ARRIVED : DIRTY_CREATED))
 		name->flags |= LOOK_ARRIVED;
 	if (dirty->why & (DIRTY_CONTENT | DIRTY_ATTRIBUTES | DIRTY_REMOVED))
 		name->flags |= LOOK_TOUCHED;
@@ -151,17 +153,17 @@ static int find_whole(const struct sources *sources, const struct dirty_name *co
 }
 
 /* Makes the look at one directory, of whose names count are dirty. */
-static int add_look(struct looks *looks, const struct sources *sources, const bool *whole,
+static int add_look(struct recheck_plan *plan, const struct sources *sources, const bool *whole,
 		    struct catalog_reader *reader, struct dirty_run run)
 {
 	const struct dirty_name *first = run.list[0];
-	struct ingest_look look = {.dir = first->dir, .names = looks->names + looks->name_count};
+	struct ingest_look look = {.dir = first->dir, .names = plan->names + plan->name_count};
 	bool itself = first->length == 0;
 	struct dir_record record;
 	int r = catalog_get_dir(reader, first->dir, &record);
 
 	if (r == -ENOENT)
-		looks->missed |= tells_of_others(run);
+		plan->missed |= tells_of_others(run);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	if (record.source >= sources->count)
@@ -173,20 +175,20 @@ static int add_look(struct looks *looks, const struct sources *sources, const bo
 	if (itself)
 		look.what = what_of(&record, first->why);
 	if (look.what != LOOK_NAMES && !whole[record.source])
-		looks->missed |= tells_of_others(run);
+		plan->missed |= tells_of_others(run);
 	for (size_t i = itself; look.what == LOOK_NAMES && i < run.count; i++)
-		add_name(looks, &look, run.list[i]);
-	looks->list[looks->count] = look;
+		add_name(plan, &look, run.list[i]);
+	plan->list[plan->count] = look;
 	if (look.what == LOOK_DEEP) {
-		looks->list[looks->count] = looks->list[looks->deep_count];
-		looks->list[looks->deep_count++] = look;
+		plan->list[plan->count] = plan->list[plan->deep_count];
+		plan->list[plan->deep_count++] = look;
 	}
-	looks->count++;
+	plan->count++;
 	return 0;
 }
 
-int looks_make(struct looks *looks, const struct sources *sources,
-	       const struct dirty_name *const *list, size_t count)
+int recheck_plan_make(struct recheck_plan *plan, const struct sources *sources,
+		      const struct dirty_name *const *list, size_t count)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
 	bool *whole AUTO_FREE = NULL;
@@ -194,22 +196,22 @@ int looks_make(struct looks *looks, const struct sources *sources,
 
 	if (r == 0)
 		r = find_whole(sources, list, count, &whole);
-	looks->list = calloc(count ? count : 1, sizeof(*looks->list));
-	looks->names = calloc(count ? count : 1, sizeof(*looks->names));
-	if (!looks->list || !looks->names)
+	plan->list = calloc(count ? count : 1, sizeof(*plan->list));
+	plan->names = calloc(count ? count : 1, sizeof(*plan->names));
+	if (!plan->list || !plan->names)
 		return -ENOMEM;
 	for (size_t i = 0, end; r == 0 && i < count; i = end) {
 		end = i + 1;
 		while (end < count && list[end]->dir == list[i]->dir)
 			end++;
-		r = add_look(looks, sources, whole, reader, (struct dirty_run){list + i, end - i});
+		r = add_look(plan, sources, whole, reader, (struct dirty_run){list + i, end - i});
 	}
 	return r;
 }
 
-void looks_free(struct looks *looks)
+void recheck_plan_free(struct recheck_plan *plan)
 {
-	free(looks->list);
-	free(looks->names);
-	*looks = (struct looks){0};
+	free(plan->list);
+	free(plan->names);
+	*plan = (struct recheck_plan){0};
 }

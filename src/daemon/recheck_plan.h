@@ -12,7 +12,7 @@
 #include "source/source.h"
 #include "watch/dirty.h"
 
-struct looks {
+struct recheck_plan {
 	/* Each directory once. Those in front are deep: one may lie in another, or the others in
 	 * it, so each is looked at by itself. */
 	struct ingest_look *list;
@@ -41,16 +41,16 @@ struct written_file {
  * written	gets a struct written_file for each
  *
  * 0 or -errno. */
-MUST_CHECK int looks_hide_written(struct looks *looks, struct catalog *catalog,
-				  const struct dirty_name *const *list, size_t count,
-				  struct bytes *written);
+MUST_CHECK int recheck_plan_hide_written(struct recheck_plan *plan, struct catalog *catalog,
+					 const struct dirty_name *const *list, size_t count,
+					 struct bytes *written);
 
 /* Makes the looks, and sets looks->missed; names are borrowed from the list. What is left out:
  * directories of sources that are missing, those that the index does not have any more, and those
  * in a source that is looked at as a whole. 0 or -errno. */
-MUST_CHECK int looks_make(struct looks *looks, const struct sources *sources,
-			  const struct dirty_name *const *list, size_t count);
+MUST_CHECK int recheck_plan_make(struct recheck_plan *plan, const struct sources *sources,
+				 const struct dirty_name *const *list, size_t count);
 
-void looks_free(struct looks *looks);
+void recheck_plan_free(struct recheck_plan *plan);
 
 #endif

@@ -58,7 +58,7 @@ static bool replace(struct source *source, unsigned int number, int fd, struct w
 	return true;
 }
 
-uint64_t roots_check(const struct sources *sources, struct watch *watch)
+uint64_t source_roots_check(const struct sources *sources, struct watch *watch)
 {
 	uint64_t walk = 0;
 

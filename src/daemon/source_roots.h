@@ -17,6 +17,6 @@
  *
  * Returns bit n for each source n that must be walked anew; those above 63 are polled. Logs what
  * changes. */
-uint64_t roots_check(const struct sources *sources, struct watch *watch);
+uint64_t source_roots_check(const struct sources *sources, struct watch *watch);
 
 #endif

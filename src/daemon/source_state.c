@@ -14,7 +14,8 @@ static bool sees_all(const struct source *source)
 	return !is_remote_filesystem(source->fd);
 }
 
-int followed_new(struct followed **list, const struct sources *sources, enum follower_mode mode)
+int source_states_new(struct source_state **list, const struct sources *sources,
+		      enum follower_mode mode)
 {
 	*list = calloc(sources->count, sizeof(**list));
 	if (!*list)
@@ -26,7 +27,7 @@ int followed_new(struct followed **list, const struct sources *sources, enum fol
 	return 0;
 }
 
-unsigned int followed_queues(const struct followed *list, size_t count)
+unsigned int source_states_queues(const struct source_state *list, size_t count)
 {
 	unsigned int queues = 0;
 
@@ -37,7 +38,7 @@ unsigned int followed_queues(const struct followed *list, size_t count)
 	return queues;
 }
 
-void followed_poll_all(struct followed *list, size_t count)
+void source_states_poll_all(struct source_state *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		list[i].polled = true;
@@ -51,7 +52,7 @@ static bool share_files(const struct sources *sources, size_t a, size_t b)
 	       fstat(sources->list[b].fd, &other) < 0 || one.st_dev == other.st_dev;
 }
 
-void followed_miss(struct followed *list, const struct sources *sources, uint32_t source)
+void source_states_miss(struct source_state *list, const struct sources *sources, uint32_t source)
 {
 	for (size_t i = 0; i < sources->count; i++) {
 		if (!atomic_load(&list[i].missed) &&
@@ -60,32 +61,32 @@ void followed_miss(struct followed *list, const struct sources *sources, uint32_
 	}
 }
 
-void followed_miss_all(struct followed *list, size_t count)
+void source_states_miss_all(struct source_state *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		atomic_store(&list[i].missed, true);
 }
 
-bool followed_is_missed(struct followed *followed)
+bool source_state_is_missed(struct source_state *states)
 {
-	return !followed->polled && atomic_load(&followed->missed);
+	return !states->polled && atomic_load(&states->missed);
 }
 
-bool followed_have_missed(struct followed *list, size_t count)
+bool source_states_have_missed(struct source_state *list, size_t count)
 {
 	bool missed = false;
 
 	for (size_t i = 0; i < count; i++)
-		missed |= followed_is_missed(&list[i]);
+		missed |= source_state_is_missed(&list[i]);
 	return missed;
 }
 
-bool followed_is_walked(struct followed *followed)
+bool source_state_is_walked(struct source_state *states)
 {
-	return followed->polled || atomic_load(&followed->unwatched) > 0;
+	return states->polled || atomic_load(&states->unwatched) > 0;
 }
 
-uint64_t followed_unwatched(struct followed *list, size_t count)
+uint64_t source_states_unwatched(struct source_state *list, size_t count)
 {
 	uint64_t unwatched = 0;
 

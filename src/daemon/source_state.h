@@ -19,36 +19,36 @@ enum follower_mode {
 	FOLLOW_NONE,
 };
 
-struct followed {
+struct source_state {
 	bool polled; /* no event is asked for */
 	_Atomic uint64_t unwatched; /* directories that got no watch in the last walk */
 	atomic_bool missed; /* something happened since then that no event tells enough of */
 };
 
 /* One for each source. The caller frees it with free(3). 0 or -ENOMEM. */
-MUST_CHECK int followed_new(struct followed **list, const struct sources *sources,
-			    enum follower_mode mode);
+MUST_CHECK int source_states_new(struct source_state **list, const struct sources *sources,
+				 enum follower_mode mode);
 
 /* So many queues are needed for those that are not polled: one up to the last of them. */
-unsigned int followed_queues(const struct followed *list, size_t count);
+unsigned int source_states_queues(const struct source_state *list, size_t count);
 
 /* There are no queues to be had. */
-void followed_poll_all(struct followed *list, size_t count);
+void source_states_poll_all(struct source_state *list, size_t count);
 
 /* Something happened in a source that may be, by another name, in any source on its file system. */
-void followed_miss(struct followed *list, const struct sources *sources, uint32_t source);
+void source_states_miss(struct source_state *list, const struct sources *sources, uint32_t source);
 
 /* The same, and in which source is not known. */
-void followed_miss_all(struct followed *list, size_t count);
+void source_states_miss_all(struct source_state *list, size_t count);
 
 /* Did something happen that no event tells enough of, where events are asked for? */
-bool followed_is_missed(struct followed *followed);
+bool source_state_is_missed(struct source_state *states);
 
-bool followed_have_missed(struct followed *list, size_t count); /* any of them */
+bool source_states_have_missed(struct source_state *list, size_t count); /* any of them */
 
 /* Must it be walked to know how it is, as events do not tell all? */
-bool followed_is_walked(struct followed *followed);
+bool source_state_is_walked(struct source_state *states);
 
-uint64_t followed_unwatched(struct followed *list, size_t count);
+uint64_t source_states_unwatched(struct source_state *list, size_t count);
 
 #endif

@@ -10,8 +10,8 @@
 #include "base/confine.h"
 #include "base/words.h"
 #include "doctor/doctor.h"
+#include "mount/features.h"
 #include "mount/mount.h"
-#include "mount/speed.h"
 #include "mountpoint/prerequisites.h"
 
 /* Open files that a daemon needs for itself; measured: it starts with 24. */
@@ -236,11 +236,11 @@ static void examine_systemd(struct doctor *doctor)
 
 static void examine_speed(struct doctor *doctor)
 {
-	const char *advice[SPEED_ADVICE_MAX];
-	struct speed_facts facts;
+	const char *advice[FEATURE_ADVICE_MAX];
+	struct features facts;
 
-	speed_gather(&facts);
-	speed_advise(&facts, advice);
+	features_gather(&facts);
+	features_advise(&facts, advice);
 	for (size_t i = 0; advice[i] != NULL; i++) {
 		findings_add(&doctor->findings, VERDICT_NOTE, "speed",
 			     "reading a view could be faster");

@@ -12,7 +12,7 @@
 #include "base/words.h"
 #include "doctor/doctor.h"
 #include "ingest/census.h"
-#include "ingest/device.h"
+#include "ingest/disk_kind.h"
 #include "mountpoint/table.h"
 
 /* So far a source is counted. */
@@ -47,13 +47,13 @@ static void examine_filesystem(struct doctor *doctor, int fd)
 static void examine_disk(struct doctor *doctor, int fd)
 {
 	static const char *const words[] = {
-		[DEVICE_UNKNOWN] = "not known: files are read in any order",
-		[DEVICE_SOLID] = "does not rotate: files are read in any order",
-		[DEVICE_ROTATING] = "says that it rotates: files are read in its order where that "
-				    "helps (--disk=solid forbids it)",
+		[DISK_UNKNOWN] = "not known: files are read in any order",
+		[DISK_SOLID] = "does not rotate: files are read in any order",
+		[DISK_ROTATING] = "says that it rotates: files are read in its order where that "
+				  "helps (--disk=solid forbids it)",
 	};
 
-	findings_add(&doctor->findings, VERDICT_OK, "disk", "%s", words[device_kind(fd)]);
+	findings_add(&doctor->findings, VERDICT_OK, "disk", "%s", words[disk_kind(fd)]);
 }
 
 static void examine_mounts(struct doctor *doctor, const char *path)

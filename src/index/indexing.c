@@ -137,7 +137,7 @@ static int run_phase(struct indexing *indexing, enum progress_phase phase, enum 
 	struct progress_watch watch;
 	int r;
 
-	indexing->ingest.watch = indexing->watch;
+	indexing->ingest.hooks = indexing->hooks;
 	progress_watch_begin(&watch, &indexing->ingest, phase, when);
 	if (phase == PROGRESS_NAMES)
 		r = ingest_names(&indexing->ingest);

@@ -35,7 +35,7 @@ struct indexing {
 	struct catalog *catalog;
 	struct sources sources;
 	struct ingest_settings ingest_settings;
-	const struct ingest_watch *watch; /* borrowed; who follows the sources, NULL: nobody */
+	const struct ingest_hooks *hooks; /* borrowed; who follows the sources, NULL: nobody */
 	struct ingest ingest;
 };
 

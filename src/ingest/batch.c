@@ -26,7 +26,7 @@ struct batch {
 
 struct batch_writer {
 	struct catalog *catalog;
-	const struct ingest_watch *watch;
+	const struct ingest_hooks *hooks;
 	uint32_t scan;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -78,7 +78,7 @@ static void doubt_bytes(const struct batch_writer *writer, struct batch *batch)
 
 	while (first < batch->count && !says_same_bytes(&batch->changes[first]))
 		first++;
-	if (first == batch->count || writer->watch->sure(writer->watch->context))
+	if (first == batch->count || writer->hooks->sure(writer->hooks->context))
 		return;
 	for (size_t i = first; i < batch->count; i++) {
 		if (says_same_bytes(&batch->changes[i]))
@@ -106,7 +106,7 @@ static void *write_batches(void *context)
 	int r;
 
 	while ((batch = wait_for_batch(writer))) {
-		if (writer->watch)
+		if (writer->hooks)
 			doubt_bytes(writer, batch);
 		r = writer->error ? 0 : catalog_write(writer->catalog, apply_body, writer);
 		arena_reset(&batch->names);
@@ -124,7 +124,7 @@ static void *write_batches(void *context)
 }
 
 int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
-		     const struct ingest_watch *watch, uint32_t scan)
+		     const struct ingest_hooks *hooks, uint32_t scan)
 {
 	struct batch_writer *made = calloc(1, sizeof(*made));
 	int r;
@@ -133,7 +133,7 @@ int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
 	if (!made)
 		return -ENOMEM;
 	made->catalog = catalog;
-	made->watch = watch;
+	made->hooks = hooks;
 	made->scan = scan;
 	pthread_mutex_init(&made->lock, NULL);
 	pthread_cond_init(&made->filled, NULL);

@@ -21,7 +21,7 @@ struct batch_writer;
  * watch	borrowed; asked before each commit whether what it says of bytes is sure; NULL: nobody is
  * scan		the number for catalog_apply, 0: a new one for each batch */
 MUST_CHECK int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
-				const struct ingest_watch *watch, uint32_t scan);
+				const struct ingest_hooks *hooks, uint32_t scan);
 
 /* Takes copies of count changes and of their names. May wait. Any thread. Returns the first
  * error that the writer thread met. */

@@ -11,7 +11,7 @@
 #include "base/stop.h"
 #include "catalog/scan.h"
 #include "ingest/contents_state.h"
-#include "ingest/fetch.h"
+#include "ingest/disk_fetch.h"
 #include "ingest/refine.h"
 
 /* Memory for blocks, of all threads together, and of each at the least: 1,000 files with one hash
@@ -53,7 +53,7 @@ struct compared {
 /* The comparison of the files of one head, by one thread. */
 struct comparison {
 	struct contents *contents;
-	const struct head *head;
+	const struct prefix *prefix;
 	struct file_opener opener;
 	struct catalog_reader *reader; /* while the files are found */
 	struct compared *list;
@@ -63,8 +63,8 @@ struct comparison {
 	bool large_holes;
 	size_t descriptors;
 	unsigned int attempt;
-	struct bytes files; /* of struct file_outcome: what was found, until all is known */
-	struct bytes classes; /* of struct class_outcome */
+	struct bytes files; /* of struct file_result: what was found, until all is known */
+	struct bytes classes; /* of struct class_result */
 };
 
 static struct compared *compared_of(struct strand *strand)
@@ -113,7 +113,7 @@ static int open_compared(struct comparison *c, struct compared *compared)
 	if (r < 0)
 		return r;
 	r = catalog_get_file(reader, compared->file, &file);
-	if (r == 0 && (file.names == 0 || file.attributes.size != c->head->key.size))
+	if (r == 0 && (file.names == 0 || file.attributes.size != c->prefix->key.size))
 		r = -ENOENT;
 	if (r == 0)
 		r = reading_open(&compared->reading, &c->opener, reader, &file, false);
@@ -160,7 +160,7 @@ static uint64_t hole(void *context, struct strand *strand, uint64_t offset)
 		return 0; /* reading it will fail too */
 	data = lseek(compared->reading.fd, (off_t)offset, SEEK_DATA);
 	if (data < 0)
-		data = errno == ENXIO ? (off_t)c->head->key.size : (off_t)offset;
+		data = errno == ENXIO ? (off_t)c->prefix->key.size : (off_t)offset;
 	compared->data_known = offset;
 	compared->data_from = (uint64_t)data;
 	if (!c->keep_open && finish(c, strand))
@@ -176,10 +176,10 @@ static void fetch_turn(const struct comparison *c, struct compared *compared, ui
 
 	if (offset + length <= from)
 		return;
-	turn = order_turn(&c->contents->order, from, c->count);
-	if (turn > c->head->key.size - from)
-		turn = c->head->key.size - from;
-	fetch_range(compared->reading.fd, from, turn);
+	turn = disk_order_turn(&c->contents->order, from, c->count);
+	if (turn > c->prefix->key.size - from)
+		turn = c->prefix->key.size - from;
+	disk_fetch_range(compared->reading.fd, from, turn);
 	compared->fetched = from + turn;
 }
 
@@ -200,7 +200,7 @@ static int read_strand(void *context, struct strand *strand, uint64_t offset, vo
 		abandon(c, strand);
 		return -1;
 	}
-	if (compared->counted && compared->read_bytes + length <= c->head->key.size) {
+	if (compared->counted && compared->read_bytes + length <= c->prefix->key.size) {
 		contents_count_done(c->contents, 0, length);
 		compared->read_bytes += length;
 	}
@@ -209,11 +209,11 @@ static int read_strand(void *context, struct strand *strand, uint64_t offset, vo
 
 /* ---- what is found equal ------------------------------------------------------------- */
 
-static int add_outcome(struct comparison *c, uint64_t file, uint64_t digest)
+static int add_result(struct comparison *c, uint64_t file, uint64_t digest)
 {
-	struct file_outcome outcome = {file, digest, head_of(c->head->key.hash)};
+	struct file_result result = {file, digest, prefix_of(c->prefix->key.hash)};
 
-	return bytes_append(&c->files, &outcome, sizeof(outcome));
+	return bytes_append(&c->files, &result, sizeof(result));
 }
 
 static int add_candidates(struct comparison *c, const struct compared *compared)
@@ -223,12 +223,12 @@ static int add_candidates(struct comparison *c, const struct compared *compared)
 
 	for (uint32_t at = compared->first; r == 0 && at; at = candidate->next) {
 		candidate = &window[at - 1];
-		r = add_outcome(c, candidate->file, candidate->digest);
+		r = add_result(c, candidate->file, candidate->digest);
 		if (compared->alone)
 			break;
 	}
 	if (compared->counted)
-		contents_count_done(c->contents, 1, c->head->key.size - compared->read_bytes);
+		contents_count_done(c->contents, 1, c->prefix->key.size - compared->read_bytes);
 	return r;
 }
 
@@ -244,16 +244,16 @@ static bool is_stale_stand_in(const struct compared *compared, const struct hash
 static int emit(void *context, struct strand *first, const struct hash128 *hash)
 {
 	struct comparison *c = context;
-	struct class_outcome class = {.size = c->head->key.size,
-				      .first = c->files.length / sizeof(struct file_outcome)};
-	bool news = false;
+	struct class_result class = {.size = c->prefix->key.size,
+				     .first = c->files.length / sizeof(struct file_result)};
+	bool delta = false;
 	int r = 0;
 
 	for (struct strand *strand = first; r == 0 && strand; strand = strand->equal) {
 		struct compared *compared = compared_of(strand);
 
 		compared->settled = !is_stale_stand_in(compared, hash);
-		news |= compared->first != 0;
+		delta |= compared->first != 0;
 		if (!compared->settled)
 			note_problem(c, compared, READING_BUSY);
 		else if (compared->first)
@@ -261,14 +261,14 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 		else if (compared->group)
 			class.group = compared->group;
 		else
-			r = add_outcome(c, compared->file, compared->digest);
+			r = add_result(c, compared->file, compared->digest);
 	}
-	if (r < 0 || !news)
+	if (r < 0 || !delta)
 		return r;
 	/* a file that is alone has the hash only if it is small or was read to its end */
 	class.whole = hash != NULL;
-	class.hash = hash ? *hash : c->head->key.hash;
-	class.count = c->files.length / sizeof(struct file_outcome) - class.first;
+	class.hash = hash ? *hash : c->prefix->key.hash;
+	class.count = c->files.length / sizeof(struct file_result) - class.first;
 	return bytes_append(&c->classes, &class, sizeof(class));
 }
 
@@ -329,10 +329,11 @@ static int add_file(struct comparison *c, const struct compared *compared)
 static int add_contents(struct comparison *c)
 {
 	const struct candidate *window = c->contents->window.list;
-	bool small = is_small(c->head->key.size);
+	bool small = is_small(c->prefix->key.size);
 	int r = 0;
 
-	for (const struct content *content = c->head->contents; content; content = content->next) {
+	for (const struct content *content = c->prefix->contents; content;
+	     content = content->next) {
 		for (uint32_t at = content->first; r == 0 && at; at = window[at - 1].next) {
 			r = add_file(c, &(struct compared){.file = window[at - 1].file,
 							   .first = at,
@@ -376,7 +377,7 @@ static int add_rivals_from(struct comparison *c, struct size_entry *from)
 	int r = catalog_scan_sizes(c->reader, from, &scan);
 
 	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
-		if (entry.size != from->size || entry.head != from->head)
+		if (entry.size != from->size || entry.prefix != from->prefix)
 			return -ENOENT;
 		if (entry.group) {
 			*from = entry;
@@ -391,7 +392,8 @@ static int add_rivals_from(struct comparison *c, struct size_entry *from)
 /* Files with this head that were compared before: one of each group, and those in no group. */
 static int add_rivals(struct comparison *c)
 {
-	struct size_entry from = {.size = c->head->key.size, .head = head_of(c->head->key.hash)};
+	struct size_entry from = {.size = c->prefix->key.size,
+				  .prefix = prefix_of(c->prefix->key.hash)};
 	int r = 0;
 
 	while (r == 0)
@@ -407,7 +409,7 @@ static int find_files(struct comparison *c)
 	if (r < 0)
 		return r;
 	r = add_contents(c);
-	if (r == 0 && window[c->head->contents->first - 1].rivals)
+	if (r == 0 && window[c->prefix->contents->first - 1].rivals)
 		r = add_rivals(c);
 	catalog_read_end(c->reader);
 	return r;
@@ -435,7 +437,7 @@ static int compare_files(struct comparison *c, void *memory, size_t budget)
 {
 	struct refinement refinement = {.calls = &refine_calls,
 					.context = c,
-					.size_bytes = c->head->key.size,
+					.size_bytes = c->prefix->key.size,
 					.memory = memory,
 					.budget_bytes = budget,
 					.seed = c->contents->seed,
@@ -475,21 +477,21 @@ static bool rival_is_lost(const struct comparison *c)
 /* Hands over what was found; what is not certain is left for later. */
 static int hand_over(struct comparison *c, bool lost)
 {
-	const struct class_outcome *classes = (const void *)c->classes.data;
-	const struct file_outcome *files = (const void *)c->files.data;
+	const struct class_result *classes = (const void *)c->classes.data;
+	const struct file_result *files = (const void *)c->files.data;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < c->classes.length / sizeof(*classes); i++) {
 		if (lost && !classes[i].group)
 			atomic_fetch_add(&c->contents->postponed, classes[i].count);
 		else
-			r = outcomes_add_class(&c->contents->outcomes, &classes[i],
-					       files + classes[i].first);
+			r = results_add_class(&c->contents->results, &classes[i],
+					      files + classes[i].first);
 	}
 	return r;
 }
 
-static int compare_head(struct comparison *c, void *memory, size_t budget)
+static int compare_prefix(struct comparison *c, void *memory, size_t budget)
 {
 	bool lost = true;
 	int r = 0;
@@ -518,7 +520,7 @@ static size_t descriptor_budget(unsigned int threads)
 	return budget;
 }
 
-static void refine_heads(struct comparison *c, void *memory, size_t budget)
+static void refine_prefixes(struct comparison *c, void *memory, size_t budget)
 {
 	struct contents *contents = c->contents;
 	uint32_t at;
@@ -528,8 +530,8 @@ static void refine_heads(struct comparison *c, void *memory, size_t budget)
 		at = atomic_fetch_add(&contents->next, 1);
 		if (at >= contents->end)
 			break;
-		c->head = contents->undecided[at];
-		r = compare_head(c, memory, budget);
+		c->prefix = contents->undecided[at];
+		r = compare_prefix(c, memory, budget);
 		if (r < 0 && r != -ECANCELED)
 			contents_fail(contents, r);
 	}
@@ -550,7 +552,7 @@ void *compare_run(void *context)
 		return NULL;
 	}
 	c.descriptors = descriptor_budget(threads);
-	refine_heads(&c, memory, budget);
+	refine_prefixes(&c, memory, budget);
 	file_opener_deinit(&c.opener);
 	bytes_free(&c.files);
 	bytes_free(&c.classes);

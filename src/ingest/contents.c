@@ -14,13 +14,13 @@
 #include "catalog/scan.h"
 #include "ingest/compare.h"
 #include "ingest/contents_state.h"
-#include "ingest/read_heads.h"
+#include "ingest/read_prefixes.h"
 #include "ingest/threads.h"
 
-/*   plan -> window -> heads, read by all threads -> decided -------------------> outcomes -> catalog
+/*   plan -> window -> heads, read by all threads -> decided -------------------> results -> catalog
  *                                               `-> undecided -> compared by all threads ---^
  *
- * A window is one round of this; its outcomes are committed while the next one is read. On disks
+ * A window is one round of this; its results are committed while the next one is read. On disks
  * whose head has to move both stages take files in its order (order.h). Memory: 64 bytes a candidate
  * and some 180 a head, so 16 MiB for a full window, and what is kept of small contents; or parts of the
  * memory that there is.
@@ -44,60 +44,60 @@
 /* ---- one window ---------------------------------------------------------------------- */
 
 /* Takes over a head whose contents are all told apart. */
-static int emit_decided(struct contents *contents, const struct head *head, struct bytes *files)
+static int emit_decided(struct contents *contents, const struct prefix *prefix, struct bytes *files)
 {
 	const struct candidate *window = contents->window.list, *candidate;
-	struct class_outcome class = {.size = head->key.size, .hash = head->key.hash};
+	struct class_result class = {.size = prefix->key.size, .hash = prefix->key.hash};
 	int r = 0;
 
-	for (const struct content *content = head->contents; content; content = content->next) {
+	for (const struct content *content = prefix->contents; content; content = content->next) {
 		files->length = 0;
 		for (uint32_t at = content->first; r == 0 && at; at = candidate->next) {
 			candidate = &window[at - 1];
 			r = bytes_append(files,
-					 &(struct file_outcome){candidate->file, candidate->digest,
-								head_of(head->key.hash)},
-					 sizeof(struct file_outcome));
+					 &(struct file_result){candidate->file, candidate->digest,
+							       prefix_of(prefix->key.hash)},
+					 sizeof(struct file_result));
 		}
 		class.count = content->count;
 		if (r == 0)
-			r = outcomes_add_class(&contents->outcomes, &class,
-					       (const void *)files->data);
+			r = results_add_class(&contents->results, &class,
+					      (const void *)files->data);
 		if (r < 0)
 			return r;
 	}
-	if (!is_small(head->key.size))
-		contents_count_done(contents, head->files,
-				    size_multiply(head->files, head->key.size));
+	if (!is_small(prefix->key.size))
+		contents_count_done(contents, prefix->files,
+				    size_multiply(prefix->files, prefix->key.size));
 	return 0;
 }
 
-static bool has_rivals(const struct contents *contents, const struct head *head)
+static bool has_rivals(const struct contents *contents, const struct prefix *prefix)
 {
-	return contents->window.list[head->contents->first - 1].rivals;
+	return contents->window.list[prefix->contents->first - 1].rivals;
 }
 
 /* Sorts heads into those that are decided and those that have to be compared. */
-static int sort_heads(struct contents *contents)
+static int sort_prefixes(struct contents *contents)
 {
 	struct bytes files CLEANUP_BYTES = {0};
-	struct head *head, *next;
+	struct prefix *prefix, *next;
 	size_t count = 0;
 	int r = 0;
 
 	free(contents->undecided);
 	contents->undecided_count = 0;
-	HASH_ITER(hh, contents->heads.table, head, next)
-	count += head->undecided || has_rivals(contents, head);
-	contents->undecided = calloc(count ? count : 1, sizeof(struct head *));
+	HASH_ITER(hh, contents->prefixes.table, prefix, next)
+	count += prefix->undecided || has_rivals(contents, prefix);
+	contents->undecided = calloc(count ? count : 1, sizeof(struct prefix *));
 	if (!contents->undecided)
 		return -ENOMEM;
-	HASH_ITER(hh, contents->heads.table, head, next)
+	HASH_ITER(hh, contents->prefixes.table, prefix, next)
 	{
-		if (head->undecided || has_rivals(contents, head))
-			contents->undecided[contents->undecided_count++] = head;
+		if (prefix->undecided || has_rivals(contents, prefix))
+			contents->undecided[contents->undecided_count++] = prefix;
 		else if (r == 0)
-			r = emit_decided(contents, head, &files);
+			r = emit_decided(contents, prefix, &files);
 	}
 	return r;
 }
@@ -125,7 +125,7 @@ static int run(struct contents *contents, void *(*body)(void *), const struct wo
 	return stop_requested() ? -ECANCELED : 0;
 }
 
-static int read_heads(struct contents *contents)
+static int read_prefixes(struct contents *contents)
 {
 	uint32_t count = (uint32_t)contents->window.count;
 	int r = 0;
@@ -134,10 +134,10 @@ static int read_heads(struct contents *contents)
 	contents->order.arranged = false;
 	/* the threads end early when they see that the order matters */
 	while (r == 0 && contents->next < count && !contents->order.arranged) {
-		if (order_is_on(&contents->order))
-			r = order_arrange(contents, contents->next);
+		if (disk_order_is_on(&contents->order))
+			r = disk_order_arrange(contents, contents->next);
 		if (r == 0)
-			r = run(contents, read_heads_run,
+			r = run(contents, read_prefixes_run,
 				&(struct work){contents->next, count, TAKEN_FILES,
 					       contents->readers});
 	}
@@ -147,7 +147,7 @@ static int read_heads(struct contents *contents)
 /* Runs in each thread: fetches the next batch, unless another thread does, and compares this one. */
 static void *compare_in_order(void *contents)
 {
-	order_fetch_next_batch(contents);
+	disk_batches_fetch_next(contents);
 	return compare_run(contents);
 }
 
@@ -157,11 +157,11 @@ static int refine_undecided(struct contents *contents)
 	uint32_t count;
 	int r;
 
-	order_examine(contents);
-	if (!order_is_on(&contents->order))
+	disk_order_examine(contents);
+	if (!disk_order_is_on(&contents->order))
 		return run(contents, compare_run, &work);
-	r = order_classes(contents);
-	while (r == 0 && (count = order_next_batch(contents, &work.first, &work.threads)) > 0) {
+	r = disk_batches_make(contents);
+	while (r == 0 && (count = disk_batches_next(contents, &work.first, &work.threads)) > 0) {
 		work.end = work.first + count;
 		r = run(contents, compare_in_order, &work);
 	}
@@ -172,9 +172,9 @@ static int compare_undecided(struct contents *contents)
 {
 	int r;
 
-	outcomes_start_timer(&contents->outcomes);
+	results_start_timer(&contents->results);
 	r = refine_undecided(contents);
-	outcomes_stop_timer(&contents->outcomes);
+	results_stop_timer(&contents->results);
 	return r;
 }
 
@@ -183,22 +183,22 @@ static int compare_window(struct contents *contents, bool last)
 {
 	int r, committed;
 
-	contents->heads.window = contents->window.list;
-	r = read_heads(contents);
-	heads_close(&contents->heads);
+	contents->prefixes.window = contents->window.list;
+	r = read_prefixes(contents);
+	prefixes_close(&contents->prefixes);
 	if (r == 0)
-		r = sort_heads(contents);
+		r = sort_prefixes(contents);
 	if (r == 0)
-		r = outcomes_commit_if_due(&contents->outcomes);
+		r = results_commit_if_due(&contents->results);
 	/* a split size's rest asks the catalog for what came before */
 	if (r == 0 && contents->undecided_count > 0)
-		r = outcomes_settle(&contents->outcomes);
+		r = results_wait(&contents->results);
 	if (r == 0 && contents->undecided_count > 0)
 		r = compare_undecided(contents);
 	/* what is done is kept also at a stop */
-	committed = r == 0 && !last ? outcomes_commit_behind(&contents->outcomes)
-				    : outcomes_commit(&contents->outcomes);
-	heads_reset(&contents->heads);
+	committed = r == 0 && !last ? results_commit_behind(&contents->results)
+				    : results_commit(&contents->results);
+	prefixes_reset(&contents->prefixes);
 	return r < 0 ? r : committed;
 }
 
@@ -296,29 +296,30 @@ static void set_threads(struct contents *contents)
 
 static void contents_init(struct contents *contents, struct ingest *ingest, bool seeks)
 {
-	*contents = (struct contents){.ingest = ingest,
-				      .heads = {.budget_bytes = (size_t)memory_at_most(KEPT_BYTES,
-										       KEPT_PART)}};
+	*contents =
+		(struct contents){.ingest = ingest,
+				  .prefixes = {.budget_bytes = (size_t)memory_at_most(KEPT_BYTES,
+										      KEPT_PART)}};
 	set_threads(contents);
 	if (getrandom(&contents->seed, sizeof(contents->seed), 0) < 0)
 		contents->seed = clock_monotonic_ns();
-	contents->heads.seed = contents->seed;
+	contents->prefixes.seed = contents->seed;
 	/* a writer that has to wait for our lease makes the kernel send one */
 	(void)signal(SIGIO, SIG_IGN);
-	pthread_mutex_init(&contents->heads_lock, NULL);
-	outcomes_init(&contents->outcomes, ingest->catalog, ingest->watch);
-	order_init(&contents->order, ingest, seeks);
+	pthread_mutex_init(&contents->prefixes_lock, NULL);
+	results_init(&contents->results, ingest->catalog, ingest->hooks);
+	disk_order_init(&contents->order, ingest, seeks);
 }
 
 static void contents_deinit(struct contents *contents)
 {
-	outcomes_deinit(&contents->outcomes);
-	order_deinit(&contents->order);
+	results_deinit(&contents->results);
+	disk_order_deinit(&contents->order);
 	window_free(&contents->window);
-	heads_reset(&contents->heads);
-	arena_free(&contents->heads.memory);
+	prefixes_reset(&contents->prefixes);
+	arena_free(&contents->prefixes.memory);
 	free(contents->undecided);
-	pthread_mutex_destroy(&contents->heads_lock);
+	pthread_mutex_destroy(&contents->prefixes_lock);
 }
 
 int ingest_contents(struct ingest *ingest)

@@ -60,8 +60,8 @@ static bool is_shortage(int error)
 void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
 			   const struct file_record *file, int what, const struct reading *reading)
 {
-	const struct ingest_watch *watch = contents->ingest->watch;
-	struct problem_outcome problem = {.file = file->id};
+	const struct ingest_hooks *hooks = contents->ingest->hooks;
+	struct problem_result problem = {.file = file->id};
 	int r = 0;
 
 	if (what == READING_GONE)
@@ -72,8 +72,8 @@ void contents_note_problem(struct contents *contents, struct catalog_reader *rea
 	}
 	if (what == READING_CHANGED) {
 		atomic_fetch_add(&contents->postponed, 1);
-		if (watch) {
-			watch->suspect(watch->context, file->id);
+		if (hooks) {
+			hooks->suspect(hooks->context, file->id);
 			return;
 		}
 		problem.attributes = reading->attributes;
@@ -82,7 +82,7 @@ void contents_note_problem(struct contents *contents, struct catalog_reader *rea
 		problem.error = -what;
 		report(contents, reader, file, -what);
 	}
-	r = outcomes_add_problem(&contents->outcomes, &problem);
+	r = results_add_problem(&contents->results, &problem);
 	if (r < 0)
 		contents_fail(contents, r);
 }

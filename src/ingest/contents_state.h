@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "ingest/heads.h"
+#include "ingest/disk_order.h"
 #include "ingest/ingest.h"
-#include "ingest/order.h"
-#include "ingest/outcome.h"
 #include "ingest/plan.h"
+#include "ingest/prefixes.h"
 #include "ingest/reading.h"
+#include "ingest/results.h"
 
 /* Candidates that a thread takes at a time, reading their heads in one snapshot of the index. */
 #define TAKEN_FILES 64
@@ -22,12 +22,12 @@
 struct contents {
 	struct ingest *ingest;
 	struct window window;
-	struct heads heads;
-	pthread_mutex_t heads_lock;
-	struct head **undecided; /* what is left to be compared block by block */
+	struct prefixes prefixes;
+	pthread_mutex_t prefixes_lock;
+	struct prefix **undecided; /* what is left to be compared block by block */
 	size_t undecided_count;
-	struct outcomes outcomes;
-	struct order order;
+	struct results results;
+	struct disk_order order;
 	uint64_t seed; /* random, see struct refinement */
 	unsigned int readers; /* threads for heads, where there is work for so many */
 	unsigned int comparers; /* the same for what is undecided */

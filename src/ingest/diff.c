@@ -81,16 +81,16 @@ static bool is_not_entered(const struct diff_dir *dir, const struct listed *list
 /* Is it a directory of the same file system, which has another place there? */
 static void note_bound(const struct diff_dir *dir, const struct listed *listed)
 {
-	if (dir->watch && listed->mount_root && listed->attributes.filesystem == dir->filesystem)
-		dir->watch->missed(dir->watch->context, dir->source);
+	if (dir->hooks && listed->mount_root && listed->attributes.filesystem == dir->filesystem)
+		dir->hooks->missed(dir->hooks->context, dir->source);
 }
 
 static void note_not_entered(struct diff *diff, const struct diff_dir *dir,
 			     const struct listed *listed)
 {
 	diff->not_entered++;
-	if (dir->watch)
-		dir->watch->not_entered(dir->watch->context, dir->id, listed->name);
+	if (dir->hooks)
+		dir->hooks->not_entered(dir->hooks->context, dir->id, listed->name);
 }
 
 static uint32_t file_flags(const struct listed *listed)
@@ -128,25 +128,25 @@ enum {
 static int identify(const struct diff_dir *dir, const struct listed *listed, uint64_t *id,
 		    bool *moved)
 {
-	const struct ingest_watch *watch = dir->watch;
+	const struct ingest_hooks *hooks = dir->hooks;
 	struct attributes now;
 	uint64_t known;
 	int r, fd AUTO_CLOSE = -1;
 
-	if (!watch || dir->look->what == LOOK_DEEP || listed->mount_root)
+	if (!hooks || dir->look->what == LOOK_DEEP || listed->mount_root)
 		return 0;
 	fd = open_beneath(dir->fd, listed->name.bytes, O_PATH | O_DIRECTORY, dir->cross_mounts);
 	if (fd < 0 || source_attributes(dir->catalog, fd, &now) < 0 ||
 	    !attributes_same_inode(&now, &listed->attributes))
 		return NAME_SWAPPED;
-	known = watch->identify(watch->context, dir->source, fd, *id);
+	known = hooks->identify(hooks->context, dir->source, fd, *id);
 	if (known == *id)
 		return 0;
 	r = is_in_index(dir, known, listed, moved);
 	if (r == 0 && *moved)
 		*id = known;
 	else if (r == 0) /* it was removed meanwhile */
-		watch->enter(watch->context, dir->source, fd, *id);
+		hooks->enter(hooks->context, dir->source, fd, *id);
 	return r;
 }
 
@@ -169,13 +169,13 @@ static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct l
 	if (!change->flags)
 		r = identify(dir, listed, &change->id, &moved);
 	if (r == NAME_SWAPPED) { /* an event of this directory tells */
-		dir->watch->again(dir->watch->context, dir->look);
+		dir->hooks->again(dir->hooks->context, dir->look);
 		return 0;
 	}
 	if (moved)
 		change->kind = NAME_MOVE_DIR;
 	if (moved && dir->by_path)
-		dir->watch->also(dir->watch->context,
+		dir->hooks->also(dir->hooks->context,
 				 &(struct ingest_look){.dir = change->id, .what = LOOK_DEEP});
 	if (r == 0)
 		r = diff_add(diff, change);
@@ -258,7 +258,7 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 	if (dir->look->what == LOOK_DEEP)
 		return add_found_dir(diff, &found);
 	if (listed->flags & LOOK_ATTRIBUTES)
-		dir->watch->also(dir->watch->context,
+		dir->hooks->also(dir->hooks->context,
 				 &(struct ingest_look){.dir = known->child, .what = LOOK_LISTING});
 	return update_subdir(diff, &record, listed);
 }
@@ -422,7 +422,7 @@ static int load_looked_at(struct diff *diff, const struct diff_dir *dir,
 		name = &dir->look->names[i];
 		r = catalog_find_entry(dir->reader, dir->id, name->name, &entry);
 		if (is_missed(dir, listing, name, r == 0))
-			dir->watch->missed(dir->watch->context, dir->source);
+			dir->hooks->missed(dir->hooks->context, dir->source);
 		if (r == 0)
 			r = add_known(diff, dir, known, &entry);
 		if (r == -ENOENT)

@@ -42,7 +42,7 @@ struct diff_dir {
 	bool cross_mounts;
 	bool by_path; /* where a directory is decides which of its names are left out */
 	const struct ingest_look *look; /* borrowed */
-	const struct ingest_watch *watch; /* borrowed, or NULL */
+	const struct ingest_hooks *hooks; /* borrowed, or NULL */
 	int fd; /* of the directory, for watch->identify */
 	struct attributes hidden; /* of a directory that is left out: the index folder */
 	struct catalog *catalog; /* borrowed */

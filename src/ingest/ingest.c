@@ -64,7 +64,7 @@ static int look(struct ingest *ingest, const struct ingest_look *looks, size_t c
 	struct batch_writer *writer = NULL;
 	int r, finished;
 
-	r = batch_writer_new(&writer, ingest->catalog, ingest->watch, scan);
+	r = batch_writer_new(&writer, ingest->catalog, ingest->hooks, scan);
 	if (r < 0)
 		return r;
 	r = walk_looks(ingest, writer, looks, count);
@@ -96,7 +96,7 @@ int ingest_names(struct ingest *ingest)
 	ingest->result.stopped = stop_requested();
 	/* only a walk that saw everything knows that a file without a name is gone; who follows
 	 * the sources looks again at what changed under it */
-	if (r == 0 && !ingest->result.stopped && !ingest->watch)
+	if (r == 0 && !ingest->result.stopped && !ingest->hooks)
 		r = ingest_purge(ingest->catalog);
 	return r;
 }

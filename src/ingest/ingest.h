@@ -11,7 +11,7 @@
  * Both block for as long as it takes and use threads of their own; call them one after the other
  * from one thread. They return early, with what is done committed, when stop_requested().
  *
- * While sources are followed (struct ingest_watch) ingest_look then keeps the names current and
+ * While sources are followed (struct ingest_hooks) ingest_look then keeps the names current and
  * ingest_compare the contents. All of them may run at the same time, each with a struct ingest of its own,
  * if no two compare files of one size.
  *
@@ -98,7 +98,7 @@ struct ingest_result {
 
 /* Who follows the sources while they change. All are called from threads that walk or compare,
  * several at a time; none may block or write to the catalog. */
-struct ingest_watch {
+struct ingest_hooks {
 	/* The open directory is listed next as number dir: watch it. */
 	void (*enter)(void *context, uint32_t source, int fd, uint64_t dir);
 	/* An open directory stands at a name where the index has none: watches it, and gives the
@@ -152,11 +152,11 @@ struct ingest {
 	struct catalog *catalog; /* these four borrowed */
 	const struct sources *sources;
 	const struct ingest_settings *settings;
-	const struct ingest_watch *watch; /* NULL: nobody follows the sources */
+	const struct ingest_hooks *hooks; /* NULL: nobody follows the sources */
 	struct ingest_range range; /* of the sizes that ingest_contents compares; zero: all */
 	struct ingest_progress progress;
 	struct ingest_result result;
-	_Atomic bool seeks; /* the last walk saw a disk seek, see seek_watch.h */
+	_Atomic bool seeks; /* the last walk saw a disk seek, see disk_seeks.h */
 };
 
 /* Makes directories, names and attributes of the index those of the sources. When it returns 0
@@ -169,7 +169,7 @@ MUST_CHECK int ingest_contents(struct ingest *ingest);
 
 /* ---- while sources are followed ------------------------------------------------------- */
 
-/* Looks at what is in these directories now, and makes the index say so; ingest->watch is set. What
+/* Looks at what is in these directories now, and makes the index say so; ingest->hooks is set. What
  * moved within a source keeps its number. A directory that the index does not have any more is passed
  * over. Files that lost their last name are kept until ingest_purge, as they may turn up under another
  * one.

@@ -85,7 +85,7 @@ static int is_wanted(const struct plan *plan, struct catalog_reader *reader,
 	const struct ingest_sizes *sizes = plan->sizes;
 	int error = 0, r = 0;
 
-	*wanted = entry->head == 0;
+	*wanted = entry->prefix == 0;
 	if (*wanted && plan->skip_errors)
 		r = catalog_get_error(reader, ERROR_FILE, entry->file, &error);
 	if (error) /* and it did not change since */
@@ -142,10 +142,10 @@ static int collect(struct plan *plan, struct window *window, struct catalog_read
 			return WINDOW_FULL;
 		}
 		group.files++;
-		group.rivals |= entry.head != 0;
+		group.rivals |= entry.prefix != 0;
 		if (r == 0 && wanted)
 			r = add(window, &entry);
-		if (plan->sizes && entry.head)
+		if (plan->sizes && entry.prefix)
 			break; /* those that were read stand behind the others */
 	}
 	close_size(window, &group);

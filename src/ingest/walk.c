@@ -19,8 +19,8 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "ingest/diff.h"
+#include "ingest/disk_seeks.h"
 #include "ingest/listing.h"
-#include "ingest/seek_watch.h"
 #include "ingest/threads.h"
 #include "ingest/view_mounts.h"
 #include "ingest/walk_dir.h"
@@ -64,7 +64,7 @@ struct walker {
 	struct diff diff;
 	struct bytes path; /* of the directory in work, when something asks for it */
 	int fd; /* of that directory, -1 */
-	struct seek_watch seeks;
+	struct disk_seeks seeks;
 };
 
 /* ---- the queue ----------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ static bool is_noted(const struct walker *walker, const struct walk_dir *dir, in
 	struct catalog_reader *reader CLEANUP_READER = NULL;
 	struct dir_record record;
 
-	return walker->walk->ingest->watch && dir->known &&
+	return walker->walk->ingest->hooks && dir->known &&
 	       catalog_read_begin(walker->walk->ingest->catalog, &reader) == 0 &&
 	       catalog_get_dir(reader, dir->id, &record) == 0 && record.error == error;
 }
@@ -215,7 +215,7 @@ enum {
 /* Opens the directory as walker->fd and has it watched. */
 static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attributes *attributes)
 {
-	const struct ingest_watch *watch = walker->walk->ingest->watch;
+	const struct ingest_hooks *hooks = walker->walk->ingest->hooks;
 	const struct sources *sources = walker->walk->ingest->sources;
 	int r = dir->crosses ? walk_dir_ask(dir, sources, &walker->path) : 0;
 
@@ -226,12 +226,12 @@ static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attribu
 	if (r >= 0)
 		r = source_attributes(sources->catalog, walker->fd, attributes);
 	if (r < 0)
-		return watch && is_no_answer(r) ? DIR_AGAIN : r;
-	if (watch && dir->expected && !attributes_same_inode(&dir->attributes, attributes))
+		return hooks && is_no_answer(r) ? DIR_AGAIN : r;
+	if (hooks && dir->expected && !attributes_same_inode(&dir->attributes, attributes))
 		return DIR_AGAIN;
-	if (!watch || dir->what == LOOK_NAMES)
+	if (!hooks || dir->what == LOOK_NAMES)
 		return 0;
-	watch->enter(watch->context, dir->source, walker->fd, dir->id);
+	hooks->enter(hooks->context, dir->source, walker->fd, dir->id);
 	/* what changed before it was watched brings no event */
 	return source_attributes(sources->catalog, walker->fd, attributes);
 }
@@ -241,7 +241,7 @@ static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attribu
 static int read_dir(struct walker *walker, struct walk_dir *dir, struct attributes *attributes,
 		    int *error)
 {
-	const struct ingest_watch *watch = walker->walk->ingest->watch;
+	const struct ingest_hooks *hooks = walker->walk->ingest->hooks;
 	int r;
 
 	*error = 0;
@@ -249,7 +249,7 @@ static int read_dir(struct walker *walker, struct walk_dir *dir, struct attribut
 	r = enter_dir(walker, dir, attributes);
 	if (r == 0)
 		r = list_names(walker, dir);
-	if (watch && is_no_answer(r))
+	if (hooks && is_no_answer(r))
 		return DIR_AGAIN;
 	if (r >= 0 || r == -ENOMEM || r == -ENOENT)
 		return r;
@@ -260,7 +260,7 @@ static int read_dir(struct walker *walker, struct walk_dir *dir, struct attribut
 		return DIR_UNEXAMINED;
 	r = walker->fd < 0 ? examine_unreadable(walker, dir, attributes) : 0;
 	if (r < 0 && is_no_answer(r))
-		return watch ? DIR_AGAIN : -ENOENT;
+		return hooks ? DIR_AGAIN : -ENOENT;
 	return r < 0 ? DIR_UNEXAMINED : 0;
 }
 
@@ -362,7 +362,7 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct i
 				    .cross_mounts = walk->ingest->settings->cross_mounts,
 				    .by_path = exclude_has_paths(&walk->exclude),
 				    .look = look,
-				    .watch = walk->ingest->watch,
+				    .hooks = walk->ingest->hooks,
 				    .fd = walker->fd,
 				    .hidden = walk->index_folder,
 				    .catalog = walk->ingest->catalog};
@@ -376,9 +376,9 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct i
 }
 
 /* May something have been in the new directory that went before it was watched? */
-static bool may_have_lost(const struct ingest_watch *watch, const struct attributes *now)
+static bool may_have_lost(const struct ingest_hooks *hooks, const struct attributes *now)
 {
-	return clock_ns(now->ctime) >= watch->since_ns;
+	return clock_ns(now->ctime) >= hooks->since_ns;
 }
 
 /* Was it the disk that took the time? */
@@ -388,7 +388,7 @@ static void note_time(struct walker *walker, uint64_t took_ns)
 	uint64_t names_ns = walker->listing.count * NAME_NS;
 
 	if (ingest->settings->disk == INGEST_DISK_AUTO && !ingest->seeks &&
-	    seek_watch_note(&walker->seeks, walker->fd,
+	    disk_seeks_note(&walker->seeks, walker->fd,
 			    took_ns < names_ns ? 0 : took_ns - names_ns))
 		ingest->seeks = true;
 }
@@ -404,10 +404,10 @@ static int look_at_dir(struct walker *walker, struct walk_dir *dir)
 
 	note_time(walker, clock_monotonic_ns() - begun);
 	if (r == DIR_AGAIN)
-		ingest->watch->again(ingest->watch->context, look);
-	if (!dir->known && ingest->watch &&
-	    (r == DIR_AGAIN || may_have_lost(ingest->watch, &now.attributes)))
-		ingest->watch->missed(ingest->watch->context, dir->source);
+		ingest->hooks->again(ingest->hooks->context, look);
+	if (!dir->known && ingest->hooks &&
+	    (r == DIR_AGAIN || may_have_lost(ingest->hooks, &now.attributes)))
+		ingest->hooks->missed(ingest->hooks->context, dir->source);
 	if (r == DIR_AGAIN || (r == -ENOENT && dir->parent))
 		return 0; /* its parent's next listing tells */
 	if (r < 0)
@@ -418,8 +418,8 @@ static int look_at_dir(struct walker *walker, struct walk_dir *dir)
 		now.error = report_unsearched(walker, dir);
 		now.flags = now.error ? DIR_NOT_SEARCHED : 0;
 	}
-	if (ingest->watch && ingest_may_pass(now.error))
-		ingest->watch->failed(ingest->watch->context, dir->id);
+	if (ingest->hooks && ingest_may_pass(now.error))
+		ingest->hooks->failed(ingest->hooks->context, dir->id);
 	atomic_fetch_add(&ingest->progress.names, walker->listing.count);
 	return hand_over(walker, dir, look, &now);
 }

@@ -17,7 +17,7 @@ int buffers_init(struct buffers *buffers)
 void buffers_deinit(struct buffers *buffers)
 {
 	for (size_t i = 0; i < buffers->count; i++)
-		free(buffers->kept[i].data);
+		free(buffers->idle[i].data);
 	(void)pthread_mutex_destroy(&buffers->lock);
 }
 
@@ -29,7 +29,7 @@ struct buffer buffers_take(struct buffers *buffers, size_t size)
 		size = SIZE_MIN;
 	(void)pthread_mutex_lock(&buffers->lock);
 	if (buffers->count)
-		buffer = buffers->kept[--buffers->count];
+		buffer = buffers->idle[--buffers->count];
 	(void)pthread_mutex_unlock(&buffers->lock);
 	if (buffer.size >= size)
 		return buffer;
@@ -43,7 +43,7 @@ void buffers_give(struct buffers *buffers, struct buffer buffer)
 {
 	(void)pthread_mutex_lock(&buffers->lock);
 	if (buffer.data && buffers->count < BUFFERS_MAX) {
-		buffers->kept[buffers->count++] = buffer;
+		buffers->idle[buffers->count++] = buffer;
 		buffer.data = NULL;
 	}
 	(void)pthread_mutex_unlock(&buffers->lock);

@@ -21,7 +21,7 @@ struct buffer {
 
 struct buffers {
 	pthread_mutex_t lock;
-	struct buffer kept[BUFFERS_MAX];
+	struct buffer idle[BUFFERS_MAX];
 	size_t count;
 };
 

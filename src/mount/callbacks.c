@@ -6,12 +6,12 @@
 /* Takes the fastest way to read that is allowed. */
 static void choose_speed(struct session *session, struct fuse_conn_info *connection)
 {
-	struct speed_facts *facts = &session->facts;
+	struct features *facts = &session->facts;
 	enum backing_choice choice;
 
 #if PASSTHROUGH_KNOWN
 	facts->kernel_reads = connection->capable & FUSE_CAP_PASSTHROUGH;
-	choice = speed_backing(facts);
+	choice = features_backing(facts);
 	if (choice != BACKING_NONE) {
 		connection->want |= (unsigned int)FUSE_CAP_PASSTHROUGH;
 		/* a source may be on an overlay file system */
@@ -19,13 +19,13 @@ static void choose_speed(struct session *session, struct fuse_conn_info *connect
 	}
 #else
 	(void)connection;
-	choice = speed_backing(facts);
+	choice = features_backing(facts);
 #endif
 	session->backings.choice = choice;
-	speed_advise(facts, session->advice);
-	view_set_reading(session->view, speed_read_mode(choice), session->advice);
+	features_advise(facts, session->advice);
+	view_set_reading(session->view, features_read_mode(choice), session->advice);
 	if (facts->wants_passthrough && choice == BACKING_NONE && session->expects_passthrough)
-		log_warning("reading without passthrough: %s", speed_no_passthrough(facts));
+		log_warning("reading without passthrough: %s", features_no_passthrough(facts));
 }
 
 static void on_init(void *userdata, struct fuse_conn_info *connection)

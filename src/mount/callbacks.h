@@ -6,7 +6,7 @@
  * them in threads of its own, several at a time; their user data is the session.
  *
  * What the kernel may keep, and for how long, is in mount/lifetime.h. Before the view is asked for
- * something that the kernel may keep, the node by which it comes to it is marked (mount/kept.h);
+ * something that the kernel may keep, the node by which it comes to it is marked (mount/cached_marks.h);
  * and the node that it is, before the kernel is answered.
  */
 

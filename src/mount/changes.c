@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Requests that would change something: EROFS, but for those by which the process that mounts has
- * programs hear of what changed (mount/nudge.h), and which change nothing either. Without these
+ * programs hear of what changed (mount/watcher_event.h), and which change nothing either. Without these
  * functions libfuse would answer ENOSYS, of which the kernel makes other errors. */
 
 #include "mount/callbacks.h"
@@ -12,8 +12,8 @@ static void make(fuse_req_t request, fuse_ino_t parent, const char *name)
 	struct session *session = session_of(request);
 	struct fuse_entry_param entry;
 
-	if (refresher_is_asker(&session->refresher, request) &&
-	    pretend_change(&session->pretended, parent, name, true, &entry))
+	if (watcher_thread_is_requester(&session->watcher, request) &&
+	    watcher_reply_change(&session->replies, parent, name, true, &entry))
 		(void)fuse_reply_entry(request, &entry);
 	else
 		reply_error(request, -EROFS);
@@ -22,10 +22,10 @@ static void make(fuse_req_t request, fuse_ino_t parent, const char *name)
 static void remove_name(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
 	struct session *session = session_of(request);
-	bool pretended = refresher_is_asker(&session->refresher, request) &&
-			 pretend_change(&session->pretended, parent, name, false, NULL);
+	bool replies = watcher_thread_is_requester(&session->watcher, request) &&
+		       watcher_reply_change(&session->replies, parent, name, false, NULL);
 
-	reply_error(request, pretended ? 0 : -EROFS);
+	reply_error(request, replies ? 0 : -EROFS);
 }
 
 void on_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
@@ -59,7 +59,7 @@ void on_setattr(fuse_req_t request, fuse_ino_t node, struct stat *attributes, in
 
 	(void)attributes;
 	(void)wanted;
-	if (refresher_is_asker(&session->refresher, request))
+	if (watcher_thread_is_requester(&session->watcher, request))
 		on_getattr(request, node, info);
 	else
 		reply_error(request, -EROFS);

@@ -6,8 +6,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "mount/asker.h"
 #include "mount/callbacks.h"
+#include "mount/requester.h"
 #include "mount/sync.h"
 
 /* Says how an open file is to be read. */
@@ -35,7 +35,7 @@ static void note_transport(struct session *session, fuse_req_t request)
 	if (request_is_ringed(request))
 		view_set_transport(session->view, "io_uring");
 	if (backing_was_refused(&session->backings))
-		view_set_reading(session->view, speed_read_mode(BACKING_NONE), session->advice);
+		view_set_reading(session->view, features_read_mode(BACKING_NONE), session->advice);
 }
 
 /* Is it the version of the file that the kernel's inode was made for? */
@@ -52,18 +52,18 @@ static bool is_given(struct session *session, const struct view_file *file)
 void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct session *session = session_of(request);
-	CLEANUP_ASKER struct asker asker;
+	CLEANUP_ASKER struct requester requester;
 	struct handle *handle = NULL;
-	int r = asker_init(&asker, request);
+	int r = requester_init(&requester, request);
 
 	if (node == FIXED_STATUS)
 		note_transport(session, request);
 	if ((info->flags & O_ACCMODE) != O_RDONLY || info->flags & O_TRUNC)
 		r = -EROFS;
 	if (r == 0 && session_judges(session) && info->flags & FLAG_EXECUTE)
-		r = view_access(&asker.viewer, node, X_OK);
+		r = view_access(&requester.call, node, X_OK);
 	if (r == 0)
-		r = handle_open(&session->handles, &asker.viewer, node, &handle);
+		r = handle_open(&session->handles, &requester.call, node, &handle);
 	if (!handle) {
 		if (r > 0)
 			sync_refuse_open(session, request, r == VIEW_RECOMPARE);
@@ -105,8 +105,8 @@ void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 {
 	struct session *session = session_of(request);
 	struct handle *handle CLEANUP_HANDLE = handle_use(handle_of(info));
-	const struct interruption interruption = asker_interruption(request);
-	const struct viewer reader = {.view = session->view, .interruption = &interruption};
+	const struct interruption interruption = requester_interruption(request);
+	const struct view_call reader = {.view = session->view, .interruption = &interruption};
 	struct buffer buffer;
 	long length = -ENOMEM;
 

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
-#include "mount/nudge.h"
+#include "mount/watcher_event.h"
 #include "mountpoint/prerequisites.h"
 
 /* The longest name that is shown as the device: mount(2) ends at a page with all options. */
@@ -63,7 +63,7 @@ enum session_access fuse_options_access(const struct session_settings *settings)
 		return SESSION_READ_ONLY;
 	if (!mount_is_privileged())
 		return SESSION_REFUSING;
-	return nudge_is_possible() ? SESSION_OPENED : SESSION_READ_ONLY;
+	return watcher_event_is_possible() ? SESSION_OPENED : SESSION_READ_ONLY;
 }
 
 /* The kernel checks modes (and ACLs) itself, as it knows the caller. In a shared mount it does not:

@@ -11,7 +11,7 @@ int handle_list_init(struct handle_list *list)
 {
 	list->first = NULL;
 	list->polled = 0;
-	open_shares_init(&list->shares);
+	open_quotas_init(&list->shares);
 	return -pthread_mutex_init(&list->lock, NULL);
 }
 
@@ -30,7 +30,7 @@ void handle_list_deinit(struct handle_list *list)
 	while (handle) {
 		struct handle *next = handle->next;
 
-		open_shares_give(&list->shares, handle->share);
+		open_quotas_give(&list->shares, handle->quota);
 		close_handle(handle);
 		handle = next;
 	}
@@ -49,25 +49,25 @@ static void add(struct handle_list *list, struct handle *handle)
 	(void)pthread_mutex_unlock(&list->lock);
 }
 
-static int take_share(struct handle_list *list, const struct viewer *viewer,
-		      struct open_share **share)
+static int take_share(struct handle_list *list, const struct view_call *call,
+		      struct open_quota **quota)
 {
 	int r;
 
 	(void)pthread_mutex_lock(&list->lock);
-	r = open_shares_take(&list->shares, viewer->caller ? &viewer->caller->uid : NULL, share);
+	r = open_quotas_take(&list->shares, call->caller ? &call->caller->uid : NULL, quota);
 	(void)pthread_mutex_unlock(&list->lock);
 	return r;
 }
 
-static void give_share(struct handle_list *list, struct open_share *share)
+static void give_share(struct handle_list *list, struct open_quota *quota)
 {
 	(void)pthread_mutex_lock(&list->lock);
-	open_shares_give(&list->shares, share);
+	open_quotas_give(&list->shares, quota);
 	(void)pthread_mutex_unlock(&list->lock);
 }
 
-int handle_open(struct handle_list *list, const struct viewer *viewer, uint64_t node,
+int handle_open(struct handle_list *list, const struct view_call *call, uint64_t node,
 		struct handle **handle)
 {
 	struct handle *opened = calloc(1, sizeof(*opened));
@@ -75,11 +75,11 @@ int handle_open(struct handle_list *list, const struct viewer *viewer, uint64_t 
 
 	if (!opened)
 		return -ENOMEM;
-	r = take_share(list, viewer, &opened->share);
+	r = take_share(list, call, &opened->quota);
 	if (r == 0) {
-		r = view_open(viewer, node, &opened->file);
+		r = view_open(call, node, &opened->file);
 		if (r != 0)
-			give_share(list, opened->share);
+			give_share(list, opened->quota);
 	}
 	if (r != 0) {
 		free(opened);
@@ -162,7 +162,7 @@ void handles_wake_pollers(struct handle_list *list, struct view *view)
 void handle_drop(struct handle *handle)
 {
 	struct handle_list *list;
-	struct open_share *share;
+	struct open_quota *quota;
 	bool last;
 
 	if (!handle)
@@ -175,7 +175,7 @@ void handle_drop(struct handle *handle)
 	if (!last)
 		return;
 	list = handle->list;
-	share = handle->share;
+	quota = handle->quota;
 	close_handle(handle);
-	give_share(list, share);
+	give_share(list, quota);
 }

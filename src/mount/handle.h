@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "mount/open_shares.h"
+#include "mount/open_quota.h"
 #include "view/view.h"
 
 struct fuse_pollhandle;
@@ -26,7 +26,7 @@ struct handle {
 	struct handle_list *list;
 	struct handle *previous, *next;
 	unsigned int uses;
-	struct open_share *share; /* of who opened it, or NULL */
+	struct open_quota *quota; /* of who opened it, or NULL */
 	struct fuse_pollhandle *poll; /* who waits for the file to become readable, or NULL */
 };
 
@@ -34,7 +34,7 @@ struct handle_list {
 	pthread_mutex_t lock;
 	struct handle *first;
 	size_t polled; /* handles that somebody waits for */
-	struct open_shares shares;
+	struct open_quotas shares;
 };
 
 MUST_CHECK int handle_list_init(struct handle_list *list);
@@ -43,8 +43,8 @@ MUST_CHECK int handle_list_init(struct handle_list *list);
 void handle_list_deinit(struct handle_list *list);
 
 /* Opens a file of the view, with one use that the caller has to let go. 0, or an outcome or -errno
- * of view_open; -EMFILE: a viewer who is not root has too many open (mount/open_shares.h). */
-MUST_CHECK int handle_open(struct handle_list *list, const struct viewer *viewer, uint64_t node,
+ * of view_open; -EMFILE: a viewer who is not root has too many open (mount/open_quotas.h). */
+MUST_CHECK int handle_open(struct handle_list *list, const struct view_call *call, uint64_t node,
 			   struct handle **handle);
 
 /* Is any file open? */

@@ -2,9 +2,9 @@
 
 /* Listings of directories. */
 
-#include "mount/asker.h"
 #include "mount/callbacks.h"
 #include "mount/lifetime.h"
+#include "mount/requester.h"
 
 /* The inode number in listings of what has none; as libfuse does it. */
 #define INODE_UNKNOWN 0xffffffff
@@ -20,11 +20,11 @@ static bool want_none(const struct view_entry *entry, void *context)
  * as a directory of the source would be. */
 static void open_shared(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
-	CLEANUP_ASKER struct asker asker;
-	int r = asker_init(&asker, request);
+	CLEANUP_ASKER struct requester requester;
+	int r = requester_init(&requester, request);
 
-	if (r == 0 && asker.viewer.caller)
-		r = view_list(&asker.viewer, node, 0, want_none, NULL);
+	if (r == 0 && requester.call.caller)
+		r = view_list(&requester.call, node, 0, want_none, NULL);
 	if (r < 0)
 		reply_error(request, r);
 	else
@@ -84,10 +84,10 @@ static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 		return plus;
 	plus.ino = entry->attributes.st_ino;
 	plus.attr_timeout = lifetime_of_attributes(plus.ino, shared);
-	if (!pretence_is_of(&session->pretended, reply->node, entry->name))
+	if (!watcher_reply_is_of(&session->replies, reply->node, entry->name))
 		plus.entry_timeout = lifetime_of_names(reply->node, shared);
 	if (entry->known && reply->plus)
-		kept_mark(&session->kept, node_inode(plus.ino));
+		cached_marks_set(&session->cached, node_inode(plus.ino));
 	return plus;
 }
 
@@ -113,16 +113,16 @@ static bool add_name(const struct view_entry *entry, void *context)
 /* What may change elsewhere later is noted before the view is asked. */
 static int note(struct session *session, uint64_t node)
 {
-	kept_mark(&session->kept, node);
-	return node_kind(node) == NODE_GROUP ? listed_add(&session->listed, node) : 0;
+	cached_marks_set(&session->cached, node);
+	return node_kind(node) == NODE_GROUP ? listed_groups_add(&session->listed, node) : 0;
 }
 
 static void reply_listing(fuse_req_t request, struct listing_reply *reply, off_t offset)
 {
 	struct session *session = session_of(request);
 	struct buffer buffer = buffers_take(&session->buffers, reply->size);
-	CLEANUP_ASKER struct asker asker;
-	int r = asker_init(&asker, request);
+	CLEANUP_ASKER struct requester requester;
+	int r = requester_init(&requester, request);
 
 	if (r == 0)
 		r = buffer.data ? note(session, reply->node) : -ENOMEM;
@@ -130,7 +130,7 @@ static void reply_listing(fuse_req_t request, struct listing_reply *reply, off_t
 	reply->data = buffer.data;
 	reply->session = session;
 	if (r == 0)
-		r = view_list(&asker.viewer, reply->node, (uint64_t)offset, add_name, reply);
+		r = view_list(&requester.call, reply->node, (uint64_t)offset, add_name, reply);
 	if (r < 0)
 		reply_error(request, r);
 	else

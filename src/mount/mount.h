@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "base/attributes.h"
-#include "view/notice.h"
+#include "view/invalidation.h"
 #include "view/view.h"
 
 struct mounter;
@@ -29,7 +29,7 @@ struct session_settings {
 	char *const *options;
 	bool passthrough; /* the kernel shall read all files by itself (mount/backing.h) */
 	bool io_uring; /* requests shall come over io_uring; without, where that cannot be */
-	bool shared; /* other users get in, too (mount/asker.h); only root may, see caller_try */
+	bool shared; /* other users get in, too (mount/requester.h); only root may, see caller_try */
 	bool nonempty; /* the mount point may have something in it */
 	bool auto_unmount; /* also where the daemon was killed (mount/mounter.h) */
 	bool single_threaded;
@@ -56,7 +56,7 @@ MUST_CHECK int session_run(struct session *session);
 
 /* Tells what a commit changed, so that the kernel drops what it holds of that. Takes the notice.
  * Any thread, in the order of the commits; never blocks. */
-void session_tell(struct session *session, struct view_notice *notice);
+void session_tell(struct session *session, struct invalidation *invalidation);
 
 /* Everything that happened before this ticket was given has been told: programs that read
  * .twinfs/sync with a ticket up to it get their answer, or the error (positive errno, 0: none),

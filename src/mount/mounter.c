@@ -19,9 +19,9 @@
 #include "base/inotify_queues.h"
 #include "base/stop.h"
 #include "mount/fuse_options.h"
-#include "mount/lookers.h"
 #include "mount/mounter_order.h"
 #include "mount/session.h"
+#include "mount/watcher_processes.h"
 #include "mountpoint/point.h"
 
 /* How often one who waits for an answer looks whether it shall stop. */
@@ -31,7 +31,7 @@
 #define END_MS 5000
 
 /* The only descriptor above stderr that the process keeps. */
-#define KEPT_SOCKET (STDERR_FILENO + 1)
+#define CACHED_SOCKET (STDERR_FILENO + 1)
 
 struct mounter {
 	int socket;
@@ -77,7 +77,7 @@ static int send_answer(int result, int fd)
 		control->cmsg_len = CMSG_LEN(sizeof(fd));
 		memcpy(CMSG_DATA(control), &fd, sizeof(fd));
 	}
-	return sendmsg(KEPT_SOCKET, &answer.head, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return sendmsg(CACHED_SOCKET, &answer.head, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 /* Who started us sees no more of us; and who still had the view open here would keep it from
@@ -162,15 +162,15 @@ static char hear(struct mounter_order *order)
 	ssize_t length;
 
 	do
-		length = recv(KEPT_SOCKET, order, sizeof(*order), MSG_TRUNC);
+		length = recv(CACHED_SOCKET, order, sizeof(*order), MSG_TRUNC);
 	/* the other is gone without having heard our answer: its last word is there still */
 	while (length < 0 && (errno == EINTR || errno == ECONNRESET));
 	return length > 0 && mounter_order_is_whole(order, (size_t)length) ? order->word : '\0';
 }
 
 /* After the number of them. */
-static void answer_watched(const struct mounter_watchers *watchers, struct lookers *lookers,
-			   dev_t device)
+static void answer_watched(const struct mounter_watchers *watchers,
+			   struct watcher_processes *watcher_processes, dev_t device)
 {
 	static uint64_t answer[1 + MOUNTER_WATCHED_MAX];
 	struct inotify_watched watched = {
@@ -180,47 +180,48 @@ static void answer_watched(const struct mounter_watchers *watchers, struct looke
 	};
 
 	for (size_t i = 0; i < watchers->count; i++)
-		lookers_add(lookers, watchers->threads[i]);
+		watcher_processes_add(watcher_processes, watchers->threads[i]);
 	if (watchers->anybody) {
 		inotify_watched_by_all(&watched);
 	} else {
-		for (size_t i = 0; i < LOOKERS_MAX && lookers->processes[i]; i++)
-			inotify_watched_by(lookers->processes[i], &watched);
+		for (size_t i = 0; i < WATCHER_PROCESSES_MAX && watcher_processes->processes[i];
+		     i++)
+			inotify_watched_by(watcher_processes->processes[i], &watched);
 	}
 	answer[0] = watched.count;
-	(void)send(KEPT_SOCKET, answer, (1 + answer[0]) * sizeof(*answer), MSG_NOSIGNAL);
+	(void)send(CACHED_SOCKET, answer, (1 + answer[0]) * sizeof(*answer), MSG_NOSIGNAL);
 }
 
-static void answer_nudge(const struct mounter_order *order, struct nudge_way *way,
+static void answer_event(const struct mounter_order *order, struct watcher_event_route *way,
 			 const char *point, dev_t device)
 {
-	const struct nudge nudge = mounter_order_nudge(order);
-	int r = way->root < 0 ? nudge_open(way, point, device) : 0;
+	const struct watcher_event event = mounter_order_event(order);
+	int r = way->root < 0 ? watcher_event_route_open(way, point, device) : 0;
 
 	if (r == 0)
-		r = nudge_make(way, &nudge);
+		r = watcher_event_raise(way, &event);
 	(void)send_answer(r, -1);
 }
 
 /* Does what it is told until that is something else. */
-static char attend(const struct session_settings *settings, dev_t device, bool nudges)
+static char attend(const struct session_settings *settings, dev_t device, bool events)
 {
 	static struct mounter_order order; /* large */
-	struct nudge_way way = NUDGE_WAY_NONE;
-	struct lookers lookers = {.next = 0};
+	struct watcher_event_route way = WATCHER_EVENT_WAY_NONE;
+	struct watcher_processes watcher_processes = {.next = 0};
 	char word;
 
 	while ((word = hear(&order)) != '\0' && word != WORD_UNMOUNT) {
 		if (word == WORD_FIND_WATCHED)
-			answer_watched(&order.watchers, &lookers, device);
-		else if (word == WORD_NUDGE && nudges)
-			answer_nudge(&order, &way, settings->mount_point, device);
+			answer_watched(&order.watchers, &watcher_processes, device);
+		else if (word == WORD_NUDGE && events)
+			answer_event(&order, &way, settings->mount_point, device);
 		else if (word == WORD_NUDGE)
 			(void)send_answer(-EOPNOTSUPP, -1);
 		else
-			nudge_close(&way);
+			watcher_event_route_close(&way);
 	}
-	nudge_close(&way);
+	watcher_event_route_close(&way);
 	return word;
 }
 
@@ -234,16 +235,16 @@ static void stand_alone(int socket)
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
-	if (dup2(socket, KEPT_SOCKET) < 0 || fcntl(KEPT_SOCKET, F_SETFD, FD_CLOEXEC) < 0)
+	if (dup2(socket, CACHED_SOCKET) < 0 || fcntl(CACHED_SOCKET, F_SETFD, FD_CLOEXEC) < 0)
 		_exit(EXIT_FAILURE);
-	closefrom(KEPT_SOCKET + 1);
+	closefrom(CACHED_SOCKET + 1);
 }
 
 /* Has the daemon closed its end? Then another view may be mounted there by now, with the same device
  * number. */
 static bool daemon_is_gone(void)
 {
-	struct pollfd socket = {.fd = KEPT_SOCKET};
+	struct pollfd socket = {.fd = CACHED_SOCKET};
 
 	return poll(&socket, 1, 0) == 1 && socket.revents & POLLHUP;
 }
@@ -401,10 +402,11 @@ long mounter_find_watched(struct mounter *mounter, const struct mounter_watchers
 	return length / (ssize_t)sizeof(*inodes);
 }
 
-int mounter_nudge(struct mounter *mounter, const struct nudge *nudge, const atomic_bool *stopping)
+int mounter_raise_event(struct mounter *mounter, const struct watcher_event *event,
+			const atomic_bool *stopping)
 {
 	struct mounter_order order;
-	ssize_t length = mounter_order_for_nudge(&order, nudge);
+	ssize_t length = mounter_order_for_event(&order, event);
 	int result = -ECHILD;
 
 	if (length < 0)

@@ -11,7 +11,7 @@
  *			<- descriptor -	keeps nothing of it open
  *	mounter_find_watched() ------->	looks who watches folders of the view
  *			<--- inodes ---
- *	mounter_nudge() ------------->	has these hear of a change (mount/nudge.h)
+ *	mounter_raise_event() ------------->	has these hear of a change (mount/watcher_event.h)
  *			<--- result ---
  *	mounter_unmount() -- a byte -->	unmounts, ends
  *
@@ -31,7 +31,7 @@
 #include "mount/session_access.h"
 
 struct mounter;
-struct nudge;
+struct watcher_event;
 struct session_settings;
 
 /* Starts the process. Call it before other threads are started, and before rights are given up. 0
@@ -44,7 +44,7 @@ MUST_CHECK int mounter_start(struct mounter **mounter, const struct session_sett
  * more of it. -ECANCELED when stop_requested(): what it still mounts it unmounts. */
 MUST_CHECK int mounter_mount(struct mounter *mounter);
 
-/* The process itself: who asks the view as this one asks for mounter_nudge. */
+/* The process itself: who asks the view as this one asks for mounter_raise_event. */
 pid_t mounter_process(const struct mounter *mounter);
 
 /* How it mounts. */
@@ -55,7 +55,7 @@ enum session_access mounter_access(const struct mounter *mounter);
  * and must not be called any more. */
 
 /* Which inodes of the view are watched by inotify, some perhaps more than once: by anybody, or by the
- * processes of these threads and of those that were given before (mount/lookers.h). How many, or
+ * processes of these threads and of those that were given before (mount/watcher_processes.h). How many, or
  * -errno. */
 #define MOUNTER_WATCHED_MAX 1024
 #define MOUNTER_THREADS_MAX 16
@@ -71,8 +71,8 @@ MUST_CHECK long mounter_find_watched(struct mounter *mounter,
 
 /* Makes a change in the view. 0, -errno of the change, -EOPNOTSUPP where the view is read-only for
  * good, or -ENAMETOOLONG. What is kept open for it is closed by mounter_rest. */
-MUST_CHECK int mounter_nudge(struct mounter *mounter, const struct nudge *nudge,
-			     const atomic_bool *stopping);
+MUST_CHECK int mounter_raise_event(struct mounter *mounter, const struct watcher_event *event,
+				   const atomic_bool *stopping);
 
 /* No more changes for now. */
 void mounter_rest(struct mounter *mounter);

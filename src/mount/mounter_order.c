@@ -4,33 +4,33 @@
 #include <errno.h>
 #include <string.h>
 
-#define TEXTS offsetof(struct mounter_order, nudge.texts)
+#define TEXTS offsetof(struct mounter_order, event.texts)
 
-long mounter_order_for_nudge(struct mounter_order *order, const struct nudge *nudge)
+long mounter_order_for_event(struct mounter_order *order, const struct watcher_event *event)
 {
-	size_t path = strlen(nudge->path) + 1, name = strlen(nudge->name) + 1;
+	size_t path = strlen(event->path) + 1, name = strlen(event->name) + 1;
 
-	if (path + name > sizeof(order->nudge.texts))
+	if (path + name > sizeof(order->event.texts))
 		return -ENAMETOOLONG;
 	memset(order, 0, TEXTS);
 	order->word = WORD_NUDGE;
-	order->nudge.directory = nudge->directory;
-	order->nudge.kind = (uint8_t)nudge->kind;
-	order->nudge.folder = nudge->folder;
-	memcpy(order->nudge.texts, nudge->path, path);
-	memcpy(order->nudge.texts + path, nudge->name, name);
+	order->event.directory = event->directory;
+	order->event.kind = (uint8_t)event->kind;
+	order->event.folder = event->folder;
+	memcpy(order->event.texts, event->path, path);
+	memcpy(order->event.texts + path, event->name, name);
 	return (long)(TEXTS + path + name);
 }
 
 /* length	of the texts */
-static bool nudge_is_whole(const struct mounter_order *order, size_t length)
+static bool watcher_event_is_whole(const struct mounter_order *order, size_t length)
 {
-	const char *path = order->nudge.texts;
+	const char *path = order->event.texts;
 	const char *name = memchr(path, '\0', length);
 	const char *end = path + length;
 
 	return name && memchr(name + 1, '\0', (size_t)(end - name - 1)) == end - 1 &&
-	       order->nudge.kind <= NUDGE_CHANGED && order->nudge.directory <= 1;
+	       order->event.kind <= WATCHER_EVENT_CHANGED && order->event.directory <= 1;
 }
 
 bool mounter_order_is_whole(const struct mounter_order *order, size_t length)
@@ -42,7 +42,7 @@ bool mounter_order_is_whole(const struct mounter_order *order, size_t length)
 		return length == MOUNTER_ORDER_WATCHERS &&
 		       order->watchers.count <= MOUNTER_THREADS_MAX;
 	case WORD_NUDGE:
-		return length > TEXTS && nudge_is_whole(order, length - TEXTS);
+		return length > TEXTS && watcher_event_is_whole(order, length - TEXTS);
 	case WORD_MOUNT:
 	case WORD_REST:
 	case WORD_UNMOUNT:
@@ -52,13 +52,13 @@ bool mounter_order_is_whole(const struct mounter_order *order, size_t length)
 	}
 }
 
-struct nudge mounter_order_nudge(const struct mounter_order *order)
+struct watcher_event mounter_order_event(const struct mounter_order *order)
 {
-	return (struct nudge){
-		.kind = (enum nudge_kind)order->nudge.kind,
-		.directory = order->nudge.directory,
-		.folder = order->nudge.folder,
-		.path = order->nudge.texts,
-		.name = order->nudge.texts + strlen(order->nudge.texts) + 1,
+	return (struct watcher_event){
+		.kind = (enum watcher_event_kind)order->event.kind,
+		.directory = order->event.directory,
+		.folder = order->event.folder,
+		.path = order->event.texts,
+		.name = order->event.texts + strlen(order->event.texts) + 1,
 	};
 }

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "mount/mounter.h"
-#include "mount/nudge.h"
+#include "mount/watcher_event.h"
 
 enum {
 	WORD_MOUNT = 'm',
@@ -29,15 +29,16 @@ struct mounter_order {
 		struct mounter_watchers watchers;
 		struct {
 			uint8_t directory; /* 0 or 1 */
-			uint8_t kind; /* enum nudge_kind */
+			uint8_t kind; /* enum watcher_event_kind */
 			uint64_t folder;
 			char texts[PATH_MAX + NAME_MAX + 1]; /* a path and a name, each with NUL */
-		} nudge;
+		} event;
 	};
 };
 
 /* Makes the one for a nudge. Its length in bytes, or -ENAMETOOLONG. */
-MUST_CHECK long mounter_order_for_nudge(struct mounter_order *order, const struct nudge *nudge);
+MUST_CHECK long mounter_order_for_event(struct mounter_order *order,
+					const struct watcher_event *event);
 
 /* The length of one that finds watchers. */
 #define MOUNTER_ORDER_WATCHERS \
@@ -50,6 +51,6 @@ MUST_CHECK long mounter_order_for_nudge(struct mounter_order *order, const struc
 bool mounter_order_is_whole(const struct mounter_order *order, size_t length);
 
 /* The nudge that a whole one asks for, which points into it. */
-struct nudge mounter_order_nudge(const struct mounter_order *order);
+struct watcher_event mounter_order_event(const struct mounter_order *order);
 
 #endif

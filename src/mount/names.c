@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#include "mount/asker.h"
 #include "mount/callbacks.h"
 #include "mount/lifetime.h"
+#include "mount/requester.h"
 
 /* Of a file: its node is used again after 4096 versions. */
 static void give_generation(struct session *session, struct fuse_entry_param *entry)
@@ -23,19 +23,19 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 	struct session *session = session_of(request);
 	bool shared = session->settings.shared;
 	struct fuse_entry_param entry = {.entry_timeout = lifetime_of_names(parent, shared)};
-	CLEANUP_ASKER struct asker asker;
-	int r = asker_init(&asker, request);
+	CLEANUP_ASKER struct requester requester;
+	int r = requester_init(&requester, request);
 
-	if (refresher_is_asker(&session->refresher, request) &&
-	    pretend_lookup(&session->pretended, parent, name, &entry)) {
+	if (watcher_thread_is_requester(&session->watcher, request) &&
+	    watcher_reply_lookup(&session->replies, parent, name, &entry)) {
 		(void)fuse_reply_entry(request, &entry);
 		return;
 	}
-	if (pretence_is_of(&session->pretended, parent, name))
+	if (watcher_reply_is_of(&session->replies, parent, name))
 		entry.entry_timeout = 0.0;
-	kept_mark(&session->kept, node_inode(parent));
+	cached_marks_set(&session->cached, node_inode(parent));
 	if (r == 0)
-		r = view_lookup(&asker.viewer, parent, name, &entry.attr);
+		r = view_lookup(&requester.call, parent, name, &entry.attr);
 	if (r < 0 && (r != -ENOENT || entry.entry_timeout <= 0)) {
 		reply_error(request, r);
 		return;
@@ -45,7 +45,7 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 		give_generation(session, &entry);
 		entry.attr.st_ino = view_inode(session->view, entry.ino);
 		entry.attr_timeout = lifetime_of_attributes(entry.ino, shared);
-		kept_mark(&session->kept, node_inode(entry.ino));
+		cached_marks_set(&session->cached, node_inode(entry.ino));
 	}
 	(void)fuse_reply_entry(request, &entry);
 }
@@ -54,19 +54,19 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 void on_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct session *session = session_of(request);
-	const struct viewer opener = {.view = session->view};
-	CLEANUP_ASKER struct asker asker = {.viewer = opener};
+	const struct view_call opener = {.view = session->view};
+	CLEANUP_ASKER struct requester requester = {.call = opener};
 	double lifetime = lifetime_of_attributes(node, session->settings.shared);
 	struct stat attributes;
-	int r = info ? 0 : asker_init(&asker, request);
+	int r = info ? 0 : requester_init(&requester, request);
 
-	kept_mark(&session->kept, node_inode(node));
-	if (refresher_is_asker(&session->refresher, request) &&
-	    pretend_getattr(&session->pretended, node, &attributes)) {
+	cached_marks_set(&session->cached, node_inode(node));
+	if (watcher_thread_is_requester(&session->watcher, request) &&
+	    watcher_reply_getattr(&session->replies, node, &attributes)) {
 		r = 0;
 		lifetime = 0.0;
 	} else if (r == 0) {
-		r = view_getattr(&asker.viewer, node, &attributes);
+		r = view_getattr(&requester.call, node, &attributes);
 	}
 	if (r < 0) {
 		reply_error(request, r);
@@ -79,25 +79,25 @@ void on_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info
 /* access(2) and chdir(2), where the kernel does not judge itself. */
 void on_access(fuse_req_t request, fuse_ino_t node, int mask)
 {
-	CLEANUP_ASKER struct asker asker;
-	int r = asker_init(&asker, request);
+	CLEANUP_ASKER struct requester requester;
+	int r = requester_init(&requester, request);
 
 	if (r == 0 && mask & W_OK)
 		r = -EROFS;
 	if (r == 0)
-		r = view_access(&asker.viewer, node, mask);
+		r = view_access(&requester.call, node, mask);
 	reply_error(request, r);
 }
 
 void on_readlink(fuse_req_t request, fuse_ino_t node)
 {
 	struct bytes target CLEANUP_BYTES = {0};
-	CLEANUP_ASKER struct asker asker;
-	int r = asker_init(&asker, request);
+	CLEANUP_ASKER struct requester requester;
+	int r = requester_init(&requester, request);
 	const char *text;
 
 	if (r == 0)
-		r = view_readlink(&asker.viewer, node, &target);
+		r = view_readlink(&requester.call, node, &target);
 	text = r == 0 ? bytes_text(&target) : NULL;
 	if (text)
 		(void)fuse_reply_readlink(request, text);
@@ -107,13 +107,13 @@ void on_readlink(fuse_req_t request, fuse_ino_t node)
 
 void on_statfs(fuse_req_t request, fuse_ino_t node)
 {
-	CLEANUP_ASKER struct asker asker;
+	CLEANUP_ASKER struct requester requester;
 	struct statvfs statfs;
-	int r = asker_init(&asker, request);
+	int r = requester_init(&requester, request);
 
 	(void)node;
 	if (r == 0)
-		r = view_statfs(&asker.viewer, &statfs);
+		r = view_statfs(&requester.call, &statfs);
 	if (r < 0)
 		reply_error(request, r);
 	else
@@ -136,25 +136,25 @@ static void reply_xattr(fuse_req_t request, const char *value, size_t size, long
 void on_getxattr(fuse_req_t request, fuse_ino_t node, const char *name, size_t size)
 {
 	AUTO_FREE char *value = malloc(size ? size : 1);
-	CLEANUP_ASKER struct asker asker;
-	long length = asker_init(&asker, request);
+	CLEANUP_ASKER struct requester requester;
+	long length = requester_init(&requester, request);
 
 	if (!value)
 		length = -ENOMEM;
 	if (length == 0)
-		length = view_getxattr(&asker.viewer, node, name, value, size);
+		length = view_getxattr(&requester.call, node, name, value, size);
 	reply_xattr(request, value, size, length);
 }
 
 void on_listxattr(fuse_req_t request, fuse_ino_t node, size_t size)
 {
 	AUTO_FREE char *list = malloc(size ? size : 1);
-	CLEANUP_ASKER struct asker asker;
-	long length = asker_init(&asker, request);
+	CLEANUP_ASKER struct requester requester;
+	long length = requester_init(&requester, request);
 
 	if (!list)
 		length = -ENOMEM;
 	if (length == 0)
-		length = view_listxattr(&asker.viewer, node, list, size);
+		length = view_listxattr(&requester.call, node, list, size);
 	reply_xattr(request, list, size, length);
 }

@@ -34,29 +34,29 @@ int notifier_init(struct notifier *notifier)
 
 void notifier_deinit(struct notifier *notifier)
 {
-	struct view_notice *notice = notifier->first;
+	struct invalidation *invalidation = notifier->first;
 
-	while (notice) {
-		struct view_notice *next = notice->next;
+	while (invalidation) {
+		struct invalidation *next = invalidation->next;
 
-		view_notice_free(notice);
-		notice = next;
+		invalidation_free(invalidation);
+		invalidation = next;
 	}
 	(void)pthread_mutex_destroy(&notifier->lock);
 	(void)pthread_cond_destroy(&notifier->changed);
 }
 
-void session_tell(struct session *session, struct view_notice *notice)
+void session_tell(struct session *session, struct invalidation *invalidation)
 {
 	struct notifier *notifier = &session->notifier;
 
-	notice->next = NULL;
+	invalidation->next = NULL;
 	(void)pthread_mutex_lock(&notifier->lock);
 	if (notifier->last)
-		notifier->last->next = notice;
+		notifier->last->next = invalidation;
 	else
-		notifier->first = notice;
-	notifier->last = notice;
+		notifier->first = invalidation;
+	notifier->last = invalidation;
 	notifier->told++;
 	(void)pthread_cond_broadcast(&notifier->changed);
 	(void)pthread_mutex_unlock(&notifier->lock);
@@ -71,7 +71,7 @@ static bool holds(void *context, uint64_t node)
 {
 	struct session *session = context;
 
-	return !session->notifier.stopping && kept_is_marked(&session->kept, node_inode(node));
+	return !session->notifier.stopping && cached_marks_has(&session->cached, node_inode(node));
 }
 
 /* The byte behind the name is sent, too. */
@@ -85,7 +85,7 @@ static void drop_entry(void *context, uint64_t parent, const char *name, size_t 
 	memcpy(text, name, length);
 	text[length] = '\0';
 	(void)fuse_lowlevel_notify_inval_entry(session->fuse, parent, text, length);
-	refresher_note_name(&session->refresher, parent, text);
+	watcher_thread_note_name(&session->watcher, parent, text);
 }
 
 /* To drop a name the kernel takes the lock of the parent's inode, which lookups and listings under
@@ -99,7 +99,7 @@ static void settle(void *context, uint64_t parent)
 		return;
 	memset(no_name, 'x', NO_NAME_LENGTH);
 	(void)fuse_lowlevel_notify_inval_entry(session->fuse, parent, no_name, NO_NAME_LENGTH);
-	refresher_note_folder(&session->refresher, parent);
+	watcher_thread_note_folder(&session->watcher, parent);
 }
 
 /* The content of a directory is its listing; that of a file node never changes. */
@@ -112,7 +112,7 @@ static void drop_node(void *context, uint64_t node)
 		return;
 	(void)fuse_lowlevel_notify_inval_inode(session->fuse, node, offset, 0);
 	if (node_kind(node) != NODE_FILE)
-		refresher_note_folder(&session->refresher, node);
+		watcher_thread_note_folder(&session->watcher, node);
 }
 
 /* All groups' folders that were listed since this was done last: it costs no more than the listings
@@ -121,20 +121,20 @@ static void drop_copies(void *context)
 {
 	struct session *session = context;
 	AUTO_FREE uint64_t *folders = NULL;
-	size_t count = listed_take(&session->listed, &folders);
+	size_t count = listed_groups_take(&session->listed, &folders);
 
 	for (size_t i = 0; i < count; i++) {
 		settle(session, folders[i]);
 		drop_node(session, folders[i]);
 	}
-	refresher_note_all(&session->refresher);
+	watcher_thread_note_all(&session->watcher);
 }
 
 /* ---- the thread ---------------------------------------------------------------------- */
 
-static void spread(struct session *session, const struct view_notice *notice)
+static void spread(struct session *session, const struct invalidation *invalidation)
 {
-	const struct view_sink sink = {
+	const struct invalidation_sink sink = {
 		.holds = holds,
 		.entry = drop_entry,
 		.settle = settle,
@@ -142,22 +142,22 @@ static void spread(struct session *session, const struct view_notice *notice)
 		.copies = drop_copies,
 		.context = session,
 	};
-	int r = view_notice_spread(session->view, notice, &sink);
+	int r = invalidation_apply(session->view, invalidation, &sink);
 
 	for (int tries = 1; r < 0 && tries < TRIES_MAX && !session->notifier.stopping; tries++) {
 		clock_sleep_ms(TRY_AGAIN_MS);
-		r = view_notice_spread(session->view, notice, &sink);
+		r = invalidation_apply(session->view, invalidation, &sink);
 	}
 	if (r < 0)
 		log_error("cannot tell the kernel what changed, so the view may show what is no "
 			  "longer so: %s",
 			  error_text(r));
 	handles_wake_pollers(&session->handles, session->view);
-	refresher_told(&session->refresher);
+	watcher_thread_wake(&session->watcher);
 }
 
 /* Waits for something to do; false: nothing any more. *notice may be NULL. */
-static bool take(struct session *session, struct view_notice **notice)
+static bool take(struct session *session, struct invalidation **invalidation)
 {
 	struct notifier *notifier = &session->notifier;
 	bool goes_on;
@@ -166,9 +166,9 @@ static bool take(struct session *session, struct view_notice **notice)
 	while (!notifier->stopping && !notifier->first && !sync_is_due(session))
 		timed_wait(&notifier->changed, &notifier->lock, sync_limit_ns(session));
 	goes_on = !notifier->stopping;
-	*notice = goes_on ? notifier->first : NULL;
-	if (*notice) {
-		notifier->first = (*notice)->next;
+	*invalidation = goes_on ? notifier->first : NULL;
+	if (*invalidation) {
+		notifier->first = (*invalidation)->next;
 		if (!notifier->first)
 			notifier->last = NULL;
 	}
@@ -176,9 +176,9 @@ static bool take(struct session *session, struct view_notice **notice)
 	return goes_on;
 }
 
-static void end_notice(struct notifier *notifier, struct view_notice *notice)
+static void end_invalidation(struct notifier *notifier, struct invalidation *invalidation)
 {
-	view_notice_free(notice);
+	invalidation_free(invalidation);
 	(void)pthread_mutex_lock(&notifier->lock);
 	notifier->done++;
 	(void)pthread_mutex_unlock(&notifier->lock);
@@ -188,12 +188,12 @@ static void *notify(void *context)
 {
 	struct session *session = context;
 	struct notifier *notifier = &session->notifier;
-	struct view_notice *notice;
+	struct invalidation *invalidation;
 
-	while (take(session, &notice)) {
-		if (notice) {
-			spread(session, notice);
-			end_notice(notifier, notice);
+	while (take(session, &invalidation)) {
+		if (invalidation) {
+			spread(session, invalidation);
+			end_invalidation(notifier, invalidation);
 		}
 		sync_answer(session);
 	}

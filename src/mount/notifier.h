@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "view/notice.h"
+#include "view/invalidation.h"
 
 struct session;
 struct sync_waiter;
@@ -27,7 +27,7 @@ struct sync_waiter;
 struct notifier {
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t changed; /* there is something to do, or the thread has ended; monotonic */
-	struct view_notice *first, *last;
+	struct invalidation *first, *last;
 	uint64_t told, done; /* notices that came, and of which the kernel knows */
 	struct sync_waiter *waiters;
 	uint64_t synced; /* the highest ticket of session_synced, and its error */

@@ -24,7 +24,7 @@ static int init_parts(struct session *session)
 
 	if (r < 0)
 		return r;
-	r = listed_init(&session->listed);
+	r = listed_groups_init(&session->listed);
 	if (r < 0)
 		goto no_listed;
 	r = backings_init(&session->backings);
@@ -36,26 +36,26 @@ static int init_parts(struct session *session)
 	r = notifier_init(&session->notifier);
 	if (r < 0)
 		goto no_notifier;
-	r = refresher_init(&session->refresher);
+	r = watcher_thread_init(&session->watcher);
 	if (r < 0)
-		goto no_refresher;
-	r = pretended_init(&session->pretended);
+		goto no_watcher_thread;
+	r = watcher_replies_init(&session->replies);
 	if (r < 0)
-		goto no_pretended;
+		goto no_watcher_replies;
 	r = loop_init(&session->loop);
 	if (r == 0)
 		return 0;
-	pretended_deinit(&session->pretended);
-no_pretended:
-	refresher_deinit(&session->refresher);
-no_refresher:
+	watcher_replies_deinit(&session->replies);
+no_watcher_replies:
+	watcher_thread_deinit(&session->watcher);
+no_watcher_thread:
 	notifier_deinit(&session->notifier);
 no_notifier:
 	buffers_deinit(&session->buffers);
 no_buffers:
 	backings_deinit(&session->backings);
 no_backings:
-	listed_deinit(&session->listed);
+	listed_groups_deinit(&session->listed);
 no_listed:
 	handle_list_deinit(&session->handles);
 	return r;
@@ -79,13 +79,13 @@ static int take_mount(struct session *session)
 static int mount_session(struct session *session)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
-	const struct speed_facts *facts = &session->facts;
+	const struct features *facts = &session->facts;
 	/* however many rights were given up since somebody asked for it */
 	int r = session->settings.shared ? caller_try() : 0;
 
 	if (r == 0)
 		r = fuse_options_make(&args, &session->settings, session->access,
-				      facts->wants_rings && !speed_no_rings(facts));
+				      facts->wants_rings && !features_no_rings(facts));
 	if (r == 0) {
 		session->fuse = fuse_session_new(&args, &session_callbacks,
 						 sizeof(session_callbacks), session);
@@ -108,18 +108,18 @@ static int mount_session(struct session *session)
  * ask. */
 static void gather_facts(struct session *session)
 {
-	struct speed_facts *facts = &session->facts;
+	struct features *facts = &session->facts;
 	const char *reason;
 
-	speed_gather(facts);
+	features_gather(facts);
 	facts->kernel_reads = true;
 	facts->wants_passthrough = session->settings.passthrough;
 	facts->wants_rings = session->settings.io_uring;
-	reason = speed_no_passthrough(facts);
+	reason = features_no_passthrough(facts);
 	session->expects_passthrough = !reason;
 	if (facts->wants_passthrough && reason)
 		log_warning("reading without passthrough: %s", reason);
-	reason = speed_no_rings(facts);
+	reason = features_no_rings(facts);
 	if (facts->wants_rings && reason)
 		log_warning("answering requests without io_uring: %s", reason);
 }
@@ -182,12 +182,12 @@ void session_free(struct session *session)
 	if (mounted)
 		unmount(session);
 	handle_list_deinit(&session->handles);
-	listed_deinit(&session->listed);
+	listed_groups_deinit(&session->listed);
 	backings_deinit(&session->backings);
 	buffers_deinit(&session->buffers);
 	notifier_deinit(&session->notifier);
-	refresher_deinit(&session->refresher);
-	pretended_deinit(&session->pretended);
+	watcher_thread_deinit(&session->watcher);
+	watcher_replies_deinit(&session->replies);
 	loop_deinit(&session->loop);
 	free(session);
 }
@@ -205,13 +205,13 @@ static int serve(struct session *session)
 	unsigned int threads = session->settings.single_threaded ? 1 : LOOP_THREADS_MAX;
 	int r;
 
-	refresher_start(session); /* the others look whether it is there */
+	watcher_thread_start(session); /* the others look whether it is there */
 	unmount_watch_start(session, stop);
 	r = notifier_start(session);
 	if (r == 0)
 		r = loop_run(&session->loop, session->fuse, threads);
-	refresher_stop(&session->refresher);
-	refresher_join(&session->refresher);
+	watcher_thread_stop(&session->watcher);
+	watcher_thread_join(&session->watcher);
 	notifier_stop(session);
 	notifier_join(&session->notifier);
 	unmount_watch_end(&session->unmount_watch);
@@ -236,7 +236,7 @@ int session_run(struct session *session)
  * for the notifier: so it ends first. */
 void session_stop(struct session *session)
 {
-	refresher_stop(&session->refresher);
+	watcher_thread_stop(&session->watcher);
 	notifier_stop(session);
 	loop_stop(&session->loop);
 }

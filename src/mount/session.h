@@ -8,20 +8,20 @@
 
 #include "mount/backing.h"
 #include "mount/buffers.h"
+#include "mount/cached_marks.h"
+#include "mount/features.h"
 #include "mount/fuse.h"
 #include "mount/generations.h"
 #include "mount/handle.h"
-#include "mount/kept.h"
-#include "mount/listed.h"
+#include "mount/listed_groups.h"
 #include "mount/loop.h"
 #include "mount/mount.h"
 #include "mount/notifier.h"
 #include "mount/page_gate.h"
-#include "mount/pretence.h"
-#include "mount/refresher.h"
 #include "mount/session_access.h"
-#include "mount/speed.h"
 #include "mount/unmount_watch.h"
+#include "mount/watcher_reply.h"
+#include "mount/watcher_thread.h"
 
 struct session {
 	struct view *view; /* borrowed */
@@ -33,18 +33,18 @@ struct session {
 	bool failed; /* after it had begun to answer; and not ended by anybody */
 	struct page_gate gate;
 	struct generations generations;
-	struct kept kept;
-	struct listed listed;
+	struct cached_marks cached;
+	struct listed_groups listed;
 	struct backings backings;
 	struct buffers buffers;
-	struct speed_facts facts; /* the kernel's part is known since it began to ask */
+	struct features facts; /* the kernel's part is known since it began to ask */
 	bool expects_passthrough; /* nothing but the kernel can speak against it */
-	const char *advice[SPEED_ADVICE_MAX]; /* for more speed; since the kernel began to ask */
+	const char *advice[FEATURE_ADVICE_MAX]; /* for more speed; since the kernel began to ask */
 	bool opens_directories; /* the kernel cannot do without; since it began to ask */
 	struct handle_list handles;
 	struct notifier notifier;
-	struct refresher refresher;
-	struct pretended pretended;
+	struct watcher_thread watcher;
+	struct watcher_replies replies;
 	struct loop loop;
 	struct unmount_watch unmount_watch;
 	bool left_behind; /* the view was unmounted, and is ended all the same; set by its thread */

@@ -3,7 +3,7 @@
 #define MOUNT_SESSION_ACCESS_H
 
 /* How a view is kept from being written, beyond that whatever would change it fails (EROFS). The
- * second and the third way leave room for nudges (mount/nudge.h). */
+ * second and the third way leave room for nudges (mount/watcher_event.h). */
 enum session_access {
 	SESSION_READ_ONLY, /* the file system is read-only */
 	SESSION_OPENED, /* it is until somebody watches, and the mount that is seen always: of

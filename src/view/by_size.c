@@ -12,11 +12,11 @@
 #include "base/group_name.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
-#include "view/class.h"
-#include "view/fill.h"
 #include "view/node.h"
+#include "view/node_ops.h"
 #include "view/rank_name.h"
 #include "view/ranking.h"
+#include "view/stat.h"
 
 /* by-size/ as one snapshot has it. */
 struct layout {
@@ -56,7 +56,7 @@ static int fill_link(const struct view_query *query, struct stat *attributes, ui
 	struct bytes target CLEANUP_BYTES = {0};
 	int r = append_target(&target, node, group);
 
-	fill_symlink(attributes, node, target.length, query->view->since);
+	stat_set_symlink(attributes, node, target.length, query->view->since);
 	return r;
 }
 
@@ -85,7 +85,7 @@ int by_size_target(const struct view_query *query, uint64_t node, struct bytes *
 	return r < 0 ? r : append_target(target, node, &group);
 }
 
-const struct view_class link_class = {
+const struct node_ops link_ops = {
 	.getattr = link_getattr,
 };
 
@@ -177,7 +177,7 @@ static uint64_t rank_behind(uint64_t after)
 
 static void fill_folder(const struct layout *layout, uint64_t folder, struct stat *attributes)
 {
-	fill_directory(attributes, node_make(NODE_RANKS, folder), layout->totals.changed);
+	stat_set_directory(attributes, node_make(NODE_RANKS, folder), layout->totals.changed);
 }
 
 int by_size_lookup(const struct view_query *query, const char *name, struct stat *attributes)
@@ -291,7 +291,7 @@ static int ranks_path(const struct view_query *query, uint64_t node, struct byte
 	return bytes_format(path, "by-size/%s", name);
 }
 
-const struct view_class ranks_class = {
+const struct node_ops ranks_ops = {
 	.path = ranks_path,
 	.getattr = ranks_getattr,
 	.lookup = ranks_lookup,

@@ -12,11 +12,11 @@
 #include "base/hash.h"
 #include "catalog/query.h"
 #include "source/source.h"
-#include "view/class.h"
+#include "view/access.h"
+#include "view/control.h"
 #include "view/node.h"
-#include "view/own_file.h"
+#include "view/node_ops.h"
 #include "view/query.h"
-#include "view/rights.h"
 #include "view/silent.h"
 #include "view/view.h"
 
@@ -170,13 +170,13 @@ static int open_own(struct view_query *query, uint64_t id, struct view_file *fil
 {
 	switch (id) {
 	case FIXED_STATUS:
-		return own_file_status(query, &file->content);
+		return control_status(query, &file->content);
 	case FIXED_ERRORS:
-		return own_file_errors(query, &file->content);
+		return control_errors(query, &file->content);
 	case FIXED_PENDING:
-		return own_file_pending(query, &file->content);
+		return control_pending(query, &file->content);
 	case FIXED_METRICS:
-		return own_file_metrics(query, &file->content);
+		return control_metrics(query, &file->content);
 	case FIXED_SYNC:
 		return 0;
 	case FIXED_EVENTS:
@@ -189,21 +189,21 @@ static int open_own(struct view_query *query, uint64_t id, struct view_file *fil
 	}
 }
 
-int view_open(const struct viewer *viewer, uint64_t node, struct view_file *file)
+int view_open(const struct view_call *call, uint64_t node, struct view_file *file)
 {
 	struct view_query query CLEANUP_QUERY = {0};
-	int r = query_begin_for(&query, viewer);
+	int r = query_begin_for(&query, call);
 
 	*file = (struct view_file){.node = node, .fd = -1};
 	if (r == 0)
-		r = rights_of_node(&query, node, R_OK);
+		r = access_check_node(&query, node, R_OK);
 	if (r < 0)
-		return query_error(viewer->view, r);
+		return query_error(call->view, r);
 	r = node_kind(node) == NODE_FIXED ? open_own(&query, node, file)
 					  : open_regular(&query, node, file);
 	if (r != 0)
 		view_close(file);
-	return query_error(viewer->view, r);
+	return query_error(call->view, r);
 }
 
 void view_close(struct view_file *file)
@@ -219,7 +219,7 @@ int view_sync_text(struct view *view, struct bytes *text)
 	int r = query_begin(&query, view);
 
 	if (r == 0)
-		r = own_file_sync(&query, text);
+		r = control_sync(&query, text);
 	return query_error(view, r);
 }
 
@@ -243,16 +243,16 @@ static int get_record(struct view *view, struct view_file *file, struct file_rec
 /* The source was not what it was when it was looked at last. It may have got or lost a name, which
  * moves its ctime: where the index has seen that by now, and has the same content as before, what
  * was read is good. The index is not waited for. */
-static int check_again(const struct viewer *viewer, struct view_file *file,
+static int check_again(const struct view_call *call, struct view_file *file,
 		       const struct attributes *now)
 {
-	struct view *view = viewer->view;
+	struct view *view = call->view;
 	uint64_t id = node_id(file->node);
 	struct file_record record;
 	int r = get_record(view, file, &record);
 
 	if (r == 0 && !attributes_same_signature(&record.attributes, now)) {
-		r = recheck(view, id, viewer->interruption);
+		r = recheck(view, id, call->interruption);
 		if (r != -EINTR)
 			r = get_record(view, file, &record);
 	}
@@ -269,10 +269,10 @@ static int check_again(const struct viewer *viewer, struct view_file *file,
 /* A write moves the file's ctime before its bytes can be seen, and a content is known only of
  * files that had rested: so bytes that were read before the signature was seen unchanged are of
  * the content that was known. */
-static long read_source(const struct viewer *viewer, struct view_file *file, void *buffer,
+static long read_source(const struct view_call *call, struct view_file *file, void *buffer,
 			size_t size, off_t offset)
 {
-	struct view *view = viewer->view;
+	struct view *view = call->view;
 	struct attributes now;
 	ssize_t length;
 	int r;
@@ -286,7 +286,7 @@ static long read_source(const struct viewer *viewer, struct view_file *file, voi
 	if (r == 0)
 		r = source_attributes(view->catalog, file->fd, &now);
 	if (r == 0 && attributes_digest(&now) != atomic_load(&file->signature))
-		r = check_again(viewer, file, &now);
+		r = check_again(call, file, &now);
 	return r < 0 ? query_error(view, r) : length;
 }
 
@@ -300,15 +300,15 @@ static long read_content(const struct bytes *content, void *buffer, size_t size,
 	return (long)size;
 }
 
-long view_read(const struct viewer *viewer, struct view_file *file, void *buffer, size_t size,
+long view_read(const struct view_call *call, struct view_file *file, void *buffer, size_t size,
 	       off_t offset)
 {
 	if (offset < 0)
 		return -EINVAL;
 	if (file->fd >= 0)
-		return read_source(viewer, file, buffer, size, offset);
+		return read_source(call, file, buffer, size, offset);
 	if (file->node == FIXED_EVENTS)
-		return (long)event_log_read(&viewer->view->events, &file->events, buffer, size,
+		return (long)event_log_read(&call->view->events, &file->events, buffer, size,
 					    (uint64_t)offset);
 	return read_content(&file->content, buffer, size, (size_t)offset);
 }
@@ -320,22 +320,22 @@ bool view_has_more(struct view *view, const struct view_file *file)
 
 /* ---- symlinks ------------------------------------------------------------------------ */
 
-int view_readlink(const struct viewer *viewer, uint64_t node, struct bytes *target)
+int view_readlink(const struct view_call *call, uint64_t node, struct bytes *target)
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	struct file_record record;
 	AUTO_CLOSE int fd = -1;
 	ssize_t length;
-	int r = query_begin_for(&query, viewer);
+	int r = query_begin_for(&query, call);
 
 	if (r == 0)
-		r = rights_of_node(&query, node, F_OK);
+		r = access_check_node(&query, node, F_OK);
 	if (r == 0 && node_is_link(node))
-		return query_error(viewer->view, by_size_target(&query, node, target));
+		return query_error(call->view, by_size_target(&query, node, target));
 	if (r == 0)
 		r = fd = open_source(&query, node, S_IFLNK, O_PATH, &record);
 	if (r < 0)
-		return query_error(viewer->view, r);
+		return query_error(call->view, r);
 	query_end(&query);
 	r = bytes_reserve(target, PATH_MAX);
 	if (r < 0)

@@ -8,14 +8,14 @@
 #include "base/error.h"
 #include "base/group_name.h"
 #include "base/json_path.h"
+#include "view/control_json.h"
 #include "view/node.h"
-#include "view/own_json.h"
 #include "view/query.h"
 #include "view/source_path.h"
 
 struct lines {
 	struct view_query query;
-	const struct view_notice *notice;
+	const struct invalidation *invalidation;
 	struct bytes text;
 };
 
@@ -29,11 +29,12 @@ static void lines_deinit(struct lines *lines)
 static int append_event(struct lines *lines, json_t *object, int r)
 {
 	if (r == 0)
-		r = own_json_set_number(object, "generation", lines->notice->news.generation);
+		r = control_json_set_number(object, "generation",
+					    lines->invalidation->delta.generation);
 	if (r == 0)
-		r = own_json_set_time(object, "time", lines->notice->time);
+		r = control_json_set_time(object, "time", lines->invalidation->time);
 	if (r == 0)
-		r = own_json_append(&lines->text, object, JSON_COMPACT);
+		r = control_json_append(&lines->text, object, JSON_COMPACT);
 	json_decref(object);
 	return r;
 }
@@ -48,13 +49,13 @@ static int set_hash(json_t *object, const struct group_record *group)
 	char name[GROUP_NAME_SIZE];
 
 	group_name_make(name, group->hash, group->ordinal);
-	return own_json_set_text(object, "hash", name);
+	return control_json_set_text(object, "hash", name);
 }
 
-static int append_group(struct lines *lines, const struct news_group *news)
+static int append_group(struct lines *lines, const struct delta_group *delta)
 {
-	bool before = group_is_visible(&news->before), now = group_is_visible(&news->now);
-	const struct group_record *group = now ? &news->now : &news->before;
+	bool before = group_is_visible(&delta->before), now = group_is_visible(&delta->now);
+	const struct group_record *group = now ? &delta->now : &delta->before;
 	const char *event = before == now ? "group_changed" : now ? "group_appeared" : "group_gone";
 	json_t *object;
 	int r;
@@ -64,9 +65,9 @@ static int append_group(struct lines *lines, const struct news_group *news)
 	object = begin_event(event);
 	r = object ? set_hash(object, group) : -ENOMEM;
 	if (r == 0)
-		r = own_json_set_number(object, "size", group->size);
+		r = control_json_set_number(object, "size", group->size);
 	if (r == 0)
-		r = own_json_set_number(object, "copies", news->now.inodes);
+		r = control_json_set_number(object, "copies", delta->now.inodes);
 	return append_event(lines, object, r);
 }
 
@@ -85,21 +86,21 @@ static int begin_path_event(struct lines *lines, const char *event, uint64_t nod
 	return json_set_path(*object, "path", (const char *)path.data, path.length);
 }
 
-static int append_flip(struct lines *lines, const struct news_flip *flip)
+static int append_flip(struct lines *lines, const struct delta_flip *change)
 {
-	const struct news_group *news = &lines->notice->news.groups[flip->group];
+	const struct delta_group *delta = &lines->invalidation->delta.groups[change->group];
 	json_t *object;
-	int r = begin_path_event(lines, flip->redundant ? "file_redundant" : "file_unique",
-				 node_make(NODE_FILE, flip->file), &object);
+	int r = begin_path_event(lines, change->redundant ? "file_redundant" : "file_unique",
+				 node_make(NODE_FILE, change->file), &object);
 
 	if (r == 0 && !object)
 		return 0;
 	if (r == 0)
-		r = set_hash(object, flip->redundant ? &news->now : &news->before);
+		r = set_hash(object, change->redundant ? &delta->now : &delta->before);
 	return append_event(lines, object, r);
 }
 
-static int append_error(struct lines *lines, const struct news_error *error)
+static int append_error(struct lines *lines, const struct delta_error *error)
 {
 	enum node_kind kind = error->kind == ERROR_DIR ? NODE_DIR : NODE_FILE;
 	json_t *object;
@@ -108,9 +109,9 @@ static int append_error(struct lines *lines, const struct news_error *error)
 	if (r == 0 && !object)
 		return 0;
 	if (r == 0)
-		r = own_json_set_text(object, "error", error_name(error->error));
+		r = control_json_set_text(object, "error", error_name(error->error));
 	if (r == 0)
-		r = own_json_set_text(object, "message", error_text(error->error));
+		r = control_json_set_text(object, "message", error_text(error->error));
 	return append_event(lines, object, r);
 }
 
@@ -118,23 +119,23 @@ static int append_error(struct lines *lines, const struct news_error *error)
  * files are said to be copies in it. */
 static int append_all(struct lines *lines)
 {
-	const struct catalog_news *news = &lines->notice->news;
+	const struct commit_delta *delta = &lines->invalidation->delta;
 	int r = 0;
 
-	for (size_t i = 0; i < news->group_count && r == 0; i++)
-		r = append_group(lines, &news->groups[i]);
-	for (size_t i = 0; i < news->flip_count && r == 0; i++)
-		r = append_flip(lines, &news->flips[i]);
-	for (size_t i = 0; i < news->error_count && r == 0; i++) {
-		if (news->errors[i].error)
-			r = append_error(lines, &news->errors[i]);
+	for (size_t i = 0; i < delta->group_count && r == 0; i++)
+		r = append_group(lines, &delta->groups[i]);
+	for (size_t i = 0; i < delta->redundancy_count && r == 0; i++)
+		r = append_flip(lines, &delta->redundancy[i]);
+	for (size_t i = 0; i < delta->error_count && r == 0; i++) {
+		if (delta->errors[i].error)
+			r = append_error(lines, &delta->errors[i]);
 	}
 	return r;
 }
 
-int event_lines_add(struct view *view, const struct view_notice *notice)
+int event_lines_add(struct view *view, const struct invalidation *invalidation)
 {
-	CLEANUP(lines_deinit) struct lines lines = {.notice = notice};
+	CLEANUP(lines_deinit) struct lines lines = {.invalidation = invalidation};
 	int r;
 
 	if (!atomic_load(&view->events.wanted))
@@ -145,5 +146,5 @@ int event_lines_add(struct view *view, const struct view_notice *notice)
 	query_end(&lines.query);
 	if (r < 0 || lines.text.length == 0)
 		return r;
-	return event_log_append(&view->events, &lines.text, notice->time);
+	return event_log_append(&view->events, &lines.text, invalidation->time);
 }

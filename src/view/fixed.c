@@ -9,10 +9,10 @@
 
 #include "catalog/query.h"
 #include "source/source.h"
-#include "view/class.h"
-#include "view/fill.h"
+#include "view/access.h"
 #include "view/node.h"
-#include "view/rights.h"
+#include "view/node_ops.h"
+#include "view/stat.h"
 
 struct fixed_entry {
 	enum fixed_node parent;
@@ -35,7 +35,7 @@ static void fill_events(struct stat *attributes, struct view *view)
 	struct timespec changed;
 	uint64_t size = event_log_size(&view->events, &changed);
 
-	fill_file(attributes, FIXED_EVENTS, size ? changed : view->since);
+	stat_set_file(attributes, FIXED_EVENTS, size ? changed : view->since);
 	attributes->st_size = (off_t)size;
 }
 
@@ -58,23 +58,23 @@ static int fixed_getattr(const struct view_query *query, uint64_t node, struct s
 	case FIXED_UNIQUES:
 	case FIXED_REDUNDANT:
 	case FIXED_TWINFS:
-		fill_directory(attributes, node,
-			       changed_for(query,
-					   listing_times_latest(&view->times, node, view->since)));
+		stat_set_directory(attributes, node,
+				   changed_for(query, listing_times_latest(&view->times, node,
+									   view->since)));
 		return 0;
 	case FIXED_DUPS:
 	case FIXED_BY_SIZE:
-		fill_directory(attributes, node, changed_for(query, totals.changed));
+		stat_set_directory(attributes, node, changed_for(query, totals.changed));
 		return 0;
 	case FIXED_STATUS:
 	case FIXED_ERRORS:
 	case FIXED_PENDING:
 	case FIXED_METRICS:
 	case FIXED_SYNC:
-		fill_file(attributes, node, totals.changed);
+		stat_set_file(attributes, node, totals.changed);
 		return 0;
 	case FIXED_REPORT:
-		fill_file(attributes, node, totals.changed);
+		stat_set_file(attributes, node, totals.changed);
 		attributes->st_size = VIEW_REPORT_BYTES;
 		return 0;
 	case FIXED_EVENTS:
@@ -102,8 +102,7 @@ static int entry_getattr(const struct view_query *query, const struct fixed_entr
 	enum node_kind trees = trees_in(entry->id);
 
 	if (trees != NODE_FIXED && sources->count == 1)
-		return tree_class.getattr(query, node_make(trees, sources->list[0].root),
-					  attributes);
+		return tree_ops.getattr(query, node_make(trees, sources->list[0].root), attributes);
 	return fixed_getattr(query, entry->id, attributes);
 }
 
@@ -112,12 +111,12 @@ static int entry_getattr(const struct view_query *query, const struct fixed_entr
 static int tree_getattr(const struct view_query *query, enum node_kind kind, uint64_t root,
 			struct stat *attributes)
 {
-	int r = rights_of_node(query, node_make(kind, root), F_OK);
+	int r = access_check_node(query, node_make(kind, root), F_OK);
 
 	if (r == -EACCES)
 		return -ENOENT;
 	if (r == 0)
-		r = tree_class.getattr(query, node_make(kind, root), attributes);
+		r = tree_ops.getattr(query, node_make(kind, root), attributes);
 	return r == -ESTALE && kind == NODE_REDUNDANT ? -ENOENT : r;
 }
 
@@ -201,7 +200,7 @@ static int fixed_list(const struct view_query *query, uint64_t node, uint64_t af
 		};
 
 		if (fixed_entries[i].parent != node || entry.cookie <= after ||
-		    rights_of_node(query, fixed_entries[i].id, F_OK) == -EACCES)
+		    access_check_node(query, fixed_entries[i].id, F_OK) == -EACCES)
 			continue;
 		r = entry_getattr(query, &fixed_entries[i], &entry.attributes);
 		if (r == 0 && !emit(&entry, context))
@@ -222,7 +221,7 @@ static int fixed_path(const struct view_query *query, uint64_t node, struct byte
 	return -ESTALE;
 }
 
-const struct view_class fixed_class = {
+const struct node_ops fixed_ops = {
 	.path = fixed_path,
 	.getattr = fixed_getattr,
 	.lookup = fixed_lookup,

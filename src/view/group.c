@@ -10,19 +10,19 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "source/source.h"
-#include "view/class.h"
 #include "view/copy_name.h"
-#include "view/fill.h"
 #include "view/group_walk.h"
 #include "view/listing_cookie.h"
 #include "view/node.h"
-#include "view/share.h"
+#include "view/node_ops.h"
+#include "view/stat.h"
+#include "view/visible_copies.h"
 
 /* ---- dups/ --------------------------------------------------------------------------- */
 
 static void fill_group(struct stat *attributes, const struct group_record *group)
 {
-	fill_directory(attributes, node_make(NODE_GROUP, group->id), group->changed);
+	stat_set_directory(attributes, node_make(NODE_GROUP, group->id), group->changed);
 }
 
 int groups_lookup(const struct view_query *query, const char *name, struct stat *attributes)
@@ -34,7 +34,7 @@ int groups_lookup(const struct view_query *query, const char *name, struct stat 
 
 	if (!group_name_parse(name, &hash, &ordinal))
 		return -ENOENT;
-	r = share_find_group(query, hash, ordinal, &group);
+	r = visible_find_group(query, hash, ordinal, &group);
 	if (r < 0)
 		return r;
 	if (!group_is_visible(&group))
@@ -58,7 +58,7 @@ int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *em
 			.known = true,
 		};
 
-		r = share_of_group(query, &group);
+		r = visible_group(query, &group);
 		if (r < 0)
 			break;
 		if (!group_is_visible(&group))
@@ -78,7 +78,7 @@ static int get_group(const struct view_query *query, uint64_t node, struct group
 	int r = catalog_get_group(query->reader, node_id(node), group);
 
 	if (r == 0)
-		r = share_of_group(query, group);
+		r = visible_group(query, group);
 	if (r == -ENOENT || (r == 0 && !group_is_visible(group)))
 		return -ESTALE;
 	return r;
@@ -166,11 +166,11 @@ static int group_lookup(const struct view_query *query, uint64_t node, const cha
 		return r;
 	if (entry.kind != ENTRY_FILE)
 		return -ENOENT;
-	r = share_has_copy(query, node_id(node), &entry);
+	r = visible_has_copy(query, node_id(node), &entry);
 	if (r < 0)
 		return r;
 	return expect_record(
-		file_class.getattr(query, node_make(NODE_FILE, entry.child), attributes));
+		file_ops.getattr(query, node_make(NODE_FILE, entry.child), attributes));
 }
 
 static int group_list_begin(const struct view_query *query, uint64_t node, uint64_t *parent)
@@ -193,7 +193,7 @@ static int group_path(const struct view_query *query, uint64_t node, struct byte
 	return bytes_format(path, "dups/%s", name);
 }
 
-const struct view_class group_class = {
+const struct node_ops group_ops = {
 	.path = group_path,
 	.getattr = group_getattr,
 	.lookup = group_lookup,

@@ -9,10 +9,10 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "source/source.h"
-#include "view/fill.h"
+#include "view/access.h"
 #include "view/listing_cookie.h"
 #include "view/node.h"
-#include "view/rights.h"
+#include "view/stat.h"
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
@@ -105,7 +105,7 @@ static int walk_next(struct walk *walk)
 			return -ENOENT;
 		r = walk->member < walk->place.id ? walk_member(walk) : walk_place(walk);
 		if (r == 0)
-			r = rights_find_name(walk->query, &walk->file, walk->at.dir,
+			r = access_find_name(walk->query, &walk->file, walk->at.dir,
 					     walk->at.cookie);
 	} while (r == -EACCES || r == WALK_NOT_HERE);
 	return r;
@@ -150,7 +150,7 @@ static int emit_name(const struct walk *walk, view_emit_fn *emit, void *context)
 
 	if (r < 0)
 		return expect_record(r);
-	fill_file_record(&entry.attributes, &walk->file);
+	stat_set_file_record(&entry.attributes, &walk->file);
 	return emit(&entry, context) ? 0 : NAME_FULL;
 }
 

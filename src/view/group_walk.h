@@ -8,14 +8,14 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "view/class.h"
 #include "view/copy_name.h"
+#include "view/node_ops.h"
 
 /* The name that an entry has in the folder of its group. */
 MUST_CHECK int group_copy_name(const struct view_query *query, uint64_t dir, uint64_t cookie,
 			       char name[static COPY_NAME_SIZE]);
 
-/* list of struct view_class. */
+/* list of struct node_ops. */
 MUST_CHECK int group_walk_list(const struct view_query *query, uint64_t node, uint64_t after,
 			       view_emit_fn *emit, void *context);
 

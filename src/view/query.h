@@ -14,7 +14,7 @@
 struct view_query {
 	struct view *view; /* borrowed, as the next one is */
 	const struct caller *caller; /* NULL: all may be seen */
-	const struct interruption *interruption; /* as in struct viewer */
+	const struct interruption *interruption; /* as in struct view_call */
 	struct catalog_reader *reader; /* NULL: the snapshot has ended */
 };
 
@@ -27,12 +27,12 @@ static inline int query_begin(struct view_query *query, struct view *view)
 	return catalog_read_begin(view->catalog, &query->reader);
 }
 
-static inline int query_begin_for(struct view_query *query, const struct viewer *viewer)
+static inline int query_begin_for(struct view_query *query, const struct view_call *call)
 {
-	query->view = viewer->view;
-	query->caller = viewer->caller;
-	query->interruption = viewer->interruption;
-	return catalog_read_begin(viewer->view->catalog, &query->reader);
+	query->view = call->view;
+	query->caller = call->caller;
+	query->interruption = call->interruption;
+	return catalog_read_begin(call->view->catalog, &query->reader);
 }
 
 /* Lets go of the snapshot, once or twice. */

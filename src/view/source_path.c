@@ -6,8 +6,8 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "source/source.h"
+#include "view/access.h"
 #include "view/node.h"
-#include "view/rights.h"
 
 static int file_path(const struct view_query *query, uint64_t id, struct bytes *path,
 		     uint32_t *source)
@@ -58,7 +58,7 @@ int source_path_for(const struct view_query *query, uint64_t node, struct bytes 
 	if (r == 0 && file.names == 1)
 		return source_path_of(query, node, path);
 	if (r == 0)
-		r = rights_find_file(query, &file, &relative, &source);
+		r = access_find_file(query, &file, &relative, &source);
 	if (r < 0)
 		return r == -EACCES ? -ENODATA : r;
 	return append_absolute(query, &relative, source, path);

@@ -15,7 +15,7 @@
 MUST_CHECK int source_path_of(const struct view_query *query, uint64_t node, struct bytes *path);
 
 /* The same for the caller of a query, who may reach the node: of a file with several names, the
- * first one by which he finds it (view/rights.h). -ENODATA: he may not know any of them. */
+ * first one by which he finds it (view/access.h). -ENODATA: he may not know any of them. */
 MUST_CHECK int source_path_for(const struct view_query *query, uint64_t node, struct bytes *path);
 
 #endif

@@ -16,11 +16,11 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "source/source.h"
-#include "view/class.h"
-#include "view/fill.h"
+#include "view/access.h"
 #include "view/node.h"
-#include "view/rights.h"
-#include "view/share.h"
+#include "view/node_ops.h"
+#include "view/stat.h"
+#include "view/visible_copies.h"
 
 /* Outcome: the name is not in this tree, but in the other one. */
 enum {
@@ -53,7 +53,7 @@ static int tree_getattr(const struct view_query *query, uint64_t node, struct st
 
 	if (r < 0)
 		return r;
-	fill_record(attributes, node, &dir.attributes);
+	stat_set_record(attributes, node, &dir.attributes);
 	if (!query->caller)
 		attributes->st_ctim =
 			listing_times_latest(&query->view->times, node, attributes->st_ctim);
@@ -68,7 +68,7 @@ static int file_getattr(const struct view_query *query, uint64_t node, struct st
 	if (r == -ENOENT)
 		return -ESTALE;
 	if (r == 0)
-		fill_file_record(attributes, &file);
+		stat_set_file_record(attributes, &file);
 	return r;
 }
 
@@ -89,7 +89,7 @@ static int get_file(const struct view_query *query, uint64_t parent,
 	int r = file_getattr(query, node_make(NODE_FILE, entry->child), attributes);
 
 	if (r == 0 && S_ISREG(attributes->st_mode))
-		r = share_is_redundant(query, entry, &redundant);
+		r = visible_is_redundant(query, entry, &redundant);
 	if (r < 0)
 		return r;
 	return redundant == (node_kind(parent) == NODE_REDUNDANT) ? 0 : TREE_ELSEWHERE;
@@ -208,7 +208,7 @@ static int list_entry(const struct listing *listing, const struct entry_record *
 static int tree_list(const struct view_query *query, uint64_t node, uint64_t after,
 		     view_emit_fn *emit, void *context)
 {
-	int r = rights_of_node(query, node, X_OK);
+	int r = access_check_node(query, node, X_OK);
 	const struct listing listing = {query, node, r == 0, emit, context};
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	struct entry_record entry;
@@ -242,7 +242,7 @@ static int tree_path(const struct view_query *query, uint64_t node, struct bytes
 	return r < 0 ? r : bytes_append(path, relative.data, relative.length);
 }
 
-const struct view_class tree_class = {
+const struct node_ops tree_ops = {
 	.path = tree_path,
 	.getattr = tree_getattr,
 	.lookup = tree_lookup,
@@ -250,6 +250,6 @@ const struct view_class tree_class = {
 	.list = tree_list,
 };
 
-const struct view_class file_class = {
+const struct node_ops file_ops = {
 	.getattr = file_getattr,
 };

@@ -9,11 +9,11 @@
 #include "base/clock.h"
 #include "base/size.h"
 #include "catalog/query.h"
-#include "view/class.h"
+#include "view/access.h"
 #include "view/node.h"
+#include "view/node_ops.h"
 #include "view/permutation.h"
 #include "view/query.h"
-#include "view/rights.h"
 
 /* What df(1) counts in. */
 #define STATFS_BLOCK_SIZE 4096
@@ -39,7 +39,7 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	view->inode_secret = catalog_secret(catalog);
 	listing_times_init(&view->times);
 	ranking_init(&view->ranking);
-	known_shares_init(&view->shares);
+	visible_cache_init(&view->visible_cache);
 	known_numbers_init(&view->numbers);
 }
 
@@ -54,7 +54,7 @@ uint64_t view_inode(const struct view *view, uint64_t node)
 
 void view_deinit(struct view *view)
 {
-	known_shares_deinit(&view->shares);
+	visible_cache_deinit(&view->visible_cache);
 	known_numbers_deinit(&view->numbers);
 	ranking_deinit(&view->ranking);
 	listing_times_deinit(&view->times);
@@ -118,13 +118,12 @@ enum view_state view_get_state(const struct view *view)
 				   : atomic_load_explicit(&view->state, memory_order_acquire);
 }
 
-static const struct view_class *class_of(uint64_t node)
+static const struct node_ops *class_of(uint64_t node)
 {
-	static const struct view_class *const classes[] = {
-		[NODE_FIXED] = &fixed_class,    [NODE_DIR] = &tree_class,
-		[NODE_GROUP] = &group_class,    [NODE_FILE] = &file_class,
-		[NODE_REDUNDANT] = &tree_class, [NODE_RANKS] = &ranks_class,
-		[NODE_LINK] = &link_class,      [NODE_DEEP_LINK] = &link_class,
+	static const struct node_ops *const classes[] = {
+		[NODE_FIXED] = &fixed_ops, [NODE_DIR] = &tree_ops,       [NODE_GROUP] = &group_ops,
+		[NODE_FILE] = &file_ops,   [NODE_REDUNDANT] = &tree_ops, [NODE_RANKS] = &ranks_ops,
+		[NODE_LINK] = &link_ops,   [NODE_DEEP_LINK] = &link_ops,
 	};
 	uint64_t kind = node_kind(node);
 
@@ -133,11 +132,11 @@ static const struct view_class *class_of(uint64_t node)
 	return kind < ARRAY_SIZE(classes) ? classes[kind] : NULL;
 }
 
-int view_lookup(const struct viewer *viewer, uint64_t parent, const char *name,
+int view_lookup(const struct view_call *call, uint64_t parent, const char *name,
 		struct stat *attributes)
 {
 	struct view_query query CLEANUP_QUERY = {0};
-	const struct view_class *class = class_of(parent);
+	const struct node_ops *class = class_of(parent);
 	int r;
 
 	if (!class)
@@ -146,39 +145,39 @@ int view_lookup(const struct viewer *viewer, uint64_t parent, const char *name,
 		return -ENOTDIR;
 	if (strnlen(name, NAME_BYTES_MAX + 1) > NAME_BYTES_MAX)
 		return -ENAMETOOLONG;
-	r = query_begin_for(&query, viewer);
+	r = query_begin_for(&query, call);
 	if (r == 0)
-		r = rights_of_node(&query, parent, X_OK);
+		r = access_check_node(&query, parent, X_OK);
 	if (r == 0)
 		r = class->lookup(&query, parent, name, attributes);
 	/* who may search a folder of a source may reach what is in it */
 	if (r == 0 && node_kind(parent) == NODE_FIXED)
-		r = rights_of_node(&query, attributes->st_ino, F_OK);
-	return query_error(viewer->view, r);
+		r = access_check_node(&query, attributes->st_ino, F_OK);
+	return query_error(call->view, r);
 }
 
-int view_getattr(const struct viewer *viewer, uint64_t node, struct stat *attributes)
+int view_getattr(const struct view_call *call, uint64_t node, struct stat *attributes)
 {
 	struct view_query query CLEANUP_QUERY = {0};
-	const struct view_class *class = class_of(node);
+	const struct node_ops *class = class_of(node);
 	int r;
 
 	if (!class)
 		return -ESTALE;
-	r = query_begin_for(&query, viewer);
+	r = query_begin_for(&query, call);
 	if (r == 0)
-		r = rights_of_node(&query, node, F_OK);
+		r = access_check_node(&query, node, F_OK);
 	if (r == 0)
 		r = class->getattr(&query, node, attributes);
 	if (r == 0 && attributes->st_ino != node)
 		r = -ESTALE; /* a file with another content by now */
-	return query_error(viewer->view, r);
+	return query_error(call->view, r);
 }
 
 int view_path(struct view *view, uint64_t node, struct bytes *path)
 {
 	struct view_query query CLEANUP_QUERY = {0};
-	const struct view_class *class = class_of(node);
+	const struct node_ops *class = class_of(node);
 	int r;
 
 	if (!class || !class->path)
@@ -190,32 +189,32 @@ int view_path(struct view *view, uint64_t node, struct bytes *path)
 }
 
 /* Even root runs only what somebody may run. */
-int view_access(const struct viewer *viewer, uint64_t node, int access)
+int view_access(const struct view_call *call, uint64_t node, int access)
 {
 	struct view_query query CLEANUP_QUERY = {0};
-	const struct view_class *class = class_of(node);
+	const struct node_ops *class = class_of(node);
 	struct stat attributes;
 	int r;
 
 	if (!class)
 		return -ESTALE;
 	access &= R_OK | X_OK;
-	r = query_begin_for(&query, viewer);
+	r = query_begin_for(&query, call);
 	if (r == 0)
-		r = viewer->view->shared ? rights_of_node(&query, node, access)
-					 : rights_of_own(&query, node, access);
+		r = call->view->shared ? access_check_node(&query, node, access)
+				       : access_check_own(&query, node, access);
 	if (r == 0)
 		r = class->getattr(&query, node, &attributes);
 	if (r == 0 && access & X_OK && !(attributes.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))
 		r = S_ISREG(attributes.st_mode) ? -EACCES : 0;
-	return query_error(viewer->view, r);
+	return query_error(call->view, r);
 }
 
 /* The same as the system's readdir(3) gives for a directory that was removed. */
-static int list_begin(const struct view_query *query, const struct view_class *class, uint64_t node,
+static int list_begin(const struct view_query *query, const struct node_ops *class, uint64_t node,
 		      uint64_t *parent)
 {
-	int r = rights_of_node(query, node, R_OK);
+	int r = access_check_node(query, node, R_OK);
 
 	if (r == 0)
 		r = class->list_begin(query, node, parent);
@@ -241,11 +240,11 @@ static bool emit_dot(const char *name, uint64_t node, uint64_t cookie, view_emit
 	return emit(&entry, context);
 }
 
-int view_list(const struct viewer *viewer, uint64_t node, uint64_t after, view_emit_fn *emit,
+int view_list(const struct view_call *call, uint64_t node, uint64_t after, view_emit_fn *emit,
 	      void *context)
 {
 	struct view_query query CLEANUP_QUERY = {0};
-	const struct view_class *class = class_of(node);
+	const struct node_ops *class = class_of(node);
 	uint64_t parent = VIEW_ROOT;
 	int r;
 
@@ -253,13 +252,13 @@ int view_list(const struct viewer *viewer, uint64_t node, uint64_t after, view_e
 		return -ENOENT;
 	if (!class->list)
 		return -ENOTDIR;
-	if (view_is_stale(viewer->view) && is_of_trees(node))
+	if (view_is_stale(call->view) && is_of_trees(node))
 		return -EIO;
-	r = query_begin_for(&query, viewer);
+	r = query_begin_for(&query, call);
 	if (r == 0)
 		r = list_begin(&query, class, node, &parent);
 	if (r < 0)
-		return query_error(viewer->view, r);
+		return query_error(call->view, r);
 	if (after < VIEW_COOKIE_SELF && !emit_dot(".", node, VIEW_COOKIE_SELF, emit, context))
 		return 0;
 	if (after < VIEW_COOKIE_PARENT &&
@@ -267,21 +266,21 @@ int view_list(const struct viewer *viewer, uint64_t node, uint64_t after, view_e
 		return 0;
 	if (after < VIEW_COOKIE_MIN)
 		after = 0;
-	return query_error(viewer->view, class->list(&query, node, after, emit, context));
+	return query_error(call->view, class->list(&query, node, after, emit, context));
 }
 
 /* How much there is of what a caller may not read is not for him. */
-int view_statfs(const struct viewer *viewer, struct statvfs *statfs)
+int view_statfs(const struct view_call *call, struct statvfs *statfs)
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	struct catalog_totals totals = {0};
 	uint64_t bytes;
-	int r = query_begin_for(&query, viewer);
+	int r = query_begin_for(&query, call);
 
-	if (r == 0 && !viewer->caller)
+	if (r == 0 && !call->caller)
 		r = catalog_get_totals(query.reader, &totals);
 	if (r < 0)
-		return query_error(viewer->view, r);
+		return query_error(call->view, r);
 	bytes = size_sum_bytes(&totals.bytes);
 	*statfs = (struct statvfs){
 		.f_bsize = STATFS_BLOCK_SIZE,

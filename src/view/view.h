@@ -21,8 +21,8 @@
  * the source. Failures are -errno, fit for a system call's caller: -ESTALE for a node that is gone
  * or whose file is no longer what the index says, -EIO for a damaged record.
  *
- * Where a view is shared, who looks at it is given with each call (struct viewer), and is shown
- * what he would find at the source himself: see view/rights.h and view/share.h. That touches the
+ * Where a view is shared, who looks at it is given with each call (struct view_call), and is shown
+ * what he would find at the source himself: see view/access.h and view/visible_copies.h. That touches the
  * source, too.
  */
 
@@ -39,9 +39,9 @@
 #include "source/source.h"
 #include "view/event_log.h"
 #include "view/known_numbers.h"
-#include "view/known_shares.h"
 #include "view/listing_times.h"
 #include "view/ranking.h"
+#include "view/visible_cache.h"
 
 struct caller;
 struct interruption;
@@ -119,14 +119,14 @@ struct view {
 	uint64_t inode_secret; /* of view_inode() */
 	struct listing_times times;
 	struct ranking ranking;
-	struct known_shares shares;
+	struct visible_cache visible_cache;
 	struct known_numbers numbers;
 	bool shared; /* others than who mounted it may come */
 };
 
 /* Who looks at which view, all borrowed. A call whose caller is interrupted returns -EINTR before its
  * next access to the source. */
-struct viewer {
+struct view_call {
 	struct view *view;
 	const struct caller *caller; /* whose rights at the source count; NULL: all may be seen */
 	const struct interruption *interruption; /* NULL: none */
@@ -174,14 +174,14 @@ void view_set_reading(struct view *view, const char *mode, const char *const *ad
 void view_set_transport(struct view *view, const char *name);
 
 /* A name in a directory: its node (st_ino) with its attributes. -ENOENT, -ENOTDIR. */
-MUST_CHECK int view_lookup(const struct viewer *viewer, uint64_t parent, const char *name,
+MUST_CHECK int view_lookup(const struct view_call *call, uint64_t parent, const char *name,
 			   struct stat *attributes);
 
-MUST_CHECK int view_getattr(const struct viewer *viewer, uint64_t node, struct stat *attributes);
+MUST_CHECK int view_getattr(const struct view_call *call, uint64_t node, struct stat *attributes);
 
 /* May who looks do this with a node: R_OK, X_OK? (W_OK: nobody may.) Of a view that is not shared,
  * where nobody says who looks: may who this process is? 0, -EACCES, or -errno. */
-MUST_CHECK int view_access(const struct viewer *viewer, uint64_t node, int access);
+MUST_CHECK int view_access(const struct view_call *call, uint64_t node, int access);
 
 /* Appends where a folder is in the view: "" of the root, else without a slash before it. -ESTALE
  * where it is gone, or is no folder. */
@@ -210,7 +210,7 @@ typedef bool view_emit_fn(const struct view_entry *entry, void *context);
  *
  * A source directory that could not be read gives the errno that it gave then; -ENOENT for a
  * directory that is gone, -ENOTDIR. */
-MUST_CHECK int view_list(const struct viewer *viewer, uint64_t node, uint64_t after,
+MUST_CHECK int view_list(const struct view_call *call, uint64_t node, uint64_t after,
 			 view_emit_fn *emit, void *context);
 
 /* ---- content ------------------------------------------------------------------------- */
@@ -247,7 +247,7 @@ enum {
  * Blocks on the source. 0, VIEW_RECHECK, VIEW_RECOMPARE, or -ESTALE when the file is not the one,
  * or not with the signature, that the index has; else -errno of the source's open: -EACCES,
  * -EMFILE ... */
-MUST_CHECK int view_open(const struct viewer *viewer, uint64_t node, struct view_file *file);
+MUST_CHECK int view_open(const struct view_call *call, uint64_t node, struct view_file *file);
 void view_close(struct view_file *file);
 
 /* Reads up to size bytes at offset: how many, 0 at the end, or -errno. Any thread, several at a
@@ -255,7 +255,7 @@ void view_close(struct view_file *file);
  *
  * Blocks on the source, never on a scan. What it gives is the content that the index knew when the
  * file was opened: -ESTALE where the source has, or may have, another one by now. */
-MUST_CHECK long view_read(const struct viewer *viewer, struct view_file *file, void *buffer,
+MUST_CHECK long view_read(const struct view_call *call, struct view_file *file, void *buffer,
 			  size_t size, off_t offset);
 
 /* Appends what .twinfs/sync says now. It is empty to view_read: whoever knows when to answer does
@@ -266,16 +266,17 @@ MUST_CHECK int view_sync_text(struct view *view, struct bytes *text);
 bool view_has_more(struct view *view, const struct view_file *file);
 
 /* Appends the target of a symlink, of one in a source as that has it now. */
-MUST_CHECK int view_readlink(const struct viewer *viewer, uint64_t node, struct bytes *target);
+MUST_CHECK int view_readlink(const struct view_call *call, uint64_t node, struct bytes *target);
 
 /* Extended attributes: twinfs's own (user.twinfs.path, .hash, .copies, .size, .reclaimable), which
  * are not listed, and those of the source. As getxattr(2) and listxattr(2): the length, or with
  * size 0 the length that it would take; -ERANGE, -ENODATA. */
-MUST_CHECK long view_getxattr(const struct viewer *viewer, uint64_t node, const char *name,
+MUST_CHECK long view_getxattr(const struct view_call *call, uint64_t node, const char *name,
 			      void *value, size_t size);
-MUST_CHECK long view_listxattr(const struct viewer *viewer, uint64_t node, char *list, size_t size);
+MUST_CHECK long view_listxattr(const struct view_call *call, uint64_t node, char *list,
+			       size_t size);
 
 /* How much the view holds: each inode of the sources counted once. Never waits for a scan. */
-MUST_CHECK int view_statfs(const struct viewer *viewer, struct statvfs *statfs);
+MUST_CHECK int view_statfs(const struct view_call *call, struct statvfs *statfs);
 
 #endif

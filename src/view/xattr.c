@@ -17,12 +17,12 @@
 #include "base/group_name.h"
 #include "catalog/query.h"
 #include "source/source.h"
+#include "view/access.h"
 #include "view/node.h"
 #include "view/query.h"
-#include "view/rights.h"
-#include "view/share.h"
 #include "view/source_path.h"
 #include "view/view.h"
+#include "view/visible_copies.h"
 
 /* The names that are twinfs's own, of files, folders and groups alike. A source's attributes of these
  * very names are not shown; others that begin so are. */
@@ -74,7 +74,7 @@ static int own_group(const struct view_query *query, uint64_t node, struct group
 	case NODE_GROUP:
 		r = catalog_get_group(query->reader, node_id(node), group);
 		if (r == 0)
-			r = share_of_group(query, group);
+			r = visible_group(query, group);
 		if (r == -ENOENT || (r == 0 && !group_is_visible(group)))
 			return -ESTALE;
 		return r;
@@ -82,7 +82,7 @@ static int own_group(const struct view_query *query, uint64_t node, struct group
 		r = check_version(query, node);
 		if (r < 0)
 			return r;
-		r = share_of_file(query, node_id(node), group);
+		r = visible_group_of_file(query, node_id(node), group);
 		return r == 0 && group->id == 0 ? -ENODATA : r;
 	default:
 		return -ENODATA;
@@ -108,16 +108,16 @@ static int group_value(const struct group_record *group, bool folder, const char
 	return -ENODATA;
 }
 
-static int own_value(const struct viewer *viewer, uint64_t node, const char *key,
+static int own_value(const struct view_call *call, uint64_t node, const char *key,
 		     struct bytes *value)
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	struct group_record group;
 	uint64_t kind = node_kind(node);
-	int r = query_begin_for(&query, viewer);
+	int r = query_begin_for(&query, call);
 
 	if (r == 0)
-		r = rights_of_node(&query, node, F_OK);
+		r = access_check_node(&query, node, F_OK);
 	if (r < 0)
 		return r;
 	if (strcmp(key, "path") == 0) {
@@ -147,18 +147,18 @@ static int check_inode(struct catalog *catalog, int fd, const struct attributes 
 
 /* As getxattr(2); name NULL: as listxattr(2). Which of them there are, and who may read them, is
  * different for different users. */
-static long ask(const struct viewer *viewer, int fd, const char *name, void *value, size_t size)
+static long ask(const struct view_call *call, int fd, const char *name, void *value, size_t size)
 {
 	const struct fd_path path = fd_path(fd);
 	long length;
-	int r = viewer->caller ? caller_wear(viewer->caller) : 0;
+	int r = call->caller ? caller_wear(call->caller) : 0;
 
 	if (r < 0)
 		return r;
 	length = name ? getxattr(path.text, name, value, size) : listxattr(path.text, value, size);
 	if (length < 0)
 		length = -errno;
-	if (viewer->caller)
+	if (call->caller)
 		caller_doff();
 	return length;
 }
@@ -199,7 +199,7 @@ static int open_file(const struct view_query *query, uint64_t node)
 }
 
 /* -ENODATA for a node that is in no source, and for a mount point. */
-static int open_node(const struct viewer *viewer, uint64_t node)
+static int open_node(const struct view_call *call, uint64_t node)
 {
 	struct view_query query CLEANUP_QUERY = {0};
 	bool is_dir = node_is_source_dir(node);
@@ -207,28 +207,27 @@ static int open_node(const struct viewer *viewer, uint64_t node)
 
 	if (!is_dir && node_kind(node) != NODE_FILE)
 		return -ENODATA;
-	r = query_begin_for(&query, viewer);
+	r = query_begin_for(&query, call);
 	if (r == 0)
-		r = rights_of_node(&query, node, F_OK);
+		r = access_check_node(&query, node, F_OK);
 	if (r < 0)
 		return r;
 	return is_dir ? open_dir(&query, node_id(node)) : open_file(&query, node);
 }
 
-long view_getxattr(const struct viewer *viewer, uint64_t node, const char *name, void *value,
+long view_getxattr(const struct view_call *call, uint64_t node, const char *name, void *value,
 		   size_t size)
 {
 	struct bytes own CLEANUP_BYTES = {0};
 	AUTO_CLOSE int fd = -1;
 
 	if (is_own(name)) {
-		int r = own_value(viewer, node, name + strlen(OWN_PREFIX), &own);
+		int r = own_value(call, node, name + strlen(OWN_PREFIX), &own);
 
-		return r < 0 ? query_error(viewer->view, r)
-			     : give(own.data, own.length, value, size);
+		return r < 0 ? query_error(call->view, r) : give(own.data, own.length, value, size);
 	}
-	fd = open_node(viewer, node);
-	return fd < 0 ? query_error(viewer->view, fd) : ask(viewer, fd, name, value, size);
+	fd = open_node(call, node);
+	return fd < 0 ? query_error(call->view, fd) : ask(call, fd, name, value, size);
 }
 
 /* Takes the names that are ours out of a list of length bytes; what is left of it. */
@@ -246,7 +245,7 @@ static size_t drop_own(char *list, size_t length)
 	return kept;
 }
 
-long view_listxattr(const struct viewer *viewer, uint64_t node, char *list, size_t size)
+long view_listxattr(const struct view_call *call, uint64_t node, char *list, size_t size)
 {
 	AUTO_FREE char *all = malloc(XATTR_LIST_MAX);
 	AUTO_CLOSE int fd = -1;
@@ -254,12 +253,12 @@ long view_listxattr(const struct viewer *viewer, uint64_t node, char *list, size
 
 	if (!all)
 		return -ENOMEM;
-	fd = open_node(viewer, node);
+	fd = open_node(call, node);
 	if (fd == -ENODATA)
 		return 0;
 	if (fd < 0)
-		return query_error(viewer->view, fd);
-	length = ask(viewer, fd, NULL, all, XATTR_LIST_MAX);
+		return query_error(call->view, fd);
+	length = ask(call, fd, NULL, all, XATTR_LIST_MAX);
 	if (length < 0)
 		return length;
 	return give(all, drop_own(all, (size_t)length), list, size);

@@ -180,7 +180,7 @@ static inline void audit_file(struct audit *a, struct span key, struct span fiel
 	a->counted.blocks += file.attributes.blocks;
 	assert_true(
 		audit_has(a, TABLE_BYSIZE,
-			  key_quad(file.attributes.size, content.head, content.group, file.id)));
+			  key_quad(file.attributes.size, content.prefix, content.group, file.id)));
 }
 
 static inline void audit_content(struct audit *a, struct span key, struct span fields)

@@ -354,7 +354,7 @@ struct fixture_contents {
 	const struct fixture *fixture;
 	const uint64_t *files;
 	size_t count;
-	uint64_t head;
+	uint64_t prefix;
 	uint64_t group; /* 0: of no group, or a new one of this hash */
 	bool add_group;
 	struct hash128 hash;
@@ -364,7 +364,7 @@ struct fixture_contents {
 static inline int fixture_contents_body(struct catalog_writer *w, void *context)
 {
 	struct fixture_contents *contents = context;
-	struct content_change change = {.head = contents->head, .group = contents->group};
+	struct content_change change = {.prefix = contents->prefix, .group = contents->group};
 	struct file_record file;
 	int r = 0;
 
@@ -388,7 +388,7 @@ static inline uint64_t add_group(struct fixture *f, struct hash128 hash, const u
 {
 	struct fixture_contents contents = {.files = files,
 					    .count = count,
-					    .head = 77,
+					    .prefix = 77,
 					    .add_group = true,
 					    .hash = hash};
 
@@ -400,7 +400,10 @@ static inline uint64_t add_group(struct fixture *f, struct hash128 hash, const u
 /* What catalog_set_content says. */
 static inline int set_content(struct fixture *f, uint64_t file, uint64_t group)
 {
-	struct fixture_contents contents = {.files = &file, .count = 1, .head = 77, .group = group};
+	struct fixture_contents contents = {.files = &file,
+					    .count = 1,
+					    .prefix = 77,
+					    .group = group};
 
 	assert_int_equal(catalog_write(f->catalog, fixture_contents_body, &contents), 0);
 	return contents.outcome;

@@ -34,7 +34,7 @@ struct model_inode {
 	int names;
 	bool touched; /* since the index was looked at */
 	uint32_t touches; /* as the index had it */
-	uint64_t head;
+	uint64_t prefix;
 	int group; /* which it is a member of while it has names */
 	uint64_t lost; /* model.comparisons when its last name went */
 	int error;
@@ -111,7 +111,7 @@ static inline void model_forget(struct model *m, int inode)
 {
 	model_leave(m, inode, false);
 	m->inodes[inode].group = MODEL_NONE;
-	m->inodes[inode].head = 0;
+	m->inodes[inode].prefix = 0;
 }
 
 /* ---- names --------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static inline void model_drop_group(struct model *m, int group)
 		/* an orphan finds out when it comes back: until then nobody sees it */
 		if (m->inodes[i].used && m->inodes[i].group == group) {
 			m->inodes[i].group = MODEL_NONE;
-			m->inodes[i].head = 0;
+			m->inodes[i].prefix = 0;
 		}
 	}
 }
@@ -307,8 +307,8 @@ static inline void model_check_inode(struct model *m, int inode, struct catalog_
 	if (i->names == 0)
 		return;
 	code = catalog_get_content(r, i->id, &content);
-	assert_int_equal(code, i->head ? 0 : -ENOENT);
-	assert_int_equal(content.head, i->head);
+	assert_int_equal(code, i->prefix ? 0 : -ENOENT);
+	assert_int_equal(content.prefix, i->prefix);
 	assert_int_equal(content.group, i->group == MODEL_NONE ? 0 : m->groups[i->group].id);
 }
 

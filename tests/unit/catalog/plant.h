@@ -216,13 +216,14 @@ static inline int plant_group(struct catalog_writer *w, struct group_record grou
 	return store_put(&w->store, TABLE_GROUP, &key, encode_group(&group));
 }
 
-static inline int plant_content(struct catalog_writer *w, uint64_t file, uint64_t head,
+static inline int plant_content(struct catalog_writer *w, uint64_t file, uint64_t prefix,
 				uint64_t group)
 {
 	struct key key = key_number(file);
 
 	return store_put(&w->store, TABLE_CONTENT, &key,
-			 encode_content(&(struct content_record){.head = head, .group = group}));
+			 encode_content(
+				 &(struct content_record){.prefix = prefix, .group = group}));
 }
 
 static inline struct entry_record planted_entry(struct catalog_writer *w, uint64_t dir,

@@ -107,7 +107,7 @@ static void test_larger_minimum_dissolves_groups_of_smaller_files(void **state)
 	assert_int_equal(group_at(f, groups[0]).id, 0);
 	assert_int_equal(group_at(f, groups[1]).id, 0);
 	assert_int_equal(group_at(f, groups[2]).inodes, 2);
-	assert_int_equal(content_of(f, ids[0][1]).head, 0);
+	assert_int_equal(content_of(f, ids[0][1]).prefix, 0);
 	assert_int_equal(totals_of(f).groups, 1);
 	audit_index(f->catalog);
 	assert_int_equal(pending_of(f).files, 0);
@@ -181,7 +181,7 @@ static void test_content_read_from_another_state_of_the_file_is_refused(void **s
 {
 	struct fixture *f = *state;
 	struct attributes before = file_of(10, 100, 0), after = file_of(10, 100, 1);
-	struct content_change change = {.head = 5};
+	struct content_change change = {.prefix = 5};
 
 	add_file(f, f->roots[0], "a", before);
 	fixture_commit(f);
@@ -190,10 +190,10 @@ static void test_content_read_from_another_state_of_the_file_is_refused(void **s
 	update_file(f, change.file, after);
 	fixture_commit(f);
 	assert_int_equal(catalog_write(f->catalog, stale_body, &change), CONTENT_STALE);
-	assert_int_equal(content_of(f, change.file).head, 0);
+	assert_int_equal(content_of(f, change.file).prefix, 0);
 	change.digest = digest_of(f, change.file);
 	assert_int_equal(catalog_write(f->catalog, stale_body, &change), 0);
-	assert_int_equal(content_of(f, change.file).head, 5);
+	assert_int_equal(content_of(f, change.file).prefix, 5);
 	remove_name(f, f->roots[0], "a");
 	fixture_commit(f);
 	assert_int_equal(catalog_write(f->catalog, stale_body, &change), CONTENT_STALE);
@@ -205,7 +205,7 @@ static void test_content_read_from_another_state_of_the_file_is_refused(void **s
 static void test_content_read_again_replaces_what_was_known(void **state)
 {
 	struct fixture *f = *state;
-	struct content_change change = {.head = 6};
+	struct content_change change = {.prefix = 6};
 	struct attributes attributes = file_of(10, 100, 0);
 	uint64_t id, group;
 
@@ -216,7 +216,7 @@ static void test_content_read_again_replaces_what_was_known(void **state)
 	change.file = id;
 	change.digest = digest_of(f, id);
 	assert_int_equal(catalog_write(f->catalog, stale_body, &change), 0);
-	assert_int_equal(content_of(f, id).head, 6);
+	assert_int_equal(content_of(f, id).prefix, 6);
 	assert_int_equal(content_of(f, id).group, 0);
 	assert_int_equal(group_at(f, group).id, 0);
 	audit_index(f->catalog);

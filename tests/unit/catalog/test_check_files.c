@@ -176,7 +176,7 @@ static int size_of_a_symlink(struct catalog_writer *w, const struct sample *s)
 	return plant_nothing(w, TABLE_BYSIZE, key_quad(30, 0, 0, s->symlink));
 }
 
-static int size_with_another_head(struct catalog_writer *w, const struct sample *s)
+static int size_with_another_prefix(struct catalog_writer *w, const struct sample *s)
 {
 	assert_int_equal(size_lost(w, s), 0);
 	return plant_nothing(w, TABLE_BYSIZE, key_quad(5, 77, 0, s->alone));
@@ -202,7 +202,7 @@ static int content_of_a_symlink(struct catalog_writer *w, const struct sample *s
 	return plant_content(w, s->symlink, 77, 0);
 }
 
-static int content_with_another_head(struct catalog_writer *w, const struct sample *s)
+static int content_with_another_prefix(struct catalog_writer *w, const struct sample *s)
 {
 	return plant_content(w, s->single, 78, 0);
 }
@@ -236,12 +236,12 @@ static void test_what_is_wrong_with_content_is_found(void **state)
 		{"a size of none", size_of_no_file},
 		{"a size of an orphan", size_of_an_orphan},
 		{"a size of a symlink", size_of_a_symlink},
-		{"a size with another head", size_with_another_head},
+		{"a size with another head", size_with_another_prefix},
 		{"a size with fields", size_with_fields},
 		{"lost", content_lost},
 		{"of none", content_of_no_file},
 		{"of a symlink", content_of_a_symlink},
-		{"with another head", content_with_another_head},
+		{"with another head", content_with_another_prefix},
 		{"that cannot be decoded", content_that_cannot_be_decoded},
 		{"out of its group", content_out_of_its_group},
 		{"in another group", content_in_another_group},

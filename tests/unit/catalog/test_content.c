@@ -29,11 +29,11 @@ static void add_files(struct fixture *f, struct many *m)
 	}
 }
 
-static void tell(struct many *m, size_t which, uint64_t head, uint64_t group)
+static void tell(struct many *m, size_t which, uint64_t prefix, uint64_t group)
 {
 	m->changes[m->count++] = (struct content_change){.file = m->files[which],
 							 .digest = m->digests[which],
-							 .head = head,
+							 .prefix = prefix,
 							 .group = group};
 }
 
@@ -73,7 +73,7 @@ static void test_many_files_get_their_contents_in_any_order(void **state)
 	}
 	set_contents(f, &m);
 	for (size_t i = 0; i < FILES; i++) {
-		assert_int_equal(content_of(f, m.files[i]).head, 77);
+		assert_int_equal(content_of(f, m.files[i]).prefix, 77);
 		assert_int_equal(content_of(f, m.files[i]).group, i % 5 ? groups[i % GROUPS] : 0);
 	}
 	for (size_t i = 0; i < GROUPS; i++)
@@ -93,8 +93,8 @@ static void test_stale_ones_among_many_are_passed_over(void **state)
 	tell(&m, GROUPS + 1, 77, groups[3] + 1000); /* there is no such group */
 	tell(&m, 2 * GROUPS, 77, groups[0]);
 	set_contents(f, &m);
-	assert_int_equal(content_of(f, m.files[GROUPS]).head, 0);
-	assert_int_equal(content_of(f, m.files[GROUPS + 1]).head, 0);
+	assert_int_equal(content_of(f, m.files[GROUPS]).prefix, 0);
+	assert_int_equal(content_of(f, m.files[GROUPS + 1]).prefix, 0);
 	assert_int_equal(content_of(f, m.files[2 * GROUPS]).group, groups[0]);
 	assert_int_equal(group_at(f, groups[0]).inodes, 2);
 }

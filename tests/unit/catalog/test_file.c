@@ -76,11 +76,11 @@ static void test_file_that_comes_back_changed_is_not_known_any_more(void **state
 	remove_and_commit(f, "2");
 	add_and_commit(f, "2", file_of(12, 100, 1));
 	assert_int_equal(id_at(f, f->roots[0], "2"), ids[2]);
-	assert_int_equal(content_of(f, ids[2]).head, 0);
+	assert_int_equal(content_of(f, ids[2]).prefix, 0);
 	assert_int_equal(group_at(f, group).inodes, 2);
 	remove_and_commit(f, "1");
 	add_and_commit(f, "1", file_of(11, 555, 1));
-	assert_int_equal(content_of(f, ids[1]).head, 0);
+	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	assert_int_equal(group_at(f, group).inodes, 1);
 	audit_index(f->catalog);
 }
@@ -119,7 +119,7 @@ static void test_file_that_comes_back_to_no_group_is_not_known_any_more(void **s
 	fixture_commit(f);
 	assert_int_equal(group_at(f, group).id, 0);
 	add_and_commit(f, "1", file_of(11, 100, 0));
-	assert_int_equal(content_of(f, ids[1]).head, 0);
+	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	audit_index(f->catalog);
 }
 
@@ -192,7 +192,7 @@ static void test_changed_file_leaves_its_group_at_once(void **state)
 	group = add_group(f, hash, ids, 3);
 	update_file(f, ids[1], file_of(11, 100, 1)); /* only its times */
 	fixture_commit(f);
-	assert_int_equal(content_of(f, ids[1]).head, 0);
+	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	assert_int_equal(group_at(f, group).inodes, 2);
 	audit_index(f->catalog);
 	update_file(f, ids[2], file_of(12, 101, 1));
@@ -233,7 +233,7 @@ static void test_further_name_with_a_new_signature_forgets_the_content(void **st
 	add_files(f, ids, 2);
 	group = add_group(f, hash, ids, 2);
 	add_and_commit(f, "link", file_of(11, 200, 3));
-	assert_int_equal(content_of(f, ids[1]).head, 0);
+	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	assert_int_equal(file_at(f, ids[1]).attributes.size, 200);
 	assert_int_equal(group_at(f, group).inodes, 1);
 	audit_index(f->catalog);
@@ -286,13 +286,13 @@ static void test_content_is_unknown_where_names_are_out_of_sight(void **state)
 	add_file(f, f->roots[0], "y", attributes);
 	f->changes[0].flags = f->changes[1].flags = FILE_SAME_BYTES;
 	fixture_commit(f);
-	assert_int_not_equal(content_of(f, ids[1]).head, 0);
+	assert_int_not_equal(content_of(f, ids[1]).prefix, 0);
 	attributes.ctime.tv_sec++;
 	attributes.links = 4;
 	update_file(f, ids[1], attributes);
 	f->changes[0].flags = FILE_SAME_BYTES;
 	fixture_commit(f);
-	assert_int_equal(content_of(f, ids[1]).head, 0);
+	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	audit_index(f->catalog);
 }
 
@@ -312,7 +312,7 @@ static void test_orphan_that_comes_back_otherwise_than_by_a_rename_is_unknown(vo
 	f->changes[0].flags = FILE_SAME_BYTES;
 	fixture_commit(f);
 	assert_int_equal(id_at(f, f->roots[0], "1"), ids[1]);
-	assert_int_equal(content_of(f, ids[1]).head, 0);
+	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	audit_index(f->catalog);
 }
 
@@ -335,7 +335,7 @@ static void test_content_is_unknown_where_more_than_ctime_moved(void **state)
 		update_file(f, ids[1], attributes);
 		f->changes[0].flags = FILE_SAME_BYTES;
 		fixture_commit(f);
-		assert_int_equal(content_of(f, ids[1]).head, 0);
+		assert_int_equal(content_of(f, ids[1]).prefix, 0);
 		assert_int_equal(file_at(f, ids[1]).touches, i + 1);
 		audit_index(f->catalog);
 	}
@@ -355,7 +355,7 @@ static void test_same_bytes_must_be_said_with_each_name(void **state)
 	add_file(f, f->roots[0], "y", attributes);
 	f->changes[0].flags = FILE_SAME_BYTES;
 	fixture_commit(f);
-	assert_int_equal(content_of(f, ids[1]).head, 0);
+	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	assert_int_equal(file_at(f, ids[1]).touches, 1);
 	audit_index(f->catalog);
 }
@@ -372,7 +372,7 @@ static void test_touched_file_is_unknown_with_the_same_signature(void **state)
 	touch_file(f, ids[1]);
 	touch_file(f, 123456); /* gone */
 	fixture_commit(f);
-	assert_int_equal(content_of(f, ids[1]).head, 0);
+	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	assert_int_equal(group_at(f, group).inodes, 1);
 	after = file_at(f, ids[1]);
 	assert_int_equal(after.touches, 1);
@@ -389,7 +389,7 @@ static int stale_body(struct catalog_writer *w, void *context)
 static void test_content_read_before_a_touch_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	struct content_change change = {.head = 5};
+	struct content_change change = {.prefix = 5};
 	struct file_record read;
 	uint64_t ids[1];
 
@@ -400,7 +400,7 @@ static void test_content_read_before_a_touch_is_refused(void **state)
 	touch_file(f, ids[0]);
 	fixture_commit(f);
 	assert_int_equal(catalog_write(f->catalog, stale_body, &change), CONTENT_STALE);
-	assert_int_equal(content_of(f, ids[0]).head, 0);
+	assert_int_equal(content_of(f, ids[0]).prefix, 0);
 }
 
 /* Touched and renamed at once: the touch comes first. */
@@ -417,7 +417,7 @@ static void test_touched_file_that_was_renamed_is_unknown(void **state)
 	touch_file(f, ids[0]);
 	fixture_commit(f);
 	assert_int_equal(id_at(f, f->roots[0], "renamed"), ids[0]);
-	assert_int_equal(content_of(f, ids[0]).head, 0);
+	assert_int_equal(content_of(f, ids[0]).prefix, 0);
 	assert_int_equal(file_at(f, ids[0]).touches, 1);
 	audit_index(f->catalog);
 }

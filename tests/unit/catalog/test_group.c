@@ -207,7 +207,7 @@ static void test_file_that_comes_back_to_a_group_that_made_way_is_unknown(void *
 	add_file(f, f->roots[0], "a", attributes);
 	fixture_commit(f);
 	assert_int_equal(id_at(f, f->roots[0], "a"), ids[0]);
-	assert_int_equal(content_of(f, ids[0]).head, 0);
+	assert_int_equal(content_of(f, ids[0]).prefix, 0);
 	assert_int_equal(file_at(f, ids[0]).touches, 0);
 	assert_int_equal(set_content(f, ids[0], group), 0);
 	assert_int_equal(group_at(f, group).inodes, 2);
@@ -225,7 +225,7 @@ struct leave_and_add {
 static int leave_and_add_body(struct catalog_writer *w, void *context)
 {
 	struct leave_and_add *l = context;
-	struct content_change back = {.file = l->first, .head = 77, .group = l->old};
+	struct content_change back = {.file = l->first, .prefix = 77, .group = l->old};
 	struct file_record file = {0};
 	int r = fixture_apply_body(w, l->f);
 
@@ -249,7 +249,7 @@ static void test_group_left_in_the_transaction_makes_way(void **state)
 	l.old = add_group(f, hash, ids, 2);
 	l.contents = (struct fixture_contents){.files = ids + 2,
 					       .count = 2,
-					       .head = 77,
+					       .prefix = 77,
 					       .add_group = true,
 					       .hash = hash};
 	touch_file(f, ids[0]);
@@ -289,7 +289,7 @@ static void test_contents_of_one_hash_are_numbered_in_one_transaction(void **sta
 	for (size_t i = 0; i < 3; i++)
 		contents[i] = (struct fixture_contents){.files = ids + 2 + i,
 							.count = 1,
-							.head = 77,
+							.prefix = 77,
 							.add_group = true,
 							.hash = hash};
 	assert_int_equal(catalog_write(f->catalog, add_three_body, contents), 0);

@@ -302,7 +302,7 @@ static void play_content(struct play *p)
 	static const uint64_t sizes[] = {10, 500};
 	uint64_t size = sizes[random() % 2], ids[MODEL_INODES];
 	int files[MODEL_INODES], count = 0, group = PICK(p->m.groups, one_in(2));
-	struct fixture_contents contents = {.files = ids, .head = 70 + (uint64_t)random() % 5};
+	struct fixture_contents contents = {.files = ids, .prefix = 70 + (uint64_t)random() % 5};
 	bool old = group != MODEL_NONE && p->m.groups[group].used;
 
 	if (group == MODEL_NONE || (old && p->m.groups[group].size != size))
@@ -332,7 +332,7 @@ static void play_content(struct play *p)
 			model_leave(&p->m, files[i], false);
 			model_join(&p->m, files[i], group);
 		}
-		p->m.inodes[files[i]].head = contents.head;
+		p->m.inodes[files[i]].prefix = contents.prefix;
 		p->m.comparisons++;
 	}
 	if (count > 0)
@@ -350,7 +350,7 @@ static void play_single(struct play *p)
 	assert_int_equal(set_content(p->f, p->m.inodes[inode].id, 0), 0);
 	model_leave(&p->m, inode, false);
 	p->m.inodes[inode].group = MODEL_NONE;
-	p->m.inodes[inode].head = 77;
+	p->m.inodes[inode].prefix = 77;
 	p->m.comparisons++;
 	model_commit(&p->m);
 }
@@ -394,7 +394,7 @@ static void play_scan(struct play *p)
 	for (int i = 0; i < MODEL_INODES; i++) {
 		const struct model_inode *inode = &p->m.inodes[i];
 
-		if (p->m.min_size > before && inode->used && inode->names > 0 && inode->head &&
+		if (p->m.min_size > before && inode->used && inode->names > 0 && inode->prefix &&
 		    inode->attributes.size < p->m.min_size)
 			model_forget(&p->m, i);
 	}

@@ -307,7 +307,7 @@ static void test_files_and_sizes_are_listed_from_anywhere(void **state)
 	assert_int_equal(catalog_scan_sizes(reader, &from, &scan), 0);
 	for (seen = 0; catalog_next_size(scan, &entry) == 0; seen++) {
 		assert_int_equal(entry.size, 8);
-		assert_int_equal(entry.head, seen < 10 ? 0 : 77);
+		assert_int_equal(entry.prefix, seen < 10 ? 0 : 77);
 		assert_int_equal(entry.group, seen < 10 ? 0 : group);
 		assert_int_equal(entry.file, large[seen < 10 ? 10 + seen : seen - 10]);
 	}

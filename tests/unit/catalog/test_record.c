@@ -222,7 +222,7 @@ static void test_entries_come_back(void **state)
 
 static void test_contents_and_groups_come_back(void **state)
 {
-	struct content_record content = {.head = UINT64_MAX, .group = UINT64_MAX}, got_content;
+	struct content_record content = {.prefix = UINT64_MAX, .group = UINT64_MAX}, got_content;
 	struct group_record group = {.id = 5,
 				     .hash = {UINT64_MAX, 0},
 				     .ordinal = UINT32_MAX,
@@ -235,9 +235,9 @@ static void test_contents_and_groups_come_back(void **state)
 
 	(void)state;
 	assert_true(decode_content(opened(&value, TABLE_CONTENT, key_number(1)), &got_content));
-	assert_true(got_content.head == content.head && got_content.group == content.group);
+	assert_true(got_content.prefix == content.prefix && got_content.group == content.group);
 	assert_false(content_has_hash(&got_content));
-	content = (struct content_record){.head = 7, .hash = {.high = UINT64_MAX, .low = 1}};
+	content = (struct content_record){.prefix = 7, .hash = {.high = UINT64_MAX, .low = 1}};
 	value = encode_content(&content);
 	assert_true(decode_content(opened(&value, TABLE_CONTENT, key_number(1)), &got_content));
 	assert_true(hash128_equal(got_content.hash, content.hash) && got_content.group == 0);
@@ -487,7 +487,7 @@ static void test_any_fields_are_decoded_without_harm(void **state)
 
 static void test_fields_out_of_their_range_are_refused(void **state)
 {
-	struct content_record content = {.head = 0, .group = 1};
+	struct content_record content = {.prefix = 0, .group = 1};
 	struct entry_record entry = {.kind = ENTRY_FILE, .child = 1, .name = {"", 0}};
 	struct value value = encode_content(&content);
 

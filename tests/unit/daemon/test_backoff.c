@@ -17,249 +17,249 @@
 
 #define MANY 100000
 
-static void change(struct settling *settling, uint64_t file, bool closed, uint64_t now_ns)
+static void change(struct backoff *backoff, uint64_t file, bool closed, uint64_t now_ns)
 {
-	assert_int_equal(settling_changed(settling, file, closed, now_ns), 0);
+	assert_int_equal(backoff_changed(backoff, file, closed, now_ns), 0);
 }
 
-static size_t due_count(const struct settling *settling, uint64_t now_ns, bool all)
+static size_t due_count(const struct backoff *backoff, uint64_t now_ns, bool all)
 {
 	uint64_t *files AUTO_FREE = NULL;
 	size_t count = 0;
 
-	assert_int_equal(settling_due(settling, now_ns, all, &files, &count), 0);
+	assert_int_equal(backoff_due(backoff, now_ns, all, &files, &count), 0);
 	return count;
 }
 
 /* How long the only file that waits has still to wait. */
-static uint64_t wait_ms(const struct settling *settling, uint64_t now_ns)
+static uint64_t wait_ms(const struct backoff *backoff, uint64_t now_ns)
 {
-	return (settling_next_ns(settling) - now_ns) / MS;
+	return (backoff_next_ns(backoff) - now_ns) / MS;
 }
 
 static void test_nothing_waits_at_first(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
+	struct backoff backoff CLEANUP(backoff_free) = {0};
 
 	(void)state;
-	assert_int_equal(settling_next_ns(&settling), UINT64_MAX);
-	assert_int_equal(due_count(&settling, UINT64_MAX, true), 0);
-	assert_false(settling_waits(&settling, 1, START));
-	settling_done(&settling, 1, START);
-	settling_sweep(&settling, START);
-	assert_int_equal(settling.count, 0);
+	assert_int_equal(backoff_next_ns(&backoff), UINT64_MAX);
+	assert_int_equal(due_count(&backoff, UINT64_MAX, true), 0);
+	assert_false(backoff_waits(&backoff, 1, START));
+	backoff_done(&backoff, 1, START);
+	backoff_sweep(&backoff, START);
+	assert_int_equal(backoff.count, 0);
 }
 
 static void test_closed_file_is_due_sooner_than_an_open_one(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
+	struct backoff backoff CLEANUP(backoff_free) = {0};
 
 	(void)state;
-	change(&settling, 1, false, START);
-	assert_int_equal(wait_ms(&settling, START), SETTLE_OPEN_MS);
-	change(&settling, 2, true, START);
-	assert_int_equal(wait_ms(&settling, START), SETTLE_CLOSED_MS);
-	assert_true(settling_waits(&settling, 2, START + SETTLE_CLOSED_MS * MS - 1));
-	assert_int_equal(due_count(&settling, START + SETTLE_CLOSED_MS * MS - 1, false), 0);
-	assert_false(settling_waits(&settling, 2, START + SETTLE_CLOSED_MS * MS));
-	assert_int_equal(due_count(&settling, START + SETTLE_CLOSED_MS * MS, false), 1);
-	assert_int_equal(due_count(&settling, START + SETTLE_OPEN_MS * MS, false), 2);
-	assert_int_equal(due_count(&settling, START, true), 2);
-	assert_int_equal(settling.count, 2);
+	change(&backoff, 1, false, START);
+	assert_int_equal(wait_ms(&backoff, START), DEBOUNCE_OPEN_MS);
+	change(&backoff, 2, true, START);
+	assert_int_equal(wait_ms(&backoff, START), DEBOUNCE_CLOSED_MS);
+	assert_true(backoff_waits(&backoff, 2, START + DEBOUNCE_CLOSED_MS * MS - 1));
+	assert_int_equal(due_count(&backoff, START + DEBOUNCE_CLOSED_MS * MS - 1, false), 0);
+	assert_false(backoff_waits(&backoff, 2, START + DEBOUNCE_CLOSED_MS * MS));
+	assert_int_equal(due_count(&backoff, START + DEBOUNCE_CLOSED_MS * MS, false), 1);
+	assert_int_equal(due_count(&backoff, START + DEBOUNCE_OPEN_MS * MS, false), 2);
+	assert_int_equal(due_count(&backoff, START, true), 2);
+	assert_int_equal(backoff.count, 2);
 }
 
 static void test_each_event_puts_off_and_a_close_cuts_short(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
+	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t now = START;
 
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		now += 10 * MS;
-		change(&settling, 1, false, now);
-		assert_int_equal(wait_ms(&settling, now), SETTLE_OPEN_MS);
+		change(&backoff, 1, false, now);
+		assert_int_equal(wait_ms(&backoff, now), DEBOUNCE_OPEN_MS);
 	}
-	change(&settling, 1, true, now);
-	assert_int_equal(wait_ms(&settling, now), SETTLE_CLOSED_MS);
-	assert_int_equal(settling.count, 1);
-	settling_done(&settling, 1, now);
-	assert_int_equal(settling.count, 0);
-	assert_false(settling_waits(&settling, 1, now));
-	assert_int_equal(settling_next_ns(&settling), UINT64_MAX);
+	change(&backoff, 1, true, now);
+	assert_int_equal(wait_ms(&backoff, now), DEBOUNCE_CLOSED_MS);
+	assert_int_equal(backoff.count, 1);
+	backoff_done(&backoff, 1, now);
+	assert_int_equal(backoff.count, 0);
+	assert_false(backoff_waits(&backoff, 1, now));
+	assert_int_equal(backoff_next_ns(&backoff), UINT64_MAX);
 }
 
 static void test_file_that_changes_again_and_again_waits_ever_longer(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
-	uint64_t now = START, expected = SETTLE_CLOSED_MS;
+	struct backoff backoff CLEANUP(backoff_free) = {0};
+	uint64_t now = START, expected = DEBOUNCE_CLOSED_MS;
 
 	(void)state;
 	for (int i = 0; i < 30; i++) {
-		change(&settling, 1, true, now);
-		assert_int_equal(wait_ms(&settling, now), expected);
-		now = settling_next_ns(&settling);
-		settling_done(&settling, 1, now);
-		expected = 2 * expected < SETTLE_MAX_MS ? 2 * expected : SETTLE_MAX_MS;
+		change(&backoff, 1, true, now);
+		assert_int_equal(wait_ms(&backoff, now), expected);
+		now = backoff_next_ns(&backoff);
+		backoff_done(&backoff, 1, now);
+		expected = 2 * expected < BACKOFF_MAX_MS ? 2 * expected : BACKOFF_MAX_MS;
 	}
-	assert_int_equal(expected, SETTLE_MAX_MS);
+	assert_int_equal(expected, BACKOFF_MAX_MS);
 }
 
 static void test_file_written_every_second_is_read_a_few_times_only(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
+	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t now = START;
 	size_t reads = 0;
 
 	(void)state;
 	for (int second = 0; second < 3600; second++) {
-		change(&settling, 1, true, now);
+		change(&backoff, 1, true, now);
 		now += 1000 * MS;
-		if (due_count(&settling, now, false) == 1) {
+		if (due_count(&backoff, now, false) == 1) {
 			reads++;
-			settling_done(&settling, 1, settling_next_ns(&settling));
+			backoff_done(&backoff, 1, backoff_next_ns(&backoff));
 		}
 	}
 	assert_in_range(reads, 1, 10);
-	assert_int_equal(due_count(&settling, now + SETTLE_MAX_MS * MS, false), 1);
+	assert_int_equal(due_count(&backoff, now + BACKOFF_MAX_MS * MS, false), 1);
 }
 
 static void test_restlessness_is_forgotten_after_a_rest(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
+	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t now = START;
 
 	(void)state;
 	for (int i = 0; i < 5; i++) {
-		change(&settling, 1, true, now);
-		settling_done(&settling, 1, now);
+		change(&backoff, 1, true, now);
+		backoff_done(&backoff, 1, now);
 	}
-	settling_sweep(&settling, now + UINT64_C(10) * (SETTLE_CLOSED_MS << 4) * MS - 1);
-	change(&settling, 1, true, now);
-	assert_int_equal(wait_ms(&settling, now), SETTLE_CLOSED_MS << 5);
-	settling_sweep(&settling, now + 100 * MS * SETTLE_MAX_MS);
-	assert_int_equal(settling.count, 1);
-	settling_done(&settling, 1, now);
-	now += SETTLE_MAX_MS * MS;
-	change(&settling, 1, true, now);
-	assert_int_equal(wait_ms(&settling, now), SETTLE_CLOSED_MS);
-	settling_done(&settling, 1, now);
-	settling_sweep(&settling, now + SETTLE_MAX_MS * MS);
-	assert_null(settling.table);
+	backoff_sweep(&backoff, now + UINT64_C(10) * (DEBOUNCE_CLOSED_MS << 4) * MS - 1);
+	change(&backoff, 1, true, now);
+	assert_int_equal(wait_ms(&backoff, now), DEBOUNCE_CLOSED_MS << 5);
+	backoff_sweep(&backoff, now + 100 * MS * BACKOFF_MAX_MS);
+	assert_int_equal(backoff.count, 1);
+	backoff_done(&backoff, 1, now);
+	now += BACKOFF_MAX_MS * MS;
+	change(&backoff, 1, true, now);
+	assert_int_equal(wait_ms(&backoff, now), DEBOUNCE_CLOSED_MS);
+	backoff_done(&backoff, 1, now);
+	backoff_sweep(&backoff, now + BACKOFF_MAX_MS * MS);
+	assert_null(backoff.table);
 }
 
 static void test_busy_file_is_tried_ever_later_until_it_is_closed(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
-	uint64_t now = START, expected = SETTLE_OPEN_MS;
+	struct backoff backoff CLEANUP(backoff_free) = {0};
+	uint64_t now = START, expected = DEBOUNCE_OPEN_MS;
 
 	(void)state;
-	change(&settling, 1, false, now);
+	change(&backoff, 1, false, now);
 	for (int i = 0; i < 20; i++) {
-		now = settling_next_ns(&settling);
-		assert_int_equal(due_count(&settling, now, false), 1);
-		assert_int_equal(settling_busy(&settling, 1, now), 0);
-		assert_int_equal(wait_ms(&settling, now), expected);
-		expected = 2 * expected < SETTLE_MAX_MS ? 2 * expected : SETTLE_MAX_MS;
+		now = backoff_next_ns(&backoff);
+		assert_int_equal(due_count(&backoff, now, false), 1);
+		assert_int_equal(backoff_busy(&backoff, 1, now), 0);
+		assert_int_equal(wait_ms(&backoff, now), expected);
+		expected = 2 * expected < BACKOFF_MAX_MS ? 2 * expected : BACKOFF_MAX_MS;
 	}
-	change(&settling, 1, false, now + MS);
-	assert_int_equal(wait_ms(&settling, now), SETTLE_MAX_MS);
-	change(&settling, 1, true, now + MS);
-	assert_int_equal(wait_ms(&settling, now + MS), SETTLE_CLOSED_MS);
-	now = settling_next_ns(&settling);
-	assert_int_equal(settling_busy(&settling, 1, now), 0);
-	assert_int_equal(wait_ms(&settling, now), SETTLE_OPEN_MS);
-	settling_done(&settling, 1, now);
-	assert_int_equal(settling_busy(&settling, 1, now), 0);
-	assert_int_equal(wait_ms(&settling, now), SETTLE_OPEN_MS);
+	change(&backoff, 1, false, now + MS);
+	assert_int_equal(wait_ms(&backoff, now), BACKOFF_MAX_MS);
+	change(&backoff, 1, true, now + MS);
+	assert_int_equal(wait_ms(&backoff, now + MS), DEBOUNCE_CLOSED_MS);
+	now = backoff_next_ns(&backoff);
+	assert_int_equal(backoff_busy(&backoff, 1, now), 0);
+	assert_int_equal(wait_ms(&backoff, now), DEBOUNCE_OPEN_MS);
+	backoff_done(&backoff, 1, now);
+	assert_int_equal(backoff_busy(&backoff, 1, now), 0);
+	assert_int_equal(wait_ms(&backoff, now), DEBOUNCE_OPEN_MS);
 }
 
 static void test_file_never_heard_of_may_be_busy(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
+	struct backoff backoff CLEANUP(backoff_free) = {0};
 
 	(void)state;
-	assert_int_equal(settling_busy(&settling, 9, START), 0);
-	assert_int_equal(settling.count, 1);
-	assert_int_equal(wait_ms(&settling, START), SETTLE_OPEN_MS);
-	assert_true(settling_waits(&settling, 9, START));
+	assert_int_equal(backoff_busy(&backoff, 9, START), 0);
+	assert_int_equal(backoff.count, 1);
+	assert_int_equal(wait_ms(&backoff, START), DEBOUNCE_OPEN_MS);
+	assert_true(backoff_waits(&backoff, 9, START));
 }
 
 static void test_file_that_failed_is_tried_ever_later_up_to_a_day(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
-	uint64_t now = START, expected = SETTLE_OPEN_MS, on_the_first_day = 0;
+	struct backoff backoff CLEANUP(backoff_free) = {0};
+	uint64_t now = START, expected = DEBOUNCE_OPEN_MS, on_the_first_day = 0;
 
 	(void)state;
-	assert_int_equal(settling_failed(&settling, 1, now), 0);
+	assert_int_equal(backoff_failed(&backoff, 1, now), 0);
 	for (int i = 0; i < 30; i++) {
-		assert_int_equal(wait_ms(&settling, now), expected);
-		now = settling_next_ns(&settling);
-		on_the_first_day += now - START <= SETTLE_FAILED_MAX_MS * MS;
-		assert_int_equal(settling_failed(&settling, 1, now), 0);
+		assert_int_equal(wait_ms(&backoff, now), expected);
+		now = backoff_next_ns(&backoff);
+		on_the_first_day += now - START <= BACKOFF_FAILED_MAX_MS * MS;
+		assert_int_equal(backoff_failed(&backoff, 1, now), 0);
 		expected =
-			2 * expected < SETTLE_FAILED_MAX_MS ? 2 * expected : SETTLE_FAILED_MAX_MS;
+			2 * expected < BACKOFF_FAILED_MAX_MS ? 2 * expected : BACKOFF_FAILED_MAX_MS;
 	}
-	assert_int_equal(expected, SETTLE_FAILED_MAX_MS);
+	assert_int_equal(expected, BACKOFF_FAILED_MAX_MS);
 	assert_int_equal(on_the_first_day, 16);
-	settling_done(&settling, 1, now);
-	assert_int_equal(settling_next_ns(&settling), UINT64_MAX);
-	assert_int_equal(settling_failed(&settling, 1, now), 0);
-	assert_int_equal(wait_ms(&settling, now), SETTLE_OPEN_MS);
+	backoff_done(&backoff, 1, now);
+	assert_int_equal(backoff_next_ns(&backoff), UINT64_MAX);
+	assert_int_equal(backoff_failed(&backoff, 1, now), 0);
+	assert_int_equal(wait_ms(&backoff, now), DEBOUNCE_OPEN_MS);
 }
 
 static void test_file_that_waits_after_it_failed_is_not_put_off(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
-	const uint64_t due = START + SETTLE_OPEN_MS * MS;
+	struct backoff backoff CLEANUP(backoff_free) = {0};
+	const uint64_t due = START + DEBOUNCE_OPEN_MS * MS;
 
 	(void)state;
-	assert_int_equal(settling_failed(&settling, 1, START), 0);
+	assert_int_equal(backoff_failed(&backoff, 1, START), 0);
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(settling_failed(&settling, 1, due - MS), 0);
-	assert_false(settling_is_due(&settling, 1, due - MS));
-	assert_true(settling_is_due(&settling, 1, due));
-	assert_int_equal(wait_ms(&settling, START), SETTLE_OPEN_MS);
-	assert_false(settling_is_due(&settling, 2, due));
-	settling_done(&settling, 1, due);
-	assert_false(settling_is_due(&settling, 1, due));
+		assert_int_equal(backoff_failed(&backoff, 1, due - MS), 0);
+	assert_false(backoff_is_due(&backoff, 1, due - MS));
+	assert_true(backoff_is_due(&backoff, 1, due));
+	assert_int_equal(wait_ms(&backoff, START), DEBOUNCE_OPEN_MS);
+	assert_false(backoff_is_due(&backoff, 2, due));
+	backoff_done(&backoff, 1, due);
+	assert_false(backoff_is_due(&backoff, 1, due));
 }
 
 static void test_more_that_failed_than_fit_wait_as_one(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
+	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t now = START;
 
 	(void)state;
-	for (uint64_t file = 1; file <= SETTLE_FAILED_FILES; file++)
-		assert_int_equal(settling_failed(&settling, file, now), 0);
-	assert_int_equal(settling.count, SETTLE_FAILED_FILES);
+	for (uint64_t file = 1; file <= BACKOFF_FAILED_FILES; file++)
+		assert_int_equal(backoff_failed(&backoff, file, now), 0);
+	assert_int_equal(backoff.count, BACKOFF_FAILED_FILES);
 	for (uint64_t file = 1; file <= 10; file++)
-		assert_int_equal(settling_failed(&settling, SETTLE_FAILED_FILES + file, now), 0);
-	assert_int_equal(settling.count, SETTLE_FAILED_FILES + 1);
-	now = settling_next_ns(&settling);
-	assert_true(settling_is_due(&settling, SETTLE_ALL, now));
-	assert_false(settling_is_due(&settling, SETTLE_FAILED_FILES + 1, now));
+		assert_int_equal(backoff_failed(&backoff, BACKOFF_FAILED_FILES + file, now), 0);
+	assert_int_equal(backoff.count, BACKOFF_FAILED_FILES + 1);
+	now = backoff_next_ns(&backoff);
+	assert_true(backoff_is_due(&backoff, BACKOFF_ALL, now));
+	assert_false(backoff_is_due(&backoff, BACKOFF_FAILED_FILES + 1, now));
 	/* those that fail again give way, too */
-	for (uint64_t file = 1; file <= SETTLE_FAILED_FILES; file++)
-		assert_int_equal(settling_failed(&settling, file, now), 0);
-	assert_in_range(settling.count, SETTLE_FAILED_FILES - 1, SETTLE_FAILED_FILES + 1);
-	assert_true(settling_waits(&settling, SETTLE_ALL, now));
-	assert_int_equal(due_count(&settling, now, false), 0);
+	for (uint64_t file = 1; file <= BACKOFF_FAILED_FILES; file++)
+		assert_int_equal(backoff_failed(&backoff, file, now), 0);
+	assert_in_range(backoff.count, BACKOFF_FAILED_FILES - 1, BACKOFF_FAILED_FILES + 1);
+	assert_true(backoff_waits(&backoff, BACKOFF_ALL, now));
+	assert_int_equal(due_count(&backoff, now, false), 0);
 }
 
 static void test_due_files_are_appended(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
+	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t *files AUTO_FREE = malloc(sizeof(*files));
 	size_t count = 1;
 
 	(void)state;
 	assert_non_null(files);
 	files[0] = 42;
-	change(&settling, 7, true, START);
-	assert_int_equal(settling_due(&settling, START, false, &files, &count), 0);
+	change(&backoff, 7, true, START);
+	assert_int_equal(backoff_due(&backoff, START, false, &files, &count), 0);
 	assert_int_equal(count, 1);
-	assert_int_equal(settling_due(&settling, START, true, &files, &count), 0);
+	assert_int_equal(backoff_due(&backoff, START, true, &files, &count), 0);
 	assert_int_equal(count, 2);
 	assert_int_equal(files[0], 42);
 	assert_int_equal(files[1], 7);
@@ -268,7 +268,7 @@ static void test_due_files_are_appended(void **state)
 /* Against the obvious: an array of when each file is due. */
 static void test_many_files_are_due_exactly_when_they_must_be(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
+	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t *due_ns AUTO_FREE = calloc(MANY, sizeof(*due_ns));
 	uint64_t now = START, next;
 	size_t waiting = 0, file, due;
@@ -281,41 +281,41 @@ static void test_many_files_are_due_exactly_when_they_must_be(void **state)
 		now += (uint64_t)random() % 1000;
 		if (random() % 3 > 0) {
 			waiting += due_ns[file] == 0;
-			change(&settling, file, random() % 2, now);
+			change(&backoff, file, random() % 2, now);
 			due_ns[file] = 1;
 		} else {
 			waiting -= due_ns[file] != 0;
-			settling_done(&settling, file, now);
+			backoff_done(&backoff, file, now);
 			due_ns[file] = 0;
 		}
-		assert_int_equal(settling.count, waiting);
+		assert_int_equal(backoff.count, waiting);
 	}
-	for (; settling.count > 0; now = next + 50 * MS) {
-		next = settling_next_ns(&settling);
+	for (; backoff.count > 0; now = next + 50 * MS) {
+		next = backoff_next_ns(&backoff);
 		due = 0;
 		for (file = 0; file < MANY; file++)
-			due += due_ns[file] && !settling_waits(&settling, file, now);
-		assert_int_equal(due_count(&settling, now, false), due);
+			due += due_ns[file] && !backoff_waits(&backoff, file, now);
+		assert_int_equal(due_count(&backoff, now, false), due);
 		for (file = 0; file < MANY; file++) {
-			if (!due_ns[file] || settling_waits(&settling, file, now))
+			if (!due_ns[file] || backoff_waits(&backoff, file, now))
 				continue;
-			settling_done(&settling, file, now);
+			backoff_done(&backoff, file, now);
 			due_ns[file] = 0;
 		}
-		assert_true(settling_next_ns(&settling) > now);
+		assert_true(backoff_next_ns(&backoff) > now);
 	}
 }
 
 static void test_asking_often_costs_little_while_many_wait(void **state)
 {
-	struct settling settling CLEANUP(settling_free) = {0};
+	struct backoff backoff CLEANUP(backoff_free) = {0};
 
 	(void)state;
 	for (uint64_t file = 0; file < MANY; file++)
-		change(&settling, file, true, START + file);
+		change(&backoff, file, true, START + file);
 	for (int i = 0; i < MANY; i++) { /* ten thousand million steps, if each looked at all */
-		assert_int_equal(due_count(&settling, START, false), 0);
-		assert_int_equal(wait_ms(&settling, START), SETTLE_CLOSED_MS);
+		assert_int_equal(due_count(&backoff, START, false), 0);
+		assert_int_equal(wait_ms(&backoff, START), DEBOUNCE_CLOSED_MS);
 	}
 }
 

@@ -7,7 +7,7 @@
 /* An index of files whose names say what they are, and what is found in it. */
 struct play {
 	struct fixture *f;
-	struct unread unread;
+	struct pending_files pending;
 	struct error_entry noted;
 };
 
@@ -63,7 +63,7 @@ static int play_teardown(void **state)
 {
 	struct play *p = *state;
 
-	unread_free(&p->unread);
+	pending_files_free(&p->pending);
 	fixture_teardown((void **)&p->f);
 	free(p);
 	return 0;
@@ -71,8 +71,8 @@ static int play_teardown(void **state)
 
 static void find(struct play *p, const uint64_t *sizes, size_t count)
 {
-	unread_free(&p->unread);
-	assert_int_equal(unread_find(&p->unread, p->f->catalog, sizes, count), 0);
+	pending_files_free(&p->pending);
+	assert_int_equal(pending_files_find(&p->pending, p->f->catalog, sizes, count), 0);
 }
 
 static void assert_is(const struct bytes *list, uint64_t file)
@@ -89,9 +89,9 @@ static void test_what_failed_for_good_waits_for_nothing(void **state)
 	struct play *p = *state;
 
 	find(p, sizes, 1);
-	assert_is(&p->unread.waiting, id_of(p, "waits"));
-	assert_is(&p->unread.failed, id_of(p, "failed"));
-	assert_int_equal(p->unread.alone.length, 0);
+	assert_is(&p->pending.waiting, id_of(p, "waits"));
+	assert_is(&p->pending.failed, id_of(p, "failed"));
+	assert_int_equal(p->pending.alone.length, 0);
 }
 
 static void test_file_beside_one_that_was_read_waits(void **state)
@@ -100,8 +100,8 @@ static void test_file_beside_one_that_was_read_waits(void **state)
 	struct play *p = *state;
 
 	find(p, sizes, 2);
-	assert_is(&p->unread.waiting, id_of(p, "other"));
-	assert_int_equal(p->unread.failed.length + p->unread.alone.length, 0);
+	assert_is(&p->pending.waiting, id_of(p, "other"));
+	assert_int_equal(p->pending.failed.length + p->pending.alone.length, 0);
 }
 
 static void test_what_failed_and_is_alone_of_its_size_is_forgiven(void **state)
@@ -110,13 +110,13 @@ static void test_what_failed_and_is_alone_of_its_size_is_forgiven(void **state)
 	struct play *p = *state;
 
 	find(p, sizes, 2);
-	assert_is(&p->unread.waiting, id_of(p, "waits"));
-	assert_is(&p->unread.failed, id_of(p, "failed"));
-	assert_is(&p->unread.alone, id_of(p, "alone"));
-	assert_int_equal(unread_forgive(&p->unread, p->f->catalog), 0);
+	assert_is(&p->pending.waiting, id_of(p, "waits"));
+	assert_is(&p->pending.failed, id_of(p, "failed"));
+	assert_is(&p->pending.alone, id_of(p, "alone"));
+	assert_int_equal(pending_files_forgive(&p->pending, p->f->catalog), 0);
 	assert_int_equal(totals_of(p->f).errors, 2);
 	find(p, sizes, 2);
-	assert_int_equal(p->unread.alone.length, 0);
+	assert_int_equal(p->pending.alone.length, 0);
 }
 
 static void test_all_that_failed_is_found_for_whatever_reason(void **state)
@@ -124,7 +124,7 @@ static void test_all_that_failed_is_found_for_whatever_reason(void **state)
 	CLEANUP_BYTES struct bytes files = {0};
 	struct play *p = *state;
 
-	assert_int_equal(unread_find_failed(p->f->catalog, &files), 0);
+	assert_int_equal(pending_files_find_failed(p->f->catalog, &files), 0);
 	assert_int_equal(files.length, 3 * sizeof(uint64_t));
 }
 

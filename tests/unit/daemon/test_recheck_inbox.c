@@ -5,7 +5,7 @@
 /* An index, and what is heard of it. */
 struct play {
 	struct fixture *f;
-	struct heard heard;
+	struct recheck_inbox inbox;
 	struct dirty dirty;
 	const struct dirty_name **list; /* of what is dirty */
 	size_t count;
@@ -18,7 +18,7 @@ static int play_setup(void **state)
 
 	assert_non_null(p);
 	fixture_setup((void **)&p->f);
-	heard_init(&p->heard);
+	recheck_inbox_init(&p->inbox);
 	*state = p;
 	return 0;
 }
@@ -29,7 +29,7 @@ static int play_teardown(void **state)
 
 	free(p->list);
 	dirty_reset(&p->dirty);
-	heard_deinit(&p->heard);
+	recheck_inbox_deinit(&p->inbox);
 	fixture_teardown((void **)&p->f);
 	free(p);
 	return 0;
@@ -45,8 +45,8 @@ static void take(struct play *p)
 	free(p->list);
 	p->list = NULL;
 	dirty_reset(&p->dirty);
-	assert_int_equal(heard_take(&p->heard, p->f->catalog, &p->dirty, &p->rescan), 0);
-	assert_false(heard_has(&p->heard));
+	assert_int_equal(recheck_inbox_take(&p->inbox, p->f->catalog, &p->dirty, &p->rescan), 0);
+	assert_false(recheck_inbox_has(&p->inbox));
 	assert_int_equal(dirty_list(&p->dirty, &p->list, &p->count), 0);
 }
 
@@ -65,7 +65,7 @@ static void test_nothing_is_heard_at_first(void **state)
 {
 	struct play *p = *state;
 
-	assert_false(heard_has(&p->heard));
+	assert_false(recheck_inbox_has(&p->inbox));
 	take(p);
 	assert_int_equal(p->count, 0);
 	assert_false(p->rescan);
@@ -75,9 +75,9 @@ static void test_look_is_given_once_as_what_is_dirty(void **state)
 {
 	struct play *p = *state;
 
-	heard_look(&p->heard, &(struct ingest_look){.dir = 7, .what = LOOK_LISTING}, false);
-	heard_look(&p->heard, &(struct ingest_look){.dir = 8, .what = LOOK_DEEP}, false);
-	assert_true(heard_has(&p->heard));
+	recheck_inbox_look(&p->inbox, &(struct ingest_look){.dir = 7, .what = LOOK_LISTING}, false);
+	recheck_inbox_look(&p->inbox, &(struct ingest_look){.dir = 8, .what = LOOK_DEEP}, false);
+	assert_true(recheck_inbox_has(&p->inbox));
 	take(p);
 	assert_int_equal(p->count, 2);
 	assert_dirty(p, 0, 7, "", DIRTY_LISTING);
@@ -96,9 +96,11 @@ static void test_names_of_a_look_keep_what_is_known_of_them(void **state)
 	};
 	struct play *p = *state;
 
-	heard_look(&p->heard,
-		   &(struct ingest_look){.dir = 7, .names = names, .count = ARRAY_SIZE(names)},
-		   false);
+	recheck_inbox_look(&p->inbox,
+			   &(struct ingest_look){.dir = 7,
+						 .names = names,
+						 .count = ARRAY_SIZE(names)},
+			   false);
 	take(p);
 	assert_int_equal(p->count, 5);
 	assert_dirty(p, 0, 7, "", 0); /* the directory was looked at, too */
@@ -114,7 +116,7 @@ static void test_directory_not_at_its_place_is_looked_for_in_its_parent(void **s
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
 
 	fixture_commit(p->f);
-	heard_look(&p->heard, &(struct ingest_look){.dir = dir, .what = LOOK_DEEP}, true);
+	recheck_inbox_look(&p->inbox, &(struct ingest_look){.dir = dir, .what = LOOK_DEEP}, true);
 	take(p);
 	assert_int_equal(p->count, 2);
 	assert_dirty(p, 0, root_of(p), "dir", DIRTY_NAME);
@@ -125,7 +127,8 @@ static void test_source_not_at_its_place_has_no_parent(void **state)
 {
 	struct play *p = *state;
 
-	heard_look(&p->heard, &(struct ingest_look){.dir = root_of(p), .what = LOOK_DEEP}, true);
+	recheck_inbox_look(&p->inbox, &(struct ingest_look){.dir = root_of(p), .what = LOOK_DEEP},
+			   true);
 	take(p);
 	assert_int_equal(p->count, 1);
 	assert_dirty(p, 0, root_of(p), "", DIRTY_DEEP);
@@ -142,9 +145,9 @@ static void test_file_is_looked_at_under_its_first_name(void **state)
 	fixture_commit(p->f);
 	add_file(p->f, root_of(p), "another name", file_of(11, 1, 0));
 	fixture_commit(p->f);
-	heard_bereft(&p->heard, id_at(p->f, dir, "bereft"));
-	heard_suspect(&p->heard, id_at(p->f, root_of(p), "suspect"));
-	assert_true(heard_has(&p->heard));
+	recheck_inbox_bereft(&p->inbox, id_at(p->f, dir, "bereft"));
+	recheck_inbox_suspect(&p->inbox, id_at(p->f, root_of(p), "suspect"));
+	assert_true(recheck_inbox_has(&p->inbox));
 	take(p);
 	assert_int_equal(p->count, 2);
 	assert_dirty(p, 0, root_of(p), "suspect", DIRTY_ATTRIBUTES);
@@ -161,9 +164,9 @@ static void test_what_the_index_does_not_have_is_left_out(void **state)
 	orphan = id_at(p->f, root_of(p), "a");
 	remove_name(p->f, root_of(p), "a");
 	fixture_commit(p->f);
-	heard_bereft(&p->heard, orphan);
-	heard_suspect(&p->heard, orphan);
-	heard_suspect(&p->heard, 123456);
+	recheck_inbox_bereft(&p->inbox, orphan);
+	recheck_inbox_suspect(&p->inbox, orphan);
+	recheck_inbox_suspect(&p->inbox, 123456);
 	take(p);
 	assert_int_equal(p->count, 0);
 }
@@ -172,8 +175,8 @@ static void test_rescan_is_told_once(void **state)
 {
 	struct play *p = *state;
 
-	heard_rescan(&p->heard);
-	assert_true(heard_has(&p->heard));
+	recheck_inbox_rescan(&p->inbox);
+	assert_true(recheck_inbox_has(&p->inbox));
 	take(p);
 	assert_true(p->rescan);
 	take(p);
@@ -185,8 +188,8 @@ static void test_what_was_dirty_before_stays_so(void **state)
 	struct play *p = *state;
 
 	assert_int_equal(dirty_note(&p->dirty, 7, "a", 1, DIRTY_NAME), 0);
-	heard_look(&p->heard, &(struct ingest_look){.dir = 7, .what = LOOK_LISTING}, false);
-	assert_int_equal(heard_take(&p->heard, p->f->catalog, &p->dirty, &p->rescan), 0);
+	recheck_inbox_look(&p->inbox, &(struct ingest_look){.dir = 7, .what = LOOK_LISTING}, false);
+	assert_int_equal(recheck_inbox_take(&p->inbox, p->f->catalog, &p->dirty, &p->rescan), 0);
 	assert_int_equal(p->dirty.count, 2);
 }
 

@@ -9,7 +9,7 @@ struct play {
 	struct source list[2];
 	struct sources sources;
 	struct dirty dirty;
-	struct looks looks;
+	struct recheck_plan looks;
 	struct bytes written;
 };
 
@@ -30,7 +30,7 @@ static int play_teardown(void **state)
 {
 	struct play *p = *state;
 
-	looks_free(&p->looks);
+	recheck_plan_free(&p->looks);
 	bytes_free(&p->written);
 	dirty_reset(&p->dirty);
 	fixture_teardown((void **)&p->f);
@@ -54,11 +54,13 @@ static void make_looks(struct play *p)
 	const struct dirty_name **list AUTO_FREE = NULL;
 	size_t count;
 
-	looks_free(&p->looks);
+	recheck_plan_free(&p->looks);
 	p->written.length = 0;
 	assert_int_equal(dirty_list(&p->dirty, &list, &count), 0);
-	assert_int_equal(looks_hide_written(&p->looks, p->f->catalog, list, count, &p->written), 0);
-	assert_int_equal(looks_make(&p->looks, &p->sources, list, count), 0);
+	assert_int_equal(recheck_plan_hide_written(&p->looks, p->f->catalog, list, count,
+						   &p->written),
+			 0);
+	assert_int_equal(recheck_plan_make(&p->looks, &p->sources, list, count), 0);
 }
 
 static const struct ingest_look *look_at(const struct play *p, uint64_t dir)
@@ -252,8 +254,8 @@ static void test_content_of_a_file_that_was_written_to_is_forgotten(void **state
 	note(p, root_of(p), "a", DIRTY_CONTENT);
 	note(p, root_of(p), "b", DIRTY_NAME);
 	make_looks(p);
-	assert_int_equal(content_of(p->f, a).head, 0);
-	assert_true(content_of(p->f, b).head != 0);
+	assert_int_equal(content_of(p->f, a).prefix, 0);
+	assert_true(content_of(p->f, b).prefix != 0);
 	assert_int_equal(count_written(p), 1);
 	written = (const void *)p->written.data;
 	assert_int_equal(written->file, a);
@@ -282,7 +284,7 @@ static void test_file_that_comes_from_out_of_sight_under_its_old_name_is_read_ag
 		note(p, root_of(p), "a", why[i]);
 		note(p, root_of(p), "new", why[i]);
 		make_looks(p);
-		assert_int_equal(content_of(p->f, a).head, 0);
+		assert_int_equal(content_of(p->f, a).prefix, 0);
 		assert_int_equal(count_written(p), 1);
 		written = (const void *)p->written.data;
 		assert_true(written->closed);

@@ -10,7 +10,7 @@ static uint64_t check(const struct tree *t, const char *said)
 	uint64_t walk;
 
 	capture_begin(&capture, STDERR_FILENO);
-	walk = roots_check(&t->sources, NULL);
+	walk = source_roots_check(&t->sources, NULL);
 	(void)capture_end(&capture);
 	if (*said)
 		assert_non_null(strstr(capture.text, said));

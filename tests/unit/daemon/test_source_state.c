@@ -18,7 +18,7 @@
 struct play {
 	struct source list[SOURCES];
 	struct sources sources;
-	struct followed *followed;
+	struct source_state *states;
 };
 
 static int play_setup(void **state)
@@ -40,15 +40,15 @@ static int play_teardown(void **state)
 	struct play *p = *state;
 
 	close(p->list[0].fd);
-	free(p->followed);
+	free(p->states);
 	free(p);
 	return 0;
 }
 
 static void follow(struct play *p, enum follower_mode mode)
 {
-	free(p->followed);
-	assert_int_equal(followed_new(&p->followed, &p->sources, mode), 0);
+	free(p->states);
+	assert_int_equal(source_states_new(&p->states, &p->sources, mode), 0);
 }
 
 static void test_source_is_polled_where_no_event_is_asked_for(void **state)
@@ -57,15 +57,15 @@ static void test_source_is_polled_where_no_event_is_asked_for(void **state)
 
 	p->sources.count = 3;
 	follow(p, FOLLOW_INOTIFY);
-	assert_int_equal(followed_queues(p->followed, 3), 3);
+	assert_int_equal(source_states_queues(p->states, 3), 3);
 	follow(p, FOLLOW_POLL);
-	assert_int_equal(followed_queues(p->followed, 3), 0);
-	assert_true(followed_is_walked(&p->followed[2]));
+	assert_int_equal(source_states_queues(p->states, 3), 0);
+	assert_true(source_state_is_walked(&p->states[2]));
 	follow(p, FOLLOW_NONE);
-	assert_int_equal(followed_queues(p->followed, 3), 0);
+	assert_int_equal(source_states_queues(p->states, 3), 0);
 	follow(p, FOLLOW_AUTO); /* of a local file system inotify sees everything */
-	assert_int_equal(followed_queues(p->followed, 3), 3);
-	assert_false(followed_is_walked(&p->followed[2]));
+	assert_int_equal(source_states_queues(p->states, 3), 3);
+	assert_false(source_state_is_walked(&p->states[2]));
 }
 
 static void test_sources_that_no_queue_is_left_for_are_polled(void **state)
@@ -73,9 +73,9 @@ static void test_sources_that_no_queue_is_left_for_are_polled(void **state)
 	struct play *p = *state;
 
 	follow(p, FOLLOW_INOTIFY);
-	assert_int_equal(followed_queues(p->followed, SOURCES), 64);
-	assert_false(followed_is_walked(&p->followed[63]));
-	assert_true(followed_is_walked(&p->followed[64]));
+	assert_int_equal(source_states_queues(p->states, SOURCES), 64);
+	assert_false(source_state_is_walked(&p->states[63]));
+	assert_true(source_state_is_walked(&p->states[64]));
 }
 
 static void test_queues_reach_up_to_the_last_source_that_is_watched(void **state)
@@ -84,10 +84,10 @@ static void test_queues_reach_up_to_the_last_source_that_is_watched(void **state
 
 	p->sources.count = 3;
 	follow(p, FOLLOW_INOTIFY);
-	p->followed[0].polled = p->followed[2].polled = true;
-	assert_int_equal(followed_queues(p->followed, 3), 2);
-	followed_poll_all(p->followed, 3);
-	assert_int_equal(followed_queues(p->followed, 3), 0);
+	p->states[0].polled = p->states[2].polled = true;
+	assert_int_equal(source_states_queues(p->states, 3), 2);
+	source_states_poll_all(p->states, 3);
+	assert_int_equal(source_states_queues(p->states, 3), 0);
 }
 
 static void test_source_not_wholly_watched_is_walked(void **state)
@@ -96,13 +96,13 @@ static void test_source_not_wholly_watched_is_walked(void **state)
 
 	p->sources.count = 2;
 	follow(p, FOLLOW_INOTIFY);
-	assert_int_equal(followed_unwatched(p->followed, 2), 0);
-	atomic_store(&p->followed[0].unwatched, 2);
-	atomic_store(&p->followed[1].unwatched, 3);
-	assert_int_equal(followed_unwatched(p->followed, 2), 5);
-	assert_true(followed_is_walked(&p->followed[0]));
-	atomic_store(&p->followed[0].unwatched, 0);
-	assert_false(followed_is_walked(&p->followed[0]));
+	assert_int_equal(source_states_unwatched(p->states, 2), 0);
+	atomic_store(&p->states[0].unwatched, 2);
+	atomic_store(&p->states[1].unwatched, 3);
+	assert_int_equal(source_states_unwatched(p->states, 2), 5);
+	assert_true(source_state_is_walked(&p->states[0]));
+	atomic_store(&p->states[0].unwatched, 0);
+	assert_false(source_state_is_walked(&p->states[0]));
 }
 
 static void test_what_was_missed_matters_only_where_events_are_asked_for(void **state)
@@ -111,13 +111,13 @@ static void test_what_was_missed_matters_only_where_events_are_asked_for(void **
 
 	p->sources.count = 2;
 	follow(p, FOLLOW_INOTIFY);
-	assert_false(followed_have_missed(p->followed, 2));
-	followed_miss_all(p->followed, 2);
-	assert_true(followed_is_missed(&p->followed[0]));
-	assert_true(followed_is_missed(&p->followed[1]));
-	assert_false(followed_is_walked(&p->followed[0]));
-	followed_poll_all(p->followed, 2);
-	assert_false(followed_have_missed(p->followed, 2));
+	assert_false(source_states_have_missed(p->states, 2));
+	source_states_miss_all(p->states, 2);
+	assert_true(source_state_is_missed(&p->states[0]));
+	assert_true(source_state_is_missed(&p->states[1]));
+	assert_false(source_state_is_walked(&p->states[0]));
+	source_states_poll_all(p->states, 2);
+	assert_false(source_states_have_missed(p->states, 2));
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)

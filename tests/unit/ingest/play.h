@@ -32,7 +32,7 @@ struct call {
 
 struct play {
 	struct tree *t;
-	struct ingest_watch watch;
+	struct ingest_hooks hooks;
 	struct ingest ingest;
 	pthread_mutex_t lock; /* of all below */
 	struct call calls[CALLS_MAX];
@@ -183,7 +183,7 @@ static inline int play_setup(void **state)
 	assert_non_null(p);
 	tree_setup((void **)&p->t);
 	assert_int_equal(pthread_mutex_init(&p->lock, NULL), 0);
-	p->watch = (struct ingest_watch){.enter = enter,
+	p->hooks = (struct ingest_hooks){.enter = enter,
 					 .not_entered = not_entered,
 					 .identify = identify,
 					 .again = again,
@@ -214,7 +214,7 @@ static inline void begin(struct play *p)
 	p->ingest = (struct ingest){.catalog = p->t->index.catalog,
 				    .sources = &p->t->sources,
 				    .settings = &p->t->settings,
-				    .watch = &p->watch};
+				    .hooks = &p->hooks};
 }
 
 /* The first scan, of names. */
@@ -228,7 +228,7 @@ static inline void follow(struct play *p)
 static inline void compare(struct play *p)
 {
 	begin(p);
-	p->ingest.watch = NULL;
+	p->ingest.hooks = NULL;
 	assert_int_equal(ingest_contents(&p->ingest), 0);
 }
 

@@ -7,7 +7,7 @@
 /* A tree, and somebody who follows it. */
 struct play {
 	struct tree *t;
-	struct ingest_watch watch;
+	struct ingest_hooks hooks;
 	_Atomic uint64_t suspected; /* the file that was told last */
 	uint64_t unsure_size; /* files of this size came back meanwhile */
 };
@@ -47,7 +47,7 @@ static int play_setup(void **state)
 
 	assert_non_null(p);
 	tree_setup((void **)&p->t);
-	p->watch = (struct ingest_watch){.suspect = suspect, .unsure = unsure, .context = p};
+	p->hooks = (struct ingest_hooks){.suspect = suspect, .unsure = unsure, .context = p};
 	for (char name[] = "a"; *name <= 'f'; ++*name)
 		write_content(p->t, name, 100 * (size_t)((*name - 'a') / 2 + 1), 0);
 	name_all(p);
@@ -69,7 +69,7 @@ static void compare(struct play *p, const struct ingest_sizes *sizes)
 	struct ingest ingest = {.catalog = p->t->index.catalog,
 				.sources = &p->t->sources,
 				.settings = &p->t->settings,
-				.watch = &p->watch};
+				.hooks = &p->hooks};
 
 	assert_int_equal(ingest_compare(&ingest, sizes), 0);
 	audit_index(p->t->index.catalog);
@@ -115,7 +115,7 @@ static void test_file_that_waits_is_left_alone_until_it_waits_no_more(void **sta
 					  .count = 1,
 					  .waits = is_this_file,
 					  .context = &waiting});
-	assert_int_equal(content_of(&p->t->index, waiting).head, 0);
+	assert_int_equal(content_of(&p->t->index, waiting).prefix, 0);
 	assert_int_equal(totals_of(&p->t->index).groups, 0);
 	compare(p, &one_size);
 	assert_true(are_grouped(p->t, "a", "b"));
@@ -139,7 +139,7 @@ static void test_size_of_a_file_that_came_back_is_left_for_later(void **state)
 
 	p->unsure_size = size;
 	compare(p, &one_size);
-	assert_int_equal(content_of(&p->t->index, id_of(p, "a")).head, 0);
+	assert_int_equal(content_of(&p->t->index, id_of(p, "a")).prefix, 0);
 	assert_int_equal(totals_of(&p->t->index).groups, 0);
 	p->unsure_size = 0;
 	compare(p, &one_size);

@@ -212,7 +212,7 @@ static void test_new_directory_that_changed_unwatched_is_told(void **state)
 	make_dir(p->t, "old");
 	look_at_name(p, root_of(p), "old", LOOK_ARRIVED);
 	assert_int_equal(count_calls(p, CALL_MISSED), 0);
-	p->watch.since_ns = 0;
+	p->hooks.since_ns = 0;
 	make_dir(p->t, "new");
 	write_text(p->t, "new/a", "1");
 	look_at_name(p, root_of(p), "new", LOOK_ARRIVED);

@@ -78,7 +78,7 @@ static bool any_read(const struct play *p, uint64_t size)
 static bool take_window(struct play *p, struct plan *plan, struct window *window, bool commit)
 {
 	uint64_t ids[FILES_MAX];
-	struct fixture_contents contents = {.files = ids, .head = 77};
+	struct fixture_contents contents = {.files = ids, .prefix = 77};
 
 	assert_int_equal(plan_next(plan, window), 0);
 	assert_true(window->count <= plan->window_files);

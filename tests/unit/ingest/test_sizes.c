@@ -120,7 +120,7 @@ static void test_content_of_an_unlisted_file_is_not_taken(void **state)
 	struct fixture *f = *state;
 	uint64_t id = id_at(f, f->roots[0], "00");
 	const struct file_record file = file_at(f, id);
-	struct content_change change = {.file = id, .digest = file_digest(&file), .head = 1};
+	struct content_change change = {.file = id, .digest = file_digest(&file), .prefix = 1};
 
 	assert_int_equal(catalog_write(f->catalog, learn_body, &change), CONTENT_STALE);
 	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);

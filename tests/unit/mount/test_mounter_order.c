@@ -12,10 +12,10 @@
 #include "base/attributes.h"
 #include "mount/mounter_order.h"
 
-#define TEXTS offsetof(struct mounter_order, nudge.texts)
+#define TEXTS offsetof(struct mounter_order, event.texts)
 
-static const struct nudge came = {
-	.kind = NUDGE_CAME,
+static const struct watcher_event came = {
+	.kind = WATCHER_EVENT_CREATED,
 	.directory = true,
 	.folder = UINT64_MAX,
 	.path = "a/folder",
@@ -25,12 +25,12 @@ static const struct nudge came = {
 static void test_nudge_is_heard_as_it_was_said(void **state)
 {
 	struct mounter_order order;
-	long length = mounter_order_for_nudge(&order, &came);
-	struct nudge heard;
+	long length = mounter_order_for_event(&order, &came);
+	struct watcher_event heard;
 
 	(void)state;
 	assert_true(mounter_order_is_whole(&order, (size_t)length));
-	heard = mounter_order_nudge(&order);
+	heard = mounter_order_event(&order);
 	assert_int_equal(heard.kind, came.kind);
 	assert_true(heard.directory);
 	assert_int_equal(heard.folder, came.folder);
@@ -45,7 +45,7 @@ static void test_nudge_of_any_other_length_is_not_whole(void **state)
 
 	(void)state;
 	memset(&order, 0, sizeof(order));
-	length = (size_t)mounter_order_for_nudge(&order, &came);
+	length = (size_t)mounter_order_for_event(&order, &came);
 	for (size_t other = 0; other <= sizeof(order) + 2; other++)
 		assert_int_equal(mounter_order_is_whole(&order, other), other == length);
 }
@@ -55,12 +55,12 @@ static void test_texts_without_their_end_are_not_whole(void **state)
 	struct mounter_order order = {.word = WORD_NUDGE};
 
 	(void)state;
-	memset(order.nudge.texts, 'x', sizeof(order.nudge.texts));
+	memset(order.event.texts, 'x', sizeof(order.event.texts));
 	for (size_t length = TEXTS; length <= sizeof(order); length++)
 		assert_false(mounter_order_is_whole(&order, length));
 	/* a path alone, whose NUL is the last byte that there is */
-	order.nudge.texts[sizeof(order.nudge.texts) - 1] = '\0';
-	assert_false(mounter_order_is_whole(&order, TEXTS + sizeof(order.nudge.texts)));
+	order.event.texts[sizeof(order.event.texts) - 1] = '\0';
+	assert_false(mounter_order_is_whole(&order, TEXTS + sizeof(order.event.texts)));
 }
 
 static void test_what_ends_where_nobody_looked_is_not_whole(void **state)
@@ -72,40 +72,40 @@ static void test_what_ends_where_nobody_looked_is_not_whole(void **state)
 
 	(void)state;
 	memset((char *)&message + TEXTS, 'x', sizeof(message.order) - TEXTS);
-	message.order.nudge.texts[0] = '\0';
+	message.order.event.texts[0] = '\0';
 	assert_false(mounter_order_is_whole(&message.order, sizeof(message.order) + 1));
 }
 
 static void test_nudge_of_no_known_kind_is_not_whole(void **state)
 {
 	struct mounter_order order;
-	size_t length = (size_t)mounter_order_for_nudge(&order, &came);
+	size_t length = (size_t)mounter_order_for_event(&order, &came);
 
 	(void)state;
-	order.nudge.kind = NUDGE_CHANGED + 1;
+	order.event.kind = WATCHER_EVENT_CHANGED + 1;
 	assert_false(mounter_order_is_whole(&order, length));
-	order.nudge.kind = NUDGE_CHANGED;
+	order.event.kind = WATCHER_EVENT_CHANGED;
 	assert_true(mounter_order_is_whole(&order, length));
-	order.nudge.directory = 2;
+	order.event.directory = 2;
 	assert_false(mounter_order_is_whole(&order, length));
 }
 
 static void test_longest_nudge_has_room_and_a_longer_one_is_refused(void **state)
 {
 	struct mounter_order order;
-	char path[sizeof(order.nudge.texts)];
-	struct nudge nudge = {.path = path, .name = "x"};
+	char path[sizeof(order.event.texts)];
+	struct watcher_event event = {.path = path, .name = "x"};
 	long length;
 
 	(void)state;
 	memset(path, 'p', sizeof(path));
 	path[sizeof(path) - sizeof("x")] = '\0';
-	assert_int_equal(mounter_order_for_nudge(&order, &nudge), -ENAMETOOLONG);
+	assert_int_equal(mounter_order_for_event(&order, &event), -ENAMETOOLONG);
 	path[sizeof(path) - sizeof("x") - 1] = '\0';
-	length = mounter_order_for_nudge(&order, &nudge);
-	assert_int_equal(length, TEXTS + sizeof(order.nudge.texts));
+	length = mounter_order_for_event(&order, &event);
+	assert_int_equal(length, TEXTS + sizeof(order.event.texts));
 	assert_true(mounter_order_is_whole(&order, (size_t)length));
-	assert_string_equal(mounter_order_nudge(&order).name, "x");
+	assert_string_equal(mounter_order_event(&order).name, "x");
 }
 
 static void test_watchers_of_another_length_or_too_many_are_not_whole(void **state)

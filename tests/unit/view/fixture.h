@@ -34,7 +34,7 @@ struct fixture {
 	struct catalog *catalog;
 	struct sources sources;
 	struct view view;
-	struct viewer viewer; /* who may see all of it */
+	struct view_call call; /* who may see all of it */
 	uint32_t scan;
 	uint64_t next_inode; /* for files that only the index has */
 };
@@ -67,7 +67,7 @@ static inline void fixture_open(struct fixture *fixture, const char *const *name
 	assert_int_equal(sources_open(&fixture->sources, fixture->catalog, resolved, false), 0);
 	source_paths_free(resolved);
 	view_init(&fixture->view, fixture->catalog, &fixture->sources, "/nowhere");
-	fixture->viewer = (struct viewer){.view = &fixture->view};
+	fixture->call = (struct view_call){.view = &fixture->view};
 }
 
 static inline void fixture_close(struct fixture *fixture)
@@ -202,7 +202,7 @@ static inline int fixture_group_body(struct catalog_writer *writer, void *contex
 	for (size_t i = 0; i < group->count && r == 0; i++) {
 		struct content_change change = {
 			.file = group->ids[i],
-			.head = 1,
+			.prefix = 1,
 			.group = group->id,
 		};
 		struct file_record file;
@@ -279,7 +279,7 @@ static inline void fixture_list(struct fixture *fixture, uint64_t node, size_t s
 	do {
 		before = names->count;
 		names->limit = before + step;
-		assert_int_equal(view_list(&fixture->viewer, node, fixture_last_cookie(names),
+		assert_int_equal(view_list(&fixture->call, node, fixture_last_cookie(names),
 					   fixture_emit, names),
 				 0);
 	} while (names->count > before);
@@ -302,7 +302,7 @@ static inline int64_t fixture_find(struct fixture *fixture, const char *path)
 
 	(void)snprintf(copy, sizeof(copy), "%s", path);
 	while ((name = strsep(&rest, "/"))) {
-		int r = view_lookup(&fixture->viewer, attributes.st_ino, name, &attributes);
+		int r = view_lookup(&fixture->call, attributes.st_ino, name, &attributes);
 
 		if (r < 0)
 			return r;

@@ -106,11 +106,11 @@ static int target_of(const char *path, char text[64])
 
 	if (node < 0)
 		return (int)node;
-	r = view_readlink(&crowd->fixture.viewer, (uint64_t)node, &target);
+	r = view_readlink(&crowd->fixture.call, (uint64_t)node, &target);
 	if (r < 0)
 		return r;
 	(void)snprintf(text, 64, "%.*s", (int)target.length, (const char *)target.data);
-	assert_int_equal(view_getattr(&crowd->fixture.viewer, (uint64_t)node, &attributes), 0);
+	assert_int_equal(view_getattr(&crowd->fixture.call, (uint64_t)node, &attributes), 0);
 	assert_true(S_ISLNK(attributes.st_mode));
 	assert_int_equal(attributes.st_size, target.length);
 	return 0;
@@ -176,7 +176,7 @@ static void test_link_leads_to_its_group_or_nowhere_when_ranks_move(void **state
 	assert_leads_to("by-size/0002  1001 B  2 copies  2a", "", 2);
 	fixture_remove(&crowd->fixture, crowd->root, "0b");
 	assert_int_equal(target_of(first, text), -ENOENT);
-	assert_int_equal(view_readlink(&crowd->fixture.viewer, (uint64_t)node, &target), -ENOENT);
+	assert_int_equal(view_readlink(&crowd->fixture.call, (uint64_t)node, &target), -ENOENT);
 	assert_leads_to("by-size/0001  1001 B  2 copies  2a", "", 2);
 }
 
@@ -215,9 +215,9 @@ static void test_folder_that_is_needed_no_more_is_gone(void **state)
 	(void)state;
 	fill(RANKS_PER_FOLDER + 1, false);
 	folder = (uint64_t)fixture_find(&crowd->fixture, "by-size/02001-04000");
-	assert_int_equal(view_getattr(&crowd->fixture.viewer, folder, &attributes), 0);
+	assert_int_equal(view_getattr(&crowd->fixture.call, folder, &attributes), 0);
 	fixture_remove(&crowd->fixture, crowd->root, "5b");
-	assert_int_equal(view_getattr(&crowd->fixture.viewer, folder, &attributes), -ESTALE);
+	assert_int_equal(view_getattr(&crowd->fixture.call, folder, &attributes), -ESTALE);
 	list("by-size", 500);
 	assert_int_equal(crowd->listing.count, RANKS_PER_FOLDER);
 	assert_string_equal(crowd->listing.names[5].name, "0006  2.9 KiB  2 copies  6a");

@@ -129,7 +129,7 @@ static void assert_goes_on(struct fixture *fixture, uint64_t group, size_t i)
 
 	after.count = 0;
 	after.limit = 3;
-	assert_int_equal(view_list(&fixture->viewer, group, before.names[i].cookie, fixture_emit,
+	assert_int_equal(view_list(&fixture->call, group, before.names[i].cookie, fixture_emit,
 				   &after),
 			 0);
 	assert_int_equal(after.count, left < 3 ? left : 3);
@@ -188,7 +188,7 @@ static void test_cookie_resumes_at_its_name_after_many_other_listings_and_remova
 			next++;
 		after.count = 0;
 		after.limit = 1;
-		assert_int_equal(view_list(&fixture.viewer, group, before.names[i].cookie,
+		assert_int_equal(view_list(&fixture.call, group, before.names[i].cookie,
 					   fixture_emit, &after),
 				 0);
 		assert_int_equal(after.count, next < before.count);
@@ -219,7 +219,7 @@ static void test_names_that_stay_are_listed_once_while_others_come_and_go(void *
 
 			listed = after.count;
 			after.limit = listed + step;
-			assert_int_equal(view_list(&fixture.viewer, group,
+			assert_int_equal(view_list(&fixture.call, group,
 						   fixture_last_cookie(&after), fixture_emit,
 						   &after),
 					 0);
@@ -268,13 +268,12 @@ static void test_a_group_that_fell_apart_has_no_names(void **state)
 	for (size_t i = 0; i <= before.count; i++) {
 		after.count = 0;
 		after.limit = 10;
-		assert_int_equal(view_list(&fixture.viewer, group,
-					   i ? before.names[i - 1].cookie : 0, fixture_emit,
-					   &after),
+		assert_int_equal(view_list(&fixture.call, group, i ? before.names[i - 1].cookie : 0,
+					   fixture_emit, &after),
 				 -ENOENT);
 		assert_int_equal(after.count, 0);
 	}
-	assert_int_equal(view_getattr(&fixture.viewer, group, &attributes), -ESTALE);
+	assert_int_equal(view_getattr(&fixture.call, group, &attributes), -ESTALE);
 	assert_int_equal(fixture_find(&fixture, "dups/" HASH_NAME), -ENOENT);
 	fixture_list(&fixture, (uint64_t)fixture_find(&fixture, "dups"), 10, &before);
 	assert_int_equal(before.count, 0);

@@ -109,9 +109,9 @@ static void test_redundant_has_those_copies_and_the_folders_above_them(void **st
 	assert_int_equal(fixture_find(&fixture, "redundant/x"), -ENOENT);
 	folder = fixture_find(&fixture, "redundant/d");
 	assert_int_equal(node_kind((uint64_t)folder), NODE_REDUNDANT);
-	assert_int_equal(view_getattr(&fixture.viewer, (uint64_t)folder, &redundant), 0);
+	assert_int_equal(view_getattr(&fixture.call, (uint64_t)folder, &redundant), 0);
 	folder = fixture_find(&fixture, "uniques/d");
-	assert_int_equal(view_getattr(&fixture.viewer, (uint64_t)folder, &unique), 0);
+	assert_int_equal(view_getattr(&fixture.call, (uint64_t)folder, &unique), 0);
 	assert_int_equal(redundant.st_mode, unique.st_mode);
 	assert_int_equal(redundant.st_mtim.tv_nsec, unique.st_mtim.tv_nsec);
 	fixture_list(&fixture, (uint64_t)fixture_find(&fixture, "redundant"), 1, &listed);
@@ -134,8 +134,8 @@ static void test_folder_that_holds_no_copy_any_more_is_gone_from_redundant(void 
 	fixture_remove(&fixture, root_of(&fixture), "a");
 	assert_int_equal(fixture_find(&fixture, "redundant/d"), -ENOENT);
 	assert_true(fixture_find(&fixture, "uniques/d/e/b") > 0);
-	assert_int_equal(view_getattr(&fixture.viewer, folder, &attributes), -ESTALE);
-	assert_int_equal(view_list(&fixture.viewer, folder, 0, fixture_emit, &listed), -ENOENT);
+	assert_int_equal(view_getattr(&fixture.call, folder, &attributes), -ESTALE);
+	assert_int_equal(view_list(&fixture.call, folder, 0, fixture_emit, &listed), -ENOENT);
 	fixture_list(&fixture, (uint64_t)fixture_find(&fixture, "redundant"), 1, &listed);
 	assert_int_equal(listed.count, 0);
 	fixture_close(&fixture);
@@ -172,8 +172,8 @@ static void test_attributes_are_those_of_the_record(void **state)
 	file.links = 3;
 	file.mtime = (struct timespec){-5, 999999999};
 	fixture_add_file(&fixture, root_of(&fixture), "disk", &file);
-	assert_int_equal(view_lookup(&fixture.viewer, node_make(NODE_DIR, root_of(&fixture)),
-				     "disk", &attributes),
+	assert_int_equal(view_lookup(&fixture.call, node_make(NODE_DIR, root_of(&fixture)), "disk",
+				     &attributes),
 			 0);
 	assert_int_equal(attributes.st_mode, S_IFBLK | S_ISVTX | 0640);
 	assert_int_equal(attributes.st_rdev, 0x803);
@@ -184,7 +184,7 @@ static void test_attributes_are_those_of_the_record(void **state)
 	assert_int_equal(attributes.st_mtim.tv_nsec, 999999999);
 	assert_int_equal(attributes.st_ctim.tv_sec, 2000);
 	dir = node_make(NODE_DIR, fixture_add_dir(&fixture, root_of(&fixture), "dir", 0));
-	assert_int_equal(view_getattr(&fixture.viewer, dir, &attributes), 0);
+	assert_int_equal(view_getattr(&fixture.call, dir, &attributes), 0);
 	assert_int_equal(attributes.st_mode, S_IFDIR | 0750);
 	assert_int_equal(attributes.st_nlink, 1); /* whatever the source has */
 	fixture_close(&fixture);
@@ -202,7 +202,7 @@ static void test_what_could_not_be_read_fails_as_it_did_there(void **state)
 	unknown.dir = root_of(&fixture);
 	unknown.name = fixture_name("unknown");
 	fixture_apply(&fixture, &unknown, 1);
-	assert_int_equal(view_list(&fixture.viewer, node_make(NODE_DIR, closed), 0, fixture_emit,
+	assert_int_equal(view_list(&fixture.call, node_make(NODE_DIR, closed), 0, fixture_emit,
 				   &listed),
 			 -EACCES);
 	assert_int_equal(fixture_find(&fixture, "uniques/closed/x"), -EACCES);
@@ -234,12 +234,12 @@ static void test_nodes_that_never_were_are_stale(void **state)
 	(void)state;
 	fixture_open(&fixture, one_source);
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
-		assert_int_equal(view_getattr(&fixture.viewer, nodes[i], &attributes), -ESTALE);
-		assert_true(view_open(&fixture.viewer, nodes[i], &file) < 0);
-		assert_true(view_getxattr(&fixture.viewer, nodes[i], "user.x", value, 8) < 0);
+		assert_int_equal(view_getattr(&fixture.call, nodes[i], &attributes), -ESTALE);
+		assert_true(view_open(&fixture.call, nodes[i], &file) < 0);
+		assert_true(view_getxattr(&fixture.call, nodes[i], "user.x", value, 8) < 0);
 	}
-	assert_int_equal(view_lookup(&fixture.viewer, nodes[2], "x", &attributes), -ESTALE);
-	assert_int_equal(view_list(&fixture.viewer, nodes[2], 0, fixture_emit, &listed), -ENOENT);
+	assert_int_equal(view_lookup(&fixture.call, nodes[2], "x", &attributes), -ESTALE);
+	assert_int_equal(view_list(&fixture.call, nodes[2], 0, fixture_emit, &listed), -ENOENT);
 	fixture_close(&fixture);
 }
 
@@ -255,9 +255,9 @@ static void test_files_are_no_directories(void **state)
 	file = fixture_file(&fixture, S_IFREG | 0644, 5);
 	fixture_add_file(&fixture, root_of(&fixture), "f", &file);
 	node = node_make(NODE_FILE, fixture_file_id(&fixture, &file));
-	assert_int_equal(view_lookup(&fixture.viewer, node, "x", &attributes), -ENOTDIR);
-	assert_int_equal(view_list(&fixture.viewer, node, 0, fixture_emit, &listed), -ENOTDIR);
-	assert_int_equal(view_list(&fixture.viewer, FIXED_STATUS, 0, fixture_emit, &listed),
+	assert_int_equal(view_lookup(&fixture.call, node, "x", &attributes), -ENOTDIR);
+	assert_int_equal(view_list(&fixture.call, node, 0, fixture_emit, &listed), -ENOTDIR);
+	assert_int_equal(view_list(&fixture.call, FIXED_STATUS, 0, fixture_emit, &listed),
 			 -ENOTDIR);
 	fixture_close(&fixture);
 }
@@ -286,7 +286,7 @@ static void test_only_the_file_that_the_index_knows_is_opened(void **state)
 	(void)state;
 	fixture_open(&fixture, one_source);
 	node = add_real_file(&fixture, "f", "text");
-	assert_int_equal(view_open(&fixture.viewer, node, &file), 0);
+	assert_int_equal(view_open(&fixture.call, node, &file), 0);
 	assert_int_equal(read(file.fd, text, sizeof(text)), 4);
 	assert_memory_equal(text, "text", 4);
 	view_close(&file);
@@ -294,10 +294,10 @@ static void test_only_the_file_that_the_index_knows_is_opened(void **state)
 	(void)snprintf(command, sizeof(command), "cd %s/source && chmod 600 f && chmod 644 f",
 		       fixture.folder);
 	run(command);
-	assert_int_equal(view_open(&fixture.viewer, node, &file), -ESTALE);
+	assert_int_equal(view_open(&fixture.call, node, &file), -ESTALE);
 	(void)snprintf(command, sizeof(command), "rm %s/source/f", fixture.folder);
 	run(command);
-	assert_int_equal(view_open(&fixture.viewer, node, &file), -ENOENT);
+	assert_int_equal(view_open(&fixture.call, node, &file), -ENOENT);
 	fixture_close(&fixture);
 }
 
@@ -347,23 +347,23 @@ static void test_only_the_content_that_was_known_at_opening_is_read(void **state
 	fixture.view.suspect = note_suspect;
 	fixture.view.suspect_context = &id;
 	suspected = 0;
-	assert_int_equal(view_open(&fixture.viewer, node, &file), 0);
-	assert_int_equal(view_read(&fixture.viewer, &file, text, sizeof(text), 0), 4);
-	assert_int_equal(view_read(&fixture.viewer, &file, text, sizeof(text), 2), 2);
-	assert_int_equal(view_read(&fixture.viewer, &file, text, sizeof(text), 4), 0);
+	assert_int_equal(view_open(&fixture.call, node, &file), 0);
+	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), 4);
+	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 2), 2);
+	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 4), 0);
 	assert_int_equal(suspected, 0);
 	in_source(&fixture, "printf TEXT > f");
-	assert_int_equal(view_read(&fixture.viewer, &file, text, sizeof(text), 0), -ESTALE);
+	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), -ESTALE);
 	assert_int_equal(suspected, 1);
 	/* and when the index has seen that, it is another node */
 	update_real_file(&fixture, node, "f", 0);
-	assert_int_equal(view_read(&fixture.viewer, &file, text, sizeof(text), 0), -ESTALE);
+	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), -ESTALE);
 	view_close(&file);
-	assert_int_equal(view_open(&fixture.viewer, node, &file), -ESTALE);
+	assert_int_equal(view_open(&fixture.call, node, &file), -ESTALE);
 	assert_int_equal(suspected, 1);
 	node = (uint64_t)fixture_find(&fixture, "uniques/f");
-	assert_int_equal(view_open(&fixture.viewer, node, &file), 0);
-	assert_int_equal(view_read(&fixture.viewer, &file, text, sizeof(text), 0), 4);
+	assert_int_equal(view_open(&fixture.call, node, &file), 0);
+	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), 4);
 	assert_memory_equal(text, "TEXT", 4);
 	view_close(&file);
 	fixture_close(&fixture);
@@ -379,11 +379,11 @@ static void test_a_file_that_got_a_name_is_read_on_when_the_index_knows(void **s
 	(void)state;
 	fixture_open(&fixture, one_source);
 	node = add_real_file(&fixture, "f", "text");
-	assert_int_equal(view_open(&fixture.viewer, node, &file), 0);
+	assert_int_equal(view_open(&fixture.call, node, &file), 0);
 	in_source(&fixture, "ln f g; rm g");
-	assert_int_equal(view_read(&fixture.viewer, &file, text, sizeof(text), 0), -ESTALE);
+	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), -ESTALE);
 	update_real_file(&fixture, node, "f", FILE_SAME_BYTES);
-	assert_int_equal(view_read(&fixture.viewer, &file, text, sizeof(text), 0), 4);
+	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), 4);
 	assert_int_equal(fixture_find(&fixture, "uniques/f"), node);
 	view_close(&file);
 	fixture_close(&fixture);
@@ -399,9 +399,9 @@ static void test_nothing_is_opened_in_a_source_that_is_missing(void **state)
 	fixture_open(&fixture, one_source);
 	node = add_real_file(&fixture, "f", "text");
 	atomic_store(&fixture.sources.list[0].missing, true);
-	assert_int_equal(view_open(&fixture.viewer, node, &file), -EIO);
+	assert_int_equal(view_open(&fixture.call, node, &file), -EIO);
 	atomic_store(&fixture.sources.list[0].missing, false);
-	assert_int_equal(view_open(&fixture.viewer, node, &file), 0);
+	assert_int_equal(view_open(&fixture.call, node, &file), 0);
 	view_close(&file);
 	fixture_close(&fixture);
 }
@@ -410,11 +410,11 @@ static void test_nothing_is_opened_in_a_source_that_is_missing(void **state)
 static const char *xattr(struct fixture *fixture, uint64_t node, const char *name)
 {
 	static char value[256];
-	long length = view_getxattr(&fixture->viewer, node, name, value, sizeof(value) - 1);
+	long length = view_getxattr(&fixture->call, node, name, value, sizeof(value) - 1);
 
 	value[length < 0 ? 0 : length] = '\0';
 	if (length >= 0)
-		assert_int_equal(view_getxattr(&fixture->viewer, node, name, NULL, 0), length);
+		assert_int_equal(view_getxattr(&fixture->call, node, name, NULL, 0), length);
 	else
 		assert_int_equal(length, -ENODATA);
 	return value;
@@ -438,8 +438,7 @@ static void test_own_attributes_tell_path_and_group(void **state)
 	assert_string_equal(xattr(&fixture, node, "user.twinfs.hash"), HASH_NAME);
 	assert_string_equal(xattr(&fixture, node, "user.twinfs.copies"), "2");
 	assert_string_equal(xattr(&fixture, node, "user.twinfs.size"), "");
-	assert_int_equal(view_getxattr(&fixture.viewer, node, "user.twinfs.path", value, 2),
-			 -ERANGE);
+	assert_int_equal(view_getxattr(&fixture.call, node, "user.twinfs.path", value, 2), -ERANGE);
 	node = node_make(NODE_FILE, fixture_file_id(&fixture, &single));
 	assert_string_equal(xattr(&fixture, node, "user.twinfs.hash"), "");
 	assert_string_equal(xattr(&fixture, node, "user.twinfs.copies"), "");
@@ -481,16 +480,16 @@ static void test_own_attributes_are_not_listed_and_hide_the_sources(void **state
 	assert_string_equal(xattr(&fixture, node, "user.twinfs.path"), path);
 	assert_string_equal(xattr(&fixture, node, "user.twinfs.x"), "right");
 	assert_string_equal(xattr(&fixture, node, "user.z"), "2");
-	length = view_listxattr(&fixture.viewer, node, NULL, 0);
-	assert_int_equal(view_listxattr(&fixture.viewer, node, list, sizeof(list)), length);
+	length = view_listxattr(&fixture.call, node, NULL, 0);
+	assert_int_equal(view_listxattr(&fixture.call, node, list, sizeof(list)), length);
 	assert_null(memmem(list, (size_t)length, "user.twinfs.path", sizeof("user.twinfs.path")));
 	assert_non_null(memmem(list, (size_t)length, "user.twinfs.x", sizeof("user.twinfs.x")));
 	assert_non_null(
 		memmem(list, (size_t)length, "user.twinfs.path2", sizeof("user.twinfs.path2")));
 	assert_non_null(memmem(list, (size_t)length, "user.a", sizeof("user.a")));
 	assert_non_null(memmem(list, (size_t)length, "user.z", sizeof("user.z")));
-	assert_int_equal(view_listxattr(&fixture.viewer, node, list, (size_t)length - 1), -ERANGE);
-	assert_int_equal(view_listxattr(&fixture.viewer, VIEW_ROOT, list, sizeof(list)), 0);
+	assert_int_equal(view_listxattr(&fixture.call, node, list, (size_t)length - 1), -ERANGE);
+	assert_int_equal(view_listxattr(&fixture.call, VIEW_ROOT, list, sizeof(list)), 0);
 	fixture_close(&fixture);
 }
 
@@ -499,7 +498,7 @@ static json_t *open_json(struct fixture *fixture, uint64_t node)
 	struct view_file file;
 	json_t *object;
 
-	assert_int_equal(view_open(&fixture->viewer, node, &file), 0);
+	assert_int_equal(view_open(&fixture->call, node, &file), 0);
 	assert_int_equal(file.fd, -1);
 	object = json_loadb((const char *)file.content.data, file.content.length, 0, NULL);
 	view_close(&file);
@@ -537,7 +536,7 @@ static void test_status_counts_what_the_view_holds(void **state)
 	assert_int_equal(number(status, "reclaimable_bytes"), 5);
 	assert_int_equal(json_array_size(json_object_get(status, "sources")), 1);
 	json_decref(status);
-	assert_int_equal(view_statfs(&fixture.viewer, &statfs), 0);
+	assert_int_equal(view_statfs(&fixture.call, &statfs), 0);
 	assert_int_equal(statfs.f_blocks, 1);
 	assert_int_equal(statfs.f_files, 3);
 	fixture_close(&fixture);

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "act/extents.h"
+#include "act/file_copy.h"
+#include "act/internal.h"
+#include "act/layer.h"
+#include "act/undo.h"
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "store/index_files.h"
+
+/* ---- the two files ------------------------------------------------------------------- */
+
+static enum act_outcome outcome_of(int result, bool kept)
+{
+	if (result == HELD_BUSY)
+		return kept ? ACT_KEPT_BUSY : ACT_BUSY;
+	if (result == HELD_CHANGED)
+		return kept ? ACT_KEPT_CHANGED : ACT_CHANGED;
+	if (result == HELD_NO_LEASE)
+		return ACT_NO_LEASE;
+	if (result == -ENOENT || result == -ENOTDIR || result == -ENODEV || result == -ELOOP)
+		return kept ? ACT_KEPT_GONE : ACT_GONE;
+	return ACT_FAILED;
+}
+
+int subject_open(struct subject *subject, const struct act_settings *settings, bool kept,
+		 struct act_result *result)
+{
+	const struct act_file *file = subject->file;
+	int r = place_open(&subject->place, settings->sources, file->source, file->path);
+
+	subject->held.fd = -1;
+	if (r == 0)
+		r = held_open(&subject->held, &subject->place, settings->sources, file->attributes,
+			      settings->without_leases);
+	if (r == 0)
+		return 0;
+	place_close(&subject->place);
+	result->outcome = outcome_of(r, kept);
+	result->error = r < 0 ? -r : 0;
+	return 1;
+}
+
+void subject_close(struct subject *subject)
+{
+	held_close(&subject->held);
+	place_close(&subject->place);
+}
+
+/* ---- what holds while something is done ---------------------------------------------- */
+
+bool one_act_refuse(struct one_act *act, enum act_outcome outcome)
+{
+	act->result->outcome = outcome;
+	return false;
+}
+
+void one_act_fail(struct one_act *act, int error)
+{
+	act->result->outcome = ACT_FAILED;
+	act->result->error = -error;
+	if ((error == -EPERM || error == -EACCES) && place_is_immutable(&act->copy.place))
+		act->result->outcome = ACT_IMMUTABLE;
+}
+
+/* On two file systems, is it one file all the same, which an overlay, or a file system in a
+ * program, shows a second time? Then the times of the kept file move with the copy's name. What is
+ * asked is the file system below, whatever is remembered above it. */
+static bool is_kept_itself(const struct one_act *act)
+{
+	const struct stat *before = &act->kept->held.status;
+	struct statx now;
+
+	if (before->st_dev == act->copy.held.status.st_dev)
+		return false;
+	return statx(act->kept->held.fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_CTIME,
+		     &now) < 0 ||
+	       now.stx_ctime.tv_sec != before->st_ctim.tv_sec ||
+	       now.stx_ctime.tv_nsec != before->st_ctim.tv_nsec;
+}
+
+/* Is its folder where it was found? */
+static bool is_in_its_folder(const struct one_act *act, const struct subject *subject)
+{
+	const struct act_file *file = subject->file;
+
+	return place_is_at(&subject->place, act->settings->sources, file->source, file->path);
+}
+
+bool one_act_still_holds(struct one_act *act)
+{
+	const struct subject *kept = act->kept;
+
+	if (is_kept_itself(act))
+		return one_act_refuse(act, ACT_KEPT_ITSELF);
+	if (!place_leads_to(&kept->place, kept->place.name, &kept->held.status) ||
+	    !is_in_its_folder(act, kept))
+		return one_act_refuse(act, ACT_KEPT_GONE);
+	if (!held_is_unbroken(&kept->held))
+		return one_act_refuse(act, ACT_KEPT_BUSY);
+	if (!held_is_unbroken(&act->copy.held))
+		return one_act_refuse(act, ACT_BUSY);
+	return true;
+}
+
+bool one_act_verify(struct one_act *act)
+{
+	const struct held *kept = &act->kept->held, *copy = &act->copy.held;
+	int r;
+
+	if (is_same_inode(&kept->status, &copy->status))
+		return one_act_refuse(act, ACT_NEEDLESS);
+	r = held_same_bytes(kept, copy);
+	if (r == -EBUSY && !one_act_still_holds(act))
+		return false;
+	if (r < 0) {
+		one_act_fail(act, r);
+		return false;
+	}
+	if (r == 0)
+		return one_act_refuse(act, ACT_DIFFERS);
+	act->verified_ns = clock_monotonic_ns();
+	return one_act_still_holds(act);
+}
+
+/* Without a lease the kept file may have been written since it was synced, to another host or with
+ * the same bytes. */
+static bool write_kept(struct one_act *act)
+{
+	if (fsync(act->kept->held.fd) == 0)
+		return true;
+	one_act_fail(act, -errno);
+	return false;
+}
+
+bool one_act_is_still_verified(struct one_act *act)
+{
+	const struct held *copy = &act->copy.held;
+
+	if (!place_leads_to(&act->copy.place, act->other, &copy->status))
+		return one_act_refuse(act, ACT_CHANGED);
+	if (!is_in_its_folder(act, &act->copy))
+		return one_act_refuse(act, ACT_GONE);
+	if (!copy->leased || !act->kept->held.leased)
+		return one_act_verify(act) && write_kept(act);
+	return one_act_still_holds(act);
+}
+
+/* ---- bringing back ------------------------------------------------------------------- */
+
+void one_act_note_undone(struct one_act *act, int result)
+{
+	if (result == 0 && act->stray->length == 0)
+		return;
+	act->result->outcome = ACT_STRAY;
+	act->result->stray = result < 0 ? act->other : bytes_text(act->stray);
+}
+
+void one_act_put_back(struct one_act *act)
+{
+	one_act_note_undone(act, undo_rename(&act->copy.place, act->other, act->stray));
+}
+
+/* Outcome of saving, and the exit status of the process that does: no errno has this number. */
+enum {
+	SAVED_ELSEWHERE = 255,
+};
+
+/* Where the bytes of a copy are saved that have no room on its own file system, in turn. In memory
+ * they last until the act ends: it puts them back then, as the old file has freed its room. */
+static const char *const refuges[] = {NULL /* the index */, "/var/tmp", "/dev/shm"};
+
+/* Opens a folder that other users cannot enter. Sets path to that of the file to be made in it. */
+static int open_refuge(const struct one_act *act, const char *refuge, struct bytes *path, int *fd)
+{
+	int r;
+
+	path->length = 0;
+	if (!refuge) {
+		r = bytes_format(path, "%s/%s", act->settings->folder, act->other);
+		return r < 0 ? r : index_folder_open(act->settings->folder, fd);
+	}
+	r = bytes_format(path, "%s/%s", refuge, act->other);
+	if (r < 0 || !bytes_text(path))
+		return -ENOMEM;
+	if (mkdir(bytes_text(path), 0700) < 0)
+		return -errno;
+	*fd = open(bytes_text(path), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *fd < 0 ? -errno : bytes_format(path, "/%s", act->other);
+}
+
+/* The journal names the place before there is something, both durably. */
+static int save_to(struct one_act *act, const char *refuge)
+{
+	struct bytes path CLEANUP_BYTES = {0}, original CLEANUP_BYTES = {0};
+	struct intent intent = *act->intent;
+	AUTO_CLOSE int folder = -1;
+	int r = open_refuge(act, refuge, &path, &folder), noted;
+
+	intent.saved = bytes_text(&path);
+	if (r < 0 || !intent.saved)
+		return r < 0 ? r : -ENOMEM;
+	noted = journal_amend(act->journal, &intent);
+	if (noted == 0)
+		noted = journal_sync(act->journal);
+	r = file_copy_save(act->copy.held.fd, folder, act->other);
+	if (r == 0)
+		r = sync_directory(folder);
+	if (r < 0)
+		return r;
+	if (bytes_format(&original, "%s/%s", intent.source, intent.path) == 0 &&
+	    bytes_text(&original))
+		log_error(
+			"cannot write %s again, though its kept file went: its bytes are saved in "
+			"%s; %s",
+			quote_path(bytes_text(&original)), quote_path(intent.saved),
+			noted < 0 ? "copy them back"
+				  : "make room, then 'twinfs recover' puts them back");
+	return SAVED_ELSEWHERE;
+}
+
+/* Writes all bytes of the copy, which has no name any more, to a new file under the other name. If
+ * there is no room, to another file system. 0, SAVED_ELSEWHERE or -errno. */
+static int save(struct one_act *act)
+{
+	int r;
+
+	held_wait_for_writer(&act->copy.held);
+	r = file_copy_save(act->copy.held.fd, act->copy.place.directory, act->other);
+	for (size_t i = 0; r < 0 && i < ARRAY_SIZE(refuges); i++) {
+		int elsewhere = save_to(act, refuges[i]);
+
+		r = elsewhere > 0 ? elsewhere : r;
+	}
+	return r;
+}
+
+/* The same by a process of its own, which goes on when this one is killed: until the new file is
+ * there, only an open descriptor has the bytes. That process also holds the lock of the journal, so
+ * that 'recover' waits for it. */
+static int save_apart(struct one_act *act)
+{
+	pid_t child = fork();
+	int status, r;
+
+	if (child == 0) {
+		(void)setsid(); /* what ends the group of this process does not end that one */
+		r = save(act);
+		_exit(r < 0 ? -r : r);
+	}
+	if (child < 0)
+		return save(act);
+	while (waitpid(child, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	if (!WIFEXITED(status))
+		return -EINTR;
+	r = WEXITSTATUS(status);
+	return r == SAVED_ELSEWHERE ? r : -r;
+}
+
+/* Gives the copy a name and all its bytes again. */
+static void bring_back(struct one_act *act)
+{
+	int r = save_apart(act);
+
+	act->is_saved_elsewhere = r == SAVED_ELSEWHERE;
+	if (r == SAVED_ELSEWHERE)
+		one_act_fail(act, -ENOSPC);
+	else if (r < 0)
+		one_act_fail(act, r);
+	else
+		one_act_put_back(act);
+}
+
+/* What was copied from a lower layer, perhaps by the rename, does not count: it is there still. */
+static void note_freed(struct one_act *act, uint64_t bytes, enum layer layer)
+{
+	act->result->freed_is_unknown = layer == LAYER_LOWER || layer == LAYER_UNKNOWN;
+	act->result->freed_bytes = act->result->freed_is_unknown ? 0 : bytes;
+}
+
+int one_act_remove_other(struct one_act *act, bool (*was_right)(struct one_act *act))
+{
+	const struct held *held = &act->copy.held;
+	uint64_t own_bytes = extents_own_bytes(held->fd);
+	enum layer layer = layer_of(held->fd);
+	struct stat now;
+
+	if (unlinkat(act->copy.place.directory, act->other, 0) < 0)
+		return -errno;
+	act->result->outcome = ACT_DONE;
+	if (fstat(held->fd, &now) < 0 || now.st_nlink > 0)
+		return 0;
+	if (was_right(act)) {
+		act->result->outcome = ACT_DONE;
+		note_freed(act, own_bytes, layer);
+		return 0;
+	}
+	if (act->result->outcome == ACT_DONE)
+		act->result->outcome = ACT_BUSY;
+	bring_back(act);
+	return 0;
+}

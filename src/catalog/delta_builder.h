@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_DELTA_BUILDER_H
+#define CATALOG_DELTA_BUILDER_H
+
+/* The news of a transaction while it is made. Only catalog/ includes this.
+ *
+ * Members and groups are gathered always, as what became redundant by them is written, too
+ * (redundant.h); for other news each function does nothing where nobody observes. 0 or -ENOMEM,
+ * where no other failure is told. */
+
+#include "base/bytes.h"
+#include "catalog/commit_delta.h"
+#include "catalog/writer.h"
+
+/* A file came into a group or left it. */
+struct member_delta {
+	uint64_t group;
+	uint64_t file;
+	bool joined;
+};
+
+struct delta_builder {
+	bool observed;
+	struct bytes text;
+	struct bytes names; /* of struct delta_name; the same for the others */
+	struct bytes dirs;
+	struct bytes files;
+	struct bytes members; /* of struct member_delta, in the order of events */
+	struct bytes groups;
+	struct bytes redundancy;
+	struct bytes holders;
+	struct bytes errors;
+};
+
+MUST_CHECK int delta_add_name(struct catalog_writer *w, uint64_t dir, struct name name);
+MUST_CHECK int delta_add_dir(struct catalog_writer *w, struct delta_dir delta);
+
+/* what: enum delta_file_what, or-ed; nothing for 0 */
+MUST_CHECK int delta_add_file(struct catalog_writer *w, uint64_t file, uint64_t size,
+			      uint32_t what);
+MUST_CHECK int delta_add_member(struct catalog_writer *w, uint64_t group, uint64_t file,
+				bool joined);
+MUST_CHECK int delta_add_group(struct catalog_writer *w, const struct group_record *before,
+			       const struct group_record *now);
+MUST_CHECK int delta_add_holder(struct catalog_writer *w, uint64_t dir);
+MUST_CHECK int delta_add_error(struct catalog_writer *w, enum error_kind kind, uint64_t id,
+			       int error);
+
+/* At the end of the transaction: a file that lost its last name and got another is not gone.
+ * -EUCLEAN or another -errno. */
+MUST_CHECK int delta_builder_finish(struct catalog_writer *w);
+
+/* Tells what was gathered by the commit that made generation. */
+void delta_builder_tell(const struct delta_builder *builder, uint64_t generation,
+			commit_delta_fn *observer, void *context);
+
+/* Forgets everything, for a transaction that begins anew. */
+void delta_builder_reset(struct delta_builder *builder);
+void delta_builder_free(struct delta_builder *builder);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/lost_writes.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "catalog/change.h"
+#include "catalog/integrity.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+
+/* The kernel begins to write what is 30 s old (vm.dirty_expire_centisecs); how long the disk takes
+ * for all that waits is not known. */
+#define WRITTEN_AFTER_SECONDS 600
+
+/* Files looked through in one snapshot, and at most changed in one transaction. */
+#define PORTION 4096
+
+struct portion {
+	time_t since; /* files that changed later count */
+	uint64_t after; /* where the next portion begins */
+	uint64_t files[PORTION];
+	size_t count;
+};
+
+/* Finds the next ones. -ENOENT: there are no more. */
+static int find(struct catalog *catalog, struct portion *portion)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct content_record content;
+	struct file_record file;
+	int r = catalog_read_begin(catalog, &reader);
+
+	portion->count = 0;
+	if (r == 0)
+		r = catalog_scan_files(reader, portion->after, &scan);
+	while (r == 0 && portion->count < PORTION && (r = catalog_next_file(scan, &file)) == 0) {
+		portion->after = file.id;
+		if (file.attributes.ctime.tv_sec >= portion->since &&
+		    catalog_get_content(reader, file.id, &content) == 0)
+			portion->files[portion->count++] = file.id;
+	}
+	return r;
+}
+
+static int forget_body(struct catalog_writer *w, void *context)
+{
+	const struct portion *portion = context;
+
+	return catalog_touch_files(w, portion->files, portion->count);
+}
+
+static int forget(struct catalog *catalog, struct portion *portion)
+{
+	struct catalog_totals totals;
+	int found, r = catalog_totals_now(catalog, &totals);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r; /* a new one */
+	portion->since = totals.changed.tv_sec - WRITTEN_AFTER_SECONDS;
+	do {
+		found = find(catalog, portion);
+		r = found < 0 && found != -ENOENT ? found : 0;
+		if (r == 0 && portion->count > 0)
+			r = catalog_write(catalog, forget_body, portion);
+	} while (r == 0 && found == 0);
+	return r;
+}
+
+int lost_writes_forget(struct catalog *catalog, int folder_fd)
+{
+	struct portion *portion AUTO_FREE = NULL;
+	int r;
+
+	if (index_is_of_this_boot(folder_fd))
+		return 0;
+	portion = calloc(1, sizeof(*portion));
+	if (!portion)
+		return -ENOMEM;
+	r = forget(catalog, portion);
+	if (r == -EUCLEAN)
+		return 0; /* who reads it next deals with that */
+	return r < 0 ? r : index_note_boot(folder_fd);
+}

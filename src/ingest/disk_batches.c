@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/size.h"
+#include "base/stop.h"
+#include "ingest/contents_state.h"
+#include "ingest/disk_fetch.h"
+#include "ingest/disk_kind.h"
+#include "ingest/disk_order.h"
+
+/* Larger files are read in turns: they may differ long before their end. */
+#define BATCHED_FILE_MAX (UINT64_C(16) << 20)
+
+/* Of the budget: what one batch may take while another one is compared, and one class. */
+#define BATCH_PART 8
+#define CLASS_PART 4
+
+/* A head that goes from file to file loses a tenth of its time with these. */
+#define TURN_MIN (UINT64_C(1) << 20)
+#define TURN_FIRST (UINT64_C(8) << 20)
+#define TURN_MAX (UINT64_C(32) << 20)
+
+/* Heads of large files of which one is tried. */
+#define TRIED_HEADS 8
+
+/* ---- whether it matters -------------------------------------------------------------- */
+
+/* Does it take a seek to read from the middle of the head's first file? */
+static bool must_seek(struct contents *contents, struct catalog_reader *reader,
+		      const struct prefix *prefix)
+{
+	int fd AUTO_CLOSE = disk_order_open(contents, reader,
+					    &contents->window.list[prefix->contents->first - 1]);
+	uint64_t begun = clock_monotonic_ns();
+	uint8_t byte;
+
+	return fd >= 0 && pread(fd, &byte, 1, (off_t)(prefix->key.size / 2)) == 1 &&
+	       disk_seeks_is_slow(clock_monotonic_ns() - begun) && disk_kind(fd) == DISK_ROTATING;
+}
+
+void disk_order_examine(struct contents *contents)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	size_t count = contents->undecided_count, step = count / TRIED_HEADS + 1;
+	unsigned int tried = 0, seeking = 0;
+
+	if (!disk_order_may_switch_on(contents) ||
+	    catalog_read_begin(contents->ingest->catalog, &reader) < 0)
+		return;
+	for (size_t i = 0; i < count; i += step) {
+		if (is_small(contents->undecided[i]->key.size))
+			continue;
+		tried++;
+		seeking += must_seek(contents, reader, contents->undecided[i]);
+	}
+	if (seeking * 2 > tried)
+		atomic_store(&contents->order.is_on, true);
+}
+
+/* ---- batches ------------------------------------------------------------------------- */
+
+/* A head, by its file that comes first on the disk. */
+struct placed_prefix {
+	struct prefix *prefix;
+	uint64_t place;
+	bool large;
+};
+
+static uint64_t first_place(const struct contents *contents, const struct prefix *prefix)
+{
+	const struct candidate *window = contents->window.list;
+	uint64_t place = UINT64_MAX;
+
+	for (const struct content *content = prefix->contents; content; content = content->next) {
+		for (uint32_t at = content->first; at; at = window[at - 1].next)
+			place = window[at - 1].place < place ? window[at - 1].place : place;
+	}
+	return place;
+}
+
+static uint64_t class_bytes(const struct prefix *prefix)
+{
+	return size_multiply(prefix->files, prefix->key.size);
+}
+
+static int by_first_place(const void *a, const void *b)
+{
+	const struct placed_prefix *x = a, *y = b;
+
+	if (x->large != y->large)
+		return x->large - y->large;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Files whose heads were read before it was switched on have no place yet. */
+static int add_places(struct contents *contents)
+{
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct candidate *window = contents->window.list;
+	const struct content *content;
+	int r = catalog_read_begin(contents->ingest->catalog, &reader);
+
+	for (size_t i = 0; r == 0 && i < contents->undecided_count; i++) {
+		for (content = contents->undecided[i]->contents; content; content = content->next) {
+			for (uint32_t at = content->first; at; at = window[at - 1].next) {
+				if (!window[at - 1].place)
+					window[at - 1].place =
+						disk_order_place(contents, reader, &window[at - 1]);
+			}
+		}
+	}
+	return r;
+}
+
+/* Ends a batch where the next class would not fit. */
+static int divide(struct contents *contents, const struct placed_prefix *list)
+{
+	struct disk_order *order = &contents->order;
+	uint32_t count = (uint32_t)contents->undecided_count;
+	uint64_t bytes = 0;
+
+	free(order->batches);
+	order->batches = calloc(count + 1, sizeof(*order->batches));
+	if (!order->batches)
+		return -ENOMEM;
+	order->batch_count = order->batch_now = 0;
+	order->large = 0;
+	while (order->large < count && !list[order->large].large)
+		order->large++;
+	for (uint32_t i = 0; i < order->large; i++) {
+		bytes = size_add(bytes, class_bytes(list[i].prefix));
+		if (i + 1 == order->large ||
+		    size_add(bytes, class_bytes(list[i + 1].prefix)) > order->budget / BATCH_PART) {
+			order->batches[order->batch_count++] = i + 1;
+			bytes = 0;
+		}
+	}
+	if (order->large < count)
+		order->batches[order->batch_count++] = count;
+	return 0;
+}
+
+int disk_batches_make(struct contents *contents)
+{
+	size_t count = contents->undecided_count;
+	struct placed_prefix *list AUTO_FREE = calloc(count ? count : 1, sizeof(*list));
+	int r = list ? add_places(contents) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count; i++) {
+		struct prefix *prefix = contents->undecided[i];
+
+		list[i] = (struct placed_prefix){.prefix = prefix,
+						 .place = first_place(contents, prefix),
+						 .large = prefix->key.size > BATCHED_FILE_MAX ||
+							  class_bytes(prefix) >
+								  contents->order.budget /
+									  BATCH_PART};
+	}
+	if (count > 1)
+		qsort(list, count, sizeof(*list), by_first_place);
+	for (size_t i = 0; i < count; i++)
+		contents->undecided[i] = list[i].prefix;
+	return divide(contents, list);
+}
+
+/* ---- fetching ------------------------------------------------------------------------ */
+
+/* Where the files of a batch begin and end in contents->undecided. */
+static uint32_t batch_first(const struct disk_order *order, uint32_t batch)
+{
+	return batch > 0 ? order->batches[batch - 1] : 0;
+}
+
+/* Appends the numbers of the head's candidates. */
+static int add_files(const struct contents *contents, const struct prefix *prefix,
+		     struct bytes *files)
+{
+	const struct candidate *window = contents->window.list;
+	int r = 0;
+
+	for (const struct content *content = prefix->contents; content; content = content->next) {
+		for (uint32_t at = content->first; r == 0 && at; at = window[at - 1].next)
+			r = bytes_append(files, &(const struct candidate *){&window[at - 1]},
+					 sizeof(struct candidate *));
+	}
+	return r;
+}
+
+static int by_candidate_place(const void *a, const void *b)
+{
+	const struct candidate *x = *(struct candidate *const *)a;
+	const struct candidate *y = *(struct candidate *const *)b;
+
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Asks for all files of a batch, in the order of their places. What fails here fails again, and is
+ * told, when it is compared. */
+static void fetch_batch(struct contents *contents, uint32_t batch)
+{
+	struct disk_order *order = &contents->order;
+	struct catalog_reader *reader CLEANUP_READER = NULL;
+	struct bytes files CLEANUP_BYTES = {0};
+	struct candidate **list;
+	size_t count;
+	int r = catalog_read_begin(contents->ingest->catalog, &reader);
+
+	for (uint32_t i = batch_first(order, batch); r == 0 && i < order->batches[batch]; i++)
+		r = add_files(contents, contents->undecided[i], &files);
+	if (r < 0 || files.length == 0)
+		return;
+	list = (void *)files.data;
+	count = files.length / sizeof(*list);
+	qsort(list, count, sizeof(*list), by_candidate_place);
+	for (size_t i = 0; i < count && !stop_requested(); i++)
+		disk_order_fetch(contents, reader, list[i], list[i]->size);
+}
+
+static bool is_large(const struct disk_order *order, uint32_t batch)
+{
+	return batch_first(order, batch) >= order->large;
+}
+
+uint32_t disk_batches_next(struct contents *contents, uint32_t *first, unsigned int *threads)
+{
+	struct disk_order *order = &contents->order;
+	uint32_t batch = order->batch_now++;
+
+	if (batch >= order->batch_count)
+		return 0;
+	order->in_turns = is_large(order, batch);
+	if (batch == 0 && !order->in_turns)
+		fetch_batch(contents, 0);
+	/* two large classes at a time would draw the head back and forth */
+	*threads = order->in_turns ? 1 : contents->comparers;
+	atomic_store(&order->batch_taken, false);
+	*first = batch_first(order, batch);
+	return order->batches[batch] - *first;
+}
+
+void disk_batches_fetch_next(struct contents *contents)
+{
+	struct disk_order *order = &contents->order;
+	uint32_t next = order->batch_now;
+
+	if (next < order->batch_count && !is_large(order, next) &&
+	    !atomic_exchange(&order->batch_taken, true))
+		fetch_batch(contents, next);
+}
+
+uint64_t disk_order_turn(const struct disk_order *order, uint64_t offset, size_t count)
+{
+	uint64_t turn = order->budget / CLASS_PART / (count ? count : 1);
+
+	if (!disk_order_is_on(order) || !order->in_turns)
+		return 0;
+	if (turn > TURN_MAX)
+		turn = TURN_MAX;
+	/* files that differ do so early, more often than not */
+	if (turn > TURN_FIRST && turn > offset)
+		turn = offset > TURN_FIRST ? offset : TURN_FIRST;
+	return turn < TURN_MIN ? TURN_MIN : turn;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/disk_fetch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/memory_limit.h"
+
+/* The kernel reads no more than this for one posix_fadvise(2), whatever is asked for: it is the
+ * usual size of its own readahead (read_ahead_kb). */
+#define PIECE_BYTES (UINT64_C(128) << 10)
+
+/* What is fetched waits in memory that is free anyway; more of it helps little. */
+#define BUDGET_MAX (UINT64_C(1) << 30)
+#define BUDGET_PART 8
+
+/* Extents that have no place, or none that says where the head must go. */
+#define PLACELESS                                                                     \
+	(FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_DATA_INLINE | \
+	 FIEMAP_EXTENT_NOT_ALIGNED)
+
+uint64_t disk_fetch_place(int fd)
+{
+	union {
+		struct fiemap map;
+		uint8_t room[sizeof(struct fiemap) + sizeof(struct fiemap_extent)];
+	} answer = {.map = {.fm_length = FIEMAP_MAX_OFFSET, .fm_extent_count = 1}};
+	const struct fiemap_extent *first = answer.map.fm_extents;
+	struct stat status;
+
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+		return 0;
+	if (ioctl(fd, FS_IOC_FIEMAP, &answer) < 0)
+		return status.st_ino;
+	if (answer.map.fm_mapped_extents == 0 || (first->fe_flags & PLACELESS))
+		return 0;
+	return first->fe_physical;
+}
+
+void disk_fetch_range(int fd, uint64_t offset, uint64_t length)
+{
+	for (uint64_t at = offset; at < offset + length; at += PIECE_BYTES) {
+		uint64_t left = offset + length - at;
+
+		if (posix_fadvise(fd, (off_t)at, (off_t)(left < PIECE_BYTES ? left : PIECE_BYTES),
+				  POSIX_FADV_WILLNEED) != 0)
+			break;
+	}
+}
+
+bool disk_fetch_is_cached(int fd, uint64_t offset)
+{
+	uint8_t byte;
+	struct iovec into = {&byte, 1};
+
+	return preadv2(fd, &into, 1, (off_t)offset, RWF_NOWAIT) >= 0 || errno != EAGAIN;
+}
+
+uint64_t disk_fetch_budget(void)
+{
+	return memory_at_most(BUDGET_MAX, BUDGET_PART);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/disk_kind.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/bytes.h"
+#include "base/mountinfo.h"
+
+/* A loop device over a file on an overlay on a loop device ...: so far is looked. */
+#define LAYERS_MAX 8
+
+/* What is looked at next: a device, or something open whose mount is to be found. */
+struct layer {
+	dev_t device;
+	uint64_t mount;
+};
+
+/* Reads the first line of what /sys has of a device into *line, to be freed by the caller; false:
+ * there is none. */
+static bool read_line(const struct disk_kind_places *places, dev_t device, const char *name,
+		      char **line)
+{
+	struct bytes path CLEANUP_BYTES = {0};
+	FILE *file AUTO_FCLOSE = NULL;
+	size_t capacity = 0;
+
+	if (bytes_format(&path, "%s/dev/block/%u:%u/%s", places->sys, major(device), minor(device),
+			 name) < 0 ||
+	    !bytes_text(&path))
+		return false;
+	file = fopen(bytes_text(&path), "re");
+	if (!file || getline(line, &capacity, file) < 0)
+		return false;
+	(*line)[strcspn(*line, "\n")] = '\0';
+	return true;
+}
+
+static bool examine(struct layer *layer, int fd)
+{
+	struct statx status;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) < 0)
+		return false;
+	layer->device = makedev(status.stx_dev_major, status.stx_dev_minor);
+	layer->mount = status.stx_mask & STATX_MNT_ID ? status.stx_mnt_id : 0;
+	return true;
+}
+
+static bool examine_path(struct layer *layer, const char *path)
+{
+	int fd AUTO_CLOSE = open(path, O_PATH | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return false;
+	if (!S_ISBLK(status.st_mode))
+		return examine(layer, fd);
+	*layer = (struct layer){.device = status.st_rdev};
+	return true;
+}
+
+/* ---- devices ------------------------------------------------------------------------- */
+
+/* Outcome: the answer lies in another layer. */
+enum {
+	DEVICE_BELOW = -1
+};
+
+static int kind_of_device(const struct disk_kind_places *places, struct layer *layer)
+{
+	char *rotating AUTO_FREE = NULL, *below AUTO_FREE = NULL;
+
+	/* a partition has no queue: the disk has, in the folder above */
+	if (!read_line(places, layer->device, "queue/rotational", &rotating) &&
+	    !read_line(places, layer->device, "../queue/rotational", &rotating))
+		return DISK_UNKNOWN;
+	if (strcmp(rotating, "1") == 0)
+		return DISK_ROTATING;
+	/* a loop device says what is below it, but not where that has no device of its own */
+	if (read_line(places, layer->device, "loop/backing_file", &below) &&
+	    examine_path(layer, below))
+		return DEVICE_BELOW;
+	return DISK_SOLID;
+}
+
+/* ---- file systems without a device ---------------------------------------------------- */
+
+/* The value of NAME=value in a list of options, up to the first of the ends; NULL: not there. */
+static char *option_value(const char *list, const char *name, const char *ends)
+{
+	size_t length = strlen(name);
+	const char *at = list;
+
+	while (at && !(strncmp(at, name, length) == 0 && at[length] == '=')) {
+		at = strchr(at, ',');
+		if (at)
+			at++;
+	}
+	return at ? strndup(at + length + 1, strcspn(at + length + 1, ends)) : NULL;
+}
+
+/* Where a mount lies: type, source and options of its file system, as in mountinfo behind " - ". */
+static bool find_below(struct layer *layer, char *type, char *source, const char *options)
+{
+	char *path AUTO_FREE = NULL;
+
+	if (strcmp(type, "overlay") == 0) {
+		path = option_value(options, "upperdir", ",");
+		if (!path)
+			path = option_value(options, "lowerdir", ",:");
+	} else {
+		path = strdup(source);
+	}
+	if (!path)
+		return false;
+	mountinfo_decode(path);
+	return path[0] == '/' && examine_path(layer, path);
+}
+
+/* A line of mountinfo: is it that mount, and what is below it? */
+static bool is_mount(char *line, struct layer *layer, bool *found)
+{
+	char *at = strstr(line, " - "), *rest = NULL;
+	char *type, *source, *options;
+
+	if (!at || strtoull(line, NULL, 10) != layer->mount)
+		return false;
+	type = strtok_r(at + 3, " \n", &rest);
+	source = strtok_r(NULL, " \n", &rest);
+	options = strtok_r(NULL, " \n", &rest);
+	*found = type && source && options && find_below(layer, type, source, options);
+	return true;
+}
+
+static bool look_below_mount(const struct disk_kind_places *places, struct layer *layer)
+{
+	FILE *file AUTO_FCLOSE = fopen(places->mountinfo, "re");
+	char *line AUTO_FREE = NULL;
+	size_t capacity = 0;
+	bool found = false;
+
+	while (file && layer->mount && getline(&line, &capacity, file) >= 0) {
+		if (is_mount(line, layer, &found))
+			break;
+	}
+	return found;
+}
+
+/* ---- all ------------------------------------------------------------------------------ */
+
+enum disk_kind disk_kind_by(const struct disk_kind_places *places, int fd)
+{
+	struct layer layer;
+	int kind = DEVICE_BELOW;
+
+	if (!examine(&layer, fd))
+		return DISK_UNKNOWN;
+	for (int i = 0; kind == DEVICE_BELOW && i < LAYERS_MAX; i++) {
+		if (major(layer.device) != 0)
+			kind = kind_of_device(places, &layer);
+		else if (!look_below_mount(places, &layer))
+			kind = DISK_UNKNOWN;
+	}
+	return kind == DEVICE_BELOW ? DISK_UNKNOWN : (enum disk_kind)kind;
+}
+
+enum disk_kind disk_kind(int fd)
+{
+	static const struct disk_kind_places places = {"/sys", "/proc/self/mountinfo"};
+
+	return disk_kind_by(&places, fd);
+}

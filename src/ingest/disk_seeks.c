@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/disk_seeks.h"
+
+#include "ingest/disk_kind.h"
+
+/* A head needs 4 ms and more, for half a turn of the platter and the way there; a cache answers in
+ * 0.01, a solid disk in 0.2. */
+#define SLOW_NS UINT64_C(2000000)
+
+/* So many slow reads, of the last 32 to 64. */
+#define SLOW_READS 8
+#define WATCHED_READS 64
+
+bool disk_seeks_is_slow(uint64_t took_ns)
+{
+	return took_ns >= SLOW_NS;
+}
+
+bool disk_seeks_add(struct disk_seeks *hooks, uint64_t took_ns)
+{
+	if (hooks->reads == WATCHED_READS) {
+		hooks->reads /= 2;
+		hooks->slow /= 2;
+	}
+	hooks->reads++;
+	hooks->slow += disk_seeks_is_slow(took_ns);
+	return hooks->slow >= SLOW_READS;
+}
+
+bool disk_seeks_note(struct disk_seeks *hooks, int fd, uint64_t took_ns)
+{
+	/* only a slow one is worth the question */
+	if (disk_seeks_is_slow(took_ns) && disk_kind(fd) != DISK_ROTATING)
+		took_ns = 0;
+	return disk_seeks_add(hooks, took_ns);
+}

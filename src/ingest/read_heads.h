@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-#ifndef INGEST_READ_HEADS_H
-#define INGEST_READ_HEADS_H
-
-/* Reads the first bytes of candidates and sorts them by content, until the work is done. Runs in each of several threads. Takes
- * the struct contents; returns NULL. */
-void *read_heads_run(void *contents);
-
-#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/read_prefixes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/memory.h"
+#include "base/stop.h"
+#include "ingest/contents_state.h"
+
+/* How many of TAKEN_FILES a thread reads before it enters them: their bytes stay in its cache. */
+#define READ_FILES 8
+
+struct prefix_reader {
+	struct contents *contents;
+	struct file_opener opener;
+	struct catalog_reader *reader;
+	uint8_t *blocks[READ_FILES];
+	uint32_t indexes[READ_FILES];
+	unsigned int count; /* of blocks that are filled */
+	struct disk_seeks seeks;
+};
+
+static size_t prefix_length(uint64_t size)
+{
+	return is_small(size) ? (size_t)size : PREFIX_BYTES;
+}
+
+/* Reads the first bytes of an open file: 0, an enum reading_outcome, or -errno. */
+static int read_block(struct prefix_reader *prefixes, struct candidate *candidate,
+		      struct reading *reading, uint8_t *block)
+{
+	size_t length = prefix_length(candidate->size);
+	uint64_t begun = clock_monotonic_ns();
+	long got = read_fully_at(reading->fd, block, length, 0);
+	int r;
+
+	disk_order_note_read(prefixes->contents, &prefixes->seeks, reading->fd,
+			     clock_monotonic_ns() - begun);
+	if (got < 0) {
+		reading_abandon(reading);
+		return (int)got;
+	}
+	r = reading_close(reading, prefixes->contents->ingest->catalog);
+	if (r == 0 && (size_t)got != length)
+		r = READING_BUSY; /* shorter than its size, and then not: it moves */
+	if (r)
+		return r;
+	candidate->hash = hash128(block, length);
+	candidate->read = true;
+	return 0;
+}
+
+static void read_prefix(struct prefix_reader *prefixes, uint32_t index)
+{
+	struct candidate *candidate = &prefixes->contents->window.list[index];
+	struct reading reading = {.fd = -1};
+	struct file_record file;
+	int r = catalog_get_file(prefixes->reader, candidate->file, &file);
+
+	if (r == -ENOENT)
+		return; /* it went meanwhile */
+	if (r < 0) {
+		contents_fail(prefixes->contents, r);
+		return;
+	}
+	if (file.names == 0 || file.attributes.size != candidate->size)
+		return; /* it changed meanwhile: it is a candidate of another size */
+	r = reading_open(&reading, &prefixes->opener, prefixes->reader, &file, true);
+	candidate->digest = file_digest(&file);
+	if (r == 0)
+		r = read_block(prefixes, candidate, &reading, prefixes->blocks[prefixes->count]);
+	if (is_small(candidate->size)) /* that was all of it */
+		contents_count_done(prefixes->contents, 1, candidate->size);
+	if (r == 0)
+		prefixes->indexes[prefixes->count++] = index;
+	else
+		contents_note_problem(prefixes->contents, prefixes->reader, &file, r, &reading);
+}
+
+/* Hands over what was read. */
+static void enter_prefixes(struct prefix_reader *prefixes)
+{
+	struct contents *contents = prefixes->contents;
+	int r = 0;
+
+	if (prefixes->count == 0)
+		return;
+	pthread_mutex_lock(&contents->prefixes_lock);
+	for (unsigned int i = 0; r == 0 && i < prefixes->count; i++)
+		r = prefixes_add(&contents->prefixes, prefixes->indexes[i], prefixes->blocks[i]);
+	pthread_mutex_unlock(&contents->prefixes_lock);
+	if (r < 0)
+		contents_fail(contents, r);
+	prefixes->count = 0;
+}
+
+static int read_range(struct prefix_reader *prefixes, uint32_t first, uint32_t end)
+{
+	int r = catalog_read_begin(prefixes->contents->ingest->catalog, &prefixes->reader);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = first; i < end && !stop_requested(); i++) {
+		read_prefix(prefixes, i);
+		if (prefixes->count == READ_FILES)
+			enter_prefixes(prefixes);
+	}
+	enter_prefixes(prefixes);
+	catalog_read_end(prefixes->reader);
+	return 0;
+}
+
+static void *read_all(struct prefix_reader *prefixes)
+{
+	struct contents *contents = prefixes->contents;
+	bool ordered = disk_order_is_on(&contents->order);
+	uint32_t first, end;
+	int r;
+
+	/* when that turns out to matter what is left is put in order first */
+	while (!contents->failure && !stop_requested() &&
+	       ordered == disk_order_is_on(&contents->order)) {
+		if (!disk_order_take(contents, TAKEN_FILES, &first, &end))
+			break;
+		r = read_range(prefixes, first, end);
+		if (r < 0)
+			contents_fail(contents, r);
+	}
+	return NULL;
+}
+
+void *read_prefixes_run(void *context)
+{
+	struct contents *contents = context;
+	struct prefix_reader prefixes = {.contents = contents,
+					 .opener = FILE_OPENER_INIT(contents->ingest->sources)};
+	uint8_t *memory AUTO_FREE = memory_pages(PREFIX_BYTES * READ_FILES);
+
+	if (!memory) {
+		contents_fail(contents, -ENOMEM);
+		return NULL;
+	}
+	for (size_t i = 0; i < READ_FILES; i++)
+		prefixes.blocks[i] = memory + i * PREFIX_BYTES;
+	read_all(&prefixes);
+	file_opener_deinit(&prefixes.opener);
+	return NULL;
+}

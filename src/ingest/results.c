@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/results.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/memory_limit.h"
+#include "base/thread.h"
+#include "base/timed_wait.h"
+#include "catalog/errors.h"
+#include "catalog/query.h"
+
+/* A transaction touches pages all over the index, so few large ones are cheaper; but what was
+ * compared should be seen soon and not be lost by a crash. So: when this many files have gathered,
+ * or after a second and ten times as long as the last commit took. */
+#define DUE_FILES (128 << 10)
+#define DUE_AFTER_NS UINT64_C(1000000000)
+#define DUE_AFTER_COMMITS 10
+/* How often the timer asks whether something is due. */
+#define TIMER_NS UINT64_C(250000000)
+/* Pages that a transaction changes stay in memory until its commit, and for the next one: about so
+ * many, 12 MiB, or that part of the memory that there is. In an index of many more files than that many pages hold, some 90 each, nearly each
+ * file that was compared has one of its own. Transactions in the order of ids write each page once
+ * all the same. */
+#define COMMIT_BYTES ((size_t)12 << 20)
+#define COMMIT_PART 16
+#define FILES_A_PAGE 90
+
+void results_init(struct results *results, struct catalog *catalog,
+		  const struct ingest_hooks *hooks)
+{
+	*results = (struct results){.catalog = catalog,
+				    .hooks = hooks,
+				    .committed_ns = clock_monotonic_ns()};
+	pthread_mutex_init(&results->lock, NULL);
+	pthread_mutex_init(&results->commit_lock, NULL);
+	(void)pthread_mutex_init(&results->timer_lock, NULL);
+	timed_wait_init(&results->timer_changed);
+}
+
+static void lists_free(struct result_lists *lists)
+{
+	bytes_free(&lists->files);
+	bytes_free(&lists->classes);
+	bytes_free(&lists->problems);
+}
+
+void results_deinit(struct results *results)
+{
+	/* it was committed and its error told, or the work has failed before */
+	if (results->at_work)
+		pthread_join(results->thread, NULL);
+	lists_free(&results->lists);
+	lists_free(&results->taken);
+	pthread_mutex_destroy(&results->lock);
+	pthread_mutex_destroy(&results->commit_lock);
+	(void)pthread_mutex_destroy(&results->timer_lock);
+	(void)pthread_cond_destroy(&results->timer_changed);
+}
+
+int results_add_class(struct results *results, const struct class_result *class,
+		      const struct file_result *files)
+{
+	struct class_result placed = *class;
+	int r;
+
+	pthread_mutex_lock(&results->lock);
+	placed.first = results->lists.files.length / sizeof(*files);
+	r = bytes_append(&results->lists.files, files, class->count * sizeof(*files));
+	if (r == 0)
+		r = bytes_append(&results->lists.classes, &placed, sizeof(placed));
+	pthread_mutex_unlock(&results->lock);
+	return r;
+}
+
+int results_add_problem(struct results *results, const struct problem_result *problem)
+{
+	int r;
+
+	pthread_mutex_lock(&results->lock);
+	r = bytes_append(&results->lists.problems, problem, sizeof(*problem));
+	pthread_mutex_unlock(&results->lock);
+	return r;
+}
+
+/* ---- committing ---------------------------------------------------------------------- */
+
+/* Contents on their way into the transaction, some at a time: sorting takes a copy of them. */
+#define GATHERED_FILES ((size_t)16 << 10)
+
+struct gathered {
+	struct catalog_writer *w;
+	struct content_change *list;
+	size_t count;
+};
+
+static int put_gathered(struct gathered *gathered)
+{
+	int r = catalog_set_contents(gathered->w, gathered->list, gathered->count);
+
+	for (size_t i = 0; r == 0 && i < gathered->count; i++)
+		r = catalog_set_error(gathered->w, ERROR_FILE, gathered->list[i].file, 0);
+	gathered->count = 0;
+	return r;
+}
+
+static int gather_class(struct gathered *gathered, const struct ingest_hooks *hooks,
+			const struct class_result *class, const struct file_result *files)
+{
+	struct hash128 hash = {0};
+	uint64_t group = class->group;
+	int r = 0;
+
+	/* it may be equal to what came back: left for later */
+	if (hooks && !group && hooks->unsure(hooks->context, class->size))
+		return 0;
+	if (class->count > 1 && !group)
+		r = catalog_add_group(gathered->w, class->hash, class->size, &group);
+	if (class->whole && !group)
+		hash = class->hash;
+	for (size_t i = 0; r == 0 && i < class->count; i++) {
+		gathered->list[gathered->count++] =
+			(struct content_change){.file = files[i].file,
+						.digest = files[i].digest,
+						.prefix = files[i].prefix,
+						.group = group,
+						.hash = hash};
+		if (gathered->count == GATHERED_FILES)
+			r = put_gathered(gathered);
+	}
+	return r;
+}
+
+/* What was known of its content cannot be seen any more: it stands for no copy until it can be
+ * read again. */
+static int commit_error(struct catalog_writer *w, uint64_t file, int error)
+{
+	struct content_record content;
+	int r = catalog_get_content(catalog_writer_reader(w), file, &content);
+
+	if (r == 0)
+		r = catalog_touch_files(w, &file, 1);
+	if (r == 0 || r == -ENOENT)
+		r = catalog_set_error(w, ERROR_FILE, file, error);
+	return r;
+}
+
+static int commit_problem(struct catalog_writer *w, const struct problem_result *problem)
+{
+	struct name_change change = {.kind = NAME_UPDATE_FILE,
+				     .id = problem->file,
+				     .attributes = problem->attributes};
+
+	if (problem->error)
+		return commit_error(w, problem->file, problem->error);
+	return catalog_apply(w, &change, 1, 0);
+}
+
+/* Classes for one transaction: count of them, of those that were taken. */
+struct portion {
+	const struct ingest_hooks *hooks;
+	const struct class_result *classes;
+	size_t count;
+	size_t file_count; /* in them all */
+	const struct file_result *files;
+};
+
+static int commit_classes(struct catalog_writer *w, void *context)
+{
+	const struct portion *portion = context;
+	size_t capacity =
+		portion->file_count < GATHERED_FILES ? portion->file_count : GATHERED_FILES;
+	struct content_change *list AUTO_FREE = calloc(capacity ? capacity : 1, sizeof(*list));
+	struct gathered gathered = {.w = w, .list = list};
+	int r = list ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < portion->count; i++)
+		r = gather_class(&gathered, portion->hooks, &portion->classes[i],
+				 portion->files + portion->classes[i].first);
+	return r < 0 ? r : put_gathered(&gathered);
+}
+
+static int commit_problems(struct catalog_writer *w, void *context)
+{
+	const struct bytes *list = context;
+	const struct problem_result *problems = (const void *)list->data;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < list->length / sizeof(*problems); i++)
+		r = commit_problem(w, &problems[i]);
+	return r;
+}
+
+static int by_first_file(const void *a, const void *b, void *context)
+{
+	const struct class_result *x = a, *y = b;
+	const struct file_result *files = context;
+	uint64_t p = files[x->first].file, q = files[y->first].file;
+
+	return p < q ? -1 : p > q;
+}
+
+/* *files: about so many belong into one transaction, of count that are spread over the index. */
+static int measure_portion(struct catalog *catalog, size_t count, size_t *files)
+{
+	struct catalog_totals totals;
+	int r = catalog_totals_now(catalog, &totals);
+	uint64_t pages = r == 0 ? totals.files / FILES_A_PAGE + 1 : 1;
+	size_t most = (size_t)memory_at_most(COMMIT_BYTES, COMMIT_PART) / MEMORY_PAGE_BYTES;
+
+	*files = count * most / pages;
+	if (*files < most)
+		*files = most;
+	return r;
+}
+
+/* Commits results->taken and frees it. */
+static int commit_taken(struct results *results)
+{
+	struct result_lists *taken = &results->taken;
+	struct class_result *classes = (void *)taken->classes.data;
+	size_t count = taken->classes.length / sizeof(*classes), limit = 0;
+	struct portion portion = {.hooks = results->hooks,
+				  .files = (const void *)taken->files.data};
+	int r = measure_portion(results->catalog, taken->files.length / sizeof(*portion.files),
+				&limit);
+
+	if (count > 0)
+		qsort_r(classes, count, sizeof(*classes), by_first_file, taken->files.data);
+	for (size_t i = 0; r == 0 && i < count; i += portion.count) {
+		portion.classes = classes + i;
+		portion.file_count = portion.count = 0;
+		while (i + portion.count < count && portion.file_count < limit)
+			portion.file_count += classes[i + portion.count++].count;
+		r = catalog_write(results->catalog, commit_classes, &portion);
+	}
+	if (r == 0 && taken->problems.length > 0)
+		r = catalog_write(results->catalog, commit_problems, &taken->problems);
+	lists_free(taken);
+	return r;
+}
+
+static void *commit_behind(void *context)
+{
+	struct results *results = context;
+	uint64_t begun = clock_monotonic_ns();
+
+	results->error = commit_taken(results);
+	results->committed_ns = clock_monotonic_ns();
+	results->commit_took_ns = results->committed_ns - begun;
+	atomic_store(&results->done, true);
+	return NULL;
+}
+
+/* Holds commit_lock, as do the next ones. */
+static int settle(struct results *results)
+{
+	if (results->at_work)
+		pthread_join(results->thread, NULL);
+	results->at_work = false;
+	return results->error;
+}
+
+static bool take(struct results *results)
+{
+	pthread_mutex_lock(&results->lock);
+	results->taken = results->lists;
+	results->lists = (struct result_lists){0};
+	pthread_mutex_unlock(&results->lock);
+	return results->taken.classes.length || results->taken.problems.length;
+}
+
+/* behind: by a thread, where there can be one more */
+static int commit(struct results *results, bool behind)
+{
+	int r = settle(results);
+
+	if (r < 0 || !take(results))
+		return r;
+	atomic_store(&results->done, false);
+	if (behind)
+		results->at_work =
+			pthread_create(&results->thread, NULL, commit_behind, results) == 0;
+	if (!results->at_work)
+		commit_behind(results);
+	return results->at_work ? 0 : results->error;
+}
+
+static bool is_due(struct results *results)
+{
+	uint64_t waited;
+	size_t files;
+
+	if (results->at_work && !atomic_load(&results->done))
+		return false;
+	waited = clock_monotonic_ns() - results->committed_ns;
+	pthread_mutex_lock(&results->lock);
+	files = results->lists.files.length / sizeof(struct file_result);
+	pthread_mutex_unlock(&results->lock);
+	return files >= DUE_FILES ||
+	       waited > DUE_AFTER_NS + DUE_AFTER_COMMITS * results->commit_took_ns;
+}
+
+int results_commit_if_due(struct results *results)
+{
+	int r = 0;
+
+	if (pthread_mutex_trylock(&results->commit_lock) != 0)
+		return 0;
+	if (is_due(results))
+		r = commit(results, true);
+	pthread_mutex_unlock(&results->commit_lock);
+	return r;
+}
+
+static void *commit_by_time(void *context)
+{
+	struct results *results = context;
+
+	(void)pthread_mutex_lock(&results->timer_lock);
+	while (!results->timer_ends) {
+		timed_wait(&results->timer_changed, &results->timer_lock,
+			   clock_monotonic_ns() + TIMER_NS);
+		(void)pthread_mutex_unlock(&results->timer_lock);
+		(void)!results_commit_if_due(results); /* the next commit returns its error */
+		(void)pthread_mutex_lock(&results->timer_lock);
+	}
+	(void)pthread_mutex_unlock(&results->timer_lock);
+	return NULL;
+}
+
+void results_start_timer(struct results *results)
+{
+	results->timer_ends = false;
+	results->timed = thread_start(&results->timer, commit_by_time, results) == 0;
+}
+
+void results_stop_timer(struct results *results)
+{
+	if (!results->timed)
+		return;
+	(void)pthread_mutex_lock(&results->timer_lock);
+	results->timer_ends = true;
+	(void)pthread_cond_signal(&results->timer_changed);
+	(void)pthread_mutex_unlock(&results->timer_lock);
+	(void)pthread_join(results->timer, NULL);
+	results->timed = false;
+}
+
+int results_commit_behind(struct results *results)
+{
+	int r;
+
+	pthread_mutex_lock(&results->commit_lock);
+	r = commit(results, true);
+	pthread_mutex_unlock(&results->commit_lock);
+	return r;
+}
+
+int results_wait(struct results *results)
+{
+	int r;
+
+	pthread_mutex_lock(&results->commit_lock);
+	r = settle(results);
+	pthread_mutex_unlock(&results->commit_lock);
+	return r;
+}
+
+int results_commit(struct results *results)
+{
+	int r;
+
+	pthread_mutex_lock(&results->commit_lock);
+	r = commit(results, false);
+	pthread_mutex_unlock(&results->commit_lock);
+	return r;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/features.h"
+
+#include <linux/capability.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/attributes.h"
+#include "base/confine.h"
+#include "mount/fuse.h"
+
+#define SWITCH_FILE "/sys/module/fuse/parameters/enable_uring"
+
+const char *features_no_passthrough(const struct features *facts)
+{
+	if (!facts->library_reads)
+		return "it needs libfuse 3.17, or twinfs built with -Dfuse=newer";
+	if (!facts->kernel_reads)
+		return "it needs Linux 6.9";
+	return facts->privileged ? NULL : "only root may mount with it";
+}
+
+const char *features_no_rings(const struct features *facts)
+{
+	if (!facts->library_rings)
+		return "it needs libfuse 3.18 with liburing, or twinfs built with "
+		       "-Dfuse=newer and liburing";
+	switch (facts->kernel_rings) {
+	case FEATURE_MISSING:
+		return "it needs Linux 6.14";
+	case FEATURE_OFF:
+		return "the kernel has it switched off: echo Y >" SWITCH_FILE;
+	case FEATURE_ON:
+		break;
+	}
+	return NULL;
+}
+
+enum backing_choice features_backing(const struct features *facts)
+{
+	if (features_no_passthrough(facts) || !facts->may_back)
+		return BACKING_NONE;
+	return facts->wants_passthrough ? BACKING_ALL : BACKING_SEALED;
+}
+
+const char *features_read_mode(enum backing_choice choice)
+{
+	static const char *const names[] = {
+		[BACKING_NONE] = "copy",
+		[BACKING_SEALED] = "copy, passthrough of sealed files",
+		[BACKING_ALL] = "passthrough",
+	};
+
+	return names[choice];
+}
+
+static const char *advise_reading(const struct features *facts)
+{
+	if (facts->wants_passthrough && !features_no_passthrough(facts))
+		return NULL;
+	if (!facts->library_reads)
+		return "build with -Dfuse=newer, for passthrough and io_uring";
+	if (!facts->kernel_reads)
+		return "run Linux 6.9 or later, for passthrough";
+	if (!facts->privileged)
+		return "mount as root, for passthrough";
+	return "mount with -o passthrough, if nobody writes to files while they are read here";
+}
+
+static const char *advise_requests(const struct features *facts)
+{
+	if (!facts->library_rings)
+		return facts->library_reads ? "build with -Dfuse=newer and liburing, for io_uring"
+					    : NULL;
+	if (facts->kernel_rings == FEATURE_MISSING)
+		return "run Linux 6.14 or later, for io_uring";
+	if (facts->kernel_rings == FEATURE_OFF)
+		return "echo Y >" SWITCH_FILE " and mount with -o io_uring";
+	return facts->wants_rings ? NULL : "mount with -o io_uring";
+}
+
+void features_advise(const struct features *facts, const char *advice[FEATURE_ADVICE_MAX])
+{
+	const char *all[] = {advise_reading(facts), advise_requests(facts)};
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (all[i])
+			advice[count++] = all[i];
+	}
+	advice[count] = NULL;
+}
+
+/* Reads the kernel's switch for io_uring. */
+static enum feature_switch kernel_switch(void)
+{
+	AUTO_FCLOSE FILE *file = fopen(SWITCH_FILE, "re");
+	int word = file ? fgetc(file) : EOF;
+
+	if (word == EOF)
+		return FEATURE_MISSING;
+	return word == 'Y' || word == '1' ? FEATURE_ON : FEATURE_OFF;
+}
+
+bool features_kernel_is(const char *release, unsigned int major, unsigned int minor)
+{
+	char *rest;
+	unsigned long first = strtoul(release, &rest, 10);
+	unsigned long second = *rest == '.' ? strtoul(rest + 1, NULL, 10) : 0;
+
+	return first > major || (first == major && second >= minor);
+}
+
+void features_gather(struct features *facts)
+{
+	struct utsname system;
+
+	*facts = (struct features){
+		.library_reads = PASSTHROUGH_KNOWN,
+		.library_rings = RINGS_KNOWN,
+		.kernel_reads = uname(&system) == 0 && features_kernel_is(system.release, 6, 9),
+		.kernel_rings = kernel_switch(),
+		.privileged = geteuid() == 0,
+		.may_back = confine_has_capability(CAP_SYS_ADMIN),
+	};
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/requester.h"
+
+#include "mount/callbacks.h"
+
+static bool is_interrupted(void *request)
+{
+	return fuse_req_interrupted(request) != 0;
+}
+
+struct interruption requester_interruption(fuse_req_t request)
+{
+	return (struct interruption){is_interrupted, request};
+}
+
+int requester_init(struct requester *requester, fuse_req_t request)
+{
+	struct session *session = session_of(request);
+	const struct fuse_ctx *context = fuse_req_ctx(request);
+	int r;
+
+	if (!watcher_thread_is_requester(&session->watcher, request))
+		watcher_thread_note_request(&session->watcher, context->pid);
+	*requester = (struct requester){.interruption = requester_interruption(request)};
+	requester->call =
+		(struct view_call){.view = session->view, .interruption = &requester->interruption};
+	if (!session->settings.shared)
+		return 0;
+	r = caller_read(&requester->caller, context->pid, context->uid, context->gid);
+	if (r < 0 || !requester->caller.reads_all)
+		requester->call.caller = &requester->caller;
+	return r;
+}

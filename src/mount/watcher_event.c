@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/watcher_event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/attributes.h"
+#include "base/descriptor.h"
+#include "mountpoint/prerequisites.h"
+
+bool watcher_event_is_possible(void)
+{
+	/* known since Linux 5.12; a container may refuse it */
+	return mount_setattr(-1, "", 0, NULL, 0) < 0 && errno == EINVAL;
+}
+
+/* ---- the way ------------------------------------------------------------------------- */
+
+/* A mount of the same file system that nobody else sees, and that is not read-only. */
+static int open_own_mount(const char *point)
+{
+	struct mount_attr attributes = {.attr_clr = MOUNT_ATTR_RDONLY};
+	int fd = open_tree(AT_FDCWD, point, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	if (mount_setattr(fd, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) == 0)
+		return fd;
+	r = -errno;
+	(void)close(fd);
+	return r;
+}
+
+/* Makes the file system of a mount of ours one that is not read-only. */
+static int make_writable(int root)
+{
+	AUTO_CLOSE int context = fspick(root, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
+
+	if (context < 0 || fsconfig(context, FSCONFIG_SET_FLAG, "rw", NULL, 0) < 0 ||
+	    fsconfig(context, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int open_seen_mount(const char *point)
+{
+	int fd = open(point, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int watcher_event_route_open(struct watcher_event_route *way, const char *point, dev_t device)
+{
+	struct stat status;
+	int r = 0;
+
+	way->root = mount_is_privileged() ? open_own_mount(point) : open_seen_mount(point);
+	if (way->root < 0)
+		return way->root;
+	if (fstat(way->root, &status) < 0)
+		r = -errno;
+	else if (status.st_dev != device)
+		r = -ESTALE;
+	if (r == 0 && !way->opened && mount_is_privileged()) {
+		r = make_writable(way->root);
+		way->opened = r == 0;
+	}
+	if (r < 0)
+		watcher_event_route_close(way);
+	return r;
+}
+
+static void close_folder(struct watcher_event_route *way)
+{
+	if (way->folder >= 0)
+		(void)close(way->folder);
+	way->folder = -1;
+}
+
+void watcher_event_route_close(struct watcher_event_route *way)
+{
+	close_folder(way);
+	if (way->root >= 0)
+		(void)close(way->root);
+	way->root = -1;
+}
+
+/* ---- changes ------------------------------------------------------------------------- */
+
+/* Opens the folder unless it was the last one. */
+static int enter(struct watcher_event_route *way, const struct watcher_event *event)
+{
+	struct stat status;
+	int fd;
+
+	if (way->folder >= 0 && way->inode == event->folder)
+		return 0;
+	close_folder(way);
+	fd = open_beneath(way->root, event->path, O_PATH | O_DIRECTORY, false);
+	if (fd < 0)
+		return fd;
+	way->folder = fd;
+	way->inode = event->folder;
+	if (fstat(fd, &status) == 0 && status.st_ino == event->folder)
+		return 0;
+	close_folder(way);
+	return -ESTALE;
+}
+
+static int change(int folder, const struct watcher_event *event)
+{
+	/* of any kind: nobody asks the daemon for what came before it is looked up again */
+	const mode_t file = S_IFREG | S_IRUSR;
+
+	switch (event->kind) {
+	case WATCHER_EVENT_CREATED:
+		return event->directory ? mkdirat(folder, event->name, S_IRWXU)
+					: mknodat(folder, event->name, file, 0);
+	case WATCHER_EVENT_DELETED:
+		return unlinkat(folder, event->name, event->directory ? AT_REMOVEDIR : 0);
+	case WATCHER_EVENT_CHANGED:
+		return utimensat(folder, event->name, NULL, AT_SYMLINK_NOFOLLOW);
+	}
+	return 0;
+}
+
+int watcher_event_raise(struct watcher_event_route *way, const struct watcher_event *event)
+{
+	/* who tells us so reads what anybody may have put into a source, and we may be root */
+	bool inside = !strchr(event->name, '/') && !is_dots(event->name);
+	int r = inside ? enter(way, event) : -EINVAL;
+
+	if (r == 0 && change(way->folder, event) < 0)
+		r = -errno;
+	return r;
+}

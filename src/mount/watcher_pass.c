@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/watcher_pass.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/numbers.h"
+#include "mount/session.h"
+#include "view/node.h"
+#include "view/view.h"
+
+/* Changes that are told of a folder in one look: more would keep its watchers busy. */
+#define EVENTS_MAX 256
+
+/* Names that are remembered of all folders together; of a folder with more nothing is told. */
+#define NAMES_MAX 131072
+
+/* How long after a folder was listed for the first time something may still be said of what was in
+ * the view by then, while who watches it may have listed it before. */
+#define UNSURE_NS 5000000000
+
+/* How often a change is tried where somebody looked its name up in between. */
+#define TRIES_MAX 4
+
+/* ---- telling ------------------------------------------------------------------------- */
+
+/* Where that is what was looked up before, the kernel does not ask again. */
+static void drop(const struct watcher_pass *pass, const char *name)
+{
+	(void)fuse_lowlevel_notify_inval_entry(pass->session->fuse, pass->folder->node, name,
+					       strlen(name));
+}
+
+/* False: no more, for now or ever. */
+static bool tell(struct watcher_pass *pass, const struct watcher_event *event)
+{
+	struct mounter *mounter = pass->session->settings.mounter;
+	int r = -EEXIST;
+
+	for (int tries = 0; tries < TRIES_MAX && (r == -EEXIST || r == -ENOENT); tries++) {
+		if (event->kind != WATCHER_EVENT_CHANGED)
+			drop(pass, event->name);
+		r = mounter_raise_event(mounter, event, &pass->watcher->stopping);
+	}
+	if (r == -ECANCELED || r == -ECHILD || r == -EPIPE || r == -EOPNOTSUPP || r == -EROFS)
+		pass->failure = r;
+	return pass->failure == 0;
+}
+
+static bool tell_name(void *context, enum watcher_event_kind kind, const struct listed_name *name)
+{
+	struct watcher_pass *pass = context;
+	struct watcher_replies *replies = &pass->session->replies;
+	const struct watched_folder *folder = pass->folder;
+	const char *path = bytes_text(&pass->folder->path);
+	const struct watcher_event event = {
+		.kind = kind,
+		.directory = name->directory,
+		.folder = folder->node,
+		.path = path ? path : "",
+		.name = name->text,
+	};
+	struct watcher_reply reply = {
+		.folder = folder->node,
+		.name = name->text,
+		.there = kind == WATCHER_EVENT_DELETED,
+		.directory = name->directory,
+	};
+	bool goes_on;
+
+	if (pass->events++ >= EVENTS_MAX || !path)
+		return false;
+	if (pass->gone) {
+		reply.above = folder->above;
+		reply.folder_name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	}
+	if (kind != WATCHER_EVENT_CHANGED)
+		watcher_reply_begin(replies, reply);
+	goes_on = tell(pass, &event);
+	watcher_reply_end(replies);
+	return goes_on;
+}
+
+/* ---- looking ------------------------------------------------------------------------- */
+
+struct listing {
+	struct watcher_names names;
+	uint64_t above;
+	size_t room;
+	int result;
+};
+
+/* Of a directory whatever changes in it is told to who watches that. */
+static uint64_t digest_of(const struct stat *attributes)
+{
+	const uint64_t parts[] = {
+		attributes->st_ino,
+		(uint64_t)attributes->st_size,
+		attributes->st_mode,
+		(uint64_t)clock_ns(attributes->st_mtim),
+	};
+
+	return S_ISDIR(attributes->st_mode) ? 0 : hash64(parts, sizeof(parts), 0);
+}
+
+static bool list_name(const struct view_entry *entry, void *context)
+{
+	struct listing *listing = context;
+	const struct listed_name name = {
+		.text = entry->name,
+		.directory = S_ISDIR(entry->attributes.st_mode),
+		.digest = digest_of(&entry->attributes),
+	};
+
+	if (entry->cookie == VIEW_COOKIE_PARENT)
+		listing->above = entry->attributes.st_ino;
+	if (entry->cookie < VIEW_COOKIE_MIN)
+		return true;
+	listing->result = listing->names.count < listing->room
+				  ? watcher_names_add(&listing->names, name)
+				  : -EOVERFLOW;
+	return listing->result == 0;
+}
+
+static size_t room_for(const struct watcher_thread *watcher, const struct watched_folder *wanted)
+{
+	const struct watched_folder *folder, *next;
+	size_t used = 0;
+
+	HASH_ITER(hh, watcher->watched, folder, next)
+	used += folder == wanted ? 0 : folder->names.count;
+	return used < NAMES_MAX ? NAMES_MAX - used : 0;
+}
+
+/* What is in the folder now, and where it is. 0, -ENOENT: it is gone, or -errno. */
+static int list_folder(const struct watcher_pass *pass, struct listing *listing)
+{
+	struct watched_folder *folder = pass->folder;
+	const struct view_call call = {.view = pass->session->view};
+	struct bytes path CLEANUP_BYTES = {0};
+	int r = view_path(pass->session->view, folder->node, &path);
+
+	if (r == -ESTALE)
+		r = -ENOENT;
+	listing->room = room_for(pass->watcher, folder);
+	if (r == 0)
+		r = view_list(&call, folder->node, 0, list_name, listing);
+	if (r == 0)
+		r = listing->result;
+	if (r < 0)
+		return r;
+	watcher_names_sort(&listing->names);
+	folder->above = listing->above;
+	folder->path.length = 0;
+	return bytes_append(&folder->path, path.data, path.length);
+}
+
+/* Who came to watch during a look at all processes may not have been found by it: names that were
+ * noted since it began stay noted. */
+static void keep_later(struct watcher_pass *pass)
+{
+	struct watcher_thread *watcher = pass->watcher;
+
+	pass->recent_memory = watcher->recent_memory;
+	watcher->recent_memory = (struct arena){0};
+	watcher->recent_count = 0;
+	for (size_t i = 0; i < pass->recent_count; i++) {
+		struct recent_name recent = pass->recent[i];
+
+		if (recent.number <= pass->noted_before)
+			continue;
+		recent.text = arena_copy(&watcher->recent_memory, recent.text, strlen(recent.text));
+		if (recent.text)
+			watcher->recent[watcher->recent_count++] = recent;
+	}
+}
+
+static void take_recent(struct watcher_pass *pass)
+{
+	struct watcher_thread *watcher = pass->watcher;
+
+	arena_free(&pass->recent_memory);
+	(void)pthread_mutex_lock(&watcher->lock);
+	pass->recent_count = watcher->recent_count;
+	memcpy(pass->recent, watcher->recent, watcher->recent_count * sizeof(*pass->recent));
+	if (pass->watchers.anybody)
+		keep_later(pass);
+	(void)pthread_mutex_unlock(&watcher->lock);
+}
+
+/* Of a folder of which nobody knows what its watchers know: all but the names that just came or
+ * went, which are to be told. 0 or -errno. */
+static int guess(struct watcher_pass *pass, const struct watcher_names *now)
+{
+	struct watched_folder *folder = pass->folder;
+	const char *texts[RECENT_NAMES_MAX];
+	size_t count = 0;
+	int r = 0;
+
+	if (!folder->listed) {
+		folder->sure_ns = clock_monotonic_ns() + UNSURE_NS;
+		r = watcher_names_copy(&folder->names, now);
+	}
+	for (size_t i = 0; i < pass->recent_count; i++) {
+		const struct recent_name *recent = &pass->recent[i];
+
+		if (recent->folder == folder->node && recent->number > folder->told)
+			texts[count++] = recent->text;
+	}
+	if (pass->recent_count)
+		folder->told = pass->recent[pass->recent_count - 1].number;
+	return r < 0 ? r : watcher_names_forget(&folder->names, now, texts, count);
+}
+
+static void set_changed(struct watcher_thread *watcher, struct watched_folder *folder)
+{
+	(void)pthread_mutex_lock(&watcher->lock);
+	folder->changed = true;
+	(void)pthread_mutex_unlock(&watcher->lock);
+}
+
+/* What is different from what its watchers know; what cannot be told now is for the next look. */
+static void tell_differences(struct watcher_pass *pass, struct watcher_names *now)
+{
+	struct watched_folder *folder = pass->folder;
+	struct watcher_names rest;
+	int r = watcher_names_differ(&folder->names, now, tell_name, pass, &rest);
+
+	watcher_names_free(&folder->names);
+	if (r == 0 && rest.count) {
+		watcher_names_free(now);
+		*now = rest;
+		set_changed(pass->watcher, folder);
+		pass->unfinished = true;
+	}
+}
+
+static void look_at(struct watcher_pass *pass)
+{
+	struct watched_folder *folder = pass->folder;
+	struct listing listing = {.result = 0};
+	int r = list_folder(pass, &listing);
+
+	pass->gone = r == -ENOENT;
+	pass->events = 0;
+	if (r == 0 || pass->gone) {
+		if (!folder->listed ? !pass->gone : folder->sure_ns > clock_monotonic_ns())
+			r = guess(pass, &listing.names);
+		if (r == 0 || pass->gone)
+			tell_differences(pass, &listing.names);
+		else
+			watcher_names_free(&folder->names);
+		folder->listed = true;
+		folder->names = listing.names;
+		return;
+	}
+	watcher_names_free(&listing.names);
+	if (r == -EOVERFLOW) {
+		watcher_names_free(&folder->names);
+		folder->listed = false;
+	}
+}
+
+/* ---- who watches --------------------------------------------------------------------- */
+
+static bool is_folder(uint64_t node)
+{
+	switch ((enum node_kind)node_kind(node)) {
+	case NODE_FIXED:
+		return node < FIXED_FILES;
+	case NODE_DIR:
+	case NODE_REDUNDANT:
+	case NODE_GROUP:
+	case NODE_RANKS:
+		return true;
+	case NODE_FILE:
+	case NODE_LINK:
+	case NODE_DEEP_LINK:
+	case NODE_STAND_IN:
+		break;
+	}
+	return false;
+}
+
+static void forget(struct watcher_thread *watcher, struct watched_folder *folder)
+{
+	HASH_DEL(watcher->watched, folder);
+	watcher_names_free(&folder->names);
+	bytes_free(&folder->path);
+	free(folder);
+}
+
+static void add_watched(struct watcher_thread *watcher, uint64_t node)
+{
+	struct watched_folder *folder;
+
+	HASH_FIND(hh, watcher->watched, &node, sizeof(node), folder);
+	if (folder || !is_folder(node))
+		return;
+	folder = calloc(1, sizeof(*folder));
+	if (!folder)
+		return;
+	folder->node = node;
+	folder->changed = true;
+	HASH_ADD(hh, watcher->watched, node, sizeof(folder->node), folder);
+}
+
+static void forget_others(struct watcher_thread *watcher, const uint64_t *inodes, size_t count)
+{
+	struct watched_folder *folder, *next;
+
+	HASH_ITER(hh, watcher->watched, folder, next)
+	{
+		if (!bsearch(&folder->node, inodes, count, sizeof(*inodes), numbers_by_value))
+			forget(watcher, folder);
+	}
+}
+
+/* Brings the table up to date. 0 or -errno. */
+static int find_watched(struct watcher_pass *pass)
+{
+	struct watcher_thread *watcher = pass->watcher;
+	uint64_t inodes[MOUNTER_WATCHED_MAX];
+	long found = mounter_find_watched(pass->session->settings.mounter, &pass->watchers, inodes,
+					  &watcher->stopping);
+	size_t count = found < 0 ? 0 : numbers_sort_once(inodes, (size_t)found);
+
+	if (found < 0)
+		return (int)found;
+	(void)pthread_mutex_lock(&watcher->lock);
+	if (pass->watchers.anybody)
+		forget_others(watcher, inodes, count);
+	for (size_t i = 0; i < count; i++)
+		add_watched(watcher, inodes[i]);
+	(void)pthread_mutex_unlock(&watcher->lock);
+	view_set_refreshed(pass->session->view, HASH_COUNT(watcher->watched));
+	return 0;
+}
+
+static bool take_changed(struct watcher_thread *watcher, struct watched_folder *folder)
+{
+	bool changed;
+
+	(void)pthread_mutex_lock(&watcher->lock);
+	changed = folder->changed;
+	folder->changed = false;
+	(void)pthread_mutex_unlock(&watcher->lock);
+	return changed;
+}
+
+int watcher_pass_run(struct watcher_pass *pass)
+{
+	struct watcher_thread *watcher = pass->watcher;
+	struct watched_folder *folder, *next;
+
+	pass->unfinished = false;
+	pass->failure = pass->finds ? find_watched(pass) : 0;
+	pass->found_ns = clock_monotonic_ns();
+	take_recent(pass);
+	HASH_ITER(hh, watcher->watched, folder, next)
+	{
+		if (pass->failure == 0 && take_changed(watcher, folder)) {
+			pass->folder = folder;
+			look_at(pass);
+		}
+	}
+	if (watcher->watched && pass->failure != -ECANCELED)
+		mounter_rest(pass->session->settings.mounter);
+	return pass->failure;
+}
+
+void watcher_pass_forget(struct watcher_thread *watcher)
+{
+	struct watched_folder *folder, *next;
+
+	HASH_ITER(hh, watcher->watched, folder, next)
+	forget(watcher, folder);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The files in .twinfs/ that have a line for each of many things: errors, pending. */
+
+#include <errno.h>
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "base/json_path.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+#include "view/control.h"
+#include "view/control_json.h"
+#include "view/node.h"
+#include "view/source_path.h"
+
+/* Begins an object with the path of a node; NULL in *object: it has lost its last name. */
+static int begin_line(const struct view_query *query, uint64_t node, json_t **object)
+{
+	struct bytes path CLEANUP_BYTES = {0};
+	int r = source_path_of(query, node, &path);
+
+	*object = NULL;
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	*object = json_object();
+	if (!*object)
+		return -ENOMEM;
+	r = json_set_path(*object, "path", (const char *)path.data, path.length);
+	if (r < 0)
+		json_decref(TAKE(*object));
+	return r;
+}
+
+/* ---- errors -------------------------------------------------------------------------- */
+
+static int append_error(const struct view_query *query, const struct error_entry *error,
+			struct bytes *content)
+{
+	enum node_kind kind = error->kind == ERROR_DIR ? NODE_DIR : NODE_FILE;
+	json_t *object;
+	int r = begin_line(query, node_make(kind, error->id), &object);
+
+	if (r < 0 || !object)
+		return r;
+	r = control_json_set_text(object, "error", error_name(error->error));
+	if (r == 0)
+		r = control_json_set_text(object, "message", error_text(error->error));
+	if (r == 0)
+		r = control_json_append(content, object, JSON_COMPACT);
+	json_decref(object);
+	return r;
+}
+
+int control_errors(const struct view_query *query, struct bytes *content)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct error_entry error;
+	int r = catalog_scan_errors(query->reader, &scan);
+
+	while (r == 0 && (r = catalog_next_error(scan, &error)) == 0)
+		r = append_error(query, &error, content);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- pending ------------------------------------------------------------------------- */
+
+static int append_pending(const struct view_query *query, const struct size_entry *entry,
+			  struct bytes *content)
+{
+	json_t *object;
+	int error, r = catalog_get_error(query->reader, ERROR_FILE, entry->file, &error);
+
+	if (r < 0 || error) /* it waits for nothing */
+		return r;
+	r = begin_line(query, node_make(NODE_FILE, entry->file), &object);
+	if (r < 0 || !object)
+		return r;
+	r = control_json_set_number(object, "size", entry->size);
+	if (r == 0)
+		r = control_json_append(content, object, JSON_COMPACT);
+	json_decref(object);
+	return r;
+}
+
+/* The files of one size that come first are those that were not read. A single one is alone with
+ * its size where the next file has another one. */
+static int append_all_pending(const struct view_query *query, struct catalog_scan *scan,
+			      struct bytes *content)
+{
+	struct size_entry entry, before = {0};
+	bool waits = false, paired = false;
+	int r;
+
+	while ((r = catalog_next_size(scan, &entry)) == 0) {
+		bool same = before.file && before.size == entry.size;
+
+		if (same && !paired && waits)
+			r = append_pending(query, &before, content);
+		paired = same;
+		waits = entry.prefix == 0;
+		if (r == 0 && paired && waits)
+			r = append_pending(query, &entry, content);
+		if (r < 0)
+			return r;
+		before = entry;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+int control_pending(const struct view_query *query, struct bytes *content)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct size_entry from = {.size = 0};
+	int r = catalog_get_min_size(query->reader, &from.size);
+
+	if (r == 0)
+		r = catalog_scan_sizes(query->reader, &from, &scan);
+	if (r < 0)
+		return expect_record(r);
+	return append_all_pending(query, scan, content);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "base/inotify_limits.h"
+#include "base/json_path.h"
+#include "base/size.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+#include "source/source.h"
+#include "view/control.h"
+#include "view/control_json.h"
+
+const char *const control_state_names[] = {
+	[VIEW_WALKING] = "walking",
+	[VIEW_COMPARING] = "comparing",
+	[VIEW_CURRENT] = "current",
+	NULL,
+};
+
+const char *control_state_name(enum view_state state)
+{
+	return control_state_names[state];
+}
+
+static int append_source(json_t *array, const struct source *source)
+{
+	json_t *object = json_object();
+	int r = object ? json_set_path(object, "path", source->path, strlen(source->path))
+		       : -ENOMEM;
+
+	if (r == 0)
+		r = json_set_path(object, "tree", source->tree, strlen(source->tree));
+	if (r == 0 && source->missing)
+		r = json_object_set_new(object, "missing", json_true()) == 0 ? 0 : -ENOMEM;
+	if (r < 0) {
+		json_decref(object);
+		return r;
+	}
+	return json_array_append_new(array, object) == 0 ? 0 : -ENOMEM;
+}
+
+static int set_sources(json_t *status, const struct sources *sources)
+{
+	json_t *array = json_array();
+	int r = array ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < sources->count && r == 0; i++)
+		r = append_source(array, &sources->list[i]);
+	if (r < 0) {
+		json_decref(array);
+		return r;
+	}
+	return json_object_set_new(status, "sources", array) == 0 ? 0 : -ENOMEM;
+}
+
+/* What the daemon is and serves. */
+static int set_identity(json_t *status, const struct view *view)
+{
+	const char *index = catalog_folder(view->catalog);
+	int r = control_json_set_text(status, "version", TWINFS_VERSION);
+
+	if (r == 0)
+		r = control_json_set_number(status, "pid", (uint64_t)getpid());
+	if (r == 0)
+		r = json_set_path(status, "mountpoint", view->mount_point,
+				  strlen(view->mount_point));
+	if (r == 0)
+		r = set_sources(status, view->sources);
+	if (r == 0)
+		r = json_set_path(status, "index", index, strlen(index));
+	if (r == 0)
+		r = control_json_set_time(status, "since", view->since);
+	if (r == 0 && view->confined)
+		r = control_json_set_text(status, "confined", view->confined);
+	return r;
+}
+
+static int set_counts(json_t *status, const struct catalog_totals *totals, uint64_t pending)
+{
+	const struct {
+		const char *key;
+		uint64_t number;
+	} counts[] = {
+		{"files", totals->files},
+		{"directories", totals->directories},
+		{"bytes", size_sum_bytes(&totals->bytes)},
+		{"groups", totals->groups},
+		{"redundant_files", totals->redundant_files},
+		{"redundant_bytes", size_sum_bytes(&totals->redundant_bytes)},
+		{"reclaimable_bytes", size_sum_bytes(&totals->redundant_bytes)},
+		{"pending", pending},
+		{"errors", totals->errors},
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(counts) && r == 0; i++)
+		r = control_json_set_number(status, counts[i].key, counts[i].number);
+	return r;
+}
+
+/* What to do about directories that could not be watched. */
+static int set_remedy(json_t *status, uint64_t unwatched)
+{
+	struct inotify_limit limit = inotify_watches_max();
+	struct bytes text CLEANUP_BYTES = {0};
+	const char *remedy;
+	int r = bytes_format(&text, "sysctl %s=%" PRIu64, limit.setting,
+			     inotify_raised(limit.max, unwatched));
+
+	remedy = r == 0 ? bytes_text(&text) : NULL;
+	return remedy ? control_json_set_text(status, "remedy", remedy) : -ENOMEM;
+}
+
+static int set_watch(json_t *status, const struct view *view)
+{
+	uint64_t unwatched = view->unwatched;
+	int r = control_json_set_number(status, "refreshed", view->refreshed);
+
+	if (r == 0)
+		r = control_json_set_text(status, "watch", view->watch);
+	if (r < 0 || unwatched == 0)
+		return r;
+	r = control_json_set_number(status, "unwatched", unwatched);
+	return r < 0 ? r : set_remedy(status, unwatched);
+}
+
+/* How the mount reads, and what to do for more speed. */
+static int set_reading(json_t *status, const struct view *view)
+{
+	const char *const *advice = view->advice;
+	json_t *array = json_array();
+	int r = control_json_set_text(status, "read_mode", view->read_mode);
+
+	if (r == 0)
+		r = control_json_set_text(status, "transport", view->transport);
+	if (r == 0)
+		r = json_object_set_new(status, "shared", json_boolean(view->shared)) == 0
+			    ? 0
+			    : -ENOMEM;
+	for (; r == 0 && advice && *advice; advice++)
+		r = json_array_append_new(array, json_string(*advice)) == 0 ? 0 : -ENOMEM;
+	if (r < 0) {
+		json_decref(array);
+		return r;
+	}
+	return json_object_set_new(status, "advice", array) == 0 ? 0 : -ENOMEM;
+}
+
+static int build_status(const struct view_query *query, json_t *status)
+{
+	const struct view *view = query->view;
+	struct catalog_totals totals;
+	uint64_t pending = 0, pending_bytes;
+	int r = catalog_get_totals(query->reader, &totals);
+
+	if (r == 0)
+		r = catalog_count_pending(query->reader, &pending, &pending_bytes);
+	if (r < 0)
+		return expect_record(r);
+	r = control_json_set_text(status, "state", control_state_name(view_get_state(view)));
+	if (r == 0 && view->problem)
+		r = control_json_set_text(status, "problem", error_text(view->problem));
+	if (r == 0)
+		r = control_json_set_number(status, "generation", totals.generation);
+	if (r == 0)
+		r = set_identity(status, view);
+	if (r == 0)
+		r = set_counts(status, &totals, pending);
+	if (r == 0)
+		r = set_reading(status, view);
+	if (r == 0)
+		r = set_watch(status, view);
+	return r;
+}
+
+int control_status(const struct view_query *query, struct bytes *content)
+{
+	json_t *status = json_object();
+	int r = status ? build_status(query, status) : -ENOMEM;
+
+	if (r == 0)
+		r = control_json_append(content, status, JSON_INDENT(2));
+	json_decref(status);
+	return r;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/visible_copies.h"
+
+#include <errno.h>
+
+#include "base/caller.h"
+#include "base/clock.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+#include "view/access.h"
+#include "view/known_numbers.h"
+#include "view/visible_cache.h"
+
+/* Groups of up to so many inodes are looked at each time. */
+#define SMALL_GROUP 16
+
+/* So many groups of one hash are counted each time. */
+#define COUNTED_GROUPS 4
+
+uint64_t visible_cache_caller(const struct view_query *query)
+{
+	return query->caller ? caller_digest(query->caller) : 0;
+}
+
+/* ---- which copies -------------------------------------------------------------------- */
+
+/* A copy that the caller finds. */
+struct found_copy {
+	struct file_record file;
+	uint32_t source;
+	struct bytes path; /* in it */
+};
+
+static bool goes_before(const struct found_copy *a, const struct found_copy *b)
+{
+	if (a->source != b->source)
+		return a->source < b->source;
+	if (a->file.first_seen != b->file.first_seen)
+		return a->file.first_seen < b->file.first_seen;
+	return bytes_compare(&a->path, &b->path) < 0;
+}
+
+/* -EACCES: he does not find it. */
+static int find_copy(const struct view_query *query, uint64_t id, struct found_copy *copy)
+{
+	int r = expect_record(catalog_get_file(query->reader, id, &copy->file));
+
+	return r < 0 ? r : access_find_file(query, &copy->file, &copy->path, &copy->source);
+}
+
+static int find_copies(const struct view_query *query, uint64_t group,
+		       struct visible_copies *visible)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct found_copy best = {0}, next = {0}, swap;
+	uint64_t id;
+	int r = catalog_scan_members(query->reader, group, 0, &scan);
+
+	*visible = (struct visible_copies){0};
+	while (r == 0 && (r = catalog_next_member(scan, &id)) == 0) {
+		r = find_copy(query, id, &next);
+		if (r == -EACCES) {
+			r = 0;
+			continue;
+		}
+		if (r < 0)
+			break;
+		visible->inodes++;
+		if (visible->kept && !goes_before(&next, &best))
+			continue;
+		visible->kept = id;
+		swap = best;
+		best = next;
+		next = swap;
+	}
+	bytes_free(&best.path);
+	bytes_free(&next.path);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* What is remembered is right only while he still finds the kept one: else nothing would take its
+ * place in uniques/. */
+static bool get_known(const struct view_query *query, const struct visible_key *key,
+		      struct visible_copies *visible)
+{
+	struct visible_cache *known = &query->view->visible_cache;
+	struct found_copy kept = {0};
+	bool is_known = visible_cache_get(known, key, visible, clock_monotonic_ns());
+
+	if (is_known && visible->kept)
+		is_known = find_copy(query, visible->kept, &kept) == 0;
+	bytes_free(&kept.path);
+	return is_known;
+}
+
+static int find_visible(const struct view_query *query, const struct group_record *group,
+			struct visible_copies *visible)
+{
+	const struct visible_key key = {visible_cache_caller(query), group->id, group->changed};
+	uint64_t began;
+	int r;
+
+	if (group->inodes <= SMALL_GROUP)
+		return find_copies(query, group->id, visible);
+	if (get_known(query, &key, visible))
+		return 0;
+	began = clock_monotonic_ns();
+	r = find_copies(query, group->id, visible);
+	if (r == 0)
+		visible_cache_put(&query->view->visible_cache, &key, visible, began,
+				  clock_monotonic_ns());
+	return r;
+}
+
+/* All of it but the ordinal. */
+static int count_visible(const struct view_query *query, struct group_record *group)
+{
+	struct visible_copies visible = {0};
+	int r = group_is_visible(group) ? find_visible(query, group, &visible) : 0;
+
+	group->inodes = visible.inodes;
+	group->kept = visible.kept;
+	group->changed = query->view->since;
+	return r;
+}
+
+/* ---- contents with one hash ---------------------------------------------------------- */
+
+/* The caller's next group of this hash behind an ordinal of the index, which is left in *ordinal;
+ * -ENOENT. */
+static int next_group(const struct view_query *query, struct hash128 hash, uint32_t *ordinal,
+		      struct group_record *group)
+{
+	int r;
+
+	do {
+		r = catalog_next_of_hash(query->reader, hash, *ordinal, group);
+		if (r < 0)
+			return r;
+		*ordinal = group->ordinal;
+		r = count_visible(query, group);
+	} while (r == 0 && !group_is_visible(group));
+	return r;
+}
+
+/* Outcome: the caller may have more groups of this hash than were looked at. */
+enum {
+	GROUPS_MORE = 1
+};
+
+/* Looks for a group of the caller, by its ordinal or number, among the first ones of this hash. Returns
+ * 0: found, asked is filled in; -ENOENT: the caller has no such group; GROUPS_MORE or -errno. */
+static int find_among_few(const struct view_query *query, struct hash128 hash,
+			  struct numbered *asked, struct group_record *group)
+{
+	struct numbered at = {.ordinal = 0, .number = 0};
+	int r;
+
+	for (size_t i = 0; i < COUNTED_GROUPS; i++) {
+		r = catalog_next_of_hash(query->reader, hash, at.ordinal, group);
+		if (r < 0)
+			return r;
+		at.ordinal = group->ordinal;
+		r = count_visible(query, group);
+		if (r < 0)
+			return r;
+		if (!group_is_visible(group))
+			continue;
+		at.number++;
+		if (asked->number == at.number || asked->ordinal == at.ordinal) {
+			*asked = at;
+			return 0;
+		}
+	}
+	return GROUPS_MORE;
+}
+
+/* Asks the source for all groups of the caller with this hash, for a group of which the ordinal or the
+ * number is wanted. */
+static int number_groups(const struct view_query *query, const struct number_key *key,
+			 struct numbered *asked)
+{
+	struct bytes ordinals CLEANUP_BYTES = {0};
+	uint64_t began = clock_monotonic_ns();
+	struct group_record group;
+	uint32_t at = 0;
+	int r = 0;
+
+	while (r == 0 && (r = next_group(query, key->hash, &at, &group)) == 0)
+		r = bytes_append(&ordinals, &at, sizeof(at));
+	if (r != -ENOENT)
+		return r;
+	r = numbered_find(&ordinals, asked) ? 0 : -ENOENT;
+	known_numbers_put(&query->view->numbers, key, &ordinals, began, clock_monotonic_ns());
+	return r;
+}
+
+/* Fills in the ordinal or the number of one of the caller's many groups of this hash; -ENOENT: the
+ * caller has no such group. */
+static int find_among_many(const struct view_query *query, struct hash128 hash,
+			   struct numbered *asked)
+{
+	struct number_key key = {.caller = visible_cache_caller(query), .hash = hash};
+	struct catalog_totals totals;
+	int r = catalog_get_totals(query->reader, &totals);
+
+	if (r < 0)
+		return r;
+	key.generation = totals.generation;
+	if (known_numbers_get(&query->view->numbers, &key, asked, clock_monotonic_ns())) {
+		if (asked->number && asked->ordinal)
+			return 0;
+		/* a group that is found but has no number: the rights of the caller changed */
+		if (asked->number)
+			return -ENOENT;
+	}
+	return number_groups(query, &key, asked);
+}
+
+/* Makes of the ordinal of a group its number for the caller. */
+static int renumber(const struct view_query *query, struct group_record *group)
+{
+	struct numbered asked = {.ordinal = group->ordinal};
+	struct group_record other;
+	int r = find_among_few(query, group->hash, &asked, &other);
+
+	if (r == GROUPS_MORE)
+		r = find_among_many(query, group->hash, &asked);
+	if (r == -ENOENT) {
+		group->inodes = 0; /* the caller may not find its copies any more */
+		return 0;
+	}
+	group->ordinal = asked.number;
+	return r;
+}
+
+/* ---- groups -------------------------------------------------------------------------- */
+
+int visible_find_group(const struct view_query *query, struct hash128 hash, uint32_t ordinal,
+		       struct group_record *group)
+{
+	struct numbered asked = {.number = ordinal};
+	int r;
+
+	if (!query->caller)
+		return catalog_find_group(query->reader, hash, ordinal, group);
+	r = find_among_few(query, hash, &asked, group);
+	if (r == GROUPS_MORE) {
+		r = find_among_many(query, hash, &asked);
+		if (r == 0)
+			r = catalog_find_group(query->reader, hash, asked.ordinal, group);
+		if (r == 0)
+			r = count_visible(query, group);
+	}
+	group->ordinal = ordinal;
+	return r;
+}
+
+int visible_group(const struct view_query *query, struct group_record *group)
+{
+	int r;
+
+	if (!query->caller)
+		return 0;
+	r = count_visible(query, group);
+	if (r == 0 && group_is_visible(group) && group->ordinal > 1)
+		r = renumber(query, group);
+	return r;
+}
+
+/* ---- files --------------------------------------------------------------------------- */
+
+/* Which other copies count. */
+enum others {
+	OTHERS_ALL,
+	OTHERS_BEFORE /* those that go before it */
+};
+
+/* Where it is, found or not; a file with one name is nowhere else. */
+static int place_copy(const struct view_query *query, struct found_copy *copy)
+{
+	copy->path.length = 0;
+	return expect_record(catalog_entry_path(query->reader, copy->file.dir, copy->file.cookie,
+						&copy->path, &copy->source));
+}
+
+/* As find_copy(); the source is not asked for what does not count anyhow. */
+static int find_other(const struct view_query *query, uint64_t id, const struct found_copy *copy,
+		      enum others others, struct found_copy *other)
+{
+	int r = expect_record(catalog_get_file(query->reader, id, &other->file));
+
+	if (r == 0 && others == OTHERS_BEFORE && other->file.names == 1) {
+		r = place_copy(query, other);
+		if (r == 0 && !goes_before(other, copy))
+			return -EACCES;
+	}
+	if (r == 0)
+		r = access_find_file(query, &other->file, &other->path, &other->source);
+	if (r == 0 && others == OTHERS_BEFORE && !goes_before(other, copy))
+		return -EACCES;
+	return r;
+}
+
+/* Tries some copies of a group, the one that the index keeps first, as this is the one for most.
+ * 1: he finds another, 0: there is none, -EAGAIN: there are more copies, or -errno. */
+static int try_some(const struct view_query *query, const struct group_record *group,
+		    const struct found_copy *copy, enum others others)
+{
+	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	struct found_copy other = {0};
+	uint64_t id = group->kept;
+	int r = catalog_scan_members(query->reader, group->id, 0, &scan), found = -EACCES;
+
+	for (int tried = 0; r == 0 && found == -EACCES && tried <= SMALL_GROUP; tried++) {
+		if (id != copy->file.id && (tried == 0 || id != group->kept))
+			found = find_other(query, id, copy, others, &other);
+		if (found == -EACCES)
+			r = catalog_next_member(scan, &id);
+	}
+	bytes_free(&other.path);
+	if (found != -EACCES)
+		return found == 0 ? 1 : found;
+	return r == 0 ? -EAGAIN : r == -ENOENT ? 0 : r;
+}
+
+/* Does he find another copy of its group? 1, 0 or -errno. One is enough: to try all of them for
+ * each file in it would take its time. */
+static int finds_another(const struct view_query *query, const struct group_record *group,
+			 const struct found_copy *copy, enum others others)
+{
+	struct found_copy kept = {0};
+	struct visible_copies visible;
+	int r = try_some(query, group, copy, others);
+
+	if (r != -EAGAIN)
+		return r;
+	r = find_visible(query, group, &visible);
+	if (r < 0)
+		return r;
+	if (others == OTHERS_ALL || !visible.kept)
+		return visible.inodes > 1;
+	/* What is remembered may not be so any more: by it alone, and what he finds now, each of two
+	 * could be held to be redundant for the other. */
+	r = find_other(query, visible.kept, copy, others, &kept);
+	bytes_free(&kept.path);
+	return r == -EACCES ? 0 : r < 0 ? r : 1;
+}
+
+/* Does he find the file by this name, and another copy of it? 1, 0 or -errno. */
+static int finds_with_another(const struct view_query *query, const struct entry_record *entry,
+			      const struct group_record *group, enum others others)
+{
+	struct found_copy copy = {0};
+	int r = find_copy(query, entry->child, &copy);
+
+	if (r == 0 && copy.file.names > 1)
+		r = access_find_name(query, &copy.file, entry->dir, entry->cookie);
+	if (r == 0)
+		r = finds_another(query, group, &copy, others);
+	bytes_free(&copy.path);
+	return r == -EACCES ? 0 : r;
+}
+
+int visible_is_redundant(const struct view_query *query, const struct entry_record *entry,
+			 bool *redundant)
+{
+	struct group_record group;
+	int r = catalog_is_redundant(query->reader, entry->child, redundant, &group);
+
+	if (r < 0 || !query->caller || group.id == 0)
+		return r;
+	r = finds_with_another(query, entry, &group, OTHERS_BEFORE);
+	*redundant = r > 0;
+	return r < 0 ? r : 0;
+}
+
+int visible_has_copy(const struct view_query *query, uint64_t group,
+		     const struct entry_record *entry)
+{
+	struct group_record its;
+	bool redundant;
+	int r = catalog_is_redundant(query->reader, entry->child, &redundant, &its);
+
+	if (r == 0 && its.id != group)
+		return -ENOENT;
+	if (r < 0 || !query->caller)
+		return r;
+	r = finds_with_another(query, entry, &its, OTHERS_ALL);
+	return r == 0 ? -ENOENT : r < 0 ? r : 0;
+}
+
+int visible_group_of_file(const struct view_query *query, uint64_t file, struct group_record *group)
+{
+	struct found_copy copy = {0};
+	bool redundant;
+	int r = catalog_is_redundant(query->reader, file, &redundant, group);
+
+	if (r < 0 || !query->caller || group->id == 0)
+		return r;
+	r = find_copy(query, file, &copy);
+	bytes_free(&copy.path);
+	if (r == 0)
+		r = visible_group(query, group);
+	if (r == -EACCES || (r == 0 && !group_is_visible(group))) {
+		group->id = 0;
+		return 0;
+	}
+	return r;
+}

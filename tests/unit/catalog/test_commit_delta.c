@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What an observer is told of a commit. */
+
+#include "catalog/audit.h"
+#include "catalog/commit_delta.h"
+#include "catalog/errors.h"
+#include "catalog/scan.h"
+
+static const struct hash128 hash = {1, 2};
+
+/* The news of the last commit as text, a word each: kind and what it is about. */
+struct heard {
+	char text[4096];
+	unsigned int calls;
+	uint64_t generation;
+};
+
+static struct heard heard;
+
+PRINTF_LIKE(1, 2) static void say(const char *format, ...)
+{
+	size_t length = strlen(heard.text);
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(heard.text + length, sizeof(heard.text) - length, format, arguments);
+	va_end(arguments);
+}
+
+static void say_files(const struct commit_delta *delta)
+{
+	for (size_t i = 0; i < delta->file_count; i++) {
+		uint32_t what = delta->files[i].what;
+
+		say("file:%d:%s%s%s%s%s ", (int)delta->files[i].file,
+		    what & DELTA_FILE_ATTRIBUTES ? "a" : "", what & DELTA_FILE_UNREAD ? "u" : "",
+		    what & DELTA_FILE_GONE ? "g" : "", what & DELTA_FILE_BACK ? "b" : "",
+		    what & DELTA_FILE_NAMES ? "n" : "");
+	}
+}
+
+static void hear(const struct commit_delta *delta, void *context)
+{
+	struct fixture *f = context;
+
+	heard.text[0] = '\0';
+	heard.calls++;
+	assert_true(delta->generation > heard.generation);
+	heard.generation = delta->generation;
+	assert_int_equal(totals_of(f).generation, delta->generation); /* it can be read */
+	for (size_t i = 0; i < delta->name_count; i++)
+		say("name:%d/%.*s ", (int)delta->names[i].dir, (int)delta->names[i].length,
+		    delta->text + delta->names[i].offset);
+	for (size_t i = 0; i < delta->dir_count; i++)
+		say("dir:%d%s%s ", (int)delta->dirs[i].dir, delta->dirs[i].gone ? ":gone" : "",
+		    delta->dirs[i].moved ? ":moved" : "");
+	say_files(delta);
+	for (size_t i = 0; i < delta->group_count; i++)
+		say("group:%d:%d-%d ", (int)delta->groups[i].now.id,
+		    (int)delta->groups[i].before.inodes, (int)delta->groups[i].now.inodes);
+	for (size_t i = 0; i < delta->redundancy_count; i++)
+		say("%s:%d ", delta->redundancy[i].redundant ? "redundant" : "unique",
+		    (int)delta->redundancy[i].file);
+	for (size_t i = 0; i < delta->holder_count; i++)
+		say("holder:%d ", (int)delta->holders[i]);
+	for (size_t i = 0; i < delta->error_count; i++)
+		say("error:%d:%d:%d ", (int)delta->errors[i].kind, (int)delta->errors[i].id,
+		    delta->errors[i].error);
+}
+
+PRINTF_LIKE(1, 2) static void expect(const char *format, ...)
+{
+	char expected[sizeof(heard.text)];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(expected, sizeof(expected), format, arguments);
+	va_end(arguments);
+	assert_string_equal(heard.text, expected);
+	heard.text[0] = '\0';
+}
+
+static int setup(void **state)
+{
+	struct fixture *f;
+
+	fixture_setup(state);
+	f = *state;
+	heard = (struct heard){0};
+	catalog_observe(f->catalog, hear, f);
+	return 0;
+}
+
+static uint64_t new_dir(struct fixture *f, uint64_t dir, const char *name)
+{
+	uint64_t id = add_dir(f, dir, name);
+
+	fixture_commit(f);
+	return id;
+}
+
+static uint64_t new_file(struct fixture *f, uint64_t dir, const char *name,
+			 struct attributes attributes)
+{
+	add_file(f, dir, name, attributes);
+	fixture_commit(f);
+	return id_at(f, dir, name);
+}
+
+static void remove_and_commit(struct fixture *f, const char *name)
+{
+	remove_name(f, f->roots[0], name);
+	fixture_commit(f);
+}
+
+/* ---- names, directories and files ---------------------------------------------------- */
+
+static void test_names_that_come_and_go_are_told(void **state)
+{
+	struct fixture *f = *state;
+	int root = (int)f->roots[0];
+	int file = (int)new_file(f, f->roots[0], "a", file_of(10, 100, 0));
+	struct attributes link = file_of(11, 3, 0);
+
+	expect("name:%d/a file:%d:u ", root, file);
+	new_file(f, f->roots[0], "b", file_of(10, 100, 0));
+	expect("name:%d/b file:%d:n ", root, file);
+	remove_and_commit(f, "a");
+	expect("name:%d/a file:%d:n ", root, file);
+	remove_and_commit(f, "b");
+	expect("name:%d/b file:%d:g ", root, file);
+	link.mode = S_IFLNK | 0777;
+	new_file(f, f->roots[0], "link", link);
+	expect("name:%d/link ", root);
+}
+
+static void test_file_that_was_renamed_is_not_gone(void **state)
+{
+	struct fixture *f = *state;
+	int root = (int)f->roots[0];
+	uint64_t file = new_file(f, f->roots[0], "a", file_of(10, 100, 0));
+	struct attributes renamed = file_of(10, 100, 0);
+
+	assert_int_equal(set_content(f, file, 0), 0);
+	renamed.ctime.tv_sec++;
+	remove_name(f, f->roots[0], "a");
+	add_file(f, f->roots[0], "b", renamed);
+	f->changes[1].flags = FILE_SAME_BYTES | FILE_MOVED;
+	fixture_commit(f);
+	expect("name:%d/a name:%d/b file:%d:ab ", root, root, (int)file);
+	renamed.ctime.tv_sec++;
+	remove_name(f, f->roots[0], "b");
+	add_file(f, f->roots[0], "c", renamed);
+	fixture_commit(f);
+	expect("name:%d/b name:%d/c file:%d:au ", root, root, (int)file);
+	remove_name(f, f->roots[0], "c");
+	add_file(f, f->roots[0], "d", renamed);
+	fixture_commit(f);
+	expect("name:%d/c name:%d/d file:%d:u ", root, root, (int)file);
+}
+
+static void test_removed_tree_is_told_by_its_directories(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t top = new_dir(f, f->roots[0], "top"), below = new_dir(f, top, "below");
+	uint64_t file = new_file(f, below, "file", file_of(10, 100, 0));
+
+	remove_and_commit(f, "top");
+	expect("name:%d/top dir:%d:gone dir:%d:gone file:%d:g ", (int)f->roots[0], (int)top,
+	       (int)below, (int)file);
+}
+
+static void test_changed_and_moved_directories_are_told(void **state)
+{
+	struct fixture *f = *state;
+	int root = (int)f->roots[0];
+	uint64_t dir = new_dir(f, f->roots[0], "dir"), to = new_dir(f, f->roots[0], "to");
+	struct name_change *change = fixture_change(f, NAME_UPDATE_DIR);
+
+	change->id = dir;
+	change->attributes = dir_of(50);
+	change->error = EIO;
+	fixture_commit(f);
+	expect("dir:%d error:%d:%d:%d ", (int)dir, ERROR_DIR, (int)dir, EIO);
+	change = fixture_change(f, NAME_MOVE_DIR);
+	change->id = dir;
+	change->dir = to;
+	change->name = name_of("new");
+	fixture_commit(f);
+	expect("name:%d/dir name:%d/new dir:%d:moved ", root, (int)to, (int)dir);
+}
+
+static void test_what_stat_shows_is_told_apart_from_content(void **state)
+{
+	struct fixture *f = *state;
+	struct attributes attributes = file_of(10, 100, 0);
+	uint64_t file = new_file(f, f->roots[0], "a", attributes);
+
+	attributes.uid = 7;
+	update_file(f, file, attributes);
+	fixture_commit(f);
+	expect("file:%d:a ", (int)file);
+	update_file(f, file, attributes);
+	fixture_commit(f);
+	assert_string_equal(heard.text, "");
+	attributes.mtime.tv_sec++;
+	update_file(f, file, attributes);
+	fixture_commit(f);
+	expect("file:%d:u file:%d:a ", (int)file, (int)file);
+	touch_file(f, file);
+	fixture_commit(f);
+	expect("file:%d:u ", (int)file);
+}
+
+/* ---- groups -------------------------------------------------------------------------- */
+
+static void test_groups_and_what_is_redundant_by_them_are_told(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[2] = {new_file(f, f->roots[0], "a", file_of(10, 100, 0)),
+			   new_file(f, f->roots[0], "b", file_of(11, 100, 0))};
+	int group = (int)add_group(f, hash, ids, 2), a = (int)ids[0], b = (int)ids[1];
+	int root = (int)f->roots[0];
+
+	expect("group:%d:0-2 redundant:%d holder:%d ", group, b, root);
+	assert_int_equal(set_content(f, ids[1], 0), 0);
+	expect("group:%d:2-1 unique:%d holder:%d ", group, b, root);
+	remove_and_commit(f, "a");
+	expect("name:%d/a file:%d:g group:%d:1-0 ", root, a, group);
+	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
+	fixture_commit(f);
+	expect("name:%d/a file:%d:b group:%d:0-1 ", root, a, group);
+}
+
+static void test_all_directories_above_the_first_redundant_copy_are_told(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t top = new_dir(f, f->roots[0], "top"), below = new_dir(f, top, "below");
+	uint64_t ids[3] = {new_file(f, f->roots[0], "a", file_of(10, 100, 0)),
+			   new_file(f, below, "b", file_of(11, 100, 0)),
+			   new_file(f, top, "c", file_of(12, 100, 0))};
+	int group, root = (int)f->roots[0], dirs[] = {(int)top, (int)below};
+
+	group = (int)add_group(f, hash, ids, 2);
+	expect("group:%d:0-2 redundant:%d holder:%d holder:%d holder:%d ", group, (int)ids[1],
+	       dirs[1], dirs[0], root);
+	assert_int_equal(set_content(f, ids[2], (uint64_t)group), 0);
+	expect("group:%d:2-3 redundant:%d ", group, (int)ids[2]);
+	remove_name(f, below, "b");
+	fixture_commit(f);
+	expect("name:%d/b file:%d:g group:%d:3-2 unique:%d holder:%d ", dirs[1], (int)ids[1], group,
+	       (int)ids[1], dirs[1]);
+	remove_and_commit(f, "top");
+	expect("name:%d/top dir:%d:gone dir:%d:gone file:%d:g group:%d:2-1 unique:%d holder:%d ",
+	       root, dirs[0], dirs[1], (int)ids[2], group, (int)ids[2], root);
+}
+
+static int begin_body(struct catalog_writer *w, void *context)
+{
+	return catalog_begin_scan(w, 1000, context);
+}
+
+static void test_files_of_a_group_that_dissolves_are_unread(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[2] = {new_file(f, f->roots[0], "a", file_of(10, 100, 0)),
+			   new_file(f, f->roots[0], "b", file_of(11, 100, 0))};
+	int group = (int)add_group(f, hash, ids, 2), a = (int)ids[0], b = (int)ids[1];
+
+	assert_int_equal(catalog_write(f->catalog, begin_body, &f->scan), 0);
+	expect("file:%d:u file:%d:u group:%d:2-0 unique:%d holder:%d ", a, b, group, b,
+	       (int)f->roots[0]);
+}
+
+/* ---- errors -------------------------------------------------------------------------- */
+
+static int error_body(struct catalog_writer *w, void *context)
+{
+	const struct error_entry *error = context;
+
+	return catalog_set_error(w, error->kind, error->id, error->error);
+}
+
+static void test_errors_are_told_when_they_change(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t file = new_file(f, f->roots[0], "a", file_of(10, 100, 0));
+	static const int errors[] = {EIO, EACCES, 0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		struct error_entry entry = {ERROR_FILE, file, errors[i]};
+
+		assert_int_equal(catalog_write(f->catalog, error_body, &entry), 0);
+		expect("error:%d:%d:%d ", ERROR_FILE, (int)file, errors[i]);
+		heard.calls = 0;
+		assert_int_equal(catalog_write(f->catalog, error_body, &entry), 0);
+		assert_int_equal(heard.calls, 0);
+	}
+}
+
+/* ---- when ---------------------------------------------------------------------------- */
+
+static int fail_body(struct catalog_writer *w, void *context)
+{
+	int r = fixture_apply_body(w, context);
+
+	return r < 0 ? r : -ECANCELED;
+}
+
+static void test_only_commits_that_change_something_are_told(void **state)
+{
+	struct fixture *f = *state;
+
+	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
+	assert_int_equal(catalog_write(f->catalog, fail_body, f), -ECANCELED);
+	assert_int_equal(heard.calls, 0);
+	fixture_commit(f);
+	assert_int_equal(heard.calls, 1);
+	fixture_commit(f); /* nothing */
+	assert_int_equal(heard.calls, 1);
+	catalog_observe(f->catalog, NULL, NULL);
+	remove_and_commit(f, "a");
+	assert_int_equal(heard.calls, 1);
+}
+
+static unsigned int names_heard;
+
+static void count_names(const struct commit_delta *delta, void *context)
+{
+	(void)context;
+	names_heard += (unsigned int)delta->name_count;
+}
+
+/* A transaction that is run again for want of room tells each name once. */
+static void test_news_of_a_transaction_that_ran_twice_are_told_once(void **state)
+{
+	struct fixture *f = *state;
+	static char names[2000][8];
+	unsigned int count = 0;
+
+	catalog_close(f->catalog);
+	fixture_remove_folder(f->folder);
+	fixture_make_folder(f->folder);
+	f->map_bytes = 128 << 10;
+	fixture_open(f);
+	fixture_fill(f);
+	catalog_observe(f->catalog, count_names, NULL);
+	names_heard = 0;
+	while (count < ARRAY_SIZE(names)) {
+		for (size_t i = 0; i < 200; i++, count++) {
+			(void)snprintf(names[count], sizeof(names[count]), "%u", count);
+			add_file(f, f->roots[0], names[count], file_of(100 + count, 10, 0));
+		}
+		fixture_commit(f);
+	}
+	assert_int_equal(names_heard, ARRAY_SIZE(names));
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_names_that_come_and_go_are_told),
+		CASE(test_file_that_was_renamed_is_not_gone),
+		CASE(test_removed_tree_is_told_by_its_directories),
+		CASE(test_changed_and_moved_directories_are_told),
+		CASE(test_what_stat_shows_is_told_apart_from_content),
+		CASE(test_groups_and_what_is_redundant_by_them_are_told),
+		CASE(test_all_directories_above_the_first_redundant_copy_are_told),
+		CASE(test_files_of_a_group_that_dissolves_are_unread),
+		CASE(test_errors_are_told_when_they_change),
+		CASE(test_only_commits_that_change_something_are_told),
+		CASE(test_news_of_a_transaction_that_ran_twice_are_told_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

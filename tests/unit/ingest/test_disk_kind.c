@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "ingest/disk_kind.h"
+
+/* A made-up /sys beside a file that lies on a device of it, whatever it is really. */
+struct play {
+	char folder[64];
+	char *sys, *mountinfo;
+	struct disk_kind_places places;
+	struct statx status; /* of the folder */
+};
+
+static char *text_of(const char *format, ...) PRINTF_LIKE(1, 2);
+
+/* Formats a text that the caller frees. */
+static char *text_of(const char *format, ...)
+{
+	char *text = NULL;
+	va_list arguments;
+
+	va_start(arguments, format);
+	assert_true(vasprintf(&text, format, arguments) >= 0);
+	va_end(arguments);
+	return text;
+}
+
+/* Writes a file and the folders above it. */
+static void write_file(const char *path, const char *text)
+{
+	FILE *file;
+
+	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+		char *part AUTO_FREE = text_of("%.*s", (int)(at - path), path);
+
+		(void)mkdir(part, 0700);
+	}
+	file = fopen(path, "we");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int setup(void **state)
+{
+	struct play *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	(void)snprintf(p->folder, sizeof(p->folder), "%s", "/tmp/twinfs-device-XXXXXX");
+	assert_non_null(mkdtemp(p->folder));
+	p->sys = text_of("%s/sys", p->folder);
+	p->mountinfo = text_of("%s/mountinfo", p->folder);
+	p->places = (struct disk_kind_places){p->sys, p->mountinfo};
+	assert_int_equal(statx(AT_FDCWD, p->folder, 0, STATX_MNT_ID, &p->status), 0);
+	*state = p;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct play *p = *state;
+	char *command AUTO_FREE = text_of("rm -r '%s'", p->folder);
+
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe,bugprone-command-processor,cert-env33-c): no
+	 * threads */
+	assert_int_equal(system(command), 0);
+	free(p->sys);
+	free(p->mountinfo);
+	free(p);
+	return 0;
+}
+
+/* Says something of the device that the folder lies on; name is below /sys/dev/block/NUMBER. */
+static void say(struct play *p, const char *name, const char *text)
+{
+	char path[200];
+
+	(void)snprintf(path, sizeof(path), "%s/dev/block/%u:%u/%s", p->sys, p->status.stx_dev_major,
+		       p->status.stx_dev_minor, name);
+	write_file(path, text);
+}
+
+static enum disk_kind kind(struct play *p)
+{
+	int fd AUTO_CLOSE = open(p->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return disk_kind_by(&p->places, fd);
+}
+
+/* Where /tmp has no device of its own there is nothing to say of it. */
+static bool has_device(const struct play *p)
+{
+	return p->status.stx_dev_major != 0;
+}
+
+static void test_disk_says_what_it_is(void **state)
+{
+	struct play *p = *state;
+
+	if (!has_device(p))
+		skip();
+	say(p, "queue/rotational", "1\n");
+	assert_int_equal(kind(p), DISK_ROTATING);
+	say(p, "queue/rotational", "0\n");
+	assert_int_equal(kind(p), DISK_SOLID);
+}
+
+static void test_partition_is_what_its_disk_is(void **state)
+{
+	struct play *p = *state;
+	char *disk AUTO_FREE = text_of("%s/devices/sda/queue/rotational", p->sys);
+	char *part AUTO_FREE = text_of("%s/devices/sda/sda1/partition", p->sys);
+	char *target AUTO_FREE = text_of("%s/devices/sda/sda1", p->sys);
+	char *link AUTO_FREE = text_of("%s/dev/block/%u:%u", p->sys, p->status.stx_dev_major,
+				       p->status.stx_dev_minor);
+
+	if (!has_device(p))
+		skip();
+	write_file(disk, "1\n");
+	write_file(part, "1\n");
+	say(p, "../placeholder", "");
+	assert_int_equal(rmdir(link), 0);
+	assert_int_equal(symlink(target, link), 0);
+	assert_int_equal(kind(p), DISK_ROTATING);
+}
+
+static void test_device_without_a_queue_is_unknown(void **state)
+{
+	struct play *p = *state;
+
+	write_file(p->mountinfo, "");
+	assert_int_equal(kind(p), DISK_UNKNOWN);
+}
+
+static void test_loop_device_over_nothing_that_is_known_is_unknown(void **state)
+{
+	struct play *p = *state;
+
+	if (!has_device(p))
+		skip();
+	say(p, "queue/rotational", "0\n");
+	say(p, "loop/backing_file", "/proc/self/stat\n");
+	write_file(p->mountinfo, "");
+	assert_int_equal(kind(p), DISK_UNKNOWN);
+}
+
+static void test_loop_device_whose_file_is_gone_is_what_it_says(void **state)
+{
+	struct play *p = *state;
+
+	if (!has_device(p))
+		skip();
+	say(p, "queue/rotational", "0\n");
+	say(p, "loop/backing_file", "/nowhere/image (deleted)\n");
+	assert_int_equal(kind(p), DISK_SOLID);
+}
+
+/* Of what /proc/self lies on: it has no device. The line says that it is mounted from source. */
+static enum disk_kind kind_of_mount(struct play *p, const char *rest)
+{
+	int fd AUTO_CLOSE = open("/proc/self", O_PATH | O_CLOEXEC);
+	char *line AUTO_FREE = NULL;
+	struct statx status;
+
+	assert_int_equal(statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &status), 0);
+	assert_int_equal(status.stx_dev_major, 0);
+	line = text_of("1 0 0:1 / /other rw - btrfs /nowhere rw\n"
+		       "%llu 1 0:5 / /mnt\\040x rw,noatime shared:5 - %s\n",
+		       (unsigned long long)status.stx_mnt_id, rest);
+	write_file(p->mountinfo, line);
+	return disk_kind_by(&p->places, fd);
+}
+
+static void test_file_system_without_a_device_is_what_it_is_mounted_from(void **state)
+{
+	struct play *p = *state;
+	char *below AUTO_FREE = text_of("btrfs %s rw,subvol=/", p->folder);
+
+	if (!has_device(p))
+		skip();
+	say(p, "queue/rotational", "1\n");
+	assert_int_equal(kind_of_mount(p, below), DISK_ROTATING);
+	assert_int_equal(kind_of_mount(p, "proc proc rw"), DISK_UNKNOWN);
+	assert_int_equal(kind_of_mount(p, "nfs4 server:/export rw"), DISK_UNKNOWN);
+}
+
+static void test_overlay_is_what_its_layers_are(void **state)
+{
+	struct play *p = *state;
+	char *upper AUTO_FREE =
+		text_of("overlay overlay rw,lowerdir=/proc:/sys,upperdir=%s", p->folder);
+	char *lower AUTO_FREE = text_of("overlay overlay ro,lowerdir=%s:/proc", p->folder);
+	char *spaced AUTO_FREE =
+		text_of("overlay overlay ro,lowerdir=%s/a\\040layer:/proc", p->folder);
+	char *layer AUTO_FREE = text_of("%s/a layer/file", p->folder);
+
+	if (!has_device(p))
+		skip();
+	say(p, "queue/rotational", "1\n");
+	write_file(layer, "");
+	assert_int_equal(kind_of_mount(p, upper), DISK_ROTATING);
+	assert_int_equal(kind_of_mount(p, lower), DISK_ROTATING);
+	assert_int_equal(kind_of_mount(p, spaced), DISK_ROTATING);
+}
+
+static void test_layers_without_an_end_are_unknown(void **state)
+{
+	struct play *p = *state;
+
+	assert_int_equal(kind_of_mount(p, "overlay overlay rw,upperdir=/proc/self"), DISK_UNKNOWN);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_disk_says_what_it_is),
+		TEST(test_partition_is_what_its_disk_is),
+		TEST(test_device_without_a_queue_is_unknown),
+		TEST(test_loop_device_over_nothing_that_is_known_is_unknown),
+		TEST(test_loop_device_whose_file_is_gone_is_what_it_says),
+		TEST(test_file_system_without_a_device_is_what_it_is_mounted_from),
+		TEST(test_overlay_is_what_its_layers_are),
+		TEST(test_layers_without_an_end_are_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

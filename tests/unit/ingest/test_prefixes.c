@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "ingest/colliding.h"
+#include "ingest/prefixes.h"
+
+#define FILES_MAX 400
+
+struct play {
+	struct prefixes prefixes;
+	struct candidate window[FILES_MAX];
+	uint8_t *bytes[FILES_MAX];
+	size_t count;
+};
+
+static void play_init(struct play *p, size_t budget)
+{
+	memset(p, 0, sizeof(*p));
+	p->prefixes.window = p->window;
+	p->prefixes.budget_bytes = budget;
+	p->prefixes.seed = 1;
+}
+
+/* A file of size bytes whose head (as much of it as a head is) was read. */
+static void add(struct play *p, uint64_t size, const uint8_t *bytes)
+{
+	size_t length = is_small(size) ? (size_t)size : PREFIX_BYTES;
+	struct candidate *candidate = &p->window[p->count];
+
+	assert_true(p->count < FILES_MAX);
+	p->bytes[p->count] = malloc(length ? length : 1);
+	assert_non_null(p->bytes[p->count]);
+	memcpy(p->bytes[p->count], bytes, length);
+	*candidate = (struct candidate){.file = p->count,
+					.size = size,
+					.hash = hash128(bytes, length),
+					.read = true};
+	assert_int_equal(prefixes_add(&p->prefixes, (uint32_t)p->count, p->bytes[p->count]), 0);
+	p->count++;
+}
+
+static void play_free(struct play *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		free(p->bytes[i]);
+	prefixes_reset(&p->prefixes);
+	arena_free(&p->prefixes.memory);
+}
+
+static bool are_equal(const struct play *p, uint32_t a, uint32_t b)
+{
+	return p->window[a].size == p->window[b].size &&
+	       memcmp(p->bytes[a], p->bytes[b], (size_t)p->window[a].size) == 0;
+}
+
+/* The classes that are known after the undecided heads were compared in full: file -> class. */
+static void refine_all(const struct play *p, unsigned int *classes)
+{
+	unsigned int class = 0;
+	const struct prefix *prefix, *next;
+
+	HASH_ITER(hh, p->prefixes.table, prefix, next)
+	{
+		for (const struct content *c = prefix->contents; c; c = c->next) {
+			unsigned int this = ++class;
+
+			/* what refinement does with the first of each content */
+			for (const struct content *o = prefix->contents;
+			     prefix->undecided && o != c; o = o->next) {
+				if (are_equal(p, o->first - 1, c->first - 1))
+					this = classes[o->first - 1];
+			}
+			for (uint32_t at = c->first; at; at = p->window[at - 1].next) {
+				assert_int_equal(classes[at - 1], 0);
+				classes[at - 1] = this;
+			}
+		}
+	}
+}
+
+static void assert_classes_are_right(const struct play *p)
+{
+	unsigned int classes[FILES_MAX] = {0};
+
+	refine_all(p, classes);
+	for (uint32_t i = 0; i < p->count; i++) {
+		assert_true(classes[i] != 0);
+		for (uint32_t j = 0; j < i; j++)
+			assert_int_equal(classes[i] == classes[j], are_equal(p, i, j));
+	}
+}
+
+/* Every file is in the chain of one content of the head with its size and hash. */
+static void assert_counts_agree(const struct play *p)
+{
+	const struct prefix *prefix, *next;
+	uint32_t files = 0;
+
+	HASH_ITER(hh, p->prefixes.table, prefix, next)
+	{
+		uint32_t in_prefix = 0;
+
+		for (const struct content *c = prefix->contents; c; c = c->next) {
+			uint32_t in_content = 0;
+
+			for (uint32_t at = c->first; at; at = p->window[at - 1].next, in_content++)
+				assert_true(p->window[at - 1].size == prefix->key.size);
+			assert_int_equal(in_content, c->count);
+			in_prefix += in_content;
+		}
+		assert_int_equal(in_prefix, prefix->files);
+		files += in_prefix;
+	}
+	assert_int_equal(files, p->count);
+}
+
+static unsigned int count_undecided(const struct play *p)
+{
+	const struct prefix *prefix, *next;
+	unsigned int count = 0;
+
+	HASH_ITER(hh, p->prefixes.table, prefix, next)
+	count += prefix->undecided;
+	return count;
+}
+
+/* ---- cases --------------------------------------------------------------------------- */
+
+/* Many small files of few contents, hash collisions among them. */
+static void add_small_files(struct play *p)
+{
+	uint8_t block[600];
+
+	for (int i = 0; i < 300; i++) {
+		uint64_t size = 256 + (uint64_t)(random() % 2) * 300;
+
+		colliding_fill(block, sizeof(block), (uint32_t)random() % 5);
+		if (random() % 2)
+			block[200] = (uint8_t)(random() % 4);
+		add(p, size, block);
+	}
+}
+
+static void test_memory_for_bytes_decides_nothing_but_when(void **state)
+{
+	static const size_t budgets[] = {0, 1, 500, 1000, 3000, 5000, (size_t)1 << 20};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(budgets) / sizeof(*budgets); i++) {
+		struct play p;
+
+		srandom(1);
+		play_init(&p, budgets[i]);
+		add_small_files(&p);
+		assert_counts_agree(&p);
+		assert_classes_are_right(&p);
+		assert_true(p.prefixes.kept_bytes <= budgets[i]);
+		if (budgets[i] == 0)
+			assert_true(count_undecided(&p) > 0);
+		if (i + 1 == sizeof(budgets) / sizeof(*budgets))
+			assert_int_equal(count_undecided(&p), 0);
+		play_free(&p);
+	}
+}
+
+static void test_collisions_are_told_apart_on_the_spot(void **state)
+{
+	uint8_t block[512];
+	struct play p;
+
+	(void)state;
+	play_init(&p, (size_t)1 << 20);
+	for (uint32_t i = 0; i < 100; i++) {
+		colliding_fill(block, sizeof(block), i % 10);
+		add(&p, sizeof(block), block);
+	}
+	assert_int_equal(HASH_COUNT(p.prefixes.table), 1);
+	assert_int_equal(HASH_COUNT(p.prefixes.marks), 10);
+	assert_false(p.prefixes.table->undecided);
+	assert_classes_are_right(&p);
+	play_free(&p);
+}
+
+static void test_collisions_of_the_second_hash_are_left_to_be_compared(void **state)
+{
+	uint8_t block[512];
+	struct play p;
+
+	(void)state;
+	play_init(&p, (size_t)1 << 20);
+	p.prefixes.seed = 0; /* that of the first hash */
+	for (uint32_t i = 0; i < 100; i++) {
+		colliding_fill(block, sizeof(block), i % 10);
+		add(&p, sizeof(block), block);
+	}
+	assert_int_equal(HASH_COUNT(p.prefixes.marks), 1);
+	assert_true(p.prefixes.table->undecided);
+	assert_classes_are_right(&p);
+	play_free(&p);
+}
+
+static void test_large_files_of_one_prefix_are_undecided(void **state)
+{
+	static uint8_t block[PREFIX_BYTES];
+	struct play p;
+
+	(void)state;
+	play_init(&p, (size_t)1 << 20);
+	add(&p, PREFIX_BYTES + 1, block);
+	assert_int_equal(count_undecided(&p), 0); /* alone */
+	add(&p, PREFIX_BYTES + 2, block);
+	assert_int_equal(count_undecided(&p), 0); /* of another size */
+	add(&p, PREFIX_BYTES + 1, block);
+	assert_int_equal(count_undecided(&p), 1);
+	add(&p, PREFIX_BYTES, block); /* just small */
+	add(&p, PREFIX_BYTES, block);
+	assert_int_equal(count_undecided(&p), 1);
+	assert_counts_agree(&p);
+	assert_int_equal(p.prefixes.kept_bytes, PREFIX_BYTES);
+	play_free(&p);
+}
+
+static void test_empty_files_are_equal_without_memory(void **state)
+{
+	struct play p;
+
+	(void)state;
+	play_init(&p, 0);
+	add(&p, 0, (const uint8_t *)"");
+	add(&p, 0, (const uint8_t *)"");
+	assert_int_equal(count_undecided(&p), 0);
+	assert_int_equal(p.prefixes.table->contents->count, 2);
+	play_free(&p);
+}
+
+static void test_nothing_is_left_after_a_reset(void **state)
+{
+	uint8_t block[256];
+	struct play p;
+
+	(void)state;
+	play_init(&p, 1000);
+	for (int round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < 50; i++) {
+			memset(block, (int)(i % 20), sizeof(block));
+			add(&p, sizeof(block), block);
+		}
+		assert_counts_agree(&p);
+		assert_int_equal(HASH_COUNT(p.prefixes.table), 20);
+		prefixes_reset(&p.prefixes);
+		assert_null(p.prefixes.table);
+		assert_int_equal(p.prefixes.kept_bytes, 0);
+		for (; p.count > 0; p.count--)
+			free(p.bytes[p.count - 1]);
+	}
+	play_free(&p);
+}
+
+static void test_listed_prefix_is_never_zero(void **state)
+{
+	(void)state;
+	assert_int_equal(prefix_of((struct hash128){5, 0}), 1);
+	assert_int_equal(prefix_of((struct hash128){5, 7}), 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory_for_bytes_decides_nothing_but_when),
+		cmocka_unit_test(test_collisions_are_told_apart_on_the_spot),
+		cmocka_unit_test(test_collisions_of_the_second_hash_are_left_to_be_compared),
+		cmocka_unit_test(test_large_files_of_one_prefix_are_undecided),
+		cmocka_unit_test(test_empty_files_are_equal_without_memory),
+		cmocka_unit_test(test_nothing_is_left_after_a_reset),
+		cmocka_unit_test(test_listed_prefix_is_never_zero),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

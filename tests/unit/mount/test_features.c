@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "mount/features.h"
+
+static const struct features everything = {
+	.library_reads = true,
+	.library_rings = true,
+	.kernel_reads = true,
+	.kernel_rings = FEATURE_ON,
+	.privileged = true,
+	.may_back = true,
+	.wants_passthrough = true,
+	.wants_rings = true,
+};
+
+static size_t advise(const struct features *facts, const char *advice[FEATURE_ADVICE_MAX])
+{
+	size_t count = 0;
+
+	features_advise(facts, advice);
+	while (advice[count])
+		count++;
+	assert_true(count < FEATURE_ADVICE_MAX);
+	return count;
+}
+
+static void test_where_all_is_there_nothing_is_advised(void **state)
+{
+	const char *advice[FEATURE_ADVICE_MAX];
+
+	(void)state;
+	assert_int_equal(features_backing(&everything), BACKING_ALL);
+	assert_null(features_no_passthrough(&everything));
+	assert_null(features_no_rings(&everything));
+	assert_int_equal(advise(&everything, advice), 0);
+}
+
+static void test_only_who_asks_has_all_files_read_by_the_kernel(void **state)
+{
+	struct features facts = everything;
+	const char *advice[FEATURE_ADVICE_MAX];
+
+	(void)state;
+	facts.wants_passthrough = false;
+	assert_int_equal(features_backing(&facts), BACKING_SEALED);
+	assert_int_equal(advise(&facts, advice), 1);
+	assert_non_null(strstr(advice[0], "-o passthrough"));
+	facts.may_back = false;
+	assert_int_equal(features_backing(&facts), BACKING_NONE);
+}
+
+static void test_versions_of_the_kernel_are_compared_as_numbers(void **state)
+{
+	(void)state;
+	assert_true(features_kernel_is("6.9.0-1-amd64", 6, 9));
+	assert_true(features_kernel_is("6.10", 6, 9));
+	assert_true(features_kernel_is("10.1", 6, 9));
+	assert_false(features_kernel_is("6.1.0-37-amd64", 6, 9));
+	assert_false(features_kernel_is("5.15", 6, 9));
+	assert_false(features_kernel_is("odd", 6, 9));
+}
+
+static void test_what_is_missing_is_said(void **state)
+{
+	const char *advice[FEATURE_ADVICE_MAX];
+
+	(void)state;
+	for (int missing = 0; missing < 6; missing++) {
+		static const char *const words[] = {"-Dfuse=newer", "6.9",          "root",
+						    "6.14",         "enable_uring", "liburing"};
+		struct features facts = everything;
+		const char *reason;
+
+		switch (missing) {
+		case 0:
+			facts.library_reads = facts.library_rings = false;
+			break;
+		case 1:
+			facts.kernel_reads = false;
+			break;
+		case 2:
+			facts.privileged = false;
+			break;
+		case 5: /* libfuse 3.17, or one without liburing */
+			facts.library_rings = false;
+			break;
+		default:
+			facts.kernel_rings = missing == 3 ? FEATURE_MISSING : FEATURE_OFF;
+			break;
+		}
+		reason = missing < 3 ? features_no_passthrough(&facts) : features_no_rings(&facts);
+		assert_non_null(reason);
+		assert_non_null(strstr(reason, words[missing]));
+		if (missing < 3)
+			assert_int_equal(features_backing(&facts), BACKING_NONE);
+		assert_int_equal(advise(&facts, advice), 1);
+		assert_non_null(strstr(advice[0], words[missing]));
+		assert_true(facts.library_rings || strstr(advice[0], "-Dfuse=newer"));
+	}
+}
+
+static void test_a_file_that_can_be_written_is_not_sealed(void **state)
+{
+	char path[] = "/tmp/twinfs-test-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(unlink(path), 0);
+	assert_false(backing_is_sealed(fd));
+	assert_int_equal(close(fd), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_where_all_is_there_nothing_is_advised),
+		cmocka_unit_test(test_only_who_asks_has_all_files_read_by_the_kernel),
+		cmocka_unit_test(test_versions_of_the_kernel_are_compared_as_numbers),
+		cmocka_unit_test(test_what_is_missing_is_said),
+		cmocka_unit_test(test_a_file_that_can_be_written_is_not_sealed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

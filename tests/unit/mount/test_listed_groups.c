@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "mount/listed_groups.h"
+
+static void test_all_that_were_added_are_taken_once(void **state)
+{
+	struct listed_groups listed;
+	uint64_t *nodes;
+
+	(void)state;
+	assert_int_equal(listed_groups_init(&listed), 0);
+	for (int round = 0; round < 3; round++) {
+		for (uint64_t node = 1; node <= 1000; node++) {
+			assert_int_equal(listed_groups_add(&listed, node * 7919 % 1000), 0);
+			assert_int_equal(listed_groups_add(&listed, node * 7919 % 1000), 0);
+		}
+	}
+	assert_int_equal(listed_groups_take(&listed, &nodes), 1000);
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(nodes[i], i);
+	free(nodes);
+	assert_int_equal(listed_groups_take(&listed, &nodes), 0);
+	free(nodes);
+	assert_int_equal(listed_groups_add(&listed, 5), 0);
+	assert_int_equal(listed_groups_take(&listed, &nodes), 1);
+	assert_int_equal(nodes[0], 5);
+	free(nodes);
+	listed_groups_deinit(&listed);
+}
+
+static void test_what_is_listed_again_and_again_takes_no_more_room(void **state)
+{
+	struct listed_groups listed;
+	uint64_t *nodes;
+
+	(void)state;
+	assert_int_equal(listed_groups_init(&listed), 0);
+	for (uint64_t i = 0; i < 100000; i++)
+		assert_int_equal(listed_groups_add(&listed, i % 10), 0);
+	assert_true(listed.capacity <= 64);
+	assert_int_equal(listed_groups_take(&listed, &nodes), 10);
+	free(nodes);
+	listed_groups_deinit(&listed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_that_were_added_are_taken_once),
+		cmocka_unit_test(test_what_is_listed_again_and_again_takes_no_more_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+
+#include <jansson.h>
+
+#include "fixture.h"
+
+static const char *const one_source[] = {"source", NULL};
+
+static uint64_t root_of(const struct fixture *fixture)
+{
+	return fixture->sources.list[0].root;
+}
+
+static void add_file(struct fixture *fixture, const char *name, uint64_t size)
+{
+	struct attributes file = fixture_file(fixture, S_IFREG | 0644, size);
+
+	fixture_add_file(fixture, root_of(fixture), name, &file);
+}
+
+/* All that a file says, with a NUL. */
+static const char *content_of(struct fixture *fixture, uint64_t node)
+{
+	static char text[16384];
+	struct view_file file;
+	long length;
+
+	assert_int_equal(view_open(&fixture->call, node, &file), 0);
+	length = view_read(&fixture->call, &file, text, sizeof(text) - 1, 0);
+	assert_true(length >= 0);
+	text[length] = '\0';
+	view_close(&file);
+	return text;
+}
+
+static void test_pending_lists_files_whose_size_is_not_theirs_alone(void **state)
+{
+	struct attributes pair[2];
+	struct fixture fixture;
+	const char *text;
+	json_t *line;
+	char expected[128];
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	add_file(&fixture, "alone", 7);
+	add_file(&fixture, "empty", 0);
+	add_file(&fixture, "empty too", 0);
+	assert_string_equal(content_of(&fixture, FIXED_PENDING), "");
+	for (int i = 0; i < 2; i++) {
+		pair[i] = fixture_file(&fixture, S_IFREG | 0644, 5);
+		fixture_add_file(&fixture, root_of(&fixture), i ? "b" : "a", &pair[i]);
+	}
+	text = content_of(&fixture, FIXED_PENDING);
+	line = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
+	(void)snprintf(expected, sizeof(expected), "%s/source/a", fixture.folder);
+	assert_string_equal(json_string_value(json_object_get(line, "path")), expected);
+	assert_int_equal(json_integer_value(json_object_get(line, "size")), 5);
+	json_decref(line);
+	assert_non_null(strstr(text, "source/b\""));
+	(void)fixture_add_group(&fixture, (struct hash128){1, 2}, pair, 2);
+	assert_string_equal(content_of(&fixture, FIXED_PENDING), "");
+	add_file(&fixture, "c", 5);
+	text = content_of(&fixture, FIXED_PENDING);
+	assert_null(strstr(text, "source/b\""));
+	assert_non_null(strstr(text, "source/c\""));
+	fixture_close(&fixture);
+}
+
+/* A maker of reports that wants one itself while it makes one, until that is refused. */
+struct asking {
+	struct fixture *fixture;
+	unsigned int depth;
+	int refused;
+};
+
+static int make_report(void *context, struct bytes *page, const struct interruption *interruption)
+{
+	struct asking *asking = context;
+	struct view_file file;
+	int r;
+
+	(void)interruption;
+	asking->depth++;
+	r = view_open(&asking->fixture->call, FIXED_REPORT, &file);
+	view_close(&file);
+	if (r < 0)
+		asking->refused = r;
+	return bytes_append_text(page, "<p>page</p>");
+}
+
+static void test_few_reports_are_made_at_a_time_and_one_more_is_refused(void **state)
+{
+	struct fixture fixture;
+	struct asking asking = {.fixture = &fixture};
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	fixture.view.report = make_report;
+	fixture.view.report_context = &asking;
+	for (unsigned int i = 1; i <= 2; i++) {
+		assert_memory_equal(content_of(&fixture, FIXED_REPORT), "<p>page</p>\n\n", 13);
+		assert_int_equal(asking.depth, i * VIEW_REPORTS_MAX);
+		assert_int_equal(asking.refused, -EBUSY);
+	}
+	fixture_close(&fixture);
+}
+
+static int make_long_report(void *context, struct bytes *page,
+			    const struct interruption *interruption)
+{
+	(void)interruption;
+	(void)context;
+	return bytes_reserve(page, VIEW_REPORT_BYTES + 1) == 0
+		       ? (page->length = VIEW_REPORT_BYTES + 1, 0)
+		       : -ENOMEM;
+}
+
+static int make_no_report(void *context, struct bytes *page,
+			  const struct interruption *interruption)
+{
+	(void)interruption;
+	(void)context;
+	(void)page;
+	return -EINTR;
+}
+
+static void test_report_has_the_size_that_it_says(void **state)
+{
+	struct asking asking = {.depth = 0};
+	struct fixture fixture;
+	struct view_file file;
+	struct stat attributes;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	asking.fixture = &fixture;
+	fixture.view.report = make_report;
+	fixture.view.report_context = &asking;
+	assert_int_equal(view_getattr(&fixture.call, FIXED_REPORT, &attributes), 0);
+	assert_int_equal(view_open(&fixture.call, FIXED_REPORT, &file), 0);
+	assert_int_equal(file.content.length, attributes.st_size);
+	view_close(&file);
+	fixture.view.report = make_long_report;
+	assert_int_equal(view_open(&fixture.call, FIXED_REPORT, &file), -EFBIG);
+	fixture.view.report = make_no_report;
+	assert_int_equal(view_open(&fixture.call, FIXED_REPORT, &file), -EINTR);
+	fixture.view.report = NULL;
+	assert_int_equal(view_open(&fixture.call, FIXED_REPORT, &file), -ENODATA);
+	fixture_close(&fixture);
+}
+
+/* https://prometheus.io/docs/instrumenting/exposition_formats/: names of [a-zA-Z0-9_:], each with
+ * its HELP and TYPE before it, counters that end in _total, and a last newline. */
+static void check_metric(char *help, char *type, char *value, char **rest)
+{
+	char name[64], kind[16], named[64];
+
+	assert_int_equal(sscanf(help, "# HELP %63s %*s", name), 1);
+	assert_int_equal(help[strlen(help) - 1], '.');
+	assert_int_equal(sscanf(type, "# TYPE %63s %15s", named, kind), 2);
+	assert_string_equal(name, named);
+	assert_int_equal(strcmp(kind, "counter") == 0, strstr(name, "_total") != NULL);
+	for (const char *at = name; *at; at++)
+		assert_true(islower((unsigned char)*at) || *at == '_');
+	while (value && strncmp(value, "# ", 2) != 0) {
+		char *number = strrchr(value, ' ');
+
+		assert_non_null(number);
+		assert_int_equal(strncmp(value, name, strlen(name)), 0);
+		assert_int_equal(number[1 + strspn(number + 1, "0123456789")], '\0');
+		value = *rest && **rest ? strsep(rest, "\n") : NULL;
+	}
+	if (!value)
+		return;
+	/* it was the next one's first line */
+	(*rest)[-1] = '\n';
+	*rest = value;
+}
+
+static void test_metrics_have_the_form_of_prometheus(void **state)
+{
+	struct fixture fixture;
+	char *text, *rest;
+	unsigned int count = 0;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	text = rest = strdup(content_of(&fixture, FIXED_METRICS));
+	assert_non_null(text);
+	assert_int_equal(text[strlen(text) - 1], '\n');
+	while (*rest) {
+		char *help = strsep(&rest, "\n"), *type = strsep(&rest, "\n");
+		char *value = strsep(&rest, "\n");
+
+		check_metric(help, type, value, &rest);
+		count++;
+	}
+	assert_true(count >= 13);
+	free(text);
+	fixture_close(&fixture);
+}
+
+static void test_metrics_count_what_the_view_holds(void **state)
+{
+	struct fixture fixture;
+	const char *text;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	add_file(&fixture, "a", 5);
+	add_file(&fixture, "b", 5);
+	view_set_state(&fixture.view, VIEW_COMPARING);
+	text = content_of(&fixture, FIXED_METRICS);
+	assert_non_null(strstr(text, "\ntwinfs_files 2\n"));
+	assert_non_null(strstr(text, "\ntwinfs_bytes 10\n"));
+	assert_non_null(strstr(text, "\ntwinfs_pending_files 2\n"));
+	assert_non_null(strstr(text, "\ntwinfs_watched_directories 0\n"));
+	assert_non_null(strstr(text, "\ntwinfs_unwatched_directories 1\n"));
+	assert_non_null(strstr(text, "\ntwinfs_state{state=\"walking\"} 0\n"));
+	assert_non_null(strstr(text, "\ntwinfs_state{state=\"comparing\"} 1\n"));
+	view_set_watch(&fixture.view, "inotify");
+	text = content_of(&fixture, FIXED_METRICS);
+	assert_non_null(strstr(text, "\ntwinfs_watched_directories 1\n"));
+	assert_non_null(strstr(text, "\ntwinfs_unwatched_directories 0\n"));
+	fixture_close(&fixture);
+}
+
+static void test_status_tells_what_is_not_watched_and_what_to_do(void **state)
+{
+	struct fixture fixture;
+	unsigned long number = 0;
+	const char *remedy;
+	json_t *status;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	status = json_loads(content_of(&fixture, FIXED_STATUS), 0, NULL);
+	assert_null(json_object_get(status, "unwatched"));
+	assert_null(json_object_get(status, "remedy"));
+	json_decref(status);
+	view_set_watch(&fixture.view, "inotify");
+	view_set_unwatched(&fixture.view, 100000);
+	atomic_store(&fixture.sources.list[0].missing, true);
+	status = json_loads(content_of(&fixture, FIXED_STATUS), 0, NULL);
+	assert_string_equal(json_string_value(json_object_get(status, "watch")), "inotify");
+	assert_int_equal(json_integer_value(json_object_get(status, "unwatched")), 100000);
+	remedy = json_string_value(json_object_get(status, "remedy"));
+	assert_non_null(remedy);
+	assert_int_equal(sscanf(remedy, "sysctl fs.inotify.max_user_watches=%lu", &number), 1);
+	assert_true(number >= 200000);
+	assert_true(json_is_true(
+		json_object_get(json_array_get(json_object_get(status, "sources"), 0), "missing")));
+	json_decref(status);
+	fixture_close(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_few_reports_are_made_at_a_time_and_one_more_is_refused),
+		cmocka_unit_test(test_report_has_the_size_that_it_says),
+		cmocka_unit_test(test_pending_lists_files_whose_size_is_not_theirs_alone),
+		cmocka_unit_test(test_metrics_have_the_form_of_prometheus),
+		cmocka_unit_test(test_metrics_count_what_the_view_holds),
+		cmocka_unit_test(test_status_tells_what_is_not_watched_and_what_to_do),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
