@@ -12,13 +12,12 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/stop.h"
-#include "base/thread.h"
-#include "base/timed_wait.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "daemon/backoff.h"
 #include "daemon/duty_cycle.h"
 #include "daemon/pending_files.h"
+#include "daemon/ticket_worker.h"
 
 /* Between two tries to go on after a failure (a full disk, mostly). */
 #define RETRY_MS_MIN 1000
@@ -26,7 +25,7 @@
 
 /* Whoever waits gets so many rounds: what moves under the first is at rest in the next, or is
  * being written. */
-#define HURRIED_ROUNDS 3
+#define BARRIER_ROUNDS 3
 
 /* So often restless files, files that came back to no comparison, and the memory of the last burst
  * are let go. */
@@ -37,13 +36,10 @@
 struct comparer {
 	struct comparer_settings settings;
 	struct ingest ingest; /* of its comparisons but the first; its thread only */
-	pthread_t thread;
-	bool runs;
 	uint64_t rested_ns; /* no comparison before that, unless somebody waits; its thread only */
 	uint64_t due_ns; /* what was due then is in the comparison under way; the same */
 	bool retries; /* and so is whatever failed */
-	pthread_mutex_t lock; /* of all below */
-	pthread_cond_t changed;
+	struct ticket_worker worker; /* its lock is that of all below, too */
 	struct backoff backoff;
 	struct backoff failing; /* files that could not be read, and may be by now */
 	bool retry; /* all of them are to be tried, and those that may not */
@@ -51,29 +47,27 @@ struct comparer {
 	struct bytes came_back; /* sizes, since the comparison under way began */
 	bool all_unsure; /* there was no memory for one of them */
 	bool forgot; /* nor for a file that changed: it is to be found in the index */
-	uint64_t wanted_ticket, done_ticket;
 	bool moved;
 	bool held;
-	bool ending;
 };
 
 /* ---- what others tell ---------------------------------------------------------------- */
 
 void comparer_changed(struct comparer *comparer, uint64_t file, bool closed)
 {
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	if (backoff_changed(&comparer->backoff, file, closed, clock_monotonic_ns()) < 0)
 		comparer->forgot = true;
-	(void)pthread_cond_signal(&comparer->changed);
-	(void)pthread_mutex_unlock(&comparer->lock);
+	ticket_worker_wake(&comparer->worker);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 void comparer_came_back(struct comparer *comparer, uint64_t size)
 {
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	if (bytes_append(&comparer->came_back, &size, sizeof(size)) < 0)
 		comparer->all_unsure = true;
-	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 bool comparer_is_unsure(struct comparer *comparer, uint64_t size)
@@ -81,39 +75,33 @@ bool comparer_is_unsure(struct comparer *comparer, uint64_t size)
 	const uint64_t *sizes;
 	bool unsure;
 
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	unsure = comparer->all_unsure;
 	sizes = (const void *)comparer->came_back.data;
 	for (size_t i = 0; i < comparer->came_back.length / sizeof(size) && !unsure; i++)
 		unsure = sizes[i] == size;
-	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 	return unsure;
 }
 
 void comparer_note_moved(struct comparer *comparer)
 {
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	comparer->moved = true;
-	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 void comparer_retry(struct comparer *comparer)
 {
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	comparer->retry = true;
-	(void)pthread_cond_signal(&comparer->changed);
-	(void)pthread_mutex_unlock(&comparer->lock);
+	ticket_worker_wake(&comparer->worker);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 }
 
-void comparer_hurry(struct comparer *comparer, uint64_t ticket)
+void comparer_barrier(struct comparer *comparer, uint64_t ticket)
 {
-	(void)pthread_mutex_lock(&comparer->lock);
-	if (ticket > comparer->wanted_ticket)
-		comparer->wanted_ticket = ticket;
-	if (ticket <= comparer->done_ticket) /* it goes round once more */
-		comparer->done_ticket = ticket - 1;
-	(void)pthread_cond_signal(&comparer->changed);
-	(void)pthread_mutex_unlock(&comparer->lock);
+	ticket_worker_request(&comparer->worker, ticket);
 }
 
 /* ---- which sizes --------------------------------------------------------------------- */
@@ -211,9 +199,9 @@ static bool waits(void *context, uint64_t file)
 	struct comparer *comparer = context;
 	bool waits;
 
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	waits = backoff_waits(&comparer->backoff, file, clock_monotonic_ns());
-	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 	return waits;
 }
 
@@ -224,19 +212,19 @@ static bool tried_again(void *context, uint64_t file)
 
 	if (comparer->retries)
 		return true;
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	again = backoff_is_due(&comparer->failing, file, comparer->due_ns);
-	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 	return again;
 }
 
 /* What is compared from here on is compared with what is in the index from here on. */
 static void begin_comparison(struct comparer *comparer)
 {
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	comparer->came_back.length = 0;
 	comparer->all_unsure = false;
-	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 /* Every file of its range that waits: those whose size is shared. */
@@ -269,10 +257,10 @@ static bool exchange_forgot(struct comparer *comparer, bool forgot)
 {
 	bool before;
 
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	before = comparer->forgot;
 	comparer->forgot = forgot;
-	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 	return before;
 }
 
@@ -311,13 +299,13 @@ static int find_due(struct comparer *comparer, bool all, struct due *due)
 	int r;
 
 	comparer->due_ns = now;
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	comparer->retries = comparer->retry || backoff_is_due(&comparer->failing, BACKOFF_ALL, now);
 	comparer->retry = false;
 	r = backoff_due(&comparer->backoff, now, all, &due->files, &due->count);
 	if (r == 0)
 		r = backoff_due(&comparer->failing, now, false, &due->files, &due->count);
-	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 	if (r == 0 && comparer->retries)
 		r = add_failed(comparer, due);
 	if (r < 0 && comparer->retries)
@@ -353,53 +341,39 @@ static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 		r = pending_files_forgive(&pending, ingest->catalog);
 	if (r < 0)
 		return r;
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	r = settle(comparer, &due, &pending.waiting);
 	if (r == 0)
 		r = settle_failed(comparer, &due, &pending.failed);
-	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 	return r;
 }
 
 /* All for those who wait; *moved: it was not all at rest. */
-static int hurry(struct comparer *comparer, bool *moved)
+static int compare_for_barrier(struct comparer *comparer, bool *moved)
 {
 	bool nothing = false;
 	int r = 0;
 
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	comparer->moved = false;
-	(void)pthread_mutex_unlock(&comparer->lock);
-	for (int round = 0; r == 0 && !nothing && round < HURRIED_ROUNDS; round++)
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	for (int round = 0; r == 0 && !nothing && round < BARRIER_ROUNDS; round++)
 		r = compare_due(comparer, true, &nothing);
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	*moved = comparer->moved;
-	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 	return r;
 }
 
 /* ---- the thread ---------------------------------------------------------------------- */
 
-/* Waits for a while; false at the end. */
-static bool pause_for(struct comparer *comparer, unsigned int pause_ms)
-{
-	uint64_t until_ns = clock_monotonic_ns() + pause_ms * MILLISECOND_NS;
-	bool ending;
-
-	(void)pthread_mutex_lock(&comparer->lock);
-	while (!comparer->ending && clock_monotonic_ns() < until_ns)
-		timed_wait(&comparer->changed, &comparer->lock, until_ns);
-	ending = comparer->ending;
-	(void)pthread_mutex_unlock(&comparer->lock);
-	return !ending;
-}
-
 static void wait_to_begin(struct comparer *comparer)
 {
-	(void)pthread_mutex_lock(&comparer->lock);
-	while (comparer->held && !comparer->ending)
-		(void)pthread_cond_wait(&comparer->changed, &comparer->lock);
-	(void)pthread_mutex_unlock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
+	while (comparer->held && !comparer->worker.ending)
+		(void)pthread_cond_wait(&comparer->worker.changed, &comparer->worker.lock);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 /* Until it succeeds. 0, -EUCLEAN, or -ECANCELED at the end. */
@@ -429,7 +403,7 @@ static int compare_first(struct comparer *comparer)
 		settings->busy(settings->context, r < 0, -r);
 		settings->compared(settings->context, r);
 		again = true;
-		if (r < 0 && !pause_for(comparer, pause_ms))
+		if (r < 0 && !ticket_worker_pause(&comparer->worker, pause_ms))
 			return -ECANCELED;
 		if (pause_ms < RETRY_MS_MAX)
 			pause_ms *= 2;
@@ -443,8 +417,6 @@ static uint64_t next_comparison_ns(const struct comparer *comparer)
 	uint64_t due_ns = backoff_next_ns(&comparer->backoff);
 	uint64_t failed_ns = backoff_next_ns(&comparer->failing);
 
-	if (comparer->ending || comparer->wanted_ticket > comparer->done_ticket)
-		return 0;
 	if (comparer->forgot || comparer->retry)
 		return comparer->rested_ns;
 	if (failed_ns < due_ns)
@@ -464,33 +436,22 @@ static void sweep(struct comparer *comparer, uint64_t now_ns)
 	comparer->sweep_ns = now_ns + SWEEP_MS * MILLISECOND_NS;
 }
 
-/* Until something is due or wanted. *ticket: what is wanted, 0: nothing. False at the end. */
-static bool wait_for_work(struct comparer *comparer, uint64_t *ticket)
+static bool is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
 {
-	uint64_t next_ns, now_ns;
-	bool ending;
+	struct comparer *comparer = context;
+	uint64_t next_ns = next_comparison_ns(comparer);
 
-	(void)pthread_mutex_lock(&comparer->lock);
-	sweep(comparer, clock_monotonic_ns());
-	while ((next_ns = next_comparison_ns(comparer)) > (now_ns = clock_monotonic_ns())) {
-		sweep(comparer, now_ns);
-		timed_wait(&comparer->changed, &comparer->lock,
-			   next_ns < comparer->sweep_ns ? next_ns : comparer->sweep_ns);
-	}
-	*ticket = comparer->wanted_ticket > comparer->done_ticket ? comparer->wanted_ticket : 0;
-	ending = comparer->ending;
-	(void)pthread_mutex_unlock(&comparer->lock);
-	return !ending && !stop_requested();
+	sweep(comparer, now_ns);
+	*until_ns = next_ns < comparer->sweep_ns ? next_ns : comparer->sweep_ns;
+	return next_ns <= now_ns;
 }
 
 static void answer(struct comparer *comparer, uint64_t ticket, int error, bool moved)
 {
 	const struct comparer_settings *settings = &comparer->settings;
 
-	(void)pthread_mutex_lock(&comparer->lock);
-	comparer->done_ticket = ticket;
-	(void)pthread_mutex_unlock(&comparer->lock);
-	settings->hurried(settings->context, ticket, error, moved);
+	ticket_worker_finish(&comparer->worker, ticket);
+	settings->barrier_reached(settings->context, ticket, error, moved);
 }
 
 /* One round of work. An index that contradicts itself is made anew at the next start: until then
@@ -501,7 +462,8 @@ static int work(struct comparer *comparer, uint64_t ticket, bool *moved, bool br
 
 	if (broken)
 		return -EUCLEAN;
-	return ticket ? hurry(comparer, moved) : compare_due(comparer, false, &nothing);
+	return ticket ? compare_for_barrier(comparer, moved)
+		      : compare_due(comparer, false, &nothing);
 }
 
 static void *compare(void *context)
@@ -512,7 +474,7 @@ static void *compare(void *context)
 	bool moved = false, goes_on = r != -ECANCELED;
 	uint64_t ticket, began_ns;
 
-	while (goes_on && wait_for_work(comparer, &ticket)) {
+	while (goes_on && ticket_worker_wait(&comparer->worker, is_due, comparer, &ticket)) {
 		settings->busy(settings->context, true, -r);
 		began_ns = clock_monotonic_ns();
 		r = work(comparer, ticket, &moved, r == -EUCLEAN);
@@ -521,7 +483,7 @@ static void *compare(void *context)
 		if (ticket && !stop_requested())
 			answer(comparer, ticket, -r, moved);
 		catalog_judge(settings->indexing->catalog, r);
-		goes_on = r == 0 || pause_for(comparer, RETRY_MS_MIN);
+		goes_on = r == 0 || ticket_worker_pause(&comparer->worker, RETRY_MS_MIN);
 	}
 	return NULL;
 }
@@ -536,38 +498,28 @@ int comparer_new(struct comparer **comparer, const struct comparer_settings *set
 		return -ENOMEM;
 	made->settings = *settings;
 	made->held = settings->held;
-	(void)pthread_mutex_init(&made->lock, NULL);
-	timed_wait_init(&made->changed);
+	ticket_worker_init(&made->worker);
 	*comparer = made;
 	return 0;
 }
 
 int comparer_start(struct comparer *comparer)
 {
-	int r = thread_start(&comparer->thread, compare, comparer);
-
-	comparer->runs = r == 0;
-	return r;
+	return ticket_worker_start(&comparer->worker, compare, comparer);
 }
 
 void comparer_begin(struct comparer *comparer)
 {
-	(void)pthread_mutex_lock(&comparer->lock);
+	(void)pthread_mutex_lock(&comparer->worker.lock);
 	comparer->held = false;
-	(void)pthread_cond_signal(&comparer->changed);
-	(void)pthread_mutex_unlock(&comparer->lock);
+	ticket_worker_wake(&comparer->worker);
+	(void)pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 void comparer_stop(struct comparer *comparer)
 {
-	if (!comparer || !comparer->runs)
-		return;
-	(void)pthread_mutex_lock(&comparer->lock);
-	comparer->ending = true;
-	(void)pthread_cond_signal(&comparer->changed);
-	(void)pthread_mutex_unlock(&comparer->lock);
-	(void)pthread_join(comparer->thread, NULL);
-	comparer->runs = false;
+	if (comparer)
+		ticket_worker_stop(&comparer->worker);
 }
 
 void comparer_free(struct comparer *comparer)
@@ -577,7 +529,6 @@ void comparer_free(struct comparer *comparer)
 	backoff_free(&comparer->backoff);
 	backoff_free(&comparer->failing);
 	bytes_free(&comparer->came_back);
-	(void)pthread_cond_destroy(&comparer->changed);
-	(void)pthread_mutex_destroy(&comparer->lock);
+	ticket_worker_deinit(&comparer->worker);
 	free(comparer);
 }

@@ -6,7 +6,7 @@
  * changed, when they have come to rest.
  *
  *	follower, commits --comparer_changed--> struct backoff --due--> ingest_compare
- *	barrier ----------comparer_hurry-----'       ^                       |
+ *	barrier ----------comparer_barrier-----'       ^                       |
  *	                                             '- still busy, failed --'
  */
 
@@ -36,7 +36,7 @@ struct comparer_settings {
 	 * error	0, or positive errno: it could not be written to the index
 	 * moved	some were not as the index has them: they are looked at again
 	 */
-	void (*hurried)(void *context, uint64_t ticket, int error, bool moved);
+	void (*barrier_reached)(void *context, uint64_t ticket, int error, bool moved);
 	void *context;
 };
 
@@ -77,6 +77,6 @@ void comparer_note_moved(struct comparer *comparer);
 void comparer_retry(struct comparer *comparer);
 
 /* Compares what was noted so far at once. */
-void comparer_hurry(struct comparer *comparer, uint64_t ticket);
+void comparer_barrier(struct comparer *comparer, uint64_t ticket);
 
 #endif

@@ -55,7 +55,7 @@
 
 /* A ticket goes round so often when files were found to have moved; who goes on moving them may
  * not keep others waiting. */
-#define HURRIES_MAX 4
+#define REPEATS_MAX 4
 
 /* The longest comparison that a request makes by itself. */
 #define RECHECK_NS UINT64_C(2000000000)
@@ -82,8 +82,8 @@ struct daemon {
 	struct lanes *lanes;
 	_Atomic int problems[PROBLEMS]; /* positive errno, 0 */
 	uint64_t
-		hurried_ticket; /* only the thread that calls on_contents_hurried: which went round, how often */
-	unsigned int hurries;
+		repeated_ticket; /* only the thread that calls on_contents_reached: which went round, how often */
+	unsigned int repeats;
 };
 
 /* Tells who waits for us, and somebody at whose terminal we stay. */
@@ -143,19 +143,19 @@ static void on_busy(void *context, bool busy, int problem)
 }
 
 /* What had moved is looked at, and compared, too. */
-static void on_contents_hurried(void *context, uint64_t ticket, int error, bool moved)
+static void on_contents_reached(void *context, uint64_t ticket, int error, bool moved)
 {
 	struct daemon *daemon = context;
 
-	daemon->hurries = ticket == daemon->hurried_ticket ? daemon->hurries + 1 : 0;
-	daemon->hurried_ticket = ticket;
-	if (moved && !error && daemon->hurries < HURRIES_MAX)
-		follower_hurry_again(daemon->follower, ticket);
+	daemon->repeats = ticket == daemon->repeated_ticket ? daemon->repeats + 1 : 0;
+	daemon->repeated_ticket = ticket;
+	if (moved && !error && daemon->repeats < REPEATS_MAX)
+		follower_barrier_again(daemon->follower, ticket);
 	else
 		session_synced(daemon->session, ticket, error);
 }
 
-static void on_names_hurried(void *context, uint64_t ticket, int error)
+static void on_names_reached(void *context, uint64_t ticket, int error)
 {
 	struct daemon *daemon = context;
 
@@ -164,7 +164,7 @@ static void on_names_hurried(void *context, uint64_t ticket, int error)
 		return;
 	}
 	session_rechecked(daemon->session, ticket);
-	lanes_hurry(daemon->lanes, ticket);
+	lanes_barrier(daemon->lanes, ticket);
 }
 
 static void on_written(void *context, uint64_t file, bool closed)
@@ -240,7 +240,7 @@ static uint64_t on_sync(void *context)
 {
 	struct daemon *daemon = context;
 
-	return follower_hurry(daemon->follower);
+	return follower_barrier(daemon->follower);
 }
 
 static void on_hangup(void *context)
@@ -328,7 +328,7 @@ static int begin_following(struct daemon *daemon)
 		.interval_ms = daemon->settings->interval_ms,
 		.rescan_ms = daemon->settings->rescan_ms,
 		.written = on_written,
-		.hurried = on_names_hurried,
+		.barrier_reached = on_names_reached,
 		.told = on_told,
 		.unsure = on_unsure,
 		.moved = on_moved,
@@ -351,7 +351,7 @@ static int make_lanes(struct daemon *daemon)
 		.progress = watched ? daemon->indexing->settings->progress : PROGRESS_NEVER,
 		.compared = on_compared,
 		.busy = on_busy,
-		.hurried = on_contents_hurried,
+		.barrier_reached = on_contents_reached,
 		.context = daemon,
 	};
 	int r = lanes_new(&daemon->lanes, &comparer_settings);

@@ -12,8 +12,6 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
-#include "base/thread.h"
-#include "base/timed_wait.h"
 #include "catalog/query.h"
 #include "daemon/duty_cycle.h"
 #include "daemon/follower_internal.h"
@@ -55,31 +53,51 @@ void follower_hear(struct follower *follower, const struct commit_delta *delta)
 
 /* ---- tickets ------------------------------------------------------------------------- */
 
-static void want(struct follower *follower, uint64_t ticket)
-{
-	if (ticket > follower->wanted_ticket)
-		follower->wanted_ticket = ticket;
-	(void)pthread_cond_signal(&follower->changed);
-}
-
-uint64_t follower_hurry(struct follower *follower)
+uint64_t follower_barrier(struct follower *follower)
 {
 	uint64_t ticket;
 
-	(void)pthread_mutex_lock(&follower->lock);
+	(void)pthread_mutex_lock(&follower->worker.lock);
 	ticket = ++follower->given_ticket;
-	want(follower, ticket);
-	(void)pthread_mutex_unlock(&follower->lock);
+	(void)pthread_mutex_unlock(&follower->worker.lock);
+	ticket_worker_request(&follower->worker, ticket);
 	return ticket;
 }
 
-void follower_hurry_again(struct follower *follower, uint64_t ticket)
+void follower_barrier_again(struct follower *follower, uint64_t ticket)
 {
-	(void)pthread_mutex_lock(&follower->lock);
-	if (ticket <= follower->done_ticket)
-		follower->done_ticket = ticket - 1;
-	want(follower, ticket);
-	(void)pthread_mutex_unlock(&follower->lock);
+	ticket_worker_request(&follower->worker, ticket);
+}
+
+/* ---- what other threads report --------------------------------------------------------- */
+
+/* Has the thread take what was noted. Any thread; context is the follower. */
+static void wake(void *context)
+{
+	struct follower *follower = context;
+
+	(void)pthread_mutex_lock(&follower->worker.lock);
+	follower->woken = true;
+	ticket_worker_wake(&follower->worker);
+	(void)pthread_mutex_unlock(&follower->worker.lock);
+}
+
+void follower_rescan(struct follower *follower)
+{
+	recheck_inbox_rescan(&follower->inbox);
+	wake(follower);
+}
+
+void follower_suspect(struct follower *follower, uint64_t file)
+{
+	recheck_inbox_suspect(&follower->inbox, file);
+	wake(follower);
+}
+
+void follower_written(struct follower *follower, uint64_t file)
+{
+	recheck_inbox_written(&follower->inbox, file);
+	wake(follower);
 }
 
 /* ---- gathering what is dirty --------------------------------------------------------- */
@@ -150,9 +168,9 @@ static int take_all(struct follower *follower)
 {
 	int r;
 
-	(void)pthread_mutex_lock(&follower->lock);
+	(void)pthread_mutex_lock(&follower->worker.lock);
 	follower->woken = false;
-	(void)pthread_mutex_unlock(&follower->lock);
+	(void)pthread_mutex_unlock(&follower->worker.lock);
 	r = take_heard(follower);
 	if (r == 0 && follower->watch)
 		r = watch_take(follower->watch, &follower->dirty);
@@ -290,9 +308,9 @@ static int note_not_entered(struct follower *follower)
 {
 	int r;
 
-	(void)pthread_mutex_lock(&follower->lock);
+	(void)pthread_mutex_lock(&follower->worker.lock);
 	r = dirty_merge(&follower->dirty, &follower->not_entered);
-	(void)pthread_mutex_unlock(&follower->lock);
+	(void)pthread_mutex_unlock(&follower->worker.lock);
 	return r;
 }
 
@@ -337,12 +355,12 @@ static int retry_dir(struct follower *follower, struct catalog_reader *reader, u
 
 	if (r < 0)
 		return r;
-	(void)pthread_mutex_lock(&follower->lock);
+	(void)pthread_mutex_lock(&follower->worker.lock);
 	if (fails)
 		r = backoff_failed(&follower->failing, dir, now_ns);
 	else
 		backoff_done(&follower->failing, dir, now_ns);
-	(void)pthread_mutex_unlock(&follower->lock);
+	(void)pthread_mutex_unlock(&follower->worker.lock);
 	if (r < 0 || !fails)
 		return r;
 	return dir == BACKOFF_ALL ? note_all_sources(follower)
@@ -357,10 +375,10 @@ static int note_failed(struct follower *follower)
 	size_t count = 0;
 	int r;
 
-	(void)pthread_mutex_lock(&follower->lock);
+	(void)pthread_mutex_lock(&follower->worker.lock);
 	r = backoff_due(&follower->failing, clock_monotonic_ns(), false, &dirs, &count);
 	backoff_sweep(&follower->failing, clock_monotonic_ns());
-	(void)pthread_mutex_unlock(&follower->lock);
+	(void)pthread_mutex_unlock(&follower->worker.lock);
 	if (r == 0 && count > 0)
 		r = catalog_read_begin(follower->ingest.catalog, &reader);
 	for (size_t i = 0; r == 0 && i < count; i++)
@@ -376,13 +394,13 @@ static int purge(struct follower *follower)
 }
 
 /* What is done from time to time, or because somebody waits. */
-static int note_due(struct follower *follower, bool hurried)
+static int note_due(struct follower *follower, bool awaited)
 {
 	const struct follower_settings *settings = &follower->settings;
 	bool tick = is_due(&follower->ticked_ns, TICK_MS);
 	int r = 0;
 
-	if (tick || hurried)
+	if (tick || awaited)
 		check_roots(follower);
 	if (tick && follower->purge && follower->dirty.count == 0 && !follower->dirty.overflowed)
 		r = purge(follower);
@@ -390,52 +408,31 @@ static int note_due(struct follower *follower, bool hurried)
 		r = note_failed(follower);
 	if (r == 0 && is_due(&follower->rescanned_ns, settings->rescan_ms))
 		r = note_all_sources(follower);
-	if (r == 0 && (hurried || (settings->mode != FOLLOW_NONE &&
+	if (r == 0 && (awaited || (settings->mode != FOLLOW_NONE &&
 				   is_due(&follower->polled_ns, settings->interval_ms))))
 		r = note_unseen(follower);
 	return r;
 }
 
-/* When to go on; holds the lock. */
-static uint64_t next_look_ns(const struct follower *follower, uint64_t tick_ns)
+static bool recheck_is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
 {
-	if (follower->ending || follower->wanted_ticket > follower->done_ticket)
-		return 0;
-	return follower->woken ? follower->rested_ns : tick_ns;
-}
+	const struct follower *follower = context;
 
-/* Until there is something to do; *ticket: what is wanted, 0: nothing. False at the end. */
-static bool wait_for_work(struct follower *follower, uint64_t *ticket)
-{
-	uint64_t tick_ns = clock_monotonic_ns() + TICK_MS * MILLISECOND_NS, next_ns;
-	bool ending;
-
-	(void)pthread_mutex_lock(&follower->lock);
-	while ((next_ns = next_look_ns(follower, tick_ns)) > clock_monotonic_ns())
-		timed_wait(&follower->changed, &follower->lock, next_ns);
-	*ticket = follower->wanted_ticket > follower->done_ticket ? follower->wanted_ticket : 0;
-	ending = follower->ending;
-	(void)pthread_mutex_unlock(&follower->lock);
-	return !ending && !stop_requested();
+	*until_ns = follower->woken ? follower->rested_ns : follower->next_tick_ns;
+	return *until_ns <= now_ns;
 }
 
 static void answer(struct follower *follower, uint64_t ticket, int error)
 {
-	(void)pthread_mutex_lock(&follower->lock);
-	follower->done_ticket = ticket;
-	(void)pthread_mutex_unlock(&follower->lock);
-	follower->settings.hurried(follower->settings.context, ticket, error);
+	ticket_worker_finish(&follower->worker, ticket);
+	follower->settings.barrier_reached(follower->settings.context, ticket, error);
 }
 
-/* Nothing can be written: gives it time. */
-static void pause_after_failure(struct follower *follower)
+/* Waits until there is something to do; *ticket: what is wanted, 0: nothing. False at the end. */
+static bool wait_for_work(struct follower *follower, uint64_t *ticket)
 {
-	uint64_t until_ns = clock_monotonic_ns() + TICK_MS / 2 * MILLISECOND_NS;
-
-	(void)pthread_mutex_lock(&follower->lock);
-	while (!follower->ending && clock_monotonic_ns() < until_ns)
-		timed_wait(&follower->changed, &follower->lock, until_ns);
-	(void)pthread_mutex_unlock(&follower->lock);
+	follower->next_tick_ns = clock_monotonic_ns() + TICK_MS * MILLISECOND_NS;
+	return ticket_worker_wait(&follower->worker, recheck_is_due, follower, ticket);
 }
 
 /* After all events were looked at: a walk knows nothing of what moved. */
@@ -463,15 +460,15 @@ static int dispel_doubt(struct follower *follower)
 }
 
 /* Everything that happened before, for those who wait also what no event tells enough of. */
-static int follow_once(struct follower *follower, bool hurried)
+static int follow_once(struct follower *follower, bool awaited)
 {
-	int r = note_due(follower, hurried);
+	int r = note_due(follower, awaited);
 
 	if (r == 0)
 		r = catch_up(follower);
-	if (r == 0 && (hurried || clock_monotonic_ns() >= follower->missed_ns))
+	if (r == 0 && (awaited || clock_monotonic_ns() >= follower->missed_ns))
 		r = look_for_missed(follower);
-	if (r == 0 && hurried)
+	if (r == 0 && awaited)
 		r = dispel_doubt(follower);
 	return r;
 }
@@ -495,7 +492,7 @@ static void *follow(void *context)
 			answer(follower, ticket, -r);
 		catalog_judge(follower->ingest.catalog, r);
 		if (r < 0)
-			pause_after_failure(follower);
+			(void)ticket_worker_pause(&follower->worker, TICK_MS / 2);
 	}
 	return NULL;
 }
@@ -506,7 +503,7 @@ static int start_watch(struct follower *follower)
 {
 	size_t count = follower->ingest.sources->count;
 	unsigned int queues = source_states_queues(follower->sources, count);
-	int r = queues > 0 ? watch_new(&follower->watch, queues, follower_wake, follower) : 0;
+	int r = queues > 0 ? watch_new(&follower->watch, queues, wake, follower) : 0;
 
 	if (r == 0 || follower->settings.mode != FOLLOW_AUTO)
 		return r;
@@ -516,6 +513,14 @@ static int start_watch(struct follower *follower)
 		    inotify_instances_max().setting);
 	source_states_poll_all(follower->sources, count);
 	return 0;
+}
+
+static void suspect(void *context, uint64_t file)
+{
+	struct follower *follower = context;
+
+	follower_suspect(follower, file);
+	follower->settings.moved(follower->settings.context);
 }
 
 int follower_new(struct follower **follower, const struct follower_settings *settings)
@@ -528,10 +533,10 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 		return -ENOMEM;
 	made->settings = *settings;
 	made->hooks = follower_hooks(made);
+	made->hooks.suspect = suspect;
 	made->missed_ns = clock_monotonic_ns() + MISSED_MS_MIN * MILLISECOND_NS;
 	made->polled_ns = made->rescanned_ns = made->ticked_ns = clock_monotonic_ns();
-	(void)pthread_mutex_init(&made->lock, NULL);
-	timed_wait_init(&made->changed);
+	ticket_worker_init(&made->worker);
 	recheck_inbox_init(&made->inbox);
 	made->ingest.sources = &indexing->sources;
 	r = source_states_new(&made->sources, &indexing->sources, settings->mode);
@@ -548,24 +553,14 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 
 int follower_start(struct follower *follower)
 {
-	int r;
-
 	tell(follower, 0); /* directories got no watch in the first walk */
-	r = thread_start(&follower->thread, follow, follower);
-	follower->runs = r == 0;
-	return r;
+	return ticket_worker_start(&follower->worker, follow, follower);
 }
 
 void follower_stop(struct follower *follower)
 {
-	if (!follower || !follower->runs)
-		return;
-	(void)pthread_mutex_lock(&follower->lock);
-	follower->ending = true;
-	(void)pthread_cond_signal(&follower->changed);
-	(void)pthread_mutex_unlock(&follower->lock);
-	(void)pthread_join(follower->thread, NULL);
-	follower->runs = false;
+	if (follower)
+		ticket_worker_stop(&follower->worker);
 }
 
 void follower_free(struct follower *follower)
@@ -579,8 +574,7 @@ void follower_free(struct follower *follower)
 	dirty_reset(&follower->not_entered);
 	recheck_inbox_deinit(&follower->inbox);
 	free(follower->sources);
-	(void)pthread_cond_destroy(&follower->changed);
-	(void)pthread_mutex_destroy(&follower->lock);
+	ticket_worker_deinit(&follower->worker);
 	free(follower);
 }
 

@@ -29,9 +29,9 @@ struct follower_settings {
 	uint64_t rescan_ms; /* between walks of everything, 0: never */
 	/* These files were written to; their content is not known any more. */
 	void (*written)(void *context, uint64_t file, bool closed);
-	/* Everything that happened before follower_hurry gave this ticket is in the index; error:
+	/* Everything that happened before follower_barrier gave this ticket is in the index; error:
 	 * or positive errno. */
-	void (*hurried)(void *context, uint64_t ticket, int error);
+	void (*barrier_reached)(void *context, uint64_t ticket, int error);
 	/* How many directories got no watch, and what keeps it from going on: positive errno, 0. */
 	void (*told)(void *context, uint64_t unwatched, int problem);
 	/* For ingest_hooks.unsure, and what it tells of files that are not as they should be. */
@@ -62,11 +62,11 @@ const char *follower_watch_name(const struct follower *follower);
 
 /* All below: any thread, never block for long. */
 
-/* A ticket for everything that has happened up to now; settings.hurried tells when it is done. */
-uint64_t follower_hurry(struct follower *follower);
+/* A ticket for everything that has happened up to now; settings.barrier_reached tells when it is done. */
+uint64_t follower_barrier(struct follower *follower);
 
 /* The same again for a ticket that was given: what was found to have moved is looked at. */
-void follower_hurry_again(struct follower *follower, uint64_t ticket);
+void follower_barrier_again(struct follower *follower, uint64_t ticket);
 
 /* All sources are walked soon. */
 void follower_rescan(struct follower *follower);

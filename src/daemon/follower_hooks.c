@@ -36,16 +36,6 @@ static uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_di
 	return known;
 }
 
-void follower_wake(void *context)
-{
-	struct follower *follower = context;
-
-	(void)pthread_mutex_lock(&follower->lock);
-	follower->woken = true;
-	(void)pthread_cond_signal(&follower->changed);
-	(void)pthread_mutex_unlock(&follower->lock);
-}
-
 static void again(void *context, const struct ingest_look *look)
 {
 	struct follower *follower = context;
@@ -60,24 +50,6 @@ static void also(void *context, const struct ingest_look *look)
 	recheck_inbox_look(&follower->inbox, look, false);
 }
 
-void follower_rescan(struct follower *follower)
-{
-	recheck_inbox_rescan(&follower->inbox);
-	follower_wake(follower);
-}
-
-void follower_suspect(struct follower *follower, uint64_t file)
-{
-	recheck_inbox_suspect(&follower->inbox, file);
-	follower_wake(follower);
-}
-
-void follower_written(struct follower *follower, uint64_t file)
-{
-	recheck_inbox_written(&follower->inbox, file);
-	follower_wake(follower);
-}
-
 static void missed(void *context, uint32_t source)
 {
 	struct follower *follower = context;
@@ -90,9 +62,9 @@ static void not_entered(void *context, uint64_t dir, struct name name)
 {
 	struct follower *follower = context;
 
-	(void)pthread_mutex_lock(&follower->lock);
+	(void)pthread_mutex_lock(&follower->worker.lock);
 	(void)!dirty_note(&follower->not_entered, dir, name.bytes, name.length, DIRTY_NAME);
-	(void)pthread_mutex_unlock(&follower->lock);
+	(void)pthread_mutex_unlock(&follower->worker.lock);
 }
 
 static bool sure(void *context)
@@ -101,14 +73,6 @@ static bool sure(void *context)
 
 	return !source_states_have_missed(follower->sources, follower->ingest.sources->count) &&
 	       (!follower->watch || !watch_has_written(follower->watch));
-}
-
-static void suspect(void *context, uint64_t file)
-{
-	struct follower *follower = context;
-
-	follower_suspect(follower, file);
-	follower->settings.moved(follower->settings.context);
 }
 
 static bool unsure(void *context, uint64_t size)
@@ -123,9 +87,9 @@ static void failed(void *context, uint64_t dir)
 	struct follower *follower = context;
 	int r;
 
-	(void)pthread_mutex_lock(&follower->lock);
+	(void)pthread_mutex_lock(&follower->worker.lock);
 	r = backoff_failed(&follower->failing, dir, clock_monotonic_ns());
-	(void)pthread_mutex_unlock(&follower->lock);
+	(void)pthread_mutex_unlock(&follower->worker.lock);
 	if (r < 0)
 		recheck_inbox_rescan(&follower->inbox);
 }
@@ -139,7 +103,6 @@ struct ingest_hooks follower_hooks(struct follower *follower)
 				     .missed = missed,
 				     .not_entered = not_entered,
 				     .sure = sure,
-				     .suspect = suspect,
 				     .unsure = unsure,
 				     .failed = failed,
 				     .since_ns = clock_ns(clock_now()) - CLOCK_MARGIN_NS,

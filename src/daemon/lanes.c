@@ -27,7 +27,7 @@ struct lanes {
 	pthread_mutex_t lock; /* of all below, and held in settings.busy */
 	struct lane list[LANES];
 	bool compared; /* the first comparison has ended, or failed */
-	int error; /* of the small ones, since the last hurried(): positive errno, 0 */
+	int error; /* of the small ones, since the last barrier_reached(): positive errno, 0 */
 	bool moved; /* the same */
 };
 
@@ -88,7 +88,7 @@ static void on_large_compared(void *context, int result)
 	tell_compared(lane->lanes, result);
 }
 
-static void on_small_hurried(void *context, uint64_t ticket, int error, bool moved)
+static void on_small_barrier(void *context, uint64_t ticket, int error, bool moved)
 {
 	const struct lane *lane = context;
 	struct lanes *lanes = lane->lanes;
@@ -98,10 +98,10 @@ static void on_small_hurried(void *context, uint64_t ticket, int error, bool mov
 	if (lanes->error == 0)
 		lanes->error = error;
 	(void)pthread_mutex_unlock(&lanes->lock);
-	comparer_hurry(lanes->list[LANE_LARGE].comparer, ticket);
+	comparer_barrier(lanes->list[LANE_LARGE].comparer, ticket);
 }
 
-static void on_large_hurried(void *context, uint64_t ticket, int error, bool moved)
+static void on_large_barrier(void *context, uint64_t ticket, int error, bool moved)
 {
 	const struct lane *lane = context;
 	struct lanes *lanes = lane->lanes;
@@ -113,7 +113,7 @@ static void on_large_hurried(void *context, uint64_t ticket, int error, bool mov
 	lanes->moved = false;
 	lanes->error = 0;
 	(void)pthread_mutex_unlock(&lanes->lock);
-	lanes->settings.hurried(lanes->settings.context, ticket, error, moved);
+	lanes->settings.barrier_reached(lanes->settings.context, ticket, error, moved);
 }
 
 /* ---- what the lanes are told --------------------------------------------------------- */
@@ -133,9 +133,9 @@ bool lanes_are_unsure(struct lanes *lanes, uint64_t size)
 	return comparer_is_unsure(lane_of(lanes, size), size);
 }
 
-void lanes_hurry(struct lanes *lanes, uint64_t ticket)
+void lanes_barrier(struct lanes *lanes, uint64_t ticket)
 {
-	comparer_hurry(lanes->list[LANE_SMALL].comparer, ticket);
+	comparer_barrier(lanes->list[LANE_SMALL].comparer, ticket);
 }
 
 void lanes_written(struct lanes *lanes, uint64_t file)
@@ -171,7 +171,7 @@ static int make_lane(struct lanes *lanes, size_t number)
 	settings.held = large;
 	settings.compared = large ? on_large_compared : on_small_compared;
 	settings.busy = on_busy;
-	settings.hurried = large ? on_large_hurried : on_small_hurried;
+	settings.barrier_reached = large ? on_large_barrier : on_small_barrier;
 	settings.context = lane;
 	return comparer_new(&lane->comparer, &settings);
 }

@@ -7,7 +7,7 @@
  * lane begins when that of the small one has ended, as a disk is read faster by one.
  *
  *	changed, came back --by size--> small or large
- *	hurry ---> small ---> large ---> hurried
+ *	barrier ---> small ---> large ---> barrier_reached
  */
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ void lanes_free(struct lanes *lanes); /* accepts NULL */
 void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size, bool closed);
 void lanes_came_back(struct lanes *lanes, uint64_t size);
 bool lanes_are_unsure(struct lanes *lanes, uint64_t size);
-void lanes_hurry(struct lanes *lanes, uint64_t ticket);
+void lanes_barrier(struct lanes *lanes, uint64_t ticket);
 
 /* As lanes_changed() for a file that may be open for writing, and whose size is not known. */
 void lanes_written(struct lanes *lanes, uint64_t file);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef DAEMON_TICKET_WORKER_H
+#define DAEMON_TICKET_WORKER_H
+
+/* A thread that works in rounds, and the tickets of those who wait for a round.
+ *
+ * A ticket is a number that grows with each barrier (.twinfs/sync). A round that begins after a ticket
+ * was requested covers everything that happened before the request.
+ *
+ * The owner embeds the struct and may guard data of its own by the lock. Functions without a note are
+ * for any thread and take the lock themselves. */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+
+struct ticket_worker {
+	pthread_mutex_t lock; /* of all below but thread and runs */
+	pthread_cond_t changed; /* on the monotonic clock */
+	uint64_t wanted; /* highest ticket that was requested */
+	uint64_t done; /* highest ticket that was answered */
+	bool ending;
+	pthread_t thread;
+	bool runs; /* thread has to be joined */
+};
+
+void ticket_worker_init(struct ticket_worker *worker);
+
+/* The thread has ended. */
+void ticket_worker_deinit(struct ticket_worker *worker);
+
+/* Starts the thread. Returns 0 or -errno. */
+MUST_CHECK int ticket_worker_start(struct ticket_worker *worker, void *(*run)(void *context),
+				   void *context);
+
+/* Ends the thread after its current round and joins it. Does nothing if it does not run. */
+void ticket_worker_stop(struct ticket_worker *worker);
+
+/* Requests a round for this ticket. A ticket that was answered already gets another round. */
+void ticket_worker_request(struct ticket_worker *worker, uint64_t ticket);
+
+/* Ends the current wait, so that the worker examines what is due. The caller holds the lock. */
+void ticket_worker_wake(struct ticket_worker *worker);
+
+/* Tells whether a round is due at now_ns; otherwise sets *until_ns, when to ask again at the latest.
+ * Called with the lock held. */
+typedef bool ticket_worker_due_fn(void *context, uint64_t now_ns, uint64_t *until_ns);
+
+/* Waits until a round is due or a ticket is requested. Only for the worker's thread.
+ *
+ * ticket	receives the highest ticket without an answer, 0: there is none
+ *
+ * Returns false if the thread has to end. */
+MUST_CHECK bool ticket_worker_wait(struct ticket_worker *worker, ticket_worker_due_fn *is_due,
+				   void *context, uint64_t *ticket);
+
+/* Notes that the ticket was answered. */
+void ticket_worker_finish(struct ticket_worker *worker, uint64_t ticket);
+
+/* Waits this long. Returns false if the thread has to end. Only for the worker's thread. */
+bool ticket_worker_pause(struct ticket_worker *worker, unsigned int pause_ms);
+
+#endif
