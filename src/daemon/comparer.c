@@ -44,8 +44,8 @@ struct comparer {
 	struct backoff failing; /* files that could not be read, and may be by now */
 	bool retry; /* all of them are to be tried, and those that may not */
 	uint64_t sweep_ns; /* when */
-	struct bytes came_back; /* sizes, since the comparison under way began */
-	bool all_unsure; /* there was no memory for one of them */
+	struct bytes rivals; /* sizes, since the comparison under way began */
+	bool any_rival; /* there was no memory for one of them */
 	bool forgot; /* nor for a file that changed: it is to be found in the index */
 	bool moved;
 	bool held;
@@ -62,26 +62,26 @@ void comparer_changed(struct comparer *comparer, uint64_t file, bool closed)
 	(void)pthread_mutex_unlock(&comparer->worker.lock);
 }
 
-void comparer_came_back(struct comparer *comparer, uint64_t size)
+void comparer_note_rival(struct comparer *comparer, uint64_t size)
 {
 	(void)pthread_mutex_lock(&comparer->worker.lock);
-	if (bytes_append(&comparer->came_back, &size, sizeof(size)) < 0)
-		comparer->all_unsure = true;
+	if (bytes_append(&comparer->rivals, &size, sizeof(size)) < 0)
+		comparer->any_rival = true;
 	(void)pthread_mutex_unlock(&comparer->worker.lock);
 }
 
-bool comparer_is_unsure(struct comparer *comparer, uint64_t size)
+bool comparer_has_new_rival(struct comparer *comparer, uint64_t size)
 {
 	const uint64_t *sizes;
-	bool unsure;
+	bool has_new_rival;
 
 	(void)pthread_mutex_lock(&comparer->worker.lock);
-	unsure = comparer->all_unsure;
-	sizes = (const void *)comparer->came_back.data;
-	for (size_t i = 0; i < comparer->came_back.length / sizeof(size) && !unsure; i++)
-		unsure = sizes[i] == size;
+	has_new_rival = comparer->any_rival;
+	sizes = (const void *)comparer->rivals.data;
+	for (size_t i = 0; i < comparer->rivals.length / sizeof(size) && !has_new_rival; i++)
+		has_new_rival = sizes[i] == size;
 	(void)pthread_mutex_unlock(&comparer->worker.lock);
-	return unsure;
+	return has_new_rival;
 }
 
 void comparer_note_moved(struct comparer *comparer)
@@ -222,8 +222,8 @@ static bool tried_again(void *context, uint64_t file)
 static void begin_comparison(struct comparer *comparer)
 {
 	(void)pthread_mutex_lock(&comparer->worker.lock);
-	comparer->came_back.length = 0;
-	comparer->all_unsure = false;
+	comparer->rivals.length = 0;
+	comparer->any_rival = false;
 	(void)pthread_mutex_unlock(&comparer->worker.lock);
 }
 
@@ -431,7 +431,7 @@ static void sweep(struct comparer *comparer, uint64_t now_ns)
 		return;
 	backoff_sweep(&comparer->backoff, now_ns);
 	backoff_sweep(&comparer->failing, now_ns);
-	bytes_free(&comparer->came_back);
+	bytes_free(&comparer->rivals);
 	memory_give_back();
 	comparer->sweep_ns = now_ns + SWEEP_MS * MILLISECOND_NS;
 }
@@ -528,7 +528,7 @@ void comparer_free(struct comparer *comparer)
 		return;
 	backoff_free(&comparer->backoff);
 	backoff_free(&comparer->failing);
-	bytes_free(&comparer->came_back);
+	bytes_free(&comparer->rivals);
 	ticket_worker_deinit(&comparer->worker);
 	free(comparer);
 }

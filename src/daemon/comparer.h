@@ -65,9 +65,9 @@ void comparer_changed(struct comparer *comparer, uint64_t file, bool closed);
 
 /* A file of this size, whose content is known, came into the index by itself: who is being
  * compared was not compared with it. */
-void comparer_came_back(struct comparer *comparer, uint64_t size);
+void comparer_note_rival(struct comparer *comparer, uint64_t size);
 /* Did one, since the comparison under way began? */
-bool comparer_is_unsure(struct comparer *comparer, uint64_t size);
+bool comparer_has_new_rival(struct comparer *comparer, uint64_t size);
 
 /* A file was found not to be as the index has it. */
 void comparer_note_moved(struct comparer *comparer);

@@ -45,7 +45,7 @@
 #include "daemon/lanes.h"
 #include "daemon/service_status.h"
 #include "index/index_open.h"
-#include "ingest/recheck.h"
+#include "ingest/recheck_file.h"
 #include "mount/mount.h"
 #include "mount/mounter.h"
 #include "mount/signals.h"
@@ -191,7 +191,7 @@ static void set_stale(struct daemon *daemon, bool stale)
 		session_tell(daemon->session, invalidation);
 }
 
-static void on_told(void *context, uint64_t unwatched, int problem)
+static void on_report(void *context, uint64_t unwatched, int problem)
 {
 	struct daemon *daemon = context;
 
@@ -200,11 +200,11 @@ static void on_told(void *context, uint64_t unwatched, int problem)
 	set_problem(daemon, PROBLEM_FOLLOWING, problem);
 }
 
-static bool on_unsure(void *context, uint64_t size)
+static bool has_new_rival(void *context, uint64_t size)
 {
 	struct daemon *daemon = context;
 
-	return lanes_are_unsure(daemon->lanes, size);
+	return lanes_have_new_rival(daemon->lanes, size);
 }
 
 static void on_moved(void *context)
@@ -218,22 +218,22 @@ static void on_suspect(void *context, uint64_t file)
 {
 	struct daemon *daemon = context;
 
-	follower_suspect(daemon->follower, file);
+	follower_recheck_file(daemon->follower, file);
 }
 
 static int on_recheck(void *context, uint64_t file, const struct interruption *interruption)
 {
 	const struct daemon *daemon = context;
 
-	return ingest_recheck(daemon->indexing->catalog, &daemon->indexing->sources, file,
-			      clock_monotonic_ns() + RECHECK_NS, interruption);
+	return ingest_recheck_file(daemon->indexing->catalog, &daemon->indexing->sources, file,
+				   clock_monotonic_ns() + RECHECK_NS, interruption);
 }
 
 static void on_writer_met(void *context, uint64_t file)
 {
 	struct daemon *daemon = context;
 
-	follower_written(daemon->follower, file);
+	follower_note_writer(daemon->follower, file);
 }
 
 static uint64_t on_sync(void *context)
@@ -266,9 +266,9 @@ static void on_commit(const struct commit_delta *delta, void *context)
 			lanes_changed(daemon->lanes, delta->files[i].file, delta->files[i].size,
 				      true);
 		if (delta->files[i].what & DELTA_FILE_BACK)
-			lanes_came_back(daemon->lanes, delta->files[i].size);
+			lanes_note_rival(daemon->lanes, delta->files[i].size);
 	}
-	follower_hear(daemon->follower, delta);
+	follower_note_commit(daemon->follower, delta);
 	service_status_stir(daemon->service_status);
 }
 
@@ -277,7 +277,7 @@ static void on_early_commit(const struct commit_delta *delta, void *context)
 {
 	const struct daemon *daemon = context;
 
-	follower_hear(daemon->follower, delta);
+	follower_note_commit(daemon->follower, delta);
 }
 
 _Static_assert(PAGE_BYTES_MAX <= VIEW_REPORT_BYTES, "a page fits into the file of the view");
@@ -329,8 +329,8 @@ static int begin_following(struct daemon *daemon)
 		.rescan_ms = daemon->settings->rescan_ms,
 		.written = on_written,
 		.barrier_reached = on_names_reached,
-		.told = on_told,
-		.unsure = on_unsure,
+		.report = on_report,
+		.has_new_rival = has_new_rival,
 		.moved = on_moved,
 		.context = daemon,
 	};

@@ -27,15 +27,15 @@
 
 /* What events do not tell enough of is looked for by a walk when somebody waits for it, else as
  * rarely as this, and for at most a fiftieth of the time. */
-#define MISSED_MS_MIN 10000
-#define MISSED_WALKS 50
+#define NEEDED_WALK_MS_MIN 10000
+#define NEEDED_WALK_WALKS 50
 
 /* How often roots of sources are examined, orphans forgotten, and what is stuck tried again. */
 #define TICK_MS 2000
 
 #define MILLISECOND_NS UINT64_C(1000000)
 
-void follower_hear(struct follower *follower, const struct commit_delta *delta)
+void follower_note_commit(struct follower *follower, const struct commit_delta *delta)
 {
 	for (size_t i = 0; i < delta->dir_count && follower->watch; i++) {
 		for (uint32_t s = 0; delta->dirs[i].gone && s < follower->ingest.sources->count;
@@ -47,7 +47,7 @@ void follower_hear(struct follower *follower, const struct commit_delta *delta)
 	for (size_t i = 0; i < delta->file_count; i++) {
 		if (delta->files[i].what &
 		    DELTA_FILE_FEWER) /* its links and ctime are others now */
-			recheck_inbox_bereft(&follower->inbox, delta->files[i].file);
+			recheck_inbox_add_file(&follower->inbox, delta->files[i].file, EVENT_NAME);
 	}
 }
 
@@ -84,19 +84,19 @@ static void wake(void *context)
 
 void follower_rescan(struct follower *follower)
 {
-	recheck_inbox_rescan(&follower->inbox);
+	recheck_inbox_add_rescan(&follower->inbox);
 	wake(follower);
 }
 
-void follower_suspect(struct follower *follower, uint64_t file)
+void follower_recheck_file(struct follower *follower, uint64_t file)
 {
-	recheck_inbox_suspect(&follower->inbox, file);
+	recheck_inbox_add_file(&follower->inbox, file, EVENT_ATTRIBUTES);
 	wake(follower);
 }
 
-void follower_written(struct follower *follower, uint64_t file)
+void follower_note_writer(struct follower *follower, uint64_t file)
 {
-	recheck_inbox_written(&follower->inbox, file);
+	recheck_inbox_add_file(&follower->inbox, file, EVENT_WRITTEN);
 	wake(follower);
 }
 
@@ -107,8 +107,8 @@ static int note_source(struct follower *follower, size_t source)
 	const struct source *s = &follower->ingest.sources->list[source];
 
 	atomic_store(&follower->sources[source].unwatched, 0);
-	atomic_store(&follower->sources[source].missed, false);
-	return dirty_note(&follower->dirty, s->root, NULL, 0, DIRTY_DEEP);
+	atomic_store(&follower->sources[source].needs_walk, false);
+	return event_set_add(&follower->dirty, s->root, NULL, 0, EVENT_TREE);
 }
 
 /* A walk of what is gone would find nothing, and forget all. */
@@ -137,7 +137,7 @@ static int note_sources(struct follower *follower, uint64_t which)
 }
 
 /* What others than the kernel said. */
-static int take_heard(struct follower *follower)
+static int take_inbox(struct follower *follower)
 {
 	bool rescan;
 	int r = recheck_inbox_take(&follower->inbox, follower->ingest.catalog, &follower->dirty,
@@ -148,19 +148,19 @@ static int take_heard(struct follower *follower)
 		r = note_all_sources(follower);
 	}
 	if (r < 0) /* what was taken is lost */
-		recheck_inbox_rescan(&follower->inbox);
+		recheck_inbox_add_rescan(&follower->inbox);
 	return r;
 }
 
-/* How sure is what was taken? */
+/* Sets how far renames are trusted in the round of these events. */
 static void weigh(struct follower *follower)
 {
 	size_t count = follower->ingest.sources->count;
 
-	doubt_weigh(&follower->doubt, &follower->dirty, !follower->purge);
-	if (follower->doubt.lost)
-		source_states_miss_all(follower->sources, count);
-	follower->doubt.is |= source_states_have_missed(follower->sources, count);
+	if (rename_trust_weigh(&follower->trust, &follower->dirty, !follower->purge))
+		source_states_require_walk_all(follower->sources, count);
+	if (source_states_need_walk(follower->sources, count))
+		rename_trust_lower(&follower->trust.level, RENAME_NEEDS_WALK);
 }
 
 /* Everything that happened before. */
@@ -171,7 +171,7 @@ static int take_all(struct follower *follower)
 	(void)pthread_mutex_lock(&follower->worker.lock);
 	follower->woken = false;
 	(void)pthread_mutex_unlock(&follower->worker.lock);
-	r = take_heard(follower);
+	r = take_inbox(follower);
 	if (r == 0 && follower->watch)
 		r = watch_take(follower->watch, &follower->dirty);
 	if (follower->dirty.overflowed)
@@ -186,7 +186,7 @@ static int take_all(struct follower *follower)
 
 /* ---- looking ------------------------------------------------------------------------- */
 
-static void tell_written(const struct follower *follower, const struct bytes *written)
+static void report_written(const struct follower *follower, const struct bytes *written)
 {
 	const struct follower_settings *settings = &follower->settings;
 	const struct written_file *files = (const void *)written->data;
@@ -195,39 +195,40 @@ static void tell_written(const struct follower *follower, const struct bytes *wr
 		settings->written(settings->context, files[i].file, files[i].closed);
 }
 
-static int look_at_list(struct follower *follower, const struct dirty_name *const *list,
+static int recheck_list(struct follower *follower, const struct name_events *const *list,
 			size_t count)
 {
 	CLEANUP_BYTES struct bytes written = {0};
-	CLEANUP(recheck_plan_free) struct recheck_plan plan = {.doubt = follower->doubt.is};
+	CLEANUP(recheck_plan_free) struct recheck_plan plan = {.trust = follower->trust.level};
 	struct ingest *ingest = &follower->ingest;
 	int r = recheck_plan_hide_written(&plan, ingest->catalog, list, count, &written);
 
 	if (r < 0)
 		return r;
-	tell_written(follower, &written);
-	follower->doubt.is = plan.doubt;
+	report_written(follower, &written);
+	follower->trust.level = plan.trust;
 	r = recheck_plan_make(&plan, ingest->sources, list, count);
-	if (plan.missed || (plan.doubt && follower->dirty.left))
-		source_states_miss_all(follower->sources, ingest->sources->count);
-	for (size_t i = 0; r == 0 && i < plan.deep_count; i++)
-		r = ingest_look(ingest, &plan.list[i], 1);
-	if (r == 0 && plan.count > plan.deep_count)
-		r = ingest_look(ingest, plan.list + plan.deep_count, plan.count - plan.deep_count);
+	if (plan.needs_walk || (plan.trust != RENAME_TRUSTED && follower->dirty.left))
+		source_states_require_walk_all(follower->sources, ingest->sources->count);
+	for (size_t i = 0; r == 0 && i < plan.tree_count; i++)
+		r = ingest_recheck(ingest, &plan.list[i], 1);
+	if (r == 0 && plan.count > plan.tree_count)
+		r = ingest_recheck(ingest, plan.list + plan.tree_count,
+				   plan.count - plan.tree_count);
 	return r;
 }
 
 /* Looks at all that is dirty, once. What failed stays dirty. */
-static int look_once(struct follower *follower)
+static int recheck_once(struct follower *follower)
 {
-	const struct dirty_name **list AUTO_FREE = NULL;
+	const struct name_events **list AUTO_FREE = NULL;
 	size_t count;
-	int r = dirty_list(&follower->dirty, &list, &count);
+	int r = event_set_list(&follower->dirty, &list, &count);
 
 	if (r == 0)
-		r = look_at_list(follower, list, count);
+		r = recheck_list(follower, list, count);
 	if (r == 0 || r == -ESTALE || r == -ELOOP)
-		doubt_keep(&follower->doubt, &follower->dirty);
+		rename_trust_keep(&follower->trust, &follower->dirty);
 	if (r == -ESTALE || r == -ELOOP) {
 		log_debug("what moved does not fit together: walking anew");
 		r = note_all_sources(follower);
@@ -253,8 +254,8 @@ static int catch_up(struct follower *follower)
 		stuck = after.events == before.events ? stuck + 1 : 0;
 		if (stuck > STUCK_ROUNDS)
 			break;
-		r = look_once(follower);
-		if (r == 0 && !recheck_inbox_has(&follower->inbox))
+		r = recheck_once(follower);
+		if (r == 0 && !recheck_inbox_has_requests(&follower->inbox))
 			break;
 	}
 	return r;
@@ -273,13 +274,13 @@ int follower_catch_up(struct follower *follower)
 
 /* ---- the thread ---------------------------------------------------------------------- */
 
-static void tell(struct follower *follower, int problem)
+static void report_state(struct follower *follower, int problem)
 {
 	const struct follower_settings *settings = &follower->settings;
 	uint64_t unwatched =
 		source_states_unwatched(follower->sources, follower->ingest.sources->count);
 
-	if (unwatched && !follower->told_unwatched)
+	if (unwatched && !follower->reported_unwatched)
 		log_warning("there are more directories than this user may watch: what has no "
 			    "watch is looked at every %u s; see 'twinfs status'",
 			    (unsigned int)(settings->interval_ms / 1000));
@@ -287,9 +288,9 @@ static void tell(struct follower *follower, int problem)
 		log_error("cannot bring the index %s up to date: %s; trying again; meanwhile "
 			  "listing uniques/ and redundant/ fails",
 			  quote_path(settings->indexing->folder), error_text(problem));
-	follower->told_unwatched = unwatched;
+	follower->reported_unwatched = unwatched;
 	follower->problem = problem;
-	settings->told(settings->context, unwatched, problem);
+	settings->report(settings->context, unwatched, problem);
 }
 
 static int note_those(struct follower *follower, bool (*wanted)(struct source_state *))
@@ -309,7 +310,7 @@ static int note_not_entered(struct follower *follower)
 	int r;
 
 	(void)pthread_mutex_lock(&follower->worker.lock);
-	r = dirty_merge(&follower->dirty, &follower->not_entered);
+	r = event_set_merge(&follower->dirty, &follower->not_entered);
 	(void)pthread_mutex_unlock(&follower->worker.lock);
 	return r;
 }
@@ -364,7 +365,7 @@ static int retry_dir(struct follower *follower, struct catalog_reader *reader, u
 	if (r < 0 || !fails)
 		return r;
 	return dir == BACKOFF_ALL ? note_all_sources(follower)
-				  : dirty_note(&follower->dirty, dir, NULL, 0, DIRTY_LISTING);
+				  : event_set_add(&follower->dirty, dir, NULL, 0, EVENT_LISTING);
 }
 
 /* What could not be read, and may be by now. */
@@ -436,27 +437,28 @@ static bool wait_for_work(struct follower *follower, uint64_t *ticket)
 }
 
 /* After all events were looked at: a walk knows nothing of what moved. */
-static int look_for_missed(struct follower *follower)
+static int walk_for_missed(struct follower *follower)
 {
 	uint64_t began_ns = clock_monotonic_ns(), pause_ns;
-	int r = note_those(follower, source_state_is_missed);
+	int r = note_those(follower, source_state_needs_walk);
 
 	if (r < 0 || follower->dirty.count == 0)
 		return r;
 	r = catch_up(follower);
-	pause_ns = MISSED_WALKS * (clock_monotonic_ns() - began_ns);
-	if (pause_ns < MISSED_MS_MIN * MILLISECOND_NS)
-		pause_ns = MISSED_MS_MIN * MILLISECOND_NS;
-	follower->missed_ns = clock_monotonic_ns() + pause_ns;
+	pause_ns = NEEDED_WALK_WALKS * (clock_monotonic_ns() - began_ns);
+	if (pause_ns < NEEDED_WALK_MS_MIN * MILLISECOND_NS)
+		pause_ns = NEEDED_WALK_MS_MIN * MILLISECOND_NS;
+	follower->next_walk_ns = clock_monotonic_ns() + pause_ns;
 	return r;
 }
 
-/* All was looked at: if nothing was heard meanwhile, there is no doubt any more. */
-static int dispel_doubt(struct follower *follower)
+/* Rechecks what happened meanwhile: without any further event renames are trusted again. */
+static int regain_trust(struct follower *follower)
 {
-	int r = follower->doubt.is ? purge(follower) : 0;
+	bool trusted = follower->trust.level == RENAME_TRUSTED;
+	int r = trusted ? 0 : purge(follower);
 
-	return r == 0 && follower->doubt.is ? catch_up(follower) : r;
+	return r == 0 && !trusted ? catch_up(follower) : r;
 }
 
 /* Everything that happened before, for those who wait also what no event tells enough of. */
@@ -466,10 +468,10 @@ static int follow_once(struct follower *follower, bool awaited)
 
 	if (r == 0)
 		r = catch_up(follower);
-	if (r == 0 && (awaited || clock_monotonic_ns() >= follower->missed_ns))
-		r = look_for_missed(follower);
+	if (r == 0 && (awaited || clock_monotonic_ns() >= follower->next_walk_ns))
+		r = walk_for_missed(follower);
 	if (r == 0 && awaited)
-		r = dispel_doubt(follower);
+		r = regain_trust(follower);
 	return r;
 }
 
@@ -487,7 +489,7 @@ static void *follow(void *context)
 		follower->rested_ns = duty_cycle_resume_ns(began_ns);
 		if (stop_requested())
 			break;
-		tell(follower, -r);
+		report_state(follower, -r);
 		if (ticket)
 			answer(follower, ticket, -r);
 		catalog_judge(follower->ingest.catalog, r);
@@ -515,11 +517,11 @@ static int start_watch(struct follower *follower)
 	return 0;
 }
 
-static void suspect(void *context, uint64_t file)
+static void recheck_file(void *context, uint64_t file)
 {
 	struct follower *follower = context;
 
-	follower_suspect(follower, file);
+	follower_recheck_file(follower, file);
 	follower->settings.moved(follower->settings.context);
 }
 
@@ -533,8 +535,8 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 		return -ENOMEM;
 	made->settings = *settings;
 	made->hooks = follower_hooks(made);
-	made->hooks.suspect = suspect;
-	made->missed_ns = clock_monotonic_ns() + MISSED_MS_MIN * MILLISECOND_NS;
+	made->hooks.recheck_file = recheck_file;
+	made->next_walk_ns = clock_monotonic_ns() + NEEDED_WALK_MS_MIN * MILLISECOND_NS;
 	made->polled_ns = made->rescanned_ns = made->ticked_ns = clock_monotonic_ns();
 	ticket_worker_init(&made->worker);
 	recheck_inbox_init(&made->inbox);
@@ -553,7 +555,7 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 
 int follower_start(struct follower *follower)
 {
-	tell(follower, 0); /* directories got no watch in the first walk */
+	report_state(follower, 0); /* directories got no watch in the first walk */
 	return ticket_worker_start(&follower->worker, follow, follower);
 }
 
@@ -568,10 +570,10 @@ void follower_free(struct follower *follower)
 	if (!follower)
 		return;
 	watch_free(follower->watch);
-	dirty_reset(&follower->dirty);
-	doubt_free(&follower->doubt);
+	event_set_reset(&follower->dirty);
+	rename_trust_free(&follower->trust);
 	backoff_free(&follower->failing);
-	dirty_reset(&follower->not_entered);
+	event_set_reset(&follower->not_entered);
 	recheck_inbox_deinit(&follower->inbox);
 	free(follower->sources);
 	ticket_worker_deinit(&follower->worker);

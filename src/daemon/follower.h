@@ -4,8 +4,8 @@
 
 /* The thread that keeps the names and attributes of the index those of the sources.
  *
- *	kernel --watch--> struct dirty --.
- *	walkers: look again -------------+--> looks --> ingest_look --> commits
+ *	kernel --watch--> struct event_set --.
+ *	walkers: look again -------------+--> looks --> ingest_recheck --> commits
  *	mount: not as the index has it --'
  *
  * It alone changes names and attributes while a view is served, so what it commits is never older
@@ -33,9 +33,9 @@ struct follower_settings {
 	 * or positive errno. */
 	void (*barrier_reached)(void *context, uint64_t ticket, int error);
 	/* How many directories got no watch, and what keeps it from going on: positive errno, 0. */
-	void (*told)(void *context, uint64_t unwatched, int problem);
+	void (*report)(void *context, uint64_t unwatched, int problem);
 	/* For ingest_hooks.unsure, and what it tells of files that are not as they should be. */
-	bool (*unsure)(void *context, uint64_t size);
+	bool (*has_new_rival)(void *context, uint64_t size);
 	void (*moved)(void *context);
 	void *context;
 };
@@ -72,13 +72,13 @@ void follower_barrier_again(struct follower *follower, uint64_t ticket);
 void follower_rescan(struct follower *follower);
 
 /* The file is not as the index has it. */
-void follower_suspect(struct follower *follower, uint64_t file);
+void follower_recheck_file(struct follower *follower, uint64_t file);
 
 /* A program has the file open for writing where no time tells of each write. */
-void follower_written(struct follower *follower, uint64_t file);
+void follower_note_writer(struct follower *follower, uint64_t file);
 
 /* For the observer of the catalog: ends watches on directories that are gone, and looks again at
  * files that lost one of their names. */
-void follower_hear(struct follower *follower, const struct commit_delta *delta);
+void follower_note_commit(struct follower *follower, const struct commit_delta *delta);
 
 #endif

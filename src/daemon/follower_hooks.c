@@ -36,25 +36,25 @@ static uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_di
 	return known;
 }
 
-static void again(void *context, const struct ingest_look *look)
+static void again(void *context, const struct recheck *recheck)
 {
 	struct follower *follower = context;
 
-	recheck_inbox_look(&follower->inbox, look, true);
+	recheck_inbox_add(&follower->inbox, recheck, true);
 }
 
-static void also(void *context, const struct ingest_look *look)
+static void also(void *context, const struct recheck *recheck)
 {
 	struct follower *follower = context;
 
-	recheck_inbox_look(&follower->inbox, look, false);
+	recheck_inbox_add(&follower->inbox, recheck, false);
 }
 
-static void missed(void *context, uint32_t source)
+static void needs_walk(void *context, uint32_t source)
 {
 	struct follower *follower = context;
 
-	source_states_miss(follower->sources, follower->ingest.sources, source);
+	source_states_require_walk(follower->sources, follower->ingest.sources, source);
 }
 
 /* Without memory for it, the next walk finds it again. */
@@ -63,23 +63,25 @@ static void not_entered(void *context, uint64_t dir, struct name name)
 	struct follower *follower = context;
 
 	(void)pthread_mutex_lock(&follower->worker.lock);
-	(void)!dirty_note(&follower->not_entered, dir, name.bytes, name.length, DIRTY_NAME);
+	(void)!event_set_add(&follower->not_entered, dir, name.bytes, name.length, EVENT_NAME);
 	(void)pthread_mutex_unlock(&follower->worker.lock);
 }
 
-static bool sure(void *context)
+static enum rename_trust trust(void *context)
 {
 	struct follower *follower = context;
 
-	return !source_states_have_missed(follower->sources, follower->ingest.sources->count) &&
-	       (!follower->watch || !watch_has_written(follower->watch));
+	if (source_states_need_walk(follower->sources, follower->ingest.sources->count))
+		return RENAME_NEEDS_WALK;
+	return follower->watch && watch_has_written(follower->watch) ? RENAME_UNTRUSTED
+								     : RENAME_TRUSTED;
 }
 
-static bool unsure(void *context, uint64_t size)
+static bool has_new_rival(void *context, uint64_t size)
 {
 	const struct follower *follower = context;
 
-	return follower->settings.unsure(follower->settings.context, size);
+	return follower->settings.has_new_rival(follower->settings.context, size);
 }
 
 static void failed(void *context, uint64_t dir)
@@ -91,7 +93,7 @@ static void failed(void *context, uint64_t dir)
 	r = backoff_failed(&follower->failing, dir, clock_monotonic_ns());
 	(void)pthread_mutex_unlock(&follower->worker.lock);
 	if (r < 0)
-		recheck_inbox_rescan(&follower->inbox);
+		recheck_inbox_add_rescan(&follower->inbox);
 }
 
 struct ingest_hooks follower_hooks(struct follower *follower)
@@ -100,10 +102,10 @@ struct ingest_hooks follower_hooks(struct follower *follower)
 				     .identify = identify,
 				     .again = again,
 				     .also = also,
-				     .missed = missed,
+				     .needs_walk = needs_walk,
 				     .not_entered = not_entered,
-				     .sure = sure,
-				     .unsure = unsure,
+				     .trust = trust,
+				     .has_new_rival = has_new_rival,
 				     .failed = failed,
 				     .since_ns = clock_ns(clock_now()) - CLOCK_MARGIN_NS,
 				     .context = follower};

@@ -59,13 +59,13 @@ static void on_busy(void *context, bool busy, int problem)
 
 static void tell_compared(struct lanes *lanes, int result)
 {
-	bool told;
+	bool report;
 
 	(void)pthread_mutex_lock(&lanes->lock);
-	told = lanes->compared;
+	report = lanes->compared;
 	lanes->compared = true;
 	(void)pthread_mutex_unlock(&lanes->lock);
-	if (!told)
+	if (!report)
 		lanes->settings.compared(lanes->settings.context, result);
 }
 
@@ -123,14 +123,14 @@ void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size, bool close
 	comparer_changed(lane_of(lanes, size), file, closed);
 }
 
-void lanes_came_back(struct lanes *lanes, uint64_t size)
+void lanes_note_rival(struct lanes *lanes, uint64_t size)
 {
-	comparer_came_back(lane_of(lanes, size), size);
+	comparer_note_rival(lane_of(lanes, size), size);
 }
 
-bool lanes_are_unsure(struct lanes *lanes, uint64_t size)
+bool lanes_have_new_rival(struct lanes *lanes, uint64_t size)
 {
-	return comparer_is_unsure(lane_of(lanes, size), size);
+	return comparer_has_new_rival(lane_of(lanes, size), size);
 }
 
 void lanes_barrier(struct lanes *lanes, uint64_t ticket)

@@ -33,8 +33,8 @@ void lanes_free(struct lanes *lanes); /* accepts NULL */
 
 /* As comparer_changed() and the others; any thread. size: of the file, bytes. */
 void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size, bool closed);
-void lanes_came_back(struct lanes *lanes, uint64_t size);
-bool lanes_are_unsure(struct lanes *lanes, uint64_t size);
+void lanes_note_rival(struct lanes *lanes, uint64_t size);
+bool lanes_have_new_rival(struct lanes *lanes, uint64_t size);
 void lanes_barrier(struct lanes *lanes, uint64_t ticket);
 
 /* As lanes_changed() for a file that may be open for writing, and whose size is not known. */

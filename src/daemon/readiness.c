@@ -15,7 +15,7 @@ void readiness_init(struct readiness *readiness)
 {
 	readiness->fd = -1;
 	readiness->child = 0;
-	readiness->told = false;
+	readiness->report = false;
 	service_init(&readiness->service);
 }
 
@@ -127,9 +127,9 @@ void readiness_report(struct readiness *readiness, enum twinfs_exit status)
 	const unsigned char byte = (unsigned char)status;
 
 	if (readiness->fd < 0) {
-		if (!readiness->told)
+		if (!readiness->report)
 			service_tell(&readiness->service, "READY=1");
-		readiness->told = true;
+		readiness->report = true;
 		return;
 	}
 	log_to_syslog();

@@ -25,7 +25,7 @@ struct readiness {
 	int fd; /* our end of the pipe, -1: nobody waits */
 	pid_t child; /* in the parent; 0 in the child */
 	struct service service; /* of one that stays in front */
-	bool told; /* the service manager knows */
+	bool report; /* the service manager knows */
 };
 
 /* No parent waits: readiness_report() tells at most the service manager. Call it before threads are

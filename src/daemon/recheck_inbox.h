@@ -2,51 +2,52 @@
 #ifndef DAEMON_RECHECK_INBOX_H
 #define DAEMON_RECHECK_INBOX_H
 
-/* What others than the kernel say has to be looked at, until the follower takes it. Any thread. */
+/* Rechecks that other threads request, until the follower takes them. Any thread. */
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "catalog/catalog.h"
 #include "ingest/ingest.h"
-#include "watch/dirty.h"
+#include "watch/event_set.h"
 
 /* All zero but the lock at first. */
 struct recheck_inbox {
 	pthread_mutex_t lock;
-	struct dirty notes;
-	struct bytes lost; /* ids of directories that were not where the index has them */
-	struct bytes bereft; /* ids of files that lost a name */
-	struct bytes suspects; /* ids of files that are not as the index has them */
-	struct bytes written; /* ids of files that a program has open for writing */
-	bool rescan; /* everything, also where memory ran out for less */
+	struct event_set names;
+	struct bytes files; /* of struct file_request */
+	struct bytes dirs; /* ids of directories that are not at the place that the index has */
+	bool rescan; /* everything, also if memory ran out for less */
 };
 
 void recheck_inbox_init(struct recheck_inbox *inbox);
 void recheck_inbox_deinit(struct recheck_inbox *inbox);
 
-/* This is to be looked at. lost: it could not be, as it was not where the index has it. */
-void recheck_inbox_look(struct recheck_inbox *inbox, const struct ingest_look *look, bool lost);
+/* Requests the recheck again.
+ *
+ * misplaced	the directory was not where the index has it: its name is rechecked, too */
+void recheck_inbox_add(struct recheck_inbox *inbox, const struct recheck *recheck, bool misplaced);
 
-/* A name of this file went, and nothing else happened to it as far as is known. */
-void recheck_inbox_bereft(struct recheck_inbox *inbox, uint64_t file);
+/* Requests a recheck of a name of the file.
+ *
+ * events	EVENT_NAME: it lost a name; EVENT_ATTRIBUTES: it may not be what the index has;
+ *		EVENT_WRITTEN: a program has it open for writing where no event shows each write */
+void recheck_inbox_add_file(struct recheck_inbox *inbox, uint64_t file, enum name_event events);
 
-/* This file is not, or may be not, what the index has; what happened to it nobody knows. */
-void recheck_inbox_suspect(struct recheck_inbox *inbox, uint64_t file);
+/* Requests a rescan of every source. */
+void recheck_inbox_add_rescan(struct recheck_inbox *inbox);
 
-/* A program has this file open for writing, and may have changed it without an event. */
-void recheck_inbox_written(struct recheck_inbox *inbox, uint64_t file);
+bool recheck_inbox_has_requests(struct recheck_inbox *inbox);
 
-void recheck_inbox_rescan(struct recheck_inbox *inbox);
-
-/* Is there anything? */
-bool recheck_inbox_has(struct recheck_inbox *inbox);
-
-/* Adds it to dirty, as names, and forgets it; *rescan: everything is dirty. What the index does not
- * have any more is left out. 0 or -errno: then a part of it is lost. */
+/* Moves all requests into events, as names. Leaves out what the index does not have any more.
+ *
+ * rescan	receives whether everything has to be rechecked
+ *
+ * Returns 0, or -errno: then a part of the requests is lost. */
 MUST_CHECK int recheck_inbox_take(struct recheck_inbox *inbox, struct catalog *catalog,
-				  struct dirty *dirty, bool *rescan);
+				  struct event_set *events, bool *rescan);
 
 #endif

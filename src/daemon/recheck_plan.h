@@ -2,54 +2,49 @@
 #ifndef DAEMON_RECHECK_PLAN_H
 #define DAEMON_RECHECK_PLAN_H
 
-/* From what is dirty to what ingest is asked to look at. One thread. */
+/* From the events of names to the rechecks of directories. One thread. */
 
 #include <stddef.h>
 
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "base/name_event.h"
 #include "ingest/ingest.h"
 #include "source/source.h"
-#include "watch/dirty.h"
 
 struct recheck_plan {
-	/* Each directory once. Those in front are deep: one may lie in another, or the others in
-	 * it, so each is looked at by itself. */
-	struct ingest_look *list;
+	/* Each directory once. The first ones have RECHECK_TREE: they may lie in each other or hold the
+	 * others, so each is rechecked by itself. Names are borrowed from the list of events. */
+	struct recheck *list;
 	size_t count;
-	size_t deep_count;
-	struct ingest_look_name *names; /* of all of them */
-	size_t name_count;
-	/* Something was written to, and under what name it is now nobody may know: whatever changed
-	 * its name may have been it. Set by the caller, too. */
-	bool doubt;
-	/* What nobody looks at here may be another name of any file. */
-	bool missed;
+	size_t tree_count;
+	/* Set by the caller before; raised to RENAME_UNTRUSTED if a write may belong to another name. */
+	enum rename_trust trust;
+	/* A name that the plan leaves out may be another name of any file. */
+	bool needs_walk;
 };
 
-/* Files that were written to. */
+/* A file that was or may have been written to. */
 struct written_file {
 	uint64_t file;
-	bool closed; /* and closed since */
+	bool closed; /* by every known writer since */
 };
 
-/* Finds which files of the index these names are, where their content was or may have been written
- * to, and forgets what is known of it, in a transaction of its own: what changed is hidden before
- * anything else is done. Sets looks->doubt.
+/* Hides the content of the files at these names that were or may have been written to, in a
+ * transaction of its own, before anything else is done. Raises plan->trust.
  *
- * list		as dirty_list gives it
- * written	gets a struct written_file for each
+ * list		as event_set_list() makes it
+ * written	receives a struct written_file for each
  *
- * 0 or -errno. */
+ * Returns 0 or -errno. */
 MUST_CHECK int recheck_plan_hide_written(struct recheck_plan *plan, struct catalog *catalog,
-					 const struct dirty_name *const *list, size_t count,
+					 const struct name_events *const *list, size_t count,
 					 struct bytes *written);
 
-/* Makes the looks, and sets looks->missed; names are borrowed from the list. What is left out:
- * directories of sources that are missing, those that the index does not have any more, and those
- * in a source that is looked at as a whole. 0 or -errno. */
+/* Makes the rechecks and sets plan->needs_walk. Leaves out directories of missing sources, those that
+ * the index does not have any more, and those in a source with RECHECK_TREE. Returns 0 or -errno. */
 MUST_CHECK int recheck_plan_make(struct recheck_plan *plan, const struct sources *sources,
-				 const struct dirty_name *const *list, size_t count);
+				 const struct name_events *const *list, size_t count);
 
 void recheck_plan_free(struct recheck_plan *plan);
 

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/rename_trust.h"
 
-void doubt_weigh(struct doubt *doubt, struct dirty *dirty, bool purged)
+bool rename_trust_weigh(struct rename_trust_state *state, struct event_set *events, bool purged)
 {
-	doubt->lost = dirty->overflowed || dirty->strayed;
-	dirty->strayed = false;
-	dirty_note_lost(dirty, &doubt->earlier);
-	dirty_reset(&doubt->earlier);
-	if (dirty->count == 0 && purged)
-		doubt->is = false;
-	doubt->is |= doubt->lost;
+	bool lost = events->overflowed || events->strayed;
+
+	events->strayed = false;
+	event_set_note_replaced(events, &state->earlier);
+	event_set_reset(&state->earlier);
+	if (events->count == 0 && purged)
+		state->level = RENAME_TRUSTED;
+	if (lost)
+		rename_trust_lower(&state->level, RENAME_NEEDS_WALK);
+	return lost;
 }
 
-void doubt_keep(struct doubt *doubt, struct dirty *dirty)
+void rename_trust_keep(struct rename_trust_state *state, struct event_set *events)
 {
-	dirty_reset(&doubt->earlier);
-	doubt->earlier = *dirty;
-	*dirty = (struct dirty){0};
+	event_set_reset(&state->earlier);
+	state->earlier = *events;
+	*events = (struct event_set){0};
 }
 
-void doubt_free(struct doubt *doubt)
+void rename_trust_free(struct rename_trust_state *state)
 {
-	dirty_reset(&doubt->earlier);
+	event_set_reset(&state->earlier);
 }

@@ -2,35 +2,40 @@
 #ifndef DAEMON_RENAME_TRUST_H
 #define DAEMON_RENAME_TRUST_H
 
-/* A file that changes its name keeps its content, but its ctime moves: that nothing else happened
- * to it is believed because no event told of a write. Events name what was written to, and a name
- * means another file a moment later: a file that was written to under a name which it had only
- * between two looks, or which was never seen at all, keeps nothing but the ctime to tell of it.
+/* How far renames are trusted while rechecks go on (enum rename_trust, base/name_event.h).
  *
- * So there is doubt from the moment in which such a write is possible until nothing is heard any
- * more and every name was looked at; meanwhile no file that changed its name is believed to be what
- * it was. One thread. */
+ * Trust ends when a write may have been reported under a name that no recheck sees. It returns when
+ * every name was rechecked and no event came meanwhile. One thread. */
 
 #include <stdbool.h>
 
-#include "base/attributes.h"
-#include "watch/dirty.h"
+#include "base/name_event.h"
+#include "watch/event_set.h"
 
 /* All zero at first. */
-struct doubt {
-	bool is;
-	bool lost; /* events, or where they belong: any file may have been written to */
-	struct dirty earlier; /* what was looked at before */
+struct rename_trust_state {
+	enum rename_trust level;
+	struct event_set earlier; /* events of the last round of rechecks */
 };
 
-/* How sure is what is dirty now? Adds DIRTY_LOST to names that came, and came before.
+/* Sets the level for the events of the next round. Adds EVENT_REPLACED to names that arrived in the
+ * last round, too.
  *
- * purged	nothing is known any more of files that went to where nobody looked */
-void doubt_weigh(struct doubt *doubt, struct dirty *dirty, bool purged);
+ * purged	the index has no file without a name, so none that a rename may bring back
+ *
+ * Returns whether events were lost: any file may have been written to. */
+bool rename_trust_weigh(struct rename_trust_state *state, struct event_set *events, bool purged);
 
-/* It was looked at: takes all of dirty, until doubt_weigh. */
-void doubt_keep(struct doubt *doubt, struct dirty *dirty);
+/* Lowers the trust to this level, unless it is lower already. */
+static inline void rename_trust_lower(enum rename_trust *trust, enum rename_trust level)
+{
+	if (*trust < level)
+		*trust = level;
+}
 
-void doubt_free(struct doubt *doubt);
+/* Takes the events of a round that has ended, until rename_trust_weigh(). */
+void rename_trust_keep(struct rename_trust_state *state, struct event_set *events);
+
+void rename_trust_free(struct rename_trust_state *state);
 
 #endif

@@ -52,33 +52,34 @@ static bool share_files(const struct sources *sources, size_t a, size_t b)
 	       fstat(sources->list[b].fd, &other) < 0 || one.st_dev == other.st_dev;
 }
 
-void source_states_miss(struct source_state *list, const struct sources *sources, uint32_t source)
+void source_states_require_walk(struct source_state *list, const struct sources *sources,
+				uint32_t source)
 {
 	for (size_t i = 0; i < sources->count; i++) {
-		if (!atomic_load(&list[i].missed) &&
+		if (!atomic_load(&list[i].needs_walk) &&
 		    (i == source || share_files(sources, i, source)))
-			atomic_store(&list[i].missed, true);
+			atomic_store(&list[i].needs_walk, true);
 	}
 }
 
-void source_states_miss_all(struct source_state *list, size_t count)
+void source_states_require_walk_all(struct source_state *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		atomic_store(&list[i].missed, true);
+		atomic_store(&list[i].needs_walk, true);
 }
 
-bool source_state_is_missed(struct source_state *states)
+bool source_state_needs_walk(struct source_state *states)
 {
-	return !states->polled && atomic_load(&states->missed);
+	return !states->polled && atomic_load(&states->needs_walk);
 }
 
-bool source_states_have_missed(struct source_state *list, size_t count)
+bool source_states_need_walk(struct source_state *list, size_t count)
 {
-	bool missed = false;
+	bool needs_walk = false;
 
 	for (size_t i = 0; i < count; i++)
-		missed |= source_state_is_missed(&list[i]);
-	return missed;
+		needs_walk |= source_state_needs_walk(&list[i]);
+	return needs_walk;
 }
 
 bool source_state_is_walked(struct source_state *states)

@@ -22,7 +22,7 @@ enum follower_mode {
 struct source_state {
 	bool polled; /* no event is asked for */
 	_Atomic uint64_t unwatched; /* directories that got no watch in the last walk */
-	atomic_bool missed; /* something happened since then that no event tells enough of */
+	atomic_bool needs_walk; /* something happened since then that no event tells enough of */
 };
 
 /* One for each source. The caller frees it with free(3). 0 or -ENOMEM. */
@@ -36,15 +36,16 @@ unsigned int source_states_queues(const struct source_state *list, size_t count)
 void source_states_poll_all(struct source_state *list, size_t count);
 
 /* Something happened in a source that may be, by another name, in any source on its file system. */
-void source_states_miss(struct source_state *list, const struct sources *sources, uint32_t source);
+void source_states_require_walk(struct source_state *list, const struct sources *sources,
+				uint32_t source);
 
 /* The same, and in which source is not known. */
-void source_states_miss_all(struct source_state *list, size_t count);
+void source_states_require_walk_all(struct source_state *list, size_t count);
 
 /* Did something happen that no event tells enough of, where events are asked for? */
-bool source_state_is_missed(struct source_state *states);
+bool source_state_needs_walk(struct source_state *states);
 
-bool source_states_have_missed(struct source_state *list, size_t count); /* any of them */
+bool source_states_need_walk(struct source_state *list, size_t count); /* any of them */
 
 /* Must it be walked to know how it is, as events do not tell all? */
 bool source_state_is_walked(struct source_state *states);

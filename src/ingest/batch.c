@@ -71,14 +71,14 @@ static bool says_same_bytes(const struct name_change *change)
 	       change->flags & FILE_SAME_BYTES;
 }
 
-/* Takes back that bytes are the same where that is not sure any more. */
-static void doubt_bytes(const struct batch_writer *writer, struct batch *batch)
+/* Withdraws FILE_SAME_BYTES if renames are no longer trusted. */
+static void withdraw_same_bytes(const struct batch_writer *writer, struct batch *batch)
 {
 	size_t first = 0;
 
 	while (first < batch->count && !says_same_bytes(&batch->changes[first]))
 		first++;
-	if (first == batch->count || writer->hooks->sure(writer->hooks->context))
+	if (first == batch->count || writer->hooks->trust(writer->hooks->context) == RENAME_TRUSTED)
 		return;
 	for (size_t i = first; i < batch->count; i++) {
 		if (says_same_bytes(&batch->changes[i]))
@@ -107,7 +107,7 @@ static void *write_batches(void *context)
 
 	while ((batch = wait_for_batch(writer))) {
 		if (writer->hooks)
-			doubt_bytes(writer, batch);
+			withdraw_same_bytes(writer, batch);
 		r = writer->error ? 0 : catalog_write(writer->catalog, apply_body, writer);
 		arena_reset(&batch->names);
 		batch->count = 0;

@@ -73,7 +73,7 @@ void contents_note_problem(struct contents *contents, struct catalog_reader *rea
 	if (what == READING_CHANGED) {
 		atomic_fetch_add(&contents->postponed, 1);
 		if (hooks) {
-			hooks->suspect(hooks->context, file->id);
+			hooks->recheck_file(hooks->context, file->id);
 			return;
 		}
 		problem.attributes = reading->attributes;

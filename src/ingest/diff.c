@@ -82,7 +82,7 @@ static bool is_not_entered(const struct diff_dir *dir, const struct listed *list
 static void note_bound(const struct diff_dir *dir, const struct listed *listed)
 {
 	if (dir->hooks && listed->mount_root && listed->attributes.filesystem == dir->filesystem)
-		dir->hooks->missed(dir->hooks->context, dir->source);
+		dir->hooks->needs_walk(dir->hooks->context, dir->source);
 }
 
 static void note_not_entered(struct diff *diff, const struct diff_dir *dir,
@@ -95,15 +95,16 @@ static void note_not_entered(struct diff *diff, const struct diff_dir *dir,
 
 static uint32_t file_flags(const struct listed *listed)
 {
-	return (listed->flags & LOOK_SAME_BYTES ? FILE_SAME_BYTES : 0) |
-	       (listed->flags & LOOK_MOVED ? FILE_MOVED : 0);
+	return (listed->keeps_bytes ? FILE_SAME_BYTES : 0) |
+	       (name_events_are_rename(listed->events) ? FILE_MOVED : 0);
 }
 
 /* May files in it have been written to, and neither an event nor a time tells? The look is no answer to
  * events of single names. */
 static bool may_have_hidden_stores(const struct diff_dir *dir)
 {
-	return dir->look->what != LOOK_NAMES && filesystem_may_hide_stores(dir->filesystem_type);
+	return dir->recheck->scope != RECHECK_NAMES &&
+	       filesystem_may_hide_stores(dir->filesystem_type);
 }
 
 /* Does the index have this directory, and is it the one that is listed? */
@@ -133,7 +134,7 @@ static int identify(const struct diff_dir *dir, const struct listed *listed, uin
 	uint64_t known;
 	int r, fd AUTO_CLOSE = -1;
 
-	if (!hooks || dir->look->what == LOOK_DEEP || listed->mount_root)
+	if (!hooks || dir->recheck->scope == RECHECK_TREE || listed->mount_root)
 		return 0;
 	fd = open_beneath(dir->fd, listed->name.bytes, O_PATH | O_DIRECTORY, dir->cross_mounts);
 	if (fd < 0 || source_attributes(dir->catalog, fd, &now) < 0 ||
@@ -169,14 +170,14 @@ static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct l
 	if (!change->flags)
 		r = identify(dir, listed, &change->id, &moved);
 	if (r == NAME_SWAPPED) { /* an event of this directory tells */
-		dir->hooks->again(dir->hooks->context, dir->look);
+		dir->hooks->again(dir->hooks->context, dir->recheck);
 		return 0;
 	}
 	if (moved)
 		change->kind = NAME_MOVE_DIR;
 	if (moved && dir->by_path)
 		dir->hooks->also(dir->hooks->context,
-				 &(struct ingest_look){.dir = change->id, .what = LOOK_DEEP});
+				 &(struct recheck){.dir = change->id, .scope = RECHECK_TREE});
 	if (r == 0)
 		r = diff_add(diff, change);
 	found.id = change->id;
@@ -255,11 +256,11 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 		return update_subdir(diff, &record, listed);
 	}
 	note_bound(dir, listed);
-	if (dir->look->what == LOOK_DEEP)
+	if (dir->recheck->scope == RECHECK_TREE)
 		return add_found_dir(diff, &found);
-	if (listed->flags & LOOK_ATTRIBUTES)
+	if (listed->events & EVENT_ATTRIBUTES)
 		dir->hooks->also(dir->hooks->context,
-				 &(struct ingest_look){.dir = known->child, .what = LOOK_LISTING});
+				 &(struct recheck){.dir = known->child, .scope = RECHECK_LISTING});
 	return update_subdir(diff, &record, listed);
 }
 
@@ -267,7 +268,7 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
  * sight in between. */
 static int update_file(struct diff *diff, uint64_t id, const struct listed *listed, bool in_doubt)
 {
-	uint32_t flags = listed->flags & LOOK_CREATED ? 0 : file_flags(listed);
+	uint32_t flags = listed->events & EVENT_CREATED ? 0 : file_flags(listed);
 
 	if (in_doubt)
 		flags |= FILE_IN_DOUBT;
@@ -400,29 +401,21 @@ static bool is_listed(const struct diff_dir *dir, const struct listing *listing,
 					     sizeof(struct listed *), by_cookie);
 }
 
-/* Was something here that nobody saw, and may have been another name of any file? */
-static bool is_missed(const struct diff_dir *dir, const struct listing *listing,
-		      const struct ingest_look_name *name, bool known)
-{
-	uint32_t telling = LOOK_ARRIVED | (known ? 0 : LOOK_TOUCHED);
-
-	return name->flags & LOOK_LOST ||
-	       (name->flags & telling && !is_listed(dir, listing, name->name));
-}
-
-/* The same of the names that are looked at. */
-static int load_looked_at(struct diff *diff, const struct diff_dir *dir,
+/* Reads what the index has of the names that are rechecked. */
+static int load_rechecked(struct diff *diff, const struct diff_dir *dir,
 			  const struct listing *listing, struct known_list *known)
 {
-	const struct ingest_look_name *name;
+	const struct recheck *recheck = dir->recheck;
 	struct entry_record entry;
+	struct name name;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < dir->look->count; i++) {
-		name = &dir->look->names[i];
-		r = catalog_find_entry(dir->reader, dir->id, name->name, &entry);
-		if (is_missed(dir, listing, name, r == 0))
-			dir->hooks->missed(dir->hooks->context, dir->source);
+	for (size_t i = 0; r == 0 && i < recheck->count; i++) {
+		name = (struct name){recheck->names[i]->name, recheck->names[i]->length};
+		r = catalog_find_entry(dir->reader, dir->id, name, &entry);
+		if (name_events_may_hide_link(recheck->names[i]->events, recheck->trust, r == 0,
+					      is_listed(dir, listing, name)))
+			dir->hooks->needs_walk(dir->hooks->context, dir->source);
 		if (r == 0)
 			r = add_known(diff, dir, known, &entry);
 		if (r == -ENOENT)
@@ -435,8 +428,8 @@ static int load_looked_at(struct diff *diff, const struct diff_dir *dir,
 static int load_known(struct diff *diff, const struct diff_dir *dir, const struct listing *listing,
 		      struct known_list *known)
 {
-	int r = dir->look->what == LOOK_NAMES ? load_looked_at(diff, dir, listing, known)
-					      : load_all_known(diff, dir, known);
+	int r = dir->recheck->scope == RECHECK_NAMES ? load_rechecked(diff, dir, listing, known)
+						     : load_all_known(diff, dir, known);
 
 	sort_unless_sorted(known->list, known->count, sizeof(struct known *), known_by_cookie);
 	return r;

@@ -41,7 +41,7 @@ struct diff_dir {
 	bool known; /* false: the index has nothing of it yet */
 	bool cross_mounts;
 	bool by_path; /* where a directory is decides which of its names are left out */
-	const struct ingest_look *look; /* borrowed */
+	const struct recheck *recheck; /* borrowed */
 	const struct ingest_hooks *hooks; /* borrowed, or NULL */
 	int fd; /* of the directory, for watch->identify */
 	struct attributes hidden; /* of a directory that is left out: the index folder */
@@ -51,7 +51,7 @@ struct diff_dir {
 
 void diff_free(struct diff *diff);
 
-/* Fills diff->changes and diff->dirs: with LOOK_NAMES only what differs in those names. 0 or
+/* Fills diff->changes and diff->dirs: with RECHECK_NAMES only what differs in those names. 0 or
  * -errno. */
 MUST_CHECK int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing);
 

@@ -16,21 +16,21 @@ bool disk_seeks_is_slow(uint64_t took_ns)
 	return took_ns >= SLOW_NS;
 }
 
-bool disk_seeks_add(struct disk_seeks *hooks, uint64_t took_ns)
+bool disk_seeks_add(struct disk_seeks *seeks, uint64_t took_ns)
 {
-	if (hooks->reads == WATCHED_READS) {
-		hooks->reads /= 2;
-		hooks->slow /= 2;
+	if (seeks->reads == WATCHED_READS) {
+		seeks->reads /= 2;
+		seeks->slow /= 2;
 	}
-	hooks->reads++;
-	hooks->slow += disk_seeks_is_slow(took_ns);
-	return hooks->slow >= SLOW_READS;
+	seeks->reads++;
+	seeks->slow += disk_seeks_is_slow(took_ns);
+	return seeks->slow >= SLOW_READS;
 }
 
-bool disk_seeks_note(struct disk_seeks *hooks, int fd, uint64_t took_ns)
+bool disk_seeks_note(struct disk_seeks *seeks, int fd, uint64_t took_ns)
 {
 	/* only a slow one is worth the question */
 	if (disk_seeks_is_slow(took_ns) && disk_kind(fd) != DISK_ROTATING)
 		took_ns = 0;
-	return disk_seeks_add(hooks, took_ns);
+	return disk_seeks_add(seeks, took_ns);
 }

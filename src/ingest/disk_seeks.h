@@ -18,10 +18,10 @@ struct disk_seeks {
 bool disk_seeks_is_slow(uint64_t took_ns);
 
 /* Enters a read that took so long: true when many of the last ones were slow. */
-bool disk_seeks_add(struct disk_seeks *hooks, uint64_t took_ns);
+bool disk_seeks_add(struct disk_seeks *seeks, uint64_t took_ns);
 
 /* The same for a read below the directory or file that fd is open on: one of a disk that does not
  * say it rotates is never slow. */
-bool disk_seeks_note(struct disk_seeks *hooks, int fd, uint64_t took_ns);
+bool disk_seeks_note(struct disk_seeks *seeks, int fd, uint64_t took_ns);
 
 #endif

@@ -59,7 +59,8 @@ int ingest_purge(struct catalog *catalog)
 }
 
 /* scan: as for batch_writer_new */
-static int look(struct ingest *ingest, const struct ingest_look *looks, size_t count, uint32_t scan)
+static int recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count,
+		   uint32_t scan)
 {
 	struct batch_writer *writer = NULL;
 	int r, finished;
@@ -67,30 +68,30 @@ static int look(struct ingest *ingest, const struct ingest_look *looks, size_t c
 	r = batch_writer_new(&writer, ingest->catalog, ingest->hooks, scan);
 	if (r < 0)
 		return r;
-	r = walk_looks(ingest, writer, looks, count);
+	r = walk_rechecks(ingest, writer, rechecks, count);
 	finished = batch_writer_finish(writer);
 	return r < 0 ? r : finished;
 }
 
-int ingest_look(struct ingest *ingest, const struct ingest_look *looks, size_t count)
+int ingest_recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count)
 {
-	return look(ingest, looks, count, 0);
+	return recheck(ingest, rechecks, count, 0);
 }
 
 int ingest_names(struct ingest *ingest)
 {
 	const struct sources *sources = ingest->sources;
-	struct ingest_look *looks AUTO_FREE = calloc(sources->count, sizeof(*looks));
+	struct recheck *rechecks AUTO_FREE = calloc(sources->count, sizeof(*rechecks));
 	uint32_t scan = 0;
 	int r;
 
-	if (!looks)
+	if (!rechecks)
 		return -ENOMEM;
 	for (size_t i = 0; i < sources->count; i++)
-		looks[i] = (struct ingest_look){.dir = sources->list[i].root, .what = LOOK_DEEP};
+		rechecks[i] = (struct recheck){.dir = sources->list[i].root, .scope = RECHECK_TREE};
 	r = begin(ingest, &scan);
 	if (r == 0)
-		r = look(ingest, looks, sources->count, scan);
+		r = recheck(ingest, rechecks, sources->count, scan);
 	if (r == 0 && !stop_requested())
 		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_FILES);
 	ingest->result.stopped = stop_requested();

@@ -11,7 +11,7 @@
  * Both block for as long as it takes and use threads of their own; call them one after the other
  * from one thread. They return early, with what is done committed, when stop_requested().
  *
- * While sources are followed (struct ingest_hooks) ingest_look then keeps the names current and
+ * While sources are followed (struct ingest_hooks) ingest_recheck then keeps the names current and
  * ingest_compare the contents. All of them may run at the same time, each with a struct ingest of its own,
  * if no two compare files of one size.
  *
@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/name_event.h"
 #include "catalog/catalog.h"
 #include "catalog/record.h"
 #include "source/source.h"
@@ -59,32 +60,19 @@ struct ingest_progress {
 	_Atomic uint64_t compared_bytes;
 };
 
-/* What to look at in a directory of the index, besides itself. */
-enum ingest_look_what {
-	LOOK_NAMES, /* the names given; new directories among them wholly */
-	LOOK_LISTING, /* all its names, of directories below only new ones */
-	LOOK_DEEP, /* everything below it */
+/* What has to be rechecked in a directory of the index, besides the directory itself. */
+enum recheck_scope {
+	RECHECK_NAMES, /* the names given; everything below the new directories among them */
+	RECHECK_LISTING, /* all its names, and everything below the new directories among them */
+	RECHECK_TREE, /* everything below it */
 };
 
-enum ingest_look_flag {
-	LOOK_SAME_BYTES = 1, /* it came or went, nobody wrote to it: see FILE_SAME_BYTES */
-	LOOK_ATTRIBUTES = 2, /* its attributes changed: a directory may now be readable, or not */
-	LOOK_MOVED = 4, /* it came by a rename: see FILE_MOVED */
-	LOOK_CREATED = 8, /* it was made, not moved here */
-	LOOK_ARRIVED = 16, /* something came: if it is not there, nobody knows what it was */
-	LOOK_TOUCHED = 32, /* it was written to or removed: the same, where it is not known */
-	LOOK_LOST = 64, /* something came and went that nobody knows */
-};
-
-struct ingest_look_name {
-	struct name name; /* borrowed, with a NUL behind */
-	uint32_t flags;
-};
-
-struct ingest_look {
+/* One directory that has to be rechecked. */
+struct recheck {
 	uint64_t dir;
-	enum ingest_look_what what;
-	const struct ingest_look_name *names; /* borrowed; sorted by bytes, each once */
+	enum recheck_scope scope;
+	enum rename_trust trust; /* with RECHECK_NAMES: what a renamed file is taken for */
+	const struct name_events *const *names; /* borrowed; sorted by bytes, each once */
 	size_t count;
 };
 
@@ -106,28 +94,27 @@ struct ingest_hooks {
 	uint64_t (*identify)(void *context, uint32_t source, int fd, uint64_t new_dir);
 	/* This could not be looked at: what stands there is not, or no more, what the index has, or
 	 * descriptors or memory ran out. Look again when more is known. */
-	void (*again)(void *context, const struct ingest_look *look);
+	void (*again)(void *context, const struct recheck *recheck);
 	/* A known directory below may be readable now, or not, or other names in it are to be left
 	 * out: look at it, but not in this walk, in which it may have a look of its own. */
-	void (*also)(void *context, const struct ingest_look *look);
+	void (*also)(void *context, const struct recheck *recheck);
 	/* Something may happen in this source, or has happened, that no event tells enough of. A
 	 * name that came and went again before anybody looked may have been a hard link to any
 	 * file, and so may one in a directory that was not watched yet; of a directory that is
 	 * mounted at two places only one is watched. */
-	void (*missed)(void *context, uint32_t source);
+	void (*needs_walk)(void *context, uint32_t source);
 	/* This name is a mount point that is not entered. No event tells of its attributes, as they
 	 * are those of the root of another mount. */
 	void (*not_entered)(void *context, uint64_t dir, struct name name);
-	/* Is it sure, for all that was looked at until now, that nothing was missed, and nothing
-	 * was written to since the events came that led to it? Else LOOK_SAME_BYTES is not to be
-	 * believed. */
-	bool (*sure)(void *context);
+	/* How far are renames trusted, given every event until now? RENAME_TRUSTED only if nothing was
+	 * written to since the events that led to the recheck. */
+	enum rename_trust (*trust)(void *context);
 	/* The file is not what the index has: look at it. From ingest_contents and ingest_compare,
 	 * which then leave the index as it is. */
-	void (*suspect)(void *context, uint64_t file);
+	void (*recheck_file)(void *context, uint64_t file);
 	/* Has a file of this size, whose content was known, come back into the index since the
 	 * comparison began? Nothing was compared with it. */
-	bool (*unsure)(void *context, uint64_t size);
+	bool (*has_new_rival)(void *context, uint64_t size);
 	/* This directory, or names in it, could not be read, for a reason that may pass: try again
 	 * after a while. */
 	void (*failed)(void *context, uint64_t dir);
@@ -177,9 +164,9 @@ MUST_CHECK int ingest_contents(struct ingest *ingest);
  * looks	count of them, borrowed; each directory once, and none below one that is looked at
  *		deeply
  *
- * 0; -ESTALE or -ELOOP: moves that do not fit together: look at everything (LOOK_DEEP); or another
+ * 0; -ESTALE or -ELOOP: moves that do not fit together: look at everything (RECHECK_TREE); or another
  * -errno when the index could not be written. */
-MUST_CHECK int ingest_look(struct ingest *ingest, const struct ingest_look *looks, size_t count);
+MUST_CHECK int ingest_recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count);
 
 /* Forgets files without a name; not while something looks, which may find them. */
 MUST_CHECK int ingest_purge(struct catalog *catalog);

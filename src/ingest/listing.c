@@ -26,7 +26,8 @@ void listing_clear(struct listing *listing)
 	listing->count = 0;
 }
 
-static int add(struct listing *listing, const char *name, uint64_t inode, uint32_t flags)
+static int add(struct listing *listing, const char *name, uint64_t inode, uint32_t events,
+	       bool keeps_bytes)
 {
 	size_t capacity = listing->capacity ? listing->capacity * 2 : 256;
 	struct listed *listed = arena_take(&listing->memory, sizeof(*listed)), **entries;
@@ -44,7 +45,8 @@ static int add(struct listing *listing, const char *name, uint64_t inode, uint32
 	listed->name.bytes = arena_copy(&listing->memory, name, length);
 	listed->name.length = (uint32_t)length;
 	listed->inode = inode;
-	listed->flags = flags;
+	listed->events = events;
+	listed->keeps_bytes = keeps_bytes;
 	listing->entries[listing->count++] = listed;
 	return listed->name.bytes ? 0 : -ENOMEM;
 }
@@ -62,7 +64,7 @@ static int add_names(struct listing *listing, size_t length, const struct exclud
 		if (exclude_matches(exclude, dir_path, entry->d_name))
 			listing->excluded++;
 		else
-			r = add(listing, entry->d_name, entry->d_ino, 0);
+			r = add(listing, entry->d_name, entry->d_ino, 0, false);
 	}
 	return r;
 }
@@ -146,28 +148,23 @@ int listing_read(struct listing *listing, struct catalog *catalog, const struct 
 	return r;
 }
 
-/* Where no time tells of a store to a mapping, the event at its close is all that does, and it may
- * name a hard link that was removed since. So a file whose ctime moved is never believed to have
- * lost or got a name only. */
-static uint32_t believed_flags(uint32_t filesystem_type)
+int listing_recheck(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir,
+		    const struct exclude *exclude, const struct recheck *recheck)
 {
-	return filesystem_times_tell(filesystem_type) ? UINT32_MAX : ~(uint32_t)LOOK_SAME_BYTES;
-}
-
-int listing_look(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir,
-		 const struct exclude *exclude, const struct ingest_look *look)
-{
-	const struct ingest_look_name *name;
-	uint32_t believed;
+	const struct name_events *name;
+	bool times_tell, keeps_bytes;
 	int r = 0;
 
 	listing_clear(listing);
 	listing->filesystem_type = filesystem_type_at(dir->fd);
-	believed = believed_flags(listing->filesystem_type);
-	for (size_t i = 0; r == 0 && i < look->count; i++) {
-		name = &look->names[i];
-		if (!exclude_matches(exclude, dir->path, name->name.bytes))
-			r = add(listing, name->name.bytes, 0, name->flags & believed);
+	/* Where no time shows a store through a mapping, only the event of its close does, and that may
+	 * name a hard link that was removed since: a moved ctime is never put down to a rename alone. */
+	times_tell = filesystem_times_tell(listing->filesystem_type);
+	for (size_t i = 0; r == 0 && i < recheck->count; i++) {
+		name = recheck->names[i];
+		keeps_bytes = times_tell && name_events_keep_bytes(name->events, recheck->trust);
+		if (!exclude_matches(exclude, dir->path, name->name))
+			r = add(listing, name->name, 0, name->events, keeps_bytes);
 	}
 	if (r == 0)
 		examine_names(listing, catalog, dir->fd);

@@ -22,7 +22,8 @@ struct listed {
 	uint64_t cookie; /* the first that the name may have, where it is compared with the index */
 	int error; /* positive errno of statx, 0 */
 	bool mount_root;
-	uint32_t flags; /* enum ingest_look_flag */
+	uint32_t events; /* of the recheck; 0: the whole directory is listed */
+	bool keeps_bytes; /* see name_events_keep_bytes() */
 	struct attributes attributes;
 };
 
@@ -53,9 +54,9 @@ MUST_CHECK int listing_read(struct listing *listing, struct catalog *catalog,
 			    const struct listed_dir *dir, const struct exclude *exclude);
 
 /* Examines only these names, which become the listing; those that are not there are left out. */
-MUST_CHECK int listing_look(struct listing *listing, struct catalog *catalog,
-			    const struct listed_dir *dir, const struct exclude *exclude,
-			    const struct ingest_look *look);
+MUST_CHECK int listing_recheck(struct listing *listing, struct catalog *catalog,
+			       const struct listed_dir *dir, const struct exclude *exclude,
+			       const struct recheck *recheck);
 
 /* Forgets all names: the listing of a directory that is not entered. */
 void listing_clear(struct listing *listing);

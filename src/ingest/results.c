@@ -114,7 +114,7 @@ static int gather_class(struct gathered *gathered, const struct ingest_hooks *ho
 	int r = 0;
 
 	/* it may be equal to what came back: left for later */
-	if (hooks && !group && hooks->unsure(hooks->context, class->size))
+	if (hooks && !group && hooks->has_new_rival(hooks->context, class->size))
 		return 0;
 	if (class->count > 1 && !group)
 		r = catalog_add_group(gathered->w, class->hash, class->size, &group);

@@ -193,9 +193,9 @@ static int list_names(struct walker *walker, const struct walk_dir *dir)
 			return r;
 		listed.path = bytes_text(&walker->path);
 	}
-	if (dir->what == LOOK_NAMES)
-		return listing_look(&walker->listing, walk->ingest->catalog, &listed,
-				    &walk->exclude, dir->look);
+	if (dir->scope == RECHECK_NAMES)
+		return listing_recheck(&walker->listing, walk->ingest->catalog, &listed,
+				       &walk->exclude, dir->recheck);
 	return listing_read(&walker->listing, walk->ingest->catalog, &listed, &walk->exclude);
 }
 
@@ -229,7 +229,7 @@ static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attribu
 		return hooks && is_no_answer(r) ? DIR_AGAIN : r;
 	if (hooks && dir->expected && !attributes_same_inode(&dir->attributes, attributes))
 		return DIR_AGAIN;
-	if (!hooks || dir->what == LOOK_NAMES)
+	if (!hooks || dir->scope == RECHECK_NAMES)
 		return 0;
 	hooks->enter(hooks->context, dir->source, walker->fd, dir->id);
 	/* what changed before it was watched brings no event */
@@ -311,7 +311,7 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 			r = catalog_get_dir(reader, dir->id, &record);
 		if (r < 0)
 			return r == -ENOENT ? -EUCLEAN : r;
-		if (dir->what == LOOK_NAMES && !now->error) { /* it was not listed */
+		if (dir->scope == RECHECK_NAMES && !now->error) { /* it was not listed */
 			change.error = record.error;
 			change.flags = record.flags;
 		}
@@ -337,7 +337,7 @@ static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t f
 		}
 		last->id = diff->dirs[i].id;
 		last->known = diff->dirs[i].known;
-		last->what = LOOK_DEEP;
+		last->scope = RECHECK_TREE;
 		last->attributes = *diff->dirs[i].attributes;
 		last->expected = true;
 		last->crosses = last->attributes.filesystem != filesystem;
@@ -350,7 +350,7 @@ static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t f
 }
 
 /* Compares what was read with the index, and hands over the differences. */
-static int hand_over(struct walker *walker, struct walk_dir *dir, const struct ingest_look *look,
+static int hand_over(struct walker *walker, struct walk_dir *dir, const struct recheck *recheck,
 		     const struct name_change *now)
 {
 	struct walk *walk = walker->walk;
@@ -361,7 +361,7 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct i
 				    .known = dir->known,
 				    .cross_mounts = walk->ingest->settings->cross_mounts,
 				    .by_path = exclude_has_paths(&walk->exclude),
-				    .look = look,
+				    .recheck = recheck,
 				    .hooks = walk->ingest->hooks,
 				    .fd = walker->fd,
 				    .hidden = walk->index_folder,
@@ -393,21 +393,21 @@ static void note_time(struct walker *walker, uint64_t took_ns)
 		ingest->seeks = true;
 }
 
-static int look_at_dir(struct walker *walker, struct walk_dir *dir)
+static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 {
 	struct ingest *ingest = walker->walk->ingest;
-	struct ingest_look own = {.dir = dir->id, .what = dir->what};
-	const struct ingest_look *look = dir->look ? dir->look : &own;
+	struct recheck own = {.dir = dir->id, .scope = dir->scope};
+	const struct recheck *recheck = dir->recheck ? dir->recheck : &own;
 	struct name_change now = {.kind = NAME_UPDATE_DIR, .id = dir->id};
 	uint64_t begun = clock_monotonic_ns();
 	int r = read_dir(walker, dir, &now.attributes, &now.error);
 
 	note_time(walker, clock_monotonic_ns() - begun);
 	if (r == DIR_AGAIN)
-		ingest->hooks->again(ingest->hooks->context, look);
+		ingest->hooks->again(ingest->hooks->context, recheck);
 	if (!dir->known && ingest->hooks &&
 	    (r == DIR_AGAIN || may_have_lost(ingest->hooks, &now.attributes)))
-		ingest->hooks->missed(ingest->hooks->context, dir->source);
+		ingest->hooks->needs_walk(ingest->hooks->context, dir->source);
 	if (r == DIR_AGAIN || (r == -ENOENT && dir->parent))
 		return 0; /* its parent's next listing tells */
 	if (r < 0)
@@ -421,7 +421,7 @@ static int look_at_dir(struct walker *walker, struct walk_dir *dir)
 	if (ingest->hooks && ingest_may_pass(now.error))
 		ingest->hooks->failed(ingest->hooks->context, dir->id);
 	atomic_fetch_add(&ingest->progress.names, walker->listing.count);
-	return hand_over(walker, dir, look, &now);
+	return hand_over(walker, dir, recheck, &now);
 }
 
 static void *walk_thread(void *context)
@@ -431,7 +431,7 @@ static void *walk_thread(void *context)
 	int r;
 
 	while ((dir = pop(walker.walk))) {
-		r = look_at_dir(&walker, dir);
+		r = recheck_dir(&walker, dir);
 		cleanup_close(&walker.fd);
 		walker.fd = -1;
 		finish_dir(walker.walk, dir, r);
@@ -447,7 +447,7 @@ static void *walk_thread(void *context)
 /* ---- the walk ------------------------------------------------------------------------ */
 
 /* Finds where a look begins. -ENOENT: the directory is not in the index any more. */
-static int find_beginning(struct walk *walk, const struct ingest_look *look, struct walk_dir **dir)
+static int find_beginning(struct walk *walk, const struct recheck *recheck, struct walk_dir **dir)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
 	struct bytes path CLEANUP_BYTES = {0};
@@ -456,9 +456,9 @@ static int find_beginning(struct walk *walk, const struct ingest_look *look, str
 	int r = catalog_read_begin(walk->ingest->catalog, &reader);
 
 	if (r == 0)
-		r = catalog_get_dir(reader, look->dir, &record);
+		r = catalog_get_dir(reader, recheck->dir, &record);
 	if (r == 0)
-		r = catalog_dir_path(reader, look->dir, &path, &source);
+		r = catalog_dir_path(reader, recheck->dir, &path, &source);
 	if (r != 0)
 		return r;
 	if (!bytes_text(&path))
@@ -467,22 +467,22 @@ static int find_beginning(struct walk *walk, const struct ingest_look *look, str
 	if (!*dir)
 		return -ENOMEM;
 	(*dir)->source = source;
-	(*dir)->id = look->dir;
+	(*dir)->id = recheck->dir;
 	(*dir)->known = true;
-	(*dir)->what = look->what;
-	(*dir)->look = look;
+	(*dir)->scope = recheck->scope;
+	(*dir)->recheck = recheck;
 	(*dir)->attributes = record.attributes;
 	(*dir)->expected = record.parent != 0; /* a source's root may be a new one */
 	return 0;
 }
 
-static int push_looks(struct walk *walk, const struct ingest_look *looks, size_t count)
+static int push_rechecks(struct walk *walk, const struct recheck *rechecks, size_t count)
 {
 	struct walk_dir *dir;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = find_beginning(walk, &looks[i], &dir);
+		r = find_beginning(walk, &rechecks[i], &dir);
 		if (r == 0)
 			push(walk, dir, dir, 1);
 		else if (r == -ENOENT)
@@ -511,20 +511,20 @@ static int kept_descriptors(void)
 }
 
 /* Whole trees wait for the disk; single names that were just changed do not. */
-static unsigned int threads_for(const struct ingest *ingest, const struct ingest_look *looks,
+static unsigned int threads_for(const struct ingest *ingest, const struct recheck *rechecks,
 				size_t count)
 {
 	if (ingest->settings->threads)
 		return ingest->settings->threads;
 	for (size_t i = 0; i < count; i++) {
-		if (looks[i].what == LOOK_DEEP)
+		if (rechecks[i].scope == RECHECK_TREE)
 			return threads_that_read();
 	}
 	return threads_that_compute();
 }
 
-int walk_looks(struct ingest *ingest, struct batch_writer *writer, const struct ingest_look *looks,
-	       size_t count)
+int walk_rechecks(struct ingest *ingest, struct batch_writer *writer,
+		  const struct recheck *rechecks, size_t count)
 {
 	struct walk walk = {.ingest = ingest,
 			    .writer = writer,
@@ -538,9 +538,9 @@ int walk_looks(struct ingest *ingest, struct batch_writer *writer, const struct 
 	view_mounts_load(&walk.views);
 	r = examine_index_folder(&walk);
 	if (r == 0)
-		r = push_looks(&walk, looks, count);
+		r = push_rechecks(&walk, rechecks, count);
 	if (r == 0)
-		r = threads_run(threads_for(ingest, looks, count), walk_thread, &walk);
+		r = threads_run(threads_for(ingest, rechecks, count), walk_thread, &walk);
 	walk_dir_release_list(walk.sorted);
 	walk_dir_release_list(walk.first);
 	ingest->result.errors += walk.errors;

@@ -12,7 +12,7 @@
 /* Looks at count directories and at what is below them, as each look says. Blocks until that is
  * done; uses settings->threads threads. Figures go to ingest->progress and ingest->result. 0 or
  * -errno. */
-MUST_CHECK int walk_looks(struct ingest *ingest, struct batch_writer *writer,
-			  const struct ingest_look *looks, size_t count);
+MUST_CHECK int walk_rechecks(struct ingest *ingest, struct batch_writer *writer,
+			     const struct recheck *rechecks, size_t count);
 
 #endif

@@ -32,8 +32,8 @@ struct walk_dir {
 	bool crosses; /* into a file system that its parent is not on: it may never answer */
 	struct attributes attributes; /* as they were when it was found */
 	uint64_t id;
-	enum ingest_look_what what;
-	const struct ingest_look *look; /* borrowed, or NULL: what and id say all */
+	enum recheck_scope scope;
+	const struct recheck *recheck; /* borrowed, or NULL: what and id say all */
 	uint32_t name_length;
 	char name[]; /* where the walk began: its path in the source */
 };

@@ -45,7 +45,7 @@ void queue_close(struct queue *queue)
 		next = watch->by_dir.next;
 		free(watch);
 	}
-	dirty_reset(&queue->pending);
+	event_set_reset(&queue->pending);
 	if (queue->fd >= 0)
 		(void)close(queue->fd);
 	queue->fd = -1;
@@ -159,24 +159,24 @@ void queue_overflow(struct queue *queue)
 {
 	if (queue->pending.overflowed)
 		return;
-	dirty_reset(&queue->pending);
+	event_set_reset(&queue->pending);
 	queue->pending.overflowed = queue->bit;
 	queue->overflows++;
 }
 
-int queue_take(struct queue *queue, struct dirty *dirty)
+int queue_take(struct queue *queue, struct event_set *set)
 {
 	int r;
 
 	queue->pending.left = queue->away > 0;
 	queue->away = 0;
 	queue->written = false;
-	r = dirty_merge(dirty, &queue->pending);
+	r = event_set_merge(set, &queue->pending);
 	if (r == 0)
 		return 0;
 	queue_overflow(queue);
 	queue->pending.overflowed = 0;
-	dirty->overflowed |= queue->bit;
+	set->overflowed |= queue->bit;
 	return r;
 }
 
@@ -195,35 +195,35 @@ static bool is_seen(struct queue *queue, const struct inotify_event *event)
 static void note_left(struct queue *queue, const struct inotify_event *event)
 {
 	queue->away++;
-	queue->left[queue->left_next] = event->cookie;
-	queue->left_next = (queue->left_next + 1) % QUEUE_COOKIES;
+	queue->left[queue->moved_next] = event->cookie;
+	queue->moved_next = (queue->moved_next + 1) % QUEUE_COOKIES;
 }
 
-static uint32_t why_of(struct queue *queue, const struct inotify_event *event, bool named)
+static uint32_t events_of(struct queue *queue, const struct inotify_event *event, bool named)
 {
-	uint32_t mask = event->mask, why = 0;
+	uint32_t mask = event->mask, events = 0;
 
 	if (!named)
-		return DIRTY_ATTRIBUTES;
+		return EVENT_ATTRIBUTES;
 	if (mask & IN_CREATE)
-		why |= DIRTY_NAME | DIRTY_CREATED;
+		events |= EVENT_NAME | EVENT_CREATED;
 	if (mask & IN_DELETE)
-		why |= DIRTY_NAME | DIRTY_REMOVED;
+		events |= EVENT_NAME | EVENT_REMOVED;
 	if (mask & (IN_MOVED_FROM | IN_MOVED_TO))
-		why |= DIRTY_NAME | DIRTY_MOVED;
+		events |= EVENT_NAME;
 	if (mask & IN_MOVED_FROM)
 		note_left(queue, event);
 	if (mask & IN_MOVED_TO)
-		why |= is_seen(queue, event) ? DIRTY_CAME : DIRTY_UNSEEN;
-	if (mask & IN_ISDIR && why & (DIRTY_CREATED | DIRTY_UNSEEN))
-		why |= DIRTY_NEW_DIR;
+		events |= is_seen(queue, event) ? EVENT_MOVED_HERE : EVENT_MOVED_IN;
+	if (mask & IN_ISDIR && events & (EVENT_CREATED | EVENT_MOVED_IN))
+		events |= EVENT_NEW_DIR;
 	if (mask & IN_MODIFY)
-		why |= DIRTY_CONTENT;
+		events |= EVENT_WRITTEN;
 	if (mask & IN_CLOSE_WRITE)
-		why |= DIRTY_CONTENT | DIRTY_CLOSED;
+		events |= EVENT_WRITTEN | EVENT_CLOSED;
 	if (mask & IN_ATTRIB)
-		why |= DIRTY_ATTRIBUTES;
-	return why;
+		events |= EVENT_ATTRIBUTES;
+	return events;
 }
 
 static void take_event(struct queue *queue, const struct inotify_event *event)
@@ -252,8 +252,8 @@ static void take_event(struct queue *queue, const struct inotify_event *event)
 		return;
 	if (event->len > 0)
 		length = (uint32_t)strnlen(event->name, event->len);
-	if (dirty_note(&queue->pending, watch->dir, event->name, length,
-		       why_of(queue, event, length > 0)) < 0)
+	if (event_set_add(&queue->pending, watch->dir, event->name, length,
+			  events_of(queue, event, length > 0)) < 0)
 		queue_overflow(queue);
 }
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "watch/dirty.h"
+#include "watch/event_set.h"
 
 /* Some thousand events. */
 #define QUEUE_BUFFER_BYTES ((size_t)64 << 10)
@@ -25,11 +25,11 @@ struct queue {
 	struct queue_watch *by_number; /* uthash: the same ones, by the kernel's number */
 	struct queue_watch *by_dir; /* and by the caller's */
 	uint32_t left[QUEUE_COOKIES]; /* cookies of the last names that were moved away */
-	unsigned int left_next;
+	unsigned int moved_next;
 	unsigned int away; /* names that went by a rename and came nowhere, since it was taken */
 	bool written; /* something was, or its attributes changed, since it was taken */
 	bool half; /* the last event told that a name left by a rename: where it went follows */
-	struct dirty pending; /* when it overflowed: nothing but that bit, until it is taken */
+	struct event_set pending; /* when it overflowed: nothing but that bit, until it is taken */
 	uint64_t events;
 	uint64_t overflows;
 };
@@ -56,7 +56,7 @@ size_t queue_read(struct queue *queue, char *buffer);
 void queue_read_all(struct queue *queue, char *buffer);
 
 /* Moves what is pending into dirty. 0 or -ENOMEM: then the queue has overflowed. */
-MUST_CHECK int queue_take(struct queue *queue, struct dirty *dirty);
+MUST_CHECK int queue_take(struct queue *queue, struct event_set *set);
 
 /* Forgets what is pending; nothing becomes pending until it was taken. */
 void queue_overflow(struct queue *queue);

@@ -53,7 +53,7 @@ struct watch {
 
 static bool is_pending(const struct queue *queue)
 {
-	const struct dirty *pending = &queue->pending;
+	const struct event_set *pending = &queue->pending;
 
 	return pending->count > 0 || pending->overflowed || pending->strayed;
 }
@@ -252,7 +252,7 @@ static void read_other_halves(struct watch *watch)
 		watch->queues[i].half = false;
 }
 
-int watch_take(struct watch *watch, struct dirty *dirty)
+int watch_take(struct watch *watch, struct event_set *set)
 {
 	int r = 0;
 
@@ -260,7 +260,7 @@ int watch_take(struct watch *watch, struct dirty *dirty)
 	read_all(watch);
 	read_other_halves(watch);
 	for (unsigned int i = 0; i < watch->count; i++) {
-		if (queue_take(&watch->queues[i], dirty) < 0)
+		if (queue_take(&watch->queues[i], set) < 0)
 			r = -ENOMEM;
 	}
 	watch->told = false;

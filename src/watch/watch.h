@@ -4,7 +4,7 @@
 
 /* Kernel events: which names of which directories to look at again.
  *
- *   kernel queues --drain thread--> names in memory --watch_take--> struct dirty
+ *   kernel queues --drain thread--> names in memory --watch_take--> struct event_set
  *
  * A directory is known by a number that the caller gives (above 0, not two at a time in a queue),
  * never by a path. There is a queue for each source, so that one that overflows costs only that
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "watch/dirty.h"
+#include "watch/event_set.h"
 
 /* Bytes of names that wait to be taken, about: some hundred thousand. */
 #define WATCH_PENDING_MAX ((size_t)64 << 20)
@@ -69,7 +69,7 @@ void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir);
 /* Moves everything that happened before this call into dirty: reads all that the kernel's queues
  * hold, so this is a barrier (an event is queued before the system call that caused it returns).
  * 0 or -ENOMEM (then nothing is lost: queues are marked overflowed). */
-MUST_CHECK int watch_take(struct watch *watch, struct dirty *dirty);
+MUST_CHECK int watch_take(struct watch *watch, struct event_set *set);
 
 /* Has anything been written to, or had its attributes changed, between the last watch_take and this
  * call? Also where that is not known. */

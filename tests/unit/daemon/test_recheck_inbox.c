@@ -6,8 +6,8 @@
 struct play {
 	struct fixture *f;
 	struct recheck_inbox inbox;
-	struct dirty dirty;
-	const struct dirty_name **list; /* of what is dirty */
+	struct event_set dirty;
+	const struct name_events **list; /* of what is dirty */
 	size_t count;
 	bool rescan;
 };
@@ -28,7 +28,7 @@ static int play_teardown(void **state)
 	struct play *p = *state;
 
 	free(p->list);
-	dirty_reset(&p->dirty);
+	event_set_reset(&p->dirty);
 	recheck_inbox_deinit(&p->inbox);
 	fixture_teardown((void **)&p->f);
 	free(p);
@@ -44,19 +44,19 @@ static void take(struct play *p)
 {
 	free(p->list);
 	p->list = NULL;
-	dirty_reset(&p->dirty);
+	event_set_reset(&p->dirty);
 	assert_int_equal(recheck_inbox_take(&p->inbox, p->f->catalog, &p->dirty, &p->rescan), 0);
-	assert_false(recheck_inbox_has(&p->inbox));
-	assert_int_equal(dirty_list(&p->dirty, &p->list, &p->count), 0);
+	assert_false(recheck_inbox_has_requests(&p->inbox));
+	assert_int_equal(event_set_list(&p->dirty, &p->list, &p->count), 0);
 }
 
 static void assert_dirty(const struct play *p, size_t at, uint64_t dir, const char *name,
-			 uint32_t why)
+			 uint32_t events)
 {
 	assert_true(at < p->count);
 	assert_int_equal(p->list[at]->dir, dir);
 	assert_string_equal(p->list[at]->name, name);
-	assert_int_equal(p->list[at]->why, why);
+	assert_int_equal(p->list[at]->events, events);
 }
 
 /* ---- cases --------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static void test_nothing_is_heard_at_first(void **state)
 {
 	struct play *p = *state;
 
-	assert_false(recheck_inbox_has(&p->inbox));
+	assert_false(recheck_inbox_has_requests(&p->inbox));
 	take(p);
 	assert_int_equal(p->count, 0);
 	assert_false(p->rescan);
@@ -75,39 +75,35 @@ static void test_look_is_given_once_as_what_is_dirty(void **state)
 {
 	struct play *p = *state;
 
-	recheck_inbox_look(&p->inbox, &(struct ingest_look){.dir = 7, .what = LOOK_LISTING}, false);
-	recheck_inbox_look(&p->inbox, &(struct ingest_look){.dir = 8, .what = LOOK_DEEP}, false);
-	assert_true(recheck_inbox_has(&p->inbox));
+	recheck_inbox_add(&p->inbox, &(struct recheck){.dir = 7, .scope = RECHECK_LISTING}, false);
+	recheck_inbox_add(&p->inbox, &(struct recheck){.dir = 8, .scope = RECHECK_TREE}, false);
+	assert_true(recheck_inbox_has_requests(&p->inbox));
 	take(p);
 	assert_int_equal(p->count, 2);
-	assert_dirty(p, 0, 7, "", DIRTY_LISTING);
-	assert_dirty(p, 1, 8, "", DIRTY_DEEP);
+	assert_dirty(p, 0, 7, "", EVENT_LISTING);
+	assert_dirty(p, 1, 8, "", EVENT_TREE);
 	take(p);
 	assert_int_equal(p->count, 0);
 }
 
-static void test_names_of_a_look_keep_what_is_known_of_them(void **state)
+static void test_names_of_a_recheck_keep_their_events(void **state)
 {
-	const struct ingest_look_name names[] = {
-		{name_of("a"), LOOK_SAME_BYTES},
-		{name_of("b"), LOOK_ATTRIBUTES},
-		{name_of("c"), 0},
-		{name_of("d"), LOOK_SAME_BYTES | LOOK_CREATED},
-	};
+	struct event_set before CLEANUP(event_set_reset) = {0};
+	const struct name_events **names AUTO_FREE = NULL;
+	struct recheck recheck = {.dir = 7};
 	struct play *p = *state;
 
-	recheck_inbox_look(&p->inbox,
-			   &(struct ingest_look){.dir = 7,
-						 .names = names,
-						 .count = ARRAY_SIZE(names)},
-			   false);
+	assert_int_equal(event_set_add(&before, 7, "a", 1, EVENT_NAME), 0);
+	assert_int_equal(event_set_add(&before, 7, "b", 1, EVENT_NAME | EVENT_CREATED), 0);
+	assert_int_equal(event_set_list(&before, &names, &recheck.count), 0);
+	recheck.names = names;
+	recheck_inbox_add(&p->inbox, &recheck, false);
+	recheck_inbox_add(&p->inbox, &recheck, false);
 	take(p);
-	assert_int_equal(p->count, 5);
-	assert_dirty(p, 0, 7, "", 0); /* the directory was looked at, too */
-	assert_dirty(p, 1, 7, "a", DIRTY_NAME);
-	assert_dirty(p, 2, 7, "b", DIRTY_ATTRIBUTES);
-	assert_dirty(p, 3, 7, "c", DIRTY_CONTENT); /* it may have been written to */
-	assert_dirty(p, 4, 7, "d", DIRTY_NAME | DIRTY_CREATED);
+	assert_int_equal(p->count, 3);
+	assert_dirty(p, 0, 7, "", 0); /* the directory itself */
+	assert_dirty(p, 1, 7, "a", EVENT_NAME);
+	assert_dirty(p, 2, 7, "b", EVENT_NAME | EVENT_CREATED); /* it was created once */
 }
 
 static void test_directory_not_at_its_place_is_looked_for_in_its_parent(void **state)
@@ -116,22 +112,22 @@ static void test_directory_not_at_its_place_is_looked_for_in_its_parent(void **s
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
 
 	fixture_commit(p->f);
-	recheck_inbox_look(&p->inbox, &(struct ingest_look){.dir = dir, .what = LOOK_DEEP}, true);
+	recheck_inbox_add(&p->inbox, &(struct recheck){.dir = dir, .scope = RECHECK_TREE}, true);
 	take(p);
 	assert_int_equal(p->count, 2);
-	assert_dirty(p, 0, root_of(p), "dir", DIRTY_NAME);
-	assert_dirty(p, 1, dir, "", DIRTY_DEEP);
+	assert_dirty(p, 0, root_of(p), "dir", EVENT_NAME);
+	assert_dirty(p, 1, dir, "", EVENT_TREE);
 }
 
 static void test_source_not_at_its_place_has_no_parent(void **state)
 {
 	struct play *p = *state;
 
-	recheck_inbox_look(&p->inbox, &(struct ingest_look){.dir = root_of(p), .what = LOOK_DEEP},
-			   true);
+	recheck_inbox_add(&p->inbox, &(struct recheck){.dir = root_of(p), .scope = RECHECK_TREE},
+			  true);
 	take(p);
 	assert_int_equal(p->count, 1);
-	assert_dirty(p, 0, root_of(p), "", DIRTY_DEEP);
+	assert_dirty(p, 0, root_of(p), "", EVENT_TREE);
 }
 
 static void test_file_is_looked_at_under_its_first_name(void **state)
@@ -145,13 +141,13 @@ static void test_file_is_looked_at_under_its_first_name(void **state)
 	fixture_commit(p->f);
 	add_file(p->f, root_of(p), "another name", file_of(11, 1, 0));
 	fixture_commit(p->f);
-	recheck_inbox_bereft(&p->inbox, id_at(p->f, dir, "bereft"));
-	recheck_inbox_suspect(&p->inbox, id_at(p->f, root_of(p), "suspect"));
-	assert_true(recheck_inbox_has(&p->inbox));
+	recheck_inbox_add_file(&p->inbox, id_at(p->f, dir, "bereft"), EVENT_NAME);
+	recheck_inbox_add_file(&p->inbox, id_at(p->f, root_of(p), "suspect"), EVENT_ATTRIBUTES);
+	assert_true(recheck_inbox_has_requests(&p->inbox));
 	take(p);
 	assert_int_equal(p->count, 2);
-	assert_dirty(p, 0, root_of(p), "suspect", DIRTY_ATTRIBUTES);
-	assert_dirty(p, 1, dir, "bereft", DIRTY_NAME);
+	assert_dirty(p, 0, root_of(p), "suspect", EVENT_ATTRIBUTES);
+	assert_dirty(p, 1, dir, "bereft", EVENT_NAME);
 }
 
 static void test_what_the_index_does_not_have_is_left_out(void **state)
@@ -164,9 +160,9 @@ static void test_what_the_index_does_not_have_is_left_out(void **state)
 	orphan = id_at(p->f, root_of(p), "a");
 	remove_name(p->f, root_of(p), "a");
 	fixture_commit(p->f);
-	recheck_inbox_bereft(&p->inbox, orphan);
-	recheck_inbox_suspect(&p->inbox, orphan);
-	recheck_inbox_suspect(&p->inbox, 123456);
+	recheck_inbox_add_file(&p->inbox, orphan, EVENT_NAME);
+	recheck_inbox_add_file(&p->inbox, orphan, EVENT_ATTRIBUTES);
+	recheck_inbox_add_file(&p->inbox, 123456, EVENT_ATTRIBUTES);
 	take(p);
 	assert_int_equal(p->count, 0);
 }
@@ -175,8 +171,8 @@ static void test_rescan_is_told_once(void **state)
 {
 	struct play *p = *state;
 
-	recheck_inbox_rescan(&p->inbox);
-	assert_true(recheck_inbox_has(&p->inbox));
+	recheck_inbox_add_rescan(&p->inbox);
+	assert_true(recheck_inbox_has_requests(&p->inbox));
 	take(p);
 	assert_true(p->rescan);
 	take(p);
@@ -187,8 +183,8 @@ static void test_what_was_dirty_before_stays_so(void **state)
 {
 	struct play *p = *state;
 
-	assert_int_equal(dirty_note(&p->dirty, 7, "a", 1, DIRTY_NAME), 0);
-	recheck_inbox_look(&p->inbox, &(struct ingest_look){.dir = 7, .what = LOOK_LISTING}, false);
+	assert_int_equal(event_set_add(&p->dirty, 7, "a", 1, EVENT_NAME), 0);
+	recheck_inbox_add(&p->inbox, &(struct recheck){.dir = 7, .scope = RECHECK_LISTING}, false);
 	assert_int_equal(recheck_inbox_take(&p->inbox, p->f->catalog, &p->dirty, &p->rescan), 0);
 	assert_int_equal(p->dirty.count, 2);
 }
@@ -200,7 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_nothing_is_heard_at_first),
 		CASE(test_look_is_given_once_as_what_is_dirty),
-		CASE(test_names_of_a_look_keep_what_is_known_of_them),
+		CASE(test_names_of_a_recheck_keep_their_events),
 		CASE(test_directory_not_at_its_place_is_looked_for_in_its_parent),
 		CASE(test_source_not_at_its_place_has_no_parent),
 		CASE(test_file_is_looked_at_under_its_first_name),

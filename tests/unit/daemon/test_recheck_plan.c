@@ -2,15 +2,17 @@
 #include "catalog/fixture.h"
 #include "daemon/recheck_plan.h"
 #include "source/source.h"
+#include "watch/event_set.h"
 
 /* An index of two sources, what is dirty in it, and what is made of that. */
 struct play {
 	struct fixture *f;
 	struct source list[2];
 	struct sources sources;
-	struct dirty dirty;
-	struct recheck_plan looks;
+	struct event_set dirty;
+	struct recheck_plan plan;
 	struct bytes written;
+	const struct name_events **names; /* of dirty, which the plan borrows */
 };
 
 static int play_setup(void **state)
@@ -30,17 +32,18 @@ static int play_teardown(void **state)
 {
 	struct play *p = *state;
 
-	recheck_plan_free(&p->looks);
+	recheck_plan_free(&p->plan);
 	bytes_free(&p->written);
-	dirty_reset(&p->dirty);
+	free(p->names);
+	event_set_reset(&p->dirty);
 	fixture_teardown((void **)&p->f);
 	free(p);
 	return 0;
 }
 
-static void note(struct play *p, uint64_t dir, const char *name, uint32_t why)
+static void note(struct play *p, uint64_t dir, const char *name, uint32_t events)
 {
-	assert_int_equal(dirty_note(&p->dirty, dir, name, (uint32_t)strlen(name), why), 0);
+	assert_int_equal(event_set_add(&p->dirty, dir, name, (uint32_t)strlen(name), events), 0);
 }
 
 static uint64_t root_of(const struct play *p)
@@ -49,38 +52,39 @@ static uint64_t root_of(const struct play *p)
 }
 
 /* From what is dirty to looks, which borrow names of it. */
-static void make_looks(struct play *p)
+static void make_plan(struct play *p)
 {
-	const struct dirty_name **list AUTO_FREE = NULL;
 	size_t count;
 
-	recheck_plan_free(&p->looks);
+	recheck_plan_free(&p->plan);
+	free(p->names);
+	p->names = NULL;
 	p->written.length = 0;
-	assert_int_equal(dirty_list(&p->dirty, &list, &count), 0);
-	assert_int_equal(recheck_plan_hide_written(&p->looks, p->f->catalog, list, count,
+	assert_int_equal(event_set_list(&p->dirty, &p->names, &count), 0);
+	assert_int_equal(recheck_plan_hide_written(&p->plan, p->f->catalog, p->names, count,
 						   &p->written),
 			 0);
-	assert_int_equal(recheck_plan_make(&p->looks, &p->sources, list, count), 0);
+	assert_int_equal(recheck_plan_make(&p->plan, &p->sources, p->names, count), 0);
 }
 
-static const struct ingest_look *look_at(const struct play *p, uint64_t dir)
+static const struct recheck *recheck_of(const struct play *p, uint64_t dir)
 {
 	size_t i = 0;
 
-	while (i < p->looks.count && p->looks.list[i].dir != dir)
+	while (i < p->plan.count && p->plan.list[i].dir != dir)
 		i++;
-	assert_true(i < p->looks.count);
-	return &p->looks.list[i];
+	assert_true(i < p->plan.count);
+	return &p->plan.list[i];
 }
 
-/* The flags that a name of the first source's root is looked at with. */
-static uint32_t flags_of(const struct play *p, const char *name)
+/* The events that a name in the root of the first source is rechecked with. */
+static uint32_t events_of(const struct play *p, const char *name)
 {
-	const struct ingest_look *look = look_at(p, root_of(p));
+	const struct recheck *recheck = recheck_of(p, root_of(p));
 
-	for (size_t i = 0; i < look->count; i++) {
-		if (strcmp(look->names[i].name.bytes, name) == 0)
-			return look->names[i].flags;
+	for (size_t i = 0; i < recheck->count; i++) {
+		if (strcmp(recheck->names[i]->name, name) == 0)
+			return recheck->names[i]->events;
 	}
 	fail();
 	return 0;
@@ -97,39 +101,37 @@ static void test_nothing_dirty_is_no_look(void **state)
 {
 	struct play *p = *state;
 
-	make_looks(p);
-	assert_int_equal(p->looks.count, 0);
+	make_plan(p);
+	assert_int_equal(p->plan.count, 0);
 	assert_int_equal(count_written(p), 0);
 }
 
 static void test_names_are_looked_at_with_what_is_known_of_them(void **state)
 {
 	struct play *p = *state;
-	const struct ingest_look *look;
+	const struct recheck *recheck;
 
 	add_file(p->f, root_of(p), "written", file_of(10, 100, 0));
 	fixture_commit(p->f);
-	note(p, root_of(p), "came", DIRTY_NAME);
-	note(p, root_of(p), "moved", DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME);
-	note(p, root_of(p), "made", DIRTY_NAME | DIRTY_CREATED);
-	note(p, root_of(p), "written", DIRTY_CONTENT);
-	note(p, root_of(p), "attributes", DIRTY_ATTRIBUTES);
-	note(p, root_of(p), "from outside", DIRTY_NAME | DIRTY_UNSEEN);
-	make_looks(p);
-	assert_int_equal(p->looks.count, 1);
-	assert_int_equal(p->looks.deep_count, 0);
-	look = look_at(p, root_of(p));
-	assert_int_equal(look->what, LOOK_NAMES);
-	assert_int_equal(look->count, 6);
-	for (size_t i = 1; i < look->count; i++)
-		assert_true(strcmp(look->names[i - 1].name.bytes, look->names[i].name.bytes) < 0);
-	assert_int_equal(flags_of(p, "came"), LOOK_SAME_BYTES);
-	assert_int_equal(flags_of(p, "moved") & LOOK_SAME_BYTES, LOOK_SAME_BYTES);
-	assert_int_equal(flags_of(p, "made"), LOOK_SAME_BYTES | LOOK_CREATED | LOOK_ARRIVED);
-	assert_int_equal(flags_of(p, "written"), LOOK_TOUCHED);
-	assert_int_equal(flags_of(p, "attributes"), LOOK_ATTRIBUTES | LOOK_TOUCHED);
-	assert_int_equal(flags_of(p, "from outside"), 0);
-	assert_false(p->looks.doubt);
+	note(p, root_of(p), "came", EVENT_NAME);
+	note(p, root_of(p), "moved", EVENT_NAME | EVENT_MOVED_HERE);
+	note(p, root_of(p), "made", EVENT_NAME | EVENT_CREATED);
+	note(p, root_of(p), "written", EVENT_WRITTEN);
+	note(p, root_of(p), "attributes", EVENT_ATTRIBUTES);
+	note(p, root_of(p), "from outside", EVENT_NAME | EVENT_MOVED_IN);
+	make_plan(p);
+	assert_int_equal(p->plan.count, 1);
+	assert_int_equal(p->plan.tree_count, 0);
+	recheck = recheck_of(p, root_of(p));
+	assert_int_equal(recheck->scope, RECHECK_NAMES);
+	assert_int_equal(recheck->count, 6);
+	for (size_t i = 1; i < recheck->count; i++)
+		assert_true(strcmp(recheck->names[i - 1]->name, recheck->names[i]->name) < 0);
+	assert_int_equal(recheck->trust, RENAME_TRUSTED);
+	assert_int_equal(events_of(p, "came"), EVENT_NAME);
+	assert_int_equal(events_of(p, "moved"), EVENT_NAME | EVENT_MOVED_HERE);
+	assert_int_equal(events_of(p, "written"), EVENT_WRITTEN);
+	assert_int_equal(p->plan.trust, RENAME_TRUSTED);
 }
 
 static void test_each_directory_has_one_look(void **state)
@@ -138,15 +140,15 @@ static void test_each_directory_has_one_look(void **state)
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
 
 	fixture_commit(p->f);
-	note(p, root_of(p), "a", DIRTY_NAME);
-	note(p, dir, "b", DIRTY_NAME);
-	note(p, root_of(p), "c", DIRTY_NAME);
-	note(p, p->f->roots[1], "d", DIRTY_NAME);
-	make_looks(p);
-	assert_int_equal(p->looks.count, 3);
-	assert_int_equal(look_at(p, root_of(p))->count, 2);
-	assert_string_equal(look_at(p, dir)->names[0].name.bytes, "b");
-	assert_string_equal(look_at(p, p->f->roots[1])->names[0].name.bytes, "d");
+	note(p, root_of(p), "a", EVENT_NAME);
+	note(p, dir, "b", EVENT_NAME);
+	note(p, root_of(p), "c", EVENT_NAME);
+	note(p, p->f->roots[1], "d", EVENT_NAME);
+	make_plan(p);
+	assert_int_equal(p->plan.count, 3);
+	assert_int_equal(recheck_of(p, root_of(p))->count, 2);
+	assert_string_equal(recheck_of(p, dir)->names[0]->name, "b");
+	assert_string_equal(recheck_of(p, p->f->roots[1])->names[0]->name, "d");
 }
 
 /* ---- directories --------------------------------------------------------------------- */
@@ -157,11 +159,11 @@ static void test_directory_that_is_listed_needs_no_names(void **state)
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
 
 	fixture_commit(p->f);
-	note(p, dir, "a", DIRTY_NAME);
-	note(p, dir, "", DIRTY_LISTING);
-	make_looks(p);
-	assert_int_equal(look_at(p, dir)->what, LOOK_LISTING);
-	assert_int_equal(look_at(p, dir)->count, 0);
+	note(p, dir, "a", EVENT_NAME);
+	note(p, dir, "", EVENT_LISTING);
+	make_plan(p);
+	assert_int_equal(recheck_of(p, dir)->scope, RECHECK_LISTING);
+	assert_int_equal(recheck_of(p, dir)->count, 0);
 }
 
 static void test_deep_looks_stand_in_front(void **state)
@@ -170,17 +172,17 @@ static void test_deep_looks_stand_in_front(void **state)
 	uint64_t one = add_dir(p->f, root_of(p), "one"), other = add_dir(p->f, root_of(p), "other");
 
 	fixture_commit(p->f);
-	note(p, root_of(p), "a", DIRTY_NAME);
-	note(p, one, "a", DIRTY_NAME);
-	note(p, other, "", DIRTY_DEEP);
-	note(p, other, "a", DIRTY_NAME);
-	make_looks(p);
-	assert_int_equal(p->looks.count, 3);
-	assert_int_equal(p->looks.deep_count, 1);
-	assert_int_equal(p->looks.list[0].dir, other);
-	assert_int_equal(p->looks.list[0].what, LOOK_DEEP);
-	assert_int_equal(look_at(p, one)->what, LOOK_NAMES);
-	assert_int_equal(look_at(p, root_of(p))->what, LOOK_NAMES);
+	note(p, root_of(p), "a", EVENT_NAME);
+	note(p, one, "a", EVENT_NAME);
+	note(p, other, "", EVENT_TREE);
+	note(p, other, "a", EVENT_NAME);
+	make_plan(p);
+	assert_int_equal(p->plan.count, 3);
+	assert_int_equal(p->plan.tree_count, 1);
+	assert_int_equal(p->plan.list[0].dir, other);
+	assert_int_equal(p->plan.list[0].scope, RECHECK_TREE);
+	assert_int_equal(recheck_of(p, one)->scope, RECHECK_NAMES);
+	assert_int_equal(recheck_of(p, root_of(p))->scope, RECHECK_NAMES);
 }
 
 static void test_only_a_source_itself_is_listed_for_its_attributes(void **state)
@@ -189,12 +191,12 @@ static void test_only_a_source_itself_is_listed_for_its_attributes(void **state)
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
 
 	fixture_commit(p->f);
-	note(p, root_of(p), "", DIRTY_ATTRIBUTES);
-	note(p, dir, "", DIRTY_ATTRIBUTES);
-	make_looks(p);
-	assert_int_equal(look_at(p, root_of(p))->what, LOOK_LISTING);
-	assert_int_equal(look_at(p, dir)->what, LOOK_NAMES); /* its parent shows the rest */
-	assert_int_equal(look_at(p, dir)->count, 0);
+	note(p, root_of(p), "", EVENT_ATTRIBUTES);
+	note(p, dir, "", EVENT_ATTRIBUTES);
+	make_plan(p);
+	assert_int_equal(recheck_of(p, root_of(p))->scope, RECHECK_LISTING);
+	assert_int_equal(recheck_of(p, dir)->scope, RECHECK_NAMES); /* its parent shows the rest */
+	assert_int_equal(recheck_of(p, dir)->count, 0);
 }
 
 static void test_nothing_below_a_source_that_is_looked_at_as_a_whole_is_looked_at(void **state)
@@ -204,36 +206,36 @@ static void test_nothing_below_a_source_that_is_looked_at_as_a_whole_is_looked_a
 	uint64_t other = add_dir(p->f, root_of(p), "other");
 
 	fixture_commit(p->f);
-	note(p, root_of(p), "", DIRTY_DEEP);
-	note(p, dir, "a", DIRTY_NAME);
-	note(p, other, "", DIRTY_DEEP);
-	note(p, p->f->roots[1], "a", DIRTY_NAME);
-	make_looks(p);
-	assert_int_equal(p->looks.count, 2);
-	assert_int_equal(p->looks.list[0].dir, root_of(p));
-	assert_int_equal(p->looks.list[1].dir, p->f->roots[1]);
+	note(p, root_of(p), "", EVENT_TREE);
+	note(p, dir, "a", EVENT_NAME);
+	note(p, other, "", EVENT_TREE);
+	note(p, p->f->roots[1], "a", EVENT_NAME);
+	make_plan(p);
+	assert_int_equal(p->plan.count, 2);
+	assert_int_equal(p->plan.list[0].dir, root_of(p));
+	assert_int_equal(p->plan.list[1].dir, p->f->roots[1]);
 }
 
 static void test_source_that_is_missing_is_left_as_it_is(void **state)
 {
 	struct play *p = *state;
 
-	note(p, root_of(p), "", DIRTY_DEEP);
-	note(p, p->f->roots[1], "a", DIRTY_NAME);
+	note(p, root_of(p), "", EVENT_TREE);
+	note(p, p->f->roots[1], "a", EVENT_NAME);
 	atomic_store(&p->list[0].missing, true);
-	make_looks(p);
-	assert_int_equal(p->looks.count, 1);
-	assert_int_equal(p->looks.list[0].dir, p->f->roots[1]);
-	assert_int_equal(p->looks.deep_count, 0);
+	make_plan(p);
+	assert_int_equal(p->plan.count, 1);
+	assert_int_equal(p->plan.list[0].dir, p->f->roots[1]);
+	assert_int_equal(p->plan.tree_count, 0);
 }
 
 static void test_directory_that_the_index_does_not_have_is_passed_over(void **state)
 {
 	struct play *p = *state;
 
-	note(p, 123456, "a", DIRTY_NAME);
-	make_looks(p);
-	assert_int_equal(p->looks.count, 0);
+	note(p, 123456, "a", EVENT_NAME);
+	make_plan(p);
+	assert_int_equal(p->plan.count, 0);
 }
 
 /* ---- what was written to ------------------------------------------------------------- */
@@ -251,44 +253,43 @@ static void test_content_of_a_file_that_was_written_to_is_forgotten(void **state
 	b = id_at(p->f, root_of(p), "b");
 	assert_int_equal(set_content(p->f, a, 0), 0);
 	assert_int_equal(set_content(p->f, b, 0), 0);
-	note(p, root_of(p), "a", DIRTY_CONTENT);
-	note(p, root_of(p), "b", DIRTY_NAME);
-	make_looks(p);
+	note(p, root_of(p), "a", EVENT_WRITTEN);
+	note(p, root_of(p), "b", EVENT_NAME);
+	make_plan(p);
 	assert_int_equal(content_of(p->f, a).prefix, 0);
 	assert_true(content_of(p->f, b).prefix != 0);
 	assert_int_equal(count_written(p), 1);
 	written = (const void *)p->written.data;
 	assert_int_equal(written->file, a);
 	assert_false(written->closed);
-	note(p, root_of(p), "a", DIRTY_CONTENT | DIRTY_CLOSED);
-	make_looks(p);
+	note(p, root_of(p), "a", EVENT_WRITTEN | EVENT_CLOSED);
+	make_plan(p);
 	written = (const void *)p->written.data;
 	assert_true(written->closed);
 }
 
 static void test_file_that_comes_from_out_of_sight_under_its_old_name_is_read_again(void **state)
 {
-	static const uint32_t why[] = {DIRTY_NAME | DIRTY_MOVED | DIRTY_UNSEEN,
-				       DIRTY_NAME | DIRTY_CREATED};
+	static const uint32_t events[] = {EVENT_NAME | EVENT_MOVED_IN, EVENT_NAME | EVENT_CREATED};
 	struct play *p = *state;
 	uint64_t a;
 
 	add_file(p->f, root_of(p), "a", file_of(10, 100, 0));
 	fixture_commit(p->f);
 	a = id_at(p->f, root_of(p), "a");
-	for (size_t i = 0; i < ARRAY_SIZE(why); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
 		const struct written_file *written;
 
 		assert_int_equal(set_content(p->f, a, 0), 0);
-		dirty_reset(&p->dirty);
-		note(p, root_of(p), "a", why[i]);
-		note(p, root_of(p), "new", why[i]);
-		make_looks(p);
+		event_set_reset(&p->dirty);
+		note(p, root_of(p), "a", events[i]);
+		note(p, root_of(p), "new", events[i]);
+		make_plan(p);
 		assert_int_equal(content_of(p->f, a).prefix, 0);
 		assert_int_equal(count_written(p), 1);
 		written = (const void *)p->written.data;
 		assert_true(written->closed);
-		assert_false(p->looks.missed);
+		assert_false(p->plan.needs_walk);
 	}
 }
 
@@ -298,40 +299,37 @@ static void test_what_is_written_to_and_no_file_of_the_index_is_only_looked_at(v
 
 	(void)add_dir(p->f, root_of(p), "dir");
 	fixture_commit(p->f);
-	note(p, root_of(p), "dir", DIRTY_CONTENT);
-	note(p, root_of(p), "new", DIRTY_CONTENT);
-	note(p, root_of(p), "other", DIRTY_NAME);
-	make_looks(p);
+	note(p, root_of(p), "dir", EVENT_WRITTEN);
+	note(p, root_of(p), "new", EVENT_WRITTEN);
+	note(p, root_of(p), "other", EVENT_NAME);
+	make_plan(p);
 	assert_int_equal(count_written(p), 0);
-	assert_int_equal(look_at(p, root_of(p))->count, 3);
-	assert_true(p->looks.doubt);
-	assert_int_equal(flags_of(p, "other"), 0);
+	assert_int_equal(recheck_of(p, root_of(p))->count, 3);
+	assert_int_equal(p->plan.trust, RENAME_UNTRUSTED);
+	assert_int_equal(recheck_of(p, root_of(p))->trust, RENAME_UNTRUSTED);
 }
 
 /* Which file had the name in between nobody knows. */
 static void test_write_to_a_name_that_changed_hands_may_have_been_to_any_that_moved(void **state)
 {
 	static const uint32_t doubtful[] = {
-		DIRTY_NAME | DIRTY_CREATED | DIRTY_CONTENT,
-		DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME | DIRTY_CONTENT,
-		DIRTY_NAME | DIRTY_REMOVED | DIRTY_ATTRIBUTES,
-		DIRTY_NAME | DIRTY_CREATED | DIRTY_REMOVED | DIRTY_LOST,
+		EVENT_NAME | EVENT_CREATED | EVENT_WRITTEN,
+		EVENT_NAME | EVENT_MOVED_HERE | EVENT_WRITTEN,
+		EVENT_NAME | EVENT_REMOVED | EVENT_ATTRIBUTES,
+		EVENT_NAME | EVENT_CREATED | EVENT_REMOVED | EVENT_REPLACED,
 	};
 	struct play *p = *state;
 
 	add_file(p->f, root_of(p), "there", file_of(10, 100, 0));
 	fixture_commit(p->f);
 	for (size_t i = 0; i < ARRAY_SIZE(doubtful); i++) {
-		dirty_reset(&p->dirty);
+		event_set_reset(&p->dirty);
 		note(p, root_of(p), "there", doubtful[i]);
-		note(p, root_of(p), "moved", DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME);
-		make_looks(p);
-		assert_true(p->looks.doubt);
-		assert_false(p->looks.missed);
-		assert_int_equal(flags_of(p, "there") & LOOK_SAME_BYTES, 0);
-		assert_int_equal(flags_of(p, "there") & LOOK_LOST,
-				 doubtful[i] & DIRTY_LOST ? LOOK_LOST : 0);
-		assert_int_equal(flags_of(p, "moved"), LOOK_MOVED | LOOK_ARRIVED);
+		note(p, root_of(p), "moved", EVENT_NAME | EVENT_MOVED_HERE);
+		make_plan(p);
+		assert_int_equal(p->plan.trust, RENAME_UNTRUSTED);
+		assert_false(p->plan.needs_walk);
+		assert_int_equal(recheck_of(p, root_of(p))->trust, RENAME_UNTRUSTED);
 	}
 }
 
@@ -339,12 +337,12 @@ static void test_writes_where_the_index_has_no_directory_may_be_to_any_file(void
 {
 	struct play *p = *state;
 
-	note(p, root_of(p) + 1000, "gone", DIRTY_NAME | DIRTY_REMOVED);
-	make_looks(p);
-	assert_false(p->looks.missed);
-	note(p, root_of(p) + 1000, "gone", DIRTY_CONTENT);
-	make_looks(p);
-	assert_true(p->looks.missed);
+	note(p, root_of(p) + 1000, "gone", EVENT_NAME | EVENT_REMOVED);
+	make_plan(p);
+	assert_false(p->plan.needs_walk);
+	note(p, root_of(p) + 1000, "gone", EVENT_WRITTEN);
+	make_plan(p);
+	assert_true(p->plan.needs_walk);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)

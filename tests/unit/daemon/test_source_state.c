@@ -111,13 +111,13 @@ static void test_what_was_missed_matters_only_where_events_are_asked_for(void **
 
 	p->sources.count = 2;
 	follow(p, FOLLOW_INOTIFY);
-	assert_false(source_states_have_missed(p->states, 2));
-	source_states_miss_all(p->states, 2);
-	assert_true(source_state_is_missed(&p->states[0]));
-	assert_true(source_state_is_missed(&p->states[1]));
+	assert_false(source_states_need_walk(p->states, 2));
+	source_states_require_walk_all(p->states, 2);
+	assert_true(source_state_needs_walk(&p->states[0]));
+	assert_true(source_state_needs_walk(&p->states[1]));
 	assert_false(source_state_is_walked(&p->states[0]));
 	source_states_poll_all(p->states, 2);
-	assert_false(source_states_have_missed(p->states, 2));
+	assert_false(source_states_need_walk(p->states, 2));
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)

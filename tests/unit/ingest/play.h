@@ -11,6 +11,7 @@
 #include "ingest/tree.h"
 
 #define CALLS_MAX 64
+#define NAMED_MAX 32
 
 enum call_kind {
 	CALL_ENTER,
@@ -26,7 +27,7 @@ struct call {
 	enum call_kind kind;
 	uint64_t id; /* of a directory or file; the source of CALL_MISSED */
 	ino_t inode; /* of an open directory */
-	enum ingest_look_what what; /* of CALL_AGAIN and CALL_ALSO */
+	enum recheck_scope scope; /* of CALL_AGAIN and CALL_ALSO */
 	size_t names; /* the same */
 };
 
@@ -39,7 +40,9 @@ struct play {
 	size_t count;
 	struct call known[CALLS_MAX]; /* directories that were entered */
 	size_t known_count;
-	bool is_sure; /* that nothing was written to: so it is at first */
+	enum rename_trust trust; /* what the hook returns */
+	struct name_events *named[NAMED_MAX]; /* freed at the end */
+	size_t named_count;
 	const char *make_on_enter; /* a file made in each directory while it is entered */
 };
 
@@ -112,23 +115,23 @@ static inline uint64_t identify(void *context, uint32_t source, int fd, uint64_t
 	return number;
 }
 
-static inline void again(void *context, const struct ingest_look *look)
+static inline void again(void *context, const struct recheck *recheck)
 {
 	record(context, &(struct call){.kind = CALL_AGAIN,
-				       .id = look->dir,
-				       .what = look->what,
-				       .names = look->count});
+				       .id = recheck->dir,
+				       .scope = recheck->scope,
+				       .names = recheck->count});
 }
 
-static inline void also(void *context, const struct ingest_look *look)
+static inline void also(void *context, const struct recheck *recheck)
 {
 	record(context, &(struct call){.kind = CALL_ALSO,
-				       .id = look->dir,
-				       .what = look->what,
-				       .names = look->count});
+				       .id = recheck->dir,
+				       .scope = recheck->scope,
+				       .names = recheck->count});
 }
 
-static inline void missed(void *context, uint32_t source)
+static inline void needs_walk(void *context, uint32_t source)
 {
 	record(context, &(struct call){.kind = CALL_MISSED, .id = source});
 }
@@ -138,11 +141,11 @@ static inline void failed(void *context, uint64_t dir)
 	record(context, &(struct call){.kind = CALL_FAILED, .id = dir});
 }
 
-static inline bool sure(void *context)
+static inline enum rename_trust trust(void *context)
 {
 	const struct play *p = context;
 
-	return p->is_sure;
+	return p->trust;
 }
 
 static inline size_t count_calls(const struct play *p, enum call_kind kind)
@@ -188,12 +191,11 @@ static inline int play_setup(void **state)
 					 .identify = identify,
 					 .again = again,
 					 .also = also,
-					 .missed = missed,
-					 .sure = sure,
+					 .needs_walk = needs_walk,
+					 .trust = trust,
 					 .failed = failed,
 					 .since_ns = INT64_MAX,
 					 .context = p};
-	p->is_sure = true;
 	*state = p;
 	return 0;
 }
@@ -202,6 +204,8 @@ static inline int play_teardown(void **state)
 {
 	struct play *p = *state;
 
+	for (size_t i = 0; i < p->named_count; i++)
+		free(p->named[i]);
 	tree_teardown((void **)&p->t);
 	assert_int_equal(pthread_mutex_destroy(&p->lock), 0);
 	free(p);
@@ -232,10 +236,10 @@ static inline void compare(struct play *p)
 	assert_int_equal(ingest_contents(&p->ingest), 0);
 }
 
-static inline void look_at(struct play *p, const struct ingest_look *looks, size_t count)
+static inline void look_at(struct play *p, const struct recheck *rechecks, size_t count)
 {
 	begin(p);
-	assert_int_equal(ingest_look(&p->ingest, looks, count), 0);
+	assert_int_equal(ingest_recheck(&p->ingest, rechecks, count), 0);
 	audit_index(p->t->index.catalog);
 }
 
@@ -244,21 +248,31 @@ static inline uint64_t root_of(const struct play *p)
 	return p->t->index.roots[0];
 }
 
-static inline void look_at_dir(struct play *p, uint64_t dir, enum ingest_look_what what)
+static inline void recheck_dir(struct play *p, uint64_t dir, enum recheck_scope scope)
 {
-	look_at(p, &(struct ingest_look){.dir = dir, .what = what}, 1);
+	look_at(p, &(struct recheck){.dir = dir, .scope = scope}, 1);
 }
 
-static inline struct ingest_look_name named(const char *name, uint32_t flags)
+/* A name with its events, which the play frees. */
+static inline const struct name_events *named(struct play *p, const char *name, uint32_t events)
 {
-	return (struct ingest_look_name){.name = name_of(name), .flags = flags};
+	uint32_t length = (uint32_t)strlen(name);
+	struct name_events *made = calloc(1, sizeof(*made) + length + 1);
+
+	assert_non_null(made);
+	assert_true(p->named_count < NAMED_MAX);
+	made->events = events;
+	made->length = length;
+	memcpy(made->name, name, length);
+	p->named[p->named_count++] = made;
+	return made;
 }
 
-static inline void look_at_name(struct play *p, uint64_t dir, const char *name, uint32_t flags)
+static inline void look_at_name(struct play *p, uint64_t dir, const char *name, uint32_t events)
 {
-	struct ingest_look_name one = named(name, flags);
+	const struct name_events *one = named(p, name, events);
 
-	look_at(p, &(struct ingest_look){.dir = dir, .names = &one, .count = 1}, 1);
+	look_at(p, &(struct recheck){.dir = dir, .names = &one, .count = 1}, 1);
 }
 
 static inline uint64_t id_of(const struct play *p, const char *path)

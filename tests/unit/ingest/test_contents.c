@@ -12,14 +12,14 @@ struct play {
 	uint64_t unsure_size; /* files of this size came back meanwhile */
 };
 
-static void suspect(void *context, uint64_t file)
+static void recheck_file(void *context, uint64_t file)
 {
 	struct play *p = context;
 
 	atomic_store(&p->suspected, file);
 }
 
-static bool unsure(void *context, uint64_t size)
+static bool has_new_rival(void *context, uint64_t size)
 {
 	const struct play *p = context;
 
@@ -47,7 +47,9 @@ static int play_setup(void **state)
 
 	assert_non_null(p);
 	tree_setup((void **)&p->t);
-	p->hooks = (struct ingest_hooks){.suspect = suspect, .unsure = unsure, .context = p};
+	p->hooks = (struct ingest_hooks){.recheck_file = recheck_file,
+					 .has_new_rival = has_new_rival,
+					 .context = p};
 	for (char name[] = "a"; *name <= 'f'; ++*name)
 		write_content(p->t, name, 100 * (size_t)((*name - 'a') / 2 + 1), 0);
 	name_all(p);

@@ -12,7 +12,7 @@ struct play {
 	struct listing listing;
 	struct diff diff;
 	struct diff_dir dir;
-	struct ingest_look look;
+	struct recheck recheck;
 };
 
 static int setup_play(void **state)
@@ -22,11 +22,11 @@ static int setup_play(void **state)
 	assert_non_null(p);
 	fixture_setup((void **)&p->f);
 	p->listing.entries = p->entries;
-	p->look = (struct ingest_look){.dir = p->f->roots[0], .what = LOOK_DEEP};
+	p->recheck = (struct recheck){.dir = p->f->roots[0], .scope = RECHECK_TREE};
 	p->dir = (struct diff_dir){.id = p->f->roots[0],
 				   .filesystem = 1,
 				   .known = true,
-				   .look = &p->look,
+				   .recheck = &p->recheck,
 				   .catalog = p->f->catalog};
 	*state = p;
 	return 0;

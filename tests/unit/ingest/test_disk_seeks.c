@@ -12,50 +12,50 @@
 #define SEEK_NS UINT64_C(8000000)
 
 /* Enters count reads; whether the last one said that the disk seeks. */
-static bool reads(struct disk_seeks *hooks, unsigned int count, uint64_t took_ns)
+static bool reads(struct disk_seeks *seeks, unsigned int count, uint64_t took_ns)
 {
-	bool seeks = false;
+	bool seek = false;
 
 	for (unsigned int i = 0; i < count; i++)
-		seeks = disk_seeks_add(hooks, took_ns);
-	return seeks;
+		seek = disk_seeks_add(seeks, took_ns);
+	return seek;
 }
 
 static void test_reads_of_caches_and_solid_disks_are_no_seeks(void **state)
 {
-	struct disk_seeks hooks = {0};
+	struct disk_seeks seeks = {0};
 
 	(void)state;
-	assert_false(reads(&hooks, 1000, CACHED_NS));
-	assert_false(reads(&hooks, 1000, SOLID_NS));
+	assert_false(reads(&seeks, 1000, CACHED_NS));
+	assert_false(reads(&seeks, 1000, SOLID_NS));
 }
 
 static void test_a_disk_that_seeks_is_known_by_a_few_reads(void **state)
 {
-	struct disk_seeks hooks = {0};
+	struct disk_seeks seeks = {0};
 
 	(void)state;
-	assert_false(reads(&hooks, 2, SEEK_NS));
-	assert_true(reads(&hooks, 8, SEEK_NS));
+	assert_false(reads(&seeks, 2, SEEK_NS));
+	assert_true(reads(&seeks, 8, SEEK_NS));
 }
 
 static void test_a_disk_that_seeks_is_known_also_after_much_was_cached(void **state)
 {
-	struct disk_seeks hooks = {0};
+	struct disk_seeks seeks = {0};
 
 	(void)state;
-	assert_false(reads(&hooks, 100000, CACHED_NS));
-	assert_true(reads(&hooks, 8, SEEK_NS));
+	assert_false(reads(&seeks, 100000, CACHED_NS));
+	assert_true(reads(&seeks, 8, SEEK_NS));
 }
 
 static void test_single_delays_are_no_seeks(void **state)
 {
-	struct disk_seeks hooks = {0};
+	struct disk_seeks seeks = {0};
 
 	(void)state;
 	for (unsigned int i = 0; i < 1000; i++) {
-		assert_false(reads(&hooks, 30, CACHED_NS));
-		assert_false(reads(&hooks, 1, SEEK_NS));
+		assert_false(reads(&seeks, 30, CACHED_NS));
+		assert_false(reads(&seeks, 1, SEEK_NS));
 	}
 }
 

@@ -36,17 +36,19 @@ static void test_only_the_names_given_are_looked_at(void **state)
 	write_text(p->t, "other", "1");
 	remove_path(p, "gone", 0);
 	look_at(p,
-		&(struct ingest_look){.dir = root_of(p),
-				      .names = (struct ingest_look_name[]){named("changed", 0),
-									   named("new", 0)},
-				      .count = 2},
+		&(struct recheck){.dir = root_of(p),
+				  .names = (const struct name_events *[]){named(p, "changed",
+										EVENT_WRITTEN),
+									  named(p, "new",
+										EVENT_CREATED)},
+				  .count = 2},
 		1);
 	assert_int_equal(file_at(&p->t->index, id_of(p, "changed")).attributes.size, 6);
 	assert_true(id_of(p, "new") != 0);
 	assert_int_equal(id_of(p, "other"), 0);
 	assert_true(id_of(p, "gone") != 0);
 	assert_int_equal(p->count, 0); /* and the directory is watched already */
-	look_at_name(p, root_of(p), "gone", 0);
+	look_at_name(p, root_of(p), "gone", EVENT_REMOVED);
 	assert_int_equal(id_of(p, "gone"), 0);
 }
 
@@ -79,7 +81,7 @@ static void test_listing_sees_all_names_and_below_only_new_directories(void **st
 	write_text(p->t, "old/file", "1");
 	make_dir(p->t, "new");
 	write_text(p->t, "new/file", "1");
-	look_at_dir(p, root_of(p), LOOK_LISTING);
+	recheck_dir(p, root_of(p), RECHECK_LISTING);
 	assert_true(id_of(p, "file") != 0);
 	assert_int_equal(id_of(p, "gone"), 0);
 	assert_int_equal(id_of(p, "old/file"), 0);
@@ -97,7 +99,7 @@ static void test_deep_look_sees_all_below_one_directory(void **state)
 	follow(p);
 	write_text(p->t, "a/b/file", "1");
 	write_text(p->t, "beside", "1");
-	look_at_dir(p, id_of(p, "a"), LOOK_DEEP);
+	recheck_dir(p, id_of(p, "a"), RECHECK_TREE);
 	assert_true(id_of(p, "a/b/file") != 0);
 	assert_int_equal(id_of(p, "beside"), 0);
 	assert_int_equal(count_calls(p, CALL_ENTER), 2);
@@ -108,7 +110,7 @@ static void test_directory_that_the_index_does_not_have_is_passed_over(void **st
 	struct play *p = *state;
 
 	follow(p);
-	look_at_dir(p, 123456, LOOK_DEEP);
+	recheck_dir(p, 123456, RECHECK_TREE);
 	assert_int_equal(p->count, 0);
 }
 
@@ -125,9 +127,9 @@ static void test_file_removed_keeps_its_content_until_the_purge(void **state)
 	compare(p);
 	id = id_of(p, "b");
 	move(p, "b", "c");
-	look_at_name(p, root_of(p), "b", LOOK_SAME_BYTES | LOOK_MOVED);
+	look_at_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_int_equal(totals_of(&p->t->index).groups, 0);
-	look_at_name(p, root_of(p), "c", LOOK_SAME_BYTES | LOOK_MOVED);
+	look_at_name(p, root_of(p), "c", EVENT_MOVED_HERE);
 	assert_int_equal(id_of(p, "c"), id);
 	assert_true(are_grouped(p->t, "a", "c"));
 	remove_path(p, "c", 0);
@@ -144,7 +146,7 @@ static void test_file_removed_keeps_its_content_until_the_purge(void **state)
 static void test_directory_that_is_gone_is_looked_at_again(void **state)
 {
 	struct play *p = *state;
-	struct ingest_look_name names[] = {named("x", 0), named("y", 0)};
+	const struct name_events *names[] = {named(p, "x", EVENT_NAME), named(p, "y", EVENT_NAME)};
 	uint64_t id;
 
 	make_dir(p->t, "a");
@@ -152,9 +154,9 @@ static void test_directory_that_is_gone_is_looked_at_again(void **state)
 	follow(p);
 	id = id_of(p, "a");
 	move(p, "a", "b");
-	look_at(p, &(struct ingest_look){.dir = id, .names = names, .count = 2}, 1);
+	look_at(p, &(struct recheck){.dir = id, .names = names, .count = 2}, 1);
 	assert_int_equal(the_call(p, CALL_AGAIN)->id, id);
-	assert_int_equal(the_call(p, CALL_AGAIN)->what, LOOK_NAMES);
+	assert_int_equal(the_call(p, CALL_AGAIN)->scope, RECHECK_NAMES);
 	assert_int_equal(the_call(p, CALL_AGAIN)->names, 2);
 	assert_true(id_of(p, "a/x") != 0); /* nothing is concluded from that */
 }
@@ -171,9 +173,9 @@ static void test_directory_in_whose_place_another_stands_is_looked_at_again(void
 	move(p, "a", "b");
 	make_dir(p->t, "a");
 	write_text(p->t, "a/y", "1");
-	look_at_dir(p, id, LOOK_DEEP);
+	recheck_dir(p, id, RECHECK_TREE);
 	assert_int_equal(the_call(p, CALL_AGAIN)->id, id);
-	assert_int_equal(the_call(p, CALL_AGAIN)->what, LOOK_DEEP);
+	assert_int_equal(the_call(p, CALL_AGAIN)->scope, RECHECK_TREE);
 	assert_int_equal(count_calls(p, CALL_ENTER), 0);
 	assert_true(id_of(p, "a/x") != 0);
 	assert_int_equal(id_of(p, "a/y"), 0);
@@ -181,25 +183,27 @@ static void test_directory_in_whose_place_another_stands_is_looked_at_again(void
 
 static void test_what_came_or_was_written_to_and_is_gone_is_told(void **state)
 {
+	static const uint32_t telling[] = {EVENT_CREATED, EVENT_WRITTEN, EVENT_ATTRIBUTES,
+					   EVENT_REMOVED};
 	struct play *p = *state;
 
 	write_text(p->t, "there", "1");
 	follow(p);
-	for (uint32_t flag = LOOK_ARRIVED; flag <= LOOK_TOUCHED; flag *= 2) {
-		look_at_name(p, root_of(p), "brief", flag);
+	for (size_t i = 0; i < ARRAY_SIZE(telling); i++) {
+		look_at_name(p, root_of(p), "brief", telling[i]);
 		assert_int_equal(the_call(p, CALL_MISSED)->id, 0);
-		look_at_name(p, root_of(p), "there", flag);
+		look_at_name(p, root_of(p), "there", telling[i]);
 		assert_int_equal(p->count, 0);
 	}
-	look_at_name(p, root_of(p), "brief", LOOK_CREATED | LOOK_SAME_BYTES);
+	look_at_name(p, root_of(p), "brief", EVENT_MOVED_HERE);
 	assert_int_equal(p->count, 0);
-	look_at_name(p, root_of(p), "there", LOOK_LOST);
+	look_at_name(p, root_of(p), "there", EVENT_REPLACED);
 	assert_int_equal(the_call(p, CALL_MISSED)->id, 0);
 	write_text(p->t, "new", "1");
-	look_at_name(p, root_of(p), "new", LOOK_ARRIVED);
+	look_at_name(p, root_of(p), "new", EVENT_CREATED);
 	assert_int_equal(p->count, 0);
 	remove_path(p, "new", 0);
-	look_at_name(p, root_of(p), "new", LOOK_TOUCHED); /* the index had it, and lost it */
+	look_at_name(p, root_of(p), "new", EVENT_REMOVED); /* the index had it, and lost it */
 	assert_int_equal(count_calls(p, CALL_MISSED), 0);
 }
 
@@ -210,14 +214,14 @@ static void test_new_directory_that_changed_unwatched_is_told(void **state)
 
 	follow(p);
 	make_dir(p->t, "old");
-	look_at_name(p, root_of(p), "old", LOOK_ARRIVED);
+	look_at_name(p, root_of(p), "old", EVENT_CREATED);
 	assert_int_equal(count_calls(p, CALL_MISSED), 0);
 	p->hooks.since_ns = 0;
 	make_dir(p->t, "new");
 	write_text(p->t, "new/a", "1");
-	look_at_name(p, root_of(p), "new", LOOK_ARRIVED);
+	look_at_name(p, root_of(p), "new", EVENT_CREATED);
 	assert_int_equal(the_call(p, CALL_MISSED)->id, 0);
-	look_at_dir(p, id_of(p, "new"), LOOK_LISTING);
+	recheck_dir(p, id_of(p, "new"), RECHECK_LISTING);
 	assert_int_equal(count_calls(p, CALL_MISSED), 0);
 }
 
@@ -228,9 +232,9 @@ static void test_directory_whose_attributes_changed_is_listed_later(void **state
 	make_dir(p->t, "a");
 	follow(p);
 	assert_int_equal(fchmodat(p->t->fd, "a", 0700, 0), 0);
-	look_at_name(p, root_of(p), "a", LOOK_ATTRIBUTES);
+	look_at_name(p, root_of(p), "a", EVENT_ATTRIBUTES);
 	assert_int_equal(the_call(p, CALL_ALSO)->id, id_of(p, "a"));
-	assert_int_equal(the_call(p, CALL_ALSO)->what, LOOK_LISTING);
+	assert_int_equal(the_call(p, CALL_ALSO)->scope, RECHECK_LISTING);
 	assert_int_equal(count_calls(p, CALL_ENTER), 0);
 }
 
@@ -246,10 +250,10 @@ static void test_content_stays_known_when_only_names_came_or_went(void **state)
 	compare(p);
 	assert_true(are_grouped(p->t, "a", "b"));
 	assert_int_equal(linkat(p->t->fd, "b", p->t->fd, "link", 0), 0);
-	look_at_name(p, root_of(p), "link", LOOK_CREATED | LOOK_SAME_BYTES);
+	look_at_name(p, root_of(p), "link", EVENT_CREATED);
 	assert_true(are_grouped(p->t, "a", "link"));
 	assert_int_equal(fchmodat(p->t->fd, "b", 0600, 0), 0);
-	look_at_name(p, root_of(p), "b", LOOK_ATTRIBUTES);
+	look_at_name(p, root_of(p), "b", EVENT_ATTRIBUTES);
 	assert_int_equal(group_of_path(p->t, "b"), 0);
 }
 
@@ -262,8 +266,8 @@ static void test_content_is_not_known_where_something_may_have_been_written_to(v
 	follow(p);
 	compare(p);
 	assert_int_equal(linkat(p->t->fd, "b", p->t->fd, "link", 0), 0);
-	p->is_sure = false;
-	look_at_name(p, root_of(p), "link", LOOK_CREATED | LOOK_SAME_BYTES);
+	p->trust = RENAME_UNTRUSTED;
+	look_at_name(p, root_of(p), "link", EVENT_CREATED);
 	assert_int_equal(group_of_path(p->t, "b"), 0);
 	audit_index(p->t->index.catalog);
 }

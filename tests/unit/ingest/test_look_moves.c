@@ -4,7 +4,7 @@
 static void test_directory_that_moved_keeps_its_number(void **state)
 {
 	struct play *p = *state;
-	struct ingest_look_name name = named("sub", LOOK_SAME_BYTES | LOOK_MOVED);
+	const struct name_events *name = named(p, "sub", EVENT_MOVED_HERE);
 	uint64_t sub, file;
 
 	make_dir(p->t, "one");
@@ -16,7 +16,7 @@ static void test_directory_that_moved_keeps_its_number(void **state)
 	file = id_of(p, "one/sub/file");
 	move(p, "one/sub", "other/sub");
 	look_at(p,
-		(struct ingest_look[]){
+		(struct recheck[]){
 			{.dir = id_of(p, "one"), .names = &name, .count = 1},
 			{.dir = id_of(p, "other"), .names = &name, .count = 1},
 		},
@@ -39,10 +39,10 @@ static void test_directory_that_moved_is_taken_from_where_it_was(void **state)
 	follow(p);
 	id = id_of(p, "a");
 	move(p, "a", "b");
-	look_at_name(p, root_of(p), "b", LOOK_MOVED);
+	look_at_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_int_equal(id_of(p, "b"), id);
 	assert_int_equal(id_of(p, "a"), 0);
-	look_at_name(p, root_of(p), "a", LOOK_MOVED); /* the other half of the event */
+	look_at_name(p, root_of(p), "a", EVENT_MOVED_HERE); /* the other half of the event */
 	assert_int_equal(id_of(p, "b"), id);
 	assert_true(id_of(p, "b/file") != 0);
 }
@@ -50,7 +50,8 @@ static void test_directory_that_moved_is_taken_from_where_it_was(void **state)
 static void test_two_directories_may_change_places(void **state)
 {
 	struct play *p = *state;
-	struct ingest_look_name names[] = {named("a", LOOK_MOVED), named("b", LOOK_MOVED)};
+	const struct name_events *names[] = {named(p, "a", EVENT_MOVED_HERE),
+					     named(p, "b", EVENT_MOVED_HERE)};
 	uint64_t a, b;
 
 	make_dir(p->t, "a");
@@ -62,7 +63,7 @@ static void test_two_directories_may_change_places(void **state)
 	move(p, "a", "c");
 	move(p, "b", "a");
 	move(p, "c", "b");
-	look_at(p, &(struct ingest_look){.dir = root_of(p), .names = names, .count = 2}, 1);
+	look_at(p, &(struct recheck){.dir = root_of(p), .names = names, .count = 2}, 1);
 	assert_int_equal(id_of(p, "a"), b);
 	assert_int_equal(id_of(p, "b"), a);
 	assert_true(id_of(p, "b/of a") != 0);
@@ -80,10 +81,10 @@ static void test_directory_that_moved_is_looked_at_anew_where_globs_hold_a_slash
 	follow(p);
 	id = id_of(p, "a");
 	move(p, "a", "b");
-	look_at_name(p, root_of(p), "b", LOOK_MOVED);
+	look_at_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_int_equal(the_call(p, CALL_ALSO)->id, id);
-	assert_int_equal(the_call(p, CALL_ALSO)->what, LOOK_DEEP);
-	look_at_dir(p, id, LOOK_DEEP);
+	assert_int_equal(the_call(p, CALL_ALSO)->scope, RECHECK_TREE);
+	recheck_dir(p, id, RECHECK_TREE);
 	assert_int_equal(id_of(p, "b"), id);
 	assert_int_equal(id_of(p, "b/file"), 0);
 }
@@ -98,8 +99,8 @@ static void test_number_of_a_directory_that_the_index_lost_is_not_used_again(voi
 	follow(p);
 	id = id_of(p, "a");
 	move(p, "a", "b");
-	look_at_name(p, root_of(p), "a", LOOK_MOVED);
-	look_at_name(p, root_of(p), "b", LOOK_MOVED);
+	look_at_name(p, root_of(p), "a", EVENT_MOVED_HERE);
+	look_at_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_true(id_of(p, "b") != 0 && id_of(p, "b") != id);
 	assert_true(id_of(p, "b/file") != 0);
 	assert_true(was_entered(p, id_of(p, "b")));

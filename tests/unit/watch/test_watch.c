@@ -30,8 +30,8 @@ struct bench {
 	char folder[32];
 	int root;
 	struct watch *watch;
-	struct dirty dirty;
-	const struct dirty_name **list;
+	struct event_set set;
+	const struct name_events **list;
 	size_t count;
 	sem_t woken;
 	atomic_bool holds_up; /* wake is to hold the drain thread up */
@@ -88,7 +88,7 @@ static int tear_down(void **state)
 	sem_post(&bench->may_go_on);
 	watch_free(bench->watch);
 	close(bench->root);
-	dirty_reset(&bench->dirty);
+	event_set_reset(&bench->set);
 	free(bench->list);
 	(void)snprintf(command, sizeof(command), "rm -rf %s", bench->folder);
 	r = system(command); /* NOLINT(cert-env33-c): our own words */
@@ -98,19 +98,19 @@ static int tear_down(void **state)
 
 static void take(struct bench *bench)
 {
-	dirty_reset(&bench->dirty);
+	event_set_reset(&bench->set);
 	free(bench->list);
 	bench->list = NULL;
-	assert_int_equal(watch_take(bench->watch, &bench->dirty), 0);
-	assert_int_equal(dirty_list(&bench->dirty, &bench->list, &bench->count), 0);
+	assert_int_equal(watch_take(bench->watch, &bench->set), 0);
+	assert_int_equal(event_set_list(&bench->set, &bench->list, &bench->count), 0);
 }
 
 /* Why the name is dirty; 0: it is not. */
-static uint32_t why(const struct bench *bench, uint64_t dir, const char *name)
+static uint32_t events(const struct bench *bench, uint64_t dir, const char *name)
 {
 	for (size_t i = 0; i < bench->count; i++) {
 		if (bench->list[i]->dir == dir && strcmp(bench->list[i]->name, name) == 0)
-			return bench->list[i]->why;
+			return bench->list[i]->events;
 	}
 	return 0;
 }
@@ -147,29 +147,29 @@ static void test_all_that_happens_to_a_name_is_told_at_once(void **state)
 
 	take(bench);
 	assert_int_equal(bench->count, 1);
-	assert_int_equal(why(bench, 1, "file"), DIRTY_NAME | DIRTY_CREATED);
+	assert_int_equal(events(bench, 1, "file"), EVENT_NAME | EVENT_CREATED);
 
 	assert_int_equal(write(fd, "a", 1), 1);
 	take(bench);
-	assert_int_equal(why(bench, 1, "file"), DIRTY_CONTENT);
+	assert_int_equal(events(bench, 1, "file"), EVENT_WRITTEN);
 	close(fd);
 	take(bench);
-	assert_int_equal(why(bench, 1, "file"), DIRTY_CONTENT | DIRTY_CLOSED);
+	assert_int_equal(events(bench, 1, "file"), EVENT_WRITTEN | EVENT_CLOSED);
 
 	assert_int_equal(fchmodat(bench->root, "file", 0600, 0), 0);
 	take(bench);
-	assert_int_equal(why(bench, 1, "file"), DIRTY_ATTRIBUTES);
+	assert_int_equal(events(bench, 1, "file"), EVENT_ATTRIBUTES);
 
 	assert_int_equal(renameat(bench->root, "file", bench->root, "moved"), 0);
 	take(bench);
 	assert_int_equal(bench->count, 2);
-	assert_int_equal(why(bench, 1, "file"), DIRTY_NAME | DIRTY_MOVED);
-	assert_int_equal(why(bench, 1, "moved"), DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME);
+	assert_int_equal(events(bench, 1, "file"), EVENT_NAME);
+	assert_int_equal(events(bench, 1, "moved"), EVENT_NAME | EVENT_MOVED_HERE);
 
 	assert_int_equal(unlinkat(bench->root, "moved", 0), 0);
 	take(bench);
 	assert_int_equal(bench->count, 1);
-	assert_int_equal(why(bench, 1, "moved"), DIRTY_NAME | DIRTY_REMOVED);
+	assert_int_equal(events(bench, 1, "moved"), EVENT_NAME | EVENT_REMOVED);
 	take(bench);
 	assert_int_equal(bench->count, 0);
 }
@@ -185,15 +185,15 @@ static void test_name_that_comes_from_elsewhere_is_told_as_such(void **state)
 	assert_int_equal(renameat(bench->root, "sub/new", bench->root, "new"), 0);
 	assert_int_equal(renameat(bench->root, "new", bench->root, "newer"), 0);
 	take(bench);
-	assert_int_equal(why(bench, 1, "new"), DIRTY_NAME | DIRTY_MOVED | DIRTY_UNSEEN);
-	assert_int_equal(why(bench, 1, "newer"), DIRTY_NAME | DIRTY_MOVED | DIRTY_CAME);
-	assert_false(bench->dirty.left);
+	assert_int_equal(events(bench, 1, "new"), EVENT_NAME | EVENT_MOVED_IN);
+	assert_int_equal(events(bench, 1, "newer"), EVENT_NAME | EVENT_MOVED_HERE);
+	assert_false(bench->set.left);
 	assert_int_equal(renameat(bench->root, "newer", bench->root, "sub/new"), 0);
 	take(bench);
-	assert_int_equal(why(bench, 1, "newer"), DIRTY_NAME | DIRTY_MOVED);
-	assert_true(bench->dirty.left);
+	assert_int_equal(events(bench, 1, "newer"), EVENT_NAME);
+	assert_true(bench->set.left);
 	take(bench);
-	assert_false(bench->dirty.left);
+	assert_false(bench->set.left);
 }
 
 static void test_writes_are_known_before_they_are_taken(void **state)
@@ -207,7 +207,7 @@ static void test_writes_are_known_before_they_are_taken(void **state)
 	assert_int_equal(write(fd, "a", 1), 1);
 	assert_true(watch_has_written(bench->watch));
 	take(bench);
-	assert_int_equal(why(bench, 1, "file"), DIRTY_CONTENT);
+	assert_int_equal(events(bench, 1, "file"), EVENT_WRITTEN);
 	assert_false(watch_has_written(bench->watch));
 	assert_int_equal(fchmod(fd, 0600), 0);
 	assert_true(watch_has_written(bench->watch));
@@ -241,7 +241,7 @@ static void test_file_that_is_written_again_is_not_closed(void **state)
 	fd = create(bench, "file");
 	assert_int_equal(write(fd, "b", 1), 1);
 	take(bench);
-	assert_int_equal(why(bench, 1, "file"), DIRTY_NAME | DIRTY_CREATED | DIRTY_CONTENT);
+	assert_int_equal(events(bench, 1, "file"), EVENT_NAME | EVENT_CREATED | EVENT_WRITTEN);
 	close(fd);
 }
 
@@ -255,7 +255,8 @@ static void test_take_is_a_barrier_every_time(void **state)
 		assert_int_equal(mkdirat(bench->root, name, 0755), 0);
 		take(bench);
 		assert_int_equal(bench->count, 1);
-		assert_int_equal(why(bench, 1, name), DIRTY_NAME | DIRTY_CREATED | DIRTY_NEW_DIR);
+		assert_int_equal(events(bench, 1, name),
+				 EVENT_NAME | EVENT_CREATED | EVENT_NEW_DIR);
 	}
 }
 
@@ -268,11 +269,11 @@ static void test_directory_itself_has_no_name(void **state)
 	take(bench);
 	assert_int_equal(fchmodat(bench->root, "sub", 0700, 0), 0);
 	take(bench);
-	assert_int_equal(why(bench, 1, "sub"), DIRTY_ATTRIBUTES);
-	assert_int_equal(why(bench, 2, ""), DIRTY_ATTRIBUTES);
+	assert_int_equal(events(bench, 1, "sub"), EVENT_ATTRIBUTES);
+	assert_int_equal(events(bench, 2, ""), EVENT_ATTRIBUTES);
 	assert_int_equal(renameat(bench->root, "sub", bench->root, "bus"), 0);
 	take(bench);
-	assert_int_equal(why(bench, 2, ""), DIRTY_ATTRIBUTES);
+	assert_int_equal(events(bench, 2, ""), EVENT_ATTRIBUTES);
 }
 
 static void test_deleted_directory_is_forgotten(void **state)
@@ -284,15 +285,15 @@ static void test_deleted_directory_is_forgotten(void **state)
 	assert_int_equal(directories(bench), 2);
 	assert_int_equal(unlinkat(bench->root, "sub", AT_REMOVEDIR), 0);
 	take(bench);
-	assert_int_equal(why(bench, 1, "sub"),
-			 DIRTY_NAME | DIRTY_CREATED | DIRTY_REMOVED | DIRTY_LOST | DIRTY_NEW_DIR);
-	assert_int_equal(why(bench, 2, ""), DIRTY_ATTRIBUTES);
+	assert_int_equal(events(bench, 1, "sub"), EVENT_NAME | EVENT_CREATED | EVENT_REMOVED |
+							  EVENT_REPLACED | EVENT_NEW_DIR);
+	assert_int_equal(events(bench, 2, ""), EVENT_ATTRIBUTES);
 	assert_int_equal(directories(bench), 1);
 	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
 	add(bench, 0, "sub", 2);
 	close(create(bench, "sub/a"));
 	take(bench);
-	assert_true(why(bench, 2, "a") & DIRTY_NAME);
+	assert_true(events(bench, 2, "a") & EVENT_NAME);
 }
 
 static void test_directory_is_known_again_after_a_rename(void **state)
@@ -311,7 +312,7 @@ static void test_directory_is_known_again_after_a_rename(void **state)
 	take(bench);
 	close(create(bench, "bus/before"));
 	take(bench);
-	assert_true(why(bench, 2, "before") & DIRTY_NAME);
+	assert_true(events(bench, 2, "before") & EVENT_NAME);
 
 	assert_int_equal(watch_renumber(bench->watch, 0, 2, 3), 0);
 	assert_int_equal(watch_renumber(bench->watch, 0, 2, 4), 0);
@@ -319,7 +320,7 @@ static void test_directory_is_known_again_after_a_rename(void **state)
 	assert_int_equal(directories(bench), 2);
 	close(create(bench, "bus/after"));
 	take(bench);
-	assert_true(why(bench, 3, "after") & DIRTY_NAME);
+	assert_true(events(bench, 3, "after") & EVENT_NAME);
 	assert_int_equal(bench->count, 1);
 	close(fd);
 }
@@ -342,7 +343,7 @@ static void test_number_stands_for_the_directory_that_got_it_last(void **state)
 	close(create(bench, "c/c"));
 	take(bench);
 	assert_int_equal(bench->count, 1);
-	assert_true(why(bench, 2, "c") & DIRTY_NAME);
+	assert_true(events(bench, 2, "c") & EVENT_NAME);
 }
 
 static void test_nothing_is_told_of_what_is_not_watched_any_more(void **state)
@@ -363,7 +364,7 @@ static void test_nothing_is_told_of_what_is_not_watched_any_more(void **state)
 	close(create(bench, "sub/b"));
 	take(bench);
 	assert_int_equal(bench->count, 1);
-	assert_true(why(bench, 2, "b") & DIRTY_NAME);
+	assert_true(events(bench, 2, "b") & EVENT_NAME);
 }
 
 static void test_only_directories_are_watched(void **state)
@@ -428,17 +429,17 @@ static void test_kernel_queue_that_overflows_costs_no_other_queue(void **state)
 				 0);
 	close(create(bench, "sub/a"));
 	take(bench);
-	assert_int_equal(bench->dirty.overflowed, 1);
+	assert_int_equal(bench->set.overflowed, 1);
 	assert_int_equal(bench->count, 1);
-	assert_true(why(bench, 1, "a") & DIRTY_NAME);
+	assert_true(events(bench, 1, "a") & EVENT_NAME);
 	watch_figures(bench->watch, &figures);
 	assert_int_equal(figures.overflows, 1);
 	assert_true(figures.events >= (uint64_t)limit);
 
 	close(create(bench, "b"));
 	take(bench);
-	assert_int_equal(bench->dirty.overflowed, 0);
-	assert_true(why(bench, 1, "b") & DIRTY_NAME);
+	assert_int_equal(bench->set.overflowed, 0);
+	assert_true(events(bench, 1, "b") & EVENT_NAME);
 }
 
 /* Names as long as can be, so that few are needed. */
@@ -484,9 +485,9 @@ static void test_memory_is_bounded_by_forgetting_the_largest_queue(void **state)
 	}
 	assert_in_range(i, enough / 2, enough - 1);
 	take(bench);
-	assert_int_equal(bench->dirty.overflowed, 1);
+	assert_int_equal(bench->set.overflowed, 1);
 	assert_int_equal(bench->count, 1);
-	assert_true(why(bench, 1, "a") & DIRTY_NAME);
+	assert_true(events(bench, 1, "a") & EVENT_NAME);
 }
 
 /* Some threads: each makes directories, watches them, makes a file in each, and removes some,
@@ -498,7 +499,7 @@ struct maker {
 	struct bench *bench;
 	unsigned int number;
 	unsigned int mistakes;
-	struct dirty dirty;
+	struct event_set set;
 };
 
 static void make_one(struct maker *maker, unsigned int i)
@@ -523,7 +524,7 @@ static void make_one(struct maker *maker, unsigned int i)
 		maker->mistakes += unlinkat(bench->root, file, 0) != 0;
 		maker->mistakes += unlinkat(bench->root, path, AT_REMOVEDIR) != 0;
 	} else if (i % 3 == 1) {
-		maker->mistakes += watch_take(bench->watch, &maker->dirty) != 0;
+		maker->mistakes += watch_take(bench->watch, &maker->set) != 0;
 	}
 }
 
@@ -541,7 +542,7 @@ static void test_nothing_is_lost_while_many_threads_watch_and_take(void **state)
 	struct bench *bench = *state;
 	struct maker makers[MAKERS];
 	pthread_t threads[MAKERS];
-	struct dirty all CLEANUP(dirty_reset) = {0};
+	struct event_set all CLEANUP(event_set_reset) = {0};
 
 	for (unsigned int i = 0; i < MAKERS; i++) {
 		makers[i] = (struct maker){.bench = bench, .number = i};
@@ -550,7 +551,7 @@ static void test_nothing_is_lost_while_many_threads_watch_and_take(void **state)
 	for (unsigned int i = 0; i < MAKERS; i++) {
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 		assert_int_equal(makers[i].mistakes, 0);
-		assert_int_equal(dirty_merge(&all, &makers[i].dirty), 0);
+		assert_int_equal(event_set_merge(&all, &makers[i].set), 0);
 	}
 	assert_int_equal(watch_take(bench->watch, &all), 0);
 	assert_int_equal(all.overflowed, 0);

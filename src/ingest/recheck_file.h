@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INGEST_RECHECK_H
-#define INGEST_RECHECK_H
+#ifndef INGEST_RECHECK_FILE_H
+#define INGEST_RECHECK_FILE_H
 
 /* Bringing one file of the index up to date whose ctime moved without an event: chattr(1) does that, and
  * a change on another host of a remote file system.
@@ -27,7 +27,8 @@ struct interruption;
  * until_ns	on the monotonic clock: no more blocks are compared from then on
  * interruption	ends the comparison and the wait for other transactions; NULL: none
  */
-MUST_CHECK int ingest_recheck(struct catalog *catalog, const struct sources *sources, uint64_t file,
-			      uint64_t until_ns, const struct interruption *interruption);
+MUST_CHECK int ingest_recheck_file(struct catalog *catalog, const struct sources *sources,
+				   uint64_t file, uint64_t until_ns,
+				   const struct interruption *interruption);
 
 #endif

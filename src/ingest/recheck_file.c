@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ingest/recheck.h"
+#include "ingest/recheck_file.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -29,7 +29,7 @@ struct checked {
 	struct reading reading;
 };
 
-struct recheck {
+struct file_recheck {
 	const struct sources *sources;
 	struct group_record group; /* of the file; id 0: none */
 	struct checked file;
@@ -63,7 +63,7 @@ static int examine(const struct sources *sources, struct catalog_reader *reader,
 /* Finds what the file is compared with: a member that is as it was compared, else one of which only the
  * ctime moved, too. Without any, the member's id stays 0.
  */
-static int find_member(struct recheck *recheck, struct catalog_reader *reader)
+static int find_member(struct file_recheck *recheck, struct catalog_reader *reader)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
 	uint64_t id;
@@ -93,7 +93,7 @@ static int find_member(struct recheck *recheck, struct catalog_reader *reader)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int find_group(struct recheck *recheck, struct catalog_reader *reader)
+static int find_group(struct file_recheck *recheck, struct catalog_reader *reader)
 {
 	const struct file_record *file = &recheck->file.file;
 	struct content_record content;
@@ -118,7 +118,7 @@ static int open_checked(struct checked *checked, struct file_opener *opener,
 }
 
 /* 0, an enum reading_outcome or -errno: then neither is open. */
-static int open_both(struct recheck *recheck, struct catalog_reader *reader)
+static int open_both(struct file_recheck *recheck, struct catalog_reader *reader)
 {
 	struct file_opener opener = FILE_OPENER_INIT(recheck->sources);
 	int r = open_checked(&recheck->file, &opener, reader);
@@ -133,7 +133,7 @@ static int open_both(struct recheck *recheck, struct catalog_reader *reader)
 }
 
 /* Reads the next block of both. Returns its length, 0: the end or a difference, or -errno. */
-static long read_both(const struct recheck *recheck, char *block, char *other, long offset)
+static long read_both(const struct file_recheck *recheck, char *block, char *other, long offset)
 {
 	long length, same;
 
@@ -156,7 +156,7 @@ static long read_both(const struct recheck *recheck, char *block, char *other, l
  * the ctime of the member may have moved, too, if no other member that is as it was compared is known; or
  * no time tells of a store to it.
  */
-static int compare_bytes(struct recheck *recheck)
+static int compare_bytes(struct file_recheck *recheck)
 {
 	AUTO_FREE char *blocks = malloc(2 * BLOCK_BYTES);
 	struct hash_state *hash = hash_state_new();
@@ -177,7 +177,7 @@ static int compare_bytes(struct recheck *recheck)
 }
 
 /* 0, or as reading_close. */
-static int compare(struct recheck *recheck)
+static int compare(struct file_recheck *recheck)
 {
 	struct catalog *catalog = recheck->sources->catalog;
 	int r = compare_bytes(recheck);
@@ -200,7 +200,8 @@ static bool is_current(struct catalog_writer *w, const struct checked *checked)
 	       file_digest(&file) == file_digest(&checked->file);
 }
 
-static struct name_change change_of(const struct recheck *recheck, const struct checked *checked)
+static struct name_change change_of(const struct file_recheck *recheck,
+				    const struct checked *checked)
 {
 	return (struct name_change){.kind = NAME_UPDATE_FILE,
 				    .id = checked->file.id,
@@ -210,7 +211,7 @@ static struct name_change change_of(const struct recheck *recheck, const struct 
 
 static int commit_body(struct catalog_writer *w, void *context)
 {
-	const struct recheck *recheck = context;
+	const struct file_recheck *recheck = context;
 	struct name_change changes[2];
 	size_t count = 0;
 
@@ -226,7 +227,7 @@ static int commit_body(struct catalog_writer *w, void *context)
 	return catalog_apply(w, changes, count, 0);
 }
 
-static int examine_all(struct recheck *recheck, uint64_t file)
+static int examine_all(struct file_recheck *recheck, uint64_t file)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
 	int r = catalog_read_begin(recheck->sources->catalog, &reader);
@@ -240,12 +241,12 @@ static int examine_all(struct recheck *recheck, uint64_t file)
 	return r;
 }
 
-int ingest_recheck(struct catalog *catalog, const struct sources *sources, uint64_t file,
-		   uint64_t until_ns, const struct interruption *interruption)
+int ingest_recheck_file(struct catalog *catalog, const struct sources *sources, uint64_t file,
+			uint64_t until_ns, const struct interruption *interruption)
 {
-	struct recheck recheck = {.sources = sources,
-				  .until_ns = until_ns,
-				  .interruption = interruption};
+	struct file_recheck recheck = {.sources = sources,
+				       .until_ns = until_ns,
+				       .interruption = interruption};
 	int r = examine_all(&recheck, file);
 
 	if (r == 0 && !recheck.file.moved)

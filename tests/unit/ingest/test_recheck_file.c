@@ -5,7 +5,7 @@
 #include "base/interruption.h"
 #include "base/stop.h"
 #include "catalog/audit.h"
-#include "ingest/recheck.h"
+#include "ingest/recheck_file.h"
 #include "ingest/tree.h"
 
 #define LENGTH 300000
@@ -64,7 +64,8 @@ static void rewrite(const struct tree *t, const char *path)
 
 static int recheck(const struct tree *t, const char *path)
 {
-	return ingest_recheck(t->index.catalog, &t->sources, id_of_path(t, path), UINT64_MAX, NULL);
+	return ingest_recheck_file(t->index.catalog, &t->sources, id_of_path(t, path), UINT64_MAX,
+				   NULL);
 }
 
 static void test_file_that_was_rechecked_stays_in_its_group(void **state)
@@ -211,7 +212,8 @@ static void test_comparison_that_takes_too_long_changes_nothing(void **state)
 	uint64_t group = group_of_path(t, "b");
 
 	move_ctime(t, "b");
-	assert_int_equal(ingest_recheck(t->index.catalog, &t->sources, id_of_path(t, "b"), 0, NULL),
+	assert_int_equal(ingest_recheck_file(t->index.catalog, &t->sources, id_of_path(t, "b"), 0,
+					     NULL),
 			 -ETIMEDOUT);
 	assert_int_equal(group_of_path(t, "b"), group);
 	assert_int_equal(recheck(t, "b"), 0);
@@ -238,8 +240,8 @@ static void test_recheck_ends_wherever_it_is_interrupted(void **state)
 	while (r == -EINTR && times < 1000) {
 		assert_int_equal(group_of_path(t, "b"), group);
 		left = ++times;
-		r = ingest_recheck(t->index.catalog, &t->sources, id_of_path(t, "b"), UINT64_MAX,
-				   &interruption);
+		r = ingest_recheck_file(t->index.catalog, &t->sources, id_of_path(t, "b"),
+					UINT64_MAX, &interruption);
 	}
 	assert_int_equal(r, 0);
 	/* before a member was examined, each block was compared, and the transaction began */

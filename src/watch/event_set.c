@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#define HASH_NONFATAL_OOM 1
+#include "watch/event_set.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+struct event_set_entry {
+	UT_hash_handle hh;
+	struct name_events *name; /* behind this, in the same piece of memory */
+};
+
+/* The key is the directory's number with the name behind it, as they lie in struct name_events. */
+#define KEY(name) (&(name)->dir)
+#define KEY_LENGTH(name) (sizeof((name)->dir) + (name)->length)
+
+static size_t entry_bytes(const struct name_events *name)
+{
+	/* malloc's own, and the entry's share of the hash table */
+	const size_t around = 32;
+
+	return sizeof(struct event_set_entry) + sizeof(*name) + name->length + 1 + around;
+}
+
+static struct event_set_entry *new_entry(uint64_t dir, const char *name, uint32_t length)
+{
+	size_t size = sizeof(struct event_set_entry) + sizeof(struct name_events) + length + 1;
+	struct event_set_entry *entry = malloc(size);
+
+	if (!entry)
+		return NULL;
+	entry->name = (struct name_events *)(entry + 1);
+	entry->name->dir = dir;
+	entry->name->events = 0;
+	entry->name->length = length;
+	if (length > 0)
+		memcpy(entry->name->name, name, length);
+	entry->name->name[length] = '\0';
+	return entry;
+}
+
+static void add_events(struct name_events *name, uint32_t events)
+{
+	if (events & EVENT_WRITTEN && !(events & EVENT_CLOSED))
+		name->events &= ~(uint32_t)EVENT_CLOSED;
+	if (name->events & EVENTS_ARRIVED && events & (EVENTS_ARRIVED | EVENT_REMOVED))
+		name->events |= EVENT_REPLACED;
+	name->events |= events;
+}
+
+/* Takes the entry, which is in no table, unless it returns -ENOMEM. If the name is in the set, *there
+ * receives its entry, and the new one is freed. */
+static int insert(struct event_set *set, struct event_set_entry *entry, struct name_events **there)
+{
+	struct event_set_entry *found;
+
+	HASH_FIND(hh, set->table, KEY(entry->name), KEY_LENGTH(entry->name), found);
+	*there = found ? found->name : NULL;
+	if (found) {
+		free(entry);
+		return 0;
+	}
+	HASH_ADD_KEYPTR(hh, set->table, KEY(entry->name), KEY_LENGTH(entry->name), entry);
+	if (!entry->hh.tbl)
+		return -ENOMEM;
+	set->count++;
+	set->bytes += entry_bytes(entry->name);
+	return 0;
+}
+
+/* Inserts a new entry; *there as for insert(). */
+static int insert_new(struct event_set *set, uint64_t dir, const char *name, uint32_t length,
+		      uint32_t events, struct name_events **there)
+{
+	struct event_set_entry *entry = new_entry(dir, name, length);
+	int r;
+
+	if (!entry)
+		return -ENOMEM;
+	entry->name->events = events;
+	r = insert(set, entry, there);
+	if (r < 0)
+		free(entry);
+	return r;
+}
+
+int event_set_add(struct event_set *set, uint64_t dir, const char *name, uint32_t length,
+		  uint32_t events)
+{
+	struct name_events *there;
+	int r = insert_new(set, dir, name, length, events, &there);
+
+	if (r == 0 && there)
+		add_events(there, events);
+	return r;
+}
+
+int event_set_add_again(struct event_set *set, const struct name_events *name)
+{
+	struct name_events *there;
+	int r = insert_new(set, name->dir, name->name, name->length, name->events, &there);
+
+	if (r == 0 && there)
+		there->events |= name->events;
+	return r;
+}
+
+/* Takes the entry out of the table. */
+static void detach(struct event_set *set, struct event_set_entry *entry)
+{
+	HASH_DEL(set->table, entry);
+	set->count--;
+	set->bytes -= entry_bytes(entry->name);
+}
+
+static int move_entries(struct event_set *set, struct event_set *later)
+{
+	struct event_set_entry *entry, *next;
+	struct name_events *there;
+	uint32_t events;
+	int r;
+
+	HASH_ITER(hh, later->table, entry, next)
+	{
+		events = entry->name->events;
+		detach(later, entry);
+		r = insert(set, entry, &there);
+		if (r < 0) {
+			free(entry);
+			return r;
+		}
+		if (there)
+			add_events(there, events);
+	}
+	return 0;
+}
+
+static void move_queues(struct event_set *set, struct event_set *later)
+{
+	set->overflowed |= later->overflowed;
+	set->strayed |= later->strayed;
+	set->left |= later->left;
+	later->overflowed = 0;
+	later->strayed = later->left = false;
+}
+
+int event_set_merge(struct event_set *set, struct event_set *later)
+{
+	move_queues(set, later);
+	if (set->table)
+		return move_entries(set, later);
+	set->table = later->table;
+	set->count = later->count;
+	set->bytes = later->bytes;
+	*later = (struct event_set){0};
+	return 0;
+}
+
+void event_set_note_replaced(struct event_set *set, const struct event_set *earlier)
+{
+	struct event_set_entry *entry, *before;
+
+	for (entry = set->table; entry; entry = entry->hh.next) {
+		if (!(entry->name->events & EVENTS_ARRIVED))
+			continue;
+		HASH_FIND(hh, earlier->table, KEY(entry->name), KEY_LENGTH(entry->name), before);
+		if (before && before->name->events & EVENTS_ARRIVED)
+			entry->name->events |= EVENT_REPLACED;
+	}
+}
+
+static int compare_names(const void *left, const void *right)
+{
+	const struct name_events *a = *(const struct name_events *const *)left;
+	const struct name_events *b = *(const struct name_events *const *)right;
+	int r;
+
+	if (a->dir != b->dir)
+		return a->dir < b->dir ? -1 : 1;
+	r = memcmp(a->name, b->name, a->length < b->length ? a->length : b->length);
+	if (r != 0)
+		return r;
+	return (a->length > b->length) - (a->length < b->length);
+}
+
+int event_set_list(const struct event_set *set, const struct name_events ***list, size_t *count)
+{
+	const struct name_events **names = malloc((set->count + 1) * sizeof(const void *));
+	const struct event_set_entry *entry;
+	size_t filled = 0;
+
+	if (!names)
+		return -ENOMEM;
+	for (entry = set->table; entry; entry = entry->hh.next)
+		names[filled++] = entry->name;
+	qsort(names, filled, sizeof(const void *), compare_names);
+	*list = names;
+	*count = filled;
+	return 0;
+}
+
+void event_set_reset(struct event_set *set)
+{
+	struct event_set_entry *entry, *next;
+
+	/* the table goes first: taking out one by one would cost more */
+	entry = set->table;
+	HASH_CLEAR(hh, set->table);
+	for (; entry; entry = next) {
+		next = entry->hh.next;
+		free(entry);
+	}
+	*set = (struct event_set){0};
+}
