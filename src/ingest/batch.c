@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/thread.h"
 
 /* Changes in a transaction: large enough that a commit (a wait for the disk) is rare, small enough
  * that its dirty pages and the batch itself (about 200 bytes a change) stay within 16 MiB. */
@@ -29,6 +30,7 @@ struct batch_writer {
 	const struct ingest_hooks *hooks;
 	uint32_t scan;
 	pthread_t thread;
+	bool runs; /* the thread was started */
 	pthread_mutex_t lock;
 	pthread_cond_t filled; /* a batch was queued, or the end came */
 	pthread_cond_t freed; /* a batch can be filled again */
@@ -36,7 +38,7 @@ struct batch_writer {
 	struct batch *queue; /* in order of filling */
 	struct batch *idle;
 	unsigned int batches;
-	bool idling; /* the thread, until something is queued */
+	bool idling; /* the thread waits, or was not started */
 	bool ending;
 	int error;
 };
@@ -127,7 +129,6 @@ int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
 		     const struct ingest_hooks *hooks, uint32_t scan)
 {
 	struct batch_writer *made = calloc(1, sizeof(*made));
-	int r;
 
 	*writer = NULL;
 	if (!made)
@@ -138,11 +139,7 @@ int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
 	pthread_mutex_init(&made->lock, NULL);
 	pthread_cond_init(&made->filled, NULL);
 	pthread_cond_init(&made->freed, NULL);
-	r = pthread_create(&made->thread, NULL, write_batches, made);
-	if (r) {
-		free(made);
-		return -r;
-	}
+	made->idling = true;
 	*writer = made;
 	return 0;
 }
@@ -165,6 +162,15 @@ static struct batch *batch_to_fill(struct batch_writer *writer)
 		}
 	}
 	return writer->filling;
+}
+
+/* Holds the lock. */
+static int start_thread(struct batch_writer *writer)
+{
+	int r = writer->runs ? 0 : thread_start(&writer->thread, write_batches, writer);
+
+	writer->runs |= r == 0;
+	return r;
 }
 
 static void queue_filled(struct batch_writer *writer)
@@ -214,8 +220,10 @@ int batch_writer_put(struct batch_writer *writer, const struct name_change *chan
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		batch = batch_to_fill(writer);
 		r = batch ? batch_append(batch, &changes[i]) : -ENOMEM;
-		if (r == 0 && is_filled(writer, batch))
+		if (r == 0 && is_filled(writer, batch)) {
 			queue_filled(writer);
+			r = start_thread(writer);
+		}
 	}
 	if (r == 0)
 		r = writer->error;
@@ -234,7 +242,10 @@ int batch_writer_finish(struct batch_writer *writer)
 	writer->ending = true;
 	pthread_cond_signal(&writer->filled);
 	pthread_mutex_unlock(&writer->lock);
-	pthread_join(writer->thread, NULL);
+	if (writer->runs)
+		pthread_join(writer->thread, NULL);
+	else
+		(void)write_batches(writer);
 	while ((batch = writer->idle)) {
 		writer->idle = batch->next;
 		batch_free(batch);

@@ -16,10 +16,14 @@
 
 struct batch_writer;
 
-/* Starts the writer thread.
+/* Makes a writer. Its thread starts with the first full batch: the few changes of a recheck are
+ * committed by the caller of batch_writer_finish().
  *
- * watch	borrowed; asked before each commit whether what it says of bytes is sure; NULL: nobody is
- * scan		the number for catalog_apply, 0: a new one for each batch */
+ * hooks	borrowed; asked before each commit how far renames are trusted; NULL: the sources are
+ *		not followed
+ * scan		the number for catalog_apply, 0: a new one for each batch
+ *
+ * Returns 0 or -ENOMEM. */
 MUST_CHECK int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
 				const struct ingest_hooks *hooks, uint32_t scan);
 

@@ -54,6 +54,9 @@ struct walk {
 	_Atomic uint64_t errors, not_entered, excluded;
 };
 
+/* Open directories up to which the calling thread rechecks alone: starting threads would take longer. */
+#define ALONE_DIRS 32
+
 /* Examining a name in the cache takes no longer. */
 #define NAME_NS UINT64_C(20000)
 
@@ -110,15 +113,16 @@ static struct walk_dir *take_first(struct walk *walk)
 	return dir;
 }
 
-/* The next directory; NULL when none is left and none is being listed, or at a stop. */
-static struct walk_dir *pop(struct walk *walk)
+/* Takes the next directory. NULL: none is left and none is being listed, more than dirs_max are
+ * open, or at a stop. */
+static struct walk_dir *pop(struct walk *walk, size_t dirs_max)
 {
 	struct walk_dir *dir = NULL;
 
 	pthread_mutex_lock(&walk->lock);
 	while (!walk->first && !walk->sorted && walk->open_dirs > 0 && !walk->error)
 		pthread_cond_wait(&walk->changed, &walk->lock);
-	if (!walk->error && !stop_requested())
+	if (!walk->error && !stop_requested() && walk->open_dirs <= dirs_max)
 		dir = take_first(walk);
 	if (!dir)
 		pthread_cond_broadcast(&walk->changed); /* the others end too */
@@ -424,23 +428,29 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 	return hand_over(walker, dir, recheck, &now);
 }
 
-static void *walk_thread(void *context)
+/* Walks until no directory is left, or more than dirs_max are open. */
+static void walk_dirs(struct walk *walk, size_t dirs_max)
 {
-	struct walker walker = {.walk = context, .fd = -1};
+	struct walker walker = {.walk = walk, .fd = -1};
 	struct walk_dir *dir;
 	int r;
 
-	while ((dir = pop(walker.walk))) {
+	while ((dir = pop(walk, dirs_max))) {
 		r = recheck_dir(&walker, dir);
 		cleanup_close(&walker.fd);
 		walker.fd = -1;
-		finish_dir(walker.walk, dir, r);
+		finish_dir(walk, dir, r);
 	}
-	atomic_fetch_add(&walker.walk->excluded, walker.listing.excluded);
-	atomic_fetch_add(&walker.walk->not_entered, walker.diff.not_entered);
+	atomic_fetch_add(&walk->excluded, walker.listing.excluded);
+	atomic_fetch_add(&walk->not_entered, walker.diff.not_entered);
 	listing_free(&walker.listing);
 	diff_free(&walker.diff);
 	bytes_free(&walker.path);
+}
+
+static void *walk_thread(void *walk)
+{
+	walk_dirs(walk, SIZE_MAX);
 	return NULL;
 }
 
@@ -510,17 +520,21 @@ static int kept_descriptors(void)
 	return (int)(limit.rlim_cur / 10);
 }
 
+static bool has_tree(const struct recheck *rechecks, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (rechecks[i].scope == RECHECK_TREE)
+			return true;
+	}
+	return false;
+}
+
 /* Whole trees wait for the disk; single names that were just changed do not. */
-static unsigned int threads_for(const struct ingest *ingest, const struct recheck *rechecks,
-				size_t count)
+static unsigned int threads_for(const struct ingest *ingest, bool tree)
 {
 	if (ingest->settings->threads)
 		return ingest->settings->threads;
-	for (size_t i = 0; i < count; i++) {
-		if (rechecks[i].scope == RECHECK_TREE)
-			return threads_that_read();
-	}
-	return threads_that_compute();
+	return tree ? threads_that_read() : threads_that_compute();
 }
 
 int walk_rechecks(struct ingest *ingest, struct batch_writer *writer,
@@ -530,6 +544,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer,
 			    .writer = writer,
 			    .exclude = {.globs = ingest->settings->excludes},
 			    .budget = {.left = kept_descriptors()}};
+	bool tree = has_tree(rechecks, count);
 	int r;
 
 	pthread_mutex_init(&walk.lock, NULL);
@@ -539,8 +554,10 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer,
 	r = examine_index_folder(&walk);
 	if (r == 0)
 		r = push_rechecks(&walk, rechecks, count);
-	if (r == 0)
-		r = threads_run(threads_for(ingest, rechecks, count), walk_thread, &walk);
+	if (r == 0 && !tree)
+		walk_dirs(&walk, ALONE_DIRS);
+	if (r == 0 && walk.open_dirs > 0)
+		r = threads_run(threads_for(ingest, tree), walk_thread, &walk);
 	walk_dir_release_list(walk.sorted);
 	walk_dir_release_list(walk.first);
 	ingest->result.errors += walk.errors;

@@ -70,41 +70,41 @@ static int insert(struct event_set *set, struct event_set_entry *entry, struct n
 	return 0;
 }
 
-/* Inserts a new entry; *there as for insert(). */
-static int insert_new(struct event_set *set, uint64_t dir, const char *name, uint32_t length,
-		      uint32_t events, struct name_events **there)
+/* Returns the entry of a name, which has no events if it is new; NULL if memory is short. */
+static struct name_events *get_or_insert(struct event_set *set, uint64_t dir, const char *name,
+					 uint32_t length)
 {
 	struct event_set_entry *entry = new_entry(dir, name, length);
-	int r;
+	struct name_events *there;
 
 	if (!entry)
-		return -ENOMEM;
-	entry->name->events = events;
-	r = insert(set, entry, there);
-	if (r < 0)
+		return NULL;
+	if (insert(set, entry, &there) < 0) {
 		free(entry);
-	return r;
+		return NULL;
+	}
+	return there ? there : entry->name;
 }
 
 int event_set_add(struct event_set *set, uint64_t dir, const char *name, uint32_t length,
 		  uint32_t events)
 {
-	struct name_events *there;
-	int r = insert_new(set, dir, name, length, events, &there);
+	struct name_events *entry = get_or_insert(set, dir, name, length);
 
-	if (r == 0 && there)
-		add_events(there, events);
-	return r;
+	if (!entry)
+		return -ENOMEM;
+	add_events(entry, events);
+	return 0;
 }
 
 int event_set_add_again(struct event_set *set, const struct name_events *name)
 {
-	struct name_events *there;
-	int r = insert_new(set, name->dir, name->name, name->length, name->events, &there);
+	struct name_events *entry = get_or_insert(set, name->dir, name->name, name->length);
 
-	if (r == 0 && there)
-		there->events |= name->events;
-	return r;
+	if (!entry)
+		return -ENOMEM;
+	entry->events |= name->events;
+	return 0;
 }
 
 /* Takes the entry out of the table. */

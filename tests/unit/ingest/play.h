@@ -263,7 +263,7 @@ static inline const struct name_events *named(struct play *p, const char *name, 
 	assert_true(p->named_count < NAMED_MAX);
 	made->events = events;
 	made->length = length;
-	memcpy(made->name, name, length);
+	memcpy(made->name, name, length + 1);
 	p->named[p->named_count++] = made;
 	return made;
 }
