@@ -199,7 +199,7 @@ enum {
  * before it lets them share blocks, and no name goes. */
 static int ensure_kept(struct act *act, const struct waiting *waiting)
 {
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 	const struct sources *sources = act->settings.sources;
 	int r;
 
@@ -255,7 +255,7 @@ static void perform(struct one_act *one_act)
 static int act_on(struct act *act, struct waiting *waiting)
 {
 	struct act_result result = {0};
-	struct bytes stray CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes stray = {0};
 	struct one_act one_act = {.settings = &act->settings,
 				  .kept = &act->kept,
 				  .copy = {.file = &waiting->copy},
@@ -318,7 +318,7 @@ static const char *keep_text(struct act *act, const char *text)
 
 static const char *absolute_path(struct act *act, const struct act_file *file)
 {
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 
 	if (source_absolute_path(act->settings.sources, file->source, file->path, &path) < 0 ||
 	    !bytes_text(&path))
@@ -330,7 +330,7 @@ static const char *absolute_path(struct act *act, const struct act_file *file)
 static const char *destination_path(struct act *act, const struct act_file *copy)
 {
 	const char *tree = act->settings.sources->list[copy->source].tree;
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 
 	if (bytes_format(&path, "%s/%s%s%s", act->settings.destination, tree, *tree ? "/" : "",
 			 copy->path) < 0 ||
@@ -359,7 +359,7 @@ static const char *link_target(struct act *act, const struct waiting *waiting)
 {
 	const char *kept = absolute_path(act, &waiting->kept);
 	const char *copy = absolute_path(act, &waiting->copy);
-	struct bytes target CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes target = {0};
 
 	if (!act->settings.relative || !kept || !copy)
 		return kept;
@@ -383,7 +383,7 @@ static int note_mount(struct act *act, struct waiting *waiting)
 	const struct sources *sources = act->settings.sources;
 	const struct act_file *copy = &waiting->copy;
 	struct mount_identity *mount = &waiting->intent.mount;
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 	struct place place;
 	const char *below;
 

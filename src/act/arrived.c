@@ -63,7 +63,7 @@ static bool has_same_owner(const struct stat *a, const struct stat *b)
 
 static bool has_same_attributes(const struct held *a, const struct held *b)
 {
-	struct xattrs one CLEANUP_XATTRS = {0}, other CLEANUP_XATTRS = {0};
+	CLEANUP_XATTRS struct xattrs one = {0}, other = {0};
 
 	return xattrs_read(&one, a->fd) == 0 && xattrs_read(&other, b->fd) == 0 &&
 	       xattrs_equal(&one, &other);

@@ -12,7 +12,7 @@
 
 /* The coarsest time stamps that a file system with leases is known to have, those of FAT. A change
  * within this time may leave ctime as it is. */
-#define COARSEST_TIME_NS ((int64_t)2000000000)
+#define COARSEST_TIME_NS (2 * SECOND_NS)
 
 /* ---- the kept file ------------------------------------------------------------------------- */
 

@@ -33,7 +33,7 @@ static int copy_all_bytes(int from, int to, bool save)
 
 static int copy_metadata(int from, int to)
 {
-	struct xattrs xattrs CLEANUP_XATTRS = {0};
+	CLEANUP_XATTRS struct xattrs xattrs = {0};
 	struct metadata_refused refused = {0};
 	struct metadata metadata;
 	struct stat status;

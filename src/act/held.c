@@ -17,8 +17,6 @@
 #define WRITER_PAUSE_MS 20
 #define WRITER_PATIENCE_MS 60000
 
-#define SECOND_NS UINT64_C(1000000000)
-
 #define BLOCK_BYTES ((size_t)256 << 10)
 /* How much is compared before it is asked whether a writer waits: a fraction of a second. */
 #define ASK_BYTES ((off_t)64 << 20)
@@ -216,7 +214,7 @@ static int compare_blocks(const struct held *a, const struct held *b, uint8_t *m
 
 int held_same_bytes(const struct held *a, const struct held *b)
 {
-	uint8_t *memory AUTO_FREE = memory_pages(2 * BLOCK_BYTES);
+	AUTO_FREE uint8_t *memory = memory_pages(2 * BLOCK_BYTES);
 
 	if (!memory)
 		return -ENOMEM;

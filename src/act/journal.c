@@ -32,7 +32,8 @@ struct journal {
 
 static int open_file(struct journal *journal, const char *folder)
 {
-	int folder_fd AUTO_CLOSE = -1, r = index_folder_open(folder, &folder_fd);
+	AUTO_CLOSE int folder_fd = -1;
+	int r = index_folder_open(folder, &folder_fd);
 
 	if (r < 0)
 		return r;
@@ -76,7 +77,8 @@ void journal_close(struct journal *journal)
 
 int journal_has_intents(const char *folder)
 {
-	int folder_fd AUTO_CLOSE = -1, r = index_folder_open(folder, &folder_fd);
+	AUTO_CLOSE int folder_fd = -1;
+	int r = index_folder_open(folder, &folder_fd);
 	struct stat status;
 
 	if (r < 0)
@@ -475,7 +477,7 @@ static int handle_all(struct journal *journal, json_t *open, const struct settle
 		      bool *left)
 {
 	size_t count = 0;
-	const char **keys AUTO_FREE = calloc(json_object_size(open) + 1, sizeof(*keys));
+	AUTO_FREE const char **keys = calloc(json_object_size(open) + 1, sizeof(*keys));
 	const char *key;
 	json_t *object;
 	int r = keys ? 0 : -ENOMEM;
@@ -493,7 +495,7 @@ int journal_settle(struct journal *journal,
 		   bool (*handle)(void *context, const struct intent *intent), void *context)
 {
 	json_auto_t *open = json_object();
-	struct bytes text CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes text = {0};
 	bool left = false;
 	int r = open ? write_lines(journal, &journal->waiting) : -ENOMEM;
 

@@ -200,7 +200,7 @@ static int open_refuge(const struct one_act *act, const char *refuge, struct byt
 /* The journal names the place before there is something, both durably. */
 static int save_to(struct one_act *act, const char *refuge)
 {
-	struct bytes path CLEANUP_BYTES = {0}, original CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0}, original = {0};
 	struct intent intent = *act->intent;
 	AUTO_CLOSE int folder = -1;
 	int r = open_refuge(act, refuge, &path, &folder), noted;

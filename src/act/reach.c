@@ -9,6 +9,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
@@ -24,7 +25,7 @@ struct step {
 /* The folders from one up to the root. */
 struct steps {
 	struct step *list;
-	size_t count;
+	size_t count, capacity;
 };
 
 static void steps_free(struct steps *steps)
@@ -53,12 +54,13 @@ static int read_acl(int fd, struct bytes *acl)
 
 static int add_step(struct steps *steps, int fd)
 {
-	struct step *list = reallocarray(steps->list, steps->count + 1, sizeof(*list)), *step;
+	struct step *step;
+	int r = array_reserve(&steps->list, &steps->capacity, steps->count + 1,
+			      sizeof(*steps->list));
 
-	if (!list)
-		return -ENOMEM;
-	steps->list = list;
-	step = &list[steps->count++];
+	if (r < 0)
+		return r;
+	step = &steps->list[steps->count++];
 	*step = (struct step){0};
 	return fstat(fd, &step->status) < 0 ? -errno : read_acl(fd, &step->acl);
 }
@@ -137,7 +139,7 @@ static int compare_steps(int from, int to, struct steps *above_from, struct step
 
 int reach_includes(int from, int to)
 {
-	struct steps above_from CLEANUP(steps_free) = {0}, above_to CLEANUP(steps_free) = {0};
+	CLEANUP(steps_free) struct steps above_from = {0}, above_to = {0};
 
 	return compare_steps(from, to, &above_from, &above_to);
 }

@@ -18,7 +18,7 @@
  * times. */
 static bool has_same_metadata(struct one_act *act)
 {
-	struct xattrs kept CLEANUP_XATTRS = {0}, copy CLEANUP_XATTRS = {0};
+	CLEANUP_XATTRS struct xattrs kept = {0}, copy = {0};
 	struct stat a, b;
 	int r;
 

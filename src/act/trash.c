@@ -31,7 +31,7 @@ static int enter(struct one_act *act, struct trash_folder *trash, const char *na
 /* Tells the journal which info file is about to be made, so that none is left without a file. */
 static int note_info(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
-	struct bytes info CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes info = {0};
 	struct intent intent = *act->intent;
 	int r = trash_entry_info_path(trash, name, &info);
 
@@ -65,7 +65,7 @@ static void judge(struct one_act *act, const struct trash_folder *trash, const c
 
 static void throw_away(struct one_act *act, struct trash_folder *trash)
 {
-	struct bytes name CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes name = {0};
 	int r = -EEXIST;
 
 	for (int try = 1; r == -EEXIST && try <= TRASH_NAMES_MAX; try++) {
@@ -88,8 +88,8 @@ static void throw_away(struct one_act *act, struct trash_folder *trash)
 void act_trash(struct one_act *act)
 {
 	const struct act_file *file = act->copy.file;
-	struct trash_folder trash CLEANUP(trash_folder_close) = {.info = -1, .files = -1};
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP(trash_folder_close) struct trash_folder trash = {.info = -1, .files = -1};
+	CLEANUP_BYTES struct bytes path = {0};
 	int r;
 
 	if (!one_act_verify(act))

@@ -130,7 +130,7 @@ static int name_info(int directory, const char *other, const char *info)
 
 int trash_entry_write_info(struct trash_folder *trash, const char *name, const char *other)
 {
-	struct bytes text CLEANUP_BYTES = {0}, info CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes text = {0}, info = {0};
 	int r = info_name(&info, name);
 
 	if (r == 0)
@@ -146,7 +146,7 @@ int trash_entry_write_info(struct trash_folder *trash, const char *name, const c
 
 void trash_entry_remove_info(const struct trash_folder *trash, const char *name)
 {
-	struct bytes info CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes info = {0};
 
 	if (info_name(&info, name) == 0)
 		(void)unlinkat(trash->info, bytes_text(&info), 0);
@@ -176,7 +176,7 @@ static int read_info(int directory, const char *name, struct bytes *text)
 /* Does an info file name a path? It says a part of it where the trash folder is that of a mount. */
 static bool names_original(struct bytes *text, const char *original)
 {
-	struct bytes encoded CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes encoded = {0};
 	const char *path, *end;
 	size_t length;
 
@@ -207,7 +207,7 @@ void trash_entry_forget(const char *info, const char *other, const char *origina
 	AUTO_FREE char *folder = name ? strndup(info, (size_t)(name - info)) : NULL;
 	AUTO_CLOSE int directory =
 		folder ? open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-	struct bytes text CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes text = {0};
 	struct stat status;
 
 	if (directory < 0 || fstat(directory, &status) < 0 || status.st_uid != geteuid() ||

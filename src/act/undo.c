@@ -268,7 +268,7 @@ static void remove_partial(const struct place *place, const struct intent *inten
 /* The info file of a copy that did not come into the trash. */
 static void forget_info(const struct intent *intent)
 {
-	struct bytes original CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes original = {0};
 
 	if (intent->info && bytes_format(&original, "%s/%s", intent->source, intent->path) == 0 &&
 	    bytes_text(&original))
@@ -294,7 +294,7 @@ static bool has_saved_bytes(const struct intent *intent)
 
 static void say(struct undoing *undoing, const struct intent *intent, int result)
 {
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 
 	if (bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
 		return;
@@ -426,7 +426,7 @@ static bool is_said(const struct undoing *undoing, const char *mount)
 /* Names a place that cannot be reached, once for all intents that need it. */
 static void say_absent(struct undoing *undoing, const struct intent *intent, const char *mount)
 {
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 
 	if (is_said(undoing, mount) || bytes_append(&undoing->said, mount, strlen(mount) + 1) < 0 ||
 	    bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))

@@ -65,14 +65,14 @@ const char *path_fault(const struct bytes *path)
 		return "is empty";
 	if (at[0] == '/')
 		return "is absolute";
-	if (memchr(at, '\0', left) != NULL)
+	if (memchr(at, '\0', left))
 		return "has a NUL in it";
 	for (;;) {
 		const char *slash = memchr(at, '/', left);
-		size_t length = slash != NULL ? (size_t)(slash - at) : left;
+		size_t length = slash ? (size_t)(slash - at) : left;
 		const char *fault = component_fault(at, length);
 
-		if (fault != NULL || slash == NULL)
+		if (fault || !slash)
 			return fault;
 		at = slash + 1;
 		left -= length + 1;
@@ -102,7 +102,7 @@ static int append_object(struct bytes *line, json_t *object)
 	struct dump dump = {.line = line};
 	int r;
 
-	if (object == NULL)
+	if (!object)
 		return -ENOMEM;
 	r = json_dump_callback(object, dump_part, &dump, JSON_COMPACT);
 	json_decref(object);
@@ -118,7 +118,7 @@ static json_t *source_object(const struct source *source)
 {
 	json_t *object = json_object();
 
-	if (object == NULL)
+	if (!object)
 		return NULL;
 	if (json_set_path(object, "path", source->path, strlen(source->path)) < 0 ||
 	    json_set_path(object, "tree", source->tree, strlen(source->tree)) < 0) {
@@ -138,7 +138,7 @@ int manifest_header_encode(struct bytes *line, struct catalog_reader *reader,
 	if (r < 0)
 		return r;
 	list = json_array();
-	for (size_t i = 0; list != NULL && i < sources->count; i++)
+	for (size_t i = 0; list && i < sources->count; i++)
 		r |= json_array_append_new(list, source_object(&sources->list[i]));
 	if (r < 0) {
 		json_decref(list);
@@ -154,13 +154,13 @@ static json_t *xattr_object(const struct xattr *xattr)
 {
 	CLEANUP_BYTES struct bytes text = {0};
 	json_t *object = json_object();
-	int r = object != NULL ? 0 : -ENOMEM;
+	int r = object ? 0 : -ENOMEM;
 
 	if (r == 0)
 		r = json_set_path(object, "name", xattr->name, strlen(xattr->name));
 	if (r == 0)
 		r = base64_encode(&text, xattr->value, xattr->length);
-	if (r == 0 && bytes_text(&text) == NULL)
+	if (r == 0 && !bytes_text(&text))
 		r = -ENOMEM;
 	if (r == 0)
 		r = json_object_set_new(object, "value_base64", json_string(bytes_text(&text)));
@@ -220,7 +220,7 @@ int manifest_name_encode(struct bytes *line, const struct manifest_name *name)
 	json_t *object = json_object();
 	int r;
 
-	if (object == NULL)
+	if (!object)
 		return -ENOMEM;
 	if (set_fields(object, name) < 0) {
 		json_decref(object);

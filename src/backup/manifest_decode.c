@@ -24,7 +24,7 @@ static int load_object(const char *line, size_t length, json_t **object, const c
 	json_error_t error;
 
 	*object = json_read(line, length, JSON_REJECT_DUPLICATES, &error);
-	if (*object == NULL)
+	if (!*object)
 		return json_error_code(&error) == json_error_out_of_memory
 			       ? -ENOMEM
 			       : wrong(why, "it is no JSON that a manifest could have");
@@ -72,7 +72,7 @@ static int get_path(const json_t *object, const char *key, struct bytes *path, c
 	if (r < 0)
 		return wrong(why, "a path is missing, or no text");
 	*why = path_fault(path);
-	return *why != NULL ? -EPROTO : 0;
+	return *why ? -EPROTO : 0;
 }
 
 static int get_mode(const json_t *object, uint32_t *mode, const char **why)
@@ -81,7 +81,7 @@ static int get_mode(const json_t *object, uint32_t *mode, const char **why)
 	char *end = NULL;
 	unsigned long value;
 
-	if (text == NULL || text[0] < '0' || text[0] > '7')
+	if (!text || text[0] < '0' || text[0] > '7')
 		return wrong(why, "'mode' is no octal number");
 	errno = 0;
 	value = strtoul(text, &end, 8);
@@ -122,7 +122,7 @@ static int get_links(const json_t *object, struct manifest_name *name, const cha
 	json_int_t inode;
 	json_int_t links;
 
-	if (json_object_get(object, "inode") == NULL && json_object_get(object, "links") == NULL)
+	if (!json_object_get(object, "inode") && !json_object_get(object, "links"))
 		return 0;
 	if (get_count(object, "inode", INT64_MAX, &inode) < 0 ||
 	    get_count(object, "links", UINT32_MAX, &links) < 0 || links < 2)
@@ -143,9 +143,9 @@ static int get_xattr(const json_t *object, struct xattrs *xattrs, const char **w
 		r = json_is_string(text) ? base64_decode(&value, json_string_value(text),
 							 json_string_length(text))
 					 : -EPROTO;
-	if (r == 0 && (name.length == 0 || memchr(name.data, '\0', name.length) != NULL))
+	if (r == 0 && (name.length == 0 || memchr(name.data, '\0', name.length)))
 		r = -EPROTO;
-	if (r == 0 && (bytes_text(&name) == NULL || bytes_text(&value) == NULL))
+	if (r == 0 && (!bytes_text(&name) || !bytes_text(&value)))
 		r = -ENOMEM;
 	if (r == 0)
 		r = xattrs_add(xattrs, bytes_text(&name), value.data, value.length);
@@ -159,7 +159,7 @@ static int get_xattrs(const json_t *object, struct xattrs *xattrs, const char **
 	const json_t *list = json_object_get(object, "xattrs");
 	int r = 0;
 
-	if (list != NULL && !json_is_array(list))
+	if (list && !json_is_array(list))
 		return wrong(why, "'xattrs' is no list");
 	for (size_t i = 0; r == 0 && i < json_array_size(list); i++)
 		r = get_xattr(json_array_get(list, i), xattrs, why);
@@ -231,7 +231,7 @@ int manifest_line_decode(const char *line, size_t length, struct manifest_name *
 	r = load_object(line, length, &object, why);
 	if (r < 0)
 		return r;
-	if (json_object_get(object, "lines") != NULL)
+	if (json_object_get(object, "lines"))
 		return get_end(object, end, why);
 	return get_name(object, name, why);
 }

@@ -69,7 +69,7 @@ static int next_line(struct manifest_reader *reader, const char **line, size_t *
 			left > searched ? memchr(start + searched, '\n', left - searched) : NULL;
 		int r;
 
-		if (newline != NULL) {
+		if (newline) {
 			*line = (const char *)start;
 			*length = (size_t)(newline - start);
 			reader->at += *length + 1;
@@ -100,7 +100,7 @@ int manifest_reader_init(struct manifest_reader *reader, int fd, const char *pat
 	reader->path = path;
 	reader->fd = fd;
 	reader->hash = hash_state_new();
-	if (reader->hash == NULL || bytes_reserve(&reader->read, READ_BYTES) < 0)
+	if (!reader->hash || bytes_reserve(&reader->read, READ_BYTES) < 0)
 		return -ENOMEM;
 	r = next_line(reader, &line, &length);
 	if (r == -ENODATA)

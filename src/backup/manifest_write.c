@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backup/manifest.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -16,8 +17,6 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "source/source.h"
-
-#define FIRST_CAPACITY 16
 
 /* A directory, or a redundant name, in a directory. */
 struct child {
@@ -54,16 +53,11 @@ struct writing {
 
 static int add_child(struct level *level, struct child child, const char *name, size_t length)
 {
-	size_t capacity = level->capacity > 0 ? level->capacity * 2 : FIRST_CAPACITY;
+	int r = array_reserve(&level->children, &level->capacity, level->count + 1,
+			      sizeof(*level->children));
 
-	if (level->count == level->capacity) {
-		struct child *children = reallocarray(level->children, capacity, sizeof(*children));
-
-		if (children == NULL)
-			return -ENOMEM;
-		level->children = children;
-		level->capacity = capacity;
-	}
+	if (r < 0)
+		return r;
 	child.name = level->names.length;
 	child.length = length;
 	level->children[level->count++] = child;
@@ -90,16 +84,11 @@ static void sort_children(struct level *level)
 
 static int push(struct writing *writing, struct level **level)
 {
-	size_t capacity = writing->capacity > 0 ? writing->capacity * 2 : FIRST_CAPACITY;
+	int r = array_reserve(&writing->levels, &writing->capacity, writing->depth + 1,
+			      sizeof(*writing->levels));
 
-	if (writing->depth == writing->capacity) {
-		struct level *levels = reallocarray(writing->levels, capacity, sizeof(*levels));
-
-		if (levels == NULL)
-			return -ENOMEM;
-		writing->levels = levels;
-		writing->capacity = capacity;
-	}
+	if (r < 0)
+		return r;
 	*level = &writing->levels[writing->depth++];
 	**level = (struct level){.path_length = writing->name.path.length};
 	return 0;
@@ -253,7 +242,7 @@ static int leave_out(struct writing *writing, const struct child *child, int err
 	CLEANUP_BYTES struct bytes absolute = {0};
 	int r;
 
-	if (bytes_text(path) == NULL)
+	if (!bytes_text(path))
 		return -ENOMEM;
 	r = source_absolute_path(sources, child->source,
 				 bytes_text(path) + tree + (tree > 0 ? 1 : 0), &absolute);
@@ -361,7 +350,7 @@ static int write_all(struct writing *writing)
 int manifest_write(const struct manifest_task *task, uint64_t *left_out)
 {
 	struct writing writing = {.task = task, .hash = hash_state_new()};
-	int r = writing.hash != NULL ? write_all(&writing) : -ENOMEM;
+	int r = writing.hash ? write_all(&writing) : -ENOMEM;
 
 	while (writing.depth > 0)
 		pop(&writing);

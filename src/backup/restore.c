@@ -232,14 +232,14 @@ static int open_staging(struct restoring *restoring, const struct manifest_end *
 	hash128_format(manifest->hash, digits);
 	r = bytes_format(&task, "twinfs restore 1\nmanifest %" PRIu64 " %s\n", manifest->lines,
 			 digits);
-	if (r < 0 || bytes_text(&task) == NULL)
+	if (r < 0 || !bytes_text(&task))
 		return -ENOMEM;
 	r = check_backup(restoring, bytes_text(&task));
 	if (r < 0)
 		return r;
 	r = bytes_format(&task, "files %s\n",
 			 restoring->settings->way == RESTORE_LINK ? "linked" : "copied");
-	if (r < 0 || bytes_text(&task) == NULL)
+	if (r < 0 || !bytes_text(&task))
 		return -ENOMEM;
 	r = explain_staging(restoring, staging_init(&restoring->staging, restoring->target,
 						    restoring->result->folder, bytes_text(&task)));

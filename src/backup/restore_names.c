@@ -54,14 +54,14 @@ static int outcome_of(int error, int missing)
 static int open_directory(struct names *names, struct bytes *path, const char **base)
 {
 	const char *text = bytes_text(path);
-	const char *slash = text != NULL ? strrchr(text, '/') : NULL;
-	size_t length = slash != NULL ? (size_t)(slash - text) : 0;
+	const char *slash = text ? strrchr(text, '/') : NULL;
+	size_t length = slash ? (size_t)(slash - text) : 0;
 	const struct restoring *restoring = names->restoring;
 	const char *above;
 
-	if (text == NULL)
+	if (!text)
 		return -ENOMEM;
-	*base = slash != NULL ? slash + 1 : text;
+	*base = slash ? slash + 1 : text;
 	if (names->directory >= 0 && names->in_backup >= 0 && names->above.length == length &&
 	    memcmp(names->above.data, text, length) == 0)
 		return 0;
@@ -70,7 +70,7 @@ static int open_directory(struct names *names, struct bytes *path, const char **
 	if (bytes_append(&names->above, text, length) < 0)
 		return -ENOMEM;
 	above = bytes_text(&names->above);
-	if (above == NULL)
+	if (!above)
 		return -ENOMEM;
 	names->directory = open_beneath(restoring->target, above, O_PATH | O_DIRECTORY, true);
 	if (names->directory < 0)
@@ -85,7 +85,7 @@ static int open_content(const struct restoring *restoring, struct manifest_name 
 {
 	const char *path = bytes_text(&name->content);
 
-	if (path == NULL)
+	if (!path)
 		return -ENOMEM;
 	*fd = open_beneath_for_reading(restoring->backup, path, 0, true);
 	if (*fd < 0)

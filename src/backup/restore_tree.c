@@ -66,15 +66,15 @@ static int let_in(int directory)
 static int make_directory(const struct restoring *restoring, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	AUTO_FREE char *above = slash != NULL ? strndup(path, (size_t)(slash - path)) : strdup("");
+	AUTO_FREE char *above = slash ? strndup(path, (size_t)(slash - path)) : strdup("");
 	AUTO_CLOSE int parent = -1;
 
-	if (above == NULL)
+	if (!above)
 		return -ENOMEM;
 	parent = open_beneath(restoring->target, above, O_PATH | O_DIRECTORY, true);
 	if (parent < 0)
 		return parent;
-	if (mkdirat(parent, slash != NULL ? slash + 1 : path, S_IRWXU) == 0)
+	if (mkdirat(parent, slash ? slash + 1 : path, S_IRWXU) == 0)
 		return 0;
 	return errno == EEXIST && restoring->staging.resumed ? 0 : -errno;
 }

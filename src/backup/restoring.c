@@ -9,14 +9,13 @@
 #include <sys/ioctl.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
-
-#define SECOND_NS 1000000000
 
 /* ---- what is there already --------------------------------------------------------------- */
 
@@ -69,7 +68,7 @@ static int same_bytes(struct restoring *restoring, const struct thing *thing, bo
 
 	if (r != 0)
 		return r;
-	if (thing->hash != NULL)
+	if (thing->hash)
 		wanted = *thing->hash;
 	else
 		r = copy_hash(&restoring->copier, thing->from, &wanted);
@@ -143,7 +142,7 @@ static int is_there(struct restoring *restoring, const struct thing *thing, bool
 		r = same_link(thing, there);
 	if (r == 0 && *there && S_ISREG(found.st_mode) && !restoring->staging.trusted)
 		r = same_bytes(restoring, thing, there);
-	if (r == 0 && *there && thing->key != NULL)
+	if (r == 0 && *there && thing->key)
 		r = check_key(restoring, thing, &found, there);
 	return r;
 }
@@ -155,7 +154,7 @@ static int check_hash(struct restoring *restoring, const struct thing *thing)
 	struct hash128 found;
 	int r;
 
-	if (thing->hash == NULL)
+	if (!thing->hash)
 		return 0;
 	r = copy_hash(&restoring->copier, thing->from, &found);
 	if (r != 0)
@@ -201,8 +200,8 @@ static int write_bytes(struct restoring *restoring, const struct thing *thing, i
 
 	if (restoring->settings->way == RESTORE_REFLINK)
 		return clone_bytes(restoring, thing, to);
-	r = copy_bytes(&restoring->copier, thing->from, to, thing->hash != NULL ? &found : NULL);
-	if (r == 0 && thing->hash != NULL && !hash128_equal(*thing->hash, found))
+	r = copy_bytes(&restoring->copier, thing->from, to, thing->hash ? &found : NULL);
+	if (r == 0 && thing->hash && !hash128_equal(*thing->hash, found))
 		r = RESTORING_DIFFERS;
 	if (r == 0)
 		restoring->result->bytes =
@@ -235,7 +234,7 @@ static int make_node(struct restoring *restoring, const struct thing *thing)
 
 	if (S_ISLNK(mode))
 		r = read_link(thing->from, "", &text);
-	if (r == 0 && S_ISLNK(mode) && bytes_text(&text) == NULL)
+	if (r == 0 && S_ISLNK(mode) && !bytes_text(&text))
 		r = -ENOMEM;
 	if (r < 0)
 		return r;
@@ -273,7 +272,7 @@ int restoring_make(struct restoring *restoring, const struct thing *thing)
 		return r;
 	if (thing->linked)
 		return make_link(restoring, thing);
-	if (thing->key != NULL) {
+	if (thing->key) {
 		r = staging_link(staging, thing->key, thing->directory, thing->name, thing->names);
 		if (r != -ENOENT)
 			return note_parted(restoring, r);

@@ -88,7 +88,7 @@ static int check_state(struct staging *staging, const char *task)
 	if (strncmp(found, task, length) != 0 || strncmp(found + length, SINCE, strlen(SINCE)) != 0)
 		return STAGING_OTHER;
 	r = make_state(&state, staging->target, task);
-	if (r == 0 && bytes_text(&state) == NULL)
+	if (r == 0 && !bytes_text(&state))
 		r = -ENOMEM;
 	staging->resumed = true;
 	staging->trusted = r == 0 && strcmp(found, bytes_text(&state)) == 0;
@@ -135,7 +135,7 @@ static DIR *open_stream(int directory)
 
 	if (fd < 0)
 		errno = -fd;
-	else if (stream == NULL)
+	else if (!stream)
 		(void)close(fd);
 	return stream;
 }
@@ -146,11 +146,11 @@ static int check_empty(int directory, const char *but)
 	AUTO_CLOSEDIR DIR *stream = open_stream(directory);
 	const struct dirent *entry;
 
-	if (stream == NULL)
+	if (!stream)
 		return -errno;
 	errno = 0;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours */
-	while ((entry = readdir(stream)) != NULL) {
+	while ((entry = readdir(stream))) {
 		if (!is_dots(entry->d_name) && strcmp(entry->d_name, but) != 0)
 			return STAGING_NOT_EMPTY;
 	}
@@ -208,11 +208,11 @@ static int remove_links(const struct staging *staging)
 	AUTO_CLOSEDIR DIR *stream = open_stream(staging->links);
 	const struct dirent *entry;
 
-	if (stream == NULL)
+	if (!stream)
 		return -errno;
 	errno = 0;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours */
-	while ((entry = readdir(stream)) != NULL) {
+	while ((entry = readdir(stream))) {
 		if (!is_dots(entry->d_name) && unlinkat(staging->links, entry->d_name, 0) < 0)
 			return -errno;
 		errno = 0;
@@ -328,7 +328,7 @@ bool staging_is_without_links(int error)
 
 int staging_place(const struct staging *staging, const char *key, int directory, const char *name)
 {
-	if (key == NULL)
+	if (!key)
 		return move(staging, staging->folder, STAGING_FILE, directory, name);
 	if (renameat(staging->folder, STAGING_FILE, staging->links, key) < 0)
 		return -errno;

@@ -7,11 +7,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
 #include "base/stop.h"
-
-#define FIRST_CAPACITY 16
 
 /* A directory on the way down, with its directories that are still to be walked. */
 struct level {
@@ -48,7 +47,7 @@ static int fail(struct walk *walk, int error)
 {
 	const char *path = path_text(walk);
 
-	if (path == NULL || error == -ENOMEM)
+	if (!path || error == -ENOMEM)
 		return -ENOMEM;
 	return walk->visitor->failed(walk->visitor->context, path, error);
 }
@@ -59,25 +58,19 @@ static int fail_at(const struct walk *walk, const struct tree_dir *dir, const ch
 	CLEANUP_BYTES struct bytes path = {0};
 
 	if (bytes_append_text(&path, dir->path) < 0 || append_name(&path, name) < 0 ||
-	    bytes_text(&path) == NULL)
+	    !bytes_text(&path))
 		return -ENOMEM;
 	return walk->visitor->failed(walk->visitor->context, bytes_text(&path), error);
 }
 
 static int push(struct walk *walk)
 {
-	size_t capacity = walk->capacity > 0 ? walk->capacity * 2 : FIRST_CAPACITY;
-	struct level *levels;
+	int r = array_reserve(&walk->levels, &walk->capacity, walk->depth + 1,
+			      sizeof(*walk->levels));
 
-	if (walk->depth == walk->capacity) {
-		levels = reallocarray(walk->levels, capacity, sizeof(*levels));
-		if (levels == NULL)
-			return -ENOMEM;
-		walk->levels = levels;
-		walk->capacity = capacity;
-	}
-	walk->levels[walk->depth++] = (struct level){.path_length = walk->path.length};
-	return 0;
+	if (r == 0)
+		walk->levels[walk->depth++] = (struct level){.path_length = walk->path.length};
+	return r;
 }
 
 static void pop(struct walk *walk)
@@ -89,7 +82,7 @@ static void pop(struct walk *walk)
 static int open_dir(struct walk *walk, struct tree_dir *dir)
 {
 	dir->path = path_text(walk);
-	if (dir->path == NULL)
+	if (!dir->path)
 		return -ENOMEM;
 	dir->fd = open_beneath_for_reading(walk->root, dir->path, O_DIRECTORY, true);
 	if (dir->fd < 0)
@@ -100,7 +93,7 @@ static int open_dir(struct walk *walk, struct tree_dir *dir)
 static int meet_item(struct walk *walk, const struct tree_dir *dir, const char *name,
 		     const struct stat *status)
 {
-	if (walk->visitor->item == NULL)
+	if (!walk->visitor->item)
 		return 0;
 	return walk->visitor->item(walk->visitor->context, dir, name, status);
 }
@@ -113,7 +106,7 @@ static int meet_name(struct walk *walk, const struct tree_dir *dir, const struct
 	bool is_dir = entry->d_type == DT_DIR;
 	struct stat status = {0};
 
-	if (!is_dir && (entry->d_type == DT_UNKNOWN || walk->visitor->item != NULL)) {
+	if (!is_dir && (entry->d_type == DT_UNKNOWN || walk->visitor->item)) {
 		if (fstatat(dir->fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			return fail_at(walk, dir, entry->d_name, -errno);
 		is_dir = S_ISDIR(status.st_mode);
@@ -131,7 +124,7 @@ static int read_names(struct walk *walk, const struct tree_dir *dir)
 	const struct dirent *entry;
 	int r = 0;
 
-	if (stream == NULL) {
+	if (!stream) {
 		r = -errno;
 		if (again >= 0)
 			(void)close(again);
@@ -142,7 +135,7 @@ static int read_names(struct walk *walk, const struct tree_dir *dir)
 			return -EINTR;
 		errno = 0;
 		entry = readdir(stream); /* NOLINT(concurrency-mt-unsafe): the stream is ours */
-		if (entry == NULL)
+		if (!entry)
 			return errno != 0 ? fail(walk, -errno) : 0;
 		if (!is_dots(entry->d_name))
 			r = meet_name(walk, dir, entry);
@@ -160,7 +153,7 @@ static int go_down(struct walk *walk)
 
 	if (!opened)
 		r = fail(walk, r);
-	else if (visitor->enter != NULL)
+	else if (visitor->enter)
 		r = visitor->enter(visitor->context, &dir);
 	if (r == 0 && opened)
 		r = push(walk);
@@ -178,7 +171,7 @@ static int go_up(struct walk *walk)
 	int r = 0;
 
 	pop(walk);
-	if (visitor->leave == NULL)
+	if (!visitor->leave)
 		return 0;
 	r = open_dir(walk, &dir);
 	if (r < 0)

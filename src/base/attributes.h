@@ -72,7 +72,7 @@ static inline void cleanup_fclose(FILE *const *file)
 {
 	int saved = errno;
 
-	if (*file != NULL)
+	if (*file)
 		(void)fclose(*file);
 	errno = saved;
 }
@@ -81,7 +81,7 @@ static inline void cleanup_closedir(DIR *const *directory)
 {
 	int saved = errno;
 
-	if (*directory != NULL)
+	if (*directory)
 		(void)closedir(*directory);
 	errno = saved;
 }

@@ -40,7 +40,7 @@ static int decode_four(struct bytes *data, const char *four, bool last)
 	for (size_t i = 0; i < count; i++) {
 		const char *digit = four[i] != '\0' ? strchr(digits, four[i]) : NULL;
 
-		if (digit == NULL)
+		if (!digit)
 			return -EPROTO;
 		bits |= (uint32_t)(digit - digits) << (18 - 6 * i);
 	}

@@ -167,7 +167,7 @@ static int read_proc(pid_t thread, const char *name, struct bytes *text)
  * initial one as "0 0 4294967295". Returns 1, 0 or -errno. */
 static int has_all_ids(pid_t thread, const char *name)
 {
-	struct bytes text CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes text = {0};
 	int r = read_proc(thread, name, &text);
 	uint32_t inside, outside, count;
 	const char *at;
@@ -193,7 +193,7 @@ static int check_namespace(struct caller *caller, pid_t thread)
 
 int caller_read(struct caller *caller, pid_t thread, uid_t uid, gid_t gid)
 {
-	struct bytes text CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes text = {0};
 	const char *status;
 	int r;
 

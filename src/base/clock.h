@@ -7,6 +7,10 @@
 #include <stdint.h>
 #include <time.h>
 
+/* Nanoseconds in a millisecond and in a second. */
+#define MS_NS INT64_C(1000000)
+#define SECOND_NS INT64_C(1000000000)
+
 /* Wall-clock time, as files are stamped with. */
 struct timespec clock_now(void);
 

@@ -190,7 +190,7 @@ static int make_ruleset(uint64_t *writes)
 static int allow(int ruleset, const char *path, uint64_t accesses)
 {
 	struct landlock_path_beneath_attr rule = {.allowed_access = accesses};
-	int fd AUTO_CLOSE = open(path, O_PATH | O_CLOEXEC);
+	AUTO_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
@@ -203,7 +203,7 @@ static int allow(int ruleset, const char *path, uint64_t accesses)
 int confine_writing(const char *folder)
 {
 	uint64_t writes = 0;
-	int ruleset AUTO_CLOSE = make_ruleset(&writes);
+	AUTO_CLOSE int ruleset = make_ruleset(&writes);
 	int r;
 
 	if (ruleset < 0)

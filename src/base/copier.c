@@ -43,8 +43,7 @@ int copier_init(struct copier *copier)
 	copier->block = memory_pages(BLOCK_BYTES);
 	copier->hash = hash_state_new();
 	copier->verified = calloc(VERIFIED_COUNT, sizeof(*copier->verified));
-	return copier->block != NULL && copier->hash != NULL && copier->verified != NULL ? 0
-											 : -ENOMEM;
+	return copier->block && copier->hash && copier->verified ? 0 : -ENOMEM;
 }
 
 void copier_deinit(struct copier *copier)
@@ -198,7 +197,7 @@ static int pass_through(struct copier *copier, struct reading *reading, int to, 
 			r = write_piece(copier, to, &piece);
 		if (r != 0)
 			return r;
-		if (copier->progress != NULL)
+		if (copier->progress)
 			copier->progress(copier->context, (uint64_t)piece.length);
 	}
 	return r == 0 ? check_unchanged(copier, reading) : r;
@@ -211,11 +210,11 @@ int copy_bytes(struct copier *copier, int from, int to, struct hash128 *hash)
 
 	r = begin(copier, from, &reading);
 	if (r == 0)
-		r = pass_through(copier, &reading, to, hash != NULL);
+		r = pass_through(copier, &reading, to, hash);
 	/* a hole at its end */
 	if (r == 0 && ftruncate(to, reading.before.st_size) < 0)
 		r = -errno;
-	if (r == 0 && hash != NULL)
+	if (r == 0 && hash)
 		*hash = hash_state_digest(copier->hash);
 	return r;
 }

@@ -18,12 +18,12 @@ const char *error_text(int error)
 {
 	const char *text = strerrordesc_np(magnitude(error));
 
-	return text != NULL ? text : "Unknown error";
+	return text ? text : "Unknown error";
 }
 
 const char *error_name(int error)
 {
 	const char *name = strerrorname_np(magnitude(error));
 
-	return name != NULL ? name : "EUNKNOWN";
+	return name ? name : "EUNKNOWN";
 }

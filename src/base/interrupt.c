@@ -49,6 +49,6 @@ void interrupt_raise(int number)
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, number);
 	(void)signal(number, SIG_DFL);
-	(void)pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* a daemon waits for it in a thread */
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* a daemon waits for it in a thread */
 	(void)raise(number);
 }

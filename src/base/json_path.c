@@ -39,7 +39,7 @@ static int set_text(json_t *object, const char *key, const struct bytes *text)
 
 int json_set_path(json_t *object, const char *key, const char *path, size_t length)
 {
-	struct bytes text CLEANUP_BYTES = {0}, base64_key CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes text = {0}, base64_key = {0};
 	const char *name;
 	bool whole = true;
 	int r = bytes_reserve(&text, length + 1);
@@ -62,21 +62,21 @@ int json_set_path(json_t *object, const char *key, const char *path, size_t leng
 
 int json_get_path(const json_t *object, const char *key, struct bytes *path)
 {
-	struct bytes base64_key CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes base64_key = {0};
 	int r = bytes_format(&base64_key, "%s_base64", key);
 	const char *name = r == 0 ? bytes_text(&base64_key) : NULL;
 	const json_t *exact;
 	const json_t *readable;
 
-	if (name == NULL)
+	if (!name)
 		return -ENOMEM;
 	exact = json_object_get(object, name);
 	readable = json_object_get(object, key);
-	if (exact == NULL && readable == NULL)
+	if (!exact && !readable)
 		return -ENOENT;
 	if (json_is_string(exact))
 		return base64_decode(path, json_string_value(exact), json_string_length(exact));
-	if (exact != NULL || !json_is_string(readable))
+	if (exact || !json_is_string(readable))
 		return -EPROTO;
 	return bytes_append(path, json_string_value(readable), json_string_length(readable));
 }

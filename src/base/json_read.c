@@ -15,7 +15,7 @@ static void *allocate(size_t size)
 {
 	void *memory = malloc(size);
 
-	if (memory != NULL || !is_reading)
+	if (memory || !is_reading)
 		return memory;
 	log_error("out of memory");
 	_exit(EXIT_FAILURE);
@@ -31,7 +31,7 @@ json_t *json_read(const char *text, size_t length, size_t flags, json_error_t *e
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	json_t *value;
 
-	(void)pthread_once(&once, set_functions);
+	pthread_once(&once, set_functions);
 	is_reading = true;
 	value = json_loadb(text, length, flags, error);
 	is_reading = false;

@@ -56,7 +56,7 @@ static void find_journal(void)
 	char found[64];
 	struct stat status;
 
-	if (stream == NULL || fstat(STDERR_FILENO, &status) != 0)
+	if (!stream || fstat(STDERR_FILENO, &status) != 0)
 		return;
 	(void)snprintf(found, sizeof(found), "%ju:%ju", (uintmax_t)status.st_dev,
 		       (uintmax_t)status.st_ino);
@@ -102,7 +102,7 @@ static void write_to_stderr(enum log_level level, const char *program, const cha
 	size_t start = 0;
 	int length;
 
-	(void)pthread_once(&journal_once, find_journal);
+	pthread_once(&journal_once, find_journal);
 	if (journal)
 		start = (size_t)snprintf(line, sizeof(line), "<%d>", levels[level].syslog_priority);
 	else if (atomic_load(&bar_shown))

@@ -103,7 +103,7 @@ uint64_t memory_limit(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	(void)pthread_once(&once, find);
+	pthread_once(&once, find);
 	return found;
 }
 

@@ -36,7 +36,7 @@ uint64_t mountinfo_parent(const char *file, uint64_t mount)
 	uint64_t number, parent;
 	size_t size = 0;
 
-	while (lines != NULL && getline(&line, &size, lines) > 0) {
+	while (lines && getline(&line, &size, lines) > 0) {
 		if (sscanf(line, "%" SCNu64 " %" SCNu64, &number, &parent) == 2 && number == mount)
 			return parent;
 	}

@@ -58,7 +58,7 @@ static const struct option_spec *option_list(const struct option_table *table, s
 {
 	size_t count = 0;
 
-	while (count < OPTION_LISTS_MAX && table->options[count] != NULL)
+	while (count < OPTION_LISTS_MAX && table->options[count])
 		count++;
 	if (number < count)
 		return table->options[number];
@@ -67,7 +67,7 @@ static const struct option_spec *option_list(const struct option_table *table, s
 
 static bool is_last(const struct option_spec *spec)
 {
-	return spec->id == 0 && spec->heading == NULL;
+	return spec->id == 0 && !spec->heading;
 }
 
 static void add_option(struct parser *parser, const struct option_spec *spec, char **letter_end)
@@ -75,13 +75,13 @@ static void add_option(struct parser *parser, const struct option_spec *spec, ch
 	assert(parser->count < OPTIONS_MAX);
 	parser->long_options[parser->count] = (struct option){
 		.name = spec->name,
-		.has_arg = spec->argument != NULL ? required_argument : no_argument,
+		.has_arg = spec->argument ? required_argument : no_argument,
 		.val = LONG_VALUE_BASE + (int)parser->count,
 	};
 	parser->specs[parser->count++] = spec;
 	if (spec->letter != 0) {
 		*(*letter_end)++ = spec->letter;
-		if (spec->argument != NULL)
+		if (spec->argument)
 			*(*letter_end)++ = ':';
 	}
 }
@@ -95,9 +95,9 @@ static void parser_init(struct parser *parser, const struct option_table *table)
 	parser->table = table;
 	/* tells a missing argument from an unknown option */
 	*letter_end++ = ':';
-	for (size_t i = 0; (list = option_list(table, i)) != NULL; i++) {
+	for (size_t i = 0; (list = option_list(table, i)); i++) {
 		for (; !is_last(list); list++) {
-			if (list->heading == NULL)
+			if (!list->heading)
 				add_option(parser, list, &letter_end);
 		}
 	}
@@ -120,9 +120,9 @@ static const struct option_spec *find_by_name(const struct option_table *table, 
 {
 	const struct option_spec *list;
 
-	for (size_t i = 0; (list = option_list(table, i)) != NULL; i++) {
+	for (size_t i = 0; (list = option_list(table, i)); i++) {
 		for (; !is_last(list); list++) {
-			if (list->heading == NULL && strlen(list->name) == length &&
+			if (!list->heading && strlen(list->name) == length &&
 			    memcmp(list->name, name, length) == 0)
 				return list;
 		}
@@ -150,7 +150,7 @@ static void complain_about_parse(const struct parser *parser, int result, char *
 
 	if (optopt == 0)
 		complain_about_name(parser, argv[optind - 1]);
-	else if (spec == NULL)
+	else if (!spec)
 		options_complain(parser->table, "unknown option %s", quote_path(letter));
 	else if (result == ':')
 		options_complain(parser->table, "option '%s%s' needs %s",
@@ -163,11 +163,11 @@ static void complain_about_parse(const struct parser *parser, int result, char *
 /* What the option takes, for people: "a, b or c" where its argument is "a|b|c". */
 static const char *expected(const struct option_spec *spec, char *text, size_t size)
 {
-	const char *words = spec->expects != NULL ? spec->expects : spec->argument;
+	const char *words = spec->expects ? spec->expects : spec->argument;
 	size_t length = 0;
 
 	for (; *words != '\0' && length + sizeof(" or ") < size; words++) {
-		const char *between = strchr(words + 1, '|') != NULL ? ", " : " or ";
+		const char *between = strchr(words + 1, '|') ? ", " : " or ";
 
 		if (*words == '|')
 			length = (size_t)(stpcpy(text + length, between) - text);
@@ -189,11 +189,11 @@ static int apply(const struct option_table *table, const struct option_spec *spe
 		return OPTIONS_DONE;
 	}
 	r = table->apply(settings, spec->id, value);
-	if (r == -EINVAL && value != NULL)
+	if (r == -EINVAL && value)
 		options_complain(table, "option '%s%s' needs %s, not %s", spelling->dashes,
 				 spelling->name, expected(spec, words, sizeof(words)),
 				 quote_path(value));
-	else if (r < 0 && value != NULL)
+	else if (r < 0 && value)
 		options_complain(table, "option '%s%s' with %s: %s", spelling->dashes,
 				 spelling->name, quote_path(value), error_text(r));
 	else if (r < 0)
@@ -225,7 +225,7 @@ int options_parse(const struct option_table *table, int argc, char *argv[], void
 			return -EINVAL;
 		}
 		spec = find_by_value(&parser, result);
-		assert(spec != NULL);
+		assert(spec);
 		r = apply(table, spec, &(struct spelling){"--", spec->name}, optarg, settings);
 		if (r != 0)
 			return r;
@@ -240,13 +240,13 @@ int options_apply_item(const struct option_table *table, const char *item, void 
 	const char *value = item[length] == '=' ? item + length + 1 : NULL;
 	const struct option_spec *spec = find_by_name(table, item, length);
 
-	if (spec == NULL || spec->id == HELP_ID)
+	if (!spec || spec->id == HELP_ID)
 		return OPTIONS_NOT_MINE;
-	if (spec->argument != NULL && value == NULL) {
+	if (spec->argument && !value) {
 		options_complain(table, "option '-o %s' needs %s", spec->name, spec->argument);
 		return -EINVAL;
 	}
-	if (spec->argument == NULL && value != NULL) {
+	if (!spec->argument && value) {
 		options_complain(table, "option '-o %s' takes no value", spec->name);
 		return -EINVAL;
 	}
@@ -300,8 +300,7 @@ static int format_label(char *label, size_t size, const struct option_spec *spec
 	char letter[] = {'-', spec->letter, ',', '\0'};
 
 	return snprintf(label, size, "  %3s --%s%s%s", spec->letter != 0 ? letter : "", spec->name,
-			spec->argument != NULL ? "=" : "",
-			spec->argument != NULL ? spec->argument : "");
+			spec->argument ? "=" : "", spec->argument ? spec->argument : "");
 }
 
 /* The column where the texts of all options start. */
@@ -310,9 +309,9 @@ static int help_column(const struct option_table *table)
 	const struct option_spec *list;
 	int column = 0;
 
-	for (size_t i = 0; (list = option_list(table, i)) != NULL; i++) {
+	for (size_t i = 0; (list = option_list(table, i)); i++) {
 		for (; !is_last(list); list++) {
-			int length = list->heading != NULL ? 0 : format_label(NULL, 0, list) + 2;
+			int length = list->heading ? 0 : format_label(NULL, 0, list) + 2;
 
 			if (length > column && length <= HELP_COLUMN_MAX)
 				column = length;
@@ -327,7 +326,7 @@ static void print_option(const struct option_spec *spec, FILE *out, int width, i
 	char label[256];
 	int length;
 
-	if (spec->heading != NULL) {
+	if (spec->heading) {
 		(void)fprintf(out, "\n%s:\n", spec->heading);
 		return;
 	}
@@ -342,7 +341,7 @@ static void print_option(const struct option_spec *spec, FILE *out, int width, i
 static void print_usage(const struct option_table *table, FILE *out)
 {
 	(void)fprintf(out, "Usage: %s [OPTION...]", table->command);
-	for (size_t i = 0; i < OPTION_USAGES_MAX && table->usage[i] != NULL; i++) {
+	for (size_t i = 0; i < OPTION_USAGES_MAX && table->usage[i]; i++) {
 		if (i > 0)
 			(void)fprintf(out, "\n   or: %s [OPTION...]", table->command);
 		(void)fprintf(out, " %s", table->usage[i]);
@@ -366,7 +365,7 @@ void options_print_help(const struct option_table *table, FILE *out)
 	print_usage(table, out);
 	text.width = width;
 	put_words(&text, table->summary);
-	for (size_t i = 0; (list = option_list(table, i)) != NULL; i++) {
+	for (size_t i = 0; (list = option_list(table, i)); i++) {
 		for (; !is_last(list); list++)
 			print_option(list, out, width, column);
 	}

@@ -21,7 +21,7 @@ const char *path_below(const char *path, const char *folder)
 
 bool glob_has_slash(const char *glob)
 {
-	return strchr(glob, '/') != NULL;
+	return strchr(glob, '/');
 }
 
 /* The glob without its slash in front: paths are relative. */
@@ -36,7 +36,7 @@ bool glob_matches(const char *glob, const char *path)
 
 	if (glob_has_slash(glob))
 		return fnmatch(relative(glob), path, FNM_PATHNAME) == 0;
-	return fnmatch(glob, slash != NULL ? slash + 1 : path, FNM_PATHNAME) == 0;
+	return fnmatch(glob, slash ? slash + 1 : path, FNM_PATHNAME) == 0;
 }
 
 bool glob_matches_within(const char *glob, const char *path)
@@ -48,7 +48,7 @@ bool glob_matches_within(const char *glob, const char *path)
 		return fnmatch(relative(glob), path, flags) == 0;
 	while (fnmatch(glob, path, flags) != 0) {
 		path = strchr(path, '/');
-		if (path == NULL)
+		if (!path)
 			return false;
 		path++;
 	}

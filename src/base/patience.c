@@ -24,7 +24,7 @@ static bool has_ended(pid_t child)
 /* Until the child has ended: 0 or -ETIMEDOUT. */
 static int wait_until(pid_t child, uint64_t deadline_ns)
 {
-	int fd AUTO_CLOSE = pidfd_open(child, 0);
+	AUTO_CLOSE int fd = pidfd_open(child, 0);
 	struct pollfd end = {.fd = fd, .events = POLLIN};
 
 	while (!has_ended(child)) {

@@ -12,7 +12,6 @@
 #include "base/size.h"
 #include "base/terminal.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 #define DRAW_INTERVAL_NS (SECOND_NS / 5)
 #define LINE_INTERVAL_NS (5 * SECOND_NS)
 

@@ -83,7 +83,7 @@ int replaced_file_write(const char *path, const struct bytes *content)
 
 	if (r < 0)
 		return r;
-	assert(target != NULL);
+	assert(target);
 	temporary = name_beside(target);
 	if (!temporary)
 		return -ENOMEM;

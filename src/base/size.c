@@ -28,7 +28,7 @@ static uint64_t unit_factor(const char *unit)
 		return 0;
 	/* not the macro, whose blocks would count as nesting here */
 	prefix = strchr(prefixes, (toupper)((unsigned char)unit[0]));
-	if (prefix == NULL)
+	if (!prefix)
 		return 0;
 	for (const char *step = prefixes; step <= prefix; step++)
 		factor *= base;

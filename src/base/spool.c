@@ -14,7 +14,7 @@ static const char *temporary_folder(void)
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment */
 	const char *folder = getenv("TMPDIR");
 
-	return folder != NULL && folder[0] == '/' ? folder : "/tmp";
+	return folder && folder[0] == '/' ? folder : "/tmp";
 }
 
 /* For file systems without O_TMPFILE. */
@@ -54,7 +54,7 @@ int spool_open_stream(FILE **stream)
 	*stream = fd < 0 ? NULL : fdopen(fd, "w+");
 	if (fd < 0)
 		return fd;
-	if (*stream == NULL) {
+	if (!*stream) {
 		close(fd);
 		return -ENOMEM;
 	}
@@ -66,7 +66,7 @@ int spool_copy(int spool, int to)
 	AUTO_FREE char *block = malloc(BLOCK_BYTES);
 	long offset = 0;
 
-	if (block == NULL)
+	if (!block)
 		return -ENOMEM;
 	for (;;) {
 		long length = read_fully_at(spool, block, BLOCK_BYTES, offset);

@@ -24,7 +24,7 @@ bool terminal_redraws(void)
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment */
 	const char *name = getenv("TERM");
 
-	return name != NULL && name[0] != '\0' && strcmp(name, "dumb") != 0;
+	return name && name[0] != '\0' && strcmp(name, "dumb") != 0;
 }
 
 bool terminal_is_ours(int fd)

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text_list.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
 int text_list_add(struct text_list *list, const char *text, size_t length)
 {
-	char **items = reallocarray(list->items, list->count + 2, sizeof(*items));
+	char *copy = strndup(text, length);
 
-	if (items == NULL)
+	if (!copy || array_reserve(&list->items, &list->capacity, list->count + 2,
+				   sizeof(*list->items)) < 0) {
+		free(copy);
 		return -ENOMEM;
-	list->items = items;
-	items[list->count] = strndup(text, length);
-	if (items[list->count] == NULL)
-		return -ENOMEM;
-	items[++list->count] = NULL;
+	}
+	list->items[list->count++] = copy;
+	list->items[list->count] = NULL;
 	return 0;
 }
 

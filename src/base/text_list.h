@@ -10,7 +10,7 @@
 
 struct text_list {
 	char **items; /* ends with a NULL; NULL itself where nothing was added */
-	size_t count;
+	size_t count, capacity;
 };
 
 /* Adds a copy of the first length bytes, which hold no NUL. 0 or -ENOMEM. */

@@ -18,8 +18,8 @@ int thread_start(pthread_t *thread, void *(*run)(void *context), void *context)
 	(void)sigfillset(&all);
 	for (size_t i = 0; i < ARRAY_SIZE(own_faults); i++)
 		(void)sigdelset(&all, own_faults[i]);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(thread, NULL, run, context);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -r;
 }

@@ -15,10 +15,10 @@ static inline void timed_wait_init(pthread_cond_t *condition)
 {
 	pthread_condattr_t attributes;
 
-	(void)pthread_condattr_init(&attributes);
-	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(condition, &attributes);
-	(void)pthread_condattr_destroy(&attributes);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(condition, &attributes);
+	pthread_condattr_destroy(&attributes);
 }
 
 static inline struct timespec timed_until(uint64_t until_ns)
@@ -44,9 +44,9 @@ static inline void timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock, 
 	const struct timespec until = timed_until(until_ns);
 
 	if (until_ns == UINT64_MAX)
-		(void)pthread_cond_wait(condition, lock);
+		pthread_cond_wait(condition, lock);
 	else
-		(void)pthread_cond_timedwait(condition, lock, &until);
+		pthread_cond_timedwait(condition, lock, &until);
 }
 
 #endif

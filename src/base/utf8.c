@@ -33,7 +33,7 @@ size_t utf8_decode(const void *bytes, size_t available, uint32_t *code)
 	const struct lead *lead = find_lead(byte[0]);
 	uint32_t found;
 
-	if (lead == NULL || lead->length > available)
+	if (!lead || lead->length > available)
 		return 0;
 	found = byte[0] & lead->mask;
 	for (size_t i = 1; i < lead->length; i++) {

@@ -9,9 +9,8 @@
 #include <sys/xattr.h>
 
 #include "base/acl.h"
+#include "base/array.h"
 #include "base/descriptor.h"
-
-#define FIRST_CAPACITY 8
 
 /* Room for the list of names, and behind it for a value. */
 #define ROOM_BYTES (XATTR_LIST_MAX + XATTR_SIZE_MAX)
@@ -30,21 +29,6 @@ void xattrs_clear(struct xattrs *xattrs)
 {
 	xattrs->count = 0;
 	arena_reset(&xattrs->arena);
-}
-
-static int make_room(struct xattrs *xattrs)
-{
-	size_t capacity = xattrs->capacity > 0 ? xattrs->capacity * 2 : FIRST_CAPACITY;
-	struct xattr *list;
-
-	if (xattrs->count < xattrs->capacity)
-		return 0;
-	list = reallocarray(xattrs->list, capacity, sizeof(*list));
-	if (list == NULL)
-		return -ENOMEM;
-	xattrs->list = list;
-	xattrs->capacity = capacity;
-	return 0;
 }
 
 /* Where the name is, or would be; *found says which. */
@@ -79,12 +63,13 @@ int xattrs_add(struct xattrs *xattrs, const char *name, const void *value, size_
 
 	if (found)
 		return -EEXIST;
-	r = make_room(xattrs);
+	r = array_reserve(&xattrs->list, &xattrs->capacity, xattrs->count + 1,
+			  sizeof(*xattrs->list));
 	if (r < 0)
 		return r;
 	added.name = arena_copy(&xattrs->arena, name, strlen(name));
 	added.value = arena_copy(&xattrs->arena, value, length);
-	if (added.name == NULL || added.value == NULL)
+	if (!added.name || !added.value)
 		return -ENOMEM;
 	memmove(&xattrs->list[at + 1], &xattrs->list[at],
 		(xattrs->count - at) * sizeof(*xattrs->list));
@@ -124,9 +109,9 @@ static int read_one(struct xattrs *xattrs, const char *path, const char *name)
 static int begin_to_read(struct xattrs *xattrs)
 {
 	xattrs_clear(xattrs);
-	if (xattrs->room == NULL)
+	if (!xattrs->room)
 		xattrs->room = malloc(ROOM_BYTES);
-	return xattrs->room != NULL ? 0 : -ENOMEM;
+	return xattrs->room ? 0 : -ENOMEM;
 }
 
 int xattrs_read_acls(struct xattrs *xattrs, int fd)

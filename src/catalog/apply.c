@@ -370,7 +370,8 @@ static int dir_is_lost(struct catalog_writer *w, uint64_t id, const struct new_d
 static int drop_lost(struct catalog_writer *w, struct additions *additions)
 {
 	size_t new_count, left = 0;
-	struct new_dir *new_dirs AUTO_FREE = list_new_dirs(additions, &new_count), key, *found;
+	AUTO_FREE struct new_dir *new_dirs = list_new_dirs(additions, &new_count);
+	struct new_dir key, *found;
 	uint64_t dir = 0;
 	bool lost = true;
 	int r = new_dirs ? 0 : -ENOMEM;

@@ -43,7 +43,7 @@
 /* Makes the folder and those above it, private. */
 static int make_folder(const char *folder)
 {
-	char *path AUTO_FREE = strdup(folder);
+	AUTO_FREE char *path = strdup(folder);
 
 	if (!path)
 		return -ENOMEM;
@@ -74,7 +74,7 @@ static int open_folder(struct catalog *catalog, const struct catalog_options *op
  */
 static int write_owner(int lock_fd, const char *mount_point)
 {
-	struct bytes text CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes text = {0};
 	int r = bytes_format(&text, "%d\n%s%c", (int)getpid(), mount_point, '\0');
 
 	if (r == 0 && lseek(lock_fd, 0, SEEK_SET) < 0)
@@ -102,8 +102,10 @@ static int take_lock(struct catalog *catalog)
 
 int catalog_owner(const char *folder, pid_t *pid, char **mount_point)
 {
-	char *text AUTO_FREE = malloc(OWNER_TEXT_BYTES), *end;
-	int folder_fd AUTO_CLOSE = -1, fd AUTO_CLOSE = -1, r;
+	AUTO_FREE char *text = malloc(OWNER_TEXT_BYTES);
+	char *end;
+	AUTO_CLOSE int folder_fd = -1, fd = -1;
+	int r;
 	bool locked;
 	long length = 0;
 
@@ -267,7 +269,7 @@ static int open_writable(struct catalog *catalog, const struct catalog_options *
 /* Does a process write the index? It checked the index when it opened it. */
 static bool is_written(int folder_fd)
 {
-	int fd AUTO_CLOSE = openat(folder_fd, TWINFS_INDEX_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_CLOSE int fd = openat(folder_fd, TWINFS_INDEX_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
@@ -334,7 +336,8 @@ static int check_folder(int folder_fd)
 
 int catalog_check(const char *folder)
 {
-	int fd AUTO_CLOSE = -1, r = index_folder_open(folder, &fd);
+	AUTO_CLOSE int fd = -1;
+	int r = index_folder_open(folder, &fd);
 
 	if (r < 0)
 		return r == -ENOENT ? CATALOG_NO_INDEX : r;

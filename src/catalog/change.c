@@ -23,7 +23,7 @@ uint32_t catalog_next_scan(struct catalog_writer *w)
 
 int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *scan)
 {
-	struct catalog_scan *groups CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *groups = NULL;
 	uint64_t before;
 	int r = meta_get_number(&w->store.reader, META_MIN_SIZE, &before);
 
@@ -40,7 +40,7 @@ int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *sc
 
 int catalog_set_view(struct catalog_writer *w, const char *mount_point)
 {
-	struct bytes before CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes before = {0};
 	size_t length = strlen(mount_point);
 	int r = meta_get_text(&w->store.reader, META_VIEW, &before);
 

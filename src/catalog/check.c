@@ -177,7 +177,7 @@ static int check_root(struct check *c, uint64_t source, uint64_t id)
 
 static int check_sources(struct check *c)
 {
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 	struct source_identity identity;
 	uint64_t source, root = 0;
 	int r = 0;
@@ -213,8 +213,8 @@ static int check_filesystems(struct check *c)
 
 static int check_scan_settings(struct check *c)
 {
-	struct scan_settings settings CLEANUP_SCAN_SETTINGS = {0};
-	struct bytes stored CLEANUP_BYTES = {0};
+	CLEANUP_SCAN_SETTINGS struct scan_settings settings = {0};
+	CLEANUP_BYTES struct bytes stored = {0};
 	int r = catalog_get_scan_settings(c->reader, &settings);
 
 	if (r == 0)
@@ -225,7 +225,7 @@ static int check_scan_settings(struct check *c)
 
 static int check_view(struct check *c)
 {
-	struct bytes mount_point CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes mount_point = {0};
 	int r = catalog_get_view(c->reader, &mount_point);
 
 	c->expected[TABLE_META] += meta_text_records(mount_point.length);

@@ -33,7 +33,7 @@ static int check_place(struct check *c, const struct file_name *name, uint64_t g
 static int check_links(struct check *c, const struct file_record *file, uint64_t group)
 {
 	const struct file_name first = {file->name, file->id, file->dir, file->cookie};
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_name name;
 	uint64_t count = 1;
 	int r = first.id ? check_place(c, &first, group) : 0;
@@ -134,7 +134,7 @@ int check_bykey(struct check *c, struct span key, struct span fields)
 /* That they know the group too is checked from there. */
 static int check_members(struct check *c, const struct group_record *group)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	uint64_t file, count = 0;
 	bool has_kept = false;
 	int r = catalog_scan_members(c->reader, group->id, 0, &scan);

@@ -208,7 +208,7 @@ int catalog_set_content(struct catalog_writer *w, const struct content_change *c
 int catalog_set_contents(struct catalog_writer *w, const struct content_change *changes,
 			 size_t count)
 {
-	struct learned *list AUTO_FREE = calloc(count ? count : 1, sizeof(*list));
+	AUTO_FREE struct learned *list = calloc(count ? count : 1, sizeof(*list));
 
 	if (!list)
 		return -ENOMEM;

@@ -290,7 +290,7 @@ static int is_nothing_missed(struct catalog_writer *w, uint64_t id, bool *nothin
 /* Is there another file in the group, which stood for the orphan meanwhile? */
 static int has_stand_in(struct catalog_writer *w, uint64_t group, bool *has)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	uint64_t member;
 	int r = catalog_scan_members(&w->store.reader, group, 0, &scan);
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "base/array.h"
 #include "base/boot.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
@@ -44,15 +45,12 @@ void filesystems_deinit(struct filesystems *filesystems)
 
 static int append(struct filesystems *filesystems, uint64_t identity, dev_t device)
 {
-	struct filesystem *list =
-		reallocarray(filesystems->list, filesystems->count + 1, sizeof(*list));
+	int r = array_reserve(&filesystems->list, &filesystems->capacity, filesystems->count + 1,
+			      sizeof(*filesystems->list));
 
-	if (!list)
-		return -ENOMEM;
-	list[filesystems->count] = (struct filesystem){identity, device};
-	filesystems->list = list;
-	filesystems->count++;
-	return 0;
+	if (r == 0)
+		filesystems->list[filesystems->count++] = (struct filesystem){identity, device};
+	return r;
 }
 
 static struct key filesystem_key(size_t number)
@@ -145,7 +143,7 @@ static bool ask_uuid(int fd, struct fs_uuid *uuid)
 /* ioctl(2) refuses O_PATH descriptors. */
 void filesystem_uuid(int fd, struct fs_uuid *uuid)
 {
-	int readable AUTO_CLOSE = -1;
+	AUTO_CLOSE int readable = -1;
 
 	if (ask_uuid(fd, uuid))
 		return;

@@ -35,7 +35,7 @@ struct filesystem {
 struct filesystems {
 	pthread_rwlock_t lock;
 	struct filesystem *list; /* the number of a file system is its place in here, from 1 */
-	size_t count;
+	size_t count, capacity;
 	size_t stored;
 };
 

@@ -109,7 +109,7 @@ void catalog_observe(struct catalog *catalog, commit_delta_fn *observer, void *c
 
 int catalog_totals_now(struct catalog *catalog, struct catalog_totals *totals)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	int r = catalog_read_begin(catalog, &reader);
 
 	return r < 0 ? r : meta_get_totals(reader, totals);

@@ -42,9 +42,9 @@
 
 static int make_seal(int folder_fd, char text[SEAL_TEXT_BYTES])
 {
-	int fd AUTO_CLOSE = openat(folder_fd, TWINFS_INDEX_DATA, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int fd = openat(folder_fd, TWINFS_INDEX_DATA, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	struct hash_state *state = hash_state_new();
-	void *block AUTO_FREE = memory_pages(READ_BYTES);
+	AUTO_FREE void *block = memory_pages(READ_BYTES);
 	char digits[HASH128_DIGITS + 1];
 	long got = 0, at = 0;
 
@@ -126,7 +126,7 @@ static bool lacks_room(int r)
 /* Without room for the copy the index goes on as it is. */
 static int copy_records(struct catalog_reader *reader, const char *folder)
 {
-	char *path AUTO_FREE = NULL;
+	AUTO_FREE char *path = NULL;
 	int r;
 
 	if (asprintf(&path, "%s/%s", folder, COPY_NAME) < 0)

@@ -111,7 +111,7 @@ static int goes_before(struct kept_choice *choice, struct member *a, struct memb
 
 int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct member best = {0}, next = {0}, swap;
 	bool before = true;
 	uint64_t file;

@@ -84,7 +84,7 @@ static int set_places(struct catalog_writer *w, const struct file_record *file, 
 		      set_place_fn *set)
 {
 	struct file_name first = first_name(file), next = {0};
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	int r = first.id ? set(w, &first, group) : 0;
 
 	if (r < 0 || file->names < 2)

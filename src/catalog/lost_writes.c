@@ -26,8 +26,8 @@ struct portion {
 /* Finds the next ones. -ENOENT: there are no more. */
 static int find(struct catalog *catalog, struct portion *portion)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct content_record content;
 	struct file_record file;
 	int r = catalog_read_begin(catalog, &reader);
@@ -70,7 +70,7 @@ static int forget(struct catalog *catalog, struct portion *portion)
 
 int lost_writes_forget(struct catalog *catalog, int folder_fd)
 {
-	struct portion *portion AUTO_FREE = NULL;
+	AUTO_FREE struct portion *portion = NULL;
 	int r;
 
 	if (index_is_of_this_boot(folder_fd))

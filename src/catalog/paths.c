@@ -15,7 +15,7 @@ int catalog_find_entry(struct catalog_reader *r, uint64_t dir, struct name name,
 		       struct entry_record *entry)
 {
 	uint64_t first = name_cookie(r->name_seed, name);
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	int result = catalog_entry_at(r, dir, first, entry);
 
 	if (result == 0 && names_equal(entry->name, name))
@@ -121,7 +121,7 @@ static bool path_goes_before(const struct bytes *path, size_t start, size_t midd
 int catalog_file_path(struct catalog_reader *r, const struct file_record *file, struct bytes *path,
 		      uint32_t *source)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	size_t start = path->length, middle;
 	uint64_t dir, cookie;
 	uint32_t next_source;

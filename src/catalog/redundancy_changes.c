@@ -156,8 +156,8 @@ static int find_files(const struct delta_builder *builder, struct place_list *fo
 {
 	const struct delta_group *delta = (const void *)builder->groups.data;
 	size_t event_count, group_count, at = 0;
-	struct event *events AUTO_FREE = sort_members(builder, &event_count);
-	struct place *groups AUTO_FREE = sort_groups(builder, &group_count);
+	AUTO_FREE struct event *events = sort_members(builder, &event_count);
+	AUTO_FREE struct place *groups = sort_groups(builder, &group_count);
 
 	found->count = 0;
 	found->list = calloc(event_count + 2 * group_count + 1, sizeof(*found->list));
@@ -194,7 +194,7 @@ int redundancy_changes_find(struct delta_builder *builder)
 		}
 		if (!before == !now)
 			continue;
-		change.redundant = now != NULL;
+		change.redundant = now;
 		change.group = now ? now->group : before->group;
 		r = bytes_append(&builder->redundancy, &change, sizeof(change));
 	}

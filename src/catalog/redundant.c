@@ -99,7 +99,7 @@ static void sum_steps(struct bytes *steps)
 static int count_file(struct catalog_writer *w, const struct delta_flip *change,
 		      struct bytes *steps)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_record file;
 	uint64_t dir, cookie;
 	int r = catalog_get_file(&w->store.reader, change->file, &file);
@@ -249,7 +249,8 @@ static int take_steps(struct catalog_writer *w, const struct bytes *steps, struc
 
 int redundant_flush(struct catalog_writer *w)
 {
-	struct bytes steps CLEANUP_BYTES = {0}, above CLEANUP_BYTES = {0}, swap;
+	CLEANUP_BYTES struct bytes steps = {0}, above = {0};
+	struct bytes swap;
 	int r = count_redundancy(w, &steps);
 
 	if (r == 0)

@@ -69,7 +69,7 @@ static int scan_next(struct catalog_scan *scan, struct span *key, struct span *f
 int catalog_next_of_hash(struct catalog_reader *r, struct hash128 hash, uint32_t after,
 			 struct group_record *group)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct span key, fields;
 	uint64_t id;
 	int result = scan_begin(r, TABLE_BYHASH, key_hash(hash, after + 1), HASH_BYTES, &scan);
@@ -332,7 +332,7 @@ static int is_waiting(struct catalog_reader *r, const struct size_entry *entry, 
 int catalog_count_pending(struct catalog_reader *r, uint64_t *files, uint64_t *bytes)
 {
 	struct size_entry entry, from = {0};
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct size_count count = {0};
 	struct catalog_totals totals;
 	bool waiting;

@@ -21,7 +21,7 @@ static int compare_globs(const void *left, const void *right)
 
 int scan_settings_set_excludes(struct scan_settings *settings, char *const *globs)
 {
-	const char **sorted AUTO_FREE = NULL;
+	AUTO_FREE const char **sorted = NULL;
 	size_t count = 0;
 	int r = 0;
 
@@ -69,7 +69,7 @@ static int decode(const struct bytes *encoded, struct scan_settings *settings)
 
 int catalog_get_scan_settings(struct catalog_reader *r, struct scan_settings *settings)
 {
-	struct bytes encoded CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes encoded = {0};
 	int result = meta_get_text(r, META_SCAN_SETTINGS, &encoded);
 
 	*settings = (struct scan_settings){0};
@@ -78,8 +78,8 @@ int catalog_get_scan_settings(struct catalog_reader *r, struct scan_settings *se
 
 int catalog_set_scan_settings(struct catalog_writer *w, const struct scan_settings *settings)
 {
-	struct bytes before CLEANUP_BYTES = {0};
-	struct bytes encoded CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes before = {0};
+	CLEANUP_BYTES struct bytes encoded = {0};
 	int r = encode(settings, &encoded);
 
 	if (r == 0)

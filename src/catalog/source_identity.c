@@ -51,7 +51,7 @@ static void name_identity(char name[static NAME_MAX_BYTES], uint64_t index)
 int source_identity_get(struct catalog_reader *r, uint64_t index, struct source_identity *identity,
 			uint64_t *records)
 {
-	struct bytes encoded CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes encoded = {0};
 	const uint8_t *at, *end;
 	char name[NAME_MAX_BYTES];
 	int result;

@@ -20,7 +20,7 @@
 #define NO_ROOM_BYTES (UINT64_C(1) << 20)
 
 /* Interval at which a transaction that waits for others asks whether it was interrupted. */
-#define INTERRUPTION_NS UINT64_C(20000000)
+#define INTERRUPTION_NS (20 * MS_NS)
 
 struct catalog_reader *catalog_writer_reader(struct catalog_writer *writer)
 {
@@ -116,7 +116,7 @@ int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context
 int catalog_write_unless(struct catalog *catalog, catalog_write_fn *body, void *context,
 			 const struct interruption *interruption)
 {
-	struct delta_builder builder = {.observed = catalog->observer != NULL};
+	struct delta_builder builder = {.observed = catalog->observer};
 	int r = lock_writes(catalog, interruption);
 
 	if (r < 0)

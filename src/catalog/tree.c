@@ -76,7 +76,7 @@ static int remove_entry(struct catalog_writer *w, const struct entry_record *ent
 /* The first entry left in a directory; -ENOENT when it is empty. */
 static int first_entry(struct catalog_writer *w, uint64_t dir, struct entry_record *entry)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	int r = catalog_scan_entries(&w->store.reader, dir, 0, &scan);
 
 	return r < 0 ? r : catalog_next_entry(scan, entry);
@@ -100,7 +100,7 @@ static int remove_dirs(struct catalog_writer *w, struct bytes *dirs)
 
 int tree_remove_name(struct catalog_writer *w, uint64_t dir, uint64_t cookie, uint64_t child)
 {
-	struct bytes dirs CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes dirs = {0};
 	struct entry_record entry;
 	int r = catalog_entry_at(&w->store.reader, dir, cookie, &entry);
 
@@ -118,7 +118,7 @@ int tree_remove_name(struct catalog_writer *w, uint64_t dir, uint64_t cookie, ui
 
 int tree_remove_dir(struct catalog_writer *w, uint64_t id)
 {
-	struct bytes dirs CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes dirs = {0};
 	int r = push_id(&dirs, id);
 
 	return r < 0 ? r : remove_dirs(w, &dirs);

@@ -141,7 +141,7 @@ static int get_path(const struct checking *checking, struct catalog_reader *read
 	uint32_t source;
 	int r = catalog_file_path(reader, file, &relative, &source);
 
-	if (r == 0 && bytes_text(&relative) == NULL)
+	if (r == 0 && !bytes_text(&relative))
 		r = -ENOMEM;
 	return r < 0 ? r
 		     : source_absolute_path(checking->index.sources, source, bytes_text(&relative),

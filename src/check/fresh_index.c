@@ -24,10 +24,10 @@ static int remove_folder(const char *folder)
 	AUTO_CLOSEDIR DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *entry;
 
-	if (directory == NULL)
+	if (!directory)
 		return errno == ENOENT ? 0 : -errno;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the directory is ours alone */
-	while (r == 0 && (entry = readdir(directory)) != NULL) {
+	while (r == 0 && (entry = readdir(directory))) {
 		if (!is_dots(entry->d_name) && unlinkat(fd, entry->d_name, 0) < 0)
 			r = -errno;
 	}
@@ -56,12 +56,12 @@ static int make_room(const char *folder)
 static int copy_paths(const struct sources *sources, char ***paths)
 {
 	*paths = calloc(sources->count + 1, sizeof(**paths));
-	for (size_t i = 0; *paths != NULL && i < sources->count; i++) {
+	for (size_t i = 0; *paths && i < sources->count; i++) {
 		(*paths)[i] = strdup(sources->list[i].path);
-		if ((*paths)[i] == NULL)
+		if (!(*paths)[i])
 			return -ENOMEM;
 	}
-	return *paths != NULL ? 0 : -ENOMEM;
+	return *paths ? 0 : -ENOMEM;
 }
 
 static int fill(struct indexing *indexing, bool contents)
@@ -98,7 +98,7 @@ int fresh_index_make(struct fresh_index *fresh, const struct current_index *inde
 	if (r < 0)
 		return r;
 	fresh->folder = strdup(indexing->folder);
-	return fresh->folder != NULL ? fill(indexing, contents) : -ENOMEM;
+	return fresh->folder ? fill(indexing, contents) : -ENOMEM;
 }
 
 void fresh_index_remove(struct fresh_index *fresh)
@@ -106,7 +106,7 @@ void fresh_index_remove(struct fresh_index *fresh)
 	int r = 0;
 
 	indexing_close(&fresh->indexing);
-	if (fresh->folder != NULL)
+	if (fresh->folder)
 		r = remove_folder(fresh->folder);
 	if (r < 0)
 		log_warning("cannot remove %s: %s", quote_path(fresh->folder), error_text(r));

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 #include "base/stop.h"
@@ -52,11 +53,11 @@ struct look {
 static struct look look_at(const struct sources *sources, uint32_t source, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	AUTO_FREE char *above = strndup(path, slash != NULL ? (size_t)(slash - path) : 0);
+	AUTO_FREE char *above = strndup(path, slash ? (size_t)(slash - path) : 0);
 	struct look look = {.is_there = false};
 	AUTO_CLOSE int fd = -1;
 
-	if (above != NULL)
+	if (above)
 		fd = open_beneath(sources->list[source].fd, above, O_PATH | O_DIRECTORY,
 				  sources->cross_mounts);
 	if (fd < 0)
@@ -65,7 +66,7 @@ static struct look look_at(const struct sources *sources, uint32_t source, const
 		look.is_there = source_attributes(sources->catalog, fd, &look.attributes) == 0;
 	else
 		look.is_there =
-			source_attributes_at(sources->catalog, fd, slash != NULL ? slash + 1 : path,
+			source_attributes_at(sources->catalog, fd, slash ? slash + 1 : path,
 					     is_remote_filesystem(fd), &look.attributes) >= 0;
 	if (look.is_there || source_attributes(sources->catalog, fd, &look.attributes) == 0)
 		look.digest = attributes_digest(&look.attributes);
@@ -91,8 +92,6 @@ static int append_path(struct bytes *paths, struct catalog_reader *reader, uint6
 static int add(struct name_differences *differences, struct catalog_reader *reader, uint64_t dir,
 	       struct name name, enum name_difference_kind kind)
 {
-	size_t capacity = differences->capacity != 0 ? differences->capacity * 2 : 64;
-	struct name_difference *list;
 	struct name_difference new = {.kind = kind, .path = differences->paths.length};
 	int r;
 
@@ -100,14 +99,10 @@ static int add(struct name_differences *differences, struct catalog_reader *read
 		differences->cut_off = true;
 		return 0;
 	}
-	if (differences->count == differences->capacity) {
-		list = reallocarray(differences->list, capacity, sizeof(*list));
-		if (list == NULL)
-			return -ENOMEM;
-		differences->list = list;
-		differences->capacity = capacity;
-	}
-	r = append_path(&differences->paths, reader, dir, name, &new.source);
+	r = array_reserve(&differences->list, &differences->capacity, differences->count + 1,
+			  sizeof(*differences->list));
+	if (r == 0)
+		r = append_path(&differences->paths, reader, dir, name, &new.source);
 	if (r == 0)
 		differences->list[differences->count++] = new;
 	return r;

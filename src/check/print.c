@@ -40,7 +40,7 @@ static int print_object(struct output *output, json_t *object)
 {
 	int r;
 
-	if (object == NULL)
+	if (!object)
 		return -ENOMEM;
 	r = json_dump_callback(object, write_part, output, JSON_COMPACT);
 	json_decref(object);
@@ -51,7 +51,7 @@ static int print_json_path(struct output *output, const char *key, const char *w
 			   const struct bytes *path)
 {
 	json_t *object = json_object();
-	int r = object != NULL ? json_object_set_new(object, key, json_string(word)) : -ENOMEM;
+	int r = object ? json_object_set_new(object, key, json_string(word)) : -ENOMEM;
 
 	if (r == 0)
 		r = json_set_path(object, "path", (const char *)path->data, path->length);
@@ -118,17 +118,17 @@ void check_print_content(struct check_printing *printing, enum content_differenc
 	char name[GROUP_NAME_SIZE], size[FIGURE_SIZE_MAX];
 
 	printing->files = 0;
-	printing->grouped = group != NULL;
+	printing->grouped = group;
 	if (printing->json) {
 		if (printing->contents++ > 0)
 			output_text(output, "]},");
 		output_format(output, "\n{\"difference\":\"%s\",", content_words[what]);
-	} else if (group != NULL) {
+	} else if (group) {
 		group_name_make(name, group->hash, group->ordinal);
 		output_format(output, WORD_FORMAT "%s, files of %s:\n", content_words[what], name,
 			      figure_size(size, group->size));
 	}
-	if (printing->json && group != NULL) {
+	if (printing->json && group) {
 		group_name_make(name, group->hash, group->ordinal);
 		output_format(output, "\"hash\":\"%s\",\"size\":%" PRIu64 ",", name, group->size);
 	}
@@ -177,8 +177,7 @@ int check_print_unverified_file(struct check_printing *printing, const struct by
 	json_t *object = json_pack("{s:s, s:I}", "why", words[unverified->reason], "checked",
 				   (json_int_t)unverified->checked);
 
-	if (object != NULL &&
-	    json_set_path(object, "path", (const char *)path->data, path->length) < 0) {
+	if (object && json_set_path(object, "path", (const char *)path->data, path->length) < 0) {
 		json_decref(object);
 		object = NULL;
 	}
@@ -199,7 +198,7 @@ static int print_json_figures(struct output *output, const struct check_figures 
 			  (json_int_t)figures->contents.differences, "contents_unverified",
 			  (json_int_t)figures->contents.unverified);
 
-	if (object != NULL &&
+	if (object &&
 	    json_set_path(object, "index", figures->folder, strlen(figures->folder)) < 0) {
 		json_decref(object);
 		object = NULL;

@@ -210,7 +210,7 @@ static void say_refused(const struct doing *doing, const struct act_file *copy,
 	CLEANUP_BYTES struct bytes path = {0};
 
 	if (source_absolute_path(doing->index->sources, copy->source, copy->path, &path) < 0 ||
-	    bytes_text(&path) == NULL)
+	    !bytes_text(&path))
 		return;
 	if (result->outcome == ACT_FAILED)
 		log_warning("cannot %s %s: %s", doing->acting->verb, quote_path(bytes_text(&path)),

@@ -65,7 +65,7 @@ static int resolve(const char *path, char **absolute)
 	AUTO_FREE char *found = realpath(path, NULL);
 	struct stat status;
 
-	if (found == NULL || stat(found, &status) < 0)
+	if (!found || stat(found, &status) < 0)
 		return -errno;
 	if (!S_ISREG(status.st_mode))
 		return -EMEDIUMTYPE;
@@ -82,11 +82,11 @@ static int find_path(struct copies_question *question, const char *given)
 	int r;
 
 	r = mount_point_of(given, &point);
-	if (r == 0 && point != NULL) {
+	if (r == 0 && point) {
 		r = path_in_source(given, &source_path);
 		path = bytes_text(&source_path);
 	}
-	if (r == 0 && path == NULL)
+	if (r == 0 && !path)
 		r = -ENOMEM;
 	if (r == 0)
 		r = resolve(path, &question->path);
@@ -130,7 +130,7 @@ static int ask_index(const char *folder, const struct asked *asked, bool must_be
 
 	if (asked->folders) {
 		r = find_view(folder, &mount_point);
-		if (r == 0 && mount_point == NULL)
+		if (r == 0 && !mount_point)
 			return 0; /* no view has it */
 	}
 	r = index_open_read_only(folder, &catalog);
@@ -142,7 +142,7 @@ static int ask_index(const char *folder, const struct asked *asked, bool must_be
 	}
 	r = sources_open(&sources, catalog, NULL, false);
 	for (size_t i = 0; r == 0 && i < asked->count; i++) {
-		if (asked->questions[i].path != NULL)
+		if (asked->questions[i].path)
 			r = copies_ask(&asked->questions[i], catalog, &sources, mount_point);
 	}
 	if (r < 0)
@@ -177,7 +177,7 @@ static int find_indexes(struct text_list *folders)
 	r = index_folders_list(folders);
 	if (r == 0)
 		r = mount_points_list(&views);
-	for (size_t i = 0; r == 0 && views[i] != NULL; i++)
+	for (size_t i = 0; r == 0 && views[i]; i++)
 		r = add_view_index(views[i], folders);
 	mount_points_free(views);
 	return r;
@@ -190,7 +190,7 @@ static int ask_indexes(const struct index_settings *settings, const struct asked
 	AUTO_FREE char *given = NULL;
 	int r, failed = 0;
 
-	if (settings->folder != NULL) {
+	if (settings->folder) {
 		r = index_folder_given(settings->folder, &given);
 		return r < 0 ? r : ask_index(given, asked, true);
 	}
@@ -236,7 +236,7 @@ static enum twinfs_exit explain(const struct copies_question *question, bool fol
 		[COPIES_PENDING] = "is not compared yet; wait for the view, or 'twinfs scan' again",
 	};
 
-	if (question->path == NULL)
+	if (!question->path)
 		return TWINFS_EXIT_FAILED;
 	if (folders && question->answer == COPIES_NOT_COVERED) {
 		log_error("%s is in no source of a mounted view; 'twinfs mount' one of a folder "
@@ -290,7 +290,7 @@ static enum twinfs_exit answer(const struct copies_settings *settings, char *con
 	enum twinfs_exit status = TWINFS_EXIT_FAILED;
 	size_t found = 0;
 
-	if (questions == NULL)
+	if (!questions)
 		return status;
 	for (size_t i = 0; i < count; i++) {
 		questions[i].given = files[i];
@@ -300,7 +300,7 @@ static enum twinfs_exit answer(const struct copies_settings *settings, char *con
 		int r = ask_indexes(&settings->path.common.index, &asked);
 
 		/* of an index that was named and cannot be read, all is said */
-		if (r == 0 || settings->path.common.index.folder == NULL)
+		if (r == 0 || !settings->path.common.index.folder)
 			status = print_answers(&settings->path, &asked);
 		if (r < 0 && status == TWINFS_EXIT_COMPLETE)
 			status = TWINFS_EXIT_INCOMPLETE;

@@ -123,7 +123,7 @@ static int examine(struct doctor *doctor, char **given, size_t count)
 {
 	AUTO_FREE enum place *places = calloc(count + 1, sizeof(*places));
 
-	if (places == NULL)
+	if (!places)
 		return -ENOMEM;
 	doctor_examine_machine(doctor);
 	for (size_t i = 0; i < count; i++) {
@@ -156,7 +156,7 @@ enum twinfs_exit cmd_doctor(int argc, char *argv[])
 		return options_exit(r);
 	doctor.index = settings.common.index.folder;
 	r = examine(&doctor, argv + operands, (size_t)(argc - operands));
-	if (settings.mount_point != NULL)
+	if (settings.mount_point)
 		doctor_examine_mount_point(&doctor, settings.mount_point);
 	if (r == 0)
 		r = findings_print(&doctor.findings, &output, settings.common.json);

@@ -205,7 +205,7 @@ static int check_usage(const struct list_settings *settings, int operand_count)
 
 	if (operand_count == 0)
 		contradiction = "no SOURCE and no MOUNTPOINT given";
-	if (contradiction == NULL)
+	if (!contradiction)
 		return 0;
 	options_complain(&list_table, "%s", contradiction);
 	return -EINVAL;

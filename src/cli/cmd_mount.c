@@ -23,7 +23,7 @@ static int check_other_views(const char *mount_point)
 	int r;
 
 	r = showing_view_find(mount_point, &showing);
-	if (r < 0 || showing.view == NULL)
+	if (r < 0 || !showing.view)
 		return r;
 	log_error("the mount point %s lies in %s, a source of the view at %s; choose one "
 		  "outside of it",

@@ -26,7 +26,7 @@ static int print_path_of(struct output *output, const struct path_settings *sett
 	int r;
 
 	r = path_find_view(file, &point);
-	if (r == 0 && point == NULL) {
+	if (r == 0 && !point) {
 		log_error("%s is in no view; give a file below a mount point of twinfs",
 			  quote_path(file));
 		return -EINVAL;

@@ -55,7 +55,7 @@ static int recover_all(const struct path_settings *settings, struct recovered *r
 	AUTO_FREE char *given = NULL;
 	int r;
 
-	if (settings->common.index.folder != NULL) {
+	if (settings->common.index.folder) {
 		r = index_folder_given(settings->common.index.folder, &given);
 		if (r == 0)
 			recover(given, recovered);

@@ -147,11 +147,11 @@ static int check_usage(const struct report_settings *settings, int operand_count
 {
 	const char *missing = NULL;
 
-	if (settings->file == NULL)
+	if (!settings->file)
 		missing = "no --html=FILE given";
 	else if (operand_count == 0)
 		missing = "no SOURCE and no MOUNTPOINT given";
-	if (missing == NULL)
+	if (!missing)
 		return 0;
 	options_complain(&report_table, "%s", missing);
 	return -EINVAL;

@@ -41,7 +41,7 @@ static uint64_t index_bytes(const char *folder)
 	CLEANUP_BYTES struct bytes path = {0};
 	struct stat status;
 
-	if (bytes_format(&path, "%s/" TWINFS_INDEX_DATA, folder) < 0 || bytes_text(&path) == NULL ||
+	if (bytes_format(&path, "%s/" TWINFS_INDEX_DATA, folder) < 0 || !bytes_text(&path) ||
 	    stat(bytes_text(&path), &status) < 0)
 		return 0;
 	return (uint64_t)status.st_blocks * 512;

@@ -62,7 +62,7 @@ static int print_path_member(struct output *output, const char *word, const json
 	r = json_get_path(object, key, &path);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	if (bytes_text(&path) == NULL)
+	if (!bytes_text(&path))
 		return -ENOMEM;
 	return figure_print_path(output, word, bytes_text(&path));
 }
@@ -112,7 +112,7 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	if (r == 0)
 		r = print_path_member(output, "index", status, "index");
 	figure_print(output, "state", "%s", status_file_text(status, "state"));
-	if (json_object_get(status, "problem") != NULL)
+	if (json_object_get(status, "problem"))
 		figure_print(output, "problem",
 			     "cannot bring the index up to date: %s; see 'twinfs doctor'",
 			     status_file_text(status, "problem"));
@@ -122,7 +122,7 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	figure_print(output, "reads", "%s; requests: %s; watch: %s",
 		     status_file_text(status, "read_mode"), status_file_text(status, "transport"),
 		     status_file_text(status, "watch"));
-	if (json_object_get(status, "confined") != NULL)
+	if (json_object_get(status, "confined"))
 		figure_print(output, "confined", "%s", status_file_text(status, "confined"));
 	if (json_is_true(json_object_get(status, "shared")))
 		figure_print(output, "shared", "other users see what they may read in the sources");
@@ -145,7 +145,7 @@ static bool went_away(const char *point)
 	AUTO_FREE char *found = NULL;
 	int r = mount_point_of(point, &found);
 
-	return r == -ENOENT || (r == 0 && (found == NULL || strcmp(found, point) != 0));
+	return r == -ENOENT || (r == 0 && (!found || strcmp(found, point) != 0));
 }
 
 /* Prints what one view says. 0, VIEW_WENT, or -errno, said.
@@ -171,7 +171,7 @@ static int print_view(struct output *output, const struct status_settings *setti
 		return print_text(output, point, status);
 	}
 	text = json_dumps(status, JSON_INDENT(2));
-	if (text == NULL)
+	if (!text)
 		return -ENOMEM;
 	output_text(output, first ? "\n" : ",\n");
 	output_json(output, text, strlen(text));
@@ -211,7 +211,7 @@ static enum twinfs_exit print_all(const struct status_settings *settings)
 
 	if (mount_points_list(&points) < 0)
 		return TWINFS_EXIT_FAILED;
-	while (points[count] != NULL)
+	while (points[count])
 		count++;
 	status = print_views(settings, points, count, false);
 	mount_points_free(points);
@@ -232,7 +232,7 @@ static enum twinfs_exit print_named(const struct status_settings *settings, char
 			log_error("cannot find %s: %s", quote_path(named[i]), error_text(r));
 			return TWINFS_EXIT_FAILED;
 		}
-		if (point == NULL) {
+		if (!point) {
 			log_error("no view is mounted at %s", quote_path(named[i]));
 			return TWINFS_EXIT_FAILED;
 		}

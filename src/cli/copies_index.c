@@ -175,7 +175,7 @@ static int ask_source(const struct asking *asking, uint32_t source, const char *
 	r = judge(asking->reader, &file, answer, &group);
 	if (r < 0 || *answer != COPIES_KNOWN || !group_is_visible(&group))
 		return r;
-	if (asking->mount_point != NULL)
+	if (asking->mount_point)
 		return add_folder(asking, &group);
 	return add_copies(asking, &group, file.id);
 }
@@ -198,7 +198,7 @@ int copies_ask(struct copies_question *question, struct catalog *catalog,
 		const char *relative = path_below(question->path, sources->list[i].path);
 		enum copies_answer answer = COPIES_NOT_COVERED;
 
-		if (relative == NULL)
+		if (!relative)
 			continue;
 		r = ask_source(&asking, i, relative, &answer);
 		if (r < 0)

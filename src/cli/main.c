@@ -82,14 +82,14 @@ static bool is_unknown_command(const char *word)
 {
 	struct stat status;
 
-	return word[0] != '-' && strchr(word, '/') == NULL && lstat(word, &status) != 0;
+	return word[0] != '-' && !strchr(word, '/') && lstat(word, &status) != 0;
 }
 
 static bool is_mount_helper(const char *program)
 {
 	const char *slash = strrchr(program, '/');
 
-	return strncmp(slash != NULL ? slash + 1 : program, "mount.", strlen("mount.")) == 0;
+	return strncmp(slash ? slash + 1 : program, "mount.", strlen("mount.")) == 0;
 }
 
 /* Started by ourselves, to decode a picture. */
@@ -111,7 +111,7 @@ static enum twinfs_exit run(int argc, char *argv[])
 		return TWINFS_EXIT_USAGE;
 	}
 	command = find_command(argv[1]);
-	if (command != NULL)
+	if (command)
 		return command->run(argc - 1, argv + 1);
 	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
 		print_help();

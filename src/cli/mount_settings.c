@@ -291,7 +291,7 @@ static int apply_list(struct mount_settings *settings, const struct option_table
 		AUTO_FREE char *raw = strndup(list, length);
 		int r;
 
-		if (raw == NULL)
+		if (!raw)
 			return -ENOMEM;
 		r = length > 0 ? text_list_add(items, raw, length) : 0;
 		if (r == 0 && length > 0) {

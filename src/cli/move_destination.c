@@ -13,7 +13,7 @@
 
 static bool lie_in_each_other(const char *a, const char *b)
 {
-	return path_below(a, b) != NULL || path_below(b, a) != NULL;
+	return path_below(a, b) || path_below(b, a);
 }
 
 /* Whether one of two folders is, or is in, the other one, by another mount too. 1, 0 or -errno. */
@@ -26,12 +26,12 @@ static int overlap(const struct mount_table *table, const char *a, const char *b
 
 	if (lie_in_each_other(a, b))
 		return 1;
-	if (mount_a == NULL || mount_b == NULL || strcmp(mount_a->device, mount_b->device) != 0)
+	if (!mount_a || !mount_b || strcmp(mount_a->device, mount_b->device) != 0)
 		return 0;
 	r = mount_entry_locate(mount_a, a, &inside_a);
 	if (r == 0)
 		r = mount_entry_locate(mount_b, b, &inside_b);
-	if (r == 0 && (bytes_text(&inside_a) == NULL || bytes_text(&inside_b) == NULL))
+	if (r == 0 && (!bytes_text(&inside_a) || !bytes_text(&inside_b)))
 		r = -ENOMEM;
 	return r < 0 ? r : lie_in_each_other(bytes_text(&inside_a), bytes_text(&inside_b));
 }
@@ -39,9 +39,9 @@ static int overlap(const struct mount_table *table, const char *a, const char *b
 int move_destination_check(const char *destination, const struct sources *sources)
 {
 	CLEANUP_TABLE struct mount_table table = {0};
-	int r = destination != NULL ? mount_table_read(&table) : 0;
+	int r = destination ? mount_table_read(&table) : 0;
 
-	for (size_t i = 0; r == 0 && destination != NULL && i < sources->count; i++) {
+	for (size_t i = 0; r == 0 && destination && i < sources->count; i++) {
 		const char *source = sources->list[i].path;
 
 		r = overlap(&table, destination, source);

@@ -45,12 +45,12 @@ static int cut(const char *path, struct parts *parts)
 	char *slash;
 
 	parts->copy = strdup(path);
-	if (parts->copy == NULL)
+	if (!parts->copy)
 		return -ENOMEM;
 	slash = strrchr(parts->copy, '/');
-	parts->name = slash != NULL ? slash + 1 : parts->copy;
+	parts->name = slash ? slash + 1 : parts->copy;
 	parts->parent = slash == parts->copy ? "/" : parts->copy;
-	if (slash == NULL)
+	if (!slash)
 		parts->parent = ".";
 	else
 		*slash = '\0';

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "source/source.h"
@@ -80,14 +81,13 @@ void rule_settings_deinit(struct rule_settings *settings)
 static int append_rule(struct rule_settings *settings, struct keep_rule rule)
 {
 	size_t count = settings->rules.keep_count;
-	struct keep_rule *keep;
+	int r = array_reserve(&settings->keep, &settings->keep_capacity, count + 1,
+			      sizeof(*settings->keep));
 
-	keep = reallocarray(settings->keep, count + 1, sizeof(*keep));
-	if (keep == NULL)
-		return -ENOMEM;
-	keep[count] = rule;
-	settings->keep = keep;
-	settings->rules.keep = keep;
+	if (r < 0)
+		return r;
+	settings->keep[count] = rule;
+	settings->rules.keep = settings->keep;
 	settings->rules.keep_count = count + 1;
 	return 0;
 }
@@ -124,8 +124,7 @@ static int add_rule(struct rule_settings *settings, const char *word, size_t len
 	if (length >= prefix && memcmp(word, PATH_RULE, prefix) == 0)
 		return add_path_rule(settings, word + prefix, length - prefix);
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (words[i] != NULL && strlen(words[i]) == length &&
-		    memcmp(word, words[i], length) == 0)
+		if (words[i] && strlen(words[i]) == length && memcmp(word, words[i], length) == 0)
 			return append_rule(settings, (struct keep_rule){.by = (enum keep_by)i});
 	}
 	return -EINVAL;
@@ -153,7 +152,7 @@ static int add_place(struct text_list *list, char *const **places, const char *g
 	if (given[0] == '\0')
 		return -EINVAL;
 	absolute = realpath(given, NULL);
-	if (absolute == NULL || stat(absolute, &status) < 0)
+	if (!absolute || stat(absolute, &status) < 0)
 		return -errno;
 	if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
 		return -EINVAL;

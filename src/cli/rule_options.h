@@ -24,6 +24,7 @@ struct sources;
 struct rule_settings {
 	struct rules rules; /* what was asked for so far; points into the rest */
 	struct keep_rule *keep;
+	size_t keep_capacity;
 	struct text_list globs; /* of the keep rules */
 	struct text_list protect; /* absolute, without symlinks */
 	struct text_list only;

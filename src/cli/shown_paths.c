@@ -8,7 +8,7 @@ static const char *find(const char *source, char *const *given, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		AUTO_FREE char *absolute = realpath(given[i], NULL);
 
-		if (absolute != NULL && strcmp(absolute, source) == 0)
+		if (absolute && strcmp(absolute, source) == 0)
 			return given[i];
 	}
 	return source;
@@ -18,7 +18,7 @@ int shown_paths_make(struct shown_paths *shown, const struct sources *sources, c
 		     size_t count)
 {
 	shown->list = calloc(sources->count + 1, sizeof(*shown->list));
-	if (shown->list == NULL)
+	if (!shown->list)
 		return -ENOMEM;
 	for (size_t i = 0; i < sources->count; i++)
 		shown->list[i] = find(sources->list[i].path, given, count);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <uthash.h>
 
-#define MS_NS ((uint64_t)1000000)
+#include "base/array.h"
+#include "base/clock.h"
 
 /* A file has come to rest when it stays as it is for so many times its delay. */
 #define BACKOFF_FORGET_FACTOR 10
@@ -83,27 +84,13 @@ static void heap_remove(struct backoff *backoff, struct backoff_file *file)
 	heap_sink(backoff, last);
 }
 
-static int heap_reserve(struct backoff *backoff)
-{
-	size_t capacity = backoff->capacity ? 2 * backoff->capacity : 64;
-	struct backoff_file **heap;
-
-	if (backoff->count < backoff->capacity)
-		return 0;
-	heap = reallocarray(backoff->heap, capacity, sizeof(backoff->heap[0]));
-	if (!heap)
-		return -ENOMEM;
-	backoff->heap = heap;
-	backoff->capacity = capacity;
-	return 0;
-}
-
 static int wait_until(struct backoff *backoff, struct backoff_file *file, uint64_t due_ns)
 {
 	int r;
 
 	if (!file->waits) {
-		r = heap_reserve(backoff);
+		r = array_reserve(&backoff->heap, &backoff->capacity, backoff->count + 1,
+				  sizeof(*backoff->heap));
 		if (r < 0)
 			return r;
 		file->waits = true;
@@ -257,27 +244,21 @@ static int collect_due(const struct backoff *backoff, uint64_t now_ns, size_t **
 	return 0;
 }
 
-int backoff_due(const struct backoff *backoff, uint64_t now_ns, bool all, uint64_t **files,
-		size_t *count)
+int backoff_due(const struct backoff *backoff, uint64_t now_ns, bool all, struct due_files *files)
 {
-	size_t *places AUTO_FREE = NULL;
-	uint64_t *list;
+	AUTO_FREE size_t *places = NULL;
 	size_t due;
 	int r;
 
 	if (backoff->count == 0 || (!all && backoff->heap[0]->due_ns > now_ns))
 		return 0;
 	r = collect_due(backoff, all ? UINT64_MAX : now_ns, &places, &due);
-	if (r < 0)
-		return r;
-	list = reallocarray(*files, *count + due, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	for (size_t i = 0; i < due; i++)
-		list[*count + i] = backoff->heap[places[i]]->file;
-	*files = list;
-	*count += due;
-	return 0;
+	if (r == 0)
+		r = array_reserve(&files->list, &files->capacity, files->count + due,
+				  sizeof(*files->list));
+	for (size_t i = 0; r == 0 && i < due; i++)
+		files->list[files->count++] = backoff->heap[places[i]]->file;
+	return r;
 }
 
 uint64_t backoff_next_ns(const struct backoff *backoff)

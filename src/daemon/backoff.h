@@ -69,10 +69,16 @@ bool backoff_waits(const struct backoff *backoff, uint64_t file, uint64_t now_ns
 /* Does it wait, and has its time come? */
 bool backoff_is_due(const struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
-/* Appends the ids of all files that are due, or with all of those that wait at all. *files is the
- * caller's, freed with free(3). They go on waiting until backoff_done or backoff_busy. */
+/* Ids of files; the owner frees the list with free(3). */
+struct due_files {
+	uint64_t *list;
+	size_t count, capacity;
+};
+
+/* Appends the ids of all files that are due; with all, of all files that wait. They wait on until
+ * backoff_done or backoff_busy. Returns 0 or -ENOMEM. */
 MUST_CHECK int backoff_due(const struct backoff *backoff, uint64_t now_ns, bool all,
-			   uint64_t **files, size_t *count);
+			   struct due_files *files);
 
 /* When the next one is due; UINT64_MAX: none waits. */
 uint64_t backoff_next_ns(const struct backoff *backoff);

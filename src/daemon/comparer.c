@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -31,8 +32,6 @@
  * are let go. */
 #define SWEEP_MS 10000
 
-#define MILLISECOND_NS UINT64_C(1000000)
-
 struct comparer {
 	struct comparer_settings settings;
 	struct ingest ingest; /* of its comparisons but the first; its thread only */
@@ -55,19 +54,19 @@ struct comparer {
 
 void comparer_changed(struct comparer *comparer, uint64_t file, bool closed)
 {
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	if (backoff_changed(&comparer->backoff, file, closed, clock_monotonic_ns()) < 0)
 		comparer->forgot = true;
 	ticket_worker_wake(&comparer->worker);
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 void comparer_note_rival(struct comparer *comparer, uint64_t size)
 {
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	if (bytes_append(&comparer->rivals, &size, sizeof(size)) < 0)
 		comparer->any_rival = true;
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 bool comparer_has_new_rival(struct comparer *comparer, uint64_t size)
@@ -75,28 +74,28 @@ bool comparer_has_new_rival(struct comparer *comparer, uint64_t size)
 	const uint64_t *sizes;
 	bool has_new_rival;
 
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	has_new_rival = comparer->any_rival;
 	sizes = (const void *)comparer->rivals.data;
 	for (size_t i = 0; i < comparer->rivals.length / sizeof(size) && !has_new_rival; i++)
 		has_new_rival = sizes[i] == size;
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 	return has_new_rival;
 }
 
 void comparer_note_moved(struct comparer *comparer)
 {
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	comparer->moved = true;
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 void comparer_retry(struct comparer *comparer)
 {
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	comparer->retry = true;
 	ticket_worker_wake(&comparer->worker);
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 void comparer_barrier(struct comparer *comparer, uint64_t ticket)
@@ -108,29 +107,28 @@ void comparer_barrier(struct comparer *comparer, uint64_t ticket)
 
 /* Files to be compared now, and their sizes. */
 struct due {
-	uint64_t *files;
-	size_t count;
+	struct due_files files;
 	uint64_t *sizes; /* ascending, each once */
 	size_t size_count;
 };
 
 static void due_free(struct due *due)
 {
-	free(due->files);
+	free(due->files.list);
 	free(due->sizes);
 }
 
 static int find_sizes(struct catalog *catalog, struct ingest_range range, struct due *due)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct file_record file;
 	int r = catalog_read_begin(catalog, &reader);
 
-	due->sizes = calloc(due->count ? due->count : 1, sizeof(*due->sizes));
+	due->sizes = calloc(due->files.count ? due->files.count : 1, sizeof(*due->sizes));
 	if (!due->sizes)
 		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < due->count; i++) {
-		r = catalog_get_file(reader, due->files[i], &file);
+	for (size_t i = 0; r == 0 && i < due->files.count; i++) {
+		r = catalog_get_file(reader, due->files.list[i], &file);
 		if (r == 0 && file.names > 0 && S_ISREG(file.attributes.mode) &&
 		    ingest_range_has(range, file.attributes.size))
 			due->sizes[due->size_count++] = file.attributes.size;
@@ -156,9 +154,9 @@ static int settle_failed(struct comparer *comparer, const struct due *due,
 		if (!backoff_waits(&comparer->failing, list[i], comparer->due_ns))
 			r = backoff_failed(&comparer->failing, list[i], now);
 	}
-	for (size_t i = 0; r == 0 && i < due->count; i++) {
-		if (backoff_is_due(&comparer->failing, due->files[i], comparer->due_ns))
-			backoff_done(&comparer->failing, due->files[i], now);
+	for (size_t i = 0; r == 0 && i < due->files.count; i++) {
+		if (backoff_is_due(&comparer->failing, due->files.list[i], comparer->due_ns))
+			backoff_done(&comparer->failing, due->files.list[i], now);
 	}
 	if (r < 0 || !comparer->retries)
 		return r;
@@ -179,11 +177,11 @@ static int settle(struct comparer *comparer, const struct due *due, const struct
 	uint64_t now = clock_monotonic_ns();
 	int r = 0;
 
-	for (size_t i = 0; i < due->count; i++) {
-		if (!backoff_waits(&comparer->backoff, due->files[i], now) &&
+	for (size_t i = 0; i < due->files.count; i++) {
+		if (!backoff_waits(&comparer->backoff, due->files.list[i], now) &&
 		    !(count > 0 &&
-		      bsearch(&due->files[i], list, count, sizeof(*list), numbers_by_value)))
-			backoff_done(&comparer->backoff, due->files[i], now);
+		      bsearch(&due->files.list[i], list, count, sizeof(*list), numbers_by_value)))
+			backoff_done(&comparer->backoff, due->files.list[i], now);
 	}
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (!backoff_waits(&comparer->backoff, list[i], now))
@@ -199,9 +197,9 @@ static bool waits(void *context, uint64_t file)
 	struct comparer *comparer = context;
 	bool waits;
 
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	waits = backoff_waits(&comparer->backoff, file, clock_monotonic_ns());
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 	return waits;
 }
 
@@ -212,26 +210,26 @@ static bool tried_again(void *context, uint64_t file)
 
 	if (comparer->retries)
 		return true;
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	again = backoff_is_due(&comparer->failing, file, comparer->due_ns);
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 	return again;
 }
 
 /* What is compared from here on is compared with what is in the index from here on. */
 static void begin_comparison(struct comparer *comparer)
 {
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	comparer->rivals.length = 0;
 	comparer->any_rival = false;
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 /* Every file of its range that waits: those whose size is shared. */
 static int note_all_unread(struct comparer *comparer)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct size_entry from = {0}, last = {0}, entry;
 	struct ingest_range range = comparer->settings.range;
 	int r = catalog_read_begin(comparer->settings.indexing->catalog, &reader);
@@ -257,10 +255,10 @@ static bool exchange_forgot(struct comparer *comparer, bool forgot)
 {
 	bool before;
 
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	before = comparer->forgot;
 	comparer->forgot = forgot;
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 	return before;
 }
 
@@ -278,17 +276,15 @@ static int add_failed(struct comparer *comparer, struct due *due)
 {
 	CLEANUP_BYTES struct bytes failed = {0};
 	int r = pending_files_find_failed(comparer->settings.indexing->catalog, &failed);
-	size_t count = failed.length / sizeof(*due->files);
-	uint64_t *files;
+	size_t count = failed.length / sizeof(*due->files.list);
 
+	if (r == 0 && count > 0)
+		r = array_reserve(&due->files.list, &due->files.capacity, due->files.count + count,
+				  sizeof(*due->files.list));
 	if (r < 0 || count == 0)
 		return r;
-	files = reallocarray(due->files, due->count + count, sizeof(*files));
-	if (!files)
-		return -ENOMEM;
-	memcpy(files + due->count, failed.data, failed.length);
-	due->files = files;
-	due->count += count;
+	memcpy(due->files.list + due->files.count, failed.data, failed.length);
+	due->files.count += count;
 	return 0;
 }
 
@@ -299,13 +295,13 @@ static int find_due(struct comparer *comparer, bool all, struct due *due)
 	int r;
 
 	comparer->due_ns = now;
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	comparer->retries = comparer->retry || backoff_is_due(&comparer->failing, BACKOFF_ALL, now);
 	comparer->retry = false;
-	r = backoff_due(&comparer->backoff, now, all, &due->files, &due->count);
+	r = backoff_due(&comparer->backoff, now, all, &due->files);
 	if (r == 0)
-		r = backoff_due(&comparer->failing, now, false, &due->files, &due->count);
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+		r = backoff_due(&comparer->failing, now, false, &due->files);
+	pthread_mutex_unlock(&comparer->worker.lock);
 	if (r == 0 && comparer->retries)
 		r = add_failed(comparer, due);
 	if (r < 0 && comparer->retries)
@@ -326,8 +322,8 @@ static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 
 	if (r == 0)
 		r = find_due(comparer, all, &due);
-	*nothing = r == 0 && due.count == 0;
-	if (r < 0 || due.count == 0)
+	*nothing = r == 0 && due.files.count == 0;
+	if (r < 0 || due.files.count == 0)
 		return r;
 	begin_comparison(comparer);
 	r = find_sizes(ingest->catalog, comparer->settings.range, &due);
@@ -341,11 +337,11 @@ static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 		r = pending_files_forgive(&pending, ingest->catalog);
 	if (r < 0)
 		return r;
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	r = settle(comparer, &due, &pending.waiting);
 	if (r == 0)
 		r = settle_failed(comparer, &due, &pending.failed);
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 	return r;
 }
 
@@ -355,14 +351,14 @@ static int compare_for_barrier(struct comparer *comparer, bool *moved)
 	bool nothing = false;
 	int r = 0;
 
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	comparer->moved = false;
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 	for (int round = 0; r == 0 && !nothing && round < BARRIER_ROUNDS; round++)
 		r = compare_due(comparer, true, &nothing);
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	*moved = comparer->moved;
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 	return r;
 }
 
@@ -370,10 +366,10 @@ static int compare_for_barrier(struct comparer *comparer, bool *moved)
 
 static void wait_to_begin(struct comparer *comparer)
 {
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	while (comparer->held && !comparer->worker.ending)
-		(void)pthread_cond_wait(&comparer->worker.changed, &comparer->worker.lock);
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+		pthread_cond_wait(&comparer->worker.changed, &comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 /* Until it succeeds. 0, -EUCLEAN, or -ECANCELED at the end. */
@@ -433,7 +429,7 @@ static void sweep(struct comparer *comparer, uint64_t now_ns)
 	backoff_sweep(&comparer->failing, now_ns);
 	bytes_free(&comparer->rivals);
 	memory_give_back();
-	comparer->sweep_ns = now_ns + SWEEP_MS * MILLISECOND_NS;
+	comparer->sweep_ns = now_ns + SWEEP_MS * MS_NS;
 }
 
 static bool is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
@@ -510,10 +506,10 @@ int comparer_start(struct comparer *comparer)
 
 void comparer_begin(struct comparer *comparer)
 {
-	(void)pthread_mutex_lock(&comparer->worker.lock);
+	pthread_mutex_lock(&comparer->worker.lock);
 	comparer->held = false;
 	ticket_worker_wake(&comparer->worker);
-	(void)pthread_mutex_unlock(&comparer->worker.lock);
+	pthread_mutex_unlock(&comparer->worker.lock);
 }
 
 void comparer_stop(struct comparer *comparer)

@@ -58,7 +58,7 @@
 #define REPEATS_MAX 4
 
 /* The longest comparison that a request makes by itself. */
-#define RECHECK_NS UINT64_C(2000000000)
+#define RECHECK_NS (2 * SECOND_NS)
 
 /* Who may be kept from going on. */
 enum {

@@ -33,8 +33,6 @@
 /* How often roots of sources are examined, orphans forgotten, and what is stuck tried again. */
 #define TICK_MS 2000
 
-#define MILLISECOND_NS UINT64_C(1000000)
-
 void follower_note_commit(struct follower *follower, const struct commit_delta *delta)
 {
 	for (size_t i = 0; i < delta->dir_count && follower->watch; i++) {
@@ -57,9 +55,9 @@ uint64_t follower_barrier(struct follower *follower)
 {
 	uint64_t ticket;
 
-	(void)pthread_mutex_lock(&follower->worker.lock);
+	pthread_mutex_lock(&follower->worker.lock);
 	ticket = ++follower->given_ticket;
-	(void)pthread_mutex_unlock(&follower->worker.lock);
+	pthread_mutex_unlock(&follower->worker.lock);
 	ticket_worker_request(&follower->worker, ticket);
 	return ticket;
 }
@@ -76,10 +74,10 @@ static void wake(void *context)
 {
 	struct follower *follower = context;
 
-	(void)pthread_mutex_lock(&follower->worker.lock);
+	pthread_mutex_lock(&follower->worker.lock);
 	follower->woken = true;
 	ticket_worker_wake(&follower->worker);
-	(void)pthread_mutex_unlock(&follower->worker.lock);
+	pthread_mutex_unlock(&follower->worker.lock);
 }
 
 void follower_rescan(struct follower *follower)
@@ -168,9 +166,9 @@ static int take_all(struct follower *follower)
 {
 	int r;
 
-	(void)pthread_mutex_lock(&follower->worker.lock);
+	pthread_mutex_lock(&follower->worker.lock);
 	follower->woken = false;
-	(void)pthread_mutex_unlock(&follower->worker.lock);
+	pthread_mutex_unlock(&follower->worker.lock);
 	r = take_inbox(follower);
 	if (r == 0 && follower->watch)
 		r = watch_take(follower->watch, &follower->dirty);
@@ -221,7 +219,7 @@ static int recheck_list(struct follower *follower, const struct name_events *con
 /* Looks at all that is dirty, once. What failed stays dirty. */
 static int recheck_once(struct follower *follower)
 {
-	const struct name_events **list AUTO_FREE = NULL;
+	AUTO_FREE const struct name_events **list = NULL;
 	size_t count;
 	int r = event_set_list(&follower->dirty, &list, &count);
 
@@ -309,9 +307,9 @@ static int note_not_entered(struct follower *follower)
 {
 	int r;
 
-	(void)pthread_mutex_lock(&follower->worker.lock);
+	pthread_mutex_lock(&follower->worker.lock);
 	r = event_set_merge(&follower->dirty, &follower->not_entered);
-	(void)pthread_mutex_unlock(&follower->worker.lock);
+	pthread_mutex_unlock(&follower->worker.lock);
 	return r;
 }
 
@@ -327,7 +325,7 @@ static bool is_due(uint64_t *last_ns, uint64_t interval_ms)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
-	if (interval_ms == 0 || now_ns - *last_ns < interval_ms * MILLISECOND_NS)
+	if (interval_ms == 0 || now_ns - *last_ns < interval_ms * MS_NS)
 		return false;
 	*last_ns = now_ns;
 	return true;
@@ -356,12 +354,12 @@ static int retry_dir(struct follower *follower, struct catalog_reader *reader, u
 
 	if (r < 0)
 		return r;
-	(void)pthread_mutex_lock(&follower->worker.lock);
+	pthread_mutex_lock(&follower->worker.lock);
 	if (fails)
 		r = backoff_failed(&follower->failing, dir, now_ns);
 	else
 		backoff_done(&follower->failing, dir, now_ns);
-	(void)pthread_mutex_unlock(&follower->worker.lock);
+	pthread_mutex_unlock(&follower->worker.lock);
 	if (r < 0 || !fails)
 		return r;
 	return dir == BACKOFF_ALL ? note_all_sources(follower)
@@ -371,19 +369,19 @@ static int retry_dir(struct follower *follower, struct catalog_reader *reader, u
 /* What could not be read, and may be by now. */
 static int note_failed(struct follower *follower)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	uint64_t *dirs AUTO_FREE = NULL;
-	size_t count = 0;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct due_files dirs = {0};
 	int r;
 
-	(void)pthread_mutex_lock(&follower->worker.lock);
-	r = backoff_due(&follower->failing, clock_monotonic_ns(), false, &dirs, &count);
+	pthread_mutex_lock(&follower->worker.lock);
+	r = backoff_due(&follower->failing, clock_monotonic_ns(), false, &dirs);
 	backoff_sweep(&follower->failing, clock_monotonic_ns());
-	(void)pthread_mutex_unlock(&follower->worker.lock);
-	if (r == 0 && count > 0)
+	pthread_mutex_unlock(&follower->worker.lock);
+	if (r == 0 && dirs.count > 0)
 		r = catalog_read_begin(follower->ingest.catalog, &reader);
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = retry_dir(follower, reader, dirs[i]);
+	for (size_t i = 0; r == 0 && i < dirs.count; i++)
+		r = retry_dir(follower, reader, dirs.list[i]);
+	free(dirs.list);
 	return r;
 }
 
@@ -432,7 +430,7 @@ static void answer(struct follower *follower, uint64_t ticket, int error)
 /* Waits until there is something to do; *ticket: what is wanted, 0: nothing. False at the end. */
 static bool wait_for_work(struct follower *follower, uint64_t *ticket)
 {
-	follower->next_tick_ns = clock_monotonic_ns() + TICK_MS * MILLISECOND_NS;
+	follower->next_tick_ns = clock_monotonic_ns() + TICK_MS * MS_NS;
 	return ticket_worker_wait(&follower->worker, recheck_is_due, follower, ticket);
 }
 
@@ -446,8 +444,8 @@ static int walk_for_missed(struct follower *follower)
 		return r;
 	r = catch_up(follower);
 	pause_ns = NEEDED_WALK_WALKS * (clock_monotonic_ns() - began_ns);
-	if (pause_ns < NEEDED_WALK_MS_MIN * MILLISECOND_NS)
-		pause_ns = NEEDED_WALK_MS_MIN * MILLISECOND_NS;
+	if (pause_ns < NEEDED_WALK_MS_MIN * MS_NS)
+		pause_ns = NEEDED_WALK_MS_MIN * MS_NS;
 	follower->next_walk_ns = clock_monotonic_ns() + pause_ns;
 	return r;
 }
@@ -536,7 +534,7 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 	made->settings = *settings;
 	made->hooks = follower_hooks(made);
 	made->hooks.recheck_file = recheck_file;
-	made->next_walk_ns = clock_monotonic_ns() + NEEDED_WALK_MS_MIN * MILLISECOND_NS;
+	made->next_walk_ns = clock_monotonic_ns() + NEEDED_WALK_MS_MIN * MS_NS;
 	made->polled_ns = made->rescanned_ns = made->ticked_ns = clock_monotonic_ns();
 	ticket_worker_init(&made->worker);
 	recheck_inbox_init(&made->inbox);

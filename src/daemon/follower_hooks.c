@@ -6,7 +6,7 @@
 #include "daemon/follower_internal.h"
 
 /* File systems take the time from a clock that is at most a tick behind, 10 ms. */
-#define CLOCK_MARGIN_NS INT64_C(20000000)
+#define CLOCK_MARGIN_NS (20 * MS_NS)
 
 static void enter(void *context, uint32_t source, int fd, uint64_t dir)
 {
@@ -62,9 +62,9 @@ static void not_entered(void *context, uint64_t dir, struct name name)
 {
 	struct follower *follower = context;
 
-	(void)pthread_mutex_lock(&follower->worker.lock);
+	pthread_mutex_lock(&follower->worker.lock);
 	(void)!event_set_add(&follower->not_entered, dir, name.bytes, name.length, EVENT_NAME);
-	(void)pthread_mutex_unlock(&follower->worker.lock);
+	pthread_mutex_unlock(&follower->worker.lock);
 }
 
 static enum rename_trust trust(void *context)
@@ -89,9 +89,9 @@ static void failed(void *context, uint64_t dir)
 	struct follower *follower = context;
 	int r;
 
-	(void)pthread_mutex_lock(&follower->worker.lock);
+	pthread_mutex_lock(&follower->worker.lock);
 	r = backoff_failed(&follower->failing, dir, clock_monotonic_ns());
-	(void)pthread_mutex_unlock(&follower->worker.lock);
+	pthread_mutex_unlock(&follower->worker.lock);
 	if (r < 0)
 		recheck_inbox_add_rescan(&follower->inbox);
 }

@@ -44,7 +44,7 @@ static void on_busy(void *context, bool busy, int problem)
 	struct lanes *lanes = lane->lanes;
 	bool any = false;
 
-	(void)pthread_mutex_lock(&lanes->lock);
+	pthread_mutex_lock(&lanes->lock);
 	lane->busy = busy;
 	lane->problem = problem;
 	problem = 0;
@@ -54,17 +54,17 @@ static void on_busy(void *context, bool busy, int problem)
 			problem = lanes->list[i].problem;
 	}
 	lanes->settings.busy(lanes->settings.context, any, problem);
-	(void)pthread_mutex_unlock(&lanes->lock);
+	pthread_mutex_unlock(&lanes->lock);
 }
 
 static void tell_compared(struct lanes *lanes, int result)
 {
 	bool report;
 
-	(void)pthread_mutex_lock(&lanes->lock);
+	pthread_mutex_lock(&lanes->lock);
 	report = lanes->compared;
 	lanes->compared = true;
-	(void)pthread_mutex_unlock(&lanes->lock);
+	pthread_mutex_unlock(&lanes->lock);
 	if (!report)
 		lanes->settings.compared(lanes->settings.context, result);
 }
@@ -93,11 +93,11 @@ static void on_small_barrier(void *context, uint64_t ticket, int error, bool mov
 	const struct lane *lane = context;
 	struct lanes *lanes = lane->lanes;
 
-	(void)pthread_mutex_lock(&lanes->lock);
+	pthread_mutex_lock(&lanes->lock);
 	lanes->moved |= moved;
 	if (lanes->error == 0)
 		lanes->error = error;
-	(void)pthread_mutex_unlock(&lanes->lock);
+	pthread_mutex_unlock(&lanes->lock);
 	comparer_barrier(lanes->list[LANE_LARGE].comparer, ticket);
 }
 
@@ -106,13 +106,13 @@ static void on_large_barrier(void *context, uint64_t ticket, int error, bool mov
 	const struct lane *lane = context;
 	struct lanes *lanes = lane->lanes;
 
-	(void)pthread_mutex_lock(&lanes->lock);
+	pthread_mutex_lock(&lanes->lock);
 	moved |= lanes->moved;
 	if (lanes->error != 0)
 		error = lanes->error;
 	lanes->moved = false;
 	lanes->error = 0;
-	(void)pthread_mutex_unlock(&lanes->lock);
+	pthread_mutex_unlock(&lanes->lock);
 	lanes->settings.barrier_reached(lanes->settings.context, ticket, error, moved);
 }
 
@@ -181,10 +181,10 @@ int lanes_new(struct lanes **lanes, const struct comparer_settings *settings)
 	struct lanes *made = calloc(1, sizeof(*made));
 	int r = 0;
 
-	if (made == NULL)
+	if (!made)
 		return -ENOMEM;
 	made->settings = *settings;
-	(void)pthread_mutex_init(&made->lock, NULL);
+	pthread_mutex_init(&made->lock, NULL);
 	for (size_t i = 0; r == 0 && i < LANES; i++)
 		r = make_lane(made, i);
 	if (r < 0)
@@ -205,16 +205,16 @@ int lanes_start(struct lanes *lanes)
 
 void lanes_stop(struct lanes *lanes)
 {
-	for (size_t i = 0; lanes != NULL && i < LANES; i++)
+	for (size_t i = 0; lanes && i < LANES; i++)
 		comparer_stop(lanes->list[i].comparer);
 }
 
 void lanes_free(struct lanes *lanes)
 {
-	if (lanes == NULL)
+	if (!lanes)
 		return;
 	for (size_t i = 0; i < LANES; i++)
 		comparer_free(lanes->list[i].comparer);
-	(void)pthread_mutex_destroy(&lanes->lock);
+	pthread_mutex_destroy(&lanes->lock);
 	free(lanes);
 }

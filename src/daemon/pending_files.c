@@ -37,7 +37,7 @@ static int add_alone(struct pending_files *pending, struct catalog_reader *reade
 static int find_of_size(struct pending_files *pending, struct catalog_reader *reader, uint64_t size)
 {
 	struct size_entry from = {.size = size}, entry, last = {0};
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct pending_files before = *pending;
 	size_t files = 0;
 	int r = catalog_scan_sizes(reader, &from, &scan);
@@ -59,7 +59,7 @@ static int find_of_size(struct pending_files *pending, struct catalog_reader *re
 int pending_files_find(struct pending_files *pending, struct catalog *catalog,
 		       const uint64_t *sizes, size_t count)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	uint64_t min_size = 0;
 	int r = catalog_read_begin(catalog, &reader);
 
@@ -77,8 +77,8 @@ int pending_files_find(struct pending_files *pending, struct catalog *catalog,
 
 int pending_files_find_failed(struct catalog *catalog, struct bytes *files)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct error_entry entry;
 	int r = catalog_read_begin(catalog, &reader);
 

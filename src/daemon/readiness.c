@@ -60,7 +60,7 @@ static int wait_for_pipe(const struct readiness *readiness)
 	int r;
 
 	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	do {
 		if (interrupt_signal() != 0 && !passed_on) {
 			(void)kill(readiness->child, SIGTERM);
@@ -70,7 +70,7 @@ static int wait_for_pipe(const struct readiness *readiness)
 	} while (r < 0 && errno == EINTR);
 	if (r < 0)
 		r = -errno;
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
 }
 

@@ -14,7 +14,7 @@ struct file_request {
 void recheck_inbox_init(struct recheck_inbox *inbox)
 {
 	*inbox = (struct recheck_inbox){0};
-	(void)pthread_mutex_init(&inbox->lock, NULL);
+	pthread_mutex_init(&inbox->lock, NULL);
 }
 
 static void free_requests(struct recheck_inbox *inbox)
@@ -27,7 +27,7 @@ static void free_requests(struct recheck_inbox *inbox)
 void recheck_inbox_deinit(struct recheck_inbox *inbox)
 {
 	free_requests(inbox);
-	(void)pthread_mutex_destroy(&inbox->lock);
+	pthread_mutex_destroy(&inbox->lock);
 }
 
 /* ---- requests ------------------------------------------------------------------------ */
@@ -50,38 +50,38 @@ void recheck_inbox_add(struct recheck_inbox *inbox, const struct recheck *rechec
 {
 	int r;
 
-	(void)pthread_mutex_lock(&inbox->lock);
+	pthread_mutex_lock(&inbox->lock);
 	r = add_recheck(&inbox->names, recheck);
 	if (r == 0 && misplaced)
 		r = bytes_append(&inbox->dirs, &recheck->dir, sizeof(recheck->dir));
 	inbox->rescan |= r < 0;
-	(void)pthread_mutex_unlock(&inbox->lock);
+	pthread_mutex_unlock(&inbox->lock);
 }
 
 void recheck_inbox_add_file(struct recheck_inbox *inbox, uint64_t file, enum name_event events)
 {
 	const struct file_request request = {.file = file, .events = events};
 
-	(void)pthread_mutex_lock(&inbox->lock);
+	pthread_mutex_lock(&inbox->lock);
 	inbox->rescan |= bytes_append(&inbox->files, &request, sizeof(request)) < 0;
-	(void)pthread_mutex_unlock(&inbox->lock);
+	pthread_mutex_unlock(&inbox->lock);
 }
 
 void recheck_inbox_add_rescan(struct recheck_inbox *inbox)
 {
-	(void)pthread_mutex_lock(&inbox->lock);
+	pthread_mutex_lock(&inbox->lock);
 	inbox->rescan = true;
-	(void)pthread_mutex_unlock(&inbox->lock);
+	pthread_mutex_unlock(&inbox->lock);
 }
 
 bool recheck_inbox_has_requests(struct recheck_inbox *inbox)
 {
 	bool has;
 
-	(void)pthread_mutex_lock(&inbox->lock);
+	pthread_mutex_lock(&inbox->lock);
 	has = inbox->names.count > 0 || inbox->files.length > 0 || inbox->dirs.length > 0 ||
 	      inbox->rescan;
-	(void)pthread_mutex_unlock(&inbox->lock);
+	pthread_mutex_unlock(&inbox->lock);
 	return has;
 }
 
@@ -124,7 +124,7 @@ static int add_file(struct event_set *events, struct catalog_reader *reader,
 static int resolve(struct catalog *catalog, const struct recheck_inbox *taken,
 		   struct event_set *events)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	const uint64_t *dirs = (const void *)taken->dirs.data;
 	const struct file_request *files = (const void *)taken->files.data;
 	int r = 0;
@@ -144,12 +144,12 @@ int recheck_inbox_take(struct recheck_inbox *inbox, struct catalog *catalog,
 	struct recheck_inbox taken;
 	int r;
 
-	(void)pthread_mutex_lock(&inbox->lock);
+	pthread_mutex_lock(&inbox->lock);
 	taken = *inbox;
 	inbox->names = (struct event_set){0};
 	inbox->files = inbox->dirs = (struct bytes){0};
 	inbox->rescan = false;
-	(void)pthread_mutex_unlock(&inbox->lock);
+	pthread_mutex_unlock(&inbox->lock);
 	*rescan = taken.rescan;
 	r = event_set_merge(events, &taken.names);
 	if (r == 0)

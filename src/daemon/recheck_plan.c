@@ -33,7 +33,7 @@ static int add_written(struct catalog_reader *reader, const struct name_events *
 static int find_written(struct recheck_plan *plan, struct catalog *catalog,
 			const struct name_events *const *list, size_t count, struct bytes *written)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	uint32_t effects;
 	int r = catalog_read_begin(catalog, &reader);
 
@@ -162,8 +162,8 @@ static int add_recheck(struct recheck_plan *plan, const struct sources *sources,
 int recheck_plan_make(struct recheck_plan *plan, const struct sources *sources,
 		      const struct name_events *const *list, size_t count)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	bool *whole AUTO_FREE = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	AUTO_FREE bool *whole = NULL;
 	int r = catalog_read_begin(sources->catalog, &reader);
 
 	if (r == 0)

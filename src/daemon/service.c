@@ -46,7 +46,7 @@ void service_init(struct service *service)
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): called before threads are started */
 	const char *name = getenv("NOTIFY_SOCKET");
 
-	service->listens = name != NULL;
+	service->listens = name;
 	service->socket = name ? connect_to(name) : -1;
 }
 

@@ -19,8 +19,8 @@
 #include "view/view.h"
 
 /* Between two lines; between two looks at counters that nobody tells of. */
-#define PAUSE_NS UINT64_C(250000000)
-#define LOOK_NS UINT64_C(1000000000)
+#define PAUSE_NS (250 * MS_NS)
+#define LOOK_NS SECOND_NS
 
 struct service_status {
 	const struct service *service; /* both borrowed */
@@ -177,27 +177,27 @@ static void *run(void *context)
 {
 	struct service_status *status = context;
 
-	(void)pthread_mutex_lock(&status->lock);
+	pthread_mutex_lock(&status->lock);
 	while (!status->ending) {
 		const struct view *view = status->view;
 		bool said;
 
 		status->stirred = false;
-		(void)pthread_mutex_unlock(&status->lock);
+		pthread_mutex_unlock(&status->lock);
 		said = say(status, view);
-		(void)pthread_mutex_lock(&status->lock);
+		pthread_mutex_lock(&status->lock);
 		status->stirred |= !said;
 		pause_until_stirred(status);
 	}
-	(void)pthread_mutex_unlock(&status->lock);
+	pthread_mutex_unlock(&status->lock);
 	return NULL;
 }
 
 static void destroy(struct service_status *status)
 {
 	bytes_free(&status->said);
-	(void)pthread_cond_destroy(&status->changed);
-	(void)pthread_mutex_destroy(&status->lock);
+	pthread_cond_destroy(&status->changed);
+	pthread_mutex_destroy(&status->lock);
 	free(status);
 }
 
@@ -212,7 +212,7 @@ void service_status_start(struct service_status **status, const struct service *
 		return;
 	made->service = service;
 	made->indexing = indexing;
-	(void)pthread_mutex_init(&made->lock, NULL);
+	pthread_mutex_init(&made->lock, NULL);
 	timed_wait_init(&made->changed);
 	if (thread_start(&made->thread, run, made) < 0)
 		destroy(made);
@@ -223,13 +223,13 @@ void service_status_start(struct service_status **status, const struct service *
 /* view		NULL: as before */
 static void wake(struct service_status *status, struct view *view, bool ending)
 {
-	(void)pthread_mutex_lock(&status->lock);
+	pthread_mutex_lock(&status->lock);
 	if (view)
 		status->view = view;
 	status->stirred = true;
 	status->ending |= ending;
-	(void)pthread_cond_signal(&status->changed);
-	(void)pthread_mutex_unlock(&status->lock);
+	pthread_cond_signal(&status->changed);
+	pthread_mutex_unlock(&status->lock);
 }
 
 void service_status_show(struct service_status *status, struct view *view)
@@ -249,7 +249,7 @@ void service_status_end(struct service_status *status)
 	if (!status)
 		return;
 	wake(status, NULL, true);
-	(void)pthread_join(status->thread, NULL);
+	pthread_join(status->thread, NULL);
 }
 
 void service_status_free(struct service_status *status)

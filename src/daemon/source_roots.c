@@ -22,7 +22,7 @@ enum root_state {
 /* Is the directory of the file system on which the index knows the source? */
 static bool is_of_source(const struct sources *sources, const struct source *source, int fd)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct attributes now;
 	struct dir_record root;
 
@@ -64,7 +64,7 @@ uint64_t source_roots_check(const struct sources *sources, struct watch *watch)
 
 	for (unsigned int i = 0; i < sources->count; i++) {
 		struct source *source = &sources->list[i];
-		int fd AUTO_CLOSE = -1;
+		AUTO_CLOSE int fd = -1;
 		enum root_state state = examine(sources, source, &fd);
 		bool was_missing = atomic_load(&source->missing);
 		bool missing = state == ROOT_GONE;

@@ -6,19 +6,17 @@
 #include "base/thread.h"
 #include "base/timed_wait.h"
 
-#define MILLISECOND_NS UINT64_C(1000000)
-
 void ticket_worker_init(struct ticket_worker *worker)
 {
 	*worker = (struct ticket_worker){0};
-	(void)pthread_mutex_init(&worker->lock, NULL);
+	pthread_mutex_init(&worker->lock, NULL);
 	timed_wait_init(&worker->changed);
 }
 
 void ticket_worker_deinit(struct ticket_worker *worker)
 {
-	(void)pthread_cond_destroy(&worker->changed);
-	(void)pthread_mutex_destroy(&worker->lock);
+	pthread_cond_destroy(&worker->changed);
+	pthread_mutex_destroy(&worker->lock);
 }
 
 int ticket_worker_start(struct ticket_worker *worker, void *(*run)(void *context), void *context)
@@ -33,28 +31,28 @@ void ticket_worker_stop(struct ticket_worker *worker)
 {
 	if (!worker->runs)
 		return;
-	(void)pthread_mutex_lock(&worker->lock);
+	pthread_mutex_lock(&worker->lock);
 	worker->ending = true;
 	ticket_worker_wake(worker);
-	(void)pthread_mutex_unlock(&worker->lock);
-	(void)pthread_join(worker->thread, NULL);
+	pthread_mutex_unlock(&worker->lock);
+	pthread_join(worker->thread, NULL);
 	worker->runs = false;
 }
 
 void ticket_worker_request(struct ticket_worker *worker, uint64_t ticket)
 {
-	(void)pthread_mutex_lock(&worker->lock);
+	pthread_mutex_lock(&worker->lock);
 	if (ticket > worker->wanted)
 		worker->wanted = ticket;
 	if (ticket <= worker->done)
 		worker->done = ticket - 1;
 	ticket_worker_wake(worker);
-	(void)pthread_mutex_unlock(&worker->lock);
+	pthread_mutex_unlock(&worker->lock);
 }
 
 void ticket_worker_wake(struct ticket_worker *worker)
 {
-	(void)pthread_cond_signal(&worker->changed);
+	pthread_cond_signal(&worker->changed);
 }
 
 bool ticket_worker_wait(struct ticket_worker *worker, ticket_worker_due_fn *is_due, void *context,
@@ -63,32 +61,32 @@ bool ticket_worker_wait(struct ticket_worker *worker, ticket_worker_due_fn *is_d
 	uint64_t until_ns = 0;
 	bool ending;
 
-	(void)pthread_mutex_lock(&worker->lock);
+	pthread_mutex_lock(&worker->lock);
 	while (!worker->ending && worker->wanted <= worker->done &&
 	       !is_due(context, clock_monotonic_ns(), &until_ns))
 		timed_wait(&worker->changed, &worker->lock, until_ns);
 	*ticket = worker->wanted > worker->done ? worker->wanted : 0;
 	ending = worker->ending;
-	(void)pthread_mutex_unlock(&worker->lock);
+	pthread_mutex_unlock(&worker->lock);
 	return !ending && !stop_requested();
 }
 
 void ticket_worker_finish(struct ticket_worker *worker, uint64_t ticket)
 {
-	(void)pthread_mutex_lock(&worker->lock);
+	pthread_mutex_lock(&worker->lock);
 	worker->done = ticket;
-	(void)pthread_mutex_unlock(&worker->lock);
+	pthread_mutex_unlock(&worker->lock);
 }
 
 bool ticket_worker_pause(struct ticket_worker *worker, unsigned int pause_ms)
 {
-	uint64_t until_ns = clock_monotonic_ns() + pause_ms * MILLISECOND_NS;
+	uint64_t until_ns = clock_monotonic_ns() + pause_ms * MS_NS;
 	bool ending;
 
-	(void)pthread_mutex_lock(&worker->lock);
+	pthread_mutex_lock(&worker->lock);
 	while (!worker->ending && clock_monotonic_ns() < until_ns)
 		timed_wait(&worker->changed, &worker->lock, until_ns);
 	ending = worker->ending;
-	(void)pthread_mutex_unlock(&worker->lock);
+	pthread_mutex_unlock(&worker->lock);
 	return !ending;
 }

@@ -15,6 +15,7 @@
 
 #include <jansson.h>
 
+#include "base/array.h"
 #include "base/json_path.h"
 #include "base/quote.h"
 #include "base/words.h"
@@ -51,21 +52,6 @@ void findings_about(struct findings *findings, const char *about, const char *pa
 	findings->path = path;
 }
 
-static bool has_room(struct findings *findings)
-{
-	size_t wanted = findings->capacity != 0 ? 2 * findings->capacity : 32;
-	void *grown;
-
-	if (findings->count < findings->capacity)
-		return true;
-	grown = reallocarray(findings->list, wanted, sizeof(*findings->list));
-	if (grown == NULL)
-		return false;
-	findings->list = grown;
-	findings->capacity = wanted;
-	return true;
-}
-
 void findings_add(struct findings *findings, enum verdict verdict, const char *check,
 		  const char *format, ...)
 {
@@ -80,9 +66,10 @@ void findings_add(struct findings *findings, enum verdict verdict, const char *c
 	va_end(args);
 	if (length < 0)
 		finding.found = NULL;
-	finding.path = findings->path != NULL ? strdup(findings->path) : NULL;
-	if (finding.found != NULL && (finding.path != NULL || findings->path == NULL) &&
-	    has_room(findings)) {
+	finding.path = findings->path ? strdup(findings->path) : NULL;
+	if (finding.found && (finding.path || !findings->path) &&
+	    array_reserve(&findings->list, &findings->capacity, findings->count + 1,
+			  sizeof(*findings->list)) == 0) {
 		findings->list[findings->count++] = finding;
 		return;
 	}
@@ -111,9 +98,9 @@ void findings_remedy(struct findings *findings, const char *format, ...)
 
 static bool is_same_place(const struct finding *a, const struct finding *b)
 {
-	if (strcmp(a->about, b->about) != 0 || (a->path == NULL) != (b->path == NULL))
+	if (strcmp(a->about, b->about) != 0 || (!a->path) != (!b->path))
 		return false;
-	return a->path == NULL || strcmp(a->path, b->path) == 0;
+	return !a->path || strcmp(a->path, b->path) == 0;
 }
 
 static void print_text(const struct findings *findings, struct output *output)
@@ -123,13 +110,12 @@ static void print_text(const struct findings *findings, struct output *output)
 	for (size_t i = 0; i < findings->count; i++) {
 		const struct finding *finding = &findings->list[i];
 
-		if (before == NULL || !is_same_place(before, finding))
-			output_format(output, "%s%s%s\n", finding->about,
-				      finding->path != NULL ? " " : "",
-				      finding->path != NULL ? quote_path(finding->path) : "");
+		if (!before || !is_same_place(before, finding))
+			output_format(output, "%s%s%s\n", finding->about, finding->path ? " " : "",
+				      finding->path ? quote_path(finding->path) : "");
 		output_format(output, "  %-7s  %-12s  %s\n", verdict_names[finding->verdict],
 			      finding->check, finding->found);
-		if (finding->remedy != NULL)
+		if (finding->remedy)
 			output_format(output, "  %-7s  %-12s  %s\n", "",
 				      "remedy:", finding->remedy);
 		before = finding;
@@ -154,9 +140,9 @@ static int set_text(json_t *object, const char *key, const char *text)
 static json_t *finding_json(const struct finding *finding)
 {
 	json_t *object = json_object();
-	int r = object != NULL ? set_text(object, "about", finding->about) : -ENOMEM;
+	int r = object ? set_text(object, "about", finding->about) : -ENOMEM;
 
-	if (r == 0 && finding->path != NULL)
+	if (r == 0 && finding->path)
 		r = json_set_path(object, "path", finding->path, strlen(finding->path));
 	if (r == 0)
 		r = set_text(object, "check", finding->check);
@@ -164,7 +150,7 @@ static json_t *finding_json(const struct finding *finding)
 		r = set_text(object, "verdict", verdict_names[finding->verdict]);
 	if (r == 0)
 		r = set_text(object, "found", finding->found);
-	if (r == 0 && finding->remedy != NULL)
+	if (r == 0 && finding->remedy)
 		r = set_text(object, "remedy", finding->remedy);
 	if (r == 0)
 		return object;
@@ -185,8 +171,8 @@ static int print_json(const struct findings *findings, struct output *output)
 	all = json_pack("{s:s, s:I, s:I, s:O}", "version", TWINFS_VERSION, "problems",
 			(json_int_t)findings->problems, "notes", (json_int_t)findings->notes,
 			"checks", checks);
-	text = all != NULL ? json_dumps(all, JSON_INDENT(2)) : NULL;
-	if (text == NULL)
+	text = all ? json_dumps(all, JSON_INDENT(2)) : NULL;
+	if (!text)
 		return -ENOMEM;
 	output_json(output, text, strlen(text));
 	output_text(output, "\n");

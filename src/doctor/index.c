@@ -26,7 +26,7 @@ static int locate(const struct doctor *doctor, char **folder)
 	char **resolved = NULL;
 	int r;
 
-	if (doctor->index != NULL)
+	if (doctor->index)
 		return index_folder_given(doctor->index, folder);
 	if (doctor->sources.count == 0)
 		return index_folder_place(folder);
@@ -44,7 +44,7 @@ static int open_nearest(char *path)
 		int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		char *slash = strrchr(path, '/');
 
-		if (fd >= 0 || slash == NULL || strcmp(path, "/") == 0)
+		if (fd >= 0 || !slash || strcmp(path, "/") == 0)
 			return fd;
 		slash[slash == path] = '\0';
 	}
@@ -103,14 +103,14 @@ void doctor_examine_index(struct doctor *doctor)
 	AUTO_FREE char *folder = NULL, *nearest = NULL;
 	AUTO_CLOSE int fd = -1;
 
-	if (locate(doctor, &folder) < 0 || folder == NULL) {
+	if (locate(doctor, &folder) < 0 || !folder) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "index",
 			     "there is no place known for it");
 		findings_remedy(&doctor->findings, "set HOME, or name a folder: --index=DIR");
 		return;
 	}
 	nearest = strdup(folder);
-	fd = nearest != NULL ? open_nearest(nearest) : -1;
+	fd = nearest ? open_nearest(nearest) : -1;
 	findings_about(&doctor->findings, "index", folder);
 	if (fd < 0) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "rights", "it cannot be reached");

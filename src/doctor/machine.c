@@ -53,7 +53,7 @@ static void examine_fuse(struct doctor *doctor)
 			     "permitted; fusermount3 is not needed");
 	else
 		findings_add(&doctor->findings, VERDICT_OK, "mounting", "by %s, set-uid root",
-			     program != NULL ? program : "fusermount3");
+			     program ? program : "fusermount3");
 	findings_add(&doctor->findings, VERDICT_OK, "libfuse", "%s", mount_library_version());
 }
 
@@ -63,7 +63,7 @@ static bool fuse_conf_has(const char *word)
 	AUTO_FCLOSE FILE *file = fopen("/etc/fuse.conf", "re");
 	char line[256];
 
-	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+	while (file && fgets(line, sizeof(line), file)) {
 		line[strcspn(line, " \t\n")] = '\0';
 		if (strcmp(line, word) == 0)
 			return true;
@@ -179,7 +179,7 @@ static void examine_inotify(struct doctor *doctor)
 static void examine_leases(struct doctor *doctor)
 {
 	AUTO_FCLOSE FILE *file = fopen("/proc/sys/fs/leases-enable", "re");
-	bool is_off = file != NULL && fgetc(file) == '0';
+	bool is_off = file && fgetc(file) == '0';
 
 	findings_add(&doctor->findings, is_off ? VERDICT_NOTE : VERDICT_OK, "leases",
 		     is_off ? "switched off: remove, move, link and dedupe refuse to act, and who "
@@ -241,7 +241,7 @@ static void examine_speed(struct doctor *doctor)
 
 	features_gather(&facts);
 	features_advise(&facts, advice);
-	for (size_t i = 0; advice[i] != NULL; i++) {
+	for (size_t i = 0; advice[i]; i++) {
 		findings_add(&doctor->findings, VERDICT_NOTE, "speed",
 			     "reading a view could be faster");
 		findings_remedy(&doctor->findings, "%s", advice[i]);

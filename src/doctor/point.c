@@ -17,7 +17,7 @@ static void add_showing_view(struct doctor *doctor, const char *absolute)
 {
 	CLEANUP(showing_view_free) struct showing_view showing = {0};
 
-	if (showing_view_find(absolute, &showing) < 0 || showing.view == NULL)
+	if (showing_view_find(absolute, &showing) < 0 || !showing.view)
 		return;
 	findings_add(&doctor->findings, VERDICT_PROBLEM, "mount point",
 		     "it lies in %s, a source of the view at %s",
@@ -31,7 +31,7 @@ static const char *text_of(const json_t *status, const char *key)
 {
 	const char *text = json_string_value(json_object_get(status, key));
 
-	return text != NULL ? text : "?";
+	return text ? text : "?";
 }
 
 static void add_advice(struct doctor *doctor, const json_t *advice)
@@ -78,7 +78,7 @@ static void examine_view(struct doctor *doctor, const char *view)
 					     : "unmount it with 'fusermount3 -uz', mount it again");
 		return;
 	}
-	if (json_object_get(status, "problem") != NULL) {
+	if (json_object_get(status, "problem")) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "view",
 			     "it cannot bring its index up to date: %s",
 			     text_of(status, "problem"));
@@ -137,7 +137,7 @@ void doctor_examine_mount_point(struct doctor *doctor, const char *given)
 		return;
 	}
 	findings_about(&doctor->findings, "mount point",
-		       judgement.absolute != NULL ? judgement.absolute : given);
+		       judgement.absolute ? judgement.absolute : given);
 	examine_judged(doctor, &judgement);
 	findings_about(&doctor->findings, "machine", NULL);
 }

@@ -58,7 +58,7 @@ static void examine_disk(struct doctor *doctor, int fd)
 
 static void examine_mounts(struct doctor *doctor, const char *path)
 {
-	struct mount_table table CLEANUP_TABLE = {0};
+	CLEANUP_TABLE struct mount_table table = {0};
 	const char *first = NULL;
 	size_t count = 0;
 
@@ -67,9 +67,9 @@ static void examine_mounts(struct doctor *doctor, const char *path)
 	for (size_t i = 0; i < table.count; i++) {
 		const char *rest = path_below(table.entries[i].point, path);
 
-		if (rest == NULL || *rest == '\0' || mount_entry_is_view(&table.entries[i]))
+		if (!rest || *rest == '\0' || mount_entry_is_view(&table.entries[i]))
 			continue;
-		first = first != NULL ? first : table.entries[i].point;
+		first = first ? first : table.entries[i].point;
 		count++;
 	}
 	if (count == 0)
@@ -145,11 +145,10 @@ static void examine_open(struct doctor *doctor, const char *path, int fd)
 void doctor_examine_source(struct doctor *doctor, const char *given)
 {
 	AUTO_FREE char *path = realpath(given, NULL);
-	AUTO_CLOSE int fd =
-		path != NULL ? open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC) : -1;
+	AUTO_CLOSE int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC) : -1;
 	int error = errno;
 
-	findings_about(&doctor->findings, "source", path != NULL ? path : given);
+	findings_about(&doctor->findings, "source", path ? path : given);
 	if (fd >= 0) {
 		examine_open(doctor, path, fd);
 	} else {

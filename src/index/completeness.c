@@ -51,7 +51,7 @@ static int name_error(struct catalog_reader *reader, const struct sources *sourc
 	r = error_path(reader, entry, &relative, &source);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r; /* its last name is gone */
-	if (bytes_text(&relative) == NULL)
+	if (!bytes_text(&relative))
 		return -ENOMEM;
 	r = source_absolute_path(sources, source, bytes_text(&relative), &path);
 	if (r < 0)

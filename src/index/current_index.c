@@ -55,7 +55,7 @@ static void say_unfinished(const struct current_index *index, const char *mount_
 {
 	CLEANUP_BYTES struct bytes text = {0};
 
-	if (explain_unfinished(&text, mount_point, result) < 0 || bytes_text(&text) == NULL)
+	if (explain_unfinished(&text, mount_point, result) < 0 || !bytes_text(&text))
 		log_error("%s", error_text(-ENOMEM));
 	else if (index->use == INDEX_READ)
 		log_warning("%s", bytes_text(&text));
@@ -144,10 +144,9 @@ static int check_sources(const struct current_index *index, const char *folder)
 
 	if (index->given_count == 0)
 		return 0;
-	while (i < sources->count && resolved[i] != NULL &&
-	       strcmp(sources->list[i].path, resolved[i]) == 0)
+	while (i < sources->count && resolved[i] && strcmp(sources->list[i].path, resolved[i]) == 0)
 		i++;
-	if (i == sources->count && resolved[i] == NULL)
+	if (i == sources->count && !resolved[i])
 		return 0;
 	log_error("the index %s is not that of these sources; choose another with --index",
 		  quote_path(folder));
@@ -271,13 +270,13 @@ static int find_mount_point(const char *operand, char **point)
 	int r;
 
 	*point = NULL;
-	if (absolute == NULL)
+	if (!absolute)
 		return 0;
 	r = mount_points_list(&points);
-	for (size_t i = 0; r == 0 && points[i] != NULL && *point == NULL; i++) {
+	for (size_t i = 0; r == 0 && points[i] && !*point; i++) {
 		if (strcmp(points[i], absolute) == 0) {
 			*point = strdup(absolute);
-			r = *point != NULL ? 0 : -ENOMEM;
+			r = *point ? 0 : -ENOMEM;
 		}
 	}
 	mount_points_free(points);
@@ -294,8 +293,8 @@ static int locate_view_index(struct current_index *index, const char *point)
 		return r;
 	}
 	index->served = true;
-	index->indexing.folder = bytes_text(&folder) != NULL ? strdup(bytes_text(&folder)) : NULL;
-	return index->indexing.folder != NULL ? 0 : -ENOMEM;
+	index->indexing.folder = bytes_text(&folder) ? strdup(bytes_text(&folder)) : NULL;
+	return index->indexing.folder ? 0 : -ENOMEM;
 }
 
 int current_index_locate(struct current_index *index, const struct index_settings *settings,
@@ -304,7 +303,7 @@ int current_index_locate(struct current_index *index, const struct index_setting
 	AUTO_FREE char *point = NULL;
 
 	*index = (struct current_index){.indexing.settings = settings};
-	if (count == 1 && find_mount_point(operands[0], &point) == 0 && point != NULL)
+	if (count == 1 && find_mount_point(operands[0], &point) == 0 && point)
 		return locate_view_index(index, point);
 	index->given = operands;
 	index->given_count = count;

@@ -31,16 +31,16 @@ static int home_folder(char **home)
 	/* NOLINTBEGIN(concurrency-mt-unsafe): called before threads are started */
 	const char *path = getenv("HOME");
 
-	if (path == NULL || path[0] != '/') {
+	if (!path || path[0] != '/') {
 		const struct passwd *user = getpwuid(geteuid());
 
-		path = user != NULL ? user->pw_dir : NULL;
+		path = user ? user->pw_dir : NULL;
 	}
 	/* NOLINTEND(concurrency-mt-unsafe) */
-	if (path == NULL || path[0] != '/')
+	if (!path || path[0] != '/')
 		return -ENOENT;
 	*home = strdup(path);
-	return *home != NULL ? 0 : -ENOMEM;
+	return *home ? 0 : -ENOMEM;
 }
 
 /* The folder below which programs keep their state (XDG Base Directory Specification 0.8: relative
@@ -54,13 +54,13 @@ static int state_folder(char **folder)
 
 	if (geteuid() == 0) {
 		*folder = strdup(ROOT_STATE_FOLDER);
-		return *folder != NULL ? 0 : -ENOMEM;
+		return *folder ? 0 : -ENOMEM;
 	}
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): called before threads are started */
 	state = getenv("XDG_STATE_HOME");
-	if (state != NULL && state[0] == '/') {
+	if (state && state[0] == '/') {
 		*folder = strdup(state);
-		return *folder != NULL ? 0 : -ENOMEM;
+		return *folder ? 0 : -ENOMEM;
 	}
 	r = home_folder(&home);
 	if (r < 0) {
@@ -96,11 +96,11 @@ static int make_folders(const char *folder)
 	struct stat status;
 	int r = 0;
 
-	if (path == NULL)
+	if (!path)
 		return -ENOMEM;
 	if (stat(path, &status) == 0)
 		return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
-	for (char *slash = path + 1; r == 0 && (slash = strchr(slash, '/')) != NULL; slash++) {
+	for (char *slash = path + 1; r == 0 && (slash = strchr(slash, '/')); slash++) {
 		*slash = '\0';
 		/* one that is there may lie on a read-only file system, which mkdir(2) says
 		 * first */
@@ -119,13 +119,13 @@ static size_t show_name(char name[static INDEX_NAME_MAX], const char *path)
 	static const char portable[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				       "0123456789._";
 	const char *slash = strrchr(path, '/');
-	const char *base = slash != NULL ? slash + 1 : path;
+	const char *base = slash ? slash + 1 : path;
 	size_t length = 0;
 
 	if (base[0] == '\0')
 		base = "root";
 	for (; base[length] != '\0' && length < SHOWN_NAME_MAX; length++)
-		name[length] = strchr(portable, base[length]) != NULL ? base[length] : '_';
+		name[length] = strchr(portable, base[length]) ? base[length] : '_';
 	return length;
 }
 
@@ -134,9 +134,9 @@ void index_folder_name(char name[static INDEX_NAME_MAX], char *const *resolved)
 	uint64_t hash = 0;
 	size_t length;
 
-	assert(resolved[0] != NULL);
+	assert(resolved[0]);
 	/* the NULs keep {"ab", "c"} and {"a", "bc"} apart */
-	for (size_t i = 0; resolved[i] != NULL; i++)
+	for (size_t i = 0; resolved[i]; i++)
 		hash = hash64(resolved[i], strlen(resolved[i]) + 1, hash);
 	length = show_name(name, resolved[0]);
 	(void)snprintf(name + length, INDEX_NAME_MAX - length, "-%08" PRIx32, (uint32_t)hash);
@@ -177,10 +177,10 @@ int index_folder_given(const char *given, char **folder)
 
 	if (given[0] == '/') {
 		*folder = strdup(given);
-		return *folder != NULL ? 0 : -ENOMEM;
+		return *folder ? 0 : -ENOMEM;
 	}
 	here = getcwd(NULL, 0);
-	if (here == NULL) {
+	if (!here) {
 		int r = -errno;
 
 		log_error("cannot find the current folder: %s; give --index an absolute path",
@@ -201,7 +201,7 @@ static int list_entries(DIR *directory, const char *ours, struct text_list *fold
 		errno = 0;
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's alone */
 		entry = readdir(directory);
-		if (entry == NULL)
+		if (!entry)
 			return -errno;
 		if (entry->d_name[0] == '.')
 			continue;
@@ -223,9 +223,9 @@ int index_folders_list(struct text_list *folders)
 	if (r < 0)
 		return r;
 	directory = opendir(ours);
-	if (directory == NULL && errno == ENOENT)
+	if (!directory && errno == ENOENT)
 		return 0;
-	r = directory != NULL ? list_entries(directory, ours, folders) : -errno;
+	r = directory ? list_entries(directory, ours, folders) : -errno;
 	if (r < 0)
 		log_error("cannot list the indexes in %s: %s", quote_path(ours), error_text(r));
 	return r;

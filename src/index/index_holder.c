@@ -41,11 +41,10 @@ static bool is_mounted(const char *folder, const char *mount_point)
 	CLEANUP_BYTES struct bytes served = {0};
 	int r;
 
-	if (mount_point_of(mount_point, &found) < 0 || found == NULL ||
-	    strcmp(found, mount_point) != 0)
+	if (mount_point_of(mount_point, &found) < 0 || !found || strcmp(found, mount_point) != 0)
 		return false;
 	r = status_file_index(mount_point, &served);
-	if (r < 0 || bytes_text(&served) == NULL)
+	if (r < 0 || !bytes_text(&served))
 		return r == -ETIMEDOUT || r == -ENOMEM;
 	return is_same_folder(bytes_text(&served), folder);
 }

@@ -30,8 +30,6 @@
 #define ENDING_MS 12000
 #define ENDING_LOOK_MS 20
 
-#define MILLISECOND_NS UINT64_C(1000000)
-
 int indexing_locate(struct indexing *indexing, const struct index_settings *settings,
 		    char *const *given, size_t count)
 {
@@ -44,7 +42,7 @@ int indexing_locate(struct indexing *indexing, const struct index_settings *sett
 		r = source_check_mount_points(indexing->paths, settings);
 	if (r < 0)
 		return r;
-	if (settings->folder != NULL)
+	if (settings->folder)
 		return index_folder_given(settings->folder, &indexing->folder);
 	return index_folder_for_sources(indexing->paths, &indexing->folder);
 }
@@ -65,7 +63,7 @@ static void undo_cut_off_acts(const char *folder)
  */
 static int open_when_free(struct catalog **catalog, const struct catalog_options *options)
 {
-	uint64_t until_ns = clock_monotonic_ns() + ENDING_MS * MILLISECOND_NS;
+	uint64_t until_ns = clock_monotonic_ns() + ENDING_MS * MS_NS;
 	int r;
 
 	do {
@@ -96,7 +94,7 @@ int indexing_open(struct indexing *indexing)
 						.beside = indexing->beside};
 	int r;
 
-	r = settings->folder == NULL ? index_folder_make_place() : 0;
+	r = !settings->folder ? index_folder_make_place() : 0;
 	if (r < 0)
 		return r;
 	r = open_when_free(&indexing->catalog, &options);
@@ -122,7 +120,7 @@ int indexing_open(struct indexing *indexing)
 		.cross_mounts = settings->cross_file_systems,
 		.disk = settings->disk,
 		.patience_ms = PATIENCE_MS,
-		.hidden = indexing->beside != NULL ? catalog_folder(indexing->beside) : NULL,
+		.hidden = indexing->beside ? catalog_folder(indexing->beside) : NULL,
 	};
 	indexing->ingest = (struct ingest){
 		.catalog = indexing->catalog,
@@ -217,7 +215,7 @@ int indexing_update(struct indexing *indexing, struct indexing_times *times)
 			r = update(indexing, &found);
 	}
 	found.end_ns = clock_monotonic_ns();
-	if (times != NULL)
+	if (times)
 		*times = found;
 	if (r == 0 && stop_requested()) {
 		log_error("interrupted; the next scan goes on from here");

@@ -8,7 +8,7 @@
 #include "base/timed_wait.h"
 #include "ingest/ingest.h"
 
-#define INTERVAL_NS UINT64_C(200000000)
+#define INTERVAL_NS (200 * MS_NS)
 
 struct progress_counts progress_counts_of(const struct ingest *ingest, enum progress_phase phase)
 {
@@ -28,14 +28,14 @@ static void *show(void *context)
 {
 	struct progress_watch *watch = context;
 
-	(void)pthread_mutex_lock(&watch->lock);
+	pthread_mutex_lock(&watch->lock);
 	while (!watch->end) {
 		struct progress_counts counts = progress_counts_of(watch->ingest, watch->phase);
 
 		progress_update(&watch->progress, &counts);
 		timed_wait(&watch->ended, &watch->lock, clock_monotonic_ns() + INTERVAL_NS);
 	}
-	(void)pthread_mutex_unlock(&watch->lock);
+	pthread_mutex_unlock(&watch->lock);
 	return NULL;
 }
 
@@ -45,7 +45,7 @@ void progress_watch_begin(struct progress_watch *watch, const struct ingest *ing
 	memset(watch, 0, sizeof(*watch));
 	watch->ingest = ingest;
 	watch->phase = phase;
-	(void)pthread_mutex_init(&watch->lock, NULL);
+	pthread_mutex_init(&watch->lock, NULL);
 	timed_wait_init(&watch->ended);
 	progress_start(&watch->progress, when, phase == PROGRESS_NAMES ? "walking" : "comparing");
 	watch->running = progress_is_shown(&watch->progress) &&
@@ -57,14 +57,14 @@ void progress_watch_end(struct progress_watch *watch)
 	struct progress_counts counts;
 
 	if (watch->running) {
-		(void)pthread_mutex_lock(&watch->lock);
+		pthread_mutex_lock(&watch->lock);
 		watch->end = true;
-		(void)pthread_cond_signal(&watch->ended);
-		(void)pthread_mutex_unlock(&watch->lock);
-		(void)pthread_join(watch->thread, NULL);
+		pthread_cond_signal(&watch->ended);
+		pthread_mutex_unlock(&watch->lock);
+		pthread_join(watch->thread, NULL);
 	}
 	counts = progress_counts_of(watch->ingest, watch->phase);
 	progress_end(&watch->progress, &counts);
-	(void)pthread_cond_destroy(&watch->ended);
-	(void)pthread_mutex_destroy(&watch->lock);
+	pthread_cond_destroy(&watch->ended);
+	pthread_mutex_destroy(&watch->lock);
 }

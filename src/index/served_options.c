@@ -57,7 +57,7 @@ static int check_excludes(const struct served_options *options, const struct sca
 	r = append_globs(&asked_text, &asked.excludes);
 	if (r == 0)
 		r = append_globs(&known_text, &known->excludes);
-	if (r < 0 || bytes_text(&asked_text) == NULL || bytes_text(&known_text) == NULL)
+	if (r < 0 || !bytes_text(&asked_text) || !bytes_text(&known_text))
 		return -ENOMEM;
 	return refuse(options, bytes_text(&asked_text), bytes_text(&known_text));
 }
@@ -94,7 +94,7 @@ static int check_disk(const struct served_options *options, const struct scan_se
 		return 0;
 	if (bytes_format(&asked, "--disk=%s", index_disk_word(settings->disk)) < 0 ||
 	    bytes_format(&before, "--disk=%s", index_disk_word(known->disk)) < 0 ||
-	    bytes_text(&asked) == NULL || bytes_text(&before) == NULL)
+	    !bytes_text(&asked) || !bytes_text(&before))
 		return -ENOMEM;
 	return refuse(options, bytes_text(&asked), bytes_text(&before));
 }

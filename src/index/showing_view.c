@@ -22,9 +22,9 @@ static int find_source(const char *mount_point, const json_t *status, struct byt
 		if (json_get_path(json_array_get(sources, i), "path", source) < 0)
 			continue;
 		path = bytes_text(source);
-		if (path == NULL)
+		if (!path)
 			return -ENOMEM;
-		if (path_below(mount_point, path) != NULL)
+		if (path_below(mount_point, path))
 			return 1;
 	}
 	return 0;
@@ -37,14 +37,14 @@ int showing_view_find(const char *mount_point, struct showing_view *showing)
 
 	*showing = (struct showing_view){0};
 	r = mount_points_list(&views);
-	for (size_t i = 0; r == 0 && views[i] != NULL; i++) {
+	for (size_t i = 0; r == 0 && views[i]; i++) {
 		json_auto_t *status = NULL;
 
 		if (status_file_read(views[i], &status) == 0)
 			r = find_source(mount_point, status, &showing->source);
 		if (r == 1)
 			showing->view = strdup(views[i]);
-		if (r == 1 && showing->view == NULL)
+		if (r == 1 && !showing->view)
 			r = -ENOMEM;
 	}
 	mount_points_free(views);

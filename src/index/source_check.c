@@ -95,8 +95,7 @@ static bool is_mount_point_of(const char *folder, const char *path)
 	if (index_open_read_only(folder, &catalog) != 0)
 		return false;
 	if (catalog_read_begin(catalog, &reader) == 0)
-		is = catalog_get_view(reader, &mount_point) == 0 &&
-		     bytes_text(&mount_point) != NULL &&
+		is = catalog_get_view(reader, &mount_point) == 0 && bytes_text(&mount_point) &&
 		     strcmp(bytes_text(&mount_point), path) == 0;
 	catalog_read_end(reader);
 	catalog_close(catalog);
@@ -130,7 +129,7 @@ static int list_folders(const struct index_settings *settings, struct text_list 
 	AUTO_FREE char *given = NULL;
 	int r = index_folders_list(folders);
 
-	if (settings->folder == NULL)
+	if (!settings->folder)
 		return r;
 	/* a named index needs no default place */
 	r = index_folder_given(settings->folder, &given);
@@ -142,7 +141,7 @@ int source_check_mount_points(char *const *paths, const struct index_settings *s
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
 	int r = 0;
 
-	for (; r == 0 && *paths != NULL && !settings->accept_changed_source; paths++) {
+	for (; r == 0 && *paths && !settings->accept_changed_source; paths++) {
 		if (!is_empty(*paths))
 			continue;
 		if (folders.count == 0)

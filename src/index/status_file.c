@@ -74,7 +74,7 @@ int status_file_read(const char *mount_point, json_t **status)
 	r = bytes_format(&path, "%s" STATUS_FILE, mount_point);
 	if (r < 0)
 		return r;
-	if (bytes_text(&path) == NULL)
+	if (!bytes_text(&path))
 		return -ENOMEM;
 	r = ask(bytes_text(&path), &answer);
 	if (r < 0)
@@ -98,7 +98,7 @@ const char *status_file_text(const json_t *status, const char *key)
 {
 	const char *text = json_string_value(json_object_get(status, key));
 
-	return text != NULL ? text : "unknown";
+	return text ? text : "unknown";
 }
 
 void status_file_explain(const char *mount_point, int error)
@@ -136,5 +136,5 @@ int status_file_index(const char *mount_point, struct bytes *folder)
 
 	if (r == 0)
 		r = json_get_path(status, "index", folder);
-	return r == 0 && bytes_text(folder) == NULL ? -ENOMEM : r;
+	return r == 0 && !bytes_text(folder) ? -ENOMEM : r;
 }

@@ -14,7 +14,7 @@ int view_sync(const char *mount_point)
 	char generation[32];
 	int r = bytes_format(&path, "%s/.twinfs/sync", mount_point);
 
-	if (r < 0 || bytes_text(&path) == NULL)
+	if (r < 0 || !bytes_text(&path))
 		return -ENOMEM;
 	fd = open(bytes_text(&path), O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || read(fd, generation, sizeof(generation)) < 0)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/thread.h"
 
 /* Changes in a transaction: large enough that a commit (a wait for the disk) is rare, small enough
@@ -186,16 +187,12 @@ static void queue_filled(struct batch_writer *writer)
 
 static int batch_append(struct batch *batch, const struct name_change *change)
 {
-	struct name_change *copy, *grown;
-	size_t capacity = batch->capacity ? batch->capacity * 2 : 4096;
+	struct name_change *copy;
+	int r = array_reserve(&batch->changes, &batch->capacity, batch->count + 1,
+			      sizeof(*batch->changes));
 
-	if (batch->count == batch->capacity) {
-		grown = reallocarray(batch->changes, capacity, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		batch->changes = grown;
-		batch->capacity = capacity;
-	}
+	if (r < 0)
+		return r;
 	copy = &batch->changes[batch->count];
 	*copy = *change;
 	copy->name.bytes = arena_copy(&batch->names, change->name.bytes, change->name.length);

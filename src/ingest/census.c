@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
@@ -39,16 +40,9 @@ static int wait_for(struct counting *counting, const char *folder, const char *n
 {
 	char *path;
 
-	if (counting->count == counting->capacity) {
-		size_t wanted = counting->capacity ? 2 * counting->capacity : 64;
-		void *grown = reallocarray(counting->waiting, wanted, sizeof(*counting->waiting));
-
-		if (!grown)
-			return -ENOMEM;
-		counting->waiting = grown;
-		counting->capacity = wanted;
-	}
-	if (asprintf(&path, "%s%s%s", folder, folder[0] ? "/" : "", name) < 0)
+	if (array_reserve(&counting->waiting, &counting->capacity, counting->count + 1,
+			  sizeof(*counting->waiting)) < 0 ||
+	    asprintf(&path, "%s%s%s", folder, folder[0] ? "/" : "", name) < 0)
 		return -ENOMEM;
 	counting->waiting[counting->count++] = path;
 	return 0;

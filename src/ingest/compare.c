@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/stop.h"
@@ -77,7 +78,7 @@ static struct compared *compared_of(struct strand *strand)
 /* what: READING_BUSY or -errno */
 static void note_problem(struct comparison *c, const struct compared *compared, int what)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct file_record file;
 
 	if (catalog_read_begin(c->contents->ingest->catalog, &reader) == 0 &&
@@ -266,7 +267,7 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 	if (r < 0 || !delta)
 		return r;
 	/* a file that is alone has the hash only if it is small or was read to its end */
-	class.whole = hash != NULL;
+	class.whole = hash;
 	class.hash = hash ? *hash : c->prefix->key.hash;
 	class.count = c->files.length / sizeof(struct file_result) - class.first;
 	return bytes_append(&c->classes, &class, sizeof(class));
@@ -295,16 +296,10 @@ static const struct refine_calls refine_calls = {
 
 static int add_compared(struct comparison *c, const struct compared *compared)
 {
-	size_t capacity = c->capacity ? c->capacity * 2 : 64;
-	struct compared *list;
+	int r = array_reserve(&c->list, &c->capacity, c->count + 1, sizeof(*c->list));
 
-	if (c->count == c->capacity) {
-		list = reallocarray(c->list, capacity, sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		c->list = list;
-		c->capacity = capacity;
-	}
+	if (r < 0)
+		return r;
 	c->list[c->count] = *compared;
 	c->list[c->count++].reading.fd = -1;
 	return 0;
@@ -349,7 +344,7 @@ static int add_contents(struct comparison *c)
 /* A member stands for its group: in each attempt another one. */
 static int add_stand_in(struct comparison *c, uint64_t group_id)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct group_record group;
 	uint64_t file = 0, passed_over;
 	int r = catalog_get_group(c->reader, group_id, &group);
@@ -372,7 +367,7 @@ static int add_stand_in(struct comparison *c, uint64_t group_id)
  * to go on from. -ENOENT: there are no more. */
 static int add_rivals_from(struct comparison *c, struct size_entry *from)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct size_entry entry;
 	int r = catalog_scan_sizes(c->reader, from, &scan);
 
@@ -443,7 +438,7 @@ static int compare_files(struct comparison *c, void *memory, size_t budget)
 					.seed = c->contents->seed,
 					.hashing = c->large_holes ? REFINE_HASH_LATER
 								  : REFINE_HASH_ALONG};
-	struct strand **strands AUTO_FREE = calloc(c->count ? c->count : 1, sizeof(*strands));
+	AUTO_FREE struct strand **strands = calloc(c->count ? c->count : 1, sizeof(*strands));
 	int r;
 
 	if (!strands)
@@ -545,7 +540,7 @@ void *compare_run(void *context)
 			       .opener = FILE_OPENER_INIT(contents->ingest->sources)};
 	size_t share = BLOCKS_BYTES / threads;
 	size_t budget = share < BLOCKS_BYTES_MIN ? BLOCKS_BYTES_MIN : share;
-	void *memory AUTO_FREE = memory_pages(budget);
+	AUTO_FREE void *memory = memory_pages(budget);
 
 	if (!memory) {
 		contents_fail(contents, -ENOMEM);

@@ -80,7 +80,7 @@ static bool has_rivals(const struct contents *contents, const struct prefix *pre
 /* Sorts heads into those that are decided and those that have to be compared. */
 static int sort_prefixes(struct contents *contents)
 {
-	struct bytes files CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes files = {0};
 	struct prefix *prefix, *next;
 	size_t count = 0;
 	int r = 0;
@@ -256,7 +256,7 @@ static int compare_until_quiet(struct contents *contents)
 /* waits: is there anything to read? What could not be read before is tried again. */
 static int measure(struct ingest *ingest, bool *waits)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct catalog_totals totals = {0};
 	uint64_t files = 0, bytes = 0;
 	int r = catalog_read_begin(ingest->catalog, &reader);
@@ -277,7 +277,7 @@ static int measure(struct ingest *ingest, bool *waits)
  * since the walk. */
 static int count_pending(struct ingest *ingest)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	uint64_t bytes;
 	int r = catalog_read_begin(ingest->catalog, &reader);
 

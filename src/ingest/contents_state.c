@@ -36,7 +36,7 @@ void contents_fail(struct contents *contents, int failure)
 static void report(struct contents *contents, struct catalog_reader *reader,
 		   const struct file_record *file, int error)
 {
-	struct bytes relative CLEANUP_BYTES = {0}, absolute CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes relative = {0}, absolute = {0};
 	uint32_t source;
 	int before;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 #include "base/numbers.h"
@@ -36,24 +37,10 @@ void diff_free(struct diff *diff)
 	*diff = (struct diff){0};
 }
 
-static int grow(void **list, size_t count, size_t *capacity, size_t element_bytes)
-{
-	size_t wanted = *capacity ? *capacity * 2 : 64;
-	void *grown;
-
-	if (count < *capacity)
-		return 0;
-	grown = reallocarray(*list, wanted, element_bytes);
-	if (!grown)
-		return -ENOMEM;
-	*list = grown;
-	*capacity = wanted;
-	return 0;
-}
-
 int diff_add(struct diff *diff, const struct name_change *change)
 {
-	int r = grow((void **)&diff->changes, diff->count, &diff->capacity, sizeof(*diff->changes));
+	int r = array_reserve(&diff->changes, &diff->capacity, diff->count + 1,
+			      sizeof(*diff->changes));
 
 	if (r == 0)
 		diff->changes[diff->count++] = *change;
@@ -62,8 +49,8 @@ int diff_add(struct diff *diff, const struct name_change *change)
 
 static int add_found_dir(struct diff *diff, const struct found_dir *dir)
 {
-	int r = grow((void **)&diff->dirs, diff->dir_count, &diff->dir_capacity,
-		     sizeof(*diff->dirs));
+	int r = array_reserve(&diff->dirs, &diff->dir_capacity, diff->dir_count + 1,
+			      sizeof(*diff->dirs));
 
 	if (r == 0)
 		diff->dirs[diff->dir_count++] = *dir;
@@ -132,7 +119,8 @@ static int identify(const struct diff_dir *dir, const struct listed *listed, uin
 	const struct ingest_hooks *hooks = dir->hooks;
 	struct attributes now;
 	uint64_t known;
-	int r, fd AUTO_CLOSE = -1;
+	AUTO_CLOSE int fd = -1;
+	int r;
 
 	if (!hooks || dir->recheck->scope == RECHECK_TREE || listed->mount_root)
 		return 0;
@@ -370,7 +358,7 @@ static int add_known(struct diff *diff, const struct diff_dir *dir, struct known
 		     const struct entry_record *entry)
 {
 	struct known *one = arena_take(&diff->old, sizeof(*one));
-	int r = grow((void **)&known->list, known->count, &known->capacity, sizeof(one));
+	int r = array_reserve(&known->list, &known->capacity, known->count + 1, sizeof(one));
 
 	if (r < 0 || !one)
 		return -ENOMEM;
@@ -383,7 +371,7 @@ static int add_known(struct diff *diff, const struct diff_dir *dir, struct known
 /* Reads what the index has of all names; they are borrowed from the snapshot. */
 static int load_all_known(struct diff *diff, const struct diff_dir *dir, struct known_list *known)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
 	int r = catalog_scan_entries(dir->reader, dir->id, 0, &scan);
 
@@ -473,7 +461,7 @@ static void hide(struct listing *listing, const struct attributes *hidden)
 
 int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct known_list known = {0};
 	int r = 0;
 

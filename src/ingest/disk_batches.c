@@ -32,7 +32,7 @@
 static bool must_seek(struct contents *contents, struct catalog_reader *reader,
 		      const struct prefix *prefix)
 {
-	int fd AUTO_CLOSE = disk_order_open(contents, reader,
+	AUTO_CLOSE int fd = disk_order_open(contents, reader,
 					    &contents->window.list[prefix->contents->first - 1]);
 	uint64_t begun = clock_monotonic_ns();
 	uint8_t byte;
@@ -43,7 +43,7 @@ static bool must_seek(struct contents *contents, struct catalog_reader *reader,
 
 void disk_order_examine(struct contents *contents)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	size_t count = contents->undecided_count, step = count / TRIED_HEADS + 1;
 	unsigned int tried = 0, seeking = 0;
 
@@ -98,7 +98,7 @@ static int by_first_place(const void *a, const void *b)
 /* Files whose heads were read before it was switched on have no place yet. */
 static int add_places(struct contents *contents)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct candidate *window = contents->window.list;
 	const struct content *content;
 	int r = catalog_read_begin(contents->ingest->catalog, &reader);
@@ -146,7 +146,7 @@ static int divide(struct contents *contents, const struct placed_prefix *list)
 int disk_batches_make(struct contents *contents)
 {
 	size_t count = contents->undecided_count;
-	struct placed_prefix *list AUTO_FREE = calloc(count ? count : 1, sizeof(*list));
+	AUTO_FREE struct placed_prefix *list = calloc(count ? count : 1, sizeof(*list));
 	int r = list ? add_places(contents) : -ENOMEM;
 
 	if (r < 0)
@@ -204,8 +204,8 @@ static int by_candidate_place(const void *a, const void *b)
 static void fetch_batch(struct contents *contents, uint32_t batch)
 {
 	struct disk_order *order = &contents->order;
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	struct bytes files CLEANUP_BYTES = {0};
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_BYTES struct bytes files = {0};
 	struct candidate **list;
 	size_t count;
 	int r = catalog_read_begin(contents->ingest->catalog, &reader);

@@ -24,8 +24,8 @@ struct layer {
 static bool read_line(const struct disk_kind_places *places, dev_t device, const char *name,
 		      char **line)
 {
-	struct bytes path CLEANUP_BYTES = {0};
-	FILE *file AUTO_FCLOSE = NULL;
+	CLEANUP_BYTES struct bytes path = {0};
+	AUTO_FCLOSE FILE *file = NULL;
 	size_t capacity = 0;
 
 	if (bytes_format(&path, "%s/dev/block/%u:%u/%s", places->sys, major(device), minor(device),
@@ -52,7 +52,7 @@ static bool examine(struct layer *layer, int fd)
 
 static bool examine_path(struct layer *layer, const char *path)
 {
-	int fd AUTO_CLOSE = open(path, O_PATH | O_CLOEXEC);
+	AUTO_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
 	struct stat status;
 
 	if (fd < 0 || fstat(fd, &status) < 0)
@@ -72,7 +72,7 @@ enum {
 
 static int kind_of_device(const struct disk_kind_places *places, struct layer *layer)
 {
-	char *rotating AUTO_FREE = NULL, *below AUTO_FREE = NULL;
+	AUTO_FREE char *rotating = NULL, *below = NULL;
 
 	/* a partition has no queue: the disk has, in the folder above */
 	if (!read_line(places, layer->device, "queue/rotational", &rotating) &&
@@ -106,7 +106,7 @@ static char *option_value(const char *list, const char *name, const char *ends)
 /* Where a mount lies: type, source and options of its file system, as in mountinfo behind " - ". */
 static bool find_below(struct layer *layer, char *type, char *source, const char *options)
 {
-	char *path AUTO_FREE = NULL;
+	AUTO_FREE char *path = NULL;
 
 	if (strcmp(type, "overlay") == 0) {
 		path = option_value(options, "upperdir", ",");
@@ -138,8 +138,8 @@ static bool is_mount(char *line, struct layer *layer, bool *found)
 
 static bool look_below_mount(const struct disk_kind_places *places, struct layer *layer)
 {
-	FILE *file AUTO_FCLOSE = fopen(places->mountinfo, "re");
-	char *line AUTO_FREE = NULL;
+	AUTO_FCLOSE FILE *file = fopen(places->mountinfo, "re");
+	AUTO_FREE char *line = NULL;
 	size_t capacity = 0;
 	bool found = false;
 

@@ -107,7 +107,7 @@ uint64_t disk_order_place(struct contents *contents, struct catalog_reader *read
 			  const struct candidate *candidate)
 {
 	const struct disk_order_devices *devices = &contents->order.devices;
-	int fd AUTO_CLOSE = disk_order_open(contents, reader, candidate);
+	AUTO_CLOSE int fd = disk_order_open(contents, reader, candidate);
 	unsigned int number;
 
 	if (fd < 0)
@@ -153,7 +153,7 @@ static bool is_cached(struct contents *contents, struct catalog_reader *reader, 
 	unsigned int uncached = 0;
 
 	for (size_t i = from + step / 2; i < contents->window.count; i += step) {
-		int fd AUTO_CLOSE = disk_order_open(contents, reader, &contents->window.list[i]);
+		AUTO_CLOSE int fd = disk_order_open(contents, reader, &contents->window.list[i]);
 
 		uncached += fd >= 0 && !disk_fetch_is_cached(fd, 0);
 	}
@@ -163,7 +163,7 @@ static bool is_cached(struct contents *contents, struct catalog_reader *reader, 
 int disk_order_arrange(struct contents *contents, uint32_t from)
 {
 	struct candidate *list = contents->window.list;
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct size_sums sums = {0};
 	uint64_t limit;
 	size_t count = contents->window.count;
@@ -196,7 +196,7 @@ int disk_order_arrange(struct contents *contents, uint32_t from)
 void disk_order_fetch(struct contents *contents, struct catalog_reader *reader,
 		      const struct candidate *candidate, uint64_t length)
 {
-	int fd AUTO_CLOSE = disk_order_open(contents, reader, candidate);
+	AUTO_CLOSE int fd = disk_order_open(contents, reader, candidate);
 
 	if (fd >= 0)
 		disk_fetch_range(fd, 0, length);
@@ -206,7 +206,7 @@ void disk_order_fetch(struct contents *contents, struct catalog_reader *reader,
 static void fetch_prefixes(struct contents *contents, uint32_t end)
 {
 	struct disk_order *order = &contents->order;
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	const struct candidate *candidate;
 
 	if (order->fetched >= end || catalog_read_begin(contents->ingest->catalog, &reader) < 0)

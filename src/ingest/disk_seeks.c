@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "ingest/disk_seeks.h"
 
+#include "base/clock.h"
 #include "ingest/disk_kind.h"
 
 /* A head needs 4 ms and more, for half a turn of the platter and the way there; a cache answers in
  * 0.01, a solid disk in 0.2. */
-#define SLOW_NS UINT64_C(2000000)
+#define SLOW_NS (2 * MS_NS)
 
 /* So many slow reads, of the last 32 to 64. */
 #define SLOW_READS 8

@@ -15,7 +15,7 @@ bool exclude_has_paths(const struct exclude *exclude)
 
 static bool path_matches(const char *glob, const char *dir_path, const char *name)
 {
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 
 	if (bytes_format(&path, "%s%s%s", dir_path, *dir_path ? "/" : "", name) < 0)
 		return false;

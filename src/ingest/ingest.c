@@ -81,7 +81,7 @@ int ingest_recheck(struct ingest *ingest, const struct recheck *rechecks, size_t
 int ingest_names(struct ingest *ingest)
 {
 	const struct sources *sources = ingest->sources;
-	struct recheck *rechecks AUTO_FREE = calloc(sources->count, sizeof(*rechecks));
+	AUTO_FREE struct recheck *rechecks = calloc(sources->count, sizeof(*rechecks));
 	uint32_t scan = 0;
 	int r;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 
@@ -29,19 +30,12 @@ void listing_clear(struct listing *listing)
 static int add(struct listing *listing, const char *name, uint64_t inode, uint32_t events,
 	       bool keeps_bytes)
 {
-	size_t capacity = listing->capacity ? listing->capacity * 2 : 256;
-	struct listed *listed = arena_take(&listing->memory, sizeof(*listed)), **entries;
+	struct listed *listed = arena_take(&listing->memory, sizeof(*listed));
 	size_t length = strlen(name);
 
-	if (!listed)
+	if (!listed || array_reserve(&listing->entries, &listing->capacity, listing->count + 1,
+				     sizeof(struct listed *)) < 0)
 		return -ENOMEM;
-	if (listing->count == listing->capacity) {
-		entries = reallocarray(listing->entries, capacity, sizeof(struct listed *));
-		if (!entries)
-			return -ENOMEM;
-		listing->entries = entries;
-		listing->capacity = capacity;
-	}
 	listed->name.bytes = arena_copy(&listing->memory, name, length);
 	listed->name.length = (uint32_t)length;
 	listed->inode = inode;

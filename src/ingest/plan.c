@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "catalog/scan.h"
 
 /* A size being collected: its unread files stand at the end of the window from first on. */
@@ -26,7 +27,7 @@ static void next_size(struct plan *plan)
 
 int plan_begin(struct plan *plan)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	uint64_t min_size = 0;
 	int r = catalog_read_begin(plan->catalog, &reader);
 
@@ -55,19 +56,13 @@ void window_free(struct window *window)
 
 static int add(struct window *window, const struct size_entry *entry)
 {
-	size_t capacity = window->capacity ? window->capacity * 2 : 1024;
-	struct candidate *list;
+	int r = array_reserve(&window->list, &window->capacity, window->count + 1,
+			      sizeof(*window->list));
 
-	if (window->count == window->capacity) {
-		list = reallocarray(window->list, capacity, sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		window->list = list;
-		window->capacity = capacity;
-	}
-	window->list[window->count++] =
-		(struct candidate){.file = entry->file, .size = entry->size};
-	return 0;
+	if (r == 0)
+		window->list[window->count++] =
+			(struct candidate){.file = entry->file, .size = entry->size};
+	return r;
 }
 
 /* All of a size was seen: a file that is alone in it need not be read. */
@@ -123,7 +118,7 @@ static int collect(struct plan *plan, struct window *window, struct catalog_read
 				   .first = window->count,
 				   .files = plan->split,
 				   .rivals = plan->split};
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct size_entry entry;
 	bool wanted;
 	int r = catalog_scan_sizes(reader, &plan->position, &scan);
@@ -176,7 +171,7 @@ static int by_file(const void *a, const void *b)
 
 int plan_next(struct plan *plan, struct window *window)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	int r = catalog_read_begin(plan->catalog, &reader);
 
 	window->count = 0;

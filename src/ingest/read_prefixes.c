@@ -137,7 +137,7 @@ void *read_prefixes_run(void *context)
 	struct contents *contents = context;
 	struct prefix_reader prefixes = {.contents = contents,
 					 .opener = FILE_OPENER_INIT(contents->ingest->sources)};
-	uint8_t *memory AUTO_FREE = memory_pages(PREFIX_BYTES * READ_FILES);
+	AUTO_FREE uint8_t *memory = memory_pages(PREFIX_BYTES * READ_FILES);
 
 	if (!memory) {
 		contents_fail(contents, -ENOMEM);

@@ -12,11 +12,11 @@
 /* Two changes within this time may leave the same time stamp: kernels stamp with the time of the
  * last tick (at most 10 ms ago), some file systems keep of that no more than even seconds (FAT), and
  * other hosts stamp with clocks of their own. */
-#define GRAIN_FINE_NS INT64_C(20000000)
-#define GRAIN_COARSE_NS (INT64_C(2000000000) + GRAIN_FINE_NS)
+#define GRAIN_FINE_NS (20 * MS_NS)
+#define GRAIN_COARSE_NS (2 * SECOND_NS + GRAIN_FINE_NS)
 
 /* A change that lies so far in the future was stamped before the clock was set back. */
-#define CLOCK_JUMP_NS INT64_C(2000000000)
+#define CLOCK_JUMP_NS (2 * SECOND_NS)
 
 void file_opener_deinit(struct file_opener *opener)
 {

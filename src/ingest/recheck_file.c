@@ -65,7 +65,7 @@ static int examine(const struct sources *sources, struct catalog_reader *reader,
  */
 static int find_member(struct file_recheck *recheck, struct catalog_reader *reader)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	uint64_t id;
 	int examined, r = catalog_scan_members(reader, recheck->group.id, 0, &scan);
 
@@ -229,7 +229,7 @@ static int commit_body(struct catalog_writer *w, void *context)
 
 static int examine_all(struct file_recheck *recheck, uint64_t file)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	int r = catalog_read_begin(recheck->sources->catalog, &reader);
 
 	if (r == 0)

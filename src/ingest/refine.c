@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/stop.h"
 
 /* Two blocks of this size stay in the second-level cache while they are compared and hashed. */
@@ -46,18 +47,12 @@ size_t refine_capacity(const struct refinement *refinement)
 
 static int push(struct range_stack *stack, const struct range *range)
 {
-	size_t capacity = stack->capacity ? stack->capacity * 2 : 16;
-	struct range *list;
+	int r = array_reserve(&stack->list, &stack->capacity, stack->count + 1,
+			      sizeof(*stack->list));
 
-	if (stack->count == stack->capacity) {
-		list = reallocarray(stack->list, capacity, sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		stack->list = list;
-		stack->capacity = capacity;
-	}
-	stack->list[stack->count++] = *range;
-	return 0;
+	if (r == 0)
+		stack->list[stack->count++] = *range;
+	return r;
 }
 
 static void stack_free(struct range_stack *stack)
@@ -350,7 +345,7 @@ static int compare_step(struct refinement *refinement, struct strand **strands, 
 			struct range_stack *stack)
 {
 	size_t length = block_length(refinement, range);
-	struct block *blocks AUTO_FREE = calloc(range->count, sizeof(*blocks));
+	AUTO_FREE struct block *blocks = calloc(range->count, sizeof(*blocks));
 	int r;
 
 	if (!blocks)
@@ -540,7 +535,7 @@ static int merge_parts(struct refinement *refinement, struct strand **strands, s
 	struct gathering gathering = {.refinement = refinement, .strands = strands};
 	struct refinement part = *refinement;
 	size_t capacity = refine_capacity(refinement), length;
-	struct strand **copy AUTO_FREE = calloc(capacity, sizeof(struct strand *));
+	AUTO_FREE struct strand **copy = calloc(capacity, sizeof(struct strand *));
 	int r = copy ? 0 : -ENOMEM;
 
 	part.calls = &gathering_calls;

@@ -16,10 +16,10 @@
  * compared should be seen soon and not be lost by a crash. So: when this many files have gathered,
  * or after a second and ten times as long as the last commit took. */
 #define DUE_FILES (128 << 10)
-#define DUE_AFTER_NS UINT64_C(1000000000)
+#define DUE_AFTER_NS SECOND_NS
 #define DUE_AFTER_COMMITS 10
 /* How often the timer asks whether something is due. */
-#define TIMER_NS UINT64_C(250000000)
+#define TIMER_NS (250 * MS_NS)
 /* Pages that a transaction changes stay in memory until its commit, and for the next one: about so
  * many, 12 MiB, or that part of the memory that there is. In an index of many more files than that many pages hold, some 90 each, nearly each
  * file that was compared has one of its own. Transactions in the order of ids write each page once
@@ -36,7 +36,7 @@ void results_init(struct results *results, struct catalog *catalog,
 				    .committed_ns = clock_monotonic_ns()};
 	pthread_mutex_init(&results->lock, NULL);
 	pthread_mutex_init(&results->commit_lock, NULL);
-	(void)pthread_mutex_init(&results->timer_lock, NULL);
+	pthread_mutex_init(&results->timer_lock, NULL);
 	timed_wait_init(&results->timer_changed);
 }
 
@@ -56,8 +56,8 @@ void results_deinit(struct results *results)
 	lists_free(&results->taken);
 	pthread_mutex_destroy(&results->lock);
 	pthread_mutex_destroy(&results->commit_lock);
-	(void)pthread_mutex_destroy(&results->timer_lock);
-	(void)pthread_cond_destroy(&results->timer_changed);
+	pthread_mutex_destroy(&results->timer_lock);
+	pthread_cond_destroy(&results->timer_changed);
 }
 
 int results_add_class(struct results *results, const struct class_result *class,
@@ -172,7 +172,7 @@ static int commit_classes(struct catalog_writer *w, void *context)
 	const struct portion *portion = context;
 	size_t capacity =
 		portion->file_count < GATHERED_FILES ? portion->file_count : GATHERED_FILES;
-	struct content_change *list AUTO_FREE = calloc(capacity ? capacity : 1, sizeof(*list));
+	AUTO_FREE struct content_change *list = calloc(capacity ? capacity : 1, sizeof(*list));
 	struct gathered gathered = {.w = w, .list = list};
 	int r = list ? 0 : -ENOMEM;
 
@@ -281,8 +281,7 @@ static int commit(struct results *results, bool behind)
 		return r;
 	atomic_store(&results->done, false);
 	if (behind)
-		results->at_work =
-			pthread_create(&results->thread, NULL, commit_behind, results) == 0;
+		results->at_work = thread_start(&results->thread, commit_behind, results) == 0;
 	if (!results->at_work)
 		commit_behind(results);
 	return results->at_work ? 0 : results->error;
@@ -319,15 +318,15 @@ static void *commit_by_time(void *context)
 {
 	struct results *results = context;
 
-	(void)pthread_mutex_lock(&results->timer_lock);
+	pthread_mutex_lock(&results->timer_lock);
 	while (!results->timer_ends) {
 		timed_wait(&results->timer_changed, &results->timer_lock,
 			   clock_monotonic_ns() + TIMER_NS);
-		(void)pthread_mutex_unlock(&results->timer_lock);
+		pthread_mutex_unlock(&results->timer_lock);
 		(void)!results_commit_if_due(results); /* the next commit returns its error */
-		(void)pthread_mutex_lock(&results->timer_lock);
+		pthread_mutex_lock(&results->timer_lock);
 	}
-	(void)pthread_mutex_unlock(&results->timer_lock);
+	pthread_mutex_unlock(&results->timer_lock);
 	return NULL;
 }
 
@@ -341,11 +340,11 @@ void results_stop_timer(struct results *results)
 {
 	if (!results->timed)
 		return;
-	(void)pthread_mutex_lock(&results->timer_lock);
+	pthread_mutex_lock(&results->timer_lock);
 	results->timer_ends = true;
-	(void)pthread_cond_signal(&results->timer_changed);
-	(void)pthread_mutex_unlock(&results->timer_lock);
-	(void)pthread_join(results->timer, NULL);
+	pthread_cond_signal(&results->timer_changed);
+	pthread_mutex_unlock(&results->timer_lock);
+	pthread_join(results->timer, NULL);
 	results->timed = false;
 }
 

@@ -33,7 +33,7 @@ static int by_size(const void *a, const void *b)
 
 static int fill(struct run *run, struct catalog_reader *reader, uint64_t from)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_record file;
 	int r = catalog_scan_files(reader, from - 1, &scan);
 

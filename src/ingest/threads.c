@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
+
 #define THREADS_MAX 64
 
 /* First scan of 138,994 files with nothing in the cache, on two processors and a virtual disk: 15.3
@@ -36,7 +38,7 @@ int threads_run(unsigned int count, void *(*body)(void *), void *context)
 
 	if (count == 0 || count > THREADS_MAX)
 		return -EINVAL;
-	while (started < count - 1 && pthread_create(&threads[started], NULL, body, context) == 0)
+	while (started < count - 1 && thread_start(&threads[started], body, context) == 0)
 		started++;
 	body(context);
 	while (started > 0)

@@ -8,8 +8,8 @@
 
 void view_mounts_load(struct view_mounts *mounts)
 {
-	FILE *file AUTO_FCLOSE = fopen("/proc/self/mountinfo", "re");
-	char *line AUTO_FREE = NULL;
+	AUTO_FCLOSE FILE *file = fopen("/proc/self/mountinfo", "re");
+	AUTO_FREE char *line = NULL;
 	unsigned int major_number, minor_number;
 	size_t size = 0;
 

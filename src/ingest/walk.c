@@ -147,7 +147,7 @@ static void finish_dir(struct walk *walk, struct walk_dir *dir, int error)
 /* Is that noted in the index? Who follows a source meets it again and again. */
 static bool is_noted(const struct walker *walker, const struct walk_dir *dir, int error)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct dir_record record;
 
 	return walker->walk->ingest->hooks && dir->known &&
@@ -159,7 +159,7 @@ static bool is_noted(const struct walker *walker, const struct walk_dir *dir, in
 static void report(struct walker *walker, const struct walk_dir *dir, int error)
 {
 	const struct sources *sources = walker->walk->ingest->sources;
-	struct bytes absolute CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes absolute = {0};
 
 	atomic_fetch_add(&walker->walk->errors, 1);
 	if (!is_noted(walker, dir, error) && walk_dir_path(dir, &walker->path) == 0 &&
@@ -173,7 +173,7 @@ static int examine_unreadable(struct walker *walker, const struct walk_dir *dir,
 			      struct attributes *attributes)
 {
 	const struct sources *sources = walker->walk->ingest->sources;
-	int fd AUTO_CLOSE = -1;
+	AUTO_CLOSE int fd = -1;
 	int r = walk_dir_path(dir, &walker->path);
 
 	if (r < 0)
@@ -273,7 +273,7 @@ static int read_dir(struct walker *walker, struct walk_dir *dir, struct attribut
 static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 {
 	const struct sources *sources = walker->walk->ingest->sources;
-	struct bytes absolute CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes absolute = {0};
 	const struct listed *first = NULL;
 	size_t count = 0;
 
@@ -301,7 +301,7 @@ static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 		       const struct name_change *now)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct name_change change = *now;
 	struct dir_record record = {0};
 	int r;
@@ -459,8 +459,8 @@ static void *walk_thread(void *walk)
 /* Finds where a look begins. -ENOENT: the directory is not in the index any more. */
 static int find_beginning(struct walk *walk, const struct recheck *recheck, struct walk_dir **dir)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_BYTES struct bytes path = {0};
 	struct dir_record record;
 	uint32_t source;
 	int r = catalog_read_begin(walk->ingest->catalog, &reader);
@@ -505,7 +505,7 @@ static int examine_index_folder(struct walk *walk)
 {
 	struct catalog *catalog = walk->ingest->catalog;
 	const char *hidden = walk->ingest->settings->hidden;
-	int fd AUTO_CLOSE =
+	AUTO_CLOSE int fd =
 		open(hidden ? hidden : catalog_folder(catalog), O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : source_attributes(catalog, fd, &walk->index_folder);

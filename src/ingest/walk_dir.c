@@ -65,7 +65,7 @@ static int by_inode(const void *a, const void *b)
 
 struct walk_dir *walk_dir_sort(struct walk_dir *list)
 {
-	struct walk_dir **dirs AUTO_FREE = NULL;
+	AUTO_FREE struct walk_dir **dirs = NULL;
 	size_t count = 0;
 
 	for (const struct walk_dir *dir = list; dir; dir = dir->next)
@@ -155,7 +155,7 @@ struct opening {
 static int open_and_ask(void *context)
 {
 	const struct opening *opening = context;
-	int fd AUTO_CLOSE = open_beneath_for_reading(opening->fd, opening->path, O_DIRECTORY, true);
+	AUTO_CLOSE int fd = open_beneath_for_reading(opening->fd, opening->path, O_DIRECTORY, true);
 	struct statfs figures;
 
 	if (fd < 0)

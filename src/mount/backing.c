@@ -38,7 +38,7 @@ void backings_deinit(struct backings *backings)
 		HASH_DEL(backings->table, backing);
 		free(backing);
 	}
-	(void)pthread_mutex_destroy(&backings->lock);
+	pthread_mutex_destroy(&backings->lock);
 }
 
 /* File systems that are made as a whole and then only read. One that is mounted read-only may be
@@ -139,7 +139,7 @@ int backing_begin(struct backings *backings, fuse_req_t request, const struct vi
 
 	if (backings->choice == BACKING_NONE)
 		return 0;
-	(void)pthread_mutex_lock(&backings->lock);
+	pthread_mutex_lock(&backings->lock);
 	forget_idle(backings, request);
 	HASH_FIND(hh, backings->table, &file->node, sizeof(file->node), backing);
 	if (!backing)
@@ -147,7 +147,7 @@ int backing_begin(struct backings *backings, fuse_req_t request, const struct vi
 	if (backing)
 		backing->uses++;
 	id = backing ? backing->id : -ENOMEM;
-	(void)pthread_mutex_unlock(&backings->lock);
+	pthread_mutex_unlock(&backings->lock);
 	return id;
 }
 
@@ -157,7 +157,7 @@ void backing_end(struct backings *backings, fuse_req_t request, uint64_t node)
 
 	if (backings->choice == BACKING_NONE)
 		return;
-	(void)pthread_mutex_lock(&backings->lock);
+	pthread_mutex_lock(&backings->lock);
 	HASH_FIND(hh, backings->table, &node, sizeof(node), backing);
 	if (backing && --backing->uses == 0) {
 		if (request || backing->id == 0)
@@ -165,15 +165,15 @@ void backing_end(struct backings *backings, fuse_req_t request, uint64_t node)
 		else
 			backings->idle++;
 	}
-	(void)pthread_mutex_unlock(&backings->lock);
+	pthread_mutex_unlock(&backings->lock);
 }
 
 bool backing_was_refused(struct backings *backings)
 {
 	bool refused;
 
-	(void)pthread_mutex_lock(&backings->lock);
+	pthread_mutex_lock(&backings->lock);
 	refused = backings->refused;
-	(void)pthread_mutex_unlock(&backings->lock);
+	pthread_mutex_unlock(&backings->lock);
 	return refused;
 }

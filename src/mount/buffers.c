@@ -18,7 +18,7 @@ void buffers_deinit(struct buffers *buffers)
 {
 	for (size_t i = 0; i < buffers->count; i++)
 		free(buffers->idle[i].data);
-	(void)pthread_mutex_destroy(&buffers->lock);
+	pthread_mutex_destroy(&buffers->lock);
 }
 
 struct buffer buffers_take(struct buffers *buffers, size_t size)
@@ -27,10 +27,10 @@ struct buffer buffers_take(struct buffers *buffers, size_t size)
 
 	if (size < SIZE_MIN)
 		size = SIZE_MIN;
-	(void)pthread_mutex_lock(&buffers->lock);
+	pthread_mutex_lock(&buffers->lock);
 	if (buffers->count)
 		buffer = buffers->idle[--buffers->count];
-	(void)pthread_mutex_unlock(&buffers->lock);
+	pthread_mutex_unlock(&buffers->lock);
 	if (buffer.size >= size)
 		return buffer;
 	free(buffer.data);
@@ -41,11 +41,11 @@ struct buffer buffers_take(struct buffers *buffers, size_t size)
 
 void buffers_give(struct buffers *buffers, struct buffer buffer)
 {
-	(void)pthread_mutex_lock(&buffers->lock);
+	pthread_mutex_lock(&buffers->lock);
 	if (buffer.data && buffers->count < BUFFERS_MAX) {
 		buffers->idle[buffers->count++] = buffer;
 		buffer.data = NULL;
 	}
-	(void)pthread_mutex_unlock(&buffers->lock);
+	pthread_mutex_unlock(&buffers->lock);
 	free(buffer.data);
 }

@@ -104,7 +104,7 @@ void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 	     struct fuse_file_info *info)
 {
 	struct session *session = session_of(request);
-	struct handle *handle CLEANUP_HANDLE = handle_use(handle_of(info));
+	CLEANUP_HANDLE struct handle *handle = handle_use(handle_of(info));
 	const struct interruption interruption = requester_interruption(request);
 	const struct view_call reader = {.view = session->view, .interruption = &interruption};
 	struct buffer buffer;

@@ -46,7 +46,7 @@ static int add_option(struct fuse_args *args, const char *option)
 /* Adds name=value, where value may hold what separates options. */
 static int add_value(struct fuse_args *args, const char *name, const char *value)
 {
-	struct bytes option CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes option = {0};
 	AUTO_FREE char *escaped = NULL;
 	const char *text;
 	int r = bytes_format(&option, "%s=%s", name, value);

@@ -34,19 +34,19 @@ void handle_list_deinit(struct handle_list *list)
 		close_handle(handle);
 		handle = next;
 	}
-	(void)pthread_mutex_destroy(&list->lock);
+	pthread_mutex_destroy(&list->lock);
 }
 
 static void add(struct handle_list *list, struct handle *handle)
 {
 	handle->list = list;
 	handle->uses = 1;
-	(void)pthread_mutex_lock(&list->lock);
+	pthread_mutex_lock(&list->lock);
 	handle->next = list->first;
 	if (list->first)
 		list->first->previous = handle;
 	list->first = handle;
-	(void)pthread_mutex_unlock(&list->lock);
+	pthread_mutex_unlock(&list->lock);
 }
 
 static int take_share(struct handle_list *list, const struct view_call *call,
@@ -54,17 +54,17 @@ static int take_share(struct handle_list *list, const struct view_call *call,
 {
 	int r;
 
-	(void)pthread_mutex_lock(&list->lock);
+	pthread_mutex_lock(&list->lock);
 	r = open_quotas_take(&list->shares, call->caller ? &call->caller->uid : NULL, quota);
-	(void)pthread_mutex_unlock(&list->lock);
+	pthread_mutex_unlock(&list->lock);
 	return r;
 }
 
 static void give_share(struct handle_list *list, struct open_quota *quota)
 {
-	(void)pthread_mutex_lock(&list->lock);
+	pthread_mutex_lock(&list->lock);
 	open_quotas_give(&list->shares, quota);
-	(void)pthread_mutex_unlock(&list->lock);
+	pthread_mutex_unlock(&list->lock);
 }
 
 int handle_open(struct handle_list *list, const struct view_call *call, uint64_t node,
@@ -94,17 +94,17 @@ bool handle_list_has_any(struct handle_list *list)
 {
 	bool any;
 
-	(void)pthread_mutex_lock(&list->lock);
-	any = list->first != NULL;
-	(void)pthread_mutex_unlock(&list->lock);
+	pthread_mutex_lock(&list->lock);
+	any = list->first;
+	pthread_mutex_unlock(&list->lock);
 	return any;
 }
 
 struct handle *handle_use(struct handle *handle)
 {
-	(void)pthread_mutex_lock(&handle->list->lock);
+	pthread_mutex_lock(&handle->list->lock);
 	handle->uses++;
-	(void)pthread_mutex_unlock(&handle->list->lock);
+	pthread_mutex_unlock(&handle->list->lock);
 	return handle;
 }
 
@@ -116,18 +116,19 @@ static void unlink_handle(struct handle *handle)
 		handle->list->first = handle->next;
 	if (handle->next)
 		handle->next->previous = handle->previous;
-	handle->list->polled -= handle->poll != NULL;
+	if (handle->poll)
+		handle->list->polled--;
 }
 
 void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll)
 {
 	struct fuse_pollhandle *before;
 
-	(void)pthread_mutex_lock(&handle->list->lock);
+	pthread_mutex_lock(&handle->list->lock);
 	before = handle->poll;
 	handle->poll = poll;
 	handle->list->polled += !before;
-	(void)pthread_mutex_unlock(&handle->list->lock);
+	pthread_mutex_unlock(&handle->list->lock);
 	if (before)
 		fuse_pollhandle_destroy(before);
 }
@@ -137,7 +138,7 @@ static struct fuse_pollhandle *take_poller(struct handle_list *list, struct view
 {
 	struct fuse_pollhandle *poll = NULL;
 
-	(void)pthread_mutex_lock(&list->lock);
+	pthread_mutex_lock(&list->lock);
 	for (struct handle *handle = list->polled ? list->first : NULL; handle && !poll;
 	     handle = handle->next) {
 		if (!handle->poll || !view_has_more(view, &handle->file))
@@ -145,7 +146,7 @@ static struct fuse_pollhandle *take_poller(struct handle_list *list, struct view
 		poll = TAKE(handle->poll);
 		list->polled--;
 	}
-	(void)pthread_mutex_unlock(&list->lock);
+	pthread_mutex_unlock(&list->lock);
 	return poll;
 }
 
@@ -167,11 +168,11 @@ void handle_drop(struct handle *handle)
 
 	if (!handle)
 		return;
-	(void)pthread_mutex_lock(&handle->list->lock);
+	pthread_mutex_lock(&handle->list->lock);
 	last = --handle->uses == 0;
 	if (last)
 		unlink_handle(handle);
-	(void)pthread_mutex_unlock(&handle->list->lock);
+	pthread_mutex_unlock(&handle->list->lock);
 	if (!last)
 		return;
 	list = handle->list;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/numbers.h"
 
 int listed_groups_init(struct listed_groups *listed)
@@ -15,32 +16,25 @@ int listed_groups_init(struct listed_groups *listed)
 void listed_groups_deinit(struct listed_groups *listed)
 {
 	free(listed->nodes);
-	(void)pthread_mutex_destroy(&listed->lock);
+	pthread_mutex_destroy(&listed->lock);
 }
 
 /* Makes room for one more: where most are still there when each is left once, for twice as many, so
  * that this is rare. */
 static int make_room(struct listed_groups *listed)
 {
-	size_t wanted = listed->capacity ? listed->capacity * 2 : 64;
-	void *grown;
-
 	listed->count = numbers_sort_once(listed->nodes, listed->count);
 	if (listed->count < listed->capacity / 2)
 		return 0;
-	grown = reallocarray(listed->nodes, wanted, sizeof(*listed->nodes));
-	if (!grown)
-		return -ENOMEM;
-	listed->nodes = grown;
-	listed->capacity = wanted;
-	return 0;
+	return array_reserve(&listed->nodes, &listed->capacity, listed->capacity + 1,
+			     sizeof(*listed->nodes));
 }
 
 int listed_groups_add(struct listed_groups *listed, uint64_t node)
 {
 	int r = 0;
 
-	(void)pthread_mutex_lock(&listed->lock);
+	pthread_mutex_lock(&listed->lock);
 	/* a listing takes two calls or more */
 	if (listed->count == 0 || listed->nodes[listed->count - 1] != node) {
 		if (listed->count == listed->capacity)
@@ -48,7 +42,7 @@ int listed_groups_add(struct listed_groups *listed, uint64_t node)
 		if (r == 0)
 			listed->nodes[listed->count++] = node;
 	}
-	(void)pthread_mutex_unlock(&listed->lock);
+	pthread_mutex_unlock(&listed->lock);
 	return r;
 }
 
@@ -56,11 +50,11 @@ size_t listed_groups_take(struct listed_groups *listed, uint64_t **nodes)
 {
 	size_t count;
 
-	(void)pthread_mutex_lock(&listed->lock);
+	pthread_mutex_lock(&listed->lock);
 	listed->count = numbers_sort_once(listed->nodes, listed->count);
 	count = listed->count;
 	*nodes = TAKE(listed->nodes);
 	listed->count = listed->capacity = 0;
-	(void)pthread_mutex_unlock(&listed->lock);
+	pthread_mutex_unlock(&listed->lock);
 	return count;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/timed_wait.h"
 
 /* What the kernel wants room for: the data, and a page with what stands before it. */
@@ -14,7 +15,7 @@
 
 /* Wakes a worker that waits for a request. */
 #define WAKE_SIGNAL SIGUSR2
-#define WAKE_INTERVAL_NS 20000000
+#define WAKE_INTERVAL_NS (20 * MS_NS)
 
 /* How long memory that is short is waited for. */
 #define SHORT_OF_MEMORY_MS 20
@@ -35,8 +36,8 @@ int loop_init(struct loop *loop)
 void loop_deinit(struct loop *loop)
 {
 	(void)sem_destroy(&loop->needed);
-	(void)pthread_mutex_destroy(&loop->lock);
-	(void)pthread_cond_destroy(&loop->changed);
+	pthread_mutex_destroy(&loop->lock);
+	pthread_cond_destroy(&loop->changed);
 }
 
 /* ---- a worker ------------------------------------------------------------------------ */
@@ -100,24 +101,34 @@ static int answer_requests(struct loop *loop, char *memory)
 	return r < 0 ? r : 0;
 }
 
-/* The others end, too. */
+static void unblock_wake_signal(void)
+{
+	sigset_t signals;
+
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, WAKE_SIGNAL);
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+}
+
+/* Answers requests until the session ends; then the other workers end, too. */
 static void *work(void *context)
 {
 	struct worker *worker = context;
 	struct loop *loop = worker->loop;
 	int r = 0;
 
+	unblock_wake_signal();
 	while (sem_wait(&loop->needed) < 0 && !fuse_session_exited(loop->fuse))
 		; /* a signal */
 	r = answer_requests(loop, worker->memory);
 	fuse_session_exit(loop->fuse);
-	(void)pthread_mutex_lock(&loop->lock);
+	pthread_mutex_lock(&loop->lock);
 	if (loop->result == 0)
 		loop->result = r;
 	loop->ending = true;
 	loop->running--;
-	(void)pthread_cond_broadcast(&loop->changed);
-	(void)pthread_mutex_unlock(&loop->lock);
+	pthread_cond_broadcast(&loop->changed);
+	pthread_mutex_unlock(&loop->lock);
 	return NULL;
 }
 
@@ -132,11 +143,11 @@ static int start_worker(struct loop *loop)
 	worker->memory = malloc(REQUEST_SIZE_MAX);
 	if (!worker->memory)
 		return -ENOMEM;
-	(void)pthread_mutex_lock(&loop->lock);
-	r = -pthread_create(&worker->thread, NULL, work, worker);
+	pthread_mutex_lock(&loop->lock);
+	r = thread_start(&worker->thread, work, worker);
 	if (r == 0)
 		loop->running++;
-	(void)pthread_mutex_unlock(&loop->lock);
+	pthread_mutex_unlock(&loop->lock);
 	if (r == 0)
 		loop->count++;
 	else
@@ -159,20 +170,20 @@ static int start_workers(struct loop *loop, unsigned int threads)
  * it is sent until all have ended. */
 static void wait_for_workers(struct loop *loop)
 {
-	(void)pthread_mutex_lock(&loop->lock);
+	pthread_mutex_lock(&loop->lock);
 	while (loop->running > 0) {
 		if (loop->ending) {
 			for (unsigned int i = 0; i < loop->count; i++)
-				(void)pthread_kill(loop->workers[i].thread, WAKE_SIGNAL);
+				pthread_kill(loop->workers[i].thread, WAKE_SIGNAL);
 			timed_wait(&loop->changed, &loop->lock,
 				   clock_monotonic_ns() + WAKE_INTERVAL_NS);
 		} else {
-			(void)pthread_cond_wait(&loop->changed, &loop->lock);
+			pthread_cond_wait(&loop->changed, &loop->lock);
 		}
 	}
-	(void)pthread_mutex_unlock(&loop->lock);
+	pthread_mutex_unlock(&loop->lock);
 	for (unsigned int i = 0; i < loop->count; i++) {
-		(void)pthread_join(loop->workers[i].thread, NULL);
+		pthread_join(loop->workers[i].thread, NULL);
 		free(loop->workers[i].memory);
 	}
 }
@@ -191,10 +202,10 @@ static void prepare_to_cancel(void)
 {
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, wait_to_be_cancelled, NULL) != 0)
+	if (thread_start(&thread, wait_to_be_cancelled, NULL) < 0)
 		return;
-	(void)pthread_cancel(thread);
-	(void)pthread_join(thread, NULL);
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
 }
 
 /* libfuse's own loop ends what it has for rings, and does nothing else when the session ended. */
@@ -208,19 +219,19 @@ static bool begin(struct loop *loop, struct fuse_session *fuse)
 {
 	bool ending;
 
-	(void)pthread_mutex_lock(&loop->lock);
+	pthread_mutex_lock(&loop->lock);
 	ending = loop->ending;
 	loop->fuse = ending ? NULL : fuse;
-	(void)pthread_mutex_unlock(&loop->lock);
+	pthread_mutex_unlock(&loop->lock);
 	return !ending;
 }
 
 static void end(struct loop *loop)
 {
-	(void)pthread_mutex_lock(&loop->lock);
+	pthread_mutex_lock(&loop->lock);
 	loop->fuse = NULL;
-	(void)pthread_cond_broadcast(&loop->changed);
-	(void)pthread_mutex_unlock(&loop->lock);
+	pthread_cond_broadcast(&loop->changed);
+	pthread_mutex_unlock(&loop->lock);
 }
 
 static void wake(int signal)
@@ -228,34 +239,15 @@ static void wake(int signal)
 	(void)signal; /* that it came has interrupted a system call */
 }
 
-/* Has the signal interrupt calls of this thread and those that it starts. */
-static int take_signal(struct sigaction *before, sigset_t *mask)
-{
-	const struct sigaction action = {.sa_handler = wake};
-	sigset_t signals;
-
-	(void)sigemptyset(&signals);
-	(void)sigaddset(&signals, WAKE_SIGNAL);
-	if (sigaction(WAKE_SIGNAL, &action, before) != 0)
-		return -errno;
-	return -pthread_sigmask(SIG_UNBLOCK, &signals, mask);
-}
-
-static void give_signal_back(const struct sigaction *before, const sigset_t *mask)
-{
-	(void)pthread_sigmask(SIG_SETMASK, mask, NULL);
-	(void)sigaction(WAKE_SIGNAL, before, NULL);
-}
-
 int loop_run(struct loop *loop, struct fuse_session *fuse, unsigned int threads)
 {
+	const struct sigaction action = {.sa_handler = wake}; /* interrupts system calls */
 	struct sigaction before;
-	sigset_t mask;
 	int r;
 
 	if (!begin(loop, fuse))
 		return 0;
-	r = take_signal(&before, &mask);
+	r = sigaction(WAKE_SIGNAL, &action, &before) < 0 ? -errno : 0;
 	if (r == 0) {
 		if (RINGS_KNOWN)
 			prepare_to_cancel();
@@ -263,7 +255,7 @@ int loop_run(struct loop *loop, struct fuse_session *fuse, unsigned int threads)
 		wait_for_workers(loop);
 		if (RINGS_KNOWN)
 			end_rings(fuse);
-		give_signal_back(&before, &mask);
+		(void)sigaction(WAKE_SIGNAL, &before, NULL);
 	}
 	end(loop);
 	return r < 0 ? r : loop->result;
@@ -271,12 +263,12 @@ int loop_run(struct loop *loop, struct fuse_session *fuse, unsigned int threads)
 
 void loop_stop(struct loop *loop)
 {
-	(void)pthread_mutex_lock(&loop->lock);
+	pthread_mutex_lock(&loop->lock);
 	loop->ending = true;
-	(void)pthread_cond_broadcast(&loop->changed);
+	pthread_cond_broadcast(&loop->changed);
 	if (loop->fuse)
 		fuse_session_exit(loop->fuse);
 	while (loop->fuse)
-		(void)pthread_cond_wait(&loop->changed, &loop->lock);
-	(void)pthread_mutex_unlock(&loop->lock);
+		pthread_cond_wait(&loop->changed, &loop->lock);
+	pthread_mutex_unlock(&loop->lock);
 }

@@ -68,7 +68,7 @@ static int send_answer(int result, int fd)
 	answer_prepare(&answer);
 	answer.result = result;
 	control = CMSG_FIRSTHDR(&answer.head);
-	if (fd < 0 || control == NULL) {
+	if (fd < 0 || !control) {
 		answer.head.msg_control = NULL;
 		answer.head.msg_controllen = 0;
 	} else {
@@ -84,7 +84,7 @@ static int send_answer(int result, int fd)
  * ending. */
 static void let_go(struct fuse_session *fuse)
 {
-	int null AUTO_CLOSE = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
 
 	if (null < 0)
 		_exit(EXIT_FAILURE);

@@ -91,7 +91,7 @@ void on_access(fuse_req_t request, fuse_ino_t node, int mask)
 
 void on_readlink(fuse_req_t request, fuse_ino_t node)
 {
-	struct bytes target CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes target = {0};
 	CLEANUP_ASKER struct requester requester;
 	int r = requester_init(&requester, request);
 	const char *text;

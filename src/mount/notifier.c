@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/timed_wait.h"
 #include "mount/session.h"
 #include "mount/sync.h"
@@ -42,8 +43,8 @@ void notifier_deinit(struct notifier *notifier)
 		invalidation_free(invalidation);
 		invalidation = next;
 	}
-	(void)pthread_mutex_destroy(&notifier->lock);
-	(void)pthread_cond_destroy(&notifier->changed);
+	pthread_mutex_destroy(&notifier->lock);
+	pthread_cond_destroy(&notifier->changed);
 }
 
 void session_tell(struct session *session, struct invalidation *invalidation)
@@ -51,15 +52,15 @@ void session_tell(struct session *session, struct invalidation *invalidation)
 	struct notifier *notifier = &session->notifier;
 
 	invalidation->next = NULL;
-	(void)pthread_mutex_lock(&notifier->lock);
+	pthread_mutex_lock(&notifier->lock);
 	if (notifier->last)
 		notifier->last->next = invalidation;
 	else
 		notifier->first = invalidation;
 	notifier->last = invalidation;
 	notifier->told++;
-	(void)pthread_cond_broadcast(&notifier->changed);
-	(void)pthread_mutex_unlock(&notifier->lock);
+	pthread_cond_broadcast(&notifier->changed);
+	pthread_mutex_unlock(&notifier->lock);
 }
 
 /* ---- telling the kernel -------------------------------------------------------------- */
@@ -162,7 +163,7 @@ static bool take(struct session *session, struct invalidation **invalidation)
 	struct notifier *notifier = &session->notifier;
 	bool goes_on;
 
-	(void)pthread_mutex_lock(&notifier->lock);
+	pthread_mutex_lock(&notifier->lock);
 	while (!notifier->stopping && !notifier->first && !sync_is_due(session))
 		timed_wait(&notifier->changed, &notifier->lock, sync_limit_ns(session));
 	goes_on = !notifier->stopping;
@@ -172,16 +173,16 @@ static bool take(struct session *session, struct invalidation **invalidation)
 		if (!notifier->first)
 			notifier->last = NULL;
 	}
-	(void)pthread_mutex_unlock(&notifier->lock);
+	pthread_mutex_unlock(&notifier->lock);
 	return goes_on;
 }
 
 static void end_invalidation(struct notifier *notifier, struct invalidation *invalidation)
 {
 	invalidation_free(invalidation);
-	(void)pthread_mutex_lock(&notifier->lock);
+	pthread_mutex_lock(&notifier->lock);
 	notifier->done++;
-	(void)pthread_mutex_unlock(&notifier->lock);
+	pthread_mutex_unlock(&notifier->lock);
 }
 
 static void *notify(void *context)
@@ -197,10 +198,10 @@ static void *notify(void *context)
 		}
 		sync_answer(session);
 	}
-	(void)pthread_mutex_lock(&notifier->lock);
+	pthread_mutex_lock(&notifier->lock);
 	notifier->running = false;
-	(void)pthread_cond_broadcast(&notifier->changed);
-	(void)pthread_mutex_unlock(&notifier->lock);
+	pthread_cond_broadcast(&notifier->changed);
+	pthread_mutex_unlock(&notifier->lock);
 	return NULL;
 }
 
@@ -209,10 +210,10 @@ int notifier_start(struct session *session)
 	struct notifier *notifier = &session->notifier;
 	int r;
 
-	(void)pthread_mutex_lock(&notifier->lock);
-	r = -pthread_create(&notifier->thread, NULL, notify, session);
+	pthread_mutex_lock(&notifier->lock);
+	r = thread_start(&notifier->thread, notify, session);
 	notifier->running = r == 0;
-	(void)pthread_mutex_unlock(&notifier->lock);
+	pthread_mutex_unlock(&notifier->lock);
 	notifier->started = r == 0;
 	return r;
 }
@@ -221,17 +222,17 @@ void notifier_stop(struct session *session)
 {
 	struct notifier *notifier = &session->notifier;
 
-	(void)pthread_mutex_lock(&notifier->lock);
+	pthread_mutex_lock(&notifier->lock);
 	notifier->stopping = true;
-	(void)pthread_cond_broadcast(&notifier->changed);
+	pthread_cond_broadcast(&notifier->changed);
 	while (notifier->running)
-		(void)pthread_cond_wait(&notifier->changed, &notifier->lock);
-	(void)pthread_mutex_unlock(&notifier->lock);
+		pthread_cond_wait(&notifier->changed, &notifier->lock);
+	pthread_mutex_unlock(&notifier->lock);
 	sync_cancel(session);
 }
 
 void notifier_join(struct notifier *notifier)
 {
 	if (notifier->started)
-		(void)pthread_join(notifier->thread, NULL);
+		pthread_join(notifier->thread, NULL);
 }

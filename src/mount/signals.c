@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/stop.h"
+#include "base/thread.h"
 
 struct signal_watch {
 	pthread_t thread;
@@ -26,19 +27,19 @@ struct signal_watch {
 static void stop_everything(struct signal_watch *watch)
 {
 	stop_request();
-	(void)pthread_mutex_lock(&watch->lock);
+	pthread_mutex_lock(&watch->lock);
 	watch->came = true;
 	if (watch->stop)
 		watch->stop(watch->stop_context);
-	(void)pthread_mutex_unlock(&watch->lock);
+	pthread_mutex_unlock(&watch->lock);
 }
 
 static void look_anew(struct signal_watch *watch)
 {
-	(void)pthread_mutex_lock(&watch->lock);
+	pthread_mutex_lock(&watch->lock);
 	if (watch->hangup)
 		watch->hangup(watch->context);
-	(void)pthread_mutex_unlock(&watch->lock);
+	pthread_mutex_unlock(&watch->lock);
 }
 
 static void *watch_signals(void *context)
@@ -75,14 +76,14 @@ int signal_watch_new(struct signal_watch **watch, bool hangup_ends)
 		free(made);
 		return -r;
 	}
-	(void)pthread_sigmask(SIG_BLOCK, &made->signals, &before);
+	pthread_sigmask(SIG_BLOCK, &made->signals, &before);
 	(void)signal(SIGHUP, SIG_DFL); /* it may be ignored until here */
-	r = pthread_create(&made->thread, NULL, watch_signals, made);
-	if (r) {
-		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-		(void)pthread_mutex_destroy(&made->lock);
+	r = thread_start(&made->thread, watch_signals, made);
+	if (r < 0) {
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		pthread_mutex_destroy(&made->lock);
 		free(made);
-		return -r;
+		return r;
 	}
 	*watch = made;
 	return 0;
@@ -91,22 +92,22 @@ int signal_watch_new(struct signal_watch **watch, bool hangup_ends)
 void signal_watch_on_hangup(struct signal_watch *watch, void (*hangup)(void *context),
 			    void *context)
 {
-	(void)pthread_mutex_lock(&watch->lock);
+	pthread_mutex_lock(&watch->lock);
 	watch->hangup = hangup;
 	watch->context = context;
-	(void)pthread_mutex_unlock(&watch->lock);
+	pthread_mutex_unlock(&watch->lock);
 }
 
 void signal_watch_attach(struct signal_watch *watch, void (*stop)(void *context), void *context)
 {
 	if (!watch)
 		return;
-	(void)pthread_mutex_lock(&watch->lock);
+	pthread_mutex_lock(&watch->lock);
 	watch->stop = stop;
 	watch->stop_context = context;
 	if (stop && watch->came)
 		stop(context);
-	(void)pthread_mutex_unlock(&watch->lock);
+	pthread_mutex_unlock(&watch->lock);
 }
 
 int signal_watch_number(const struct signal_watch *watch)
@@ -119,8 +120,8 @@ void signal_watch_free(struct signal_watch *watch)
 	if (!watch)
 		return;
 	atomic_store(&watch->ending, true);
-	(void)pthread_kill(watch->thread, SIGINT); /* which it waits for, as for the others */
-	(void)pthread_join(watch->thread, NULL);
-	(void)pthread_mutex_destroy(&watch->lock);
+	pthread_kill(watch->thread, SIGINT); /* which it waits for, as for the others */
+	pthread_join(watch->thread, NULL);
+	pthread_mutex_destroy(&watch->lock);
 	free(watch);
 }

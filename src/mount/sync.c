@@ -8,8 +8,6 @@
 #include "base/clock.h"
 #include "mount/session.h"
 
-#define MILLISECOND_NS UINT64_C(1000000)
-
 /* How many may wait at a time where requests come over io_uring: half of the places of a ring, of
  * which libfuse makes eight for each processor. */
 #define RINGED_MAX 4
@@ -40,36 +38,36 @@ void session_synced(struct session *session, uint64_t ticket, int error)
 {
 	struct notifier *notifier = &session->notifier;
 
-	(void)pthread_mutex_lock(&notifier->lock);
+	pthread_mutex_lock(&notifier->lock);
 	notifier->synced = ticket;
 	notifier->sync_error = error;
 	for (struct sync_waiter *waiter = notifier->waiters; waiter; waiter = waiter->next) {
 		if (!waiter->synced && waiter->ticket <= ticket)
 			mark(waiter, notifier);
 	}
-	(void)pthread_cond_broadcast(&notifier->changed);
-	(void)pthread_mutex_unlock(&notifier->lock);
+	pthread_cond_broadcast(&notifier->changed);
+	pthread_mutex_unlock(&notifier->lock);
 }
 
 void session_rechecked(struct session *session, uint64_t ticket)
 {
 	struct notifier *notifier = &session->notifier;
 
-	(void)pthread_mutex_lock(&notifier->lock);
+	pthread_mutex_lock(&notifier->lock);
 	if (ticket > notifier->rechecked)
 		notifier->rechecked = ticket;
 	for (struct sync_waiter *waiter = notifier->waiters; waiter; waiter = waiter->next) {
 		if (!waiter->synced && waiter->recheck_only && waiter->ticket <= ticket)
 			mark(waiter, notifier);
 	}
-	(void)pthread_cond_broadcast(&notifier->changed);
-	(void)pthread_mutex_unlock(&notifier->lock);
+	pthread_cond_broadcast(&notifier->changed);
+	pthread_mutex_unlock(&notifier->lock);
 }
 
 /* Keeps the answer for reads of its rest, and gives what fits. */
 static void reply_answer(struct session *session, struct sync_waiter *waiter)
 {
-	struct bytes answer CLEANUP_BYTES = {0}, before CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes answer = {0}, before = {0};
 	struct bytes *content = &waiter->handle->file.content;
 	AUTO_FREE char *given = malloc(waiter->size ? waiter->size : 1);
 	int r = given ? view_sync_text(session->view, &answer) : -ENOMEM;
@@ -80,19 +78,19 @@ static void reply_answer(struct session *session, struct sync_waiter *waiter)
 		return;
 	}
 	memcpy(given, answer.data, length);
-	(void)pthread_mutex_lock(&session->notifier.lock);
+	pthread_mutex_lock(&session->notifier.lock);
 	/* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): freed, when the lock is let go */
 	before = *content;
 	*content = answer;
 	answer = (struct bytes){0};
-	(void)pthread_mutex_unlock(&session->notifier.lock);
+	pthread_mutex_unlock(&session->notifier.lock);
 	(void)fuse_reply_buf(waiter->request, given, length);
 }
 
 /* Ends a waiter that is in no list any more; error: positive errno, 0. */
 static void finish(struct session *session, struct sync_waiter *waiter, int error)
 {
-	if (waiter->handle == NULL)
+	if (!waiter->handle)
 		(void)fuse_reply_err(waiter->request, error == EINTR ? EINTR : ESTALE);
 	else if (error)
 		(void)fuse_reply_err(waiter->request, error);
@@ -128,14 +126,14 @@ static void on_interrupt(fuse_req_t request, void *context)
 	struct sync_waiter *waiter;
 	bool ours;
 
-	(void)pthread_mutex_lock(&notifier->lock);
+	pthread_mutex_lock(&notifier->lock);
 	waiter = *find(notifier, request);
 	ours = waiter && waiter->settled;
 	if (ours)
 		take_out(notifier, request);
 	else if (waiter)
 		waiter->interrupted = true;
-	(void)pthread_mutex_unlock(&notifier->lock);
+	pthread_mutex_unlock(&notifier->lock);
 	if (ours)
 		finish(session, waiter, EINTR);
 }
@@ -158,7 +156,7 @@ static int enlist(struct session *session, struct sync_waiter *waiter)
 	struct notifier *notifier = &session->notifier;
 	bool room;
 
-	(void)pthread_mutex_lock(&notifier->lock);
+	pthread_mutex_lock(&notifier->lock);
 	room = has_room(notifier, waiter);
 	if (room) {
 		waiter->next = notifier->waiters;
@@ -168,7 +166,7 @@ static int enlist(struct session *session, struct sync_waiter *waiter)
 	if (!session->settings.sync || waiter->ticket <= notifier->synced ||
 	    (waiter->recheck_only && waiter->ticket <= notifier->rechecked))
 		mark(waiter, notifier);
-	(void)pthread_mutex_unlock(&notifier->lock);
+	pthread_mutex_unlock(&notifier->lock);
 	return room ? 0 : EAGAIN;
 }
 
@@ -178,14 +176,14 @@ static int settle(struct notifier *notifier, struct sync_waiter *waiter)
 {
 	int error;
 
-	(void)pthread_mutex_lock(&notifier->lock);
+	pthread_mutex_lock(&notifier->lock);
 	error = waiter->interrupted ? EINTR : notifier->stopping ? ECANCELED : 0;
 	if (error)
 		take_out(notifier, waiter->request);
 	else
 		waiter->settled = true;
-	(void)pthread_cond_broadcast(&notifier->changed);
-	(void)pthread_mutex_unlock(&notifier->lock);
+	pthread_cond_broadcast(&notifier->changed);
+	pthread_mutex_unlock(&notifier->lock);
 	return error;
 }
 
@@ -227,18 +225,18 @@ void sync_refuse_open(struct session *session, fuse_req_t request, bool compare)
 	struct sync_waiter *waiter = calloc(1, sizeof(*waiter));
 	bool late;
 
-	(void)pthread_mutex_lock(&notifier->lock);
+	pthread_mutex_lock(&notifier->lock);
 	late = notifier->rechecked < notifier->late_rechecked;
 	compare = compare && notifier->synced >= notifier->late_synced;
-	(void)pthread_mutex_unlock(&notifier->lock);
-	if (waiter == NULL || late) {
+	pthread_mutex_unlock(&notifier->lock);
+	if (!waiter || late) {
 		free(waiter);
 		(void)fuse_reply_err(request, ESTALE);
 		return;
 	}
 	waiter->request = request;
 	waiter->recheck_only = !compare;
-	waiter->limit_ns = clock_monotonic_ns() + OPEN_WAIT_MS * MILLISECOND_NS;
+	waiter->limit_ns = clock_monotonic_ns() + OPEN_WAIT_MS * MS_NS;
 	start_waiting(session, waiter);
 }
 
@@ -253,14 +251,14 @@ void sync_read(struct session *session, fuse_req_t request, struct handle *handl
 		wait_for_sync(session, request, handle, size);
 		return;
 	}
-	(void)pthread_mutex_lock(&session->notifier.lock);
+	pthread_mutex_lock(&session->notifier.lock);
 	length = offset < content->length ? content->length - offset : 0;
 	if (length > size)
 		length = size;
 	rest = malloc(length ? length : 1);
 	if (rest && length)
 		memcpy(rest, content->data + offset, length);
-	(void)pthread_mutex_unlock(&session->notifier.lock);
+	pthread_mutex_unlock(&session->notifier.lock);
 	if (rest)
 		(void)fuse_reply_buf(request, rest, length);
 	else
@@ -284,7 +282,7 @@ bool sync_is_due(const struct session *session)
 
 	while (waiter && !is_answerable(waiter, &session->notifier))
 		waiter = waiter->next;
-	return waiter != NULL;
+	return waiter;
 }
 
 uint64_t sync_limit_ns(const struct session *session)
@@ -302,7 +300,7 @@ uint64_t sync_limit_ns(const struct session *session)
 /* Notes what an open waited for in vain, if it did. Holds the lock. */
 static void note_late(struct notifier *notifier, const struct sync_waiter *waiter)
 {
-	if (waiter->handle != NULL || waiter->synced)
+	if (waiter->handle || waiter->synced)
 		return;
 	if (!waiter->recheck_only)
 		notifier->late_synced = waiter->ticket;
@@ -315,7 +313,7 @@ static struct sync_waiter *take_many(struct notifier *notifier, bool all)
 {
 	struct sync_waiter **at = &notifier->waiters, *taken = NULL;
 
-	(void)pthread_mutex_lock(&notifier->lock);
+	pthread_mutex_lock(&notifier->lock);
 	while (*at) {
 		struct sync_waiter *waiter = *at;
 
@@ -328,7 +326,7 @@ static struct sync_waiter *take_many(struct notifier *notifier, bool all)
 		taken = waiter;
 		note_late(notifier, waiter);
 	}
-	(void)pthread_mutex_unlock(&notifier->lock);
+	pthread_mutex_unlock(&notifier->lock);
 	return taken;
 }
 

@@ -63,7 +63,7 @@ static bool has_view(const char *file, const char *device, bool unknown)
 
 	if (mount_table_read_from(&table, file) < 0)
 		return unknown;
-	return mount_table_view_of(&table, device) != NULL;
+	return mount_table_view_of(&table, device);
 }
 
 /* A process whose namespace has the view mounted, or 0. */
@@ -74,7 +74,7 @@ static pid_t find_holder(const char *device)
 	char path[sizeof("/proc//mountinfo") + NAME_MAX];
 
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has it */
-	while (processes != NULL && (entry = readdir(processes)) != NULL) {
+	while (processes && (entry = readdir(processes))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		(void)snprintf(path, sizeof(path), "/proc/%s/mountinfo", entry->d_name);
@@ -146,10 +146,10 @@ static int learn_device(struct unmount_watch *watch, const char *mount_point)
 	if (r < 0)
 		return r;
 	entry = mount_table_covering(&table, mount_point);
-	if (entry == NULL || !mount_entry_is_view(entry) || strcmp(entry->point, mount_point) != 0)
+	if (!entry || !mount_entry_is_view(entry) || strcmp(entry->point, mount_point) != 0)
 		return -ENOENT;
 	watch->device = strdup(entry->device);
-	return watch->device != NULL ? 0 : -ENOMEM;
+	return watch->device ? 0 : -ENOMEM;
 }
 
 static void unmount_watch_free(struct unmount_watch *watch)
@@ -185,6 +185,6 @@ void unmount_watch_end(struct unmount_watch *watch)
 	if (!watch->running)
 		return;
 	(void)eventfd_write(watch->end_fd, 1);
-	(void)pthread_join(watch->thread, NULL);
+	pthread_join(watch->thread, NULL);
 	unmount_watch_free(watch);
 }

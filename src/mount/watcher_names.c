@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/numbers.h"
 
 void watcher_names_free(struct watcher_names *list)
@@ -16,15 +17,8 @@ void watcher_names_free(struct watcher_names *list)
 
 int watcher_names_add(struct watcher_names *list, struct listed_name name)
 {
-	if (list->count == list->capacity) {
-		size_t wanted = list->capacity ? list->capacity * 2 : 16;
-		void *grown = reallocarray(list->names, wanted, sizeof(*list->names));
-
-		if (!grown)
-			return -ENOMEM;
-		list->names = grown;
-		list->capacity = wanted;
-	}
+	if (array_reserve(&list->names, &list->capacity, list->count + 1, sizeof(*list->names)) < 0)
+		return -ENOMEM;
 	name.text = arena_copy(&list->memory, name.text, strlen(name.text));
 	if (!name.text)
 		return -ENOMEM;

@@ -21,7 +21,7 @@
 
 /* How long after a folder was listed for the first time something may still be said of what was in
  * the view by then, while who watches it may have listed it before. */
-#define UNSURE_NS 5000000000
+#define UNSURE_NS (5 * SECOND_NS)
 
 /* How often a change is tried where somebody looked its name up in between. */
 #define TRIES_MAX 4
@@ -141,7 +141,7 @@ static int list_folder(const struct watcher_pass *pass, struct listing *listing)
 {
 	struct watched_folder *folder = pass->folder;
 	const struct view_call call = {.view = pass->session->view};
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 	int r = view_path(pass->session->view, folder->node, &path);
 
 	if (r == -ESTALE)
@@ -184,12 +184,12 @@ static void take_recent(struct watcher_pass *pass)
 	struct watcher_thread *watcher = pass->watcher;
 
 	arena_free(&pass->recent_memory);
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	pass->recent_count = watcher->recent_count;
 	memcpy(pass->recent, watcher->recent, watcher->recent_count * sizeof(*pass->recent));
 	if (pass->watchers.anybody)
 		keep_later(pass);
-	(void)pthread_mutex_unlock(&watcher->lock);
+	pthread_mutex_unlock(&watcher->lock);
 }
 
 /* Of a folder of which nobody knows what its watchers know: all but the names that just came or
@@ -218,9 +218,9 @@ static int guess(struct watcher_pass *pass, const struct watcher_names *now)
 
 static void set_changed(struct watcher_thread *watcher, struct watched_folder *folder)
 {
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	folder->changed = true;
-	(void)pthread_mutex_unlock(&watcher->lock);
+	pthread_mutex_unlock(&watcher->lock);
 }
 
 /* What is different from what its watchers know; what cannot be told now is for the next look. */
@@ -331,12 +331,12 @@ static int find_watched(struct watcher_pass *pass)
 
 	if (found < 0)
 		return (int)found;
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	if (pass->watchers.anybody)
 		forget_others(watcher, inodes, count);
 	for (size_t i = 0; i < count; i++)
 		add_watched(watcher, inodes[i]);
-	(void)pthread_mutex_unlock(&watcher->lock);
+	pthread_mutex_unlock(&watcher->lock);
 	view_set_refreshed(pass->session->view, HASH_COUNT(watcher->watched));
 	return 0;
 }
@@ -345,10 +345,10 @@ static bool take_changed(struct watcher_thread *watcher, struct watched_folder *
 {
 	bool changed;
 
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	changed = folder->changed;
 	folder->changed = false;
-	(void)pthread_mutex_unlock(&watcher->lock);
+	pthread_mutex_unlock(&watcher->lock);
 	return changed;
 }
 

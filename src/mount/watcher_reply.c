@@ -14,25 +14,25 @@ int watcher_replies_init(struct watcher_replies *replies)
 
 void watcher_replies_deinit(struct watcher_replies *replies)
 {
-	(void)pthread_mutex_destroy(&replies->lock);
+	pthread_mutex_destroy(&replies->lock);
 }
 
 /* A node that was given once is never given again: the kernel may still hold it. */
 void watcher_reply_begin(struct watcher_replies *replies, struct watcher_reply reply)
 {
-	(void)pthread_mutex_lock(&replies->lock);
+	pthread_mutex_lock(&replies->lock);
 	replies->now = reply;
 	atomic_store(&replies->folder, reply.folder);
 	replies->stand_in = node_make(NODE_STAND_IN, node_id(replies->stand_in) + 1);
-	(void)pthread_mutex_unlock(&replies->lock);
+	pthread_mutex_unlock(&replies->lock);
 }
 
 void watcher_reply_end(struct watcher_replies *replies)
 {
-	(void)pthread_mutex_lock(&replies->lock);
+	pthread_mutex_lock(&replies->lock);
 	replies->now = (struct watcher_reply){.folder = 0};
 	atomic_store(&replies->folder, 0);
-	(void)pthread_mutex_unlock(&replies->lock);
+	pthread_mutex_unlock(&replies->lock);
 }
 
 /* ---- answers ------------------------------------------------------------------------- */
@@ -70,9 +70,9 @@ bool watcher_reply_is_of(struct watcher_replies *replies, uint64_t folder, const
 
 	if (atomic_load(&replies->folder) != folder)
 		return false;
-	(void)pthread_mutex_lock(&replies->lock);
+	pthread_mutex_lock(&replies->lock);
 	is = is_name(&replies->now, folder, name);
-	(void)pthread_mutex_unlock(&replies->lock);
+	pthread_mutex_unlock(&replies->lock);
 	return is;
 }
 
@@ -82,14 +82,14 @@ bool watcher_reply_lookup(struct watcher_replies *replies, uint64_t folder, cons
 	const struct watcher_reply *now = &replies->now;
 	bool known = true;
 
-	(void)pthread_mutex_lock(&replies->lock);
+	pthread_mutex_lock(&replies->lock);
 	if (is_name(now, folder, name))
 		fill_entry(entry, now->there ? replies->stand_in : 0, now->directory);
 	else if (is_gone_folder(now, folder, name))
 		fill_entry(entry, now->folder, true);
 	else
 		known = false;
-	(void)pthread_mutex_unlock(&replies->lock);
+	pthread_mutex_unlock(&replies->lock);
 	return known;
 }
 
@@ -97,9 +97,9 @@ bool watcher_reply_getattr(struct watcher_replies *replies, uint64_t node, struc
 {
 	bool gone;
 
-	(void)pthread_mutex_lock(&replies->lock);
+	pthread_mutex_lock(&replies->lock);
 	gone = replies->now.above && replies->now.folder == node;
-	(void)pthread_mutex_unlock(&replies->lock);
+	pthread_mutex_unlock(&replies->lock);
 	if (gone)
 		fill_attributes(attributes, node, true);
 	return gone;
@@ -111,10 +111,10 @@ bool watcher_reply_change(struct watcher_replies *replies, uint64_t folder, cons
 	const struct watcher_reply *now = &replies->now;
 	bool known;
 
-	(void)pthread_mutex_lock(&replies->lock);
+	pthread_mutex_lock(&replies->lock);
 	known = is_name(now, folder, name) && now->there != there;
 	if (known && entry)
 		fill_entry(entry, replies->stand_in, now->directory);
-	(void)pthread_mutex_unlock(&replies->lock);
+	pthread_mutex_unlock(&replies->lock);
 	return known;
 }

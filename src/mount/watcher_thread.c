@@ -15,15 +15,15 @@
 #include "mount/watcher_pass.h"
 
 /* From one look to the next. */
-#define LOOK_INTERVAL_NS 100000000
+#define LOOK_INTERVAL_NS (100 * MS_NS)
 #define LOOKS_SHARE 50
 
 /* The longest: one who is looked at may have stood still. */
-#define PAUSE_MAX_NS UINT64_C(5000000000)
+#define PAUSE_MAX_NS (5 * SECOND_NS)
 
 /* How often those who asked are looked at again, and for how long. */
-#define AGAIN_INTERVAL_NS UINT64_C(500000000)
-#define AGAIN_FOR_NS UINT64_C(10000000000)
+#define AGAIN_INTERVAL_NS (500 * MS_NS)
+#define AGAIN_FOR_NS (10 * SECOND_NS)
 
 /* Instead of who asked last. */
 #define TOO_MANY (-1)
@@ -43,8 +43,8 @@ void watcher_thread_deinit(struct watcher_thread *watcher)
 {
 	watcher_pass_forget(watcher);
 	arena_free(&watcher->recent_memory);
-	(void)pthread_mutex_destroy(&watcher->lock);
-	(void)pthread_cond_destroy(&watcher->changed);
+	pthread_mutex_destroy(&watcher->lock);
+	pthread_cond_destroy(&watcher->changed);
 }
 
 /* ---- what it is told ----------------------------------------------------------------- */
@@ -62,9 +62,9 @@ void watcher_thread_note_folder(struct watcher_thread *watcher, uint64_t folder)
 {
 	if (!watcher->process)
 		return;
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	note_folder(watcher, folder);
-	(void)pthread_mutex_unlock(&watcher->lock);
+	pthread_mutex_unlock(&watcher->lock);
 }
 
 void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, const char *name)
@@ -73,7 +73,7 @@ void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, c
 
 	if (!watcher->process)
 		return;
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	note_folder(watcher, folder);
 	if (watcher->recent_count < RECENT_NAMES_MAX) {
 		text = arena_copy(&watcher->recent_memory, name, strlen(name));
@@ -81,7 +81,7 @@ void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, c
 			watcher->recent[watcher->recent_count++] =
 				(struct recent_name){folder, text, ++watcher->recent_number};
 	}
-	(void)pthread_mutex_unlock(&watcher->lock);
+	pthread_mutex_unlock(&watcher->lock);
 }
 
 void watcher_thread_note_all(struct watcher_thread *watcher)
@@ -90,21 +90,21 @@ void watcher_thread_note_all(struct watcher_thread *watcher)
 
 	if (!watcher->process)
 		return;
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	HASH_ITER(hh, watcher->watched, folder, next)
 	folder->changed = true;
-	(void)pthread_mutex_unlock(&watcher->lock);
+	pthread_mutex_unlock(&watcher->lock);
 }
 
 void watcher_thread_wake(struct watcher_thread *watcher)
 {
 	if (!watcher->process)
 		return;
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	watcher->told = true;
-	watcher->changes = watcher->watched != NULL;
-	(void)pthread_cond_broadcast(&watcher->changed);
-	(void)pthread_mutex_unlock(&watcher->lock);
+	watcher->changes = watcher->watched;
+	pthread_cond_broadcast(&watcher->changed);
+	pthread_mutex_unlock(&watcher->lock);
 }
 
 /* Notes who asks. False: that was known. */
@@ -130,10 +130,10 @@ void watcher_thread_note_request(struct watcher_thread *watcher, pid_t requester
 
 	if (!watcher->process || requester <= 0 || last == requester || last == TOO_MANY)
 		return;
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	if (note_requester(watcher, requester))
-		(void)pthread_cond_broadcast(&watcher->changed);
-	(void)pthread_mutex_unlock(&watcher->lock);
+		pthread_cond_broadcast(&watcher->changed);
+	pthread_mutex_unlock(&watcher->lock);
 }
 
 /* ---- the thread ---------------------------------------------------------------------- */
@@ -181,7 +181,7 @@ static bool take(struct watcher_thread *watcher, const struct times *times,
 	bool goes_on;
 	uint64_t from;
 
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	while (!atomic_load(&watcher->stopping)) {
 		from = due(watcher, times, look);
 		if (from <= clock_monotonic_ns())
@@ -196,7 +196,7 @@ static bool take(struct watcher_thread *watcher, const struct times *times,
 	watcher->requesters.count = 0;
 	if (look->watchers.anybody || atomic_load(&watcher->requester) != TOO_MANY)
 		atomic_store(&watcher->requester, 0);
-	(void)pthread_mutex_unlock(&watcher->lock);
+	pthread_mutex_unlock(&watcher->lock);
 	return goes_on;
 }
 
@@ -232,10 +232,10 @@ static void *refresh(void *context)
 		log_warning("programs that show folders of the view do not hear of changes: %s",
 			    error_text(r));
 	arena_free(&look.recent_memory);
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	watcher->running = false;
-	(void)pthread_cond_broadcast(&watcher->changed);
-	(void)pthread_mutex_unlock(&watcher->lock);
+	pthread_cond_broadcast(&watcher->changed);
+	pthread_mutex_unlock(&watcher->lock);
 	return NULL;
 }
 
@@ -247,11 +247,11 @@ void watcher_thread_start(struct session *session)
 	if (session->access == SESSION_READ_ONLY)
 		return;
 	watcher->process = mounter_process(session->settings.mounter);
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	r = atomic_load(&watcher->stopping) ? -ECANCELED
 					    : thread_start(&watcher->thread, refresh, session);
 	watcher->running = r == 0;
-	(void)pthread_mutex_unlock(&watcher->lock);
+	pthread_mutex_unlock(&watcher->lock);
 	if (r == 0)
 		return;
 	watcher->process = 0;
@@ -263,16 +263,16 @@ void watcher_thread_start(struct session *session)
 
 void watcher_thread_stop(struct watcher_thread *watcher)
 {
-	(void)pthread_mutex_lock(&watcher->lock);
+	pthread_mutex_lock(&watcher->lock);
 	atomic_store(&watcher->stopping, true);
-	(void)pthread_cond_broadcast(&watcher->changed);
+	pthread_cond_broadcast(&watcher->changed);
 	while (watcher->running)
-		(void)pthread_cond_wait(&watcher->changed, &watcher->lock);
-	(void)pthread_mutex_unlock(&watcher->lock);
+		pthread_cond_wait(&watcher->changed, &watcher->lock);
+	pthread_mutex_unlock(&watcher->lock);
 }
 
 void watcher_thread_join(struct watcher_thread *watcher)
 {
 	if (watcher->process)
-		(void)pthread_join(watcher->thread, NULL);
+		pthread_join(watcher->thread, NULL);
 }

@@ -67,7 +67,7 @@ bool mount_point_is_dead(const char *point)
 
 int mount_points_list(char ***points)
 {
-	struct mount_table table CLEANUP_TABLE = {0};
+	CLEANUP_TABLE struct mount_table table = {0};
 	size_t count = 0;
 	char **list;
 	int r = mount_table_read(&table);
@@ -95,7 +95,7 @@ void mount_points_free(char **points)
 /* The same for an absolute path without symlinks. */
 static int point_of_absolute(const char *absolute, char **point)
 {
-	struct mount_table table CLEANUP_TABLE = {0};
+	CLEANUP_TABLE struct mount_table table = {0};
 	const struct mount_entry *entry;
 	int r = mount_table_read(&table);
 

@@ -29,7 +29,7 @@ bool mount_is_privileged(void)
 
 enum mount_obstacle mount_obstacle_of_device(void)
 {
-	int fd AUTO_CLOSE = open(DEVICE, O_RDWR | O_CLOEXEC);
+	AUTO_CLOSE int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 
 	if (fd >= 0)
 		return MOUNT_NO_OBSTACLE;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/mountinfo.h"
 
 #define VIEW_TYPE "fuse.twinfs"
@@ -36,16 +37,11 @@ void mount_table_free(struct mount_table *table)
 static int add_entry(struct mount_table *table, const struct mount_entry *words)
 {
 	struct mount_entry entry;
+	int r = array_reserve(&table->entries, &table->capacity, table->count + 1,
+			      sizeof(*table->entries));
 
-	if (table->count == table->capacity) {
-		size_t wanted = table->capacity ? table->capacity * 2 : 32;
-		void *grown = reallocarray(table->entries, wanted, sizeof(*table->entries));
-
-		if (!grown)
-			return -ENOMEM;
-		table->entries = grown;
-		table->capacity = wanted;
-	}
+	if (r < 0)
+		return r;
 	entry = (struct mount_entry){.point = strdup(words->point),
 				     .type = strdup(words->type),
 				     .device = strdup(words->device),

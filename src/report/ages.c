@@ -6,7 +6,6 @@
 
 #define DAY_SECONDS INT64_C(86400)
 #define YEAR_SECONDS (DAY_SECONDS * 1461 / 4)
-#define SECOND_NS INT64_C(1000000000)
 
 static const struct {
 	int64_t seconds; /* up to here */

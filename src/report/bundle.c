@@ -94,7 +94,7 @@ static int has_marker(const struct folder *folder, const char *const *marker, bo
 	int r = 0;
 
 	*has = true;
-	for (size_t i = 0; r == 0 && *has && i < MARKER_NAMES_MAX && marker[i] != NULL; i++)
+	for (size_t i = 0; r == 0 && *has && i < MARKER_NAMES_MAX && marker[i]; i++)
 		r = has_name(folder, marker[i], has);
 	return r;
 }
@@ -114,7 +114,7 @@ static int is_marked_outside(const char *path, size_t length, bool *is)
 	AUTO_FREE char *folder = strndup(path, length);
 	AUTO_CLOSE int fd = -1;
 
-	if (folder == NULL)
+	if (!folder)
 		return -ENOMEM;
 	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return has_any_marker(&(struct folder){.fd = fd < 0 ? -errno : fd}, is);
@@ -204,9 +204,9 @@ int bundle_find(struct bundle_finder *finder, struct catalog_reader *reader,
 	bool is;
 	int r;
 
-	if (finder->memos == NULL)
+	if (!finder->memos)
 		finder->memos = calloc(BUNDLE_MEMOS, sizeof(*finder->memos));
-	if (finder->memos == NULL)
+	if (!finder->memos)
 		return -ENOMEM;
 	r = climb(finder, reader, dir, bundle);
 	chain = (const void *)finder->chain.data;
@@ -242,14 +242,14 @@ static int name_bundle(struct catalog_reader *reader, const struct sources *sour
 	uint32_t source;
 	int r = catalog_dir_path(reader, bundle, &relative, &source);
 
-	if (r == 0 && bytes_text(&relative) == NULL)
+	if (r == 0 && !bytes_text(&relative))
 		r = -ENOMEM;
 	if (r == 0)
 		r = source_absolute_path(sources, source, bytes_text(&relative), &absolute);
 	if (r < 0)
 		return r;
-	*path = bytes_text(&absolute) != NULL ? strdup(bytes_text(&absolute)) : NULL;
-	return *path != NULL ? 0 : -ENOMEM;
+	*path = bytes_text(&absolute) ? strdup(bytes_text(&absolute)) : NULL;
+	return *path ? 0 : -ENOMEM;
 }
 
 int bundle_tally_add(struct bundle_tally *tally, struct catalog_reader *reader,

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/numbers.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
-
-#define FIRST_CAPACITY 16
 
 void copies_free(struct copies *copies)
 {
@@ -31,28 +30,14 @@ const char *copy_path(const struct copies *copies, const struct copy *copy)
 	return (const char *)copies->paths.data + copy->path;
 }
 
-static int make_room(struct copies *copies)
-{
-	size_t capacity = copies->capacity > 0 ? copies->capacity * 2 : FIRST_CAPACITY;
-	struct copy *list;
-
-	if (copies->count < copies->capacity)
-		return 0;
-	list = reallocarray(copies->list, capacity, sizeof(*list));
-	if (list == NULL)
-		return -ENOMEM;
-	copies->list = list;
-	copies->capacity = capacity;
-	return 0;
-}
-
 static int add_name(struct copies *copies, struct catalog_reader *reader, uint64_t dir,
 		    uint64_t cookie)
 {
 	struct copy *copy;
 	int r;
 
-	r = make_room(copies);
+	r = array_reserve(&copies->list, &copies->capacity, copies->count + 1,
+			  sizeof(*copies->list));
 	if (r < 0)
 		return r;
 	copy = &copies->list[copies->count];

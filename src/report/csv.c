@@ -49,10 +49,10 @@ static void print_quoted(struct output *output, const struct bytes *text)
 	output_text(output, "\"");
 	while (left > 0) {
 		const char *quote = memchr(at, '"', left);
-		size_t length = quote != NULL ? (size_t)(quote - at) + 1 : left;
+		size_t length = quote ? (size_t)(quote - at) + 1 : left;
 
 		output_bytes(output, at, length);
-		if (quote != NULL)
+		if (quote)
 			output_text(output, "\"");
 		at += length;
 		left -= length;

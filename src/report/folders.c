@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/numbers.h"
 #include "base/size.h"
-
-#define FIRST_CAPACITY 64
 
 /* More levels than this mean a cycle in a damaged index. */
 #define LEVELS_MAX 65536
@@ -95,7 +94,7 @@ static uint64_t find_median(struct folders *folders)
 {
 	struct folder_sum *list = folders->list;
 
-	assert(list != NULL);
+	assert(list);
 	qsort(list, folders->count, sizeof(*list), compare_bytes);
 	return list[folders->count / 2].bytes;
 }
@@ -120,21 +119,6 @@ static int shrink(struct folders *folders, const struct folders_map *map)
 	return r;
 }
 
-static int make_room(struct folders *folders)
-{
-	size_t capacity = folders->capacity > 0 ? 2 * folders->capacity : FIRST_CAPACITY;
-	struct folder_sum *list;
-
-	if (folders->count < folders->capacity)
-		return 0;
-	list = reallocarray(folders->list, capacity, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	folders->list = list;
-	folders->capacity = capacity;
-	return 0;
-}
-
 int folders_add(struct folders *folders, const struct folders_map *map, uint64_t dir,
 		uint64_t bytes)
 {
@@ -150,7 +134,8 @@ int folders_add(struct folders *folders, const struct folders_map *map, uint64_t
 	if (folders->count >= FOLDERS_MAX)
 		r = shrink(folders, map);
 	if (r == 0)
-		r = make_room(folders);
+		r = array_reserve(&folders->list, &folders->capacity, folders->count + 1,
+				  sizeof(*folders->list));
 	if (r == 0)
 		folders->list[folders->count++] =
 			(struct folder_sum){.dir = dir, .bytes = bytes, .files = 1};

@@ -87,7 +87,7 @@ static void append_escaped(struct html *html, const char *bytes, size_t length, 
 		size_t taken = utf8_decode(bytes + i, length - i, &code);
 		const char *entity = taken > 0 ? find_entity(code) : NULL;
 
-		if (entity != NULL)
+		if (entity)
 			html_raw(html, entity);
 		else if (taken == 0 || utf8_is_unfit(code) || is_no_character(code))
 			append_odd(html, bytes + i, taken, code, with_elements);
@@ -130,7 +130,7 @@ void html_attribute(struct html *html, const char *bytes, size_t length)
 static bool is_unreserved(unsigned char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-	       (byte >= '0' && byte <= '9') || (byte != '\0' && strchr("-._~/", byte) != NULL);
+	       (byte >= '0' && byte <= '9') || (byte != '\0' && strchr("-._~/", byte));
 }
 
 void html_link(struct html *html, const char *path, size_t length)

@@ -34,7 +34,7 @@ static int write_object(struct printing *printing, json_t *object)
 {
 	int r;
 
-	if (object == NULL)
+	if (!object)
 		return -ENOMEM;
 	r = json_dump_callback(object, write_part, printing->output, JSON_COMPACT);
 	json_decref(object);
@@ -48,7 +48,7 @@ static int write_summary(struct printing *printing)
 		summary_list(&printing->summary, printing->report->part == REPORT_SINGLES, figures);
 	json_t *object = json_object();
 
-	for (size_t i = 0; object != NULL && i < count; i++) {
+	for (size_t i = 0; object && i < count; i++) {
 		if (json_object_set_new(object, figures[i].name, json_number(figures[i].value)) <
 		    0) {
 			json_decref(object);
@@ -76,7 +76,7 @@ static int make_name(struct printing *printing, const struct copies *copies,
 	if (r < 0)
 		return r;
 	*object = json_object();
-	if (*object == NULL)
+	if (!*object)
 		return -ENOMEM;
 	r = json_set_path(*object, "path", (const char *)printing->path.data,
 			  printing->path.length);

@@ -131,7 +131,7 @@ static int make_folders(struct gathering *g)
 		r = folders_tree(&g->folders, &map, &nodes, &count);
 	if (r < 0)
 		return r;
-	assert(nodes != NULL);
+	assert(nodes);
 	facts->folders = calloc(count + 1, sizeof(*facts->folders));
 	if (!facts->folders)
 		return -ENOMEM;

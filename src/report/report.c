@@ -79,7 +79,7 @@ static int worth_going_on(const struct printing *printing)
 static int visit_group(void *context, const struct group_record *group, const struct copies *copies)
 {
 	struct printing *printing = context;
-	uint64_t redundant = copies != NULL ? copies->redundant : group->inodes - 1;
+	uint64_t redundant = copies ? copies->redundant : group->inodes - 1;
 	int r = 0;
 
 	summary_add_group(&printing->summary, group, redundant);

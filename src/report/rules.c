@@ -62,15 +62,15 @@ static bool lies_at(const struct decision *decision, const struct copy *name, co
 	const char *source = decision->sources->list[name->source].path;
 	const char *rest = path_below(place, source);
 
-	if (path_below(source, place) != NULL)
+	if (path_below(source, place))
 		return true;
-	return rest != NULL && path_below(copy_path(decision->copies, name), rest) != NULL;
+	return rest && path_below(copy_path(decision->copies, name), rest);
 }
 
 static bool lies_in_any(const struct decision *decision, const struct copy *name,
 			char *const *places)
 {
-	for (; places != NULL && *places != NULL; places++) {
+	for (; places && *places; places++) {
 		if (lies_at(decision, name, *places))
 			return true;
 	}
@@ -83,8 +83,7 @@ static const char *why_name_stays(const struct decision *decision, const struct 
 
 	if (lies_in_any(decision, name, rules->protect))
 		return "protected";
-	if (rules->only != NULL && rules->only[0] != NULL &&
-	    !lies_in_any(decision, name, rules->only))
+	if (rules->only && rules->only[0] && !lies_in_any(decision, name, rules->only))
 		return "outside of --only";
 	return NULL;
 }
@@ -101,12 +100,12 @@ static int gather(struct decision *decision)
 	struct candidate *candidate = NULL;
 
 	decision->list = calloc(decision->copies->count + 1, sizeof(*decision->list));
-	if (decision->list == NULL)
+	if (!decision->list)
 		return -ENOMEM;
 	for (size_t i = 0; i < decision->copies->count; i++) {
 		struct copy *name = &decision->copies->list[i];
 
-		if (candidate == NULL || candidate->names->file != name->file) {
+		if (!candidate || candidate->names->file != name->file) {
 			candidate = &decision->list[decision->count++];
 			candidate->names = name;
 			candidate->trashed = true;
@@ -115,7 +114,7 @@ static int gather(struct decision *decision)
 		candidate->trashed = candidate->trashed && is_trashed(decision, name);
 		candidate->bundled |= name->bundle != 0 && !decision->rules->include_bundles;
 		name->why = why_name_stays(decision, name);
-		if (candidate->stays == NULL)
+		if (!candidate->stays)
 			candidate->stays = name->why;
 	}
 	decision->left = decision->count;
@@ -143,7 +142,7 @@ static void refuse_trash(struct decision *decision)
 		if (!candidate->trashed)
 			continue;
 		drop(decision, candidate, &words);
-		if (candidate->stays == NULL)
+		if (!candidate->stays)
 			candidate->stays = words.lost;
 	}
 }
@@ -155,9 +154,9 @@ static void prefer_what_stays(struct decision *decision)
 	bool any = false;
 
 	for (size_t i = 0; i < decision->count; i++)
-		any = any || (decision->list[i].stays != NULL && decision->list[i].lost == NULL);
+		any = any || (decision->list[i].stays && !decision->list[i].lost);
 	for (size_t i = 0; any && i < decision->count; i++) {
-		if (decision->list[i].stays == NULL && decision->list[i].lost == NULL)
+		if (!decision->list[i].stays && !decision->list[i].lost)
 			drop(decision, &decision->list[i], &words);
 	}
 }
@@ -268,18 +267,18 @@ static int apply_rule(struct decision *decision, const struct keep_rule *rule)
 		struct candidate *candidate = &decision->list[i];
 		int r;
 
-		if (candidate->lost != NULL)
+		if (candidate->lost)
 			continue;
 		r = score(decision, rule, candidate);
 		if (r < 0)
 			return r;
-		if (best == NULL || is_lower(&candidate->score, &best->score))
+		if (!best || is_lower(&candidate->score, &best->score))
 			best = candidate;
 	}
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
 
-		if (candidate->lost == NULL && is_lower(&best->score, &candidate->score))
+		if (!candidate->lost && is_lower(&best->score, &candidate->score))
 			drop(decision, candidate, words_of(rule->by));
 	}
 	return 0;
@@ -293,9 +292,9 @@ static void prefer_outside_bundles(struct decision *decision)
 	bool any = false;
 
 	for (size_t i = 0; i < decision->count; i++)
-		any = any || (decision->list[i].lost == NULL && !decision->list[i].bundled);
+		any = any || (!decision->list[i].lost && !decision->list[i].bundled);
 	for (size_t i = 0; any && i < decision->count; i++) {
-		if (decision->list[i].lost == NULL && decision->list[i].bundled)
+		if (!decision->list[i].lost && decision->list[i].bundled)
 			drop(decision, &decision->list[i], &words);
 	}
 }
@@ -338,12 +337,11 @@ static struct candidate *choose(const struct decision *decision, uint64_t kept)
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
 
-		if (candidate->lost != NULL)
+		if (candidate->lost)
 			continue;
 		if (candidate->names->file == kept)
 			return candidate;
-		if (best == NULL ||
-		    reason_against(decision->copies, best, candidate) == REASON_EARLIER)
+		if (!best || reason_against(decision->copies, best, candidate) == REASON_EARLIER)
 			best = candidate;
 	}
 	return best;
@@ -368,7 +366,7 @@ static void explain_choice(struct decision *decision, const struct candidate *ke
 		struct candidate *candidate = &decision->list[i];
 		enum reason reason;
 
-		if (candidate == kept || candidate->lost != NULL)
+		if (candidate == kept || candidate->lost)
 			continue;
 		reason = reason_against(decision->copies, kept, candidate);
 		if (reason > needed)
@@ -385,7 +383,7 @@ static bool *mark_sources(const struct decision *decision, const struct candidat
 {
 	bool *marked = calloc(decision->sources->count + 1, sizeof(*marked));
 
-	for (size_t i = 0; marked != NULL && i < kept->count; i++)
+	for (size_t i = 0; marked && i < kept->count; i++)
 		marked[kept->names[i].source] = true;
 	return marked;
 }
@@ -395,12 +393,12 @@ static int spare_same_source(struct decision *decision, const struct candidate *
 {
 	AUTO_FREE bool *marked = mark_sources(decision, kept);
 
-	if (marked == NULL)
+	if (!marked)
 		return -ENOMEM;
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
 
-		for (size_t j = 0; candidate->stays == NULL && j < candidate->count; j++) {
+		for (size_t j = 0; !candidate->stays && j < candidate->count; j++) {
 			if (marked[candidate->names[j].source])
 				candidate->stays = "in the source of the kept copy";
 		}
@@ -422,12 +420,12 @@ static void spare(struct candidate *candidate)
 	bool by_name = false;
 
 	for (size_t i = 0; i < candidate->count; i++)
-		by_name = by_name || candidate->names[i].why != NULL;
+		by_name = by_name || candidate->names[i].why;
 	for (size_t i = 0; i < candidate->count; i++) {
 		struct copy *name = &candidate->names[i];
 
 		name->fate = FATE_SPARED;
-		if (name->why == NULL)
+		if (!name->why)
 			name->why = by_name ? "hard link to one that stays" : candidate->stays;
 	}
 }
@@ -449,15 +447,15 @@ static void set_fates(struct decision *decision, struct candidate *kept)
 {
 	const char *why = decision->won;
 
-	if (why == NULL)
-		why = kept->stays != NULL ? kept->stays : "the only copy";
+	if (!why)
+		why = kept->stays ? kept->stays : "the only copy";
 	decision->copies->redundant = 0;
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
 
 		if (candidate == kept) {
 			set_fate(candidate, FATE_KEPT, why);
-		} else if (candidate->stays != NULL) {
+		} else if (candidate->stays) {
 			spare(candidate);
 		} else if (candidate->bundled) {
 			spare_for_bundle(candidate);
@@ -514,8 +512,8 @@ static int concerns(const char *path, const struct source *source, struct catalo
 	struct entry_record entry;
 	int r;
 
-	*does = path_below(source->path, path) != NULL;
-	if (*does || rest == NULL)
+	*does = path_below(source->path, path);
+	if (*does || !rest)
 		return 0;
 	r = catalog_find_path(reader, source->root, rest, &entry);
 	*does = r == 0 && (entry.kind == ENTRY_DIR || entry.kind == ENTRY_FILE);
@@ -525,7 +523,7 @@ static int concerns(const char *path, const struct source *source, struct catalo
 static int find_stray(char *const *paths, struct catalog_reader *reader,
 		      const struct sources *sources, const char **stray)
 {
-	for (; paths != NULL && *paths != NULL; paths++) {
+	for (; paths && *paths; paths++) {
 		bool does = false;
 
 		for (size_t i = 0; !does && i < sources->count; i++) {

@@ -55,7 +55,7 @@ static bool has_size(const struct report *report, uint64_t size)
 
 static bool path_is_wanted(const struct report *report, const char *path)
 {
-	for (char *const *glob = report->paths; glob != NULL && *glob != NULL; glob++) {
+	for (char *const *glob = report->paths; glob && *glob; glob++) {
 		if (glob_matches_within(*glob, path))
 			return true;
 	}
@@ -67,7 +67,7 @@ static bool any_path_is_wanted(const struct selection *selection)
 {
 	const struct copies *copies = &selection->copies;
 
-	if (selection->report->paths == NULL)
+	if (!selection->report->paths)
 		return true;
 	for (size_t i = 0; i < copies->count; i++) {
 		if (path_is_wanted(selection->report, copy_path(copies, &copies->list[i])))
@@ -102,8 +102,8 @@ static bool names_matter(const struct report *report)
 {
 	const struct rules *rules = report->rules;
 
-	return report->part != REPORT_SUMMARY || report->paths != NULL || rules->protect != NULL ||
-	       rules->only != NULL || rules->between_sources;
+	return report->part != REPORT_SUMMARY || report->paths || rules->protect || rules->only ||
+	       rules->between_sources;
 }
 
 static int find_bundles(struct selection *selection)
@@ -124,7 +124,7 @@ static int count_bundled(const struct selection *selection)
 	const struct copies *copies = &selection->copies;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && report->bundles != NULL && i < copies->count; i++) {
+	for (size_t i = 0; r == 0 && report->bundles && i < copies->count; i++) {
 		if (copies->list[i].stays_for_bundle)
 			r = bundle_tally_add(report->bundles, report->reader, report->sources,
 					     copies->list[i].bundle);
@@ -286,8 +286,8 @@ static int scan_groups(struct selection *selection)
 	if (r < 0)
 		return r;
 	while ((r = catalog_next_rank(scan, &group)) == 0) {
-		r = selection->sorter != NULL ? sort_group(selection, &group)
-					      : consider_group(selection, &group);
+		r = selection->sorter ? sort_group(selection, &group)
+				      : consider_group(selection, &group);
 		if (r != 0)
 			return r;
 	}
@@ -318,7 +318,7 @@ int selection_groups(const struct report *report, const struct visitor *visitor)
 	r = selection_init(&selection, report, visitor);
 	if (r == 0)
 		r = scan_groups(&selection);
-	if (r == 0 && selection.sorter != NULL)
+	if (r == 0 && selection.sorter)
 		r = take_sorted_groups(&selection);
 	return r == SELECTION_FULL ? 0 : r;
 }
@@ -356,8 +356,8 @@ static int judge_file(struct selection *selection, const struct size_entry *entr
 		r = has_no_copy(selection->report->reader, entry->file, &alone);
 	if (r < 0 || !alone)
 		return r;
-	return selection->sorter != NULL ? sort_single(selection, entry->file, entry->size)
-					 : consider_single(selection, entry->file, entry->size);
+	return selection->sorter ? sort_single(selection, entry->file, entry->size)
+				 : consider_single(selection, entry->file, entry->size);
 }
 
 static int scan_singles(struct selection *selection)
@@ -411,7 +411,7 @@ int selection_singles(const struct report *report, const struct visitor *visitor
 	r = selection_init(&selection, report, visitor);
 	if (r == 0)
 		r = scan_singles(&selection);
-	if (r == 0 && selection.sorter != NULL)
+	if (r == 0 && selection.sorter)
 		r = take_sorted_singles(&selection);
 	return r == SELECTION_FULL ? 0 : r;
 }

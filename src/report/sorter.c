@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
 #include "base/numbers.h"
 #include "base/output.h"
 #include "base/spool.h"
-
-#define FIRST_CAPACITY 1024
 
 /* What is read of a run at once: 8 MiB of keys make one of 64 for half a gigabyte of them. */
 #define BLOCK_BYTES (64UL * 1024)
@@ -40,7 +39,7 @@ struct sorter {
 	int spool; /* -1: all is in memory */
 	long end; /* of the file */
 	struct run *runs;
-	size_t run_count;
+	size_t run_count, run_capacity;
 	struct run **heap; /* runs that have a next record, the one with the lowest first */
 	size_t heap_count;
 };
@@ -48,7 +47,7 @@ struct sorter {
 int sorter_new(struct sorter **sorter, size_t memory_bytes)
 {
 	*sorter = calloc(1, sizeof(**sorter));
-	if (*sorter == NULL)
+	if (!*sorter)
 		return -ENOMEM;
 	(*sorter)->memory_bytes = memory_bytes;
 	(*sorter)->spool = -1;
@@ -57,7 +56,7 @@ int sorter_new(struct sorter **sorter, size_t memory_bytes)
 
 void sorter_free(struct sorter *sorter)
 {
-	if (sorter == NULL)
+	if (!sorter)
 		return;
 	for (size_t i = 0; i < sorter->run_count; i++)
 		bytes_free(&sorter->runs[i].block);
@@ -109,21 +108,6 @@ static void sort_records(struct sorter *sorter)
 			sorter->records.data);
 }
 
-static int make_room(struct sorter *sorter)
-{
-	size_t capacity = sorter->capacity > 0 ? sorter->capacity * 2 : FIRST_CAPACITY;
-	size_t *order;
-
-	if (sorter->count < sorter->capacity)
-		return 0;
-	order = reallocarray(sorter->order, capacity, sizeof(*order));
-	if (order == NULL)
-		return -ENOMEM;
-	sorter->order = order;
-	sorter->capacity = capacity;
-	return 0;
-}
-
 /* ---- in the file -------------------------------------------------------------------------- */
 
 static int write_records(struct sorter *sorter)
@@ -142,12 +126,11 @@ static int write_records(struct sorter *sorter)
 /* Moves what is in memory to the file, as one more run. */
 static int spill(struct sorter *sorter)
 {
-	struct run *runs = reallocarray(sorter->runs, sorter->run_count + 1, sizeof(*runs));
-	int r;
+	int r = array_reserve(&sorter->runs, &sorter->run_capacity, sorter->run_count + 1,
+			      sizeof(*sorter->runs));
 
-	if (runs == NULL)
-		return -ENOMEM;
-	sorter->runs = runs;
+	if (r < 0)
+		return r;
 	if (sorter->spool < 0)
 		sorter->spool = spool_open();
 	if (sorter->spool < 0)
@@ -156,7 +139,7 @@ static int spill(struct sorter *sorter)
 	r = write_records(sorter);
 	if (r < 0)
 		return r;
-	runs[sorter->run_count++] = (struct run){
+	sorter->runs[sorter->run_count++] = (struct run){
 		.at = sorter->end,
 		.end = sorter->end + (long)sorter->records.length,
 	};
@@ -176,7 +159,8 @@ int sorter_add(struct sorter *sorter, const void *key, size_t length, uint64_t n
 	if (sorter->count > 0 && used + sizeof(head) + length > sorter->memory_bytes)
 		r = spill(sorter);
 	if (r == 0)
-		r = make_room(sorter);
+		r = array_reserve(&sorter->order, &sorter->capacity, sorter->count + 1,
+				  sizeof(*sorter->order));
 	if (r < 0)
 		return r;
 	place = sorter->records.length;
@@ -259,7 +243,7 @@ static void sink(const struct sorter *sorter, size_t place)
 static int begin_merge(struct sorter *sorter)
 {
 	sorter->heap = calloc(sorter->run_count, sizeof(struct run *));
-	if (sorter->heap == NULL)
+	if (!sorter->heap)
 		return -ENOMEM;
 	for (size_t i = 0; i < sorter->run_count; i++) {
 		int r = load_record(sorter, &sorter->runs[i]);

@@ -53,12 +53,12 @@ struct library {
 static bool load(struct library *library)
 {
 	void *handle = dlopen("libgdk_pixbuf-2.0.so.0", RTLD_NOW | RTLD_GLOBAL);
-	bool found = handle != NULL;
+	bool found = handle;
 
 #define FIND(function)                                                    \
 	do {                                                              \
 		void *address = found ? dlsym(handle, #function) : NULL;  \
-		found = address != NULL;                                  \
+		found = address;                                          \
 		memcpy(&library->function##_, &address, sizeof(address)); \
 	} while (0)
 	FUNCTIONS(FIND);

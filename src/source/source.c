@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -204,19 +205,21 @@ void source_paths_free(char **resolved)
 
 static int append_source(struct sources *sources, const char *path, uint64_t root)
 {
-	struct source *list = reallocarray(sources->list, sources->count + 1, sizeof(*list));
+	struct source *source;
+	int r = array_reserve(&sources->list, &sources->capacity, sources->count + 1,
+			      sizeof(*sources->list));
 
-	if (!list)
-		return -ENOMEM;
-	sources->list = list;
-	list[sources->count] = (struct source){.path = strdup(path), .root = root, .fd = -1};
-	return list[sources->count++].path ? 0 : -ENOMEM;
+	if (r < 0)
+		return r;
+	source = &sources->list[sources->count++];
+	*source = (struct source){.path = strdup(path), .root = root, .fd = -1};
+	return source->path ? 0 : -ENOMEM;
 }
 
 static int load_sources(struct sources *sources)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_BYTES struct bytes path = {0};
 	uint64_t root;
 	int r = catalog_read_begin(sources->catalog, &reader);
 
@@ -390,7 +393,7 @@ static int source_fd(const struct sources *sources, uint32_t source)
 int source_open_dir(const struct sources *sources, struct catalog_reader *reader, uint64_t dir,
 		    int flags)
 {
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 	const char *text;
 	uint32_t source;
 	int r = catalog_dir_path(reader, dir, &path, &source);
@@ -409,7 +412,7 @@ int source_open_dir(const struct sources *sources, struct catalog_reader *reader
 static int open_name(const struct sources *sources, struct catalog_reader *reader,
 		     const struct file_record *file, int flags)
 {
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 	const char *text;
 	uint32_t source;
 	int fd, r = catalog_entry_path(reader, file->dir, file->cookie, &path, &source);

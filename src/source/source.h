@@ -31,7 +31,7 @@ struct source {
 struct sources {
 	struct catalog *catalog; /* borrowed */
 	struct source *list;
-	size_t count;
+	size_t count, capacity;
 	bool cross_mounts; /* enter other file systems */
 };
 

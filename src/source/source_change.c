@@ -16,7 +16,7 @@
 bool directory_is_empty(int fd)
 {
 	int again = open_beneath_for_reading(fd, "", O_DIRECTORY, true);
-	DIR *directory AUTO_CLOSEDIR = again >= 0 ? fdopendir(again) : NULL;
+	AUTO_CLOSEDIR DIR *directory = again >= 0 ? fdopendir(again) : NULL;
 	const struct dirent *entry;
 
 	if (!directory) {
@@ -34,7 +34,7 @@ bool directory_is_empty(int fd)
 
 static int has_names(struct catalog_reader *reader, const struct source *source, bool *has)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
 	int r = catalog_scan_entries(reader, source->root, 0, &scan);
 
@@ -46,7 +46,7 @@ static int has_names(struct catalog_reader *reader, const struct source *source,
 
 bool source_is_emptied(const struct sources *sources, const struct source *source, int fd)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	bool has = false;
 
 	return directory_is_empty(fd) && catalog_read_begin(sources->catalog, &reader) == 0 &&
@@ -78,7 +78,7 @@ static int compare(struct catalog_reader *reader, const struct source *source, u
 
 int sources_find_change(const struct sources *sources, size_t *which, enum source_change_kind *kind)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	int r = catalog_read_begin(sources->catalog, &reader);
 
 	*kind = SOURCE_SAME;
@@ -116,7 +116,7 @@ static bool is_unmounted(const struct sources *sources, const struct dir_record 
 static int examine_mount_root(const struct sources *sources, struct catalog_reader *reader,
 			      const struct dir_record *dir, struct bytes *path)
 {
-	struct bytes below CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes below = {0};
 	uint32_t source;
 	int r = catalog_dir_path(reader, dir->id, &below, &source);
 
@@ -131,8 +131,8 @@ static int examine_mount_root(const struct sources *sources, struct catalog_read
 
 int sources_find_unmounted(const struct sources *sources, struct bytes *path)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct dir_record dir;
 	bool was_mounted;
 	int r = catalog_read_begin(sources->catalog, &reader);

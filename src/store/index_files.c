@@ -121,7 +121,7 @@ int index_file_replace(int folder_fd, const char *name, const char *text)
 
 int index_file_read(int folder_fd, const char *name, char *text, size_t size)
 {
-	int fd AUTO_CLOSE = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_CLOSE int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	long length;
 
 	if (fd < 0)

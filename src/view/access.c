@@ -171,7 +171,7 @@ static int get_dir(const struct view_query *query, uint64_t id, struct dir_recor
 static int access_check_dir(const struct view_query *query, uint64_t id, int access)
 {
 	struct attempt attempt = {.flags = O_DIRECTORY, .access = access};
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 	struct dir_record dir;
 	struct attributes now;
 	uint32_t source;
@@ -217,8 +217,8 @@ static int try_name(const struct view_query *query, const struct file_record *fi
 static int access_check_file(const struct view_query *query, uint64_t node, int access)
 {
 	struct attempt attempt = {.access = access};
-	struct catalog_scan *names CLEANUP_SCAN = NULL;
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_SCAN struct catalog_scan *names = NULL;
+	CLEANUP_BYTES struct bytes path = {0};
 	struct file_record file;
 	uint64_t dir, cookie;
 	uint32_t source;
@@ -250,7 +250,7 @@ static int find_at(const struct view_query *query, const struct file_record *fil
 int access_find_name(const struct view_query *query, const struct file_record *file, uint64_t dir,
 		     uint64_t cookie)
 {
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 	uint32_t source = 0;
 	int r;
 
@@ -263,8 +263,8 @@ int access_find_name(const struct view_query *query, const struct file_record *f
 int access_find_file(const struct view_query *query, const struct file_record *file,
 		     struct bytes *path, uint32_t *source)
 {
-	struct catalog_scan *names CLEANUP_SCAN = NULL;
-	struct bytes found CLEANUP_BYTES = {0};
+	CLEANUP_SCAN struct catalog_scan *names = NULL;
+	CLEANUP_BYTES struct bytes found = {0};
 	uint64_t dir, cookie;
 	uint32_t its_source = 0;
 	bool any = false;

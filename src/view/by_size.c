@@ -53,7 +53,7 @@ static int append_target(struct bytes *target, uint64_t node, const struct group
 static int fill_link(const struct view_query *query, struct stat *attributes, uint64_t node,
 		     const struct group_record *group)
 {
-	struct bytes target CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes target = {0};
 	int r = append_target(&target, node, group);
 
 	stat_set_symlink(attributes, node, target.length, query->view->since);
@@ -117,7 +117,7 @@ static int scan_ranks(const struct layout *layout, uint64_t rank, struct catalog
 static int find_link(const struct layout *layout, uint64_t first, uint64_t last, const char *name,
 		     struct stat *attributes)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	enum node_kind kind = layout->ranks.folders ? NODE_DEEP_LINK : NODE_LINK;
 	uint64_t rank = rank_name_parse(name);
 	struct group_record group = {0};
@@ -142,7 +142,7 @@ static int find_link(const struct layout *layout, uint64_t first, uint64_t last,
 static int list_links(const struct layout *layout, uint64_t first, uint64_t last,
 		      view_emit_fn *emit, void *context)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	enum node_kind kind = layout->ranks.folders ? NODE_DEEP_LINK : NODE_LINK;
 	char name[RANK_NAME_SIZE];
 	struct view_entry entry = {.name = name, .known = true};

@@ -191,7 +191,7 @@ static int open_own(struct view_query *query, uint64_t id, struct view_file *fil
 
 int view_open(const struct view_call *call, uint64_t node, struct view_file *file)
 {
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	int r = query_begin_for(&query, call);
 
 	*file = (struct view_file){.node = node, .fd = -1};
@@ -215,7 +215,7 @@ void view_close(struct view_file *file)
 
 int view_sync_text(struct view *view, struct bytes *text)
 {
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	int r = query_begin(&query, view);
 
 	if (r == 0)
@@ -228,7 +228,7 @@ int view_sync_text(struct view *view, struct bytes *text)
 /* Gets what the index has of an open file. -ESTALE: another content, for ever. */
 static int get_record(struct view *view, struct view_file *file, struct file_record *record)
 {
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	int r = query_begin(&query, view);
 
 	if (r == 0)
@@ -322,7 +322,7 @@ bool view_has_more(struct view *view, const struct view_file *file)
 
 int view_readlink(const struct view_call *call, uint64_t node, struct bytes *target)
 {
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	struct file_record record;
 	AUTO_CLOSE int fd = -1;
 	ssize_t length;

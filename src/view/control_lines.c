@@ -18,7 +18,7 @@
 /* Begins an object with the path of a node; NULL in *object: it has lost its last name. */
 static int begin_line(const struct view_query *query, uint64_t node, json_t **object)
 {
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 	int r = source_path_of(query, node, &path);
 
 	*object = NULL;
@@ -55,7 +55,7 @@ static int append_error(const struct view_query *query, const struct error_entry
 
 int control_errors(const struct view_query *query, struct bytes *content)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct error_entry error;
 	int r = catalog_scan_errors(query->reader, &scan);
 
@@ -111,7 +111,7 @@ static int append_all_pending(const struct view_query *query, struct catalog_sca
 
 int control_pending(const struct view_query *query, struct bytes *content)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct size_entry from = {.size = 0};
 	int r = catalog_get_min_size(query->reader, &from.size);
 

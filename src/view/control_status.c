@@ -110,7 +110,7 @@ static int set_counts(json_t *status, const struct catalog_totals *totals, uint6
 static int set_remedy(json_t *status, uint64_t unwatched)
 {
 	struct inotify_limit limit = inotify_watches_max();
-	struct bytes text CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes text = {0};
 	const char *remedy;
 	int r = bytes_format(&text, "sysctl %s=%" PRIu64, limit.setting,
 			     inotify_raised(limit.max, unwatched));

@@ -74,7 +74,7 @@ static int append_group(struct lines *lines, const struct delta_group *delta)
 /* Begins an event about a node, *object; NULL: it is gone, and that its names went says it all. */
 static int begin_path_event(struct lines *lines, const char *event, uint64_t node, json_t **object)
 {
-	struct bytes path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes path = {0};
 	int r = source_path_of(&lines->query, node, &path);
 
 	*object = NULL;

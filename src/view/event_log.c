@@ -13,7 +13,7 @@ void event_log_init(struct event_log *log)
 void event_log_deinit(struct event_log *log)
 {
 	bytes_free(&log->content);
-	(void)pthread_mutex_destroy(&log->lock);
+	pthread_mutex_destroy(&log->lock);
 }
 
 static uint64_t count_lines(const uint8_t *data, size_t length)
@@ -48,7 +48,7 @@ int event_log_append(struct event_log *log, const struct bytes *lines, struct ti
 	const uint8_t *line = lines->data, *end = lines->data + lines->length;
 	int r = 0;
 
-	(void)pthread_mutex_lock(&log->lock);
+	pthread_mutex_lock(&log->lock);
 	while (r == 0 && line < end) {
 		const uint8_t *newline = memchr(line, '\n', (size_t)(end - line));
 		size_t length = newline ? (size_t)(newline + 1 - line) : (size_t)(end - line);
@@ -59,7 +59,7 @@ int event_log_append(struct event_log *log, const struct bytes *lines, struct ti
 		line += length;
 		log->changed = now;
 	}
-	(void)pthread_mutex_unlock(&log->lock);
+	pthread_mutex_unlock(&log->lock);
 	return r;
 }
 
@@ -67,10 +67,10 @@ uint64_t event_log_size(struct event_log *log, struct timespec *changed)
 {
 	uint64_t size;
 
-	(void)pthread_mutex_lock(&log->lock);
+	pthread_mutex_lock(&log->lock);
 	size = log->start + log->content.length;
 	*changed = log->changed;
-	(void)pthread_mutex_unlock(&log->lock);
+	pthread_mutex_unlock(&log->lock);
 	return size;
 }
 
@@ -166,9 +166,9 @@ size_t event_log_read(struct event_log *log, struct event_reader *reader, void *
 
 	if (size == 0)
 		return 0;
-	(void)pthread_mutex_lock(&log->lock);
+	pthread_mutex_lock(&log->lock);
 	length = read_at(log, reader, buffer, size, offset);
-	(void)pthread_mutex_unlock(&log->lock);
+	pthread_mutex_unlock(&log->lock);
 	return length;
 }
 
@@ -176,8 +176,8 @@ bool event_log_has_more(struct event_log *log, const struct event_reader *reader
 {
 	bool more;
 
-	(void)pthread_mutex_lock(&log->lock);
+	pthread_mutex_lock(&log->lock);
 	more = reader->next < log->start + log->content.length;
-	(void)pthread_mutex_unlock(&log->lock);
+	pthread_mutex_unlock(&log->lock);
 	return more;
 }

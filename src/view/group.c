@@ -45,7 +45,7 @@ int groups_lookup(const struct view_query *query, const char *name, struct stat 
 
 int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *emit, void *context)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct group_record group;
 	uint64_t secret = query->view->cookie_secret;
 	int r = catalog_scan_groups(query->reader, listing_id(secret, after), &scan);

@@ -117,7 +117,7 @@ int group_copy_name(const struct view_query *query, uint64_t dir, uint64_t cooki
 		    char name[static COPY_NAME_SIZE])
 {
 	const struct sources *sources = query->view->sources;
-	struct bytes relative CLEANUP_BYTES = {0}, path CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes relative = {0}, path = {0};
 	uint32_t source;
 	int r = catalog_entry_path(query->reader, dir, cookie, &relative, &source);
 

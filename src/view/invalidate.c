@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/group_name.h"
 #include "base/numbers.h"
 #include "catalog/query.h"
@@ -68,15 +69,8 @@ static int list_add(struct node_list *list, uint64_t node)
 {
 	if (list->count && list->list[list->count - 1] == node)
 		return 0;
-	if (list->count == list->capacity) {
-		size_t wanted = list->capacity ? list->capacity * 2 : 64;
-		void *grown = reallocarray(list->list, wanted, sizeof(*list->list));
-
-		if (!grown)
-			return -ENOMEM;
-		list->list = grown;
-		list->capacity = wanted;
-	}
+	if (array_reserve(&list->list, &list->capacity, list->count + 1, sizeof(*list->list)) < 0)
+		return -ENOMEM;
 	list->list[list->count++] = node;
 	return 0;
 }
@@ -84,17 +78,12 @@ static int list_add(struct node_list *list, uint64_t node)
 /* Name stays where it is until the piece ends. */
 static int add_entry(struct pass *pass, uint64_t parent, const char *name, size_t length)
 {
-	if (pass->entry_count == pass->entry_capacity) {
-		size_t wanted = pass->entry_capacity ? pass->entry_capacity * 2 : 64;
-		void *grown = reallocarray(pass->entries, wanted, sizeof(*pass->entries));
+	int r = array_reserve(&pass->entries, &pass->entry_capacity, pass->entry_count + 1,
+			      sizeof(*pass->entries));
 
-		if (!grown)
-			return -ENOMEM;
-		pass->entries = grown;
-		pass->entry_capacity = wanted;
-	}
-	pass->entries[pass->entry_count++] = (struct entry){parent, name, length};
-	return 0;
+	if (r == 0)
+		pass->entries[pass->entry_count++] = (struct entry){parent, name, length};
+	return r;
 }
 
 static int add_entry_copy(struct pass *pass, uint64_t parent, const char *name, size_t length)
@@ -307,7 +296,7 @@ static int do_place(struct pass *pass, uint64_t dir, uint64_t cookie, place_fn *
 
 static int for_each_name(struct pass *pass, const struct file_record *file, place_fn *place)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	uint64_t dir, cookie;
 	int r;
 

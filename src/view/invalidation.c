@@ -82,7 +82,7 @@ static int add_folder(struct bytes *folders, uint64_t id)
 
 static int add_folders_in(struct catalog_reader *reader, uint64_t id, struct bytes *folders)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
 	int r = catalog_scan_entries(reader, id, 0, &scan);
 
@@ -95,7 +95,7 @@ static int add_folders_in(struct catalog_reader *reader, uint64_t id, struct byt
 
 static int find_all_folders(const struct view *view, struct bytes *folders)
 {
-	struct catalog_reader *reader CLEANUP_READER = NULL;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	const struct delta_dir *found;
 	int r = catalog_read_begin(view->catalog, &reader);
 

@@ -41,7 +41,7 @@ void known_numbers_deinit(struct known_numbers *numbers)
 {
 	forget_all(numbers);
 	free(numbers->list);
-	(void)pthread_mutex_destroy(&numbers->lock);
+	pthread_mutex_destroy(&numbers->lock);
 }
 
 /* The place where a numbering is, or where it belongs. */
@@ -90,14 +90,14 @@ bool known_numbers_get(struct known_numbers *numbers, const struct number_key *k
 	const struct known_numbering *known;
 	bool is_known = false;
 
-	(void)pthread_mutex_lock(&numbers->lock);
+	pthread_mutex_lock(&numbers->lock);
 	if (numbers->list) {
 		known = place_of(numbers, key);
 		is_known = keys_equal(&known->key, key) && now_ns < known->until_ns;
 		if (is_known)
 			(void)!numbered_find(&known->ordinals, group);
 	}
-	(void)pthread_mutex_unlock(&numbers->lock);
+	pthread_mutex_unlock(&numbers->lock);
 	return is_known;
 }
 
@@ -106,7 +106,7 @@ void known_numbers_put(struct known_numbers *numbers, const struct number_key *k
 {
 	struct known_numbering *known;
 
-	(void)pthread_mutex_lock(&numbers->lock);
+	pthread_mutex_lock(&numbers->lock);
 	if (!numbers->list)
 		numbers->list = calloc(KNOWN_NUMBERS_MAX, sizeof(*numbers->list));
 	if (numbers->list && count_of(ordinals) <= KNOWN_NUMBERS_GROUPS_MAX) {
@@ -122,6 +122,6 @@ void known_numbers_put(struct known_numbers *numbers, const struct number_key *k
 		*ordinals = (struct bytes){0};
 		numbers->groups += count_of(&known->ordinals);
 	}
-	(void)pthread_mutex_unlock(&numbers->lock);
+	pthread_mutex_unlock(&numbers->lock);
 	bytes_free(ordinals);
 }

@@ -27,7 +27,7 @@ void listing_times_deinit(struct listing_times *times)
 		HASH_DEL(times->table, entry);
 		free(entry);
 	}
-	(void)pthread_mutex_destroy(&times->lock);
+	pthread_mutex_destroy(&times->lock);
 }
 
 static struct listing_time *find_or_add(struct listing_times *times, uint64_t node)
@@ -53,11 +53,11 @@ int listing_times_set(struct listing_times *times, uint64_t node, struct timespe
 {
 	struct listing_time *entry;
 
-	(void)pthread_mutex_lock(&times->lock);
+	pthread_mutex_lock(&times->lock);
 	entry = find_or_add(times, node);
 	if (entry)
 		entry->time = time;
-	(void)pthread_mutex_unlock(&times->lock);
+	pthread_mutex_unlock(&times->lock);
 	return entry ? 0 : -ENOMEM;
 }
 
@@ -65,11 +65,11 @@ void listing_times_renew(struct listing_times *times, uint64_t node, struct time
 {
 	struct listing_time *entry;
 
-	(void)pthread_mutex_lock(&times->lock);
+	pthread_mutex_lock(&times->lock);
 	HASH_FIND(hh, times->table, &node, sizeof(node), entry);
 	if (entry)
 		entry->time = time;
-	(void)pthread_mutex_unlock(&times->lock);
+	pthread_mutex_unlock(&times->lock);
 }
 
 static bool is_later(struct timespec a, struct timespec b)
@@ -82,10 +82,10 @@ struct timespec listing_times_latest(struct listing_times *times, uint64_t node,
 {
 	struct listing_time *entry;
 
-	(void)pthread_mutex_lock(&times->lock);
+	pthread_mutex_lock(&times->lock);
 	HASH_FIND(hh, times->table, &node, sizeof(node), entry);
 	if (entry && is_later(entry->time, time))
 		time = entry->time;
-	(void)pthread_mutex_unlock(&times->lock);
+	pthread_mutex_unlock(&times->lock);
 	return time;
 }

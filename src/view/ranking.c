@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "catalog/scan.h"
 
 void ranking_init(struct ranking *ranking)
@@ -14,7 +15,7 @@ void ranking_init(struct ranking *ranking)
 void ranking_deinit(struct ranking *ranking)
 {
 	free(ranking->places);
-	(void)pthread_mutex_destroy(&ranking->lock);
+	pthread_mutex_destroy(&ranking->lock);
 }
 
 uint64_t ranking_show_folders(struct ranking *ranking, uint64_t folders)
@@ -30,23 +31,18 @@ uint64_t ranking_show_folders(struct ranking *ranking, uint64_t folders)
 
 static int remember(struct ranking *ranking, const struct rank_entry *place)
 {
-	if (ranking->count == ranking->capacity) {
-		size_t wanted = ranking->capacity ? ranking->capacity * 2 : 64;
-		void *grown = reallocarray(ranking->places, wanted, sizeof(*ranking->places));
+	int r = array_reserve(&ranking->places, &ranking->capacity, ranking->count + 1,
+			      sizeof(*ranking->places));
 
-		if (!grown)
-			return -ENOMEM;
-		ranking->places = grown;
-		ranking->capacity = wanted;
-	}
-	ranking->places[ranking->count++] = *place;
-	return 0;
+	if (r == 0)
+		ranking->places[ranking->count++] = *place;
+	return r;
 }
 
 /* Goes on from the last place that is remembered until there are so many. */
 static int learn(struct ranking *ranking, struct catalog_reader *reader, size_t wanted)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	const struct rank_entry *from = NULL;
 	struct rank_entry place;
 	size_t ahead = 0; /* groups until the next place */
@@ -73,7 +69,7 @@ static int find(struct ranking *ranking, struct catalog_reader *reader,
 {
 	int r = 0;
 
-	(void)pthread_mutex_lock(&ranking->lock);
+	pthread_mutex_lock(&ranking->lock);
 	if (ranking->order != totals->order)
 		ranking->count = 0;
 	ranking->order = totals->order;
@@ -81,7 +77,7 @@ static int find(struct ranking *ranking, struct catalog_reader *reader,
 		r = learn(ranking, reader, number + 1);
 	if (r == 0)
 		*place = ranking->places[number];
-	(void)pthread_mutex_unlock(&ranking->lock);
+	pthread_mutex_unlock(&ranking->lock);
 	return r;
 }
 

@@ -85,7 +85,7 @@ int silent_verify(struct view_query *query, const struct view_file *file,
 static int meet_writer(struct view *view, struct view_file *file)
 {
 	uint64_t id = node_id(file->node);
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	struct group_record group = {0};
 	int r = query_begin(&query, view);
 

@@ -34,7 +34,7 @@ static int append_absolute(const struct view_query *query, struct bytes *relativ
 
 int source_path_of(const struct view_query *query, uint64_t node, struct bytes *path)
 {
-	struct bytes relative CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes relative = {0};
 	uint32_t source;
 	int r;
 
@@ -47,7 +47,7 @@ int source_path_of(const struct view_query *query, uint64_t node, struct bytes *
 
 int source_path_for(const struct view_query *query, uint64_t node, struct bytes *path)
 {
-	struct bytes relative CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes relative = {0};
 	struct file_record file;
 	uint32_t source = 0;
 	int r;

@@ -210,7 +210,7 @@ static int tree_list(const struct view_query *query, uint64_t node, uint64_t aft
 {
 	int r = access_check_node(query, node, X_OK);
 	const struct listing listing = {query, node, r == 0, emit, context};
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
 	bool full = false;
 
@@ -224,7 +224,7 @@ static int tree_list(const struct view_query *query, uint64_t node, uint64_t aft
 static int tree_path(const struct view_query *query, uint64_t node, struct bytes *path)
 {
 	const struct sources *sources = query->view->sources;
-	struct bytes relative CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes relative = {0};
 	struct dir_record dir;
 	uint32_t source;
 	int r = get_dir(query, node, &dir);

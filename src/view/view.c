@@ -135,7 +135,7 @@ static const struct node_ops *class_of(uint64_t node)
 int view_lookup(const struct view_call *call, uint64_t parent, const char *name,
 		struct stat *attributes)
 {
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	const struct node_ops *class = class_of(parent);
 	int r;
 
@@ -158,7 +158,7 @@ int view_lookup(const struct view_call *call, uint64_t parent, const char *name,
 
 int view_getattr(const struct view_call *call, uint64_t node, struct stat *attributes)
 {
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	const struct node_ops *class = class_of(node);
 	int r;
 
@@ -176,7 +176,7 @@ int view_getattr(const struct view_call *call, uint64_t node, struct stat *attri
 
 int view_path(struct view *view, uint64_t node, struct bytes *path)
 {
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	const struct node_ops *class = class_of(node);
 	int r;
 
@@ -191,7 +191,7 @@ int view_path(struct view *view, uint64_t node, struct bytes *path)
 /* Even root runs only what somebody may run. */
 int view_access(const struct view_call *call, uint64_t node, int access)
 {
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	const struct node_ops *class = class_of(node);
 	struct stat attributes;
 	int r;
@@ -243,7 +243,7 @@ static bool emit_dot(const char *name, uint64_t node, uint64_t cookie, view_emit
 int view_list(const struct view_call *call, uint64_t node, uint64_t after, view_emit_fn *emit,
 	      void *context)
 {
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	const struct node_ops *class = class_of(node);
 	uint64_t parent = VIEW_ROOT;
 	int r;
@@ -272,7 +272,7 @@ int view_list(const struct view_call *call, uint64_t node, uint64_t after, view_
 /* How much there is of what a caller may not read is not for him. */
 int view_statfs(const struct view_call *call, struct statvfs *statfs)
 {
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	struct catalog_totals totals = {0};
 	uint64_t bytes;
 	int r = query_begin_for(&query, call);

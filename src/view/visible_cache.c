@@ -22,7 +22,7 @@ void visible_cache_init(struct visible_cache *visible_cache)
 void visible_cache_deinit(struct visible_cache *visible_cache)
 {
 	free(visible_cache->list);
-	(void)pthread_mutex_destroy(&visible_cache->lock);
+	pthread_mutex_destroy(&visible_cache->lock);
 }
 
 /* The place where it is, or where it belongs. */
@@ -46,20 +46,20 @@ bool visible_cache_get(struct visible_cache *visible_cache, const struct visible
 	const struct visible_entry *known;
 	bool is_known = false;
 
-	(void)pthread_mutex_lock(&visible_cache->lock);
+	pthread_mutex_lock(&visible_cache->lock);
 	if (visible_cache->list) {
 		known = place_of(visible_cache, key);
 		is_known = keys_equal(&known->key, key) && now_ns < known->until_ns;
 		*visible = known->visible;
 	}
-	(void)pthread_mutex_unlock(&visible_cache->lock);
+	pthread_mutex_unlock(&visible_cache->lock);
 	return is_known;
 }
 
 void visible_cache_put(struct visible_cache *visible_cache, const struct visible_key *key,
 		       const struct visible_copies *visible, uint64_t began_ns, uint64_t now_ns)
 {
-	(void)pthread_mutex_lock(&visible_cache->lock);
+	pthread_mutex_lock(&visible_cache->lock);
 	if (!visible_cache->list)
 		visible_cache->list = calloc(KNOWN_SHARES_MAX, sizeof(*visible_cache->list));
 	if (visible_cache->list) {
@@ -69,5 +69,5 @@ void visible_cache_put(struct visible_cache *visible_cache, const struct visible
 			.until_ns = now_ns + BELIEVED_TIMES * (now_ns - began_ns),
 		};
 	}
-	(void)pthread_mutex_unlock(&visible_cache->lock);
+	pthread_mutex_unlock(&visible_cache->lock);
 }

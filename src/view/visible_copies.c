@@ -52,7 +52,7 @@ static int find_copy(const struct view_query *query, uint64_t id, struct found_c
 static int find_copies(const struct view_query *query, uint64_t group,
 		       struct visible_copies *visible)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct found_copy best = {0}, next = {0}, swap;
 	uint64_t id;
 	int r = catalog_scan_members(query->reader, group, 0, &scan);
@@ -181,7 +181,7 @@ static int find_among_few(const struct view_query *query, struct hash128 hash,
 static int number_groups(const struct view_query *query, const struct number_key *key,
 			 struct numbered *asked)
 {
-	struct bytes ordinals CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes ordinals = {0};
 	uint64_t began = clock_monotonic_ns();
 	struct group_record group;
 	uint32_t at = 0;
@@ -308,7 +308,7 @@ static int find_other(const struct view_query *query, uint64_t id, const struct 
 static int try_some(const struct view_query *query, const struct group_record *group,
 		    const struct found_copy *copy, enum others others)
 {
-	struct catalog_scan *scan CLEANUP_SCAN = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct found_copy other = {0};
 	uint64_t id = group->kept;
 	int r = catalog_scan_members(query->reader, group->id, 0, &scan), found = -EACCES;

@@ -111,7 +111,7 @@ static int group_value(const struct group_record *group, bool folder, const char
 static int own_value(const struct view_call *call, uint64_t node, const char *key,
 		     struct bytes *value)
 {
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	struct group_record group;
 	uint64_t kind = node_kind(node);
 	int r = query_begin_for(&query, call);
@@ -201,7 +201,7 @@ static int open_file(const struct view_query *query, uint64_t node)
 /* -ENODATA for a node that is in no source, and for a mount point. */
 static int open_node(const struct view_call *call, uint64_t node)
 {
-	struct view_query query CLEANUP_QUERY = {0};
+	CLEANUP_QUERY struct view_query query = {0};
 	bool is_dir = node_is_source_dir(node);
 	int r;
 
@@ -218,7 +218,7 @@ static int open_node(const struct view_call *call, uint64_t node)
 long view_getxattr(const struct view_call *call, uint64_t node, const char *name, void *value,
 		   size_t size)
 {
-	struct bytes own CLEANUP_BYTES = {0};
+	CLEANUP_BYTES struct bytes own = {0};
 	AUTO_CLOSE int fd = -1;
 
 	if (is_own(name)) {

@@ -24,11 +24,11 @@ static void change(struct backoff *backoff, uint64_t file, bool closed, uint64_t
 
 static size_t due_count(const struct backoff *backoff, uint64_t now_ns, bool all)
 {
-	uint64_t *files AUTO_FREE = NULL;
-	size_t count = 0;
+	struct due_files files = {0};
 
-	assert_int_equal(backoff_due(backoff, now_ns, all, &files, &count), 0);
-	return count;
+	assert_int_equal(backoff_due(backoff, now_ns, all, &files), 0);
+	free(files.list);
+	return files.count;
 }
 
 /* How long the only file that waits has still to wait. */
@@ -250,19 +250,19 @@ static void test_more_that_failed_than_fit_wait_as_one(void **state)
 static void test_due_files_are_appended(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
-	uint64_t *files AUTO_FREE = malloc(sizeof(*files));
-	size_t count = 1;
+	struct due_files files = {malloc(sizeof(uint64_t)), 1, 1};
 
 	(void)state;
-	assert_non_null(files);
-	files[0] = 42;
+	assert_non_null(files.list);
+	files.list[0] = 42;
 	change(&backoff, 7, true, START);
-	assert_int_equal(backoff_due(&backoff, START, false, &files, &count), 0);
-	assert_int_equal(count, 1);
-	assert_int_equal(backoff_due(&backoff, START, true, &files, &count), 0);
-	assert_int_equal(count, 2);
-	assert_int_equal(files[0], 42);
-	assert_int_equal(files[1], 7);
+	assert_int_equal(backoff_due(&backoff, START, false, &files), 0);
+	assert_int_equal(files.count, 1);
+	assert_int_equal(backoff_due(&backoff, START, true, &files), 0);
+	assert_int_equal(files.count, 2);
+	assert_int_equal(files.list[0], 42);
+	assert_int_equal(files.list[1], 7);
+	free(files.list);
 }
 
 /* Against the obvious: an array of when each file is due. */

@@ -105,6 +105,22 @@ class CheckLayers(unittest.TestCase):
         self.assertIn("src/view: 61 files, more than 60", complaints)
         self.assertNotIn("src/base", complaints)
 
+    def test_other_dialect_is_found_and_its_definition_is_not(self):
+        self.write("src/base/thread.c", "void f(void)\n{\n\tpthread_create(a, 0, b, c);\n}\n")
+        self.assertEqual(self.check(), (0, ""))
+        self.write("src/base/log.c", "bool f(void)\n{\n\treturn log != NULL; /* a == NULL */\n}\n")
+        self.assert_found("src/base/log.c:3: '!= NULL': write !pointer, or the pointer alone")
+        for source in (
+            "\t(void)pthread_mutex_lock(lock);\n",
+            "\tchar *name AUTO_FREE = 0;\n",
+            "\tstruct bytes path CLEANUP_BYTES = {0};\n",
+            "\tp = reallocarray(p, 1, 1);\n",
+        ):
+            self.write("src/base/log.c", f"void f(void)\n{{\n{source}}}\n")
+            self.assert_found("src/base/log.c:3: '")
+        self.write("src/base/log.c", "void f(void)\n{\n\tAUTO_FREE char *name = 0;\n}\n")
+        self.assertEqual(self.check(), (0, ""))
+
     def test_long_file_is_found(self):
         self.write("src/base/log.c", "\n" * 600)
         self.assertEqual(self.check()[0], 0)
