@@ -226,6 +226,7 @@ static int compare_blocks(const void *a, const void *b)
 {
 	const struct block *x = a, *y = b;
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): read_blocks() sets data in each */
 	return memcmp(x->data, y->data, x->length);
 }
 
