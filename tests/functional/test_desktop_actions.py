@@ -238,7 +238,7 @@ def test_selection_that_is_not_in_one_view_means_no_more_than_is_selected(desk, 
     with desk.program.mounted(three) as view:
         outside = [tmp_path / "alone", tmp_path, three / "c/one", three.parent]
         asked, told = desk.act("trash", view.redundant / "b/two", *outside)
-        assert b" 1 files" in asked[-1] and b"1 copy" in told[-1]
+        assert b" 1 file to" in asked[-1] and b"1 copy" in told[-1]
         assert asked[-1].count(b"This is not in ") == len(outside)
         assert names(three) == [name for name in ALL if name != b"b/two"]
         [call] = desk.act("trash", view.uniques / "a/one", *outside)
@@ -298,7 +298,7 @@ def test_what_cannot_go_is_said_and_stays(desk, three, tmp_path):
         [call] = desk.act("trash", selected)
         assert b"--error" in call and reason in b" ".join(call)
     with desk.program.mounted(three) as view:
-        for selected, reason in ((view.uniques / "a/one", b"what stays"),
+        for selected, reason in ((view.uniques / "a/one", b"copies that stay"),
                                  (three / "c/alone", b"has a copy"),
                                  (three / "a/link", b"link"), (three / "gone", b"gone"),
                                  (tmp_path / "bin", b"folder")):
@@ -316,7 +316,7 @@ def test_other_dialogs_ask_and_tell_as_well(desk, three, dialog):
     desk.stand_in(dialog, status=1)
     with desk.program.mounted(three):
         [asked] = desk.act("trash", three / "a/one")
-        assert asked[0] == dialog.encode() and b"1 files" in b" ".join(asked)
+        assert asked[0] == dialog.encode() and b" 1 file to" in b" ".join(asked)
         assert names(three) == ALL
         desk.stand_in(dialog)
         assert len(desk.act("trash", three / "a/one")) == 2
