@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Completion of twinfs in fish. What there is to complete twinfs says itself, when this file is
-# read: the help of a command has its operands, its options, and the words that these take.
+# Completion of twinfs in fish. Everything comes from the help of a command, which this file reads when
+# fish loads it: its operands, its options, and the words that these accept.
 
-# Whether the command line is of this command: mount, where none is named.
+# Succeeds if the command line is one of this command; without a command name it is mount.
 function __twinfs_is
     set -l words (commandline -opc)
     if contains -- "$words[2]" $__twinfs_commands
@@ -16,7 +16,7 @@ function __twinfs_is_first
     test (count (commandline -opc)) = 1
 end
 
-# The mount points of views.
+# Prints the mount points of views.
 function __twinfs_views
     set -l mounted '^\S+ \S+ \S+ \S+ (\S+) .* - fuse\.twinfs '
     for escaped in (string match -rg $mounted </proc/self/mountinfo)
@@ -24,7 +24,7 @@ function __twinfs_views
     end
 end
 
-# What completes an argument, as a value of complete -a.
+# Prints the value of complete -a for an argument.
 function __twinfs_values # ARGUMENT
     switch $argv[1]
         case DIR
@@ -70,7 +70,7 @@ function __twinfs_complete_command # COMMAND
     set -l form '^ *(?:Usage|or): twinfs [a-z]+ \[OPTION\.\.\.\](.*)'
     set -l option '^ {2,6}(?|-(.), |())--([a-z-]+)(?|=(\S+)|()) *(.*)$'
     set -l usage
-    # with what an option does on its own line
+    # joins an option and its description on the next line
     for line in (string replace -ar '\n {7,}' ' ' -- $help | string split \n)
         if set -l found (string match -rg $form -- $line)
             set usage "$usage |$found"
