@@ -2,9 +2,10 @@
 #include "catalog/kept.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -78,35 +79,32 @@ static int load(struct kept_choice *choice, uint64_t id, struct member *member)
 	return bytes_append(&member->path, place->path.data, place->path.length);
 }
 
-/* As far as both paths go. */
-static int compare_paths(const struct member *a, const struct member *b)
+/* Compares at most path_length bytes of the paths. */
+static int compare(const struct member *a, const struct member *b, size_t path_length)
 {
-	size_t common = a->path.length < b->path.length ? a->path.length : b->path.length;
+	const struct kept_rank first = {a->source, a->file.first_seen, a->path.data,
+					a->path.length < path_length ? a->path.length
+								     : path_length};
+	const struct kept_rank second = {b->source, b->file.first_seen, b->path.data,
+					 b->path.length < path_length ? b->path.length
+								      : path_length};
 
-	return common > 0 ? memcmp(a->path.data, b->path.data, common) : 0;
+	return kept_order(&first, &second, NULL);
 }
 
 static int goes_before(struct kept_choice *choice, struct member *a, struct member *b, bool *before)
 {
-	int order, r;
+	size_t common = a->path.length < b->path.length ? a->path.length : b->path.length;
+	int order = compare(a, b, common), r = 0;
 
-	*before = a->source < b->source;
-	if (a->source != b->source)
-		return 0;
-	*before = a->file.first_seen < b->file.first_seen;
-	if (a->file.first_seen != b->file.first_seen)
-		return 0;
-	order = compare_paths(a, b);
-	if (order == 0) { /* one lies in the directory of the other, or below it */
+	if (order == 0) { /* the directory of one contains the other */
 		r = complete(choice, a);
 		if (r == 0)
 			r = complete(choice, b);
-		if (r < 0)
-			return r;
-		order = compare_paths(a, b);
+		order = compare(a, b, SIZE_MAX);
 	}
-	*before = order ? order < 0 : a->path.length < b->path.length;
-	return 0;
+	*before = order < 0;
+	return r;
 }
 
 int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "report/trash.h"
@@ -301,32 +302,30 @@ static void prefer_outside_bundles(struct decision *decision)
 
 /* ---- the choice of the view --------------------------------------------------------------- */
 
-/* The rules of the view that may put one inode before another, in their order. */
+/* The criterion that keeps one inode rather than another; REASON_EARLIER: none, the order is known
+ * from an earlier choice. */
 enum reason {
-	REASON_SOURCE,
-	REASON_KNOWN,
-	REASON_PATH,
+	REASON_SOURCE = KEPT_BY_SOURCE,
+	REASON_KNOWN = KEPT_BY_FIRST_SEEN,
+	REASON_PATH = KEPT_BY_PATH,
 	REASON_EARLIER,
 };
 
-static const char *lead_path(const struct copies *copies, const struct copy *name)
+static struct kept_rank rank_of(const struct copies *copies, const struct copy *name)
 {
-	return (const char *)copies->paths.data + name->lead;
+	const char *path = (const char *)copies->paths.data + name->lead;
+
+	return (struct kept_rank){name->lead_source, name->first_seen, path, strlen(path)};
 }
 
 static enum reason reason_against(const struct copies *copies, const struct candidate *kept,
 				  const struct candidate *other)
 {
-	const struct copy *a = kept->names;
-	const struct copy *b = other->names;
+	const struct kept_rank a = rank_of(copies, kept->names);
+	const struct kept_rank b = rank_of(copies, other->names);
+	enum kept_criterion by;
 
-	if (a->lead_source != b->lead_source)
-		return a->lead_source < b->lead_source ? REASON_SOURCE : REASON_EARLIER;
-	if (a->first_seen != b->first_seen)
-		return a->first_seen < b->first_seen ? REASON_KNOWN : REASON_EARLIER;
-	if (strcmp(lead_path(copies, a), lead_path(copies, b)) < 0)
-		return REASON_PATH;
-	return REASON_EARLIER;
+	return kept_order(&a, &b, &by) < 0 ? (enum reason)by : REASON_EARLIER;
 }
 
 /* The one that the view keeps, or else would choose. There is one that may be kept. */

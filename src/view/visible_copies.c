@@ -5,6 +5,7 @@
 
 #include "base/caller.h"
 #include "base/clock.h"
+#include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -34,11 +35,12 @@ struct found_copy {
 
 static bool goes_before(const struct found_copy *a, const struct found_copy *b)
 {
-	if (a->source != b->source)
-		return a->source < b->source;
-	if (a->file.first_seen != b->file.first_seen)
-		return a->file.first_seen < b->file.first_seen;
-	return bytes_compare(&a->path, &b->path) < 0;
+	const struct kept_rank first = {a->source, a->file.first_seen, a->path.data,
+					a->path.length};
+	const struct kept_rank second = {b->source, b->file.first_seen, b->path.data,
+					 b->path.length};
+
+	return kept_order(&first, &second, NULL) < 0;
 }
 
 /* -EACCES: he does not find it. */
