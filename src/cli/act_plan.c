@@ -10,7 +10,7 @@
 #include "report/copies.h"
 #include "report/selection.h"
 
-/* In the spool: a kept file, then the names that go for it. */
+/* The spool has for each group the kept copy, then the names that are redundant. */
 enum role {
 	ROLE_KEPT = 'k',
 	ROLE_COPY = 'c',
@@ -28,7 +28,7 @@ struct planning {
 	struct catalog_reader *reader;
 };
 
-/* Writes one file; *links is set to the number of its names on the disk. */
+/* Writes one file. Sets *links to the number of names that its inode has on the disk. */
 static int put(const struct planning *planning, enum role role, const struct copies *copies,
 	       const struct copy *copy, uint32_t *links)
 {
@@ -37,7 +37,7 @@ static int put(const struct planning *planning, enum role role, const struct cop
 	struct file_record file;
 	int r;
 
-	/* with what lies between their members, as that is written, too */
+	/* clears the padding as well: it is written to the spool */
 	memset(&file, 0, sizeof(file));
 	memset(&spooled, 0, sizeof(spooled));
 	r = catalog_get_file(planning->reader, copy->file, &file);
@@ -54,7 +54,7 @@ static int put(const struct planning *planning, enum role role, const struct cop
 	return 0;
 }
 
-/* Counts the names of the inode of which the first is at a place in the list. */
+/* Counts the names of one inode in the list; first is the index of the first of them. */
 static size_t count_names(const struct copies *copies, size_t first)
 {
 	size_t end = first + 1;
@@ -118,7 +118,7 @@ void act_plan_free(struct act_plan *plan)
 	plan->spool = NULL;
 }
 
-/* ---- reading it ---------------------------------------------------------------------- */
+/* ---- reading the plan --------------------------------------------------------------- */
 
 void planned_free(struct planned *planned)
 {

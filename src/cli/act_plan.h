@@ -2,9 +2,9 @@
 #ifndef CLI_ACT_PLAN_H
 #define CLI_ACT_PLAN_H
 
-/* What is to be acted upon, decided by the rules in one snapshot of the index and kept in a file
- * without a name: so no snapshot is held while files are compared, which may take hours, and what
- * is done is what was counted before. One thread. */
+/* The acts to do, decided by the rules in one snapshot of the index and kept in an unnamed file.
+ * Comparing files can take hours: with the plan, no snapshot of the index stays open meanwhile, and
+ * exactly the files that were counted are acted upon. One thread. */
 
 #include <stdint.h>
 #include <stdio.h>
@@ -16,16 +16,19 @@
 
 struct act_plan {
 	FILE *spool;
-	uint64_t names; /* that are acted upon */
-	uint64_t bytes; /* of their inodes, each once: what may be freed */
-	uint64_t parted; /* inodes with further names, which stay */
+	uint64_t names; /* names to act upon */
+	uint64_t bytes; /* size of their inodes, each counted once: the bytes that may be freed */
+	uint64_t parted; /* inodes that have further names, which are not acted upon */
 };
 
-/* Decides. The plan is freed in either case. 0 or -errno: -EINTR when stop_requested(). */
+/* Makes the plan. The caller frees it also if this fails. Returns 0 or -errno; -EINTR if
+ * stop_requested().
+ */
 MUST_CHECK int act_plan_make(struct act_plan *plan, const struct report *report);
 void act_plan_free(struct act_plan *plan);
 
-/* One planned act; both files point into it, until the next is read. */
+/* One planned act. kept and copy point into the other members, and are valid until the next read.
+ */
 struct planned {
 	struct act_file kept, copy;
 	struct attributes kept_attributes, copy_attributes;
@@ -34,7 +37,7 @@ struct planned {
 
 void planned_free(struct planned *planned);
 
-/* 0 and the next one, -ENOENT at the end, or -errno. */
+/* Reads the next act. Returns 0, -ENOENT at the end of the plan, or -errno. */
 MUST_CHECK int act_plan_read(struct act_plan *plan, struct planned *planned);
 
 #endif

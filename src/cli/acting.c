@@ -35,30 +35,30 @@ enum {
 };
 
 const struct option_spec acting_options[] = {
-	{.heading = "What is done"},
+	{.heading = "Acting"},
 	{
 		.name = "dry-run",
 		.letter = 'n',
-		.help = "only print what would be done, as 'twinfs list --redundant' does",
+		.help = "only print the copies to act upon, like 'twinfs list --redundant'",
 		.id = OPT_DRY_RUN,
 	},
 	{
 		.name = "format",
 		.letter = 'F',
 		.argument = LIST_FORMATS,
-		.help = "of --dry-run, as of 'twinfs list'",
+		.help = "format of --dry-run, see 'twinfs list'",
 		.id = OPT_FORMAT,
 	},
 	{
 		.name = "yes",
 		.letter = 'y',
-		.help = "do not ask; needed where there is no terminal to ask on",
+		.help = "do not ask for confirmation; required if standard input is no terminal",
 		.id = OPT_YES,
 	},
 	{
 		.name = "without-leases",
-		.help = "also act upon files of which nobody would tell that they are written to: "
-			"other users', or on file systems without leases",
+		.help = "also act upon files for which a lease cannot report a writer: files of "
+			"other users, and files on file systems without leases",
 		.id = OPT_WITHOUT_LEASES,
 	},
 	{0},
@@ -99,9 +99,9 @@ int acting_apply(struct acting *acting, int id, const char *value)
 	}
 }
 
-/* ---- what will be done ------------------------------------------------------------------- */
+/* ---- planning ---------------------------------------------------------------------------- */
 
-/* Decides in one snapshot. 0 or -errno, said. */
+/* Makes the plan from one snapshot. Returns 0 or -errno; failures are logged. */
 static int make_plan(const struct acting *acting, const struct list_request *request,
 		     const struct current_index *index, struct act_plan *plan,
 		     struct report_summary *summary)
@@ -118,12 +118,14 @@ static int make_plan(const struct acting *acting, const struct list_request *req
 	if (r == 0)
 		r = act_plan_make(plan, &report);
 	if (r < 0 && r != -EINTR && r != -EXDEV)
-		log_error("cannot decide what to %s: %s", acting->verb, error_text(r));
+		log_error("cannot select the copies to %s: %s", acting->verb, error_text(r));
 	return r;
 }
 
-/* A view may have smaller files in its groups than an act takes by default. */
-static void say_left_out(const struct acting *acting, const struct current_index *index)
+/* Logs which files are skipped for their size. A view may include smaller files in its groups than
+ * an act includes by default.
+ */
+static void explain_left_out(const struct acting *acting, const struct current_index *index)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	const struct common_settings *common = &acting->common;
@@ -132,27 +134,27 @@ static void say_left_out(const struct acting *acting, const struct current_index
 	if (common->index.min_size_given || catalog_read_begin(index->catalog, &reader) < 0 ||
 	    catalog_get_min_size(reader, &min_size) < 0 || min_size >= common->index.min_size)
 		return;
-	log_info("the index has files of %" PRIu64 " bytes and more: those smaller than %" PRIu64
-		 " are left alone; give --min-size=%" PRIu64 " to %s them too",
+	log_info("the index has files of %" PRIu64 " bytes and more: files smaller than %" PRIu64
+		 " bytes are skipped; give --min-size=%" PRIu64 " to %s them too",
 		 min_size, common->index.min_size, min_size, acting->verb);
 }
 
-/* Says of which sources the sizes in the plan may not be freed. */
-static void say_layers(const struct acting *acting, const struct sources *sources)
+/* Logs for which sources an act may free less than planned. */
+static void explain_layers(const struct acting *acting, const struct sources *sources)
 {
 	if (acting->act.kind == ACT_DEDUPE || acting->act.kind == ACT_TRASH)
 		return;
 	for (size_t i = 0; i < sources->count; i++) {
 		if (filesystem_has_layers_at(sources->list[i].fd))
 			log_info("%s is on an overlay file system: a copy in a lower layer stays "
-				 "there, and frees nothing",
+				 "there, and its space is not freed",
 				 quote_path(sources->list[i].path));
 	}
 }
 
-/* Says of how many copies some hard links stay and some become another file. */
-static void say_parted(const struct acting *acting, const struct sources *sources,
-		       const struct act_plan *plan)
+/* Logs how many moved copies are split from their hard links. */
+static void explain_split(const struct acting *acting, const struct sources *sources,
+			  const struct act_plan *plan)
 {
 	AUTO_CLOSE int to = -1;
 	char count[NUMBER_TEXT_MAX];
@@ -164,13 +166,13 @@ static void say_parted(const struct acting *acting, const struct sources *source
 	for (size_t i = 0; i < sources->count; i++)
 		across |= to >= 0 && !can_rename_between(to, sources->list[i].fd);
 	if (across)
-		log_info("%s %s hard links that are not moved: on another file system, what is "
-			 "moved becomes a file of its own",
+		log_info("%s %s hard links that are not moved: on another file system, the moved "
+			 "name becomes a separate file",
 			 number_format(count, plan->parted),
 			 plural(plan->parted, "copy has", "copies have"));
 }
 
-/* Whether the user wants it. */
+/* Asks the user for confirmation, unless --yes was given. */
 static bool ask(const struct acting *acting, const struct act_plan *plan)
 {
 	char count[NUMBER_TEXT_MAX];
@@ -179,7 +181,7 @@ static bool ask(const struct acting *acting, const struct act_plan *plan)
 
 	if (acting->yes)
 		return true;
-	(void)fprintf(stderr, "%s %s, %s: %s %s? Each is compared again before. [y/N] ",
+	(void)fprintf(stderr, "%s %s, %s: %s %s? Each is compared again first. [y/N] ",
 		      number_format(count, plan->names), plural(plan->names, "copy", "copies"),
 		      size_format(size, plan->bytes), acting->verb,
 		      plural(plan->names, "it", "them"));
@@ -188,24 +190,24 @@ static bool ask(const struct acting *acting, const struct act_plan *plan)
 	return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-/* ---- doing it ------------------------------------------------------------------------------ */
+/* ---- acting -------------------------------------------------------------------------------- */
 
 struct doing {
 	const struct acting *acting;
 	const struct current_index *index;
 	struct progress progress;
 	struct progress_counts counts;
-	char label[16]; /* of progress */
+	char label[16]; /* for the progress line */
 	uint64_t done;
-	uint64_t needless;
+	uint64_t unchanged; /* copies that already share the bytes of the kept copy */
 	uint64_t refused;
 	uint64_t freed_bytes;
-	uint64_t parted; /* moved copies of which a hard link stayed or became another file */
-	uint64_t freed_unknown; /* copies of which it is not known what they freed */
+	uint64_t parted; /* moved copies of which a hard link stayed, or became a separate file */
+	uint64_t freed_unknown; /* copies for which the freed bytes are unknown */
 };
 
-static void say_refused(const struct doing *doing, const struct act_file *copy,
-			const struct act_result *result)
+static void explain_refused(const struct doing *doing, const struct act_file *copy,
+			    const struct act_result *result)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 
@@ -216,11 +218,10 @@ static void say_refused(const struct doing *doing, const struct act_file *copy,
 		log_warning("cannot %s %s: %s", doing->acting->verb, quote_path(bytes_text(&path)),
 			    error_text(result->error));
 	else if (result->outcome == ACT_STRAY)
-		log_warning("%s could not get its name back, as there is something new: it is "
-			    "called %s now",
+		log_warning("cannot rename %s back: its name is in use again; it is called %s now",
 			    quote_path(bytes_text(&path)), quote_path(result->stray));
 	else
-		log_warning("left alone: %s: %s", quote_path(bytes_text(&path)),
+		log_warning("skipped %s: %s", quote_path(bytes_text(&path)),
 			    act_outcome_text(result->outcome));
 }
 
@@ -234,17 +235,17 @@ static void report_act(void *context, const struct act_file *copy, const struct 
 	doing->freed_unknown += result->freed_is_unknown;
 	if (act_is_refused(result->outcome)) {
 		doing->refused++;
-		say_refused(doing, copy, result);
+		explain_refused(doing, copy, result);
 	} else if (result->outcome == ACT_DONE) {
 		doing->done++;
 	} else {
-		doing->needless++;
+		doing->unchanged++;
 	}
 	progress_update(&doing->progress, &doing->counts);
 }
 
-/* "removing" of "remove". */
-static void name_doing(char *label, size_t size, const char *verb)
+/* Makes "removing" from "remove". */
+static void name_activity(char *label, size_t size, const char *verb)
 {
 	size_t length = strlen(verb);
 
@@ -253,7 +254,7 @@ static void name_doing(char *label, size_t size, const char *verb)
 	(void)snprintf(label, size, "%.*sing", (int)length, verb);
 }
 
-static int do_all(struct act *act, struct act_plan *plan)
+static int act_on_all(struct act *act, struct act_plan *plan)
 {
 	struct planned planned = {0};
 	int r = 0;
@@ -272,9 +273,9 @@ static void print_freed(struct output *output, const struct doing *doing)
 	char size[FIGURE_SIZE_MAX];
 
 	if (doing->freed_unknown == 0)
-		figure_print(output, "came free", "%s", figure_size(size, doing->freed_bytes));
+		figure_print(output, "freed", "%s", figure_size(size, doing->freed_bytes));
 	else
-		figure_print(output, "came free", "%s, and an unknown size of %s %s on an overlay",
+		figure_print(output, "freed", "%s, and unknown bytes of %s %s on an overlay",
 			     figure_size(size, doing->freed_bytes),
 			     number_format(count, doing->freed_unknown),
 			     plural(doing->freed_unknown, "copy", "copies"));
@@ -282,7 +283,7 @@ static void print_freed(struct output *output, const struct doing *doing)
 
 static void print_result(const struct doing *doing, const struct act_plan *plan)
 {
-	uint64_t left = plan->names - doing->done - doing->needless - doing->refused;
+	uint64_t left = plan->names - doing->done - doing->unchanged - doing->refused;
 	CLEANUP_OUTPUT struct output output;
 	char count[NUMBER_TEXT_MAX];
 
@@ -291,30 +292,31 @@ static void print_result(const struct doing *doing, const struct act_plan *plan)
 		     plural(doing->done, "copy", "copies"));
 	print_freed(&output, doing);
 	if (doing->parted > 0)
-		figure_print(&output, "parted", "%s %s: not all hard links are one file any more",
+		figure_print(&output, "split",
+			     "%s %s: not all hard links are the same file any more",
 			     number_format(count, doing->parted),
 			     plural(doing->parted, "copy", "copies"));
-	if (doing->needless > 0)
-		figure_print(&output, "needless", "%s %s the bytes of the kept file already",
-			     number_format(count, doing->needless),
-			     plural(doing->needless, "copy has", "copies have"));
+	if (doing->unchanged > 0)
+		figure_print(&output, "unchanged", "%s %s the bytes of the kept copy already",
+			     number_format(count, doing->unchanged),
+			     plural(doing->unchanged, "copy has", "copies have"));
 	if (doing->refused > 0)
-		figure_print(&output, "left alone", "%s %s", number_format(count, doing->refused),
+		figure_print(&output, "skipped", "%s %s", number_format(count, doing->refused),
 			     plural(doing->refused, "copy", "copies"));
 	if (left > 0)
-		figure_print(&output, "not begun", "%s %s", number_format(count, left),
+		figure_print(&output, "not started", "%s %s", number_format(count, left),
 			     plural(left, "copy", "copies"));
 	if (output_flush(&output) < 0)
-		log_error("cannot write what was done");
+		log_error("cannot write the result");
 }
 
 static void explain_begin(const struct acting *acting, int result)
 {
 	if (result == -EWOULDBLOCK)
-		log_error("another process acts upon the copies of this index: try again when it "
-			  "has ended");
+		log_error("another process acts upon the copies of this index; try again when it "
+			  "has finished");
 	else
-		log_error("cannot begin to %s: the journal in %s: %s", acting->verb,
+		log_error("cannot %s: cannot open the journal in %s: %s", acting->verb,
 			  quote_path(acting->act.folder), error_text(result));
 }
 
@@ -337,15 +339,15 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 		explain_begin(acting, r);
 		return TWINFS_EXIT_FAILED;
 	}
-	name_doing(doing.label, sizeof(doing.label), acting->verb);
+	name_activity(doing.label, sizeof(doing.label), acting->verb);
 	progress_start(&doing.progress, when, doing.label);
-	r = do_all(act, plan);
+	r = act_on_all(act, plan);
 	doing.parted = act_count_parted(act);
 	ended = act_end(act);
 	progress_end(&doing.progress, &doing.counts);
 	if (r < 0 || ended < 0)
-		log_error("cannot go on: the journal in %s: %s", quote_path(acting->act.folder),
-			  error_text(r < 0 ? r : ended));
+		log_error("stopped: cannot write the journal in %s: %s",
+			  quote_path(acting->act.folder), error_text(r < 0 ? r : ended));
 	if (!acting->common.quiet)
 		print_result(&doing, plan);
 	if (r != 0 || ended != 0 || stop_requested())
@@ -353,8 +355,10 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 	return doing.refused > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
-/* The next scan would refuse a source that the act has emptied: brings its names up to date. */
-static int note_emptied(struct current_index *index)
+/* Brings the names of a source that the act has emptied up to date. Otherwise the next scan would
+ * refuse the empty source.
+ */
+static int update_emptied_source(struct current_index *index)
 {
 	const struct sources *sources = index->sources;
 
@@ -377,21 +381,21 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 	counted.report.bundles = &bundles;
 	if (make_plan(acting, &counted, index, &plan, &summary) < 0)
 		return TWINFS_EXIT_FAILED;
-	list_say_bundles(&bundles);
+	list_explain_bundles(&bundles);
 	status = current_index_status(index, summary.errors, summary.pending);
 	if (plan.names == 0) {
 		if (!acting->common.quiet)
-			log_info("there is nothing to %s", acting->verb);
+			log_info("nothing to %s", acting->verb);
 		return status;
 	}
-	say_parted(acting, index->sources, &plan);
+	explain_split(acting, index->sources, &plan);
 	if (!ask(acting, &plan)) {
 		log_info("nothing was done");
-		log_note_said(); /* that the user did not want it is no failure to be told of */
+		log_note_said(); /* the refusal of the user needs no further message */
 		return TWINFS_EXIT_FAILED;
 	}
 	done = do_plan(acting, index, &plan);
-	if (note_emptied(index) < 0)
+	if (update_emptied_source(index) < 0)
 		return TWINFS_EXIT_FAILED;
 	return done == TWINFS_EXIT_COMPLETE ? status : done;
 }
@@ -405,12 +409,12 @@ static enum twinfs_exit print_plan(const struct acting *acting, const struct lis
 	if (acting->act.kind == ACT_MOVE) {
 		if (make_plan(acting, request, index, &plan, &summary) < 0)
 			return TWINFS_EXIT_FAILED;
-		say_parted(acting, index->sources, &plan);
+		explain_split(acting, index->sources, &plan);
 	}
 	return list_print(request, index);
 }
 
-/* Nothing may be done that nobody asked for. */
+/* Refuses contradicting options, and an act that is not confirmed. */
 static int check_usage(const struct acting *acting, const struct option_table *table, size_t count)
 {
 	if (count == 0) {
@@ -418,16 +422,16 @@ static int check_usage(const struct acting *acting, const struct option_table *t
 		return -EINVAL;
 	}
 	if (acting->act.relative && acting->act.kind != ACT_SYMLINK) {
-		options_complain(table, "--relative is for --symbolic");
+		options_complain(table, "--relative needs --symbolic");
 		return -EINVAL;
 	}
 	if (acting->format_given && !acting->dry_run) {
-		options_complain(table, "--format is for --dry-run");
+		options_complain(table, "--format needs --dry-run");
 		return -EINVAL;
 	}
 	if (!acting->dry_run && !acting->yes && !isatty(STDIN_FILENO)) {
-		options_complain(table, "there is no terminal to ask on: look at --dry-run, then "
-					"give --yes");
+		options_complain(table, "cannot ask for confirmation: standard input is no "
+					"terminal; check with --dry-run, then give --yes");
 		return -EINVAL;
 	}
 	return 0;
@@ -450,8 +454,8 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 		return TWINFS_EXIT_FAILED;
 	if (move_destination_check(acting->act.destination, index.sources) < 0)
 		return TWINFS_EXIT_FAILED;
-	say_left_out(acting, &index);
-	say_layers(acting, index.sources);
+	explain_left_out(acting, &index);
+	explain_layers(acting, index.sources);
 	return acting->dry_run ? print_plan(acting, &request, &index)
 			       : act_upon(acting, &request, &index);
 }

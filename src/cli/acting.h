@@ -2,8 +2,8 @@
 #ifndef CLI_ACTING_H
 #define CLI_ACTING_H
 
-/* What remove, move, link and dedupe have in common: their options, what they ask before, what they
- * say after. For the first thread.
+/* What remove, move, link and dedupe share: options, the plan, the confirmation, and the result.
+ * For the first thread.
  */
 
 #include "act/act.h"
@@ -12,19 +12,19 @@
 #include "report/report.h"
 #include "twinfs/exit.h"
 
-/* Options of acting_options; a command's own begin behind them. */
+/* The first id of acting_options, and the first id of the options of a single command. */
 #define OPTION_ID_ACTING OPTION_ID_OWN
 #define OPTION_ID_ACT (OPTION_ID_OWN + 20)
 
 struct acting {
 	struct common_settings common;
 	struct rule_settings rules;
-	struct act_settings act; /* kind, destination and what the options say */
-	enum report_format format; /* of a dry run */
+	struct act_settings act; /* kind, destination and further options */
+	enum report_format format; /* of --dry-run */
 	bool format_given;
 	bool dry_run;
 	bool yes;
-	/* Words for people: "remove", "removed". */
+	/* The verb for messages, and its past participle: "remove", "removed". */
 	const char *verb;
 	const char *done;
 };
@@ -35,14 +35,18 @@ void acting_init(struct acting *acting, enum act_kind kind, const char *verb, co
 void acting_deinit(struct acting *acting);
 #define CLEANUP_ACTING CLEANUP(acting_deinit)
 
-/* Takes one of all these options; the results are those of struct option_table's apply. */
+/* Applies one of acting_options, rule_options or the common options. The results are those of the
+ * apply function of struct option_table.
+ */
 MUST_CHECK int acting_apply(struct acting *acting, int id, const char *value);
 
-/* Does it all for the operands, SOURCE... or MOUNTPOINT. What to exit with; all is said. */
+/* Runs the command for its operands, SOURCE... or MOUNTPOINT. Returns the exit status; all failures
+ * are logged.
+ */
 enum twinfs_exit acting_run(struct acting *acting, const struct option_table *table,
 			    char *const *operands, size_t count);
 
-/* The same for a whole command line of a command that takes no other operands. */
+/* Parses a command line that has no other operands, and runs the command. */
 enum twinfs_exit acting_main(struct acting *acting, const struct option_table *table, int argc,
 			     char *argv[]);
 

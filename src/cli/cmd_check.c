@@ -21,16 +21,15 @@ static void check_command_deinit(struct check_command *command)
 }
 
 static const struct option_spec check_options[] = {
-	{.heading = "What is checked"},
+	{.heading = "Checking"},
 	{
 		.name = "quick",
-		.help = "only the index itself, names and attributes: no file is read",
+		.help = "check only the index itself, names and attributes; read no file",
 		.id = OPT_QUICK,
 	},
 	{
 		.name = "repair",
-		.help = "bring the index in line with the disk afterwards, or build it anew where "
-			"it is damaged",
+		.help = "then bring the index up to date, or rebuild it if it is damaged",
 		.id = OPT_REPAIR,
 	},
 	{0},
@@ -55,10 +54,9 @@ static int check_apply(void *context, int id, const char *value)
 static const struct option_table check_table = {
 	.command = "twinfs check",
 	.usage = {"SOURCE...", "MOUNTPOINT"},
-	.summary =
-		"Compares the index with itself and with the disk: every record, every name, and "
-		"the bytes of every file that may have a copy. Prints each difference. The index "
-		"of a mounted view can be checked, too.",
+	.summary = "Verifies the index and compares it with the disk: every record, every name, "
+		   "and the bytes of every file that may have a copy. Prints each difference. The "
+		   "index of a mounted view can also be checked.",
 	.options = {check_options, format_option, scan_options, index_option, talk_options},
 	.apply = check_apply,
 };

@@ -11,10 +11,9 @@ static int dedupe_apply(void *context, int id, const char *value)
 static const struct option_table dedupe_table = {
 	.command = "twinfs dedupe",
 	.usage = {"SOURCE...", "MOUNTPOINT"},
-	.summary =
-		"Has redundant copies share the blocks of the kept file, on file systems that can "
-		"(btrfs, XFS, bcachefs): every file stays, with its own name, times and owner, and "
-		"may be changed by itself. The kernel compares the bytes before.",
+	.summary = "Makes redundant copies share the blocks of the kept copy, on file systems that "
+		   "support it (btrfs, XFS, bcachefs). Every file keeps its own name, times and "
+		   "owner, and can be changed independently. The kernel compares the bytes first.",
 	.options = {acting_options, rule_options, scan_options, index_option, talk_options},
 	.apply = dedupe_apply,
 };

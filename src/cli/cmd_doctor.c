@@ -14,8 +14,8 @@
 #include "doctor/doctor.h"
 #include "mountpoint/point.h"
 
-/* What does not answer for so long may never do. */
-#define PATIENCE_MS 2000
+/* Timeout for a file system to answer. One that takes longer is taken for hung. */
+#define ANSWER_TIMEOUT_MS 2000
 
 enum {
 	OPT_MOUNT_POINT = OPTION_ID_OWN,
@@ -23,16 +23,16 @@ enum {
 
 struct doctor_settings {
 	struct common_settings common;
-	const char *mount_point; /* NULL: none was given */
+	const char *mount_point; /* NULL: not given */
 };
 
 static const struct option_spec doctor_options[] = {
-	{.heading = "What is examined"},
+	{.heading = "Checking"},
 	{
 		.name = "mount-point",
 		.letter = 'm',
 		.argument = "DIR",
-		.help = "a folder to mount on, also where it is not empty",
+		.help = "directory to mount on, even if it is not empty",
 		.id = OPT_MOUNT_POINT,
 	},
 	{0},
@@ -51,9 +51,9 @@ static int doctor_apply(void *context, int id, const char *value)
 static const struct option_table doctor_table = {
 	.command = "twinfs doctor",
 	.usage = {"[SOURCE...] [MOUNTPOINT]"},
-	.summary = "Says what stands in the way of a view of these sources at this mount point, or "
-		   "of a faster one, and what to do about it. Nothing is changed. A folder that is "
-		   "empty, is not there or has a view on it is taken for a mount point.",
+	.summary = "Finds what prevents a view of these sources at this mount point, or makes it "
+		   "slower, and names the remedies. Changes nothing. A directory is taken for the "
+		   "mount point if it is empty, missing, or has a view mounted on it.",
 	.options = {doctor_options, format_option, index_option, version_option},
 	.apply = doctor_apply,
 };
@@ -64,7 +64,7 @@ static void doctor_deinit(struct doctor *doctor)
 	text_list_free(&doctor->sources);
 }
 
-/* Is the place one to mount on, rather than one to find files in? */
+/* Whether an operand is a mount point, not a source. */
 static bool is_for_mounting(const char *given)
 {
 	CLEANUP(mount_point_judgement_free) struct mount_point_judgement judgement = {0};
@@ -88,8 +88,8 @@ static bool is_for_mounting(const char *given)
 	return true;
 }
 
-/* Runs in a child (base/patience.h). */
-static int ask_folder(void *context)
+/* Runs in a child process (base/patience.h). */
+static int stat_filesystem(void *context)
 {
 	AUTO_CLOSE int fd = open(context, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct statfs figures;
@@ -97,45 +97,47 @@ static int ask_folder(void *context)
 	return fd < 0 || fstatfs(fd, &figures) < 0 ? -errno : 0;
 }
 
-enum place {
-	PLACE_SILENT, /* whoever asks it anything may wait for ever */
-	PLACE_SOURCE,
-	PLACE_MOUNT_POINT,
+enum operand_kind {
+	OPERAND_UNRESPONSIVE, /* system calls on it may block forever */
+	OPERAND_SOURCE,
+	OPERAND_MOUNT_POINT,
 };
 
-static enum place place_of(char *given)
+static enum operand_kind classify(char *given)
 {
-	if (ask_with_patience(ask_folder, given, -1, PATIENCE_MS) == -ETIMEDOUT)
-		return PLACE_SILENT;
-	return is_for_mounting(given) ? PLACE_MOUNT_POINT : PLACE_SOURCE;
+	if (ask_with_patience(stat_filesystem, given, -1, ANSWER_TIMEOUT_MS) == -ETIMEDOUT)
+		return OPERAND_UNRESPONSIVE;
+	return is_for_mounting(given) ? OPERAND_MOUNT_POINT : OPERAND_SOURCE;
 }
 
-static void add_silent(struct doctor *doctor, const char *given)
+static void add_unresponsive(struct doctor *doctor, const char *given)
 {
 	findings_about(&doctor->findings, "source", given);
 	findings_add(&doctor->findings, VERDICT_PROBLEM, "readable", "it does not answer");
-	findings_remedy(&doctor->findings,
-			"see whether what serves it is stopped or out of reach, or 'umount -l' it");
+	findings_remedy(&doctor->findings, "check whether the process or server behind it is "
+					   "stopped or unreachable, or run 'umount -l' on it");
 }
 
-/* Sources come first: the room that their index needs is theirs. */
+/* Examines the machine, the sources, the index and the mount points. The sources come before the
+ * index because its size depends on them.
+ */
 static int examine(struct doctor *doctor, char **given, size_t count)
 {
-	AUTO_FREE enum place *places = calloc(count + 1, sizeof(*places));
+	AUTO_FREE enum operand_kind *kinds = calloc(count + 1, sizeof(*kinds));
 
-	if (!places)
+	if (!kinds)
 		return -ENOMEM;
 	doctor_examine_machine(doctor);
 	for (size_t i = 0; i < count; i++) {
-		places[i] = place_of(given[i]);
-		if (places[i] == PLACE_SILENT)
-			add_silent(doctor, given[i]);
-		else if (places[i] == PLACE_SOURCE)
+		kinds[i] = classify(given[i]);
+		if (kinds[i] == OPERAND_UNRESPONSIVE)
+			add_unresponsive(doctor, given[i]);
+		else if (kinds[i] == OPERAND_SOURCE)
 			doctor_examine_source(doctor, given[i]);
 	}
 	doctor_examine_index(doctor);
 	for (size_t i = 0; i < count; i++) {
-		if (places[i] == PLACE_MOUNT_POINT)
+		if (kinds[i] == OPERAND_MOUNT_POINT)
 			doctor_examine_mount_point(doctor, given[i]);
 	}
 	return 0;
@@ -161,7 +163,7 @@ enum twinfs_exit cmd_doctor(int argc, char *argv[])
 	if (r == 0)
 		r = findings_print(&doctor.findings, &output, settings.common.json);
 	if (r < 0 && r != -EPIPE)
-		log_error("cannot say what was found: %s", error_text(r));
+		log_error("cannot write the findings: %s", error_text(r));
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
 	return doctor.findings.problems > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;

@@ -13,20 +13,20 @@ static const struct option_spec link_options[] = {
 	{
 		.name = "symbolic",
 		.letter = 's',
-		.help = "symbolic links, by absolute paths",
+		.help = "make symbolic links with absolute paths instead of hard links",
 		.id = OPT_SYMBOLIC,
 	},
 	{
 		.name = "relative",
 		.letter = 'r',
-		.help = "with --symbolic: by paths relative to the link",
+		.help = "with --symbolic: use paths relative to the link",
 		.id = OPT_RELATIVE,
 	},
 	{
 		.name = "force-metadata",
-		.help = "also link copies with another owner, mode or other extended attributes, "
-			"which they lose by that; with --symbolic also where fewer users may reach "
-			"the kept file",
+		.help = "also link copies that differ from the kept copy in owner, mode or "
+			"extended attributes, which are lost; with --symbolic, also where fewer "
+			"users can reach the kept copy",
 		.id = OPT_FORCE_METADATA,
 	},
 	{0},
@@ -54,11 +54,10 @@ static int link_apply(void *context, int id, const char *value)
 static const struct option_table link_table = {
 	.command = "twinfs link",
 	.usage = {"SOURCE...", "MOUNTPOINT"},
-	.summary =
-		"Puts a hard link to the kept file in the place of each redundant copy. Its path "
-		"leads to the content at every moment, and the two are compared once more, byte "
-		"by byte, before the copy goes. Linked files have one owner, mode and time, those "
-		"of the kept one, and change together.",
+	.summary = "Replaces each redundant copy by a hard link to the kept copy. Its path leads "
+		   "to the content at every moment, and both files are compared again, byte by "
+		   "byte, before the copy is removed. Linked files share the owner, mode and times "
+		   "of the kept copy; a write to one changes all.",
 	.options = {acting_options, link_options, rule_options, scan_options, index_option,
 		    talk_options},
 	.apply = link_apply,

@@ -26,70 +26,72 @@ struct list_settings {
 	struct rule_settings rules;
 	struct list_request request;
 	struct text_list paths; /* globs */
-	unsigned int part_count; /* how many parts were asked for */
+	unsigned int part_count; /* how many of --redundant, --singles and --summary were given */
 	bool order_given;
 };
 
 static const struct option_spec list_options[] = {
-	{.heading = "What is printed"},
+	{.heading = "Output"},
 	{
 		.name = "format",
 		.letter = 'F',
 		.argument = LIST_FORMATS,
-		.help = "text (the default, for people), fdupes (a path a line, an empty line "
-			"between groups), json, jsonl (a group a line), csv (a name a line) or "
-			"null (paths for xargs -0); twinfs(5) describes them",
+		.help = "text (default, for people), fdupes (one path per line, an empty line "
+			"between groups), json, jsonl (one group per line), csv (one name per "
+			"line) or null (paths for xargs -0); see twinfs(5)",
 		.id = OPT_FORMAT,
 	},
 	{
 		.name = "redundant",
-		.help = "only the copies that may go",
+		.help = "print only the copies that can be removed",
 		.id = OPT_REDUNDANT,
 	},
 	{
 		.name = "singles",
-		.help = "the files that have no copy, instead",
+		.help = "print the files that have no copy instead",
 		.id = OPT_SINGLES,
 	},
 	{
 		.name = "summary",
-		.help = "only the figures",
+		.help = "print only the totals",
 		.id = OPT_SUMMARY,
 	},
 	{
 		.name = "explain",
-		.help = "say of each name whether it is kept, redundant or spared, and why",
+		.help = "state for each name whether it is kept, redundant or spared, and why",
 		.id = OPT_EXPLAIN,
 	},
-	{.heading = "Which groups are printed"},
+	{.heading = "Groups to print"},
 	{
 		.name = "max-size",
 		.argument = "SIZE",
-		.help = "only those whose files are not larger; they are compared all the same",
+		.help = "print only groups of files of at most SIZE; larger files are compared "
+			"nevertheless",
 		.id = OPT_MAX_SIZE,
 		.expects = SIZE_EXPECTED,
 	},
 	{
 		.name = "path",
 		.argument = "GLOB",
-		.help = "only those with a name that --exclude=GLOB would leave out; may be given "
-			"more than once",
+		.help = "print only groups with a name that --exclude=GLOB would match; can be "
+			"given more than once",
 		.id = OPT_PATH,
 		.expects = "a glob that is not empty",
 	},
 	{
 		.name = "sort",
 		.argument = "reclaimable|size|count|path",
-		.help = "reclaimable (what would give back most first, the default), size (of one "
-			"copy), count (of copies) or path (of the kept copy)",
+		.help = "order of the groups: reclaimable (bytes that removing the redundant "
+			"copies would free, most first, the default), size (of one copy), count "
+			"(of copies) or path (of the kept copy)",
 		.id = OPT_SORT,
 	},
 	{
 		.name = "top",
 		.argument = "N",
-		.help = "no more than the first N",
+		.help = "print only the first N groups",
 		.id = OPT_TOP,
-		.expects = "a number from 1 on",
+		.expects = "a number of at least 1",
 	},
 	{0},
 };
@@ -170,27 +172,26 @@ static int list_apply(void *context, int id, const char *value)
 static const struct option_table list_table = {
 	.command = "twinfs list",
 	.usage = {"SOURCE...", "MOUNTPOINT"},
-	.summary = "Prints the groups of equal files in the sources, those first that would give "
-		   "back most. The index is brought up to date before; one that belongs to a "
-		   "mounted view, by that view.",
+	.summary = "Prints the groups of equal files in the sources, ordered by reclaimable bytes. "
+		   "The index is brought up to date first; the index of a mounted view is brought "
+		   "up to date by that view.",
 	.options = {list_options, rule_options, scan_options, index_option, talk_options},
 	.apply = list_apply,
 };
 
-/* What is wrong with options that are right each for itself; NULL: nothing. */
+/* Returns a message about options that contradict each other, or NULL. */
 static const char *find_contradiction(const struct list_settings *settings)
 {
 	const struct report *report = &settings->request.report;
 
 	if (settings->part_count > 1)
-		return "give one of --redundant, --singles and --summary";
+		return "give only one of --redundant, --singles and --summary";
 	if (report->part == REPORT_SUMMARY && !report_can_summarize(report->format))
-		return "--format=null has paths only: leave --summary out, or choose another "
-		       "format";
+		return "--format=null prints only paths: omit --summary, or choose another format";
 	if (report->explain && !report_can_explain(report->format))
 		return "--explain needs one of --format=text, json, jsonl and csv";
 	if (report->explain && (report->part == REPORT_SUMMARY || report->part == REPORT_SINGLES))
-		return "--explain is about copies: leave --singles and --summary out";
+		return "--explain is for copies: omit --singles and --summary";
 	if (report->part == REPORT_SINGLES && settings->order_given &&
 	    (report->order == REPORT_BY_RECLAIMABLE || report->order == REPORT_BY_COUNT))
 		return "--singles has no copies to count: sort by size or path";

@@ -18,10 +18,10 @@ static int manifest_apply(void *context, int id, const char *value)
 static const struct option_table manifest_table = {
 	.command = "twinfs manifest",
 	.usage = {"SOURCE...", "MOUNTPOINT"},
-	.summary = "Prints what 'twinfs restore' needs beside a copy of uniques/ to make the whole "
-		   "tree again: each name that uniques/ leaves out, where its content is, and what "
-		   "else it has. The index is brought up to date before; one that belongs to a "
-		   "mounted view, by that view.",
+	.summary = "Prints the manifest that 'twinfs restore' needs, besides a copy of uniques/, "
+		   "to rebuild the whole tree: each name that uniques/ leaves out, the file that "
+		   "has its content, and its metadata. The index is brought up to date first; the "
+		   "index of a mounted view is brought up to date by that view.",
 	.options = {scan_options, index_option, talk_options},
 	.apply = manifest_apply,
 };
@@ -34,7 +34,9 @@ static int write_line(void *context, const void *data, size_t length)
 	return output->error;
 }
 
-/* What is not compared yet is in uniques/, so nothing is missing for that. */
+/* Prints the manifest. Files that are not compared yet are in uniques/, so the manifest is complete
+ * without them.
+ */
 static int manifest_print(void *context, const struct current_index *index,
 			  struct catalog_reader *reader, struct output *output,
 			  enum twinfs_exit *status)
@@ -60,8 +62,8 @@ static int manifest_print(void *context, const struct current_index *index,
 		return r;
 	*status = completeness_status(totals.errors, 0);
 	if (left_out > 0) {
-		log_warning("the manifest is not complete: %" PRIu64 " %s missing; make the copy "
-			    "of uniques/ and the manifest again",
+		log_warning("the manifest is incomplete: %" PRIu64
+			    " %s missing; copy uniques/ and make the manifest again",
 			    left_out, plural(left_out, "name is", "names are"));
 		*status = TWINFS_EXIT_INCOMPLETE;
 	}

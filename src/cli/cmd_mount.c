@@ -16,7 +16,7 @@
 #include "mountpoint/point.h"
 #include "mountpoint/prerequisites.h"
 
-/* 0 where the mount point is in no source of another view, -EBUSY (logged) or -errno. */
+/* Refuses a mount point inside a source of another view. Returns 0, -EBUSY (logged) or -errno. */
 static int check_other_views(const char *mount_point)
 {
 	CLEANUP(showing_view_free) struct showing_view showing = {0};
@@ -25,14 +25,14 @@ static int check_other_views(const char *mount_point)
 	r = showing_view_find(mount_point, &showing);
 	if (r < 0 || !showing.view)
 		return r;
-	log_error("the mount point %s lies in %s, a source of the view at %s; choose one "
-		  "outside of it",
+	log_error("cannot mount on %s: it is in %s, a source of the view at %s; choose a mount "
+		  "point outside of that source",
 		  quote_path(mount_point), quote_path(bytes_text(&showing.source)),
 		  quote_path(showing.view));
 	return -EBUSY;
 }
 
-/* Finds out where to mount. 0 or -errno; all is said. */
+/* Finds and prepares the mount point. Returns 0 or -errno; failures are logged. */
 static int find_mount_point(const struct mount_settings *settings, char **mount_point)
 {
 	int r;
@@ -40,8 +40,7 @@ static int find_mount_point(const struct mount_settings *settings, char **mount_
 	r = mount_point_prepare(settings->daemon.mount_point, settings->daemon.nonempty,
 				mount_point);
 	if (r == MOUNT_POINT_SERVED) {
-		log_error("a view is already mounted at %s; unmount it first with 'fusermount3 "
-			  "-u'",
+		log_error("a view is already mounted at %s; unmount it first with 'fusermount3 -u'",
 			  quote_path(*mount_point));
 		return -EBUSY;
 	}
@@ -50,8 +49,8 @@ static int find_mount_point(const struct mount_settings *settings, char **mount_
 	return check_other_views(*mount_point);
 }
 
-/* What no mount can do without is looked for before anything is scanned. 0 or -EPERM, said. */
-static int check_ability(const struct mount_settings *settings)
+/* Checks what every mount needs, before anything is scanned. Returns 0 or -EPERM, logged. */
+static int check_prerequisites(const struct mount_settings *settings)
 {
 	enum mount_obstacle obstacle = mount_obstacle_find();
 
@@ -63,21 +62,20 @@ static int check_ability(const struct mount_settings *settings)
 	return -EPERM;
 }
 
-/* Whether others may be let in, where that is wanted. 0 or -EPERM, said. */
+/* With allow_other, checks that access checks for other users work. Returns 0 or -EPERM, logged. */
 static int check_sharing(const struct mount_settings *settings)
 {
 	int r;
 
 	r = settings->daemon.shared ? caller_try() : 0;
 	if (r < 0)
-		log_error(
-			"cannot share a view with allow_other: only root, with all capabilities, "
-			"can check what others may read, whatever /etc/fuse.conf allows; mount it "
-			"as root, or without that option");
+		log_error("cannot share a view with allow_other: only root with all capabilities "
+			  "can check what other users may read, whatever /etc/fuse.conf allows; "
+			  "mount as root, or omit allow_other");
 	return r;
 }
 
-/* In the process in front. */
+/* Runs in the foreground process: waits until the daemon has mounted the view. */
 static enum twinfs_exit wait_for_view(const struct mount_settings *settings,
 				      const char *mount_point, struct readiness *readiness)
 {
@@ -107,12 +105,13 @@ static enum twinfs_exit run(const struct mount_settings *settings, struct indexi
 	}
 	if (readiness.child != 0)
 		return wait_for_view(settings, mount_point, &readiness);
-	/* the terminal that we left may go before we watch for signals */
+	/* the terminal may close before the daemon handles signals */
 	(void)signal(SIGHUP, SIG_IGN);
 	return daemon_run(&settings->daemon, indexing, mount_point, &readiness);
 }
 
-static enum twinfs_exit mount_by(const struct option_table *table, int argc, char *argv[])
+static enum twinfs_exit mount_from_command_line(const struct option_table *table, int argc,
+						char *argv[])
 {
 	CLEANUP(mount_settings_deinit) struct mount_settings settings;
 	CLEANUP_INDEXING struct indexing indexing = {0};
@@ -124,7 +123,7 @@ static enum twinfs_exit mount_by(const struct option_table *table, int argc, cha
 		return options_exit(r);
 	r = check_sharing(&settings);
 	if (r == 0)
-		r = check_ability(&settings);
+		r = check_prerequisites(&settings);
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
 	r = indexing_locate(&indexing, &settings.common.index, settings.sources,
@@ -139,10 +138,10 @@ static enum twinfs_exit mount_by(const struct option_table *table, int argc, cha
 
 enum twinfs_exit cmd_mount(int argc, char *argv[])
 {
-	return mount_by(&mount_table, argc, argv);
+	return mount_from_command_line(&mount_table, argc, argv);
 }
 
 enum twinfs_exit cmd_mount_helper(int argc, char *argv[])
 {
-	return mount_by(&mount_helper_table, argc, argv);
+	return mount_from_command_line(&mount_helper_table, argc, argv);
 }

@@ -17,15 +17,14 @@ static int move_apply(void *context, int id, const char *value)
 static const struct option_table move_table = {
 	.command = "twinfs move",
 	.usage = {"FOLDER SOURCE...", "FOLDER MOUNTPOINT"},
-	.summary =
-		"Moves redundant copies into FOLDER, where each has the path that it has in the "
-		"view's redundant/. Each is compared with the kept file once more before. FOLDER "
-		"is in no source, and nothing in it is ever replaced.",
+	.summary = "Moves redundant copies into FOLDER, with the paths that they have in "
+		   "redundant/ of a view. Each is compared with the kept copy again first. FOLDER "
+		   "must be outside of all sources. Existing files in it are never replaced.",
 	.options = {acting_options, rule_options, scan_options, index_option, talk_options},
 	.apply = move_apply,
 };
 
-/* Makes the folder's path absolute and free of symlinks. -errno, said. */
+/* Makes the path of the folder absolute and resolves its symlinks. Returns 0 or -ENOENT, logged. */
 static int find_folder(const char *given, char **folder)
 {
 	struct stat status;
@@ -33,7 +32,7 @@ static int find_folder(const char *given, char **folder)
 	*folder = realpath(given, NULL);
 	if (*folder && stat(*folder, &status) == 0 && S_ISDIR(status.st_mode))
 		return 0;
-	log_error("cannot move copies to %s: %s; make the folder first", quote_path(given),
+	log_error("cannot move copies to %s: %s; create the folder first", quote_path(given),
 		  error_text(*folder ? ENOTDIR : errno));
 	return -ENOENT;
 }

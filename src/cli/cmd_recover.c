@@ -16,14 +16,15 @@
 
 static const struct option_table recover_table = {
 	.command = "twinfs recover",
-	.summary = "Gives back their names to files upon which an act was cut off, by a power cut "
-		   "or a signal. scan, mount and the acts themselves do so, too, when they begin; "
-		   "this does it for all indexes, or for the one of --index, and nothing else.",
+	.summary = "Restores the names of files whose act (remove, move, link or dedupe) was "
+		   "interrupted by a power failure or a signal. scan, mount and the acts also do "
+		   "this when they start. recover does only this, for all indexes or for the one "
+		   "given with --index.",
 	.options = {one_index_option, version_option},
 	.apply = path_apply,
 };
 
-/* Outcome of one index: */
+/* The sum of the results of all indexes. */
 struct recovered {
 	uint64_t files;
 	uint64_t left;
@@ -38,14 +39,13 @@ static void recover(const char *folder, struct recovered *recovered)
 	recovered->files += undone.files + undone.completed;
 	recovered->left += undone.left;
 	if (r == -EWOULDBLOCK)
-		log_warning(
-			"a process acts upon the copies of the index %s: nothing of it is cut off",
-			quote_path(folder));
+		log_warning("skipped the index %s: a process is acting upon its copies",
+			    quote_path(folder));
 	else if (r == -EPERM)
 		index_explain(folder, r);
 	else if (r < 0)
-		log_error("cannot undo what was begun of the index %s: %s", quote_path(folder),
-			  error_text(r));
+		log_error("cannot undo the interrupted acts of the index %s: %s",
+			  quote_path(folder), error_text(r));
 	recovered->failed |= r < 0 && r != -EWOULDBLOCK;
 }
 
@@ -80,17 +80,17 @@ enum twinfs_exit cmd_recover(int argc, char *argv[])
 	if (r != 0)
 		return options_exit(r);
 	if (operands < argc) {
-		options_complain(&recover_table, "no operands are expected");
+		options_complain(&recover_table, "no operands expected");
 		return TWINFS_EXIT_USAGE;
 	}
 	r = recover_all(&settings, &recovered);
 	if (r < 0 || recovered.failed)
 		return TWINFS_EXIT_FAILED;
 	if (recovered.files == 0 && recovered.left == 0)
-		log_info("nothing was cut off");
+		log_info("no act was interrupted");
 	else
 		log_info("%s %s%s", number_format(count, recovered.files),
-			 plural(recovered.files, "file was put back", "files were put back"),
-			 recovered.left > 0 ? ": the rest is for the next time" : "");
+			 plural(recovered.files, "file restored", "files restored"),
+			 recovered.left > 0 ? "; the rest must wait for the next recovery" : "");
 	return recovered.left > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }

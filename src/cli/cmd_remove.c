@@ -10,7 +10,7 @@ enum {
 static const struct option_spec remove_options[] = {
 	{
 		.name = "trash",
-		.help = "put them into the desktop's trash instead",
+		.help = "move the copies to the trash of the desktop instead",
 		.id = OPT_TRASH,
 	},
 	{0},
@@ -29,9 +29,9 @@ static int remove_apply(void *context, int id, const char *value)
 static const struct option_table remove_table = {
 	.command = "twinfs remove",
 	.usage = {"SOURCE...", "MOUNTPOINT"},
-	.summary = "Removes redundant copies: of each group of equal files one always stays. Each "
-		   "copy is compared with that once more, byte by byte, in the moment before it "
-		   "goes.",
+	.summary = "Removes redundant copies. One copy of each group always stays. Each copy is "
+		   "compared with the kept copy again, byte by byte, immediately before it is "
+		   "removed.",
 	.options = {acting_options, remove_options, rule_options, scan_options, index_option,
 		    talk_options},
 	.apply = remove_apply,

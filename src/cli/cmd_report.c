@@ -28,17 +28,18 @@ struct report_settings {
 };
 
 static const struct option_spec report_options[] = {
-	{.heading = "What is written"},
+	{.heading = "Output"},
 	{
 		.name = "html",
 		.argument = "FILE",
-		.help = "the page, which needs nothing but itself to be read; - is standard output",
+		.help = "file to write the page to, as a single self-contained HTML file; - is "
+			"standard output",
 		.id = OPT_HTML,
-		.expects = "the name of a file",
+		.expects = "a file name",
 	},
 	{
 		.name = "no-pictures",
-		.help = "without small pictures of what is in the largest groups",
+		.help = "leave out the thumbnails of the files in the largest groups",
 		.id = OPT_NO_PICTURES,
 	},
 	{0},
@@ -63,10 +64,10 @@ static int report_apply(void *context, int id, const char *value)
 static const struct option_table report_table = {
 	.command = "twinfs report",
 	.usage = {"SOURCE...", "MOUNTPOINT"},
-	.summary =
-		"Writes a page that shows where the space went: how much could come free, in "
-		"which folders, by which groups of equal files, and how old they are. The index "
-		"is brought up to date before; one that belongs to a mounted view, by that view.",
+	.summary = "Writes an HTML page that shows which duplicates use the space: how much can be "
+		   "freed, in which folders, by which groups of equal files, and how old they are. "
+		   "The index is brought up to date first; the index of a mounted view is brought "
+		   "up to date by that view.",
 	.options = {report_options, scan_options, index_option, talk_options},
 	.apply = report_apply,
 };
@@ -96,16 +97,16 @@ static int write_page(const char *file, const struct bytes *page)
 		return replaced_file_write(file, page);
 	r = write_fully(STDOUT_FILENO, page->data, page->length);
 	if (r == -EPIPE)
-		log_note_said(); /* who reads has enough */
+		log_note_said(); /* the reader closed the pipe on purpose */
 	return r;
 }
 
-/* What was interrupted is known to who did it. */
+/* Logs why the page could not be made, unless the user interrupted it. */
 static void explain_making(int result)
 {
 	if (result == -EUCLEAN)
-		log_error("cannot make the report: the index is damaged; 'twinfs scan' makes it "
-			  "anew");
+		log_error(
+			"cannot make the report: the index is damaged; 'twinfs scan' rebuilds it");
 	else if (result != -EINTR)
 		log_error("cannot make the report: %s", error_text(result));
 }
@@ -113,7 +114,8 @@ static void explain_making(int result)
 static void explain_writing(const char *file, int result)
 {
 	if (result == -EINVAL)
-		log_error("%s is no regular file: give - for standard output", quote_path(file));
+		log_error("cannot write %s: it is no regular file; give - for standard output",
+			  quote_path(file));
 	else if (result != -EPIPE)
 		log_error("cannot write %s: %s", quote_path(file), error_text(result));
 }

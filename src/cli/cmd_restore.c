@@ -21,20 +21,21 @@ enum {
 struct command_settings {
 	struct common_settings common;
 	struct restore_settings restore;
-	bool is_conflicting; /* two ways were asked for */
+	bool is_conflicting; /* --link and --reflink were given */
 };
 
 static const struct option_spec restore_options[] = {
-	{.heading = "How files are made"},
+	{.heading = "Creating files"},
 	{
 		.name = "link",
-		.help = "as hard links of the files in BACKUP, so that no byte is copied: who "
-			"writes to a file in TARGET then writes to BACKUP",
+		.help = "make hard links to the files in BACKUP, so that no byte is copied; a "
+			"write to a file in TARGET then also changes BACKUP",
 		.id = OPT_LINK,
 	},
 	{
 		.name = "reflink",
-		.help = "with blocks shared with the files in BACKUP, where the file system can",
+		.help = "make files that share blocks with the files in BACKUP, if the file system "
+			"supports it",
 		.id = OPT_REFLINK,
 	},
 	{0},
@@ -65,37 +66,36 @@ static int restore_apply(void *context, int id, const char *value)
 static const struct option_table restore_table = {
 	.command = "twinfs restore",
 	.usage = {"MANIFEST BACKUP TARGET"},
-	.summary =
-		"Makes the whole tree again in TARGET, an empty directory: all that BACKUP has, "
-		"a copy of uniques/, and each name of the MANIFEST that 'twinfs manifest' made "
-		"with it. One that was interrupted goes on when the same command is given again.",
+	.summary = "Rebuilds the whole tree in TARGET, an empty directory: from BACKUP, a copy of "
+		   "uniques/, and from the names in MANIFEST, which 'twinfs manifest' made with "
+		   "it. If a restore is interrupted, the same command continues it.",
 	.options = {restore_options, talk_options},
 	.apply = restore_apply,
 };
 
-static void say_refused(const struct metadata_refused *refused)
+static void explain_refused(const struct metadata_refused *refused)
 {
 	char count[NUMBER_TEXT_MAX];
 
 	if (refused->owners > 0)
-		log_warning("%s %s not the owner or group of the source, nor set-ID bits: only "
-			    "root can give them",
+		log_warning("%s %s not the owner, group or set-ID bits of the source; only root "
+			    "can set these",
 			    number_format(count, refused->owners),
 			    plural(refused->owners, "name has", "names have"));
 	if (refused->xattrs > 0)
-		log_warning(
-			"%s extended %s not set: this user may not, or the file system has none "
-			"of that kind or size",
-			number_format(count, refused->xattrs),
-			plural(refused->xattrs, "attribute was", "attributes were"));
+		log_warning("%s extended %s not set: this user may not set them, or the file "
+			    "system does not support their kind or size",
+			    number_format(count, refused->xattrs),
+			    plural(refused->xattrs, "attribute was", "attributes were"));
 }
 
-static void say_parted(uint64_t parted)
+static void explain_split(uint64_t parted)
 {
 	char count[NUMBER_TEXT_MAX];
 
 	if (parted > 0)
-		log_warning("%s %s in the backup: the file system of the target refuses such links",
+		log_warning("%s %s in the backup, because the file system of the target refuses "
+			    "such links",
 			    number_format(count, parted),
 			    plural(parted, "name is not the hard link that it is",
 				   "names are not the hard links that they are"));
@@ -112,11 +112,12 @@ static enum twinfs_exit report(const struct restore_settings *settings,
 		 number_format(files, result->files), plural(result->files, "name", "names"),
 		 number_format(copies, result->copies), plural(result->copies, "name", "names"),
 		 size_format(size, result->bytes), quote_path(settings->target));
-	say_refused(&result->refused);
-	say_parted(result->parted);
+	explain_refused(&result->refused);
+	explain_split(result->parted);
 	if (result->failed > 0)
-		log_warning("%" PRIu64 " %s not restored: put right what is said above and give "
-			    "the same command again, or remove %s in the target",
+		log_warning("%" PRIu64
+			    " %s not restored; correct the errors above and run the same "
+			    "command again, or remove %s in the target",
 			    result->failed,
 			    plural(result->failed, "name or directory is",
 				   "names or directories are"),
@@ -132,7 +133,7 @@ static int check_usage(const struct command_settings *settings, int operand_coun
 	if (operand_count != OPERANDS)
 		options_complain(&restore_table, "give a MANIFEST, a BACKUP and a TARGET");
 	else if (settings->is_conflicting)
-		options_complain(&restore_table, "give one of --link and --reflink");
+		options_complain(&restore_table, "give only one of --link and --reflink");
 	return operand_count != OPERANDS || settings->is_conflicting ? -EINVAL : 0;
 }
 

@@ -24,8 +24,8 @@ static int scan_apply(void *context, int id, const char *value)
 static const struct option_table scan_table = {
 	.command = "twinfs scan",
 	.usage = {"SOURCE..."},
-	.summary = "Brings the index of the sources up to date and ends. Only what is new or has "
-		   "changed is read. Prints what there is then.",
+	.summary = "Brings the index of the sources up to date and exits. Reads only files that "
+		   "are new or have changed. Prints a summary.",
 	.options = {scan_options, index_option, talk_options},
 	.apply = scan_apply,
 };
@@ -35,7 +35,7 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 	return (double)(to_ns - from_ns) / 1e9;
 }
 
-/* Bytes that the index takes on disk. */
+/* Returns the bytes that the index uses on the disk. */
 static uint64_t index_bytes(const char *folder)
 {
 	CLEANUP_BYTES struct bytes path = {0};

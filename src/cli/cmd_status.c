@@ -25,10 +25,10 @@ struct status_settings {
 };
 
 static const struct option_spec status_options[] = {
-	{.heading = "What is printed"},
+	{.heading = "Output"},
 	{
 		.name = "json",
-		.help = "print an array with what each view has in .twinfs/status.json",
+		.help = "print a JSON array with .twinfs/status.json of each view",
 		.id = OPT_JSON,
 	},
 	{0},
@@ -47,8 +47,8 @@ static int status_apply(void *context, int id, const char *value)
 static const struct option_table status_table = {
 	.command = "twinfs status",
 	.usage = {"[MOUNTPOINT...]"},
-	.summary = "Prints how the views that are mounted there are, or all of them: how far they "
-		   "are, what they hold, what could not be read.",
+	.summary = "Prints the status of the views at the mount points, or of all mounted views: "
+		   "progress, sources, groups, and unreadable files.",
 	.options = {status_options, version_option},
 	.apply = status_apply,
 };
@@ -83,7 +83,7 @@ static int print_sources(struct output *output, const json_t *sources)
 	return r;
 }
 
-/* What to do for more speed. */
+/* Prints how the view can be made faster. */
 static void print_advice(struct output *output, const json_t *advice)
 {
 	for (size_t i = 0; i < json_array_size(advice); i++)
@@ -125,7 +125,8 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	if (json_object_get(status, "confined"))
 		figure_print(output, "confined", "%s", status_file_text(status, "confined"));
 	if (json_is_true(json_object_get(status, "shared")))
-		figure_print(output, "shared", "other users see what they may read in the sources");
+		figure_print(output, "shared",
+			     "other users see the files that they may read in the sources");
 	print_advice(output, json_object_get(status, "advice"));
 	if (status_file_number(status, "unwatched") > 0)
 		figure_print(output, "unwatched", "%" PRIu64 " directories, %s",
@@ -135,12 +136,12 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	return r;
 }
 
-/* Outcome of printing a view of which nobody asked in particular: it is not mounted any more. */
+/* Outcome of printing a view that the user did not name: it is no longer mounted. */
 enum {
-	VIEW_WENT = 1,
+	VIEW_UNMOUNTED = 1,
 };
 
-static bool went_away(const char *point)
+static bool is_unmounted(const char *point)
 {
 	AUTO_FREE char *found = NULL;
 	int r = mount_point_of(point, &found);
@@ -148,9 +149,9 @@ static bool went_away(const char *point)
 	return r == -ENOENT || (r == 0 && (!found || strcmp(found, point) != 0));
 }
 
-/* Prints what one view says. 0, VIEW_WENT, or -errno, said.
+/* Prints the status of one view. Returns 0, VIEW_UNMOUNTED, or -errno, logged.
  *
- * named	the user asked for it
+ * named	the user named the view
  */
 static int print_view(struct output *output, const struct status_settings *settings,
 		      const char *point, bool named, bool first)
@@ -160,8 +161,8 @@ static int print_view(struct output *output, const struct status_settings *setti
 	int r;
 
 	r = status_file_read(point, &status);
-	if (r < 0 && !named && went_away(point))
-		return VIEW_WENT;
+	if (r < 0 && !named && is_unmounted(point))
+		return VIEW_UNMOUNTED;
 	if (r < 0) {
 		status_file_explain(point, r);
 		return r;
@@ -218,7 +219,7 @@ static enum twinfs_exit print_all(const struct status_settings *settings)
 	return status;
 }
 
-/* Checks what the user named before anything is printed; each may be any path in a view. */
+/* Checks all operands before anything is printed. Each can be any path in a view. */
 static enum twinfs_exit print_named(const struct status_settings *settings, char *const *named,
 				    size_t count)
 {

@@ -2,11 +2,11 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
-/* The commands of the program. Each is a function in a file of its own (cmd_<name>.c), called once
- * from main() in the first thread.
+/* The commands of the program. Each is a function in its own file, cmd_<name>.c, which main() calls
+ * once in the first thread.
  *
- * argv[0] is the command's name. They return what the program exits with and have said on stderr
- * why, unless it is TWINFS_EXIT_COMPLETE.
+ * argv[0] is the name of the command. A command returns the exit status of the program. If the
+ * status is not TWINFS_EXIT_COMPLETE, the command has logged the reason.
  */
 
 #include "twinfs/exit.h"
@@ -28,7 +28,7 @@ enum twinfs_exit cmd_check(int argc, char *argv[]);
 enum twinfs_exit cmd_manifest(int argc, char *argv[]);
 enum twinfs_exit cmd_restore(int argc, char *argv[]);
 
-/* Mounts as mount(8) asks a mount.fuse.twinfs to: its own letters, options behind -o. */
+/* mount.fuse.twinfs, which mount(8) calls: options of mount(8) and, behind -o, those of `mount`. */
 enum twinfs_exit cmd_mount_helper(int argc, char *argv[]);
 
 #endif

@@ -22,107 +22,107 @@ enum {
 	OPT_VERSION,
 };
 
-#define VERSION_OPTION                                                                 \
-	{                                                                              \
-		.name = "version", .letter = 'V', .help = "print the version and end", \
-		.id = OPT_VERSION,                                                     \
+#define VERSION_OPTION                                                                  \
+	{                                                                               \
+		.name = "version", .letter = 'V', .help = "print the version and exit", \
+		.id = OPT_VERSION,                                                      \
 	}
 
 const struct option_spec index_option[] = {
-	{.heading = "What is known already"},
+	{.heading = "Index"},
 	{
 		.name = "index",
 		.argument = "DIR",
-		.help = "the folder of the index (default: one for these sources below "
-			"~/.local/state/twinfs, for root below /var/lib/twinfs)",
+		.help = "directory of the index (default: one per set of sources, below "
+			"~/.local/state/twinfs, or /var/lib/twinfs for root)",
 		.id = OPT_INDEX,
 	},
 	{0},
 };
 
 const struct option_spec one_index_option[] = {
-	{.heading = "What is known already"},
+	{.heading = "Index"},
 	{
 		.name = "index",
 		.argument = "DIR",
-		.help = "the folder of the only index to look at (default: every one below "
-			"~/.local/state/twinfs, for root below /var/lib/twinfs)",
+		.help = "directory of the only index to read (default: all indexes below "
+			"~/.local/state/twinfs, or /var/lib/twinfs for root)",
 		.id = OPT_INDEX,
 	},
 	{0},
 };
 
 const struct option_spec scan_options[] = {
-	{.heading = "What is scanned"},
+	{.heading = "Files to scan"},
 	{
 		.name = "min-size",
 		.argument = "SIZE",
-		.help = "leave out files that are smaller: bytes, or with k, M, G (default: 1, "
-			"so that empty files are no copies of each other)",
+		.help = "leave out files smaller than SIZE: bytes, or a number with k, M or G "
+			"(default: 1, so that empty files are not duplicates)",
 		.id = OPT_MIN_SIZE,
 		.expects = SIZE_EXPECTED,
 	},
 	{
 		.name = "exclude",
 		.argument = "GLOB",
-		.help = "leave out what matches: a base name, or, where the GLOB has a slash, the "
-			"path below the source; may be given more than once",
+		.help = "leave out files and directories that match GLOB: a GLOB without a slash "
+			"is compared with the base name, a GLOB with a slash with the path below "
+			"the source; can be given more than once",
 		.id = OPT_EXCLUDE,
 		.expects = "a glob that is not empty",
 	},
 	{
 		.name = "one-file-system",
 		.letter = 'x',
-		.help = "do not enter other file systems (the default)",
+		.help = "do not enter other file systems (default)",
 		.id = OPT_ONE_FILE_SYSTEM,
 	},
 	{
 		.name = "cross-file-systems",
-		.help = "enter other file systems too",
+		.help = "enter other file systems",
 		.id = OPT_CROSS_FILE_SYSTEMS,
 	},
 	{
 		.name = "disk",
 		.argument = "auto|rotating|solid",
-		.help = "how files are read: in the order in which they lie on the disk "
-			"(rotating), in any order (solid), or as the disk says and the time "
-			"that reading takes (auto, the default)",
+		.help = "order in which files are read: in the order of their blocks on the disk "
+			"(rotating), in any order (solid), or as the type of the disk and the "
+			"measured read times suggest (auto, the default)",
 		.id = OPT_DISK,
 	},
 	{
 		.name = "accept-changed-source",
-		.help = "use a source that is on another file system than when it was scanned "
-			"last, "
-			"or is empty and was not, or is an empty mount point of a view",
+		.help = "accept a source that is on another file system than at the last scan, "
+			"that is empty but was not, or that is an empty mount point of a view",
 		.id = OPT_ACCEPT_CHANGED_SOURCE,
 	},
 	{0},
 };
 
 const struct option_spec format_option[] = {
-	{.heading = "What is printed"},
+	{.heading = "Output"},
 	{
 		.name = "format",
 		.letter = 'F',
 		.argument = "text|json",
-		.help = "text is for people, and the default",
+		.help = "output format (default: text, for people)",
 		.id = OPT_FORMAT,
 	},
 	{0},
 };
 
 const struct option_spec talk_options[] = {
-	{.heading = "What is said"},
+	{.heading = "Messages"},
 	{
 		.name = "progress",
 		.argument = "auto|always|never",
-		.help = "show on stderr how far it is: auto (where that is a terminal), always "
-			"or never",
+		.help = "show progress on stderr: auto (if stderr is a terminal, the default), "
+			"always or never",
 		.id = OPT_PROGRESS,
 	},
 	{
 		.name = "quiet",
-		.help = "say nothing but errors and warnings",
+		.help = "print errors and warnings only",
 		.id = OPT_QUIET,
 	},
 	VERSION_OPTION,

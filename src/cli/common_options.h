@@ -4,8 +4,8 @@
 
 /* Options that several commands share. For the first thread.
  *
- * A command puts the lists that it wants into its option table, a struct common_settings into its
- * settings, and gives to common_apply() what its own apply function does not know.
+ * A command adds the lists that it needs to its option table, and a struct common_settings to its
+ * settings. Its apply function passes the options that it does not know to common_apply().
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "index/index_settings.h"
 #include "twinfs/exit.h"
 
-/* A command's own options are numbered from here. */
+/* First id of the options of a single command. */
 #define OPTION_ID_OWN 100
 
 struct common_settings {
@@ -26,19 +26,20 @@ struct common_settings {
 };
 
 extern const struct option_spec index_option[]; /* --index */
-extern const struct option_spec one_index_option[]; /* --index, where many are looked at */
-extern const struct option_spec scan_options[]; /* what is scanned */
+extern const struct option_spec one_index_option[]; /* --index, or all indexes */
+extern const struct option_spec scan_options[]; /* which files are scanned */
 extern const struct option_spec format_option[]; /* --format=text|json */
-extern const struct option_spec talk_options[]; /* what is said; --version */
+extern const struct option_spec talk_options[]; /* --progress, --quiet, --version */
 extern const struct option_spec version_option[]; /* --version */
 
 void common_settings_init(struct common_settings *settings);
 void common_settings_deinit(struct common_settings *settings);
 
-/* Takes one of these options; the results are those of struct option_table's apply. */
+/* Applies one of these options. The results are those of the apply function of struct option_table.
+ */
 MUST_CHECK int common_apply(struct common_settings *settings, int id, const char *value);
 
-/* What a command exits with after options_parse() or options_apply_item() gave this, not 0. */
+/* Converts a result of options_parse() or options_apply_item() that is not 0 to an exit status. */
 enum twinfs_exit options_exit(int result);
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef CLI_COPIES_INDEX_H
 #define CLI_COPIES_INDEX_H
 
-/* Asking an index for the verified copies of a file, and the disk whether they still are. One
- * thread at a time; blocks on the disk.
+/* Queries an index for the verified copies of a file, and checks on the disk that they are still as
+ * indexed. One thread at a time; blocks on the disk.
  */
 
 #include <stdint.h>
@@ -14,29 +14,29 @@
 struct catalog;
 struct sources;
 
-/* What is known of a file, from nothing to all. */
-enum copies_answer {
+/* What an index knows of a file, from nothing to everything. */
+enum copies_knowledge {
 	COPIES_NOT_COVERED, /* it is in no source */
-	COPIES_NOT_INDEXED, /* it is in a source, but was not there, or left out, at the last scan */
-	COPIES_CHANGED, /* it is not what it was at the last scan */
+	COPIES_NOT_INDEXED, /* it is in a source, but was missing or left out at the last scan */
+	COPIES_CHANGED, /* it has changed since the last scan */
 	COPIES_UNREADABLE, /* the last scan could not read it */
-	COPIES_PENDING, /* it was not compared */
+	COPIES_PENDING, /* it is not compared yet */
 	COPIES_KNOWN,
 };
 
-struct copies_question {
-	const char *given; /* what the user said, borrowed */
-	char *path; /* absolute, without symlinks; freed by copies_question_deinit() */
-	enum copies_answer answer; /* the best one so far */
-	struct text_list copies; /* absolute paths; or the folders in views that have them */
-	uint64_t changed; /* copies that are not what they were, or gone, and left out */
+struct copies_query {
+	const char *given; /* operand, borrowed */
+	char *path; /* absolute, without symlinks; freed by copies_query_deinit() */
+	enum copies_knowledge knowledge; /* the best result of the indexes so far */
+	struct text_list copies; /* absolute paths, of the copies or of their folders in views */
+	uint64_t changed; /* copies that have changed or are missing; not in copies */
 };
 
-void copies_question_deinit(struct copies_question *question);
+void copies_query_deinit(struct copies_query *query);
 
-/* Asks one index; adds to what others have answered: the copies, or where the mount point of the
- * view of this index is given, the folder there that has them all and the file. 0 or -errno. */
-MUST_CHECK int copies_ask(struct copies_question *question, struct catalog *catalog,
-			  const struct sources *sources, const char *mount_point);
+/* Queries one index and adds its results to the query: the copies, or, if mount_point is not NULL,
+ * the folder of the view mounted there that shows the file and its copies. Returns 0 or -errno. */
+MUST_CHECK int copies_query_index(struct copies_query *query, struct catalog *catalog,
+				  const struct sources *sources, const char *mount_point);
 
 #endif

@@ -41,28 +41,27 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	report->sources = index->sources;
 	report->rules = &request->rules->rules;
 	report->min_size = request->common->index.min_size;
-	/* what is served may be of smaller files too: these are printed, unless said otherwise, but
-	 * may not go for want of an option */
+	/* The index of a view may have smaller files than the default --min-size: these are
+	 * printed. As redundant they are printed only if --min-size says so. */
 	if (!request->common->index.min_size_given && report->part != REPORT_REDUNDANT)
 		r = catalog_get_min_size(reader, &report->min_size);
 	return r < 0 ? r : rule_settings_check(request->rules, reader, index->sources);
 }
 
-void list_say_bundles(const struct bundle_tally *tally)
+void list_explain_bundles(const struct bundle_tally *tally)
 {
 	char number[NUMBER_TEXT_MAX];
 
 	for (size_t i = 0; i < tally->count; i++) {
 		const struct bundle_count *count = &tally->list[i];
 
-		log_info(
-			"left alone: %s %s in %s, which stays whole; --include-bundles includes %s",
-			number_format(number, count->copies),
-			plural(count->copies, "copy", "copies"), quote_path(count->path),
-			plural(count->copies, "it", "them"));
+		log_info("skipped %s %s in %s, which stays whole; --include-bundles includes %s",
+			 number_format(number, count->copies),
+			 plural(count->copies, "copy", "copies"), quote_path(count->path),
+			 plural(count->copies, "it", "them"));
 	}
 	if (tally->others > 0)
-		log_info("left alone: %s more %s in other folders that stay whole",
+		log_info("skipped %s more %s in other folders that stay whole",
 			 number_format(number, tally->others),
 			 plural(tally->others, "copy", "copies"));
 }
@@ -100,6 +99,6 @@ enum twinfs_exit list_print(const struct list_request *request, const struct cur
 	if (request->report.part == REPORT_REDUNDANT)
 		printed.report.bundles = &tally;
 	status = index_print(&printer, index);
-	list_say_bundles(&tally);
+	list_explain_bundles(&tally);
 	return status;
 }

@@ -2,7 +2,7 @@
 #ifndef CLI_LIST_PRINT_H
 #define CLI_LIST_PRINT_H
 
-/* What list prints, and a dry run of an act. For the first thread; everything is borrowed. */
+/* The output of list and of a dry run of an act. For the first thread; everything is borrowed. */
 
 #include "base/attributes.h"
 #include "cli/common_options.h"
@@ -16,26 +16,28 @@ struct current_index;
 struct list_request {
 	const struct common_settings *common;
 	const struct rule_settings *rules;
-	/* What to print: reader, sources, shown, rules and min_size are still to be set. */
+	/* What to print. list_print() and list_prepare() set reader, sources, shown, rules and
+	 * min_size.
+	 */
 	struct report report;
 };
 
-/* A report of everything, for people. */
+/* Returns the default report: all groups, as text. */
 struct report list_report(void);
 
-/* Takes the argument of --format: 0 or -EINVAL. LIST_FORMATS are those there are. */
+/* Parses the argument of --format, one of LIST_FORMATS. Returns 0 or -EINVAL. */
 #define LIST_FORMATS "text|fdupes|json|jsonl|csv|null"
 MUST_CHECK int list_parse_format(const char *word, enum report_format *format);
 
-/* Completes a report of what was asked for, of a snapshot of the index. 0 or -errno; -EXDEV where
- * the rules do not fit the sources, which is said. */
+/* Completes the requested report for a snapshot of the index. Returns 0 or -errno; -EXDEV if the
+ * rules do not fit the sources, which is logged. */
 MUST_CHECK int list_prepare(const struct list_request *request, const struct current_index *index,
 			    struct catalog_reader *reader, struct report *report);
 
-/* Logs how many copies stay for which bundle. */
-void list_say_bundles(const struct bundle_tally *tally);
+/* Logs how many copies were skipped for each bundle. */
+void list_explain_bundles(const struct bundle_tally *tally);
 
-/* Prints it. What to exit with; all is said. */
+/* Prints the list. Returns the exit status; all failures are logged. */
 enum twinfs_exit list_print(const struct list_request *request, const struct current_index *index);
 
 #endif

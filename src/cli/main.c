@@ -23,22 +23,22 @@ struct command {
 };
 
 static const struct command commands[] = {
-	{"mount", "mount a view of the duplicates; the command where none is named", cmd_mount},
+	{"mount", "mount a view of the duplicates; the default command", cmd_mount},
 	{"scan", "bring the index up to date", cmd_scan},
 	{"list", "print the groups of equal files", cmd_list},
-	{"report", "write a page that shows where the space went", cmd_report},
+	{"report", "write an HTML page that shows which duplicates use the space", cmd_report},
 	{"copies", "print the verified copies of files", cmd_copies},
-	{"path", "print where files of a view come from", cmd_path},
-	{"remove", "remove redundant copies, each compared once more before", cmd_remove},
+	{"path", "print the source paths of files in a view", cmd_path},
+	{"remove", "remove redundant copies, each compared again first", cmd_remove},
 	{"move", "move redundant copies to a folder", cmd_move},
-	{"link", "put links to the kept files in the place of redundant copies", cmd_link},
-	{"dedupe", "have redundant copies share the blocks of the kept files", cmd_dedupe},
-	{"recover", "undo acts that were cut off", cmd_recover},
-	{"status", "print how mounted views are", cmd_status},
-	{"doctor", "say what stands in the way of a view, and what to do", cmd_doctor},
-	{"check", "compare the index with itself and with the disk", cmd_check},
-	{"manifest", "print what a copy of uniques/ leaves out", cmd_manifest},
-	{"restore", "make the whole tree from a copy of uniques/ and its manifest", cmd_restore},
+	{"link", "replace redundant copies by links to the kept copies", cmd_link},
+	{"dedupe", "make redundant copies share the blocks of the kept copies", cmd_dedupe},
+	{"recover", "undo acts that were interrupted", cmd_recover},
+	{"status", "print the status of mounted views", cmd_status},
+	{"doctor", "find what prevents or slows a view, and name the remedies", cmd_doctor},
+	{"check", "verify the index, and compare it with the disk", cmd_check},
+	{"manifest", "print the names that uniques/ leaves out, for restore", cmd_manifest},
+	{"restore", "rebuild the whole tree from a copy of uniques/ and its manifest", cmd_restore},
 };
 
 static const struct command *find_command(const char *name)
@@ -55,7 +55,7 @@ static void print_help(void)
 	(void)fputs("usage: twinfs [mount] [OPTION...] SOURCE... MOUNTPOINT\n"
 		    "       twinfs COMMAND [OPTION...] ...\n"
 		    "\n"
-		    "Finds files with equal content, every byte compared, and shows them as a\n"
+		    "Finds files with equal content, compared byte by byte, and shows them as a\n"
 		    "read-only file system.\n"
 		    "\n"
 		    "Commands:\n",
@@ -64,19 +64,19 @@ static void print_help(void)
 		(void)printf("  %-8s  %s\n", commands[i].name, commands[i].help);
 	(void)fputs(
 		"\n"
-		"'twinfs COMMAND --help' and twinfs(1) say more. A source that is named like a\n"
-		"command is given as ./NAME.\n"
+		"See 'twinfs COMMAND --help' and twinfs(1). Give a source that has the name of a\n"
+		"command as ./NAME.\n"
 		"\n"
-		"  -V, --version  print the version and end\n"
-		"  -h, --help     show this help and end\n"
+		"  -V, --version  print the version and exit\n"
+		"  -h, --help     show this help and exit\n"
 		"\n"
 		"Exit status: 0 complete, 1 failed, 2 wrong usage, 3 finished, but something\n"
-		"could not be read or done (it is named on stderr).\n",
+		"could not be read or done (stderr names it).\n",
 		stdout);
 }
 
-/* Whether the first word is neither an option nor anything that could be a source: then the user
- * meant a command.
+/* Whether the first word can only be meant as a command: it is no option, has no slash, and no such
+ * file exists.
  */
 static bool is_unknown_command(const char *word)
 {
@@ -92,7 +92,7 @@ static bool is_mount_helper(const char *program)
 	return strncmp(slash ? slash + 1 : program, "mount.", strlen("mount.")) == 0;
 }
 
-/* Started by ourselves, to decode a picture. */
+/* Whether this process was started by twinfs itself, to decode a picture. */
 static bool is_thumbnail_process(const char *program)
 {
 	return strcmp(program, THUMBNAIL_PROGRAM) == 0;
@@ -118,20 +118,22 @@ static enum twinfs_exit run(int argc, char *argv[])
 		return TWINFS_EXIT_COMPLETE;
 	}
 	if (is_unknown_command(argv[1])) {
-		log_error("%s is neither a command nor a source that is there; see twinfs --help",
+		log_error("%s is neither a command nor an existing source; see twinfs --help",
 			  quote_path(argv[1]));
 		return TWINFS_EXIT_USAGE;
 	}
 	return cmd_mount(argc, argv);
 }
 
-/* A descriptor that we open must not come to stand where messages go. */
+/* Opens the standard descriptors that are closed, so that no file opened later receives the
+ * messages of the program.
+ */
 static int open_stdio(void)
 {
 	int fd;
 
 	do {
-		/* NOLINTNEXTLINE(android-cloexec-open): programs that we start need them */
+		/* NOLINTNEXTLINE(android-cloexec-open): child processes need them */
 		fd = open("/dev/null", O_RDWR | O_NOCTTY);
 		if (fd < 0)
 			return -errno;
@@ -140,23 +142,26 @@ static int open_stdio(void)
 	return 0;
 }
 
-/* Only the index is mapped. The thread that reads it holds no lock that a message needs; and ends all, by
- * the same signal, as soon as it goes on. Other threads that find the same wait for that. */
-static void say_that_index_is_unreadable(int number)
+/* Logs that the index is unreadable: no other file is mapped into memory.
+ *
+ * The thread that reads the index holds no lock that logging needs. When the handler returns, the
+ * access raises SIGBUS again, which then ends the process. Other threads that receive SIGBUS wait
+ * for that. */
+static void handle_bus_error(int number)
 {
-	static atomic_flag is_being_said = ATOMIC_FLAG_INIT;
+	static atomic_flag is_reported = ATOMIC_FLAG_INIT;
 
-	while (atomic_flag_test_and_set(&is_being_said))
+	while (atomic_flag_test_and_set(&is_reported))
 		(void)pause();
-	/* NOLINTNEXTLINE(bugprone-signal-handler,cert-sig30-c): as said */
-	log_error("the index cannot be read: its disk fails, or its file was cut short; the next "
-		  "scan or mount checks it, and builds it anew where that is needed");
+	/* NOLINTNEXTLINE(bugprone-signal-handler,cert-sig30-c): see above */
+	log_error("cannot read the index: its disk fails, or its file was truncated; the next scan "
+		  "or mount checks the index and rebuilds it if necessary");
 	(void)signal(number, SIG_DFL);
 }
 
-static void watch_for_bus_errors(void)
+static void catch_bus_errors(void)
 {
-	struct sigaction action = {.sa_handler = say_that_index_is_unreadable};
+	struct sigaction action = {.sa_handler = handle_bus_error};
 
 	(void)sigemptyset(&action.sa_mask);
 	(void)sigaction(SIGBUS, &action, NULL);
@@ -171,29 +176,29 @@ int main(int argc, char *argv[])
 	if (argc < 1)
 		return TWINFS_EXIT_USAGE;
 	memory_set_up();
-	(void)memory_limit(); /* later the process may not be allowed to read it */
+	(void)memory_limit(); /* a confined process may not read it later */
 	r = open_stdio();
 	if (r < 0) {
 		log_error("cannot open /dev/null: %s", error_text(r));
 		return TWINFS_EXIT_FAILED;
 	}
-	/* a closed pipe is found when it is written to; a lease that is broken raises SIGIO */
+	/* writes to a closed pipe fail with EPIPE instead; a broken lease raises SIGIO */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGIO, SIG_IGN);
-	watch_for_bus_errors();
+	catch_bus_errors();
 
 	status = run(argc, argv);
 
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		if (errno == EPIPE)
-			log_note_said(); /* who reads has enough */
+			log_note_said(); /* the reader closed the pipe on purpose */
 		else
 			log_error("cannot write the output: %s", error_text(errno));
 		status = TWINFS_EXIT_FAILED;
 	}
 	number = interrupt_signal();
 	if (status == TWINFS_EXIT_FAILED && number == 0 && !log_has_said())
-		log_error("failed, and could not say why: there was too little memory");
+		log_error("failed: not enough memory to report the cause");
 	if (number != 0)
 		interrupt_raise(number);
 	return (int)status;

@@ -23,115 +23,118 @@ enum {
 	OPT_IGNORED,
 };
 
-/* Changes that the kernel does not tell are found so soon. */
+/* Default time between two rescans of polled sources. */
 #define INTERVAL_MS_DEFAULT 60000
 
 static const struct option_spec mount_options[] = {
-	{.heading = "How changes of the sources are seen"},
+	{.heading = "Following changes"},
 	{
 		.name = "watch",
 		.argument = "auto|inotify|poll|none",
-		.help = "auto (inotify where it sees everything, else poll), inotify, poll (walk "
-			"the sources at intervals) or none (only when somebody asks by "
-			".twinfs/sync or SIGHUP)",
+		.help = "how to detect changes of the sources: auto (inotify where it reports all "
+			"changes, otherwise poll; the default), inotify, poll (rescan the sources "
+			"at intervals) or none (only on request, by .twinfs/sync or SIGHUP)",
 		.id = OPT_WATCH,
 	},
 	{
 		.name = "interval",
 		.argument = "TIME",
-		.help = "between two walks of what is polled: seconds, or with s, m, h, d "
-			"(default: 60)",
+		.help = "time between two rescans of polled sources: seconds, or a number with s, "
+			"m, h or d (default: 60)",
 		.id = OPT_INTERVAL,
 		.expects = DURATION_EXPECTED,
 	},
 	{
 		.name = "rescan-interval",
 		.argument = "TIME",
-		.help = "walk everything so often, to find what the kernel does not tell: see "
-			"CAVEATS in twinfs(5) (default: 0, never)",
+		.help = "rescan all sources at this interval, to find changes that the kernel does "
+			"not report, see CAVEATS in twinfs(5) (default: 0, never)",
 		.id = OPT_RESCAN_INTERVAL,
 		.expects = DURATION_EXPECTED,
 	},
-	{.heading = "How it is mounted"},
+	{.heading = "Mounting"},
 	{
 		.name = "foreground",
 		.letter = 'f',
-		.help = "stay in front, until unmounted or interrupted",
+		.help = "stay in the foreground until unmounted or interrupted",
 		.id = OPT_FOREGROUND,
 	},
 	{
 		.name = "debug",
 		.letter = 'd',
-		.help = "print every request of the kernel on stderr; stays in front",
+		.help = "print every request of the kernel on stderr; implies --foreground",
 		.id = OPT_DEBUG,
 	},
 	{
 		.name = "single-thread",
 		.letter = 's',
-		.help = "answer one request at a time",
+		.help = "serve one request at a time",
 		.id = OPT_SINGLE_THREADED,
 	},
 	{
 		.name = "wait",
-		.help = "return only when all files are compared, not when the view answers",
+		.help = "return when all files are compared, instead of when the view is mounted",
 		.id = OPT_WAIT,
 	},
 	{
 		.name = "options",
 		.letter = 'o',
 		.argument = "OPTION[,OPTION]",
-		.help = "options as in fstab: NAME or NAME=VALUE for every long option above and "
-			"below; allow_other, auto_unmount, passthrough, io_uring, nonempty, "
-			"trusted_xattrs and others of FUSE; \\, is a comma in a value",
+		.help = "options as in fstab: NAME or NAME=VALUE for every long option of this "
+			"command, and allow_other, auto_unmount, passthrough, io_uring, nonempty, "
+			"trusted_xattrs and other options of FUSE; \\, is a comma in a value",
 		.id = OPT_OPTIONS,
 	},
 	{0},
 };
 
 static const struct option_spec helper_options[] = {
-	{.heading = "How it is mounted"},
+	{.heading = "Mounting"},
 	{
 		.name = "options",
 		.letter = 'o',
 		.argument = "OPTION[,OPTION]",
 		.help = "options as in fstab: NAME or NAME=VALUE for every long option of 'twinfs "
-			"mount', and those of FUSE",
+			"mount', and options of FUSE",
 		.id = OPT_OPTIONS,
 	},
 	{
 		.name = "fake",
 		.letter = 'f',
-		.help = "check everything, mount nothing",
+		.help = "check everything, but do not mount",
 		.id = OPT_FAKE,
 	},
 	{
 		.name = "sloppy",
 		.letter = 's',
-		.help = "pass over options that are not known",
+		.help = "ignore unknown options",
 		.id = OPT_SLOPPY,
 	},
-	{.heading = "Taken, and without effect"},
-	{.name = "no-mtab", .letter = 'n', .help = "there is no mtab to write", .id = OPT_IGNORED},
-	{.name = "verbose", .letter = 'v', .help = "errors always say all", .id = OPT_IGNORED},
+	{.heading = "Accepted without effect"},
+	{.name = "no-mtab", .letter = 'n', .help = "no mtab is written", .id = OPT_IGNORED},
+	{.name = "verbose", .letter = 'v', .help = "errors are always complete", .id = OPT_IGNORED},
 	{
 		.name = "read-only",
 		.letter = 'r',
-		.help = "a view is never written to",
+		.help = "a view is always read-only",
 		.id = OPT_IGNORED,
 	},
-	{.name = "read-write", .letter = 'w', .help = "as above", .id = OPT_IGNORED},
+	{.name = "read-write",
+	 .letter = 'w',
+	 .help = "a view is always read-only",
+	 .id = OPT_IGNORED},
 	{
 		.name = "types",
 		.letter = 't',
 		.argument = "TYPE",
-		.help = "the type by which mount(8) found us",
+		.help = "file system type given to mount(8)",
 		.id = OPT_IGNORED,
 	},
 	{
 		.name = "namespace",
 		.letter = 'N',
 		.argument = "NAMESPACE",
-		.help = "mount(8) has entered it already",
+		.help = "mount(8) has already entered the namespace",
 		.id = OPT_IGNORED,
 	},
 	{0},
@@ -145,17 +148,15 @@ static int parse_watch(const char *word, enum follower_mode *mode)
 		[FOLLOW_POLL] = "poll",
 		[FOLLOW_NONE] = "none",
 	};
+	int found = options_find_word(word, words, ARRAY_SIZE(words));
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (strcmp(word, words[i]) == 0) {
-			*mode = (enum follower_mode)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
+	if (found < 0)
+		return found;
+	*mode = (enum follower_mode)found;
+	return 0;
 }
 
-/* Polling without a pause would be all that the machine does. */
+/* Refuses an interval of 0: rescanning without a pause would use the whole machine. */
 static int parse_interval(const char *text, uint64_t *interval_ms)
 {
 	int r = duration_parse(text, interval_ms);
@@ -205,9 +206,9 @@ static int mount_apply(void *context, int id, const char *value)
 const struct option_table mount_table = {
 	.command = "twinfs mount",
 	.usage = {"SOURCE... MOUNTPOINT"},
-	.summary = "Mounts a read-only view of the verified duplicates in the sources, which are "
-		   "compared in the background. It may be called without the word 'mount'. "
-		   "Unmount with 'fusermount3 -u MOUNTPOINT', or as root with umount.",
+	.summary = "Mounts a read-only view of the verified duplicates in the sources. Files are "
+		   "compared in the background. The word 'mount' can be omitted. Unmount with "
+		   "'fusermount3 -u MOUNTPOINT', or as root with umount.",
 	.options = {mount_options, scan_options, index_option, talk_options},
 	.apply = mount_apply,
 };
@@ -215,20 +216,24 @@ const struct option_table mount_table = {
 const struct option_table mount_helper_table = {
 	.command = "mount.fuse.twinfs",
 	.usage = {"SOURCE MOUNTPOINT"},
-	.summary = "Mounts a view when mount(8) asks for it: for a line of type fuse.twinfs in "
-		   "fstab. See 'twinfs mount --help' for the options.",
+	.summary = "Mounts a view on behalf of mount(8), for an fstab line of type fuse.twinfs. "
+		   "See 'twinfs mount --help' for the options.",
 	.options = {helper_options, version_option},
 	.apply = mount_apply,
 };
 
-/* Takes one item of -o, with its backslashes as they were for FUSE and without them for us. */
+/* Applies one item of -o.
+ *
+ * raw	the item with its backslashes, as FUSE expects it
+ * item	the item without them
+ */
 static int apply_item(struct mount_settings *settings, const struct option_table *table,
 		      const char *raw, const char *item)
 {
 	const char *reason = NULL;
 	int r = OPTIONS_NOT_MINE;
 
-	/* in "-o options=..." there would be no end of it */
+	/* refuses "-o options=...": it would recurse without end */
 	if (strncmp(item, "options=", strlen("options=")) != 0)
 		r = options_apply_item(&mount_table, item, settings);
 	if (r != OPTIONS_NOT_MINE)
@@ -269,7 +274,7 @@ static int apply_item(struct mount_settings *settings, const struct option_table
 	return -EINVAL;
 }
 
-/* Takes the backslashes off, in place. */
+/* Removes the backslashes, in place. */
 static void unescape(char *item)
 {
 	char *end = item;
@@ -314,7 +319,7 @@ int mount_settings_parse(struct mount_settings *settings, const struct option_ta
 	memset(settings, 0, sizeof(*settings));
 	common_settings_init(&settings->common);
 	settings->daemon.interval_ms = INTERVAL_MS_DEFAULT;
-	settings->helping = table == &mount_helper_table;
+	settings->is_mount_helper = table == &mount_helper_table;
 	r = options_parse(table, argc, argv, settings, &operands);
 	for (size_t i = 0; r == 0 && i < settings->option_lists.count; i++)
 		r = apply_list(settings, table, settings->option_lists.items[i]);

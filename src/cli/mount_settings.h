@@ -2,8 +2,8 @@
 #ifndef CLI_MOUNT_SETTINGS_H
 #define CLI_MOUNT_SETTINGS_H
 
-/* What mount was asked for: by its own command line, by mount(8) through mount.fuse.twinfs, and in
- * both by the items of -o. For the first thread.
+/* The settings of mount: from its own command line, or from mount(8) through mount.fuse.twinfs, and
+ * in both cases from the items of -o. For the first thread.
  */
 
 #include <stdbool.h>
@@ -18,23 +18,25 @@
 struct mount_settings {
 	struct common_settings common;
 	struct daemon_settings daemon;
-	bool fake; /* check everything, mount nothing */
-	bool helping; /* mount(8), which says nothing where all is well */
-	bool sloppy; /* pass over options that nobody knows */
-	struct text_list option_lists; /* of -o, as given */
-	struct text_list option_items; /* what of them was for us; other settings point into it */
-	char *const *sources; /* of argv */
+	bool fake; /* check everything, do not mount */
+	bool is_mount_helper; /* called by mount(8), which prints nothing on success */
+	bool sloppy; /* ignore unknown options */
+	struct text_list option_lists; /* arguments of -o, as given */
+	struct text_list option_items; /* unescaped items; other settings point into them */
+	char *const *sources; /* borrowed from argv */
 	size_t source_count;
 };
 
 extern const struct option_table mount_table; /* twinfs mount */
 extern const struct option_table mount_helper_table; /* mount.fuse.twinfs */
 
-/* Parses a command line of either table. 0, or as options_parse(); all is said. */
+/* Parses a command line of either table. Returns 0, or a result of options_parse(); all failures
+ * are logged.
+ */
 MUST_CHECK int mount_settings_parse(struct mount_settings *settings,
 				    const struct option_table *table, int argc, char *argv[]);
 
-/* Frees what parse made, failed or not. */
+/* Frees the settings, also after a parse that failed. */
 void mount_settings_deinit(struct mount_settings *settings);
 
 #endif

@@ -11,12 +11,14 @@
 #include "base/quote.h"
 #include "mountpoint/table.h"
 
-static bool lie_in_each_other(const char *a, const char *b)
+static bool is_either_inside(const char *a, const char *b)
 {
 	return path_below(a, b) || path_below(b, a);
 }
 
-/* Whether one of two folders is, or is in, the other one, by another mount too. 1, 0 or -errno. */
+/* Whether two folders are the same or one contains the other, also through another mount of the
+ * same file system. Returns 1, 0 or -errno.
+ */
 static int overlap(const struct mount_table *table, const char *a, const char *b)
 {
 	CLEANUP_BYTES struct bytes inside_a = {0}, inside_b = {0};
@@ -24,7 +26,7 @@ static int overlap(const struct mount_table *table, const char *a, const char *b
 	const struct mount_entry *mount_b = mount_table_covering(table, b);
 	int r;
 
-	if (lie_in_each_other(a, b))
+	if (is_either_inside(a, b))
 		return 1;
 	if (!mount_a || !mount_b || strcmp(mount_a->device, mount_b->device) != 0)
 		return 0;
@@ -33,7 +35,7 @@ static int overlap(const struct mount_table *table, const char *a, const char *b
 		r = mount_entry_locate(mount_b, b, &inside_b);
 	if (r == 0 && (!bytes_text(&inside_a) || !bytes_text(&inside_b)))
 		r = -ENOMEM;
-	return r < 0 ? r : lie_in_each_other(bytes_text(&inside_a), bytes_text(&inside_b));
+	return r < 0 ? r : is_either_inside(bytes_text(&inside_a), bytes_text(&inside_b));
 }
 
 int move_destination_check(const char *destination, const struct sources *sources)
@@ -46,12 +48,12 @@ int move_destination_check(const char *destination, const struct sources *source
 
 		r = overlap(&table, destination, source);
 		if (r > 0)
-			log_error("cannot move copies to %s: it is, or is in, or has in it, the "
-				  "source %s; choose a folder beside that",
+			log_error("cannot move copies to %s: it overlaps with the source %s; "
+				  "choose a folder outside of it",
 				  quote_path(destination), quote_path(source));
 	}
 	if (r < 0)
-		log_error("cannot look up what is mounted at %s: %s", quote_path(destination),
+		log_error("cannot find the mount of %s: %s", quote_path(destination),
 			  error_text(r));
 	return r == 0 ? 0 : -EINVAL;
 }

@@ -8,7 +8,7 @@ enum {
 };
 
 const struct option_spec path_options[] = {
-	{.heading = "What is printed"},
+	{.heading = "Output"},
 	{
 		.name = "null",
 		.letter = '0',

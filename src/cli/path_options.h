@@ -2,7 +2,7 @@
 #ifndef CLI_PATH_OPTIONS_H
 #define CLI_PATH_OPTIONS_H
 
-/* The options of the commands that print paths. */
+/* Options of the commands that print paths. */
 
 #include "base/options.h"
 #include "cli/common_options.h"
@@ -15,7 +15,7 @@ struct path_settings {
 
 extern const struct option_spec path_options[];
 
-/* The apply function of their option tables; context is a struct path_settings. */
+/* The apply function for these options. context is a struct path_settings. */
 int path_apply(void *context, int id, const char *value);
 
 #endif

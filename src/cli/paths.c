@@ -11,7 +11,7 @@
 
 #define XATTR_PATH "user.twinfs.path"
 
-/* Appends the value of the attribute; it may grow between the two calls. */
+/* Appends the value of the attribute. It may grow between the two calls: then both are repeated. */
 static int append_xattr(const char *path, struct bytes *value)
 {
 	for (;;) {
@@ -33,7 +33,7 @@ static int append_xattr(const char *path, struct bytes *value)
 	}
 }
 
-/* A path cut into the directory and the name in it. */
+/* A path split into its parent directory and its name. */
 struct parts {
 	char *copy;
 	const char *parent;
@@ -62,7 +62,7 @@ static void parts_free(struct parts *parts)
 	free(parts->copy);
 }
 
-/* Appends that of the directory that the path is in, and the name behind it. */
+/* Appends the source path of the parent directory, and the name. */
 static int append_by_parent(const char *path, struct bytes *source_path)
 {
 	CLEANUP(parts_free) struct parts parts = {0};
@@ -98,8 +98,8 @@ int path_in_source(const char *path_in_view, struct bytes *source_path)
 
 	if (lstat(path_in_view, &status) < 0)
 		return -errno;
-	/* the kernel keeps user attributes from symlinks and special files (xattr(7)); those are
-	 * where names are as in the source
+	/* the kernel allows no user attributes on symlinks and special files (xattr(7)), but in a
+	 * view these have the same name as in the source
 	 */
 	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
 		r = append_xattr(path_in_view, source_path);

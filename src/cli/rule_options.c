@@ -21,44 +21,44 @@ enum {
 };
 
 const struct option_spec rule_options[] = {
-	{.heading = "Which copies stay"},
+	{.heading = "Rules"},
 	{
 		.name = "keep",
 		.argument = "RULE[,RULE]",
-		.help = "which copy of a group is kept; later rules decide between those that are "
-			"equal for the ones before: source-order, first-seen, oldest, newest, "
+		.help = "select the kept copy of each group; a later rule decides only where all "
+			"earlier rules tie: source-order, first-seen, oldest, newest, "
 			"shortest-path, longest-path, most-linked, path:GLOB (default: the copy "
 			"that a view keeps)",
 		.id = OPT_KEEP,
-		.expects = "rules with commas between: source-order, first-seen, oldest, newest, "
+		.expects = "comma-separated rules: source-order, first-seen, oldest, newest, "
 			   "shortest-path, longest-path, most-linked or path:GLOB",
 	},
 	{
 		.name = "protect",
 		.argument = "PATH",
-		.help = "nothing in this folder, nor this file, may go; may be given more than "
-			"once",
+		.help = "never act upon this file, or upon files in this folder; can be given more "
+			"than once",
 		.id = OPT_PROTECT,
 		.expects = "a folder or a file",
 	},
 	{
 		.name = "only",
 		.argument = "PATH",
-		.help = "nothing outside of this folder, or but this file, may go; given more "
-			"than once, outside of all of them",
+		.help = "act only upon this file, or upon files in this folder; can be given more "
+			"than once",
 		.id = OPT_ONLY,
 		.expects = "a folder or a file",
 	},
 	{
 		.name = "between-sources",
-		.help = "files in one source are no copies of each other: what may go has its kept "
-			"copy in another source",
+		.help = "act only upon copies whose kept copy is in another source; files in the "
+			"same source do not count as copies of each other",
 		.id = OPT_BETWEEN_SOURCES,
 	},
 	{
 		.name = "include-bundles",
-		.help = "copies in folders that must stay whole (.git, *.app, photo libraries, "
-			"maildirs, virtual environments ...) may go like others",
+		.help = "act also upon copies in folders that must stay whole (.git, *.app, photo "
+			"libraries, maildirs, virtual environments ...)",
 		.id = OPT_INCLUDE_BUNDLES,
 	},
 	{0},
@@ -101,7 +101,7 @@ static int add_path_rule(struct rule_settings *settings, const char *glob, size_
 	r = text_list_add(&settings->globs, glob, length);
 	if (r < 0)
 		return r;
-	/* a backslash before a comma is one for the glob, too, and means the comma there */
+	/* a backslash before a comma also escapes it in the glob, so it can stay */
 	return append_rule(settings,
 			   (struct keep_rule){.by = KEEP_PATH,
 					      .glob = settings->globs
@@ -142,8 +142,8 @@ static int add_rules(struct rule_settings *settings, const char *list)
 	}
 }
 
-/* Adds the folder or file by its absolute path without symlinks, as paths in the index are. */
-static int add_place(struct text_list *list, char *const **places, const char *given)
+/* Adds the absolute path of a folder or file, without symlinks, as paths in the index are. */
+static int add_resolved_path(struct text_list *list, char *const **paths, const char *given)
 {
 	AUTO_FREE char *absolute = NULL;
 	struct stat status;
@@ -157,7 +157,7 @@ static int add_place(struct text_list *list, char *const **places, const char *g
 	if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
 		return -EINVAL;
 	r = text_list_add(list, absolute, strlen(absolute));
-	*places = list->items;
+	*paths = list->items;
 	return r;
 }
 
@@ -167,9 +167,9 @@ int rule_apply(struct rule_settings *settings, int id, const char *value)
 	case OPT_KEEP:
 		return add_rules(settings, value);
 	case OPT_PROTECT:
-		return add_place(&settings->protect, &settings->rules.protect, value);
+		return add_resolved_path(&settings->protect, &settings->rules.protect, value);
 	case OPT_ONLY:
-		return add_place(&settings->only, &settings->rules.only, value);
+		return add_resolved_path(&settings->only, &settings->rules.only, value);
 	case OPT_BETWEEN_SOURCES:
 		settings->rules.between_sources = true;
 		return 0;
@@ -184,21 +184,21 @@ int rule_apply(struct rule_settings *settings, int id, const char *value)
 int rule_settings_check(const struct rule_settings *settings, struct catalog_reader *reader,
 			const struct sources *sources)
 {
-	const char *stray = NULL;
+	const char *unmatched = NULL;
 	int r;
 
-	r = rules_find_stray(&settings->rules, reader, sources, &stray);
+	r = rules_find_stray(&settings->rules, reader, sources, &unmatched);
 	if (r < 0)
 		return r;
 	if (r == RULES_STRAY) {
-		log_error("%s, given to --protect or --only, is no folder and no file of these "
-			  "sources, or was left out of their index; give one that is in it",
-			  quote_path(stray));
+		log_error("%s, given to --protect or --only, is no folder or file of the index of "
+			  "these sources; give one that is in the index",
+			  quote_path(unmatched));
 		return -EXDEV;
 	}
 	if (settings->rules.between_sources && sources->count < 2) {
-		log_error("--between-sources needs two sources, and this is one; a source inside "
-			  "another one is part of that");
+		log_error("--between-sources needs two sources, and only one is given; a source "
+			  "inside another one does not count");
 		return -EXDEV;
 	}
 	return 0;

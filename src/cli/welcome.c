@@ -14,10 +14,10 @@
 #include "base/words.h"
 #include "index/status_file.h"
 
-/* Longer ones push what is behind them to the right. */
+/* Column of the explanations. Longer commands shift their explanation to the right. */
 #define COLUMN 30
 
-/* Ends one line of what can be looked at or typed. */
+/* Appends one line: a command or path, and its explanation. */
 static int append_line(struct bytes *text, const struct bytes *what, const char *meaning)
 {
 	size_t gap = what->length < COLUMN - 2 ? COLUMN - what->length : 2;
@@ -28,7 +28,7 @@ static int append_line(struct bytes *text, const struct bytes *what, const char 
 	return r < 0 ? r : bytes_format(text, "%*s%s\n", (int)gap, "", meaning);
 }
 
-/* A command with the mount point behind it. */
+/* Appends a line for a command with the mount point as its operand. */
 static int append_command(struct bytes *text, const char *command, const char *point,
 			  const char *meaning)
 {
@@ -53,7 +53,7 @@ static int append_folder(struct bytes *text, const char *point, const char *name
 	return r < 0 ? r : append_line(text, &what, meaning);
 }
 
-static void say_figures(const char *point, const json_t *status)
+static void print_figures(const char *point, const json_t *status)
 {
 	char files[NUMBER_TEXT_MAX], groups[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
 	uint64_t count = status_file_number(status, "files");
@@ -61,10 +61,11 @@ static void say_figures(const char *point, const json_t *status)
 
 	(void)number_format(files, count);
 	if (strcmp(status_file_text(status, "state"), "current") != 0)
-		log_info("%s is mounted; its %s %s compared in the background", quote_path(point),
-			 files, plural(count, "file is", "files are"));
+		log_info("%s is mounted; comparing its %s %s in the background", quote_path(point),
+			 files, plural(count, "file", "files"));
 	else
-		log_info("%s is mounted: %s %s; %s %s of equal ones can give back up to %s",
+		log_info("%s is mounted: %s %s; removing the redundant copies of %s %s would free "
+			 "up to %s",
 			 quote_path(point), files, plural(count, "file", "files"),
 			 number_format(groups, found), plural(found, "group", "groups"),
 			 size_format(size, status_file_number(status, "reclaimable_bytes")));
@@ -77,23 +78,24 @@ void welcome_print(const struct mount_settings *settings, const char *mount_poin
 	json_auto_t *status = NULL;
 	int r;
 
-	if (settings->helping || settings->common.quiet || terminal_width(STDERR_FILENO) == 0)
+	if (settings->is_mount_helper || settings->common.quiet ||
+	    terminal_width(STDERR_FILENO) == 0)
 		return;
 	if (status_file_read(mount_point, &status) < 0)
 		log_info("%s is mounted", quote_path(point));
 	else
-		say_figures(point, status);
-	r = append_command(&text, "twinfs status", point, "how far it is, what it has found");
+		print_figures(point, status);
+	r = append_command(&text, "twinfs status", point, "prints progress and results");
 	if (r == 0)
 		r = append_folder(&text, point, "by-size",
-				  "equal files, what gives back most first");
+				  "groups of equal files, most reclaimable bytes first");
 	if (r == 0)
 		r = append_folder(&text, point, "uniques",
-				  "the tree, each content once, for rsync");
+				  "the tree with each content once, for rsync");
 	if (r == 0)
 		r = append_command(&text, "fusermount3 -u", point, "unmounts it");
 	if (r == 0)
 		r = write_fully(STDERR_FILENO, text.data, text.length);
 	if (r < 0)
-		log_debug("cannot say where to look: %s", error_text(r));
+		log_debug("cannot print the hints: %s", error_text(r));
 }

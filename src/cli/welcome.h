@@ -2,12 +2,12 @@
 #ifndef CLI_WELCOME_H
 #define CLI_WELCOME_H
 
-/* What somebody at a terminal reads when his view is mounted: what goes on, and where to look. */
+/* The message on a terminal when a view is mounted: its figures, and hints for its use. */
 
 #include "cli/mount_settings.h"
 
-/* Writes it to stderr where that is a terminal; scripts and services are told nothing. Asks the
- * view for its figures, from a process of its own: for a program that has one thread.
+/* Writes the message to stderr if that is a terminal. Scripts and services get no message. Starts a
+ * process that reads the figures from the view, so the program must have one thread.
  *
  * mount_point	absolute
  */

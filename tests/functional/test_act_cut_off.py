@@ -196,7 +196,7 @@ def test_disk_within_the_source_is_missing_keeps_the_intent(twinfs, source, tmp_
             twinfs.ok("recover")
             assert copy.read_bytes() == kept.read_bytes()
             assert not list(copy.parent.glob(".twinfs~*"))
-    assert "nothing was cut off" in twinfs.ok("recover").error.decode()
+    assert "no act was interrupted" in twinfs.ok("recover").error.decode()
 
 
 def test_destination_that_is_not_mounted_keeps_the_intent(twinfs, source, tmp_path):
@@ -215,7 +215,7 @@ def test_destination_that_is_not_mounted_keeps_the_intent(twinfs, source, tmp_pa
         with bound(root, there):
             twinfs.ok("recover")
             assert not partial.exists()
-    assert "nothing was cut off" in twinfs.ok("recover").error.decode()
+    assert "no act was interrupted" in twinfs.ok("recover").error.decode()
 
 
 @pytest.mark.parametrize("is_open", [False, True], ids=["closed", "open"])
@@ -417,7 +417,7 @@ def test_interrupt_ends_after_the_file_at_hand(twinfs, source):
         [pid] = [pid for pid in twinfs.session.processes() if pid != process.pid]
         os.kill(pid, signal.SIGINT)
         out, _ = process.communicate(timeout=60)
-    assert b"not begun" in out
+    assert b"not started" in out
     assert process.returncode == -signal.SIGINT
     left = everything(source)
     assert 40 < len(left) < 80

@@ -53,7 +53,7 @@ def test_names_of_a_copy_are_hard_links_of_one_file_on_another_disk(twinfs, sour
         count + 1, 0o640, 10**18 + 7)
     assert os.getxattr(there, "user.kind") == b"letter"
     assert freed(result) == 8192
-    assert b"parted" not in result.out + result.error
+    assert b"split" not in result.out + result.error
     assert not twinfs.ok("list", "--format=json", source).json["groups"]
 
 
@@ -73,7 +73,7 @@ def test_two_copies_of_a_group_are_two_files_on_another_disk(twinfs, tmp_path, m
         assert os.path.samefile(there, moved / "two" / copy.name)
         assert os.path.samefile(there, moved / "one" / f"{copy.name} again")
     assert len(inodes(moved)) == 2
-    assert b"parted" not in result.out
+    assert b"split" not in result.out
 
 
 def test_copy_with_a_name_that_is_in_no_source_is_said_to_be_parted(twinfs, source, tmp_path,
@@ -86,7 +86,7 @@ def test_copy_with_a_name_that_is_in_no_source_is_said_to_be_parted(twinfs, sour
     result = twinfs.ok("move", "--yes", moved, source)
     for said in planned, result:
         assert "1 copy has hard links that are not moved" in said.error.decode()
-    assert b"parted      1 copy: " in result.out
+    assert b"split       1 copy: " in result.out
     assert freed(result) == 0
     assert (tmp_path / "elsewhere").stat().st_nlink == 1
     assert os.path.samefile(moved / copy.name, moved / "copy 1 too")
@@ -98,7 +98,7 @@ def test_names_that_are_moved_on_one_disk_are_not_said_to_be_parted(twinfs, sour
     os.link(copy, tmp_path / "elsewhere")
     (tmp_path / "moved").mkdir()
     result = twinfs.ok("move", "--yes", tmp_path / "moved", source)
-    assert b"parted" not in result.out
+    assert b"split" not in result.out
     assert b"hard links" not in result.error
     assert os.path.samefile(tmp_path / "moved" / copy.name, tmp_path / "elsewhere")
 
@@ -113,7 +113,7 @@ def test_name_that_cannot_arrive_stays_and_the_others_are_linked(twinfs, source,
     assert (moved / "copy 2").read_bytes() == b"something else"
     assert os.path.samefile(moved / "copy 1", moved / "copy 3")
     assert (source / "copy 2").stat().st_nlink == 1
-    assert b"parted      1 copy: " in result.out
+    assert b"split       1 copy: " in result.out
 
 
 # The second name is set aside by the fourth rename; the first one gets its name by the third.
@@ -168,7 +168,7 @@ def test_name_is_a_file_of_its_own_where_the_first_one_was_touched(twinfs, sourc
     out = move_with_change(twinfs, source, moved, change, SECOND_IS_SET_ASIDE)
     assert (moved / "name 2").read_bytes() == content
     assert (moved / "name 2").stat().st_nlink == 1
-    assert b"parted      1 copy: " in out
+    assert b"split       1 copy: " in out
     assert everything(source) == {os.fsencode(pair)}
 
 
@@ -191,7 +191,7 @@ def test_no_link_is_made_of_an_equal_file_that_another_user_put_there(twinfs, so
     status = (moved / "name 2").stat()
     assert (status.st_uid, status.st_nlink) == (os.geteuid(), 1)
     assert (moved / "name 2").read_bytes() == content
-    assert b"parted      1 copy: " in out
+    assert b"split       1 copy: " in out
 
 
 def test_names_become_files_where_the_disk_has_no_hard_links(twinfs, source, moved, strace):
@@ -204,7 +204,7 @@ def test_names_become_files_where_the_disk_has_no_hard_links(twinfs, source, mov
     assert trace.count(b"INJECTED") == 2
     assert len(inodes(moved)) == 3
     assert all((moved / f"copy {number}").read_bytes() == content for number in (1, 2, 3))
-    assert b"parted      1 copy: " in result.out
+    assert b"split       1 copy: " in result.out
 
 
 def test_names_are_hard_links_of_one_file_in_another_mount_of_the_disk(twinfs, source, tmp_path,

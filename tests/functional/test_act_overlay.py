@@ -38,7 +38,7 @@ def test_what_a_copy_on_an_overlay_freed_is_said_to_be_unknown(twinfs, tmp_path,
             assert f"'{shown}' is on an overlay file system" in said.error.decode()
             assert f"'{source}' is on" not in said.error.decode()
         # of a file that was made in the overlay the kernel tells, since Linux 6.6
-        unknown = re.search(rb"and an unknown size of (\d) copies on an overlay", result.out)[1]
+        unknown = re.search(rb"and unknown bytes of (\d) copies on an overlay", result.out)[1]
         assert unknown in (b"2", b"3")
         assert freed(result) == 8192 * (4 - int(unknown) - (act == ["move"]))
         assert act[0] == "link" or len(list(shown.iterdir())) == 2

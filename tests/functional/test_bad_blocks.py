@@ -230,4 +230,4 @@ def test_index_that_two_threads_find_unreadable_at_a_time_is_said_to_be(indexed,
                      for folder in (view.dups, view.uniques, view.path / "redundant")]
             assert all(run.wait() for run in lists)
     assert process.returncode == -signal.SIGBUS
-    assert process.output[1].count(b"index cannot be read") == 1
+    assert process.output[1].count(b"cannot read the index") == 1

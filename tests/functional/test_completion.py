@@ -68,7 +68,7 @@ def test_program_takes_the_words_that_its_help_names_and_no_others(twinfs):
 
 def test_rules_are_offered_one_after_the_other(twinfs, shell):
     message = twinfs("list", "--keep=other", "--help").errors[0]
-    named = re.search(r"between: (.*), not", message)[1].replace(" or ", ", ").split(", ")
+    named = re.search(r"rules: (.*), not", message)[1].replace(" or ", ", ").split(", ")
     assert {rule.replace("path:GLOB", "path:") for rule in named} == RULES
     assert {rule.split(",")[-1] for rule in shell.offers("list", "--keep=")} == RULES
     following = shell.offers("list", "--keep", "oldest,s")

@@ -313,7 +313,7 @@ def test_folder_that_was_left_out_is_an_error(twinfs, source):
     trees.small(source)
     result = twinfs("list", "--exclude=pictures", "--protect", source / "pictures", source)
     assert result.status == 1
-    assert "left out" in result.errors[0] and "pictures" in result.errors[0]
+    assert "no folder or file of the index" in result.errors[0] and "pictures" in result.errors[0]
 
 
 def test_folder_named_through_a_bind_mount_is_an_error(twinfs, root_only, tmp_path, source):

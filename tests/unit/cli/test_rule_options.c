@@ -88,7 +88,8 @@ static void test_what_is_no_rule_is_refused(void **state)
 
 		rule_settings_init(&settings);
 		assert_int_equal(parse(&settings, wrong[i]), -EINVAL);
-		assert_non_null(strstr(captured.text, "option '--keep' needs rules with commas"));
+		assert_non_null(
+			strstr(captured.text, "option '--keep' needs comma-separated rules"));
 	}
 }
 
