@@ -43,7 +43,7 @@ static bool lease_tells(const struct held *held)
 	struct statfs fs;
 
 	return fstatfs(held->fd, &fs) == 0 &&
-	       filesystem_leases_tell((uint32_t)fs.f_type, held->status.st_dev);
+	       filesystem_leases_are_reliable((uint32_t)fs.f_type, held->status.st_dev);
 }
 
 static int take_lease(struct held *held, bool without_leases)

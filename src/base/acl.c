@@ -8,12 +8,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What an ACL says, each of three bits. What it does not have allows all. */
+/* Permissions that an ACL grants, three bits each. A kind of entry that the ACL does not have
+ * allows everything.
+ */
 struct allowed {
-	mode_t group; /* the one of the file */
-	mode_t mask; /* limits the group and those with a name */
-	mode_t users; /* each of those with a name may do so much */
-	mode_t groups;
+	mode_t group; /* the owning group */
+	mode_t mask; /* limits the owning group, and all named users and groups */
+	mode_t users; /* permissions that all named users have */
+	mode_t groups; /* permissions that all named groups have */
 	mode_t others;
 	bool names_any;
 };
@@ -70,7 +72,9 @@ mode_t acl_mode_without(const void *acl, size_t length, mode_t mode)
 		memcpy(&entry, (const char *)acl + at, sizeof(entry));
 		take_entry(&allowed, &entry);
 	}
-	/* who is named may be a member of the group, and has no name any more */
+	/* a named user may be in the owning group, and is an ordinary member or other user without
+	 * the ACL
+	 */
 	group = allowed.group & allowed.mask & allowed.users;
 	others = allowed.others & allowed.users & allowed.groups;
 	if (allowed.names_any)

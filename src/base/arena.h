@@ -2,8 +2,8 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
-/* Memory that is taken in small pieces and given back all at once. Pieces never move. A struct
- * arena that is all zero is empty and valid. Not shared between threads.
+/* Memory that is allocated in small pieces and freed all at once. Pieces never move. A struct arena
+ * of zeros is valid and empty. Not shared between threads.
  */
 
 #include <stddef.h>
@@ -11,18 +11,18 @@
 struct arena_block;
 
 struct arena {
-	struct arena_block *block; /* the one being filled; earlier ones hang behind it */
-	size_t used_bytes; /* of that block */
+	struct arena_block *block; /* the block being filled; linked to earlier blocks */
+	size_t used_bytes; /* bytes used in that block */
 	size_t total_bytes;
 };
 
-/* size bytes, aligned for any object up to 8 bytes; NULL without memory. */
+/* Allocates size bytes, aligned to 8 bytes. Returns NULL if memory is short. */
 void *arena_take(struct arena *arena, size_t size);
 
-/* A copy of length bytes with a NUL behind. */
+/* Allocates a copy of length bytes and appends a NUL. */
 char *arena_copy(struct arena *arena, const void *data, size_t length);
 
-/* Gives everything back but one block, for the next use. */
+/* Frees everything except one block, which is kept for reuse. */
 void arena_reset(struct arena *arena);
 void arena_free(struct arena *arena);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the compiler is told about functions and variables. Macros and inline
- * functions only; any thread.
+/* Attributes of functions and variables for the compiler. Macros and inline functions only; any
+ * thread.
  */
 #ifndef BASE_ATTRIBUTES_H
 #define BASE_ATTRIBUTES_H
@@ -14,30 +14,30 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The result says whether it worked: ignoring it is a mistake. */
+/* Callers must not ignore the result, which reports failures. */
 #define MUST_CHECK __attribute__((warn_unused_result))
 
-/* Checks a format string (the argument of this number, from 1) against the
- * arguments from number first on; first is 0 for a va_list.
+/* The compiler checks a format string, the argument of this number (from 1), against the arguments
+ * from number first. first is 0 for a va_list.
  */
 #define PRINTF_LIKE(number, first) __attribute__((format(printf, number, first)))
 
-/* Calls function with the variable's address when the variable goes out of scope. */
+/* Calls function with the address of the variable at the end of its scope. */
 #define CLEANUP(function) __attribute__((cleanup(function)))
 
-/* Freed at the end of the scope: AUTO_FREE char *name = NULL; */
+/* Frees the pointer at the end of its scope: AUTO_FREE char *name = NULL; */
 #define AUTO_FREE CLEANUP(cleanup_free)
 
-/* Closed at the end of the scope unless negative: AUTO_CLOSE int fd = -1; */
+/* Closes the descriptor at the end of its scope unless it is negative: AUTO_CLOSE int fd = -1; */
 #define AUTO_CLOSE CLEANUP(cleanup_close)
 
-/* Closed at the end of the scope unless NULL. Data is lost silently if the
- * close fails: a file that was written is closed by hand and checked.
+/* Closes the stream or directory at the end of its scope unless it is NULL. Errors of the close are
+ * lost: a file that was written must be closed explicitly and the result checked.
  */
 #define AUTO_FCLOSE CLEANUP(cleanup_fclose)
 #define AUTO_CLOSEDIR CLEANUP(cleanup_closedir)
 
-/* Gives the pointer away: its value, and NULL is left behind for the cleanup. */
+/* Transfers ownership: returns the pointer and leaves NULL for the cleanup. */
 #define TAKE(pointer)                                           \
 	(__extension__({                                        \
 		__typeof__(pointer) taken_pointer_ = (pointer); \
@@ -48,13 +48,13 @@
 /* The number of elements of an array; not for pointers. */
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The cleanup functions keep errno, as they run between a failure and its report. */
+/* The cleanup functions preserve errno: they run between a failure and its report. */
 
 static inline void cleanup_free(void *variable)
 {
 	void *pointer;
 
-	/* variable is the address of a pointer of any type; memcpy keeps to the aliasing rules */
+	/* variable is the address of a pointer of any type; memcpy obeys the aliasing rules */
 	memcpy(&pointer, variable, sizeof(pointer));
 	free(pointer);
 }

@@ -28,7 +28,7 @@ int base64_encode(struct bytes *text, const void *data, size_t length)
 	return 0;
 }
 
-/* Appends what four digits stand for; the last four may end with padding. */
+/* Decodes four digits and appends the bytes. The last four may end with padding. */
 static int decode_four(struct bytes *data, const char *four, bool last)
 {
 	size_t count = 4;
@@ -44,7 +44,9 @@ static int decode_four(struct bytes *data, const char *four, bool last)
 			return -EPROTO;
 		bits |= (uint32_t)(digit - digits) << (18 - 6 * i);
 	}
-	/* bits that belong to no byte: two texts would stand for the same (RFC 4648, section 3.5) */
+	/* bits that belong to no byte must be 0: otherwise two texts would decode to the same bytes
+	 * (RFC 4648, section 3.5)
+	 */
 	if ((bits & (0xffffffU >> (8 * (count - 1)))) != 0)
 		return -EPROTO;
 	for (size_t i = 0; i < sizeof(three); i++)

@@ -2,21 +2,20 @@
 #ifndef BASE_BOOT_H
 #define BASE_BOOT_H
 
-/* Which start of the system this is. Any thread. */
+/* The identity of the current boot. Any thread. */
 
 #include <sys/stat.h>
 
 #include "base/attributes.h"
 
 #ifndef STATX_MNT_ID_UNIQUE
-#define STATX_MNT_ID_UNIQUE 0x00004000U /* since Linux 6.8; the number is never used again */
+#define STATX_MNT_ID_UNIQUE 0x00004000U /* since Linux 6.8; unique mount numbers are never reused */
 #endif
 
-/* Room for what boot_id() writes, with its NUL. */
+/* Buffer size for boot_id(), including the NUL. */
 #define BOOT_ID_MAX 40
 
-/* A text that is another one after each start of the system; "" where that cannot be told. Returns
- * text. */
+/* Writes a text that differs after each boot, or "" if it cannot be read. Returns text. */
 const char *boot_id(char text[static BOOT_ID_MAX]);
 
 #endif

@@ -2,9 +2,9 @@
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
 
-/* A buffer of bytes that grows, and the integer codec of keys and records.
+/* A growing byte buffer, and the integer codec of keys and records.
  *
- * A struct bytes that is all zero is empty and valid. Not shared between threads.
+ * A struct bytes of zeros is valid and empty. Not shared between threads.
  */
 
 #include <stdarg.h>
@@ -23,37 +23,40 @@ struct bytes {
 void bytes_free(struct bytes *bytes);
 #define CLEANUP_BYTES CLEANUP(bytes_free)
 
-/* Makes room for extra_bytes more; 0 or -ENOMEM. */
+/* Makes room for extra_bytes more bytes. Returns 0 or -ENOMEM. */
 MUST_CHECK int bytes_reserve(struct bytes *bytes, size_t extra_bytes);
 
-/* Each appends and returns 0 or -ENOMEM. bytes_format is printf(3), bytes_format_list vprintf(3). */
+/* Each function appends and returns 0 or -ENOMEM. bytes_format formats like printf(3),
+ * bytes_format_list like vprintf(3).
+ */
 MUST_CHECK int bytes_append(struct bytes *bytes, const void *data, size_t length);
 MUST_CHECK int bytes_append_text(struct bytes *bytes, const char *text);
 MUST_CHECK int bytes_format(struct bytes *bytes, const char *format, ...) PRINTF_LIKE(2, 3);
 MUST_CHECK int bytes_format_list(struct bytes *bytes, const char *format, va_list args)
 	PRINTF_LIKE(2, 0);
 
-/* As memcmp(3); what is the beginning of the other comes first. */
+/* Compares like memcmp(3). A buffer that is a prefix of the other is less. */
 int bytes_compare(const struct bytes *a, const struct bytes *b);
 
-/* The bytes as a string: appends a NUL that length does not count. NULL without memory; valid
- * until the buffer changes. */
+/* Returns the bytes as a string, valid until the buffer changes, or NULL if memory is short.
+ * Appends a NUL that length does not count. */
 const char *bytes_text(struct bytes *bytes);
 
-/* The integer codec. Encoded numbers compare with memcmp as the numbers do, so they serve as
- * parts of LMDB keys; small numbers are short: below 248 one byte holds the number, above, the
- * first byte is 0xf7 + n and n bytes follow, most significant first. */
+/* The integer codec. memcmp orders encoded numbers like the numbers themselves, so they can be
+ * parts of LMDB keys. Small numbers are short: one byte holds a number below 248. For a larger one,
+ * the first byte is 0xf7 + n, and n bytes follow, most significant first. */
 #define VARINT_MAX_BYTES 9
-/* First bytes above this are VARINT_LONG + the count of bytes that follow. */
+/* A first byte above this is VARINT_LONG plus the number of bytes that follow. */
 #define VARINT_LONG 0xf7
 
-/* Writes number at out (room for VARINT_MAX_BYTES) and returns the end. */
+/* Encodes number at out, which needs room for VARINT_MAX_BYTES. Returns the end. */
 uint8_t *varint_put(uint8_t *out, uint64_t number);
 
-/* Reads a number from [*in, end) and moves *in behind it; false where none is there. */
+/* Decodes a number from [*in, end) and advances *in. Returns false if there is no complete
+ * number. */
 MUST_CHECK static inline bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *number);
 
-/* The same of a number of several bytes. */
+/* Decodes a number of several bytes, like varint_get(). */
 MUST_CHECK bool varint_get_long(const uint8_t **in, const uint8_t *end, uint64_t *number);
 
 static inline bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *number)
@@ -64,7 +67,9 @@ static inline bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *
 	return true;
 }
 
-/* Signed numbers in the same codec; small ones of either sign are short, order is not kept. */
+/* Signed numbers in the same codec. Small numbers of either sign are short. memcmp does not order
+ * them.
+ */
 uint8_t *varint_put_signed(uint8_t *out, int64_t number);
 MUST_CHECK bool varint_get_signed(const uint8_t **in, const uint8_t *end, int64_t *number);
 

@@ -17,18 +17,18 @@
 
 #include "base/confine.h"
 
-/* System call filters (seccomp(2)) as lists of what is allowed.
+/* System call filters (seccomp(2)) as lists of allowed calls.
  *
- * A list of what is refused would miss each call that a later kernel adds. A call that is not
- * listed fails with EPERM. The C library tries some newer calls first and falls back to older ones
- * on ENOSYS, so calls with numbers that this file does not know fail with ENOSYS. So does
- * clone3(2), whose flags a filter cannot see.
+ * A list of refused calls would miss each call that a later kernel adds. Calls that are not listed
+ * fail with EPERM. The C library tries some newer calls first and falls back to older ones on
+ * ENOSYS, so calls with numbers that this file does not know fail with ENOSYS. So does clone3(2),
+ * whose flags a filter cannot see.
  *
- * Kernels since 5.11 remember which calls a filter allows whatever their arguments are, so only
- * calls with conditions cost time.
+ * Kernels since 5.11 cache which calls a filter allows regardless of their arguments, so only calls
+ * with conditions cost time.
  */
 
-/* System call numbers differ between processors, so a filter is for one. */
+/* System call numbers differ between processors, so each filter is for one processor. */
 #if defined(__x86_64__)
 #define PROCESSOR AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
@@ -39,7 +39,7 @@
 
 #ifdef PROCESSOR
 
-/* Calls newer than the headers of Debian 12. Numbers since 424 are equal on all processors. */
+/* Calls newer than the headers of Debian 12. Numbers from 424 on are the same on all processors. */
 #define CALL_FUTEX_WAITV 449
 #define CALL_CACHESTAT 451
 #define CALL_MAP_SHADOW_STACK 453
@@ -52,14 +52,14 @@
 #define CALL_GETXATTRAT 464
 #define CALL_LISTXATTRAT 465
 #define CALL_FILE_GETATTR 468
-/* The last call that was known when the lists below were made: file_setattr(2). */
+/* The newest call when the lists below were made: file_setattr(2). */
 #define CALL_LAST_KNOWN 469
 
-/* Bit of the second interface of x86-64, which has numbers of its own. */
+/* Bit of the x32 interface of x86-64, which has separate numbers. */
 #define CALL_X32 0x40000000U
 
-/* Calls that are allowed whatever their arguments are, frequent ones first. None of them changes
- * anything that a Landlock rule or an open descriptor does not already allow. */
+/* Calls that are allowed with any arguments, frequent ones first. None of them changes anything
+ * that a Landlock rule or an open descriptor does not already allow. */
 static const uint32_t allowed[] = {
 	/* descriptors */
 	SYS_read, SYS_write, SYS_pread64, SYS_writev, SYS_splice, SYS_openat2, SYS_openat,
@@ -69,7 +69,7 @@ static const uint32_t allowed[] = {
 	SYS_eventfd2, SYS_signalfd4, SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime,
 	SYS_memfd_create, SYS_flock, SYS_ppoll, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl,
 	SYS_epoll_pwait, SYS_epoll_pwait2, SYS_recvfrom, SYS_recvmsg, SYS_shutdown,
-	/* files and directories; Landlock refuses to change what is not below the index */
+	/* files and directories; Landlock refuses changes outside of the index */
 	SYS_getdents64, SYS_faccessat, SYS_faccessat2, SYS_readlinkat, SYS_getxattr, SYS_lgetxattr,
 	SYS_fgetxattr, CALL_GETXATTRAT, SYS_listxattr, SYS_llistxattr, SYS_flistxattr,
 	CALL_LISTXATTRAT, CALL_FILE_GETATTR, SYS_statfs, SYS_fstatfs, CALL_STATMOUNT,
@@ -93,11 +93,11 @@ static const uint32_t allowed[] = {
 	SYS_getrandom, SYS_getpid, SYS_getppid, SYS_gettid, SYS_getpgid, SYS_getsid, SYS_getuid,
 	SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid, SYS_getresgid, SYS_getgroups,
 	SYS_getrlimit, SYS_setrlimit, SYS_getrusage, SYS_getcpu, SYS_capget,
-	SYS_capset, /* cannot gain any */
+	SYS_capset, /* cannot gain capabilities */
 	SYS_uname, SYS_sysinfo,
 #ifdef __x86_64__
 	SYS_arch_prctl,
-	/* older forms, which other processors do not have */
+	/* older forms, which exist only on this processor */
 	SYS_open, SYS_creat, SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_getdents, SYS_mkdir,
 	SYS_rmdir, SYS_unlink, SYS_rename, SYS_dup2, SYS_pipe, SYS_poll, SYS_select,
 	SYS_epoll_create, SYS_epoll_wait, SYS_eventfd, SYS_signalfd, SYS_inotify_init, SYS_getpgrp,
@@ -110,7 +110,7 @@ static const uint32_t allowed[] = {
 	SYS_riscv_flush_icache,
 #endif
 #ifdef __riscv
-	258, /* riscv_hwprobe, by which the C library chooses its string functions */
+	258, /* riscv_hwprobe: the C library uses it to choose string functions */
 #endif
 };
 
@@ -119,7 +119,7 @@ static const uint32_t allowed_for_rings[] = {
 	SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_set_mempolicy, SYS_mbind,
 };
 
-/* All that a decoder needs. Libraries do without what is not listed. */
+/* The calls that a decoder needs. Libraries can work without the others. */
 static const uint32_t computing[] = {
 	/* memory */
 	SYS_brk,
@@ -143,19 +143,19 @@ static const uint32_t computing[] = {
 	SYS_rt_sigaction,
 	SYS_rt_sigprocmask,
 	SYS_rt_sigreturn,
-	SYS_sigaltstack, /* this and the next one are what sanitizers ask for at the end */
+	SYS_sigaltstack, /* sanitizers need this and gettid at the end */
 	SYS_gettid,
 	SYS_restart_syscall,
 	SYS_exit,
 	SYS_exit_group,
 };
 
-/* The number is not in linux/fs.h of Debian 12; it is that of ext4 and of all file systems since
+/* Not in linux/fs.h of Debian 12. The number is the one of ext4, and of all file systems since
  * Linux 6.9. */
 #define IOCTL_GET_FS_UUID _IOC(_IOC_READ, 0x15, 0, 17)
 
-/* Requests of ioctl(2) that read, and those of /dev/fuse. Others change file systems through a
- * descriptor that is open for reading. */
+/* Allowed requests of ioctl(2): those that read, and those of /dev/fuse. Other requests can change
+ * file systems even through a descriptor that is open for reading. */
 static const uint32_t requests[] = {
 	(uint32_t)_IOC(_IOC_READ, 229, 0, 4), /* FUSE_DEV_IOC_CLONE */
 	(uint32_t)_IOC(_IOC_WRITE, 229, 1, 16), /* FUSE_DEV_IOC_BACKING_OPEN */
@@ -171,21 +171,21 @@ static const uint32_t requests[] = {
 	(uint32_t)TCGETS,
 };
 
-/* Commands of fcntl(2). Without F_SETOWN and F_SETSIG, by which the kernel would signal another
- * process. */
+/* Allowed commands of fcntl(2). F_SETOWN and F_SETSIG are missing: with them, the kernel would
+ * signal another process. */
 static const uint32_t commands[] = {
 	F_DUPFD,    F_DUPFD_CLOEXEC, F_GETFD,      F_SETFD,      F_GETFL,     F_SETFL,
 	F_GETLK,    F_SETLK,         F_SETLKW,     F_OFD_GETLK,  F_OFD_SETLK, F_OFD_SETLKW,
 	F_SETLEASE, F_GETLEASE,      F_GETPIPE_SZ, F_SETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS,
 };
 
-/* Operations of prctl(2) that are about the calling process alone. */
+/* Allowed operations of prctl(2): those that affect only the calling process. */
 static const uint32_t
 	operations
 		[] =
 			{
 				PR_SET_NAME,         PR_GET_NAME,
-				PR_SET_VMA, /* names of memory, which malloc of glibc 2.41 gives */
+				PR_SET_VMA, /* malloc of glibc 2.41 names its memory */
 				PR_SET_PDEATHSIG,    PR_GET_DUMPABLE,
 				PR_SET_DUMPABLE,     PR_GET_KEEPCAPS,
 				PR_SET_KEEPCAPS,     PR_GET_SECUREBITS,
@@ -194,14 +194,16 @@ static const uint32_t
 				PR_GET_SECCOMP,
 };
 
-/* Flags of clone(2) that make name spaces. CLONE_NEWTIME is a signal there. */
+/* Flags of clone(2) that make namespaces. The bit of CLONE_NEWTIME is part of the signal number
+ * there.
+ */
 #define NEW_NAME_SPACES                                                                           \
 	((uint32_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
 		    CLONE_NEWPID | CLONE_NEWNET))
 
-/* ---- steps --------------------------------------------------------------------------- */
+/* ---- instructions ------------------------------------------------------------------- */
 
-/* Head, two steps for each call, rules with conditions, the end. */
+/* Bounds the head, two instructions for each call, the rules with conditions, and the end. */
 #define STEPS_MAX 1024
 
 struct filter {
@@ -273,8 +275,9 @@ static int install(struct filter *filter)
 #endif
 #define UPPER_HALF (4 - LOWER_HALF)
 
-/* A rule begins with the number of its call, which it skips itself for, and always returns: so the
- * number of the call is loaded again at the next rule. Returns what end_rule() takes. */
+/* Begins a rule for one call. The first instruction skips the rule for other calls. A rule always
+ * returns, so the call number is still loaded when the next rule starts. Returns the value for
+ * end_rule(). */
 static unsigned short begin_rule(struct filter *filter, uint32_t call)
 {
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 0));
@@ -294,7 +297,7 @@ static void load_argument(struct filter *filter, unsigned int number)
 	load(filter, offsetof(struct seccomp_data, args) + (size_t)8 * number + LOWER_HALF);
 }
 
-/* These three refuse the call unless what is loaded is so. */
+/* These three functions refuse the call unless the loaded value meets a condition. */
 
 static void require_equal(struct filter *filter, uint32_t value)
 {
@@ -314,7 +317,7 @@ static void require_none_of(struct filter *filter, uint32_t bits)
 	add_error(filter, EPERM);
 }
 
-/* Allows the call if its argument, of 32 bits, has this value. */
+/* Allows the call if its 32-bit argument has this value. */
 static void allow_if_equal(struct filter *filter, uint32_t call, unsigned int argument,
 			   uint32_t value)
 {
@@ -342,7 +345,9 @@ static void allow_if_among(struct filter *filter, uint32_t call, unsigned int ar
 	end_rule(filter, begin);
 }
 
-/* Memory that holds code is mapped when a program starts; afterwards code can only be loaded. */
+/* Allows the call, but executable memory only if with_code is set. Code is mapped when a program
+ * starts; afterwards only a loaded library would need this.
+ */
 static void allow_without_code(struct filter *filter, uint32_t call, bool with_code)
 {
 	unsigned short begin = begin_rule(filter, call);
@@ -354,7 +359,7 @@ static void allow_without_code(struct filter *filter, uint32_t call, bool with_c
 	end_rule(filter, begin);
 }
 
-/* Only threads: no process, and no name space. */
+/* Allows new threads, but no new processes and no namespaces. */
 static void allow_threads(struct filter *filter)
 {
 	unsigned short begin = begin_rule(filter, SYS_clone);
@@ -369,8 +374,8 @@ static void allow_threads(struct filter *filter)
 	end_rule(filter, begin);
 }
 
-/* Only to where the socket is connected. sendmsg(2) has its address in memory, which a filter does
- * not see. */
+/* Allows to send to the address that the socket is connected to. The address for sendmsg(2) is in
+ * memory, which a filter cannot see. */
 static void allow_send_without_address(struct filter *filter)
 {
 	unsigned short begin = begin_rule(filter, SYS_sendto);
@@ -383,7 +388,9 @@ static void allow_send_without_address(struct filter *filter)
 	end_rule(filter, begin);
 }
 
-/* Only the effective id, as base/caller.c sets it: the thread can always be itself again. */
+/* Allows to change only the effective id, as base/caller.c does: the thread can always revert to
+ * its own id.
+ */
 static void allow_effective_id(struct filter *filter, uint32_t call)
 {
 	unsigned short begin = begin_rule(filter, call);
@@ -396,7 +403,7 @@ static void allow_effective_id(struct filter *filter, uint32_t call)
 	end_rule(filter, begin);
 }
 
-static void allow_to_be_callers(struct filter *filter)
+static void allow_impersonation(struct filter *filter)
 {
 	allow_effective_id(filter, SYS_setresuid);
 	allow_effective_id(filter, SYS_setresgid);
@@ -439,7 +446,7 @@ int confine_calls(unsigned int needs)
 		allow_each(&filter, allowed_for_rings, ARRAY_SIZE(allowed_for_rings));
 	add_rules(&filter, with_rings);
 	if (needs & CONFINE_WITH_CALLERS)
-		allow_to_be_callers(&filter);
+		allow_impersonation(&filter);
 	fail_from(&filter, CALL_LAST_KNOWN + 1, ENOSYS);
 	add_error(&filter, EPERM);
 	return install(&filter);

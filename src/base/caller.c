@@ -18,7 +18,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 
-/* Where a system has two of each, these are the ones with ids of 32 bits. */
+/* The calls with 32-bit ids, on systems that have two of each. */
 #ifdef SYS_setgroups32
 #define CALL_SETGROUPS SYS_setgroups32
 #define CALL_SETRESGID SYS_setresgid32
@@ -31,17 +31,18 @@
 #define CALL_SETFSUID SYS_setfsuid
 #endif
 
-/* To the kernel: leave this one as it is. No user is that. */
+/* The id that leaves an id unchanged. No user has it. */
 #define NO_ID (-1)
 
-/* The effective user of a thread that wears a caller: no user of any system has this id. */
-#define STRANGER ((uid_t)-2)
+/* The effective user of a thread that impersonates a caller. No user of any system has this id. */
+#define UNUSED_UID ((uid_t)-2)
 
-/* Which of the four ids in a line of /proc/PID/status counts on file systems. */
+/* Index of the file system id among the four ids in a line of /proc/PID/status. */
 #define FILE_SYSTEM_ID 3
 
-/* For caller_try: somebody who is not root, and whom a user namespace is likely to have. */
-#define SOMEBODY 1
+/* For caller_try_impersonation(): a user other than root, which a user namespace is likely to
+ * have. */
+#define ORDINARY_UID 1
 
 #define READ_SIZE 4096
 
@@ -51,10 +52,10 @@ void caller_free(struct caller *caller)
 	*caller = (struct caller){0};
 }
 
-/* ---- who it is ----------------------------------------------------------------------- */
+/* ---- identity ----------------------------------------------------------------------- */
 
-/* What follows a word at the beginning of a line; NULL: no line begins so. The name of a program,
- * which is in the first line, has its newlines escaped. */
+/* Returns the text after a word at the beginning of a line, or NULL if no line begins with the
+ * word. The first line has the name of a program, in which the kernel escapes newlines. */
 static const char *find_line(const char *status, const char *word)
 {
 	size_t length = strlen(word);
@@ -68,7 +69,7 @@ static const char *find_line(const char *status, const char *word)
 	return status + length;
 }
 
-/* Takes the next number of a line; false: there is none. */
+/* Reads the next number of a line. Returns false if there is none. */
 static bool next_id(const char **at, uint32_t *id)
 {
 	unsigned long number;
@@ -109,7 +110,7 @@ static int parse_groups(struct caller *caller, const char *at)
 	while (next_id(&rest, &id))
 		count++;
 	if (*rest != '\n')
-		return -EACCES; /* it was cut off */
+		return -EACCES; /* the text was truncated */
 	caller->groups = calloc(count ? count : 1, sizeof(*caller->groups));
 	if (!caller->groups)
 		return -ENOMEM;
@@ -118,7 +119,9 @@ static int parse_groups(struct caller *caller, const char *at)
 	return 0;
 }
 
-/* Does the thread have a capability with which a file is read whatever its mode? */
+/* Returns whether the thread has a capability that allows it to read files regardless of their
+ * mode.
+ */
 static bool may_read(const char *status)
 {
 	const char *at = find_line(status, "CapEff:");
@@ -139,7 +142,7 @@ int caller_parse(struct caller *caller, const char *status, uid_t uid, gid_t gid
 	return parse_groups(caller, groups);
 }
 
-/* Reads a file of a thread in /proc. The kernel makes the whole text at the first read. */
+/* Reads a file of a thread in /proc. The kernel generates the whole text at the first read. */
 static int read_proc(pid_t thread, const char *name, struct bytes *text)
 {
 	char path[sizeof("/proc//task//uid_map") + 6 * sizeof(thread)];
@@ -163,8 +166,8 @@ static int read_proc(pid_t thread, const char *name, struct bytes *text)
 	return 0;
 }
 
-/* Does the user namespace of a thread have every id, as itself? The kernel writes the map of the
- * initial one as "0 0 4294967295". Returns 1, 0 or -errno. */
+/* Finds whether the user namespace of a thread maps every id to itself. The kernel writes the map
+ * of the initial namespace as "0 0 4294967295". Returns 1, 0 or -errno. */
 static int has_all_ids(pid_t thread, const char *name)
 {
 	CLEANUP_BYTES struct bytes text = {0};
@@ -214,10 +217,10 @@ uint64_t caller_digest(const struct caller *caller)
 	return hash64(caller->groups, caller->count * sizeof(*caller->groups), digest);
 }
 
-/* ---- being it ------------------------------------------------------------------------ */
+/* ---- impersonation ------------------------------------------------------------------- */
 
-/* Sets the effective capabilities of this thread to those of the mask that it is permitted. The kernel
- * sets all or none by itself when the user changes from or to root. */
+/* Sets the effective capabilities of this thread to the permitted ones in mask. The kernel sets all
+ * or none of them when the user id changes from or to root. */
 static int set_capabilities(uint64_t mask)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -230,22 +233,26 @@ static int set_capabilities(uint64_t mask)
 	return syscall(SYS_capset, &header, sets) != 0 ? -errno : 0;
 }
 
-/* Root stays itself. A user namespace may lack the stranger: there the thread becomes the caller. */
+/* Sets the effective user, unless the caller is root. A user namespace may lack UNUSED_UID: then
+ * the thread gets the id of the caller.
+ */
 static int set_effective_user(uid_t caller)
 {
-	if (caller == 0 || syscall(CALL_SETRESUID, NO_ID, STRANGER, NO_ID) == 0)
+	if (caller == 0 || syscall(CALL_SETRESUID, NO_ID, UNUSED_UID, NO_ID) == 0)
 		return 0;
 	return syscall(CALL_SETRESUID, NO_ID, caller, NO_ID) == 0 ? 0 : -errno;
 }
 
-/* The call has no error but gives the id of before: of an invalid id it only tells the present one. */
+/* setfsuid(2) reports no error but returns the previous id. With an invalid id it only returns the
+ * current one.
+ */
 static int set_file_system_user(uid_t caller)
 {
 	(void)syscall(CALL_SETFSUID, caller);
 	return (uid_t)syscall(CALL_SETFSUID, NO_ID) == caller ? 0 : -EACCES;
 }
 
-/* The group's id is effective and for file systems. */
+/* Sets the ids of the caller. The group id is both effective and the one for file systems. */
 static int take_ids(const struct caller *caller)
 {
 	int r;
@@ -260,13 +267,14 @@ static int take_ids(const struct caller *caller)
 	return r == 0 ? set_capabilities(0) : r;
 }
 
-/* Not by the functions of the C library, which change all threads.
+/* Uses system calls directly, because the functions of the C library change all threads.
  *
- * The caller's id is the one for file systems. It is not the effective one: a user may change the priority,
- * the policy and the processors of each thread that has the user's effective id (sched_setscheduler(2)).
- * Nor does the effective id stay root: FUSE would let the thread into what is mounted for root alone. The
- * real ids stay ours, so that nobody else may send us signals. */
-int caller_wear(const struct caller *caller)
+ * The user id of the caller becomes the file system id, but not the effective id: a user may change
+ * the priority, the policy and the processors of each thread with the same effective id
+ * (sched_setscheduler(2)). The effective id does not stay root either: FUSE would let the thread
+ * into mounts of root only. The real ids stay unchanged, so that no other user can send signals to
+ * the process. */
+int caller_impersonate(const struct caller *caller)
 {
 	int r;
 
@@ -276,32 +284,34 @@ int caller_wear(const struct caller *caller)
 		return -errno;
 	r = take_ids(caller);
 	if (r < 0)
-		caller_doff();
+		caller_revert();
 	return r;
 }
 
-void caller_doff(void)
+void caller_revert(void)
 {
-	/* the user first, as only root may change the groups */
+	/* the user comes first: only root may change the groups */
 	if (syscall(CALL_SETRESUID, NO_ID, getuid(), NO_ID) == 0 &&
 	    set_capabilities(UINT64_MAX) == 0 &&
 	    syscall(CALL_SETRESGID, NO_ID, getgid(), NO_ID) == 0 &&
 	    syscall(CALL_SETGROUPS, (size_t)0, NULL) == 0)
 		return;
-	/* whatever this thread did next would be done as another user */
-	log_error("cannot be root again: %s", error_text(errno));
+	/* continuing would act as another user */
+	log_error("cannot return to root: %s", error_text(errno));
 	abort();
 }
 
-int caller_try(void)
+int caller_try_impersonation(void)
 {
-	const struct caller somebody = {.uid = SOMEBODY, .gid = SOMEBODY};
-	bool mighty;
+	const struct caller ordinary = {.uid = ORDINARY_UID, .gid = ORDINARY_UID};
+	bool privileged;
 
-	if (geteuid() != 0 || getuid() != 0 || caller_wear(&somebody) < 0)
+	if (geteuid() != 0 || getuid() != 0 || caller_impersonate(&ordinary) < 0)
 		return -EPERM;
-	/* with some securebits, capabilities(7), who becomes another user stays as mighty as root */
-	mighty = confine_has_capabilities();
-	caller_doff();
-	return mighty ? -EPERM : 0;
+	/* with some securebits (capabilities(7)), a thread keeps its capabilities when its user
+	 * changes
+	 */
+	privileged = confine_has_capabilities();
+	caller_revert();
+	return privileged ? -EPERM : 0;
 }

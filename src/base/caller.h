@@ -2,8 +2,9 @@
 #ifndef BASE_CALLER_H
 #define BASE_CALLER_H
 
-/* Another user, for whom something is done: who that is, and being that user for a moment, so that
- * the kernel itself says what he may do. Any thread; only root can be somebody else. */
+/* The caller: the user behind a request. Reads its identity, and impersonates it for a moment, so
+ * that the kernel itself checks its permissions. Any thread; only root can impersonate other users.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,44 +15,47 @@
 
 struct caller {
 	uid_t uid;
-	bool reads_all; /* root, with a capability to read every file */
+	bool reads_all; /* root with a capability to read every file */
 	gid_t gid;
-	gid_t *groups; /* further ones */
+	gid_t *groups; /* supplementary groups */
 	size_t count;
 };
 
 void caller_free(struct caller *caller);
 #define CLEANUP_CALLER CLEANUP(caller_free)
 
-/* Finds out who the thread is that asks for something as this user and group.
+/* Reads the identity of the thread that made a request as this user and group.
  *
- * thread	its id in /proc; 0: it lives where it cannot be seen from here (in another
- *		pid_namespaces(7))
+ * thread	its id in /proc; 0 if it is in another pid_namespaces(7) and cannot be seen here
  *
- * User 0 reads all only with CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH, and only in a user namespace
- * that has all ids as they are: that is how the kernel decides for files.
+ * User 0 reads everything only with CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH, and only in a user
+ * namespace that maps every id to itself: the kernel decides in the same way for files.
  *
- * A thread cannot change what it is while it waits for an answer. So one that is not who asked is
- * another one, and nothing is known of the asker: -EACCES, as groups can take a right as well as
- * give it. Else 0 or -errno. */
+ * A thread cannot change its ids while it waits for an answer. If the ids differ, the thread is not
+ * the one that made the request. The caller is then unknown, and the result is -EACCES, as a group
+ * can also take a permission away. Otherwise returns 0 or -errno. */
 MUST_CHECK int caller_read(struct caller *caller, pid_t thread, uid_t uid, gid_t gid);
 
-/* The same from the text of /proc/PID/status (proc(5)), in which all ids are of one moment. Pure
- * code. */
+/* Parses the text of /proc/PID/status (proc(5)), whose ids are all of the same moment. Returns as
+ * caller_read(). Pure code. */
 MUST_CHECK int caller_parse(struct caller *caller, const char *status, uid_t uid, gid_t gid);
 
-/* A number that stands for this user with these groups, but for a chance of 2^-64. */
+/* Returns a number for this user with these groups. Different callers share a number with a
+ * probability of 2^-64.
+ */
 uint64_t caller_digest(const struct caller *caller);
 
-/* From here to caller_doff this thread has the rights of the caller and no others; the other
- * threads keep theirs. User 0 has no capability meanwhile. Short pieces of code only: whatever is opened meanwhile is opened as him. 0,
- * or -errno: nothing has changed then. */
-MUST_CHECK int caller_wear(const struct caller *caller);
+/* Gives this thread the permissions of the caller, and no others, until caller_revert(). Other
+ * threads are unaffected. User 0 has no capability meanwhile. For short pieces of code only: files
+ * opened meanwhile are opened as the caller. Returns 0, or -errno with nothing changed. */
+MUST_CHECK int caller_impersonate(const struct caller *caller);
 
-/* The thread is what it was, without further groups. */
-void caller_doff(void);
+/* Restores the identity of the thread, without supplementary groups. */
+void caller_revert(void);
 
-/* Can this process be another user, with no more than that user's rights? 0 or -EPERM. */
-MUST_CHECK int caller_try(void);
+/* Checks that this process can impersonate another user with no more than the permissions of that
+ * user. Returns 0 or -EPERM.
+ */
+MUST_CHECK int caller_try_impersonation(void);
 
 #endif

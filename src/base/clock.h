@@ -2,7 +2,7 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
-/* Times. Any thread. */
+/* Clocks. Any thread. */
 
 #include <stdint.h>
 #include <time.h>
@@ -11,13 +11,14 @@
 #define MS_NS INT64_C(1000000)
 #define SECOND_NS INT64_C(1000000000)
 
-/* Wall-clock time, as files are stamped with. */
+/* Returns the wall-clock time, which is also used for the times of files. */
 struct timespec clock_now(void);
 
-/* The same in nanoseconds since 1970; those that do not fit are the last or the first that do. */
+/* Converts a time to nanoseconds since 1970. Times out of range become the lowest or highest
+ * value. */
 int64_t clock_ns(struct timespec time);
 
-/* Nanoseconds of a clock that never jumps. */
+/* Returns the time of CLOCK_MONOTONIC, which never jumps, in nanoseconds. */
 uint64_t clock_monotonic_ns(void);
 
 void clock_sleep_ms(unsigned int milliseconds);

@@ -13,7 +13,7 @@
 
 /* ---- capabilities -------------------------------------------------------------------- */
 
-/* The calls themselves: their library would be one more thing to have, for two lines. */
+/* System calls are used directly: two lines are not worth a dependency on libcap. */
 
 static int get_capabilities(struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3])
 {
@@ -36,7 +36,9 @@ bool confine_has_capability(unsigned int number)
 	return get_capabilities(sets) == 0 && sets[number / 32].effective & CAP_TO_MASK(number);
 }
 
-/* Only who may set bounds may lower them; of who may not, programs get nothing anyway. */
+/* Removes capabilities from the bounding set, if this process may. If it may not, the programs that
+ * it starts get no capabilities anyway.
+ */
 static int lower_bounds(uint64_t keep)
 {
 	for (unsigned long number = 0; number < 64; number++) {
@@ -65,11 +67,11 @@ int confine_capabilities(uint64_t keep)
 		sets[i].effective &= kept;
 		sets[i].inheritable = 0;
 	}
-	/* without inheritable ones there are no ambient ones */
+	/* without inheritable capabilities there are no ambient ones */
 	return syscall(SYS_capset, &header, sets) < 0 ? -errno : 0;
 }
 
-/* The rest would be told by number. */
+/* Names for messages. Other capabilities are shown by number. */
 static const char *const capability_names[] = {
 	[CAP_CHOWN] = "chown",
 	[CAP_DAC_OVERRIDE] = "dac_override",
@@ -112,7 +114,9 @@ int confine_no_new_privileges(void)
 
 /* ---- writing ------------------------------------------------------------------------- */
 
-/* What came after the first version, for older headers. */
+/* Rights newer than the first version of Landlock, for older headers, with the version that added
+ * them.
+ */
 #define ACCESS_REFER (UINT64_C(1) << 13) /* version 2; before, it is always refused */
 #define ACCESS_TRUNCATE (UINT64_C(1) << 14) /* 3 */
 #define ACCESS_IOCTL_DEV (UINT64_C(1) << 15) /* 5 */
@@ -126,21 +130,21 @@ int confine_no_new_privileges(void)
 	 LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |   \
 	 LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 
-/* The part of them that the folder is exempt from: an index has regular files and directories. */
+/* The rights that the index folder keeps: an index has only regular files and directories. */
 #define FOLDER_WRITES                                                    \
 	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | \
 	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |  \
 	 LANDLOCK_ACCESS_FS_MAKE_REG | ACCESS_REFER | ACCESS_TRUNCATE)
 
-/* What the kernel refuses where no rule allows it. Version 4 added the second field and version 6
- * the third. */
+/* Accesses that the kernel refuses unless a rule allows them. Version 4 added the second field and
+ * version 6 the third. */
 struct ruleset {
 	uint64_t files;
 	uint64_t network;
 	uint64_t scopes;
 };
 
-static long ask_for_version(void)
+static long query_version(void)
 {
 	long version =
 		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -150,7 +154,7 @@ static long ask_for_version(void)
 
 int confine_landlock_version(void)
 {
-	long version = ask_for_version();
+	long version = query_version();
 
 	return version > 0 ? (int)version : 0;
 }
@@ -162,11 +166,12 @@ static size_t ruleset_size(long version)
 	return version >= 4 ? offsetof(struct ruleset, scopes) : offsetof(struct ruleset, network);
 }
 
-/* writes	gets what the kernel can refuse */
+/* writes	set to the write accesses that the kernel can
+ * refuse */
 static int make_ruleset(uint64_t *writes)
 {
 	struct ruleset ruleset = {.files = WRITES};
-	long version = ask_for_version();
+	long version = query_version();
 	long fd;
 
 	if (version < 0)

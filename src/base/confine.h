@@ -2,12 +2,12 @@
 #ifndef BASE_CONFINE_H
 #define BASE_CONFINE_H
 
-/* Giving up what a process does not need, so that no mistake of it, and nobody who gets it to run
- * code of his, can use it.
+/* Confinement: a process gives up rights that it does not need, so that neither a bug nor an
+ * attacker who executes code in it can use them.
  *
- * Each holds for the calling thread and for all threads and processes that it starts later, and
- * nothing takes it back. So they are called before other threads are started. A file that is open
- * stays as it is.
+ * Each restriction applies to the calling thread, and to all threads and processes that it starts
+ * later. It cannot be undone. Call these functions before other threads are started. Open files
+ * stay open and usable.
  */
 
 #include <stdbool.h>
@@ -16,41 +16,43 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 
-/* The set with one capability (CAP_... of linux/capability.h). */
+/* The set of one capability (CAP_... of linux/capability.h). */
 #define CAPABILITY(number) (UINT64_C(1) << (number))
 
-/* Gives up all capabilities but these; programs that are started get no more either. Those that the
- * process does not have are not gained. 0 or -errno. */
+/* Gives up all capabilities except those in keep, also for programs that are started later. Gains
+ * none. Returns 0 or -errno. */
 MUST_CHECK int confine_capabilities(uint64_t keep);
 
-/* Appends the names of the capabilities that are in effect, as "dac_read_search,lease", or "none".
- * 0 or -errno. */
+/* Appends the names of the effective capabilities, as "dac_read_search,lease", or "none". Returns 0
+ * or -errno. */
 MUST_CHECK int confine_name_capabilities(struct bytes *text);
 
-/* Has this thread any capability in effect? True where that cannot be told. */
+/* Returns whether this thread has an effective capability. True if this cannot be read. */
 bool confine_has_capabilities(void);
 
-/* Has it this one (a number of linux/capability.h) in effect? False where that cannot be told. */
+/* Returns whether this capability (a number of linux/capability.h) is effective. False if this
+ * cannot be read.
+ */
 bool confine_has_capability(unsigned int number);
 
-/* The version of Landlock that the kernel has: 0 for none. */
+/* Returns the version of Landlock in the kernel, or 0 if it has none. */
 int confine_landlock_version(void);
 
-/* No program that is started has more rights than its parent: set-uid means nothing any more. The
- * next two need it. 0 or -errno. */
+/* Ensures that no started program gains rights by set-user-ID bits or file capabilities. The next
+ * two functions need this. Returns 0 or -errno. */
 MUST_CHECK int confine_no_new_privileges(void);
 
-/* Has the kernel refuse (EACCES, EXDEV) to make, remove, rename, truncate, and open for writing
- * whatever is not below the folder (NULL: everything), except /dev/null. Below it only regular
- * files and directories can be made. Also refused: to run a program, to connect or listen by TCP,
- * to change mounts, and, from Linux 6.12 on, to signal processes outside and to reach their
- * abstract UNIX sockets. By Landlock, of which each Linux since 5.13 knows a part:
+/* Makes the kernel refuse (EACCES, EXDEV) to make, remove, rename, truncate, or open for writing
+ * anything outside of the folder (NULL: anything), except /dev/null. In the folder, only regular
+ * files and directories can be made. The kernel also refuses to run programs, to connect or listen
+ * by TCP, to change mounts, and, since Linux 6.12, to signal outside processes and to connect to
+ * their abstract UNIX sockets. Uses Landlock. Each Linux since 5.13 supports a part of this:
  * https://docs.kernel.org/userspace-api/landlock.html
  *
- * -ENOSYS or -EOPNOTSUPP where the kernel has none, or -errno. */
+ * Returns 0, -ENOSYS or -EOPNOTSUPP if the kernel has no Landlock, or -errno. */
 MUST_CHECK int confine_writing(const char *folder);
 
-/* What confine_calls() allows in addition. */
+/* Calls that confine_calls() allows in addition. */
 enum {
 	/* io_uring_setup(2), whose requests no filter sees, and memory for code */
 	CONFINE_WITH_RINGS = 1 << 0,
@@ -58,12 +60,12 @@ enum {
 	CONFINE_WITH_CALLERS = 1 << 1,
 };
 
-/* Has the kernel refuse all system calls but those by which a process reads files, changes what
- * confine_writing() lets it change, and manages its own memory, threads and descriptors. Refused
- * are all calls that change attributes of files, make sockets, start processes, reach other
- * processes, map memory for code, or administer the system; and all requests of ioctl(2) and commands of
- * fcntl(2) but some that read. Refused calls fail with EPERM; those that this program does not know
- * fail with ENOSYS. By seccomp(2).
+/* Makes the kernel refuse all system calls except those that a process needs to read files, to make
+ * the changes that confine_writing() allows, and to manage its own memory, threads and descriptors.
+ * Calls that change attributes of files, make sockets, start processes, access other processes, map
+ * memory for code, or administer the system are refused. So are all requests of ioctl(2) and
+ * commands of fcntl(2), except some that read. Refused calls fail with EPERM. Calls that this
+ * program does not know fail with ENOSYS. Uses seccomp(2).
  *
  * needs	of CONFINE_WITH_...
  *
@@ -73,9 +75,9 @@ enum {
  * -errno. */
 MUST_CHECK int confine_calls(unsigned int needs);
 
-/* Has the kernel refuse (EPERM) all calls but those that read and write what is open, take memory,
- * and end: nothing more is opened, looked up, started, signalled or connected to. Libraries that
- * are needed must be loaded before. By seccomp(2), with the same errors as confine_calls(). */
+/* Makes the kernel refuse (EPERM) all calls except those that read and write open files, allocate
+ * memory, and exit. Nothing can be opened, looked up, started, signalled or connected to. Required
+ * libraries must be loaded before. Uses seccomp(2), with the errors of confine_calls(). */
 MUST_CHECK int confine_to_computing(void);
 
 #endif

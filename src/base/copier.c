@@ -12,29 +12,29 @@
 
 #define BLOCK_BYTES ((size_t)256 << 10)
 
-/* Files of which the hash is remembered. A kept file with many copies comes up again and again;
- * 5 MiB are enough for many such. */
+/* Number of files whose hash is remembered. A kept copy is needed again for each of its copies; 5
+ * MiB suffice for many such files. */
 #define VERIFIED_COUNT ((size_t)1 << 15)
 
 static const uint8_t zeros[64 << 10];
 
-/* The hash of a file while it has this signature. */
+/* The hash of a file, valid while the file has this signature. */
 struct verified {
 	struct stat status;
 	struct hash128 hash;
 };
 
-/* A file as it is read, in pieces of data and of holes. */
+/* A file that is being read, in pieces of data and of holes. */
 struct reading {
 	int fd;
 	struct stat before;
 	off_t at;
-	off_t data_end; /* up to here there is no hole */
+	off_t data_end; /* no hole before this offset */
 };
 
 struct piece {
-	off_t length; /* 0: the end */
-	bool hole; /* else the bytes are in the copier's block */
+	off_t length; /* 0 at the end of the file */
+	bool hole; /* false: the bytes are in the block of the copier */
 };
 
 int copier_init(struct copier *copier)
@@ -81,8 +81,8 @@ static int begin(struct copier *copier, int fd, struct reading *reading)
 	return 0;
 }
 
-/* Finds the data at or behind where the reading is. A file system that knows no holes says
- * EINVAL. */
+/* Finds the next data at or after the current offset. A file system that does not support holes
+ * returns EINVAL. */
 static int find_data(struct copier *copier, struct reading *reading, off_t *data)
 {
 	off_t size = reading->before.st_size;
@@ -182,7 +182,9 @@ static int write_piece(const struct copier *copier, int to, const struct piece *
 	return write_fully(to, copier->block, (unsigned long)piece->length);
 }
 
-/* Goes through the file; writes it where to is a descriptor, hashes it where that is wanted. */
+/* Reads the whole file. Writes it to the descriptor `to` unless that is negative, and hashes it if
+ * hashed is set.
+ */
 static int pass_through(struct copier *copier, struct reading *reading, int to, bool hashed)
 {
 	struct piece piece;
@@ -211,7 +213,7 @@ int copy_bytes(struct copier *copier, int from, int to, struct hash128 *hash)
 	r = begin(copier, from, &reading);
 	if (r == 0)
 		r = pass_through(copier, &reading, to, hash);
-	/* a hole at its end */
+	/* the file may end with a hole */
 	if (r == 0 && ftruncate(to, reading.before.st_size) < 0)
 		r = -errno;
 	if (r == 0 && hash)

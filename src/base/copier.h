@@ -2,7 +2,7 @@
 #ifndef BASE_COPIER_H
 #define BASE_COPIER_H
 
-/* The bytes of files: copied, or only hashed. One thread at a time; blocks on the disk. */
+/* Copies or hashes the bytes of files. One thread at a time; blocks on the disk. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,42 +14,42 @@
 
 /* Outcomes that the caller must handle; failures are -errno. */
 enum {
-	COPY_CHANGED = 1, /* somebody wrote to the file while it was read */
-	COPY_UNREADABLE = 2, /* the read failed; copier->read_error says why */
+	COPY_CHANGED = 1, /* the file was written to while it was read */
+	COPY_UNREADABLE = 2, /* the read failed; copier->read_error has the error */
 };
 
 struct copier {
 	void *block;
 	struct hash_state *hash;
-	struct verified *verified; /* what was hashed lately, by inode */
+	struct verified *verified; /* recent hashes, by inode */
 	int read_error; /* -errno */
-	bool to_the_end; /* stop_requested() or not: the bytes are nowhere else */
-	/* Called as bytes go by: how many since the last time. NULL: nobody asks. */
+	bool to_the_end; /* do not stop for stop_requested(): the bytes exist nowhere else */
+	/* Called regularly with the number of bytes since the last call. May be NULL. */
 	void (*progress)(void *context, uint64_t bytes);
 	void *context;
 };
 
-/* 0 or -ENOMEM; deinit undoes a partial one. */
+/* Returns 0 or -ENOMEM. copier_deinit() also frees a partly initialized copier. */
 MUST_CHECK int copier_init(struct copier *copier);
 void copier_deinit(struct copier *copier);
 
-/* Copies all bytes of a file to an empty one, and leaves holes where it has holes.
+/* Copies all bytes of a file to an empty file, and keeps holes.
  *
- * hash		of the bytes that were written, holes as zeros; NULL: not wanted
+ * hash	set to the hash of the copied bytes, holes as zeros; may be NULL
  *
- * 0, an outcome, -EINTR when stop_requested() unless to_the_end, or -errno of the file that is
- * written. */
+ * Returns 0, an outcome, -EINTR if stop_requested() and not to_the_end, or -errno of the file that
+ * is written. */
 MUST_CHECK int copy_bytes(struct copier *copier, int from, int to, struct hash128 *hash);
 
-/* Reads a file and gives its hash; what was read lately and has the same signature is not read
- * again. 0, an outcome, or -EINTR. */
+/* Hashes a file. A file that was read recently and has the same signature is not read again.
+ * Returns 0, an outcome, or -EINTR. */
 MUST_CHECK int copy_hash(struct copier *copier, int fd, struct hash128 *hash);
 
-/* Says that the caller just gave the file another name, which moves its ctime and not its bytes:
- * what copy_hash() remembers of it stays known. */
+/* Keeps the remembered hash of a file valid after the caller gave the file another name. The new
+ * name changes the ctime, but not the bytes. */
 void copy_hash_linked(const struct copier *copier, int fd);
 
-/* Are these the same inode with, as far as stat(2) can tell, the same bytes? */
+/* Returns whether both are the same inode with the same bytes, as far as stat(2) shows. */
 bool copy_same_signature(const struct stat *a, const struct stat *b);
 
 #endif

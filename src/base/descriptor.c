@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Set once a kernel (or a sandbox) turned out not to know openat2. */
+/* Set if the kernel or a sandbox does not support openat2. */
 static atomic_bool openat2_missing;
 
 static int open_by_openat2(int directory, const char *path, int flags, bool cross_mounts)
@@ -27,7 +27,7 @@ static int open_by_openat2(int directory, const char *path, int flags, bool cros
 
 	if (!cross_mounts)
 		how.resolve |= RESOLVE_NO_XDEV;
-	do /* EAGAIN: a rename somewhere raced with the check for "beneath" */
+	do /* EAGAIN: a concurrent rename disturbed the check for "beneath" */
 		fd = syscall(SYS_openat2, directory, path, &how, sizeof(how));
 	while (fd < 0 && (errno == EINTR || (errno == EAGAIN && ++attempts < 100)));
 	if (fd >= 0)
@@ -37,8 +37,8 @@ static int open_by_openat2(int directory, const char *path, int flags, bool cros
 	return -errno;
 }
 
-/* By the number of the mount, where the kernel tells it: on an overlay the device of a file is not
- * that of its directory. */
+/* Compares mount numbers, if the kernel reports them: on an overlay the device of a file differs
+ * from that of its directory. */
 static bool same_mount(int a, int b)
 {
 	struct statx sa, sb;
@@ -71,13 +71,13 @@ static bool is_symlink(int directory, const char *name)
 	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* One component, without openat2. */
+/* Opens one component without openat2. */
 static int open_component(int directory, const char *name, int flags, bool cross_mounts)
 {
 	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC), r = -EXDEV;
 
 	if (fd < 0 && errno == ENOTDIR && is_symlink(directory, name))
-		return -ELOOP; /* as openat2 says */
+		return -ELOOP; /* like openat2 */
 	if (fd < 0)
 		return -errno;
 	if (cross_mounts || same_mount(directory, fd))
@@ -86,8 +86,8 @@ static int open_component(int directory, const char *name, int flags, bool cross
 	return r;
 }
 
-/* Where to cut a path that is opened in several calls: before PATH_MAX with openat2, which does
- * the whole piece by itself, else after one component. NULL where the rest fits one call. */
+/* Returns the slash at which to split a path that must be opened in several calls, or NULL if one
+ * call suffices. With openat2, a path is split before PATH_MAX; without, after each component. */
 static const char *next_cut(const char *path, bool by_component)
 {
 	const char *cut = NULL;
@@ -106,7 +106,7 @@ static int open_piece(int directory, const char *path, int flags, bool cross_mou
 			    : open_by_openat2(directory, path, flags, cross_mounts);
 }
 
-/* Opens the directory that the first length bytes of path name. */
+/* Opens the directory named by the first length bytes of path. */
 static int open_parent(int directory, const char *path, size_t length, bool cross_mounts,
 		       bool by_component)
 {

@@ -2,11 +2,11 @@
 #ifndef BASE_DESCRIPTOR_H
 #define BASE_DESCRIPTOR_H
 
-/* Opening things below a directory without ever leaving it.
+/* Opens files below a directory without ever leaving the directory.
  *
- * A path here is relative, has no "." or ".." component and may be longer than PATH_MAX. No
- * symlink is followed, magic links of /proc included (openat2(2) where the kernel has it,
- * component by component elsewhere). Any thread.
+ * A path here is relative, has no "." or ".." component and can be longer than PATH_MAX. No symlink
+ * is followed, including the magic links of /proc. Uses openat2(2) if the kernel has it, and
+ * otherwise opens one component after the other. Any thread.
  */
 
 #include <stdbool.h>
@@ -15,55 +15,57 @@
 
 #include "base/attributes.h"
 
-/* Opens path below directory. flags as for open(2); O_CLOEXEC and O_NOFOLLOW are added.
+/* Opens path below directory. flags are those of open(2); O_CLOEXEC and O_NOFOLLOW are added.
  *
  * path		relative; "" opens the directory itself again
- * cross_mounts	false: a mount point on the way is -EXDEV
+ * cross_mounts	false: a mount point in the path is -EXDEV
  *
- * Returns a descriptor that the caller closes, or -errno: -ELOOP for a symlink on the
- * way. */
+ * Returns a descriptor that the caller closes, or -errno; -ELOOP for a symlink in the path. */
 MUST_CHECK int open_beneath(int directory, const char *path, int flags, bool cross_mounts);
 
-/* The same for reading, without waiting on a FIFO or device that took the place of what the caller
- * expects (who must fstat it) and, where that is allowed, without touching its atime.
+/* Opens path below directory for reading. Does not block on a FIFO or device that replaced the
+ * expected file; the caller must check the type with fstat(2). Does not change the atime if the
+ * user may prevent that.
  *
  * flags	0, or O_DIRECTORY
  */
 MUST_CHECK int open_beneath_for_reading(int directory, const char *path, int flags,
 					bool cross_mounts);
 
-/* The name by which calls that take only paths reach the very inode that a descriptor is of, a
- * symlink itself where it is one: for getxattr(2), chmod(2) and the like on an O_PATH
- * descriptor. */
+/* A path in /proc for the inode of a descriptor, which may be a symlink. Calls that take only
+ * paths, like getxattr(2) and chmod(2), can use it for an O_PATH descriptor. */
 struct fd_path {
 	char text[sizeof("/proc/self/fd/") + 10];
 };
 struct fd_path fd_path(int fd);
 
-/* Can a file be renamed from one directory to the other? Bind mounts of one file system and
- * subvolumes of one mount refuse it. Before Linux 5.8 it is assumed within a device. */
+/* Returns whether a file can be renamed from one directory to the other. Bind mounts of one file
+ * system and subvolumes of one mount refuse it. Before Linux 5.8 it is assumed to be possible
+ * within a device. */
 bool can_rename_between(int a, int b);
 
-/* What was done to names in a directory is on the disk, also of an O_PATH descriptor, with which
- * fsync(2) does nothing. 0 or -errno. */
+/* Flushes changes of names in a directory to the disk. Also accepts an O_PATH descriptor, which
+ * fsync(2) does not. Returns 0 or -errno. */
 MUST_CHECK int sync_directory(int directory);
 
-/* Are these of one inode, as far as the numbers tell? */
+/* Returns whether both are the same inode, by device and inode number. */
 static inline bool is_same_inode(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* The two names that each directory lists of itself and of what it is in. */
+/* Returns whether the name is "." or "..". */
 static inline bool is_dots(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Reads exactly length bytes at offset unless the file ends: the count read, or -errno. */
+/* Reads length bytes at offset, or fewer at the end of the file. Returns the number of bytes read,
+ * or -errno.
+ */
 MUST_CHECK long read_fully_at(int fd, void *buffer, unsigned long length, long offset);
 
-/* Writes all of it; 0 or -errno. */
+/* Writes all bytes. Returns 0 or -errno. */
 MUST_CHECK int write_fully(int fd, const void *data, unsigned long length);
 
 #endif

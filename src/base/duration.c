@@ -6,7 +6,7 @@
 
 #include "base/numbers.h"
 
-/* What each unit is in milliseconds; 0: there is none of this name. */
+/* Returns the milliseconds of a unit, or 0 if it is unknown. */
 static uint64_t unit_milliseconds(const char *unit)
 {
 	if (unit[0] == '\0' || strcmp(unit, "s") == 0)
@@ -26,7 +26,7 @@ int duration_parse(const char *text, uint64_t *milliseconds)
 
 	if (digits == 0 || unit == 0)
 		return -EINVAL;
-	/* nanoseconds must fit, too */
+	/* the value must also fit in nanoseconds */
 	if (number_read(text, digits, &number) < 0 ||
 	    __builtin_mul_overflow(number, unit, &number) || number > UINT64_MAX / 1000000)
 		return -ERANGE;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* strerror() may share one buffer between threads; the two functions below do not. */
+/* strerror() may share one buffer between threads; the functions used below do not. */
 
 static int magnitude(int error)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Words for error numbers. Any thread; nothing blocks and errno is kept. What
- * is returned lives for ever.
+/* Texts for error numbers. Any thread; does not block and preserves errno. Returned strings are
+ * static.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
-/* What an error means, for people: "Permission denied".
+/* Returns the description of an error for people: "Permission denied".
  *
- * error	an errno, of either sign, so that a failed call's result fits
+ * error	an errno of either sign, so that the result of a failed call can be given
  */
 const char *error_text(int error);
 
-/* What an error is called, for programs: "EACCES"; "EUNKNOWN" for a number
- * that the C library does not know.
+/* Returns the name of an error for programs: "EACCES", or "EUNKNOWN" if the C library does not know
+ * it.
  *
- * error	an errno, of either sign
+ * error	an errno of either sign
  */
 const char *error_name(int error);
 

@@ -6,8 +6,8 @@
 #include "base/hash.h"
 #include "base/interruption.h"
 
-/* The hash of all bytes of an open file, as `xxhsum -H2` has it. Any thread; blocks on the disk. 0;
- * -EINTR: interrupted, or stop_requested(); or another -errno. */
+/* Hashes all bytes of an open file, like `xxhsum -H2`. Any thread; blocks on the disk. Returns 0,
+ * -EINTR if interrupted or stop_requested(), or another -errno. */
 MUST_CHECK int file_hash(int fd, const struct interruption *interruption, struct hash128 *hash);
 
 #endif

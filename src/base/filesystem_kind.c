@@ -11,7 +11,7 @@
 
 #include "base/attributes.h"
 
-/* Numbers of statfs(2) that linux/magic.h of 2022 has not. */
+/* Types of statfs(2) that are missing in linux/magic.h of 2022. */
 #define MAGIC_9P 0x01021997
 #define MAGIC_AUFS 0x61756673
 #define MAGIC_BCACHEFS 0xca451a4e
@@ -31,8 +31,8 @@ static const uint32_t remote_types[] = {
 	MAGIC_FUSE,      MAGIC_GFS2,      MAGIC_OCFS2,     MAGIC_SMB2,       MAGIC_CIFS, MAGIC_VBOX,
 };
 
-/* overlayfs has the stamps of what it lies on, which must have extended attributes, as coarse ones
- * have not, but for ext. */
+/* overlayfs has the time stamps of its layers. These must support extended attributes, which file
+ * systems with coarse time stamps do not, except ext. */
 static const uint32_t fine_types[] = {
 	EXT4_SUPER_MAGIC,      MAGIC_XFS,      BTRFS_SUPER_MAGIC,    F2FS_SUPER_MAGIC,
 	MAGIC_BCACHEFS,        MAGIC_ZFS,      TMPFS_MAGIC,          RAMFS_MAGIC,
@@ -43,9 +43,10 @@ static const uint32_t image_types[] = {
 	SQUASHFS_MAGIC, EROFS_SUPER_MAGIC_V1, ISOFS_SUPER_MAGIC, CRAMFS_MAGIC, MAGIC_ROMFS,
 };
 
-/* Tested with ext2, ext4, xfs and btrfs (tests/functional/test_silent_stores.py). f2fs does the same
- * in f2fs_vm_page_mkwrite() of Linux, fs/f2fs/file.c. */
-static const uint32_t telling_types[] = {
+/* ctime is reliable here. Tested with ext2, ext4, xfs and btrfs
+ * (tests/functional/test_silent_stores.py). f2fs does the same in f2fs_vm_page_mkwrite() of Linux,
+ * fs/f2fs/file.c. */
+static const uint32_t reliable_types[] = {
 	EXT4_SUPER_MAGIC,
 	MAGIC_XFS,
 	BTRFS_SUPER_MAGIC,
@@ -80,7 +81,7 @@ enum filesystem_kind filesystem_kind_of(uint32_t type)
 								  : FILESYSTEM_UNKNOWN;
 }
 
-bool filesystem_leases_tell(uint32_t type, dev_t device)
+bool filesystem_leases_are_reliable(uint32_t type, dev_t device)
 {
 	return filesystem_kind_of(type) != FILESYSTEM_REMOTE ||
 	       (type == MAGIC_FUSE && major(device) != 0);
@@ -91,9 +92,9 @@ bool filesystem_is_image(uint32_t type)
 	return is_among(image_types, ARRAY_SIZE(image_types), type);
 }
 
-bool filesystem_times_tell(uint32_t type)
+bool filesystem_times_are_reliable(uint32_t type)
 {
-	return is_among(telling_types, ARRAY_SIZE(telling_types), type) ||
+	return is_among(reliable_types, ARRAY_SIZE(reliable_types), type) ||
 	       filesystem_is_image(type);
 }
 
@@ -103,7 +104,9 @@ bool filesystem_may_hide_stores(uint32_t type)
 	       filesystem_has_layers(type);
 }
 
-/* No file system in memory knows where on a disk its files lie; a layered one asks that of the file. */
+/* Returns whether a file has blocks on a disk. File systems in memory do not support FIEMAP; a
+ * layered file system forwards it to the file in the layer.
+ */
 static bool is_on_disk(int fd)
 {
 	struct fiemap first = {.fm_length = 1};

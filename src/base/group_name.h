@@ -2,8 +2,8 @@
 #ifndef BASE_GROUP_NAME_H
 #define BASE_GROUP_NAME_H
 
-/* The name of a group's folder: the 32 digits of its content's hash, and for a further content
- * with the same hash "~2", "~3" ... Pure code, any thread. */
+/* The name of the folder of a group: the 32 digits of the hash of its content. Further contents
+ * with the same hash get the suffix "~2", "~3" ... Pure code, any thread. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,12 +11,12 @@
 #include "base/attributes.h"
 #include "base/hash.h"
 
-/* Room for a name and its NUL. */
+/* Buffer size for a name, including the NUL. */
 #define GROUP_NAME_SIZE (HASH128_DIGITS + 1 + 10 + 1)
 
 void group_name_make(char name[static GROUP_NAME_SIZE], struct hash128 hash, uint32_t ordinal);
 
-/* Takes a name apart; false: group_name_make never gives it. */
+/* Parses a name. Returns false if group_name_make() never makes such a name. */
 MUST_CHECK bool group_name_parse(const char *name, struct hash128 *hash, uint32_t *ordinal);
 
 #endif

@@ -11,7 +11,7 @@
 #include <xxhash.h>
 #endif
 
-/* A struct hash_state is an XXH3_state_t under our name. */
+/* A struct hash_state is an XXH3_state_t under another name. */
 static XXH3_state_t *to_xxh(struct hash_state *state)
 {
 	return (XXH3_state_t *)state;
@@ -76,7 +76,7 @@ void hash128_format(struct hash128 hash, char digits[HASH128_DIGITS + 1])
 	snprintf(digits, HASH128_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }
 
-/* Reads half of the digits. */
+/* Parses half of the digits. */
 static bool parse_half(const char *text, uint64_t *half)
 {
 	static const char all[16] = "0123456789abcdef";

@@ -2,10 +2,10 @@
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
-/* XXH3 (https://xxhash.com) in its 64- and 128-bit forms, by libxxhash.
+/* XXH3 (https://xxhash.com) with 64 and 128 bits, by libxxhash.
  *
- * None of it is proof against an attacker: equal hashes never mean equal bytes here.
- * Functions are pure; a state is used by one thread at a time.
+ * XXH3 does not resist attackers: equal hashes are never taken for equal bytes. The functions are
+ * pure. A state is used by one thread at a time.
  */
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ struct hash128 {
 	uint64_t low;
 };
 
-/* The digits of a hash in canonical form, as `xxhsum -H2` prints them. */
+/* Number of digits of a hash in canonical form, as `xxhsum -H2` prints it. */
 #define HASH128_DIGITS 32
 
 uint64_t hash64(const void *data, size_t length, uint64_t seed);
@@ -28,7 +28,7 @@ struct hash128 hash128(const void *data, size_t length);
 /* A hash over a stream of blocks. */
 struct hash_state;
 
-struct hash_state *hash_state_new(void); /* NULL without memory */
+struct hash_state *hash_state_new(void); /* NULL if memory is short */
 void hash_state_free(struct hash_state *state);
 void hash_state_reset(struct hash_state *state);
 void hash_state_reset_seeded(struct hash_state *state, uint64_t seed);
@@ -39,8 +39,8 @@ struct hash128 hash_state_digest(const struct hash_state *state);
 /* Writes the digits and a NUL. */
 void hash128_format(struct hash128 hash, char digits[HASH128_DIGITS + 1]);
 
-/* Reads HASH128_DIGITS digits, in lower case, of a text that may end before; what follows them does
- * not matter. False where they are none. */
+/* Parses HASH128_DIGITS lower-case digits at the beginning of a text, which can be shorter or
+ * longer. Returns false if they are not all digits. */
 MUST_CHECK bool hash128_parse(const char *digits, struct hash128 *hash);
 
 static inline bool hash128_equal(struct hash128 a, struct hash128 b)

@@ -6,7 +6,7 @@
 #include "base/inotify_queues.h"
 #include "base/numbers.h"
 
-/* A limit is raised to no less. */
+/* Lowest value that a raised limit gets. */
 #define RAISED_MIN 65536
 
 static struct inotify_limit lower(struct inotify_limit a, struct inotify_limit b)
@@ -41,7 +41,7 @@ struct inotify_limit inotify_events_max(void)
 				      "fs.inotify.max_queued_events"};
 }
 
-/* ---- what is taken ------------------------------------------------------------------- */
+/* ---- use ----------------------------------------------------------------------------- */
 
 static void count_queue(void *context)
 {
@@ -58,7 +58,9 @@ static void count_watch(void *context, const char *line)
 	use->watches++;
 }
 
-/* Of several processes that share an instance, each is counted: rather too many. */
+/* Counts an instance once for each process that shares it: the result is rather too high than too
+ * low.
+ */
 void inotify_use_of(uid_t user, struct inotify_use *use)
 {
 	const struct inotify_visitor visitor = {count_queue, count_watch, use};

@@ -2,24 +2,24 @@
 #ifndef BASE_INOTIFY_LIMITS_H
 #define BASE_INOTIFY_LIMITS_H
 
-/* How much the kernel lets a user watch, and how much of that is taken (inotify(7), proc(5)). Any
- * thread; files of /proc are read for each question. */
+/* The inotify limits of a user, and their use (inotify(7), proc(5)). Any thread; each call reads
+ * files of /proc. */
 
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A limit and the setting that makes it. */
+/* A limit and the sysctl that sets it. */
 struct inotify_limit {
-	uint64_t max; /* UINT64_MAX where it cannot be read */
+	uint64_t max; /* UINT64_MAX if it cannot be read */
 	const char *setting; /* static, for sysctl(8): "fs.inotify.max_user_watches" */
 };
 
-/* The watches, and the instances, that a user may have; of the setting for all users and that of
- * the user namespace the lower one, as both hold. */
+/* Return the maximum of watches and of instances of a user. The sysctl for all users and the one of
+ * the user namespace both apply: the lower one is returned. */
 struct inotify_limit inotify_watches_max(void);
 struct inotify_limit inotify_instances_max(void);
 
-/* The events that may wait in an instance. */
+/* Returns the maximum of queued events of an instance. */
 struct inotify_limit inotify_events_max(void);
 
 struct inotify_use {
@@ -27,11 +27,13 @@ struct inotify_use {
 	uint64_t instances;
 };
 
-/* What the processes of a user have, as far as this process may see: one without rights sees what
- * is its user's, and of that not what is set-uid. Reads a line for each watch. */
+/* Counts the watches and instances of the processes of a user, as far as this process may see them.
+ * Without privileges, it sees only processes of its own user that are not set-user-ID. Reads a line
+ * for each watch. */
 void inotify_use_of(uid_t user, struct inotify_use *use);
 
-/* What to set a limit to so that so many more fit, and something for others: a power of two. */
+/* Returns a power of two for a limit that allows `missing` more, with a reserve for other
+ * programs. */
 uint64_t inotify_raised(uint64_t max, uint64_t missing);
 
 #endif

@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* In how many bits the kernel itself has the minor number of a device. */
+/* Bits of the minor number in a device number of the kernel. */
 #define MINOR_BITS 20
 
-/* The lines "inotify wd:..." of one descriptor. */
+/* Visits the lines "inotify wd:..." of one descriptor. */
 static void show_watches(int folder, const char *name, const struct inotify_visitor *visitor)
 {
 	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
@@ -42,7 +42,7 @@ static void show_process(int process, const struct inotify_visitor *visitor)
 
 	if (!files && fd >= 0)
 		(void)close(fd);
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else has it */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local */
 	while (files && details >= 0 && (entry = readdir(files))) {
 		if (!is_queue(fd, entry->d_name))
 			continue;
@@ -57,7 +57,7 @@ void inotify_queues_visit(const uid_t *user, const struct inotify_visitor *visit
 	AUTO_CLOSEDIR DIR *processes = opendir("/proc");
 	const struct dirent *entry;
 
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else has it */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local */
 	while (processes && (entry = readdir(processes))) {
 		AUTO_CLOSE int process = -1;
 		struct stat status;
@@ -72,7 +72,7 @@ void inotify_queues_visit(const uid_t *user, const struct inotify_visitor *visit
 	}
 }
 
-/* ---- what of a device is watched ----------------------------------------------------- */
+/* ---- watched inodes of a device ------------------------------------------------------ */
 
 bool inotify_watch_parse(const char *line, dev_t device, uint64_t *inode)
 {

@@ -2,10 +2,10 @@
 #ifndef BASE_INOTIFY_QUEUES_H
 #define BASE_INOTIFY_QUEUES_H
 
-/* Which processes have inotify queues, and what these watch, as /proc tells (proc(5)) of those that
- * this process may look into: one without rights sees what is its user's, and of that not what is
- * set-uid. Any thread. Some system calls for each process, one for each file that it has open, and
- * a line to read for each watch: takes milliseconds. */
+/* The inotify instances of processes and their watches, as /proc shows them (proc(5)). Without
+ * privileges, a process sees only those of processes of its own user that are not set-user-ID. Any
+ * thread. Takes milliseconds: some system calls for each process, one for each of its open files,
+ * and a line for each watch. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,28 +14,36 @@
 
 #include "base/attributes.h"
 
-/* Who is shown them. A queue that several processes share is shown for each. */
+/* Callbacks for instances and watches. An instance that several processes share is visited for
+ * each.
+ */
 struct inotify_visitor {
-	void (*queue)(void *context); /* each; NULL: not wanted */
-	void (*watch)(void *context, const char *line); /* the line that is there for it */
+	void (*queue)(void *context); /* for each instance; may be NULL */
+	void (*watch)(void *context, const char *line); /* its line in fdinfo */
 	void *context;
 };
 
-/* user		whose processes; NULL: all */
+/* Visits the instances and watches of processes.
+ *
+ * user	whose processes; NULL: those of all users
+ */
 void inotify_queues_visit(const uid_t *user, const struct inotify_visitor *visitor);
 
-/* Inodes of a device that are watched, some perhaps more than once. */
+/* Watched inodes of a device. An inode may be listed more than once. */
 struct inotify_watched {
 	dev_t device;
 	uint64_t *inodes;
-	size_t count, capacity; /* no more than that are found */
+	size_t count, capacity; /* up to capacity inodes are added */
 };
 
-/* Adds those that one process (or thread, of any) watches; that all do. */
+/* Add the inodes that one process (or the process of a thread) watches, or that all processes
+ * watch.
+ */
 void inotify_watched_by(pid_t process, struct inotify_watched *watched);
 void inotify_watched_by_all(struct inotify_watched *watched);
 
-/* The inode that such a line is of, where that is on the device. Pure code. */
+/* Parses a line of a watch. Returns true and sets *inode if the inode is on the device. Pure
+ * code. */
 MUST_CHECK bool inotify_watch_parse(const char *line, dev_t device, uint64_t *inode);
 
 #endif

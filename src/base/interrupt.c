@@ -7,8 +7,8 @@
 #include "base/attributes.h"
 #include "base/stop.h"
 
-/* Beside the stop flag, by whom it was set: main() ends by the same signal, so that a shell ends
- * its loop too.
+/* The signal that set the stop flag. main() ends by the same signal, so that a shell ends its loop,
+ * too.
  */
 static volatile sig_atomic_t stopped_by;
 
@@ -26,7 +26,7 @@ void interrupt_watch(void)
 		struct sigaction action = {.sa_handler = take_signal, .sa_flags = SA_RESETHAND};
 		struct sigaction before;
 
-		/* a shell ignores SIGINT for what runs in its background; nohup(1) SIGHUP */
+		/* a shell ignores SIGINT for background processes; nohup(1) ignores SIGHUP */
 		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 			(void)sigaction(signals[i], &action, NULL);
 	}
@@ -49,6 +49,6 @@ void interrupt_raise(int number)
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, number);
 	(void)signal(number, SIG_DFL);
-	pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* a daemon waits for it in a thread */
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* daemons block it */
 	(void)raise(number);
 }

@@ -2,13 +2,13 @@
 #ifndef BASE_INTERRUPTION_H
 #define BASE_INTERRUPTION_H
 
-/* How long work asks whether the program that waits for its result was interrupted by a signal. The
- * work then ends with -EINTR. */
+/* A check for long work: whether a signal interrupted the program that waits for its result. If so,
+ * the work ends with -EINTR. */
 
 #include <stdbool.h>
 
 struct interruption {
-	/* Cheap; any thread that works for this program. */
+	/* Cheap. Called in any thread that works for this program. */
 	bool (*is_set)(void *context);
 	void *context;
 };

@@ -6,14 +6,14 @@
 
 #include <jansson.h>
 
-/* The number that JSON gets for a count or a size: 2^63 - 1 for a larger one, as jansson and other
- * readers take no larger integer. */
+/* Returns the JSON number for a count or a size. Larger ones become 2^63 - 1, as jansson and other
+ * readers accept no larger integer. */
 static inline json_int_t json_number_of(uint64_t number)
 {
 	return number > INT64_MAX ? INT64_MAX : (json_int_t)number;
 }
 
-/* Makes that number. NULL without memory. Any thread. */
+/* Makes the JSON number for a count or a size. Returns NULL if memory is short. Any thread. */
 static inline json_t *json_number(uint64_t number)
 {
 	return json_integer(json_number_of(number));

@@ -2,11 +2,11 @@
 #ifndef BASE_JSON_PATH_H
 #define BASE_JSON_PATH_H
 
-/* Paths in JSON, whose strings must be UTF-8 while a path may be any bytes.
+/* Paths in JSON. JSON strings must be UTF-8, but a path can have any bytes.
  *
- * A path that is UTF-8 is one member, "path". For another one "path" is readable only, its bytes
- * that are not UTF-8 shown as \xNN, and "path_base64" beside it has the bytes themselves (RFC
- * 4648, with padding). A program takes path_base64 where it is there, else path.
+ * A path that is UTF-8 has one member, "path". For other paths, "path" is only for people: bytes
+ * that are not UTF-8 are written as \xNN. An additional member "path_base64" has the exact bytes
+ * (RFC 4648, with padding). Programs should use path_base64 if it is present, and path otherwise.
  *
  * Pure code, any thread.
  */
@@ -19,20 +19,20 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 
-/* Sets the member key, and key_base64 where needed. 0 or -ENOMEM.
+/* Sets the member key, and key_base64 if necessary. Returns 0 or -ENOMEM.
  *
  * object	borrowed
- * path		borrowed, length bytes, need not be terminated
+ * path	borrowed, length bytes, not necessarily terminated
  */
 MUST_CHECK int json_set_path(json_t *object, const char *key, const char *path, size_t length);
 
-/* The readable form itself, for other formats, and whether that is the path as it is. Appends. 0 or
+/* Appends the form for people, for other formats. Sets *whole if it equals the path. Returns 0 or
  * -ENOMEM. */
 MUST_CHECK int readable_path_append(struct bytes *text, const char *path, size_t length,
 				    bool *whole);
 
-/* Appends the path's bytes: what json_set_path() was given. 0, -ENOENT where the object has no such
- * member, -EPROTO where it is no path, or -ENOMEM; path is unchanged then. */
+/* Appends the bytes of the path that json_set_path() wrote. Returns 0, -ENOENT if the object has no
+ * such member, -EPROTO if the member is no path, or -ENOMEM. On failure path is unchanged. */
 MUST_CHECK int json_get_path(const json_t *object, const char *key, struct bytes *path);
 
 #endif

@@ -10,7 +10,8 @@
 
 static _Thread_local bool is_reading;
 
-/* Who writes is told that there is no memory, and can live with it. */
+/* Ends the process if memory is short while JSON is read. Writers receive NULL and can handle
+ * it. */
 static void *allocate(size_t size)
 {
 	void *memory = malloc(size);

@@ -8,8 +8,8 @@
 
 #include "base/attributes.h"
 
-/* json_loadb, which damages the heap where it gets no memory (seen with jansson 2.14): the process
- * ends instead, and says why. Any thread. */
+/* Calls json_loadb(). If memory is short, json_loadb() damages the heap (seen with jansson 2.14),
+ * so the process logs an error and exits instead. Any thread. */
 MUST_CHECK json_t *json_read(const char *text, size_t length, size_t flags, json_error_t *error);
 
 #endif

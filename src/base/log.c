@@ -17,22 +17,22 @@
 #include "base/attributes.h"
 #include "base/terminal.h"
 
-/* Room for two quoted paths of the longest kind. */
+/* Buffer size of a line: two quoted paths of maximum length. */
 #define LINE_SIZE 10240
 
-/* Stands before a message. */
+/* Name at the beginning of a message. */
 #define PROGRAM "twinfs"
 
-/* Ends a message that had no room. */
+/* Marks the end of a truncated message. */
 #define CUT_MARK "…"
 #define CUT_LENGTH (sizeof(CUT_MARK) - 1)
 
 static atomic_int max_level = LOG_LEVEL_INFO;
 static atomic_bool use_syslog;
 static atomic_bool bar_shown;
-static atomic_bool something_was_said; /* warnings and errors */
+static atomic_bool has_reported; /* a warning or error */
 
-/* Whether stderr is the journal; found once, as the environment and stderr do not change. */
+/* Whether stderr is the journal. Determined once: the environment and stderr do not change. */
 static pthread_once_t journal_once = PTHREAD_ONCE_INIT;
 static bool journal;
 
@@ -46,8 +46,8 @@ static const struct {
 	[LOG_LEVEL_DEBUG] = {"debug: ", LOG_DEBUG},
 };
 
-/* JOURNAL_STREAM holds device and inode of the stream that leads to the journal; a child whose
- * stderr was redirected inherits the variable too (systemd.exec(5)).
+/* Compares stderr with JOURNAL_STREAM, which has device and inode of the stream to the journal. A
+ * child with redirected stderr inherits the variable, too (systemd.exec(5)).
  */
 static void find_journal(void)
 {
@@ -63,7 +63,7 @@ static void find_journal(void)
 	journal = strcmp(stream, found) == 0;
 }
 
-/* Writes the whole line. Where stderr cannot be written, nobody can be told. */
+/* Writes the whole line. A failure is ignored: it cannot be reported anywhere. */
 static void write_line(const char *line, size_t length)
 {
 	while (length > 0) {
@@ -78,8 +78,12 @@ static void write_line(const char *line, size_t length)
 	}
 }
 
-/* Ends text, of which length bytes were wanted in size bytes of room, with a newline. Returns the
- * length of the line. A cut message says so.
+/* Makes text a line: replaces control bytes, marks a truncated text, and appends a newline.
+ *
+ * length	of the whole text, of which only size bytes may fit
+ * size		of the buffer
+ *
+ * Returns the length of the line.
  */
 static size_t finish_line(char *text, size_t length, size_t size)
 {
@@ -108,7 +112,7 @@ static void write_to_stderr(enum log_level level, const char *program, const cha
 	else if (atomic_load(&bar_shown))
 		start = (size_t)snprintf(line, sizeof(line), "\r" TERMINAL_CLEAR_REST);
 
-	/* the journal has the name of the program already */
+	/* the journal shows the name of the program itself */
 	if (journal && strcmp(program, PROGRAM) == 0)
 		program = separator = "";
 	length = snprintf(line + start, sizeof(line) - start, "%s%s%s%s", program, separator,
@@ -118,14 +122,14 @@ static void write_to_stderr(enum log_level level, const char *program, const cha
 	write_line(line, start + finish_line(line + start, (size_t)length, sizeof(line) - start));
 }
 
-void log_note_said(void)
+void log_mark_reported(void)
 {
-	atomic_store(&something_was_said, true);
+	atomic_store(&has_reported, true);
 }
 
-bool log_has_said(void)
+bool log_has_reported(void)
 {
-	return atomic_load(&something_was_said);
+	return atomic_load(&has_reported);
 }
 
 static void log_line(enum log_level level, const char *program, const char *format, va_list args)
@@ -136,7 +140,7 @@ static void log_line(enum log_level level, const char *program, const char *form
 	char message[LINE_SIZE];
 
 	if (level <= LOG_LEVEL_WARNING)
-		log_note_said();
+		log_mark_reported();
 	if ((int)level > atomic_load(&max_level))
 		return;
 	if (vsnprintf(message, sizeof(message), format, args) < 0)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Messages to people: one line each on stderr, or in the system log once a
- * daemon has lost its stderr.
+/* Messages for users: one line each on stderr, or in the system log after a daemon has closed its
+ * stderr.
  *
- * error: somebody must act. warning: work was skipped. info: life cycle.
- * debug: the rest. Never a line per file at info. Paths go through
- * quote_path(); other control bytes in a message are shown as '?', so that a
- * message is always one line. Where stderr is the journal, lines carry its
- * level prefix.
+ * Levels: error requires action; warning reports skipped work; info reports the life cycle; debug
+ * is for everything else. Never one line per file at info. Paths are written with quote_path().
+ * Other control bytes in a message become '?', so that a message is always one line. If stderr is
+ * the journal, each line begins with a level prefix of the journal.
  *
- * Any thread: a line is one write(2). errno is kept.
+ * Any thread: a line is one write(2). errno is preserved.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -30,35 +29,34 @@ void log_warning(const char *format, ...) PRINTF_LIKE(1, 2);
 void log_info(const char *format, ...) PRINTF_LIKE(1, 2);
 void log_debug(const char *format, ...) PRINTF_LIKE(1, 2);
 
-/* An error that starts with another name than "twinfs".
+/* Logs an error that begins with a name other than "twinfs".
  *
- * program	borrowed; stands before the first colon, e.g. "twinfs list"
+ * program	borrowed; the text before the first colon, e.g. "twinfs list"
  */
 void log_error_as(const char *program, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Whether there was any warning or error, so that nothing fails without a word; and that another
- * process said it, to the same stderr.
+/* log_has_reported() returns whether a warning or error was logged, so that no failure stays
+ * without a message. log_mark_reported() records that another process logged one to the same
+ * stderr, or that none is needed.
  */
-bool log_has_said(void);
-void log_note_said(void);
+bool log_has_reported(void);
+void log_mark_reported(void);
 
-/* Sets how much is said: messages above level are dropped. The default is
- * LOG_LEVEL_INFO. Call it before threads start.
+/* Sets the level: less important messages are discarded. The default is LOG_LEVEL_INFO. Call it
+ * before threads start.
  */
 void log_set_level(enum log_level level);
 
-/* Connects to syslog(3), so that a process that is confined afterwards can send messages to it. Call
- * it before threads start.
+/* Connects to syslog(3), so that a process that is confined later can still send messages. Call it
+ * before threads start.
  */
 void log_connect_to_syslog(void);
 
-/* Sends all further messages to syslog(3). Call it once, when nobody reads
- * stderr any more.
- */
+/* Sends all further messages to syslog(3). Call it once, when stderr is no longer read. */
 void log_to_syslog(void);
 
-/* Says that an unfinished line (a progress bar) stands on the terminal that
- * stderr is, or is gone again. While it stands, a message first clears it.
+/* Records whether an unfinished line (a progress bar) is shown on the terminal of stderr. If so, a
+ * message first clears the line.
  */
 void log_set_bar_shown(bool shown);
 

@@ -8,40 +8,41 @@
 
 #define MEMORY_PAGE_BYTES ((size_t)4 << 10)
 
-/* Larger blocks are mapped, each for itself, and go back to the system when they are freed. */
+/* Larger blocks are mapped separately and returned to the system when they are freed. */
 #define MEMORY_MAPPED_BYTES (256 << 10)
 
-/* Sets the allocator up for a process that lives long and works in bursts; before the first thread.
- * An arena for each thread would hold what its thread took at the height of a burst: after 100,000
- * files came and went that was 80 MiB, and is 15 with one arena. No thread allocates much while it
- * walks or compares, so they seldom wait for each other. */
+/* Configures the allocator for a long-lived process that works in bursts. Call it before the first
+ * thread starts. With one arena per thread, each arena would keep the memory of the largest burst
+ * of its thread. After 100,000 files were created and removed, that was 80 MiB, and 15 MiB with one
+ * arena. Threads seldom wait for each other, because none allocates much while it walks or
+ * compares. */
 static inline void memory_set_up(void)
 {
 #ifdef __GLIBC__
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there are no other threads yet */
 	(void)mallopt(M_ARENA_MAX, 1);
-	/* set, it does not grow with what is freed */
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the same */
+	/* a fixed threshold does not grow with the size of freed blocks */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there are no other threads yet */
 	(void)mallopt(M_MMAP_THRESHOLD, MEMORY_MAPPED_BYTES);
-	/* the first call sets up what a sanitizer, with an allocator of its own, did not; two threads
-	 * cannot do that at a time */
+	/* the first call initializes the allocator if a sanitizer replaced it; two threads must not
+	 * do that at the same time */
 	(void)malloc_trim(0);
 #endif
 }
 
-/* Memory that files are read into: whole pages, which the caller frees, or NULL. What malloc gives
- * begins 16 bytes into a page where it is large; the kernel's copy from the page cache is then four
- * times slower on some processors (Zen 3: 1.8 instead of 7.5 GB/s), as the copy instruction does
- * not like a target that lies a little behind its source within a page. */
+/* Allocates whole pages as a buffer for reading files. The caller frees them. Returns NULL if
+ * memory is short. A large block of malloc begins 16 bytes into a page. The copy from the page
+ * cache into it is four times slower on some processors (Zen 3: 1.8 instead of 7.5 GB/s), because
+ * of a destination that is slightly behind its source within a page. */
 static inline void *memory_pages(size_t bytes)
 {
 	return aligned_alloc(MEMORY_PAGE_BYTES,
 			     (bytes + MEMORY_PAGE_BYTES - 1) & ~(MEMORY_PAGE_BYTES - 1));
 }
 
-/* Gives memory that was freed back to the system, as far as it makes whole pages: what is left of a
- * burst of work. Takes some milliseconds; any thread. */
-static inline void memory_give_back(void)
+/* Returns freed memory to the system, as far as it makes whole pages. Call it after a burst of
+ * work. Takes some milliseconds; any thread. */
+static inline void memory_trim(void)
 {
 #ifdef __GLIBC__
 	(void)malloc_trim(0);

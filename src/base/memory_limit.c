@@ -10,16 +10,16 @@
 
 #include "base/attributes.h"
 
-/* Where a limit of memory stands: the controllers as /proc/self/cgroup has them, the folder of that
- * hierarchy, and the file in the folder of a group (cgroups(7)). */
-static const struct place {
+/* Locations of a memory limit: the controllers as in /proc/self/cgroup, the folder of that
+ * hierarchy, and the file in the folder of a control group (cgroups(7)). */
+static const struct location {
 	const char *controllers, *hierarchy, *file;
-} places[] = {
+} locations[] = {
 	{"", "", "memory.max"}, /* version 2 */
 	{"memory", "/memory", "memory.limit_in_bytes"}, /* version 1 */
 };
 
-/* Without a limit there is "max", or a number near the most that there is. */
+/* Reads a limit. Without a limit the file has "max", or a number near the maximum. */
 static uint64_t read_limit(const char *path)
 {
 	AUTO_FCLOSE FILE *file = fopen(path, "re");
@@ -33,9 +33,9 @@ static uint64_t read_limit(const char *path)
 	return end > text ? limit : UINT64_MAX;
 }
 
-/* The least of the group and all above it. A container may be told a path that is there only outside of
- * it: its own group is the uppermost folder that it sees. */
-static uint64_t limit_of_group(const char *root, const struct place *place, char *group)
+/* Returns the lowest limit of the control group and its ancestors. In a container, the path of the
+ * group may exist only outside; the group of the container is then the uppermost visible folder. */
+static uint64_t limit_of_group(const char *root, const struct location *location, char *group)
 {
 	uint64_t least = UINT64_MAX, limit;
 	char path[PATH_MAX];
@@ -44,8 +44,8 @@ static uint64_t limit_of_group(const char *root, const struct place *place, char
 	for (;;) {
 		while (length > 0 && group[length - 1] == '/')
 			length--;
-		if (snprintf(path, sizeof(path), "%s%s%.*s/%s", root, place->hierarchy, (int)length,
-			     group, place->file) < (int)sizeof(path)) {
+		if (snprintf(path, sizeof(path), "%s%s%.*s/%s", root, location->hierarchy,
+			     (int)length, group, location->file) < (int)sizeof(path)) {
 			limit = read_limit(path);
 			least = limit < least ? limit : least;
 		}
@@ -72,10 +72,10 @@ uint64_t memory_limit_of_groups(const char *groups, const char *root)
 		if (!group)
 			continue;
 		*group++ = '\0';
-		for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-			if (strcmp(controllers + 1, places[i].controllers) != 0)
+		for (size_t i = 0; i < sizeof(locations) / sizeof(*locations); i++) {
+			if (strcmp(controllers + 1, locations[i].controllers) != 0)
 				continue;
-			limit = limit_of_group(root, &places[i], group);
+			limit = limit_of_group(root, &locations[i], group);
 			least = limit < least ? limit : least;
 		}
 	}

@@ -4,16 +4,17 @@
 
 #include <stdint.h>
 
-/* How much memory this process may use, bytes: what the machine has, or less where the control group of
- * the process (cgroups(7), version 1 or 2) or one above it is limited. Looked up by the first call, which
- * has to be able to read /proc and /sys: main() makes it. UINT64_MAX: not known. Any thread. */
+/* Returns the bytes of memory that this process may use: those of the machine, or less if the
+ * control group of the process or an ancestor has a limit (cgroups(7), version 1 or 2). UINT64_MAX
+ * if unknown. The first call reads /proc and /sys: main() makes it before the process is confined.
+ * Any thread. */
 uint64_t memory_limit(void);
 
-/* The usual bytes of a buffer, or that part of memory_limit() where it is less. */
+/* Returns the usual size of a buffer, or memory_limit() / part if that is less. */
 uint64_t memory_at_most(uint64_t usual, unsigned int part);
 
-/* For tests: the limit of the groups that a file like /proc/self/cgroup names, where the control groups
- * are mounted below root; UINT64_MAX: none. */
+/* For tests: returns the limit of the control groups listed in a file like /proc/self/cgroup, with
+ * the hierarchies mounted below root. UINT64_MAX if there is none. */
 uint64_t memory_limit_of_groups(const char *groups, const char *root);
 
 #endif

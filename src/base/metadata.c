@@ -19,13 +19,13 @@ struct metadata metadata_of(const struct stat *status, const struct xattrs *xatt
 	};
 }
 
-/* EINVAL: a user namespace does not have that number. */
+/* EINVAL: the id is not mapped in the user namespace */
 static bool is_refusal(int error)
 {
 	return error == EPERM || error == EINVAL;
 }
 
-/* *whole says whether it has both its owner and its group. */
+/* Sets owner and group. *whole is set to whether both are as wanted. */
 static int apply_owner(const struct metadata *metadata, int fd, const struct stat *now, bool *whole)
 {
 	*whole = true;
@@ -35,7 +35,7 @@ static int apply_owner(const struct metadata *metadata, int fd, const struct sta
 		return 0;
 	if (!is_refusal(errno))
 		return -errno;
-	/* the group alone is for members of it */
+	/* a user may set a group that it is a member of */
 	if (fchownat(fd, "", (uid_t)-1, metadata->gid, AT_EMPTY_PATH) == 0)
 		*whole = now->st_uid == metadata->uid;
 	else if (is_refusal(errno))
@@ -45,8 +45,8 @@ static int apply_owner(const struct metadata *metadata, int fd, const struct sta
 	return 0;
 }
 
-/* A change of the owner takes the set-ID bits and capabilities away, and a file that may not be
- * written gets no attributes from a user: hence the order. */
+/* The order matters: a change of the owner clears set-ID bits and capabilities, and an unprivileged
+ * user cannot set attributes of a file that is not writable. */
 int metadata_apply(const struct metadata *metadata, int fd, struct metadata_refused *refused)
 {
 	const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, metadata->mtime};

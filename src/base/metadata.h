@@ -2,7 +2,7 @@
 #ifndef BASE_METADATA_H
 #define BASE_METADATA_H
 
-/* Giving a file that was made what it is to have besides its bytes. One thread at a time. */
+/* Sets the metadata of a new file. One thread at a time. */
 
 #include <stdint.h>
 #include <sys/stat.h>
@@ -12,25 +12,26 @@
 #include "base/xattrs.h"
 
 struct metadata {
-	uint32_t mode; /* of it the permissions, 07777 */
+	uint32_t mode; /* permissions, 07777 */
 	uint32_t uid;
 	uint32_t gid;
 	struct timespec mtime;
 	const struct xattrs *xattrs; /* borrowed */
 };
 
-/* What this user may not set, counted. */
+/* Counts of metadata that this user may not set. */
 struct metadata_refused {
 	uint64_t owners;
 	uint64_t xattrs;
 };
 
-/* What stat(2) and xattrs_read() said of another file, which are borrowed. */
+/* Returns the metadata of a file from the results of stat(2) and xattrs_read(), which are
+ * borrowed. */
 struct metadata metadata_of(const struct stat *status, const struct xattrs *xattrs);
 
-/* Sets all of it on what fd is open on, also by O_PATH: the owner, attributes, mode, and last the
- * time. The set-user-ID and set-group-ID bits are left off a file that does not get its owner;
- * who may do something only because an ACL is refused may not. 0 or -errno. */
+/* Sets the metadata of the open file fd, which may be O_PATH: owner, attributes, mode, and finally
+ * the time. A file that does not get its owner gets no set-user-ID and set-group-ID bits. If an ACL
+ * is refused, users who had access only by it have no access. Returns 0 or -errno. */
 MUST_CHECK int metadata_apply(const struct metadata *metadata, int fd,
 			      struct metadata_refused *refused);
 

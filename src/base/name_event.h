@@ -2,24 +2,23 @@
 #ifndef BASE_NAME_EVENT_H
 #define BASE_NAME_EVENT_H
 
-/* What happened to a name in a directory, from the kernel's event to the recheck of the name.
+/* Events of a name in a directory, from the event of the kernel to the recheck of the name.
  *
- * watch/ sets these flags, the follower and ingest/ draw conclusions from them. The table of
- * conclusions is in name_event.c. Pure code, any thread. */
+ * watch/ sets these flags; the follower and ingest/ evaluate them. name_event.c has the table of
+ * their effects. Pure code, any thread. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Or-ed together for each name. */
+/* Flags of a name. */
 enum name_event {
-	EVENT_NAME =
-		1, /* it was created, removed or renamed, or has to be rechecked for another reason */
+	EVENT_NAME = 1, /* created, removed, renamed, or to be rechecked for another reason */
 	EVENT_WRITTEN = 2, /* the file was or may have been written to */
 	EVENT_CLOSED = 4, /* with EVENT_WRITTEN: every known writer has closed it since */
 	EVENT_ATTRIBUTES = 8,
 	EVENT_MOVED_IN = 16, /* a rename brought it from a directory without a watch */
 	EVENT_MOVED_HERE = 32, /* a rename brought it from a watched directory */
-	EVENT_CREATED = 64, /* it is new; a hard link is, too */
+	EVENT_CREATED = 64, /* it is new, possibly a hard link */
 	EVENT_REMOVED = 128,
 	EVENT_REPLACED = 256, /* it arrived, and was removed or replaced before it was rechecked */
 	EVENT_NEW_DIR = 512, /* a directory arrived that had no watch before */
@@ -35,32 +34,31 @@ struct name_events {
 	uint32_t events; /* enum name_event, or-ed */
 	uint32_t length; /* of name in bytes; 0: the directory itself */
 	uint64_t dir; /* number of the directory in the index */
-	char name[]; /* with a NUL behind */
+	char name[]; /* NUL-terminated */
 };
 
-/* What an event means, or-ed together. */
+/* Effects of an event, as flags. */
 enum event_effect {
 	EFFECT_HIDES = 1, /* the content that the index has for this name is unknown at once */
-	EFFECT_NEW_BYTES =
-		2, /* the file may have other bytes, though size and mtime are the same */
-	EFFECT_ARRIVES = 4, /* another file may stand at the name */
-	EFFECT_TOUCHES = 8, /* something happened to the file that had the name */
-	EFFECT_MAY_BE_LINK = 16, /* a file of the index that has another name may be concerned */
-	EFFECT_UNTRUSTS = 32, /* a write may have been reported under a name that is gone */
+	EFFECT_NEW_BYTES = 2, /* the bytes may have changed, though size and mtime did not */
+	EFFECT_ARRIVES = 4, /* the name may now belong to another file */
+	EFFECT_TOUCHES = 8, /* the file that had the name may have changed */
+	EFFECT_MAY_BE_LINK = 16, /* a file that the index has under another name may be affected */
+	EFFECT_UNTRUSTS = 32, /* a write may have been reported under a removed name */
 };
 
 /* Returns the effects of all these events together. */
 uint32_t name_event_effects(uint32_t events);
 
-/* How far a file that was renamed is trusted to have the content that the index knows. Its ctime
- * moves by the rename, so only the events tell that nothing else happened to it. Events name the
- * file by a name, which may be another file's a moment later. In ascending order of caution. */
+/* How far a renamed file is trusted to have its indexed content. A rename changes the ctime, so
+ * only the events show that nothing else changed the file. Events name a file by a name, which may
+ * belong to another file a moment later. In ascending order of caution. */
 enum rename_trust {
 	RENAME_TRUSTED, /* every write was reported under a name that the index knows */
-	/* A write may have been reported under a name that the file had between two rechecks only: until
-	 * every name was rechecked and no further event came. */
+	/* A write may have been reported under a name that the file had only between two rechecks.
+	 * Applies until every name was rechecked without a further event. */
 	RENAME_UNTRUSTED,
-	RENAME_NEEDS_WALK, /* events were lost or do not suffice: until the source was walked, too */
+	RENAME_NEEDS_WALK, /* events were lost or do not suffice: needs a walk of the source */
 };
 
 /* Returns whether a file of this name has the bytes that the index knows if its size and mtime are

@@ -13,32 +13,33 @@
 #include "base/quote.h"
 #include "base/terminal.h"
 
-/* How many options a table may have, --help included. */
+/* Maximum number of options of a table, including --help. */
 #define OPTIONS_MAX 64
 
-/* getopt_long() tells options apart by number: an option's letter, or this plus its place. */
+/* getopt_long() identifies an option by its letter, or by this value plus its index. */
 #define LONG_VALUE_BASE 256
 
 #define HELP_ID (-1)
 
 #define MESSAGE_SIZE 8192
 
-/* The help: where texts start at most, and how wide it gets. */
+/* Layout of the help: maximum column of the texts, and limits of the width. */
 #define HELP_COLUMN_MAX 32
 #define HELP_WIDTH_MIN 40
 #define HELP_WIDTH_MAX 100
 
-#define HELP_MORE                                                                         \
-	"The manual has more: twinfs(1) of commands, options and exit status, twinfs(5) " \
+#define HELP_MORE                                                                                \
+	"See twinfs(1) for commands, options and exit statuses, and twinfs(5) for the contents " \
+	"of a view and the output formats."                                                      \
 	"of what a view and the output for scripts look like."
 
-/* In every table, as its last list. */
+/* The last list of every table. */
 static const struct option_spec help_list[] = {
-	{.name = "help", .letter = 'h', .help = "show this help and end", .id = HELP_ID},
+	{.name = "help", .letter = 'h', .help = "show this help and exit", .id = HELP_ID},
 	{0},
 };
 
-/* A table as getopt_long() wants it. */
+/* A table in the form that getopt_long() requires. */
 struct parser {
 	const struct option_table *table;
 	const struct option_spec *specs[OPTIONS_MAX];
@@ -47,13 +48,13 @@ struct parser {
 	char letters[2 * OPTIONS_MAX + 2];
 };
 
-/* How an option was written, for messages: "--size", "-s" or "-o size". */
+/* The spelling of an option, for messages: "--size", "-s" or "-o size". */
 struct spelling {
 	const char *dashes;
 	const char *name;
 };
 
-/* The lists of a table, that of --help after them; NULL after the last. */
+/* Returns a list of a table; the list of --help comes last. NULL after the last list. */
 static const struct option_spec *option_list(const struct option_table *table, size_t number)
 {
 	size_t count = 0;
@@ -93,7 +94,7 @@ static void parser_init(struct parser *parser, const struct option_table *table)
 
 	memset(parser, 0, sizeof(*parser));
 	parser->table = table;
-	/* tells a missing argument from an unknown option */
+	/* makes getopt_long() distinguish a missing argument from an unknown option */
 	*letter_end++ = ':';
 	for (size_t i = 0; (list = option_list(table, i)); i++) {
 		for (; !is_last(list); list++) {
@@ -103,7 +104,7 @@ static void parser_init(struct parser *parser, const struct option_table *table)
 	}
 }
 
-/* The option for what getopt_long() returned or left in optopt; NULL for none. */
+/* Returns the option for a result of getopt_long() or the value of optopt, or NULL. */
 static const struct option_spec *find_by_value(const struct parser *parser, int value)
 {
 	if (value >= LONG_VALUE_BASE)
@@ -130,7 +131,7 @@ static const struct option_spec *find_by_name(const struct option_table *table, 
 	return NULL;
 }
 
-/* Says what an unknown long option is, or that it abbreviates more than one. */
+/* Reports an unknown long option, or an ambiguous abbreviation. */
 static void complain_about_name(const struct parser *parser, const char *argument)
 {
 	size_t length = strcspn(argument, "=");
@@ -142,7 +143,7 @@ static void complain_about_name(const struct parser *parser, const char *argumen
 			 quote_bytes(argument, length));
 }
 
-/* Says what getopt_long() did not like when it returned ':' or '?'. */
+/* Reports why getopt_long() returned ':' or '?'. */
 static void complain_about_parse(const struct parser *parser, int result, char *argv[])
 {
 	const struct option_spec *spec = find_by_value(parser, optopt);
@@ -160,7 +161,7 @@ static void complain_about_parse(const struct parser *parser, int result, char *
 		options_complain(parser->table, "option '--%s' takes no value", spec->name);
 }
 
-/* What the option takes, for people: "a, b or c" where its argument is "a|b|c". */
+/* Formats the accepted values for people: "a, b or c" for an argument "a|b|c". */
 static const char *expected(const struct option_spec *spec, char *text, size_t size)
 {
 	const char *words = spec->expects ? spec->expects : spec->argument;
@@ -208,7 +209,7 @@ int options_parse(const struct option_table *table, int argc, char *argv[], void
 	struct parser parser;
 
 	parser_init(&parser, table);
-	/* glibc: forget the state of an earlier parse */
+	/* 0 makes glibc discard the state of an earlier parse */
 	optind = 0;
 	opterr = 0;
 	for (;;) {
@@ -216,7 +217,7 @@ int options_parse(const struct option_table *table, int argc, char *argv[], void
 		int result;
 		int r;
 
-		/* NOLINTNEXTLINE(concurrency-mt-unsafe): documented as for one thread */
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): documented as single-threaded */
 		result = getopt_long(argc, argv, parser.letters, parser.long_options, NULL);
 		if (result == -1)
 			break;
@@ -264,7 +265,7 @@ void options_complain(const struct option_table *table, const char *format, ...)
 	log_error_as(table->command, "%s; see %s --help", message, table->command);
 }
 
-/* A place in the help: words are put where they fit, or on a new line at indent. */
+/* A position in the help. Words are written if they fit, otherwise on a new line at indent. */
 struct help_text {
 	FILE *out;
 	int width;
@@ -303,7 +304,7 @@ static int format_label(char *label, size_t size, const struct option_spec *spec
 			spec->argument ? "=" : "", spec->argument ? spec->argument : "");
 }
 
-/* The column where the texts of all options start. */
+/* Returns the column where the texts of all options start. */
 static int help_column(const struct option_table *table)
 {
 	const struct option_spec *list;

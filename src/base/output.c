@@ -12,15 +12,15 @@
 #include "base/utf8.h"
 #include "base/words.h"
 
-/* Large enough that the system call costs nothing beside making the text. */
+/* Large enough that the cost of the system call is negligible. */
 #define OUTPUT_BUFFER_BYTES (64UL * 1024)
 
 #define FORMATTED_BYTES_MAX 1024
 
-/* Control characters below are line ends between values; JSON escapes them in strings. */
+/* Lower control characters occur only as line ends between values; JSON escapes them in strings. */
 #define FIRST_UNFIT_IN_JSON 0x7f
 
-/* From here on a \u escape takes two: the surrogates of UTF-16 (RFC 8259, 7). */
+/* From this code on, an escape needs two \u: UTF-16 surrogates (RFC 8259, 7). */
 #define FIRST_BY_SURROGATES 0x10000
 
 void output_init(struct output *output, int fd)
@@ -35,14 +35,14 @@ void output_deinit(struct output *output)
 	bytes_free(&output->waiting);
 }
 
-/* Writes what is waiting, unless a write has failed before. */
+/* Writes the buffer, unless a write has failed before. */
 static void drain(struct output *output)
 {
 	if (output->error == 0 && output->waiting.length > 0)
 		output->error =
 			write_fully(output->fd, output->waiting.data, output->waiting.length);
 	if (output->error == -EPIPE)
-		log_note_said(); /* who reads has enough and wants to hear nothing of it */
+		log_mark_reported(); /* the reader closed the pipe on purpose */
 	output->waiting.length = 0;
 }
 

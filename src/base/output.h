@@ -2,11 +2,11 @@
 #ifndef BASE_OUTPUT_H
 #define BASE_OUTPUT_H
 
-/* What a command prints: buffered, and no write that fails goes unseen, not even to a full disk
- * or a closed pipe.
+/* Buffered output of a command. Every failed write is detected, also on a full disk or a closed
+ * pipe.
  *
- * The first failure is kept and everything after it dropped, so that a writer need not look after
- * each line, only now and then whether it is worth going on. One thread at a time.
+ * The first failure is kept, and all later output is discarded. Callers need not check each line,
+ * only occasionally whether to continue. One thread at a time.
  */
 
 #include <stdbool.h>
@@ -17,16 +17,16 @@
 
 struct output {
 	int fd; /* borrowed */
-	bool terminal; /* names are quoted, as a terminal would obey control bytes in them */
+	bool terminal; /* names are quoted: a terminal would interpret control bytes in them */
 	int error; /* the first failure, -errno */
 	struct bytes waiting;
 };
 
-/* Sets terminal if fd is a terminal. A caller that copies the output to a terminal later sets it
- * itself. */
+/* Sets output->terminal if fd is a terminal. A caller that later copies the output to a terminal
+ * sets it itself. */
 void output_init(struct output *output, int fd);
 
-/* Drops what was not flushed. */
+/* Discards output that was not flushed. */
 void output_deinit(struct output *output);
 #define CLEANUP_OUTPUT CLEANUP(output_deinit)
 
@@ -34,15 +34,16 @@ void output_bytes(struct output *output, const void *data, size_t length);
 void output_text(struct output *output, const char *text);
 void output_format(struct output *output, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Writes a name: its exact bytes, or on a terminal as shell_name_append() quotes it. */
+/* Writes a name: its exact bytes, or as quoted by shell_name_append() if the output is a
+ * terminal. */
 void output_name(struct output *output, const void *name, size_t length);
 
-/* Writes JSON, in parts of whole characters. On a terminal, characters that it would obey or hide
- * (utf8_is_unfit) become \\u escapes, which mean the same. JSON has no such characters below
- * U+007F but line ends between values. */
+/* Writes JSON, in parts of whole characters. On a terminal, characters that it would interpret or
+ * hide (utf8_is_unfit) become equivalent \u escapes. Below U+007F, JSON has such characters only as
+ * line ends between values. */
 void output_json(struct output *output, const char *text, size_t length);
 
-/* Writes what is waiting. Returns 0, or the first failure since output_init(). */
+/* Writes the buffer. Returns 0, or the first failure since output_init(). */
 MUST_CHECK int output_flush(struct output *output);
 
 #endif

@@ -11,7 +11,7 @@ const char *path_below(const char *path, const char *folder)
 
 	if (strncmp(path, folder, length) != 0)
 		return NULL;
-	/* "/" ends with its slash already */
+	/* the root directory already ends with a slash */
 	if (length > 0 && folder[length - 1] == '/')
 		return path + length;
 	if (path[length] == '\0')
@@ -24,7 +24,7 @@ bool glob_has_slash(const char *glob)
 	return strchr(glob, '/');
 }
 
-/* The glob without its slash in front: paths are relative. */
+/* Returns the glob without its leading slash: paths are relative. */
 static const char *relative(const char *glob)
 {
 	return glob[0] == '/' ? glob + 1 : glob;
@@ -41,7 +41,7 @@ bool glob_matches(const char *glob, const char *path)
 
 bool glob_matches_within(const char *glob, const char *path)
 {
-	/* it is enough to match what stands before a slash */
+	/* FNM_LEADING_DIR: a match of leading components suffices */
 	const int flags = FNM_PATHNAME | FNM_LEADING_DIR;
 
 	if (glob_has_slash(glob))

@@ -2,25 +2,25 @@
 #ifndef BASE_PATH_H
 #define BASE_PATH_H
 
-/* Paths as text: what lies in which folder, and what a glob matches. Pure code, any thread. */
+/* Paths as text: containment and globs. Pure code, any thread. */
 
 #include <stdbool.h>
 
-/* What of path is behind folder and a slash: "" for the folder itself, NULL where it is not in it.
- * Whole components count. Both are absolute and without symlinks, or both relative to the same
- * folder; the result points into path. */
+/* Returns the part of path below folder, without the slash; "" for the folder itself; NULL if path
+ * is not inside. Compares whole components. Both are absolute and without symlinks, or both
+ * relative to the same folder. The result points into path. */
 const char *path_below(const char *path, const char *folder);
 
-/* Whether a glob (7 glob) needs to know more of a path than its last name: it has a slash. */
+/* Returns whether a glob (glob(7)) has a slash, so that it must be matched with the whole path. */
 bool glob_has_slash(const char *glob);
 
-/* Whether a glob matches a path that is relative to its source. One without a slash is held against
- * the last name of the path, which alone will do; one with a slash against the path, and '*' does
- * not match '/'. A slash in front of the glob means nothing more. */
+/* Returns whether a glob matches a path relative to its source. A glob without a slash is matched
+ * with the last component, so path may be only this. A glob with a slash is matched with the whole
+ * path, and '*' does not match '/'. A leading slash of the glob has no other meaning. */
 bool glob_matches(const char *glob, const char *path);
 
-/* The same for the path or a folder that it lies in: what would not be there if the glob had been
- * given to --exclude. */
+/* Returns whether a glob matches the path or a folder that contains it: whether --exclude with this
+ * glob would leave out the path. */
 bool glob_matches_within(const char *glob, const char *path);
 
 #endif

@@ -15,17 +15,19 @@
 #define DRAW_INTERVAL_NS (SECOND_NS / 5)
 #define LINE_INTERVAL_NS (5 * SECOND_NS)
 
-/* So many bytes are read in the time that opening a file and the way to it take. */
+/* Bytes that could be read in the time that opening a file takes, with its path. */
 #define FILE_BYTES 65536.0
 
-/* Before that, or so much is done, nobody knows how long it takes. */
+/* The time left is shown after this time, or when this part is done. Before, it cannot be
+ * estimated.
+ */
 #define LEFT_KNOWN_NS (2 * SECOND_NS)
 #define LEFT_KNOWN_PART 0.1
 
 #define BAR_MIN 8
 #define BAR_MAX 40
 
-/* Spaces between the parts of the line: fewer where it would not fit otherwise. */
+/* Spaces between the fields of the line; fewer if it would not fit otherwise. */
 #define GAP_WIDE 2
 #define GAP_NARROW 1
 #define FIELD_SIZE 64
@@ -46,8 +48,9 @@ struct fields {
 	int gap;
 };
 
-/* What there is to be done: a file takes time, too, however small it is. By bytes alone 130,000
- * small files of /usr, read from a disk for the first time, began with "24:02 left" of 10 seconds. */
+/* Returns the amount of work: each file takes time, however small it is. Measured by bytes alone,
+ * 130,000 small files of /usr, read from a disk for the first time, began with "24:02 left" and
+ * took 10 seconds. */
 static double work_of(uint64_t files, uint64_t bytes)
 {
 	return (double)files * FILE_BYTES + (double)bytes;
@@ -108,7 +111,7 @@ static void format_rate(char *text, const struct progress_counts *counts, double
 bool progress_seconds_left(const struct progress_counts *counts, uint64_t elapsed_ns,
 			   uint64_t *seconds)
 {
-	/* more than this says nothing any more */
+	/* a longer time is meaningless */
 	static const double longest_s = 999.0 * 3600;
 	double part = progress_part(counts);
 	double left_s = (double)elapsed_ns / (double)SECOND_NS * (1 - part) / part;
@@ -145,7 +148,7 @@ static size_t line_length(const struct fields *fields)
 	return length;
 }
 
-/* Narrows the gaps and takes parts out until the line fits, least important first. */
+/* Narrows the gaps, then removes fields until the line fits, least important first. */
 static void fit_fields(struct fields *fields, size_t width)
 {
 	static const enum field order[] = {FIELD_RATE, FIELD_FILES,   FIELD_BAR,  FIELD_BYTES,
@@ -157,7 +160,7 @@ static void fit_fields(struct fields *fields, size_t width)
 		fields->text[order[i]][0] = '\0';
 }
 
-/* Draws a bar of this many columns between its brackets. */
+/* Formats a bar with this many columns between its brackets. */
 static void format_bar(char *text, double part, size_t columns)
 {
 	size_t filled = (size_t)(part * (double)columns);
@@ -170,7 +173,7 @@ static void format_bar(char *text, double part, size_t columns)
 	memcpy(text + 1 + columns, "]", sizeof("]"));
 }
 
-/* Gives the bar, where there is one, the columns that are left. */
+/* Widens the bar, if there is one, to the remaining columns. */
 static void widen_bar(struct fields *fields, double part, size_t width)
 {
 	size_t columns = BAR_MIN + width - line_length(fields);
@@ -223,7 +226,7 @@ void progress_format(char line[static PROGRESS_LINE_MAX], unsigned int width, co
 	join_fields(&fields, line);
 }
 
-/* ---- showing it ---------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------------------ */
 
 static enum progress_style choose_style(enum progress_when when)
 {
@@ -252,8 +255,8 @@ bool progress_is_shown(const struct progress *progress)
 	return progress->style != PROGRESS_NOTHING;
 }
 
-/* Writes text over the line that stands there. A terminal that cannot be written to is not worth a
- * message, which would go there too.
+/* Replaces the current line of the terminal by text. A failed write is ignored: a message would go
+ * to the same terminal.
  */
 static void overwrite(const char *text)
 {
@@ -278,8 +281,8 @@ static void draw_bar(const struct progress *progress, const struct progress_coun
 	overwrite(line);
 }
 
-static void say_line(const struct progress *progress, const struct progress_counts *counts,
-		     uint64_t now_ns)
+static void log_progress(const struct progress *progress, const struct progress_counts *counts,
+			 uint64_t now_ns)
 {
 	struct fields fields;
 	char line[PROGRESS_LINE_MAX];
@@ -296,8 +299,8 @@ void progress_update_at(struct progress *progress, const struct progress_counts 
 		return;
 	progress->next_ns = now_ns + progress->interval_ns;
 	if (progress->style == PROGRESS_LINES) {
-		say_line(progress, counts, now_ns);
-	} else if (terminal_is_ours(STDERR_FILENO)) {
+		log_progress(progress, counts, now_ns);
+	} else if (terminal_is_foreground(STDERR_FILENO)) {
 		draw_bar(progress, counts, now_ns);
 		progress->drawn = true;
 	}
@@ -311,7 +314,7 @@ void progress_update(struct progress *progress, const struct progress_counts *co
 void progress_end(struct progress *progress, const struct progress_counts *counts)
 {
 	if (progress->style == PROGRESS_LINES && progress->when == PROGRESS_ALWAYS)
-		say_line(progress, counts, clock_monotonic_ns());
+		log_progress(progress, counts, clock_monotonic_ns());
 	if (!progress->drawn)
 		return;
 	progress->drawn = false;

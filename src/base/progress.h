@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A line on stderr that says how far a long work is: files and bytes done, the
- * rate and the time left.
+/* A line on stderr that shows the progress of long work: files and bytes done, the rate and the
+ * time left.
  *
  *	comparing [=====>      ]  48% 1204/2510 files 90/187 MiB 24 MiB/s 0:04 left
  *
- * On a terminal it is drawn again and again at its place, and gone at the end.
- * Where that cannot be, and it is asked for, there are plain lines: one every five
- * seconds and one at the end.
+ * On a terminal the line is redrawn in place, and cleared at the end. If that is impossible, and
+ * progress was requested, there are plain lines: one every five seconds and one at the end.
  *
- * A progress belongs to the thread that shows it; who works counts elsewhere. Blocks
- * only where stderr does.
+ * A struct progress belongs to the thread that shows it; workers count elsewhere. Blocks only if
+ * stderr does.
  */
 #ifndef BASE_PROGRESS_H
 #define BASE_PROGRESS_H
@@ -19,7 +18,7 @@
 #include <stdint.h>
 
 enum progress_when {
-	PROGRESS_AUTO, /* when stderr is a terminal */
+	PROGRESS_AUTO, /* if stderr is a terminal */
 	PROGRESS_ALWAYS,
 	PROGRESS_NEVER,
 };
@@ -30,7 +29,7 @@ enum progress_style {
 	PROGRESS_LINES,
 };
 
-/* How far a work is. Totals of 0 are not known. */
+/* Amounts of work. A total of 0 is unknown. */
 struct progress_counts {
 	uint64_t files_done;
 	uint64_t files_total;
@@ -42,49 +41,50 @@ struct progress {
 	enum progress_when when;
 	enum progress_style style;
 	const char *label;
-	bool drawn; /* the line stands there */
-	uint64_t start_ns; /* of CLOCK_MONOTONIC */
+	bool drawn; /* the line is on the terminal */
+	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	uint64_t interval_ns;
 	uint64_t next_ns;
 };
 
-/* Begins a work. Decides whether anything is shown at all; nothing is drawn yet, so that
- * a short work draws nothing.
+/* Starts the progress of work, and decides whether anything is shown. Draws nothing yet, so that
+ * short work shows no progress.
  *
- * label	borrowed until progress_end(); what is done, e.g. "comparing"
+ * label	borrowed until progress_end(); the activity, e.g. "comparing"
  */
 void progress_start(struct progress *progress, enum progress_when when, const char *label);
 
-/* Will there be anything to see of it? */
+/* Returns whether progress is shown at all. */
 bool progress_is_shown(const struct progress *progress);
 
-/* Draws the line, if it is time: at most five times a second, and not in the first fifth; nor while
- * another program has the terminal, as for one in the background of a shell. */
+/* Draws the line, at most five times a second, and not in the first fifth of a second. Draws
+ * nothing while another program has the terminal, as for a background job of a shell. */
 void progress_update(struct progress *progress, const struct progress_counts *counts);
 
-/* The same for a caller that knows the time (CLOCK_MONOTONIC). */
+/* Draws the line like progress_update(), for a caller that knows the time of CLOCK_MONOTONIC. */
 void progress_update_at(struct progress *progress, const struct progress_counts *counts,
 			uint64_t now_ns);
 
-/* Ends a work and clears its line. With PROGRESS_ALWAYS a plain line says the end. */
+/* Ends the progress and clears its line. With PROGRESS_ALWAYS a plain line reports the end. */
 void progress_end(struct progress *progress, const struct progress_counts *counts);
 
-/* Which part is done, from 0 to 1: by files and bytes, as far as their totals are known. Negative
- * where neither is. Pure. */
+/* Returns the part that is done, from 0 to 1, by files and bytes as far as their totals are known.
+ * Negative if neither total is known. Pure. */
 double progress_part(const struct progress_counts *counts);
 
-/* How long the rest takes if it goes on as it did. False where nothing can be said of it yet. Pure.
+/* Estimates the time for the rest of the work at the rate so far. Returns false if it cannot be
+ * estimated yet. Pure.
  *
  * elapsed_ns	since the start of the work
  */
 bool progress_seconds_left(const struct progress_counts *counts, uint64_t elapsed_ns,
 			   uint64_t *seconds);
 
-/* Room for any line, with its NUL. */
+/* Buffer size for any line, including the NUL. */
 #define PROGRESS_LINE_MAX 256
 
-/* Writes the line for a terminal of width columns: what matters least is left out
- * where it would not fit. Pure.
+/* Formats the line for a terminal of width columns. If it does not fit, the least important fields
+ * are left out. Pure.
  *
  * elapsed_ns	since the start of the work
  */

@@ -10,10 +10,10 @@
 #define RING_SIZE 4
 #define QUOTED_SIZE 4352
 
-/* What ends a path that had no room; where it had, only the quote follows. */
+/* Marks the end of a truncated path; otherwise only the quote follows. */
 #define CUT_MARK "…'"
 
-/* Room for the longest that one character becomes, \U000e0001, with its NUL. */
+/* Buffer size for the longest escape of a character, \U000e0001, including the NUL. */
 #define SHOWN_SIZE 12
 
 static void escape_code(char shown[static SHOWN_SIZE], uint32_t code)
@@ -34,8 +34,8 @@ static void escape_code(char shown[static SHOWN_SIZE], uint32_t code)
 		(void)snprintf(shown, SHOWN_SIZE, "\\U%08x", (unsigned int)code);
 }
 
-/* Puts the first character of the bytes into shown, as a terminal may see it. Returns how many
- * bytes it took of them.
+/* Writes the first character of the bytes to shown, safe for a terminal. Returns the number of
+ * bytes of the character.
  */
 static size_t show_character(char shown[static SHOWN_SIZE], const char *bytes, size_t available)
 {

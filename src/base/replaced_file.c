@@ -11,10 +11,12 @@
 
 #include "base/descriptor.h"
 
-/* As a shell makes a file; the umask takes from it. */
+/* The mode of a new file, as a shell would make it; reduced by the umask. */
 #define NEW_MODE (S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH)
 
-/* Where a path leads to, for the caller to free, and what is there (st_nlink 0: nothing). */
+/* Finds the file that a path leads to. The caller frees *target. st_nlink of *there is 0 if the
+ * file does not exist.
+ */
 static int find_target(const char *path, char **target, struct stat *there)
 {
 	if (stat(path, there) < 0) {
@@ -22,7 +24,7 @@ static int find_target(const char *path, char **target, struct stat *there)
 		int r = -errno;
 
 		*there = (struct stat){0};
-		/* a symlink that leads nowhere stays one */
+		/* a dangling symlink is not replaced */
 		if (r != -ENOENT || lstat(path, &link) == 0)
 			return r;
 		*target = strdup(path);
@@ -34,8 +36,10 @@ static int find_target(const char *path, char **target, struct stat *there)
 	return *target ? 0 : -errno;
 }
 
-/* For mkostemp(3), in the same folder; a name may be as long as names can be. */
-static char *name_beside(const char *target)
+/* Returns a template for mkostemp(3) in the same folder. It does not contain the name of the
+ * target, which may already have the maximum length.
+ */
+static char *temporary_name(const char *target)
 {
 	const char *slash = strrchr(target, '/');
 	int folder = slash ? (int)(slash + 1 - target) : 0;
@@ -52,13 +56,13 @@ static mode_t new_mode(void)
 	return NEW_MODE & ~mask;
 }
 
-/* Gives a file the owner and permissions of the one that it replaces. */
-static int dress(int fd, const struct stat *there)
+/* Sets the owner and permissions of the replaced file. */
+static int copy_ownership(int fd, const struct stat *there)
 {
 	mode_t mode =
 		there->st_nlink > 0 ? there->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO) : new_mode();
 
-	/* only root can, and only he would take a file from its owner by replacing it */
+	/* only root can change the owner; other users need not */
 	if (there->st_nlink > 0 && fchown(fd, there->st_uid, there->st_gid) < 0 && errno != EPERM)
 		return -errno;
 	return fchmod(fd, mode) < 0 ? -errno : 0;
@@ -69,7 +73,7 @@ static int write_to(int fd, const struct bytes *content, const struct stat *ther
 	int r = write_fully(fd, content->data, content->length);
 
 	if (r == 0)
-		r = dress(fd, there);
+		r = copy_ownership(fd, there);
 	return r == 0 && fsync(fd) < 0 ? -errno : r;
 }
 
@@ -84,7 +88,7 @@ int replaced_file_write(const char *path, const struct bytes *content)
 	if (r < 0)
 		return r;
 	assert(target);
-	temporary = name_beside(target);
+	temporary = temporary_name(target);
 	if (!temporary)
 		return -ENOMEM;
 	fd = mkostemp(temporary, O_CLOEXEC);

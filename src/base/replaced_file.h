@@ -2,16 +2,16 @@
 #ifndef BASE_REPLACED_FILE_H
 #define BASE_REPLACED_FILE_H
 
-/* A file that is either what it was or all that was to be in it, whatever happens meanwhile. Any
+/* Replaces a file atomically: after a crash it has either its old or its new content. Any
  * thread. */
 
 #include "base/attributes.h"
 #include "base/bytes.h"
 
-/* Writes a file beside it and lets that take its name. One that is there keeps its permissions
- * and, where root replaces it, its owner; a symlink to it stays. Blocks until it is on the disk.
- * -EINVAL: there is something that is no regular file; -ENOENT: a symlink that leads nowhere; or
- * another -errno. */
+/* Writes a temporary file in the same folder and renames it to path. An existing file keeps its
+ * permissions and, if root replaces it, its owner. A symlink to the file is kept. Blocks until the
+ * content is on the disk. Returns 0; -EINVAL if path is no regular file; -ENOENT for a dangling
+ * symlink; or another -errno. */
 MUST_CHECK int replaced_file_write(const char *path, const struct bytes *content);
 
 #endif

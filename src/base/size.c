@@ -10,10 +10,10 @@
 
 #include "base/numbers.h"
 
-/* Each is 1024 (or 1000) times the one before. */
+/* Each prefix is 1024 (or 1000) times the previous one. */
 static const char prefixes[] = "KMGTPE";
 
-/* Finds what a unit multiplies by; 0 where it is none. */
+/* Returns the factor of a unit, or 0 if it is unknown. */
 static uint64_t unit_factor(const char *unit)
 {
 	uint64_t base = 1024;
@@ -26,7 +26,7 @@ static uint64_t unit_factor(const char *unit)
 		base = 1000;
 	else if (unit[1] != '\0' && strcasecmp(unit + 1, "iB") != 0)
 		return 0;
-	/* not the macro, whose blocks would count as nesting here */
+	/* not the macro, whose blocks would count as nesting */
 	prefix = strchr(prefixes, (toupper)((unsigned char)unit[0]));
 	if (!prefix)
 		return 0;
@@ -63,7 +63,7 @@ const char *size_format(char text[static SIZE_TEXT_MAX], uint64_t bytes)
 		return text;
 	}
 	value = (double)bytes / 1024;
-	/* what would be rounded to 1024 belongs to the next unit */
+	/* a value that would be rounded to 1024 belongs to the next unit */
 	while (value >= 1023.5) {
 		value /= 1024;
 		unit++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Sizes as people write and read them, and sums of sizes. Any thread; nothing blocks. */
+/* Parsing and formatting of sizes, and sums of sizes. Any thread; does not block. */
 #ifndef BASE_SIZE_H
 #define BASE_SIZE_H
 
@@ -9,24 +9,24 @@
 
 #include "base/attributes.h"
 
-/* Room for any size that size_format() writes, with its NUL. */
+/* Buffer size for size_format(), including the NUL. */
 #define SIZE_TEXT_MAX 16
 
-/* What size_parse() understands, for messages. */
+/* The input of size_parse(), for messages. */
 #define SIZE_EXPECTED "a size such as 4096, 64k, 10M or 2GiB"
 
-/* Reads a size: digits, then nothing or a unit in upper or lower case. k, M, G,
- * T, P, E and KiB, MiB ... are powers of 1024; kB, MB ... powers of 1000; B is one.
+/* Parses a size: digits, then optionally a unit in upper or lower case. k, M, G, T, P, E and KiB,
+ * MiB ... are powers of 1024; kB, MB ... are powers of 1000; B is 1.
  *
- * text		borrowed
+ * text	borrowed
  * bytes	set only on success
  *
- * Returns 0, -EINVAL where this is no size, or -ERANGE where it is past 2^64 - 1.
+ * Returns 0, -EINVAL if text is no size, or -ERANGE above 2^64 - 1.
  */
 MUST_CHECK int size_parse(const char *text, uint64_t *bytes);
 
-/* Writes a size for people, with three digits or so: "0 B", "1023 B", "1.5 KiB",
- * "12 MiB". Rounded to the nearest. Returns text.
+/* Formats a size for people, with about three digits: "0 B", "1023 B", "1.5 KiB", "12 MiB". Rounds
+ * to the nearest. Returns text.
  */
 const char *size_format(char text[static SIZE_TEXT_MAX], uint64_t bytes);
 

@@ -17,7 +17,7 @@ static const char *temporary_folder(void)
 	return folder && folder[0] == '/' ? folder : "/tmp";
 }
 
-/* For file systems without O_TMPFILE. */
+/* Makes the file on file systems without O_TMPFILE. */
 static int make_and_unlink(const char *folder)
 {
 	CLEANUP_BYTES struct bytes path = {0};

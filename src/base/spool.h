@@ -2,19 +2,21 @@
 #ifndef BASE_SPOOL_H
 #define BASE_SPOOL_H
 
-/* A file without a name that output is put into before it goes on. One thread at a time. */
+/* An unnamed file that buffers output before it is passed on. One thread at a time. */
 
 #include <stdio.h>
 
 #include "base/attributes.h"
 
-/* Makes one in $TMPDIR or /tmp. A descriptor that the caller closes, or -errno. */
+/* Makes a file in $TMPDIR or /tmp. Returns a descriptor that the caller closes, or -errno. */
 MUST_CHECK int spool_open(void);
 
-/* The same as a stream for writing and reading, which the caller closes. 0 or -errno. */
+/* Makes a file like spool_open(), and opens a stream on it for writing and reading, which the
+ * caller closes. Returns 0 or -errno.
+ */
 MUST_CHECK int spool_open_stream(FILE **stream);
 
-/* Copies all of it to another descriptor. Blocks on that. 0 or -errno. */
+/* Copies the whole file to another descriptor, and blocks on that. Returns 0 or -errno. */
 MUST_CHECK int spool_copy(int spool, int to);
 
 #endif

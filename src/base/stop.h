@@ -2,8 +2,7 @@
 #ifndef BASE_STOP_H
 #define BASE_STOP_H
 
-/* The one flag that asks all long work of this process to come to an end. Any thread, and signal
- * handlers. */
+/* The flag that asks all long work of this process to stop. Any thread, and signal handlers. */
 
 #include <stdbool.h>
 

@@ -27,12 +27,14 @@ bool terminal_redraws(void)
 	return name && name[0] != '\0' && strcmp(name, "dumb") != 0;
 }
 
-bool terminal_is_ours(int fd)
+bool terminal_is_foreground(int fd)
 {
 	int saved = errno;
 	pid_t foreground = tcgetpgrp(fd);
 
 	errno = saved;
-	/* fails where it is not that of our session, as of a daemon's: then no shell shares it */
+	/* tcgetpgrp() fails if this is not the terminal of the session of the process, as for a
+	 * daemon: then no shell shares it
+	 */
 	return foreground < 0 || foreground == getpgrp();
 }

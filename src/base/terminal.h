@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a descriptor shows its text on. Any thread; nothing blocks. errno is kept. */
+/* Properties of the terminal behind a descriptor. Any thread; does not block. errno is
+ * preserved. */
 #ifndef BASE_TERMINAL_H
 #define BASE_TERMINAL_H
 
 #include <stdbool.h>
 
-/* The columns of a terminal that says nothing of its width. */
+/* Columns of a terminal that does not report its width. */
 #define TERMINAL_WIDTH_DEFAULT 80
 
 /* Clears from the cursor to the end of the line (ECMA-48: EL). */
 #define TERMINAL_CLEAR_REST "\033[K"
 
-/* Does the terminal that TERM names know how to write a line anew? "dumb" does not, nor may one
- * that nobody named. */
+/* Returns whether the terminal named by TERM can redraw a line. "dumb" cannot; an unnamed terminal
+ * may not. */
 bool terminal_redraws(void);
 
-/* May this process write to the terminal that fd is as if nobody else did? Not where a shell has it
- * in the background. */
-bool terminal_is_ours(int fd);
+/* Returns whether this process is in the foreground of the terminal fd, and can redraw its lines.
+ * False for a background job of a shell. */
+bool terminal_is_foreground(int fd);
 
-/* The columns of the terminal that fd is, or 0 where it is none. */
+/* Returns the columns of the terminal fd, or 0 if fd is no terminal. */
 unsigned int terminal_width(int fd);
 
 #endif

@@ -2,22 +2,22 @@
 #ifndef BASE_TEXT_LIST_H
 #define BASE_TEXT_LIST_H
 
-/* Strings, one after the other. All zero is an empty list. One thread at a time. */
+/* A list of strings. All zeros is an empty list. One thread at a time. */
 
 #include <stddef.h>
 
 #include "base/attributes.h"
 
 struct text_list {
-	char **items; /* ends with a NULL; NULL itself where nothing was added */
+	char **items; /* ends with a NULL; NULL if nothing was added */
 	size_t count, capacity;
 };
 
-/* Adds a copy of the first length bytes, which hold no NUL. 0 or -ENOMEM. */
+/* Appends a copy of the first length bytes, which contain no NUL. Returns 0 or -ENOMEM. */
 MUST_CHECK int text_list_add(struct text_list *list, const char *text, size_t length);
 
-/* The length of the first item of a list with commas between: up to a comma that no backslash
- * stands before. */
+/* Returns the length of the first item of a comma-separated list. A comma after a backslash does
+ * not end an item. */
 size_t list_item_length(const char *list);
 
 void text_list_free(struct text_list *list);

@@ -5,8 +5,8 @@
 
 #include "base/attributes.h"
 
-/* What a thread raises by what it does itself: blocked, it ends the process before anybody can say
- * why. */
+/* Signals that a thread raises by its own faults. If they were blocked, the process would end
+ * before a handler can report the cause. */
 static const int own_faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL};
 
 int thread_start(pthread_t *thread, void *(*run)(void *context), void *context)

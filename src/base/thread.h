@@ -2,14 +2,14 @@
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 
-/* Threads that signals leave alone: they go to those that wait for them. */
+/* Threads that block signals, so that the waiting threads receive them. */
 
 #include <pthread.h>
 
 #include "base/attributes.h"
 
-/* As pthread_create(3), with all signals blocked in the new thread but those of its own faults. 0 or
- * -errno. */
+/* Starts a thread like pthread_create(3), with all signals blocked except those of its own faults.
+ * Returns 0 or -errno. */
 MUST_CHECK int thread_start(pthread_t *thread, void *(*run)(void *context), void *context);
 
 #endif

@@ -2,7 +2,9 @@
 #ifndef BASE_TIMED_WAIT_H
 #define BASE_TIMED_WAIT_H
 
-/* Conditions that are waited for with a limit on the clock that never jumps (base/clock.h), and locks. */
+/* Waits for conditions with a deadline on CLOCK_MONOTONIC (base/clock.h), and for locks with a
+ * timeout.
+ */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -27,9 +29,9 @@ static inline struct timespec timed_until(uint64_t until_ns)
 				 .tv_nsec = (long)(until_ns % 1000000000)};
 }
 
-/* As pthread_mutex_lock, for about this time: longer where somebody sets the wall clock back meanwhile.
- * False if it is not locked then. (Not pthread_mutex_clocklock(3): ThreadSanitizer of GCC 12 does not know
- * it.) */
+/* Locks like pthread_mutex_lock(3), with a timeout; it takes longer if the wall clock is set back
+ * meanwhile. Returns false if the timeout expired. Does not use pthread_mutex_clocklock(3), which
+ * ThreadSanitizer of GCC 12 does not know. */
 static inline bool timed_lock(pthread_mutex_t *lock, uint64_t nanoseconds)
 {
 	const struct timespec until = timed_until((uint64_t)clock_ns(clock_now()) + nanoseconds);
@@ -37,7 +39,7 @@ static inline bool timed_lock(pthread_mutex_t *lock, uint64_t nanoseconds)
 	return pthread_mutex_timedlock(lock, &until) == 0;
 }
 
-/* As pthread_cond_wait, until this time of clock_monotonic_ns() at the latest; UINT64_MAX: without
+/* Waits like pthread_cond_wait(3), at most until this time of clock_monotonic_ns(). UINT64_MAX: no
  * limit. */
 static inline void timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until_ns)
 {

@@ -3,7 +3,7 @@
 
 #include "base/attributes.h"
 
-/* What a first byte says of its character. */
+/* Properties of a character by its first byte. */
 struct lead {
 	unsigned char first, last;
 	unsigned char length; /* of the character, in bytes */
@@ -56,7 +56,8 @@ size_t utf8_cut(const void *bytes, size_t length, size_t limit)
 		return length;
 	while (start > 0 && limit - start < 3 && (byte[start] & 0xc0) == 0x80)
 		start--;
-	/* byte[start] leads a character that goes on behind the limit, or nothing here is UTF-8 */
+	/* byte[start] begins a character that continues after the limit, or the text is not
+	 * UTF-8 */
 	return byte[start] >= 0xc0 ? start : limit;
 }
 

@@ -22,7 +22,7 @@ const char *number_format(char text[static NUMBER_TEXT_MAX], uint64_t number)
 	return text;
 }
 
-/* Whether the name can be shown as it is and mistaken for nothing else. */
+/* Returns whether a terminal shows the name unchanged and a shell reads it back. */
 static bool is_plain(const char *name, size_t length)
 {
 	if (length == 0 || name[0] == ' ' || name[length - 1] == ' ' || name[0] == '$')
@@ -40,7 +40,7 @@ static bool is_plain(const char *name, size_t length)
 
 static int append_escaped(struct bytes *text, const char *bytes, size_t length)
 {
-	/* three octal digits: unlike \x, they end by themselves before a digit that follows */
+	/* three octal digits: unlike \x, the escape ends before a digit that follows */
 	for (size_t i = 0; i < length; i++) {
 		int r = bytes_format(text, "\\%03o", (unsigned char)bytes[i]);
 
@@ -50,7 +50,8 @@ static int append_escaped(struct bytes *text, const char *bytes, size_t length)
 	return 0;
 }
 
-/* Appends one character of a quoted name, of the given number of bytes (0: not UTF-8). */
+/* Appends one character of a quoted name. length is its number of bytes, or 0 if it is not
+ * UTF-8. */
 static int append_character(struct bytes *text, const char *bytes, size_t length, uint32_t code)
 {
 	if (length == 0)

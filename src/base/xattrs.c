@@ -12,7 +12,7 @@
 #include "base/array.h"
 #include "base/descriptor.h"
 
-/* Room for the list of names, and behind it for a value. */
+/* Buffer size: the list of names, followed by a value. */
 #define ROOM_BYTES (XATTR_LIST_MAX + XATTR_SIZE_MAX)
 
 static const char *const acls[] = {ACL_ACCESS_NAME, ACL_DEFAULT_NAME};
@@ -31,7 +31,7 @@ void xattrs_clear(struct xattrs *xattrs)
 	arena_reset(&xattrs->arena);
 }
 
-/* Where the name is, or would be; *found says which. */
+/* Returns the index of the name, or the index at which to insert it. Sets *found. */
 static size_t find(const struct xattrs *xattrs, const char *name, bool *found)
 {
 	size_t first = 0;
@@ -90,7 +90,7 @@ static bool begins_with(const char *name, const char *prefix)
 
 static bool is_taken(const char *name)
 {
-	/* XFS lists each ACL once more, in its own form */
+	/* XFS lists each ACL a second time, in its own format */
 	if (begins_with(name, "trusted.SGI_ACL_"))
 		return false;
 	return !begins_with(name, "system.") || is_acl(name);
@@ -148,8 +148,8 @@ static bool is_refusal(int error)
 	return error == EPERM || error == EACCES || error == EOPNOTSUPP || error == EINVAL;
 }
 
-/* Has the file system no room for so much of one file? Ext4 and Btrfs say ENOSPC then, as they do where
- * the disk is full: what they have free tells. */
+/* Returns whether the file system cannot store so much for one file. Ext4 and Btrfs then report
+ * ENOSPC, as for a full disk, so the free space decides. */
 static bool is_too_large(int error, const char *path)
 {
 	struct statvfs status;
@@ -165,7 +165,7 @@ static int drop_acl(const char *path, const char *name)
 	return removexattr(path, name) < 0 && errno != ENODATA && !is_refusal(errno) ? -errno : 0;
 }
 
-/* A file gets ACLs from its folder's default one as it is made. */
+/* Removes ACLs that a new file inherited from the default ACL of its folder. */
 static int drop_other_acls(const struct xattrs *xattrs, const char *path)
 {
 	int r = 0;

@@ -2,10 +2,11 @@
 #ifndef BASE_XATTRS_H
 #define BASE_XATTRS_H
 
-/* The extended attributes of one file, ACLs among them (acl(5) has them as system.posix_acl_*).
+/* The extended attributes of one file, including ACLs (acl(5)), which are attributes
+ * system.posix_acl_*.
  *
- * Other attributes of the system namespace are not taken: they stand for what is elsewhere in an
- * inode. One thread at a time; a struct xattrs that is all zero is empty and valid. */
+ * Other attributes of the system namespace are excluded: they represent data that is elsewhere in
+ * the inode. One thread at a time. A struct xattrs of zeros is valid and empty. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,43 +19,45 @@
 struct xattr {
 	const char *name;
 	const void *value;
-	size_t length; /* of the value, bytes */
+	size_t length; /* of value, in bytes */
 };
 
 struct xattrs {
-	struct xattr *list; /* by name, each name once */
+	struct xattr *list; /* sorted by name, each name once */
 	size_t count;
 	size_t capacity;
-	struct arena arena; /* what the list points to */
-	char *room; /* for system calls, kept from file to file */
+	struct arena arena; /* names and values of the list */
+	char *room; /* buffer for system calls, reused for each file */
 };
 
 void xattrs_free(struct xattrs *xattrs);
 #define CLEANUP_XATTRS CLEANUP(xattrs_free)
 
-/* Forgets the attributes, not the memory. */
+/* Removes all attributes, but keeps the memory. */
 void xattrs_clear(struct xattrs *xattrs);
 
-/* Adds a copy of one, in its place by name. -EEXIST: the name is there; -ENOMEM. */
+/* Inserts a copy of an attribute, sorted by name. Returns 0, -EEXIST if the name exists, or
+ * -ENOMEM.
+ */
 MUST_CHECK int xattrs_add(struct xattrs *xattrs, const char *name, const void *value,
 			  size_t length);
 
-/* Takes those of what fd is open on, also by O_PATH, in place of what was there; none where the
- * file system has no such thing. 0 or -errno. */
+/* Replaces the attributes by those of the open file fd, which may be O_PATH; by none if the file
+ * system does not support them. Returns 0 or -errno. */
 MUST_CHECK int xattrs_read(struct xattrs *xattrs, int fd);
 
-/* The same of its ACLs alone. */
+/* Reads only the ACLs, like xattrs_read(). */
 MUST_CHECK int xattrs_read_acls(struct xattrs *xattrs, int fd);
 
-/* Gives them to what fd is open on, and takes away ACLs that it got from its folder.
+/* Sets the attributes of the open file fd, and removes ACLs that it inherited from its folder.
  *
- * refused	counts those that this user may not set, or for which the file system is not made
+ * refused	incremented for each attribute that this user may not set, or that the file system does not support
  *
- * 0 or -errno. */
+ * Returns 0 or -errno. */
 MUST_CHECK int xattrs_write(const struct xattrs *xattrs, int fd, uint64_t *refused);
 
-/* The mode that a file may have after xattrs_write(): the given one; or, where the access ACL was
- * refused, what is left of it without (base/acl.h). */
+/* Returns the mode that a file may have after xattrs_write(): mode, or a more restricted mode if
+ * the access ACL was refused (base/acl.h). */
 mode_t xattrs_safe_mode(const struct xattrs *xattrs, int fd, mode_t mode);
 
 bool xattrs_equal(const struct xattrs *a, const struct xattrs *b);

@@ -27,8 +27,8 @@ struct act_plan {
 MUST_CHECK int act_plan_make(struct act_plan *plan, const struct report *report);
 void act_plan_free(struct act_plan *plan);
 
-/* One planned act. kept and copy point into the other members, and are valid until the next read.
- */
+/* One planned act. kept and copy point into the other members, and are valid until the next
+ * read. */
 struct planned {
 	struct act_file kept, copy;
 	struct attributes kept_attributes, copy_attributes;

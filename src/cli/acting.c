@@ -391,7 +391,7 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 	explain_split(acting, index->sources, &plan);
 	if (!ask(acting, &plan)) {
 		log_info("nothing was done");
-		log_note_said(); /* the refusal of the user needs no further message */
+		log_mark_reported(); /* the refusal of the user needs no further message */
 		return TWINFS_EXIT_FAILED;
 	}
 	done = do_plan(acting, index, &plan);

@@ -111,8 +111,8 @@ struct request {
 	bool folders;
 };
 
-/* Finds the mount point of the view of an index. Sets *mount_point to NULL if no view is mounted.
- */
+/* Finds the mount point of the view of an index. Sets *mount_point to NULL if no view is
+ * mounted. */
 static int find_view(const char *folder, char **mount_point)
 {
 	AUTO_FREE char *found = NULL;

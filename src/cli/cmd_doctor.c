@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/patience.h"
+#include "base/timed_call.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "doctor/doctor.h"
@@ -88,7 +88,7 @@ static bool is_for_mounting(const char *given)
 	return true;
 }
 
-/* Runs in a child process (base/patience.h). */
+/* Runs in a child process (base/timed_call.h). */
 static int stat_filesystem(void *context)
 {
 	AUTO_CLOSE int fd = open(context, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -105,7 +105,7 @@ enum operand_kind {
 
 static enum operand_kind classify(char *given)
 {
-	if (ask_with_patience(stat_filesystem, given, -1, ANSWER_TIMEOUT_MS) == -ETIMEDOUT)
+	if (call_with_timeout(stat_filesystem, given, -1, ANSWER_TIMEOUT_MS) == -ETIMEDOUT)
 		return OPERAND_UNRESPONSIVE;
 	return is_for_mounting(given) ? OPERAND_MOUNT_POINT : OPERAND_SOURCE;
 }

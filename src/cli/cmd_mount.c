@@ -67,7 +67,7 @@ static int check_sharing(const struct mount_settings *settings)
 {
 	int r;
 
-	r = settings->daemon.shared ? caller_try() : 0;
+	r = settings->daemon.shared ? caller_try_impersonation() : 0;
 	if (r < 0)
 		log_error("cannot share a view with allow_other: only root with all capabilities "
 			  "can check what other users may read, whatever /etc/fuse.conf allows; "

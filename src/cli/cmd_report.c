@@ -97,7 +97,7 @@ static int write_page(const char *file, const struct bytes *page)
 		return replaced_file_write(file, page);
 	r = write_fully(STDOUT_FILENO, page->data, page->length);
 	if (r == -EPIPE)
-		log_note_said(); /* the reader closed the pipe on purpose */
+		log_mark_reported(); /* the reader closed the pipe on purpose */
 	return r;
 }
 

@@ -191,13 +191,13 @@ int main(int argc, char *argv[])
 
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		if (errno == EPIPE)
-			log_note_said(); /* the reader closed the pipe on purpose */
+			log_mark_reported(); /* the reader closed the pipe on purpose */
 		else
 			log_error("cannot write the output: %s", error_text(errno));
 		status = TWINFS_EXIT_FAILED;
 	}
 	number = interrupt_signal();
-	if (status == TWINFS_EXIT_FAILED && number == 0 && !log_has_said())
+	if (status == TWINFS_EXIT_FAILED && number == 0 && !log_has_reported())
 		log_error("failed: not enough memory to report the cause");
 	if (number != 0)
 		interrupt_raise(number);

@@ -428,7 +428,7 @@ static void sweep(struct comparer *comparer, uint64_t now_ns)
 	backoff_sweep(&comparer->backoff, now_ns);
 	backoff_sweep(&comparer->failing, now_ns);
 	bytes_free(&comparer->rivals);
-	memory_give_back();
+	memory_trim();
 	comparer->sweep_ns = now_ns + SWEEP_MS * MS_NS;
 }
 

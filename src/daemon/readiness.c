@@ -105,7 +105,7 @@ enum twinfs_exit readiness_wait(struct readiness *readiness)
 	length = read(readiness->fd, &status, sizeof(status));
 	(void)close(readiness->fd);
 	readiness->fd = -1;
-	log_note_said(); /* if it failed */
+	log_mark_reported(); /* if it failed */
 	if (length == sizeof(status))
 		return (enum twinfs_exit)status;
 	return child_status(readiness);

@@ -74,7 +74,7 @@ static bool fuse_conf_has(const char *word)
 /* No problem: few views are shared. */
 static void examine_sharing(struct doctor *doctor)
 {
-	if (caller_try() == 0)
+	if (caller_try_impersonation() == 0)
 		findings_add(&doctor->findings, VERDICT_OK, "sharing",
 			     "a view can let other users in, with -o allow_other");
 	else

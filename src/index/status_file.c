@@ -11,8 +11,8 @@
 #include "base/json_path.h"
 #include "base/json_read.h"
 #include "base/log.h"
-#include "base/patience.h"
 #include "base/quote.h"
+#include "base/timed_call.h"
 
 #define STATUS_FILE "/.twinfs/status.json"
 
@@ -21,7 +21,7 @@
 /* Larger than the sources of any command line. */
 #define STATUS_BYTES_MAX ((off_t)16 * 1024 * 1024)
 
-/* Runs in a child (base/patience.h). */
+/* Runs in a child (base/timed_call.h). */
 struct asking {
 	const char *path;
 	int into;
@@ -51,7 +51,7 @@ static int ask(const char *path, struct bytes *answer)
 
 	if (memory < 0)
 		return -errno;
-	r = ask_with_patience(copy_file, &asking, memory, PATIENCE_MS);
+	r = call_with_timeout(copy_file, &asking, memory, PATIENCE_MS);
 	if (r < 0)
 		return r;
 	length = lseek(memory, 0, SEEK_END);

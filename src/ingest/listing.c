@@ -153,7 +153,7 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 	listing->filesystem_type = filesystem_type_at(dir->fd);
 	/* Where no time shows a store through a mapping, only the event of its close does, and that may
 	 * name a hard link that was removed since: a moved ctime is never put down to a rename alone. */
-	times_tell = filesystem_times_tell(listing->filesystem_type);
+	times_tell = filesystem_times_are_reliable(listing->filesystem_type);
 	for (size_t i = 0; r == 0 && i < recheck->count; i++) {
 		name = recheck->names[i];
 		keeps_bytes = times_tell && name_events_keep_bytes(name->events, recheck->trust);

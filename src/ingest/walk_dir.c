@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
-#include "base/patience.h"
+#include "base/timed_call.h"
 
 /* How long another file system has to answer. */
 #define PATIENCE_MS 1000
@@ -171,7 +171,7 @@ int walk_dir_ask(const struct walk_dir *dir, const struct sources *sources, stru
 	opening.path = r == 0 ? bytes_text(path) : NULL;
 	if (!opening.path)
 		return -ENOMEM;
-	return ask_with_patience(open_and_ask, &opening, opening.fd, PATIENCE_MS);
+	return call_with_timeout(open_and_ask, &opening, opening.fd, PATIENCE_MS);
 }
 
 void walk_dir_keep(struct walk_dir *dir, int *fd, unsigned int count,

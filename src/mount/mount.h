@@ -29,7 +29,7 @@ struct session_settings {
 	char *const *options;
 	bool passthrough; /* the kernel shall read all files by itself (mount/backing.h) */
 	bool io_uring; /* requests shall come over io_uring; without, where that cannot be */
-	bool shared; /* other users get in, too (mount/requester.h); only root may, see caller_try */
+	bool shared; /* other users get in, too (mount/requester.h); only root may, see caller_try_impersonation */
 	bool nonempty; /* the mount point may have something in it */
 	bool auto_unmount; /* also where the daemon was killed (mount/mounter.h) */
 	bool single_threaded;

@@ -18,8 +18,8 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/patience.h"
 #include "base/quote.h"
+#include "base/timed_call.h"
 #include "mountpoint/prerequisites.h"
 #include "mountpoint/table.h"
 
@@ -58,7 +58,7 @@ static int ask_for_figures(void *context)
 
 bool mount_point_is_dead(const char *point)
 {
-	int r = ask_with_patience(ask_for_figures, (void *)(uintptr_t)point, -1, PATIENCE_MS);
+	int r = call_with_timeout(ask_for_figures, (void *)(uintptr_t)point, -1, PATIENCE_MS);
 
 	return r == -ENOTCONN || r == -ECONNABORTED;
 }

@@ -122,13 +122,13 @@ static int as_answer(int result)
  * Returns what try_out() does. */
 static int try_as(const struct caller *caller, const struct attempt *attempt)
 {
-	int fd = caller ? caller_wear(caller) : 0;
+	int fd = caller ? caller_impersonate(caller) : 0;
 
 	if (fd < 0)
 		return fd;
 	fd = try_out(attempt);
 	if (caller)
-		caller_doff();
+		caller_revert();
 	return fd;
 }
 

@@ -15,9 +15,9 @@ void silent_examine(struct view_file *file)
 	uint32_t type = filesystem_type_at(file->fd);
 	struct stat status;
 
-	file->silent = !filesystem_times_tell(type);
+	file->silent = !filesystem_times_are_reliable(type);
 	file->probed = file->silent && fstat(file->fd, &status) == 0 &&
-		       filesystem_leases_tell(type, status.st_dev);
+		       filesystem_leases_are_reliable(type, status.st_dev);
 }
 
 /* ---- opening ------------------------------------------------------------------------- */

@@ -222,7 +222,7 @@ struct view_file {
 	/* Of a source file. */
 	uint32_t version; /* of its content */
 	uint64_t content_digest; /* another one where another file or version is opened */
-	/* Its bytes may change while its times stay (filesystem_times_tell): neither may the kernel
+	/* Its bytes may change while its times stay (filesystem_times_are_reliable): neither may the kernel
 	 * keep its pages beyond this open, nor read the source by itself. */
 	bool silent;
 	bool probed; /* silent, and a lease tells of writers: each read asks for one */

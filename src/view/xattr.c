@@ -151,7 +151,7 @@ static long ask(const struct view_call *call, int fd, const char *name, void *va
 {
 	const struct fd_path path = fd_path(fd);
 	long length;
-	int r = call->caller ? caller_wear(call->caller) : 0;
+	int r = call->caller ? caller_impersonate(call->caller) : 0;
 
 	if (r < 0)
 		return r;
@@ -159,7 +159,7 @@ static long ask(const struct view_call *call, int fd, const char *name, void *va
 	if (length < 0)
 		length = -errno;
 	if (call->caller)
-		caller_doff();
+		caller_revert();
 	return length;
 }
 

@@ -154,16 +154,16 @@ static void test_caller_may_what_he_may_and_no_more(void **state)
 	assert_int_equal(fchownat(folder->fd, "file", 0, 4321, 0), 0);
 	assert_int_equal(fchmodat(folder->fd, "file", 0640, 0), 0);
 	assert_int_equal(fchmod(folder->fd, 0755), 0);
-	assert_int_equal(caller_wear(&nobody), 0);
+	assert_int_equal(caller_impersonate(&nobody), 0);
 	assert_int_equal(open_it(folder), -EACCES);
-	caller_doff();
+	caller_revert();
 	assert_int_equal(open_it(folder), 0);
-	assert_int_equal(caller_wear(&member), 0);
+	assert_int_equal(caller_impersonate(&member), 0);
 	assert_int_equal(open_it(folder), 0);
-	caller_doff();
-	assert_int_equal(caller_wear(&nobody), 0);
+	caller_revert();
+	assert_int_equal(caller_impersonate(&nobody), 0);
 	assert_int_equal(open_it(folder), -EACCES);
-	caller_doff();
+	caller_revert();
 }
 
 /* A thread that says who it is when it is asked to. */
@@ -193,11 +193,11 @@ static void test_other_threads_stay_what_they_are(void **state)
 	assert_int_equal(pipe2(other.asked, O_CLOEXEC), 0);
 	/* made before, as a new thread is what the one is that makes it */
 	assert_int_equal(pthread_create(&thread, NULL, say_who_it_is, &other), 0);
-	assert_int_equal(caller_wear(&nobody), 0);
+	assert_int_equal(caller_impersonate(&nobody), 0);
 	assert_int_equal(syscall(SYS_setfsuid, -1), 65534);
 	assert_int_equal(write(other.asked[1], "?", 1), 1);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	caller_doff();
+	caller_revert();
 	assert_int_equal(other.uid, 0);
 	(void)close(other.asked[0]);
 	(void)close(other.asked[1]);
@@ -240,10 +240,10 @@ static void test_caller_cannot_change_how_the_thread_is_scheduled(void **state)
 		_exit(read(asked[0], &byte, 1) == 1 ? change_scheduling_as(nobody.uid, thread)
 						    : 100);
 	assert_true(child > 0);
-	assert_int_equal(caller_wear(&nobody), 0);
+	assert_int_equal(caller_impersonate(&nobody), 0);
 	assert_int_equal(write(asked[1], &byte, 1), 1);
 	assert_int_equal(waitpid(child, &status, 0), child);
-	caller_doff();
+	caller_revert();
 	(void)close(asked[0]);
 	(void)close(asked[1]);
 	assert_true(WIFEXITED(status));
@@ -262,9 +262,9 @@ static void test_root_without_capabilities_may_what_its_mode_says(void **state)
 	make_file(folder->fd, "file", "x", 1);
 	assert_int_equal(fchownat(folder->fd, "file", 1234, 1234, 0), 0);
 	assert_int_equal(fchmodat(folder->fd, "file", 0600, 0), 0);
-	assert_int_equal(caller_wear(&weak), 0);
+	assert_int_equal(caller_impersonate(&weak), 0);
 	assert_int_equal(open_it(folder), -EACCES);
-	caller_doff();
+	caller_revert();
 	assert_int_equal(open_it(folder), 0);
 }
 
@@ -274,18 +274,18 @@ static void test_unknown_caller_cannot_be_worn(void **state)
 	const struct caller groupless = {.uid = 5, .gid = (gid_t)-1};
 
 	(void)state;
-	assert_int_equal(caller_wear(&unknown), -EACCES);
-	assert_int_equal(caller_wear(&groupless), -EACCES);
+	assert_int_equal(caller_impersonate(&unknown), -EACCES);
+	assert_int_equal(caller_impersonate(&groupless), -EACCES);
 }
 
 static void test_only_root_can_be_somebody_else(void **state)
 {
 	(void)state;
-	assert_int_equal(caller_try(), geteuid() == 0 ? 0 : -EPERM);
+	assert_int_equal(caller_try_impersonation(), geteuid() == 0 ? 0 : -EPERM);
 	if (geteuid() != 0)
 		return;
 	assert_int_equal(seteuid(65534), 0);
-	assert_int_equal(caller_try(), -EPERM);
+	assert_int_equal(caller_try_impersonation(), -EPERM);
 	assert_int_equal(seteuid(0), 0);
 }
 

@@ -95,11 +95,12 @@ static void test_leases_tell_of_all_writers_but_where_others_write_unseen(void *
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(fine); i++)
-		assert_true(filesystem_leases_tell(fine[i], none));
+		assert_true(filesystem_leases_are_reliable(fine[i], none));
 	for (size_t i = 0; i < ARRAY_SIZE(remote); i++)
-		assert_false(filesystem_leases_tell(remote[i], none));
-	assert_true(filesystem_leases_tell(0x65735546, disk)); /* FUSE, as NTFS-3G has it */
-	assert_false(filesystem_leases_tell(0x7461636f, disk)); /* OCFS2: a disk of several hosts */
+		assert_false(filesystem_leases_are_reliable(remote[i], none));
+	assert_true(filesystem_leases_are_reliable(0x65735546, disk)); /* FUSE, as NTFS-3G has it */
+	assert_false(filesystem_leases_are_reliable(0x7461636f,
+						    disk)); /* OCFS2: a disk of several hosts */
 }
 
 static void test_only_overlays_have_layers(void **state)
@@ -131,12 +132,12 @@ static void test_times_tell_only_on_file_systems_that_are_known(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(telling); i++)
-		assert_true(filesystem_times_tell(telling[i]));
+		assert_true(filesystem_times_are_reliable(telling[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
-		assert_false(filesystem_times_tell(silent[i]));
+		assert_false(filesystem_times_are_reliable(silent[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(remote); i++)
-		assert_false(filesystem_times_tell(remote[i]));
-	assert_false(filesystem_times_tell(filesystem_type_at(-1)));
+		assert_false(filesystem_times_are_reliable(remote[i]));
+	assert_false(filesystem_times_are_reliable(filesystem_type_at(-1)));
 }
 
 static void test_only_memory_and_layers_hide_stores_for_good(void **state)

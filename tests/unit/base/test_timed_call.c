@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/patience.h"
+#include "base/timed_call.h"
 
 #define LONG_MS 60000
 #define SHORT_MS 20
@@ -43,7 +43,7 @@ static void test_what_the_child_says_is_told(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(results); i++)
-		assert_int_equal(ask_with_patience(answer, &results[i], -1, LONG_MS), results[i]);
+		assert_int_equal(call_with_timeout(answer, &results[i], -1, LONG_MS), results[i]);
 }
 
 static void test_child_that_says_nothing_is_waited_for_no_longer_than_allowed(void **state)
@@ -52,7 +52,7 @@ static void test_child_that_says_nothing_is_waited_for_no_longer_than_allowed(vo
 
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(ask_with_patience(never_answer, &ends[0], ends[0], SHORT_MS), -ETIMEDOUT);
+	assert_int_equal(call_with_timeout(never_answer, &ends[0], ends[0], SHORT_MS), -ETIMEDOUT);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 }
@@ -60,7 +60,7 @@ static void test_child_that_says_nothing_is_waited_for_no_longer_than_allowed(vo
 static void test_child_that_is_killed_is_an_error(void **state)
 {
 	(void)state;
-	assert_int_equal(ask_with_patience(die, NULL, -1, LONG_MS), -EIO);
+	assert_int_equal(call_with_timeout(die, NULL, -1, LONG_MS), -EIO);
 }
 
 static int say_whether_open(void *context)
@@ -78,7 +78,7 @@ static void test_child_has_no_descriptor_but_one(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(ask_with_patience(say_whether_open, ends, ends[0], LONG_MS), 0);
+	assert_int_equal(call_with_timeout(say_whether_open, ends, ends[0], LONG_MS), 0);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/patience.h"
+#include "base/timed_call.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -9,8 +9,7 @@
 
 #include "base/clock.h"
 
-/* How often it is looked whether the child has ended, where no descriptor tells (before Linux 5.3).
- */
+/* Interval for polling the child, if pidfd_open() is missing (before Linux 5.3). */
 #define PAUSE_MS 10
 
 static bool has_ended(pid_t child)
@@ -21,7 +20,7 @@ static bool has_ended(pid_t child)
 	       end.si_pid == child;
 }
 
-/* Until the child has ended: 0 or -ETIMEDOUT. */
+/* Waits until the child has ended. Returns 0 or -ETIMEDOUT. */
 static int wait_until(pid_t child, uint64_t deadline_ns)
 {
 	AUTO_CLOSE int fd = pidfd_open(child, 0);
@@ -45,9 +44,9 @@ static void close_all_but(int fd)
 	closefrom(fd + 1);
 }
 
-int ask_with_patience(int (*ask)(void *context), void *context, int fd, unsigned int patience_ms)
+int call_with_timeout(int (*call)(void *context), void *context, int fd, unsigned int timeout_ms)
 {
-	uint64_t deadline_ns = clock_monotonic_ns() + patience_ms * UINT64_C(1000000);
+	uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * UINT64_C(1000000);
 	pid_t child = fork();
 	int status, r;
 
@@ -55,7 +54,7 @@ int ask_with_patience(int (*ask)(void *context), void *context, int fd, unsigned
 		return -errno;
 	if (child == 0) {
 		close_all_but(fd);
-		_exit(-ask(context));
+		_exit(-call(context));
 	}
 	r = wait_until(child, deadline_ns);
 	if (r < 0) {
