@@ -272,7 +272,7 @@ static uint32_t common_flags(const struct addition *run, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		flags &= run[i].change->flags;
-		doubt |= run[i].change->flags & FILE_IN_DOUBT;
+		doubt |= run[i].change->flags & FILE_UNTRUSTED;
 	}
 	return flags | doubt;
 }

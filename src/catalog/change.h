@@ -38,7 +38,7 @@ enum file_change_flag {
 	 * attributes. */
 	FILE_COMPARED = 4,
 	/* Its bytes may be others, though its signature is the same: its content is unknown. */
-	FILE_IN_DOUBT = 8,
+	FILE_UNTRUSTED = 8,
 };
 
 /* One difference between a source and the index. */

@@ -197,7 +197,7 @@ static bool is_same_content(const struct file_record *file, const struct attribu
 {
 	const struct attributes *known = &file->attributes;
 
-	if (flags & FILE_IN_DOUBT)
+	if (flags & FILE_UNTRUSTED)
 		return false;
 	if (attributes_same_signature(known, attributes))
 		return true;
@@ -316,7 +316,7 @@ static int adopt_content(struct catalog_writer *w, struct file_record *file,
 			 const struct attributes *attributes, const struct name_run *run,
 			 struct content_record *content)
 {
-	uint32_t flags = run->flags & (run->flags & FILE_MOVED ? UINT32_MAX : FILE_IN_DOUBT);
+	uint32_t flags = run->flags & (run->flags & FILE_MOVED ? UINT32_MAX : FILE_UNTRUSTED);
 	bool same = is_same_content(file, attributes, flags, run->left), keep = false;
 	uint64_t min_size = 0;
 	int r = get_content(w, file->id, content);

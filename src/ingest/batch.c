@@ -10,12 +10,13 @@
 #include "base/array.h"
 #include "base/thread.h"
 
-/* Changes in a transaction: large enough that a commit (a wait for the disk) is rare, small enough
- * that its dirty pages and the batch itself (about 200 bytes a change) stay within 16 MiB. */
+/* Maximum number of changes in a transaction. Large enough that commits, which wait for the disk,
+ * are rare. Small enough that the dirty pages and the batch (about 200 bytes a change) stay within
+ * 16 MiB. */
 #define BATCH_CHANGES ((size_t)32 << 10)
 #define BATCHES_MAX 3
-/* So many are committed at once when the writer thread has nothing else to do: at the beginning of
- * a walk, and where walking is slower than writing. */
+/* Number of changes that are committed while the writer thread is idle: at the start of a walk, or
+ * if walking is slower than writing. */
 #define BATCH_CHANGES_EARLY ((size_t)4 << 10)
 
 struct batch {
@@ -33,10 +34,10 @@ struct batch_writer {
 	pthread_t thread;
 	bool runs; /* the thread was started */
 	pthread_mutex_t lock;
-	pthread_cond_t filled; /* a batch was queued, or the end came */
+	pthread_cond_t filled; /* a batch was queued, or the writer ends */
 	pthread_cond_t freed; /* a batch can be filled again */
 	struct batch *filling;
-	struct batch *queue; /* in order of filling */
+	struct batch *queue; /* in the order in which they were filled */
 	struct batch *idle;
 	unsigned int batches;
 	bool idling; /* the thread waits, or was not started */
@@ -60,7 +61,8 @@ static int apply_body(struct catalog_writer *w, void *context)
 	uint32_t scan = writer->scan;
 	int r = 0;
 
-	/* there will be more of them; looks are followed by comparisons of what came at once */
+	/* In a scan more batches follow, so the list of sizes is deferred. After a recheck the
+	 * comparison needs that list. */
 	if (scan && batch->count >= BATCH_CHANGES_EARLY)
 		r = catalog_defer_sizes(w);
 	if (!scan)
@@ -74,7 +76,7 @@ static bool says_same_bytes(const struct name_change *change)
 	       change->flags & FILE_SAME_BYTES;
 }
 
-/* Withdraws FILE_SAME_BYTES if renames are no longer trusted. */
+/* Removes FILE_SAME_BYTES from all changes if renames are no longer trusted. */
 static void withdraw_same_bytes(const struct batch_writer *writer, struct batch *batch)
 {
 	size_t first = 0;
@@ -145,7 +147,7 @@ int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
 	return 0;
 }
 
-/* The batch to fill; waits while all are on their way. Holds the lock. */
+/* Returns the batch to fill. Waits while all batches are queued. The caller holds the lock. */
 static struct batch *batch_to_fill(struct batch_writer *writer)
 {
 	while (!writer->filling) {
@@ -165,7 +167,7 @@ static struct batch *batch_to_fill(struct batch_writer *writer)
 	return writer->filling;
 }
 
-/* Holds the lock. */
+/* The caller holds the lock. */
 static int start_thread(struct batch_writer *writer)
 {
 	int r = writer->runs ? 0 : thread_start(&writer->thread, write_batches, writer);

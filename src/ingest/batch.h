@@ -2,12 +2,12 @@
 #ifndef INGEST_BATCH_H
 #define INGEST_BATCH_H
 
-/* The way of name changes to the catalog: many threads put the changes of one directory at a
- * time, one thread commits them in large transactions.
+/* Carries name changes to the catalog. Many threads put the changes of one directory at a time, and
+ * one thread commits them in large transactions.
  *
  *   walkers --batch_writer_put--> [batch being filled] --full--> queue --> writer thread --> LMDB
  *
- * At most BATCHES_MAX batches exist; when all wait for the disk, walkers wait too.
+ * At most BATCHES_MAX batches exist. If all of them wait for the disk, the walkers wait too.
  */
 
 #include "base/attributes.h"
@@ -16,23 +16,24 @@
 
 struct batch_writer;
 
-/* Makes a writer. Its thread starts with the first full batch: the few changes of a recheck are
- * committed by the caller of batch_writer_finish().
+/* Makes a writer. Its thread starts with the first full batch. A recheck with few changes starts
+ * none: the caller of batch_writer_finish() commits them.
  *
- * hooks	borrowed; asked before each commit how far renames are trusted; NULL: the sources are
- *		not followed
- * scan		the number for catalog_apply, 0: a new one for each batch
+ * hooks	borrowed; asked before each commit whether renames are trusted; NULL: the sources
+ *		are not followed
+ * scan		the number for catalog_apply(), 0: a new one for each batch
  *
  * Returns 0 or -ENOMEM. */
 MUST_CHECK int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
 				const struct ingest_hooks *hooks, uint32_t scan);
 
-/* Takes copies of count changes and of their names. May wait. Any thread. Returns the first
- * error that the writer thread met. */
+/* Copies count changes and their names into a batch. Blocks while all batches wait for the disk.
+ * Any thread. Returns 0, -ENOMEM, or the first error of the writer thread. */
 MUST_CHECK int batch_writer_put(struct batch_writer *writer, const struct name_change *changes,
 				size_t count);
 
-/* Commits what is left, ends the thread and frees; 0 or the first error. */
+/* Commits the remaining changes, ends the thread and frees the writer. Returns 0 or the first
+ * error. */
 MUST_CHECK int batch_writer_finish(struct batch_writer *writer);
 
 #endif

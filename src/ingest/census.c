@@ -14,13 +14,14 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 
-/* Regular files of a directory whose owner is looked at. */
+/* Regular files of a directory whose owner is checked. */
 #define SAMPLES 4
 
-/* How often, in names, the clock is looked at. */
-#define NAMES_PER_LOOK 256
+/* The clock is read after this number of names. */
+#define NAMES_PER_CHECK 256
 
-/* Paths that are still to be listed: the last one added is the next, so that few wait. */
+/* A stack of paths that are still to be listed, relative to the root. Depth first, so that few
+ * paths wait. */
 struct counting {
 	struct census *census;
 	const struct census_limits *limits;
@@ -48,7 +49,7 @@ static int wait_for(struct counting *counting, const char *folder, const char *n
 	return 0;
 }
 
-/* Directories that wait count, too: so there are never more of them than names are looked at. */
+/* Waiting directories count too, so the stack never holds more paths than the limit of names. */
 static bool is_over(const struct counting *counting)
 {
 	const struct census *census = counting->census;
@@ -71,7 +72,7 @@ static void sample(struct census *census, int folder, const char *name)
 	census->foreign += status.st_uid != geteuid();
 }
 
-/* Where the file system does not say what a name is. */
+/* Returns the type of a name, also where the file system does not report it. */
 static unsigned char type_of(int folder, const struct dirent *entry)
 {
 	struct stat status;
@@ -83,7 +84,7 @@ static unsigned char type_of(int folder, const struct dirent *entry)
 	return (unsigned char)IFTODT(status.st_mode);
 }
 
-/* 1: it is enough. */
+/* Returns 0, 1 if a limit is reached, or -ENOMEM. */
 static int count_names(struct counting *counting, DIR *directory, const char *path)
 {
 	struct census *census = counting->census;
@@ -92,7 +93,7 @@ static int count_names(struct counting *counting, DIR *directory, const char *pa
 	unsigned int names = 0;
 	int r = 0;
 
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else has it */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this DIR */
 	while (r == 0 && (entry = readdir(directory))) {
 		unsigned char type;
 
@@ -107,12 +108,12 @@ static int count_names(struct counting *counting, DIR *directory, const char *pa
 			sample(census, dirfd(directory), entry->d_name);
 		if (r == 0)
 			r = is_over(counting) ||
-			    (++names % NAMES_PER_LOOK == 0 && is_late(counting));
+			    (++names % NAMES_PER_CHECK == 0 && is_late(counting));
 	}
 	return r;
 }
 
-/* A mount in the tree is not of it. */
+/* Counts one directory. A mount point inside the tree is skipped. */
 static int count_directory(struct counting *counting, int root, const char *path)
 {
 	int fd = open_beneath_for_reading(root, path, O_DIRECTORY, false);

@@ -2,8 +2,8 @@
 #ifndef INGEST_CENSUS_H
 #define INGEST_CENSUS_H
 
-/* How large a tree is, roughly and soon: counted up to a limit, without an index and without
- * reading a file. Any thread. */
+/* A quick estimate of the size of a tree. It counts names up to a limit, without an index and
+ * without reading files. Any thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,21 +12,22 @@
 #include "base/attributes.h"
 
 struct census_limits {
-	uint64_t names; /* so many names are looked at */
-	unsigned int milliseconds; /* and for so long */
+	uint64_t names; /* stop after this number of names */
+	unsigned int milliseconds; /* stop after this time */
 };
 
 struct census {
-	uint64_t directories; /* the tree itself, too */
-	uint64_t files; /* whatever is no directory */
+	uint64_t directories; /* including the tree itself */
+	uint64_t files; /* everything that is not a directory */
 	uint64_t unreadable; /* directories that could not be listed */
-	uint64_t sampled; /* regular files whose owner was looked at, some of each folder */
-	uint64_t foreign; /* those of them that are another user's than asks */
-	bool complete; /* else there is more than was counted */
+	uint64_t sampled; /* regular files whose owner was checked, a few in each directory */
+	uint64_t foreign; /* sampled files that another user owns */
+	bool complete; /* false: a limit was reached, the tree is larger */
 };
 
-/* Counts below an open directory, in which no other file system is entered and no symlink followed.
- * Blocks on the disk. 0, or -errno: -ENOMEM; what cannot be listed is counted as such. */
+/* Counts the names below an open directory. Does not enter other file systems or follow symlinks.
+ * Blocks on the disk. Returns 0 or -ENOMEM; a directory that cannot be listed is counted in
+ * census->unreadable. */
 MUST_CHECK int census_take(int directory, const struct census_limits *limits,
 			   struct census *census);
 

@@ -15,48 +15,48 @@
 #include "ingest/disk_fetch.h"
 #include "ingest/refine.h"
 
-/* Memory for blocks, of all threads together, and of each at the least: 1,000 files with one hash
- * are then still compared in one go. */
+/* Memory for blocks of all threads together, and the minimum of each thread. With the minimum,
+ * 1,000 files with one hash are still compared together. */
 #define BLOCKS_BYTES ((size_t)24 << 20)
 #define BLOCKS_BYTES_MIN ((size_t)6 << 20)
 
-/* So many members of a group are tried if the one that stands for it cannot be read. */
+/* Number of members of a group that are tried in turn if a representative cannot be read. */
 #define ATTEMPTS_MAX 4
 
-/* Descriptors that are not ours to use: the index, sources, the mount and its users. */
+/* Descriptors that other parts of the process need: the index, sources, the mount and its users. */
 #define DESCRIPTORS_LEFT 48
 #define DESCRIPTORS_MAX 512
 
-/* Holes are not read but hashed: files with more than this are hashed only when they have proved
- * equal. */
+/* Holes are not read, but hashed as zeros. Files with more bytes in holes are hashed only after
+ * they proved equal. */
 #define HASHED_HOLES ((uint64_t)256 << 20)
 
-/* A file, or several that are known to be equal, in the comparison. */
+/* A file in the comparison, or several that are known to be equal. */
 struct compared {
 	struct strand strand;
-	uint64_t file; /* the one that is read */
-	uint64_t group; /* of a rival: its group */
+	uint64_t file; /* the file that is read */
+	uint64_t group; /* of a rival: the group that it represents, 0: none */
 	struct hash128 group_hash;
-	uint64_t digest; /* file_digest when it was first opened */
+	uint64_t digest; /* file_digest() at the first open */
 	uint32_t first; /* chain of candidates, 0: a rival */
-	bool alone; /* first stands for itself, not for its chain */
+	bool alone; /* first means one candidate, not its chain */
 	bool sparse;
-	bool counted; /* its bytes are progress */
-	bool settled; /* its class is known, or why it has none */
-	bool opened; /* once: digest is what it was then */
-	bool lost; /* it is not what was compared so far: nothing more is read of it */
+	bool counted; /* its bytes count as progress */
+	bool decided; /* its class is known, or the reason why it has none */
+	bool opened; /* was opened once, so digest is set */
+	bool lost; /* it could not be opened, or has another digest now: it is not read any more */
 	uint64_t read_bytes;
-	uint64_t fetched; /* up to here the kernel was asked for it */
+	uint64_t fetched; /* the kernel was asked to read ahead up to this offset */
 	uint64_t data_from, data_known; /* [data_known, data_from) is a hole */
 	struct reading reading;
 };
 
-/* The comparison of the files of one head, by one thread. */
+/* The comparison of the files of one prefix by one thread. */
 struct comparison {
 	struct contents *contents;
 	const struct prefix *prefix;
 	struct file_opener opener;
-	struct catalog_reader *reader; /* while the files are found */
+	struct catalog_reader *reader; /* set while the files are collected */
 	struct compared *list;
 	struct strand **strands;
 	size_t count, capacity;
@@ -64,8 +64,8 @@ struct comparison {
 	bool large_holes;
 	size_t descriptors;
 	unsigned int attempt;
-	struct bytes files; /* of struct file_result: what was found, until all is known */
-	struct bytes classes; /* of struct class_result */
+	struct bytes files; /* struct file_result; results until the whole prefix is decided */
+	struct bytes classes; /* struct class_result */
 };
 
 static struct compared *compared_of(struct strand *strand)
@@ -75,7 +75,7 @@ static struct compared *compared_of(struct strand *strand)
 
 /* ---- reading ------------------------------------------------------------------------- */
 
-/* what: READING_BUSY or -errno */
+/* Records a problem of one file; what: READING_BUSY or -errno. */
 static void note_problem(struct comparison *c, const struct compared *compared, int what)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -86,7 +86,7 @@ static void note_problem(struct comparison *c, const struct compared *compared, 
 		contents_note_problem(c->contents, reader, &file, what, NULL);
 }
 
-/* What was opened again must be what it was the first time. */
+/* Checks that a file that is opened again has the digest of its first open. */
 static int check_digest(struct compared *compared, const struct file_record *file)
 {
 	uint64_t digest = file_digest(file);
@@ -134,7 +134,7 @@ static int finish(void *context, struct strand *strand)
 	int r;
 
 	if (compared->reading.fd < 0)
-		return 0; /* an empty file, or one of holes only */
+		return 0; /* an empty file, or one that is a single hole */
 	r = reading_close(&compared->reading, c->contents->ingest->catalog);
 	if (r)
 		atomic_fetch_add(&c->contents->postponed, 1);
@@ -158,7 +158,7 @@ static uint64_t hole(void *context, struct strand *strand, uint64_t offset)
 	if (offset >= compared->data_known && offset < compared->data_from)
 		return compared->data_from - offset;
 	if (open_compared(c, compared))
-		return 0; /* reading it will fail too */
+		return 0; /* the read will fail too */
 	data = lseek(compared->reading.fd, (off_t)offset, SEEK_DATA);
 	if (data < 0)
 		data = errno == ENXIO ? (off_t)c->prefix->key.size : (off_t)offset;
@@ -169,7 +169,7 @@ static uint64_t hole(void *context, struct strand *strand, uint64_t offset)
 	return compared->data_from - offset;
 }
 
-/* Where the head of a disk goes back and forth between the files, it reads long pieces of each. */
+/* On a disk that seeks between the files, reads a long piece of each file ahead. */
 static void fetch_turn(const struct comparison *c, struct compared *compared, uint64_t offset,
 		       size_t length)
 {
@@ -208,7 +208,7 @@ static int read_strand(void *context, struct strand *strand, uint64_t offset, vo
 	return c->keep_open ? 0 : finish(c, strand);
 }
 
-/* ---- what is found equal ------------------------------------------------------------- */
+/* ---- equal files --------------------------------------------------------------------- */
 
 static int add_result(struct comparison *c, uint64_t file, uint64_t digest)
 {
@@ -233,15 +233,16 @@ static int add_candidates(struct comparison *c, const struct compared *compared)
 	return r;
 }
 
-/* Is it not what its group is named by? Times did not tell of a store to it. Whoever equals it is no
- * member: the comparison is made again with another one. */
-static bool is_stale_stand_in(const struct compared *compared, const struct hash128 *hash)
+/* Returns true if a representative no longer has the hash of its group: a store changed it without
+ * changing its times. Files equal to it are not members of the group, so the comparison is repeated
+ * with another representative. */
+static bool is_stale_representative(const struct compared *compared, const struct hash128 *hash)
 {
 	return !compared->first && compared->group && hash &&
 	       !hash128_equal(*hash, compared->group_hash);
 }
 
-/* Takes a class over as an outcome. */
+/* Records a class of equal strands as a result. */
 static int emit(void *context, struct strand *first, const struct hash128 *hash)
 {
 	struct comparison *c = context;
@@ -253,9 +254,9 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 	for (struct strand *strand = first; r == 0 && strand; strand = strand->equal) {
 		struct compared *compared = compared_of(strand);
 
-		compared->settled = !is_stale_stand_in(compared, hash);
+		compared->decided = !is_stale_representative(compared, hash);
 		delta |= compared->first != 0;
-		if (!compared->settled)
+		if (!compared->decided)
 			note_problem(c, compared, READING_BUSY);
 		else if (compared->first)
 			r = add_candidates(c, compared);
@@ -266,20 +267,21 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 	}
 	if (r < 0 || !delta)
 		return r;
-	/* a file that is alone has the hash only if it is small or was read to its end */
+	/* The hash of a file that is alone covers the whole file only if the file is small or was
+	 * read to its end. */
 	class.whole = hash;
 	class.hash = hash ? *hash : c->prefix->key.hash;
 	class.count = c->files.length / sizeof(struct file_result) - class.first;
 	return bytes_append(&c->classes, &class, sizeof(class));
 }
 
-/* Too long to be hashed; a rival stays what it is. */
+/* The holes are too long to be hashed. Records an error for candidates; a rival stays as it is. */
 static void refuse(void *context, struct strand *strand)
 {
 	for (; strand; strand = strand->equal) {
 		if (compared_of(strand)->first)
 			note_problem(context, compared_of(strand), -EFBIG);
-		compared_of(strand)->settled = true;
+		compared_of(strand)->decided = true;
 	}
 }
 
@@ -292,7 +294,7 @@ static const struct refine_calls refine_calls = {
 	.emit = emit,
 };
 
-/* ---- who takes part ------------------------------------------------------------------ */
+/* ---- the files of a comparison ------------------------------------------------------- */
 
 static int add_compared(struct comparison *c, const struct compared *compared)
 {
@@ -305,7 +307,7 @@ static int add_compared(struct comparison *c, const struct compared *compared)
 	return 0;
 }
 
-/* Adds the file unless it cannot be compared. */
+/* Adds the file, unless the index no longer has it. */
 static int add_file(struct comparison *c, const struct compared *compared)
 {
 	struct compared entered = *compared;
@@ -335,14 +337,14 @@ static int add_contents(struct comparison *c)
 							   .alone = !small,
 							   .counted = !small});
 			if (small)
-				break; /* the first stands for the others */
+				break; /* one file represents the others */
 		}
 	}
 	return r;
 }
 
-/* A member stands for its group: in each attempt another one. */
-static int add_stand_in(struct comparison *c, uint64_t group_id)
+/* Adds one member as the representative of its group, another one in each attempt. */
+static int add_representative(struct comparison *c, uint64_t group_id)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct group_record group;
@@ -363,8 +365,8 @@ static int add_stand_in(struct comparison *c, uint64_t group_id)
 					      .group_hash = group.hash});
 }
 
-/* Adds those with this head that stand behind from, up to the first of a group; *from is then what
- * to go on from. -ENOENT: there are no more. */
+/* Adds rivals with this prefix hash after *from, up to the first member of a group. Sets *from to
+ * the entry to continue from. Returns 0, -ENOENT if no rivals are left, or -errno. */
 static int add_rivals_from(struct comparison *c, struct size_entry *from)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -377,14 +379,15 @@ static int add_rivals_from(struct comparison *c, struct size_entry *from)
 		if (entry.group) {
 			*from = entry;
 			from->file = UINT64_MAX;
-			return add_stand_in(c, entry.group);
+			return add_representative(c, entry.group);
 		}
 		r = add_file(c, &(struct compared){.file = entry.file});
 	}
 	return r;
 }
 
-/* Files with this head that were compared before: one of each group, and those in no group. */
+/* Adds the files with this prefix hash that were compared before: one of each group, and all that
+ * are in no group. */
 static int add_rivals(struct comparison *c)
 {
 	struct size_entry from = {.size = c->prefix->key.size,
@@ -410,7 +413,7 @@ static int find_files(struct comparison *c)
 	return r;
 }
 
-/* ---- one head ------------------------------------------------------------------------ */
+/* ---- one prefix ---------------------------------------------------------------------- */
 
 static void close_all(struct comparison *c)
 {
@@ -418,12 +421,13 @@ static void close_all(struct comparison *c)
 		reading_abandon(&c->list[i].reading);
 }
 
-/* More contents of one seeded hash than can be told apart in the memory there is. They stay in
- * uniques/, like all that is not compared. */
-static void note_crowd(struct comparison *c)
+/* Too many contents have the same seeded hash to be told apart within the memory. Records an error
+ * for each undecided file. Such files are shown in uniques/, like every file that is not
+ * compared. */
+static void note_too_many(struct comparison *c)
 {
 	for (size_t i = 0; i < c->count; i++) {
-		if (c->list[i].first && !c->list[i].settled)
+		if (c->list[i].first && !c->list[i].decided)
 			note_problem(c, &c->list[i], -E2BIG);
 	}
 }
@@ -453,23 +457,24 @@ static int compare_files(struct comparison *c, void *memory, size_t budget)
 	r = refine(&refinement, strands, c->count);
 	close_all(c);
 	if (r == -E2BIG) {
-		note_crowd(c);
+		note_too_many(c);
 		r = 0;
 	}
 	return r;
 }
 
-/* A rival could not be read: what was found equal to no group may be equal to it. */
+/* Returns true if a rival could not be read. A file that equals no group so far may be equal to
+ * that rival's group. */
 static bool rival_is_lost(const struct comparison *c)
 {
 	for (size_t i = 0; i < c->count; i++) {
-		if (!c->list[i].first && !c->list[i].settled)
+		if (!c->list[i].first && !c->list[i].decided)
 			return true;
 	}
 	return false;
 }
 
-/* Hands over what was found; what is not certain is left for later. */
+/* Adds the results of the prefix. If a rival was lost, classes without a group are postponed. */
 static int hand_over(struct comparison *c, bool lost)
 {
 	const struct class_result *classes = (const void *)c->classes.data;

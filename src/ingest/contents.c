@@ -17,25 +17,29 @@
 #include "ingest/read_prefixes.h"
 #include "ingest/threads.h"
 
-/*   plan -> window -> heads, read by all threads -> decided -------------------> results -> catalog
- *                                               `-> undecided -> compared by all threads ---^
+/* plan -> window -> prefixes, read by all threads -> decided ---------------> results -> catalog
+ *                                                `-> undecided -> compared by all threads -^
  *
- * A window is one round of this; its results are committed while the next one is read. On disks
- * whose head has to move both stages take files in its order (order.h). Memory: 64 bytes a candidate
- * and some 180 a head, so 16 MiB for a full window, and what is kept of small contents; or parts of the
- * memory that there is.
+ * A window is one round of these stages. Its results are committed while the next window is read.
+ * On disks that seek, both stages take files in the order of the disk (disk_order.h).
+ *
+ * Memory: 64 bytes a candidate and about 180 a prefix, which is 16 MiB for a full window, and the
+ * bytes of small contents. On machines with little memory the limits are parts of the available
+ * memory.
  */
 #define WINDOW_BYTES ((size_t)16 << 20)
 #define WINDOW_PART 8
 #define BYTES_A_FILE 256
-/* There is nothing to be read while the last window is committed, so there are several; but each
- * one goes through the directories and the index anew. */
+/* During the commit of the last window nothing is left to read, so a comparison has several
+ * windows. But each window passes through the directories and the index again, so they are not
+ * small. */
 #define WINDOW_FILES_MIN ((size_t)32 << 10)
 #define WINDOWS 4
 #define KEPT_BYTES ((size_t)16 << 20)
 #define KEPT_PART 16
 
-/* Threads that compare wait for the disk, too, but each has some MiB for blocks. */
+/* A comparing thread also waits for the disk, so there are some even with few processors. Each
+ * thread needs a few MiB for blocks. */
 #define COMPARERS_MIN 4
 
 #define PAUSE_MS_MIN 25
@@ -43,7 +47,7 @@
 
 /* ---- one window ---------------------------------------------------------------------- */
 
-/* Takes over a head whose contents are all told apart. */
+/* Adds the results of a prefix whose contents are all decided. */
 static int emit_decided(struct contents *contents, const struct prefix *prefix, struct bytes *files)
 {
 	const struct candidate *window = contents->window.list, *candidate;
@@ -77,7 +81,7 @@ static bool has_rivals(const struct contents *contents, const struct prefix *pre
 	return contents->window.list[prefix->contents->first - 1].rivals;
 }
 
-/* Sorts heads into those that are decided and those that have to be compared. */
+/* Emits the prefixes that are decided, and lists those that have to be compared. */
 static int sort_prefixes(struct contents *contents)
 {
 	CLEANUP_BYTES struct bytes files = {0};
@@ -102,14 +106,15 @@ static int sort_prefixes(struct contents *contents)
 	return r;
 }
 
-/* Pieces [first, end), of which a thread takes so many at a time. */
+/* Pieces of work [first, end), and how many of them a thread takes at a time. */
 struct work {
 	uint32_t first, end;
 	uint32_t at_a_time;
-	unsigned int threads; /* at most */
+	unsigned int threads; /* maximum */
 };
 
-/* Runs body in as many threads as there is work for. */
+/* Runs body in as many threads as the work needs. Returns 0, -ECANCELED after stop_requested(), or
+ * -errno. */
 static int run(struct contents *contents, void *(*body)(void *), const struct work *work)
 {
 	uint32_t wanted = (work->end - work->first + work->at_a_time - 1) / work->at_a_time;
@@ -132,7 +137,7 @@ static int read_prefixes(struct contents *contents)
 
 	atomic_store(&contents->next, 0);
 	contents->order.arranged = false;
-	/* the threads end early when they see that the order matters */
+	/* The threads return early if they find that the order of the disk matters. */
 	while (r == 0 && contents->next < count && !contents->order.arranged) {
 		if (disk_order_is_on(&contents->order))
 			r = disk_order_arrange(contents, contents->next);
@@ -144,7 +149,8 @@ static int read_prefixes(struct contents *contents)
 	return r;
 }
 
-/* Runs in each thread: fetches the next batch, unless another thread does, and compares this one. */
+/* Runs in each thread: fetches the next batch unless another thread does, then compares the current
+ * one. */
 static void *compare_in_order(void *contents)
 {
 	disk_batches_fetch_next(contents);
@@ -178,7 +184,7 @@ static int compare_undecided(struct contents *contents)
 	return r;
 }
 
-/* last: none comes behind it */
+/* last: no other window follows */
 static int compare_window(struct contents *contents, bool last)
 {
 	int r, committed;
@@ -190,12 +196,13 @@ static int compare_window(struct contents *contents, bool last)
 		r = sort_prefixes(contents);
 	if (r == 0)
 		r = results_commit_if_due(&contents->results);
-	/* a split size's rest asks the catalog for what came before */
+	/* The rest of a split size is compared with the earlier part, which must be in the catalog
+	 * by now. */
 	if (r == 0 && contents->undecided_count > 0)
 		r = results_wait(&contents->results);
 	if (r == 0 && contents->undecided_count > 0)
 		r = compare_undecided(contents);
-	/* what is done is kept also at a stop */
+	/* What is done is committed also after a stop. */
 	committed = r == 0 && !last ? results_commit_behind(&contents->results)
 				    : results_commit(&contents->results);
 	prefixes_reset(&contents->prefixes);
@@ -234,7 +241,7 @@ static int compare_all(struct contents *contents, const struct ingest_sizes *siz
 	return r;
 }
 
-/* Rounds until all files that were being written have come to rest, or patience ends. */
+/* Repeats the comparison until no file is being written, or until patience_ms ends. */
 static int compare_until_quiet(struct contents *contents)
 {
 	uint64_t patience_ns = contents->ingest->settings->patience_ms * UINT64_C(1000000);
@@ -253,7 +260,8 @@ static int compare_until_quiet(struct contents *contents)
 	return r;
 }
 
-/* waits: is there anything to read? What could not be read before is tried again. */
+/* Sets the totals of the progress. *waits: a file has to be read, or one that could not be read is
+ * tried again. */
 static int measure(struct ingest *ingest, bool *waits)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -266,15 +274,15 @@ static int measure(struct ingest *ingest, bool *waits)
 	if (r == 0)
 		r = catalog_get_totals(reader, &totals);
 	*waits = files > 0 || totals.errors > 0;
-	/* a range of sizes goes on with the figures of the one before */
+	/* A range of sizes adds to the figures of the range before it. */
 	atomic_store(&ingest->progress.candidates, atomic_load(&ingest->progress.compared) + files);
 	atomic_store(&ingest->progress.candidate_bytes,
 		     size_add(atomic_load(&ingest->progress.compared_bytes), bytes));
 	return r;
 }
 
-/* How many files are left: those postponed, and what could not be decided without them or went
- * since the walk. */
+/* Sets result.pending: files that were postponed, files that could not be decided without those,
+ * and files that were deleted after the walk. */
 static int count_pending(struct ingest *ingest)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -304,7 +312,7 @@ static void contents_init(struct contents *contents, struct ingest *ingest, bool
 	if (getrandom(&contents->seed, sizeof(contents->seed), 0) < 0)
 		contents->seed = clock_monotonic_ns();
 	contents->prefixes.seed = contents->seed;
-	/* a writer that has to wait for our lease makes the kernel send one */
+	/* The kernel sends SIGIO to this process if a writer has to wait for one of its leases. */
 	(void)signal(SIGIO, SIG_IGN);
 	pthread_mutex_init(&contents->prefixes_lock, NULL);
 	results_init(&contents->results, ingest->catalog, ingest->hooks);
@@ -347,7 +355,7 @@ int ingest_compare(struct ingest *ingest, const struct ingest_sizes *sizes)
 	int r;
 
 	contents_init(&contents, ingest, false);
-	contents.told = true;
+	contents.errors_logged = true;
 	r = compare_all(&contents, sizes, true);
 	ingest->result.stopped |= r == -ECANCELED;
 	ingest->result.pending = contents.postponed;

@@ -40,17 +40,18 @@ static void report(struct contents *contents, struct catalog_reader *reader,
 	uint32_t source;
 	int before;
 
-	if (contents->told && catalog_get_error(reader, ERROR_FILE, file->id, &before) == 0 &&
-	    before == error)
+	if (contents->errors_logged &&
+	    catalog_get_error(reader, ERROR_FILE, file->id, &before) == 0 && before == error)
 		return;
 	if (catalog_file_path(reader, file, &relative, &source) == 0 &&
 	    source_absolute_path(contents->ingest->sources, source, bytes_text(&relative),
 				 &absolute) == 0)
-		log_warning("cannot read %s: %s; it is not compared",
-			    quote_path(bytes_text(&absolute)), error_text(error));
+		log_warning("cannot read %s: %s; not compared", quote_path(bytes_text(&absolute)),
+			    error_text(error));
 }
 
-/* Our own shortage, not the file's fault: it is tried again. */
+/* Returns true if this process or the machine lacks something for a moment. Such a file is read
+ * again later, and no error is recorded. */
 static bool is_shortage(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EINTR ||

@@ -2,7 +2,7 @@
 #ifndef INGEST_CONTENTS_STATE_H
 #define INGEST_CONTENTS_STATE_H
 
-/* The comparison of one window, shared by the threads that do it. Internal to ingest/. */
+/* State of the comparison of one window, shared by its threads. Internal to ingest/. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,7 +16,8 @@
 #include "ingest/reading.h"
 #include "ingest/results.h"
 
-/* Candidates that a thread takes at a time, reading their heads in one snapshot of the index. */
+/* Number of candidates that a thread takes at a time. It reads their prefixes in one snapshot of
+ * the index. */
 #define TAKEN_FILES 64
 
 struct contents {
@@ -24,35 +25,36 @@ struct contents {
 	struct window window;
 	struct prefixes prefixes;
 	pthread_mutex_t prefixes_lock;
-	struct prefix **undecided; /* what is left to be compared block by block */
+	struct prefix **undecided; /* prefixes that have to be compared block by block */
 	size_t undecided_count;
 	struct results results;
 	struct disk_order order;
 	uint64_t seed; /* random, see struct refinement */
-	unsigned int readers; /* threads for heads, where there is work for so many */
-	unsigned int comparers; /* the same for what is undecided */
-	_Atomic uint32_t next; /* the next piece of work for a thread */
-	uint32_t end; /* of the work */
-	bool told; /* what was noted as an error before was told then, too */
+	unsigned int readers; /* maximum number of threads that read prefixes */
+	unsigned int comparers; /* maximum number of threads that compare */
+	_Atomic uint32_t next; /* index of the next piece of work for a thread */
+	uint32_t end; /* end of the work, exclusive */
+	/* an error that the index already has was logged before: it is not logged again */
+	bool errors_logged;
 	_Atomic uint64_t errors;
-	bool repeats; /* all that is to be done was counted before */
+	bool repeats; /* this is another round: all files were counted in the progress before */
 	_Atomic uint64_t postponed; /* files left for later: changed, or being written */
-	_Atomic int failure; /* first -errno that ends the work */
+	_Atomic int failure; /* the first -errno that ends the work */
 };
 
-/* Notes what became of a file that could not be read to its end.
+/* Records why a file could not be read to its end.
  *
  * what		enum reading_outcome or -errno
- * reading	where its new attributes are after READING_CHANGED
+ * reading	after READING_CHANGED: has the new attributes
  */
 void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
 			   const struct file_record *file, int what, const struct reading *reading);
 
-/* Adds to what is done, for those who watch. A small file counts when its head is read, a longer
- * one when its class is known, its bytes as they are read. */
+/* Adds to the progress figures. A small file counts when its prefix is read, a longer one when its
+ * class is known. Bytes count as they are read. */
 void contents_count_done(struct contents *contents, uint64_t files, uint64_t bytes);
 
-/* The first one stays. */
+/* Sets contents->failure unless it is set. */
 void contents_fail(struct contents *contents, int failure);
 
 #endif

@@ -18,7 +18,7 @@
 /* A name that the index has in the directory. */
 struct known {
 	struct name name;
-	uint64_t first; /* catalog_name_cookie */
+	uint64_t first; /* catalog_name_cookie() of the name */
 	uint64_t cookie;
 	uint64_t child;
 	enum entry_kind kind;
@@ -65,8 +65,9 @@ static bool is_not_entered(const struct diff_dir *dir, const struct listed *list
 	       (listed->mount_root || listed->attributes.filesystem != dir->filesystem);
 }
 
-/* Is it a directory of the same file system, which has another place there? */
-static void note_bound(const struct diff_dir *dir, const struct listed *listed)
+/* Requests a walk if the directory is a mount of the same file system: a bind mount, whose inotify
+ * watch may be that of another path. */
+static void note_bind_mount(const struct diff_dir *dir, const struct listed *listed)
 {
 	if (dir->hooks && listed->mount_root && listed->attributes.filesystem == dir->filesystem)
 		dir->hooks->needs_walk(dir->hooks->context, dir->source);
@@ -86,15 +87,15 @@ static uint32_t file_flags(const struct listed *listed)
 	       (name_events_are_rename(listed->events) ? FILE_MOVED : 0);
 }
 
-/* May files in it have been written to, and neither an event nor a time tells? The look is no answer to
- * events of single names. */
+/* Returns true if files in the directory may have been written although no event or time shows it.
+ * A recheck of single names follows events, so it does not ask. */
 static bool may_have_hidden_stores(const struct diff_dir *dir)
 {
 	return dir->recheck->scope != RECHECK_NAMES &&
 	       filesystem_may_hide_stores(dir->filesystem_type);
 }
 
-/* Does the index have this directory, and is it the one that is listed? */
+/* *is: the index has this directory, and it is the listed one. */
 static int is_in_index(const struct diff_dir *dir, uint64_t id, const struct listed *listed,
 		       bool *is)
 {
@@ -106,13 +107,13 @@ static int is_in_index(const struct diff_dir *dir, uint64_t id, const struct lis
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Outcome: something else stands there by now. */
+/* Outcome: the name now means something else. */
 enum {
 	NAME_SWAPPED = 1
 };
 
-/* The number of a directory that the index does not have under this name: its own if it only
- * moved here from elsewhere, else *id, a new one. */
+/* Finds the id of a directory that the index does not have under this name. If the directory was
+ * moved here, sets *id to its old id and *moved; otherwise *id, a new id, stays. */
 static int identify(const struct diff_dir *dir, const struct listed *listed, uint64_t *id,
 		    bool *moved)
 {
@@ -134,7 +135,7 @@ static int identify(const struct diff_dir *dir, const struct listed *listed, uin
 	r = is_in_index(dir, known, listed, moved);
 	if (r == 0 && *moved)
 		*id = known;
-	else if (r == 0) /* it was removed meanwhile */
+	else if (r == 0) /* deleted meanwhile */
 		hooks->enter(hooks->context, dir->source, fd, *id);
 	return r;
 }
@@ -154,10 +155,10 @@ static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct l
 	if (change->flags)
 		note_not_entered(diff, dir, listed);
 	else
-		note_bound(dir, listed);
+		note_bind_mount(dir, listed);
 	if (!change->flags)
 		r = identify(dir, listed, &change->id, &moved);
-	if (r == NAME_SWAPPED) { /* an event of this directory tells */
+	if (r == NAME_SWAPPED) { /* an event of this directory follows */
 		dir->hooks->again(dir->hooks->context, dir->recheck);
 		return 0;
 	}
@@ -187,7 +188,7 @@ static int add_name(struct diff *diff, const struct diff_dir *dir, const struct 
 	if (S_ISDIR(listed->attributes.mode))
 		return add_dir(diff, dir, listed, &change);
 	change.kind = NAME_ADD_FILE;
-	change.flags = file_flags(listed) | (may_have_hidden_stores(dir) ? FILE_IN_DOUBT : 0);
+	change.flags = file_flags(listed) | (may_have_hidden_stores(dir) ? FILE_UNTRUSTED : 0);
 	return diff_add(diff, &change);
 }
 
@@ -209,7 +210,7 @@ static int replace_name(struct diff *diff, const struct diff_dir *dir, const str
 	return r < 0 ? r : add_name(diff, dir, listed);
 }
 
-/* Of a directory that is not looked into, only what its parent shows of it. */
+/* Updates only the attributes of a subdirectory that is not rechecked itself. */
 static int update_subdir(struct diff *diff, const struct dir_record *record,
 			 const struct listed *listed)
 {
@@ -235,7 +236,7 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
-	/* another directory, or what was below it is hidden by a mount now, or is no more */
+	/* Another inode, or its mount state changed, so that the names below it are others. */
 	if (!attributes_same_inode(&record.attributes, &listed->attributes) ||
 	    (record.flags & DIR_NOT_ENTERED) != not_entered)
 		return replace_name(diff, dir, known, listed);
@@ -243,7 +244,7 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 		note_not_entered(diff, dir, listed);
 		return update_subdir(diff, &record, listed);
 	}
-	note_bound(dir, listed);
+	note_bind_mount(dir, listed);
 	if (dir->recheck->scope == RECHECK_TREE)
 		return add_found_dir(diff, &found);
 	if (listed->events & EVENT_ATTRIBUTES)
@@ -252,23 +253,24 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 	return update_subdir(diff, &record, listed);
 }
 
-/* The file that the index has under this name. Where the name was made anew, the file was out of
- * sight in between. */
-static int update_file(struct diff *diff, uint64_t id, const struct listed *listed, bool in_doubt)
+/* Adds an update of the file that the index has under this name. If the name was created again, the
+ * file may have changed unseen in between. */
+static int update_file(struct diff *diff, uint64_t id, const struct listed *listed, bool untrusted)
 {
 	uint32_t flags = listed->events & EVENT_CREATED ? 0 : file_flags(listed);
 
-	if (in_doubt)
-		flags |= FILE_IN_DOUBT;
+	if (untrusted)
+		flags |= FILE_UNTRUSTED;
 	return diff_add(diff, &(struct name_change){.kind = NAME_UPDATE_FILE,
 						    .id = id,
 						    .flags = flags,
 						    .attributes = listed->attributes});
 }
 
-/* A member of a group is not believed to be what it was if a store to it can have been missed. */
-static int is_in_doubt(const struct diff_dir *dir, const struct listed *listed, uint64_t id,
-		       bool *is)
+/* *is: a store to the file may have been missed, so a member of a group is not trusted to have its
+ * bytes. */
+static int is_untrusted(const struct diff_dir *dir, const struct listed *listed, uint64_t id,
+			bool *is)
 {
 	struct content_record content;
 	AUTO_CLOSE int fd = -1;
@@ -285,11 +287,11 @@ static int is_in_doubt(const struct diff_dir *dir, const struct listed *listed, 
 	return 0;
 }
 
-/* The name is in both. */
+/* Compares a name that is both listed and in the index. */
 static int compare_name(struct diff *diff, const struct diff_dir *dir, const struct known *known,
 			const struct listed *listed)
 {
-	bool is_dir = !listed->error && S_ISDIR(listed->attributes.mode), in_doubt;
+	bool is_dir = !listed->error && S_ISDIR(listed->attributes.mode), untrusted;
 	struct file_record file;
 	int r;
 
@@ -305,18 +307,17 @@ static int compare_name(struct diff *diff, const struct diff_dir *dir, const str
 		return r == -ENOENT ? -EUCLEAN : r;
 	if (!attributes_same_inode(&file.attributes, &listed->attributes))
 		return replace_name(diff, dir, known, listed);
-	r = is_in_doubt(dir, listed, known->child, &in_doubt);
+	r = is_untrusted(dir, listed, known->child, &untrusted);
 	if (r < 0)
 		return r;
-	if (attributes_equal(&file.attributes, &listed->attributes) && !in_doubt)
+	if (attributes_equal(&file.attributes, &listed->attributes) && !untrusted)
 		return 0;
-	return update_file(diff, known->child, listed, in_doubt);
+	return update_file(diff, known->child, listed, untrusted);
 }
 
 /* ---- the directory ------------------------------------------------------------------- */
 
-/* Both sides are put in the order of cookies, which is the order of the index and quicker to make
- * than that of names. */
+/* Orders names by cookie, which is the order of the index, and is faster to sort than names. */
 static int compare_names(uint64_t first, struct name a, uint64_t other_first, struct name b)
 {
 	uint32_t common = a.length < b.length ? a.length : b.length;
@@ -368,7 +369,7 @@ static int add_known(struct diff *diff, const struct diff_dir *dir, struct known
 	return 0;
 }
 
-/* Reads what the index has of all names; they are borrowed from the snapshot. */
+/* Reads all names that the index has. They are borrowed from the snapshot. */
 static int load_all_known(struct diff *diff, const struct diff_dir *dir, struct known_list *known)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -389,7 +390,7 @@ static bool is_listed(const struct diff_dir *dir, const struct listing *listing,
 					     sizeof(struct listed *), by_cookie);
 }
 
-/* Reads what the index has of the names that are rechecked. */
+/* Reads those names of the index that are rechecked. */
 static int load_rechecked(struct diff *diff, const struct diff_dir *dir,
 			  const struct listing *listing, struct known_list *known)
 {
@@ -412,7 +413,7 @@ static int load_rechecked(struct diff *diff, const struct diff_dir *dir,
 	return r;
 }
 
-/* Sorted by cookie. */
+/* Reads the names of the index, sorted by cookie. */
 static int load_known(struct diff *diff, const struct diff_dir *dir, const struct listing *listing,
 		      struct known_list *known)
 {
@@ -446,7 +447,7 @@ static int merge(struct diff *diff, const struct diff_dir *dir, const struct lis
 	return r;
 }
 
-/* Takes names out of the listing that users must not see. */
+/* Removes the hidden directory from the listing. */
 static void hide(struct listing *listing, const struct attributes *hidden)
 {
 	size_t kept = 0;

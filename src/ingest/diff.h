@@ -2,8 +2,8 @@
 #ifndef INGEST_DIFF_H
 #define INGEST_DIFF_H
 
-/* What is different between one directory's listing and what the index has of it. Makes no system
- * call. Not shared between threads; used again for one directory after the other. */
+/* The differences between the listing of a directory and what the index has of it. One struct diff
+ * is reused for many directories and is not shared between threads. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,23 +13,25 @@
 #include "catalog/change.h"
 #include "ingest/listing.h"
 
-/* A directory found in the listing, to be looked at next, deeply. Not one that is not entered. */
+/* A directory in the listing whose tree has to be walked next. Directories that are not entered are
+ * not among them. */
 struct found_dir {
-	struct name name; /* these two borrowed from the listing */
+	struct name name; /* borrowed from the listing, as are the attributes */
 	const struct attributes *attributes;
 	uint64_t id;
-	bool known; /* the index has it already */
+	bool known; /* the index already has it */
 };
 
 struct diff {
-	struct name_change *changes; /* names borrowed from the listing */
+	struct name_change *changes; /* names are borrowed from the listing */
 	size_t count;
 	size_t capacity;
 	struct found_dir *dirs;
 	size_t dir_count;
 	size_t dir_capacity;
-	uint64_t not_entered; /* directories left alone, since the diff was made */
-	struct arena old; /* what the index has, while they are compared */
+	/* directories that were not entered, counted since the diff was made */
+	uint64_t not_entered;
+	struct arena old; /* names that the index has, during a comparison */
 };
 
 /* The directory that is compared. */
@@ -38,24 +40,25 @@ struct diff_dir {
 	uint32_t source;
 	uint32_t filesystem; /* the catalog's number */
 	uint32_t filesystem_type; /* f_type of statfs(2) */
-	bool known; /* false: the index has nothing of it yet */
+	bool known; /* false: the index has no names of it yet */
 	bool cross_mounts;
-	bool by_path; /* where a directory is decides which of its names are left out */
+	/* an exclude glob has a slash, so the path decides which names are excluded */
+	bool by_path;
 	const struct recheck *recheck; /* borrowed */
 	const struct ingest_hooks *hooks; /* borrowed, or NULL */
-	int fd; /* of the directory, for watch->identify */
-	struct attributes hidden; /* of a directory that is left out: the index folder */
+	int fd; /* of the directory, for hooks->identify */
+	struct attributes hidden; /* attributes of a directory that is left out: the index folder */
 	struct catalog *catalog; /* borrowed */
-	struct catalog_reader *reader; /* set while they are compared */
+	struct catalog_reader *reader; /* set during a comparison */
 };
 
 void diff_free(struct diff *diff);
 
-/* Fills diff->changes and diff->dirs: with RECHECK_NAMES only what differs in those names. 0 or
- * -errno. */
+/* Fills diff->changes and diff->dirs. With RECHECK_NAMES, only the names of the recheck are
+ * compared. Returns 0 or -errno. */
 MUST_CHECK int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing);
 
-/* Puts a further change, about the directory itself, behind the others. */
+/* Appends a change, about the directory itself. Returns 0 or -ENOMEM. */
 MUST_CHECK int diff_add(struct diff *diff, const struct name_change *change);
 
 #endif

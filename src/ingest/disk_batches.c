@@ -11,24 +11,25 @@
 #include "ingest/disk_kind.h"
 #include "ingest/disk_order.h"
 
-/* Larger files are read in turns: they may differ long before their end. */
+/* Larger files are read in turns, as they may differ long before their end. */
 #define BATCHED_FILE_MAX (UINT64_C(16) << 20)
 
-/* Of the budget: what one batch may take while another one is compared, and one class. */
+/* Parts of the budget: for one batch while another one is compared, and for one class. */
 #define BATCH_PART 8
 #define CLASS_PART 4
 
-/* A head that goes from file to file loses a tenth of its time with these. */
+/* Bytes that are read from one file before the disk seeks to the next. Seeks then take a tenth of
+ * the time. */
 #define TURN_MIN (UINT64_C(1) << 20)
 #define TURN_FIRST (UINT64_C(8) << 20)
 #define TURN_MAX (UINT64_C(32) << 20)
 
-/* Heads of large files of which one is tried. */
-#define TRIED_HEADS 8
+/* Number of prefixes of large files that are tested for seeks. */
+#define TRIED_PREFIXES 8
 
-/* ---- whether it matters -------------------------------------------------------------- */
+/* ---- whether the order matters ------------------------------------------------------- */
 
-/* Does it take a seek to read from the middle of the head's first file? */
+/* Returns true if a read from the middle of the prefix's first file takes a seek. */
 static bool must_seek(struct contents *contents, struct catalog_reader *reader,
 		      const struct prefix *prefix)
 {
@@ -44,7 +45,7 @@ static bool must_seek(struct contents *contents, struct catalog_reader *reader,
 void disk_order_examine(struct contents *contents)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	size_t count = contents->undecided_count, step = count / TRIED_HEADS + 1;
+	size_t count = contents->undecided_count, step = count / TRIED_PREFIXES + 1;
 	unsigned int tried = 0, seeking = 0;
 
 	if (!disk_order_may_switch_on(contents) ||
@@ -62,7 +63,7 @@ void disk_order_examine(struct contents *contents)
 
 /* ---- batches ------------------------------------------------------------------------- */
 
-/* A head, by its file that comes first on the disk. */
+/* A prefix with the lowest position of its files. */
 struct placed_prefix {
 	struct prefix *prefix;
 	uint64_t place;
@@ -95,7 +96,7 @@ static int by_first_place(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Files whose heads were read before it was switched on have no place yet. */
+/* Sets the positions of files whose prefixes were read before the order was enabled. */
 static int add_places(struct contents *contents)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -115,7 +116,7 @@ static int add_places(struct contents *contents)
 	return r;
 }
 
-/* Ends a batch where the next class would not fit. */
+/* Divides the prefixes into batches that fit the budget. */
 static int divide(struct contents *contents, const struct placed_prefix *list)
 {
 	struct disk_order *order = &contents->order;
@@ -168,15 +169,15 @@ int disk_batches_make(struct contents *contents)
 	return divide(contents, list);
 }
 
-/* ---- fetching ------------------------------------------------------------------------ */
+/* ---- prefetching --------------------------------------------------------------------- */
 
-/* Where the files of a batch begin and end in contents->undecided. */
+/* Returns the index in contents->undecided at which the batch begins. */
 static uint32_t batch_first(const struct disk_order *order, uint32_t batch)
 {
 	return batch > 0 ? order->batches[batch - 1] : 0;
 }
 
-/* Appends the numbers of the head's candidates. */
+/* Appends pointers to the candidates of the prefix. */
 static int add_files(const struct contents *contents, const struct prefix *prefix,
 		     struct bytes *files)
 {
@@ -199,8 +200,8 @@ static int by_candidate_place(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Asks for all files of a batch, in the order of their places. What fails here fails again, and is
- * told, when it is compared. */
+/* Requests all files of a batch in the order of their positions. A file that fails here fails again
+ * in the comparison, which reports it. */
 static void fetch_batch(struct contents *contents, uint32_t batch)
 {
 	struct disk_order *order = &contents->order;
@@ -236,7 +237,7 @@ uint32_t disk_batches_next(struct contents *contents, uint32_t *first, unsigned 
 	order->in_turns = is_large(order, batch);
 	if (batch == 0 && !order->in_turns)
 		fetch_batch(contents, 0);
-	/* two large classes at a time would draw the head back and forth */
+	/* Two large classes at a time would make the disk seek between them. */
 	*threads = order->in_turns ? 1 : contents->comparers;
 	atomic_store(&order->batch_taken, false);
 	*first = batch_first(order, batch);
@@ -261,7 +262,7 @@ uint64_t disk_order_turn(const struct disk_order *order, uint64_t offset, size_t
 		return 0;
 	if (turn > TURN_MAX)
 		turn = TURN_MAX;
-	/* files that differ do so early, more often than not */
+	/* Files that differ do so early in most cases. */
 	if (turn > TURN_FIRST && turn > offset)
 		turn = offset > TURN_FIRST ? offset : TURN_FIRST;
 	return turn < TURN_MIN ? TURN_MIN : turn;

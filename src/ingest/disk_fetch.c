@@ -12,15 +12,15 @@
 
 #include "base/memory_limit.h"
 
-/* The kernel reads no more than this for one posix_fadvise(2), whatever is asked for: it is the
- * usual size of its own readahead (read_ahead_kb). */
+/* Maximum that the kernel reads for one posix_fadvise(2) call: the usual size of its readahead
+ * (read_ahead_kb). */
 #define PIECE_BYTES (UINT64_C(128) << 10)
 
-/* What is fetched waits in memory that is free anyway; more of it helps little. */
+/* Limits of the prefetched bytes. They wait in memory that is free anyway; more helps little. */
 #define BUDGET_MAX (UINT64_C(1) << 30)
 #define BUDGET_PART 8
 
-/* Extents that have no place, or none that says where the head must go. */
+/* Extents without a device offset, or with one that says nothing about seeks. */
 #define PLACELESS                                                                     \
 	(FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_DATA_INLINE | \
 	 FIEMAP_EXTENT_NOT_ALIGNED)

@@ -10,17 +10,17 @@
 #include "base/bytes.h"
 #include "base/mountinfo.h"
 
-/* A loop device over a file on an overlay on a loop device ...: so far is looked. */
+/* Maximum depth, such as a loop device over a file on an overlay on a loop device. */
 #define LAYERS_MAX 8
 
-/* What is looked at next: a device, or something open whose mount is to be found. */
+/* The next thing to examine: a device, or a mount to find. */
 struct layer {
 	dev_t device;
 	uint64_t mount;
 };
 
-/* Reads the first line of what /sys has of a device into *line, to be freed by the caller; false:
- * there is none. */
+/* Reads the first line of a file that /sys has for a device. The caller frees *line. Returns false
+ * if the file cannot be read. */
 static bool read_line(const struct disk_kind_places *places, dev_t device, const char *name,
 		      char **line)
 {
@@ -65,7 +65,7 @@ static bool examine_path(struct layer *layer, const char *path)
 
 /* ---- devices ------------------------------------------------------------------------- */
 
-/* Outcome: the answer lies in another layer. */
+/* Outcome: the next layer decides. */
 enum {
 	DEVICE_BELOW = -1
 };
@@ -74,13 +74,14 @@ static int kind_of_device(const struct disk_kind_places *places, struct layer *l
 {
 	AUTO_FREE char *rotating = NULL, *below = NULL;
 
-	/* a partition has no queue: the disk has, in the folder above */
+	/* A partition has no queue; the directory above is that of its disk. */
 	if (!read_line(places, layer->device, "queue/rotational", &rotating) &&
 	    !read_line(places, layer->device, "../queue/rotational", &rotating))
 		return DISK_UNKNOWN;
 	if (strcmp(rotating, "1") == 0)
 		return DISK_ROTATING;
-	/* a loop device says what is below it, but not where that has no device of its own */
+	/* A loop device inherits the value of its backing device, but not if that file system has
+	 * none. */
 	if (read_line(places, layer->device, "loop/backing_file", &below) &&
 	    examine_path(layer, below))
 		return DEVICE_BELOW;
@@ -89,7 +90,8 @@ static int kind_of_device(const struct disk_kind_places *places, struct layer *l
 
 /* ---- file systems without a device ---------------------------------------------------- */
 
-/* The value of NAME=value in a list of options, up to the first of the ends; NULL: not there. */
+/* Returns the value of NAME=value in a list of options, up to the first character of ends; NULL:
+ * missing. The caller frees it. */
 static char *option_value(const char *list, const char *name, const char *ends)
 {
 	size_t length = strlen(name);
@@ -103,7 +105,8 @@ static char *option_value(const char *list, const char *name, const char *ends)
 	return at ? strndup(at + length + 1, strcspn(at + length + 1, ends)) : NULL;
 }
 
-/* Where a mount lies: type, source and options of its file system, as in mountinfo behind " - ". */
+/* Finds the device or file below a mount. type, source and options are the fields of mountinfo
+ * after " - ". */
 static bool find_below(struct layer *layer, char *type, char *source, const char *options)
 {
 	AUTO_FREE char *path = NULL;
@@ -121,7 +124,8 @@ static bool find_below(struct layer *layer, char *type, char *source, const char
 	return path[0] == '/' && examine_path(layer, path);
 }
 
-/* A line of mountinfo: is it that mount, and what is below it? */
+/* Parses a line of mountinfo. Returns true if it is the mount of the layer. *found: the layer below
+ * it was found. */
 static bool is_mount(char *line, struct layer *layer, bool *found)
 {
 	char *at = strstr(line, " - "), *rest = NULL;
@@ -136,7 +140,7 @@ static bool is_mount(char *line, struct layer *layer, bool *found)
 	return true;
 }
 
-static bool look_below_mount(const struct disk_kind_places *places, struct layer *layer)
+static bool find_below_mount(const struct disk_kind_places *places, struct layer *layer)
 {
 	AUTO_FCLOSE FILE *file = fopen(places->mountinfo, "re");
 	AUTO_FREE char *line = NULL;
@@ -162,7 +166,7 @@ enum disk_kind disk_kind_by(const struct disk_kind_places *places, int fd)
 	for (int i = 0; kind == DEVICE_BELOW && i < LAYERS_MAX; i++) {
 		if (major(layer.device) != 0)
 			kind = kind_of_device(places, &layer);
-		else if (!look_below_mount(places, &layer))
+		else if (!find_below_mount(places, &layer))
 			kind = DISK_UNKNOWN;
 	}
 	return kind == DEVICE_BELOW ? DISK_UNKNOWN : (enum disk_kind)kind;

@@ -12,25 +12,25 @@
 #include "ingest/disk_fetch.h"
 #include "ingest/disk_kind.h"
 
-/* Candidates that the kernel was asked for, but no thread has taken: a disk's queue holds 32 to
- * 128 requests. */
+/* Maximum number of candidates that are requested but not yet taken. The queue of a disk holds 32
+ * to 128 requests. */
 #define AHEAD_FILES 128
 
-/* Files that are asked whether they are cached. */
+/* Number of files that are checked for being cached. */
 #define SAMPLED_FILES 32
 
-/* To read that much takes a disk as long as going there, so it is read before it is known whether
- * it will be needed. */
+/* Reading this much takes a disk as long as a seek. So it is read before it is known whether it is
+ * needed. */
 #define WHOLE_MAX (UINT64_C(1) << 20)
 
-/* Of the budget: what small files may take between that and their comparison. */
+/* Part of the budget for small files that wait for their comparison. */
 #define WHOLE_PART 2
 
-/* A place is the number of its file system, by which files are sorted first, and the offset. */
+/* A position: the number of the file system in the high bits, the offset in the low bits. */
 #define OFFSET_BITS 56
 #define OFFSET_MASK ((UINT64_C(1) << OFFSET_BITS) - 1)
 
-/* ---- whether it matters -------------------------------------------------------------- */
+/* ---- whether the order matters ------------------------------------------------------- */
 
 bool disk_order_is_on(const struct disk_order *order)
 {
@@ -68,7 +68,7 @@ void disk_order_deinit(struct disk_order *order)
 	free(order->batches);
 }
 
-/* ---- places -------------------------------------------------------------------------- */
+/* ---- positions ----------------------------------------------------------------------- */
 
 int disk_order_open(struct contents *contents, struct catalog_reader *reader,
 		    const struct candidate *candidate)
@@ -113,7 +113,7 @@ uint64_t disk_order_place(struct contents *contents, struct catalog_reader *read
 	if (fd < 0)
 		return 0;
 	number = device_number(contents, fd);
-	/* where no head moves, directory by directory is better */
+	/* Without seeks, the order of directories is better. */
 	if (number < devices->count && !devices->list[number].rotates)
 		return (uint64_t)(number + 1) << OFFSET_BITS | (candidate->file & OFFSET_MASK);
 	return (uint64_t)(number + 1) << OFFSET_BITS | (disk_fetch_place(fd) & OFFSET_MASK);
@@ -146,7 +146,7 @@ uint64_t size_sums_limit(const struct size_sums *sums, uint64_t budget)
 	return UINT64_C(1) << i;
 }
 
-/* Is it not worth the while? */
+/* Returns true if nearly all candidates are cached, so that sorting is not worth its cost. */
 static bool is_cached(struct contents *contents, struct catalog_reader *reader, uint32_t from)
 {
 	size_t count = contents->window.count - from, step = count / SAMPLED_FILES + 1;
@@ -191,7 +191,7 @@ int disk_order_arrange(struct contents *contents, uint32_t from)
 	return 0;
 }
 
-/* ---- heads --------------------------------------------------------------------------- */
+/* ---- prefixes ------------------------------------------------------------------------ */
 
 void disk_order_fetch(struct contents *contents, struct catalog_reader *reader,
 		      const struct candidate *candidate, uint64_t length)
@@ -202,7 +202,7 @@ void disk_order_fetch(struct contents *contents, struct catalog_reader *reader,
 		disk_fetch_range(fd, 0, length);
 }
 
-/* Asks for candidates up to end. Holds the lock. */
+/* Requests the prefixes of candidates up to end. The caller holds the lock. */
 static void fetch_prefixes(struct contents *contents, uint32_t end)
 {
 	struct disk_order *order = &contents->order;
@@ -210,7 +210,7 @@ static void fetch_prefixes(struct contents *contents, uint32_t end)
 	const struct candidate *candidate;
 
 	if (order->fetched >= end || catalog_read_begin(contents->ingest->catalog, &reader) < 0)
-		return; /* whoever reads them says what is wrong */
+		return; /* the thread that reads them reports the error */
 	for (; order->fetched < end && !stop_requested(); order->fetched++) {
 		candidate = &contents->window.list[order->fetched];
 		disk_order_fetch(contents, reader, candidate,
@@ -220,7 +220,7 @@ static void fetch_prefixes(struct contents *contents, uint32_t end)
 	}
 }
 
-/* The next candidates for a thread. */
+/* Takes the next candidates for a thread. */
 static bool take(struct contents *contents, uint32_t count, uint32_t *first, uint32_t *end)
 {
 	*first = atomic_fetch_add(&contents->next, count);

@@ -2,20 +2,19 @@
 #ifndef INGEST_DISK_ORDER_H
 #define INGEST_DISK_ORDER_H
 
-/* Reading in the order of the disk, where the head of a disk has to go to each file.
+/* Reads files in the order of the disk, if the disk seeks.
  *
- * Candidates are sorted by where they lie, and the kernel is asked for them in that order some way
- * ahead of the threads that compare, which then find them in its cache. So however many threads
- * there are the disk has one reader, a queue that its scheduler can sort, and no pauses.
+ * Candidates are sorted by their position on the disk. The kernel prefetches them in that order,
+ * ahead of the comparing threads, which then read from the cache. So the disk gets one sequential
+ * stream of requests, without pauses, whatever the number of threads.
  *
- *   heads	   candidates by place: the first bytes of each, small files wholly
- *   classes	   as many whole classes as may wait in memory, all their files by place, while the
- *		   ones before are compared
+ *   prefixes	   candidates by position: the first bytes of each, small files wholly
+ *   classes	   as many whole classes as fit in memory, all their files by position, while
+ * | the classes before are compared
  *   large files   one class at a time, a long piece of each file in turn
  *
- * It is switched on by the user or, where a disk says that it rotates, by the time that reads take:
- * virtual disks say so too, and what is cached has no place. What is fetched ahead changes nothing
- * of how it is compared (reading.h).
+ * It is enabled by the user, or if the disk rotates and reads take as long as seeks (disk_seeks.h).
+ * Prefetching does not change how files are compared (reading.h).
  */
 
 #include <pthread.h>
@@ -32,20 +31,21 @@
 struct candidate;
 struct contents;
 
-/* Sums of file sizes, to know up to which size all of them together fit into memory. */
+/* Sums of file sizes, to find the size below which all files together fit into memory. */
 struct size_sums {
-	uint64_t bytes[64]; /* of files of 2^n bytes up to twice that */
+	uint64_t bytes[64]; /* bytes of the files of 2^n to 2^(n+1) - 1 bytes */
 };
 
 void size_sums_add(struct size_sums *sums, uint64_t size);
 
-/* Files below this size have at most budget bytes together. A power of two; 1: no size. */
+/* Returns a power of two: all files below this size have at most budget bytes together. 1: none
+ * fit. */
 uint64_t size_sums_limit(const struct size_sums *sums, uint64_t budget);
 
 #define DISK_ORDER_DEVICES_MAX 31
 
-/* The file systems that candidates lie on, in the order in which they are met; those beyond these
- * count as one. */
+/* The file systems of the candidates, in the order in which they are found. Those beyond the
+ * maximum count as one. */
 struct disk_order_devices {
 	struct {
 		dev_t device;
@@ -56,77 +56,77 @@ struct disk_order_devices {
 
 struct disk_order {
 	_Atomic bool is_on;
-	bool arranged; /* candidates that are left stand in the order of their places */
-	uint64_t budget; /* bytes that may be fetched ahead */
-	uint64_t whole_below; /* smaller files are fetched wholly with their first bytes */
-	pthread_mutex_t lock; /* of fetched and of the opener, while heads are read */
-	uint32_t fetched; /* candidates whose first bytes are asked for */
-	struct file_opener opener; /* of one thread at a time */
+	bool arranged; /* the remaining candidates are sorted by position */
+	uint64_t budget; /* maximum number of prefetched bytes */
+	uint64_t whole_below; /* smaller files are prefetched wholly with their prefix */
+	pthread_mutex_t lock; /* protects fetched and opener, while prefixes are read */
+	uint32_t fetched; /* candidates whose prefixes are requested */
+	struct file_opener opener; /* used by one thread at a time */
 	struct disk_order_devices devices;
-	uint32_t *batches; /* the end of each, as an index of contents->undecided */
+	uint32_t *batches; /* the end of each batch, as an index of contents->undecided */
 	uint32_t batch_count, batch_now;
-	uint32_t large; /* from here on they are too large to be fetched wholly */
-	bool in_turns; /* this batch is too large: its files are read in turns */
-	_Atomic bool batch_taken; /* the next one is being fetched */
+	/* index of the first prefix whose files are too large to be prefetched wholly */
+	uint32_t large;
+	bool in_turns; /* the files of this batch are too large: they are read in turns */
+	_Atomic bool batch_taken; /* a thread prefetches the next batch */
 };
 
-/* seeks: a disk was seen to seek a moment ago. */
+/* seeks: the disk was seeking a moment ago. */
 void disk_order_init(struct disk_order *order, const struct ingest *ingest, bool seeks);
 void disk_order_deinit(struct disk_order *order);
 
-/* The user or an earlier read said that the head of the disk matters. */
+/* Returns true if files are read in the order of the disk. */
 bool disk_order_is_on(const struct disk_order *order);
 
-/* Nobody has decided yet. */
+/* Returns true if it is off now, but measured read times may still enable it. */
 bool disk_order_may_switch_on(const struct contents *contents);
 
-/* Opens a candidate that is as the index has it; -1: it is not, or not to be opened. One thread at
- * a time, as for the next two. */
+/* Opens a candidate that has the size in the index. Returns a descriptor, or -1 if it changed or
+ * cannot be opened. This function and the next two: one thread at a time. */
 MUST_CHECK int disk_order_open(struct contents *contents, struct catalog_reader *reader,
 			       const struct candidate *candidate);
 
-/* Where it lies: numbers that ascend with the way of the head, file system by file system. 0: that
- * cannot be told. */
+/* Returns the position of a candidate: a number that ascends along the disk, one file system after
+ * the other. 0: not known. */
 uint64_t disk_order_place(struct contents *contents, struct catalog_reader *reader,
 			  const struct candidate *candidate);
 
-/* Has the kernel read its first length bytes. */
+/* Prefetches the first length bytes of a candidate. */
 void disk_order_fetch(struct contents *contents, struct catalog_reader *reader,
 		      const struct candidate *candidate, uint64_t length);
 
-/* ---- heads ---------------------------------------------------------------------------- */
+/* ---- prefixes ------------------------------------------------------------------------- */
 
-/* Enters how long a thread took to read from the file that is open as fd. */
+/* Records how long a thread took to read from the open file fd. */
 void disk_order_note_read(struct contents *contents, struct disk_seeks *hooks, int fd,
 			  uint64_t took_ns);
 
-/* Sorts the window's candidates from number from on by their place; or switches it off where the
- * user did not ask for it and nearly all of them are cached. 0 or -errno. */
+/* Sorts the candidates of the window from number from on by position. If the user did not enable it
+ * and nearly all are cached, disables it instead. Returns 0 or -errno. */
 MUST_CHECK int disk_order_arrange(struct contents *contents, uint32_t from);
 
-/* Takes up to count candidates for the calling thread, [*first, *end), and has the kernel read
- * ahead. False: none are left. */
+/* Takes up to count candidates for the calling thread, [*first, *end), and prefetches the ones
+ * after them. Returns false if none are left. */
 bool disk_order_take(struct contents *contents, uint32_t count, uint32_t *first, uint32_t *end);
 
 /* ---- classes -------------------------------------------------------------------------- */
 
-/* Tries a few large files of the undecided heads, whose first bytes may have been cached and the
- * rest not, and switches it on where that takes seeks. */
+/* Reads a little from a few large undecided files and enables it if that takes seeks. Their
+ * prefixes may have been cached while the rest was not. */
 void disk_order_examine(struct contents *contents);
 
-/* Sorts the undecided heads by place and divides them into batches. 0 or -errno. */
+/* Sorts the undecided prefixes by position and divides them into batches. Returns 0 or -errno. */
 MUST_CHECK int disk_batches_make(struct contents *contents);
 
-/* Goes to the next batch: how many of contents->undecided from *first on, by *threads
- * threads. 0: there are no more. */
+/* Starts the next batch: *first is its index in contents->undecided, *threads the number of threads
+ * for it. Returns its number of prefixes, 0 if none are left. */
 uint32_t disk_batches_next(struct contents *contents, uint32_t *first, unsigned int *threads);
 
-/* Has the kernel read the batch after the one that is compared, unless another thread does. Any
- * thread. */
+/* Prefetches the batch after the current one, unless another thread does. Any thread. */
 void disk_batches_fetch_next(struct contents *contents);
 
-/* How many bytes of each of count files from offset on are to be read in one go; 0: they were
- * fetched, or the head does not matter. */
+/* Returns how many bytes of each of count files are to be read at a time from offset on. 0: they
+ * were prefetched, or the order of the disk does not matter. */
 uint64_t disk_order_turn(const struct disk_order *order, uint64_t offset, size_t count);
 
 #endif

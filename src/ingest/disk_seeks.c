@@ -4,11 +4,11 @@
 #include "base/clock.h"
 #include "ingest/disk_kind.h"
 
-/* A head needs 4 ms and more, for half a turn of the platter and the way there; a cache answers in
- * 0.01, a solid disk in 0.2. */
+/* A seek takes 4 ms and more: the move of the head and half a turn of the platter. A cache answers
+ * in 0.01 ms, a solid-state disk in 0.2 ms. */
 #define SLOW_NS (2 * MS_NS)
 
-/* So many slow reads, of the last 32 to 64. */
+/* A disk seeks if this many of the last 32 to 64 reads were slow. */
 #define SLOW_READS 8
 #define WATCHED_READS 64
 
@@ -30,7 +30,7 @@ bool disk_seeks_add(struct disk_seeks *seeks, uint64_t took_ns)
 
 bool disk_seeks_note(struct disk_seeks *seeks, int fd, uint64_t took_ns)
 {
-	/* only a slow one is worth the question */
+	/* The kind of disk costs a lookup, so it is checked for slow reads only. */
 	if (disk_seeks_is_slow(took_ns) && disk_kind(fd) != DISK_ROTATING)
 		took_ns = 0;
 	return disk_seeks_add(seeks, took_ns);

@@ -2,7 +2,7 @@
 #ifndef INGEST_EXCLUDE_H
 #define INGEST_EXCLUDE_H
 
-/* Globs that name what the user wants left out. Read by any thread. */
+/* Globs of names that the user excludes. Read by any thread. */
 
 #include <stdbool.h>
 
@@ -10,11 +10,12 @@ struct exclude {
 	char *const *globs; /* NULL-terminated, borrowed; NULL: none */
 };
 
-/* Does a glob hold a slash? Else dir_path does not matter. */
+/* Returns true if a glob has a slash. If none has, dir_path is not used. */
 bool exclude_has_paths(const struct exclude *exclude);
 
-/* Does a glob match? One without a slash is held against the name, one with a slash against the
- * path relative to the source (dir_path, "" for its root, and name). '*' does not match '/'. */
+/* Returns true if a glob matches. A glob without a slash is matched with the name. A glob with a
+ * slash is matched with the path in the source (dir_path, "" for its root, and name). '*' does not
+ * match '/'. */
 bool exclude_matches(const struct exclude *exclude, const char *dir_path, const char *name);
 
 #endif

@@ -10,7 +10,7 @@
 #include "ingest/sizes.h"
 #include "ingest/walk.h"
 
-/* Orphans forgotten in one transaction. */
+/* Maximum number of orphans deleted in one transaction. */
 #define PURGE_FILES 65536
 
 struct scan_begin {
@@ -27,7 +27,7 @@ static int begin_body(struct catalog_writer *w, void *context)
 	return r < 0 ? r : catalog_set_scan_settings(w, &begin->settings);
 }
 
-/* Begins a scan. *scan is its number. */
+/* Begins a scan and sets *scan to its number. */
 static int begin(const struct ingest *ingest, uint32_t *scan)
 {
 	const struct ingest_settings *settings = ingest->settings;
@@ -58,7 +58,7 @@ int ingest_purge(struct catalog *catalog)
 	return r;
 }
 
-/* scan: as for batch_writer_new */
+/* Rechecks the directories; scan as for batch_writer_new(). */
 static int recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count,
 		   uint32_t scan)
 {
@@ -95,8 +95,8 @@ int ingest_names(struct ingest *ingest)
 	if (r == 0 && !stop_requested())
 		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_FILES);
 	ingest->result.stopped = stop_requested();
-	/* only a walk that saw everything knows that a file without a name is gone; who follows
-	 * the sources looks again at what changed under it */
+	/* Only a complete walk proves that a file without a name is deleted. A follower rechecks
+	 * what changed during the walk. */
 	if (r == 0 && !ingest->result.stopped && !ingest->hooks)
 		r = ingest_purge(ingest->catalog);
 	return r;

@@ -4,19 +4,29 @@
 
 /* From disk to catalog: brings the index up to date with its sources.
  *
- * First ingest_names, which walks the sources, then ingest_contents, which reads what has to be
- * compared and commits the classes of byte-equal files. A first scan and a rescan are the same:
- * what the index knows already, and the file system does not contradict, is not read again.
+ * ingest_names() walks the sources. ingest_contents() then reads the files that have to be
+ * compared, and commits classes of byte-equal files. A first scan and a rescan run the same code.
+ * Content that the index knows is not read again while the file has the signature that was
+ * recorded.
  *
- * Both block for as long as it takes and use threads of their own; call them one after the other
- * from one thread. They return early, with what is done committed, when stop_requested().
+ * What is proved, and when:
  *
- * While sources are followed (struct ingest_hooks) ingest_recheck then keeps the names current and
- * ingest_compare the contents. All of them may run at the same time, each with a struct ingest of its own,
- * if no two compare files of one size.
+ * 1. Walk: names and attributes. A file with another signature than the index has is unread.
+ * 2. Plan: a file is a candidate if another file has its size.
+ * 3. Prefix hashes: files with different first 16 KiB are different. They are not read further.
+ * 4. Comparison: files are equal only if all their bytes were compared, block by block. The guards
+ *    of reading.h prove that no file changed between its first read and its last.
+ * 5. Commit: the results of a file count only if it still has the signature that was read.
  *
- * Everything that cannot be read is logged once with its path, noted in the catalog as an error,
- * and counted.
+ * Both functions block and use threads of their own. The caller must call them one after the other,
+ * from one thread. They return early when stop_requested(), and what is done by then is committed.
+ *
+ * While the sources are followed (struct ingest_hooks), ingest_recheck() keeps names current and
+ * ingest_compare() keeps contents current. All of these functions may run at the same time, each
+ * with its own struct ingest, if no two of them compare files of the same size.
+ *
+ * A file or directory that cannot be read is logged once with its path, recorded in the catalog as
+ * an error, and counted.
  */
 
 #include <errno.h>
@@ -30,104 +40,106 @@
 #include "catalog/record.h"
 #include "source/source.h"
 
-/* How the disks are read. */
+/* Order in which files are read. */
 enum ingest_disk {
-	INGEST_DISK_AUTO, /* as they say, and as the time tells that reading takes */
-	INGEST_DISK_ROTATING, /* in the order of the disk: a head has to move from file to file */
+	/* the user chose none: decided by the kind of disk and measured read times */
+	INGEST_DISK_AUTO,
+	INGEST_DISK_ROTATING, /* in the order of the disk, to avoid seeks */
 	INGEST_DISK_SOLID, /* in any order */
 };
 
 struct ingest_settings {
-	uint64_t min_size; /* smaller files are never compared; 0: empty files are groups too */
+	/* bytes; smaller files are never compared; 0: empty files form a group too */
+	uint64_t min_size;
 	char *const *excludes; /* NULL-terminated globs, borrowed; NULL: none */
 	bool cross_mounts;
-	unsigned int threads; /* 0: as many as there is use for */
+	unsigned int threads; /* 0: chosen by the number of processors and the work */
 	enum ingest_disk disk;
-	/* A folder that is left out instead of that of the index, which lies within; borrowed; NULL:
+	/* A folder that is left out instead of the index folder, which it contains; borrowed; NULL:
 	 * none. */
 	const char *hidden;
-	/* Waits for files that were written a moment ago, or are open for writing, to come to rest
-	 * for at most this long, then leaves them pending. */
+	/* Maximum time to wait for files that were written a moment ago or are open for writing.
+	 * Such files stay pending after it. */
 	unsigned int patience_ms;
 };
 
-/* Figures that another thread may read while the work goes on. */
+/* Figures that another thread may read while the work is in progress. */
 struct ingest_progress {
-	_Atomic uint64_t names; /* seen by the walk */
+	_Atomic uint64_t names; /* names that the walk read */
 	_Atomic uint64_t candidates; /* files that may have to be read */
 	_Atomic uint64_t candidate_bytes;
-	_Atomic uint64_t compared; /* of these, done */
+	_Atomic uint64_t compared; /* candidates that are done */
 	_Atomic uint64_t compared_bytes;
 };
 
-/* What has to be rechecked in a directory of the index, besides the directory itself. */
+/* Which names of a directory have to be rechecked, besides the directory itself. */
 enum recheck_scope {
-	RECHECK_NAMES, /* the names given; everything below the new directories among them */
-	RECHECK_LISTING, /* all its names, and everything below the new directories among them */
-	RECHECK_TREE, /* everything below it */
+	/* the given names, and the whole tree below those that are new directories */
+	RECHECK_NAMES,
+	RECHECK_LISTING, /* all names, and the whole tree below those that are new directories */
+	RECHECK_TREE, /* the whole tree below the directory */
 };
 
-/* One directory that has to be rechecked. */
+/* A directory that has to be rechecked. */
 struct recheck {
 	uint64_t dir;
 	enum recheck_scope scope;
-	enum rename_trust trust; /* with RECHECK_NAMES: what a renamed file is taken for */
-	const struct name_events *const *names; /* borrowed; sorted by bytes, each once */
+	enum rename_trust trust; /* with RECHECK_NAMES: whether a renamed file keeps its content */
+	const struct name_events *const *names; /* borrowed; sorted by bytes, each name once */
 	size_t count;
 };
 
 struct ingest_result {
-	uint64_t errors; /* could not be read */
-	uint64_t pending; /* left for later: being written */
-	uint64_t not_entered; /* directories on other file systems, left out as asked */
-	uint64_t excluded; /* names left out by a glob */
+	uint64_t errors; /* files and directories that could not be read */
+	uint64_t pending; /* files left for later because they are being written */
+	uint64_t not_entered; /* directories on other file systems, which the settings exclude */
+	uint64_t excluded; /* names that match an exclude glob */
 	bool stopped;
 };
 
-/* Who follows the sources while they change. All are called from threads that walk or compare,
- * several at a time; none may block or write to the catalog. */
+/* Callbacks of the follower, while it follows the sources. They are called from threads that walk
+ * or compare, several at a time. They must not block or write to the catalog. */
 struct ingest_hooks {
-	/* The open directory is listed next as number dir: watch it. */
+	/* The open directory dir is listed next. The callback adds an inotify watch to it. */
 	void (*enter)(void *context, uint32_t source, int fd, uint64_t dir);
-	/* An open directory stands at a name where the index has none: watches it, and gives the
-	 * number of that directory if it is known and only came from elsewhere, else new_dir. */
+	/* An open directory has a name that the index does not have. The callback adds a watch.
+	 * Returns the id of the directory if it is known and was moved, or new_dir. */
 	uint64_t (*identify)(void *context, uint32_t source, int fd, uint64_t new_dir);
-	/* This could not be looked at: what stands there is not, or no more, what the index has, or
-	 * descriptors or memory ran out. Look again when more is known. */
+	/* The names could not be rechecked: they changed again, or descriptors or memory ran out.
+	 * The callback schedules another recheck. */
 	void (*again)(void *context, const struct recheck *recheck);
-	/* A known directory below may be readable now, or not, or other names in it are to be left
-	 * out: look at it, but not in this walk, in which it may have a look of its own. */
+	/* A known directory may have become readable or unreadable, or other names in it must be
+	 * excluded now. The callback schedules a recheck of its own, outside of this walk. */
 	void (*also)(void *context, const struct recheck *recheck);
-	/* Something may happen in this source, or has happened, that no event tells enough of. A
-	 * name that came and went again before anybody looked may have been a hard link to any
-	 * file, and so may one in a directory that was not watched yet; of a directory that is
-	 * mounted at two places only one is watched. */
+	/* Events may be missing for this source, now or later, so a walk is needed. Two causes: a
+	 * name that existed only for a moment, or in an unwatched directory, may have been a hard
+	 * link to any file. A directory that is mounted twice is watched at one mount only. */
 	void (*needs_walk)(void *context, uint32_t source);
-	/* This name is a mount point that is not entered. No event tells of its attributes, as they
-	 * are those of the root of another mount. */
+	/* The name is a mount point that is not entered. Its attributes are those of the root of
+	 * another mount, so no event reports their changes. */
 	void (*not_entered)(void *context, uint64_t dir, struct name name);
-	/* How far are renames trusted, given every event until now? RENAME_TRUSTED only if nothing was
-	 * written to since the events that led to the recheck. */
+	/* Returns whether renames are trusted, by all events until now. RENAME_TRUSTED: no write
+	 * was reported since the events that led to the recheck. */
 	enum rename_trust (*trust)(void *context);
-	/* The file is not what the index has: look at it. From ingest_contents and ingest_compare,
-	 * which then leave the index as it is. */
+	/* The file has other attributes than in the index and has to be rechecked.
+	 * ingest_contents() and ingest_compare() call this, and leave the index unchanged. */
 	void (*recheck_file)(void *context, uint64_t file);
-	/* Has a file of this size, whose content was known, come back into the index since the
-	 * comparison began? Nothing was compared with it. */
+	/* Returns true if a file of this size with known content was added to the index after the
+	 * comparison began. Nothing was compared with that file. */
 	bool (*has_new_rival)(void *context, uint64_t size);
-	/* This directory, or names in it, could not be read, for a reason that may pass: try again
-	 * after a while. */
+	/* The directory, or names in it, could not be read for a temporary reason. The callback
+	 * schedules a retry. */
 	void (*failed)(void *context, uint64_t dir);
-	/* Nanoseconds since 1970: what changed in a directory before that was seen by the first
-	 * walk. */
+	/* Nanoseconds since 1970. The first walk saw all changes of directories before this
+	 * time. */
 	int64_t since_ns;
 	void *context;
 };
 
-/* Sizes of files, bytes. */
+/* A range of file sizes in bytes. */
 struct ingest_range {
 	uint64_t from;
-	uint64_t below; /* 0: no limit */
+	uint64_t below; /* exclusive; 0: no limit */
 };
 
 static inline bool ingest_range_has(struct ingest_range range, uint64_t size)
@@ -136,59 +148,59 @@ static inline bool ingest_range_has(struct ingest_range range, uint64_t size)
 }
 
 struct ingest {
-	struct catalog *catalog; /* these four borrowed */
+	struct catalog *catalog; /* this and the next three are borrowed */
 	const struct sources *sources;
 	const struct ingest_settings *settings;
-	const struct ingest_hooks *hooks; /* NULL: nobody follows the sources */
-	struct ingest_range range; /* of the sizes that ingest_contents compares; zero: all */
+	const struct ingest_hooks *hooks; /* NULL: the sources are not followed */
+	struct ingest_range range; /* sizes that ingest_contents compares; zero: all */
 	struct ingest_progress progress;
 	struct ingest_result result;
-	_Atomic bool seeks; /* the last walk saw a disk seek, see disk_seeks.h */
+	_Atomic bool seeks; /* the last walk measured seeks, see disk_seeks.h */
 };
 
-/* Makes directories, names and attributes of the index those of the sources. When it returns 0
- * every name is there; -errno when the index could not be written. */
+/* Updates the directories, names and attributes in the index to those of the sources. Returns 0 if
+ * the index has every name, or -errno if the index could not be written. */
 MUST_CHECK int ingest_names(struct ingest *ingest);
 
-/* Compares the content of all files whose size is in ingest->range and not theirs alone, and that are not
- * known, and commits the result bit by bit. */
+/* Compares the files whose size is in ingest->range and whose content is not known, if another file
+ * has the same size. Commits results step by step. */
 MUST_CHECK int ingest_contents(struct ingest *ingest);
 
 /* ---- while sources are followed ------------------------------------------------------- */
 
-/* Looks at what is in these directories now, and makes the index say so; ingest->hooks is set. What
- * moved within a source keeps its number. A directory that the index does not have any more is passed
- * over. Files that lost their last name are kept until ingest_purge, as they may turn up under another
- * one.
+/* Rechecks these directories and updates the index; ingest->hooks must be set. A directory or file
+ * that was moved within a source keeps its id. A directory that the index no longer has is skipped.
+ * A file that lost its last name is kept until ingest_purge(), as it may get another name.
  *
- * looks	count of them, borrowed; each directory once, and none below one that is looked at
- *		deeply
+ * rechecks	count of them, borrowed; each directory once, and none below one that is rechecked
+ *		with RECHECK_TREE
  *
- * 0; -ESTALE or -ELOOP: moves that do not fit together: look at everything (RECHECK_TREE); or another
- * -errno when the index could not be written. */
+ * Returns 0, -ESTALE or -ELOOP if the moves do not fit together (the caller must recheck everything
+ * with RECHECK_TREE), or another -errno if the index could not be written. */
 MUST_CHECK int ingest_recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count);
 
-/* Forgets files without a name; not while something looks, which may find them. */
+/* Deletes files without a name from the index. Must not run during a recheck, which may find a new
+ * name of such a file. */
 MUST_CHECK int ingest_purge(struct catalog *catalog);
 
 struct ingest_sizes {
 	const uint64_t *list; /* borrowed; ascending, each once */
 	size_t count;
-	/* Is the file to be left alone for now? NULL: none is. */
+	/* Returns true if the file must not be read now. NULL: all files may be read. */
 	bool (*waits)(void *context, uint64_t file);
-	/* It could not be read before: is it to be tried again? NULL: none is. */
+	/* Returns true if a file that could not be read must be tried again. NULL: none. */
 	bool (*again)(void *context, uint64_t file);
 	void *context;
 };
 
-/* Compares files of these sizes that are not known, once: what is being written is left as it is,
- * without patience: result.pending says how many. What fails again as it did before is not logged
- * again. 0 or -errno. */
+/* Compares files of these sizes whose content is not known, once. A file that is being written is
+ * skipped, and result.pending counts it. An error that was recorded before is not logged again.
+ * Returns 0 or -errno. */
 MUST_CHECK int ingest_compare(struct ingest *ingest, const struct ingest_sizes *sizes);
 
-/* May what failed with this positive errno succeed another time, though nothing changes that an
- * event or a walk would tell of? Rights do not come back by themselves, and what is too much for a
- * comparison stays so. */
+/* Returns true if an operation that failed with this positive errno may succeed later although no
+ * event or walk reports a change. A lack of rights is permanent until an event, and a file that is
+ * too large to compare stays so. */
 static inline bool ingest_may_pass(int error)
 {
 	return error && error != EACCES && error != EPERM && error != EFBIG && error != E2BIG;

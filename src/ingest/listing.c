@@ -10,7 +10,7 @@
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 
-/* A large directory takes few calls; a small one fits anyway. */
+/* A large directory takes few calls. */
 #define BUFFER_BYTES ((size_t)64 << 10)
 
 void listing_free(struct listing *listing)
@@ -77,7 +77,7 @@ static void examine_names(struct listing *listing, struct catalog *catalog, int 
 	size_t found = 0;
 	int r;
 
-	/* an empty directory may have no array */
+	/* an empty listing may have no array */
 	if (listing->count > 1)
 		qsort(listing->entries, listing->count, sizeof(struct listed *), by_inode);
 	for (size_t i = 0; i < listing->count; i++) {
@@ -99,7 +99,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name.bytes, y->name.bytes);
 }
 
-/* A name that is replaced between two calls may be told twice. */
+/* Removes names that occur twice: getdents64 may return a name again that is replaced between two
+ * calls. */
 static void drop_repeated(struct listing *listing)
 {
 	struct listed **entries = listing->entries;
@@ -135,7 +136,7 @@ int listing_read(struct listing *listing, struct catalog *catalog, const struct 
 			r = add_names(listing, (size_t)length, exclude, dir->path);
 		calls++;
 	} while (r == 0 && length > 0);
-	if (r == 0 && calls > 2) /* the last one brings nothing */
+	if (r == 0 && calls > 2) /* the last call returns nothing */
 		drop_repeated(listing);
 	if (r == 0)
 		examine_names(listing, catalog, dir->fd);
@@ -146,17 +147,19 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 		    const struct exclude *exclude, const struct recheck *recheck)
 {
 	const struct name_events *name;
-	bool times_tell, keeps_bytes;
+	bool reliable_times, keeps_bytes;
 	int r = 0;
 
 	listing_clear(listing);
 	listing->filesystem_type = filesystem_type_at(dir->fd);
-	/* Where no time shows a store through a mapping, only the event of its close does, and that may
-	 * name a hard link that was removed since: a moved ctime is never put down to a rename alone. */
-	times_tell = filesystem_times_are_reliable(listing->filesystem_type);
+	/* Where a store through a mapping changes no time, only its close event reports it. That
+	 * event may carry the name of a hard link that was removed since. So a changed ctime is
+	 * never explained by a rename alone. */
+	reliable_times = filesystem_times_are_reliable(listing->filesystem_type);
 	for (size_t i = 0; r == 0 && i < recheck->count; i++) {
 		name = recheck->names[i];
-		keeps_bytes = times_tell && name_events_keep_bytes(name->events, recheck->trust);
+		keeps_bytes =
+			reliable_times && name_events_keep_bytes(name->events, recheck->trust);
 		if (!exclude_matches(exclude, dir->path, name->name))
 			r = add(listing, name->name, 0, name->events, keeps_bytes);
 	}

@@ -2,8 +2,8 @@
 #ifndef INGEST_LISTING_H
 #define INGEST_LISTING_H
 
-/* One directory as the file system shows it. Not shared between threads; used again for one
- * directory after the other. */
+/* The names of one directory and their attributes. One struct listing is reused for many
+ * directories. Not shared between threads. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,9 +17,10 @@
 #include "ingest/ingest.h"
 
 struct listed {
-	struct name name; /* with a NUL behind */
-	uint64_t inode; /* as the directory says, to examine names in this order */
-	uint64_t cookie; /* the first that the name may have, where it is compared with the index */
+	struct name name; /* followed by a NUL */
+	uint64_t inode; /* as the directory reports it: names are examined in this order */
+	/* the first that the name may have; set when it is compared with the index */
+	uint64_t cookie;
 	int error; /* positive errno of statx, 0 */
 	bool mount_root;
 	uint32_t events; /* of the recheck; 0: the whole directory is listed */
@@ -27,38 +28,38 @@ struct listed {
 	struct attributes attributes;
 };
 
-/* A directory whose names are wanted. */
+/* A directory to list. */
 struct listed_dir {
 	int fd;
-	const char *path; /* relative to its source, for globs that hold a slash */
+	const char *path; /* relative to its source; used for globs with a slash */
 };
 
 struct listing {
-	struct arena memory; /* names and entries */
+	struct arena memory; /* of names and entries */
 	struct listed **entries;
 	size_t count;
 	size_t capacity;
-	uint64_t excluded; /* names left out, since the listing was made */
-	uint32_t filesystem_type; /* f_type of statfs(2) of the directory, 0 where that failed */
+	uint64_t excluded; /* names left out, counted since the listing was made */
+	uint32_t filesystem_type; /* f_type of statfs(2) of the directory, 0 if that failed */
 	void *buffer; /* for getdents64 */
 };
 
 void listing_free(struct listing *listing);
 
-/* Reads the names in dir and examines each of them, in the order of inode numbers: on ext4 that is
- * the order on disk, which the order of names is not. Names that vanish meanwhile are left out.
+/* Reads the names in dir and the attributes of each, in the order of inode numbers: on ext4 this is
+ * the order on disk, and the order of names is not. Names that are deleted meanwhile are left out.
  *
- * 0 or the -errno that reading the directory ended with.
+ * Returns 0, or the -errno at which reading the directory ended.
  */
 MUST_CHECK int listing_read(struct listing *listing, struct catalog *catalog,
 			    const struct listed_dir *dir, const struct exclude *exclude);
 
-/* Examines only these names, which become the listing; those that are not there are left out. */
+/* Reads the attributes of these names only. Missing names are left out. Returns 0 or -errno. */
 MUST_CHECK int listing_recheck(struct listing *listing, struct catalog *catalog,
 			       const struct listed_dir *dir, const struct exclude *exclude,
 			       const struct recheck *recheck);
 
-/* Forgets all names: the listing of a directory that is not entered. */
+/* Removes all names: the listing of a directory that is not entered. */
 void listing_clear(struct listing *listing);
 
 #endif

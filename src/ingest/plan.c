@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "catalog/scan.h"
 
-/* A size being collected: its unread files stand at the end of the window from first on. */
+/* A size that is being collected. Its unread files are at the end of the window, from first on. */
 struct size_group {
 	uint64_t size;
 	size_t first;
@@ -17,7 +17,7 @@ struct size_group {
 
 static const struct size_entry behind_all = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
 
-/* Goes to the next size that is wanted. */
+/* Sets the position to the next size of plan->sizes. */
 static void next_size(struct plan *plan)
 {
 	plan->position = behind_all;
@@ -65,7 +65,7 @@ static int add(struct window *window, const struct size_entry *entry)
 	return r;
 }
 
-/* All of a size was seen: a file that is alone in it need not be read. */
+/* Ends a size, of which all files were seen. A file with a unique size need not be read. */
 static void close_size(struct window *window, const struct size_group *group)
 {
 	if (group->files < 2)
@@ -83,15 +83,15 @@ static int is_wanted(const struct plan *plan, struct catalog_reader *reader,
 	*wanted = entry->prefix == 0;
 	if (*wanted && plan->skip_errors)
 		r = catalog_get_error(reader, ERROR_FILE, entry->file, &error);
-	if (error) /* and it did not change since */
+	if (error) /* it failed, and did not change since */
 		*wanted = sizes && sizes->again && sizes->again(sizes->context, entry->file);
 	else if (*wanted && sizes && sizes->waits)
 		*wanted = !sizes->waits(sizes->context, entry->file);
 	return r;
 }
 
-/* The window is full in the middle of a size. That size begins the next window, or, if it fills
- * a window by itself, is split: then its later files have the earlier ones for rivals. */
+/* Ends a window that is full in the middle of a size. The size moves to the next window. If it
+ * fills a window alone it is split, and its later files have the earlier ones as rivals. */
 static void end_window(struct plan *plan, struct window *window, struct size_group *group,
 		       const struct size_entry *next)
 {
@@ -99,7 +99,7 @@ static void end_window(struct plan *plan, struct window *window, struct size_gro
 	if (plan->split) {
 		plan->position = *next;
 		group->files = 2; /* next is one */
-		group->rivals = true; /* those come behind the unread ones: they were not seen */
+		group->rivals = true; /* files with a prefix follow after the unread ones */
 		close_size(window, group);
 	} else {
 		plan->position = (struct size_entry){.size = group->size};
@@ -107,7 +107,7 @@ static void end_window(struct plan *plan, struct window *window, struct size_gro
 	}
 }
 
-/* Collects from plan->position on: all there is, or one size where sizes are given. Outcome: */
+/* Outcome of collecting from plan->position on. */
 enum {
 	WINDOW_FULL = 1
 };
@@ -141,7 +141,7 @@ static int collect(struct plan *plan, struct window *window, struct catalog_read
 		if (r == 0 && wanted)
 			r = add(window, &entry);
 		if (plan->sizes && entry.prefix)
-			break; /* those that were read stand behind the others */
+			break; /* files that were read follow after the unread ones */
 	}
 	close_size(window, &group);
 	plan->split = false;

@@ -23,8 +23,8 @@ static struct content *add_content(struct prefixes *prefixes, struct prefix *pre
 	return content;
 }
 
-/* Keeps the bytes for files to come. Half of the budget is for contents that were seen twice (the
- * first one's bytes were not kept): more copies of them are likely. */
+/* Keeps the bytes to compare later files with them. Half of the budget is reserved for contents
+ * that were seen before (without bytes in memory), as more copies of these are likely. */
 static int keep_bytes(struct prefixes *prefixes, struct content *content, const uint8_t *bytes,
 		      size_t length, bool seen_before)
 {
@@ -64,8 +64,8 @@ static int add_mark(struct prefixes *prefixes, struct prefix *prefix, struct con
 	return mark->hh.tbl ? 0 : -ENOMEM;
 }
 
-/* Enters a content under its mark. Another one with the same mark stays: then the two are left to be
- * compared with everything. */
+/* Adds the mark of a content. If two contents have the same mark, the first one stays, and the
+ * prefix is left to be compared block by block. */
 static int note_mark(struct prefixes *prefixes, struct prefix *prefix, struct content *content,
 		     const uint8_t *bytes, size_t length)
 {
@@ -82,8 +82,8 @@ static bool has_bytes(const struct content *content, const uint8_t *bytes, size_
 	return content && content->bytes && memcmp(content->bytes, bytes, length) == 0;
 }
 
-/* The content with these bytes, of those that were kept; NULL: there is none. The last one is asked first:
- * nearly always there is no other. */
+/* Finds the content with these bytes, among those with bytes in memory. NULL: none. The last
+ * content is checked first: nearly always it is the only one. */
 static struct content *find_content(const struct prefixes *prefixes, const struct prefix *prefix,
 				    const uint8_t *bytes, size_t length)
 {
@@ -113,7 +113,7 @@ static struct content *add_small_content(struct prefixes *prefixes, struct prefi
 	return r < 0 ? NULL : content;
 }
 
-/* A small file: joins the content that has its bytes, or becomes a new one. */
+/* Adds a small file to the content with its bytes, or to a new content. */
 static int add_small(struct prefixes *prefixes, struct prefix *prefix, uint32_t index,
 		     const uint8_t *bytes, size_t length)
 {

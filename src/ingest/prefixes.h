@@ -2,14 +2,14 @@
 #ifndef INGEST_PREFIXES_H
 #define INGEST_PREFIXES_H
 
-/* Sorts the files of a window by size and by a hash of their first bytes.
+/* Sorts the files of a window by size and prefix hash: the hash of their first 16 KiB.
  *
- * A file of at most PREFIX_BYTES is read wholly by that, and so compared on the spot: the bytes of
- * the first file of each content are kept in memory for the next ones with its hash, as long as
- * the budget lasts. What cannot be decided here (longer files, contents whose bytes were not
- * kept) is left to refine.h.
+ * A file of at most PREFIX_BYTES is read wholly, and compared at once: the bytes of the first file
+ * of each content are kept in memory and compared with later files that have the same hash. This
+ * needs memory, so it ends at a budget. Files that cannot be decided here are left to refine.h:
+ * longer ones, and those with a content whose bytes are not in memory.
  *
- *   head (size, hash)
+ *   prefix (size, hash)
  *     `- content: files known to be byte-equal     only of small files; several: collisions
  *          `- file ...
  */
@@ -23,14 +23,15 @@
 #include "base/attributes.h"
 #include "ingest/plan.h"
 
-/* Most files are shorter; of a longer one, that much tells nearly always whether it differs. */
+/* Most files are shorter. Two longer files that differ nearly always differ in their first 16
+ * KiB. */
 #define PREFIX_BYTES ((size_t)16 << 10)
 
 struct content {
 	struct content *next;
-	uint32_t first; /* its files, by candidate.next: place in the window + 1 */
+	uint32_t first; /* list of its files by candidate.next: index in the window + 1 */
 	uint32_t count;
-	uint8_t *bytes; /* until prefixes_close; NULL: not kept */
+	uint8_t *bytes; /* until prefixes_close(); NULL: not in memory */
 };
 
 struct prefix {
@@ -40,13 +41,13 @@ struct prefix {
 	} key;
 	struct content *contents; /* of a large file: one, whose files are not known to be equal */
 	uint32_t files;
-	bool has_unkept; /* contents whose bytes were not kept */
+	bool has_unkept; /* some contents have no bytes in memory */
 	bool undecided; /* some contents may be equal to each other */
 	UT_hash_handle hh;
 };
 
-/* A content of a head that has several, found by a hash that nobody can foresee: to make contents with one
- * XXH3 is easy. */
+/* An entry that finds a content by a seeded hash, if its prefix has several contents. The seed is
+ * secret: XXH3 collisions without a seed are easy to make. */
 struct mark {
 	struct {
 		const struct prefix *prefix;
@@ -61,7 +62,7 @@ struct prefixes {
 	struct mark *marks;
 	uint64_t seed; /* random */
 	struct arena memory;
-	struct arena bytes; /* of contents */
+	struct arena bytes; /* of the contents */
 	size_t kept_bytes;
 	size_t budget_bytes;
 	struct candidate *window; /* borrowed */
@@ -72,20 +73,20 @@ static inline bool is_small(uint64_t size)
 	return size <= PREFIX_BYTES;
 }
 
-/* The hash under which the catalog lists a file by size: never 0. */
+/* Returns the prefix hash as the catalog stores it in its list of files by size: never 0. */
 static inline uint64_t prefix_of(struct hash128 hash)
 {
 	return hash.low ? hash.low : 1;
 }
 
-/* Enters candidate number index, whose hash is set. bytes: its first ones, min(size, PREFIX_BYTES)
- * of them. Not thread-safe. 0 or -ENOMEM. */
+/* Adds candidate number index, whose hash is set. bytes: its first min(size, PREFIX_BYTES) bytes.
+ * Not thread-safe. Returns 0 or -ENOMEM. */
 MUST_CHECK int prefixes_add(struct prefixes *prefixes, uint32_t index, const uint8_t *bytes);
 
-/* No more are entered: lets the bytes of contents go, before others need the memory. */
+/* Frees the bytes of contents, after the last prefixes_add(). */
 void prefixes_close(struct prefixes *prefixes);
 
-/* Forgets everything. */
+/* Removes everything. */
 void prefixes_reset(struct prefixes *prefixes);
 
 #endif

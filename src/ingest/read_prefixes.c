@@ -10,7 +10,8 @@
 #include "base/stop.h"
 #include "ingest/contents_state.h"
 
-/* How many of TAKEN_FILES a thread reads before it enters them: their bytes stay in its cache. */
+/* Files of TAKEN_FILES that a thread reads before it adds them. Their bytes stay in the cache of
+ * the processor. */
 #define READ_FILES 8
 
 struct prefix_reader {
@@ -19,7 +20,7 @@ struct prefix_reader {
 	struct catalog_reader *reader;
 	uint8_t *blocks[READ_FILES];
 	uint32_t indexes[READ_FILES];
-	unsigned int count; /* of blocks that are filled */
+	unsigned int count; /* blocks that are filled */
 	struct disk_seeks seeks;
 };
 
@@ -28,7 +29,7 @@ static size_t prefix_length(uint64_t size)
 	return is_small(size) ? (size_t)size : PREFIX_BYTES;
 }
 
-/* Reads the first bytes of an open file: 0, an enum reading_outcome, or -errno. */
+/* Reads the prefix of an open file and closes it. Returns 0, an enum reading_outcome, or -errno. */
 static int read_block(struct prefix_reader *prefixes, struct candidate *candidate,
 		      struct reading *reading, uint8_t *block)
 {
@@ -45,7 +46,7 @@ static int read_block(struct prefix_reader *prefixes, struct candidate *candidat
 	}
 	r = reading_close(reading, prefixes->contents->ingest->catalog);
 	if (r == 0 && (size_t)got != length)
-		r = READING_BUSY; /* shorter than its size, and then not: it moves */
+		r = READING_BUSY; /* shorter than its size, then not: it is being written */
 	if (r)
 		return r;
 	candidate->hash = hash128(block, length);
@@ -61,18 +62,18 @@ static void read_prefix(struct prefix_reader *prefixes, uint32_t index)
 	int r = catalog_get_file(prefixes->reader, candidate->file, &file);
 
 	if (r == -ENOENT)
-		return; /* it went meanwhile */
+		return; /* deleted meanwhile */
 	if (r < 0) {
 		contents_fail(prefixes->contents, r);
 		return;
 	}
 	if (file.names == 0 || file.attributes.size != candidate->size)
-		return; /* it changed meanwhile: it is a candidate of another size */
+		return; /* it changed meanwhile, and is a candidate of another size */
 	r = reading_open(&reading, &prefixes->opener, prefixes->reader, &file, true);
 	candidate->digest = file_digest(&file);
 	if (r == 0)
 		r = read_block(prefixes, candidate, &reading, prefixes->blocks[prefixes->count]);
-	if (is_small(candidate->size)) /* that was all of it */
+	if (is_small(candidate->size)) /* the prefix is the whole file */
 		contents_count_done(prefixes->contents, 1, candidate->size);
 	if (r == 0)
 		prefixes->indexes[prefixes->count++] = index;
@@ -80,7 +81,7 @@ static void read_prefix(struct prefix_reader *prefixes, uint32_t index)
 		contents_note_problem(prefixes->contents, prefixes->reader, &file, r, &reading);
 }
 
-/* Hands over what was read. */
+/* Adds the prefixes that were read. */
 static void enter_prefixes(struct prefix_reader *prefixes)
 {
 	struct contents *contents = prefixes->contents;
@@ -120,7 +121,8 @@ static void *read_all(struct prefix_reader *prefixes)
 	uint32_t first, end;
 	int r;
 
-	/* when that turns out to matter what is left is put in order first */
+	/* If the order of the disk starts to matter, the threads return and the remaining
+	 * candidates are sorted. */
 	while (!contents->failure && !stop_requested() &&
 	       ordered == disk_order_is_on(&contents->order)) {
 		if (!disk_order_take(contents, TAKEN_FILES, &first, &end))

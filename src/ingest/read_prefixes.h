@@ -2,8 +2,8 @@
 #ifndef INGEST_READ_PREFIXES_H
 #define INGEST_READ_PREFIXES_H
 
-/* Reads the first bytes of candidates and sorts them by content, until the work is done. Runs in each of several threads. Takes
- * the struct contents; returns NULL. */
+/* Reads the prefixes of candidates and sorts them by content, until all are done. Each reading
+ * thread runs this. Takes the struct contents; returns NULL. */
 void *read_prefixes_run(void *contents);
 
 #endif

@@ -9,13 +9,13 @@
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 
-/* Two changes within this time may leave the same time stamp: kernels stamp with the time of the
- * last tick (at most 10 ms ago), some file systems keep of that no more than even seconds (FAT), and
- * other hosts stamp with clocks of their own. */
-#define GRAIN_FINE_NS (20 * MS_NS)
-#define GRAIN_COARSE_NS (2 * SECOND_NS + GRAIN_FINE_NS)
+/* Guard time: two changes within it may leave the same time stamp. Kernels use the time of the last
+ * tick, which is at most 10 ms ago. Some file systems store even seconds only (FAT), and other
+ * hosts use clocks of their own. */
+#define GUARD_FINE_NS (20 * MS_NS)
+#define GUARD_COARSE_NS (2 * SECOND_NS + GUARD_FINE_NS)
 
-/* A change that lies so far in the future was stamped before the clock was set back. */
+/* A ctime further in the future than this was set before the clock was set back. */
 #define CLOCK_JUMP_NS (2 * SECOND_NS)
 
 void file_opener_deinit(struct file_opener *opener)
@@ -25,8 +25,8 @@ void file_opener_deinit(struct file_opener *opener)
 	opener->fd = -1;
 }
 
-/* Opens a directory, from the one at hand where that is its parent: in time that does not depend on
- * how deep it lies. */
+/* Opens a directory. If its parent is open, opens it from there, in time that does not depend on
+ * the depth. */
 static int open_dir(const struct file_opener *opener, struct catalog_reader *reader, uint64_t dir)
 {
 	char name[NAME_BYTES_MAX + 1];
@@ -77,7 +77,8 @@ int file_opener_open(struct file_opener *opener, struct catalog_reader *reader,
 	return open_beneath_for_reading(opener->fd, name, 0, opener->sources->cross_mounts);
 }
 
-/* Nobody has it open for writing or mapped writable: 0; else READING_BUSY. */
+/* Checks that no process has the file open for writing or mapped writable. Returns 0 or
+ * READING_BUSY. */
 static int take_lease(struct reading *reading)
 {
 	if (reading->lease_refused)
@@ -101,7 +102,7 @@ static int64_t age_ns(struct timespec then)
 {
 	struct timespec now = clock_now();
 
-	/* centuries would overflow; they are old */
+	/* Centuries would overflow. */
 	if (now.tv_sec - then.tv_sec > 3600)
 		return INT64_MAX;
 	if (then.tv_sec - now.tv_sec > 3600)
@@ -109,31 +110,33 @@ static int64_t age_ns(struct timespec then)
 	return (now.tv_sec - then.tv_sec) * INT64_C(1000000000) + now.tv_nsec - then.tv_nsec;
 }
 
-/* Where the time stamps of all files are fine, one of whole seconds is rare: it is of a file that
- * has no room for more, as on ext4 with inodes of 128 bytes. */
+/* Returns true if two changes may have the same time stamp for seconds. On a file system with fine
+ * times, a ctime of whole seconds is rare: it means that the inode has no room for nanoseconds, as
+ * on ext4 with inodes of 128 bytes. */
 static bool has_coarse_times(const struct file_opener *opener, const struct attributes *attributes)
 {
 	return opener->kind != FILESYSTEM_FINE || attributes->ctime.tv_nsec == 0;
 }
 
-/* For how long the last change may hide another one. ctime alone tells: every change sets it, and
- * nobody can set it back or ahead. */
-static int64_t grain_left_ns(const struct attributes *attributes, bool coarse)
+/* Returns the rest of the guard time. Only ctime counts: every change sets it, and no user can set
+ * it to another time. */
+static int64_t guard_left_ns(const struct attributes *attributes, bool coarse)
 {
-	int64_t grain = coarse ? GRAIN_COARSE_NS : GRAIN_FINE_NS;
+	int64_t guard = coarse ? GUARD_COARSE_NS : GUARD_FINE_NS;
 	int64_t age = age_ns(attributes->ctime);
 
-	if (age >= grain || age < -CLOCK_JUMP_NS)
+	if (age >= guard || age < -CLOCK_JUMP_NS)
 		return 0;
-	return age < 0 ? grain : grain - age;
+	return age < 0 ? guard : guard - age;
 }
 
-static void wait_for_grain(int64_t left_ns)
+static void wait_for_guard(int64_t left_ns)
 {
 	clock_sleep_ms((unsigned int)(left_ns / 1000000) + 1);
 }
 
-/* Gets the attributes, once more after waiting where the grain is short. */
+/* Reads the attributes. Within a short guard time, waits for its end and reads them again. Returns
+ * 0, READING_BUSY within a long one, or -errno. */
 static int examine(struct reading *reading, const struct file_opener *opener)
 {
 	struct catalog *catalog = opener->sources->catalog;
@@ -144,12 +147,12 @@ static int examine(struct reading *reading, const struct file_opener *opener)
 	if (r < 0)
 		return r;
 	coarse = has_coarse_times(opener, &reading->attributes);
-	left_ns = grain_left_ns(&reading->attributes, coarse);
+	left_ns = guard_left_ns(&reading->attributes, coarse);
 	if (left_ns == 0)
 		return 0;
 	if (coarse)
 		return READING_BUSY;
-	wait_for_grain(left_ns);
+	wait_for_guard(left_ns);
 	return source_attributes(catalog, reading->fd, &reading->attributes);
 }
 
@@ -162,16 +165,17 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		return r;
 	if (!hold)
 		release_lease(reading);
-	/* other hosts need not heed it, and a long grain is nothing to be waited for at the end */
+	/* With a lease one check at the end is enough. Not with coarse times: other hosts need not
+	 * respect the lease, and the guard time is too long to wait for at the end. */
 	if (reading->leased && !has_coarse_times(opener, &file->attributes)) {
 		reading->unexamined = true;
 		reading->attributes = file->attributes;
 		return 0;
 	}
-	/* Where no lease tells: dirty pages are written, so that a store through a mapping that is
-	 * still there must fault and set the times again. With a lease there is no such mapping,
-	 * and a new one faults at its first store; then it would only make the disk write each file
-	 * while it is still warm, which slowed its writer to half. */
+	/* Without leases, dirty pages are written first. Then a store through an existing mapping
+	 * must fault, and sets the times. With a lease there is no such mapping, and a new one
+	 * faults at its first store. Writing the pages would only cost time: it halved the speed of
+	 * a program that wrote many files. */
 	if (reading->lease_refused)
 		(void)sync_file_range(reading->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	r = examine(reading, opener);
@@ -191,8 +195,8 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 	*reading = (struct reading){.fd = file_opener_open(opener, reader, file)};
 	if (reading->fd < 0) {
 		r = reading->fd;
-		/* another kind of thing, a mount or nothing stands there now, or the source is
-		 * gone */
+		/* The name now is missing, a mount point or another type of file, or the source is
+		 * gone. */
 		if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -ENXIO ||
 		    r == -ENODEV)
 			r = READING_GONE;
@@ -204,7 +208,7 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 	return r;
 }
 
-/* Is it still as it was? */
+/* Checks that the signature did not change. */
 static int examine_again(struct reading *reading, struct catalog *catalog)
 {
 	struct attributes before = reading->attributes;
@@ -220,10 +224,10 @@ int reading_close(struct reading *reading, struct catalog *catalog)
 {
 	int r = examine_again(reading, catalog);
 	int64_t left_ns =
-		r == 0 && reading->unexamined ? grain_left_ns(&reading->attributes, false) : 0;
+		r == 0 && reading->unexamined ? guard_left_ns(&reading->attributes, false) : 0;
 
 	if (left_ns > 0) {
-		wait_for_grain(left_ns);
+		wait_for_guard(left_ns);
 		r = examine_again(reading, catalog);
 	}
 	if (r == 0 && reading->leased)

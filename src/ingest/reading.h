@@ -2,19 +2,26 @@
 #ifndef INGEST_READING_H
 #define INGEST_READING_H
 
-/* Reading a file so that what was read is known to be what the file holds.
+/* Reads a file so that the bytes are proved to be those of the signature in the index.
  *
- * The same signature before and after is not enough: ctime is set before the data is copied, and a
- * store to a dirty page of a shared mapping moves nothing. So the file must not be open for
- * writing or mapped writable (a read lease is refused then, fcntl(2) F_SETLEASE) before and after
- * it is read, and must not have changed within the grain of its time stamps. Where leases are
- * refused for lack of rights or by the file system, the signature and the grain must do.
+ * An equal signature before and after the read is not enough: ctime is set before the data is
+ * copied, and a store to a dirty page of a shared mapping changes no time. Therefore three
+ * conditions must hold:
  *
- * While a lease is held nobody writes at all: what is read then is what the file holds when it is
- * examined at the end. So that one look tells whether these bytes belong to the signature that the
- * index has, and none is needed before.
+ * 1. The signature is the same before and after the read.
+ * 2. No process has the file open for writing or mapped writable, before and after the read. A read
+ *    lease proves this (fcntl(2) F_SETLEASE): the kernel refuses the lease otherwise.
+ * 3. The last change is older than the guard time, within which two changes may leave the same
+ *    time stamps.
  *
- * Leases need SIGIO to be ignored. Not shared between threads.
+ * If the file system refuses leases, or the process lacks the rights, conditions 1 and 3 must do.
+ *
+ * While a lease is held no process can write. The bytes that are read then are the contents at the
+ * time of the final check. So one check after the read is enough, and no check before the read is
+ * needed.
+ *
+ * The process must ignore SIGIO, which the kernel sends when a lease is broken. Not shared between
+ * threads.
  */
 
 #include <stdbool.h>
@@ -27,13 +34,15 @@
 
 /* Outcomes the caller must handle; failures are -errno. */
 enum reading_outcome {
-	READING_CHANGED = 1, /* its signature is another one than the index has */
-	READING_BUSY = 2, /* somebody may be writing it, or did a moment ago: try again later */
-	READING_GONE = 3, /* there is no such file any more under that name */
+	READING_CHANGED = 1, /* the signature is not the one in the index */
+	/* a process may be writing the file, or changed it within the guard time: try again
+	 * later */
+	READING_BUSY = 2,
+	READING_GONE = 3, /* the name no longer leads to this file */
 };
 
-/* Opens files of one directory after the other without walking its path each time. All zero but
- * fd -1 at first. */
+/* Opens files of one directory after the other without resolving the path each time. Initialise it
+ * with FILE_OPENER_INIT. */
 struct file_opener {
 	const struct sources *sources;
 	uint64_t dir;
@@ -48,38 +57,37 @@ struct file_opener {
 
 void file_opener_deinit(struct file_opener *opener);
 
-/* Opens what stands at one of the file's names, whatever that is now: a descriptor that the caller
- * closes, or -errno. */
+/* Opens the file at one of its names; it may be another file by now. Returns a descriptor, which
+ * the caller closes, or -errno. */
 MUST_CHECK int file_opener_open(struct file_opener *opener, struct catalog_reader *reader,
 				const struct file_record *file);
 
-/* A file open for reading. */
+/* A file that is open for reading. */
 struct reading {
 	int fd;
-	bool leased; /* the lease is held while it is open */
+	bool leased; /* the lease is held while the file is open */
 	bool lease_refused;
-	bool unexamined; /* attributes are not its own yet but those that the index has */
-	struct attributes attributes; /* as they were last seen */
+	bool unexamined; /* attributes are those of the index: the file was not checked yet */
+	struct attributes attributes; /* the last ones that were read */
 };
 
-/* Opens the file under one of its names and checks that it may be read now.
+/* Opens the file at one of its names and checks that it may be read now.
  *
- * hold		keep the lease until the end: for a file that is read in one go, because a
- *		writer has to wait as long
+ * hold		keep the lease until the end. For a file that is read in one go, because a writer
+ *		has to wait that long.
  *
- * 0, an enum reading_outcome, or -errno. With READING_CHANGED reading->attributes are the new ones.
- * Whether a file whose lease is held is the one that the index has, reading_close tells.
+ * Returns 0, an enum reading_outcome, or -errno. After READING_CHANGED, reading->attributes are the
+ * new ones. If the lease is held, the signature is checked only by reading_close().
  */
 MUST_CHECK int reading_open(struct reading *reading, struct file_opener *opener,
 			    struct catalog_reader *reader, const struct file_record *file,
 			    bool hold);
 
-/* Closes it: 0 when what was read since reading_open is what the index has the signature of, and
- * nothing can have changed since; else an enum reading_outcome (as reading_open) or -errno. May
- * wait for the grain. */
+/* Closes the file. Returns 0 if all bytes read since reading_open() are proved to be those of the
+ * signature in the index; else an enum reading_outcome or -errno. May wait for the guard time. */
 MUST_CHECK int reading_close(struct reading *reading, struct catalog *catalog);
 
-/* Closes it without looking; for a file whose bytes do not matter any more. */
+/* Closes the file without a check, if its bytes are not needed. */
 void reading_abandon(struct reading *reading);
 
 #endif

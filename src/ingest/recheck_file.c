@@ -18,14 +18,14 @@
 
 #define BLOCK_BYTES ((size_t)128 << 10)
 
-/* So many members of a group are examined, some milliseconds for each thousand. */
+/* Maximum number of members of a group that are examined. A thousand take a few milliseconds. */
 #define MEMBERS_MAX 10000
 
-/* A file as the index has it and as it is. */
+/* A file: its record in the index, and its attributes now. */
 struct checked {
 	struct file_record file;
 	struct attributes now;
-	bool moved; /* its ctime */
+	bool moved; /* its ctime changed */
 	struct reading reading;
 };
 
@@ -33,13 +33,13 @@ struct file_recheck {
 	const struct sources *sources;
 	struct group_record group; /* of the file; id 0: none */
 	struct checked file;
-	struct checked member; /* what it is compared with; id 0: nothing */
-	uint64_t until_ns; /* monotonic: the comparison has to end */
+	struct checked member; /* the file that it is compared with; id 0: none */
+	uint64_t until_ns; /* monotonic time at which the comparison has to end */
 	const struct interruption *interruption;
 	bool equal;
 };
 
-/* 0; -ESTALE: more than the ctime moved; or -errno. */
+/* Returns 0, -ESTALE if more than the ctime changed, or -errno. */
 static int examine(const struct sources *sources, struct catalog_reader *reader, uint64_t id,
 		   struct checked *checked)
 {
@@ -60,8 +60,8 @@ static int examine(const struct sources *sources, struct catalog_reader *reader,
 	return attributes_same_signature(&known, &checked->now) ? 0 : -ESTALE;
 }
 
-/* Finds what the file is compared with: a member that is as it was compared, else one of which only the
- * ctime moved, too. Without any, the member's id stays 0.
+/* Finds a member to compare the file with: one with the same signature, else one of which only the
+ * ctime changed. If there is none, the member's id stays 0.
  */
 static int find_member(struct file_recheck *recheck, struct catalog_reader *reader)
 {
@@ -87,7 +87,7 @@ static int find_member(struct file_recheck *recheck, struct catalog_reader *read
 		if (!checked.moved)
 			return 0;
 	}
-	/* not all were asked: one that is as it was compared may be among the others */
+	/* Not all members were examined. One with the same signature may be among the others. */
 	if (r == 0)
 		recheck->member.file.id = 0;
 	return r == -ENOENT ? 0 : r;
@@ -117,7 +117,7 @@ static int open_checked(struct checked *checked, struct file_opener *opener,
 	return reading_open(&checked->reading, opener, reader, &as_now, false);
 }
 
-/* 0, an enum reading_outcome or -errno: then neither is open. */
+/* Opens both files. Returns 0, or an enum reading_outcome or -errno if neither is open. */
 static int open_both(struct file_recheck *recheck, struct catalog_reader *reader)
 {
 	struct file_opener opener = FILE_OPENER_INIT(recheck->sources);
@@ -132,7 +132,7 @@ static int open_both(struct file_recheck *recheck, struct catalog_reader *reader
 	return r;
 }
 
-/* Reads the next block of both. Returns its length, 0: the end or a difference, or -errno. */
+/* Reads the next block of both. Returns its length, 0 at the end or at a difference, or -errno. */
 static long read_both(const struct file_recheck *recheck, char *block, char *other, long offset)
 {
 	long length, same;
@@ -152,9 +152,8 @@ static long read_both(const struct file_recheck *recheck, char *block, char *oth
 	return same == length && memcmp(block, other, (size_t)length) == 0 ? length : 0;
 }
 
-/* Sets recheck->equal. The hash tells whether the two still have the content that their group is named by:
- * the ctime of the member may have moved, too, if no other member that is as it was compared is known; or
- * no time tells of a store to it.
+/* Sets recheck->equal. The hash must be that of the group, too: the ctime of the member may have
+ * changed as well, or a store to the member changed none of its times.
  */
 static int compare_bytes(struct file_recheck *recheck)
 {
@@ -176,7 +175,7 @@ static int compare_bytes(struct file_recheck *recheck)
 	return (int)length;
 }
 
-/* 0, or as reading_close. */
+/* Returns 0, or as reading_close(). */
 static int compare(struct file_recheck *recheck)
 {
 	struct catalog *catalog = recheck->sources->catalog;
@@ -191,7 +190,7 @@ static int compare(struct file_recheck *recheck)
 
 /* ---- committing ---------------------------------------------------------------------- */
 
-/* Whether the index still has what was examined. */
+/* Returns true if the index still has what was examined. */
 static bool is_current(struct catalog_writer *w, const struct checked *checked)
 {
 	struct file_record file;

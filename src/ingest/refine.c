@@ -13,16 +13,16 @@
 #define BLOCK_MIN ((size_t)4 << 10)
 #define ZEROS_BYTES ((size_t)64 << 10)
 
-/* Longer holes are not hashed: it would take minutes. */
+/* Longer holes are not hashed, as it would take minutes. */
 #define HASHED_HOLES_MAX (UINT64_C(4) << 40)
 
-/* A class in the making: strands [first, first + count) are equal up to offset. */
+/* An unfinished class: strands [first, first + count) are equal up to offset. */
 struct range {
 	size_t first;
 	size_t count;
 	uint64_t offset;
 	uint64_t hole_bytes;
-	struct hash_state *hash; /* NULL: not hashed along */
+	struct hash_state *hash; /* NULL: no hash is computed during the comparison */
 };
 
 struct range_stack {
@@ -62,7 +62,7 @@ static void stack_free(struct range_stack *stack)
 	free(stack->list);
 }
 
-/* Links strands and hands them out as a class. */
+/* Links strands and reports them as a class. */
 static int emit(struct refinement *refinement, struct strand **strands, size_t count,
 		const struct hash128 *hash)
 {
@@ -78,7 +78,7 @@ static int emit(struct refinement *refinement, struct strand **strands, size_t c
 	return refinement->calls->emit(refinement->context, strands[0], hash);
 }
 
-/* Takes one strand out of the range. */
+/* Removes one strand from the range. */
 static void drop(struct strand **strands, struct range *range, size_t which)
 {
 	strands[range->first + which] = strands[range->first + range->count - 1];
@@ -87,7 +87,7 @@ static void drop(struct strand **strands, struct range *range, size_t which)
 
 /* ---- blocks and holes ---------------------------------------------------------------- */
 
-/* Bytes from the range's offset on that are a hole in each of its files. */
+/* Returns the length of the hole that all files have at the range's offset. */
 static uint64_t common_hole(struct refinement *refinement, struct strand **strands,
 			    const struct range *range)
 {
@@ -131,14 +131,15 @@ static size_t block_length(const struct refinement *refinement, const struct ran
 	return left < length ? (size_t)left : length;
 }
 
-/* ---- one file by itself -------------------------------------------------------------- */
+/* ---- a single file ------------------------------------------------------------------- */
 
-/* Outcome: nothing is known of it any more. */
+/* Outcome: the strand is in no class. */
 enum {
-	STRAND_LOST = 1
+	STRAND_LEFT_OUT = 1
 };
 
-/* Hashes a whole file from a state that was reset; not 0 when it must be left out. */
+/* Hashes a whole file with a state that was reset. Returns 0, or another value if the strand must
+ * be left out. */
 static int digest(struct refinement *refinement, struct strand *strand, struct hash_state *state)
 {
 	struct range range = {.count = 1, .hash = state};
@@ -152,7 +153,7 @@ static int digest(struct refinement *refinement, struct strand *strand, struct h
 		hole = common_hole(refinement, &strand, &range);
 		if (range.hole_bytes + hole > HASHED_HOLES_MAX) {
 			refinement->calls->refuse(refinement->context, strand);
-			return STRAND_LOST;
+			return STRAND_LEFT_OUT;
 		}
 		if (hole > 0) {
 			r = skip_zeros(&range, hole);
@@ -170,7 +171,7 @@ static int digest(struct refinement *refinement, struct strand *strand, struct h
 	return r;
 }
 
-/* The hash of a strand that proved equal to others, into strand->digest. */
+/* Computes the hash of a strand that proved equal to others, into strand->digest. */
 static int hash_later(struct refinement *refinement, struct strand *strand)
 {
 	struct hash_state *state = hash_state_new();
@@ -182,7 +183,7 @@ static int hash_later(struct refinement *refinement, struct strand *strand)
 	hash_state_free(state);
 	if (r && stop_requested())
 		return -ECANCELED;
-	return r ? STRAND_LOST : 0;
+	return r ? STRAND_LEFT_OUT : 0;
 }
 
 static int emit_alone(struct refinement *refinement, struct strand *strand)
@@ -192,17 +193,17 @@ static int emit_alone(struct refinement *refinement, struct strand *strand)
 	refinement->calls->abandon(refinement->context, strand);
 	if (!strand->equal || refinement->hashing == REFINE_HASH_NEVER)
 		return emit(refinement, &strand, 1, NULL);
-	/* it stands for others of an earlier part */
+	/* it represents strands of an earlier part */
 	r = hash_later(refinement, strand);
 	if (r)
-		return r == STRAND_LOST ? 0 : r;
+		return r == STRAND_LEFT_OUT ? 0 : r;
 	return emit(refinement, &strand, 1, &strand->digest);
 }
 
 /* ---- one step of one range ----------------------------------------------------------- */
 
-/* Reads the next block of each strand; those that fail leave the range. Each block begins a page,
- * as the memory does: see memory_pages. */
+/* Reads the next block of each strand, and removes strands that fail. Each block begins at a page,
+ * as the memory does: see memory_pages(). */
 static void read_blocks(struct refinement *refinement, struct strand **strands, struct range *range,
 			struct block *blocks, size_t length)
 {
@@ -230,8 +231,8 @@ static int compare_blocks(const void *a, const void *b)
 	return memcmp(x->data, y->data, x->length);
 }
 
-/* Sorts blocks so that equal ones stand together; returns whether all are equal, which is the
- * usual case and found with one comparison each. */
+/* Sorts blocks so that equal ones are adjacent. Returns whether all are equal, which is the usual
+ * case and found with one comparison each. */
 static bool sort_blocks(struct block *blocks, size_t count)
 {
 	size_t i = 1;
@@ -244,7 +245,7 @@ static bool sort_blocks(struct block *blocks, size_t count)
 	return false;
 }
 
-/* The range's files share this block. */
+/* Advances a range past a block that all its files share. */
 static void advance(struct range *range, const struct block *block)
 {
 	if (range->hash)
@@ -264,7 +265,8 @@ static int fork_hash(struct range *part, const struct range *range)
 	return 0;
 }
 
-/* Does this block end the files, so that a strand that it leaves alone was read whole? */
+/* Returns true if the files end with this block, so that a strand that it leaves alone was read
+ * wholly. */
 static bool is_whole(const struct refinement *refinement, const struct range *range,
 		     const struct block *block)
 {
@@ -272,7 +274,7 @@ static bool is_whole(const struct refinement *refinement, const struct range *ra
 	       range->offset + block->length == refinement->size_bytes;
 }
 
-/* The hash of such a strand, into strand->digest. */
+/* Computes the hash of such a strand, into strand->digest. */
 static int hash_whole(const struct range *range, const struct block *block)
 {
 	struct range whole;
@@ -286,7 +288,7 @@ static int hash_whole(const struct range *range, const struct block *block)
 	return 0;
 }
 
-/* Of a range that was split: what stands alone. */
+/* Reports a strand that a split left alone. */
 static int emit_left(struct refinement *refinement, const struct range *range,
 		     const struct block *block)
 {
@@ -299,8 +301,8 @@ static int emit_left(struct refinement *refinement, const struct range *range,
 	return emit(refinement, &strand, 1, &strand->digest);
 }
 
-/* Puts each run of equal blocks on the stack as a range of its own. Strands that are left alone
- * come last: to hash what they stand for takes the memory of the blocks. */
+/* Pushes each run of equal blocks on the stack as a range of its own. Strands that are left alone
+ * are reported last, as hashing them uses the memory of the blocks. */
 static int split(struct refinement *refinement, struct strand **strands, const struct range *range,
 		 struct block *blocks, struct range_stack *stack)
 {
@@ -337,7 +339,7 @@ static int split(struct refinement *refinement, struct strand **strands, const s
 	return r;
 }
 
-/* Outcome of a step: the range was split, what is left of it is on the stack. */
+/* Outcome of a step: the range was split, and its parts are on the stack. */
 enum {
 	RANGE_SPLIT = 1
 };
@@ -362,9 +364,9 @@ static int compare_step(struct refinement *refinement, struct strand **strands, 
 	return r < 0 ? r : RANGE_SPLIT;
 }
 
-/* ---- a range to its end -------------------------------------------------------------- */
+/* ---- the end of a range -------------------------------------------------------------- */
 
-/* Strands of a range that was followed to its end without a hash. */
+/* Reports the strands of a range that was compared to its end without a hash. */
 static int emit_hashed_later(struct refinement *refinement, struct strand **strands,
 			     const struct range *range)
 {
@@ -380,7 +382,7 @@ static int emit_hashed_later(struct refinement *refinement, struct strand **stra
 	}
 	r = hash_later(refinement, *first);
 	if (r)
-		return r == STRAND_LOST ? 0 : r;
+		return r == STRAND_LEFT_OUT ? 0 : r;
 	return emit(refinement, first, range->count, &(*first)->digest);
 }
 
@@ -446,9 +448,9 @@ static int refine_together(struct refinement *refinement, struct strand **strand
 	return r;
 }
 
-/* ---- more than fit ------------------------------------------------------------------- */
+/* ---- too many files for the memory --------------------------------------------------- */
 
-/* Hashes all; those that could be read move to the front, *count of them. */
+/* Hashes all strands. Those that could be read are moved to the front, *count of them. */
 static int digest_all(struct refinement *refinement, struct strand **strands, size_t *count)
 {
 	struct hash_state *state = hash_state_new();
@@ -477,10 +479,10 @@ static int by_digest(const void *a, const void *b)
 	return x->low < y->low ? -1 : x->low > y->low;
 }
 
-/* Gathers the classes of one part, each as one strand, for the next round. */
+/* Collects the classes of one part, each as one strand, for the next round. */
 struct gathering {
 	const struct refinement *refinement;
-	struct strand **strands; /* written from the front: behind it all were taken */
+	struct strand **strands; /* written from the front, never beyond what was taken */
 	size_t count;
 };
 
@@ -530,7 +532,7 @@ static const struct refine_calls gathering_calls = {
 	.emit = gathering_emit,
 };
 
-/* One round over parts that fit: *count shrinks to the number of classes found. */
+/* Compares all strands once, in parts that fit. *count becomes the number of classes found. */
 static int merge_parts(struct refinement *refinement, struct strand **strands, size_t *count)
 {
 	struct gathering gathering = {.refinement = refinement, .strands = strands};
@@ -551,8 +553,8 @@ static int merge_parts(struct refinement *refinement, struct strand **strands, s
 	return r;
 }
 
-/* Strands with one seeded hash: nearly always all equal. */
-static int refine_crowd(struct refinement *refinement, struct strand **strands, size_t count)
+/* Splits strands with the same seeded hash, which are nearly always all equal. */
+static int refine_same_digest(struct refinement *refinement, struct strand **strands, size_t count)
 {
 	size_t capacity = refine_capacity(refinement), before = count;
 	int r = 0;
@@ -576,7 +578,7 @@ int refine(struct refinement *refinement, struct strand **strands, size_t count)
 	if (count <= refine_capacity(refinement))
 		return refine_together(refinement, strands, count);
 	if (refinement->hashing == REFINE_HASH_LATER)
-		return refine_crowd(refinement, strands, count);
+		return refine_same_digest(refinement, strands, count);
 	r = digest_all(refinement, strands, &count);
 	if (r < 0)
 		return r;
@@ -585,7 +587,7 @@ int refine(struct refinement *refinement, struct strand **strands, size_t count)
 		end = i + 1;
 		while (end < count && by_digest(&strands[i], &strands[end]) == 0)
 			end++;
-		r = refine_crowd(refinement, strands + i, end - i);
+		r = refine_same_digest(refinement, strands + i, end - i);
 		if (r == -E2BIG) {
 			worst = r;
 			r = 0;

@@ -2,14 +2,13 @@
 #ifndef INGEST_REFINE_H
 #define INGEST_REFINE_H
 
-/* Partition refinement: splits files of one size into classes of equal bytes, reading each file
- * at most once.
+/* Partition refinement: splits files of one size into classes of equal bytes. Each file is read at
+ * most once, unless there are too many for the memory.
  *
- * The files are read block by block together and the class is split where blocks differ; a file
- * that is left alone is read no further. The hash of a class falls out of the same pass, from the
- * blocks of one member. Ranges of a split class wait on a stack and each goes on from where it was
- * split, so buffers are needed for one range at a time. Pure code but for the calls it is given;
- * any thread.
+ * The files of a class are read together, block by block. Where blocks differ, the class is split.
+ * A file that is left alone is not read further. The hash of a class is computed in the same pass,
+ * from the blocks of one member. Ranges of split classes wait on a stack, each at the offset of its
+ * split, so buffers are needed for one range at a time. All I/O is done by callbacks; any thread.
  */
 
 #include <stdbool.h>
@@ -19,65 +18,66 @@
 #include "base/attributes.h"
 #include "base/hash.h"
 
-/* One file to be compared, or several that are known to be equal and are stood for by one. */
+/* One file to be compared, or the representative of several that are known to be equal. */
 struct strand {
-	struct strand *equal; /* more strands found equal to this one */
-	/* Hash of a class, or seeded, where there are too many for lock-step. */
+	struct strand *equal; /* list of strands that were found equal to this one */
+	/* Hash of a class, or a seeded hash if there are too many strands to be read together. */
 	struct hash128 digest;
-	void *file; /* the caller's */
+	void *file; /* owned by the caller */
 };
 
-/* How files are read. All may block. */
+/* Callbacks that read files. All may block. */
 struct refine_calls {
-	/* Bytes from offset on that are a hole; 0: data. */
+	/* Returns the length of the hole at offset; 0: data. */
 	uint64_t (*hole)(void *context, struct strand *strand, uint64_t offset);
-	/* Reads exactly length bytes: 0, or not 0 and the strand is left out of all classes (the
-	 * callee has noted why). */
+	/* Reads exactly length bytes. Returns 0, or another value if it failed. The callback
+	 * records the reason, and the strand is then in no class. */
 	int (*read)(void *context, struct strand *strand, uint64_t offset, void *block,
 		    size_t length);
-	/* All was read: 0, or not 0 when the file may have changed meanwhile. Afterwards the
-	 * file may be read again. */
+	/* All was read. Returns 0, or another value if the file may have changed meanwhile. The
+	 * file may be read again afterwards. */
 	int (*finish)(void *context, struct strand *strand);
-	/* It is not read any further. */
+	/* The strand is not read any further. */
 	void (*abandon)(void *context, struct strand *strand);
-	/* It is equal to others, but has holes too long to be hashed: it is in no class. */
+	/* The strand equals others, but its holes are too long to be hashed. It is in no class. */
 	void (*refuse)(void *context, struct strand *strand);
-	/* A class: strands, linked by equal, of this hash. Of a strand that is alone the hash is
-	 * known only if it was told apart by the last block; else NULL. -errno ends the refinement with that value. */
+	/* Reports a class: strands linked by equal, with this hash. The hash of a strand that is
+	 * alone is known only if its last block was the one that differed; else it is NULL. A
+	 * -errno ends the refinement with that value. */
 	int (*emit)(void *context, struct strand *first, const struct hash128 *hash);
 };
 
-/* When the hash of a class is made. */
+/* When the hash of a class is computed. */
 enum refine_hashing {
-	REFINE_HASH_ALONG, /* from the blocks as they are compared */
-	/* Once the files have proved equal, by reading one of them again: for files with large
-	 * holes, which are compared in no time but hashed at 20 to 80 GB/s. */
+	REFINE_HASH_ALONG, /* from the blocks, while they are compared */
+	/* By reading one file again after the files proved equal. For files with large holes: these
+	 * compare in no time, but are hashed at 20 to 80 GB/s. */
 	REFINE_HASH_LATER,
-	REFINE_HASH_NEVER, /* classes come without one */
+	REFINE_HASH_NEVER, /* classes have no hash */
 };
 
 struct refinement {
 	const struct refine_calls *calls;
 	void *context;
 	uint64_t size_bytes; /* of each file */
-	void *memory; /* for blocks, borrowed; best of memory_pages */
-	size_t budget_bytes; /* of it: at least 8 KiB */
+	void *memory; /* for blocks; borrowed; preferably from memory_pages() */
+	size_t budget_bytes; /* of memory: at least 8 KiB */
 	enum refine_hashing hashing;
-	/* Of the hash that tells too many files apart: random and secret, so that nobody can make
-	 * contents that collide in it. */
+	/* Seed of the hash that divides too many files: random and secret, so that nobody can make
+	 * contents that collide. */
 	uint64_t seed;
 };
 
-/* The most strands that can be read together within the budget. */
+/* Returns the maximum number of strands that can be read together within the budget. */
 size_t refine_capacity(const struct refinement *refinement);
 
-/* Splits count strands (an array that is reordered); any number of them: what is too many for
- * lock-step is split by a seeded hash of the whole file first, and what is still too many is compared in
- * parts, each class of one part going on as one strand, so that each byte is read at most three
+/* Splits count strands; the array is reordered. If there are too many to be read together, they are
+ * first divided by a seeded hash of the whole file. Groups that are still too large are compared in
+ * parts, and each class of a part continues as one strand. So each byte is read at most three
  * times, or four times if another file fails in the last part.
  *
- * Returns 0; -ENOMEM; -ECANCELED after stop_requested(); what emit returned. -E2BIG: more
- * different contents with one seeded hash than fit; they were given to abandon.
+ * Returns 0, -ENOMEM, -ECANCELED after stop_requested(), the error of emit, or -E2BIG if more
+ * different contents have one seeded hash than fit in memory (those were passed to abandon).
  */
 MUST_CHECK int refine(struct refinement *refinement, struct strand **strands, size_t count);
 

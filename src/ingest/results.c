@@ -12,18 +12,18 @@
 #include "catalog/errors.h"
 #include "catalog/query.h"
 
-/* A transaction touches pages all over the index, so few large ones are cheaper; but what was
- * compared should be seen soon and not be lost by a crash. So: when this many files have gathered,
- * or after a second and ten times as long as the last commit took. */
+/* A transaction changes pages all over the index, so a few large ones are cheaper. But results
+ * should be visible soon and survive a crash. So a commit is due after this number of files, or
+ * after a second and ten times the duration of the last commit. */
 #define DUE_FILES (128 << 10)
 #define DUE_AFTER_NS SECOND_NS
 #define DUE_AFTER_COMMITS 10
-/* How often the timer asks whether something is due. */
+/* Interval at which the timer checks whether a commit is due. */
 #define TIMER_NS (250 * MS_NS)
-/* Pages that a transaction changes stay in memory until its commit, and for the next one: about so
- * many, 12 MiB, or that part of the memory that there is. In an index of many more files than that many pages hold, some 90 each, nearly each
- * file that was compared has one of its own. Transactions in the order of ids write each page once
- * all the same. */
+/* Pages that a transaction changes stay in memory until its commit, and for the next one. This
+ * bounds them: 12 MiB, or a part of the memory. A page holds about 90 files. In a large index
+ * nearly each compared file is on its own page. Transactions in the order of ids then write each
+ * page only once. */
 #define COMMIT_BYTES ((size_t)12 << 20)
 #define COMMIT_PART 16
 #define FILES_A_PAGE 90
@@ -49,7 +49,8 @@ static void lists_free(struct result_lists *lists)
 
 void results_deinit(struct results *results)
 {
-	/* it was committed and its error told, or the work has failed before */
+	/* The thread's commit was waited for and its error returned, or the work has failed
+	 * before. */
 	if (results->at_work)
 		pthread_join(results->thread, NULL);
 	lists_free(&results->lists);
@@ -87,7 +88,7 @@ int results_add_problem(struct results *results, const struct problem_result *pr
 
 /* ---- committing ---------------------------------------------------------------------- */
 
-/* Contents on their way into the transaction, some at a time: sorting takes a copy of them. */
+/* Contents that are put into the transaction at a time. Sorting them takes a copy. */
 #define GATHERED_FILES ((size_t)16 << 10)
 
 struct gathered {
@@ -113,7 +114,7 @@ static int gather_class(struct gathered *gathered, const struct ingest_hooks *ho
 	uint64_t group = class->group;
 	int r = 0;
 
-	/* it may be equal to what came back: left for later */
+	/* It may equal a file that was added to the index again: a later comparison decides. */
 	if (hooks && !group && hooks->has_new_rival(hooks->context, class->size))
 		return 0;
 	if (class->count > 1 && !group)
@@ -133,8 +134,8 @@ static int gather_class(struct gathered *gathered, const struct ingest_hooks *ho
 	return r;
 }
 
-/* What was known of its content cannot be seen any more: it stands for no copy until it can be
- * read again. */
+/* Records an error of a file. Its content is unknown until it can be read again, so it counts as no
+ * copy. */
 static int commit_error(struct catalog_writer *w, uint64_t file, int error)
 {
 	struct content_record content;
@@ -158,12 +159,12 @@ static int commit_problem(struct catalog_writer *w, const struct problem_result 
 	return catalog_apply(w, &change, 1, 0);
 }
 
-/* Classes for one transaction: count of them, of those that were taken. */
+/* The classes of one transaction: count of those in taken. */
 struct portion {
 	const struct ingest_hooks *hooks;
 	const struct class_result *classes;
 	size_t count;
-	size_t file_count; /* in them all */
+	size_t file_count; /* in all of them */
 	const struct file_result *files;
 };
 
@@ -202,7 +203,8 @@ static int by_first_file(const void *a, const void *b, void *context)
 	return p < q ? -1 : p > q;
 }
 
-/* *files: about so many belong into one transaction, of count that are spread over the index. */
+/* Sets *files to the number of files for one transaction, when count of them are spread over the
+ * index. */
 static int measure_portion(struct catalog *catalog, size_t count, size_t *files)
 {
 	struct catalog_totals totals;
@@ -254,8 +256,8 @@ static void *commit_behind(void *context)
 	return NULL;
 }
 
-/* Holds commit_lock, as do the next ones. */
-static int settle(struct results *results)
+/* Waits for the background thread. This function and the next ones need commit_lock. */
+static int join_thread(struct results *results)
 {
 	if (results->at_work)
 		pthread_join(results->thread, NULL);
@@ -272,10 +274,10 @@ static bool take(struct results *results)
 	return results->taken.classes.length || results->taken.problems.length;
 }
 
-/* behind: by a thread, where there can be one more */
+/* behind: in a thread, if one can be started */
 static int commit(struct results *results, bool behind)
 {
-	int r = settle(results);
+	int r = join_thread(results);
 
 	if (r < 0 || !take(results))
 		return r;
@@ -363,7 +365,7 @@ int results_wait(struct results *results)
 	int r;
 
 	pthread_mutex_lock(&results->commit_lock);
-	r = settle(results);
+	r = join_thread(results);
 	pthread_mutex_unlock(&results->commit_lock);
 	return r;
 }

@@ -10,16 +10,16 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 
-/* Files in a transaction: their pages stay within some MiB. */
+/* Files in a transaction. Its pages take a few MiB. */
 #define LISTED_FILES ((size_t)32 << 10)
 
-/* The files from one id up to another, by size. */
+/* A range of file ids, sorted by size. */
 struct run {
 	struct sized_file *files;
 	size_t capacity;
 	size_t count;
-	size_t done; /* of them are listed */
-	uint64_t next; /* the first file behind them; 0: there is none */
+	size_t done; /* number of files that are added */
+	uint64_t next; /* the first file after the range; 0: none */
 };
 
 static int by_size(const void *a, const void *b)

@@ -4,15 +4,15 @@
 
 #include "base/attributes.h"
 
-/* Runs body(context) in count threads, the calling one among them, and returns when all have
- * returned. Fewer threads than asked for are no failure. 0 or -errno. */
+/* Runs body(context) in count threads, one of which is the calling thread. Returns when all have
+ * returned. If fewer threads can be started, that is no failure. Returns 0 or -errno. */
 MUST_CHECK int threads_run(unsigned int count, void *(*body)(void *), void *context);
 
-/* One for each processor that this process may use. */
+/* Returns the number of processors that this process may use. */
 unsigned int threads_that_compute(void);
 
-/* As many, and more where there are few processors: of these most wait for the disk, which does
- * several things at a time best. */
+/* Returns that number, or a minimum if it is small: reading threads mostly wait for the disk, which
+ * is fastest with several requests. */
 unsigned int threads_that_read(void);
 
 #endif

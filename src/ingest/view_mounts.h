@@ -2,8 +2,8 @@
 #ifndef INGEST_VIEW_MOUNTS_H
 #define INGEST_VIEW_MOUNTS_H
 
-/* The mounts of twinfs itself, which no walk enters: they show files that are indexed where they
- * really are. Loaded once, then read by any thread. */
+/* The mounts of twinfs. No walk enters them, as they show files that are indexed in their sources.
+ * Loaded once, then read by any thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,11 +12,11 @@
 #include "base/attributes.h"
 
 struct view_mounts {
-	dev_t devices[64]; /* more than so many are not told apart */
+	dev_t devices[64]; /* further mounts are ignored */
 	size_t count;
 };
 
-/* From /proc/self/mountinfo; without /proc there are none. */
+/* Reads /proc/self/mountinfo. Without /proc the list is empty. */
 void view_mounts_load(struct view_mounts *mounts);
 
 bool view_mounts_have(const struct view_mounts *mounts, int fd);

@@ -26,16 +26,16 @@
 #include "ingest/walk_dir.h"
 #include "source/source.h"
 
-/*   queue of directories --> walker threads --> batch writer --> catalog
- *          ^                      |
- *          '--- subdirectories ---'
+/* queue of directories --> walker threads --> batch writer --> catalog
+ *        ^                      |
+ *        '--- subdirectories ---'
  *
- * Breadth first: ids are given as directories are found, so the changes reach the catalog nearly
+ * Breadth first: ids are assigned as directories are found, so the changes reach the catalog nearly
  * in the order of its keys.
  */
 
-/* Descriptors that directories keep for opening their subdirectories; a tenth of those that the
- * process may have where that is less. */
+/* Maximum number of directories that keep a descriptor to open their subdirectories. A tenth of the
+ * process's limit if that is less. */
 #define KEPT_DESCRIPTORS 64
 
 struct walk {
@@ -46,27 +46,28 @@ struct walk {
 	struct view_mounts views;
 	struct walk_dir_budget budget;
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* the queue, or the end */
+	pthread_cond_t changed; /* the queue changed, or the walk ends */
 	struct walk_dir *first, *last;
-	struct walk_dir *sorted; /* they come before the first; where a disk seeks */
+	struct walk_dir *sorted; /* if a disk seeks: directories to take before first */
 	size_t open_dirs; /* in the queue or being listed */
 	int error;
 	_Atomic uint64_t errors, not_entered, excluded;
 };
 
-/* Open directories up to which the calling thread rechecks alone: starting threads would take longer. */
+/* Up to this number of open directories, the calling thread works alone: starting threads would
+ * take longer. */
 #define ALONE_DIRS 32
 
-/* Examining a name in the cache takes no longer. */
+/* Upper bound for examining a cached name. */
 #define NAME_NS UINT64_C(20000)
 
-/* What one thread needs for one directory after the other. */
+/* State of one thread. */
 struct walker {
 	struct walk *walk;
 	struct listing listing;
 	struct diff diff;
-	struct bytes path; /* of the directory in work, when something asks for it */
-	int fd; /* of that directory, -1 */
+	struct bytes path; /* of the current directory, when it is needed */
+	int fd; /* of the current directory, or -1 */
 	struct disk_seeks seeks;
 };
 
@@ -90,8 +91,8 @@ static void push(struct walk *walk, struct walk_dir *list, struct walk_dir *last
 	pthread_mutex_unlock(&walk->lock);
 }
 
-/* Where a disk seeks, all that wait are taken in the order of their inodes, which is nearly that of
- * the disk. Holds the lock. */
+/* Takes the first directory of the queue. If a disk seeks, all waiting ones are taken in the order
+ * of inodes, which is nearly that of the disk. The caller holds the lock. */
 static struct walk_dir *take_first(struct walk *walk)
 {
 	struct walk_dir *dir;
@@ -113,8 +114,8 @@ static struct walk_dir *take_first(struct walk *walk)
 	return dir;
 }
 
-/* Takes the next directory. NULL: none is left and none is being listed, more than dirs_max are
- * open, or at a stop. */
+/* Takes the next directory. Waits while the queue is empty and others are being listed. Returns
+ * NULL if no directory is left, more than dirs_max are open, or the walk was stopped. */
 static struct walk_dir *pop(struct walk *walk, size_t dirs_max)
 {
 	struct walk_dir *dir = NULL;
@@ -125,7 +126,7 @@ static struct walk_dir *pop(struct walk *walk, size_t dirs_max)
 	if (!walk->error && !stop_requested() && walk->open_dirs <= dirs_max)
 		dir = take_first(walk);
 	if (!dir)
-		pthread_cond_broadcast(&walk->changed); /* the others end too */
+		pthread_cond_broadcast(&walk->changed); /* the other threads end too */
 	pthread_mutex_unlock(&walk->lock);
 	return dir;
 }
@@ -144,7 +145,7 @@ static void finish_dir(struct walk *walk, struct walk_dir *dir, int error)
 
 /* ---- one directory ------------------------------------------------------------------- */
 
-/* Is that noted in the index? Who follows a source meets it again and again. */
+/* Returns true if the index already has this error. A follower meets the same error many times. */
 static bool is_noted(const struct walker *walker, const struct walk_dir *dir, int error)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -155,7 +156,7 @@ static bool is_noted(const struct walker *walker, const struct walk_dir *dir, in
 	       catalog_get_dir(reader, dir->id, &record) == 0 && record.error == error;
 }
 
-/* Says, once, that a directory could not be read. */
+/* Counts a directory that could not be read, and logs it once. */
 static void report(struct walker *walker, const struct walk_dir *dir, int error)
 {
 	const struct sources *sources = walker->walk->ingest->sources;
@@ -164,11 +165,11 @@ static void report(struct walker *walker, const struct walk_dir *dir, int error)
 	atomic_fetch_add(&walker->walk->errors, 1);
 	if (!is_noted(walker, dir, error) && walk_dir_path(dir, &walker->path) == 0 &&
 	    source_absolute_path(sources, dir->source, bytes_text(&walker->path), &absolute) == 0)
-		log_warning("cannot read directory %s: %s; what is in it is not known",
+		log_warning("cannot read directory %s: %s; its contents are skipped",
 			    quote_path(bytes_text(&absolute)), error_text(error));
 }
 
-/* The attributes of a directory that may not be read. */
+/* Reads the attributes of a directory that cannot be opened for reading. */
 static int examine_unreadable(struct walker *walker, const struct walk_dir *dir,
 			      struct attributes *attributes)
 {
@@ -203,7 +204,8 @@ static int list_names(struct walker *walker, const struct walk_dir *dir)
 	return listing_read(&walker->listing, walk->ingest->catalog, &listed, &walk->exclude);
 }
 
-/* Something else took its place, or we run short: it is not the directory's fault. */
+/* Returns true if the name now means something else, or the process lacks descriptors or memory.
+ * Such errors are not recorded for the directory. */
 static bool is_no_answer(int r)
 {
 	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -ESTALE ||
@@ -212,11 +214,11 @@ static bool is_no_answer(int r)
 
 /* Outcomes of reading a directory. */
 enum {
-	DIR_UNEXAMINED = 1, /* attributes are not known */
-	DIR_AGAIN = 2, /* who follows the source must look again */
+	DIR_UNEXAMINED = 1, /* its attributes are unknown */
+	DIR_AGAIN = 2, /* the follower must recheck it */
 };
 
-/* Opens the directory as walker->fd and has it watched. */
+/* Opens the directory as walker->fd and has the follower watch it. */
 static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attributes *attributes)
 {
 	const struct ingest_hooks *hooks = walker->walk->ingest->hooks;
@@ -236,12 +238,13 @@ static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attribu
 	if (!hooks || dir->scope == RECHECK_NAMES)
 		return 0;
 	hooks->enter(hooks->context, dir->source, walker->fd, dir->id);
-	/* what changed before it was watched brings no event */
+	/* Changes before the watch raise no event, so the attributes are read again. */
 	return source_attributes(sources->catalog, walker->fd, attributes);
 }
 
-/* Opens the directory, reads its own attributes, and its names into walker->listing. *error:
- * positive errno to be noted for it. -ENOENT: it is not there any more. */
+/* Opens the directory, and reads its attributes and its names into walker->listing. *error:
+ * positive errno to record for it. Returns 0, DIR_UNEXAMINED, DIR_AGAIN, -ENOENT if it is missing,
+ * or -ENOMEM. */
 static int read_dir(struct walker *walker, struct walk_dir *dir, struct attributes *attributes,
 		    int *error)
 {
@@ -268,8 +271,8 @@ static int read_dir(struct walker *walker, struct walk_dir *dir, struct attribut
 	return r < 0 ? DIR_UNEXAMINED : 0;
 }
 
-/* Says, once for all of them, that names could not be looked up; the positive errno of the first,
- * or 0. */
+/* Counts and logs, once for all of them, names whose attributes could not be read. Returns the
+ * positive errno of the first one, or 0. */
 static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 {
 	const struct sources *sources = walker->walk->ingest->sources;
@@ -290,9 +293,8 @@ static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 	    source_absolute_path(sources, dir->source, bytes_text(&walker->path), &absolute) == 0 &&
 	    bytes_format(&absolute, "%s%s", absolute.data[absolute.length - 1] == '/' ? "" : "/",
 			 first->name.bytes) == 0)
-		log_warning("cannot look up %s%s: %s; what that is is not known",
-			    quote_path(bytes_text(&absolute)),
-			    count > 1 ? " and other names beside it" : "",
+		log_warning("cannot stat %s%s: %s; skipped", quote_path(bytes_text(&absolute)),
+			    count > 1 ? " and other names in its directory" : "",
 			    error_text(first->error));
 	return first->error;
 }
@@ -308,7 +310,7 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 
 	if (!dir->known && !now->error && !now->flags &&
 	    attributes_equal(&dir->attributes, &now->attributes))
-		return 0; /* entered a moment ago with what its parent showed */
+		return 0; /* added a moment ago with these attributes */
 	if (dir->known) {
 		r = catalog_read_begin(walker->walk->ingest->catalog, &reader);
 		if (r == 0)
@@ -327,7 +329,7 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 	return diff_add(&walker->diff, &change);
 }
 
-/* filesystem	of the parent */
+/* Queues the subdirectories that were found; filesystem: that of the parent. */
 static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t filesystem)
 {
 	const struct diff *diff = &walker->diff;
@@ -353,7 +355,7 @@ static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t f
 	return 0;
 }
 
-/* Compares what was read with the index, and hands over the differences. */
+/* Compares the listing with the index and passes on the differences. */
 static int hand_over(struct walker *walker, struct walk_dir *dir, const struct recheck *recheck,
 		     const struct name_change *now)
 {
@@ -379,13 +381,13 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct r
 	return r < 0 ? r : push_found(walker, dir, now->attributes.filesystem);
 }
 
-/* May something have been in the new directory that went before it was watched? */
-static bool may_have_lost(const struct ingest_hooks *hooks, const struct attributes *now)
+/* Returns true if names in the new directory may have been deleted before it was watched. */
+static bool may_have_missed(const struct ingest_hooks *hooks, const struct attributes *now)
 {
 	return clock_ns(now->ctime) >= hooks->since_ns;
 }
 
-/* Was it the disk that took the time? */
+/* Records the duration of a listing, as far as the disk took it. */
 static void note_time(struct walker *walker, uint64_t took_ns)
 {
 	struct ingest *ingest = walker->walk->ingest;
@@ -410,10 +412,10 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 	if (r == DIR_AGAIN)
 		ingest->hooks->again(ingest->hooks->context, recheck);
 	if (!dir->known && ingest->hooks &&
-	    (r == DIR_AGAIN || may_have_lost(ingest->hooks, &now.attributes)))
+	    (r == DIR_AGAIN || may_have_missed(ingest->hooks, &now.attributes)))
 		ingest->hooks->needs_walk(ingest->hooks->context, dir->source);
 	if (r == DIR_AGAIN || (r == -ENOENT && dir->parent))
-		return 0; /* its parent's next listing tells */
+		return 0; /* the next listing of its parent reports it */
 	if (r < 0)
 		return r;
 	if (r == DIR_UNEXAMINED)
@@ -456,7 +458,7 @@ static void *walk_thread(void *walk)
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
-/* Finds where a look begins. -ENOENT: the directory is not in the index any more. */
+/* Finds the directory where a recheck begins. Returns -ENOENT if the index no longer has it. */
 static int find_beginning(struct walk *walk, const struct recheck *recheck, struct walk_dir **dir)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -482,7 +484,7 @@ static int find_beginning(struct walk *walk, const struct recheck *recheck, stru
 	(*dir)->scope = recheck->scope;
 	(*dir)->recheck = recheck;
 	(*dir)->attributes = record.attributes;
-	(*dir)->expected = record.parent != 0; /* a source's root may be a new one */
+	(*dir)->expected = record.parent != 0; /* the root of a source may be a new one */
 	return 0;
 }
 
@@ -529,7 +531,7 @@ static bool has_tree(const struct recheck *rechecks, size_t count)
 	return false;
 }
 
-/* Whole trees wait for the disk; single names that were just changed do not. */
+/* A walk of whole trees waits for the disk. Single names that just changed are cached. */
 static unsigned int threads_for(const struct ingest *ingest, bool tree)
 {
 	if (ingest->settings->threads)

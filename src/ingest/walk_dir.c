@@ -10,8 +10,8 @@
 #include "base/descriptor.h"
 #include "base/timed_call.h"
 
-/* How long another file system has to answer. */
-#define PATIENCE_MS 1000
+/* Time within which another file system must answer. */
+#define ANSWER_TIMEOUT_MS 1000
 
 struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name)
 {
@@ -82,7 +82,7 @@ struct walk_dir *walk_dir_sort(struct walk_dir *list)
 	return dirs[0];
 }
 
-/* With a slash behind each name but the last; the beginning of the walk may have none. */
+/* Includes a slash between names. The directory where the walk began may have no name. */
 static size_t path_length(const struct walk_dir *dir)
 {
 	size_t length = 0;
@@ -116,7 +116,7 @@ int walk_dir_path(const struct walk_dir *dir, struct bytes *path)
 	return 0;
 }
 
-/* The last one that was to be opened from it closes it. */
+/* Closes the parent's descriptor after its last subdirectory was opened. */
 static void count_opened(struct walk_dir *parent, struct walk_dir_budget *budget)
 {
 	if (atomic_fetch_sub(&parent->unopened, 1) != 1)
@@ -145,13 +145,13 @@ int walk_dir_open(struct walk_dir *dir, const struct sources *sources,
 					O_DIRECTORY, cross_mounts);
 }
 
-/* What is to be opened: from where, by which path. */
+/* A directory to open: from where, by which path. */
 struct opening {
 	int fd;
 	const char *path;
 };
 
-/* In a child process. */
+/* Runs in a child process. */
 static int open_and_ask(void *context)
 {
 	const struct opening *opening = context;
@@ -171,7 +171,7 @@ int walk_dir_ask(const struct walk_dir *dir, const struct sources *sources, stru
 	opening.path = r == 0 ? bytes_text(path) : NULL;
 	if (!opening.path)
 		return -ENOMEM;
-	return call_with_timeout(open_and_ask, &opening, opening.fd, PATIENCE_MS);
+	return call_with_timeout(open_and_ask, &opening, opening.fd, ANSWER_TIMEOUT_MS);
 }
 
 void walk_dir_keep(struct walk_dir *dir, int *fd, unsigned int count,
