@@ -19,20 +19,20 @@
 #include "store/value.h"
 #include "store/writer.h"
 
-/* Changes are applied in passes over one table each, sorted by that table's keys, because LMDB
- * appends or finds its place on the page at hand when keys come in order:
+/* Changes are applied in passes over one table each, sorted by that table's keys. With sorted keys
+ * LMDB appends, or finds the place on the current page:
  *
  *   removals -> inode numbers (which file is it?) -> entries -> files, links and sizes -> updates
  *
- * Touches come before them. Directories that move leave their places before the removals, and take
- * the new ones when new directories are there and before all else is added.
+ * Moved directories leave their old parents before the removals. They enter the new ones after new
+ * directories are added and before all other additions.
  */
 
 /* A name to add. */
 struct addition {
 	struct name_change *change;
-	uint64_t file; /* for NAME_ADD_FILE: its id */
-	bool known; /* that id was in the index before */
+	uint64_t file; /* of NAME_ADD_FILE: its id */
+	bool known; /* the index already had that id */
 };
 
 struct additions {
@@ -49,7 +49,7 @@ struct batch {
 	struct moves moves;
 };
 
-/* ---- which file is it? --------------------------------------------------------------- */
+/* ---- finding the file of a name ------------------------------------------------------ */
 
 static int compare_times(struct timespec a, struct timespec b)
 {
@@ -58,8 +58,8 @@ static int compare_times(struct timespec a, struct timespec b)
 	return a.tv_nsec < b.tv_nsec ? -1 : a.tv_nsec > b.tv_nsec;
 }
 
-/* Names of one inode stand together, the one that was seen last first; of inodes that had the same
- * number the one born last is behind, so that the number stands for it. */
+/* Names of one inode are adjacent, the last one seen first. If several inodes had the same number,
+ * the youngest comes last, so the number then refers to it. */
 static int by_inode(const void *a, const void *b)
 {
 	const struct addition *x = a, *y = b;
@@ -102,7 +102,7 @@ static int by_size(const void *a, const void *b)
 	return order ? order : numbers_compare(x->file, y->file);
 }
 
-/* What is new stands in order already when it is sorted for files, and sizes are often equal. */
+/* Additions are often in the right order already: new ones by file, and equal sizes. */
 static void sort(struct additions *additions, int (*order)(const void *, const void *))
 {
 	sort_unless_sorted(additions->list, additions->count, sizeof(*additions->list), order);
@@ -119,7 +119,7 @@ static bool same_inode(const struct addition *a, const struct addition *b)
 	       attributes_same_inode(&a->change->attributes, &b->change->attributes);
 }
 
-/* Finds the file in the index, or enters it with the id that the addition brings. */
+/* Finds the file in the index, or adds it with the id of the addition. */
 static int identify(struct catalog_writer *w, struct addition *addition)
 {
 	const struct attributes *attributes = &addition->change->attributes;
@@ -141,13 +141,13 @@ static int identify(struct catalog_writer *w, struct addition *addition)
 		addition->known = true;
 		return 0;
 	}
-	/* the number was given to another inode since, which may be in this batch and have no
-	 * record yet; the names of the old one go by themselves */
+	/* The number now belongs to another inode. That inode may be in this batch and have no
+	 * record yet. The names of the old inode are removed by other changes. */
 	return store_put(&w->store, TABLE_BYKEY, &key, encode_number(addition->file));
 }
 
-/* Gives each file to add an id: the names of one inode share it. New ids follow the order of
- * entries, so that a directory's files lie together in the file table. */
+/* Sets the id of each file to add; the names of one inode share it. New ids follow the order of
+ * entries, so the files of a directory are adjacent in the file table. */
 static int identify_files(struct catalog_writer *w, struct additions *additions)
 {
 	struct addition *list = additions->list;
@@ -167,7 +167,7 @@ static int identify_files(struct catalog_writer *w, struct additions *additions)
 		if (i > 0 && same_inode(&list[i - 1], &list[i])) {
 			list[i].file = list[i - 1].file;
 			list[i].known = list[i - 1].known;
-			/* it may have changed from one name to the next */
+			/* it may have changed between stat(2) of the two names */
 			list[i].change->attributes = list[i - 1].change->attributes;
 		} else {
 			r = identify(w, &list[i]);
@@ -234,7 +234,7 @@ static int add_dir(struct catalog_writer *w, const struct name_change *change)
 	return r;
 }
 
-/* Writes the record of a new file: run is its names in this batch, count of them. */
+/* Writes the record of a new file. run: its names in this batch, count of them. */
 static int add_file(struct catalog_writer *w, const struct addition *run, size_t count,
 		    uint32_t scan)
 {
@@ -265,16 +265,16 @@ static size_t run_length(const struct additions *additions, size_t first)
 	return end - first;
 }
 
-/* What is said with each of these names, and a doubt that is said with one. */
+/* Returns the flags that all of these names have, and FILE_UNTRUSTED if one of them has it. */
 static uint32_t common_flags(const struct addition *run, size_t count)
 {
-	uint32_t flags = UINT32_MAX, doubt = 0;
+	uint32_t flags = UINT32_MAX, untrusted = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		flags &= run[i].change->flags;
-		doubt |= run[i].change->flags & FILE_UNTRUSTED;
+		untrusted |= run[i].change->flags & FILE_UNTRUSTED;
 	}
-	return flags | doubt;
+	return flags | untrusted;
 }
 
 static int add_files(struct catalog_writer *w, struct additions *additions, uint32_t scan)
@@ -325,7 +325,7 @@ static int list_sizes(struct catalog_writer *w, struct additions *additions)
 /* A directory that is new in this batch. */
 struct new_dir {
 	uint64_t id;
-	bool lost; /* what it would lie in is gone */
+	bool missing; /* its parent is missing */
 };
 
 static int by_id(const void *a, const void *b)
@@ -349,46 +349,46 @@ static struct new_dir *list_new_dirs(const struct additions *additions, size_t *
 	return list;
 }
 
-static int dir_is_lost(struct catalog_writer *w, uint64_t id, const struct new_dir *new_dirs,
-		       size_t count, bool *lost)
+static int dir_is_missing(struct catalog_writer *w, uint64_t id, const struct new_dir *new_dirs,
+			  size_t count, bool *missing)
 {
 	const struct new_dir key = {.id = id}, *found;
 	struct dir_record dir;
 	int r;
 
 	found = bsearch(&key, new_dirs, count, sizeof(key), by_id);
-	*lost = found && found->lost;
+	*missing = found && found->missing;
 	if (found)
 		return 0;
 	r = catalog_get_dir(&w->store.reader, id, &dir);
-	*lost = r == -ENOENT;
-	return *lost ? 0 : r;
+	*missing = r == -ENOENT;
+	return *missing ? 0 : r;
 }
 
-/* What would lie in a directory that is gone goes with it: a later look finds that there is
- * nothing. The list is sorted by entry; a new directory has a greater id than what it lies in. */
-static int drop_lost(struct catalog_writer *w, struct additions *additions)
+/* Removes additions whose directory is missing; a later recheck sees the same. The list is sorted
+ * by entry, and a new directory has a greater id than its parent. */
+static int drop_without_parent(struct catalog_writer *w, struct additions *additions)
 {
 	size_t new_count, left = 0;
 	AUTO_FREE struct new_dir *new_dirs = list_new_dirs(additions, &new_count);
 	struct new_dir key, *found;
 	uint64_t dir = 0;
-	bool lost = true;
+	bool missing = true;
 	int r = new_dirs ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < additions->count; i++) {
 		const struct name_change *change = additions->list[i].change;
 
 		if (change->dir != dir)
-			r = dir_is_lost(w, change->dir, new_dirs, new_count, &lost);
+			r = dir_is_missing(w, change->dir, new_dirs, new_count, &missing);
 		dir = change->dir;
 		key.id = change->id;
 		found = NULL;
-		if (lost && change->kind == NAME_ADD_DIR)
+		if (missing && change->kind == NAME_ADD_DIR)
 			found = bsearch(&key, new_dirs, new_count, sizeof(key), by_id);
 		if (found)
-			found->lost = true;
-		if (!lost)
+			found->missing = true;
+		if (!missing)
 			additions->list[left++] = additions->list[i];
 	}
 	additions->count = left;
@@ -404,7 +404,7 @@ static int add_all(struct catalog_writer *w, struct additions *additions, uint32
 		additions->list[i].change->cookie =
 			name_cookie(seed, additions->list[i].change->name);
 	sort(additions, by_entry);
-	r = drop_lost(w, additions);
+	r = drop_without_parent(w, additions);
 	if (r == 0)
 		r = identify_files(w, additions);
 	sort(additions, by_entry);
@@ -428,7 +428,7 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 	int r = catalog_get_dir(&w->store.reader, change->id, &dir);
 
 	if (r < 0)
-		return r == -ENOENT ? 0 : r; /* it was removed since */
+		return r == -ENOENT ? 0 : r; /* removed meanwhile */
 	memcpy(name, dir.name.bytes, dir.name.length);
 	dir.name.bytes = name;
 	if (change->kind == NAME_UPDATE_DIR)
@@ -441,7 +441,7 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 	return r < 0 ? r : delta_add_dir(w, (struct delta_dir){.dir = dir.id});
 }
 
-/* ---- the order of it all ------------------------------------------------------------- */
+/* ---- the order of changes ------------------------------------------------------------ */
 
 static bool is_addition(const struct name_change *change)
 {
@@ -476,7 +476,7 @@ static int add_some(struct batch *batch, bool dirs, bool others)
 	return additions->count ? add_all(batch->w, additions, batch->scan) : 0;
 }
 
-/* A directory may move into one that is new. */
+/* New directories are added first, as a directory may move into one. */
 static int move_and_add(struct batch *batch)
 {
 	int r;

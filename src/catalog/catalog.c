@@ -40,7 +40,7 @@
 
 /* ---- folder and lock ----------------------------------------------------------------- */
 
-/* Makes the folder and those above it, private. */
+/* Creates the folder and its parents with private permissions. */
 static int make_folder(const char *folder)
 {
 	AUTO_FREE char *path = strdup(folder);
@@ -69,8 +69,8 @@ static int open_folder(struct catalog *catalog, const struct catalog_options *op
 	return r;
 }
 
-/* The file is never empty and never has a part of the text: one write replaces the old text, of which
- * a longer rest follows the NUL until the file is truncated.
+/* Writes the lock file. The file never is empty or has a part of the text: one write replaces the
+ * old text. If the old text was longer, its rest follows a NUL until the file is truncated.
  */
 static int write_owner(int lock_fd, const char *mount_point)
 {
@@ -160,7 +160,7 @@ static int initialize_body(struct catalog_writer *w, void *context)
 	return meta_initialize(w);
 }
 
-/* Reads what the index says of itself; makes a new one ready. */
+/* Reads the records of the index about itself, and initializes a new index. */
 static int load_meta(struct catalog *catalog, bool read_only)
 {
 	struct catalog_reader *reader = NULL;
@@ -177,7 +177,7 @@ static int load_meta(struct catalog *catalog, bool read_only)
 	if (format == 0 && read_only)
 		return CATALOG_NO_INDEX;
 	if (format > 0 && format < TWINFS_INDEX_FORMAT)
-		return -EUCLEAN; /* to be built anew, by who may write */
+		return -EUCLEAN; /* of an older format; the writer makes a new index */
 	if (format == 0)
 		r = catalog_write(catalog, initialize_body, NULL);
 	if (r == 0)
@@ -193,25 +193,25 @@ static int load_meta(struct catalog *catalog, bool read_only)
 
 static int set_damaged_aside(struct catalog *catalog)
 {
-	log_warning("index %s is damaged; it is kept as %s and built anew",
+	log_warning("index %s is damaged; kept as %s, a new one is built",
 		    quote_path(catalog->folder), TWINFS_INDEX_DAMAGED);
 	return index_set_aside(catalog->folder_fd);
 }
 
-/* Puts aside what cannot be gone on with; what is left is sound or empty. */
+/* Sets an index aside that cannot be used. Afterwards the data file is sound or missing. */
 static int make_sound(struct catalog *catalog, const struct catalog_options *options)
 {
 	int state = index_examine(catalog->folder_fd, options->folder, options->distrusted);
 
-	/* before anything of the index is changed */
+	/* examined before anything in the folder is changed */
 	if (state == INDEX_SOUND)
 		state = (int)index_examine_format(fd_path(catalog->folder_fd).text);
 	switch (state) {
 	case INDEX_NEWER:
 		return CATALOG_NEWER;
 	case INDEX_OLDER:
-		log_info("index %s was written by an older twinfs, in another format; it is kept "
-			 "as %s and built anew",
+		log_info("index %s has the format of an older twinfs; kept as %s, a new one "
+			 "is built",
 			 quote_path(options->folder), TWINFS_INDEX_DAMAGED);
 		return index_set_aside(catalog->folder_fd);
 	case INDEX_DAMAGED:
@@ -228,7 +228,8 @@ static int load(struct catalog *catalog, const struct catalog_options *options)
 	return r < 0 ? r : load_meta(catalog, false);
 }
 
-/* What was damaged while it was open may have been sealed so, where nobody met it. */
+/* Opens the index. Damage that occurred while the index was open may have been sealed unnoticed;
+ * such an index is set aside too. */
 static int load_or_make_anew(struct catalog *catalog, const struct catalog_options *options)
 {
 	int r = load(catalog, options);
@@ -266,7 +267,7 @@ static int open_writable(struct catalog *catalog, const struct catalog_options *
 	return r;
 }
 
-/* Does a process write the index? It checked the index when it opened it. */
+/* Returns true if a process writes the index. That process checked the index when it opened it. */
 static bool is_written(int folder_fd)
 {
 	AUTO_CLOSE int fd = openat(folder_fd, TWINFS_INDEX_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -359,7 +360,7 @@ void catalog_close(struct catalog *catalog)
 	else if (r == 0 && catalog->unsealed && !catalog->store.doubted)
 		r = index_seal(catalog->folder_fd);
 	if (r < 0)
-		log_warning("cannot seal index %s (%s): it is checked wholly at the next start",
+		log_warning("cannot seal index %s: %s; it is checked at the next start",
 			    quote_path(catalog->folder), error_text(r));
 	if (catalog->lock_fd >= 0) {
 		if (catalog->unsealed && ftruncate(catalog->lock_fd, 0) < 0)

@@ -2,14 +2,15 @@
 #ifndef CATALOG_CATALOG_H
 #define CATALOG_CATALOG_H
 
-/* The index: one LMDB environment in a folder of its own.
+/* The index: an LMDB environment in a folder of its own.
  *
- * A process opens a folder once. Any number of threads read, each with readers of its own; one
- * thread at a time writes. Other processes may read while one writes; a lock file keeps a second
- * writer out. Open it after daemon(3): LMDB's locks belong to the process.
+ * A process opens a folder once. Any number of threads read, each with its own readers. One thread
+ * at a time writes. Other processes may read while one process writes; a lock file excludes a
+ * second writer. A process that calls daemon(3) must open the index after it, as LMDB's locks
+ * belong to a process.
  *
- * Queries are in catalog/query.h, changes in catalog/change.h, source trees in
- * source/source.h.
+ * Queries are in catalog/query.h, changes in catalog/change.h, commit deltas in
+ * catalog/commit_delta.h, source trees in source/source.h.
  */
 
 #include <stdbool.h>
@@ -28,78 +29,86 @@ struct interruption;
 /* Outcomes of opening that the caller must handle; failures are -errno. */
 enum catalog_open_outcome {
 	CATALOG_OPENED = 0,
-	CATALOG_IN_USE = 1, /* another process writes it: see catalog_owner */
+	CATALOG_IN_USE = 1, /* another process writes it: see catalog_owner() */
 	CATALOG_NEWER = 2, /* written by a newer twinfs */
-	CATALOG_NO_INDEX = 3, /* read only, and nothing is there */
-	CATALOG_REMOTE = 4, /* on a file system whose locks and maps cannot be relied on */
-	CATALOG_DAMAGED = 5, /* read only, and it cannot be read, or is of an older format */
-	CATALOG_OLDER = 6, /* of an older format (only catalog_check tells) */
+	CATALOG_NO_INDEX = 3, /* read only, and the folder has no index */
+	CATALOG_REMOTE = 4, /* on a file system with unreliable locks and maps */
+	CATALOG_DAMAGED = 5, /* read only, and it is damaged or has an older format */
+	CATALOG_OLDER = 6, /* of an older format; only catalog_check() returns this */
 };
 
 struct catalog_options {
-	const char *folder; /* absolute; made (0700) where it is missing, unless read_only */
+	const char *folder; /* absolute; created with mode 0700 if missing, unless read_only */
 	bool read_only;
-	uint64_t map_bytes; /* 0: a default; it grows by itself */
-	bool distrusted; /* to write it: it is checked wholly, also after a clean stop */
-	/* Borrowed while it is opened: another index, of which this one, a new one, has the numbers of
-	 * file systems; NULL: none. */
+	uint64_t map_bytes; /* 0: a default; it grows as needed */
+	/* check the whole index even if it was closed cleanly; not for read_only */
+	bool distrusted;
+	/* Another index whose numbers of file systems a new index gets; borrowed during the call;
+	 * NULL: none. */
 	struct catalog *beside;
 };
 
-/* Opens the index, before the process starts threads: it may fork. A damaged one (logged as a
- * warning) and one of an older format are set aside and built anew; whether it was stopped cleanly
- * is known by the seal, else it is checked in a child process first. A reader refuses a damaged one,
- * and trusts one that another process writes: the writer has checked it. */
+/* Opens the index. Must be called before the process starts threads, as it may fork.
+ *
+ * An index with a valid seal was closed cleanly. Without a seal, a child process checks every
+ * record first. A damaged index (logged as a warning) or one of an older format is set aside, and a
+ * new one is made. With read_only a damaged index is refused. An index that another process writes
+ * is trusted, as the writer has checked it.
+ *
+ * Returns 0, an enum catalog_open_outcome, or -errno. */
 MUST_CHECK int catalog_open(struct catalog **catalog, const struct catalog_options *options);
 
-/* Reads every record of the index in the folder and holds the tables against each other, in a child
- * process, as what is damaged may kill who reads it. Nothing is changed, and others may use the index.
- * Forks: call it before threads are started. CATALOG_OPENED: it is sound; another outcome, or
- * -errno; nothing is logged. */
+/* Reads every record of the index in the folder and compares the tables with each other. A child
+ * process does that, as damaged pages may crash the reader. Changes nothing; other processes may
+ * use the index. Must be called before threads are started, as it forks. Returns CATALOG_OPENED if
+ * the index is sound, another outcome, or -errno. Logs nothing. */
 MUST_CHECK int catalog_check(const char *folder);
 
-/* Closes it, waiting for no one: no reader or writer may be in use. A writer seals the index. */
+/* Closes the index; accepts NULL. No reader or writer may be in use. A writer seals the index. */
 void catalog_close(struct catalog *catalog);
 
-/* Which process holds the lock of this folder: pid (0: none; -1: a process that has not written its pid
- * yet) and mount point ("": none; free it). The lock is taken shared for a moment: another process
- * that opens the index at that moment gets CATALOG_IN_USE. */
+/* Finds the process that holds the lock of this folder. *pid is 0 if there is none, or -1 if it has
+ * not written its pid yet. *mount_point is "" if it mounts no view; the caller frees it. Takes the
+ * lock shared for a moment: a process that opens the index in that moment gets CATALOG_IN_USE.
+ * Returns 0 or -errno. */
 MUST_CHECK int catalog_owner(const char *folder, pid_t *pid, char **mount_point);
 
-/* Tells others where this process mounts the view of the index. */
+/* Records where this process mounts the view of the index, for catalog_owner(). Returns 0 or
+ * -errno. */
 MUST_CHECK int catalog_set_mount_point(struct catalog *catalog, const char *mount_point);
 
-/* A number that nobody can guess, and that stays as long as the index. Any thread. */
+/* Returns a secret random number that stays the same during the life of the index. Any thread. */
 uint64_t catalog_secret(const struct catalog *catalog);
 
-/* What was read contradicts itself (-EUCLEAN): catalog_close then sets the index aside instead of
- * sealing it, and the next catalog_open makes a new one. A damaged record that is met does the
- * same. Any thread. */
+/* Marks the index as damaged, after a read returned -EUCLEAN. catalog_close() then sets the index
+ * aside instead of sealing it, and the next catalog_open() makes a new one. Reading a damaged
+ * record does the same. Any thread. */
 void catalog_condemn(struct catalog *catalog);
 
-/* It may do so: catalog_close does not seal the index, and the next catalog_open reads all of it
- * before it is believed. So does a page that LMDB takes for damaged, and a write of somebody else to
+/* Marks the index as untrusted. catalog_close() does not seal it, and the next catalog_open()
+ * checks all of it. This also happens if LMDB finds a damaged page, or another program writes to
  * the data file. Any thread. */
-void catalog_doubt(struct catalog *catalog);
+void catalog_distrust(struct catalog *catalog);
 
-/* What reading or writing all of it came to: condemns it for -EUCLEAN, and doubts it for -ENOENT,
- * when a record that another one names is not there. Any thread. */
+/* Judges the index by the result of an operation on all of it: -EUCLEAN means damaged. -ENOENT
+ * means untrusted, as a record that another record names is missing. Any thread. */
 void catalog_judge(struct catalog *catalog, int result);
 
-const char *catalog_folder(const struct catalog *catalog); /* as given at opening */
+const char *catalog_folder(const struct catalog *catalog); /* as given to catalog_open() */
 
-/* Device and inode of the index folder, which no walk enters. */
+/* Gets device and inode of the index folder, which no walk enters. */
 void catalog_folder_identity(const struct catalog *catalog, dev_t *device, ino_t *inode);
 
-/* The catalog's number for the file system of fd, whose st_dev is device. Any thread. 0 or -errno. */
+/* Sets *number to the catalog's number for the file system of fd, whose st_dev is device. Any
+ * thread. Returns 0 or -errno. */
 MUST_CHECK int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *number);
 
 /* ---- reading ------------------------------------------------------------------------- */
 
-/* Begins a snapshot. Keep it short: pages that it sees cannot be used again until it ends.
- * Does not wait for the writer (only, for a moment, for a growing map). A thread has one reader
- * at a time, and none while it calls catalog_write: the growing map waits for readers. It ends
- * in the thread that it began in. 0 or -errno. */
+/* Begins a snapshot. It should be short, as pages that it uses cannot be reused until it ends.
+ * Waits only while the map grows, not for the writer. A thread has one reader at a time and must
+ * end it in the same thread. A thread with a reader must not call catalog_write(), which waits for
+ * readers when the map grows. Returns 0 or -errno. */
 MUST_CHECK int catalog_read_begin(struct catalog *catalog, struct catalog_reader **reader);
 void catalog_read_end(struct catalog_reader *reader); /* accepts NULL */
 static inline void catalog_read_endp(struct catalog_reader **reader)
@@ -110,24 +119,25 @@ static inline void catalog_read_endp(struct catalog_reader **reader)
 
 /* ---- writing ------------------------------------------------------------------------- */
 
-/* The body of a transaction. It may run twice (after the map had to grow) and must then come to
- * the same result: it changes nothing but the catalog and what it computes anew. */
+/* The body of a transaction. It may run twice, if the map has to grow, and must have the same
+ * result then. So it changes only the catalog and values that it computes again. */
 typedef int catalog_write_fn(struct catalog_writer *writer, void *context);
 
-/* Runs body in a transaction and commits it, durably. 0, or what body returned (< 0: nothing
- * was changed), or -errno: -ENOSPC and -EIO leave the index as it was. */
+/* Runs body in a transaction and commits it durably. Returns 0, or the error of body or of the
+ * commit (-errno); after an error the index is unchanged. */
 MUST_CHECK int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context);
 
-/* The same, for a program that waits: -EINTR if it is interrupted before this transaction begins, while
- * other threads commit theirs. */
+/* As catalog_write(), for a program that can be interrupted. Returns -EINTR if it is interrupted
+ * before its transaction begins, while other threads commit theirs. */
 MUST_CHECK int catalog_write_unless(struct catalog *catalog, catalog_write_fn *body, void *context,
 				    const struct interruption *interruption);
 
-/* The same snapshot through the query functions; valid until the transaction ends. */
+/* Returns a reader of the transaction's own state, for query functions. Valid until the transaction
+ * ends. */
 struct catalog_reader *catalog_writer_reader(struct catalog_writer *writer);
 
-/* An id that was never used. Any thread, before the thing is written; 0 with errno set when ids
- * ran out (EOVERFLOW) or the reservation could not be stored. */
+/* Returns an id that was never used before. Any thread. Returns 0 and sets errno if ids ran out
+ * (EOVERFLOW) or the reservation could not be stored. */
 uint64_t catalog_new_id(struct catalog *catalog);
 
 #endif

@@ -14,13 +14,13 @@
 #include "store/store.h"
 #include "store/value.h"
 
-/* No page of LMDB is smaller, and all lie at multiples of it. */
+/* Minimum page size of LMDB; all pages start at multiples of it. */
 #define PAGE_BYTES_MIN 4096
 
 /* Format, name seed, smallest size and totals. */
 #define META_SINGLE_RECORDS 4
 
-/* Of a table whose keys say all. */
+/* For a table whose records have no fields. */
 static int check_nothing(struct check *c, struct span key, struct span fields)
 {
 	(void)c;
@@ -39,7 +39,7 @@ static int check_orphan(struct check *c, struct span key, struct span fields)
 
 /* ---- every record of a table --------------------------------------------------------- */
 
-/* Those without a check are looked up and taken apart by the checks of other tables. */
+/* Tables without a check function: the checks of other tables look up and decode their records. */
 static check_record_fn *const record_checks[TABLE_COUNT] = {
 	[TABLE_DIR] = check_dir,        [TABLE_ENTRY] = check_entry,    [TABLE_FILE] = check_file,
 	[TABLE_BYKEY] = check_bykey,    [TABLE_BYSIZE] = check_nothing, [TABLE_GROUP] = check_group,
@@ -47,15 +47,15 @@ static check_record_fn *const record_checks[TABLE_COUNT] = {
 	[TABLE_ORPHAN] = check_orphan,
 };
 
-/* A walk with a cursor of its own: look-ups move those of the reader. */
+/* An iteration with its own cursor, as lookups move the reader's cursor. */
 struct walk {
 	struct check *check;
 	enum table table;
 	MDB_cursor *cursor;
-	uint64_t entries; /* as LMDB counts them */
+	uint64_t entries; /* as counted by LMDB */
 	struct key last; /* length 0: none yet */
 	const void *last_value;
-	uintptr_t page; /* where the last key is */
+	uintptr_t page; /* of the last key */
 };
 
 static bool is_ascending(const struct key *last, const MDB_val *key)
@@ -66,7 +66,7 @@ static bool is_ascending(const struct key *last, const MDB_val *key)
 	return order ? order < 0 : last->length < key->mv_size;
 }
 
-/* Is the record that the walk came to found from the root of the tree as well? */
+/* Checks that the last record is also found from the root of the tree. */
 static int find_last(const struct walk *walk)
 {
 	struct catalog_reader *r = walk->check->reader;
@@ -78,15 +78,15 @@ static int find_last(const struct walk *walk)
 	return check_claim(v.mv_data == walk->last_value);
 }
 
-/* Moves on to a record that the cursor stands on. Where the first and the last key of each leaf
- * are found from the root, so are all keys between them. */
+/* Checks the next record of the cursor. If the first and the last key of each leaf are found from
+ * the root, so are all keys between them. */
 static int walk_to(struct walk *walk, const MDB_val *key, const MDB_val *value)
 {
 	uintptr_t page = (uintptr_t)key->mv_data / PAGE_BYTES_MIN;
 	bool first = walk->last.length == 0, new_page = first || page != walk->page;
 	int r = 0;
 
-	/* a tree that leads in a circle comes to a key again */
+	/* In a tree with a cycle, a key occurs again. */
 	if (walk->check->met[walk->table]++ == walk->entries || key->mv_size == 0 ||
 	    key->mv_size > sizeof(walk->last.data) || (!first && !is_ascending(&walk->last, key)))
 		return -EUCLEAN;
@@ -138,7 +138,7 @@ static int check_records(struct walk *walk)
 	return walk->last.length ? find_last(walk) : 0;
 }
 
-/* Each of our tables is of LMDB's plain kind; flags would change the order of its keys. */
+/* Checks a table. All tables are of LMDB's plain kind; flags would change the order of keys. */
 static int check_table(struct check *c, enum table table)
 {
 	struct catalog_reader *reader = c->reader;
@@ -162,7 +162,7 @@ static int check_table(struct check *c, enum table table)
 	return r;
 }
 
-/* ---- what the index says of itself --------------------------------------------------- */
+/* ---- the records about the index itself ---------------------------------------------- */
 
 static int check_root(struct check *c, uint64_t source, uint64_t id)
 {
@@ -277,7 +277,7 @@ int check_catalog(struct catalog_reader *r)
 	unsigned int format;
 	int result = meta_get_format(r, &format);
 
-	/* an index that holds nothing yet: no record is expected */
+	/* Format 0: an empty index, in which no record is expected. */
 	if (result == 0 && format > 0)
 		result = check_meta(&c);
 	for (int table = 0; result == 0 && table < TABLE_COUNT; table++)

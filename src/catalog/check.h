@@ -2,17 +2,17 @@
 #ifndef CATALOG_CHECK_H
 #define CATALOG_CHECK_H
 
-/* Do the tables of an index agree with each other? Only catalog/ includes this.
+/* Checks that the tables of an index agree with each other. Only catalog/ includes this.
  *
- * Checksums find a record that was altered. This finds records that were lost, repeated or put
- * back to what they were, as when a write of a page never reached the disk.
+ * Checksums detect altered records. This check detects records that are missing, repeated or
+ * outdated, as after a page write that did not reach the disk.
  */
 
 #include "catalog/catalog.h"
 
-/* Reads every record of the snapshot, at a cost linear in their number and with no memory that
- * grows with it. What LMDB makes of a damaged page may kill the process. Any thread.
- * 0, -EUCLEAN: they do not agree, or another -errno. */
+/* Reads every record of the snapshot. The cost is linear in their number; the memory is constant.
+ * Damaged pages may make LMDB crash the process. Any thread. Returns 0, -EUCLEAN if tables do not
+ * agree, or another -errno. */
 MUST_CHECK int check_catalog(struct catalog_reader *r);
 
 #endif

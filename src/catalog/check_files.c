@@ -10,7 +10,7 @@
 
 /* ---- files --------------------------------------------------------------------------- */
 
-/* A name with an id of its own: it has its place in the group, where there is one. */
+/* Checks a name with its own id: it has a TABLE_PLACE record if the file is in a group. */
 static int check_place(struct check *c, const struct file_name *name, uint64_t group)
 {
 	struct key key = key_pair(group, name->id);
@@ -28,8 +28,8 @@ static int check_place(struct check *c, const struct file_name *name, uint64_t g
 			   found.dir == name->dir && found.cookie == name->cookie);
 }
 
-/* The names beyond the first. With all names together as many as the entries, and each entry
- * found as one of them, each name has its entry. */
+/* Checks the names beyond the first. There are as many names as entries, and each entry is found as
+ * one of the names. So each name has its entry. */
 static int check_links(struct check *c, const struct file_record *file, uint64_t group)
 {
 	const struct file_name first = {file->name, file->id, file->dir, file->cookie};
@@ -88,7 +88,8 @@ static int check_named(struct check *c, const struct file_record *file,
 	return check_candidate(c, file, content);
 }
 
-/* What an orphan knows of its content stands by: it is not listed, and its group may be gone. */
+/* Checks a file. The content record of an orphan stays, but the orphan is not listed by size, and
+ * its group may be missing. */
 int check_file(struct check *c, struct span key, struct span fields)
 {
 	struct content_record content = {0};
@@ -113,7 +114,7 @@ int check_file(struct check *c, struct span key, struct span fields)
 	return check_named(c, &file, &content);
 }
 
-/* A file may be without a key: its number was given to another one, which may be gone since. */
+/* Checks an inode number. A file may have none, if its number was given to another inode. */
 int check_bykey(struct check *c, struct span key, struct span fields)
 {
 	uint64_t filesystem, inode, id;
@@ -131,7 +132,7 @@ int check_bykey(struct check *c, struct span key, struct span fields)
 
 /* ---- groups -------------------------------------------------------------------------- */
 
-/* That they know the group too is checked from there. */
+/* Counts the members. The check of files proves that each member refers to the group. */
 static int check_members(struct check *c, const struct group_record *group)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;

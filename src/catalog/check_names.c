@@ -22,22 +22,22 @@ static int check_dir_error(struct check *c, const struct dir_record *dir)
 	return r < 0 ? r : check_claim(noted == error);
 }
 
-/* Its name is checked from there. Directories that lie in each other would be found from no
- * source. One of them has the least id, and lies in one with a greater: so the others, which
- * are nearly all, need not be followed. */
+/* Checks a directory; the check of entries proves its name. Directories in a cycle would not be
+ * reachable from any source. In a cycle the directory with the lowest id has a parent with a
+ * greater id. So only directories with such a parent, which are few, are followed upwards. */
 int check_dir(struct check *c, struct span key, struct span fields)
 {
 	struct dir_record dir;
-	bool circle = false;
+	bool cycle = false;
 	int r = 0;
 
 	if (!key_get_number(key, &dir.id) || !decode_dir(fields, &dir))
 		return -EUCLEAN;
 	c->expected[TABLE_ENTRY] += dir.parent != 0;
 	if (dir.parent >= dir.id)
-		r = catalog_dir_is_in_circle(c->reader, dir.id, &circle);
+		r = catalog_dir_is_in_cycle(c->reader, dir.id, &cycle);
 	if (r == 0)
-		r = check_claim(!circle);
+		r = check_claim(!cycle);
 	return r < 0 ? check_found(r) : check_dir_error(c, &dir);
 }
 
@@ -65,7 +65,7 @@ static int check_entry_dir(struct check *c, uint64_t id)
 	return r < 0 ? r : check_found(catalog_get_dir(c->reader, id, &dir));
 }
 
-/* It is behind the hash of its name, and there once. */
+/* Checks that the cookie follows the hash of the name, and that the name occurs once. */
 static int check_cookie(struct check *c, const struct entry_record *entry)
 {
 	uint64_t first = name_cookie(c->name_seed, entry->name);
@@ -97,7 +97,7 @@ static int check_dir_entry(struct check *c, const struct entry_record *entry)
 	return check_claim(dir.parent == entry->dir && names_equal(dir.name, entry->name));
 }
 
-/* The first name of its file, or one of its links, which the file counts. */
+/* Checks an entry of a file: it is the first name of the file or one of its links. */
 static int check_file_entry(struct check *c, const struct entry_record *entry)
 {
 	struct key link = key_triple(entry->child, entry->dir, entry->cookie);
@@ -134,13 +134,13 @@ int check_entry(struct check *c, struct span key, struct span fields)
 		return check_dir_entry(c, &entry);
 	if (entry.kind == ENTRY_FILE)
 		return check_file_entry(c, &entry);
-	c->expected[TABLE_ENTRY]++; /* nothing else knows it */
+	c->expected[TABLE_ENTRY]++; /* no other record refers to it */
 	return check_claim(entry.child > 0 && entry.child <= INT32_MAX);
 }
 
 /* ---- errors -------------------------------------------------------------------------- */
 
-/* Those of directories are expected by them. */
+/* Checks an error of a file. Errors of directories are expected by check_dir(). */
 int check_error(struct check *c, struct span key, struct span fields)
 {
 	struct file_record file;

@@ -2,11 +2,12 @@
 #ifndef CATALOG_CHECK_TABLES_H
 #define CATALOG_CHECK_TABLES_H
 
-/* The parts of check.h: what must hold for one record of a table. Only check*.c include this.
+/* The parts of check.h: the claims that must hold for one record of a table. Only check*.c include
+ * this.
  *
- * Most tables are proved from the other side: what refers to a record finds it under the one key
- * that it must have, and counts it as expected; different things refer to different keys. So when
- * a table has as many records as were expected, no record of it is missing and none is left over.
+ * Most tables are proved from the other side. A record that refers to another one looks it up under
+ * the only key it may have, and counts it as expected. Different records refer to different keys.
+ * So if a table has as many records as expected, none is missing and none is unused.
  */
 
 #include "catalog/catalog.h"
@@ -16,14 +17,14 @@ struct check {
 	struct catalog_reader *reader;
 	uint64_t name_seed;
 	uint64_t met[TABLE_COUNT]; /* records in the table */
-	uint64_t expected[TABLE_COUNT]; /* records that something else in the index speaks of */
+	uint64_t expected[TABLE_COUNT]; /* records that other records of the index refer to */
 	struct catalog_totals stored;
 	struct catalog_totals counted;
-	uint64_t entry_dir; /* whose names are being read; 0: none yet */
-	uint64_t redundant; /* what of them counts for TABLE_REDUNDANT, so far */
+	uint64_t entry_dir; /* directory whose names are being read; 0: none yet */
+	uint64_t redundant; /* number of its names so far that TABLE_REDUNDANT counts */
 };
 
-/* What was looked up must be there. */
+/* A record that was looked up must exist. */
 static inline int check_found(int r)
 {
 	return r == -ENOENT ? -EUCLEAN : r;
@@ -34,13 +35,14 @@ static inline int check_claim(bool holds)
 	return holds ? 0 : -EUCLEAN;
 }
 
-/* Something speaks of this record: it is there, and is counted as expected. */
+/* Checks that a record that another one refers to exists, and counts it as expected. */
 MUST_CHECK int check_expect(struct check *c, enum table table, struct key key);
 
-/* All names in entry_dir were met. */
+/* Checks the redundant count of entry_dir, after all its names were read. */
 MUST_CHECK int check_redundant(struct check *c);
 
-/* One record each: its key, and its fields with the checksum taken off. 0, -EUCLEAN or -errno. */
+/* Checks one record, given its key and its fields without the checksum. Returns 0, -EUCLEAN or
+ * -errno. */
 typedef int check_record_fn(struct check *c, struct span key, struct span fields);
 check_record_fn check_dir;
 check_record_fn check_entry;

@@ -2,11 +2,11 @@
 #ifndef CATALOG_COMMIT_DELTA_H
 #define CATALOG_COMMIT_DELTA_H
 
-/* What a commit changed, for those who keep something of what they read: kernel caches, a list of
- * files to compare, programs that follow what happens.
+/* What a commit changed. Its users keep data that they derived from the index: caches of the
+ * kernel, a list of files to compare, programs that follow events.
  *
- * News name things by id; what they are now is asked of a snapshot, which may be of a later
- * commit, whose own news follow. All pointers are borrowed and valid during the call.
+ * A commit delta names things by id. Their present state is read from a snapshot, which may be of a
+ * later commit, whose own delta follows. All pointers are borrowed and valid during the call.
  */
 
 #include <stdbool.h>
@@ -15,47 +15,47 @@
 
 #include "catalog/catalog.h"
 
-/* A name in a directory came or went, or means another child. */
+/* A name was added to a directory, removed from it, or means another child now. */
 struct delta_name {
 	uint64_t dir;
 	uint32_t offset, length; /* in commit_delta.text */
 };
 
-/* The record of a directory changed (attributes, place) or went. */
+/* The record of a directory changed (attributes or path), or was removed. */
 struct delta_dir {
 	uint64_t dir;
 	bool gone;
-	bool moved; /* it has another path, and so has all below it, of which nothing more is said */
+	bool moved; /* it and all below it have other paths; the delta names only the directory */
 };
 
 enum delta_file_what {
-	DELTA_FILE_ATTRIBUTES = 1, /* something that stat(2) shows */
-	DELTA_FILE_UNREAD = 2, /* it is new, or its content is not known any more: compare it */
-	DELTA_FILE_GONE = 4, /* its last name went */
+	DELTA_FILE_ATTRIBUTES = 1, /* an attribute that stat(2) shows changed */
+	DELTA_FILE_UNREAD = 2, /* new, or its content is no longer known: it has to be compared */
+	DELTA_FILE_GONE = 4, /* it lost its last name */
 	DELTA_FILE_BACK = 8, /* it has a name again, and its content is still known */
-	DELTA_FILE_NAMES = 16, /* it got or lost a name, and had or has others */
+	DELTA_FILE_NAMES = 16, /* it got or lost a name, and has or had others */
 	DELTA_FILE_FEWER = 32, /* with DELTA_FILE_NAMES: it lost one */
 };
 
 struct delta_file {
 	uint64_t file;
 	uint64_t size;
-	uint32_t what; /* enum delta_file_what, or-ed; a file may be told more than once */
+	uint32_t what; /* enum delta_file_what, or-ed; a file may occur more than once */
 };
 
-/* A group was touched: before and after the commit, inodes 0 where there was or is none. */
+/* The state of a changed group before and after the commit; inodes is 0 if it did not exist. */
 struct delta_group {
 	struct group_record before, now;
 };
 
-/* A file became redundant or unique. Told once, in the order of files. */
+/* A file became redundant or unique. Sorted by file, each once. */
 struct delta_flip {
 	uint64_t file;
-	size_t group; /* in commit_delta.groups: where it is redundant now, or was */
-	bool redundant; /* now; before it was the opposite */
+	size_t group; /* in commit_delta.groups: where it is redundant now, or was before */
+	bool redundant; /* its state now; before, it was the opposite */
 };
 
-/* An error was noted (errno) or is none any more (0). */
+/* An error was recorded (errno) or removed (0). */
 struct delta_error {
 	enum error_kind kind;
 	uint64_t id;
@@ -75,19 +75,20 @@ struct commit_delta {
 	size_t group_count;
 	const struct delta_flip *redundancy;
 	size_t redundancy_count;
-	/* Directories that have redundant copies in them, at any depth, and had none; or have none
-	 * any more. One may be told more than once; one that went is not. */
+	/* Directories that now have redundant copies in their tree and had none, or the reverse.
+	 * One may occur more than once. Removed directories are not among them. */
 	const uint64_t *holders;
 	size_t holder_count;
 	const struct delta_error *errors;
 	size_t error_count;
 };
 
-/* Called after each commit that changed something, in the thread that made it and in the order of
- * commits. It must neither write to the catalog nor hold a reader when it returns. */
+/* Called after each commit that changed something, in the committing thread and in the order of
+ * commits. It must not write to the catalog, and must not hold a reader when it returns. */
 typedef void commit_delta_fn(const struct commit_delta *delta, void *context);
 
-/* Sets who is told, NULL: nobody (then nothing is gathered). Call it while no write runs. */
+/* Sets the function that receives commit deltas; NULL: none, and no delta is built. Must not be
+ * called while a write runs. */
 void catalog_observe(struct catalog *catalog, commit_delta_fn *observer, void *context);
 
 #endif

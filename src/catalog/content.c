@@ -12,20 +12,20 @@
 #include "store/key.h"
 #include "store/writer.h"
 
-/* What was learned of many files is written in passes over one table each, sorted by that table's
- * keys, like names (apply.c): LMDB then finds its place on the page at hand, or appends.
+/* The contents of many files are written in passes over one table each, sorted by that table's
+ * keys, as in apply.c. LMDB then appends, or finds the place on the current page.
  *
- *   files (is it still what was read?) and contents -> sizes, off and on -> members
+ *   files (unchanged since they were read?) and contents -> sizes, removed and added -> members
  */
 
-/* A file on its way through the passes. */
+/* A file in these passes. */
 struct learned {
 	struct content_change change;
 	struct content_record before;
 	uint64_t size;
 	bool regular;
-	bool linked; /* names of it have ids of their own */
-	bool stale; /* nothing is written of it */
+	bool linked; /* names of it have their own ids */
+	bool stale; /* nothing is written for it */
 };
 
 static int by_file(const void *a, const void *b)
@@ -64,7 +64,8 @@ static int by_size_now(const void *a, const void *b)
 	return order ? order : by_group(a, b);
 }
 
-/* Much of it often stands in order already: of one size, or as it was found. */
+/* Lists are often in the right order already: of one size, or in the order in which files were
+ * found. */
 static void sort(struct learned *list, size_t count, int (*order)(const void *, const void *))
 {
 	sort_unless_sorted(list, count, sizeof(*list), order);
@@ -86,7 +87,7 @@ static bool is_listed_anew(const struct learned *learned)
 
 /* ---- the passes ---------------------------------------------------------------------- */
 
-/* Is the file still what was read, and what was known of it before? */
+/* Checks that the file is unchanged since it was read, and gets its earlier content. */
 static int look_up(struct catalog_writer *w, struct learned *learned)
 {
 	struct file_record file;
@@ -102,7 +103,7 @@ static int look_up(struct catalog_writer *w, struct learned *learned)
 	learned->linked = file_has_links(&file);
 	if (!learned->stale && learned->change.group)
 		r = group_find(w, learned->change.group);
-	if (r == -ENOENT) /* its last member went meanwhile */
+	if (r == -ENOENT) /* its last member left meanwhile */
 		learned->stale = true;
 	else if (r < 0)
 		return r;
@@ -126,7 +127,7 @@ static int put_all(struct catalog_writer *w, struct learned *list, size_t count)
 	sort(list, count, by_file);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		r = look_up(w, &list[i]);
-		/* told twice: once is enough */
+		/* the same file twice: the first one counts */
 		if (i > 0 && list[i].change.file == list[i - 1].change.file)
 			list[i].stale = true;
 		if (r == 0 && !list[i].stale)

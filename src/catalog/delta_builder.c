@@ -80,7 +80,7 @@ int delta_builder_finish(struct catalog_writer *w)
 	return 0;
 }
 
-void delta_builder_tell(const struct delta_builder *builder, uint64_t generation,
+void delta_builder_send(const struct delta_builder *builder, uint64_t generation,
 			commit_delta_fn *observer, void *context)
 {
 	const struct commit_delta delta = {

@@ -2,17 +2,17 @@
 #ifndef CATALOG_DELTA_BUILDER_H
 #define CATALOG_DELTA_BUILDER_H
 
-/* The news of a transaction while it is made. Only catalog/ includes this.
+/* Builds the commit delta of a transaction. Only catalog/ includes this.
  *
- * Members and groups are gathered always, as what became redundant by them is written, too
- * (redundant.h); for other news each function does nothing where nobody observes. 0 or -ENOMEM,
- * where no other failure is told. */
+ * Members and groups are always recorded, as the redundant counts of directories follow from them
+ * (redundant.h). All other functions do nothing if no observer is set. They return 0 or -ENOMEM
+ * unless noted otherwise. */
 
 #include "base/bytes.h"
 #include "catalog/commit_delta.h"
 #include "catalog/writer.h"
 
-/* A file came into a group or left it. */
+/* A file joined a group or left it. */
 struct member_delta {
 	uint64_t group;
 	uint64_t file;
@@ -22,7 +22,7 @@ struct member_delta {
 struct delta_builder {
 	bool observed;
 	struct bytes text;
-	struct bytes names; /* of struct delta_name; the same for the others */
+	struct bytes names; /* of struct delta_name; the next ones of their structs */
 	struct bytes dirs;
 	struct bytes files;
 	struct bytes members; /* of struct member_delta, in the order of events */
@@ -35,7 +35,7 @@ struct delta_builder {
 MUST_CHECK int delta_add_name(struct catalog_writer *w, uint64_t dir, struct name name);
 MUST_CHECK int delta_add_dir(struct catalog_writer *w, struct delta_dir delta);
 
-/* what: enum delta_file_what, or-ed; nothing for 0 */
+/* what: enum delta_file_what, or-ed; 0: nothing is recorded. */
 MUST_CHECK int delta_add_file(struct catalog_writer *w, uint64_t file, uint64_t size,
 			      uint32_t what);
 MUST_CHECK int delta_add_member(struct catalog_writer *w, uint64_t group, uint64_t file,
@@ -46,15 +46,15 @@ MUST_CHECK int delta_add_holder(struct catalog_writer *w, uint64_t dir);
 MUST_CHECK int delta_add_error(struct catalog_writer *w, enum error_kind kind, uint64_t id,
 			       int error);
 
-/* At the end of the transaction: a file that lost its last name and got another is not gone.
- * -EUCLEAN or another -errno. */
+/* Completes the delta at the end of the transaction: a file that lost its last name and got another
+ * is not gone. Returns 0, -EUCLEAN or another -errno. */
 MUST_CHECK int delta_builder_finish(struct catalog_writer *w);
 
-/* Tells what was gathered by the commit that made generation. */
-void delta_builder_tell(const struct delta_builder *builder, uint64_t generation,
+/* Passes the delta of the commit with this generation to the observer. */
+void delta_builder_send(const struct delta_builder *builder, uint64_t generation,
 			commit_delta_fn *observer, void *context);
 
-/* Forgets everything, for a transaction that begins anew. */
+/* Empties the builder, before a transaction is run again. */
 void delta_builder_reset(struct delta_builder *builder);
 void delta_builder_free(struct delta_builder *builder);
 

@@ -10,12 +10,12 @@
 #include "store/value.h"
 #include "store/writer.h"
 
-/* Outcome of noting or forgetting an error: it was another one before, or none. */
+/* Outcome of recording or removing an error: it was another one before, or none. */
 enum {
 	ERROR_CHANGED = 1
 };
 
-/* Is the file still there, under some name? */
+/* *has: the file exists and has a name. */
 static int has_names(struct catalog_writer *w, uint64_t id, bool *has)
 {
 	struct file_record file = {0};

@@ -23,7 +23,7 @@ static int put_file(struct catalog_writer *w, const struct file_record *file)
 	return store_put(&w->store, TABLE_FILE, &key, encode_file(file));
 }
 
-/* add is false to subtract. */
+/* add: false to subtract. */
 static void count_file(struct catalog_writer *w, const struct attributes *attributes, bool add)
 {
 	uint64_t sign = add ? 1 : UINT64_MAX;
@@ -58,7 +58,7 @@ int file_unlist_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 	return store_delete(&w->store, TABLE_BYSIZE, &key);
 }
 
-/* The same of any file; only regular ones are candidates, and those listed later are not yet. */
+/* Adds a file to the list by size, if it is regular and its listing is not deferred. */
 static int list_size(struct catalog_writer *w, uint64_t id, const struct attributes *attributes,
 		     const struct content_record *content)
 {
@@ -104,7 +104,7 @@ int catalog_list_sizes(struct catalog_writer *w, const struct sized_file *files,
 
 /* ---- content ------------------------------------------------------------------------- */
 
-/* What is known of a file's content; head 0: nothing. */
+/* Gets the content of a file. prefix is 0 if it is unknown. */
 static int get_content(struct catalog_writer *w, uint64_t id, struct content_record *content)
 {
 	int r = catalog_get_content(&w->store.reader, id, content);
@@ -124,7 +124,8 @@ static int leave_group(struct catalog_writer *w, const struct file_record *file,
 	return r < 0 ? r : links_leave(w, file, group);
 }
 
-/* Forgets it; the file must be listed by size again as unread if it stays a candidate. */
+/* Deletes the content record. If the file stays a candidate, the caller must list it by size as
+ * unread. */
 static int drop_content(struct catalog_writer *w, const struct file_record *file,
 			const struct content_record *content)
 {
@@ -138,7 +139,7 @@ static int drop_content(struct catalog_writer *w, const struct file_record *file
 	return r;
 }
 
-/* Forgets what is known of a listed file. */
+/* Makes the content of a listed file unknown. */
 static int forget_listed(struct catalog_writer *w, const struct size_entry *entry)
 {
 	const struct content_record content = {.prefix = entry->prefix, .group = entry->group};
@@ -160,7 +161,7 @@ int files_forget_small_content(struct catalog_writer *w, uint64_t min_size)
 	struct catalog_scan *scan = NULL;
 	int r = 0;
 
-	/* a fresh walk after each change: entries move under the cursor */
+	/* A new scan after each change, as the change moves entries under the cursor. */
 	while (r == 0) {
 		r = catalog_scan_sizes(&w->store.reader, &from, &scan);
 		while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 && entry.prefix == 0)
@@ -190,8 +191,8 @@ int file_add(struct catalog_writer *w, const struct file_record *file)
 		       : 0;
 }
 
-/* Is what was known of the content still true with these attributes? names: how many the index has
- * when all is applied. */
+/* Returns true if the known content is still true with these attributes. names: number of names
+ * that the index has after the transaction. */
 static bool is_same_content(const struct file_record *file, const struct attributes *attributes,
 			    uint32_t flags, uint32_t names)
 {
@@ -209,7 +210,7 @@ static bool is_same_content(const struct file_record *file, const struct attribu
 	       known->mtime.tv_nsec == attributes->mtime.tv_nsec;
 }
 
-/* The content is, or may be, another one than it was. */
+/* Makes the content unknown, as it changed or may have changed. */
 static int renew_content(struct catalog_writer *w, struct file_record *file,
 			 const struct attributes *attributes)
 {
@@ -230,7 +231,7 @@ static int renew_content(struct catalog_writer *w, struct file_record *file,
 	return delta_add_file(w, file->id, attributes->size, DELTA_FILE_UNREAD);
 }
 
-/* Brings a record up to date, which put_file then writes. */
+/* Updates a record in memory; the caller writes it. */
 static int change_file(struct catalog_writer *w, struct file_record *file,
 		       const struct attributes *attributes, uint32_t flags, uint32_t names)
 {
@@ -256,7 +257,7 @@ int file_update(struct catalog_writer *w, const struct name_change *change)
 	int r = catalog_get_file(&w->store.reader, change->id, &file);
 
 	if (r < 0)
-		return r == -ENOENT ? 0 : r; /* it was removed since */
+		return r == -ENOENT ? 0 : r; /* removed meanwhile */
 	r = change_file(w, &file, &change->attributes, change->flags, file.names);
 	return r < 0 ? r : put_file(w, &file);
 }
@@ -272,8 +273,8 @@ int file_touch(struct catalog_writer *w, uint64_t id)
 	return r < 0 ? r : put_file(w, &file);
 }
 
-/* Was nothing compared since the file lost its last name? Else an equal file may have been, and was
- * found to be alone. */
+/* *nothing: nothing was compared since the file lost its last name. Otherwise an equal file may
+ * have been compared, and was found to be unique. */
 static int is_nothing_missed(struct catalog_writer *w, uint64_t id, bool *nothing)
 {
 	struct key key = key_number(id);
@@ -287,8 +288,8 @@ static int is_nothing_missed(struct catalog_writer *w, uint64_t id, bool *nothin
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* Is there another file in the group, which stood for the orphan meanwhile? */
-static int has_stand_in(struct catalog_writer *w, uint64_t group, bool *has)
+/* *has: another file is in the group, which represented it while the file was an orphan. */
+static int has_representative(struct catalog_writer *w, uint64_t group, bool *has)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	uint64_t member;
@@ -300,18 +301,18 @@ static int has_stand_in(struct catalog_writer *w, uint64_t group, bool *has)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Can what was known of the orphan's content stay known? */
+/* *can: the known content of the orphan may stay known. */
 static int can_keep_content(struct catalog_writer *w, const struct file_record *file,
 			    const struct content_record *content, bool *can)
 {
 	int r = is_nothing_missed(w, file->id, can);
 
 	if (r == 0 && !*can && content->group)
-		r = has_stand_in(w, content->group, can);
+		r = has_representative(w, content->group, can);
 	return r;
 }
 
-/* Takes what is known of an orphan's content over, as content, or forgets it. */
+/* Sets *content to the known content of an orphan, or makes it unknown. */
 static int adopt_content(struct catalog_writer *w, struct file_record *file,
 			 const struct attributes *attributes, const struct name_run *run,
 			 struct content_record *content)
@@ -335,8 +336,8 @@ static int adopt_content(struct catalog_writer *w, struct file_record *file,
 	return r;
 }
 
-/* An orphan has a name again: what was known of its content is true if it is unchanged, and wanted
- * if the smallest size was not raised meanwhile. */
+/* Turns an orphan that has a name again into a file. Its content stays known if it is unchanged,
+ * and not below the smallest size, which may have been raised meanwhile. */
 static int adopt(struct catalog_writer *w, struct file_record *file,
 		 const struct attributes *attributes, const struct name_run *run)
 {
@@ -472,7 +473,7 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 	if (r == 0)
 		r = catalog_find_inode(&w->store.reader, file.attributes.filesystem,
 				       file.attributes.inode, &found);
-	if (r == 0 && found == id) { /* else the inode number stands for another file now */
+	if (r == 0 && found == id) { /* otherwise the number belongs to another file now */
 		bykey = key_pair(file.attributes.filesystem, file.attributes.inode);
 		r = store_delete(&w->store, TABLE_BYKEY, &bykey);
 	}

@@ -2,7 +2,7 @@
 #ifndef CATALOG_FILE_H
 #define CATALOG_FILE_H
 
-/* The life of a file record and of what is known of its content. Only catalog/ includes this.
+/* The life of a file record and of its known content. Only catalog/ includes this.
  *
  *   added -> has names -> orphan -> deleted
  *               ^------------'
@@ -11,44 +11,44 @@
 #include "catalog/change.h"
 #include "catalog/writer.h"
 
-/* A new inode with names names, the first of which is at (dir, cookie). A regular file is a
- * candidate only once it is listed by size. */
+/* Adds a new inode with file->names names; the first one is at (dir, cookie). A regular file
+ * becomes a candidate when it is listed by size. */
 MUST_CHECK int file_add(struct catalog_writer *w, const struct file_record *file);
 
-/* Is it no file that is left out of the list by size until a walk is through? */
+/* Returns false if the file is left out of the list by size until a walk is complete. */
 bool file_is_listed(const struct catalog_writer *w, uint64_t id);
 
-/* Lists a regular file by size and by what is known of its content; or takes it off. */
+/* Adds a regular file to the list by size and known content, or removes it. */
 MUST_CHECK int file_list_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 			      const struct content_record *content);
 MUST_CHECK int file_unlist_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 				const struct content_record *content);
 
-/* Names that come to a file, one after the other. */
+/* Names that are added to one file, one after the other. */
 struct name_run {
 	uint64_t file;
-	uint32_t left; /* how many are still to come, with this one */
-	uint32_t flags; /* what is said with each of them */
+	uint32_t left; /* number of names to add, including this one */
+	uint32_t flags; /* flags that all of them have */
 };
 
-/* A name comes, which change says, or the one at (dir, cookie) goes. The last name that goes makes
- * an orphan. */
+/* Adds the name of change, or removes the name at (dir, cookie). Without names the file becomes an
+ * orphan. */
 MUST_CHECK int file_add_name(struct catalog_writer *w, const struct name_change *change,
 			     const struct name_run *run);
 MUST_CHECK int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir,
 				uint64_t cookie);
 
-/* NAME_UPDATE_FILE: with another signature the content is not known any more. Nothing where the
- * file is gone. */
+/* Applies NAME_UPDATE_FILE. If the signature changed, the content is unknown. Does nothing if the
+ * file is missing. */
 MUST_CHECK int file_update(struct catalog_writer *w, const struct name_change *change);
 
-/* The content is not known any more. Nothing where the file is gone. */
+/* Makes the content unknown. Does nothing if the file is missing. */
 MUST_CHECK int file_touch(struct catalog_writer *w, uint64_t id);
 
 /* Deletes an orphan. */
 MUST_CHECK int file_delete(struct catalog_writer *w, uint64_t id);
 
-/* Forgets the content of files below min_size, so that they are in no group. */
+/* Makes the content of all files below min_size unknown, so that they are in no group. */
 MUST_CHECK int files_forget_small_content(struct catalog_writer *w, uint64_t min_size);
 
 #endif

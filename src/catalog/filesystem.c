@@ -111,8 +111,8 @@ void filesystems_stored(struct filesystems *filesystems, size_t count)
 	pthread_rwlock_unlock(&filesystems->lock);
 }
 
-/* Opens again what an O_PATH descriptor stands for: a directory, or a regular file, which cannot
- * block. */
+/* Opens the object of an O_PATH descriptor for reading, if it is a directory or a regular file,
+ * which cannot block. */
 static int open_again(int fd)
 {
 	char link[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
@@ -140,7 +140,7 @@ static bool ask_uuid(int fd, struct fs_uuid *uuid)
 	return true;
 }
 
-/* ioctl(2) refuses O_PATH descriptors. */
+/* ioctl(2) refuses O_PATH descriptors, so those are opened again. */
 void filesystem_uuid(int fd, struct fs_uuid *uuid)
 {
 	AUTO_CLOSE int readable = -1;
@@ -152,14 +152,15 @@ void filesystem_uuid(int fd, struct fs_uuid *uuid)
 		(void)ask_uuid(readable, uuid);
 }
 
-/* Does f_fsid come from the number of the device? */
+/* Returns true if f_fsid is derived from the device number. */
 static bool is_fsid_of_device(uint32_t type)
 {
 	return type == XFS_SUPER_MAGIC || type == MSDOS_SUPER_MAGIC;
 }
 
-/* Of images each mount is a file system of its own. Where the kernel does not tell mounts apart (it
- * does since Linux 6.8) each run is taken for another one. */
+/* Returns the identity of a mounted image (squashfs, ISO and the like): each mount counts as its
+ * own file system. Before Linux 6.8 the kernel does not identify mounts, so each run counts as
+ * another one. */
 static uint64_t identity_of_mount(int fd, uint64_t identity)
 {
 	struct {
@@ -193,7 +194,7 @@ static int read_identity(int fd, dev_t device, uint64_t *identity)
 		return -errno;
 	parts.type = (uint64_t)fs.f_type;
 	filesystem_uuid(fd, &parts.uuid);
-	/* such an f_fsid counts only where there is no UUID */
+	/* an f_fsid of the device counts only if there is no UUID */
 	if (!parts.uuid.length || !is_fsid_of_device((uint32_t)fs.f_type))
 		parts.fsid = fs.f_fsid;
 	if (!parts.uuid.length && !parts.fsid.__val[0] && !parts.fsid.__val[1])
@@ -204,7 +205,7 @@ static int read_identity(int fd, dev_t device, uint64_t *identity)
 	return 0;
 }
 
-/* Has the file system an f_fsid that is made of its UUID? */
+/* Returns true if f_fsid is derived from the UUID. */
 static bool is_fsid_lasting(uint32_t type)
 {
 	return type == EXT4_SUPER_MAGIC || type == BTRFS_SUPER_MAGIC;
@@ -225,7 +226,7 @@ uint64_t filesystem_lasting_identity(int fd)
 
 static uint32_t find_device(const struct filesystems *filesystems, dev_t device)
 {
-	/* those of now come last, be there ever so many of the past */
+	/* present devices are at the end, whatever the number of past ones */
 	for (size_t i = filesystems->count; i > 0; i--) {
 		if (filesystems->list[i - 1].device == device)
 			return (uint32_t)i;
@@ -239,7 +240,8 @@ static int add_device(struct filesystems *filesystems, uint64_t identity, dev_t 
 	int r;
 
 	for (size_t i = 0; i < filesystems->count; i++) {
-		/* one identity on two devices at once: a copied image; the second is its own */
+		/* One identity on two devices at once means a copied image. The second device gets
+		 * its own number. */
 		if (filesystems->list[i].identity == identity && filesystems->list[i].device == 0) {
 			filesystems->list[i].device = device;
 			*number = (uint32_t)i + 1;

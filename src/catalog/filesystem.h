@@ -4,10 +4,11 @@
 
 /* The catalog's numbers for file systems.
  *
- * st_dev changes with the order of mounting, and the same inode number means different files in
- * two btrfs subvolumes, so records hold a number of our own. It stands for an identity that
- * outlives a remount: UUID where the kernel tells it (FS_IOC_GETFSUUID, Linux 6.9), volume id of FAT,
- * and f_fsid of statfs(2), which for btrfs differs by subvolume; where there is neither, st_dev.
+ * st_dev depends on the order of mounting, and two btrfs subvolumes use the same inode numbers for
+ * different files. So records hold a number of the catalog. It belongs to an identity that stays
+ * the same after a remount: the UUID (FS_IOC_GETFSUUID, Linux 6.9), the volume id of FAT, and
+ * f_fsid of statfs(2), which differs between btrfs subvolumes. If there is neither a UUID nor an
+ * f_fsid, st_dev is used.
  */
 
 #include <pthread.h>
@@ -23,18 +24,18 @@ struct fs_uuid {
 	uint8_t uuid[16];
 };
 
-/* The UUID, or the volume id of FAT (FAT_IOCTL_GET_VOLUME_ID). Also of an O_PATH descriptor, where it
- * may be opened again. */
+/* Gets the UUID, or the volume id of FAT (FAT_IOCTL_GET_VOLUME_ID). An O_PATH descriptor is opened
+ * again for it, if that is permitted. */
 void filesystem_uuid(int fd, struct fs_uuid *uuid);
 
 struct filesystem {
-	uint64_t identity; /* hash of the above */
-	dev_t device; /* where it is mounted now, 0: not seen yet by this process */
+	uint64_t identity; /* hash of the identity */
+	dev_t device; /* its st_dev now; 0: this process has not seen it yet */
 };
 
 struct filesystems {
 	pthread_rwlock_t lock;
-	struct filesystem *list; /* the number of a file system is its place in here, from 1 */
+	struct filesystem *list; /* the number of a file system is its index in this list plus 1 */
 	size_t count, capacity;
 	size_t stored;
 };
@@ -44,21 +45,22 @@ void filesystems_deinit(struct filesystems *filesystems);
 
 MUST_CHECK int filesystems_load(struct filesystems *filesystems, struct catalog_reader *r);
 
-/* Has a new, empty one know those of another catalog by the same numbers. */
+/* Gives a new, empty struct the file systems of another catalog with the same numbers. */
 MUST_CHECK int filesystems_copy(struct filesystems *filesystems, struct filesystems *from);
 
-/* Writes those that are new, at the end of each transaction; *count of them are then written,
- * which filesystems_stored notes once it is committed. */
+/* Writes new file systems at the end of each transaction. *count is the number written so far.
+ * After the commit the caller must pass it to filesystems_stored(). */
 MUST_CHECK int filesystems_store(struct filesystems *filesystems, struct catalog_writer *w,
 				 size_t *count);
 void filesystems_stored(struct filesystems *filesystems, size_t count);
 
-/* A hash by which a file system is known on every machine and device: of its UUID or the volume id of
- * FAT, or of an f_fsid that is made of a UUID. 0 where it has none of them. Of an O_PATH descriptor,
- * too. Any thread. */
+/* Returns a hash that identifies a file system on every machine and device: of its UUID, of the
+ * volume id of FAT, or of an f_fsid derived from a UUID. Returns 0 if it has none. Also for an
+ * O_PATH descriptor. Any thread. */
 uint64_t filesystem_lasting_identity(int fd);
 
-/* The number for device, whose file system fd lies on. Any thread. */
+/* Sets *number to the number of the file system of fd, whose st_dev is device. Any thread. Returns
+ * 0 or -errno. */
 MUST_CHECK int filesystems_number(struct filesystems *filesystems, int fd, dev_t device,
 				  uint32_t *number);
 

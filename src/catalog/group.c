@@ -18,11 +18,11 @@
 
 struct group_change {
 	uint64_t id;
-	struct group_record before; /* without inodes for a new one */
+	struct group_record before; /* inodes is 0 for a new group */
 	struct group_record now;
-	bool stored; /* there is a record of it */
-	bool stays; /* also without members */
-	bool dropped; /* another group took its place by hash */
+	bool stored; /* it has a record */
+	bool stays; /* it is not deleted if it has no members */
+	bool dropped; /* another group took its hash and ordinal */
 	UT_hash_handle hh;
 };
 
@@ -60,7 +60,7 @@ static int touch(struct catalog_writer *w, uint64_t id, struct group_change **ch
 	return 0;
 }
 
-/* Is it stored, and did all members leave it? */
+/* *left: the group has a record and all members left it. */
 static int is_left(struct catalog_writer *w, uint64_t id, bool *left)
 {
 	struct group_change *change;
@@ -69,7 +69,7 @@ static int is_left(struct catalog_writer *w, uint64_t id, bool *left)
 
 	HASH_FIND(hh, w->groups, &id, sizeof(id), change);
 	if (change) {
-		/* one that is new in this transaction is yet to be filled */
+		/* a group that is new in this transaction gets its members later */
 		*left = change->stored && change->now.inodes == 0;
 		return 0;
 	}
@@ -91,7 +91,7 @@ static int drop(struct catalog_writer *w, uint64_t id, const struct key *byhash)
 	return r < 0 ? r : store_delete(&w->store, TABLE_BYHASH, byhash);
 }
 
-/* The ordinal in a key of the table by hash, behind the hash. */
+/* Gets the ordinal of a TABLE_BYHASH key, which follows the hash. */
 static bool get_ordinal(const MDB_val *key, uint64_t *ordinal)
 {
 	struct span last = {(const uint8_t *)key->mv_data + HASH_BYTES, key->mv_size - HASH_BYTES};
@@ -99,9 +99,9 @@ static bool get_ordinal(const MDB_val *key, uint64_t *ordinal)
 	return key_get_number(last, ordinal) && *ordinal < UINT32_MAX;
 }
 
-/* The ordinal behind the last one of this hash. But a group that all members have left, and that
- * only waits for orphans to come back, makes way: its bytes may be these, and then keep their
- * name. */
+/* Finds the ordinal for a new group: the one after the last group of this hash. If a group of this
+ * hash has no members, and only waits for orphans to get a name again, it is deleted and its
+ * ordinal is reused. The bytes may be the same, and then keep their name. */
 static int find_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t *ordinal)
 {
 	struct key at = key_hash(hash, 1);
@@ -138,8 +138,9 @@ static int find_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t 
 	return 0;
 }
 
-/* The same. Of many contents with one hash, which are easily made, not all are asked for each: the second and
- * later ones in a transaction stand behind the one before. */
+/* Finds the ordinal for a new group. Many contents with one hash are easy to make, so not all
+ * groups of that hash are searched each time: a further group in a transaction gets the next
+ * ordinal. */
 static int next_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t *ordinal)
 {
 	if (w->last_ordinal && hash128_equal(w->last_hash, hash)) {
@@ -192,7 +193,7 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 		return r;
 	change->now.inodes++;
 	if (change->before.kept == file && change->now.kept == 0)
-		change->now.kept = file; /* it left in this transaction: a renamed file */
+		change->now.kept = file; /* it left in this transaction, as in a rename */
 	return delta_add_member(w, group, file, true);
 }
 

@@ -15,7 +15,7 @@
 #include "store/ids.h"
 #include "twinfs/format.h"
 
-/* Ids reserved on disk at a time. */
+/* Number of ids that are reserved on disk at a time. */
 #define IDS_RESERVED (UINT64_C(1) << 22)
 
 void catalog_condemn(struct catalog *catalog)
@@ -23,7 +23,7 @@ void catalog_condemn(struct catalog *catalog)
 	atomic_store(&catalog->store.damaged, true);
 }
 
-void catalog_doubt(struct catalog *catalog)
+void catalog_distrust(struct catalog *catalog)
 {
 	store_doubt(&catalog->store);
 }
@@ -33,7 +33,8 @@ void catalog_judge(struct catalog *catalog, int result)
 	if (result == -EUCLEAN)
 		catalog_condemn(catalog);
 	else if (result == -ENOENT)
-		atomic_store(&catalog->store.doubted, true); /* who failed says so */
+		/* not catalog_distrust(): the caller has logged it */
+		atomic_store(&catalog->store.doubted, true);
 }
 
 const char *catalog_folder(const struct catalog *catalog)
@@ -81,7 +82,8 @@ uint64_t catalog_new_id(struct catalog *catalog)
 	return id;
 }
 
-/* From this one nobody learns the seed, by which names could be made to collide. */
+/* The secret does not reveal the name seed. With that seed a user could choose names that
+ * collide. */
 uint64_t catalog_secret(const struct catalog *catalog)
 {
 	return hash64("secret", strlen("secret"), catalog_name_seed(catalog));

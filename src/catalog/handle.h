@@ -2,7 +2,7 @@
 #ifndef CATALOG_HANDLE_H
 #define CATALOG_HANDLE_H
 
-/* An open catalog: what the files of catalog/ share of it. catalog.c opens and closes it. Only
+/* An open catalog: the state that files of catalog/ share. catalog.c opens and closes it. Only
  * catalog/ includes this. */
 
 #include <pthread.h>
@@ -22,11 +22,11 @@ struct catalog {
 	int lock_fd; /* -1: read only */
 	uint64_t name_seed;
 	bool store_opened;
-	bool unsealed; /* the seal was taken off: the data may change */
+	bool unsealed; /* the seal was removed, as the data may change */
 	pthread_mutex_t ids_lock;
 	uint64_t next_id;
-	uint64_t reserved_id; /* ids below it are ours to use */
-	commit_delta_fn *observer; /* NULL: nobody */
+	uint64_t reserved_id; /* ids below it are reserved for this process */
+	commit_delta_fn *observer; /* NULL: none */
 	void *observer_context;
 };
 

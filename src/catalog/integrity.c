@@ -32,7 +32,7 @@
 #define READ_BYTES (1 << 20)
 #define SEAL_TEXT_BYTES 96
 
-/* Where the child process puts what it found sound. */
+/* File to which the child process copies the sound records. */
 #define COPY_NAME "checked.mdb"
 
 /* Descriptor of the index folder in the child process. */
@@ -91,7 +91,7 @@ static enum seal_state examine_seal(int folder_fd)
 		return SEAL_ABSENT;
 	if (make_seal(folder_fd, actual) == 0 && strcmp(sealed, actual) == 0)
 		return SEAL_HOLDS;
-	/* a writer that came meanwhile took it off before it changed anything */
+	/* a writer that opened the index meanwhile removed the seal before it changed anything */
 	return index_file_read(folder_fd, TWINFS_INDEX_SEAL, actual, sizeof(actual)) == 0
 		       ? SEAL_BROKEN
 		       : SEAL_ABSENT;
@@ -119,11 +119,11 @@ enum index_state index_examine_format(const char *folder)
 
 static bool lacks_room(int r)
 {
-	/* LMDB says EIO where a write was cut short */
+	/* LMDB returns EIO if a write was cut short */
 	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG || r == -EIO;
 }
 
-/* Without room for the copy the index goes on as it is. */
+/* Copies the records. If there is no space for the copy, the index is used as it is. */
 static int copy_records(struct catalog_reader *reader, const char *folder)
 {
 	AUTO_FREE char *path = NULL;
@@ -156,8 +156,9 @@ int index_check_records(const char *folder, bool copied)
 	return state;
 }
 
-/* Says nothing: LMDB's assertions and sanitizers would, and the parent tells what it means. Keeps
- * none of the parent's descriptors but the folder: the lock of the index is among them, and would outlive it. */
+/* Runs in the child process. It discards stderr, as LMDB's assertions and sanitizers would print to
+ * it, and the parent reports the result. It closes all descriptors but the folder's: the index lock
+ * is among them, and would be held longer than the parent. */
 static void check_and_exit(int folder_fd, pid_t parent, bool copied)
 {
 	int null;
@@ -177,8 +178,9 @@ static void check_and_exit(int folder_fd, pid_t parent, bool copied)
 	_exit(index_check_records(fd_path(KEPT_FD).text, copied));
 }
 
-/* In a child, because reading damaged pages may kill. The caller has no other threads yet: a child
- * of one that has may wait for ever for a lock that a thread held at the fork. */
+/* Checks in a child process, as reading damaged pages may crash. The caller has no other threads: a
+ * child that is forked from a process with threads may wait forever for a lock that a thread
+ * held. */
 static int check_in_child(int folder_fd, bool copied)
 {
 	pid_t parent = getpid(), child = fork();
@@ -196,14 +198,14 @@ static int check_in_child(int folder_fd, bool copied)
 								       : INDEX_DAMAGED;
 }
 
-/* LMDB's lock file goes with a data file: it knows the number of its last transaction. A process
- * that still reads the old file keeps both. */
+/* Deletes LMDB's lock file, which belongs to one data file: it has the number of its last
+ * transaction. A process that still reads the old files keeps both open. */
 static int drop_lock_file(int folder_fd)
 {
 	return unlinkat(folder_fd, TWINFS_INDEX_READERS, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* The copy that the child made takes the place of the data file. */
+/* Renames the child's copy to the data file. */
 static int adopt_copy(int folder_fd)
 {
 	int r = drop_lock_file(folder_fd);
@@ -228,7 +230,7 @@ int index_examine(int folder_fd, const char *folder, bool distrusted)
 	log_debug("checking index %s", quote_path(folder));
 	state = check_in_child(folder_fd, true);
 	if (state == INDEX_SOUND && seal == SEAL_BROKEN)
-		state = INDEX_DAMAGED; /* no program of ours changes a sealed file */
+		state = INDEX_DAMAGED; /* no version of twinfs changes a sealed file */
 	if (state == INDEX_SOUND)
 		return adopt_copy(folder_fd);
 	(void)unlinkat(folder_fd, COPY_NAME, 0);
@@ -269,7 +271,7 @@ int index_set_aside(int folder_fd)
 	return 0;
 }
 
-/* ---- the start of the system ------------------------------------------------------------- */
+/* ---- the boot of the system -------------------------------------------------------------- */
 
 bool index_is_of_this_boot(int folder_fd)
 {

@@ -2,14 +2,14 @@
 #ifndef CATALOG_INTEGRITY_H
 #define CATALOG_INTEGRITY_H
 
-/* Is the index on disk what was written? Only catalog/ includes this.
+/* Checks that the index on disk is what was written. Only catalog/ includes this.
  *
- * LMDB has no checksums of its own and believes every page: a damaged page may crash the process
- * that reads it. So a clean stop leaves a seal (size and hash of the data file), and a data file
- * without a valid seal is read wholly by a child process before this one opens it.
+ * LMDB has no checksums and trusts every page: a damaged page may crash the process that reads it.
+ * So a clean close leaves a seal, the size and hash of the data file. A data file without a valid
+ * seal is read wholly by a child process before this process opens it.
  *
- * All take the descriptor of the index folder and are called by the holder of its lock, before
- * LMDB is opened and after it is closed; but those that change nothing need no lock.
+ * All functions take the descriptor of the index folder. The caller holds its lock, and LMDB is not
+ * open yet or closed again. Functions that change nothing need no lock.
  */
 
 #include <stdbool.h>
@@ -18,42 +18,40 @@
 #include "base/attributes.h"
 
 enum index_state {
-	INDEX_SOUND = 0, /* or there is none */
+	INDEX_SOUND = 0, /* or there is no index */
 	INDEX_DAMAGED = 1,
-	/* not closed cleanly, and of a format that this program cannot check */
+	/* Not closed cleanly, and of a format that this program cannot check. */
 	INDEX_NEWER = 2,
 	INDEX_OLDER = 3,
 };
 
-/* Looks only at the format, and changes nothing: of an index that cannot be read it is INDEX_SOUND,
- * as reading it will tell. May crash where the index is damaged. */
+/* Checks only the format and changes nothing. An index that cannot be read counts as INDEX_SOUND,
+ * as reading it will fail. May crash if the index is damaged. */
 enum index_state index_examine_format(const char *folder);
 
-/* Can the data file be opened? Forks: call it before threads are started.
- * distrusted: it is checked also where the seal holds. An enum index_state or -errno. */
+/* Checks whether the data file can be opened. Must be called before threads are started, as it
+ * forks. distrusted: check it even if the seal is valid. Returns an enum index_state or -errno. */
 MUST_CHECK int index_examine(int folder_fd, const char *folder, bool distrusted);
 
-/* The same for those who do not hold the lock, whatever the seal says, and nothing is changed. */
+/* As index_examine() with distrusted, but needs no lock and changes nothing. */
 MUST_CHECK int index_check(int folder_fd);
 
-/* Examines an index for a reader that does not hold the lock. Trusts a seal that holds; without a
- * seal, a child process reads every record. Changes nothing and logs nothing. Forks: call it before
- * threads are started.
- *
- * Returns an enum index_state or -errno. */
+/* Examines an index for a reader without the lock. Trusts a valid seal; without one, a child
+ * process reads every record. Changes nothing and logs nothing. Must be called before threads are
+ * started, as it forks. Returns an enum index_state or -errno. */
 MUST_CHECK int index_examine_unlocked(int folder_fd);
 
 MUST_CHECK int index_seal(int folder_fd);
 MUST_CHECK int index_unseal(int folder_fd);
 
-/* Puts the data file aside (in the place of an earlier damaged one). */
+/* Renames the data file, replacing an earlier damaged one. */
 MUST_CHECK int index_set_aside(int folder_fd);
 
-/* Reads and checks everything, the work of the child process; what is sound is written anew, see
- * copy.h, where a copy is wanted. An enum index_state. */
+/* Reads and checks everything; the work of the child process. copied: writes the sound records to a
+ * new file, see copy.h. Returns an enum index_state. */
 MUST_CHECK int index_check_records(const char *folder, bool copied);
 
-/* Was the index last written in this start of the system, as far as that can be told? */
+/* Returns true if the index was last written since the last boot, as far as that is known. */
 bool index_is_of_this_boot(int folder_fd);
 MUST_CHECK int index_note_boot(int folder_fd);
 

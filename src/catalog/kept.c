@@ -10,22 +10,22 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 
-/* Copies lie in few directories, so that most paths need not be put together: of 1,000 groups with
- * 100 copies each that took a quarter of the time of their commit. */
+/* Number of cached directory paths. Copies are in few directories, so most paths need not be built
+ * again: for 1,000 groups of 100 copies, that took a quarter of the time of their commit. */
 #define PLACES 256
 
-/* The path of a directory, with a slash behind it unless it is the root of its source. */
+/* The path of a directory, with a trailing slash unless it is the root of its source. */
 struct known_place {
-	uint64_t dir; /* 0: none */
+	uint64_t dir; /* 0: unused */
 	uint32_t source;
 	struct bytes path;
 };
 
-/* A member that may be kept. */
+/* A member that may become the kept copy. */
 struct member {
 	struct file_record file;
 	uint32_t source;
-	bool whole; /* path is that of the file, else that of its directory */
+	bool whole; /* path is that of the file; false: of its directory */
 	struct bytes path;
 };
 
@@ -70,7 +70,7 @@ static int load(struct kept_choice *choice, uint64_t id, struct member *member)
 	member->whole = false;
 	if (r < 0)
 		return r;
-	if (member->file.names != 1) /* the path that comes first is the one that counts */
+	if (member->file.names != 1) /* of several paths the first one counts */
 		return complete(choice, member);
 	r = find_place(choice, member->file.dir, &place);
 	if (r < 0)

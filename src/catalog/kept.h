@@ -2,8 +2,8 @@
 #ifndef CATALOG_KEPT_H
 #define CATALOG_KEPT_H
 
-/* Which copy of a group uniques/ keeps: by the order of sources, then the one that was found first,
- * then by path. Only catalog/ includes this; one thread at a time. */
+/* Chooses the kept copy of a group, which uniques/ shows: by the order of sources, then the one
+ * that was found first, then by path. Only catalog/ includes this; one thread at a time. */
 
 #include <stdint.h>
 
@@ -12,14 +12,15 @@
 struct catalog_reader;
 struct known_place;
 
-/* One choice after the other in one transaction, in which no directory moves meanwhile. All zero
- * but the reader at first. */
+/* State for all choices of one transaction, after its directories have moved. All fields but the
+ * reader start as zero. */
 struct kept_choice {
 	struct catalog_reader *reader;
-	struct known_place *places; /* paths of directories that were asked for, by id */
+	struct known_place *places; /* cache of directory paths, by id */
 };
 
-/* The file among the members of the group; *kept is 0 where there is none. */
+/* Chooses among the members of the group. *kept is a file id, or 0 if there are no members. Returns
+ * 0 or -errno. */
 MUST_CHECK int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept);
 
 void kept_choice_deinit(struct kept_choice *choice);

@@ -9,21 +9,21 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 
-/* The kernel begins to write what is 30 s old (vm.dirty_expire_centisecs); how long the disk takes
- * for all that waits is not known. */
+/* The kernel starts writing data that is 30 s old (vm.dirty_expire_centisecs). How long the disk
+ * takes to write all of it is unknown, so this is much longer. */
 #define WRITTEN_AFTER_SECONDS 600
 
-/* Files looked through in one snapshot, and at most changed in one transaction. */
+/* Files read in one snapshot, and maximum number changed in one transaction. */
 #define PORTION 4096
 
 struct portion {
-	time_t since; /* files that changed later count */
+	time_t since; /* files that changed at or after this time are affected */
 	uint64_t after; /* where the next portion begins */
 	uint64_t files[PORTION];
 	size_t count;
 };
 
-/* Finds the next ones. -ENOENT: there are no more. */
+/* Finds the next affected files. Returns 0, -ENOENT if no files are left, or -errno. */
 static int find(struct catalog *catalog, struct portion *portion)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -57,7 +57,7 @@ static int forget(struct catalog *catalog, struct portion *portion)
 	int found, r = catalog_totals_now(catalog, &totals);
 
 	if (r < 0)
-		return r == -ENOENT ? 0 : r; /* a new one */
+		return r == -ENOENT ? 0 : r; /* a new index */
 	portion->since = totals.changed.tv_sec - WRITTEN_AFTER_SECONDS;
 	do {
 		found = find(catalog, portion);
@@ -80,6 +80,6 @@ int lost_writes_forget(struct catalog *catalog, int folder_fd)
 		return -ENOMEM;
 	r = forget(catalog, portion);
 	if (r == -EUCLEAN)
-		return 0; /* who reads it next deals with that */
+		return 0; /* the next reader of the record handles the damage */
 	return r < 0 ? r : index_note_boot(folder_fd);
 }

@@ -96,7 +96,7 @@ int meta_get_text(struct catalog_reader *r, const char *name, struct bytes *text
 	return result == -ENOENT ? 0 : result;
 }
 
-/* Deletes the parts from one on, which an earlier, longer text had. */
+/* Deletes the parts from number part on, which belong to an earlier, longer text. */
 static int forget_parts(struct catalog_writer *w, const char *name, size_t part)
 {
 	struct key key;

@@ -2,20 +2,20 @@
 #ifndef CATALOG_META_H
 #define CATALOG_META_H
 
-/* The meta table: what the index says of itself. Only catalog/ includes this.
+/* The meta table: records about the index itself. Only catalog/ includes this.
  *
  * key             value
  * format          text "twinfs N": the only record without version and checksum, so that every
  *                 version of twinfs can read it
  * name-seed       secret of name_cookie
- * min-size        as the last scan was told
+ * min-size        smallest size of the last scan
  * totals          struct catalog_totals
  * scan part M     struct scan_settings, in parts that fit a record
  * source N        dir id of its root
  * source N part M its path, in parts that fit a record
  * source N identity part M
  *                 struct source_identity
- * view part M     where a view of the index was mounted last
+ * view part M     last mount point of a view of the index
  * filesystem N    identity of a file system, see filesystem.h
  */
 
@@ -36,32 +36,33 @@
 struct key meta_key(const char *name);
 struct key meta_key_numbered(const char *name, uint64_t number, const char *part);
 
-/* -ENOENT, -EUCLEAN ... */
+/* Return 0, -ENOENT, -EUCLEAN or another -errno. */
 MUST_CHECK int meta_get_number(struct catalog_reader *r, const char *name, uint64_t *number);
 MUST_CHECK int meta_put_number(struct catalog_writer *w, const char *name, uint64_t number);
 
 MUST_CHECK int meta_get_totals(struct catalog_reader *r, struct catalog_totals *totals);
 MUST_CHECK int meta_put_totals(struct catalog_writer *w, const struct catalog_totals *totals);
 
-/* A text of any length and bytes, stored in parts. get appends it to *text, nothing where there is
+/* A text of any length and bytes, stored in parts. get appends it to *text, or nothing if there is
  * none; put replaces it. */
 MUST_CHECK int meta_get_text(struct catalog_reader *r, const char *name, struct bytes *text);
 MUST_CHECK int meta_put_text(struct catalog_writer *w, const char *name, const void *text,
 			     size_t length);
 
-/* The number of records that a text of this length has. */
+/* Returns the number of records of a text of this length. */
 size_t meta_text_records(size_t length);
 
-/* The path of source number index and the dir id of its root. -ENOENT: there is no such. */
+/* The path of source number index, and the dir id of its root. Returns -ENOENT if there is no such
+ * source. */
 MUST_CHECK int meta_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path,
 			       uint64_t *root);
 MUST_CHECK int meta_put_source(struct catalog_writer *w, uint64_t index, const char *path,
 			       uint64_t root);
 
-/* A new, empty index. */
+/* Writes the records of a new, empty index. */
 MUST_CHECK int meta_initialize(struct catalog_writer *w);
 
-/* The format: 0 for an index that holds nothing yet. -EUCLEAN: no twinfs index. */
+/* Reads the format; 0: the index is empty. Returns -EUCLEAN if it is not an index of twinfs. */
 MUST_CHECK int meta_get_format(struct catalog_reader *r, unsigned int *format);
 
 #endif

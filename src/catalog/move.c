@@ -14,7 +14,7 @@
 #include "store/key.h"
 #include "store/writer.h"
 
-/* Directory by directory, the last change of each first. */
+/* Sorts by directory, the last change of each first. */
 static int by_id_then_last(const void *a, const void *b)
 {
 	const struct name_change *x = *(const struct name_change *const *)a;
@@ -33,7 +33,7 @@ static int by_order(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of a directory that moves twice the last move counts. */
+/* Collects the moves. If a directory moves twice, the last move counts. */
 static int collect(const struct name_change *changes, size_t count, struct moves *moves)
 {
 	size_t all = 0;
@@ -65,7 +65,7 @@ void moves_free(struct moves *moves)
 	free(moves->list);
 }
 
-/* ---- out of the old places ----------------------------------------------------------- */
+/* ---- leaving the old parents --------------------------------------------------------- */
 
 static int detach(struct catalog_writer *w, const struct name_change *change)
 {
@@ -76,7 +76,7 @@ static int detach(struct catalog_writer *w, const struct name_change *change)
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	/* all records below tell the source, too; and the root of one stays where it is */
+	/* All records below have the source too. And the root of a source does not move. */
 	if (dir.source != change->source || dir.parent == 0)
 		return -ESTALE;
 	r = catalog_find_entry(&w->store.reader, dir.parent, dir.name, &entry);
@@ -101,9 +101,9 @@ int moves_detach(struct catalog_writer *w, const struct name_change *changes, si
 	return r;
 }
 
-/* ---- into the new places ------------------------------------------------------------- */
+/* ---- entering the new parents -------------------------------------------------------- */
 
-/* Writes where the directory is now; its name there comes later. */
+/* Writes the directory's record with its new parent. The entry of its name is added later. */
 static int put_record(struct catalog_writer *w, const struct name_change *change)
 {
 	struct key key = key_number(change->id);
@@ -119,14 +119,14 @@ static int put_record(struct catalog_writer *w, const struct name_change *change
 	return r < 0 ? r : delta_add_dir(w, (struct delta_dir){.dir = change->id, .moved = true});
 }
 
-static int refuse_circle(struct catalog_writer *w, const struct name_change *change)
+static int refuse_cycle(struct catalog_writer *w, const struct name_change *change)
 {
-	bool circle;
-	int r = catalog_dir_is_in_circle(&w->store.reader, change->id, &circle);
+	bool cycle;
+	int r = catalog_dir_is_in_cycle(&w->store.reader, change->id, &cycle);
 
 	if (r < 0)
-		return r == -ENOENT ? 0 : r; /* attach finds that something above it is gone */
-	return circle ? -ELOOP : 0;
+		return r == -ENOENT ? 0 : r; /* attach() handles a missing parent */
+	return cycle ? -ELOOP : 0;
 }
 
 static int attach(struct catalog_writer *w, const struct name_change *change)
@@ -161,7 +161,7 @@ int moves_attach(struct catalog_writer *w, const struct moves *moves)
 	for (size_t i = 0; r == 0 && i < moves->count; i++)
 		r = put_record(w, moves->list[i]);
 	for (size_t i = 0; r == 0 && i < moves->count; i++)
-		r = refuse_circle(w, moves->list[i]);
+		r = refuse_cycle(w, moves->list[i]);
 	for (size_t i = 0; r == 0 && i < moves->count; i++)
 		r = attach(w, moves->list[i]);
 	return r;

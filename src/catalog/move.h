@@ -2,9 +2,9 @@
 #ifndef CATALOG_MOVE_H
 #define CATALOG_MOVE_H
 
-/* Directories that change their places within a write transaction: first all of them are taken
- * out, so that they may change places with each other, then all are put in. What is below them is
- * not touched. Only catalog/ includes this. */
+/* Moves directories within a write transaction. First all of them are removed from their old
+ * parents, so that they may exchange their names. Then all are added to their new parents. Their
+ * trees are not changed. Only catalog/ includes this. */
 
 #include "catalog/change.h"
 #include "catalog/writer.h"
@@ -14,12 +14,14 @@ struct moves {
 	size_t count;
 };
 
-/* Takes the directories that move away from their old places. moves_free may be called after a
- * failure. -ESTALE: one is not there or not movable, see catalog_apply. */
+/* Removes the moving directories from their old parents. The caller must call moves_free(), also
+ * after a failure. Returns 0, -ESTALE if a directory is missing or cannot move (see catalog_apply),
+ * or another -errno. */
 MUST_CHECK int moves_detach(struct catalog_writer *w, const struct name_change *changes,
 			    size_t count, struct moves *moves);
 
-/* Puts them in their new places. -ESTALE and -ELOOP as catalog_apply says. */
+/* Adds them to their new parents. Returns 0, -ESTALE or -ELOOP as catalog_apply(), or another
+ * -errno. */
 MUST_CHECK int moves_attach(struct catalog_writer *w, const struct moves *moves);
 void moves_free(struct moves *moves);
 

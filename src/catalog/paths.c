@@ -59,7 +59,7 @@ static void reverse(uint8_t *data, size_t length)
 	}
 }
 
-/* Paths are gathered from the end, each name backwards, and turned round once. */
+/* Paths are built from their end, with each name reversed, and reversed once as a whole. */
 static int append_backwards(struct bytes *path, struct name name)
 {
 	int r = bytes_append(path, name.bytes, name.length);
@@ -150,20 +150,21 @@ int catalog_file_path(struct catalog_reader *r, const struct file_record *file, 
 	return result == -ENOENT ? 0 : result;
 }
 
-int catalog_dir_is_in_circle(struct catalog_reader *r, uint64_t dir, bool *circle)
+int catalog_dir_is_in_cycle(struct catalog_reader *r, uint64_t dir, bool *cycle)
 {
 	struct dir_record record = {0};
 	uint64_t mark = dir;
 	int result;
 
-	/* the mark is set anew at each power of two, so some day it is on the circle */
-	*circle = false;
-	for (uint64_t steps = 1; dir && !*circle; steps++) {
+	/* The mark is set again at each power of two, so at some time it is on the cycle, if there
+	 * is one. */
+	*cycle = false;
+	for (uint64_t steps = 1; dir && !*cycle; steps++) {
 		result = catalog_get_dir(r, dir, &record);
 		if (result < 0)
 			return result;
 		dir = record.parent;
-		*circle = dir == mark;
+		*cycle = dir == mark;
 		if ((steps & (steps - 1)) == 0)
 			mark = dir;
 	}

@@ -2,9 +2,9 @@
 #ifndef CATALOG_RECORD_H
 #define CATALOG_RECORD_H
 
-/* What the index keeps of each thing, and how it is written. Pure code, any thread.
+/* The records of the index and their encoding. Pure code, any thread.
  *
- * store/value.h puts a version and a checksum around the fields of each record.
+ * store/value.h adds a version and a checksum to the fields of each record.
  *
  * table     key                              fields
  * meta      text                             see meta.h
@@ -12,7 +12,7 @@
  * entry     dir id, cookie                   struct entry_record
  * file      file id                          struct file_record
  * bykey     file system, inode               file id
- * bysize    size, head, group id, file id    -
+ * bysize    size, prefix, group id, file id  -
  * content   file id                          struct content_record
  * group     group id                         struct group_record
  * member    group id, file id                -
@@ -22,8 +22,8 @@
  * place     group id, name id                struct file_name, of each name that has an id
  * error     kind, id                         errno
  * orphan    file id                          catalog_totals.comparisons when it lost its last name
- * redundant dir id                           how many names in it are of redundant copies, and
- *                                            subdirectories have such a record; none for 0
+ * redundant dir id                           number of its names that are redundant copies, and
+ *                                            of its subdirectories with such a record; never 0
  */
 
 #include <stdbool.h>
@@ -37,11 +37,11 @@
 #include "store/key.h"
 #include "store/value.h"
 
-/* The largest name of a directory entry, in bytes. */
+/* Maximum length of a name in a directory, in bytes. */
 #define NAME_BYTES_MAX 255
 
-/* What stat(2) said. filesystem is the catalog's own number for the file system (or btrfs
- * subvolume): st_dev does not survive a remount. */
+/* Result of stat(2). filesystem is the catalog's number for the file system (or btrfs subvolume),
+ * as st_dev may change at the next mount. */
 struct attributes {
 	uint64_t inode;
 	uint64_t size; /* bytes */
@@ -54,34 +54,35 @@ struct attributes {
 	uint32_t links;
 	struct timespec mtime;
 	struct timespec ctime;
-	struct timespec atime; /* when the rest last changed; a later access is not followed */
-	struct timespec btime; /* {0, 0} where the file system has none */
+	/* when the other attributes last changed; later accesses are not tracked */
+	struct timespec atime;
+	struct timespec btime; /* {0, 0} if the file system has no birth time */
 };
 
-/* Are these the same inode with, as far as stat can tell, the same bytes? Compares file system,
- * inode and its time of birth (inode numbers are used again), size, mtime and ctime. */
+/* Compares the signature: file system, inode, birth time (inode numbers are reused), size, mtime
+ * and ctime. True means the same inode with the same bytes, as far as stat(2) shows. */
 bool attributes_same_signature(const struct attributes *a, const struct attributes *b);
 
-/* The signature in 64 bits, to hold many of them: equal ones are taken for the same. */
+/* Returns a hash of the signature in 64 bits. Equal hashes are treated as equal signatures. */
 uint64_t attributes_digest(const struct attributes *attributes);
 
-/* Is it the same inode? */
+/* Returns true if both are the same inode. */
 bool attributes_same_inode(const struct attributes *a, const struct attributes *b);
 
-/* The signature, and everything else but atime. */
+/* Compares the signature and all other attributes except atime. */
 bool attributes_equal(const struct attributes *a, const struct attributes *b);
 
-/* A name: borrowed bytes without '/' and NUL, not terminated. */
+/* A name: borrowed bytes without '/' and NUL, not NUL-terminated. */
 struct name {
 	const char *bytes;
 	uint32_t length;
 };
 
 enum dir_flag {
-	/* another file system or mount, not entered: it is listed as an empty directory */
+	/* Another file system or mount that is not entered. It is listed as an empty directory. */
 	DIR_NOT_ENTERED = 1,
-	/* its names could be listed, but not all looked up (those are ENTRY_UNKNOWN): error says
-	 * why, and does not keep anybody from listing it */
+	/* Its names could be listed, but some could not be examined (ENTRY_UNKNOWN). error is the
+	 * reason, and does not prevent listing it. */
 	DIR_NOT_SEARCHED = 2,
 };
 
@@ -90,38 +91,38 @@ struct dir_record {
 	uint64_t parent; /* 0: the root of a source */
 	uint32_t source; /* index into the catalog's sources */
 	uint32_t flags; /* enum dir_flag */
-	int32_t error; /* positive errno of its last listing or of a look-up in it, 0 */
+	int32_t error; /* positive errno of its last listing or of stat(2) on a name in it, or 0 */
 	struct attributes attributes;
-	struct name name; /* of a root: "" */
+	struct name name; /* "" for a root */
 };
 
-/* A file is an inode that is no directory: regular file, symlink, device, FIFO, socket. */
+/* An inode that is not a directory: regular file, symlink, device, FIFO or socket. */
 struct file_record {
 	uint64_t id;
-	uint64_t dir; /* where its first name is; meaningless where names is 0 */
+	uint64_t dir; /* directory of its first name; undefined if names is 0 */
 	uint64_t cookie;
-	uint32_t names; /* known ones, 0 for an orphan */
-	uint32_t first_seen; /* number of the scan or look that found it */
-	/* Version of its content: one more each time that it changed, or may have changed. */
+	uint32_t names; /* number of known names; 0: an orphan */
+	uint32_t first_seen; /* number of the scan or recheck that found it */
+	/* Version of its content: incremented each time the content changed or may have changed. */
 	uint32_t touches;
-	uint64_t name; /* id of the first name, see catalog/link.h; 0: it has the file's id */
+	uint64_t name; /* id of the first name, see catalog/link.h; 0: the file's id */
 	struct attributes attributes;
 };
 
-/* Signature and version in 64 bits: who read a file when it had this digest knows what it holds for
- * as long as it has it. */
+/* Returns a hash of signature and version in 64 bits. As long as a file keeps its digest, what was
+ * read of it is its content. */
 uint64_t file_digest(const struct file_record *file);
 
 enum entry_kind {
 	ENTRY_DIR = 1,
 	ENTRY_FILE = 2,
-	/* the name is known, but stat(2) on it failed: child is the positive errno */
+	/* The name exists, but stat(2) on it failed: child is the positive errno. */
 	ENTRY_UNKNOWN = 3,
 };
 
-/* A name in a directory. The cookie is a 59-bit hash of the name (seeded with the index's own
- * secret) with 4 more bits that number names of equal hash: it never changes while the name is
- * there, is at least 16 and below 2^63, so that a listing can go on behind it. */
+/* A name in a directory. The cookie is a 59-bit hash of the name, seeded with a secret of the
+ * index, and 4 bits that number names of equal hash. It does not change while the name exists, and
+ * is at least 16 and below 2^63, so a listing can continue after it. */
 struct entry_record {
 	uint64_t dir;
 	uint64_t cookie;
@@ -133,7 +134,7 @@ struct entry_record {
 #define ENTRY_COOKIE_SLOTS 16
 #define ENTRY_COOKIE_MIN 16
 
-/* A name of a file, with an id of its own. */
+/* A name of a file that has its own id. */
 struct file_name {
 	uint64_t id;
 	uint64_t file;
@@ -141,12 +142,13 @@ struct file_name {
 	uint64_t cookie;
 };
 
-/* What was learned by reading a regular file with the attributes that its file_record has. No
- * record: not read yet, or its size is its alone. */
+/* What is known about the content of a regular file while its attributes are those of its
+ * file_record. No record: the file was not read yet, or its size is unique. */
 struct content_record {
-	uint64_t prefix; /* hash of its first bytes, never 0: files with different heads differ */
-	uint64_t group; /* its class of byte-equal files, 0: equal to none that is known */
-	/* Of all bytes of a file in no group that a comparison read to its end; zero: not known. */
+	uint64_t prefix; /* prefix hash, never 0: files with different values differ */
+	uint64_t group; /* its class of byte-equal files, 0: no equal file is known */
+	/* Hash of all bytes of a file in no group, if a comparison read it to its end; zero: not
+	 * known. */
 	struct hash128 hash;
 };
 
@@ -155,19 +157,19 @@ static inline bool content_has_hash(const struct content_record *content)
 	return content->hash.high != 0 || content->hash.low != 0;
 }
 
-/* A class of byte-equal files. It is a group for users (dups/<hash>) while it has two inodes or
- * more; its id stands for these bytes for ever. */
+/* A class of byte-equal files. Users see it as a group (dups/<hash>) while it has two or more
+ * inodes. Its id always means these bytes. */
 struct group_record {
 	uint64_t id;
 	struct hash128 hash;
-	uint32_t ordinal; /* 1; 2 for <hash>~2 ... */
+	uint32_t ordinal; /* 1; 2 for <hash>~2 and so on */
 	uint64_t size; /* of one copy, bytes */
 	uint64_t inodes;
-	uint64_t kept; /* file id of the copy that uniques/ shows, 0 only where inodes is 0 */
-	struct timespec changed; /* when a copy last came or went */
+	uint64_t kept; /* file id of the kept copy, which uniques/ shows; 0 only if inodes is 0 */
+	struct timespec changed; /* when a copy was last added or removed */
 };
 
-/* Bytes that would be freed if only one copy stayed. */
+/* Returns the bytes that would be freed if only one copy remained. */
 static inline uint64_t group_reclaimable(const struct group_record *group)
 {
 	return group->inodes < 2 ? 0 : size_multiply(group->inodes - 1, group->size);
@@ -183,26 +185,26 @@ enum error_kind {
 	ERROR_FILE = 2
 };
 
-/* Sums over the whole index, kept up to date by every change. */
+/* Sums over the whole index, updated by every change. */
 struct catalog_totals {
 	uint64_t generation; /* commits that changed something */
-	uint64_t scans; /* and looks: the last number given to one */
-	uint64_t comparisons; /* files of which something was learned by reading */
+	uint64_t scans; /* the last number given to a scan or recheck */
+	uint64_t comparisons; /* files whose content was recorded after reading */
 	uint64_t directories;
-	uint64_t files; /* inodes that are no directory */
+	uint64_t files; /* inodes other than directories */
 	struct size_sum bytes; /* st_size of regular files, each inode once */
-	uint64_t blocks; /* of 512 bytes, of the same */
-	uint64_t names; /* of files */
-	uint64_t groups; /* visible */
+	uint64_t blocks; /* of 512 bytes, of the same files */
+	uint64_t names; /* names of files */
+	uint64_t groups; /* visible ones */
 	uint64_t redundant_files;
 	struct size_sum redundant_bytes;
 	uint64_t errors;
 	uint64_t unlisted; /* files from this id on are not listed by size yet; 0: all are */
-	uint64_t order; /* how often the order of groups (table rank) changed */
-	struct timespec changed; /* the last commit that changed something */
+	uint64_t order; /* number of changes of the order of groups (table rank) */
+	struct timespec changed; /* time of the last commit that changed something */
 };
 
-/* Each encodes the fields of a record, without what its key has already. */
+/* Each encodes the fields of a record, without those in its key. */
 struct value encode_dir(const struct dir_record *dir);
 struct value encode_file(const struct file_record *file);
 struct value encode_entry(const struct entry_record *entry);
@@ -211,7 +213,8 @@ struct value encode_content(const struct content_record *content);
 struct value encode_group(const struct group_record *group);
 struct value encode_totals(const struct catalog_totals *totals);
 
-/* Each takes the fields apart; false: damaged. Names stay borrowed from fields. */
+/* Each decodes the fields of a record. Returns false if they are damaged. Names are borrowed from
+ * fields. */
 MUST_CHECK bool decode_dir(struct span fields, struct dir_record *dir);
 MUST_CHECK bool decode_file(struct span fields, struct file_record *file);
 MUST_CHECK bool decode_entry(struct span fields, struct entry_record *entry);
@@ -220,8 +223,8 @@ MUST_CHECK bool decode_content(struct span fields, struct content_record *conten
 MUST_CHECK bool decode_group(struct span fields, struct group_record *group);
 MUST_CHECK bool decode_totals(struct span fields, struct catalog_totals *totals);
 
-/* The first cookie that a name may have; names with equal hashes take the ones behind it, up to
- * ENTRY_COOKIE_SLOTS. The seed is the index's secret: nobody can prepare names that collide. */
+/* Returns the first cookie that a name may have. Names with equal hashes get the next ones, up to
+ * ENTRY_COOKIE_SLOTS. The seed is secret, so no user can choose names that collide. */
 uint64_t name_cookie(uint64_t seed, struct name name);
 
 bool names_equal(struct name a, struct name b);

@@ -6,22 +6,22 @@
 
 #include "base/numbers.h"
 
-/* Whether a file is redundant changed at most for files that joined a group or left one, and for
- * the kept files of groups that were touched, before and after. So these are what is looked at,
- * group by group; a file that went from one group to another is met in both. */
+/* Only two kinds of files can change between redundant and unique: files that joined or left a
+ * group, and the kept files of changed groups, before and after. These are examined group by group.
+ * A file that moved from one group to another is found in both. */
 
-/* Of what happened to a file in a group. */
+/* A file joined or left a group. */
 struct event {
 	uint64_t group;
 	uint64_t file;
-	size_t order; /* of events of one file */
+	size_t order; /* order of the events of one file */
 	bool joined;
 };
 
-/* A group that was touched, or a file that was, or is, redundant in it. */
+/* A changed group, or a file that was or is redundant in it. */
 struct place {
 	uint64_t id; /* of the group, or of the file */
-	size_t group; /* in the list that was gathered */
+	size_t group; /* index in the builder's groups */
 	bool before, now;
 };
 
@@ -85,12 +85,12 @@ static struct place *sort_groups(const struct delta_builder *builder, size_t *co
 
 /* ---- the files of one group ---------------------------------------------------------- */
 
-/* What happened in one group, file by file. */
+/* The events of one group, sorted by file. */
 struct group_events {
 	const struct event *list;
 	size_t count;
 	const struct delta_group *delta;
-	size_t group; /* in the list that was gathered */
+	size_t group; /* index in the builder's groups */
 };
 
 static bool is_redundant_in(const struct group_record *group, uint64_t file)
@@ -112,7 +112,7 @@ static void add_file(struct place_list *found, const struct group_events *events
 		found->list[found->count++] = place;
 }
 
-/* A kept file that nothing happened to was a member before and is one now. */
+/* Adds a kept file. A kept file without events was a member before and is one now. */
 static void add_kept(struct place_list *found, const struct group_events *events, uint64_t file)
 {
 	size_t low = 0, high = events->count;
@@ -129,7 +129,7 @@ static void add_kept(struct place_list *found, const struct group_events *events
 		add_file(found, events, file, true, true);
 }
 
-/* Adds each file once. */
+/* Adds each file of the group once. */
 static void add_group(struct place_list *found, const struct group_events *events)
 {
 	uint64_t before = events->delta->before.kept, now = events->delta->now.kept;
@@ -151,7 +151,7 @@ static void add_group(struct place_list *found, const struct group_events *event
 
 /* ---- all files ----------------------------------------------------------------------- */
 
-/* The files that were, or are, redundant in groups, in the order of files. */
+/* Finds the files that were or are redundant in changed groups, sorted by file. */
 static int find_files(const struct delta_builder *builder, struct place_list *found)
 {
 	const struct delta_group *delta = (const void *)builder->groups.data;

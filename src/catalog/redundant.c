@@ -15,34 +15,34 @@
 struct name_note {
 	uint64_t file;
 	uint64_t dir;
-	bool comes;
+	bool added;
 };
 
 struct dir_note {
 	uint64_t id;
 	uint64_t parent;
-	bool comes;
+	bool added;
 };
 
-/* What is added to the count of a directory. */
+/* A change of the count of a directory. */
 struct step {
 	uint64_t dir;
 	int64_t change;
 };
 
 int redundant_note_name(struct catalog_writer *w, const struct file_record *file, uint64_t dir,
-			bool comes)
+			bool added)
 {
-	const struct name_note note = {.file = file->id, .dir = dir, .comes = comes};
+	const struct name_note note = {.file = file->id, .dir = dir, .added = added};
 
 	if (!S_ISREG(file->attributes.mode))
 		return 0;
 	return bytes_append(&w->redundant.names, &note, sizeof(note));
 }
 
-int redundant_note_dir(struct catalog_writer *w, uint64_t id, uint64_t parent, bool comes)
+int redundant_note_dir(struct catalog_writer *w, uint64_t id, uint64_t parent, bool added)
 {
-	const struct dir_note note = {.id = id, .parent = parent, .comes = comes};
+	const struct dir_note note = {.id = id, .parent = parent, .added = added};
 
 	return bytes_append(&w->redundant.dirs, &note, sizeof(note));
 }
@@ -55,7 +55,7 @@ void redundant_discard(struct catalog_writer *w)
 
 /* ---- steps --------------------------------------------------------------------------- */
 
-/* Names of one directory often follow each other. */
+/* Adds a step. Names of one directory are often adjacent. */
 static int add_step(struct bytes *steps, uint64_t dir, bool more)
 {
 	struct step step = {.dir = dir, .change = more ? 1 : -1}, *last;
@@ -77,7 +77,7 @@ static int compare_steps(const void *a, const void *b)
 	return numbers_compare(first->dir, second->dir);
 }
 
-/* Leaves one step of each directory, in order. */
+/* Sums the steps of each directory into one, sorted by directory. */
 static void sum_steps(struct bytes *steps)
 {
 	struct step *list = (void *)steps->data;
@@ -95,7 +95,7 @@ static void sum_steps(struct bytes *steps)
 
 /* ---- names --------------------------------------------------------------------------- */
 
-/* All names that the file has now. */
+/* Counts all names that the file has now. */
 static int count_file(struct catalog_writer *w, const struct delta_flip *change,
 		      struct bytes *steps)
 {
@@ -132,7 +132,7 @@ static int compare_redundancy(const void *a, const void *b)
 	return numbers_compare(first->file, second->file);
 }
 
-/* Was the file redundant when the transaction began? */
+/* *redundant: the file was redundant when the transaction began. */
 static int was_redundant(struct catalog_writer *w, uint64_t id, bool *redundant)
 {
 	const struct delta_flip key = {.file = id}, *change = NULL;
@@ -150,7 +150,7 @@ static int was_redundant(struct catalog_writer *w, uint64_t id, bool *redundant)
 		return 0;
 	}
 	r = catalog_get_file(&w->store.reader, id, &file);
-	/* an orphan knows the group that it was in, but is in none */
+	/* an orphan remembers its group, but is not in it */
 	if (r < 0 || file.names == 0)
 		return r == -ENOENT ? 0 : r;
 	return catalog_is_redundant(&w->store.reader, id, redundant, &group);
@@ -176,14 +176,14 @@ static int count_names(struct catalog_writer *w, struct bytes *steps)
 		if (i == 0 || notes[i].file != notes[i - 1].file)
 			r = was_redundant(w, notes[i].file, &redundant);
 		if (r == 0 && redundant)
-			r = add_step(steps, notes[i].dir, notes[i].comes);
+			r = add_step(steps, notes[i].dir, notes[i].added);
 	}
 	return r;
 }
 
 /* ---- directories --------------------------------------------------------------------- */
 
-/* What was held before any step is taken is what the directory above counts. */
+/* Counts moved directories by their state before any step: that is what their parents count. */
 static int count_dirs(struct catalog_writer *w, struct bytes *steps)
 {
 	const struct dir_note *notes = (const void *)w->redundant.dirs.data;
@@ -194,12 +194,12 @@ static int count_dirs(struct catalog_writer *w, struct bytes *steps)
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		r = catalog_count_redundant(&w->store.reader, notes[i].id, &held);
 		if (r == 0 && held > 0)
-			r = add_step(steps, notes[i].parent, notes[i].comes);
+			r = add_step(steps, notes[i].parent, notes[i].added);
 	}
 	return r;
 }
 
-/* Outcome: the directory holds something now and did not, or the other way round. */
+/* Outcome: the directory has redundant copies now and had none, or the reverse. */
 enum {
 	HOLDER_CHANGED = 1
 };
@@ -220,7 +220,8 @@ static int take_step(struct catalog_writer *w, const struct step *step)
 	return r < 0 || !before == !now ? r : HOLDER_CHANGED;
 }
 
-/* Tells of it, and counts it in the directory above; one that is gone has none. */
+/* Records the change in the commit delta, and counts it in the parent. A missing directory has
+ * none. */
 static int count_above(struct catalog_writer *w, uint64_t id, bool holds, struct bytes *above)
 {
 	struct dir_record dir;

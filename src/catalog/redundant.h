@@ -2,28 +2,30 @@
 #ifndef CATALOG_REDUNDANT_H
 #define CATALOG_REDUNDANT_H
 
-/* Which directories have redundant copies in them, at any depth, within a write transaction. Only
+/* The directories that have redundant copies at any depth, within a write transaction. Only
  * catalog/ includes this.
  *
- * Whether a file is redundant is only known when its group has chosen the kept copy, at the end of
- * the transaction. So names that come or go are noted until then, and counted as what their file
- * was when it began; after that, all names of a file that became redundant or unique are counted.
- * Directories count in what they lie in in the same way. Then a directory that holds something for
- * the first time, or nothing any more, changes the count of the one above, and so on: a commit
- * costs what it changes, and the way up where that matters. */
+ * Whether a file is redundant is known only at the end of the transaction, when its group has
+ * chosen the kept copy. So added and removed names are recorded until then, and counted with the
+ * state that their file had when the transaction began. Then all names of files that became
+ * redundant or unique are counted. Directories are counted in their parents in the same way. If the
+ * count of a directory becomes zero or stops being zero, the count of its parent changes, and so
+ * on. So the cost of a commit depends on what it changes, and on the depth where a count
+ * changes. */
 
 #include "catalog/writer.h"
 
-/* A name of a file that the index knew before comes to a directory, or goes. 0 or -ENOMEM. */
+/* Records that a name of a known file is added to a directory or removed. Returns 0 or -ENOMEM. */
 MUST_CHECK int redundant_note_name(struct catalog_writer *w, const struct file_record *file,
-				   uint64_t dir, bool comes);
+				   uint64_t dir, bool added);
 
-/* A directory that was there before comes to another, or goes from it. 0 or -ENOMEM. */
+/* Records that a known directory is added to a parent or removed from it. Returns 0 or -ENOMEM. */
 MUST_CHECK int redundant_note_dir(struct catalog_writer *w, uint64_t id, uint64_t parent,
-				  bool comes);
+				  bool added);
 
-/* At the end of the transaction, when groups are flushed and flips are found. */
+/* Updates the counts, at the end of the transaction, after groups_flush() and
+ * redundancy_changes_find(). Returns 0 or -errno. */
 MUST_CHECK int redundant_flush(struct catalog_writer *w);
-void redundant_discard(struct catalog_writer *w); /* after a flush or instead of it */
+void redundant_discard(struct catalog_writer *w); /* after a flush, or instead of it */
 
 #endif

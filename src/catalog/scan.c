@@ -15,10 +15,10 @@ struct catalog_scan {
 	struct catalog_reader *reader;
 	MDB_cursor *cursor;
 	enum table table;
-	struct key from; /* where the walk begins */
-	size_t prefix; /* so many bytes of it every key must share */
+	struct key from; /* where the iteration begins */
+	size_t prefix; /* number of its bytes that every key must start with */
 	bool begun;
-	uint64_t first_dir, first_cookie; /* of a walk over names: the first one */
+	uint64_t first_dir, first_cookie; /* of an iteration over names: the first one */
 	bool first_pending;
 };
 
@@ -50,7 +50,7 @@ void catalog_scan_end(struct catalog_scan *scan)
 	free(scan);
 }
 
-/* The next record in the range: its key and checked fields. */
+/* Gets the next record in the range: its key and checked fields. */
 static int scan_next(struct catalog_scan *scan, struct span *key, struct span *fields)
 {
 	MDB_val k = {.mv_size = scan->from.length, .mv_data = scan->from.data}, v;
@@ -316,7 +316,7 @@ static void add_size(const struct size_count *count, uint64_t *files, uint64_t *
 	*bytes = size_add(*bytes, size_multiply(count->waiting, count->size));
 }
 
-/* Those that could not be read wait for nothing. */
+/* *waiting: the file waits to be compared. Files that could not be read do not wait. */
 static int is_waiting(struct catalog_reader *r, const struct size_entry *entry, bool errors,
 		      bool *waiting)
 {

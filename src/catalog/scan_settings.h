@@ -2,9 +2,9 @@
 #ifndef CATALOG_SCAN_SETTINGS_H
 #define CATALOG_SCAN_SETTINGS_H
 
-/* The options of the last scan, besides the smallest size (catalog_get_min_size). A process that
- * reads an index which another process maintains compares its own options with them. One thread at
- * a time. A struct that is all zero holds the defaults.
+/* The options of the last scan, except the smallest size (catalog_get_min_size). A process that
+ * reads an index which another process maintains compares its own options with these. One thread at
+ * a time. A zeroed struct holds the defaults.
  */
 
 #include <stdbool.h>
@@ -17,21 +17,22 @@
 struct scan_settings {
 	bool cross_mounts; /* other file systems were entered */
 	uint32_t disk; /* enum ingest_disk */
-	struct bytes excludes; /* globs, each ends with a NUL; in byte order, each once */
+	/* globs, each terminated by NUL, sorted by bytes, without duplicates */
+	struct bytes excludes;
 };
 
 void scan_settings_free(struct scan_settings *settings);
 #define CLEANUP_SCAN_SETTINGS CLEANUP(scan_settings_free)
 
-/* Sets the globs from a NULL-terminated list (NULL: none) in any order. 0 or -ENOMEM. */
+/* Sets the globs from a NULL-terminated list (NULL: none) in any order. Returns 0 or -ENOMEM. */
 MUST_CHECK int scan_settings_set_excludes(struct scan_settings *settings, char *const *globs);
 
-/* Reads the options of the last scan. The caller frees them, also after a failure. An index that was
- * never scanned has the defaults. 0, -EUCLEAN or -ENOMEM. */
+/* Reads the options of the last scan, or the defaults if there was none. The caller must free them,
+ * also after a failure. Returns 0, -EUCLEAN or -ENOMEM. */
 MUST_CHECK int catalog_get_scan_settings(struct catalog_reader *r, struct scan_settings *settings);
 
-/* Stores them, in a transaction that begins a scan. Writes nothing if they are stored already. 0 or
- * -errno. */
+/* Stores the options, in a transaction that begins a scan. Writes nothing if they are unchanged.
+ * Returns 0 or -errno. */
 MUST_CHECK int catalog_set_scan_settings(struct catalog_writer *w,
 					 const struct scan_settings *settings);
 

@@ -12,17 +12,17 @@
 struct source_identity {
 	uint64_t type; /* f_type of statfs(2); 0: not stored */
 	uint64_t uuid; /* hash; 0: none */
-	uint64_t fsid; /* 0: none that lasts */
+	uint64_t fsid; /* 0: none that stays after a remount */
 };
 
-/* That of an open directory. 0 or -errno. */
+/* Reads the identity of an open directory. Returns 0 or -errno. */
 MUST_CHECK int source_identity_read(int fd, struct source_identity *identity);
 
-/* Can both be of one file system? */
+/* Returns true if both may be of the same file system. */
 bool source_identity_matches(const struct source_identity *a, const struct source_identity *b);
 
-/* That of source number index, as it is stored. records, where it is not NULL, is increased by the
- * number of records. 0 (also where none is stored: type 0), -EUCLEAN or -ENOMEM. */
+/* Gets the stored identity of source number index. Adds the number of its records to *records,
+ * unless records is NULL. Returns 0 (type is 0 if none is stored), -EUCLEAN or -ENOMEM. */
 MUST_CHECK int source_identity_get(struct catalog_reader *r, uint64_t index,
 				   struct source_identity *identity, uint64_t *records);
 MUST_CHECK int source_identity_put(struct catalog_writer *w, uint64_t index,

@@ -16,10 +16,10 @@
 #include "catalog/writer.h"
 #include "store/store.h"
 
-/* With less room than this a write that failed failed for it. */
+/* If less space than this is left, a failed write is attributed to a full disk. */
 #define NO_ROOM_BYTES (UINT64_C(1) << 20)
 
-/* Interval at which a transaction that waits for others asks whether it was interrupted. */
+/* Interval at which a transaction that waits for others checks for an interruption. */
 #define INTERRUPTION_NS (20 * MS_NS)
 
 struct catalog_reader *catalog_writer_reader(struct catalog_writer *writer)
@@ -67,7 +67,7 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 		r = finish(&w, &filesystem_count);
 	redundant_discard(&w);
 	groups_discard(&w);
-	/* the cursors of a write transaction are closed with it */
+	/* LMDB closes the cursors of a write transaction with it */
 	if (r == 0)
 		r = store_write_commit(&catalog->store, w.store.reader.txn);
 	else
@@ -76,12 +76,13 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 		return r;
 	filesystems_stored(&catalog->filesystems, filesystem_count);
 	if (builder->observed && w.store.changed)
-		delta_builder_tell(builder, w.totals.generation, catalog->observer,
+		delta_builder_send(builder, w.totals.generation, catalog->observer,
 				   catalog->observer_context);
 	return 0;
 }
 
-/* LMDB says EIO for a write that was cut short: usually because there was no room for the rest. */
+/* Returns the cause of a failed write. LMDB returns EIO for a short write, usually because the disk
+ * is full. */
 static int name_failure(const struct catalog *catalog, int r)
 {
 	struct statvfs fs;
@@ -92,7 +93,7 @@ static int name_failure(const struct catalog *catalog, int r)
 	return r;
 }
 
-/* Takes the lock of the store for a transaction. 0 or -EINTR. */
+/* Takes the store's lock for a transaction. Returns 0 or -EINTR. */
 static int lock_writes(struct catalog *catalog, const struct interruption *interruption)
 {
 	pthread_mutex_t *lock = &catalog->store.write_lock;

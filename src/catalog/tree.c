@@ -54,7 +54,7 @@ static bool pop_id(struct bytes *stack, uint64_t *id)
 	return true;
 }
 
-/* Removes one name; a directory's id goes on the stack. */
+/* Removes one name. If it is a directory, its id is pushed. */
 static int remove_entry(struct catalog_writer *w, const struct entry_record *entry,
 			struct bytes *dirs)
 {
@@ -73,7 +73,7 @@ static int remove_entry(struct catalog_writer *w, const struct entry_record *ent
 	return r < 0 ? r : push_id(dirs, child);
 }
 
-/* The first entry left in a directory; -ENOENT when it is empty. */
+/* Gets the first remaining entry of a directory. Returns -ENOENT if it is empty. */
 static int first_entry(struct catalog_writer *w, uint64_t dir, struct entry_record *entry)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -105,7 +105,7 @@ int tree_remove_name(struct catalog_writer *w, uint64_t dir, uint64_t cookie, ui
 	int r = catalog_entry_at(&w->store.reader, dir, cookie, &entry);
 
 	if (r == -ENOENT)
-		return 0; /* it went with its directory */
+		return 0; /* removed with its directory */
 	if (r < 0)
 		return r;
 	if (child && (entry.kind == ENTRY_UNKNOWN || entry.child != child))

@@ -6,16 +6,16 @@
 
 #include "catalog/writer.h"
 
-/* Puts the entry behind the first free cookie of its hash, from entry->cookie up, and leaves that
- * in it. -EEXIST: there are too many names of one hash. */
+/* Adds the entry under the first free cookie of its hash, from entry->cookie on, and sets
+ * entry->cookie. Returns 0, -EEXIST if too many names have the same hash, or another -errno. */
 MUST_CHECK int tree_add_entry(struct catalog_writer *w, struct entry_record *entry);
 
-/* Removes a name, a directory with all that is below it; nothing where there is none, or where it
+/* Removes a name; a directory with its whole tree. Does nothing if the name is missing, or if it
  * means another child than child (0: any). */
 MUST_CHECK int tree_remove_name(struct catalog_writer *w, uint64_t dir, uint64_t cookie,
 				uint64_t child);
 
-/* Removes a directory that has no name any more, with all that is below it. */
+/* Removes a directory that has no name, with its whole tree. */
 MUST_CHECK int tree_remove_dir(struct catalog_writer *w, uint64_t id);
 
 #endif

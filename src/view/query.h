@@ -53,7 +53,7 @@ static inline int expect_record(int result)
 static inline int query_error(struct view *view, int result)
 {
 	if (result == -EUCLEAN)
-		catalog_doubt(view->catalog);
+		catalog_distrust(view->catalog);
 	return result == -EUCLEAN || result == -ENODEV ? -EIO : result;
 }
 
