@@ -2,9 +2,8 @@
 #ifndef DOCTOR_DOCTOR_H
 #define DOCTOR_DOCTOR_H
 
-/* What stands in the way of a view, or of a faster one, and what to do about it: of the machine and
- * its user, of sources, of the place of their index, of mount points. Nothing is changed. For the
- * first thread. */
+/* Examines what prevents a view, or makes it slower, and the remedy: the machine and its user, the
+ * sources, the folder of their index, and the mount point. Changes nothing. For the main thread. */
 
 #include <stdint.h>
 
@@ -17,21 +16,22 @@ struct doctor {
 	struct findings findings;
 	const char *index; /* the folder that the user named, NULL: none */
 	struct inotify_limit watches;
-	uint64_t watches_left; /* what this user, and sources examined so far, leave */
-	struct text_list sources; /* absolute, those that could be examined */
-	uint64_t files; /* in them, as far as they were counted */
+	/* watches that this user still has, after the sources examined so far */
+	uint64_t watches_left;
+	struct text_list sources; /* absolute paths of the sources that could be examined */
+	uint64_t files; /* number of files in them, as far as they were counted */
 };
 
-/* Everything that has nothing to do with any folder. */
+/* Examines everything that does not depend on a folder. */
 void doctor_examine_machine(struct doctor *doctor);
 
-/* A source, as the user named it. */
+/* Examines a source, as the user named it. */
 void doctor_examine_source(struct doctor *doctor, const char *given);
 
-/* Where the index of the sources examined before would lie. */
+/* Examines the folder of the index of the sources that were examined before. */
 void doctor_examine_index(struct doctor *doctor);
 
-/* Where a view is to be mounted, or is. */
+/* Examines a mount point, or a mounted view. */
 void doctor_examine_mount_point(struct doctor *doctor, const char *given);
 
 #endif

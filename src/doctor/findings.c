@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* For programs it is one object:
+/* The JSON output is one object:
  *
  *	{"version": ..., "problems": ..., "notes": ..., "checks": [
  *	 {"about": "source", "path": ..., "check": ..., "verdict": ..., "found": ...,
@@ -121,7 +121,7 @@ static void print_text(const struct findings *findings, struct output *output)
 		before = finding;
 	}
 	if (findings->problems == 0)
-		output_text(output, "nothing stands in the way");
+		output_text(output, "no problems found");
 	else
 		output_format(output, "%zu %s", findings->problems,
 			      plural(findings->problems, "problem", "problems"));
@@ -136,7 +136,7 @@ static int set_text(json_t *object, const char *key, const char *text)
 	return json_object_set_new(object, key, json_string(text)) == 0 ? 0 : -ENOMEM;
 }
 
-/* The object, or NULL without memory. */
+/* Returns the object, or NULL without memory. */
 static json_t *finding_json(const struct finding *finding)
 {
 	json_t *object = json_object();

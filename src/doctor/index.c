@@ -14,13 +14,13 @@
 #include "index/index_folder.h"
 #include "source/source.h"
 
-/* Bytes of an index for a file with its name; measured: 365 with five million of them. */
+/* Bytes of an index for a file with its name. Measured: 365 with five million files. */
 #define BYTES_PER_FILE 400
 
-/* And for none: less room is not worth beginning. */
+/* Bytes of an empty index, with room to begin. */
 #define BYTES_MIN ((uint64_t)1 << 20)
 
-/* Where it would be. 0 or -errno. */
+/* Finds the folder of the index. Returns 0 or -errno. */
 static int locate(const struct doctor *doctor, char **folder)
 {
 	char **resolved = NULL;
@@ -37,7 +37,7 @@ static int locate(const struct doctor *doctor, char **folder)
 	return r;
 }
 
-/* Opens the folder, or the nearest one above that is there, to which path is cut. */
+/* Opens the folder, or its nearest existing parent, and shortens path to it. */
 static int open_nearest(char *path)
 {
 	for (;;) {
@@ -56,28 +56,28 @@ static void examine_rights(struct doctor *doctor, int fd, const char *nearest)
 
 	if (faccessat(AT_FDCWD, nearest, W_OK | X_OK, AT_EACCESS) != 0) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "rights",
-			     "this user may not write to %s", quote_path(nearest));
+			     "no permission to write to %s", quote_path(nearest));
 		findings_remedy(&doctor->findings, "name a folder of your own: --index=DIR");
 		return;
 	}
 	if (fstat(fd, &status) == 0 && strcmp(nearest, doctor->findings.path) == 0 &&
 	    status.st_mode & (S_IRWXG | S_IRWXO)) {
 		findings_add(&doctor->findings, VERDICT_NOTE, "rights",
-			     "others may enter it, and see the names of all files");
+			     "other users can enter it and see the names of all files");
 		findings_remedy(&doctor->findings, "chmod 700 %s", quote_path(nearest));
 		return;
 	}
-	findings_add(&doctor->findings, VERDICT_OK, "rights", "this user may write to it");
+	findings_add(&doctor->findings, VERDICT_OK, "rights", "it can be written");
 }
 
-static void examine_place(struct doctor *doctor, int fd)
+static void examine_filesystem(struct doctor *doctor, int fd)
 {
 	if (filesystem_kind_at(fd) != FILESYSTEM_REMOTE) {
 		findings_add(&doctor->findings, VERDICT_OK, "file system", "local");
 		return;
 	}
 	findings_add(&doctor->findings, VERDICT_PROBLEM, "file system",
-		     "remote, or served by a program: locks there cannot be relied on");
+		     "remote, or served by a program: its locks are not reliable");
 	findings_remedy(&doctor->findings, "name a folder on a local disk: --index=DIR");
 }
 
@@ -91,11 +91,11 @@ static void examine_room(struct doctor *doctor, int fd)
 		return;
 	left = (uint64_t)figures.f_bavail * figures.f_frsize;
 	findings_add(&doctor->findings, left < needed ? VERDICT_PROBLEM : VERDICT_OK, "room",
-		     "%s are free, some %s are needed", size_format(first, left),
+		     "%s free, about %s needed", size_format(first, left),
 		     size_format(second, needed));
 	if (left < needed)
 		findings_remedy(&doctor->findings,
-				"make room, or name a folder on a larger disk: --index=DIR");
+				"free space, or name a folder on a larger disk: --index=DIR");
 }
 
 void doctor_examine_index(struct doctor *doctor)
@@ -105,7 +105,7 @@ void doctor_examine_index(struct doctor *doctor)
 
 	if (locate(doctor, &folder) < 0 || !folder) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "index",
-			     "there is no place known for it");
+			     "no folder is known for it");
 		findings_remedy(&doctor->findings, "set HOME, or name a folder: --index=DIR");
 		return;
 	}
@@ -113,10 +113,10 @@ void doctor_examine_index(struct doctor *doctor)
 	fd = nearest ? open_nearest(nearest) : -1;
 	findings_about(&doctor->findings, "index", folder);
 	if (fd < 0) {
-		findings_add(&doctor->findings, VERDICT_PROBLEM, "rights", "it cannot be reached");
+		findings_add(&doctor->findings, VERDICT_PROBLEM, "rights", "cannot open it");
 		findings_remedy(&doctor->findings, "name a folder of your own: --index=DIR");
 	} else {
-		examine_place(doctor, fd);
+		examine_filesystem(doctor, fd);
 		examine_rights(doctor, fd, nearest);
 		examine_room(doctor, fd);
 	}

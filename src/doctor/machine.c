@@ -14,16 +14,16 @@
 #include "mount/mount.h"
 #include "mountpoint/prerequisites.h"
 
-/* Open files that a daemon needs for itself; measured: it starts with 24. */
+/* Open files that a daemon needs for itself. Measured: it starts with 24. */
 #define FILES_NEEDED 64
 
-/* With fewer, programs that have many files of the view open meet the limit. */
+/* With a lower limit, programs that open many files of the view reach it. */
 #define FILES_ENOUGH 1024
 
-/* Fewer watches than this are soon used up by one home folder. */
+/* One home folder may need more watches than this. */
 #define WATCHES_ENOUGH 8192
 
-/* What the kernel has where nobody lowered it. */
+/* Default of the kernel. */
 #define EVENTS_ENOUGH 16384
 
 /* ---- FUSE ---------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static void examine_fuse(struct doctor *doctor)
 	findings_add(&doctor->findings, VERDICT_OK, "libfuse", "%s", mount_library_version());
 }
 
-/* Is the word a line of /etc/fuse.conf? */
+/* Returns true if /etc/fuse.conf has this word as a line. */
 static bool fuse_conf_has(const char *word)
 {
 	AUTO_FCLOSE FILE *file = fopen("/etc/fuse.conf", "re");
@@ -71,15 +71,15 @@ static bool fuse_conf_has(const char *word)
 	return false;
 }
 
-/* No problem: few views are shared. */
+/* Never a problem, as few views are shared. */
 static void examine_sharing(struct doctor *doctor)
 {
 	if (caller_try_impersonation() == 0)
 		findings_add(&doctor->findings, VERDICT_OK, "sharing",
-			     "a view can let other users in, with -o allow_other");
+			     "a view can be shared with other users by -o allow_other");
 	else
 		findings_add(&doctor->findings, VERDICT_OK, "sharing",
-			     "only root can let other users in (-o allow_other)%s",
+			     "only root can share a view with other users (-o allow_other)%s",
 			     fuse_conf_has("user_allow_other")
 				     ? "; user_allow_other in /etc/fuse.conf is not enough"
 				     : "");
@@ -99,10 +99,10 @@ static void examine_open_files(struct doctor *doctor)
 	else if (limit.rlim_max < FILES_ENOUGH)
 		verdict = VERDICT_NOTE;
 	if (limit.rlim_max == RLIM_INFINITY)
-		findings_add(&doctor->findings, verdict, "open files", "as many as wanted");
+		findings_add(&doctor->findings, verdict, "open files", "no limit");
 	else
 		findings_add(&doctor->findings, verdict, "open files",
-			     "%llu at most, in all programs that read a view together",
+			     "at most %llu in all programs that read a view together",
 			     (unsigned long long)limit.rlim_max);
 	if (verdict != VERDICT_OK)
 		findings_remedy(&doctor->findings,
@@ -122,7 +122,7 @@ static void examine_instances(struct doctor *doctor, uint64_t used)
 	findings_add(&doctor->findings, is_left ? VERDICT_OK : VERDICT_NOTE, "instances",
 		     "%s of %s inotify instances are taken; a view takes one for each source%s",
 		     number_format(first, used), number_format(second, limit.max),
-		     is_left ? "" : ", and looks for changes each minute without");
+		     is_left ? "" : ", and walks the source each minute without it");
 	if (!is_left)
 		findings_remedy(&doctor->findings, "as root: sysctl %s=%llu", limit.setting,
 				(unsigned long long)(limit.max < 128 ? 512 : 4 * limit.max));
@@ -160,7 +160,7 @@ static void examine_events(struct doctor *doctor)
 		return;
 	findings_add(&doctor->findings, is_enough ? VERDICT_OK : VERDICT_NOTE, "events",
 		     "%s changes can wait in the kernel%s", number_format(number, limit.max),
-		     is_enough ? "" : "; when there are more, a source is walked anew");
+		     is_enough ? "" : "; if more occur, the source is walked again");
 	if (!is_enough)
 		findings_remedy(&doctor->findings, "as root: sysctl %s=%d", limit.setting,
 				EVENTS_ENOUGH);
@@ -182,14 +182,14 @@ static void examine_leases(struct doctor *doctor)
 	bool is_off = file && fgetc(file) == '0';
 
 	findings_add(&doctor->findings, is_off ? VERDICT_NOTE : VERDICT_OK, "leases",
-		     is_off ? "switched off: remove, move, link and dedupe refuse to act, and who "
-			      "has a file open for writing is not seen"
-			    : "file leases can be had: who writes to a file is seen");
+		     is_off ? "disabled: remove, move, link and dedupe refuse to act, and open "
+			      "writers of a file are not detected"
+			    : "enabled: writers of a file are detected");
 	if (is_off)
 		findings_remedy(&doctor->findings, "as root: sysctl fs.leases-enable=1");
 }
 
-/* ---- what makes it safer and faster --------------------------------------------------- */
+/* ---- security and speed -------------------------------------------------------------- */
 
 static void examine_confinement(struct doctor *doctor)
 {
@@ -198,26 +198,26 @@ static void examine_confinement(struct doctor *doctor)
 
 	if (landlock > 0 && has_filter) {
 		findings_add(&doctor->findings, VERDICT_OK, "confinement",
-			     "Landlock %d and seccomp keep a view from writing to anything but "
+			     "Landlock %d and seccomp confine a view: it can write only to "
 			     "its index",
 			     landlock);
 		return;
 	}
 	findings_add(&doctor->findings, VERDICT_NOTE, "confinement",
-		     "this kernel has no %s: a view can be kept from less than the manual says",
+		     "this kernel has no %s: a view is confined less than the manual says",
 		     landlock > 0 ? "seccomp" : "Landlock");
 	findings_remedy(&doctor->findings,
 			"run Linux 5.13 or later with lsm=landlock,... on its command line");
 }
 
-/* Units of users need their instance of systemd, those of root that of the system. */
+/* The units of a user need the user's instance of systemd, those of root that of the system. */
 static void examine_systemd(struct doctor *doctor)
 {
 	char path[64] = "/run/systemd/system";
 
 	if (access(path, F_OK) != 0) {
 		findings_add(&doctor->findings, VERDICT_OK, "systemd",
-			     "is not what runs this system: fstab and scripts can mount views");
+			     "does not run this system: mount views by fstab or scripts");
 		return;
 	}
 	if (geteuid() != 0)
@@ -229,7 +229,7 @@ static void examine_systemd(struct doctor *doctor)
 		return;
 	}
 	findings_add(&doctor->findings, VERDICT_NOTE, "systemd",
-		     "there is no instance for this user: twinfs@.service cannot mount views");
+		     "no instance runs for this user: twinfs@.service cannot mount views");
 	findings_remedy(&doctor->findings, "log in, or as root: loginctl enable-linger %u",
 			(unsigned int)geteuid());
 }

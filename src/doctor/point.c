@@ -20,12 +20,12 @@ static void add_showing_view(struct doctor *doctor, const char *absolute)
 	if (showing_view_find(absolute, &showing) < 0 || !showing.view)
 		return;
 	findings_add(&doctor->findings, VERDICT_PROBLEM, "mount point",
-		     "it lies in %s, a source of the view at %s",
+		     "it is in %s, a source of the view at %s",
 		     quote_path(bytes_text(&showing.source)), quote_path(showing.view));
-	findings_remedy(&doctor->findings, "choose one outside of it");
+	findings_remedy(&doctor->findings, "choose one outside of that source");
 }
 
-/* ---- a view that is mounted ---------------------------------------------------------- */
+/* ---- a mounted view ------------------------------------------------------------------ */
 
 static const char *text_of(const json_t *status, const char *key)
 {
@@ -60,7 +60,7 @@ static void add_counts(struct doctor *doctor, const json_t *status)
 		findings_add(&doctor->findings, VERDICT_NOTE, "errors",
 			     "%" JSON_INTEGER_FORMAT " files or directories could not be read",
 			     errors);
-		findings_remedy(&doctor->findings, "see them in .twinfs/errors of the view");
+		findings_remedy(&doctor->findings, "read .twinfs/errors of the view");
 	}
 }
 
@@ -72,21 +72,22 @@ static void examine_view(struct doctor *doctor, const char *view)
 	r = status_file_read(view, &status);
 	if (r < 0) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "view",
-			     "it does not say how it is: %s", error_text(r));
+			     "cannot read its status: %s", error_text(r));
 		findings_remedy(&doctor->findings, "%s",
-				r == -EACCES ? "ask as the user who mounted it"
-					     : "unmount it with 'fusermount3 -uz', mount it again");
+				r == -EACCES
+					? "run this as the user who mounted it"
+					: "unmount it with 'fusermount3 -uz' and mount it again");
 		return;
 	}
 	if (json_object_get(status, "problem")) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "view",
-			     "it cannot bring its index up to date: %s",
-			     text_of(status, "problem"));
-		findings_remedy(&doctor->findings,
-				strcmp(text_of(status, "problem"), error_text(ENOENT)) == 0
-					? "unmount it and mount it again: its index was removed: %s"
-					: "make room where the index is: %s",
-				text_of(status, "index"));
+			     "it cannot update its index: %s", text_of(status, "problem"));
+		findings_remedy(
+			&doctor->findings,
+			strcmp(text_of(status, "problem"), error_text(ENOENT)) == 0
+				? "unmount it and mount it again, as its index was deleted: %s"
+				: "free space on the disk of the index: %s",
+			text_of(status, "index"));
 	} else {
 		findings_add(&doctor->findings, VERDICT_OK, "view",
 			     "it is mounted, and %s; watch: %s", text_of(status, "state"),

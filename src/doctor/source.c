@@ -15,10 +15,10 @@
 #include "ingest/disk_kind.h"
 #include "mountpoint/table.h"
 
-/* So far a source is counted. */
+/* Limits up to which a source is counted. */
 static const struct census_limits limits = {.names = 2000000, .milliseconds = 2000};
 
-/* More of the files than one in so many have another owner: more than a few strays. */
+/* A note is given if more than one in this number of files has another owner. */
 #define FOREIGN_SHARE 20
 
 static void examine_filesystem(struct doctor *doctor, int fd)
@@ -26,19 +26,19 @@ static void examine_filesystem(struct doctor *doctor, int fd)
 	switch (filesystem_kind_at(fd)) {
 	case FILESYSTEM_FINE:
 		findings_add(&doctor->findings, VERDICT_OK, "file system",
-			     "local: the kernel tells of each change");
+			     "local: the kernel reports each change");
 		break;
 	case FILESYSTEM_UNKNOWN:
 		findings_add(&doctor->findings, VERDICT_OK, "file system",
-			     "of a type whose time stamps may be coarse: what has just changed is "
-			     "compared some seconds later");
+			     "of a type whose time stamps may be coarse: a changed file is "
+			     "compared a few seconds later");
 		break;
 	case FILESYSTEM_REMOTE:
 		findings_add(&doctor->findings, VERDICT_NOTE, "file system",
-			     "remote, or served by a program: the kernel does not tell what others "
-			     "change, so it is walked each minute");
+			     "remote, or served by a program: the kernel does not report changes "
+			     "by others, so it is walked each minute");
 		findings_remedy(&doctor->findings,
-				"run twinfs where the files are, or choose the time between walks: "
+				"run twinfs on the file server, or set the interval of walks: "
 				"twinfs mount --interval=10m");
 		break;
 	}
@@ -47,10 +47,10 @@ static void examine_filesystem(struct doctor *doctor, int fd)
 static void examine_disk(struct doctor *doctor, int fd)
 {
 	static const char *const words[] = {
-		[DISK_UNKNOWN] = "not known: files are read in any order",
+		[DISK_UNKNOWN] = "of unknown kind: files are read in any order",
 		[DISK_SOLID] = "does not rotate: files are read in any order",
-		[DISK_ROTATING] = "says that it rotates: files are read in its order where that "
-				  "helps (--disk=solid forbids it)",
+		[DISK_ROTATING] = "reports that it rotates: files are read in its order if that "
+				  "helps (--disk=solid disables it)",
 	};
 
 	findings_add(&doctor->findings, VERDICT_OK, "disk", "%s", words[disk_kind(fd)]);
@@ -75,10 +75,10 @@ static void examine_mounts(struct doctor *doctor, const char *path)
 	if (count == 0)
 		return;
 	findings_add(&doctor->findings, VERDICT_NOTE, "mounts",
-		     "%zu other file %s mounted in it, %s among them, will not be entered", count,
+		     "%zu other file %s mounted in it, such as %s, will not be entered", count,
 		     plural(count, "system", "systems"), quote_path(first));
-	findings_remedy(&doctor->findings, "--cross-file-systems, or name them as sources, where "
-					   "they are wanted");
+	findings_remedy(&doctor->findings,
+			"use --cross-file-systems, or name them as sources, to include them");
 }
 
 static void examine_watches(struct doctor *doctor, const struct census *census, bool is_watched)
@@ -93,7 +93,7 @@ static void examine_watches(struct doctor *doctor, const struct census *census, 
 		     plural(census->directories, "directory", "directories"),
 		     fits ? "" : ", and no more than ",
 		     fits ? "" : number_format(left, doctor->watches_left),
-		     fits ? "" : " can be watched: it is walked each minute, too");
+		     fits ? "" : " can be watched, so it is walked each minute too");
 	if (!fits)
 		findings_remedy(&doctor->findings, "as root: sysctl %s=%llu",
 				doctor->watches.setting,
@@ -112,14 +112,15 @@ static void examine_owners(struct doctor *doctor, const struct census *census)
 		findings_add(&doctor->findings, VERDICT_NOTE, "readable",
 			     "%s of its directories cannot be listed by this user",
 			     number_format(number, census->unreadable));
-		findings_remedy(&doctor->findings, "run twinfs as a user who may, or --exclude "
-						   "them");
+		findings_remedy(&doctor->findings, "run twinfs as a user with permission, or "
+						   "--exclude them");
 	}
 	if (geteuid() == 0 || census->foreign * FOREIGN_SHARE <= census->sampled)
 		return;
 	findings_add(&doctor->findings, VERDICT_NOTE, "owners",
-		     "%llu of %llu files looked at are others': there are no leases on those, so "
-		     "remove, move, link and dedupe refuse to act on them",
+		     "%llu of %llu files in the sample belong to other users: there are no leases "
+		     "on those, "
+		     "so remove, move, link and dedupe refuse to act on them",
 		     (unsigned long long)census->foreign, (unsigned long long)census->sampled);
 	findings_remedy(&doctor->findings, "run twinfs as their owner, or as root");
 }
@@ -152,11 +153,11 @@ void doctor_examine_source(struct doctor *doctor, const char *given)
 	if (fd >= 0) {
 		examine_open(doctor, path, fd);
 	} else {
-		findings_add(&doctor->findings, VERDICT_PROBLEM, "readable",
-			     "it cannot be read: %s", error_text(error));
-		findings_remedy(&doctor->findings, error == EACCES
-							   ? "run twinfs as a user who may read it"
-							   : "name a folder that is there");
+		findings_add(&doctor->findings, VERDICT_PROBLEM, "readable", "cannot read it: %s",
+			     error_text(error));
+		findings_remedy(&doctor->findings,
+				error == EACCES ? "run twinfs as a user with permission to read it"
+						: "name an existing folder");
 	}
 	findings_about(&doctor->findings, "machine", NULL);
 }
