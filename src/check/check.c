@@ -43,7 +43,7 @@ struct checking {
 	int structure; /* what catalog_check() gave */
 };
 
-/* ---- names -------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------- */
 
 static int find_names(struct checking *checking)
 {
@@ -98,7 +98,7 @@ static int check_names(struct checking *checking)
 	return r;
 }
 
-/* ---- printing ----------------------------------------------------------------------------- */
+/* ---- printing ------------------------------------------------------------------------ */
 
 static int print_names(struct checking *checking)
 {
@@ -268,7 +268,7 @@ static int print_all(void *context, const struct current_index *index,
 	return r;
 }
 
-/* ---- repair ------------------------------------------------------------------------------- */
+/* ---- repair -------------------------------------------------------------------------- */
 
 /* Ids of files whose content is to be found anew: count of them. */
 struct touching {
@@ -315,7 +315,7 @@ static enum twinfs_exit repair(struct checking *checking)
 	return completeness_status(result->errors, result->pending);
 }
 
-/* ---- the steps ---------------------------------------------------------------------------- */
+/* ---- the steps ----------------------------------------------------------------------- */
 
 /* What can still be said of an index that cannot be read. */
 static enum twinfs_exit report_unsound(struct checking *checking)

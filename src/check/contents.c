@@ -105,7 +105,7 @@ static int tell_unverified(const struct search *search, const struct file_record
 	return search->listener->unverified(search->listener->context, &unverified);
 }
 
-/* ---- the bytes of a file ------------------------------------------------------------------ */
+/* ---- the bytes of a file ------------------------------------------------------------- */
 
 /* Reads a file that must be as the index has it. 0, an enum reading_outcome, or -errno. */
 static int hash_file(const struct search *search, const struct file_record *file,
@@ -144,7 +144,7 @@ static int compare_hash_of(const struct search *search, const struct file_record
 	return tell_unverified(search, file, UNVERIFIED_UNREADABLE, 0);
 }
 
-/* ---- members of one group in one of the indexes ------------------------------------------- */
+/* ---- members of one group in one of the indexes -------------------------------------- */
 
 /* Looks at each member that both know. visit gives 0, or what ends it. */
 struct member_walk {
@@ -173,7 +173,7 @@ static int walk_members(const struct search *search, const struct member_walk *w
 	return r == -ENOENT ? 0 : r;
 }
 
-/* ---- groups of the index ------------------------------------------------------------------ */
+/* ---- groups of the index ------------------------------------------------------------- */
 
 /* What the members of a group are by what was read now. */
 struct agreement {
@@ -287,7 +287,7 @@ static int check_groups(const struct search *search)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* ---- files in no group -------------------------------------------------------------------- */
+/* ---- files in no group --------------------------------------------------------------- */
 
 /* The hash of all bytes that the index has of a file, of a group also that has no other copy any
  * more. 0, -ENOENT where it has none or the group is visible, or -errno. */
@@ -373,7 +373,7 @@ static int check_singles(const struct search *search)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* ---- what is equal and not known so ------------------------------------------------------- */
+/* ---- what is equal and not known so -------------------------------------------------- */
 
 /* What the members of a group of the new index are by the index. */
 struct union_of {

@@ -39,7 +39,7 @@ static bool is_same(const struct attributes *indexed, const struct attributes *n
 	return attributes_equal(&expected, now);
 }
 
-/* ---- the disk ----------------------------------------------------------------------------- */
+/* ---- the disk ------------------------------------------------------------------------ */
 
 /* What stands at a path. */
 struct look {
@@ -73,7 +73,7 @@ static struct look look_at(const struct sources *sources, uint32_t source, const
 	return look;
 }
 
-/* ---- what is found ------------------------------------------------------------------------ */
+/* ---- what is found ------------------------------------------------------------------- */
 
 /* The path of a name in a directory of one of the indexes, in paths behind what is there. */
 static int append_path(struct bytes *paths, struct catalog_reader *reader, uint64_t dir,
@@ -108,7 +108,7 @@ static int add(struct name_differences *differences, struct catalog_reader *read
 	return r;
 }
 
-/* ---- both indexes ------------------------------------------------------------------------- */
+/* ---- both indexes -------------------------------------------------------------------- */
 
 /* A directory in both. */
 struct dir_pair {
@@ -244,7 +244,7 @@ int name_differences_find(struct name_differences *differences, const struct nam
 	return r;
 }
 
-/* ---- the disk, and a later state of the index --------------------------------------------- */
+/* ---- the disk, and a later state of the index ---------------------------------------- */
 
 void name_differences_look(struct name_differences *differences, const struct sources *sources)
 {

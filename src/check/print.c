@@ -185,7 +185,7 @@ int check_print_unverified_file(struct check_printing *printing, const struct by
 	return print_object(printing->output, object);
 }
 
-/* ---- figures ------------------------------------------------------------------------------ */
+/* ---- figures ------------------------------------------------------------------------- */
 
 static int print_json_figures(struct output *output, const struct check_figures *figures)
 {

@@ -430,19 +430,21 @@ static int start(struct daemon *daemon)
 {
 	const struct sources *sources = &daemon->indexing->sources;
 	struct session_settings session_settings = session_settings_of(daemon);
+	const struct view_hooks hooks = {
+		.source_changed = on_suspect,
+		.recheck = on_recheck,
+		.writer_found = on_writer_met,
+		.report = make_report,
+		.context = daemon,
+	};
 	int r;
 
 	view_init(&daemon->view, daemon->indexing->catalog, sources, daemon->mount_point);
-	daemon->view.shared = daemon->settings->shared;
+	view_set_shared(&daemon->view, daemon->settings->shared);
 	view_set_state(&daemon->view, VIEW_COMPARING);
 	view_set_watch(&daemon->view, follower_watch_name(daemon->follower));
 	view_set_confined(&daemon->view, bytes_text(&daemon->confined));
-	daemon->view.suspect = on_suspect;
-	daemon->view.recheck = on_recheck;
-	daemon->view.written = on_writer_met;
-	daemon->view.suspect_context = daemon;
-	daemon->view.report = make_report;
-	daemon->view.report_context = daemon;
+	view_set_hooks(&daemon->view, &hooks);
 	r = session_new(&daemon->session, &daemon->view, &session_settings);
 	if (r < 0)
 		return r;

@@ -136,11 +136,11 @@ static void drop_copies(void *context)
 static void spread(struct session *session, const struct invalidation *invalidation)
 {
 	const struct invalidation_sink sink = {
-		.holds = holds,
+		.is_cached = holds,
 		.entry = drop_entry,
-		.settle = settle,
-		.node = drop_node,
-		.copies = drop_copies,
+		.wait = settle,
+		.inode = drop_node,
+		.copy_listings = drop_copies,
 		.context = session,
 	};
 	int r = invalidation_apply(session->view, invalidation, &sink);

@@ -280,7 +280,7 @@ static bool is_folder(uint64_t node)
 	case NODE_FILE:
 	case NODE_LINK:
 	case NODE_DEEP_LINK:
-	case NODE_STAND_IN:
+	case NODE_PLACEHOLDER:
 		break;
 	}
 	return false;
@@ -337,7 +337,7 @@ static int find_watched(struct watcher_pass *pass)
 	for (size_t i = 0; i < count; i++)
 		add_watched(watcher, inodes[i]);
 	pthread_mutex_unlock(&watcher->lock);
-	view_set_refreshed(pass->session->view, HASH_COUNT(watcher->watched));
+	view_set_watched_folders(pass->session->view, HASH_COUNT(watcher->watched));
 	return 0;
 }
 

@@ -23,7 +23,7 @@ void watcher_reply_begin(struct watcher_replies *replies, struct watcher_reply r
 	pthread_mutex_lock(&replies->lock);
 	replies->now = reply;
 	atomic_store(&replies->folder, reply.folder);
-	replies->stand_in = node_make(NODE_STAND_IN, node_id(replies->stand_in) + 1);
+	replies->stand_in = node_make(NODE_PLACEHOLDER, node_id(replies->stand_in) + 1);
 	pthread_mutex_unlock(&replies->lock);
 }
 

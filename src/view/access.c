@@ -19,18 +19,19 @@
 
 /* ---- as the caller ------------------------------------------------------------------- */
 
-/* What is tried at the source. */
+/* An access to the source. */
 struct attempt {
 	struct source_root root;
-	bool cross_mounts; /* below the root */
-	const char *path; /* in the source; "": the root */
+	bool cross_mounts; /* entering other mounts below the root is allowed */
+	const char *path; /* in the source; "" is the root */
 	int flags; /* O_DIRECTORY, 0 */
-	int access; /* to what is there */
-	bool finding; /* folders on the way are listed, not only searched */
+	int access; /* access mode for the object at the path */
+	bool finding; /* parent directories must be listable, not only searchable */
 };
 
-/* Not access(2) of the C library, which computes what older kernels do not tell. */
-static int may(int fd, int access)
+/* access(2) with the effective ids. The C library emulates faccessat(AT_EACCESS) on older kernels
+ * from the mode bits alone; the system call does not. */
+static int check_access(int fd, int access)
 {
 	if (access == F_OK)
 		return 0;
@@ -38,12 +39,12 @@ static int may(int fd, int access)
 											: -errno;
 }
 
-/* Opens a name in a folder that he can list. */
+/* Opens a name in a directory that the caller can list. */
 static int open_found(const struct attempt *attempt, int folder, const char *path, size_t length,
 		      int flags)
 {
 	char name[NAME_BYTES_MAX + 1];
-	int r = may(folder, R_OK | X_OK);
+	int r = check_access(folder, R_OK | X_OK);
 
 	if (r < 0)
 		return r;
@@ -54,8 +55,8 @@ static int open_found(const struct attempt *attempt, int folder, const char *pat
 	return open_beneath(folder, name, O_PATH | flags, attempt->cross_mounts);
 }
 
-/* From folder to folder. Takes at. */
-static int find(const struct attempt *attempt, int at)
+/* Opens the path name by name; each parent directory must be listable. Takes at. */
+static int open_listed(const struct attempt *attempt, int at)
 {
 	const char *path = attempt->path;
 
@@ -72,8 +73,9 @@ static int find(const struct attempt *attempt, int at)
 	return at;
 }
 
-/* Takes at. To open "" would be to search it. */
-static int reach(const struct attempt *attempt, int at)
+/* Opens the path; its parent directories must be searchable. Takes at. Opening "" would need the
+ * search permission of the root itself. */
+static int open_searched(const struct attempt *attempt, int at)
 {
 	int fd;
 
@@ -84,18 +86,18 @@ static int reach(const struct attempt *attempt, int at)
 	return fd;
 }
 
-/* Opens (O_PATH) what he may reach or find, and do with what he wants. -EXDEV: a mount that is not
- * known is on the way to the source; or another -errno. */
-static int try_out(const struct attempt *attempt)
+/* Opens (O_PATH) the path, if the caller can reach or find it, and checks the access mode. Returns
+ * -EXDEV if an unknown mount is on the path to the source, or another -errno. */
+static int open_path(const struct attempt *attempt)
 {
 	int fd = source_root_open(&attempt->root), r;
 
 	if (fd < 0)
 		return fd;
-	fd = attempt->finding ? find(attempt, fd) : reach(attempt, fd);
+	fd = attempt->finding ? open_listed(attempt, fd) : open_searched(attempt, fd);
 	if (fd < 0)
 		return fd == -EXDEV ? -EACCES : fd;
-	r = may(fd, attempt->access);
+	r = check_access(fd, attempt->access);
 	if (r < 0) {
 		(void)close(fd);
 		return r;
@@ -103,9 +105,9 @@ static int try_out(const struct attempt *attempt)
 	return fd;
 }
 
-/* That there is nothing, or something else, is the same to him as that it is not for him. What we
- * lack ourselves is another thing. */
-static int as_answer(int result)
+/* Maps errors to -EACCES, so that the caller cannot distinguish a missing object from a hidden one.
+ * Lack of resources of this process is returned as it is. */
+static int hide_reason(int result)
 {
 	switch (result) {
 	case -EMFILE:
@@ -117,25 +119,25 @@ static int as_answer(int result)
 	}
 }
 
-/* caller	NULL: who this process is
+/* caller	NULL: the permissions of this process
  *
- * Returns what try_out() does. */
-static int try_as(const struct caller *caller, const struct attempt *attempt)
+ * Returns what open_path() does. */
+static int open_path_as(const struct caller *caller, const struct attempt *attempt)
 {
 	int fd = caller ? caller_impersonate(caller) : 0;
 
 	if (fd < 0)
 		return fd;
-	fd = try_out(attempt);
+	fd = open_path(attempt);
 	if (caller)
 		caller_revert();
 	return fd;
 }
 
-/* Tries it at a place that the index has; path: in the source, by its own end. Gives the attributes
- * of what is there. */
-static int try_at(const struct view_query *query, struct attempt *attempt, struct bytes *path,
-		  uint32_t source, struct attributes *now)
+/* Checks an access to a path that the index has, relative to the source. Ends path with a NUL.
+ * Fills in the current attributes of the object. */
+static int access_path(const struct view_query *query, struct attempt *attempt, struct bytes *path,
+		       uint32_t source, struct attributes *now)
 {
 	AUTO_CLOSE int fd = -1;
 	int r;
@@ -151,12 +153,12 @@ static int try_at(const struct view_query *query, struct attempt *attempt, struc
 	attempt->path = bytes_text(path);
 	if (!attempt->path)
 		return -ENOMEM;
-	fd = try_as(query->caller, attempt);
+	fd = open_path_as(query->caller, attempt);
 	if (fd == -EXDEV) {
 		source_root_add_above(&attempt->root);
-		fd = try_as(query->caller, attempt);
+		fd = open_path_as(query->caller, attempt);
 	}
-	return as_answer(fd < 0 ? fd : source_attributes(query->view->catalog, fd, now));
+	return hide_reason(fd < 0 ? fd : source_attributes(query->view->catalog, fd, now));
 }
 
 /* ---- folders ------------------------------------------------------------------------- */
@@ -178,14 +180,15 @@ static int access_check_dir(const struct view_query *query, uint64_t id, int acc
 	int r = get_dir(query, id, &dir);
 
 	if (r == 0 && dir.flags & DIR_NOT_ENTERED && dir.parent) {
-		/* another file system, perhaps a dead one: it is not asked anything */
+		/* another file system, whose server may not respond: only the mount point's parent
+		 * is checked */
 		attempt.access = X_OK;
 		r = get_dir(query, dir.parent, &dir);
 	}
 	if (r == 0)
 		r = catalog_dir_path(query->reader, dir.id, &path, &source);
 	if (r == 0)
-		r = try_at(query, &attempt, &path, source, &now);
+		r = access_path(query, &attempt, &path, source, &now);
 	if (r < 0)
 		return r;
 	return attributes_same_inode(&now, &dir.attributes) ? 0 : -EACCES;
@@ -193,25 +196,25 @@ static int access_check_dir(const struct view_query *query, uint64_t id, int acc
 
 /* ---- files --------------------------------------------------------------------------- */
 
-/* Does it have the content that the index knows, as far as its size and time tell? A change of
- * rights is no change of content; what is opened is compared with its whole signature. */
-static bool seems_unwritten(const struct attributes *now, const struct attributes *known)
+/* Compares size and mtime only: a change of permissions is no change of content. An open compares
+ * the whole signature. */
+static bool has_same_size_and_mtime(const struct attributes *now, const struct attributes *known)
 {
 	return now->size == known->size && now->mtime.tv_sec == known->mtime.tv_sec &&
 	       now->mtime.tv_nsec == known->mtime.tv_nsec;
 }
 
-static int try_name(const struct view_query *query, const struct file_record *file,
-		    struct attempt *attempt, struct bytes *path, uint32_t source)
+static int access_name(const struct view_query *query, const struct file_record *file,
+		       struct attempt *attempt, struct bytes *path, uint32_t source)
 {
 	struct attributes now;
-	int r = try_at(query, attempt, path, source, &now);
+	int r = access_path(query, attempt, path, source, &now);
 
 	if (r < 0)
 		return r;
 	if (!attributes_same_inode(&now, &file->attributes))
 		return -EACCES;
-	return !attempt->finding || seems_unwritten(&now, &file->attributes) ? 0 : -EACCES;
+	return !attempt->finding || has_same_size_and_mtime(&now, &file->attributes) ? 0 : -EACCES;
 }
 
 static int access_check_file(const struct view_query *query, uint64_t node, int access)
@@ -231,20 +234,20 @@ static int access_check_file(const struct view_query *query, uint64_t node, int 
 	while ((r = catalog_next_name(names, &dir, &cookie)) == 0) {
 		path.length = 0;
 		r = catalog_entry_path(query->reader, dir, cookie, &path, &source);
-		r = r < 0 ? expect_record(r) : try_name(query, &file, &attempt, &path, source);
+		r = r < 0 ? expect_record(r) : access_name(query, &file, &attempt, &path, source);
 		if (r != -EACCES)
 			return r;
 	}
 	return r == -ENOENT ? -EACCES : r;
 }
 
-/* Does he find it at this place? */
-static int find_at(const struct view_query *query, const struct file_record *file,
-		   struct bytes *path, uint32_t source)
+/* Checks whether the caller finds the file at this path. */
+static int find_path(const struct view_query *query, const struct file_record *file,
+		     struct bytes *path, uint32_t source)
 {
 	struct attempt attempt = {.access = R_OK, .finding = true};
 
-	return try_name(query, file, &attempt, path, source);
+	return access_name(query, file, &attempt, path, source);
 }
 
 int access_find_name(const struct view_query *query, const struct file_record *file, uint64_t dir,
@@ -257,7 +260,7 @@ int access_find_name(const struct view_query *query, const struct file_record *f
 	if (!query->caller)
 		return 0;
 	r = catalog_entry_path(query->reader, dir, cookie, &path, &source);
-	return r < 0 ? expect_record(r) : find_at(query, file, &path, source);
+	return r < 0 ? expect_record(r) : find_path(query, file, &path, source);
 }
 
 int access_find_file(const struct view_query *query, const struct file_record *file,
@@ -275,7 +278,7 @@ int access_find_file(const struct view_query *query, const struct file_record *f
 		r = expect_record(
 			catalog_entry_path(query->reader, dir, cookie, &found, &its_source));
 		if (r == 0)
-			r = find_at(query, file, &found, its_source);
+			r = find_path(query, file, &found, its_source);
 		if (r == 0 && (!any || its_source < *source ||
 			       (its_source == *source && bytes_compare(&found, path) < 0))) {
 			path->length = 0;
@@ -293,7 +296,7 @@ int access_find_file(const struct view_query *query, const struct file_record *f
 
 /* ---- nodes --------------------------------------------------------------------------- */
 
-/* What tells of everything is only for those who may see everything. */
+/* by-size/ and .twinfs/ describe all files, so they are hidden from callers of a shared view. */
 static int access_check_fixed(uint64_t node)
 {
 	return node == FIXED_BY_SIZE || node >= FIXED_TWINFS ? -EACCES : 0;
@@ -316,7 +319,7 @@ int access_check_node(const struct view_query *query, uint64_t node, int access)
 	case NODE_RANKS:
 	case NODE_LINK:
 	case NODE_DEEP_LINK:
-	case NODE_STAND_IN:
+	case NODE_PLACEHOLDER:
 		break;
 	}
 	return -EACCES;

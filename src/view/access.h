@@ -2,45 +2,46 @@
 #ifndef VIEW_ACCESS_H
 #define VIEW_ACCESS_H
 
-/* What the caller of a query may do at the source. The kernel is asked, as the caller
- * (base/caller.h): it knows modes, ACLs, groups and whatever a file system has besides.
+/* Permissions of a query's caller on the source. The kernel checks them under the caller's
+ * credentials (base/caller.h), so modes, ACLs, groups and rules of the file system apply.
  *
- * What counts is the way from / to the thing: a source may lie in a folder that he cannot enter.
- * What stands there must be what the index means: who may write to a folder could put something of
- * his own in the place of what he may not read.
+ * The whole path from / to the object counts, because a source may be below a directory that the
+ * caller cannot search. The object found there must be the one that the index means: a user with
+ * write access to a directory could put another file in the place of an unreadable one.
  *
- * To *reach* a thing is to be able to search each folder on the way to it; for that he must know
- * its name. To *find* a file is to come to it by listing folders from the root of its source down,
- * to be able to read it, and that nobody seems to have written to it since the index knows it: who
- * is equal to whom is told of such files only.
+ * To *reach* an object, the caller must be able to search each directory on its path; the caller
+ * must already know its name. To *find* a file, the caller must be able to list each directory from
+ * the root of the source to it, and to read it, and the file must show no write since it was
+ * indexed. Only files that the caller finds are reported as equal.
  *
- * No mount is entered that the view does not enter (--cross-file-systems), and on the way from / none
- * but those that the source is below (view/source_root.h): a server of a file system that a user
- * mounted can hold the request forever.
+ * No mount is entered that the view does not enter (--cross-file-systems). On the path from / only
+ * those mounts are entered that the source is below (view/source_root.h), as the server of a mount
+ * that a user made can delay a request forever.
  *
- * All give 0 where he may; -EACCES where he may not, or where nobody can say because the thing is
- * not there any more; or another -errno. Each asks the source, and may block on it. A query without
- * a caller may do anything, at no cost. Any thread. */
+ * Functions return 0, -EACCES if access is refused or the object no longer exists, or another
+ * -errno. Each accesses the source and may block on it. A query without a caller is allowed
+ * everything, without an access. Any thread. */
 
 #include <stdint.h>
 
 #include "base/attributes.h"
 #include "view/query.h"
 
-/* May he reach a node, and do this with it: F_OK, R_OK (list, open), X_OK (look up names in it)?
- * Only that of .twinfs/ and by-size/ is decided by what it is; what is shown of a group is the
- * affair of view/visible_copies.h. -ESTALE: the node is gone. */
+/* Checks whether the caller can reach a node and access it: F_OK, R_OK (list, open), X_OK (look up
+ * names in it). For .twinfs/ and by-size/ only the kind of the node counts. Which groups and copies
+ * are visible is decided by view/visible_copies.h. -ESTALE if the node no longer exists. */
 MUST_CHECK int access_check_node(const struct view_query *query, uint64_t node, int access);
 
-/* The same of who this process is, for a query without a caller: of what lies at a source. */
+/* Like access_check_node, with the permissions of this process, for a query without a caller. Only
+ * for nodes of a source. */
 MUST_CHECK int access_check_own(const struct view_query *query, uint64_t node, int access);
 
-/* Does he find a file by this name? */
+/* Checks whether the caller finds a file by this name. */
 MUST_CHECK int access_find_name(const struct view_query *query, const struct file_record *file,
 				uint64_t dir, uint64_t cookie);
 
-/* Does he find it by any name? path becomes the first one, by source and path, in its source. For a
- * query with a caller. */
+/* Checks whether the caller finds a file by any of its names. Sets path, relative to the source, to
+ * the first such name by source and path. The query must have a caller. */
 MUST_CHECK int access_find_file(const struct view_query *query, const struct file_record *file,
 				struct bytes *path, uint32_t *source);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
-/* by-size/: links to the folders in dups/, in the order of what the groups would give back.
+/* by-size/: links to the folders in dups/, ordered by reclaimable bytes.
  *
- * A name says which rank a group has now, and means nothing any more when another group has it. The
- * node of a link stands for its group, whatever rank that has: so a link leads to the group that
- * its name was right for, or nowhere. */
+ * The name of a link contains the current rank of a group. The node of a link belongs to the group,
+ * independent of its rank. So a link whose name is outdated still leads to the group of the name,
+ * or to nothing. */
 
 #include <errno.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "view/ranking.h"
 #include "view/stat.h"
 
-/* by-size/ as one snapshot has it. */
+/* by-size/ in one snapshot. */
 struct layout {
 	const struct view_query *query;
 	struct catalog_totals totals;
@@ -33,13 +33,13 @@ static int layout_init(struct layout *layout, const struct view_query *query)
 		return expect_record(r);
 	layout->query = query;
 	layout->ranks = rank_layout_of(layout->totals.groups);
-	(void)ranking_show_folders(&query->view->ranking, layout->ranks.folders);
+	(void)ranking_max_folders(&query->view->ranking, layout->ranks.folders);
 	return 0;
 }
 
 /* ---- links --------------------------------------------------------------------------- */
 
-/* Those in a folder have a longer way to dups/. */
+/* Links inside a folder are one level deeper. */
 static int append_target(struct bytes *target, uint64_t node, const struct group_record *group)
 {
 	char name[GROUP_NAME_SIZE];
@@ -49,7 +49,7 @@ static int append_target(struct bytes *target, uint64_t node, const struct group
 			    name);
 }
 
-/* Its attributes never change, as what it says does not. */
+/* The attributes never change, as the target does not. */
 static int fill_link(const struct view_query *query, struct stat *attributes, uint64_t node,
 		     const struct group_record *group)
 {
@@ -89,7 +89,7 @@ const struct node_ops link_ops = {
 	.getattr = link_getattr,
 };
 
-/* ---- what a group is called ---------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------- */
 
 static int make_name(const struct layout *layout, uint64_t rank, const struct group_record *group,
 		     char name[static RANK_NAME_SIZE])
@@ -106,14 +106,14 @@ static int make_name(const struct layout *layout, uint64_t rank, const struct gr
 	return expect_record(r);
 }
 
-/* A walk over groups from this rank on. */
+/* Starts a walk over groups at this rank. */
 static int scan_ranks(const struct layout *layout, uint64_t rank, struct catalog_scan **scan)
 {
 	return ranking_scan(&layout->query->view->ranking, layout->query->reader, &layout->totals,
 			    rank, scan);
 }
 
-/* Looks for a link of ranks [first, last]. */
+/* Looks up a link whose rank is in [first, last]. */
 static int find_link(const struct layout *layout, uint64_t first, uint64_t last, const char *name,
 		     struct stat *attributes)
 {
@@ -138,7 +138,7 @@ static int find_link(const struct layout *layout, uint64_t first, uint64_t last,
 	return fill_link(layout->query, attributes, node_make(kind, group.id), &group);
 }
 
-/* Emits links of ranks [first, last]; a cookie is a rank. */
+/* Emits links of ranks [first, last]. The cookie of a link is its rank. */
 static int list_links(const struct layout *layout, uint64_t first, uint64_t last,
 		      view_emit_fn *emit, void *context)
 {
@@ -224,7 +224,7 @@ int by_size_list(const struct view_query *query, uint64_t after, view_emit_fn *e
 
 /* ---- folders of ranks ---------------------------------------------------------------- */
 
-/* Also finds out whether there is such a folder. */
+/* Initialises the layout. Returns -ESTALE if the folder does not exist. */
 static int folder_init(struct layout *layout, const struct view_query *query, uint64_t node)
 {
 	int r = layout_init(layout, query);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Reading files and symlinks, of the sources and of .twinfs/. */
+/* Reads files and symlinks, of the sources and of .twinfs/. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,30 +20,31 @@
 #include "view/silent.h"
 #include "view/view.h"
 
-/* Somebody shall look at a file that is not there, or not what the index says. */
-static void suspect(const struct view *view, uint64_t file, int result)
+/* Reports a file that is missing or differs from the index, so that the daemon rechecks it. */
+static void report_change(const struct view *view, uint64_t file, int result)
 {
-	if (!view->suspect)
+	if (!view->hooks.source_changed)
 		return;
 	if (result == -ESTALE || result == -ENOENT || result == -ENOTDIR || result == -ELOOP)
-		view->suspect(view->suspect_context, file);
+		view->hooks.source_changed(view->hooks.context, file);
 }
 
-/* Brings the index up to date if only the ctime of the file moved. Without a snapshot. Returns 0,
- * -EINTR if the caller was interrupted, or -ESTALE. */
+/* Updates the index if only the ctime of the file changed. Must be called without a snapshot.
+ * Returns 0, -EINTR if the caller was interrupted, or -ESTALE. */
 static int recheck(struct view *view, uint64_t file, const struct interruption *interruption)
 {
 	int r = -EBUSY;
 
-	if (!view->recheck)
+	if (!view->hooks.recheck)
 		return -ESTALE;
 	if (atomic_fetch_add(&view->rechecks, 1) < VIEW_RECHECKS_MAX)
-		r = view->recheck(view->suspect_context, file, interruption);
+		r = view->hooks.recheck(view->hooks.context, file, interruption);
 	atomic_fetch_sub(&view->rechecks, 1);
 	return r == 0 || r == -EINTR ? r : -ESTALE;
 }
 
-/* Finds the version of a file that a node stands for; -ESTALE: the index has another one. */
+/* Gets the record of the file version that a node stands for. -ESTALE if the index has another
+ * version. */
 static int find_version(const struct view_query *query, uint64_t node, struct file_record *file)
 {
 	int r = catalog_get_file(query->reader, node_id(node), file);
@@ -53,7 +54,7 @@ static int find_version(const struct view_query *query, uint64_t node, struct fi
 	return node_make_file(file->id, file->touches) == node ? 0 : -ESTALE;
 }
 
-/* Opens a file that did not pass the gate, if the index can be brought up to date at once. The snapshot
+/* Opens a file whose signature differed, if a recheck can update the index at once. The snapshot
  * ends.
  */
 static int open_rechecked(struct view_query *query, uint64_t node, int flags,
@@ -70,7 +71,7 @@ static int open_rechecked(struct view_query *query, uint64_t node, int flags,
 	return r < 0 ? r : source_open_file(query->view->sources, query->reader, file, flags);
 }
 
-/* Opens the source of a file node of one type, through the signature gate. */
+/* Opens the source of a file node of this type, if its signature matches the index. */
 static int open_source(struct view_query *query, uint64_t node, mode_t type, int flags,
 		       struct file_record *file)
 {
@@ -86,11 +87,11 @@ static int open_source(struct view_query *query, uint64_t node, mode_t type, int
 	r = source_open_file(query->view->sources, query->reader, file, flags);
 	if (r == -ESTALE)
 		r = open_rechecked(query, node, flags, file);
-	suspect(query->view, file->id, r);
+	report_change(query->view, file->id, r);
 	return r;
 }
 
-/* Whether nothing of the file's signature moved but its ctime. */
+/* Checks that no field of the file's signature other than the ctime changed. */
 static bool has_only_ctime_moved(const struct view_query *query, const struct file_record *file)
 {
 	const struct view *view = query->view;
@@ -103,14 +104,14 @@ static bool has_only_ctime_moved(const struct view_query *query, const struct fi
 	return attributes_same_signature(&known, &now);
 }
 
-/* The result of an open that did not pass the gate, and whose file was not rechecked by this
- * thread: an outcome if the recheck by the follower will help, or -errno. */
+/* Result for an open whose signature differed and that was not rechecked by this thread: an outcome
+ * if a recheck by the follower will help, or -errno. */
 static int judge_stale(struct view_query *query, const struct file_record *file)
 {
 	struct content_record content;
 	int r = query->reader ? 0 : catalog_read_begin(query->view->catalog, &query->reader);
 
-	if (r == 0 && (!query->view->suspect || !has_only_ctime_moved(query, file)))
+	if (r == 0 && (!query->view->hooks.source_changed || !has_only_ctime_moved(query, file)))
 		r = -ESTALE;
 	if (r < 0)
 		return r;
@@ -150,22 +151,23 @@ static int pad(struct bytes *content, size_t length)
 	return content->length == length ? 0 : -EFBIG;
 }
 
-/* It may take long: other questions are not to wait for that, nor pages of the index. */
+/* Generating a report takes long. The snapshot ends first, so that the index can reuse its
+ * pages. */
 static int open_report(struct view_query *query, struct view_file *file)
 {
 	struct view *view = query->view;
 	int r = -EBUSY;
 
 	query_end(query);
-	if (!view->report)
+	if (!view->hooks.report)
 		return -ENODATA;
 	if (atomic_fetch_add(&view->reports, 1) < VIEW_REPORTS_MAX)
-		r = view->report(view->report_context, &file->content, query->interruption);
+		r = view->hooks.report(view->hooks.context, &file->content, query->interruption);
 	atomic_fetch_sub(&view->reports, 1);
 	return r < 0 ? r : pad(&file->content, VIEW_REPORT_BYTES);
 }
 
-/* What sync says is known when it is read. */
+/* The content of sync is determined when it is read. */
 static int open_own(struct view_query *query, uint64_t id, struct view_file *file)
 {
 	switch (id) {
@@ -225,7 +227,7 @@ int view_sync_text(struct view *view, struct bytes *text)
 
 /* ---- reading ------------------------------------------------------------------------- */
 
-/* Gets what the index has of an open file. -ESTALE: another content, for ever. */
+/* Gets the record of an open file. -ESTALE, permanently, if the index has another content. */
 static int get_record(struct view *view, struct view_file *file, struct file_record *record)
 {
 	CLEANUP_QUERY struct view_query query = {0};
@@ -240,9 +242,9 @@ static int get_record(struct view *view, struct view_file *file, struct file_rec
 	return r;
 }
 
-/* The source was not what it was when it was looked at last. It may have got or lost a name, which
- * moves its ctime: where the index has seen that by now, and has the same content as before, what
- * was read is good. The index is not waited for. */
+/* The attributes differ from those of the last check. A new or removed hard link moves the ctime.
+ * If the index already has the new ctime with the same content, the data that was read is valid.
+ * Does not wait for the index. */
 static int check_again(const struct view_call *call, struct view_file *file,
 		       const struct attributes *now)
 {
@@ -262,13 +264,13 @@ static int check_again(const struct view_call *call, struct view_file *file,
 		atomic_store(&file->signature, attributes_digest(now));
 		return 0;
 	}
-	suspect(view, id, -ESTALE);
+	report_change(view, id, -ESTALE);
 	return -ESTALE;
 }
 
-/* A write moves the file's ctime before its bytes can be seen, and a content is known only of
- * files that had rested: so bytes that were read before the signature was seen unchanged are of
- * the content that was known. */
+/* A write moves the ctime before its bytes become visible, and a content is indexed only if the
+ * file was quiet. So data that was read before the signature was found unchanged is the indexed
+ * content. */
 static long read_source(const struct view_call *call, struct view_file *file, void *buffer,
 			size_t size, off_t offset)
 {

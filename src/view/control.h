@@ -2,8 +2,8 @@
 #ifndef VIEW_CONTROL_H
 #define VIEW_CONTROL_H
 
-/* What the files in .twinfs/ say, in one snapshot of the catalog. Each appends to content; 0 or
- * -errno. Any thread. */
+/* Content of the files in .twinfs/, from one snapshot of the catalog. Each function appends to
+ * content and returns 0 or -errno. Any thread. */
 
 #include "base/attributes.h"
 #include "base/bytes.h"
@@ -12,10 +12,10 @@
 /* status.json: one object. */
 MUST_CHECK int control_status(const struct view_query *query, struct bytes *content);
 
-/* errors: a JSON object per line for everything that could not be read. */
+/* errors: a line with a JSON object for each thing that could not be read. */
 MUST_CHECK int control_errors(const struct view_query *query, struct bytes *content);
 
-/* pending: a JSON object per line for each file that waits to be compared. */
+/* pending: a line with a JSON object for each file that waits for comparison. */
 MUST_CHECK int control_pending(const struct view_query *query, struct bytes *content);
 
 /* metrics: Prometheus' text format, version 0.0.4. */
@@ -24,7 +24,7 @@ MUST_CHECK int control_metrics(const struct view_query *query, struct bytes *con
 /* sync: the number of the last commit in the view. */
 MUST_CHECK int control_sync(const struct view_query *query, struct bytes *content);
 
-/* What the state is called; all of them, up to NULL, are control_state_names. */
+/* Returns the name of a state. control_state_names lists all names, terminated by NULL. */
 const char *control_state_name(enum view_state state);
 extern const char *const control_state_names[];
 

@@ -2,7 +2,8 @@
 #ifndef VIEW_CONTROL_JSON_H
 #define VIEW_CONTROL_JSON_H
 
-/* Members of the JSON objects in .twinfs/. Pure code, any thread; each gives 0 or -errno. */
+/* Members of the JSON objects in .twinfs/. Pure code, any thread. Each function returns 0 or
+ * -errno. */
 
 #include <stdint.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The files in .twinfs/ that have a line for each of many things: errors, pending. */
+/* The files in .twinfs/ with one line per object: errors, pending. */
 
 #include <errno.h>
 
@@ -15,7 +15,7 @@
 #include "view/node.h"
 #include "view/source_path.h"
 
-/* Begins an object with the path of a node; NULL in *object: it has lost its last name. */
+/* Begins an object with the path of a node. *object is NULL if the node has no name any more. */
 static int begin_line(const struct view_query *query, uint64_t node, json_t **object)
 {
 	CLEANUP_BYTES struct bytes path = {0};
@@ -72,7 +72,7 @@ static int append_pending(const struct view_query *query, const struct size_entr
 	json_t *object;
 	int error, r = catalog_get_error(query->reader, ERROR_FILE, entry->file, &error);
 
-	if (r < 0 || error) /* it waits for nothing */
+	if (r < 0 || error) /* an unreadable file does not wait for comparison */
 		return r;
 	r = begin_line(query, node_make(NODE_FILE, entry->file), &object);
 	if (r < 0 || !object)
@@ -84,8 +84,8 @@ static int append_pending(const struct view_query *query, const struct size_entr
 	return r;
 }
 
-/* The files of one size that come first are those that were not read. A single one is alone with
- * its size where the next file has another one. */
+/* Files of one size are sorted with unread ones first. An unread file waits only if another file
+ * has its size, which for the first one is known at the next entry. */
 static int append_all_pending(const struct view_query *query, struct catalog_scan *scan,
 			      struct bytes *content)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* .twinfs/metrics, and .twinfs/sync: numbers for programs. */
+/* .twinfs/metrics and .twinfs/sync. */
 
 #include <inttypes.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static int append_state(struct bytes *content, enum view_state state)
 {
 	const char *current = control_state_name(state);
 	int r = append_head(content, "twinfs_state", "gauge",
-			    "How far the daemon is: 1 for the state that it is in.");
+			    "Progress of the daemon: 1 for its current state.");
 
 	for (size_t i = 0; control_state_names[i] && r == 0; i++)
 		r = bytes_format(content, "twinfs_state{state=\"%s\"} %d\n", control_state_names[i],
@@ -71,15 +71,15 @@ static bool is_watched(const struct view *view)
 	return strcmp(watch, "none") != 0 && strcmp(watch, "poll") != 0;
 }
 
-/* What is not watched as there are no more watches; where nothing is, all. */
+/* Directories without a watch, for lack of watches; all of them if the sources are not watched. */
 static int append_watch(struct bytes *content, const struct view *view, uint64_t directories)
 {
 	uint64_t unwatched = is_watched(view) ? view->unwatched : directories;
 	const struct metric metrics[] = {
-		{"twinfs_watched_directories", "gauge", "Directories whose events are followed.",
+		{"twinfs_watched_directories", "gauge", "Directories that are watched for events.",
 		 directories - (unwatched < directories ? unwatched : directories)},
 		{"twinfs_unwatched_directories", "gauge",
-		 "Directories that are only looked at now and then.", unwatched},
+		 "Directories that are polled for lack of watches.", unwatched},
 	};
 	int r = append_metric(content, &metrics[0]);
 

@@ -13,11 +13,11 @@
 
 #define NAME_LENGTH_MAX (COPY_NAME_SIZE - 1)
 
-/* '~', two numbers of 64 bits with '-' between, the extension. */
+/* '~', two 64-bit numbers separated by '-', the extension */
 #define SUFFIX_LENGTH_MAX (1 + 16 + 1 + 16 + COPY_NAME_EXTENSION_MAX)
 
-/* Where the extension of a path begins: at the last dot of its base name, unless the dot is the
- * first byte or the last, or the extension is long or could be taken for the id. */
+/* Returns the offset of a path's extension: the last dot of its base name. There is no extension if
+ * the dot is the first or last byte, if the extension is long, or if it could be read as an id. */
 static size_t extension_start(const char *path, size_t length)
 {
 	const char *slash = memrchr(path, '/', length);
@@ -34,7 +34,8 @@ static size_t extension_start(const char *path, size_t length)
 	return start;
 }
 
-/* Puts path into name with its slashes replaced; false: it does not fit into size with a NUL. */
+/* Copies path to name with slashes replaced. Returns false if it does not fit into size with a
+ * NUL. */
 static bool replace_slashes(char *name, size_t size, const char *path, size_t length)
 {
 	size_t used = 0;
@@ -59,7 +60,7 @@ static void make_short(char name[static COPY_NAME_SIZE], const char *path, size_
 	size_t dot = extension_start(path, length);
 	size_t suffix_length, prefix_length;
 
-	/* No more of the path than fits in any case; the rest is cut below. */
+	/* An upper bound of the path's part; it is truncated below. */
 	prefix_length = dot < NAME_LENGTH_MAX ? dot : NAME_LENGTH_MAX;
 	(void)replace_slashes(prefix, sizeof(prefix), path, prefix_length);
 	suffix_length = (size_t)snprintf(suffix, sizeof(suffix), "~%" PRIx64 "-%" PRIx64 "%.*s",
@@ -80,7 +81,8 @@ void copy_name_make(char name[static COPY_NAME_SIZE], const char *path, size_t l
 		make_short(name, path, length, dir, cookie);
 }
 
-/* Reads a number as "%x" writes it: lower case, no zero in front. NULL: there is none. */
+/* Parses a number as "%x" prints it: lower case, without leading zeros. Returns NULL if there is
+ * none. */
 static const char *parse_hex(const char *at, uint64_t *number)
 {
 	const char *start = at;

@@ -2,16 +2,16 @@
 #ifndef VIEW_COPY_NAME_H
 #define VIEW_COPY_NAME_H
 
-/* The name that a copy has in its group's folder. Pure code, any thread.
+/* The name of a copy in the folder of its group. Pure code, any thread.
  *
- * It is the path in uniques/ with '/' shown as U+2215. Where that would be longer than a name may
- * be, where the path holds U+2215 itself, and where the plain form would look like a short one, it
- * is the short form:
+ * The plain form is the path in uniques/ with '/' replaced by U+2215. The short form is used if the
+ * plain form is too long for a name, if the path contains U+2215, or if the plain form looks like a
+ * short form:
  *
  *	<beginning of the path>~<dir id in hex>-<cookie in hex><extension>
  *
- * So a name says which of the two it is, two paths never have one name, and a name depends on
- * nothing but the entry's own path and id.
+ * So each name shows which form it is, two paths never have the same name, and a name depends only
+ * on the path and the id of its entry.
  */
 
 #include <stdbool.h>
@@ -28,16 +28,16 @@
 
 /* Writes the name of an entry.
  *
- * path		in uniques/, length bytes; not empty, no NUL in it
+ * path		in uniques/, length bytes; not empty, without NUL
  * dir, cookie	the entry's id in the catalog
  */
 void copy_name_make(char name[static COPY_NAME_SIZE], const char *path, size_t length, uint64_t dir,
 		    uint64_t cookie);
 
-/* Takes the id out of a short form; false: it is none. */
+/* Extracts the id from a short form. Returns false if the name has another form. */
 MUST_CHECK bool copy_name_parse_short(const char *name, uint64_t *dir, uint64_t *cookie);
 
-/* Writes the path that a plain form stands for, with its NUL, and returns its length. */
+/* Writes the path of a plain form, with its NUL. Returns its length. */
 size_t copy_name_parse_plain(const char *name, char path[static COPY_NAME_SIZE]);
 
 #endif

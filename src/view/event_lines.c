@@ -25,7 +25,8 @@ static void lines_deinit(struct lines *lines)
 	bytes_free(&lines->text);
 }
 
-/* Adds what each event has, appends it, and takes the object (NULL: there was no memory for it). */
+/* Adds the members that each event has, and appends it. Takes the object; NULL stands for
+ * -ENOMEM. */
 static int append_event(struct lines *lines, json_t *object, int r)
 {
 	if (r == 0)
@@ -71,7 +72,8 @@ static int append_group(struct lines *lines, const struct delta_group *delta)
 	return append_event(lines, object, r);
 }
 
-/* Begins an event about a node, *object; NULL: it is gone, and that its names went says it all. */
+/* Begins an event about a node. *object is NULL if the node no longer exists; events about its
+ * names cover that. */
 static int begin_path_event(struct lines *lines, const char *event, uint64_t node, json_t **object)
 {
 	CLEANUP_BYTES struct bytes path = {0};
@@ -115,8 +117,8 @@ static int append_error(struct lines *lines, const struct delta_error *error)
 	return append_event(lines, object, r);
 }
 
-/* What a program may do upon an event rests on what the view then has: a group appears before
- * files are said to be copies in it. */
+/* The order matters to programs that act on an event: a group appears before files become its
+ * copies. */
 static int append_all(struct lines *lines)
 {
 	const struct commit_delta *delta = &lines->invalidation->delta;

@@ -28,17 +28,17 @@ static uint64_t count_lines(const uint8_t *data, size_t length)
 	return lines;
 }
 
-/* Forgets whole lines from the beginning: half of what may be kept, so that what stays is not moved
- * for each line that comes. */
-static void forget(struct event_log *log)
+/* Discards whole lines from the beginning: half of the log, so that the rest is not moved for each
+ * new line. */
+static void discard(struct event_log *log)
 {
 	struct bytes *content = &log->content;
 	const uint8_t *middle = content->data + content->length / 2;
 	const uint8_t *newline = memchr(middle, '\n', content->length - content->length / 2);
 	size_t length = newline ? (size_t)(newline + 1 - content->data) : content->length;
 
-	log->forgotten += count_lines(content->data, length);
-	log->start += length;
+	log->discarded_lines += count_lines(content->data, length);
+	log->discarded_bytes += length;
 	content->length -= length;
 	memmove(content->data, content->data + length, content->length);
 }
@@ -54,7 +54,7 @@ int event_log_append(struct event_log *log, const struct bytes *lines, struct ti
 		size_t length = newline ? (size_t)(newline + 1 - line) : (size_t)(end - line);
 
 		while (log->content.length && log->content.length + length > EVENT_LOG_BYTES_MAX)
-			forget(log);
+			discard(log);
 		r = bytes_append(&log->content, line, length);
 		line += length;
 		log->changed = now;
@@ -68,7 +68,7 @@ uint64_t event_log_size(struct event_log *log, struct timespec *changed)
 	uint64_t size;
 
 	pthread_mutex_lock(&log->lock);
-	size = log->start + log->content.length;
+	size = log->discarded_bytes + log->content.length;
 	*changed = log->changed;
 	pthread_mutex_unlock(&log->lock);
 	return size;
@@ -88,9 +88,9 @@ static size_t read_note(const struct event_reader *reader, void *buffer, size_t 
 	return length;
 }
 
-/* Writes the line about missed ones, to stand at an offset of the reader's file, with what the log
- * still has behind it. It is shorter than any event, so that the file never ends behind the size
- * that the log has. The count is too high for who jumped into what was forgotten. */
+/* Writes the line about missed lines at an offset of the reader's file, followed by what the log
+ * still has. The line is shorter than any event, so the file never ends after the size of the log.
+ * The count is too high for a reader that seeks into the discarded part. */
 static void make_note(const struct event_log *log, struct event_reader *reader, uint64_t offset)
 {
 	uint64_t position = offset + reader->shift;
@@ -98,22 +98,23 @@ static void make_note(const struct event_log *log, struct event_reader *reader, 
 	bool in_line = reader->next == position && reader->in_line;
 	int length = snprintf(reader->note, sizeof(reader->note),
 			      "%s{\"event\":\"missed\",\"count\":%" PRIu64 "}\n",
-			      in_line ? "\n" : "", log->forgotten - before);
+			      in_line ? "\n" : "", log->discarded_lines - before);
 
 	reader->note_at = offset;
 	reader->note_length = (size_t)length;
-	reader->shift = log->start - (offset + reader->note_length);
-	reader->next = log->start;
-	reader->lines = log->forgotten;
+	reader->shift = log->discarded_bytes - (offset + reader->note_length);
+	reader->next = log->discarded_bytes;
+	reader->lines = log->discarded_lines;
 	reader->in_line = false;
 }
 
-/* Gives what is at a position in the log, up to the end of the last line that fits whole. */
+/* Reads from a position in the log, up to the end of the last line that fits. */
 static size_t read_lines(const struct event_log *log, struct event_reader *reader, void *buffer,
 			 size_t size, uint64_t position)
 {
 	const uint8_t *data = log->content.data;
-	size_t from = (size_t)(position - log->start), length = log->content.length - from;
+	size_t from = (size_t)(position - log->discarded_bytes),
+	       length = log->content.length - from;
 	const uint8_t *newline;
 
 	if (length > size)
@@ -123,11 +124,11 @@ static size_t read_lines(const struct event_log *log, struct event_reader *reade
 		length = (size_t)(newline + 1 - (data + from));
 	memcpy(buffer, data + from, length);
 	if (reader->next != position) {
-		reader->lines = log->forgotten + count_lines(data, from);
+		reader->lines = log->discarded_lines + count_lines(data, from);
 		reader->in_line = from && data[from - 1] != '\n';
 		reader->lines += reader->in_line;
 	}
-	/* a line is counted as soon as its first byte is given */
+	/* a line counts as soon as its first byte was read */
 	reader->lines += count_lines(data + from, length) + !newline - reader->in_line;
 	reader->in_line = !newline;
 	reader->next = position + length;
@@ -137,24 +138,24 @@ static size_t read_lines(const struct event_log *log, struct event_reader *reade
 static size_t read_at(const struct event_log *log, struct event_reader *reader, void *buffer,
 		      size_t size, uint64_t offset)
 {
-	uint64_t end = log->start + log->content.length, position;
+	uint64_t end = log->discarded_bytes + log->content.length, position;
 
 	if (reader->note_length && offset < reader->note_at) {
-		reader->shift =
-			0; /* back to before that line, where offsets were those of the log */
+		/* before that line, offsets are those of the log */
+		reader->shift = 0;
 		reader->note_length = 0;
 	}
 	if (reader->note_length && offset - reader->note_at < reader->note_length)
 		return read_note(reader, buffer, size, offset);
 	position = offset + reader->shift;
-	if (position < log->start) {
+	if (position < log->discarded_bytes) {
 		make_note(log, reader, offset);
 		return read_note(reader, buffer, size, offset);
 	}
 	if (position < end)
 		return read_lines(log, reader, buffer, size, position);
 	reader->next = position;
-	reader->lines = log->forgotten + count_lines(log->content.data, log->content.length);
+	reader->lines = log->discarded_lines + count_lines(log->content.data, log->content.length);
 	reader->in_line = false;
 	return 0;
 }
@@ -177,7 +178,7 @@ bool event_log_has_more(struct event_log *log, const struct event_reader *reader
 	bool more;
 
 	pthread_mutex_lock(&log->lock);
-	more = reader->next < log->start + log->content.length;
+	more = reader->next < log->discarded_bytes + log->content.length;
 	pthread_mutex_unlock(&log->lock);
 	return more;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The nodes that every view has: its root, dups/, uniques/ and redundant/ with several sources,
+/* The nodes that every view has: the root, dups/, uniques/ and redundant/ with several sources,
  * by-size/, .twinfs/. */
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static const struct fixed_entry fixed_entries[] = {
 	{FIXED_TWINFS, FIXED_EVENTS, "events"},     {FIXED_TWINFS, FIXED_REPORT, "report.html"},
 };
 
-/* Those who follow the file look at its size. */
+/* Programs that follow the file use its size. */
 static void fill_events(struct stat *attributes, struct view *view)
 {
 	struct timespec changed;
@@ -39,8 +39,9 @@ static void fill_events(struct stat *attributes, struct view *view)
 	attributes->st_size = (off_t)size;
 }
 
-/* When something changed may have been for what a caller may not read. */
-static struct timespec changed_for(const struct view_query *query, struct timespec changed)
+/* The time of the last change, hidden from callers: the change may concern a file that is
+ * hidden. */
+static struct timespec change_time(const struct view_query *query, struct timespec changed)
 {
 	return query->caller ? query->view->since : changed;
 }
@@ -59,12 +60,12 @@ static int fixed_getattr(const struct view_query *query, uint64_t node, struct s
 	case FIXED_REDUNDANT:
 	case FIXED_TWINFS:
 		stat_set_directory(attributes, node,
-				   changed_for(query, listing_times_latest(&view->times, node,
+				   change_time(query, listing_times_latest(&view->times, node,
 									   view->since)));
 		return 0;
 	case FIXED_DUPS:
 	case FIXED_BY_SIZE:
-		stat_set_directory(attributes, node, changed_for(query, totals.changed));
+		stat_set_directory(attributes, node, change_time(query, totals.changed));
 		return 0;
 	case FIXED_STATUS:
 	case FIXED_ERRORS:
@@ -85,8 +86,8 @@ static int fixed_getattr(const struct view_query *query, uint64_t node, struct s
 	}
 }
 
-/* The trees of sources that a node has in it, or, with a single source, is: their kind; NODE_FIXED
- * where it has none. */
+/* Returns the kind of the source trees that a node contains (or is, with a single source);
+ * NODE_FIXED if it has none. */
 static enum node_kind trees_in(uint64_t node)
 {
 	if (node == FIXED_UNIQUES)
@@ -94,7 +95,7 @@ static enum node_kind trees_in(uint64_t node)
 	return node == FIXED_REDUNDANT ? NODE_REDUNDANT : NODE_FIXED;
 }
 
-/* The attributes of a name. */
+/* Fills in the attributes of a name. */
 static int entry_getattr(const struct view_query *query, const struct fixed_entry *entry,
 			 struct stat *attributes)
 {
@@ -106,8 +107,8 @@ static int entry_getattr(const struct view_query *query, const struct fixed_entr
 	return fixed_getattr(query, entry->id, attributes);
 }
 
-/* -ENOENT for one of redundant/ that has nothing in it, and for one that the caller does not reach:
- * that it is a source is not for him. */
+/* Returns -ENOENT for an empty tree of redundant/, and for a tree that the caller cannot reach,
+ * because the existence of a source may be hidden. */
 static int tree_getattr(const struct view_query *query, enum node_kind kind, uint64_t root,
 			struct stat *attributes)
 {

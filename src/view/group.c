@@ -71,7 +71,7 @@ int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *em
 	return r == -ENOENT ? 0 : r;
 }
 
-/* ---- a group's folder ---------------------------------------------------------------- */
+/* ---- folders of groups --------------------------------------------------------------- */
 
 static int get_group(const struct view_query *query, uint64_t node, struct group_record *group)
 {
@@ -94,7 +94,7 @@ static int group_getattr(const struct view_query *query, uint64_t node, struct s
 	return r;
 }
 
-/* Finds the source that a path in uniques/ leads into, and what follows its name. */
+/* Returns the source of a path in uniques/, and advances the path past the name of the tree. */
 static const struct source *find_source(const struct sources *sources, const char **path)
 {
 	size_t length = strcspn(*path, "/");
@@ -112,41 +112,20 @@ static const struct source *find_source(const struct sources *sources, const cha
 	return NULL;
 }
 
-/* Walks a path in uniques/ through the catalog. */
-static int find_path(const struct view_query *query, const char *path, struct entry_record *entry)
-{
-	const struct source *source = find_source(query->view->sources, &path);
-	uint64_t dir;
-
-	if (!source)
-		return -ENOENT;
-	dir = source->root;
-	for (;;) {
-		struct name name = {.bytes = path, .length = (uint32_t)strcspn(path, "/")};
-		int r = catalog_find_entry(query->reader, dir, name, entry);
-
-		if (r < 0)
-			return r;
-		path += name.length;
-		if (*path == '\0')
-			return 0;
-		if (entry->kind != ENTRY_DIR)
-			return -ENOENT;
-		dir = entry->child;
-		path++;
-	}
-}
-
-/* Finds the entry that a copy's name stands for, in whatever group its file is. */
+/* Finds the entry of a copy's name. The file may be in another group. */
 static int find_copy(const struct view_query *query, const char *name, struct entry_record *entry)
 {
 	char path[COPY_NAME_SIZE], made[COPY_NAME_SIZE];
+	const struct source *source;
+	const char *relative = path;
 	uint64_t dir, cookie;
 	int r;
 
 	if (!copy_name_parse_short(name, &dir, &cookie)) {
 		(void)copy_name_parse_plain(name, path);
-		return find_path(query, path, entry);
+		source = find_source(query->view->sources, &relative);
+		return source ? catalog_find_path(query->reader, source->root, relative, entry)
+			      : -ENOENT;
 	}
 	r = catalog_entry_at(query->reader, dir, cookie, entry);
 	if (r == 0)

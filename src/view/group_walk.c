@@ -16,15 +16,15 @@
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
-/* Names of a group in the order of their ids (catalog/link.h): first names that have the id of
- * their file, found as members, and names with ids of their own, merged. */
+/* Walks the names of a group in the order of their ids (catalog/link.h). Merges two scans: the
+ * members, whose ids are those of their first names, and names with ids of their own. */
 struct walk {
 	const struct view_query *query;
 	struct catalog_scan *members, *places;
-	uint64_t member; /* the next one; UINT64_MAX behind the last */
-	struct file_name place; /* the next one; id UINT64_MAX behind the last */
-	struct file_name at; /* the last name that was given */
-	struct file_record file; /* whose name that is */
+	uint64_t member; /* next member; UINT64_MAX after the last */
+	struct file_name place; /* next name with an id of its own; UINT64_MAX after the last */
+	struct file_name at; /* current name */
+	struct file_record file; /* file of the current name */
 };
 
 static void walk_deinit(struct walk *walk)
@@ -51,7 +51,7 @@ static int walk_next_place(struct walk *walk)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Begins behind the name with this id. */
+/* Begins after the name with this id. */
 static int walk_init(struct walk *walk, const struct view_query *query, uint64_t group,
 		     uint64_t after)
 {
@@ -65,9 +65,9 @@ static int walk_init(struct walk *walk, const struct view_query *query, uint64_t
 	return r < 0 ? r : walk_next_place(walk);
 }
 
-/* Outcome: the member's first name has another id. */
+/* Outcome: the member's first name has an id of its own. */
 enum {
-	WALK_NOT_HERE = 1
+	WALK_OTHER_ID = 1
 };
 
 static int walk_member(struct walk *walk)
@@ -81,7 +81,7 @@ static int walk_member(struct walk *walk)
 	r = walk_next_member(walk);
 	if (r < 0)
 		return r;
-	return walk->file.names == 0 || walk->file.name ? WALK_NOT_HERE : 0;
+	return walk->file.names == 0 || walk->file.name ? WALK_OTHER_ID : 0;
 }
 
 static int walk_place(struct walk *walk)
@@ -94,7 +94,7 @@ static int walk_place(struct walk *walk)
 	return r < 0 ? expect_record(r) : walk_next_place(walk);
 }
 
-/* Goes to the next name that the caller may find, walk->at of walk->file; -ENOENT behind the
+/* Advances to the next name that the caller finds: walk->at of walk->file. -ENOENT after the
  * last. */
 static int walk_next(struct walk *walk)
 {
@@ -107,7 +107,7 @@ static int walk_next(struct walk *walk)
 		if (r == 0)
 			r = access_find_name(walk->query, &walk->file, walk->at.dir,
 					     walk->at.cookie);
-	} while (r == -EACCES || r == WALK_NOT_HERE);
+	} while (r == -EACCES || r == WALK_OTHER_ID);
 	return r;
 }
 
@@ -132,12 +132,12 @@ int group_copy_name(const struct view_query *query, uint64_t dir, uint64_t cooki
 	return r;
 }
 
-/* Outcome: a name did not fit. */
+/* Outcome: the name did not fit. */
 enum {
 	NAME_FULL = 1
 };
 
-/* Emits the name that the walk is at. 0, NAME_FULL or -errno. */
+/* Emits the current name. Returns 0, NAME_FULL or -errno. */
 static int emit_name(const struct walk *walk, view_emit_fn *emit, void *context)
 {
 	char name[COPY_NAME_SIZE];

@@ -2,8 +2,7 @@
 #ifndef VIEW_GROUP_WALK_H
 #define VIEW_GROUP_WALK_H
 
-/* Listing the folder of a group: every name of every inode in it, at linear cost, however many
- * there are of either. */
+/* Lists the folder of a group: every name of every inode in it, in linear time in both. */
 
 #include <stdint.h>
 
@@ -11,11 +10,11 @@
 #include "view/copy_name.h"
 #include "view/node_ops.h"
 
-/* The name that an entry has in the folder of its group. */
+/* Writes the name of an entry in the folder of its group. */
 MUST_CHECK int group_copy_name(const struct view_query *query, uint64_t dir, uint64_t cookie,
 			       char name[static COPY_NAME_SIZE]);
 
-/* list of struct node_ops. */
+/* The list operation of struct node_ops. */
 MUST_CHECK int group_walk_list(const struct view_query *query, uint64_t node, uint64_t after,
 			       view_emit_fn *emit, void *context);
 

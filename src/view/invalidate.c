@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a notice means for names and nodes of the view.
+/* Translates an invalidation to entries and nodes of the view.
  *
- * The news are gone through with a snapshot, in pieces; what has to be dropped is gathered, and
- * told when the snapshot has ended: the sink may block on a request that waits for the map to grow,
- * and the map waits for snapshots. Entries are told after each piece, what was waited for and nodes
- * at the end, when all entries are told.
+ * The commit delta is processed in batches, each in a snapshot. Entries and nodes are collected
+ * first, and passed to the sink after the snapshot has ended: the sink may block on a request that
+ * waits for the map to grow, and the map waits for snapshots to end. Entries are passed after each
+ * batch; waits and nodes at the end, after all entries.
  */
 
 #include <errno.h>
@@ -22,19 +22,20 @@
 #include "view/event_lines.h"
 #include "view/invalidation.h"
 #include "view/node.h"
+#include "view/node_ops.h"
 #include "view/query.h"
 #include "view/rank_name.h"
 
-/* Where a directory of a source is shown. */
+/* The kinds by which a directory of a source is shown. */
 static const enum node_kind trees[] = {NODE_DIR, NODE_REDUNDANT};
 
-/* News, or names to tell, after which a piece ends. */
-#define PIECE_NEWS 4096
-#define PIECE_ENTRIES 4096
+/* Changes, or collected entries, after which a batch ends. */
+#define BATCH_CHANGES 4096
+#define BATCH_ENTRIES 4096
 
 struct entry {
 	uint64_t parent;
-	const char *name; /* in the notice or the arena */
+	const char *name; /* in the invalidation or the arena */
 	size_t length;
 };
 
@@ -47,23 +48,23 @@ struct pass {
 	struct view_query query;
 	const struct invalidation *invalidation;
 	const struct invalidation_sink *sink;
-	size_t delta; /* since the piece began */
-	bool reached; /* programs may come to the file at hand by a name */
-	bool moved; /* a directory has another path */
+	size_t changes; /* in this batch */
+	bool parent_cached; /* a parent of the current file's name is cached by the kernel */
+	bool dir_moved; /* a directory was renamed */
 	struct arena names;
 	struct entry *entries;
 	size_t entry_count, entry_capacity;
-	struct node_list entered; /* parents of entries that were told */
-	struct node_list settle;
+	struct node_list entry_parents; /* parents of the entries that were invalidated */
+	struct node_list waits;
 	struct node_list nodes;
 };
 
-static bool holds(const struct pass *pass, uint64_t node)
+static bool is_cached(const struct pass *pass, uint64_t node)
 {
-	return pass->sink->holds(pass->sink->context, node);
+	return pass->sink->is_cached(pass->sink->context, node);
 }
 
-/* ---- gathering ----------------------------------------------------------------------- */
+/* ---- collecting ---------------------------------------------------------------------- */
 
 static int list_add(struct node_list *list, uint64_t node)
 {
@@ -75,7 +76,7 @@ static int list_add(struct node_list *list, uint64_t node)
 	return 0;
 }
 
-/* Name stays where it is until the piece ends. */
+/* Adds an entry. The name must stay valid until the batch ends. */
 static int add_entry(struct pass *pass, uint64_t parent, const char *name, size_t length)
 {
 	int r = array_reserve(&pass->entries, &pass->entry_capacity, pass->entry_count + 1,
@@ -93,17 +94,17 @@ static int add_entry_copy(struct pass *pass, uint64_t parent, const char *name, 
 	return copy ? add_entry(pass, parent, copy, length) : -ENOMEM;
 }
 
-/* The attributes of a node, which programs come to through parent. */
-static int add_node_in(struct pass *pass, uint64_t node, uint64_t parent)
+/* Adds a node with changed attributes, and a wait for its parent. */
+static int add_node(struct pass *pass, uint64_t node, uint64_t parent)
 {
 	int r = 0;
 
-	if (holds(pass, parent))
-		r = list_add(&pass->settle, parent);
+	if (is_cached(pass, parent))
+		r = list_add(&pass->waits, parent);
 	return r < 0 ? r : list_add(&pass->nodes, node);
 }
 
-/* ---- telling ------------------------------------------------------------------------- */
+/* ---- passing to the sink ------------------------------------------------------------- */
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -138,7 +139,7 @@ static int invalidate_entries(struct pass *pass)
 		if (before && compare_entries(before, entry) == 0)
 			continue;
 		pass->sink->entry(pass->sink->context, entry->parent, entry->name, entry->length);
-		r = list_add(&pass->entered, entry->parent);
+		r = list_add(&pass->entry_parents, entry->parent);
 		before = entry;
 	}
 	pass->entry_count = 0;
@@ -146,48 +147,48 @@ static int invalidate_entries(struct pass *pass)
 	return r;
 }
 
-/* What an entry was told of is waited for already. */
+/* Invalidating an entry has already waited for its parent. */
 static void invalidate_nodes(struct pass *pass)
 {
 	const struct invalidation_sink *sink = pass->sink;
-	size_t entered = 0;
+	const struct node_list *parents = &pass->entry_parents;
+	size_t at = 0;
 
-	list_sort(&pass->entered);
-	list_sort(&pass->settle);
+	list_sort(&pass->entry_parents);
+	list_sort(&pass->waits);
 	list_sort(&pass->nodes);
-	for (size_t i = 0; i < pass->settle.count; i++) {
-		uint64_t node = pass->settle.list[i];
+	for (size_t i = 0; i < pass->waits.count; i++) {
+		uint64_t node = pass->waits.list[i];
 
-		while (entered < pass->entered.count && pass->entered.list[entered] < node)
-			entered++;
-		if (entered == pass->entered.count || pass->entered.list[entered] != node)
-			sink->settle(sink->context, node);
+		while (at < parents->count && parents->list[at] < node)
+			at++;
+		if (at == parents->count || parents->list[at] != node)
+			sink->wait(sink->context, node);
 	}
 	for (size_t i = 0; i < pass->nodes.count; i++)
-		sink->node(sink->context, pass->nodes.list[i]);
-	if (pass->moved)
-		sink->copies(sink->context);
+		sink->inode(sink->context, pass->nodes.list[i]);
+	if (pass->dir_moved)
+		sink->copy_listings(sink->context);
 }
 
-/* Ends the piece when it is large enough; called after each of the news. */
-static int end_piece(struct pass *pass)
+/* Called after each change. Ends the batch if it is large enough. */
+static int end_batch(struct pass *pass)
 {
 	struct view *view = pass->query.view;
 	int r;
 
-	if (++pass->delta < PIECE_NEWS && pass->entry_count < PIECE_ENTRIES)
+	if (++pass->changes < BATCH_CHANGES && pass->entry_count < BATCH_ENTRIES)
 		return 0;
-	pass->delta = 0;
+	pass->changes = 0;
 	query_end(&pass->query);
 	r = invalidate_entries(pass);
 	return r < 0 ? r : query_begin(&pass->query, view);
 }
 
-/* ---- what the news mean -------------------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------------------- */
 
-/* News of what is gone since, or cannot be read any more, mean nothing more than what is told of
- * its names. */
-static int forgive(int result)
+/* If an object no longer exists, or is unreadable, only its names have to be invalidated. */
+static int ignore_missing(int result)
 {
 	return result == -ENOENT || result == -EUCLEAN ? 0 : result;
 }
@@ -199,7 +200,7 @@ static int invalidate_name(struct pass *pass, const struct delta_name *name, enu
 	int r;
 
 	listing_times_renew(&pass->query.view->times, parent, pass->invalidation->time);
-	if (!holds(pass, parent))
+	if (!is_cached(pass, parent))
 		return 0;
 	r = add_entry(pass, parent, text, name->length);
 	return r < 0 ? r : list_add(&pass->nodes, parent);
@@ -214,33 +215,24 @@ static int invalidate_names(struct pass *pass)
 		for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++)
 			r = invalidate_name(pass, &delta->names[i], trees[tree]);
 		if (r == 0)
-			r = end_piece(pass);
+			r = end_batch(pass);
 	}
 	return r;
 }
 
-static uint64_t parent_of(const struct pass *pass, const struct dir_record *dir,
-			  enum node_kind tree)
-{
-	if (dir->parent)
-		return node_make(tree, dir->parent);
-	if (pass->query.view->sources->count == 1)
-		return FIXED_ROOT;
-	return tree == NODE_DIR ? FIXED_UNIQUES : FIXED_REDUNDANT;
-}
-
 static int invalidate_dir_in(struct pass *pass, const struct dir_record *dir, enum node_kind tree)
 {
-	uint64_t node = node_make(tree, dir->id), parent = parent_of(pass, dir, tree);
+	uint64_t node = node_make(tree, dir->id),
+		 parent = tree_parent(pass->query.view->sources, dir, tree);
 
-	if (!holds(pass, node) && !holds(pass, parent))
+	if (!is_cached(pass, node) && !is_cached(pass, parent))
 		return 0;
-	return add_node_in(pass, node, parent);
+	return add_node(pass, node, parent);
 }
 
 static int invalidate_gone_dir(struct pass *pass, uint64_t node)
 {
-	return holds(pass, node) ? list_add(&pass->nodes, node) : 0;
+	return is_cached(pass, node) ? list_add(&pass->nodes, node) : 0;
 }
 
 static int invalidate_dir(struct pass *pass, uint64_t id)
@@ -250,7 +242,7 @@ static int invalidate_dir(struct pass *pass, uint64_t id)
 	bool gone = r == -ENOENT;
 
 	if (r < 0 && !gone)
-		return forgive(r);
+		return ignore_missing(r);
 	r = 0;
 	for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++)
 		r = gone ? invalidate_gone_dir(pass, node_make(trees[tree], id))
@@ -264,18 +256,18 @@ static int invalidate_dirs(struct pass *pass)
 	int r = 0;
 
 	for (size_t i = 0; i < delta->dir_count && r == 0; i++) {
-		pass->moved |= delta->dirs[i].moved;
+		pass->dir_moved |= delta->dirs[i].moved;
 		r = invalidate_dir(pass, delta->dirs[i].dir);
 		if (r == 0)
-			r = end_piece(pass);
+			r = end_batch(pass);
 	}
 	return r;
 }
 
-/* What has to be done where a file has a name; parent is the directory in either tree. */
-typedef int place_fn(struct pass *pass, uint64_t parent, const struct entry_record *entry);
+/* Handles one name of a file; parent is its directory in either tree. */
+typedef int name_fn(struct pass *pass, uint64_t parent, const struct entry_record *entry);
 
-static int do_place(struct pass *pass, uint64_t dir, uint64_t cookie, place_fn *place)
+static int visit_name(struct pass *pass, uint64_t dir, uint64_t cookie, name_fn *handle)
 {
 	struct entry_record entry = {0};
 	int r = 0;
@@ -283,18 +275,18 @@ static int do_place(struct pass *pass, uint64_t dir, uint64_t cookie, place_fn *
 	for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++) {
 		uint64_t parent = node_make(trees[tree], dir);
 
-		if (!holds(pass, parent))
+		if (!is_cached(pass, parent))
 			continue;
-		pass->reached = true;
+		pass->parent_cached = true;
 		if (!entry.kind)
 			r = catalog_entry_at(pass->query.reader, dir, cookie, &entry);
 		if (r == 0)
-			r = place(pass, parent, &entry);
+			r = handle(pass, parent, &entry);
 	}
 	return r;
 }
 
-static int for_each_name(struct pass *pass, const struct file_record *file, place_fn *place)
+static int for_each_name(struct pass *pass, const struct file_record *file, name_fn *handle)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	uint64_t dir, cookie;
@@ -304,25 +296,25 @@ static int for_each_name(struct pass *pass, const struct file_record *file, plac
 		return 0;
 	r = catalog_scan_names(pass->query.reader, file, &scan);
 	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0)
-		r = do_place(pass, dir, cookie, place);
-	return forgive(r);
+		r = visit_name(pass, dir, cookie, handle);
+	return ignore_missing(r);
 }
 
-/* The name means another node. */
-static int rename_place(struct pass *pass, uint64_t parent, const struct entry_record *entry)
+/* The name refers to another node. */
+static int invalidate_entry(struct pass *pass, uint64_t parent, const struct entry_record *entry)
 {
 	return add_entry_copy(pass, parent, entry->name.bytes, entry->name.length);
 }
 
-/* It is the same node with other attributes. */
-static int settle_place(struct pass *pass, uint64_t parent, const struct entry_record *entry)
+/* The node is the same, with other attributes. */
+static int wait_for_parent(struct pass *pass, uint64_t parent, const struct entry_record *entry)
 {
 	(void)entry;
-	return list_add(&pass->settle, parent);
+	return list_add(&pass->waits, parent);
 }
 
-/* The listing of a directory has changed, which nothing in the source says. */
-static int renew_listing(struct pass *pass, uint64_t node)
+/* The listing of a directory changed without a change of the directory in the source. */
+static int invalidate_listing(struct pass *pass, uint64_t node)
 {
 	int r = listing_times_set(&pass->query.view->times, node, pass->invalidation->time);
 
@@ -330,54 +322,54 @@ static int renew_listing(struct pass *pass, uint64_t node)
 }
 
 /* The name appears or disappears. */
-static int list_place(struct pass *pass, uint64_t parent, const struct entry_record *entry)
+static int relist_entry(struct pass *pass, uint64_t parent, const struct entry_record *entry)
 {
-	int r = rename_place(pass, parent, entry);
+	int r = invalidate_entry(pass, parent, entry);
 
-	return r < 0 ? r : renew_listing(pass, parent);
+	return r < 0 ? r : invalidate_listing(pass, parent);
 }
 
-/* Programs also come to a copy through its group's folder, whose names the kernel does not keep;
- * but the listing it does, and there the file may have got or lost a name. */
-static int settle_group(struct pass *pass, uint64_t file, bool listed_anew)
+/* Handles the folder of a file's group. The kernel does not cache its names, but its listing, which
+ * changes if the file gained or lost a name. */
+static int handle_group(struct pass *pass, uint64_t file, bool relisted)
 {
 	struct content_record content;
 	int r = catalog_get_content(pass->query.reader, file, &content);
 	uint64_t folder;
 
 	if (r < 0 || content.group == 0)
-		return forgive(r);
+		return ignore_missing(r);
 	folder = node_make(NODE_GROUP, content.group);
-	if (!holds(pass, folder))
+	if (!is_cached(pass, folder))
 		return 0;
-	pass->reached = true;
-	r = list_add(&pass->settle, folder);
-	return r < 0 || !listed_anew ? r : list_add(&pass->nodes, folder);
+	pass->parent_cached = true;
+	r = list_add(&pass->waits, folder);
+	return r < 0 || !relisted ? r : list_add(&pass->nodes, folder);
 }
 
-/* A file whose content may have changed is another node now, and its names lead to it. (Of what is
- * no regular file the news do not say so.) Of one with other attributes, whoever looks it up in
- * this moment notes the directory first and the file after: so either counts. The version before is
- * told, too: it may be open, and its attributes are gone. */
+/* If the content of a file may have changed, its names refer to another node. For other kinds of
+ * files the delta has no such flag. If its attributes changed: a running lookup marks the directory
+ * first and then the file, so either mark counts. The previous version is invalidated, too, as it
+ * may be open with outdated attributes. */
 static int invalidate_file(struct pass *pass, const struct delta_file *delta)
 {
 	struct file_record file;
-	bool held = holds(pass, node_make(NODE_FILE, delta->file));
+	bool cached = is_cached(pass, node_make(NODE_FILE, delta->file));
 	bool other_node;
 	int r = catalog_get_file(pass->query.reader, delta->file, &file);
 
 	if (r < 0)
-		return forgive(r);
+		return ignore_missing(r);
 	if ((delta->what & ~(uint32_t)DELTA_FILE_FEWER) == DELTA_FILE_NAMES)
-		return settle_group(pass, file.id, true);
+		return handle_group(pass, file.id, true);
 	other_node = delta->what & DELTA_FILE_UNREAD || !S_ISREG(file.attributes.mode);
-	pass->reached = false;
-	r = for_each_name(pass, &file, other_node ? rename_place : settle_place);
+	pass->parent_cached = false;
+	r = for_each_name(pass, &file, other_node ? invalidate_entry : wait_for_parent);
 	if (r == 0)
-		r = settle_group(pass, file.id, delta->what & DELTA_FILE_NAMES);
+		r = handle_group(pass, file.id, delta->what & DELTA_FILE_NAMES);
 	if (delta->what & DELTA_FILE_ATTRIBUTES)
-		held = held || pass->reached;
-	if (r < 0 || !held)
+		cached = cached || pass->parent_cached;
+	if (r < 0 || !cached)
 		return r;
 	r = list_add(&pass->nodes, node_make_file(file.id, file.touches));
 	return r < 0 ? r : list_add(&pass->nodes, node_make_file(file.id, file.touches - 1));
@@ -391,7 +383,7 @@ static int invalidate_files(struct pass *pass)
 	for (size_t i = 0; i < delta->file_count && r == 0; i++) {
 		r = invalidate_file(pass, &delta->files[i]);
 		if (r == 0)
-			r = end_piece(pass);
+			r = end_batch(pass);
 	}
 	return r;
 }
@@ -405,16 +397,16 @@ static int invalidate_flips(struct pass *pass)
 	for (size_t i = 0; i < delta->redundancy_count && r == 0; i++) {
 		r = catalog_get_file(pass->query.reader, delta->redundancy[i].file, &file);
 		if (r == 0)
-			r = for_each_name(pass, &file, list_place);
-		r = forgive(r);
+			r = for_each_name(pass, &file, relist_entry);
+		r = ignore_missing(r);
 		if (r == 0)
-			r = end_piece(pass);
+			r = end_batch(pass);
 	}
 	return r;
 }
 
-/* A directory comes to redundant/ or goes from there. */
-static int invalidate_holder(struct pass *pass, uint64_t id)
+/* A directory appears in redundant/ or disappears from it. */
+static int invalidate_redundant_dir(struct pass *pass, uint64_t id)
 {
 	const struct sources *sources = pass->query.view->sources;
 	struct dir_record dir;
@@ -422,31 +414,31 @@ static int invalidate_holder(struct pass *pass, uint64_t id)
 	int r = catalog_get_dir(pass->query.reader, id, &dir);
 
 	if (r < 0 || dir.source >= sources->count)
-		return forgive(r);
-	parent = parent_of(pass, &dir, NODE_REDUNDANT);
-	if (parent == FIXED_ROOT || !holds(pass, parent))
+		return ignore_missing(r);
+	parent = tree_parent(sources, &dir, NODE_REDUNDANT);
+	if (parent == FIXED_ROOT || !is_cached(pass, parent))
 		return 0;
 	if (dir.parent == 0)
 		dir.name = (struct name){sources->list[dir.source].tree,
 					 (uint32_t)strlen(sources->list[dir.source].tree)};
 	r = add_entry_copy(pass, parent, dir.name.bytes, dir.name.length);
-	return r < 0 ? r : renew_listing(pass, parent);
+	return r < 0 ? r : invalidate_listing(pass, parent);
 }
 
-static int invalidate_holders(struct pass *pass)
+static int invalidate_redundant_dirs(struct pass *pass)
 {
 	const struct commit_delta *delta = &pass->invalidation->delta;
 	int r = 0;
 
 	for (size_t i = 0; i < delta->holder_count && r == 0; i++) {
-		r = invalidate_holder(pass, delta->holders[i]);
+		r = invalidate_redundant_dir(pass, delta->holders[i]);
 		if (r == 0)
-			r = end_piece(pass);
+			r = end_batch(pass);
 	}
 	return r;
 }
 
-/* A folder in dups/ comes or goes. */
+/* A folder appears in dups/ or disappears from it. */
 static int invalidate_folder(struct pass *pass, const struct group_record *group)
 {
 	char name[GROUP_NAME_SIZE];
@@ -461,13 +453,13 @@ static int invalidate_group(struct pass *pass, const struct delta_group *delta)
 {
 	const struct group_record *group = delta->now.id ? &delta->now : &delta->before;
 	uint64_t node = node_make(NODE_GROUP, group->id);
-	bool in_dups = holds(pass, FIXED_DUPS);
+	bool in_dups = is_cached(pass, FIXED_DUPS);
 	int r = 0;
 
 	if (in_dups && group_is_visible(&delta->before) != group_is_visible(&delta->now))
 		r = invalidate_folder(pass, group);
-	if (r == 0 && (in_dups || holds(pass, node)))
-		r = add_node_in(pass, node, FIXED_DUPS);
+	if (r == 0 && (in_dups || is_cached(pass, node)))
+		r = add_node(pass, node, FIXED_DUPS);
 	return r;
 }
 
@@ -479,12 +471,12 @@ static int invalidate_groups(struct pass *pass)
 	for (size_t i = 0; i < delta->group_count && r == 0; i++) {
 		r = invalidate_group(pass, &delta->groups[i]);
 		if (r == 0)
-			r = end_piece(pass);
+			r = end_batch(pass);
 	}
 	return r;
 }
 
-/* by-size/ and all folders in it that were ever shown: any change may move ranks. */
+/* by-size/ and all its folders that were ever shown: any change may move ranks. */
 static int invalidate_ranks(struct pass *pass)
 {
 	struct view *view = pass->query.view;
@@ -492,26 +484,26 @@ static int invalidate_ranks(struct pass *pass)
 	uint64_t folders;
 	int r;
 
-	if (!holds(pass, FIXED_ROOT) && !holds(pass, FIXED_BY_SIZE))
+	if (!is_cached(pass, FIXED_ROOT) && !is_cached(pass, FIXED_BY_SIZE))
 		return 0;
-	r = add_node_in(pass, FIXED_BY_SIZE, FIXED_ROOT);
-	if (r < 0 || !holds(pass, FIXED_BY_SIZE))
+	r = add_node(pass, FIXED_BY_SIZE, FIXED_ROOT);
+	if (r < 0 || !is_cached(pass, FIXED_BY_SIZE))
 		return r;
-	r = list_add(&pass->settle, FIXED_BY_SIZE);
+	r = list_add(&pass->waits, FIXED_BY_SIZE);
 	if (r == 0)
 		r = catalog_get_totals(pass->query.reader, &totals);
 	if (r < 0)
-		return forgive(r);
-	folders = ranking_show_folders(&view->ranking, rank_layout_of(totals.groups).folders);
+		return ignore_missing(r);
+	folders = ranking_max_folders(&view->ranking, rank_layout_of(totals.groups).folders);
 	for (uint64_t i = 1; i <= folders && r == 0; i++) {
-		r = list_add(&pass->settle, node_make(NODE_RANKS, i));
+		r = list_add(&pass->waits, node_make(NODE_RANKS, i));
 		if (r == 0)
 			r = list_add(&pass->nodes, node_make(NODE_RANKS, i));
 	}
 	return r;
 }
 
-/* ---- all of it ----------------------------------------------------------------------- */
+/* ---- entry point --------------------------------------------------------------------- */
 
 static int gather(struct pass *pass)
 {
@@ -524,29 +516,29 @@ static int gather(struct pass *pass)
 	if (r == 0)
 		r = invalidate_flips(pass);
 	if (r == 0)
-		r = invalidate_holders(pass);
+		r = invalidate_redundant_dirs(pass);
 	if (r == 0)
 		r = invalidate_groups(pass);
-	/* its time is that of the last commit */
-	if (r == 0 && (holds(pass, FIXED_ROOT) || holds(pass, FIXED_DUPS)))
-		r = add_node_in(pass, FIXED_DUPS, FIXED_ROOT);
+	/* the time of dups/ is that of the last commit */
+	if (r == 0 && (is_cached(pass, FIXED_ROOT) || is_cached(pass, FIXED_DUPS)))
+		r = add_node(pass, FIXED_DUPS, FIXED_ROOT);
 	return r < 0 ? r : invalidate_ranks(pass);
 }
 
-static void invalidate_deinit(struct pass *pass)
+static void pass_deinit(struct pass *pass)
 {
 	query_end(&pass->query);
 	arena_free(&pass->names);
 	free(pass->entries);
-	free(pass->entered.list);
-	free(pass->settle.list);
+	free(pass->entry_parents.list);
+	free(pass->waits.list);
 	free(pass->nodes.list);
 }
 
 int invalidation_apply(struct view *view, const struct invalidation *invalidation,
 		       const struct invalidation_sink *sink)
 {
-	CLEANUP(invalidate_deinit) struct pass pass = {.invalidation = invalidation, .sink = sink};
+	CLEANUP(pass_deinit) struct pass pass = {.invalidation = invalidation, .sink = sink};
 	int r = query_begin(&pass.query, view);
 
 	if (r == 0)

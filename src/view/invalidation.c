@@ -10,7 +10,7 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 
-/* ---- the copy ------------------------------------------------------------------------ */
+/* ---- copying a delta ----------------------------------------------------------------- */
 
 static size_t text_length(const struct commit_delta *delta)
 {
@@ -25,7 +25,7 @@ static size_t text_length(const struct commit_delta *delta)
 	return length;
 }
 
-/* Copies an array to *at, which stays aligned for any of them, and moves behind it. */
+/* Copies an array to *at and advances *at, aligned for any type. */
 static void *put_array(char **at, const void *array, size_t size)
 {
 	char *copy = *at;
@@ -71,7 +71,7 @@ void invalidation_free(struct invalidation *invalidation)
 	free(invalidation);
 }
 
-/* ---- all folders ----------------------------------------------------------------------- */
+/* ---- all directories ----------------------------------------------------------------- */
 
 static int add_folder(struct bytes *folders, uint64_t id)
 {

@@ -2,11 +2,10 @@
 #ifndef VIEW_INVALIDATION_H
 #define VIEW_INVALIDATION_H
 
-/* What a commit changed, kept until whoever shows the view (the frontend) has dropped what it holds
- * of it.
+/* The changes of a commit, stored until the frontend has invalidated the kernel's caches.
  *
- * A notice is made in the thread that commits and is spread in another, later: what things are by
- * then is asked of a new snapshot.
+ * The committing thread creates an invalidation; another thread applies it later, with a new
+ * snapshot that gives the state of the changed objects at that time.
  */
 
 #include <stdbool.h>
@@ -19,45 +18,46 @@
 #include "view/view.h"
 
 struct invalidation {
-	struct invalidation *next; /* for who holds it in a list */
-	struct timespec time; /* wall clock, when it was made */
-	struct commit_delta delta; /* its pointers lead into the notice's own memory */
+	struct invalidation *next; /* link for a list of the owner */
+	struct timespec time; /* wall clock time of creation */
+	struct commit_delta delta; /* its pointers refer to memory of the invalidation */
 };
 
-/* Copies the news; makes no query and no system call. 0 or -ENOMEM. */
+/* Copies a commit delta. Makes no query and no system call. Returns 0 or -ENOMEM. */
 MUST_CHECK int invalidation_new(struct invalidation **invalidation,
 				const struct commit_delta *delta);
 void invalidation_free(struct invalidation *invalidation); /* accepts NULL */
 
-/* One that drops what is held of all folders of the sources, as listing them fails from now on
- * (view_set_stale). Reads the catalog. 0 or -errno. */
+/* Creates an invalidation of all directories of the sources, whose listings fail from now on
+ * (view_set_stale). Reads the catalog. Returns 0 or -errno. */
 MUST_CHECK int invalidation_new_of_all(struct invalidation **invalidation, const struct view *view);
 
-/* Who is told what a notice means. No snapshot or lock is held during these calls, which may block;
- * what may be held of a node is dropped by: all entries, then settle, then node. */
+/* The frontend's functions that invalidate its caches. Called without a snapshot or lock, unless
+ * noted otherwise; may block. Order: all entries, then wait, then inode, then copy_listings. */
 struct invalidation_sink {
-	/* May the frontend hold anything of this node: its attributes, or names in it? Version 0
-	 * stands for all versions of a file. It is called while a snapshot is held; what it knows
-	 * must have been noted before that which was given out was asked of the view. */
-	bool (*holds)(void *context, uint64_t node);
-	/* A name in a directory came or went, or means another node. What is under way in that
-	 * directory must have ended when it returns. */
+	/* Returns whether the frontend may have cached attributes of this node or names in it.
+	 * Version 0 stands for all versions of a file. Called during a snapshot. The frontend must
+	 * mark a node before it queries the view for the data to be cached. */
+	bool (*is_cached)(void *context, uint64_t node);
+	/* A name in a directory was added, removed, or refers to another node. On return, requests
+	 * that were running in this directory have ended. */
 	void (*entry)(void *context, uint64_t parent, const char *name, size_t length);
-	/* Waits for what is under way in a directory. */
-	void (*settle)(void *context, uint64_t parent);
-	/* The attributes of a node, and the names in a directory, may be other ones. */
-	void (*node)(void *context, uint64_t node);
-	/* Any folder of a group may list other names: what they are called has changed with a
-	 * directory above them. Comes last; what is under way in such a folder must have ended when
-	 * it returns. */
-	void (*copies)(void *context);
+	/* Waits for running requests in a directory. */
+	void (*wait)(void *context, uint64_t parent);
+	/* The attributes of a node, or the names in a directory, may have changed. */
+	void (*inode)(void *context, uint64_t node);
+	/* The listing of any group's folder may have changed, because a directory above its copies
+	 * was renamed. Called last. On return, requests that were running in such folders have
+	 * ended. */
+	void (*copy_listings)(void *context);
 	void *context;
 };
 
-/* Tells the sink what a notice means, each thing once as far as memory allows (a huge notice goes
- * in pieces), and adds to the events if somebody reads them. Blocks on the sink.
+/* Reports the changes of an invalidation to the sink, each once as far as memory allows: a large
+ * invalidation is processed in parts. If .twinfs/events has readers, appends to it. Blocks on the
+ * sink.
  *
- * 0, or -errno: not everything was told; it may be called again. */
+ * Returns 0, or -errno if the report is incomplete. It may be called again then. */
 MUST_CHECK int invalidation_apply(struct view *view, const struct invalidation *invalidation,
 				  const struct invalidation_sink *sink);
 

@@ -5,12 +5,12 @@
 
 #include "base/bytes.h"
 
-#define VALID_TIMES 20
+#define VALIDITY_FACTOR 20
 
 struct known_numbering {
 	struct number_key key;
 	struct bytes ordinals;
-	uint64_t until_ns; /* 0: none is known */
+	uint64_t until_ns; /* 0: empty */
 };
 
 void known_numbers_init(struct known_numbers *numbers)
@@ -23,30 +23,30 @@ static size_t count_of(const struct bytes *ordinals)
 	return ordinals->length / sizeof(uint32_t);
 }
 
-/* Holds the lock. */
-static void forget(struct known_numbers *numbers, struct known_numbering *known)
+/* Must be called with the lock held. */
+static void evict(struct known_numbers *numbers, struct known_numbering *known)
 {
 	numbers->groups -= count_of(&known->ordinals);
 	bytes_free(&known->ordinals);
 	known->until_ns = 0;
 }
 
-static void forget_all(struct known_numbers *numbers)
+static void evict_all(struct known_numbers *numbers)
 {
 	for (size_t i = 0; numbers->list && i < KNOWN_NUMBERS_MAX; i++)
-		forget(numbers, &numbers->list[i]);
+		evict(numbers, &numbers->list[i]);
 }
 
 void known_numbers_deinit(struct known_numbers *numbers)
 {
-	forget_all(numbers);
+	evict_all(numbers);
 	free(numbers->list);
 	pthread_mutex_destroy(&numbers->lock);
 }
 
-/* The place where a numbering is, or where it belongs. */
-static struct known_numbering *place_of(const struct known_numbers *numbers,
-					const struct number_key *key)
+/* Returns the slot for a key. */
+static struct known_numbering *slot_of(const struct known_numbers *numbers,
+				       const struct number_key *key)
 {
 	const uint64_t parts[] = {key->caller, key->hash.high, key->hash.low};
 
@@ -92,7 +92,7 @@ bool known_numbers_get(struct known_numbers *numbers, const struct number_key *k
 
 	pthread_mutex_lock(&numbers->lock);
 	if (numbers->list) {
-		known = place_of(numbers, key);
+		known = slot_of(numbers, key);
 		is_known = keys_equal(&known->key, key) && now_ns < known->until_ns;
 		if (is_known)
 			(void)!numbered_find(&known->ordinals, group);
@@ -110,14 +110,14 @@ void known_numbers_put(struct known_numbers *numbers, const struct number_key *k
 	if (!numbers->list)
 		numbers->list = calloc(KNOWN_NUMBERS_MAX, sizeof(*numbers->list));
 	if (numbers->list && count_of(ordinals) <= KNOWN_NUMBERS_GROUPS_MAX) {
-		known = place_of(numbers, key);
-		forget(numbers, known);
+		known = slot_of(numbers, key);
+		evict(numbers, known);
 		if (numbers->groups + count_of(ordinals) > KNOWN_NUMBERS_GROUPS_MAX)
-			forget_all(numbers);
+			evict_all(numbers);
 		*known = (struct known_numbering){
 			.key = *key,
 			.ordinals = *ordinals,
-			.until_ns = now_ns + VALID_TIMES * (now_ns - began_ns),
+			.until_ns = now_ns + VALIDITY_FACTOR * (now_ns - began_ns),
 		};
 		*ordinals = (struct bytes){0};
 		numbers->groups += count_of(&known->ordinals);

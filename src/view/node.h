@@ -2,15 +2,15 @@
 #ifndef VIEW_NODE_H
 #define VIEW_NODE_H
 
-/* Node numbers: what a node is in 4 bits above the 48 bits of its id in the catalog, and above
- * that, of a file, 12 bits of the version of its content. So a file whose content changed is
- * another node to whoever keeps something by node, and no page of the old content stands beside one
- * of the new. After 4096 versions a number is used again: the version above its 12 bits is the
- * generation of the inode (fuse_entry_param), by which the kernel tells the two apart
+/* Node numbers. The low 48 bits are the id in the catalog and the next 4 bits are the kind. For a
+ * file the top 12 bits are the low bits of its content's version. A file whose content changes
+ * therefore becomes another node, and pages of the old and of the new content never share an inode
+ * in the kernel. A number is used again after 4096 versions. The version above its 12 bits is the
+ * generation of the inode (fuse_entry_param), by which the kernel distinguishes them
  * (mount/generations.h).
  *
- * Programs are shown the lower 52 bits as st_ino: that stays while the file is there, and is below
- * 2^53, so that programs that keep inode numbers in a double keep them whole. */
+ * Programs see the lower 52 bits as st_ino. It stays the same while the file exists, and is below
+ * 2^53, so programs that store inode numbers in a double store them exactly. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,24 +24,24 @@ enum node_kind {
 	NODE_FIXED = 0, /* enum fixed_node */
 	NODE_DIR = 1, /* a directory of a source in uniques/; dir id */
 	NODE_GROUP = 2, /* a folder in dups/; group id */
-	NODE_FILE = 3, /* a file of a source, under whatever name; file id */
+	NODE_FILE = 3, /* a file of a source, by any of its names; file id */
 	NODE_REDUNDANT = 4, /* a directory of a source in redundant/; dir id */
 	NODE_RANKS = 5, /* a folder in by-size/; its number, from 1 on */
 	NODE_LINK = 6, /* a link in by-size/; group id */
 	NODE_DEEP_LINK = 7, /* a link in a folder in by-size/; group id */
-	NODE_STAND_IN = 8, /* nothing in the view: for whoever shows it to use as he likes */
+	NODE_PLACEHOLDER = 8, /* not in the view; reserved for the frontend */
 };
 
-/* The root is 1, as FUSE wants it. */
+/* FUSE requires root number 1. */
 enum fixed_node {
 	FIXED_ROOT = 1,
 	FIXED_DUPS = 2,
-	/* these two only with several sources; a single one's root takes their places */
+	/* only with several sources; of a single source, its root takes their places */
 	FIXED_UNIQUES = 3,
 	FIXED_REDUNDANT = 4,
 	FIXED_BY_SIZE = 5,
 	FIXED_TWINFS = 6,
-	FIXED_FILES = 7, /* from here on: the files in .twinfs/ */
+	FIXED_FILES = 7, /* first of the files in .twinfs/ */
 	FIXED_STATUS = FIXED_FILES,
 	FIXED_ERRORS,
 	FIXED_PENDING,
@@ -56,14 +56,14 @@ static inline uint64_t node_make(enum node_kind kind, uint64_t id)
 	return (uint64_t)kind << NODE_ID_BITS | id;
 }
 
-/* A file of a source whose content has this version (touches of its record). */
+/* Returns the node of a file whose content has this version (touches of its record). */
 static inline uint64_t node_make_file(uint64_t id, uint32_t version)
 {
 	return (uint64_t)(version & NODE_VERSION_MASK) << NODE_INODE_BITS |
 	       node_make(NODE_FILE, id);
 }
 
-/* The node without its version, which programs see as its number: see view_inode(). */
+/* Returns the node without its version. Programs see view_inode() of it. */
 static inline uint64_t node_inode(uint64_t node)
 {
 	return node & ((UINT64_C(1) << NODE_INODE_BITS) - 1);
@@ -74,7 +74,7 @@ static inline uint32_t node_version(uint64_t node)
 	return (uint32_t)(node >> NODE_INODE_BITS);
 }
 
-/* How often the version of a file has passed all that its node can tell. */
+/* Returns the bits of the version that its node number cannot hold. */
 static inline uint32_t node_generation(uint32_t version)
 {
 	return version >> NODE_VERSION_BITS;
@@ -101,7 +101,7 @@ static inline bool node_is_link(uint64_t node)
 	return kind == NODE_LINK || kind == NODE_DEEP_LINK;
 }
 
-/* Is it a folder whose names say which rank a group has? */
+/* Is it a folder whose names contain ranks of groups? */
 static inline bool node_is_ranked(uint64_t node)
 {
 	return node == FIXED_BY_SIZE || node_kind(node) == NODE_RANKS;

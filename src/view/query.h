@@ -2,8 +2,8 @@
 #ifndef VIEW_QUERY_H
 #define VIEW_QUERY_H
 
-/* One question to the view: a snapshot of the catalog, and its errors as a caller of a system call
- * may see them. Ends in the thread and scope that it began in. */
+/* One query of the view: a snapshot of the catalog, with errors translated for a system call.
+ * Begins and ends in the same thread and scope. */
 
 #include <errno.h>
 
@@ -12,13 +12,13 @@
 #include "view/view.h"
 
 struct view_query {
-	struct view *view; /* borrowed, as the next one is */
-	const struct caller *caller; /* NULL: all may be seen */
+	struct view *view; /* borrowed, as are caller and interruption */
+	const struct caller *caller; /* NULL: everything is visible */
 	const struct interruption *interruption; /* as in struct view_call */
 	struct catalog_reader *reader; /* NULL: the snapshot has ended */
 };
 
-/* Of the program itself. */
+/* A query without a caller. */
 static inline int query_begin(struct view_query *query, struct view *view)
 {
 	query->view = view;
@@ -35,21 +35,21 @@ static inline int query_begin_for(struct view_query *query, const struct view_ca
 	return catalog_read_begin(call->view->catalog, &query->reader);
 }
 
-/* Lets go of the snapshot, once or twice. */
+/* Ends the snapshot. Can be called twice. */
 static inline void query_end(struct view_query *query)
 {
 	catalog_read_end(TAKE(query->reader));
 }
 #define CLEANUP_QUERY CLEANUP(query_end)
 
-/* The result of asking for what another record names: that it is not there is damage. */
+/* Converts the result of a lookup that another record refers to: a missing record is damage. */
 static inline int expect_record(int result)
 {
 	return result == -ENOENT || result == -ESTALE ? -EUCLEAN : result;
 }
 
-/* No file of the source is meant when a record of ours is damaged, or when all of the source is
- * missing (-ENODEV). */
+/* Converts -EUCLEAN (damaged record) and -ENODEV (missing source) to -EIO, as neither concerns a
+ * particular file of the source. */
 static inline int query_error(struct view *view, int result)
 {
 	if (result == -EUCLEAN)

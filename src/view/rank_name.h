@@ -5,11 +5,11 @@
 /* Names in by-size/. Pure code, any thread.
  *
  *	0001  1.2 GiB  4 copies  holiday.mp4	a link to a group
- *	00001-02000				a folder of such links, where there are many
+ *	00001-02000				a folder of such links, if there are many
  *
- * They begin with the rank of a group, 1 for the one that would give back most, in so many digits
- * that programs that sort names show them in this order. The file's name is that of the kept copy,
- * cut where the whole would be longer than a name may be.
+ * Each name begins with the rank of a group; rank 1 has the most reclaimable bytes. Ranks have a
+ * fixed number of digits, so that programs that sort names show them in this order. The file name
+ * is that of the kept copy, truncated if the whole is too long for a name.
  */
 
 #include <stdbool.h>
@@ -21,20 +21,20 @@
 /* Room for a name and its NUL. */
 #define RANK_NAME_SIZE (NAME_BYTES_MAX + 1)
 
-/* The most links that lie in one folder: what file managers show without delay. */
+/* Maximum of links in one folder. File managers show this many without delay. */
 #define RANKS_PER_FOLDER 2000
 
-/* How so many groups are laid out. */
+/* Layout of by-size/ for a number of groups. */
 struct rank_layout {
 	uint64_t groups;
-	uint64_t folders; /* 0: the links lie in by-size/ itself */
+	uint64_t folders; /* 0: the links are in by-size/ itself */
 	int digits; /* of ranks */
 };
 
 struct rank_layout rank_layout_of(uint64_t groups);
 
-/* The ranks in a folder, from 1 on: [first, last]. last is behind the last group in the last
- * one. */
+/* The ranks in a folder, from 1 on: [first, last]. In the last folder, last may exceed the number
+ * of groups. */
 static inline uint64_t rank_folder_first(uint64_t folder)
 {
 	return (folder - 1) * RANKS_PER_FOLDER + 1;
@@ -52,8 +52,8 @@ void rank_folder_name_make(char name[static RANK_NAME_SIZE], const struct rank_l
 void rank_name_make(char name[static RANK_NAME_SIZE], const struct rank_layout *layout,
 		    uint64_t rank, const struct group_record *group, struct name file);
 
-/* The number that a name begins with; 0: it is none of ours. Names that are made for that number
- * may be others. */
+/* Returns the number at the beginning of a name, or 0 if the name has another form. The name that
+ * is made for this number may be another one. */
 uint64_t rank_name_parse(const char *name);
 
 #endif

@@ -14,11 +14,11 @@ void ranking_init(struct ranking *ranking)
 
 void ranking_deinit(struct ranking *ranking)
 {
-	free(ranking->places);
+	free(ranking->positions);
 	pthread_mutex_destroy(&ranking->lock);
 }
 
-uint64_t ranking_show_folders(struct ranking *ranking, uint64_t folders)
+uint64_t ranking_max_folders(struct ranking *ranking, uint64_t folders)
 {
 	uint64_t most = atomic_load(&ranking->folders);
 
@@ -29,43 +29,43 @@ uint64_t ranking_show_folders(struct ranking *ranking, uint64_t folders)
 	return most;
 }
 
-static int remember(struct ranking *ranking, const struct rank_entry *place)
+static int store_position(struct ranking *ranking, const struct rank_entry *position)
 {
-	int r = array_reserve(&ranking->places, &ranking->capacity, ranking->count + 1,
-			      sizeof(*ranking->places));
+	int r = array_reserve(&ranking->positions, &ranking->capacity, ranking->count + 1,
+			      sizeof(*ranking->positions));
 
 	if (r == 0)
-		ranking->places[ranking->count++] = *place;
+		ranking->positions[ranking->count++] = *position;
 	return r;
 }
 
-/* Goes on from the last place that is remembered until there are so many. */
-static int learn(struct ranking *ranking, struct catalog_reader *reader, size_t wanted)
+/* Extends the stored positions until there are this many. */
+static int extend(struct ranking *ranking, struct catalog_reader *reader, size_t wanted)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	const struct rank_entry *from = NULL;
-	struct rank_entry place;
-	size_t ahead = 0; /* groups until the next place */
+	struct rank_entry position;
+	size_t ahead = 0; /* groups before the next position to store */
 	int r;
 
 	if (ranking->count > 0) {
-		from = &ranking->places[ranking->count - 1];
+		from = &ranking->positions[ranking->count - 1];
 		ahead = RANKING_STEP;
 	}
 	r = catalog_scan_ranks(reader, from, &scan);
 	while (r == 0 && ranking->count < wanted) {
-		r = catalog_next_rank_entry(scan, &place);
+		r = catalog_next_rank_entry(scan, &position);
 		if (r == 0 && ahead-- == 0) {
-			r = remember(ranking, &place);
+			r = store_position(ranking, &position);
 			ahead = RANKING_STEP - 1;
 		}
 	}
-	return r == -ENOENT ? -EUCLEAN : r; /* fewer than the totals say */
+	return r == -ENOENT ? -EUCLEAN : r; /* fewer groups than the totals say */
 }
 
-/* The place at or before a rank. */
+/* Fills in the stored position at or before a rank. */
 static int find(struct ranking *ranking, struct catalog_reader *reader,
-		const struct catalog_totals *totals, size_t number, struct rank_entry *place)
+		const struct catalog_totals *totals, size_t number, struct rank_entry *position)
 {
 	int r = 0;
 
@@ -74,9 +74,9 @@ static int find(struct ranking *ranking, struct catalog_reader *reader,
 		ranking->count = 0;
 	ranking->order = totals->order;
 	if (number >= ranking->count)
-		r = learn(ranking, reader, number + 1);
+		r = extend(ranking, reader, number + 1);
 	if (r == 0)
-		*place = ranking->places[number];
+		*position = ranking->positions[number];
 	pthread_mutex_unlock(&ranking->lock);
 	return r;
 }
@@ -84,12 +84,12 @@ static int find(struct ranking *ranking, struct catalog_reader *reader,
 int ranking_scan(struct ranking *ranking, struct catalog_reader *reader,
 		 const struct catalog_totals *totals, uint64_t rank, struct catalog_scan **scan)
 {
-	struct rank_entry place;
-	int r = find(ranking, reader, totals, (rank - 1) / RANKING_STEP, &place);
+	struct rank_entry position;
+	int r = find(ranking, reader, totals, (rank - 1) / RANKING_STEP, &position);
 
 	if (r == 0)
-		r = catalog_scan_ranks(reader, &place, scan);
+		r = catalog_scan_ranks(reader, &position, scan);
 	for (uint64_t i = (rank - 1) % RANKING_STEP; r == 0 && i > 0; i--)
-		r = catalog_next_rank_entry(*scan, &place);
+		r = catalog_next_rank_entry(*scan, &position);
 	return r == -ENOENT ? -EUCLEAN : r;
 }

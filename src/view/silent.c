@@ -22,7 +22,7 @@ void silent_examine(struct view_file *file)
 
 /* ---- opening ------------------------------------------------------------------------- */
 
-/* The group that a file is in; of none it is left as it is. */
+/* Gets the group of a file. group is unchanged if there is none. */
 static int find_group(const struct view_query *query, uint64_t file, struct group_record *group)
 {
 	struct content_record content;
@@ -33,8 +33,8 @@ static int find_group(const struct view_query *query, uint64_t file, struct grou
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Whoever opens it for writing meanwhile waits, and breaks the lease. Where leases are refused for
- * another reason than a writer, the hash must do. */
+/* Hashes the file under a read lease, which a writer breaks. If the lease is refused for a reason
+ * other than a writer, the hash alone decides. */
 static int has_hash(const struct view_query *query, int fd, const struct hash128 *expected,
 		    bool *has)
 {
@@ -53,10 +53,10 @@ static int has_hash(const struct view_query *query, int fd, const struct hash128
 	return r;
 }
 
-static void tell_written(const struct view *view, uint64_t file)
+static void report_writer(const struct view *view, uint64_t file)
 {
-	if (view->written)
-		view->written(view->suspect_context, file);
+	if (view->hooks.writer_found)
+		view->hooks.writer_found(view->hooks.context, file);
 }
 
 int silent_verify(struct view_query *query, const struct view_file *file,
@@ -76,13 +76,13 @@ int silent_verify(struct view_query *query, const struct view_file *file,
 	r = has_hash(query, file->fd, &group.hash, &has);
 	if (r < 0 || has)
 		return r;
-	tell_written(query->view, record->id);
+	report_writer(query->view, record->id);
 	return VIEW_RECOMPARE;
 }
 
 /* ---- reading ------------------------------------------------------------------------- */
 
-static int meet_writer(struct view *view, struct view_file *file)
+static int fail_read(struct view *view, struct view_file *file)
 {
 	uint64_t id = node_id(file->node);
 	CLEANUP_QUERY struct view_query query = {0};
@@ -94,18 +94,18 @@ static int meet_writer(struct view *view, struct view_file *file)
 	if (r < 0 || !group.id)
 		return r;
 	atomic_store(&file->signature, 0);
-	tell_written(view, id);
+	report_writer(view, id);
 	return -ESTALE;
 }
 
-/* The kernel refuses a read lease with EAGAIN while the inode is open for writing or mapped so. The lease
- * comes after the read and before the signature: a writer that closed the file before the lease, or
- * truncate(2), has moved the times by then. Where the lease is refused for another reason, the signature
- * must do. */
+/* The kernel refuses a read lease with EAGAIN while the inode is open for writing or has a writable
+ * shared mapping. The lease is requested after the read and before the signature is compared. A
+ * writer that closed the file before the lease, or truncate(2), has changed the times by then. If
+ * the lease is refused for another reason, the signature alone decides. */
 int silent_check_read(struct view *view, struct view_file *file)
 {
 	if (fcntl(file->fd, F_SETLEASE, F_RDLCK) < 0)
-		return errno == EAGAIN ? meet_writer(view, file) : 0;
+		return errno == EAGAIN ? fail_read(view, file) : 0;
 	(void)fcntl(file->fd, F_SETLEASE, F_UNLCK);
 	return 0;
 }

@@ -2,8 +2,8 @@
 #ifndef VIEW_SILENT_H
 #define VIEW_SILENT_H
 
-/* Files whose times may stay as they are while their bytes change (base/filesystem_kind.h). Who opens
- * or reads one asks the kernel for a writer, by a read lease. */
+/* Detection of silent writes: on some file systems a write may leave the times of a file unchanged
+ * (base/filesystem_kind.h). A read lease, requested at open and read, detects a writer. */
 
 #include "base/attributes.h"
 #include "view/query.h"
@@ -11,22 +11,23 @@
 
 struct file_record;
 
-/* Sets what the file system of an open file tells of changes. Where that is not known: nothing. */
+/* Sets silent and probed of an open file by its file system. Nothing is set if that is unknown. */
 void silent_examine(struct view_file *file);
 
-/* Was the open file not written to since it was compared with those of its group, where neither a time nor
- * an event that was read need tell? Its bytes are read, and their hash is compared with that of the group.
- * A file in no group is not read, nor one that is larger than VIEW_VERIFIED_MAX, nor one on a file system
- * whose times tell in the end. The snapshot ends. Blocks on the source.
+/* Verifies that an open file was not written to since its comparison, where neither its times nor
+ * an event need show a write. Reads the file and compares its hash with that of its group. The
+ * snapshot of the query ends. Blocks on the source.
  *
- * 0; VIEW_RECOMPARE: its bytes are others, or somebody has it open for writing, and view->written was
- * called; -EINTR, or another -errno. */
+ * A file is not read if it is in no group, if it is larger than VIEW_VERIFIED_MAX, or if its file
+ * system updates times eventually.
+ *
+ * Returns 0, -errno, -EINTR, or VIEW_RECOMPARE if the bytes differ or a program has the file open
+ * for writing. The hook writer_found was called then. */
 MUST_CHECK int silent_verify(struct view_query *query, const struct view_file *file,
 			     const struct file_record *record);
 
-/* Called after each read from a file that is probed. What was read from a file in no group is as good as a
- * read from the source; of one in a group that somebody has open for writing: -ESTALE, as it may not be
- * what was compared. 0, or another -errno. */
+/* Checks a file that is probed after each read from it. A file in no group always passes. Returns
+ * 0, -ESTALE if the file is in a group and a program has it open for writing, or another -errno. */
 MUST_CHECK int silent_check_read(struct view *view, struct view_file *file);
 
 #endif

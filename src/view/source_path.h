@@ -2,7 +2,7 @@
 #ifndef VIEW_SOURCE_PATH_H
 #define VIEW_SOURCE_PATH_H
 
-/* Where a node is in its source. Any thread. */
+/* Paths of nodes in their source. Any thread. */
 
 #include <stdint.h>
 
@@ -10,12 +10,13 @@
 #include "base/bytes.h"
 #include "view/query.h"
 
-/* Appends the absolute path of a directory or file of a source, of a file under its first name.
- * -ENOENT when it is gone. */
+/* Appends the absolute path of a directory or file of a source; of a file, its first name. -ENOENT
+ * if it no longer exists. */
 MUST_CHECK int source_path_of(const struct view_query *query, uint64_t node, struct bytes *path);
 
-/* The same for the caller of a query, who may reach the node: of a file with several names, the
- * first one by which he finds it (view/access.h). -ENODATA: he may not know any of them. */
+/* Like source_path_of, for the caller of a query, who can reach the node. Of a file with several
+ * names, appends the first one by which the caller finds it (view/access.h). -ENODATA if there is
+ * none. */
 MUST_CHECK int source_path_for(const struct view_query *query, uint64_t node, struct bytes *path);
 
 #endif

@@ -12,8 +12,8 @@
 #include "base/descriptor.h"
 #include "base/mountinfo.h"
 
-/* The number of the mount that a descriptor is in; 0: not known (before Linux 5.8). Asks no server of
- * a file system. */
+/* Returns the id of the mount of a descriptor, or 0 if unknown (before Linux 5.8). Sends no request
+ * to the server of a file system. */
 static uint64_t mount_of(int fd)
 {
 	struct statx status;
@@ -40,7 +40,7 @@ void source_root_add_above(struct source_root *root)
 	while (mount != 0 && root->count < ARRAY_SIZE(root->mounts)) {
 		mount = mountinfo_parent("/proc/self/mountinfo", mount);
 		if (mount == root->mounts[root->count - 1])
-			return; /* the root of all is its own parent in some namespaces */
+			return; /* in some namespaces the topmost mount is its own parent */
 		if (mount != 0)
 			root->mounts[root->count++] = mount;
 	}
@@ -55,7 +55,7 @@ static bool may_enter(const struct source_root *root, uint64_t mount)
 	return root->count == 0;
 }
 
-/* Opens a folder in a folder that may be entered. */
+/* Opens a directory in a directory, if its mount can be entered. */
 static int open_next(const struct source_root *root, int at, const char *path, size_t length)
 {
 	char name[NAME_MAX + 1];
@@ -76,7 +76,7 @@ static int open_next(const struct source_root *root, int at, const char *path, s
 	return -EXDEV;
 }
 
-/* From folder to folder. Takes at. */
+/* Opens the path directory by directory. Takes at. */
 static int open_by_component(const struct source_root *root, int at)
 {
 	const char *path = root->path + 1;

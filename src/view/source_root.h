@@ -2,11 +2,11 @@
 #ifndef VIEW_SOURCE_ROOT_H
 #define VIEW_SOURCE_ROOT_H
 
-/* Opens the root of a source from / down, as the user whose rights are checked. Any thread.
+/* Opens the root of a source from / down, with the caller's permissions. Any thread.
  *
- * No mount is entered but those that the source itself is below. A user can mount a file system of
- * his own above a source, and a request to its server can take forever. Nothing is asked of a mount
- * that is not entered. */
+ * Only those mounts are entered that the source itself is below. A user can mount a file system
+ * above a source, and a request to its server can block forever. Other mounts are never
+ * accessed. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,27 +14,27 @@
 #include "base/attributes.h"
 #include "source/source.h"
 
-/* Mounts above a source at most that are entered. */
+/* Limit of the mounts above a source that can be entered. */
 #define SOURCE_ROOT_MOUNTS_MAX 32
 
-/* The way to a source. */
+/* The path to a source and the mounts on it. */
 struct source_root {
 	const char *path; /* absolute, borrowed */
-	/* The mount of the source, then those that it is mounted below. None: the kernel does not
-	 * tell mounts apart, and all are entered. */
+	/* The mount of the source, then those that it is below. Empty if the kernel does not
+	 * distinguish mounts; all are entered then. */
 	uint64_t mounts[SOURCE_ROOT_MOUNTS_MAX];
 	size_t count;
 };
 
-/* Finds the mount of a source. 0, or -EACCES if the source is missing. */
+/* Finds the mount of a source. Returns 0, or -EACCES if the source is missing. */
 MUST_CHECK int source_root_find(struct source_root *root, const struct source *source);
 
-/* Adds the mounts above that one, from /proc/self/mountinfo, which a user of a view cannot always
- * open. */
+/* Adds the mounts above the source from /proc/self/mountinfo. Must run before the credentials
+ * change, as the caller cannot always open that file. */
 void source_root_add_above(struct source_root *root);
 
 /* Opens the root of the source (O_PATH). Returns a descriptor that the caller closes, -EXDEV if a
- * mount that is not in the list is on the way, or another -errno. */
+ * mount that is not in the list is on the path, or another -errno. */
 MUST_CHECK int source_root_open(const struct source_root *root);
 
 #endif

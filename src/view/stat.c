@@ -5,7 +5,7 @@
 
 #include "view/node.h"
 
-/* What reads are best done in; the index does not keep that of the source. */
+/* Preferred read size. The index does not store that of the source. */
 #define BLOCK_SIZE 4096
 
 void stat_set_record(struct stat *stat, uint64_t node, const struct attributes *attributes)

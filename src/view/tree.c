@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* uniques/ and redundant/: the directories and files of the sources, without redundant copies, and
- * those alone. Of directories, redundant/ has the ones with such copies in them, at any depth.
+/* uniques/ and redundant/: the directories and files of the sources, without redundant copies and
+ * with only those. redundant/ has only the directories that contain redundant copies at any
+ * depth.
  *
- * A caller of a shared view finds here what he would find in the source, but that of his copies all
- * but one are in redundant/. That has every directory for him: which of them hold copies that he
- * may not read is not for him, and nobody knows without a look at all of them which hold his. */
+ * The caller of a shared view sees in uniques/ the files that it finds in the source; of the
+ * caller's copies all but one are in redundant/. There redundant/ has every directory: a missing
+ * one would reveal hidden copies, and computing which directories hold visible copies means
+ * checking all files. */
 
 #include <errno.h>
 #include <string.h>
@@ -22,13 +24,13 @@
 #include "view/stat.h"
 #include "view/visible_copies.h"
 
-/* Outcome: the name is not in this tree, but in the other one. */
+/* Outcome: the name belongs to the other tree. */
 enum {
 	TREE_ELSEWHERE = 1
 };
 
-/* The root of a single source is there whatever it holds. */
-static bool is_always_there(const struct view_query *query, const struct dir_record *dir)
+/* The root of a single source always exists, even if it is empty. */
+static bool is_single_root(const struct view_query *query, const struct dir_record *dir)
 {
 	return dir->parent == 0 && query->view->sources->count == 1;
 }
@@ -40,7 +42,7 @@ static int get_dir(const struct view_query *query, uint64_t node, struct dir_rec
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	if (node_kind(node) == NODE_DIR || is_always_there(query, dir) || query->caller)
+	if (node_kind(node) == NODE_DIR || is_single_root(query, dir) || query->caller)
 		return 0;
 	r = catalog_count_redundant(query->reader, dir->id, &held);
 	return r == 0 && held == 0 ? -ESTALE : r;
@@ -95,8 +97,8 @@ static int get_file(const struct view_query *query, uint64_t parent,
 	return redundant == (node_kind(parent) == NODE_REDUNDANT) ? 0 : TREE_ELSEWHERE;
 }
 
-/* What an entry of a directory is: 0, TREE_ELSEWHERE, or -errno; that of the source where not
- * even stat(2) worked on it. */
+/* Gets the attributes of an entry. Returns 0, TREE_ELSEWHERE, or -errno; if stat(2) failed on the
+ * source, its errno. */
 static int get_entry(const struct view_query *query, uint64_t parent,
 		     const struct entry_record *entry, struct stat *attributes)
 {
@@ -117,9 +119,9 @@ static int get_entry(const struct view_query *query, uint64_t parent,
 	return expect_record(r);
 }
 
-/* Why a name is not there: a directory that could not be read has no names, but that is not to say
- * that the source has none. */
-static int explain_absence(const struct view_query *query, uint64_t node)
+/* Returns the reason for a missing name. A directory that could not be read has no names in the
+ * index, but may have names in the source. */
+static int missing_reason(const struct view_query *query, uint64_t node)
 {
 	struct dir_record dir;
 	int r = get_dir(query, node, &dir);
@@ -137,7 +139,7 @@ static int tree_lookup(const struct view_query *query, uint64_t node, const char
 	int r = catalog_find_entry(query->reader, node_id(node), wanted, &entry);
 
 	if (r == -ENOENT)
-		return explain_absence(query, node);
+		return missing_reason(query, node);
 	if (r == 0)
 		r = get_entry(query, node, &entry, attributes);
 	return r == TREE_ELSEWHERE ? -ENOENT : r;
@@ -145,14 +147,14 @@ static int tree_lookup(const struct view_query *query, uint64_t node, const char
 
 /* ---- listings ------------------------------------------------------------------------ */
 
-static uint64_t parent_of(const struct view_query *query, uint64_t node,
-			  const struct dir_record *dir)
+uint64_t tree_parent(const struct sources *sources, const struct dir_record *dir,
+		     enum node_kind tree)
 {
 	if (dir->parent)
-		return node_make(node_kind(node), dir->parent);
-	if (query->view->sources->count == 1)
+		return node_make(tree, dir->parent);
+	if (sources->count == 1)
 		return FIXED_ROOT;
-	return node_kind(node) == NODE_DIR ? FIXED_UNIQUES : FIXED_REDUNDANT;
+	return tree == NODE_DIR ? FIXED_UNIQUES : FIXED_REDUNDANT;
 }
 
 static int tree_list_begin(const struct view_query *query, uint64_t node, uint64_t *parent)
@@ -164,25 +166,25 @@ static int tree_list_begin(const struct view_query *query, uint64_t node, uint64
 		return r;
 	if (dir.error && !(dir.flags & DIR_NOT_SEARCHED))
 		return -dir.error;
-	*parent = parent_of(query, node, &dir);
+	*parent = tree_parent(query->view->sources, &dir, node_kind(node));
 	return 0;
 }
 
 struct listing {
 	const struct view_query *query;
 	uint64_t node;
-	bool searched; /* else the caller is told names alone */
+	bool searched; /* the caller can search the directory; otherwise only names are emitted */
 	view_emit_fn *emit;
 	void *context;
 };
 
-/* An entry of a directory that the caller may not search: none of its files is a copy of his. */
+/* An entry of a directory that the caller cannot search. None of its files is visible as a copy. */
 static int get_name(uint64_t parent, const struct entry_record *entry)
 {
 	return node_kind(parent) == NODE_DIR || entry->kind == ENTRY_DIR ? 0 : TREE_ELSEWHERE;
 }
 
-/* Emits one entry; *full is set when it did not fit. */
+/* Emits one entry. Sets *full if it did not fit. */
 static int list_entry(const struct listing *listing, const struct entry_record *record, bool *full)
 {
 	char name[NAME_BYTES_MAX + 1];

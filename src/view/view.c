@@ -15,7 +15,7 @@
 #include "view/permutation.h"
 #include "view/query.h"
 
-/* What df(1) counts in. */
+/* Block size for df(1). */
 #define STATFS_BLOCK_SIZE 4096
 
 void view_init(struct view *view, struct catalog *catalog, const struct sources *sources,
@@ -33,7 +33,7 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	atomic_init(&view->transport, "device");
 	atomic_init(&view->watch, "none");
 	event_log_init(&view->events);
-	/* so few bytes are given whole once the system has started */
+	/* after boot, getrandom(2) returns so few bytes at once */
 	if (getrandom(&view->cookie_secret, sizeof(view->cookie_secret), 0) < 0)
 		view->cookie_secret = (uint64_t)view->since.tv_nsec;
 	view->inode_secret = catalog_secret(catalog);
@@ -59,6 +59,16 @@ void view_deinit(struct view *view)
 	ranking_deinit(&view->ranking);
 	listing_times_deinit(&view->times);
 	event_log_deinit(&view->events);
+}
+
+void view_set_hooks(struct view *view, const struct view_hooks *hooks)
+{
+	view->hooks = *hooks;
+}
+
+void view_set_shared(struct view *view, bool shared)
+{
+	view->shared = shared;
 }
 
 void view_set_state(struct view *view, enum view_state state)
@@ -107,9 +117,9 @@ void view_set_unwatched(struct view *view, uint64_t directories)
 	atomic_store(&view->unwatched, directories);
 }
 
-void view_set_refreshed(struct view *view, uint64_t folders)
+void view_set_watched_folders(struct view *view, uint64_t folders)
 {
-	atomic_store(&view->refreshed, folders);
+	atomic_store(&view->watched_folders, folders);
 }
 
 enum view_state view_get_state(const struct view *view)
@@ -150,7 +160,7 @@ int view_lookup(const struct view_call *call, uint64_t parent, const char *name,
 		r = access_check_node(&query, parent, X_OK);
 	if (r == 0)
 		r = class->lookup(&query, parent, name, attributes);
-	/* who may search a folder of a source may reach what is in it */
+	/* a caller that can search a directory of a source can reach its entries */
 	if (r == 0 && node_kind(parent) == NODE_FIXED)
 		r = access_check_node(&query, attributes->st_ino, F_OK);
 	return query_error(call->view, r);
@@ -170,7 +180,7 @@ int view_getattr(const struct view_call *call, uint64_t node, struct stat *attri
 	if (r == 0)
 		r = class->getattr(&query, node, attributes);
 	if (r == 0 && attributes->st_ino != node)
-		r = -ESTALE; /* a file with another content by now */
+		r = -ESTALE; /* the content has changed */
 	return query_error(call->view, r);
 }
 
@@ -188,7 +198,7 @@ int view_path(struct view *view, uint64_t node, struct bytes *path)
 	return query_error(view, r);
 }
 
-/* Even root runs only what somebody may run. */
+/* A regular file without any execute bit is refused for root, too. */
 int view_access(const struct view_call *call, uint64_t node, int access)
 {
 	CLEANUP_QUERY struct view_query query = {0};
@@ -210,7 +220,7 @@ int view_access(const struct view_call *call, uint64_t node, int access)
 	return query_error(call->view, r);
 }
 
-/* The same as the system's readdir(3) gives for a directory that was removed. */
+/* -ENOENT as readdir(3) returns for a removed directory. */
 static int list_begin(const struct view_query *query, const struct node_ops *class, uint64_t node,
 		      uint64_t *parent)
 {
@@ -221,7 +231,7 @@ static int list_begin(const struct view_query *query, const struct node_ops *cla
 	return r == -ESTALE ? -ENOENT : r;
 }
 
-/* Is it in uniques/ or redundant/, or one of them? */
+/* Is it uniques/, redundant/, or a directory in them? */
 static bool is_of_trees(uint64_t node)
 {
 	return node_is_source_dir(node) || node == FIXED_UNIQUES || node == FIXED_REDUNDANT;
@@ -269,7 +279,7 @@ int view_list(const struct view_call *call, uint64_t node, uint64_t after, view_
 	return query_error(call->view, class->list(&query, node, after, emit, context));
 }
 
-/* How much there is of what a caller may not read is not for him. */
+/* A caller of a shared view gets zeros, as the sums include hidden files. */
 int view_statfs(const struct view_call *call, struct statvfs *statfs)
 {
 	CLEANUP_QUERY struct view_query query = {0};

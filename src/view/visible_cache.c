@@ -6,10 +6,10 @@
 
 #include "base/hash.h"
 
-#define BELIEVED_TIMES 20
+#define VALIDITY_FACTOR 20
 
 struct visible_entry {
-	struct visible_key key; /* group 0: none */
+	struct visible_key key; /* group 0: empty */
 	struct visible_copies visible;
 	uint64_t until_ns;
 };
@@ -25,13 +25,13 @@ void visible_cache_deinit(struct visible_cache *visible_cache)
 	pthread_mutex_destroy(&visible_cache->lock);
 }
 
-/* The place where it is, or where it belongs. */
-static struct visible_entry *place_of(const struct visible_cache *visible_cache,
-				      const struct visible_key *key)
+/* Returns the slot for a key. */
+static struct visible_entry *slot_of(const struct visible_cache *visible_cache,
+				     const struct visible_key *key)
 {
 	const uint64_t numbers[] = {key->caller, key->group};
 
-	return &visible_cache->list[hash64(numbers, sizeof(numbers), 0) % KNOWN_SHARES_MAX];
+	return &visible_cache->list[hash64(numbers, sizeof(numbers), 0) % VISIBLE_CACHE_MAX];
 }
 
 static bool keys_equal(const struct visible_key *a, const struct visible_key *b)
@@ -48,7 +48,7 @@ bool visible_cache_get(struct visible_cache *visible_cache, const struct visible
 
 	pthread_mutex_lock(&visible_cache->lock);
 	if (visible_cache->list) {
-		known = place_of(visible_cache, key);
+		known = slot_of(visible_cache, key);
 		is_known = keys_equal(&known->key, key) && now_ns < known->until_ns;
 		*visible = known->visible;
 	}
@@ -61,12 +61,12 @@ void visible_cache_put(struct visible_cache *visible_cache, const struct visible
 {
 	pthread_mutex_lock(&visible_cache->lock);
 	if (!visible_cache->list)
-		visible_cache->list = calloc(KNOWN_SHARES_MAX, sizeof(*visible_cache->list));
+		visible_cache->list = calloc(VISIBLE_CACHE_MAX, sizeof(*visible_cache->list));
 	if (visible_cache->list) {
-		*place_of(visible_cache, key) = (struct visible_entry){
+		*slot_of(visible_cache, key) = (struct visible_entry){
 			.key = *key,
 			.visible = *visible,
-			.until_ns = now_ns + BELIEVED_TIMES * (now_ns - began_ns),
+			.until_ns = now_ns + VALIDITY_FACTOR * (now_ns - began_ns),
 		};
 	}
 	pthread_mutex_unlock(&visible_cache->lock);

@@ -13,10 +13,10 @@
 #include "view/known_numbers.h"
 #include "view/visible_cache.h"
 
-/* Groups of up to so many inodes are looked at each time. */
+/* Groups of at most this many inodes are not cached. */
 #define SMALL_GROUP 16
 
-/* So many groups of one hash are counted each time. */
+/* Number of groups of one hash that are counted without a cache. */
 #define COUNTED_GROUPS 4
 
 uint64_t visible_cache_caller(const struct view_query *query)
@@ -30,7 +30,7 @@ uint64_t visible_cache_caller(const struct view_query *query)
 struct found_copy {
 	struct file_record file;
 	uint32_t source;
-	struct bytes path; /* in it */
+	struct bytes path; /* in the source */
 };
 
 static bool goes_before(const struct found_copy *a, const struct found_copy *b)
@@ -43,7 +43,7 @@ static bool goes_before(const struct found_copy *a, const struct found_copy *b)
 	return kept_order(&first, &second, NULL) < 0;
 }
 
-/* -EACCES: he does not find it. */
+/* Returns -EACCES if the caller does not find the copy. */
 static int find_copy(const struct view_query *query, uint64_t id, struct found_copy *copy)
 {
 	int r = expect_record(catalog_get_file(query->reader, id, &copy->file));
@@ -81,10 +81,10 @@ static int find_copies(const struct view_query *query, uint64_t group,
 	return r == -ENOENT ? 0 : r;
 }
 
-/* What is remembered is right only while he still finds the kept one: else nothing would take its
- * place in uniques/. */
-static bool get_known(const struct view_query *query, const struct visible_key *key,
-		      struct visible_copies *visible)
+/* A cached result is valid only while the caller still finds the kept copy. Otherwise no other copy
+ * would take its place in uniques/. */
+static bool get_cached(const struct view_query *query, const struct visible_key *key,
+		       struct visible_copies *visible)
 {
 	struct visible_cache *known = &query->view->visible_cache;
 	struct found_copy kept = {0};
@@ -105,7 +105,7 @@ static int find_visible(const struct view_query *query, const struct group_recor
 
 	if (group->inodes <= SMALL_GROUP)
 		return find_copies(query, group->id, visible);
-	if (get_known(query, &key, visible))
+	if (get_cached(query, &key, visible))
 		return 0;
 	began = clock_monotonic_ns();
 	r = find_copies(query, group->id, visible);
@@ -115,7 +115,7 @@ static int find_visible(const struct view_query *query, const struct group_recor
 	return r;
 }
 
-/* All of it but the ordinal. */
+/* Sets all fields but the ordinal. */
 static int count_visible(const struct view_query *query, struct group_record *group)
 {
 	struct visible_copies visible = {0};
@@ -129,8 +129,8 @@ static int count_visible(const struct view_query *query, struct group_record *gr
 
 /* ---- contents with one hash ---------------------------------------------------------- */
 
-/* The caller's next group of this hash behind an ordinal of the index, which is left in *ordinal;
- * -ENOENT. */
+/* Gets the caller's next group of this hash after *ordinal (of the index), and sets *ordinal to it.
+ * -ENOENT after the last. */
 static int next_group(const struct view_query *query, struct hash128 hash, uint32_t *ordinal,
 		      struct group_record *group)
 {
@@ -146,13 +146,13 @@ static int next_group(const struct view_query *query, struct hash128 hash, uint3
 	return r;
 }
 
-/* Outcome: the caller may have more groups of this hash than were looked at. */
+/* Outcome: the caller may have more groups of this hash. */
 enum {
 	GROUPS_MORE = 1
 };
 
-/* Looks for a group of the caller, by its ordinal or number, among the first ones of this hash. Returns
- * 0: found, asked is filled in; -ENOENT: the caller has no such group; GROUPS_MORE or -errno. */
+/* Finds a group of the caller, by its ordinal or number, among the first groups of this hash.
+ * Returns 0 and fills in asked, -ENOENT if the caller has no such group, GROUPS_MORE, or -errno. */
 static int find_among_few(const struct view_query *query, struct hash128 hash,
 			  struct numbered *asked, struct group_record *group)
 {
@@ -178,8 +178,8 @@ static int find_among_few(const struct view_query *query, struct hash128 hash,
 	return GROUPS_MORE;
 }
 
-/* Asks the source for all groups of the caller with this hash, for a group of which the ordinal or the
- * number is wanted. */
+/* Numbers all groups of this hash that the caller finds, and fills in the wanted ordinal or number.
+ * Accesses the source. */
 static int number_groups(const struct view_query *query, const struct number_key *key,
 			 struct numbered *asked)
 {
@@ -198,8 +198,8 @@ static int number_groups(const struct view_query *query, const struct number_key
 	return r;
 }
 
-/* Fills in the ordinal or the number of one of the caller's many groups of this hash; -ENOENT: the
- * caller has no such group. */
+/* Fills in the ordinal or the number of a group, using the cache. -ENOENT if the caller has no such
+ * group. */
 static int find_among_many(const struct view_query *query, struct hash128 hash,
 			   struct numbered *asked)
 {
@@ -213,14 +213,14 @@ static int find_among_many(const struct view_query *query, struct hash128 hash,
 	if (known_numbers_get(&query->view->numbers, &key, asked, clock_monotonic_ns())) {
 		if (asked->number && asked->ordinal)
 			return 0;
-		/* a group that is found but has no number: the rights of the caller changed */
+		/* a visible group without a number: the caller's permissions changed */
 		if (asked->number)
 			return -ENOENT;
 	}
 	return number_groups(query, &key, asked);
 }
 
-/* Makes of the ordinal of a group its number for the caller. */
+/* Replaces the ordinal of a group by its number for the caller. */
 static int renumber(const struct view_query *query, struct group_record *group)
 {
 	struct numbered asked = {.ordinal = group->ordinal};
@@ -230,7 +230,7 @@ static int renumber(const struct view_query *query, struct group_record *group)
 	if (r == GROUPS_MORE)
 		r = find_among_many(query, group->hash, &asked);
 	if (r == -ENOENT) {
-		group->inodes = 0; /* the caller may not find its copies any more */
+		group->inodes = 0; /* the caller's permissions changed */
 		return 0;
 	}
 	group->ordinal = asked.number;
@@ -276,10 +276,10 @@ int visible_group(const struct view_query *query, struct group_record *group)
 /* Which other copies count. */
 enum others {
 	OTHERS_ALL,
-	OTHERS_BEFORE /* those that go before it */
+	OTHERS_BEFORE /* those before the copy in the order of goes_before() */
 };
 
-/* Where it is, found or not; a file with one name is nowhere else. */
+/* Sets the path of a copy, even if the caller does not find it. The file has a single name. */
 static int place_copy(const struct view_query *query, struct found_copy *copy)
 {
 	copy->path.length = 0;
@@ -287,7 +287,7 @@ static int place_copy(const struct view_query *query, struct found_copy *copy)
 						&copy->path, &copy->source));
 }
 
-/* As find_copy(); the source is not asked for what does not count anyhow. */
+/* Like find_copy(). If only copies before this one count, the source is accessed only for those. */
 static int find_other(const struct view_query *query, uint64_t id, const struct found_copy *copy,
 		      enum others others, struct found_copy *other)
 {
@@ -305,10 +305,11 @@ static int find_other(const struct view_query *query, uint64_t id, const struct 
 	return r;
 }
 
-/* Tries some copies of a group, the one that the index keeps first, as this is the one for most.
- * 1: he finds another, 0: there is none, -EAGAIN: there are more copies, or -errno. */
-static int try_some(const struct view_query *query, const struct group_record *group,
-		    const struct found_copy *copy, enum others others)
+/* Checks some copies of a group, first the one that the index keeps, as most callers find that one.
+ * Returns 1 if the caller finds another copy, 0 if not, -EAGAIN if the group has more copies, or
+ * -errno. */
+static int check_some(const struct view_query *query, const struct group_record *group,
+		      const struct found_copy *copy, enum others others)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct found_copy other = {0};
@@ -327,14 +328,14 @@ static int try_some(const struct view_query *query, const struct group_record *g
 	return r == 0 ? -EAGAIN : r == -ENOENT ? 0 : r;
 }
 
-/* Does he find another copy of its group? 1, 0 or -errno. One is enough: to try all of them for
- * each file in it would take its time. */
+/* Checks whether the caller finds another copy of the group. Returns 1, 0 or -errno. Stops at the
+ * first one, as checking all copies for each file of a group takes quadratic time. */
 static int finds_another(const struct view_query *query, const struct group_record *group,
 			 const struct found_copy *copy, enum others others)
 {
 	struct found_copy kept = {0};
 	struct visible_copies visible;
-	int r = try_some(query, group, copy, others);
+	int r = check_some(query, group, copy, others);
 
 	if (r != -EAGAIN)
 		return r;
@@ -343,14 +344,15 @@ static int finds_another(const struct view_query *query, const struct group_reco
 		return r;
 	if (others == OTHERS_ALL || !visible.kept)
 		return visible.inodes > 1;
-	/* What is remembered may not be so any more: by it alone, and what he finds now, each of two
-	 * could be held to be redundant for the other. */
+	/* The cached result may be outdated. Together with what the caller finds now, it could make
+	 * two copies redundant for each other, so the kept copy is checked again. */
 	r = find_other(query, visible.kept, copy, others, &kept);
 	bytes_free(&kept.path);
 	return r == -EACCES ? 0 : r < 0 ? r : 1;
 }
 
-/* Does he find the file by this name, and another copy of it? 1, 0 or -errno. */
+/* Checks whether the caller finds the file by this name, and another copy of it. Returns 1, 0 or
+ * -errno. */
 static int finds_with_another(const struct view_query *query, const struct entry_record *entry,
 			      const struct group_record *group, enum others others)
 {

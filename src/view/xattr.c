@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Extended attributes: twinfs's own, and those of the sources. */
+/* Extended attributes: those of twinfs and those of the sources. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +24,8 @@
 #include "view/view.h"
 #include "view/visible_copies.h"
 
-/* The names that are twinfs's own, of files, folders and groups alike. A source's attributes of these
- * very names are not shown; others that begin so are. */
+/* Prefix of the attributes of twinfs. Attributes of a source with the same names are hidden; other
+ * names with this prefix are shown. */
 #define OWN_PREFIX "user.twinfs."
 
 static bool is_own(const char *name)
@@ -41,8 +41,8 @@ static bool is_own(const char *name)
 	return false;
 }
 
-/* As getxattr(2) hands out a value. */
-static long give(const void *data, size_t length, void *value, size_t size)
+/* Copies a value as getxattr(2) does. */
+static long copy_out(const void *data, size_t length, void *value, size_t size)
 {
 	if (size == 0)
 		return (long)length;
@@ -54,7 +54,7 @@ static long give(const void *data, size_t length, void *value, size_t size)
 
 /* ---- twinfs's own -------------------------------------------------------------------- */
 
-/* -ESTALE where the node stands for a content that the file has no longer. */
+/* Returns -ESTALE if the file no longer has the content that the node stands for. */
 static int check_version(const struct view_query *query, uint64_t node)
 {
 	struct file_record file;
@@ -65,7 +65,7 @@ static int check_version(const struct view_query *query, uint64_t node)
 	return node_make_file(file.id, file.touches) == node ? 0 : -ESTALE;
 }
 
-/* The visible group that a node is, or is a copy in. */
+/* Gets the visible group that a node is, or of which it is a copy. */
 static int own_group(const struct view_query *query, uint64_t node, struct group_record *group)
 {
 	int r;
@@ -89,7 +89,7 @@ static int own_group(const struct view_query *query, uint64_t node, struct group
 	}
 }
 
-/* Appends the value of a group's attribute, of which a file has only the first two. */
+/* Appends the value of an attribute of a group. A file has only the first two. */
 static int group_value(const struct group_record *group, bool folder, const char *key,
 		       struct bytes *value)
 {
@@ -134,7 +134,7 @@ static int own_value(const struct view_call *call, uint64_t node, const char *ke
 
 /* ---- the sources' -------------------------------------------------------------------- */
 
-/* -ESTALE when what was opened is not the inode that the index knows. */
+/* Returns -ESTALE if the opened inode is not the indexed one. */
 static int check_inode(struct catalog *catalog, int fd, const struct attributes *known)
 {
 	struct attributes now;
@@ -145,9 +145,10 @@ static int check_inode(struct catalog *catalog, int fd, const struct attributes 
 	return attributes_same_inode(&now, known) ? 0 : -ESTALE;
 }
 
-/* As getxattr(2); name NULL: as listxattr(2). Which of them there are, and who may read them, is
- * different for different users. */
-static long ask(const struct view_call *call, int fd, const char *name, void *value, size_t size)
+/* As getxattr(2); with name NULL, as listxattr(2). Uses the caller's credentials, as names and
+ * access depend on the user. */
+static long query_source(const struct view_call *call, int fd, const char *name, void *value,
+			 size_t size)
 {
 	const struct fd_path path = fd_path(fd);
 	long length;
@@ -163,7 +164,7 @@ static long ask(const struct view_call *call, int fd, const char *name, void *va
 	return length;
 }
 
-/* Both open (O_PATH) what a node is in its source, if it is still that. */
+/* Both functions open (O_PATH) the source of a node. -ESTALE if it has changed. */
 
 static int open_dir(const struct view_query *query, uint64_t id)
 {
@@ -172,7 +173,7 @@ static int open_dir(const struct view_query *query, uint64_t id)
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	/* another mount, perhaps a dead one: it is not asked for attributes, so it has none */
+	/* a mount point: the server of the mount may not respond, so no attributes are read */
 	if (dir.flags & DIR_NOT_ENTERED)
 		return -ENODATA;
 	fd = source_open_dir(query->view->sources, query->reader, id, O_PATH);
@@ -198,7 +199,7 @@ static int open_file(const struct view_query *query, uint64_t node)
 	return source_open_inode(query->view->sources, query->reader, &file);
 }
 
-/* -ENODATA for a node that is in no source, and for a mount point. */
+/* Returns -ENODATA for a node outside the sources, and for a mount point. */
 static int open_node(const struct view_call *call, uint64_t node)
 {
 	CLEANUP_QUERY struct view_query query = {0};
@@ -224,14 +225,15 @@ long view_getxattr(const struct view_call *call, uint64_t node, const char *name
 	if (is_own(name)) {
 		int r = own_value(call, node, name + strlen(OWN_PREFIX), &own);
 
-		return r < 0 ? query_error(call->view, r) : give(own.data, own.length, value, size);
+		return r < 0 ? query_error(call->view, r)
+			     : copy_out(own.data, own.length, value, size);
 	}
 	fd = open_node(call, node);
-	return fd < 0 ? query_error(call->view, fd) : ask(call, fd, name, value, size);
+	return fd < 0 ? query_error(call->view, fd) : query_source(call, fd, name, value, size);
 }
 
-/* Takes the names that are ours out of a list of length bytes; what is left of it. */
-static size_t drop_own(char *list, size_t length)
+/* Removes the names of twinfs from a list of length bytes. Returns the remaining length. */
+static size_t remove_own(char *list, size_t length)
 {
 	size_t kept = 0;
 
@@ -258,8 +260,8 @@ long view_listxattr(const struct view_call *call, uint64_t node, char *list, siz
 		return 0;
 	if (fd < 0)
 		return query_error(call->view, fd);
-	length = ask(call, fd, NULL, all, XATTR_LIST_MAX);
+	length = query_source(call, fd, NULL, all, XATTR_LIST_MAX);
 	if (length < 0)
 		return length;
-	return give(all, drop_own(all, (size_t)length), list, size);
+	return copy_out(all, remove_own(all, (size_t)length), list, size);
 }

@@ -50,7 +50,7 @@ static void test_name_that_came_was_not_there_and_can_be_made_only(void **state)
 	assert_false(watcher_reply_change(&replies, FOLDER, "other", true, &entry));
 	assert_true(watcher_reply_change(&replies, FOLDER, "name", true, &entry));
 	assert_true(S_ISDIR(entry.attr.st_mode));
-	assert_int_equal(node_kind(entry.ino), NODE_STAND_IN);
+	assert_int_equal(node_kind(entry.ino), NODE_PLACEHOLDER);
 	/* exact, as the kernel is told to keep none of it */
 	assert_true(entry.entry_timeout <= 0 && entry.attr_timeout <= 0);
 	watcher_replies_deinit(&replies);
@@ -68,7 +68,7 @@ static void test_name_that_went_was_there_as_another_node_each_time(void **state
 	for (int i = 0; i < 3; i++) {
 		watcher_reply_begin(&replies, reply);
 		assert_true(watcher_reply_lookup(&replies, FOLDER, "name", &entry));
-		assert_int_equal(node_kind(entry.ino), NODE_STAND_IN);
+		assert_int_equal(node_kind(entry.ino), NODE_PLACEHOLDER);
 		assert_true(S_ISREG(entry.attr.st_mode));
 		assert_int_not_equal(entry.ino, before);
 		before = entry.ino;

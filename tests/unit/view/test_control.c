@@ -90,6 +90,15 @@ static int make_report(void *context, struct bytes *page, const struct interrupt
 	return bytes_append_text(page, "<p>page</p>");
 }
 
+static void set_report(struct fixture *fixture,
+		       int (*report)(void *, struct bytes *, const struct interruption *),
+		       void *context)
+{
+	const struct view_hooks hooks = {.report = report, .context = context};
+
+	view_set_hooks(&fixture->view, &hooks);
+}
+
 static void test_few_reports_are_made_at_a_time_and_one_more_is_refused(void **state)
 {
 	struct fixture fixture;
@@ -97,8 +106,7 @@ static void test_few_reports_are_made_at_a_time_and_one_more_is_refused(void **s
 
 	(void)state;
 	fixture_open(&fixture, one_source);
-	fixture.view.report = make_report;
-	fixture.view.report_context = &asking;
+	set_report(&fixture, make_report, &asking);
 	for (unsigned int i = 1; i <= 2; i++) {
 		assert_memory_equal(content_of(&fixture, FIXED_REPORT), "<p>page</p>\n\n", 13);
 		assert_int_equal(asking.depth, i * VIEW_REPORTS_MAX);
@@ -136,17 +144,16 @@ static void test_report_has_the_size_that_it_says(void **state)
 	(void)state;
 	fixture_open(&fixture, one_source);
 	asking.fixture = &fixture;
-	fixture.view.report = make_report;
-	fixture.view.report_context = &asking;
+	set_report(&fixture, make_report, &asking);
 	assert_int_equal(view_getattr(&fixture.call, FIXED_REPORT, &attributes), 0);
 	assert_int_equal(view_open(&fixture.call, FIXED_REPORT, &file), 0);
 	assert_int_equal(file.content.length, attributes.st_size);
 	view_close(&file);
-	fixture.view.report = make_long_report;
+	set_report(&fixture, make_long_report, NULL);
 	assert_int_equal(view_open(&fixture.call, FIXED_REPORT, &file), -EFBIG);
-	fixture.view.report = make_no_report;
+	set_report(&fixture, make_no_report, NULL);
 	assert_int_equal(view_open(&fixture.call, FIXED_REPORT, &file), -EINTR);
-	fixture.view.report = NULL;
+	set_report(&fixture, NULL, NULL);
 	assert_int_equal(view_open(&fixture.call, FIXED_REPORT, &file), -ENODATA);
 	fixture_close(&fixture);
 }

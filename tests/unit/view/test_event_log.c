@@ -134,9 +134,9 @@ static void test_who_was_in_a_line_that_is_forgotten_goes_on_at_a_new_one(void *
 	length = event_log_read(&log, &reader, text, sizeof(text), 30);
 	assert_memory_equal(text, "\"missed\",\"count\":", 17);
 	/* the line that it had begun is not among them */
-	assert_int_equal(strtoull(text + 17, NULL, 10), log.forgotten - 1);
+	assert_int_equal(strtoull(text + 17, NULL, 10), log.discarded_lines - 1);
 	assert_true(event_log_read(&log, &reader, text, sizeof(text), 30 + length) > 0);
-	assert_int_equal(line_number(text), log.forgotten);
+	assert_int_equal(line_number(text), log.discarded_lines);
 	event_log_deinit(&log);
 }
 

@@ -365,7 +365,7 @@ static void test_folders_of_ranks_are_told_of_each_commit_once_they_were_asked_f
 
 	(void)state;
 	begin(one_source);
-	(void)ranking_show_folders(&told->fixture.view.ranking, 2);
+	(void)ranking_max_folders(&told->fixture.view.ranking, 2);
 	told->held[told->held_count++] = FIXED_BY_SIZE;
 	file = fixture_file(&told->fixture, S_IFREG | 0644, 5);
 	fixture_add_file(&told->fixture, root(), "f", &file);

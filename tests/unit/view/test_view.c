@@ -325,12 +325,12 @@ static void in_source(const struct fixture *fixture, const char *command)
 	run(text);
 }
 
-static unsigned int suspected;
+static unsigned int changed_sources;
 
-static void note_suspect(void *context, uint64_t file)
+static void note_changed_source(void *context, uint64_t file)
 {
 	assert_int_equal(file, *(const uint64_t *)context);
-	suspected++;
+	changed_sources++;
 }
 
 static void test_only_the_content_that_was_known_at_opening_is_read(void **state)
@@ -344,23 +344,23 @@ static void test_only_the_content_that_was_known_at_opening_is_read(void **state
 	fixture_open(&fixture, one_source);
 	node = add_real_file(&fixture, "f", "text");
 	id = node_id(node);
-	fixture.view.suspect = note_suspect;
-	fixture.view.suspect_context = &id;
-	suspected = 0;
+	view_set_hooks(&fixture.view,
+		       &(struct view_hooks){.source_changed = note_changed_source, .context = &id});
+	changed_sources = 0;
 	assert_int_equal(view_open(&fixture.call, node, &file), 0);
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), 4);
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 2), 2);
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 4), 0);
-	assert_int_equal(suspected, 0);
+	assert_int_equal(changed_sources, 0);
 	in_source(&fixture, "printf TEXT > f");
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), -ESTALE);
-	assert_int_equal(suspected, 1);
+	assert_int_equal(changed_sources, 1);
 	/* and when the index has seen that, it is another node */
 	update_real_file(&fixture, node, "f", 0);
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), -ESTALE);
 	view_close(&file);
 	assert_int_equal(view_open(&fixture.call, node, &file), -ESTALE);
-	assert_int_equal(suspected, 1);
+	assert_int_equal(changed_sources, 1);
 	node = (uint64_t)fixture_find(&fixture, "uniques/f");
 	assert_int_equal(view_open(&fixture.call, node, &file), 0);
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), 4);

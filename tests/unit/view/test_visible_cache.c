@@ -81,11 +81,11 @@ static void test_no_more_than_so_many_are_remembered(void **state)
 	struct visible_copies visible;
 	size_t known = 0;
 
-	for (next.group = 100; next.group < 100 + 8 * KNOWN_SHARES_MAX; next.group++)
+	for (next.group = 100; next.group < 100 + 8 * VISIBLE_CACHE_MAX; next.group++)
 		visible_cache_put(*state, &next, &other, 0, 1000);
-	for (next.group = 100; next.group < 100 + 8 * KNOWN_SHARES_MAX; next.group++)
+	for (next.group = 100; next.group < 100 + 8 * VISIBLE_CACHE_MAX; next.group++)
 		known += visible_cache_get(*state, &next, &visible, 1000);
-	assert_in_range(known, KNOWN_SHARES_MAX / 2, KNOWN_SHARES_MAX);
+	assert_in_range(known, VISIBLE_CACHE_MAX / 2, VISIBLE_CACHE_MAX);
 }
 
 int main(void)
