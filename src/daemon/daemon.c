@@ -188,7 +188,7 @@ static void set_stale(struct daemon *daemon, bool stale)
 	if (r < 0)
 		log_error("cannot tell the kernel that its listings are old: %s", error_text(r));
 	else if (invalidation)
-		session_tell(daemon->session, invalidation);
+		session_invalidate(daemon->session, invalidation);
 }
 
 static void on_report(void *context, uint64_t unwatched, int problem)
@@ -257,7 +257,7 @@ static void on_commit(const struct commit_delta *delta, void *context)
 	struct invalidation *invalidation = NULL;
 
 	if (invalidation_new(&invalidation, delta) == 0)
-		session_tell(daemon->session, invalidation);
+		session_invalidate(daemon->session, invalidation);
 	else
 		log_error("no memory to tell the kernel of changes: unmount the view and mount it "
 			  "again");

@@ -10,14 +10,14 @@
 #include <sys/vfs.h>
 #include <uthash.h>
 
-/* Not in every linux/magic.h. */
+/* missing in some versions of linux/magic.h */
 #ifndef EROFS_SUPER_MAGIC_V1
 #define EROFS_SUPER_MAGIC_V1 0xE0F5E1E2
 #endif
 
 struct backing {
 	uint64_t node;
-	int id; /* 0: read through us */
+	int id; /* backing id; 0: read by requests */
 	unsigned int uses;
 	UT_hash_handle hh;
 };
@@ -28,7 +28,7 @@ int backings_init(struct backings *backings)
 	return -pthread_mutex_init(&backings->lock, NULL);
 }
 
-/* The kernel forgets its numbers with the mount. */
+/* The kernel closes the backing ids with the connection. */
 void backings_deinit(struct backings *backings)
 {
 	struct backing *backing, *next;
@@ -41,9 +41,8 @@ void backings_deinit(struct backings *backings)
 	pthread_mutex_destroy(&backings->lock);
 }
 
-/* File systems that are made as a whole and then only read. One that is mounted read-only may be
- * mounted otherwise later, and a file that chattr(1) made immutable may be made mutable; one with
- * fs-verity may not. */
+/* Read-only by design: file systems that are created as a whole, and files with fs-verity. A
+ * read-only mount can be remounted, and an immutable file (chattr(1)) can be made mutable. */
 bool backing_is_sealed(int fd)
 {
 	struct statx status;
@@ -65,7 +64,7 @@ bool backing_is_sealed(int fd)
 	}
 }
 
-static int give_to_kernel(fuse_req_t request, int fd)
+static int open_backing(fuse_req_t request, int fd)
 {
 #if PASSTHROUGH_KNOWN
 	int id = fuse_passthrough_open(request, fd);
@@ -78,7 +77,7 @@ static int give_to_kernel(fuse_req_t request, int fd)
 #endif
 }
 
-static void take_from_kernel(fuse_req_t request, int id)
+static void close_backing(fuse_req_t request, int id)
 {
 #if PASSTHROUGH_KNOWN
 	(void)fuse_passthrough_close(request, id);
@@ -88,15 +87,15 @@ static void take_from_kernel(fuse_req_t request, int id)
 #endif
 }
 
-static void forget(struct backings *backings, fuse_req_t request, struct backing *backing)
+static void release_backing(struct backings *backings, fuse_req_t request, struct backing *backing)
 {
 	if (backing->id)
-		take_from_kernel(request, backing->id);
+		close_backing(request, backing->id);
 	HASH_DEL(backings->table, backing);
 	free(backing);
 }
 
-static void forget_idle(struct backings *backings, fuse_req_t request)
+static void release_idle(struct backings *backings, fuse_req_t request)
 {
 	struct backing *backing, *next;
 
@@ -105,14 +104,14 @@ static void forget_idle(struct backings *backings, fuse_req_t request)
 	HASH_ITER(hh, backings->table, backing, next)
 	{
 		if (backing->uses == 0)
-			forget(backings, request, backing);
+			release_backing(backings, request, backing);
 	}
 	backings->idle = 0;
 }
 
-/* The entry of a node that nobody else has open; NULL without memory. */
-static struct backing *decide(struct backings *backings, fuse_req_t request,
-			      const struct view_file *file)
+/* Adds the entry of a node that is not open yet. Returns NULL without memory. */
+static struct backing *add_backing(struct backings *backings, fuse_req_t request,
+				   const struct view_file *file)
 {
 	struct backing *backing = calloc(1, sizeof(*backing));
 
@@ -126,7 +125,7 @@ static struct backing *decide(struct backings *backings, fuse_req_t request,
 	}
 	if (!backings->refused &&
 	    ((backings->choice == BACKING_ALL && !file->silent) || backing_is_sealed(file->fd))) {
-		backing->id = give_to_kernel(request, file->fd);
+		backing->id = open_backing(request, file->fd);
 		backings->refused = backing->id == 0;
 	}
 	return backing;
@@ -140,10 +139,10 @@ int backing_begin(struct backings *backings, fuse_req_t request, const struct vi
 	if (backings->choice == BACKING_NONE)
 		return 0;
 	pthread_mutex_lock(&backings->lock);
-	forget_idle(backings, request);
+	release_idle(backings, request);
 	HASH_FIND(hh, backings->table, &file->node, sizeof(file->node), backing);
 	if (!backing)
-		backing = decide(backings, request, file);
+		backing = add_backing(backings, request, file);
 	if (backing)
 		backing->uses++;
 	id = backing ? backing->id : -ENOMEM;
@@ -161,7 +160,7 @@ void backing_end(struct backings *backings, fuse_req_t request, uint64_t node)
 	HASH_FIND(hh, backings->table, &node, sizeof(node), backing);
 	if (backing && --backing->uses == 0) {
 		if (request || backing->id == 0)
-			forget(backings, request, backing);
+			release_backing(backings, request, backing);
 		else
 			backings->idle++;
 	}

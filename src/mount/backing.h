@@ -2,17 +2,17 @@
 #ifndef MOUNT_BACKING_H
 #define MOUNT_BACKING_H
 
-/* Files that the kernel reads by itself, past this program (passthrough): which of the open ones
- * are, and under which number the kernel knows the file behind. Any thread.
+/* Passthrough: files that the kernel reads from a backing file, without requests to this program.
+ * Stores the backing id of each open node. Any thread.
  *
- * The kernel wants all who have a node open to have it open in one way: by the same number, or none
- * by any; an open in another way fails with EIO. So the first one decides for those who come while
- * it is open.
+ * The kernel requires that all opens of a node use the same backing id, or none; other opens fail
+ * with EIO. So the first open of a node decides for later opens while it is open.
  *
- * Nobody sees what the kernel reads, and what is open cannot be taken back: where the source can be
- * written while it is open in the view, its new bytes would be given away under the name of the old
- * ones. So this is for files that nobody can ever write, and for all only where the user asks: but
- * never for files on which a writer leaves no trace (view_file.silent). */
+ * Reads by the kernel are not checked, and an open backing file cannot be revoked. If the source is
+ * written to while it is open in the view, its new bytes are read as content of the old version.
+ * Therefore passthrough is used for files that can never be written (sealed), and for other files
+ * only if the user asks for it, but never for files whose writers leave no trace
+ * (view_file.silent). */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -24,8 +24,8 @@
 #include "view/view.h"
 
 enum backing_choice {
-	BACKING_NONE, /* the kernel or our rights do not allow it */
-	BACKING_SEALED, /* what nobody can ever write */
+	BACKING_NONE, /* the kernel or missing permissions prevent it */
+	BACKING_SEALED, /* files that can never be written */
 	BACKING_ALL,
 };
 
@@ -33,26 +33,27 @@ struct backings {
 	pthread_mutex_t lock; /* of all below */
 	enum backing_choice choice; /* set before files are opened */
 	struct backing *table; /* uthash, by node; empty for BACKING_NONE */
-	size_t idle; /* entries that nobody uses, but whose number the kernel still has */
-	bool refused; /* the kernel took none, and is not asked again: libfuse logs each time */
+	size_t idle; /* entries without users whose backing id is still open */
+	/* the kernel refused one; no further attempts, as libfuse logs each failure */
+	bool refused;
 };
 
 MUST_CHECK int backings_init(struct backings *backings);
 void backings_deinit(struct backings *backings);
 
-/* A file is being opened, whose source is open: the number to answer with, above 0; 0: it is read
- * through us. The caller ends it with backing_end in either case. -ENOMEM. */
+/* Gets the backing id for an open of a file. Returns an id above 0, 0 if reads are requests to this
+ * program, or -ENOMEM. Unless it fails, the caller must call backing_end. */
 MUST_CHECK int backing_begin(struct backings *backings, fuse_req_t request,
 			     const struct view_file *file);
 
-/* One who had the node open closes it. request: any that is not answered yet; NULL: there is none,
- * and the kernel is told at the next occasion. */
+/* Ends one open of a node. request: any unanswered request; if NULL, the backing id is closed at
+ * the next open. */
 void backing_end(struct backings *backings, fuse_req_t request, uint64_t node);
 
-/* Did the kernel refuse what it was offered? */
+/* Returns whether the kernel refused a backing file. */
 bool backing_was_refused(struct backings *backings);
 
-/* Is there no way to change the bytes of an open file, now or later? */
+/* Returns whether the bytes of an open file can never be changed. */
 MUST_CHECK bool backing_is_sealed(int fd);
 
 #endif

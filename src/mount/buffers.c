@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 
-/* Listings ask for little, reads for more: with this, what the one leaves does for the other. */
+/* Minimum size, so that buffers of listings can be reused for reads. */
 #define SIZE_MIN (128U << 10)
 
 int buffers_init(struct buffers *buffers)
@@ -39,7 +39,7 @@ struct buffer buffers_take(struct buffers *buffers, size_t size)
 	return buffer;
 }
 
-void buffers_give(struct buffers *buffers, struct buffer buffer)
+void buffers_return(struct buffers *buffers, struct buffer buffer)
 {
 	pthread_mutex_lock(&buffers->lock);
 	if (buffer.data && buffers->count < BUFFERS_MAX) {

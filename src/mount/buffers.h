@@ -2,16 +2,15 @@
 #ifndef MOUNT_BUFFERS_H
 #define MOUNT_BUFFERS_H
 
-/* Memory in which answers are put together, used again: pages that malloc gets from the system and
- * gives back for each request are cleared each time, which was a tenth of the work of reading a
- * large file. Any thread. */
+/* Buffers for replies, which are reused. Pages that malloc takes from the kernel for each request
+ * must be cleared each time, which was a tenth of the work of reading a large file. Any thread. */
 
 #include <pthread.h>
 #include <stddef.h>
 
 #include "base/attributes.h"
 
-/* As many as there are threads that answer; what more come is freed. */
+/* The number of threads that answer requests. Further buffers are freed. */
 #define BUFFERS_MAX 16
 
 struct buffer {
@@ -28,9 +27,9 @@ struct buffers {
 MUST_CHECK int buffers_init(struct buffers *buffers);
 void buffers_deinit(struct buffers *buffers);
 
-/* Gives one of at least size bytes, which hold anything; data is NULL without memory. For
- * buffers_give, in any case. */
+/* Returns a buffer of at least size bytes with undefined content; data is NULL without memory. In
+ * both cases it must be returned by buffers_return. */
 struct buffer buffers_take(struct buffers *buffers, size_t size);
-void buffers_give(struct buffers *buffers, struct buffer buffer);
+void buffers_return(struct buffers *buffers, struct buffer buffer);
 
 #endif

@@ -3,18 +3,18 @@
 
 #include "base/log.h"
 
-/* Takes the fastest way to read that is allowed. */
+/* Selects the fastest allowed way to read files. */
 static void choose_speed(struct session *session, struct fuse_conn_info *connection)
 {
 	struct features *facts = &session->facts;
 	enum backing_choice choice;
 
 #if PASSTHROUGH_KNOWN
-	facts->kernel_reads = connection->capable & FUSE_CAP_PASSTHROUGH;
+	facts->kernel_passthrough = connection->capable & FUSE_CAP_PASSTHROUGH;
 	choice = features_backing(facts);
 	if (choice != BACKING_NONE) {
 		connection->want |= (unsigned int)FUSE_CAP_PASSTHROUGH;
-		/* a source may be on an overlay file system */
+		/* a source may be on overlayfs */
 		connection->max_backing_stack_depth = FUSE_BACKING_STACKED_OVER;
 	}
 #else
@@ -32,11 +32,11 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 {
 	struct session *session = userdata;
 	const unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS;
-	/* Attributes in listings are for nothing where the kernel may not keep them. */
+	/* Without timeouts, attributes in listings are useless to the kernel. */
 	const unsigned int alone = FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO;
-	/* Requests are small, and what is read has passed through our memory: splicing would cost
-	 * system calls more. Pages are given up by page_gate.h, not on account of times; asking for
-	 * those before each read is for nothing. */
+	/* Requests are small, and data passes through a buffer anyway, so splice would only add
+	 * system calls. page_gate.h decides on the page cache, not the mtime, so the getattr before
+	 * each read that AUTO_INVAL_DATA causes is useless. */
 	const unsigned int unwanted = FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ |
 				      FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
 				      FUSE_CAP_AUTO_INVAL_DATA;
@@ -45,11 +45,12 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 	connection->want |= wanted & connection->capable;
 	if (!session->settings.shared)
 		connection->want |= alone & connection->capable;
-	/* With default_permissions, ACLs have to be the kernel's affair, too: else who may read a
-	 * file by its ACL alone would be refused. And they bring default_permissions with them. */
-	if (!session_judges(session))
+	/* With default_permissions, the kernel must also check ACLs. Otherwise it would refuse
+	 * users whose access is granted by an ACL. FUSE_CAP_POSIX_ACL implies
+	 * default_permissions. */
+	if (!session_checks_access(session))
 		connection->want |= FUSE_CAP_POSIX_ACL & connection->capable;
-	if (connection->max_write > LOOP_DATA_MAX) /* the most that may be read at once, too */
+	if (connection->max_write > LOOP_DATA_MAX) /* also limits reads */
 		connection->max_write = LOOP_DATA_MAX;
 	session->opens_directories = !(connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT);
 	choose_speed(session, connection);

@@ -2,12 +2,12 @@
 #ifndef MOUNT_CALLBACKS_H
 #define MOUNT_CALLBACKS_H
 
-/* One function per request of the kernel: it asks the view and hands the answer on. libfuse calls
- * them in threads of its own, several at a time; their user data is the session.
+/* One function for each FUSE operation: queries the view and replies. Called by the threads of the
+ * loop, several at a time; the user data of a request is the session.
  *
- * What the kernel may keep, and for how long, is in mount/lifetime.h. Before the view is asked for
- * something that the kernel may keep, the node by which it comes to it is marked (mount/cached_marks.h);
- * and the node that it is, before the kernel is answered.
+ * Timeouts are in mount/timeouts.h. Before the view is queried for a reply that the kernel may
+ * cache, the node of the directory or inode is marked (mount/cached_marks.h). The node that a name
+ * refers to is marked before the reply.
  */
 
 #include <errno.h>
@@ -20,20 +20,20 @@ static inline struct session *session_of(fuse_req_t request)
 	return fuse_req_userdata(request);
 }
 
-/* Requests that were interrupted have nobody to reply to; nothing else can fail in a reply. */
+/* A reply fails only if the request was interrupted, and then no reply is needed. */
 static inline void reply_error(fuse_req_t request, int result)
 {
 	(void)fuse_reply_err(request, -result);
 }
 
-/* The handle that opening gave to the kernel; held by it until it asks to release it. */
+/* Returns the handle of an open file, which is valid until the kernel releases it. */
 static inline struct handle *handle_of(const struct fuse_file_info *info)
 {
 	return (struct handle *)(uintptr_t)info->fh; // NOLINT(performance-no-int-to-ptr)
 }
 
-/* Hands an open handle to the kernel. Its reply fails when the request was interrupted, and then
- * it will never ask to release it. */
+/* Replies to an open with a handle. The reply fails if the request was interrupted; then the kernel
+ * will not release the handle. */
 static inline void reply_open(fuse_req_t request, struct fuse_file_info *info,
 			      struct handle *handle)
 {

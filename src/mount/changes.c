@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Requests that would change something: EROFS, but for those by which the process that mounts has
- * programs hear of what changed (mount/watcher_event.h), and which change nothing either. Without these
- * functions libfuse would answer ENOSYS, of which the kernel makes other errors. */
+/* Requests that change something get EROFS, except those by which the mounter process raises
+ * inotify events (mount/watcher_event.h); those change nothing either. Without these functions
+ * libfuse replies ENOSYS, which the kernel translates to other errors. */
 
 #include "mount/callbacks.h"
-#include "mount/lifetime.h"
+#include "mount/timeouts.h"
 
 static void make(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
 	struct session *session = session_of(request);
 	struct fuse_entry_param entry;
 
-	if (watcher_thread_is_requester(&session->watcher, request) &&
+	if (watcher_thread_is_from_mounter(&session->watcher, request) &&
 	    watcher_reply_change(&session->replies, parent, name, true, &entry))
 		(void)fuse_reply_entry(request, &entry);
 	else
@@ -22,7 +22,7 @@ static void make(fuse_req_t request, fuse_ino_t parent, const char *name)
 static void remove_name(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
 	struct session *session = session_of(request);
-	bool replies = watcher_thread_is_requester(&session->watcher, request) &&
+	bool replies = watcher_thread_is_from_mounter(&session->watcher, request) &&
 		       watcher_reply_change(&session->replies, parent, name, false, NULL);
 
 	reply_error(request, replies ? 0 : -EROFS);
@@ -51,7 +51,7 @@ void on_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
 	remove_name(request, parent, name);
 }
 
-/* The attributes are what they were. */
+/* The attributes do not change. */
 void on_setattr(fuse_req_t request, fuse_ino_t node, struct stat *attributes, int wanted,
 		struct fuse_file_info *info)
 {
@@ -59,7 +59,7 @@ void on_setattr(fuse_req_t request, fuse_ino_t node, struct stat *attributes, in
 
 	(void)attributes;
 	(void)wanted;
-	if (watcher_thread_is_requester(&session->watcher, request))
+	if (watcher_thread_is_from_mounter(&session->watcher, request))
 		on_getattr(request, node, info);
 	else
 		reply_error(request, -EROFS);
@@ -73,7 +73,7 @@ void on_symlink(fuse_req_t request, const char *target, fuse_ino_t parent, const
 	reply_error(request, -EROFS);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): as libfuse calls it */
+/* NOLINTNEXTLINE(readability-function-size): libfuse's signature */
 void on_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
 	       const char *new_name, unsigned int flags)
 {
@@ -103,7 +103,7 @@ void on_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t m
 	reply_error(request, -EROFS);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): as libfuse calls it */
+/* NOLINTNEXTLINE(readability-function-size): libfuse's signature */
 void on_setxattr(fuse_req_t request, fuse_ino_t node, const char *name, const char *value,
 		 size_t size, int flags)
 {

@@ -14,7 +14,8 @@
 
 int device_use(struct session *session, int fd)
 {
-	char device[sizeof("/dev/fd/") + 10]; /* libfuse takes this name for one that is mounted */
+	/* libfuse uses a name of this form as an open device */
+	char device[sizeof("/dev/fd/") + 10];
 
 	(void)snprintf(device, sizeof(device), "/dev/fd/%d", fd);
 	return fuse_session_mount(session->fuse, device) == 0 ? 0 : -EIO;
@@ -22,7 +23,7 @@ int device_use(struct session *session, int fd)
 
 #else
 
-/* Nothing but notifications, which have no number, is written before the first answer. */
+/* Before the first reply only notifications are written, which have unique 0. */
 static bool is_first_answer(struct session *session, const struct fuse_out_header *header)
 {
 	return header->unique != 0 && !atomic_load(&session->answered) &&
@@ -41,7 +42,7 @@ static ssize_t write_answer(int fd, struct iovec *parts, int count, void *userda
 	return writev(fd, parts, count);
 }
 
-/* The workers read by themselves (loop.c); libfuse insists on having this. */
+/* Unused, as workers read the device (loop.c), but libfuse requires it. */
 static ssize_t read_request(int fd, void *memory, size_t size, void *userdata)
 {
 	(void)userdata;

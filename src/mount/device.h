@@ -2,18 +2,20 @@
 #ifndef MOUNT_DEVICE_H
 #define MOUNT_DEVICE_H
 
-/* The device of a mount (fuse(4)), from which requests are read and to which answers are written. */
+/* The FUSE device of a mount (fuse(4)), from which requests are read and to which replies are
+ * written. */
 
 #include "base/attributes.h"
 
 struct session;
 
-/* Has libfuse answer to fd, the device of a mount, which libfuse closes from now on.
+/* Connects libfuse to fd, the device of a mount. libfuse closes it from now on.
  *
- * libfuse before 3.17 does not tell the kernel FUSE_PARALLEL_DIROPS: without it one listing or lookup
- * that takes long holds up everybody else in that folder. There the flag is put into the first answer.
+ * libfuse before 3.17 does not request FUSE_PARALLEL_DIROPS from the kernel. Without it, a slow
+ * listing or lookup blocks all others in the same directory. For these versions the flag is set in
+ * the reply to FUSE_INIT.
  *
- * 0, or -errno: the caller still owns fd. */
+ * Returns 0, or -errno; the caller still owns fd then. */
 MUST_CHECK int device_use(struct session *session, int fd);
 
 #endif

@@ -16,19 +16,19 @@
 
 const char *features_no_passthrough(const struct features *facts)
 {
-	if (!facts->library_reads)
+	if (!facts->library_passthrough)
 		return "it needs libfuse 3.17, or twinfs built with -Dfuse=newer";
-	if (!facts->kernel_reads)
+	if (!facts->kernel_passthrough)
 		return "it needs Linux 6.9";
 	return facts->privileged ? NULL : "only root may mount with it";
 }
 
-const char *features_no_rings(const struct features *facts)
+const char *features_no_io_uring(const struct features *facts)
 {
-	if (!facts->library_rings)
+	if (!facts->library_io_uring)
 		return "it needs libfuse 3.18 with liburing, or twinfs built with "
 		       "-Dfuse=newer and liburing";
-	switch (facts->kernel_rings) {
+	switch (facts->kernel_io_uring) {
 	case FEATURE_MISSING:
 		return "it needs Linux 6.14";
 	case FEATURE_OFF:
@@ -41,7 +41,7 @@ const char *features_no_rings(const struct features *facts)
 
 enum backing_choice features_backing(const struct features *facts)
 {
-	if (features_no_passthrough(facts) || !facts->may_back)
+	if (features_no_passthrough(facts) || !facts->can_open_backing)
 		return BACKING_NONE;
 	return facts->wants_passthrough ? BACKING_ALL : BACKING_SEALED;
 }
@@ -61,30 +61,31 @@ static const char *advise_reading(const struct features *facts)
 {
 	if (facts->wants_passthrough && !features_no_passthrough(facts))
 		return NULL;
-	if (!facts->library_reads)
+	if (!facts->library_passthrough)
 		return "build with -Dfuse=newer, for passthrough and io_uring";
-	if (!facts->kernel_reads)
+	if (!facts->kernel_passthrough)
 		return "run Linux 6.9 or later, for passthrough";
 	if (!facts->privileged)
 		return "mount as root, for passthrough";
 	return "mount with -o passthrough, if nobody writes to files while they are read here";
 }
 
-static const char *advise_requests(const struct features *facts)
+static const char *advise_transport(const struct features *facts)
 {
-	if (!facts->library_rings)
-		return facts->library_reads ? "build with -Dfuse=newer and liburing, for io_uring"
-					    : NULL;
-	if (facts->kernel_rings == FEATURE_MISSING)
+	if (!facts->library_io_uring)
+		return facts->library_passthrough
+			       ? "build with -Dfuse=newer and liburing, for io_uring"
+			       : NULL;
+	if (facts->kernel_io_uring == FEATURE_MISSING)
 		return "run Linux 6.14 or later, for io_uring";
-	if (facts->kernel_rings == FEATURE_OFF)
+	if (facts->kernel_io_uring == FEATURE_OFF)
 		return "echo Y >" SWITCH_FILE " and mount with -o io_uring";
-	return facts->wants_rings ? NULL : "mount with -o io_uring";
+	return facts->wants_io_uring ? NULL : "mount with -o io_uring";
 }
 
 void features_advise(const struct features *facts, const char *advice[FEATURE_ADVICE_MAX])
 {
-	const char *all[] = {advise_reading(facts), advise_requests(facts)};
+	const char *all[] = {advise_reading(facts), advise_transport(facts)};
 	size_t count = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
@@ -94,7 +95,7 @@ void features_advise(const struct features *facts, const char *advice[FEATURE_AD
 	advice[count] = NULL;
 }
 
-/* Reads the kernel's switch for io_uring. */
+/* Reads the kernel's parameter for io_uring. */
 static enum feature_switch kernel_switch(void)
 {
 	AUTO_FCLOSE FILE *file = fopen(SWITCH_FILE, "re");
@@ -119,11 +120,12 @@ void features_gather(struct features *facts)
 	struct utsname system;
 
 	*facts = (struct features){
-		.library_reads = PASSTHROUGH_KNOWN,
-		.library_rings = RINGS_KNOWN,
-		.kernel_reads = uname(&system) == 0 && features_kernel_is(system.release, 6, 9),
-		.kernel_rings = kernel_switch(),
+		.library_passthrough = PASSTHROUGH_KNOWN,
+		.library_io_uring = RINGS_KNOWN,
+		.kernel_passthrough =
+			uname(&system) == 0 && features_kernel_is(system.release, 6, 9),
+		.kernel_io_uring = kernel_switch(),
 		.privileged = geteuid() == 0,
-		.may_back = confine_has_capability(CAP_SYS_ADMIN),
+		.can_open_backing = confine_has_capability(CAP_SYS_ADMIN),
 	};
 }

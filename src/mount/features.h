@@ -2,52 +2,53 @@
 #ifndef MOUNT_FEATURES_H
 #define MOUNT_FEATURES_H
 
-/* How a mount reads files and gets its requests, and what would make either faster. Pure code but
- * for features_gather; any thread. */
+/* How a mount reads files and receives requests, and hints to make both faster. Pure code, any
+ * thread, except features_gather. */
 
 #include <stdbool.h>
 
 #include "mount/backing.h"
 
-/* A switch of the kernel. */
+/* A parameter of the kernel. */
 enum feature_switch {
-	FEATURE_MISSING, /* the kernel is too old for it */
+	FEATURE_MISSING, /* the kernel is too old */
 	FEATURE_OFF,
 	FEATURE_ON,
 };
 
 struct features {
-	bool library_reads; /* libfuse knows passthrough: 3.17 */
-	bool library_rings; /* libfuse knows io_uring: 3.18, built with liburing */
-	bool kernel_reads; /* the kernel knows passthrough: 6.9 */
-	enum feature_switch kernel_rings; /* the same of io_uring: 6.14, and it is off at first */
+	bool library_passthrough; /* libfuse supports passthrough: 3.17 */
+	bool library_io_uring; /* libfuse supports io_uring: 3.18, built with liburing */
+	bool kernel_passthrough; /* the kernel supports passthrough: 6.9 */
+	/* the kernel supports io_uring for FUSE: 6.14, disabled by default */
+	enum feature_switch kernel_io_uring;
 	bool privileged; /* root */
-	bool may_back; /* CAP_SYS_ADMIN: may have the kernel read files by itself */
-	bool wants_passthrough; /* the user asked for it */
-	bool wants_rings;
+	bool can_open_backing; /* CAP_SYS_ADMIN, which the kernel requires for passthrough */
+	bool wants_passthrough; /* the user requested passthrough */
+	bool wants_io_uring;
 };
 
-/* More than there ever are, and NULL. */
+/* The maximum number of hints, plus NULL. */
 #define FEATURE_ADVICE_MAX 4
 
-/* Which files the kernel may read by itself. */
+/* Returns the files for which passthrough is possible and requested. */
 enum backing_choice features_backing(const struct features *facts);
 
-/* The name of a choice in status.json. */
+/* Returns the name of a choice for status.json. */
 const char *features_read_mode(enum backing_choice choice);
 
-/* Lists what to do for more speed, in static words, ended with NULL. */
+/* Lists hints for more speed (static strings), terminated by NULL. */
 void features_advise(const struct features *facts, const char *advice[FEATURE_ADVICE_MAX]);
 
-/* Why a wish cannot be had, for the user (static); NULL: it can be. */
+/* Return the reason why a feature is not available, for the user (static string), or NULL. */
 const char *features_no_passthrough(const struct features *facts);
-const char *features_no_rings(const struct features *facts);
+const char *features_no_io_uring(const struct features *facts);
 
-/* Is the kernel with this release (uname(2)) of that version or a later one? */
+/* Returns whether a kernel release (uname(2)) is at least this version. */
 bool features_kernel_is(const char *release, unsigned int major, unsigned int minor);
 
-/* Finds out what this program, its user and the kernel, by its version, can do; nothing is wished
- * for. */
+/* Determines what this program, its user and the kernel's version support. No feature is
+ * requested. */
 void features_gather(struct features *facts);
 
 #endif

@@ -10,9 +10,9 @@
 #include "mount/requester.h"
 #include "mount/sync.h"
 
-/* Says how an open file is to be read. */
-static int choose_way(struct session *session, fuse_req_t request, struct fuse_file_info *info,
-		      const struct handle *handle)
+/* Sets backing id and keep_cache for an open file. */
+static int set_read_mode(struct session *session, fuse_req_t request, struct fuse_file_info *info,
+			 const struct handle *handle)
 {
 	const struct view_file *file = &handle->file;
 	int id = backing_begin(&session->backings, request, file);
@@ -28,8 +28,8 @@ static int choose_way(struct session *session, fuse_req_t request, struct fuse_f
 	return 0;
 }
 
-/* What status.json is to say: the way that the question came by, and whether the kernel took the
- * files that it was offered. */
+/* Updates status.json: whether this request arrived over io_uring, and whether the kernel refused a
+ * backing file. */
 static void note_transport(struct session *session, fuse_req_t request)
 {
 	if (request_is_ringed(request))
@@ -38,21 +38,21 @@ static void note_transport(struct session *session, fuse_req_t request)
 		view_set_reading(session->view, features_read_mode(BACKING_NONE), session->advice);
 }
 
-/* Is it the version of the file that the kernel's inode was made for? */
-static bool is_given(struct session *session, const struct view_file *file)
+/* Does the kernel's inode belong to this version of the file? */
+static bool has_current_inode(struct session *session, const struct view_file *file)
 {
 	return node_kind(file->node) != NODE_FILE ||
 	       generations_has(&session->generations, node_id(file->node), file->version);
 }
 
-/* Who runs a program opens it with this flag besides (FMODE_EXEC in the kernel's linux/fs.h), which
- * is not for open(2). */
+/* Set in addition when a program is executed (FMODE_EXEC in linux/fs.h of the kernel). Not part of
+ * open(2). */
 #define FLAG_EXECUTE 0x20
 
 void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct session *session = session_of(request);
-	CLEANUP_ASKER struct requester requester;
+	CLEANUP_REQUESTER struct requester requester;
 	struct handle *handle = NULL;
 	int r = requester_init(&requester, request);
 
@@ -60,7 +60,7 @@ void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 		note_transport(session, request);
 	if ((info->flags & O_ACCMODE) != O_RDONLY || info->flags & O_TRUNC)
 		r = -EROFS;
-	if (r == 0 && session_judges(session) && info->flags & FLAG_EXECUTE)
+	if (r == 0 && session_checks_access(session) && info->flags & FLAG_EXECUTE)
 		r = view_access(&requester.call, node, X_OK);
 	if (r == 0)
 		r = handle_open(&session->handles, &requester.call, node, &handle);
@@ -71,15 +71,15 @@ void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 			reply_error(request, r);
 		return;
 	}
-	if (!is_given(session, &handle->file)) {
+	if (!has_current_inode(session, &handle->file)) {
 		handle_drop(handle);
 		reply_error(request, -ESTALE);
 		return;
 	}
 	if (handle->file.fd < 0) {
-		info->direct_io = 1; /* its size is not known before it is opened */
+		info->direct_io = 1; /* the size is unknown before the open */
 	} else {
-		r = choose_way(session, request, info, handle);
+		r = set_read_mode(session, request, info, handle);
 		if (r < 0) {
 			handle_drop(handle);
 			reply_error(request, r);
@@ -99,7 +99,8 @@ void on_release(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info
 	reply_error(request, 0);
 }
 
-/* Not with the descriptor: what was read is given away only after it is known to be good. */
+/* The reply copies the data, instead of splicing from the descriptor, because the data is checked
+ * first. */
 void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 	     struct fuse_file_info *info)
 {
@@ -121,10 +122,10 @@ void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 		reply_error(request, (int)length);
 	else
 		(void)fuse_reply_buf(request, buffer.data, (size_t)length);
-	buffers_give(&session->buffers, buffer);
+	buffers_return(&session->buffers, buffer);
 }
 
-/* Only who follows events ever waits; to the kernel other files are always ready, too. */
+/* Only .twinfs/events can be unreadable. Other files are always ready, as for the kernel. */
 void on_poll(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info,
 	     struct fuse_pollhandle *poll)
 {
@@ -138,13 +139,13 @@ void on_poll(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info,
 		(void)fuse_reply_poll(request, ready);
 		return;
 	}
-	/* first, as what comes after the look at the file must wake */
+	/* before the state is checked, so that later data causes a notification */
 	if (poll)
 		handle_set_poll(handle, poll);
 	(void)fuse_reply_poll(request, view_has_more(session->view, &handle->file) ? ready : 0);
 }
 
-/* lseek(2) for SEEK_DATA and SEEK_HOLE in a file that holds no hole. */
+/* lseek(2) with SEEK_DATA and SEEK_HOLE in a file without holes. */
 static off_t seek_in_content(const struct bytes *content, off_t offset, int whence)
 {
 	if (offset < 0 || (size_t)offset >= content->length)

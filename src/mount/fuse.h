@@ -2,24 +2,24 @@
 #ifndef MOUNT_FUSE_H
 #define MOUNT_FUSE_H
 
-/* libfuse, in the version of its interface that this code is written for. */
+/* libfuse, with the API version that this code uses. */
 
 #include <stdbool.h>
 
 #define FUSE_USE_VERSION 314
 #include <fuse_lowlevel.h>
 
-/* libfuse can hand files to the kernel since 3.17 (which can do it since 6.9), and get requests
- * over io_uring since 3.18. Where we build it, we know whether it was built with the latter. */
+/* libfuse supports passthrough since 3.17 (the kernel since 6.9), and io_uring since 3.18.
+ * meson.build sets RINGS_KNOWN if libfuse was built without io_uring. */
 #define PASSTHROUGH_KNOWN (FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17))
 #ifndef RINGS_KNOWN
 #define RINGS_KNOWN (FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18))
 #endif
 
-/* libfuse tells the kernel FUSE_PARALLEL_DIROPS since 3.17, too. */
+/* libfuse requests FUSE_PARALLEL_DIROPS from the kernel since 3.17. */
 #define PARALLEL_DIROPS_KNOWN (FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17))
 
-/* Did the request come over io_uring? */
+/* Did the request arrive over io_uring? */
 static inline bool request_is_ringed(fuse_req_t request)
 {
 #if RINGS_KNOWN

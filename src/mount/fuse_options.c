@@ -9,10 +9,10 @@
 #include "mount/watcher_event.h"
 #include "mountpoint/prerequisites.h"
 
-/* The longest name that is shown as the device: mount(2) ends at a page with all options. */
+/* Limit of the device name: mount(2) takes one page for all options. */
 #define SOURCE_LENGTH_MAX 1000
 
-/* What a view is, whoever mounts it: what a source holds is no reason to trust it. */
+/* Options of every view. Files of a source are not trusted. */
 #define FIXED_OPTIONS "nosuid,nodev,subtype=twinfs"
 
 static void log_from_fuse(enum fuse_log_level level, const char *format, va_list args)
@@ -43,7 +43,7 @@ static int add_option(struct fuse_args *args, const char *option)
 											: -ENOMEM;
 }
 
-/* Adds name=value, where value may hold what separates options. */
+/* Adds name=value. Escapes separators in the value. */
 static int add_value(struct fuse_args *args, const char *name, const char *value)
 {
 	CLEANUP_BYTES struct bytes option = {0};
@@ -63,13 +63,13 @@ enum session_access fuse_options_access(const struct session_settings *settings)
 		return SESSION_READ_ONLY;
 	if (!mount_is_privileged())
 		return SESSION_REFUSING;
-	return watcher_event_is_possible() ? SESSION_OPENED : SESSION_READ_ONLY;
+	return watcher_event_is_possible() ? SESSION_READ_ONLY_MOUNT : SESSION_READ_ONLY;
 }
 
-/* The kernel checks modes (and ACLs) itself, as it knows the caller. In a shared mount it does not:
- * it would judge by what it was told, while the rights at the source are those of the moment, and
- * those of the folders above a source count as well. Nor in one of a plain user that is not
- * read-only: it would say that what he owns can be written. */
+/* The kernel checks modes and ACLs (default_permissions). It does not in a shared mount, because
+ * the current permissions at the source count, including those of directories above it. It does not
+ * in a writable superblock of a plain user either, because it would report the user's own files as
+ * writable. */
 static const char *access_options(const struct session_settings *settings,
 				  enum session_access access)
 {

@@ -11,7 +11,7 @@ int handle_list_init(struct handle_list *list)
 {
 	list->first = NULL;
 	list->polled = 0;
-	open_quotas_init(&list->shares);
+	open_quotas_init(&list->quotas);
 	return -pthread_mutex_init(&list->lock, NULL);
 }
 
@@ -30,7 +30,7 @@ void handle_list_deinit(struct handle_list *list)
 	while (handle) {
 		struct handle *next = handle->next;
 
-		open_quotas_give(&list->shares, handle->quota);
+		open_quotas_return(&list->quotas, handle->quota);
 		close_handle(handle);
 		handle = next;
 	}
@@ -49,21 +49,21 @@ static void add(struct handle_list *list, struct handle *handle)
 	pthread_mutex_unlock(&list->lock);
 }
 
-static int take_share(struct handle_list *list, const struct view_call *call,
+static int take_quota(struct handle_list *list, const struct view_call *call,
 		      struct open_quota **quota)
 {
 	int r;
 
 	pthread_mutex_lock(&list->lock);
-	r = open_quotas_take(&list->shares, call->caller ? &call->caller->uid : NULL, quota);
+	r = open_quotas_take(&list->quotas, call->caller ? &call->caller->uid : NULL, quota);
 	pthread_mutex_unlock(&list->lock);
 	return r;
 }
 
-static void give_share(struct handle_list *list, struct open_quota *quota)
+static void return_quota(struct handle_list *list, struct open_quota *quota)
 {
 	pthread_mutex_lock(&list->lock);
-	open_quotas_give(&list->shares, quota);
+	open_quotas_return(&list->quotas, quota);
 	pthread_mutex_unlock(&list->lock);
 }
 
@@ -75,11 +75,11 @@ int handle_open(struct handle_list *list, const struct view_call *call, uint64_t
 
 	if (!opened)
 		return -ENOMEM;
-	r = take_share(list, call, &opened->quota);
+	r = take_quota(list, call, &opened->quota);
 	if (r == 0) {
 		r = view_open(call, node, &opened->file);
 		if (r != 0)
-			give_share(list, opened->quota);
+			return_quota(list, opened->quota);
 	}
 	if (r != 0) {
 		free(opened);
@@ -133,7 +133,7 @@ void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll)
 		fuse_pollhandle_destroy(before);
 }
 
-/* Takes one out that is to be woken, NULL: there are no more. */
+/* Takes the poll handle of a readable file, or NULL if there is none. */
 static struct fuse_pollhandle *take_poller(struct handle_list *list, struct view *view)
 {
 	struct fuse_pollhandle *poll = NULL;
@@ -178,5 +178,5 @@ void handle_drop(struct handle *handle)
 	list = handle->list;
 	quota = handle->quota;
 	close_handle(handle);
-	give_share(list, quota);
+	return_quota(list, quota);
 }

@@ -2,12 +2,12 @@
 #ifndef MOUNT_HANDLE_H
 #define MOUNT_HANDLE_H
 
-/* Which files the kernel has open, so that a session that ends while some are open still closes
- * them. Any thread.
+/* Open files of the kernel. They are listed so that a session can close them at its end. Any
+ * thread.
  *
- * A handle lives as long as the last of its uses. Opening is one, and so is each request that works
- * on it: the kernel has an answer, and may already ask to close, while the thread that gave it is
- * still inside write(2).
+ * Handles are reference-counted. The open is one reference, and each running request is another:
+ * the kernel may send the release while the thread that replied to the last request is still in
+ * write(2).
  */
 
 #include <pthread.h>
@@ -22,45 +22,46 @@ struct fuse_pollhandle;
 struct handle {
 	struct view_file file;
 
-	/* for handle.c */
+	/* private to handle.c */
 	struct handle_list *list;
 	struct handle *previous, *next;
 	unsigned int uses;
-	struct open_quota *quota; /* of who opened it, or NULL */
-	struct fuse_pollhandle *poll; /* who waits for the file to become readable, or NULL */
+	struct open_quota *quota; /* of the user who opened the file, or NULL */
+	struct fuse_pollhandle *poll; /* to notify when the file becomes readable, or NULL */
 };
 
 struct handle_list {
 	pthread_mutex_t lock;
 	struct handle *first;
-	size_t polled; /* handles that somebody waits for */
-	struct open_quotas shares;
+	size_t polled; /* handles with poll set */
+	struct open_quotas quotas;
 };
 
 MUST_CHECK int handle_list_init(struct handle_list *list);
 
-/* Closes all that is left; nobody may use any of it. */
+/* Closes all remaining handles. No thread may use them any more. */
 void handle_list_deinit(struct handle_list *list);
 
-/* Opens a file of the view, with one use that the caller has to let go. 0, or an outcome or -errno
- * of view_open; -EMFILE: a viewer who is not root has too many open (mount/open_quotas.h). */
+/* Opens a file of the view. The caller gets one reference, which it must drop. Returns 0, an
+ * outcome or -errno of view_open, or -EMFILE if a user other than root has too many files open
+ * (mount/open_quota.h). */
 MUST_CHECK int handle_open(struct handle_list *list, const struct view_call *call, uint64_t node,
 			   struct handle **handle);
 
-/* Is any file open? */
+/* Returns whether any file is open. */
 bool handle_list_has_any(struct handle_list *list);
 
-/* One use more, of a handle that has one. Returns it. */
+/* Adds a reference and returns the handle. The caller must have one already. */
 struct handle *handle_use(struct handle *handle);
 
-/* Takes note of who wants to be woken when the file becomes readable, instead of who wanted it
- * before. Takes poll. */
+/* Sets the poll handle to notify when the file becomes readable, and destroys the previous one.
+ * Takes poll. */
 void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll);
 
-/* Wakes those who wait for files that are readable now. Writes to /dev/fuse. */
+/* Notifies the poll handles of files that are readable now. Writes to /dev/fuse. */
 void handles_wake_pollers(struct handle_list *list, struct view *view);
 
-/* Lets go of a use; the last one closes. Accepts NULL. */
+/* Drops a reference. The last one closes the file. Accepts NULL. */
 void handle_drop(struct handle *handle);
 static inline void handle_dropp(struct handle **handle)
 {

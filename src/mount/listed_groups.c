@@ -19,8 +19,8 @@ void listed_groups_deinit(struct listed_groups *listed)
 	pthread_mutex_destroy(&listed->lock);
 }
 
-/* Makes room for one more: where most are still there when each is left once, for twice as many, so
- * that this is rare. */
+/* Makes room for one more. Removes duplicates; if more than half of the list remains, doubles it,
+ * so that this is rare. */
 static int make_room(struct listed_groups *listed)
 {
 	listed->count = numbers_sort_once(listed->nodes, listed->count);
@@ -35,7 +35,7 @@ int listed_groups_add(struct listed_groups *listed, uint64_t node)
 	int r = 0;
 
 	pthread_mutex_lock(&listed->lock);
-	/* a listing takes two calls or more */
+	/* a listing takes at least two requests */
 	if (listed->count == 0 || listed->nodes[listed->count - 1] != node) {
 		if (listed->count == listed->capacity)
 			r = make_room(listed);

@@ -2,9 +2,9 @@
 #ifndef MOUNT_LISTED_GROUPS_H
 #define MOUNT_LISTED_GROUPS_H
 
-/* Which groups' folders were listed, so that these listings can be dropped when the names in them
- * change all at once. Eight bytes for each folder that was listed since then; the kernel has its
- * inode and a page. Any thread.
+/* The folders of groups that were listed, so that their listings can be invalidated when the names
+ * in all of them change. Eight bytes for each folder that was listed since then; the kernel's inode
+ * and page cost more. Any thread.
  */
 
 #include <pthread.h>
@@ -15,17 +15,19 @@
 
 struct listed_groups {
 	pthread_mutex_t lock;
-	uint64_t *nodes; /* each at least once */
+	uint64_t *nodes; /* without duplicates after sorting */
 	size_t count, capacity;
 };
 
 MUST_CHECK int listed_groups_init(struct listed_groups *listed);
 void listed_groups_deinit(struct listed_groups *listed);
 
-/* Notes a folder, before the view is asked for what is handed out. 0 or -ENOMEM. */
+/* Records a folder. Must be called before the view is queried for the listing. Returns 0 or
+ * -ENOMEM. */
 MUST_CHECK int listed_groups_add(struct listed_groups *listed, uint64_t node);
 
-/* Takes all out, each once; *nodes is the caller's, freed with free(3). Returns how many. */
+/* Removes all folders and returns their number, without duplicates. The caller frees *nodes by
+ * free(3). */
 size_t listed_groups_take(struct listed_groups *listed, uint64_t **nodes);
 
 #endif

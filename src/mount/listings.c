@@ -3,10 +3,10 @@
 /* Listings of directories. */
 
 #include "mount/callbacks.h"
-#include "mount/lifetime.h"
 #include "mount/requester.h"
+#include "mount/timeouts.h"
 
-/* The inode number in listings of what has none; as libfuse does it. */
+/* st_ino of entries whose inode is unknown. The same value as in libfuse. */
 #define INODE_UNKNOWN 0xffffffff
 
 static bool want_none(const struct view_entry *entry, void *context)
@@ -16,11 +16,11 @@ static bool want_none(const struct view_entry *entry, void *context)
 	return false;
 }
 
-/* Each listing of a shared mount is asked for, and each that is not for who asks is refused here,
- * as a directory of the source would be. */
+/* In a shared mount, listings are not cached, and opendir checks the permission, as for a directory
+ * of the source. */
 static void open_shared(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
-	CLEANUP_ASKER struct requester requester;
+	CLEANUP_REQUESTER struct requester requester;
 	int r = requester_init(&requester, request);
 
 	if (r == 0 && requester.call.caller)
@@ -31,9 +31,8 @@ static void open_shared(fuse_req_t request, fuse_ino_t node, struct fuse_file_in
 		(void)fuse_reply_open(request, info);
 }
 
-/* Nothing is held for an open directory. A kernel that knows this answer keeps all listings from
- * then on and never asks to open or release a directory again: a find(1) over what it holds takes
- * no request. */
+/* Directories have no state. After ENOSYS the kernel caches all listings and sends no more opendir
+ * and releasedir requests: a find(1) over cached directories sends no request. */
 void on_opendir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	const struct session *session = session_of(request);
@@ -56,17 +55,18 @@ void on_releasedir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *i
 	reply_error(request, 0);
 }
 
-/* The answer to a readdir or readdirplus while it is put together. */
+/* The reply to a readdir or readdirplus request while it is built. */
 struct listing_reply {
 	fuse_req_t request;
-	bool plus; /* with attributes, as a lookup gives them */
+	bool plus; /* readdirplus */
 	uint64_t node; /* of the directory */
 	struct session *session;
 	char *data;
 	size_t used, size;
 };
 
-/* Gives the attributes of an entry as a lookup does; of "." and ".." the kernel wants none. */
+/* Returns the attributes of an entry, as a lookup does. The kernel ignores those of "." and
+ * "..". */
 static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 					     const struct view_entry *entry)
 {
@@ -78,14 +78,14 @@ static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 		entry->known ? view_inode(session->view, entry->attributes.st_ino) : INODE_UNKNOWN;
 	if (entry->cookie < VIEW_COOKIE_MIN)
 		return plus;
-	/* 0: the kernel makes a lookup when it needs it. That alone has it drop an inode of another
-	 * generation. */
+	/* With ino 0 the kernel sends a lookup when it needs the entry. Only a lookup makes it
+	 * replace an inode of another generation. */
 	if (node_generation((uint32_t)entry->attributes.st_dev) > 0)
 		return plus;
 	plus.ino = entry->attributes.st_ino;
-	plus.attr_timeout = lifetime_of_attributes(plus.ino, shared);
-	if (!watcher_reply_is_of(&session->replies, reply->node, entry->name))
-		plus.entry_timeout = lifetime_of_names(reply->node, shared);
+	plus.attr_timeout = attr_timeout_of(plus.ino, shared);
+	if (!watcher_reply_is_changing(&session->replies, reply->node, entry->name))
+		plus.entry_timeout = entry_timeout_of(reply->node, shared);
 	if (entry->known && reply->plus)
 		cached_marks_set(&session->cached, node_inode(plus.ino));
 	return plus;
@@ -110,7 +110,7 @@ static bool add_name(const struct view_entry *entry, void *context)
 	return true;
 }
 
-/* What may change elsewhere later is noted before the view is asked. */
+/* Marks the directory before the view is queried. */
 static int note(struct session *session, uint64_t node)
 {
 	cached_marks_set(&session->cached, node);
@@ -121,7 +121,7 @@ static void reply_listing(fuse_req_t request, struct listing_reply *reply, off_t
 {
 	struct session *session = session_of(request);
 	struct buffer buffer = buffers_take(&session->buffers, reply->size);
-	CLEANUP_ASKER struct requester requester;
+	CLEANUP_REQUESTER struct requester requester;
 	int r = requester_init(&requester, request);
 
 	if (r == 0)
@@ -135,7 +135,7 @@ static void reply_listing(fuse_req_t request, struct listing_reply *reply, off_t
 		reply_error(request, r);
 	else
 		(void)fuse_reply_buf(request, buffer.data, reply->used);
-	buffers_give(&session->buffers, buffer);
+	buffers_return(&session->buffers, buffer);
 }
 
 void on_readdir(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,

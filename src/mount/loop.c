@@ -10,15 +10,15 @@
 #include "base/thread.h"
 #include "base/timed_wait.h"
 
-/* What the kernel wants room for: the data, and a page with what stands before it. */
+/* Buffer size that the kernel requires: the data and a page for the headers. */
 #define REQUEST_SIZE_MAX (LOOP_DATA_MAX + 4096)
 
-/* Wakes a worker that waits for a request. */
+/* Interrupts a worker that waits for a request. */
 #define WAKE_SIGNAL SIGUSR2
 #define WAKE_INTERVAL_NS (20 * MS_NS)
 
-/* How long memory that is short is waited for. */
-#define SHORT_OF_MEMORY_MS 20
+/* Delay after a lack of memory. */
+#define MEMORY_RETRY_MS 20
 
 int loop_init(struct loop *loop)
 {
@@ -29,41 +29,41 @@ int loop_init(struct loop *loop)
 	if (r < 0)
 		return r;
 	timed_wait_init(&loop->changed);
-	(void)sem_init(&loop->needed, 0, 0);
+	(void)sem_init(&loop->activation, 0, 0);
 	return 0;
 }
 
 void loop_deinit(struct loop *loop)
 {
-	(void)sem_destroy(&loop->needed);
+	(void)sem_destroy(&loop->activation);
 	pthread_mutex_destroy(&loop->lock);
 	pthread_cond_destroy(&loop->changed);
 }
 
 /* ---- a worker ------------------------------------------------------------------------ */
 
-/* What it says of a request that could not be read: 0 to go on, 1 at the end, -errno. */
-static int judge_failure(int error)
+/* Evaluates an error of read(2) on the device. Returns 0 to continue, 1 at the end, or -errno. */
+static int classify_read_error(int error)
 {
 	switch (error) {
 	case EINTR:
-	case ENOENT: /* who asked has been interrupted */
+	case ENOENT: /* the request was interrupted */
 	case EAGAIN:
 		return 0;
 	case ENOMEM:
-	case EFAULT: /* for a page of the buffer */
-		clock_sleep_ms(SHORT_OF_MEMORY_MS);
+	case EFAULT: /* a page of the buffer could not be allocated */
+		clock_sleep_ms(MEMORY_RETRY_MS);
 		return 0;
-	case ENODEV: /* unmounted, or aborted */
+	case ENODEV: /* unmounted or aborted */
 		return 1;
 	default:
 		return -error;
 	}
 }
 
-/* The kernel gives requests to all who wait in turn, and a few threads whose memory is in the caches
- * are faster than many: another one takes part only when all others have something to do. */
-static void let_in_another(struct loop *loop)
+/* The kernel distributes requests over all waiting threads, and few threads with warm caches are
+ * faster than many. So another worker is activated only when all active ones are busy. */
+static void activate_worker(struct loop *loop)
 {
 	unsigned int parked = atomic_load(&loop->parked);
 
@@ -72,13 +72,13 @@ static void let_in_another(struct loop *loop)
 	if (parked == 0)
 		return;
 	atomic_fetch_add(&loop->free, 1);
-	(void)sem_post(&loop->needed);
+	(void)sem_post(&loop->activation);
 }
 
 static void process(struct loop *loop, const struct fuse_buf *request)
 {
 	if (atomic_fetch_sub(&loop->free, 1) == 1)
-		let_in_another(loop);
+		activate_worker(loop);
 	fuse_session_process_buf(loop->fuse, request);
 	atomic_fetch_add(&loop->free, 1);
 }
@@ -92,9 +92,9 @@ static int answer_requests(struct loop *loop, char *memory)
 		const struct fuse_buf request = {.mem = memory, .size = (size_t)length};
 
 		if (length < 0)
-			r = judge_failure(errno);
+			r = classify_read_error(errno);
 		else if (length == 0)
-			r = -EIO; /* not from the kernel */
+			r = -EIO; /* the device is not FUSE */
 		else
 			process(loop, &request);
 	}
@@ -110,7 +110,7 @@ static void unblock_wake_signal(void)
 	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 }
 
-/* Answers requests until the session ends; then the other workers end, too. */
+/* Answers requests until the session ends. Then ends the other workers. */
 static void *work(void *context)
 {
 	struct worker *worker = context;
@@ -118,8 +118,8 @@ static void *work(void *context)
 	int r = 0;
 
 	unblock_wake_signal();
-	while (sem_wait(&loop->needed) < 0 && !fuse_session_exited(loop->fuse))
-		; /* a signal */
+	while (sem_wait(&loop->activation) < 0 && !fuse_session_exited(loop->fuse))
+		; /* interrupted by a signal */
 	r = answer_requests(loop, worker->memory);
 	fuse_session_exit(loop->fuse);
 	pthread_mutex_lock(&loop->lock);
@@ -132,7 +132,7 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* ---- all of them --------------------------------------------------------------------- */
+/* ---- all workers --------------------------------------------------------------------- */
 
 static int start_worker(struct loop *loop)
 {
@@ -162,12 +162,12 @@ static int start_workers(struct loop *loop, unsigned int threads)
 	while (r == 0 && loop->count < threads)
 		r = start_worker(loop);
 	atomic_store(&loop->parked, loop->count);
-	let_in_another(loop);
+	activate_worker(loop);
 	return loop->count > 0 ? 0 : r;
 }
 
-/* A worker looks whether it shall end, then waits: a signal that comes between the two is lost, so
- * it is sent until all have ended. */
+/* A worker that checks for the end and then blocks can miss a signal in between. So the signal is
+ * repeated until all workers have ended. */
 static void wait_for_workers(struct loop *loop)
 {
 	pthread_mutex_lock(&loop->lock);
@@ -195,8 +195,8 @@ static void *wait_to_be_cancelled(void *context)
 	return context;
 }
 
-/* libfuse ends the threads of its rings by pthread_cancel, for which the C library loads another
- * one the first time, and ends the process where that fails: so that is now, not when memory is
+/* libfuse ends its io_uring threads by pthread_cancel. At its first use the C library loads
+ * libgcc_s, and aborts the process if that fails. This is done at the start, before memory can be
  * short. */
 static void prepare_to_cancel(void)
 {
@@ -208,8 +208,9 @@ static void prepare_to_cancel(void)
 	pthread_join(thread, NULL);
 }
 
-/* libfuse's own loop ends what it has for rings, and does nothing else when the session ended. */
-static void end_rings(struct fuse_session *fuse)
+/* libfuse's own loop cleans up its io_uring threads. It does nothing else if the session has
+ * ended. */
+static void end_io_uring(struct fuse_session *fuse)
 {
 	fuse_session_exit(fuse);
 	(void)fuse_session_loop(fuse);
@@ -236,12 +237,13 @@ static void end(struct loop *loop)
 
 static void wake(int signal)
 {
-	(void)signal; /* that it came has interrupted a system call */
+	(void)signal; /* the signal only interrupts system calls */
 }
 
 int loop_run(struct loop *loop, struct fuse_session *fuse, unsigned int threads)
 {
-	const struct sigaction action = {.sa_handler = wake}; /* interrupts system calls */
+	/* no SA_RESTART: interrupts system calls */
+	const struct sigaction action = {.sa_handler = wake};
 	struct sigaction before;
 	int r;
 
@@ -254,7 +256,7 @@ int loop_run(struct loop *loop, struct fuse_session *fuse, unsigned int threads)
 		r = start_workers(loop, threads);
 		wait_for_workers(loop);
 		if (RINGS_KNOWN)
-			end_rings(fuse);
+			end_io_uring(fuse);
 		(void)sigaction(WAKE_SIGNAL, &before, NULL);
 	}
 	end(loop);

@@ -2,11 +2,11 @@
 #ifndef MOUNT_LOOP_H
 #define MOUNT_LOOP_H
 
-/* The threads that take the kernel's requests and have libfuse process them.
+/* The threads that read the kernel's requests and pass them to libfuse.
  *
- * libfuse has such loops, but starts threads and gets memory for them when requests come, and ends
- * the file system where that fails. Here all of it is had from the start: a lack of memory later
- * fails requests, and passes. */
+ * The loops of libfuse start threads and allocate memory on demand, and end the file system if that
+ * fails. Here everything is allocated at the start, so a later lack of memory fails only some
+ * requests. */
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -16,44 +16,45 @@
 #include "base/attributes.h"
 #include "mount/fuse.h"
 
-/* Threads that answer at a time; more requests wait. Reads block on the disk, and a rotating one
- * sorts a queue of about this length well. */
+/* Threads that answer requests; further requests wait in the kernel. Reads block on the disk, and a
+ * rotating disk sorts a queue of about this length well. */
 #define LOOP_THREADS_MAX 16
 
-/* The most bytes that the kernel may be allowed to send with one request, or ask for. */
+/* Limit of data bytes in one request or reply. */
 #define LOOP_DATA_MAX (1U << 20)
 
 struct worker {
 	struct loop *loop;
 	pthread_t thread;
-	char *memory; /* for a request */
+	char *memory; /* buffer for a request */
 };
 
 struct loop {
-	pthread_mutex_t lock; /* of all below but the workers, which are its thread's alone */
+	/* of the fields up to result; workers and count belong to the thread of loop_run */
+	pthread_mutex_t lock;
 	pthread_cond_t changed; /* on the monotonic clock */
-	struct fuse_session *fuse; /* borrowed; NULL: it does not run */
-	unsigned int running; /* workers that did not end */
+	struct fuse_session *fuse; /* borrowed; NULL: not running */
+	unsigned int running; /* workers that have not ended */
 	bool ending;
 	int result;
 	struct worker workers[LOOP_THREADS_MAX];
-	unsigned int count; /* that were started */
+	unsigned int count; /* workers that were started */
 
-	sem_t needed; /* what a worker waits for before it takes part */
-	atomic_uint parked; /* workers that do */
-	atomic_uint free; /* others, which have no request at hand */
+	sem_t activation; /* posted to activate a parked worker */
+	atomic_uint parked; /* workers that wait for their activation */
+	atomic_uint free; /* active workers without a request */
 };
 
 MUST_CHECK int loop_init(struct loop *loop);
 void loop_deinit(struct loop *loop);
 
-/* Answers until the file system is unmounted or loop_stop is called; with fewer threads than asked
- * for, 1 to LOOP_THREADS_MAX, where there cannot be as many. 0, or -errno: it cannot answer (any
- * more). Once. */
+/* Answers requests until the file system is unmounted or loop_stop is called. Uses up to threads
+ * threads (1 to LOOP_THREADS_MAX), fewer if not all can be started. Returns 0, or -errno if
+ * requests cannot be answered. Call it once. */
 MUST_CHECK int loop_run(struct loop *loop, struct fuse_session *fuse, unsigned int threads);
 
-/* Has loop_run end, and waits for that; one that is to come will end at once. Any thread but those
- * of the loop. */
+/* Makes loop_run end, and waits for that. A later loop_run ends at once. Any thread except those of
+ * the loop. */
 void loop_stop(struct loop *loop);
 
 #endif

@@ -4,12 +4,12 @@
 
 /* A view, mounted with libfuse's low-level interface.
  *
- * The order of a daemon's life: mount_point_prepare (mountpoint/point.h); mounter_start
+ * Order of calls in a daemon: mount_point_prepare (mountpoint/point.h); mounter_start
  * (mount/mounter.h) and signal_watch_new (mount/signals.h) before any other thread; session_new;
- * session_run; session_free. What the session is given is borrowed until session_free.
+ * session_run; session_free. The arguments of session_new are borrowed until session_free.
  *
- * Mounts are always ro,nosuid,nodev and of type fuse.twinfs. Only the user who mounts gets
- * in, unless it is shared. */
+ * Mounts are always ro,nosuid,nodev and have type fuse.twinfs. Only the user who mounts has access,
+ * unless the mount is shared. */
 
 #include <stdbool.h>
 
@@ -22,59 +22,62 @@ struct session;
 struct signal_watch;
 
 struct session_settings {
-	const char *mount_point; /* absolute, as mount_point_prepare gave it */
-	const char *source; /* what df(1) and mount(8) show as the device */
-	/* further options for FUSE, only such that mount_option_classify calls
-	 * MOUNT_OPTION_FUSE; NULL-terminated, or NULL */
+	const char *mount_point; /* absolute, as returned by mount_point_prepare */
+	const char *source; /* the device that df(1) and mount(8) show */
+	/* Further options for FUSE, each of class MOUNT_OPTION_FUSE (mount_option_classify).
+	 * NULL-terminated, or NULL. */
 	char *const *options;
-	bool passthrough; /* the kernel shall read all files by itself (mount/backing.h) */
-	bool io_uring; /* requests shall come over io_uring; without, where that cannot be */
-	bool shared; /* other users get in, too (mount/requester.h); only root may, see caller_try_impersonation */
-	bool nonempty; /* the mount point may have something in it */
-	bool auto_unmount; /* also where the daemon was killed (mount/mounter.h) */
+	bool passthrough; /* passthrough of all files (mount/backing.h) */
+	bool io_uring; /* requests over io_uring, if possible */
+	bool shared; /* other users have access (mount/requester.h); needs root, see caller_try */
+	bool nonempty; /* the mount point may be a non-empty directory */
+	bool auto_unmount; /* unmount even if the daemon is killed (mount/mounter.h) */
 	bool single_threaded;
-	bool debug; /* libfuse prints every request on stderr */
-	struct mounter *mounter; /* who mounts and unmounts */
-	struct signal_watch *signals; /* what ends the session; NULL: only unmounting does */
-	/* Called once, from a thread of the session, when the kernel has taken up the mount and
-	 * requests are answered; NULL: nobody is told. */
+	bool debug; /* libfuse prints every request to stderr */
+	struct mounter *mounter; /* the process that mounts and unmounts */
+	/* signals that end the session; NULL: only unmounting ends it */
+	struct signal_watch *signals;
+	/* Called once, by a thread of the session, when the kernel has initialised the mount and
+	 * requests are answered. May be NULL. */
 	void (*ready)(void *context);
-	/* A program reads .twinfs/sync: gives a new ticket, above 0 and all earlier ones, and goes
-	 * on to session_synced. Called from threads of the session with no lock held; must not
-	 * block. NULL: what was told is all there is to wait for. */
+	/* A program reads .twinfs/sync: returns a new ticket, above 0 and above all earlier ones,
+	 * for which session_synced will be called. Called by threads of the session without locks;
+	 * must not block. If NULL, only the queued invalidations are waited for. */
 	uint64_t (*sync)(void *context);
 	void *context;
 };
 
-/* Mounts the view. Nothing answers before session_run; a program that comes earlier waits.
- * -errno, logged; nothing is mounted then. */
+/* Mounts the view. Requests wait until session_run. Returns 0, or -errno (logged) with nothing
+ * mounted. */
 MUST_CHECK int session_new(struct session **session, struct view *view,
 			   const struct session_settings *settings);
 
-/* Serves until the file system is unmounted or a signal ends it. 0, or -errno (logged). */
+/* Serves until the file system is unmounted or a signal ends the session. Returns 0, or -errno
+ * (logged). */
 MUST_CHECK int session_run(struct session *session);
 
-/* Tells what a commit changed, so that the kernel drops what it holds of that. Takes the notice.
- * Any thread, in the order of the commits; never blocks. */
-void session_tell(struct session *session, struct invalidation *invalidation);
+/* Queues the invalidation of what a commit changed in the kernel's caches. Takes the invalidation.
+ * Any thread, in the order of the commits. Never blocks. */
+void session_invalidate(struct session *session, struct invalidation *invalidation);
 
-/* Everything that happened before this ticket was given has been told: programs that read
- * .twinfs/sync with a ticket up to it get their answer, or the error (positive errno, 0: none),
- * when what was told before has reached the kernel. Any thread; never blocks. */
+/* All changes before this ticket was created are committed, and their invalidations are queued.
+ * Readers of .twinfs/sync with a ticket up to this one are answered when the kernel has processed
+ * these invalidations: with success, or with error (positive errno) if it is not 0. Any thread.
+ * Never blocks. */
 void session_synced(struct session *session, uint64_t ticket, int error);
 
-/* Names and attributes are in the index as they were before this ticket was given; contents are not
- * compared yet. session_synced follows. Any thread; never blocks. */
+/* Names and attributes are indexed as they were before this ticket was created; contents are not
+ * compared yet. session_synced follows. Any thread. Never blocks. */
 void session_rechecked(struct session *session, uint64_t ticket);
 
-/* Makes session_run return soon, and returns when it has. Any thread but those of the session;
- * a session that is not running yet will end as soon as it runs. */
+/* Makes session_run return, and waits for that. If the session does not run yet, it will end at
+ * once. Any thread except those of the session. */
 void session_stop(struct session *session);
 
-/* Unmounts (lazily: who still has files open sees errors) and frees; accepts NULL. */
+/* Unmounts (lazily: programs with open files get errors) and frees. Accepts NULL. */
 void session_free(struct session *session);
 
-/* The version of libfuse (static). */
+/* Returns the version of libfuse (static string). */
 const char *mount_library_version(void);
 
 #endif

@@ -24,14 +24,14 @@
 #include "mount/watcher_processes.h"
 #include "mountpoint/point.h"
 
-/* How often one who waits for an answer looks whether it shall stop. */
+/* Interval at which a thread that waits for a reply checks whether to stop. */
 #define STOP_INTERVAL_MS 20
 
-/* So long it may take to end: to unmount asks nobody who could keep it waiting. */
+/* Time limit for the end of the process. A lazy unmount does not wait for other processes. */
 #define END_MS 5000
 
-/* The only descriptor above stderr that the process keeps. */
-#define CACHED_SOCKET (STDERR_FILENO + 1)
+/* The only descriptor above stderr that the process keeps open. */
+#define SOCKET_FD (STDERR_FILENO + 1)
 
 struct mounter {
 	int socket;
@@ -39,7 +39,7 @@ struct mounter {
 	enum session_access access;
 };
 
-/* A result and, where there is one, a descriptor in a message. */
+/* A message with a result and optionally a descriptor. */
 struct answer {
 	struct msghdr head;
 	struct iovec data;
@@ -47,7 +47,7 @@ struct answer {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
 };
 
-static void answer_prepare(struct answer *answer)
+static void reply_prepare(struct answer *answer)
 {
 	memset(answer, 0, sizeof(*answer));
 	answer->data = (struct iovec){&answer->result, sizeof(answer->result)};
@@ -59,13 +59,13 @@ static void answer_prepare(struct answer *answer)
 
 /* ---- the process --------------------------------------------------------------------- */
 
-/* fd	-1: there is none */
-static int send_answer(int result, int fd)
+/* fd	-1: none */
+static int send_reply(int result, int fd)
 {
 	struct answer answer;
 	struct cmsghdr *control;
 
-	answer_prepare(&answer);
+	reply_prepare(&answer);
 	answer.result = result;
 	control = CMSG_FIRSTHDR(&answer.head);
 	if (fd < 0 || !control) {
@@ -77,12 +77,12 @@ static int send_answer(int result, int fd)
 		control->cmsg_len = CMSG_LEN(sizeof(fd));
 		memcpy(CMSG_DATA(control), &fd, sizeof(fd));
 	}
-	return sendmsg(CACHED_SOCKET, &answer.head, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return sendmsg(SOCKET_FD, &answer.head, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Who started us sees no more of us; and who still had the view open here would keep it from
- * ending. */
-static void let_go(struct fuse_session *fuse)
+/* Detaches from the terminal and closes the FUSE device. An open copy of the device here would keep
+ * the connection alive. */
+static void detach(struct fuse_session *fuse)
 {
 	AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
 
@@ -93,7 +93,8 @@ static void let_go(struct fuse_session *fuse)
 		(void)dup2(null, fd);
 }
 
-/* Of the file system that one sees there; 0: nobody can tell. Asks the file system nothing. */
+/* Returns the device number of the file system at a path, or 0 if unknown. Sends no request to
+ * it. */
 static dev_t device_at(const char *point)
 {
 	struct statx status;
@@ -104,10 +105,10 @@ static dev_t device_at(const char *point)
 	return makedev(status.stx_dev_major, status.stx_dev_minor);
 }
 
-/* While a view is in use that was unmounted lazily, and even after that, something else may be
- * mounted where it was, which is not ours to unmount.
+/* Unmounts the view, unless another file system is mounted there by now, after a lazy unmount of
+ * the view.
  *
- * device	of the view, which nothing else has as long as it lives */
+ * device	of the view; unique while the view exists */
 static void unmount_view(struct fuse_session *fuse, const char *point, dev_t device)
 {
 	if (device_at(point) == device)
@@ -133,44 +134,46 @@ static int mount_view(struct fuse_session **fuse, const struct session_settings 
 	errno = 0;
 	if (r == 0 && fuse_session_mount(*fuse, settings->mount_point) != 0)
 		r = errno ? -errno : -EIO;
-	/* libfuse 3.14 says that it mounted, and takes 0 for the device, where it gets no memory */
+	/* libfuse 3.14 reports success and descriptor 0 if it has no memory */
 	if (r == 0 && fuse_session_fd(*fuse) <= STDERR_FILENO)
 		r = -ENOMEM;
 	return r;
 }
 
-/* Gives the device of what is mounted then. */
-static dev_t answer_mount(struct fuse_session **fuse, const struct session_settings *settings,
-			  enum session_access access)
+/* Mounts the view and replies. Returns its device number. */
+static dev_t serve_mount(struct fuse_session **fuse, const struct session_settings *settings,
+			 enum session_access access)
 {
 	int r = mount_view(fuse, settings, access);
 	dev_t device = r == 0 ? device_at(settings->mount_point) : 0;
 
 	if (r == 0)
-		r = send_answer(0, fuse_session_fd(*fuse));
+		r = send_reply(0, fuse_session_fd(*fuse));
 	else
-		(void)send_answer(r, -1);
+		(void)send_reply(r, -1);
 	if (r < 0)
 		_exit(EXIT_FAILURE);
-	let_go(*fuse);
+	detach(*fuse);
 	return device;
 }
 
-/* The word of what is said; '\0': there is nobody any more, or somebody who cannot speak. */
-static char hear(struct mounter_order *order)
+/* Receives an order and returns its kind. Returns 0 if the daemon is gone or sent an invalid
+ * order. */
+static char receive_order(struct mounter_order *order)
 {
 	ssize_t length;
 
 	do
-		length = recv(CACHED_SOCKET, order, sizeof(*order), MSG_TRUNC);
-	/* the other is gone without having heard our answer: its last word is there still */
+		length = recv(SOCKET_FD, order, sizeof(*order), MSG_TRUNC);
+	/* ECONNRESET: the daemon is gone without having read a reply; its last order can still be
+	 * read */
 	while (length < 0 && (errno == EINTR || errno == ECONNRESET));
-	return length > 0 && mounter_order_is_whole(order, (size_t)length) ? order->word : '\0';
+	return length > 0 && mounter_order_is_valid(order, (size_t)length) ? order->kind : '\0';
 }
 
-/* After the number of them. */
-static void answer_watched(const struct mounter_watchers *watchers,
-			   struct watcher_processes *watcher_processes, dev_t device)
+/* Replies with the number of inodes, followed by the inodes. */
+static void serve_watched(const struct mounter_watchers *watchers,
+			  struct watcher_processes *watcher_processes, dev_t device)
 {
 	static uint64_t answer[1 + MOUNTER_WATCHED_MAX];
 	struct inotify_watched watched = {
@@ -181,7 +184,7 @@ static void answer_watched(const struct mounter_watchers *watchers,
 
 	for (size_t i = 0; i < watchers->count; i++)
 		watcher_processes_add(watcher_processes, watchers->threads[i]);
-	if (watchers->anybody) {
+	if (watchers->all_processes) {
 		inotify_watched_by_all(&watched);
 	} else {
 		for (size_t i = 0; i < WATCHER_PROCESSES_MAX && watcher_processes->processes[i];
@@ -189,87 +192,88 @@ static void answer_watched(const struct mounter_watchers *watchers,
 			inotify_watched_by(watcher_processes->processes[i], &watched);
 	}
 	answer[0] = watched.count;
-	(void)send(CACHED_SOCKET, answer, (1 + answer[0]) * sizeof(*answer), MSG_NOSIGNAL);
+	(void)send(SOCKET_FD, answer, (1 + answer[0]) * sizeof(*answer), MSG_NOSIGNAL);
 }
 
-static void answer_event(const struct mounter_order *order, struct watcher_event_route *way,
-			 const char *point, dev_t device)
+static void serve_event(const struct mounter_order *order, struct watcher_event_route *route,
+			const char *point, dev_t device)
 {
 	const struct watcher_event event = mounter_order_event(order);
-	int r = way->root < 0 ? watcher_event_route_open(way, point, device) : 0;
+	int r = route->root < 0 ? watcher_event_route_open(route, point, device) : 0;
 
 	if (r == 0)
-		r = watcher_event_raise(way, &event);
-	(void)send_answer(r, -1);
+		r = watcher_event_raise(route, &event);
+	(void)send_reply(r, -1);
 }
 
-/* Does what it is told until that is something else. */
-static char attend(const struct session_settings *settings, dev_t device, bool events)
+/* Serves orders until one of another kind. Returns its kind. */
+static char serve_orders(const struct session_settings *settings, dev_t device, bool events)
 {
-	static struct mounter_order order; /* large */
-	struct watcher_event_route way = WATCHER_EVENT_WAY_NONE;
+	static struct mounter_order order; /* large, so not on the stack */
+	struct watcher_event_route route = WATCHER_EVENT_ROUTE_NONE;
 	struct watcher_processes watcher_processes = {.next = 0};
-	char word;
+	char kind;
 
-	while ((word = hear(&order)) != '\0' && word != WORD_UNMOUNT) {
-		if (word == WORD_FIND_WATCHED)
-			answer_watched(&order.watchers, &watcher_processes, device);
-		else if (word == WORD_NUDGE && events)
-			answer_event(&order, &way, settings->mount_point, device);
-		else if (word == WORD_NUDGE)
-			(void)send_answer(-EOPNOTSUPP, -1);
+	while ((kind = receive_order(&order)) != '\0' && kind != ORDER_UNMOUNT) {
+		if (kind == ORDER_FIND_WATCHED)
+			serve_watched(&order.watchers, &watcher_processes, device);
+		else if (kind == ORDER_RAISE_EVENT && events)
+			serve_event(&order, &route, settings->mount_point, device);
+		else if (kind == ORDER_RAISE_EVENT)
+			(void)send_reply(-EOPNOTSUPP, -1);
 		else
-			watcher_event_route_close(&way);
+			watcher_event_route_close(&route);
 	}
-	watcher_event_route_close(&way);
-	return word;
+	watcher_event_route_close(&route);
+	return kind;
 }
 
-/* Keeps nothing of what the daemon has open, be it a lock or a pipe to somebody who waits. Signals
- * for all of a terminal or service are for the daemon.
+/* Closes all descriptors of the daemon, such as locks and pipes, and ignores signals that a
+ * terminal or service manager sends to all processes.
  *
- * It stays in its process group until all is mounted: where that is done when somebody looks there
- * (autofs), everybody has to wait for that, but the group of who waits for us. */
-static void stand_alone(int socket)
+ * The process stays in its process group until the mount has completed. If the mount point is on
+ * autofs, all processes wait for that mount, except those of the group. */
+static void isolate(int socket)
 {
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
-	if (dup2(socket, CACHED_SOCKET) < 0 || fcntl(CACHED_SOCKET, F_SETFD, FD_CLOEXEC) < 0)
+	if (dup2(socket, SOCKET_FD) < 0 || fcntl(SOCKET_FD, F_SETFD, FD_CLOEXEC) < 0)
 		_exit(EXIT_FAILURE);
-	closefrom(CACHED_SOCKET + 1);
+	closefrom(SOCKET_FD + 1);
 }
 
-/* Has the daemon closed its end? Then another view may be mounted there by now, with the same device
+/* Has the daemon closed its end? Then another view may be mounted there with the same device
  * number. */
 static bool daemon_is_gone(void)
 {
-	struct pollfd socket = {.fd = CACHED_SOCKET};
+	struct pollfd socket = {.fd = SOCKET_FD};
 
 	return poll(&socket, 1, 0) == 1 && socket.revents & POLLHUP;
 }
 
-static bool is_to_unmount(const struct session_settings *settings, char word)
+static bool must_unmount(const struct session_settings *settings, char kind)
 {
-	if (word == WORD_UNMOUNT && !daemon_is_gone())
+	if (kind == ORDER_UNMOUNT && !daemon_is_gone())
 		return true;
-	return (word == WORD_UNMOUNT || settings->auto_unmount) &&
+	return (kind == ORDER_UNMOUNT || settings->auto_unmount) &&
 	       mount_point_is_dead(settings->mount_point);
 }
 
 _Noreturn static void serve(int socket, const struct session_settings *settings,
 			    enum session_access access)
 {
-	static struct fuse_session *fuse; /* ends with the process */
+	static struct fuse_session *fuse; /* lives until the process ends */
 	struct mounter_order order;
 	dev_t device;
 
-	stand_alone(socket);
+	isolate(socket);
 	fuse_options_log();
-	if (hear(&order) == WORD_MOUNT) {
-		device = answer_mount(&fuse, settings, access);
+	if (receive_order(&order) == ORDER_MOUNT) {
+		device = serve_mount(&fuse, settings, access);
 		(void)setsid();
-		if (is_to_unmount(settings, attend(settings, device, access != SESSION_READ_ONLY)))
+		if (must_unmount(settings,
+				 serve_orders(settings, device, access != SESSION_READ_ONLY)))
 			unmount_view(fuse, settings->mount_point, device);
 	}
 	_exit(EXIT_SUCCESS);
@@ -309,26 +313,27 @@ no_ends:
 	return r;
 }
 
-static int say(const struct mounter *mounter, char word)
+static int send_order(const struct mounter *mounter, char kind)
 {
-	return send(mounter->socket, &word, sizeof(word), MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return send(mounter->socket, &kind, sizeof(kind), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Of what the process says, or of its end alone (events 0): nobody else has the other socket. */
-static bool comes_within(const struct mounter *mounter, short events, int limit_ms)
+/* Waits for a reply, or, with events 0, for the end of the process: no other process has the other
+ * end of the socket. */
+static bool poll_socket(const struct mounter *mounter, short events, int limit_ms)
 {
 	struct pollfd socket = {.fd = mounter->socket, .events = events};
 
 	return poll(&socket, 1, limit_ms) > 0;
 }
 
-/* Who mounts may have to wait for others (autofs, a disk), and that takes as long as it takes. */
+/* A mount may wait for other processes or disks (autofs), without a limit. */
 static int wait_for_mount(const struct mounter *mounter)
 {
-	while (!comes_within(mounter, POLLIN, STOP_INTERVAL_MS)) {
+	while (!poll_socket(mounter, POLLIN, STOP_INTERVAL_MS)) {
 		if (!stop_requested())
 			continue;
-		(void)say(mounter, WORD_UNMOUNT); /* should it mount all the same */
+		(void)send_order(mounter, ORDER_UNMOUNT); /* in case the mount still completes */
 		return -ECANCELED;
 	}
 	return 0;
@@ -339,13 +344,13 @@ int mounter_mount(struct mounter *mounter)
 	struct answer answer;
 	const struct cmsghdr *control;
 	ssize_t length;
-	int fd, r = say(mounter, WORD_MOUNT);
+	int fd, r = send_order(mounter, ORDER_MOUNT);
 
 	if (r == 0)
 		r = wait_for_mount(mounter);
 	if (r < 0)
 		return r;
-	answer_prepare(&answer);
+	reply_prepare(&answer);
 	do
 		length = recvmsg(mounter->socket, &answer.head, MSG_CMSG_CLOEXEC);
 	while (length < 0 && errno == EINTR);
@@ -368,13 +373,13 @@ enum session_access mounter_access(const struct mounter *mounter)
 	return mounter->access;
 }
 
-/* Its length, -ECANCELED, or -errno. */
-static ssize_t wait_for_answer(const struct mounter *mounter, void *answer, size_t size,
-			       const atomic_bool *stopping)
+/* Returns the length of the reply, -ECANCELED, or another -errno. */
+static ssize_t wait_for_reply(const struct mounter *mounter, void *answer, size_t size,
+			      const atomic_bool *stopping)
 {
 	ssize_t length;
 
-	while (!comes_within(mounter, POLLIN, STOP_INTERVAL_MS)) {
+	while (!poll_socket(mounter, POLLIN, STOP_INTERVAL_MS)) {
 		if (atomic_load(stopping))
 			return -ECANCELED;
 	}
@@ -387,14 +392,14 @@ static ssize_t wait_for_answer(const struct mounter *mounter, void *answer, size
 long mounter_find_watched(struct mounter *mounter, const struct mounter_watchers *watchers,
 			  uint64_t inodes[static MOUNTER_WATCHED_MAX], const atomic_bool *stopping)
 {
-	const struct mounter_order order = {.word = WORD_FIND_WATCHED, .watchers = *watchers};
+	const struct mounter_order order = {.kind = ORDER_FIND_WATCHED, .watchers = *watchers};
 	uint64_t answer[1 + MOUNTER_WATCHED_MAX];
-	ssize_t length = send(mounter->socket, &order, MOUNTER_ORDER_WATCHERS, MSG_NOSIGNAL);
+	ssize_t length = send(mounter->socket, &order, MOUNTER_ORDER_FIND_LENGTH, MSG_NOSIGNAL);
 
 	if (length < 0)
 		length = -errno;
 	else
-		length = wait_for_answer(mounter, answer, sizeof(answer), stopping);
+		length = wait_for_reply(mounter, answer, sizeof(answer), stopping);
 	if (length < (ssize_t)sizeof(*answer))
 		return length < 0 ? length : -ECHILD;
 	length -= (ssize_t)sizeof(*answer);
@@ -413,29 +418,31 @@ int mounter_raise_event(struct mounter *mounter, const struct watcher_event *eve
 		return (int)length;
 	if (send(mounter->socket, &order, (size_t)length, MSG_NOSIGNAL) < 0)
 		return -errno;
-	length = wait_for_answer(mounter, &result, sizeof(result), stopping);
+	length = wait_for_reply(mounter, &result, sizeof(result), stopping);
 	return length < 0 ? (int)length : result;
 }
 
-void mounter_rest(struct mounter *mounter)
+void mounter_close_route(struct mounter *mounter)
 {
-	(void)say(mounter, WORD_REST);
+	(void)send_order(mounter, ORDER_CLOSE_ROUTE);
 }
 
-/* 0, or -ETIMEDOUT or -ECHILD where it was killed, by us or by others. */
+/* Returns 0, -ETIMEDOUT if the process was killed here, or -ECHILD if it failed. */
 static int wait_for_end(struct mounter *mounter)
 {
 	int status = 0, r = 0;
 	bool ended;
 
-	(void)shutdown(mounter->socket, SHUT_WR); /* it hears what was said, and then nobody */
-	ended = comes_within(mounter, 0, END_MS);
+	/* the process reads remaining orders, then the end */
+	(void)shutdown(mounter->socket, SHUT_WR);
+	ended = poll_socket(mounter, 0, END_MS);
 	if (!ended) {
 		r = -ETIMEDOUT;
-		/* A confined process cannot. Then the mounter is left to init, as is one that waits in
-		 * the kernel for a dead disk: it unmounts and ends when it can. */
+		/* A confined process cannot send signals. Then the mounter is left to init, as is
+		 * one that is blocked in the kernel by a dead disk. It unmounts and exits when it
+		 * can. */
 		if (kill(mounter->process, SIGKILL) == 0)
-			ended = comes_within(mounter, 0, END_MS);
+			ended = poll_socket(mounter, 0, END_MS);
 	}
 	(void)close(mounter->socket);
 	mounter->socket = -1;
@@ -448,7 +455,7 @@ static int wait_for_end(struct mounter *mounter)
 
 int mounter_unmount(struct mounter *mounter)
 {
-	int said = say(mounter, WORD_UNMOUNT), r = wait_for_end(mounter);
+	int said = send_order(mounter, ORDER_UNMOUNT), r = wait_for_end(mounter);
 
 	return said < 0 ? said : r;
 }

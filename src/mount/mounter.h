@@ -2,23 +2,23 @@
 #ifndef MOUNT_MOUNTER_H
 #define MOUNT_MOUNTER_H
 
-/* A process of its own that mounts the view, and unmounts it at the end: so the daemon, which reads
- * what anybody may have put into a source, can give up all that is needed for it.
+/* A separate process that mounts and unmounts the view, so that the daemon, which parses untrusted
+ * data from the sources, can drop these permissions.
  *
- *	daemon				mounter, which has the rights of the user
+ *	daemon				mounter, with the permissions of the user
  *	mounter_start() ---- fork ---->	waits
- *	mounter_mount() ---- a byte -->	mounts, as libfuse does: as root, or by fusermount3
- *			<- descriptor -	keeps nothing of it open
- *	mounter_find_watched() ------->	looks who watches folders of the view
+ *	mounter_mount() ---- order --->	mounts by libfuse: as root, or by fusermount3
+ *			<- descriptor -	closes its own copy
+ *	mounter_find_watched() ------->	finds watched folders of the view in /proc
  *			<--- inodes ---
- *	mounter_raise_event() ------------->	has these hear of a change (mount/watcher_event.h)
+ *	mounter_raise_event() -------->	raises an inotify event (mount/watcher_event.h)
  *			<--- result ---
- *	mounter_unmount() -- a byte -->	unmounts, ends
+ *	mounter_unmount() -- order --->	unmounts, exits
  *
- * All that it can be told is to do this with this view. When the daemon is gone without a
- * word, it ends, and leaves the mount as it is, which the next start replaces: what is there
- * without a view may be taken for an empty one. It unmounts only where the user wants that
- * (auto_unmount). One thread.
+ * It accepts no other orders, and only for this view. If the daemon dies without an order, the
+ * mounter exits and leaves the mount, which the next start replaces; an unmounted view would look
+ * like an empty directory. It unmounts in this case only if the user wants that (auto_unmount). One
+ * thread.
  */
 
 #include <stdatomic.h>
@@ -34,33 +34,35 @@ struct mounter;
 struct watcher_event;
 struct session_settings;
 
-/* Starts the process. Call it before other threads are started, and before rights are given up. 0
- * or -errno.
+/* Starts the process. Call it before other threads are started and before permissions are dropped.
+ * Returns 0 or -errno.
  *
  * settings	borrowed for the call */
 MUST_CHECK int mounter_start(struct mounter **mounter, const struct session_settings *settings);
 
-/* Has it mount. The descriptor (of /dev/fuse), which the caller closes, or -errno; libfuse has said
- * more of it. -ECANCELED when stop_requested(): what it still mounts it unmounts. */
+/* Orders the mount. Returns the descriptor of /dev/fuse, which the caller closes, or -errno;
+ * libfuse has logged details. Returns -ECANCELED on stop_requested(); a mount that completes later
+ * is unmounted. */
 MUST_CHECK int mounter_mount(struct mounter *mounter);
 
-/* The process itself: who asks the view as this one asks for mounter_raise_event. */
+/* Returns the id of the process. Requests from it are those of mounter_raise_event. */
 pid_t mounter_process(const struct mounter *mounter);
 
-/* How it mounts. */
+/* Returns the kind of the mount. */
 enum session_access mounter_access(const struct mounter *mounter);
 
-/* The following are for one thread other than that of mounter_unmount, and wait for the process,
- * which may wait for answers of the view: they give up with -ECANCELED when *stopping becomes true,
- * and must not be called any more. */
+/* The following functions must be called by one thread, and not by that of mounter_unmount. They
+ * wait for the process, which may wait for replies of the view. They return -ECANCELED when
+ * *stopping becomes true, and must not be called any more then. */
 
-/* Which inodes of the view are watched by inotify, some perhaps more than once: by anybody, or by the
- * processes of these threads and of those that were given before (mount/watcher_processes.h). How many, or
- * -errno. */
+/* Fills in the inodes of the view that have inotify watches; duplicates are possible. Searches all
+ * processes, or those of the given threads and of earlier calls (mount/watcher_processes.h).
+ * Returns the number of inodes, or -errno. */
 #define MOUNTER_WATCHED_MAX 1024
 #define MOUNTER_THREADS_MAX 16
 struct mounter_watchers {
-	uint8_t anybody; /* not 0: yes; a bool that others may fill would have to be 0 or 1 */
+	/* not 0: all processes; no bool, as the received byte may have any value */
+	uint8_t all_processes;
 	size_t count;
 	pid_t threads[MOUNTER_THREADS_MAX];
 };
@@ -69,21 +71,22 @@ MUST_CHECK long mounter_find_watched(struct mounter *mounter,
 				     uint64_t inodes[static MOUNTER_WATCHED_MAX],
 				     const atomic_bool *stopping);
 
-/* Makes a change in the view. 0, -errno of the change, -EOPNOTSUPP where the view is read-only for
- * good, or -ENAMETOOLONG. What is kept open for it is closed by mounter_rest. */
+/* Raises an inotify event in the view. Returns 0, -errno of the change, -EOPNOTSUPP if the
+ * superblock is permanently read-only, or -ENAMETOOLONG. Descriptors stay open until
+ * mounter_close_route. */
 MUST_CHECK int mounter_raise_event(struct mounter *mounter, const struct watcher_event *event,
 				   const atomic_bool *stopping);
 
-/* No more changes for now. */
-void mounter_rest(struct mounter *mounter);
+/* Closes the descriptors of mounter_raise_event, as no events follow for now. */
+void mounter_close_route(struct mounter *mounter);
 
-/* Has it unmount, lazily, and end, and waits for that, but not much longer than five seconds: one
- * that stands still is killed. The caller closed the device before. What others have mounted there
- * since stays. 0, or -errno where the process was gone or killed: the mount may still be there,
- * and whoever looks at it gets an error. */
+/* Orders a lazy unmount and waits for the end of the process. It is killed after about five
+ * seconds. The caller must have closed the device. Another mount on the same mount point is not
+ * unmounted. Returns 0, or -errno if the process had ended or was killed: the mount may still
+ * exist, and accesses to it fail. */
 MUST_CHECK int mounter_unmount(struct mounter *mounter);
 
-/* Ends the process where it still runs, in the same time, and frees; accepts NULL. */
+/* Ends the process if it still runs, within the same time, and frees. Accepts NULL. */
 void mounter_free(struct mounter *mounter);
 
 #endif

@@ -13,7 +13,7 @@ long mounter_order_for_event(struct mounter_order *order, const struct watcher_e
 	if (path + name > sizeof(order->event.texts))
 		return -ENAMETOOLONG;
 	memset(order, 0, TEXTS);
-	order->word = WORD_NUDGE;
+	order->kind = ORDER_RAISE_EVENT;
 	order->event.directory = event->directory;
 	order->event.kind = (uint8_t)event->kind;
 	order->event.folder = event->folder;
@@ -33,20 +33,20 @@ static bool watcher_event_is_whole(const struct mounter_order *order, size_t len
 	       order->event.kind <= WATCHER_EVENT_CHANGED && order->event.directory <= 1;
 }
 
-bool mounter_order_is_whole(const struct mounter_order *order, size_t length)
+bool mounter_order_is_valid(const struct mounter_order *order, size_t length)
 {
 	if (length == 0 || length > sizeof(*order))
 		return false;
-	switch (order->word) {
-	case WORD_FIND_WATCHED:
-		return length == MOUNTER_ORDER_WATCHERS &&
+	switch (order->kind) {
+	case ORDER_FIND_WATCHED:
+		return length == MOUNTER_ORDER_FIND_LENGTH &&
 		       order->watchers.count <= MOUNTER_THREADS_MAX;
-	case WORD_NUDGE:
+	case ORDER_RAISE_EVENT:
 		return length > TEXTS && watcher_event_is_whole(order, length - TEXTS);
-	case WORD_MOUNT:
-	case WORD_REST:
-	case WORD_UNMOUNT:
-		return length == sizeof(order->word);
+	case ORDER_MOUNT:
+	case ORDER_CLOSE_ROUTE:
+	case ORDER_UNMOUNT:
+		return length == sizeof(order->kind);
 	default:
 		return false;
 	}

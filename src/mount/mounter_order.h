@@ -2,9 +2,9 @@
 #ifndef MOUNT_MOUNTER_ORDER_H
 #define MOUNT_MOUNTER_ORDER_H
 
-/* What the daemon says to the process that mounts (mount/mounter.h), in one message: a word, and what
- * that one takes. Who hears it may have more rights than who says it, who by then may be anybody:
- * so nothing of it is believed before mounter_order_is_whole. Pure; any thread.
+/* Messages from the daemon to the mounter process (mount/mounter.h): a kind and its arguments. The
+ * mounter may have more permissions than the daemon, which may be compromised. So the mounter uses
+ * a message only after mounter_order_is_valid. Pure code, any thread.
  */
 
 #include <limits.h>
@@ -16,41 +16,41 @@
 #include "mount/watcher_event.h"
 
 enum {
-	WORD_MOUNT = 'm',
-	WORD_FIND_WATCHED = 'w',
-	WORD_NUDGE = 'n',
-	WORD_REST = 'r',
-	WORD_UNMOUNT = 'u',
+	ORDER_MOUNT = 'm',
+	ORDER_FIND_WATCHED = 'w',
+	ORDER_RAISE_EVENT = 'n',
+	ORDER_CLOSE_ROUTE = 'r',
+	ORDER_UNMOUNT = 'u',
 };
 
 struct mounter_order {
-	char word;
+	char kind;
 	union {
 		struct mounter_watchers watchers;
 		struct {
 			uint8_t directory; /* 0 or 1 */
 			uint8_t kind; /* enum watcher_event_kind */
 			uint64_t folder;
-			char texts[PATH_MAX + NAME_MAX + 1]; /* a path and a name, each with NUL */
+			char texts[PATH_MAX + NAME_MAX + 1]; /* path and name, each with its NUL */
 		} event;
 	};
 };
 
-/* Makes the one for a nudge. Its length in bytes, or -ENAMETOOLONG. */
+/* Builds the order to raise an event. Returns its length in bytes, or -ENAMETOOLONG. */
 MUST_CHECK long mounter_order_for_event(struct mounter_order *order,
 					const struct watcher_event *event);
 
-/* The length of one that finds watchers. */
-#define MOUNTER_ORDER_WATCHERS \
+/* Length of ORDER_FIND_WATCHED. */
+#define MOUNTER_ORDER_FIND_LENGTH \
 	(offsetof(struct mounter_order, watchers) + sizeof(struct mounter_watchers))
 
-/* Has a message all that its word takes, and nothing else?
+/* Returns whether a message consists of the arguments of its kind, and nothing else.
  *
- * length	of the message, which may be longer than an order: the rest of it was dropped
+ * length	of the message; if it exceeds the size of an order, the rest was truncated
  */
-bool mounter_order_is_whole(const struct mounter_order *order, size_t length);
+bool mounter_order_is_valid(const struct mounter_order *order, size_t length);
 
-/* The nudge that a whole one asks for, which points into it. */
+/* Returns the event of a valid order. Its strings point into the order. */
 struct watcher_event mounter_order_event(const struct mounter_order *order);
 
 #endif

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Names, attributes, extended attributes. */
+/* lookup, getattr, access, readlink, statfs, and extended attributes. */
 
 #include <stdlib.h>
 
 #include "mount/callbacks.h"
-#include "mount/lifetime.h"
 #include "mount/requester.h"
+#include "mount/timeouts.h"
 
-/* Of a file: its node is used again after 4096 versions. */
-static void give_generation(struct session *session, struct fuse_entry_param *entry)
+/* Sets the inode generation. The node number of a file repeats after 4096 versions. */
+static void set_generation(struct session *session, struct fuse_entry_param *entry)
 {
 	uint32_t version = (uint32_t)entry->attr.st_dev;
 
 	entry->generation = node_generation(version);
 	if (node_kind(entry->ino) == NODE_FILE)
-		generations_give(&session->generations, node_id(entry->ino), version);
+		generations_record(&session->generations, node_id(entry->ino), version);
 }
 
 void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
 	struct session *session = session_of(request);
 	bool shared = session->settings.shared;
-	struct fuse_entry_param entry = {.entry_timeout = lifetime_of_names(parent, shared)};
-	CLEANUP_ASKER struct requester requester;
+	struct fuse_entry_param entry = {.entry_timeout = entry_timeout_of(parent, shared)};
+	CLEANUP_REQUESTER struct requester requester;
 	int r = requester_init(&requester, request);
 
-	if (watcher_thread_is_requester(&session->watcher, request) &&
+	if (watcher_thread_is_from_mounter(&session->watcher, request) &&
 	    watcher_reply_lookup(&session->replies, parent, name, &entry)) {
 		(void)fuse_reply_entry(request, &entry);
 		return;
 	}
-	if (watcher_reply_is_of(&session->replies, parent, name))
+	if (watcher_reply_is_changing(&session->replies, parent, name))
 		entry.entry_timeout = 0.0;
 	cached_marks_set(&session->cached, node_inode(parent));
 	if (r == 0)
@@ -40,31 +40,31 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 		reply_error(request, r);
 		return;
 	}
-	if (r == 0) { /* else the kernel remembers that there is no such name */
+	if (r == 0) { /* otherwise ino 0: a negative entry */
 		entry.ino = entry.attr.st_ino;
-		give_generation(session, &entry);
+		set_generation(session, &entry);
 		entry.attr.st_ino = view_inode(session->view, entry.ino);
-		entry.attr_timeout = lifetime_of_attributes(entry.ino, shared);
+		entry.attr_timeout = attr_timeout_of(entry.ino, shared);
 		cached_marks_set(&session->cached, node_inode(entry.ino));
 	}
 	(void)fuse_reply_entry(request, &entry);
 }
 
-/* Who has a file open may know about it: it may have been opened for him by somebody else. */
+/* A getattr of an open file is not checked: a program may get a descriptor from another user. */
 void on_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct session *session = session_of(request);
 	const struct view_call opener = {.view = session->view};
-	CLEANUP_ASKER struct requester requester = {.call = opener};
-	double lifetime = lifetime_of_attributes(node, session->settings.shared);
+	CLEANUP_REQUESTER struct requester requester = {.call = opener};
+	double timeout = attr_timeout_of(node, session->settings.shared);
 	struct stat attributes;
 	int r = info ? 0 : requester_init(&requester, request);
 
 	cached_marks_set(&session->cached, node_inode(node));
-	if (watcher_thread_is_requester(&session->watcher, request) &&
+	if (watcher_thread_is_from_mounter(&session->watcher, request) &&
 	    watcher_reply_getattr(&session->replies, node, &attributes)) {
 		r = 0;
-		lifetime = 0.0;
+		timeout = 0.0;
 	} else if (r == 0) {
 		r = view_getattr(&requester.call, node, &attributes);
 	}
@@ -73,13 +73,13 @@ void on_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info
 		return;
 	}
 	attributes.st_ino = view_inode(session->view, node);
-	(void)fuse_reply_attr(request, &attributes, lifetime);
+	(void)fuse_reply_attr(request, &attributes, timeout);
 }
 
-/* access(2) and chdir(2), where the kernel does not judge itself. */
+/* access(2) and chdir(2), if the kernel does not check permissions. */
 void on_access(fuse_req_t request, fuse_ino_t node, int mask)
 {
-	CLEANUP_ASKER struct requester requester;
+	CLEANUP_REQUESTER struct requester requester;
 	int r = requester_init(&requester, request);
 
 	if (r == 0 && mask & W_OK)
@@ -92,7 +92,7 @@ void on_access(fuse_req_t request, fuse_ino_t node, int mask)
 void on_readlink(fuse_req_t request, fuse_ino_t node)
 {
 	CLEANUP_BYTES struct bytes target = {0};
-	CLEANUP_ASKER struct requester requester;
+	CLEANUP_REQUESTER struct requester requester;
 	int r = requester_init(&requester, request);
 	const char *text;
 
@@ -107,7 +107,7 @@ void on_readlink(fuse_req_t request, fuse_ino_t node)
 
 void on_statfs(fuse_req_t request, fuse_ino_t node)
 {
-	CLEANUP_ASKER struct requester requester;
+	CLEANUP_REQUESTER struct requester requester;
 	struct statvfs statfs;
 	int r = requester_init(&requester, request);
 
@@ -122,7 +122,7 @@ void on_statfs(fuse_req_t request, fuse_ino_t node)
 
 /* ---- extended attributes ------------------------------------------------------------- */
 
-/* Replies with length bytes of value, with the length alone where size was 0, or an error. */
+/* Replies with length bytes of value, with the length only if size is 0, or with an error. */
 static void reply_xattr(fuse_req_t request, const char *value, size_t size, long length)
 {
 	if (length < 0)
@@ -136,7 +136,7 @@ static void reply_xattr(fuse_req_t request, const char *value, size_t size, long
 void on_getxattr(fuse_req_t request, fuse_ino_t node, const char *name, size_t size)
 {
 	AUTO_FREE char *value = malloc(size ? size : 1);
-	CLEANUP_ASKER struct requester requester;
+	CLEANUP_REQUESTER struct requester requester;
 	long length = requester_init(&requester, request);
 
 	if (!value)
@@ -149,7 +149,7 @@ void on_getxattr(fuse_req_t request, fuse_ino_t node, const char *name, size_t s
 void on_listxattr(fuse_req_t request, fuse_ino_t node, size_t size)
 {
 	AUTO_FREE char *list = malloc(size ? size : 1);
-	CLEANUP_ASKER struct requester requester;
+	CLEANUP_REQUESTER struct requester requester;
 	long length = requester_init(&requester, request);
 
 	if (!list)

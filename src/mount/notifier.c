@@ -13,12 +13,12 @@
 #include "mount/sync.h"
 #include "view/node.h"
 
-/* How often a notice that could not be read from the index is tried again, and after which time:
- * what the kernel holds is wrong for as long. */
+/* Retries of an invalidation that could not be read from the index, and their interval. The
+ * kernel's caches are outdated meanwhile. */
 #define TRIES_MAX 10
-#define TRY_AGAIN_MS 100
+#define RETRY_MS 100
 
-/* No name of the view: it is longer than a name may be. */
+/* Longer than any name, so it matches no name of the view. */
 #define NO_NAME_LENGTH 256
 
 int notifier_init(struct notifier *notifier)
@@ -47,7 +47,7 @@ void notifier_deinit(struct notifier *notifier)
 	pthread_cond_destroy(&notifier->changed);
 }
 
-void session_tell(struct session *session, struct invalidation *invalidation)
+void session_invalidate(struct session *session, struct invalidation *invalidation)
 {
 	struct notifier *notifier = &session->notifier;
 
@@ -58,25 +58,25 @@ void session_tell(struct session *session, struct invalidation *invalidation)
 	else
 		notifier->first = invalidation;
 	notifier->last = invalidation;
-	notifier->told++;
+	notifier->queued++;
 	pthread_cond_broadcast(&notifier->changed);
 	pthread_mutex_unlock(&notifier->lock);
 }
 
-/* ---- telling the kernel -------------------------------------------------------------- */
+/* ---- invalidating -------------------------------------------------------------------- */
 
-/* That the kernel knows nothing of a node or name any more is as good; and when the file system
- * is gone, there is nobody to tell. A huge notice must not hold up the end of the session. */
+/* Errors are ignored: ENOENT means that the kernel has no such inode or dentry, others that the
+ * connection has ended. If the session stops, the rest of a large invalidation is skipped. */
 
-static bool holds(void *context, uint64_t node)
+static bool is_cached(void *context, uint64_t node)
 {
 	struct session *session = context;
 
 	return !session->notifier.stopping && cached_marks_has(&session->cached, node_inode(node));
 }
 
-/* The byte behind the name is sent, too. */
-static void drop_entry(void *context, uint64_t parent, const char *name, size_t length)
+/* libfuse sends the byte after the name, too. */
+static void invalidate_entry(void *context, uint64_t parent, const char *name, size_t length)
 {
 	struct session *session = context;
 	char text[NO_NAME_LENGTH];
@@ -89,9 +89,9 @@ static void drop_entry(void *context, uint64_t parent, const char *name, size_t 
 	watcher_thread_note_name(&session->watcher, parent, text);
 }
 
-/* To drop a name the kernel takes the lock of the parent's inode, which lookups and listings under
- * way hold: also when there is no such name. */
-static void settle(void *context, uint64_t parent)
+/* To invalidate an entry the kernel takes the lock of the parent's inode, which running lookups and
+ * listings hold. This also works for a name that does not exist. */
+static void wait_for_directory(void *context, uint64_t parent)
 {
 	struct session *session = context;
 	char no_name[NO_NAME_LENGTH + 1] = {0};
@@ -103,8 +103,8 @@ static void settle(void *context, uint64_t parent)
 	watcher_thread_note_folder(&session->watcher, parent);
 }
 
-/* The content of a directory is its listing; that of a file node never changes. */
-static void drop_node(void *context, uint64_t node)
+/* The content of a directory is its listing. That of a file node never changes. */
+static void invalidate_inode(void *context, uint64_t node)
 {
 	struct session *session = context;
 	off_t offset = node_kind(node) == NODE_FILE ? -1 : 0;
@@ -116,65 +116,66 @@ static void drop_node(void *context, uint64_t node)
 		watcher_thread_note_folder(&session->watcher, node);
 }
 
-/* All groups' folders that were listed since this was done last: it costs no more than the listings
- * did. */
-static void drop_copies(void *context)
+/* Invalidates the listings of all groups' folders that were listed since the last call. This costs
+ * no more than the listings did. */
+static void invalidate_copy_listings(void *context)
 {
 	struct session *session = context;
 	AUTO_FREE uint64_t *folders = NULL;
 	size_t count = listed_groups_take(&session->listed, &folders);
 
 	for (size_t i = 0; i < count; i++) {
-		settle(session, folders[i]);
-		drop_node(session, folders[i]);
+		wait_for_directory(session, folders[i]);
+		invalidate_inode(session, folders[i]);
 	}
 	watcher_thread_note_all(&session->watcher);
 }
 
 /* ---- the thread ---------------------------------------------------------------------- */
 
-static void spread(struct session *session, const struct invalidation *invalidation)
+static void apply(struct session *session, const struct invalidation *invalidation)
 {
 	const struct invalidation_sink sink = {
-		.is_cached = holds,
-		.entry = drop_entry,
-		.wait = settle,
-		.inode = drop_node,
-		.copy_listings = drop_copies,
+		.is_cached = is_cached,
+		.entry = invalidate_entry,
+		.wait = wait_for_directory,
+		.inode = invalidate_inode,
+		.copy_listings = invalidate_copy_listings,
 		.context = session,
 	};
 	int r = invalidation_apply(session->view, invalidation, &sink);
 
 	for (int tries = 1; r < 0 && tries < TRIES_MAX && !session->notifier.stopping; tries++) {
-		clock_sleep_ms(TRY_AGAIN_MS);
+		clock_sleep_ms(RETRY_MS);
 		r = invalidation_apply(session->view, invalidation, &sink);
 	}
 	if (r < 0)
-		log_error("cannot tell the kernel what changed, so the view may show what is no "
-			  "longer so: %s",
+		log_error("cannot invalidate the kernel's caches: %s; the view may show outdated "
+			  "files",
 			  error_text(r));
 	handles_wake_pollers(&session->handles, session->view);
 	watcher_thread_wake(&session->watcher);
 }
 
-/* Waits for something to do; false: nothing any more. *notice may be NULL. */
-static bool take(struct session *session, struct invalidation **invalidation)
+/* Waits for work. Returns false when the thread must end. *invalidation is NULL if only waiters
+ * have to be answered. */
+static bool take_invalidation(struct session *session, struct invalidation **invalidation)
 {
 	struct notifier *notifier = &session->notifier;
-	bool goes_on;
+	bool running;
 
 	pthread_mutex_lock(&notifier->lock);
 	while (!notifier->stopping && !notifier->first && !sync_is_due(session))
 		timed_wait(&notifier->changed, &notifier->lock, sync_limit_ns(session));
-	goes_on = !notifier->stopping;
-	*invalidation = goes_on ? notifier->first : NULL;
+	running = !notifier->stopping;
+	*invalidation = running ? notifier->first : NULL;
 	if (*invalidation) {
 		notifier->first = (*invalidation)->next;
 		if (!notifier->first)
 			notifier->last = NULL;
 	}
 	pthread_mutex_unlock(&notifier->lock);
-	return goes_on;
+	return running;
 }
 
 static void end_invalidation(struct notifier *notifier, struct invalidation *invalidation)
@@ -191,9 +192,9 @@ static void *notify(void *context)
 	struct notifier *notifier = &session->notifier;
 	struct invalidation *invalidation;
 
-	while (take(session, &invalidation)) {
+	while (take_invalidation(session, &invalidation)) {
 		if (invalidation) {
-			spread(session, invalidation);
+			apply(session, invalidation);
 			end_invalidation(notifier, invalidation);
 		}
 		sync_answer(session);

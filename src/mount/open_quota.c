@@ -6,38 +6,38 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-/* The part of the descriptors that is for users with limited rights. The comparison of files takes up
- * to half of them (ingest/compare.c). */
-#define PART_FOR_USERS 2
+/* Divisor for the part of the descriptors that users other than root get. File comparison uses up
+ * to half of the descriptors (ingest/compare.c). */
+#define USERS_DIVISOR 2
 
-void open_quotas_init(struct open_quotas *shares)
+void open_quotas_init(struct open_quotas *quotas)
 {
 	struct rlimit limit;
 
-	*shares = (struct open_quotas){.most = SIZE_MAX};
+	*quotas = (struct open_quotas){.most = SIZE_MAX};
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-		shares->most = (size_t)(limit.rlim_cur / PART_FOR_USERS);
+		quotas->most = (size_t)(limit.rlim_cur / USERS_DIVISOR);
 }
 
-/* Where the share of a user is linked, or would be. */
-static struct open_quota **find(struct open_quotas *shares, uid_t uid)
+/* Returns the link to a user's quota, or the one where it would be inserted. */
+static struct open_quota **find(struct open_quotas *quotas, uid_t uid)
 {
-	struct open_quota **at = &shares->buckets[uid % OPEN_QUOTAS_BUCKETS];
+	struct open_quota **at = &quotas->buckets[uid % OPEN_QUOTAS_BUCKETS];
 
 	while (*at && (*at)->uid != uid)
 		at = &(*at)->next;
 	return at;
 }
 
-int open_quotas_take(struct open_quotas *shares, const uid_t *uid, struct open_quota **share)
+int open_quotas_take(struct open_quotas *quotas, const uid_t *uid, struct open_quota **quota)
 {
 	struct open_quota **at;
 
-	*share = NULL;
+	*quota = NULL;
 	if (uid) {
-		at = find(shares, *uid);
-		if (shares->taken >= shares->most ||
-		    (*at ? (*at)->count : 0) >= shares->most - shares->taken)
+		at = find(quotas, *uid);
+		if (quotas->taken >= quotas->most ||
+		    (*at ? (*at)->count : 0) >= quotas->most - quotas->taken)
 			return -EMFILE;
 		if (!*at)
 			*at = calloc(1, sizeof(**at));
@@ -45,20 +45,20 @@ int open_quotas_take(struct open_quotas *shares, const uid_t *uid, struct open_q
 			return -ENOMEM;
 		(*at)->uid = *uid;
 		(*at)->count++;
-		*share = *at;
+		*quota = *at;
 	}
-	shares->taken++;
+	quotas->taken++;
 	return 0;
 }
 
-void open_quotas_give(struct open_quotas *shares, struct open_quota *share)
+void open_quotas_return(struct open_quotas *quotas, struct open_quota *quota)
 {
 	struct open_quota **at;
 
-	shares->taken--;
-	if (!share || --share->count > 0)
+	quotas->taken--;
+	if (!quota || --quota->count > 0)
 		return;
-	at = find(shares, share->uid);
-	*at = share->next;
-	free(share);
+	at = find(quotas, quota->uid);
+	*at = quota->next;
+	free(quota);
 }

@@ -2,13 +2,13 @@
 #ifndef MOUNT_OPEN_QUOTA_H
 #define MOUNT_OPEN_QUOTA_H
 
-/* How many files of a shared view each user has open. Each takes a descriptor of this process, and
- * one user must not take them all.
+/* The number of files of a shared view that each user has open. Each file takes a descriptor of
+ * this process, and one user must not exhaust them.
  *
- * A part of the descriptors is for users with limited rights. Each of them can have as many files open
- * as are left of that part (dynamic thresholds: Choudhury and Hahne, 1998). So the first one gets at
- * most half of it, the next one half of the rest, and there is always some left for another user.
- * The rest is for root and for twinfs itself. One thread at a time. */
+ * A part of the descriptors is for users other than root. Each of them can have as many files open
+ * as are left of that part (dynamic thresholds: Choudhury and Hahne, 1998). So the first user gets
+ * at most half of it, the next one half of the rest, and some are always left for another user. The
+ * other descriptors are for root and for twinfs itself. One thread at a time. */
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -25,23 +25,23 @@ struct open_quota {
 };
 
 struct open_quotas {
-	size_t most; /* for users with limited rights, all together */
-	size_t taken; /* by all, root too */
+	size_t most; /* limit for all users other than root */
+	size_t taken; /* by all users, including root */
 	struct open_quota *buckets[OPEN_QUOTAS_BUCKETS];
 };
 
-/* Takes the part from the limit of descriptors of this process. */
-void open_quotas_init(struct open_quotas *shares);
+/* Computes the limit from RLIMIT_NOFILE of this process. */
+void open_quotas_init(struct open_quotas *quotas);
 
-/* Counts a file that is to be opened.
+/* Counts a file before it is opened.
  *
- * uid	NULL: a user without limit, for whom *share becomes NULL
+ * uid	NULL: a user without limit, for whom *quota is set to NULL
  *
- * Returns 0; -EMFILE: the user has too many open; or -ENOMEM. */
-MUST_CHECK int open_quotas_take(struct open_quotas *shares, const uid_t *uid,
-				struct open_quota **share);
+ * Returns 0, -EMFILE if the user has too many files open, or -ENOMEM. */
+MUST_CHECK int open_quotas_take(struct open_quotas *quotas, const uid_t *uid,
+				struct open_quota **quota);
 
-/* Counts one less. share may be NULL, as open_quotas_take() gave it. */
-void open_quotas_give(struct open_quotas *shares, struct open_quota *share);
+/* Counts a closed file. quota is that of open_quotas_take(), and may be NULL. */
+void open_quotas_return(struct open_quotas *quotas, struct open_quota *quota);
 
 #endif

@@ -2,13 +2,12 @@
 #ifndef MOUNT_PAGE_GATE_H
 #define MOUNT_PAGE_GATE_H
 
-/* May the kernel keep the pages that it has of a file, when the file is opened?
+/* Decides whether the kernel may keep its page cache of a file at an open (keep_cache).
  *
- * It may when they were read since the file was opened with the content that it has now. That a
- * file with another content is another node says nearly the same, but a node's version is short:
- * one that is not opened for 4096 changes of the file comes again. The gate remembers the last
- * content of as many files as it has slots; for a file that another one put out of its slot the
- * answer is no, which costs only time. Any thread. */
+ * It may if the pages were read since the last open with the same content. A file with another
+ * content is another node, but node numbers repeat after 4096 versions. The gate stores the last
+ * content of as many files as it has slots. If another file uses the slot, the pages are discarded,
+ * which costs only time. Any thread. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,13 +15,13 @@
 
 #define PAGE_GATE_SLOTS 65536
 
-/* All zero: knows no file. */
+/* All zero: empty. */
 struct page_gate {
 	_Atomic uint64_t contents[PAGE_GATE_SLOTS];
 };
 
-/* Asks for a file that is being opened, and remembers it. content: a digest of which file it is and
- * which of its contents; no other has it (but for a chance of 2^-64). */
+/* Returns whether the pages may be kept, and stores the content for the next open. content: a
+ * digest of the file and the version of its content; collisions have a chance of 2^-64. */
 static inline bool page_gate_may_keep(struct page_gate *gate, uint64_t file, uint64_t content)
 {
 	return atomic_exchange(&gate->contents[file % PAGE_GATE_SLOTS], content) == content;

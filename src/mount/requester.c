@@ -19,7 +19,7 @@ int requester_init(struct requester *requester, fuse_req_t request)
 	const struct fuse_ctx *context = fuse_req_ctx(request);
 	int r;
 
-	if (!watcher_thread_is_requester(&session->watcher, request))
+	if (!watcher_thread_is_from_mounter(&session->watcher, request))
 		watcher_thread_note_request(&session->watcher, context->pid);
 	*requester = (struct requester){.interruption = requester_interruption(request)};
 	requester->call =

@@ -2,12 +2,12 @@
 #ifndef MOUNT_REQUESTER_H
 #define MOUNT_REQUESTER_H
 
-/* Who asks for something, in a mount that is shared with other users (allow_other). Only root
- * mounts one, and root sees everything, if it has the capability for that; to a mount that is not shared nobody else comes, and
- * nothing is done to find out who it is. Any thread.
+/* The caller of a request, in a mount that is shared with other users (allow_other). Only root can
+ * make one. Root sees everything if it has the capability for that. In a mount that is not shared,
+ * no caller is determined, as the kernel refuses other users. Any thread.
  *
- * The kernel says with each request which user and group asks, and which thread: its further groups
- * are read from /proc (base/caller.h). */
+ * The kernel provides uid, gid and thread id of a request. Supplementary groups are read from /proc
+ * (base/caller.h). */
 
 #include "base/caller.h"
 #include "base/interruption.h"
@@ -15,21 +15,21 @@
 #include "view/view.h"
 
 struct requester {
-	struct view_call call; /* for calls of the view; points to the other two */
+	struct view_call call; /* for calls of the view; points to the other two fields */
 	struct caller caller;
-	struct interruption interruption; /* of the request */
+	struct interruption interruption; /* set when the request is interrupted */
 };
 
-/* How long work for a request sees that the program that made it was interrupted. */
+/* Returns the interruption state of a request, for work on its behalf. */
 struct interruption requester_interruption(fuse_req_t request);
 
-/* 0, -EACCES: nobody knows who it is, or -errno. */
+/* Returns 0, -EACCES if the caller cannot be determined, or another -errno. */
 MUST_CHECK int requester_init(struct requester *requester, fuse_req_t request);
 
 static inline void requester_deinit(struct requester *requester)
 {
 	caller_free(&requester->caller);
 }
-#define CLEANUP_ASKER CLEANUP(requester_deinit)
+#define CLEANUP_REQUESTER CLEANUP(requester_deinit)
 
 #endif

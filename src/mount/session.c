@@ -61,7 +61,7 @@ no_listed:
 	return r;
 }
 
-/* Mounts, and has libfuse serve what was mounted for it. */
+/* Mounts, and connects libfuse to the device. */
 static int take_mount(struct session *session)
 {
 	int fd = mounter_mount(session->settings.mounter), r;
@@ -75,17 +75,17 @@ static int take_mount(struct session *session)
 	return r;
 }
 
-/* What libfuse says itself is logged by it; which mount failed is said here. */
+/* libfuse logs details; this logs the failed mount point. */
 static int mount_session(struct session *session)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	const struct features *facts = &session->facts;
-	/* however many rights were given up since somebody asked for it */
-	int r = session->settings.shared ? caller_try_impersonation() : 0;
+	/* checked here, as permissions may have been dropped since the option was parsed */
+	int r = session->settings.shared ? caller_try() : 0;
 
 	if (r == 0)
 		r = fuse_options_make(&args, &session->settings, session->access,
-				      facts->wants_rings && !features_no_rings(facts));
+				      facts->wants_io_uring && !features_no_io_uring(facts));
 	if (r == 0) {
 		session->fuse = fuse_session_new(&args, &session_callbacks,
 						 sizeof(session_callbacks), session);
@@ -97,30 +97,29 @@ static int mount_session(struct session *session)
 	if (r == -ECANCELED)
 		log_error("interrupted before the view was mounted");
 	else if (r < 0)
-		log_error("cannot mount a view on %s: %s; 'twinfs doctor' says what may be in the "
-			  "way",
+		log_error("cannot mount a view on %s: %s; run 'twinfs doctor' to find the "
+			  "cause",
 			  quote_path(session->settings.mount_point), error_text(r));
 	return r;
 }
 
-/* Gathers what decides how fast it can be, and warns of wishes that cannot be had: the view is
- * there all the same. That the kernel can do what is wished is said by itself, when it begins to
- * ask. */
+/* Determines the available features, and warns of requested ones that are not available; the view
+ * works without them. Whether the kernel supports passthrough is known at FUSE_INIT. */
 static void gather_facts(struct session *session)
 {
 	struct features *facts = &session->facts;
 	const char *reason;
 
 	features_gather(facts);
-	facts->kernel_reads = true;
+	facts->kernel_passthrough = true;
 	facts->wants_passthrough = session->settings.passthrough;
-	facts->wants_rings = session->settings.io_uring;
+	facts->wants_io_uring = session->settings.io_uring;
 	reason = features_no_passthrough(facts);
 	session->expects_passthrough = !reason;
 	if (facts->wants_passthrough && reason)
 		log_warning("reading without passthrough: %s", reason);
-	reason = features_no_rings(facts);
-	if (facts->wants_rings && reason)
+	reason = features_no_io_uring(facts);
+	if (facts->wants_io_uring && reason)
 		log_warning("answering requests without io_uring: %s", reason);
 }
 
@@ -149,7 +148,7 @@ int session_new(struct session **session, struct view *view,
 	return 0;
 }
 
-/* Has the kernel given up the connection? Something else may be mounted there by now. */
+/* Was the connection ended by an unmount? Another file system may be mounted there by now. */
 static bool was_unmounted(const struct session *session)
 {
 	struct pollfd device = {.fd = fuse_session_fd(session->fuse)};
@@ -162,8 +161,8 @@ static void unmount(const struct session *session)
 	int r = mounter_unmount(session->settings.mounter);
 
 	if (r < 0)
-		log_error("cannot unmount %s: the process that was to do that is gone or stood "
-			  "still; unmount it with 'fusermount3 -u'",
+		log_error("cannot unmount %s: the mounter process ended or did not respond; run "
+			  "'fusermount3 -u'",
 			  quote_path(session->settings.mount_point));
 }
 
@@ -173,10 +172,11 @@ void session_free(struct session *session)
 
 	if (!session)
 		return;
-	/* who asks a view that failed shall get an error, not an empty directory */
+	/* the mount of a failed view stays, so that programs get errors instead of an empty
+	 * directory */
 	mounted = session->mounted && !session->failed && !session->left_behind &&
 		  !was_unmounted(session);
-	/* closes the device, so that who waits for us fails, rather than the unmounting */
+	/* closes the device first, so that waiting programs fail and the unmount does not block */
 	if (session->fuse)
 		fuse_session_destroy(session->fuse);
 	if (mounted)
@@ -199,13 +199,13 @@ static void stop(void *session)
 	session_stop(session);
 }
 
-/* Serves, with a notifier as long as there are answers. */
+/* Runs the loop together with the notifier and the other threads. */
 static int serve(struct session *session)
 {
 	unsigned int threads = session->settings.single_threaded ? 1 : LOOP_THREADS_MAX;
 	int r;
 
-	watcher_thread_start(session); /* the others look whether it is there */
+	watcher_thread_start(session); /* first, as the other threads check whether it runs */
 	unmount_watch_start(session, stop);
 	r = notifier_start(session);
 	if (r == 0)
@@ -232,8 +232,8 @@ int session_run(struct session *session)
 	return r;
 }
 
-/* What the notifier is telling the kernel may wait for requests to be answered, and programs wait
- * for the notifier: so it ends first. */
+/* The notifier ends first: the kernel may block it until requests are answered, and programs wait
+ * for the notifier. */
 void session_stop(struct session *session)
 {
 	watcher_thread_stop(&session->watcher);

@@ -2,7 +2,7 @@
 #ifndef MOUNT_SESSION_H
 #define MOUNT_SESSION_H
 
-/* What the files of the session share. */
+/* The session, shared by the files of this folder. */
 
 #include <stdatomic.h>
 
@@ -29,34 +29,36 @@ struct session {
 	struct fuse_session *fuse;
 	enum session_access access;
 	bool mounted;
-	atomic_bool answered; /* by device.c */
-	bool failed; /* after it had begun to answer; and not ended by anybody */
+	atomic_bool answered; /* the first reply was sent (device.c) */
+	bool failed; /* ended by an error after requests were answered */
 	struct page_gate gate;
 	struct generations generations;
 	struct cached_marks cached;
 	struct listed_groups listed;
 	struct backings backings;
 	struct buffers buffers;
-	struct features facts; /* the kernel's part is known since it began to ask */
-	bool expects_passthrough; /* nothing but the kernel can speak against it */
-	const char *advice[FEATURE_ADVICE_MAX]; /* for more speed; since the kernel began to ask */
-	bool opens_directories; /* the kernel cannot do without; since it began to ask */
+	struct features facts; /* complete once the kernel has sent FUSE_INIT */
+	bool expects_passthrough; /* passthrough depends on the kernel only */
+	const char *advice[FEATURE_ADVICE_MAX]; /* hints for more speed; set at FUSE_INIT */
+	bool opens_directories; /* the kernel needs opendir requests; set at FUSE_INIT */
 	struct handle_list handles;
 	struct notifier notifier;
 	struct watcher_thread watcher;
 	struct watcher_replies replies;
 	struct loop loop;
 	struct unmount_watch unmount_watch;
-	bool left_behind; /* the view was unmounted, and is ended all the same; set by its thread */
+	/* the view was unmounted but still mounted in another namespace; set by the unmount
+	 * watch */
+	bool left_behind;
 };
 
-/* Are the rights of who asks for this program to judge, not for the kernel? */
-static inline bool session_judges(const struct session *session)
+/* Does this program check the permissions of callers, instead of the kernel? */
+static inline bool session_checks_access(const struct session *session)
 {
 	return session->settings.shared || session->access == SESSION_REFUSING;
 }
 
-/* callbacks.h */
+/* callbacks.c */
 extern const struct fuse_lowlevel_ops session_callbacks;
 
 #endif

@@ -2,14 +2,16 @@
 #ifndef MOUNT_SESSION_ACCESS_H
 #define MOUNT_SESSION_ACCESS_H
 
-/* How a view is kept from being written, beyond that whatever would change it fails (EROFS). The
- * second and the third way leave room for nudges (mount/watcher_event.h). */
+/* How writes to a view are refused, besides the EROFS of every request that changes something. The
+ * second and the third kind allow watcher events (mount/watcher_event.h). */
 enum session_access {
-	SESSION_READ_ONLY, /* the file system is read-only */
-	SESSION_OPENED, /* it is until somebody watches, and the mount that is seen always: of
-			 * root, alone */
-	SESSION_REFUSING, /* by nothing else, and rights are for the daemon to judge: of a plain
-			   * user, alone */
+	SESSION_READ_ONLY, /* the superblock is read-only */
+	/* Mounts of root: the visible mount is always read-only; the superblock only until a
+	 * program watches a folder. */
+	SESSION_READ_ONLY_MOUNT,
+	/* Mounts of a plain user: writable for the kernel; the daemon refuses changes and checks
+	 * permissions. */
+	SESSION_REFUSING,
 };
 
 #endif

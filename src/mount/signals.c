@@ -14,11 +14,11 @@ struct signal_watch {
 	pthread_t thread;
 	sigset_t signals;
 	atomic_bool ending;
-	atomic_int number; /* that ended the daemon */
+	atomic_int number; /* signal that ended the daemon */
 	pthread_mutex_t lock; /* of all below; held during the callbacks */
 	void (*stop)(void *context);
 	void *stop_context;
-	bool came;
+	bool received;
 	bool hangup_ends;
 	void (*hangup)(void *context);
 	void *context;
@@ -28,13 +28,13 @@ static void stop_everything(struct signal_watch *watch)
 {
 	stop_request();
 	pthread_mutex_lock(&watch->lock);
-	watch->came = true;
+	watch->received = true;
 	if (watch->stop)
 		watch->stop(watch->stop_context);
 	pthread_mutex_unlock(&watch->lock);
 }
 
-static void look_anew(struct signal_watch *watch)
+static void call_hangup(struct signal_watch *watch)
 {
 	pthread_mutex_lock(&watch->lock);
 	if (watch->hangup)
@@ -49,7 +49,7 @@ static void *watch_signals(void *context)
 
 	while (sigwait(&watch->signals, &signal) == 0 && !atomic_load(&watch->ending)) {
 		if (signal == SIGHUP && !watch->hangup_ends) {
-			look_anew(watch);
+			call_hangup(watch);
 			continue;
 		}
 		atomic_store(&watch->number, signal);
@@ -77,7 +77,7 @@ int signal_watch_new(struct signal_watch **watch, bool hangup_ends)
 		return -r;
 	}
 	pthread_sigmask(SIG_BLOCK, &made->signals, &before);
-	(void)signal(SIGHUP, SIG_DFL); /* it may be ignored until here */
+	(void)signal(SIGHUP, SIG_DFL); /* it may be ignored */
 	r = thread_start(&made->thread, watch_signals, made);
 	if (r < 0) {
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -105,7 +105,7 @@ void signal_watch_attach(struct signal_watch *watch, void (*stop)(void *context)
 	pthread_mutex_lock(&watch->lock);
 	watch->stop = stop;
 	watch->stop_context = context;
-	if (stop && watch->came)
+	if (stop && watch->received)
 		stop(context);
 	pthread_mutex_unlock(&watch->lock);
 }
@@ -120,7 +120,7 @@ void signal_watch_free(struct signal_watch *watch)
 	if (!watch)
 		return;
 	atomic_store(&watch->ending, true);
-	pthread_kill(watch->thread, SIGINT); /* which it waits for, as for the others */
+	pthread_kill(watch->thread, SIGINT); /* any of the awaited signals */
 	pthread_join(watch->thread, NULL);
 	pthread_mutex_destroy(&watch->lock);
 	free(watch);

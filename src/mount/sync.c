@@ -8,29 +8,29 @@
 #include "base/clock.h"
 #include "mount/session.h"
 
-/* How many may wait at a time where requests come over io_uring: half of the places of a ring, of
- * which libfuse makes eight for each processor. */
+/* Limit of waiting requests that arrived over io_uring: half of a ring, for which libfuse makes
+ * eight entries per processor. */
 #define RINGED_MAX 4
 
 struct sync_waiter {
 	struct sync_waiter *next;
 	fuse_req_t request;
-	struct handle *handle; /* a use of it; NULL: an open, which ESTALE is the answer to */
-	size_t size; /* that it wants at most */
-	bool recheck_only; /* an open that need not wait until contents were compared */
-	uint64_t limit_ns; /* of an open, on the monotonic clock; else UINT64_MAX */
+	struct handle *handle; /* reference; NULL: an open, to be answered with ESTALE */
+	size_t size; /* limit of the reply */
+	bool recheck_only; /* an open that does not wait for comparisons */
+	uint64_t limit_ns; /* of an open, on the monotonic clock; otherwise UINT64_MAX */
 	uint64_t ticket;
-	bool settled;
+	bool registered;
 	bool interrupted;
-	bool synced; /* its ticket has come back: */
-	uint64_t after; /* the answer is for when the kernel knows so many notices */
-	int error; /* positive errno, 0 */
+	bool synced; /* its ticket was reached: */
+	uint64_t after; /* reply when this many invalidations are processed */
+	int error; /* positive errno, or 0 */
 };
 
-static void mark(struct sync_waiter *waiter, const struct notifier *notifier)
+static void mark_synced(struct sync_waiter *waiter, const struct notifier *notifier)
 {
 	waiter->synced = true;
-	waiter->after = notifier->told;
+	waiter->after = notifier->queued;
 	waiter->error = notifier->sync_error;
 }
 
@@ -43,7 +43,7 @@ void session_synced(struct session *session, uint64_t ticket, int error)
 	notifier->sync_error = error;
 	for (struct sync_waiter *waiter = notifier->waiters; waiter; waiter = waiter->next) {
 		if (!waiter->synced && waiter->ticket <= ticket)
-			mark(waiter, notifier);
+			mark_synced(waiter, notifier);
 	}
 	pthread_cond_broadcast(&notifier->changed);
 	pthread_mutex_unlock(&notifier->lock);
@@ -58,13 +58,13 @@ void session_rechecked(struct session *session, uint64_t ticket)
 		notifier->rechecked = ticket;
 	for (struct sync_waiter *waiter = notifier->waiters; waiter; waiter = waiter->next) {
 		if (!waiter->synced && waiter->recheck_only && waiter->ticket <= ticket)
-			mark(waiter, notifier);
+			mark_synced(waiter, notifier);
 	}
 	pthread_cond_broadcast(&notifier->changed);
 	pthread_mutex_unlock(&notifier->lock);
 }
 
-/* Keeps the answer for reads of its rest, and gives what fits. */
+/* Replies to a read of sync. Stores the text for reads of its rest. */
 static void reply_answer(struct session *session, struct sync_waiter *waiter)
 {
 	CLEANUP_BYTES struct bytes answer = {0}, before = {0};
@@ -79,7 +79,7 @@ static void reply_answer(struct session *session, struct sync_waiter *waiter)
 	}
 	memcpy(given, answer.data, length);
 	pthread_mutex_lock(&session->notifier.lock);
-	/* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): freed, when the lock is let go */
+	/* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): freed after the lock is released */
 	before = *content;
 	*content = answer;
 	answer = (struct bytes){0};
@@ -87,7 +87,7 @@ static void reply_answer(struct session *session, struct sync_waiter *waiter)
 	(void)fuse_reply_buf(waiter->request, given, length);
 }
 
-/* Ends a waiter that is in no list any more; error: positive errno, 0. */
+/* Replies to a waiter that was removed from the list. error: positive errno, or 0. */
 static void finish(struct session *session, struct sync_waiter *waiter, int error)
 {
 	if (!waiter->handle)
@@ -109,8 +109,9 @@ static struct sync_waiter **find(struct notifier *notifier, fuse_req_t request)
 	return at;
 }
 
-/* It is in it, where nobody else takes it out: before it is settled, or while the lock is held. */
-static void take_out(struct notifier *notifier, fuse_req_t request)
+/* Removes a request from the list. The lock must be held, or the waiter must not be registered
+ * yet. */
+static void unlink_waiter(struct notifier *notifier, fuse_req_t request)
 {
 	struct sync_waiter **at = find(notifier, request), *waiter = *at;
 
@@ -118,28 +119,29 @@ static void take_out(struct notifier *notifier, fuse_req_t request)
 		*at = waiter->next;
 }
 
-/* libfuse's thread, or, before the waiter is settled, the one that registers this. */
+/* Called by a thread of libfuse, or by the registering thread before the waiter is registered. */
 static void on_interrupt(fuse_req_t request, void *context)
 {
 	struct session *session = context;
 	struct notifier *notifier = &session->notifier;
 	struct sync_waiter *waiter;
-	bool ours;
+	bool taken;
 
 	pthread_mutex_lock(&notifier->lock);
 	waiter = *find(notifier, request);
-	ours = waiter && waiter->settled;
-	if (ours)
-		take_out(notifier, request);
+	taken = waiter && waiter->registered;
+	if (taken)
+		unlink_waiter(notifier, request);
 	else if (waiter)
 		waiter->interrupted = true;
 	pthread_mutex_unlock(&notifier->lock);
-	if (ours)
+	if (taken)
 		finish(session, waiter, EINTR);
 }
 
-/* May one more wait? Over io_uring each who waits has one of the places of a ring, and when all are
- * taken, nothing else is answered: also not what the notifier waits for. Holds the lock. */
+/* Can another request wait? Over io_uring each waiting request occupies an entry of the ring. If
+ * all are occupied, no other request is answered, including those that the notifier waits for. Must
+ * be called with the lock held. */
 static bool has_room(const struct notifier *notifier, const struct sync_waiter *waiter)
 {
 	const struct sync_waiter *other = notifier->waiters;
@@ -150,8 +152,8 @@ static bool has_room(const struct notifier *notifier, const struct sync_waiter *
 	return count < RINGED_MAX || !request_is_ringed(waiter->request);
 }
 
-/* 0, or a positive errno: then it is in no list. */
-static int enlist(struct session *session, struct sync_waiter *waiter)
+/* Adds a waiter to the list. Returns 0, or a positive errno and leaves it out. */
+static int add_waiter(struct session *session, struct sync_waiter *waiter)
 {
 	struct notifier *notifier = &session->notifier;
 	bool room;
@@ -162,42 +164,42 @@ static int enlist(struct session *session, struct sync_waiter *waiter)
 		waiter->next = notifier->waiters;
 		notifier->waiters = waiter;
 	}
-	/* a later ticket stands for all that happened before this one, too */
+	/* a later ticket includes all changes before this one */
 	if (!session->settings.sync || waiter->ticket <= notifier->synced ||
 	    (waiter->recheck_only && waiter->ticket <= notifier->rechecked))
-		mark(waiter, notifier);
+		mark_synced(waiter, notifier);
 	pthread_mutex_unlock(&notifier->lock);
 	return room ? 0 : EAGAIN;
 }
 
-/* Lets others reply; the error that keeps it from that (positive errno), and it is in no list
- * then. */
-static int settle(struct notifier *notifier, struct sync_waiter *waiter)
+/* Allows other threads to reply. Returns 0, or a positive errno and removes the waiter from the
+ * list. */
+static int register_waiter(struct notifier *notifier, struct sync_waiter *waiter)
 {
 	int error;
 
 	pthread_mutex_lock(&notifier->lock);
 	error = waiter->interrupted ? EINTR : notifier->stopping ? ECANCELED : 0;
 	if (error)
-		take_out(notifier, waiter->request);
+		unlink_waiter(notifier, waiter->request);
 	else
-		waiter->settled = true;
+		waiter->registered = true;
 	pthread_cond_broadcast(&notifier->changed);
 	pthread_mutex_unlock(&notifier->lock);
 	return error;
 }
 
-/* Puts a waiter into the list, with a new ticket, or finishes it. */
+/* Adds a waiter with a new ticket to the list, or finishes it. */
 static void start_waiting(struct session *session, struct sync_waiter *waiter)
 {
 	int error;
 
 	if (session->settings.sync)
 		waiter->ticket = session->settings.sync(session->settings.context);
-	error = enlist(session, waiter);
+	error = add_waiter(session, waiter);
 	if (!error) {
 		fuse_req_interrupt_func(waiter->request, on_interrupt, session);
-		error = settle(&session->notifier, waiter);
+		error = register_waiter(&session->notifier, waiter);
 	}
 	if (error)
 		finish(session, waiter, error);
@@ -265,11 +267,11 @@ void sync_read(struct session *session, fuse_req_t request, struct handle *handl
 		(void)fuse_reply_err(request, ENOMEM);
 }
 
-/* ---- the notifier's side ------------------------------------------------------------- */
+/* ---- for the notifier ---------------------------------------------------------------- */
 
 static bool is_answerable(const struct sync_waiter *waiter, const struct notifier *notifier)
 {
-	if (!waiter->settled)
+	if (!waiter->registered)
 		return false;
 	if (waiter->synced && waiter->after <= notifier->done)
 		return true;
@@ -291,13 +293,13 @@ uint64_t sync_limit_ns(const struct session *session)
 	uint64_t limit_ns = UINT64_MAX;
 
 	for (; waiter; waiter = waiter->next) {
-		if (waiter->settled && waiter->limit_ns < limit_ns)
+		if (waiter->registered && waiter->limit_ns < limit_ns)
 			limit_ns = waiter->limit_ns;
 	}
 	return limit_ns;
 }
 
-/* Notes what an open waited for in vain, if it did. Holds the lock. */
+/* Records the ticket for which an open timed out. Must be called with the lock held. */
 static void note_late(struct notifier *notifier, const struct sync_waiter *waiter)
 {
 	if (waiter->handle || waiter->synced)
@@ -308,8 +310,8 @@ static void note_late(struct notifier *notifier, const struct sync_waiter *waite
 		notifier->late_rechecked = waiter->ticket;
 }
 
-/* Takes the settled ones, or of them only the answerable ones, out of the list. */
-static struct sync_waiter *take_many(struct notifier *notifier, bool all)
+/* Removes registered waiters from the list: all, or only those that can be answered. */
+static struct sync_waiter *take_waiters(struct notifier *notifier, bool all)
 {
 	struct sync_waiter **at = &notifier->waiters, *taken = NULL;
 
@@ -317,7 +319,7 @@ static struct sync_waiter *take_many(struct notifier *notifier, bool all)
 	while (*at) {
 		struct sync_waiter *waiter = *at;
 
-		if (all ? !waiter->settled : !is_answerable(waiter, notifier)) {
+		if (all ? !waiter->registered : !is_answerable(waiter, notifier)) {
 			at = &waiter->next;
 			continue;
 		}
@@ -332,7 +334,7 @@ static struct sync_waiter *take_many(struct notifier *notifier, bool all)
 
 void sync_answer(struct session *session)
 {
-	struct sync_waiter *waiter = take_many(&session->notifier, false);
+	struct sync_waiter *waiter = take_waiters(&session->notifier, false);
 
 	while (waiter) {
 		struct sync_waiter *next = waiter->next;
@@ -344,7 +346,7 @@ void sync_answer(struct session *session)
 
 void sync_cancel(struct session *session)
 {
-	struct sync_waiter *waiter = take_many(&session->notifier, true);
+	struct sync_waiter *waiter = take_waiters(&session->notifier, true);
 
 	while (waiter) {
 		struct sync_waiter *next = waiter->next;

@@ -2,14 +2,15 @@
 #ifndef MOUNT_SYNC_H
 #define MOUNT_SYNC_H
 
-/* Programs that read .twinfs/sync: each request waits in a list, in no thread, until what happened
- * before it has reached the kernel. An open that found nothing but another ctime waits in the same
- * list, for OPEN_WAIT_MS at most.
+/* Programs that read .twinfs/sync. Each request waits in a list, without a thread, until the kernel
+ * has processed the changes before it. An open for which only the ctime differs waits in the same
+ * list, for at most OPEN_WAIT_MS.
  *
- * The list has the notifier's lock. libfuse calls back about an interrupted request with a lock of
- * that request held, and takes no such lock when it is replied to: so its lock comes before ours,
- * and replies are given with ours let go. A request is replied to by whoever takes it out of the
- * list, and taken out only after all of libfuse's calls about it have been made (settled).
+ * The list is protected by the notifier's lock. libfuse calls the interrupt callback of a request
+ * with a lock of that request held, and takes no such lock for a reply. So libfuse's lock precedes
+ * the notifier's, and replies are sent without the notifier's lock. The thread that removes a
+ * request from the list replies to it. A request is removed only after libfuse has returned from
+ * registering its callback (registered).
  */
 
 #include "mount/fuse.h"
@@ -17,33 +18,34 @@
 
 struct session;
 
-/* Takes a read of .twinfs/sync: at offset 0 it is replied to later, with what is true then;
- * behind it, at once with the rest of that. */
+/* Handles a read of .twinfs/sync. At offset 0 the reply is sent later, with the state of that time.
+ * At other offsets the rest of that reply is sent at once. */
 void sync_read(struct session *session, fuse_req_t request, struct handle *handle, size_t size,
 	       size_t offset);
 
-/* The longest wait of an open. */
+/* Maximum wait of an open. */
 #define OPEN_WAIT_MS 2000
 
-/* Replies ESTALE to an open when the file was rechecked, so that the kernel looks its path up again
- * and opens the node that it finds. If an open before waited in vain for something that is still
- * not done, this one does not wait for that.
+/* Replies ESTALE to an open after the file was rechecked, so that the kernel looks its path up
+ * again and opens the new node. If an earlier open timed out for a ticket that is still not
+ * reached, this one does not wait for it.
  *
- * compare	wait until the file was compared as well
+ * compare	wait until the file was compared, too
  */
 void sync_refuse_open(struct session *session, fuse_req_t request, bool compare);
 
-/* Replies to those whose answer the kernel now knows. For the notifier. */
+/* Replies to requests whose ticket was reached and whose invalidations the kernel has processed.
+ * For the notifier. */
 void sync_answer(struct session *session);
 
-/* Replies ECANCELED to all; the notifier is stopping. */
+/* Replies ECANCELED to all. Called when the notifier stops. */
 void sync_cancel(struct session *session);
 
-/* When an open has waited for as long as it may, on the monotonic clock; UINT64_MAX: never. The
- * lock is held. */
+/* Returns the next time at which an open stops waiting, on the monotonic clock; UINT64_MAX: none.
+ * Must be called with the lock held. */
 uint64_t sync_limit_ns(const struct session *session);
 
-/* Something is to be answered once the kernel knows all that was told; the lock is held. */
+/* Returns whether a request can be answered. Must be called with the lock held. */
 bool sync_is_due(const struct session *session);
 
 #endif

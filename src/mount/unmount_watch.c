@@ -22,20 +22,20 @@
 
 #define OWN_TABLE "/proc/self/mountinfo"
 
-/* Time between a change of the mount table and the look at it. An unmounted view that nothing holds
- * has ended by then, and many changes take one look. */
+/* Delay after a change of the mount table. An unmounted view without other users has ended by then,
+ * and several changes cause one check. */
 #define PAUSE_MS 200
 
-/* Longest interval of the looks at a view that was unmounted and is in use. */
+/* Longest interval of checks while an unmounted view is in use. */
 #define INTERVAL_MAX_MS 60000
 
 enum awaited {
-	AWAITED_END, /* of the session */
-	AWAITED_CHANGE, /* of the mount table */
-	AWAITED_NOTHING, /* until the limit */
+	AWAITED_END, /* end of the session */
+	AWAITED_CHANGE, /* change of the mount table */
+	AWAITED_NOTHING, /* time limit */
 };
 
-/* Waits for the end of the session, and for changes of the mount table if with_table.
+/* Waits for the end of the session and, if with_table, for changes of the mount table.
  *
  * limit_ms	-1: none */
 static enum awaited await(const struct session *session, bool with_table, int limit_ms)
@@ -56,7 +56,7 @@ static enum awaited await(const struct session *session, bool with_table, int li
 	return polled[2].revents ? AWAITED_CHANGE : AWAITED_NOTHING;
 }
 
-/* Whether a mount table has the view; true as well if nobody can tell. */
+/* Returns whether a mount table contains the view, or unknown if it cannot be read. */
 static bool has_view(const char *file, const char *device, bool unknown)
 {
 	CLEANUP_TABLE struct mount_table table = {0};
@@ -66,14 +66,14 @@ static bool has_view(const char *file, const char *device, bool unknown)
 	return mount_table_view_of(&table, device);
 }
 
-/* A process whose namespace has the view mounted, or 0. */
-static pid_t find_holder(const char *device)
+/* Returns a process whose namespace has the view mounted, or 0. */
+static pid_t find_other_namespace(const char *device)
 {
 	AUTO_CLOSEDIR DIR *processes = opendir("/proc");
 	const struct dirent *entry;
 	char path[sizeof("/proc//mountinfo") + NAME_MAX];
 
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has it */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local */
 	while (processes && (entry = readdir(processes))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
@@ -84,23 +84,22 @@ static pid_t find_holder(const char *device)
 	return 0;
 }
 
-/* Whether the view has left this namespace, no file of it is open, and another namespace holds it. */
-static bool is_left_behind(struct session *session, pid_t *holder)
+/* Returns whether no file of the view is open and another namespace has it mounted. */
+static bool is_left_behind(struct session *session, pid_t *process)
 {
 	const char *device = session->unmount_watch.device;
 
 	if (handle_list_has_any(&session->handles))
 		return false;
-	*holder = find_holder(device);
-	return *holder > 0;
+	*process = find_other_namespace(device);
+	return *process > 0;
 }
 
-static void end_session(struct session *session, pid_t holder)
+static void end_session(struct session *session, pid_t process)
 {
-	log_info(
-		"the view at %s was unmounted and ends; process %d still has it mounted in another "
-		"mount namespace, where it fails from now on",
-		quote_path(session->settings.mount_point), (int)holder);
+	log_info("the view at %s was unmounted; process %d still has it mounted in another mount "
+		 "namespace, where requests fail from now on",
+		 quote_path(session->settings.mount_point), (int)process);
 	session->left_behind = true;
 	session->unmount_watch.stop(session);
 }
@@ -109,8 +108,8 @@ static void *watch_table(void *context)
 {
 	struct session *session = context;
 	const char *device = session->unmount_watch.device;
-	int interval_ms = -1; /* until the next look without a change */
-	pid_t holder;
+	int interval_ms = -1; /* until the next check without a change */
+	pid_t process;
 
 	while (await(session, true, interval_ms) != AWAITED_END &&
 	       await(session, false, PAUSE_MS) != AWAITED_END) {
@@ -120,8 +119,8 @@ static void *watch_table(void *context)
 		}
 		/* a table that changes while it is read may lack a mount */
 		if (await(session, true, 0) == AWAITED_NOTHING &&
-		    is_left_behind(session, &holder)) {
-			end_session(session, holder);
+		    is_left_behind(session, &process)) {
+			end_session(session, process);
 			break;
 		}
 		interval_ms = interval_ms < 0 ? PAUSE_MS : interval_ms * 2;
@@ -131,14 +130,15 @@ static void *watch_table(void *context)
 	return NULL;
 }
 
-/* Learns which device the view is. 0, -ENOENT if this namespace does not have it, or -errno. */
-static int learn_device(struct unmount_watch *watch, const char *mount_point)
+/* Determines the device number of the view. Returns 0, -ENOENT if this namespace does not have it,
+ * or -errno. */
+static int find_device(struct unmount_watch *watch, const char *mount_point)
 {
 	CLEANUP_TABLE struct mount_table table = {0};
 	const struct mount_entry *entry;
 	int r;
 
-	/* before the table is read, so that no change is missed */
+	/* opened before the table is read, so that no change is missed */
 	watch->table_fd = open(OWN_TABLE, O_RDONLY | O_CLOEXEC);
 	if (watch->table_fd < 0)
 		return -errno;
@@ -165,7 +165,7 @@ void unmount_watch_start(struct session *session, void (*stop)(void *session))
 	int r;
 
 	*watch = (struct unmount_watch){.table_fd = -1, .end_fd = -1, .stop = stop};
-	r = learn_device(watch, session->settings.mount_point);
+	r = find_device(watch, session->settings.mount_point);
 	if (r == 0) {
 		watch->end_fd = eventfd(0, EFD_CLOEXEC);
 		r = watch->end_fd < 0 ? -errno : 0;

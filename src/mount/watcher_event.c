@@ -14,13 +14,13 @@
 
 bool watcher_event_is_possible(void)
 {
-	/* known since Linux 5.12; a container may refuse it */
+	/* available since Linux 5.12; a container may refuse it */
 	return mount_setattr(-1, "", 0, NULL, 0) < 0 && errno == EINVAL;
 }
 
-/* ---- the way ------------------------------------------------------------------------- */
+/* ---- route --------------------------------------------------------------------------- */
 
-/* A mount of the same file system that nobody else sees, and that is not read-only. */
+/* Clones the mount to a private one that is not read-only. */
 static int open_own_mount(const char *point)
 {
 	struct mount_attr attributes = {.attr_clr = MOUNT_ATTR_RDONLY};
@@ -36,7 +36,7 @@ static int open_own_mount(const char *point)
 	return r;
 }
 
-/* Makes the file system of a mount of ours one that is not read-only. */
+/* Makes the superblock of a mount writable. */
 static int make_writable(int root)
 {
 	AUTO_CLOSE int context = fspick(root, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
@@ -47,74 +47,74 @@ static int make_writable(int root)
 	return 0;
 }
 
-static int open_seen_mount(const char *point)
+static int open_visible_mount(const char *point)
 {
 	int fd = open(point, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-int watcher_event_route_open(struct watcher_event_route *way, const char *point, dev_t device)
+int watcher_event_route_open(struct watcher_event_route *route, const char *point, dev_t device)
 {
 	struct stat status;
 	int r = 0;
 
-	way->root = mount_is_privileged() ? open_own_mount(point) : open_seen_mount(point);
-	if (way->root < 0)
-		return way->root;
-	if (fstat(way->root, &status) < 0)
+	route->root = mount_is_privileged() ? open_own_mount(point) : open_visible_mount(point);
+	if (route->root < 0)
+		return route->root;
+	if (fstat(route->root, &status) < 0)
 		r = -errno;
 	else if (status.st_dev != device)
 		r = -ESTALE;
-	if (r == 0 && !way->opened && mount_is_privileged()) {
-		r = make_writable(way->root);
-		way->opened = r == 0;
+	if (r == 0 && !route->opened && mount_is_privileged()) {
+		r = make_writable(route->root);
+		route->opened = r == 0;
 	}
 	if (r < 0)
-		watcher_event_route_close(way);
+		watcher_event_route_close(route);
 	return r;
 }
 
-static void close_folder(struct watcher_event_route *way)
+static void close_folder(struct watcher_event_route *route)
 {
-	if (way->folder >= 0)
-		(void)close(way->folder);
-	way->folder = -1;
+	if (route->folder >= 0)
+		(void)close(route->folder);
+	route->folder = -1;
 }
 
-void watcher_event_route_close(struct watcher_event_route *way)
+void watcher_event_route_close(struct watcher_event_route *route)
 {
-	close_folder(way);
-	if (way->root >= 0)
-		(void)close(way->root);
-	way->root = -1;
+	close_folder(route);
+	if (route->root >= 0)
+		(void)close(route->root);
+	route->root = -1;
 }
 
-/* ---- changes ------------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------------------- */
 
-/* Opens the folder unless it was the last one. */
-static int enter(struct watcher_event_route *way, const struct watcher_event *event)
+/* Opens the folder, unless it is that of the last event. */
+static int open_folder(struct watcher_event_route *route, const struct watcher_event *event)
 {
 	struct stat status;
 	int fd;
 
-	if (way->folder >= 0 && way->inode == event->folder)
+	if (route->folder >= 0 && route->inode == event->folder)
 		return 0;
-	close_folder(way);
-	fd = open_beneath(way->root, event->path, O_PATH | O_DIRECTORY, false);
+	close_folder(route);
+	fd = open_beneath(route->root, event->path, O_PATH | O_DIRECTORY, false);
 	if (fd < 0)
 		return fd;
-	way->folder = fd;
-	way->inode = event->folder;
+	route->folder = fd;
+	route->inode = event->folder;
 	if (fstat(fd, &status) == 0 && status.st_ino == event->folder)
 		return 0;
-	close_folder(way);
+	close_folder(route);
 	return -ESTALE;
 }
 
 static int change(int folder, const struct watcher_event *event)
 {
-	/* of any kind: nobody asks the daemon for what came before it is looked up again */
+	/* any file type works: the kernel looks a new name up again */
 	const mode_t file = S_IFREG | S_IRUSR;
 
 	switch (event->kind) {
@@ -129,13 +129,14 @@ static int change(int folder, const struct watcher_event *event)
 	return 0;
 }
 
-int watcher_event_raise(struct watcher_event_route *way, const struct watcher_event *event)
+int watcher_event_raise(struct watcher_event_route *route, const struct watcher_event *event)
 {
-	/* who tells us so reads what anybody may have put into a source, and we may be root */
+	/* the order is not trusted: the daemon parses untrusted data, and this process may be
+	 * root */
 	bool inside = !strchr(event->name, '/') && !is_dots(event->name);
-	int r = inside ? enter(way, event) : -EINVAL;
+	int r = inside ? open_folder(route, event) : -EINVAL;
 
-	if (r == 0 && change(way->folder, event) < 0)
+	if (r == 0 && change(route->folder, event) < 0)
 		r = -errno;
 	return r;
 }

@@ -2,13 +2,12 @@
 #ifndef MOUNT_WATCHER_EVENT_H
 #define MOUNT_WATCHER_EVENT_H
 
-/* Changes made to a mounted view by system calls, so that the kernel raises inotify events for
- * them: what the daemon tells it (mount/notifier.h) raises none, and who shows a folder, as file
- * managers do, learns of changes by nothing else.
+/* System calls on a mounted view that make the kernel raise inotify events. Invalidations
+ * (mount/notifier.h) raise none, and file managers learn of changes by inotify only.
  *
- * Nobody can change a view. The daemon says that these calls were done, to the process that makes
- * them and to no other, and by then the change is in the view. For the process that mounts
- * (mount/mounter.h). One thread.
+ * A view cannot be changed. The daemon replies success to these calls, only for the process that
+ * makes them; the view has the change already. Runs in the mounter process (mount/mounter.h). One
+ * thread.
  */
 
 #include <stdbool.h>
@@ -18,48 +17,50 @@
 #include "base/attributes.h"
 
 enum watcher_event_kind {
-	WATCHER_EVENT_CREATED, /* a name: IN_CREATE */
+	WATCHER_EVENT_CREATED, /* IN_CREATE */
 	WATCHER_EVENT_DELETED, /* IN_DELETE */
-	WATCHER_EVENT_CHANGED, /* what it stands for has other attributes: IN_ATTRIB */
+	WATCHER_EVENT_CHANGED, /* IN_ATTRIB */
 };
 
-/* One change. */
+/* One event. */
 struct watcher_event {
 	enum watcher_event_kind kind;
-	bool directory; /* the name is of one: of events that came and went */
-	uint64_t folder; /* its inode number */
+	bool directory; /* the name refers to a directory; for CREATED and DELETED */
+	uint64_t folder; /* inode number of the folder */
 	const char *path; /* of the folder, in the view; "": the root */
-	const char *name; /* in it */
+	const char *name; /* in the folder */
 };
 
-/* The way to a view for a burst of changes. While it is open, who unmounts may find it busy. */
+/* Descriptors for a series of events. While they are open, a view cannot be unmounted without
+ * force. */
 struct watcher_event_route {
 	int root;
-	bool opened; /* the file system is not read-only any more */
-	int folder; /* that of the last change, -1 */
+	bool opened; /* the superblock was made writable */
+	int folder; /* folder of the last event, or -1 */
 	uint64_t inode;
 };
 
-#define WATCHER_EVENT_WAY_NONE           \
+#define WATCHER_EVENT_ROUTE_NONE         \
 	{                                \
 		.root = -1, .folder = -1 \
 	}
 
-/* Can a view that is mounted read-only be nudged, by root? He can have a mount of his own beside
- * the one that is seen, which stays read-only. */
+/* Returns whether root can raise events in a view that is mounted read-only. A private clone of the
+ * mount is used; the visible mount stays read-only. */
 bool watcher_event_is_possible(void);
 
-/* Opens a way to what is mounted there if it is of that device; the way is empty or was closed. The
- * first time, as root, makes the file system, not the mount, one that is not read-only. Not sooner,
- * as then the kernel asks for attributes again after each read and listing (it takes the time of
- * access for moved); and for good, as each such change has it forget all names. 0 or -errno. */
-MUST_CHECK int watcher_event_route_open(struct watcher_event_route *way, const char *point,
+/* Opens the mount at this mount point, if it has this device number. The route must be new or
+ * closed. For root, the first call makes the superblock (not the mount) writable. This is not done
+ * earlier, because the kernel then requests attributes again after each read and listing (it
+ * assumes a changed atime). It is never undone, because each reconfiguration discards all dentries.
+ * Returns 0 or -errno. */
+MUST_CHECK int watcher_event_route_open(struct watcher_event_route *route, const char *point,
 					dev_t device);
-void watcher_event_route_close(struct watcher_event_route *way);
+void watcher_event_route_close(struct watcher_event_route *route);
 
-/* Makes a change. 0, or -errno: -EEXIST and -ENOENT where the kernel did not ask the daemon, as
- * somebody came before. Blocks on the daemon. */
-MUST_CHECK int watcher_event_raise(struct watcher_event_route *way,
+/* Raises an event. Returns 0 or -errno: -EEXIST or -ENOENT if the kernel had a cached dentry and
+ * did not ask the daemon. Blocks on the daemon. */
+MUST_CHECK int watcher_event_raise(struct watcher_event_route *route,
 				   const struct watcher_event *event);
 
 #endif

@@ -58,32 +58,32 @@ const struct listed_name *watcher_names_find(const struct watcher_names *list, c
 	return bsearch(&wanted, list->names, list->count, sizeof(wanted), by_text);
 }
 
-int watcher_names_forget(struct watcher_names *list, const struct watcher_names *now,
-			 const char *const *texts, size_t count)
+int watcher_names_mark_changed(struct watcher_names *list, const struct watcher_names *now,
+			       const char *const *texts, size_t count)
 {
 	struct watcher_names left = {0}, added = {0};
-	bool *unlearned = calloc(list->count + 1, sizeof(*unlearned));
-	int r = unlearned ? 0 : -ENOMEM;
+	bool *removed = calloc(list->count + 1, sizeof(*removed));
+	int r = removed ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
 		const struct listed_name *known = watcher_names_find(list, texts[i]);
 		bool there = watcher_names_find(now, texts[i]);
 
 		if (known && there)
-			unlearned[known - list->names] = true;
+			removed[known - list->names] = true;
 		else if (!known && !there)
 			r = watcher_names_add(&added, (struct listed_name){.text = texts[i]});
 	}
 	watcher_names_sort(&added);
 	for (size_t i = 0; i < list->count && r == 0; i++) {
-		if (!unlearned[i])
+		if (!removed[i])
 			r = watcher_names_add(&left, list->names[i]);
 	}
 	for (size_t i = 0; i < added.count && r == 0; i++) {
 		if (i == 0 || strcmp(added.names[i].text, added.names[i - 1].text) != 0)
 			r = watcher_names_add(&left, added.names[i]);
 	}
-	free(unlearned);
+	free(removed);
 	watcher_names_free(&added);
 	if (r < 0) {
 		watcher_names_free(&left);
@@ -95,10 +95,10 @@ int watcher_names_forget(struct watcher_names *list, const struct watcher_names 
 	return 0;
 }
 
-/* ---- what is different --------------------------------------------------------------- */
+/* ---- differences --------------------------------------------------------------------- */
 
-/* Of the next names of both: below 0 where that of before went, above where that of now came. One
- * that became a directory, or no longer is one, goes first. */
+/* Compares the next names of both lists: below 0, that of before was deleted; above 0, that of now
+ * was created. If a name changed between directory and other, the deletion is first. */
 static int order_of(const struct watcher_names *before, size_t i, const struct watcher_names *now,
 		    size_t j)
 {
@@ -110,9 +110,10 @@ static int order_of(const struct watcher_names *before, size_t i, const struct w
 	return order == 0 && before->names[i].directory != now->names[j].directory ? -1 : order;
 }
 
-/* What is left where the walk stopped: what was given is as now, all behind it as before. */
-static int keep_rest(const struct watcher_names *now, size_t given,
-		     const struct watcher_names *before, size_t left, struct watcher_names *rest)
+/* Builds the list at the point where the report stopped: reported names as in now, the others as in
+ * before. */
+static int build_rest(const struct watcher_names *now, size_t given,
+		      const struct watcher_names *before, size_t left, struct watcher_names *rest)
 {
 	int r = 0;
 
@@ -129,20 +130,20 @@ int watcher_names_differ(const struct watcher_names *before, const struct watche
 			 watcher_names_differ_fn *each, void *context, struct watcher_names *rest)
 {
 	size_t i = 0, j = 0;
-	bool goes_on = true;
+	bool continues = true;
 
 	*rest = (struct watcher_names){0};
-	while (goes_on && (i < before->count || j < now->count)) {
+	while (continues && (i < before->count || j < now->count)) {
 		int order = order_of(before, i, now, j);
 
 		if (order < 0)
-			goes_on = each(context, WATCHER_EVENT_DELETED, &before->names[i]);
+			continues = each(context, WATCHER_EVENT_DELETED, &before->names[i]);
 		else if (order > 0)
-			goes_on = each(context, WATCHER_EVENT_CREATED, &now->names[j]);
+			continues = each(context, WATCHER_EVENT_CREATED, &now->names[j]);
 		else if (before->names[i].digest != now->names[j].digest)
-			goes_on = each(context, WATCHER_EVENT_CHANGED, &now->names[j]);
-		if (!goes_on)
-			return keep_rest(now, j, before, i, rest);
+			continues = each(context, WATCHER_EVENT_CHANGED, &now->names[j]);
+		if (!continues)
+			return build_rest(now, j, before, i, rest);
 		i += order <= 0;
 		j += order >= 0;
 	}

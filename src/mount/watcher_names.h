@@ -2,7 +2,7 @@
 #ifndef MOUNT_WATCHER_NAMES_H
 #define MOUNT_WATCHER_NAMES_H
 
-/* The names of a folder at one moment, and what is different at another one. Pure code, any thread.
+/* The names of a folder at one time, and the differences between two times. Pure code, any thread.
  */
 
 #include <stdbool.h>
@@ -14,9 +14,10 @@
 #include "mount/watcher_event.h"
 
 struct listed_name {
-	const char *text; /* in the list's memory */
+	const char *text; /* in the list's arena */
 	bool directory;
-	uint64_t digest; /* of what a change of is to be told: of a directory nothing */
+	/* digest of the attributes whose change raises an event; 0 for a directory */
+	uint64_t digest;
 };
 
 /* All zero: empty. */
@@ -28,32 +29,33 @@ struct watcher_names {
 
 void watcher_names_free(struct watcher_names *list);
 
-/* Copies the name's text. 0 or -ENOMEM. */
+/* Adds a copy of a name. Returns 0 or -ENOMEM. */
 MUST_CHECK int watcher_names_add(struct watcher_names *list, struct listed_name name);
 
-/* Makes an empty list one of the same names. 0 or -ENOMEM, then it is empty. */
+/* Copies all names to an empty list. Returns 0, or -ENOMEM and leaves it empty. */
 MUST_CHECK int watcher_names_copy(struct watcher_names *list, const struct watcher_names *from);
 
-/* Puts it in order of names; then others may be compared with it. */
+/* Sorts the list. Must be called before the list is searched or compared. */
 void watcher_names_sort(struct watcher_names *list);
 
-/* The name, or NULL. */
+/* Returns the name, or NULL. */
 const struct listed_name *watcher_names_find(const struct watcher_names *list, const char *text);
 
-/* Gives what came, went and changed from before to now, in the order of names, to each until it
- * returns false: then *rest holds, as far as memory allows, before with what was given. Else *rest
- * is empty, and all was given.
+/* Calls each for every name that was created, deleted or changed from before to now, sorted by
+ * name, until it returns false. In this case *rest becomes the list before with the reported
+ * differences applied. Otherwise *rest is empty.
  *
- * Returns 0, or -ENOMEM: something was not given, and *rest is empty. */
+ * Returns 0, or -ENOMEM: the report is incomplete and *rest is empty. */
 typedef bool watcher_names_differ_fn(void *context, enum watcher_event_kind kind,
 				     const struct listed_name *name);
 MUST_CHECK int watcher_names_differ(const struct watcher_names *before,
 				    const struct watcher_names *now, watcher_names_differ_fn *each,
 				    void *context, struct watcher_names *rest);
 
-/* As if nothing had been heard of these names: those that are there now are taken out of the list,
- * the others are in it. 0 or -errno, the list being as it was. */
-MUST_CHECK int watcher_names_forget(struct watcher_names *list, const struct watcher_names *now,
-				    const char *const *texts, size_t count);
+/* Changes a list so that these names differ from now: names that exist now are removed from the
+ * list, others are added. Returns 0, or -errno and leaves the list unchanged. */
+MUST_CHECK int watcher_names_mark_changed(struct watcher_names *list,
+					  const struct watcher_names *now, const char *const *texts,
+					  size_t count);
 
 #endif

@@ -13,37 +13,37 @@
 #include "view/node.h"
 #include "view/view.h"
 
-/* Changes that are told of a folder in one look: more would keep its watchers busy. */
+/* Events for one folder in one pass. More would keep its watchers busy. */
 #define EVENTS_MAX 256
 
-/* Names that are remembered of all folders together; of a folder with more nothing is told. */
+/* Limit of stored names of all folders. A folder that exceeds it gets no events. */
 #define NAMES_MAX 131072
 
-/* How long after a folder was listed for the first time something may still be said of what was in
- * the view by then, while who watches it may have listed it before. */
-#define UNSURE_NS (5 * SECOND_NS)
+/* Time after the first listing of a folder during which recent names are still reported: a watcher
+ * may have listed the folder before, so events for older changes may be missing. */
+#define LISTING_GRACE_NS (5 * SECOND_NS)
 
-/* How often a change is tried where somebody looked its name up in between. */
+/* Attempts to raise an event if a program looked the name up in between. */
 #define TRIES_MAX 4
 
-/* ---- telling ------------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------------------- */
 
-/* Where that is what was looked up before, the kernel does not ask again. */
-static void drop(const struct watcher_pass *pass, const char *name)
+/* Invalidates the dentry. Otherwise the kernel would not ask the daemon. */
+static void invalidate_name(const struct watcher_pass *pass, const char *name)
 {
 	(void)fuse_lowlevel_notify_inval_entry(pass->session->fuse, pass->folder->node, name,
 					       strlen(name));
 }
 
-/* False: no more, for now or ever. */
-static bool tell(struct watcher_pass *pass, const struct watcher_event *event)
+/* Raises an event. Returns false if no more can be raised. */
+static bool raise_event(struct watcher_pass *pass, const struct watcher_event *event)
 {
 	struct mounter *mounter = pass->session->settings.mounter;
 	int r = -EEXIST;
 
 	for (int tries = 0; tries < TRIES_MAX && (r == -EEXIST || r == -ENOENT); tries++) {
 		if (event->kind != WATCHER_EVENT_CHANGED)
-			drop(pass, event->name);
+			invalidate_name(pass, event->name);
 		r = mounter_raise_event(mounter, event, &pass->watcher->stopping);
 	}
 	if (r == -ECANCELED || r == -ECHILD || r == -EPIPE || r == -EOPNOTSUPP || r == -EROFS)
@@ -51,7 +51,7 @@ static bool tell(struct watcher_pass *pass, const struct watcher_event *event)
 	return pass->failure == 0;
 }
 
-static bool tell_name(void *context, enum watcher_event_kind kind, const struct listed_name *name)
+static bool report_name(void *context, enum watcher_event_kind kind, const struct listed_name *name)
 {
 	struct watcher_pass *pass = context;
 	struct watcher_replies *replies = &pass->session->replies;
@@ -70,31 +70,31 @@ static bool tell_name(void *context, enum watcher_event_kind kind, const struct 
 		.there = kind == WATCHER_EVENT_DELETED,
 		.directory = name->directory,
 	};
-	bool goes_on;
+	bool continues;
 
 	if (pass->events++ >= EVENTS_MAX || !path)
 		return false;
-	if (pass->gone) {
-		reply.above = folder->above;
+	if (pass->missing) {
+		reply.parent = folder->parent;
 		reply.folder_name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	}
 	if (kind != WATCHER_EVENT_CHANGED)
 		watcher_reply_begin(replies, reply);
-	goes_on = tell(pass, &event);
+	continues = raise_event(pass, &event);
 	watcher_reply_end(replies);
-	return goes_on;
+	return continues;
 }
 
-/* ---- looking ------------------------------------------------------------------------- */
+/* ---- listing ------------------------------------------------------------------------- */
 
 struct listing {
 	struct watcher_names names;
-	uint64_t above;
+	uint64_t parent;
 	size_t room;
 	int result;
 };
 
-/* Of a directory whatever changes in it is told to who watches that. */
+/* A directory has no digest: its changes are reported to its own watchers. */
 static uint64_t digest_of(const struct stat *attributes)
 {
 	const uint64_t parts[] = {
@@ -117,7 +117,7 @@ static bool list_name(const struct view_entry *entry, void *context)
 	};
 
 	if (entry->cookie == VIEW_COOKIE_PARENT)
-		listing->above = entry->attributes.st_ino;
+		listing->parent = entry->attributes.st_ino;
 	if (entry->cookie < VIEW_COOKIE_MIN)
 		return true;
 	listing->result = listing->names.count < listing->room
@@ -136,7 +136,7 @@ static size_t room_for(const struct watcher_thread *watcher, const struct watche
 	return used < NAMES_MAX ? NAMES_MAX - used : 0;
 }
 
-/* What is in the folder now, and where it is. 0, -ENOENT: it is gone, or -errno. */
+/* Lists a folder and updates its path. Returns 0, -ENOENT if it no longer exists, or -errno. */
 static int list_folder(const struct watcher_pass *pass, struct listing *listing)
 {
 	struct watched_folder *folder = pass->folder;
@@ -154,14 +154,14 @@ static int list_folder(const struct watcher_pass *pass, struct listing *listing)
 	if (r < 0)
 		return r;
 	watcher_names_sort(&listing->names);
-	folder->above = listing->above;
+	folder->parent = listing->parent;
 	folder->path.length = 0;
 	return bytes_append(&folder->path, path.data, path.length);
 }
 
-/* Who came to watch during a look at all processes may not have been found by it: names that were
- * noted since it began stay noted. */
-static void keep_later(struct watcher_pass *pass)
+/* A search of all processes may have missed a watch that was added meanwhile. So names that were
+ * recorded since the search began stay recorded. */
+static void requeue_recent(struct watcher_pass *pass)
 {
 	struct watcher_thread *watcher = pass->watcher;
 
@@ -187,14 +187,14 @@ static void take_recent(struct watcher_pass *pass)
 	pthread_mutex_lock(&watcher->lock);
 	pass->recent_count = watcher->recent_count;
 	memcpy(pass->recent, watcher->recent, watcher->recent_count * sizeof(*pass->recent));
-	if (pass->watchers.anybody)
-		keep_later(pass);
+	if (pass->watchers.all_processes)
+		requeue_recent(pass);
 	pthread_mutex_unlock(&watcher->lock);
 }
 
-/* Of a folder of which nobody knows what its watchers know: all but the names that just came or
- * went, which are to be told. 0 or -errno. */
-static int guess(struct watcher_pass *pass, const struct watcher_names *now)
+/* Determines the names that new watchers of a folder know: all current names, except that recent
+ * changes are unknown to them. Returns 0 or -errno. */
+static int assume_known_names(struct watcher_pass *pass, const struct watcher_names *now)
 {
 	struct watched_folder *folder = pass->folder;
 	const char *texts[RECENT_NAMES_MAX];
@@ -202,18 +202,18 @@ static int guess(struct watcher_pass *pass, const struct watcher_names *now)
 	int r = 0;
 
 	if (!folder->listed) {
-		folder->sure_ns = clock_monotonic_ns() + UNSURE_NS;
+		folder->grace_until_ns = clock_monotonic_ns() + LISTING_GRACE_NS;
 		r = watcher_names_copy(&folder->names, now);
 	}
 	for (size_t i = 0; i < pass->recent_count; i++) {
 		const struct recent_name *recent = &pass->recent[i];
 
-		if (recent->folder == folder->node && recent->number > folder->told)
+		if (recent->folder == folder->node && recent->number > folder->last_recent)
 			texts[count++] = recent->text;
 	}
 	if (pass->recent_count)
-		folder->told = pass->recent[pass->recent_count - 1].number;
-	return r < 0 ? r : watcher_names_forget(&folder->names, now, texts, count);
+		folder->last_recent = pass->recent[pass->recent_count - 1].number;
+	return r < 0 ? r : watcher_names_mark_changed(&folder->names, now, texts, count);
 }
 
 static void set_changed(struct watcher_thread *watcher, struct watched_folder *folder)
@@ -223,12 +223,13 @@ static void set_changed(struct watcher_thread *watcher, struct watched_folder *f
 	pthread_mutex_unlock(&watcher->lock);
 }
 
-/* What is different from what its watchers know; what cannot be told now is for the next look. */
-static void tell_differences(struct watcher_pass *pass, struct watcher_names *now)
+/* Reports the differences from what the watchers know. Differences that cannot be reported now are
+ * left for the next pass. */
+static void report_differences(struct watcher_pass *pass, struct watcher_names *now)
 {
 	struct watched_folder *folder = pass->folder;
 	struct watcher_names rest;
-	int r = watcher_names_differ(&folder->names, now, tell_name, pass, &rest);
+	int r = watcher_names_differ(&folder->names, now, report_name, pass, &rest);
 
 	watcher_names_free(&folder->names);
 	if (r == 0 && rest.count) {
@@ -239,19 +240,20 @@ static void tell_differences(struct watcher_pass *pass, struct watcher_names *no
 	}
 }
 
-static void look_at(struct watcher_pass *pass)
+static void update_folder(struct watcher_pass *pass)
 {
 	struct watched_folder *folder = pass->folder;
 	struct listing listing = {.result = 0};
 	int r = list_folder(pass, &listing);
 
-	pass->gone = r == -ENOENT;
+	pass->missing = r == -ENOENT;
 	pass->events = 0;
-	if (r == 0 || pass->gone) {
-		if (!folder->listed ? !pass->gone : folder->sure_ns > clock_monotonic_ns())
-			r = guess(pass, &listing.names);
-		if (r == 0 || pass->gone)
-			tell_differences(pass, &listing.names);
+	if (r == 0 || pass->missing) {
+		if (!folder->listed ? !pass->missing
+				    : folder->grace_until_ns > clock_monotonic_ns())
+			r = assume_known_names(pass, &listing.names);
+		if (r == 0 || pass->missing)
+			report_differences(pass, &listing.names);
 		else
 			watcher_names_free(&folder->names);
 		folder->listed = true;
@@ -265,7 +267,7 @@ static void look_at(struct watcher_pass *pass)
 	}
 }
 
-/* ---- who watches --------------------------------------------------------------------- */
+/* ---- watches ------------------------------------------------------------------------- */
 
 static bool is_folder(uint64_t node)
 {
@@ -286,7 +288,7 @@ static bool is_folder(uint64_t node)
 	return false;
 }
 
-static void forget(struct watcher_thread *watcher, struct watched_folder *folder)
+static void remove_watched(struct watcher_thread *watcher, struct watched_folder *folder)
 {
 	HASH_DEL(watcher->watched, folder);
 	watcher_names_free(&folder->names);
@@ -309,18 +311,18 @@ static void add_watched(struct watcher_thread *watcher, uint64_t node)
 	HASH_ADD(hh, watcher->watched, node, sizeof(folder->node), folder);
 }
 
-static void forget_others(struct watcher_thread *watcher, const uint64_t *inodes, size_t count)
+static void remove_unwatched(struct watcher_thread *watcher, const uint64_t *inodes, size_t count)
 {
 	struct watched_folder *folder, *next;
 
 	HASH_ITER(hh, watcher->watched, folder, next)
 	{
 		if (!bsearch(&folder->node, inodes, count, sizeof(*inodes), numbers_by_value))
-			forget(watcher, folder);
+			remove_watched(watcher, folder);
 	}
 }
 
-/* Brings the table up to date. 0 or -errno. */
+/* Updates the table of watched folders. Returns 0 or -errno. */
 static int find_watched(struct watcher_pass *pass)
 {
 	struct watcher_thread *watcher = pass->watcher;
@@ -332,8 +334,8 @@ static int find_watched(struct watcher_pass *pass)
 	if (found < 0)
 		return (int)found;
 	pthread_mutex_lock(&watcher->lock);
-	if (pass->watchers.anybody)
-		forget_others(watcher, inodes, count);
+	if (pass->watchers.all_processes)
+		remove_unwatched(watcher, inodes, count);
 	for (size_t i = 0; i < count; i++)
 		add_watched(watcher, inodes[i]);
 	pthread_mutex_unlock(&watcher->lock);
@@ -358,25 +360,25 @@ int watcher_pass_run(struct watcher_pass *pass)
 	struct watched_folder *folder, *next;
 
 	pass->unfinished = false;
-	pass->failure = pass->finds ? find_watched(pass) : 0;
+	pass->failure = pass->finds_watched ? find_watched(pass) : 0;
 	pass->found_ns = clock_monotonic_ns();
 	take_recent(pass);
 	HASH_ITER(hh, watcher->watched, folder, next)
 	{
 		if (pass->failure == 0 && take_changed(watcher, folder)) {
 			pass->folder = folder;
-			look_at(pass);
+			update_folder(pass);
 		}
 	}
 	if (watcher->watched && pass->failure != -ECANCELED)
-		mounter_rest(pass->session->settings.mounter);
+		mounter_close_route(pass->session->settings.mounter);
 	return pass->failure;
 }
 
-void watcher_pass_forget(struct watcher_thread *watcher)
+void watcher_pass_clear(struct watcher_thread *watcher)
 {
 	struct watched_folder *folder, *next;
 
 	HASH_ITER(hh, watcher->watched, folder, next)
-	forget(watcher, folder);
+	remove_watched(watcher, folder);
 }

@@ -2,8 +2,8 @@
 #ifndef MOUNT_WATCHER_PASS_H
 #define MOUNT_WATCHER_PASS_H
 
-/* One look of the refresher at what programs watch in the view: finds out what that is, and tells
- * what is different there from what they know. For its thread. */
+/* One pass of the watcher thread: finds the watched folders of the view, and raises events for
+ * changes that their watchers do not know. For the watcher thread only. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,45 +17,45 @@
 #include "mount/watcher_names.h"
 #include "mount/watcher_thread.h"
 
-/* A folder that somebody watches. */
+/* A folder with an inotify watch. */
 struct watched_folder {
-	uint64_t node; /* the inode too: folders have one version */
-	bool changed; /* under the lock: since it was listed */
-	bool listed; /* names is what its watchers know, */
-	uint64_t sure_ns; /* but for what the notifier names until then, */
-	uint64_t told; /* and which has a greater number */
+	uint64_t node; /* also the inode number: folders have no versions */
+	bool changed; /* since it was listed; protected by the lock */
+	bool listed; /* names is valid: the state that the watchers know, */
+	uint64_t grace_until_ns; /* except for recent names that arrive until this time */
+	uint64_t last_recent; /* and that have a greater number than this */
 	struct watcher_names names;
-	struct bytes path; /* in the view, where it was last */
-	uint64_t above; /* the node of the folder that it is, or was, in */
+	struct bytes path; /* last known path in the view */
+	uint64_t parent; /* node of the last known parent folder */
 	UT_hash_handle hh;
 };
 
 struct watcher_pass {
 	struct session *session;
 	struct watcher_thread *watcher;
-	struct mounter_watchers watchers; /* who is looked for */
-	bool finds; /* else at what is known to be watched */
-	uint64_t noted_before; /* the number of the last name that was noted when it began */
-	/* what of names was noted when it was known who watches: in memory of the refresher or,
-	 * where anybody was looked for, here */
+	struct mounter_watchers watchers; /* whose watches are searched */
+	bool finds_watched; /* search for watches; otherwise only known folders are updated */
+	uint64_t noted_before; /* number of the last recent name when the pass began */
+	/* Recent names at the time when the watches were known. The texts are in the arena of the
+	 * watcher thread, or in recent_memory after a search of all processes. */
 	struct recent_name recent[RECENT_NAMES_MAX];
 	size_t recent_count;
 	struct arena recent_memory;
 
-	/* for look.c */
-	uint64_t found_ns; /* when it was known who watches */
-	struct watched_folder *folder; /* that is told of, */
-	bool gone; /* is it in the view no more? */
-	unsigned int events; /* told of it */
-	bool unfinished; /* some differences are left for the next look */
+	/* private to watcher_pass.c */
+	uint64_t found_ns; /* time at which the watches were known */
+	struct watched_folder *folder; /* folder being updated */
+	bool missing; /* the folder is no longer in the view */
+	unsigned int events; /* events raised in the folder */
+	bool unfinished; /* some differences are left for the next pass */
 	int failure; /* -errno that ends the thread */
 };
 
-/* Looks, and sets found_ns. 0, or -errno: it cannot be done any more; -ECANCELED: the refresher is
- * to stop. */
+/* Runs a pass and sets found_ns. Returns 0, -ECANCELED if the thread must stop, or another -errno
+ * if no events can be raised any more. */
 MUST_CHECK int watcher_pass_run(struct watcher_pass *pass);
 
-/* Nothing is watched any more. */
-void watcher_pass_forget(struct watcher_thread *watcher);
+/* Removes all watched folders. */
+void watcher_pass_clear(struct watcher_thread *watcher);
 
 #endif

@@ -17,13 +17,13 @@ void watcher_replies_deinit(struct watcher_replies *replies)
 	pthread_mutex_destroy(&replies->lock);
 }
 
-/* A node that was given once is never given again: the kernel may still hold it. */
+/* Each placeholder node is used once, as the kernel may still have its inode. */
 void watcher_reply_begin(struct watcher_replies *replies, struct watcher_reply reply)
 {
 	pthread_mutex_lock(&replies->lock);
 	replies->now = reply;
 	atomic_store(&replies->folder, reply.folder);
-	replies->stand_in = node_make(NODE_PLACEHOLDER, node_id(replies->stand_in) + 1);
+	replies->placeholder = node_make(NODE_PLACEHOLDER, node_id(replies->placeholder) + 1);
 	pthread_mutex_unlock(&replies->lock);
 }
 
@@ -35,7 +35,7 @@ void watcher_reply_end(struct watcher_replies *replies)
 	pthread_mutex_unlock(&replies->lock);
 }
 
-/* ---- answers ------------------------------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------------------- */
 
 static void fill_attributes(struct stat *attributes, uint64_t node, bool directory)
 {
@@ -59,12 +59,12 @@ static bool is_name(const struct watcher_reply *now, uint64_t folder, const char
 	return now->folder && now->folder == folder && strcmp(now->name, name) == 0;
 }
 
-static bool is_gone_folder(const struct watcher_reply *now, uint64_t above, const char *name)
+static bool is_removed_folder(const struct watcher_reply *now, uint64_t parent, const char *name)
 {
-	return now->above && now->above == above && strcmp(now->folder_name, name) == 0;
+	return now->parent && now->parent == parent && strcmp(now->folder_name, name) == 0;
 }
 
-bool watcher_reply_is_of(struct watcher_replies *replies, uint64_t folder, const char *name)
+bool watcher_reply_is_changing(struct watcher_replies *replies, uint64_t folder, const char *name)
 {
 	bool is;
 
@@ -84,8 +84,8 @@ bool watcher_reply_lookup(struct watcher_replies *replies, uint64_t folder, cons
 
 	pthread_mutex_lock(&replies->lock);
 	if (is_name(now, folder, name))
-		fill_entry(entry, now->there ? replies->stand_in : 0, now->directory);
-	else if (is_gone_folder(now, folder, name))
+		fill_entry(entry, now->there ? replies->placeholder : 0, now->directory);
+	else if (is_removed_folder(now, folder, name))
 		fill_entry(entry, now->folder, true);
 	else
 		known = false;
@@ -98,7 +98,7 @@ bool watcher_reply_getattr(struct watcher_replies *replies, uint64_t node, struc
 	bool gone;
 
 	pthread_mutex_lock(&replies->lock);
-	gone = replies->now.above && replies->now.folder == node;
+	gone = replies->now.parent && replies->now.folder == node;
 	pthread_mutex_unlock(&replies->lock);
 	if (gone)
 		fill_attributes(attributes, node, true);
@@ -114,7 +114,7 @@ bool watcher_reply_change(struct watcher_replies *replies, uint64_t folder, cons
 	pthread_mutex_lock(&replies->lock);
 	known = is_name(now, folder, name) && now->there != there;
 	if (known && entry)
-		fill_entry(entry, replies->stand_in, now->directory);
+		fill_entry(entry, replies->placeholder, now->directory);
 	pthread_mutex_unlock(&replies->lock);
 	return known;
 }

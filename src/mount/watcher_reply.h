@@ -2,11 +2,14 @@
 #ifndef MOUNT_WATCHER_REPLY_H
 #define MOUNT_WATCHER_REPLY_H
 
-/* How requests are answered by which the process that mounts makes a change (mount/watcher_event.h): the
- * name is there before it went, and is not before it came, though the view has it otherwise by then.
- * The kernel keeps none of these answers, and others get none of them. Nor does it keep what others
- * are told of the name meanwhile: it would make the change to what that is, and a folder that came
- * back would be dead to all who use it. One change at a time; any thread. */
+/* Replies to the requests by which the mounter process raises an event (mount/watcher_event.h).
+ * They simulate the change: a deleted name exists until the unlink, and a created one does not
+ * exist until the mknod, although the view has the new state already.
+ *
+ * The mounter alone gets these replies, and they have no timeout. Replies to other processes about
+ * the same name have no entry timeout meanwhile. Otherwise the kernel would apply the change to the
+ * real dentry, and a folder that reappears would stay unhashed for the programs in it. One event at
+ * a time. Any thread. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,22 +20,22 @@
 #include "base/attributes.h"
 #include "mount/fuse.h"
 
-/* All borrowed until watcher_reply_end. */
+/* A simulated change. All borrowed until watcher_reply_end. */
 struct watcher_reply {
-	uint64_t folder; /* node; 0: nothing is pretended */
+	uint64_t folder; /* node; 0: no change is simulated */
 	const char *name;
-	bool there; /* the name is, before the change */
-	bool directory; /* it is of one */
-	/* Of a folder that is gone, for whoever still watches it: where it was. 0: it is there. */
-	uint64_t above;
+	bool there; /* the name exists before the change */
+	bool directory; /* it is a directory */
+	/* If the folder itself was removed but is still watched: its last parent, else 0. */
+	uint64_t parent;
 	const char *folder_name;
 };
 
 struct watcher_replies {
 	pthread_mutex_t lock;
 	struct watcher_reply now;
-	_Atomic uint64_t folder; /* that of now, to be looked at without the lock */
-	uint64_t stand_in; /* the node that stands for what the name was or is to become */
+	_Atomic uint64_t folder; /* copy of now.folder, readable without the lock */
+	uint64_t placeholder; /* node of the name before or after the change */
 };
 
 MUST_CHECK int watcher_replies_init(struct watcher_replies *replies);
@@ -41,22 +44,22 @@ void watcher_replies_deinit(struct watcher_replies *replies);
 void watcher_reply_begin(struct watcher_replies *replies, struct watcher_reply reply);
 void watcher_reply_end(struct watcher_replies *replies);
 
-/* Is it the name that is pretended to change? Before such a change the kernel is told to drop the
- * name, which waits for all answers that it was given until then. */
-MUST_CHECK bool watcher_reply_is_of(struct watcher_replies *replies, uint64_t folder,
-				    const char *name);
+/* Returns whether this name is being changed. Before the change the dentry is invalidated, which
+ * waits for running requests about it. */
+MUST_CHECK bool watcher_reply_is_changing(struct watcher_replies *replies, uint64_t folder,
+					  const char *name);
 
-/* Each false: it is no request of the change, and to be answered as anybody's. */
+/* Each returns false if the request does not belong to the change and needs a normal reply. */
 
-/* A name is looked up: entry is the answer; with ino 0 there is none. */
+/* A lookup: fills in entry, with ino 0 if the name does not exist. */
 MUST_CHECK bool watcher_reply_lookup(struct watcher_replies *replies, uint64_t folder,
 				     const char *name, struct fuse_entry_param *entry);
 
-/* The attributes of the folder, where that is gone. */
+/* A getattr of the folder, if it was removed. */
 MUST_CHECK bool watcher_reply_getattr(struct watcher_replies *replies, uint64_t node,
 				      struct stat *attributes);
 
-/* A name is made, or removed: entry, where it is not NULL, is what was made. */
+/* A name is created or removed: fills in entry (unless NULL) with the created node. */
 MUST_CHECK bool watcher_reply_change(struct watcher_replies *replies, uint64_t folder,
 				     const char *name, bool there, struct fuse_entry_param *entry);
 

@@ -14,18 +14,18 @@
 #include "mount/session.h"
 #include "mount/watcher_pass.h"
 
-/* From one look to the next. */
-#define LOOK_INTERVAL_NS (100 * MS_NS)
-#define LOOKS_SHARE 50
+/* Minimum pause between passes, and the pause as a multiple of the duration of a pass. */
+#define PASS_INTERVAL_MIN_NS (100 * MS_NS)
+#define PAUSE_FACTOR 50
 
-/* The longest: one who is looked at may have stood still. */
-#define PAUSE_MAX_NS (5 * SECOND_NS)
+/* Maximum pause. A pass may have been delayed by a stopped process. */
+#define PASS_INTERVAL_MAX_NS (5 * SECOND_NS)
 
-/* How often those who asked are looked at again, and for how long. */
-#define AGAIN_INTERVAL_NS (500 * MS_NS)
-#define AGAIN_FOR_NS (10 * SECOND_NS)
+/* Interval and duration of repeated searches of recent requesters. */
+#define SEARCH_AGAIN_INTERVAL_NS (500 * MS_NS)
+#define SEARCH_AGAIN_FOR_NS (10 * SECOND_NS)
 
-/* Instead of who asked last. */
+/* Value of requester if the table is full. */
 #define TOO_MANY (-1)
 
 int watcher_thread_init(struct watcher_thread *watcher)
@@ -41,13 +41,13 @@ int watcher_thread_init(struct watcher_thread *watcher)
 
 void watcher_thread_deinit(struct watcher_thread *watcher)
 {
-	watcher_pass_forget(watcher);
+	watcher_pass_clear(watcher);
 	arena_free(&watcher->recent_memory);
 	pthread_mutex_destroy(&watcher->lock);
 	pthread_cond_destroy(&watcher->changed);
 }
 
-/* ---- what it is told ----------------------------------------------------------------- */
+/* ---- input --------------------------------------------------------------------------- */
 
 static void note_folder(struct watcher_thread *watcher, uint64_t node)
 {
@@ -101,13 +101,13 @@ void watcher_thread_wake(struct watcher_thread *watcher)
 	if (!watcher->process)
 		return;
 	pthread_mutex_lock(&watcher->lock);
-	watcher->told = true;
-	watcher->changes = watcher->watched;
+	watcher->search_needed = true;
+	watcher->pass_needed = watcher->watched;
 	pthread_cond_broadcast(&watcher->changed);
 	pthread_mutex_unlock(&watcher->lock);
 }
 
-/* Notes who asks. False: that was known. */
+/* Records a requester. Returns false if it is known. */
 static bool note_requester(struct watcher_thread *watcher, pid_t requester)
 {
 	struct mounter_watchers *requesters = &watcher->requesters;
@@ -123,7 +123,7 @@ static bool note_requester(struct watcher_thread *watcher, pid_t requester)
 	return true;
 }
 
-/* Nearly all requests come from who came before. */
+/* Nearly all requests come from the same thread as the previous one. */
 void watcher_thread_note_request(struct watcher_thread *watcher, pid_t requester)
 {
 	pid_t last = atomic_load(&watcher->requester);
@@ -138,100 +138,102 @@ void watcher_thread_note_request(struct watcher_thread *watcher, pid_t requester
 
 /* ---- the thread ---------------------------------------------------------------------- */
 
-/* From which times on there may be looks. */
+/* Times at which passes are due. */
 struct times {
-	uint64_t next_ns; /* at what is known, or at those who asked */
-	uint64_t anybody_ns; /* at all processes */
-	/* at those who asked before: who lists a folder may begin to watch it after that */
+	uint64_t next_ns; /* next pass */
+	uint64_t all_processes_ns; /* next search of all processes */
+	/* Next search of recent requesters, and when these end. A program may list a folder and
+	 * watch it afterwards. */
 	uint64_t again_ns, again_until_ns;
 };
 
-/* Now that a look of this kind began and ended at these times. */
+/* Returns the time of the next pass after one that began and ended at these times. */
 static uint64_t next_time(uint64_t begin_ns, uint64_t end_ns)
 {
-	uint64_t pause = (end_ns - begin_ns) * LOOKS_SHARE;
+	uint64_t pause = (end_ns - begin_ns) * PAUSE_FACTOR;
 
-	if (pause > PAUSE_MAX_NS)
-		pause = PAUSE_MAX_NS;
-	return end_ns + (pause > LOOK_INTERVAL_NS ? pause : LOOK_INTERVAL_NS);
+	if (pause > PASS_INTERVAL_MAX_NS)
+		pause = PASS_INTERVAL_MAX_NS;
+	return end_ns + (pause > PASS_INTERVAL_MIN_NS ? pause : PASS_INTERVAL_MIN_NS);
 }
 
-/* When the next look is due, and whom it is for; UINT64_MAX: not before something happens. */
+/* Returns when the next pass is due, and sets what it searches. UINT64_MAX: no pass is due until an
+ * event. */
 static uint64_t due(const struct watcher_thread *watcher, const struct times *times,
-		    struct watcher_pass *look)
+		    struct watcher_pass *pass)
 {
-	bool wants_anybody = watcher->told || atomic_load(&watcher->requester) == TOO_MANY;
+	bool wants_all = watcher->search_needed || atomic_load(&watcher->requester) == TOO_MANY;
 	uint64_t at = times->again_ns < times->again_until_ns ? times->again_ns : UINT64_MAX;
 	uint64_t now = clock_monotonic_ns();
 
-	look->watchers = watcher->requesters;
-	look->watchers.anybody = wants_anybody && times->anybody_ns <= now;
-	look->finds = look->watchers.anybody || look->watchers.count > 0 || at <= now;
-	if (look->watchers.anybody || look->watchers.count > 0 || watcher->changes)
+	pass->watchers = watcher->requesters;
+	pass->watchers.all_processes = wants_all && times->all_processes_ns <= now;
+	pass->finds_watched = pass->watchers.all_processes || pass->watchers.count > 0 || at <= now;
+	if (pass->watchers.all_processes || pass->watchers.count > 0 || watcher->pass_needed)
 		return times->next_ns;
-	if (wants_anybody && times->anybody_ns < at)
-		at = times->anybody_ns;
+	if (wants_all && times->all_processes_ns < at)
+		at = times->all_processes_ns;
 	return at > times->next_ns ? at : times->next_ns;
 }
 
-/* Waits for something to do, and takes it. False: nothing any more. */
-static bool take(struct watcher_thread *watcher, const struct times *times,
-		 struct watcher_pass *look)
+/* Waits until a pass is due and begins it. Returns false if the thread must end. */
+static bool wait_for_pass(struct watcher_thread *watcher, const struct times *times,
+			  struct watcher_pass *pass)
 {
-	bool goes_on;
+	bool running;
 	uint64_t from;
 
 	pthread_mutex_lock(&watcher->lock);
 	while (!atomic_load(&watcher->stopping)) {
-		from = due(watcher, times, look);
+		from = due(watcher, times, pass);
 		if (from <= clock_monotonic_ns())
 			break;
 		timed_wait(&watcher->changed, &watcher->lock, from);
 	}
-	goes_on = !atomic_load(&watcher->stopping);
-	look->noted_before = watcher->recent_number;
-	if (look->watchers.anybody)
-		watcher->told = false;
-	watcher->changes = false;
+	running = !atomic_load(&watcher->stopping);
+	pass->noted_before = watcher->recent_number;
+	if (pass->watchers.all_processes)
+		watcher->search_needed = false;
+	watcher->pass_needed = false;
 	watcher->requesters.count = 0;
-	if (look->watchers.anybody || atomic_load(&watcher->requester) != TOO_MANY)
+	if (pass->watchers.all_processes || atomic_load(&watcher->requester) != TOO_MANY)
 		atomic_store(&watcher->requester, 0);
 	pthread_mutex_unlock(&watcher->lock);
-	return goes_on;
+	return running;
 }
 
-static void note_times(struct times *times, const struct watcher_pass *look, uint64_t begin_ns)
+static void note_times(struct times *times, const struct watcher_pass *pass, uint64_t begin_ns)
 {
 	uint64_t now = clock_monotonic_ns();
 
 	times->next_ns = next_time(begin_ns, now);
-	if (look->watchers.anybody)
-		times->anybody_ns = next_time(begin_ns, look->found_ns);
-	if (look->watchers.count > 0)
-		times->again_until_ns = now + AGAIN_FOR_NS;
-	times->again_ns = now + AGAIN_INTERVAL_NS;
+	if (pass->watchers.all_processes)
+		times->all_processes_ns = next_time(begin_ns, pass->found_ns);
+	if (pass->watchers.count > 0)
+		times->again_until_ns = now + SEARCH_AGAIN_FOR_NS;
+	times->again_ns = now + SEARCH_AGAIN_INTERVAL_NS;
 }
 
-static void *refresh(void *context)
+static void *run_watcher(void *context)
 {
 	struct session *session = context;
 	struct watcher_thread *watcher = &session->watcher;
-	struct watcher_pass look = {.session = session, .watcher = watcher};
+	struct watcher_pass pass = {.session = session, .watcher = watcher};
 	struct times times = {0};
 	int r = 0;
 
-	while (r == 0 && take(watcher, &times, &look)) {
+	while (r == 0 && wait_for_pass(watcher, &times, &pass)) {
 		uint64_t begin = clock_monotonic_ns();
 
-		r = watcher_pass_run(&look);
-		if (look.unfinished)
+		r = watcher_pass_run(&pass);
+		if (pass.unfinished)
 			watcher_thread_wake(watcher);
-		note_times(&times, &look, begin);
+		note_times(&times, &pass, begin);
 	}
 	if (r < 0 && r != -ECANCELED)
-		log_warning("programs that show folders of the view do not hear of changes: %s",
+		log_warning("programs that watch folders of the view get no inotify events: %s",
 			    error_text(r));
-	arena_free(&look.recent_memory);
+	arena_free(&pass.recent_memory);
 	pthread_mutex_lock(&watcher->lock);
 	watcher->running = false;
 	pthread_cond_broadcast(&watcher->changed);
@@ -249,14 +251,14 @@ void watcher_thread_start(struct session *session)
 	watcher->process = mounter_process(session->settings.mounter);
 	pthread_mutex_lock(&watcher->lock);
 	r = atomic_load(&watcher->stopping) ? -ECANCELED
-					    : thread_start(&watcher->thread, refresh, session);
+					    : thread_start(&watcher->thread, run_watcher, session);
 	watcher->running = r == 0;
 	pthread_mutex_unlock(&watcher->lock);
 	if (r == 0)
 		return;
 	watcher->process = 0;
 	if (r != -ECANCELED)
-		log_warning("programs that show folders of the view do not hear of changes: cannot "
+		log_warning("programs that watch folders of the view get no inotify events: cannot "
 			    "start a thread: %s",
 			    error_text(r));
 }

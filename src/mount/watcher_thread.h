@@ -2,26 +2,26 @@
 #ifndef MOUNT_WATCHER_THREAD_H
 #define MOUNT_WATCHER_THREAD_H
 
-/* The thread that has programs which watch folders of the view with inotify, as file managers do,
- * hear of what comes, goes and changes in them.
+/* The thread that raises inotify events for programs that watch folders of the view, as file
+ * managers do.
  *
- *	requests, notifier --what may be new--> refresher --looks--> view
+ *	requests, notifier --possible changes--> watcher thread --lists--> view
  *	                                          | ^
- *	                              what changed| |who watches
+ *	                                   events | | watched inodes
  *	                                          v |
- *	         kernel <--system calls-- process that mounts (mount/mounter.h)
+ *	         kernel <--system calls-- mounter process (mount/mounter.h)
  *	           |  |
- *	     events|  +--the same, as requests--> threads that answer (mount/watcher_reply.h)
+ *	   inotify |  +--requests--> threads of the loop (mount/watcher_reply.h)
  *	           v
  *	        programs
  *
- * Which folders are watched the kernel tells nobody. The other process looks it up in /proc: of
- * those who asked something, as they may be about to watch; and of all when something changed,
- * as often as that takes no more than one part in LOOKS_SHARE of the time, or after PAUSE_MAX_NS.
- * Of each folder that is watched the thread remembers the names that its watchers know, and tells
- * what is different later, EVENTS_MAX at a time.
+ * The kernel does not report watches to a file system, so the mounter process searches /proc: after
+ * a request, the processes with recent requests, which may have added watches; after a change, all
+ * processes. A pause of PAUSE_FACTOR times its duration follows each search, but at most
+ * PASS_INTERVAL_MAX_NS. For each watched folder the thread stores the names that its watchers know,
+ * and raises events for the differences, at most EVENTS_MAX in a pass.
  *
- * Not for views that are shared: who watches a folder may not know all that others do.
+ * Not used for shared views: a watcher must not learn of changes that are hidden from its user.
  */
 
 #include <pthread.h>
@@ -38,68 +38,70 @@
 
 struct session;
 
-/* A name that the notifier told the kernel of: of a folder that turns out to be watched. */
+/* An invalidated name. It is reported if its folder turns out to be watched. */
 struct recent_name {
 	uint64_t folder;
 	const char *text;
-	uint64_t number; /* greater than those of all before it */
+	uint64_t number; /* greater than that of all earlier names */
 };
 
 #define RECENT_NAMES_MAX 4096
 
 struct watcher_thread {
-	pthread_mutex_t lock; /* of all below that is not atomic */
-	pthread_cond_t changed; /* on the monotonic clock */
+	pthread_mutex_t lock; /* of all fields that are not atomic */
+	pthread_cond_t changed; /* monotonic clock */
 	bool running;
-	bool told; /* something changed since the thread looked at all processes, */
-	bool changes; /* and since it looked at what it knows to be watched */
-	struct watched_folder *watched; /* uthash, by inode; changed by the thread alone */
+	bool search_needed; /* something changed since all processes were searched */
+	bool pass_needed; /* something changed since the watched folders were updated */
+	struct watched_folder *watched; /* uthash, by inode; modified by the thread only */
 	struct recent_name recent[RECENT_NAMES_MAX];
 	size_t recent_count;
-	uint64_t recent_number; /* of the last one that was noted */
+	uint64_t recent_number; /* of the last recent name */
 	struct arena recent_memory;
-	struct mounter_watchers requesters; /* who asked since the thread last looked */
+	struct mounter_watchers requesters; /* threads with requests since the last search */
 	pthread_t thread;
 
-	_Atomic pid_t requester; /* the last one of them; -1: there are too many to note them */
-	atomic_bool stopping; /* for good. Set with the lock held */
-	pid_t process; /* which makes changes; 0: none does. Constant since the start */
+	_Atomic pid_t requester; /* last one of requesters; -1: there are too many */
+	atomic_bool stopping; /* permanent; set with the lock held */
+	pid_t process; /* process that raises events; 0: none. Constant after the start */
 };
 
 MUST_CHECK int watcher_thread_init(struct watcher_thread *watcher);
 
-/* The thread has been joined, if there was one. */
+/* Frees the resources. The thread must have been joined. */
 void watcher_thread_deinit(struct watcher_thread *watcher);
 
-/* Starts the thread of a session, where that can do anything. That it cannot be had is logged, and
- * is no failure of the view. */
+/* Starts the thread of a session, unless the mount cannot have events. A failure is logged; the
+ * view works without it. */
 void watcher_thread_start(struct session *session);
 
-/* Ends the thread and returns when it does nothing any more. Requests must still be answered
- * meanwhile, or the file system be gone. Any thread but the session's own, more than once. */
+/* Stops the thread and waits for its end. Other threads must still answer requests meanwhile, or
+ * the connection must be aborted. Any thread except those of the session. May be called several
+ * times. */
 void watcher_thread_stop(struct watcher_thread *watcher);
 
-/* Waits for the thread that watcher_thread_start started, after watcher_thread_stop. */
+/* Joins the thread, if watcher_thread_start started it. Call it after watcher_thread_stop. */
 void watcher_thread_join(struct watcher_thread *watcher);
 
 /* ---- for the notifier ---------------------------------------------------------------- */
 
-/* A name in a folder came, went or is of another node; something in a folder, or it itself,
- * changed; in any. After all of them of a notice: told. */
+/* A name in a folder was created, removed or refers to another node; a folder or something in it
+ * changed; any folder may have changed. watcher_thread_wake must follow at the end of an
+ * invalidation. */
 void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, const char *name);
 void watcher_thread_note_folder(struct watcher_thread *watcher, uint64_t folder);
 void watcher_thread_note_all(struct watcher_thread *watcher);
 void watcher_thread_wake(struct watcher_thread *watcher);
 
-/* ---- for threads that answer --------------------------------------------------------- */
+/* ---- for threads of the loop --------------------------------------------------------- */
 
-/* A thread asks something, and its process may watch. */
+/* Records a thread with a request, whose process may watch folders. */
 void watcher_thread_note_request(struct watcher_thread *watcher, pid_t requester);
 
-/* Does this request come from the process that makes changes? Others get EROFS for all that would
- * change something. */
-static inline bool watcher_thread_is_requester(const struct watcher_thread *watcher,
-					       fuse_req_t request)
+/* Does this request come from the process that raises events? Other processes get EROFS for
+ * changes. */
+static inline bool watcher_thread_is_from_mounter(const struct watcher_thread *watcher,
+						  fuse_req_t request)
 {
 	return watcher->process > 0 && fuse_req_ctx(request)->pid == watcher->process;
 }

@@ -78,8 +78,8 @@ static int append_watch(struct bytes *content, const struct view *view, uint64_t
 	const struct metric metrics[] = {
 		{"twinfs_watched_directories", "gauge", "Directories that are watched for events.",
 		 directories - (unwatched < directories ? unwatched : directories)},
-		{"twinfs_unwatched_directories", "gauge",
-		 "Directories that are polled for lack of watches.", unwatched},
+		{"twinfs_unwatched_directories", "gauge", "Directories that are polled.",
+		 unwatched},
 	};
 	int r = append_metric(content, &metrics[0]);
 

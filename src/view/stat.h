@@ -1,4 +1,4 @@
-/* , because find(1) would otherwise count subdirectories by it, and the view may omit some. */
+/* SPDX-License-Identifier: MIT */
 #ifndef VIEW_STAT_H
 #define VIEW_STAT_H
 
@@ -10,8 +10,8 @@
 
 #include "catalog/record.h"
 
-/* A directory or file of a source, with its attributes in the source. The link count of a directory
- * is */
+/* A directory or file of a source, with its attributes in the source. A directory always has one
+ * link, because find(1) would otherwise count subdirectories by it, and the view may omit some. */
 void stat_set_record(struct stat *stat, uint64_t node, const struct attributes *attributes);
 
 /* A file of a source, with the version of its content as st_dev. */

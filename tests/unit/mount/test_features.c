@@ -12,14 +12,14 @@
 #include "mount/features.h"
 
 static const struct features everything = {
-	.library_reads = true,
-	.library_rings = true,
-	.kernel_reads = true,
-	.kernel_rings = FEATURE_ON,
+	.library_passthrough = true,
+	.library_io_uring = true,
+	.kernel_passthrough = true,
+	.kernel_io_uring = FEATURE_ON,
 	.privileged = true,
-	.may_back = true,
+	.can_open_backing = true,
 	.wants_passthrough = true,
-	.wants_rings = true,
+	.wants_io_uring = true,
 };
 
 static size_t advise(const struct features *facts, const char *advice[FEATURE_ADVICE_MAX])
@@ -40,7 +40,7 @@ static void test_where_all_is_there_nothing_is_advised(void **state)
 	(void)state;
 	assert_int_equal(features_backing(&everything), BACKING_ALL);
 	assert_null(features_no_passthrough(&everything));
-	assert_null(features_no_rings(&everything));
+	assert_null(features_no_io_uring(&everything));
 	assert_int_equal(advise(&everything, advice), 0);
 }
 
@@ -54,7 +54,7 @@ static void test_only_who_asks_has_all_files_read_by_the_kernel(void **state)
 	assert_int_equal(features_backing(&facts), BACKING_SEALED);
 	assert_int_equal(advise(&facts, advice), 1);
 	assert_non_null(strstr(advice[0], "-o passthrough"));
-	facts.may_back = false;
+	facts.can_open_backing = false;
 	assert_int_equal(features_backing(&facts), BACKING_NONE);
 }
 
@@ -82,29 +82,30 @@ static void test_what_is_missing_is_said(void **state)
 
 		switch (missing) {
 		case 0:
-			facts.library_reads = facts.library_rings = false;
+			facts.library_passthrough = facts.library_io_uring = false;
 			break;
 		case 1:
-			facts.kernel_reads = false;
+			facts.kernel_passthrough = false;
 			break;
 		case 2:
 			facts.privileged = false;
 			break;
 		case 5: /* libfuse 3.17, or one without liburing */
-			facts.library_rings = false;
+			facts.library_io_uring = false;
 			break;
 		default:
-			facts.kernel_rings = missing == 3 ? FEATURE_MISSING : FEATURE_OFF;
+			facts.kernel_io_uring = missing == 3 ? FEATURE_MISSING : FEATURE_OFF;
 			break;
 		}
-		reason = missing < 3 ? features_no_passthrough(&facts) : features_no_rings(&facts);
+		reason = missing < 3 ? features_no_passthrough(&facts)
+				     : features_no_io_uring(&facts);
 		assert_non_null(reason);
 		assert_non_null(strstr(reason, words[missing]));
 		if (missing < 3)
 			assert_int_equal(features_backing(&facts), BACKING_NONE);
 		assert_int_equal(advise(&facts, advice), 1);
 		assert_non_null(strstr(advice[0], words[missing]));
-		assert_true(facts.library_rings || strstr(advice[0], "-Dfuse=newer"));
+		assert_true(facts.library_io_uring || strstr(advice[0], "-Dfuse=newer"));
 	}
 }
 

@@ -19,7 +19,7 @@ static void test_first_generation_needs_no_lookup(void **state)
 	assert_non_null(generations);
 	assert_true(generations_has(generations, 7, 0));
 	assert_true(generations_has(generations, 7, VERSIONS - 1));
-	generations_give(generations, 7, VERSIONS - 1);
+	generations_record(generations, 7, VERSIONS - 1);
 	assert_false(generations_has(generations, 7, VERSIONS));
 	free(generations);
 }
@@ -30,7 +30,7 @@ static void test_later_generation_is_opened_only_as_it_was_given(void **state)
 
 	(void)state;
 	assert_non_null(generations);
-	generations_give(generations, 7, VERSIONS + 5);
+	generations_record(generations, 7, VERSIONS + 5);
 	assert_true(generations_has(generations, 7, VERSIONS + 5));
 	assert_false(generations_has(generations, 7, 2 * VERSIONS + 5));
 	assert_false(generations_has(generations, 7, UINT32_MAX));
@@ -46,12 +46,12 @@ static void test_files_of_one_slot_are_told_apart(void **state)
 
 	(void)state;
 	assert_non_null(generations);
-	generations_give(generations, 7, VERSIONS);
+	generations_record(generations, 7, VERSIONS);
 	assert_false(generations_has(generations, other, VERSIONS));
-	generations_give(generations, other, VERSIONS);
+	generations_record(generations, other, VERSIONS);
 	assert_true(generations_has(generations, other, VERSIONS));
 	assert_false(generations_has(generations, 7, VERSIONS));
-	generations_give(generations, last, UINT32_MAX);
+	generations_record(generations, last, UINT32_MAX);
 	assert_true(generations_has(generations, last, UINT32_MAX));
 	free(generations);
 }

@@ -29,7 +29,7 @@ static void test_nudge_is_heard_as_it_was_said(void **state)
 	struct watcher_event heard;
 
 	(void)state;
-	assert_true(mounter_order_is_whole(&order, (size_t)length));
+	assert_true(mounter_order_is_valid(&order, (size_t)length));
 	heard = mounter_order_event(&order);
 	assert_int_equal(heard.kind, came.kind);
 	assert_true(heard.directory);
@@ -47,20 +47,20 @@ static void test_nudge_of_any_other_length_is_not_whole(void **state)
 	memset(&order, 0, sizeof(order));
 	length = (size_t)mounter_order_for_event(&order, &came);
 	for (size_t other = 0; other <= sizeof(order) + 2; other++)
-		assert_int_equal(mounter_order_is_whole(&order, other), other == length);
+		assert_int_equal(mounter_order_is_valid(&order, other), other == length);
 }
 
 static void test_texts_without_their_end_are_not_whole(void **state)
 {
-	struct mounter_order order = {.word = WORD_NUDGE};
+	struct mounter_order order = {.kind = ORDER_RAISE_EVENT};
 
 	(void)state;
 	memset(order.event.texts, 'x', sizeof(order.event.texts));
 	for (size_t length = TEXTS; length <= sizeof(order); length++)
-		assert_false(mounter_order_is_whole(&order, length));
+		assert_false(mounter_order_is_valid(&order, length));
 	/* a path alone, whose NUL is the last byte that there is */
 	order.event.texts[sizeof(order.event.texts) - 1] = '\0';
-	assert_false(mounter_order_is_whole(&order, TEXTS + sizeof(order.event.texts)));
+	assert_false(mounter_order_is_valid(&order, TEXTS + sizeof(order.event.texts)));
 }
 
 static void test_what_ends_where_nobody_looked_is_not_whole(void **state)
@@ -68,12 +68,12 @@ static void test_what_ends_where_nobody_looked_is_not_whole(void **state)
 	struct {
 		struct mounter_order order;
 		char beyond[sizeof(uint64_t)];
-	} message = {.order.word = WORD_NUDGE};
+	} message = {.order.kind = ORDER_RAISE_EVENT};
 
 	(void)state;
 	memset((char *)&message + TEXTS, 'x', sizeof(message.order) - TEXTS);
 	message.order.event.texts[0] = '\0';
-	assert_false(mounter_order_is_whole(&message.order, sizeof(message.order) + 1));
+	assert_false(mounter_order_is_valid(&message.order, sizeof(message.order) + 1));
 }
 
 static void test_nudge_of_no_known_kind_is_not_whole(void **state)
@@ -83,11 +83,11 @@ static void test_nudge_of_no_known_kind_is_not_whole(void **state)
 
 	(void)state;
 	order.event.kind = WATCHER_EVENT_CHANGED + 1;
-	assert_false(mounter_order_is_whole(&order, length));
+	assert_false(mounter_order_is_valid(&order, length));
 	order.event.kind = WATCHER_EVENT_CHANGED;
-	assert_true(mounter_order_is_whole(&order, length));
+	assert_true(mounter_order_is_valid(&order, length));
 	order.event.directory = 2;
-	assert_false(mounter_order_is_whole(&order, length));
+	assert_false(mounter_order_is_valid(&order, length));
 }
 
 static void test_longest_nudge_has_room_and_a_longer_one_is_refused(void **state)
@@ -104,35 +104,35 @@ static void test_longest_nudge_has_room_and_a_longer_one_is_refused(void **state
 	path[sizeof(path) - sizeof("x") - 1] = '\0';
 	length = mounter_order_for_event(&order, &event);
 	assert_int_equal(length, TEXTS + sizeof(order.event.texts));
-	assert_true(mounter_order_is_whole(&order, (size_t)length));
+	assert_true(mounter_order_is_valid(&order, (size_t)length));
 	assert_string_equal(mounter_order_event(&order).name, "x");
 }
 
 static void test_watchers_of_another_length_or_too_many_are_not_whole(void **state)
 {
-	struct mounter_order order = {.word = WORD_FIND_WATCHED,
+	struct mounter_order order = {.kind = ORDER_FIND_WATCHED,
 				      .watchers.count = MOUNTER_THREADS_MAX};
 
 	(void)state;
 	for (size_t length = 0; length <= sizeof(order) + 2; length++)
-		assert_int_equal(mounter_order_is_whole(&order, length),
-				 length == MOUNTER_ORDER_WATCHERS);
+		assert_int_equal(mounter_order_is_valid(&order, length),
+				 length == MOUNTER_ORDER_FIND_LENGTH);
 	order.watchers.count++;
-	assert_false(mounter_order_is_whole(&order, MOUNTER_ORDER_WATCHERS));
+	assert_false(mounter_order_is_valid(&order, MOUNTER_ORDER_FIND_LENGTH));
 }
 
 static void test_word_alone_takes_nothing_and_no_other_is_known(void **state)
 {
-	const char words[] = {WORD_MOUNT, WORD_REST, WORD_UNMOUNT};
-	struct mounter_order order = {.word = 'x'};
+	const char words[] = {ORDER_MOUNT, ORDER_CLOSE_ROUTE, ORDER_UNMOUNT};
+	struct mounter_order order = {.kind = 'x'};
 
 	(void)state;
 	for (size_t length = 0; length <= sizeof(order); length++)
-		assert_false(mounter_order_is_whole(&order, length));
+		assert_false(mounter_order_is_valid(&order, length));
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		order.word = words[i];
+		order.kind = words[i];
 		for (size_t length = 0; length <= sizeof(order) + 2; length++)
-			assert_int_equal(mounter_order_is_whole(&order, length), length == 1);
+			assert_int_equal(mounter_order_is_valid(&order, length), length == 1);
 	}
 }
 

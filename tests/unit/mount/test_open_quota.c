@@ -44,7 +44,7 @@ static void test_each_user_gets_half_of_what_is_left(void **state)
 	}
 	assert_int_equal(open_all(&shares, uid, &share), 0);
 	for (size_t i = 0; i < PART / 2 + PART / 4; i++)
-		open_quotas_give(&shares, held[i]);
+		open_quotas_return(&shares, held[i]);
 	assert_int_equal(shares.taken, 0);
 	for (size_t i = 0; i < OPEN_QUOTAS_BUCKETS; i++)
 		assert_null(shares.buckets[i]);
@@ -64,7 +64,7 @@ static void test_root_has_no_limit_and_its_files_count_for_others(void **state)
 	}
 	assert_int_equal(open_all(&shares, 1, &share), 0);
 	for (size_t i = 0; i < 2 * PART; i++)
-		open_quotas_give(&shares, NULL);
+		open_quotas_return(&shares, NULL);
 	assert_int_equal(shares.taken, 0);
 }
 

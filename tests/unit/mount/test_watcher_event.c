@@ -11,7 +11,7 @@
 #include "folder.h"
 #include "mount/watcher_event.h"
 
-/* Who says what to change may be anybody by then, and who does it may be root. */
+/* Who says what to change may be all_processes by then, and who does it may be root. */
 static void test_no_name_leads_out_of_the_folder(void **state)
 {
 	const struct folder *folder = *state;
@@ -20,7 +20,7 @@ static void test_no_name_leads_out_of_the_folder(void **state)
 				     "sub/outside", "..",         "."};
 	const enum watcher_event_kind kinds[] = {WATCHER_EVENT_DELETED, WATCHER_EVENT_CHANGED,
 						 WATCHER_EVENT_CREATED};
-	struct watcher_event_route way = WATCHER_EVENT_WAY_NONE;
+	struct watcher_event_route way = WATCHER_EVENT_ROUTE_NONE;
 	struct stat before, above, now;
 
 	(void)snprintf(absolute, sizeof(absolute), "%s/outside", folder->path);

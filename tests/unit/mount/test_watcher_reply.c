@@ -86,7 +86,7 @@ static void test_folder_that_is_gone_is_where_it_was(void **state)
 		.folder = FOLDER,
 		.name = "name",
 		.there = true,
-		.above = ABOVE,
+		.parent = ABOVE,
 		.folder_name = "folder",
 	};
 	struct fuse_entry_param entry;

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MOUNT_TIMEOUTS_H
+#define MOUNT_TIMEOUTS_H
+
+/* Entry and attribute timeouts, in seconds: how long the kernel may cache a reply, unless the
+ * notifier invalidates it earlier (mount/notifier.h). Pure code, any thread.
+ *
+ * Listings are cached everywhere. The name of a copy in its group's folder changes when any
+ * directory above it is renamed, for which there is no event per file. Therefore the listings of
+ * all such folders are invalidated then, and names in them have no timeout. Files in .twinfs/ have
+ * none either, nor have names in by-size/, whose ranks any change may move.
+ *
+ * A shared mount has no timeouts, because the kernel would answer one user from the reply to
+ * another.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "view/node.h"
+
+/* Replies are valid until they are invalidated. The limit of an hour bounds the effect of an
+ * error. */
+#define TIMEOUT_LONG 3600.0
+
+/* Entry timeout of names in a directory, also of negative entries. */
+static inline double entry_timeout_of(uint64_t parent, bool shared)
+{
+	if (shared)
+		return 0.0;
+	if (node_kind(parent) == NODE_GROUP || node_is_ranked(parent) || parent == FIXED_TWINFS)
+		return 0.0;
+	return TIMEOUT_LONG;
+}
+
+/* Attribute timeout of a node. */
+static inline double attr_timeout_of(uint64_t node, bool shared)
+{
+	if (shared)
+		return 0.0;
+	return node_kind(node) == NODE_FIXED && node >= FIXED_FILES ? 0.0 : TIMEOUT_LONG;
+}
+
+#endif
