@@ -24,14 +24,14 @@
 #include "index/index_print.h"
 #include "source/source.h"
 
-/* What goes on changing while it is looked at so often is no difference. */
-#define LOOKS_MAX 10
-#define LOOK_AGAIN_MS 20
+/* Rechecks of names. Names that still change after these are not reported. */
+#define RECHECKS_MAX 10
+#define RECHECK_INTERVAL_MS 20
 
-/* Files told to be compared again in one transaction. */
-#define TOUCHED_AT_ONCE 4096
+/* Files that one transaction marks for comparison. */
+#define TOUCH_BATCH 4096
 
-/* One run. */
+/* One run of the check. */
 struct checking {
 	struct check_settings *settings;
 	struct current_index index;
@@ -39,8 +39,8 @@ struct checking {
 	struct name_differences names;
 	struct check_printing printing;
 	struct check_figures figures;
-	struct bytes suspects; /* ids of files that are to be compared again */
-	int structure; /* what catalog_check() gave */
+	struct bytes touched; /* ids of files to be compared again */
+	int structure; /* result of catalog_check() */
 };
 
 /* ---- names --------------------------------------------------------------------------- */
@@ -60,13 +60,13 @@ static int find_names(struct checking *checking)
 	return r < 0 ? r : name_differences_find(&checking->names, &sides);
 }
 
-/* What the index has now is what happened until now. */
+/* Waits until a served index has all changes until now. */
 static int sync_index(struct checking *checking)
 {
 	return checking->index.served ? current_index_sync(&checking->index) : 0;
 }
 
-static int settle_names(struct checking *checking, size_t *left)
+static int recheck_names(struct checking *checking, size_t *left)
 {
 	CLEANUP_READER struct catalog_reader *indexed = NULL;
 	int r = sync_index(checking);
@@ -74,8 +74,8 @@ static int settle_names(struct checking *checking, size_t *left)
 	if (r == 0)
 		r = catalog_read_begin(checking->index.catalog, &indexed);
 	return r < 0 ? r
-		     : name_differences_settle(&checking->names, indexed, checking->index.sources,
-					       left);
+		     : name_differences_recheck(&checking->names, indexed, checking->index.sources,
+						left);
 }
 
 static int check_names(struct checking *checking)
@@ -86,15 +86,15 @@ static int check_names(struct checking *checking)
 	if (r == 0)
 		r = find_names(checking);
 	if (r == 0)
-		name_differences_look(&checking->names, checking->index.sources);
-	for (unsigned int looks = 0; r == 0 && left > 0 && looks < LOOKS_MAX; looks++) {
-		if (looks > 0)
-			clock_sleep_ms(LOOK_AGAIN_MS);
-		r = stop_requested() ? -EINTR : settle_names(checking, &left);
+		name_differences_read_disk(&checking->names, checking->index.sources);
+	for (unsigned int rechecks = 0; r == 0 && left > 0 && rechecks < RECHECKS_MAX; rechecks++) {
+		if (rechecks > 0)
+			clock_sleep_ms(RECHECK_INTERVAL_MS);
+		r = stop_requested() ? -EINTR : recheck_names(checking, &left);
 	}
 	if (r == 0 && left > 0)
-		log_info("%zu %s on changing: nothing is said of %s", left,
-			 plural(left, "name goes", "names go"), plural(left, "it", "them"));
+		log_info("%zu %s changing; not compared", left,
+			 plural(left, "name keeps", "names keep"));
 	return r;
 }
 
@@ -105,10 +105,10 @@ static int print_names(struct checking *checking)
 	const struct name_differences *names = &checking->names;
 	int r = 0;
 
-	checking->figures.names_looked_at = true;
+	checking->figures.names_checked = true;
 	check_print_begin(&checking->printing);
 	for (size_t i = 0; r == 0 && i < names->count; i++) {
-		if (!names->list[i].settled)
+		if (!names->list[i].confirmed)
 			continue;
 		checking->figures.names_different++;
 		r = check_print_name(&checking->printing, names, &names->list[i]);
@@ -118,7 +118,7 @@ static int print_names(struct checking *checking)
 	return r;
 }
 
-/* Where a listener finds what it needs. */
+/* Context of the content callbacks. */
 struct content_printing {
 	struct checking *checking;
 	struct catalog_reader *reader;
@@ -156,23 +156,23 @@ static int print_file(void *context, const struct file_record *file, enum conten
 
 	if (r == 0)
 		r = check_print_file(&printing->checking->printing, &path, state);
-	return r < 0 ? r : bytes_append(&printing->checking->suspects, &file->id, sizeof(file->id));
+	return r < 0 ? r : bytes_append(&printing->checking->touched, &file->id, sizeof(file->id));
 }
 
-/* Kept until the differences are printed. */
-static int keep_unverified(void *context, const struct unverified *unverified)
+/* Stores the record until all differences are printed. */
+static int store_unverified(void *context, const struct unverified *unverified)
 {
 	struct content_printing *printing = context;
-	struct unverified kept;
+	struct unverified stored;
 
 	if (!printing->checking->printing.json)
 		return 0;
-	/* with what lies between its members, as that is written, too */
-	memset(&kept, 0, sizeof(kept));
-	kept.file = unverified->file;
-	kept.reason = unverified->reason;
-	kept.checked = unverified->checked;
-	return fwrite(&kept, sizeof(kept), 1, printing->unverified) == 1 ? 0 : -errno;
+	/* clears the padding, which is also written */
+	memset(&stored, 0, sizeof(stored));
+	stored.file = unverified->file;
+	stored.reason = unverified->reason;
+	stored.checked = unverified->checked;
+	return fwrite(&stored, sizeof(stored), 1, printing->unverified) == 1 ? 0 : -errno;
 }
 
 static int print_unverified_file(struct checking *checking, struct catalog_reader *reader,
@@ -200,13 +200,13 @@ static int print_unverified(const struct content_printing *printing)
 	return r == 0 && ferror(printing->unverified) ? -EIO : r;
 }
 
-/* Compares and prints. The file takes what is printed behind the differences. */
+/* Compares and prints. Unverified files are spooled and printed after the differences. */
 static int compare_contents(struct checking *checking, struct catalog_reader *reader,
 			    FILE *unverified)
 {
 	CLEANUP_READER struct catalog_reader *fresh = NULL;
 	struct content_printing printing = {checking, reader, unverified};
-	const struct content_listener listener = {print_content, print_file, keep_unverified,
+	const struct content_listener listener = {print_content, print_file, store_unverified,
 						  &printing};
 	struct content_sides sides = {.indexed = reader, .sources = checking->index.sources};
 	int r = catalog_read_begin(checking->fresh.indexing.catalog, &fresh);
@@ -244,7 +244,7 @@ static enum twinfs_exit status_of(const struct checking *checking)
 
 	if (count == 0)
 		return status;
-	log_warning("the index is not what is on the disk: %s%" PRIu64 " %s",
+	log_warning("the index differs from the disk: %s%" PRIu64 " %s",
 		    checking->figures.names_cut_off ? "more than " : "", count,
 		    plural(count, "difference", "differences"));
 	return TWINFS_EXIT_INCOMPLETE;
@@ -270,7 +270,7 @@ static int print_all(void *context, const struct current_index *index,
 
 /* ---- repair -------------------------------------------------------------------------- */
 
-/* Ids of files whose content is to be found anew: count of them. */
+/* Files whose contents must be compared again. */
 struct touching {
 	const uint64_t *files;
 	size_t count;
@@ -283,26 +283,26 @@ static int touch_body(struct catalog_writer *w, void *context)
 	return catalog_touch_files(w, touching->files, touching->count);
 }
 
-static int touch_suspects(struct checking *checking)
+static int touch_files(struct checking *checking)
 {
-	struct touching touching = {.files = (const void *)checking->suspects.data};
-	size_t left = checking->suspects.length / sizeof(*touching.files);
+	struct touching touching = {.files = (const void *)checking->touched.data};
+	size_t left = checking->touched.length / sizeof(*touching.files);
 	int r = 0;
 
 	for (; r == 0 && left > 0; left -= touching.count) {
-		touching.count = left < TOUCHED_AT_ONCE ? left : TOUCHED_AT_ONCE;
+		touching.count = left < TOUCH_BATCH ? left : TOUCH_BATCH;
 		r = catalog_write(checking->index.catalog, touch_body, &touching);
 		touching.files += touching.count;
 	}
 	return r;
 }
 
-/* Suspects are compared again, and what has changed is what a scan finds. */
+/* Compares the marked files again and applies all changes of the sources. */
 static enum twinfs_exit repair(struct checking *checking)
 {
 	struct indexing *indexing = &checking->index.indexing;
 	const struct ingest_result *result = &indexing->ingest.result;
-	int r = touch_suspects(checking);
+	int r = touch_files(checking);
 
 	if (r < 0) {
 		log_error("cannot repair the index %s: %s", quote_path(indexing->folder),
@@ -311,14 +311,14 @@ static enum twinfs_exit repair(struct checking *checking)
 	}
 	if (indexing_update(indexing, NULL) < 0)
 		return TWINFS_EXIT_FAILED;
-	log_info("the index %s is what is on the disk", quote_path(indexing->folder));
+	log_info("the index %s matches the disk", quote_path(indexing->folder));
 	return completeness_status(result->errors, result->pending);
 }
 
 /* ---- the steps ----------------------------------------------------------------------- */
 
-/* What can still be said of an index that cannot be read. */
-static enum twinfs_exit report_unsound(struct checking *checking)
+/* Prints a report for an index that cannot be read. */
+static enum twinfs_exit report_unusable(struct checking *checking)
 {
 	const char *folder = checking->index.indexing.folder;
 	CLEANUP_OUTPUT struct output output;
@@ -339,13 +339,13 @@ static enum twinfs_exit report_unsound(struct checking *checking)
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
 	if (!checking->settings->repair)
-		log_warning("the index %s cannot be used as it is; 'twinfs scan' builds it anew",
+		log_warning("cannot use the index %s; run 'twinfs scan' to rebuild it",
 			    quote_path(folder));
 	return TWINFS_EXIT_INCOMPLETE;
 }
 
-/* Sets the options that were not given to those of the last scan. */
-static int take_options(struct checking *checking)
+/* Sets options that were not given to those of the last scan. */
+static int read_options(struct checking *checking)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_SCAN_SETTINGS struct scan_settings known = {0};
@@ -370,12 +370,12 @@ static int take_options(struct checking *checking)
 	return r;
 }
 
-/* Scans as the last scan did, so that a second one finds the same. */
-static int settle_options(struct checking *checking)
+/* Uses the options of the last scan, so that the second index has the same scope. */
+static int apply_options(struct checking *checking)
 {
 	const struct index_settings *options = checking->settings->index;
 	struct indexing *indexing = &checking->index.indexing;
-	int r = take_options(checking);
+	int r = read_options(checking);
 
 	indexing->ingest_settings.min_size = options->min_size;
 	indexing->ingest_settings.excludes = options->excludes.items;
@@ -385,7 +385,7 @@ static int settle_options(struct checking *checking)
 	return r;
 }
 
-/* To write it: nobody else may. */
+/* Opens the index for writing. Fails if another process uses it. */
 static int open_to_repair(struct checking *checking)
 {
 	struct current_index *index = &checking->index;
@@ -409,7 +409,7 @@ static int open_to_repair(struct checking *checking)
 
 static int compare(struct checking *checking)
 {
-	int made = 0, r = settle_options(checking);
+	int made = 0, r = apply_options(checking);
 
 	if (r == 0)
 		made = fresh_index_make(&checking->fresh, &checking->index,
@@ -424,7 +424,7 @@ static int compare(struct checking *checking)
 	return r < 0 ? r : made;
 }
 
-/* What a view has not yet brought up to date is no change of a source. */
+/* Attaches to the index. Synchronises first, so that changes known to a view are not reported. */
 static int attach(struct current_index *index)
 {
 	int r = current_index_attach(index);
@@ -467,7 +467,7 @@ static enum twinfs_exit check(struct checking *checking)
 		index_explain(folder, checking->structure);
 		return TWINFS_EXIT_FAILED;
 	}
-	status = report_unsound(checking);
+	status = report_unusable(checking);
 	if (status == TWINFS_EXIT_FAILED || !checking->settings->repair)
 		return status;
 	if (open_to_repair(checking) < 0)
@@ -485,6 +485,6 @@ enum twinfs_exit check_run(struct check_settings *settings, char *const *operand
 	fresh_index_remove(&checking.fresh);
 	current_index_close(&checking.index);
 	name_differences_free(&checking.names);
-	bytes_free(&checking.suspects);
+	bytes_free(&checking.touched);
 	return status;
 }

@@ -18,16 +18,16 @@ struct search {
 	struct content_figures *figures;
 };
 
-/* A file that both indexes know, with the same signature. */
+/* A file that both indexes have, with the same signature. */
 struct known {
-	bool read_again; /* for the new index, which has no need to read a file of a size of its own */
+	bool read_again; /* read for the new index, which does not read a file with a unique size */
 	struct file_record indexed, fresh;
 	struct content_record indexed_content, fresh_content;
 };
 
-/* Outcomes of looking for a file in the other index. */
+/* Outcomes of a search for a file in the other index. */
 enum {
-	NOT_COMPARABLE = 1, /* it is not there, or has another signature */
+	NOT_COMPARABLE = 1, /* missing, or with another signature */
 	NOT_READ = 2,
 };
 
@@ -36,7 +36,7 @@ static int found_or_not_comparable(int r)
 	return r == -ENOENT ? NOT_COMPARABLE : r;
 }
 
-/* What is known of a file of one index by the other. */
+/* Gets the records that the other index has of a file. */
 static int get_other(struct catalog_reader *reader, const struct file_record *file,
 		     struct file_record *other, struct content_record *content)
 {
@@ -83,21 +83,21 @@ static int get_known_by_fresh(const struct search *search, uint64_t fresh, struc
 	return r == NOT_READ ? NOT_COMPARABLE : r;
 }
 
-static int tell(const struct search *search, enum content_difference what,
-		const struct group_record *group)
+static int report_difference(const struct search *search, enum content_difference what,
+			     const struct group_record *group)
 {
 	search->figures->differences++;
 	return search->listener->difference(search->listener->context, what, group);
 }
 
-static int tell_file(const struct search *search, const struct known *known,
-		     enum content_state state)
+static int report_file(const struct search *search, const struct known *known,
+		       enum content_state state)
 {
 	return search->listener->file(search->listener->context, &known->indexed, state);
 }
 
-static int tell_unverified(const struct search *search, const struct file_record *file,
-			   enum unverified_reason reason, uint64_t checked)
+static int report_unverified(const struct search *search, const struct file_record *file,
+			     enum unverified_reason reason, uint64_t checked)
 {
 	const struct unverified unverified = {file->id, reason, checked};
 
@@ -107,7 +107,8 @@ static int tell_unverified(const struct search *search, const struct file_record
 
 /* ---- the bytes of a file ------------------------------------------------------------- */
 
-/* Reads a file that must be as the index has it. 0, an enum reading_outcome, or -errno. */
+/* Hashes a file whose signature must match the index. Returns 0, an enum reading_outcome, or
+ * -errno. */
 static int hash_file(const struct search *search, const struct file_record *file,
 		     struct hash128 *hash)
 {
@@ -126,8 +127,8 @@ static int hash_file(const struct search *search, const struct file_record *file
 	return r;
 }
 
-/* Has a file these bytes? 0 and *changed, also for one that changed since the scan, of which nothing
- * is said; or -errno of the search. One that cannot be read now is unverified. */
+/* Compares the hash of a file. Sets *changed to false for a file that changed since the scan. A
+ * file that cannot be read is reported as unverified. Returns 0, or -errno of the search. */
 static int compare_hash_of(const struct search *search, const struct file_record *file,
 			   const struct hash128 *expected, bool *changed)
 {
@@ -138,17 +139,18 @@ static int compare_hash_of(const struct search *search, const struct file_record
 	if (r == READING_CHANGED || r == READING_GONE)
 		return 0;
 	if (r == READING_BUSY)
-		return tell_unverified(search, file, UNVERIFIED_BUSY, 0);
+		return report_unverified(search, file, UNVERIFIED_BUSY, 0);
 	if (r == 0 || r == -EINTR || r == -ENOMEM)
 		return r;
-	return tell_unverified(search, file, UNVERIFIED_UNREADABLE, 0);
+	return report_unverified(search, file, UNVERIFIED_UNREADABLE, 0);
 }
 
-/* ---- members of one group in one of the indexes -------------------------------------- */
+/* ---- walking a group ----------------------------------------------------------------- */
 
-/* Looks at each member that both know. visit gives 0, or what ends it. */
+/* Visits each member that both indexes have. visit returns 0, or another value that ends the
+ * walk. */
 struct member_walk {
-	struct catalog_reader *reader; /* whose group it is */
+	struct catalog_reader *reader; /* index of the group */
 	int (*get)(const struct search *search, uint64_t file, struct known *known);
 	int (*visit)(const struct search *search, const struct known *known, void *context);
 	void *context;
@@ -175,16 +177,16 @@ static int walk_members(const struct search *search, const struct member_walk *w
 
 /* ---- groups of the index ------------------------------------------------------------- */
 
-/* What the members of a group are by what was read now. */
+/* State of a group according to what was read now. */
 struct agreement {
 	const struct group_record *group;
 	uint64_t count;
-	uint64_t class; /* of the first: its group in the new index, 0: it is equal to none */
+	uint64_t class; /* group of the first member in the new index; 0: it has no equal file */
 	uint64_t prefix;
 	bool broken;
 };
 
-/* A member that was not read for the new index is checked by its hash. */
+/* Compares a member. A member that was not read for the new index is compared by its hash. */
 static int compare_member(const struct search *search, const struct known *known, void *context)
 {
 	struct agreement *agreement = context;
@@ -200,14 +202,14 @@ static int compare_member(const struct search *search, const struct known *known
 		agreement->class = known->fresh_content.group;
 		agreement->prefix = known->fresh_content.prefix;
 	}
-	/* one alone need not be equal to any: only what it begins with tells */
+	/* a single member may have no equal file, so only its prefix hash is compared */
 	agreement->broken |= known->fresh_content.prefix != known->indexed_content.prefix ||
 			     known->fresh_content.group != agreement->class ||
 			     (agreement->count > 1 && agreement->class == 0);
 	return 0;
 }
 
-/* The new index read no more of a member than its beginning if it found no other one. */
+/* Compares the only member of a group that was read. The new index has only its prefix hash. */
 static int compare_lone_member(const struct search *search, const struct known *known,
 			       void *context)
 {
@@ -221,7 +223,7 @@ static int compare_lone_member(const struct search *search, const struct known *
 	return r;
 }
 
-/* The group of the new index is no other than the index says. */
+/* Compares the hash of the group in both indexes. */
 static int compare_hash(const struct search *search, struct agreement *agreement)
 {
 	struct group_record fresh;
@@ -234,8 +236,8 @@ static int compare_hash(const struct search *search, struct agreement *agreement
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* Which of the files has other bytes than it had: its hash tells. */
-static int tell_member(const struct search *search, const struct known *known, void *context)
+/* Reports whether the bytes of a member changed, by its hash. */
+static int report_member(const struct search *search, const struct known *known, void *context)
 {
 	const struct agreement *agreement = context;
 	enum content_state state = CONTENT_UNKNOWN;
@@ -247,7 +249,7 @@ static int tell_member(const struct search *search, const struct known *known, v
 	if (r == 0)
 		state = hash128_equal(hash, agreement->group->hash) ? CONTENT_AS_RECORDED
 								    : CONTENT_CHANGED;
-	return tell_file(search, known, state);
+	return report_file(search, known, state);
 }
 
 static int check_group(const struct search *search, const struct group_record *group)
@@ -267,8 +269,8 @@ static int check_group(const struct search *search, const struct group_record *g
 		r = compare_hash(search, &agreement);
 	if (r < 0 || !agreement.broken)
 		return r;
-	walk.visit = tell_member;
-	r = tell(search, CONTENT_NOT_EQUAL, group);
+	walk.visit = report_member;
+	r = report_difference(search, CONTENT_NOT_EQUAL, group);
 	return r < 0 ? r : walk_members(search, &walk, group->id);
 }
 
@@ -289,8 +291,8 @@ static int check_groups(const struct search *search)
 
 /* ---- files in no group --------------------------------------------------------------- */
 
-/* The hash of all bytes that the index has of a file, of a group also that has no other copy any
- * more. 0, -ENOENT where it has none or the group is visible, or -errno. */
+/* Gets the hash of a whole file, possibly from a group with no other copy. Returns 0, -ENOENT if
+ * there is no hash or the group is visible, or -errno. */
 static int get_hash(const struct search *search, const struct content_record *content,
 		    struct hash128 *hash)
 {
@@ -307,8 +309,8 @@ static int get_hash(const struct search *search, const struct content_record *co
 	return group_is_visible(&group) ? -ENOENT : 0;
 }
 
-/* What the index has of a file that is no member of a visible group, and of which it may have no
- * hash. NOT_COMPARABLE: it is no such file, or is not as indexed any more. */
+/* Gets the records of a file that is in no visible group; it may have no hash. Returns 0,
+ * NOT_COMPARABLE for other files and changed ones, or -errno. */
 static int get_single(const struct search *search, const struct file_record *file,
 		      struct known *known)
 {
@@ -325,8 +327,8 @@ static int get_single(const struct search *search, const struct file_record *fil
 	return r == NOT_READ ? 0 : r;
 }
 
-/* Checks what a file begins with, which is all that was read of it. */
-static int compare_head(const struct search *search, const struct known *known, bool *changed)
+/* Compares the prefix hash of a file without a full hash. */
+static int compare_prefix(const struct search *search, const struct known *known, bool *changed)
 {
 	bool is_checked = known->read_again && known->indexed_content.prefix != 0;
 	uint64_t checked = is_checked ? PREFIX_BYTES : 0;
@@ -334,7 +336,7 @@ static int compare_head(const struct search *search, const struct known *known, 
 	*changed = is_checked && known->indexed_content.prefix != known->fresh_content.prefix;
 	if (*changed || (is_checked && is_small(known->indexed.attributes.size)))
 		return 0;
-	return tell_unverified(search, &known->indexed, UNVERIFIED_NO_HASH, checked);
+	return report_unverified(search, &known->indexed, UNVERIFIED_NO_HASH, checked);
 }
 
 static int check_single(const struct search *search, const struct file_record *file)
@@ -350,13 +352,13 @@ static int check_single(const struct search *search, const struct file_record *f
 	if (r == 0)
 		r = compare_hash_of(search, file, &expected, &changed);
 	else if (r == -ENOENT && known.indexed_content.group == 0)
-		r = compare_head(search, &known, &changed);
+		r = compare_prefix(search, &known, &changed);
 	else if (r == -ENOENT)
 		r = 0;
 	if (r < 0 || !changed)
 		return r;
-	r = tell(search, CONTENT_OTHER, NULL);
-	return r < 0 ? r : tell_file(search, &known, CONTENT_CHANGED);
+	r = report_difference(search, CONTENT_OTHER, NULL);
+	return r < 0 ? r : report_file(search, &known, CONTENT_CHANGED);
 }
 
 static int check_singles(const struct search *search)
@@ -373,11 +375,11 @@ static int check_singles(const struct search *search)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* ---- what is equal and not known so -------------------------------------------------- */
+/* ---- equal files that are not grouped ------------------------------------------------ */
 
-/* What the members of a group of the new index are by the index. */
-struct union_of {
-	struct hash128 hash; /* by the new index */
+/* State of the index for the members of a group in the new index. */
+struct fresh_members {
+	struct hash128 hash; /* in the new index */
 	uint64_t count;
 	uint64_t group;
 	bool broken;
@@ -385,10 +387,10 @@ struct union_of {
 
 static int compare_known(const struct search *search, const struct known *known, void *context)
 {
-	struct union_of *members = context;
+	struct fresh_members *members = context;
 
 	(void)search;
-	/* what changed without a trace was told of already */
+	/* files whose bytes changed were reported before */
 	if (known->fresh_content.prefix != known->indexed_content.prefix ||
 	    (content_has_hash(&known->indexed_content) &&
 	     !hash128_equal(known->indexed_content.hash, members->hash)))
@@ -400,15 +402,15 @@ static int compare_known(const struct search *search, const struct known *known,
 	return 0;
 }
 
-static int tell_known(const struct search *search, const struct known *known, void *context)
+static int report_known(const struct search *search, const struct known *known, void *context)
 {
 	(void)context;
-	return tell_file(search, known, CONTENT_AS_RECORDED);
+	return report_file(search, known, CONTENT_AS_RECORDED);
 }
 
 static int check_fresh_group(const struct search *search, const struct group_record *group)
 {
-	struct union_of members = {.hash = group->hash};
+	struct fresh_members members = {.hash = group->hash};
 	struct member_walk walk = {.reader = search->sides->fresh,
 				   .get = get_known_by_fresh,
 				   .visit = compare_known,
@@ -417,8 +419,8 @@ static int check_fresh_group(const struct search *search, const struct group_rec
 
 	if (r < 0 || !members.broken)
 		return r;
-	walk.visit = tell_known;
-	r = tell(search, CONTENT_NOT_GROUPED, group);
+	walk.visit = report_known;
+	r = report_difference(search, CONTENT_NOT_GROUPED, group);
 	return r < 0 ? r : walk_members(search, &walk, group->id);
 }
 

@@ -2,12 +2,12 @@
 #ifndef CHECK_CONTENTS_H
 #define CHECK_CONTENTS_H
 
-/* What an index has of the contents of files that is not so, found by holding it against a new one
- * of the same sources (fresh_index.h), whose files were all read a moment ago.
+/* Finds wrong records of file contents in an index, by comparison with a new index of the same
+ * sources (fresh_index.h) for which files were just read.
  *
- * Only files count that have the same signature in both: of the others nothing is said, they have
- * changed. So a difference is a disk that gives other bytes than it once did, or an index that is
- * wrong. For the first thread; everything is borrowed.
+ * Only files with the same signature in both indexes are compared; the others have changed. So a
+ * difference is a disk that returns other bytes than before, or a wrong index. For the first
+ * thread; everything is borrowed.
  */
 
 #include <stdint.h>
@@ -20,32 +20,32 @@ struct catalog_reader;
 struct sources;
 
 enum content_difference {
-	CONTENT_NOT_EQUAL, /* files of a group that are not */
-	CONTENT_NOT_GROUPED, /* equal files that are in no group, or in several */
-	CONTENT_OTHER, /* a file in no group has other bytes than were read once */
+	CONTENT_NOT_EQUAL, /* files of a group differ */
+	CONTENT_NOT_GROUPED, /* equal files are in no group, or in several */
+	CONTENT_OTHER, /* the bytes of a file in no group changed */
 };
 
 enum content_state {
 	CONTENT_AS_RECORDED,
-	CONTENT_CHANGED, /* other bytes than the index knows */
-	CONTENT_UNKNOWN, /* it cannot be told which of them changed */
+	CONTENT_CHANGED, /* other bytes than in the index */
+	CONTENT_UNKNOWN, /* it is unknown which of the files changed */
 };
 
-/* Why nothing, or not everything, can be said of the bytes of a file. */
+/* Why the bytes of a file could not be verified, or only in part. */
 enum unverified_reason {
-	UNVERIFIED_NO_HASH, /* it was never read to its end */
-	UNVERIFIED_BUSY, /* another program has it open for writing, or wrote to it a moment ago */
+	UNVERIFIED_NO_HASH, /* the index has no hash of the whole file */
+	UNVERIFIED_BUSY, /* a program has the file open for writing, or wrote to it recently */
 	UNVERIFIED_UNREADABLE,
 };
 
 struct unverified {
-	uint64_t file; /* its id in the index */
+	uint64_t file; /* id in the index */
 	enum unverified_reason reason;
-	uint64_t checked; /* bytes at its beginning that are as recorded */
+	uint64_t checked; /* bytes at the beginning of the file that were verified */
 };
 
-/* Who is told: of each difference first, then of its files. group is NULL for CONTENT_OTHER. Of each
- * file at most once that it is unverified, at any time. 0 or -errno, which ends the search. */
+/* Callbacks: each difference, followed by its files. group is NULL for CONTENT_OTHER. unverified is
+ * called at any time, at most once for a file. Each returns 0, or -errno, which ends the search. */
 struct content_listener {
 	int (*difference)(void *context, enum content_difference what,
 			  const struct group_record *group);
@@ -65,7 +65,7 @@ struct content_figures {
 	uint64_t unverified; /* files */
 };
 
-/* Finds all of them; files that stand for a wrong group are read once more. 0 or -errno. */
+/* Finds all differences. Reads the files of groups that differ again. Returns 0 or -errno. */
 MUST_CHECK int content_differences_find(const struct content_sides *sides,
 					const struct content_listener *listener,
 					struct content_figures *figures);

@@ -14,10 +14,10 @@
 #include "index/index_open.h"
 #include "source/source.h"
 
-/* In the folder of the index. */
+/* Name in the folder of the index. */
 #define FOLDER "check"
 
-/* Removes the folder and the files in it; what is not there is no failure. */
+/* Removes the folder and its files. Succeeds if it does not exist. */
 static int remove_folder(const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
@@ -26,7 +26,7 @@ static int remove_folder(const char *folder)
 
 	if (!directory)
 		return errno == ENOENT ? 0 : -errno;
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the directory is ours alone */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local */
 	while (r == 0 && (entry = readdir(directory))) {
 		if (!is_dots(entry->d_name) && unlinkat(fd, entry->d_name, 0) < 0)
 			r = -errno;
@@ -34,21 +34,21 @@ static int remove_folder(const char *folder)
 	return r == 0 && rmdir(folder) < 0 ? -errno : r;
 }
 
-/* What a check left that was killed. */
-static int make_room(const char *folder)
+/* Removes the leftovers of a check that was killed. */
+static int remove_leftover(const char *folder)
 {
 	AUTO_FREE char *mount_point = NULL;
 	pid_t pid = 0;
 	int r = catalog_owner(folder, &pid, &mount_point);
 
 	if (r == 0 && pid != 0) {
-		log_error("another process checks this index already; try again when it has ended");
+		log_error("another process is checking this index; try again after it has ended");
 		return -EBUSY;
 	}
 	if (r == 0 || r == -ENOENT || r == -ENOTDIR)
 		r = remove_folder(folder);
 	if (r < 0)
-		log_error("cannot make room for a second index, %s: %s", quote_path(folder),
+		log_error("cannot remove the previous check index %s: %s", quote_path(folder),
 			  error_text(r));
 	return r;
 }
@@ -84,17 +84,17 @@ int fresh_index_make(struct fresh_index *fresh, const struct current_index *inde
 		     const struct index_settings *settings, bool contents)
 {
 	struct indexing *indexing = &fresh->indexing;
-	const char *above = catalog_folder(index->catalog);
+	const char *parent = catalog_folder(index->catalog);
 	int r;
 
 	*fresh = (struct fresh_index){.indexing = {.settings = settings, .beside = index->catalog}};
-	if (asprintf(&indexing->folder, "%s/" FOLDER, above) < 0) {
+	if (asprintf(&indexing->folder, "%s/" FOLDER, parent) < 0) {
 		indexing->folder = NULL;
 		return -ENOMEM;
 	}
 	r = copy_paths(index->sources, &indexing->paths);
 	if (r == 0)
-		r = make_room(indexing->folder);
+		r = remove_leftover(indexing->folder);
 	if (r < 0)
 		return r;
 	fresh->folder = strdup(indexing->folder);

@@ -2,10 +2,9 @@
 #ifndef CHECK_FRESH_INDEX_H
 #define CHECK_FRESH_INDEX_H
 
-/* A second index of the same sources, made from nothing to hold the first one against: what it says
- * is what the disk has now. It lies in a folder within that of the first one, is gone afterwards,
- * and nothing in it is known to the first one but the numbers of file systems, so that records of
- * both can be compared. For the first thread.
+/* A second index of the same sources, built from nothing: the current state of the disk. It is
+ * stored in a folder inside that of the first index and is removed afterwards. The two indexes have
+ * the same numbers for file systems, so that their records can be compared. For the first thread.
  */
 
 #include <stdbool.h>
@@ -14,24 +13,24 @@
 #include "index/current_index.h"
 #include "index/indexing.h"
 
-/* All zero is none. */
+/* All zero: none. */
 struct fresh_index {
 	struct indexing indexing;
-	char *folder; /* made by us; NULL: it is not ours to remove */
+	char *folder; /* created by fresh_index_make; NULL: nothing to remove */
 };
 
-/* Makes it: walks the sources, and reads what has to be compared, which may take as long as a first
- * scan does. Shows how far it is.
+/* Builds the index: walks the sources and compares files, which can take as long as a first scan.
+ * Shows its progress.
  *
- * index	borrowed, as long as the fresh one is open; its catalog and sources are opened
- * settings	borrowed: how sources are scanned
- * contents	false: only names
+ * index	borrowed until fresh_index_remove; its catalog and sources must be open
+ * settings	borrowed: scan options
+ * contents	false: names only
  *
- * 0 or -errno, said; -EINTR when that was interrupted. */
+ * Returns 0, or -errno (logged); -EINTR if interrupted. */
 MUST_CHECK int fresh_index_make(struct fresh_index *fresh, const struct current_index *index,
 				const struct index_settings *settings, bool contents);
 
-/* Removes it. */
+/* Removes the index. */
 void fresh_index_remove(struct fresh_index *fresh);
 #define CLEANUP_FRESH_INDEX CLEANUP(fresh_index_remove)
 

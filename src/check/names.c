@@ -15,12 +15,12 @@
 #include "catalog/scan.h"
 #include "source/source.h"
 
-/* An index of which so much is wrong is of no use, and each of them takes memory. */
+/* Limit of stored differences. An index with more is useless, and each takes memory. */
 #define DIFFERENCES_MAX ((size_t)100000)
 
-/* A difference is there so often: the kernel changes a file first, and tells of it a moment later,
- * which is long where who changes it has to wait for the processor. */
-#define DENIALS_MIN 3
+/* Checks after which a difference is confirmed. The event of a change can arrive late after the
+ * change, if the processor is busy. */
+#define CONFIRMATIONS_MIN 3
 
 void name_differences_free(struct name_differences *differences)
 {
@@ -29,8 +29,8 @@ void name_differences_free(struct name_differences *differences)
 	*differences = (struct name_differences){0};
 }
 
-/* Do they say the same? Blocks are given to a file some time after it was written, of which no time
- * stamp tells. */
+/* Compares attributes without blocks: delayed allocation changes these later, without a change of
+ * any time stamp. */
 static bool is_same(const struct attributes *indexed, const struct attributes *now)
 {
 	struct attributes expected = *indexed;
@@ -41,41 +41,43 @@ static bool is_same(const struct attributes *indexed, const struct attributes *n
 
 /* ---- the disk ------------------------------------------------------------------------ */
 
-/* What stands at a path. */
-struct look {
-	bool is_there;
+/* The state of a path on the disk. */
+struct disk_state {
+	bool exists;
 	struct attributes attributes;
-	/* It changes with what stands there, or, where nothing does, with the directory: a name may
-	 * come and go between two looks. */
+	/* Digest of the attributes; for a missing name, of those of its directory, which change if
+	 * the name is created and removed between two checks. */
 	uint64_t digest;
 };
 
-static struct look look_at(const struct sources *sources, uint32_t source, const char *path)
+static struct disk_state read_disk(const struct sources *sources, uint32_t source, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	AUTO_FREE char *above = strndup(path, slash ? (size_t)(slash - path) : 0);
-	struct look look = {.is_there = false};
+	AUTO_FREE char *parent = strndup(path, slash ? (size_t)(slash - path) : 0);
+	struct disk_state disk_state = {.exists = false};
 	AUTO_CLOSE int fd = -1;
 
-	if (above)
-		fd = open_beneath(sources->list[source].fd, above, O_PATH | O_DIRECTORY,
+	if (parent)
+		fd = open_beneath(sources->list[source].fd, parent, O_PATH | O_DIRECTORY,
 				  sources->cross_mounts);
 	if (fd < 0)
-		return look;
+		return disk_state;
 	if (path[0] == '\0')
-		look.is_there = source_attributes(sources->catalog, fd, &look.attributes) == 0;
+		disk_state.exists =
+			source_attributes(sources->catalog, fd, &disk_state.attributes) == 0;
 	else
-		look.is_there =
+		disk_state.exists =
 			source_attributes_at(sources->catalog, fd, slash ? slash + 1 : path,
-					     is_remote_filesystem(fd), &look.attributes) >= 0;
-	if (look.is_there || source_attributes(sources->catalog, fd, &look.attributes) == 0)
-		look.digest = attributes_digest(&look.attributes);
-	return look;
+					     is_remote_filesystem(fd), &disk_state.attributes) >= 0;
+	if (disk_state.exists ||
+	    source_attributes(sources->catalog, fd, &disk_state.attributes) == 0)
+		disk_state.digest = attributes_digest(&disk_state.attributes);
+	return disk_state;
 }
 
-/* ---- what is found ------------------------------------------------------------------- */
+/* ---- differences --------------------------------------------------------------------- */
 
-/* The path of a name in a directory of one of the indexes, in paths behind what is there. */
+/* Appends the path of a name in a directory of one of the indexes, with a NUL. */
 static int append_path(struct bytes *paths, struct catalog_reader *reader, uint64_t dir,
 		       struct name name, uint32_t *source)
 {
@@ -108,9 +110,9 @@ static int add(struct name_differences *differences, struct catalog_reader *read
 	return r;
 }
 
-/* ---- both indexes -------------------------------------------------------------------- */
+/* ---- comparison of both indexes ------------------------------------------------------ */
 
-/* A directory in both. */
+/* A directory that both indexes have. */
 struct dir_pair {
 	uint64_t indexed, fresh;
 };
@@ -118,7 +120,7 @@ struct dir_pair {
 struct finding {
 	struct name_differences *differences;
 	const struct name_sides *sides;
-	struct bytes waiting; /* of struct dir_pair: to be looked into */
+	struct bytes waiting; /* struct dir_pair: directories to be compared */
 };
 
 static int add_pair(struct finding *finding, uint64_t indexed, uint64_t fresh)
@@ -128,7 +130,7 @@ static int add_pair(struct finding *finding, uint64_t indexed, uint64_t fresh)
 	return bytes_append(&finding->waiting, &pair, sizeof(pair));
 }
 
-/* Directories of one name: *same tells whether they are the same, and are then looked into. */
+/* Compares two directories of one name. Sets *same, and queues their contents for comparison. */
 static int compare_dirs(struct finding *finding, uint64_t indexed, uint64_t fresh, bool *same)
 {
 	struct dir_record a = {0}, b = {0};
@@ -140,7 +142,7 @@ static int compare_dirs(struct finding *finding, uint64_t indexed, uint64_t fres
 		return r == -ENOENT ? -EUCLEAN : r;
 	*same = is_same(&a.attributes, &b.attributes) &&
 		(a.flags & DIR_NOT_ENTERED) == (b.flags & DIR_NOT_ENTERED);
-	/* what could not be listed was said by who tried */
+	/* a directory that could not be listed was logged by the walk */
 	if (b.error != 0 || (a.flags | b.flags) & DIR_NOT_ENTERED)
 		return 0;
 	return add_pair(finding, indexed, fresh);
@@ -157,7 +159,7 @@ static int compare_files(struct finding *finding, uint64_t indexed, uint64_t fre
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* A name that the index has. */
+/* Compares a name of the index with the new index. */
 static int compare_entry(struct finding *finding, const struct entry_record *entry, uint64_t fresh)
 {
 	struct entry_record other;
@@ -167,7 +169,7 @@ static int compare_entry(struct finding *finding, const struct entry_record *ent
 	finding->differences->compared++;
 	if (r == -ENOENT)
 		return add(finding->differences, finding->sides->indexed, entry->dir, entry->name,
-			   NAME_GONE);
+			   NAME_MISSING);
 	if (r < 0)
 		return r;
 	if (entry->kind != other.kind)
@@ -179,10 +181,10 @@ static int compare_entry(struct finding *finding, const struct entry_record *ent
 	if (r < 0 || same)
 		return r;
 	return add(finding->differences, finding->sides->indexed, entry->dir, entry->name,
-		   NAME_OTHERWISE);
+		   NAME_DIFFERS);
 }
 
-static int find_gone(struct finding *finding, const struct dir_pair *pair)
+static int find_missing(struct finding *finding, const struct dir_pair *pair)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
@@ -220,7 +222,7 @@ static int compare_roots(struct finding *finding)
 				 &same);
 		if (r == 0 && !same)
 			r = add(finding->differences, finding->sides->indexed, indexed,
-				(struct name){.bytes = ""}, NAME_OTHERWISE);
+				(struct name){.bytes = ""}, NAME_DIFFERS);
 	}
 	return r;
 }
@@ -234,7 +236,7 @@ int name_differences_find(struct name_differences *differences, const struct nam
 	while (r == 0 && finding.waiting.length > 0 && !differences->cut_off) {
 		finding.waiting.length -= sizeof(pair);
 		memcpy(&pair, finding.waiting.data + finding.waiting.length, sizeof(pair));
-		r = find_gone(&finding, &pair);
+		r = find_missing(&finding, &pair);
 		if (r == 0)
 			r = find_new(&finding, &pair);
 		if (stop_requested())
@@ -244,21 +246,21 @@ int name_differences_find(struct name_differences *differences, const struct nam
 	return r;
 }
 
-/* ---- the disk, and a later state of the index ---------------------------------------- */
+/* ---- comparison with the disk and a later snapshot ----------------------------------- */
 
-void name_differences_look(struct name_differences *differences, const struct sources *sources)
+void name_differences_read_disk(struct name_differences *differences, const struct sources *sources)
 {
 	for (size_t i = 0; i < differences->count; i++) {
 		struct name_difference *one = &differences->list[i];
 
-		if (!one->settled)
-			one->seen = look_at(sources, one->source,
-					    name_difference_path(differences, one))
+		if (!one->confirmed)
+			one->seen = read_disk(sources, one->source,
+					      name_difference_path(differences, one))
 					    .digest;
 	}
 }
 
-/* What the index has at a path. -ENOENT, or another -errno. */
+/* Gets the entry of a path in the index. -ENOENT if there is none. */
 static int find(struct catalog_reader *reader, uint64_t root, const char *path,
 		struct entry_record *entry)
 {
@@ -268,52 +270,55 @@ static int find(struct catalog_reader *reader, uint64_t root, const char *path,
 	return 0;
 }
 
-/* *agrees: the index has at a path what stands there. */
+/* Sets *agrees if the index has the state that the path has on the disk. */
 static int compare_with_disk(struct catalog_reader *reader, uint64_t root, const char *path,
-			     const struct look *look, bool *agrees)
+			     const struct disk_state *disk_state, bool *agrees)
 {
 	struct entry_record entry;
 	struct file_record file = {0};
 	struct dir_record dir = {0};
 	int r = find(reader, root, path, &entry);
 
-	*agrees = r == -ENOENT && !look->is_there;
+	*agrees = r == -ENOENT && !disk_state->exists;
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	switch (entry.kind) {
 	case ENTRY_DIR:
 		r = catalog_get_dir(reader, entry.child, &dir);
-		*agrees = r == 0 && look->is_there && is_same(&dir.attributes, &look->attributes);
+		*agrees = r == 0 && disk_state->exists &&
+			  is_same(&dir.attributes, &disk_state->attributes);
 		break;
 	case ENTRY_FILE:
 		r = catalog_get_file(reader, entry.child, &file);
-		*agrees = r == 0 && look->is_there && is_same(&file.attributes, &look->attributes);
+		*agrees = r == 0 && disk_state->exists &&
+			  is_same(&file.attributes, &disk_state->attributes);
 		break;
 	case ENTRY_UNKNOWN:
 	default:
-		*agrees = !look->is_there;
+		*agrees = !disk_state->exists;
 		break;
 	}
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* As name_differences_settle() of one of them. *agrees: it is none. */
-static int settle(struct name_difference *one, const char *path, struct catalog_reader *indexed,
-		  const struct sources *sources, bool *agrees)
+/* Rechecks one difference. Sets *agrees if there is none any more. */
+static int recheck(struct name_difference *one, const char *path, struct catalog_reader *indexed,
+		   const struct sources *sources, bool *agrees)
 {
-	struct look look = look_at(sources, one->source, path);
-	bool is_at_rest = look.digest == one->seen;
+	struct disk_state disk_state = read_disk(sources, one->source, path);
+	bool unchanged = disk_state.digest == one->seen;
 
-	one->seen = look.digest;
-	one->denied = is_at_rest ? one->denied + 1 : 0;
-	one->settled = one->denied == DENIALS_MIN;
-	if (!is_at_rest)
+	one->seen = disk_state.digest;
+	one->confirmations = unchanged ? one->confirmations + 1 : 0;
+	one->confirmed = one->confirmations == CONFIRMATIONS_MIN;
+	if (!unchanged)
 		return 0;
-	return compare_with_disk(indexed, sources->list[one->source].root, path, &look, agrees);
+	return compare_with_disk(indexed, sources->list[one->source].root, path, &disk_state,
+				 agrees);
 }
 
-int name_differences_settle(struct name_differences *differences, struct catalog_reader *indexed,
-			    const struct sources *sources, size_t *left)
+int name_differences_recheck(struct name_differences *differences, struct catalog_reader *indexed,
+			     const struct sources *sources, size_t *left)
 {
 	size_t kept = 0;
 	int r = 0;
@@ -323,10 +328,10 @@ int name_differences_settle(struct name_differences *differences, struct catalog
 		struct name_difference one = differences->list[i];
 		bool agrees = false;
 
-		if (!one.settled)
-			r = settle(&one, name_difference_path(differences, &one), indexed, sources,
-				   &agrees);
-		*left += !agrees && !one.settled;
+		if (!one.confirmed)
+			r = recheck(&one, name_difference_path(differences, &one), indexed, sources,
+				    &agrees);
+		*left += !agrees && !one.confirmed;
 		if (!agrees)
 			differences->list[kept++] = one;
 	}

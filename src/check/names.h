@@ -2,12 +2,12 @@
 #ifndef CHECK_NAMES_H
 #define CHECK_NAMES_H
 
-/* What an index has otherwise than the disk of names and of the attributes of what they stand for.
+/* Differences between an index and the disk in names, and in the attributes of files and
+ * directories.
  *
- * The index is held against a new one of the same sources (fresh_index.h); what differs is then
- * looked at on the disk itself, as often as it takes to tell a difference from a change: while
- * files change, neither of two indexes is what is there now. For the first thread; everything is
- * borrowed.
+ * The index is compared with a new index of the same sources (fresh_index.h). Each difference is
+ * then rechecked on the disk until it is either confirmed or was only a change, because files may
+ * change while the indexes are compared. For the first thread; everything is borrowed.
  */
 
 #include <stdbool.h>
@@ -23,26 +23,27 @@ struct sources;
 
 enum name_difference_kind {
 	NAME_NOT_INDEXED,
-	NAME_GONE, /* there is no such name on the disk; with all that the index has below it */
-	NAME_OTHERWISE, /* something else, or with other attributes */
+	NAME_MISSING, /* not on the disk; includes everything below it in the index */
+	NAME_DIFFERS, /* another type or other attributes */
 };
 
 struct name_difference {
 	enum name_difference_kind kind;
 	uint32_t source;
-	size_t path; /* relative to the source, an offset in name_differences.paths */
-	uint64_t seen; /* stands for what was on the disk when it was looked at */
-	unsigned int denied; /* how often in a row the index had it otherwise, though it rested */
-	bool settled; /* that is no change, but a difference */
+	size_t path; /* relative to the source; offset in name_differences.paths */
+	uint64_t seen; /* digest of the state on the disk at the last check */
+	/* successive checks with an unchanged state that differs from the index */
+	unsigned int confirmations;
+	bool confirmed; /* a difference, and no change */
 };
 
-/* All zero is empty. */
+/* All zero: empty. */
 struct name_differences {
 	struct name_difference *list;
 	size_t count, capacity;
-	struct bytes paths; /* each with a NUL behind */
-	uint64_t compared; /* names that were looked at */
-	bool cut_off; /* there may be more: no more were looked for */
+	struct bytes paths; /* each followed by a NUL */
+	uint64_t compared; /* number of compared names */
+	bool cut_off; /* the search stopped at the limit */
 };
 
 /* Two snapshots of the same sources. */
@@ -59,18 +60,20 @@ static inline const char *name_difference_path(const struct name_differences *di
 	return (const char *)differences->paths.data + difference->path;
 }
 
-/* Finds what differs, 0 or -errno. */
+/* Finds the differences. Returns 0 or -errno. */
 MUST_CHECK int name_differences_find(struct name_differences *differences,
 				     const struct name_sides *sides);
 
-/* Looks at what the disk has of what is not settled. */
-void name_differences_look(struct name_differences *differences, const struct sources *sources);
+/* Reads the state on the disk for all differences that are not confirmed. */
+void name_differences_read_disk(struct name_differences *differences,
+				const struct sources *sources);
 
-/* Holds that against a snapshot of the index that was begun later and has all that was told of when
- * it was looked at. What agrees by now is dropped; what is on the disk as it was, and not so in the
- * index, several times in a row, is settled; *left are left. 0 or -errno. */
-MUST_CHECK int name_differences_settle(struct name_differences *differences,
-				       struct catalog_reader *indexed,
-				       const struct sources *sources, size_t *left);
+/* Rechecks the differences against the disk and a later snapshot of the index, which must have all
+ * changes that happened before the last check. Removes those that agree now. Confirms those that
+ * were found several times in a row with the same state on the disk. Sets *left to the number of
+ * others. Returns 0 or -errno. */
+MUST_CHECK int name_differences_recheck(struct name_differences *differences,
+					struct catalog_reader *indexed,
+					const struct sources *sources, size_t *left);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* For programs it is one object:
+/* The JSON output is one object:
  *
  *	{"version": ..., "names": [
  *	{"difference": ..., "path": ...},
@@ -26,7 +26,7 @@
 #include "report/format.h"
 #include "source/source.h"
 
-/* As wide as the longest of what stands before a path. */
+/* Width of the longest word before a path. */
 #define WORD_FORMAT "%-16s  "
 
 static int write_part(const char *text, size_t length, void *context)
@@ -35,7 +35,7 @@ static int write_part(const char *text, size_t length, void *context)
 	return 0;
 }
 
-/* Takes the object. */
+/* Prints and frees an object. */
 static int print_object(struct output *output, json_t *object)
 {
 	int r;
@@ -83,8 +83,8 @@ int check_print_name(struct check_printing *printing, const struct name_differen
 {
 	static const char *const words[] = {
 		[NAME_NOT_INDEXED] = "not in the index",
-		[NAME_GONE] = "not on the disk",
-		[NAME_OTHERWISE] = "not as indexed",
+		[NAME_MISSING] = "not on the disk",
+		[NAME_DIFFERS] = "not as indexed",
 	};
 	CLEANUP_BYTES struct bytes path = {0};
 	const char *word = words[difference->kind];
@@ -212,7 +212,7 @@ static int print_text_figures(struct output *output, const struct check_figures 
 	int r = figure_print_path(output, "index", figures->folder);
 
 	figure_print(output, "structure", "%s", figures->structure);
-	if (figures->names_looked_at)
+	if (figures->names_checked)
 		figure_print(output, "names", "%s compared with the disk, %s%s %s",
 			     number_format(count, figures->names_compared),
 			     figures->names_cut_off ? "more than " : "",
@@ -230,7 +230,7 @@ static int print_text_figures(struct output *output, const struct check_figures 
 		figure_print(output, "contents", "not compared");
 	if (figures->contents_compared)
 		figure_print(output, "unverified",
-			     "%s %s: no hash of all bytes is known, or they cannot be read now",
+			     "%s %s: no full hash is indexed, or the file cannot be read",
 			     number_format(count, figures->contents.unverified),
 			     plural(figures->contents.unverified, "file", "files"));
 	return r;

@@ -2,13 +2,13 @@
 #ifndef CHECK_PRINT_H
 #define CHECK_PRINT_H
 
-/* What `check` found, as people or programs read it: written as it becomes known, in this order.
- * For the first thread; everything is borrowed.
+/* Output of `check`, as text or JSON. Everything is printed when it is found, in this order:
  *
  *	begin -> name ... -> contents -> (content -> file ...) ... -> unverified ->
  *	unverified_file ... -> end
  *
- * Failures of the output stay in there; the functions return others, as -errno.
+ * Write errors are stored in the output. The functions return other failures as -errno. For the
+ * first thread; everything is borrowed.
  */
 
 #include <stdbool.h>
@@ -24,15 +24,15 @@ struct check_printing {
 	struct output *output;
 	const struct sources *sources;
 	bool json;
-	bool grouped; /* the files that follow are those of a group, below its line */
-	/* How many were printed of what is being listed. */
+	bool grouped; /* the following files are indented below the line of their group */
+	/* Numbers of printed elements. */
 	uint64_t names, contents, files, unverified;
 };
 
 struct check_figures {
 	const char *folder; /* of the index */
 	const char *structure;
-	bool names_looked_at;
+	bool names_checked;
 	bool names_cut_off;
 	bool contents_compared;
 	uint64_t names_compared, names_different;
@@ -49,7 +49,7 @@ void check_print_content(struct check_printing *printing, enum content_differenc
 /* path: absolute */
 MUST_CHECK int check_print_file(struct check_printing *printing, const struct bytes *path,
 				enum content_state state);
-/* For programs alone: people get the number of these files. */
+/* JSON only: the text has the number of these files. */
 void check_print_unverified(struct check_printing *printing);
 MUST_CHECK int check_print_unverified_file(struct check_printing *printing,
 					   const struct bytes *path,
