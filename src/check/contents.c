@@ -202,7 +202,7 @@ static int compare_member(const struct search *search, const struct known *known
 		agreement->class = known->fresh_content.group;
 		agreement->prefix = known->fresh_content.prefix;
 	}
-	/* a single member may have no equal file, so only its prefix hash is compared */
+	/* a single member need not have an equal file, so only its prefix hash is compared */
 	agreement->broken |= known->fresh_content.prefix != known->indexed_content.prefix ||
 			     known->fresh_content.group != agreement->class ||
 			     (agreement->count > 1 && agreement->class == 0);
@@ -309,7 +309,7 @@ static int get_hash(const struct search *search, const struct content_record *co
 	return group_is_visible(&group) ? -ENOENT : 0;
 }
 
-/* Gets the records of a file that is in no visible group; it may have no hash. Returns 0,
+/* Gets the records of a file that is in no visible group; some have no hash. Returns 0,
  * NOT_COMPARABLE for other files and changed ones, or -errno. */
 static int get_single(const struct search *search, const struct file_record *file,
 		      struct known *known)

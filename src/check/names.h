@@ -6,7 +6,7 @@
  * directories.
  *
  * The index is compared with a new index of the same sources (fresh_index.h). Each difference is
- * then rechecked on the disk until it is either confirmed or was only a change, because files may
+ * then rechecked on the disk until it is either confirmed or was only a change, because files can
  * change while the indexes are compared. For the first thread; everything is borrowed.
  */
 

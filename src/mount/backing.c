@@ -123,8 +123,8 @@ static struct backing *add_backing(struct backings *backings, fuse_req_t request
 		free(backing);
 		return NULL;
 	}
-	if (!backings->refused &&
-	    ((backings->choice == BACKING_ALL && !file->silent) || backing_is_sealed(file->fd))) {
+	if (!backings->refused && ((backings->choice == BACKING_ALL && !file->times_unreliable) ||
+				   backing_is_sealed(file->fd))) {
 		backing->id = open_backing(request, file->fd);
 		backings->refused = backing->id == 0;
 	}

@@ -12,7 +12,7 @@
  * written to while it is open in the view, its new bytes are read as content of the old version.
  * Therefore passthrough is used for files that can never be written (sealed), and for other files
  * only if the user asks for it, but never for files whose writers leave no trace
- * (view_file.silent). */
+ * (view_file.times_unreliable). */
 
 #include <pthread.h>
 #include <stdbool.h>

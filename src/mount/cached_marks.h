@@ -6,7 +6,7 @@
  * system call. A node is marked before the view is queried for the reply. If a node has no mark
  * after a commit, replies that are sent later contain this commit.
  *
- * Marks are never removed, and two nodes may share one. With 400,000 marked nodes, 5 in 100 other
+ * Marks are never removed, and two nodes can share one. With 400,000 marked nodes, 5 in 100 other
  * nodes share one of the 2^23 marks. Any thread.
  */
 

@@ -14,7 +14,7 @@ static void choose_speed(struct session *session, struct fuse_conn_info *connect
 	choice = features_backing(facts);
 	if (choice != BACKING_NONE) {
 		connection->want |= (unsigned int)FUSE_CAP_PASSTHROUGH;
-		/* a source may be on overlayfs */
+		/* a source can be on overlayfs */
 		connection->max_backing_stack_depth = FUSE_BACKING_STACKED_OVER;
 	}
 #else

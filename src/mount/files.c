@@ -22,7 +22,7 @@ static int set_read_mode(struct session *session, fuse_req_t request, struct fus
 #if PASSTHROUGH_KNOWN
 	info->backing_id = id;
 #endif
-	if (id == 0 && !file->silent)
+	if (id == 0 && !file->times_unreliable)
 		info->keep_cache = page_gate_may_keep(&session->gate, node_id(file->node),
 						      file->content_digest);
 	return 0;
@@ -125,7 +125,7 @@ void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 	buffers_return(&session->buffers, buffer);
 }
 
-/* Only .twinfs/events can be unreadable. Other files are always ready, as for the kernel. */
+/* Only .twinfs/events can have nothing to read. Other files are always ready, as for the kernel. */
 void on_poll(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info,
 	     struct fuse_pollhandle *poll)
 {

@@ -6,7 +6,7 @@
  * thread.
  *
  * Handles are reference-counted. The open is one reference, and each running request is another:
- * the kernel may send the release while the thread that replied to the last request is still in
+ * the kernel can send the release while the thread that replied to the last request is still in
  * write(2).
  */
 

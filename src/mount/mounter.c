@@ -157,7 +157,7 @@ static dev_t serve_mount(struct fuse_session **fuse, const struct session_settin
 	return device;
 }
 
-/* Receives an order and returns its kind. Returns 0 if the daemon is gone or sent an invalid
+/* Receives an order and returns its kind. Returns 0 if the daemon has ended or sent an invalid
  * order. */
 static char receive_order(struct mounter_order *order)
 {
@@ -165,7 +165,7 @@ static char receive_order(struct mounter_order *order)
 
 	do
 		length = recv(SOCKET_FD, order, sizeof(*order), MSG_TRUNC);
-	/* ECONNRESET: the daemon is gone without having read a reply; its last order can still be
+	/* ECONNRESET: the daemon has ended without having read a reply; its last order can still be
 	 * read */
 	while (length < 0 && (errno == EINTR || errno == ECONNRESET));
 	return length > 0 && mounter_order_is_valid(order, (size_t)length) ? order->kind : '\0';
@@ -243,9 +243,9 @@ static void isolate(int socket)
 	closefrom(SOCKET_FD + 1);
 }
 
-/* Has the daemon closed its end? Then another view may be mounted there with the same device
+/* Has the daemon closed its end? Then another view can be mounted there with the same device
  * number. */
-static bool daemon_is_gone(void)
+static bool daemon_has_ended(void)
 {
 	struct pollfd socket = {.fd = SOCKET_FD};
 
@@ -254,7 +254,7 @@ static bool daemon_is_gone(void)
 
 static bool must_unmount(const struct session_settings *settings, char kind)
 {
-	if (kind == ORDER_UNMOUNT && !daemon_is_gone())
+	if (kind == ORDER_UNMOUNT && !daemon_has_ended())
 		return true;
 	return (kind == ORDER_UNMOUNT || settings->auto_unmount) &&
 	       mount_point_is_dead(settings->mount_point);
@@ -327,7 +327,7 @@ static bool poll_socket(const struct mounter *mounter, short events, int limit_m
 	return poll(&socket, 1, limit_ms) > 0;
 }
 
-/* A mount may wait for other processes or disks (autofs), without a limit. */
+/* A mount can wait for other processes or disks (autofs), without a limit. */
 static int wait_for_mount(const struct mounter *mounter)
 {
 	while (!poll_socket(mounter, POLLIN, STOP_INTERVAL_MS)) {

@@ -52,7 +52,7 @@ pid_t mounter_process(const struct mounter *mounter);
 enum session_access mounter_access(const struct mounter *mounter);
 
 /* The following functions must be called by one thread, and not by that of mounter_unmount. They
- * wait for the process, which may wait for replies of the view. They return -ECANCELED when
+ * wait for the process, which can wait for replies of the view. They return -ECANCELED when
  * *stopping becomes true, and must not be called any more then. */
 
 /* Fills in the inodes of the view that have inotify watches; duplicates are possible. Searches all
@@ -61,7 +61,7 @@ enum session_access mounter_access(const struct mounter *mounter);
 #define MOUNTER_WATCHED_MAX 1024
 #define MOUNTER_THREADS_MAX 16
 struct mounter_watchers {
-	/* not 0: all processes; no bool, as the received byte may have any value */
+	/* not 0: all processes; no bool, as the received byte can have any value */
 	uint8_t all_processes;
 	size_t count;
 	pid_t threads[MOUNTER_THREADS_MAX];
@@ -82,7 +82,7 @@ void mounter_close_route(struct mounter *mounter);
 
 /* Orders a lazy unmount and waits for the end of the process. It is killed after about five
  * seconds. The caller must have closed the device. Another mount on the same mount point is not
- * unmounted. Returns 0, or -errno if the process had ended or was killed: the mount may still
+ * unmounted. Returns 0, or -errno if the process had ended or was killed: the mount can still
  * exist, and accesses to it fail. */
 MUST_CHECK int mounter_unmount(struct mounter *mounter);
 

@@ -3,7 +3,7 @@
 #define MOUNT_MOUNTER_ORDER_H
 
 /* Messages from the daemon to the mounter process (mount/mounter.h): a kind and its arguments. The
- * mounter may have more permissions than the daemon, which may be compromised. So the mounter uses
+ * mounter can have more permissions than the daemon, which can be compromised. So the mounter uses
  * a message only after mounter_order_is_valid. Pure code, any thread.
  */
 

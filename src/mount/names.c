@@ -50,7 +50,7 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 	(void)fuse_reply_entry(request, &entry);
 }
 
-/* A getattr of an open file is not checked: a program may get a descriptor from another user. */
+/* A getattr of an open file is not checked: a program can get a descriptor from another user. */
 void on_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct session *session = session_of(request);

@@ -148,7 +148,7 @@ int session_new(struct session **session, struct view *view,
 	return 0;
 }
 
-/* Was the connection ended by an unmount? Another file system may be mounted there by now. */
+/* Was the connection ended by an unmount? Another file system can be mounted there by now. */
 static bool was_unmounted(const struct session *session)
 {
 	struct pollfd device = {.fd = fuse_session_fd(session->fuse)};
@@ -232,7 +232,7 @@ int session_run(struct session *session)
 	return r;
 }
 
-/* The notifier ends first: the kernel may block it until requests are answered, and programs wait
+/* The notifier ends first: the kernel can block it until requests are answered, and programs wait
  * for the notifier. */
 void session_stop(struct session *session)
 {

@@ -77,7 +77,7 @@ int signal_watch_new(struct signal_watch **watch, bool hangup_ends)
 		return -r;
 	}
 	pthread_sigmask(SIG_BLOCK, &made->signals, &before);
-	(void)signal(SIGHUP, SIG_DFL); /* it may be ignored */
+	(void)signal(SIGHUP, SIG_DFL); /* it can be ignored */
 	r = thread_start(&made->thread, watch_signals, made);
 	if (r < 0) {
 		pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -8,7 +8,7 @@
  * Listings are cached everywhere. The name of a copy in its group's folder changes when any
  * directory above it is renamed, for which there is no event per file. Therefore the listings of
  * all such folders are invalidated then, and names in them have no timeout. Files in .twinfs/ have
- * none either, nor have names in by-size/, whose ranks any change may move.
+ * none either, nor have names in by-size/, whose ranks any change can move.
  *
  * A shared mount has no timeouts, because the kernel would answer one user from the reply to
  * another.

@@ -117,7 +117,7 @@ static void *watch_table(void *context)
 			interval_ms = -1;
 			continue;
 		}
-		/* a table that changes while it is read may lack a mount */
+		/* a table that changes while it is read can lack a mount */
 		if (await(session, true, 0) == AWAITED_NOTHING &&
 		    is_left_behind(session, &process)) {
 			end_session(session, process);

@@ -14,7 +14,7 @@
 
 bool watcher_event_is_possible(void)
 {
-	/* available since Linux 5.12; a container may refuse it */
+	/* available since Linux 5.12; a container can refuse it */
 	return mount_setattr(-1, "", 0, NULL, 0) < 0 && errno == EINVAL;
 }
 
@@ -131,7 +131,7 @@ static int change(int folder, const struct watcher_event *event)
 
 int watcher_event_raise(struct watcher_event_route *route, const struct watcher_event *event)
 {
-	/* the order is not trusted: the daemon parses untrusted data, and this process may be
+	/* the order is not trusted: the daemon parses untrusted data, and this process can be
 	 * root */
 	bool inside = !strchr(event->name, '/') && !is_dots(event->name);
 	int r = inside ? open_folder(route, event) : -EINVAL;

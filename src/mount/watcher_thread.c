@@ -142,7 +142,7 @@ void watcher_thread_note_request(struct watcher_thread *watcher, pid_t requester
 struct times {
 	uint64_t next_ns; /* next pass */
 	uint64_t all_processes_ns; /* next search of all processes */
-	/* Next search of recent requesters, and when these end. A program may list a folder and
+	/* Next search of recent requesters, and when these end. A program can list a folder and
 	 * watch it afterwards. */
 	uint64_t again_ns, again_until_ns;
 };

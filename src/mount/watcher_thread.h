@@ -95,7 +95,7 @@ void watcher_thread_wake(struct watcher_thread *watcher);
 
 /* ---- for threads of the loop --------------------------------------------------------- */
 
-/* Records a thread with a request, whose process may watch folders. */
+/* Records a thread with a request, whose process can watch folders. */
 void watcher_thread_note_request(struct watcher_thread *watcher, pid_t requester);
 
 /* Does this request come from the process that raises events? Other processes get EROFS for

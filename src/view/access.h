@@ -5,7 +5,7 @@
 /* Permissions of a query's caller on the source. The kernel checks them under the caller's
  * credentials (base/caller.h), so modes, ACLs, groups and rules of the file system apply.
  *
- * The whole path from / to the object counts, because a source may be below a directory that the
+ * The whole path from / to the object counts, because a source can be below a directory that the
  * caller cannot search. The object found there must be the one that the index means: a user with
  * write access to a directory could put another file in the place of an unreadable one.
  *
@@ -19,7 +19,7 @@
  * that a user made can delay a request forever.
  *
  * Functions return 0, -EACCES if access is refused or the object no longer exists, or another
- * -errno. Each accesses the source and may block on it. A query without a caller is allowed
+ * -errno. Each accesses the source and can block on it. A query without a caller is allowed
  * everything, without an access. Any thread. */
 
 #include <stdint.h>

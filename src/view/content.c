@@ -17,7 +17,7 @@
 #include "view/node.h"
 #include "view/node_ops.h"
 #include "view/query.h"
-#include "view/silent.h"
+#include "view/silent_writes.h"
 #include "view/view.h"
 
 /* Reports a file that is missing or differs from the index, so that the daemon rechecks it. */
@@ -132,11 +132,11 @@ static int open_regular(struct view_query *query, uint64_t node, struct view_fil
 	if (r < 0)
 		return r;
 	file->fd = r;
-	silent_examine(file);
+	silent_writes_classify(file);
 	file->version = record.touches;
 	file->content_digest = hash64(content, sizeof(content), 0);
 	atomic_init(&file->signature, attributes_digest(&record.attributes));
-	return silent_verify(query, file, &record);
+	return silent_writes_verify(query, file, &record);
 }
 
 static int pad(struct bytes *content, size_t length)
@@ -284,7 +284,7 @@ static long read_source(const struct view_call *call, struct view_file *file, vo
 	length = pread(file->fd, buffer, size, offset);
 	if (length < 0)
 		return -errno;
-	r = file->probed ? silent_check_read(view, file) : 0;
+	r = file->lease_checked ? silent_writes_check_read(view, file) : 0;
 	if (r == 0)
 		r = source_attributes(view->catalog, file->fd, &now);
 	if (r == 0 && attributes_digest(&now) != atomic_load(&file->signature))

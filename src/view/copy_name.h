@@ -23,7 +23,7 @@
 /* Room for a name and its NUL. */
 #define COPY_NAME_SIZE 256
 
-/* The longest extension that the short form keeps, with its dot. */
+/* Longest extension of the short form, including the dot. */
 #define COPY_NAME_EXTENSION_MAX 16
 
 /* Writes the name of an entry.

@@ -20,7 +20,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 
-/* Size limit of the log. A single longer line is kept. */
+/* Size limit of the log. Only a single longer line can exceed it. */
 #define EVENT_LOG_BYTES_MAX (UINT64_C(1) << 20)
 
 struct event_log {

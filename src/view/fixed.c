@@ -39,7 +39,7 @@ static void fill_events(struct stat *attributes, struct view *view)
 	attributes->st_size = (off_t)size;
 }
 
-/* The time of the last change, hidden from callers: the change may concern a file that is
+/* The time of the last change, hidden from callers: the change can concern a file that is
  * hidden. */
 static struct timespec change_time(const struct view_query *query, struct timespec changed)
 {
@@ -108,7 +108,7 @@ static int entry_getattr(const struct view_query *query, const struct fixed_entr
 }
 
 /* Returns -ENOENT for an empty tree of redundant/, and for a tree that the caller cannot reach,
- * because the existence of a source may be hidden. */
+ * because the existence of a source can be hidden. */
 static int tree_getattr(const struct view_query *query, enum node_kind kind, uint64_t root,
 			struct stat *attributes)
 {

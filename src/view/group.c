@@ -112,7 +112,7 @@ static const struct source *find_source(const struct sources *sources, const cha
 	return NULL;
 }
 
-/* Finds the entry of a copy's name. The file may be in another group. */
+/* Finds the entry of a copy's name. The file can be in another group. */
 static int find_copy(const struct view_query *query, const char *name, struct entry_record *entry)
 {
 	char path[COPY_NAME_SIZE], made[COPY_NAME_SIZE];

@@ -3,7 +3,7 @@
 /* Translates an invalidation to entries and nodes of the view.
  *
  * The commit delta is processed in batches, each in a snapshot. Entries and nodes are collected
- * first, and passed to the sink after the snapshot has ended: the sink may block on a request that
+ * first, and passed to the sink after the snapshot has ended: the sink can block on a request that
  * waits for the map to grow, and the map waits for snapshots to end. Entries are passed after each
  * batch; waits and nodes at the end, after all entries.
  */
@@ -350,7 +350,7 @@ static int handle_group(struct pass *pass, uint64_t file, bool relisted)
 /* If the content of a file may have changed, its names refer to another node. For other kinds of
  * files the delta has no such flag. If its attributes changed: a running lookup marks the directory
  * first and then the file, so either mark counts. The previous version is invalidated, too, as it
- * may be open with outdated attributes. */
+ * can be open with outdated attributes. */
 static int invalidate_file(struct pass *pass, const struct delta_file *delta)
 {
 	struct file_record file;
@@ -476,7 +476,7 @@ static int invalidate_groups(struct pass *pass)
 	return r;
 }
 
-/* by-size/ and all its folders that were ever shown: any change may move ranks. */
+/* by-size/ and all its folders that were ever shown: any change can move ranks. */
 static int invalidate_ranks(struct pass *pass)
 {
 	struct view *view = pass->query.view;

@@ -3,11 +3,11 @@
 #define VIEW_KNOWN_NUMBERS_H
 
 /* Cache of the numbers that groups with one hash have for a caller of a shared view. Contents with
- * equal XXH3 hashes can be made easily, so one hash may have many groups. The number of a group
+ * equal XXH3 hashes can be made easily, so one hash can have many groups. The number of a group
  * counts the caller's groups up to it; without a cache, a listing would need quadratic time.
  *
  * A numbering is valid until the next commit, and for at most twenty times as long as its
- * computation took, as the permissions of the caller may change. The total size is bounded. Any
+ * computation took, as the permissions of the caller can change. The total size is bounded. Any
  * thread. */
 
 #include <pthread.h>

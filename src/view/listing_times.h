@@ -26,7 +26,7 @@ void listing_times_deinit(struct listing_times *times);
 MUST_CHECK int listing_times_set(struct listing_times *times, uint64_t node, struct timespec time);
 
 /* A name in the directory was added or removed. Moves a stored time forward, as the directory's own
- * ctime may be earlier: it is that of the last tick. Does nothing if no time is stored. */
+ * ctime can be earlier: it is that of the last tick. Does nothing if no time is stored. */
 void listing_times_renew(struct listing_times *times, uint64_t node, struct timespec time);
 
 /* Returns the later one of time and the stored time of the directory. */

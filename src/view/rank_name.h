@@ -33,7 +33,7 @@ struct rank_layout {
 
 struct rank_layout rank_layout_of(uint64_t groups);
 
-/* The ranks in a folder, from 1 on: [first, last]. In the last folder, last may exceed the number
+/* The ranks in a folder, from 1 on: [first, last]. In the last folder, last can exceed the number
  * of groups. */
 static inline uint64_t rank_folder_first(uint64_t folder)
 {
@@ -53,7 +53,7 @@ void rank_name_make(char name[static RANK_NAME_SIZE], const struct rank_layout *
 		    uint64_t rank, const struct group_record *group, struct name file);
 
 /* Returns the number at the beginning of a name, or 0 if the name has another form. The name that
- * is made for this number may be another one. */
+ * is made for this number can be another one. */
 uint64_t rank_name_parse(const char *name);
 
 #endif

@@ -11,7 +11,7 @@
 #include "catalog/record.h"
 
 /* A directory or file of a source, with its attributes in the source. A directory always has one
- * link, because find(1) would otherwise count subdirectories by it, and the view may omit some. */
+ * link, because find(1) would otherwise count subdirectories by it, and the view can omit some. */
 void stat_set_record(struct stat *stat, uint64_t node, const struct attributes *attributes);
 
 /* A file of a source, with the version of its content as st_dev. */

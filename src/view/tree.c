@@ -120,7 +120,7 @@ static int get_entry(const struct view_query *query, uint64_t parent,
 }
 
 /* Returns the reason for a missing name. A directory that could not be read has no names in the
- * index, but may have names in the source. */
+ * index, but can have names in the source. */
 static int missing_reason(const struct view_query *query, uint64_t node)
 {
 	struct dir_record dir;

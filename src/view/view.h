@@ -54,15 +54,16 @@ struct interruption;
 #define VIEW_COOKIE_PARENT 2
 #define VIEW_COOKIE_MIN 16
 
-/* Reports that are generated at the same time. A further request fails with -EBUSY, so that threads
- * remain for other requests. */
+/* Maximum number of reports that are generated at the same time. A further request fails with
+ * -EBUSY, so that threads remain for other requests. */
 #define VIEW_REPORTS_MAX 4
 
-/* Files that are rechecked at the same time, so that threads remain for other requests. */
+/* Maximum number of files that are rechecked at the same time, so that threads remain for other
+ * requests. */
 #define VIEW_RECHECKS_MAX 4
 
-/* Larger files are not verified at open (view/silent.h): hashing 1 GiB takes some tenths of a
- * second. */
+/* Larger files are not verified at open (view/silent_writes.h): hashing 1 GiB takes some tenths of
+ * a second. */
 #define VIEW_VERIFIED_MAX (UINT64_C(1) << 30)
 
 /* Fixed size of report.html, which is padded with blanks. Browsers read no more bytes than st_size
@@ -76,8 +77,8 @@ enum view_state {
 	VIEW_CURRENT, /* only files that changed recently are not compared yet */
 };
 
-/* Callbacks of the daemon, each of which may be NULL. Called by any thread, without a snapshot where
- * they block. */
+/* Callbacks of the daemon, each of which may be NULL. Any thread calls them. Those that can block
+ * are called without a snapshot. */
 struct view_hooks {
 	/* The source of a file differs from the index, so it must be rechecked. Must not block. May
 	 * be called several times for a file. */
@@ -166,7 +167,7 @@ void view_set_problem(struct view *view, int problem);
 
 /* Sets whether the sources have changes that cannot be written to the index. If so, the state is
  * reported as VIEW_WALKING, and listing a directory in uniques/ or redundant/ fails with -EIO,
- * because its names may be incomplete. Known names and contents are still served. */
+ * because its names can be incomplete. Known names and contents are still served. */
 void view_set_stale(struct view *view, bool stale);
 bool view_is_stale(const struct view *view);
 
@@ -238,10 +239,10 @@ struct view_file {
 	/* Only for source files: */
 	uint32_t version; /* version of the content */
 	uint64_t content_digest; /* differs for another file and for another version */
-	/* A write may leave the times unchanged (filesystem_times_are_reliable). The kernel must
+	/* A write can leave the times unchanged (filesystem_times_are_reliable). The kernel must
 	 * not cache pages beyond this open, nor read the backing file itself (passthrough). */
-	bool silent;
-	bool probed; /* silent, and a lease detects writers: each read requests one */
+	bool times_unreliable;
+	bool lease_checked; /* times_unreliable, and a lease detects writers: each read requests one */
 	/* attributes_digest() of the source when it last matched the index; 0 once the content has
 	 * changed */
 	_Atomic uint64_t signature;
@@ -269,7 +270,7 @@ void view_close(struct view_file *file);
 /* Reads up to size bytes at offset. Any thread; several may read one file at the same time. Blocks
  * on the source, never on a scan.
  *
- * Returns the number of bytes, 0 at the end, -ESTALE if the content of the source differs or may
+ * Returns the number of bytes, 0 at the end, -ESTALE if the content of the source differs or can
  * differ from what the index had at open, or another -errno. */
 MUST_CHECK long view_read(const struct view_call *call, struct view_file *file, void *buffer,
 			  size_t size, off_t offset);

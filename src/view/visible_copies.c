@@ -146,7 +146,7 @@ static int next_group(const struct view_query *query, struct hash128 hash, uint3
 	return r;
 }
 
-/* Outcome: the caller may have more groups of this hash. */
+/* Outcome: the caller can have more groups of this hash. */
 enum {
 	GROUPS_MORE = 1
 };
@@ -344,7 +344,7 @@ static int finds_another(const struct view_query *query, const struct group_reco
 		return r;
 	if (others == OTHERS_ALL || !visible.kept)
 		return visible.inodes > 1;
-	/* The cached result may be outdated. Together with what the caller finds now, it could make
+	/* The cached result can be outdated. Together with what the caller finds now, it could make
 	 * two copies redundant for each other, so the kept copy is checked again. */
 	r = find_other(query, visible.kept, copy, others, &kept);
 	bytes_free(&kept.path);

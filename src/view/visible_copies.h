@@ -12,7 +12,7 @@
  * visible ones by source, then by time of discovery, then by path.
  *
  * For a query without a caller the result is that of the index, without an access to the source.
- * Each function may block on the source. Any thread. */
+ * Each function can block on the source. Any thread. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/silent.h"
+#include "view/silent_writes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,14 +10,14 @@
 #include "catalog/query.h"
 #include "view/node.h"
 
-void silent_examine(struct view_file *file)
+void silent_writes_classify(struct view_file *file)
 {
 	uint32_t type = filesystem_type_at(file->fd);
 	struct stat status;
 
-	file->silent = !filesystem_times_are_reliable(type);
-	file->probed = file->silent && fstat(file->fd, &status) == 0 &&
-		       filesystem_leases_are_reliable(type, status.st_dev);
+	file->times_unreliable = !filesystem_times_are_reliable(type);
+	file->lease_checked = file->times_unreliable && fstat(file->fd, &status) == 0 &&
+			      filesystem_leases_are_reliable(type, status.st_dev);
 }
 
 /* ---- opening ------------------------------------------------------------------------- */
@@ -59,14 +59,14 @@ static void report_writer(const struct view *view, uint64_t file)
 		view->hooks.writer_found(view->hooks.context, file);
 }
 
-int silent_verify(struct view_query *query, const struct view_file *file,
-		  const struct file_record *record)
+int silent_writes_verify(struct view_query *query, const struct view_file *file,
+			 const struct file_record *record)
 {
 	struct group_record group = {0};
 	bool has = false;
 	int r;
 
-	if (!file->silent || record->attributes.size > VIEW_VERIFIED_MAX ||
+	if (!file->times_unreliable || record->attributes.size > VIEW_VERIFIED_MAX ||
 	    !filesystem_hides_stores_at(file->fd))
 		return 0;
 	r = find_group(query, record->id, &group);
@@ -102,7 +102,7 @@ static int fail_read(struct view *view, struct view_file *file)
  * shared mapping. The lease is requested after the read and before the signature is compared. A
  * writer that closed the file before the lease, or truncate(2), has changed the times by then. If
  * the lease is refused for another reason, the signature alone decides. */
-int silent_check_read(struct view *view, struct view_file *file)
+int silent_writes_check_read(struct view *view, struct view_file *file)
 {
 	if (fcntl(file->fd, F_SETLEASE, F_RDLCK) < 0)
 		return errno == EAGAIN ? fail_read(view, file) : 0;

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEW_SILENT_WRITES_H
+#define VIEW_SILENT_WRITES_H
+
+/* Detection of silent writes: on some file systems a write can leave the times of a file unchanged
+ * (base/filesystem_kind.h). A read lease, requested at open and read, detects a writer. */
+
+#include "base/attributes.h"
+#include "view/query.h"
+#include "view/view.h"
+
+struct file_record;
+
+/* Sets times_unreliable and lease_checked by the file system of an open file. An unknown file
+ * system has unreliable times and leases. */
+void silent_writes_classify(struct view_file *file);
+
+/* Verifies that an open file was not written to since its comparison, where neither its times nor
+ * an event need show a write. Reads the file and compares its hash with that of its group. The
+ * snapshot of the query ends. Blocks on the source.
+ *
+ * A file is not read if it is in no group, if it is larger than VIEW_VERIFIED_MAX, or if its file
+ * system updates times eventually.
+ *
+ * Returns 0, -errno, -EINTR, or VIEW_RECOMPARE if the bytes differ or a program has the file open
+ * for writing. The hook writer_found was called then. */
+MUST_CHECK int silent_writes_verify(struct view_query *query, const struct view_file *file,
+				    const struct file_record *record);
+
+/* Must be called after each read from a file that is lease_checked. A file in no group always
+ * passes. Returns 0, -ESTALE if the file is in a group and a program has it open for writing, or
+ * another -errno. */
+MUST_CHECK int silent_writes_check_read(struct view *view, struct view_file *file);
+
+#endif
