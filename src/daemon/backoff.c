@@ -9,19 +9,19 @@
 #include "base/array.h"
 #include "base/clock.h"
 
-/* A file has come to rest when it stays as it is for so many times its delay. */
+/* A file is quiet if it did not change for this many times its delay. */
 #define BACKOFF_FORGET_FACTOR 10
 
-/* More would change nothing: the shortest delay is at its limit then. */
+/* With this many doublings the shortest delay has reached every limit. */
 #define DOUBLINGS_MAX 20
 
 struct backoff_file {
 	uint64_t file;
-	uint64_t due_ns; /* of one that waits; of another: when it was compared */
+	uint64_t due_ns; /* of a waiting file; of another one: when it was compared */
 	size_t place; /* in the heap */
 	bool waits;
-	unsigned char restless; /* how often its delay doubled because it changed again */
-	unsigned char busy; /* how often in a row it could not be compared */
+	unsigned char doublings; /* of the debounce delay, as it changed repeatedly */
+	unsigned char busy; /* comparisons in a row that were not possible */
 	UT_hash_handle hh;
 };
 
@@ -37,7 +37,7 @@ static uint64_t delay_ns(uint64_t shortest_ms, unsigned int doublings)
 	return limited_delay_ns(shortest_ms, doublings, BACKOFF_MAX_MS);
 }
 
-/* The heap: binary, in an array, no file due before the one at (place - 1) / 2. */
+/* Binary heap in an array: no file is due before its parent at (place - 1) / 2. */
 
 static void heap_put(struct backoff *backoff, size_t place, struct backoff_file *file)
 {
@@ -125,22 +125,22 @@ static struct backoff_file *add(struct backoff *backoff, uint64_t id)
 	return file;
 }
 
-/* Has a file that was due, or compared, so long ago come to rest? */
-static bool has_rested(const struct backoff_file *file, uint64_t now_ns)
+/* Returns whether the file did not change for long since it was due or compared. */
+static bool is_quiet(const struct backoff_file *file, uint64_t now_ns)
 {
 	return now_ns - file->due_ns >=
-	       BACKOFF_FORGET_FACTOR * delay_ns(DEBOUNCE_CLOSED_MS, file->restless);
+	       BACKOFF_FORGET_FACTOR * delay_ns(DEBOUNCE_CLOSED_MS, file->doublings);
 }
 
-/* It changed. Takes account of how long ago it was due, or compared. */
-static void count_change(struct backoff_file *file, uint64_t now_ns)
+/* Doubles the debounce delay of a file that changed again, or resets it if the file was quiet. */
+static void count_doublings(struct backoff_file *file, uint64_t now_ns)
 {
 	if (now_ns < file->due_ns)
-		return; /* it had not settled: this belongs to the change before */
-	if (has_rested(file, now_ns))
-		file->restless = 0;
-	else if (file->restless < DOUBLINGS_MAX)
-		file->restless++;
+		return; /* still in the debounce time of the change before */
+	if (is_quiet(file, now_ns))
+		file->doublings = 0;
+	else if (file->doublings < DOUBLINGS_MAX)
+		file->doublings++;
 }
 
 int backoff_changed(struct backoff *backoff, uint64_t id, bool closed, uint64_t now_ns)
@@ -149,20 +149,20 @@ int backoff_changed(struct backoff *backoff, uint64_t id, bool closed, uint64_t 
 	uint64_t due_ns;
 
 	if (file)
-		count_change(file, now_ns);
+		count_doublings(file, now_ns);
 	else
 		file = add(backoff, id);
 	if (!file)
 		return -ENOMEM;
-	due_ns = now_ns + delay_ns(closed ? DEBOUNCE_CLOSED_MS : DEBOUNCE_OPEN_MS, file->restless);
+	due_ns = now_ns + delay_ns(closed ? DEBOUNCE_CLOSED_MS : DEBOUNCE_OPEN_MS, file->doublings);
 	if (closed)
 		file->busy = 0;
 	else if (file->busy > 0 && due_ns < file->due_ns)
-		due_ns = file->due_ns; /* that it is open is known already */
+		due_ns = file->due_ns; /* it is known to be open: the backoff goes on */
 	return wait_until(backoff, file, due_ns);
 }
 
-/* It could not be compared once more. */
+/* Makes the file wait with a delay that doubles each time. */
 static int wait_longer(struct backoff *backoff, uint64_t id, uint64_t longest_ms, uint64_t now_ns)
 {
 	struct backoff_file *file = find(backoff, id);
@@ -221,8 +221,8 @@ bool backoff_is_due(const struct backoff *backoff, uint64_t id, uint64_t now_ns)
 	return file && file->waits && file->due_ns <= now_ns;
 }
 
-/* The places in the heap of all that are due, where the first one is. Looks only at them and at
- * those right below. */
+/* Collects the heap places of all due files. The first one must be due. Visits only the due files
+ * and their children. */
 static int collect_due(const struct backoff *backoff, uint64_t now_ns, size_t **places,
 		       size_t *count)
 {
@@ -272,7 +272,7 @@ void backoff_sweep(struct backoff *backoff, uint64_t now_ns)
 
 	HASH_ITER(hh, backoff->table, file, next)
 	{
-		if (file->waits || now_ns < file->due_ns || !has_rested(file, now_ns))
+		if (file->waits || now_ns < file->due_ns || !is_quiet(file, now_ns))
 			continue;
 		HASH_DEL(backoff->table, file);
 		free(file);

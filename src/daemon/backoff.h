@@ -2,21 +2,20 @@
 #ifndef DAEMON_BACKOFF_H
 #define DAEMON_BACKOFF_H
 
-/* When to compare a file that changed: soon after it was closed, later while it goes on changing;
- * and when to try again what could not be read.
- * Pure code: the clock is given in. Not shared between threads. A struct backoff that is all zero
- * is empty and valid.
+/* Debounce and backoff: when to compare a file that changed, and when to retry one that could not
+ * be read. Pure code: the caller passes the time. Not shared between threads. A struct backoff that
+ * is all zero is empty and valid.
  *
  *	closed or moved		DEBOUNCE_CLOSED_MS after the last event
  *	written, not closed	DEBOUNCE_OPEN_MS after the last event
- *	again and again		each time that it changed within ten times as long after it was due,
- *				twice as long, up to BACKOFF_MAX_MS; so a file that never rests costs
- *				a read a minute
- *	somebody has it open	tried again after DEBOUNCE_OPEN_MS, then twice as long each time, up to
- *				BACKOFF_MAX_MS; an event that it was closed cuts that short
- *	could not be read	tried again after DEBOUNCE_OPEN_MS, then twice as long each time, up to
- *				BACKOFF_FAILED_MAX_MS: so a fault that is over is made good after as
- *				long again as it took, and one that lasts costs a try a day
+ *	changed repeatedly	the delay doubles with each change that follows within ten delays
+ *				after the file was due, up to BACKOFF_MAX_MS: a file that is always
+ *				active is read once a minute
+ *	open for writing	retried after DEBOUNCE_OPEN_MS, then the delay doubles each time, up
+ *				to BACKOFF_MAX_MS; an event of the close ends the wait
+ *	could not be read	retried after DEBOUNCE_OPEN_MS, then the delay doubles each time, up
+ *				to BACKOFF_FAILED_MAX_MS: a fault that has ended is noticed after at
+ *				most twice its duration, a permanent one costs one retry a day
  */
 
 #include <stdbool.h>
@@ -30,43 +29,43 @@
 #define BACKOFF_MAX_MS 60000
 #define BACKOFF_FAILED_MAX_MS 86400000
 
-/* So many wait by themselves after they failed, some 6 MiB. BACKOFF_ALL, which is no file, waits in
- * the place of those beyond. */
+/* Highest number of failed files that wait with a time of their own, about 6 MiB of memory.
+ * BACKOFF_ALL, which is the id of no file, waits on behalf of all further ones. */
 #define BACKOFF_FAILED_FILES ((size_t)64 << 10)
 #define BACKOFF_ALL UINT64_C(0)
 
 struct backoff {
 	struct backoff_file *table; /* uthash, by file id */
-	struct backoff_file **heap; /* those that wait, the one that is due first in front */
-	size_t count; /* of files that wait to be compared */
+	struct backoff_file **heap; /* waiting files, earliest due time first */
+	size_t count; /* waiting files */
 	size_t capacity; /* of heap */
 };
 
-/* The file changed.
+/* Notes a change of the file.
  *
- * closed	nobody is known to be writing it still
+ * closed	no program is known to have it open for writing
  *
- * 0 or -ENOMEM. */
+ * Returns 0 or -ENOMEM. */
 MUST_CHECK int backoff_changed(struct backoff *backoff, uint64_t file, bool closed,
 			       uint64_t now_ns);
 
-/* It was due and could not be compared: somebody has it open for writing, or it moved under the
- * read. It waits again. 0 or -ENOMEM. */
+/* Makes a due file wait again: a program has it open for writing, or it changed while it was read.
+ * Returns 0 or -ENOMEM. */
 MUST_CHECK int backoff_busy(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
-/* It could not be read, for a reason that may pass: it waits to be tried again, if it does not
- * already. For a struct backoff of its own, of files or of directories, in which nothing else
- * waits. 0 or -ENOMEM. */
+/* Makes a file or directory wait for a retry, unless it waits already: it could not be read, for a
+ * reason that may pass. Use a separate struct backoff that holds only failures. Returns 0 or
+ * -ENOMEM. */
 MUST_CHECK int backoff_failed(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
-/* It was compared (or is gone, or could not be read): it waits no more. How restless it was is
+/* Ends the wait of a file that was compared, was removed or could not be read. Its delay is
  * remembered for a while, so that a file that is written every second is not read every second. */
 void backoff_done(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
-/* Does it wait for a time that has not come? Then it is not to be read. */
+/* Returns whether the file waits for a time in the future: then it must not be read yet. */
 bool backoff_waits(const struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
-/* Does it wait, and has its time come? */
+/* Returns whether the file waits and its due time has been reached. */
 bool backoff_is_due(const struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
 /* Ids of files; the owner frees the list with free(3). */
@@ -75,15 +74,16 @@ struct due_files {
 	size_t count, capacity;
 };
 
-/* Appends the ids of all files that are due; with all, of all files that wait. They wait on until
- * backoff_done or backoff_busy. Returns 0 or -ENOMEM. */
+/* Appends the ids of all files that are due; with all, of all files that wait. They keep waiting
+ * until backoff_done or backoff_busy. Returns 0 or -ENOMEM. */
 MUST_CHECK int backoff_due(const struct backoff *backoff, uint64_t now_ns, bool all,
 			   struct due_files *files);
 
-/* When the next one is due; UINT64_MAX: none waits. */
+/* Returns the earliest due time, or UINT64_MAX if no file waits. */
 uint64_t backoff_next_ns(const struct backoff *backoff);
 
-/* Forgets what was remembered of files that have rested long; call it now and then. */
+/* Frees the entries of files that have been quiet for long. The caller calls it from time to
+ * time. */
 void backoff_sweep(struct backoff *backoff, uint64_t now_ns);
 
 void backoff_free(struct backoff *backoff);

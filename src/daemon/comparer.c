@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+
+/* The comparer thread (one for each lane):
+ *
+ *	waits for		passes on
+ *	comparer_begin()	first comparison --> settings.compared
+ *	a due time of backoff,	ingest_compare --> commits; busy files back to backoff,
+ *	  failing or a retry	  unreadable ones to failing
+ *	a ticket		up to BARRIER_ROUNDS comparisons without debounce
+ *				  --> settings.barrier_reached
+ *	the end of a pause	(duty_cycle.h after each round, RETRY_MS_MIN after a failure)
+ */
 #include "daemon/comparer.h"
 
 #include <errno.h>
@@ -20,37 +31,39 @@
 #include "daemon/pending_files.h"
 #include "daemon/ticket_worker.h"
 
-/* Between two tries to go on after a failure (a full disk, mostly). */
+/* Pause between two attempts after a failure (usually a full disk). */
 #define RETRY_MS_MIN 1000
 #define RETRY_MS_MAX 4000
 
-/* Whoever waits gets so many rounds: what moves under the first is at rest in the next, or is
- * being written. */
+/* Highest number of comparisons for one barrier: a file that changed during the first one is quiet
+ * in the next, or a program is writing it. */
 #define BARRIER_ROUNDS 3
 
-/* So often restless files, files that came back to no comparison, and the memory of the last burst
- * are let go. */
+/* Interval at which entries of quiet files and unused rivals are dropped and burst memory is
+ * freed. */
 #define SWEEP_MS 10000
 
 struct comparer {
 	struct comparer_settings settings;
-	struct ingest ingest; /* of its comparisons but the first; its thread only */
-	uint64_t rested_ns; /* no comparison before that, unless somebody waits; its thread only */
-	uint64_t due_ns; /* what was due then is in the comparison under way; the same */
-	bool retries; /* and so is whatever failed */
-	struct ticket_worker worker; /* its lock is that of all below, too */
-	struct backoff backoff;
-	struct backoff failing; /* files that could not be read, and may be by now */
-	bool retry; /* all of them are to be tried, and those that may not */
-	uint64_t sweep_ns; /* when */
-	struct bytes rivals; /* sizes, since the comparison under way began */
-	bool any_rival; /* there was no memory for one of them */
-	bool forgot; /* nor for a file that changed: it is to be found in the index */
+	/* only the comparer thread */
+	struct ingest ingest; /* for all comparisons after the first */
+	uint64_t resume_ns; /* earliest next comparison, unless a ticket waits */
+	uint64_t due_ns; /* the comparison under way includes the files due at this time */
+	bool retries; /* it also includes all files that could not be read */
+
+	struct ticket_worker worker; /* its lock also guards all fields below */
+	struct backoff backoff; /* changed files */
+	struct backoff failing; /* files that could not be read, for a reason that may pass */
+	bool retry; /* retry all files that could not be read, for any reason */
+	uint64_t sweep_ns; /* time of the next sweep */
+	struct bytes rivals; /* sizes noted since the comparison under way began */
+	bool any_rival; /* memory ran out for one: any size may have a rival */
+	bool forgot; /* memory ran out for a changed file: the index has to be searched for it */
 	bool moved;
 	bool held;
 };
 
-/* ---- what others tell ---------------------------------------------------------------- */
+/* ---- notes from other threads -------------------------------------------------------- */
 
 void comparer_changed(struct comparer *comparer, uint64_t file, bool closed)
 {
@@ -103,7 +116,7 @@ void comparer_barrier(struct comparer *comparer, uint64_t ticket)
 	ticket_worker_request(&comparer->worker, ticket);
 }
 
-/* ---- which sizes --------------------------------------------------------------------- */
+/* ---- sizes to compare ---------------------------------------------------------------- */
 
 /* Files to be compared now, and their sizes. */
 struct due {
@@ -139,11 +152,11 @@ static int find_sizes(struct catalog *catalog, struct ingest_range range, struct
 	return r;
 }
 
-/* ---- what became of them ------------------------------------------------------------- */
+/* ---- results of a comparison --------------------------------------------------------- */
 
-/* Those that failed wait to be tried again, or wait already; what was tried and did not is done.
- * Holds the lock. */
-static int settle_failed(struct comparer *comparer, const struct due *due,
+/* Makes failed files wait for a retry and ends the wait of retried files that were read. The caller
+ * holds the lock. */
+static int finish_failed(struct comparer *comparer, const struct due *due,
 			 const struct bytes *failed)
 {
 	const uint64_t *list = (const void *)failed->data;
@@ -160,7 +173,7 @@ static int settle_failed(struct comparer *comparer, const struct due *due,
 	}
 	if (r < 0 || !comparer->retries)
 		return r;
-	/* of those that are not tried again by themselves some may not have been read */
+	/* some files without a retry time of their own may still be unread */
 	if (comparer->ingest.result.pending > 0)
 		return backoff_failed(&comparer->failing, BACKOFF_ALL, now);
 	if (backoff_is_due(&comparer->failing, BACKOFF_ALL, comparer->due_ns))
@@ -168,9 +181,10 @@ static int settle_failed(struct comparer *comparer, const struct due *due,
 	return 0;
 }
 
-/* Those that are still unread wait again, those that changed meanwhile wait already, the others
- * are done. Holds the lock. */
-static int settle(struct comparer *comparer, const struct due *due, const struct bytes *pending)
+/* Makes unread files wait again and ends the wait of compared ones. Files that changed during the
+ * comparison wait already and stay as they are. The caller holds the lock. */
+static int finish_compared(struct comparer *comparer, const struct due *due,
+			   const struct bytes *pending)
 {
 	const uint64_t *list = (const void *)pending->data;
 	size_t count = pending->length / sizeof(*list);
@@ -216,7 +230,7 @@ static bool tried_again(void *context, uint64_t file)
 	return again;
 }
 
-/* What is compared from here on is compared with what is in the index from here on. */
+/* Forgets earlier rivals: a comparison that begins now includes them. */
 static void begin_comparison(struct comparer *comparer)
 {
 	pthread_mutex_lock(&comparer->worker.lock);
@@ -225,7 +239,7 @@ static void begin_comparison(struct comparer *comparer)
 	pthread_mutex_unlock(&comparer->worker.lock);
 }
 
-/* Every file of its range that waits: those whose size is shared. */
+/* Notes every unread file of the range that shares its size with another one. */
 static int note_all_unread(struct comparer *comparer)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -288,7 +302,7 @@ static int add_failed(struct comparer *comparer, struct due *due)
 	return 0;
 }
 
-/* Finds what is due: with all everything that waits, but for what failed. */
+/* Finds the due files; with all, also changed files whose debounce time has not ended. */
 static int find_due(struct comparer *comparer, bool all, struct due *due)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -309,7 +323,7 @@ static int find_due(struct comparer *comparer, bool all, struct due *due)
 	return r;
 }
 
-/* Takes what is due and compares it. 0 or -errno. */
+/* Compares the due files. *nothing: there were none. Returns 0 or -errno. */
 static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 {
 	struct ingest *ingest = &comparer->ingest;
@@ -338,14 +352,14 @@ static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&comparer->worker.lock);
-	r = settle(comparer, &due, &pending.waiting);
+	r = finish_compared(comparer, &due, &pending.waiting);
 	if (r == 0)
-		r = settle_failed(comparer, &due, &pending.failed);
+		r = finish_failed(comparer, &due, &pending.failed);
 	pthread_mutex_unlock(&comparer->worker.lock);
 	return r;
 }
 
-/* All for those who wait; *moved: it was not all at rest. */
+/* Compares all waiting files for a ticket. *moved: some changed during the comparison. */
 static int compare_for_barrier(struct comparer *comparer, bool *moved)
 {
 	bool nothing = false;
@@ -372,7 +386,8 @@ static void wait_to_begin(struct comparer *comparer)
 	pthread_mutex_unlock(&comparer->worker.lock);
 }
 
-/* Until it succeeds. 0, -EUCLEAN, or -ECANCELED at the end. */
+/* Runs the first comparison until it succeeds. Returns 0, -EUCLEAN, or -ECANCELED if the thread has
+ * to end. */
 static int compare_first(struct comparer *comparer)
 {
 	const struct comparer_settings *settings = &comparer->settings;
@@ -393,7 +408,7 @@ static int compare_first(struct comparer *comparer)
 		begin_comparison(comparer);
 		r = indexing_contents(settings->indexing,
 				      again ? PROGRESS_NEVER : settings->progress);
-		/* who waits for one that is stopped waits for its end */
+		/* the result of a stopped comparison is not reported */
 		if (stop_requested())
 			return -ECANCELED;
 		settings->busy(settings->context, r < 0, -r);
@@ -407,20 +422,20 @@ static int compare_first(struct comparer *comparer)
 	return r == 0 ? note_all_unread(comparer) : r;
 }
 
-/* When to go on; holds the lock. */
+/* Returns the time of the next comparison. The caller holds the lock. */
 static uint64_t next_comparison_ns(const struct comparer *comparer)
 {
 	uint64_t due_ns = backoff_next_ns(&comparer->backoff);
 	uint64_t failed_ns = backoff_next_ns(&comparer->failing);
 
 	if (comparer->forgot || comparer->retry)
-		return comparer->rested_ns;
+		return comparer->resume_ns;
 	if (failed_ns < due_ns)
 		due_ns = failed_ns;
-	return due_ns > comparer->rested_ns ? due_ns : comparer->rested_ns;
+	return due_ns > comparer->resume_ns ? due_ns : comparer->resume_ns;
 }
 
-/* Lets go of what has rested long; holds the lock. */
+/* Drops entries of quiet files and frees burst memory. The caller holds the lock. */
 static void sweep(struct comparer *comparer, uint64_t now_ns)
 {
 	if (now_ns < comparer->sweep_ns)
@@ -450,8 +465,8 @@ static void answer(struct comparer *comparer, uint64_t ticket, int error, bool m
 	settings->barrier_reached(settings->context, ticket, error, moved);
 }
 
-/* One round of work. An index that contradicts itself is made anew at the next start: until then
- * nothing more is compared, and who waits is told so. */
+/* Does one round of work. A corrupt index is rebuilt at the next start: until then no file is
+ * compared and each ticket is answered with -EUCLEAN. */
 static int work(struct comparer *comparer, uint64_t ticket, bool *moved, bool broken)
 {
 	bool nothing;
@@ -474,7 +489,7 @@ static void *compare(void *context)
 		settings->busy(settings->context, true, -r);
 		began_ns = clock_monotonic_ns();
 		r = work(comparer, ticket, &moved, r == -EUCLEAN);
-		comparer->rested_ns = duty_cycle_resume_ns(began_ns);
+		comparer->resume_ns = duty_cycle_resume_ns(began_ns);
 		settings->busy(settings->context, r < 0, -r);
 		if (ticket && !stop_requested())
 			answer(comparer, ticket, -r, moved);

@@ -8,16 +8,17 @@
 #include "base/error.h"
 #include "base/log.h"
 
-/* What root's daemon needs to show all that root would see:
+/* Capabilities that root's daemon needs to show all files that root can read:
  *
- *	DAC_READ_SEARCH	every folder and file
- *	FOWNER		others' files without moving their atime (O_NOATIME)
- *	LEASE		on others' files: who writes to them (ingest/reading.h)
+ *	DAC_READ_SEARCH	reads every folder and file
+ *	FOWNER		reads other users' files without changing their atime (O_NOATIME)
+ *	LEASE		takes leases on other users' files, to detect writers (ingest/reading.h)
  *	SYS_ADMIN	only with -o trusted_xattrs, to read those attributes, and -o passthrough
- *	SETUID, SETGID	only where other users get in: to ask the kernel as each of them (view/access.h)
+ *	SETUID, SETGID	only if other users may access the view: permission checks of the kernel
+ *			run as the caller (view/access.h)
  *
- * Not DAC_OVERRIDE: what root may write is what it owns and the mode allows. Not CHOWN, KILL,
- * SYS_PTRACE and all the others.
+ * Without DAC_OVERRIDE root can write only to files that it owns and whose mode allows it. CHOWN,
+ * KILL, SYS_PTRACE and all others are dropped, too.
  */
 #define KEPT (CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_LEASE))
 #define KEPT_SHARED (CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID))
@@ -32,25 +33,26 @@ static uint64_t wanted_capabilities(const struct daemon_settings *settings)
 }
 
 #ifdef TWINFS_INSTRUMENTED
-/* What looks over our shoulder writes its reports elsewhere. */
+/* Sanitizers and coverage write their reports to other folders. */
 static int restrict_writing(const struct daemon_settings *settings, const char *folder,
-			    struct bytes *said)
+			    struct bytes *summary)
 {
 	(void)settings;
 	(void)folder;
-	(void)said;
+	(void)summary;
 	return 0;
 }
 #else
-/* Notes what holds. What the kernel has not, it cannot; that the view is there counts for more. */
-static int note(struct bytes *said, const char *what, int result)
+/* Adds an active part to the summary. If the kernel refuses the part, the daemon runs without
+ * it. */
+static int add_to_summary(struct bytes *summary, const char *what, int result)
 {
 	if (result == 0)
-		return bytes_format(said, "%s%s", said->length > 0 ? ", " : "", what);
+		return bytes_format(summary, "%s%s", summary->length > 0 ? ", " : "", what);
 	if (result == -ENOSYS || result == -EOPNOTSUPP)
-		log_debug("the kernel has no %s: going on without", what);
+		log_debug("cannot use %s: not supported by the kernel; continuing without", what);
 	else
-		log_warning("going on without %s: %s", what, error_text(result));
+		log_warning("cannot use %s: %s; continuing without", what, error_text(result));
 	return 0;
 }
 
@@ -61,37 +63,39 @@ static unsigned int needed_calls(const struct daemon_settings *settings)
 }
 
 static int restrict_writing(const struct daemon_settings *settings, const char *folder,
-			    struct bytes *said)
+			    struct bytes *summary)
 {
-	int r = note(said, "landlock", confine_writing(folder));
+	int r = add_to_summary(summary, "landlock", confine_writing(folder));
 
-	return r < 0 ? r : note(said, "seccomp", confine_calls(needed_calls(settings)));
+	return r < 0 ? r
+		     : add_to_summary(summary, "seccomp", confine_calls(needed_calls(settings)));
 }
 #endif
 
-static int confine(const struct daemon_settings *settings, const char *folder, struct bytes *said)
+static int confine(const struct daemon_settings *settings, const char *folder,
+		   struct bytes *summary)
 {
 	int r = confine_no_new_privileges();
 
 	if (r == 0)
-		r = restrict_writing(settings, folder, said);
+		r = restrict_writing(settings, folder, summary);
 	if (r == 0)
 		r = confine_capabilities(wanted_capabilities(settings));
 	if (r == 0)
-		r = bytes_format(said,
-				 "%sno_new_privs; capabilities: ", said->length > 0 ? ", " : "");
-	return r < 0 ? r : confine_name_capabilities(said);
+		r = bytes_format(summary,
+				 "%sno_new_privs; capabilities: ", summary->length > 0 ? ", " : "");
+	return r < 0 ? r : confine_name_capabilities(summary);
 }
 
 int confinement_begin(const struct daemon_settings *settings, const char *folder,
-		      struct bytes *said)
+		      struct bytes *summary)
 {
 	int r;
 
 	if (!settings->foreground)
 		log_connect_to_syslog();
-	r = confine(settings, folder, said);
+	r = confine(settings, folder, summary);
 	if (r < 0)
-		log_error("cannot give up rights that are not needed: %s", error_text(r));
+		log_error("cannot drop privileges: %s", error_text(r));
 	return r;
 }

@@ -2,31 +2,31 @@
 #ifndef DAEMON_CONFINEMENT_H
 #define DAEMON_CONFINEMENT_H
 
-/* What a daemon keeps of the rights of who started it. It reads files that anybody may have put
- * there, for as long as the view is mounted, and needs little for that:
+/* Confines the daemon with Landlock, seccomp and a reduced set of capabilities. It reads untrusted
+ * files for as long as the view is mounted, and needs few rights for that:
  *
- *	writing		only below its index folder, where the kernel has Landlock; no attribute of
- *			any file, where it has seccomp. So the sources are never written to.
- *	system calls	those that reading files takes, where the kernel has seccomp: no socket,
- *			no other process
- *	programs	none
- *	capabilities	of root's, to read what root reads (see confinement.c)
+ *	writing		only below its index folder (Landlock), and no attribute of any file
+ *			(seccomp): it cannot write to the sources
+ *	system calls	those that reading files needs (seccomp): no new socket, no new process
+ *	programs	none (no_new_privs)
+ *	capabilities	those that root needs to read all files (see confinement.c)
  *
- * Mounting and unmounting is for a process of its own, which is there before (mount/mounter.h). So
- * is everything that an index may need of other folders when it is opened.
+ * On a kernel without Landlock or seccomp the daemon runs without that part. A separate process,
+ * which is started before, mounts and unmounts (mount/mounter.h). The index is opened before, as
+ * that may need other folders.
  */
 
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "daemon/daemon_settings.h"
 
-/* Confines the process, which has no other threads yet.
+/* Confines the process, which must not have other threads yet.
  *
- * folder	of the index, which is there
- * said		gets what came of it, for status.json: what the kernel has not is not there
+ * folder	of the index, must exist
+ * summary	receives the active parts as text, for status.json
  *
- * 0, or -errno (logged) where rights that are there to be given up could not be. */
+ * Returns 0, or -errno (logged) if the process could not drop its privileges. */
 MUST_CHECK int confinement_begin(const struct daemon_settings *settings, const char *folder,
-				 struct bytes *said);
+				 struct bytes *summary);
 
 #endif

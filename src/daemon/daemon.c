@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Who does what in a process that serves a view:
+/* Threads of a process that serves a view:
  *
  *	first thread	opens the index, walks the names, mounts, serves requests until the end
- *	follower	makes names and attributes of the index those of the sources (follower.h)
+ *	follower	keeps names and attributes of the index equal to the sources (follower.h)
  *	2 comparers	read files, commit groups (lanes.h)
- *	watch's		drains the kernel's queues of events (watch/watch.h)
- *	session's	answer requests, each with a snapshot of the index; one of them tells the
- *			kernel what it must forget (mount/notifier.h)
- *	service status	tells a service manager how far the view is (service_status.h)
- *	signals		waits for SIGINT and SIGTERM: sets the stop flag, ends the session; for
- *			SIGHUP: has everything walked, and tried again what could not be read
+ *	watch		drains the kernel's event queues (watch/watch.h)
+ *	session		several threads answer requests, each with a snapshot of the index; the
+ *			notifier thread invalidates caches of the kernel (mount/notifier.h)
+ *	service status	reports progress to the service manager (service_status.h)
+ *	signals		SIGINT, SIGTERM: sets the stop flag and ends the session; SIGHUP: requests a
+ *			walk of all sources and a retry of all unreadable files
  *
- * A process of its own mounts and unmounts (mount/mounter.h); this one gives up the rights for that,
- * and what else it does not need, before there are threads (daemon/confinement.h).
+ * A separate process mounts and unmounts (mount/mounter.h). This process drops the rights for that,
+ * and all others that it does not need, before it starts threads (daemon/confinement.h).
  *
- *	events -> follower -> commit --news--> session, comparers, follower's watches
+ *	events -> follower -> commit --commit delta--> notifier, comparers, follower's watches
  *	sync   -> follower -> comparers -> session -> the program that waits
  *
- * Built in order and taken down in reverse; threads are joined before what they use goes. The one
- * who waits for us is told by the session's first answer, or, with --wait, by the comparers: one
- * thread in either case.
+ * The parts are built in order and freed in reverse. A thread is joined before the parts that it
+ * uses are freed. Readiness is reported by the first answer of the session or, with --wait, by the
+ * comparers: by only one thread in either case.
  */
 #include "daemon/daemon.h"
 
@@ -53,14 +53,14 @@
 #include "source/source.h"
 #include "view/view.h"
 
-/* A ticket goes round so often when files were found to have moved; who goes on moving them may
- * not keep others waiting. */
+/* Highest number of repeated rounds for a ticket if files were found to have moved. It bounds the
+ * wait while a program keeps moving files. */
 #define REPEATS_MAX 4
 
-/* The longest comparison that a request makes by itself. */
+/* Longest comparison in a thread that answers a request. */
 #define RECHECK_NS (2 * SECOND_NS)
 
-/* Who may be kept from going on. */
+/* Parts that report a problem that blocks their progress. */
 enum {
 	PROBLEM_FOLLOWING,
 	PROBLEM_COMPARING,
@@ -68,25 +68,25 @@ enum {
 };
 
 struct daemon {
-	const struct daemon_settings *settings; /* these four borrowed */
+	const struct daemon_settings *settings; /* the first four fields are borrowed */
 	struct indexing *indexing;
 	const char *mount_point;
 	struct readiness *readiness;
 	struct mounter *mounter;
-	struct bytes confined; /* text: what was given up */
+	struct bytes confined; /* text: the active parts of the confinement */
 	struct signal_watch *signals;
-	struct service_status *service_status; /* NULL: nobody listens */
+	struct service_status *service_status; /* NULL: no service manager */
 	struct view view;
 	struct session *session;
 	struct follower *follower;
 	struct lanes *lanes;
 	_Atomic int problems[PROBLEMS]; /* positive errno, 0 */
-	uint64_t
-		repeated_ticket; /* only the thread that calls on_contents_reached: which went round, how often */
-	unsigned int repeats;
+	/* only the thread that calls on_contents_reached() */
+	uint64_t repeated_ticket;
+	unsigned int repeats; /* rounds of that ticket after the first */
 };
 
-/* Tells who waits for us, and somebody at whose terminal we stay. */
+/* Reports readiness and, on a terminal in the foreground, how to unmount. */
 static void report(struct daemon *daemon, enum twinfs_exit status)
 {
 	const struct daemon_settings *settings = daemon->settings;
@@ -96,7 +96,7 @@ static void report(struct daemon *daemon, enum twinfs_exit status)
 	readiness_report(daemon->readiness, status);
 }
 
-/* The session answers. */
+/* Runs when the session answers its first request. */
 static void answer_ready(void *context)
 {
 	struct daemon *daemon = context;
@@ -115,11 +115,11 @@ static enum twinfs_exit comparing_status(const struct daemon *daemon, int result
 							 : TWINFS_EXIT_COMPLETE;
 }
 
-/* ---- what the parts tell each other --------------------------------------------------- */
+/* ---- connections between the parts ---------------------------------------------------- */
 
-static void set_problem(struct daemon *daemon, size_t whose, int problem)
+static void set_problem(struct daemon *daemon, size_t part, int problem)
 {
-	atomic_store(&daemon->problems[whose], problem);
+	atomic_store(&daemon->problems[part], problem);
 	for (size_t i = 0; i < PROBLEMS && !problem; i++)
 		problem = atomic_load(&daemon->problems[i]);
 	view_set_problem(&daemon->view, problem);
@@ -139,10 +139,10 @@ static void on_busy(void *context, bool busy, int problem)
 
 	set_problem(daemon, PROBLEM_COMPARING, problem);
 	view_set_state(&daemon->view, busy ? VIEW_COMPARING : VIEW_CURRENT);
-	service_status_stir(daemon->service_status);
+	service_status_update(daemon->service_status);
 }
 
-/* What had moved is looked at, and compared, too. */
+/* Answers a ticket, or requests another round if files were found to have moved. */
 static void on_contents_reached(void *context, uint64_t ticket, int error, bool moved)
 {
 	struct daemon *daemon = context;
@@ -171,11 +171,11 @@ static void on_written(void *context, uint64_t file, bool closed)
 {
 	struct daemon *daemon = context;
 
-	if (!closed) /* else the commit said it */
+	if (!closed) /* on_commit() passes on closed files */
 		lanes_written(daemon->lanes, file);
 }
 
-/* What the kernel keeps of listings is dropped, too. */
+/* Marks the view as stale or current. Cached listings are invalidated when it becomes stale. */
 static void set_stale(struct daemon *daemon, bool stale)
 {
 	struct invalidation *invalidation = NULL;
@@ -186,7 +186,9 @@ static void set_stale(struct daemon *daemon, bool stale)
 	view_set_stale(&daemon->view, stale);
 	r = stale && daemon->session ? invalidation_new_of_all(&invalidation, &daemon->view) : 0;
 	if (r < 0)
-		log_error("cannot tell the kernel that its listings are old: %s", error_text(r));
+		log_error("cannot invalidate cached listings of the view: %s; unmount the view and "
+			  "mount it again",
+			  error_text(r));
 	else if (invalidation)
 		session_invalidate(daemon->session, invalidation);
 }
@@ -259,8 +261,9 @@ static void on_commit(const struct commit_delta *delta, void *context)
 	if (invalidation_new(&invalidation, delta) == 0)
 		session_invalidate(daemon->session, invalidation);
 	else
-		log_error("no memory to tell the kernel of changes: unmount the view and mount it "
-			  "again");
+		log_error("cannot invalidate cached names of the view: out of memory; unmount the "
+			  "view "
+			  "and mount it again");
 	for (size_t i = 0; i < delta->file_count; i++) {
 		if (delta->files[i].what & DELTA_FILE_UNREAD)
 			lanes_changed(daemon->lanes, delta->files[i].file, delta->files[i].size,
@@ -269,10 +272,10 @@ static void on_commit(const struct commit_delta *delta, void *context)
 			lanes_note_rival(daemon->lanes, delta->files[i].size);
 	}
 	follower_note_commit(daemon->follower, delta);
-	service_status_stir(daemon->service_status);
+	service_status_update(daemon->service_status);
 }
 
-/* The same while there is no view yet. */
+/* Observes commits before the view exists. */
 static void on_early_commit(const struct commit_delta *delta, void *context)
 {
 	const struct daemon *daemon = context;
@@ -306,8 +309,8 @@ static int set_view(struct catalog_writer *w, void *context)
 	return catalog_set_view(w, daemon->mount_point);
 }
 
-/* Other processes learn where the view is, and later where it was. */
-static int tell_mount_point(struct daemon *daemon)
+/* Stores the mount point in the index for other processes, also after the view is unmounted. */
+static int store_mount_point(struct daemon *daemon)
 {
 	struct indexing *indexing = daemon->indexing;
 	int r = catalog_set_mount_point(indexing->catalog, daemon->mount_point);
@@ -315,7 +318,7 @@ static int tell_mount_point(struct daemon *daemon)
 	if (r == 0)
 		r = catalog_write(indexing->catalog, set_view, daemon);
 	if (r < 0)
-		log_error("cannot write to the index %s: %s", quote_path(indexing->folder),
+		log_error("cannot write to index %s: %s", quote_path(indexing->folder),
 			  error_text(r));
 	return r;
 }
@@ -337,7 +340,7 @@ static int begin_following(struct daemon *daemon)
 	int r = follower_new(&daemon->follower, &settings);
 
 	if (r < 0)
-		log_error("cannot watch for changes: %s; raise %s, or give --watch=poll",
+		log_error("cannot watch for changes: %s; raise %s, or use --watch=poll",
 			  error_text(r), inotify_instances_max().setting);
 	return r;
 }
@@ -357,15 +360,15 @@ static int make_lanes(struct daemon *daemon)
 	int r = lanes_new(&daemon->lanes, &comparer_settings);
 
 	if (r < 0)
-		log_error("cannot prepare to compare files: %s", error_text(r));
+		log_error("cannot prepare the comparison of files: %s", error_text(r));
 	return r;
 }
 
-/* Makes the names of the index complete, and has their changes watched. */
+/* Brings the names of the index up to date and starts watching for changes. */
 static int update_names(struct daemon *daemon)
 {
 	struct indexing *indexing = daemon->indexing;
-	int r = tell_mount_point(daemon);
+	int r = store_mount_point(daemon);
 
 	if (r == 0)
 		r = make_lanes(daemon);
@@ -378,14 +381,15 @@ static int update_names(struct daemon *daemon)
 	if (r == 0 && !stop_requested())
 		r = follower_catch_up(daemon->follower);
 	if (r == 0 && stop_requested()) {
-		log_error("interrupted before the view was mounted");
+		log_error("cannot mount the view: interrupted");
 		r = -EINTR;
 	}
-	/* again, as a damaged index may have been made anew */
-	return r < 0 ? r : tell_mount_point(daemon);
+	/* again, as a corrupt index may have been rebuilt */
+	return r < 0 ? r : store_mount_point(daemon);
 }
 
-/* From here on each commit is told, and each file that it leaves unread is noted. */
+/* Starts the threads. From now on each commit is passed to the notifier, and the comparers get each
+ * file that it leaves unread. */
 static int start_threads(struct daemon *daemon)
 {
 	int r;
@@ -407,7 +411,7 @@ static struct session_settings session_settings_of(struct daemon *daemon)
 
 	return (struct session_settings){
 		.mount_point = daemon->mount_point,
-		/* who may come need not know where the source is */
+		/* other users need not see the path of the source */
 		.source = settings->shared ? "twinfs" : daemon->indexing->paths[0],
 		.options = settings->fuse_options.items,
 		.passthrough = settings->passthrough,
@@ -425,7 +429,7 @@ static struct session_settings session_settings_of(struct daemon *daemon)
 	};
 }
 
-/* Mounts the view and starts what keeps it current. */
+/* Mounts the view and starts the threads that keep it current. */
 static int start(struct daemon *daemon)
 {
 	const struct sources *sources = &daemon->indexing->sources;
@@ -464,22 +468,22 @@ static int serve(struct daemon *daemon)
 	return r < 0 ? r : session_run(daemon->session);
 }
 
-/* Who interrupts one in front before it serves sees it end by his signal. */
+/* If a signal interrupts a daemon in the foreground before it serves, it ends by that signal. */
 static void end_by_signal(const struct daemon *daemon)
 {
 	if (!daemon->session && daemon->settings->foreground && daemon->signals)
 		interrupt_note(signal_watch_number(daemon->signals));
 }
 
-/* The last word to the service manager. */
-static void say_end(const struct daemon *daemon, int result)
+/* Sends the final status to the service manager. */
+static void report_end(const struct daemon *daemon, int result)
 {
 	char message[128] = "STATUS=unmounted";
 
 	if (result < 0)
 		(void)snprintf(message, sizeof(message), "ERRNO=%d\nSTATUS=failed: %s", -result,
 			       error_text(result));
-	(void)service_mention(&daemon->readiness->service, message);
+	(void)service_try_notify(&daemon->readiness->service, message);
 }
 
 static void take_down(struct daemon *daemon)
@@ -487,13 +491,13 @@ static void take_down(struct daemon *daemon)
 	stop_request();
 	end_by_signal(daemon);
 	service_status_end(daemon->service_status);
-	(void)service_mention(&daemon->readiness->service, "STOPPING=1\nSTATUS=unmounting");
+	(void)service_try_notify(&daemon->readiness->service, "STOPPING=1\nSTATUS=unmounting");
 	signal_watch_free(daemon->signals);
 	follower_stop(daemon->follower);
 	lanes_stop(daemon->lanes);
 	if (daemon->indexing->catalog)
 		catalog_observe(daemon->indexing->catalog, NULL, NULL);
-	service_status_free(daemon->service_status); /* what was committed until now stirred it */
+	service_status_free(daemon->service_status); /* commits used it until now */
 	session_free(daemon->session);
 	mounter_free(daemon->mounter);
 	lanes_free(daemon->lanes);
@@ -502,9 +506,9 @@ static void take_down(struct daemon *daemon)
 	bytes_free(&daemon->confined);
 }
 
-/* Each file that a program has open in the view is open here too; the soft limit is for programs
- * that use select(2).
- */
+/* Raises the soft limit of open files to the hard limit. Each file that a program has open in the
+ * view is open in the daemon, too. The default soft limit exists for programs that use
+ * select(2). */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -513,11 +517,11 @@ static void raise_descriptor_limit(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-		log_debug("cannot raise the limit of open files: %s", error_text(errno));
+		log_debug("cannot raise the open file limit: %s", error_text(errno));
 }
 
-/* What needs all rights, or may fork, which a process with threads must not: checking the index
- * does. From then on there are only those that serving needs. */
+/* Does all work that needs full rights or forks, and then confines the process. Opening the index
+ * may fork to check it, which is not possible once there are threads. */
 static int prepare(struct daemon *daemon)
 {
 	struct indexing *indexing = daemon->indexing;
@@ -525,7 +529,7 @@ static int prepare(struct daemon *daemon)
 	int r = mounter_start(&daemon->mounter, &session_settings);
 
 	if (r < 0) {
-		log_error("cannot start a process: %s", error_text(r));
+		log_error("cannot start the mounter process: %s", error_text(r));
 		return r;
 	}
 	readiness_leave_session(daemon->readiness);
@@ -555,16 +559,16 @@ enum twinfs_exit daemon_run(const struct daemon_settings *settings, struct index
 	};
 	int r;
 
-	/* a working directory would keep its file system from being unmounted */
+	/* a file system cannot be unmounted while it holds the working directory of a process */
 	(void)umask(S_IRWXG | S_IRWXO);
 	if (chdir("/") < 0)
-		log_warning("cannot change to '/': %s", error_text(errno));
+		log_warning("cannot change directory to '/': %s", error_text(errno));
 	raise_descriptor_limit();
-	(void)service_mention(&readiness->service, "STATUS=opening the index");
+	(void)service_try_notify(&readiness->service, "STATUS=opening the index");
 	r = prepare(&daemon);
 	if (r == 0)
 		r = serve(&daemon);
 	take_down(&daemon);
-	say_end(&daemon, r);
+	report_end(&daemon, r);
 	return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
 }

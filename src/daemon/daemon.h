@@ -13,10 +13,10 @@
  *
  * settings	borrowed
  * indexing	located, not opened; the caller closes it afterwards
- * mount_point	as mount_point_prepare() gave it
- * readiness	told when the view answers, or, where that is wanted, when all is compared
+ * mount_point	from mount_point_prepare()
+ * readiness	reports when the view answers or, with --wait, when all files are compared
  *
- * Blocks. Call it in the process that stays, before any thread is started.
+ * Blocks. The caller must be the process that serves the view and have no other threads.
  */
 enum twinfs_exit daemon_run(const struct daemon_settings *settings, struct indexing *indexing,
 			    const char *mount_point, struct readiness *readiness);

@@ -2,8 +2,8 @@
 #ifndef DAEMON_DAEMON_SETTINGS_H
 #define DAEMON_DAEMON_SETTINGS_H
 
-/* How a view is served. The options of the mount command set these fields (cli/mount_settings.h).
- * Constant while the daemon runs. */
+/* Settings of a served view. The options of the mount command set these fields
+ * (cli/mount_settings.h). Constant while the daemon runs. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,11 +16,11 @@ struct daemon_settings {
 	bool foreground;
 	bool debug; /* libfuse prints every request */
 	bool single_threaded;
-	bool wait; /* readiness is reported when all contents are compared */
-	bool passthrough; /* the kernel reads all files by itself */
-	bool trusted_xattrs; /* root sees extended attributes called trusted.* */
+	bool wait; /* report readiness only when all contents are compared */
+	bool passthrough; /* the kernel reads all files without the daemon */
+	bool trusted_xattrs; /* root sees extended attributes named trusted.* */
 	bool io_uring; /* requests arrive over io_uring */
-	bool shared; /* other users can look, each at what he can read at the source */
+	bool shared; /* other users have access; each sees the files that are readable for them */
 	bool auto_unmount; /* also after the daemon was killed */
 	bool nonempty; /* the mount point can be a directory that is not empty */
 	enum follower_mode watch;

@@ -2,10 +2,10 @@
 #ifndef DAEMON_DUTY_CYCLE_H
 #define DAEMON_DUTY_CYCLE_H
 
-/* How long a thread that follows a busy writer rests between two rounds of work: each ends with a
- * commit, a wait for the disk that makes others who write to it wait, too. What happens first is
- * taken up at once; then rounds are a fifth of the time, and larger, so that a writer of 100,000
- * files is slowed little. Who waits for sync is not kept waiting by it. */
+/* Duty cycle of a worker thread: the pause between two rounds of work while a program writes many
+ * files. Each round ends with a commit, which waits for the disk and slows other writers down. The
+ * first change is processed at once. After that, rounds take a fifth of the time and are larger, so
+ * that a writer of 100,000 files is slowed little. A ticket (.twinfs/sync) ends the pause. */
 
 #include <stdint.h>
 
@@ -13,9 +13,10 @@
 
 #define DUTY_CYCLE_PAUSE_MS_MIN 20
 #define DUTY_CYCLE_PAUSE_MS_MAX 500
-#define DUTY_CYCLE_PAUSE_FACTOR 4 /* so many times as long as the round took */
+#define DUTY_CYCLE_PAUSE_FACTOR 4 /* pause = this many times the duration of the round */
 
-/* When to go on after a round that began then and has ended now; clock_monotonic_ns(). */
+/* Returns when the next round may begin, after a round that began at began_ns and ends now. Both
+ * are times of clock_monotonic_ns(). */
 static inline uint64_t duty_cycle_resume_ns(uint64_t began_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns(),

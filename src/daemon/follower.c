@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+
+/* The follower thread:
+ *
+ *	events, recheck_inbox --wake--> rechecks --> commits; written files --> settings.written
+ *	every TICK_MS ----------------> source roots, purge, retries, walks that are due
+ *	a ticket ---------------------> both, and walks for missed changes --> barrier_reached
+ *
+ * It pauses after each round (duty_cycle.h) and after a failure. */
 #include "daemon/follower.h"
 
 #include <errno.h>
@@ -19,18 +27,18 @@
 #include "daemon/source_roots.h"
 #include "source/source.h"
 
-/* Looks lead to further looks (a directory moved while it was looked at); who goes on moving may
- * not keep others waiting for ever. */
+/* Highest number of rounds of rechecks in a row. A recheck can request further ones (a directory
+ * that moved meanwhile); the limit bounds the wait while a program keeps moving directories. */
 #define ROUNDS_MAX 64
-/* Rounds that nothing but looks of the round before brought about. */
+/* Highest number of rounds in a row that came only from rechecks of the round before. */
 #define STUCK_ROUNDS 4
 
-/* What events do not tell enough of is looked for by a walk when somebody waits for it, else as
- * rarely as this, and for at most a fiftieth of the time. */
+/* Pause between walks for changes that events do not report in full: at least this long, and this
+ * many times the duration of the walk. A ticket ends the pause. */
 #define NEEDED_WALK_MS_MIN 10000
 #define NEEDED_WALK_WALKS 50
 
-/* How often roots of sources are examined, orphans forgotten, and what is stuck tried again. */
+/* Interval at which source roots are checked, files without a name purged and failures retried. */
 #define TICK_MS 2000
 
 void follower_note_commit(struct follower *follower, const struct commit_delta *delta)
@@ -43,8 +51,7 @@ void follower_note_commit(struct follower *follower, const struct commit_delta *
 		}
 	}
 	for (size_t i = 0; i < delta->file_count; i++) {
-		if (delta->files[i].what &
-		    DELTA_FILE_FEWER) /* its links and ctime are others now */
+		if (delta->files[i].what & DELTA_FILE_FEWER) /* its link count and ctime changed */
 			recheck_inbox_add_file(&follower->inbox, delta->files[i].file, EVENT_NAME);
 	}
 }
@@ -67,9 +74,9 @@ void follower_barrier_again(struct follower *follower, uint64_t ticket)
 	ticket_worker_request(&follower->worker, ticket);
 }
 
-/* ---- what other threads report --------------------------------------------------------- */
+/* ---- requests of other threads --------------------------------------------------------- */
 
-/* Has the thread take what was noted. Any thread; context is the follower. */
+/* Wakes the thread, so that it takes events and requests. Any thread; context is the follower. */
 static void wake(void *context)
 {
 	struct follower *follower = context;
@@ -98,7 +105,7 @@ void follower_note_writer(struct follower *follower, uint64_t file)
 	wake(follower);
 }
 
-/* ---- gathering what is dirty --------------------------------------------------------- */
+/* ---- collecting names to recheck ----------------------------------------------------- */
 
 static int note_source(struct follower *follower, size_t source)
 {
@@ -109,7 +116,8 @@ static int note_source(struct follower *follower, size_t source)
 	return event_set_add(&follower->dirty, s->root, NULL, 0, EVENT_TREE);
 }
 
-/* A walk of what is gone would find nothing, and forget all. */
+/* Checks the source roots before a walk: a walk of a missing source would remove all its names from
+ * the index. */
 static void check_roots(struct follower *follower)
 {
 	follower->dirty.overflowed |= source_roots_check(follower->ingest.sources, follower->watch);
@@ -124,7 +132,7 @@ static int note_all_sources(struct follower *follower)
 	return r;
 }
 
-/* which: bit n for source n */
+/* Requests walks of sources. which: bit n for source n */
 static int note_sources(struct follower *follower, uint64_t which)
 {
 	int r = 0;
@@ -134,7 +142,7 @@ static int note_sources(struct follower *follower, uint64_t which)
 	return r;
 }
 
-/* What others than the kernel said. */
+/* Takes the requests of other threads. */
 static int take_inbox(struct follower *follower)
 {
 	bool rescan;
@@ -145,7 +153,7 @@ static int take_inbox(struct follower *follower)
 		check_roots(follower);
 		r = note_all_sources(follower);
 	}
-	if (r < 0) /* what was taken is lost */
+	if (r < 0) /* requests were lost */
 		recheck_inbox_add_rescan(&follower->inbox);
 	return r;
 }
@@ -161,7 +169,7 @@ static void weigh(struct follower *follower)
 		rename_trust_lower(&follower->trust.level, RENAME_NEEDS_WALK);
 }
 
-/* Everything that happened before. */
+/* Takes all events and requests up to now. */
 static int take_all(struct follower *follower)
 {
 	int r;
@@ -182,7 +190,7 @@ static int take_all(struct follower *follower)
 	return r;
 }
 
-/* ---- looking ------------------------------------------------------------------------- */
+/* ---- rechecks ------------------------------------------------------------------------ */
 
 static void report_written(const struct follower *follower, const struct bytes *written)
 {
@@ -216,7 +224,7 @@ static int recheck_list(struct follower *follower, const struct name_events *con
 	return r;
 }
 
-/* Looks at all that is dirty, once. What failed stays dirty. */
+/* Rechecks all dirty names once. After a failure they stay dirty. */
 static int recheck_once(struct follower *follower)
 {
 	AUTO_FREE const struct name_events **list = NULL;
@@ -228,14 +236,15 @@ static int recheck_once(struct follower *follower)
 	if (r == 0 || r == -ESTALE || r == -ELOOP)
 		rename_trust_keep(&follower->trust, &follower->dirty);
 	if (r == -ESTALE || r == -ELOOP) {
-		log_debug("what moved does not fit together: walking anew");
+		log_debug("cannot apply moves of directories: %s; walking all sources",
+			  error_text(r));
 		r = note_all_sources(follower);
 	}
 	follower->purge = true;
 	return r;
 }
 
-/* Takes what happened before this call, and looks until nothing of it is left. */
+/* Rechecks all changes made before this call, and all requests that follow from them. */
 static int catch_up(struct follower *follower)
 {
 	struct watch_figures before = {0}, after = {0};
@@ -279,19 +288,20 @@ static void report_state(struct follower *follower, int problem)
 		source_states_unwatched(follower->sources, follower->ingest.sources->count);
 
 	if (unwatched && !follower->reported_unwatched)
-		log_warning("there are more directories than this user may watch: what has no "
-			    "watch is looked at every %u s; see 'twinfs status'",
-			    (unsigned int)(settings->interval_ms / 1000));
+		log_warning(
+			"cannot watch all directories: the limit of this user is reached; walking "
+			"those without a watch every %u s; see 'twinfs status'",
+			(unsigned int)(settings->interval_ms / 1000));
 	if (problem && problem != follower->problem)
-		log_error("cannot bring the index %s up to date: %s; trying again; meanwhile "
-			  "listing uniques/ and redundant/ fails",
+		log_error("cannot update index %s: %s; retrying; listing uniques/ and redundant/ "
+			  "fails meanwhile",
 			  quote_path(settings->indexing->folder), error_text(problem));
 	follower->reported_unwatched = unwatched;
 	follower->problem = problem;
 	settings->report(settings->context, unwatched, problem);
 }
 
-static int note_those(struct follower *follower, bool (*wanted)(struct source_state *))
+static int note_sources_if(struct follower *follower, bool (*wanted)(struct source_state *))
 {
 	int r = 0;
 
@@ -302,7 +312,7 @@ static int note_those(struct follower *follower, bool (*wanted)(struct source_st
 	return r;
 }
 
-/* The look notes again what is still a mount point. */
+/* Requests rechecks of mount points. The recheck notes again those that still are. */
 static int note_not_entered(struct follower *follower)
 {
 	int r;
@@ -313,10 +323,10 @@ static int note_not_entered(struct follower *follower)
 	return r;
 }
 
-/* What no event tells of is looked for. */
-static int note_unseen(struct follower *follower)
+/* Requests walks of sources, and rechecks of names, whose changes no event reports. */
+static int note_walked_sources(struct follower *follower)
 {
-	int r = note_those(follower, source_state_is_walked);
+	int r = note_sources_if(follower, source_state_is_walked);
 
 	return r < 0 ? r : note_not_entered(follower);
 }
@@ -344,8 +354,9 @@ static int still_fails(struct catalog_reader *reader, uint64_t dir, bool *fails)
 	return r;
 }
 
-/* One that was cured meanwhile waits no more. Any other waits longer from now on, should it fail
- * again: nobody tells when it does not. */
+/* Requests a retry of a directory, or of all sources for BACKOFF_ALL, that could not be read. If it
+ * was read meanwhile, its wait ends. Otherwise the backoff grows before the retry, as a success is
+ * not reported. */
 static int retry_dir(struct follower *follower, struct catalog_reader *reader, uint64_t dir)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -366,7 +377,7 @@ static int retry_dir(struct follower *follower, struct catalog_reader *reader, u
 				  : event_set_add(&follower->dirty, dir, NULL, 0, EVENT_LISTING);
 }
 
-/* What could not be read, and may be by now. */
+/* Requests retries of directories whose backoff has ended. */
 static int note_failed(struct follower *follower)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -385,14 +396,14 @@ static int note_failed(struct follower *follower)
 	return r;
 }
 
-/* Forgets files without a name. */
+/* Removes files without a name from the index. */
 static int purge(struct follower *follower)
 {
 	follower->purge = false;
 	return ingest_purge(follower->ingest.catalog);
 }
 
-/* What is done from time to time, or because somebody waits. */
+/* Does periodic work that is due. With awaited, a ticket waits. */
 static int note_due(struct follower *follower, bool awaited)
 {
 	const struct follower_settings *settings = &follower->settings;
@@ -409,7 +420,7 @@ static int note_due(struct follower *follower, bool awaited)
 		r = note_all_sources(follower);
 	if (r == 0 && (awaited || (settings->mode != FOLLOW_NONE &&
 				   is_due(&follower->polled_ns, settings->interval_ms))))
-		r = note_unseen(follower);
+		r = note_walked_sources(follower);
 	return r;
 }
 
@@ -417,7 +428,7 @@ static bool recheck_is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
 {
 	const struct follower *follower = context;
 
-	*until_ns = follower->woken ? follower->rested_ns : follower->next_tick_ns;
+	*until_ns = follower->woken ? follower->resume_ns : follower->next_tick_ns;
 	return *until_ns <= now_ns;
 }
 
@@ -427,18 +438,20 @@ static void answer(struct follower *follower, uint64_t ticket, int error)
 	follower->settings.barrier_reached(follower->settings.context, ticket, error);
 }
 
-/* Waits until there is something to do; *ticket: what is wanted, 0: nothing. False at the end. */
+/* Waits for work. *ticket: the ticket that waits, 0: none. Returns false if the thread has to
+ * end. */
 static bool wait_for_work(struct follower *follower, uint64_t *ticket)
 {
 	follower->next_tick_ns = clock_monotonic_ns() + TICK_MS * MS_NS;
 	return ticket_worker_wait(&follower->worker, recheck_is_due, follower, ticket);
 }
 
-/* After all events were looked at: a walk knows nothing of what moved. */
+/* Walks for changes that events did not report in full. All events must be processed before, as a
+ * walk detects no moves. */
 static int walk_for_missed(struct follower *follower)
 {
 	uint64_t began_ns = clock_monotonic_ns(), pause_ns;
-	int r = note_those(follower, source_state_needs_walk);
+	int r = note_sources_if(follower, source_state_needs_walk);
 
 	if (r < 0 || follower->dirty.count == 0)
 		return r;
@@ -450,7 +463,7 @@ static int walk_for_missed(struct follower *follower)
 	return r;
 }
 
-/* Rechecks what happened meanwhile: without any further event renames are trusted again. */
+/* Rechecks changes made meanwhile. Without any further event renames are trusted again. */
 static int regain_trust(struct follower *follower)
 {
 	bool trusted = follower->trust.level == RENAME_TRUSTED;
@@ -459,7 +472,8 @@ static int regain_trust(struct follower *follower)
 	return r == 0 && !trusted ? catch_up(follower) : r;
 }
 
-/* Everything that happened before, for those who wait also what no event tells enough of. */
+/* Does one round of work. With awaited, a ticket waits: the round also walks for changes that
+ * events do not report in full. */
 static int follow_once(struct follower *follower, bool awaited)
 {
 	int r = note_due(follower, awaited);
@@ -479,12 +493,12 @@ static void *follow(void *context)
 	uint64_t ticket, began_ns;
 	int r = 0;
 
-	/* an index that contradicts itself is made anew at the next start: until then nothing more
-	 * is looked at, and who waits is told so */
+	/* A corrupt index is rebuilt at the next start. Until then no name is rechecked and each
+	 * ticket is answered with EUCLEAN. */
 	while (wait_for_work(follower, &ticket)) {
 		began_ns = clock_monotonic_ns();
 		r = r == -EUCLEAN ? r : follow_once(follower, ticket != 0);
-		follower->rested_ns = duty_cycle_resume_ns(began_ns);
+		follower->resume_ns = duty_cycle_resume_ns(began_ns);
 		if (stop_requested())
 			break;
 		report_state(follower, -r);
@@ -507,8 +521,8 @@ static int start_watch(struct follower *follower)
 
 	if (r == 0 || follower->settings.mode != FOLLOW_AUTO)
 		return r;
-	log_warning("cannot watch for changes: %s; looking for them every %u s instead (raise %s: "
-		    "see 'twinfs doctor')",
+	log_warning("cannot watch for changes: %s; walking all sources every %u s; raise %s, see "
+		    "'twinfs doctor'",
 		    error_text(r), (unsigned int)(follower->settings.interval_ms / 1000),
 		    inotify_instances_max().setting);
 	source_states_poll_all(follower->sources, count);
@@ -553,7 +567,7 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 
 int follower_start(struct follower *follower)
 {
-	report_state(follower, 0); /* directories got no watch in the first walk */
+	report_state(follower, 0); /* directories that got no watch in the first walk */
 	return ticket_worker_start(&follower->worker, follow, follower);
 }
 

@@ -2,15 +2,15 @@
 #ifndef DAEMON_FOLLOWER_H
 #define DAEMON_FOLLOWER_H
 
-/* The thread that keeps the names and attributes of the index those of the sources.
+/* The thread that keeps names and attributes of the index equal to those of the sources.
  *
- *	kernel --watch--> struct event_set --.
- *	walkers: look again -------------+--> looks --> ingest_recheck --> commits
- *	mount: not as the index has it --'
+ *	kernel --watch--> events ---------------.
+ *	walkers: recheck_inbox ----------------+--> recheck_plan --> ingest_recheck --> commits
+ *	view: file differs from the index -----'                           |
+ *	                                                                   '--> barrier_reached
  *
- * It alone changes names and attributes while a view is served, so what it commits is never older
- * than what is there. A source that cannot be watched, or not wholly, is walked at
- * intervals. */
+ * While a view is served only this thread changes names and attributes, so a commit never replaces
+ * newer data by older. A source that cannot be watched, or only in part, is walked at intervals. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,59 +25,63 @@ struct follower;
 struct follower_settings {
 	struct indexing *indexing; /* borrowed, opened */
 	enum follower_mode mode;
-	uint64_t interval_ms; /* between walks of what is polled */
-	uint64_t rescan_ms; /* between walks of everything, 0: never */
-	/* These files were written to; their content is not known any more. */
+	uint64_t interval_ms; /* between walks of polled sources */
+	uint64_t rescan_ms; /* between walks of all sources, 0: never */
+	/* Reports a file that was written to: its content is unknown. closed: by every known
+	 * writer */
 	void (*written)(void *context, uint64_t file, bool closed);
-	/* Everything that happened before follower_barrier gave this ticket is in the index; error:
-	 * or positive errno. */
+	/* Reports that all changes made before follower_barrier() returned this ticket are in the
+	 * index. error: positive errno if they are not, else 0. */
 	void (*barrier_reached)(void *context, uint64_t ticket, int error);
-	/* How many directories got no watch, and what keeps it from going on: positive errno, 0. */
+	/* Reports the number of directories without a watch, and the positive errno that blocks
+	 * progress, or 0. */
 	void (*report)(void *context, uint64_t unwatched, int problem);
-	/* For ingest_hooks.unsure, and what it tells of files that are not as they should be. */
+	/* See ingest_hooks.has_new_rival. */
 	bool (*has_new_rival)(void *context, uint64_t size);
+	/* Reports that a comparison found a file that differs from its index entry. */
 	void (*moved)(void *context);
 	void *context;
 };
 
-/* Before the first walk: has walks of indexing->ingest watched. settings are copied. 0 or
- * -errno. */
+/* Creates the follower and sets indexing->hooks, so that the first walk adds watches. Call it
+ * before the first walk. Copies settings. Returns 0 or -errno. */
 MUST_CHECK int follower_new(struct follower **follower, const struct follower_settings *settings);
 
-/* After the first walk, in the same thread: looks again at what changed meanwhile, until the index
- * has every name. 0 or -errno. */
+/* Rechecks all changes made during the first walk. Call it after that walk, in the same thread.
+ * Returns 0 or -errno. */
 MUST_CHECK int follower_catch_up(struct follower *follower);
 
-/* Starts the thread. 0 or -errno. */
+/* Starts the thread. Returns 0 or -errno. */
 MUST_CHECK int follower_start(struct follower *follower);
 
-/* Ends the thread, after stop_request(); what is told afterwards is noted and left. Accepts
+/* Ends the thread, after stop_request(). Later requests are stored and not processed. Accepts
  * NULL. */
 void follower_stop(struct follower *follower);
 
 void follower_free(struct follower *follower); /* accepts NULL */
 
-/* "inotify", "poll", "none": what sees the changes of most sources. Lives for ever. */
+/* Returns how changes of most sources are detected: "inotify", "poll" or "none". A string
+ * literal. */
 const char *follower_watch_name(const struct follower *follower);
 
-/* All below: any thread, never block for long. */
+/* All functions below may be called from any thread and never block for long. */
 
-/* A ticket for everything that has happened up to now; settings.barrier_reached tells when it is done. */
+/* Returns a ticket for all changes made up to now. settings.barrier_reached reports its end. */
 uint64_t follower_barrier(struct follower *follower);
 
-/* The same again for a ticket that was given: what was found to have moved is looked at. */
+/* Requests another round for a ticket: files that were found to have moved are rechecked. */
 void follower_barrier_again(struct follower *follower, uint64_t ticket);
 
-/* All sources are walked soon. */
+/* Requests a walk of all sources. */
 void follower_rescan(struct follower *follower);
 
-/* The file is not as the index has it. */
+/* Requests a recheck of a file that differs from its index entry. */
 void follower_recheck_file(struct follower *follower, uint64_t file);
 
-/* A program has the file open for writing where no time tells of each write. */
+/* Notes a file that a program has open for writing on a file system with unreliable times. */
 void follower_note_writer(struct follower *follower, uint64_t file);
 
-/* For the observer of the catalog: ends watches on directories that are gone, and looks again at
+/* Observes commits of the catalog: removes watches on removed directories, and requests rechecks of
  * files that lost one of their names. */
 void follower_note_commit(struct follower *follower, const struct commit_delta *delta);
 

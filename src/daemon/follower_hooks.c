@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+
+/* Hooks of struct ingest that walking and comparing threads call. They add watches, and pass
+ * requests to the follower's inbox and lists:
+ *
+ *	walk --enter, identify--> watch
+ *	walk, recheck --again, also--> recheck_inbox --> follower
+ *	walk --failed, not_entered--> lists under the worker's lock --> follower
+ */
 #include <errno.h>
 #include <stdatomic.h>
 
 #include "base/clock.h"
 #include "daemon/follower_internal.h"
 
-/* File systems take the time from a clock that is at most a tick behind, 10 ms. */
+/* File systems take times from a coarse clock, which lags by at most one tick (10 ms). */
 #define CLOCK_MARGIN_NS (20 * MS_NS)
 
 static void enter(void *context, uint32_t source, int fd, uint64_t dir)
@@ -20,7 +28,7 @@ static void enter(void *context, uint32_t source, int fd, uint64_t dir)
 	r = watch_add(follower->watch, source, fd, dir, &known);
 	if (r == WATCH_KNOWN)
 		r = watch_renumber(follower->watch, source, known, dir);
-	/* else it may not be read, or is gone: there is nothing to be watched */
+	/* with any other error it cannot be read or is removed, and needs no watch */
 	if (r == WATCH_FULL || r == -ENOMEM)
 		atomic_fetch_add(&states->unwatched, 1);
 }
@@ -57,7 +65,7 @@ static void needs_walk(void *context, uint32_t source)
 	source_states_require_walk(follower->sources, follower->ingest.sources, source);
 }
 
-/* Without memory for it, the next walk finds it again. */
+/* Notes a mount point. If memory runs out, the next walk notes it again. */
 static void not_entered(void *context, uint64_t dir, struct name name)
 {
 	struct follower *follower = context;

@@ -2,7 +2,7 @@
 #ifndef DAEMON_FOLLOWER_INTERNAL_H
 #define DAEMON_FOLLOWER_INTERNAL_H
 
-/* What follower.c and follower_hooks.c share. */
+/* Declarations shared by follower.c and follower_hooks.c. */
 
 #include "daemon/backoff.h"
 #include "daemon/follower.h"
@@ -17,29 +17,31 @@
 struct follower {
 	struct follower_settings settings;
 	struct ingest_hooks hooks;
-	struct ingest ingest; /* for looks */
-	struct watch *watch; /* NULL: all is polled */
+	struct ingest ingest; /* for rechecks */
+	struct watch *watch; /* NULL: all sources are polled */
 	struct source_state *sources; /* one for each source */
 	struct recheck_inbox inbox;
-	/* only the thread that looks */
-	struct event_set dirty; /* what is to be looked at */
+	/* only the thread that rechecks */
+	struct event_set dirty; /* names to recheck */
 	struct rename_trust_state trust;
-	uint64_t polled_ns, rescanned_ns, ticked_ns; /* when */
-	uint64_t next_walk_ns; /* nothing that was missed is looked for before that */
-	uint64_t next_tick_ns; /* the thread works then at the latest */
-	uint64_t rested_ns; /* no look before that, unless somebody waits */
+	uint64_t polled_ns, rescanned_ns, ticked_ns; /* when each was done last */
+	uint64_t next_walk_ns; /* earliest walk for missed changes, unless a ticket waits */
+	uint64_t next_tick_ns; /* latest start of the next round */
+	uint64_t resume_ns; /* earliest start of the next round, unless a ticket waits */
 	bool purge; /* files may have lost their last name */
-	int problem;
+	int problem; /* last one reported: positive errno, 0 */
 	uint64_t reported_unwatched;
 
-	struct ticket_worker worker; /* its lock is that of all below, too */
+	struct ticket_worker worker; /* its lock also guards all fields below */
 	uint64_t given_ticket; /* the last one */
-	struct backoff failing; /* directories that are to be tried again */
-	struct event_set not_entered; /* mount points, whose attributes no event tells of */
-	bool woken;
+	struct backoff failing; /* unreadable directories that are retried */
+	struct event_set
+		not_entered; /* mount points: no event reports changes of their attributes */
+	bool woken; /* a request or an event waits */
 };
 
-/* What threads that walk and compare call; the follower is their context. The caller sets suspect. */
+/* Returns the hooks that walking and comparing threads call, with the follower as context. The
+ * caller sets recheck_file. */
 struct ingest_hooks follower_hooks(struct follower *follower);
 
 #endif

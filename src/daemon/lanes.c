@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+
+/* The lanes have no thread of their own. Calls run in the two comparer threads and in their
+ * callers:
+ *
+ *	small: first comparison ended --comparer_begin--> large: first comparison
+ *	small: barrier reached -------comparer_barrier--> large --> settings.barrier_reached
+ *	small, large: busy --lock--> settings.busy (any lane is busy)
+ */
 #include "daemon/lanes.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Files from this size on are large: a disk that reads 100 MB/s has read two smaller ones after some
- * 160 ms. */
+/* Smallest size of a large file. At 100 MB/s a disk reads two smaller files in about 160 ms. */
 #define LARGE_BYTES (UINT64_C(8) << 20)
 
 enum {
@@ -24,11 +31,11 @@ struct lane {
 
 struct lanes {
 	struct comparer_settings settings;
-	pthread_mutex_t lock; /* of all below, and held in settings.busy */
+	pthread_mutex_t lock; /* guards all fields below, and is held in settings.busy */
 	struct lane list[LANES];
-	bool compared; /* the first comparison has ended, or failed */
-	int error; /* of the small ones, since the last barrier_reached(): positive errno, 0 */
-	bool moved; /* the same */
+	bool compared; /* settings.compared was called */
+	int error; /* of the small lane since the last barrier_reached(): positive errno, 0 */
+	bool moved; /* in the small lane since the last barrier_reached() */
 };
 
 static struct comparer *lane_of(struct lanes *lanes, uint64_t size)
@@ -36,7 +43,7 @@ static struct comparer *lane_of(struct lanes *lanes, uint64_t size)
 	return lanes->list[size < LARGE_BYTES ? LANE_SMALL : LANE_LARGE].comparer;
 }
 
-/* ---- what the lanes tell ------------------------------------------------------------- */
+/* ---- reports of the lanes ------------------------------------------------------------ */
 
 static void on_busy(void *context, bool busy, int problem)
 {
@@ -57,7 +64,7 @@ static void on_busy(void *context, bool busy, int problem)
 	pthread_mutex_unlock(&lanes->lock);
 }
 
-static void tell_compared(struct lanes *lanes, int result)
+static void report_compared(struct lanes *lanes, int result)
 {
 	bool report;
 
@@ -69,14 +76,15 @@ static void tell_compared(struct lanes *lanes, int result)
 		lanes->settings.compared(lanes->settings.context, result);
 }
 
-/* The large lane has to wait while the small one tries again: they share what the first comparison uses. */
+/* Starts the large lane. It has to wait while the small lane retries, as both first comparisons use
+ * indexing->ingest. */
 static void on_small_compared(void *context, int result)
 {
 	const struct lane *lane = context;
 	struct lanes *lanes = lane->lanes;
 
 	if (result < 0)
-		tell_compared(lanes, result);
+		report_compared(lanes, result);
 	if (result == 0 || result == -EUCLEAN)
 		comparer_begin(lanes->list[LANE_LARGE].comparer);
 }
@@ -85,7 +93,7 @@ static void on_large_compared(void *context, int result)
 {
 	const struct lane *lane = context;
 
-	tell_compared(lane->lanes, result);
+	report_compared(lane->lanes, result);
 }
 
 static void on_small_barrier(void *context, uint64_t ticket, int error, bool moved)
@@ -116,7 +124,7 @@ static void on_large_barrier(void *context, uint64_t ticket, int error, bool mov
 	lanes->settings.barrier_reached(lanes->settings.context, ticket, error, moved);
 }
 
-/* ---- what the lanes are told --------------------------------------------------------- */
+/* ---- notes for the lanes ------------------------------------------------------------- */
 
 void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size, bool closed)
 {
@@ -165,7 +173,7 @@ static int make_lane(struct lanes *lanes, size_t number)
 	bool large = number == LANE_LARGE;
 
 	lane->lanes = lanes;
-	lane->busy = true; /* until it has compared */
+	lane->busy = true; /* until the first comparison has ended */
 	settings.range = large ? (struct ingest_range){.from = LARGE_BYTES}
 			       : (struct ingest_range){.below = LARGE_BYTES};
 	settings.held = large;

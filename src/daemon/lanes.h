@@ -2,11 +2,12 @@
 #ifndef DAEMON_LANES_H
 #define DAEMON_LANES_H
 
-/* Two comparers (daemon/comparer.h), one for small files and one for large ones, so that no small file waits
- * until a large one is read. Each file belongs to the lane of its size. The first comparison of the large
- * lane begins when that of the small one has ended, as a disk is read faster by one.
+/* Two comparers (daemon/comparer.h), one for small files and one for large ones, so that no small
+ * file waits until a large one is read. Each file belongs to the lane of its size. The first
+ * comparison of the large lane begins when that of the small lane has ended, as one reader uses a
+ * disk better than two.
  *
- *	changed, came back --by size--> small or large
+ *	changed file, rival --by size--> small or large
  *	barrier ---> small ---> large ---> barrier_reached
  */
 
@@ -18,29 +19,31 @@
 
 struct lanes;
 
-/* settings as of comparer_new(), copied; range and held are not heeded. settings->compared is called once:
- * when both have compared, or one of them failed to. The other calls are made by one thread at a time. 0 or
- * -ENOMEM. */
+/* Creates both comparers. Copies settings, which are those of comparer_new(); range and held are
+ * ignored. settings->compared is called once: when both lanes have compared, or when one failed.
+ * Only one thread at a time makes the other calls. Returns 0 or -ENOMEM. */
 MUST_CHECK int lanes_new(struct lanes **lanes, const struct comparer_settings *settings);
 
-/* Starts the threads. 0 or -errno. */
+/* Starts the threads. Returns 0 or -errno. */
 MUST_CHECK int lanes_start(struct lanes *lanes);
 
-/* Ends the threads, after stop_request(); what is told afterwards is noted and left. Accepts NULL. */
+/* Ends the threads, after stop_request(). Later notes are stored and not processed. Accepts
+ * NULL. */
 void lanes_stop(struct lanes *lanes);
 
 void lanes_free(struct lanes *lanes); /* accepts NULL */
 
-/* As comparer_changed() and the others; any thread. size: of the file, bytes. */
+/* Pass a note to the lane of this file size (bytes), see comparer_changed() and the following ones.
+ * Any thread. */
 void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size, bool closed);
 void lanes_note_rival(struct lanes *lanes, uint64_t size);
 bool lanes_have_new_rival(struct lanes *lanes, uint64_t size);
 void lanes_barrier(struct lanes *lanes, uint64_t ticket);
 
-/* As lanes_changed() for a file that may be open for writing, and whose size is not known. */
+/* Notes a changed file of unknown size that may be open for writing, in both lanes. */
 void lanes_written(struct lanes *lanes, uint64_t file);
 
-/* Both are told. */
+/* Pass a note to both lanes. */
 void lanes_note_moved(struct lanes *lanes);
 void lanes_retry(struct lanes *lanes);
 

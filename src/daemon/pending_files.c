@@ -46,7 +46,7 @@ static int find_of_size(struct pending_files *pending, struct catalog_reader *re
 		files++;
 		last = entry;
 		if (entry.prefix)
-			break; /* those that were read stand behind the others */
+			break; /* unread files sort first */
 		r = add(pending, reader, entry.file);
 	}
 	if ((r < 0 && r != -ENOENT) || files != 1 || last.prefix)

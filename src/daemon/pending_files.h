@@ -2,7 +2,8 @@
 #ifndef DAEMON_PENDING_FILES_H
 #define DAEMON_PENDING_FILES_H
 
-/* Which files the index has not read, and why. Any thread, in a snapshot of its own. */
+/* Files whose content is not in the index, by reason. Any thread; each call uses its own
+ * snapshot. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,20 +15,20 @@
 /* Ids of files; all zero at first. */
 struct pending_files {
 	struct bytes waiting; /* to be compared; ascending */
-	struct bytes failed; /* could not be read, and may be another time */
-	/* Could not be read, and need not be: there is no other of their size. */
+	struct bytes failed; /* could not be read, for a reason that may pass */
+	/* Could not be read and need not be: no other file has the same size. */
 	struct bytes alone;
 };
 
-/* Files of these sizes that are still unread. What could not be read for good is left out. 0 or
- * -errno. */
+/* Finds the unread files of these sizes. Leaves out those that are unreadable for good. Returns 0
+ * or -errno. */
 MUST_CHECK int pending_files_find(struct pending_files *pending, struct catalog *catalog,
 				  const uint64_t *sizes, size_t count);
 
-/* Appends every file that could not be read, for whatever reason. 0 or -errno. */
+/* Appends the ids of all files that could not be read, for any reason. Returns 0 or -errno. */
 MUST_CHECK int pending_files_find_failed(struct catalog *catalog, struct bytes *files);
 
-/* Forgets that those could not be read which need not be. 0 or -errno. */
+/* Removes the read errors of the files in pending->alone from the index. Returns 0 or -errno. */
 MUST_CHECK int pending_files_forgive(const struct pending_files *pending, struct catalog *catalog);
 
 void pending_files_free(struct pending_files *pending);

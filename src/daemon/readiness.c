@@ -34,7 +34,7 @@ int readiness_fork(struct readiness *readiness)
 		(void)close(ends[1]);
 		return r;
 	}
-	/* who is told of the process in front would take it for the one that serves */
+	/* the service manager would take the parent for the serving process */
 	service_deinit(&readiness->service);
 	readiness->child = child;
 	readiness->fd = child != 0 ? ends[0] : ends[1];
@@ -48,9 +48,8 @@ void readiness_leave_session(const struct readiness *readiness)
 		(void)setsid();
 }
 
-/* Waits until the pipe can be read, passing on to the child what interrupts us. The signals are
- * blocked but while poll(2) waits, so that none is lost.
- */
+/* Waits until the pipe is readable. If a signal interrupts the parent, the child gets SIGTERM.
+ * Signals are blocked except during ppoll(2), so that none is lost. */
 static int wait_for_pipe(const struct readiness *readiness)
 {
 	struct pollfd pipe = {.fd = readiness->fd, .events = POLLIN};
@@ -74,7 +73,7 @@ static int wait_for_pipe(const struct readiness *readiness)
 	return r;
 }
 
-/* What a child that ended without a report ended with. */
+/* Returns the exit status of a child that ended without a report. */
 static enum twinfs_exit child_status(const struct readiness *readiness)
 {
 	int status;
@@ -105,13 +104,13 @@ enum twinfs_exit readiness_wait(struct readiness *readiness)
 	length = read(readiness->fd, &status, sizeof(status));
 	(void)close(readiness->fd);
 	readiness->fd = -1;
-	log_mark_reported(); /* if it failed */
+	log_mark_reported(); /* a child that failed has logged the cause */
 	if (length == sizeof(status))
 		return (enum twinfs_exit)status;
 	return child_status(readiness);
 }
 
-/* Puts /dev/null in place of what the terminal or the caller's pipes are open for. */
+/* Replaces stdin, stdout and stderr by /dev/null. */
 static void leave_stdio(void)
 {
 	AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
@@ -128,14 +127,14 @@ void readiness_report(struct readiness *readiness, enum twinfs_exit status)
 
 	if (readiness->fd < 0) {
 		if (!readiness->report)
-			service_tell(&readiness->service, "READY=1");
+			service_notify(&readiness->service, "READY=1");
 		readiness->report = true;
 		return;
 	}
 	log_to_syslog();
 	leave_stdio();
 	if (write(readiness->fd, &byte, sizeof(byte)) < 0)
-		log_debug("nobody waits for us any more: %s", error_text(errno));
+		log_debug("cannot report readiness: the parent has ended: %s", error_text(errno));
 	(void)close(readiness->fd);
 	readiness->fd = -1;
 }

@@ -2,16 +2,16 @@
 #ifndef DAEMON_READINESS_H
 #define DAEMON_READINESS_H
 
-/* Going into the background, and telling the one in front when the work is done.
+/* Reports readiness: a daemon in the background reports to its parent, one in the foreground to the
+ * service manager.
  *
  *	parent				child
- *	readiness_fork()  ----------->  soon in a session of its own, stderr still the user's
- *	readiness_wait() <-- a byte --  readiness_report(): stdio gone, messages to syslog
- *	exits with it			serves on
+ *	readiness_fork()  ----------->  serves in a session of its own, stderr still the user's
+ *	readiness_wait() <-- status --  readiness_report(): stdio is /dev/null, logs to syslog
+ *	exits with the status		keeps serving
  *
- * A child that ends without a report is reported by its exit status. A signal that would end the
- * parent is passed on to the child. One that stays in front tells the service manager that started
- * it, where there is one.
+ * If the child ends without a report, the parent returns its exit status. The parent passes a
+ * signal that would end it to the child.
  */
 
 #include <stdbool.h>
@@ -22,28 +22,28 @@
 #include "twinfs/exit.h"
 
 struct readiness {
-	int fd; /* our end of the pipe, -1: nobody waits */
+	int fd; /* end of the pipe of this process, -1: no parent waits */
 	pid_t child; /* in the parent; 0 in the child */
-	struct service service; /* of one that stays in front */
-	bool report; /* the service manager knows */
+	struct service service; /* of a daemon in the foreground */
+	bool report; /* readiness was reported to the service manager */
 };
 
-/* No parent waits: readiness_report() tells at most the service manager. Call it before threads are
- * started. */
+/* Prepares a daemon without a waiting parent: readiness_report() notifies the service manager, if
+ * there is one. Call it before threads are started. */
 void readiness_init(struct readiness *readiness);
 
-/* Forks. interrupt_watch() was called, and no other thread runs. 0 in both, child tells them apart;
- * -errno when there is no child. */
+/* Forks. The caller has called interrupt_watch() and has no other thread. Returns 0 in both
+ * processes, which the field child distinguishes, or -errno if the fork failed. */
 MUST_CHECK int readiness_fork(struct readiness *readiness);
 
-/* In the child: signals of the parent's terminal do not reach it any more. One that stays in front
- * stays in its session. */
+/* In a forked child: starts a new session, so that signals of the parent's terminal do not reach
+ * it. A process in the foreground stays in its session. */
 void readiness_leave_session(const struct readiness *readiness);
 
-/* In the parent: blocks until the child reports or ends. Returns what it says. */
+/* In the parent: blocks until the child reports or ends. Returns the status of the child. */
 enum twinfs_exit readiness_wait(struct readiness *readiness);
 
-/* In the child, once: gives the status to the parent and leaves its terminal. One thread. */
+/* In the child: sends the status to the parent and detaches from its terminal. One thread. */
 void readiness_report(struct readiness *readiness, enum twinfs_exit status);
 
 #endif

@@ -10,7 +10,7 @@
 #include "catalog/query.h"
 #include "daemon/rename_trust.h"
 
-/* ---- what was written to ------------------------------------------------------------- */
+/* ---- written files ------------------------------------------------------------------- */
 
 static int add_written(struct catalog_reader *reader, const struct name_events *dirty,
 		       struct recheck_plan *plan, struct bytes *written)
@@ -47,7 +47,7 @@ static int find_written(struct recheck_plan *plan, struct catalog *catalog,
 	return r;
 }
 
-static int touch_body(struct catalog_writer *w, void *context)
+static int hide_files(struct catalog_writer *w, void *context)
 {
 	const struct bytes *written = context;
 	const struct written_file *files = (const void *)written->data;
@@ -64,16 +64,17 @@ int recheck_plan_hide_written(struct recheck_plan *plan, struct catalog *catalog
 {
 	int r = find_written(plan, catalog, list, count, written);
 
-	return r < 0 || written->length == 0 ? r : catalog_write(catalog, touch_body, written);
+	return r < 0 || written->length == 0 ? r : catalog_write(catalog, hide_files, written);
 }
 
-/* ---- where to look ------------------------------------------------------------------- */
+/* ---- rechecks ------------------------------------------------------------------------ */
 
 static enum recheck_scope scope_of(const struct dir_record *record, uint32_t events)
 {
 	if (events & EVENT_TREE)
 		return RECHECK_TREE;
-	/* no other directory shows whether the root of a source can be read */
+	/* the root of a source has no parent in the index whose recheck would detect a change of
+	 * mode */
 	if (events & EVENT_LISTING || (record->parent == 0 && events & EVENT_ATTRIBUTES))
 		return RECHECK_LISTING;
 	return RECHECK_NAMES;
@@ -96,7 +97,7 @@ static bool may_hold_link(struct dir_events run)
 	return false;
 }
 
-/* Is that a source that is looked at as a whole? */
+/* Returns whether the event requests a recheck of a whole source, and sets *source. */
 static bool is_whole(const struct sources *sources, const struct name_events *dirty,
 		     uint32_t *source)
 {
@@ -139,7 +140,7 @@ static int add_recheck(struct recheck_plan *plan, const struct sources *sources,
 	if (record.source >= sources->count)
 		return -EUCLEAN;
 	if (atomic_load(&sources->list[record.source].missing))
-		return 0; /* it is rechecked wholly when it is back */
+		return 0; /* all of it is rechecked when it is back */
 	if (whole[record.source] && record.parent != 0)
 		return 0;
 	if (itself)

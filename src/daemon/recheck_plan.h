@@ -2,7 +2,7 @@
 #ifndef DAEMON_RECHECK_PLAN_H
 #define DAEMON_RECHECK_PLAN_H
 
-/* From the events of names to the rechecks of directories. One thread. */
+/* Plan of a round: turns events of names into rechecks of directories. One thread. */
 
 #include <stddef.h>
 
@@ -13,36 +13,37 @@
 #include "source/source.h"
 
 struct recheck_plan {
-	/* Each directory once. The first ones have RECHECK_TREE: they may lie in each other or hold the
-	 * others, so each is rechecked by itself. Names are borrowed from the list of events. */
+	/* Each directory occurs once. Those with RECHECK_TREE are first: one may contain others, so
+	 * each is rechecked by itself. Names are borrowed from the list of events. */
 	struct recheck *list;
 	size_t count;
 	size_t tree_count;
-	/* Set by the caller before; raised to RENAME_UNTRUSTED if a write may belong to another name. */
+	/* The caller initializes it. Becomes RENAME_UNTRUSTED if a write may belong to another
+	 * name. */
 	enum rename_trust trust;
-	/* A name that the plan leaves out may be another name of any file. */
+	/* A name that the plan leaves out may be a link to any file. */
 	bool needs_walk;
 };
 
 /* A file that was or may have been written to. */
 struct written_file {
 	uint64_t file;
-	bool closed; /* by every known writer since */
+	bool closed; /* every known writer has closed it */
 };
 
-/* Hides the content of the files at these names that were or may have been written to, in a
- * transaction of its own, before anything else is done. Raises plan->trust.
+/* Marks the content of files that were or may have been written to as unknown, in a transaction of
+ * its own, before all rechecks. Updates plan->trust.
  *
- * list		as event_set_list() makes it
- * written	receives a struct written_file for each
+ * list		from event_set_list()
+ * written	receives a struct written_file for each such file
  *
  * Returns 0 or -errno. */
 MUST_CHECK int recheck_plan_hide_written(struct recheck_plan *plan, struct catalog *catalog,
 					 const struct name_events *const *list, size_t count,
 					 struct bytes *written);
 
-/* Makes the rechecks and sets plan->needs_walk. Leaves out directories of missing sources, those that
- * the index does not have any more, and those in a source with RECHECK_TREE. Returns 0 or -errno. */
+/* Makes the rechecks and sets plan->needs_walk. Leaves out directories of missing sources, those
+ * that are not in the index, and those in a source with RECHECK_TREE. Returns 0 or -errno. */
 MUST_CHECK int recheck_plan_make(struct recheck_plan *plan, const struct sources *sources,
 				 const struct name_events *const *list, size_t count);
 

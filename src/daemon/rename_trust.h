@@ -2,26 +2,26 @@
 #ifndef DAEMON_RENAME_TRUST_H
 #define DAEMON_RENAME_TRUST_H
 
-/* How far renames are trusted while rechecks go on (enum rename_trust, base/name_event.h).
+/* Trust in renames across rounds of rechecks (enum rename_trust, base/name_event.h).
  *
- * Trust ends when a write may have been reported under a name that no recheck sees. It returns when
- * every name was rechecked and no event came meanwhile. One thread. */
+ * Renames become untrusted when a write may have been reported under a name that no recheck covers.
+ * They become trusted when all names are rechecked and no new event has arrived. One thread. */
 
 #include <stdbool.h>
 
 #include "base/name_event.h"
 #include "watch/event_set.h"
 
-/* All zero at first. */
+/* Must be all zero before the first use. */
 struct rename_trust_state {
 	enum rename_trust level;
 	struct event_set earlier; /* events of the last round of rechecks */
 };
 
-/* Sets the level for the events of the next round. Adds EVENT_REPLACED to names that arrived in the
- * last round, too.
+/* Sets the level for the events of the next round. Adds EVENT_REPLACED to names that also arrived
+ * in the last round.
  *
- * purged	the index has no file without a name, so none that a rename may bring back
+ * purged	the index has no file without a name, so a rename cannot bring one back
  *
  * Returns whether events were lost: any file may have been written to. */
 bool rename_trust_weigh(struct rename_trust_state *state, struct event_set *events, bool purged);
@@ -33,7 +33,7 @@ static inline void rename_trust_lower(enum rename_trust *trust, enum rename_trus
 		*trust = level;
 }
 
-/* Takes the events of a round that has ended, until rename_trust_weigh(). */
+/* Moves the events of a finished round into state, for the next rename_trust_weigh(). */
 void rename_trust_keep(struct rename_trust_state *state, struct event_set *events);
 
 void rename_trust_free(struct rename_trust_state *state);

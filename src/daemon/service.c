@@ -12,16 +12,16 @@
 #include "base/error.h"
 #include "base/log.h"
 
-/* Time that a manager may take to have room for what must be heard. */
-#define PATIENCE_S 5
+/* Longest wait for room in the manager's socket. */
+#define SEND_TIMEOUT_S 5
 
-/* Makes a socket and connects it. A name that begins with '@' is in no folder (unix(7), abstract).
- * Returns it, or -errno. */
+/* Creates a socket and connects it. A name that begins with '@' is an abstract address (unix(7)).
+ * Returns the socket, or -errno. */
 static int connect_to(const char *name)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t length = strlen(name);
-	const struct timeval patience = {.tv_sec = PATIENCE_S};
+	const struct timeval timeout = {.tv_sec = SEND_TIMEOUT_S};
 	int fd, r;
 
 	if ((name[0] != '/' && name[0] != '@') || length < 2 || length >= sizeof(address.sun_path))
@@ -32,7 +32,7 @@ static int connect_to(const char *name)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (connect(fd, (const struct sockaddr *)&address,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) == 0)
 		return fd;
@@ -46,7 +46,7 @@ void service_init(struct service *service)
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): called before threads are started */
 	const char *name = getenv("NOTIFY_SOCKET");
 
-	service->listens = name;
+	service->has_manager = name;
 	service->socket = name ? connect_to(name) : -1;
 }
 
@@ -54,10 +54,10 @@ void service_deinit(struct service *service)
 {
 	if (service->socket >= 0)
 		(void)close(service->socket);
-	*service = (struct service){.listens = false, .socket = -1};
+	*service = (struct service){.has_manager = false, .socket = -1};
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int send_message(const struct service *service, const char *message, int flags)
 {
 	if (service->socket < 0)
@@ -66,15 +66,15 @@ static int send_message(const struct service *service, const char *message, int 
 											 : 0;
 }
 
-void service_tell(const struct service *service, const char *message)
+void service_notify(const struct service *service, const char *message)
 {
-	int r = service->listens ? send_message(service, message, 0) : 0;
+	int r = service->has_manager ? send_message(service, message, 0) : 0;
 
 	if (r < 0)
-		log_warning("cannot tell the service manager how the view is: %s", error_text(r));
+		log_warning("cannot notify the service manager: %s", error_text(r));
 }
 
-int service_mention(const struct service *service, const char *message)
+int service_try_notify(const struct service *service, const char *message)
 {
-	return service->listens ? send_message(service, message, MSG_DONTWAIT) : 0;
+	return service->has_manager ? send_message(service, message, MSG_DONTWAIT) : 0;
 }

@@ -2,17 +2,17 @@
 #ifndef DAEMON_SERVICE_H
 #define DAEMON_SERVICE_H
 
-/* What the service manager that started us is told, as by sd_notify(3): a datagram to the socket
- * that NOTIFY_SOCKET names. Where there is none, nothing is said and nothing costs anything.
+/* Notifications for the service manager, as by sd_notify(3): datagrams to the socket that
+ * NOTIFY_SOCKET names. Without NOTIFY_SOCKET all functions do nothing.
  *
- * The socket is connected at the start and stays open, because a confined process can make no
+ * The socket is connected at the start and stays open, because a confined process cannot create a
  * socket (daemon/confinement.h).
  *
- * The protocol is one call of send(2), and its page asks those who need no more not to link
- * libsystemd for it: that would map four libraries of compression and cryptography into a process
- * which reads whatever somebody put into a source.
+ * The protocol is one call of send(2), and sd_notify(3) recommends not to link libsystemd only for
+ * it. libsystemd would map four libraries for compression and cryptography into a process that
+ * reads untrusted files.
  *
- * A struct service does not change while there are threads: any thread may tell.
+ * A struct service is constant while there are threads, so any thread may notify.
  */
 
 #include <stdbool.h>
@@ -20,21 +20,22 @@
 #include "base/attributes.h"
 
 struct service {
-	bool listens; /* NOTIFY_SOCKET is set */
+	bool has_manager; /* NOTIFY_SOCKET is set */
 	int socket; /* connected; -errno if it could not be */
 };
 
-/* Finds out who listens, and connects to it. Before threads are started. */
+/* Connects to the service manager, if there is one. Call it before threads are started. */
 void service_init(struct service *service);
 
-/* Closes the socket; from then on nobody listens. */
+/* Closes the socket. Later notifications do nothing. */
 void service_deinit(struct service *service);
 
-/* Says what must be heard, as "READY=1": waits until there is room for it, for some seconds. Warns
- * where it could not be said. */
-void service_tell(const struct service *service, const char *message);
+/* Sends a message that must arrive, as "READY=1": blocks for some seconds if the socket is full.
+ * Logs a warning if it fails. */
+void service_notify(const struct service *service, const char *message);
 
-/* Says what is good to know. Never waits: a manager that is busy misses it. 0 or -errno. */
-int service_mention(const struct service *service, const char *message);
+/* Sends a message that may be lost. Never blocks. Returns 0, -EAGAIN if the socket is full, or
+ * another -errno. */
+int service_try_notify(const struct service *service, const char *message);
 
 #endif

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+
+/* The service status thread:
+ *
+ *	waits for			passes on
+ *	service_status_update(),	a status line that differs from the last one --> manager
+ *	  a view, POLL_NS while the
+ *	  view is not current
+ *	PAUSE_NS after each line
+ */
 #include "daemon/service_status.h"
 
 #include <errno.h>
@@ -18,25 +27,28 @@
 #include "index/progress_watch.h"
 #include "view/view.h"
 
-/* Between two lines; between two looks at counters that nobody tells of. */
+/* Shortest time between two lines. */
 #define PAUSE_NS (250 * MS_NS)
-#define LOOK_NS SECOND_NS
+/* Interval at which counters are polled, as no update reports their changes. */
+#define POLL_NS SECOND_NS
 
 struct service_status {
-	const struct service *service; /* both borrowed */
-	const struct indexing *indexing;
-	struct bytes said; /* its thread only, as are these */
+	const struct service *service; /* borrowed */
+	const struct indexing *indexing; /* borrowed */
+	/* only its thread */
+	struct bytes sent; /* the last line */
 	bool was_current;
-	uint64_t compares_since_ns; /* 0: it does not yet */
+	uint64_t compares_since_ns; /* 0: the first comparison has not begun */
+
 	pthread_t thread;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* guards all fields below */
 	pthread_cond_t changed;
-	struct view *view; /* borrowed; NULL: there is none yet */
-	bool stirred;
+	struct view *view; /* borrowed; NULL before service_status_show() */
+	bool has_update;
 	bool ending;
 };
 
-/* ---- in words ------------------------------------------------------------------------ */
+/* ---- text ---------------------------------------------------------------------------- */
 
 static int append_left(struct bytes *text, const struct progress_counts *counts,
 		       uint64_t elapsed_ns)
@@ -61,7 +73,7 @@ static int append_comparing(struct bytes *text, const struct service_figures *fi
 
 	if (part < 0)
 		return bytes_append_text(text, "comparing");
-	/* not 100 % before it is through */
+	/* 100 % only when the comparison has ended */
 	r = bytes_format(text, "comparing %d %%", part < 1 ? (int)(part * 100) : 99);
 	return r < 0 ? r : append_left(text, &figures->counts, figures->elapsed_ns);
 }
@@ -69,8 +81,7 @@ static int append_comparing(struct bytes *text, const struct service_figures *fi
 static int append_figures(struct bytes *text, const struct service_figures *figures)
 {
 	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
-	int r = bytes_format(text, "%s %s, %s can be given back",
-			     number_format(count, figures->groups),
+	int r = bytes_format(text, "%s %s, %s reclaimable", number_format(count, figures->groups),
 			     plural(figures->groups, "group", "groups"),
 			     size_format(size, figures->reclaimable_bytes));
 
@@ -86,7 +97,7 @@ int service_status_format(struct bytes *text, const struct service_figures *figu
 	int r = 0;
 
 	if (figures->problem)
-		r = bytes_format(text, "cannot go on (%s): ", error_text(figures->problem));
+		r = bytes_format(text, "cannot update (%s): ", error_text(figures->problem));
 	if (r < 0)
 		return r;
 	switch (figures->phase) {
@@ -96,7 +107,7 @@ int service_status_format(struct bytes *text, const struct service_figures *figu
 	case SERVICE_COMPARES:
 		return append_comparing(text, figures);
 	case SERVICE_COMPARES_CHANGES:
-		r = bytes_append_text(text, "comparing what changed: ");
+		r = bytes_append_text(text, "comparing changed files: ");
 		break;
 	case SERVICE_IS_CURRENT:
 		r = bytes_append_text(text, "current: ");
@@ -105,7 +116,7 @@ int service_status_format(struct bytes *text, const struct service_figures *figu
 	return r < 0 ? r : append_figures(text, figures);
 }
 
-/* ---- telling ------------------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------------------- */
 
 static void gather_of_view(struct service_status *status, const struct view *view,
 			   struct service_figures *figures)
@@ -131,8 +142,8 @@ static void gather_of_view(struct service_status *status, const struct view *vie
 	figures->errors = totals.errors;
 }
 
-/* False: it is to be said again in a while. */
-static bool say(struct service_status *status, const struct view *view)
+/* Sends the status line if it changed. Returns false if it has to be sent again later. */
+static bool send_status(struct service_status *status, const struct view *view)
 {
 	struct service_figures figures = {.phase = SERVICE_READS_NAMES};
 	CLEANUP_BYTES struct bytes text = {0};
@@ -148,28 +159,28 @@ static bool say(struct service_status *status, const struct view *view)
 	line = bytes_text(&text);
 	if (!line)
 		return false;
-	if (bytes_compare(&text, &status->said) == 0)
+	if (bytes_compare(&text, &status->sent) == 0)
 		return true;
-	r = service_mention(status->service, line);
+	r = service_try_notify(status->service, line);
 	if (r < 0)
-		return r != -EAGAIN; /* else nobody listens any more */
-	bytes_free(&status->said);
-	status->said = text;
+		return r != -EAGAIN; /* with any other error the manager has closed its socket */
+	bytes_free(&status->sent);
+	status->sent = text;
 	text = (struct bytes){.data = NULL};
 	return true;
 }
 
-/* Until something is to be said; holds the lock. */
-static void pause_until_stirred(struct service_status *status)
+/* Waits until a line may be sent and there is a reason for one. The caller holds the lock. */
+static void wait_for_update(struct service_status *status)
 {
 	uint64_t now = clock_monotonic_ns(), until_ns = now + PAUSE_NS;
 
 	while (!status->ending && clock_monotonic_ns() < until_ns)
 		timed_wait(&status->changed, &status->lock, until_ns);
-	/* of a view that is current everything is told */
+	/* while the view is current, updates report every change */
 	until_ns = status->view && view_get_state(status->view) == VIEW_CURRENT ? UINT64_MAX
-										: now + LOOK_NS;
-	while (!status->ending && !status->stirred && clock_monotonic_ns() < until_ns)
+										: now + POLL_NS;
+	while (!status->ending && !status->has_update && clock_monotonic_ns() < until_ns)
 		timed_wait(&status->changed, &status->lock, until_ns);
 }
 
@@ -180,14 +191,14 @@ static void *run(void *context)
 	pthread_mutex_lock(&status->lock);
 	while (!status->ending) {
 		const struct view *view = status->view;
-		bool said;
+		bool sent;
 
-		status->stirred = false;
+		status->has_update = false;
 		pthread_mutex_unlock(&status->lock);
-		said = say(status, view);
+		sent = send_status(status, view);
 		pthread_mutex_lock(&status->lock);
-		status->stirred |= !said;
-		pause_until_stirred(status);
+		status->has_update |= !sent;
+		wait_for_update(status);
 	}
 	pthread_mutex_unlock(&status->lock);
 	return NULL;
@@ -195,7 +206,7 @@ static void *run(void *context)
 
 static void destroy(struct service_status *status)
 {
-	bytes_free(&status->said);
+	bytes_free(&status->sent);
 	pthread_cond_destroy(&status->changed);
 	pthread_mutex_destroy(&status->lock);
 	free(status);
@@ -207,7 +218,7 @@ void service_status_start(struct service_status **status, const struct service *
 	struct service_status *made;
 
 	*status = NULL;
-	made = service->listens ? calloc(1, sizeof(*made)) : NULL;
+	made = service->has_manager ? calloc(1, sizeof(*made)) : NULL;
 	if (!made)
 		return;
 	made->service = service;
@@ -220,13 +231,13 @@ void service_status_start(struct service_status **status, const struct service *
 		*status = made;
 }
 
-/* view		NULL: as before */
+/* Wakes the thread. view: NULL keeps the current one */
 static void wake(struct service_status *status, struct view *view, bool ending)
 {
 	pthread_mutex_lock(&status->lock);
 	if (view)
 		status->view = view;
-	status->stirred = true;
+	status->has_update = true;
 	status->ending |= ending;
 	pthread_cond_signal(&status->changed);
 	pthread_mutex_unlock(&status->lock);
@@ -238,7 +249,7 @@ void service_status_show(struct service_status *status, struct view *view)
 		wake(status, view, false);
 }
 
-void service_status_stir(struct service_status *status)
+void service_status_update(struct service_status *status)
 {
 	if (status)
 		wake(status, NULL, false);

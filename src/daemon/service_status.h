@@ -2,13 +2,14 @@
 #ifndef DAEMON_SERVICE_STATUS_H
 #define DAEMON_SERVICE_STATUS_H
 
-/* Keeps the service manager told how far a view is, for 'systemctl status' to show.
+/* Sends the progress of a view to the service manager; 'systemctl status' shows it.
  *
- *	counters of walk and comparison --once a second--.
- *	commits, state of the view --service_status_stir-+--> a thread --STATUS=...--> manager
+ *	counters of walk and comparison --once a second------.
+ *	commits, state of the view --service_status_update---+--> thread --STATUS=...--> manager
  *
- * A line is sent where it is another one, at most four a second; and while nothing happens the
- * thread does not run at all. Where no manager listens there is no thread.
+ * The thread sends a line only if it differs from the last one, at most four times a second. It
+ * sleeps while the view is current and nothing changes. Without a service manager there is no
+ * thread.
  */
 
 #include <stdbool.h>
@@ -23,41 +24,42 @@ struct indexing;
 struct service_status;
 struct view;
 
-/* What there is to say. */
+/* State of a view, as shown in a status line. */
 struct service_figures {
 	enum service_phase {
 		SERVICE_READS_NAMES,
-		SERVICE_COMPARES, /* for the first time */
+		SERVICE_COMPARES, /* the first comparison */
 		SERVICE_COMPARES_CHANGES,
 		SERVICE_IS_CURRENT,
 	} phase;
-	int problem; /* positive errno that keeps it from going on, 0 */
-	struct progress_counts counts; /* of the first two */
-	uint64_t elapsed_ns; /* of SERVICE_COMPARES */
-	uint64_t groups, reclaimable_bytes, errors; /* of the last two */
+	int problem; /* positive errno that blocks progress, 0 */
+	struct progress_counts counts; /* in the first two phases */
+	uint64_t elapsed_ns; /* in SERVICE_COMPARES */
+	uint64_t groups, reclaimable_bytes, errors; /* in the last two phases */
 };
 
-/* Appends it in words: "comparing 43 %, 2 minutes left". 0 or -ENOMEM. Pure. */
+/* Appends the figures as text: "comparing 43 %, 2 minutes left". Returns 0 or -ENOMEM. Pure. */
 MUST_CHECK int service_status_format(struct bytes *text, const struct service_figures *figures);
 
-/* Starts to tell. *status is NULL where nobody listens, or there was no memory or thread for it,
- * which is no reason to have no view.
+/* Starts the thread. *status is NULL if there is no service manager, or no memory or thread: the
+ * view is served all the same.
  *
- * service, indexing	borrowed until the end
+ * service, indexing	borrowed until service_status_end()
  */
 void service_status_start(struct service_status **status, const struct service *service,
 			  const struct indexing *indexing);
 
-/* There is a view now (borrowed until the end). All from here on accept NULL. */
+/* Sets the view (borrowed until service_status_end()). This and the following functions accept
+ * NULL. */
 void service_status_show(struct service_status *status, struct view *view);
 
-/* Something has changed. Any thread, never blocks for long. */
-void service_status_stir(struct service_status *status);
+/* Requests a new status line. Any thread, never blocks for long. */
+void service_status_update(struct service_status *status);
 
-/* Nothing is told any more when this returns; it may still be stirred. */
+/* Ends the thread. service_status_update() may still be called. */
 void service_status_end(struct service_status *status);
 
-/* Behind the last one that stirs it, and after service_status_end(). */
+/* Frees the status, after service_status_end() and the last service_status_update(). */
 void service_status_free(struct service_status *status);
 
 #endif

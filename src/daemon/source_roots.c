@@ -12,15 +12,15 @@
 #include "catalog/query.h"
 #include "source/source_change.h"
 
-/* What stands at the path of a source. */
+/* State of the path of a source. */
 enum root_state {
 	ROOT_SAME,
-	ROOT_NEW, /* another directory, of the same file system */
+	ROOT_NEW, /* another directory on the same file system */
 	ROOT_GONE,
 };
 
-/* Is the directory of the file system on which the index knows the source? */
-static bool is_of_source(const struct sources *sources, const struct source *source, int fd)
+/* Returns whether the directory is on the file system that the index has for the source. */
+static bool is_on_filesystem_of(const struct sources *sources, const struct source *source, int fd)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct attributes now;
@@ -32,7 +32,8 @@ static bool is_of_source(const struct sources *sources, const struct source *sou
 	       now.filesystem == root.attributes.filesystem;
 }
 
-/* *fd: the root as it is now, -1 where that is not known. */
+/* Examines the path of a source. *fd: the directory that is there now, -1 if it cannot be
+ * opened. */
 static enum root_state examine(const struct sources *sources, const struct source *source, int *fd)
 {
 	struct stat before, now;
@@ -42,13 +43,14 @@ static enum root_state examine(const struct sources *sources, const struct sourc
 		return ROOT_GONE;
 	if (is_same_inode(&before, &now) && before.st_nlink > 0)
 		return ROOT_SAME;
-	/* a new root that is empty is one whose tree is still to come, or a mount that is gone */
-	return is_of_source(sources, source, *fd) && !source_is_emptied(sources, source, *fd)
+	/* a new root that is empty may be the mount point of an unmounted disk, or not filled
+	 * yet */
+	return is_on_filesystem_of(sources, source, *fd) && !source_is_emptied(sources, source, *fd)
 		       ? ROOT_NEW
 		       : ROOT_GONE;
 }
 
-/* Puts the new root in the place of the old one, for all who use its descriptor. */
+/* Replaces the old root by the new one, under the same descriptor number. */
 static bool replace(struct source *source, unsigned int number, int fd, struct watch *watch)
 {
 	if (dup3(fd, source->fd, O_CLOEXEC) < 0)
@@ -73,8 +75,8 @@ uint64_t source_roots_check(const struct sources *sources, struct watch *watch)
 			missing = !replace(source, i, fd, watch);
 		atomic_store(&source->missing, missing);
 		if (missing && !was_missing)
-			log_warning("source %s is gone: what is known of it is kept, and cannot be "
-				    "read, until it is back",
+			log_warning("cannot find source %s: removed, moved or unmounted; its files "
+				    "cannot be read until it is back",
 				    quote_path(source->path));
 		else if (!missing && was_missing)
 			log_info("source %s is back", quote_path(source->path));

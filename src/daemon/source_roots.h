@@ -2,21 +2,21 @@
 #ifndef DAEMON_SOURCE_ROOTS_H
 #define DAEMON_SOURCE_ROOTS_H
 
-/* Are the sources still where they were? One thread. */
+/* Checks of the source roots: whether each is still the directory at its path. One thread. */
 
 #include <stdint.h>
 
 #include "source/source.h"
 #include "watch/watch.h"
 
-/* Examines the path of each source. One that is gone (removed, moved away, unmounted, hidden by
- * another file system) is marked missing, and what the index has of it stays as it is. One that is
- * back, or was made anew on the same file system and has something in it, is opened in its place.
+/* Examines the path of each source. A source that was removed, moved, unmounted or hidden by
+ * another mount is marked missing, and its index entries stay unchanged. A source that is back, or
+ * that is a new directory on the same file system and not empty, replaces the old root.
  *
- * watch	NULL where nothing is watched
+ * watch	NULL if all sources are polled
  *
- * Returns bit n for each source n that must be walked anew; those above 63 are polled. Logs what
- * changes. */
+ * Returns bit n for each source n that must be walked again; sources above 63 are polled. Logs each
+ * change. */
 uint64_t source_roots_check(const struct sources *sources, struct watch *watch);
 
 #endif

@@ -8,8 +8,8 @@
 #include "base/filesystem_kind.h"
 #include "watch/watch.h"
 
-/* inotify sees nothing of what other hosts do, nor, on FUSE, what goes past the mount. */
-static bool sees_all(const struct source *source)
+/* inotify does not report changes by other hosts nor, on FUSE, changes that bypass the mount. */
+static bool inotify_sees_all(const struct source *source)
 {
 	return !is_remote_filesystem(source->fd);
 }
@@ -23,7 +23,7 @@ int source_states_new(struct source_state **list, const struct sources *sources,
 	for (size_t i = 0; i < sources->count; i++)
 		(*list)[i].polled = i >= WATCH_QUEUES_MAX || mode == FOLLOW_POLL ||
 				    mode == FOLLOW_NONE ||
-				    (mode == FOLLOW_AUTO && !sees_all(&sources->list[i]));
+				    (mode == FOLLOW_AUTO && !inotify_sees_all(&sources->list[i]));
 	return 0;
 }
 
@@ -44,7 +44,7 @@ void source_states_poll_all(struct source_state *list, size_t count)
 		list[i].polled = true;
 }
 
-static bool share_files(const struct sources *sources, size_t a, size_t b)
+static bool share_filesystem(const struct sources *sources, size_t a, size_t b)
 {
 	struct stat one, other;
 
@@ -57,7 +57,7 @@ void source_states_require_walk(struct source_state *list, const struct sources 
 {
 	for (size_t i = 0; i < sources->count; i++) {
 		if (!atomic_load(&list[i].needs_walk) &&
-		    (i == source || share_files(sources, i, source)))
+		    (i == source || share_filesystem(sources, i, source)))
 			atomic_store(&list[i].needs_walk, true);
 	}
 }

@@ -2,7 +2,7 @@
 #ifndef DAEMON_SOURCE_STATE_H
 #define DAEMON_SOURCE_STATE_H
 
-/* How each source is followed. What is not atomic is constant once threads run. */
+/* How each source is followed. Fields that are not atomic are constant once threads run. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,41 +13,43 @@
 #include "source/source.h"
 
 enum follower_mode {
-	FOLLOW_AUTO, /* inotify where it sees everything, else poll */
+	FOLLOW_AUTO, /* inotify if it reports all changes, else poll */
 	FOLLOW_INOTIFY,
 	FOLLOW_POLL,
 	FOLLOW_NONE,
 };
 
 struct source_state {
-	bool polled; /* no event is asked for */
+	bool polled; /* without watches */
 	_Atomic uint64_t unwatched; /* directories that got no watch in the last walk */
-	atomic_bool needs_walk; /* something happened since then that no event tells enough of */
+	atomic_bool needs_walk; /* events did not report some later change in full */
 };
 
-/* One for each source. The caller frees it with free(3). 0 or -ENOMEM. */
+/* Creates one state for each source. The caller frees the list with free(3). Returns 0 or
+ * -ENOMEM. */
 MUST_CHECK int source_states_new(struct source_state **list, const struct sources *sources,
 				 enum follower_mode mode);
 
-/* So many queues are needed for those that are not polled: one up to the last of them. */
+/* Returns the number of event queues: one for each source up to the last one that is not polled. */
 unsigned int source_states_queues(const struct source_state *list, size_t count);
 
-/* There are no queues to be had. */
+/* Polls all sources, as there are no event queues. */
 void source_states_poll_all(struct source_state *list, size_t count);
 
-/* Something happened in a source that may be, by another name, in any source on its file system. */
+/* Requires a walk of a source and of all others on its file system: a changed file may have links
+ * in any of them. */
 void source_states_require_walk(struct source_state *list, const struct sources *sources,
 				uint32_t source);
 
-/* The same, and in which source is not known. */
+/* Requires a walk of all sources. */
 void source_states_require_walk_all(struct source_state *list, size_t count);
 
-/* Did something happen that no event tells enough of, where events are asked for? */
+/* Returns whether a watched source needs a walk because events did not report a change in full. */
 bool source_state_needs_walk(struct source_state *states);
 
 bool source_states_need_walk(struct source_state *list, size_t count); /* any of them */
 
-/* Must it be walked to know how it is, as events do not tell all? */
+/* Returns whether the source is walked at intervals because not all of it is watched. */
 bool source_state_is_walked(struct source_state *states);
 
 uint64_t source_states_unwatched(struct source_state *list, size_t count);

@@ -2,13 +2,17 @@
 #ifndef DAEMON_TICKET_WORKER_H
 #define DAEMON_TICKET_WORKER_H
 
-/* A thread that works in rounds, and the tickets of those who wait for a round.
+/* A thread that works in rounds, and the tickets that wait for a round.
  *
- * A ticket is a number that grows with each barrier (.twinfs/sync). A round that begins after a ticket
- * was requested covers everything that happened before the request.
+ *	any thread --ticket_worker_request, _wake--> ticket_worker_wait() --> a round of the owner
+ *	owner: is_due(), next due time --------------'                              |
+ *	                                               ticket_worker_finish() <-----'
  *
- * The owner embeds the struct and may guard data of its own by the lock. Functions without a note are
- * for any thread and take the lock themselves. */
+ * A ticket is a number that grows with each barrier (.twinfs/sync). A round that begins after a
+ * ticket was requested covers all changes made before the request.
+ *
+ * The owner embeds the struct and may guard its own data with the lock. Any thread may call the
+ * functions unless a comment says otherwise; they take the lock themselves. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,7 +21,7 @@
 #include "base/attributes.h"
 
 struct ticket_worker {
-	pthread_mutex_t lock; /* of all below but thread and runs */
+	pthread_mutex_t lock; /* guards all fields below but thread and runs */
 	pthread_cond_t changed; /* on the monotonic clock */
 	uint64_t wanted; /* highest ticket that was requested */
 	uint64_t done; /* highest ticket that was answered */
@@ -28,7 +32,7 @@ struct ticket_worker {
 
 void ticket_worker_init(struct ticket_worker *worker);
 
-/* The thread has ended. */
+/* Frees the lock. The thread must have ended. */
 void ticket_worker_deinit(struct ticket_worker *worker);
 
 /* Starts the thread. Returns 0 or -errno. */
@@ -44,13 +48,13 @@ void ticket_worker_request(struct ticket_worker *worker, uint64_t ticket);
 /* Ends the current wait, so that the worker examines what is due. The caller holds the lock. */
 void ticket_worker_wake(struct ticket_worker *worker);
 
-/* Tells whether a round is due at now_ns; otherwise sets *until_ns, when to ask again at the latest.
- * Called with the lock held. */
+/* Returns whether a round is due at now_ns. Otherwise sets *until_ns, the latest time of the next
+ * call. Called with the lock held. */
 typedef bool ticket_worker_due_fn(void *context, uint64_t now_ns, uint64_t *until_ns);
 
 /* Waits until a round is due or a ticket is requested. Only for the worker's thread.
  *
- * ticket	receives the highest ticket without an answer, 0: there is none
+ * ticket	receives the highest ticket without an answer, 0: none
  *
  * Returns false if the thread has to end. */
 MUST_CHECK bool ticket_worker_wait(struct ticket_worker *worker, ticket_worker_due_fn *is_due,

@@ -173,9 +173,9 @@ def test_service_manager_is_told_from_the_start_to_the_end(twinfs, source, mount
         assert (mount / "uniques").is_dir()
         assert manager.heard[0] == "STATUS=opening the index"
         assert manager.wait_for("STATUS=current: .*") == \
-            "STATUS=current: 2 groups, 140 KiB can be given back"
+            "STATUS=current: 2 groups, 140 KiB reclaimable"
         trees.write(source / "another", trees.content("alone", 70000))
-        manager.wait_for("STATUS=current: 3 groups, 208 KiB can be given back")
+        manager.wait_for("STATUS=current: 3 groups, 208 KiB reclaimable")
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     assert manager.rest()[-2:] == ["STOPPING=1\nSTATUS=unmounting", "STATUS=unmounted"]
@@ -236,7 +236,7 @@ def test_nobody_listens_where_the_manager_says_so(twinfs, source, mount, tmp_pat
             assert until(lambda: (mount / "uniques").exists())
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0, number
-        assert b"cannot tell the service manager" in process.output[1], name
+        assert b"cannot notify the service manager" in process.output[1], name
 
 
 def test_service_is_stopped_while_it_compares(twinfs, source, mount, tmp_path):

@@ -11,7 +11,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static void assert_says(const struct service_figures *figures, const char *expected)
+static void assert_status(const struct service_figures *figures, const char *expected)
 {
 	CLEANUP_BYTES struct bytes text = {0};
 
@@ -22,9 +22,9 @@ static void assert_says(const struct service_figures *figures, const char *expec
 static void test_names_are_counted(void **state)
 {
 	(void)state;
-	assert_says(&(struct service_figures){.phase = SERVICE_READS_NAMES,
-					      .counts.files_done = 12345},
-		    "reading names, 12,345 so far");
+	assert_status(&(struct service_figures){.phase = SERVICE_READS_NAMES,
+						.counts.files_done = 12345},
+		      "reading names, 12,345 so far");
 }
 
 static struct service_figures comparing(uint64_t done, uint64_t total, uint64_t seconds)
@@ -36,59 +36,59 @@ static struct service_figures comparing(uint64_t done, uint64_t total, uint64_t 
 	};
 }
 
-static void test_comparing_says_which_part_and_how_long_it_takes(void **state)
+static void test_comparing_shows_percentage_and_time_left(void **state)
 {
 	struct service_figures figures = comparing(0, 0, 1);
 
 	(void)state;
-	assert_says(&figures, "comparing");
+	assert_status(&figures, "comparing");
 	figures = comparing(0, 100, 1);
-	assert_says(&figures, "comparing 0 %");
+	assert_status(&figures, "comparing 0 %");
 	figures = comparing(43, 100, 86);
-	assert_says(&figures, "comparing 43 %, 2 minutes left");
+	assert_status(&figures, "comparing 43 %, 2 minutes left");
 	figures = comparing(50, 100, 60);
-	assert_says(&figures, "comparing 50 %, 1 minute left");
+	assert_status(&figures, "comparing 50 %, 1 minute left");
 	figures = comparing(50, 100, 10);
-	assert_says(&figures, "comparing 50 %, less than a minute left");
+	assert_status(&figures, "comparing 50 %, less than a minute left");
 	figures = comparing(10, 100, 1200);
-	assert_says(&figures, "comparing 10 %, 3 hours left");
+	assert_status(&figures, "comparing 10 %, 3 hours left");
 	figures = comparing(100, 100, 9);
-	assert_says(&figures, "comparing 99 %, less than a minute left");
+	assert_status(&figures, "comparing 99 %, less than a minute left");
 }
 
-static void test_current_view_says_what_can_be_given_back(void **state)
+static void test_current_view_shows_groups_and_reclaimable_bytes(void **state)
 {
 	struct service_figures figures = {.phase = SERVICE_IS_CURRENT,
 					  .groups = 4372,
 					  .reclaimable_bytes = UINT64_C(159326958)};
 
 	(void)state;
-	assert_says(&figures, "current: 4,372 groups, 152 MiB can be given back");
+	assert_status(&figures, "current: 4,372 groups, 152 MiB reclaimable");
 	figures.phase = SERVICE_COMPARES_CHANGES;
 	figures.groups = 1;
-	assert_says(&figures, "comparing what changed: 1 group, 152 MiB can be given back");
+	assert_status(&figures, "comparing changed files: 1 group, 152 MiB reclaimable");
 }
 
-static void test_what_is_wrong_is_said(void **state)
+static void test_errors_and_problem_are_shown(void **state)
 {
 	struct service_figures figures = {.phase = SERVICE_IS_CURRENT, .errors = 3};
 
 	(void)state;
-	assert_says(&figures, "current: 0 groups, 0 B can be given back; 3 could not be read, see "
-			      ".twinfs/errors");
+	assert_status(&figures, "current: 0 groups, 0 B reclaimable; 3 could not be read, see "
+				".twinfs/errors");
 	figures.errors = 0;
 	figures.problem = ENOSPC;
-	assert_says(&figures, "cannot go on (No space left on device): current: 0 groups, 0 B can "
-			      "be given back");
+	assert_status(&figures, "cannot update (No space left on device): current: 0 groups, 0 B "
+				"reclaimable");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_are_counted),
-		cmocka_unit_test(test_comparing_says_which_part_and_how_long_it_takes),
-		cmocka_unit_test(test_current_view_says_what_can_be_given_back),
-		cmocka_unit_test(test_what_is_wrong_is_said),
+		cmocka_unit_test(test_comparing_shows_percentage_and_time_left),
+		cmocka_unit_test(test_current_view_shows_groups_and_reclaimable_bytes),
+		cmocka_unit_test(test_errors_and_problem_are_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
