@@ -8,7 +8,7 @@
 #define YEAR_SECONDS (DAY_SECONDS * 1461 / 4)
 
 static const struct {
-	int64_t seconds; /* up to here */
+	int64_t seconds; /* upper bound, excluded */
 	const char *name;
 } ages_known[] = {
 	[AGE_FUTURE] = {0, "in the future"},
@@ -29,7 +29,7 @@ enum age age_of(struct timespec then, struct timespec now)
 	enum age age = AGE_DAY;
 
 	if (__builtin_sub_overflow(clock_ns(now), clock_ns(then), &past))
-		return AGE_OLDER; /* times before 1970 by hundreds of years */
+		return AGE_OLDER; /* the time is hundreds of years before 1970 */
 	if (past < 0)
 		return AGE_FUTURE;
 	while (age < AGE_OLDER && past / SECOND_NS >= ages_known[age].seconds)

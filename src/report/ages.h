@@ -2,18 +2,18 @@
 #ifndef REPORT_AGES_H
 #define REPORT_AGES_H
 
-/* How many bytes are how old. Pure code; one thread at a time. */
+/* Files and bytes by age. Pure code; one thread at a time. */
 
 #include <stdint.h>
 #include <time.h>
 
 enum age {
-	AGE_FUTURE, /* later than now: a clock was wrong, or somebody set the time */
+	AGE_FUTURE, /* later than now: a clock was wrong, or a program set the time */
 	AGE_DAY,
 	AGE_WEEK,
 	AGE_MONTH, /* 30 days */
-	AGE_QUARTER, /* 91 */
-	AGE_YEAR, /* 365.25, and so on */
+	AGE_QUARTER, /* 91 days */
+	AGE_YEAR, /* 365.25 days, as are the years below */
 	AGE_2_YEARS,
 	AGE_5_YEARS,
 	AGE_10_YEARS,
@@ -26,10 +26,10 @@ struct ages {
 	uint64_t bytes[AGE_COUNT];
 };
 
-/* How old, at now, is what changed last then? */
+/* Returns the age, at now, of a file whose last change was then. */
 enum age age_of(struct timespec then, struct timespec now);
 
-/* "up to a week" and the like, after the one before it. */
+/* Returns the name of an age's upper bound, such as "a week". Static. */
 const char *age_name(enum age age);
 
 void ages_add(struct ages *ages, enum age age, uint64_t bytes);

@@ -18,7 +18,8 @@
 /* Folders of version control. */
 static const char *const names[] = {".git", ".svn", ".hg", ".bzr", ".jj", "_darcs", "CVS"};
 
-/* What macOS and programs on it show as one document, application or library; bare repositories. */
+/* Folders that macOS and its programs show as one document, application or library; bare
+ * repositories of Git. */
 static const char *const endings[] = {
 	".app",          ".bundle",    ".framework",    ".photoslibrary", ".photolibrary",
 	".aplibrary",    ".lrlibrary", ".lrdata",       ".imovielibrary", ".fcpbundle",
@@ -28,10 +29,10 @@ static const char *const endings[] = {
 
 #define MARKER_NAMES_MAX 3
 
-/* Names that a folder has in it, all of them. */
+/* Sets of names. A folder that contains all names of a set is a bundle. */
 static const char *const markers[][MARKER_NAMES_MAX] = {
 	{"pyvenv.cfg"}, /* a virtual environment of Python */
-	{"conda-meta"}, /* one of conda */
+	{"conda-meta"}, /* an environment of conda */
 	{"cur", "new", "tmp"}, /* a maildir */
 	{"HEAD", "objects", "refs"}, /* a bare repository of Git */
 };
@@ -51,22 +52,23 @@ static bool has_bundle_name(const char *name, size_t length)
 	return false;
 }
 
-/* A folder that is asked for markers. */
+/* A folder that is searched for markers. */
 struct folder {
 	struct catalog_reader *reader;
-	uint64_t dir; /* 0: the index does not have it */
-	int fd; /* O_PATH; negative: it cannot be opened, -errno */
+	uint64_t dir; /* 0: not in the index */
+	int fd; /* O_PATH; -errno if the folder could not be opened */
 };
 
-/* Is nothing there that the caller could act upon? */
+/* Whether an error means that the caller cannot reach a file here: it is missing or access is
+ * denied. After any other error a file may exist. */
 static bool is_absent(int error)
 {
 	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EXDEV ||
 	       error == -EACCES || error == -ENODEV;
 }
 
-/* The name itself is enough: what stands there may be a symlink, or the root of a mount that does not
- * answer. */
+/* Whether the name exists. It may be a symlink, or the root of a mount that does not answer, so
+ * statx follows neither. */
 static bool is_on_disk(const struct folder *folder, const char *name)
 {
 	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
@@ -108,7 +110,7 @@ static int has_any_marker(const struct folder *folder, bool *has)
 	return r;
 }
 
-/* Whether the folder, which no source has, is a bundle by what is in it. */
+/* Whether a folder above a source is a bundle because it contains the names of a marker. */
 static int is_marked_outside(const char *path, size_t length, bool *is)
 {
 	AUTO_FREE char *folder = strndup(path, length);
@@ -120,8 +122,8 @@ static int is_marked_outside(const char *path, size_t length, bool *is)
 	return has_any_marker(&(struct folder){.fd = fd < 0 ? -errno : fd}, is);
 }
 
-/* Whether the source is in a bundle, or is one by its name. */
-static int lies_in_bundle(const char *source, bool *does)
+/* Whether a source is in a bundle, or is a bundle by its own name. */
+static int is_in_bundle(const char *source, bool *does)
 {
 	const char *at = source;
 	int r = 0;
@@ -154,7 +156,7 @@ static int is_bundle(struct catalog_reader *reader, const struct sources *source
 	if (dir->parent != 0)
 		*is = has_bundle_name(dir->name.bytes, dir->name.length);
 	else if (dir->source < sources->count)
-		r = lies_in_bundle(sources->list[dir->source].path, is);
+		r = is_in_bundle(sources->list[dir->source].path, is);
 	return r < 0 || *is ? r : is_marked(reader, sources, dir, is);
 }
 
@@ -172,8 +174,8 @@ static struct bundle_memo *memo_of(const struct bundle_finder *finder, uint64_t 
 	return &finder->memos[dir % BUNDLE_MEMOS];
 }
 
-/* Puts the ids from dir up to the root, or to one below a remembered one, into the chain; *bundle is
- * that of what is remembered. */
+/* Fills the chain with ids from dir upwards, until the root or a directory that has a memo. Sets
+ * *bundle to the bundle of that memo, or 0. */
 static int climb(struct bundle_finder *finder, struct catalog_reader *reader, uint64_t dir,
 		 uint64_t *bundle)
 {

@@ -2,10 +2,11 @@
 #ifndef REPORT_BUNDLE_H
 #define REPORT_BUNDLE_H
 
-/* Bundles: folders that a program takes for one thing and that break when a file in them goes, such
- * as .git, a photo library, a mailbox or a virtual environment. They are recognized by their names and
- * by names in them. These are looked for on the disk too: options such as --exclude leave names out of
- * the index, and a source does not have those above it. One thread at a time.
+/* Bundles: folders that a program manages as one object, such as .git, a photo library, a mailbox
+ * or a virtual environment. To remove a file in a bundle breaks it. A folder is a bundle by its
+ * name or by the names that it contains. These names are searched in the index and on the disk,
+ * because options such as --exclude keep names out of the index, and folders above a source are not
+ * indexed. One thread at a time.
  */
 
 #include <stddef.h>
@@ -17,32 +18,33 @@
 struct catalog_reader;
 struct sources;
 
-/* Folders whose answer is remembered; others are looked up again. */
+/* Folders whose bundle is remembered. The bundle of any other folder is found again. */
 #define BUNDLE_MEMOS 4096
 
 struct bundle_memo {
-	uint64_t dir; /* 0: none */
-	uint64_t bundle; /* 0: it is in none */
+	uint64_t dir; /* 0: unused */
+	uint64_t bundle; /* 0: dir is in no bundle */
 };
 
-/* Answers of one snapshot. All zero is empty. */
+/* The bundles of folders in one snapshot. All zero is empty and valid. */
 struct bundle_finder {
-	struct bundle_memo *memos; /* BUNDLE_MEMOS of them */
-	struct bytes chain; /* ids of folders from the one asked about upwards */
+	struct bundle_memo *memos; /* BUNDLE_MEMOS of them, by dir modulo BUNDLE_MEMOS */
+	struct bytes chain; /* ids of folders, from the one being resolved upwards */
 };
 
 void bundle_finder_free(struct bundle_finder *finder);
 
-/* Finds the outermost bundle that the directory is or lies in: *bundle is the id of that directory,
- * of the root where the source itself is or lies in a bundle, 0 where there is none. A directory of which
- * the disk does not tell what is in it counts as a bundle, unless it is absent or closed to the caller.
- * Costs a few lookups and system calls for each directory that is not remembered. 0 or -errno. */
+/* Finds the outermost bundle that the directory is, or is in. Sets *bundle to the id of that
+ * bundle, or to 0 if there is none. If the source itself is a bundle or is in one, *bundle is the
+ * id of its root. A directory that cannot be read counts as a bundle, unless it is missing or the
+ * caller has no access. Costs a few lookups and system calls for each directory without a memo.
+ * Returns 0 or -errno. */
 MUST_CHECK int bundle_find(struct bundle_finder *finder, struct catalog_reader *reader,
 			   const struct sources *sources, uint64_t dir, uint64_t *bundle);
 
-/* ---- how many copies stay for which bundle ------------------------------------------------- */
+/* ---- copies that stay because they are in a bundle ------------------------------------------ */
 
-/* Bundles that are named. Copies in further ones are counted together. */
+/* Bundles that are counted by path. Copies in any further bundle are counted together. */
 #define BUNDLE_TALLY_MAX 64
 
 struct bundle_count {
@@ -55,13 +57,13 @@ struct bundle_count {
 struct bundle_tally {
 	struct bundle_count list[BUNDLE_TALLY_MAX];
 	size_t count;
-	uint64_t others; /* copies */
+	uint64_t others; /* copies in further bundles */
 };
 
 void bundle_tally_free(struct bundle_tally *tally);
 #define CLEANUP_BUNDLE_TALLY CLEANUP(bundle_tally_free)
 
-/* Counts a copy. 0 or -errno. */
+/* Counts a copy in the bundle. Returns 0 or -errno. */
 MUST_CHECK int bundle_tally_add(struct bundle_tally *tally, struct catalog_reader *reader,
 				const struct sources *sources, uint64_t bundle);
 

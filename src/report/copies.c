@@ -61,7 +61,7 @@ static int compare_paths(const struct copies *copies, size_t a, size_t b)
 	return strcmp(paths + a, paths + b);
 }
 
-/* Lets the first of the names from first on stand for them all. */
+/* Sets the lead, which is the lowest name by source and path, in all names from first on. */
 static void choose_lead(struct copies *copies, size_t first, const struct file_record *file,
 			enum fate fate)
 {
@@ -117,9 +117,8 @@ int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64
 	return 0;
 }
 
-/* For qsort_r(3): the kept inode, then inodes by the name that stands for them, and that name
- * before their other names.
- */
+/* For qsort_r(3): the kept inode first, then inodes by their leads; within an inode the lead
+ * first. */
 static int compare_copies(const void *left, const void *right, void *context)
 {
 	const struct copies *copies = context;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* RFC 4180: a line of names, then one for each name of a file; lines end with CR LF, and a path is
- * always in quotes, as it may have line ends, commas and quotes itself. A path that is not UTF-8
- * has its bytes in path_base64, by the rule of base/json_path.h; for others that is empty.
+/* The format of RFC 4180: a line of column names, then a line for each name of a file. Lines end
+ * with CR LF. A path is always quoted, because it may contain line ends, commas and quotes. If a
+ * path is not UTF-8, path_base64 has its bytes, by the rule of base/json_path.h; else that column
+ * is empty.
  */
 
 #include <inttypes.h>
@@ -60,8 +61,8 @@ static void print_quoted(struct output *output, const struct bytes *text)
 	output_text(output, "\"");
 }
 
-/* Appends a path as a reader of the format shows it. whole is false if some bytes of it are not
- * UTF-8. On a terminal, characters that it would obey are quoted. Returns 0 or -ENOMEM. */
+/* Appends a path in its readable form. Sets whole to false if some bytes of the path are not UTF-8.
+ * If the output is a terminal, control characters are quoted. Returns 0 or -ENOMEM. */
 static int append_readable(const struct output *output, struct bytes *text,
 			   const struct bytes *path, bool *whole)
 {
@@ -74,7 +75,7 @@ static int append_readable(const struct output *output, struct bytes *text,
 	return r < 0 ? r : shell_name_append(text, (const char *)readable.data, readable.length);
 }
 
-/* What each line ends with: the file and the path of this name. */
+/* Writes the columns that end each line: size, inode and path of this name. */
 static int print_name(struct printing *printing, uint64_t size, const struct copies *copies,
 		      const struct copy *name)
 {

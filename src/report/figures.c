@@ -7,7 +7,7 @@
 #include "base/size.h"
 #include "base/words.h"
 
-/* Below, size_format() gives the exact bytes too. */
+/* Below this size the text of size_format() is exact already. */
 #define EXACT_BELOW_BYTES 1024
 
 #define FIGURE_TEXT_MAX 512

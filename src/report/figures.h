@@ -2,25 +2,26 @@
 #ifndef REPORT_FIGURES_H
 #define REPORT_FIGURES_H
 
-/* The figures of an index as people read them: one line each, a word and what it is. One thread
- * at a time.
+/* The figures of an index as text for people, one line each: a label, then the value. One thread at
+ * a time.
  */
 
 #include "base/attributes.h"
 #include "base/output.h"
 #include "report/summary.h"
 
-/* Prints one line: the word, and behind it, aligned with that of other lines, the rest. */
+/* Prints one line: the label, then the formatted value in the column that all lines share. */
 void figure_print(struct output *output, const char *word, const char *format, ...)
 	PRINTF_LIKE(3, 4);
 
-/* The same for a path, quoted where it is odd and never cut. 0 or -ENOMEM. */
+/* Prints one line whose value is a path. The path is quoted if needed and never truncated. Returns
+ * 0 or -ENOMEM. */
 MUST_CHECK int figure_print_path(struct output *output, const char *word, const char *path);
 
-/* Room for what figure_size() writes. */
+/* Bytes that figure_size() writes at most, with the NUL. */
 #define FIGURE_SIZE_MAX 64
 
-/* Writes "2.2 GiB (2,345,678,901 bytes)", or for small sizes the bytes alone. Returns text. */
+/* Writes "2.2 GiB (2,345,678,901 bytes)", or only the bytes if the size is small. Returns text. */
 const char *figure_size(char text[static FIGURE_SIZE_MAX], uint64_t bytes);
 
 /* Prints all figures. */

@@ -11,7 +11,7 @@
 #include "base/numbers.h"
 #include "base/size.h"
 
-/* More levels than this mean a cycle in a damaged index. */
+/* More levels mean that a damaged index has a cycle. */
 #define LEVELS_MAX 65536
 
 void folders_free(struct folders *folders)
@@ -37,7 +37,7 @@ static void add_sum(struct folder_sum *to, const struct folder_sum *from)
 	to->folded_bytes = size_add(to->folded_bytes, from->folded_bytes);
 }
 
-/* Leaves one sum of each folder. */
+/* Merges the sums so that each folder has one. */
 static void combine(struct folders *folders)
 {
 	size_t kept = 0;
@@ -56,7 +56,7 @@ static void combine(struct folders *folders)
 	folders->count = folders->count > 0 ? kept + 1 : 0;
 }
 
-/* Counts those with less than so many bytes as a part of the folder they are in. */
+/* Adds each folder with fewer bytes than that to its parent. Sets *folded if there was any. */
 static int fold_below(struct folders *folders, const struct folders_map *map, uint64_t bytes,
 		      bool *folded)
 {
@@ -89,7 +89,7 @@ static int compare_bytes(const void *left, const void *right)
 	return numbers_compare(a->bytes, b->bytes);
 }
 
-/* So many bytes that half of the folders have no more. */
+/* Returns the median of the folders' bytes. Changes their order. */
 static uint64_t find_median(struct folders *folders)
 {
 	struct folder_sum *list = folders->list;
@@ -99,7 +99,7 @@ static uint64_t find_median(struct folders *folders)
 	return list[folders->count / 2].bytes;
 }
 
-/* Makes room where there are more than half as many folders as may be. */
+/* Folds the smaller folders into their parents until at most half of FOLDERS_MAX are left. */
 static int shrink(struct folders *folders, const struct folders_map *map)
 {
 	size_t rounds = 0;
@@ -111,7 +111,7 @@ static int shrink(struct folders *folders, const struct folders_map *map)
 		uint64_t median = find_median(folders);
 
 		r = fold_below(folders, map, median + (median < UINT64_MAX), &folded);
-		if (r == 0 && !folded) /* roots alone: the larger ones, too */
+		if (r == 0 && !folded) /* all smaller ones are roots: fold the larger ones */
 			r = fold_below(folders, map, UINT64_MAX, &folded);
 		if (r == 0 && ++rounds > LEVELS_MAX)
 			r = -EUCLEAN;
@@ -142,7 +142,7 @@ int folders_add(struct folders *folders, const struct folders_map *map, uint64_t
 	return r;
 }
 
-int folders_settle(struct folders *folders, const struct folders_map *map, uint64_t bytes_min)
+int folders_finish(struct folders *folders, const struct folders_map *map, uint64_t bytes_min)
 {
 	size_t rounds = 0;
 	bool folded = true;
@@ -159,9 +159,9 @@ int folders_settle(struct folders *folders, const struct folders_map *map, uint6
 
 /* ---- the tree ------------------------------------------------------------------------------ */
 
-/* A folder with the folders above it. */
+/* A folder with its ancestors. */
 struct chain {
-	uint64_t dirs[FOLDERS_DEPTH_MAX]; /* from its source down; 0 behind the last */
+	uint64_t dirs[FOLDERS_DEPTH_MAX]; /* from its source down; 0 after the last */
 	struct folder_sum sum;
 };
 
@@ -186,7 +186,7 @@ static int count_levels(const struct folders_map *map, uint64_t dir, size_t *lev
 	return r;
 }
 
-/* Of one that lies deeper than what is told apart, the folders that are. */
+/* Fills in the chain of a folder. Levels below FOLDERS_DEPTH_MAX are left out. */
 static int make_chain(const struct folders_map *map, const struct folder_sum *sum,
 		      struct chain *chain)
 {
@@ -204,7 +204,7 @@ static int make_chain(const struct folders_map *map, const struct folder_sum *su
 	return r;
 }
 
-/* Appends the nodes of a chain that the one before it has not. Returns how many there are then. */
+/* Appends the nodes of a chain that the previous chain does not have. Returns the new count. */
 static size_t append_chain(struct folder_node *list, size_t count, const struct chain *chain)
 {
 	size_t trail[FOLDERS_DEPTH_MAX + 1] = {0};
@@ -228,7 +228,7 @@ static size_t append_chain(struct folder_node *list, size_t count, const struct 
 	return count;
 }
 
-/* Each lies behind the one it is in. */
+/* Computes the sums of whole subtrees. Each node is after its parent in the list. */
 static void add_up(struct folder_node *list, size_t count)
 {
 	for (size_t i = count; i-- > 0;) {
@@ -238,15 +238,15 @@ static void add_up(struct folder_node *list, size_t count)
 	}
 }
 
-/* ---- its order ----------------------------------------------------------------------------- */
+/* ---- the order of the tree ----------------------------------------------------------------- */
 
-/* Nodes by what they have, and the lists of those that are in one. */
+/* Lists of the children of each node, the largest first. All arrays are indexed by node. */
 struct siblings {
 	struct folder_node *list;
-	size_t *order;
-	size_t *first; /* in a node; 0: none */
-	size_t *next; /* beside it; 0: none */
-	size_t *place; /* where it is put */
+	size_t *order; /* node numbers, the smallest node first */
+	size_t *first; /* the first child; 0: none */
+	size_t *next; /* the next sibling; 0: none */
+	size_t *place; /* index in the ordered list */
 };
 
 static int compare_nodes(const void *left, const void *right, void *context)
@@ -259,7 +259,8 @@ static int compare_nodes(const void *left, const void *right, void *context)
 	return order != 0 ? order : numbers_compare(b->dir, a->dir);
 }
 
-/* The smallest are put in front first. */
+/* Makes the lists of siblings. The smallest node is prepended first, so that the largest is the
+ * head of its list. */
 static void chain_siblings(struct siblings *siblings, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -276,7 +277,7 @@ static void chain_siblings(struct siblings *siblings, size_t count)
 	}
 }
 
-/* The one that comes behind a node in the order of the tree; 0: none. */
+/* Returns the node after this one in the order of the tree; 0: none. */
 static size_t next_node(const struct siblings *siblings, size_t node)
 {
 	if (siblings->first[node] != 0)
@@ -299,8 +300,8 @@ static void put_in_order(const struct siblings *siblings, struct folder_node *or
 	} while (node != 0);
 }
 
-/* Each node behind the one it is in, and all that is in it behind it, the largest first. Takes the
- * list; NULL without memory. */
+/* Returns the nodes in preorder: each before its descendants, siblings by size, the largest first.
+ * Takes the list. Returns NULL if there is no memory. */
 static struct folder_node *order_tree(struct folder_node *list, size_t count)
 {
 	AUTO_FREE struct folder_node *unordered = list;
@@ -319,7 +320,8 @@ static struct folder_node *order_tree(struct folder_node *list, size_t count)
 	return ordered;
 }
 
-/* At most as many nodes as the chains have folders, and that of all sources. */
+/* Returns an upper bound of the nodes: one for all sources, and one for each folder of each
+ * chain. */
 static size_t count_nodes(const struct chain *chains, size_t count)
 {
 	size_t nodes = 1;

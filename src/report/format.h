@@ -2,8 +2,9 @@
 #ifndef REPORT_FORMAT_H
 #define REPORT_FORMAT_H
 
-/* What a format has to do. report.c calls begin, then group or single for each thing in turn, then
- * end. Failures of the output are found there; the functions return only others, as -errno.
+/* The functions of an output format. report.c calls begin, then group or single for each item in
+ * turn, then end. report.c checks for failures of the output; the functions return only other
+ * failures, as -errno.
  */
 
 #include "base/attributes.h"
@@ -17,9 +18,9 @@
 struct printing {
 	const struct report *report;
 	struct output *output;
-	struct report_summary summary; /* whole when end is called */
+	struct report_summary summary; /* complete when end is called */
 	uint64_t printed; /* groups or files so far */
-	struct bytes path; /* for format_path() */
+	struct bytes path; /* the result of format_path() */
 };
 
 struct format {
@@ -28,8 +29,8 @@ struct format {
 				const struct copies *copies);
 	MUST_CHECK int (*single)(struct printing *printing, const struct single *single);
 	MUST_CHECK int (*end)(struct printing *printing);
-	bool can_summarize; /* has a place for the figures alone */
-	bool can_explain; /* has a place for reasons */
+	bool can_summarize; /* can print only the figures */
+	bool can_explain; /* can print the reason of each fate */
 };
 
 extern const struct format format_text;
@@ -39,25 +40,25 @@ extern const struct format format_jsonl;
 extern const struct format format_csv;
 extern const struct format format_null;
 
-/* What would come free, in bytes, if all went that may. */
+/* Returns the reclaimable bytes of a group by the fates of its copies. */
 static inline uint64_t format_reclaimable(const struct group_record *group,
 					  const struct copies *copies)
 {
 	return size_multiply(copies->redundant, group->size);
 }
 
-/* "kept", "redundant" or "spared". */
+/* Returns "kept", "redundant" or "spared". */
 const char *format_fate(enum fate fate);
 
-/* Whether the part that is asked for shows this copy. */
+/* Whether the selected part of the report shows this copy. */
 bool format_shows(const struct printing *printing, const struct copy *copy);
 
-/* Makes the path of a copy, behind what its source begins with, in printing->path; until the next
- * one. */
+/* Sets printing->path to the path of a copy, below this path of its source. Valid until the next
+ * call. Returns 0 or -errno. */
 MUST_CHECK int format_path(struct printing *printing, const char *source,
 			   const struct copies *copies, const struct copy *copy);
 
-/* The same, absolute. */
+/* Sets printing->path to the absolute path of a copy. Returns 0 or -errno. */
 MUST_CHECK int format_absolute_path(struct printing *printing, const struct copies *copies,
 				    const struct copy *copy);
 

@@ -55,7 +55,7 @@ static void append_odd(struct html *html, const char *bytes, size_t length, uint
 	html_raw(html, with_elements ? "</i>" : "");
 }
 
-/* What a character is written as that would be taken for markup; NULL: as it is. */
+/* Returns the entity of a character that is special in markup, or NULL if it needs none. */
 static const char *find_entity(uint32_t code)
 {
 	switch (code) {
@@ -74,7 +74,7 @@ static const char *find_entity(uint32_t code)
 	}
 }
 
-/* Whether a code is no character, in any version of Unicode: documents must not have them. */
+/* Whether a code is a noncharacter of Unicode, which HTML documents must not contain. */
 static bool is_no_character(uint32_t code)
 {
 	return (code >= 0xfdd0 && code <= 0xfdef) || (code & 0xfffe) == 0xfffe;
@@ -97,20 +97,21 @@ static void append_escaped(struct html *html, const char *bytes, size_t length, 
 	}
 }
 
-/* The same, cut where it is long. */
+/* Appends escaped text. If it is longer than HTML_NAME_MAX, its middle is replaced by an
+ * ellipsis. */
 static void append_shown(struct html *html, const char *bytes, size_t length, bool with_elements)
 {
-	size_t head = utf8_cut(bytes, length, HTML_NAME_MAX / 2);
+	size_t start = utf8_cut(bytes, length, HTML_NAME_MAX / 2);
 	size_t tail = length;
 
 	if (length <= HTML_NAME_MAX) {
 		append_escaped(html, bytes, length, with_elements);
 		return;
 	}
-	/* no character is begun in its middle */
+	/* the end must not begin within a character */
 	for (tail -= HTML_NAME_MAX / 2; tail < length && (bytes[tail] & 0xc0) == 0x80; tail++)
 		;
-	append_escaped(html, bytes, head, with_elements);
+	append_escaped(html, bytes, start, with_elements);
 	html_raw(html, " … ");
 	append_escaped(html, bytes + tail, length - tail, with_elements);
 }
@@ -152,7 +153,7 @@ void html_size(struct html *html, uint64_t bytes)
 	char text[SIZE_TEXT_MAX];
 
 	size_format(text, bytes);
-	/* the unit never stands alone on a line */
+	/* no line break between number and unit */
 	html_format(html, "<data value=\"%" PRIu64 "\">%.*s&nbsp;%s</data>", bytes,
 		    (int)strcspn(text, " "), text, text + strcspn(text, " ") + 1);
 }

@@ -2,11 +2,11 @@
 #ifndef REPORT_HTML_H
 #define REPORT_HTML_H
 
-/* Markup being written, and names put into it so that they stay names: whatever bytes they are,
- * no browser obeys them and no reader is misled by them.
+/* Writes HTML. Names are escaped: whatever bytes they have, a browser does not interpret them as
+ * markup and they cannot mislead a reader.
  *
- * The first failure is kept and everything after it dropped, so that a writer need not look after
- * each piece. One thread at a time; a struct html that is all zero is empty and valid.
+ * The first failure is stored and everything after it is discarded, so the caller checks the error
+ * once at the end. One thread at a time. A struct html that is all zero is empty and valid.
  */
 
 #include <stddef.h>
@@ -23,37 +23,37 @@ struct html {
 void html_free(struct html *html);
 #define CLEANUP_HTML CLEANUP(html_free)
 
-/* Markup, as it is. */
+/* Appends markup unchanged. */
 void html_raw(struct html *html, const char *markup);
 
-/* The same by printf(3): what is put in must not come from outside. */
+/* Appends markup by printf(3). The arguments must not be names or other outside data. */
 void html_format(struct html *html, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Names and paths may be longer than anybody reads: of those, so many bytes of beginning and end are
- * shown together, with an ellipsis between. */
+/* Bytes of a name or path that are shown at most. Of a longer one the beginning and the end are
+ * shown, with an ellipsis between them. */
 #define HTML_NAME_MAX 240
 
-/* A name between tags. Its direction does not reach beyond it. Bytes that are not UTF-8 and
- * characters that nobody sees, that turn the direction, or are none (utf8_is_unfit), are shown as
- * \xNN and \uNNNN, in an element of their own, so that they differ from a backslash that stands in
- * a name. */
+/* Appends a name between tags. The text direction of the name does not affect the text around it.
+ * Bytes that are not UTF-8 are shown as \xNN. Control characters, invisible characters, characters
+ * that change the text direction (utf8_is_unfit) and noncharacters are shown as \xNN or \uNNNN.
+ * Such escapes are in an element of their own, to distinguish them from a backslash in the name. */
 void html_name(struct html *html, const char *bytes, size_t length);
 
-/* The same within the quotes of an attribute, which has no elements. */
+/* Appends a name within the quotes of an attribute. Its escapes are in no element. */
 void html_attribute(struct html *html, const char *bytes, size_t length);
 
-/* A whole path within the quotes of an attribute, percent-encoded (RFC 3986, section 2): all bytes but
- * unreserved characters and slashes. Behind markup that begins the link: by itself it could be
- * taken for a scheme. */
+/* Appends a path within the quotes of an attribute. All bytes but unreserved characters and slashes
+ * are percent-encoded (RFC 3986, section 2). The caller must write the beginning of the link first,
+ * such as "../": a path alone could be parsed as a scheme. */
 void html_link(struct html *html, const char *path, size_t length);
 
-/* A number of bytes for people, with the number itself for programs: <data value="...">. */
+/* Appends a size as text for people, with the exact bytes for programs: <data value="...">. */
 void html_size(struct html *html, uint64_t bytes);
 
-/* Any other number in the same way. */
+/* Appends a number as text for people, with the plain number in <data value="...">. */
 void html_number(struct html *html, uint64_t number);
 
-/* What part is of a whole, such as "2.9 %"; nothing where the whole is 0. */
+/* Appends the percentage of a part, such as "2.9 %". Appends nothing if the whole is 0. */
 void html_share(struct html *html, uint64_t part, uint64_t whole);
 
 #endif

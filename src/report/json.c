@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* One object, written as it becomes known:
+/* One object, written piece by piece:
  *
  *	{"version": ..., "groups": [
  *	{"hash": ..., "size": ..., "reclaimable": ..., "copies": [
@@ -8,8 +8,8 @@
  *	...]},
  *	...], "summary": {...}}
  *
- * or the objects in the list alone, a line each (jsonl). Only one copy at a time is built in
- * memory, as a group may have 100,000 of them. Paths follow the rule of base/json_path.h.
+ * or only the objects of the list, one a line (jsonl). Only one copy at a time is built in memory,
+ * because a group can have 100,000 of them. Paths follow the rule of base/json_path.h.
  */
 
 #include <inttypes.h>
@@ -66,7 +66,7 @@ static void begin_object(struct printing *printing)
 
 /* ---- names, groups and files -------------------------------------------------------------- */
 
-/* Appends an object for one name of a file; the caller adds to it before it is written. */
+/* Makes an object for one name of a file. The caller adds members to it and writes it. */
 static int make_name(struct printing *printing, const struct copies *copies,
 		     const struct copy *copy, json_t **object)
 {
@@ -115,7 +115,7 @@ static int write_copy(struct printing *printing, const struct copies *copies,
 	return write_object(printing, object);
 }
 
-/* Writes a group; line_end stands before each copy. */
+/* Writes a group, with line_end before each copy. */
 static int write_group(struct printing *printing, const struct group_record *group,
 		       const struct copies *copies, const char *line_end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* For xargs -0 and the like: paths as they are, each with a NUL behind it and nothing else. They
- * are absolute, so that none is taken for an option.
+/* The format for xargs -0 and similar programs: each path as it is, followed by a NUL. Paths are
+ * absolute, so that none can be parsed as an option.
  */
 
 #include "report/format.h"

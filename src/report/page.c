@@ -10,8 +10,8 @@
 
 #define SOURCES_SHOWN_MAX 20
 
-/* Nothing is loaded from anywhere; pictures are in the page, or beside it in the view. A page that
- * is opened as a file has no origin, so that 'self' alone is not enough there. */
+/* Forbids the browser to load anything but pictures, which are in the page or beside it in the
+ * view. A page opened as a file has no origin, so 'self' alone does not suffice there. */
 #define POLICY(pictures)                                                                        \
 	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src " \
 	"'unsafe-inline'; img-src " pictures "; base-uri 'none'; form-action 'none'\">\n"
@@ -75,15 +75,15 @@ static void write_header(const struct page_writing *writing)
 	html_raw(html, "</p>\n</header>\n");
 }
 
-/* A sentence for each thing that keeps the figures from being the whole truth. */
-static void write_doubts(const struct page_writing *writing)
+/* Writes a sentence for each reason why the figures may be incomplete. */
+static void write_caveats(const struct page_writing *writing)
 {
 	const struct report_summary *summary = &writing->facts->summary;
 	struct html *html = writing->html;
 
 	if (summary->errors == 0 && summary->pending == 0 && !writing->facts->changed)
 		return;
-	html_raw(html, "<aside class=\"doubts\">\n");
+	html_raw(html, "<aside class=\"caveats\">\n");
 	if (summary->errors > 0) {
 		html_raw(html, "<p>Not complete: ");
 		html_number(html, summary->errors);
@@ -97,8 +97,8 @@ static void write_doubts(const struct page_writing *writing)
 			    plural(summary->pending, "file is", "files are"));
 	}
 	if (writing->facts->changed)
-		html_raw(html, "<p>Files changed while this page was made: its figures may differ "
-			       "a little from each other.</p>\n");
+		html_raw(html, "<p>Files changed while this page was made, so its figures may "
+			       "differ slightly from each other.</p>\n");
 	html_raw(html, "</aside>\n");
 }
 
@@ -107,11 +107,11 @@ static void write_footer(const struct page_writing *writing)
 	struct html *html = writing->html;
 
 	html_raw(html,
-		 "<footer>\n<p>All copies counted here were found equal by comparing every "
-		 "byte; hard links of a file are one copy. Of each group one copy is kept, the "
+		 "<footer>\n<p>All copies counted here were compared byte by byte and are equal. "
+		 "Hard links of a file count as one copy. One copy of each group is kept; the "
 		 "others are redundant. ");
-	html_raw(html, "What would go, and why, is said by <code>twinfs remove --dry-run</code>, "
-		       "which never removes the last copy.</p>\n");
+	html_raw(html, "<code>twinfs remove --dry-run</code> lists the copies that would be "
+		       "removed, with the reasons; twinfs never removes the last copy.</p>\n");
 	html_format(html, "<p>twinfs %s, generation ", TWINFS_VERSION);
 	html_number(html, writing->facts->generation);
 	html_raw(html, "</p>\n</footer>\n</body>\n</html>\n");
@@ -123,7 +123,7 @@ static void write_page(const struct page_writing *writing)
 	write_header(writing);
 	html_raw(writing->html, "<main>\n");
 	page_write_figures(writing);
-	write_doubts(writing);
+	write_caveats(writing);
 	page_write_folders(writing);
 	page_write_ages(writing);
 	page_write_groups(writing);

@@ -2,12 +2,12 @@
 #ifndef REPORT_PAGE_H
 #define REPORT_PAGE_H
 
-/* A page in HTML that shows where the space went: figures, folders, the groups that would give back
- * most, how old it all is. It needs nothing but itself to be read: no network, no script.
+/* The report page: an HTML page with figures, folders, the groups with the most reclaimable bytes,
+ * and the ages of files. It is self-contained: it needs no network and no script.
  *
- * It is made from many short snapshots, so that no state of the index has to be kept meanwhile.
- * Memory for the groups shown and the folders told apart (report/folders.h). Linear in files. One
- * thread for a page; several may make one each.
+ * The page is made from many short snapshots, so that no read transaction stays open for long.
+ * Takes memory for the groups shown and for the sums of folders (report/folders.h). Linear in
+ * files. One thread makes a page; several threads can each make one.
  */
 
 #include <stdbool.h>
@@ -21,10 +21,10 @@ struct catalog;
 struct interruption;
 struct sources;
 
-/* The most that a picture may have, in bytes. */
+/* Bytes of a picture at most. */
 #define PAGE_PICTURE_MAX (48UL << 10)
 
-/* The most that a page has beside its pictures, in bytes, however long names are. */
+/* Bytes of a page without its pictures at most, however long names are. */
 #define PAGE_BYTES_MAX (1UL << 20)
 
 /* All pointers are borrowed. */
@@ -32,25 +32,26 @@ struct page_settings {
 	struct catalog *catalog;
 	const struct sources *sources;
 	uint64_t min_size; /* groups of smaller files are left out */
-	bool min_size_given; /* false: as the index has it */
-	struct timespec now; /* from when ages are counted */
-	/* It is .twinfs/report.html of a view: links lead to what that shows, and pictures come
-	 * from there. */
+	bool min_size_given; /* false: the min_size of the index is used */
+	struct timespec now; /* the time that ages are relative to */
+	/* The page is .twinfs/report.html of a view: it links to files of the view and shows
+	 * pictures from there. */
 	bool in_view;
-	/* Appends a small picture (JPEG or PNG) of what is in a file; nothing where it is none.
-	 * Called without a snapshot. 0, or -errno which ends it. NULL: no pictures. */
+	/* Appends a small picture (JPEG or PNG) of a file's contents, or nothing if the file is no
+	 * picture. Called without a snapshot. Returns 0, or -errno, which aborts the page. NULL: no
+	 * pictures. */
 	int (*picture)(void *context, uint64_t file, struct bytes *picture);
 	void *context;
-	const struct interruption *interruption; /* ends it with -EINTR; NULL: none */
+	const struct interruption *interruption; /* aborts the page with -EINTR; NULL: none */
 };
 
-/* What of it is not complete. */
+/* Files that the page does not account for. */
 struct page_result {
 	uint64_t errors;
 	uint64_t pending;
 };
 
-/* Appends the page. 0 or -errno: -EINTR when stop_requested(). */
+/* Appends the page. Returns 0 or -errno; -EINTR if stop_requested() or interrupted. */
 MUST_CHECK int page_make(const struct page_settings *settings, struct bytes *page,
 			 struct page_result *result);
 

@@ -14,24 +14,24 @@
 #include "catalog/scan.h"
 #include "source/source.h"
 
-/* Files that are looked at in one snapshot: a millisecond or two. */
+/* Files that one snapshot reads; this takes a millisecond or two. */
 #define PORTION 2048
 
-/* Where the next portion begins. */
-struct place {
-	uint64_t file; /* files up to here are counted */
-	struct rank_entry rank; /* the group at hand; group 0: none yet */
-	uint64_t member; /* of it, files up to here are counted */
-	bool grouped; /* there is no further group */
+/* The position at which the next portion begins. */
+struct position {
+	uint64_t file; /* the last file counted */
+	struct rank_entry rank; /* the current group; group 0: none yet */
+	uint64_t member; /* the last file counted in the current group */
+	bool grouped; /* all groups are counted */
 };
 
 struct gathering {
 	const struct page_settings *settings;
 	struct page_facts *facts;
-	struct catalog_reader *reader; /* of the portion at hand */
+	struct catalog_reader *reader; /* of the current portion */
 	struct folders folders;
-	struct place at;
-	size_t left; /* of the portion */
+	struct position at;
+	size_t left; /* files that the portion may still read */
 	uint64_t min_size;
 };
 
@@ -47,7 +47,8 @@ static int parent_of(void *context, uint64_t id, uint64_t *parent)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Where its first name is, by source and path: the one that stands for it everywhere. */
+/* Finds the folder of the file's lowest name by source and path, which is its lead in all
+ * reports. */
 static int find_folder(const struct gathering *g, const struct file_record *file, uint64_t *folder)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -89,7 +90,7 @@ static int name_folder(const struct gathering *g, struct page_folder *folder)
 	char *whole;
 
 	if (r == -ENOENT) {
-		folder->path = folder->name = "gone meanwhile";
+		folder->path = folder->name = "removed meanwhile";
 		return 0;
 	}
 	if (r == 0 && source >= sources->count)
@@ -111,7 +112,8 @@ static int name_folder(const struct gathering *g, struct page_folder *folder)
 	return 0;
 }
 
-/* What a folder must have to be told apart; one that has only empty files never is. */
+/* Returns the bytes below which a folder is folded into its parent. At least 1, so that a folder
+ * with only empty files is always folded. */
 static uint64_t least_of_folder(uint64_t all)
 {
 	uint64_t least = all / PAGE_FOLDERS_PART + (all % PAGE_FOLDERS_PART != 0);
@@ -125,7 +127,7 @@ static int make_folders(struct gathering *g)
 	struct page_facts *facts = g->facts;
 	AUTO_FREE struct folder_node *nodes = NULL;
 	size_t count = 0;
-	int r = folders_settle(&g->folders, &map, least_of_folder(facts->summary.redundant_bytes));
+	int r = folders_finish(&g->folders, &map, least_of_folder(facts->summary.redundant_bytes));
 
 	if (r == 0)
 		r = folders_tree(&g->folders, &map, &nodes, &count);
@@ -146,26 +148,26 @@ static int make_folders(struct gathering *g)
 
 /* ---- groups ------------------------------------------------------------------------------- */
 
-/* Keeps a group with the names of its first copies. */
-static int keep_group(struct gathering *g, const struct group_record *group)
+/* Adds a group to the facts, with the names of its first copies. */
+static int add_group(struct gathering *g, const struct group_record *group)
 {
-	struct page_group *kept = &g->facts->groups[g->facts->group_count++];
+	struct page_group *added = &g->facts->groups[g->facts->group_count++];
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	size_t inodes = 1;
 	uint64_t file;
 	int r = catalog_scan_members(g->reader, group->id, 0, &scan);
 
-	kept->group = *group;
+	added->group = *group;
 	if (r == 0)
-		r = copies_add_file(&kept->copies, g->reader, group->kept, FATE_KEPT);
+		r = copies_add_file(&added->copies, g->reader, group->kept, FATE_KEPT);
 	while (r == 0 && inodes < PAGE_GROUP_INODES_MAX &&
 	       (r = catalog_next_member(scan, &file)) == 0) {
 		if (file == group->kept)
 			continue;
-		r = copies_add_file(&kept->copies, g->reader, file, FATE_REDUNDANT);
+		r = copies_add_file(&added->copies, g->reader, file, FATE_REDUNDANT);
 		inodes++;
 	}
-	copies_sort(&kept->copies);
+	copies_sort(&added->copies);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -185,7 +187,8 @@ static int count_redundant(struct gathering *g, uint64_t id)
 	return folders_add(&g->folders, &map, folder, file.attributes.size);
 }
 
-/* Counts the redundant copies of a group, as many as the portion takes. -ENOENT: all. */
+/* Counts redundant copies of a group, as many as the portion permits. Returns 0, -ENOENT if all are
+ * counted, or another -errno. */
 static int count_members(struct gathering *g, const struct group_record *group)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -205,7 +208,7 @@ static int begin_group(struct gathering *g, const struct group_record *group)
 {
 	g->at.member = 0;
 	summary_add_group(&g->facts->summary, group, group->inodes - 1);
-	return g->facts->group_count < PAGE_GROUPS_MAX ? keep_group(g, group) : 0;
+	return g->facts->group_count < PAGE_GROUPS_MAX ? add_group(g, group) : 0;
 }
 
 static int count_groups(struct gathering *g)
@@ -235,7 +238,8 @@ static int count_groups(struct gathering *g)
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-/* -ENOENT: all are counted. */
+/* Counts as many files as the portion permits. Returns 0, -ENOENT if all are counted, or another
+ * -errno. */
 static int count_files(struct gathering *g)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -277,7 +281,7 @@ static int begin_gathering(struct gathering *g)
 	return r;
 }
 
-/* Does one step in a snapshot of its own. */
+/* Runs one step in a snapshot of its own. */
 static int gather_portion(struct gathering *g, int (*step)(struct gathering *g))
 {
 	bool ends = stop_requested() || interruption_is_set(g->settings->interruption);

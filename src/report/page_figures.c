@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The figures of a page, and how old files are. */
+/* The figures and the ages of a page. */
 
 #include "base/words.h"
 #include "report/page_parts.h"
 
 /* ---- figures ------------------------------------------------------------------------------ */
 
-/* What part is of a whole, for the width of a bar. */
+/* Returns the percentage of a part, for the width of a bar. */
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
@@ -16,18 +16,18 @@ static double percent(uint64_t part, uint64_t whole)
 static void write_answer(struct html *html, const struct report_summary *summary)
 {
 	if (summary->groups == 0) {
-		html_raw(html, "<p class=\"answer\"><strong>Nothing</strong> could come free: no "
+		html_raw(html, "<p class=\"answer\"><strong>Nothing</strong> is reclaimable: no "
 			       "file has a copy.</p>\n");
 		return;
 	}
 	html_raw(html, "<p class=\"answer\"><strong>");
 	html_size(html, summary->reclaimable_bytes);
-	html_raw(html, "</strong> could come free, ");
+	html_raw(html, "</strong> reclaimable, ");
 	html_share(html, summary->reclaimable_bytes, summary->bytes);
 	html_raw(html, " of the ");
 	html_size(html, summary->bytes);
 	html_raw(html, " in these folders</p>\n<div class=\"whole\" role=\"img\" "
-		       "aria-label=\"What could come free, as a part of everything\">");
+		       "aria-label=\"Reclaimable bytes as a part of all bytes\">");
 	html_format(html, "<span style=\"width:%.2f%%\"></span></div>\n",
 		    percent(summary->reclaimable_bytes, summary->bytes));
 }
@@ -106,10 +106,10 @@ void page_write_ages(const struct page_writing *writing)
 
 	if (facts->summary.files == 0)
 		return;
-	html_raw(html, "<section id=\"ages\">\n<h2>How old it is</h2>\n"
+	html_raw(html, "<section id=\"ages\">\n<h2>Ages of files</h2>\n"
 		       "<div class=\"wide\"><table class=\"ages\">\n"
-		       "<caption>Bytes by the time since the file last changed, up to each age. "
-		       "Each column has its own scale.</caption>\n"
+		       "<caption>Bytes by the time since the last change of the file. Each column "
+		       "has its own scale.</caption>\n"
 		       "<thead><tr><th scope=\"col\">up to</th><th scope=\"col\">all files</th>"
 		       "<th scope=\"col\">redundant copies</th>"
 		       "<th scope=\"col\">share</th></tr></thead>\n<tbody>\n");

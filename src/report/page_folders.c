@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What could come free in which folder: boxes in boxes (report/treemap.h), and a table of the same
- * for who cannot see them. */
+/* Reclaimable bytes by folder: a treemap of nested boxes (report/treemap.h), and a table of the
+ * same for readers who cannot see it. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,15 +14,15 @@
 #include "report/page_parts.h"
 #include "report/treemap.h"
 
-/* The size in pixels that boxes are laid out for; they stretch with the page. */
+/* Size in pixels that the layout assumes. Boxes stretch with the page. */
 #define MAP_WIDTH 960.0
 #define MAP_HEIGHT 540.0
 
-/* What is around boxes in a box: page_style has the same. */
+/* Pixels around nested boxes; page_style has the same values. */
 #define BOX_BORDER 3.0
 #define BOX_HEAD 21.0
 
-/* Smaller ones have no boxes in them. */
+/* Pixels of a box that has nested boxes at least. */
 #define PARTED_WIDTH 64.0
 #define PARTED_HEIGHT 48.0
 
@@ -31,21 +31,22 @@
 
 /* A folder as it is shown. */
 struct cell {
-	size_t count; /* folders directly in it */
-	size_t end; /* behind all that is in it */
-	size_t label; /* where in its path that begins which its box shows */
-	double width, height; /* of the area that is divided in it, pixels */
-	struct treemap_box box; /* in the area of the box that it is in */
-	struct treemap_box rest; /* in its own: what is in no folder shown in it */
-	bool passed; /* it has nothing but one folder, whose box takes its place */
-	bool shown; /* it has a box */
-	bool parted; /* with boxes in it */
+	size_t count; /* direct subfolders */
+	size_t end; /* index after its last descendant */
+	size_t label; /* offset in its path of the text that its box shows */
+	double width, height; /* of the area inside its box, pixels */
+	struct treemap_box box; /* relative to the area of the enclosing box */
+	struct treemap_box
+		rest; /* relative to its own area: bytes that are in no subfolder shown */
+	bool passed; /* contains only one subfolder, whose box replaces its own */
+	bool shown; /* has a box */
+	bool parted; /* its box has nested boxes */
 };
 
-/* A box to come: of a folder, or the rest. */
+/* A box to lay out: a folder, or the rest. */
 struct part {
 	uint64_t bytes;
-	size_t folder; /* REST */
+	size_t folder; /* REST: no folder */
 };
 
 #define REST SIZE_MAX
@@ -54,9 +55,9 @@ struct map {
 	const struct page_writing *writing;
 	const struct page_folder *folders;
 	size_t count;
-	size_t top; /* the folder that is the whole map */
+	size_t top; /* the folder whose area is the whole map */
 	struct cell *cells;
-	/* Room for all folders and a rest. */
+	/* Scratch space for all folders and a rest. */
 	struct part *parts;
 	struct treemap_box *boxes;
 	uint64_t *sizes;
@@ -93,7 +94,8 @@ static bool is_source(const struct page_folder *folder)
 	return folder->node.depth == 1;
 }
 
-/* What is in a folder stands behind it, so the last ones are asked first. */
+/* Sets count, end and passed of all cells. Descendants are after their folder in the list, so the
+ * list is read from its end. */
 static void find_children(struct map *map)
 {
 	for (size_t i = map->count; i-- > 0;) {
@@ -113,7 +115,7 @@ static void find_children(struct map *map)
 	}
 }
 
-/* Where the box of a folder is that is passed. */
+/* Returns the folder whose box replaces that of a passed folder; else the folder itself. */
 static size_t find_shown(const struct map *map, size_t folder)
 {
 	while (map->cells[folder].passed)
@@ -121,7 +123,8 @@ static size_t find_shown(const struct map *map, size_t folder)
 	return folder;
 }
 
-/* Lists what is in a folder and not empty, the largest first. Returns how many there are. */
+/* Lists the subfolders and the rest of a folder that are not empty, the largest first. Returns
+ * their number. */
 static size_t list_parts(struct map *map, size_t folder)
 {
 	const struct part rest = {map->folders[folder].node.own.bytes, REST};
@@ -189,8 +192,8 @@ static void lay_out(struct map *map)
 
 /* ---- boxes -------------------------------------------------------------------------------- */
 
-/* Those of boxes are not stepped through with the keyboard: there are hundreds, and the table has the
- * ones that matter. */
+/* Writes the link of a folder. Links of boxes are no stops of the Tab key: there are hundreds, and
+ * the table has links to the largest folders. */
 static void write_link(const struct map *map, const struct page_folder *folder, bool of_box)
 {
 	size_t length = strlen(folder->path);
@@ -210,7 +213,7 @@ static const char *link_tag(const struct map *map)
 	return map->writing->settings->in_view ? "a" : "span";
 }
 
-/* As parts of the area that it is in. */
+/* Writes position and size of a box, as percentages of the enclosing area. */
 static void write_place(struct html *html, const struct treemap_box *box, double width,
 			double height)
 {
@@ -219,7 +222,7 @@ static void write_place(struct html *html, const struct treemap_box *box, double
 		    100 * box->height / height);
 }
 
-/* What is said of a box where it is pointed at: the path last, as it may run from right to left. */
+/* Writes the tooltip of a box. The path is last, because its text may run from right to left. */
 static void write_hint(const struct map *map, const struct folder_sum *sum, const char *path)
 {
 	struct html *html = map->writing->html;
@@ -234,7 +237,7 @@ static void write_hint(const struct map *map, const struct folder_sum *sum, cons
 	html_raw(html, "\"");
 }
 
-/* The darker, the more of it all is in there. */
+/* Returns the number of a shade: the more bytes, the darker. */
 static int shade(const struct map *map, uint64_t bytes)
 {
 	uint64_t all = map->folders[0].node.whole.bytes;
@@ -246,7 +249,7 @@ static int shade(const struct map *map, uint64_t bytes)
 	return bytes >= all / 72 ? 2 : 1;
 }
 
-/* The area that a box lies in is that of the next one above that has a box. */
+/* Returns the enclosing area of a box: that of the nearest ancestor with a box. */
 static const struct cell *area_of(const struct map *map, size_t folder)
 {
 	size_t above = folder;
@@ -300,7 +303,7 @@ static void write_rest(const struct map *map, size_t folder)
 	html_raw(html, "</div>\n");
 }
 
-/* One that is parted stays open: what is in it follows. */
+/* Writes a box. The element of a parted box stays open for its nested boxes. */
 static void write_box(const struct map *map, size_t folder)
 {
 	const struct page_folder *shown = &map->folders[folder];
@@ -340,8 +343,8 @@ static void write_boxes(const struct map *map)
 		html->error = html->error < 0 ? html->error : -ENOMEM;
 		return;
 	}
-	html_raw(html, "<div class=\"map\" role=\"img\" aria-label=\"Boxes as large as what could "
-		       "come free in each folder; the table below has the largest\">\n");
+	html_raw(html, "<div class=\"map\" role=\"img\" aria-label=\"A box for each folder, as "
+		       "large as its reclaimable bytes; the table below has the largest\">\n");
 	write_rest(map, map->top);
 	for (size_t i = map->top + 1; i <= map->count; i++) {
 		while (depth > 0 && map->cells[open[depth - 1]].end <= i) {
@@ -359,7 +362,7 @@ static void write_boxes(const struct map *map)
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-/* So many bytes that the table has as many rows as it may, or fewer. */
+/* Returns the bytes of the smallest folder in the table. */
 static uint64_t find_least(struct map *map)
 {
 	size_t count = 0;
@@ -414,10 +417,10 @@ static void write_table(struct map *map)
 	size_t rows = 0;
 
 	html_raw(html,
-		 "<div class=\"wide\"><table class=\"folders\">\n<caption>The folders in which "
-		 "most could come free, each with all that is below it</caption>\n"
-		 "<thead><tr><th scope=\"col\">folder</th><th scope=\"col\">could come "
-		 "free</th><th scope=\"col\">share</th><th scope=\"col\">copies</th></tr>"
+		 "<div class=\"wide\"><table class=\"folders\">\n<caption>The folders with the "
+		 "most reclaimable bytes, each with all its subfolders</caption>\n"
+		 "<thead><tr><th scope=\"col\">folder</th><th scope=\"col\">reclaimable</th>"
+		 "<th scope=\"col\">share</th><th scope=\"col\">copies</th></tr>"
 		 "</thead>\n<tbody>\n");
 	for (size_t i = 1; i < map->count && rows < ROWS_MAX; i++) {
 		if (map->cells[i].passed || map->folders[i].node.whole.bytes < least)
@@ -440,10 +443,10 @@ void page_write_folders(const struct page_writing *writing)
 		return;
 	}
 	lay_out(&map);
-	html_raw(html, "<section id=\"folders\">\n<h2>Where it is</h2>\n<figure>\n<figcaption>"
-		       "Redundant copies, by the folders they are in. The kept copies of the same "
-		       "files may be elsewhere.</figcaption>\n");
-	if (map.cells[map.top].count > 0) /* else there would be one box */
+	html_raw(html, "<section id=\"folders\">\n<h2>Folders</h2>\n<figure>\n<figcaption>"
+		       "Redundant copies by folder. The kept copies of the same files may be in "
+		       "other folders.</figcaption>\n");
+	if (map.cells[map.top].count > 0) /* else the map would be a single box */
 		write_boxes(&map);
 	html_raw(html, "</figure>\n");
 	write_table(&map);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The groups of a page that would give back most: what, how much, where. */
+/* The groups of a page with the most reclaimable bytes: contents, size and paths. */
 
 #include <inttypes.h>
 #include <string.h>
@@ -16,15 +16,15 @@
 /* Names of one group that are shown. */
 #define NAMES_MAX 5
 
-/* Larger pictures would take long to show in a page. */
+/* Bytes of a picture that the page loads from the view at most. Larger ones would load slowly. */
 #define PICTURE_IN_VIEW_MAX (8UL << 20)
 
-/* An extension that says something is not longer. */
+/* Characters of a file name extension at most. Longer ones do not name a type. */
 #define EXTENSION_MAX 5
 
 /* ---- paths -------------------------------------------------------------------------------- */
 
-/* As in uniques/ and redundant/. */
+/* Makes the path of a copy, as in uniques/ and redundant/. */
 static int make_path(const struct page_writing *writing, const struct page_group *group,
 		     const struct copy *copy, struct bytes *path)
 {
@@ -78,7 +78,7 @@ static void write_name(const struct page_writing *writing, const struct page_gro
 	html_raw(html, "</li>\n");
 }
 
-/* How many copies have no name among those that are shown. */
+/* Returns the number of copies without a name among those shown. */
 static uint64_t count_unnamed(const struct page_group *group)
 {
 	uint64_t named = 0;
@@ -107,7 +107,7 @@ static void write_names(const struct page_writing *writing, const struct page_gr
 
 /* ---- pictures ----------------------------------------------------------------------------- */
 
-/* Without its dot, where it is short and plain; else "". */
+/* Returns the extension without its dot if it is short and alphanumeric; else "". */
 static const char *find_extension(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -126,7 +126,7 @@ static const char *find_extension(const char *path)
 	return dot + 1;
 }
 
-/* Whether a browser shows it, by its name. */
+/* Whether a file with this extension is a picture that browsers show. */
 static bool is_picture(const char *extension)
 {
 	static const char *const known[] = {"jpg", "jpeg", "png", "gif", "webp"};
@@ -157,7 +157,7 @@ static void write_picture(const struct page_writing *writing, const struct page_
 
 	html_raw(html, "<div class=\"picture\">");
 	if (group->picture.length > 0 || beside) {
-		html_raw(html, "<img alt=\"What is in the file\" loading=\"lazy\" src=\"");
+		html_raw(html, "<img alt=\"The contents of the file\" loading=\"lazy\" src=\"");
 		if (beside)
 			write_link(writing, kept, &path);
 		else
@@ -216,9 +216,9 @@ void page_write_groups(const struct page_writing *writing)
 		html_number(html, facts->group_count);
 		html_raw(html, " of ");
 		html_number(html, facts->summary.groups);
-		html_raw(html, ", by what would come free if one copy stayed.");
+		html_raw(html, ", by reclaimable bytes if one copy of each is kept.");
 	} else {
-		html_raw(html, "By what would come free if one copy stayed.");
+		html_raw(html, "By reclaimable bytes if one copy of each is kept.");
 	}
 	html_raw(html, "</p>\n<ol class=\"groups\">\n");
 	for (size_t i = 0; i < facts->group_count; i++) {

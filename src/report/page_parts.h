@@ -15,8 +15,9 @@ struct page_writing {
 	struct html *html;
 };
 
-/* Where names are very long, a page gets no links and hints from here on, so that it ends before
- * PAGE_BYTES_MAX: 400 boxes of 130 bytes, and 140 names of 2,700 with all of it odd. */
+/* Bytes from which on a page gets no further links and tooltips. This limits pages with very long
+ * names to PAGE_BYTES_MAX: the rest is 400 boxes of 130 bytes and 140 names of 2,700 bytes, if all
+ * their characters are escaped. */
 #define PAGE_BYTES_LONG (400UL << 10)
 
 static inline bool page_has_room(const struct page_writing *writing)
@@ -24,23 +25,23 @@ static inline bool page_has_room(const struct page_writing *writing)
 	return writing->html->text.length < PAGE_BYTES_LONG;
 }
 
-/* Links lead into the view: nobody could follow a longer one. */
+/* Bytes of a path that is linked at most. The system could not open a longer path in the view. */
 #define PAGE_LINK_MAX 4000
 
-/* How it looks: the content of <style>, in pieces up to NULL. */
+/* The content of <style>, in pieces. NULL-terminated. */
 extern const char *const page_style[];
 
-/* The figures, and what of it all could come free. */
+/* Writes the figures and the share of reclaimable bytes. */
 void page_write_figures(const struct page_writing *writing);
 
-/* What could come free in which folder: boxes and a table. Nothing where there is none. -ENOMEM
- * stays in html. */
+/* Writes reclaimable bytes by folder: a treemap and a table. Writes nothing if no bytes are
+ * reclaimable. Stores -ENOMEM in html. */
 void page_write_folders(const struct page_writing *writing);
 
-/* The groups that would give back most, with their names and pictures. */
+/* Writes the groups with the most reclaimable bytes, with names and pictures. */
 void page_write_groups(const struct page_writing *writing);
 
-/* How old files are, and those that could go. */
+/* Writes the ages of all files and of redundant copies. */
 void page_write_ages(const struct page_writing *writing);
 
 #endif

@@ -3,9 +3,9 @@
 
 #include "report/page_parts.h"
 
-/* One accent for what could come free, greys for the rest; what is said by colour is said by words
- * or length, too. Each colour is there for light and dark. Contrast of text is 4.5 or above. In
- * pieces that are no longer than a compiler need know. */
+/* Reclaimable bytes have the accent colour, the rest is grey. Words or lengths repeat what a colour
+ * expresses. Each colour has a light and a dark variant. The contrast of text is at least 4.5. Each
+ * piece is no longer than the string literals that C compilers must support. */
 const char *const page_style[] = {
 	":root{--paper:#fdfcfa;--ink:#1d2327;--soft:#5c656b;--line:#e2ded7;--wash:#f1eee9;"
 	"--accent:#a8430a;--bar:#d9641e;--grey:#8d979c;"
@@ -47,7 +47,7 @@ const char *const page_style[] = {
 	".figures dd{font-size:1.5rem;line-height:1.2;font-weight:600}\n"
 	".unseen{position:absolute;width:1px;height:1px;margin:-1px;overflow:hidden;"
 	"clip-path:inset(50%);white-space:nowrap}\n"
-	".doubts{margin-top:2rem;padding:.75rem 1rem;border-left:3px solid var(--accent);"
+	".caveats{margin-top:2rem;padding:.75rem 1rem;border-left:3px solid var(--accent);"
 	"background:var(--wash)}\n",
 	".map{position:relative;height:clamp(22rem,56vw,33.75rem);margin-top:1.25rem;"
 	"font-size:.75rem;line-height:1.3}\n"

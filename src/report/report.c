@@ -70,8 +70,8 @@ bool report_can_explain(enum report_format format)
 	return find_format(format)->can_explain;
 }
 
-/* 0, -EINTR when the user wants it to end, or why nothing can be written any more. */
-static int worth_going_on(const struct printing *printing)
+/* Returns 0, -EINTR if a stop was requested, or the failure of the output. */
+static int check_stop(const struct printing *printing)
 {
 	return stop_requested() ? -EINTR : printing->output->error;
 }
@@ -86,7 +86,7 @@ static int visit_group(void *context, const struct group_record *group, const st
 	if (printing->report->part != REPORT_SUMMARY)
 		r = find_format(printing->report->format)->group(printing, group, copies);
 	printing->printed++;
-	return r < 0 ? r : worth_going_on(printing);
+	return r < 0 ? r : check_stop(printing);
 }
 
 static int visit_single(void *context, const struct single *single)
@@ -97,7 +97,7 @@ static int visit_single(void *context, const struct single *single)
 	summary_add_single(&printing->summary, single->size);
 	r = find_format(printing->report->format)->single(printing, single);
 	printing->printed++;
-	return r < 0 ? r : worth_going_on(printing);
+	return r < 0 ? r : check_stop(printing);
 }
 
 static int print_parts(struct printing *printing)

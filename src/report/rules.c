@@ -15,7 +15,7 @@
 
 #define NANOSECONDS 1000000000
 
-/* How much a rule likes an inode: the lower the better. */
+/* The rank of an inode by a rule. The lowest is preferred. */
 struct score {
 	int64_t high;
 	int64_t low;
@@ -25,11 +25,11 @@ struct score {
 struct candidate {
 	struct copy *names; /* in the list of copies */
 	size_t count;
-	bool trashed; /* with all its names */
-	bool bundled; /* with any of its names */
-	const char *stays; /* why it stays whether it is kept or not; NULL: it need not */
-	const char *lost; /* why another one is kept; NULL: it may still be this one */
-	struct score score; /* by the rule at hand */
+	bool trashed; /* all its names are in a trash */
+	bool bundled; /* any of its names is in a bundle */
+	const char *stays; /* why it must stay even if it is not kept; NULL: it may be removed */
+	const char *lost; /* why it is not kept; NULL: still eligible */
+	struct score score; /* by the current rule */
 };
 
 /* The decision about one group. */
@@ -40,11 +40,11 @@ struct decision {
 	struct copies *copies;
 	struct candidate *list;
 	size_t count;
-	size_t left; /* candidates that may still be kept */
-	const char *won; /* by what those are before the others; NULL: not by a rule */
+	size_t left; /* candidates that are still eligible */
+	const char *won; /* why these are preferred; NULL: no rule has decided */
 };
 
-/* What is said of those that a rule prefers, and of the others. */
+/* Reasons that a rule gives: for the candidates that it prefers, and for the others. */
 struct words {
 	const char *won;
 	const char *lost;
@@ -55,10 +55,10 @@ static void decision_free(struct decision *decision)
 	free(decision->list);
 }
 
-/* ---- what stays anyway -------------------------------------------------------------------- */
+/* ---- copies that must stay ---------------------------------------------------------------- */
 
-/* Whether the name lies in the folder, or is the file. */
-static bool lies_at(const struct decision *decision, const struct copy *name, const char *place)
+/* Whether the name is at this path or below it. */
+static bool is_at(const struct decision *decision, const struct copy *name, const char *place)
 {
 	const char *source = decision->sources->list[name->source].path;
 	const char *rest = path_below(place, source);
@@ -68,11 +68,10 @@ static bool lies_at(const struct decision *decision, const struct copy *name, co
 	return rest && path_below(copy_path(decision->copies, name), rest);
 }
 
-static bool lies_in_any(const struct decision *decision, const struct copy *name,
-			char *const *places)
+static bool is_in_any(const struct decision *decision, const struct copy *name, char *const *places)
 {
 	for (; places && *places; places++) {
-		if (lies_at(decision, name, *places))
+		if (is_at(decision, name, *places))
 			return true;
 	}
 	return false;
@@ -82,20 +81,20 @@ static const char *why_name_stays(const struct decision *decision, const struct 
 {
 	const struct rules *rules = decision->rules;
 
-	if (lies_in_any(decision, name, rules->protect))
+	if (is_in_any(decision, name, rules->protect))
 		return "protected";
-	if (rules->only && rules->only[0] && !lies_in_any(decision, name, rules->only))
+	if (rules->only && rules->only[0] && !is_in_any(decision, name, rules->only))
 		return "outside of --only";
 	return NULL;
 }
 
 static bool is_trashed(const struct decision *decision, const struct copy *name)
 {
-	return lies_in_trash(decision->sources->list[name->source].path,
-			     copy_path(decision->copies, name));
+	return is_in_trash(decision->sources->list[name->source].path,
+			   copy_path(decision->copies, name));
 }
 
-/* Makes the list of inodes; names of one stand together. */
+/* Makes the list of inodes. The names of an inode are adjacent. */
 static int gather(struct decision *decision)
 {
 	struct candidate *candidate = NULL;
@@ -129,7 +128,8 @@ static void drop(struct decision *decision, struct candidate *candidate, const s
 	decision->left--;
 }
 
-/* Who empties it may think of what else there is, and not of a copy that went for it. */
+/* Excludes copies in a trash, unless all copies are in one. A user who empties the trash expects
+ * the other copies to exist still. */
 static void refuse_trash(struct decision *decision)
 {
 	static const struct words words = {"not in the trash", "in the trash"};
@@ -150,7 +150,7 @@ static void refuse_trash(struct decision *decision)
 
 static void prefer_what_stays(struct decision *decision)
 {
-	/* by what those are before the others each of them knows itself */
+	/* no word for the preferred ones: each has its own in stays */
 	static const struct words words = {NULL, "another copy stays anyway"};
 	bool any = false;
 
@@ -168,12 +168,12 @@ static int64_t path_length(const struct decision *decision, const struct copy *n
 {
 	const char *source = decision->sources->list[name->source].path;
 
-	/* a slash is between them, which "/" ends with already */
+	/* a slash joins them, except after the source "/" */
 	return (int64_t)(strlen(source) + strlen(copy_path(decision->copies, name)) +
 			 (strcmp(source, "/") != 0));
 }
 
-/* That of the name that serves the inode best. */
+/* Returns the lowest score of the inode's names. */
 static int64_t best_name(const struct decision *decision, const struct keep_rule *rule,
 			 const struct candidate *candidate)
 {
@@ -207,7 +207,7 @@ static int score_file(const struct decision *decision, const struct keep_rule *r
 		return r == -ENOENT ? -EUCLEAN : r;
 	if (rule->by == KEEP_OLDEST)
 		candidate->score = (struct score){mtime->tv_sec, mtime->tv_nsec};
-	else if (rule->by == KEEP_NEWEST) /* ~ as the least number has no negative */
+	else if (rule->by == KEEP_NEWEST) /* ~, because INT64_MIN has no negation */
 		candidate->score = (struct score){~mtime->tv_sec, NANOSECONDS - mtime->tv_nsec};
 	else
 		candidate->score = (struct score){-(int64_t)file.attributes.links, 0};
@@ -259,7 +259,7 @@ static const struct words *words_of(enum keep_by by)
 	return &words[by];
 }
 
-/* Leaves the candidates that the rule likes best. */
+/* Drops all candidates but those that the rule prefers. */
 static int apply_rule(struct decision *decision, const struct keep_rule *rule)
 {
 	const struct candidate *best = NULL;
@@ -285,8 +285,8 @@ static int apply_rule(struct decision *decision, const struct keep_rule *rule)
 	return 0;
 }
 
-/* What a program manages in a bundle is no original for files outside of it: .svn, for one, has a copy
- * of each. */
+/* Prefers copies outside of bundles. Files in a bundle are managed by a program and seldom are
+ * originals: .svn, for example, has a copy of each working file. */
 static void prefer_outside_bundles(struct decision *decision)
 {
 	static const struct words words = {"not in a bundle", "in a bundle"};
@@ -302,8 +302,7 @@ static void prefer_outside_bundles(struct decision *decision)
 
 /* ---- the choice of the view --------------------------------------------------------------- */
 
-/* The criterion that keeps one inode rather than another; REASON_EARLIER: none, the order is known
- * from an earlier choice. */
+/* The reasons for which the view prefers an inode, in the order of its rules. */
 enum reason {
 	REASON_SOURCE = KEPT_BY_SOURCE,
 	REASON_KNOWN = KEPT_BY_FIRST_SEEN,
@@ -328,7 +327,8 @@ static enum reason reason_against(const struct copies *copies, const struct cand
 	return kept_order(&a, &b, &by) < 0 ? (enum reason)by : REASON_EARLIER;
 }
 
-/* The one that the view keeps, or else would choose. There is one that may be kept. */
+/* Returns the inode that the view keeps if it is eligible, else the one that the view would choose.
+ * At least one candidate must be eligible. */
 static struct candidate *choose(const struct decision *decision, uint64_t kept)
 {
 	struct candidate *best = NULL;
@@ -346,9 +346,8 @@ static struct candidate *choose(const struct decision *decision, uint64_t kept)
 	return best;
 }
 
-/* Says by which of the view's rules the others are not kept, and by which one that is: the last
- * one that was needed.
- */
+/* Sets the reasons of the view's choice. The reason of the kept inode is the last rule that was
+ * needed to exclude another one. */
 static void explain_choice(struct decision *decision, const struct candidate *kept)
 {
 	static const struct words words[] = {
@@ -387,7 +386,7 @@ static bool *mark_sources(const struct decision *decision, const struct candidat
 	return marked;
 }
 
-/* Those that share a source with the kept one are no copies of it. */
+/* Spares inodes that have a name in a source of the kept inode. */
 static int spare_same_source(struct decision *decision, const struct candidate *kept)
 {
 	AUTO_FREE bool *marked = mark_sources(decision, kept);
@@ -413,7 +412,8 @@ static void set_fate(struct candidate *candidate, enum fate fate, const char *wh
 	}
 }
 
-/* Each name that stays by itself has said why; the others stay with it. */
+/* Spares an inode. Names that must stay have their reason already; the others stay because of
+ * them. */
 static void spare(struct candidate *candidate)
 {
 	bool by_name = false;
@@ -501,9 +501,9 @@ int rules_apply(const struct rules *rules, struct catalog_reader *reader,
 	return 0;
 }
 
-/* ---- paths that have no effect ------------------------------------------------------------ */
+/* ---- paths without effect ----------------------------------------------------------------- */
 
-/* Whether the path has to do with this source. */
+/* Sets *does to whether the path is above this source, or is in it and indexed. */
 static int concerns(const char *path, const struct source *source, struct catalog_reader *reader,
 		    bool *does)
 {
@@ -519,8 +519,8 @@ static int concerns(const char *path, const struct source *source, struct catalo
 	return r == -ENOENT ? 0 : r;
 }
 
-static int find_stray(char *const *paths, struct catalog_reader *reader,
-		      const struct sources *sources, const char **stray)
+static int find_unmatched(char *const *paths, struct catalog_reader *reader,
+			  const struct sources *sources, const char **unmatched)
 {
 	for (; paths && *paths; paths++) {
 		bool does = false;
@@ -532,17 +532,17 @@ static int find_stray(char *const *paths, struct catalog_reader *reader,
 				return r;
 		}
 		if (!does) {
-			*stray = *paths;
-			return RULES_STRAY;
+			*unmatched = *paths;
+			return RULES_UNMATCHED;
 		}
 	}
 	return 0;
 }
 
-int rules_find_stray(const struct rules *rules, struct catalog_reader *reader,
-		     const struct sources *sources, const char **stray)
+int rules_find_unmatched(const struct rules *rules, struct catalog_reader *reader,
+			 const struct sources *sources, const char **unmatched)
 {
-	int r = find_stray(rules->protect, reader, sources, stray);
+	int r = find_unmatched(rules->protect, reader, sources, unmatched);
 
-	return r != 0 ? r : find_stray(rules->only, reader, sources, stray);
+	return r != 0 ? r : find_unmatched(rules->only, reader, sources, unmatched);
 }

@@ -2,28 +2,28 @@
 #ifndef REPORT_RULES_H
 #define REPORT_RULES_H
 
-/* Which copies of a group may go, and which one stays for them.
+/* The rules that decide which copy of a group is kept and which copies may be removed.
  *
- * An inode stays or goes as a whole: to remove some of its names would give nothing back. So one
- * name that must stay has the others stay too. Of each group one inode is kept, whatever the rules
- * say; all that goes, goes for that one:
+ * An inode stays or is removed as a whole, because removing only some of its names frees nothing.
+ * So if one name must stay, all names of the inode stay. One inode of each group is always kept,
+ * and the redundant ones may be removed because of it. It is chosen in these steps:
  *
- * 0. What is in a trash (report/trash.h) with all its names is no copy for which others may go, and
- *    stays; unless all are there, when it is a place like any other.
- * 1. Inodes that stay anyway (a name of theirs is protected, or outside of "only") are preferred.
- * 2. Among those, or else among all, the keep rules choose, each one among what those before it
- *    left equal; of several names of an inode the one that serves it best counts.
- * 3. Of what is still equal, an inode with no name in a bundle (report/bundle.h).
- * 4. Of what is still equal, the inode that the view keeps, else the one that it would choose: by
- *    source, then the one known longest, then by path.
+ * 0. An inode whose names are all in a trash (report/trash.h) is not eligible, and it stays. If all
+ *    inodes of the group are in a trash, this step is skipped.
+ * 1. Inodes that must stay are preferred: a name of theirs is protected, or outside of "only".
+ * 2. The keep rules are applied in order, each to the inodes that the previous ones left equal. If
+ *    an inode has several names, the name with the best score counts.
+ * 3. Among equal inodes, those without a name in a bundle (report/bundle.h) are preferred.
+ * 4. Among equal inodes, the inode that the view keeps is kept; else the one that the view would
+ *    choose: by source, then by first scan, then by path.
  *
- * An inode with a name in a bundle stays, whether it is kept or not, unless include_bundles.
+ * Unless include_bundles is set, an inode with a name in a bundle stays even if it is not kept.
  *
- * With between_sources, an inode goes only if it has no name in a source in which the kept one has
- * a name. So of several copies in each of two sources all those stay that share the source of the
- * kept one, and all in the other source may go.
+ * With between_sources, an inode is redundant only if it has no name in a source in which the kept
+ * inode has a name. If two sources have several copies each, all copies in the source of the kept
+ * one stay, and all copies in the other source are redundant.
  *
- * Reads nothing but its arguments. One thread at a time for each struct copies and reader.
+ * Reads only its arguments. One thread at a time for each struct copies and reader.
  */
 
 #include <stdbool.h>
@@ -37,13 +37,13 @@ struct sources;
 
 enum keep_by {
 	KEEP_SOURCE_ORDER, /* the first source of the command line */
-	KEEP_FIRST_SEEN, /* the one known longest */
-	KEEP_OLDEST, /* mtime */
-	KEEP_NEWEST,
+	KEEP_FIRST_SEEN, /* the one that the earliest scan found */
+	KEEP_OLDEST, /* lowest mtime */
+	KEEP_NEWEST, /* highest mtime */
 	KEEP_SHORTEST_PATH, /* bytes of the absolute path */
 	KEEP_LONGEST_PATH,
 	KEEP_PATH, /* one whose path matches the glob, see base/path.h */
-	KEEP_MOST_LINKED, /* hard links as the file system counts them, outside of sources too */
+	KEEP_MOST_LINKED, /* st_nlink, which counts links outside of the sources too */
 };
 
 struct keep_rule {
@@ -51,42 +51,43 @@ struct keep_rule {
 	const char *glob; /* KEEP_PATH only */
 };
 
-/* All pointers are borrowed. All zero: what the view keeps stays, the rest may go. */
+/* All pointers are borrowed. All zero: the copy that the view keeps stays, all others are redundant
+ * unless they are in a trash or a bundle. */
 struct rules {
-	const struct keep_rule *keep; /* in turn */
+	const struct keep_rule *keep; /* applied in order */
 	size_t keep_count;
-	/* Absolute paths of folders and files, no symlink in them; NULL-terminated, NULL: none. */
-	char *const *protect; /* nothing in these goes, nor these */
-	char *const *only; /* nothing outside of these goes */
+	/* Absolute paths of folders and files, without symlinks; NULL-terminated. NULL: none. */
+	char *const *protect; /* nothing at or below these paths is removed */
+	char *const *only; /* nothing outside of these paths is removed */
 	bool between_sources;
-	bool include_bundles; /* copies in bundles go like others */
+	bool include_bundles; /* copies in bundles are treated like others */
 };
 
-/* Decides the fate of each name of a group, and why; puts the kept inode first, the others stay in
- * the order of copies_collect(). At least one inode is kept, with all its names.
+/* Sets the fate of each name of a group and its reason. Puts the kept inode first; the others stay
+ * in the order of copies_collect(). At least one inode is kept, with all its names.
  *
- * sources	those of the reader's index
- * copies	as copies_collect() left them, with their bundles
+ * sources	the sources of the reader's index
+ * copies	as set by copies_collect(), with their bundles
  *
- * Linear in the names of the group; memory for them. 0, -EUCLEAN for a damaged index (logged) or
- * another -errno: then no fate is to be relied on. */
+ * Linear in the names of the group; takes memory for them. Returns 0, -EUCLEAN if the index is
+ * damaged (logged), or another -errno. After a failure the fates are invalid. */
 MUST_CHECK int rules_apply(const struct rules *rules, struct catalog_reader *reader,
 			   const struct sources *sources, const struct group_record *group,
 			   struct copies *copies);
 
-/* Outcome: a path of the rules has nothing to do with the sources. */
+/* Outcome: a path of the rules matches nothing in the sources. */
 enum {
-	RULES_STRAY = 1,
+	RULES_UNMATCHED = 1,
 };
 
-/* Finds a path of protect or only that would have no effect: it is no folder and no file that the
- * index has in a source, nor a folder that a source is in. A misspelled one must not unprotect
- * anything, so this is to be asked before rules_apply().
+/* Finds a path of protect or only that has no effect: it is neither an indexed folder or file nor a
+ * folder above a source. A misspelled path would protect nothing, so the caller must check this
+ * before rules_apply().
  *
- * stray	set to the path, borrowed from the rules, where there is one
+ * unmatched	set to the path, borrowed from the rules, if RULES_UNMATCHED is returned
  *
- * 0, RULES_STRAY or -errno. */
-MUST_CHECK int rules_find_stray(const struct rules *rules, struct catalog_reader *reader,
-				const struct sources *sources, const char **stray);
+ * Returns 0, RULES_UNMATCHED or -errno. */
+MUST_CHECK int rules_find_unmatched(const struct rules *rules, struct catalog_reader *reader,
+				    const struct sources *sources, const char **unmatched);
 
 #endif

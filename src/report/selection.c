@@ -11,10 +11,10 @@
 #include "report/rules.h"
 #include "report/sorter.h"
 
-/* Keys of 200,000 groups by size, or 60,000 by path, are sorted without a file. */
+/* Bytes that are sorted in memory: keys of 200,000 groups by size, or of 60,000 by path. */
 #define SORTER_BYTES (8UL << 20)
 
-/* Outcome: there are as many as were asked for. */
+/* Outcome: the report has all items that it may have (report->top). */
 enum {
 	SELECTION_FULL = 1,
 };
@@ -22,11 +22,11 @@ enum {
 struct selection {
 	const struct report *report;
 	const struct visitor *visitor;
-	struct copies copies; /* of the group or file at hand */
+	struct copies copies; /* of the current group or file */
 	struct bundle_finder bundles;
 	uint64_t found;
 	struct sorter *sorter; /* NULL: the order of the index */
-	struct bytes key; /* for it */
+	struct bytes key; /* the current key for the sorter */
 };
 
 static void selection_free(struct selection *selection)
@@ -62,7 +62,7 @@ static bool path_is_wanted(const struct report *report, const char *path)
 	return false;
 }
 
-/* Whether one of the names at hand has a path that was asked for. */
+/* Whether a glob of the report matches one of the current names. */
 static bool any_path_is_wanted(const struct selection *selection)
 {
 	const struct copies *copies = &selection->copies;
@@ -76,7 +76,7 @@ static bool any_path_is_wanted(const struct selection *selection)
 	return false;
 }
 
-static bool lies_in_one_source(const struct copies *copies)
+static bool is_in_one_source(const struct copies *copies)
 {
 	for (size_t i = 1; i < copies->count; i++) {
 		if (copies->list[i].source != copies->list[0].source)
@@ -92,12 +92,12 @@ static bool group_is_wanted(const struct selection *selection)
 
 	if (copies->count == 0 || (report->part == REPORT_REDUNDANT && copies->redundant == 0))
 		return false;
-	if (report->rules->between_sources && lies_in_one_source(copies))
+	if (report->rules->between_sources && is_in_one_source(copies))
 		return false;
 	return any_path_is_wanted(selection);
 }
 
-/* Whether a group cannot be judged by its record alone. */
+/* Whether the names of a group must be read, because its record is not enough to select it. */
 static bool names_matter(const struct report *report)
 {
 	const struct rules *rules = report->rules;
@@ -152,7 +152,7 @@ static int count_one(struct selection *selection)
 	return selection->found < selection->report->top ? 0 : SELECTION_FULL;
 }
 
-/* 0, SELECTION_FULL or -errno. */
+/* Passes the group to the visitor if it is selected. Returns 0, SELECTION_FULL or -errno. */
 static int consider_group(struct selection *selection, const struct group_record *group)
 {
 	const struct visitor *visitor = selection->visitor;
@@ -182,7 +182,7 @@ static int load_single(struct selection *selection, uint64_t file)
 	return r;
 }
 
-/* 0, SELECTION_FULL or -errno. */
+/* Passes the file to the visitor if it is selected. Returns 0, SELECTION_FULL or -errno. */
 static int consider_single(struct selection *selection, uint64_t file, uint64_t size)
 {
 	const struct visitor *visitor = selection->visitor;
@@ -204,7 +204,7 @@ static int put_number(struct bytes *key, uint64_t number)
 	return bytes_append(key, encoded, (size_t)(varint_put(encoded, number) - encoded));
 }
 
-/* Numbers of which the larger comes first. */
+/* Makes a key of two numbers. Larger numbers sort first. */
 static int make_number_key(struct bytes *key, uint64_t first, uint64_t second)
 {
 	int r;
@@ -214,7 +214,7 @@ static int make_number_key(struct bytes *key, uint64_t first, uint64_t second)
 	return r < 0 ? r : put_number(key, ~second);
 }
 
-/* The path of the first of the names at hand. */
+/* Makes a key of the path of the first of the current names. */
 static int make_path_key(struct selection *selection)
 {
 	const struct copies *copies = &selection->copies;
@@ -275,7 +275,8 @@ static int sort_single(struct selection *selection, uint64_t file, uint64_t size
 
 /* ---- groups ------------------------------------------------------------------------------- */
 
-/* Groups in the order of the index, each looked at or, where another order is wanted, sorted. */
+/* Reads all groups in the order of the index. Passes each to the visitor, or to the sorter if there
+ * is one. */
 static int scan_groups(struct selection *selection)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -325,8 +326,8 @@ int selection_groups(const struct report *report, const struct visitor *visitor)
 
 /* ---- files without a copy ----------------------------------------------------------------- */
 
-/* Whether a file whose size others have too is known to have no copy. One that was not read, or
- * could not be, is not.
+/* Sets *alone to whether a file is known to have no copy, though other files have its size. This is
+ * not known of a file that was not read.
  */
 static int has_no_copy(struct catalog_reader *reader, uint64_t file, bool *alone)
 {
@@ -346,7 +347,7 @@ static int has_no_copy(struct catalog_reader *reader, uint64_t file, bool *alone
 	return 0;
 }
 
-/* Looks at a file whose size its neighbours in the order of sizes share, or not. */
+/* Selects a file if it has no copy. shared: another file has the same size. */
 static int judge_file(struct selection *selection, const struct size_entry *entry, bool shared)
 {
 	bool alone = true;

@@ -2,8 +2,8 @@
 #ifndef REPORT_SELECTION_H
 #define REPORT_SELECTION_H
 
-/* Which groups and which files without a copy a report has, and in which order. One thread at a
- * time. Memory for one group, and for sorting (report/sorter.h).
+/* Selects the groups or files without a copy that a report shows, in its order. One thread at a
+ * time. Takes memory for one group, and for sorting (report/sorter.h).
  */
 
 #include <stdint.h>
@@ -19,26 +19,28 @@ struct single {
 	const struct copies *names;
 };
 
-/* Who is told of them. Each gives 0 or -errno, which ends it. */
+/* Callbacks for selected groups and files. Each returns 0, or -errno, which aborts the
+ * selection. */
 struct visitor {
-	/* copies are those of the group with their fates; NULL where only figures are asked for and
-	 * no name matters to them */
+	/* copies are those of the group with their fates; NULL if the report has only figures that
+	 * do not depend on names */
 	int (*group)(void *context, const struct group_record *group, const struct copies *copies);
 	int (*single)(void *context, const struct single *single);
 	void *context;
 };
 
-/* Tells of each selected group in the order that the report asks for.
+/* Calls visitor->group for each selected group in the order of the report.
  *
- * That of reclaimable bytes is the one of the index, and the first group comes at once. For size
- * and count all groups are looked at before; for path their names are, too, so that each is put
- * together twice.
+ * The order by reclaimable bytes is that of the index, so the first call is immediate. The orders
+ * by size and count read all groups first. The order by path reads the names of all groups first,
+ * and reads them again for the calls.
  *
- * 0 or -errno: -EINTR when stop_requested(). */
+ * Returns 0 or -errno; -EINTR if stop_requested(). */
 MUST_CHECK int selection_groups(const struct report *report, const struct visitor *visitor);
 
-/* The same for the files that have no copy: as the index has them, the smallest first, at once; in
- * the order of sizes or paths, after all were looked at. */
+/* Calls visitor->single for each selected file that has no copy. The order of the index is by size,
+ * the smallest first, and the first call is immediate. The other orders read all files first.
+ * Returns 0 or -errno; -EINTR if stop_requested(). */
 MUST_CHECK int selection_singles(const struct report *report, const struct visitor *visitor);
 
 #endif

@@ -12,35 +12,37 @@
 #include "base/output.h"
 #include "base/spool.h"
 
-/* What is read of a run at once: 8 MiB of keys make one of 64 for half a gigabyte of them. */
+/* Bytes of a run that are read at once. Half a gigabyte of keys in runs of 8 MiB makes 64 runs, so
+ * the merge then takes 4 MiB. */
 #define BLOCK_BYTES (64UL * 1024)
 
-/* In front of each key. */
-struct head {
+/* Written before each key. */
+struct record_header {
 	uint64_t number;
 	uint64_t length; /* of the key */
 };
 
-/* A part that is sorted, in the file; the next record of it stands at position in block. */
+/* A sorted part of the file. */
 struct run {
-	long at; /* in the file, of what was not read yet */
+	long at; /* offset in the file of the first byte that is not read yet */
 	long end;
-	struct bytes block;
-	size_t position;
+	struct bytes block; /* bytes that are read */
+	size_t position; /* of the next record in block */
 };
 
 struct sorter {
 	size_t memory_bytes;
-	struct bytes records; /* each is a head and its key */
-	size_t *order; /* where they begin */
+	struct bytes records; /* each is a header and its key */
+	size_t *order; /* offsets of the records */
 	size_t count;
 	size_t capacity;
-	size_t next; /* in order, of what sorter_next() gives */
-	int spool; /* -1: all is in memory */
-	long end; /* of the file */
+	size_t next; /* index in order of the next record that sorter_next() returns */
+	int spool; /* -1: all records are in memory */
+	long end; /* size of the file */
 	struct run *runs;
 	size_t run_count, run_capacity;
-	struct run **heap; /* runs that have a next record, the one with the lowest first */
+	struct run *
+		*heap; /* binary heap of runs that have a next record, the lowest record first */
 	size_t heap_count;
 };
 
@@ -69,18 +71,18 @@ void sorter_free(struct sorter *sorter)
 	free(sorter);
 }
 
-static struct head head_at(const uint8_t *record)
+static struct record_header header_at(const uint8_t *record)
 {
-	struct head head;
+	struct record_header header;
 
-	memcpy(&head, record, sizeof(head));
-	return head;
+	memcpy(&header, record, sizeof(header));
+	return header;
 }
 
 static int compare_records(const uint8_t *left, const uint8_t *right)
 {
-	struct head a = head_at(left);
-	struct head b = head_at(right);
+	struct record_header a = header_at(left);
+	struct record_header b = header_at(right);
 	size_t common = a.length < b.length ? a.length : b.length;
 	int order = memcmp(left + sizeof(a), right + sizeof(b), common);
 
@@ -118,12 +120,13 @@ static int write_records(struct sorter *sorter)
 	for (size_t i = 0; i < sorter->count; i++) {
 		const uint8_t *record = sorter->records.data + sorter->order[i];
 
-		output_bytes(&output, record, sizeof(struct head) + head_at(record).length);
+		output_bytes(&output, record,
+			     sizeof(struct record_header) + header_at(record).length);
 	}
 	return output_flush(&output);
 }
 
-/* Moves what is in memory to the file, as one more run. */
+/* Writes the records in memory to the file, as a new run. */
 static int spill(struct sorter *sorter)
 {
 	int r = array_reserve(&sorter->runs, &sorter->run_capacity, sorter->run_count + 1,
@@ -151,12 +154,12 @@ static int spill(struct sorter *sorter)
 
 int sorter_add(struct sorter *sorter, const void *key, size_t length, uint64_t number)
 {
-	const struct head head = {number, length};
+	const struct record_header header = {number, length};
 	size_t used = sorter->records.length + sorter->count * sizeof(*sorter->order);
 	size_t place;
 	int r = 0;
 
-	if (sorter->count > 0 && used + sizeof(head) + length > sorter->memory_bytes)
+	if (sorter->count > 0 && used + sizeof(header) + length > sorter->memory_bytes)
 		r = spill(sorter);
 	if (r == 0)
 		r = array_reserve(&sorter->order, &sorter->capacity, sorter->count + 1,
@@ -164,7 +167,7 @@ int sorter_add(struct sorter *sorter, const void *key, size_t length, uint64_t n
 	if (r < 0)
 		return r;
 	place = sorter->records.length;
-	r = bytes_append(&sorter->records, &head, sizeof(head));
+	r = bytes_append(&sorter->records, &header, sizeof(header));
 	if (r == 0)
 		r = bytes_append(&sorter->records, key, length);
 	if (r < 0)
@@ -175,7 +178,7 @@ int sorter_add(struct sorter *sorter, const void *key, size_t length, uint64_t n
 
 /* ---- merging ------------------------------------------------------------------------------ */
 
-/* Has so many bytes of the run in memory from its position on. */
+/* Ensures that so many bytes of the run are in its block from its position on. */
 static int load(const struct sorter *sorter, struct run *run, size_t bytes)
 {
 	size_t there = run->block.length - run->position;
@@ -200,7 +203,7 @@ static int load(const struct sorter *sorter, struct run *run, size_t bytes)
 		return (int)got;
 	run->block.length += (size_t)got;
 	run->at += got;
-	return run->block.length < bytes ? -EIO : 0; /* somebody else cut it short */
+	return run->block.length < bytes ? -EIO : 0; /* the file was truncated */
 }
 
 static const uint8_t *record_of(const struct run *run)
@@ -208,17 +211,17 @@ static const uint8_t *record_of(const struct run *run)
 	return run->block.data + run->position;
 }
 
-/* Has the next record of a run in memory, of which there is one. */
+/* Ensures that the next record of a run is in its block. The run must have one. */
 static int load_record(const struct sorter *sorter, struct run *run)
 {
-	int r = load(sorter, run, sizeof(struct head));
+	int r = load(sorter, run, sizeof(struct record_header));
 
 	if (r < 0)
 		return r;
-	return load(sorter, run, sizeof(struct head) + head_at(record_of(run)).length);
+	return load(sorter, run, sizeof(struct record_header) + header_at(record_of(run)).length);
 }
 
-/* Lets the run at this place of the heap sink to where it belongs. */
+/* Restores the heap order below this index. */
 static void sink(const struct sorter *sorter, size_t place)
 {
 	struct run **heap = sorter->heap;
@@ -274,15 +277,15 @@ int sorter_finish(struct sorter *sorter)
 
 static int next_merged(struct sorter *sorter, uint64_t *number)
 {
-	struct head head;
+	struct record_header header;
 	struct run *run;
 
 	if (sorter->heap_count == 0)
 		return -ENOENT;
 	run = sorter->heap[0];
-	head = head_at(record_of(run));
-	*number = head.number;
-	run->position += sizeof(head) + head.length;
+	header = header_at(record_of(run));
+	*number = header.number;
+	run->position += sizeof(header) + header.length;
 	if (run->position == run->block.length && run->at == run->end) {
 		sorter->heap[0] = sorter->heap[--sorter->heap_count];
 	} else {
@@ -302,6 +305,6 @@ int sorter_next(struct sorter *sorter, uint64_t *number)
 		return next_merged(sorter, number);
 	if (sorter->next == sorter->count)
 		return -ENOENT;
-	*number = head_at(sorter->records.data + sorter->order[sorter->next++]).number;
+	*number = header_at(sorter->records.data + sorter->order[sorter->next++]).number;
 	return 0;
 }

@@ -2,10 +2,9 @@
 #ifndef REPORT_SORTER_H
 #define REPORT_SORTER_H
 
-/* Puts numbers in the order of keys, in bounded memory: what does not fit is sorted in parts, which
- * go to a file without a name in $TMPDIR or /tmp and are merged (Knuth, The Art of Computer
- * Programming 3, 5.4). n log n comparisons; each key is written and read once where memory does not
- * do. One thread at a time.
+/* Sorts numbers by keys in bounded memory. If the keys do not fit, sorted runs are written to an
+ * unnamed file in $TMPDIR or /tmp and merged (Knuth, The Art of Computer Programming 3, 5.4). Takes
+ * n log n comparisons; each key in the file is written and read once. One thread at a time.
  */
 
 #include <stddef.h>
@@ -15,7 +14,8 @@
 
 struct sorter;
 
-/* memory_bytes: of keys and numbers; as much may be added by merging. 0 or -ENOMEM. */
+/* memory_bytes limits keys and numbers in memory. The merge can take as much again. Returns 0 or
+ * -ENOMEM. */
 MUST_CHECK int sorter_new(struct sorter **sorter, size_t memory_bytes);
 
 void sorter_free(struct sorter *sorter); /* accepts NULL */
@@ -25,13 +25,15 @@ static inline void sorter_freep(struct sorter **sorter)
 }
 #define CLEANUP_SORTER CLEANUP(sorter_freep)
 
-/* Adds a number with its key, which is copied. 0 or -errno, of the file too. */
+/* Adds a number with its key, which is copied. Returns 0 or -errno. */
 MUST_CHECK int sorter_add(struct sorter *sorter, const void *key, size_t length, uint64_t number);
 
-/* Ends the adding; after that, sorter_next() gives the numbers, that with the lowest key first
- * (memcmp(3), a shorter key before a longer one that begins like it, then by number). 0, -ENOENT at
- * the end, or -errno. */
+/* Sorts the numbers. No more can be added. Returns 0 or -errno. */
 MUST_CHECK int sorter_finish(struct sorter *sorter);
+
+/* Sets *number to the next number, the one with the lowest key first. Keys are ordered by
+ * memcmp(3), a key before its extensions; equal keys by number. Call sorter_finish() first. Returns
+ * 0, -ENOENT at the end, or another -errno. */
 MUST_CHECK int sorter_next(struct sorter *sorter, uint64_t *number);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* For people: groups with what they cost, odd names quoted for terminal and shell, figures last. */
+/* The format for people: groups with their reclaimable bytes, then the figures. Odd names are
+ * quoted for terminal and shell. */
 
 #include "base/group_name.h"
 #include "base/size.h"
@@ -8,7 +9,7 @@
 #include "report/figures.h"
 #include "report/format.h"
 
-/* Room for what stands before a path, with its NUL. */
+/* Bytes of the text before a path at most, with the NUL. */
 #define MARK_SIZE 64
 
 static int text_begin(struct printing *printing)
@@ -50,7 +51,7 @@ static void print_head(struct printing *printing, const struct group_record *gro
 		      copies->list[0].why, name);
 }
 
-/* What stands before a path: what the copy is, or its fate and why. */
+/* Formats the text before a path: a word for the fate, or with explain the fate and its reason. */
 static void format_mark(char mark[static MARK_SIZE], const struct printing *printing,
 			const struct copy *copy)
 {

@@ -17,13 +17,14 @@
 #include "report/page.h"
 #include "source/source.h"
 
-/* Its processor time is limited, too; this is for what waits. */
+/* Limit for decoding one picture. The processor time is limited too; this bounds processes that
+ * wait. */
 #define DECODING_MS 5000
 
-/* Who has many that take so long has none of the rest. */
+/* Limit for all pictures of a page. Further files have no picture. */
 #define DECODING_ALL_MS 20000
 
-/* What a picture of so few bytes shows is nothing. */
+/* Bytes that identify the kind of a picture. A file with fewer is no picture. */
 #define MAGIC_BYTES 12
 
 static uint64_t now_ms(void)
@@ -38,7 +39,7 @@ static bool begins_as(const unsigned char *magic, const char *with, size_t lengt
 	return memcmp(magic, with, length) == 0;
 }
 
-/* Of those that gdk-pixbuf decodes by itself, or with what everybody has installed. */
+/* Knows only kinds that gdk-pixbuf decodes itself or with widely installed loaders. */
 const char *thumbnail_kind(int fd)
 {
 	unsigned char magic[MAGIC_BYTES];
@@ -81,7 +82,7 @@ static int start(int file, int to, pid_t *pid)
 	r = posix_spawn_file_actions_adddup2(&actions, file, STDIN_FILENO);
 	if (r == 0)
 		r = posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
-	if (r == 0) /* libraries complain about what is in the file */
+	if (r == 0) /* libraries write warnings about the contents of the file */
 		r = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY,
 						     0);
 	if (r == 0)
@@ -90,7 +91,7 @@ static int start(int file, int to, pid_t *pid)
 	return -r;
 }
 
-/* False: not in time, too much, or an error. */
+/* Reads the picture. Returns false after a timeout, on an error, or if it has too many bytes. */
 static bool read_picture(int from, struct bytes *picture)
 {
 	uint64_t end = now_ms() + DECODING_MS;
@@ -103,7 +104,7 @@ static bool read_picture(int from, struct bytes *picture)
 		if (now >= end || picture->length > PAGE_PICTURE_MAX)
 			return false;
 		if (poll(&waited, 1, (int)(end - now)) < 0)
-			return false; /* a signal wants us to end */
+			return false; /* interrupted by a signal that requests a stop */
 		if (waited.revents == 0)
 			continue;
 		if (bytes_reserve(picture, PAGE_PICTURE_MAX) < 0)
@@ -115,7 +116,8 @@ static bool read_picture(int from, struct bytes *picture)
 	}
 }
 
-/* It says what it is: whatever else the process may have written goes nowhere. */
+/* Whether the bytes begin as JPEG or PNG. The process may be compromised, so any other output is
+ * discarded. */
 static bool is_sound(const struct bytes *picture)
 {
 	if (picture->length < MAGIC_BYTES || picture->length > PAGE_PICTURE_MAX)
@@ -143,7 +145,8 @@ static bool decode(int file, struct bytes *picture)
 		return false;
 	}
 	whole = read_picture(from, picture);
-	/* one that has not ended by now is not what we started; who has keeps his status */
+	/* the decoder exits before it closes the pipe, so a process that still runs is not to be
+	 * trusted; the signal does not change the status of one that has exited */
 	(void)kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;

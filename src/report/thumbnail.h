@@ -2,16 +2,17 @@
 #ifndef REPORT_THUMBNAIL_H
 #define REPORT_THUMBNAIL_H
 
-/* Small pictures of what is in files that hold one. Anybody may have made such a file, to do harm
- * to who decodes it; so each is decoded in a process of its own, which starts anew as this program,
- * has no file open but the picture and a pipe, may open, write, run nothing and talk to nobody, and
- * gets so much memory and time. All that it can do is to give a wrong picture or none. Where the
- * kernel cannot hold it to that there are no pictures.
+/* Makes small pictures of files that contain a picture. Such a file can be crafted to attack a
+ * decoder, so each is decoded in a process of its own. That process executes this program anew. It
+ * has no open file but the picture and a pipe; it cannot open files, write to others, execute
+ * programs or use the network; its memory and time are limited. A compromised decoder can only
+ * return a wrong picture or none. If the kernel does not support this confinement, no pictures are
+ * made.
  *
  *	thumbnail_make()  --- the file, as its stdin --->  thumbnail_main()
- *			  <-- JPEG or PNG, its stdout ---  decodes by gdk-pixbuf, if there is one
+ *			  <-- JPEG or PNG, its stdout ---  decodes with gdk-pixbuf if installed
  *
- * For the first thread of a command; never in a daemon.
+ * For the main thread of a command; must not be used in a daemon.
  */
 
 #include <stdint.h>
@@ -24,23 +25,24 @@ struct catalog;
 struct sources;
 
 struct thumbnails {
-	struct catalog *catalog; /* where files are; borrowed, as the next one is */
-	const struct sources *sources;
+	struct catalog *catalog; /* borrowed */
+	const struct sources *sources; /* borrowed */
 	uint64_t spent_ms; /* on all pictures so far */
 };
 
-/* As the picture of struct page_settings; context is a struct thumbnails. Blocks for 5
- * seconds at most, for all pictures together not much longer than 20. What cannot be read, is no
- * picture, or is not decoded in time has none; that is no error. */
+/* The callback "picture" of struct page_settings; context is a struct thumbnails. Blocks for at
+ * most 5 seconds, and for about 20 seconds for all pictures together. Appends nothing if the file
+ * cannot be read, is no picture, or is not decoded in time; this is no error. */
 MUST_CHECK int thumbnail_make(void *context, uint64_t file, struct bytes *picture);
 
-/* The kind of picture that an open file begins as, as gdk-pixbuf names it; NULL: none. */
+/* Returns the kind of picture by the first bytes of an open file, as gdk-pixbuf names it, or
+ * NULL. */
 const char *thumbnail_kind(int fd);
 
-/* What the program is called as when it is to decode one. */
+/* The argv[0] for which the program is a decoder. */
 #define THUMBNAIL_PROGRAM "twinfs-thumbnail"
 
-/* Does so, from stdin to stdout. What to exit with; says nothing. */
+/* Decodes one picture from stdin to stdout. Exits the process, without a message. */
 enum twinfs_exit thumbnail_main(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The process that decodes one picture, see report/thumbnail.h. The library is loaded by it alone, so
- * that no other process of ours has its code, and twinfs runs where it is not installed. */
+/* The process that decodes one picture, see report/thumbnail.h. Only this process loads gdk-pixbuf,
+ * so that no other process of twinfs has its code and twinfs runs without it. */
 
 #include "report/thumbnail.h"
 
@@ -20,19 +20,19 @@
 #include "base/descriptor.h"
 #include "report/page.h"
 
-/* The longer side of what is made, for screens with two pixels in each of a page. */
+/* Pixels of the longer side: enough for screens with two device pixels per CSS pixel. */
 #define SIDE_PIXELS 192
 
-/* A photograph of 50 megapixels takes 300 MB where it is stored progressively. */
+/* A progressive JPEG of 50 megapixels takes 300 MB. */
 #define MEMORY_BYTES (768UL << 20)
 #define PROCESSOR_SECONDS 4
 #define FILE_BYTES_MAX (128UL << 20)
 #define BLOCK_BYTES (256UL << 10)
 
-/* Looks good at this size. */
+/* JPEG quality, sufficient at this size. */
 #define QUALITY "78"
 
-/* What of the library is used: its own name for its own type. */
+/* Functions of the library, called through pointers with the declared types. */
 #define FUNCTIONS(use)                              \
 	use(gdk_pixbuf_loader_new_with_type);       \
 	use(gdk_pixbuf_loader_set_size);            \
@@ -85,21 +85,23 @@ static bool set_limits(void)
 	return set;
 }
 
-/* Landlock is a second wall, where the kernel has it. */
-static bool holds(int result)
+/* Whether a confinement is in force or the kernel lacks it. Landlock is only a second layer after
+ * seccomp. */
+static bool is_confined_or_unsupported(int result)
 {
 	return result == 0 || result == -ENOSYS || result == -EOPNOTSUPP;
 }
 
-static bool give_up_rights(void)
+static bool drop_privileges(void)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return false;
-	/* there are none, by our own doing */
+	/* a precaution: all descriptors of twinfs are opened with O_CLOEXEC */
 	if (close_range(STDERR_FILENO + 1, ~0U, 0) < 0 && errno != ENOSYS)
 		return false;
-	return set_limits() && confine_no_new_privileges() == 0 && holds(confine_writing(NULL)) &&
-	       confine_capabilities(0) == 0 && confine_to_computing() == 0;
+	return set_limits() && confine_no_new_privileges() == 0 &&
+	       is_confined_or_unsupported(confine_writing(NULL)) && confine_capabilities(0) == 0 &&
+	       confine_to_computing() == 0;
 }
 
 /* ---- decoding ----------------------------------------------------------------------------- */
@@ -147,8 +149,9 @@ static bool save(const struct library *library, GdkPixbuf *pixbuf)
 	return saved && length <= PAGE_PICTURE_MAX && write_fully(STDOUT_FILENO, data, length) == 0;
 }
 
-/* One for what the file begins as; NULL: there is none. Making one loads what decodes and writes
- * its kind, so others are made of the kinds that are written: later nothing can be loaded. */
+/* Makes the loader for the kind of the file; returns NULL if there is none. Making a loader loads
+ * the module of its kind. After the confinement no module can be loaded, so loaders of the two
+ * output kinds are made too. */
 static GdkPixbufLoader *make_loader(struct library *library)
 {
 	const char *kind = thumbnail_kind(STDIN_FILENO);
@@ -174,7 +177,7 @@ static bool decode(const struct library *library, GdkPixbufLoader *loader)
 	return pixbuf && save(library, pixbuf);
 }
 
-/* Ends at once: what a sanitizer does at the end is not allowed any more. */
+/* Uses _exit(), because the confinement forbids what sanitizers do at a normal exit. */
 enum twinfs_exit thumbnail_main(void)
 {
 	GdkPixbufLoader *loader = NULL;
@@ -182,7 +185,7 @@ enum twinfs_exit thumbnail_main(void)
 
 	if (load(&library))
 		loader = make_loader(&library);
-	_exit(loader && give_up_rights() && decode(&library, loader) ? 0 : 1);
+	_exit(loader && drop_privileges() && decode(&library, loader) ? 0 : 1);
 }
 
 #else

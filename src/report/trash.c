@@ -4,13 +4,13 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What the folders down to a place are. */
+/* The meaning of a prefix of a path. */
 enum place {
 	PLACE_ANY,
-	PLACE_SHARED, /* .Trash: a folder for each user */
-	PLACE_TRASH, /* with files/ */
-	PLACE_FILES, /* all in it was thrown away */
-	PLACE_INSIDE,
+	PLACE_SHARED, /* .Trash, with a folder for each user */
+	PLACE_TRASH, /* a trash, which contains files/ */
+	PLACE_FILES, /* the folder of trashed files */
+	PLACE_INSIDE, /* a trashed file, or anything below one */
 };
 
 static bool is_number(const char *text, size_t length)
@@ -63,7 +63,7 @@ static enum place walk(enum place place, const char *path)
 	return place;
 }
 
-bool lies_in_trash(const char *source, const char *path)
+bool is_in_trash(const char *source, const char *path)
 {
 	return walk(walk(PLACE_ANY, source), path) == PLACE_INSIDE;
 }

@@ -3,14 +3,14 @@
 
 #include <stdbool.h>
 
-/* Boxes that stand side by side along the shorter side of what is free. */
+/* Adjacent boxes along the shorter side of the free area. */
 struct row {
 	double side; /* its length */
-	double total; /* of the areas in it */
-	double smallest, largest;
+	double total; /* sum of the areas of its boxes */
+	double smallest, largest; /* areas */
 };
 
-/* The worst ratio of the sides of its boxes, 1 or above. */
+/* Returns the worst aspect ratio of the boxes of a row; at least 1. */
 static double worst_ratio(const struct row *row)
 {
 	double square = row->side * row->side;
@@ -31,14 +31,14 @@ static struct row row_with(struct row row, double area)
 	return row;
 }
 
-/* Gives the boxes of a row their places, and takes the row off what is free. Rounding may leave less
- * than the last ones need, or nothing. */
+/* Positions the boxes of a row and removes the row from the free area. Because of rounding, the
+ * last rows may get less area than they need, or none. */
 static void place_row(const uint64_t *sizes, size_t count, double scale, struct treemap_box *free,
 		      struct treemap_box *boxes)
 {
-	bool lies = free->width < free->height;
-	double side = lies ? free->width : free->height;
-	double depth = lies ? free->height : free->width;
+	bool horizontal = free->width < free->height;
+	double side = horizontal ? free->width : free->height;
+	double depth = horizontal ? free->height : free->width;
 	double total = 0;
 	double at = 0;
 
@@ -49,13 +49,13 @@ static void place_row(const uint64_t *sizes, size_t count, double scale, struct 
 	for (size_t i = 0; i < count; i++) {
 		double length = side * ((double)sizes[i] / total);
 
-		if (lies)
+		if (horizontal)
 			boxes[i] = (struct treemap_box){free->x + at, free->y, length, depth};
 		else
 			boxes[i] = (struct treemap_box){free->x, free->y + at, depth, length};
 		at += length;
 	}
-	if (lies) {
+	if (horizontal) {
 		free->y += depth;
 		free->height -= depth;
 	} else {
@@ -64,7 +64,8 @@ static void place_row(const uint64_t *sizes, size_t count, double scale, struct 
 	}
 }
 
-/* How many of the sizes make the next row: as long as that makes its boxes no worse. */
+/* Returns the number of sizes in the next row. Sizes are added until the worst aspect ratio
+ * increases. */
 static size_t fill_row(const uint64_t *sizes, size_t count, double scale,
 		       const struct treemap_box *free)
 {
@@ -95,7 +96,7 @@ void treemap_lay_out(const uint64_t *sizes, size_t count, struct treemap_box are
 	while (count > 0) {
 		size_t taken = count;
 
-		/* where nothing is free there is no ratio */
+		/* without a free area there is no aspect ratio */
 		if (area.width > 0 && area.height > 0)
 			taken = fill_row(sizes, count, scale, &area);
 		place_row(sizes, taken, scale, &area, boxes);

@@ -212,7 +212,7 @@ def test_areas_of_boxes_are_as_the_sums_of_their_folders(twinfs, source):
 def test_page_of_nothing_says_so(twinfs, source):
     trees.fill(source, {b"a": b"a", b"b": b"bb"})
     page = page_of(twinfs, source)
-    assert page.answer() == [] and "Nothing could come free" in page.part("figures").text()
+    assert page.answer() == [] and "Nothing is reclaimable" in page.part("figures").text()
     assert page.folders() == {} and page.groups() == []
     assert page.figures()["files"] == 2
 

@@ -71,7 +71,7 @@ static void test_each_folder_has_what_is_in_it_and_below(void **state)
 	add(&folders, 1, 1);
 	add(&folders, 112, 7);
 	add(&folders, 11, 5);
-	assert_int_equal(folders_settle(&folders, &by_digits, 0), 0);
+	assert_int_equal(folders_finish(&folders, &by_digits, 0), 0);
 	assert_string_equal(describe(&folders), "0:0/18 1:1/18 11:10/17 112:7/7 ");
 }
 
@@ -86,7 +86,7 @@ static void test_sums_of_folders_end_at_the_largest_number(void **state)
 		add(&folders, dir, INT64_MAX);
 		add(&folders, dir, dir == 11 ? UINT64_MAX : 0);
 	}
-	assert_int_equal(folders_settle(&folders, &by_digits, 0), 0);
+	assert_int_equal(folders_finish(&folders, &by_digits, 0), 0);
 	assert_int_equal(folders_tree(&folders, &by_digits, &list, &count), 0);
 	assert_int_equal(count, 5);
 	assert_true(list[0].whole.bytes == UINT64_MAX && list[1].whole.bytes == UINT64_MAX);
@@ -102,7 +102,7 @@ static void test_larger_folder_comes_first_with_all_that_is_in_it(void **state)
 	add(&folders, 12, 2);
 	add(&folders, 2, 9);
 	add(&folders, 121, 1);
-	assert_int_equal(folders_settle(&folders, &by_digits, 0), 0);
+	assert_int_equal(folders_finish(&folders, &by_digits, 0), 0);
 	assert_string_equal(describe(&folders), "0:0/13 2:9/9 1:0/4 12:2/3 121:1/1 11:1/1 ");
 }
 
@@ -117,7 +117,7 @@ static void test_small_folders_count_as_a_part_of_the_one_above(void **state)
 	add(&folders, 111, 9);
 	add(&folders, 112, 3);
 	add(&folders, 1211, 9);
-	assert_int_equal(folders_settle(&folders, &by_digits, 10), 0);
+	assert_int_equal(folders_finish(&folders, &by_digits, 10), 0);
 	assert_string_equal(describe(&folders), "0:0/121 1:9/121 11:112/112 ");
 	assert_int_equal(folders_tree(&folders, &by_digits, &list, &count), 0);
 	assert_int_equal(list[2].own.folded_bytes, 12);
@@ -133,7 +133,7 @@ static void test_small_folders_that_are_large_together_stand_where_they_meet(voi
 	(void)state;
 	for (uint64_t i = 0; i < 10; i++)
 		add(&folders, 1230 + i, 2);
-	assert_int_equal(folders_settle(&folders, &by_digits, 15), 0);
+	assert_int_equal(folders_finish(&folders, &by_digits, 15), 0);
 	assert_string_equal(describe(&folders), "0:0/20 1:0/20 12:0/20 123:20/20 ");
 }
 
@@ -155,7 +155,7 @@ static void test_what_lies_deeper_than_is_told_apart_counts_above(void **state)
 	(void)state;
 	assert_int_equal(folders_add(&folders, &chain, 50, 1), 0);
 	assert_int_equal(folders_add(&folders, &chain, 40, 2), 0);
-	assert_int_equal(folders_settle(&folders, &chain, 0), 0);
+	assert_int_equal(folders_finish(&folders, &chain, 0), 0);
 	assert_int_equal(folders_tree(&folders, &chain, &list, &count), 0);
 	assert_int_equal(count, FOLDERS_DEPTH_MAX + 1);
 	assert_int_equal(list[count - 1].dir, FOLDERS_DEPTH_MAX);
@@ -180,7 +180,7 @@ static void test_more_folders_than_fit_lose_no_byte(void **state)
 		total += bytes;
 	}
 	assert_true(folders.capacity <= FOLDERS_MAX);
-	assert_int_equal(folders_settle(&folders, &by_digits, 1000000), 0);
+	assert_int_equal(folders_finish(&folders, &by_digits, 1000000), 0);
 	assert_int_equal(folders_tree(&folders, &by_digits, &list, &count), 0);
 	assert_int_equal(list[0].whole.bytes, total);
 	assert_int_equal(list[0].whole.files, 900000);
@@ -197,7 +197,7 @@ static void test_more_roots_than_fit_are_told_apart_all_the_same(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < UINT64_C(2) * FOLDERS_MAX; i++)
 		assert_int_equal(folders_add(&folders, &roots, 1 + i % 9, 1), 0);
-	assert_int_equal(folders_settle(&folders, &roots, 0), 0);
+	assert_int_equal(folders_finish(&folders, &roots, 0), 0);
 	assert_int_equal(folders.count, 9);
 }
 
@@ -219,9 +219,9 @@ static void test_cycle_and_failure_end_with_an_error(void **state)
 
 	(void)state;
 	add(&folders, 1, 1);
-	assert_int_equal(folders_settle(&folders, &cycle, 10), -EUCLEAN);
+	assert_int_equal(folders_finish(&folders, &cycle, 10), -EUCLEAN);
 	assert_int_equal(folders_tree(&folders, &cycle, &list, &count), -EUCLEAN);
-	assert_int_equal(folders_settle(&folders, &failure, 10), -EIO);
+	assert_int_equal(folders_finish(&folders, &failure, 10), -EIO);
 	assert_int_equal(folders_tree(&folders, &failure, &list, &count), -EIO);
 	assert_null(list);
 }

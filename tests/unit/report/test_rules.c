@@ -532,12 +532,12 @@ static void check_stray(const struct fixture *f, const char *folder, bool expect
 	const char *stray = NULL;
 
 	(void)snprintf(text, sizeof(text), "%s", folder);
-	assert_int_equal(rules_find_stray(&protect, reader, &sources, &stray),
-			 expected ? RULES_STRAY : 0);
+	assert_int_equal(rules_find_unmatched(&protect, reader, &sources, &stray),
+			 expected ? RULES_UNMATCHED : 0);
 	assert_ptr_equal(stray, expected ? text : NULL);
 	stray = NULL;
-	assert_int_equal(rules_find_stray(&only, reader, &sources, &stray),
-			 expected ? RULES_STRAY : 0);
+	assert_int_equal(rules_find_unmatched(&only, reader, &sources, &stray),
+			 expected ? RULES_UNMATCHED : 0);
 	assert_ptr_equal(stray, expected ? text : NULL);
 	catalog_read_end(reader);
 }

@@ -30,7 +30,7 @@ static void test_what_was_thrown_away_lies_in_a_trash(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(claims); i++)
-		assert_true(lies_in_trash(claims[i].source, claims[i].path));
+		assert_true(is_in_trash(claims[i].source, claims[i].path));
 }
 
 static void test_other_files_lie_in_none_whatever_their_names(void **state)
@@ -52,7 +52,7 @@ static void test_other_files_lie_in_none_whatever_their_names(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(claims); i++)
-		assert_false(lies_in_trash(claims[i].source, claims[i].path));
+		assert_false(is_in_trash(claims[i].source, claims[i].path));
 }
 
 int main(void)
