@@ -48,12 +48,12 @@ int path_order(const struct bytes *a, const struct bytes *b)
 static const char *component_fault(const char *name, size_t length)
 {
 	if (length == 0)
-		return "has an empty component";
+		return "the path has an empty component";
 	if (length == 1 && name[0] == '.')
-		return "has a component '.'";
+		return "the path has a component '.'";
 	if (length == 2 && name[0] == '.' && name[1] == '.')
-		return "has a component '..'";
-	return length > NAME_BYTES_MAX ? "has a component of more than 255 bytes" : NULL;
+		return "the path has a component '..'";
+	return length > NAME_BYTES_MAX ? "the path has a component of more than 255 bytes" : NULL;
 }
 
 const char *path_fault(const struct bytes *path)
@@ -62,11 +62,11 @@ const char *path_fault(const struct bytes *path)
 	size_t left = path->length;
 
 	if (left == 0)
-		return "is empty";
+		return "the path is empty";
 	if (at[0] == '/')
-		return "is absolute";
+		return "the path is absolute";
 	if (memchr(at, '\0', left))
-		return "has a NUL in it";
+		return "the path contains a NUL byte";
 	for (;;) {
 		const char *slash = memchr(at, '/', left);
 		size_t length = slash ? (size_t)(slash - at) : left;
@@ -81,7 +81,7 @@ const char *path_fault(const struct bytes *path)
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-/* What json_dump_callback() is given, which knows no errors but -1. */
+/* The context of json_dump_callback(). That function forwards no error code but -1. */
 struct dump {
 	struct bytes *line;
 	int error;
@@ -96,7 +96,7 @@ static int dump_part(const char *text, size_t length, void *context)
 	return dump->error < 0 ? -1 : 0;
 }
 
-/* Takes the object, which may be NULL where there was no memory. */
+/* Appends an object as a line. Takes the object; NULL means that there was no memory for it. */
 static int append_object(struct bytes *line, json_t *object)
 {
 	struct dump dump = {.line = line};

@@ -10,7 +10,7 @@
 #include "base/json_path.h"
 #include "base/json_read.h"
 
-/* Every function here gives 0, -EPROTO with *why set, or -ENOMEM. */
+/* Every function here that has a parameter why returns 0, -EPROTO with *why set, or -ENOMEM. */
 
 static int wrong(const char **why, const char *what)
 {
@@ -18,7 +18,7 @@ static int wrong(const char **why, const char *what)
 	return -EPROTO;
 }
 
-/* An object from a line; the caller's. */
+/* Parses a line as an object. The caller must release it. */
 static int load_object(const char *line, size_t length, json_t **object, const char **why)
 {
 	json_error_t error;
@@ -27,15 +27,15 @@ static int load_object(const char *line, size_t length, json_t **object, const c
 	if (!*object)
 		return json_error_code(&error) == json_error_out_of_memory
 			       ? -ENOMEM
-			       : wrong(why, "it is no JSON that a manifest could have");
+			       : wrong(why, "it is not valid JSON");
 	if (json_is_object(*object))
 		return 0;
 	json_decref(*object);
 	*object = NULL;
-	return wrong(why, "it is no object");
+	return wrong(why, "it is not a JSON object");
 }
 
-/* A number of a member that must be there. */
+/* Reads a required integer member. Returns 0 or -EPROTO. */
 static int get_number(const json_t *object, const char *key, json_int_t *number)
 {
 	const json_t *value = json_object_get(object, key);
@@ -70,7 +70,7 @@ static int get_path(const json_t *object, const char *key, struct bytes *path, c
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		return wrong(why, "a path is missing, or no text");
+		return wrong(why, "a path is missing or not a string");
 	*why = path_fault(path);
 	return *why ? -EPROTO : 0;
 }
@@ -82,11 +82,11 @@ static int get_mode(const json_t *object, uint32_t *mode, const char **why)
 	unsigned long value;
 
 	if (!text || text[0] < '0' || text[0] > '7')
-		return wrong(why, "'mode' is no octal number");
+		return wrong(why, "'mode' is not an octal number");
 	errno = 0;
 	value = strtoul(text, &end, 8);
 	if (errno != 0 || *end != '\0' || value > ALLPERMS)
-		return wrong(why, "'mode' is no octal number up to 7777");
+		return wrong(why, "'mode' is not an octal number up to 7777");
 	*mode = (uint32_t)value;
 	return 0;
 }
@@ -96,10 +96,10 @@ static int get_owner(const json_t *object, struct manifest_name *name, const cha
 	json_int_t uid;
 	json_int_t gid;
 
-	/* the last number means 'none' to chown(2) */
+	/* UINT32_MAX means "no change" to chown(2) */
 	if (get_count(object, "uid", UINT32_MAX - 1, &uid) < 0 ||
 	    get_count(object, "gid", UINT32_MAX - 1, &gid) < 0)
-		return wrong(why, "'uid' or 'gid' is no such number");
+		return wrong(why, "'uid' or 'gid' is not a valid number");
 	name->uid = (uint32_t)uid;
 	name->gid = (uint32_t)gid;
 	return 0;
@@ -112,7 +112,7 @@ static int get_time(const json_t *object, struct manifest_name *name, const char
 
 	if (get_number(object, "mtime", &seconds) < 0 ||
 	    get_count(object, "mtime_ns", 999999999, &nanoseconds) < 0)
-		return wrong(why, "'mtime' or 'mtime_ns' is no such number");
+		return wrong(why, "'mtime' or 'mtime_ns' is not a valid number");
 	name->mtime = (struct timespec){.tv_sec = seconds, .tv_nsec = (long)nanoseconds};
 	return 0;
 }
@@ -126,7 +126,7 @@ static int get_links(const json_t *object, struct manifest_name *name, const cha
 		return 0;
 	if (get_count(object, "inode", INT64_MAX, &inode) < 0 ||
 	    get_count(object, "links", UINT32_MAX, &links) < 0 || links < 2)
-		return wrong(why, "'inode' or 'links' is no such number");
+		return wrong(why, "'inode' or 'links' is not a valid number");
 	name->inode = (uint64_t)inode;
 	name->links = (uint64_t)links;
 	return 0;
@@ -150,7 +150,7 @@ static int get_xattr(const json_t *object, struct xattrs *xattrs, const char **w
 	if (r == 0)
 		r = xattrs_add(xattrs, bytes_text(&name), value.data, value.length);
 	if (r < 0 && r != -ENOMEM)
-		return wrong(why, "'xattrs' has one that is none, or one twice");
+		return wrong(why, "'xattrs' has an invalid or repeated attribute");
 	return r;
 }
 
@@ -160,7 +160,7 @@ static int get_xattrs(const json_t *object, struct xattrs *xattrs, const char **
 	int r = 0;
 
 	if (list && !json_is_array(list))
-		return wrong(why, "'xattrs' is no list");
+		return wrong(why, "'xattrs' is not a list");
 	for (size_t i = 0; r == 0 && i < json_array_size(list); i++)
 		r = get_xattr(json_array_get(list, i), xattrs, why);
 	return r;
@@ -173,11 +173,11 @@ static int get_name(const json_t *object, struct manifest_name *name, const char
 
 	r = get_path(object, "path", &name->path, why);
 	if (r == 0 && get_path(object, "content", &name->content, why) < 0)
-		r = wrong(why, "'content' is no path below a backup");
+		r = wrong(why, "'content' is not a relative path below the backup");
 	if (r == 0)
 		r = get_hash(object, &name->hash, why);
 	if (r == 0 && get_count(object, "size", INT64_MAX, &size) < 0)
-		r = wrong(why, "'size' is no number of bytes");
+		r = wrong(why, "'size' is not a valid number of bytes");
 	if (r == 0)
 		r = get_mode(object, &name->mode, why);
 	if (r == 0)
@@ -199,7 +199,7 @@ static int get_end(const json_t *object, struct manifest_end *end, const char **
 	int r;
 
 	if (get_count(object, "lines", INT64_MAX, &lines) < 0)
-		return wrong(why, "'lines' is no count");
+		return wrong(why, "'lines' is not a valid number");
 	end->lines = (uint64_t)lines;
 	r = get_hash(object, &end->hash, why);
 	return r == 0 ? MANIFEST_END : r;
@@ -215,9 +215,9 @@ int manifest_header_decode(const char *line, size_t length, const char **why)
 	if (r < 0)
 		return r;
 	if (get_number(object, "twinfs_manifest", &format) < 0)
-		return wrong(why, "a manifest begins with another line");
+		return wrong(why, "it is not the first line of a manifest");
 	if (format != MANIFEST_FORMAT)
-		return wrong(why, "its format is that of another version of twinfs");
+		return wrong(why, "another version of twinfs wrote it in another format");
 	return 0;
 }
 

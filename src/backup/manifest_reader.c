@@ -17,17 +17,18 @@ int manifest_reader_complain(const struct manifest_reader *reader, const char *w
 {
 	const struct bytes *path = &reader->name.path;
 
-	log_error("line %" PRIu64 " of the manifest %s cannot be used%s%s: %s", reader->line,
-		  quote_path(reader->path), path->length > 0 ? ", the path " : "",
+	log_error("cannot use line %" PRIu64 " of the manifest %s%s%s: %s", reader->line,
+		  quote_path(reader->path), path->length > 0 ? ", path " : "",
 		  path->length > 0 ? quote_bytes((const char *)path->data, path->length) : "", why);
 	return -EPROTO;
 }
 
-/* Nothing is lost where a manifest is refused as a whole: the backup is as it was. */
+/* Logs that the whole manifest is refused. */
 static int complain_of_end(const struct manifest_reader *reader, const char *what)
 {
-	log_error("the manifest %s %s, behind line %" PRIu64 "; use the whole one that 'twinfs "
-		  "manifest' wrote",
+	log_error("cannot use the manifest %s: it %s, after line %" PRIu64
+		  "; use the complete file "
+		  "that 'twinfs manifest' wrote",
 		  quote_path(reader->path), what, reader->line);
 	return -EPROTO;
 }
@@ -57,7 +58,8 @@ static int read_more(struct manifest_reader *reader)
 	return 0;
 }
 
-/* Gives the next line, which is part of what was read. 0, -ENODATA at the end, or -errno, said. */
+/* Sets *line to the next line, which points into the bytes that were read. Returns 0, -ENODATA at
+ * the end, or another -errno (logged). */
 static int next_line(struct manifest_reader *reader, const char **line, size_t *length)
 {
 	size_t searched = 0;
@@ -81,7 +83,7 @@ static int next_line(struct manifest_reader *reader, const char **line, size_t *
 		searched = left;
 		if (left >= MANIFEST_LINE_MAX) {
 			reader->line++;
-			return manifest_reader_complain(reader, "it is longer than any could be");
+			return manifest_reader_complain(reader, "it is longer than the limit");
 		}
 		r = read_more(reader);
 		if (r < 0)
@@ -129,25 +131,26 @@ static int check_end(struct manifest_reader *reader)
 	int r;
 
 	if (reader->end.lines != reader->names)
-		return complain_of_end(reader, "has other lines than its end says");
+		return complain_of_end(reader,
+				       "does not have the number of lines that its end states");
 	if (!hash128_equal(reader->end.hash, hash_state_digest(reader->hash)))
-		return complain_of_end(reader, "is not as it was written");
+		return complain_of_end(reader, "was changed, as its hash is wrong");
 	r = next_line(reader, &line, &length);
 	if (r == 0)
-		return complain_of_end(reader, "goes on behind its end");
+		return complain_of_end(reader, "continues after its end");
 	return r == -ENODATA ? MANIFEST_END : r;
 }
 
-/* Lines in order cannot have a name twice. */
+/* Checks the order of lines. This excludes repeated names too. */
 static int check_order(struct manifest_reader *reader)
 {
 	struct bytes *path = &reader->name.path;
 	int order = reader->names > 0 ? path_order(&reader->before, path) : -1;
 
 	if (order == 0)
-		return manifest_reader_complain(reader, "it is that of the line before");
+		return manifest_reader_complain(reader, "the previous line has the same path");
 	if (order > 0)
-		return manifest_reader_complain(reader, "it belongs before the line before");
+		return manifest_reader_complain(reader, "it must be before the previous line");
 	reader->before.length = 0;
 	return bytes_append(&reader->before, path->data, path->length);
 }
@@ -162,7 +165,7 @@ int manifest_reader_next(struct manifest_reader *reader)
 	manifest_name_clear(&reader->name);
 	r = next_line(reader, &line, &length);
 	if (r == -ENODATA)
-		return complain_of_end(reader, "is cut off");
+		return complain_of_end(reader, "is truncated");
 	if (r < 0)
 		return r;
 	r = manifest_line_decode(line, length, &reader->name, &reader->end, &why);

@@ -2,9 +2,9 @@
 #ifndef BACKUP_MANIFEST_READER_H
 #define BACKUP_MANIFEST_READER_H
 
-/* Reads a manifest line by line, and checks what only shows over several lines: their order, and so
- * that no name comes twice; that the last one is there and says the same. Memory for one line. One
- * thread at a time; blocks on the disk.
+/* Reads a manifest line by line. It checks the order of the lines, which excludes repeated names,
+ * and that the last line exists and matches the lines before. Takes memory for one line. One thread
+ * at a time; blocks on the disk.
  */
 
 #include <stdint.h>
@@ -16,30 +16,32 @@
 
 struct manifest_reader {
 	const char *path; /* for messages, borrowed */
-	int fd; /* borrowed; read from its beginning by position */
-	long offset; /* of what is read next */
-	struct bytes read; /* from the file, and not yet given out from at on */
-	size_t at;
-	bool at_end;
-	uint64_t line; /* number of the one that was given last, from 1 */
+	int fd; /* borrowed; read by pread(2) from offset 0 on */
+	long offset; /* of the next read */
+	struct bytes read; /* bytes read from the file */
+	size_t at; /* offset in read of the next line */
+	bool at_end; /* the file is read to its end */
+	uint64_t line; /* number of the last line, from 1 */
 	uint64_t names;
-	uint64_t bytes; /* sum of their sizes */
-	struct hash_state *hash; /* of what was given out */
-	struct bytes before; /* the path of the name before */
-	struct manifest_name name; /* the one that was given last */
+	uint64_t bytes; /* sum of the sizes of all names */
+	struct hash_state *hash; /* of all lines so far */
+	struct bytes before; /* path of the previous name */
+	struct manifest_name name; /* the last name */
 	struct manifest_end end;
 };
 
-/* Begins with the header. 0 or -errno, said; deinit undoes a partial one. */
+/* Begins a manifest and reads its header. Returns 0 or -errno (logged). The caller must call deinit
+ * in both cases. */
 MUST_CHECK int manifest_reader_init(struct manifest_reader *reader, int fd, const char *path);
 void manifest_reader_deinit(struct manifest_reader *reader);
 #define CLEANUP_MANIFEST_READER CLEANUP(manifest_reader_deinit)
 
-/* Gives the next name, in reader->name until the next call. 0; MANIFEST_END where that was the last
- * and all agrees; or -errno, said with the number of the line: -EPROTO for what is no manifest. */
+/* Reads the next name into reader->name, valid until the next call. Returns 0, MANIFEST_END after
+ * the last name if the manifest is correct, or -errno (logged with the number of the line); -EPROTO
+ * if the file is not a valid manifest. */
 MUST_CHECK int manifest_reader_next(struct manifest_reader *reader);
 
-/* Says that a line cannot be used, with its number. -EPROTO. */
+/* Logs that the last line cannot be used, with its number. Returns -EPROTO. */
 int manifest_reader_complain(const struct manifest_reader *reader, const char *why);
 
 #endif

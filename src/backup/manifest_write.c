@@ -18,23 +18,23 @@
 #include "catalog/scan.h"
 #include "source/source.h"
 
-/* A directory, or a redundant name, in a directory. */
+/* An entry of a directory: a subdirectory or a redundant name. */
 struct child {
-	size_t name; /* where it begins in the names of the level */
+	size_t name; /* offset in the names of the level */
 	size_t length;
 	uint64_t id; /* of the directory or file */
 	uint32_t source;
 	bool is_dir;
 };
 
-/* A directory on the way down. */
+/* A directory from the root to the current one. */
 struct level {
-	struct child *children; /* in order */
+	struct child *children; /* sorted by name */
 	size_t count;
 	size_t capacity;
-	size_t next;
+	size_t next; /* index of the next child to visit */
 	struct bytes names;
-	size_t path_length; /* of its own path */
+	size_t path_length; /* bytes of the directory's path */
 };
 
 struct writing {
@@ -42,14 +42,14 @@ struct writing {
 	struct level *levels;
 	size_t depth;
 	size_t capacity;
-	struct manifest_name name; /* its path is the one at hand */
+	struct manifest_name name; /* the current name; its path is the current path */
 	struct bytes line;
 	struct hash_state *hash;
 	uint64_t lines;
 	uint64_t left_out;
 };
 
-/* ---- the way down ------------------------------------------------------------------------ */
+/* ---- levels ------------------------------------------------------------------------------ */
 
 static int add_child(struct level *level, struct child child, const char *name, size_t length)
 {
@@ -102,7 +102,7 @@ static void pop(struct writing *writing)
 	bytes_free(&level->names);
 }
 
-/* Adds what an entry of a directory is, where the manifest has to do with it. */
+/* Adds an entry to the level if it is a directory or a redundant name. */
 static int add_entry(struct writing *writing, struct level *level, const struct entry_record *entry,
 		     uint32_t source)
 {
@@ -140,7 +140,7 @@ static int enter_dir(struct writing *writing, uint64_t id, uint32_t source)
 	return 0;
 }
 
-/* uniques/ itself: the tree of the only source, or a folder for each. */
+/* Enters the root of uniques/: the tree of a single source, or a folder for each of several. */
 static int enter_root(struct writing *writing)
 {
 	const struct sources *sources = writing->task->sources;
@@ -175,7 +175,7 @@ static int write_line(struct writing *writing)
 				    writing->line.length);
 }
 
-/* Where the kept file of a group is in uniques/. */
+/* Sets the content of the current name: the path in uniques/ of the kept copy of the group. */
 static int set_content(struct writing *writing, const struct group_record *group)
 {
 	struct catalog_reader *reader = writing->task->reader;
@@ -197,7 +197,7 @@ static int set_content(struct writing *writing, const struct group_record *group
 		r = bytes_append(content, "/", 1);
 	if (r == 0)
 		r = bytes_append(content, relative.data, relative.length);
-	return r == -ENOENT ? -EUCLEAN : r; /* a group without a kept file that has a name */
+	return r == -ENOENT ? -EUCLEAN : r; /* the kept copy of a group must have a name */
 }
 
 static void set_record(struct manifest_name *name, const struct file_record *file,
@@ -215,7 +215,8 @@ static void set_record(struct manifest_name *name, const struct file_record *fil
 	name->inode = file->names > 1 ? file->id : 0;
 }
 
-/* Reads what the index does not have, from the very file that it knows: -ESTALE for another. */
+/* Reads the extended attributes, which are not in the index, from the file itself. Returns 0,
+ * -ESTALE if the file differs from the indexed one, or another -errno. */
 static int set_xattrs(struct writing *writing, const struct file_record *file)
 {
 	const struct manifest_task *task = writing->task;
@@ -233,7 +234,7 @@ static int set_xattrs(struct writing *writing, const struct file_record *file)
 	return r;
 }
 
-/* Names the file at hand, which the manifest will lack. */
+/* Logs that the manifest lacks the current name, and counts it. */
 static int leave_out(struct writing *writing, const struct child *child, int error)
 {
 	const struct sources *sources = writing->task->sources;
@@ -248,16 +249,16 @@ static int leave_out(struct writing *writing, const struct child *child, int err
 				 bytes_text(path) + tree + (tree > 0 ? 1 : 0), &absolute);
 	if (r < 0)
 		return r;
-	log_warning("%s is missing in the manifest: %s",
+	log_warning("cannot add %s to the manifest: %s; left out",
 		    quote_bytes((const char *)absolute.data, absolute.length),
-		    error == -ESTALE || error == -ENOENT ? "it has changed meanwhile"
+		    error == -ESTALE || error == -ENOENT ? "it changed meanwhile"
 							 : error_text(error));
 	writing->left_out++;
 	return 0;
 }
 
-/* Whether a failure is of the index or of this process, and not of one file. */
-static bool ends_work(int result)
+/* Whether a failure concerns the index or this process instead of one file. */
+static bool is_fatal(int result)
 {
 	return result == -EUCLEAN || result == -ENOMEM || result == -EMFILE || result == -ENFILE;
 }
@@ -282,7 +283,7 @@ static int write_name(struct writing *writing, const struct child *child)
 	if (r == 0)
 		r = manifest_name_encode(&writing->line, &writing->name);
 	if (r < 0)
-		return ends_work(r) ? r : leave_out(writing, child, r);
+		return is_fatal(r) ? r : leave_out(writing, child, r);
 	writing->lines++;
 	return write_line(writing);
 }
@@ -311,7 +312,7 @@ static int write_names(struct writing *writing)
 
 	while (r == 0 && writing->depth > 0) {
 		struct level *level = &writing->levels[writing->depth - 1];
-		/* the level may move while the child is visited */
+		/* a copy, as visit() may reallocate the levels */
 		struct child child;
 
 		if (stop_requested())

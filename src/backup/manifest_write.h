@@ -2,8 +2,9 @@
 #ifndef BACKUP_MANIFEST_WRITE_H
 #define BACKUP_MANIFEST_WRITE_H
 
-/* Writes the manifest of what an index has. One thread; blocks on the disk, of which the extended
- * attributes are read. Memory for the redundant names of the directories on the way down.
+/* Writes the manifest of an index. One thread. Blocks on the disk, because the extended attributes
+ * of files are read. Takes memory for the redundant names in the directories from the root to the
+ * current one.
  */
 
 #include <stddef.h>
@@ -20,17 +21,18 @@ struct manifest_task {
 	struct catalog *catalog;
 	struct catalog_reader *reader;
 	const struct sources *sources;
-	/* Takes each line; -errno ends the work. */
+	/* Writes a line. Returns 0, or -errno, which aborts the manifest. */
 	int (*write)(void *context, const void *data, size_t length);
 	void *context;
 };
 
-/* Two manifests of an index with the same generation are the same, byte by byte.
+/* Writes all lines. Two manifests of the same generation of an index are equal byte by byte, if no
+ * name is left out and no extended attribute changed.
  *
- * left_out	counts the names that are missing in it, each named on stderr: those that could not be
- *		read, or are no longer what the index has
+ * left_out	set to the number of names left out, each logged: the file could not be read or differs
+ *		from the indexed one
  *
- * 0, -EINTR when stop_requested(), what write() gave, or another -errno. */
+ * Returns 0, -EINTR if stop_requested(), the result of write(), or another -errno. */
 MUST_CHECK int manifest_write(const struct manifest_task *task, uint64_t *left_out);
 
 #endif

@@ -17,7 +17,7 @@
 #include "base/size.h"
 #include "base/stop.h"
 
-/* ---- the manifest, before anything is written -------------------------------------------- */
+/* ---- the check of the manifest ----------------------------------------------------------- */
 
 static int open_manifest(const char *path)
 {
@@ -32,7 +32,8 @@ static int open_manifest(const char *path)
 	if (r == 0)
 		return fd;
 	if (r == -EINVAL)
-		log_error("the manifest %s is no regular file; it is read twice, so give a file",
+		log_error("cannot use the manifest %s: it is not a regular file; give a file, "
+			  "because it is read twice",
 			  quote_path(path));
 	else
 		log_error("cannot open the manifest %s: %s", quote_path(path), error_text(r));
@@ -40,7 +41,8 @@ static int open_manifest(const char *path)
 	return r;
 }
 
-/* Reads all of it. 0 with its names counted, or -errno, said. */
+/* Reads the whole manifest and counts its names, before anything is written. Returns 0 or -errno
+ * (logged). */
 static int check_manifest(struct manifest_reader *reader, int fd, struct restoring *restoring)
 {
 	int r = manifest_reader_init(reader, fd, restoring->settings->manifest);
@@ -70,19 +72,20 @@ static int open_folder(const char *path, const char *what, struct stat *status)
 	return r;
 }
 
-/* Whether a directory is another one or lies in it: goes up to the root by descriptor. */
-static int lies_in(int inner, const struct stat *outer, bool *lies)
+/* Sets *within to whether a directory is the outer one or is below it. Ascends to the root by
+ * descriptors. Returns 0 or -errno. */
+static int is_within(int inner, const struct stat *outer, bool *within)
 {
 	int fd = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct stat last = {0};
 	struct stat here;
 
-	*lies = false;
+	*within = false;
 	while (fd >= 0 && fstat(fd, &here) == 0) {
 		int up;
 
-		*lies = is_same_inode(&here, outer);
-		if (*lies || is_same_inode(&here, &last)) {
+		*within = is_same_inode(&here, outer);
+		if (*within || is_same_inode(&here, &last)) {
 			(void)close(fd);
 			return 0;
 		}
@@ -99,19 +102,20 @@ static int check_apart(const struct restoring *restoring)
 	const struct restore_settings *settings = restoring->settings;
 	bool inside = false;
 	bool around = false;
-	int r = lies_in(restoring->target, &restoring->backup_status, &inside);
+	int r = is_within(restoring->target, &restoring->backup_status, &inside);
 
 	if (r == 0)
-		r = lies_in(restoring->backup, &restoring->target_status, &around);
+		r = is_within(restoring->backup, &restoring->target_status, &around);
 	if (r < 0) {
-		log_error("cannot see where %s and %s are: %s", quote_path(settings->backup),
-			  quote_path(settings->target), error_text(r));
+		log_error("cannot open the parent directories of %s and %s: %s",
+			  quote_path(settings->backup), quote_path(settings->target),
+			  error_text(r));
 		return r;
 	}
 	if (!inside && !around)
 		return 0;
-	log_error("the target %s and the backup %s are one directory, or one is in the other; give "
-		  "a target elsewhere",
+	log_error("cannot restore into %s: it is the backup %s, contains it or is in it; give "
+		  "another target",
 		  quote_path(settings->target), quote_path(settings->backup));
 	return -EINVAL;
 }
@@ -122,8 +126,8 @@ static int choose_folder(struct restoring *restoring)
 				      restoring->result->folder);
 
 	if (r < 0)
-		log_error("cannot restore %s: it has all names that restore could have for itself, "
-			  "%s and those before; rename one of them in the backup",
+		log_error("cannot restore %s: all names from " RESTORE_FOLDER
+			  " to %s are in use in it; rename one of them in the backup",
 			  quote_path(restoring->settings->backup), restoring->result->folder);
 	return r;
 }
@@ -135,8 +139,8 @@ static int check_devices(const struct restoring *restoring)
 	if (settings->way != RESTORE_LINK ||
 	    restoring->backup_status.st_dev == restoring->target_status.st_dev)
 		return 0;
-	log_error("%s and %s are on different file systems, between which there are no hard links; "
-		  "restore without --link",
+	log_error("cannot link files of %s into %s: they are on different file systems; restore "
+		  "without --link",
 		  quote_path(settings->backup), quote_path(settings->target));
 	return -EXDEV;
 }
@@ -154,7 +158,7 @@ static int open_folders(struct restoring *restoring)
 		return r;
 	if (mkdir(settings->target, S_IRWXU) < 0 && errno != EEXIST) {
 		r = -errno;
-		log_error("cannot make the target %s: %s", quote_path(settings->target),
+		log_error("cannot create the target %s: %s", quote_path(settings->target),
 			  error_text(r));
 		return r;
 	}
@@ -173,49 +177,52 @@ static int explain_staging(const struct restoring *restoring, int result)
 	case 0:
 		return 0;
 	case STAGING_ENDING:
-		log_info("all was restored into the target %s before; only its end was cut off",
+		log_info("all files are in the target %s already: completing the interrupted "
+			 "restore",
 			 target);
 		return STAGING_ENDING;
 	case STAGING_NOT_EMPTY:
-		log_error("the target %s is not empty; give an empty directory, or one that is not "
-			  "there",
+		log_error("cannot restore into %s: it is not empty; give an empty directory or a "
+			  "name that does not exist",
 			  target);
 		return -ENOTEMPTY;
 	case STAGING_OTHER:
-		log_error("the target %s is that of an interrupted restore of another manifest, or "
-			  "with another of --link; end that one first, or give an empty directory",
+		log_error("cannot restore into %s: an interrupted restore into it used another "
+			  "manifest or a different --link; finish that restore first, or give an "
+			  "empty directory",
 			  target);
 		return -ENOTEMPTY;
 	case STAGING_ENDED:
-		log_error("all was restored into the target %s, where only the empty %s is left "
-			  "over: remove it",
+		log_error("cannot restore into %s: all files are in it already, only the empty %s "
+			  "is a leftover; remove it",
 			  target, restoring->result->folder);
 		return -ENOTEMPTY;
 	case STAGING_BUSY:
-		log_error("another process restores into the target %s; wait until it has ended",
+		log_error("cannot restore into %s: another process is restoring into it; wait "
+			  "until it has finished",
 			  target);
 		return -EBUSY;
 	default:
-		log_error("cannot begin in the target %s: %s", target, error_text(result));
+		log_error("cannot begin to restore into %s: %s", target, error_text(result));
 		return result;
 	}
 }
 
-/* A target of a restore that has not ended is no whole backup. */
+/* Checks that the backup is not the target of an unfinished restore, which would be incomplete. */
 static int check_backup(const struct restoring *restoring, const char *task)
 {
 	const char *backup = quote_path(restoring->settings->backup);
 
 	switch (restore_folder_in_backup(restoring->backup, task)) {
 	case RESTORE_FOLDER_SAME:
-		log_error("the backup %s is the target of a restore of this manifest that has not "
-			  "ended; end that restore first",
+		log_error("cannot restore from %s: it is the target of an unfinished restore of "
+			  "this manifest; finish that restore first",
 			  backup);
 		return -EEXIST;
 	case RESTORE_FOLDER_OTHER:
-		log_warning("the backup %s has a folder " RESTORE_FOLDER
-			    " of another restore, and it is restored like all else; if that "
-			    "restore was into this folder and has not ended, files are missing",
+		log_warning("the backup %s contains a folder " RESTORE_FOLDER
+			    " of another restore, which is restored like any other; if that "
+			    "restore was into this backup and is unfinished, files are missing",
 			    backup);
 		return 0;
 	default:
@@ -244,11 +251,11 @@ static int open_staging(struct restoring *restoring, const struct manifest_end *
 	r = explain_staging(restoring, staging_init(&restoring->staging, restoring->target,
 						    restoring->result->folder, bytes_text(&task)));
 	if (r == 0 && restoring->staging.resumed)
-		log_info("going on with the restore into %s that was interrupted%s",
+		log_info("resuming the interrupted restore into %s%s",
 			 quote_path(restoring->settings->target),
 			 restoring->staging.trusted ? ""
-						    : "; what it made is not certain to be whole, "
-						      "so all is read again");
+						    : "; its files may be damaged, so all are "
+						      "read again");
 	return r;
 }
 
@@ -287,25 +294,26 @@ static int make_names(struct restoring *restoring, struct manifest_reader *check
 	return r;
 }
 
-/* Our folder goes, and with it what would tell that the target is ours. What is left to be done
- * then is as little as can be: each name in the target moves its time, so that comes last, and who
- * may not write to it could not remove one. */
+/* Removes the staging folder, which marks the target as that of a restore. The removal changes the
+ * mtime of the target and needs write permission, so the final metadata of the target is set after
+ * it. All other metadata is set before it, so that little is left to do if the restore is
+ * interrupted then. */
 static int remove_staging(struct restoring *restoring)
 {
 	struct metadata_refused refused = restoring->result->refused;
 	int r = restore_root(restoring, S_IRWXU);
 
-	restoring->result->refused = refused; /* it is counted the second time */
+	restoring->result->refused = refused; /* the second restore_root() counts it */
 	if (r == 0)
 		r = staging_remove(&restoring->staging);
 	if (r < 0)
-		log_error("all is restored, but %s cannot be removed in %s: %s; remove it",
+		log_error("cannot remove %s in %s: %s; all files are restored, so remove it",
 			  restoring->result->folder, quote_path(restoring->settings->target),
 			  error_text(r));
 	return r;
 }
 
-/* All is restored. */
+/* Completes a restore without failures. */
 static int end(struct restoring *restoring)
 {
 	int r = remove_staging(restoring);
@@ -317,8 +325,8 @@ static int end(struct restoring *restoring)
 	return r;
 }
 
-/* What could not be restored may be restored by the same command another time: then our folder
- * stays. */
+/* Sets the metadata of directories and flushes the target. If a name could not be restored, the
+ * staging folder stays, so that the same command can be repeated. */
 static int finish(struct restoring *restoring)
 {
 	int r = restore_directories(restoring);
@@ -327,19 +335,17 @@ static int finish(struct restoring *restoring)
 		return r;
 	if (syncfs(restoring->target) < 0) {
 		r = -errno;
-		log_error(
-			"cannot write all of the target %s to its disk: %s; give the same command "
-			"again",
-			quote_path(restoring->settings->target), error_text(r));
+		log_error("cannot flush the target %s to its disk: %s; run the same command again",
+			  quote_path(restoring->settings->target), error_text(r));
 		return r;
 	}
 	return restoring->result->failed == 0 ? end(restoring) : restore_root(restoring, 0);
 }
 
-/* Like each directory that is made, the target lets in the user alone until its metadata is set: those
- * whom the source kept out would find what is restored first. Where that is refused, as for the
- * directory of another user, it stays as it is. */
-static void close_target(const struct restoring *restoring)
+/* Denies other users access to the target until its metadata is set, as to each new directory. Else
+ * a user without access to the source could read restored files. A failure, such as for a directory
+ * of another user, is ignored. */
+static void protect_target(const struct restoring *restoring)
 {
 	(void)chmod(fd_path(restoring->target).text, S_IRWXU);
 }
@@ -359,7 +365,7 @@ static int work(struct restoring *restoring, struct manifest_reader *checked)
 		return end(restoring);
 	if (r != 0)
 		return r;
-	close_target(restoring);
+	protect_target(restoring);
 	r = make_names(restoring, checked);
 	return r < 0 ? r : finish(restoring);
 }
@@ -383,7 +389,7 @@ int restore_run(const struct restore_settings *settings, struct restore_result *
 	if (r == -ENOMEM)
 		log_error("cannot restore: %s", error_text(r));
 	if (r == -EINTR)
-		log_warning("interrupted: give the same command again, and it goes on from here");
+		log_warning("interrupted; run the same command again to resume");
 	staging_deinit(&restoring.staging);
 	copier_deinit(&restoring.copier);
 	xattrs_free(&restoring.xattrs);

@@ -9,8 +9,8 @@
 
 #include "base/descriptor.h"
 
-/* What is read of a state, in bytes: more than its first lines. */
-#define STATE_HEAD_MAX 256
+/* Bytes of a state that are read: enough for its first lines. */
+#define STATE_START_MAX 256
 
 static void make_name(char name[static RESTORE_FOLDER_SIZE], unsigned int place)
 {
@@ -56,19 +56,19 @@ static int examine_state(int backup, const char *name, const char *task)
 	static const char any[] = "twinfs restore ";
 	AUTO_CLOSE int folder = open_beneath(backup, name, O_PATH | O_DIRECTORY, false);
 	AUTO_CLOSE int fd = folder < 0 ? -1 : open_beneath_for_reading(folder, "state", 0, false);
-	char head[STATE_HEAD_MAX + 1];
+	char start[STATE_START_MAX + 1];
 	struct stat status;
 	long got;
 
 	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
 		return 0;
-	got = read_fully_at(fd, head, STATE_HEAD_MAX, 0);
+	got = read_fully_at(fd, start, STATE_START_MAX, 0);
 	if (got < 0)
 		return 0;
-	head[got] = '\0';
-	if (strncmp(head, task, strlen(task)) == 0)
+	start[got] = '\0';
+	if (strncmp(start, task, strlen(task)) == 0)
 		return RESTORE_FOLDER_SAME;
-	return strncmp(head, any, strlen(any)) == 0 ? RESTORE_FOLDER_OTHER : 0;
+	return strncmp(start, any, strlen(any)) == 0 ? RESTORE_FOLDER_OTHER : 0;
 }
 
 int restore_folder_in_backup(int backup, const char *task)

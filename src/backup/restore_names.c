@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The names of a manifest, in the target. A name that cannot be made is said with its line; the
- * rest is made. */
+/* Restores the names of a manifest. If a name cannot be made, it is logged with its line, and the
+ * restore continues with the next one. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,20 +19,20 @@
 
 /* Outcomes of making a name, besides those of restoring_make(). */
 enum {
-	NAME_NO_DIRECTORY = 10,
-	NAME_NO_CONTENT, /* the backup does not have what the name has the content of */
-	NAME_OTHER_CONTENT, /* it is no file, or one of another size */
+	NAME_NO_DIRECTORY = 10, /* the backup lacks the directory of the name */
+	NAME_NO_CONTENT, /* the backup lacks the content of the name */
+	NAME_OTHER_CONTENT, /* the content is not a regular file, or has another size */
 	NAME_IN_BACKUP, /* the backup has the name itself, with other bytes */
-	NAME_NO_WAY, /* on the way to it, or to its content, is a symlink or no directory */
+	NAME_BAD_PATH, /* a component of its path or of its content is a symlink or no directory */
 };
 
 struct names {
 	struct restoring *restoring;
 	struct manifest_reader *reader;
-	struct bytes above; /* the path of the directory that both are open of */
-	int directory; /* in the target; -1: none is open */
-	int in_backup; /* the same in the backup */
-	struct bytes scratch; /* what an inode is known by */
+	struct bytes parent; /* path of the directory that is open in both trees */
+	int directory; /* open in the target; -1: none */
+	int in_backup; /* open in the backup; -1: none */
+	struct bytes scratch; /* the fields that a key of an inode is the hash of */
 };
 
 static void close_directory(struct names *names)
@@ -46,40 +46,40 @@ static int outcome_of(int error, int missing)
 {
 	if (error == -ENOENT)
 		return missing;
-	return error == -ELOOP || error == -ENOTDIR ? (int)NAME_NO_WAY : error;
+	return error == -ELOOP || error == -ENOTDIR ? (int)NAME_BAD_PATH : error;
 }
 
-/* Opens the directory that a name is in, unless the last one was in it too. *base is the name in
- * it, until the manifest is read on. */
+/* Opens the directory that contains a name in both trees, unless it is open already. Sets *base to
+ * the last component of the path, valid until the next line is read. */
 static int open_directory(struct names *names, struct bytes *path, const char **base)
 {
 	const char *text = bytes_text(path);
 	const char *slash = text ? strrchr(text, '/') : NULL;
 	size_t length = slash ? (size_t)(slash - text) : 0;
 	const struct restoring *restoring = names->restoring;
-	const char *above;
+	const char *parent;
 
 	if (!text)
 		return -ENOMEM;
 	*base = slash ? slash + 1 : text;
-	if (names->directory >= 0 && names->in_backup >= 0 && names->above.length == length &&
-	    memcmp(names->above.data, text, length) == 0)
+	if (names->directory >= 0 && names->in_backup >= 0 && names->parent.length == length &&
+	    memcmp(names->parent.data, text, length) == 0)
 		return 0;
 	close_directory(names);
-	names->above.length = 0;
-	if (bytes_append(&names->above, text, length) < 0)
+	names->parent.length = 0;
+	if (bytes_append(&names->parent, text, length) < 0)
 		return -ENOMEM;
-	above = bytes_text(&names->above);
-	if (!above)
+	parent = bytes_text(&names->parent);
+	if (!parent)
 		return -ENOMEM;
-	names->directory = open_beneath(restoring->target, above, O_PATH | O_DIRECTORY, true);
+	names->directory = open_beneath(restoring->target, parent, O_PATH | O_DIRECTORY, true);
 	if (names->directory < 0)
 		return outcome_of(names->directory, NAME_NO_DIRECTORY);
-	names->in_backup = open_beneath(restoring->backup, above, O_PATH | O_DIRECTORY, true);
+	names->in_backup = open_beneath(restoring->backup, parent, O_PATH | O_DIRECTORY, true);
 	return names->in_backup < 0 ? outcome_of(names->in_backup, NAME_NO_DIRECTORY) : 0;
 }
 
-/* Opens what has the bytes of a name, and checks what stat(2) can tell. */
+/* Opens the content of a name in the backup, and checks its type and size. */
 static int open_content(const struct restoring *restoring, struct manifest_name *name, int *fd,
 			struct stat *status)
 {
@@ -97,8 +97,9 @@ static int open_content(const struct restoring *restoring, struct manifest_name 
 		       : (int)NAME_OTHER_CONTENT;
 }
 
-/* The backup has the name itself: it was made while the file was no redundant copy, and then is
- * what was restored. *own says so. */
+/* Sets *own to whether the backup has the name itself. This is so if the backup was made while the
+ * file was not redundant; restore_tree() has restored it then. Returns 0, NAME_IN_BACKUP if its
+ * bytes differ from the manifest, or another result. */
 static int check_own(const struct names *names, const struct manifest_name *name, const char *base,
 		     bool *own)
 {
@@ -120,8 +121,8 @@ static int check_own(const struct names *names, const struct manifest_name *name
 	return hash128_equal(found, name->hash) ? 0 : NAME_IN_BACKUP;
 }
 
-/* What stands for its inode in links/: lines that say other things of an inode are not believed
- * that it is one. */
+/* Formats the key of the inode in links/. The key includes a hash of all metadata, so that lines
+ * with the same inode number but different metadata become separate files. */
 static int format_key(struct names *names, const struct manifest_name *name,
 		      char key[static KEY_SIZE])
 {
@@ -154,7 +155,8 @@ static int format_key(struct names *names, const struct manifest_name *name,
 	return 0;
 }
 
-/* With --link: whether the content has all else of the name, too. */
+/* Sets *linkable to whether --link is in effect and all metadata of the content equals that of the
+ * name. */
 static int is_linkable(struct restoring *restoring, const struct manifest_name *name, int content,
 		       const struct stat *status, bool *linkable)
 {
@@ -182,7 +184,7 @@ static int make_name(struct names *names, struct manifest_name *name)
 		.xattrs = &name->xattrs,
 	};
 	struct stat status;
-	struct thing thing = {
+	struct target_file file = {
 		.status = &status,
 		.metadata = &metadata,
 		.hash = &name->hash,
@@ -193,23 +195,23 @@ static int make_name(struct names *names, struct manifest_name *name)
 	bool own = false;
 	int r;
 
-	r = open_directory(names, &name->path, &thing.name);
+	r = open_directory(names, &name->path, &file.name);
 	if (r == 0)
-		r = check_own(names, name, thing.name, &own);
+		r = check_own(names, name, file.name, &own);
 	if (r != 0 || own)
 		return r;
 	r = open_content(restoring, name, &content, &status);
 	if (r == 0)
-		r = is_linkable(restoring, name, content, &status, &thing.linked);
-	if (r == 0 && name->links > 1 && !thing.linked) {
+		r = is_linkable(restoring, name, content, &status, &file.linked);
+	if (r == 0 && name->links > 1 && !file.linked) {
 		r = format_key(names, name, key);
-		thing.key = key;
+		file.key = key;
 	}
 	if (r != 0)
 		return r;
-	thing.from = content;
-	thing.directory = names->directory;
-	return restoring_make(restoring, &thing);
+	file.from = content;
+	file.directory = names->directory;
+	return restoring_make(restoring, &file);
 }
 
 static const char *reason(const struct restoring *restoring, int result)
@@ -218,20 +220,21 @@ static const char *reason(const struct restoring *restoring, int result)
 	case NAME_NO_DIRECTORY:
 		return "its directory is not in the backup";
 	case NAME_NO_CONTENT:
-		return "that is not in the backup";
+		return "the latter is not in the backup";
 	case NAME_OTHER_CONTENT:
-		return "that is no file of this size";
+		return "the latter is no file of this size";
 	case NAME_IN_BACKUP:
-		return "the backup has this name itself with other bytes, which it has now";
-	case NAME_NO_WAY:
-		return "a symbolic link, or no directory, is on the way";
+		return "the backup has the name itself with other bytes, which were restored";
+	case NAME_BAD_PATH:
+		return "a path contains a symbolic link, or a file instead of a directory";
 	default:
 		return restoring_reason(restoring, result);
 	}
 }
 
-/* The file in the target that has a content is as damaged, and has its size and time. */
-static int doubt(const struct restoring *restoring)
+/* Marks the files in the target as untrusted. The content is damaged in the backup, so its copy in
+ * the target is damaged too, although size and time are right. */
+static int distrust(const struct restoring *restoring)
 {
 	int r = staging_distrust(&restoring->staging);
 
@@ -247,14 +250,14 @@ static int fail(struct names *names, int result)
 	const struct manifest_name *name = &names->reader->name;
 	const char *path = (const char *)name->path.data;
 
-	if (restoring_is_over(result))
+	if (restoring_is_fatal(result))
 		return restoring_fail(names->restoring, path, name->path.length, result);
-	log_warning("line %" PRIu64 ": cannot restore %s, whose content is in %s: %s",
-		    names->reader->line, quote_bytes(path, name->path.length),
+	log_warning("line %" PRIu64 ": cannot restore %s from %s: %s", names->reader->line,
+		    quote_bytes(path, name->path.length),
 		    quote_bytes((const char *)name->content.data, name->content.length),
 		    reason(restoring, result));
 	restoring->result->failed++;
-	return result == RESTORING_DIFFERS ? doubt(restoring) : 0;
+	return result == RESTORING_DIFFERS ? distrust(restoring) : 0;
 }
 
 int restore_names(struct restoring *restoring, struct manifest_reader *reader)
@@ -278,7 +281,7 @@ int restore_names(struct restoring *restoring, struct manifest_reader *reader)
 			break;
 	}
 	close_directory(&names);
-	bytes_free(&names.above);
+	bytes_free(&names.parent);
 	bytes_free(&names.scratch);
 	return r == MANIFEST_END ? 0 : r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the backup has, in the target: directories first bare, then what is in them; at the very
- * end their metadata. */
+/* Restores the names of the backup: each directory without its metadata, then its entries. The
+ * metadata of directories is set in a second walk at the end. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,13 +16,13 @@
 #include "base/log.h"
 #include "base/quote.h"
 
-/* Room for "b", five numbers of 64 bits in hexadecimal, what stands between, and a NUL. */
+/* Bytes of "b", five numbers of 64 bits in hexadecimal, four hyphens, and a NUL; rounded up. */
 #define KEY_SIZE 96
 
 struct tree {
 	struct restoring *restoring;
-	int directory; /* in the target, the one that was entered last */
-	struct bytes path; /* of what is at hand */
+	int directory; /* the directory in the target that was entered last */
+	struct bytes path; /* of the current item */
 };
 
 static int set_path(struct tree *tree, const struct tree_dir *dir, const char *name)
@@ -51,8 +51,9 @@ static int walk_failed(void *context, const char *path, int error)
 
 /* ---- directories ------------------------------------------------------------------------- */
 
-/* An interrupted restore may have given it its mode already. */
-static int let_in(int directory)
+/* Ensures that the user can write to a directory. An interrupted restore may have set its final
+ * mode already. */
+static int grant_access(int directory)
 {
 	struct stat status;
 
@@ -66,12 +67,12 @@ static int let_in(int directory)
 static int make_directory(const struct restoring *restoring, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	AUTO_FREE char *above = slash ? strndup(path, (size_t)(slash - path)) : strdup("");
+	AUTO_FREE char *parent_path = slash ? strndup(path, (size_t)(slash - path)) : strdup("");
 	AUTO_CLOSE int parent = -1;
 
-	if (!above)
+	if (!parent_path)
 		return -ENOMEM;
-	parent = open_beneath(restoring->target, above, O_PATH | O_DIRECTORY, true);
+	parent = open_beneath(restoring->target, parent_path, O_PATH | O_DIRECTORY, true);
 	if (parent < 0)
 		return parent;
 	if (mkdirat(parent, slash ? slash + 1 : path, S_IRWXU) == 0)
@@ -89,7 +90,7 @@ static int open_directory(struct tree *tree, const char *path)
 	if (r < 0)
 		return r;
 	tree->directory = open_beneath(restoring->target, path, O_PATH | O_DIRECTORY, true);
-	return tree->directory < 0 ? tree->directory : let_in(tree->directory);
+	return tree->directory < 0 ? tree->directory : grant_access(tree->directory);
 }
 
 static int enter(void *context, const struct tree_dir *dir)
@@ -106,11 +107,11 @@ static int enter(void *context, const struct tree_dir *dir)
 		return 0;
 	r = restoring_fail(tree->restoring, dir->path, strlen(dir->path), r);
 	if (r == 0)
-		log_warning("all that is in %s is not restored either", quote_path(dir->path));
+		log_warning("skipped all entries of %s", quote_path(dir->path));
 	return r < 0 ? r : TREE_PASS_OVER;
 }
 
-/* The metadata of a directory that was made. */
+/* Sets the metadata of a directory. */
 static int leave(void *context, const struct tree_dir *dir)
 {
 	struct tree *tree = context;
@@ -123,7 +124,7 @@ static int leave(void *context, const struct tree_dir *dir)
 		return 0;
 	fd = open_beneath(restoring->target, dir->path, O_PATH | O_DIRECTORY, true);
 	if (fd == -ENOENT)
-		return 0; /* that it could not be made is said */
+		return 0; /* it could not be made, which is logged already */
 	r = fd < 0 ? fd : xattrs_read(&restoring->xattrs, dir->fd);
 	metadata = metadata_of(&dir->status, &restoring->xattrs);
 	if (r == 0)
@@ -131,7 +132,7 @@ static int leave(void *context, const struct tree_dir *dir)
 	return r < 0 ? restoring_fail(restoring, dir->path, strlen(dir->path), r) : 0;
 }
 
-/* ---- what is in them --------------------------------------------------------------------- */
+/* ---- entries of directories -------------------------------------------------------------- */
 
 static int open_item(const struct restoring *restoring, const struct tree_dir *dir,
 		     const char *name, const struct stat *status)
@@ -141,8 +142,9 @@ static int open_item(const struct restoring *restoring, const struct tree_dir *d
 	return open_beneath_for_reading(dir->fd, name, 0, true);
 }
 
-/* What stands for an inode of the backup in links/: the same after the backup was mounted anew,
- * where it is one file system, and another one where the number is used again. */
+/* Formats the key in links/ of an inode of the backup. The key of the backup's own file system has
+ * no device number, so it is the same after a remount. Size and mtime distinguish inodes that reuse
+ * a number. */
 static void format_key(char key[static KEY_SIZE], const struct restoring *restoring,
 		       const struct stat *status)
 {
@@ -161,7 +163,7 @@ static int make_item(struct tree *tree, const struct tree_dir *dir, const char *
 	char key[KEY_SIZE];
 	struct metadata metadata;
 	struct stat status;
-	struct thing thing = {
+	struct target_file file = {
 		.from = from,
 		.status = &status,
 		.metadata = &metadata,
@@ -180,12 +182,12 @@ static int make_item(struct tree *tree, const struct tree_dir *dir, const char *
 	if (r < 0)
 		return r;
 	metadata = metadata_of(&status, &restoring->xattrs);
-	thing.linked = S_ISREG(status.st_mode) && restoring->settings->way == RESTORE_LINK;
-	thing.names = status.st_nlink;
+	file.linked = S_ISREG(status.st_mode) && restoring->settings->way == RESTORE_LINK;
+	file.names = status.st_nlink;
 	format_key(key, restoring, &status);
-	if (status.st_nlink > 1 && !thing.linked)
-		thing.key = key;
-	return restoring_make(restoring, &thing);
+	if (status.st_nlink > 1 && !file.linked)
+		file.key = key;
+	return restoring_make(restoring, &file);
 }
 
 static int item(void *context, const struct tree_dir *dir, const char *name,
@@ -220,7 +222,7 @@ int restore_tree(struct restoring *restoring)
 	return r;
 }
 
-/* It was said when its names were to be made. */
+/* Ignores failures, because the first walk has logged them. */
 static int walk_failed_again(void *context, const char *path, int error)
 {
 	(void)context;

@@ -17,10 +17,10 @@
 #include "base/size.h"
 #include "base/stop.h"
 
-/* ---- what is there already --------------------------------------------------------------- */
+/* ---- files of an interrupted restore ----------------------------------------------------- */
 
-/* Is it the time as a file system keeps it, rounded down: to 100 ns (NTFS), 10 ms (exFAT), a second or
- * two (FAT)? */
+/* Whether a time equals the wanted one as a file system stores it, rounded down: to 100 ns (NTFS),
+ * 10 ms (exFAT), one or two seconds (FAT). */
 static bool same_mtime(struct timespec wanted, struct timespec found)
 {
 	for (int64_t kept_ns = 1; kept_ns <= SECOND_NS; kept_ns *= 10) {
@@ -45,54 +45,55 @@ static int read_link(int directory, const char *name, struct bytes *text)
 	return length == PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-static int same_link(const struct thing *thing, bool *same)
+static int same_link(const struct target_file *file, bool *same)
 {
 	CLEANUP_BYTES struct bytes wanted = {0};
 	CLEANUP_BYTES struct bytes found = {0};
-	int r = read_link(thing->from, "", &wanted);
+	int r = read_link(file->from, "", &wanted);
 
 	if (r == 0)
-		r = read_link(thing->directory, thing->name, &found);
+		r = read_link(file->directory, file->name, &found);
 	*same = r == 0 && wanted.length == found.length &&
 		memcmp(wanted.data, found.data, wanted.length) == 0;
 	return r;
 }
 
-/* Reads both files, or the one in the target where the hash is known. */
-static int same_bytes(struct restoring *restoring, const struct thing *thing, bool *same)
+/* Compares the bytes of both files. If the hash is known, only the file in the target is read. */
+static int same_bytes(struct restoring *restoring, const struct target_file *file, bool *same)
 {
-	AUTO_CLOSE int fd = open_beneath_for_reading(thing->directory, thing->name, 0, true);
+	AUTO_CLOSE int fd = open_beneath_for_reading(file->directory, file->name, 0, true);
 	struct hash128 wanted;
 	struct hash128 found;
 	int r = fd < 0 ? fd : copy_hash(&restoring->copier, fd, &found);
 
 	if (r != 0)
 		return r;
-	if (thing->hash)
-		wanted = *thing->hash;
+	if (file->hash)
+		wanted = *file->hash;
 	else
-		r = copy_hash(&restoring->copier, thing->from, &wanted);
+		r = copy_hash(&restoring->copier, file->from, &wanted);
 	*same = r == 0 && hash128_equal(wanted, found);
 	return r;
 }
 
-/* Does the target refuse to link what links/ has? Then what is there is a file of its own. */
-static bool is_parted(const struct restoring *restoring, const struct thing *thing)
+/* Whether the file system refuses a further link of the inode in links/. If so, the existing name
+ * is rightly a separate file. */
+static bool is_parted(const struct restoring *restoring, const struct target_file *file)
 {
 	const struct staging *staging = &restoring->staging;
 
-	if (linkat(staging->links, thing->key, staging->folder, STAGING_FILE, 0) < 0)
+	if (linkat(staging->links, file->key, staging->folder, STAGING_FILE, 0) < 0)
 		return staging_is_without_links(errno);
 	staging_drop(staging);
 	return false;
 }
 
-/* Puts the inode into links/ again, from where it may have got lost, for its other names. */
-static int link_again(const struct restoring *restoring, const struct thing *thing,
+/* Adds the inode to links/ again if it is missing there and has further names to get. */
+static int link_again(const struct restoring *restoring, const struct target_file *file,
 		      const struct stat *found)
 {
-	if (found->st_nlink == thing->names ||
-	    linkat(thing->directory, thing->name, restoring->staging.links, thing->key, 0) == 0)
+	if (found->st_nlink == file->names ||
+	    linkat(file->directory, file->name, restoring->staging.links, file->key, 0) == 0)
 		return 0;
 	if (!staging_is_without_links(errno))
 		return -errno;
@@ -100,118 +101,119 @@ static int link_again(const struct restoring *restoring, const struct thing *thi
 	return 0;
 }
 
-/* The other names of its inode are linked to the one in links/. */
-static int check_key(const struct restoring *restoring, const struct thing *thing,
+/* Sets *same to false if the existing name is not a link of the inode in links/, though it could
+ * be. */
+static int check_key(const struct restoring *restoring, const struct target_file *file,
 		     const struct stat *found, bool *same)
 {
 	struct stat kept;
 
-	if (fstatat(restoring->staging.links, thing->key, &kept, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? link_again(restoring, thing, found) : -errno;
+	if (fstatat(restoring->staging.links, file->key, &kept, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? link_again(restoring, file, found) : -errno;
 	if (is_same_inode(&kept, found))
 		return 0;
-	*same = is_parted(restoring, thing);
+	*same = is_parted(restoring, file);
 	if (*same)
 		restoring->result->parted++;
 	return 0;
 }
 
-/* Whether an interrupted restore has made it. A name is given to what is whole, so the size and the
- * time tell, unless it is another boot or mount: then the bytes are read. */
-static int is_there(struct restoring *restoring, const struct thing *thing, bool *there)
+/* Sets *there to whether an interrupted restore has made the file. Only complete files get their
+ * name, so type, size and time suffice. If the files are untrusted, the bytes are compared too. */
+static int is_restored(struct restoring *restoring, const struct target_file *file, bool *there)
 {
-	const struct stat *wanted = thing->status;
+	const struct stat *wanted = file->status;
 	struct stat found;
 	int r = 0;
 
 	*there = false;
 	if (!restoring->staging.resumed)
 		return 0;
-	if (fstatat(thing->directory, thing->name, &found, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(file->directory, file->name, &found, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
-	if (thing->linked) {
+	if (file->linked) {
 		*there = is_same_inode(&found, wanted);
 		return 0;
 	}
 	*there = ((wanted->st_mode ^ found.st_mode) & S_IFMT) == 0 &&
 		 wanted->st_rdev == found.st_rdev &&
-		 same_mtime(thing->metadata->mtime, found.st_mtim);
+		 same_mtime(file->metadata->mtime, found.st_mtim);
 	if (*there && S_ISREG(found.st_mode))
 		*there = wanted->st_size == found.st_size;
 	if (*there && S_ISLNK(found.st_mode))
-		r = same_link(thing, there);
+		r = same_link(file, there);
 	if (r == 0 && *there && S_ISREG(found.st_mode) && !restoring->staging.trusted)
-		r = same_bytes(restoring, thing, there);
-	if (r == 0 && *there && thing->key)
-		r = check_key(restoring, thing, &found, there);
+		r = same_bytes(restoring, file, there);
+	if (r == 0 && *there && file->key)
+		r = check_key(restoring, file, &found, there);
 	return r;
 }
 
-/* ---- making it --------------------------------------------------------------------------- */
+/* ---- making files ------------------------------------------------------------------------ */
 
-static int check_hash(struct restoring *restoring, const struct thing *thing)
+static int check_hash(struct restoring *restoring, const struct target_file *file)
 {
 	struct hash128 found;
 	int r;
 
-	if (!thing->hash)
+	if (!file->hash)
 		return 0;
-	r = copy_hash(&restoring->copier, thing->from, &found);
+	r = copy_hash(&restoring->copier, file->from, &found);
 	if (r != 0)
 		return r;
-	return hash128_equal(*thing->hash, found) ? 0 : RESTORING_DIFFERS;
+	return hash128_equal(*file->hash, found) ? 0 : RESTORING_DIFFERS;
 }
 
-static int make_link(struct restoring *restoring, const struct thing *thing)
+static int make_link(struct restoring *restoring, const struct target_file *file)
 {
-	struct fd_path path = fd_path(thing->from);
-	int r = check_hash(restoring, thing);
+	struct fd_path path = fd_path(file->from);
+	int r = check_hash(restoring, file);
 
 	if (r != 0)
 		return r;
-	if (linkat(AT_FDCWD, path.text, thing->directory, thing->name, AT_SYMLINK_FOLLOW) < 0)
+	if (linkat(AT_FDCWD, path.text, file->directory, file->name, AT_SYMLINK_FOLLOW) < 0)
 		return -errno;
-	copy_hash_linked(&restoring->copier, thing->from);
+	copy_hash_linked(&restoring->copier, file->from);
 	return 0;
 }
 
-/* The clone is of what was hashed, as nobody is to write to a backup; the same check as at the end
- * of a copy is made. */
-static int clone_bytes(struct restoring *restoring, const struct thing *thing, int to)
+/* Clones the blocks after the hash was checked. The signature is compared at the end, as after a
+ * copy, in case a program wrote to the backup meanwhile. */
+static int clone_bytes(struct restoring *restoring, const struct target_file *file, int to)
 {
 	struct stat now;
-	int r = check_hash(restoring, thing);
+	int r = check_hash(restoring, file);
 
 	if (r != 0)
 		return r;
-	if (thing->status->st_size > 0 && ioctl(to, FICLONE, thing->from) < 0)
+	if (file->status->st_size > 0 && ioctl(to, FICLONE, file->from) < 0)
 		return errno == EOPNOTSUPP || errno == ENOTTY || errno == EXDEV || errno == EINVAL
 			       ? RESTORING_NOT_SHARED
 			       : -errno;
-	if (fstat(thing->from, &now) < 0)
+	if (fstat(file->from, &now) < 0)
 		return -errno;
-	return copy_same_signature(thing->status, &now) ? 0 : COPY_CHANGED;
+	return copy_same_signature(file->status, &now) ? 0 : COPY_CHANGED;
 }
 
-static int write_bytes(struct restoring *restoring, const struct thing *thing, int to)
+static int write_bytes(struct restoring *restoring, const struct target_file *file, int to)
 {
 	struct hash128 found;
 	int r;
 
 	if (restoring->settings->way == RESTORE_REFLINK)
-		return clone_bytes(restoring, thing, to);
-	r = copy_bytes(&restoring->copier, thing->from, to, thing->hash ? &found : NULL);
-	if (r == 0 && thing->hash && !hash128_equal(*thing->hash, found))
+		return clone_bytes(restoring, file, to);
+	r = copy_bytes(&restoring->copier, file->from, to, file->hash ? &found : NULL);
+	if (r == 0 && file->hash && !hash128_equal(*file->hash, found))
 		r = RESTORING_DIFFERS;
 	if (r == 0)
 		restoring->result->bytes =
-			size_add(restoring->result->bytes, (uint64_t)thing->status->st_size);
+			size_add(restoring->result->bytes, (uint64_t)file->status->st_size);
 	return r;
 }
 
-/* Both make what links/ and the target do not have yet as the staging's file. */
+/* make_file() and make_node() make STAGING_FILE with all its metadata. */
 
-static int make_file(struct restoring *restoring, const struct thing *thing)
+static int make_file(struct restoring *restoring, const struct target_file *file)
 {
 	AUTO_CLOSE int fd =
 		openat(restoring->staging.folder, STAGING_FILE,
@@ -220,20 +222,20 @@ static int make_file(struct restoring *restoring, const struct thing *thing)
 
 	if (fd < 0)
 		return -errno;
-	r = write_bytes(restoring, thing, fd);
-	return r != 0 ? r : metadata_apply(thing->metadata, fd, &restoring->result->refused);
+	r = write_bytes(restoring, file, fd);
+	return r != 0 ? r : metadata_apply(file->metadata, fd, &restoring->result->refused);
 }
 
-static int make_node(struct restoring *restoring, const struct thing *thing)
+static int make_node(struct restoring *restoring, const struct target_file *file)
 {
-	mode_t mode = (thing->status->st_mode & S_IFMT) | S_IRUSR | S_IWUSR;
+	mode_t mode = (file->status->st_mode & S_IFMT) | S_IRUSR | S_IWUSR;
 	int folder = restoring->staging.folder;
 	CLEANUP_BYTES struct bytes text = {0};
 	AUTO_CLOSE int fd = -1;
 	int r = 0;
 
 	if (S_ISLNK(mode))
-		r = read_link(thing->from, "", &text);
+		r = read_link(file->from, "", &text);
 	if (r == 0 && S_ISLNK(mode) && !bytes_text(&text))
 		r = -ENOMEM;
 	if (r < 0)
@@ -241,16 +243,16 @@ static int make_node(struct restoring *restoring, const struct thing *thing)
 	if (S_ISLNK(mode))
 		r = symlinkat(bytes_text(&text), folder, STAGING_FILE);
 	else
-		r = mknodat(folder, STAGING_FILE, mode, thing->status->st_rdev);
+		r = mknodat(folder, STAGING_FILE, mode, file->status->st_rdev);
 	if (r < 0)
 		return -errno;
 	fd = openat(folder, STAGING_FILE, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	return metadata_apply(thing->metadata, fd, &restoring->result->refused);
+	return metadata_apply(file->metadata, fd, &restoring->result->refused);
 }
 
-/* Takes what gave a name to an inode that is to have more of them. */
+/* Counts a name that is a separate file instead of a hard link. */
 static int note_parted(struct restoring *restoring, int result)
 {
 	if (result != STAGING_PARTED)
@@ -259,7 +261,7 @@ static int note_parted(struct restoring *restoring, int result)
 	return 0;
 }
 
-int restoring_make(struct restoring *restoring, const struct thing *thing)
+int restoring_make(struct restoring *restoring, const struct target_file *file)
 {
 	const struct staging *staging = &restoring->staging;
 	bool there;
@@ -267,47 +269,47 @@ int restoring_make(struct restoring *restoring, const struct thing *thing)
 
 	if (stop_requested())
 		return -EINTR;
-	r = is_there(restoring, thing, &there);
+	r = is_restored(restoring, file, &there);
 	if (r != 0 || there)
 		return r;
-	if (thing->linked)
-		return make_link(restoring, thing);
-	if (thing->key) {
-		r = staging_link(staging, thing->key, thing->directory, thing->name, thing->names);
+	if (file->linked)
+		return make_link(restoring, file);
+	if (file->key) {
+		r = staging_link(staging, file->key, file->directory, file->name, file->names);
 		if (r != -ENOENT)
 			return note_parted(restoring, r);
 	}
-	r = S_ISREG(thing->status->st_mode) ? make_file(restoring, thing)
-					    : make_node(restoring, thing);
+	r = S_ISREG(file->status->st_mode) ? make_file(restoring, file)
+					   : make_node(restoring, file);
 	if (r == 0)
 		r = note_parted(restoring,
-				staging_place(staging, thing->key, thing->directory, thing->name));
+				staging_place(staging, file->key, file->directory, file->name));
 	if (r != 0)
 		staging_drop(staging);
 	return r;
 }
 
-/* ---- what is said ------------------------------------------------------------------------ */
+/* ---- messages ---------------------------------------------------------------------------- */
 
 const char *restoring_reason(const struct restoring *restoring, int result)
 {
 	switch (result) {
 	case COPY_CHANGED:
-		return "somebody wrote to it in the backup meanwhile";
+		return "it changed in the backup meanwhile";
 	case COPY_UNREADABLE:
 		return error_text(restoring->copier.read_error);
 	case RESTORING_DIFFERS:
-		return "the backup has other bytes than the manifest says";
+		return "its bytes in the backup differ from the manifest";
 	case RESTORING_NOT_SHARED:
 		return "its blocks cannot be shared";
 	case -EEXIST:
-		return "the target has something else of that name";
+		return "another file has its name in the target";
 	default:
 		return error_text(result);
 	}
 }
 
-bool restoring_is_over(int result)
+bool restoring_is_fatal(int result)
 {
 	switch (result) {
 	case RESTORING_NOT_SHARED:
@@ -324,8 +326,8 @@ bool restoring_is_over(int result)
 	}
 }
 
-/* Why the work ends, and what to do. */
-static int say_over(const struct restoring *restoring, const char *path, int result)
+/* Logs why the restore is aborted, and the remedy. Returns -errno. */
+static int report_fatal(const struct restoring *restoring, const char *path, int result)
 {
 	const char *target = quote_path(restoring->settings->target);
 
@@ -336,8 +338,8 @@ static int say_over(const struct restoring *restoring, const char *path, int res
 		return -EOPNOTSUPP;
 	}
 	if (result != -EINTR)
-		log_error("cannot restore %s: %s; put that right and give the same command again: "
-			  "it goes on from here",
+		log_error("cannot restore %s: %s; remove the cause and run the same command again "
+			  "to resume",
 			  path, error_text(result));
 	return result;
 }
@@ -346,8 +348,8 @@ int restoring_fail(struct restoring *restoring, const char *path, size_t length,
 {
 	const char *quoted = quote_bytes(path, length);
 
-	if (restoring_is_over(result))
-		return say_over(restoring, quoted, result);
+	if (restoring_is_fatal(result))
+		return report_fatal(restoring, quoted, result);
 	log_warning("cannot restore %s: %s", quoted, restoring_reason(restoring, result));
 	restoring->result->failed++;
 	return 0;

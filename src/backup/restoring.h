@@ -2,7 +2,7 @@
 #ifndef BACKUP_RESTORING_H
 #define BACKUP_RESTORING_H
 
-/* A restore at work: what its parts share. Only backup/ includes this. */
+/* The state of a restore, shared by its parts. Only backup/ includes this header. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,68 +18,70 @@
 struct restoring {
 	const struct restore_settings *settings;
 	struct restore_result *result;
-	int backup; /* both are open directories */
-	int target;
+	int backup; /* open directory */
+	int target; /* open directory */
 	struct stat backup_status;
 	struct stat target_status;
 	struct restore_folder folder;
 	struct staging staging;
 	struct copier copier;
-	struct xattrs xattrs; /* of the file of the backup that is at hand */
+	struct xattrs xattrs; /* of the current file of the backup */
 	struct progress progress;
 	struct progress_counts counts;
 };
 
-/* Something that is to be in the target. All pointers are borrowed. */
-struct thing {
-	int from; /* what has its bytes in the backup: open for reading, or by O_PATH where they
+/* A file of any type to make in the target, but no directory. All pointers are borrowed. */
+struct target_file {
+	int from; /* the file in the backup that has its bytes: open for reading, or O_PATH if they
 		   * are not read */
-	const struct stat *status; /* of that */
-	const struct metadata *metadata;
-	const struct hash128 *hash; /* of its bytes; NULL: not known */
-	bool linked; /* it becomes a hard link of what from is */
-	const char *key; /* for staging_place(); NULL where it has one name */
-	unsigned long names; /* of its inode */
-	int directory; /* where it is to be, by O_PATH */
+	const struct stat *status; /* of from */
+	const struct metadata *metadata; /* of the new file */
+	const struct hash128 *hash; /* of its bytes; NULL: unknown */
+	bool linked; /* make a hard link of from */
+	const char *key; /* for staging_place(); NULL if its inode has one name */
+	unsigned long names; /* names of its inode */
+	int directory; /* O_PATH, the directory in the target that shall contain it */
 	const char *name;
 };
 
-/* Outcomes, besides those of copy_bytes(); restoring_reason() has words for all. */
+/* Outcomes, besides those of copy_bytes(). restoring_reason() has a text for each. */
 enum {
-	RESTORING_DIFFERS = 3, /* the bytes are not those of the hash */
-	RESTORING_NOT_SHARED = 4, /* blocks cannot be shared; it ends the work */
+	RESTORING_DIFFERS = 3, /* the bytes do not match the hash */
+	RESTORING_NOT_SHARED = 4, /* the file systems cannot share blocks; aborts the restore */
 };
 
-/* Makes it, unless it is there since before an interruption. 0, an outcome, or -errno of the
- * target. */
-MUST_CHECK int restoring_make(struct restoring *restoring, const struct thing *thing);
+/* Makes the file, unless an interrupted restore has made it. Returns 0, an outcome, or -errno of
+ * the target. */
+MUST_CHECK int restoring_make(struct restoring *restoring, const struct target_file *file);
 
-/* What a result of the above means, for people. */
+/* Returns the text for a result of restoring_make(). */
 const char *restoring_reason(const struct restoring *restoring, int result);
 
-/* Whether it is of no use to go on after such a result. */
-bool restoring_is_over(int result);
+/* Whether the restore must be aborted after a result. */
+bool restoring_is_fatal(int result);
 
-/* Says that a path of the target is not restored, and counts it. 0, or -errno where the work is
- * over.
+/* Logs that a path is not restored, and counts it. Returns 0, or -errno if the restore must be
+ * aborted.
  *
  * path	length bytes
  */
 MUST_CHECK int restoring_fail(struct restoring *restoring, const char *path, size_t length,
 			      int result);
 
-/* One thing more is done. */
+/* Counts a processed file for the progress display. */
 void restoring_count(struct restoring *restoring);
 
-/* Makes all that the backup has, but for the metadata of directories; then that. 0 or -errno. */
+/* Restores all names of the backup, but not the metadata of directories. Returns 0 or -errno. */
 MUST_CHECK int restore_tree(struct restoring *restoring);
+
+/* Sets the metadata of all directories below the target. Returns 0 or -errno. */
 MUST_CHECK int restore_directories(struct restoring *restoring);
 
-/* Gives the target itself the metadata of the backup's root, with more bits of a mode. 0 or
- * -errno. */
+/* Sets the metadata of the target to that of the backup's root, with more bits added to the mode.
+ * Returns 0 or -errno. */
 MUST_CHECK int restore_root(struct restoring *restoring, mode_t more);
 
-/* Makes all names of a manifest that was just begun. 0 or -errno, of the manifest said. */
+/* Restores all names of a manifest whose header was just read. Returns 0 or -errno (logged). */
 MUST_CHECK int restore_names(struct restoring *restoring, struct manifest_reader *reader);
 
 #endif

@@ -25,7 +25,7 @@
 
 /* ---- the state --------------------------------------------------------------------------- */
 
-/* Appends which mount of the target's file system this is: a disk may have been pulled out. */
+/* Appends the device and mount id of the target. They change if its disk is disconnected. */
 static int append_mount(struct bytes *state, int target)
 {
 	struct statx status = {0};
@@ -36,8 +36,8 @@ static int append_mount(struct bytes *state, int target)
 			    status.stx_dev_minor, (uint64_t)status.stx_mnt_id);
 }
 
-/* Appends what the state says: what is restored, then while what stays as it is nothing that was
- * written is lost. */
+/* Appends the state: the task, then boot and mount. While these stay the same, no written data is
+ * lost. */
 static int make_state(struct bytes *state, int target, const char *task)
 {
 	char boot[BOOT_ID_MAX];
@@ -69,7 +69,7 @@ static int write_state(const struct staging *staging, const char *task)
 	return r;
 }
 
-/* Compares the state with what is to be restored. */
+/* Compares the state with the task. */
 static int check_state(struct staging *staging, const char *task)
 {
 	AUTO_CLOSE int fd = openat(staging->folder, STATE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -105,7 +105,7 @@ static bool is_marked(const struct staging *staging)
 	       task == staging->task;
 }
 
-/* An attribute of that name that the backup has stays. */
+/* Marks the target. XATTR_CREATE preserves an attribute of that name from the backup. */
 static void mark(const struct staging *staging)
 {
 	(void)fsetxattr(staging->target, MARK, &staging->task, sizeof(staging->task), XATTR_CREATE);
@@ -117,7 +117,7 @@ void staging_unmark(const struct staging *staging)
 
 	if (!is_marked(staging) || fremovexattr(staging->target, MARK) == 0 || errno != EACCES)
 		return;
-	/* the target is read-only by now */
+	/* the target already has its final mode, without write permission */
 	if (fstat(staging->target, &status) < 0 ||
 	    fchmod(staging->target, (status.st_mode & 07777) | S_IRWXU) < 0)
 		return;
@@ -127,7 +127,7 @@ void staging_unmark(const struct staging *staging)
 
 /* ---- the folder -------------------------------------------------------------------------- */
 
-/* A stream over an open directory that is left open. */
+/* Opens a stream over a directory. The descriptor itself stays open. */
 static DIR *open_stream(int directory)
 {
 	int fd = open_beneath(directory, "", O_RDONLY | O_DIRECTORY, true);
@@ -140,8 +140,9 @@ static DIR *open_stream(int directory)
 	return stream;
 }
 
-/* Whether there is nothing in a directory but perhaps a name: 0, or STAGING_NOT_EMPTY. */
-static int check_empty(int directory, const char *but)
+/* Returns 0 if a directory is empty, STAGING_NOT_EMPTY if not, or -errno. One name may be
+ * ignored. */
+static int check_empty(int directory, const char *ignored)
 {
 	AUTO_CLOSEDIR DIR *stream = open_stream(directory);
 	const struct dirent *entry;
@@ -151,13 +152,14 @@ static int check_empty(int directory, const char *but)
 	errno = 0;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours */
 	while ((entry = readdir(stream))) {
-		if (!is_dots(entry->d_name) && strcmp(entry->d_name, but) != 0)
+		if (!is_dots(entry->d_name) && strcmp(entry->d_name, ignored) != 0)
 			return STAGING_NOT_EMPTY;
 	}
 	return -errno;
 }
 
-/* Opens our folder in the target and locks it. -ENOENT: it is not there. */
+/* Opens the staging folder and locks it. Returns 0, STAGING_BUSY, or -errno; -ENOENT if it is
+ * missing. */
 static int open_folder(struct staging *staging)
 {
 	staging->folder =
@@ -183,8 +185,9 @@ static int make_folder(struct staging *staging, const char *task)
 	return write_state(staging, task);
 }
 
-/* Where the folder is and has no state, its process ended a moment after it was made; or, where it
- * is empty and the target is not, a moment before it was removed. */
+/* Opens the folder of an interrupted restore, or makes a new one. A folder without a state was
+ * interrupted right after its creation; if it is empty and the target is not, right before its
+ * removal. */
 static int take_folder(struct staging *staging, const char *task)
 {
 	int r = open_folder(staging);
@@ -241,7 +244,7 @@ int staging_init(struct staging *staging, int target, const char *name, const ch
 	staging->links = open_beneath(staging->folder, LINKS, O_RDONLY | O_DIRECTORY, false);
 	if (staging->links < 0)
 		return staging->links;
-	/* an inode whose bytes nobody knows gets no more names */
+	/* an inode with untrusted bytes must not get further names */
 	return staging->resumed && !staging->trusted ? remove_links(staging) : 0;
 }
 
@@ -251,7 +254,7 @@ int staging_distrust(const struct staging *staging)
 
 	if (fd < 0)
 		return -errno;
-	/* like no boot */
+	/* no boot id begins with "?" */
 	return pwrite(fd, "?", 1, staging->since) == 1 && fsync(fd) == 0 ? 0 : -errno;
 }
 
@@ -279,7 +282,7 @@ int staging_remove(struct staging *staging)
 {
 	int r = 0;
 
-	/* it is closed where only the end is left */
+	/* closed if staging_init() returned STAGING_ENDING */
 	if (staging->links >= 0) {
 		mark(staging);
 		r = remove_content(staging);
@@ -290,7 +293,7 @@ int staging_remove(struct staging *staging)
 	return r;
 }
 
-/* ---- what is made in it ------------------------------------------------------------------ */
+/* ---- files in the folder ----------------------------------------------------------------- */
 
 void staging_drop(const struct staging *staging)
 {
@@ -303,12 +306,13 @@ static int rename_new(int from, const char *old, int directory, const char *name
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* a file system that cannot; the caller has seen that nothing is there */
+	/* the file system does not support the flag; the caller has checked that the name is
+	 * free */
 	return renameat(from, old, directory, name) < 0 ? -errno : 0;
 }
 
-/* Only what may have come to harm is replaced. A rename of one name of an inode onto another one of
- * it does nothing: the old name is left. */
+/* Renames a file to its name. Only untrusted files are replaced. If both names are links of the
+ * same inode, rename(2) does nothing, so the old name is unlinked after it. */
 static int move(const struct staging *staging, int from, const char *old, int directory,
 		const char *name)
 {
@@ -343,7 +347,8 @@ int staging_link(const struct staging *staging, const char *key, int directory, 
 
 	if (fstatat(staging->links, key, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	/* the names that it has, but for the one in links/, and the new one: are these all? */
+	/* all final names but the new one exist, and the one in links/: that one becomes the new
+	 * one */
 	if (status.st_nlink == names)
 		return move(staging, staging->links, key, directory, name);
 	if (linkat(staging->links, key, directory, name, 0) == 0)

@@ -2,15 +2,15 @@
 #ifndef BACKUP_STAGING_H
 #define BACKUP_STAGING_H
 
-/* The folder in the target of a restore, there until all is restored:
+/* The staging folder of a restore, which exists in its target until all files are restored:
  *
- *	TARGET/.twinfs-restore/state    what is restored, and since which boot and mount
- *	                       file     what is made at the moment
- *	                       links/   one name for each inode that is to get several
+ *	TARGET/.twinfs-restore/state    the task, and the boot and mount in which it began
+ *	                       file     the file that is being made
+ *	                       links/   one name for each inode that gets several names
  *
- * A file is made here with all that it is to have, and then gets its name in one step: so a name in
- * TARGET is that of a whole file, unless the machine went down or the disk was pulled out. For a
- * process that has TARGET open; one thread.
+ * A file is completed here and then moved to its name by a single rename or link. So each name in
+ * TARGET is that of a complete file, unless the machine crashed or the disk was disconnected. For
+ * the process that has TARGET open; one thread.
  */
 
 #include <stdbool.h>
@@ -21,72 +21,75 @@
 
 /* Outcomes that the caller must handle; failures are -errno. */
 enum {
-	STAGING_NOT_EMPTY = 1, /* TARGET has something in it, and this folder not */
-	STAGING_OTHER = 2, /* it belongs to another restore */
-	STAGING_BUSY = 3, /* another process is at it */
-	STAGING_ENDED = 4, /* all is restored, and this folder is there still and empty */
-	STAGING_ENDING = 5, /* it is ours, all is restored, and staging_remove() was cut off */
-	STAGING_PARTED = 6, /* placed, but not as a hard link of the names that came before */
+	STAGING_NOT_EMPTY = 1, /* TARGET has entries, but no staging folder */
+	STAGING_OTHER = 2, /* the folder belongs to another task */
+	STAGING_BUSY = 3, /* another process has locked the folder */
+	STAGING_ENDED = 4, /* all files are restored, and the empty folder is a leftover */
+	STAGING_ENDING = 5, /* all files are restored, but staging_remove() was interrupted */
+	STAGING_PARTED = 6, /* placed as a separate file, not as a hard link of earlier names */
 };
 
 struct staging {
 	int target; /* borrowed */
-	const char *name; /* of the folder in it; borrowed */
+	const char *name; /* name of the folder in target; borrowed */
 	int folder;
 	int links;
-	bool resumed; /* some of it may be restored already */
-	uint64_t task; /* hash of it */
-	long since; /* where its state says since when; for staging_distrust() */
-	bool trusted; /* and is whole: it is the same boot and mount still, and nobody doubted */
+	bool resumed; /* files of an interrupted restore may exist */
+	uint64_t task; /* hash of the task */
+	long since; /* offset in the state of boot and mount; for staging_distrust() */
+	bool trusted; /* existing files are complete: same boot and mount, no staging_distrust() */
 };
 
-/* Makes the folder, or takes over that of a restore that was interrupted.
+/* Makes the folder, or opens that of an interrupted restore of the same task.
  *
  * name		of the folder
- * task		what is restored, in a few lines of text: only the same one is gone on with
+ * task		a few lines of text that identify the manifest and the way of the restore
  *
- * Nothing is changed where the result is an outcome. deinit undoes a partial one. */
+ * Returns 0, an outcome, or -errno. Nothing is changed if the result is an outcome. The caller must
+ * call deinit in all cases. */
 MUST_CHECK int staging_init(struct staging *staging, int target, const char *name,
 			    const char *task);
 
-/* Has the next restore that takes the folder over read again what this one has made. 0 or
+/* Marks all files as untrusted, so that the next resumed restore reads them again. Returns 0 or
  * -errno. */
 MUST_CHECK int staging_distrust(const struct staging *staging);
 
-/* Closes; the folder stays. */
+/* Closes the folder, which stays in the target. */
 void staging_deinit(struct staging *staging);
 
-/* Removes the folder with what is in it. Before that the target gets a mark, an extended attribute,
- * by which the same restore is known when it is cut off before staging_unmark(): then staging_init()
- * gives STAGING_ENDING, and this goes on. A file system without such attributes has no mark. 0 or
- * -errno. */
+/* Removes the folder with its contents. Before that, the target gets a mark, which is an extended
+ * attribute. If the restore is interrupted before staging_unmark(), staging_init() detects the mark
+ * and returns STAGING_ENDING, and this function can be called again. On a file system without
+ * extended attributes there is no mark. Returns 0 or -errno. */
 MUST_CHECK int staging_remove(struct staging *staging);
 
-/* Takes the mark from the target when nothing is left to be done. */
+/* Removes the mark from the target, as the last step of a restore. */
 void staging_unmark(const struct staging *staging);
 
-/* Gives what was made as "file" its name in an open directory. A file that has the name is replaced
- * only where it may have come to harm since it was made.
+/* Moves STAGING_FILE to its name in an open directory. An existing file of that name is replaced
+ * only if it is untrusted.
  *
- * key	NULL, or the name that its inode keeps in links/ so that others can be added
+ * key	name of its inode in links/, for further names; NULL: no further names
  *
- * 0, STAGING_PARTED, -EEXIST or another -errno. */
+ * Returns 0, STAGING_PARTED, -EEXIST or another -errno. */
 MUST_CHECK int staging_place(const struct staging *staging, const char *key, int directory,
 			     const char *name);
 
-/* Gives the inode in links/ another name, as staging_place() does.
+/* Gives the inode in links/ another name. An existing file is treated as by staging_place().
  *
- * names	how many it is to have; with the last one links/ lets go of it
- */
+ * names	final number of its names; the last one removes it from links/
+ *
+ * Returns 0, STAGING_PARTED, -ENOENT if links/ does not have the inode, or another -errno. */
 MUST_CHECK int staging_link(const struct staging *staging, const char *key, int directory,
 			    const char *name, unsigned long names);
 
-/* Does the file system refuse a further hard link, as FAT does all and others too many of one file? */
+/* Whether an error means that the file system refuses a further hard link. FAT refuses all; other
+ * file systems limit the links of an inode. */
 bool staging_is_without_links(int error);
 
 #define STAGING_FILE "file"
 
-/* Removes what was made and cannot be placed. */
+/* Removes STAGING_FILE, if it exists. */
 void staging_drop(const struct staging *staging);
 
 #endif

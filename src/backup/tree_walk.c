@@ -12,17 +12,17 @@
 #include "base/descriptor.h"
 #include "base/stop.h"
 
-/* A directory on the way down, with its directories that are still to be walked. */
+/* A directory from the root to the current one, with its subdirectories. */
 struct level {
-	size_t path_length; /* of its own path */
-	struct bytes names; /* each with a NUL behind it */
-	size_t next; /* the name to go on with */
+	size_t path_length; /* bytes of the directory's path */
+	struct bytes names; /* names of subdirectories, each followed by a NUL */
+	size_t next; /* offset of the next name to walk */
 };
 
 struct walk {
 	int root;
 	const struct tree_visitor *visitor;
-	struct bytes path; /* of the directory or item at hand */
+	struct bytes path; /* of the current directory */
 	struct level *levels;
 	size_t depth;
 	size_t capacity;
@@ -42,7 +42,7 @@ static int append_name(struct bytes *path, const char *name)
 	return r < 0 ? r : bytes_append_text(path, name);
 }
 
-/* Tells of the directory at the path at hand. */
+/* Reports a failure of the current directory to the visitor. */
 static int fail(struct walk *walk, int error)
 {
 	const char *path = path_text(walk);
@@ -52,7 +52,7 @@ static int fail(struct walk *walk, int error)
 	return walk->visitor->failed(walk->visitor->context, path, error);
 }
 
-/* Tells of a name in a directory. */
+/* Reports a failure of a name in a directory to the visitor. */
 static int fail_at(const struct walk *walk, const struct tree_dir *dir, const char *name, int error)
 {
 	CLEANUP_BYTES struct bytes path = {0};
@@ -78,7 +78,7 @@ static void pop(struct walk *walk)
 	bytes_free(&walk->levels[--walk->depth].names);
 }
 
-/* Opens the directory at the path at hand. */
+/* Opens the current directory. */
 static int open_dir(struct walk *walk, struct tree_dir *dir)
 {
 	dir->path = path_text(walk);
@@ -98,8 +98,8 @@ static int meet_item(struct walk *walk, const struct tree_dir *dir, const char *
 	return walk->visitor->item(walk->visitor->context, dir, name, status);
 }
 
-/* Keeps a directory for later, and shows anything else. The type is what readdir(3) says where that
- * is enough. */
+/* Stores a subdirectory in the level; passes any other entry to the visitor. Uses the type from
+ * readdir(3) if that suffices. */
 static int meet_name(struct walk *walk, const struct tree_dir *dir, const struct dirent *entry)
 {
 	struct level *level = &walk->levels[walk->depth - 1];
@@ -143,7 +143,7 @@ static int read_names(struct walk *walk, const struct tree_dir *dir)
 	return r;
 }
 
-/* Enters the directory at the path at hand. */
+/* Enters the current directory. */
 static int go_down(struct walk *walk)
 {
 	const struct tree_visitor *visitor = walk->visitor;
@@ -163,7 +163,7 @@ static int go_down(struct walk *walk)
 	return r == TREE_PASS_OVER ? 0 : r;
 }
 
-/* Leaves the directory at the path at hand. */
+/* Leaves the current directory. */
 static int go_up(struct walk *walk)
 {
 	const struct tree_visitor *visitor = walk->visitor;

@@ -145,7 +145,7 @@ def test_what_cannot_be_read_is_missing_and_named(twinfs, source, strace):
     assert result.status == 3
     lines = lines_of(result)
     assert [line["path"] for line in lines[1:-1]] == ["c"] and lines[-1]["lines"] == 1
-    assert any("/source/b' is missing in the manifest: Input/output error" in line
+    assert any("/source/b' to the manifest: Input/output error" in line
                for line in result.errors)
 
 
