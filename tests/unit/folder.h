@@ -2,7 +2,7 @@
 #ifndef TESTS_FOLDER_H
 #define TESTS_FOLDER_H
 
-/* A folder of its own for a test, open as state->fd. Include it after cmocka. */
+/* A folder of its own for a test, open as state->fd. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/descriptor.h"
+#include "unit_test.h"
 
 struct folder {
 	char path[64];

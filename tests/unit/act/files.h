@@ -6,20 +6,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/attributes.h"
 #include "folder.h"
+#include "unit_test.h"
 
 static inline void put_file(const struct folder *folder, const char *name, const char *text)
 {

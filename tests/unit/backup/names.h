@@ -2,11 +2,12 @@
 #ifndef TESTS_BACKUP_NAMES_H
 #define TESTS_BACKUP_NAMES_H
 
-/* Names for manifests. Include it after cmocka. */
+/* Names for manifests. */
 
 #include <string.h>
 
 #include "backup/manifest.h"
+#include "unit_test.h"
 
 static inline void set_bytes(struct bytes *bytes, const char *data, size_t length)
 {

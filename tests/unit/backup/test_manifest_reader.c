@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "backup/manifest_reader.h"
 #include "backup/names.h"
 #include "capture.h"
+#include "unit_test.h"
 
 static const char header[] = "{\"twinfs_manifest\":1,\"generation\":7}\n";
 

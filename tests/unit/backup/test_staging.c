@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backup/restore.h"
 #include "backup/staging.h"
 #include "folder.h"
+#include "unit_test.h"
 
 #define TASK "restore this\n"
 

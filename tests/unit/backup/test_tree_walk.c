@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backup/tree_walk.h"
 #include "folder.h"
+#include "unit_test.h"
 
 /* What a walk did, a word each: +directory, -directory, or an item. */
 struct trace {

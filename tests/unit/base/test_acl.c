@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/acl.h"
 #include "base/attributes.h"
+#include "unit_test.h"
 
 struct acl {
 	struct posix_acl_xattr_header header;

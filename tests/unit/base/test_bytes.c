@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "unit_test.h"
 
 /* ---- the buffer ---------------------------------------------------------------------- */
 

@@ -2,20 +2,15 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/caller.h"
 #include "folder.h"
+#include "unit_test.h"
 
 #define STATUS(groups)          \
 	"Name:\tUid:\\nGid:\n"  \

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
+#include "unit_test.h"
 
 static void test_times_that_do_not_fit_are_the_nearest_that_do(void **state)
 {

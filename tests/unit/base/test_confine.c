@@ -6,11 +6,7 @@
 #include <linux/fs.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +20,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/confine.h"
 #include "folder.h"
+#include "unit_test.h"
 
 /* What a child that gave something up ends with. */
 enum {

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/copier.h"
 #include "folder.h"
+#include "unit_test.h"
 
 #define MIB ((off_t)1 << 20)
 

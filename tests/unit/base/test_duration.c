@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/duration.h"
+#include "unit_test.h"
 
 static void assert_parsed(const char *text, uint64_t expected)
 {

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/error.h"
+#include "unit_test.h"
 
 static void test_error_of_either_sign_has_words_and_a_name(void **state)
 {

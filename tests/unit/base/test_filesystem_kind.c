@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/attributes.h"
 #include "base/filesystem_kind.h"
+#include "unit_test.h"
 
 /* statfs(2) and the sources of Linux have the numbers. */
 static const uint32_t remote[] = {

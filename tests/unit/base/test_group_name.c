@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/group_name.h"
+#include "unit_test.h"
 
 #define DIGITS "0123456789abcdeffedcba9876543210"
 

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/inotify_limits.h"
+#include "unit_test.h"
 
 static void test_limit_is_raised_past_what_is_missing(void **state)
 {

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/json_path.h"
+#include "unit_test.h"
 
 static const char *text_of(const json_t *object, const char *key)
 {

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/attributes.h"
 #include "base/memory.h"
+#include "unit_test.h"
 
 static void test_memory_for_reading_is_whole_pages(void **state)
 {

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/mountinfo.h"
+#include "unit_test.h"
 
 static void assert_decoded(const char *written, const char *meant)
 {

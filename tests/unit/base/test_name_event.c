@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/attributes.h"
 #include "base/name_event.h"
+#include "unit_test.h"
 
 /* Each single event with its effects. */
 static const struct {

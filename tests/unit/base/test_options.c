@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/options.h"
 #include "base/size.h"
 #include "capture.h"
+#include "unit_test.h"
 
 enum {
 	OPT_WAIT = 1,

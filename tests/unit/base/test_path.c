@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/path.h"
+#include "unit_test.h"
 
 static void test_path_below_a_folder_is_what_is_behind_it(void **state)
 {

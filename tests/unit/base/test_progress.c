@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/progress.h"
 #include "capture.h"
+#include "unit_test.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define MIB UINT64_C(1048576)

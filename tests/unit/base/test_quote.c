@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/quote.h"
 #include "base/utf8.h"
+#include "unit_test.h"
 
 static void test_plain_path_is_only_put_in_quotes(void **state)
 {

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "base/descriptor.h"
 #include "base/spool.h"
+#include "unit_test.h"
 
 static void test_all_that_was_put_in_comes_out(void **state)
 {

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/utf8.h"
+#include "unit_test.h"
 
 /* Writes a code as UTF-8 by the bit patterns of RFC 3629, section 3; returns its length. */
 static size_t encode(uint32_t code, unsigned char bytes[static 4])

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/xattr.h>
 
-#include <cmocka.h>
-
 #include "base/xattrs.h"
 #include "folder.h"
+#include "unit_test.h"
 
 static int open_file(const struct folder *folder, const char *name)
 {

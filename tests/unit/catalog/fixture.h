@@ -6,17 +6,11 @@
  * it. Ends the test when something that it rests on fails. */
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/attributes.h"
 #include "catalog/catalog.h"
@@ -24,6 +18,7 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "twinfs/format.h"
+#include "unit_test.h"
 
 #define FIXTURE_CHANGES_MAX 256
 

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/attributes.h"
 #include "catalog/record.h"
 #include "store/key.h"
 #include "store/value.h"
+#include "unit_test.h"
 
 /* ---- records at their extremes ------------------------------------------------------- */
 

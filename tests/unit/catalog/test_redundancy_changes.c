@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "catalog/redundancy_changes.h"
+#include "unit_test.h"
 
 static struct group_record group(uint64_t id, uint64_t inodes, uint64_t kept)
 {

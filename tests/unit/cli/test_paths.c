@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
-
 #include "cli/paths.h"
+#include "unit_test.h"
 
 static void test_files_outside_of_views_have_no_source(void **state)
 {

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/attributes.h"
 #include "daemon/backoff.h"
+#include "unit_test.h"
 
 #define MS ((uint64_t)1000000)
 

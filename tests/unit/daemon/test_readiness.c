@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "base/interrupt.h"
 #include "daemon/readiness.h"
+#include "unit_test.h"
 
 /* Forks; the child does its part and ends with status. Returns what the parent is told. */
 static enum twinfs_exit run_child(void (*part)(struct readiness *), int status)

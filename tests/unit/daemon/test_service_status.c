@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "daemon/service_status.h"
+#include "unit_test.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/source_state.h"
 #include "source/source.h"
+#include "unit_test.h"
 
 #define SOURCES 66 /* more than there can be queues */
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/attributes.h"
 #include "index/index_folder.h"
+#include "unit_test.h"
 
 /* The name for up to two sources. */
 static const char *name_for(const char *first, const char *second)

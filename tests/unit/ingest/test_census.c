@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "folder.h"
 #include "ingest/census.h"
+#include "unit_test.h"
 
 #define WIDE 300
 

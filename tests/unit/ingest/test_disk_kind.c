@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <cmocka.h>
-
 #include "base/attributes.h"
 #include "ingest/disk_kind.h"
+#include "unit_test.h"
 
 /* A made-up /sys beside a file that lies on a device of it, whatever it is really. */
 struct play {

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "ingest/disk_seeks.h"
+#include "unit_test.h"
 
 #define CACHED_NS UINT64_C(10000)
 #define SOLID_NS UINT64_C(200000)

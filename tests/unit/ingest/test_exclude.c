@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "ingest/exclude.h"
+#include "unit_test.h"
 
 static bool matches(const char *glob, const char *dir_path, const char *name)
 {

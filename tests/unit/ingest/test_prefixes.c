@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/hash.h"
 #include "ingest/colliding.h"
 #include "ingest/prefixes.h"
+#include "unit_test.h"
 
 #define FILES_MAX 400
 

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/attributes.h"
 #include "base/stop.h"
 #include "ingest/colliding.h"
 #include "ingest/refine.h"
+#include "unit_test.h"
 
 #define STRANDS_MAX 1024
 #define KIB ((size_t)1 << 10)

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "mount/cached_marks.h"
+#include "unit_test.h"
 
 static void test_what_was_marked_is_found(void **state)
 {

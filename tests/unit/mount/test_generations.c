@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "mount/generations.h"
+#include "unit_test.h"
 
 #define VERSIONS (UINT32_C(1) << NODE_VERSION_BITS)
 

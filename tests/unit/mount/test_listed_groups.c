@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "mount/listed_groups.h"
+#include "unit_test.h"
 
 static void test_all_that_were_added_are_taken_once(void **state)
 {

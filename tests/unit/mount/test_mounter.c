@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 #include "base/stop.h"
 #include "mount/mount.h"
 #include "mount/mounter.h"
+#include "unit_test.h"
 
 static struct mounter *started(void)
 {

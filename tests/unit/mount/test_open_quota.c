@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "mount/open_quota.h"
+#include "unit_test.h"
 
 #define PART ((size_t)1024)
 

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "mount/page_gate.h"
+#include "unit_test.h"
 
 static void test_pages_are_kept_only_from_an_open_with_the_same_content(void **state)
 {

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "folder.h"
 #include "mount/watcher_event.h"
+#include "unit_test.h"
 
 /* Who says what to change may be all_processes by then, and who does it may be root. */
 static void test_no_name_leads_out_of_the_folder(void **state)

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/attributes.h"
 #include "mountpoint/options.h"
+#include "unit_test.h"
 
 static void assert_kind(const char *item, enum mount_option_kind expected)
 {

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "mountpoint/table.h"
+#include "unit_test.h"
 
 /* Adds a line, as getline(3) gives it, to a table. */
 static int add(struct mount_table *table, const char *text)

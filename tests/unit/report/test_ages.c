@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "report/ages.h"
+#include "unit_test.h"
 
 #define NOW 1800000000
 #define DAY INT64_C(86400)

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
-
 #include "report/figures.h"
+#include "unit_test.h"
 
 static void test_small_sizes_are_exact_and_large_ones_both(void **state)
 {

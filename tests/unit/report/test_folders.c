@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "report/folders.h"
+#include "unit_test.h"
 
 /* Folder n is in folder n / 10; those below 10 are roots. */
 static int parent_by_digits(void *context, uint64_t dir, uint64_t *parent)

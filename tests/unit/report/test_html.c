@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "report/html.h"
+#include "unit_test.h"
 
 typedef void write_fn(struct html *html, const char *bytes, size_t length);
 

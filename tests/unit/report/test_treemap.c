@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/attributes.h"
 #include "report/treemap.h"
+#include "unit_test.h"
 
 /* Of a pixel: nobody sees it. */
 #define NOTHING 1e-6

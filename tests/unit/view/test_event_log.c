@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit_test.h"
 #include "view/event_log.h"
 
 #define LINE "{\"event\":\"group_gone\",\"hash\":\"00000000000000010000000000000002\",\"n\":%06u}\n"

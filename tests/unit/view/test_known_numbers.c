@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/bytes.h"
+#include "unit_test.h"
 #include "view/known_numbers.h"
 
 static const struct number_key key = {.caller = 1, .hash = {2, 3}, .generation = 4};

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/attributes.h"
 #include "twinfs/format.h"
+#include "unit_test.h"
 #include "view/listing_cookie.h"
 #include "view/view.h"
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit_test.h"
 #include "view/visible_cache.h"
 
 static const struct visible_key key = {.caller = 1, .group = 2, .changed = {3, 4}};
