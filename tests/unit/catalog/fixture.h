@@ -13,10 +13,14 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/numbers.h"
 #include "catalog/catalog.h"
 #include "catalog/change.h"
+#include "catalog/check.h"
+#include "catalog/errors.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "twinfs/format.h"
 #include "unit_test.h"
 
@@ -95,18 +99,28 @@ static inline void fixture_open(struct fixture *f)
 	assert_int_equal(fixture_open_code(f), CATALOG_OPENED);
 }
 
-/* Opens the catalog anew, with so many ids left. */
-static inline void fixture_reopen_with_ids(struct fixture *f, uint64_t left)
+/* Writes a file of the folder. */
+static inline void fixture_write_text(const struct fixture *f, const char *name, const char *text)
 {
 	char path[128];
 	FILE *file;
 
-	catalog_close(f->catalog);
-	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, TWINFS_INDEX_IDS);
+	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, name);
 	file = fopen(path, "we");
 	assert_non_null(file);
-	(void)fprintf(file, "%llu\n", (unsigned long long)(TWINFS_ID_MAX + 1 - left));
+	assert_true(fputs(text, file) >= 0);
 	assert_int_equal(fclose(file), 0);
+}
+
+/* Opens the catalog again, with this many ids left. */
+static inline void fixture_reopen_with_ids(struct fixture *f, uint64_t left)
+{
+	char text[32];
+
+	catalog_close(f->catalog);
+	(void)snprintf(text, sizeof(text), "%llu\n",
+		       (unsigned long long)(TWINFS_ID_MAX + 1 - left));
+	fixture_write_text(f, TWINFS_INDEX_IDS, text);
 	fixture_open(f);
 }
 
@@ -125,14 +139,31 @@ static inline int fixture_sources_body(struct catalog_writer *w, void *context)
 	return r < 0 ? r : catalog_add_source(w, 1, "/two", &root, f->roots[1]);
 }
 
+struct fixture_scan {
+	uint64_t min_size;
+	uint32_t number;
+};
+
 static inline int fixture_scan_body(struct catalog_writer *w, void *context)
 {
-	return catalog_begin_scan(w, 1, context);
+	struct fixture_scan *scan = context;
+
+	return catalog_begin_scan(w, scan->min_size, &scan->number);
+}
+
+/* Begins a scan of files of at least min_size bytes and returns its number. */
+static inline uint32_t begin_scan(struct fixture *f, uint64_t min_size)
+{
+	struct fixture_scan scan = {.min_size = min_size};
+
+	assert_int_equal(catalog_write(f->catalog, fixture_scan_body, &scan), 0);
+	f->scan = scan.number;
+	return f->scan;
 }
 
 static inline void fixture_next_scan(struct fixture *f)
 {
-	assert_int_equal(catalog_write(f->catalog, fixture_scan_body, &f->scan), 0);
+	(void)begin_scan(f, 1);
 }
 
 /* Fills an empty index that was opened. */
@@ -238,6 +269,15 @@ static inline struct catalog_totals totals_of(const struct fixture *f)
 	return totals;
 }
 
+/* The index passes the check of twinfs itself. */
+static inline void assert_consistent(const struct fixture *f)
+{
+	struct catalog_reader *reader = fixture_read(f);
+
+	assert_int_equal(check_catalog(reader), 0);
+	catalog_read_end(reader);
+}
+
 /* ---- changes of names ---------------------------------------------------------------- */
 
 static inline struct name_change *fixture_change(struct fixture *f, enum name_change_kind kind)
@@ -268,6 +308,25 @@ static inline uint64_t add_dir(struct fixture *f, uint64_t dir, const char *name
 	change->id = catalog_new_id(f->catalog);
 	change->attributes = dir_of(100000 + change->id);
 	return change->id;
+}
+
+static inline void add_unknown(struct fixture *f, uint64_t dir, const char *name, int error)
+{
+	struct name_change *change = fixture_change(f, NAME_ADD_UNKNOWN);
+
+	change->dir = dir;
+	change->name = name_of(name);
+	change->error = error;
+}
+
+static inline void move_dir(struct fixture *f, uint64_t id, uint64_t dir, const char *name)
+{
+	struct name_change *change = fixture_change(f, NAME_MOVE_DIR);
+
+	change->id = id;
+	change->dir = dir;
+	change->name = name_of(name);
+	change->attributes = dir_of(4000 + id);
 }
 
 static inline void remove_this(struct fixture *f, uint64_t dir, struct name name)
@@ -320,6 +379,72 @@ static inline int fixture_commit_code(struct fixture *f)
 static inline void fixture_commit(struct fixture *f)
 {
 	assert_int_equal(fixture_commit_code(f), 0);
+}
+
+static inline int fixture_cancel_body(struct catalog_writer *w, void *context)
+{
+	int r = fixture_apply_body(w, context);
+
+	return r < 0 ? r : -ECANCELED;
+}
+
+/* Applies what was gathered in a transaction that fails. All of it stays gathered. */
+static inline void fixture_cancel(struct fixture *f)
+{
+	assert_int_equal(catalog_write(f->catalog, fixture_cancel_body, f), -ECANCELED);
+}
+
+static inline uint64_t new_dir(struct fixture *f, uint64_t dir, const char *name)
+{
+	uint64_t id = add_dir(f, dir, name);
+
+	fixture_commit(f);
+	return id;
+}
+
+static inline uint64_t new_file(struct fixture *f, uint64_t dir, const char *name,
+				struct attributes attributes)
+{
+	add_file(f, dir, name, attributes);
+	fixture_commit(f);
+	return id_at(f, dir, name);
+}
+
+/* Adds files of this size to the first source; ids are in ascending order. */
+static inline void new_files(struct fixture *f, uint64_t size, uint64_t *ids, size_t count)
+{
+	static uint64_t inode = 5000;
+	char names[FIXTURE_CHANGES_MAX][24];
+
+	assert_in_range(count, 1, ARRAY_SIZE(names));
+	for (size_t i = 0; i < count; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "%d", (int)inode);
+		add_file(f, f->roots[0], names[i], file_of(inode++, size, 0));
+	}
+	fixture_commit(f);
+	for (size_t i = 0; i < count; i++)
+		ids[i] = id_at(f, f->roots[0], names[i]);
+	qsort(ids, count, sizeof(*ids), numbers_by_value);
+}
+
+static inline void remove_and_commit(struct fixture *f, uint64_t dir, const char *name)
+{
+	remove_name(f, dir, name);
+	fixture_commit(f);
+}
+
+static inline int fixture_error_body(struct catalog_writer *w, void *context)
+{
+	const struct error_entry *error = context;
+
+	return catalog_set_error(w, error->kind, error->id, error->error);
+}
+
+static inline void set_error(struct fixture *f, enum error_kind kind, uint64_t id, int error)
+{
+	struct error_entry entry = {kind, id, error};
+
+	assert_int_equal(catalog_write(f->catalog, fixture_error_body, &entry), 0);
 }
 
 struct fixture_purge {
@@ -392,7 +517,18 @@ static inline uint64_t add_group(struct fixture *f, struct hash128 hash, const u
 	return contents.group;
 }
 
-/* What catalog_set_content says. */
+static inline int fixture_content_body(struct catalog_writer *w, void *context)
+{
+	return catalog_set_content(w, context);
+}
+
+/* Returns what catalog_set_content returned. */
+static inline int set_content_change(struct fixture *f, struct content_change *change)
+{
+	return catalog_write(f->catalog, fixture_content_body, change);
+}
+
+/* Returns what catalog_set_content returned. */
 static inline int set_content(struct fixture *f, uint64_t file, uint64_t group)
 {
 	struct fixture_contents contents = {.files = &file,

@@ -5,8 +5,6 @@
 /* A small index with something of everything, and what would be wrong with it: each wrong is
  * planted with checksums that are right, looked for, and taken back. */
 
-#include "catalog/check.h"
-#include "catalog/errors.h"
 #include "catalog/fixture.h"
 #include "catalog/meta.h"
 #include "catalog/paths.h"
@@ -27,18 +25,10 @@ struct sample {
 	uint64_t unused; /* an id */
 };
 
-static inline int sample_errors_body(struct catalog_writer *w, void *context)
-{
-	const struct sample *s = context;
-
-	return catalog_set_error(w, ERROR_FILE, s->broken, EIO);
-}
-
 static inline void sample_add_names(struct sample *s)
 {
 	struct fixture *f = s->f;
 	struct attributes symlink = file_of(15, 30, 0);
-	struct name_change *unknown;
 
 	symlink.mode = S_IFLNK | 0777;
 	s->dir = add_dir(f, s->root, "dir");
@@ -55,10 +45,7 @@ static inline void sample_add_names(struct sample *s)
 	add_file(f, s->root, "gone", file_of(17, 20, 0));
 	add_file(f, s->root, "last", file_of(18, 20, 0));
 	add_file(f, s->root, "awaited", file_of(19, 40, 0));
-	unknown = fixture_change(f, NAME_ADD_UNKNOWN);
-	unknown->dir = s->root;
-	unknown->name = name_of("unknown");
-	unknown->error = EIO;
+	add_unknown(f, s->root, "unknown", EIO);
 	fixture_commit(f);
 }
 
@@ -91,7 +78,7 @@ static inline int sample_setup(void **state)
 	s->small_group = add_group(s->f, (struct hash128){1, 2}, (uint64_t[]){s->gone, s->last}, 2);
 	s->empty_group = add_group(s->f, (struct hash128){1, 3}, &s->awaited, 1);
 	assert_int_equal(set_content(s->f, s->single, 0), 0);
-	assert_int_equal(catalog_write(s->f->catalog, sample_errors_body, s), 0);
+	set_error(s->f, ERROR_FILE, s->broken, EIO);
 	remove_name(s->f, s->root, "gone");
 	remove_name(s->f, s->root, "awaited");
 	fixture_commit(s->f);

@@ -10,15 +10,11 @@ static void test_names_of_every_kind_are_found(void **state)
 	struct fixture *f = *state;
 	struct attributes link = file_of(11, 5, 0);
 	uint64_t dir = add_dir(f, f->roots[0], "dir");
-	struct name_change *unknown;
 
 	link.mode = S_IFLNK | 0777;
 	add_file(f, dir, "file", file_of(10, 100, 0));
 	add_file(f, dir, "link", link);
-	unknown = fixture_change(f, NAME_ADD_UNKNOWN);
-	unknown->dir = dir;
-	unknown->name = name_of("hidden");
-	unknown->error = EACCES;
+	add_unknown(f, dir, "hidden", EACCES);
 	fixture_commit(f);
 	assert_int_equal(id_at(f, f->roots[0], "dir"), dir);
 	assert_int_equal(file_at(f, id_at(f, dir, "file")).attributes.size, 100);
@@ -418,13 +414,6 @@ static void test_update_of_what_is_gone_changes_nothing(void **state)
 
 /* ---- transactions -------------------------------------------------------------------- */
 
-static int apply_and_fail_body(struct catalog_writer *w, void *context)
-{
-	int r = fixture_apply_body(w, context);
-
-	return r < 0 ? r : -ECANCELED;
-}
-
 static void test_failed_batch_leaves_everything_as_it_was(void **state)
 {
 	struct fixture *f = *state;
@@ -435,7 +424,7 @@ static void test_failed_batch_leaves_everything_as_it_was(void **state)
 	before = totals_of(f);
 	remove_name(f, f->roots[0], "a");
 	add_file(f, f->roots[0], "b", file_of(11, 100, 0));
-	assert_int_equal(catalog_write(f->catalog, apply_and_fail_body, f), -ECANCELED);
+	fixture_cancel(f);
 	assert_true(id_at(f, f->roots[0], "a") != 0);
 	assert_int_equal(id_at(f, f->roots[0], "b"), 0);
 	assert_int_equal(totals_of(f).generation, before.generation);

@@ -19,15 +19,6 @@ static bool is_there(const struct fixture *f, const char *name)
 	return access(path_in(f, name), F_OK) == 0;
 }
 
-static void write_text(const struct fixture *f, const char *name, const char *text)
-{
-	FILE *file = fopen(path_in(f, name), "we");
-
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
-}
-
 static char *read_all(const struct fixture *f, const char *name, size_t *length)
 {
 	FILE *file = fopen(path_in(f, name), "re");
@@ -43,8 +34,7 @@ static char *read_all(const struct fixture *f, const char *name, size_t *length)
 
 static void add_and_commit(struct fixture *f, const char *name, uint64_t inode)
 {
-	add_file(f, f->roots[0], name, file_of(inode, 100, 0));
-	fixture_commit(f);
+	(void)new_file(f, f->roots[0], name, file_of(inode, 100, 0));
 }
 
 static mode_t mode_of(const char *path)
@@ -408,7 +398,7 @@ static void test_ids_go_on_when_the_index_is_built_anew(void **state)
 	uint64_t last = catalog_new_id(f->catalog);
 
 	catalog_close(f->catalog);
-	write_text(f, TWINFS_INDEX_DATA, "no index");
+	fixture_write_text(f, TWINFS_INDEX_DATA, "no index");
 	fixture_open(f);
 	assert_true(is_there(f, TWINFS_INDEX_DAMAGED));
 	assert_true(catalog_new_id(f->catalog) > last);
@@ -432,7 +422,7 @@ static void test_ids_whose_file_is_lost_or_nonsense_are_not_given_again(void **s
 	assert_true(catalog_new_id(f->catalog) > last + 1000000);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		catalog_close(f->catalog);
-		write_text(f, TWINFS_INDEX_IDS, texts[i]);
+		fixture_write_text(f, TWINFS_INDEX_IDS, texts[i]);
 		fixture_open(f);
 		assert_true(catalog_new_id(f->catalog) > last + 1000000);
 	}

@@ -1,46 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/audit.h"
-#include "catalog/errors.h"
 #include "catalog/meta.h"
-#include "catalog/scan.h"
 
 static const struct hash128 hash = {1, 2};
 
-/* So many files of a size, in a group; returns it. */
+/* Adds files of this size in a group and returns it. */
 static uint64_t add_copies(struct fixture *f, uint64_t size, uint64_t *ids, size_t count)
 {
-	static uint64_t inode = 5000;
-	char names[8][24];
-
-	assert_true(count <= ARRAY_SIZE(names));
-	for (size_t i = 0; i < count; i++) {
-		(void)snprintf(names[i], sizeof(names[i]), "%d", (int)inode);
-		add_file(f, f->roots[0], names[i], file_of(inode++, size, 0));
-	}
-	fixture_commit(f);
-	for (size_t i = 0; i < count; i++)
-		ids[i] = id_at(f, f->roots[0], names[i]);
+	new_files(f, size, ids, count);
 	return add_group(f, (struct hash128){size, 0}, ids, count);
-}
-
-struct begin {
-	uint64_t min_size;
-	uint32_t scan;
-};
-
-static int begin_body(struct catalog_writer *w, void *context)
-{
-	struct begin *begin = context;
-
-	return catalog_begin_scan(w, begin->min_size, &begin->scan);
-}
-
-static uint32_t begin_scan(struct fixture *f, uint64_t min_size)
-{
-	struct begin begin = {.min_size = min_size};
-
-	assert_int_equal(catalog_write(f->catalog, begin_body, &begin), 0);
-	return begin.scan;
 }
 
 struct pending {
@@ -172,11 +140,6 @@ static uint64_t digest_of(const struct fixture *f, uint64_t id)
 	return file_digest(&file);
 }
 
-static int stale_body(struct catalog_writer *w, void *context)
-{
-	return catalog_set_content(w, context);
-}
-
 static void test_content_read_from_another_state_of_the_file_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -189,16 +152,16 @@ static void test_content_read_from_another_state_of_the_file_is_refused(void **s
 	change.digest = digest_of(f, change.file);
 	update_file(f, change.file, after);
 	fixture_commit(f);
-	assert_int_equal(catalog_write(f->catalog, stale_body, &change), CONTENT_STALE);
+	assert_int_equal(set_content_change(f, &change), CONTENT_STALE);
 	assert_int_equal(content_of(f, change.file).prefix, 0);
 	change.digest = digest_of(f, change.file);
-	assert_int_equal(catalog_write(f->catalog, stale_body, &change), 0);
+	assert_int_equal(set_content_change(f, &change), 0);
 	assert_int_equal(content_of(f, change.file).prefix, 5);
 	remove_name(f, f->roots[0], "a");
 	fixture_commit(f);
-	assert_int_equal(catalog_write(f->catalog, stale_body, &change), CONTENT_STALE);
+	assert_int_equal(set_content_change(f, &change), CONTENT_STALE);
 	assert_false(purge_orphans(f, 10));
-	assert_int_equal(catalog_write(f->catalog, stale_body, &change), CONTENT_STALE);
+	assert_int_equal(set_content_change(f, &change), CONTENT_STALE);
 	audit_index(f->catalog);
 }
 
@@ -215,7 +178,7 @@ static void test_content_read_again_replaces_what_was_known(void **state)
 	group = add_group(f, hash, &id, 1);
 	change.file = id;
 	change.digest = digest_of(f, id);
-	assert_int_equal(catalog_write(f->catalog, stale_body, &change), 0);
+	assert_int_equal(set_content_change(f, &change), 0);
 	assert_int_equal(content_of(f, id).prefix, 6);
 	assert_int_equal(content_of(f, id).group, 0);
 	assert_int_equal(group_at(f, group).id, 0);
@@ -223,20 +186,6 @@ static void test_content_read_again_replaces_what_was_known(void **state)
 }
 
 /* ---- errors -------------------------------------------------------------------------- */
-
-static int error_body(struct catalog_writer *w, void *context)
-{
-	const struct error_entry *error = context;
-
-	return catalog_set_error(w, error->kind, error->id, error->error);
-}
-
-static void set_error(struct fixture *f, enum error_kind kind, uint64_t id, int error)
-{
-	struct error_entry entry = {kind, id, error};
-
-	assert_int_equal(catalog_write(f->catalog, error_body, &entry), 0);
-}
 
 static void test_errors_are_counted_once_and_listed(void **state)
 {

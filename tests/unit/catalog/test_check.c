@@ -5,23 +5,12 @@
 
 #include "base/descriptor.h"
 #include "base/hash.h"
-#include "catalog/check.h"
-#include "catalog/errors.h"
 #include "catalog/fixture.h"
 #include "catalog/paths.h"
 #include "store/store.h"
 #include "twinfs/format.h"
 
 #define PAGE_BYTES 4096
-
-static void assert_consistent(const struct fixture *f)
-{
-	struct catalog_reader *reader = fixture_read(f);
-	int r = check_catalog(reader);
-
-	catalog_read_end(reader);
-	assert_int_equal(r, 0);
-}
 
 /* ---- a random history ---------------------------------------------------------------- */
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/plant.h"
-#include "catalog/scan.h"
 #include "store/key.h"
 #include "store/writer.h"
 

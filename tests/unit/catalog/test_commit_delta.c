@@ -4,8 +4,6 @@
 
 #include "catalog/audit.h"
 #include "catalog/commit_delta.h"
-#include "catalog/errors.h"
-#include "catalog/scan.h"
 
 static const struct hash128 hash = {1, 2};
 
@@ -92,28 +90,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static uint64_t new_dir(struct fixture *f, uint64_t dir, const char *name)
-{
-	uint64_t id = add_dir(f, dir, name);
-
-	fixture_commit(f);
-	return id;
-}
-
-static uint64_t new_file(struct fixture *f, uint64_t dir, const char *name,
-			 struct attributes attributes)
-{
-	add_file(f, dir, name, attributes);
-	fixture_commit(f);
-	return id_at(f, dir, name);
-}
-
-static void remove_and_commit(struct fixture *f, const char *name)
-{
-	remove_name(f, f->roots[0], name);
-	fixture_commit(f);
-}
-
 /* ---- names, directories and files ---------------------------------------------------- */
 
 static void test_names_that_come_and_go_are_told(void **state)
@@ -126,9 +102,9 @@ static void test_names_that_come_and_go_are_told(void **state)
 	expect("name:%d/a file:%d:u ", root, file);
 	new_file(f, f->roots[0], "b", file_of(10, 100, 0));
 	expect("name:%d/b file:%d:n ", root, file);
-	remove_and_commit(f, "a");
+	remove_and_commit(f, f->roots[0], "a");
 	expect("name:%d/a file:%d:n ", root, file);
-	remove_and_commit(f, "b");
+	remove_and_commit(f, f->roots[0], "b");
 	expect("name:%d/b file:%d:g ", root, file);
 	link.mode = S_IFLNK | 0777;
 	new_file(f, f->roots[0], "link", link);
@@ -166,7 +142,7 @@ static void test_removed_tree_is_told_by_its_directories(void **state)
 	uint64_t top = new_dir(f, f->roots[0], "top"), below = new_dir(f, top, "below");
 	uint64_t file = new_file(f, below, "file", file_of(10, 100, 0));
 
-	remove_and_commit(f, "top");
+	remove_and_commit(f, f->roots[0], "top");
 	expect("name:%d/top dir:%d:gone dir:%d:gone file:%d:g ", (int)f->roots[0], (int)top,
 	       (int)below, (int)file);
 }
@@ -183,10 +159,7 @@ static void test_changed_and_moved_directories_are_told(void **state)
 	change->error = EIO;
 	fixture_commit(f);
 	expect("dir:%d error:%d:%d:%d ", (int)dir, ERROR_DIR, (int)dir, EIO);
-	change = fixture_change(f, NAME_MOVE_DIR);
-	change->id = dir;
-	change->dir = to;
-	change->name = name_of("new");
+	move_dir(f, dir, to, "new");
 	fixture_commit(f);
 	expect("name:%d/dir name:%d/new dir:%d:moved ", root, (int)to, (int)dir);
 }
@@ -226,7 +199,7 @@ static void test_groups_and_what_is_redundant_by_them_are_told(void **state)
 	expect("group:%d:0-2 redundant:%d holder:%d ", group, b, root);
 	assert_int_equal(set_content(f, ids[1], 0), 0);
 	expect("group:%d:2-1 unique:%d holder:%d ", group, b, root);
-	remove_and_commit(f, "a");
+	remove_and_commit(f, f->roots[0], "a");
 	expect("name:%d/a file:%d:g group:%d:1-0 ", root, a, group);
 	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
 	fixture_commit(f);
@@ -251,14 +224,9 @@ static void test_all_directories_above_the_first_redundant_copy_are_told(void **
 	fixture_commit(f);
 	expect("name:%d/b file:%d:g group:%d:3-2 unique:%d holder:%d ", dirs[1], (int)ids[1], group,
 	       (int)ids[1], dirs[1]);
-	remove_and_commit(f, "top");
+	remove_and_commit(f, f->roots[0], "top");
 	expect("name:%d/top dir:%d:gone dir:%d:gone file:%d:g group:%d:2-1 unique:%d holder:%d ",
 	       root, dirs[0], dirs[1], (int)ids[2], group, (int)ids[2], root);
-}
-
-static int begin_body(struct catalog_writer *w, void *context)
-{
-	return catalog_begin_scan(w, 1000, context);
 }
 
 static void test_files_of_a_group_that_dissolves_are_unread(void **state)
@@ -268,19 +236,12 @@ static void test_files_of_a_group_that_dissolves_are_unread(void **state)
 			   new_file(f, f->roots[0], "b", file_of(11, 100, 0))};
 	int group = (int)add_group(f, hash, ids, 2), a = (int)ids[0], b = (int)ids[1];
 
-	assert_int_equal(catalog_write(f->catalog, begin_body, &f->scan), 0);
+	(void)begin_scan(f, 1000);
 	expect("file:%d:u file:%d:u group:%d:2-0 unique:%d holder:%d ", a, b, group, b,
 	       (int)f->roots[0]);
 }
 
 /* ---- errors -------------------------------------------------------------------------- */
-
-static int error_body(struct catalog_writer *w, void *context)
-{
-	const struct error_entry *error = context;
-
-	return catalog_set_error(w, error->kind, error->id, error->error);
-}
 
 static void test_errors_are_told_when_they_change(void **state)
 {
@@ -289,38 +250,29 @@ static void test_errors_are_told_when_they_change(void **state)
 	static const int errors[] = {EIO, EACCES, 0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
-		struct error_entry entry = {ERROR_FILE, file, errors[i]};
-
-		assert_int_equal(catalog_write(f->catalog, error_body, &entry), 0);
+		set_error(f, ERROR_FILE, file, errors[i]);
 		expect("error:%d:%d:%d ", ERROR_FILE, (int)file, errors[i]);
 		heard.calls = 0;
-		assert_int_equal(catalog_write(f->catalog, error_body, &entry), 0);
+		set_error(f, ERROR_FILE, file, errors[i]);
 		assert_int_equal(heard.calls, 0);
 	}
 }
 
 /* ---- when ---------------------------------------------------------------------------- */
 
-static int fail_body(struct catalog_writer *w, void *context)
-{
-	int r = fixture_apply_body(w, context);
-
-	return r < 0 ? r : -ECANCELED;
-}
-
 static void test_only_commits_that_change_something_are_told(void **state)
 {
 	struct fixture *f = *state;
 
 	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
-	assert_int_equal(catalog_write(f->catalog, fail_body, f), -ECANCELED);
+	fixture_cancel(f);
 	assert_int_equal(heard.calls, 0);
 	fixture_commit(f);
 	assert_int_equal(heard.calls, 1);
 	fixture_commit(f); /* nothing */
 	assert_int_equal(heard.calls, 1);
 	catalog_observe(f->catalog, NULL, NULL);
-	remove_and_commit(f, "a");
+	remove_and_commit(f, f->roots[0], "a");
 	assert_int_equal(heard.calls, 1);
 }
 

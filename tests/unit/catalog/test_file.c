@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/audit.h"
-#include "catalog/errors.h"
 
 static const struct hash128 hash = {1, 2};
 
@@ -11,22 +10,8 @@ static void add_files(struct fixture *f, uint64_t *ids, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		(void)snprintf(name, sizeof(name), "%zu", i);
-		add_file(f, f->roots[0], name, file_of(10 + i, 100, 0));
-		fixture_commit(f);
-		ids[i] = id_at(f, f->roots[0], name);
+		ids[i] = new_file(f, f->roots[0], name, file_of(10 + i, 100, 0));
 	}
-}
-
-static void remove_and_commit(struct fixture *f, const char *name)
-{
-	remove_name(f, f->roots[0], name);
-	fixture_commit(f);
-}
-
-static void add_and_commit(struct fixture *f, const char *name, struct attributes attributes)
-{
-	add_file(f, f->roots[0], name, attributes);
-	fixture_commit(f);
 }
 
 static void test_file_that_lost_its_last_name_keeps_its_content_if_it_comes_back(void **state)
@@ -36,11 +21,11 @@ static void test_file_that_lost_its_last_name_keeps_its_content_if_it_comes_back
 
 	add_files(f, ids, 2);
 	group = add_group(f, hash, ids, 2);
-	remove_and_commit(f, "1");
+	remove_and_commit(f, f->roots[0], "1");
 	audit_index(f->catalog);
 	assert_int_equal(group_at(f, group).inodes, 1);
 	assert_int_equal(totals_of(f).groups, 0);
-	add_and_commit(f, "back", file_of(11, 100, 0));
+	new_file(f, f->roots[0], "back", file_of(11, 100, 0));
 	assert_int_equal(id_at(f, f->roots[0], "back"), ids[1]);
 	assert_int_equal(content_of(f, ids[1]).group, group);
 	assert_int_equal(group_at(f, group).inodes, 2);
@@ -60,8 +45,8 @@ static void test_group_whose_files_all_lost_their_names_waits_for_them(void **st
 	fixture_commit(f);
 	assert_int_equal(group_at(f, group).id, group);
 	audit_index(f->catalog);
-	add_and_commit(f, "x", file_of(10, 100, 0));
-	add_and_commit(f, "y", file_of(11, 100, 0));
+	new_file(f, f->roots[0], "x", file_of(10, 100, 0));
+	new_file(f, f->roots[0], "y", file_of(11, 100, 0));
 	assert_int_equal(group_at(f, group).inodes, 2);
 	audit_index(f->catalog);
 }
@@ -73,13 +58,13 @@ static void test_file_that_comes_back_changed_is_not_known_any_more(void **state
 
 	add_files(f, ids, 3);
 	group = add_group(f, hash, ids, 3);
-	remove_and_commit(f, "2");
-	add_and_commit(f, "2", file_of(12, 100, 1));
+	remove_and_commit(f, f->roots[0], "2");
+	new_file(f, f->roots[0], "2", file_of(12, 100, 1));
 	assert_int_equal(id_at(f, f->roots[0], "2"), ids[2]);
 	assert_int_equal(content_of(f, ids[2]).prefix, 0);
 	assert_int_equal(group_at(f, group).inodes, 2);
-	remove_and_commit(f, "1");
-	add_and_commit(f, "1", file_of(11, 555, 1));
+	remove_and_commit(f, f->roots[0], "1");
+	new_file(f, f->roots[0], "1", file_of(11, 555, 1));
 	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	assert_int_equal(group_at(f, group).inodes, 1);
 	audit_index(f->catalog);
@@ -92,16 +77,16 @@ static void test_purged_file_takes_its_group_along_when_it_is_the_last(void **st
 
 	add_files(f, ids, 2);
 	group = add_group(f, hash, ids, 2);
-	remove_and_commit(f, "0");
+	remove_and_commit(f, f->roots[0], "0");
 	assert_false(purge_orphans(f, 10));
 	assert_int_equal(group_at(f, group).inodes, 1);
 	audit_index(f->catalog);
-	remove_and_commit(f, "1");
+	remove_and_commit(f, f->roots[0], "1");
 	assert_false(purge_orphans(f, 10));
 	assert_int_equal(group_at(f, group).id, 0);
 	assert_int_equal(totals_of(f).files, 0);
 	audit_index(f->catalog);
-	add_and_commit(f, "again", file_of(10, 100, 0));
+	new_file(f, f->roots[0], "again", file_of(10, 100, 0));
 	assert_true(id_at(f, f->roots[0], "again") > group);
 	audit_index(f->catalog);
 }
@@ -114,11 +99,11 @@ static void test_file_that_comes_back_to_no_group_is_not_known_any_more(void **s
 
 	add_files(f, ids, 2);
 	group = add_group(f, hash, ids, 2);
-	remove_and_commit(f, "1");
+	remove_and_commit(f, f->roots[0], "1");
 	update_file(f, ids[0], file_of(10, 100, 1)); /* the last member leaves */
 	fixture_commit(f);
 	assert_int_equal(group_at(f, group).id, 0);
-	add_and_commit(f, "1", file_of(11, 100, 0));
+	new_file(f, f->roots[0], "1", file_of(11, 100, 0));
 	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	audit_index(f->catalog);
 }
@@ -170,15 +155,15 @@ static void test_inode_number_of_an_orphan_can_be_used_again(void **state)
 
 	add_files(f, ids, 2);
 	group = add_group(f, hash, ids, 2);
-	remove_and_commit(f, "0");
+	remove_and_commit(f, f->roots[0], "0");
 	reborn.btime.tv_sec++;
-	add_and_commit(f, "0", reborn);
+	new_file(f, f->roots[0], "0", reborn);
 	assert_int_not_equal(id_at(f, f->roots[0], "0"), ids[0]);
 	audit_index(f->catalog);
 	assert_false(purge_orphans(f, 10));
 	assert_int_equal(group_at(f, group).inodes, 1);
 	audit_index(f->catalog);
-	add_and_commit(f, "link", reborn);
+	new_file(f, f->roots[0], "link", reborn);
 	assert_int_equal(id_at(f, f->roots[0], "link"), id_at(f, f->roots[0], "0"));
 	audit_index(f->catalog);
 }
@@ -218,7 +203,7 @@ static void test_change_that_is_none_of_the_content_keeps_the_group(void **state
 	assert_int_equal(content_of(f, ids[1]).group, group);
 	assert_int_equal(file_at(f, ids[1]).attributes.uid, 1000);
 	audit_index(f->catalog);
-	add_and_commit(f, "link", attributes);
+	new_file(f, f->roots[0], "link", attributes);
 	assert_int_equal(group_at(f, group).inodes, 2);
 	assert_int_equal(totals_of(f).redundant_bytes.low, 100);
 	audit_index(f->catalog);
@@ -232,7 +217,7 @@ static void test_further_name_with_a_new_signature_forgets_the_content(void **st
 
 	add_files(f, ids, 2);
 	group = add_group(f, hash, ids, 2);
-	add_and_commit(f, "link", file_of(11, 200, 3));
+	new_file(f, f->roots[0], "link", file_of(11, 200, 3));
 	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	assert_int_equal(file_at(f, ids[1]).attributes.size, 200);
 	assert_int_equal(group_at(f, group).inodes, 1);
@@ -380,11 +365,6 @@ static void test_touched_file_is_unknown_with_the_same_signature(void **state)
 	audit_index(f->catalog);
 }
 
-static int stale_body(struct catalog_writer *w, void *context)
-{
-	return catalog_set_content(w, context);
-}
-
 /* It was written to between the read and the commit, in one tick of its clock. */
 static void test_content_read_before_a_touch_is_refused(void **state)
 {
@@ -399,7 +379,7 @@ static void test_content_read_before_a_touch_is_refused(void **state)
 	change.digest = file_digest(&read);
 	touch_file(f, ids[0]);
 	fixture_commit(f);
-	assert_int_equal(catalog_write(f->catalog, stale_body, &change), CONTENT_STALE);
+	assert_int_equal(set_content_change(f, &change), CONTENT_STALE);
 	assert_int_equal(content_of(f, ids[0]).prefix, 0);
 }
 
@@ -424,24 +404,19 @@ static void test_touched_file_that_was_renamed_is_unknown(void **state)
 
 /* ---- errors -------------------------------------------------------------------------- */
 
-static int set_error_body(struct catalog_writer *w, void *context)
-{
-	return catalog_set_error(w, ERROR_FILE, *(const uint64_t *)context, EIO);
-}
-
 static void test_error_of_a_file_goes_when_it_changes_or_loses_its_names(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[2];
 
 	add_files(f, ids, 2);
-	assert_int_equal(catalog_write(f->catalog, set_error_body, &ids[0]), 0);
-	assert_int_equal(catalog_write(f->catalog, set_error_body, &ids[1]), 0);
+	set_error(f, ERROR_FILE, ids[0], EIO);
+	set_error(f, ERROR_FILE, ids[1], EIO);
 	assert_int_equal(totals_of(f).errors, 2);
 	update_file(f, ids[0], file_of(10, 100, 1));
 	fixture_commit(f);
 	assert_int_equal(totals_of(f).errors, 1);
-	remove_and_commit(f, "1");
+	remove_and_commit(f, f->roots[0], "1");
 	assert_int_equal(totals_of(f).errors, 0);
 	audit_index(f->catalog);
 }
@@ -452,11 +427,11 @@ static void test_error_of_a_file_that_is_gone_is_not_noted(void **state)
 	uint64_t ids[1];
 
 	add_files(f, ids, 1);
-	remove_and_commit(f, "0");
-	assert_int_equal(catalog_write(f->catalog, set_error_body, &ids[0]), 0);
+	remove_and_commit(f, f->roots[0], "0");
+	set_error(f, ERROR_FILE, ids[0], EIO);
 	audit_index(f->catalog);
 	assert_false(purge_orphans(f, 10));
-	assert_int_equal(catalog_write(f->catalog, set_error_body, &ids[0]), 0);
+	set_error(f, ERROR_FILE, ids[0], EIO);
 	audit_index(f->catalog);
 }
 

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/audit.h"
-#include "catalog/scan.h"
 
 static const struct hash128 hash = {1, 2};
 
-/* A file of 100 bytes, in the index at once. */
-static uint64_t new_file(struct fixture *f, uint64_t dir, const char *name)
+/* A file of 100 bytes. */
+static uint64_t new_copy(struct fixture *f, uint64_t dir, const char *name)
 {
 	static uint64_t inode = 1000;
 
-	add_file(f, dir, name, file_of(inode++, 100, 0));
-	fixture_commit(f);
-	return id_at(f, dir, name);
-}
-
-static void remove_and_commit(struct fixture *f, uint64_t dir, const char *name)
-{
-	remove_name(f, dir, name);
-	fixture_commit(f);
+	return new_file(f, dir, name, file_of(inode++, 100, 0));
 }
 
 static uint64_t kept_of(const struct fixture *f, uint64_t group)
@@ -30,7 +21,7 @@ static uint64_t kept_of(const struct fixture *f, uint64_t group)
 static void test_group_is_for_users_while_it_has_two_inodes(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b")};
+	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b")};
 	uint64_t group = add_group(f, hash, ids, 1);
 
 	assert_int_equal(totals_of(f).groups, 0);
@@ -53,9 +44,7 @@ static void test_figures_of_groups_above_2_64_bytes_are_exact_when_they_are_gone
 	for (uint64_t i = 0; i < ARRAY_SIZE(ids); i++) {
 		char name[] = {(char)('a' + i), '\0'};
 
-		add_file(f, f->roots[0], name, file_of(2000 + i, INT64_MAX, 0));
-		fixture_commit(f);
-		ids[i] = id_at(f, f->roots[0], name);
+		ids[i] = new_file(f, f->roots[0], name, file_of(2000 + i, INT64_MAX, 0));
 	}
 	group = add_group(f, hash, ids, ARRAY_SIZE(ids));
 	assert_true(group_reclaimable(&(struct group_record){.size = INT64_MAX, .inodes = 4}) ==
@@ -75,7 +64,7 @@ static void test_figures_of_groups_above_2_64_bytes_are_exact_when_they_are_gone
 static void test_group_without_members_is_gone(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b")};
+	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b")};
 	uint64_t group = add_group(f, hash, ids, 2);
 
 	assert_int_equal(set_content(f, ids[0], 0), 0);
@@ -89,7 +78,7 @@ static void test_group_without_members_is_gone(void **state)
 static void test_joining_twice_counts_once(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b")};
+	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b")};
 	uint64_t group = add_group(f, hash, ids, 2);
 
 	assert_int_equal(set_content(f, ids[1], group), 0);
@@ -100,8 +89,8 @@ static void test_joining_twice_counts_once(void **state)
 static void test_file_moves_from_one_group_to_another(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b"),
-			  new_file(f, f->roots[0], "c"), new_file(f, f->roots[0], "d")};
+	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b"),
+			  new_copy(f, f->roots[0], "c"), new_copy(f, f->roots[0], "d")};
 	uint64_t one = add_group(f, hash, ids, 2), two = add_group(f, hash, ids + 2, 2);
 
 	assert_int_equal(set_content(f, ids[0], two), 0);
@@ -131,12 +120,12 @@ static void test_contents_of_one_hash_are_numbered(void **state)
 	char name[] = "a";
 
 	for (size_t i = 0; i < 4; i++, ++*name) {
-		ids[0] = new_file(f, f->roots[0], name);
-		ids[1] = new_file(f, f->roots[1], name);
+		ids[0] = new_copy(f, f->roots[0], name);
+		ids[1] = new_copy(f, f->roots[1], name);
 		groups[i] = add_group(f, hash, ids, 2);
 		assert_int_equal(group_at(f, groups[i]).ordinal, i + 1);
 	}
-	ids[0] = new_file(f, f->roots[0], "near");
+	ids[0] = new_copy(f, f->roots[0], "near");
 	other = add_group(f, near, ids, 1);
 	assert_int_equal(group_at(f, other).ordinal, 1);
 	audit_index(f->catalog);
@@ -145,8 +134,8 @@ static void test_contents_of_one_hash_are_numbered(void **state)
 static void test_number_of_a_content_stays_when_others_go(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b"),
-			  new_file(f, f->roots[0], "c")};
+	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b"),
+			  new_copy(f, f->roots[0], "c")};
 	uint64_t first = add_group(f, hash, ids, 1), second = add_group(f, hash, ids + 1, 1), next;
 	struct catalog_reader *reader;
 	struct group_record group;
@@ -178,8 +167,8 @@ static void test_group_that_was_left_makes_way_for_one_of_its_hash(void **state)
 	uint64_t ids[2], old = 0, group;
 
 	for (int round = 0; round < 5; round++) {
-		ids[0] = new_file(f, f->roots[0], "a");
-		ids[1] = new_file(f, f->roots[0], "b");
+		ids[0] = new_copy(f, f->roots[0], "a");
+		ids[1] = new_copy(f, f->roots[0], "b");
 		group = add_group(f, hash, ids, 2);
 		assert_int_equal(group_at(f, group).ordinal, 1);
 		assert_int_equal(group_at(f, old).id, 0);
@@ -198,7 +187,7 @@ static void test_group_that_was_left_makes_way_for_one_of_its_hash(void **state)
 static void test_file_that_comes_back_to_a_group_that_made_way_is_unknown(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b")}, group;
+	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b")}, group;
 	const struct attributes attributes = file_at(f, ids[0]).attributes;
 
 	add_group(f, hash, ids, 1);
@@ -242,8 +231,8 @@ static int leave_and_add_body(struct catalog_writer *w, void *context)
 static void test_group_left_in_the_transaction_makes_way(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b"),
-			  new_file(f, f->roots[0], "c"), new_file(f, f->roots[0], "d")};
+	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b"),
+			  new_copy(f, f->roots[0], "c"), new_copy(f, f->roots[0], "d")};
 	struct leave_and_add l = {.f = f, .first = ids[0]};
 
 	l.old = add_group(f, hash, ids, 2);
@@ -279,9 +268,9 @@ static void test_contents_of_one_hash_are_numbered_in_one_transaction(void **sta
 	struct fixture *f = *state;
 	const uint32_t ordinals[] = {1, 3, 4};
 	struct fixture_contents contents[3];
-	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b"),
-			  new_file(f, f->roots[0], "c"), new_file(f, f->roots[0], "d"),
-			  new_file(f, f->roots[0], "e")};
+	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b"),
+			  new_copy(f, f->roots[0], "c"), new_copy(f, f->roots[0], "d"),
+			  new_copy(f, f->roots[0], "e")};
 
 	add_group(f, hash, ids, 1);
 	add_group(f, hash, ids + 1, 1);
@@ -305,9 +294,9 @@ static void test_kept_is_the_one_of_the_first_source(void **state)
 	struct fixture *f = *state;
 	uint64_t ids[2], group;
 
-	ids[0] = new_file(f, f->roots[1], "a");
+	ids[0] = new_copy(f, f->roots[1], "a");
 	fixture_next_scan(f);
-	ids[1] = new_file(f, f->roots[0], "z");
+	ids[1] = new_copy(f, f->roots[0], "z");
 	group = add_group(f, hash, ids, 2);
 	assert_int_equal(kept_of(f, group), ids[1]);
 }
@@ -317,9 +306,9 @@ static void test_kept_is_the_one_known_from_an_earlier_scan(void **state)
 	struct fixture *f = *state;
 	uint64_t ids[2], group;
 
-	ids[0] = new_file(f, f->roots[0], "z");
+	ids[0] = new_copy(f, f->roots[0], "z");
 	fixture_next_scan(f);
-	ids[1] = new_file(f, f->roots[0], "a");
+	ids[1] = new_copy(f, f->roots[0], "a");
 	group = add_group(f, hash, ids, 2);
 	assert_int_equal(kept_of(f, group), ids[0]);
 }
@@ -330,9 +319,9 @@ static void test_kept_is_the_first_by_path_of_those_found_together(void **state)
 	uint64_t deep = add_dir(f, f->roots[0], "b"), ids[3], group;
 
 	fixture_commit(f);
-	ids[0] = new_file(f, f->roots[0], "c");
-	ids[1] = new_file(f, deep, "x");
-	ids[2] = new_file(f, deep, "w~");
+	ids[0] = new_copy(f, f->roots[0], "c");
+	ids[1] = new_copy(f, deep, "x");
+	ids[2] = new_copy(f, deep, "w~");
 	group = add_group(f, hash, ids, 3);
 	assert_int_equal(kept_of(f, group), ids[2]);
 }
@@ -348,7 +337,7 @@ static void test_best_name_of_a_hard_link_counts(void **state)
 	add_file(f, f->roots[0], "b", linked);
 	fixture_commit(f);
 	ids[0] = id_at(f, f->roots[1], "a");
-	ids[1] = new_file(f, f->roots[0], "c");
+	ids[1] = new_copy(f, f->roots[0], "c");
 	group = add_group(f, hash, ids, 2);
 	assert_int_equal(kept_of(f, group), ids[0]);
 }
@@ -356,15 +345,15 @@ static void test_best_name_of_a_hard_link_counts(void **state)
 static void test_new_copy_never_displaces_the_kept_one(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t ids[] = {new_file(f, f->roots[1], "y"), new_file(f, f->roots[1], "z")}, better;
+	uint64_t ids[] = {new_copy(f, f->roots[1], "y"), new_copy(f, f->roots[1], "z")}, better;
 	uint64_t group = add_group(f, hash, ids, 2);
 
 	assert_int_equal(kept_of(f, group), ids[0]);
-	better = new_file(f, f->roots[0], "a");
+	better = new_copy(f, f->roots[0], "a");
 	assert_int_equal(set_content(f, better, group), 0);
 	assert_int_equal(kept_of(f, group), ids[0]);
 	fixture_reopen(f);
-	assert_int_equal(set_content(f, new_file(f, f->roots[0], "b"), group), 0);
+	assert_int_equal(set_content(f, new_copy(f, f->roots[0], "b"), group), 0);
 	assert_int_equal(kept_of(f, group), ids[0]);
 	remove_and_commit(f, f->roots[1], "y");
 	assert_int_equal(kept_of(f, group), better);
@@ -374,7 +363,7 @@ static void test_new_copy_never_displaces_the_kept_one(void **state)
 static void test_renamed_kept_copy_stays_the_kept_one(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t ids[] = {new_file(f, f->roots[0], "a"), new_file(f, f->roots[0], "b")};
+	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b")};
 	uint64_t group = add_group(f, hash, ids, 2);
 	struct attributes attributes = file_at(f, ids[0]).attributes;
 
@@ -388,20 +377,12 @@ static void test_renamed_kept_copy_stays_the_kept_one(void **state)
 
 /* ---- order --------------------------------------------------------------------------- */
 
-/* A group of so many files of a size. */
+/* Adds a group of files of this size. */
 static void add_copies(struct fixture *f, uint64_t size, uint64_t copies)
 {
-	static uint64_t inode = 5000;
-	char names[200][24];
 	uint64_t ids[200];
 
-	for (size_t i = 0; i < copies; i++) {
-		(void)snprintf(names[i], sizeof(names[i]), "%d", (int)inode);
-		add_file(f, f->roots[0], names[i], file_of(inode++, size, 0));
-	}
-	fixture_commit(f);
-	for (size_t i = 0; i < copies; i++)
-		ids[i] = id_at(f, f->roots[0], names[i]);
+	new_files(f, size, ids, copies);
 	add_group(f, (struct hash128){size, copies}, ids, copies);
 }
 

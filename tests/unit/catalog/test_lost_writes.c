@@ -7,18 +7,6 @@
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
-static void write_boot(const struct fixture *f, const char *text)
-{
-	char path[128];
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, TWINFS_INDEX_BOOT);
-	file = fopen(path, "we");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
-}
-
 static struct attributes changed_before(uint64_t inode, long seconds)
 {
 	struct attributes attributes = file_of(inode, 10, 1);
@@ -30,9 +18,7 @@ static struct attributes changed_before(uint64_t inode, long seconds)
 
 static uint64_t add_one(struct fixture *f, const char *name, uint64_t inode, long seconds)
 {
-	add_file(f, f->roots[0], name, changed_before(inode, seconds));
-	fixture_commit(f);
-	return id_at(f, f->roots[0], name);
+	return new_file(f, f->roots[0], name, changed_before(inode, seconds));
 }
 
 static void test_recent_files_are_read_again_after_another_start_of_the_system(void **state)
@@ -46,7 +32,7 @@ static void test_recent_files_are_read_again_after_another_start_of_the_system(v
 	for (size_t i = 0; i < 3; i++)
 		assert_true(content_of(f, files[i]).prefix != 0);
 	catalog_close(f->catalog);
-	write_boot(f, "01234567-89ab-cdef-0123-456789abcdef");
+	fixture_write_text(f, TWINFS_INDEX_BOOT, "01234567-89ab-cdef-0123-456789abcdef");
 	fixture_open(f);
 	assert_true(content_of(f, files[0]).prefix == 0);
 	assert_true(content_of(f, files[1]).prefix == 0);
@@ -79,7 +65,7 @@ static void test_any_number_of_recent_files_is_read_again(void **state)
 	add_many(f, files);
 	(void)add_group(f, (struct hash128){1, 2}, files, FILES);
 	catalog_close(f->catalog);
-	write_boot(f, "");
+	fixture_write_text(f, TWINFS_INDEX_BOOT, "");
 	fixture_open(f);
 	for (size_t i = 0; i < FILES; i++)
 		assert_true(content_of(f, files[i]).prefix == 0);

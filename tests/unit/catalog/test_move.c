@@ -3,34 +3,12 @@
 /* Directories that change their places. */
 
 #include "catalog/audit.h"
-#include "catalog/check.h"
 #include "catalog/paths.h"
-
-static void move_dir(struct fixture *f, uint64_t id, uint64_t dir, const char *name)
-{
-	struct name_change *change = fixture_change(f, NAME_MOVE_DIR);
-
-	change->id = id;
-	change->dir = dir;
-	change->name = name_of(name);
-	change->attributes = dir_of(4000 + id);
-}
-
-static uint64_t new_dir(struct fixture *f, uint64_t dir, const char *name)
-{
-	uint64_t id = add_dir(f, dir, name);
-
-	fixture_commit(f);
-	return id;
-}
 
 /* The index agrees with itself, as the tests see it and as twinfs does. */
 static void assert_sound(const struct fixture *f)
 {
-	struct catalog_reader *reader = fixture_read(f);
-
-	assert_int_equal(check_catalog(reader), 0);
-	catalog_read_end(reader);
+	assert_consistent(f);
 	audit_index(f->catalog);
 }
 
@@ -285,11 +263,8 @@ static void test_removal_that_means_another_child_leaves_this_one(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t dir = new_dir(f, f->roots[0], "dir");
-	struct name_change *unknown = fixture_change(f, NAME_ADD_UNKNOWN);
 
-	unknown->dir = f->roots[0];
-	unknown->name = name_of("unknown");
-	unknown->error = EIO;
+	add_unknown(f, f->roots[0], "unknown", EIO);
 	fixture_commit(f);
 	remove_name(f, f->roots[0], "dir");
 	f->changes[0].id = dir + 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/audit.h"
 #include "catalog/paths.h"
-#include "catalog/scan.h"
 
 static const struct hash128 hash = {1, 2};
 
@@ -236,30 +235,6 @@ static void test_names_of_a_file_are_listed_with_and_without_the_first(void **st
 	assert_int_equal(seen, 49); /* beyond the first */
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* So many files of a size; their ids in order. */
-static void add_files(struct fixture *f, uint64_t size, uint64_t *ids, size_t count)
-{
-	static uint64_t inode = 5000;
-	char names[20][24];
-
-	assert_true(count <= ARRAY_SIZE(names));
-	for (size_t i = 0; i < count; i++) {
-		(void)snprintf(names[i], sizeof(names[i]), "%d", (int)inode);
-		add_file(f, f->roots[0], names[i], file_of(inode++, size, 0));
-	}
-	fixture_commit(f);
-	for (size_t i = 0; i < count; i++)
-		ids[i] = id_at(f, f->roots[0], names[i]);
-	qsort(ids, count, sizeof(*ids), by_number);
-}
-
 static void test_members_and_groups_are_listed_from_anywhere(void **state)
 {
 	struct fixture *f = *state;
@@ -268,7 +243,7 @@ static void test_members_and_groups_are_listed_from_anywhere(void **state)
 	struct catalog_reader *reader;
 	struct group_record record;
 
-	add_files(f, 7, ids, 20);
+	new_files(f, 7, ids, 20);
 	first = add_group(f, hash, ids, 10);
 	group = add_group(f, hash, ids + 10, 10);
 	reader = fixture_read(f);
@@ -295,8 +270,8 @@ static void test_files_and_sizes_are_listed_from_anywhere(void **state)
 	struct catalog_reader *reader;
 	struct file_record file;
 
-	add_files(f, 6, small, 20);
-	add_files(f, 8, large, 20);
+	new_files(f, 6, small, 20);
+	new_files(f, 8, large, 20);
 	group = add_group(f, hash, large, 10);
 	reader = fixture_read(f);
 	assert_int_equal(catalog_scan_files(reader, large[18], &scan), 0);

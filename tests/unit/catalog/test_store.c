@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 #include "catalog/audit.h"
-#include "catalog/scan.h"
 
 #define TINY_MAP_BYTES 65536
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "catalog/errors.h"
 #include "catalog/fixture.h"
-#include "catalog/scan.h"
 #include "daemon/pending_files.h"
 
 /* An index of files whose names say what they are, and what is found in it. */
 struct play {
 	struct fixture *f;
 	struct pending_files pending;
-	struct error_entry noted;
 };
 
 static void add(struct play *p, const char *name, uint64_t size)
@@ -21,19 +18,6 @@ static void add(struct play *p, const char *name, uint64_t size)
 static uint64_t id_of(const struct play *p, const char *name)
 {
 	return id_at(p->f, p->f->roots[0], name);
-}
-
-static int note_body(struct catalog_writer *w, void *context)
-{
-	const struct error_entry *error = context;
-
-	return catalog_set_error(w, error->kind, error->id, error->error);
-}
-
-static void note(struct play *p, const char *name, int error)
-{
-	p->noted = (struct error_entry){ERROR_FILE, id_of(p, name), error};
-	assert_int_equal(catalog_write(p->f->catalog, note_body, &p->noted), 0);
 }
 
 /* Three of 10 bytes: one waits, one failed, one may not be read; one alone of 20 that failed; two of
@@ -51,9 +35,9 @@ static int play_setup(void **state)
 	add(p, "other", 30);
 	add(p, "read", 30);
 	fixture_commit(p->f);
-	note(p, "failed", EIO);
-	note(p, "refused", EACCES);
-	note(p, "alone", ENOMEM);
+	set_error(p->f, ERROR_FILE, id_of(p, "failed"), EIO);
+	set_error(p->f, ERROR_FILE, id_of(p, "refused"), EACCES);
+	set_error(p->f, ERROR_FILE, id_of(p, "alone"), ENOMEM);
 	assert_int_equal(set_content(p->f, id_of(p, "read"), 0), 0);
 	*state = p;
 	return 0;

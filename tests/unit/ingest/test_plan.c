@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "catalog/errors.h"
 #include "catalog/fixture.h"
 #include "ingest/plan.h"
 
@@ -48,11 +47,6 @@ static void mark_read(struct play *p, size_t which)
 {
 	assert_int_equal(set_content(p->f, p->files[which].id, 0), 0);
 	p->files[which].read = true;
-}
-
-static int error_body(struct catalog_writer *w, void *context)
-{
-	return catalog_set_error(w, ERROR_FILE, *(const uint64_t *)context, EIO);
 }
 
 static struct file *file_with_id(struct play *p, uint64_t id)
@@ -284,7 +278,7 @@ static void test_files_with_errors_are_left_out_when_asked_for(void **state)
 	struct play *p = *state;
 
 	add_files(p, 5, 4);
-	assert_int_equal(catalog_write(p->f->catalog, error_body, &p->files[1].id), 0);
+	set_error(p->f, ERROR_FILE, p->files[1].id, EIO);
 	run_plan(p, 100, true, false);
 	assert_true(p->files[0].window && !p->files[1].window && p->files[2].window);
 	run_plan(p, 100, false, false);
@@ -382,7 +376,7 @@ static void test_file_that_could_not_be_read_is_a_candidate_only_where_it_is_tri
 	struct ingest_sizes sizes = {.list = &size, .count = 1};
 
 	add_files(p, 5, 3);
-	assert_int_equal(catalog_write(p->f->catalog, error_body, &p->files[1].id), 0);
+	set_error(p->f, ERROR_FILE, p->files[1].id, EIO);
 	run_sizes(p, 10, &sizes, false);
 	assert_true(p->files[0].window && !p->files[1].window && p->files[2].window);
 	sizes.context = &p->files[1].id;

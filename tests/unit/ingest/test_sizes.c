@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/stop.h"
 #include "catalog/audit.h"
-#include "catalog/check.h"
-#include "catalog/scan.h"
 #include "ingest/sizes.h"
 
 #define FILES 20
@@ -33,14 +31,6 @@ static int setup_deferred(void **state)
 	return 0;
 }
 
-static void assert_sound(const struct fixture *f)
-{
-	struct catalog_reader *reader = fixture_read(f);
-
-	assert_int_equal(check_catalog(reader), 0);
-	catalog_read_end(reader);
-}
-
 /* Files in the list, which are in its order. */
 static size_t count_listed(const struct fixture *f)
 {
@@ -64,7 +54,7 @@ static void assert_all_listed(const struct fixture *f, size_t count)
 {
 	assert_int_equal(count_listed(f), count);
 	assert_int_equal(totals_of(f).unlisted, 0);
-	assert_sound(f);
+	assert_consistent(f);
 	audit_index(f->catalog);
 }
 
@@ -73,7 +63,7 @@ static void test_files_are_listed_in_runs(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(count_listed(f), 1);
-	assert_sound(f);
+	assert_consistent(f);
 	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
 	assert_all_listed(f, FILES + 1);
 	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0); /* nothing is left to do */
@@ -105,14 +95,9 @@ static void test_changes_before_the_listing_are_in_it(void **state)
 	add_file(f, f->roots[0], "hard-link", file_of(1005, 200 - 5, 0));
 	fixture_commit(f);
 	assert_int_equal(count_listed(f), 0);
-	assert_sound(f);
+	assert_consistent(f);
 	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
 	assert_all_listed(f, FILES - 1);
-}
-
-static int learn_body(struct catalog_writer *w, void *context)
-{
-	return catalog_set_content(w, context);
 }
 
 static void test_content_of_an_unlisted_file_is_not_taken(void **state)
@@ -122,9 +107,9 @@ static void test_content_of_an_unlisted_file_is_not_taken(void **state)
 	const struct file_record file = file_at(f, id);
 	struct content_change change = {.file = id, .digest = file_digest(&file), .prefix = 1};
 
-	assert_int_equal(catalog_write(f->catalog, learn_body, &change), CONTENT_STALE);
+	assert_int_equal(set_content_change(f, &change), CONTENT_STALE);
 	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
-	assert_int_equal(catalog_write(f->catalog, learn_body, &change), 0);
+	assert_int_equal(set_content_change(f, &change), 0);
 	assert_all_listed(f, FILES + 1);
 }
 
@@ -135,7 +120,7 @@ static void test_stopped_listing_leaves_the_index_sound(void **state)
 	stop_request();
 	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
 	assert_int_equal(count_listed(f), 1);
-	assert_sound(f);
+	assert_consistent(f);
 }
 
 int main(void)
