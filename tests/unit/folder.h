@@ -20,13 +20,27 @@ struct folder {
 	int fd;
 };
 
+/* Makes a temporary folder in base. */
+static inline void folder_make(char path[static 64], const char *base)
+{
+	(void)snprintf(path, 64, "%s/twinfs-test-XXXXXX", base);
+	assert_non_null(mkdtemp(path));
+}
+
+static inline void folder_remove(const char *path)
+{
+	char command[128];
+
+	(void)snprintf(command, sizeof(command), "rm -rf %.100s", path);
+	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): no foreign words */
+}
+
 static inline int folder_set_up(void **state)
 {
 	struct folder *folder = malloc(sizeof(*folder));
 
 	assert_non_null(folder);
-	(void)snprintf(folder->path, sizeof(folder->path), "/var/tmp/twinfs-test-XXXXXX");
-	assert_non_null(mkdtemp(folder->path));
+	folder_make(folder->path, "/var/tmp");
 	folder->fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(folder->fd >= 0);
 	*state = folder;
@@ -36,11 +50,9 @@ static inline int folder_set_up(void **state)
 static inline int folder_tear_down(void **state)
 {
 	struct folder *folder = *state;
-	char command[128];
 
 	(void)close(folder->fd);
-	(void)snprintf(command, sizeof(command), "rm -rf %s", folder->path);
-	assert_int_equal(system(command), 0);
+	folder_remove(folder->path);
 	free(folder);
 	return 0;
 }

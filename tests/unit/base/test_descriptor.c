@@ -16,13 +16,14 @@
 
 #include "base/attributes.h"
 #include "base/descriptor.h"
+#include "folder.h"
 #include "unit_test.h"
 
 /* A folder with some of everything, which each test may use and none changes:
  *
  *   file  sub/file  link -> file  dirlink -> sub  fifo  up -> ..
  */
-static char folder[] = "/tmp/twinfs-test-XXXXXX";
+static char folder[64];
 static int root = -1;
 
 static int write_file_at(int directory, const char *name, const char *text)
@@ -35,7 +36,7 @@ static int write_file_at(int directory, const char *name, const char *text)
 static int make_folder(void **state)
 {
 	(void)state;
-	assert_non_null(mkdtemp(folder));
+	folder_make(folder, "/tmp");
 	root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(root >= 0);
 	assert_int_equal(mkdirat(root, "sub", 0755), 0);
@@ -50,12 +51,10 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	char command[64];
-
 	(void)state;
 	close(root);
-	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command); /* NOLINT(cert-env33-c): our own words */
+	folder_remove(folder);
+	return 0;
 }
 
 /* From here on the kernel seems not to know openat2. */

@@ -21,6 +21,7 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "folder.h"
 #include "twinfs/format.h"
 #include "unit_test.h"
 
@@ -42,18 +43,7 @@ struct fixture {
 /* In memory where there is such a place: a commit then waits for no disk. */
 static inline void fixture_make_folder(char folder[64])
 {
-	const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-
-	(void)snprintf(folder, 64, "%s/twinfs-test-XXXXXX", base);
-	assert_non_null(mkdtemp(folder));
-}
-
-static inline void fixture_remove_folder(const char *folder)
-{
-	char command[128];
-
-	(void)snprintf(command, sizeof(command), "rm -rf %.100s", folder);
-	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): our own words */
+	folder_make(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 }
 
 static inline struct name name_of(const char *text)
@@ -193,7 +183,7 @@ static inline int fixture_teardown(void **state)
 	struct fixture *f = *state;
 
 	catalog_close(f->catalog);
-	fixture_remove_folder(f->folder);
+	folder_remove(f->folder);
 	free(f);
 	return 0;
 }

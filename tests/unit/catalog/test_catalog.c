@@ -14,7 +14,7 @@ static const char *path_in(const struct fixture *f, const char *name)
 	return path;
 }
 
-static bool is_there(const struct fixture *f, const char *name)
+static bool has_file(const struct fixture *f, const char *name)
 {
 	return access(path_in(f, name), F_OK) == 0;
 }
@@ -106,10 +106,10 @@ static void test_what_was_committed_is_there_after_a_kill(void **state)
 
 	catalog_close(f->catalog);
 	in_killed_process(f, commit_one);
-	assert_false(is_there(f, TWINFS_INDEX_SEAL));
+	assert_false(has_file(f, TWINFS_INDEX_SEAL));
 	fixture_open(f);
 	assert_true(id_at(f, f->roots[0], "killed") != 0);
-	assert_false(is_there(f, TWINFS_INDEX_DAMAGED));
+	assert_false(has_file(f, TWINFS_INDEX_DAMAGED));
 	audit_index(f->catalog);
 }
 
@@ -223,7 +223,7 @@ static void test_reading_only_changes_no_file(void **state)
 	after = read_all(f, TWINFS_INDEX_DATA, &length_after);
 	assert_int_equal(length, length_after);
 	assert_memory_equal(before, after, length);
-	assert_true(is_there(f, TWINFS_INDEX_SEAL));
+	assert_true(has_file(f, TWINFS_INDEX_SEAL));
 	free(before);
 	free(after);
 	f->catalog = NULL;
@@ -285,7 +285,7 @@ static void assert_refused_as_newer(struct fixture *f)
 	const struct catalog_options look = {.folder = f->folder, .read_only = true};
 	size_t length, length_after;
 	char *before = read_all(f, TWINFS_INDEX_DATA, &length), *after;
-	bool sealed = is_there(f, TWINFS_INDEX_SEAL);
+	bool sealed = has_file(f, TWINFS_INDEX_SEAL);
 
 	assert_int_equal(fixture_open_code(f), CATALOG_NEWER);
 	assert_int_equal(catalog_open(&f->catalog, &look), CATALOG_NEWER);
@@ -293,8 +293,8 @@ static void assert_refused_as_newer(struct fixture *f)
 	after = read_all(f, TWINFS_INDEX_DATA, &length_after);
 	assert_int_equal(length, length_after);
 	assert_memory_equal(before, after, length);
-	assert_int_equal(is_there(f, TWINFS_INDEX_SEAL), sealed);
-	assert_false(is_there(f, TWINFS_INDEX_DAMAGED));
+	assert_int_equal(has_file(f, TWINFS_INDEX_SEAL), sealed);
+	assert_false(has_file(f, TWINFS_INDEX_DAMAGED));
 	free(before);
 	free(after);
 }
@@ -316,7 +316,7 @@ static void assert_built_anew(struct fixture *f)
 
 	assert_int_equal(catalog_open(&f->catalog, &look), CATALOG_DAMAGED);
 	fixture_open(f);
-	assert_true(is_there(f, TWINFS_INDEX_DAMAGED));
+	assert_true(has_file(f, TWINFS_INDEX_DAMAGED));
 	assert_int_equal(totals_of(f).directories, 0);
 	assert_true(catalog_new_id(f->catalog) > f->roots[1]);
 	fixture_fill(f);
@@ -361,7 +361,7 @@ static void test_index_of_another_program_is_set_aside(void **state)
 	catalog_close(f->catalog);
 	set_format(f, "somebody 1");
 	fixture_open(f);
-	assert_true(is_there(f, TWINFS_INDEX_DAMAGED));
+	assert_true(has_file(f, TWINFS_INDEX_DAMAGED));
 	assert_int_equal(totals_of(f).directories, 0);
 }
 
@@ -400,7 +400,7 @@ static void test_ids_go_on_when_the_index_is_built_anew(void **state)
 	catalog_close(f->catalog);
 	fixture_write_text(f, TWINFS_INDEX_DATA, "no index");
 	fixture_open(f);
-	assert_true(is_there(f, TWINFS_INDEX_DAMAGED));
+	assert_true(has_file(f, TWINFS_INDEX_DAMAGED));
 	assert_true(catalog_new_id(f->catalog) > last);
 	last = catalog_new_id(f->catalog);
 	catalog_close(f->catalog);

@@ -204,7 +204,7 @@ static void test_index_that_holds_nothing_is_consistent(void **state)
 	assert_int_equal(check_catalog(reader), 0);
 	store_read_end(reader);
 	store_close(&store);
-	fixture_remove_folder(folder);
+	folder_remove(folder);
 }
 
 /* LMDB keeps with each table in which order its keys are. */
@@ -233,7 +233,7 @@ static void test_table_of_another_order_is_found(void **state)
 	assert_int_equal(check_catalog(reader), -EUCLEAN);
 	store_read_end(reader);
 	store_close(&store);
-	fixture_remove_folder(folder);
+	folder_remove(folder);
 }
 
 static void test_index_without_sources_is_consistent(void **state)
@@ -245,7 +245,7 @@ static void test_index_without_sources_is_consistent(void **state)
 	fixture_open(&f);
 	assert_consistent(&f);
 	catalog_close(f.catalog);
-	fixture_remove_folder(f.folder);
+	folder_remove(f.folder);
 }
 
 /* ---- lost writes --------------------------------------------------------------------- */

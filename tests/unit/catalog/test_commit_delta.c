@@ -292,7 +292,7 @@ static void test_news_of_a_transaction_that_ran_twice_are_told_once(void **state
 	unsigned int count = 0;
 
 	catalog_close(f->catalog);
-	fixture_remove_folder(f->folder);
+	folder_remove(f->folder);
 	fixture_make_folder(f->folder);
 	f->map_bytes = 128 << 10;
 	fixture_open(f);

@@ -152,7 +152,7 @@ static void test_paths_become_absolute_and_lose_their_symlinks(void **state)
 	check_place(longer, places.folder);
 	check_place(places.file, places.file);
 	assert_int_equal(chdir(before), 0);
-	fixture_remove_folder(places.folder);
+	folder_remove(places.folder);
 }
 
 static void check_refused(const char *given, int expected, const char *said)
@@ -183,7 +183,7 @@ static void test_what_is_no_folder_and_no_file_is_refused(void **state)
 	check_refused(missing, -ENOENT, "No such file or directory");
 	check_refused("/dev/null", -EINVAL, "needs a folder or a file");
 	check_refused("", -EINVAL, "needs a folder or a file");
-	fixture_remove_folder(places.folder);
+	folder_remove(places.folder);
 }
 
 static int check(const struct fixture *f, const struct rule_settings *settings, size_t count)

@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/attributes.h"
+#include "folder.h"
 #include "ingest/disk_kind.h"
 #include "unit_test.h"
 
@@ -53,8 +54,7 @@ static int setup(void **state)
 	struct play *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
-	(void)snprintf(p->folder, sizeof(p->folder), "%s", "/tmp/twinfs-device-XXXXXX");
-	assert_non_null(mkdtemp(p->folder));
+	folder_make(p->folder, "/tmp");
 	p->sys = text_of("%s/sys", p->folder);
 	p->mountinfo = text_of("%s/mountinfo", p->folder);
 	p->places = (struct disk_kind_places){p->sys, p->mountinfo};
@@ -66,11 +66,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct play *p = *state;
-	char *command AUTO_FREE = text_of("rm -r '%s'", p->folder);
 
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe,bugprone-command-processor,cert-env33-c): no
-	 * threads */
-	assert_int_equal(system(command), 0);
+	folder_remove(p->folder);
 	free(p->sys);
 	free(p->mountinfo);
 	free(p);

@@ -38,12 +38,12 @@ static inline void tree_open(struct tree *t)
 static inline int tree_setup(void **state)
 {
 	struct tree *t = calloc(1, sizeof(*t));
-	char folder[] = "/var/tmp/twinfs-test-XXXXXX";
+	char folder[64];
 
 	assert_non_null(t);
 	fixture_make_folder(t->base);
 	(void)snprintf(t->index.folder, sizeof(t->index.folder), "%.50s/index", t->base);
-	assert_non_null(mkdtemp(folder));
+	folder_make(folder, "/var/tmp");
 	(void)snprintf(t->source, sizeof(t->source), "%s/source", folder);
 	assert_int_equal(mkdir(t->source, 0755), 0);
 	t->fd = open(t->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -63,8 +63,8 @@ static inline int tree_teardown(void **state)
 	catalog_close(t->index.catalog);
 	close(t->fd);
 	*strrchr(t->source, '/') = '\0';
-	fixture_remove_folder(t->source);
-	fixture_remove_folder(t->base);
+	folder_remove(t->source);
+	folder_remove(t->base);
 	free(t);
 	return 0;
 }

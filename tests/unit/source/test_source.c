@@ -39,7 +39,7 @@ static int teardown_play(void **state)
 	assert_int_equal(chdir("/"), 0);
 	sources_close(&p->sources);
 	catalog_close(p->index.catalog);
-	fixture_remove_folder(p->folder);
+	folder_remove(p->folder);
 	free(p);
 	return 0;
 }

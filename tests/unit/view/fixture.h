@@ -17,12 +17,20 @@
 #include "catalog/change.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
+#include "folder.h"
 #include "source/source.h"
 #include "unit_test.h"
 #include "view/node.h"
 #include "view/view.h"
 
 #define FIXTURE_SOURCES_MAX 2
+
+/* The name of the group of group_hash. */
+#define HASH_NAME "00000000000000010000000000000002"
+
+static const struct hash128 group_hash = {1, 2};
+static const char *const one_source[] = {"source", NULL};
+static const char *const two_sources[] = {"one", "two", NULL};
 
 struct fixture {
 	char folder[64]; /* index/ and the sources are in it */
@@ -48,8 +56,8 @@ static inline void fixture_open(struct fixture *fixture, const char *const *name
 	char **resolved;
 	size_t count = 0;
 
-	*fixture = (struct fixture){.folder = "/tmp/twinfs-test-XXXXXX", .next_inode = 1000000};
-	assert_non_null(mkdtemp(fixture->folder));
+	*fixture = (struct fixture){.next_inode = 1000000};
+	folder_make(fixture->folder, "/tmp");
 	(void)snprintf(index, sizeof(index), "%s/index", fixture->folder);
 	for (; names[count]; count++) {
 		(void)snprintf(paths[count], sizeof(paths[count]), "%s/%s", fixture->folder,
@@ -67,13 +75,16 @@ static inline void fixture_open(struct fixture *fixture, const char *const *name
 
 static inline void fixture_close(struct fixture *fixture)
 {
-	char command[128];
-
 	view_deinit(&fixture->view);
 	sources_close(&fixture->sources);
 	catalog_close(fixture->catalog);
-	(void)snprintf(command, sizeof(command), "rm -rf %s", fixture->folder);
-	run(command);
+	folder_remove(fixture->folder);
+}
+
+/* The root of the first source. */
+static inline uint64_t root_of(const struct fixture *fixture)
+{
+	return fixture->sources.list[0].root;
 }
 
 /* ---- filling the index --------------------------------------------------------------- */
@@ -152,6 +163,15 @@ static inline void fixture_add_file(struct fixture *fixture, uint64_t dir, const
 	};
 
 	fixture_apply(fixture, &change, 1);
+}
+
+/* Adds "a" and "b" of 5 bytes to the root. */
+static inline void fixture_add_pair(struct fixture *fixture, struct attributes pair[static 2])
+{
+	for (int i = 0; i < 2; i++) {
+		pair[i] = fixture_file(fixture, S_IFREG | 0644, 5);
+		fixture_add_file(fixture, root_of(fixture), i ? "b" : "a", &pair[i]);
+	}
 }
 
 static inline void fixture_remove(struct fixture *fixture, uint64_t dir, const char *name)

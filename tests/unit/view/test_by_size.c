@@ -2,8 +2,6 @@
 #include "fixture.h"
 #include "view/rank_name.h"
 
-static const char *const one_source[] = {"source", NULL};
-
 /* Groups of two files each; group i gives back sizes[i] bytes. */
 struct crowd {
 	struct fixture fixture;
@@ -76,7 +74,7 @@ static int set_up(void **state)
 	if (!crowd)
 		return -1;
 	fixture_open(&crowd->fixture, one_source);
-	crowd->root = crowd->fixture.sources.list[0].root;
+	crowd->root = root_of(&crowd->fixture);
 	return 0;
 }
 

@@ -5,13 +5,6 @@
 
 #include "fixture.h"
 
-static const char *const one_source[] = {"source", NULL};
-
-static uint64_t root_of(const struct fixture *fixture)
-{
-	return fixture->sources.list[0].root;
-}
-
 static void add_file(struct fixture *fixture, const char *name, uint64_t size)
 {
 	struct attributes file = fixture_file(fixture, S_IFREG | 0644, size);
@@ -48,10 +41,7 @@ static void test_pending_lists_files_whose_size_is_not_theirs_alone(void **state
 	add_file(&fixture, "empty", 0);
 	add_file(&fixture, "empty too", 0);
 	assert_string_equal(content_of(&fixture, FIXED_PENDING), "");
-	for (int i = 0; i < 2; i++) {
-		pair[i] = fixture_file(&fixture, S_IFREG | 0644, 5);
-		fixture_add_file(&fixture, root_of(&fixture), i ? "b" : "a", &pair[i]);
-	}
+	fixture_add_pair(&fixture, pair);
 	text = content_of(&fixture, FIXED_PENDING);
 	line = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
 	(void)snprintf(expected, sizeof(expected), "%s/source/a", fixture.folder);

@@ -2,10 +2,6 @@
 #include "fixture.h"
 
 #define INODES 40
-#define HASH_NAME "00000000000000010000000000000002"
-
-static const struct hash128 group_hash = {1, 2};
-static const char *const one_source[] = {"source", NULL};
 
 /* Names come and go in these. */
 static struct fixture_listing before, after;
@@ -14,8 +10,8 @@ static struct fixture_listing before, after;
 static uint64_t make_group(struct fixture *fixture, struct attributes members[static INODES],
 			   uint64_t dirs[static 2])
 {
-	dirs[0] = fixture_add_dir(fixture, fixture->sources.list[0].root, "d", 0);
-	dirs[1] = fixture_add_dir(fixture, fixture->sources.list[0].root, "e", 0);
+	dirs[0] = fixture_add_dir(fixture, root_of(fixture), "d", 0);
+	dirs[1] = fixture_add_dir(fixture, root_of(fixture), "e", 0);
 	for (int i = 0; i < INODES; i++) {
 		members[i] = fixture_file(fixture, S_IFREG | 0644, 5);
 		for (int n = 0; n < i % 7 + 1; n++) {
@@ -100,7 +96,7 @@ static void test_a_folder_has_only_the_copies_of_its_group(void **state)
 	fixture_open(&fixture, one_source);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		members[i] = fixture_file(&fixture, S_IFREG | 0644, 5);
-		fixture_add_file(&fixture, fixture.sources.list[0].root, names[i], &members[i]);
+		fixture_add_file(&fixture, root_of(&fixture), names[i], &members[i]);
 	}
 	(void)fixture_add_group(&fixture, group_hash, members, 2);
 	(void)fixture_add_group(&fixture, (struct hash128){3, 4}, members + 2, 2);
@@ -254,11 +250,8 @@ static void test_a_group_that_fell_apart_has_no_names(void **state)
 
 	(void)state;
 	fixture_open(&fixture, one_source);
-	root = fixture.sources.list[0].root;
-	for (int i = 0; i < 2; i++) {
-		members[i] = fixture_file(&fixture, S_IFREG | 0644, 5);
-		fixture_add_file(&fixture, root, i ? "b" : "a", &members[i]);
-	}
+	root = root_of(&fixture);
+	fixture_add_pair(&fixture, members);
 	group = node_make(NODE_GROUP, fixture_add_group(&fixture, group_hash, members, 2));
 	assert_int_equal(fixture_find(&fixture, "dups/" HASH_NAME "/b"),
 			 node_make(NODE_FILE, fixture_file_id(&fixture, &members[1])));
@@ -282,7 +275,6 @@ static void test_a_group_that_fell_apart_has_no_names(void **state)
 
 static void test_copies_of_several_sources_begin_with_their_tree(void **state)
 {
-	static const char *const two_sources[] = {"one", "two", NULL};
 	struct attributes members[2];
 	struct fixture fixture;
 	uint64_t group;

@@ -3,12 +3,6 @@
 #include "fixture.h"
 #include "view/invalidation.h"
 
-#define HASH_NAME "00000000000000010000000000000002"
-
-static const struct hash128 group_hash = {1, 2};
-static const char *const one_source[] = {"source", NULL};
-static const char *const two_sources[] = {"one", "two", NULL};
-
 /* What the sink was told, in the words "entry 1:5 name", "settle 1:5", "node 1:5": kind and id. */
 struct told {
 	struct fixture fixture;
@@ -90,7 +84,7 @@ static void spread(void)
 
 static size_t root(void)
 {
-	return told->fixture.sources.list[0].root;
+	return root_of(&told->fixture);
 }
 
 /* How often something was told. */
@@ -170,10 +164,7 @@ static void test_a_new_group_hides_the_redundant_name(void **state)
 
 	(void)state;
 	begin(one_source);
-	for (int i = 0; i < 2; i++) {
-		pair[i] = fixture_file(&told->fixture, S_IFREG | 0644, 5);
-		fixture_add_file(&told->fixture, root(), i ? "b" : "a", &pair[i]);
-	}
+	fixture_add_pair(&told->fixture, pair);
 	spread();
 	assert_int_equal(view_getattr(&told->fixture.call, node_make(NODE_DIR, root()), &before),
 			 0);
@@ -317,10 +308,7 @@ static void test_folders_of_groups_are_told_of_names_of_their_copies(void **stat
 
 	(void)state;
 	begin(one_source);
-	for (int i = 0; i < 2; i++) {
-		pair[i] = fixture_file(&told->fixture, S_IFREG | 0644, 5);
-		fixture_add_file(&told->fixture, root(), i ? "b" : "a", &pair[i]);
-	}
+	fixture_add_pair(&told->fixture, pair);
 	group = fixture_add_group(&told->fixture, group_hash, pair, 2);
 	spread();
 	assert_int_equal(count("copies", 0, 0, ""), 0);

@@ -7,26 +7,12 @@
 #include "fixture.h"
 #include "source/source.h"
 
-#define HASH_NAME "00000000000000010000000000000002"
-
-static const struct hash128 group_hash = {1, 2};
-static const char *const one_source[] = {"source", NULL};
-static const char *const two_sources[] = {"one", "two", NULL};
-
 static struct fixture_listing listed;
-
-static uint64_t root_of(const struct fixture *fixture)
-{
-	return fixture->sources.list[0].root;
-}
 
 /* Adds "a" and "b", equal, to the root. */
 static void add_pair(struct fixture *fixture, struct attributes pair[static 2])
 {
-	for (int i = 0; i < 2; i++) {
-		pair[i] = fixture_file(fixture, S_IFREG | 0644, 5);
-		fixture_add_file(fixture, root_of(fixture), i ? "b" : "a", &pair[i]);
-	}
+	fixture_add_pair(fixture, pair);
 	(void)fixture_add_group(fixture, group_hash, pair, 2);
 }
 
