@@ -309,6 +309,12 @@ static inline void add_unknown(struct fixture *f, uint64_t dir, const char *name
 	change->error = error;
 }
 
+/* What move_dir finds in the new place. */
+static inline struct attributes moved_dir(uint64_t id)
+{
+	return dir_of(4000 + id);
+}
+
 static inline void move_dir(struct fixture *f, uint64_t id, uint64_t dir, const char *name)
 {
 	struct name_change *change = fixture_change(f, NAME_MOVE_DIR);
@@ -316,7 +322,7 @@ static inline void move_dir(struct fixture *f, uint64_t id, uint64_t dir, const 
 	change->id = id;
 	change->dir = dir;
 	change->name = name_of(name);
-	change->attributes = dir_of(4000 + id);
+	change->attributes = moved_dir(id);
 }
 
 static inline void remove_this(struct fixture *f, uint64_t dir, struct name name)

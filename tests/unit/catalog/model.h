@@ -22,6 +22,8 @@ struct model_dir {
 	int parent; /* MODEL_NONE: a source */
 	int source;
 	char name[16];
+	uint64_t inode;
+	uint32_t flags;
 	int error;
 };
 
@@ -116,6 +118,14 @@ static inline void model_forget(struct model *m, int inode)
 
 /* ---- names --------------------------------------------------------------------------- */
 
+/* A directory was examined. */
+static inline void model_examine(struct model *m, int dir, const struct name_change *change)
+{
+	m->dirs[dir].inode = change->attributes.inode;
+	m->dirs[dir].flags = change->flags;
+	m->dirs[dir].error = change->error;
+}
+
 static inline void model_touch(struct model *m, int inode)
 {
 	model_forget(m, inode);
@@ -197,6 +207,7 @@ static inline void model_move(struct model *m, int name, int dir, const char *te
 	int child = m->names[name].child;
 
 	m->names[name].dir = m->dirs[child].parent = dir;
+	m->dirs[child].inode = moved_dir(m->dirs[child].id).inode;
 	(void)snprintf(m->names[name].text, sizeof(m->names[name].text), "%s", text);
 	(void)snprintf(m->dirs[child].name, sizeof(m->dirs[child].name), "%s", text);
 }
@@ -312,6 +323,22 @@ static inline void model_check_inode(struct model *m, int inode, struct catalog_
 	assert_int_equal(content.group, i->group == MODEL_NONE ? 0 : m->groups[i->group].id);
 }
 
+static inline void model_check_dir(const struct model *m, const struct model_dir *d,
+				   struct catalog_reader *r)
+{
+	int error = d->error || !(d->flags & DIR_NOT_SEARCHED) ? d->error : EACCES, noted;
+	struct dir_record dir;
+
+	assert_int_equal(catalog_get_dir(r, d->id, &dir), 0);
+	assert_int_equal(dir.parent, d->parent == MODEL_NONE ? 0 : m->dirs[d->parent].id);
+	assert_int_equal(dir.source, d->source);
+	assert_int_equal(dir.attributes.inode, d->inode);
+	assert_int_equal(dir.flags, d->flags);
+	assert_int_equal(dir.error, d->error);
+	assert_int_equal(catalog_get_error(r, ERROR_DIR, d->id, &noted), 0);
+	assert_int_equal(noted, error);
+}
+
 static inline void model_check_name(const struct model *m, const struct model_name *name,
 				    struct catalog_reader *r)
 {
@@ -361,8 +388,11 @@ static inline void model_check(struct model *m, struct catalog *catalog)
 			model_check_group(m, g, r);
 		expected.groups += m->groups[g].used && model_members(m, g) > 1;
 	}
-	for (int d = 0; d < MODEL_DIRS; d++)
+	for (int d = 0; d < MODEL_DIRS; d++) {
+		if (m->dirs[d].used)
+			model_check_dir(m, &m->dirs[d], r);
 		expected.directories += m->dirs[d].used;
+	}
 	assert_int_equal(catalog_get_totals(r, &totals), 0);
 	assert_int_equal(totals.files, expected.files);
 	assert_int_equal(totals.names, expected.names);

@@ -42,6 +42,8 @@ static void random_removal(struct play *p)
 
 	if (name == MODEL_NONE || (p->m.names[name].kind == ENTRY_DIR && !one_in(8)))
 		return;
+	if (!id_at(p->f, p->m.dirs[p->m.names[name].dir].id, p->m.names[name].text))
+		return; /* it moved in this batch */
 	remove_name(p->f, p->m.dirs[p->m.names[name].dir].id, p->m.names[name].text);
 	model_remove(&p->m, name);
 }
@@ -59,8 +61,16 @@ static struct model_name *new_name(struct play *p, enum entry_kind kind, int chi
 	return name;
 }
 
+/* How the examination of a directory ended. */
+static void random_findings(struct name_change *change)
+{
+	change->error = one_in(4) ? EIO : 0;
+	change->flags = one_in(4) ? DIR_NOT_SEARCHED : 0;
+}
+
 static void random_dir(struct play *p)
 {
+	struct name_change *change;
 	int at = PICK(p->m.dirs, false);
 	struct model_name *name = at == MODEL_NONE ? NULL : new_name(p, ENTRY_DIR, at);
 
@@ -71,7 +81,24 @@ static void random_dir(struct play *p)
 					   .source = p->m.dirs[name->dir].source};
 	memcpy(p->m.dirs[at].name, name->text, sizeof(name->text));
 	p->m.dirs[at].id = add_dir(p->f, p->m.dirs[name->dir].id, name->text);
-	p->f->changes[p->f->count - 1].source = (uint32_t)p->m.dirs[at].source;
+	change = &p->f->changes[p->f->count - 1];
+	change->source = (uint32_t)p->m.dirs[at].source;
+	random_findings(change);
+	model_examine(&p->m, at, change);
+}
+
+static void random_dir_update(struct play *p)
+{
+	int dir = PICK(p->m.dirs, true);
+	struct name_change *change;
+
+	if (dir == MODEL_NONE)
+		return;
+	change = fixture_change(p->f, NAME_UPDATE_DIR);
+	change->id = p->m.dirs[dir].id;
+	change->attributes = dir_of(200000 + (uint64_t)random() % 1000);
+	random_findings(change);
+	model_examine(&p->m, dir, change);
 }
 
 static void random_unknown(struct play *p)
@@ -199,10 +226,10 @@ static void random_touch(struct play *p)
 	model_touch(&p->m, inode);
 }
 
-static void shuffle_changes(struct fixture *f)
+static void shuffle_changes(struct fixture *f, size_t first)
 {
-	for (size_t i = f->count; i > 1; i--) {
-		size_t other = (size_t)random() % i;
+	for (size_t i = f->count; i > first + 1; i--) {
+		size_t other = first + (size_t)random() % (i - first);
 		struct name_change swap = f->changes[i - 1];
 
 		f->changes[i - 1] = f->changes[other];
@@ -224,6 +251,11 @@ static void learn_ids(struct play *p)
 
 static void play_names(struct play *p)
 {
+	size_t moves;
+
+	if (one_in(3))
+		random_move(p);
+	moves = p->f->count; /* they keep their order, as the last one of a directory counts */
 	for (long i = random() % 3; i > 0; i--)
 		random_touch(p);
 	for (long i = random() % 12; i > 0; i--)
@@ -236,9 +268,11 @@ static void play_names(struct play *p)
 		else
 			random_file(p);
 	}
-	shuffle_changes(p->f);
+	shuffle_changes(p->f, moves);
 	for (long i = random() % 4; i > 0; i--)
 		random_update(p);
+	if (one_in(3))
+		random_dir_update(p);
 	fixture_commit(p->f);
 	model_commit(&p->m);
 	learn_ids(p);
@@ -440,6 +474,7 @@ static void play(struct fixture *f, unsigned int seed, int steps)
 		p->m.dirs[i] = (struct model_dir){.used = true,
 						  .id = f->roots[i],
 						  .parent = MODEL_NONE,
+						  .inode = 2,
 						  .source = i};
 	for (int i = 0; i < steps; i++) {
 		play_step(p);
