@@ -259,7 +259,8 @@ def test_move_lets_nobody_in_who_was_not(twinfs, tmp_path, count):
     [there] = moved.rglob("copy")
     assert there.parent.stat().st_mode & 0o7777 == 0o700
     assert there.parents[1].stat().st_mode & 0o7777 == 0o755
-    assert count == 1 or (moved / "two").stat().st_mode & 0o7777 == 0o750
+    if count == 2:
+        assert (moved / "two").stat().st_mode & 0o7777 == 0o750
 
 
 def test_move_to_another_file_system_takes_everything_along(twinfs, source, tmp_path):
@@ -323,7 +324,10 @@ def test_file_open_for_writing_is_left_alone(twinfs, source, words):
         refusal(twinfs(*words, "--yes", source), busy, "open for writing")
     assert busy.stat().st_nlink == 1
     assert busy.read_bytes() == kept.read_bytes()
-    assert not other.exists() or other.stat().st_nlink == 2
+    if words == ["remove"]:
+        assert not other.exists()
+    else:
+        assert other.samefile(kept)
 
 
 def test_kept_file_open_for_writing_leaves_all_alone(twinfs, source):
@@ -405,7 +409,10 @@ def test_copy_on_a_file_system_without_leases_is_left_alone_unless_told_otherwis
     assert [kept_of(path) for path in (kept, copy)] == before
     twinfs.ok(*words, *to, "--yes", "--without-leases", source)
     assert kept.read_bytes() == before[0][0]
-    assert not copy.exists() or copy.samefile(kept)
+    if words[0] == "link":
+        assert copy.samefile(kept)
+    else:
+        assert not copy.exists()
 
 
 def test_copy_is_left_alone_where_a_lease_does_not_tell_of_all_writers(
@@ -484,10 +491,13 @@ def test_on_a_terminal_it_asks(twinfs, source, answer):
         os.close(slave)
         os.close(master)
     assert "2 copies" in result.error.decode()
-    assert result.status == (0 if answer == "y\n" else 1)
-    assert (len(everything(source)) == 1) == (answer == "y\n")
-    assert answer == "y\n" or everything(source) == before
-    assert answer == "y\n" or result.errors[-1].endswith(". [y/N] twinfs: nothing was done")
+    if answer == "y\n":
+        assert result.status == 0
+        assert len(everything(source)) == 1
+    else:
+        assert result.status == 1
+        assert everything(source) == before
+        assert result.errors[-1].endswith(". [y/N] twinfs: nothing was done")
 
 
 @pytest.mark.parametrize("words, about", [

@@ -65,6 +65,6 @@ def test_symbolic_link_needs_a_kept_file_that_all_reach_who_reach_the_copy(twinf
     result = twinfs("link", "--symbolic", "--yes", source)
     assert result.status == (0 if allowed else 3), result
     assert copy.is_symlink() == allowed
-    assert allowed or "--force-metadata" in result.errors[-1]
+    assert any("--force-metadata" in line for line in result.errors) != allowed
     twinfs.ok("link", "--symbolic", "--force-metadata", "--yes", source)
     assert os.path.samefile(kept, copy)

@@ -391,6 +391,7 @@ def test_terminal_ends_the_view_and_leaves_nothing(twinfs, small, tmp_path):
                                env=twinfs.environment, stdin=subprocess.DEVNULL,
                                stderr=subprocess.PIPE)
     assert until(lambda: (mount / "uniques").exists() or process.poll() is not None)
+    assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
     process.communicate(timeout=60)
     assert not is_mounted(mount)

@@ -113,7 +113,9 @@ def test_copies_of_a_file_are_shown_in_the_view_whatever_its_name(desk, odd):
             assert desk.act("show-copies", name, cwd=odd / "odd") == wanted
             if number % 4 == 0:
                 assert desk.act("show-copies", trees.join(odd, b"odd", name)) == wanted
-        for copy in os.listdir(folder_of(view, b"copies/3")):
+        copies = os.listdir(folder_of(view, b"copies/3"))
+        assert len(copies) == 2
+        for copy in copies:
             assert desk.act("show-copies", trees.join(folder_of(view, b"copies/3"), copy)) == [
                 [b"xdg-open", folder_of(view, b"copies/3"), b""]]
 
@@ -513,7 +515,8 @@ def test_every_file_manager_gets_what_it_reads_and_all_of_it_goes(home):
         assert ("--uris" in words) == (path.suffix == ".nemo_action")
     scripts = [path for path in found if path.parent.name == "scripts"]
     assert len(scripts) == 9 and all(os.access(path, os.X_OK) for path in scripts)
-    assert all(os.access(path, os.X_OK) for path in home.data.glob("kio/servicemenus/*"))
+    menus = list(home.data.glob("kio/servicemenus/*"))
+    assert menus and all(os.access(path, os.X_OK) for path in menus)
     home.install("--remove")
     assert home.everything() == {}
 

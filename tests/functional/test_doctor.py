@@ -352,5 +352,6 @@ def test_text_has_a_line_for_each_check_and_for_each_remedy(twinfs, source, moun
         assert any(line.split()[0] == check["verdict"] and check["check"] in line and
                    (numbers or line.endswith(check["found"])) for line in lines)
     remedies = [check["remedy"] for check in checks if "remedy" in check]
+    assert remedies
     assert [line.split("remedy:")[1].strip() for line in lines if "remedy:" in line] == remedies
     assert "problem" in lines[-1]

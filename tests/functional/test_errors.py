@@ -22,9 +22,9 @@ def mount(tmp_path):
     return path
 
 
-def one_line(result, *words, status=(1,)):
+def one_line(result, *words, status=1):
     """One line that has all these words."""
-    assert result.status in status, result
+    assert result.status == status, result
     assert result.out == b""
     assert len(result.errors) == 1, result
     for word in words:
@@ -35,7 +35,7 @@ def one_line(result, *words, status=(1,)):
 @pytest.mark.parametrize("command", ["scan", "list", "mount"])
 def test_source_that_is_not_there(twinfs, tmp_path, mount, command):
     result = twinfs(command, tmp_path / "nowhere", *([mount] if command == "mount" else []))
-    assert one_line(result, "nowhere", status=(1, 2))
+    assert one_line(result, "nowhere")
     assert re.search("No such file|does not exist", result.errors[0])
     assert not twinfs.index.exists()
     assert not is_mounted(mount)
@@ -45,19 +45,19 @@ def test_source_that_is_not_there(twinfs, tmp_path, mount, command):
 def test_source_that_is_a_file(twinfs, small, mount, command):
     path = trees.join(small, b"alone")
     result = twinfs(command, path, *([mount] if command == "mount" else []))
-    assert one_line(result, path, status=(1, 2))
+    assert one_line(result, path)
     assert "directory" in result.errors[0]
     assert not twinfs.index.exists()
 
 
 def test_one_bad_source_among_good_ones(twinfs, small, tmp_path):
-    assert one_line(twinfs("scan", small, tmp_path / "nowhere"), "nowhere", status=(1, 2))
+    assert one_line(twinfs("scan", small, tmp_path / "nowhere"), "nowhere")
     assert not twinfs.index.exists()
 
 
 def test_source_behind_a_loop_of_symlinks(twinfs, tmp_path):
     os.symlink("loop", tmp_path / "loop")
-    assert one_line(twinfs("scan", tmp_path / "loop"), "loop", status=(1, 2))
+    assert one_line(twinfs("scan", tmp_path / "loop"), "loop")
 
 
 def test_mount_point_that_is_not_there(twinfs, small, tmp_path):
@@ -98,18 +98,18 @@ def test_mount_point_inside_a_source_of_another_view(twinfs, small, tmp_path):
 
 
 def test_source_inside_a_view(twinfs, small, tmp_path, mount):
-    """Reading a view through a view: allowed or refused, never a hang."""
+    """Reading a view through a view does not hang."""
     other = twinfs.with_index(tmp_path / "other index")
     with twinfs.mounted(small) as view:
         result = other("scan", view.uniques)
-        assert result.status in (0, 1), result
+        assert result.status == 0, result
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])
 def test_unknown_option(twinfs, command):
     words = [command] if command else []
     result = twinfs(*words, "--no-such-option", index=False)
-    assert one_line(result, "--no-such-option", status=(2,))
+    assert one_line(result, "--no-such-option", status=2)
 
 
 @pytest.mark.parametrize("arguments", [
@@ -123,7 +123,7 @@ def test_bad_value_of_an_option(twinfs, small, arguments):
     words = [small if word == "SOURCE" else word for word in arguments]
     result = twinfs(*words, index=False)
     option = re.match("--[a-z-]+", arguments[1])[0]
-    assert one_line(result, option, status=(2,))
+    assert one_line(result, option, status=2)
 
 
 @pytest.mark.parametrize("arguments", [[], ["scan"], ["list"], ["mount"], ["copies"], ["path"]],
@@ -138,22 +138,22 @@ def test_missing_argument(twinfs, arguments):
 def test_unknown_command(twinfs):
     result = twinfs("frobnicate", index=False)
     assert result.status == 2, result
-    assert "frobnicate" in result.error.decode() or "SOURCE" in result.error.decode()
+    assert "frobnicate" in result.error.decode()
 
 
 def test_too_many_mount_points_of_status(twinfs, tmp_path):
-    assert one_line(twinfs("status", tmp_path, index=False), tmp_path, status=(1, 2))
+    assert one_line(twinfs("status", tmp_path, index=False), tmp_path)
 
 
 def test_copies_of_a_file_that_no_index_knows(twinfs, small, tmp_path):
     twinfs.ok("scan", small)
     trees.write(tmp_path / "stranger", b"unknown")
-    assert one_line(twinfs("copies", tmp_path / "stranger"), "stranger", status=(1, 3))
+    assert one_line(twinfs("copies", tmp_path / "stranger"), "stranger")
 
 
 def test_copies_without_an_index(twinfs, small):
     result = twinfs("copies", trees.join(small, b"alone"))
-    assert one_line(result, status=(1, 3))
+    assert one_line(result)
     assert not twinfs.index.exists()
 
 
@@ -163,10 +163,8 @@ def test_help_goes_to_stdout(twinfs, command, option):
     result = twinfs(*([command] if command else []), option, index=False)
     assert result.status == 0, result
     assert result.error == b""
-    assert command is None or command.encode() in result.out
-    if command is None:
-        for name in COMMANDS:
-            assert name.encode() in result.out
+    for name in [command] if command else COMMANDS:
+        assert name.encode() in result.out
 
 
 @pytest.mark.parametrize("option", ["-V", "--version"])
@@ -194,8 +192,7 @@ def test_what_cannot_be_read_is_named_and_gives_status_3(as_user, unreadable, co
     named = result.error.decode()
     for name in ("locked", "locked folder"):
         path = os.fsdecode(trees.join(unreadable, name.encode()))
-        assert [line for line in result.errors if f"{path}'" in line or f'{path}"' in line
-                or line.rstrip(".").endswith(path) or f"{path}:" in line], named
+        assert [line for line in result.errors if f"'{path}'" in line], named
     assert "Permission denied" in named
 
 

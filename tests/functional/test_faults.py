@@ -262,6 +262,5 @@ def test_descriptors_run_out_and_come_back(twinfs, tree, monkeypatch):
         finally:
             for handle in handles:
                 os.close(handle)
-        assert refused <= {errno.EMFILE, errno.ENFILE}
-        assert refused or len(handles) == len(paths) * 5
+        assert refused and refused <= {errno.EMFILE, errno.ENFILE}
         assert view.differences(tree) == []

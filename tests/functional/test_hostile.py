@@ -241,7 +241,7 @@ def test_folders_renamed_under_a_scan_are_right_afterwards(twinfs, source):
 @pytest.mark.parametrize("name", [b"new\nline", b"\x1b[31mred\x1b[0m", b"\xff\xfe"])
 def test_message_about_an_odd_name_has_no_control_byte(twinfs, tmp_path, name):
     result = twinfs("scan", trees.join(tmp_path, name))
-    assert result.status in (1, 2)
+    assert result.status == 1
     assert len(result.errors) == 1
     assert not [byte for byte in result.error[:-1] if byte < 32 or byte == 127]
     result.error.decode()
@@ -263,5 +263,5 @@ def test_unreadable_source_root_is_an_error(as_user, tmp_path):
     locked = tmp_path / "locked"
     locked.mkdir(mode=0)
     result = as_user("scan", locked)
-    assert result.status in (1, 3)
+    assert result.status == 3
     assert "locked" in result.errors[0]

@@ -78,7 +78,7 @@ def served_wrong(view):
     assert names and len(there) - len(names) <= 1
     lines = subprocess.run(["xxhsum", "-q", "-H2", *names], check=True,
                            capture_output=True).stdout.splitlines()
-    return [line for line, name in zip(lines, names)
+    return [line for line, name in zip(lines, names, strict=True)
             if line.split()[0].decode() != os.path.basename(os.path.dirname(name))]
 
 

@@ -61,7 +61,9 @@ def test_json_says_which_inode_is_kept_and_which_names_are_one(twinfs, mixed):
     first = {id(min(group, key=lambda inode: inode.first(order)))
              for group in model.groups()
              for order in (bytes, lambda path: path.split(b"/"))}
-    for group in twinfs.listing(mixed)["groups"]:
+    groups = twinfs.listing(mixed)["groups"]
+    assert len(groups) == len(model.groups())
+    for group in groups:
         numbers, kept = {}, set()
         for copy in group["copies"]:
             inode = by_path[path_of(copy)]
@@ -153,9 +155,10 @@ def test_text_is_the_default_and_names_every_copy(twinfs, small):
 
 def test_text_has_no_control_byte_of_a_name(twinfs, source):
     trees.odd_names(source)
+    trees.write(trees.join(source, b"single\x1b[31m\n"), b"single")
     for part in ([], ["--redundant"], ["--singles"]):
         out = twinfs.ok("list", *part, source).out
-        assert not CONTROL.search(out)
+        assert out and not CONTROL.search(out)
 
 
 def test_text_summary_has_the_figures_and_no_path(twinfs, small):
@@ -241,7 +244,7 @@ def test_copies_prints_the_other_copies_of_a_file(twinfs, small):
                 (b"pictures/1.jpg", b"pictures/copy of 1.jpg", b"backup/1.jpg")}
     one = trees.join(small, b"pictures/1.jpg")
     found = set(twinfs.ok("copies", one).lines)
-    assert pictures - {one} <= found <= pictures
+    assert found == pictures - {one}
 
 
 def test_copies_with_null_keeps_odd_names(twinfs, source):
@@ -254,12 +257,12 @@ def test_copies_with_null_keeps_odd_names(twinfs, source):
         for option in ("-0", "--null"):
             found = twinfs.ok("copies", option, one).out
             assert found.endswith(b"\0")
-            assert paths - {one} <= set(found[:-1].split(b"\0")) <= paths
+            assert set(found[:-1].split(b"\0")) == paths - {one}
 
 
 def test_copies_of_a_lone_file_are_none(twinfs, small):
     twinfs.ok("scan", small)
-    assert set(twinfs("copies", trees.join(small, b"letters/b.txt")).lines) == set()
+    assert twinfs.ok("copies", trees.join(small, b"letters/b.txt")).out == b""
 
 
 def test_copies_of_a_changed_file_are_not_claimed(twinfs, small):
@@ -267,7 +270,7 @@ def test_copies_of_a_changed_file_are_not_claimed(twinfs, small):
     one = trees.join(small, b"pictures/1.jpg")
     trees.write(one, trees.content("other", 70000))
     result = twinfs("copies", one)
-    assert result.status in (1, 3)
+    assert result.status == 3
     assert result.out == b""
     assert b"1.jpg" in result.error
 
@@ -278,9 +281,10 @@ def test_path_is_the_source_of_each_file_of_a_view(twinfs, small):
         found = [twinfs.ok("path", item).lines for item in shown]
         sources = [trees.join(small, item.name.replace("\u2215", "/").encode())
                    for item in shown]
-        for [path], expected in zip(found, sources):
+        for [path], expected in zip(found, sources, strict=True):
             assert os.path.samefile(path, expected)
         assert twinfs.ok("path", *shown).lines == [line for [line] in found]
+        # two names of one file
         assert twinfs.ok("path", view.uniques / "alone").lines[0] in (
             trees.join(small, b"alone"), trees.join(small, b"alone, linked"))
 
@@ -297,6 +301,6 @@ def test_path_with_null_keeps_odd_names(twinfs, source):
 
 def test_path_of_a_file_outside_of_a_view_is_refused(twinfs, small):
     result = twinfs("path", trees.join(small, b"alone"))
-    assert result.status in (1, 3)
+    assert result.status == 1
     assert result.out == b""
     assert len(result.errors) == 1 and "alone" in result.errors[0]

@@ -182,10 +182,12 @@ def test_hard_links_count_as_in_the_source(view, source):
                  lambda: os.unlink(source / "d/f/link")):
         step()
         view.sync()
-        for path in source.rglob("*"):
-            if path.is_file() and path.read_bytes() == OTHER:
-                entry = view.uniques / path.relative_to(source)
-                assert entry.stat().st_nlink == path.stat().st_nlink
+        links = [path for path in source.rglob("*")
+                 if path.is_file() and path.read_bytes() == OTHER]
+        assert links
+        for path in links:
+            entry = view.uniques / path.relative_to(source)
+            assert entry.stat().st_nlink == path.stat().st_nlink
         assert view.differences(source, first_scan=False) == []
 
 
@@ -354,7 +356,7 @@ def test_file_that_changed_is_never_served_as_what_it_was(view, source):
         changes.rewrite(source / "b", b"%07d" % number)
         for shown_path in (path, view.uniques / "b"):
             try:
-                assert shown_path.read_bytes() != DATA
+                assert shown_path.read_bytes() == (source / "b").read_bytes()
             except OSError as error:
                 assert error.errno in (errno.ENOENT, errno.ESTALE)
     assert view.differences_now(source) == []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """.twinfs/: sync, events, pending and metrics, and the commands beside a view that changes."""
 import contextlib
+import errno
 import json
 import os
 import select
@@ -19,6 +20,7 @@ from changes import DATA, OTHER
 from program import TIMEOUT, has_open, path_of, stopped, until, wait_ended
 
 READERS = 50
+ENDED = (0, errno.ECANCELED, errno.ENOTCONN, errno.ECONNABORTED)  # of a read of sync
 
 
 @pytest.fixture
@@ -69,11 +71,12 @@ def test_sync_waits_anew_at_each_reading(view, source):
 
 
 def reading_of(handle):
-    """What a read of sync gives: a generation or an error."""
+    """What a read of sync gives: a generation or an error number."""
     try:
-        return int(os.pread(handle, 100, 0))
+        assert int(os.pread(handle, 100, 0)) > 0
+        return 0
     except OSError as error:
-        return error
+        return error.errno
 
 
 def test_readers_of_sync_end_when_the_daemon_is_stopped(view, source):
@@ -88,7 +91,7 @@ def test_readers_of_sync_end_when_the_daemon_is_stopped(view, source):
             os.kill(pid, signal.SIGCONT)
             assert wait_ended(pid)
             for reading in readings:
-                assert isinstance(reading.result(TIMEOUT), (int, OSError))
+                assert reading.result(TIMEOUT) in ENDED
     finally:
         for handle in handles:
             os.close(handle)
@@ -316,7 +319,7 @@ def test_commands_answer_while_writers_write(view, twinfs, source):
             assert twinfs.ok("status", view.path, index=False).out
             listed = twinfs("list", "--format=json", view.path)
             assert listed.status in (0, 3), listed
-            assert all(len(group["copies"]) > 1 for group in listed.json["groups"])
+            assert min(len(group["copies"]) for group in listed.json["groups"]) > 1
             copies = twinfs("copies", source / "a", source / "d/e")
             assert copies.status in (0, 3), copies  # one was just written to
             assert os.fsencode(source / "b") in copies.out
