@@ -18,6 +18,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
+import skips  # noqa: E402
 import trees  # noqa: E402
 from disks import disk  # noqa: E402
 from program import TIMEOUT, Program, Session, take_own_mounts  # noqa: E402
@@ -33,6 +34,7 @@ def pytest_configure(config):
         raise pytest.UsageError("set TWINFS to the path of the twinfs program to test")
     if not os.access(binary, os.X_OK):
         raise pytest.UsageError(f"TWINFS is not a program: {binary}")
+    skips.register(config)
 
 
 def let_programs_be_interrupted():
@@ -124,13 +126,23 @@ def twinfs(session, tmp_path):
     return Program(session, tmp_path)
 
 
+def need_plain_build(twinfs):
+    if twinfs.is_instrumented():
+        pytest.skip("needs a build without instruments")
+
+
 def preload(twinfs, name):
     tool = Path(os.environ["TWINFS"]).resolve().parents[1] / f"tests/tools/{name}.so"
     if not tool.exists():
         pytest.skip("TWINFS is not in a folder where the tests are built")
-    if twinfs.is_instrumented():
-        pytest.skip("a sanitizer wants to be the first library")
+    need_plain_build(twinfs)
     twinfs.environment["LD_PRELOAD"] = str(tool)
+
+
+@pytest.fixture
+def plain_build(twinfs):
+    """For tests that sanitizers and counting of coverage disturb."""
+    need_plain_build(twinfs)
 
 
 @pytest.fixture

@@ -263,6 +263,13 @@ def as_user_words(user):
             "--"]
 
 
+def has_instruments(binary):
+    """Whether a program was built with sanitizers or to count coverage. Such programs need much
+    memory and write files of their own."""
+    data = Path(binary).read_bytes()
+    return any(word in data for word in (b"__asan_init", b"__tsan_init", b"__gcov_init"))
+
+
 class Program:
     """The program with an index, a home and perhaps another user of its own."""
 
@@ -277,9 +284,7 @@ class Program:
         self.environment = session.environment(self.home)
 
     def is_instrumented(self):
-        """With sanitizers and the like, which need much memory and write files of their own."""
-        data = Path(self.session.binary).read_bytes()
-        return any(word in data for word in (b"__asan_init", b"__tsan_init", b"__gcov_init"))
+        return has_instruments(self.session.binary)
 
     def with_index(self, index):
         other = Program(self.session, self.folder, self.user)

@@ -37,7 +37,7 @@ def plain(commands):
     """A build as it is installed: with optimization and without instruments."""
     if any("-fsanitize=" in line or "--coverage" in line or " -O" not in line
            for line in commands):
-        pytest.skip("not in a build with instruments")
+        pytest.skip("needs a build without instruments")
     return commands
 
 

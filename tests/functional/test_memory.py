@@ -25,12 +25,9 @@ MINE = b".twinfs~"
 
 
 @pytest.fixture
-def places(twinfs):
+def places(twinfs, plain_build):
     if not TOOL.exists():
         pytest.skip("TWINFS is not in a folder where the tests are built")
-    if any(name in Path(twinfs.session.binary).read_bytes() for name in (b"__asan_init",
-                                                                         b"__tsan_init")):
-        pytest.skip("a sanitizer has its own allocator")
     return Places(twinfs)
 
 

@@ -145,13 +145,7 @@ def test_mount_where_a_view_stands_still_is_refused(view, twinfs, source, tmp_pa
 
 # memory
 
-@pytest.fixture
-def limits(twinfs):
-    if twinfs.is_instrumented():
-        pytest.skip("sanitizers take terabytes of addresses")
-
-
-def test_daemon_without_memory_claims_nothing_wrong_and_recovers(limits, twinfs, view, source):
+def test_daemon_without_memory_claims_nothing_wrong_and_recovers(plain_build, twinfs, view, source):
     def read(path):
         try:
             return path.read_bytes()
@@ -179,7 +173,7 @@ def test_daemon_without_memory_claims_nothing_wrong_and_recovers(limits, twinfs,
     assert view.differences_now(source) == []
 
 
-def test_start_without_memory_fails_and_the_next_one_is_right(limits, twinfs, source):
+def test_start_without_memory_fails_and_the_next_one_is_right(plain_build, twinfs, source):
     trees.small(source)
     prlimit = shutil.which("prlimit")
     if not prlimit:
@@ -295,13 +289,11 @@ def test_source_whose_disk_fails_gives_errors_and_nothing_wrong_and_is_right_whe
 # clocks
 
 @pytest.fixture
-def clock(twinfs, tmp_path):
+def clock(twinfs, tmp_path, plain_build):
     """Sets the clock of the program, also while it runs, in seconds from what it should be."""
     found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
     if not found:
         pytest.skip("needs libfaketime")
-    if twinfs.is_instrumented():
-        pytest.skip("a sanitizer wants to be the first library")
     setting = tmp_path / "clock"
     twinfs.environment.update({"LD_PRELOAD": str(found[0]), "FAKETIME_NO_CACHE": "1",
                                "FAKETIME_TIMESTAMP_FILE": str(setting),

@@ -58,12 +58,13 @@ def test_tree_without_copies_has_an_empty_redundant_folder(twinfs, source):
 
 
 def test_file_is_the_same_file_in_every_folder_of_the_view(view):
-    for folder in view.dups.iterdir():
-        for copy in folder.iterdir():
-            place = copy.name.replace("\u2215", "/")
-            [found] = [path for path in (view.uniques / place, view.redundant / place)
-                       if path.exists()]
-            assert os.path.samefile(copy, found)
+    copies = [copy for folder in view.dups.iterdir() for copy in folder.iterdir()]
+    assert len(copies) == 5
+    for copy in copies:
+        place = copy.name.replace("\u2215", "/")
+        [found] = [path for path in (view.uniques / place, view.redundant / place)
+                   if path.exists()]
+        assert os.path.samefile(copy, found)
 
 
 def test_redundant_copies_have_the_attributes_of_twinfs(twinfs, view, source):

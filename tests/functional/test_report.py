@@ -487,9 +487,8 @@ def test_pictures_are_made_small_and_what_is_none_has_none(twinfs, album, decode
     assert not any(group.picture for group in page_of(twinfs, "--no-pictures", album).groups())
 
 
-def test_picture_is_decoded_only_when_all_rights_are_given_up(twinfs, album, decodes, strace):
-    if twinfs.is_instrumented():
-        pytest.skip("needs a build without instruments")
+def test_picture_is_decoded_only_when_all_rights_are_given_up(twinfs, album, decodes, strace,
+                                                             plain_build):
     twinfs.ok("scan", album)
     result, trace = twinfs.traced(
         "report", "--html=-", album, calls="trace=execve,prlimit64,landlock_restrict_self,seccomp,"

@@ -152,7 +152,7 @@ def test_order_of_sources_is_part_of_the_index(twinfs, tmp_path):
         assert not (view.uniques / "a/same").exists()
 
 
-@pytest.mark.skipif(not shutil.which("mksquashfs"), reason="no mksquashfs")
+@pytest.mark.skipif(not shutil.which("mksquashfs"), reason="needs mksquashfs")
 def test_image_that_replaces_another_is_verified_again_though_no_time_and_size_moved(
         twinfs, source, tmp_path, root_only):
     """As images are that are made the same each time: all times are one."""

@@ -155,6 +155,7 @@ def test_with_link_what_differs_in_anything_else_is_copied(twinfs, everything, t
     linked = [path for path, line in backup.names.items()
               if os.path.samefile(trees.join(target, path),
                                   trees.join(backup.copy, backups.content_of(line)))]
+    assert linked
     for path in linked:
         one, other = (os.lstat(trees.join(root, path)) for root in (everything, target))
         assert (one.st_mode, one.st_mtime_ns) == (other.st_mode, other.st_mtime_ns)

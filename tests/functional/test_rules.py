@@ -301,7 +301,7 @@ def test_path_that_has_no_effect_is_an_error(twinfs, tmp_path, source, option):
                   tmp_path / "sour", ""):
         for form in ("null", "text"):
             result = twinfs("list", "--redundant", f"--format={form}", option, given, source)
-            assert result.status in (1, 2), (given, result)
+            assert result.status == (2 if given in ("", source / "pipe") else 1), (given, result)
             assert result.out == b"", given
             assert len(result.errors) == 1
             assert option in result.errors[0]
@@ -362,4 +362,4 @@ def test_wrong_rule_is_wrong_usage(twinfs, source, words):
     result = twinfs("list", str(source), *words)
     assert result.status == 2
     assert result.out == b""
-    assert "--keep" in result.errors[0] or "--between-sources" in result.errors[0]
+    assert words[0].split("=")[0] in result.errors[0]

@@ -110,7 +110,8 @@ def test_option_is_obeyed_or_refused_where_a_view_maintains_the_index(twinfs, so
                 assert refused(result, name_of(options)), (command, result)
                 assert gone == set(), command
                 continue
-            assert result.status != 1 or command == "dedupe", (command, result)
+            if command != "dedupe":  # ext4 cannot share blocks
+                assert result.status in (0, 3), (command, result)
             assert gone <= may_go(options, maintained), command
             if command in ("remove", "move", "link"):
                 assert gone == may_go(options, maintained), (command, result)
@@ -138,7 +139,7 @@ def test_options_are_obeyed_where_nobody_else_uses_the_index(twinfs, source, asi
     tree(source)
     twinfs.ok("scan", "--min-size=0", "--quiet", source)
     result, gone = run(twinfs, command, ["--exclude=*.jpg"], source, aside)
-    assert result.status != 1, result
+    assert result.status in (0, 3), result
     assert "2.jpg" not in gone
     assert "2.empty" not in gone
     if command == "list":

@@ -148,7 +148,7 @@ def reads_of(view, path):
     return made() - before
 
 
-@pytest.mark.skipif(not shutil.which("mksquashfs"), reason="no mksquashfs")
+@pytest.mark.skipif(not shutil.which("mksquashfs"), reason="needs mksquashfs")
 def test_file_on_a_read_only_filesystem_is_read_by_passthrough(
         twinfs, source, tmp_path, root_only, needs_passthrough):
     sealed = tmp_path / "sealed"

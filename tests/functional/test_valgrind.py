@@ -3,7 +3,6 @@
 or that nobody has written to; nothing that is never given back."""
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 import trees
@@ -14,13 +13,10 @@ VALGRIND = ["valgrind", "--quiet", "--leak-check=full", "--errors-for-leak-kinds
 
 
 @pytest.fixture
-def checked(twinfs):
+def checked(twinfs, plain_build):
     """The program, run by valgrind; what that finds is in files."""
     if not shutil.which("valgrind"):
         pytest.skip("needs valgrind")
-    if any(name in Path(twinfs.session.binary).read_bytes() for name in (b"__asan_init",
-                                                                         b"__tsan_init")):
-        pytest.skip("not with a sanitizer")
     twinfs.wrapped = [*VALGRIND, f"--log-file={twinfs.folder}/valgrind.%p"]
     yield twinfs
     reports = [path.read_text() for path in twinfs.folder.glob("valgrind.*")]
