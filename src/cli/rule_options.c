@@ -187,13 +187,13 @@ int rule_settings_check(const struct rule_settings *settings, struct catalog_rea
 	const char *unmatched = NULL;
 	int r;
 
-	r = rules_find_unmatched(&settings->rules, reader, sources, &stray);
+	r = rules_find_unmatched(&settings->rules, reader, sources, &unmatched);
 	if (r < 0)
 		return r;
 	if (r == RULES_UNMATCHED) {
 		log_error("%s, given to --protect or --only, is no folder and no file of these "
 			  "sources, or was left out of their index; give one that is in it",
-			  quote_path(stray));
+			  quote_path(unmatched));
 		return -EXDEV;
 	}
 	if (settings->rules.between_sources && sources->count < 2) {

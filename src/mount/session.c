@@ -81,7 +81,7 @@ static int mount_session(struct session *session)
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	const struct features *facts = &session->facts;
 	/* checked here, as permissions may have been dropped since the option was parsed */
-	int r = session->settings.shared ? caller_try() : 0;
+	int r = session->settings.shared ? caller_try_impersonation() : 0;
 
 	if (r == 0)
 		r = fuse_options_make(&args, &session->settings, session->access,
