@@ -191,8 +191,8 @@ int rule_settings_check(const struct rule_settings *settings, struct catalog_rea
 	if (r < 0)
 		return r;
 	if (r == RULES_UNMATCHED) {
-		log_error("%s, given to --protect or --only, is no folder and no file of these "
-			  "sources, or was left out of their index; give one that is in it",
+		log_error("%s, given to --protect or --only, is no folder or file of the index of "
+			  "these sources; give one that is in the index",
 			  quote_path(unmatched));
 		return -EXDEV;
 	}
