@@ -28,10 +28,9 @@
 #define HELP_WIDTH_MIN 40
 #define HELP_WIDTH_MAX 100
 
-#define HELP_MORE                                                                                \
-	"See twinfs(1) for commands, options and exit statuses, and twinfs(5) for the contents " \
-	"of a view and the output formats."                                                      \
-	"of what a view and the output for scripts look like."
+#define HELP_MORE                                                                       \
+	"See twinfs(1) for commands, options and exit statuses, and twinfs(5) for the " \
+	"contents of a view and the output formats."
 
 /* The last list of every table. */
 static const struct option_spec help_list[] = {

@@ -19,16 +19,10 @@ enum {
 	OPT_JSON = OPTION_ID_OWN,
 };
 
-struct status_settings {
-	struct common_settings common;
-	bool json;
-};
-
 static const struct option_spec status_options[] = {
-	{.heading = "Output"},
 	{
 		.name = "json",
-		.help = "print a JSON array with .twinfs/status.json of each view",
+		.help = "same as --format=json: an array with .twinfs/status.json of each view",
 		.id = OPT_JSON,
 	},
 	{0},
@@ -36,10 +30,10 @@ static const struct option_spec status_options[] = {
 
 static int status_apply(void *context, int id, const char *value)
 {
-	struct status_settings *settings = context;
+	struct common_settings *settings = context;
 
 	if (id != OPT_JSON)
-		return common_apply(&settings->common, id, value);
+		return common_apply(settings, id, value);
 	settings->json = true;
 	return 0;
 }
@@ -49,7 +43,7 @@ static const struct option_table status_table = {
 	.usage = {"[MOUNTPOINT...]"},
 	.summary = "Prints the status of the views at the mount points, or of all mounted views: "
 		   "progress, sources, groups, and unreadable files.",
-	.options = {status_options, version_option},
+	.options = {format_option, status_options, version_option},
 	.apply = status_apply,
 };
 
@@ -153,7 +147,7 @@ static bool is_unmounted(const char *point)
  *
  * named	the user named the view
  */
-static int print_view(struct output *output, const struct status_settings *settings,
+static int print_view(struct output *output, const struct common_settings *settings,
 		      const char *point, bool named, bool first)
 {
 	json_auto_t *status = NULL;
@@ -179,7 +173,7 @@ static int print_view(struct output *output, const struct status_settings *setti
 	return 0;
 }
 
-static enum twinfs_exit print_views(const struct status_settings *settings, char *const *points,
+static enum twinfs_exit print_views(const struct common_settings *settings, char *const *points,
 				    size_t count, bool named)
 {
 	CLEANUP_OUTPUT struct output output;
@@ -204,7 +198,7 @@ static enum twinfs_exit print_views(const struct status_settings *settings, char
 	return failed > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
-static enum twinfs_exit print_all(const struct status_settings *settings)
+static enum twinfs_exit print_all(const struct common_settings *settings)
 {
 	enum twinfs_exit status;
 	char **points = NULL;
@@ -220,7 +214,7 @@ static enum twinfs_exit print_all(const struct status_settings *settings)
 }
 
 /* Checks all operands before anything is printed. Each can be any path in a view. */
-static enum twinfs_exit print_named(const struct status_settings *settings, char *const *named,
+static enum twinfs_exit print_named(const struct common_settings *settings, char *const *named,
 				    size_t count)
 {
 	CLEANUP_TEXT_LIST struct text_list points = {0};
@@ -245,11 +239,11 @@ static enum twinfs_exit print_named(const struct status_settings *settings, char
 
 enum twinfs_exit cmd_status(int argc, char *argv[])
 {
-	struct status_settings settings = {.json = false};
+	struct common_settings settings;
 	int operands;
 	int r;
 
-	common_settings_init(&settings.common);
+	common_settings_init(&settings);
 	r = options_parse(&status_table, argc, argv, &settings, &operands);
 	if (r != 0)
 		return options_exit(r);

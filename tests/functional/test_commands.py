@@ -121,6 +121,8 @@ def test_status_of_all_views_is_an_array(twinfs, small, tmp_path):
                  for view in twinfs("status", "--json").json}
         assert found[os.fsencode(one.path)] == one.pid
         assert found[os.fsencode(two.path)] == two.pid
+        views = twinfs("status", "--format=json", one.path).json
+        assert [view["pid"] for view in views] == [one.pid]
         text = twinfs.ok("status", one.path).out.decode()
         assert str(one.path) in text and str(two.path) not in text
 
