@@ -214,7 +214,7 @@ static int recheck_list(struct follower *follower, const struct name_events *con
 	report_written(follower, &written);
 	follower->trust.level = plan.trust;
 	r = recheck_plan_make(&plan, ingest->sources, list, count);
-	if (plan.needs_walk || (plan.trust != RENAME_TRUSTED && follower->dirty.left))
+	if (plan.needs_walk || (plan.trust != RENAME_TRUSTED && follower->dirty.has_moved_out))
 		source_states_require_walk_all(follower->sources, ingest->sources->count);
 	for (size_t i = 0; r == 0 && i < plan.tree_count; i++)
 		r = ingest_recheck(ingest, &plan.list[i], 1);

@@ -3,9 +3,9 @@
 
 bool rename_trust_weigh(struct rename_trust_state *state, struct event_set *events, bool purged)
 {
-	bool lost = events->overflowed || events->strayed;
+	bool lost = events->overflowed || events->has_unknown_dir;
 
-	events->strayed = false;
+	events->has_unknown_dir = false;
 	event_set_note_replaced(events, &state->earlier);
 	event_set_reset(&state->earlier);
 	if (events->count == 0 && purged)

@@ -9,16 +9,16 @@
 
 struct event_set_entry {
 	UT_hash_handle hh;
-	struct name_events *name; /* behind this, in the same piece of memory */
+	struct name_events *name; /* follows this struct in the same allocation */
 };
 
-/* The key is the directory's number with the name behind it, as they lie in struct name_events. */
+/* The key is the number of the directory followed by the name, as in struct name_events. */
 #define KEY(name) (&(name)->dir)
 #define KEY_LENGTH(name) (sizeof((name)->dir) + (name)->length)
 
 static size_t entry_bytes(const struct name_events *name)
 {
-	/* malloc's own, and the entry's share of the hash table */
+	/* overhead of malloc, and the share of the entry in the hash table */
 	const size_t around = 32;
 
 	return sizeof(struct event_set_entry) + sizeof(*name) + name->length + 1 + around;
@@ -50,8 +50,8 @@ static void add_events(struct name_events *name, uint32_t events)
 	name->events |= events;
 }
 
-/* Takes the entry, which is in no table, unless it returns -ENOMEM. If the name is in the set, *there
- * receives its entry, and the new one is freed. */
+/* Takes ownership of the entry, which is in no table, unless it returns -ENOMEM. If the set already
+ * has the name, *there is set to the existing entry and the new one is freed. */
 static int insert(struct event_set *set, struct event_set_entry *entry, struct name_events **there)
 {
 	struct event_set_entry *found;
@@ -107,7 +107,7 @@ int event_set_add_again(struct event_set *set, const struct name_events *name)
 	return 0;
 }
 
-/* Takes the entry out of the table. */
+/* Removes the entry from the table. */
 static void detach(struct event_set *set, struct event_set_entry *entry)
 {
 	HASH_DEL(set->table, entry);
@@ -140,10 +140,10 @@ static int move_entries(struct event_set *set, struct event_set *later)
 static void move_queues(struct event_set *set, struct event_set *later)
 {
 	set->overflowed |= later->overflowed;
-	set->strayed |= later->strayed;
-	set->left |= later->left;
+	set->has_unknown_dir |= later->has_unknown_dir;
+	set->has_moved_out |= later->has_moved_out;
 	later->overflowed = 0;
-	later->strayed = later->left = false;
+	later->has_unknown_dir = later->has_moved_out = false;
 }
 
 int event_set_merge(struct event_set *set, struct event_set *later)
@@ -205,7 +205,7 @@ void event_set_reset(struct event_set *set)
 {
 	struct event_set_entry *entry, *next;
 
-	/* the table goes first: taking out one by one would cost more */
+	/* the table is cleared first: removing each entry from it would cost more */
 	entry = set->table;
 	HASH_CLEAR(hh, set->table);
 	for (; entry; entry = next) {

@@ -2,11 +2,11 @@
 #ifndef WATCH_EVENT_SET_H
 #define WATCH_EVENT_SET_H
 
-/* Names that have to be rechecked, each once with all its events (base/name_event.h). Pure code, not
- * shared between threads. A struct event_set that is all zero is empty and valid.
+/* Names that must be rechecked, each once with all its events (base/name_event.h). Pure code, not
+ * shared between threads. A struct event_set of zeros is valid and empty.
  *
- * The set keeps the order of events only in EVENT_CLOSED and EVENT_REPLACED: a recheck finds what
- * exists now, and a later change brings another event.
+ * The set preserves the order of events only in EVENT_CLOSED and EVENT_REPLACED: a recheck finds
+ * the current state, and a later change causes another event.
  */
 
 #include <stdbool.h>
@@ -20,39 +20,38 @@ struct event_set {
 	struct event_set_entry *table; /* uthash */
 	size_t count;
 	size_t bytes; /* approximate memory of the entries */
-	uint64_t
-		overflowed; /* bit n: queue n lost events, so its whole source has to be rechecked */
-	bool strayed; /* a name arrived or was written to in a directory that has no number any more */
-	bool left; /* a rename took a name to a directory without a watch in its queue */
+	uint64_t overflowed; /* bit n: queue n lost events, its whole source must be rechecked */
+	bool has_unknown_dir; /* an arrival or write in a directory that has no number any more */
+	bool has_moved_out; /* a rename moved a name to a directory without a watch in the queue */
 };
 
-/* Adds events to those of a name, as later ones. EVENT_WRITTEN without EVENT_CLOSED takes back an
- * earlier EVENT_CLOSED; a name that arrives a second time gets EVENT_REPLACED. name NULL, length 0:
- * the directory itself. Returns 0 or -ENOMEM. */
+/* Adds later events to a name. EVENT_WRITTEN without EVENT_CLOSED clears an earlier EVENT_CLOSED. A
+ * name that arrives a second time gets EVENT_REPLACED. For the directory itself, name is NULL and
+ * length is 0. Returns 0 or -ENOMEM. */
 MUST_CHECK int event_set_add(struct event_set *set, uint64_t dir, const char *name, uint32_t length,
 			     uint32_t events);
 
-/* Adds a name with the events that it had, because its recheck has to be repeated. Returns 0 or
+/* Adds a name again with its earlier events, because its recheck must be repeated. Returns 0 or
  * -ENOMEM. */
 MUST_CHECK int event_set_add_again(struct event_set *set, const struct name_events *name);
 
-/* Moves everything of later into set, as later events; later is empty then. Returns 0, or -ENOMEM if
- * a part was moved, one name was lost and the rest is still in later. */
+/* Moves all events of later into set, as later events. Returns 0 with later empty, or -ENOMEM if
+ * only a part was moved: one name is lost and the rest is still in later. */
 MUST_CHECK int event_set_merge(struct event_set *set, struct event_set *later);
 
-/* Adds EVENT_REPLACED to names that arrived in both sets: the earlier one was replaced. */
+/* Adds EVENT_REPLACED to names that arrived in both sets: the earlier arrival was replaced. */
 void event_set_note_replaced(struct event_set *set, const struct event_set *earlier);
 
-/* Lists all entries, sorted by directory, then the directory itself, then by name.
+/* Lists all entries, sorted by directory, and within it the directory itself, then by name.
  *
- * list	receives an array of *count pointers, which the caller frees with free(3); the entries are
- *	valid until event_set_reset()
+ * list	set to an array of *count pointers, which the caller frees with free(3); the entries are valid
+ *	until event_set_reset()
  *
  * Returns 0 or -ENOMEM. */
 MUST_CHECK int event_set_list(const struct event_set *set, const struct name_events ***list,
 			      size_t *count);
 
-/* Forgets everything. */
+/* Frees all entries. */
 void event_set_reset(struct event_set *set);
 
 #endif

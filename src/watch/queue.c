@@ -13,14 +13,16 @@
 
 #include "watch/watch.h"
 
-/* Without IN_EXCL_UNLINK: a file that was opened by a name that is gone may have others, and writes
- * to it are told by the old name only. Without IN_DONT_FOLLOW: the path is a magic link. */
+/* IN_EXCL_UNLINK is not set: a file that was opened by a removed name may have other names, and
+ * writes to it are reported only under the old name. IN_DONT_FOLLOW is not set: the path is a magic
+ * link. */
 #define EVENTS                                                                              \
 	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | \
 	 IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
-/* Events are told by a number that the kernel gave. It counts these up and begins again only after
- * 2^31, so an event that comes late, for a watch that was ended, is never taken for another's. */
+/* A watched directory. Events name it by a number of the kernel, which counts up and repeats only
+ * after 2^31 watches. So a late event for an ended watch is never taken for an event of another
+ * one. */
 struct queue_watch {
 	int number;
 	uint64_t dir;
@@ -74,7 +76,7 @@ static void forget(struct queue *queue, struct queue_watch *watch)
 	free(watch);
 }
 
-/* Takes watch, also with -ENOMEM. */
+/* Takes ownership of watch, also if it returns -ENOMEM. */
 static int remember(struct queue *queue, struct queue_watch *watch)
 {
 	HASH_ADD(by_number, queue->by_number, number, sizeof(watch->number), watch);
@@ -145,7 +147,7 @@ void queue_remove(struct queue *queue, uint64_t dir)
 
 	if (!watch)
 		return;
-	/* fails where the directory was deleted and the event for that was not read yet */
+	/* fails if the directory was deleted and that event was not read yet */
 	(void)inotify_rm_watch(queue->fd, watch->number);
 	forget(queue, watch);
 }
@@ -168,8 +170,8 @@ int queue_take(struct queue *queue, struct event_set *set)
 {
 	int r;
 
-	queue->pending.left = queue->away > 0;
-	queue->away = 0;
+	queue->pending.has_moved_out = queue->moved_out > 0;
+	queue->moved_out = 0;
 	queue->written = false;
 	r = event_set_merge(set, &queue->pending);
 	if (r == 0)
@@ -180,23 +182,23 @@ int queue_take(struct queue *queue, struct event_set *set)
 	return r;
 }
 
-/* Did what is moved here leave a directory that is watched? */
-static bool is_seen(struct queue *queue, const struct inotify_event *event)
+/* Returns whether the moved name comes from a watched directory. */
+static bool comes_from_watched(struct queue *queue, const struct inotify_event *event)
 {
 	for (size_t i = 0; i < QUEUE_COOKIES; i++) {
-		if (queue->left[i] == event->cookie) {
-			queue->away -= queue->away > 0;
+		if (queue->cookies[i] == event->cookie) {
+			queue->moved_out -= queue->moved_out > 0;
 			return true;
 		}
 	}
 	return false;
 }
 
-static void note_left(struct queue *queue, const struct inotify_event *event)
+static void note_moved_from(struct queue *queue, const struct inotify_event *event)
 {
-	queue->away++;
-	queue->left[queue->moved_next] = event->cookie;
-	queue->moved_next = (queue->moved_next + 1) % QUEUE_COOKIES;
+	queue->moved_out++;
+	queue->cookies[queue->next_cookie] = event->cookie;
+	queue->next_cookie = (queue->next_cookie + 1) % QUEUE_COOKIES;
 }
 
 static uint32_t events_of(struct queue *queue, const struct inotify_event *event, bool named)
@@ -212,9 +214,9 @@ static uint32_t events_of(struct queue *queue, const struct inotify_event *event
 	if (mask & (IN_MOVED_FROM | IN_MOVED_TO))
 		events |= EVENT_NAME;
 	if (mask & IN_MOVED_FROM)
-		note_left(queue, event);
+		note_moved_from(queue, event);
 	if (mask & IN_MOVED_TO)
-		events |= is_seen(queue, event) ? EVENT_MOVED_HERE : EVENT_MOVED_IN;
+		events |= comes_from_watched(queue, event) ? EVENT_MOVED_HERE : EVENT_MOVED_IN;
 	if (mask & IN_ISDIR && events & (EVENT_CREATED | EVENT_MOVED_IN))
 		events |= EVENT_NEW_DIR;
 	if (mask & IN_MODIFY)
@@ -234,17 +236,19 @@ static void take_event(struct queue *queue, const struct inotify_event *event)
 
 	queue->events++;
 	queue->written |= written;
-	queue->half = event->mask & IN_MOVED_FROM;
+	queue->rename_is_split = event->mask & IN_MOVED_FROM;
 	if (event->mask & IN_Q_OVERFLOW)
 		queue_overflow(queue);
 	watch = find_number(queue, event->wd);
 	if (!watch) {
 		if ((written || event->mask & (IN_CREATE | IN_MOVED_TO)) && event->len > 0)
-			queue->pending.strayed = true;
+			queue->pending.has_unknown_dir = true;
 		return;
 	}
 	if (event->mask & IN_IGNORED) {
-		/* the directory was deleted or its file system unmounted, as was told before */
+		/* the directory was deleted or its file system unmounted; an earlier event reported
+		 * this
+		 */
 		forget(queue, watch);
 		return;
 	}
@@ -264,7 +268,7 @@ size_t queue_read(struct queue *queue, char *buffer)
 	ssize_t got = read(queue->fd, buffer, QUEUE_BUFFER_BYTES);
 
 	if (got < 0 && errno != EAGAIN && errno != EINTR)
-		queue_overflow(queue); /* who knows what was lost */
+		queue_overflow(queue); /* events may be lost */
 	if (got <= 0)
 		return 0;
 	length = (size_t)got;

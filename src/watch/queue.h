@@ -2,8 +2,9 @@
 #ifndef WATCH_QUEUE_H
 #define WATCH_QUEUE_H
 
-/* One of the kernel's event queues, and what was read from it and not taken yet. Not shared between
- * threads: watch.c holds its lock around each call. Functions say what watch.h says of theirs.
+/* A queue of the kernel (an inotify instance), and its events that were read but not yet taken. Not
+ * shared between threads: watch.c holds its lock around each call. The functions behave like their
+ * counterparts in watch.h.
  */
 
 #include <stdbool.h>
@@ -13,28 +14,30 @@
 #include "base/attributes.h"
 #include "watch/event_set.h"
 
-/* Some thousand events. */
+/* Room for some thousand events. */
 #define QUEUE_BUFFER_BYTES ((size_t)64 << 10)
 
-/* The two events of a rename follow each other, but for those of others at the same time. */
+/* Number of remembered cookies. The two events of a rename follow each other, except for events of
+ * other programs between them.
+ */
 #define QUEUE_COOKIES 64
 
 struct queue {
 	int fd; /* -1: not open */
-	uint64_t bit; /* of dirty.overflowed */
-	struct queue_watch *by_number; /* uthash: the same ones, by the kernel's number */
-	struct queue_watch *by_dir; /* and by the caller's */
-	uint32_t left[QUEUE_COOKIES]; /* cookies of the last names that were moved away */
-	unsigned int moved_next;
-	unsigned int away; /* names that went by a rename and came nowhere, since it was taken */
-	bool written; /* something was, or its attributes changed, since it was taken */
-	bool half; /* the last event told that a name left by a rename: where it went follows */
-	struct event_set pending; /* when it overflowed: nothing but that bit, until it is taken */
+	uint64_t bit; /* bit in event_set.overflowed */
+	struct queue_watch *by_number; /* watches by number of the kernel; uthash */
+	struct queue_watch *by_dir; /* the same watches by number of the caller; uthash */
+	uint32_t cookies[QUEUE_COOKIES]; /* cookies of the last names that were moved away */
+	unsigned int next_cookie;
+	unsigned int moved_out; /* names that a rename moved out of all watched directories */
+	bool written; /* a file was written to, or its attributes changed, since queue_take() */
+	bool rename_is_split; /* the last event was the first of the two of a rename */
+	struct event_set pending; /* after an overflow: only the bit, until queue_take() */
 	uint64_t events;
 	uint64_t overflows;
 };
 
-/* 0 or -errno; queue is to be closed in either case. */
+/* Returns 0 or -errno. The caller must close the queue in either case. */
 MUST_CHECK int queue_open(struct queue *queue, unsigned int number);
 void queue_close(struct queue *queue);
 
@@ -44,21 +47,21 @@ void queue_remove(struct queue *queue, uint64_t dir);
 
 size_t queue_directories(const struct queue *queue);
 
-/* Reads once, into pending. Does not block.
+/* Reads events once, into pending. Does not block.
  *
- * buffer	QUEUE_BUFFER_BYTES, aligned for struct inotify_event; holds nothing between calls
+ * buffer	QUEUE_BUFFER_BYTES, aligned for struct inotify_event; its contents are not used between calls
  *
- * How many bytes came; 0: there was nothing. */
+ * Returns the number of bytes read; 0 if there were none. */
 size_t queue_read(struct queue *queue, char *buffer);
 
-/* Reads what is in the queue now: what is added meanwhile may stay, or somebody who writes without
- * end would keep the caller for ever. */
+/* Reads the events that are in the queue now. Events that are added meanwhile may stay: otherwise a
+ * program that writes without pause could block the caller for ever. */
 void queue_read_all(struct queue *queue, char *buffer);
 
-/* Moves what is pending into dirty. 0 or -ENOMEM: then the queue has overflowed. */
+/* Moves pending events into set. Returns 0, or -ENOMEM: then the queue has overflowed. */
 MUST_CHECK int queue_take(struct queue *queue, struct event_set *set);
 
-/* Forgets what is pending; nothing becomes pending until it was taken. */
+/* Discards pending events. No event becomes pending until queue_take(). */
 void queue_overflow(struct queue *queue);
 
 #endif

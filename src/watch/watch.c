@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Who does what, all of it under one lock:
+/* Threads and queues; one lock protects everything:
  *
- *   kernel queue 0 --+
- *   kernel queue 1 --+-- drain thread --> queue.pending --+-- watch_take --> the caller's dirty
- *   ...            --+                                    |
- *        \------------------ read by watch_take too ------+
+ *	kernel queue 0 --+
+ *	kernel queue 1 --+-- drain thread --> queue.pending --+-- watch_take --> event_set
+ *	...            --+                                    |
+ *	     \------------- watch_take also reads them --------+
  *
- * Only the drain thread waits. It empties the kernel's queues, which are short, into memory, where
- * a name is held once however often it changes. Events get the caller's numbers when they are read,
- * in the order in which watches were added and ended.
+ * Only the drain thread waits. It moves the events from the short queues of the kernel to memory,
+ * where each name has one entry regardless of how often it changes. Events get the numbers of the
+ * caller when they are read, in the order in which watches were added and ended.
  */
 #include "watch/watch.h"
 
@@ -27,15 +27,15 @@
 #include "base/thread.h"
 #include "watch/queue.h"
 
-/* A directory whose old place is known to be empty before its new one is known has to be walked
- * anew: so the second event of a rename is waited for, this often and long. It never comes where
- * something left the source. */
-#define HALF_TRIES 10
-#define HALF_MS 2
+/* How often and how long to wait for the second event of a rename. If a directory is missing at its
+ * old path before its new path is known, it must be walked again. The second event never arrives if
+ * the name left the source. */
+#define SPLIT_TRIES 10
+#define SPLIT_MS 2
 
-/* After a read that got little, so that a program that writes without pause does not wake the
- * thread for every block: the kernel folds equal events while nobody reads them. In that time it
- * cannot fill a queue of 16384. */
+/* Pause after a read of few events. A program that writes without pause then does not wake the
+ * thread for every block: the kernel merges equal events that are not yet read. In this time a
+ * program cannot fill a queue of 16384 events. */
 #define PAUSE_MS 2
 
 struct watch {
@@ -43,8 +43,8 @@ struct watch {
 	pthread_mutex_t lock;
 	struct queue *queues;
 	unsigned int count;
-	bool told; /* that there is something to take, and nothing was taken since */
-	int end_fd; /* readable: the thread is to end */
+	bool wake_sent; /* wake() was called since the last watch_take() */
+	int end_fd; /* readable: the thread must end */
 	bool runs;
 	pthread_t thread;
 	void (*wake)(void *context);
@@ -55,7 +55,7 @@ static bool is_pending(const struct queue *queue)
 {
 	const struct event_set *pending = &queue->pending;
 
-	return pending->count > 0 || pending->overflowed || pending->strayed;
+	return pending->count > 0 || pending->overflowed || pending->has_unknown_dir;
 }
 
 static bool anything_pending(const struct watch *watch)
@@ -67,7 +67,7 @@ static bool anything_pending(const struct watch *watch)
 	return false;
 }
 
-/* Keeps to WATCH_PENDING_MAX. */
+/* Enforces WATCH_PENDING_MAX. */
 static void bound_memory(struct watch *watch)
 {
 	struct queue *largest = &watch->queues[0];
@@ -82,19 +82,21 @@ static void bound_memory(struct watch *watch)
 		queue_overflow(largest);
 }
 
-/* Gives back the lock, and tells of it if there is something to take by now. */
-static void unlock_and_tell(struct watch *watch)
+/* Releases the lock. Calls wake() if events are pending and it was not called since the last
+ * watch_take().
+ */
+static void unlock_and_wake(struct watch *watch)
 {
-	bool wakes = !watch->told && anything_pending(watch);
+	bool wakes = !watch->wake_sent && anything_pending(watch);
 
 	if (wakes)
-		watch->told = true;
+		watch->wake_sent = true;
 	pthread_mutex_unlock(&watch->lock);
 	if (wakes)
 		watch->wake(watch->context);
 }
 
-/* Reads each queue once. Is there likely to be more already? */
+/* Reads each queue once. Returns whether more events are probably waiting. */
 static bool drain(struct watch *watch)
 {
 	bool more = false;
@@ -105,7 +107,7 @@ static bool drain(struct watch *watch)
 			more = true;
 		bound_memory(watch);
 	}
-	unlock_and_tell(watch);
+	unlock_and_wake(watch);
 	return more;
 }
 
@@ -229,27 +231,27 @@ static void read_all(struct watch *watch)
 		queue_read_all(&watch->queues[i], watch->buffer);
 }
 
-static bool has_half(const struct watch *watch)
+static bool has_split_rename(const struct watch *watch)
 {
-	bool half = false;
+	bool split = false;
 
 	for (unsigned int i = 0; i < watch->count; i++)
-		half |= watch->queues[i].half;
-	return half;
+		split |= watch->queues[i].rename_is_split;
+	return split;
 }
 
-/* Who renames may have been put off between the two events of it. Holds the lock, but while it
- * waits. */
-static void read_other_halves(struct watch *watch)
+/* Waits for second events of renames, because a process may be suspended between the two events.
+ * Holds the lock except while it waits. */
+static void await_split_renames(struct watch *watch)
 {
-	for (unsigned int i = 0; i < HALF_TRIES && has_half(watch); i++) {
+	for (unsigned int i = 0; i < SPLIT_TRIES && has_split_rename(watch); i++) {
 		pthread_mutex_unlock(&watch->lock);
-		clock_sleep_ms(HALF_MS);
+		clock_sleep_ms(SPLIT_MS);
 		pthread_mutex_lock(&watch->lock);
 		read_all(watch);
 	}
 	for (unsigned int i = 0; i < watch->count; i++)
-		watch->queues[i].half = false;
+		watch->queues[i].rename_is_split = false;
 }
 
 int watch_take(struct watch *watch, struct event_set *set)
@@ -258,12 +260,12 @@ int watch_take(struct watch *watch, struct event_set *set)
 
 	pthread_mutex_lock(&watch->lock);
 	read_all(watch);
-	read_other_halves(watch);
+	await_split_renames(watch);
 	for (unsigned int i = 0; i < watch->count; i++) {
 		if (queue_take(&watch->queues[i], set) < 0)
 			r = -ENOMEM;
 	}
-	watch->told = false;
+	watch->wake_sent = false;
 	pthread_mutex_unlock(&watch->lock);
 	return r;
 }
@@ -276,7 +278,7 @@ bool watch_has_written(struct watch *watch)
 	read_all(watch);
 	for (unsigned int i = 0; i < watch->count; i++)
 		written |= watch->queues[i].written || watch->queues[i].pending.overflowed;
-	unlock_and_tell(watch);
+	unlock_and_wake(watch);
 	return written;
 }
 

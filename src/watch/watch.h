@@ -2,17 +2,17 @@
 #ifndef WATCH_WATCH_H
 #define WATCH_WATCH_H
 
-/* Kernel events: which names of which directories to look at again.
+/* inotify events: which names of which directories to recheck.
  *
- *   kernel queues --drain thread--> names in memory --watch_take--> struct event_set
+ *	kernel queues --drain thread--> names in memory --watch_take--> struct event_set
  *
- * A directory is known by a number that the caller gives (above 0, not two at a time in a queue),
- * never by a path. There is a queue for each source, so that one that overflows costs only that
- * source a walk. Any thread may call anything.
+ * A directory is identified by a number that the caller assigns, above 0 and unique in its queue,
+ * never by a path. Each source has a queue, so an overflow requires a walk of only that source. Any
+ * thread may call any function.
  *
- * A queue overflows when the kernel's own limit is reached (fs.inotify.max_queued_events), when
- * memory runs out, or when it holds the most while all of them hold more than WATCH_PENDING_MAX.
- * What it held is forgotten, and what happens until the next watch_take too.
+ * A queue overflows if the limit of the kernel is reached (fs.inotify.max_queued_events), if memory
+ * is short, or if all queues together hold more than WATCH_PENDING_MAX and it is the largest. Its
+ * pending events are then discarded, and so are later ones until the next watch_take().
  */
 
 #include <stdbool.h>
@@ -22,63 +22,63 @@
 #include "base/attributes.h"
 #include "watch/event_set.h"
 
-/* Bytes of names that wait to be taken, about: some hundred thousand. */
+/* Approximate bytes of names that may be pending: some hundred thousand names. */
 #define WATCH_PENDING_MAX ((size_t)64 << 20)
 
-/* Lost events are told in a mask, a bit for each queue. */
+/* Lost events are reported in a mask with one bit for each queue. */
 #define WATCH_QUEUES_MAX 64
 
 struct watch;
 
 /* Outcomes of watch_add that the caller must handle; failures are -errno. */
 enum watch_outcome {
-	WATCH_ADDED = 0, /* or it was watched already under this number */
-	WATCH_KNOWN = 1, /* this very directory is watched under another number; nothing changed */
-	WATCH_FULL = 2, /* this user may have no more watches */
+	WATCH_ADDED = 0, /* or it was already watched under this number */
+	WATCH_KNOWN = 1, /* this directory is watched under another number; nothing changed */
+	WATCH_FULL = 2, /* the user has reached the limit of watches */
 };
 
-/* Starts the drain thread, which signals leave alone.
+/* Starts the drain thread, which blocks signals.
  *
- * queues	how many, 1 to WATCH_QUEUES_MAX (each is one of fs.inotify.max_user_instances)
- * wake		called from the drain thread when there is something to take and there was nothing
- *		before; it must not block and not call back
+ * queues	number of queues, 1 to WATCH_QUEUES_MAX (each is one of fs.inotify.max_user_instances)
+ * wake	called from the drain thread when the first event becomes pending after a watch_take(); it must
+ *	not block and not call back
  *
- * 0 or -errno (-EMFILE: too many inotify instances of this user). */
+ * Returns 0 or -errno; -EMFILE if the user has too many inotify instances. */
 MUST_CHECK int watch_new(struct watch **watch, unsigned int queues, void (*wake)(void *context),
 			 void *context);
 void watch_free(struct watch *watch); /* accepts NULL */
 
-/* Watches the open directory fd (O_PATH will do) from now on, as number dir. If another directory
- * was watched under this number, that ends. Needs /proc and leave to read the directory.
+/* Starts to watch the open directory fd, which may be O_PATH, as number dir. If another directory
+ * was watched under this number, that watch ends. Needs /proc and permission to read the directory.
  *
- * known	with WATCH_KNOWN its number, else untouched
+ * known	set to the other number if the result is WATCH_KNOWN
  *
- * WATCH_ADDED, WATCH_KNOWN, WATCH_FULL or -errno: -ENOTDIR, -EACCES, -ENOMEM... */
+ * Returns WATCH_ADDED, WATCH_KNOWN, WATCH_FULL or -errno: -ENOTDIR, -EACCES, -ENOMEM... */
 MUST_CHECK int watch_add(struct watch *watch, unsigned int queue, int fd, uint64_t dir,
 			 uint64_t *known);
 
-/* Gives what is watched as number from the number to; nothing where from is not watched. Events
- * that were queued under the old number may still come. If another directory was watched as
- * number to, that ends. 0 or -ENOMEM (then it is watched no more). */
+/* Changes the number of a watched directory; does nothing if `from` is not watched. Events that
+ * were queued under the old number may still arrive. If another directory was watched as `to`, that
+ * watch ends. Returns 0, or -ENOMEM with the watch ended. */
 MUST_CHECK int watch_renumber(struct watch *watch, unsigned int queue, uint64_t from, uint64_t to);
 
-/* Ends the watch on a directory; nothing where it is not watched. Events that are still in the
- * kernel's queue are lost. A directory that was deleted needs no call. */
+/* Ends the watch on a directory; does nothing if it is not watched. Its events in the queue of the
+ * kernel are lost. A deleted directory needs no call. */
 void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir);
 
-/* Moves everything that happened before this call into dirty: reads all that the kernel's queues
- * hold, so this is a barrier (an event is queued before the system call that caused it returns).
- * 0 or -ENOMEM (then nothing is lost: queues are marked overflowed). */
+/* Moves all events before this call into set. This is a barrier: it reads the queues of the kernel,
+ * and the kernel queues an event before the system call that caused it returns. Returns 0, or
+ * -ENOMEM with the affected queues marked as overflowed. */
 MUST_CHECK int watch_take(struct watch *watch, struct event_set *set);
 
-/* Has anything been written to, or had its attributes changed, between the last watch_take and this
- * call? Also where that is not known. */
+/* Returns whether a file may have been written to, or its attributes changed, between the last
+ * watch_take() and this call. Also true if events were lost. */
 bool watch_has_written(struct watch *watch);
 
 struct watch_figures {
-	uint64_t directories; /* watched now */
-	uint64_t events; /* since watch_new */
-	uint64_t overflows; /* how often a queue overflowed since watch_new */
+	uint64_t directories; /* directories watched now */
+	uint64_t events; /* events since watch_new() */
+	uint64_t overflows; /* overflows of queues since watch_new() */
 };
 void watch_figures(struct watch *watch, struct watch_figures *figures);
 

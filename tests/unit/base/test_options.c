@@ -309,10 +309,10 @@ static void test_help_shows_every_option_aligned_and_wrapped(void **state)
 		"  -V, --version           show the version\n"
 		"      --a-name-too-long-to-stand-beside-its-text=WORD\n"
 		"                          fails\n"
-		"  -h, --help              show this help and end\n"
+		"  -h, --help              show this help and exit\n"
 		"\n"
-		"The manual has more: twinfs(1) of commands, options and exit status, twinfs(5)\n"
-		"of what a view and the output for scripts look like.\n");
+		"See twinfs(1) for commands, options and exit statuses, and twinfs(5) for the\n"
+		"contents of a view and the output formats.\n");
 }
 
 int main(void)

@@ -179,13 +179,13 @@ static void test_name_that_comes_from_elsewhere_is_told_as_such(void **state)
 	take(bench);
 	assert_int_equal(events(bench, 1, "new"), EVENT_NAME | EVENT_MOVED_IN);
 	assert_int_equal(events(bench, 1, "newer"), EVENT_NAME | EVENT_MOVED_HERE);
-	assert_false(bench->set.left);
+	assert_false(bench->set.has_moved_out);
 	assert_int_equal(renameat(bench->root, "newer", bench->root, "sub/new"), 0);
 	take(bench);
 	assert_int_equal(events(bench, 1, "newer"), EVENT_NAME);
-	assert_true(bench->set.left);
+	assert_true(bench->set.has_moved_out);
 	take(bench);
-	assert_false(bench->set.left);
+	assert_false(bench->set.has_moved_out);
 }
 
 static void test_writes_are_known_before_they_are_taken(void **state)
