@@ -357,7 +357,7 @@ void catalog_close(struct catalog *catalog)
 		r = index_reserve_ids(catalog->folder_fd, catalog->next_id);
 	if (r == 0 && catalog->unsealed && catalog->store.damaged)
 		r = index_set_aside(catalog->folder_fd);
-	else if (r == 0 && catalog->unsealed && !catalog->store.doubted)
+	else if (r == 0 && catalog->unsealed && !catalog->store.is_untrusted)
 		r = index_seal(catalog->folder_fd);
 	if (r < 0)
 		log_warning("cannot seal index %s: %s; it is checked at the next start",

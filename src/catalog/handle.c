@@ -25,7 +25,7 @@ void catalog_condemn(struct catalog *catalog)
 
 void catalog_distrust(struct catalog *catalog)
 {
-	store_doubt(&catalog->store);
+	store_mark_untrusted(&catalog->store);
 }
 
 void catalog_judge(struct catalog *catalog, int result)
@@ -33,8 +33,7 @@ void catalog_judge(struct catalog *catalog, int result)
 	if (result == -EUCLEAN)
 		catalog_condemn(catalog);
 	else if (result == -ENOENT)
-		/* not catalog_distrust(): the caller has logged it */
-		atomic_store(&catalog->store.doubted, true);
+		atomic_store(&catalog->store.is_untrusted, true); /* who failed says so */
 }
 
 const char *catalog_folder(const struct catalog *catalog)

@@ -4,19 +4,19 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* So many records are written in one transaction, whose pages are in memory. */
+/* Records per transaction. The pages of a transaction are in memory. */
 #define TRANSACTION_RECORDS 50000
 
-/* Records in ascending order fill pages wholly, so the copy is no larger than what it is made of,
- * but for pages that the transactions leave behind. */
+/* Extra bytes of the map. Records in ascending order fill pages completely, so the copy is not
+ * larger than the original, except for pages that the transactions leave behind. */
 #define MAP_BYTES_EXTRA (UINT64_C(16) << 20)
 
 struct copy {
 	struct catalog_reader *from;
 	MDB_env *env;
-	MDB_txn *txn; /* NULL: none */
+	MDB_txn *txn; /* NULL: no transaction */
 	MDB_dbi tables[TABLE_COUNT];
-	size_t records; /* in this transaction */
+	size_t records; /* records in this transaction */
 };
 
 static int begin(struct copy *copy)
@@ -50,7 +50,7 @@ static int open_copy(struct copy *copy, const char *path)
 		r = mdb_env_set_mapsize(copy->env,
 					((uint64_t)info.me_last_pgno + 1) * stat.ms_psize * 2 +
 						MAP_BYTES_EXTRA);
-	/* nobody else opens it, and it is flushed once, at the end */
+	/* no other process opens it, and it is synced once, at the end */
 	if (r == 0)
 		r = store_open_private(copy->env, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC);
 	if (r == 0)

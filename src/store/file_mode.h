@@ -2,7 +2,9 @@
 #ifndef STORE_FILE_MODE_H
 #define STORE_FILE_MODE_H
 
-/* Files of an index, which are for their owner alone. Only catalog/ includes this. Any thread. */
+/* Modes of the files of an index, which only their owner may access. Only catalog/ includes this.
+ * Any thread.
+ */
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -11,8 +13,8 @@
 
 #define PRIVATE_FILE_MODE (S_IRUSR | S_IWUSR)
 
-/* Makes it so, whatever it was before. One that is needs no chmod(2), which a daemon has given up
- * (base/confine.h). 0 or -errno. */
+/* Makes a file accessible only to its owner. Does not call chmod(2) if the mode is already right,
+ * because a confined daemon may not call it (base/confine.h). Returns 0 or -errno. */
 MUST_CHECK static inline int make_private(int folder_fd, const char *name)
 {
 	struct stat status;

@@ -14,8 +14,8 @@
 
 #define ID_TEXT_BYTES 32
 
-/* Ids to begin with where their file is lost beside an index that had some: by the second, with
- * room for 2^18 each, counted from 2023-11-14. */
+/* First ids if their file is missing although the index had ids: from the current second since
+ * 2023-11-14, with 2^18 ids for each second. */
 #define LOST_IDS_EPOCH 1700000000
 #define LOST_IDS_SHIFT 18
 
@@ -27,7 +27,7 @@ int index_reserved_ids(int folder_fd, uint64_t *next)
 
 	if (index_file_read(folder_fd, TWINFS_INDEX_IDS, text, sizeof(text)) == 0) {
 		number = strtoull(text, &end, 10);
-		/* a reservation may go beyond the last id: then all are used */
+		/* a reservation may exceed the last id: then all ids are used */
 		if (*end == '\n' && number > 0 && number <= 2 * TWINFS_ID_MAX) {
 			*next = number;
 			return 0;

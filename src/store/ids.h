@@ -2,15 +2,15 @@
 #ifndef STORE_IDS_H
 #define STORE_IDS_H
 
-/* The ids of files, directories and groups that are not used yet. By the process that writes the
- * index. */
+/* The unused ids of files, directories and groups. For the process that writes the index. */
 
 #include <stdint.h>
 
 #include "base/attributes.h"
 
-/* Ids are handed out from reservations, which are on disk before the first id of them is used;
- * so none is used twice, whatever becomes of the data file. */
+/* Read and write the first id that is not reserved. Ids are assigned from reservations, which are
+ * on the disk before their first id is used. So no id is used twice, even if the data file is lost.
+ * Return 0 or -errno. */
 MUST_CHECK int index_reserved_ids(int folder_fd, uint64_t *next);
 MUST_CHECK int index_reserve_ids(int folder_fd, uint64_t next);
 

@@ -37,8 +37,8 @@ static int examine_files(int folder_fd)
 	return 0;
 }
 
-/* Takes the right to write from the group and from others. No user can write to a folder on a
- * read-only file system, whatever its mode. */
+/* Removes write permission for the group and for others. On a read-only file system this may fail:
+ * no user can write there, whatever the mode. */
 static int make_unwritable(int folder_fd, const struct stat *status)
 {
 	if (!(status->st_mode & (S_IWGRP | S_IWOTH)))
@@ -75,7 +75,7 @@ int index_folder_open(const char *folder, int *fd)
 	*fd = -1;
 	if (opened < 0) {
 		r = -errno;
-		/* Linux reports a link here as ENOTDIR, as it does a file. */
+		/* Linux reports a symbolic link as ENOTDIR here, like a file */
 		return (r == -ENOTDIR || r == -ELOOP) && is_symbolic_link(folder) ? -EPERM : r;
 	}
 	r = examine_folder(opened);
@@ -113,7 +113,7 @@ int index_file_replace(int folder_fd, const char *name, const char *text)
 		r = -errno;
 	if (r == 0 && renameat(folder_fd, temporary, folder_fd, name) < 0)
 		r = -errno;
-	/* btrfs keeps what was synced to other files, and may forget the rename */
+	/* syncing the file alone is not enough: btrfs may lose the rename */
 	if (r == 0 && fsync(folder_fd) < 0)
 		r = -errno;
 	return r;

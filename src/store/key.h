@@ -2,8 +2,8 @@
 #ifndef STORE_KEY_H
 #define STORE_KEY_H
 
-/* The keys of records. Numbers use the codec of base/bytes.h, which keeps their order. Pure code, any
- * thread. */
+/* The keys of records. Numbers use the codec of base/bytes.h, which preserves their order. Pure
+ * code, any thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,13 +15,13 @@
 /* The largest key, in bytes. */
 #define KEY_BYTES_MAX 64
 
-/* A key being written or read. */
+/* A key that is being encoded or decoded. */
 struct key {
 	size_t length;
 	uint8_t data[KEY_BYTES_MAX];
 };
 
-/* A key or record as LMDB holds it; borrowed from the map until the transaction ends. */
+/* A key or record in LMDB; borrowed from the map until the transaction ends. */
 struct span {
 	const uint8_t *data;
 	size_t length;
@@ -31,12 +31,12 @@ struct key key_number(uint64_t number);
 struct key key_pair(uint64_t first, uint64_t second);
 struct key key_triple(uint64_t first, uint64_t second, uint64_t third);
 struct key key_quad(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth);
-/* The hash takes HASH_BYTES, so that all with one hash stand together. */
+/* The hash takes HASH_BYTES, so that keys with the same hash are adjacent. */
 #define HASH_BYTES 16
 struct key key_hash(struct hash128 hash, uint32_t ordinal);
 struct key key_rank(uint64_t reclaimable, uint64_t group);
 
-/* Each takes apart a key of so many numbers; false: it is not one. */
+/* Each function decodes a key of a number of fields. Returns false if the key has another form. */
 MUST_CHECK bool key_get_pair(struct span key, uint64_t *first, uint64_t *second);
 MUST_CHECK bool key_get_triple(struct span key, uint64_t *first, uint64_t *second, uint64_t *third);
 MUST_CHECK bool key_get_quad(struct span key, uint64_t *first, uint64_t *second, uint64_t *third,

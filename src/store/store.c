@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "store/value.h"
 
-/* Address space, not memory or disk: enough for some 200 million files. Where so much may not be
- * mapped (ulimit -v), half of it is tried until MAP_BYTES_MIN; the map grows when it is full. */
+/* Address space, not memory or disk: enough for about 200 million files. If it cannot be mapped
+ * (ulimit -v), half of it is tried, down to MAP_BYTES_MIN. The map grows when it is full. */
 #define MAP_BYTES_DEFAULT (UINT64_C(64) << 30)
 #define MAP_BYTES_MIN (UINT64_C(16) << 20)
 #define READERS_MAX 254
@@ -37,7 +37,7 @@ int store_error(int mdb_code)
 	case MDB_INVALID:
 	case MDB_CURSOR_FULL:
 	case MDB_PAGE_FULL:
-	case MDB_BAD_TXN: /* it met such a page before */
+	case MDB_BAD_TXN: /* an earlier operation met such a page */
 		return -EUCLEAN;
 	case MDB_TXN_FULL:
 		return -E2BIG;
@@ -47,11 +47,11 @@ int store_error(int mdb_code)
 	}
 }
 
-void store_doubt(struct store *store)
+void store_mark_untrusted(struct store *store)
 {
-	if (!atomic_exchange(&store->doubted, true))
-		log_warning("index: it may not be as it was written; all of it is checked at the "
-			    "next start");
+	if (!atomic_exchange(&store->is_untrusted, true))
+		log_warning("the index may have been changed by another process; it will be "
+			    "checked completely at the next start");
 }
 
 int store_result(struct store *store, int mdb_code)
@@ -59,13 +59,13 @@ int store_result(struct store *store, int mdb_code)
 	int r = store_error(mdb_code);
 
 	if (r == -EUCLEAN)
-		store_doubt(store);
+		store_mark_untrusted(store);
 	return r;
 }
 
-/* ---- writes of others ----------------------------------------------------------------- */
+/* ---- changes by other processes ------------------------------------------------------- */
 
-/* ctime of the data file, which every write sets; zero where it cannot be told. */
+/* Returns the ctime of the data file, which every write sets. Zero if it cannot be read. */
 static struct timespec last_change(struct store *store)
 {
 	struct stat st;
@@ -82,20 +82,20 @@ void store_note_change(struct store *store)
 		store->changed = last_change(store);
 }
 
-/* Nobody else writes to the file; who does it all the same may have damaged what nobody has read
- * yet, and what would be sealed. */
-static void doubt_change_of_others(struct store *store)
+/* Marks the store as untrusted if another process changed the data file. Such a change may have
+ * damaged pages that were not read yet, and the seal must not cover it. */
+static void check_foreign_changes(struct store *store)
 {
 	struct timespec now = last_change(store);
 
 	if (now.tv_sec && store->changed.tv_sec &&
 	    (now.tv_sec != store->changed.tv_sec || now.tv_nsec != store->changed.tv_nsec))
-		store_doubt(store);
+		store_mark_untrusted(store);
 }
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
-/* Opens the first count of them. */
+/* Opens the first count tables. */
 static int open_tables(struct store *store, int count)
 {
 	unsigned int flags = store->read_only ? 0 : MDB_CREATE;
@@ -124,11 +124,11 @@ int store_open_private(MDB_env *env, const char *path, unsigned int flags)
 	return r;
 }
 
-/* LMDB ends the process after this. */
+/* Called by LMDB before it ends the process. */
 static void on_assertion(MDB_env *env, const char *text)
 {
 	(void)env;
-	log_error("index: it is not as it was written (%s); all of it is checked at the next start",
+	log_error("the index is corrupt (%s); it will be checked completely at the next start",
 		  text);
 }
 
@@ -161,7 +161,7 @@ static int open_store(struct store *store, const char *folder, int table_count)
 	int r;
 
 	pthread_rwlockattr_init(&attr);
-	/* a stream of short snapshots must not keep the map from growing */
+	/* a stream of short snapshots must not prevent the map from growing */
 	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&store->map_lock, &attr);
 	pthread_rwlockattr_destroy(&attr);
@@ -171,7 +171,7 @@ static int open_store(struct store *store, const char *folder, int table_count)
 	if (!store->folder)
 		return -ENOMEM;
 	r = open_environment(store);
-	/* EINVAL: there is no address space of that size (valgrind has some 100 GiB) */
+	/* EINVAL: the address space is smaller (about 100 GiB with valgrind) */
 	while ((r == -ENOMEM || r == -EINVAL) && store->map_bytes / 2 >= MAP_BYTES_MIN) {
 		store->map_bytes /= 2;
 		r = open_environment(store);
@@ -217,7 +217,7 @@ static void close_environment(struct store *store)
 
 void store_close(struct store *store)
 {
-	doubt_change_of_others(store);
+	check_foreign_changes(store);
 	close_environment(store);
 	free(store->folder);
 	pthread_rwlock_destroy(&store->map_lock);
@@ -225,10 +225,12 @@ void store_close(struct store *store)
 	pthread_mutex_destroy(&store->write_lock);
 }
 
-/* ---- an environment that failed ------------------------------------------------------- */
+/* ---- failed environments -------------------------------------------------------------- */
 
-/* Where the root of a transaction could not be written LMDB gives up the environment. */
-static bool is_given_up(MDB_env *env)
+/* Returns whether LMDB has disabled the environment, because the root page of a transaction could
+ * not be written.
+ */
+static bool has_failed(MDB_env *env)
 {
 	MDB_txn *txn;
 	int r = env ? mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) : MDB_PANIC;
@@ -238,21 +240,21 @@ static bool is_given_up(MDB_env *env)
 	return r == MDB_PANIC;
 }
 
-/* Opens the environment anew where it was given up; the write lock is held. Waits for all snapshots
- * of this process to end. */
-static int revive(struct store *store)
+/* Reopens the environment if it has failed. The caller holds the write lock. Waits for all
+ * snapshots of this process to end. */
+static int reopen_failed(struct store *store)
 {
 	int r = 0;
 
 	pthread_rwlock_wrlock(&store->map_lock);
-	if (is_given_up(store->env)) {
+	if (has_failed(store->env)) {
 		close_environment(store);
 		r = open_environment(store);
 		if (r == 0)
 			r = open_tables(store, TABLE_COUNT);
 		if (r < 0)
 			close_environment(store);
-		log_debug("index: opened anew after a write that failed (%d)", r);
+		log_debug("index: reopened after a failed write (%d)", r);
 	}
 	pthread_rwlock_unlock(&store->map_lock);
 	return r;
@@ -299,7 +301,7 @@ static int begin_snapshot(struct store *store, struct catalog_reader **reader)
 	return r;
 }
 
-/* Another process made the map larger. */
+/* Adopts the size of the map, which another process has grown. */
 static int adopt_map_size(struct store *store)
 {
 	int r;
@@ -310,13 +312,13 @@ static int adopt_map_size(struct store *store)
 	return r;
 }
 
-/* The writer that failed revives the environment itself, if it can. */
-static int revive_for_reader(struct store *store)
+/* Takes the write lock and reopens a failed environment. The writer that failed also tries this. */
+static int reopen_failed_for_reader(struct store *store)
 {
 	int r;
 
 	pthread_mutex_lock(&store->write_lock);
-	r = revive(store);
+	r = reopen_failed(store);
 	pthread_mutex_unlock(&store->write_lock);
 	return r;
 }
@@ -334,7 +336,7 @@ int store_read_begin(struct store *store, struct catalog_reader **reader)
 		if (r == MDB_MAP_RESIZED)
 			r = store_error(adopt_map_size(store));
 		else if (r == MDB_PANIC)
-			r = revive_for_reader(store);
+			r = reopen_failed_for_reader(store);
 		else
 			r = store_result(store, r);
 		if (r)
@@ -362,19 +364,19 @@ void store_read_end(struct catalog_reader *reader)
 int store_write_begin(struct store *store, MDB_txn **txn)
 {
 	int dead = 0;
-	int r = is_given_up(store->env) ? revive(store) : 0;
+	int r = has_failed(store->env) ? reopen_failed(store) : 0;
 
 	if (r < 0)
 		return r;
-	doubt_change_of_others(store);
-	/* pages that they saw could never be used again */
+	check_foreign_changes(store);
+	/* the pages of their snapshots could never be reused otherwise */
 	r = mdb_reader_check(store->env, &dead);
 	if (r || dead)
 		log_debug("index: %d snapshots of killed processes (%d)", dead, r);
 	return store_result(store, mdb_txn_begin(store->env, NULL, 0, txn));
 }
 
-/* Is what a transaction wrote what readers see? */
+/* Returns whether readers see the state that a transaction wrote. */
 static bool is_last(struct store *store, size_t txn_id)
 {
 	MDB_envinfo info;
@@ -388,7 +390,7 @@ int store_write_commit(struct store *store, MDB_txn *txn)
 	int r = mdb_txn_commit(txn);
 
 	store_note_change(store);
-	if (r && is_given_up(store->env) && revive(store) == 0 && is_last(store, id))
+	if (r && has_failed(store->env) && reopen_failed(store) == 0 && is_last(store, id))
 		r = 0;
 	return store_result(store, r);
 }
@@ -396,10 +398,12 @@ int store_write_commit(struct store *store, MDB_txn *txn)
 void store_write_abort(struct store *store, MDB_txn *txn)
 {
 	mdb_txn_abort(txn);
-	store_note_change(store); /* it may have written pages that nobody sees */
+	store_note_change(store); /* it may have written pages of the discarded transaction */
 }
 
-/* LMDB gives up its map before it asks for another, and has none when that is refused. */
+/* Returns whether an area of this size can be mapped. LMDB unmaps the old map before it maps a
+ * larger one, and would be left with none.
+ */
 static bool can_map(uint64_t bytes)
 {
 	void *probe =
@@ -448,8 +452,8 @@ int store_check(struct store *store, enum table table, const MDB_val *key, const
 		       (struct span){key->mv_data, key->mv_size}, fields))
 		return 0;
 	if (!atomic_exchange(&store->damaged, true))
-		log_error("index: a record in table %s is damaged; the index is built anew at "
-			  "the next start",
+		log_error("a record in table %s of the index is damaged; the index will be rebuilt "
+			  "at the next start",
 			  table_name(table));
 	return -EUCLEAN;
 }

@@ -2,12 +2,12 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
-/* What is used of LMDB: environment, snapshots, checked records. Nothing above catalog/
- * includes this.
+/* The use of LMDB: environment, snapshots, checked records. Layers above catalog/ do not include
+ * this.
  *
- * LMDB's rules that matter here: data it returns is in its map and is valid until the
- * transaction ends, in a write transaction only until the next change; cursors belong to one
- * transaction; the map may only grow while this process has no transaction.
+ * Rules of LMDB that matter here: Returned data is in the map and is valid until the transaction
+ * ends, in a write transaction only until the next change. A cursor belongs to one transaction. The
+ * map may grow only while this process has no transaction.
  */
 
 #include <pthread.h>
@@ -23,81 +23,86 @@
 
 struct store {
 	char *folder;
-	MDB_env *env; /* NULL: it failed, and could not be opened anew yet */
+	MDB_env *env; /* NULL: it failed and could not be reopened yet */
 	MDB_dbi tables[TABLE_COUNT];
-	pthread_rwlock_t map_lock; /* shared while a snapshot is open, exclusive to map anew */
+	pthread_rwlock_t
+		map_lock; /* read lock while a snapshot is open, write lock to change the map */
 	pthread_mutex_t idle_lock;
-	struct catalog_reader *idle; /* readers kept for the next snapshot */
+	struct catalog_reader *idle; /* unused readers, for the next snapshots */
 	pthread_mutex_t write_lock;
 	uint64_t map_bytes;
 	bool read_only;
-	atomic_bool damaged; /* a record was, that somebody read */
-	atomic_bool doubted; /* something in it seems not to be as it was written */
-	struct timespec changed; /* ctime of the data file after the last write of ours */
+	atomic_bool damaged; /* a damaged record was read */
+	atomic_bool
+		is_untrusted; /* the data file may have changes that this process did not write */
+	struct timespec changed; /* ctime of the data file after the last write of this process */
 };
 
-/* A snapshot, or the reading side of the one write transaction. */
+/* A snapshot, or the reading side of the only write transaction. */
 struct catalog_reader {
 	struct store *store;
 	MDB_txn *txn;
-	MDB_cursor *cursors[TABLE_COUNT]; /* made at first use */
-	bool current[TABLE_COUNT]; /* the cursor belongs to this transaction */
+	MDB_cursor *cursors[TABLE_COUNT]; /* opened at first use */
+	bool current[TABLE_COUNT]; /* whether the cursor belongs to this transaction */
 	uint64_t name_seed;
 	struct catalog_reader *next;
 };
 
-/* -errno for LMDB's code: -ENOENT not found, -EUCLEAN damage, -EXFULL map full, -EAGAIN too many
- * readers. The one place that knows LMDB's codes. */
+/* Converts a code of LMDB to 0 or -errno: -ENOENT not found, -EUCLEAN damaged, -EXFULL map full,
+ * -EAGAIN too many readers. Only this function knows the codes. */
 MUST_CHECK int store_error(int mdb_code);
 
-/* The same of what was asked of this store: it is doubted where the code tells that a page of it is
- * not as it was written. */
+/* Converts a code of an operation on this store, like store_error(). Marks the store as untrusted
+ * if the code means that a page is not as it was written. */
 MUST_CHECK int store_result(struct store *store, int mdb_code);
 
-/* Says so, once. Any thread. */
-void store_doubt(struct store *store);
+/* Marks the store as untrusted and logs this once. Any thread. */
+void store_mark_untrusted(struct store *store);
 
-/* Opens the environment in folder and its tables (made where they are missing unless
- * read_only). store_close may be called after a failure. */
+/* Opens the environment in folder and its tables. Creates missing tables unless read_only. The
+ * caller may call store_close() after a failure. */
 MUST_CHECK int store_open(struct store *store, const char *folder, uint64_t map_bytes,
 			  bool read_only);
-/* The same, to read the table of an index of any format that says which format that is; it may not
- * have the others. */
+/* Opens only the table that has the format of the index, which may be of any format and lack the
+ * other tables. */
 MUST_CHECK int store_open_meta(struct store *store, const char *folder);
 void store_close(struct store *store);
 
-/* mdb_env_open with files that the user alone may use, whatever the umask; LMDB's code. */
+/* Calls mdb_env_open() so that new files are accessible only to their owner, whatever the umask.
+ * Returns the code of LMDB.
+ */
 MUST_CHECK int store_open_private(MDB_env *env, const char *path, unsigned int flags);
 
 MUST_CHECK int store_read_begin(struct store *store, struct catalog_reader **reader);
 void store_read_end(struct catalog_reader *reader);
 
-/* Begins the one write transaction, under the write lock, when the snapshots of killed processes
- * are forgotten, and commits it: 0 also where the write of the root failed and readers see what it
- * wrote all the same. */
+/* store_write_begin() begins the only write transaction; the caller holds the write lock. It also
+ * discards the snapshots of killed processes. store_write_commit() commits it. It returns 0 also if
+ * the write of the root page reported a failure but readers see the new state. */
 MUST_CHECK int store_write_begin(struct store *store, MDB_txn **txn);
 MUST_CHECK int store_write_commit(struct store *store, MDB_txn *txn);
 void store_write_abort(struct store *store, MDB_txn *txn);
 
-/* Remembers when the data file was last changed: another change until the next write or until it is
- * closed is not ours, and has it doubted. For who changed it, and by who writes. */
+/* Records the ctime of the data file. If the ctime differs at the next write or at the close,
+ * another process changed the file, and the store becomes untrusted. To be called by the writer
+ * after each change of its own. */
 void store_note_change(struct store *store);
 
-/* Makes the map larger after -EXFULL; waits for all snapshots of this process to end. */
+/* Doubles the map after -EXFULL. Waits for all snapshots of this process to end. */
 MUST_CHECK int store_grow(struct store *store);
 
-/* The fields of a record, checked: -ENOENT, or -EUCLEAN (logged). */
+/* Finds a record, checks it and sets *fields. Returns 0, -ENOENT, or -EUCLEAN, which is logged. */
 MUST_CHECK int store_get(struct catalog_reader *r, enum table table, const struct key *key,
 			 struct span *fields);
 
-/* A cursor of the reader's transaction, kept by the reader for point look-ups. */
+/* Gets the cursor of a table in the transaction of the reader. The reader owns it. */
 MUST_CHECK int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor);
 
-/* Checks a record that a cursor stands on: the fields, or -EUCLEAN (logged). */
+/* Checks a record at a cursor and sets *fields. Returns 0, or -EUCLEAN, which is logged. */
 MUST_CHECK int store_check(struct store *store, enum table table, const MDB_val *key,
 			   const MDB_val *value, struct span *fields);
 
-/* A key for LMDB, which does not write to it although its type says that it might. */
+/* Returns the key for LMDB. LMDB does not write to it, although its type is not const. */
 static inline MDB_val store_key(const struct key *key)
 {
 	return (MDB_val){.mv_size = key->length, .mv_data = (void *)(uintptr_t)key->data};

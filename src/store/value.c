@@ -5,8 +5,8 @@
 
 #include "base/bytes.h"
 
-/* Version of each record, its first byte; a record of another version is damage, because the
- * format of the index as a whole (include/twinfs/format.h) is checked first. */
+/* Version of each record, in its first byte. A record of another version is damaged, because the
+ * format of the whole index (include/twinfs/format.h) is checked first. */
 #define RECORD_VERSION 1
 #define CHECKSUM_BYTES 4
 
@@ -79,7 +79,7 @@ bool span_get32(struct span *fields, uint32_t *number)
 	return true;
 }
 
-/* 8 bytes, the upper ones first: a hash as a varint would take more. */
+/* Writes 8 bytes, most significant first: a hash is shorter in this form than as a varint. */
 void value_put_fixed(struct value *value, uint64_t number)
 {
 	for (int shift = 56; shift >= 0; shift -= 8)

@@ -4,9 +4,9 @@
 
 /* The values of records. Pure code, any thread.
  *
- * Every record in LMDB is: a version byte, the fields, and a 32-bit checksum over table, key,
- * version and fields, so that a record that was damaged, or that is under a wrong key or in a wrong
- * table, is found when it is read. Numbers use the codec of base/bytes.h.
+ * A record in LMDB consists of a version byte, the fields, and a 32-bit checksum over table, key,
+ * version and fields. The checksum detects a damaged record, and a record under a wrong key or in a
+ * wrong table. Numbers use the codec of base/bytes.h.
  */
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 /* The largest encoded record, in bytes. */
 #define RECORD_BYTES_MAX 512
 
-/* A record being written. The fields must fit. */
+/* A record that is being encoded. The fields must fit. */
 struct value {
 	size_t length;
 	uint8_t data[RECORD_BYTES_MAX];
@@ -30,22 +30,25 @@ struct value value_begin(void);
 void value_put(struct value *value, uint64_t number);
 void value_put_bytes(struct value *value, const void *data, size_t length);
 
-/* Puts 8 bytes, the upper ones first: a hash as a varint would take more. */
+/* Appends 8 bytes, most significant first: a hash is shorter in this form than as a varint. */
 void value_put_fixed(struct value *value, uint64_t number);
 
-/* Puts version and checksum around the fields. */
+/* Completes the record: appends the checksum. */
 void value_seal(struct value *value, enum table table, const struct key *key);
 
-/* Checks version and checksum and gives the fields between; false: damaged. */
+/* Checks version and checksum, and sets *fields to the fields between. Returns false if the record
+ * is damaged.
+ */
 MUST_CHECK bool value_open(struct span stored, enum table table, struct span key,
 			   struct span *fields);
 
-/* Each takes the first number off the fields; false: damaged. */
+/* Each function removes the first number from the fields. Returns false if the record is
+ * damaged. */
 MUST_CHECK bool span_get(struct span *fields, uint64_t *number);
 MUST_CHECK bool span_get32(struct span *fields, uint32_t *number);
 MUST_CHECK bool span_get_fixed(struct span *fields, uint64_t *number);
 
-/* Values of one field, or of none. */
+/* Values with one field, or with none. */
 struct value encode_number(uint64_t number);
 struct value encode_text(const char *text, size_t length); /* at most 256 bytes */
 struct value encode_nothing(void);

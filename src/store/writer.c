@@ -6,7 +6,7 @@
 
 #include "store/key.h"
 
-/* Is key behind every key of the table? */
+/* Finds whether key is greater than every key of the table. */
 static int is_behind(struct store_writer *w, enum table table, MDB_cursor *cursor,
 		     const struct key *key, bool *behind)
 {

@@ -2,7 +2,7 @@
 #ifndef STORE_WRITER_H
 #define STORE_WRITER_H
 
-/* Writes sealed records in the one write transaction. One thread at a time. */
+/* Writes sealed records in the only write transaction. One thread at a time. */
 
 #include "base/attributes.h"
 #include "store/key.h"
@@ -10,25 +10,25 @@
 #include "store/value.h"
 
 struct store_writer {
-	struct catalog_reader reader; /* reads what was written so far */
-	/* The last key of each table, or one after it: greater keys are appended, which fills pages
-	 * wholly and is several times faster than a search. */
+	struct catalog_reader reader; /* reads also the records of this transaction */
+	/* The last key of each table, or a greater one. Keys that are greater are appended, which
+	 * fills pages completely and is several times faster than a search. */
 	struct key last[TABLE_COUNT];
 	bool last_known[TABLE_COUNT];
-	bool changed; /* something was written */
+	bool changed; /* whether a record was written or deleted */
 };
 
-/* Each seals value and writes it. store_add: -EEXIST when the key is there already, and then
- * *fields (may be NULL) is what stands there. */
+/* Each function seals a value and writes the record. store_add() returns -EEXIST if the key exists,
+ * and then sets *fields, unless NULL, to the fields of the existing record. */
 MUST_CHECK int store_put(struct store_writer *w, enum table table, const struct key *key,
 			 struct value value);
 MUST_CHECK int store_add(struct store_writer *w, enum table table, const struct key *key,
 			 struct value value, struct span *fields);
 
-/* -ENOENT when it is not there. */
+/* Deletes a record. Returns 0, -ENOENT if it does not exist, or -errno. */
 MUST_CHECK int store_delete(struct store_writer *w, enum table table, const struct key *key);
 
-/* Deletes where it is there. */
+/* Deletes a record if it exists. Returns 0 or -errno. */
 MUST_CHECK int store_forget(struct store_writer *w, enum table table, const struct key *key);
 
 #endif
