@@ -2,13 +2,13 @@
 #ifndef TWINFS_EXIT_H
 #define TWINFS_EXIT_H
 
-/* Exit statuses of the twinfs program; scripts rely on them. */
+/* Exit statuses of the twinfs program. Scripts rely on them. */
 enum twinfs_exit {
 	TWINFS_EXIT_COMPLETE = 0,
 	TWINFS_EXIT_FAILED = 1,
 	TWINFS_EXIT_USAGE = 2,
-	/* finished, but something could not be read or done: each is named on stderr; or check or
-	 * doctor found what is not as it should be, and printed it */
+	/* finished, but something could not be read or done (each is named on stderr), or check or
+	 * doctor printed findings */
 	TWINFS_EXIT_INCOMPLETE = 3,
 };
 

@@ -2,31 +2,31 @@
 #ifndef TWINFS_FORMAT_H
 #define TWINFS_FORMAT_H
 
-/* The index on disk: a folder of its own with these files in it.
+/* The index on disk: a folder with these files.
  *
- * The tables in TWINFS_INDEX_DATA are described in src/catalog/record.h. An index of a newer
- * format is refused and left alone; one of an older format and a damaged one are set aside as
- * TWINFS_INDEX_DAMAGED and built anew.
+ * src/catalog/record.h describes the tables in TWINFS_INDEX_DATA. An index of a newer format is
+ * refused and not changed. An index of an older format, or a damaged one, is renamed to
+ * TWINFS_INDEX_DAMAGED and rebuilt.
  */
 #define TWINFS_INDEX_FORMAT 5
 
 #define TWINFS_INDEX_DATA "data.mdb"
-/* LMDB's own: who reads it. */
+/* LMDB: table of readers. */
 #define TWINFS_INDEX_READERS "lock.mdb"
-/* Held with flock(2) by the one process that writes; its text names pid and mount point. */
+/* Locked with flock(2) by the only writing process. Its text has the pid and the mount point. */
 #define TWINFS_INDEX_LOCK "owner"
-/* Size and hash of TWINFS_INDEX_DATA at the last clean stop; absent while a writer is at work. */
+/* Size and hash of TWINFS_INDEX_DATA at the last clean stop. Absent while a process writes. */
 #define TWINFS_INDEX_SEAL "seal"
-/* The lowest id that no index in this folder has ever used: ids are never used again. */
+/* The lowest unused id. Ids are never reused in this folder, not even by a rebuilt index. */
 #define TWINFS_INDEX_IDS "next-id"
-/* Which start of the system it was last written in. */
+/* The boot in which the index was last written. */
 #define TWINFS_INDEX_BOOT "boot"
-/* What remove, link and the like have begun; see src/act/journal.h. */
+/* Journal of started acts (remove, link and others); see src/act/journal.h. */
 #define TWINFS_INDEX_ACTS "acts"
 #define TWINFS_INDEX_DAMAGED "damaged.mdb"
 
-/* Ids of directories, files and groups are below this, so that a FUSE node id (kind and id)
- * stays below 2^53 and survives programs that keep inode numbers in a double. */
+/* Bounds the ids of directories, files and groups, so that a FUSE node id (kind and id) is below
+ * 2^53 and survives programs that store inode numbers in a double. */
 #define TWINFS_ID_MAX ((UINT64_C(1) << 48) - 1)
 
 #endif

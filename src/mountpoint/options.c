@@ -13,7 +13,7 @@ struct option_rule {
 	const char *reason;
 };
 
-/* Words without "=", but where the name ends with it: then any value goes. */
+/* Known items. A name that ends with "=" matches any value. */
 static const struct option_rule rules[] = {
 	/* libfuse, the kernel, SELinux */
 	{"context=", MOUNT_OPTION_FUSE, NULL},
@@ -31,13 +31,13 @@ static const struct option_rule rules[] = {
 	{"passthrough", MOUNT_OPTION_PASSTHROUGH, NULL},
 	{"trusted_xattrs", MOUNT_OPTION_TRUSTED_XATTRS, NULL},
 
-	{"allow_root", MOUNT_OPTION_REFUSED, "the kernel would let everybody in"},
-	{"bind", MOUNT_OPTION_REFUSED, "a view is mounted, not bound"},
-	{"rbind", MOUNT_OPTION_REFUSED, "a view is mounted, not bound"},
+	{"allow_root", MOUNT_OPTION_REFUSED, "the kernel would let all users in"},
+	{"bind", MOUNT_OPTION_REFUSED, "a view cannot be bind-mounted with this option"},
+	{"rbind", MOUNT_OPTION_REFUSED, "a view cannot be bind-mounted with this option"},
 	{"remount", MOUNT_OPTION_REFUSED, "unmount the view and mount it again"},
-	{"subtype=", MOUNT_OPTION_REFUSED, "views are found by their type, fuse.twinfs"},
+	{"subtype=", MOUNT_OPTION_REFUSED, "the type of a view must be fuse.twinfs"},
 
-	/* what mount(8) and systemd keep for themselves */
+	/* for mount(8) and systemd only */
 	{"_netdev", MOUNT_OPTION_IGNORED, NULL},
 	{"auto", MOUNT_OPTION_IGNORED, NULL},
 	{"comment=", MOUNT_OPTION_IGNORED, NULL},
@@ -58,7 +58,7 @@ static const struct option_rule rules[] = {
 	{"user=", MOUNT_OPTION_IGNORED, NULL},
 	{"users", MOUNT_OPTION_IGNORED, NULL},
 
-	/* what a view is in any case, or what means nothing for one that is never written */
+	/* properties that every view has, or that have no effect on a read-only view */
 	{"async", MOUNT_OPTION_IGNORED, NULL},
 	{"atime", MOUNT_OPTION_IGNORED, NULL},
 	{"default_permissions", MOUNT_OPTION_IGNORED, NULL},

@@ -23,14 +23,14 @@
 #include "mountpoint/prerequisites.h"
 #include "mountpoint/table.h"
 
-/* So many dead mounts on top of each other are detached before we give up. */
+/* Maximum number of stacked dead mounts that are detached. */
 #define DEAD_MOUNTS_MAX 64
 
-/* A daemon that has not said after so long how large its view is stands still, and is not dead. */
-#define PATIENCE_MS 2000
+/* Timeout for the answer to statvfs(2). A daemon that takes longer is stopped, but not dead. */
+#define ANSWER_TIMEOUT_MS 2000
 
-/* The absolute path, without symlinks, of anything that can be looked up; works on a dead mount,
- * which answers nothing: the kernel knows the path by itself. */
+/* Finds the absolute path without symlinks. Also works for a dead mount, because the kernel knows
+ * the path without asking the daemon. */
 static int resolve(const char *given, int flags, char **absolute)
 {
 	AUTO_CLOSE int fd = open(given, O_PATH | O_CLOEXEC | flags);
@@ -49,7 +49,7 @@ static int resolve(const char *given, int flags, char **absolute)
 	return *absolute ? 0 : -ENOMEM;
 }
 
-static int ask_for_figures(void *context)
+static int get_statvfs(void *context)
 {
 	struct statvfs figures;
 
@@ -58,12 +58,12 @@ static int ask_for_figures(void *context)
 
 bool mount_point_is_dead(const char *point)
 {
-	int r = call_with_timeout(ask_for_figures, (void *)(uintptr_t)point, -1, PATIENCE_MS);
+	int r = call_with_timeout(get_statvfs, (void *)(uintptr_t)point, -1, ANSWER_TIMEOUT_MS);
 
 	return r == -ENOTCONN || r == -ECONNABORTED;
 }
 
-/* ---- which views are mounted --------------------------------------------------------- */
+/* ---- mounted views ------------------------------------------------------------------- */
 
 int mount_points_list(char ***points)
 {
@@ -92,7 +92,7 @@ void mount_points_free(char **points)
 	free(points);
 }
 
-/* The same for an absolute path without symlinks. */
+/* Finds the view for an absolute path without symlinks. */
 static int point_of_absolute(const char *absolute, char **point)
 {
 	CLEANUP_TABLE struct mount_table table = {0};
@@ -118,9 +118,9 @@ int mount_point_of(const char *path, char **point)
 	return r < 0 ? r : point_of_absolute(absolute, point);
 }
 
-/* ---- making a place ready ------------------------------------------------------------ */
+/* ---- preparing a mount point --------------------------------------------------------- */
 
-/* Asks the setuid program for what only root may do. */
+/* Detaches the mount by the setuid program fusermount3: only root can do this directly. */
 static int detach_by_fusermount(char *point)
 {
 	char program[] = "fusermount3", options[] = "-uzq", end[] = "--";
@@ -150,11 +150,11 @@ static int detach(char *point)
 			  quote_path(point), error_text(r));
 		return MOUNT_POINT_UNFIT;
 	}
-	log_info("detached the dead mount of a killed twinfs from %s", quote_path(point));
+	log_info("detached the mount of a killed twinfs from %s", quote_path(point));
 	return 0;
 }
 
-/* 0 for a directory without names, or -errno: -ENOTEMPTY. */
+/* Returns 0 for an empty directory, -ENOTEMPTY, or another -errno. */
 static int check_empty(const char *absolute)
 {
 	AUTO_CLOSEDIR DIR *directory = opendir(absolute);
@@ -164,14 +164,14 @@ static int check_empty(const char *absolute)
 		return -errno;
 	do {
 		errno = 0;
-		entry = readdir(directory); // NOLINT(concurrency-mt-unsafe): nobody else has it
+		entry = readdir(directory); // NOLINT(concurrency-mt-unsafe): the stream is local
 	} while (entry && is_dots(entry->d_name));
 	return entry ? -ENOTEMPTY : -errno;
 }
 
-/* Would fusermount3 let this user mount here? It wants him to be able to write to the directory,
- * and, where not everybody may remove what is in it, to own it. */
-static bool may_cover(const char *absolute)
+/* Returns whether fusermount3 would let this user mount here. It requires write permission for the
+ * directory, and ownership if the directory is sticky. */
+static bool may_mount_on(const char *absolute)
 {
 	struct stat status;
 
@@ -182,7 +182,7 @@ static bool may_cover(const char *absolute)
 	return !(status.st_mode & S_ISVTX) || status.st_uid == geteuid();
 }
 
-/* Of one that no view has to do with. */
+/* Judges a directory that is not in a view. */
 static void judge_folder(const char *absolute, struct mount_point_judgement *judgement)
 {
 	int r = check_empty(absolute);
@@ -192,8 +192,8 @@ static void judge_folder(const char *absolute, struct mount_point_judgement *jud
 	else if (r < 0)
 		judgement->state = MOUNT_POINT_UNREACHABLE;
 	judgement->error = r;
-	/* which nonempty does not mend */
-	if ((r == 0 || r == -ENOTEMPTY) && !may_cover(absolute))
+	/* the option nonempty does not help here */
+	if ((r == 0 || r == -ENOTEMPTY) && !may_mount_on(absolute))
 		judgement->state = MOUNT_POINT_NOT_YOURS;
 }
 
@@ -246,18 +246,19 @@ static const struct {
 	const char *cause, *remedy;
 } words[] = {
 	[MOUNT_POINT_FREE] = {"is free", "mount"},
-	[MOUNT_POINT_LIVE] = {"has a view mounted on it already",
+	[MOUNT_POINT_LIVE] = {"already has a view mounted on it",
 			      "unmount it first with 'fusermount3 -u'"},
-	[MOUNT_POINT_DEAD] = {"has the dead mount of a killed twinfs on it",
-			      "mount again, which replaces it, or 'fusermount3 -uz'"},
-	[MOUNT_POINT_IN_VIEW] = {"lies inside a mounted view", "choose another mount point"},
-	[MOUNT_POINT_MISSING] = {"does not exist", "make the folder first"},
+	[MOUNT_POINT_DEAD] = {"has the mount of a killed twinfs on it",
+			      "mount again, which replaces it, or run 'fusermount3 -uz'"},
+	[MOUNT_POINT_IN_VIEW] = {"is inside a mounted view", "choose another mount point"},
+	[MOUNT_POINT_MISSING] = {"does not exist", "create the folder first"},
 	[MOUNT_POINT_NO_FOLDER] = {"is not a folder", "choose an empty folder"},
-	[MOUNT_POINT_NOT_EMPTY] = {"is not empty", "choose an empty folder, or give -o nonempty to "
-						   "hide what is in it"},
-	[MOUNT_POINT_NOT_YOURS] = {"is not a folder that you may write to and own",
-				   "choose one of your own, or mount as root"},
-	[MOUNT_POINT_UNREACHABLE] = {"cannot be looked at", "choose another mount point"},
+	[MOUNT_POINT_NOT_EMPTY] =
+		{"is not empty",
+		 "choose an empty folder, or give -o nonempty to hide its contents"},
+	[MOUNT_POINT_NOT_YOURS] = {"is not a folder that you own and may write to",
+				   "choose a folder of your own, or mount as root"},
+	[MOUNT_POINT_UNREACHABLE] = {"cannot be examined", "choose another mount point"},
 };
 
 const char *mount_point_cause(enum mount_point_state state)
@@ -270,22 +271,25 @@ const char *mount_point_remedy(enum mount_point_state state)
 	return words[state].remedy;
 }
 
-/* Says in one line what is wrong with a mount point, and what to do. */
+/* Logs in one line why a mount point cannot be used, and the remedy. */
 static void explain(const char *given, const struct mount_point_judgement *judgement)
 {
 	if (judgement->state == MOUNT_POINT_IN_VIEW)
-		log_error("%s lies inside the view mounted on %s: %s", quote_path(given),
-			  quote_path(judgement->view), mount_point_remedy(judgement->state));
+		log_error("cannot mount on %s: it is inside the view mounted on %s; %s",
+			  quote_path(given), quote_path(judgement->view),
+			  mount_point_remedy(judgement->state));
 	else if (judgement->state == MOUNT_POINT_UNREACHABLE)
 		log_error("cannot mount on %s: %s", quote_path(given),
 			  error_text(judgement->error));
 	else
-		log_error("mount point %s %s: %s", quote_path(given),
+		log_error("mount point %s %s; %s", quote_path(given),
 			  mount_point_cause(judgement->state),
 			  mount_point_remedy(judgement->state));
 }
 
-/* Judges what is there when what killed daemons left is away. 0, MOUNT_POINT_UNFIT or -errno. */
+/* Detaches the mounts of killed daemons, then judges the mount point again. Returns 0,
+ * MOUNT_POINT_UNFIT or -errno.
+ */
 static int detach_dead(const char *absolute, struct mount_point_judgement *judgement)
 {
 	for (int i = 0; i < DEAD_MOUNTS_MAX && judgement->state == MOUNT_POINT_DEAD; i++) {
@@ -305,7 +309,7 @@ static bool is_fit(enum mount_point_state state, bool nonempty)
 	return state == MOUNT_POINT_FREE || (state == MOUNT_POINT_NOT_EMPTY && nonempty);
 }
 
-static int judge_and_say(const char *given, struct mount_point_judgement *judgement)
+static int judge_or_explain(const char *given, struct mount_point_judgement *judgement)
 {
 	int r = mount_point_judge(given, judgement);
 
@@ -318,7 +322,7 @@ static int judge_and_say(const char *given, struct mount_point_judgement *judgem
 int mount_point_prepare(const char *given, bool nonempty, char **absolute)
 {
 	CLEANUP(mount_point_judgement_free) struct mount_point_judgement judgement = {0};
-	int r = judge_and_say(given, &judgement);
+	int r = judge_or_explain(given, &judgement);
 
 	*absolute = NULL;
 	if (r < 0)
@@ -335,7 +339,7 @@ int mount_point_prepare(const char *given, bool nonempty, char **absolute)
 int mount_point_clear(const char *absolute, bool nonempty)
 {
 	CLEANUP(mount_point_judgement_free) struct mount_point_judgement judgement = {0};
-	int r = judge_and_say(absolute, &judgement);
+	int r = judge_or_explain(absolute, &judgement);
 
 	if (r < 0 || judgement.state != MOUNT_POINT_DEAD)
 		return r;

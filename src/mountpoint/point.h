@@ -2,7 +2,7 @@
 #ifndef MOUNTPOINT_POINT_H
 #define MOUNTPOINT_POINT_H
 
-/* Whether a view can be mounted somewhere, and which views are mounted. Any thread. */
+/* Checks whether a view can be mounted at a mount point, and finds mounted views. Any thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,65 +16,68 @@ enum mount_point_outcome {
 	MOUNT_POINT_UNFIT = 2, /* logged: missing, no directory, not empty, inside a view ... */
 };
 
-/* What a place is to who wants to mount a view there. */
+/* The state of a possible mount point. */
 enum mount_point_state {
 	MOUNT_POINT_FREE,
 	MOUNT_POINT_LIVE, /* a view is mounted there */
-	MOUNT_POINT_DEAD, /* one whose daemon was killed */
-	MOUNT_POINT_IN_VIEW, /* it lies in one */
+	MOUNT_POINT_DEAD, /* a view is mounted there, but its daemon was killed */
+	MOUNT_POINT_IN_VIEW, /* it is inside a view */
 	MOUNT_POINT_MISSING,
 	MOUNT_POINT_NO_FOLDER,
 	MOUNT_POINT_NOT_EMPTY,
-	MOUNT_POINT_NOT_YOURS, /* fusermount3 would refuse it, empty or not */
+	MOUNT_POINT_NOT_YOURS, /* fusermount3 would refuse it, even if it is empty */
 	MOUNT_POINT_UNREACHABLE, /* see error */
 };
 
 struct mount_point_judgement {
 	enum mount_point_state state;
-	int error; /* -errno where the kernel gave one */
-	char *absolute; /* its path without symlinks; NULL where it was not found */
-	char *view; /* of LIVE, DEAD and IN_VIEW: the mount point of that */
+	int error; /* -errno of the kernel, or 0 */
+	char *absolute; /* absolute path without symlinks; NULL if not found */
+	char *view; /* mount point of the view; for LIVE, DEAD and IN_VIEW */
 };
 
-/* Says what a place is, as the user named it, and changes nothing. 0; -errno where that cannot be
- * found out. judgement is to be freed in either case. */
+/* Finds the state of a mount point, given as by the user. Changes nothing. Returns 0 or -errno. The
+ * caller frees judgement in either case. */
 MUST_CHECK int mount_point_judge(const char *given, struct mount_point_judgement *judgement);
 void mount_point_judgement_free(struct mount_point_judgement *judgement); /* accepts {0} */
 
-/* The same in words that follow on the path, and what to do (static). */
+/* Return a cause, to be appended to the path, and a remedy; both static. */
 const char *mount_point_cause(enum mount_point_state state);
 const char *mount_point_remedy(enum mount_point_state state);
 
-/* Makes sure that a view can be mounted there, as far as that can be said before what a killed
- * daemon left behind is away.
+/* Checks that a view can be mounted at a mount point. The mount of a killed daemon is not removed
+ * yet, so the directory below it is not checked.
  *
- * given	as the user said it
- * nonempty	a directory with something in it will do
- * absolute	its absolute path without symlinks, also for MOUNT_POINT_SERVED; else NULL. The
+ * given		as the user wrote it
+ * nonempty	accept a directory that is not empty
+ * absolute	set to the absolute path without symlinks, also for MOUNT_POINT_SERVED; otherwise NULL. The
  *		caller frees it
+ *
+ * Returns an outcome or -errno.
  */
 MUST_CHECK int mount_point_prepare(const char *given, bool nonempty, char **absolute);
 
-/* Detaches what a killed daemon left behind. Not before the next view can be mounted at once: who
- * looks there until then gets an error, and takes it for no empty folder. 0, MOUNT_POINT_UNFIT where
- * nothing can be mounted on what is below, or -errno; said. */
+/* Detaches the mount of a killed daemon. Call it only when the next view can be mounted at once:
+ * until then, programs get an error there, which they cannot mistake for an empty folder. Returns
+ * 0, MOUNT_POINT_UNFIT if the directory below cannot be mounted on, or -errno; failures are logged.
+ */
 MUST_CHECK int mount_point_clear(const char *absolute, bool nonempty);
 
-/* The mount points of all views in this mount namespace, dead ones included; a NULL-terminated
- * array for mount_points_free. */
+/* Lists the mount points of all views in this mount namespace, including dead ones, in a
+ * NULL-terminated array for mount_points_free(). */
 MUST_CHECK int mount_points_list(char ***points);
 void mount_points_free(char **points); /* accepts NULL */
 
-/* The mount point of the view that a path lies in.
+/* Finds the mount point of the view that contains a path, without a request to the view.
  *
- * path		borrowed; need not be absolute
- * point	the caller frees it; NULL when the path is in none (also 0)
+ * path	borrowed; can be relative
+ * point	set to a string that the caller frees, or to NULL if the path is in no view
  *
- * -errno when the path does not exist or cannot be reached. Asks no view anything. */
+ * Returns 0, or -errno if the path does not exist or cannot be reached. */
 MUST_CHECK int mount_point_of(const char *path, char **point);
 
-/* Was the daemon of the view mounted there killed? One that stands still was not; it is waited for,
- * for two seconds. */
+/* Returns whether the daemon of the view mounted there was killed. Waits up to two seconds for a
+ * daemon that does not respond; such a daemon is not dead. */
 bool mount_point_is_dead(const char *point);
 
 #endif

@@ -19,8 +19,10 @@
 #define DEVICE "/dev/fuse"
 #define PROGRAM "fusermount3"
 
-/* Where libfuse looks before it looks in PATH: as Debian builds it, and as it is built alone. */
-static const char *const known_places[] = {"/usr/bin/" PROGRAM, "/usr/local/bin/" PROGRAM};
+/* Paths that libfuse tries before PATH: those of the Debian package and of an installation from
+ * source.
+ */
+static const char *const known_paths[] = {"/usr/bin/" PROGRAM, "/usr/local/bin/" PROGRAM};
 
 bool mount_is_privileged(void)
 {
@@ -44,7 +46,7 @@ enum mount_obstacle mount_obstacle_of_device(void)
 	case EPERM:
 		return MOUNT_DEVICE_FORBIDDEN;
 	default:
-		return MOUNT_NO_OBSTACLE; /* libfuse is to say what it meets */
+		return MOUNT_NO_OBSTACLE; /* libfuse will report the error */
 	}
 }
 
@@ -58,7 +60,8 @@ static bool is_program(const char *path)
 	       faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
 }
 
-/* PATH, of which an empty part is the current folder. */
+/* Finds fusermount3 in a list of folders like PATH, in which an empty item is the current
+ * folder. */
 static char *search(const char *places)
 {
 	while (places) {
@@ -77,15 +80,15 @@ static char *search(const char *places)
 
 char *mount_program_find(void)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(known_places); i++) {
-		if (is_program(known_places[i]))
-			return strdup(known_places[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(known_paths); i++) {
+		if (is_program(known_paths[i]))
+			return strdup(known_paths[i]);
 	}
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment */
 	return search(getenv("PATH"));
 }
 
-/* As root owns it and it is set-uid, or has a capability of its own. */
+/* Returns whether a program is set-user-ID root, or has file capabilities. */
 static bool has_rights(const char *program)
 {
 	struct stat status;
@@ -131,26 +134,27 @@ enum mount_obstacle mount_obstacle_find(void)
 static const struct {
 	const char *cause, *remedy;
 } words[] = {
-	[MOUNT_NO_OBSTACLE] = {"nothing is in the way", "mount"},
-	[MOUNT_NO_DEVICE] = {"there is no " DEVICE,
-			     "as root: modprobe fuse; a container is to be started so: " CONTAINER},
+	[MOUNT_NO_OBSTACLE] = {"there is no obstacle", "mount"},
+	[MOUNT_NO_DEVICE] = {DEVICE " does not exist",
+			     "as root: modprobe fuse; start a container with: " CONTAINER},
 	[MOUNT_NO_DRIVER] = {"the kernel has no FUSE behind " DEVICE,
-			     "as root: modprobe fuse; in a container do that outside of it"},
+			     "as root: modprobe fuse; for a container, run this on the host"},
 	[MOUNT_DEVICE_REFUSED] = {"this user may not open " DEVICE,
 				  "as root: chmod 666 " DEVICE ", or mount as root"},
-	[MOUNT_DEVICE_FORBIDDEN] = {"nobody may open " DEVICE " here",
-				    "a container is to be started so: " CONTAINER},
-	[MOUNT_NOT_PERMITTED] = {"mounting is not permitted here: CAP_SYS_ADMIN was taken away",
-				 "a container is to be started so: " CONTAINER},
-	[MOUNT_NO_NEW_RIGHTS] = {"programs may gain no rights here (no_new_privs), which " PROGRAM
-				 " needs",
-				 "start it without --security-opt no-new-privileges, or "
-				 "NoNewPrivileges=no in its unit; or mount as root"},
-	[MOUNT_NO_PROGRAM] = {PROGRAM " is missing, which users other than root need to mount",
+	[MOUNT_DEVICE_FORBIDDEN] = {"no user may open " DEVICE " here",
+				    "start the container with: " CONTAINER},
+	[MOUNT_NOT_PERMITTED] = {"mounting is not permitted here: CAP_SYS_ADMIN was removed",
+				 "start the container with: " CONTAINER},
+	[MOUNT_NO_NEW_RIGHTS] = {"programs cannot gain privileges here (no_new_privs), but " PROGRAM
+				 " needs them",
+				 "start the container without --security-opt no-new-privileges, or "
+				 "set NoNewPrivileges=no in the unit; or mount as root"},
+	[MOUNT_NO_PROGRAM] = {PROGRAM " is missing; users other than root need it to mount",
 			      "as root: apt install fuse3"},
-	[MOUNT_PROGRAM_WITHOUT_RIGHTS] = {PROGRAM " is not set-uid root, or lies where that is off",
-					  "as root: apt install --reinstall fuse3"},
-	[MOUNT_NO_TABLE] = {"there is no " MOUNTED ", without which " PROGRAM " cannot unmount",
+	[MOUNT_PROGRAM_WITHOUT_RIGHTS] =
+		{PROGRAM " is not set-user-ID root, or its file system ignores that",
+		 "as root: apt install --reinstall fuse3"},
+	[MOUNT_NO_TABLE] = {MOUNTED " is missing; without it " PROGRAM " cannot unmount",
 			    "as root: ln -s ../proc/self/mounts " MOUNTED},
 };
 

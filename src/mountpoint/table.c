@@ -11,7 +11,7 @@
 
 #define VIEW_TYPE "fuse.twinfs"
 
-/* Which words of a line are what: "36 35 98:0 /root /point options ... - type source options". */
+/* Indexes of the words of a line: "36 35 98:0 /root /point options ... - type source options". */
 enum {
 	WORD_DEVICE = 2,
 	WORD_ROOT = 3,
@@ -91,7 +91,7 @@ int mount_table_read_from(struct mount_table *table, const char *name)
 		return -errno;
 	while (r == 0 && getline(&line, &size, file) >= 0) {
 		r = mount_table_add_line(table, line);
-		if (r == -EPROTO) /* of a newer kernel, perhaps: it is no view */
+		if (r == -EPROTO) /* the format of a newer kernel; such a line is no view */
 			r = 0;
 	}
 	if (r == 0 && ferror(file))

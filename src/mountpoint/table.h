@@ -2,7 +2,7 @@
 #ifndef MOUNTPOINT_TABLE_H
 #define MOUNTPOINT_TABLE_H
 
-/* The mounts of this process's namespace, as /proc/self/mountinfo has them (proc(5)). */
+/* The mounts in the namespace of this process, from /proc/self/mountinfo (proc(5)). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,8 +13,8 @@
 struct mount_entry {
 	char *point; /* absolute */
 	char *type; /* "ext4", "fuse.twinfs" */
-	char *device; /* "8:1", of the whole file system: st_dev of a btrfs subvolume is another one */
-	char *root; /* which folder of the file system is mounted, from its top */
+	char *device; /* "8:1", of the whole file system; st_dev of a btrfs subvolume differs */
+	char *root; /* mounted folder, as a path from the root of the file system */
 };
 
 struct mount_table {
@@ -25,30 +25,30 @@ struct mount_table {
 void mount_table_free(struct mount_table *table);
 #define CLEANUP_TABLE CLEANUP(mount_table_free)
 
-/* Reads the table of this process; -errno. Asks no file system anything. */
+/* Reads the table of this process, without a request to any file system. Returns 0 or -errno. */
 MUST_CHECK int mount_table_read(struct mount_table *table);
 
-/* The same from a file like /proc/PID/mountinfo: the table of another process. */
+/* Reads the table of another process, from a file like /proc/PID/mountinfo. Returns 0 or -errno. */
 MUST_CHECK int mount_table_read_from(struct mount_table *table, const char *name);
 
-/* Adds what a line says, octal escapes decoded. 0, -EPROTO for a line that is none, -ENOMEM.
- * The line is taken apart. */
+/* Parses a line, decodes its octal escapes and adds an entry. Modifies the line. Returns 0, -EPROTO
+ * if the line is malformed, or -ENOMEM. */
 MUST_CHECK int mount_table_add_line(struct mount_table *table, char *line);
 
-/* The mount that an absolute path without symlinks lies in: the deepest, of several on one point
- * the last. NULL: none. Borrowed from the table. */
+/* Returns the mount that contains an absolute path without symlinks: the deepest one, and of
+ * several on one mount point the last. NULL if none. Borrowed from the table. */
 const struct mount_entry *mount_table_covering(const struct mount_table *table, const char *path);
 
-/* A mount of the view that is this device ("0:53"), at any point. NULL: none. Borrowed. */
+/* Returns a mount of the view with this device number ("0:53"), or NULL. Borrowed. */
 const struct mount_entry *mount_table_view_of(const struct mount_table *table, const char *device);
 
-/* Appends where a path lies in its file system, from the top of that. Two paths of one device lie in
- * each other if these do, whatever is mounted where (mount --bind).
+/* Appends the path from the root of its file system. If two paths are on one device, one contains
+ * the other exactly if this holds for these results, regardless of bind mounts.
  *
- * path		absolute, without symlinks
- * entry	the mount that covers it
+ * path	absolute, without symlinks
+ * entry	the mount that contains it
  *
- * 0 or -ENOMEM. */
+ * Returns 0 or -ENOMEM. */
 MUST_CHECK int mount_entry_locate(const struct mount_entry *entry, const char *path,
 				  struct bytes *inside);
 

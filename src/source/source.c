@@ -48,15 +48,17 @@ static void from_statx(const struct statx *stx, struct attributes *a)
 
 static int examine(int fd, const char *name, int flags, struct statx *stx)
 {
-	/* with AT_SYMLINK_NOFOLLOW beside it, AT_EMPTY_PATH takes the kernel's way for names */
+	/* AT_EMPTY_PATH is faster without AT_SYMLINK_NOFOLLOW: with both, the kernel looks up a
+	 * name
+	 */
 	if (!(flags & AT_EMPTY_PATH))
 		flags |= AT_SYMLINK_NOFOLLOW;
 	flags |= AT_NO_AUTOMOUNT;
 	return statx(fd, name, flags, STATX_WANTED, stx) < 0 ? -errno : 0;
 }
 
-static int take_over(struct catalog *catalog, int fd, const struct statx *stx,
-		     struct attributes *attributes)
+static int set_attributes(struct catalog *catalog, int fd, const struct statx *stx,
+			  struct attributes *attributes)
 {
 	from_statx(stx, attributes);
 	return catalog_filesystem(catalog, fd, makedev(stx->stx_dev_major, stx->stx_dev_minor),
@@ -68,7 +70,7 @@ int source_attributes(struct catalog *catalog, int fd, struct attributes *attrib
 	struct statx stx;
 	int r = examine(fd, "", AT_EMPTY_PATH, &stx);
 
-	return r < 0 ? r : take_over(catalog, fd, &stx, attributes);
+	return r < 0 ? r : set_attributes(catalog, fd, &stx, attributes);
 }
 
 int source_attributes_at(struct catalog *catalog, int dir_fd, const char *name, bool remote,
@@ -81,13 +83,13 @@ int source_attributes_at(struct catalog *catalog, int dir_fd, const char *name, 
 	if (r == 0 && remote && !mount_root)
 		r = examine(dir_fd, name, AT_STATX_SYNC_AS_STAT, &stx);
 	if (r == 0)
-		r = take_over(catalog, dir_fd, &stx, attributes);
+		r = set_attributes(catalog, dir_fd, &stx, attributes);
 	return r == 0 && mount_root ? SOURCE_MOUNT_ROOT : r;
 }
 
-/* ---- which trees --------------------------------------------------------------------- */
+/* ---- paths --------------------------------------------------------------------------- */
 
-/* A source path being put in order, and what it is. */
+/* A source path that is being resolved, and its inode. */
 struct given_source {
 	char *path;
 	dev_t device;
@@ -105,7 +107,7 @@ static int resolve_one(const char *given, struct given_source *source)
 	else if (!S_ISDIR(st.st_mode))
 		r = -ENOTDIR;
 	if (r == -ENOTDIR)
-		log_error("source %s is not a directory; give the directory that it is in",
+		log_error("source %s is not a directory; give the directory that contains it",
 			  quote_path(given));
 	else if (r < 0)
 		log_error("cannot use source %s: %s", quote_path(given), error_text(r));
@@ -116,29 +118,29 @@ static int resolve_one(const char *given, struct given_source *source)
 	return 0;
 }
 
-/* Does the directory lie in (or is it) one of the others? Goes up to the root by descriptor and
- * compares identities, which sees through bind mounts that show the same directory. */
-static int lies_in_other(const struct given_source *sources, size_t count, size_t which, bool *lies)
+/* Finds whether a directory is inside or the same as another source. Walks up to the root by
+ * descriptors and compares inodes, which also detects bind mounts of the same directory. */
+static int is_in_other(const struct given_source *sources, size_t count, size_t which, bool *inside)
 {
 	int fd = open(sources[which].path, O_PATH | O_DIRECTORY | O_CLOEXEC), up;
 	struct stat st, above;
 
-	*lies = false;
+	*inside = false;
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		if (fd >= 0)
 			close(fd);
 		return -errno;
 	}
 	for (;;) {
-		for (size_t i = 0; i < count && !*lies; i++) {
+		for (size_t i = 0; i < count && !*inside; i++) {
 			bool same = sources[i].device == st.st_dev && sources[i].inode == st.st_ino;
 
-			/* of two that are the same, the first stays */
-			*lies = same && i != which &&
-				(st.st_ino != sources[which].inode ||
-				 st.st_dev != sources[which].device || i < which);
+			/* the first of two equal sources is kept */
+			*inside = same && i != which &&
+				  (st.st_ino != sources[which].inode ||
+				   st.st_dev != sources[which].device || i < which);
 		}
-		up = *lies ? -1 : openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		up = *inside ? -1 : openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		close(fd);
 		if (up < 0)
 			return 0;
@@ -154,16 +156,17 @@ static int lies_in_other(const struct given_source *sources, size_t count, size_
 static int keep_outermost(struct given_source *sources, size_t count, char **resolved)
 {
 	size_t kept = 0;
-	bool lies;
+	bool inside;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = lies_in_other(sources, count, i, &lies);
+		r = is_in_other(sources, count, i, &inside);
 		if (r < 0) {
 			log_error("cannot examine source %s: %s", quote_path(sources[i].path),
 				  error_text(r));
-		} else if (lies) {
-			log_debug("source %s is part of another one", quote_path(sources[i].path));
+		} else if (inside) {
+			log_debug("source %s is inside another source",
+				  quote_path(sources[i].path));
 		} else {
 			resolved[kept++] = sources[i].path;
 			sources[i].path = NULL;
@@ -234,8 +237,8 @@ static int load_sources(struct sources *sources)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Examines the root, too: a file system is known for certain by a directory, while a file that
- * cannot be opened does not tell its UUID. */
+/* Opens a source and examines its root directory. The file system must be identified by a
+ * directory, because the UUID cannot be read from a file that cannot be opened. */
 static int open_source(struct catalog *catalog, struct source *source)
 {
 	struct attributes attributes;
@@ -262,7 +265,7 @@ static int add_sources_body(struct catalog_writer *w, void *context)
 	return r;
 }
 
-static int enter_sources(struct sources *sources, char *const *paths)
+static int store_new_sources(struct sources *sources, char *const *paths)
 {
 	struct new_sources new = {.sources = sources};
 	size_t count = 0;
@@ -297,8 +300,8 @@ static bool same_paths(const struct sources *sources, char *const *paths)
 	return i == sources->count && !paths[i];
 }
 
-/* The name of each tree in the view: none for a single source, else the base name, with ~2 and
- * so on from the second of that name. */
+/* Sets the folder of each source in the view: none for a single source, otherwise its base name,
+ * with ~2, ~3 ... if the name is repeated. */
 static int name_trees(struct sources *sources)
 {
 	for (size_t i = 0; i < sources->count; i++) {
@@ -324,21 +327,21 @@ static int name_trees(struct sources *sources)
 	return 0;
 }
 
-static int load_or_enter(struct sources *sources, char *const *paths)
+static int load_or_store(struct sources *sources, char *const *paths)
 {
 	const char *folder = catalog_folder(sources->catalog);
 	int r = load_sources(sources);
 
 	if (r == 0 && paths && sources->count == 0)
-		r = enter_sources(sources, paths);
+		r = store_new_sources(sources, paths);
 	if (r < 0) {
-		log_error("cannot open the sources of index %s: %s", quote_path(folder),
+		log_error("cannot open the sources of the index %s: %s", quote_path(folder),
 			  error_text(r));
 		return r;
 	}
 	if (!paths || same_paths(sources, paths))
 		return 0;
-	log_error("index %s belongs to other sources (%s%s); choose another with --index",
+	log_error("the index %s belongs to other sources (%s%s); choose another index with --index",
 		  quote_path(folder), quote_path(sources->list[0].path),
 		  sources->count > 1 ? " ..." : "");
 	return -EXDEV;
@@ -350,7 +353,7 @@ int sources_open(struct sources *sources, struct catalog *catalog, char *const *
 	int r;
 
 	*sources = (struct sources){.catalog = catalog, .cross_mounts = cross_mounts};
-	r = load_or_enter(sources, paths);
+	r = load_or_store(sources, paths);
 	for (size_t i = 0; r == 0 && i < sources->count; i++) {
 		if (sources->list[i].fd < 0)
 			r = open_source(sources->catalog, &sources->list[i]);
@@ -379,7 +382,7 @@ void sources_close(struct sources *sources)
 	*sources = (struct sources){0};
 }
 
-/* ---- opening what the index knows ---------------------------------------------------- */
+/* ---- opening files and directories --------------------------------------------------- */
 
 static int source_fd(const struct sources *sources, uint32_t source)
 {
@@ -406,8 +409,8 @@ int source_open_dir(const struct sources *sources, struct catalog_reader *reader
 	return open_beneath(r, text, flags | O_DIRECTORY, sources->cross_mounts);
 }
 
-/* Opens what stands at the first name of a file. -ESTALE: something of another kind, or a mount, stands
- * there or on the way.
+/* Opens the file at the first name of a file record. Returns -ESTALE if the name, or a component of
+ * its path, is now a symlink, a mount, or of another type.
  */
 static int open_name(const struct sources *sources, struct catalog_reader *reader,
 		     const struct file_record *file, int flags)
@@ -427,7 +430,9 @@ static int open_name(const struct sources *sources, struct catalog_reader *reade
 	return fd == -ELOOP || fd == -ENOTDIR || fd == -EXDEV || fd == -ENXIO ? -ESTALE : fd;
 }
 
-/* Opens it if its attributes now and those of the index are the same in that respect; else -ESTALE. */
+/* Opens a file if the function `same` accepts its current attributes and those of the index;
+ * otherwise returns -ESTALE.
+ */
 static int open_same(const struct sources *sources, struct catalog_reader *reader,
 		     const struct file_record *file, int flags,
 		     bool (*same)(const struct attributes *, const struct attributes *))

@@ -26,7 +26,7 @@ bool directory_is_empty(int fd)
 	}
 	do {
 		errno = 0;
-		/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's alone */
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local */
 		entry = readdir(directory);
 	} while (entry && is_dots(entry->d_name));
 	return !entry && errno == 0;
@@ -91,7 +91,7 @@ int sources_find_change(const struct sources *sources, size_t *which, enum sourc
 
 /* ---- file systems that were mounted in a source -------------------------------------------- */
 
-/* Was the directory the root of another file system than the one above it? */
+/* Finds whether the directory was the root of another file system than its parent. */
 static int was_mount_root(struct catalog_reader *reader, const struct dir_record *dir, bool *was)
 {
 	struct dir_record above;
@@ -101,7 +101,9 @@ static int was_mount_root(struct catalog_reader *reader, const struct dir_record
 	return r;
 }
 
-/* Is the directory at the path there, empty, and on another file system than it was? */
+/* Returns whether the directory exists, is empty, and is on another file system than at the last
+ * scan.
+ */
 static bool is_unmounted(const struct sources *sources, const struct dir_record *dir,
 			 const char *path)
 {

@@ -76,15 +76,15 @@ def obstacle(name, source, folder):
         plain.chmod(0o755)
     no_device = f"mount -t tmpfs -o nodev none {folder} && mknod -m 666 {folder}/fuse c 10 229"
     return {
-        "no device": (BARE_DEV, False, (), "there is no /dev/fuse", "modprobe fuse"),
-        "no device for a user": (BARE_DEV, True, (), "there is no /dev/fuse",
+        "no device": (BARE_DEV, False, (), "/dev/fuse does not exist", "modprobe fuse"),
+        "no device for a user": (BARE_DEV, True, (), "/dev/fuse does not exist",
                                  "--device /dev/fuse --cap-add SYS_ADMIN"),
         "no driver": (f"{BARE_DEV} && mknod -m 666 /dev/fuse c 4000 1", False, (),
                       "has no FUSE behind /dev/fuse", "modprobe fuse"),
         "device refused": (f"{BARE_DEV} && mknod -m 600 /dev/fuse c 10 229", True, (),
                            "this user may not open /dev/fuse", "chmod 666 /dev/fuse"),
         "device forbidden": (f"{no_device} && mount --bind {folder}/fuse /dev/fuse", False, (),
-                             "nobody may open /dev/fuse", "--device /dev/fuse"),
+                             "no user may open /dev/fuse", "--device /dev/fuse"),
         "not permitted": (OPEN_DEV, True, ("setpriv", "--bounding-set=-sys_admin", "--"),
                           "mounting is not permitted", "--cap-add SYS_ADMIN"),
         "not permitted to root": (OPEN_DEV, False, ("setpriv", "--bounding-set=-sys_admin", "--"),
@@ -94,7 +94,7 @@ def obstacle(name, source, folder):
         "no fusermount3": (instead_of_fusermount(empty), True, (),
                            "fusermount3 is missing", "apt install fuse3"),
         "fusermount3 without rights": (instead_of_fusermount(plain), True, (),
-                                       "fusermount3 is not set-uid root",
+                                       "fusermount3 is not set-user-ID root",
                                        "apt install --reinstall fuse3"),
         "no table of mounts": (f"{OPEN_DEV} && mount -t tmpfs -o mode=755 none {folder} && "
                                f"cp -a /etc/. {folder} && rm -f {folder}/mtab && "
@@ -144,10 +144,10 @@ def test_mount_point_that_fusermount_would_refuse_is_named(
     result = program("mount", source, others)
     assert result.status == 1
     [line] = result.errors
-    assert str(others) in line and "choose one of your own, or mount as root" in line
+    assert str(others) in line and "choose a folder of your own, or mount as root" in line
     assert not program.index.exists()
     problem = examine(program, source, others)["mount point", "mount point"]
-    assert "write to and own" in problem["found"]
+    assert "you own and may write to" in problem["found"]
 
 
 def test_nothing_is_in_the_way_of_a_user_who_may_mount(
@@ -321,7 +321,7 @@ def test_view_tells_what_would_make_it_faster(twinfs, source, mount, tmp_path):
         assert str(mount) in found["mount point", "mount point"]["found"]
         assert "outside" in found["mount point", "mount point"]["remedy"]
         found = examine(twinfs, view.dups)
-        assert "lies inside a mounted view" in found["mount point", "mount point"]["found"]
+        assert "is inside a mounted view" in found["mount point", "mount point"]["found"]
 
 
 def test_view_whose_daemon_stands_still_holds_up_nobody(twinfs, source, mount):
@@ -338,7 +338,7 @@ def test_dead_view_is_named_and_left_as_it_is(twinfs, source, mount):
         view.pid = None
         for _ in range(2):
             problem = examine(twinfs, mount)["mount point", "mount point"]
-            assert "dead mount" in problem["found"] and "mount again" in problem["remedy"]
+            assert "mount of a killed twinfs" in problem["found"] and "mount again" in problem["remedy"]
 
 
 def test_text_has_a_line_for_each_check_and_for_each_remedy(twinfs, source, mount):
