@@ -166,8 +166,8 @@ static size_t ruleset_size(long version)
 	return version >= 4 ? offsetof(struct ruleset, scopes) : offsetof(struct ruleset, network);
 }
 
-/* writes	set to the write accesses that the kernel can
- * refuse */
+/* Makes the ruleset. Sets *writes to the write accesses that this kernel can refuse. Returns a
+ * descriptor or -errno. */
 static int make_ruleset(uint64_t *writes)
 {
 	struct ruleset ruleset = {.files = WRITES};

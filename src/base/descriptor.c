@@ -88,15 +88,15 @@ static int open_component(int directory, const char *name, int flags, bool cross
 
 /* Returns the slash at which to split a path that must be opened in several calls, or NULL if one
  * call suffices. With openat2, a path is split before PATH_MAX; without, after each component. */
-static const char *next_cut(const char *path, bool by_component)
+static const char *next_split(const char *path, bool by_component)
 {
-	const char *cut = NULL;
+	const char *split = NULL;
 
 	if (by_component)
 		return strchr(path, '/');
 	if (strnlen(path, PATH_MAX) == PATH_MAX)
-		cut = memrchr(path, '/', PATH_MAX - 1);
-	return cut;
+		split = memrchr(path, '/', PATH_MAX - 1);
+	return split;
 }
 
 static int open_piece(int directory, const char *path, int flags, bool cross_mounts,
@@ -123,23 +123,23 @@ static int open_parent(int directory, const char *path, size_t length, bool cros
 static int open_piecewise(int directory, const char *path, int flags, bool cross_mounts,
 			  bool by_component)
 {
-	const char *cut;
+	const char *split;
 	int at = directory, next;
 
 	for (;;) {
-		cut = next_cut(path, by_component);
-		if (cut) {
-			next = open_parent(at, path, (size_t)(cut - path), cross_mounts,
+		split = next_split(path, by_component);
+		if (split) {
+			next = open_parent(at, path, (size_t)(split - path), cross_mounts,
 					   by_component);
 		} else {
 			next = open_piece(at, path, flags, cross_mounts, by_component);
 		}
 		if (at != directory)
 			close(at);
-		if (next < 0 || !cut)
+		if (next < 0 || !split)
 			return next;
 		at = next;
-		path = cut + 1;
+		path = split + 1;
 	}
 }
 

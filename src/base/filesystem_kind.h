@@ -25,7 +25,7 @@ enum filesystem_kind {
  */
 uint32_t filesystem_type_at(int fd);
 
-/* type: f_type of statfs(2) */
+/* Returns the kind of a file system; type is f_type of statfs(2). */
 enum filesystem_kind filesystem_kind_of(uint32_t type);
 
 /* Returns whether such a file system is made as a whole and then only read. The signature of a file
@@ -37,8 +37,8 @@ bool filesystem_is_image(uint32_t type);
 
 /* Returns whether a lease (F_SETLEASE of fcntl(2)) on such a file detects every writer. The kernel
  * also grants leases on FUSE and other remote file systems, but does not detect writers on another
- * host, or writers that bypass the serving program. A FUSE file system on a disk of its own has no
- * such writers.
+ * host, or writers that bypass the serving program. A FUSE file system with a block device
+ * (fuseblk) has no such writers.
  *
  * type	f_type of statfs(2)
  * device	st_dev of the file */
@@ -60,7 +60,9 @@ bool filesystem_times_are_reliable(uint32_t type);
  * type: f_type of statfs(2) */
 bool filesystem_may_hide_stores(uint32_t type);
 
-/* Returns the same for one regular file, open for reading: finds the kind of its layer. */
+/* Returns whether the bytes of one regular file, open for reading, can change while its times stay
+ * the same. Finds the kind of its layer.
+ */
 bool filesystem_hides_stores_at(int fd);
 
 /* Returns whether such a file system shows files of other file systems, so that a removed file may
@@ -69,7 +71,7 @@ bool filesystem_hides_stores_at(int fd);
  * type: f_type of statfs(2) */
 bool filesystem_has_layers(uint32_t type);
 
-/* Returns the same for the file system of fd; false if statfs(2) fails. */
+/* Returns whether the file system of fd has layers; false if statfs(2) fails. */
 bool filesystem_has_layers_at(int fd);
 
 /* Returns the kind of the file system of fd; FILESYSTEM_UNKNOWN if statfs(2) fails. */

@@ -13,7 +13,7 @@ struct interruption {
 	void *context;
 };
 
-/* interruption	NULL: the program cannot be interrupted */
+/* Returns whether the program was interrupted. NULL: it cannot be interrupted. */
 static inline bool interruption_is_set(const struct interruption *interruption)
 {
 	return interruption && interruption->is_set(interruption->context);

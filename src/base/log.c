@@ -80,7 +80,7 @@ static void write_line(const char *line, size_t length)
 
 /* Makes text a line: replaces control bytes, marks a truncated text, and appends a newline.
  *
- * length	of the whole text, of which only size bytes may fit
+ * length	of the whole text, which may exceed size
  * size		of the buffer
  *
  * Returns the length of the line.

@@ -37,7 +37,7 @@ void log_error_as(const char *program, const char *format, ...) PRINTF_LIKE(2, 3
 
 /* log_has_reported() returns whether a warning or error was logged, so that no failure stays
  * without a message. log_mark_reported() records that another process logged one to the same
- * stderr, or that none is needed.
+ * stderr, or that no message is needed.
  */
 bool log_has_reported(void);
 void log_mark_reported(void);

@@ -31,7 +31,8 @@ struct metadata metadata_of(const struct stat *status, const struct xattrs *xatt
 
 /* Sets the metadata of the open file fd, which may be O_PATH: owner, attributes, mode, and finally
  * the time. A file that does not get its owner gets no set-user-ID and set-group-ID bits. If an ACL
- * is refused, users who had access only by it have no access. Returns 0 or -errno. */
+ * is refused, the mode is reduced so that no user gains access (xattrs_safe_mode). Returns 0 or
+ * -errno. */
 MUST_CHECK int metadata_apply(const struct metadata *metadata, int fd,
 			      struct metadata_refused *refused);
 

@@ -62,7 +62,7 @@ static int copy_ownership(int fd, const struct stat *there)
 	mode_t mode =
 		there->st_nlink > 0 ? there->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO) : new_mode();
 
-	/* only root can change the owner; other users need not */
+	/* EPERM is ignored: only root can change the owner */
 	if (there->st_nlink > 0 && fchown(fd, there->st_uid, there->st_gid) < 0 && errno != EPERM)
 		return -errno;
 	return fchmod(fd, mode) < 0 ? -errno : 0;

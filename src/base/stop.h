@@ -2,7 +2,9 @@
 #ifndef BASE_STOP_H
 #define BASE_STOP_H
 
-/* The flag that asks all long work of this process to stop. Any thread, and signal handlers. */
+/* The stop flag: all long work of this process stops when it is set. Any thread, and signal
+ * handlers.
+ */
 
 #include <stdbool.h>
 

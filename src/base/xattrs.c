@@ -88,7 +88,7 @@ static bool begins_with(const char *name, const char *prefix)
 	return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-static bool is_taken(const char *name)
+static bool is_copied(const char *name)
 {
 	/* XFS lists each ACL a second time, in its own format */
 	if (begins_with(name, "trusted.SGI_ACL_"))
@@ -137,7 +137,7 @@ int xattrs_read(struct xattrs *xattrs, int fd)
 		return errno == EOPNOTSUPP ? 0 : -errno;
 	for (const char *name = xattrs->room; r == 0 && name < xattrs->room + length;
 	     name += strlen(name) + 1) {
-		if (is_taken(name))
+		if (is_copied(name))
 			r = read_one(xattrs, path.text, name);
 	}
 	return r;
@@ -160,13 +160,13 @@ static bool is_too_large(int error, const char *path)
 	       status.f_bavail > ROOM_BYTES / status.f_frsize;
 }
 
-static int drop_acl(const char *path, const char *name)
+static int remove_acl(const char *path, const char *name)
 {
 	return removexattr(path, name) < 0 && errno != ENODATA && !is_refusal(errno) ? -errno : 0;
 }
 
 /* Removes ACLs that a new file inherited from the default ACL of its folder. */
-static int drop_other_acls(const struct xattrs *xattrs, const char *path)
+static int remove_other_acls(const struct xattrs *xattrs, const char *path)
 {
 	int r = 0;
 
@@ -175,7 +175,7 @@ static int drop_other_acls(const struct xattrs *xattrs, const char *path)
 
 		(void)find(xattrs, acls[i], &wanted);
 		if (!wanted)
-			r = drop_acl(path, acls[i]);
+			r = remove_acl(path, acls[i]);
 	}
 	return r;
 }
@@ -196,9 +196,9 @@ int xattrs_write(const struct xattrs *xattrs, int fd, uint64_t *refused)
 		r = 0;
 		(*refused)++;
 		if (is_acl(xattr->name))
-			r = drop_acl(path.text, xattr->name);
+			r = remove_acl(path.text, xattr->name);
 	}
-	return r == 0 ? drop_other_acls(xattrs, path.text) : r;
+	return r == 0 ? remove_other_acls(xattrs, path.text) : r;
 }
 
 mode_t xattrs_safe_mode(const struct xattrs *xattrs, int fd, mode_t mode)

@@ -86,7 +86,7 @@ static int put_group(void *context, const struct group_record *group, const stru
 		if (copy->another_name)
 			continue;
 		plan->bytes = size_add(plan->bytes, group->size);
-		plan->parted += links > count_names(copies, i);
+		plan->split += links > count_names(copies, i);
 	}
 	return r;
 }

@@ -18,7 +18,7 @@ struct act_plan {
 	FILE *spool;
 	uint64_t names; /* names to act upon */
 	uint64_t bytes; /* size of their inodes, each counted once: the bytes that may be freed */
-	uint64_t parted; /* inodes that have further names, which are not acted upon */
+	uint64_t split; /* inodes that have further names, which are not acted upon */
 };
 
 /* Makes the plan. The caller frees it also if this fails. Returns 0 or -errno; -EINTR if

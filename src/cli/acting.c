@@ -160,7 +160,7 @@ static void explain_split(const struct acting *acting, const struct sources *sou
 	char count[NUMBER_TEXT_MAX];
 	bool across = false;
 
-	if (acting->act.kind != ACT_MOVE || plan->parted == 0)
+	if (acting->act.kind != ACT_MOVE || plan->split == 0)
 		return;
 	to = open(acting->act.destination, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; i < sources->count; i++)
@@ -168,12 +168,12 @@ static void explain_split(const struct acting *acting, const struct sources *sou
 	if (across)
 		log_info("%s %s hard links that are not moved: on another file system, the moved "
 			 "name becomes a separate file",
-			 number_format(count, plan->parted),
-			 plural(plan->parted, "copy has", "copies have"));
+			 number_format(count, plan->split),
+			 plural(plan->split, "copy has", "copies have"));
 }
 
 /* Asks the user for confirmation, unless --yes was given. */
-static bool ask(const struct acting *acting, const struct act_plan *plan)
+static bool confirm(const struct acting *acting, const struct act_plan *plan)
 {
 	char count[NUMBER_TEXT_MAX];
 	char size[SIZE_TEXT_MAX];
@@ -202,7 +202,7 @@ struct doing {
 	uint64_t unchanged; /* copies that already share the bytes of the kept copy */
 	uint64_t refused;
 	uint64_t freed_bytes;
-	uint64_t parted; /* moved copies of which a hard link stayed, or became a separate file */
+	uint64_t split; /* moved copies that were split from a hard link */
 	uint64_t freed_unknown; /* copies for which the freed bytes are unknown */
 };
 
@@ -291,11 +291,11 @@ static void print_result(const struct doing *doing, const struct act_plan *plan)
 	figure_print(&output, doing->acting->done, "%s %s", number_format(count, doing->done),
 		     plural(doing->done, "copy", "copies"));
 	print_freed(&output, doing);
-	if (doing->parted > 0)
+	if (doing->split > 0)
 		figure_print(&output, "split",
 			     "%s %s: not all hard links are the same file any more",
-			     number_format(count, doing->parted),
-			     plural(doing->parted, "copy", "copies"));
+			     number_format(count, doing->split),
+			     plural(doing->split, "copy", "copies"));
 	if (doing->unchanged > 0)
 		figure_print(&output, "unchanged", "%s %s the bytes of the kept copy already",
 			     number_format(count, doing->unchanged),
@@ -342,7 +342,7 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 	name_activity(doing.label, sizeof(doing.label), acting->verb);
 	progress_start(&doing.progress, when, doing.label);
 	r = act_on_all(act, plan);
-	doing.parted = act_count_parted(act);
+	doing.split = act_count_parted(act);
 	ended = act_end(act);
 	progress_end(&doing.progress, &doing.counts);
 	if (r < 0 || ended < 0)
@@ -389,7 +389,7 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 		return status;
 	}
 	explain_split(acting, index->sources, &plan);
-	if (!ask(acting, &plan)) {
+	if (!confirm(acting, &plan)) {
 		log_info("nothing was done");
 		log_mark_reported(); /* the refusal of the user needs no further message */
 		return TWINFS_EXIT_FAILED;

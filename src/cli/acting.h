@@ -2,8 +2,8 @@
 #ifndef CLI_ACTING_H
 #define CLI_ACTING_H
 
-/* What remove, move, link and dedupe share: options, the plan, the confirmation, and the result.
- * For the first thread.
+/* The common parts of remove, move, link and dedupe: options, the plan, the confirmation, and the
+ * result. For the first thread.
  */
 
 #include "act/act.h"

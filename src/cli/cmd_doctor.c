@@ -52,8 +52,8 @@ static const struct option_table doctor_table = {
 	.command = "twinfs doctor",
 	.usage = {"[SOURCE...] [MOUNTPOINT]"},
 	.summary = "Finds what prevents a view of these sources at this mount point, or makes it "
-		   "slower, and names the remedies. Changes nothing. A directory is taken for the "
-		   "mount point if it is empty, missing, or has a view mounted on it.",
+		   "slower, and names the remedies. Changes nothing. A missing or empty directory, "
+		   "or one with a view mounted on it, counts as a mount point.",
 	.options = {doctor_options, format_option, index_option, version_option},
 	.apply = doctor_apply,
 };
@@ -64,7 +64,7 @@ static void doctor_deinit(struct doctor *doctor)
 	text_list_free(&doctor->sources);
 }
 
-/* Whether an operand is a mount point, not a source. */
+/* Returns whether an operand is a mount point, not a source. */
 static bool is_for_mounting(const char *given)
 {
 	CLEANUP(mount_point_judgement_free) struct mount_point_judgement judgement = {0};

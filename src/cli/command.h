@@ -28,7 +28,9 @@ enum twinfs_exit cmd_check(int argc, char *argv[]);
 enum twinfs_exit cmd_manifest(int argc, char *argv[]);
 enum twinfs_exit cmd_restore(int argc, char *argv[]);
 
-/* mount.fuse.twinfs, which mount(8) calls: options of mount(8) and, behind -o, those of `mount`. */
+/* The program mount.fuse.twinfs, which mount(8) calls. Takes the options of mount(8) and, with -o,
+ * those of `mount`.
+ */
 enum twinfs_exit cmd_mount_helper(int argc, char *argv[]);
 
 #endif

@@ -43,7 +43,7 @@ static int find_file(struct catalog_reader *reader, uint64_t dir, const char *re
 	return entry.kind == ENTRY_FILE ? catalog_get_file(reader, entry.child, file) : -ENOENT;
 }
 
-/* Whether the file at the path in the source is the file of the record and is unchanged. */
+/* Returns whether the file at the path in the source is the file of the record and is unchanged. */
 static bool is_current(const struct lookup *lookup, uint32_t source, const char *relative,
 		       const struct file_record *file)
 {

@@ -14,7 +14,7 @@
 struct catalog;
 struct sources;
 
-/* What an index knows of a file, from nothing to everything. */
+/* The knowledge of an index about a file, from nothing to everything. */
 enum copies_knowledge {
 	COPIES_NOT_COVERED, /* it is in no source */
 	COPIES_NOT_INDEXED, /* it is in a source, but was missing or left out at the last scan */

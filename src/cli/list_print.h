@@ -16,8 +16,8 @@ struct current_index;
 struct list_request {
 	const struct common_settings *common;
 	const struct rule_settings *rules;
-	/* What to print. list_print() and list_prepare() set reader, sources, shown, rules and
-	 * min_size.
+	/* The requested report. list_print() and list_prepare() set reader, sources, shown, rules
+	 * and min_size.
 	 */
 	struct report report;
 };

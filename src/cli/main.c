@@ -75,8 +75,8 @@ static void print_help(void)
 		stdout);
 }
 
-/* Whether the first word can only be meant as a command: it is no option, has no slash, and no such
- * file exists.
+/* Returns whether the first word can only be meant as a command: it is no option, has no slash, and
+ * no such file exists.
  */
 static bool is_unknown_command(const char *word)
 {
@@ -92,7 +92,7 @@ static bool is_mount_helper(const char *program)
 	return strncmp(slash ? slash + 1 : program, "mount.", strlen("mount.")) == 0;
 }
 
-/* Whether this process was started by twinfs itself, to decode a picture. */
+/* Returns whether twinfs started this process to decode a picture. */
 static bool is_thumbnail_process(const char *program)
 {
 	return strcmp(program, THUMBNAIL_PROGRAM) == 0;

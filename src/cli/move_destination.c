@@ -16,8 +16,8 @@ static bool is_either_inside(const char *a, const char *b)
 	return path_below(a, b) || path_below(b, a);
 }
 
-/* Whether two folders are the same or one contains the other, also through another mount of the
- * same file system. Returns 1, 0 or -errno.
+/* Finds whether two folders are the same or one contains the other, also through another mount of
+ * the same file system. Returns 1, 0 or -errno.
  */
 static int overlap(const struct mount_table *table, const char *a, const char *b)
 {

@@ -34,13 +34,13 @@ static int append_xattr(const char *path, struct bytes *value)
 }
 
 /* A path split into its parent directory and its name. */
-struct parts {
+struct path_parts {
 	char *copy;
 	const char *parent;
 	const char *name;
 };
 
-static int cut(const char *path, struct parts *parts)
+static int split_path(const char *path, struct path_parts *parts)
 {
 	char *slash;
 
@@ -57,7 +57,7 @@ static int cut(const char *path, struct parts *parts)
 	return 0;
 }
 
-static void parts_free(struct parts *parts)
+static void parts_free(struct path_parts *parts)
 {
 	free(parts->copy);
 }
@@ -65,10 +65,10 @@ static void parts_free(struct parts *parts)
 /* Appends the source path of the parent directory, and the name. */
 static int append_by_parent(const char *path, struct bytes *source_path)
 {
-	CLEANUP(parts_free) struct parts parts = {0};
+	CLEANUP(parts_free) struct path_parts parts = {0};
 	int r;
 
-	r = cut(path, &parts);
+	r = split_path(path, &parts);
 	if (r == 0)
 		r = append_xattr(parts.parent, source_path);
 	if (r == 0 && source_path->data[source_path->length - 1] != '/')
@@ -78,7 +78,7 @@ static int append_by_parent(const char *path, struct bytes *source_path)
 
 int path_find_view(const char *path, char **mount_point)
 {
-	CLEANUP(parts_free) struct parts parts = {0};
+	CLEANUP(parts_free) struct path_parts parts = {0};
 	struct stat status;
 	int r;
 
@@ -87,7 +87,7 @@ int path_find_view(const char *path, char **mount_point)
 		return -errno;
 	if (!S_ISLNK(status.st_mode))
 		return mount_point_of(path, mount_point);
-	r = cut(path, &parts);
+	r = split_path(path, &parts);
 	return r < 0 ? r : mount_point_of(parts.parent, mount_point);
 }
 

@@ -62,18 +62,18 @@ static bool is_program(const char *path)
 
 /* Finds fusermount3 in a list of folders like PATH, in which an empty item is the current
  * folder. */
-static char *search(const char *places)
+static char *search(const char *folders)
 {
-	while (places) {
-		size_t length = strcspn(places, ":");
+	while (folders) {
+		size_t length = strcspn(folders, ":");
 		char *path;
 
-		if (asprintf(&path, "%.*s%s" PROGRAM, (int)length, places, length ? "/" : "") < 0)
+		if (asprintf(&path, "%.*s%s" PROGRAM, (int)length, folders, length ? "/" : "") < 0)
 			return NULL;
 		if (is_program(path))
 			return path;
 		free(path);
-		places = places[length] ? places + length + 1 : NULL;
+		folders = folders[length] ? folders + length + 1 : NULL;
 	}
 	return NULL;
 }

@@ -50,8 +50,8 @@ int store_error(int mdb_code)
 void store_mark_untrusted(struct store *store)
 {
 	if (!atomic_exchange(&store->is_untrusted, true))
-		log_warning("the index may have been changed by another process; it will be "
-			    "checked completely at the next start");
+		log_warning("the index may be corrupt; it will be checked completely at the next "
+			    "start");
 }
 
 int store_result(struct store *store, int mdb_code)
@@ -312,7 +312,9 @@ static int adopt_map_size(struct store *store)
 	return r;
 }
 
-/* Takes the write lock and reopens a failed environment. The writer that failed also tries this. */
+/* Reopens a failed environment under the write lock. The writer that failed also tries to reopen
+ * it.
+ */
 static int reopen_failed_for_reader(struct store *store)
 {
 	int r;

@@ -26,15 +26,14 @@ struct store {
 	MDB_env *env; /* NULL: it failed and could not be reopened yet */
 	MDB_dbi tables[TABLE_COUNT];
 	pthread_rwlock_t
-		map_lock; /* read lock while a snapshot is open, write lock to change the map */
+		map_lock; /* shared while a snapshot is open, exclusive to change the map */
 	pthread_mutex_t idle_lock;
 	struct catalog_reader *idle; /* unused readers, for the next snapshots */
 	pthread_mutex_t write_lock;
 	uint64_t map_bytes;
 	bool read_only;
 	atomic_bool damaged; /* a damaged record was read */
-	atomic_bool
-		is_untrusted; /* the data file may have changes that this process did not write */
+	atomic_bool is_untrusted; /* the data file may be corrupt, or another process changed it */
 	struct timespec changed; /* ctime of the data file after the last write of this process */
 };
 

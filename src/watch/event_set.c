@@ -50,8 +50,8 @@ static void add_events(struct name_events *name, uint32_t events)
 	name->events |= events;
 }
 
-/* Takes ownership of the entry, which is in no table, unless it returns -ENOMEM. If the set already
- * has the name, *there is set to the existing entry and the new one is freed. */
+/* Takes ownership of the entry, which is in no table, unless the result is -ENOMEM. If the set
+ * already has the name, *there is set to the existing entry and the new one is freed. */
 static int insert(struct event_set *set, struct event_set_entry *entry, struct name_events **there)
 {
 	struct event_set_entry *found;

@@ -69,7 +69,7 @@ static struct queue_watch *find_dir(const struct queue *queue, uint64_t dir)
 	return watch;
 }
 
-static void forget(struct queue *queue, struct queue_watch *watch)
+static void remove_watch(struct queue *queue, struct queue_watch *watch)
 {
 	HASH_DELETE(by_number, queue->by_number, watch);
 	HASH_DELETE(by_dir, queue->by_dir, watch);
@@ -77,7 +77,7 @@ static void forget(struct queue *queue, struct queue_watch *watch)
 }
 
 /* Takes ownership of watch, also if it returns -ENOMEM. */
-static int remember(struct queue *queue, struct queue_watch *watch)
+static int add_watch(struct queue *queue, struct queue_watch *watch)
 {
 	HASH_ADD(by_number, queue->by_number, number, sizeof(watch->number), watch);
 	if (!watch->by_number.tbl) {
@@ -116,7 +116,7 @@ int queue_add(struct queue *queue, int fd, uint64_t dir, uint64_t *known)
 	if (watch) {
 		watch->number = number;
 		watch->dir = dir;
-		r = remember(queue, watch);
+		r = add_watch(queue, watch);
 	}
 	if (r < 0)
 		(void)inotify_rm_watch(queue->fd, number);
@@ -149,7 +149,7 @@ void queue_remove(struct queue *queue, uint64_t dir)
 		return;
 	/* fails if the directory was deleted and that event was not read yet */
 	(void)inotify_rm_watch(queue->fd, watch->number);
-	forget(queue, watch);
+	remove_watch(queue, watch);
 }
 
 size_t queue_directories(const struct queue *queue)
@@ -249,7 +249,7 @@ static void take_event(struct queue *queue, const struct inotify_event *event)
 		/* the directory was deleted or its file system unmounted; an earlier event reported
 		 * this
 		 */
-		forget(queue, watch);
+		remove_watch(queue, watch);
 		return;
 	}
 	if (queue->pending.overflowed)

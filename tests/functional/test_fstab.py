@@ -94,7 +94,7 @@ def test_mount_says_what_is_wrong_with_a_line(helper, twinfs, source, mount):
     (mount / "in the way").touch()
     result = run(twinfs, "mount", "-t", "fuse.twinfs", source, mount, "-o",
                  f"index={twinfs.index}")
-    assert result.returncode != 0 and b"is not empty: choose an empty folder" in result.stderr
+    assert result.returncode != 0 and b"is not empty; choose an empty folder" in result.stderr
 
 
 def test_user_mounts_a_line_that_says_so(helper, as_user, plain_user, fuse_for_users, tmp_path):
