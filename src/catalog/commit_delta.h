@@ -2,7 +2,7 @@
 #ifndef CATALOG_COMMIT_DELTA_H
 #define CATALOG_COMMIT_DELTA_H
 
-/* What a commit changed. Its users keep data that they derived from the index: caches of the
+/* The changes that a commit made. Its users cache data from the index: caches of the
  * kernel, a list of files to compare, programs that follow events.
  *
  * A commit delta names things by id. Their present state is read from a snapshot, which may be of a

@@ -36,7 +36,7 @@
 #define COPY_NAME "checked.mdb"
 
 /* Descriptor of the index folder in the child process. */
-#define KEPT_FD (STDERR_FILENO + 1)
+#define FOLDER_FD (STDERR_FILENO + 1)
 
 /* ---- the seal ------------------------------------------------------------------------ */
 
@@ -166,16 +166,16 @@ static void check_and_exit(int folder_fd, pid_t parent, bool copied)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(INDEX_DAMAGED);
-	if (dup2(folder_fd, KEPT_FD) < 0)
+	if (dup2(folder_fd, FOLDER_FD) < 0)
 		_exit(INDEX_DAMAGED);
-	closefrom(KEPT_FD + 1);
+	closefrom(FOLDER_FD + 1);
 	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null >= 0)
 		dup2(null, STDERR_FILENO);
 	(void)signal(SIGSEGV, SIG_DFL);
 	(void)signal(SIGBUS, SIG_DFL);
 	(void)signal(SIGABRT, SIG_DFL);
-	_exit(index_check_records(fd_path(KEPT_FD).text, copied));
+	_exit(index_check_records(fd_path(FOLDER_FD).text, copied));
 }
 
 /* Checks in a child process, as reading damaged pages may crash. The caller has no other threads: a

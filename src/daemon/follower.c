@@ -350,7 +350,7 @@ static int still_fails(struct catalog_reader *reader, uint64_t dir, bool *fails)
 		r = catalog_get_totals(reader, &totals);
 	else
 		r = catalog_get_error(reader, ERROR_DIR, dir, &error);
-	*fails = totals.errors > 0 || ingest_may_pass(error);
+	*fails = totals.errors > 0 || ingest_error_is_temporary(error);
 	return r;
 }
 

@@ -22,7 +22,7 @@ static int add(struct pending_files *pending, struct catalog_reader *reader, uin
 {
 	int error, r = catalog_get_error(reader, ERROR_FILE, file, &error);
 
-	if (r < 0 || (error && !ingest_may_pass(error)))
+	if (r < 0 || (error && !ingest_error_is_temporary(error)))
 		return r;
 	return bytes_append(error ? &pending->failed : &pending->waiting, &file, sizeof(file));
 }

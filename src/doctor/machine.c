@@ -204,7 +204,7 @@ static void examine_confinement(struct doctor *doctor)
 		return;
 	}
 	findings_add(&doctor->findings, VERDICT_NOTE, "confinement",
-		     "this kernel has no %s: a view is confined less than the manual says",
+		     "this kernel has no %s: a view is less confined than the manual describes",
 		     landlock > 0 ? "seccomp" : "Landlock");
 	findings_remedy(&doctor->findings,
 			"run Linux 5.13 or later with lsm=landlock,... on its command line");

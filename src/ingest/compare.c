@@ -421,7 +421,7 @@ static void close_all(struct comparison *c)
 		reading_abandon(&c->list[i].reading);
 }
 
-/* Too many contents have the same seeded hash to be told apart within the memory. Records an error
+/* Too many contents have the same seeded hash to be compared within the memory. Records an error
  * for each undecided file. Such files are shown in uniques/, like every file that is not
  * compared. */
 static void note_too_many(struct comparison *c)

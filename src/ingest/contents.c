@@ -35,8 +35,8 @@
  * small. */
 #define WINDOW_FILES_MIN ((size_t)32 << 10)
 #define WINDOWS 4
-#define KEPT_BYTES ((size_t)16 << 20)
-#define KEPT_PART 16
+#define CACHED_BYTES ((size_t)16 << 20)
+#define CACHED_PART 16
 
 /* A comparing thread also waits for the disk, so there are some even with few processors. Each
  * thread needs a few MiB for blocks. */
@@ -202,7 +202,7 @@ static int compare_window(struct contents *contents, bool last)
 		r = results_wait(&contents->results);
 	if (r == 0 && contents->undecided_count > 0)
 		r = compare_undecided(contents);
-	/* What is done is committed also after a stop. */
+	/* Finished results are committed also after a stop. */
 	committed = r == 0 && !last ? results_commit_behind(&contents->results)
 				    : results_commit(&contents->results);
 	prefixes_reset(&contents->prefixes);
@@ -304,10 +304,10 @@ static void set_threads(struct contents *contents)
 
 static void contents_init(struct contents *contents, struct ingest *ingest, bool seeks)
 {
-	*contents =
-		(struct contents){.ingest = ingest,
-				  .prefixes = {.budget_bytes = (size_t)memory_at_most(KEPT_BYTES,
-										      KEPT_PART)}};
+	*contents = (struct contents){.ingest = ingest,
+				      .prefixes = {.budget_bytes =
+							   (size_t)memory_at_most(CACHED_BYTES,
+										  CACHED_PART)}};
 	set_threads(contents);
 	if (getrandom(&contents->seed, sizeof(contents->seed), 0) < 0)
 		contents->seed = clock_monotonic_ns();

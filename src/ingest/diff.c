@@ -450,14 +450,14 @@ static int merge(struct diff *diff, const struct diff_dir *dir, const struct lis
 /* Removes the hidden directory from the listing. */
 static void hide(struct listing *listing, const struct attributes *hidden)
 {
-	size_t kept = 0;
+	size_t left = 0;
 
 	for (size_t i = 0; i < listing->count; i++) {
 		if (listing->entries[i]->error ||
 		    !attributes_same_inode(&listing->entries[i]->attributes, hidden))
-			listing->entries[kept++] = listing->entries[i];
+			listing->entries[left++] = listing->entries[i];
 	}
-	listing->count = kept;
+	listing->count = left;
 }
 
 int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing)

@@ -20,7 +20,7 @@
 #define BUDGET_MAX (UINT64_C(1) << 30)
 #define BUDGET_PART 8
 
-/* Extents without a device offset, or with one that says nothing about seeks. */
+/* Extents without a device offset, or with an offset unrelated to seeks. */
 #define PLACELESS                                                                     \
 	(FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_DATA_INLINE | \
 	 FIEMAP_EXTENT_NOT_ALIGNED)

@@ -9,7 +9,7 @@
  * Content that the index knows is not read again while the file has the signature that was
  * recorded.
  *
- * What is proved, and when:
+ * Steps of the proof:
  *
  * 1. Walk: names and attributes. A file with another signature than the index has is unread.
  * 2. Plan: a file is a candidate if another file has its size.
@@ -19,7 +19,7 @@
  * 5. Commit: the results of a file count only if it still has the signature that was read.
  *
  * Both functions block and use threads of their own. The caller must call them one after the other,
- * from one thread. They return early when stop_requested(), and what is done by then is committed.
+ * from one thread. They return early when stop_requested(), and finished results are committed.
  *
  * While the sources are followed (struct ingest_hooks), ingest_recheck() keeps names current and
  * ingest_compare() keeps contents current. All of these functions may run at the same time, each
@@ -201,7 +201,7 @@ MUST_CHECK int ingest_compare(struct ingest *ingest, const struct ingest_sizes *
 /* Returns true if an operation that failed with this positive errno may succeed later although no
  * event or walk reports a change. A lack of rights is permanent until an event, and a file that is
  * too large to compare stays so. */
-static inline bool ingest_may_pass(int error)
+static inline bool ingest_error_is_temporary(int error)
 {
 	return error && error != EACCES && error != EPERM && error != EFBIG && error != E2BIG;
 }

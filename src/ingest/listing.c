@@ -104,15 +104,15 @@ static int by_name(const void *a, const void *b)
 static void drop_repeated(struct listing *listing)
 {
 	struct listed **entries = listing->entries;
-	size_t kept = 0;
+	size_t left = 0;
 
 	if (listing->count > 1)
 		qsort(entries, listing->count, sizeof(struct listed *), by_name);
 	for (size_t i = 0; i < listing->count; i++) {
-		if (kept == 0 || by_name(&entries[kept - 1], &entries[i]) != 0)
-			entries[kept++] = entries[i];
+		if (left == 0 || by_name(&entries[left - 1], &entries[i]) != 0)
+			entries[left++] = entries[i];
 	}
-	listing->count = kept;
+	listing->count = left;
 }
 
 int listing_read(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir,

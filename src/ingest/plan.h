@@ -33,7 +33,7 @@ struct plan {
 	struct catalog *catalog; /* borrowed */
 	struct size_entry position; /* where the next window begins */
 	size_t window_files; /* maximum number of files */
-	bool skip_errors; /* skip files that could not be read, unless sizes->again wants them */
+	bool skip_errors; /* skip files that could not be read, unless sizes->again returns true */
 	const struct ingest_sizes *sizes; /* only these sizes; NULL: the whole range */
 	struct ingest_range range;
 	size_t next_size; /* index in sizes of the size after position */

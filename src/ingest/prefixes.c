@@ -25,18 +25,18 @@ static struct content *add_content(struct prefixes *prefixes, struct prefix *pre
 
 /* Keeps the bytes to compare later files with them. Half of the budget is reserved for contents
  * that were seen before (without bytes in memory), as more copies of these are likely. */
-static int keep_bytes(struct prefixes *prefixes, struct content *content, const uint8_t *bytes,
-		      size_t length, bool seen_before)
+static int cache_bytes(struct prefixes *prefixes, struct content *content, const uint8_t *bytes,
+		       size_t length, bool seen_before)
 {
 	size_t budget = seen_before ? prefixes->budget_bytes : prefixes->budget_bytes / 2;
 
-	if (prefixes->kept_bytes + length > budget)
+	if (prefixes->cached_bytes + length > budget)
 		return 0;
 	content->bytes = arena_take(&prefixes->bytes, length ? length : 1);
 	if (!content->bytes)
 		return -ENOMEM;
 	memcpy(content->bytes, bytes, length);
-	prefixes->kept_bytes += length;
+	prefixes->cached_bytes += length;
 	return 0;
 }
 
@@ -101,11 +101,11 @@ static struct content *add_small_content(struct prefixes *prefixes, struct prefi
 					 const uint8_t *bytes, size_t length)
 {
 	struct content *before = prefix->contents, *content = add_content(prefixes, prefix);
-	int r = content ? keep_bytes(prefixes, content, bytes, length, prefix->has_unkept)
+	int r = content ? cache_bytes(prefixes, content, bytes, length, prefix->has_uncached)
 			: -ENOMEM;
 
-	prefix->undecided |= prefix->has_unkept;
-	prefix->has_unkept |= r == 0 && !content->bytes;
+	prefix->undecided |= prefix->has_uncached;
+	prefix->has_uncached |= r == 0 && !content->bytes;
 	if (r == 0 && before && !before->next && before->bytes)
 		r = note_mark(prefixes, prefix, before, before->bytes, length);
 	if (r == 0 && before && content->bytes)
@@ -165,7 +165,7 @@ int prefixes_add(struct prefixes *prefixes, uint32_t index, const uint8_t *bytes
 void prefixes_close(struct prefixes *prefixes)
 {
 	arena_free(&prefixes->bytes);
-	prefixes->kept_bytes = 0;
+	prefixes->cached_bytes = 0;
 }
 
 void prefixes_reset(struct prefixes *prefixes)

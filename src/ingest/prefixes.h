@@ -41,7 +41,7 @@ struct prefix {
 	} key;
 	struct content *contents; /* of a large file: one, whose files are not known to be equal */
 	uint32_t files;
-	bool has_unkept; /* some contents have no bytes in memory */
+	bool has_uncached; /* some contents have no bytes in memory */
 	bool undecided; /* some contents may be equal to each other */
 	UT_hash_handle hh;
 };
@@ -63,7 +63,7 @@ struct prefixes {
 	uint64_t seed; /* random */
 	struct arena memory;
 	struct arena bytes; /* of the contents */
-	size_t kept_bytes;
+	size_t cached_bytes;
 	size_t budget_bytes;
 	struct candidate *window; /* borrowed */
 };

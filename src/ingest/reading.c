@@ -118,7 +118,7 @@ static bool has_coarse_times(const struct file_opener *opener, const struct attr
 	return opener->kind != FILESYSTEM_FINE || attributes->ctime.tv_nsec == 0;
 }
 
-/* Returns the rest of the guard time. Only ctime counts: every change sets it, and no user can set
+/* Returns the remaining guard time. Only ctime counts: every change sets it, and no user can set
  * it to another time. */
 static int64_t guard_left_ns(const struct attributes *attributes, bool coarse)
 {
@@ -195,8 +195,8 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 	*reading = (struct reading){.fd = file_opener_open(opener, reader, file)};
 	if (reading->fd < 0) {
 		r = reading->fd;
-		/* The name now is missing, a mount point or another type of file, or the source is
-		 * gone. */
+		/* The name is missing, a mount point or another type of file now, or the source is
+		 * missing. */
 		if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -ENXIO ||
 		    r == -ENODEV)
 			r = READING_GONE;

@@ -454,18 +454,18 @@ static int refine_together(struct refinement *refinement, struct strand **strand
 static int digest_all(struct refinement *refinement, struct strand **strands, size_t *count)
 {
 	struct hash_state *state = hash_state_new();
-	size_t kept = 0;
+	size_t left = 0;
 	int r = state ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < *count; i++) {
 		hash_state_reset_seeded(state, refinement->seed);
 		if (digest(refinement, strands[i], state) == 0)
-			strands[kept++] = strands[i];
+			strands[left++] = strands[i];
 		else if (stop_requested())
 			r = -ECANCELED;
 	}
 	hash_state_free(state);
-	*count = kept;
+	*count = left;
 	return r;
 }
 

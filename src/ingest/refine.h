@@ -63,7 +63,7 @@ struct refinement {
 	void *memory; /* for blocks; borrowed; preferably from memory_pages() */
 	size_t budget_bytes; /* of memory: at least 8 KiB */
 	enum refine_hashing hashing;
-	/* Seed of the hash that divides too many files: random and secret, so that nobody can make
+	/* Seed of the hash that divides too many files: random and secret, so that no user can make
 	 * contents that collide. */
 	uint64_t seed;
 };

@@ -36,7 +36,7 @@
 
 /* Maximum number of directories that keep a descriptor to open their subdirectories. A tenth of the
  * process's limit if that is less. */
-#define KEPT_DESCRIPTORS 64
+#define PARENT_DESCRIPTORS 64
 
 struct walk {
 	struct ingest *ingest;
@@ -424,7 +424,7 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 		now.error = report_unsearched(walker, dir);
 		now.flags = now.error ? DIR_NOT_SEARCHED : 0;
 	}
-	if (ingest->hooks && ingest_may_pass(now.error))
+	if (ingest->hooks && ingest_error_is_temporary(now.error))
 		ingest->hooks->failed(ingest->hooks->context, dir->id);
 	atomic_fetch_add(&ingest->progress.names, walker->listing.count);
 	return hand_over(walker, dir, recheck, &now);
@@ -513,12 +513,12 @@ static int examine_index_folder(struct walk *walk)
 	return fd < 0 ? -errno : source_attributes(catalog, fd, &walk->index_folder);
 }
 
-static int kept_descriptors(void)
+static int parent_descriptors(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 10 >= KEPT_DESCRIPTORS)
-		return KEPT_DESCRIPTORS;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 10 >= PARENT_DESCRIPTORS)
+		return PARENT_DESCRIPTORS;
 	return (int)(limit.rlim_cur / 10);
 }
 
@@ -545,7 +545,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer,
 	struct walk walk = {.ingest = ingest,
 			    .writer = writer,
 			    .exclude = {.globs = ingest->settings->excludes},
-			    .budget = {.left = kept_descriptors()}};
+			    .budget = {.left = parent_descriptors()}};
 	bool tree = has_tree(rechecks, count);
 	int r;
 

@@ -158,7 +158,7 @@ static void test_memory_for_bytes_decides_nothing_but_when(void **state)
 		add_small_files(&p);
 		assert_counts_agree(&p);
 		assert_classes_are_right(&p);
-		assert_true(p.prefixes.kept_bytes <= budgets[i]);
+		assert_true(p.prefixes.cached_bytes <= budgets[i]);
 		if (budgets[i] == 0)
 			assert_true(count_undecided(&p) > 0);
 		if (i + 1 == sizeof(budgets) / sizeof(*budgets))
@@ -220,7 +220,7 @@ static void test_large_files_of_one_prefix_are_undecided(void **state)
 	add(&p, PREFIX_BYTES, block);
 	assert_int_equal(count_undecided(&p), 1);
 	assert_counts_agree(&p);
-	assert_int_equal(p.prefixes.kept_bytes, PREFIX_BYTES);
+	assert_int_equal(p.prefixes.cached_bytes, PREFIX_BYTES);
 	play_free(&p);
 }
 
@@ -253,7 +253,7 @@ static void test_nothing_is_left_after_a_reset(void **state)
 		assert_int_equal(HASH_COUNT(p.prefixes.table), 20);
 		prefixes_reset(&p.prefixes);
 		assert_null(p.prefixes.table);
-		assert_int_equal(p.prefixes.kept_bytes, 0);
+		assert_int_equal(p.prefixes.cached_bytes, 0);
 		for (; p.count > 0; p.count--)
 			free(p.bytes[p.count - 1]);
 	}
