@@ -4,13 +4,21 @@
 
 /* The index: an LMDB environment in a folder of its own.
  *
+ * record.h         the records of directories, names, files, contents and groups, and their tables
+ * query.h scan.h   queries and iterations, in a snapshot of a reader
+ * change.h         changes, inside a transaction
+ * commit_delta.h   what a transaction changed, passed to an observer after its commit
+ * source/source.h  the source trees
+ *
+ * A group is a class of files whose bytes were compared and found equal. One member is the kept
+ * copy, which uniques/ shows; the other members are redundant. A file leaves its group in the
+ * transaction that records a change of its signature. A group without a kept copy chooses one in
+ * the same transaction. So in every snapshot each known content has exactly one kept copy.
+ *
  * A process opens a folder once. Any number of threads read, each with its own readers. One thread
  * at a time writes. Other processes may read while one process writes; a lock file excludes a
  * second writer. A process that calls daemon(3) must open the index after it, as LMDB's locks
  * belong to a process.
- *
- * Queries are in catalog/query.h, changes in catalog/change.h, commit deltas in
- * catalog/commit_delta.h, source trees in source/source.h.
  */
 
 #include <stdbool.h>

@@ -15,7 +15,7 @@ enum {
 	ERROR_CHANGED = 1
 };
 
-/* *has: the file exists and has a name. */
+/* Sets *has to whether the file exists and has a name. */
 static int has_names(struct catalog_writer *w, uint64_t id, bool *has)
 {
 	struct file_record file = {0};

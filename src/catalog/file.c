@@ -273,8 +273,8 @@ int file_touch(struct catalog_writer *w, uint64_t id)
 	return r < 0 ? r : put_file(w, &file);
 }
 
-/* *nothing: nothing was compared since the file lost its last name. Otherwise an equal file may
- * have been compared, and was found to be unique. */
+/* Sets *nothing to whether nothing was compared since the file lost its last name. If something
+ * was, an equal file may have been compared and found to be unique. */
 static int is_nothing_missed(struct catalog_writer *w, uint64_t id, bool *nothing)
 {
 	struct key key = key_number(id);
@@ -288,7 +288,8 @@ static int is_nothing_missed(struct catalog_writer *w, uint64_t id, bool *nothin
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* *has: another file is in the group, which represented it while the file was an orphan. */
+/* Sets *has to whether another file is in the group, which represented it while the file was an
+ * orphan. */
 static int has_representative(struct catalog_writer *w, uint64_t group, bool *has)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -301,7 +302,7 @@ static int has_representative(struct catalog_writer *w, uint64_t group, bool *ha
 	return r == -ENOENT ? 0 : r;
 }
 
-/* *can: the known content of the orphan may stay known. */
+/* Sets *can to whether the known content of the orphan may stay known. */
 static int can_keep_content(struct catalog_writer *w, const struct file_record *file,
 			    const struct content_record *content, bool *can)
 {

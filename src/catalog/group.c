@@ -60,7 +60,7 @@ static int touch(struct catalog_writer *w, uint64_t id, struct group_change **ch
 	return 0;
 }
 
-/* *left: the group has a record and all members left it. */
+/* Sets *left to whether the group has a record but no members any more. */
 static int is_left(struct catalog_writer *w, uint64_t id, bool *left)
 {
 	struct group_change *change;

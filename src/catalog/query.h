@@ -41,8 +41,8 @@ MUST_CHECK int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem,
 MUST_CHECK int catalog_get_error(struct catalog_reader *r, enum error_kind kind, uint64_t id,
 				 int *error);
 
-/* *redundant: the file is a redundant copy, as another inode of its visible group is the kept copy.
- * *group is that visible group in either case; id 0: none. */
+/* Sets *redundant to whether the file is a redundant copy: another inode of its visible group is
+ * the kept copy. Sets *group to that visible group in either case; id 0: none. */
 MUST_CHECK int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundant,
 				    struct group_record *group);
 

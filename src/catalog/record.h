@@ -142,7 +142,8 @@ struct file_name {
 	uint64_t cookie;
 };
 
-/* The known content of a regular file, while its attributes are those of its file_record. No record: the file was not read yet, or its size is unique. */
+/* The known content of a regular file, while its attributes are those of its file_record. No
+ * record: the file was not read yet, or its size is unique. */
 struct content_record {
 	uint64_t prefix; /* prefix hash, never 0: files with different values differ */
 	uint64_t group; /* its class of byte-equal files, 0: no equal file is known */

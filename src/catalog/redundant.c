@@ -132,7 +132,7 @@ static int compare_redundancy(const void *a, const void *b)
 	return numbers_compare(first->file, second->file);
 }
 
-/* *redundant: the file was redundant when the transaction began. */
+/* Sets *redundant to whether the file was redundant when the transaction began. */
 static int was_redundant(struct catalog_writer *w, uint64_t id, bool *redundant)
 {
 	const struct delta_flip key = {.file = id}, *change = NULL;

@@ -316,7 +316,8 @@ static void add_size(const struct size_count *count, uint64_t *files, uint64_t *
 	*bytes = size_add(*bytes, size_multiply(count->waiting, count->size));
 }
 
-/* *waiting: the file waits to be compared. Files that could not be read do not wait. */
+/* Sets *waiting to whether the file waits to be compared. Files that could not be read do not
+ * wait. */
 static int is_waiting(struct catalog_reader *r, const struct size_entry *entry, bool errors,
 		      bool *waiting)
 {

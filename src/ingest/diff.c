@@ -95,7 +95,8 @@ static bool may_have_hidden_stores(const struct diff_dir *dir)
 	       filesystem_may_hide_stores(dir->filesystem_type);
 }
 
-/* *is: the index has this directory, and it is the listed one. */
+/* Sets *is to whether the index has this directory and it is the listed one. Returns 0 or
+ * -errno. */
 static int is_in_index(const struct diff_dir *dir, uint64_t id, const struct listed *listed,
 		       bool *is)
 {
@@ -267,8 +268,8 @@ static int update_file(struct diff *diff, uint64_t id, const struct listed *list
 						    .attributes = listed->attributes});
 }
 
-/* *is: a store to the file may have been missed, so a member of a group is not trusted to have its
- * bytes. */
+/* Sets *is to whether a store to the file may have been missed, so that a member of a group is not
+ * trusted to have its bytes. Returns 0 or -errno. */
 static int is_untrusted(const struct diff_dir *dir, const struct listed *listed, uint64_t id,
 			bool *is)
 {

@@ -14,7 +14,8 @@
  * 3. The last change is older than the guard time, within which two changes may leave the same
  *    time stamps.
  *
- * If the file system refuses leases, or the process lacks the rights, conditions 1 and 3 must do.
+ * If the file system refuses leases, or the process lacks the rights, only conditions 1 and 3 are
+ * checked.
  *
  * While a lease is held no process can write. The bytes that are read then are the contents at the
  * time of the final check. So one check after the read is enough, and no check before the read is

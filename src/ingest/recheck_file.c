@@ -25,7 +25,7 @@
 struct checked {
 	struct file_record file;
 	struct attributes now;
-	bool moved; /* its ctime changed */
+	bool ctime_changed;
 	struct reading reading;
 };
 
@@ -55,7 +55,7 @@ static int examine(const struct sources *sources, struct catalog_reader *reader,
 	if (r < 0)
 		return r;
 	known = checked->file.attributes;
-	checked->moved = !attributes_same_signature(&known, &checked->now);
+	checked->ctime_changed = !attributes_same_signature(&known, &checked->now);
 	known.ctime = checked->now.ctime;
 	return attributes_same_signature(&known, &checked->now) ? 0 : -ESTALE;
 }
@@ -82,9 +82,9 @@ static int find_member(struct file_recheck *recheck, struct catalog_reader *read
 			return examined;
 		if (examined < 0)
 			continue;
-		if (!checked.moved || recheck->member.file.id == 0)
+		if (!checked.ctime_changed || recheck->member.file.id == 0)
 			recheck->member = checked;
-		if (!checked.moved)
+		if (!checked.ctime_changed)
 			return 0;
 	}
 	/* Not all members were examined. One with the same signature may be among the others. */
@@ -220,7 +220,7 @@ static int commit_body(struct catalog_writer *w, void *context)
 	if (recheck->member.file.id) {
 		if (!is_current(w, &recheck->member))
 			return -ESTALE;
-		if (recheck->member.moved)
+		if (recheck->member.ctime_changed)
 			changes[count++] = change_of(recheck, &recheck->member);
 	}
 	return catalog_apply(w, changes, count, 0);
@@ -233,7 +233,7 @@ static int examine_all(struct file_recheck *recheck, uint64_t file)
 
 	if (r == 0)
 		r = examine(recheck->sources, reader, file, &recheck->file);
-	if (r == 0 && recheck->file.moved)
+	if (r == 0 && recheck->file.ctime_changed)
 		r = find_group(recheck, reader);
 	if (r == 0 && recheck->member.file.id)
 		r = open_both(recheck, reader);
@@ -248,7 +248,7 @@ int ingest_recheck_file(struct catalog *catalog, const struct sources *sources, 
 				       .interruption = interruption};
 	int r = examine_all(&recheck, file);
 
-	if (r == 0 && !recheck.file.moved)
+	if (r == 0 && !recheck.file.ctime_changed)
 		return 0;
 	if (r == 0 && recheck.member.file.id)
 		r = compare(&recheck);
