@@ -2,8 +2,8 @@
 #ifndef CATALOG_KEPT_ORDER_H
 #define CATALOG_KEPT_ORDER_H
 
-/* The order in which the copies of a group are candidates for the kept copy. The index, shared views
- * and the rules of lists and acts all use it. Pure code, any thread. */
+/* The order in which the copies of a group are candidates for the kept copy. The index, shared
+ * views, and the rules of lists and acts all use it. Pure code, any thread. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,9 +25,10 @@ struct kept_rank {
 
 /* Compares two candidates.
  *
- * by	receives the criterion that decides; not set if the result is 0; may be NULL
+ * by		receives the criterion that decides; not set if the result is 0; may be NULL
  *
- * Returns a negative number if a is kept rather than b, a positive one if b is, 0 if all is equal. */
+ * Returns a negative number if a is preferred, a positive one if b is preferred, 0 if they are
+ * equal. */
 int kept_order(const struct kept_rank *a, const struct kept_rank *b, enum kept_criterion *by);
 
 #endif

@@ -203,7 +203,7 @@ static int by_first_file(const void *a, const void *b, void *context)
 	return p < q ? -1 : p > q;
 }
 
-/* Sets *files to the number of files for one transaction, when count of them are spread over the
+/* Sets *files to the number of files for one transaction, if count of them are scattered over the
  * index. */
 static int measure_portion(struct catalog *catalog, size_t count, size_t *files)
 {
