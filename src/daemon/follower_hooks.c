@@ -44,14 +44,14 @@ static uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_di
 	return known;
 }
 
-static void again(void *context, const struct recheck *recheck)
+static void retry(void *context, const struct recheck *recheck)
 {
 	struct follower *follower = context;
 
 	recheck_inbox_add(&follower->inbox, recheck, true);
 }
 
-static void also(void *context, const struct recheck *recheck)
+static void add_recheck(void *context, const struct recheck *recheck)
 {
 	struct follower *follower = context;
 
@@ -108,8 +108,8 @@ struct ingest_hooks follower_hooks(struct follower *follower)
 {
 	return (struct ingest_hooks){.enter = enter,
 				     .identify = identify,
-				     .again = again,
-				     .also = also,
+				     .retry = retry,
+				     .add_recheck = add_recheck,
 				     .needs_walk = needs_walk,
 				     .not_entered = not_entered,
 				     .trust = trust,

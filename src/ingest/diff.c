@@ -160,14 +160,15 @@ static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct l
 	if (!change->flags)
 		r = identify(dir, listed, &change->id, &moved);
 	if (r == NAME_SWAPPED) { /* an event of this directory follows */
-		dir->hooks->again(dir->hooks->context, dir->recheck);
+		dir->hooks->retry(dir->hooks->context, dir->recheck);
 		return 0;
 	}
 	if (moved)
 		change->kind = NAME_MOVE_DIR;
 	if (moved && dir->by_path)
-		dir->hooks->also(dir->hooks->context,
-				 &(struct recheck){.dir = change->id, .scope = RECHECK_TREE});
+		dir->hooks->add_recheck(dir->hooks->context,
+					&(struct recheck){.dir = change->id,
+							  .scope = RECHECK_TREE});
 	if (r == 0)
 		r = diff_add(diff, change);
 	found.id = change->id;
@@ -249,8 +250,9 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 	if (dir->recheck->scope == RECHECK_TREE)
 		return add_found_dir(diff, &found);
 	if (listed->events & EVENT_ATTRIBUTES)
-		dir->hooks->also(dir->hooks->context,
-				 &(struct recheck){.dir = known->child, .scope = RECHECK_LISTING});
+		dir->hooks->add_recheck(dir->hooks->context,
+					&(struct recheck){.dir = known->child,
+							  .scope = RECHECK_LISTING});
 	return update_subdir(diff, &record, listed);
 }
 

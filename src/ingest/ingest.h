@@ -105,12 +105,12 @@ struct ingest_hooks {
 	/* An open directory has a name that the index does not have. The callback adds a watch.
 	 * Returns the id of the directory if it is known and was moved, or new_dir. */
 	uint64_t (*identify)(void *context, uint32_t source, int fd, uint64_t new_dir);
-	/* The names could not be rechecked: they changed again, or descriptors or memory ran out.
-	 * The callback schedules another recheck. */
-	void (*again)(void *context, const struct recheck *recheck);
+	/* The recheck failed: the path now leads to another directory than the index has, or
+	 * descriptors or memory ran out. The callback schedules it again. */
+	void (*retry)(void *context, const struct recheck *recheck);
 	/* A known directory may have become readable or unreadable, or other names in it must be
 	 * excluded now. The callback schedules a recheck of its own, outside of this walk. */
-	void (*also)(void *context, const struct recheck *recheck);
+	void (*add_recheck)(void *context, const struct recheck *recheck);
 	/* Events may be missing for this source, now or later, so a walk is needed. Two causes: a
 	 * name that existed only for a moment, or in an unwatched directory, may have been a hard
 	 * link to any file. A directory that is mounted twice is watched at one mount only. */

@@ -410,7 +410,7 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 
 	note_time(walker, clock_monotonic_ns() - begun);
 	if (r == DIR_AGAIN)
-		ingest->hooks->again(ingest->hooks->context, recheck);
+		ingest->hooks->retry(ingest->hooks->context, recheck);
 	if (!dir->known && ingest->hooks &&
 	    (r == DIR_AGAIN || may_have_missed(ingest->hooks, &now.attributes)))
 		ingest->hooks->needs_walk(ingest->hooks->context, dir->source);

@@ -16,8 +16,8 @@
 enum call_kind {
 	CALL_ENTER,
 	CALL_IDENTIFY,
-	CALL_AGAIN,
-	CALL_ALSO,
+	CALL_RETRY,
+	CALL_ADD_RECHECK,
 	CALL_MISSED,
 	CALL_FAILED,
 };
@@ -27,7 +27,7 @@ struct call {
 	enum call_kind kind;
 	uint64_t id; /* of a directory or file; the source of CALL_MISSED */
 	ino_t inode; /* of an open directory */
-	enum recheck_scope scope; /* of CALL_AGAIN and CALL_ALSO */
+	enum recheck_scope scope; /* of CALL_RETRY and CALL_ADD_RECHECK */
 	size_t names; /* the same */
 };
 
@@ -115,17 +115,17 @@ static inline uint64_t identify(void *context, uint32_t source, int fd, uint64_t
 	return number;
 }
 
-static inline void again(void *context, const struct recheck *recheck)
+static inline void retry(void *context, const struct recheck *recheck)
 {
-	record(context, &(struct call){.kind = CALL_AGAIN,
+	record(context, &(struct call){.kind = CALL_RETRY,
 				       .id = recheck->dir,
 				       .scope = recheck->scope,
 				       .names = recheck->count});
 }
 
-static inline void also(void *context, const struct recheck *recheck)
+static inline void add_recheck(void *context, const struct recheck *recheck)
 {
-	record(context, &(struct call){.kind = CALL_ALSO,
+	record(context, &(struct call){.kind = CALL_ADD_RECHECK,
 				       .id = recheck->dir,
 				       .scope = recheck->scope,
 				       .names = recheck->count});
@@ -189,8 +189,8 @@ static inline int play_setup(void **state)
 	p->hooks = (struct ingest_hooks){.enter = enter,
 					 .not_entered = not_entered,
 					 .identify = identify,
-					 .again = again,
-					 .also = also,
+					 .retry = retry,
+					 .add_recheck = add_recheck,
 					 .needs_walk = needs_walk,
 					 .trust = trust,
 					 .failed = failed,

@@ -155,9 +155,9 @@ static void test_directory_that_is_gone_is_looked_at_again(void **state)
 	id = id_of(p, "a");
 	move(p, "a", "b");
 	look_at(p, &(struct recheck){.dir = id, .names = names, .count = 2}, 1);
-	assert_int_equal(the_call(p, CALL_AGAIN)->id, id);
-	assert_int_equal(the_call(p, CALL_AGAIN)->scope, RECHECK_NAMES);
-	assert_int_equal(the_call(p, CALL_AGAIN)->names, 2);
+	assert_int_equal(the_call(p, CALL_RETRY)->id, id);
+	assert_int_equal(the_call(p, CALL_RETRY)->scope, RECHECK_NAMES);
+	assert_int_equal(the_call(p, CALL_RETRY)->names, 2);
 	assert_true(id_of(p, "a/x") != 0); /* nothing is concluded from that */
 }
 
@@ -174,8 +174,8 @@ static void test_directory_in_whose_place_another_stands_is_looked_at_again(void
 	make_dir(p->t, "a");
 	write_text(p->t, "a/y", "1");
 	recheck_dir(p, id, RECHECK_TREE);
-	assert_int_equal(the_call(p, CALL_AGAIN)->id, id);
-	assert_int_equal(the_call(p, CALL_AGAIN)->scope, RECHECK_TREE);
+	assert_int_equal(the_call(p, CALL_RETRY)->id, id);
+	assert_int_equal(the_call(p, CALL_RETRY)->scope, RECHECK_TREE);
 	assert_int_equal(count_calls(p, CALL_ENTER), 0);
 	assert_true(id_of(p, "a/x") != 0);
 	assert_int_equal(id_of(p, "a/y"), 0);
@@ -233,8 +233,8 @@ static void test_directory_whose_attributes_changed_is_listed_later(void **state
 	follow(p);
 	assert_int_equal(fchmodat(p->t->fd, "a", 0700, 0), 0);
 	look_at_name(p, root_of(p), "a", EVENT_ATTRIBUTES);
-	assert_int_equal(the_call(p, CALL_ALSO)->id, id_of(p, "a"));
-	assert_int_equal(the_call(p, CALL_ALSO)->scope, RECHECK_LISTING);
+	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->id, id_of(p, "a"));
+	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->scope, RECHECK_LISTING);
 	assert_int_equal(count_calls(p, CALL_ENTER), 0);
 }
 
