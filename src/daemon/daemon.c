@@ -184,7 +184,7 @@ static void set_stale(struct daemon *daemon, bool stale)
 	if (stale == view_is_stale(&daemon->view))
 		return;
 	view_set_stale(&daemon->view, stale);
-	r = stale && daemon->session ? invalidation_new_of_all(&invalidation, &daemon->view) : 0;
+	r = stale && daemon->session ? invalidation_new_all(&invalidation, &daemon->view) : 0;
 	if (r < 0)
 		log_error("cannot invalidate cached listings of the view: %s; unmount the view and "
 			  "mount it again",

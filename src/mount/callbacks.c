@@ -52,7 +52,7 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 		connection->want |= FUSE_CAP_POSIX_ACL & connection->capable;
 	if (connection->max_write > LOOP_DATA_MAX) /* also limits reads */
 		connection->max_write = LOOP_DATA_MAX;
-	session->opens_directories = !(connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT);
+	session->needs_opendir = !(connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT);
 	choose_speed(session, connection);
 	if (session->settings.ready)
 		session->settings.ready(session->settings.context);

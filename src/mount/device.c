@@ -24,17 +24,17 @@ int device_use(struct session *session, int fd)
 #else
 
 /* Before the first reply only notifications are written, which have unique 0. */
-static bool is_first_answer(struct session *session, const struct fuse_out_header *header)
+static bool is_first_reply(struct session *session, const struct fuse_out_header *header)
 {
-	return header->unique != 0 && !atomic_load(&session->answered) &&
-	       !atomic_exchange(&session->answered, true);
+	return header->unique != 0 && !atomic_load(&session->replied) &&
+	       !atomic_exchange(&session->replied, true);
 }
 
-static ssize_t write_answer(int fd, struct iovec *parts, int count, void *userdata)
+static ssize_t write_reply(int fd, struct iovec *parts, int count, void *userdata)
 {
 	struct fuse_init_out *answer;
 
-	if (is_first_answer(userdata, parts[0].iov_base) && count == 2 &&
+	if (is_first_reply(userdata, parts[0].iov_base) && count == 2 &&
 	    parts[1].iov_len == sizeof(*answer)) {
 		answer = parts[1].iov_base;
 		answer->flags |= FUSE_PARALLEL_DIROPS;
@@ -51,7 +51,7 @@ static ssize_t read_request(int fd, void *memory, size_t size, void *userdata)
 
 int device_use(struct session *session, int fd)
 {
-	static const struct fuse_custom_io calls = {.writev = write_answer, .read = read_request};
+	static const struct fuse_custom_io calls = {.writev = write_reply, .read = read_request};
 
 	return fuse_session_custom_io(session->fuse, &calls, fd) == 0 ? 0 : -EIO;
 }

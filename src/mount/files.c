@@ -32,7 +32,7 @@ static int set_read_mode(struct session *session, fuse_req_t request, struct fus
  * backing file. */
 static void note_transport(struct session *session, fuse_req_t request)
 {
-	if (request_is_ringed(request))
+	if (request_is_io_uring(request))
 		view_set_transport(session->view, "io_uring");
 	if (backing_was_refused(&session->backings))
 		view_set_reading(session->view, features_read_mode(BACKING_NONE), session->advice);

@@ -20,7 +20,7 @@
 #define PARALLEL_DIROPS_KNOWN (FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17))
 
 /* Did the request arrive over io_uring? */
-static inline bool request_is_ringed(fuse_req_t request)
+static inline bool request_is_io_uring(fuse_req_t request)
 {
 #if RINGS_KNOWN
 	return fuse_req_is_uring(request);

@@ -9,7 +9,7 @@
 /* st_ino of entries whose inode is unknown. The same value as in libfuse. */
 #define INODE_UNKNOWN 0xffffffff
 
-static bool want_none(const struct view_entry *entry, void *context)
+static bool emit_none(const struct view_entry *entry, void *context)
 {
 	(void)entry;
 	(void)context;
@@ -24,7 +24,7 @@ static void open_shared(fuse_req_t request, fuse_ino_t node, struct fuse_file_in
 	int r = requester_init(&requester, request);
 
 	if (r == 0 && requester.call.caller)
-		r = view_list(&requester.call, node, 0, want_none, NULL);
+		r = view_list(&requester.call, node, 0, emit_none, NULL);
 	if (r < 0)
 		reply_error(request, r);
 	else
@@ -39,7 +39,7 @@ void on_opendir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info
 
 	if (session->settings.shared) {
 		open_shared(request, node, info);
-	} else if (session->opens_directories) {
+	} else if (session->needs_opendir) {
 		info->cache_readdir = 1;
 		info->keep_cache = 1;
 		(void)fuse_reply_open(request, info);
@@ -111,7 +111,7 @@ static bool add_name(const struct view_entry *entry, void *context)
 }
 
 /* Marks the directory before the view is queried. */
-static int note(struct session *session, uint64_t node)
+static int mark_listing(struct session *session, uint64_t node)
 {
 	cached_marks_set(&session->cached, node);
 	return node_kind(node) == NODE_GROUP ? listed_groups_add(&session->listed, node) : 0;
@@ -125,7 +125,7 @@ static void reply_listing(fuse_req_t request, struct listing_reply *reply, off_t
 	int r = requester_init(&requester, request);
 
 	if (r == 0)
-		r = buffer.data ? note(session, reply->node) : -ENOMEM;
+		r = buffer.data ? mark_listing(session, reply->node) : -ENOMEM;
 	reply->request = request;
 	reply->data = buffer.data;
 	reply->session = session;

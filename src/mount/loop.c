@@ -83,7 +83,7 @@ static void process(struct loop *loop, const struct fuse_buf *request)
 	atomic_fetch_add(&loop->free, 1);
 }
 
-static int answer_requests(struct loop *loop, char *memory)
+static int process_requests(struct loop *loop, char *memory)
 {
 	int r = 0;
 
@@ -120,7 +120,7 @@ static void *work(void *context)
 	unblock_wake_signal();
 	while (sem_wait(&loop->activation) < 0 && !fuse_session_exited(loop->fuse))
 		; /* interrupted by a signal */
-	r = answer_requests(loop, worker->memory);
+	r = process_requests(loop, worker->memory);
 	fuse_session_exit(loop->fuse);
 	pthread_mutex_lock(&loop->lock);
 	if (loop->result == 0)

@@ -197,7 +197,7 @@ static void *notify(void *context)
 			apply(session, invalidation);
 			end_invalidation(notifier, invalidation);
 		}
-		sync_answer(session);
+		sync_reply(session);
 	}
 	pthread_mutex_lock(&notifier->lock);
 	notifier->running = false;

@@ -33,7 +33,8 @@ struct notifier {
 	uint64_t synced; /* highest ticket of session_synced, and its error */
 	int sync_error;
 	uint64_t rechecked; /* highest ticket of session_rechecked */
-	uint64_t late_synced, late_rechecked; /* tickets for which an open timed out, or 0 */
+	/* tickets for which an open timed out, or 0 */
+	uint64_t timed_out_synced, timed_out_rechecked;
 	bool running;
 	bool started; /* accessed by the session's thread only */
 	pthread_t thread;

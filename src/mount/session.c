@@ -174,7 +174,7 @@ void session_free(struct session *session)
 		return;
 	/* the mount of a failed view stays, so that programs get errors instead of an empty
 	 * directory */
-	mounted = session->mounted && !session->failed && !session->left_behind &&
+	mounted = session->mounted && !session->failed && !session->mounted_elsewhere &&
 		  !was_unmounted(session);
 	/* closes the device first, so that waiting programs fail and the unmount does not block */
 	if (session->fuse)

@@ -29,7 +29,7 @@ struct session {
 	struct fuse_session *fuse;
 	enum session_access access;
 	bool mounted;
-	atomic_bool answered; /* the first reply was sent (device.c) */
+	atomic_bool replied; /* the first reply was sent (device.c) */
 	bool failed; /* ended by an error after requests were answered */
 	struct page_gate gate;
 	struct generations generations;
@@ -40,7 +40,7 @@ struct session {
 	struct features facts; /* complete once the kernel has sent FUSE_INIT */
 	bool expects_passthrough; /* passthrough depends on the kernel only */
 	const char *advice[FEATURE_ADVICE_MAX]; /* hints for more speed; set at FUSE_INIT */
-	bool opens_directories; /* the kernel needs opendir requests; set at FUSE_INIT */
+	bool needs_opendir; /* the kernel needs opendir requests; set at FUSE_INIT */
 	struct handle_list handles;
 	struct notifier notifier;
 	struct watcher_thread watcher;
@@ -49,7 +49,7 @@ struct session {
 	struct unmount_watch unmount_watch;
 	/* the view was unmounted but still mounted in another namespace; set by the unmount
 	 * watch */
-	bool left_behind;
+	bool mounted_elsewhere;
 };
 
 /* Does this program check the permissions of callers, instead of the kernel? */

@@ -10,7 +10,7 @@
 
 /* Limit of waiting requests that arrived over io_uring: half of a ring, for which libfuse makes
  * eight entries per processor. */
-#define RINGED_MAX 4
+#define IO_URING_WAITERS_MAX 4
 
 struct sync_waiter {
 	struct sync_waiter *next;
@@ -65,7 +65,7 @@ void session_rechecked(struct session *session, uint64_t ticket)
 }
 
 /* Replies to a read of sync. Stores the text for reads of its rest. */
-static void reply_answer(struct session *session, struct sync_waiter *waiter)
+static void reply_sync(struct session *session, struct sync_waiter *waiter)
 {
 	CLEANUP_BYTES struct bytes answer = {0}, before = {0};
 	struct bytes *content = &waiter->handle->file.content;
@@ -95,7 +95,7 @@ static void finish(struct session *session, struct sync_waiter *waiter, int erro
 	else if (error)
 		(void)fuse_reply_err(waiter->request, error);
 	else
-		reply_answer(session, waiter);
+		reply_sync(session, waiter);
 	handle_drop(waiter->handle);
 	free(waiter);
 }
@@ -149,7 +149,7 @@ static bool has_room(const struct notifier *notifier, const struct sync_waiter *
 
 	for (; other; other = other->next)
 		count++;
-	return count < RINGED_MAX || !request_is_ringed(waiter->request);
+	return count < IO_URING_WAITERS_MAX || !request_is_io_uring(waiter->request);
 }
 
 /* Adds a waiter to the list. Returns 0, or a positive errno and leaves it out. */
@@ -228,8 +228,8 @@ void sync_refuse_open(struct session *session, fuse_req_t request, bool compare)
 	bool late;
 
 	pthread_mutex_lock(&notifier->lock);
-	late = notifier->rechecked < notifier->late_rechecked;
-	compare = compare && notifier->synced >= notifier->late_synced;
+	late = notifier->rechecked < notifier->timed_out_rechecked;
+	compare = compare && notifier->synced >= notifier->timed_out_synced;
 	pthread_mutex_unlock(&notifier->lock);
 	if (!waiter || late) {
 		free(waiter);
@@ -269,7 +269,7 @@ void sync_read(struct session *session, fuse_req_t request, struct handle *handl
 
 /* ---- for the notifier ---------------------------------------------------------------- */
 
-static bool is_answerable(const struct sync_waiter *waiter, const struct notifier *notifier)
+static bool can_reply(const struct sync_waiter *waiter, const struct notifier *notifier)
 {
 	if (!waiter->registered)
 		return false;
@@ -282,7 +282,7 @@ bool sync_is_due(const struct session *session)
 {
 	const struct sync_waiter *waiter = session->notifier.waiters;
 
-	while (waiter && !is_answerable(waiter, &session->notifier))
+	while (waiter && !can_reply(waiter, &session->notifier))
 		waiter = waiter->next;
 	return waiter;
 }
@@ -300,14 +300,14 @@ uint64_t sync_limit_ns(const struct session *session)
 }
 
 /* Records the ticket for which an open timed out. Must be called with the lock held. */
-static void note_late(struct notifier *notifier, const struct sync_waiter *waiter)
+static void note_timeout(struct notifier *notifier, const struct sync_waiter *waiter)
 {
 	if (waiter->handle || waiter->synced)
 		return;
 	if (!waiter->recheck_only)
-		notifier->late_synced = waiter->ticket;
+		notifier->timed_out_synced = waiter->ticket;
 	if (waiter->ticket > notifier->rechecked)
-		notifier->late_rechecked = waiter->ticket;
+		notifier->timed_out_rechecked = waiter->ticket;
 }
 
 /* Removes registered waiters from the list: all, or only those that can be answered. */
@@ -319,20 +319,20 @@ static struct sync_waiter *take_waiters(struct notifier *notifier, bool all)
 	while (*at) {
 		struct sync_waiter *waiter = *at;
 
-		if (all ? !waiter->registered : !is_answerable(waiter, notifier)) {
+		if (all ? !waiter->registered : !can_reply(waiter, notifier)) {
 			at = &waiter->next;
 			continue;
 		}
 		*at = waiter->next;
 		waiter->next = taken;
 		taken = waiter;
-		note_late(notifier, waiter);
+		note_timeout(notifier, waiter);
 	}
 	pthread_mutex_unlock(&notifier->lock);
 	return taken;
 }
 
-void sync_answer(struct session *session)
+void sync_reply(struct session *session)
 {
 	struct sync_waiter *waiter = take_waiters(&session->notifier, false);
 

@@ -36,7 +36,7 @@ void sync_refuse_open(struct session *session, fuse_req_t request, bool compare)
 
 /* Replies to requests whose ticket was reached and whose invalidations the kernel has processed.
  * For the notifier. */
-void sync_answer(struct session *session);
+void sync_reply(struct session *session);
 
 /* Replies ECANCELED to all. Called when the notifier stops. */
 void sync_cancel(struct session *session);

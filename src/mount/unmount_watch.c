@@ -85,7 +85,7 @@ static pid_t find_other_namespace(const char *device)
 }
 
 /* Returns whether no file of the view is open and another namespace has it mounted. */
-static bool is_left_behind(struct session *session, pid_t *process)
+static bool is_mounted_elsewhere(struct session *session, pid_t *process)
 {
 	const char *device = session->unmount_watch.device;
 
@@ -100,7 +100,7 @@ static void end_session(struct session *session, pid_t process)
 	log_info("the view at %s was unmounted; process %d still has it mounted in another mount "
 		 "namespace, where requests fail from now on",
 		 quote_path(session->settings.mount_point), (int)process);
-	session->left_behind = true;
+	session->mounted_elsewhere = true;
 	session->unmount_watch.stop(session);
 }
 
@@ -119,7 +119,7 @@ static void *watch_table(void *context)
 		}
 		/* a table that changes while it is read can lack a mount */
 		if (await(session, true, 0) == AWAITED_NOTHING &&
-		    is_left_behind(session, &process)) {
+		    is_mounted_elsewhere(session, &process)) {
 			end_session(session, process);
 			break;
 		}

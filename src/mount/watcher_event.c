@@ -66,9 +66,9 @@ int watcher_event_route_open(struct watcher_event_route *route, const char *poin
 		r = -errno;
 	else if (status.st_dev != device)
 		r = -ESTALE;
-	if (r == 0 && !route->opened && mount_is_privileged()) {
+	if (r == 0 && !route->superblock_writable && mount_is_privileged()) {
 		r = make_writable(route->root);
-		route->opened = r == 0;
+		route->superblock_writable = r == 0;
 	}
 	if (r < 0)
 		watcher_event_route_close(route);

@@ -35,7 +35,7 @@ struct watcher_event {
  * force. */
 struct watcher_event_route {
 	int root;
-	bool opened; /* the superblock was made writable */
+	bool superblock_writable; /* the superblock was made writable */
 	int folder; /* folder of the last event, or -1 */
 	uint64_t inode;
 };

@@ -67,7 +67,7 @@ static bool report_name(void *context, enum watcher_event_kind kind, const struc
 	struct watcher_reply reply = {
 		.folder = folder->node,
 		.name = name->text,
-		.there = kind == WATCHER_EVENT_DELETED,
+		.exists = kind == WATCHER_EVENT_DELETED,
 		.directory = name->directory,
 	};
 	bool continues;

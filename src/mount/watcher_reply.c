@@ -84,7 +84,7 @@ bool watcher_reply_lookup(struct watcher_replies *replies, uint64_t folder, cons
 
 	pthread_mutex_lock(&replies->lock);
 	if (is_name(now, folder, name))
-		fill_entry(entry, now->there ? replies->placeholder : 0, now->directory);
+		fill_entry(entry, now->exists ? replies->placeholder : 0, now->directory);
 	else if (is_removed_folder(now, folder, name))
 		fill_entry(entry, now->folder, true);
 	else
@@ -106,13 +106,13 @@ bool watcher_reply_getattr(struct watcher_replies *replies, uint64_t node, struc
 }
 
 bool watcher_reply_change(struct watcher_replies *replies, uint64_t folder, const char *name,
-			  bool there, struct fuse_entry_param *entry)
+			  bool exists, struct fuse_entry_param *entry)
 {
 	const struct watcher_reply *now = &replies->now;
 	bool known;
 
 	pthread_mutex_lock(&replies->lock);
-	known = is_name(now, folder, name) && now->there != there;
+	known = is_name(now, folder, name) && now->exists != exists;
 	if (known && entry)
 		fill_entry(entry, replies->placeholder, now->directory);
 	pthread_mutex_unlock(&replies->lock);

@@ -24,7 +24,7 @@
 struct watcher_reply {
 	uint64_t folder; /* node; 0: no change is simulated */
 	const char *name;
-	bool there; /* the name exists before the change */
+	bool exists; /* the name exists before the change */
 	bool directory; /* it is a directory */
 	/* If the folder itself was removed but is still watched: its last parent, else 0. */
 	uint64_t parent;
@@ -61,6 +61,6 @@ MUST_CHECK bool watcher_reply_getattr(struct watcher_replies *replies, uint64_t 
 
 /* A name is created or removed: fills in entry (unless NULL) with the created node. */
 MUST_CHECK bool watcher_reply_change(struct watcher_replies *replies, uint64_t folder,
-				     const char *name, bool there, struct fuse_entry_param *entry);
+				     const char *name, bool exists, struct fuse_entry_param *entry);
 
 #endif

@@ -159,8 +159,8 @@ static uint64_t next_time(uint64_t begin_ns, uint64_t end_ns)
 
 /* Returns when the next pass is due, and sets what it searches. UINT64_MAX: no pass is due until an
  * event. */
-static uint64_t due(const struct watcher_thread *watcher, const struct times *times,
-		    struct watcher_pass *pass)
+static uint64_t next_pass_time(const struct watcher_thread *watcher, const struct times *times,
+			       struct watcher_pass *pass)
 {
 	bool wants_all = watcher->search_needed || atomic_load(&watcher->requester) == TOO_MANY;
 	uint64_t at = times->again_ns < times->again_until_ns ? times->again_ns : UINT64_MAX;
@@ -185,7 +185,7 @@ static bool wait_for_pass(struct watcher_thread *watcher, const struct times *ti
 
 	pthread_mutex_lock(&watcher->lock);
 	while (!atomic_load(&watcher->stopping)) {
-		from = due(watcher, times, pass);
+		from = next_pass_time(watcher, times, pass);
 		if (from <= clock_monotonic_ns())
 			break;
 		timed_wait(&watcher->changed, &watcher->lock, from);

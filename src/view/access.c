@@ -26,7 +26,7 @@ struct attempt {
 	const char *path; /* in the source; "" is the root */
 	int flags; /* O_DIRECTORY, 0 */
 	int access; /* access mode for the object at the path */
-	bool finding; /* parent directories must be listable, not only searchable */
+	bool must_list; /* parent directories must be listable, not only searchable */
 };
 
 /* access(2) with the effective ids. The C library emulates faccessat(AT_EACCESS) on older kernels
@@ -94,7 +94,7 @@ static int open_path(const struct attempt *attempt)
 
 	if (fd < 0)
 		return fd;
-	fd = attempt->finding ? open_listed(attempt, fd) : open_searched(attempt, fd);
+	fd = attempt->must_list ? open_listed(attempt, fd) : open_searched(attempt, fd);
 	if (fd < 0)
 		return fd == -EXDEV ? -EACCES : fd;
 	r = check_access(fd, attempt->access);
@@ -155,7 +155,7 @@ static int access_path(const struct view_query *query, struct attempt *attempt, 
 		return -ENOMEM;
 	fd = open_path_as(query->caller, attempt);
 	if (fd == -EXDEV) {
-		source_root_add_above(&attempt->root);
+		source_root_add_parents(&attempt->root);
 		fd = open_path_as(query->caller, attempt);
 	}
 	return hide_reason(fd < 0 ? fd : source_attributes(query->view->catalog, fd, now));
@@ -214,7 +214,8 @@ static int access_name(const struct view_query *query, const struct file_record 
 		return r;
 	if (!attributes_same_inode(&now, &file->attributes))
 		return -EACCES;
-	return !attempt->finding || has_same_size_and_mtime(&now, &file->attributes) ? 0 : -EACCES;
+	return !attempt->must_list || has_same_size_and_mtime(&now, &file->attributes) ? 0
+										       : -EACCES;
 }
 
 static int access_check_file(const struct view_query *query, uint64_t node, int access)
@@ -245,7 +246,7 @@ static int access_check_file(const struct view_query *query, uint64_t node, int 
 static int find_path(const struct view_query *query, const struct file_record *file,
 		     struct bytes *path, uint32_t source)
 {
-	struct attempt attempt = {.access = R_OK, .finding = true};
+	struct attempt attempt = {.access = R_OK, .must_list = true};
 
 	return access_name(query, file, &attempt, path, source);
 }

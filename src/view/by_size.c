@@ -168,7 +168,7 @@ static int list_links(const struct layout *layout, uint64_t first, uint64_t last
 	return r;
 }
 
-static uint64_t rank_behind(uint64_t after)
+static uint64_t rank_after(uint64_t after)
 {
 	return after > VIEW_COOKIE_MIN ? after - VIEW_COOKIE_MIN + 1 : 1;
 }
@@ -211,8 +211,8 @@ int by_size_list(const struct view_query *query, uint64_t after, view_emit_fn *e
 	if (r < 0)
 		return r;
 	if (!layout.ranks.folders)
-		return list_links(&layout, rank_behind(after), layout.ranks.groups, emit, context);
-	for (uint64_t folder = rank_behind(after); folder <= layout.ranks.folders; folder++) {
+		return list_links(&layout, rank_after(after), layout.ranks.groups, emit, context);
+	for (uint64_t folder = rank_after(after); folder <= layout.ranks.folders; folder++) {
 		rank_folder_name_make(name, &layout.ranks, folder);
 		fill_folder(&layout, folder, &entry.attributes);
 		entry.cookie = VIEW_COOKIE_MIN + folder;
@@ -275,7 +275,7 @@ static int ranks_list(const struct view_query *query, uint64_t node, uint64_t af
 	if (r < 0)
 		return r;
 	if (after)
-		first = rank_behind(after);
+		first = rank_after(after);
 	return list_links(&layout, first, rank_folder_last(node_id(node)), emit, context);
 }
 

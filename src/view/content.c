@@ -106,7 +106,7 @@ static bool has_only_ctime_moved(const struct view_query *query, const struct fi
 
 /* Result for an open whose signature differed and that was not rechecked by this thread: an outcome
  * if a recheck by the follower will help, or -errno. */
-static int judge_stale(struct view_query *query, const struct file_record *file)
+static int resolve_stale_open(struct view_query *query, const struct file_record *file)
 {
 	struct content_record content;
 	int r = query->reader ? 0 : catalog_read_begin(query->view->catalog, &query->reader);
@@ -128,7 +128,7 @@ static int open_regular(struct view_query *query, uint64_t node, struct view_fil
 	const uint64_t content[] = {record.id, record.touches};
 
 	if (r == -ESTALE && node_make_file(record.id, record.touches) == node)
-		return judge_stale(query, &record);
+		return resolve_stale_open(query, &record);
 	if (r < 0)
 		return r;
 	file->fd = r;

@@ -15,14 +15,15 @@ struct metric {
 	uint64_t value;
 };
 
-static int append_head(struct bytes *content, const char *name, const char *type, const char *help)
+static int append_header(struct bytes *content, const char *name, const char *type,
+			 const char *help)
 {
 	return bytes_format(content, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 static int append_metric(struct bytes *content, const struct metric *metric)
 {
-	int r = append_head(content, metric->name, metric->type, metric->help);
+	int r = append_header(content, metric->name, metric->type, metric->help);
 
 	return r < 0 ? r : bytes_format(content, "%s %" PRIu64 "\n", metric->name, metric->value);
 }
@@ -30,8 +31,8 @@ static int append_metric(struct bytes *content, const struct metric *metric)
 static int append_state(struct bytes *content, enum view_state state)
 {
 	const char *current = control_state_name(state);
-	int r = append_head(content, "twinfs_state", "gauge",
-			    "Progress of the daemon: 1 for its current state.");
+	int r = append_header(content, "twinfs_state", "gauge",
+			      "Progress of the daemon: 1 for its current state.");
 
 	for (size_t i = 0; control_state_names[i] && r == 0; i++)
 		r = bytes_format(content, "twinfs_state{state=\"%s\"} %d\n", control_state_names[i],

@@ -230,7 +230,7 @@ static int invalidate_dir_in(struct pass *pass, const struct dir_record *dir, en
 	return add_node(pass, node, parent);
 }
 
-static int invalidate_gone_dir(struct pass *pass, uint64_t node)
+static int invalidate_removed_dir(struct pass *pass, uint64_t node)
 {
 	return is_cached(pass, node) ? list_add(&pass->nodes, node) : 0;
 }
@@ -245,7 +245,7 @@ static int invalidate_dir(struct pass *pass, uint64_t id)
 		return ignore_missing(r);
 	r = 0;
 	for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++)
-		r = gone ? invalidate_gone_dir(pass, node_make(trees[tree], id))
+		r = gone ? invalidate_removed_dir(pass, node_make(trees[tree], id))
 			 : invalidate_dir_in(pass, &dir, trees[tree]);
 	return r;
 }

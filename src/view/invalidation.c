@@ -108,7 +108,7 @@ static int find_all_folders(const struct view *view, struct bytes *folders)
 	return r;
 }
 
-int invalidation_new_of_all(struct invalidation **invalidation, const struct view *view)
+int invalidation_new_all(struct invalidation **invalidation, const struct view *view)
 {
 	CLEANUP_BYTES struct bytes folders = {0};
 	struct commit_delta delta = {0};

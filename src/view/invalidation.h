@@ -30,7 +30,7 @@ void invalidation_free(struct invalidation *invalidation); /* accepts NULL */
 
 /* Creates an invalidation of all directories of the sources, whose listings fail from now on
  * (view_set_stale). Reads the catalog. Returns 0 or -errno. */
-MUST_CHECK int invalidation_new_of_all(struct invalidation **invalidation, const struct view *view);
+MUST_CHECK int invalidation_new_all(struct invalidation **invalidation, const struct view *view);
 
 /* The frontend's functions that invalidate its caches. Called without a snapshot or lock, unless
  * noted otherwise; may block. Order: all entries, then wait, then inode, then copy_listings. */

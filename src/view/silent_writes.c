@@ -82,7 +82,7 @@ int silent_writes_verify(struct view_query *query, const struct view_file *file,
 
 /* ---- reading ------------------------------------------------------------------------- */
 
-static int fail_read(struct view *view, struct view_file *file)
+static int handle_writer(struct view *view, struct view_file *file)
 {
 	uint64_t id = node_id(file->node);
 	CLEANUP_QUERY struct view_query query = {0};
@@ -105,7 +105,7 @@ static int fail_read(struct view *view, struct view_file *file)
 int silent_writes_check_read(struct view *view, struct view_file *file)
 {
 	if (fcntl(file->fd, F_SETLEASE, F_RDLCK) < 0)
-		return errno == EAGAIN ? fail_read(view, file) : 0;
+		return errno == EAGAIN ? handle_writer(view, file) : 0;
 	(void)fcntl(file->fd, F_SETLEASE, F_UNLCK);
 	return 0;
 }

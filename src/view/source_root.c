@@ -33,7 +33,7 @@ int source_root_find(struct source_root *root, const struct source *source)
 	return 0;
 }
 
-void source_root_add_above(struct source_root *root)
+void source_root_add_parents(struct source_root *root)
 {
 	uint64_t mount = root->count > 0 ? root->mounts[0] : 0;
 
@@ -46,7 +46,7 @@ void source_root_add_above(struct source_root *root)
 	}
 }
 
-static bool may_enter(const struct source_root *root, uint64_t mount)
+static bool can_enter(const struct source_root *root, uint64_t mount)
 {
 	for (size_t i = 0; i < root->count; i++) {
 		if (root->mounts[i] == mount)
@@ -70,7 +70,7 @@ static int open_next(const struct source_root *root, int at, const char *path, s
 	if (next < 0)
 		return next;
 	mount = mount_of(next);
-	if (may_enter(root, mount) || mount == mount_of(at))
+	if (can_enter(root, mount) || mount == mount_of(at))
 		return next;
 	(void)close(next);
 	return -EXDEV;

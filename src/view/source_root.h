@@ -31,7 +31,7 @@ MUST_CHECK int source_root_find(struct source_root *root, const struct source *s
 
 /* Adds the mounts above the source from /proc/self/mountinfo. Must run before the credentials
  * change, as the caller cannot always open that file. */
-void source_root_add_above(struct source_root *root);
+void source_root_add_parents(struct source_root *root);
 
 /* Opens the root of the source (O_PATH). Returns a descriptor that the caller closes, -EXDEV if a
  * mount that is not in the list is on the path, or another -errno. */

@@ -33,7 +33,7 @@ struct found_copy {
 	struct bytes path; /* in the source */
 };
 
-static bool goes_before(const struct found_copy *a, const struct found_copy *b)
+static bool precedes(const struct found_copy *a, const struct found_copy *b)
 {
 	const struct kept_rank first = {a->source, a->file.first_seen, a->path.data,
 					a->path.length};
@@ -69,7 +69,7 @@ static int find_copies(const struct view_query *query, uint64_t group,
 		if (r < 0)
 			break;
 		visible->inodes++;
-		if (visible->kept && !goes_before(&next, &best))
+		if (visible->kept && !precedes(&next, &best))
 			continue;
 		visible->kept = id;
 		swap = best;
@@ -276,11 +276,11 @@ int visible_group(const struct view_query *query, struct group_record *group)
 /* Which other copies count. */
 enum others {
 	OTHERS_ALL,
-	OTHERS_BEFORE /* those before the copy in the order of goes_before() */
+	OTHERS_BEFORE /* those before the copy in the order of precedes() */
 };
 
 /* Sets the path of a copy, even if the caller does not find it. The file has a single name. */
-static int place_copy(const struct view_query *query, struct found_copy *copy)
+static int set_copy_path(const struct view_query *query, struct found_copy *copy)
 {
 	copy->path.length = 0;
 	return expect_record(catalog_entry_path(query->reader, copy->file.dir, copy->file.cookie,
@@ -294,13 +294,13 @@ static int find_other(const struct view_query *query, uint64_t id, const struct 
 	int r = expect_record(catalog_get_file(query->reader, id, &other->file));
 
 	if (r == 0 && others == OTHERS_BEFORE && other->file.names == 1) {
-		r = place_copy(query, other);
-		if (r == 0 && !goes_before(other, copy))
+		r = set_copy_path(query, other);
+		if (r == 0 && !precedes(other, copy))
 			return -EACCES;
 	}
 	if (r == 0)
 		r = access_find_file(query, &other->file, &other->path, &other->source);
-	if (r == 0 && others == OTHERS_BEFORE && !goes_before(other, copy))
+	if (r == 0 && others == OTHERS_BEFORE && !precedes(other, copy))
 		return -EACCES;
 	return r;
 }

@@ -53,7 +53,7 @@ static void test_name_that_came_was_not_there_and_can_be_made_only(void **state)
 
 static void test_name_that_went_was_there_as_another_node_each_time(void **state)
 {
-	const struct watcher_reply reply = {.folder = FOLDER, .name = "name", .there = true};
+	const struct watcher_reply reply = {.folder = FOLDER, .name = "name", .exists = true};
 	struct fuse_entry_param entry;
 	struct watcher_replies replies;
 	uint64_t before = 0;
@@ -80,7 +80,7 @@ static void test_folder_that_is_gone_is_where_it_was(void **state)
 	const struct watcher_reply reply = {
 		.folder = FOLDER,
 		.name = "name",
-		.there = true,
+		.exists = true,
 		.parent = ABOVE,
 		.folder_name = "folder",
 	};
