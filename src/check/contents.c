@@ -181,7 +181,8 @@ static int walk_members(const struct search *search, const struct member_walk *w
 struct agreement {
 	const struct group_record *group;
 	uint64_t count;
-	uint64_t class; /* group of the first member in the new index; 0: it has no equal file */
+	/* group of the first member in the new index, or 0 if it has no equal file */
+	uint64_t class;
 	uint64_t prefix;
 	bool broken;
 };

@@ -2,8 +2,8 @@
 #ifndef CHECK_CONTENTS_H
 #define CHECK_CONTENTS_H
 
-/* Finds wrong records of file contents in an index, by comparison with a new index of the same
- * sources (fresh_index.h) for which files were just read.
+/* Finds wrong records of file contents in an index. Compares it with a new index of the same
+ * sources (fresh_index.h), for which files were just read.
  *
  * Only files with the same signature in both indexes are compared; the others have changed. So a
  * difference is a disk that returns other bytes than before, or a wrong index. For the first

@@ -16,7 +16,7 @@
 /* All zero: none. */
 struct fresh_index {
 	struct indexing indexing;
-	char *folder; /* created by fresh_index_make; NULL: nothing to remove */
+	char *folder; /* created by fresh_index_make, or NULL */
 };
 
 /* Builds the index: walks the sources and compares files, which can take as long as a first scan.

@@ -5,9 +5,9 @@
 /* Differences between an index and the disk in names, and in the attributes of files and
  * directories.
  *
- * The index is compared with a new index of the same sources (fresh_index.h). Each difference is
- * then rechecked on the disk until it is either confirmed or was only a change, because files can
- * change while the indexes are compared. For the first thread; everything is borrowed.
+ * The index is compared with a new index of the same sources (fresh_index.h). Files can change
+ * while the indexes are compared. So each difference is rechecked on the disk until it is confirmed
+ * or disappears. For the first thread; everything is borrowed.
  */
 
 #include <stdbool.h>

@@ -17,7 +17,7 @@
 
 struct backing {
 	uint64_t node;
-	int id; /* backing id; 0: read by requests */
+	int id; /* backing id, or 0 if reads are requests */
 	unsigned int uses;
 	UT_hash_handle hh;
 };

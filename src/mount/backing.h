@@ -10,8 +10,8 @@
  *
  * Reads by the kernel are not checked, and an open backing file cannot be revoked. If the source is
  * written to while it is open in the view, its new bytes are read as content of the old version.
- * Therefore passthrough is used for files that can never be written (sealed), and for other files
- * only if the user asks for it, but never for files whose writers leave no trace
+ * Therefore passthrough is used for files that can never be written (sealed). For other files it is
+ * used only if the user asks for it, and never if writers leave no trace
  * (view_file.times_unreliable). */
 
 #include <pthread.h>
@@ -46,8 +46,8 @@ void backings_deinit(struct backings *backings);
 MUST_CHECK int backing_begin(struct backings *backings, fuse_req_t request,
 			     const struct view_file *file);
 
-/* Ends one open of a node. request: any unanswered request; if NULL, the backing id is closed at
- * the next open. */
+/* Ends one open of a node. request can be any unanswered request. If it is NULL, the backing id is
+ * closed at the next open. */
 void backing_end(struct backings *backings, fuse_req_t request, uint64_t node);
 
 /* Returns whether the kernel refused a backing file. */

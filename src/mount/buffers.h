@@ -2,8 +2,8 @@
 #ifndef MOUNT_BUFFERS_H
 #define MOUNT_BUFFERS_H
 
-/* Buffers for replies, which are reused. Pages that malloc takes from the kernel for each request
- * must be cleared each time, which was a tenth of the work of reading a large file. Any thread. */
+/* Buffers for replies, which are reused. The kernel clears pages that malloc takes from it for each
+ * request. This was a tenth of the work of reading a large file. Any thread. */
 
 #include <pthread.h>
 #include <stddef.h>

@@ -35,8 +35,8 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 	/* Without timeouts, attributes in listings are useless to the kernel. */
 	const unsigned int alone = FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO;
 	/* Requests are small, and data passes through a buffer anyway, so splice would only add
-	 * system calls. page_gate.h decides on the page cache, not the mtime, so the getattr before
-	 * each read that AUTO_INVAL_DATA causes is useless. */
+	 * system calls. AUTO_INVAL_DATA causes a getattr before each read, which is useless,
+	 * because the page gate (page_gate.h) decides on the page cache. */
 	const unsigned int unwanted = FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ |
 				      FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
 				      FUSE_CAP_AUTO_INVAL_DATA;

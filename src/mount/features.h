@@ -31,7 +31,7 @@ struct features {
 /* The maximum number of hints, plus NULL. */
 #define FEATURE_ADVICE_MAX 4
 
-/* Returns the files for which passthrough is possible and requested. */
+/* Returns the files for which passthrough is used. */
 enum backing_choice features_backing(const struct features *facts);
 
 /* Returns the name of a choice for status.json. */

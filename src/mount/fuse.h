@@ -10,7 +10,7 @@
 #include <fuse_lowlevel.h>
 
 /* libfuse supports passthrough since 3.17 (the kernel since 6.9), and io_uring since 3.18.
- * meson.build sets RINGS_KNOWN if libfuse was built without io_uring. */
+ * meson.build sets RINGS_KNOWN to 0 if libfuse was built without liburing. */
 #define PASSTHROUGH_KNOWN (FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17))
 #ifndef RINGS_KNOWN
 #define RINGS_KNOWN (FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18))

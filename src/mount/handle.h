@@ -5,8 +5,8 @@
 /* Open files of the kernel. They are listed so that a session can close them at its end. Any
  * thread.
  *
- * Handles are reference-counted. The open is one reference, and each running request is another:
- * the kernel can send the release while the thread that replied to the last request is still in
+ * Handles are reference-counted. The open is one reference, and each running request is another.
+ * The kernel can send the release while the thread that replied to the last request is still in
  * write(2).
  */
 

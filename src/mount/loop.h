@@ -33,7 +33,7 @@ struct loop {
 	/* of the fields up to result; workers and count belong to the thread of loop_run */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* on the monotonic clock */
-	struct fuse_session *fuse; /* borrowed; NULL: not running */
+	struct fuse_session *fuse; /* borrowed, or NULL if not running */
 	unsigned int running; /* workers that have not ended */
 	bool ending;
 	int result;

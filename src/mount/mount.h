@@ -4,12 +4,14 @@
 
 /* A view, mounted with libfuse's low-level interface.
  *
- * Order of calls in a daemon: mount_point_prepare (mountpoint/point.h); mounter_start
- * (mount/mounter.h) and signal_watch_new (mount/signals.h) before any other thread; session_new;
- * session_run; session_free. The arguments of session_new are borrowed until session_free.
+ * A daemon calls mount_point_prepare (mountpoint/point.h), mounter_start (mount/mounter.h),
+ * signal_watch_new (mount/signals.h), session_new, session_run and session_free, in this order. The
+ * first three must precede any other thread. The arguments of session_new are borrowed until
+ * session_free.
  *
- * Mounts are always ro,nosuid,nodev and have type fuse.twinfs. Only the user who mounts has access,
- * unless the mount is shared. */
+ * Mounts have the options nosuid,nodev and the type fuse.twinfs. Requests that change something
+ * fail (mount/session_access.h). Only the user who mounts has access, unless the mount is
+ * shared. */
 
 #include <stdbool.h>
 
@@ -35,7 +37,7 @@ struct session_settings {
 	bool single_threaded;
 	bool debug; /* libfuse prints every request to stderr */
 	struct mounter *mounter; /* the process that mounts and unmounts */
-	/* signals that end the session; NULL: only unmounting ends it */
+	/* signals that end the session, or NULL if only unmounting ends it */
 	struct signal_watch *signals;
 	/* Called once, by a thread of the session, when the kernel has initialised the mount and
 	 * requests are answered. May be NULL. */
@@ -62,8 +64,8 @@ void session_invalidate(struct session *session, struct invalidation *invalidati
 
 /* All changes before this ticket was created are committed, and their invalidations are queued.
  * Readers of .twinfs/sync with a ticket up to this one are answered when the kernel has processed
- * these invalidations: with success, or with error (positive errno) if it is not 0. Any thread.
- * Never blocks. */
+ * these invalidations. If error (positive errno) is not 0, they get this error. Any thread. Never
+ * blocks. */
 void session_synced(struct session *session, uint64_t ticket, int error);
 
 /* Names and attributes are indexed as they were before this ticket was created; contents are not

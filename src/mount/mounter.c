@@ -165,7 +165,7 @@ static char receive_order(struct mounter_order *order)
 
 	do
 		length = recv(SOCKET_FD, order, sizeof(*order), MSG_TRUNC);
-	/* ECONNRESET: the daemon has ended without having read a reply; its last order can still be
+	/* ECONNRESET: the daemon has ended without reading a reply, but its last order can be
 	 * read */
 	while (length < 0 && (errno == EINTR || errno == ECONNRESET));
 	return length > 0 && mounter_order_is_valid(order, (size_t)length) ? order->kind : '\0';

@@ -61,7 +61,7 @@ enum session_access mounter_access(const struct mounter *mounter);
 #define MOUNTER_WATCHED_MAX 1024
 #define MOUNTER_THREADS_MAX 16
 struct mounter_watchers {
-	/* not 0: all processes; no bool, as the received byte can have any value */
+	/* whether to search all processes; no bool, as the received byte can have any value */
 	uint8_t all_processes;
 	size_t count;
 	pid_t threads[MOUNTER_THREADS_MAX];

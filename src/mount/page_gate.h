@@ -4,10 +4,10 @@
 
 /* Decides whether the kernel may keep its page cache of a file at an open (keep_cache).
  *
- * It may if the pages were read since the last open with the same content. A file with another
- * content is another node, but node numbers repeat after 4096 versions. The gate stores the last
- * content of as many files as it has slots. If another file uses the slot, the pages are discarded,
- * which costs only time. Any thread. */
+ * It may if the previous open of the file had the same content, because the cached pages were read
+ * since then. A file with another content is another node, but node numbers repeat after 4096
+ * versions. The gate stores the last content of as many files as it has slots. If another file uses
+ * the slot, the pages are discarded, which costs only time. Any thread. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -20,8 +20,9 @@ struct page_gate {
 	_Atomic uint64_t contents[PAGE_GATE_SLOTS];
 };
 
-/* Returns whether the pages may be kept, and stores the content for the next open. content: a
- * digest of the file and the version of its content; collisions have a chance of 2^-64. */
+/* Returns whether the pages may be kept, and stores the content for the next open. content is a
+ * digest of the file and the version of its content. Two digests are equal with a chance of
+ * 2^-64. */
 static inline bool page_gate_may_keep(struct page_gate *gate, uint64_t file, uint64_t content)
 {
 	return atomic_exchange(&gate->contents[file % PAGE_GATE_SLOTS], content) == content;

@@ -6,10 +6,10 @@
  * second and the third kind allow watcher events (mount/watcher_event.h). */
 enum session_access {
 	SESSION_READ_ONLY, /* the superblock is read-only */
-	/* Mounts of root: the visible mount is always read-only; the superblock only until a
-	 * program watches a folder. */
+	/* Mounts of root. The visible mount is always read-only. The superblock is read-only until
+	 * a program watches a folder. */
 	SESSION_READ_ONLY_MOUNT,
-	/* Mounts of a plain user: writable for the kernel; the daemon refuses changes and checks
+	/* Mounts of a plain user. The superblock is writable. The daemon refuses changes and checks
 	 * permissions. */
 	SESSION_REFUSING,
 };

@@ -15,7 +15,7 @@
 struct sync_waiter {
 	struct sync_waiter *next;
 	fuse_req_t request;
-	struct handle *handle; /* reference; NULL: an open, to be answered with ESTALE */
+	struct handle *handle; /* reference, or NULL for an open, which gets ESTALE */
 	size_t size; /* limit of the reply */
 	bool recheck_only; /* an open that does not wait for comparisons */
 	uint64_t limit_ns; /* of an open, on the monotonic clock; otherwise UINT64_MAX */

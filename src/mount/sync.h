@@ -6,10 +6,10 @@
  * has processed the changes before it. An open for which only the ctime differs waits in the same
  * list, for at most OPEN_WAIT_MS.
  *
- * The list is protected by the notifier's lock. libfuse calls the interrupt callback of a request
- * with a lock of that request held, and takes no such lock for a reply. So libfuse's lock precedes
- * the notifier's, and replies are sent without the notifier's lock. The thread that removes a
- * request from the list replies to it. A request is removed only after libfuse has returned from
+ * The list is protected by the notifier's lock. libfuse holds a lock of a request while it calls
+ * the interrupt callback, and takes no such lock for a reply. So libfuse's lock precedes the
+ * notifier's, and replies are sent without the notifier's lock. The thread that removes a request
+ * from the list replies to it. A request is removed only after libfuse has returned from
  * registering its callback (registered).
  */
 
@@ -41,8 +41,8 @@ void sync_reply(struct session *session);
 /* Replies ECANCELED to all. Called when the notifier stops. */
 void sync_cancel(struct session *session);
 
-/* Returns the next time at which an open stops waiting, on the monotonic clock; UINT64_MAX: none.
- * Must be called with the lock held. */
+/* Returns the next time at which an open stops waiting, on the monotonic clock, or UINT64_MAX. Must
+ * be called with the lock held. */
 uint64_t sync_limit_ns(const struct session *session);
 
 /* Returns whether a request can be answered. Must be called with the lock held. */

@@ -15,7 +15,7 @@
  *	- no file of the view is open;
  *	- a process of another namespace has the view mounted.
  *
- * So a view that was mounted for another namespace is never ended here, and a lazily unmounted view
+ * So a view that was mounted for another namespace is never ended here. A lazily unmounted view
  * lives as long as a program of this namespace uses it.
  */
 

@@ -97,8 +97,8 @@ int watcher_names_mark_changed(struct watcher_names *list, const struct watcher_
 
 /* ---- differences --------------------------------------------------------------------- */
 
-/* Compares the next names of both lists: below 0, that of before was deleted; above 0, that of now
- * was created. If a name changed between directory and other, the deletion is first. */
+/* Compares the next names of both lists. Below 0, the name in before was deleted. Above 0, the name
+ * in now was created. If a name changed between directory and other, the deletion is first. */
 static int order_of(const struct watcher_names *before, size_t i, const struct watcher_names *now,
 		    size_t j)
 {

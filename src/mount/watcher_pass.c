@@ -19,8 +19,8 @@
 /* Limit of stored names of all folders. A folder that exceeds it gets no events. */
 #define NAMES_MAX 131072
 
-/* Time after the first listing of a folder during which names in recent invalidations are reported:
- * a watcher may have listed the folder before this thread did. */
+/* Time after the first listing of a folder during which names in recent invalidations are reported.
+ * A watcher may have listed the folder before this thread did. */
 #define LISTING_GRACE_NS (5 * SECOND_NS)
 
 /* Attempts to raise an event if a program looked the name up in between. */

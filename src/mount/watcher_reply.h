@@ -3,13 +3,13 @@
 #define MOUNT_WATCHER_REPLY_H
 
 /* Replies to the requests by which the mounter process raises an event (mount/watcher_event.h).
- * They simulate the change: a deleted name exists until the unlink, and a created one does not
- * exist until the mknod, although the view has the new state already.
+ * They simulate the change, although the view has the new state already. A deleted name exists
+ * until the unlink, and a created one does not exist until the mknod.
  *
  * The mounter alone gets these replies, and they have no timeout. Replies to other processes about
  * the same name have no entry timeout meanwhile. Otherwise the kernel would apply the change to the
- * real dentry, and a folder that reappears would stay unhashed for the programs in it. One event at
- * a time. Any thread. */
+ * real dentry, and a folder that reappears would be dead (S_DEAD) for the programs in it. One event
+ * at a time. Any thread. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,7 +22,7 @@
 
 /* A simulated change. All borrowed until watcher_reply_end. */
 struct watcher_reply {
-	uint64_t folder; /* node; 0: no change is simulated */
+	uint64_t folder; /* node, or 0 if no change is simulated */
 	const char *name;
 	bool exists; /* the name exists before the change */
 	bool directory; /* it is a directory */

@@ -15,11 +15,11 @@
  *	           v
  *	        programs
  *
- * The kernel does not report watches to a file system, so the mounter process searches /proc: after
- * a request, the processes with recent requests, which may have added watches; after a change, all
- * processes. A pause of PAUSE_FACTOR times its duration follows each search, but at most
- * PASS_INTERVAL_MAX_NS. For each watched folder the thread stores the names that its watchers know,
- * and raises events for the differences, at most EVENTS_MAX in a pass.
+ * The kernel does not report watches to a file system, so the mounter process searches /proc. After
+ * a request, it searches the processes with recent requests, which may have added watches. After a
+ * change, it searches all processes. A pause of PAUSE_FACTOR times its duration follows each
+ * search, but at most PASS_INTERVAL_MAX_NS. For each watched folder the thread stores the names
+ * that its watchers know, and raises events for the differences, at most EVENTS_MAX in a pass.
  *
  * Not used for shared views: a watcher must not learn of changes that are hidden from its user.
  */
@@ -61,9 +61,9 @@ struct watcher_thread {
 	struct mounter_watchers requesters; /* threads with requests since the last search */
 	pthread_t thread;
 
-	_Atomic pid_t requester; /* last one of requesters; -1: there are too many */
+	_Atomic pid_t requester; /* last one of requesters, or -1 if there are too many */
 	atomic_bool stopping; /* permanent; set with the lock held */
-	pid_t process; /* process that raises events; 0: none. Constant after the start */
+	pid_t process; /* process that raises events, or 0. Constant after the start */
 };
 
 MUST_CHECK int watcher_thread_init(struct watcher_thread *watcher);
@@ -85,9 +85,9 @@ void watcher_thread_join(struct watcher_thread *watcher);
 
 /* ---- for the notifier ---------------------------------------------------------------- */
 
-/* A name in a folder was created, removed or refers to another node; a folder or something in it
- * changed; any folder may have changed. watcher_thread_wake must follow at the end of an
- * invalidation. */
+/* Report that a name in a folder was created, removed or refers to another node, that a folder or
+ * something in it changed, and that any folder may have changed. A call of watcher_thread_wake must
+ * follow at the end of an invalidation. */
 void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, const char *name);
 void watcher_thread_note_folder(struct watcher_thread *watcher, uint64_t folder);
 void watcher_thread_note_all(struct watcher_thread *watcher);

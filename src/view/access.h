@@ -6,16 +6,16 @@
  * credentials (base/caller.h), so modes, ACLs, groups and rules of the file system apply.
  *
  * The whole path from / to the object counts, because a source can be below a directory that the
- * caller cannot search. The object found there must be the one that the index means: a user with
+ * caller cannot search. The object found there must be the one in the index. Otherwise a user with
  * write access to a directory could put another file in the place of an unreadable one.
  *
  * To *reach* an object, the caller must be able to search each directory on its path; the caller
  * must already know its name. To *find* a file, the caller must be able to list each directory from
- * the root of the source to it, and to read it, and the file must show no write since it was
+ * the root of the source to it, and to read it. The file must also show no write since it was
  * indexed. Only files that the caller finds are reported as equal.
  *
  * No mount is entered that the view does not enter (--cross-file-systems). On the path from / only
- * those mounts are entered that the source is below (view/source_root.h), as the server of a mount
+ * those mounts are entered that the source is below (view/source_root.h). The server of a mount
  * that a user made can delay a request forever.
  *
  * Functions return 0, -EACCES if access is refused or the object no longer exists, or another

@@ -104,8 +104,8 @@ static bool has_only_ctime_moved(const struct view_query *query, const struct fi
 	return attributes_same_signature(&known, &now);
 }
 
-/* Result for an open whose signature differed and that was not rechecked by this thread: an outcome
- * if a recheck by the follower will help, or -errno. */
+/* Result for an open whose signature differed and that was not rechecked by this thread. Returns an
+ * outcome if a recheck by the follower will help, or -errno. */
 static int resolve_stale_open(struct view_query *query, const struct file_record *file)
 {
 	struct content_record content;

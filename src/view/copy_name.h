@@ -5,12 +5,11 @@
 /* The name of a copy in the folder of its group. Pure code, any thread.
  *
  * The plain form is the path in uniques/ with '/' replaced by U+2215. The short form is used if the
- * plain form is too long for a name, if the path contains U+2215, or if the plain form looks like a
- * short form:
+ * plain form is too long for a name or looks like a short form, or if the path contains U+2215:
  *
  *	<beginning of the path>~<dir id in hex>-<cookie in hex><extension>
  *
- * So each name shows which form it is, two paths never have the same name, and a name depends only
+ * So each name shows which form it is, and two paths never have the same name. A name depends only
  * on the path and the id of its entry.
  */
 

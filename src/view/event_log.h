@@ -29,7 +29,7 @@ struct event_log {
 	struct bytes content; /* complete lines */
 	uint64_t discarded_bytes; /* discarded bytes */
 	uint64_t discarded_lines; /* discarded lines */
-	struct timespec changed; /* time of the last line; 0: none */
+	struct timespec changed; /* time of the last line, or 0 */
 };
 
 /* Position of one open file. All zero: at the beginning. Private to event_log.c. */

@@ -3,7 +3,7 @@
 /* Translates an invalidation to entries and nodes of the view.
  *
  * The commit delta is processed in batches, each in a snapshot. Entries and nodes are collected
- * first, and passed to the sink after the snapshot has ended: the sink can block on a request that
+ * first, and passed to the sink after the snapshot has ended. The sink can block on a request that
  * waits for the map to grow, and the map waits for snapshots to end. Entries are passed after each
  * batch; waits and nodes at the end, after all entries.
  */

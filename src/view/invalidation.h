@@ -4,8 +4,8 @@
 
 /* The changes of a commit, stored until the frontend has invalidated the kernel's caches.
  *
- * The committing thread creates an invalidation; another thread applies it later, with a new
- * snapshot that gives the state of the changed objects at that time.
+ * The committing thread creates an invalidation. Another thread applies it later, with a new
+ * snapshot, and so uses the state of the changed objects at that time.
  */
 
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  * equal XXH3 hashes can be made easily, so one hash can have many groups. The number of a group
  * counts the caller's groups up to it; without a cache, a listing would need quadratic time.
  *
- * A numbering is valid until the next commit, and for at most twenty times as long as its
- * computation took, as the permissions of the caller can change. The total size is bounded. Any
+ * A numbering is valid until the next commit. As the permissions of the caller can change, it is
+ * valid for at most twenty times as long as its computation took. The total size is bounded. Any
  * thread. */
 
 #include <pthread.h>
@@ -39,7 +39,7 @@ struct numbered {
 
 struct known_numbers {
 	pthread_mutex_t lock;
-	struct known_numbering *list; /* by a hash of the key; NULL: empty */
+	struct known_numbering *list; /* by a hash of the key, or NULL if empty */
 	size_t groups; /* in all numberings */
 };
 

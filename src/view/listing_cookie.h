@@ -5,7 +5,7 @@
 /* Cookies of listings in the order of ids: dups/ and the folders in it.
  *
  * A cookie is an encrypted id: a permutation (permutation.h) with a secret of the view. It alone
- * says where a listing continues, so a listing has no other state, and any number of readers can
+ * says where a listing continues, so a listing has no other state. Any number of readers can
  * continue from any cookie at any time. Pure code, any thread. */
 
 #include <stdint.h>

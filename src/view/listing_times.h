@@ -4,8 +4,8 @@
 
 /* Times of changes to listings that do not change the directory in the source: a file in it, or
  * below it, became redundant or unique. The ctime of the directory in the view is at least this
- * time. Stored by node (a directory of a source has one node in uniques/ and one in redundant/),
- * for directories that were queried since the view was mounted. Any thread.
+ * time. Stored by node, for directories that were queried since the view was mounted. A directory
+ * of a source has one node in uniques/ and one in redundant/. Any thread.
  */
 
 #include <pthread.h>

@@ -4,8 +4,8 @@
 
 /* Node numbers. The low 48 bits are the id in the catalog and the next 4 bits are the kind. For a
  * file the top 12 bits are the low bits of its content's version. A file whose content changes
- * therefore becomes another node, and pages of the old and of the new content never share an inode
- * in the kernel. A number is used again after 4096 versions. The version above its 12 bits is the
+ * therefore becomes another node. Pages of the old and of the new content never share an inode in
+ * the kernel. A number is used again after 4096 versions. The version above its 12 bits is the
  * generation of the inode (fuse_entry_param), by which the kernel distinguishes them
  * (mount/generations.h).
  *

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* uniques/ and redundant/: the directories and files of the sources, without redundant copies and
- * with only those. redundant/ has only the directories that contain redundant copies at any
+/* The directories and files of the sources, without redundant copies (uniques/) and with only those
+ * (redundant/). The tree redundant/ has only the directories that contain redundant copies at any
  * depth.
  *
- * The caller of a shared view sees in uniques/ the files that it finds in the source; of the
- * caller's copies all but one are in redundant/. There redundant/ has every directory: a missing
- * one would reveal hidden copies, and computing which directories hold visible copies means
- * checking all files. */
+ * In uniques/, the caller of a shared view sees the files that it finds in the source. All but one
+ * of the caller's copies are in redundant/. There redundant/ has every directory: a missing one
+ * would reveal hidden copies, and computing which directories hold visible copies means checking
+ * all files. */
 
 #include <errno.h>
 #include <string.h>

@@ -19,8 +19,8 @@
  *
  * Any thread may call any function at any time. Each call reads one snapshot of the catalog. Only
  * open, readlink, and attributes that the index does not store (xattrs) access the source. Failures
- * are -errno values for a system call: -ESTALE if the node no longer exists or its file differs
- * from the index, -EIO for a damaged record.
+ * are -errno values for a system call. They include -ESTALE if the node no longer exists or its
+ * file differs from the index, and -EIO for a damaged record.
  *
  * In a shared view each call names its caller (struct view_call). The caller sees only what it
  * could find in the source itself (view/access.h, view/visible_copies.h). These checks access the
@@ -135,20 +135,20 @@ struct view {
  * returns -EINTR before its next access to the source. */
 struct view_call {
 	struct view *view;
-	/* whose permissions on the source apply; NULL: all of the view is visible */
+	/* whose permissions on the source apply, or NULL if all of the view is visible */
 	const struct caller *caller;
 	const struct interruption *interruption; /* NULL: cannot be interrupted */
 };
 
 /* Initialises the view: state VIEW_WALKING, read_mode "copy", transport "device", no advice, watch
- * "none", no hooks. view_deinit frees its resources; no thread may use the view then. */
+ * "none", no hooks. view_deinit frees its resources. No thread may use the view then. */
 void view_init(struct view *view, struct catalog *catalog, const struct sources *sources,
 	       const char *mount_point);
 void view_deinit(struct view *view);
 
 /* Returns the st_ino that programs see for a node (node.h). In a shared view the number is permuted
- * (permutation.h) by a secret of the index, because the differences of plain numbers reveal how
- * many hidden files exist. A new mount of the same index shows the same numbers. */
+ * (permutation.h) by a secret of the index. The differences of plain numbers would reveal how many
+ * hidden files exist. A new mount of the same index shows the same numbers. */
 uint64_t view_inode(const struct view *view, uint64_t node);
 
 /* Set before threads start: the callbacks (copied), and whether users other than the owner of the
@@ -182,8 +182,9 @@ void view_set_watched_folders(struct view *view, uint64_t folders);
 /* Sets how the daemon is confined (borrowed for as long as the view). */
 void view_set_confined(struct view *view, const char *how);
 
-/* Sets how files are read (static string: "copy" ...), how requests arrive ("device", "io_uring"),
- * and hints for more speed (NULL-terminated, borrowed for as long as the view). */
+/* Set how files are read ("copy" ...) and how requests arrive ("device", "io_uring"), as static
+ * strings. advice is a NULL-terminated list of hints for more speed, borrowed for as long as the
+ * view. */
 void view_set_reading(struct view *view, const char *mode, const char *const *advice);
 void view_set_transport(struct view *view, const char *name);
 
@@ -221,7 +222,7 @@ typedef bool view_emit_fn(const struct view_entry *entry, void *context);
  * not opened before.
  *
  * The cookie may be from any earlier call on the same directory, for any caller. A name that exists
- * throughout is emitted exactly once while other names are added and removed: the cookie itself
+ * throughout is emitted exactly once while other names are added and removed. The cookie itself
  * says where to continue, and a listing has no other state. In by-size/ this holds while the group
  * has the same rank.
  *
@@ -235,7 +236,7 @@ MUST_CHECK int view_list(const struct view_call *call, uint64_t node, uint64_t a
 /* An open file. */
 struct view_file {
 	uint64_t node;
-	int fd; /* of the source file, read only; -1: a file in .twinfs/ */
+	int fd; /* of the source file, read only, or -1 for a file in .twinfs/ */
 	/* Only for source files: */
 	uint32_t version; /* version of the content */
 	uint64_t content_digest; /* differs for another file and for another version */
@@ -263,15 +264,15 @@ enum {
 /* Opens a regular file for reading. The caller closes it with view_close. Blocks on the source.
  *
  * Returns 0, VIEW_RECHECK, VIEW_RECOMPARE, -ESTALE if the file or its signature differs from the
- * index, or the -errno of open(2) on the source: -EACCES, -EMFILE ... */
+ * index, or the -errno of open(2) on the source. */
 MUST_CHECK int view_open(const struct view_call *call, uint64_t node, struct view_file *file);
 void view_close(struct view_file *file);
 
 /* Reads up to size bytes at offset. Any thread; several may read one file at the same time. Blocks
  * on the source, never on a scan.
  *
- * Returns the number of bytes, 0 at the end, -ESTALE if the content of the source differs or can
- * differ from what the index had at open, or another -errno. */
+ * Returns the number of bytes, 0 at the end, or -errno. It is -ESTALE if the content of the source
+ * differs, or can differ, from what the index had at open. */
 MUST_CHECK long view_read(const struct view_call *call, struct view_file *file, void *buffer,
 			  size_t size, off_t offset);
 
@@ -287,8 +288,8 @@ bool view_has_more(struct view *view, const struct view_file *file);
 MUST_CHECK int view_readlink(const struct view_call *call, uint64_t node, struct bytes *target);
 
 /* Extended attributes: those of twinfs (user.twinfs.path, .hash, .copies, .size, .reclaimable),
- * which are not listed, and those of the source. As getxattr(2) and listxattr(2): they return the
- * length, or with size 0 the length needed; -ERANGE, -ENODATA. */
+ * which are not listed, and those of the source. As getxattr(2) and listxattr(2), they return the
+ * length, or with size 0 the length needed. Failures include -ERANGE and -ENODATA. */
 MUST_CHECK long view_getxattr(const struct view_call *call, uint64_t node, const char *name,
 			      void *value, size_t size);
 MUST_CHECK long view_listxattr(const struct view_call *call, uint64_t node, char *list,

@@ -4,8 +4,8 @@
 
 /* Cache of the copies of a large group that are visible to a caller. Without it, listing a folder
  * with many copies of a group would check each copy at the source for each of them. An entry is
- * valid for twenty times as long as its computation took, which bounds this work to a twentieth of
- * the time, and only while the group is unchanged. Any thread. */
+ * valid while the group is unchanged, and for at most twenty times as long as its computation took.
+ * This bounds the work to a twentieth of the time. Any thread. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,7 +17,8 @@
 /* The copies of a group that are visible to a caller. */
 struct visible_copies {
 	uint64_t inodes; /* how many */
-	uint64_t kept; /* file id of the one that uniques/ shows the caller; 0: none is visible */
+	/* file id of the one that uniques/ shows the caller, or 0 if none is visible */
+	uint64_t kept;
 };
 
 /* Identifies an entry. */
@@ -32,7 +33,7 @@ struct visible_key {
 
 struct visible_cache {
 	pthread_mutex_t lock;
-	struct visible_entry *list; /* by a hash of the key; NULL: empty */
+	struct visible_entry *list; /* by a hash of the key, or NULL if empty */
 };
 
 void visible_cache_init(struct visible_cache *visible_cache);

@@ -4,8 +4,8 @@
 
 /* The part of a group that the caller of a query sees: the copies that the caller finds
  * (view/access.h), as if there were no others. Nothing that is shown depends on a file that the
- * caller cannot read: not whether a group exists, its number of copies, which copy is kept, or the
- * number of other groups with the same hash.
+ * caller cannot read. This includes whether a group exists, its number of copies, the kept copy,
+ * and the number of other groups with the same hash.
  *
  * A group is visible if the caller finds at least two inodes of it. A visible group with a single
  * copy would reveal that a hidden file has the same bytes. The kept copy is the first of the
