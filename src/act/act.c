@@ -19,12 +19,13 @@
 #include "base/quote.h"
 #include "base/stop.h"
 
-/* Acts of which the intents are written and synced together: that waits for the disk. */
-#define TOGETHER 128
-/* So many times as many later the journal is begun anew, or it would grow for ever. */
-#define FLUSHES_A_JOURNAL 64
+/* Acts in a batch: their intents are written and synced together, as each sync waits for the
+ * disk. */
+#define BATCH_ACTS 128
+/* Batches after which the journal is emptied, to bound its size. */
+#define FLUSHES_PER_JOURNAL 64
 
-/* A copy that waits, with all that belongs to it in the arena. */
+/* A copy in the current batch. Its texts are in the arena. */
 struct waiting {
 	struct act_file kept, copy;
 	struct attributes kept_attributes, copy_attributes;
@@ -37,13 +38,13 @@ struct act {
 	struct act_settings settings;
 	struct journal *journal;
 	int destination; /* ACT_MOVE: the folder */
-	struct mount_identity to_mount; /* of it */
+	struct mount_identity to_mount; /* of the destination */
 	struct bytes to_mount_path;
 	struct waiting *list;
 	size_t count;
 	unsigned int flushes; /* since the journal was empty */
-	struct arena memory; /* of what they point to */
-	struct subject kept; /* of the act at hand, and perhaps of the next ones */
+	struct arena memory; /* of texts that the list points to */
+	struct subject kept; /* of the current act; open until an act has another kept file */
 	bool kept_is_open;
 	struct durable durable;
 	struct arrived arrived;
@@ -53,39 +54,39 @@ const char *act_outcome_text(enum act_outcome outcome)
 {
 	static const char *const texts[] = {
 		[ACT_DONE] = "done",
-		[ACT_NEEDLESS] = "shares its bytes with the kept file already",
-		[ACT_GONE] = "is not there any more",
-		[ACT_CHANGED] = "is another file by now",
-		[ACT_DIFFERS] = "is not equal to the kept file any more",
+		[ACT_NEEDLESS] = "already shares its bytes with the kept file",
+		[ACT_GONE] = "no longer exists",
+		[ACT_CHANGED] = "was replaced by another file",
+		[ACT_DIFFERS] = "is no longer equal to the kept file",
 		[ACT_BUSY] = "is open for writing",
-		[ACT_KEPT_GONE] = "the kept file is not there any more",
-		[ACT_KEPT_CHANGED] = "the kept file is another one by now",
+		[ACT_KEPT_GONE] = "the kept file no longer exists",
+		[ACT_KEPT_CHANGED] = "the kept file was replaced by another file",
 		[ACT_KEPT_BUSY] = "the kept file is open for writing",
 		[ACT_KEPT_ITSELF] =
-			("the kept file changed with it: they may be one, seen through an "
-			 "overlay or another file system above"),
+			("the kept file changed with it: both may be one file that an overlay or "
+			 "a stacked file system shows twice"),
 		[ACT_NO_LEASE] =
-			("nobody would tell if it were written to: it is another user's, or its "
-			 "file system has no leases; --without-leases does without"),
+			("writes to it cannot be detected: it belongs to another user, or its file "
+			 "system has no leases; use --without-leases to act all the same"),
 		[ACT_IMMUTABLE] =
-			("is, or its folder is, immutable or append-only, or another user's sticky "
-			 "folder; see chattr(1) and chmod(1)"),
+			("it or its folder is immutable or append-only, or the folder is another "
+			 "user's sticky folder; see chattr(1) and chmod(1)"),
 		[ACT_OTHER_FILE_SYSTEM] = "is on another file system than the kept file",
 		[ACT_OTHER_METADATA] =
-			("has another owner, mode or extended attributes than the kept "
-			 "file; --force-metadata links it all the same"),
+			("its owner, mode or extended attributes differ from those of the kept "
+			 "file; use --force-metadata to link it all the same"),
 		[ACT_OTHER_REACH] =
-			("can be reached by users whom a folder above the kept file may keep out; "
-			 "--force-metadata links it all the same"),
-		[ACT_EXISTS] = "there is something at its path in the folder to move to",
+			("users who can reach it may have no access to a folder of the kept file; "
+			 "use --force-metadata to link it all the same"),
+		[ACT_EXISTS] = "its path in the destination folder exists already",
 		[ACT_LOWER_LINK] =
-			("has other hard links in a lower layer of its overlay, and would become a "
-			 "file of its own; change it in that layer"),
+			("has other hard links in a lower layer of its overlay and would become a "
+			 "separate file; change it in that layer"),
 		[ACT_NO_TRASH] =
-			("there is no trash folder on its file system and none can be made; "
+			("no trash folder exists on its file system and none can be created; "
 			 "remove it without --trash, or move it"),
 		[ACT_FAILED] = "failed",
-		[ACT_STRAY] = "could not get its name back",
+		[ACT_LEFTOVER] = "its name could not be restored",
 	};
 
 	return texts[outcome];
@@ -129,13 +130,13 @@ int act_begin(struct act **act, const struct act_settings *settings)
 	if (!made)
 		return -ENOMEM;
 	made->settings = *settings;
-	made->list = calloc(TOGETHER, sizeof(*made->list));
+	made->list = calloc(BATCH_ACTS, sizeof(*made->list));
 	r = made->list ? open_destination(made) : -ENOMEM;
 	if (r == 0)
 		r = journal_open(&made->journal, settings->folder);
 	if (r == 0)
 		r = undo_acts(made->journal, &undone);
-	/* a writer that has to wait for our lease makes the kernel send one */
+	/* the kernel sends SIGIO when a writer has to wait for a lease of this process */
 	(void)signal(SIGIO, SIG_IGN);
 	if (r < 0)
 		act_free(made);
@@ -151,22 +152,23 @@ static void close_kept(struct act *act)
 	act->kept_is_open = false;
 }
 
-/* What renames nothing needs no journal. */
+/* Returns whether the act needs a journal, as it renames a file. */
 static bool is_journalled(enum act_kind kind)
 {
 	return kind != ACT_DEDUPE;
 }
 
-/* Empties the journal. What could not be put back is tried once more. */
-static int settle(struct act *act)
+/* Syncs the changed folders, then empties the journal. Intents without an end are undone once
+ * more. */
+static int resolve_journal(struct act *act)
 {
 	struct undone undone;
 	int r = durable_sync_changed(&act->durable);
 
 	act->flushes = 0;
 	if (r < 0) {
-		log_error("cannot sync the changed folders: %s; check the disk, then give "
-			  "'twinfs recover': the journal in %s is kept",
+		log_error("cannot sync the changed folders: %s; check the disk, then run "
+			  "'twinfs recover' (the journal stays in %s)",
 			  error_text(r), quote_path(act->settings.folder));
 		return ACT_CANNOT_SYNC;
 	}
@@ -178,7 +180,7 @@ int act_end(struct act *act)
 	int r;
 
 	close_kept(act);
-	r = settle(act);
+	r = resolve_journal(act);
 	act_free(act);
 	return r;
 }
@@ -190,13 +192,13 @@ static bool same_file(const struct act_file *a, const struct act_file *b)
 	return a->source == b->source && strcmp(a->path, b->path) == 0;
 }
 
-/* Outcome besides those of act.h: the copy at hand is left alone. */
+/* Outcome besides those of act.h: the current copy is refused. */
 enum {
 	KEPT_REFUSED = ACT_CANNOT_SYNC + 1,
 };
 
-/* Puts the kept file on the disk. dedupe needs no such thing: the kernel has written both files
- * before it lets them share blocks, and no name goes. */
+/* Syncs the kept file. ACT_DEDUPE needs no sync: the kernel writes both files before they share
+ * blocks, and no name is removed. */
 static int ensure_kept(struct act *act, const struct waiting *waiting)
 {
 	CLEANUP_BYTES struct bytes path = {0};
@@ -210,13 +212,13 @@ static int ensure_kept(struct act *act, const struct waiting *waiting)
 		return 0;
 	if (source_absolute_path(sources, waiting->kept.source, waiting->kept.path, &path) == 0 &&
 	    bytes_text(&path))
-		log_error("cannot sync %s: %s; check the disk, no further copy is touched",
+		log_error("cannot sync %s: %s; stopped; check the disk",
 			  quote_path(bytes_text(&path)), error_text(r));
 	return ACT_CANNOT_SYNC;
 }
 
-/* Opens the kept file, unless it is open since the copy before, and puts it on the disk. Returns 0,
- * KEPT_REFUSED with the result, or ACT_CANNOT_SYNC. */
+/* Opens and syncs the kept file, unless it is still open from the copy before. Returns 0,
+ * KEPT_REFUSED with the result filled in, or ACT_CANNOT_SYNC. */
 static int open_kept(struct act *act, const struct waiting *waiting, struct act_result *result)
 {
 	if (act->kept_is_open && same_file(act->kept.file, &waiting->kept) &&
@@ -230,8 +232,8 @@ static int open_kept(struct act *act, const struct waiting *waiting, struct act_
 	return ensure_kept(act, waiting);
 }
 
-/* Would a rename copy the file to the upper layer and leave its other names behind? Then it would be
- * another file, and could not be put back. */
+/* Returns whether a rename would copy the file to the upper layer of an overlay without its other
+ * names. It would become another file, and the rename could not be undone. */
 static bool is_lower_link(const struct one_act *one_act)
 {
 	return one_act->settings->kind != ACT_DEDUPE && one_act->copy.held.status.st_nlink > 1 &&
@@ -255,7 +257,7 @@ static void perform(struct one_act *one_act)
 static int act_on(struct act *act, struct waiting *waiting)
 {
 	struct act_result result = {0};
-	CLEANUP_BYTES struct bytes stray = {0};
+	CLEANUP_BYTES struct bytes leftover = {0};
 	struct one_act one_act = {.settings = &act->settings,
 				  .kept = &act->kept,
 				  .copy = {.file = &waiting->copy},
@@ -267,7 +269,7 @@ static int act_on(struct act *act, struct waiting *waiting)
 				  .journal = act->journal,
 				  .intent = &waiting->intent,
 				  .result = &result,
-				  .stray = &stray};
+				  .leftover = &leftover};
 	int r = open_kept(act, waiting, &result);
 
 	if (r == ACT_CANNOT_SYNC)
@@ -280,11 +282,11 @@ static int act_on(struct act *act, struct waiting *waiting)
 	}
 	act->settings.report(act->settings.context, &waiting->copy, &result);
 	if (act_is_refused(result.outcome))
-		close_kept(act); /* what was wrong may be so no more */
-	/* what stands under the other name, or elsewhere, is still to be put back */
+		close_kept(act); /* the cause may have ended: the next act opens it again */
+	/* bytes under the quarantine name, or saved elsewhere, still have to be restored */
 	if (one_act.is_saved_elsewhere)
 		return 0;
-	if (result.outcome == ACT_STRAY && strcmp(result.stray, waiting->other) == 0)
+	if (result.outcome == ACT_LEFTOVER && strcmp(result.leftover, waiting->other) == 0)
 		return 0;
 	return waiting->intent.number ? journal_note_done(act->journal, waiting->intent.number) : 0;
 }
@@ -301,11 +303,11 @@ int act_flush(struct act *act)
 
 	for (size_t i = 0; r == 0 && i < act->count && !stop_requested(); i++)
 		r = act_on(act, &act->list[i]);
-	close_kept(act); /* it points into the list */
+	close_kept(act); /* act->kept points into the list */
 	act->count = 0;
 	arena_reset(&act->memory);
-	if (r == 0 && ++act->flushes == FLUSHES_A_JOURNAL)
-		r = settle(act);
+	if (r == 0 && ++act->flushes == FLUSHES_PER_JOURNAL)
+		r = resolve_journal(act);
 	return r;
 }
 
@@ -326,7 +328,7 @@ static const char *absolute_path(struct act *act, const struct act_file *file)
 	return keep_text(act, bytes_text(&path));
 }
 
-/* Where a copy moves to: <destination>/<tree>/<path>. */
+/* Returns the path that a copy moves to: <destination>/<tree>/<path>. */
 static const char *destination_path(struct act *act, const struct act_file *copy)
 {
 	const char *tree = act->settings.sources->list[copy->source].tree;
@@ -339,7 +341,7 @@ static const char *destination_path(struct act *act, const struct act_file *copy
 	return keep_text(act, bytes_text(&path));
 }
 
-/* The target that leads from one absolute path, of a file, to another. */
+/* Makes the relative target of a symlink at one absolute path that leads to another one. */
 static int relative_target(struct bytes *target, const char *from, const char *to)
 {
 	size_t common = 0;
@@ -376,8 +378,8 @@ static bool keep_file(struct act *act, struct act_file *kept, struct attributes 
 	return kept->path;
 }
 
-/* Notes the mount that a copy is in if it is one within the source: the source is there without it.
- * What cannot be found out is not compared when the act is undone. */
+/* Notes the mount of the copy if it is mounted within the source, as the source exists without it.
+ * If the mount cannot be found, undo does not compare it. */
 static int note_mount(struct act *act, struct waiting *waiting)
 {
 	const struct sources *sources = act->settings.sources;
@@ -401,8 +403,8 @@ static int note_mount(struct act *act, struct waiting *waiting)
 	return 0;
 }
 
-/* Writes what is meant to be done to the journal. */
-static int intend(struct act *act, struct waiting *waiting)
+/* Adds the intent of an act to the journal. */
+static int add_intent(struct act *act, struct waiting *waiting)
 {
 	const struct source *source = &act->settings.sources->list[waiting->copy.source];
 	const struct attributes *attributes = waiting->copy.attributes;
@@ -445,9 +447,9 @@ int act_add(struct act *act, const struct act_file *kept, const struct act_file 
 		if (!waiting->target)
 			return -ENOMEM;
 	}
-	r = is_journalled(act->settings.kind) ? intend(act, waiting) : 0;
+	r = is_journalled(act->settings.kind) ? add_intent(act, waiting) : 0;
 	if (r < 0)
 		return r;
 	act->count++;
-	return act->count == TOGETHER ? act_flush(act) : 0;
+	return act->count == BATCH_ACTS ? act_flush(act) : 0;
 }

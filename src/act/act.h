@@ -2,18 +2,36 @@
 #ifndef ACT_ACT_H
 #define ACT_ACT_H
 
-/* Acting on redundant copies so that no byte is lost, whatever others do to the files meanwhile.
+/* Acts on redundant copies. No byte is lost, whatever other programs do to the files meanwhile.
  *
  *   act_begin -> act_add, for each copy -> act_flush -> act_end
  *
- * Each copy is taken by itself. The kept file and the copy are opened below their sources, without
- * following a symlink, and held by read leases: whoever wants to write has to wait, and is seen.
- * Every byte is compared. Only then is the copy renamed away within its directory, found to be the
- * inode that was compared, and dealt with; whatever does not fit puts it back. The kept file is on
- * the disk before any of that (act/durable.h). What is intended is
- * in a journal before (act/journal.h), so that an act that is cut off is undone at the next start.
+ * Each copy is acted on by itself. These steps protect it, in this order:
  *
- * Needs SIGIO to be ignored. One thread.
+ *	journal		The intent is on the disk before the first rename (act/journal.h).
+ *	open		Kept file and copy are opened below their sources, without following a
+ *			symlink, and must be the indexed inodes.
+ *	lease		A read lease on each file blocks a program that opens it for writing, and
+ *			the act detects that (act/held.h).
+ *	sync		The kept file and its name are on the disk before the copy loses its name
+ *			(act/durable.h).
+ *	comparison	All bytes of both files are compared.
+ *	quarantine	The copy is renamed to a private name in its own directory, and must still
+ *			be the compared inode under that name. A link exchanges its name with the
+ *			copy instead, in one system call.
+ *	check		Both leases must be unbroken, and the kept file must still have its name.
+ *	removal		The copy is removed or moved under its quarantine name only.
+ *	last check	If a lease was broken during the removal, the copy is written again from its
+ *			open descriptor.
+ *	undo		If a check fails, the copy gets its own name back.
+ *	end		The changed folders are on the disk before the journal drops the intents.
+ *
+ * If the process is killed, or the power fails, the next start undoes the act (act/undo.h).
+ *
+ * ACT_DEDUPE changes no name and needs no journal, sync or quarantine. The kernel locks and
+ * compares both files itself.
+ *
+ * SIGIO must be ignored; act_begin() does that. One thread.
  */
 
 #include <stdbool.h>
@@ -24,41 +42,41 @@
 
 enum act_kind {
 	ACT_REMOVE,
-	/* into a folder, at the path that it has in uniques/; names of one copy that are added one after
-	 * the other stay hard links of one file, on another file system, too */
+	/* into a folder, at its path in uniques/; names of one copy that are added in sequence stay
+	 * hard links of one file, also on another file system */
 	ACT_MOVE,
 	ACT_TRASH, /* into the desktop's trash */
-	ACT_LINK, /* a hard link to the kept file in its place */
-	ACT_SYMLINK,
+	ACT_LINK, /* replaced by a hard link to the kept file */
+	ACT_SYMLINK, /* replaced by a symbolic link to the kept file */
 	ACT_DEDUPE, /* shares the kept file's blocks, FIDEDUPERANGE (ioctl_fideduperange(2)) */
 };
 
 enum act_outcome {
 	ACT_DONE,
-	ACT_NEEDLESS, /* it is so already: one inode, or all blocks are shared */
+	ACT_NEEDLESS, /* already one inode, or all blocks are shared */
 	/* Refused: nothing has changed. */
-	ACT_GONE, /* nothing stands at its name any more */
-	ACT_CHANGED, /* it is not the file any more that was indexed */
-	ACT_DIFFERS, /* its bytes are not those of the kept file */
-	ACT_BUSY, /* somebody has it open for writing, or wants to */
-	ACT_KEPT_GONE, /* the same of the kept file */
-	ACT_KEPT_CHANGED,
-	ACT_KEPT_BUSY,
-	ACT_KEPT_ITSELF, /* it is that file, seen through another file system: an overlay */
-	ACT_NO_LEASE, /* leases are refused: another user's file, or a file system without */
+	ACT_GONE, /* its name no longer exists */
+	ACT_CHANGED, /* its name leads to another file than the indexed one */
+	ACT_DIFFERS, /* its bytes are not equal to those of the kept file */
+	ACT_BUSY, /* a program has it open for writing, or is opening it */
+	ACT_KEPT_GONE, /* the name of the kept file no longer exists */
+	ACT_KEPT_CHANGED, /* the name of the kept file leads to another file */
+	ACT_KEPT_BUSY, /* a program has the kept file open for writing, or is opening it */
+	ACT_KEPT_ITSELF, /* it is the kept file, shown a second time by an overlay or FUSE */
+	ACT_NO_LEASE, /* no lease: another user's file, or a file system without leases */
 	ACT_IMMUTABLE, /* its name, or that of a link, could not be removed from its directory */
-	ACT_OTHER_FILE_SYSTEM, /* than the kept file: no link can lead there */
+	ACT_OTHER_FILE_SYSTEM, /* not that of the kept file, so no hard link is possible */
 	ACT_OTHER_METADATA, /* owner, mode or extended attributes, which a link would lose */
 	ACT_OTHER_REACH, /* users who reach the copy may not reach the kept file: ACT_SYMLINK */
-	ACT_EXISTS, /* where it was to be moved to, something is */
-	ACT_LOWER_LINK, /* it is a hard link in a lower layer of an overlay: a rename would make a file of it */
-	ACT_NO_TRASH, /* no trash folder takes it by a rename */
-	ACT_FAILED, /* error says why */
-	/* It could not get back its name, as there is something new: the bytes are at stray. */
-	ACT_STRAY,
+	ACT_EXISTS, /* its path in the destination exists */
+	ACT_LOWER_LINK, /* a hard link in a lower overlay layer: a rename would separate it */
+	ACT_NO_TRASH, /* no trash folder can take it by a rename */
+	ACT_FAILED, /* see error */
+	/* Its name could not be restored, as another file has it: its bytes are at leftover. */
+	ACT_LEFTOVER,
 };
 
-/* One name of a file, as the index has it. */
+/* One name of a file and its attributes in the index. */
 struct act_file {
 	uint32_t source;
 	const char *path; /* relative to it, borrowed */
@@ -68,58 +86,59 @@ struct act_file {
 struct act_result {
 	enum act_outcome outcome;
 	int error; /* positive errno, with ACT_FAILED */
-	uint64_t freed_bytes; /* that nothing needs any more: of the last name, and not shared */
-	bool freed_is_unknown; /* the last name went, in a file system with layers; freed_bytes is 0 */
-	const char *stray; /* name in the directory of the copy, with ACT_STRAY; borrowed */
+	uint64_t freed_bytes; /* blocks of the last name that no other file shares */
+	bool freed_is_unknown; /* the last name was removed from a file system with layers */
+	const char *leftover; /* name in the directory of the copy, with ACT_LEFTOVER; borrowed */
 };
 
 struct act_settings {
 	enum act_kind kind;
 	const struct sources *sources; /* all borrowed */
-	const char *folder; /* of the index: where the journal is */
-	const char *destination; /* ACT_MOVE: an absolute path, a directory in no source */
+	const char *folder; /* of the index, holds the journal */
+	const char *destination; /* ACT_MOVE: absolute path of a directory outside all sources */
 	bool relative; /* ACT_SYMLINK: the target is relative */
-	bool without_leases; /* also where they are refused: times and sizes must do then */
-	/* ACT_LINK, ACT_SYMLINK: also where owner, mode or xattrs differ, or the reach does */
+	bool without_leases; /* if a lease is refused, size and mtime are checked instead */
+	/* ACT_LINK, ACT_SYMLINK: also if owner, mode, xattrs or reach differ */
 	bool force_metadata;
 
-	/* Told of each copy, in the order of act_add. */
+	/* Receives the result of each copy, in the order of act_add. */
 	void (*report)(void *context, const struct act_file *copy, const struct act_result *result);
 	void *context;
 };
 
-/* Outcome of act_add, act_flush and act_end, logged: the disk refused to write a kept file or what
- * was done, so no further copy is touched. */
+/* Outcome of act_add, act_flush and act_end, logged: the disk could not write a kept file or
+ * changed names, so no further copy is acted on. */
 enum {
 	ACT_CANNOT_SYNC = 1,
 };
 
 struct act;
 
-/* Opens the journal, undoing what an earlier act left there. 0, -EWOULDBLOCK where another process
- * acts upon this index, or -errno, logged. */
+/* Opens the journal and undoes interrupted acts. Returns 0, -EWOULDBLOCK if another process acts on
+ * this index, or -errno, logged. */
 MUST_CHECK int act_begin(struct act **act, const struct act_settings *settings);
 
-/* One copy more; takes copies of both. It is acted upon now or at act_flush, some at a time, as the
- * journal has to be on the disk before. 0, ACT_CANNOT_SYNC, or -errno of the journal: then nothing
- * more can be done. */
+/* Adds a copy; both files are copied. Acts run in batches, now or at act_flush, so that one sync of
+ * the journal is enough for a batch. Returns 0, ACT_CANNOT_SYNC, or -errno of the journal: then no
+ * further act is possible. */
 MUST_CHECK int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy);
 
-/* Returns how many copies that were moved to another file system are not what they were: one of their
- * hard links has stayed, or has become a file of its own. It grows until act_end(). */
+/* Returns how many copies lost their hard links in a move to another file system: one of their
+ * names stayed behind, or became a separate file. The number grows until act_end(). */
 uint64_t act_count_parted(const struct act *act);
 
-/* Acts upon all that were added. With stop_requested() those that were not begun are left out, and
- * told nobody. */
+/* Acts on all added copies. With stop_requested() the remaining ones are dropped without a report.
+ * Returns as act_add(). */
 MUST_CHECK int act_flush(struct act *act);
 
-/* Ends the journal, durably. 0, ACT_CANNOT_SYNC or -errno; frees in any case. */
+/* Syncs the changed folders and empties the journal. Frees act in any case. Returns 0,
+ * ACT_CANNOT_SYNC or -errno. */
 MUST_CHECK int act_end(struct act *act);
 
-/* In words for people, to stand behind the path and a colon: "open for writing". */
+/* Returns the outcome as text for people, to be put after the path and a colon. */
 const char *act_outcome_text(enum act_outcome outcome);
 
-/* Was nothing done that should have been? */
+/* Returns whether the act was refused or failed. */
 static inline bool act_is_refused(enum act_outcome outcome)
 {
 	return outcome > ACT_NEEDLESS;

@@ -30,8 +30,8 @@ void arrived_expect(struct arrived *arrived, const struct held *copy)
 		arrived_deinit(arrived);
 }
 
-/* A copy that cannot be examined is taken to have no further names. A writer of the file does not have
- * to wait any more then. */
+/* Updates the copy's attributes. If it has no further names, or fstat fails, the file and its lease
+ * are released, so that writers need not wait. */
 void arrived_note_link(struct arrived *arrived, const struct held *copy)
 {
 	if (fstat(copy->fd, &arrived->original) < 0)
@@ -69,7 +69,7 @@ static bool has_same_attributes(const struct held *a, const struct held *b)
 	       xattrs_equal(&one, &other);
 }
 
-/* Was nothing changed of a copy but its names? */
+/* Returns whether nothing but its names changed in a copy. */
 static bool is_unchanged(const struct stat *before, const struct stat *now)
 {
 	return has_same_owner(before, now) && before->st_size == now->st_size &&
@@ -77,9 +77,9 @@ static bool is_unchanged(const struct stat *before, const struct stat *now)
 	       before->st_mtim.tv_nsec == now->st_mtim.tv_nsec;
 }
 
-/* Is the file, as it is now, what a further name of the copy may be? A user with rights to the folder
- * may have put a file of his there, with the same bytes: through a link of it he could write to the
- * copies of other users. */
+/* Returns whether the file may be linked as a further name of the copy. Another user with rights to
+ * the folder may have replaced it by a file with the same bytes. A link to that file would let the
+ * user write to the copies of others, so owner, mode and attributes must be equal. */
 static bool can_be_linked(const struct arrived *arrived, const struct held *copy)
 {
 	struct stat now;
@@ -89,8 +89,8 @@ static bool can_be_linked(const struct arrived *arrived, const struct held *copy
 	       held_same_bytes(&arrived->file, copy) == 1 && held_is_unbroken(&arrived->file);
 }
 
-/* Has the file system no such link? The file has no name any more, too many of them, or the
- * directory is on another file system. */
+/* Returns whether the error means that no link is possible: the file has no name left or too many,
+ * or the directory is on another file system. */
 static bool is_no_link_possible(int error)
 {
 	return error == ENOENT || error == EXDEV || error == EMLINK || error == EPERM ||

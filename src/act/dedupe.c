@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Sharing blocks: the kernel compares the bytes, with both files locked, before it lets the copy
- * share those of the kept file (ioctl_fideduperange(2)). So nothing is renamed, and times stay. */
+/* ACT_DEDUPE, with FIDEDUPERANGE (ioctl_fideduperange(2)).
+ *
+ *	comparison	The kernel locks both files and compares the bytes before the copy shares
+ *			the blocks of the kept file.
+ *
+ * No name and no time stamp changes, so there is no journal and no undo. An interrupted act leaves
+ * a copy with the same bytes, of which a part is shared. */
 
 #include <errno.h>
 #include <linux/fs.h>
@@ -11,13 +16,14 @@
 #include "act/internal.h"
 #include "base/descriptor.h"
 
-/* In one call: btrfs does at most so many. */
+/* Bytes per call: the limit of btrfs. */
 #define RANGE_BYTES (UINT64_C(16) << 20)
 
-/* The question to the kernel, with room for one answer behind it. */
+/* Size of the argument of the ioctl with one destination. */
 #define RANGE_ROOM (sizeof(struct file_dedupe_range) + sizeof(struct file_dedupe_range_info))
 
-/* How many bytes of [offset, offset + length) are shared now; 0: they differ; -errno. */
+/* Shares [offset, offset + length). Returns the bytes that are shared now, 0 if they differ, or
+ * -errno. */
 static int64_t share(const struct one_act *act, uint64_t offset, uint64_t length)
 {
 	_Alignas(struct file_dedupe_range) uint8_t room[RANGE_ROOM] = {0};
@@ -51,8 +57,8 @@ void act_dedupe(struct one_act *act)
 	act->result->outcome = ACT_NEEDLESS;
 	if (is_same_inode(&kept->status, &copy->status))
 		return;
-	/* asks for nothing but whether it can be: places of two file systems may be the same by
-	 * number */
+	/* An empty range only checks whether sharing is possible. extents_all_shared() cannot: two
+	 * file systems may use equal block numbers. */
 	shared = share(act, 0, 0);
 	if (shared == -EXDEV) {
 		act->result->outcome = ACT_OTHER_FILE_SYSTEM;
@@ -74,7 +80,7 @@ void act_dedupe(struct one_act *act)
 		}
 	}
 	act->result->freed_bytes = own_bytes - lesser(own_bytes, extents_own_bytes(copy->fd));
-	/* a few bytes that lie in btrfs' metadata have no blocks to share */
+	/* inline extents in the metadata of btrfs have no blocks to share */
 	act->result->outcome =
 		own_bytes > 0 && act->result->freed_bytes == 0 ? ACT_NEEDLESS : ACT_DONE;
 }

@@ -10,13 +10,14 @@
 #include "base/descriptor.h"
 #include "source/source.h"
 
-/* The coarsest time stamps that a file system with leases is known to have, those of FAT. A change
- * within this time may leave ctime as it is. */
+/* Coarsest resolution of time stamps on a file system with leases (FAT). A second change within
+ * this time may leave ctime unchanged. */
 #define COARSEST_TIME_NS (2 * SECOND_NS)
 
 /* ---- the kept file ------------------------------------------------------------------------- */
 
-/* The entry of a file system, a new one if it has none. The oldest entry makes room. */
+/* Finds or adds the entry of a file system. A new entry replaces the oldest one if the list is
+ * full. */
 static struct durable_kept *find_kept(struct durable *durable, dev_t device)
 {
 	struct durable_kept *found;
@@ -35,9 +36,10 @@ static struct durable_kept *find_kept(struct durable *durable, dev_t device)
 	return found;
 }
 
-/* Was the file last changed before the last syncfs began? The file is as it was when the act was
- * planned, which was before any syncfs of the act. The times are compared, too, as a change in the
- * same tick of the clock does not move ctime. */
+/* Returns 1 if the last change of the file was before the last syncfs began, 0 if not, or -errno.
+ * An unchanged signature shows that the file did not change since the act was planned, which was
+ * before any syncfs of the act. The times are compared, too, as a change in the same clock tick
+ * does not move ctime. */
 static int is_synced(const struct durable_kept *kept, const struct held *held,
 		     const struct sources *sources, const struct attributes *planned)
 {
@@ -65,7 +67,7 @@ int durable_ensure_kept(struct durable *durable, const struct held *held,
 	return 0;
 }
 
-/* ---- names that were changed --------------------------------------------------------------- */
+/* ---- changed names ------------------------------------------------------------------------- */
 
 void durable_note_changed(struct durable *durable, const struct subject *subject)
 {

@@ -2,23 +2,27 @@
 #ifndef ACT_DURABLE_H
 #define ACT_DURABLE_H
 
-/* Puts on the disk what an act relies on. A kept file is there, with its name, before a copy goes:
- * after a power cut a file that was written moments before may be empty (delayed allocation), and
- * its copy may be gone all the same. What was done to names is there before the journal forgets it.
+/* Syncs what an act relies on.
  *
- * One thread. A struct that is zeroed is empty. */
+ *	kept file	It is on the disk, with its name, before its copy is removed. Otherwise a
+ *			power failure could leave a recently written kept file empty (delayed
+ *			allocation) and its copy removed.
+ *	names		Changed names are on the disk before the journal drops their intents.
+ *
+ * One thread. A zeroed struct is empty. */
 
 #include <sys/types.h>
 #include <time.h>
 
 #include "act/internal.h"
 
-/* File systems that are remembered at once. More of them only cost further calls of syncfs(2). */
+/* File systems that are remembered at the same time. More of them cost additional calls of
+ * syncfs(2). */
 #define DURABLE_FILE_SYSTEMS 16
 
 struct durable_kept {
 	dev_t device;
-	struct timespec synced_at; /* when the last syncfs of it began; 0: there was none */
+	struct timespec synced_at; /* start of its last syncfs; 0: none */
 };
 
 struct durable_changed {
@@ -34,20 +38,20 @@ struct durable {
 	bool more_changed; /* in file systems that are not in the list */
 };
 
-/* Returns when the kept file and its name are on the disk. It must be held and stay so until the
- * copy is gone. Waits for one syncfs of each file system. It waits for another one if the file
- * changed since it was planned, or shortly before the last syncfs.
+/* Ensures that the kept file and its name are on the disk. The file must be held until the copy is
+ * removed. Calls syncfs(2) once for each file system, and again if the file changed since the act
+ * was planned or shortly before the last syncfs.
  *
  * planned	attributes of the file when the act was planned
  *
- * Returns 0 or -errno of the disk: then no copy may go. */
+ * Blocks on the disk. Returns 0, or -errno of the disk: then no copy may be removed. */
 MUST_CHECK int durable_ensure_kept(struct durable *durable, const struct held *kept,
 				   const struct sources *sources, const struct attributes *planned);
 
-/* Remembers that names in the directory of a subject were changed. */
+/* Notes that names in the directory of a subject changed. */
 void durable_note_changed(struct durable *durable, const struct subject *subject);
 
-/* Returns when all names that were changed are on the disk: 0 or -errno. */
+/* Syncs all file systems with changed names. Blocks. Returns 0 or -errno. */
 MUST_CHECK int durable_sync_changed(const struct durable *durable);
 
 void durable_deinit(struct durable *durable);

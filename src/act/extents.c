@@ -6,16 +6,16 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
-/* Asked for at a time. */
+/* Extents per call of FIEMAP. */
 #define EXTENTS 64U
 
-/* A file's extents, one after the other. */
+/* Iterator over the extents of a file. */
 struct extents {
 	int fd;
 	_Alignas(struct fiemap)
 		uint8_t room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
 	uint32_t next;
-	uint64_t from; /* where the next question begins */
+	uint64_t from; /* start of the next call */
 	bool ended;
 };
 
@@ -24,7 +24,7 @@ static struct fiemap *map_of(struct extents *extents)
 	return (void *)extents->room;
 }
 
-static int ask(struct extents *extents)
+static int fetch(struct extents *extents)
 {
 	*map_of(extents) = (struct fiemap){.fm_start = extents->from,
 					   .fm_length = FIEMAP_MAX_OFFSET - extents->from,
@@ -34,7 +34,7 @@ static int ask(struct extents *extents)
 	return ioctl(extents->fd, FS_IOC_FIEMAP, map_of(extents)) < 0 ? -errno : 0;
 }
 
-/* The next one; NULL at the end. 0 or -errno. */
+/* Sets *extent to the next one, NULL at the end. Returns 0 or -errno. */
 static int next(struct extents *extents, const struct fiemap_extent **extent)
 {
 	int r;
@@ -43,7 +43,7 @@ static int next(struct extents *extents, const struct fiemap_extent **extent)
 	if (extents->ended)
 		return 0;
 	if (extents->next == map_of(extents)->fm_mapped_extents) {
-		r = ask(extents);
+		r = fetch(extents);
 		if (r < 0 || map_of(extents)->fm_mapped_extents == 0)
 			return r;
 	}
@@ -71,20 +71,22 @@ uint64_t extents_own_bytes(int fd)
 	return shared > allocated ? 0 : allocated - shared;
 }
 
-/* Has it a place on the disk that tells whether another extent is the same? */
+/* Returns whether the extent has a known position on the disk, which can be compared. */
 static bool is_placed(const struct fiemap_extent *extent)
 {
 	return !(extent->fe_flags & (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC |
 				     FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_NOT_ALIGNED));
 }
 
-/* What is left of an extent: file systems cut the same blocks differently. */
+/* Rest of an extent that was not compared yet: the same blocks may be split into different
+ * extents. */
 struct piece {
 	uint64_t logical, physical, length;
 	bool placed;
 };
 
-/* Fills in the next piece where the last one is used up; false at the end. */
+/* Fetches the next piece if the last one is used up. Sets *ended after the last one. Returns false
+ * if the extents cannot be read. */
 static bool next_piece(struct extents *extents, struct piece *piece, bool *ended)
 {
 	const struct fiemap_extent *extent;

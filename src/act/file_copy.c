@@ -50,7 +50,8 @@ static int copy_metadata(int from, int to)
 	return r;
 }
 
-/* What is saved shares the blocks of the old file where that can be: it needs no room then. */
+/* Fills a new file. With save, it shares the blocks of the old file if possible, which needs no
+ * space. */
 static int fill(int from, int to, bool save)
 {
 	int r = save && ioctl(to, FICLONE, from) == 0 ? 0 : copy_all_bytes(from, to, save);
@@ -76,8 +77,8 @@ static int make_named(int from, int directory, const char *name, bool save)
 	return r;
 }
 
-/* Makes a file that gets its name when it is whole. -EOPNOTSUPP where a file system has no such
- * files, or /proc is not mounted. */
+/* Saves into a file without a name, which gets its name when it is complete. Returns 0, -EOPNOTSUPP
+ * if the file system has no O_TMPFILE or /proc is not mounted, or another -errno. */
 static int make_nameless(int from, int directory, const char *name)
 {
 	AUTO_CLOSE int to = openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -94,7 +95,7 @@ static int make_nameless(int from, int directory, const char *name)
 	return errno == ENOENT ? -EOPNOTSUPP : -errno;
 }
 
-/* The same where all files have names. */
+/* Saves into a file with a temporary name, which is renamed when it is complete. */
 static int make_renamed(int from, int directory, const char *name)
 {
 	char part[NAME_MAX + 1];
@@ -102,7 +103,8 @@ static int make_renamed(int from, int directory, const char *name)
 
 	if (snprintf(part, sizeof(part), "%s" FILE_COPY_PART, name) >= (int)sizeof(part))
 		return -ENAMETOOLONG;
-	if (unlinkat(directory, part, 0) < 0 && errno != ENOENT) /* of a run that was cut off */
+	/* an interrupted act may have left it */
+	if (unlinkat(directory, part, 0) < 0 && errno != ENOENT)
 		return -errno;
 	r = make_named(from, directory, part, true);
 	if (r < 0)
@@ -110,7 +112,7 @@ static int make_renamed(int from, int directory, const char *name)
 	if (renameat2(directory, part, directory, name, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (errno == EINVAL && renameat(directory, part, directory, name) == 0)
-		return 0; /* it cannot say so; nobody else makes such a name */
+		return 0; /* without RENAME_NOREPLACE: no other program uses such a name */
 	r = -errno;
 	(void)unlinkat(directory, part, 0);
 	return r;

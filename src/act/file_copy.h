@@ -4,17 +4,19 @@
 
 #include "base/attributes.h"
 
-/* Makes a new file in an open directory with all that an open one has: bytes, holes, mode, owner,
- * time, extended attributes; durably. Blocks on the disk; any thread.
+/* Copies an open file to a new name in an open directory and syncs it: bytes, holes, mode, owner,
+ * times, extended attributes. Blocks on the disk; any thread.
  *
- * 0 or -errno: -EBUSY when it was written to meanwhile, -ENOTSUP where the new one cannot have its
- * owner or attributes, -EINTR when stop_requested(). Then there is no new file. */
+ * Returns 0, -EBUSY if the file was written to meanwhile, -ENOTSUP if the new file cannot have its
+ * owner or attributes, -EINTR if stop_requested(), or another -errno. After a failure there is no
+ * new file. */
 MUST_CHECK int file_copy(int from, int directory, const char *name);
 
-/* The same of a file that has no name any more: its bytes are saved as they are now, whatever of
- * the rest cannot be had, and whoever writes or wants to stop. The new file gets its name when it is
- * whole. Until then it has none, or, where the file system has no files without a name (O_TMPFILE), this
- * one with FILE_COPY_PART behind it. */
+/* Saves an open file that has no name left, and syncs it. The bytes are copied also if a program
+ * writes meanwhile, if stop_requested(), or if the new file cannot have the same owner or
+ * attributes. The new file gets its name when it is complete. Until then it has no name (O_TMPFILE)
+ * or, if the file system does not support that, the name with the suffix FILE_COPY_PART. Returns 0
+ * or -errno. */
 MUST_CHECK int file_copy_save(int from, int directory, const char *name);
 
 #define FILE_COPY_PART ".part"

@@ -14,14 +14,15 @@
 #include "base/numbers.h"
 #include "source/source.h"
 
+/* Interval and longest time of the wait for a writer. */
 #define WRITER_PAUSE_MS 20
-#define WRITER_PATIENCE_MS 60000
+#define WRITER_WAIT_MS_MAX 60000
 
 #define BLOCK_BYTES ((size_t)256 << 10)
-/* How much is compared before it is asked whether a writer waits: a fraction of a second. */
-#define ASK_BYTES ((off_t)64 << 20)
+/* Bytes compared between two checks for a blocked writer: takes a fraction of a second. */
+#define CHECK_BYTES ((off_t)64 << 20)
 
-void held_let_go(struct held *held)
+void held_release_lease(struct held *held)
 {
 	if (held->leased)
 		(void)fcntl(held->fd, F_SETLEASE, F_UNLCK);
@@ -30,15 +31,15 @@ void held_let_go(struct held *held)
 
 void held_wait_for_writer(struct held *held)
 {
-	held_let_go(held);
-	for (int waited = 0; waited < WRITER_PATIENCE_MS; waited += WRITER_PAUSE_MS) {
+	held_release_lease(held);
+	for (int waited = 0; waited < WRITER_WAIT_MS_MAX; waited += WRITER_PAUSE_MS) {
 		if (fcntl(held->fd, F_SETLEASE, F_RDLCK) == 0 || errno != EAGAIN)
 			return;
 		clock_sleep_ms(WRITER_PAUSE_MS);
 	}
 }
 
-static bool lease_tells(const struct held *held)
+static bool lease_is_reliable(const struct held *held)
 {
 	struct statfs fs;
 
@@ -51,9 +52,9 @@ static int take_lease(struct held *held, bool without_leases)
 	held->leased = fcntl(held->fd, F_SETLEASE, F_RDLCK) == 0;
 	if (!held->leased && errno == EAGAIN)
 		return HELD_BUSY;
-	if (held->leased && lease_tells(held))
+	if (held->leased && lease_is_reliable(held))
 		return 0;
-	held_let_go(held);
+	held_release_lease(held);
 	return without_leases ? 0 : HELD_NO_LEASE;
 }
 
@@ -72,7 +73,7 @@ static int check(struct held *held, const struct sources *sources,
 		r = source_attributes(sources->catalog, held->fd, &attributes);
 	if (r == 0 && !attributes_same_inode(&attributes, expected))
 		r = HELD_CHANGED;
-	/* as it is now that nobody writes any more */
+	/* again, as a program may have written to it before the lease was taken */
 	if (r == 0 && fstat(held->fd, &held->status) < 0)
 		r = -errno;
 	return r;
@@ -95,7 +96,7 @@ int held_open(struct held *held, const struct place *place, const struct sources
 	return r;
 }
 
-/* Takes what was opened, or an -errno. */
+/* Holds an open file; takes fd, which can be an -errno. */
 static int hold_any(struct held *held, int fd)
 {
 	int r = 0;
@@ -132,7 +133,7 @@ int held_open_linked(struct held *held, const struct place *place)
 	return hold_any(held, fd < 0 ? -errno : fd);
 }
 
-/* ctime is left out: it moves with each rename and link of ours. */
+/* ctime is not compared: it moves with each rename and link of the act itself. */
 static bool same_times(const struct stat *a, const struct stat *b)
 {
 	return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
@@ -148,8 +149,9 @@ bool held_is_unbroken(const struct held *held)
 	return fstat(held->fd, &now) == 0 && same_times(&now, &held->status);
 }
 
-/* The kernel takes a lease away so many seconds after somebody wanted it broken, 0: never. It says the
- * same of one that was taken and of one that is to be broken. */
+/* The kernel removes a lease lease-break-time seconds after a program opened the file for writing
+ * (0: never). F_GETLEASE gives the same answer for a removed lease and one that is being broken, so
+ * half of that time is trusted. */
 bool held_keeps_writer_waiting(const struct held *held, uint64_t since_ns)
 {
 	uint64_t patience_s = number_read_file("/proc/sys/fs/lease-break-time");
@@ -168,7 +170,7 @@ void held_close(struct held *held)
 
 /* ---- comparing ----------------------------------------------------------------------- */
 
-/* Where data of either file begins, from offset on. */
+/* Returns the next offset at which either file has data. */
 static off_t next_data(const struct held *a, const struct held *b, off_t offset)
 {
 	off_t p = lseek(a->fd, offset, SEEK_DATA), q;
@@ -191,13 +193,13 @@ static bool has_holes(const struct held *held)
 static int compare_blocks(const struct held *a, const struct held *b, uint8_t *memory, off_t size)
 {
 	bool holes = has_holes(a) && has_holes(b);
-	off_t ask_at = ASK_BYTES;
+	off_t check_at = CHECK_BYTES;
 	long got, other;
 
 	for (off_t at = 0; at < size; at += got) {
-		if (at >= ask_at && !(held_is_unbroken(a) && held_is_unbroken(b)))
+		if (at >= check_at && !(held_is_unbroken(a) && held_is_unbroken(b)))
 			return -EBUSY;
-		ask_at = at >= ask_at ? at + ASK_BYTES : ask_at;
+		check_at = at >= check_at ? at + CHECK_BYTES : check_at;
 		if (holes)
 			at = next_data(a, b, at);
 		got = read_fully_at(a->fd, memory, BLOCK_BYTES, at);
@@ -207,7 +209,7 @@ static int compare_blocks(const struct held *a, const struct held *b, uint8_t *m
 		if (got != other || memcmp(memory, memory + BLOCK_BYTES, (size_t)got) != 0)
 			return 0;
 		if (got == 0 && at < size)
-			return 0; /* it got shorter */
+			return 0; /* truncated meanwhile */
 	}
 	return 1;
 }

@@ -2,10 +2,17 @@
 #ifndef ACT_HELD_H
 #define ACT_HELD_H
 
-/* A file that is held: open, and with a read lease, so that nobody writes to it without our being
- * told (fcntl(2), F_SETLEASE: who opens it for writing waits for us, for at most
- * /proc/sys/fs/lease-break-time; who has it open already, or mapped, keeps us from getting one).
- * Any thread, each for itself. */
+/* A file that is held open with a read lease (fcntl(2), F_SETLEASE), so that each writer is
+ * detected.
+ *
+ *	taking		The kernel refuses the lease while any program has the file open for writing
+ *			or mapped writable.
+ *	holding		A program that opens the file for writing is blocked, for at most
+ *			/proc/sys/fs/lease-break-time seconds, and the lease is marked as broken.
+ *	releasing	The blocked program continues.
+ *
+ * Without a lease (another user's file, or a file system without reliable leases) size and mtime
+ * are compared instead, if the caller allows it. Any thread; a struct held is not shared. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,45 +27,48 @@ struct held {
 	struct stat status; /* when it was opened */
 };
 
-/* How a file could not be held; failures are -errno. */
+/* Outcomes if a file could not be held; failures are -errno. */
 enum {
-	HELD_CHANGED = 1, /* another inode, or no regular file */
-	HELD_BUSY = 2,
+	HELD_CHANGED = 1, /* another inode, or not a regular file */
+	HELD_BUSY = 2, /* a program has it open for writing */
 	HELD_NO_LEASE = 3,
 };
 
-/* Opens what stands at the place and takes the lease.
+/* Opens the file at the place and takes the lease. Returns 0, an outcome above, or -errno.
  *
  * expected		the inode that it must be
- * without_leases	go on where leases are not to be had
+ * without_leases	hold the file also if no reliable lease is available
  */
 MUST_CHECK int held_open(struct held *held, const struct place *place,
 			 const struct sources *sources, const struct attributes *expected,
 			 bool without_leases);
 
-/* Opens any regular file at the place, and takes the lease where it can be had. Returns 0, HELD_CHANGED,
- * HELD_BUSY or -errno. */
+/* Opens any regular file at the place and takes a lease if one is available. Returns 0,
+ * HELD_CHANGED, HELD_BUSY or -errno. */
 MUST_CHECK int held_open_any(struct held *held, const struct place *place);
 
-/* The same of the file that a link at the place leads to, symbolic or not. */
+/* Opens the file that a symbolic or hard link at the place leads to, and takes a lease if one is
+ * available. Returns 0, HELD_CHANGED, HELD_BUSY or -errno. */
 MUST_CHECK int held_open_linked(struct held *held, const struct place *place);
 
-/* Has nobody written to it since, and does nobody want to? */
+/* Returns whether no program has written to the file since it was held, and none waits to open it
+ * for writing. */
 bool held_is_unbroken(const struct held *held);
 
-/* Does a writer wait for the file, so that its bytes are still those of since_ns, when nobody had broken
- * the lease (clock_monotonic_ns)? */
+/* Returns whether the kernel still blocks the writer that broke the lease, so that the bytes are
+ * those of since_ns, a time when the lease was unbroken (clock_monotonic_ns). */
 bool held_keeps_writer_waiting(const struct held *held, uint64_t since_ns);
 
-/* Lets a writer who waits have it. */
-void held_let_go(struct held *held);
+/* Releases the lease, so that a blocked writer continues. */
+void held_release_lease(struct held *held);
 
-/* Lets a writer have the file and waits until he has closed it, for at most a minute. */
+/* Releases the lease and waits until no program has the file open for writing, for at most a
+ * minute. */
 void held_wait_for_writer(struct held *held);
 void held_close(struct held *held);
 
-/* Are the bytes of two held files the same? 1, 0, or -errno: -EBUSY as soon as a writer wants one
- * of them. Holes of both at once are passed over. */
+/* Compares the bytes of two held files. Skips holes that both have. Returns 1 if they are equal, 0
+ * if not, -EBUSY as soon as a program opens one of them for writing, or another -errno. */
 MUST_CHECK int held_same_bytes(const struct held *a, const struct held *b);
 
 #endif

@@ -2,7 +2,17 @@
 #ifndef ACT_INTERNAL_H
 #define ACT_INTERNAL_H
 
-/* What the kinds of acts share. Only act/ includes this. */
+/* Declarations shared by the kinds of acts. Only act/ includes this header.
+ *
+ * An act that removes the name of a copy calls, in this order:
+ *
+ *	one_act_verify		compares the bytes of both held files
+ *	one_act_quarantine	renames the copy to its quarantine name, then checks inode, folder
+ *				and leases again
+ *	one_act_remove_other	removes the quarantine name, checks once more, and writes the copy
+ *				again if the check fails
+ *	one_act_put_back	undo: gives the copy its own name back
+ */
 
 #include "act/act.h"
 #include "act/arrived.h"
@@ -11,7 +21,7 @@
 #include "act/place.h"
 #include "base/bytes.h"
 
-/* A file that is acted upon, or that copies are acted upon for. */
+/* The copy or the kept file of an act. */
 struct subject {
 	const struct act_file *file;
 	struct place place;
@@ -23,72 +33,73 @@ struct one_act {
 	const struct act_settings *settings;
 	struct subject *kept;
 	struct subject copy;
-	const char *other; /* the name that the copy, or its link, has for a while */
-	const char *to; /* ACT_MOVE: where it goes, absolute */
+	const char *other; /* quarantine name of the copy, or of its link */
+	const char *to; /* ACT_MOVE: absolute path of the copy after the move */
 	int destination; /* ACT_MOVE: the folder, O_PATH */
-	struct arrived *arrived; /* ACT_MOVE: what the name before it became */
+	struct arrived *arrived; /* ACT_MOVE: the file that the previous name became */
 	const char *target; /* ACT_SYMLINK */
-	struct journal *journal; /* borrowed, as is the intent */
-	const struct intent *intent;
-	uint64_t
-		verified_ns; /* when the bytes were the same and nobody was at either, clock_monotonic_ns() */
+	struct journal *journal; /* borrowed */
+	const struct intent *intent; /* borrowed */
+	/* Last time when the bytes were equal and both leases unbroken, clock_monotonic_ns(). */
+	uint64_t verified_ns;
 	struct act_result *result;
-	struct bytes *stray; /* the caller's, for result->stray */
-	bool is_saved_elsewhere; /* its bytes are where the journal says: the intent has no end yet */
+	struct bytes *leftover; /* borrowed, holds the text of result->leftover */
+	bool is_saved_elsewhere; /* its bytes are at intent->saved, so the intent stays open */
 };
 
-/* Opens and holds a file. 0, or fills in the result and returns 1.
+/* Opens and holds a file. Returns 0, or fills in the result and returns 1.
  *
- * kept		it is the one that stays: then the result says so
+ * kept		it is the kept file: selects the ACT_KEPT_ outcomes
  */
 MUST_CHECK int subject_open(struct subject *subject, const struct act_settings *settings, bool kept,
 			    struct act_result *result);
 void subject_close(struct subject *subject);
 
-/* Each acts upon the copy, which is held like the kept file, and fills in the result: the outcome
- * and what came free. */
+/* Act on the copy and fill in the result. Both files must be held. */
 void act_remove_or_move(struct one_act *act); /* ACT_REMOVE, ACT_MOVE */
 void act_replace(struct one_act *act); /* ACT_LINK, ACT_SYMLINK */
 void act_dedupe(struct one_act *act);
 void act_trash(struct one_act *act);
 
-/* Are the two files still what they must be, and their bytes the same? Reads both. Otherwise the
- * outcome is filled in. */
+/* Compares both files. Returns true if they are two inodes with equal bytes, and
+ * one_act_still_holds(). Otherwise fills in the outcome and returns false. */
 MUST_CHECK bool one_act_verify(struct one_act *act);
 
-/* Is the kept file still there under its name, and nobody at either of them? Otherwise the outcome
- * is filled in. */
+/* Returns true if the kept file still has its name and both leases are unbroken. Otherwise fills in
+ * the outcome and returns false. */
 MUST_CHECK bool one_act_still_holds(struct one_act *act);
 
-/* Is what stands under the other name what was compared, and all else as it must be? Without leases
- * the bytes are compared once more, as they may have been written to by the path until now.
- * Otherwise the outcome is filled in. */
+/* Returns true if the quarantine name leads to the compared inode, its folder is still at its path,
+ * and one_act_still_holds(). Without leases the bytes are compared once more, as a program may have
+ * opened the copy by its path until now. Otherwise fills in the outcome and returns false. */
 MUST_CHECK bool one_act_is_still_verified(struct one_act *act);
 
-/* Renames a verified copy to its other name and verifies what is there by then. Otherwise the outcome
- * is filled in, and the copy has its own name. */
-MUST_CHECK bool one_act_set_aside(struct one_act *act);
+/* Quarantines a verified copy: renames it to its quarantine name and verifies it there. If that
+ * fails, gives the copy its own name back, fills in the outcome and returns false. */
+MUST_CHECK bool one_act_quarantine(struct one_act *act);
 
-/* Fills in the outcome of a call that failed: error is an -errno. */
+/* Fills in the outcome of a failed call. error is an -errno. */
 void one_act_fail(struct one_act *act, int error);
 
-/* Fills in an outcome; false. */
+/* Fills in an outcome. Returns false. */
 bool one_act_refuse(struct one_act *act, enum act_outcome outcome);
 
-/* What stands under the other name gets the copy's own again: or a name beside it, or stays, and
- * the result says so. */
+/* Renames the file with the quarantine name back to the copy's own name. If another file has that
+ * name, it gets a name beside it; if the rename fails, it stays. The result says so
+ * (ACT_LEFTOVER). */
 void one_act_put_back(struct one_act *act);
 
-/* Fills in what undo_rename() or its like came to. */
+/* Fills in the result of undo_rename() or a similar function. */
 void one_act_note_undone(struct one_act *act, int result);
 
-/* Removes what stands under the other name, and fills in what came free. What happened in the last
- * moment is seen after it: where that makes the copy's bytes needed, and it has no name left, it gets
- * its own back; who is writing to it is waited for. -errno: nothing was removed.
+/* Removes the quarantine name and fills in the freed bytes. If that was the last name of the copy,
+ * is_valid is called: a program may have opened a file or removed the kept file in the last moment.
+ * If it returns false, waits for a writer of the copy, writes the copy again from its descriptor,
+ * and gives it its own name back. Returns 0, or -errno: then nothing was removed.
  *
- * was_right	asked when the copy has no name any more. Where it says no, it has filled in why and made
- *		way at the copy's name
+ * is_valid	returns whether the copy is not needed. Otherwise it fills in the outcome, and
+ *		removes the link at the copy's name
  */
-MUST_CHECK int one_act_remove_other(struct one_act *act, bool (*was_right)(struct one_act *act));
+MUST_CHECK int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *act));
 
 #endif

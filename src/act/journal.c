@@ -19,14 +19,14 @@
 #include "store/index_files.h"
 #include "twinfs/format.h"
 
-/* Numbers above are given to no intent. */
+/* Highest number of an intent. */
 #define NUMBER_MAX (INT64_C(1) << 53)
 
 struct journal {
 	int fd;
-	uint64_t last; /* number given */
+	uint64_t last; /* highest number in use */
 	struct bytes waiting; /* lines to be written */
-	struct bytes ended; /* of intents that came to their end */
+	struct bytes ended; /* "done" lines, written by journal_resolve() */
 	char *path;
 };
 
@@ -91,7 +91,8 @@ void journal_other_name(char name[static OTHER_NAME_SIZE])
 {
 	uint64_t number = 0;
 
-	/* of 2^64 names, should there be no random numbers, renames still replace none */
+	/* one of 2^64 names. Without random numbers a name may repeat, but no rename replaces a
+	 * file */
 	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
 		number = (uint64_t)getpid();
 	(void)snprintf(name, OTHER_NAME_SIZE, OTHER_NAME_PREFIX "%016" PRIx64, number);
@@ -114,7 +115,7 @@ static int append_part(const char *text, size_t length, void *context)
 	return bytes_append(context, text, length);
 }
 
-/* A whole line or none. */
+/* Appends a whole line or nothing. */
 static int append_line(struct bytes *lines, const json_t *object)
 {
 	size_t before = lines->length;
@@ -133,7 +134,7 @@ static const char *const kind_names[] = {
 	[INTENT_SYMLINK] = "symlink",
 };
 
-/* The keys of one identity. */
+/* JSON keys of an identity. */
 struct identity_keys {
 	const char *path, *inode, *born, *filesystem;
 };
@@ -233,7 +234,7 @@ static int write_lines(struct journal *journal, struct bytes *lines)
 
 	if (r == 0)
 		lines->length = 0;
-	/* half a line would swallow the one that is written behind it */
+	/* a partial line would corrupt the line that is appended next */
 	else if (before >= 0 && ftruncate(journal->fd, before) < 0)
 		r = -errno;
 	return r;
@@ -283,8 +284,8 @@ static bool read_number(const json_t *object, const char *key, json_int_t *numbe
 	return json_is_integer(value) && *number > 0 && *number <= NUMBER_MAX;
 }
 
-/* One line: an intent comes, or goes as it has an end. No later one has its number: what stays
- * would be taken for that. */
+/* Takes one line: adds an intent to open, or removes one that has ended. Updates journal->last, so
+ * that no later intent gets a number in use. */
 static int take_object(struct journal *journal, json_t *open, json_t *object)
 {
 	char key[24];
@@ -310,8 +311,9 @@ static int take_line(struct journal *journal, json_t *open, const char *line, si
 	return object ? take_object(journal, open, object) : -EPROTO;
 }
 
-/* The last line may be cut off: nothing of what it says was begun, and it goes, or it would swallow
- * the one that is written behind it. */
+/* Parses the journal into open, the intents without an end. The last line may be incomplete. Its
+ * act never began, and the line is truncated, as it would corrupt the line that is appended
+ * next. */
 static int parse(struct journal *journal, const struct bytes *text, json_t *open)
 {
 	const char *line = (const char *)text->data, *end;
@@ -321,7 +323,7 @@ static int parse(struct journal *journal, const struct bytes *text, json_t *open
 	while (r != -ENOMEM && left > 0 && (end = memchr(line, '\n', left))) {
 		r = take_line(journal, open, line, (size_t)(end - line));
 		if (r == -EPROTO)
-			log_warning("%s: a line that nobody can have written is passed over",
+			log_warning("cannot read a line of journal %s: corrupt; skipped",
 				    quote_path(journal->path));
 		left -= (size_t)(end + 1 - line);
 		line = end + 1;
@@ -331,17 +333,17 @@ static int parse(struct journal *journal, const struct bytes *text, json_t *open
 	return left > 0 && ftruncate(journal->fd, (off_t)(text->length - left)) < 0 ? -errno : 0;
 }
 
-struct settle_handler {
+struct resolve_handler {
 	bool (*handle)(void *context, const struct intent *intent);
 	void *context;
 };
 
-/* Paths of an intent as they were, for as long as this is. */
+/* Owner of the texts of an intent. */
 struct intent_texts {
 	struct bytes source, path, other, to, target, info, saved, mount, to_mount;
 };
 
-/* 0, -ENOENT, -EPROTO or -ENOMEM. */
+/* Returns 0, -ENOENT, -EPROTO or -ENOMEM. */
 static int get_text(const json_t *object, const char *key, struct bytes *text, const char **found)
 {
 	int r = json_get_path(object, key, text);
@@ -366,7 +368,7 @@ static int read_kind(const json_t *object, enum intent_kind *kind)
 	return -EPROTO;
 }
 
-/* One that need not be there. */
+/* Reads an optional text. */
 static int get_optional(const json_t *object, const char *key, struct bytes *text,
 			const char **found)
 {
@@ -399,7 +401,7 @@ static int get_texts(const json_t *object, struct intent_texts *texts, struct in
 	return r;
 }
 
-/* 0 where it is not there. */
+/* Returns 0 for a missing number. */
 static uint64_t number_of(const json_t *object, const char *key)
 {
 	return (uint64_t)json_integer_value(json_object_get(object, key));
@@ -414,7 +416,7 @@ static struct root_identity get_identity(const json_t *object, const struct iden
 	};
 }
 
-/* 0, -ENOMEM, or another -errno: nobody can have written it. */
+/* Returns 0, -ENOMEM, or another -errno if the intent is corrupt. */
 static int read_intent(const json_t *object, struct intent_texts *texts, struct intent *intent)
 {
 	int r;
@@ -442,7 +444,7 @@ static int read_intent(const json_t *object, struct intent_texts *texts, struct 
 }
 
 static int handle_one(struct journal *journal, const json_t *object,
-		      const struct settle_handler *how, bool *left)
+		      const struct resolve_handler *how, bool *left)
 {
 	struct intent_texts texts = {0};
 	struct intent intent;
@@ -453,7 +455,7 @@ static int handle_one(struct journal *journal, const json_t *object,
 	else if (r == 0)
 		*left = true;
 	else if (r != -ENOMEM)
-		log_warning("%s: an intent that nobody can have written is passed over",
+		log_warning("cannot read an intent of journal %s: corrupt; skipped",
 			    quote_path(journal->path));
 	bytes_free(&texts.source);
 	bytes_free(&texts.path);
@@ -472,8 +474,8 @@ static int compare_keys(const void *a, const void *b)
 	return strcmp(*(const char *const *)b, *(const char *const *)a);
 }
 
-/* The last one first. */
-static int handle_all(struct journal *journal, json_t *open, const struct settle_handler *how,
+/* Handles all open intents, last one first. */
+static int handle_all(struct journal *journal, json_t *open, const struct resolve_handler *how,
 		      bool *left)
 {
 	size_t count = 0;
@@ -491,8 +493,8 @@ static int handle_all(struct journal *journal, json_t *open, const struct settle
 	return r;
 }
 
-int journal_settle(struct journal *journal,
-		   bool (*handle)(void *context, const struct intent *intent), void *context)
+int journal_resolve(struct journal *journal,
+		    bool (*handle)(void *context, const struct intent *intent), void *context)
 {
 	json_auto_t *open = json_object();
 	CLEANUP_BYTES struct bytes text = {0};
@@ -506,7 +508,7 @@ int journal_settle(struct journal *journal,
 	if (r == 0)
 		r = parse(journal, &text, open);
 	if (r == 0)
-		r = handle_all(journal, open, &(struct settle_handler){handle, context}, &left);
+		r = handle_all(journal, open, &(struct resolve_handler){handle, context}, &left);
 	if (r == 0 && left)
 		r = write_lines(journal, &journal->ended);
 	if (r < 0 || left)

@@ -2,16 +2,27 @@
 #ifndef ACT_JOURNAL_H
 #define ACT_JOURNAL_H
 
-/* What is about to be done to files, on the disk before it is done, so that an act that is cut off
- * can be undone (act/undo.h). A file of JSON lines in the index folder: an intent, and after it,
- * where it came to its end, that it did.
+/* Journal of acts: an intent is on the disk before its act begins, so that an interrupted act can
+ * be undone (act/undo.h). The journal is a file of JSON lines in the index folder, an intent and
+ * later its end:
  *
- *	{"intent":3,"kind":"away","source":"/data","path":"a/b.jpg","other":".twinfs~0123456789abcdef",
- *	 "inode":77,"born":1700000000000000000,"root inode":2,"root born":1600000000000000000,
+ *	{"intent":3,"kind":"away","source":"/data","path":"a/b.jpg",
+ *	 "other":".twinfs~0123456789abcdef","inode":77,"born":1700000000000000000,
+ *	 "root inode":2,"root born":1600000000000000000,
  *	 "root file system":5,"mount":"/data/a","mount inode":2,...}
  *	{"done":3}
  *
- * Who has it open holds its lock. One thread.
+ * The protocol:
+ *
+ *	journal_open	locks the journal; another process gets -EWOULDBLOCK
+ *	journal_intend	adds an intent
+ *	journal_sync	writes and syncs all added intents; only then may their acts begin
+ *	journal_amend	replaces an intent during its act
+ *	journal_note_done  notes the end of an act in memory
+ *	journal_resolve	writes the ends, after the changed names were synced; handles all intents
+ *			without an end; empties the journal, durably
+ *
+ * One thread.
  */
 
 #include <stdint.h>
@@ -20,72 +31,79 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 
-/* Under such a name a file stands in its directory while an act is under way. */
+/* Prefix of a quarantine name: the name of a file in its directory during an act. */
 #define OTHER_NAME_PREFIX ".twinfs~"
 #define OTHER_NAME_SIZE (sizeof(OTHER_NAME_PREFIX) + 16)
 
 enum intent_kind {
-	/* the copy is renamed to other, then goes, to another folder or for good */
+	/* the copy is renamed to other, then removed or moved to another folder */
 	INTENT_AWAY,
-	/* a link is made at other, then the two change their names, then other goes */
+	/* a link is made at other and exchanges its name with the copy; then other is removed */
 	INTENT_LINK,
 	INTENT_SYMLINK,
 };
 
 struct intent {
 	enum intent_kind kind;
-	const char *source; /* absolute path; borrowed, as all of them */
-	const char *path; /* of the copy, relative to it */
-	const char *other;
-	const char *to; /* absolute path that the copy moves to; NULL: to none */
+	/* all texts are borrowed */
+	const char *source; /* absolute path */
+	const char *path; /* of the copy, relative to the source */
+	const char *other; /* quarantine name, in the directory of the copy */
+	const char *to; /* absolute path that the copy moves to; NULL: no move */
 	uint64_t inode; /* of the copy */
-	int64_t born_ns; /* 0: the file system does not say */
-	uint64_t kept_inode; /* INTENT_LINK: what the link leads to */
-	/* of the file that the copy becomes on another file system; 0: there is none yet */
+	int64_t born_ns; /* time of birth of the copy; 0: unknown */
+	uint64_t kept_inode; /* INTENT_LINK: inode that the link leads to */
+	/* inode of the file that the copy becomes on another file system; 0: none yet */
 	uint64_t made_inode;
-	int64_t made_born_ns; /* 0: the file system does not say */
+	int64_t made_born_ns; /* its time of birth; 0: unknown */
 	const char *target; /* INTENT_SYMLINK */
-	const char *info; /* absolute path of the info file in a trash folder; NULL: none is made */
-	const char *
-		saved; /* absolute path of its bytes, which had no room in its directory; NULL: none */
+	const char *info; /* absolute path of the info file in a trash folder; NULL: none */
+	/* absolute path of saved bytes that had no space in the directory of the copy; NULL:
+	 * none */
+	const char *saved;
 	struct root_identity root; /* of the source */
-	struct mount_identity mount; /* of the copy, if it is another one than that of the source */
+	struct mount_identity mount; /* of the copy, if it is not that of the source */
 	struct mount_identity to_mount; /* of the folder that the copy moves to */
-	uint64_t number;
+	uint64_t number; /* set by journal_intend() */
 };
 
 struct journal;
 
-/* Opens that of an index, making it where it is missing, and locks it. 0, -EWOULDBLOCK while
- * another process has it, or -errno. */
+/* Opens or creates the journal of an index and locks it. Returns 0, -EWOULDBLOCK if another process
+ * has it open, or -errno. */
 MUST_CHECK int journal_open(struct journal **journal, const char *folder);
 
-/* Ends it, the lock too. */
+/* Closes the journal and releases its lock. Accepts NULL. */
 void journal_close(struct journal *journal);
 
-/* Makes a name that no other act has. */
+/* Makes a new random quarantine name. */
 void journal_other_name(char name[static OTHER_NAME_SIZE]);
 
-/* Takes note of an intent; sets its number. Nothing of it may be done before journal_sync. */
+/* Adds an intent and sets its number. Its act must not begin before journal_sync(). Returns 0 or
+ * -errno. */
 MUST_CHECK int journal_intend(struct journal *journal, struct intent *intent);
+
+/* Writes and syncs all added intents. Blocks on the disk. Returns 0 or -errno. */
 MUST_CHECK int journal_sync(struct journal *journal);
 
-/* Writes an intent of this journal once more, with what is known of it by now. A process that is
- * killed later finds that, after a power cut perhaps the intent as it was. 0 or -errno. */
+/* Replaces an intent of this journal, with data that became known during the act. Not synced: the
+ * new version survives a kill of the process, but a power failure may leave the old one. Returns 0
+ * or -errno. */
 MUST_CHECK int journal_amend(struct journal *journal, const struct intent *intent);
 
-/* An intent came to its end. Only journal_settle writes that, so that it is never on the disk
- * before what was done: until then, undoing it finds nothing to do. */
+/* Notes the end of an intent. Only journal_resolve() writes it, so that the end is never on the
+ * disk before the changed names are. Undoing an intent whose act was completed does nothing.
+ * Returns 0 or -errno. */
 MUST_CHECK int journal_note_done(struct journal *journal, uint64_t number);
 
-/* To be called when what was done is on the disks. Calls handle for each intent that has no end, in
- * reverse order; those for which it gives false stay in the journal, which has nothing else
- * afterwards, durably. 0 or -errno. */
-MUST_CHECK int journal_settle(struct journal *journal,
-			      bool (*handle)(void *context, const struct intent *intent),
-			      void *context);
+/* Resolves all intents. The caller must have synced the changed names before. Calls handle for each
+ * intent without an end, last one first. An intent for which handle returns false stays in the
+ * journal; all others are removed, durably. Returns 0 or -errno. */
+MUST_CHECK int journal_resolve(struct journal *journal,
+			       bool (*handle)(void *context, const struct intent *intent),
+			       void *context);
 
-/* Returns 1 if an index has a journal with something in it, 0 if not, or -errno of
+/* Returns 1 if the journal of an index is not empty, 0 if it is, or -errno of
  * index_folder_open(). */
 MUST_CHECK int journal_has_intents(const char *folder);
 

@@ -8,11 +8,11 @@
 #include "base/attributes.h"
 #include "base/filesystem_kind.h"
 
-/* Linux 6.5: a file handle that identifies a file, and need not open it. */
+/* AT_HANDLE_FID of Linux 6.5: a file handle that identifies a file but cannot open it. */
 #define HANDLE_FID 0x200
 
-/* What overlayfs gives as a file handle (fs/overlayfs/overlayfs.h of Linux: OVL_FILEID_V1, struct
- * ovl_fh and ovl_fb): three bytes to align, then version, magic number, length, flags. */
+/* File handle of overlayfs (fs/overlayfs/overlayfs.h of Linux: OVL_FILEID_V1, struct ovl_fh and
+ * ovl_fb): three bytes of padding, then version, magic number, length, flags. */
 #define OVERLAY_HANDLE 0xf8
 #define OVERLAY_VERSION 0
 #define OVERLAY_MAGIC 0xfb

@@ -2,17 +2,17 @@
 #ifndef ACT_LAYER_H
 #define ACT_LAYER_H
 
-/* In which layer of an overlay a file is. A file of a lower layer stays there when its name is removed,
- * and is copied to the upper layer before it is renamed. Any thread. */
+/* The overlay layer of a file. If a name of a file in a lower layer is removed, the file stays in
+ * that layer. Before it is renamed, overlayfs copies it to the upper layer. Any thread. */
 
 enum layer {
 	LAYER_NONE, /* its file system has no layers */
-	LAYER_UPPER, /* it was made in the overlay, and is in the upper layer alone */
-	LAYER_LOWER, /* it is, or was once, in a lower layer */
-	LAYER_UNKNOWN, /* the kernel does not tell: Linux before 6.6, or another file system with layers */
+	LAYER_UPPER, /* only in the upper layer: it was created in the overlay */
+	LAYER_LOWER, /* it is, or once was, in a lower layer */
+	LAYER_UNKNOWN, /* Linux before 6.6, or another file system with layers */
 };
 
-/* Examines an open file. */
+/* Returns the layer of an open file. */
 enum layer layer_of(int fd);
 
 #endif

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+
+/* Steps that the kinds of acts share (act/internal.h): checks before and after the quarantine,
+ * removal of the quarantine name, and the rescue of a copy whose last name was removed but whose
+ * bytes are needed:
+ *
+ *	removal -> is_valid() is false -> save() in a child process -> undo_rename()
+ *	                                       |
+ *	                                       '- no space: rescue folder, noted in the journal
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -55,7 +64,7 @@ void subject_close(struct subject *subject)
 	place_close(&subject->place);
 }
 
-/* ---- what holds while something is done ---------------------------------------------- */
+/* ---- checks during an act ------------------------------------------------------------ */
 
 bool one_act_refuse(struct one_act *act, enum act_outcome outcome)
 {
@@ -71,9 +80,9 @@ void one_act_fail(struct one_act *act, int error)
 		act->result->outcome = ACT_IMMUTABLE;
 }
 
-/* On two file systems, is it one file all the same, which an overlay, or a file system in a
- * program, shows a second time? Then the times of the kept file move with the copy's name. What is
- * asked is the file system below, whatever is remembered above it. */
+/* Returns whether kept file and copy are one file although their file systems differ: an overlay or
+ * a FUSE file system can show a file a second time. In that case ctime of the kept file moves when
+ * the copy is renamed. AT_STATX_FORCE_SYNC reads it without caches. */
 static bool is_kept_itself(const struct one_act *act)
 {
 	const struct stat *before = &act->kept->held.status;
@@ -87,7 +96,7 @@ static bool is_kept_itself(const struct one_act *act)
 	       now.stx_ctime.tv_nsec != before->st_ctim.tv_nsec;
 }
 
-/* Is its folder where it was found? */
+/* Returns whether the folder of a file is still at its path. */
 static bool is_in_its_folder(const struct one_act *act, const struct subject *subject)
 {
 	const struct act_file *file = subject->file;
@@ -131,9 +140,9 @@ bool one_act_verify(struct one_act *act)
 	return one_act_still_holds(act);
 }
 
-/* Without a lease the kept file may have been written since it was synced, to another host or with
- * the same bytes. */
-static bool write_kept(struct one_act *act)
+/* Syncs the kept file again. Without a lease a program or another host may have written it since it
+ * was synced, even with the same bytes. */
+static bool sync_kept(struct one_act *act)
 {
 	if (fsync(act->kept->held.fd) == 0)
 		return true;
@@ -150,45 +159,46 @@ bool one_act_is_still_verified(struct one_act *act)
 	if (!is_in_its_folder(act, &act->copy))
 		return one_act_refuse(act, ACT_GONE);
 	if (!copy->leased || !act->kept->held.leased)
-		return one_act_verify(act) && write_kept(act);
+		return one_act_verify(act) && sync_kept(act);
 	return one_act_still_holds(act);
 }
 
-/* ---- bringing back ------------------------------------------------------------------- */
+/* ---- restoring a copy ---------------------------------------------------------------- */
 
 void one_act_note_undone(struct one_act *act, int result)
 {
-	if (result == 0 && act->stray->length == 0)
+	if (result == 0 && act->leftover->length == 0)
 		return;
-	act->result->outcome = ACT_STRAY;
-	act->result->stray = result < 0 ? act->other : bytes_text(act->stray);
+	act->result->outcome = ACT_LEFTOVER;
+	act->result->leftover = result < 0 ? act->other : bytes_text(act->leftover);
 }
 
 void one_act_put_back(struct one_act *act)
 {
-	one_act_note_undone(act, undo_rename(&act->copy.place, act->other, act->stray));
+	one_act_note_undone(act, undo_rename(&act->copy.place, act->other, act->leftover));
 }
 
-/* Outcome of saving, and the exit status of the process that does: no errno has this number. */
+/* Outcome of saving, also the exit status of the saving process. No errno has this number. */
 enum {
 	SAVED_ELSEWHERE = 255,
 };
 
-/* Where the bytes of a copy are saved that have no room on its own file system, in turn. In memory
- * they last until the act ends: it puts them back then, as the old file has freed its room. */
-static const char *const refuges[] = {NULL /* the index */, "/var/tmp", "/dev/shm"};
+/* Rescue folders, tried in this order: they get the bytes of a copy that has no space on its own
+ * file system. Bytes in memory (/dev/shm) last until the act ends. By then the removed file has
+ * freed its space, and the end of the act restores them. */
+static const char *const rescue_folders[] = {NULL /* the index */, "/var/tmp", "/dev/shm"};
 
-/* Opens a folder that other users cannot enter. Sets path to that of the file to be made in it. */
-static int open_refuge(const struct one_act *act, const char *refuge, struct bytes *path, int *fd)
+/* Opens a private folder in a rescue folder. Sets path to that of the file to be made in it. */
+static int open_rescue(const struct one_act *act, const char *rescue, struct bytes *path, int *fd)
 {
 	int r;
 
 	path->length = 0;
-	if (!refuge) {
+	if (!rescue) {
 		r = bytes_format(path, "%s/%s", act->settings->folder, act->other);
 		return r < 0 ? r : index_folder_open(act->settings->folder, fd);
 	}
-	r = bytes_format(path, "%s/%s", refuge, act->other);
+	r = bytes_format(path, "%s/%s", rescue, act->other);
 	if (r < 0 || !bytes_text(path))
 		return -ENOMEM;
 	if (mkdir(bytes_text(path), 0700) < 0)
@@ -197,13 +207,14 @@ static int open_refuge(const struct one_act *act, const char *refuge, struct byt
 	return *fd < 0 ? -errno : bytes_format(path, "/%s", act->other);
 }
 
-/* The journal names the place before there is something, both durably. */
-static int save_to(struct one_act *act, const char *refuge)
+/* Saves the bytes in a rescue folder. The journal has their path, synced, before they are written;
+ * they are synced, too. */
+static int save_to(struct one_act *act, const char *rescue)
 {
 	CLEANUP_BYTES struct bytes path = {0}, original = {0};
 	struct intent intent = *act->intent;
 	AUTO_CLOSE int folder = -1;
-	int r = open_refuge(act, refuge, &path, &folder), noted;
+	int r = open_rescue(act, rescue, &path, &folder), noted;
 
 	intent.saved = bytes_text(&path);
 	if (r < 0 || !intent.saved)
@@ -219,40 +230,40 @@ static int save_to(struct one_act *act, const char *refuge)
 	if (bytes_format(&original, "%s/%s", intent.source, intent.path) == 0 &&
 	    bytes_text(&original))
 		log_error(
-			"cannot write %s again, though its kept file went: its bytes are saved in "
-			"%s; %s",
+			"cannot restore %s, whose kept file is missing: no space on its disk; its "
+			"bytes are saved in %s; %s",
 			quote_path(bytes_text(&original)), quote_path(intent.saved),
 			noted < 0 ? "copy them back"
-				  : "make room, then 'twinfs recover' puts them back");
+				  : "free some space, then run 'twinfs recover'");
 	return SAVED_ELSEWHERE;
 }
 
-/* Writes all bytes of the copy, which has no name any more, to a new file under the other name. If
- * there is no room, to another file system. 0, SAVED_ELSEWHERE or -errno. */
+/* Writes all bytes of the copy, which has no name left, to a new file with the quarantine name or,
+ * if that fails, to a rescue folder. Returns 0, SAVED_ELSEWHERE or -errno. */
 static int save(struct one_act *act)
 {
 	int r;
 
 	held_wait_for_writer(&act->copy.held);
 	r = file_copy_save(act->copy.held.fd, act->copy.place.directory, act->other);
-	for (size_t i = 0; r < 0 && i < ARRAY_SIZE(refuges); i++) {
-		int elsewhere = save_to(act, refuges[i]);
+	for (size_t i = 0; r < 0 && i < ARRAY_SIZE(rescue_folders); i++) {
+		int elsewhere = save_to(act, rescue_folders[i]);
 
 		r = elsewhere > 0 ? elsewhere : r;
 	}
 	return r;
 }
 
-/* The same by a process of its own, which goes on when this one is killed: until the new file is
- * there, only an open descriptor has the bytes. That process also holds the lock of the journal, so
- * that 'recover' waits for it. */
-static int save_apart(struct one_act *act)
+/* Saves the copy in a child process, which continues if this process is killed: until the new file
+ * exists, only an open descriptor has the bytes. The child inherits the lock of the journal, so
+ * 'recover' cannot run before it ends. */
+static int save_in_child(struct one_act *act)
 {
 	pid_t child = fork();
 	int status, r;
 
 	if (child == 0) {
-		(void)setsid(); /* what ends the group of this process does not end that one */
+		(void)setsid(); /* signals to the process group do not reach the child */
 		r = save(act);
 		_exit(r < 0 ? -r : r);
 	}
@@ -268,10 +279,10 @@ static int save_apart(struct one_act *act)
 	return r == SAVED_ELSEWHERE ? r : -r;
 }
 
-/* Gives the copy a name and all its bytes again. */
-static void bring_back(struct one_act *act)
+/* Restores a copy that has no name left, with all its bytes. */
+static void restore_copy(struct one_act *act)
 {
-	int r = save_apart(act);
+	int r = save_in_child(act);
 
 	act->is_saved_elsewhere = r == SAVED_ELSEWHERE;
 	if (r == SAVED_ELSEWHERE)
@@ -282,14 +293,15 @@ static void bring_back(struct one_act *act)
 		one_act_put_back(act);
 }
 
-/* What was copied from a lower layer, perhaps by the rename, does not count: it is there still. */
+/* Notes the freed bytes. They are unknown if the file may still exist in a lower layer of an
+ * overlay. */
 static void note_freed(struct one_act *act, uint64_t bytes, enum layer layer)
 {
 	act->result->freed_is_unknown = layer == LAYER_LOWER || layer == LAYER_UNKNOWN;
 	act->result->freed_bytes = act->result->freed_is_unknown ? 0 : bytes;
 }
 
-int one_act_remove_other(struct one_act *act, bool (*was_right)(struct one_act *act))
+int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *act))
 {
 	const struct held *held = &act->copy.held;
 	uint64_t own_bytes = extents_own_bytes(held->fd);
@@ -301,13 +313,13 @@ int one_act_remove_other(struct one_act *act, bool (*was_right)(struct one_act *
 	act->result->outcome = ACT_DONE;
 	if (fstat(held->fd, &now) < 0 || now.st_nlink > 0)
 		return 0;
-	if (was_right(act)) {
+	if (is_valid(act)) {
 		act->result->outcome = ACT_DONE;
 		note_freed(act, own_bytes, layer);
 		return 0;
 	}
 	if (act->result->outcome == ACT_DONE)
 		act->result->outcome = ACT_BUSY;
-	bring_back(act);
+	restore_copy(act);
 	return 0;
 }

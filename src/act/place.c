@@ -117,7 +117,8 @@ static bool is_mount_root(int directory)
 	       status.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
-/* Opens the root of the mount. The root of a process need not be one, and is its own parent. */
+/* Opens the root of the mount that contains a directory. Stops at the root directory of the
+ * process, which is its own parent and need not be the root of a mount. */
 static int open_mount(int directory)
 {
 	int fd = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);

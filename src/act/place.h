@@ -2,8 +2,8 @@
 #ifndef ACT_PLACE_H
 #define ACT_PLACE_H
 
-/* A name in an open directory: what a system call acts upon without walking a path again. Any
- * thread. */
+/* A name in an open directory. System calls act on it without resolving a path again, so a renamed
+ * or replaced folder on the path has no effect. Any thread. */
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -17,23 +17,24 @@ struct place {
 	const char *name; /* borrowed from the path */
 };
 
-/* Opens the directory of a path relative to a source. 0 or -errno; -ENODEV where the source is not
- * there. */
+/* Opens the directory of a path relative to a source. Returns 0, -ENODEV if the source is missing,
+ * or another -errno. */
 MUST_CHECK int place_open(struct place *place, const struct sources *sources, uint32_t source,
 			  const char *path);
 
-/* The same below an open directory, in whatever it is a part of. */
+/* Opens the directory of a path relative to an open directory. Returns 0 or -errno. */
 MUST_CHECK int place_open_below(struct place *place, int root, const char *path, bool cross_mounts);
 void place_close(struct place *place);
 
-/* Does the path still lead to that directory, from the source's own path down? An open directory goes
- * along when its folder is moved. Blocks on the source. */
+/* Returns whether the path, beginning with that of the source, still leads to the open directory.
+ * An open directory stays valid if it is moved. Blocks on the source. */
 bool place_is_at(const struct place *place, const struct sources *sources, uint32_t source,
 		 const char *path);
 
 bool place_is_symlink_to(const struct place *place, const char *name, const char *target);
 
-/* What an open directory is known by when it is opened again. What is 0 is not known. */
+/* Identity of a directory, to recognize it when it is opened again. A field that is 0 is
+ * unknown. */
 struct root_identity {
 	uint64_t inode;
 	int64_t born_ns;
@@ -41,42 +42,43 @@ struct root_identity {
 };
 struct root_identity place_identify_root(int root);
 
-/* Opens a folder, O_PATH. -ENODEV if another folder or file system has taken its place, or another
- * -errno. What is 0 in the identity is not compared. */
+/* Opens a folder, O_PATH. Unknown fields of the identity are not compared. Returns the descriptor,
+ * -ENODEV if another folder or file system is at the path, or another -errno. */
 MUST_CHECK int place_open_root(const char *path, const struct root_identity *identity);
 
-/* Where a file system is mounted, and which one. */
+/* A mounted file system. */
 struct mount_identity {
-	const char *path; /* absolute; borrowed; NULL: not known */
+	const char *path; /* mount point, absolute; borrowed; NULL: unknown */
 	struct root_identity root;
 };
 
-/* Finds the mount that an open directory is in, with /proc. Sets path to the mount point. 0 or
- * -errno. */
+/* Finds the mount that contains an open directory, with /proc. Sets path to the mount point.
+ * Returns 0 or -errno. */
 MUST_CHECK int place_find_mount(int directory, struct bytes *path, struct root_identity *root);
 
-/* Returns whether the file system is mounted there now. A mount that is not known counts as
+/* Returns whether this file system is mounted at its path now. An unknown mount counts as
  * mounted. */
 bool place_is_mounted(const struct mount_identity *mount);
 
-/* Time of birth as STATX_BTIME gave it, or 0. */
+/* Returns the time of birth of STATX_BTIME, or 0 if it is unknown. */
 int64_t place_born_ns(const struct statx *status);
 
-/* Does the name lead to this very inode? */
+/* Returns whether the name leads to this inode. */
 bool place_leads_to(const struct place *place, const char *name, const struct stat *inode);
 
-/* Is it, or its directory, such that no name in it may change (FS_IMMUTABLE_FL, FS_APPEND_FL)? */
+/* Returns whether the file or its directory is immutable or append-only (FS_IMMUTABLE_FL,
+ * FS_APPEND_FL), so that the name cannot change. */
 bool place_is_immutable(const struct place *place);
 
-/* Would a new name in the directory stay there for ever, because the caller could not remove it? So
- * it is where the directory is append-only or immutable. It is so, too, where it is sticky and neither
- * it nor the file is the caller's, unless the caller has CAP_FOWNER, which not every root has
- * (unlink(2), EPERM).
+/* Returns whether the process could not remove a new name from the directory. That is so if the
+ * directory is append-only or immutable. It is also so if the directory is sticky and neither the
+ * directory nor the file belongs to the effective user, unless the process has CAP_FOWNER, which
+ * root may lack (unlink(2), EPERM).
  *
  * owner	of the file that would get the name */
 bool place_keeps_names(const struct place *place, uid_t owner);
 
-/* renameat2(2) of a name within the directory. 0 or -errno. */
+/* Renames within the directory by renameat2(2). Returns 0 or -errno. */
 MUST_CHECK int place_rename(const struct place *place, const char *from, const char *to,
 			    unsigned int flags);
 

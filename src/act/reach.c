@@ -19,10 +19,10 @@
 /* A folder on a path. */
 struct step {
 	struct stat status;
-	struct bytes acl; /* empty: it has none */
+	struct bytes acl; /* empty: none */
 };
 
-/* The folders from one up to the root. */
+/* The folders from a directory up to the root. */
 struct steps {
 	struct step *list;
 	size_t count, capacity;
@@ -88,8 +88,8 @@ static int find_steps(struct steps *steps, int directory)
 	return r;
 }
 
-/* Does one folder let in everybody whom another one lets in? */
-static bool lets_in_whom(const struct step *step, const struct step *other)
+/* Returns whether one folder admits all users that another one admits. */
+static bool admits_users_of(const struct step *step, const struct step *other)
 {
 	unsigned int bits = step->status.st_mode & SEARCH_BITS;
 	unsigned int others = other->status.st_mode & SEARCH_BITS;
@@ -104,13 +104,14 @@ static bool is_passed_by_all(const struct step *step, const struct steps *from)
 	if ((step->status.st_mode & SEARCH_BITS) == SEARCH_BITS && step->acl.length == 0)
 		return true;
 	for (size_t i = 0; i < from->count; i++) {
-		if (lets_in_whom(step, &from->list[i]))
+		if (admits_users_of(step, &from->list[i]))
 			return true;
 	}
 	return false;
 }
 
-/* Does the kernel refuse to follow symlinks there that are not the follower's own? */
+/* Returns whether the kernel refuses other users to follow symlinks of the effective user in the
+ * folder. */
 static bool is_protected(const struct stat *folder)
 {
 	return folder->st_mode & S_ISVTX && folder->st_mode & S_IWOTH &&

@@ -2,20 +2,22 @@
 #ifndef ACT_REACH_H
 #define ACT_REACH_H
 
-/* Which users can reach a file through the folders on its path. Any thread. */
+/* Reach of a file: the users that can access it through the folders on its path. Any thread. */
 
 #include "base/attributes.h"
 
-/* Can every user who reaches the files in one directory, "from", reach those in another one, "to",
- * by its path? The rule is simple and refuses in doubt. Each folder above a file in "to" must be
- * searchable by all users, or have owner, group and ACL of a folder above "from" and no search bit
- * less than that. Another file system must not be remote or served by a program, which has rules of
- * its own; and "from" must not be a folder in which the kernel follows no symlink that the effective
- * user made (fs.protected_symlinks, proc_sys_fs(5)).
+/* Returns whether each user who can reach the files in directory "from" can also reach those in
+ * directory "to" by its path. The check is conservative: it may return 0 although the answer is
+ * yes.
+ *
+ * Each folder on the path of "to" must be searchable by all users, or have the owner, group, ACL
+ * and at least the search bits of a folder on the path of "from". If "to" is on another file
+ * system, that must not be remote or FUSE, which check access by rules of their own. In "from", the
+ * kernel must follow symlinks of the effective user (fs.protected_symlinks, proc_sys_fs(5)).
  *
  * from, to	open directories, O_PATH suffices
  *
- * Returns 1, 0, or -errno where a folder cannot be examined. */
+ * Returns 1, 0, or -errno if a folder cannot be examined. */
 MUST_CHECK int reach_includes(int from, int to);
 
 #endif

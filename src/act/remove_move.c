@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A copy that goes: for good, or to another folder. It is renamed within its directory first, so
- * that nobody finds it by its path any more, and what is found there is dealt with only if it is
- * what was compared. */
+/* ACT_REMOVE and ACT_MOVE.
+ *
+ *	comparison	one_act_verify() compares all bytes.
+ *	quarantine	The copy is renamed within its directory, so that no program can open it by
+ *			its path, and is checked there: inode, folder, leases.
+ *	removal		one_act_remove_other() removes the quarantine name.
+ *	move		On one file system the quarantined copy is renamed to the destination.
+ *	move across	On two file systems the bytes are copied, synced, noted in the journal by
+ *			inode, and get their name; only then is the quarantine name removed.
+ *	last check	After the removal one_act_remove_other() checks the leases once more.
+ *	undo		If a step fails, the new file is removed and the copy gets its name back.
+ */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,21 +28,22 @@
 #include "base/xattrs.h"
 #include "source/source.h"
 
-/* A copy that moves is needed for itself, and only its own bytes must not have changed. */
-static bool copy_was_unbroken(struct one_act *act)
+/* The last check of a move: only the copy itself must be unchanged, as no kept file replaces it. */
+static bool copy_is_unbroken(struct one_act *act)
 {
 	return held_is_unbroken(&act->copy.held);
 }
 
-/* false: it has its name back. Where a copy could not be saved, what arrived elsewhere is needed. */
+/* Removes the quarantine name. Returns false if the copy has its own name back, so that the moved
+ * file is not needed. If the copy could not be restored, the moved file is needed. */
 static bool remove_other(struct one_act *act)
 {
-	int r = one_act_remove_other(act, act->settings->kind == ACT_MOVE ? copy_was_unbroken
+	int r = one_act_remove_other(act, act->settings->kind == ACT_MOVE ? copy_is_unbroken
 									  : one_act_still_holds);
 
 	if (r == 0)
 		return act->result->outcome == ACT_DONE || act->result->outcome == ACT_FAILED ||
-		       act->result->outcome == ACT_STRAY;
+		       act->result->outcome == ACT_LEFTOVER;
 	one_act_fail(act, r);
 	one_act_put_back(act);
 	return false;
@@ -41,12 +51,12 @@ static bool remove_other(struct one_act *act)
 
 /* ---- to another folder --------------------------------------------------------------- */
 
-/* Outcome of copying: somebody came in between, as the result says. */
+/* Outcome of copying: a check failed, see the result. */
 enum {
-	COPY_NOT_WANTED = 1,
+	COPY_REFUSED = 1,
 };
 
-/* Opens what the source has at a path below the destination: a directory that the copy is in. */
+/* Opens the directory of the source that corresponds to a path below the destination. */
 static int open_original(const struct one_act *act, const char *path)
 {
 	const struct sources *sources = act->settings->sources;
@@ -58,8 +68,8 @@ static int open_original(const struct one_act *act, const char *path)
 			    O_PATH | O_DIRECTORY, sources->cross_mounts);
 }
 
-/* Gives a new directory owner, mode and ACLs of another one. */
-static int let_in_whom(int original, int fd)
+/* Gives a new directory the owner, mode and ACLs of another one. */
+static int copy_directory_access(int original, int fd)
 {
 	CLEANUP_XATTRS struct xattrs acls = {0};
 	struct metadata_refused refused = {0};
@@ -69,7 +79,7 @@ static int let_in_whom(int original, int fd)
 
 	if (fstat(original, &status) < 0)
 		return -errno;
-	/* a caller who may not set the owner keeps the directory private */
+	/* a user without the right to set the owner gets a private directory */
 	if (fchown(fd, status.st_uid, status.st_gid) < 0)
 		return xattrs_write(&acls, fd, &refused.xattrs);
 	r = xattrs_read_acls(&acls, original);
@@ -77,7 +87,7 @@ static int let_in_whom(int original, int fd)
 	return r == 0 ? metadata_apply(&metadata, fd, &refused) : r;
 }
 
-/* Makes a directory that lets in whom the one in the source does, unless it is there. */
+/* Makes a missing directory, with the access rights of the one in the source. */
 static int make_directory(const struct one_act *act, const struct place *made, const char *path)
 {
 	AUTO_CLOSE int original = -1;
@@ -92,7 +102,7 @@ static int make_directory(const struct one_act *act, const struct place *made, c
 	fd = openat(made->directory, made->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = let_in_whom(original, fd);
+	r = copy_directory_access(original, fd);
 	return r == 0 ? sync_directory(made->directory) : r;
 }
 
@@ -121,8 +131,9 @@ static int open_parent(const struct one_act *act, struct place *parent)
 	return place_open_below(parent, act->destination, path, true);
 }
 
-/* What arrived goes again, unless somebody has done something with it: the copy is where it was. */
-static void take_back(const struct place *parent, const struct stat *arrived)
+/* Removes the file at the destination again, unless a program changed it. The copy has its own
+ * name. */
+static void remove_arrived(const struct place *parent, const struct stat *arrived)
 {
 	struct stat now;
 
@@ -131,8 +142,9 @@ static void take_back(const struct place *parent, const struct stat *arrived)
 		(void)unlinkat(parent->directory, parent->name, 0);
 }
 
-/* Makes sure of what has just got its name there. */
-static int note_arrived(const struct place *parent, struct stat *arrived)
+/* Syncs the new name at the destination and reads the attributes of the file. If that fails,
+ * removes the file. */
+static int sync_arrived(const struct place *parent, struct stat *arrived)
 {
 	int r;
 
@@ -140,12 +152,13 @@ static int note_arrived(const struct place *parent, struct stat *arrived)
 		return -errno;
 	r = sync_directory(parent->directory);
 	if (r < 0)
-		take_back(parent, arrived);
+		remove_arrived(parent, arrived);
 	return r;
 }
 
-/* Writes to the journal which file the copy becomes. If the act is cut off, the copy goes for that
- * file only: an equal one that somebody else put there has not the same owner, mode, attributes. */
+/* Writes the inode of the new file to the journal. If the act is interrupted, undo removes the copy
+ * only for this file. An equal file of another program may have another owner, mode or
+ * attributes. */
 static int note_made(struct one_act *act, int directory, const char *name)
 {
 	struct intent intent = *act->intent;
@@ -159,9 +172,9 @@ static int note_made(struct one_act *act, int directory, const char *name)
 	return journal_amend(act->journal, &intent);
 }
 
-/* To another file system: bytes and name are there, durably, before the copy goes. Where the folder
- * is that of the copy, by another mount, the copy itself stands under the other name: that is
- * left. */
+/* Copies to another file system. Bytes and name are synced before the copy is removed. If the
+ * destination is the directory of the copy, reached by another mount, the quarantine name exists
+ * there: file_copy() fails and the copy stays. */
 static int copy_to(struct one_act *act, const struct place *parent, struct stat *arrived)
 {
 	int r = place_keeps_names(parent, geteuid())
@@ -174,14 +187,14 @@ static int copy_to(struct one_act *act, const struct place *parent, struct stat 
 	if (r == 0)
 		r = one_act_still_holds(act)
 			    ? place_rename(parent, act->other, parent->name, RENAME_NOREPLACE)
-			    : COPY_NOT_WANTED;
+			    : COPY_REFUSED;
 	if (r == 0)
-		return note_arrived(parent, arrived);
+		return sync_arrived(parent, arrived);
 	(void)unlinkat(parent->directory, act->other, 0);
 	return r;
 }
 
-/* By a hard link of what another name of the copy became, on the disk with its name. */
+/* Makes a hard link to the file that another name of the copy became, and syncs it. */
 static int link_to(struct one_act *act, const struct place *parent, struct stat *arrived)
 {
 	const struct arrived *known = act->arrived;
@@ -191,14 +204,15 @@ static int link_to(struct one_act *act, const struct place *parent, struct stat 
 		r = note_made(act, known->file.fd, "");
 	if (r == 0)
 		r = arrived_link(act->arrived, &act->copy.held, parent);
-	return r == 0 ? note_arrived(parent, arrived) : r;
+	return r == 0 ? sync_arrived(parent, arrived) : r;
 }
 
-/* To another file system. 0: the name is there, or the outcome says why not. */
+/* Moves to another file system. Returns 0 if the file has arrived or the outcome is filled in,
+ * COPY_REFUSED or -errno. */
 static int move_across(struct one_act *act, const struct place *parent)
 {
 	struct stat arrived = {0};
-	int r = one_act_still_holds(act) ? link_to(act, parent, &arrived) : COPY_NOT_WANTED;
+	int r = one_act_still_holds(act) ? link_to(act, parent, &arrived) : COPY_REFUSED;
 	bool is_link = r == 0;
 
 	if (r == ARRIVED_APART)
@@ -206,7 +220,7 @@ static int move_across(struct one_act *act, const struct place *parent)
 	if (r != 0)
 		return r;
 	if (!remove_other(act))
-		take_back(parent, &arrived);
+		remove_arrived(parent, &arrived);
 	else if (is_link)
 		arrived_note_link(act->arrived, &act->copy.held);
 	else
@@ -238,7 +252,7 @@ static void move_other(struct one_act *act)
 
 /* ---- both ---------------------------------------------------------------------------- */
 
-bool one_act_set_aside(struct one_act *act)
+bool one_act_quarantine(struct one_act *act)
 {
 	const struct place *place = &act->copy.place;
 	int r = place_rename(place, place->name, act->other, RENAME_NOREPLACE);
@@ -257,7 +271,7 @@ bool one_act_set_aside(struct one_act *act)
 
 void act_remove_or_move(struct one_act *act)
 {
-	if (!one_act_verify(act) || !one_act_set_aside(act))
+	if (!one_act_verify(act) || !one_act_quarantine(act))
 		return;
 	if (act->settings->kind == ACT_MOVE)
 		move_other(act);

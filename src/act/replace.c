@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A copy that a link to the kept file takes the place of. The link is made beside it, then the two
- * change their names in one system call, so that its path leads to the content at every moment; the
- * copy goes when all is as it was. */
+/* ACT_LINK and ACT_SYMLINK: a link to the kept file replaces the copy.
+ *
+ *	comparison	one_act_verify() compares all bytes.
+ *	link		The link is made under the quarantine name, beside the copy.
+ *	exchange	Link and copy exchange their names in one system call (RENAME_EXCHANGE), so
+ *			the path leads to the same bytes at every moment.
+ *	check		The link must lead to the kept file, owner, mode and xattrs must still be
+ *			equal, and the copy under the quarantine name is checked: inode, folder,
+ *			leases.
+ *	removal		one_act_remove_other() removes the quarantine name, and checks once more.
+ *	undo		If a check fails, the names are exchanged again and the link is removed.
+ */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +23,8 @@
 #include "base/descriptor.h"
 #include "base/xattrs.h"
 
-/* What a name has besides its bytes, and would have another one of as a link of either kind: all but
- * times. */
+/* Compares owner, mode and extended attributes of copy and kept file: a link of either kind shows
+ * those of the kept file. Times are not compared. */
 static bool has_same_metadata(struct one_act *act)
 {
 	CLEANUP_XATTRS struct xattrs kept = {0}, copy = {0};
@@ -38,7 +47,8 @@ static bool has_same_metadata(struct one_act *act)
 	return xattrs_equal(&kept, &copy) ? true : one_act_refuse(act, ACT_OTHER_METADATA);
 }
 
-/* Can whoever reaches the copy reach the kept file, by the path that a symlink leads along? */
+/* Returns whether all users who can reach the copy can reach the kept file by its path, as a
+ * symlink needs it. Otherwise fills in the outcome. */
 static bool is_as_reachable(struct one_act *act)
 {
 	int r = reach_includes(act->copy.place.directory, act->kept->place.directory);
@@ -62,7 +72,7 @@ static bool may_be_linked(struct one_act *act)
 	return has_same_metadata(act) && (!symbolic || is_as_reachable(act));
 }
 
-/* Makes the link under the other name. */
+/* Makes the link under the quarantine name. */
 static int make_link(struct one_act *act)
 {
 	const struct place *kept = &act->kept->place, *copy = &act->copy.place;
@@ -73,12 +83,12 @@ static int make_link(struct one_act *act)
 		return -errno;
 	if (place_leads_to(copy, act->other, &act->kept->held.status))
 		return 0;
-	/* another file has the kept one's name by now */
+	/* another file has the name of the kept file */
 	(void)unlinkat(copy->directory, act->other, 0);
 	return -ENOENT;
 }
 
-/* Is what stands at a name the link that was made? */
+/* Returns whether the name leads to the link of this act. */
 static bool is_our_link(const struct one_act *act, const char *name)
 {
 	if (act->settings->kind == ACT_LINK)
@@ -86,7 +96,8 @@ static bool is_our_link(const struct one_act *act, const char *name)
 	return place_is_symlink_to(&act->copy.place, name, act->target);
 }
 
-/* Does the link lead to the kept file? A folder on the way to that may have another name by now. */
+/* Returns whether the link at the copy's name leads to the kept file. A folder on that path may
+ * have been renamed. */
 static bool link_leads_to_kept(const struct one_act *act)
 {
 	const struct place *place = &act->copy.place;
@@ -96,8 +107,9 @@ static bool link_leads_to_kept(const struct one_act *act)
 	       is_same_inode(&there, &act->kept->held.status);
 }
 
-/* Removes the link again; what else stands there by now stays, under another name. */
-static void take_back_link(struct one_act *act)
+/* Removes the link under the quarantine name. If another file has that name, it gets the copy's
+ * name or one beside it. */
+static void remove_link(struct one_act *act)
 {
 	struct stat status;
 
@@ -111,7 +123,8 @@ static void take_back_link(struct one_act *act)
 		one_act_put_back(act);
 }
 
-static void change_back(struct one_act *act)
+/* Exchanges the names of link and copy again, and removes the link. */
+static void exchange_back(struct one_act *act)
 {
 	const struct place *place = &act->copy.place;
 	int r = is_our_link(act, place->name)
@@ -119,15 +132,16 @@ static void change_back(struct one_act *act)
 			: -ENOENT;
 
 	if (r == 0)
-		take_back_link(act);
+		remove_link(act);
 	else if (r == -ENOENT)
 		one_act_put_back(act);
 	else
 		one_act_note_undone(act, r);
 }
 
-/* Owner, mode and attributes are asked for again: they may have been set while the bytes were read. From
- * here on, nobody can set them by the path of the copy: it leads to the link. */
+/* Checks the act after the exchange. Owner, mode and attributes are compared again, as they may
+ * have been set during the comparison. From now on no program can set those of the copy by its
+ * path, which leads to the link. */
 static bool is_what_was_verified(struct one_act *act)
 {
 	if (!is_our_link(act, act->copy.place.name))
@@ -139,28 +153,32 @@ static bool is_what_was_verified(struct one_act *act)
 	return one_act_is_still_verified(act);
 }
 
-/* A writer who waits for the kept file may have come by the path of the copy, which leads there now, and
- * what he writes must be found there. While he waits, what was verified is still so. */
-static bool writer_may_mean_link(const struct one_act *act)
+/* Returns whether a blocked writer of the kept file may have opened it by the path of the copy,
+ * which leads to it now. Its writes must be found at that path, so the link has to stay. While the
+ * writer is blocked, the comparison is still valid. */
+static bool writer_may_use_link(const struct one_act *act)
 {
 	return act->result->outcome == ACT_KEPT_BUSY &&
 	       held_keeps_writer_waiting(&act->kept->held, act->verified_ns) &&
 	       held_is_unbroken(&act->copy.held);
 }
 
-/* A hard link has the kept file's bytes, whatever became of its other name. */
-static bool hard_link_was_right(struct one_act *act)
+/* The last check of a hard link. The link has the bytes of the kept file, even if the name of that
+ * was removed. */
+static bool hard_link_is_valid(struct one_act *act)
 {
 	return held_is_unbroken(&act->copy.held);
 }
 
-static bool symlink_was_right(struct one_act *act)
+/* The last check of a symbolic link. If it fails, removes the link, so that the copy can be
+ * restored. */
+static bool symlink_is_valid(struct one_act *act)
 {
 	const struct place *place = &act->copy.place;
 
 	if (!link_leads_to_kept(act))
 		(void)one_act_refuse(act, ACT_KEPT_GONE);
-	else if (one_act_still_holds(act) || writer_may_mean_link(act))
+	else if (one_act_still_holds(act) || writer_may_use_link(act))
 		return true;
 	if (is_our_link(act, place->name))
 		(void)unlinkat(place->directory, place->name, 0);
@@ -169,13 +187,13 @@ static bool symlink_was_right(struct one_act *act)
 
 static void remove_copy(struct one_act *act)
 {
-	int r = one_act_remove_other(act, act->settings->kind == ACT_SYMLINK ? symlink_was_right
-									     : hard_link_was_right);
+	int r = one_act_remove_other(act, act->settings->kind == ACT_SYMLINK ? symlink_is_valid
+									     : hard_link_is_valid);
 
 	if (r == 0)
 		return;
 	one_act_fail(act, r);
-	change_back(act);
+	exchange_back(act);
 }
 
 void act_replace(struct one_act *act)
@@ -197,9 +215,9 @@ void act_replace(struct one_act *act)
 		one_act_fail(act, r);
 		if (r == -ENOENT)
 			act->result->outcome = ACT_GONE;
-		take_back_link(act);
-	} else if (!is_what_was_verified(act) && !writer_may_mean_link(act)) {
-		change_back(act);
+		remove_link(act);
+	} else if (!is_what_was_verified(act) && !writer_may_use_link(act)) {
+		exchange_back(act);
 	} else {
 		remove_copy(act);
 	}

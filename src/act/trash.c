@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Puts a copy into the desktop's trash by renames between open directories, so that what arrives
- * there is what was compared. It is renamed within its own directory first, as a copy that is
- * removed. Its info file is on the disk before it is renamed into the trash folder. */
+/* ACT_TRASH: moves a copy into the desktop's trash by renames between open directories.
+ *
+ *	comparison	one_act_verify() compares all bytes.
+ *	quarantine	one_act_quarantine() renames the copy within its directory and checks it.
+ *	journal		The intent is amended with the path of the info file before that is made.
+ *	info file	It is on the disk before the copy is renamed into the trash folder.
+ *	last check	If the file in the trash is not the compared inode, or a lease is broken,
+ *			the copy is renamed back.
+ *
+ * The bytes are never copied, so the copy is always either in its folder or in the trash. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +20,8 @@
 #include "act/trash_folder.h"
 #include "source/source.h"
 
-/* Writes the info file and renames the copy to it. -EEXIST if the name is taken. */
+/* Writes the info file and renames the copy into the trash. Returns 0, -EEXIST if the name is in
+ * use, or another -errno. */
 static int enter(struct one_act *act, struct trash_folder *trash, const char *name)
 {
 	int r = trash_entry_write_info(trash, name, act->other);
@@ -28,7 +36,8 @@ static int enter(struct one_act *act, struct trash_folder *trash, const char *na
 	return r;
 }
 
-/* Tells the journal which info file is about to be made, so that none is left without a file. */
+/* Writes the path of the info file to the journal before it is made, so that undo can remove it if
+ * the copy does not arrive. */
 static int note_info(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
 	CLEANUP_BYTES struct bytes info = {0};
@@ -41,7 +50,7 @@ static int note_info(struct one_act *act, const struct trash_folder *trash, cons
 	return journal_amend(act->journal, &intent);
 }
 
-/* What arrived is not what was compared, or is needed in its place by now. */
+/* Takes a file out of the trash again: it is not the compared one, or the copy is needed. */
 static void take_out(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
 	if (renameat2(trash->files, name, act->copy.place.directory, act->other, RENAME_NOREPLACE) <
@@ -51,7 +60,8 @@ static void take_out(struct one_act *act, const struct trash_folder *trash, cons
 	one_act_put_back(act);
 }
 
-static void judge(struct one_act *act, const struct trash_folder *trash, const char *name)
+/* Does the last check of a copy in the trash. */
+static void check_trashed(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
 	const struct place arrived = {.directory = trash->files, .name = name};
 
@@ -78,7 +88,7 @@ static void throw_away(struct one_act *act, struct trash_folder *trash)
 			r = enter(act, trash, bytes_text(&name));
 	}
 	if (r == 0) {
-		judge(act, trash, bytes_text(&name));
+		check_trashed(act, trash, bytes_text(&name));
 		return;
 	}
 	one_act_fail(act, r);
@@ -103,6 +113,6 @@ void act_trash(struct one_act *act)
 		(void)one_act_refuse(act, ACT_NO_TRASH);
 	else if (r < 0)
 		one_act_fail(act, r);
-	else if (one_act_set_aside(act))
+	else if (one_act_quarantine(act))
 		throw_away(act, &trash);
 }

@@ -15,11 +15,12 @@
 
 #define INFO_SUFFIX ".trashinfo"
 #define INFO_HEADER "[Trash Info]\nPath="
-/* Names with small numbers are tried first; random ones keep the cost of many equal names linear. */
+/* Tries with small numbers. Later ones use random numbers, so that the cost of many equal names
+ * stays linear. */
 #define NUMBERED_TRIES 5
-/* A dot and what stands behind OTHER_NAME_PREFIX. */
+/* A dot and the random part of a quarantine name, with NUL. */
 #define MARK_SIZE OTHER_NAME_SIZE
-/* What stands behind the last dot is kept as an extension up to this length, in bytes. */
+/* Longest extension (with its dot) that stays at the end of the name, in bytes. */
 #define EXTENSION_MAX 16
 /* Longest info file that is read, in bytes: a path of 64 KiB with each byte encoded. */
 #define INFO_BYTES_MAX ((size_t)256 << 10)
@@ -28,12 +29,12 @@
 
 static void mark_of(char mark[static MARK_SIZE], int try)
 {
-	char unlike[OTHER_NAME_SIZE];
+	char random_name[OTHER_NAME_SIZE];
 
 	*mark = '\0';
 	if (try > NUMBERED_TRIES) {
-		journal_other_name(unlike);
-		(void)snprintf(mark, MARK_SIZE, ".%s", unlike + strlen(OTHER_NAME_PREFIX));
+		journal_other_name(random_name);
+		(void)snprintf(mark, MARK_SIZE, ".%s", random_name + strlen(OTHER_NAME_PREFIX));
 	} else if (try > 1) {
 		(void)snprintf(mark, MARK_SIZE, ".%d", try);
 	}
@@ -57,7 +58,7 @@ int trash_entry_name(struct bytes *trashed, const char *name, int try)
 
 /* ---- info files ---------------------------------------------------------------------- */
 
-/* Percent-encoding of RFC 2396, which leaves "/" as it is. */
+/* Appends a path with the percent-encoding of RFC 2396, without encoding "/". */
 static int append_encoded(struct bytes *text, const char *path)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -112,7 +113,7 @@ static int info_name(struct bytes *info, const char *name)
 	return bytes_format(info, "%s" INFO_SUFFIX, name) < 0 || !bytes_text(info) ? -ENOMEM : 0;
 }
 
-/* Gives a whole info file its name. */
+/* Renames a complete info file to its name. */
 static int name_info(int directory, const char *other, const char *info)
 {
 	int r;
@@ -137,7 +138,7 @@ int trash_entry_write_info(struct trash_folder *trash, const char *name, const c
 		r = info_text(&text, &trash->original);
 	if (r < 0)
 		return r;
-	/* a name that is in use costs no write */
+	/* avoids a write for a name in use */
 	if (faccessat(trash->info, bytes_text(&info), F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
 	r = write_new(trash->info, other, &text);
@@ -159,7 +160,7 @@ int trash_entry_info_path(const struct trash_folder *trash, const char *name, st
 	return r < 0 ? r : bytes_format(path, "/info/%s" INFO_SUFFIX, name);
 }
 
-/* ---- after an act that was cut off --------------------------------------------------- */
+/* ---- after an interrupted act -------------------------------------------------------- */
 
 static int read_info(int directory, const char *name, struct bytes *text)
 {
@@ -173,7 +174,8 @@ static int read_info(int directory, const char *name, struct bytes *text)
 	return got < 0 ? (int)got : 0;
 }
 
-/* Does an info file name a path? It says a part of it where the trash folder is that of a mount. */
+/* Returns whether an info file names a path. In the trash folder of a mount it has only the part
+ * below the mount point. */
 static bool names_original(struct bytes *text, const char *original)
 {
 	CLEANUP_BYTES struct bytes encoded = {0};
@@ -191,7 +193,8 @@ static bool names_original(struct bytes *text, const char *original)
 	return memcmp(end, path, length) == 0 && (length == encoded.length || end[-1] == '/');
 }
 
-/* Is there a file of the entry that an info file belongs to? In doubt there is. */
+/* Returns whether the entry of an info file has a file. If that cannot be examined, returns
+ * true. */
 static bool has_file(int info, const char *name)
 {
 	AUTO_CLOSE int files = openat(info, "../files", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -17,7 +17,7 @@ static bool is_own(int fd)
 	return fstat(fd, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
 }
 
-/* Makes a directory, if it is missing, for the effective user only. 0 or -errno. */
+/* Makes a missing directory, with access for the effective user only. Returns 0 or -errno. */
 static int make_folder(int parent, const char *name)
 {
 	if (mkdirat(parent, name, 0700) < 0)
@@ -25,7 +25,8 @@ static int make_folder(int parent, const char *name)
 	return sync_directory(parent);
 }
 
-/* Makes and opens a directory that must belong to the effective user. A descriptor or -errno.
+/* Makes a missing directory and opens it; it must belong to the effective user. Returns a
+ * descriptor or -errno.
  *
  * flags	O_NOFOLLOW or 0
  */
@@ -46,8 +47,8 @@ static int open_own(int parent, const char *name, int flags)
 
 /* ---- the home trash ------------------------------------------------------------------ */
 
-/* Opens a directory that the environment names, which must belong to the effective user: root with
- * the HOME of another user has no home trash. */
+/* Opens a directory from the environment. It must belong to the effective user, so root with the
+ * HOME of another user has no home trash. */
 static int open_named(const char *path, bool make)
 {
 	int fd;
@@ -91,7 +92,7 @@ static int open_data(struct bytes *path)
 	return bytes_append_text(path, data) < 0 ? -ENOMEM : open_named(data, true);
 }
 
-/* Opens the home trash if it takes what is in a directory. */
+/* Opens the home trash if a file can be renamed from the directory to it. */
 static int open_home_trash(struct trash_folder *trash, int directory, const char *absolute)
 {
 	AUTO_CLOSE int data = open_data(&trash->path);
@@ -107,11 +108,11 @@ static int open_home_trash(struct trash_folder *trash, int directory, const char
 	return r < 0 ? r : open_own(data, "Trash", 0);
 }
 
-/* ---- that of a mount ----------------------------------------------------------------- */
+/* ---- trash of a mount ---------------------------------------------------------------- */
 
-/* Opens the root directory of the mount that a directory is on, and counts how far above it is.
- * -EXDEV where that is not the root of a file system, as in a subvolume that is not mounted: nobody
- * would look for a trash there. */
+/* Opens the root directory of the mount that contains a directory. *levels: its distance above the
+ * directory. Returns -EXDEV if it is not the root of a mount, as in a subvolume that is not
+ * mounted: no desktop searches a trash there. */
 static int open_top(int directory, size_t *levels)
 {
 	int top = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -139,8 +140,8 @@ static int open_top(int directory, size_t *levels)
 	return -errno;
 }
 
-/* Cuts an absolute path of a file in two: above the directory that is so many levels above that of
- * the file, and below it. */
+/* Splits the absolute path of a file at the directory that is this many levels above that of the
+ * file. */
 static int split_path(struct trash_folder *trash, const char *absolute, size_t levels)
 {
 	size_t end = strlen(absolute);
@@ -157,7 +158,7 @@ static int split_path(struct trash_folder *trash, const char *absolute, size_t l
 	return r < 0 ? r : bytes_append_text(&trash->original, absolute + end + 1);
 }
 
-/* Opens .Trash/UID, which an administrator made possible: no symlink, and sticky. */
+/* Opens .Trash/UID. An administrator must have made .Trash: not a symlink, and sticky. */
 static int open_shared_trash(int top, const char *user)
 {
 	AUTO_CLOSE int shared =

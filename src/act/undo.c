@@ -17,46 +17,47 @@
 #include "base/log.h"
 #include "base/quote.h"
 
-/* Names beside the own one that are tried. */
-#define STRAY_MAX 1000
+/* Highest number of names beside its own that are tried for a file. */
+#define LEFTOVER_NAMES_MAX 1000
 
-/* <name>.kept-<n>, cut so that it is a name. */
-static int stray_name(struct bytes *stray, const char *name, int number)
+/* Makes the name <name>.kept-<n>, cut to the length limit of a name. */
+static int leftover_name(struct bytes *leftover, const char *name, int number)
 {
 	size_t length = strlen(name);
 
-	stray->length = 0;
+	leftover->length = 0;
 	if (length > NAME_BYTES_MAX - sizeof(".kept-1000"))
 		length = NAME_BYTES_MAX - sizeof(".kept-1000");
-	return bytes_format(stray, "%.*s.kept-%d", (int)length, name, number);
+	return bytes_format(leftover, "%.*s.kept-%d", (int)length, name, number);
 }
 
-int undo_rename(const struct place *place, const char *other, struct bytes *stray)
+int undo_rename(const struct place *place, const char *other, struct bytes *leftover)
 {
 	int r = place_rename(place, other, place->name, RENAME_NOREPLACE);
 
-	stray->length = 0;
-	for (int i = 1; r == -EEXIST && i <= STRAY_MAX; i++) {
-		r = stray_name(stray, place->name, i);
+	leftover->length = 0;
+	for (int i = 1; r == -EEXIST && i <= LEFTOVER_NAMES_MAX; i++) {
+		r = leftover_name(leftover, place->name, i);
 		if (r == 0)
-			r = bytes_text(stray) ? place_rename(place, other, bytes_text(stray),
-							     RENAME_NOREPLACE)
-					      : -ENOMEM;
+			r = bytes_text(leftover) ? place_rename(place, other, bytes_text(leftover),
+								RENAME_NOREPLACE)
+						 : -ENOMEM;
 	}
 	return r;
 }
 
 /* ---- one intent ---------------------------------------------------------------------- */
 
-/* What stands under a name. */
-enum what {
-	WHAT_NOTHING,
-	WHAT_COPY, /* the file that was acted upon */
-	WHAT_LINK, /* what was to take its place */
-	WHAT_STRANGE,
+/* File at a name. */
+enum found {
+	FOUND_NOTHING,
+	FOUND_COPY, /* the file of the act */
+	FOUND_LINK, /* the link of the act */
+	FOUND_OTHER, /* a file of another program */
 };
 
-/* Is it the link that was made? One that has become the only name of its file is no link any more. */
+/* Returns whether it is the link of the act. A hard link that is the only name of its file does not
+ * count: removing it would lose the bytes. */
 static bool is_the_link(const struct place *place, const char *name, const struct intent *intent,
 			const struct statx *status)
 {
@@ -68,20 +69,20 @@ static bool is_the_link(const struct place *place, const char *name, const struc
 }
 
 static int examine(const struct place *place, const char *name, const struct intent *intent,
-		   enum what *what)
+		   enum found *found)
 {
 	struct statx status;
 
-	*what = WHAT_NOTHING;
+	*found = FOUND_NOTHING;
 	if (statx(place->directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
 		  STATX_BASIC_STATS | STATX_BTIME, &status) < 0)
 		return errno == ENOENT ? 0 : -errno;
-	*what = WHAT_STRANGE;
+	*found = FOUND_OTHER;
 	if (status.stx_ino == intent->inode && (!intent->born_ns || !place_born_ns(&status) ||
 						intent->born_ns == place_born_ns(&status)))
-		*what = WHAT_COPY;
+		*found = FOUND_COPY;
 	else if (is_the_link(place, name, intent, &status))
-		*what = WHAT_LINK;
+		*found = FOUND_LINK;
 	return 0;
 }
 
@@ -92,20 +93,20 @@ static int remove_other(const struct place *place, const char *other)
 
 struct undoing {
 	struct undone *undone;
-	struct bytes stray;
-	bool is_completed; /* the move was */
+	struct bytes leftover;
+	bool is_completed; /* the move was completed */
 	bool is_edited; /* the link stays, as its file was written to since the act */
-	struct bytes said; /* places that were named, each with its NUL */
+	struct bytes reported; /* mount points in log messages, each with its NUL */
 };
 
-/* Outcome of comparing a link with the copy: the bytes are not the same any more. */
+/* Outcome of comparing a link with the copy: the bytes are no longer equal. */
 enum {
 	LINK_IS_EDITED = 1,
 };
 
-/* Holds the file that the link leads to, and the copy, and compares them. A link that leads to no
- * file holds none. Returns 0, LINK_IS_EDITED, -EBUSY if a program can write to the file, or another
- * -errno. */
+/* Compares the file that the link leads to with the copy. *linked: that file, held; not held if the
+ * link leads to no file. Returns 0, LINK_IS_EDITED, -EBUSY if a program has the file open for
+ * writing, or another -errno. */
 static int compare_link(const struct place *place, const char *other, struct held *linked)
 {
 	const struct place copy = {.directory = place->directory, .name = other};
@@ -126,9 +127,9 @@ static int compare_link(const struct place *place, const char *other, struct hel
 	return r;
 }
 
-/* Changes the names of the link and the copy, unless a program wants to write to the file that the
- * link leads to: what it writes must be found at the path that it opened. */
-static int change_back(const struct place *place, const char *other, const struct held *linked)
+/* Exchanges the names of link and copy. If a program opens the linked file for writing meanwhile,
+ * exchanges them once more: its writes must be found at the path that it opened. */
+static int exchange_back(const struct place *place, const char *other, const struct held *linked)
 {
 	int r = place_rename(place, other, place->name, RENAME_EXCHANGE);
 
@@ -138,42 +139,43 @@ static int change_back(const struct place *place, const char *other, const struc
 	return r < 0 ? r : -EBUSY;
 }
 
-/* The link stands under the other name by now. */
-static int remove_link(const struct place *place, const struct intent *intent, struct bytes *stray)
+/* Removes the link, which has the quarantine name after the exchange. */
+static int remove_link(const struct place *place, const struct intent *intent,
+		       struct bytes *leftover)
 {
-	enum what what;
-	int r = examine(place, intent->other, intent, &what);
+	enum found found;
+	int r = examine(place, intent->other, intent, &found);
 
-	if (r == 0 && what == WHAT_LINK)
+	if (r == 0 && found == FOUND_LINK)
 		return remove_other(place, intent->other);
-	/* somebody else's file had taken a name of ours: both stay */
-	return r == 0 && what != WHAT_NOTHING ? undo_rename(place, intent->other, stray) : r;
+	/* a file of another program has the quarantine name: both files stay */
+	return r == 0 && found != FOUND_NOTHING ? undo_rename(place, intent->other, leftover) : r;
 }
 
-/* The copy stands under the other name, its link perhaps under its own: or something new, which
- * stays there, as nobody must find an old file where he put a new one. So does a link to a file that
- * was written to since. */
+/* Undoes a link. The copy has the quarantine name, and the link usually has the copy's name. If
+ * another file has that name, it stays there, as an old file must not replace a new one. A link to
+ * a file that was written to since stays, too. */
 static int undo_replace(struct undoing *undoing, const struct place *place,
 			const struct intent *intent)
 {
 	struct held linked = {.fd = -1};
-	enum what what;
-	int r = examine(place, place->name, intent, &what);
+	enum found found;
+	int r = examine(place, place->name, intent, &found);
 
-	if (r == 0 && what != WHAT_LINK)
-		return undo_rename(place, intent->other, &undoing->stray);
+	if (r == 0 && found != FOUND_LINK)
+		return undo_rename(place, intent->other, &undoing->leftover);
 	if (r == 0)
 		r = compare_link(place, intent->other, &linked);
 	undoing->is_edited = r == LINK_IS_EDITED;
 	if (r == 0)
-		r = change_back(place, intent->other, &linked);
+		r = exchange_back(place, intent->other, &linked);
 	held_close(&linked);
-	if (r == -ENOENT || undoing->is_edited) /* or its name was taken away */
-		return undo_rename(place, intent->other, &undoing->stray);
-	return r == 0 ? remove_link(place, intent, &undoing->stray) : r;
+	if (r == -ENOENT || undoing->is_edited) /* ENOENT: the link was removed */
+		return undo_rename(place, intent->other, &undoing->leftover);
+	return r == 0 ? remove_link(place, intent, &undoing->leftover) : r;
 }
 
-/* Opens the place that the copy moves to. */
+/* Opens the destination of a move. */
 static int open_destination(struct place *there, const struct intent *intent)
 {
 	const char *slash = intent->to ? strrchr(intent->to, '/') : NULL;
@@ -186,7 +188,7 @@ static int open_destination(struct place *there, const struct intent *intent)
 	return there->directory < 0 ? -errno : 0;
 }
 
-/* Is it the file that the act made there? */
+/* Returns whether it is the file that the act made at the destination. */
 static bool is_made(const struct held *arrived, const struct intent *intent)
 {
 	struct statx now;
@@ -197,8 +199,8 @@ static bool is_made(const struct held *arrived, const struct intent *intent)
 	       (!intent->made_born_ns || intent->made_born_ns == place_born_ns(&now));
 }
 
-/* Has the move come to its end but for the name that is to go? Then what was moved, and its name, are
- * on the disk: only then may the copy go.
+/* Returns whether only the removal of the copy is missing from a move. Then the moved file is the
+ * one in the journal, has the same bytes, and is synced with its name: the copy may be removed.
  *
  * copy		held */
 static bool has_arrived(const struct held *copy, const struct intent *intent)
@@ -219,8 +221,8 @@ static bool has_arrived(const struct held *copy, const struct intent *intent)
 	return is_there;
 }
 
-/* Removes the copy. If a program has opened it for writing in the last moment, what it writes is
- * saved. */
+/* Removes the copy. If a program has opened it for writing in the last moment, waits for the writer
+ * and saves the file again. */
 static int complete_move(struct undoing *undoing, const struct place *place,
 			 const struct intent *intent, struct held *copy)
 {
@@ -231,10 +233,11 @@ static int complete_move(struct undoing *undoing, const struct place *place,
 		return r;
 	held_wait_for_writer(copy);
 	r = file_copy_save(copy->fd, place->directory, intent->other);
-	return r < 0 ? r : undo_rename(place, intent->other, &undoing->stray);
+	return r < 0 ? r : undo_rename(place, intent->other, &undoing->leftover);
 }
 
-/* Completes the move if all holds that the act itself needs, else gives the copy its name back. */
+/* Completes a move if all conditions of the act itself hold. Otherwise gives the copy its name
+ * back. */
 static int undo_away(struct undoing *undoing, const struct place *place,
 		     const struct intent *intent)
 {
@@ -243,15 +246,15 @@ static int undo_away(struct undoing *undoing, const struct place *place,
 	bool is_held = intent->to && held_open_any(&copy, &other) == 0;
 	int r = is_held && has_arrived(&copy, intent) && held_is_unbroken(&copy)
 			? complete_move(undoing, place, intent, &copy)
-			: undo_rename(place, intent->other, &undoing->stray);
+			: undo_rename(place, intent->other, &undoing->leftover);
 
 	held_close(&copy);
 	return r;
 }
 
-/* What was written to another file system and did not get its name yet. Where the directory turns
- * out to be that of the copy itself, seen by another path, nothing is removed. If the directory of
- * the copy is gone, the inode number alone tells. */
+/* Removes a partial file at the destination, which has the quarantine name. The destination may be
+ * the directory of the copy, reached by another path: then the file is the copy and stays. If the
+ * directory of the copy is missing, only the inode number is compared. */
 static void remove_partial(const struct place *place, const struct intent *intent)
 {
 	struct place there;
@@ -265,7 +268,7 @@ static void remove_partial(const struct place *place, const struct intent *inten
 	place_close(&there);
 }
 
-/* The info file of a copy that did not come into the trash. */
+/* Removes the info file of a copy that did not arrive in the trash. */
 static void forget_info(const struct intent *intent)
 {
 	CLEANUP_BYTES struct bytes original = {0};
@@ -275,14 +278,14 @@ static void forget_info(const struct intent *intent)
 		trash_entry_forget(intent->info, intent->other, bytes_text(&original));
 }
 
-/* Outcomes where something is not there any more. */
+/* Outcomes if the directory or saved bytes of a copy are missing. */
 enum {
-	FOLDER_IS_GONE = 1, /* the directory, with the file or with another name */
-	BYTES_ARE_ELSEWHERE = 2, /* its bytes were saved: they wait for the directory */
-	BYTES_ARE_MISSING = 3, /* those that were saved, or were to be */
+	FOLDER_IS_GONE = 1, /* the directory was removed or moved */
+	BYTES_ARE_ELSEWHERE = 2, /* so was the directory, but a rescue folder has the bytes */
+	BYTES_ARE_MISSING = 3, /* the rescue folder does not have the bytes */
 };
 
-/* Where nobody can tell, they may be. */
+/* Returns whether a rescue folder has the bytes. If that cannot be examined, returns true. */
 static bool has_saved_bytes(const struct intent *intent)
 {
 	struct stat status;
@@ -292,48 +295,45 @@ static bool has_saved_bytes(const struct intent *intent)
 	return lstat(intent->saved, &status) < 0 ? errno != ENOENT : S_ISREG(status.st_mode);
 }
 
-static void say(struct undoing *undoing, const struct intent *intent, int result)
+static void report(struct undoing *undoing, const struct intent *intent, int result)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 
 	if (bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
 		return;
 	if (result == FOLDER_IS_GONE)
-		log_warning("%s: an act upon it was cut off, and its folder is not there any more; "
-			    "if that was moved, and has a file %s in it, that is this one: rename "
-			    "it",
+		log_warning("cannot undo an interrupted act on %s: its folder no longer exists; if "
+			    "the folder was moved and contains a file %s, rename that file",
 			    quote_path(bytes_text(&path)), quote_path(intent->other));
 	else if (result == BYTES_ARE_ELSEWHERE)
-		log_warning(
-			"%s: its folder is not there any more, and its bytes are in %s; make the "
-			"folder, then 'twinfs recover' puts them back, or move them",
-			quote_path(bytes_text(&path)), quote_path(intent->saved));
+		log_warning("cannot restore %s: its folder no longer exists; create the folder and "
+			    "run 'twinfs recover', or move its bytes from %s",
+			    quote_path(bytes_text(&path)), quote_path(intent->saved));
 	else if (result == BYTES_ARE_MISSING)
 		log_warning(
-			"%s: its bytes, which were to be saved in %s, are not there; if that is "
-			"on a disk that is not mounted, mount it, and move them back",
+			"cannot restore %s: its saved bytes in %s are missing; if their disk is "
+			"not mounted, mount it and move them back",
 			quote_path(bytes_text(&path)), quote_path(intent->saved));
 	else if (result < 0)
-		log_warning("%s: an act upon it was cut off, and cannot be undone now: %s; "
-			    "'twinfs recover' tries again",
+		log_warning("cannot undo an interrupted act on %s: %s; run 'twinfs recover' later",
 			    quote_path(bytes_text(&path)), error_text(result));
 	else if (undoing->is_completed)
-		log_info("%s: moving it was cut off and is completed",
-			 quote_path(bytes_text(&path)));
+		log_info("%s: interrupted move completed", quote_path(bytes_text(&path)));
 	else if (undoing->is_edited)
-		log_warning("%s: linking it was cut off, and it was written to since; what it was "
-			    "before is called %s beside it, and the kept file has the change, too",
-			    quote_path(bytes_text(&path)), quote_path(bytes_text(&undoing->stray)));
-	else if (undoing->stray.length > 0)
-		log_warning("%s: an act upon it was cut off; there is another file by now, so it "
-			    "is called %s beside that",
-			    quote_path(bytes_text(&path)), quote_path(bytes_text(&undoing->stray)));
+		log_warning(
+			"cannot undo an interrupted link at %s: it was written to since; its "
+			"earlier content is %s beside it, and the kept file has the change, too",
+			quote_path(bytes_text(&path)), quote_path(bytes_text(&undoing->leftover)));
+	else if (undoing->leftover.length > 0)
+		log_warning("cannot restore the name %s after an interrupted act: another file has "
+			    "it; the file is %s beside it",
+			    quote_path(bytes_text(&path)),
+			    quote_path(bytes_text(&undoing->leftover)));
 	else
-		log_info("%s: an act upon it was cut off and is undone",
-			 quote_path(bytes_text(&path)));
+		log_info("%s: interrupted act undone", quote_path(bytes_text(&path)));
 }
 
-/* Removes what was to become a file of this name, and was cut off. */
+/* Removes the leftover of an interrupted file_copy_save() with this name. */
 static void forget_part(int directory, const char *name)
 {
 	AUTO_FREE char *part = NULL;
@@ -344,7 +344,7 @@ static void forget_part(int directory, const char *name)
 		(void)unlinkat(directory, part, 0);
 }
 
-/* Removes what was saved elsewhere, and the folder that was made for it. */
+/* Removes the bytes in a rescue folder, and the private folder that was made for them. */
 static void forget_saved(const struct intent *intent)
 {
 	const char *slash = strrchr(intent->saved, '/');
@@ -358,8 +358,8 @@ static void forget_saved(const struct intent *intent)
 		(void)rmdir(folder);
 }
 
-/* Gives the copy the bytes that were saved elsewhere, durably. What was only begun there has no
- * bytes that are needed. */
+/* Restores the copy from a rescue folder, synced, and removes the bytes there. An incomplete file
+ * there is only removed. */
 static int undo_saved(struct undoing *undoing, const struct place *place,
 		      const struct intent *intent)
 {
@@ -371,7 +371,7 @@ static int undo_saved(struct undoing *undoing, const struct place *place,
 		return -errno;
 	if (saved < 0) {
 		if (fstatat(place->directory, place->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-			say(undoing, intent, BYTES_ARE_MISSING);
+			report(undoing, intent, BYTES_ARE_MISSING);
 		forget_saved(intent);
 		return 0;
 	}
@@ -379,7 +379,7 @@ static int undo_saved(struct undoing *undoing, const struct place *place,
 		return -EINVAL;
 	r = file_copy_save(saved, place->directory, intent->other);
 	if (r == 0)
-		r = undo_rename(place, intent->other, &undoing->stray);
+		r = undo_rename(place, intent->other, &undoing->leftover);
 	if (r == 0)
 		r = sync_directory(place->directory);
 	if (r < 0)
@@ -391,63 +391,64 @@ static int undo_saved(struct undoing *undoing, const struct place *place,
 
 static int undo_one(struct undoing *undoing, const struct place *place, const struct intent *intent)
 {
-	enum what what;
-	int r = examine(place, intent->other, intent, &what);
+	enum found found;
+	int r = examine(place, intent->other, intent, &found);
 
-	if (r == 0 && what == WHAT_NOTHING && intent->saved)
+	if (r == 0 && found == FOUND_NOTHING && intent->saved)
 		return undo_saved(undoing, place, intent);
-	if (r < 0 || what == WHAT_NOTHING)
+	if (r < 0 || found == FOUND_NOTHING)
 		return r;
-	if (what == WHAT_LINK)
+	if (found == FOUND_LINK)
 		return remove_other(place, intent->other);
 	if (intent->kind != INTENT_AWAY)
 		r = undo_replace(undoing, place, intent);
-	else if (what == WHAT_COPY)
+	else if (found == FOUND_COPY)
 		r = undo_away(undoing, place, intent);
 	else
-		r = undo_rename(place, intent->other, &undoing->stray);
+		r = undo_rename(place, intent->other, &undoing->leftover);
 	undoing->undone->completed += undoing->is_completed;
 	undoing->undone->files += r == 0 && !undoing->is_completed;
 	return r;
 }
 
-/* Was a mount point named already? */
-static bool is_said(const struct undoing *undoing, const char *mount)
+/* Returns whether a mount point was reported already. */
+static bool is_reported(const struct undoing *undoing, const char *mount)
 {
-	const char *text = (const char *)undoing->said.data;
+	const char *text = (const char *)undoing->reported.data;
 
-	for (size_t at = 0; at < undoing->said.length; at += strlen(text + at) + 1) {
+	for (size_t at = 0; at < undoing->reported.length; at += strlen(text + at) + 1) {
 		if (strcmp(text + at, mount) == 0)
 			return true;
 	}
 	return false;
 }
 
-/* Names a place that cannot be reached, once for all intents that need it. */
-static void say_absent(struct undoing *undoing, const struct intent *intent, const char *mount)
+/* Reports a path that is not mounted, once for all intents that need it. */
+static void report_absent(struct undoing *undoing, const struct intent *intent, const char *mount)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 
-	if (is_said(undoing, mount) || bytes_append(&undoing->said, mount, strlen(mount) + 1) < 0 ||
+	if (is_reported(undoing, mount) ||
+	    bytes_append(&undoing->reported, mount, strlen(mount) + 1) < 0 ||
 	    bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
 		return;
-	log_warning("%s is not mounted or is another folder now: an act that was cut off, upon %s, "
-		    "cannot be undone completely; mount it, then run 'twinfs recover'",
-		    quote_path(mount), quote_path(bytes_text(&path)));
+	log_warning("cannot undo an interrupted act on %s completely: %s is not mounted or is "
+		    "another folder; mount it, then run 'twinfs recover'",
+		    quote_path(bytes_text(&path)), quote_path(mount));
 }
 
-/* Undoes what can be undone in the directory of the copy. */
+/* Undoes an act in the directory of the copy, and removes its leftovers elsewhere. */
 static int undo_there(struct undoing *undoing, const struct intent *intent, int root)
 {
 	struct place place;
 	uint64_t before = undoing->undone->files;
 	int r = place_open_below(&place, root, intent->path, true);
 
-	undoing->stray.length = 0;
+	undoing->leftover.length = 0;
 	undoing->is_edited = undoing->is_completed = false;
 	if (r == -ENOENT) {
 		r = has_saved_bytes(intent) ? BYTES_ARE_ELSEWHERE : 0;
-		say(undoing, intent, r ? r : FOLDER_IS_GONE);
+		report(undoing, intent, r ? r : FOLDER_IS_GONE);
 		if (r == 0 && intent->saved)
 			forget_saved(intent);
 	} else if (r == 0) {
@@ -463,11 +464,11 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 		forget_info(intent);
 	place_close(&place);
 	if (r < 0 || undoing->is_completed || undoing->undone->files > before)
-		say(undoing, intent, r);
+		report(undoing, intent, r);
 	return r;
 }
 
-/* Is there nothing, or something else, where a folder was? */
+/* Returns whether a folder is missing or another one is at its path. */
 static bool is_absent(int result)
 {
 	return result == -ENOENT || result == -ENOTDIR || result == -ENODEV || result == -ELOOP;
@@ -487,12 +488,12 @@ static bool undo_intent(void *context, const struct intent *intent)
 	else if (r == 0)
 		r = undo_there(undoing, intent, root);
 	else
-		say(undoing, intent, r);
-	/* the copy has its name, but what was made elsewhere has not been removed */
+		report(undoing, intent, r);
+	/* the copy has its name, but a partial file at the destination could not be removed */
 	if (r == 0 && !absent && !place_is_mounted(&intent->to_mount))
 		absent = intent->to_mount.path;
 	if (absent)
-		say_absent(undoing, intent, absent);
+		report_absent(undoing, intent, absent);
 	undoing->undone->left += absent || r != 0;
 	return !absent && r == 0;
 }
@@ -503,9 +504,9 @@ int undo_acts(struct journal *journal, struct undone *undone)
 	int r;
 
 	*undone = (struct undone){0};
-	r = journal_settle(journal, undo_intent, &undoing);
-	bytes_free(&undoing.stray);
-	bytes_free(&undoing.said);
+	r = journal_resolve(journal, undo_intent, &undoing);
+	bytes_free(&undoing.leftover);
+	bytes_free(&undoing.reported);
 	return r;
 }
 

@@ -2,7 +2,18 @@
 #ifndef ACT_UNDO_H
 #define ACT_UNDO_H
 
-/* Undoing acts that were cut off, by a power cut or a signal: every file gets its name back. One
+/* Undo of acts that a power failure or a signal interrupted: each file gets its own name back.
+ *
+ *	removal		The file under the quarantine name is renamed to its own name.
+ *	move		The same. If the moved file has arrived, is the one in the journal and has
+ *			the same bytes, synced, the move is completed instead.
+ *	link		Link and copy exchange their names again and the link is removed. If a
+ *			program wrote to the file by the link since, the copy gets a name beside it.
+ *	trash		As a removal; an info file without a file is removed.
+ *	rescue		Bytes in a rescue folder are copied back, synced, and then removed there.
+ *
+ * No file is ever replaced: if another file has the name, the copy gets the name NAME.kept-N. An
+ * intent whose disk is not mounted stays in the journal. Running undo twice does no harm. One
  * thread. */
 
 #include <stdint.h>
@@ -12,21 +23,22 @@
 #include "base/attributes.h"
 
 struct undone {
-	uint64_t files; /* that have their names again */
-	uint64_t completed; /* moves that had only to be ended */
-	uint64_t left; /* that could not be dealt with now: each was said */
+	uint64_t files; /* files that have their names again */
+	uint64_t completed; /* moves that were completed */
+	uint64_t left; /* acts that could not be undone now; each was logged */
 };
 
-/* Undoes what a journal has left, and says so of each file. What cannot be reached stays in the
- * journal: a source, a disk in it or the destination of a move that is not mounted. 0 or -errno of the journal. */
+/* Undoes all acts in a journal and logs each file. An act stays in the journal if its source, a
+ * disk in the source, or the destination of its move is not mounted. Returns 0 or -errno of the
+ * journal. */
 MUST_CHECK int undo_acts(struct journal *journal, struct undone *undone);
 
-/* Opens the journal of an index for that, where there is something in it. 0, -EWOULDBLOCK while a
- * process acts, or -errno. */
+/* Opens the journal of an index, if it is not empty, and undoes its acts. Returns 0, -EWOULDBLOCK
+ * if another process acts on the index, or -errno. */
 MUST_CHECK int undo_acts_of(const char *folder, struct undone *undone);
 
-/* Gives what stands under another name its own again, or, where there is something new, one beside
- * it: which is then in stray, else that is empty. 0 or -errno. */
-MUST_CHECK int undo_rename(const struct place *place, const char *other, struct bytes *stray);
+/* Renames a file from its quarantine name to its own name. If another file has that name, uses a
+ * name beside it and returns it in leftover, which is empty otherwise. Returns 0 or -errno. */
+MUST_CHECK int undo_rename(const struct place *place, const char *other, struct bytes *leftover);
 
 #endif

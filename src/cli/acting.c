@@ -217,9 +217,9 @@ static void explain_refused(const struct doing *doing, const struct act_file *co
 	if (result->outcome == ACT_FAILED)
 		log_warning("cannot %s %s: %s", doing->acting->verb, quote_path(bytes_text(&path)),
 			    error_text(result->error));
-	else if (result->outcome == ACT_STRAY)
+	else if (result->outcome == ACT_LEFTOVER)
 		log_warning("cannot rename %s back: its name is in use again; it is called %s now",
-			    quote_path(bytes_text(&path)), quote_path(result->stray));
+			    quote_path(bytes_text(&path)), quote_path(result->leftover));
 	else
 		log_warning("skipped %s: %s", quote_path(bytes_text(&path)),
 			    act_outcome_text(result->outcome));

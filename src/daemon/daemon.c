@@ -318,7 +318,7 @@ static int store_mount_point(struct daemon *daemon)
 	if (r == 0)
 		r = catalog_write(indexing->catalog, set_view, daemon);
 	if (r < 0)
-		log_error("cannot write to index %s: %s", quote_path(indexing->folder),
+		log_error("cannot write to the index %s: %s", quote_path(indexing->folder),
 			  error_text(r));
 	return r;
 }

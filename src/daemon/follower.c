@@ -293,9 +293,10 @@ static void report_state(struct follower *follower, int problem)
 			"those without a watch every %u s; see 'twinfs status'",
 			(unsigned int)(settings->interval_ms / 1000));
 	if (problem && problem != follower->problem)
-		log_error("cannot update index %s: %s; retrying; listing uniques/ and redundant/ "
-			  "fails meanwhile",
-			  quote_path(settings->indexing->folder), error_text(problem));
+		log_error(
+			"cannot update the index %s: %s; retrying; listing uniques/ and redundant/ "
+			"fails meanwhile",
+			quote_path(settings->indexing->folder), error_text(problem));
 	follower->reported_unwatched = unwatched;
 	follower->problem = problem;
 	settings->report(settings->context, unwatched, problem);

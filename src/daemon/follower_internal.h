@@ -35,8 +35,7 @@ struct follower {
 	struct ticket_worker worker; /* its lock also guards all fields below */
 	uint64_t given_ticket; /* the last one */
 	struct backoff failing; /* unreadable directories that are retried */
-	struct event_set
-		not_entered; /* mount points: no event reports changes of their attributes */
+	struct event_set not_entered; /* mount points: no event reports their attributes */
 	bool woken; /* a request or an event waits */
 };
 

@@ -212,7 +212,7 @@ def test_symbolic_links_do_not_lead_to_where_the_kept_file_was(twinfs, source):
         folder.rename(source / "elsewhere")
         _, error = process.communicate(timeout=60)
     assert process.returncode == 3
-    assert b"the kept file is not there" in error
+    assert b"the kept file no longer exists" in error
     assert [path.read_bytes() for path in gone] == [content] * 3
     assert not list(source.glob(".twinfs~*"))
 
@@ -367,7 +367,7 @@ def test_move_replaces_nothing(twinfs, source, tmp_path):
     moved.mkdir()
     _, copy = copies(source, 2)
     (moved / "copy 1").write_bytes(b"mine")
-    refusal(twinfs("move", moved, "--yes", source), copy, "there is something at its path")
+    refusal(twinfs("move", moved, "--yes", source), copy, "its path in the destination folder exists")
     assert (moved / "copy 1").read_bytes() == b"mine"
     assert copy.exists()
 
@@ -456,7 +456,7 @@ def test_files_that_the_index_takes_for_equal_and_are_not_are_left_alone(
         before = [kept_of(path) for path in pair]
         assert twinfs.groups(source) == {group} and before[0][0] != before[1][0]
         to = [moved] if words == ["move"] else []
-        refusal(twinfs(*words, *to, "--yes", source), pair[1], "is not equal to the kept file")
+        refusal(twinfs(*words, *to, "--yes", source), pair[1], "is no longer equal to the kept file")
         assert [kept_of(path) for path in pair] == before
         assert everything(source) | everything(moved) == {os.fsencode(path) for path in pair}
 

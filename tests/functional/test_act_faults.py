@@ -75,7 +75,7 @@ def is_in_both(again, source, moved):
     """Of a copy that arrived nothing could be learnt: it was left there, and the copy, too."""
     left = {(source / os.fsdecode(path)).read_bytes() for path in regular(source)
             if b"redundant" in path}
-    said = "there is something at its path" in again.errors[-1]
+    said = "its path in the destination folder exists" in again.errors[-1]
     return said and trees.every_content(moved) >= left
 
 

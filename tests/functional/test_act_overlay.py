@@ -17,7 +17,7 @@ def test_file_that_an_overlay_shows_again_is_no_copy_of_itself(twinfs, tmp_path)
         result = twinfs("remove", "--yes", above, below)
     assert (below / "only").read_bytes() == b"content"
     assert result.status == 3
-    assert "they may be one" in result.errors[-1]
+    assert "both may be one file" in result.errors[-1]
 
 
 @pytest.mark.parametrize("act", [["remove"], ["link"], ["link", "--symbolic"], ["move"]])

@@ -105,7 +105,7 @@ static struct handled settle(uint64_t leave)
 	struct handled handled = {.leave = leave};
 	struct journal *journal = open_journal();
 
-	REQUIRE(journal_settle(journal, handle, &handled) == 0);
+	REQUIRE(journal_resolve(journal, handle, &handled) == 0);
 	journal_close(journal);
 	return handled;
 }
@@ -143,7 +143,7 @@ static uint64_t intend(uint64_t inode)
 				.root = {~inode, -1, inode << 32}};
 	int r;
 
-	REQUIRE(journal_settle(journal, handle, &old) == 0);
+	REQUIRE(journal_resolve(journal, handle, &old) == 0);
 	r = journal_intend(journal, &intent);
 	REQUIRE(r == 0 || r == -EOVERFLOW);
 	REQUIRE(journal_sync(journal) == 0);

@@ -99,7 +99,7 @@ static void test_lease_tells_of_a_writer(void **state)
 	assert_int_equal(fd, -1);
 	assert_int_equal(errno, EWOULDBLOCK);
 	assert_false(held_is_unbroken(&held));
-	held_let_go(&held);
+	held_release_lease(&held);
 	fd = openat(folder->fd, "a", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	assert_true(fd >= 0);
 	close(fd);

@@ -49,12 +49,12 @@ static uint64_t intend(struct journal *journal, const char *path, const char *to
 }
 
 /* What another process finds. */
-static struct handled settle(const struct folder *folder, bool leave)
+static struct handled resolve_journal(const struct folder *folder, bool leave)
 {
 	struct handled handled = {.leave = leave};
 	struct journal *journal = open_journal(folder);
 
-	assert_int_equal(journal_settle(journal, handle, &handled), 0);
+	assert_int_equal(journal_resolve(journal, handle, &handled), 0);
 	journal_close(journal);
 	return handled;
 }
@@ -73,13 +73,13 @@ static void test_intents_without_an_end_are_handled_last_first(void **state)
 	assert_int_equal(journal_sync(journal), 0);
 	assert_int_equal(journal_note_done(journal, numbers[1]), 0);
 	assert_true(journal_has_intents(folder->path));
-	assert_int_equal(journal_settle(journal, handle, &handled), 0);
+	assert_int_equal(journal_resolve(journal, handle, &handled), 0);
 	journal_close(journal);
 	assert_int_equal(handled.count, 2);
 	assert_int_equal(handled.numbers[0], numbers[2]);
 	assert_int_equal(handled.numbers[1], numbers[0]);
 	assert_false(journal_has_intents(folder->path));
-	assert_int_equal(settle(folder, false).count, 0);
+	assert_int_equal(resolve_journal(folder, false).count, 0);
 }
 
 /* Or a power cut in between would leave a file under its other name for ever. */
@@ -91,7 +91,7 @@ static void test_end_is_not_on_the_disk_before_what_was_done(void **state)
 	assert_int_equal(journal_note_done(journal, intend(journal, "a", NULL)), 0);
 	assert_int_equal(journal_sync(journal), 0);
 	journal_close(journal);
-	assert_int_equal(settle(folder, false).count, 1);
+	assert_int_equal(resolve_journal(folder, false).count, 1);
 }
 
 static void test_what_could_not_be_handled_stays(void **state)
@@ -102,10 +102,10 @@ static void test_what_could_not_be_handled_stays(void **state)
 	(void)intend(journal, "a", NULL);
 	assert_int_equal(journal_sync(journal), 0);
 	journal_close(journal);
-	assert_int_equal(settle(folder, true).count, 1);
-	assert_int_equal(settle(folder, true).count, 1);
-	assert_int_equal(settle(folder, false).count, 1);
-	assert_int_equal(settle(folder, false).count, 0);
+	assert_int_equal(resolve_journal(folder, true).count, 1);
+	assert_int_equal(resolve_journal(folder, true).count, 1);
+	assert_int_equal(resolve_journal(folder, false).count, 1);
+	assert_int_equal(resolve_journal(folder, false).count, 0);
 }
 
 static void test_what_stays_keeps_its_number_for_itself(void **state)
@@ -119,11 +119,11 @@ static void test_what_stays_keeps_its_number_for_itself(void **state)
 	assert_int_equal(journal_sync(journal), 0);
 	journal_close(journal);
 	journal = open_journal(folder);
-	assert_int_equal(journal_settle(journal, handle, &handled), 0);
+	assert_int_equal(journal_resolve(journal, handle, &handled), 0);
 	assert_int_equal(journal_note_done(journal, intend(journal, "later", NULL)), 0);
-	assert_int_equal(journal_settle(journal, handle, &handled), 0);
+	assert_int_equal(journal_resolve(journal, handle, &handled), 0);
 	journal_close(journal);
-	handled = settle(folder, false);
+	handled = resolve_journal(folder, false);
 	assert_int_equal(handled.count, 1);
 	assert_int_equal(handled.numbers[0], number);
 	assert_string_equal(handled.path, "stays");
@@ -139,7 +139,7 @@ static void test_any_bytes_are_a_path(void **state)
 	(void)intend(journal, path, "/to/\xff");
 	assert_int_equal(journal_sync(journal), 0);
 	journal_close(journal);
-	handled = settle(folder, false);
+	handled = resolve_journal(folder, false);
 	assert_string_equal(handled.path, path);
 	assert_string_equal(handled.to, "/to/\xff");
 	assert_int_equal(handled.last.kind, INTENT_AWAY);
@@ -164,7 +164,7 @@ static void test_line_that_is_cut_off_was_never_begun(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, whole + 20), 0);
 	close(fd);
-	assert_int_equal(settle(folder, true).count, 1);
+	assert_int_equal(resolve_journal(folder, true).count, 1);
 }
 
 /* A power cut leaves half a line, or zeros in its place. */
@@ -189,11 +189,11 @@ static void test_what_was_cut_off_swallows_no_later_intent(void **state)
 		close(fd);
 
 		journal = open_journal(folder);
-		assert_int_equal(journal_settle(journal, handle, &handled), 0);
+		assert_int_equal(journal_resolve(journal, handle, &handled), 0);
 		(void)intend(journal, "behind", NULL);
 		assert_int_equal(journal_sync(journal), 0);
 		journal_close(journal);
-		handled = settle(folder, false);
+		handled = resolve_journal(folder, false);
 		assert_int_equal(handled.count, 2);
 		assert_string_equal(handled.path, "before");
 	}
@@ -222,7 +222,7 @@ static void test_lines_that_nobody_wrote_are_passed_over(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		put_file(folder, "acts", lines[i]);
-		assert_int_equal(settle(folder, false).count, 0);
+		assert_int_equal(resolve_journal(folder, false).count, 0);
 	}
 }
 
