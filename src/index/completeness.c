@@ -17,15 +17,15 @@
 enum twinfs_exit completeness_status(uint64_t errors, uint64_t pending)
 {
 	if (errors > 0)
-		log_warning("the result is not complete: %" PRIu64 " %s could not be read", errors,
+		log_warning("the result is incomplete: %" PRIu64 " %s could not be read", errors,
 			    plural(errors, "file or directory", "files or directories"));
 	if (pending > 0)
-		log_warning("the result is not complete: %" PRIu64 " %s not compared yet", pending,
+		log_warning("the result is incomplete: %" PRIu64 " %s not compared yet", pending,
 			    plural(pending, "file is", "files are"));
 	return errors > 0 || pending > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
-/* Appends the path of what could not be read, relative to its source. */
+/* Appends the path of an unreadable file or directory, relative to its source. */
 static int error_path(struct catalog_reader *reader, const struct error_entry *entry,
 		      struct bytes *path, uint32_t *source)
 {
@@ -50,7 +50,7 @@ static int name_error(struct catalog_reader *reader, const struct sources *sourc
 
 	r = error_path(reader, entry, &relative, &source);
 	if (r < 0)
-		return r == -ENOENT ? 0 : r; /* its last name is gone */
+		return r == -ENOENT ? 0 : r; /* it has no name left */
 	if (!bytes_text(&relative))
 		return -ENOMEM;
 	r = source_absolute_path(sources, source, bytes_text(&relative), &path);

@@ -2,7 +2,7 @@
 #ifndef INDEX_COMPLETENESS_H
 #define INDEX_COMPLETENESS_H
 
-/* Telling the user that a result is not the whole one. */
+/* Reports that a result is incomplete. */
 
 #include <stdint.h>
 
@@ -12,11 +12,11 @@
 struct catalog_reader;
 struct sources;
 
-/* What to exit with where so many could not be read or are not compared yet; says so in one line
- * where it is not TWINFS_EXIT_COMPLETE. */
+/* Returns the exit status for this number of unreadable files and of files that are not compared
+ * yet. Logs a warning for each number that is not 0. */
 enum twinfs_exit completeness_status(uint64_t errors, uint64_t pending);
 
-/* Names on stderr everything that the index could not read. 0 or -errno. */
+/* Logs all files and directories that could not be read. Returns 0 or -errno. */
 MUST_CHECK int completeness_name_errors(struct catalog_reader *reader,
 					const struct sources *sources);
 

@@ -21,37 +21,37 @@
 #include "mountpoint/point.h"
 #include "source/source.h"
 
-/* Outcome: the process that kept the index has ended, so it can be opened to be brought up to
- * date. */
+/* Outcome: the process that maintained the index has ended, so this process can update it. */
 enum {
 	CURRENT_INDEX_ABANDONED = 1
 };
 
-/* ---- one that another process keeps ------------------------------------------------------- */
+/* ---- an index that another process maintains ---------------------------------------------- */
 
-/* Why the index may lack what happened last, and what to do. */
+/* Appends why the index may lack the latest changes, and the remedy. */
 static int explain_unfinished(struct bytes *text, const char *mount_point, int result)
 {
 	if (result == -EBUSY)
 		return bytes_append_text(
-			text,
-			"another process is changing this index: try again when it has ended");
+			text, "cannot update the index: another process is changing it; try again "
+			      "when that has ended");
 	if (result == -ESRCH)
-		return bytes_append_text(text,
-					 "the view that kept this index has ended: try again");
+		return bytes_append_text(text, "cannot update the index: the view that maintained "
+					       "it has ended; try again");
 	if (result == -ENOENT)
 		return bytes_format(text,
-				    "the view at %s, which keeps this index, is not there: try "
-				    "again when it is mounted, or has ended",
+				    "cannot update the index: the view at %s, which maintains it, "
+				    "is not mounted; try again when it is mounted or has ended",
 				    quote_path(mount_point));
 	return bytes_format(text,
-			    "the view at %s, which keeps this index, cannot bring it up to date: "
-			    "%s; see 'twinfs status'",
+			    "the view at %s, which maintains the index, cannot update it: %s; see "
+			    "'twinfs status'",
 			    quote_path(mount_point), error_text(result));
 }
 
-/* An act or a manifest ends there. */
-static void say_unfinished(const struct current_index *index, const char *mount_point, int result)
+/* Logs that the index was not updated: an error for an act or a manifest, which ends then. */
+static void report_unfinished(const struct current_index *index, const char *mount_point,
+			      int result)
 {
 	CLEANUP_BYTES struct bytes text = {0};
 
@@ -63,8 +63,8 @@ static void say_unfinished(const struct current_index *index, const char *mount_
 		log_error("%s", bytes_text(&text));
 }
 
-/* Tells somebody at a terminal what it takes so long. */
-static void say_waiting(const char *mount_point)
+/* On a terminal, logs which work of the view the command waits for. */
+static void report_waiting(const char *mount_point)
 {
 	json_auto_t *status = NULL;
 	char count[NUMBER_TEXT_MAX];
@@ -74,7 +74,7 @@ static void say_waiting(const char *mount_point)
 		return;
 	pending = status_file_number(status, "pending");
 	if (pending > 0 && strcmp(status_file_text(status, "state"), "comparing") == 0)
-		log_info("waiting for the view at %s, which is still to compare %s %s",
+		log_info("waiting for the view at %s, which has to compare %s %s",
 			 quote_path(mount_point), number_format(count, pending),
 			 plural(pending, "file", "files"));
 }
@@ -84,7 +84,7 @@ static int sync_view(struct current_index *index, const char *mount_point)
 	if (mount_point[0] == '\0')
 		return -EBUSY;
 	if (!index->synced)
-		say_waiting(mount_point);
+		report_waiting(mount_point);
 	return view_sync(mount_point);
 }
 
@@ -97,7 +97,7 @@ int current_index_sync(struct current_index *index)
 
 	index->abandoned = r == 0 && pid == 0;
 	if (index->abandoned && (index->given_count > 0 || index->synced))
-		return 0; /* nobody changes it */
+		return 0; /* no process changes it */
 	if (r == 0)
 		r = index->abandoned ? -ESRCH : sync_view(index, mount_point);
 	else
@@ -109,14 +109,14 @@ int current_index_sync(struct current_index *index)
 		return 0;
 	index->synced = true;
 	if (r < 0)
-		say_unfinished(index, mount_point, r);
+		report_unfinished(index, mount_point, r);
 	else
-		log_info("process %d keeps this index current for the view at %s", (int)pid,
+		log_info("process %d maintains this index for the view at %s", (int)pid,
 			 quote_path(mount_point));
 	return 0;
 }
 
-static void say_unreadable(const char *folder, int result)
+static void report_unreadable(const char *folder, int result)
 {
 	log_error("cannot read the index %s: %s", quote_path(folder), error_text(result));
 }
@@ -135,7 +135,7 @@ static int name_errors(const struct current_index *index)
 	return totals.errors > 0 ? completeness_name_errors(reader, index->sources) : 0;
 }
 
-/* Whether the index is that of the sources the user named; if not, says so. */
+/* Checks that the index is that of the user's sources. Returns 0 or -EXDEV, logged. */
 static int check_sources(const struct current_index *index, const char *folder)
 {
 	const struct sources *sources = index->sources;
@@ -148,7 +148,8 @@ static int check_sources(const struct current_index *index, const char *folder)
 		i++;
 	if (i == sources->count && !resolved[i])
 		return 0;
-	log_error("the index %s is not that of these sources; choose another with --index",
+	log_error("cannot use the index %s: it is not that of these sources; choose another with "
+		  "--index",
 		  quote_path(folder));
 	return -EXDEV;
 }
@@ -168,7 +169,7 @@ int current_index_attach(struct current_index *index)
 			 index->indexing.settings->cross_file_systems);
 	index->sources = &index->served_sources;
 	if (r < 0) {
-		say_unreadable(folder, r);
+		report_unreadable(folder, r);
 		return r;
 	}
 	return check_sources(index, folder);
@@ -193,7 +194,7 @@ int current_index_check_sources(const struct current_index *index)
 	return source_check(&index->served_sources, index->indexing.settings, use);
 }
 
-/* Sources are opened as they were scanned. */
+/* Checks the options of the command and takes over those of the scan. */
 static int take_options(struct current_index *index)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -208,7 +209,7 @@ static int take_options(struct current_index *index)
 	return r;
 }
 
-/* 0, CURRENT_INDEX_ABANDONED or -errno, logged. */
+/* Returns 0, CURRENT_INDEX_ABANDONED or -errno, logged. */
 static int open_served(struct current_index *index)
 {
 	int r = current_index_attach(index);
@@ -227,11 +228,11 @@ static int open_served(struct current_index *index)
 	if (r == 0)
 		r = name_errors(index);
 	if (r < 0 && r != -EINTR && r != -EXDEV && r != -ESTALE)
-		say_unreadable(index->indexing.folder, r);
+		report_unreadable(index->indexing.folder, r);
 	return r;
 }
 
-/* ---- one of our own ---------------------------------------------------------------------- */
+/* ---- an index that this process updates -------------------------------------------------- */
 
 static void detach(struct current_index *index)
 {
@@ -260,9 +261,10 @@ static int open_own(struct current_index *index)
 	return r;
 }
 
-/* ---- which one ---------------------------------------------------------------------------- */
+/* ---- choice of the index ------------------------------------------------------------------ */
 
-/* Whether the operand is a mount point of a view; *point is the caller's, NULL where not. */
+/* Sets *point to the operand's path if it is the mount point of a view, else to NULL. The caller
+ * frees it. */
 static int find_mount_point(const char *operand, char **point)
 {
 	AUTO_FREE char *absolute = realpath(operand, NULL);

@@ -20,12 +20,12 @@
 
 #define ROOT_STATE_FOLDER "/var/lib"
 #define HOME_STATE_FOLDER "/.local/state"
-#define OUR_FOLDER "/twinfs"
+#define INDEXES_FOLDER "/twinfs"
 
-/* As much of a source's name as makes the folder recognizable. */
+/* Longest part of a source's name in the name of its index folder. */
 #define SHOWN_NAME_MAX 32
 
-/* Where the user's home is: $HOME, else what the system knows. */
+/* Returns the user's home folder: $HOME, else that in the user database. */
 static int home_folder(char **home)
 {
 	/* NOLINTBEGIN(concurrency-mt-unsafe): called before threads are started */
@@ -43,9 +43,8 @@ static int home_folder(char **home)
 	return *home ? 0 : -ENOMEM;
 }
 
-/* The folder below which programs keep their state (XDG Base Directory Specification 0.8: relative
- * paths are to be ignored).
- */
+/* Returns the folder for the state of programs (XDG Base Directory Specification 0.8, which
+ * requires to ignore relative paths). */
 static int state_folder(char **folder)
 {
 	AUTO_FREE char *home = NULL;
@@ -64,7 +63,9 @@ static int state_folder(char **folder)
 	}
 	r = home_folder(&home);
 	if (r < 0) {
-		log_error("cannot find your home folder: set HOME, or name a folder with --index");
+		log_error("cannot find your home folder: %s; set HOME, or choose a folder with "
+			  "--index",
+			  error_text(r));
 		return r;
 	}
 	return asprintf(folder, "%s" HOME_STATE_FOLDER, home) < 0 ? -ENOMEM : 0;
@@ -78,10 +79,10 @@ int index_folder_place(char **folder)
 	r = state_folder(&state);
 	if (r < 0)
 		return r;
-	return asprintf(folder, "%s" OUR_FOLDER, state) < 0 ? -ENOMEM : 0;
+	return asprintf(folder, "%s" INDEXES_FOLDER, state) < 0 ? -ENOMEM : 0;
 }
 
-/* Makes one folder, whatever the umask. */
+/* Makes one folder with mode 0700, whatever the umask. */
 static int make_folder(const char *path)
 {
 	if (mkdir(path, S_IRWXU) == 0)
@@ -89,7 +90,7 @@ static int make_folder(const char *path)
 	return errno == EEXIST ? 0 : -errno;
 }
 
-/* Makes the folder and those above it that are missing. */
+/* Makes the folder and its missing parents. */
 static int make_folders(const char *folder)
 {
 	AUTO_FREE char *path = strdup(folder);
@@ -102,8 +103,8 @@ static int make_folders(const char *folder)
 		return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
 	for (char *slash = path + 1; r == 0 && (slash = strchr(slash, '/')); slash++) {
 		*slash = '\0';
-		/* one that is there may lie on a read-only file system, which mkdir(2) says
-		 * first */
+		/* mkdir(2) of an existing folder on a read-only file system gives EROFS, not
+		 * EEXIST */
 		if (stat(path, &status) != 0)
 			r = make_folder(path);
 		*slash = '/';
@@ -111,9 +112,8 @@ static int make_folders(const char *folder)
 	return r == 0 ? make_folder(path) : r;
 }
 
-/* Appends at most SHOWN_NAME_MAX bytes of the last part of a path, others than the portable ones
- * (POSIX.1-2017, 3.282) replaced.
- */
+/* Copies at most SHOWN_NAME_MAX bytes of the last part of a path. Replaces characters that are not
+ * portable (POSIX.1-2017, 3.282). Returns the length. */
 static size_t show_name(char name[static INDEX_NAME_MAX], const char *path)
 {
 	static const char portable[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -144,30 +144,29 @@ void index_folder_name(char name[static INDEX_NAME_MAX], char *const *resolved)
 
 int index_folder_for_sources(char *const *resolved, char **folder)
 {
-	AUTO_FREE char *ours = NULL;
+	AUTO_FREE char *indexes = NULL;
 	char name[INDEX_NAME_MAX];
 	int r;
 
-	r = index_folder_place(&ours);
+	r = index_folder_place(&indexes);
 	if (r < 0)
 		return r;
 	index_folder_name(name, resolved);
-	return asprintf(folder, "%s/%s", ours, name) < 0 ? -ENOMEM : 0;
+	return asprintf(folder, "%s/%s", indexes, name) < 0 ? -ENOMEM : 0;
 }
 
 int index_folder_make_place(void)
 {
-	AUTO_FREE char *ours = NULL;
+	AUTO_FREE char *indexes = NULL;
 	int r;
 
-	r = index_folder_place(&ours);
+	r = index_folder_place(&indexes);
 	if (r < 0)
 		return r;
-	r = make_folders(ours);
+	r = make_folders(indexes);
 	if (r < 0)
-		log_error("cannot make the folder for indexes %s: %s; name another one with "
-			  "--index",
-			  quote_path(ours), error_text(r));
+		log_error("cannot create folder %s for indexes: %s; choose another with --index",
+			  quote_path(indexes), error_text(r));
 	return r;
 }
 
@@ -183,15 +182,15 @@ int index_folder_given(const char *given, char **folder)
 	if (!here) {
 		int r = -errno;
 
-		log_error("cannot find the current folder: %s; give --index an absolute path",
+		log_error("cannot find the current folder: %s; use an absolute path with --index",
 			  error_text(r));
 		return r;
 	}
 	return asprintf(folder, "%s/%s", here, given) < 0 ? -ENOMEM : 0;
 }
 
-/* Adds what is in the folder ours. */
-static int list_entries(DIR *directory, const char *ours, struct text_list *folders)
+/* Adds the entries of the default folder. */
+static int list_entries(DIR *directory, const char *indexes, struct text_list *folders)
 {
 	for (;;) {
 		CLEANUP_BYTES struct bytes path = {0};
@@ -199,13 +198,13 @@ static int list_entries(DIR *directory, const char *ours, struct text_list *fold
 		int r;
 
 		errno = 0;
-		/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's alone */
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): only this thread uses the stream */
 		entry = readdir(directory);
 		if (!entry)
 			return -errno;
 		if (entry->d_name[0] == '.')
 			continue;
-		r = bytes_format(&path, "%s/%s", ours, entry->d_name);
+		r = bytes_format(&path, "%s/%s", indexes, entry->d_name);
 		if (r == 0)
 			r = text_list_add(folders, (const char *)path.data, path.length);
 		if (r < 0)
@@ -215,18 +214,18 @@ static int list_entries(DIR *directory, const char *ours, struct text_list *fold
 
 int index_folders_list(struct text_list *folders)
 {
-	AUTO_FREE char *ours = NULL;
+	AUTO_FREE char *indexes = NULL;
 	AUTO_CLOSEDIR DIR *directory = NULL;
 	int r;
 
-	r = index_folder_place(&ours);
+	r = index_folder_place(&indexes);
 	if (r < 0)
 		return r;
-	directory = opendir(ours);
+	directory = opendir(indexes);
 	if (!directory && errno == ENOENT)
 		return 0;
-	r = directory ? list_entries(directory, ours, folders) : -errno;
+	r = directory ? list_entries(directory, indexes, folders) : -errno;
 	if (r < 0)
-		log_error("cannot list the indexes in %s: %s", quote_path(ours), error_text(r));
+		log_error("cannot list the indexes in %s: %s", quote_path(indexes), error_text(r));
 	return r;
 }

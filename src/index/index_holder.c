@@ -32,9 +32,8 @@ static bool is_same_folder(const char *one, const char *other)
 	       first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-/* Whether the view of the index is mounted at that place, and not that of another index, or none. A
- * view that does not answer in time is taken for it.
- */
+/* Returns whether the view of this index is mounted at the mount point. A view that does not answer
+ * in time counts as this one. */
 static bool is_mounted(const char *folder, const char *mount_point)
 {
 	AUTO_FREE char *found = NULL;
@@ -66,18 +65,24 @@ void index_holder_explain(const char *folder)
 	int r = catalog_owner(folder, &holder.pid, &holder.mount_point);
 
 	if (r < 0 || holder.pid <= 0)
-		log_error("another twinfs uses the index %s; try again when it has ended",
+		log_error("cannot use the index %s: another twinfs uses the index; try again when "
+			  "that "
+			  "has ended",
 			  quote_path(folder));
 	else if (holder.mount_point[0] == '\0')
-		log_error("process %d uses the index %s; try again when it has ended",
-			  (int)holder.pid, quote_path(folder));
+		log_error("cannot use the index %s: process %d uses the index; try again when that "
+			  "has "
+			  "ended",
+			  quote_path(folder), (int)holder.pid);
 	else if (is_mounted(folder, holder.mount_point))
-		log_error("process %d uses the index %s, for the view at %s; unmount that first, "
-			  "or give another --index",
-			  (int)holder.pid, quote_path(folder), quote_path(holder.mount_point));
+		log_error("cannot use the index %s: process %d uses the index for the view at %s; "
+			  "unmount the view, or choose another index with --index",
+			  quote_path(folder), (int)holder.pid, quote_path(holder.mount_point));
 	else
-		log_error("process %d uses the index %s, for a view at %s that is not mounted "
-			  "there; try again when the process has ended, or end it with 'kill %d'",
-			  (int)holder.pid, quote_path(folder), quote_path(holder.mount_point),
+		log_error("cannot use the index %s: process %d uses the index for a view at %s, "
+			  "which "
+			  "is not mounted; try again when the process has ended, or end it with "
+			  "'kill %d'",
+			  quote_path(folder), (int)holder.pid, quote_path(holder.mount_point),
 			  (int)holder.pid);
 }

@@ -2,20 +2,20 @@
 #ifndef INDEX_INDEX_HOLDER_H
 #define INDEX_INDEX_HOLDER_H
 
-/* The process that holds the lock of an index: whether it is about to end. For a process that has one
- * thread. */
+/* The process that holds the lock of an index. For a process with one thread. */
 
 #include <stdbool.h>
 
 #include "base/attributes.h"
 
-/* Whether the index in this folder may be free soon or is free already. True for a daemon whose view is
- * not mounted, for one that was killed, for a process that has not written its pid yet, and if no
- * process holds the lock. False for a mounted view, and for a scan or another command. Asks a view that
- * is mounted at the daemon's mount point which index it serves, for at most two seconds. */
+/* Returns whether the index in this folder is free or may be free soon. That is so if no process
+ * holds the lock, if the holder has not written its pid yet, or if it is a daemon that was killed
+ * or whose view is not mounted. It is not so for a mounted view, a scan or another command. Reads
+ * the status of a view that is mounted at the daemon's mount point, which takes at most two
+ * seconds. */
 MUST_CHECK bool index_holder_may_end(const char *folder);
 
-/* Logs which process uses the index, and what to do. */
+/* Logs which process uses the index, and the remedy. */
 void index_holder_explain(const char *folder);
 
 #endif

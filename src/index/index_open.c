@@ -10,7 +10,7 @@
 #include "base/quote.h"
 #include "index/index_holder.h"
 
-/* Says why an index is refused as that of another user: see store/index_files.h. */
+/* Logs why an index is refused as that of another user (store/index_files.h). */
 static void explain_foreign(const char *folder)
 {
 	struct stat status;
@@ -19,8 +19,8 @@ static void explain_foreign(const char *folder)
 		log_error("cannot use the index %s: %s; choose another with --index",
 			  quote_path(folder), error_text(-errno));
 	else if (S_ISLNK(status.st_mode))
-		log_error("cannot use the index %s: it is a symbolic link; give the folder that it "
-			  "leads to as --index",
+		log_error("cannot use the index %s: it is a symbolic link; use the folder that it "
+			  "leads to with --index",
 			  quote_path(folder));
 	else if (status.st_uid != geteuid())
 		log_error("cannot use the index %s: it belongs to user %u; run twinfs as that user "
@@ -40,29 +40,30 @@ void index_explain(const char *folder, int outcome)
 		index_holder_explain(folder);
 		break;
 	case CATALOG_NEWER:
-		log_error("the index %s was written by a newer twinfs; use that one, or give "
-			  "another --index",
+		log_error("cannot use the index %s: a newer twinfs wrote it; use that version, or "
+			  "choose another with --index",
 			  quote_path(folder));
 		break;
 	case CATALOG_NO_INDEX:
-		log_error("there is no index in %s; 'twinfs scan' makes one", quote_path(folder));
+		log_error("cannot find an index in %s; run 'twinfs scan'", quote_path(folder));
 		break;
 	case CATALOG_REMOTE:
-		log_error("the index %s would be on a network or FUSE file system, where its "
-			  "locks cannot be relied on; give an --index on a local one",
+		log_error("cannot use the index %s: locks are unreliable on a network or FUSE file "
+			  "system; choose a local folder with --index",
 			  quote_path(folder));
 		break;
 	case CATALOG_DAMAGED:
-		log_error("the index %s is damaged; 'twinfs scan' sets it aside and makes a new "
-			  "one",
-			  quote_path(folder));
+		log_error(
+			"cannot use the index %s: it is damaged; run 'twinfs scan', which sets it "
+			"aside and builds a new one",
+			quote_path(folder));
 		break;
 	case -EPERM:
 		explain_foreign(folder);
 		break;
 	case -EMFILE:
 		log_error("cannot use the index %s: this process may have too few files open; "
-			  "raise that with 'ulimit -n 1024' (see 'twinfs doctor')",
+			  "raise the limit with 'ulimit -n 1024', see 'twinfs doctor'",
 			  quote_path(folder));
 		break;
 	default:

@@ -2,18 +2,18 @@
 #ifndef INDEX_INDEX_OPEN_H
 #define INDEX_INDEX_OPEN_H
 
-/* Opens an index only to read it, and explains why one cannot be opened. For the first thread. */
+/* Opens an index read-only, and logs why an index cannot be opened. For the first thread. */
 
 #include "base/attributes.h"
 #include "catalog/catalog.h"
 
-/* Says why an index could not be opened, and what to do.
+/* Logs why an index could not be opened, and the remedy.
  *
- * outcome	what catalog_open() returned: positive or -errno
+ * outcome	result of catalog_open(): positive or -errno
  */
 void index_explain(const char *folder, int outcome);
 
-/* Opens an index only to read it. 0 or an outcome of catalog_open(), nothing logged. */
+/* Opens an index read-only. Returns 0 or the result of catalog_open(). Logs nothing. */
 MUST_CHECK int index_open_read_only(const char *folder, struct catalog **catalog);
 
 #endif

@@ -17,16 +17,15 @@ static int print_to(const struct index_printer *printer, const struct current_in
 	int r;
 
 	output_init(&output, fd);
-	output.terminal = isatty(STDOUT_FILENO) == 1; /* fd can be a spool that is copied there */
+	output.terminal = isatty(STDOUT_FILENO) == 1; /* fd can be a spool for stdout */
 	r = catalog_read_begin(index->catalog, &reader);
 	if (r == 0)
 		r = printer->print(printer->context, index, reader, &output, status);
 	return r < 0 ? r : output_flush(&output);
 }
 
-/* Prints into a file first, so that the daemon's index does not have to keep an old state for as
- * long as somebody reads it in a pager.
- */
+/* Prints into a temporary file first. Otherwise the daemon's index would have to keep a snapshot
+ * for as long as the output is open in a pager. */
 static int print_through_spool(const struct index_printer *printer,
 			       const struct current_index *index, enum twinfs_exit *status)
 {
@@ -39,11 +38,12 @@ static int print_through_spool(const struct index_printer *printer,
 	return r < 0 ? r : spool_copy(spool, STDOUT_FILENO);
 }
 
-/* Who closed the pipe, or interrupted us, knows that. */
+/* Logs a failure. A closed pipe and an interrupt are not logged. */
 static void explain(const struct index_printer *printer, int result)
 {
 	if (result == -EUCLEAN)
-		log_error("cannot print the %s: the index is damaged; 'twinfs scan' makes it anew",
+		log_error("cannot print the %s: the index is damaged; run 'twinfs scan' to rebuild "
+			  "it",
 			  printer->noun);
 	else if (result != -EPIPE && result != -EINTR && result != -EXDEV)
 		log_error("cannot print the %s: %s", printer->noun, error_text(result));

@@ -2,9 +2,7 @@
 #ifndef INDEX_INDEX_PRINT_H
 #define INDEX_INDEX_PRINT_H
 
-/* Printing what a current index has, in one snapshot. For the first thread; everything is
- * borrowed.
- */
+/* Prints from a current index, in one snapshot. For the first thread; all pointers are borrowed. */
 
 #include "base/attributes.h"
 #include "base/output.h"
@@ -14,17 +12,17 @@
 struct catalog_reader;
 
 struct index_printer {
-	const char *noun; /* what is printed, for messages: "list" */
-	/* Prints all of it. 0, with what to exit with where something is missing and that is said;
-	 * or -errno: -EXDEV where what was asked for does not fit the sources, which is said. A
-	 * failure of the output may stay in there. */
+	const char *noun; /* of the output, for messages: "list" */
+	/* Prints everything. Returns 0 and sets *status if the result is incomplete, logged.
+	 * Returns -EXDEV, logged, if the options do not fit the sources, or another -errno. An
+	 * output error may stay in output. */
 	int (*print)(void *context, const struct current_index *index,
 		     struct catalog_reader *reader, struct output *output,
 		     enum twinfs_exit *status);
 	void *context;
 };
 
-/* Prints to stdout. What to exit with; all is said. */
+/* Prints to stdout. Returns the exit status; failures are logged. */
 enum twinfs_exit index_print(const struct index_printer *printer,
 			     const struct current_index *index);
 

@@ -3,7 +3,7 @@
 
 #include "base/options.h"
 
-/* Without --min-size only empty files are left out. */
+/* Default of --min-size: only empty files are left out. */
 #define MIN_SIZE_DEFAULT 1
 
 static const char *const disk_words[] = {

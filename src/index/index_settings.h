@@ -2,8 +2,8 @@
 #ifndef INDEX_INDEX_SETTINGS_H
 #define INDEX_INDEX_SETTINGS_H
 
-/* The index that a command opens, and what a scan puts into it. The options of the command line set
- * these fields (cli/common_options.h). For the first thread. */
+/* Settings of the index of a command and of its scan. The options of the command line set these
+ * fields (cli/common_options.h). For the first thread. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,10 +32,11 @@ void index_settings_init(struct index_settings *settings);
 /* Frees what the settings own. */
 void index_settings_deinit(struct index_settings *settings);
 
-/* Parses a word of --disk. 0 or -EINVAL. */
+/* Parses a word of --disk. Returns 0 or -EINVAL. */
 MUST_CHECK int index_disk_parse(const char *word, enum ingest_disk *disk);
 
-/* The word of an enum ingest_disk, which can be from an index of another version: never NULL. */
+/* Returns the word of an enum ingest_disk. The value can be from an index of another version: then
+ * returns "unknown". */
 const char *index_disk_word(uint32_t disk);
 
 #endif

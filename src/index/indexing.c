@@ -20,15 +20,14 @@
 #include "index/source_check.h"
 #include "source/source_change.h"
 
-/* How long files that are being written are waited for: longer than the guard time of remote and
- * unknown file systems (2 s), so that only those that go on changing are left pending.
- */
+/* Longest wait for files that are being written. It exceeds the guard time of remote and unknown
+ * file systems (2 s), so that only files that keep changing are left pending. */
 #define PATIENCE_MS 2500
 
-/* Bound of the time that a daemon needs to end when its view is unmounted, also if its mounter has to
- * be killed (mount/mounter.h), and the interval of the attempts to open the index until then. */
+/* Longest time that a daemon needs to end when its view is unmounted, also if its mounter has to be
+ * killed (mount/mounter.h), and the interval of the attempts to open the index until then. */
 #define ENDING_MS 12000
-#define ENDING_LOOK_MS 20
+#define ENDING_POLL_MS 20
 
 int indexing_locate(struct indexing *indexing, const struct index_settings *settings,
 		    char *const *given, size_t count)
@@ -47,20 +46,21 @@ int indexing_locate(struct indexing *indexing, const struct index_settings *sett
 	return index_folder_for_sources(indexing->paths, &indexing->folder);
 }
 
-/* Files upon which an act was cut off get their names back before anybody looks at them. */
-static void undo_cut_off_acts(const char *folder)
+/* Undoes interrupted acts before the sources are walked, so that the walk finds files under their
+ * own names. */
+static void undo_interrupted_acts(const char *folder)
 {
 	struct undone undone;
 	int r = undo_acts_of(folder, &undone);
 
 	if (r < 0 && r != -EWOULDBLOCK)
-		log_warning("cannot undo what was begun and cut off, see the journal in %s: %s",
+		log_warning("cannot undo interrupted acts in the journal in %s: %s; run 'twinfs "
+			    "recover'",
 			    quote_path(folder), error_text(r));
 }
 
-/* Opens the index; waits for a daemon that is ending, so that a user can mount a view again as soon as
- * it is unmounted.
- */
+/* Opens the index. Waits for a daemon that is ending, so that a user can mount a view again
+ * directly after it was unmounted. */
 static int open_when_free(struct catalog **catalog, const struct catalog_options *options)
 {
 	uint64_t until_ns = clock_monotonic_ns() + ENDING_MS * MS_NS;
@@ -71,7 +71,7 @@ static int open_when_free(struct catalog **catalog, const struct catalog_options
 		if (r != CATALOG_IN_USE || stop_requested() ||
 		    !index_holder_may_end(options->folder))
 			return r;
-		clock_sleep_ms(ENDING_LOOK_MS);
+		clock_sleep_ms(ENDING_POLL_MS);
 	} while (clock_monotonic_ns() < until_ns);
 	return r;
 }
@@ -104,7 +104,7 @@ int indexing_open(struct indexing *indexing)
 		index_explain(indexing->folder, r);
 		return r < 0 ? r : -EIO;
 	}
-	undo_cut_off_acts(indexing->folder);
+	undo_interrupted_acts(indexing->folder);
 	r = sources_open(&indexing->sources, indexing->catalog, indexing->paths,
 			 settings->cross_file_systems);
 	if (r == 0)
@@ -149,26 +149,26 @@ static int run_phase(struct indexing *indexing, enum progress_phase phase, enum 
 static int explain_failure(const struct indexing *indexing, int result)
 {
 	if (result == -EUCLEAN)
-		log_error("the index %s is damaged; it is made anew at the next start",
+		log_error("cannot update the index %s: it is damaged; the next start rebuilds it",
 			  quote_path(indexing->folder));
 	else if (result < 0)
-		log_error("cannot bring the index %s up to date: %s", quote_path(indexing->folder),
+		log_error("cannot update the index %s: %s", quote_path(indexing->folder),
 			  error_text(result));
 	return result;
 }
 
-/* The index contradicts itself: closing sets it aside, opening makes a new one. */
-static int start_anew(struct indexing *indexing)
+/* Rebuilds a corrupt index: closing sets it aside, opening creates a new one. */
+static int rebuild(struct indexing *indexing)
 {
 	int r;
 
-	log_warning("the index %s contradicts itself: building it anew",
+	log_warning("cannot use the index %s: it is damaged; rebuilding it",
 		    quote_path(indexing->folder));
 	sources_close(&indexing->sources);
 	catalog_close(indexing->catalog);
 	indexing->catalog = NULL;
 	r = indexing_open(indexing);
-	return r == INDEXING_IN_USE ? -EBUSY : r; /* another process was quicker */
+	return r == INDEXING_IN_USE ? -EBUSY : r; /* another process opened it first */
 }
 
 static int walk_names(struct indexing *indexing, enum progress_when when)
@@ -177,7 +177,7 @@ static int walk_names(struct indexing *indexing, enum progress_when when)
 
 	if (r != -EUCLEAN)
 		return r;
-	r = start_anew(indexing);
+	r = rebuild(indexing);
 	return r < 0 ? r : run_phase(indexing, PROGRESS_NAMES, when);
 }
 
@@ -210,7 +210,7 @@ int indexing_update(struct indexing *indexing, struct indexing_times *times)
 
 	r = update(indexing, &found);
 	if (r == -EUCLEAN && !stop_requested()) {
-		r = start_anew(indexing);
+		r = rebuild(indexing);
 		if (r == 0)
 			r = update(indexing, &found);
 	}
@@ -218,7 +218,7 @@ int indexing_update(struct indexing *indexing, struct indexing_times *times)
 	if (times)
 		*times = found;
 	if (r == 0 && stop_requested()) {
-		log_error("interrupted; the next scan goes on from here");
+		log_error("cannot finish the scan: interrupted; run it again to continue");
 		return -EINTR;
 	}
 	return explain_failure(indexing, r);

@@ -2,14 +2,14 @@
 #ifndef INDEX_INDEXING_H
 #define INDEX_INDEXING_H
 
-/* An index and its sources, opened to be brought up to date: what scan, list and mount share.
+/* An index and its sources, opened for an update by scan, list, mount and others.
  *
  *	indexing_locate -> indexing_open -> indexing_names -> indexing_contents -> indexing_close
  *	                                 `------- indexing_update ------'
  *
- * locate looks at paths only, so that what the user said is checked before a daemon leaves the
- * terminal; open and all after it belong to one process. Each is called once, from one thread,
- * and logs what fails.
+ * indexing_locate() examines paths only, so that operands are checked before a daemon detaches from
+ * the terminal. The later functions must run in one process. Each is called once, from one thread,
+ * and logs failures.
  */
 
 #include "base/attributes.h"
@@ -20,40 +20,41 @@
 
 /* Outcomes that the caller must handle; failures are -errno. */
 enum {
-	INDEXING_IN_USE = 1, /* another process keeps the index up to date (not logged) */
+	INDEXING_IN_USE = 1, /* another process maintains the index (not logged) */
 };
 
 struct indexing {
 	const struct index_settings *settings; /* borrowed */
-	char **paths; /* the sources, as source_paths_resolve() gives them */
+	char **paths; /* the sources, from source_paths_resolve() */
 	char *folder; /* of the index, absolute */
-	/* Borrowed; the index that this one is held against, for a while: it lies in a folder within
-	 * that one's. NULL: none. */
+	/* Borrowed; the index that this temporary one is compared with. This one is in a folder
+	 * within the folder of that one. NULL: none. */
 	struct catalog *beside;
-	bool wary; /* a source that is empty and was never scanned is refused */
-	bool distrusted; /* the index is checked wholly when it is opened */
+	bool wary; /* refuse an empty source that was never scanned */
+	bool distrusted; /* check the whole index when it is opened */
 	struct catalog *catalog;
 	struct sources sources;
 	struct ingest_settings ingest_settings;
-	const struct ingest_hooks *hooks; /* borrowed; who follows the sources, NULL: nobody */
+	const struct ingest_hooks *hooks; /* borrowed; of a follower, NULL: none */
 	struct ingest ingest;
 };
 
-/* Finds the sources and the folder of their index. 0 or -errno. */
+/* Finds the sources and the folder of their index. Returns 0 or -errno. */
 MUST_CHECK int indexing_locate(struct indexing *indexing, const struct index_settings *settings,
 			       char *const *given, size_t count);
 
-/* Opens them. 0, INDEXING_IN_USE or -errno. */
+/* Opens index and sources, and undoes interrupted acts. Returns 0, INDEXING_IN_USE or -errno. */
 MUST_CHECK int indexing_open(struct indexing *indexing);
 
-/* Brings the names up to date, then what is known of the contents, showing how far it is. Both
- * end early when stop_requested(). 0 or -errno. */
+/* Walk the sources and update all names; then compare contents. Both show progress and end early
+ * with stop_requested(). Return 0 or -errno. */
 MUST_CHECK int indexing_names(struct indexing *indexing, enum progress_when when);
 MUST_CHECK int indexing_contents(struct indexing *indexing, enum progress_when when);
 
-/* Both, as the settings say; tells the user when that was interrupted, and gives -EINTR then.
+/* Updates names and contents. Returns 0, -EINTR if it was interrupted, or another -errno; all
+ * logged.
  *
- * times	when what was done, NULL where nobody asks
+ * times	receives the times of the steps, NULL: not needed
  */
 struct indexing_times {
 	uint64_t begin_ns; /* clock_monotonic_ns() */
@@ -62,7 +63,7 @@ struct indexing_times {
 };
 MUST_CHECK int indexing_update(struct indexing *indexing, struct indexing_times *times);
 
-/* Closes and frees what there is; a zeroed one will do. */
+/* Closes and frees everything. Accepts a zeroed struct. */
 void indexing_close(struct indexing *indexing);
 #define CLEANUP_INDEXING CLEANUP(indexing_close)
 

@@ -8,6 +8,7 @@
 #include "base/timed_wait.h"
 #include "ingest/ingest.h"
 
+/* Between two updates of the line. */
 #define INTERVAL_NS (200 * MS_NS)
 
 struct progress_counts progress_counts_of(const struct ingest *ingest, enum progress_phase phase)

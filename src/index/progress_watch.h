@@ -2,11 +2,11 @@
 #ifndef INDEX_PROGRESS_WATCH_H
 #define INDEX_PROGRESS_WATCH_H
 
-/* Shows on stderr how far an ingest is, from a thread of its own, while another one works.
+/* A thread that shows the progress of an ingest on stderr while another thread works.
  *
- *	worker: ingest_names() ----> ingest->progress (atomic counters)
- *	                                    |
- *	watcher: five times a second ------' ---> progress line on stderr
+ *	worker: ingest_names(), ingest_contents() --> ingest->progress (atomic counters)
+ *	                                                     |
+ *	watcher: waits for the end or 200 ms ----------------'--> progress line on stderr
  */
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ enum progress_phase {
 	PROGRESS_CONTENTS,
 };
 
-/* How far an ingest is. Any thread. */
+/* Returns the progress of an ingest. Any thread. */
 struct progress_counts progress_counts_of(const struct ingest *ingest, enum progress_phase phase);
 
 struct progress_watch {
@@ -36,12 +36,12 @@ struct progress_watch {
 	bool end; /* under lock */
 };
 
-/* Begins to show it, where it is to be shown at all. The ingest must stay until the end. Without a
- * thread to spare nothing is shown. */
+/* Starts the thread, if progress is to be shown. The ingest is borrowed until progress_watch_end().
+ * If no thread can be started, no progress is shown. */
 void progress_watch_begin(struct progress_watch *watch, const struct ingest *ingest,
 			  enum progress_phase phase, enum progress_when when);
 
-/* Takes the line away. */
+/* Ends the thread and removes the line. */
 void progress_watch_end(struct progress_watch *watch);
 
 #endif

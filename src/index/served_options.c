@@ -10,8 +10,8 @@
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 
-/* Logs that the command has one option, and the process that maintains the index another. Either
- * text has the options as a user writes them. */
+/* Logs that an option of the command differs from that of the process that maintains the index.
+ * Both texts have the options as on the command line. */
 static int refuse(const struct served_options *options, const char *asked, const char *known)
 {
 	AUTO_FREE char *mount_point = NULL;
@@ -20,12 +20,12 @@ static int refuse(const struct served_options *options, const char *asked, const
 
 	if (r == 0 && pid != 0 && mount_point[0] != '\0')
 		log_error("cannot use the index with %s: the view at %s, which maintains it, has "
-			  "%s; give the options of the view, unmount it first, or give another "
-			  "--index",
+			  "%s; use the options of the view, unmount it first, or choose another "
+			  "index with --index",
 			  asked, quote_path(mount_point), known);
 	else
-		log_error("cannot use the index %s with %s: the last scan had %s; give the same, "
-			  "or give the sources when no other process uses the index",
+		log_error("cannot use the index %s with %s: the last scan had %s; use the same "
+			  "options, or try again when no other process uses the index",
 			  quote_path(options->folder), asked, known);
 	return -EXDEV;
 }
@@ -67,7 +67,8 @@ static const char *file_systems_option(bool cross)
 	return cross ? "--cross-file-systems" : "--one-file-system";
 }
 
-/* An act may not go further than its own options, given or not. */
+/* Checks --cross-file-systems. An act must not exceed its own option, also if that is the
+ * default. */
 static int check_file_systems(const struct served_options *options,
 			      const struct scan_settings *known)
 {
@@ -116,8 +117,8 @@ static int check_min_size(const struct served_options *options, struct catalog_r
 	return refuse(options, asked, known);
 }
 
-/* While another process changes the index, what it has was found partly with the options of an
- * earlier scan. */
+/* While another process changes the index, a part of its contents is from an earlier scan, which
+ * may have had other options. */
 static int check_unfinished(const struct served_options *options)
 {
 	const struct index_settings *settings = options->settings;

@@ -10,7 +10,8 @@
 #include "index/status_file.h"
 #include "mountpoint/point.h"
 
-/* Which source of the view that has this status holds the mount point: 1, 0: none, or -errno. */
+/* Finds the source, in the status of a view, that contains the mount point. Returns 1, 0 if there
+ * is none, or -errno. */
 static int find_source(const char *mount_point, const json_t *status, struct bytes *source)
 {
 	const json_t *sources = json_object_get(status, "sources");

@@ -19,7 +19,7 @@
 static const char *change_text(enum source_change_kind kind)
 {
 	static const char *const texts[] = {
-		[SOURCE_GONE] = "it is not there",
+		[SOURCE_GONE] = "it does not exist",
 		[SOURCE_REPLACED] = "it is on another file system than when it was scanned",
 		[SOURCE_EMPTIED] = "it is empty, and was not when it was scanned",
 		[SOURCE_EMPTY] = "it is empty, and was never scanned",
@@ -31,13 +31,13 @@ static const char *change_text(enum source_change_kind kind)
 static int refuse(const struct source *source, enum source_change_kind kind,
 		  enum source_check_use use)
 {
-	const char *accept = "give --accept-changed-source";
+	const char *accept = "use --accept-changed-source";
 
 	if (use == SOURCE_CHECK_SERVED && kind == SOURCE_GONE)
 		log_error("cannot use source %s: %s; mount its disk", quote_path(source->path),
 			  change_text(kind));
 	else
-		log_error("cannot use source %s: %s; mount its disk, or, if that is right, %s%s",
+		log_error("cannot use source %s: %s; mount its disk or, if this is intended, %s%s",
 			  quote_path(source->path), change_text(kind),
 			  use == SOURCE_CHECK_SERVED ? "unmount the view, and " : "", accept);
 	return -ESTALE;
@@ -52,7 +52,7 @@ static int check_mounted_below(const struct sources *sources)
 		return r;
 	log_error(
 		"cannot use folder %s: it is empty, and another file system was mounted there when "
-		"it was scanned; mount that, or, if that is right, give --accept-changed-source",
+		"it was scanned; mount that or, if this is intended, use --accept-changed-source",
 		quote_path(bytes_text(&path) ? bytes_text(&path) : ""));
 	return -ESTALE;
 }
@@ -83,8 +83,8 @@ int source_check(const struct sources *sources, const struct index_settings *set
 
 /* ---- mount points whose view is not mounted ----------------------------------------------- */
 
-/* Whether the view of the index in the folder is usually mounted there. An index that cannot be read
- * tells nothing. */
+/* Returns whether the view of the index in the folder is usually mounted at the path. Returns false
+ * if the index cannot be read. */
 static bool is_mount_point_of(const char *folder, const char *path)
 {
 	CLEANUP_BYTES struct bytes mount_point = {0};
@@ -116,7 +116,7 @@ static int check_mount_point(const char *path, const struct text_list *folders)
 			continue;
 		log_error(
 			"cannot use source %s: it is empty, and the mount point of a view that is "
-			"not mounted; mount the view, or, if the folder is meant, give "
+			"not mounted; mount the view or, if the folder is intended, use "
 			"--accept-changed-source",
 			quote_path(path));
 		return -ESTALE;
@@ -131,7 +131,7 @@ static int list_folders(const struct index_settings *settings, struct text_list 
 
 	if (!settings->folder)
 		return r;
-	/* a named index needs no default place */
+	/* with --index, the default folder need not exist */
 	r = index_folder_given(settings->folder, &given);
 	return r < 0 ? r : text_list_add(folders, given, strlen(given));
 }

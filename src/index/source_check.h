@@ -2,31 +2,32 @@
 #ifndef INDEX_SOURCE_CHECK_H
 #define INDEX_SOURCE_CHECK_H
 
-/* Refuses sources that are not what they were: a disk is not mounted, or a mount point is given whose
- * view is not mounted. --accept-changed-source goes on. For the first thread.
+/* Refuses sources that changed since they were indexed: their disk is not mounted, or the source is
+ * the mount point of a view that is not mounted. --accept-changed-source accepts them. For the
+ * first thread.
  */
 
 #include "base/attributes.h"
 #include "index/index_settings.h"
 #include "source/source.h"
 
-/* What else is refused, or cannot be accepted. */
+/* Use of the index, which decides what is refused. */
 enum source_check_use {
-	SOURCE_CHECK_OWN, /* this process brings the index up to date */
-	SOURCE_CHECK_WARY, /* the same, and an empty source that was never scanned is refused */
+	SOURCE_CHECK_OWN, /* this process updates the index */
+	SOURCE_CHECK_WARY, /* this process updates it; an empty source never scanned is refused */
 	SOURCE_CHECK_SERVED, /* the index is only read: a change cannot be accepted */
 };
 
-/* Compares the sources, as opened, with the index. 0, -ESTALE (logged) or another -errno. */
+/* Compares the opened sources with the index. Returns 0, -ESTALE (logged) or another -errno. */
 MUST_CHECK int source_check(const struct sources *sources, const struct index_settings *settings,
 			    enum source_check_use use);
 
-/* Looks for empty directories on which a view is usually mounted: an index in the default place, or
- * the one that was named, has it as the mount point of its view.
+/* Refuses empty directories that are the usual mount point of a view: an index in the default
+ * folder, or that of --index, names the directory as the mount point of its view.
  *
  * paths	NULL-terminated, resolved
  *
- * 0, -ESTALE (logged) or another -errno. */
+ * Returns 0, -ESTALE (logged) or another -errno. */
 MUST_CHECK int source_check_mount_points(char *const *paths, const struct index_settings *settings);
 
 #endif

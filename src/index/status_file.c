@@ -16,12 +16,12 @@
 
 #define STATUS_FILE "/.twinfs/status.json"
 
-#define PATIENCE_MS 2000
+#define TIMEOUT_MS 2000
 
-/* Larger than the sources of any command line. */
+/* Limit of a status; larger than the sources of any command line. */
 #define STATUS_BYTES_MAX ((off_t)16 * 1024 * 1024)
 
-/* Runs in a child (base/timed_call.h). */
+/* Context of the child process that reads the file (base/timed_call.h). */
 struct asking {
 	const char *path;
 	int into;
@@ -40,7 +40,7 @@ static int copy_file(void *context)
 	return r == 0 && length < 0 ? -errno : r;
 }
 
-/* Appends what is in the file. */
+/* Appends the content of the file. */
 static int ask(const char *path, struct bytes *answer)
 {
 	AUTO_CLOSE int memory = memfd_create("status", MFD_CLOEXEC);
@@ -51,7 +51,7 @@ static int ask(const char *path, struct bytes *answer)
 
 	if (memory < 0)
 		return -errno;
-	r = call_with_timeout(copy_file, &asking, memory, PATIENCE_MS);
+	r = call_with_timeout(copy_file, &asking, memory, TIMEOUT_MS);
 	if (r < 0)
 		return r;
 	length = lseek(memory, 0, SEEK_END);
@@ -107,24 +107,27 @@ void status_file_explain(const char *mount_point, int error)
 
 	switch (-error) {
 	case ENOTCONN:
-		log_error("the view at %s is dead, its daemon was killed; mount it again, or "
-			  "remove it with 'fusermount3 -u'",
+		log_error("cannot read the status of the view at %s: its daemon was killed; mount "
+			  "the view again, or unmount it with 'fusermount3 -u'",
 			  point);
 		break;
 	case EACCES:
-		log_error("the view at %s belongs to another user; ask as that user", point);
+		log_error("cannot read the status of the view at %s: it belongs to another user; "
+			  "run twinfs as that user",
+			  point);
 		break;
 	case ETIMEDOUT:
-		log_error("the view at %s does not answer; see whether its daemon is stopped",
+		log_error("cannot read the status of the view at %s: it does not answer; check "
+			  "whether its daemon is stopped",
 			  point);
 		break;
 	case EPROTO:
-		log_error("the view at %s does not say how it is in a way that this twinfs knows; "
-			  "use the version that mounted it",
+		log_error("cannot read the status of the view at %s: unknown format; use the "
+			  "twinfs version that mounted it",
 			  point);
 		break;
 	default:
-		log_error("cannot ask the view at %s: %s", point, error_text(error));
+		log_error("cannot read the status of the view at %s: %s", point, error_text(error));
 		break;
 	}
 }

@@ -2,7 +2,7 @@
 #ifndef INDEX_STATUS_FILE_H
 #define INDEX_STATUS_FILE_H
 
-/* What a mounted view says of itself in .twinfs/status.json. */
+/* Status of a mounted view: its file .twinfs/status.json. */
 
 #include <stdint.h>
 
@@ -11,25 +11,26 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 
-/* Reads it. Asks from a process of its own, for at most two seconds, as a daemon that was stopped
- * or hangs does not answer. For a program that has one thread.
+/* Reads the status. A child process reads the file, for at most two seconds, as a daemon that was
+ * stopped or hangs does not answer. For a process with one thread.
  *
- * status	the caller's, for json_decref()
+ * status	the caller frees it with json_decref()
  *
- * 0 or -errno, nothing logged: -ENOTCONN for the mount of a killed daemon, -EACCES for another
- * user's, -ETIMEDOUT where there is no answer, -EPROTO where it makes no sense.
+ * Returns 0, -ENOTCONN if the daemon was killed, -EACCES for a view of another user, -ETIMEDOUT if
+ * there is no answer, -EPROTO if the answer is not valid, or another -errno. Logs nothing.
  */
 MUST_CHECK int status_file_read(const char *mount_point, json_t **status);
 
-/* Reads which index folder it serves: appends the path. 0 or -errno, as above; -ENOENT where it
- * does not say. */
+/* Appends the index folder of a view. Returns 0, -ENOENT if the status has none, or an error of
+ * status_file_read(). */
 MUST_CHECK int status_file_index(const char *mount_point, struct bytes *folder);
 
-/* A number or a text in it; 0 or "unknown" where it is not there. The text lives as status does. */
+/* Return a number or a text of a status; 0 or "unknown" if it is missing. The text lives as long as
+ * status. */
 uint64_t status_file_number(const json_t *status, const char *key);
 const char *status_file_text(const json_t *status, const char *key);
 
-/* Says why it could not be read, and what to do. */
+/* Logs why a status could not be read, and the remedy. */
 void status_file_explain(const char *mount_point, int error);
 
 #endif

@@ -104,7 +104,7 @@ def test_scan_of_larger_files_only_is_checked_as_such(twinfs, tree):
 def test_check_of_what_was_never_scanned_fails(twinfs, tree):
     result = twinfs("check", tree)
     assert result.status == 1
-    assert "no index" in result.errors[0]
+    assert "cannot find an index" in result.errors[0]
 
 
 def test_check_of_the_index_of_another_tree_fails(twinfs, tree, tmp_path):

@@ -136,7 +136,7 @@ def test_index_of_a_mounted_view_is_refused_at_once(twinfs, small, mount, strace
     with twinfs.mounted(small, at=tmp_path / "first") as view:
         result, trace = twinfs.traced("mount", small, mount, calls="trace=flock")
         assert result.status == 1
-        assert f"for the view at '{view.path}'; unmount that first" in result.error.decode()
+        assert f"for the view at '{view.path}'; unmount the view" in result.error.decode()
         assert trace.count(b"LOCK_EX") == 1
 
 

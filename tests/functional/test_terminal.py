@@ -100,7 +100,7 @@ def test_who_waits_for_a_view_is_told_what_for(twinfs, source, mount):
     with slow(source), terminal(200) as seen:
         twinfs.ok("mount", source, mount)
         assert run_at(seen, twinfs, "list", mount) == 3
-    assert re.fullmatch(rf"twinfs: waiting for the view at '{mount}', which is still to compare "
+    assert re.fullmatch(rf"twinfs: waiting for the view at '{mount}', which has to compare "
                         r"\d+ files?", seen.lines()[0]), seen.lines()
 
 
