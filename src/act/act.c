@@ -55,11 +55,11 @@ const char *act_outcome_text(enum act_outcome outcome)
 	static const char *const texts[] = {
 		[ACT_DONE] = "done",
 		[ACT_NEEDLESS] = "already shares its bytes with the kept file",
-		[ACT_GONE] = "no longer exists",
+		[ACT_MISSING] = "no longer exists",
 		[ACT_CHANGED] = "was replaced by another file",
 		[ACT_DIFFERS] = "is no longer equal to the kept file",
 		[ACT_BUSY] = "is open for writing",
-		[ACT_KEPT_GONE] = "the kept file no longer exists",
+		[ACT_KEPT_MISSING] = "the kept file no longer exists",
 		[ACT_KEPT_CHANGED] = "the kept file was replaced by another file",
 		[ACT_KEPT_BUSY] = "the kept file is open for writing",
 		[ACT_KEPT_ITSELF] =
@@ -313,7 +313,7 @@ int act_flush(struct act *act)
 
 /* ---- adding -------------------------------------------------------------------------- */
 
-static const char *keep_text(struct act *act, const char *text)
+static const char *store_text(struct act *act, const char *text)
 {
 	return arena_copy(&act->memory, text, strlen(text));
 }
@@ -325,7 +325,7 @@ static const char *absolute_path(struct act *act, const struct act_file *file)
 	if (source_absolute_path(act->settings.sources, file->source, file->path, &path) < 0 ||
 	    !bytes_text(&path))
 		return NULL;
-	return keep_text(act, bytes_text(&path));
+	return store_text(act, bytes_text(&path));
 }
 
 /* Returns the path that a copy moves to: <destination>/<tree>/<path>. */
@@ -338,7 +338,7 @@ static const char *destination_path(struct act *act, const struct act_file *copy
 			 copy->path) < 0 ||
 	    !bytes_text(&path))
 		return NULL;
-	return keep_text(act, bytes_text(&path));
+	return store_text(act, bytes_text(&path));
 }
 
 /* Makes the relative target of a symlink at one absolute path that leads to another one. */
@@ -367,14 +367,14 @@ static const char *link_target(struct act *act, const struct waiting *waiting)
 		return kept;
 	if (relative_target(&target, copy, kept) < 0 || !bytes_text(&target))
 		return NULL;
-	return keep_text(act, bytes_text(&target));
+	return store_text(act, bytes_text(&target));
 }
 
-static bool keep_file(struct act *act, struct act_file *kept, struct attributes *attributes,
-		      const struct act_file *file)
+static bool store_file(struct act *act, struct act_file *kept, struct attributes *attributes,
+		       const struct act_file *file)
 {
 	*attributes = *file->attributes;
-	*kept = (struct act_file){file->source, keep_text(act, file->path), attributes};
+	*kept = (struct act_file){file->source, store_text(act, file->path), attributes};
 	return kept->path;
 }
 
@@ -393,7 +393,7 @@ static int note_mount(struct act *act, struct waiting *waiting)
 		return 0;
 	if (place_find_mount(place.directory, &path, &mount->root) == 0 && bytes_text(&path)) {
 		below = path_below(bytes_text(&path), sources->list[copy->source].path);
-		mount->path = below && *below ? keep_text(act, bytes_text(&path)) : NULL;
+		mount->path = below && *below ? store_text(act, bytes_text(&path)) : NULL;
 		if (below && *below && !mount->path) {
 			place_close(&place);
 			return -ENOMEM;
@@ -439,8 +439,8 @@ int act_add(struct act *act, const struct act_file *kept, const struct act_file 
 	int r;
 
 	*waiting = (struct waiting){.target = NULL};
-	if (!keep_file(act, &waiting->kept, &waiting->kept_attributes, kept) ||
-	    !keep_file(act, &waiting->copy, &waiting->copy_attributes, copy))
+	if (!store_file(act, &waiting->kept, &waiting->kept_attributes, kept) ||
+	    !store_file(act, &waiting->copy, &waiting->copy_attributes, copy))
 		return -ENOMEM;
 	if (act->settings.kind == ACT_SYMLINK) {
 		waiting->target = link_target(act, waiting);

@@ -55,11 +55,11 @@ enum act_outcome {
 	ACT_DONE,
 	ACT_NEEDLESS, /* already one inode, or all blocks are shared */
 	/* Refused: nothing has changed. */
-	ACT_GONE, /* its name no longer exists */
+	ACT_MISSING, /* its name no longer exists */
 	ACT_CHANGED, /* its name leads to another file than the indexed one */
 	ACT_DIFFERS, /* its bytes are not equal to those of the kept file */
 	ACT_BUSY, /* a program has it open for writing, or is opening it */
-	ACT_KEPT_GONE, /* the name of the kept file no longer exists */
+	ACT_KEPT_MISSING, /* the name of the kept file no longer exists */
 	ACT_KEPT_CHANGED, /* the name of the kept file leads to another file */
 	ACT_KEPT_BUSY, /* a program has the kept file open for writing, or is opening it */
 	ACT_KEPT_ITSELF, /* it is the kept file, shown a second time by an overlay or FUSE */

@@ -152,7 +152,7 @@ bool held_is_unbroken(const struct held *held)
 /* The kernel removes a lease lease-break-time seconds after a program opened the file for writing
  * (0: never). F_GETLEASE gives the same answer for a removed lease and one that is being broken, so
  * half of that time is trusted. */
-bool held_keeps_writer_waiting(const struct held *held, uint64_t since_ns)
+bool held_blocks_writer(const struct held *held, uint64_t since_ns)
 {
 	uint64_t patience_s = number_read_file("/proc/sys/fs/lease-break-time");
 

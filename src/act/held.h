@@ -57,7 +57,7 @@ bool held_is_unbroken(const struct held *held);
 
 /* Returns whether the kernel still blocks the writer that broke the lease, so that the bytes are
  * those of since_ns, a time when the lease was unbroken (clock_monotonic_ns). */
-bool held_keeps_writer_waiting(const struct held *held, uint64_t since_ns);
+bool held_blocks_writer(const struct held *held, uint64_t since_ns);
 
 /* Releases the lease, so that a blocked writer continues. */
 void held_release_lease(struct held *held);

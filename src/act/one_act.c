@@ -36,7 +36,7 @@ static enum act_outcome outcome_of(int result, bool kept)
 	if (result == HELD_NO_LEASE)
 		return ACT_NO_LEASE;
 	if (result == -ENOENT || result == -ENOTDIR || result == -ENODEV || result == -ELOOP)
-		return kept ? ACT_KEPT_GONE : ACT_GONE;
+		return kept ? ACT_KEPT_MISSING : ACT_MISSING;
 	return ACT_FAILED;
 }
 
@@ -112,7 +112,7 @@ bool one_act_still_holds(struct one_act *act)
 		return one_act_refuse(act, ACT_KEPT_ITSELF);
 	if (!place_leads_to(&kept->place, kept->place.name, &kept->held.status) ||
 	    !is_in_its_folder(act, kept))
-		return one_act_refuse(act, ACT_KEPT_GONE);
+		return one_act_refuse(act, ACT_KEPT_MISSING);
 	if (!held_is_unbroken(&kept->held))
 		return one_act_refuse(act, ACT_KEPT_BUSY);
 	if (!held_is_unbroken(&act->copy.held))
@@ -157,7 +157,7 @@ bool one_act_is_still_verified(struct one_act *act)
 	if (!place_leads_to(&act->copy.place, act->other, &copy->status))
 		return one_act_refuse(act, ACT_CHANGED);
 	if (!is_in_its_folder(act, &act->copy))
-		return one_act_refuse(act, ACT_GONE);
+		return one_act_refuse(act, ACT_MISSING);
 	if (!copy->leased || !act->kept->held.leased)
 		return one_act_verify(act) && sync_kept(act);
 	return one_act_still_holds(act);

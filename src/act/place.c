@@ -191,7 +191,7 @@ bool place_is_immutable(const struct place *place)
 	return is_immutable(place->directory, place->name) || is_immutable(place->directory, "");
 }
 
-bool place_keeps_names(const struct place *place, uid_t owner)
+bool place_has_permanent_names(const struct place *place, uid_t owner)
 {
 	uid_t user = geteuid();
 	struct stat status;

@@ -76,7 +76,7 @@ bool place_is_immutable(const struct place *place);
  * root may lack (unlink(2), EPERM).
  *
  * owner	of the file that would get the name */
-bool place_keeps_names(const struct place *place, uid_t owner);
+bool place_has_permanent_names(const struct place *place, uid_t owner);
 
 /* Renames within the directory by renameat2(2). Returns 0 or -errno. */
 MUST_CHECK int place_rename(const struct place *place, const char *from, const char *to,

@@ -177,7 +177,7 @@ static int note_made(struct one_act *act, int directory, const char *name)
  * there: file_copy() fails and the copy stays. */
 static int copy_to(struct one_act *act, const struct place *parent, struct stat *arrived)
 {
-	int r = place_keeps_names(parent, geteuid())
+	int r = place_has_permanent_names(parent, geteuid())
 			? -EPERM
 			: file_copy(act->copy.held.fd, parent->directory, act->other);
 
@@ -198,7 +198,7 @@ static int copy_to(struct one_act *act, const struct place *parent, struct stat 
 static int link_to(struct one_act *act, const struct place *parent, struct stat *arrived)
 {
 	const struct arrived *known = act->arrived;
-	int r = place_keeps_names(parent, geteuid()) ? -EPERM : 0;
+	int r = place_has_permanent_names(parent, geteuid()) ? -EPERM : 0;
 
 	if (r == 0 && known->is_known && known->file.fd >= 0)
 		r = note_made(act, known->file.fd, "");
@@ -258,7 +258,7 @@ bool one_act_quarantine(struct one_act *act)
 	int r = place_rename(place, place->name, act->other, RENAME_NOREPLACE);
 
 	if (r == -ENOENT)
-		return one_act_refuse(act, ACT_GONE);
+		return one_act_refuse(act, ACT_MISSING);
 	if (r < 0) {
 		one_act_fail(act, r);
 		return false;

@@ -63,7 +63,7 @@ static bool may_be_linked(struct one_act *act)
 	bool symbolic = act->settings->kind == ACT_SYMLINK;
 	uid_t owner = symbolic ? geteuid() : act->kept->held.status.st_uid;
 
-	if (place_keeps_names(&act->copy.place, owner))
+	if (place_has_permanent_names(&act->copy.place, owner))
 		return one_act_refuse(act, ACT_IMMUTABLE);
 	if (!symbolic && act->kept->held.status.st_dev != act->copy.held.status.st_dev)
 		return one_act_refuse(act, ACT_OTHER_FILE_SYSTEM);
@@ -147,7 +147,7 @@ static bool is_what_was_verified(struct one_act *act)
 	if (!is_our_link(act, act->copy.place.name))
 		return one_act_refuse(act, ACT_CHANGED);
 	if (!link_leads_to_kept(act))
-		return one_act_refuse(act, ACT_KEPT_GONE);
+		return one_act_refuse(act, ACT_KEPT_MISSING);
 	if (!act->settings->force_metadata && !has_same_metadata(act))
 		return false;
 	return one_act_is_still_verified(act);
@@ -159,7 +159,7 @@ static bool is_what_was_verified(struct one_act *act)
 static bool writer_may_use_link(const struct one_act *act)
 {
 	return act->result->outcome == ACT_KEPT_BUSY &&
-	       held_keeps_writer_waiting(&act->kept->held, act->verified_ns) &&
+	       held_blocks_writer(&act->kept->held, act->verified_ns) &&
 	       held_is_unbroken(&act->copy.held);
 }
 
@@ -177,7 +177,7 @@ static bool symlink_is_valid(struct one_act *act)
 	const struct place *place = &act->copy.place;
 
 	if (!link_leads_to_kept(act))
-		(void)one_act_refuse(act, ACT_KEPT_GONE);
+		(void)one_act_refuse(act, ACT_KEPT_MISSING);
 	else if (one_act_still_holds(act) || writer_may_use_link(act))
 		return true;
 	if (is_our_link(act, place->name))
@@ -205,7 +205,7 @@ void act_replace(struct one_act *act)
 		return;
 	r = make_link(act);
 	if (r == -ENOENT)
-		act->result->outcome = ACT_KEPT_GONE;
+		act->result->outcome = ACT_KEPT_MISSING;
 	else if (r < 0)
 		one_act_fail(act, r);
 	if (r < 0)
@@ -214,7 +214,7 @@ void act_replace(struct one_act *act)
 	if (r < 0) {
 		one_act_fail(act, r);
 		if (r == -ENOENT)
-			act->result->outcome = ACT_GONE;
+			act->result->outcome = ACT_MISSING;
 		remove_link(act);
 	} else if (!is_what_was_verified(act) && !writer_may_use_link(act)) {
 		exchange_back(act);

@@ -22,7 +22,7 @@
 
 /* Writes the info file and renames the copy into the trash. Returns 0, -EEXIST if the name is in
  * use, or another -errno. */
-static int enter(struct one_act *act, struct trash_folder *trash, const char *name)
+static int move_to_trash(struct one_act *act, struct trash_folder *trash, const char *name)
 {
 	int r = trash_entry_write_info(trash, name, act->other);
 
@@ -85,7 +85,7 @@ static void throw_away(struct one_act *act, struct trash_folder *trash)
 		if (r == 0)
 			r = note_info(act, trash, bytes_text(&name));
 		if (r == 0)
-			r = enter(act, trash, bytes_text(&name));
+			r = move_to_trash(act, trash, bytes_text(&name));
 	}
 	if (r == 0) {
 		check_trashed(act, trash, bytes_text(&name));

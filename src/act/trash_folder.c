@@ -69,7 +69,7 @@ static int open_named(const char *path, bool make)
 /* Opens ~/.local/share. */
 static int open_default_data(struct bytes *path)
 {
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets the environment */
 	const char *home = getenv("HOME");
 	AUTO_CLOSE int directory = open_named(home, false);
 	AUTO_CLOSE int local = directory < 0 ? -1 : open_own(directory, ".local", 0);
@@ -84,7 +84,7 @@ static int open_default_data(struct bytes *path)
 
 static int open_data(struct bytes *path)
 {
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets the environment */
 	const char *data = getenv("XDG_DATA_HOME");
 
 	if (!data || *data != '/')

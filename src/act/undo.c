@@ -280,7 +280,7 @@ static void forget_info(const struct intent *intent)
 
 /* Outcomes if the directory or saved bytes of a copy are missing. */
 enum {
-	FOLDER_IS_GONE = 1, /* the directory was removed or moved */
+	FOLDER_IS_MISSING = 1, /* the directory was removed or moved */
 	BYTES_ARE_ELSEWHERE = 2, /* so was the directory, but a rescue folder has the bytes */
 	BYTES_ARE_MISSING = 3, /* the rescue folder does not have the bytes */
 };
@@ -301,7 +301,7 @@ static void report(struct undoing *undoing, const struct intent *intent, int res
 
 	if (bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
 		return;
-	if (result == FOLDER_IS_GONE)
+	if (result == FOLDER_IS_MISSING)
 		log_warning("cannot undo an interrupted act on %s: its folder no longer exists; if "
 			    "the folder was moved and contains a file %s, rename that file",
 			    quote_path(bytes_text(&path)), quote_path(intent->other));
@@ -448,7 +448,7 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 	undoing->is_edited = undoing->is_completed = false;
 	if (r == -ENOENT) {
 		r = has_saved_bytes(intent) ? BYTES_ARE_ELSEWHERE : 0;
-		report(undoing, intent, r ? r : FOLDER_IS_GONE);
+		report(undoing, intent, r ? r : FOLDER_IS_MISSING);
 		if (r == 0 && intent->saved)
 			forget_saved(intent);
 	} else if (r == 0) {

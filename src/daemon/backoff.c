@@ -158,7 +158,7 @@ int backoff_changed(struct backoff *backoff, uint64_t id, bool closed, uint64_t 
 	if (closed)
 		file->busy = 0;
 	else if (file->busy > 0 && due_ns < file->due_ns)
-		due_ns = file->due_ns; /* it is known to be open: the backoff goes on */
+		due_ns = file->due_ns; /* known to be open: the backoff continues */
 	return wait_until(backoff, file, due_ns);
 }
 

@@ -159,11 +159,11 @@ static int take_inbox(struct follower *follower)
 }
 
 /* Sets how far renames are trusted in the round of these events. */
-static void weigh(struct follower *follower)
+static void update_trust(struct follower *follower)
 {
 	size_t count = follower->ingest.sources->count;
 
-	if (rename_trust_weigh(&follower->trust, &follower->dirty, !follower->purge))
+	if (rename_trust_update(&follower->trust, &follower->dirty, !follower->purge))
 		source_states_require_walk_all(follower->sources, count);
 	if (source_states_need_walk(follower->sources, count))
 		rename_trust_lower(&follower->trust.level, RENAME_NEEDS_WALK);
@@ -182,7 +182,7 @@ static int take_all(struct follower *follower)
 		r = watch_take(follower->watch, &follower->dirty);
 	if (follower->dirty.overflowed)
 		check_roots(follower);
-	weigh(follower);
+	update_trust(follower);
 	if (r == 0)
 		r = note_sources(follower, follower->dirty.overflowed);
 	if (r == 0)
@@ -234,7 +234,7 @@ static int recheck_once(struct follower *follower)
 	if (r == 0)
 		r = recheck_list(follower, list, count);
 	if (r == 0 || r == -ESTALE || r == -ELOOP)
-		rename_trust_keep(&follower->trust, &follower->dirty);
+		rename_trust_finish_round(&follower->trust, &follower->dirty);
 	if (r == -ESTALE || r == -ELOOP) {
 		log_debug("cannot apply moves of directories: %s; walking all sources",
 			  error_text(r));

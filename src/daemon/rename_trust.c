@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/rename_trust.h"
 
-bool rename_trust_weigh(struct rename_trust_state *state, struct event_set *events, bool purged)
+bool rename_trust_update(struct rename_trust_state *state, struct event_set *events, bool purged)
 {
 	bool lost = events->overflowed || events->has_unknown_dir;
 
@@ -15,7 +15,7 @@ bool rename_trust_weigh(struct rename_trust_state *state, struct event_set *even
 	return lost;
 }
 
-void rename_trust_keep(struct rename_trust_state *state, struct event_set *events)
+void rename_trust_finish_round(struct rename_trust_state *state, struct event_set *events)
 {
 	event_set_reset(&state->earlier);
 	state->earlier = *events;

@@ -24,7 +24,7 @@ struct rename_trust_state {
  * purged	the index has no file without a name, so a rename cannot bring one back
  *
  * Returns whether events were lost: any file may have been written to. */
-bool rename_trust_weigh(struct rename_trust_state *state, struct event_set *events, bool purged);
+bool rename_trust_update(struct rename_trust_state *state, struct event_set *events, bool purged);
 
 /* Lowers the trust to this level, unless it is lower already. */
 static inline void rename_trust_lower(enum rename_trust *trust, enum rename_trust level)
@@ -33,8 +33,8 @@ static inline void rename_trust_lower(enum rename_trust *trust, enum rename_trus
 		*trust = level;
 }
 
-/* Moves the events of a finished round into state, for the next rename_trust_weigh(). */
-void rename_trust_keep(struct rename_trust_state *state, struct event_set *events);
+/* Moves the events of a finished round into state, for the next rename_trust_update(). */
+void rename_trust_finish_round(struct rename_trust_state *state, struct event_set *events);
 
 void rename_trust_free(struct rename_trust_state *state);
 

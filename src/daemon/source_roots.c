@@ -16,7 +16,7 @@
 enum root_state {
 	ROOT_SAME,
 	ROOT_NEW, /* another directory on the same file system */
-	ROOT_GONE,
+	ROOT_MISSING,
 };
 
 /* Returns whether the directory is on the file system that the index has for the source. */
@@ -32,7 +32,7 @@ static bool is_on_filesystem_of(const struct sources *sources, const struct sour
 	       now.filesystem == root.attributes.filesystem;
 }
 
-/* Examines the path of a source. *fd: the directory that is there now, -1 if it cannot be
+/* Examines the path of a source. *fd: the directory at it now, -1 if it cannot be
  * opened. */
 static enum root_state examine(const struct sources *sources, const struct source *source, int *fd)
 {
@@ -40,14 +40,14 @@ static enum root_state examine(const struct sources *sources, const struct sourc
 
 	*fd = open(source->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (*fd < 0 || fstat(*fd, &now) < 0 || fstat(source->fd, &before) < 0)
-		return ROOT_GONE;
+		return ROOT_MISSING;
 	if (is_same_inode(&before, &now) && before.st_nlink > 0)
 		return ROOT_SAME;
 	/* a new root that is empty may be the mount point of an unmounted disk, or not filled
 	 * yet */
 	return is_on_filesystem_of(sources, source, *fd) && !source_is_emptied(sources, source, *fd)
 		       ? ROOT_NEW
-		       : ROOT_GONE;
+		       : ROOT_MISSING;
 }
 
 /* Replaces the old root by the new one, under the same descriptor number. */
@@ -69,7 +69,7 @@ uint64_t source_roots_check(const struct sources *sources, struct watch *watch)
 		AUTO_CLOSE int fd = -1;
 		enum root_state state = examine(sources, source, &fd);
 		bool was_missing = atomic_load(&source->missing);
-		bool missing = state == ROOT_GONE;
+		bool missing = state == ROOT_MISSING;
 
 		if (state == ROOT_NEW)
 			missing = !replace(source, i, fd, watch);

@@ -29,7 +29,7 @@ static int locate(const struct doctor *doctor, char **folder)
 	if (doctor->index)
 		return index_folder_given(doctor->index, folder);
 	if (doctor->sources.count == 0)
-		return index_folder_place(folder);
+		return index_folders_parent(folder);
 	r = source_paths_resolve(doctor->sources.items, doctor->sources.count, &resolved);
 	if (r == 0)
 		r = index_folder_for_sources(resolved, folder);

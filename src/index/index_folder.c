@@ -71,7 +71,7 @@ static int state_folder(char **folder)
 	return asprintf(folder, "%s" HOME_STATE_FOLDER, home) < 0 ? -ENOMEM : 0;
 }
 
-int index_folder_place(char **folder)
+int index_folders_parent(char **folder)
 {
 	AUTO_FREE char *state = NULL;
 	int r;
@@ -148,19 +148,19 @@ int index_folder_for_sources(char *const *resolved, char **folder)
 	char name[INDEX_NAME_MAX];
 	int r;
 
-	r = index_folder_place(&indexes);
+	r = index_folders_parent(&indexes);
 	if (r < 0)
 		return r;
 	index_folder_name(name, resolved);
 	return asprintf(folder, "%s/%s", indexes, name) < 0 ? -ENOMEM : 0;
 }
 
-int index_folder_make_place(void)
+int index_folders_make_parent(void)
 {
 	AUTO_FREE char *indexes = NULL;
 	int r;
 
-	r = index_folder_place(&indexes);
+	r = index_folders_parent(&indexes);
 	if (r < 0)
 		return r;
 	r = make_folders(indexes);
@@ -218,7 +218,7 @@ int index_folders_list(struct text_list *folders)
 	AUTO_CLOSEDIR DIR *directory = NULL;
 	int r;
 
-	r = index_folder_place(&indexes);
+	r = index_folders_parent(&indexes);
 	if (r < 0)
 		return r;
 	directory = opendir(indexes);

@@ -10,7 +10,7 @@ struct text_list;
 
 /* Returns the default folder, which contains the indexes without --index. Creates nothing; the
  * caller frees it. Returns 0 or -errno; logged if there is no home folder. */
-MUST_CHECK int index_folder_place(char **folder);
+MUST_CHECK int index_folders_parent(char **folder);
 
 /* Returns the default index folder for a list of sources. Its name is made of the first source and
  * a hash of all sources in their order. Creates nothing.
@@ -23,7 +23,7 @@ MUST_CHECK int index_folder_place(char **folder);
 MUST_CHECK int index_folder_for_sources(char *const *resolved, char **folder);
 
 /* Creates the default folder and its missing parents (mode 0700). Returns 0 or -errno, logged. */
-MUST_CHECK int index_folder_make_place(void);
+MUST_CHECK int index_folders_make_parent(void);
 
 /* Makes the folder of --index absolute; the caller frees it. Returns 0 or -errno, logged. */
 MUST_CHECK int index_folder_given(const char *given, char **folder);

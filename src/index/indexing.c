@@ -94,7 +94,7 @@ int indexing_open(struct indexing *indexing)
 						.beside = indexing->beside};
 	int r;
 
-	r = !settings->folder ? index_folder_make_place() : 0;
+	r = !settings->folder ? index_folders_make_parent() : 0;
 	if (r < 0)
 		return r;
 	r = open_when_free(&indexing->catalog, &options);
