@@ -63,11 +63,11 @@ void comparer_free(struct comparer *comparer); /* accepts NULL */
  */
 void comparer_changed(struct comparer *comparer, uint64_t file, bool closed);
 
-/* Notes that a file of this size entered the index with its content known: the comparison under way
- * does not include it. */
+/* Notes a rival: a file of this size that entered the index with its content known. The comparison
+ * under way does not include it, although it may be equal. */
 void comparer_note_rival(struct comparer *comparer, uint64_t size);
 
-/* Returns whether such a file was noted since the comparison under way began. */
+/* Returns whether a rival of this size was noted since the comparison under way began. */
 bool comparer_has_new_rival(struct comparer *comparer, uint64_t size);
 
 /* Notes that a file differs from its index entry. */

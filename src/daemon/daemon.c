@@ -216,7 +216,7 @@ static void on_moved(void *context)
 	lanes_note_moved(daemon->lanes);
 }
 
-static void on_suspect(void *context, uint64_t file)
+static void on_source_changed(void *context, uint64_t file)
 {
 	struct daemon *daemon = context;
 
@@ -262,8 +262,7 @@ static void on_commit(const struct commit_delta *delta, void *context)
 		session_invalidate(daemon->session, invalidation);
 	else
 		log_error("cannot invalidate cached names of the view: out of memory; unmount the "
-			  "view "
-			  "and mount it again");
+			  "view and mount it again");
 	for (size_t i = 0; i < delta->file_count; i++) {
 		if (delta->files[i].what & DELTA_FILE_UNREAD)
 			lanes_changed(daemon->lanes, delta->files[i].file, delta->files[i].size,
@@ -435,7 +434,7 @@ static int start(struct daemon *daemon)
 	const struct sources *sources = &daemon->indexing->sources;
 	struct session_settings session_settings = session_settings_of(daemon);
 	const struct view_hooks hooks = {
-		.source_changed = on_suspect,
+		.source_changed = on_source_changed,
 		.recheck = on_recheck,
 		.writer_found = on_writer_met,
 		.report = make_report,

@@ -236,8 +236,7 @@ static int recheck_once(struct follower *follower)
 	if (r == 0 || r == -ESTALE || r == -ELOOP)
 		rename_trust_finish_round(&follower->trust, &follower->dirty);
 	if (r == -ESTALE || r == -ELOOP) {
-		log_debug("cannot apply moves of directories: %s; walking all sources",
-			  error_text(r));
+		log_debug("cannot apply moves: %s; walking all sources", error_text(r));
 		r = note_all_sources(follower);
 	}
 	follower->purge = true;

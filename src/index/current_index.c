@@ -34,7 +34,7 @@ static int explain_unfinished(struct bytes *text, const char *mount_point, int r
 	if (result == -EBUSY)
 		return bytes_append_text(
 			text, "cannot update the index: another process is changing it; try again "
-			      "when that has ended");
+			      "when it has finished");
 	if (result == -ESRCH)
 		return bytes_append_text(text, "cannot update the index: the view that maintained "
 					       "it has ended; try again");
@@ -44,8 +44,8 @@ static int explain_unfinished(struct bytes *text, const char *mount_point, int r
 				    "is not mounted; try again when it is mounted or has ended",
 				    quote_path(mount_point));
 	return bytes_format(text,
-			    "the view at %s, which maintains the index, cannot update it: %s; see "
-			    "'twinfs status'",
+			    "cannot update the index: the view at %s, which maintains it, reports: "
+			    "%s; see 'twinfs status'",
 			    quote_path(mount_point), error_text(result));
 }
 

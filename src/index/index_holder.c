@@ -66,13 +66,11 @@ void index_holder_explain(const char *folder)
 
 	if (r < 0 || holder.pid <= 0)
 		log_error("cannot use the index %s: another twinfs uses the index; try again when "
-			  "that "
-			  "has ended",
+			  "it has finished",
 			  quote_path(folder));
 	else if (holder.mount_point[0] == '\0')
-		log_error("cannot use the index %s: process %d uses the index; try again when that "
-			  "has "
-			  "ended",
+		log_error("cannot use the index %s: process %d uses the index; try again when it "
+			  "has finished",
 			  quote_path(folder), (int)holder.pid);
 	else if (is_mounted(folder, holder.mount_point))
 		log_error("cannot use the index %s: process %d uses the index for the view at %s; "
@@ -80,9 +78,8 @@ void index_holder_explain(const char *folder)
 			  quote_path(folder), (int)holder.pid, quote_path(holder.mount_point));
 	else
 		log_error("cannot use the index %s: process %d uses the index for a view at %s, "
-			  "which "
-			  "is not mounted; try again when the process has ended, or end it with "
-			  "'kill %d'",
+			  "which is not mounted; try again when the process has ended, or end it "
+			  "with 'kill %d'",
 			  quote_path(folder), (int)holder.pid, quote_path(holder.mount_point),
 			  (int)holder.pid);
 }

@@ -127,7 +127,7 @@ static int check_unfinished(const struct served_options *options)
 	    (settings->excludes.count == 0 && !settings->file_systems_given))
 		return 0;
 	log_error("cannot use the index %s with %s: another process is changing it; try again when "
-		  "that has ended",
+		  "it has finished",
 		  quote_path(options->folder),
 		  settings->excludes.count > 0 ? "--exclude"
 					       : file_systems_option(settings->cross_file_systems));

@@ -190,7 +190,7 @@ def check_act_does_nothing(twinfs, command, options, source, aside):
     assert result.status == 1, (command, result)
     assert gone == set(), command
     assert result.out == b"", command
-    assert "try again when that has ended" in result.error.decode(), result
+    assert "try again when it has finished" in result.error.decode(), result
     assert names(aside) == set()
 
 
