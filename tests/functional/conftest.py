@@ -18,6 +18,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
+import backups  # noqa: E402
+import changes  # noqa: E402
 import skips  # noqa: E402
 import trees  # noqa: E402
 from disks import disk  # noqa: E402
@@ -38,16 +40,16 @@ def pytest_configure(config):
 
 
 def let_programs_be_interrupted():
-    """What a shell starts in the background has SIGINT ignored, and so would all that it starts."""
+    """A shell ignores SIGINT in its background jobs, and their children would inherit that."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextlib.contextmanager
 def place():
-    """Where the trees of a session are made: on a disk of their own where that can be had.  It goes
-    at once with all that is on it, and file after file can be made and removed: an ext4 without a
-    journal goes through all inodes of the last minute's removals for each file that it makes."""
+    """A folder for the trees of a session, on a disk of its own if possible. Removing the disk is
+    faster than removing its files. An ext4 without a journal, as a machine may have, looks at all
+    inodes removed in the last minute for each file that is created."""
     with contextlib.ExitStack() as ending:
         folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="twinfs-test-")))
         ending.callback(trees.remove, folder)
@@ -61,14 +63,14 @@ def place():
 
 @pytest.fixture(scope="session")
 def session():
-    """One run of the suite; fails at its end where anything of it is left behind."""
+    """One run of the suite; fails at its end if anything is left behind."""
     let_programs_be_interrupted()
     take_own_mounts()
     with place() as base:
         os.mkdir(f"{base}/sanitizer")
         os.chmod(f"{base}/sanitizer", 0o1777)
         mark = uuid.uuid4().hex
-        # A copy, so that a plain user can reach it wherever the tree is.
+        # A copy that plain users can reach wherever the build folder is.
         binary = shutil.copy(os.path.realpath(os.environ["TWINFS"]), f"{base}/twinfs")
         for name in ("oracle.py", "walk.py"):  # the oracle of a plain user
             shutil.copy(Path(__file__).parent / name, base)
@@ -82,7 +84,7 @@ def session():
 
 @pytest.fixture
 def tmp_path(session):
-    """A folder on the disk, open to every user, removed after the test whatever is in it."""
+    """A folder that every user may enter, removed after the test."""
     folder = Path(tempfile.mkdtemp(prefix="t-", dir=session.base))
     folder.chmod(0o755)
     yield folder
@@ -91,7 +93,7 @@ def tmp_path(session):
 
 @pytest.fixture(scope="module")
 def scratch(session):
-    """The same for the tests of a whole file."""
+    """A folder for all tests of a file, which every user may enter."""
     folder = Path(tempfile.mkdtemp(prefix="m-", dir=session.base))
     folder.chmod(0o755)
     yield folder
@@ -100,12 +102,13 @@ def scratch(session):
 
 @pytest.fixture(autouse=True)
 def guard(session, tmp_path):
-    """Ends what hangs, and fails the test that leaves something behind or upsets a sanitizer."""
+    """Ends a test that hangs, and fails a test that leaves something behind or causes a report of
+    a sanitizer."""
     hung = threading.Event()
 
     def give_up():
         hung.set()
-        session.kill_all()  # a killed daemon answers every waiting call with an error
+        session.kill_all()  # calls that wait for a killed daemon fail
 
     before = len(session.sanitizer_reports())
     timer = threading.Timer(3 * TIMEOUT, give_up)
@@ -122,7 +125,7 @@ def guard(session, tmp_path):
 
 @pytest.fixture
 def twinfs(session, tmp_path):
-    """Runs the program with an index of this test."""
+    """The program, with an index of this test."""
     return Program(session, tmp_path)
 
 
@@ -141,19 +144,19 @@ def preload(twinfs, name):
 
 @pytest.fixture
 def plain_build(twinfs):
-    """For tests that sanitizers and counting of coverage disturb."""
+    """Skips tests that fail with sanitizers or counting of coverage."""
     need_plain_build(twinfs)
 
 
 @pytest.fixture
 def no_leases(twinfs):
-    """The program finds every file system to be one without leases."""
+    """Makes every file system one without leases for the program."""
     preload(twinfs, "no_leases")
 
 
 @pytest.fixture
 def take_filesystem_for(twinfs):
-    """The program finds every file system to be of the type that is given."""
+    """Makes every file system one of the given type for the program."""
     preload(twinfs, "other_filesystem")
 
     def take_for(number):
@@ -169,9 +172,57 @@ def source(tmp_path):
     return folder
 
 
+@pytest.fixture
+def small(source):
+    """The root, bytes, of a source with two groups and some lone files."""
+    return trees.small(source)
+
+
+@pytest.fixture
+def mixed(source):
+    """The root, bytes, of a source with every kind of file."""
+    return trees.mixed(source)
+
+
+@pytest.fixture
+def everything(source):
+    """A source with all that rsync can copy."""
+    return backups.everything(source)
+
+
+@pytest.fixture
+def mount(tmp_path):
+    """An empty folder to mount on."""
+    folder = tmp_path / "mount"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def aside(tmp_path):
+    """An empty folder beside the source."""
+    folder = tmp_path / "aside"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def target(tmp_path):
+    """The path of a folder to restore to, which does not exist yet."""
+    return tmp_path / "target"
+
+
+@pytest.fixture
+def view(twinfs, source):
+    """A mounted view of the tree that all changes start from."""
+    changes.build(source)
+    with twinfs.mounted(source) as mounted:
+        yield mounted
+
+
 @pytest.fixture(scope="session")
 def plain_user():
-    """A user without rights: the one who runs the suite, or nobody."""
+    """A user without rights: the user who runs the suite, or the user "nobody"."""
     if os.geteuid() != 0:
         return pwd.getpwuid(os.geteuid())
     if not shutil.which("setpriv"):
@@ -181,7 +232,7 @@ def plain_user():
 
 @pytest.fixture
 def as_user(session, tmp_path, plain_user):
-    """Runs the program as a plain user; tmp_path belongs to that user."""
+    """The program, run as a plain user, to whom tmp_path belongs."""
     if os.geteuid() != 0:
         return Program(session, tmp_path)
     os.chown(tmp_path, plain_user.pw_uid, plain_user.pw_gid)
@@ -190,7 +241,7 @@ def as_user(session, tmp_path, plain_user):
 
 @pytest.fixture(scope="session")
 def fuse_for_users(plain_user):
-    """Lets the plain user mount: usual systems let everybody open /dev/fuse, some only root."""
+    """Permits the plain user to mount. On some systems only root may open /dev/fuse."""
     helper = shutil.which("fusermount3")
     if not helper or not os.stat(helper).st_mode & stat.S_ISUID:
         pytest.skip("fusermount3 is not set up for plain users")
@@ -200,7 +251,7 @@ def fuse_for_users(plain_user):
     allow = ["setfacl", "-m", f"u:{plain_user.pw_uid}:rw", "/dev/fuse"]
     if os.geteuid() != 0:
         pytest.skip("/dev/fuse is not open to plain users")
-    # Runs of this suite side by side share the permission: the last to end takes it back.
+    # Concurrent runs share the permission; the last one removes it.
     with open("/dev/fuse", "rb", buffering=0) as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         if subprocess.run(allow, check=False, capture_output=True).returncode != 0:
@@ -219,7 +270,7 @@ def root_only():
 
 @pytest.fixture
 def make_disk(root_only, tmp_path):
-    """Makes simulated disks; options are those of RotatingDisk."""
+    """Returns a function that makes simulated disks and takes the options of RotatingDisk."""
     tool = find_tool(os.environ["TWINFS"])
     if not (tool and shutil.which("mkfs.ext4")):
         pytest.skip("needs rotating_disk, mkfs.ext4 and loop devices")
@@ -235,7 +286,7 @@ def make_disk(root_only, tmp_path):
 
 @pytest.fixture(scope="session")
 def strace():
-    """For tests that trace: skips them where this machine does not let us."""
+    """Skips tests that need strace if this machine has none or forbids tracing."""
     if not shutil.which("strace"):
         pytest.skip("needs strace")
     if subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], check=False,

@@ -102,6 +102,13 @@ class Source:
         return os.path.join(root, path) if path else root
 
 
+def path_groups(*roots, min_size=1, **options):
+    """The groups of some sources as a set of frozen sets of absolute paths."""
+    source = Source(roots, xattrs=False, **options)
+    return {frozenset(source.absolute(name) for inode in group for name in inode.names)
+            for group in source.groups(min_size)}
+
+
 def name_trees(roots):
     """(root, name) of each tree: given twice is one, nested is one, `~2` for equal names."""
     kept = []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Runs the program under test, mounts views, and knows every process and mount of a session.
 
-Whatever a session starts carries its mark in the environment; whatever it mounts lies
-below its base folder.  So leftovers are found, and only ours are ever ended.
+Every process of a session has a mark in its environment, and every mount is below the base folder.
+Leftovers are found by these, and no other process is ever ended.
 """
 import base64
 import contextlib
@@ -25,8 +25,8 @@ import prometheus
 import walk
 
 CLONE_NEWNS = 0x00020000  # linux/sched.h
-TIMEOUT = 300  # seconds: a guard against hanging, never a figure
-ENDING = 5  # seconds in which what has nothing to do any more is gone
+TIMEOUT = 300  # seconds after which a test counts as hanging; no test measures time by it
+ENDING = 5  # seconds in which a process that has nothing left to do ends
 MARK = "TWINFS_TEST_SESSION"
 STRACE = ("strace", "-f")
 READS = "read,readv,pread64,preadv,preadv2,splice,sendfile,copy_file_range,readahead"
@@ -34,9 +34,9 @@ ONLY_TRACED = "--seccomp-bpf"  # other calls cost nothing; but strace then injec
 
 
 def take_own_mounts():
-    """What tests at the same time in other processes mount is not seen by those of this one, and
-    what it leaves behind goes with it; where it is root. Nor does it hold their views: a daemon
-    ends when its view is mounted nowhere any more."""
+    """Gives this process a mount namespace of its own, if it is root. Concurrent runs then do not
+    see each other's mounts, leftovers vanish with the process, and no copy of a mount keeps the
+    daemon of another run alive."""
     if ctypes.CDLL(None).unshare(CLONE_NEWNS) == 0:
         subprocess.run(["mount", "--make-rprivate", "/"], check=True)
         subprocess.run(["umount", "-l", "-a", "-t", "fuse.twinfs"], check=False)
@@ -44,7 +44,7 @@ def take_own_mounts():
 
 @dataclass
 class Session:
-    """The binary, the base folder, the mark, and the plain user where there is one."""
+    """The binary, the base folder, the mark and the plain user of a run, if it has one."""
     binary: str
     base: str
     mark: str
@@ -60,7 +60,7 @@ class Session:
             "XDG_STATE_HOME": f"{home}/state",
             "LC_ALL": "C.UTF-8",
             "ASAN_OPTIONS": f"{reports}:exitcode=99",
-            # some versions print their reports to stderr, which a daemon does not have
+            # some versions print their reports to stderr, which a daemon has closed
             "UBSAN_OPTIONS": f"{reports}:exitcode=99:halt_on_error=1:print_stacktrace=1",
             "LSAN_OPTIONS": "report_objects=1",
             "TSAN_OPTIONS": f"{reports}:exitcode=99",
@@ -68,7 +68,7 @@ class Session:
         return environment
 
     def processes(self, mark=None):
-        """Ids of the live processes that carry our mark, or a narrower one."""
+        """Ids of the live processes that have the mark of the session, or another given mark."""
         wanted = (mark or f"{MARK}={self.mark}").encode()
         found = []
         for name in os.listdir("/proc"):
@@ -106,8 +106,8 @@ class Session:
             end_process(pid, signal.SIGKILL)
 
     def clean_up(self):
-        """End and unmount what is left; returns what it was."""
-        # what mounts for a daemon ends a moment after it where that was killed
+        """Ends and unmounts leftovers; returns what they were."""
+        # the mounter of a killed daemon ends a moment after it
         until(lambda: not self.processes(), ENDING)
         left = [f"process {pid}: {command_line(pid)}" for pid in self.processes()]
         self.kill_all()
@@ -127,7 +127,7 @@ def command_line(pid):
 
 @contextlib.contextmanager
 def stopped(pid):
-    """The process stands still meanwhile, with all its threads, unless somebody ends it."""
+    """All threads of the process are stopped meanwhile."""
     os.kill(pid, signal.SIGSTOP)
     assert until(lambda: all(path.read_text().split("State:\t")[1][0] in "Tt"
                              for path in Path(f"/proc/{pid}/task").glob("*/status")))
@@ -139,7 +139,7 @@ def stopped(pid):
 
 
 def end_process(pid, number, timeout=TIMEOUT):
-    """Signal a process that is not our child, and wait until it has ended."""
+    """Sends a signal to a process, which need not be a child, and waits until it has ended."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -157,12 +157,12 @@ def wait_ended(pid, timeout=TIMEOUT):
 
 
 def children(pid):
-    """Ids of the processes that it started, while they last."""
+    """Ids of the live children of a process."""
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def traced(pid):
-    """Of each of its threads, whether somebody traces it."""
+    """Whether each thread of a process is traced."""
     found = []
     for path in Path(f"/proc/{pid}/task").glob("*/status"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
@@ -171,8 +171,8 @@ def traced(pid):
 
 
 def is_held_by_strace(pid):
-    """Does what this strace runs wait in a system call that is delayed? Nothing else stops it for
-    longer than a moment."""
+    """Whether strace holds its child in a delayed system call. Other stops are much shorter, so
+    the child is looked at twice."""
     return any(map(is_delayed, children(pid))) and any(map(is_delayed, children(pid)))
 
 
@@ -194,7 +194,7 @@ def has_open(pid, path):
 
 
 def detach(path):
-    """Unmount whatever is there, dead or busy."""
+    """Unmounts a path lazily, be its mount dead or busy."""
     for command in (["fusermount3", "-u", "-z", path], ["umount", "-l", path]):
         if shutil.which(command[0]) and subprocess.run(
                 command, check=False, capture_output=True).returncode == 0:
@@ -206,7 +206,7 @@ def is_mounted(path):
 
 
 def is_refused(mount):
-    """The daemon could not answer the kernel's first request, as libfuse had no memory for it."""
+    """Whether the daemon failed to answer the first request of the kernel, for lack of memory."""
     try:
         os.stat(mount)
     except OSError as error:
@@ -215,7 +215,7 @@ def is_refused(mount):
 
 
 def until(claim, timeout=TIMEOUT):
-    """Bounded poll: true as soon as the claim holds."""
+    """Polls until the claim holds; false if the time is up."""
     end = time.monotonic() + timeout
     while not claim():
         if time.monotonic() > end:
@@ -226,7 +226,7 @@ def until(claim, timeout=TIMEOUT):
 
 @dataclass
 class Result:
-    """What a run gave: status, and output as bytes and text."""
+    """Exit status and output of a run."""
     status: int
     out: bytes
     error: bytes
@@ -244,13 +244,19 @@ class Result:
     def json(self):
         return json.loads(self.out)
 
+    @property
+    def groups(self):
+        """Groups of `list --format=json` as a set of frozen sets of absolute paths (bytes)."""
+        return {frozenset(path_of(copy) for copy in group["copies"])
+                for group in self.json["groups"]}
+
     def __str__(self):
         return (f"status {self.status}\nstdout: {self.out[-4000:]!r}\n"
                 f"stderr: {self.error[-4000:]!r}")
 
 
 def path_of(record):
-    """The bytes of a path in JSON: "path_base64" stands beside "path" where it is needed."""
+    """The bytes of a path in JSON: those of "path_base64" if the record has it, else of "path"."""
     if "path_base64" in record:
         return base64.b64decode(record["path_base64"], validate=True)
     return record["path"].encode()
@@ -271,7 +277,7 @@ def has_instruments(binary):
 
 
 class Program:
-    """The program with an index, a home and perhaps another user of its own."""
+    """The program with an index and a home of its own, run as another user if one is given."""
 
     def __init__(self, session, folder, user=None):
         self.session, self.folder, self.user = session, Path(folder), user
@@ -280,7 +286,7 @@ class Program:
         self.home.mkdir(exist_ok=True)
         if user:
             os.chown(self.home, user.pw_uid, user.pw_gid)
-        self.wrapped = []  # put before the program: strace, prlimit ...
+        self.wrapped = []  # a command that runs the program, such as strace or prlimit
         self.environment = session.environment(self.home)
 
     def is_instrumented(self):
@@ -299,11 +305,11 @@ class Program:
         return [*self.as_user(), *self.wrapped, binary or self.session.binary, *words]
 
     def as_user(self):
-        """What to put before a command that the user of this program is to run."""
+        """The words before a command that run it as the user of this program."""
         return as_user_words(self.user) if self.user else []
 
     def __call__(self, *arguments, timeout=TIMEOUT, **options):
-        """Run a subcommand to its end; --index of this test is added after its name."""
+        """Runs a subcommand to its end, with the --index of this test."""
         passed = {name: options.pop(name) for name in ("cwd", "umask", "stdin")
                   if name in options}
         passed.setdefault("stdin", subprocess.DEVNULL)
@@ -316,30 +322,36 @@ class Program:
         assert result.status == 0, result
         return result
 
-    def listing(self, *sources, status=0):
-        """The JSON of `list` of these sources."""
+    def listed(self, *sources, status=0):
+        """The result of `list --format=json` of these sources."""
         result = self("list", "--format=json", *sources)
         assert result.status == status, result
-        return result.json
+        return result
+
+    def listing(self, *sources, status=0):
+        """The JSON of `list` of these sources."""
+        return self.listed(*sources, status=status).json
 
     def groups(self, *sources, status=0):
         """Groups of `list` as a set of frozen sets of absolute paths (bytes)."""
-        return {frozenset(path_of(copy) for copy in group["copies"])
-                for group in self.listing(*sources, status=status)["groups"]}
+        return self.listed(*sources, status=status).groups
+
+    def under_strace(self, *words, output="/dev/null"):
+        """Returns this program, run by strace with these words."""
+        other = self.with_index(self.index)
+        other.wrapped = [*STRACE, "-o", str(output), *words]
+        other.environment["ASAN_OPTIONS"] += ":detect_leaks=0"  # it cannot work when traced
+        return other
 
     def traced(self, *arguments, calls="trace=all", flags=()):
-        """Run under strace; returns the result and the trace."""
+        """Runs under strace; returns the result and the trace."""
         path = self.folder / "trace"
-        other = Program(self.session, self.folder, self.user)
-        other.index = self.index
         quick = [] if any(b"signal=" in os.fsencode(flag) for flag in flags) else [ONLY_TRACED]
-        other.wrapped = [*STRACE, *quick, "-o", str(path), "-e", calls, *flags]
-        other.environment["ASAN_OPTIONS"] += ":detect_leaks=0"  # it cannot work when traced
-        result = other(*arguments)
+        result = self.under_strace(*quick, "-e", calls, *flags, output=path)(*arguments)
         return result, path.read_bytes()
 
     def content_read(self, *arguments, below):
-        """Reads of files below a folder that a complete run makes."""
+        """The reads of files below a folder in a complete run."""
         result, trace = self.traced(*arguments, calls=f"trace={READS},mmap", flags=["-y"])
         assert result.status == 0, result
         assert b"exited with 0" in trace
@@ -347,7 +359,7 @@ class Program:
 
     @contextlib.contextmanager
     def started(self, *arguments, **options):
-        """A process in front, ended when the block ends; .output has then what it wrote."""
+        """A child process, killed at the end of the block; `output` then has what it wrote."""
         process = subprocess.Popen(self.command(*arguments, **options), env=self.environment,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
@@ -360,8 +372,8 @@ class Program:
 
     @contextlib.contextmanager
     def mounted_in_front(self, *sources, options=("--wait",)):
-        """The daemon as a process of ours, and its view, None where it ended without one or the
-        kernel refuses all of it; when the block ends it is unmounted and the process has ended."""
+        """The daemon as a child process and its view, or None if it ended or no call to the view
+        succeeds. The view is unmounted at the end of the block, and the process has ended."""
         mount = self.folder / "mount"
         mount.mkdir(exist_ok=True)
         own_files = mount / ".twinfs"
@@ -378,13 +390,9 @@ class Program:
 
     @contextlib.contextmanager
     def mounted_and_traced(self, *sources, options=("--wait",), calls=f"{READS},mmap"):
-        """A mounted view whose daemon is traced; `reads` of it takes what was read so far."""
+        """A mounted view whose daemon is traced."""
         trace = self.folder / "trace"
-        other = Program(self.session, self.folder, self.user)
-        other.index = self.index
-        other.wrapped = [*STRACE, ONLY_TRACED, "-y", "-o", str(trace), "-e",
-                         f"trace={calls}"]
-        other.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+        other = self.under_strace(ONLY_TRACED, "-y", "-e", f"trace={calls}", output=trace)
         with other.mounted_in_front(*sources, options=options) as (_, plain):
             assert plain
             view = TracedView(other, plain.path, trace)
@@ -393,7 +401,7 @@ class Program:
 
     @contextlib.contextmanager
     def mounted(self, *sources, options=("--wait",), at=None, status=0):
-        """A mounted view; always unmounted, and its daemon gone, when the block ends."""
+        """A mounted view. It is unmounted at the end of the block, and its daemon has ended."""
         mount = Path(at or self.folder / "mount")
         if not is_mounted(mount):
             mount.mkdir(exist_ok=True)
@@ -438,7 +446,7 @@ class View:
         return self.path / "by-size"
 
     def read(self, name):
-        """A file of .twinfs/, read by the user who mounted."""
+        """The content of a file of .twinfs/, read by the user who mounted the view."""
         command = [*self.program.as_user(), "cat", self.path / ".twinfs" / name]
         return subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT).stdout
 
@@ -446,7 +454,7 @@ class View:
         return json.loads(self.read("status.json"))
 
     def sync(self):
-        """Wait until what happened before is in the view; gives the generation."""
+        """Waits until all earlier changes are in the view; returns the generation."""
         return int(self.read("sync"))
 
     @property
@@ -454,7 +462,7 @@ class View:
         return self.path / ".twinfs/events"
 
     def pending(self):
-        """Paths (bytes) of the files that wait to be compared."""
+        """Paths (bytes) of the files that wait for their comparison."""
         return {path_of(json.loads(line)) for line in self.read("pending").splitlines()}
 
     def metrics(self):
@@ -465,8 +473,8 @@ class View:
         return [json.loads(line) for line in self.read("errors").splitlines()]
 
     def wrong_bytes(self, source, failed):
-        """Files that can be read and have other bytes than their place says. An error is no lie,
-        and is added to the list."""
+        """Files that can be read and have other bytes than their path in the view claims. Errors
+        are appended to `failed`."""
         wrong, names = [], []
         for folder, _, files in os.walk(self.dups, onerror=failed.append):
             names += [os.path.join(folder, name) for name in files]
@@ -487,7 +495,7 @@ class View:
 
     @contextlib.contextmanager
     def traced(self, *words):
-        """All threads of the daemon meanwhile, by strace with these words."""
+        """All threads of the daemon are traced meanwhile, by strace with these words."""
         command = ["strace", "-f", "-p", str(self.pid), "-o", "/dev/null", *words]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
             try:
@@ -496,10 +504,10 @@ class View:
             finally:
                 process.terminate()
                 if not until(lambda: process.poll() is not None, 0.3):
-                    process.kill()  # some versions wait for ever for what was killed meanwhile
+                    process.kill()  # some versions wait for ever if the daemon was killed
 
     def unmount(self):
-        """Plainly unmount and see the daemon end; by force where that does not work."""
+        """Unmounts and waits for the end of the daemon; kills it after a time."""
         pid, self.pid = self.pid, None
         if is_mounted(self.path):
             run = subprocess.run(["fusermount3", "-u", self.path], check=False,
@@ -511,7 +519,7 @@ class View:
             raise AssertionError("the daemon did not end when its view was unmounted")
 
     def differences(self, *sources, **options):
-        """What the oracle, run by the user who mounted, finds wrong in this view."""
+        """The differences that the oracle finds, run by the user who mounted the view."""
         options.setdefault("index", self.program.index)
         if not self.program.user:
             return oracle.check(sources, self.path, **options)
@@ -523,7 +531,7 @@ class View:
         return lines[:-1] if run.returncode == 0 else lines
 
     def differences_now(self, *sources, **options):
-        """The same after a sync, of a view that has seen changes."""
+        """The differences that the oracle finds after a sync, once the source has changed."""
         self.sync()
         return self.differences(*sources, first_scan=False, **options)
 
@@ -535,14 +543,14 @@ class View:
 
 
 class TracedView(View):
-    """A view whose daemon runs under strace: a line is in the trace before the call returns."""
+    """A view whose daemon runs under strace. The trace has each call before it returns."""
 
     def __init__(self, program, path, trace):
         super().__init__(program, path, None)
         self.trace, self.seen = trace, 0
 
     def trace_since(self):
-        """What was traced since this was asked last."""
+        """The trace since the last call of this function."""
         with open(self.trace, "rb") as file:
             file.seek(self.seen)
             text = file.read()
@@ -550,7 +558,7 @@ class TracedView(View):
         return text
 
     def reads(self, below):
-        """(call, path) of the reads of files below a folder since the trace was asked for last."""
+        """(call, path) of the reads of files below a folder since the last look at the trace."""
         return reads_below(self.trace_since(), below)
 
 

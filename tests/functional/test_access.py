@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A view that root shares with all users: each sees in it what he could see without it, and what
-is not for him is as if it were not there.
+"""A view that root shares with all users. Each user sees in it what the source shows to that user,
+and hidden files leave no trace.
 """
 import os
 import subprocess
@@ -18,7 +18,7 @@ STRANGE = Caller("stranger", STRANGER, OTHERS)
 
 @pytest.fixture(autouse=True)
 def mounts_for_others(root_only):
-    """Only root may give a view to others without asking; what a test makes, others may read."""
+    """Requires root, which may share a view, and a umask that lets others read the files."""
     old = os.umask(0o022)
     yield
     os.umask(old)
@@ -31,15 +31,16 @@ def many_rights(scratch):
 
 
 def wrong(shared, calls):
-    """What each caller saw that he should not have, or should have and did not."""
+    """The differences between what each caller saw and should have seen."""
     return [f"{caller}: {text}" for caller, call in calls.items()
             for text in Judge(shared, call.result()).judge()]
 
 
 # ---- the matrix ----------------------------------------------------------------------------
 
-def test_everybody_sees_what_he_could_see_without_the_view(twinfs, many_rights):
-    """First each after the other; after root has looked, some at the same time."""
+def test_each_caller_sees_what_the_source_shows_to_that_caller(twinfs, many_rights):
+    """First one caller after the other, then some at the same time, once root has filled the
+    caches of the kernel."""
     callers = [caller for caller in CALLERS if caller.possible]
     assert len(callers) > 4
     with twinfs.mounted(*many_rights, options=SHARED) as view:
@@ -54,23 +55,23 @@ def test_everybody_sees_what_he_could_see_without_the_view(twinfs, many_rights):
 # ---- what is hidden ------------------------------------------------------------------------
 
 def hidden_changes(source):
-    """What root does where nobody else can look; each may not show."""
+    """Changes by root in hidden folders; none may be visible to other users."""
     hidden, other = source / "a hidden/deep", source / "z hidden/deep"
     alone, pair = ((source / f"public/{name}").read_bytes() for name in ("alone", "pair"))
 
-    def copy_of_his(folder, data, name):
+    def writing(folder, data, name):
         return lambda: trees.write(folder / name, data)
 
-    yield "a copy of a file of his, before it", copy_of_his(hidden, alone, "alone")
-    yield "and one after it", copy_of_his(other, alone, "alone too")
-    yield "a copy of his pair, before it", copy_of_his(hidden, pair, "pair")
-    yield "a large file", copy_of_his(hidden, bytes(range(256)) * 40_000, "large")
-    yield "a copy of that", copy_of_his(other, bytes(range(256)) * 40_000, "large")
-    yield "another name of it", lambda: os.link(other / "large", hidden / "linked")
-    yield "another folder for all", lambda: os.rename(hidden / "large", hidden / "deeper/large")
-    yield "a change of the copy", copy_of_his(hidden, alone + b"more", "alone")
-    yield "a hidden right", lambda: os.chmod(hidden / "pair", 0o600)
-    yield "removal of the kept one", lambda: os.unlink(hidden / "pair")
+    yield "a copy of a visible file, before it", writing(hidden, alone, "alone")
+    yield "a copy of a visible file, after it", writing(other, alone, "alone too")
+    yield "a copy of a visible pair, before it", writing(hidden, pair, "pair")
+    yield "a large file", writing(hidden, bytes(range(256)) * 40_000, "large")
+    yield "a copy of the large file", writing(other, bytes(range(256)) * 40_000, "large")
+    yield "a hard link to it", lambda: os.link(other / "large", hidden / "linked")
+    yield "a move to another folder", lambda: os.rename(hidden / "large", hidden / "deeper/large")
+    yield "a change of the copy", writing(hidden, alone + b"more", "alone")
+    yield "a change of a mode", lambda: os.chmod(hidden / "pair", 0o600)
+    yield "removal of the kept copy", lambda: os.unlink(hidden / "pair")
     yield "removal of all", lambda: [trees.remove(folder / name) for folder in (hidden, other)
                                      for name in os.listdir(folder)]
 
@@ -80,9 +81,9 @@ def differing(before, after):
         line for line in after if line not in before]
 
 
-@pytest.mark.parametrize("kept", ["his", "hidden"])
-def test_what_is_hidden_leaves_no_trace(twinfs, source, kept):
-    """Neither a name nor a number that he is told moves, whatever root does out of his sight."""
+@pytest.mark.parametrize("kept", ["visible", "hidden"])
+def test_hidden_files_leave_no_trace(twinfs, source, kept):
+    """No name and no number that a user can read changes with hidden files."""
     trees.fill(source, {b"public/alone": b"his alone" * 900, b"public/pair": b"a pair" * 900,
                         b"public/folder/pair": b"a pair" * 900, b"public/unlike": b"!" * 999})
     for folder in ("a hidden", "z hidden"):
@@ -115,7 +116,7 @@ def group(number):
     return lambda path: os.chown(path, -1, number)
 
 
-# What takes a right and what gives it again; the place is opened for TEAM alone before.
+# A change that revokes a right and one that grants it again. Before, TEAM alone has the right.
 RIGHTS = {
     "mode": (mode(0o700), mode(0o750)),
     "group": (group(CREW), group(TEAM)),
@@ -128,8 +129,8 @@ RIGHTS = {
 @pytest.mark.parametrize("place", ["above/source/d/copy", "above/source/z", "above/source/d",
                                    "above/source", "above"])
 @pytest.mark.parametrize("right", RIGHTS)
-def test_right_holds_from_the_next_call_on(twinfs, tmp_path, right, place):
-    """Nobody waits for the view: not he who may not any more, nor he who may by now."""
+def test_changed_right_holds_from_the_next_call_on(twinfs, tmp_path, right, place):
+    """Neither a revoked nor a granted right depends on the events of the view."""
     source = tmp_path / "above/source"
     trees.fill(source, {b"d/copy": b"content", b"e": b"content", b"z": b"content",
                         b"d/lone": b"lone"})
@@ -145,7 +146,7 @@ def test_right_holds_from_the_next_call_on(twinfs, tmp_path, right, place):
         shared = Shared([source], view.path)
 
         def wrong_now(exact=False):
-            call_as(ROOT, shared.look)  # so that the kernel has seen all there is
+            call_as(ROOT, shared.look)  # fills the caches of the kernel
             return Judge(shared, call_as(caller, shared.look), exact).judge()
 
         assert wrong_now(exact=True) == []
@@ -156,7 +157,7 @@ def test_right_holds_from_the_next_call_on(twinfs, tmp_path, right, place):
             assert wrong_now(exact=True) == []
 
 
-# ---- what went out of reach ----------------------------------------------------------------
+# ---- files that were moved out of reach ----------------------------------------------------
 
 def move_the_file(source, hidden):
     os.rename(source / "d/copy", hidden / "copy")
@@ -189,8 +190,9 @@ def exchange_the_folder(source, hidden):
 @pytest.mark.parametrize("act", [move_the_file, leave_a_hidden_name, move_the_folder,
                                  move_the_source, move_the_source_and_make_it_anew,
                                  exchange_the_folder], ids=lambda act: act.__name__)
-def test_what_went_out_of_reach_is_served_to_nobody_from_where_it_was(twinfs, tmp_path, act):
-    """The view has it open, or knows where it is: that is no way around the folders above."""
+def test_file_moved_out_of_reach_is_not_served_at_its_old_path(twinfs, tmp_path, act):
+    """The daemon may have the file open or know its new path. That must not bypass the rights of
+    the parent directories."""
     source, hidden = tmp_path / "above/source", tmp_path / "above/source/hidden"
     trees.fill(source, {b"d/copy": b"content", b"e": b"content", b"z": b"content",
                         b"d/lone": b"lone", b"hidden/x": b"hidden"})
@@ -206,10 +208,10 @@ def test_what_went_out_of_reach_is_served_to_nobody_from_where_it_was(twinfs, tm
             view.sync()
 
 
-# ---- one who asks much ---------------------------------------------------------------------
+# ---- cost ----------------------------------------------------------------------------------
 
 def everything_below(mount):
-    """How many files are in each of the three, and the bytes of one in a thousand."""
+    """The number of files in each of the three folders, and the bytes of each thousandth."""
     counts, bytes_read = {}, set()
     for where in ("uniques", "redundant", "dups"):
         paths = [os.path.join(folder, name) for folder, _, names in os.walk(f"{mount}/{where}")
@@ -221,8 +223,8 @@ def everything_below(mount):
     return counts, bytes_read
 
 
-def test_cost_is_linear_for_others_too(twinfs, source):
-    """One group of 10,000 copies that he may read; one of which he may read the last two."""
+def test_cost_is_linear_for_other_users(twinfs, source):
+    """A group of 10,000 visible copies, and a group of which only the last two are visible."""
     trees.many(source / "mine", 10_000, lambda number: b"all may read this")
     trees.many(source / "hidden", 10_000, lambda number: b"few may read this")
     trees.fill(source, {b"z/one": b"few may read this", b"z/two": b"few may read this"})
@@ -233,7 +235,7 @@ def test_cost_is_linear_for_others_too(twinfs, source):
     assert contents == {b"all may read this", b"few may read this"}
 
 
-def test_one_look_at_a_copy_does_not_try_all_the_others(twinfs, source, tmp_path, strace):
+def test_lookup_of_a_copy_does_not_check_all_others(twinfs, source, tmp_path, strace):
     trees.many(source, 400, lambda number: b"the same", folders=1)
     trace = tmp_path / "looked"
     with twinfs.mounted(source, options=SHARED) as view:
@@ -246,9 +248,9 @@ def test_one_look_at_a_copy_does_not_try_all_the_others(twinfs, source, tmp_path
         assert view.differences(source) == []
 
 
-# ---- unasked -------------------------------------------------------------------------------
+# ---- views that are not shared -------------------------------------------------------------
 
-def test_nobody_else_gets_into_a_view_that_is_not_shared(twinfs, source):
+def test_other_users_cannot_enter_a_view_that_is_not_shared(twinfs, source):
     trees.fill(source, {b"a": b"content", b"b": b"content"})
     with twinfs.mounted(source) as view:
         for path in ("", "dups", "uniques/a", ".twinfs/status.json", "nothing"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""ACLs: what move and restore make lets in whom the original does, whatever the folder that it is
-made in gives to new files, and nobody more where there can be no ACL."""
+"""ACLs: moved and restored files grant the rights of the original, whatever default ACL the
+destination has. If the file system has no ACLs, they grant no more."""
 import contextlib
 import os
 import stat
@@ -12,11 +12,11 @@ import pytest
 
 ACCESS, DEFAULT = "system.posix_acl_access", "system.posix_acl_default"
 OWNER, USER, GROUP, NAMED_GROUP, MASK, OTHERS = 1, 2, 4, 8, 16, 32
-SOMEBODY = 1234567  # a user and a group that nobody is
+SOMEBODY = 1234567  # a user and a group that do not exist
 
 
 def acl(group, named, mask, others, tag=USER):
-    """As the kernel has it: the owner may do all, one other user or group what is said."""
+    """An ACL in the format of the kernel, with one named user or group."""
     nobody = 0xffffffff
     entries = [(OWNER, 7, nobody), (USER, named, SOMEBODY), (GROUP, group, nobody),
                (NAMED_GROUP, named, SOMEBODY), (MASK, mask, nobody), (OTHERS, others, nobody)]
@@ -58,7 +58,7 @@ def mounted(kind, folder):
 
 @pytest.fixture
 def private(source):
-    """A folder whose owning group an ACL keeps out, with a copy in it that goes."""
+    """A folder whose ACL keeps its owning group out, with a redundant copy in it."""
     (source / "a").mkdir()
     (source / "private").mkdir()
     for path in ("a/kept", "private/letter"):
@@ -73,7 +73,7 @@ def private(source):
 
 @pytest.fixture
 def plain(private):
-    """The same without ACLs."""
+    """The folder of `private` without its ACL."""
     os.removexattr(private, ACCESS)
     private.chmod(0o750)
     assert acls(private) == {}
@@ -100,7 +100,7 @@ def test_folder_of_moved_copies_has_the_acls_of_the_original(twinfs, source, pri
     assert acls(tmp_path / "to/private/letter") == {}
 
 
-def test_folder_of_moved_copies_lets_nobody_more_in_where_there_are_no_acls(
+def test_folder_of_moved_copies_grants_no_more_without_acls(
         twinfs, source, private, tmp_path, root_only):
     with mounted("ramfs", tmp_path / "to") as to:
         move(twinfs, source, to)
@@ -108,8 +108,8 @@ def test_folder_of_moved_copies_lets_nobody_more_in_where_there_are_no_acls(
         assert rights(to / "private/letter") == (0o644, {})
 
 
-def test_copy_with_an_acl_is_left_alone_where_there_are_no_acls(twinfs, source, private, tmp_path,
-                                                                root_only):
+def test_copy_with_an_acl_is_not_moved_to_where_there_are_no_acls(twinfs, source, private, tmp_path,
+                                                                  root_only):
     set_acl(private / "letter", ACCESS, acl(group=0, named=4, mask=4, others=0))
     with mounted("ramfs", tmp_path / "to") as to:
         result = twinfs("move", to, "--yes", source)
@@ -119,8 +119,8 @@ def test_copy_with_an_acl_is_left_alone_where_there_are_no_acls(twinfs, source, 
 
 
 @pytest.mark.parametrize("on", ["the same disk", "another disk"])
-def test_moved_copies_get_no_acl_of_the_folder_that_they_arrive_in(twinfs, source, plain, tmp_path,
-                                                                   root_only, on):
+def test_moved_copies_do_not_inherit_the_default_acl(twinfs, source, plain, tmp_path, root_only,
+                                                     on):
     file_before, folder_before = rights(plain / "letter"), rights(plain)
     with contextlib.ExitStack() as stack:
         to = tmp_path / "to"
@@ -133,8 +133,8 @@ def test_moved_copies_get_no_acl_of_the_folder_that_they_arrive_in(twinfs, sourc
         assert rights(to / "private/letter") == file_before
 
 
-def test_folder_of_moved_copies_is_private_where_its_owner_cannot_be_set(as_user, source, plain,
-                                                                         tmp_path, root_only):
+def test_folder_of_moved_copies_is_private_if_its_owner_cannot_be_set(as_user, source, plain,
+                                                                      tmp_path, root_only):
     user = as_user.user
     to = tmp_path / "to"
     to.mkdir()
@@ -151,7 +151,7 @@ def test_folder_of_moved_copies_is_private_where_its_owner_cannot_be_set(as_user
 
 @pytest.fixture
 def backup(twinfs, source, private, tmp_path):
-    """Of a folder and two files with ACLs, one of which has a name in the manifest alone."""
+    """A backup of a folder and two files with ACLs; one file is in the manifest only."""
     for path in (source / "a/kept", private / "letter"):
         set_acl(path, ACCESS, acl(group=0, named=4, mask=4, others=4, tag=NAMED_GROUP))
         assert rights(path)[0] == 0o744
@@ -159,7 +159,7 @@ def backup(twinfs, source, private, tmp_path):
     return backups.make(twinfs, tmp_path, source)
 
 
-def test_restored_names_have_their_acls_and_none_of_the_target(twinfs, source, backup, tmp_path):
+def test_restored_names_have_their_acls_and_inherit_none(twinfs, source, backup, tmp_path):
     target = tmp_path / "target"
     target.mkdir()
     set_acl(target, DEFAULT, acl(group=7, named=7, mask=7, others=7))
@@ -168,8 +168,7 @@ def test_restored_names_have_their_acls_and_none_of_the_target(twinfs, source, b
         assert rights(target / path) == rights(source / path), path
 
 
-def test_restored_names_let_nobody_more_in_where_there_are_no_acls(twinfs, source, backup, tmp_path,
-                                                                   root_only):
+def test_restored_names_grant_no_more_without_acls(twinfs, source, backup, tmp_path, root_only):
     with mounted("ramfs", tmp_path / "target") as target:
         result = backups.restore(twinfs, backup, target, status=3)
         assert "attributes were" in result.error.decode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""remove, move, link and dedupe: what they do, what they refuse, and what they say."""
+"""remove, move, link and dedupe: their effects, refusals and messages."""
 import contextlib
 import os
 import pty
@@ -13,7 +13,7 @@ from program import Program, until
 
 
 def copies(source, count=3, size=5000, name="copy"):
-    """Equal files; the first by path is the one that is kept."""
+    """Equal files; the first by path is the kept copy."""
     content = os.urandom(size)
     paths = [source / f"{name} {number}" for number in range(count)]
     for path in paths:
@@ -22,7 +22,7 @@ def copies(source, count=3, size=5000, name="copy"):
 
 
 def planned(twinfs, *words):
-    """What a dry run would act upon, bytes."""
+    """The paths (bytes) that a dry run names."""
     result = twinfs.ok(*words, "--dry-run", "--format=null")
     return set(result.out.split(b"\0")[:-1])
 
@@ -32,13 +32,13 @@ def everything(folder):
 
 
 def freed(result):
-    """The number of freed bytes that it prints."""
-    [line] = [line for line in result.lines if line.startswith(b"freed")]
+    """The number of freed bytes that the act prints."""
+    [line] = [line for line in result.lines if line.startswith(b"came free")]
     found = re.search(rb"\(([\d,]+) bytes\)|([\d,]+) bytes?", line)
     return int((found[1] or found[2]).replace(b",", b""))
 
 
-# ---- what is done -------------------------------------------------------------------------
+# ---- effects ------------------------------------------------------------------------------
 
 def test_remove_takes_what_a_dry_run_says_and_nothing_else(twinfs, source):
     kept, *gone = copies(source)
@@ -55,23 +55,23 @@ def test_remove_takes_what_a_dry_run_says_and_nothing_else(twinfs, source):
     assert "nothing to remove" in again.error.decode()
 
 
-def test_hard_links_count_once_and_come_free_with_the_last_name(twinfs, source, tmp_path):
+def test_hard_links_free_nothing_while_another_name_exists(twinfs, source, tmp_path):
     kept, copy = copies(source, 2)
     os.link(copy, source / "copy 1 too")
     outside = tmp_path / "outside"
     os.link(copy, outside)
     result = twinfs.ok("remove", "--yes", source)
     assert everything(source) == {os.fsencode(kept)}
-    assert freed(result) == 0  # a name outside needs the bytes
+    assert freed(result) == 0  # another name has the bytes
     assert outside.read_bytes() == kept.read_bytes()
 
 
 @pytest.mark.parametrize("words", [["remove"], ["remove", "--trash"], ["link"]])
-def test_nothing_goes_for_a_copy_in_the_trash(twinfs, source, words):
+def test_copy_in_the_trash_makes_no_other_copy_redundant(twinfs, source, words):
     trash = source / ".local/share/Trash/files"
     trash.mkdir(parents=True)
     kept, copy, thrown = copies(source)
-    copy.rename(source / "moved")  # a name that comes later, found earlier
+    copy.rename(source / "moved")  # sorts after the trash and was found before it
     shutil.copy2(thrown, trash / "a")
     thrown.unlink()
     only = source / "moved"
@@ -85,7 +85,7 @@ def test_nothing_goes_for_a_copy_in_the_trash(twinfs, source, words):
 
 
 @pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"]])
-def test_kept_rule_selects_the_same_in_dry_run_and_act(twinfs, source, words):
+def test_keep_rule_selects_the_same_in_dry_run_and_act(twinfs, source, words):
     for folder in ("a", "b", "c"):
         (source / folder).mkdir()
     content = os.urandom(100)
@@ -105,7 +105,7 @@ def test_kept_rule_selects_the_same_in_dry_run_and_act(twinfs, source, words):
         assert (source / "a/x").is_symlink() == (words != ["link"])
 
 
-def test_protected_copies_stay_and_the_rest_goes_for_them(twinfs, source):
+def test_protected_copies_stay_and_others_are_removed(twinfs, source):
     for folder in ("a", "b", "c"):
         (source / folder).mkdir()
         (source / folder / "x").write_bytes(b"content")
@@ -126,7 +126,7 @@ def test_hard_link_has_the_content_and_the_times_of_the_kept_file(twinfs, source
     assert "nothing to link" in twinfs.ok("link", "--yes", source).error.decode()
 
 
-def test_hard_link_to_other_metadata_wants_force(twinfs, source):
+def test_hard_link_to_other_metadata_needs_force(twinfs, source):
     kept, mode, attribute = copies(source)
     mode.chmod(0o600)
     os.setxattr(attribute, "user.kind", b"letter")
@@ -140,9 +140,7 @@ def test_hard_link_to_other_metadata_wants_force(twinfs, source):
 
 
 @pytest.mark.parametrize("other", ["owner", "group", "acl"])
-def test_hard_link_to_a_file_with_other_rights_wants_force(twinfs, source, other):
-    if os.geteuid() != 0:
-        pytest.skip("needs root to give files away")
+def test_hard_link_to_a_file_with_other_rights_needs_force(twinfs, source, other, root_only):
     kept, copy = copies(source, 2)
     if other == "acl":
         subprocess.run(["setfacl", "-m", "u:1:r", copy], check=True)
@@ -158,16 +156,13 @@ def test_hard_link_to_a_file_with_other_rights_wants_force(twinfs, source, other
 
 
 @pytest.mark.parametrize("words", [["link"], ["link", "--symbolic"]])
-def test_path_that_becomes_a_link_leads_to_the_content_at_every_moment(
-        twinfs, source, words, strace):
+def test_path_that_becomes_a_link_always_has_the_content(twinfs, source, words, strace):
     kept, *gone = copies(source, 9)
     content = kept.read_bytes()
     twinfs.ok("scan", source)
-    traced = Program(twinfs.session, twinfs.folder)
     calls = "renameat2,linkat,symlinkat,unlinkat"
-    traced.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", f"trace={calls}", "-e",
-                      f"inject={calls}:delay_enter=2000:delay_exit=2000"]
-    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    traced = twinfs.under_strace("-e", f"trace={calls}", "-e",
+                                 f"inject={calls}:delay_enter=2000:delay_exit=2000")
     looks = 0
     with traced.started(*words, "--yes", source) as process:
         while process.poll() is None:
@@ -196,17 +191,15 @@ def test_symbolic_links_lead_to_the_kept_file(twinfs, source, tmp_path, relative
         assert (tmp_path / "elsewhere/c/d/far").read_bytes() == content
 
 
-def test_symbolic_links_do_not_lead_to_where_the_kept_file_was(twinfs, source):
-    """Its folder gets another name when the first link stands; the act has the file open."""
+def test_symbolic_links_do_not_point_to_the_old_path_of_the_kept_file(twinfs, source):
+    """The folder of the kept file is renamed after the first link, while the act has it open."""
     kept, *gone = copies(source, 4)
     content = kept.read_bytes()
     folder = source / "0"
     folder.mkdir()
     kept.rename(folder / "kept")
-    traced = Program(twinfs.session, twinfs.folder)
-    traced.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=renameat2", "-e",
-                      "inject=renameat2:delay_exit=300000"]
-    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    traced = twinfs.under_strace("-e", "trace=renameat2", "-e",
+                                 "inject=renameat2:delay_exit=300000")
     with traced.started("link", "--symbolic", "--yes", source) as process:
         assert until(lambda: any(path.is_symlink() for path in gone))
         folder.rename(source / "elsewhere")
@@ -243,8 +236,8 @@ def test_move_of_several_sources_has_their_trees(twinfs, tmp_path):
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_move_lets_nobody_in_who_was_not(twinfs, tmp_path, count):
-    """A file that anybody may read is safe in a folder that nobody may enter."""
+def test_move_grants_no_more_rights(twinfs, tmp_path, count):
+    """A folder that nobody may enter protects a file that everybody may read."""
     sources, moved = [tmp_path / "one", tmp_path / "two"][:count], tmp_path / "moved"
     for folder in (*sources, moved):
         folder.mkdir()
@@ -263,7 +256,7 @@ def test_move_lets_nobody_in_who_was_not(twinfs, tmp_path, count):
         assert (moved / "two").stat().st_mode & 0o7777 == 0o750
 
 
-def test_move_to_another_file_system_takes_everything_along(twinfs, source, tmp_path):
+def test_move_to_another_file_system_keeps_all_metadata(twinfs, source, tmp_path):
     with disk("ext4", tmp_path) as other:
         kept, copy = copies(source, 2, size=300_000)
         os.truncate(kept, 3_000_000)
@@ -280,7 +273,7 @@ def test_move_to_another_file_system_takes_everything_along(twinfs, source, tmp_
         assert (status.st_mode & 0o777, status.st_uid, status.st_gid, status.st_mtime_ns) == (
             0o640, 1234, 5678, 10**18 + 7)
         assert os.getxattr(there, "user.kind") == b"letter"
-        assert status.st_blocks * 512 < 1_000_000, "holes are not there any more"
+        assert status.st_blocks * 512 < 1_000_000, "the holes are lost"
         assert freed(result) > 0
 
 
@@ -307,10 +300,10 @@ def test_dedupe_frees_blocks_once(session, tmp_path, kind):
         assert any(line.startswith(b"unchanged") for line in again.lines)
 
 
-# ---- what is refused ----------------------------------------------------------------------
+# ---- refusals -----------------------------------------------------------------------------
 
 def refusal(result, path, word):
-    """It was refused, with this reason, and the rest was not."""
+    """Asserts that the act left this path alone for this reason."""
     assert result.status == 3, result
     [line] = [line for line in result.errors if str(path) in line]
     assert word in line
@@ -330,7 +323,7 @@ def test_file_open_for_writing_is_left_alone(twinfs, source, words):
         assert other.samefile(kept)
 
 
-def test_kept_file_open_for_writing_leaves_all_alone(twinfs, source):
+def test_kept_file_open_for_writing_prevents_the_act(twinfs, source):
     kept, copy = copies(source, 2)
     twinfs.ok("scan", source)
     with open(kept, "r+b"):
@@ -339,9 +332,7 @@ def test_kept_file_open_for_writing_leaves_all_alone(twinfs, source):
 
 
 @pytest.mark.parametrize("flag", ["+i", "+a"])
-def test_immutable_file_is_left_alone(twinfs, source, flag):
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
+def test_immutable_file_is_left_alone(twinfs, source, flag, root_only):
     _, copy = copies(source, 2)
     if subprocess.run(["chattr", flag, copy], check=False).returncode != 0:
         pytest.skip("this file system has no such flag")
@@ -353,7 +344,7 @@ def test_immutable_file_is_left_alone(twinfs, source, flag):
         subprocess.run(["chattr", flag.replace("+", "-"), copy], check=True)
 
 
-def test_no_hard_link_leads_to_another_file_system(twinfs, source, tmp_path):
+def test_hard_link_to_another_file_system_is_refused(twinfs, source, tmp_path):
     with disk("ext4", tmp_path) as other:
         kept, _ = copies(source, 2)
         (source / "copy 1").unlink()
@@ -384,9 +375,7 @@ def test_move_into_a_source_is_refused(twinfs, source, place):
     assert everything(source) == before
 
 
-def test_another_users_file_is_left_alone_unless_told_otherwise(as_user, source):
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
+def test_file_of_another_user_is_left_alone_without_the_option(as_user, source, root_only):
     kept, copy = copies(source, 2)
     source.chmod(0o777)
     result = as_user("remove", "--yes", source)
@@ -399,7 +388,7 @@ def test_another_users_file_is_left_alone_unless_told_otherwise(as_user, source)
 
 @pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"], ["move"]],
                          ids="-".join)
-def test_copy_on_a_file_system_without_leases_is_left_alone_unless_told_otherwise(
+def test_copy_on_a_file_system_without_leases_is_left_alone_without_the_option(
         twinfs, source, tmp_path, no_leases, words):
     kept, copy = copies(source, 2)
     (tmp_path / "moved").mkdir()
@@ -415,10 +404,9 @@ def test_copy_on_a_file_system_without_leases_is_left_alone_unless_told_otherwis
         assert not copy.exists()
 
 
-def test_copy_is_left_alone_where_a_lease_does_not_tell_of_all_writers(
-        twinfs, source, take_filesystem_for):
+def test_copy_is_left_alone_if_leases_are_unreliable(twinfs, source, take_filesystem_for):
     kept, copy = copies(source, 2)
-    take_filesystem_for(0x7461636f)  # OCFS2, which gives leases, and has writers on other hosts
+    take_filesystem_for(0x7461636f)  # OCFS2: leases do not report writers on other hosts
     twinfs.environment["OTHER_FILESYSTEM_OF_FILES"] = "yes"
     refusal(twinfs("remove", "--yes", source), copy, "--without-leases")
     assert copy.read_bytes() == kept.read_bytes()
@@ -427,7 +415,7 @@ def test_copy_is_left_alone_where_a_lease_does_not_tell_of_all_writers(
 
 
 def test_copy_that_changed_since_the_list_is_left_alone(twinfs, source):
-    """With its size and time as they were; the scan before the act sees it, so it is no copy."""
+    """Size and mtime are unchanged. The scan before the act finds the change by the ctime."""
     kept, copy = copies(source, 2)
     twinfs.ok("scan", source)
     status = copy.stat()
@@ -443,9 +431,9 @@ def test_copy_that_changed_since_the_list_is_left_alone(twinfs, source):
     ("ext4", ["remove"]), ("ext4", ["move"]), ("ext4", ["link"]), ("ext4", ["link", "--symbolic"]),
     ("xfs", ["dedupe"])], ids=lambda words: "-".join(words) if isinstance(words, list) else words)
 @pytest.mark.parametrize("rotten", [0, 1], ids=["kept", "copy"])
-def test_files_that_the_index_takes_for_equal_and_are_not_are_left_alone(
+def test_unequal_files_that_the_index_calls_equal_are_left_alone(
         twinfs, tmp_path, kind, words, rotten):
-    """The index lies: a byte changed and no time did, so that only comparing can tell."""
+    """A byte changed on the disk and no time did, so that the index is wrong."""
     with disk(kind, tmp_path) as root:
         source, moved = root / "source", root / "moved"
         for folder in (source, moved):
@@ -462,14 +450,14 @@ def test_files_that_the_index_takes_for_equal_and_are_not_are_left_alone(
 
 
 def kept_of(path):
-    """What an act that leaves a file alone does not change of it."""
+    """The state of a file that an act must not change if it leaves the file alone."""
     status = path.lstat()
     return path.read_bytes(), status.st_mode, status.st_ino, status.st_nlink, status.st_mtime_ns
 
 
-# ---- who is asked -------------------------------------------------------------------------
+# ---- the question -------------------------------------------------------------------------
 
-def test_without_a_terminal_it_wants_yes(twinfs, source):
+def test_act_without_a_terminal_needs_yes(twinfs, source):
     copies(source)
     before = everything(source)
     result = twinfs("remove", source)
@@ -479,7 +467,7 @@ def test_without_a_terminal_it_wants_yes(twinfs, source):
 
 
 @pytest.mark.parametrize("answer", ["y\n", "n\n", "\n"])
-def test_on_a_terminal_it_asks(twinfs, source, answer):
+def test_act_on_a_terminal_asks(twinfs, source, answer):
     copies(source)
     before = everything(source)
     master, slave = pty.openpty()
@@ -506,7 +494,7 @@ def test_on_a_terminal_it_asks(twinfs, source, answer):
     (["move"], "FOLDER"),
     (["remove", "--yes"], "SOURCE"),
 ])
-def test_wrong_usage_says_what_to_do(twinfs, source, words, about):
+def test_wrong_usage_names_the_missing_word(twinfs, source, words, about):
     operands = [] if words in (["move"], ["remove", "--yes"]) else [source]
     result = twinfs(*words, *operands)
     assert result.status == 2
@@ -515,7 +503,7 @@ def test_wrong_usage_says_what_to_do(twinfs, source, words, about):
 
 # ---- beside a daemon ----------------------------------------------------------------------
 
-def test_acts_beside_a_mounted_view_and_the_view_follows(twinfs, source):
+def test_view_follows_acts_on_its_source(twinfs, source):
     kept, *gone = copies(source)
     with twinfs.mounted(source) as view:
         [group] = view.copies().values()
@@ -530,8 +518,8 @@ def test_acts_beside_a_mounted_view_and_the_view_follows(twinfs, source):
         assert os.path.samefile(kept, gone[0])
 
 
-def test_dedupe_does_not_take_two_disks_for_one(twinfs, tmp_path):
-    """Fresh ones put the same file at the same place."""
+def test_dedupe_tells_two_disks_apart(twinfs, tmp_path):
+    """Fresh disks put equal files at equal offsets."""
     content = os.urandom(500000)
     with contextlib.ExitStack() as stack:
         roots = []

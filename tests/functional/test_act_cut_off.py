@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""remove, move, link and dedupe that do not come to their end: nothing is lost, all is put back."""
+"""remove, move, link and dedupe that are interrupted: nothing is lost, and all is put back."""
 import contextlib
 import json
 import os
@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 from disks import bound, disk
-from program import STRACE, Program, children, until
+from program import children, until
 from test_act import copies, everything
 
 CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftruncate", "mkdirat",
@@ -19,8 +19,8 @@ CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftrunc
 
 
 def kill_points(twinfs, words, source, fault="signal=KILL"):
-    """Runs that are killed at the first, second ... of such calls, until one ends; or of which that
-    call fails."""
+    """Runs in which the first, second ... call of each kind is killed or fails, until a run has no
+    further call of that kind."""
     for call in CHANGING:
         for number in range(1, 100):
             result, trace = twinfs.traced(
@@ -34,7 +34,7 @@ def kill_points(twinfs, words, source, fault="signal=KILL"):
 
 
 def thrown_away(home):
-    """Where what is whole in the home trash was; each name in it has an info file and a file."""
+    """{original path: file} of the home trash; each file has an info file."""
     trash = home / ".local/share/Trash"
     entries = {path.name.removesuffix(".trashinfo"): unquote(path.read_text().split("\n")[1][5:])
                for path in trash.glob("info/*")}
@@ -45,7 +45,7 @@ def thrown_away(home):
 @pytest.mark.parametrize("words", [["remove"], ["remove", "--trash"], ["link"],
                                    ["link", "--symbolic"], ["move"], ["move across"]],
                          ids=lambda words: "-".join(words))
-def test_act_that_is_killed_anywhere_loses_nothing_and_is_undone(twinfs, tmp_path, words):
+def test_act_killed_at_any_call_loses_nothing_and_is_undone(twinfs, tmp_path, words):
     content = {number: os.urandom(3000) for number in range(3)}
     with contextlib.ExitStack() as stack:
         moved = tmp_path / "moved"
@@ -92,16 +92,16 @@ def test_act_that_is_killed_anywhere_loses_nothing_and_is_undone(twinfs, tmp_pat
 
 
 def cut_off(twinfs, source, *words, folder=None):
-    """An act, a removal by default, that ends when the copy has its other name; gives its path."""
+    """Kills an act, a removal by default, once it has renamed the copy; returns the new path."""
     for number in range(1, 10):
         twinfs.traced(*(words or ["remove"]), "--yes", source, calls="trace=unlinkat",
                       flags=["-e", f"inject=unlinkat:signal=KILL:error=EIO:when={number}"])
         for other in (folder or source).glob(".twinfs~*"):
             return other
-    raise AssertionError("it was not renamed")
+    raise AssertionError("the copy was not renamed")
 
 
-def test_scan_undoes_what_was_cut_off(twinfs, source):
+def test_scan_undoes_an_interrupted_act(twinfs, source):
     copies(source, 2)
     cut_off(twinfs, source)
     assert not (source / "copy 1").exists()
@@ -111,7 +111,7 @@ def test_scan_undoes_what_was_cut_off(twinfs, source):
     assert json.loads(twinfs.ok("list", "--format=json", source).out)["summary"]["groups"] == 1
 
 
-def test_new_file_at_the_name_of_one_that_was_cut_off_stays_and_so_does_the_old(twinfs, source):
+def test_undo_that_meets_a_new_file_keeps_both_files(twinfs, source):
     kept, copy = copies(source, 2)
     cut_off(twinfs, source)
     copy.write_bytes(b"new")
@@ -121,9 +121,7 @@ def test_new_file_at_the_name_of_one_that_was_cut_off_stays_and_so_does_the_old(
     assert (source / "copy 1.kept-1").read_bytes() == kept.read_bytes()
 
 
-def test_file_that_was_cut_off_waits_until_its_disk_is_mounted_again(twinfs, source, tmp_path):
-    if os.geteuid() != 0:
-        pytest.skip("needs root to mount")
+def test_undo_waits_until_the_disk_is_mounted_again(twinfs, source, tmp_path, root_only):
     _, copy = copies(source, 2)
     mounted = tmp_path / "mounted"
     mounted.mkdir()
@@ -149,7 +147,7 @@ LINKS = [["link"], ["link", "--symbolic"]]
 
 
 @pytest.mark.parametrize("words", LINKS, ids=["hard", "symbolic"])
-def test_edit_of_a_link_that_was_cut_off_stays_at_its_path(twinfs, source, words):
+def test_undo_of_an_edited_link_keeps_the_edit_at_its_path(twinfs, source, words):
     kept, copy = copies(source, 2)
     data = kept.read_bytes()
     cut_off(twinfs, source, *words)
@@ -163,7 +161,7 @@ def test_edit_of_a_link_that_was_cut_off_stays_at_its_path(twinfs, source, words
 
 
 @pytest.mark.parametrize("words", LINKS, ids=["hard", "symbolic"])
-def test_link_that_was_cut_off_and_is_open_for_writing_waits(twinfs, source, words):
+def test_undo_of_a_link_waits_for_its_writer(twinfs, source, words):
     kept, copy = copies(source, 2)
     data, inode = kept.read_bytes(), copy.stat().st_ino
     cut_off(twinfs, source, *words)
@@ -177,7 +175,7 @@ def test_link_that_was_cut_off_and_is_open_for_writing_waits(twinfs, source, wor
 
 
 @pytest.mark.parametrize("path", ["letter", "sub/letter"])
-def test_disk_within_the_source_is_missing_keeps_the_intent(twinfs, source, tmp_path, path):
+def test_missing_disk_in_the_source_keeps_the_intent(twinfs, source, tmp_path, path):
     with disk("ext4", tmp_path) as root:
         inner = source / "disk"
         inner.mkdir()
@@ -199,7 +197,7 @@ def test_disk_within_the_source_is_missing_keeps_the_intent(twinfs, source, tmp_
     assert "no act was interrupted" in twinfs.ok("recover").error.decode()
 
 
-def test_destination_that_is_not_mounted_keeps_the_intent(twinfs, source, tmp_path):
+def test_missing_destination_keeps_the_intent(twinfs, source, tmp_path):
     copies(source, 2)
     with disk("ext4", tmp_path) as root:
         there = tmp_path / "there"
@@ -219,8 +217,8 @@ def test_destination_that_is_not_mounted_keeps_the_intent(twinfs, source, tmp_pa
 
 
 @pytest.mark.parametrize("is_open", [False, True], ids=["closed", "open"])
-def test_move_that_was_cut_off_keeps_a_copy_that_is_open_for_writing(twinfs, source, tmp_path,
-                                                                     is_open):
+def test_recovery_of_a_move_keeps_a_copy_that_is_open_for_writing(twinfs, source, tmp_path,
+                                                                  is_open):
     _, copy = copies(source, 2)
     data = copy.read_bytes()
     with disk("ext4", tmp_path) as there, contextlib.ExitStack() as ending:
@@ -239,7 +237,7 @@ def test_move_that_was_cut_off_keeps_a_copy_that_is_open_for_writing(twinfs, sou
         assert not list(source.glob(".twinfs~*"))
 
 
-def test_move_that_was_cut_off_is_not_completed_by_a_file_of_others(twinfs, source, tmp_path):
+def test_recovery_of_a_move_is_not_fooled_by_an_equal_file(twinfs, source, tmp_path):
     _, copy = copies(source, 2)
     copy.chmod(0o600)
     there = tmp_path / "there"
@@ -255,8 +253,8 @@ def test_move_that_was_cut_off_is_not_completed_by_a_file_of_others(twinfs, sour
     assert copy.stat().st_mode & 0o777 == 0o600
 
 
-def test_disk_that_looks_the_same_is_not_taken_for_that_of_the_act(twinfs, tmp_path):
-    """Two disks whose root folders have one inode number and no time of birth."""
+def test_undo_does_not_use_another_disk_that_looks_the_same(twinfs, tmp_path, root_only):
+    """Two disks whose roots have the same inode number and no birth time."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     with contextlib.ExitStack() as stack:
@@ -285,7 +283,7 @@ def test_disk_that_looks_the_same_is_not_taken_for_that_of_the_act(twinfs, tmp_p
             subprocess.run(["umount", mounted], check=True)
 
 
-def test_folder_that_was_moved_meanwhile_is_told_of(twinfs, source):
+def test_undo_names_a_copy_in_a_folder_that_was_moved(twinfs, source):
     copies(source, 2)
     folder = source / "folder"
     folder.mkdir()
@@ -300,7 +298,7 @@ def test_folder_that_was_moved_meanwhile_is_told_of(twinfs, source):
     assert other.name in twinfs.ok("recover").error.decode()
 
 
-# of x86-64, and of asm-generic/unistd.h
+# numbers of x86-64 and of asm-generic/unistd.h
 UNLINKAT = 263 if os.uname().machine == "x86_64" else 35
 
 
@@ -310,16 +308,14 @@ def is_unlinking(pid):
     return False
 
 
-def is_about_to_go(process, source):
-    """The copy has its own name no more, and all was asked."""
+def is_being_removed(process, source):
+    """Whether the copy is renamed and the act waits in the call that removes it."""
     return list(source.glob(".twinfs~*")) and any(map(is_unlinking, children(process.pid)))
 
 
 @pytest.mark.parametrize("hindrance", ["group", "interrupt"])
-def test_copy_that_became_the_last_one_is_saved_whatever_hinders(as_user, source, hindrance):
-    """The kept file goes when the copy is about to; the copy has no name then."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root to give files away")
+def test_copy_that_became_the_last_one_is_saved(as_user, source, hindrance):
+    """The kept file is removed while the act is removing the copy."""
     kept, copy = copies(source, 2)
     content = kept.read_bytes()
     for path in (source, kept, copy):
@@ -327,12 +323,10 @@ def test_copy_that_became_the_last_one_is_saved_whatever_hinders(as_user, source
     if hindrance == "group":
         os.chown(copy, -1, 0)
     as_user.ok("scan", source)
-    traced = Program(as_user.session, as_user.folder, as_user.user)
-    traced.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=unlinkat", "-e",
-                      "inject=unlinkat:delay_enter=500000"]
-    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    traced = as_user.under_strace("-e", "trace=unlinkat", "-e",
+                                  "inject=unlinkat:delay_enter=500000")
     with traced.started("remove", "--yes", source) as process:
-        assert until(lambda: is_about_to_go(process, source))
+        assert until(lambda: is_being_removed(process, source))
         kept.unlink()
         if hindrance == "interrupt":
             [pid] = [pid for pid in as_user.session.processes() if pid != process.pid]
@@ -342,8 +336,8 @@ def test_copy_that_became_the_last_one_is_saved_whatever_hinders(as_user, source
 
 
 @pytest.mark.parametrize("index", ["elsewhere", "there"])
-def test_copy_that_became_the_last_one_on_a_full_disk_is_put_back(twinfs, strace, tmp_path, index):
-    """The kept file goes when the copy has no name any more, and there is no room for its bytes."""
+def test_copy_that_became_the_last_one_on_a_full_disk_is_restored(twinfs, strace, tmp_path, index):
+    """The kept file is replaced while the act is removing the copy, and the disk is full."""
     with disk("ext4", tmp_path, 40 << 20) as full:
         source = full / "source"
         source.mkdir()
@@ -356,13 +350,10 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_put_back(twinfs, strace
             while True:
                 file.write(bytes(4096))
         os.truncate(full / "rest", (full / "rest").stat().st_size - (1 << 20))
-        traced = Program(twinfs.session, twinfs.folder)
-        traced.index = twinfs.index
-        traced.wrapped = [*STRACE, "-o", "/dev/null", "-e", "trace=unlinkat",
-                          "-e", "inject=unlinkat:delay_enter=500000"]
-        traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+        traced = twinfs.under_strace("-e", "trace=unlinkat", "-e",
+                                     "inject=unlinkat:delay_enter=500000")
         with traced.started("remove", "--yes", source) as process:
-            assert until(lambda: is_about_to_go(process, source))
+            assert until(lambda: is_being_removed(process, source))
             new = source / "new"
             new.touch()
             new.rename(kept)
@@ -374,9 +365,8 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_put_back(twinfs, strace
 
 
 @pytest.mark.parametrize("folder", ["there", "gone"])
-def test_saved_bytes_that_are_not_where_they_were_to_be_are_named(twinfs, source, tmp_path, folder):
-    """As after a restart, or where the disk that has them is not mounted; and as long as they wait
-    for a folder."""
+def test_recover_names_saved_bytes_that_it_cannot_put_back(twinfs, source, tmp_path, folder):
+    """The saved bytes are missing, or the folder of the copy is."""
     (source / "folder").mkdir()
     _, copy = copies(source, 2)
     copy = copy.rename(source / "folder" / copy.name)
@@ -404,14 +394,12 @@ def test_saved_bytes_that_are_not_where_they_were_to_be_are_named(twinfs, source
     assert copy.read_bytes() == b"content" and not saved.exists()
 
 
-def test_interrupt_ends_after_the_file_at_hand(twinfs, source):
+def test_interrupted_act_finishes_the_current_file(twinfs, source):
     for number in range(40):
         copies(source, 2, name=f"pair {number}")
     twinfs.ok("scan", source)
-    traced = Program(twinfs.session, twinfs.folder)
-    traced.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=unlinkat", "-e",
-                      "inject=unlinkat:delay_enter=30000"]
-    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    traced = twinfs.under_strace("-e", "trace=unlinkat", "-e",
+                                 "inject=unlinkat:delay_enter=30000")
     with traced.started("remove", "--yes", source) as process:
         assert until(lambda: len(everything(source)) < 78)
         [pid] = [pid for pid in twinfs.session.processes() if pid != process.pid]
@@ -426,24 +414,22 @@ def test_interrupt_ends_after_the_file_at_hand(twinfs, source):
     assert len(everything(source)) == 40
 
 
-def test_bytes_are_saved_though_the_act_is_killed_while_it_saves_them(twinfs, source, strace,
-                                                                      root_only):
-    """The kept file goes when its copy is about to, so the copy is needed."""
+def test_copy_is_saved_although_the_act_is_killed_meanwhile(twinfs, source, strace, root_only):
+    """The kept file is removed while the act is removing the copy."""
     kept, copy = copies(source, 2, size=1 << 20)
     data, inode = copy.read_bytes(), copy.stat().st_ino
     twinfs.ok("scan", source)
-    plain, twinfs.wrapped = twinfs.wrapped, [
-        *STRACE, "-o", "/dev/null", "-e", "trace=unlinkat,write",
-        "-e", "inject=unlinkat:delay_enter=1000000", "-e", "inject=write:delay_enter=300000"]
-    with twinfs.started("remove", "--yes", source) as process:
-        assert until(lambda: is_about_to_go(process, source))
+    traced = twinfs.under_strace(
+        "-e", "trace=unlinkat,write", "-e", "inject=unlinkat:delay_enter=1000000",
+        "-e", "inject=write:delay_enter=300000")
+    with traced.started("remove", "--yes", source) as process:
+        assert until(lambda: is_being_removed(process, source))
         [act] = children(process.pid)
         kept.unlink()
         assert until(lambda: children(act) or any(
             path.stat().st_ino != inode for path in source.glob(".twinfs~*")))
         os.kill(act, signal.SIGKILL)
         process.wait(60)
-    twinfs.wrapped = plain
     twinfs.ok("recover")
     assert os.listdir(source) == [copy.name]
     assert copy.read_bytes() == data

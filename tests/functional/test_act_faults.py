@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""System calls that fail while files are acted upon: whichever it is, no content is lost, none has
-another name for ever, and what was not done is done by the next run.
+"""System calls that fail during an act: no content is lost, no leftover stays, and the next run
+does the rest.
 
-Some calls of each kind are tried with one error each; TWINFS_FAULT_POINTS=all tries all of them
-with each error."""
+Some calls of each kind fail with one error each. With TWINFS_FAULT_POINTS=all each call fails with
+each error."""
 import itertools
 import os
 
@@ -23,7 +23,7 @@ POINTS = os.environ.get("TWINFS_FAULT_POINTS", "2")
 
 
 def faults(most):
-    """(call, which of them, error) of what is tried."""
+    """(call, its number, error) of the faults to inject."""
     errors = itertools.cycle(ERRORS)
     for call in READING + CHANGING:
         count = most[call]
@@ -34,8 +34,10 @@ def faults(most):
 
 
 def each_fault(twinfs, tmp_path, run, judge):
-    """Calls run with a function that runs the program with one failing call, and judge with the
-    result."""
+    """For each fault, calls run with a function that runs the program, and judge with the result.
+
+    judge returns a problem or None.
+    """
     only = "trace=" + ",".join(READING + CHANGING)
     whole = twinfs.with_index(tmp_path / "index 0")
     _, trace = run(lambda *words: whole.traced(*words, calls=only))
@@ -50,7 +52,8 @@ def each_fault(twinfs, tmp_path, run, judge):
         result, _ = run(traced)
         failed += result.status != 0
         problem = judge(result, at)
-        if result.status != 127 and call != "write":  # not yet begun; cannot say so
+        # 127: the dynamic linker failed; without write no message is printed
+        if result.status != 127 and call != "write":
             problem = problem or badly_ended(result)
         if problem:
             wrong.append(f"{call} {number} {name}: {problem}\n{result}")
@@ -62,7 +65,7 @@ def each_fault(twinfs, tmp_path, run, judge):
 @pytest.mark.parametrize("words", [["remove"], ["remove", "--trash"], ["link"],
                                    ["link", "--symbolic"], ["move"], ["move", "across"],
                                    ["dedupe"]], ids="-".join)
-def test_act_of_which_a_call_fails_loses_nothing(twinfs, source, tmp_path, strace, words):
+def test_act_with_a_failing_call_loses_nothing(twinfs, source, tmp_path, strace, words):
     if words == ["move", "across"]:
         with disk("ext4", tmp_path) as other:
             check_act(twinfs, source, tmp_path, ["move", other / "moved"], other / "moved")
@@ -72,7 +75,7 @@ def test_act_of_which_a_call_fails_loses_nothing(twinfs, source, tmp_path, strac
 
 
 def is_in_both(again, source, moved):
-    """Of a copy that arrived nothing could be learnt: it was left there, and the copy, too."""
+    """Whether a moved file and its copy were both left because the moved file was unreadable."""
     left = {(source / os.fsdecode(path)).read_bytes() for path in regular(source)
             if b"redundant" in path}
     said = "its path in the destination folder exists" in again.errors[-1]
@@ -95,9 +98,9 @@ def check_act(twinfs, source, tmp_path, words, moved):
             return "a content is lost"
         at.ok("recover")
         if trees.every_content(source) != set(content):
-            return "a content is not in the source any more"
+            return "a content is missing in the source"
         if [path for root in (source, moved) for path in regular(root) if MINE in path]:
-            return "a file has another name for ever"
+            return "there is a leftover"
         again = at(*words, "--yes", source)
         # not every file system can dedupe
         if again.status != 0 and words[0] != "dedupe" and not is_in_both(again, source, moved):
@@ -105,7 +108,7 @@ def check_act(twinfs, source, tmp_path, words, moved):
         if trees.every_content(source) != set(content):
             return "the next run lost a content"
         if words[0] == "remove" and len(regular(source)) != len(content):
-            return "the next run did not do the rest"
+            return "the next run did not finish the act"
         return None
 
     each_fault(twinfs, tmp_path, run, judge)
@@ -117,7 +120,7 @@ def files_of(folder):
 
 @pytest.mark.parametrize("words", [("remove",), ("remove", "--trash"), ("link",), ("link", "-s"),
                                    ("move",)], ids="-".join)
-def test_act_stops_where_kept_files_cannot_be_synced(twinfs, tmp_path, strace, words):
+def test_act_stops_if_kept_files_cannot_be_synced(twinfs, tmp_path, strace, words):
     source, folder = tmp_path / "source", tmp_path / "moved"
     folder.mkdir()
     for number in range(3):
@@ -134,7 +137,7 @@ def test_act_stops_where_kept_files_cannot_be_synced(twinfs, tmp_path, strace, w
     assert files_of(source) == before
 
 
-def test_restore_of_which_a_call_fails_is_gone_on_with(twinfs, tmp_path, strace):
+def test_restore_with_a_failing_call_can_be_resumed(twinfs, tmp_path, strace):
     data = os.urandom(3000)
     backup = backups.small_backup(tmp_path, [b"b", b"c/d"], data)
     (backup.copy / "c").mkdir()
@@ -152,9 +155,9 @@ def test_restore_of_which_a_call_fails_is_gone_on_with(twinfs, tmp_path, strace)
             return None
         again = at("restore", backup.manifest, backup.copy, target)
         if again.status != 0:
-            return f"cannot be gone on with: {again}, {sorted(target.rglob('*'))}"
+            return f"cannot be resumed: {again}, {sorted(target.rglob('*'))}"
         if files(target) != whole:
-            return f"goes on to another tree: {sorted(files(target))}"
+            return f"resumed to another tree: {sorted(files(target))}"
         return None if files(backup.copy) == {b"a": data} else "the backup is changed"
 
     each_fault(twinfs, tmp_path, run, judge)

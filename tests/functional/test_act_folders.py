@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Acts in folders in which a name can be made, but not removed again, folders that copies must
-not be moved to, and what is done to folders and files while an act is under way."""
+"""Acts in folders in which names can be created and not removed, moves into a source, and
+changes of folders and files during an act."""
 import os
 import shutil
 import subprocess
@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 from disks import disk
-from program import STRACE, Program, is_held_by_strace, until
+from program import is_held_by_strace, until
 from test_act import copies, everything, refusal
 
 
-def nothing_left_of_links(twinfs, source, before):
+def check_nothing_left(twinfs, source, before):
     assert everything(source) == before
     assert (twinfs.index / "acts").stat().st_size == 0
 
 
 @pytest.mark.parametrize("words", [("link",), ("link", "--symbolic")], ids=" ".join)
-def test_link_in_an_append_only_folder_makes_no_name(twinfs, source, root_only, words):
-    """Names can be made there, but never removed."""
+def test_link_in_an_append_only_folder_creates_no_name(twinfs, source, root_only, words):
+    """Names can be created there, and never removed."""
     _, copy = copies(source, 2)
     folder = source / "folder"
     folder.mkdir()
@@ -30,15 +30,15 @@ def test_link_in_an_append_only_folder_makes_no_name(twinfs, source, root_only, 
     try:
         for _ in range(2):
             refusal(twinfs(*words, "--yes", source), folder / "copy", "append-only")
-            nothing_left_of_links(twinfs, source, before)
+            check_nothing_left(twinfs, source, before)
     finally:
         subprocess.run(["chattr", "-a", folder], check=True)
     twinfs.ok(*words, "--yes", source)
 
 
-def test_link_to_the_file_of_another_user_in_a_sticky_folder_makes_no_name(as_user, source,
-                                                                          root_only):
-    """The plain user could make such a link, and not remove it."""
+def test_link_to_a_file_of_another_user_in_a_sticky_folder_creates_no_name(
+        as_user, source, root_only):
+    """The plain user could create such a link, and not remove it."""
     kept, copy = copies(source, 2)
     folder = source / "sticky"
     folder.mkdir()
@@ -51,12 +51,12 @@ def test_link_to_the_file_of_another_user_in_a_sticky_folder_makes_no_name(as_us
     for _ in range(2):
         refusal(as_user("link", "--yes", "--without-leases", "--force-metadata", source),
                 folder / "copy", "sticky")
-        nothing_left_of_links(as_user, source, before)
+        check_nothing_left(as_user, source, before)
 
 
-def test_link_by_a_root_without_fowner_in_a_sticky_folder_makes_no_name(twinfs, plain_user, source,
-                                                                       root_only):
-    """As root of a container can be."""
+def test_link_by_root_without_fowner_in_a_sticky_folder_creates_no_name(twinfs, plain_user, source,
+                                                                        root_only):
+    """Root of a container may lack this capability."""
     if not shutil.which("setpriv"):
         pytest.skip("needs setpriv")
     kept, copy = copies(source, 2)
@@ -69,11 +69,11 @@ def test_link_by_a_root_without_fowner_in_a_sticky_folder_makes_no_name(twinfs, 
     for words, cause in ((["link"], "sticky"), (["link", "--symbolic"], "not permitted")):
         refusal(twinfs(*words, "--yes", "--without-leases", "--force-metadata", source),
                 copy, cause)
-        nothing_left_of_links(twinfs, source, before)
+        check_nothing_left(twinfs, source, before)
 
 
-def test_move_to_an_append_only_folder_of_another_disk_makes_no_name(twinfs, source, tmp_path,
-                                                                    root_only):
+def test_move_to_an_append_only_folder_of_another_disk_creates_no_name(twinfs, source, tmp_path,
+                                                                       root_only):
     _, copy = copies(source, 2)
     with disk("ext4", tmp_path) as other:
         folder = other / "folder"
@@ -88,7 +88,7 @@ def test_move_to_an_append_only_folder_of_another_disk_makes_no_name(twinfs, sou
 @pytest.mark.parametrize("bound, destination", [(".", "."), ("folder", "."), (".", "below"),
                                                 ("folder", "below")])
 def test_copies_are_not_moved_into_a_source_by_another_mount(twinfs, source, tmp_path, root_only,
-                                                            bound, destination):
+                                                             bound, destination):
     copies(source, 2)
     (source / "folder/below").mkdir(parents=True)
     (source / "below").mkdir()
@@ -120,7 +120,7 @@ def test_copies_are_not_moved_above_a_source_by_another_mount(twinfs, source, tm
 
 
 def test_copies_are_moved_to_another_folder_of_a_bound_file_system(twinfs, source, tmp_path,
-                                                                  root_only):
+                                                                   root_only):
     _, copy = copies(source, 2)
     folder, mounted = tmp_path / "folder", tmp_path / "mounted"
     folder.mkdir()
@@ -133,7 +133,7 @@ def test_copies_are_moved_to_another_folder_of_a_bound_file_system(twinfs, sourc
         subprocess.run(["umount", mounted], check=True)
 
 
-# folders that are moved meanwhile
+# changes during an act
 
 ACTS = {"remove": ("remove",), "link": ("link",), "link -s": ("link", "--symbolic"),
         "trash": ("remove", "--trash")}
@@ -151,12 +151,9 @@ def apart(source):
 
 def act_while(twinfs, source, words, change, calls="renameat2,linkat,symlinkat", flags=(),
               delay="delay_enter", status=3):
-    """Does something when the act is about to make its first name, or to change one."""
-    traced = Program(twinfs.session, twinfs.folder)
-    traced.index = twinfs.index
-    traced.wrapped = [*STRACE, "-o", "/dev/null", *flags, "-e", f"trace={calls}",
-                      "-e", f"inject={calls}:{delay}=700000:when=1"]
-    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    """Calls change() when the act is about to make the first of these calls."""
+    traced = twinfs.under_strace(*flags, "-e", f"trace={calls}",
+                                 "-e", f"inject={calls}:{delay}=700000:when=1")
     twinfs.ok("scan", source)
     with traced.started(*words, "--yes", source) as process:
         assert until(lambda: is_held_by_strace(process.pid))
@@ -168,9 +165,9 @@ def act_while(twinfs, source, words, change, calls="renameat2,linkat,symlinkat",
 
 @pytest.mark.parametrize("moved", ["a", "b", "."], ids=["kept", "copy", "source"])
 @pytest.mark.parametrize("act", ACTS)
-def test_nothing_goes_where_a_folder_was_moved_meanwhile(twinfs, apart, tmp_path, strace, act,
-                                                         moved):
-    """What is open goes along with it; the path of neither file leads there any more."""
+def test_act_keeps_both_files_if_a_folder_is_moved_meanwhile(twinfs, apart, tmp_path, strace, act,
+                                                             moved):
+    """Open files move along with the folder, and their old paths do not exist any more."""
     away = tmp_path / "away"
     act_while(twinfs, apart, ACTS[act], lambda: os.rename(apart / moved, away))
     found = sorted(path.name for root in (apart, away) if root.exists()
@@ -189,8 +186,8 @@ def tag(path):
 
 @pytest.mark.parametrize("change", [make_private, tag])
 @pytest.mark.parametrize("act", ["link", "link -s"])
-def test_link_keeps_what_was_set_on_a_copy_while_it_was_compared(twinfs, apart, strace, act,
-                                                                 change):
+def test_link_is_refused_if_metadata_changed_during_the_comparison(twinfs, apart, strace, act,
+                                                                   change):
     kept, copy = apart / "a/file", apart / "b/file"
     before = kept.stat().st_mode, os.listxattr(kept)
     error = act_while(twinfs, apart, ACTS[act], lambda: change(copy), "pread64", ("-P", copy))
@@ -202,7 +199,7 @@ def test_link_keeps_what_was_set_on_a_copy_while_it_was_compared(twinfs, apart, 
 
 
 def is_waited_for(path):
-    """Somebody wants to open the file, which the act holds by a lease."""
+    """Whether a program waits for the lease that the act has on this file."""
     number = f":{path.stat().st_ino} "
     return any(" BREAKING " in line and number in line
                for line in Path("/proc/locks").read_text().splitlines())
@@ -210,10 +207,9 @@ def is_waited_for(path):
 
 @pytest.mark.parametrize("opened", ["a", "b"], ids=["kept", "copy"])
 @pytest.mark.parametrize("act", ["link", "link -s"])
-def test_what_is_written_while_a_link_is_made_is_found_at_the_path_that_was_opened(
-        twinfs, apart, strace, act, opened):
-    """The path of the copy leads to the kept file for a moment. Who opens it then waits until the
-    link is there to stay."""
+def test_edit_during_a_link_is_at_the_path_that_was_opened(twinfs, apart, strace, act, opened):
+    """The path of the copy is a link to the kept file already. A program that opens it waits until
+    the act has confirmed the link."""
     kept, copy = apart / "a/file", apart / "b/file"
     writers = []
 
@@ -232,8 +228,8 @@ def test_what_is_written_while_a_link_is_made_is_found_at_the_path_that_was_open
 
 
 @pytest.mark.parametrize("act", ["link", "link -s"])
-def test_link_is_taken_back_where_somebody_opened_the_copy_before(twinfs, apart, strace, act):
-    """What he writes is in the file that he opened, and the copy has that name again."""
+def test_link_is_undone_if_the_copy_was_opened_for_writing(twinfs, apart, strace, act):
+    """The edit is in the opened file, which is at its path again."""
     kept, copy = apart / "a/file", apart / "b/file"
     before, writers = kept.read_bytes(), []
 

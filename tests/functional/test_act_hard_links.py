@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""move to another file system: names of one file are names of one file there."""
+"""move to another file system: hard links of a file are hard links of one file there."""
 import contextlib
 import os
 import shutil
 
 import pytest
 from disks import bound, disk
-from program import STRACE, Program, until
+from program import until
 from test_act import copies, everything, freed
 from test_act_cut_off import kill_points
 
@@ -23,7 +23,7 @@ def moved(tmp_path):
 
 
 def link(copy, *names):
-    """Gives a file further names beside it."""
+    """Adds hard links beside a file."""
     for name in names:
         (copy.parent / name).parent.mkdir(exist_ok=True)
         os.link(copy, copy.parent / name)
@@ -33,7 +33,7 @@ def inodes(folder):
     return {(status.st_dev, status.st_ino) for status in map(os.stat, everything(folder))}
 
 
-@pytest.mark.parametrize("count", [NAMES, 300])  # more than are acted upon together
+@pytest.mark.parametrize("count", [NAMES, 300])  # 300 exceeds one batch
 def test_names_of_a_copy_are_hard_links_of_one_file_on_another_disk(twinfs, source, moved, count):
     kept, copy = copies(source, 2)
     content = kept.read_bytes()
@@ -76,7 +76,7 @@ def test_two_copies_of_a_group_are_two_files_on_another_disk(twinfs, tmp_path, m
     assert b"split" not in result.out
 
 
-def test_copy_with_a_name_that_is_in_no_source_is_said_to_be_parted(twinfs, source, tmp_path,
+def test_copy_with_a_name_outside_the_sources_is_reported_as_parted(twinfs, source, tmp_path,
                                                                     moved):
     _, copy = copies(source, 2)
     link(copy, "copy 1 too")
@@ -93,7 +93,7 @@ def test_copy_with_a_name_that_is_in_no_source_is_said_to_be_parted(twinfs, sour
     assert (moved / copy.name).read_bytes() == content == (tmp_path / "elsewhere").read_bytes()
 
 
-def test_names_that_are_moved_on_one_disk_are_not_said_to_be_parted(twinfs, source, tmp_path):
+def test_move_on_one_disk_does_not_part_hard_links(twinfs, source, tmp_path):
     _, copy = copies(source, 2)
     os.link(copy, tmp_path / "elsewhere")
     (tmp_path / "moved").mkdir()
@@ -103,7 +103,7 @@ def test_names_that_are_moved_on_one_disk_are_not_said_to_be_parted(twinfs, sour
     assert os.path.samefile(tmp_path / "moved" / copy.name, tmp_path / "elsewhere")
 
 
-def test_name_that_cannot_arrive_stays_and_the_others_are_linked(twinfs, source, moved):
+def test_name_that_cannot_be_moved_stays_and_the_others_are_linked(twinfs, source, moved):
     _, copy = copies(source, 2)
     link(copy, "copy 2", "copy 3")
     (moved / "copy 2").write_bytes(b"something else")
@@ -116,7 +116,7 @@ def test_name_that_cannot_arrive_stays_and_the_others_are_linked(twinfs, source,
     assert b"split       1 copy: " in result.out
 
 
-# The second name is set aside by the fourth rename; the first one gets its name by the third.
+# The third rename gives the moved first name its place; the fourth sets the second name aside.
 SECOND_IS_SET_ASIDE, FIRST_HAS_ARRIVED = 4, 3
 
 
@@ -130,11 +130,9 @@ def pair(source):
 
 
 def move_with_change(twinfs, source, moved, change, rename):
-    """Moves the two names; what the first one became is changed when the act has made a rename."""
-    traced = Program(twinfs.session, twinfs.folder)
-    traced.wrapped = [*STRACE, "-o", "/dev/null", "-e", "trace=renameat2",
-                      "-e", f"inject=renameat2:delay_exit=1000000:when={rename}"]
-    traced.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    """Moves the two names, and changes the moved first one after the given rename."""
+    traced = twinfs.under_strace(
+        "-e", "trace=renameat2", "-e", f"inject=renameat2:delay_exit=1000000:when={rename}")
     twinfs.ok("scan", source)
     with traced.started("move", "--yes", moved, source) as process:
         assert until(lambda: (moved / "name 1").exists() and (
@@ -146,7 +144,7 @@ def move_with_change(twinfs, source, moved, change, rename):
 
 
 def open_for_writing(path):
-    with contextlib.suppress(BlockingIOError):  # the lease is broken all the same
+    with contextlib.suppress(BlockingIOError):  # the attempt breaks the lease
         os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
 
 
@@ -162,8 +160,8 @@ def put_an_equal_one_of_another_user_in_its_place(path):
 
 
 @pytest.mark.parametrize("change", [os.unlink, put_another_in_its_place, open_for_writing])
-def test_name_is_a_file_of_its_own_where_the_first_one_was_touched(twinfs, source, moved, strace,
-                                                                   pair, change):
+def test_name_becomes_a_file_of_its_own_if_the_first_one_changed(twinfs, source, moved, strace,
+                                                                 pair, change):
     content = pair.read_bytes()
     out = move_with_change(twinfs, source, moved, change, SECOND_IS_SET_ASIDE)
     assert (moved / "name 2").read_bytes() == content
@@ -172,8 +170,8 @@ def test_name_is_a_file_of_its_own_where_the_first_one_was_touched(twinfs, sourc
     assert everything(source) == {os.fsencode(pair)}
 
 
-def test_attribute_that_is_set_on_a_further_name_moves_with_it(twinfs, source, moved, strace, pair):
-    """What the first name became has not got it."""
+def test_attribute_set_on_a_further_name_is_moved(twinfs, source, moved, strace, pair):
+    """The moved first name lacks the attribute, so the second one becomes a file of its own."""
     def tag(_):
         os.setxattr(source / "name 2", "user.tag", b"mine")
 
@@ -182,8 +180,7 @@ def test_attribute_that_is_set_on_a_further_name_moves_with_it(twinfs, source, m
     assert os.listxattr(moved / "name 1") == []
 
 
-def test_no_link_is_made_of_an_equal_file_that_another_user_put_there(twinfs, source, moved,
-                                                                      strace, pair):
+def test_equal_file_of_another_user_is_not_linked(twinfs, source, moved, strace, pair):
     content = pair.read_bytes()
     out = move_with_change(twinfs, source, moved, put_an_equal_one_of_another_user_in_its_place,
                            FIRST_HAS_ARRIVED)
@@ -194,7 +191,7 @@ def test_no_link_is_made_of_an_equal_file_that_another_user_put_there(twinfs, so
     assert b"split       1 copy: " in out
 
 
-def test_names_become_files_where_the_disk_has_no_hard_links(twinfs, source, moved, strace):
+def test_names_become_files_if_the_disk_has_no_hard_links(twinfs, source, moved, strace):
     kept, copy = copies(source, 2)
     content = kept.read_bytes()
     link(copy, "copy 2", "copy 3")
@@ -209,7 +206,7 @@ def test_names_become_files_where_the_disk_has_no_hard_links(twinfs, source, mov
 
 def test_names_are_hard_links_of_one_file_in_another_mount_of_the_disk(twinfs, source, tmp_path,
                                                                        root_only):
-    """No rename leads there."""
+    """A rename to another mount is refused."""
     inside, moved = tmp_path / "inside", tmp_path / "moved"
     inside.mkdir()
     moved.mkdir()
@@ -222,8 +219,8 @@ def test_names_are_hard_links_of_one_file_in_another_mount_of_the_disk(twinfs, s
 
 
 @pytest.mark.parametrize("fault", ["signal=KILL", "error=EIO"])
-def test_move_of_hard_links_that_is_killed_or_fails_anywhere_loses_no_name(twinfs, tmp_path,
-                                                                           strace, fault):
+def test_move_of_hard_links_killed_or_failing_at_any_call_loses_no_name(twinfs, tmp_path, strace,
+                                                                        fault):
     content = {letter: os.urandom(3000) for letter in "ab"}
     names = {letter: [f"redundant {letter} {number}" for number in range(NAMES)]
              for letter in content}

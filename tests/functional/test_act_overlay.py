@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Acts on an overlay file system: what goes there may stay in a lower layer."""
+"""Acts on an overlay file system: a removed file may stay in a lower layer."""
 import os
 import re
 
@@ -8,8 +8,8 @@ from disks import overlay
 from test_act import copies, freed
 
 
-def test_file_that_an_overlay_shows_again_is_no_copy_of_itself(twinfs, tmp_path):
-    """With the one below it, the one above would go: it is the last."""
+def test_file_in_an_overlay_is_no_copy_of_its_lower_file(twinfs, tmp_path):
+    """The file in the overlay is the file in the lower layer, and so the last copy."""
     below = tmp_path / "lower"
     below.mkdir()
     (below / "only").write_bytes(b"content")
@@ -21,8 +21,8 @@ def test_file_that_an_overlay_shows_again_is_no_copy_of_itself(twinfs, tmp_path)
 
 
 @pytest.mark.parametrize("act", [["remove"], ["link"], ["link", "--symbolic"], ["move"]])
-def test_what_a_copy_on_an_overlay_freed_is_said_to_be_unknown(twinfs, tmp_path, act):
-    """Its name goes, a file in the lower layer stays."""
+def test_freed_bytes_of_copies_on_an_overlay_are_unknown(twinfs, tmp_path, act):
+    """The file in the lower layer stays when its name in the overlay is removed."""
     source, lower, upper, to = folders = [
         tmp_path / name for name in ("source", "lower", "upper", "to")]
     for folder in folders:
@@ -37,8 +37,8 @@ def test_what_a_copy_on_an_overlay_freed_is_said_to_be_unknown(twinfs, tmp_path,
         for said in planned_act, result:
             assert f"'{shown}' is on an overlay file system" in said.error.decode()
             assert f"'{source}' is on" not in said.error.decode()
-        # of a file that was made in the overlay the kernel tells, since Linux 6.6
-        unknown = re.search(rb"and unknown bytes of (\d) copies on an overlay", result.out)[1]
+        # since Linux 6.6 the kernel tells which files are in the upper layer
+        unknown = re.search(rb"and an unknown size of (\d) copies on an overlay", result.out)[1]
         assert unknown in (b"2", b"3")
         assert freed(result) == 8192 * (4 - int(unknown) - (act == ["move"]))
         assert len(list(shown.iterdir())) == (5 if act[0] == "link" else 2)
@@ -46,9 +46,9 @@ def test_what_a_copy_on_an_overlay_freed_is_said_to_be_unknown(twinfs, tmp_path,
 
 
 @pytest.mark.skipif(tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 6),
-                    reason="the kernel does not tell")
+                    reason="needs Linux 6.6, which tells which files are in a lower layer")
 def test_hard_links_in_a_lower_layer_are_left_as_they_are(twinfs, tmp_path):
-    """A rename would copy each of them to the upper layer."""
+    """A rename would copy each hard link to the upper layer."""
     lower, upper = tmp_path / "lower", tmp_path / "upper"
     lower.mkdir()
     _, copy = copies(lower, 2)
@@ -67,7 +67,7 @@ def test_hard_links_in_a_lower_layer_are_left_as_they_are(twinfs, tmp_path):
         assert freed(result) == 8192
 
 
-def test_overlay_is_not_named_by_an_act_that_removes_no_name(twinfs, tmp_path):
+def test_act_that_removes_no_name_does_not_mention_the_overlay(twinfs, tmp_path):
     (tmp_path / "lower").mkdir()
     copies(tmp_path / "lower", 2)
     with overlay(tmp_path) as shown:

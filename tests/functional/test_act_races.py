@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Acts while others change the files: strace holds up each acting system call, so that whoever
-means harm has all the time he needs.  Whatever he wrote, and what was there before, must be found
-somewhere afterwards.
+"""Acts while another program changes the files. strace delays each acting system call, so that an
+attack can happen at every moment. The bytes of the attacker and the original bytes must all exist
+afterwards.
 
-$TWINFS_RACE_ROUNDS copies are acted upon in each race (100).
+Each race acts on $TWINFS_RACE_ROUNDS copies (100).
 """
 import contextlib
 import ctypes
@@ -19,14 +19,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import trees
 from disks import disk
-from program import STRACE, TIMEOUT, Program
+from program import Program
 
 ROUNDS = int(os.environ.get("TWINFS_RACE_ROUNDS", "100"))
 SIZE = 8 << 10
 ACTING = "renameat2,linkat,symlinkat,fcntl,ioctl"
 DELAY_US = 1500
 ATTACK_WITHIN_S = 0.01  # after the act begins
-LAST_LOOK_US = 8000  # after a copy went, until it is looked whether that was right
+LAST_LOOK_US = 8000  # from the removal of a copy to the last check of the kept file
 ACTS = {
     "remove": ["remove"],
     "move": ["move", "{moved}"],
@@ -38,7 +38,7 @@ ACTS = {
 
 
 def content(word, number):
-    """Bytes that say what they are."""
+    """Content that names itself."""
     return (f"{word} {number} " * SIZE).encode()[:SIZE]
 
 
@@ -54,10 +54,10 @@ class Pair:
             path.parent.mkdir(parents=True)
             path.write_bytes(self.original)
         self.written = None  # by the attacker
-        self.shared = False  # he wrote to the kept file itself, or when it was the only one
+        self.shared = False  # the attacker destroyed the kept file itself
 
     def other_name(self):
-        """The name that the copy, or its link, has while the act is under way."""
+        """The temporary name of the copy or its link during the act."""
         with contextlib.suppress(OSError):
             for name in os.listdir(self.folder):
                 if name.startswith(".twinfs~"):
@@ -65,11 +65,11 @@ class Pair:
         return None
 
     def wherever(self):
-        """The copy, also under its other name."""
+        """The path of the copy, which may be its temporary name."""
         return self.copy if self.copy.exists() else self.other_name() or self.copy
 
     def store(self, fd, write):
-        """Write through an open descriptor."""
+        """Writes through an open descriptor."""
         self.shared = os.path.samestat(os.fstat(fd), os.stat(self.kept))
         write(fd)
         self.written = content("written", self.number)
@@ -95,7 +95,7 @@ def store_by_mapping(pair, _):
 
     def write(fd):
         with mmap.mmap(fd, SIZE) as mapped:
-            time.sleep(0.004)  # no wait for something: the mapping is there meanwhile
+            time.sleep(0.004)  # keeps the mapping for a while
             mapped[:] = content("written", pair.number)
     try:
         pair.store(fd, write)
@@ -104,7 +104,8 @@ def store_by_mapping(pair, _):
 
 
 def swap_kept(pair, outside):
-    """While there is a copy: later the kept file is the only one, and it is he who destroys it."""
+    """Replaces the kept file while there is a copy. Later it would be the last one, and the attack
+    itself would destroy it."""
     new = outside / f"new {pair.number}"
     new.write_bytes(content("written", pair.number))
     begun = time.monotonic()
@@ -116,7 +117,7 @@ def swap_kept(pair, outside):
 
 
 def swap_in_symlink(pair, outside):
-    """The folder of the copy is another one by now, where a file is that is nobody's to touch."""
+    """Replaces the folder of the copy by a link to another folder, which the act must not touch."""
     precious = outside / f"precious {pair.number}"
     precious.mkdir()
     (precious / "copy").write_bytes(pair.original)
@@ -129,8 +130,8 @@ ATTACKS = [replace, rewrite, store_by_mapping, swap_kept, swap_in_symlink]
 
 
 class Watch:
-    """Tells by inotify(7) of which pairs an act is under way: a thousand folders cannot be looked
-    through in the time that each takes."""
+    """Reports by inotify(7) the pairs that are being acted on. Listing a thousand folders would
+    take longer than an act on one pair."""
 
     COMES, GOES = 0x180, 0x240  # IN_MOVED_TO | IN_CREATE, IN_MOVED_FROM | IN_DELETE
     EVENT = struct.Struct("iIII")
@@ -154,8 +155,8 @@ class Watch:
             else:
                 self.under_way.pop(watch, None)
 
-    def look(self):
-        """The pairs by now."""
+    def pairs_under_way(self):
+        """The pairs that are being acted on now."""
         with contextlib.suppress(BlockingIOError):
             while events := os.read(self.fd, 1 << 16):
                 at = 0
@@ -167,37 +168,37 @@ class Watch:
 
 
 def attack_all(pairs, attack, outside, chance, ended):
-    """Each pair once: a moment after its act was seen to be under way, so that each of its system
-    calls has its turn, or by chance."""
+    """Attacks each pair once, a random moment after its act began or by chance, so that each system
+    call is hit."""
     order = random.Random(0)
     waiting = {pair.number: pair for pair in pairs}
     due = {}
     with contextlib.closing(Watch(pairs)) as watch:
         while waiting and not ended.is_set():
-            for pair in watch.look():
+            for pair in watch.pairs_under_way():
                 due.setdefault(pair.number, time.monotonic() + order.random() * ATTACK_WITHIN_S)
             if order.random() < chance:
                 due[order.choice(list(waiting))] = 0
             for number in [number for number in due if number in waiting]:
                 if due[number] > time.monotonic():
                     continue
-                with contextlib.suppress(OSError):  # it is gone, or is a link to nowhere: too late
+                with contextlib.suppress(OSError):  # the copy is removed already
                     attack(waiting[number], outside)
                 del waiting[number]
-            time.sleep(0.0005)  # leaves the processor to who is attacked
+            time.sleep(0.0005)  # leaves the processor to the act
 
 
 def lost(pairs, *folders):
-    """What is nowhere any more."""
+    """The contents that exist nowhere."""
     contents = trees.every_content(*folders)
-    missing = [f"what was written to {pair.number}" for pair in pairs
+    missing = [f"bytes written to {pair.number}" for pair in pairs
                if pair.written and pair.written not in contents]
     return missing + [f"original of {pair.number}" for pair in pairs
                       if pair.original not in contents and not pair.shared]
 
 
 def race(session, root, act, attack):
-    """One run; what is wrong afterwards, and how many attacks took place."""
+    """Runs one act under attack; returns the problems and the number of attacks."""
     folder = root / attack.__name__
     source, outside, moved = folder / "source", folder / "outside", folder / "moved"
     for made in (source, outside, moved):
@@ -205,17 +206,15 @@ def race(session, root, act, attack):
     pairs = [Pair(source, number) for number in range(ROUNDS)]
     program = Program(session, folder)
     program.ok("scan", source)
-    program.wrapped = [
-        *STRACE, "-o", "/dev/null", "-e", f"trace={ACTING},unlinkat",
-        "-e", f"inject={ACTING}:delay_enter={DELAY_US}",
-        "-e", f"inject=unlinkat:delay_enter={DELAY_US}:delay_exit={LAST_LOOK_US}"]
-    program.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+    traced = program.under_strace(
+        "-e", f"trace={ACTING},unlinkat", "-e", f"inject={ACTING}:delay_enter={DELAY_US}",
+        "-e", f"inject=unlinkat:delay_enter={DELAY_US}:delay_exit={LAST_LOOK_US}")
     ended = threading.Event()
-    chance = 0.3 if act == "dedupe" else 0.02  # nothing of that can be seen
+    chance = 0.3 if act == "dedupe" else 0.02  # it raises no event
     attacker = threading.Thread(target=attack_all, args=(pairs, attack, outside, chance, ended))
     attacker.start()
     words = [word.format(moved=moved) for word in ACTS[act]]
-    result = program(*words, "--yes", source, timeout=TIMEOUT)
+    result = traced(*words, "--yes", source)
     ended.set()
     attacker.join()
     wrong = lost(pairs, source, outside, moved, program.home)
@@ -224,9 +223,9 @@ def race(session, root, act, attack):
     if attack is swap_in_symlink and any(
             path.read_bytes() != pair.original for pair in pairs
             for path in precious if path.parent.name == f"precious {pair.number}"):
-        wrong.append("somebody else's file was touched")
+        wrong.append("a file outside the source was changed")
     if attack is swap_in_symlink and len(precious) != len(list(outside.glob("precious *"))):
-        wrong.append("somebody else's file is gone")
+        wrong.append("a file outside the source is missing")
     if result.status not in (0, 3):
         wrong.append(str(result))
     return wrong, sum(pair.written is not None for pair in pairs)
@@ -235,7 +234,7 @@ def race(session, root, act, attack):
 @pytest.mark.parametrize(("kind", "act"), [
     (kind, act) for kind in ("ext4", "xfs", "btrfs") for act in ACTS
     if (kind, act) != ("ext4", "dedupe")])  # ext4 cannot share blocks
-def test_nothing_is_lost_whatever_happens_meanwhile(session, tmp_path, kind, act):
+def test_act_under_attack_loses_no_content(session, tmp_path, kind, act):
     with disk(kind, tmp_path) as root, ThreadPoolExecutor(len(ATTACKS)) as runs:
         results = list(runs.map(lambda attack: race(session, root, act, attack), ATTACKS))
         subprocess.run(["sync", "-f", root], check=True)

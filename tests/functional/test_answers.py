@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Whatever stands still, a view answers: no call to it waits for a mount inside the source, for a
-walk, for a comparison or for the disk of another source.
+"""Calls to a view do not wait for a mount inside the source, a walk, a comparison or the disk of
+another source.
 
-How long a call takes says nothing on a busy machine.  So here something stands still until all
-calls have been answered, and is seen to stand still then.
+On a busy machine durations prove nothing. So a disk or mount stands still until all calls have been
+answered, and the test checks that it still does.
 """
 import contextlib
 import errno
@@ -20,14 +20,14 @@ from disks import unanswered
 from program import ENDING, TIMEOUT, stopped, until
 
 PROCESSES = multiprocessing.get_context("fork")
-WAITING = (b"sync", b"events")  # to wait is what these are for
+WAITING = (b"sync", b"events")  # files whose reads wait by design
 PAIR = trees.content("pair", 1 << 20)
 NOWHERE = b"nowhere"
 NEW = ("new", "newer")
 
 
 def build(source):
-    """All that is made to hurt, but what hangs."""
+    """A hostile tree without hung mounts."""
     trees.odd_names(source / "odd")
     trees.deep(source / "deep")
     trees.special(source / "special")
@@ -42,11 +42,11 @@ def build(source):
 
 
 def use_file(root, path, out_of_reach):
-    """Opens a file and reads its ends, unless it lies at a place out of reach."""
+    """Opens a file and reads its ends, unless its source is out of reach."""
     handle = walk.open_beneath(root, path, os.O_PATH)
     try:
         own = f"/proc/self/fd/{handle}"
-        with contextlib.suppress(OSError):  # those of .twinfs have none
+        with contextlib.suppress(OSError):  # files of .twinfs/ have no such attribute
             if os.getxattr(own, "user.twinfs.path").startswith(out_of_reach):
                 return
         file = os.open(own, os.O_RDONLY)
@@ -55,15 +55,16 @@ def use_file(root, path, out_of_reach):
     try:
         os.pread(file, 4096, 0)
         os.pread(file, 4096, max(os.fstat(file).st_size - 4096, 0))
-        with contextlib.suppress(OSError):  # it is a hole to its end
+        with contextlib.suppress(OSError):  # the rest of the file is a hole
             os.lseek(file, 1, os.SEEK_DATA)
     finally:
         os.close(file)
 
 
 def use(mount, out_of_reach):
-    """Each kind of call for each name of a view: lookup, getattr, readdir, readlink, listxattr and
-    getxattr by the walk; statfs, open, read and lseek. Gives how many names there are."""
+    """Makes each kind of call for each name of a view: the walk does lookup, getattr, readdir,
+    readlink, listxattr and getxattr; then statfs, open, read and lseek. Returns the number of
+    names."""
     names, mount = 0, os.fsencode(mount)
     for root in (os.path.join(mount, name) for name in os.listdir(mount)):
         os.statvfs(root)
@@ -86,7 +87,7 @@ def is_missing(root, path):
 
 
 def answered(view, out_of_reach=NOWHERE):
-    """How many names it has that were all answered for; None where a call was not."""
+    """The number of names of a view for which all calls were answered, or None."""
     ours, theirs = PROCESSES.Pipe(False)
     child = PROCESSES.Process(target=lambda: theirs.send(use(view.path, out_of_reach)))
     child.start()
@@ -94,15 +95,14 @@ def answered(view, out_of_reach=NOWHERE):
     try:
         return ours.recv() if ours.poll(TIMEOUT) else None
     except EOFError:
-        return None  # it has said why
+        return None  # the child has printed its error
     finally:
         ours.close()
         child.kill()
-        child.join(ENDING)  # not at all while the call is not answered
+        child.join(ENDING)  # a child in an unanswered call cannot end
 
 
-def test_every_call_is_answered_in_a_tree_made_to_hurt_where_mounts_hang_and_are_dead(
-        twinfs, source):
+def test_every_call_is_answered_in_a_hostile_tree_with_hung_and_dead_mounts(twinfs, source):
     build(source)
     with unanswered(source / "hangs"), unanswered(source / "dead") as end:
         end()
@@ -113,14 +113,14 @@ def test_every_call_is_answered_in_a_tree_made_to_hurt_where_mounts_hang_and_are
 # a disk that stands still
 
 def waits_for_disk(pid):
-    """Some thread of it does; nothing but the disk ends that."""
+    """Whether a thread of the process is in uninterruptible sleep."""
     return any("State:\tD" in path.read_text()
                for path in Path(f"/proc/{pid}/task").glob("*/status"))
 
 
 @contextlib.contextmanager
 def comparison_that_waits(view, disk):
-    """Two copies come to rest on a disk that stands still."""
+    """Two copies are closed on a disk that stands still."""
     with contextlib.ExitStack() as still:
         with contextlib.ExitStack() as files:
             for name in NEW:
@@ -136,7 +136,7 @@ def comparison_that_waits(view, disk):
 
 @contextlib.contextmanager
 def walk_that_waits(view, disk):
-    """Everything is looked at on a disk that stands still."""
+    """SIGHUP causes a walk on a disk that stands still."""
     for name in NEW:
         trees.write(disk.root / "tree" / name, PAIR)
     view.sync()
@@ -149,7 +149,7 @@ def walk_that_waits(view, disk):
 
 @pytest.mark.parametrize("waiting", [comparison_that_waits, walk_that_waits],
                          ids=["comparison", "walk"])
-def test_every_call_is_answered_while_a_disk_stands_still_that_others_wait_for(
+def test_every_call_is_answered_while_the_disk_of_another_source_stands_still(
         twinfs, source, make_disk, waiting):
     build(source)
     disk = make_disk(time_scale=0)

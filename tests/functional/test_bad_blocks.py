@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A disk with parts that cannot be read: what lies there is named, nothing else is lost by it, and
-an index that lies there is no lie.
+"""A disk with bad blocks: files on them are named, nothing else is lost, and an index on them gives
+no wrong answer.
 
-rotating_disk.c is the disk.  What the kernel has cached it reads from no disk: so these mount anew
-after a part went bad, or have the kernel drop what a process has mapped.
+rotating_disk.c is the disk. The kernel does not read cached pages from the disk again. So the tests
+remount it after a part went bad, or make the kernel drop the pages that a process has mapped.
 """
 import contextlib
 import ctypes
@@ -13,12 +13,12 @@ import signal
 import subprocess
 from pathlib import Path
 
+import oracle
 import pytest
 import trees
 from disks import extents
 from program import path_of
 from test_index import CHILD_MAY_CRASH
-from test_scan import oracle_groups
 
 BLOCK = 4096
 LARGE = trees.content("large", 3 << 20)
@@ -40,7 +40,7 @@ def build(root):
 
 @pytest.fixture
 def bad_disk(make_disk):
-    """A served disk with that tree, all of whose parts can be read as yet."""
+    """A served disk with that tree and without bad blocks yet."""
     disk = make_disk(time_scale=0)
     disk.fill(build)
     with disk.served():
@@ -49,7 +49,7 @@ def bad_disk(make_disk):
 
 
 def on_disk(path, first=0, length=1 << 40):
-    """Where a part of what a path leads to lies."""
+    """The extents on the disk of a part of a file or folder."""
     found = [(place + max(first - at, 0), min(size, first + length - at) - max(first - at, 0))
              for at, place, size in extents(path) if at < first + length and first < at + size]
     assert found
@@ -57,14 +57,9 @@ def on_disk(path, first=0, length=1 << 40):
 
 
 def spoil(disk, path, *part):
-    """That, and nothing else, cannot be read any more."""
+    """Makes a part of a file or folder the only bad blocks of the disk."""
     disk.spoil(*on_disk(path, *part))
     disk.cold()
-
-
-def groups_of(result):
-    return {frozenset(path_of(copy) for copy in group["copies"])
-            for group in result.json["groups"]}
 
 
 def refused_with(path):
@@ -76,8 +71,8 @@ def refused_with(path):
 
 
 @pytest.mark.parametrize("first", [0, 2 << 20], ids=["begin", "middle"])
-def test_file_on_bad_blocks_is_named_in_no_group_and_fails_to_be_read(twinfs, bad_disk, first):
-    bad, right = bad_disk.tree / "large/b", oracle_groups(bad_disk.tree)
+def test_file_on_bad_blocks_is_named_and_in_no_group(twinfs, bad_disk, first):
+    bad, right = bad_disk.tree / "large/b", oracle.path_groups(bad_disk.tree)
     spoil(bad_disk, bad, first, BLOCK)
     assert refused_with(bad) == errno.EIO
     rest = {group - {os.fsencode(bad)} for group in right}
@@ -85,14 +80,14 @@ def test_file_on_bad_blocks_is_named_in_no_group_and_fails_to_be_read(twinfs, ba
     assert result.status == 3, result
     assert [line for line in result.errors if f"{bad}" in line and "Input/output error" in line]
     assert result.json["summary"]["errors"] == 1
-    assert groups_of(result) == rest
+    assert result.groups == rest
     with twinfs.mounted(bad_disk.tree, status=3) as view:
         assert [path_of(error) for error in view.errors()] == [os.fsencode(bad)]
         assert not [names for names in view.copies().values()
                     if "large\u2215b".encode() in names]
         assert refused_with(view.uniques / "large/b") == errno.EIO
         with open(view.uniques / "large/b", "rb", buffering=0) as file:
-            file.seek(first + (1 << 20))  # what lies elsewhere
+            file.seek(first + (1 << 20))  # a part on good blocks
             assert file.read(BLOCK) == LARGE[first + (1 << 20):first + (1 << 20) + BLOCK]
         assert view.wrong_bytes(bad_disk.tree, failed := []) == []
         assert {error.errno for error in failed} == {errno.EIO}
@@ -100,11 +95,11 @@ def test_file_on_bad_blocks_is_named_in_no_group_and_fails_to_be_read(twinfs, ba
     assert twinfs.groups(bad_disk.tree) == right
 
 
-def test_copies_that_became_unreadable_give_errors_and_no_wrong_bytes(twinfs, bad_disk):
+def test_unreadable_copies_give_errors_and_no_wrong_bytes(twinfs, bad_disk):
     kept = bad_disk.tree / "large/a"
     twinfs.ok("scan", bad_disk.tree)
     spoil(bad_disk, kept, 1 << 20, BLOCK)
-    with twinfs.mounted(bad_disk.tree) as view:  # nothing changed, so nothing is read
+    with twinfs.mounted(bad_disk.tree) as view:  # files that did not change are not read
         [folder] = [view.dups / os.fsdecode(name) for name, names in view.copies().items()
                     if "large\u2215a".encode() in names]
         assert refused_with(folder / "large\u2215a") == errno.EIO
@@ -114,8 +109,7 @@ def test_copies_that_became_unreadable_give_errors_and_no_wrong_bytes(twinfs, ba
         assert refused_with(kept) == errno.EIO
 
 
-def test_folder_on_bad_blocks_is_named_and_unreadable_in_the_view_until_it_can_be_read(
-        twinfs, bad_disk):
+def test_folder_on_bad_blocks_is_named_and_unreadable_in_the_view(twinfs, bad_disk):
     right, bad = twinfs.groups(bad_disk.tree), bad_disk.tree / "many/003"
     inside = os.fsencode(bad) + b"/"
     reached = {frozenset(path for path in group if not path.startswith(inside)) for group in right}
@@ -125,7 +119,7 @@ def test_folder_on_bad_blocks_is_named_and_unreadable_in_the_view_until_it_can_b
     result = twinfs("list", "--format=json", bad_disk.tree)
     assert result.status == 3, result
     assert [line for line in result.errors if f"{bad}" in line]
-    assert groups_of(result) == {group for group in reached if len(group) > 1}
+    assert result.groups == {group for group in reached if len(group) > 1}
     with twinfs.mounted(bad_disk.tree, status=3) as view:
         assert [path_of(error) for error in view.errors()] == [os.fsencode(bad)]
         assert view.differences(bad_disk.tree) == []
@@ -138,20 +132,20 @@ def test_folder_on_bad_blocks_is_named_and_unreadable_in_the_view_until_it_can_b
 
 @pytest.fixture
 def indexed(twinfs, bad_disk):
-    """The program with an index on that disk, and the groups in it."""
+    """The program with an index on that disk, and the groups in the index."""
     program = twinfs.with_index(bad_disk.root / "index")
     program.environment["ASAN_OPTIONS"] += CHILD_MAY_CRASH
     return program, program.groups(bad_disk.tree)
 
 
 def parts_of(path):
-    """Some pages of a file, and all of it."""
+    """Some pages of a file, and the whole file."""
     size = os.stat(path).st_size // BLOCK * BLOCK
     return [(first, BLOCK) for first in (0, BLOCK, size // 2 // BLOCK * BLOCK, size - BLOCK)] + [
         (0, size)]
 
 
-def test_index_on_bad_blocks_is_set_aside_and_built_anew(indexed, bad_disk):
+def test_index_on_bad_blocks_is_set_aside_and_rebuilt(indexed, bad_disk):
     twinfs, right = indexed
     aside = twinfs.index / "damaged.mdb"
     files = [os.fsencode(bad_disk.tree / "large" / name) for name in "abc"]
@@ -165,14 +159,14 @@ def test_index_on_bad_blocks_is_set_aside_and_built_anew(indexed, bad_disk):
         result = twinfs("list", "--format=json", bad_disk.tree)
         assert result.status == 0, result
         assert [line for line in result.errors if "is damaged" in line]
-        assert groups_of(result) == right
+        assert result.groups == right
         aside.unlink()
         bad_disk.cold()
         assert twinfs.groups(bad_disk.tree) == right
 
 
 def forget_what_is_mapped(pid, path):
-    """Has the kernel drop what it caches of a file that only this process has mapped."""
+    """Makes the kernel drop the cached pages of a file that only this process has mapped."""
     libc, handle = ctypes.CDLL(None, use_errno=True), os.pidfd_open(pid)
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
         words = line.split(None, 5)
@@ -185,8 +179,9 @@ def forget_what_is_mapped(pid, path):
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def look_at_all(view, tree, number):
-    """Also with something new to be written to the index; there may be errors, but no lie."""
+def read_all_after_a_change(view, tree, number):
+    """Reads everything after a change that the index must record; returns the errors. No byte may
+    be wrong."""
     trees.fill(tree, {f"new {number}": b"%d" % number, f"newer {number}": b"%d" % number})
     with contextlib.suppress(subprocess.CalledProcessError):
         view.sync()
@@ -195,8 +190,7 @@ def look_at_all(view, tree, number):
     return failed
 
 
-def test_index_that_comes_to_lie_on_bad_blocks_under_a_view_serves_nothing_wrong(
-        indexed, bad_disk):
+def test_view_with_its_index_on_bad_blocks_serves_no_wrong_bytes(indexed, bad_disk):
     twinfs, _ = indexed
     data, failed = twinfs.index / "data.mdb", []
     for number, part in enumerate(parts_of(data)):
@@ -205,18 +199,18 @@ def test_index_that_comes_to_lie_on_bad_blocks_under_a_view_serves_nothing_wrong
             bad_disk.spoil(*on_disk(data, *part))
             forget_what_is_mapped(view.status()["pid"], data)
             assert refused_with(data) == errno.EIO
-            errors = look_at_all(view, bad_disk.tree, number)
+            errors = read_all_after_a_change(view, bad_disk.tree, number)
         assert process.returncode in {0, *CRASHES}
         assert (b"index" in process.output[1] if process.returncode else not errors), (
             process.returncode, process.output, errors)
         failed += errors
-        assert twinfs.groups(bad_disk.tree) == oracle_groups(bad_disk.tree)
+        assert twinfs.groups(bad_disk.tree) == oracle.path_groups(bad_disk.tree)
         bad_disk.spoil()
     assert failed
 
 
-def test_index_that_two_threads_find_unreadable_at_a_time_is_said_to_be(indexed, bad_disk, strace):
-    """Who finds it second does not end the daemon before the first one has said so."""
+def test_unreadable_index_found_by_two_threads_is_logged_once(indexed, bad_disk, strace):
+    """The second thread does not end the daemon before the first one has logged the cause."""
     twinfs, _ = indexed
     data = twinfs.index / "data.mdb"
     with twinfs.mounted_in_front(bad_disk.tree) as (process, view):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""scripts/bench works: tiny data, one run, no time is asserted. TWINFS is in a build folder."""
+"""scripts/bench works, with tiny data and one run. No time is asserted. TWINFS is in a build
+folder."""
 import json
 import math
 import os
@@ -23,7 +24,7 @@ ROWS_OF_ROOT = {"cold", "disk", "find-cold"}
 
 
 class Bench:
-    """The bench in a place where every user can run it, on a small tree as the real one."""
+    """The bench in a folder where every user can run it, with a small tree as its real data."""
 
     def __init__(self, program, folder):
         if not (BUILT / "measure").exists():
@@ -54,7 +55,7 @@ class Bench:
                 "--real", self.real, "--json", self.report, *TINY, *words]
 
     def __call__(self, *words, status=0, environment=None):
-        """Runs it; returns what it said, and what it wrote as JSON."""
+        """Runs the bench; returns the run and its JSON report."""
         run = subprocess.run(
             self.command(*words), check=False, capture_output=True, text=True, timeout=TIMEOUT,
             cwd="/", env={**self.program.environment, **(environment or {})})
@@ -68,7 +69,7 @@ def bench(twinfs, tmp_path):
 
 
 def check_complete(run, found, rows):
-    """Every row that is measured here is there, with a figure, and stands in the table."""
+    """Asserts that the report and the printed table have each row that can be measured here."""
     assert {row["target"] for row in found["rows"]} - {"read-copy", "read-passthrough"} == rows
     assert {row["target"] for row in found["rows"]} & {"read-copy", "read-passthrough"}
     for row in found["rows"]:
@@ -106,7 +107,7 @@ def test_one_mode_alone_leaves_the_other_rows_out(bench):
     assert "not measured: mode warm" in run.stdout
 
 
-def test_data_sets_are_used_again_unless_other_ones_are_wanted(bench):
+def test_data_sets_are_reused_unless_their_size_changes(bench):
     path = bench.folder / "work/small/000/000"
 
     def made():
@@ -124,7 +125,7 @@ def test_data_sets_are_used_again_unless_other_ones_are_wanted(bench):
     assert made() != first
 
 
-def test_changed_files_are_changed_back(bench):
+def test_rescan_mode_restores_the_files_that_it_changes(bench):
     bench("rescan")
     before = {path: path.read_bytes() for path in bench.folder.glob("work/many*/*/*")}
     bench("rescan")
@@ -135,7 +136,7 @@ def test_changed_files_are_changed_back(bench):
 @pytest.mark.parametrize("odd, claim", [("$1 = list", "only jdupes takes for equal"),
                                         ("$1 = scan", "twinfs")])
 def test_results_that_differ_are_an_error_that_names_a_file(bench, odd, claim):
-    """A twinfs that overlooks a file, or one that fails."""
+    """A twinfs that overlooks a file, and one that fails."""
     lie = "set -- \"$@\" --exclude c" if "list" in odd else "exit 1"
     trees.write(bench.real / "d/again", b"other")
     bench.binary = bench.folder / "lies"
@@ -147,7 +148,7 @@ def test_results_that_differ_are_an_error_that_names_a_file(bench, odd, claim):
         assert str(bench.real / "d/again") in run.stderr and len(found["differences"]) == 1
 
 
-def test_one_that_is_ended_unmounts_and_prints_what_it_has(bench):
+def test_terminated_bench_unmounts_and_prints_its_results(bench):
     with subprocess.Popen(bench.command("scale", "live", "--copies", "1000000"), text=True,
                           env=bench.program.environment, stdout=subprocess.PIPE) as process:
         assert until(lambda: list(bench.folder.glob("work/work-*/source/copy-0")))
@@ -158,18 +159,18 @@ def test_one_that_is_ended_unmounts_and_prints_what_it_has(bench):
     assert not list(bench.folder.glob("work/work-*")) and not bench.program.session.mounts()
 
 
-def test_peers_that_are_not_here_are_named(bench):
+def test_missing_peers_are_named(bench):
     tools = bench.folder / "tools"
     tools.mkdir()
     for name in ("cat", "env", "sh", "stat"):
         (tools / name).symlink_to(shutil.which(name))
     run, found = bench("warm", "--set", "real", environment={"PATH": str(tools)})
     assert "not installed: jdupes" in run.stdout and found["about"]["missing"] == ["jdupes"]
-    assert "not measured: mode warm" in run.stdout  # there is nobody to compare with
+    assert "not measured: mode warm" in run.stdout  # there is no peer
     assert any("no jdupes here" in note for note in found["notes"])
 
 
-def test_what_cannot_work_is_said_at_once(bench):
+def test_wrong_arguments_are_refused_at_once(bench):
     for words in (("--binary", "/nowhere"), ("--real", "/nowhere"), ("sleep",),
                   ("--files", "7")):
         run = subprocess.run([sys.executable, PROJECT / "scripts/bench", "--tools", bench.tools,

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Folders that must stay whole: no act takes a copy out of one, the plan says so, and an option
-acts all the same."""
+"""Bundles, which are folders that must stay whole: no act changes a copy in one without
+--include-bundles, and the plan names them."""
 import os
 import subprocess
 
 import pytest
 import trees
 
-# a file in a bundle, and the folder that must stay whole; another file that marks it
+# a file in a bundle, the bundle, and other files that mark it
 BUNDLES = [
     ("p/.git/objects/ab/1", "p/.git", []), ("p/.svn/pristine/1", "p/.svn", []),
     ("p/.hg/store/1", "p/.hg", []), ("p/.bzr/1", "p/.bzr", []), ("p/CVS/Entries", "p/CVS", []),
@@ -22,7 +22,7 @@ BUNDLES = [
     ("bare/objects/1", "bare", ["bare/HEAD", "bare/refs/x"]),
     ("a.app/p/.git/1", "a.app", []),
 ]
-# alike, and none
+# folders that look like bundles and are none
 PLAIN = [("p/git/1", []), ("p/.gitignored/1", []), (".app/1", []), ("x.apps/1", []),
          ("env/lib/1", ["env/lib/pyvenv.cfg.txt"]), ("Mail/cur/1", ["Mail/new/x"]),
          ("p/.github/1", []), ("bare/objects/1", ["bare/HEAD"])]
@@ -34,7 +34,7 @@ def put(source, path, content):
 
 
 def two_outside(source, inside, markers):
-    """Two plain copies of a file, one of which may go, and marks that are all different."""
+    """Three equal files, two of them outside the bundle, and marks that all differ."""
     for number, marker in enumerate(markers):
         put(source, marker, b"marker %d" % number)
     for path in (inside, "zz plain", "zzz plain"):
@@ -48,7 +48,7 @@ def planned(twinfs, *words):
 
 @pytest.mark.parametrize(("inside", "bundle", "markers"), BUNDLES, ids=lambda value: str(value))
 def test_copy_in_a_bundle_is_left_alone_and_the_bundle_is_named(twinfs, source, inside, bundle,
-                                                               markers):
+                                                                markers):
     two_outside(source, inside, markers)
     gone = {str(source / "zzz plain")}
     for words in (["list", "--redundant"], ["remove", "--dry-run"]):
@@ -68,13 +68,13 @@ def test_copy_in_a_bundle_is_left_alone_and_the_bundle_is_named(twinfs, source, 
 
 
 @pytest.mark.parametrize(("inside", "markers"), PLAIN)
-def test_folder_that_looks_alike_is_no_bundle(twinfs, source, inside, markers):
+def test_folder_that_looks_like_a_bundle_is_none(twinfs, source, inside, markers):
     two_outside(source, inside, markers)
     assert len(planned(twinfs, "list", "--redundant", source)) == 2
 
 
 @pytest.mark.parametrize("command", ["remove", "move", "link", "link -s", "dedupe"])
-def test_no_act_takes_from_a_bundle_unless_told(twinfs, source, tmp_path, command):
+def test_act_leaves_copies_in_a_bundle_alone(twinfs, source, tmp_path, command):
     aside = tmp_path / "aside"
     aside.mkdir()
     two_outside(source, ".git/objects/1", [])
@@ -91,7 +91,7 @@ def test_no_act_takes_from_a_bundle_unless_told(twinfs, source, tmp_path, comman
     assert os.listdir(aside) == []
 
 
-def test_explanation_says_which_copies_stay_for_a_bundle(twinfs, source):
+def test_explain_names_copies_that_stay_in_a_bundle(twinfs, source):
     two_outside(source, ".svn/pristine/1", [])
     [group] = twinfs.ok("list", "--explain", "--format=json", source).json["groups"]
     found = {copy["path"]: (copy["fate"], copy["why"]) for copy in group["copies"]}
@@ -100,7 +100,7 @@ def test_explanation_says_which_copies_stay_for_a_bundle(twinfs, source):
     assert found[str(source / "zzz plain")][0] == "redundant"
 
 
-def test_copy_in_a_bundle_is_kept_only_where_that_is_asked_for(twinfs, source):
+def test_copy_in_a_bundle_is_the_kept_one_only_by_option(twinfs, source):
     put(source, "a.photoslibrary/1", b"same content")
     put(source, "download", b"same content")
     assert planned(twinfs, "list", "--redundant", source) == set()
@@ -122,7 +122,7 @@ def test_hard_link_into_a_bundle_stays_with_the_bundle(twinfs, source):
     assert (source / "z").exists()
 
 
-def test_source_inside_a_bundle_is_part_of_it(twinfs, tmp_path):
+def test_source_inside_a_bundle_is_protected(twinfs, tmp_path):
     source = tmp_path / "x.app/Contents"
     source.mkdir(parents=True)
     trees.fill(source, {b"a": b"same", b"b": b"same"})
@@ -131,7 +131,7 @@ def test_source_inside_a_bundle_is_part_of_it(twinfs, tmp_path):
         str(source / "b")}
 
 
-# a file in a bundle, the bundle, its marks, options that leave marks out of what is compared
+# a file in a bundle, the bundle, its marks, options that exclude the marks from the index
 @pytest.mark.parametrize(("inside", "bundle", "markers", "options"), [
     ("Mail/cur/1", "Mail", ["Mail/new/x", "Mail/tmp/y"], ["--exclude=tmp", "--exclude=new"]),
     ("env/lib/1", "env", ["env/pyvenv.cfg"], ["--exclude=*.cfg"]),
@@ -139,8 +139,8 @@ def test_source_inside_a_bundle_is_part_of_it(twinfs, tmp_path):
     ("bare/objects/1", "bare", ["bare/HEAD", "bare/refs/x"], ["--exclude=HEAD", "--exclude=refs"]),
     ("env/lib/1", "env", ["env/pyvenv.cfg"], ["--min-size=12"]),
 ], ids=lambda value: str(value))
-def test_bundle_is_known_whose_marks_the_index_leaves_out(twinfs, source, inside, bundle, markers,
-                                                          options):
+def test_bundle_is_recognized_if_its_marks_are_excluded(twinfs, source, inside, bundle, markers,
+                                                        options):
     two_outside(source, inside, markers)
     gone = {str(source / "zzz plain")}
     for words in (["list", "--redundant"], ["remove", "--dry-run"]):
@@ -153,7 +153,7 @@ def test_bundle_is_known_whose_marks_the_index_leaves_out(twinfs, source, inside
                    source) == {str(source / inside)}
 
 
-def test_bundle_is_known_whose_marks_are_on_other_disks(twinfs, source, root_only):
+def test_bundle_is_recognized_if_its_marks_are_on_another_disk(twinfs, source, root_only):
     two_outside(source, "Mail/cur/1", ["Mail/new/x"])
     (source / "Mail/tmp").mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "none", source / "Mail/tmp"], check=False,
@@ -167,19 +167,19 @@ def test_bundle_is_known_whose_marks_are_on_other_disks(twinfs, source, root_onl
         subprocess.run(["umount", source / "Mail/tmp"], check=True)
 
 
-def test_bundle_in_a_view_with_excludes_is_known(twinfs, source, tmp_path):
+def test_bundle_is_recognized_in_a_view_with_excludes(twinfs, source, tmp_path):
     two_outside(source, "Mail/cur/1", ["Mail/new/x", "Mail/tmp/y"])
     with twinfs.mounted(source, options=["--wait", "--exclude=tmp"]) as view:
         assert planned(twinfs, "list", "--redundant", view.path) == {str(source / "zzz plain")}
 
 
-# a source in a bundle, and what marks the bundle
+# a source in a bundle, and the marks of the bundle
 @pytest.mark.parametrize(("inside", "markers"), [
     ("Mail/cur", ["Mail/new/x", "Mail/tmp/y"]), ("env/lib", ["env/pyvenv.cfg"]),
     ("conda/lib/python", ["conda/conda-meta/x"]), ("bare/objects", ["bare/HEAD", "bare/refs/x"]),
     ("bare", ["bare/HEAD", "bare/refs/x", "bare/objects/y"]),
 ])
-def test_source_in_a_bundle_that_names_mark_is_part_of_it(twinfs, tmp_path, inside, markers):
+def test_source_in_a_bundle_with_marks_beside_it_is_protected(twinfs, tmp_path, inside, markers):
     aside = tmp_path / "aside"
     aside.mkdir()
     for path in (f"{inside}/1", f"{inside}/2", "aside/1"):
@@ -194,7 +194,7 @@ def test_source_in_a_bundle_that_names_mark_is_part_of_it(twinfs, tmp_path, insi
         str(inner / "1"), str(inner / "2")}
 
 
-def test_many_bundles_are_named_once_each_and_the_rest_together(twinfs, source):
+def test_64_bundles_are_named_and_the_rest_is_counted(twinfs, source):
     for number in range(70):
         for name in ("1", "2"):
             put(source, f"{number:03}/.git/{name}", b"same content")

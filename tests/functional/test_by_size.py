@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""by-size/: links to the groups, what would give back most first.
+"""by-size/: links to the groups, in the order of their reclaimable bytes.
 
-What it holds is compared with the source by every test that asks for differences.
+Each test that calls differences() compares its content with the source.
 """
 import os
 import subprocess
@@ -28,7 +28,7 @@ def listed(view):
     return sorted(os.listdir(view.by_size))
 
 
-def test_links_are_in_the_order_of_what_the_groups_would_give_back(view):
+def test_links_are_in_the_order_of_reclaimable_bytes(view):
     assert listed(view) == ["0001  293 KiB  2 copies  large", "0002  49 KiB  2 copies  middle",
                             "0003  7.8 KiB  5 copies  small"]
 
@@ -52,7 +52,7 @@ def test_ranks_follow_changes_of_the_source(view, source):
     assert view.differences_now(source) == []
 
 
-def test_name_of_a_rank_that_moved_is_not_there_any_more(view, source):
+def test_old_names_of_moved_ranks_do_not_exist(view, source):
     names = [view.by_size / name for name in listed(view)]
     assert len(names) == 3
     for name in names:
@@ -64,7 +64,7 @@ def test_name_of_a_rank_that_moved_is_not_there_any_more(view, source):
     assert [name[4:] for name in listed(view)] == [name.name[4:] for name in names[1:]]
 
 
-def test_name_follows_that_of_the_kept_copy(view, source):
+def test_name_of_a_link_follows_the_kept_copy(view, source):
     assert os.path.lexists(view.by_size / "0002  49 KiB  2 copies  middle")
     os.rename(source / "middle", source / "e/renamed")
     os.rename(source / "middle copy", source / "e/renamed, too")
@@ -74,7 +74,7 @@ def test_name_follows_that_of_the_kept_copy(view, source):
     assert view.differences_now(source) == []
 
 
-def test_listing_of_a_folder_that_stays_open_is_that_of_now(view, source):
+def test_open_folder_lists_the_current_links(view, source):
     handle = os.open(view.by_size, os.O_RDONLY | os.O_DIRECTORY)
     try:
         assert len(os.listdir(handle)) == 3
@@ -87,8 +87,8 @@ def test_listing_of_a_folder_that_stays_open_is_that_of_now(view, source):
         os.close(handle)
 
 
-def test_folder_changes_its_mtime_when_ranks_do(view, source):
-    """Whoever has it open sees that, too: so file managers know that they must list it again."""
+def test_mtime_of_the_folder_changes_with_the_ranks(view, source):
+    """Also for a program that has it open: file managers list it again after that."""
     handle = os.open(view.by_size, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for name in ("large copy", "middle copy"):
@@ -107,7 +107,7 @@ def test_view_without_groups_has_an_empty_folder(twinfs, source):
         assert os.listdir(view.by_size) == []
 
 
-def test_names_are_any_bytes_and_never_too_long(twinfs, source):
+def test_names_of_any_bytes_have_at_most_255_bytes(twinfs, source):
     for number in range(3):
         trees.fill(source, {b"%d/%s" % (number, name): b"%d" % index * 10
                             for index, name in enumerate(trees.ODD_NAMES)})
@@ -128,7 +128,7 @@ def many(scratch):
                       folders=41)
 
 
-def test_many_links_lie_in_folders(twinfs, many):
+def test_many_links_are_in_folders(twinfs, many):
     with twinfs.mounted(many) as view:
         assert listed(view) == ["00001-02000", "02001-04000", "04001-06000"]
         assert [len(os.listdir(view.by_size / name)) for name in listed(view)] == [2000, 2000, 100]
@@ -148,7 +148,7 @@ def test_plain_tools_see_every_link(twinfs, many):
         assert len(run.stdout.splitlines()) == 8200
 
 
-def test_links_move_out_of_folders_when_few_are_left(twinfs, many, source):
+def test_links_leave_their_folders_when_few_are_left(twinfs, many, source):
     subprocess.run(["cp", "-rT", many, source], check=True)
     with twinfs.mounted(source) as view:
         folder = os.open(view.by_size / "04001-06000", os.O_RDONLY | os.O_DIRECTORY)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""A source whose disk is not mounted, or which is empty though it had files, is not taken for an
-empty tree, and neither is the mount point of a view that is not mounted."""
+"""A source whose disk is not mounted, or which lost all its files, is refused. So is the mount
+point of a view that is not mounted."""
 import os
 import shutil
 import signal
 import subprocess
 
+import oracle
 import pytest
 import trees
 from disks import disk
 from program import until
-from test_scan import oracle_groups
 
 ACCEPT = "--accept-changed-source"
 DISK_BYTES = 32 << 20
@@ -29,7 +29,7 @@ def root(tmp_path):
 
 @pytest.fixture
 def other(tmp_path):
-    """The root of another one, with an odd file."""
+    """The root of another small disk, with one file."""
     folder = tmp_path / "other"
     folder.mkdir()
     with disk("ext4", folder, DISK_BYTES) as mounted:
@@ -37,15 +37,8 @@ def other(tmp_path):
         yield mounted
 
 
-@pytest.fixture
-def aside(tmp_path):
-    folder = tmp_path / "aside"
-    folder.mkdir()
-    return folder
-
-
 class Hidden:
-    """Something else stands at the path of a source for a while."""
+    """Another folder is mounted over a source for a while."""
 
     def __init__(self, source, place):
         self.source, self.place = source, place
@@ -66,7 +59,7 @@ def run(twinfs, command, source, aside, *options):
 
 
 def is_refused(result, source):
-    """It failed before it printed anything, and named the source, the cause and what to do."""
+    """Whether a command failed before it printed anything, and named the source and the option."""
     lines = [line for line in result.errors if f"cannot use source '{source}'" in line]
     return result.status == 1 and result.out == b"" and len(lines) == 1 and ACCEPT in lines[0]
 
@@ -79,24 +72,24 @@ def refuses(twinfs, source, named, aside, commands=COMMANDS):
     return True
 
 
-# ---- the index is this command's own -----------------------------------------------------------
+# ---- commands with an index of their own -------------------------------------------------------
 
-def test_disk_that_is_not_mounted_is_refused_and_nothing_is_forgotten(twinfs, root, aside):
+def test_source_whose_disk_is_not_mounted_is_refused_and_the_index_stays(twinfs, root, aside):
     trees.small(root)
     before = twinfs.groups(root)
     empty, strange = aside.parent / "empty", aside.parent / "strange"
     empty.mkdir()
     strange.mkdir()
     (strange / "file").write_bytes(b"not what was there")
-    for place in (empty, strange):  # what is seen below a mount that is gone
+    for place in (empty, strange):  # the mount point after an unmount
         with Hidden(root, place):
             assert refuses(twinfs, root, root, aside)
     assert twinfs.content_read("scan", root, below=root) == []
-    assert twinfs.groups(root) == before == oracle_groups(root)
+    assert twinfs.groups(root) == before == oracle.path_groups(root)
 
 
-def test_other_disk_is_refused_and_verified_anew_where_it_is_accepted(twinfs, root, other, aside):
-    """As with an index and a tree that were restored after a disk was lost."""
+def test_other_disk_is_refused_or_verified_again_if_accepted(twinfs, root, other, aside):
+    """The index and the tree may have been restored after a disk was lost."""
     for name in ("a", "b", "c"):
         (root / name).write_bytes(b"same" * 1000)
         shutil.copy2(root / name, other / name)
@@ -106,13 +99,13 @@ def test_other_disk_is_refused_and_verified_anew_where_it_is_accepted(twinfs, ro
     os.utime(other / "b", ns=((root / "b").stat().st_mtime_ns,) * 2)
     with Hidden(root, other):
         assert refuses(twinfs, root, root, aside)
-        assert twinfs.groups(ACCEPT, root) == oracle_groups(root)
-        assert twinfs.groups(root) == oracle_groups(root)
+        assert twinfs.groups(ACCEPT, root) == oracle.path_groups(root)
+        assert twinfs.groups(root) == oracle.path_groups(root)
     assert refuses(twinfs, root, root, aside, ["list"])
-    assert twinfs.groups(ACCEPT, root) == oracle_groups(root)
+    assert twinfs.groups(ACCEPT, root) == oracle.path_groups(root)
 
 
-def test_disk_that_was_mounted_in_a_source_and_is_not_is_refused(twinfs, source, root, aside):
+def test_source_with_a_missing_disk_inside_is_refused(twinfs, source, root, aside):
     trees.small(source)
     trees.write(root / "photo", b"only here")
     folder = source / "disk"
@@ -155,15 +148,15 @@ def test_emptied_source_is_refused_until_it_is_accepted(twinfs, source, aside, c
         twinfs.ok("list", source)
 
 
-def test_directory_made_anew_with_something_in_it_is_accepted(twinfs, source):
+def test_recreated_directory_with_files_is_accepted(twinfs, source):
     trees.small(source)
     twinfs.ok("scan", source)
     source.rename(source.parent / "old")
     shutil.copytree(source.parent / "old", source, symlinks=True)
-    assert twinfs.groups(source) == oracle_groups(source)
+    assert twinfs.groups(source) == oracle.path_groups(source)
 
 
-def test_one_of_several_sources_is_enough_to_refuse_all(twinfs, source, root, aside):
+def test_one_refused_source_refuses_the_command(twinfs, source, root, aside):
     trees.small(source)
     trees.small(root)
     twinfs.ok("scan", source, root)
@@ -177,7 +170,7 @@ def test_one_of_several_sources_is_enough_to_refuse_all(twinfs, source, root, as
     assert with_missing.out == b""
 
 
-def test_source_that_an_act_emptied_is_used_again_without_question(twinfs, tmp_path):
+def test_source_emptied_by_an_act_is_accepted(twinfs, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):
         folder.mkdir()
@@ -187,7 +180,7 @@ def test_source_that_an_act_emptied_is_used_again_without_question(twinfs, tmp_p
     twinfs.ok("list", one, two)
 
 
-def test_empty_folder_that_was_never_scanned_has_no_manifest(twinfs, source):
+def test_manifest_of_an_empty_folder_without_an_index_is_refused(twinfs, source):
     for _ in range(2):
         assert is_refused(twinfs("manifest", source), source)
     twinfs.ok("list", source)
@@ -196,7 +189,7 @@ def test_empty_folder_that_was_never_scanned_has_no_manifest(twinfs, source):
 
 # ---- a mount point without its view ------------------------------------------------------------
 
-def test_mount_point_whose_view_is_not_mounted_is_no_empty_tree(twinfs, source, aside):
+def test_mount_point_of_an_unmounted_view_is_refused(twinfs, source, aside):
     trees.small(source)
     with twinfs.mounted(source) as view:
         pass
@@ -204,12 +197,12 @@ def test_mount_point_whose_view_is_not_mounted_is_no_empty_tree(twinfs, source, 
         result = run(twinfs, command, view.path, aside)
         assert is_refused(result, view.path), (command, result)
         assert "view" in result.error.decode()
-    assert twinfs.groups(source) == oracle_groups(source)
+    assert twinfs.groups(source) == oracle.path_groups(source)
     other = twinfs.with_index(twinfs.folder / "other index")
     other.ok("list", view.path)
 
 
-def test_plain_user_is_told_of_a_mount_point_by_any_index(as_user, source, fuse_for_users):
+def test_mount_point_of_an_unmounted_view_is_refused_by_any_index(as_user, source, fuse_for_users):
     trees.fill(source, {b"a": b"same", b"b": b"same"})
     os.chmod(source, 0o755)
     mount = as_user.folder / "mount"
@@ -231,7 +224,7 @@ def contents(folder):
 
 
 def back_up(twinfs, source, mount, backup):
-    """The documented commands, each whether or not the one before succeeded; their statuses."""
+    """Runs the documented commands, whether or not they succeed; returns their statuses."""
     (backup / "tree").mkdir(exist_ok=True)
     mounted = twinfs("mount", "--wait", source, mount)
     manifest = twinfs("manifest", mount)
@@ -246,7 +239,7 @@ def back_up(twinfs, source, mount, backup):
 
 
 @pytest.mark.skipif(not shutil.which("rsync"), reason="needs rsync")
-def test_backup_stays_when_the_disk_is_not_mounted(twinfs, root, aside, tmp_path):
+def test_backup_is_kept_if_the_disk_is_not_mounted(twinfs, root, aside, tmp_path):
     trees.small(root)
     mount, backup = tmp_path / "mount", tmp_path / "backup"
     mount.mkdir()
@@ -263,7 +256,7 @@ def test_backup_stays_when_the_disk_is_not_mounted(twinfs, root, aside, tmp_path
 
 @pytest.mark.skipif(not shutil.which("rsync"), reason="needs rsync")
 @pytest.mark.parametrize("rescan", [False, True])
-def test_backup_stays_when_the_disk_goes_below_a_view(twinfs, root, aside, tmp_path, rescan):
+def test_backup_is_kept_if_the_disk_vanishes_below_a_view(twinfs, root, aside, tmp_path, rescan):
     trees.small(root)
     backup = tmp_path / "backup"
     with twinfs.mounted(root) as view:
@@ -295,7 +288,7 @@ def test_backup_stays_when_the_disk_goes_below_a_view(twinfs, root, aside, tmp_p
 
 
 @pytest.mark.parametrize("rescan", [False, True])
-def test_root_made_anew_below_a_view_is_followed_when_something_is_in_it(twinfs, source, rescan):
+def test_recreated_root_below_a_view_is_followed_once_it_has_files(twinfs, source, rescan):
     trees.small(source)
     with twinfs.mounted(source) as view:
         before = view.status()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""check: what is wrong with an index is found and named, and nothing that is right."""
+"""check: it finds and names each error of an index, and nothing else."""
 import contextlib
 import json
 import mmap
@@ -12,8 +12,7 @@ import pytest
 import trees
 from disks import disk, rot
 from program import path_of, until
-
-CHILD_MAY_CRASH = ":handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0"
+from test_index import CHILD_MAY_CRASH
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def tree(source):
 
 
 def found(result):
-    """The names that differ, and the contents, of check --format=json."""
+    """The differing names and contents in the output of check --format=json."""
     names = {path_of(name): name["difference"] for name in result.json["names"]}
     contents = [(difference["difference"],
                  {path_of(file): file["bytes"] for file in difference["files"]})
@@ -40,7 +39,7 @@ def check(twinfs, *arguments, status=0):
 
 
 def unverified(result):
-    """The files that check --format=json cannot verify: why, and how many bytes it checked."""
+    """{file: (cause, checked bytes)} of the files that check --format=json cannot verify."""
     listed = {os.path.basename(path_of(file)).decode(): (file["why"], file["checked"])
               for file in result.json["unverified"]}
     assert len(listed) == result.json["summary"]["contents_unverified"]
@@ -53,7 +52,7 @@ def left_over(twinfs):
 
 # nothing is wrong
 
-def test_index_that_is_right_has_no_difference(twinfs, tree):
+def test_right_index_has_no_difference(twinfs, tree):
     twinfs.ok("scan", tree)
     before = (twinfs.index / "data.mdb").read_bytes()
     result = twinfs.ok("check", "--format=json", tree)
@@ -69,7 +68,7 @@ def test_index_that_is_right_has_no_difference(twinfs, tree):
     assert result.error == b""
 
 
-def test_index_that_is_right_has_no_difference_for_people(twinfs, tree):
+def test_text_for_a_right_index_has_no_difference(twinfs, tree):
     twinfs.ok("scan", tree)
     lines = twinfs.ok("check", tree).out.decode().splitlines()
     assert [line.split()[0] for line in lines] == [
@@ -77,7 +76,7 @@ def test_index_that_is_right_has_no_difference_for_people(twinfs, tree):
     assert all("0 differences" in line for line in lines[2:4])
 
 
-def test_any_tree_has_no_difference_after_its_scan(twinfs, source):
+def test_index_of_every_kind_of_file_has_no_difference(twinfs, source):
     trees.mixed(source)
     twinfs.ok("scan", source)
     assert check(twinfs, source) == ({}, [])
@@ -96,12 +95,12 @@ def test_quick_check_reads_no_file(twinfs, tree, strace):
     assert result.json["summary"]["contents_compared"] is False
 
 
-def test_scan_of_larger_files_only_is_checked_as_such(twinfs, tree):
+def test_check_respects_the_min_size_of_the_scan(twinfs, tree):
     twinfs.ok("scan", "--min-size=10k", tree)
     assert check(twinfs, tree) == ({}, [])
 
 
-def test_check_of_what_was_never_scanned_fails(twinfs, tree):
+def test_check_without_an_index_fails(twinfs, tree):
     result = twinfs("check", tree)
     assert result.status == 1
     assert "cannot find an index" in result.errors[0]
@@ -144,7 +143,7 @@ def test_every_kind_of_change_since_the_scan_is_named_and_repaired(twinfs, tree)
 # contents
 
 def flip_on_the_disk(image, text):
-    """Changes a byte of a file on an unmounted disk, behind the back of its file system."""
+    """Changes a byte of a file on an unmounted disk."""
     with open(image, "r+b") as file, mmap.mmap(file.fileno(), 0) as data:
         at = data.find(text)
         assert at >= 0 and data.find(text, at + 1) < 0
@@ -153,11 +152,10 @@ def flip_on_the_disk(image, text):
 
 @contextlib.contextmanager
 def rotten(twinfs, folder, place):
-    """A disk on which a byte of the copy changed, before the given place, after the scan."""
+    """A disk on which a byte of a copy changed after the scan."""
     with disk("ext4", folder) as root:
         tree = root / "tree"
         data = trees.content("rot", 60_000)
-        # each has a mark of its own where its last block ends
         trees.fill(tree, {b"kept": data, b"copy": data, b"third": data})
         os.sync()
         twinfs.ok("scan", tree)
@@ -175,7 +173,7 @@ def test_bit_rot_is_found_and_the_file_that_has_it_is_named(twinfs, tmp_path, pl
                          else "as recorded" for name in ("kept", "copy", "third")}
         result = twinfs("check", tree)
         assert f"  other bytes     {tree}/copy\n" in result.out.decode()
-        assert len(twinfs.listing(tree)["groups"][0]["copies"]) == 3  # nobody else can know
+        assert len(twinfs.listing(tree)["groups"][0]["copies"]) == 3  # list trusts the index
         assert check(twinfs, "--repair", tree)[1] == [(difference, files)]
         assert check(twinfs, tree) == ({}, [])
         assert twinfs.groups(tree) == {frozenset(os.fsencode(tree / name)
@@ -199,7 +197,7 @@ def test_bit_rot_of_a_file_in_no_group_is_found(twinfs, tmp_path):
 
 
 def test_bit_rot_of_files_that_differ_in_their_last_block_only_is_found(twinfs, tmp_path):
-    """They were read to their end, and so have a hash.  Of others that is said."""
+    """Such files were read to their end, and so have a hash. Files without a hash are named."""
     with disk("ext4", tmp_path) as root:
         tree = root / "tree"
         data, early = trees.content("long", 1_000_000), trees.content("early", 1_000_001)
@@ -234,7 +232,7 @@ def test_bit_rot_of_the_last_file_of_a_group_is_found(twinfs, tmp_path):
             {}, [("other bytes", {os.fsencode(tree / "a"): "other bytes"})])
 
 
-def test_bit_rot_of_a_file_that_has_no_copy_of_its_size_any_more_is_found(twinfs, tmp_path):
+def test_bit_rot_of_a_file_that_lost_its_copies_is_found(twinfs, tmp_path):
     with disk("ext4", tmp_path) as root:
         tree = root / "tree"
         for size in (60_000, 50_000, 3000):
@@ -289,7 +287,7 @@ def test_file_that_cannot_be_read_is_unverified(twinfs, source, strace):
 
 
 def test_equal_files_that_are_in_no_group_are_found(twinfs, tmp_path):
-    """They differed behind their beginning when they were indexed, and were read no further."""
+    """Files that differed when they were indexed became equal by a change on the disk."""
     with disk("ext4", tmp_path) as root:
         tree = root / "tree"
         data = trees.content("pair", 600_000)
@@ -308,7 +306,7 @@ def test_equal_files_that_are_in_no_group_are_found(twinfs, tmp_path):
         assert twinfs.groups(tree) == {frozenset(both)}
 
 
-def test_file_in_no_group_is_not_listed_below_the_group_before_it(twinfs, tmp_path):
+def test_file_in_no_group_is_not_listed_below_a_group(twinfs, tmp_path):
     with rotten(twinfs, tmp_path, 50_000) as tree:
         alone = tree / "alone"
         alone.write_bytes(trees.content("changes on the disk", 4000))
@@ -343,7 +341,7 @@ def test_damaged_index_is_found_left_alone_and_repaired(twinfs, tree, sealed):
         data.write_bytes(damaged)
         result = twinfs("check", "--format=json", tree)
         if result.status == 1 and b"newer twinfs" in result.error:
-            continue  # the format has no checksum
+            continue  # the format number has no checksum
         assert result.status == 3, result
         assert result.json["summary"]["structure"] in ("damaged", "of an older format")
         assert data.read_bytes() == damaged
@@ -378,7 +376,7 @@ def test_bit_rot_is_found_beside_a_view(twinfs, tmp_path):
 
 
 def churn(tree, end):
-    """Files come, change, move and go until the end is set."""
+    """Creates, changes, moves and removes files until `end` is set."""
     rng = random.Random("churn")
     data = [trees.content(number, 3000) for number in range(4)]
     while not end.is_set():
@@ -395,7 +393,7 @@ def churn(tree, end):
                 os.utime(path)
 
 
-def test_what_changes_meanwhile_is_no_difference(twinfs, tree):
+def test_changes_during_a_check_are_no_difference(twinfs, tree):
     with twinfs.mounted(tree) as view:
         end = threading.Event()
         thread = threading.Thread(target=churn, args=(tree, end))
@@ -411,7 +409,7 @@ def test_what_changes_meanwhile_is_no_difference(twinfs, tree):
         assert view.differences_now(tree) == []
 
 
-def test_check_that_was_killed_leaves_nothing_in_the_way(twinfs, tree, strace):
+def test_check_after_a_killed_check_works(twinfs, tree, strace):
     twinfs.ok("scan", tree)
     _, trace = twinfs.traced("check", tree, calls="trace=fdatasync",
                              flags=["-e", "inject=fdatasync:signal=KILL:when=3"])
@@ -433,7 +431,7 @@ def test_two_checks_at_once_do_not_disturb_each_other(twinfs, source):
         assert first.wait(60) == 3  # a file was being written
 
 
-def test_json_of_what_is_wrong_is_whole(twinfs, tree):
+def test_json_with_differences_is_complete(twinfs, tree):
     twinfs.ok("scan", tree)
     (tree / "new").write_bytes(b"new")
     result = twinfs("check", "-F", "json", tree)

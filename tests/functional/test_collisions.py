@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Different contents with one XXH3-128 hash are different groups: <hash>, <hash>~2 ..."""
+"""Different contents with the same XXH3-128 hash are different groups: <hash>, <hash>~2 ..."""
 import os
 
 import collide
@@ -8,13 +8,13 @@ import pytest
 import trees
 from program import path_of
 
-# size, offset of the difference; a difference behind the head is found by comparing alone
+# (size, offset of the difference); differences after the prefix are found by comparing only
 LONG = [(241, 0), (4096, 0), (1 << 20, 0), (1 << 20, 1 << 19), (1 << 20, (1 << 20) - 2048),
         (100_001, 70_000)]
 
 
 def pairs(source, contents):
-    """Two files of each content; returns the hash that they all have."""
+    """Two files of each content; returns the hash of all."""
     for number, data in enumerate(contents):
         trees.fill(source, {b"%04d/one" % number: data, b"%04d/two" % number: data})
     paths = [trees.join(source, b"%04d/one" % number) for number in range(len(contents))]
@@ -32,13 +32,13 @@ def check_groups(twinfs, source, value, count):
         assert len(folders) == 1 and len(group["copies"]) == 2
 
 
-def test_32_bytes(twinfs, source):
+def test_colliding_contents_of_32_bytes_are_told_apart(twinfs, source):
     value = pairs(source, collide.short_contents())
     check_groups(twinfs, source, value, 4)
 
 
 @pytest.mark.parametrize("size, offset", LONG)
-def test_longer_contents(twinfs, source, size, offset):
+def test_longer_colliding_contents_are_told_apart(twinfs, source, size, offset):
     value = pairs(source, list(collide.long_contents(3, size, offset)))
     check_groups(twinfs, source, value, 3)
     with twinfs.mounted(source) as view:
@@ -51,7 +51,7 @@ def test_colliding_files_without_copies_are_no_group(twinfs, source):
     assert twinfs.listing(source)["groups"] == []
 
 
-def test_thousand_collisions_are_grouped_right(twinfs, source):
+def test_thousand_collisions_in_the_prefix_are_grouped_right(twinfs, source):
     contents = list(collide.long_contents(1000, 4096))
     collide.write_long_contents(os.fspath(source / "a"), 1000, 4096)
     for number in range(0, 1000, 3):
@@ -62,7 +62,7 @@ def test_thousand_collisions_are_grouped_right(twinfs, source):
         assert len({name[:32] for name in os.listdir(view.dups)}) == 1
 
 
-def test_thousand_collisions_behind_the_head_are_grouped_right(twinfs, source):
+def test_thousand_collisions_after_the_prefix_are_grouped_right(twinfs, source):
     collide.write_long_contents(os.fspath(source / "a"), 1000, 20_000, 17_000)
     collide.write_long_contents(os.fspath(source / "b"), 300, 20_000, 17_000)
     groups = twinfs.listing(source)["groups"]
@@ -82,7 +82,7 @@ def test_more_collisions_than_are_compared_at_once_are_grouped_right(twinfs, sou
         assert len(names) == 1 and len(group["copies"]) == 2
 
 
-def test_ordinal_of_a_group_stays_when_others_come_and_go(twinfs, source):
+def test_ordinal_of_a_group_stays_when_another_group_vanishes(twinfs, source):
     contents = list(collide.long_contents(3, 4096))
     value = pairs(source, contents)
     before = {group["hash"]: path_of(group["copies"][0]).split(b"/")[-2]

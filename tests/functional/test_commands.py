@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a demanding user finds when commands meet each other, a terminal, or a signal."""
+"""Commands beside other commands, on a terminal, and interrupted by signals."""
 import json
 import os
 import signal
@@ -14,28 +14,15 @@ from terminal import Terminal
 
 
 @pytest.fixture
-def small(source):
-    return trees.small(source)
-
-
-@pytest.fixture
-def mount(tmp_path):
-    path = tmp_path / "mount"
-    path.mkdir()
-    return path
-
-
-@pytest.fixture
 def busy(source):
-    """A source with a pair of files of which one is open for writing, so that the comparison
-    waits for it for a while."""
+    """A source with a pair of files. One is open for writing, so that the comparison waits."""
     trees.fill(source, {b"a": b"same", b"b": b"same"})
     with open(source / "a", "r+b"):
         yield os.fsencode(source)
 
 
 def on_terminal(twinfs, *arguments):
-    """Status and output of a command whose output is a terminal."""
+    """Exit status and output of a command that writes to a terminal."""
     terminal = Terminal(80)
     result = subprocess.run(twinfs.command(*arguments), stdin=subprocess.DEVNULL, check=False,
                             stdout=terminal.theirs, stderr=subprocess.PIPE, timeout=TIMEOUT,
@@ -55,13 +42,13 @@ def test_interrupted_scan_ends_by_the_signal_and_loses_nothing(twinfs, busy):
     assert twinfs("scan", busy).status == 3  # still open for writing
 
 
-def test_interrupted_wait_takes_the_view_away_again(twinfs, busy, mount):
+def test_interrupted_mount_wait_unmounts_the_view(twinfs, busy, mount):
     with twinfs.started("mount", "--wait", busy, mount) as process:
         assert until(lambda: is_mounted(mount))
         process.send_signal(signal.SIGINT)
         assert process.wait(TIMEOUT) == -signal.SIGINT
         assert not is_mounted(mount)
-    assert twinfs("scan", "--quiet", busy).status == 3  # and the index is free
+    assert twinfs("scan", "--quiet", busy).status == 3  # the index is not locked
 
 
 def test_waiting_for_a_file_in_use_ends_with_status_3_and_a_view(twinfs, busy):
@@ -70,7 +57,7 @@ def test_waiting_for_a_file_in_use_ends_with_status_3_and_a_view(twinfs, busy):
         assert view.dups.is_dir() and os.listdir(view.dups) == []
 
 
-def test_mount_without_wait_is_complete_when_it_answers(twinfs, busy):
+def test_mount_without_wait_shows_all_names(twinfs, busy):
     with twinfs.mounted(busy, options=()) as view:
         assert sorted(os.listdir(view.uniques)) == ["a", "b"]
 
@@ -85,7 +72,7 @@ def test_list_that_waits_for_a_view_can_be_interrupted(twinfs, busy):
 
 # views that do not answer
 
-def test_view_that_does_not_answer_is_said_and_stops_nobody(twinfs, small, source, tmp_path):
+def test_view_that_does_not_answer_is_reported_and_delays_no_other(twinfs, small, source, tmp_path):
     other = twinfs.with_index(tmp_path / "other index")
     trees.fill(tmp_path / "other", {b"a": b"same", b"b": b"same"})
     with twinfs.mounted(small) as view:
@@ -98,8 +85,9 @@ def test_view_that_does_not_answer_is_said_and_stops_nobody(twinfs, small, sourc
         assert twinfs("status", view.path).status == 0
 
 
-def test_nobody_waits_for_a_view_that_hangs_in_the_middle_of_an_answer(twinfs, small, strace):
-    """Who asked cannot even be killed then, and must not hold on to what others wait for."""
+def test_status_does_not_wait_for_a_view_that_hangs_in_an_answer(twinfs, small, strace):
+    """The child that reads the status cannot even be killed then, and must not hold a pipe that its
+    parent waits for."""
     with twinfs.mounted(small) as view:
         tracer = subprocess.Popen([*STRACE, "-qq", "-o", "/dev/null", "-p", str(view.pid),
                                    "-e", "trace=writev", "-e",
@@ -127,8 +115,8 @@ def test_status_of_all_views_is_an_array(twinfs, small, tmp_path):
         assert str(one.path) in text and str(two.path) not in text
 
 
-def test_view_that_goes_while_all_are_asked_is_passed_over(twinfs, small, tmp_path):
-    """The first one keeps the command waiting until the second is gone."""
+def test_view_unmounted_during_status_is_skipped(twinfs, small, tmp_path):
+    """The first view delays the command until the second one is unmounted."""
     other = twinfs.with_index(tmp_path / "other index")
     with twinfs.mounted(small) as first, other.mounted(small, at=tmp_path / "second") as second:
         with stopped(first.pid), twinfs.started("status") as process:
@@ -140,25 +128,23 @@ def test_view_that_goes_while_all_are_asked_is_passed_over(twinfs, small, tmp_pa
         assert os.fsencode(second.path) not in out + error
 
 
-# indexes that a view keeps
+# indexes of views
 
-def test_index_of_a_view_that_was_unmounted_is_waited_for(twinfs, small, strace):
+def test_scan_waits_for_the_index_of_an_unmounted_view(twinfs, small, strace):
     trace = twinfs.folder / "trace"
     with twinfs.mounted(small) as view:
-        twinfs.wrapped = [*STRACE, "-o", str(trace), "-e", "trace=flock"]
-        twinfs.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+        traced_scan = twinfs.under_strace("-e", "trace=flock", output=trace)
         with stopped(view.pid):
             subprocess.run(["fusermount3", "-u", view.path], check=True)
-            with twinfs.started("scan", "--quiet", small) as process:
+            with traced_scan.started("scan", "--quiet", small) as process:
                 assert until(lambda: process.poll() is not None or (
                     trace.exists() and trace.read_bytes().count(b"EAGAIN") > 2))
                 assert process.poll() is None
                 os.kill(view.pid, signal.SIGCONT)
                 assert process.wait(TIMEOUT) == 0
-        twinfs.wrapped = []
 
 
-def test_copies_asks_the_index_of_a_mounted_view(twinfs, small):
+def test_copies_reads_the_index_of_a_mounted_view(twinfs, small):
     copy = trees.join(small, b"letters/a.txt")
     with twinfs.mounted(small) as view:
         for file in (copy, view.uniques / "letters/a.txt"):
@@ -168,7 +154,7 @@ def test_copies_asks_the_index_of_a_mounted_view(twinfs, small):
     assert result.status == 1 and len(result.errors) == 1
 
 
-def test_folder_of_a_view_that_has_a_file_and_its_copies_is_found(twinfs, small, tmp_path):
+def test_copies_prints_the_folder_of_a_group_in_each_view(twinfs, small, tmp_path):
     other = twinfs.with_index(tmp_path / "other index")
     with twinfs.mounted(small) as one, other.mounted(small, at=tmp_path / "second") as two:
         for file in (trees.join(small, b"letters/linked.txt"), one.uniques / "letters/a.txt"):
@@ -186,7 +172,7 @@ def test_folder_of_a_view_that_has_a_file_and_its_copies_is_found(twinfs, small,
     assert len(result.errors) == 1 and "mount" in result.errors[0]
 
 
-def test_copies_asks_the_other_indexes_where_one_is_broken(as_user, tmp_path):
+def test_copies_reads_the_other_indexes_if_one_is_broken(as_user, tmp_path):
     for name in (b"one", b"two"):
         trees.fill(tmp_path / os.fsdecode(name), {b"a": name, b"b": name})
         as_user.ok("scan", tmp_path / os.fsdecode(name), index=False)
@@ -194,7 +180,7 @@ def test_copies_asks_the_other_indexes_where_one_is_broken(as_user, tmp_path):
     indexes = sorted(home.rglob("data.mdb"))
     assert len(indexes) >= 2
     answers = []
-    for index in indexes:  # whichever is asked first
+    for index in indexes:  # each may be read first
         sound = index.read_bytes()
         index.write_bytes(b"nothing of the kind" * 1000)
         for name in ("one", "two"):
@@ -207,7 +193,7 @@ def test_copies_asks_the_other_indexes_where_one_is_broken(as_user, tmp_path):
     assert len(answers) >= len(indexes)
 
 
-def test_index_in_use_is_not_taken_for_that_of_other_sources(twinfs, small, tmp_path):
+def test_index_in_use_is_refused_for_other_sources(twinfs, small, tmp_path):
     trees.fill(tmp_path / "other", {b"a": b"b"})
     with twinfs.mounted(small):
         result = twinfs("list", tmp_path / "other")
@@ -215,7 +201,7 @@ def test_index_in_use_is_not_taken_for_that_of_other_sources(twinfs, small, tmp_
         assert len(result.errors) == 1 and str(twinfs.index) in result.errors[0]
 
 
-def test_copies_that_went_are_counted_and_not_printed(twinfs, small):
+def test_changed_copies_are_counted_and_not_printed(twinfs, small):
     twinfs.ok("scan", small)
     one = trees.join(small, b"pictures/1.jpg")
     trees.write(trees.join(small, b"backup/1.jpg"), b"another")
@@ -239,7 +225,7 @@ def test_path_of_a_symlink_is_its_own_and_not_its_target(twinfs, source, tmp_pat
         assert (result.status, result.out) == (1, b"")
 
 
-def test_odd_names_are_quoted_for_a_terminal_alone(twinfs, source):
+def test_odd_names_are_quoted_on_a_terminal_only(twinfs, source):
     trees.fill(source, {b"\x1b[31m\n": b"same", b"plain": b"same"})
     twinfs.ok("scan", source)
     raw = trees.join(os.fsencode(source), b"\x1b[31m\n")
@@ -251,22 +237,22 @@ def test_odd_names_are_quoted_for_a_terminal_alone(twinfs, source):
     assert shell.stdout == raw
 
 
-OBEYED_NAMES = [b"\x1b[31m", b"csi-\xc2\x9b31m", b"raw-\x9b31m", b"cr\rover", b"line\nend",
+CONTROL_NAMES = [b"\x1b[31m", b"csi-\xc2\x9b31m", b"raw-\x9b31m", b"cr\rover", b"line\nend",
                 b"bell\a", b"del\x7f", "turned\u202e".encode(), "tag\U000e0041".encode()]
 
 
 @pytest.fixture
-def obeyed(source):
-    """A source with names, its own too, of what terminals obey: of copies and of other files."""
+def odd(source):
+    """A source whose names, also its own, have control characters for terminals."""
     source = trees.join(os.fsencode(source), b"\x1b[2J\xc2\x9b1m")
-    for name in OBEYED_NAMES:
+    for name in CONTROL_NAMES:
         trees.fill(source, {trees.join(folder, name): name for folder in (b"a", b"b")})
         trees.write(trees.join(source, b"alone", name), b"alone" + name)
     return source
 
 
 def check_terminal(twinfs, *arguments, statuses=(0,)):
-    """The output for a terminal has nothing that it obeys or hides, but line ends (csv: CR LF)."""
+    """Asserts that the output has no control or format character except line ends (csv: CR LF)."""
     status, out = on_terminal(twinfs, *arguments)
     assert status in statuses and out
     # decode() fails on what is not UTF-8
@@ -276,46 +262,46 @@ def check_terminal(twinfs, *arguments, statuses=(0,)):
     return out
 
 
-def test_no_command_writes_what_a_terminal_obeys(twinfs, obeyed):
-    check_terminal(twinfs, "scan", obeyed)
+def test_no_command_writes_control_characters_to_a_terminal(twinfs, odd):
+    check_terminal(twinfs, "scan", odd)
     for name in ("text", "fdupes", "json", "jsonl", "csv", "null"):
         for part in ([], ["--singles"]):
-            check_terminal(twinfs, "list", *part, f"--format={name}", obeyed)
-        check_terminal(twinfs, "remove", "--dry-run", f"--format={name}", obeyed)
+            check_terminal(twinfs, "list", *part, f"--format={name}", odd)
+        check_terminal(twinfs, "remove", "--dry-run", f"--format={name}", odd)
     for option in ([], ["-0"]):
-        out = check_terminal(twinfs, "copies", *option, trees.join(obeyed, b"a", OBEYED_NAMES[0]))
+        out = check_terminal(twinfs, "copies", *option, trees.join(odd, b"a", CONTROL_NAMES[0]))
         shell = subprocess.run(["bash", "-c", b"printf %s " + out.strip(b"\n\0")], check=True,
                                capture_output=True)
-        assert shell.stdout == trees.join(obeyed, b"b", OBEYED_NAMES[0])
-    check_terminal(twinfs, "manifest", obeyed)
-    check_terminal(twinfs, "report", "--html=-", obeyed)
-    check_terminal(twinfs, "doctor", "--format=json", obeyed, statuses=(0, 3))
-    trees.write(trees.join(obeyed, b"new" + OBEYED_NAMES[0] + OBEYED_NAMES[1]), b"new")
+        assert shell.stdout == trees.join(odd, b"b", CONTROL_NAMES[0])
+    check_terminal(twinfs, "manifest", odd)
+    check_terminal(twinfs, "report", "--html=-", odd)
+    check_terminal(twinfs, "doctor", "--format=json", odd, statuses=(0, 3))
+    trees.write(trees.join(odd, b"new" + CONTROL_NAMES[0] + CONTROL_NAMES[1]), b"new")
     for name in ("text", "json"):
-        check_terminal(twinfs, "check", f"--format={name}", obeyed, statuses=(3,))
+        check_terminal(twinfs, "check", f"--format={name}", odd, statuses=(3,))
 
 
-def test_list_of_a_mounted_view_writes_nothing_that_a_terminal_obeys(twinfs, obeyed):
-    with twinfs.mounted(obeyed) as view:
+def test_list_of_a_view_writes_no_control_characters_to_a_terminal(twinfs, odd):
+    with twinfs.mounted(odd) as view:
         for name in ("fdupes", "json", "csv", "null"):
             check_terminal(twinfs, "list", f"--format={name}", view.path)
         check_terminal(twinfs, "status", "--json", view.path)
         for option in ([], ["-0"]):
             check_terminal(twinfs, "path", *option, view.uniques / os.fsdecode(
-                trees.join(b"alone", OBEYED_NAMES[1])))
+                trees.join(b"alone", CONTROL_NAMES[1])))
 
 
-def test_json_on_a_terminal_means_the_same(twinfs, obeyed):
-    twinfs.ok("scan", obeyed)
-    status, out = on_terminal(twinfs, "list", "--format=json", obeyed)
+def test_json_on_a_terminal_has_the_same_values(twinfs, odd):
+    twinfs.ok("scan", odd)
+    status, out = on_terminal(twinfs, "list", "--format=json", odd)
     assert status == 0
-    assert json.loads(out) == json.loads(twinfs.ok("list", "--format=json", obeyed).out)
+    assert json.loads(out) == json.loads(twinfs.ok("list", "--format=json", odd).out)
 
 
 
 # mount(8)
 
-def test_mount_helper_that_only_pretends_mounts_nothing(twinfs, small, mount, tmp_path):
+def test_mount_helper_with_fake_option_mounts_nothing(twinfs, small, mount, tmp_path):
     helper = tmp_path / "mount.fuse.twinfs"
     helper.symlink_to(twinfs.session.binary)
     options = ["-o", f"index={twinfs.index}"]

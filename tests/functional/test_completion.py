@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What bash, zsh and fish complete is what the program takes."""
+"""Completions of bash, zsh and fish agree with the options of the program."""
 import re
 import shutil
 
@@ -25,7 +25,7 @@ def options_of(twinfs, command):
 
 
 def with_words(twinfs):
-    """Each option that takes one of some words, as command, name and words."""
+    """(command, name, words) of each option with a fixed set of words."""
     return [(command, option["name"], option["value"].split("|"))
             for command in COMMANDS for option in options_of(twinfs, command)
             if "|" in (option["value"] or "")]
@@ -37,7 +37,7 @@ def test_commands_are_offered(shell):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_options_of_each_command_are_offered_and_no_other(twinfs, shell, command):
+def test_exactly_the_options_of_a_command_are_offered(twinfs, shell, command):
     wanted = set()
     for option in options_of(twinfs, command):
         wanted |= {f"--{option['name']}"}
@@ -49,14 +49,14 @@ def test_options_of_each_command_are_offered_and_no_other(twinfs, shell, command
 def test_words_of_each_option_are_offered(twinfs, shell):
     options = with_words(twinfs)
     assert ("list", "format", ["text", "fdupes", "json", "jsonl", "csv", "null"]) in options
-    # one command of those that have the same option
+    # one command for each option
     different = {(name, *words): (command, name, words) for command, name, words in options}
     for command, name, words in different.values():
         assert shell.offers(command, f"--{name}=") == set(words), (command, name)
     assert shell.offers("list", "-F", "js") == {"json", "jsonl"}
 
 
-def test_program_takes_the_words_that_its_help_names_and_no_others(twinfs):
+def test_program_accepts_exactly_the_words_in_its_help(twinfs):
     for command, name, words in with_words(twinfs):
         for word in words:
             twinfs.ok(command, f"--{name}={word}", "--help", index=False)
@@ -86,26 +86,26 @@ def test_items_of_a_mount_are_offered(twinfs, shell):
     assert {item.split(",")[-1] for item in following} == {"watch"}
 
 
-def test_options_of_mount_are_offered_where_no_command_is_named(shell):
+def test_options_of_mount_are_offered_without_a_command(shell):
     assert shell.offers("--for") == {"--foreground"}
 
 
 @pytest.fixture
 def views(twinfs, source, tmp_path):
-    """A view whose path has what shells quote, and one beside it."""
+    """A view whose path needs quoting, and another view beside it."""
     with twinfs.mounted(source, at=tmp_path / "a view's"), \
          twinfs.with_index(tmp_path / "other").mounted(source, at=tmp_path / "another"):
         yield [str(tmp_path / "a view's"), str(tmp_path / "another")]
 
 
-def test_mounted_views_are_offered_where_one_is_wanted(views, shell):
+def test_mounted_views_are_offered_as_operands(views, shell):
     for command in ("status", "list", "check"):
         assert set(views) <= shell.offers(command, "")
 
 
 @pytest.mark.parametrize("name", ["My Photos", "it's", 'so-"called"', "$HOME", "a;b",
                                   "back\\slash"])
-def test_folders_are_completed_whatever_their_name(shell, name):
+def test_folder_with_an_odd_name_is_completed(shell, name):
     (shell.folder / "sub").mkdir()
     (shell.folder / "sub" / name).mkdir()
     (shell.folder / "sub" / f"no {name}").touch()
@@ -114,14 +114,14 @@ def test_folders_are_completed_whatever_their_name(shell, name):
         assert (before, folder.rstrip("/")) == (command.split(), f"sub/{name}")
 
 
-def test_view_is_completed_whatever_its_name(views, shell):
+def test_view_with_an_odd_name_is_completed(views, shell):
     begin = views[0].rpartition("/")[0]
     for typed in (f"{begin}/a\\ v", f'"{begin}/a v'):
         shell.called.unlink(missing_ok=True)
         assert shell.called_after(f"twinfs status {typed}")[-1].rstrip("/") == views[0]
 
 
-def test_files_are_offered_where_a_file_is_wanted(shell):
+def test_files_are_offered_for_commands_that_take_files(shell):
     (shell.folder / "sub").mkdir()
     (shell.folder / "sub/a file").touch()
     assert shell.called_after("twinfs copies sub/") == ["copies", "sub/a file"]

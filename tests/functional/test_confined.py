@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a daemon may still do: read, and write to its index. The kernel says so, and refuses the
-rest to every thread of it, whoever makes it try."""
+"""The confined daemon can read, and write to its index. The kernel refuses everything else to
+each of its threads."""
 import contextlib
 import ctypes
 import errno
@@ -78,20 +78,15 @@ def children(pid):
 
 
 @pytest.fixture
-def small(source):
-    return trees.small(source)
-
-
-@pytest.fixture
 def confines(plain_build):
     if landlock_version() < 3:
         pytest.skip("needs Landlock")
 
 
-# what the kernel says
+# the state in /proc
 
 def rights(view):
-    """(effective, permitted, bounds) of the daemon; all its threads have the same."""
+    """(effective, permitted, bounding) capabilities, which all threads of the daemon share."""
     found = set()
     for thread in threads(view.pid):
         status = status_of(thread)
@@ -112,7 +107,7 @@ def test_daemon_of_root_keeps_the_capabilities_to_read(twinfs, small, root_only,
 
 
 @pytest.mark.parametrize("options", ["passthrough", "trusted_xattrs"])
-def test_daemon_that_needs_it_keeps_sys_admin(twinfs, small, root_only, options):
+def test_daemon_with_an_option_that_needs_it_keeps_sys_admin(twinfs, small, root_only, options):
     kept = READING | SYS_ADMIN
     with twinfs.mounted(small, options=("--wait", "-o", options)) as view:
         assert rights(view) == (kept, kept, kept)
@@ -121,8 +116,7 @@ def test_daemon_that_needs_it_keeps_sys_admin(twinfs, small, root_only, options)
         assert view.differences(small) == []
 
 
-def test_daemon_of_a_plain_user_has_no_capability_and_gains_none(
-        as_user, tmp_path, fuse_for_users):
+def test_daemon_of_a_plain_user_has_no_capability_and_gains_none(as_user, tmp_path, fuse_for_users):
     source = trees.small(tmp_path / "source")
     subprocess.run(["chown", "-hR", str(as_user.user.pw_uid if as_user.user else os.getuid()),
                     source], check=True)
@@ -140,7 +134,7 @@ def test_every_thread_is_under_the_filter(twinfs, small, confines):
             assert status_of(thread)["Seccomp"] == "2"
 
 
-def test_attributes_that_only_root_sees_are_in_its_view_when_asked_for(twinfs, small, root_only):
+def test_trusted_attributes_are_shown_to_root_by_option(twinfs, small, root_only):
     path = trees.join(small, b"alone")
     try:
         os.setxattr(path, b"trusted.note", b"for root")
@@ -153,13 +147,13 @@ def test_attributes_that_only_root_sees_are_in_its_view_when_asked_for(twinfs, s
         assert "trusted.note" in os.listxattr(view.uniques / "alone")
 
 
-# what it refuses
+# refused calls
 
 @pytest.fixture
 def made(confines):
-    """Has a thread of a process make system calls."""
+    """Returns a function that makes a thread of another process do system calls."""
     if not puppet.is_possible():
-        pytest.skip("threads can be made to call only on x86-64")
+        pytest.skip("tests/tools/puppet.py knows x86-64 only")
 
     def make(thread, *calls):
         try:
@@ -171,7 +165,7 @@ def made(confines):
 
 
 def changes_of(folder, file, new):
-    """Every way to change something, or to leave."""
+    """Calls that would change something in a source."""
     return [
         ("open", file, os.O_WRONLY, 0), ("open", file, os.O_RDWR, 0),
         ("open", new, os.O_WRONLY | os.O_CREAT, 0o600), ("open", folder, os.O_TMPFILE | 2, 0o600),
@@ -184,7 +178,7 @@ def changes_of(folder, file, new):
 
 
 def picture(path):
-    """All there is to see of a file."""
+    """The metadata of a file."""
     status = os.stat(path)
     return (status.st_mode, status.st_uid, status.st_gid, status.st_size, status.st_ino,
             status.st_nlink, status.st_mtime_ns, status.st_ctime_ns, os.listxattr(path))
@@ -215,7 +209,7 @@ def test_no_thread_can_run_a_program_or_change_mounts(twinfs, source, made, tmp_
 
 
 def refused_of_others(pid, mounter):
-    """Calls by which other processes, the network, memory and the kernel would be reached."""
+    """Calls that would reach other processes, the network, executable memory or the kernel."""
     signals = [("kill", mounter, 0), ("kill", 1, 0), ("kill", -1, 0), ("kill", 0, 0),
                ("tkill", mounter, 0), ("tgkill", mounter, mounter, 0),
                ("rt_tgsigqueueinfo", mounter, mounter, 0, 0), ("pidfd_open", mounter, 0),
@@ -262,7 +256,7 @@ def refused_of_the_system(folder):
 
 
 def test_no_thread_can_reach_other_processes_or_the_system(twinfs, source, made):
-    """The calls that a list of what is refused had forgotten, and all like them."""
+    """Includes calls that a list of refused calls once lacked."""
     trees.fill(source, {b"file": b"data"})
     with twinfs.mounted(source) as view:
         [mounter] = children(view.pid)
@@ -274,7 +268,7 @@ def test_no_thread_can_reach_other_processes_or_the_system(twinfs, source, made)
         assert view.differences(source) == []
 
 
-def test_no_descriptor_takes_a_request_that_changes_its_file_system(twinfs, source, made):
+def test_ioctl_cannot_change_a_file_system(twinfs, source, made):
     trees.fill(source, {b"file": b"data"})
     with twinfs.mounted(source) as view:
         requests = (FIFREEZE, FITRIM, SETFLAGS, SHUTDOWN, SET_LABEL, SUBVOLUME_CREATE,
@@ -285,20 +279,20 @@ def test_no_descriptor_takes_a_request_that_changes_its_file_system(twinfs, sour
             for request in requests:
                 result = thread.call(CALLS["ioctl"], folder, request, 0)
                 assert -result == errno.EPERM, hex(request)
-            # reading is allowed: the kernel itself refuses the address
+            # permitted by the filter; the kernel refuses the address
             assert -thread.call(CALLS["ioctl"], folder, GET_FLAGS, 0) == errno.EFAULT
             assert thread.call(CALLS["close"], folder) == 0
 
 
-def test_calls_that_libraries_fall_back_from_are_not_implemented(twinfs, source, made):
+def test_calls_with_a_fallback_in_libraries_fail_with_enosys(twinfs, source, made):
     trees.fill(source, {b"file": b"data"})
     with twinfs.mounted(source) as view:
         calls = [("clone3", 0, 0), ("of a later kernel", 0)]
         assert made(threads(view.pid)[0], *calls) == [-errno.ENOSYS] * len(calls)
 
 
-def test_a_thread_can_signal_its_own_process_and_map_memory(twinfs, source, made):
-    """So that it is not the puppet that cannot."""
+def test_thread_can_signal_its_own_process_and_map_memory(twinfs, source, made):
+    """Shows that the refusals come from the filter and not from the test."""
     trees.fill(source, {b"file": b"data"})
     with twinfs.mounted(source) as view:
         results = made(threads(view.pid)[0], ("kill", view.pid, 0), ("getpid",),
@@ -309,7 +303,7 @@ def test_a_thread_can_signal_its_own_process_and_map_memory(twinfs, source, made
 
 
 def test_every_thread_can_write_to_the_index(twinfs, source, made):
-    """So that it is not the puppet that cannot."""
+    """Shows that the refusals come from the filter and not from the test."""
     trees.fill(source, {b"file": b"data"})
     with twinfs.mounted(source) as view:
         for thread in threads(view.pid):
@@ -320,8 +314,8 @@ def test_every_thread_can_write_to_the_index(twinfs, source, made):
             assert fd > 2 and (moved, gone) == (0, 0)
 
 
-def test_damaged_index_is_built_anew_by_a_confined_daemon(twinfs, small, confines):
-    """What is checked and set aside at the start needs no more than what is kept."""
+def test_confined_daemon_rebuilds_a_damaged_index(twinfs, small, confines):
+    """The rights that the daemon keeps suffice to check an index and set it aside."""
     twinfs.ok("scan", small)
     data = twinfs.index / "data.mdb"
     image = bytearray(data.read_bytes())
@@ -334,10 +328,9 @@ def test_damaged_index_is_built_anew_by_a_confined_daemon(twinfs, small, confine
         assert view.differences(small, first_scan=False) == []
 
 
-# the process that mounts
+# the mounter process
 
-def test_plain_user_ends_a_daemon_by_a_signal_and_the_view_is_gone(
-        as_user, tmp_path, fuse_for_users):
+def test_daemon_of_a_plain_user_unmounts_at_sigterm(as_user, tmp_path, fuse_for_users):
     source = trees.small(tmp_path / "source")
     with as_user.mounted(source) as view:
         assert end_process(view.pid, signal.SIGTERM)
@@ -347,7 +340,7 @@ def test_plain_user_ends_a_daemon_by_a_signal_and_the_view_is_gone(
 
 @pytest.mark.parametrize("ended", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("who", ["twinfs", "as_user"])
-def test_view_that_is_to_unmount_itself_does_however_its_daemon_ends(
+def test_view_with_auto_unmount_is_unmounted_however_its_daemon_ends(
         request, tmp_path, fuse_for_users, ended, who):
     program, source = request.getfixturevalue(who), trees.small(tmp_path / "source")
     with program.mounted(source, options=("--wait", "-o", "auto_unmount")) as view:
@@ -356,7 +349,7 @@ def test_view_that_is_to_unmount_itself_does_however_its_daemon_ends(
         assert until(lambda: not is_mounted(view.path))
 
 
-def test_who_mounts_has_nothing_of_the_daemon_open(twinfs, small):
+def test_mounter_has_no_file_of_the_daemon_open(twinfs, small):
     with twinfs.mounted(small) as view:
         [mounter] = children(view.pid)
 
@@ -365,14 +358,14 @@ def test_who_mounts_has_nothing_of_the_daemon_open(twinfs, small):
                 return {os.readlink(f"/proc/{mounter}/fd/{name}")
                         for name in os.listdir(f"/proc/{mounter}/fd")}
 
-        def only_null_and_sockets():  # for a moment also /proc, where it looks for who watches
+        def only_null_and_sockets():  # while it looks for watchers, /proc is open too
             return {name for name in opened() or () if not name.startswith("socket:")
                     } == {"/dev/null"}
 
         assert until(only_null_and_sockets), opened()
 
 
-def test_daemon_whose_mounter_was_killed_serves_on_and_is_followed_by_another(twinfs, small):
+def test_daemon_whose_mounter_was_killed_continues(twinfs, small):
     with twinfs.mounted(small) as view:
         [mounter] = children(view.pid)
         os.kill(mounter, signal.SIGKILL)
@@ -383,10 +376,8 @@ def test_daemon_whose_mounter_was_killed_serves_on_and_is_followed_by_another(tw
             assert again.differences(small) == []
 
 
-def test_terminal_ends_the_view_and_leaves_nothing(twinfs, small, tmp_path):
-    """Ctrl-C goes to all processes of a terminal."""
-    mount = tmp_path / "mount"
-    mount.mkdir()
+def test_interrupt_from_a_terminal_unmounts_the_view(twinfs, small, mount):
+    """Ctrl-C sends SIGINT to all processes in the foreground of a terminal."""
     process = subprocess.Popen(twinfs.command("mount", "-f", small, mount), process_group=0,
                                env=twinfs.environment, stdin=subprocess.DEVNULL,
                                stderr=subprocess.PIPE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What file managers offer for selected files by twinfs, and how they come to offer it."""
+"""The actions of twinfs in file managers, and the script that installs them."""
 import configparser
 import json
 import os
@@ -42,8 +42,8 @@ ODD = [b"plain.jpg", b"two  spaces", b"-rf", b"--only=x", b"'single'", b'"double
 
 
 class Desk:
-    """A user's programs: twinfs, the tools that the action needs, and stand-ins for those that
-    would show something, which tell what they were called with."""
+    """A folder of programs: twinfs, the tools that the action needs, and stand-ins for programs
+    with windows. The stand-ins record their arguments."""
 
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
@@ -54,7 +54,7 @@ class Desk:
         for name in TOOLS:
             (self.bin / name).symlink_to(shutil.which(name))
         (self.bin / "twinfs").symlink_to(program.session.binary)
-        self.action = shutil.copy(ACTION, folder)  # where a plain user gets at it
+        self.action = shutil.copy(ACTION, folder)  # plain users can reach it there
         self.environment = {**program.environment, "PATH": str(self.bin), "DISPLAY": ":none",
                             "TMPDIR": str(folder)}
         self.environment.pop("WAYLAND_DISPLAY", None)
@@ -65,7 +65,7 @@ class Desk:
         path.chmod(0o755)
 
     def act(self, *words, **options):
-        """Runs the action; gives what was called, with its arguments."""
+        """Runs the action; returns the programs that it called, with their arguments."""
         self.told.write_bytes(b"")
         run = subprocess.run([*self.program.as_user(), self.action, *words], check=False,
                              env=self.environment, stdin=subprocess.DEVNULL, timeout=TIMEOUT,
@@ -86,7 +86,7 @@ def desk(twinfs, tmp_path):
 
 @pytest.fixture
 def odd(source):
-    """Each odd name, and a copy of each."""
+    """A file for each odd name, and a copy of each."""
     for number, name in enumerate(ODD):
         trees.fill(source, {b"odd/" + name: b"content %d" % number,
                             b"copies/%d" % number: b"content %d" % number})
@@ -94,7 +94,7 @@ def odd(source):
 
 
 def folder_of(view, file):
-    """That of its group."""
+    """The folder of the group of a file."""
     name = os.getxattr(trees.join(view.uniques, file), "user.twinfs.hash")
     return trees.join(view.dups, name)
 
@@ -105,11 +105,11 @@ def trashed(desk):
 
 # show copies
 
-def test_copies_of_a_file_are_shown_in_the_view_whatever_its_name(desk, odd):
+def test_copies_of_a_file_with_an_odd_name_are_shown_in_the_view(desk, odd):
     with desk.program.mounted(odd) as view:
         for number, name in enumerate(ODD):
             wanted = [[b"xdg-open", folder_of(view, b"copies/%d" % number), b""]]
-            # some give names alone, in their folder
+            # some file managers pass base names and run the action in the folder
             assert desk.act("show-copies", name, cwd=odd / "odd") == wanted
             if number % 4 == 0:
                 assert desk.act("show-copies", trees.join(odd, b"odd", name)) == wanted
@@ -120,7 +120,7 @@ def test_copies_of_a_file_are_shown_in_the_view_whatever_its_name(desk, odd):
                 [b"xdg-open", folder_of(view, b"copies/3"), b""]]
 
 
-def test_each_group_of_the_selection_is_opened_once_and_not_too_many(desk, odd):
+def test_each_selected_group_is_opened_once_and_at_most_five(desk, odd):
     with desk.program.mounted(odd) as view:
         files = [trees.join(odd, b"copies/%d" % number) for number in (1, 2)]
         files.append(trees.join(odd, b"odd", ODD[1]))
@@ -130,7 +130,7 @@ def test_each_group_of_the_selection_is_opened_once_and_not_too_many(desk, odd):
         assert len(desk.act("show-copies", *every)) == 5
 
 
-def test_uris_are_taken_for_what_they_stand_for(desk, odd):
+def test_uris_are_decoded(desk, odd):
     with desk.program.mounted(odd) as view:
         for number, name in enumerate(ODD):
             uri = "file://" + quote(trees.join(odd, b"odd", name))
@@ -138,7 +138,7 @@ def test_uris_are_taken_for_what_they_stand_for(desk, odd):
                 [b"xdg-open", folder_of(view, b"copies/%d" % number), b""]]
 
 
-def test_without_a_view_the_copies_are_listed(as_user, source, tmp_path):
+def test_copies_are_listed_in_a_dialog_without_a_view(as_user, source, tmp_path):
     trees.fill(source, {name: b"same" for name in (b"one", b"new\nline", b"bad \xff")})
     as_user.ok("scan", source, index=False)
     desk = Desk(as_user, tmp_path)
@@ -156,12 +156,12 @@ def test_without_a_view_the_copies_are_listed(as_user, source, tmp_path):
 # show in source folder
 
 def uris(call):
-    """The paths that the file manager was asked to show."""
+    """The paths that the file manager is to show."""
     return [unquote_to_bytes(uri.removeprefix("file://")) for uri in
             json.loads(call[[word[:1] for word in call].index(b"[")])]
 
 
-def test_file_of_a_view_is_shown_in_its_source_whatever_its_name(desk, odd):
+def test_file_of_a_view_with_an_odd_name_is_shown_in_its_source(desk, odd):
     with desk.program.mounted(odd) as view:
         for number, name in enumerate(ODD):
             folder = folder_of(view, b"copies/%d" % number)
@@ -172,7 +172,7 @@ def test_file_of_a_view_is_shown_in_its_source_whatever_its_name(desk, odd):
                                                  trees.join(odd, b"copies/%d" % number)])
 
 
-def test_source_folder_is_opened_where_no_file_manager_can_show_the_file(desk, odd):
+def test_source_folder_is_opened_if_no_file_manager_can_show_the_file(desk, odd):
     desk.stand_in("gdbus", status=1)
     with desk.program.mounted(odd) as view:
         calls = desk.act("show-source", view.uniques / "copies/3")
@@ -185,7 +185,7 @@ def test_source_folder_is_opened_where_no_file_manager_can_show_the_file(desk, o
 
 @pytest.fixture
 def three(source):
-    """Three copies and two; folders of the same name in both halves."""
+    """A group of three copies, a group of two, and a lone file."""
     trees.fill(source, {b"a/one": b"same", b"b/one": b"same", b"c/one": b"same",
                         b"a/two\n\xff": b"other", b"b/two": b"other", b"c/alone": b"alone"})
     return source
@@ -199,7 +199,7 @@ def names(folder):
 ALL = [b"a/one", b"a/two\n\xff", b"b/one", b"b/two", b"c/alone", b"c/one"]
 
 
-def test_what_is_selected_in_a_source_goes_to_the_trash_where_a_copy_stays(desk, three):
+def test_selected_copies_in_a_source_go_to_the_trash(desk, three):
     with desk.program.mounted(three):
         asked, told = desk.act("trash", three / "a/one", trees.join(three, b"a/two\n\xff"),
                                three / "c/alone")
@@ -211,7 +211,7 @@ def test_what_is_selected_in_a_source_goes_to_the_trash_where_a_copy_stays(desk,
     assert [os.fsencode(name) for name in trashed(desk)] == [b"one", b"two\n\xff"]
 
 
-def test_of_a_group_that_is_selected_whole_the_kept_copy_stays(desk, three):
+def test_kept_copy_stays_if_the_whole_group_is_selected(desk, three):
     with desk.program.mounted(three) as view:
         folder = Path(os.fsdecode(folder_of(view, b"a/one")))
         desk.act("trash", *folder.iterdir())
@@ -222,8 +222,8 @@ def test_of_a_group_that_is_selected_whole_the_kept_copy_stays(desk, three):
         assert names(three) == [b"a/one", b"a/two\n\xff", b"c/alone"]
 
 
-def test_of_a_folder_in_redundant_exactly_what_is_shown_goes(desk, three):
-    """Of b/one and c/one none is kept, but a copy in another folder would do to let it go."""
+def test_exactly_the_shown_files_of_a_folder_in_redundant_are_trashed(desk, three):
+    """b/one and c/one are redundant too, but the view does not show them."""
     with desk.program.mounted(three, options=("--wait", "--min-size=5")) as view:
         assert names(view.redundant) == [b"b/two"]
         trees.fill(three, {b"b/three": b"third", b"z/three": b"third"})
@@ -235,7 +235,7 @@ def test_of_a_folder_in_redundant_exactly_what_is_shown_goes(desk, three):
         assert sorted({*ALL, b"b/three"} - {b"b/two"}) == names(three)
 
 
-def test_selection_that_is_not_in_one_view_means_no_more_than_is_selected(desk, three, tmp_path):
+def test_selection_outside_of_the_view_is_ignored(desk, three, tmp_path):
     (tmp_path / "alone").touch()
     with desk.program.mounted(three) as view:
         outside = [tmp_path / "alone", tmp_path, three / "c/one", three.parent]
@@ -248,7 +248,7 @@ def test_selection_that_is_not_in_one_view_means_no_more_than_is_selected(desk, 
         assert names(three) == [name for name in ALL if name != b"b/two"]
 
 
-def test_folder_is_not_taken_for_a_view_by_half_of_the_name_of_one(desk, three, tmp_path):
+def test_folder_whose_path_begins_like_that_of_a_view_is_no_view(desk, three, tmp_path):
     trees.fill(tmp_path, {b"half/redundant/one": b"same", b"half/two": b"same"})
     with desk.program.mounted(three, at=tmp_path / "half\nview"):
         [call] = desk.act("trash", tmp_path / "half/redundant")
@@ -256,8 +256,8 @@ def test_folder_is_not_taken_for_a_view_by_half_of_the_name_of_one(desk, three, 
         assert names(tmp_path / "half") == [b"redundant/one", b"two"]
 
 
-def test_nothing_goes_where_it_is_not_what_was_shown_any_more(desk, three):
-    with open(desk.bin / "zenity", "r+", encoding="utf-8") as zenity:  # while it is asked
+def test_nothing_is_trashed_if_the_selection_changed_since_the_preview(desk, three):
+    with open(desk.bin / "zenity", "r+", encoding="utf-8") as zenity:  # changes the source
         script = zenity.read()
         zenity.seek(0)
         zenity.write(script.replace("exit", f"cat '{three}/c/alone' >'{three}/c/copy'\nexit"))
@@ -267,7 +267,7 @@ def test_nothing_goes_where_it_is_not_what_was_shown_any_more(desk, three):
         assert names(three) == sorted([*ALL, b"c/copy"])
 
 
-def test_what_is_in_the_trash_is_no_copy_that_stays(desk, three):
+def test_copy_in_the_trash_does_not_count(desk, three):
     trash = three / ".local/share/Trash/files"
     trees.fill(trash, {b"two": b"other"})
     (three / "b/two").unlink()
@@ -277,7 +277,7 @@ def test_what_is_in_the_trash_is_no_copy_that_stays(desk, three):
         assert b"a/two\n\xff" in names(three)
 
 
-def test_folder_of_a_source_keeps_one_of_each(desk, three):
+def test_one_copy_stays_if_a_folder_of_a_source_is_selected(desk, three):
     with desk.program.mounted(three):
         desk.act("trash", three / "b")
         assert names(three) == [name for name in ALL if not name.startswith(b"b/")]
@@ -285,7 +285,7 @@ def test_folder_of_a_source_keeps_one_of_each(desk, three):
         assert names(three) == [b"a/one", b"a/two\n\xff", b"c/alone"]
 
 
-def test_nothing_goes_unless_the_user_wants_it(desk, three):
+def test_nothing_is_trashed_if_the_user_declines(desk, three):
     desk.stand_in("zenity", status=1)
     with desk.program.mounted(three) as view:
         for selected in (three / "a/one", three / "b", view.redundant, view.uniques / "a/one",
@@ -294,7 +294,7 @@ def test_nothing_goes_unless_the_user_wants_it(desk, three):
         assert names(three) == ALL
 
 
-def test_what_cannot_go_is_said_and_stays(desk, three, tmp_path):
+def test_selection_that_cannot_be_trashed_is_refused_with_a_cause(desk, three, tmp_path):
     os.symlink("one", three / "a/link")
     for selected, reason in ((three / "a/one", b"No view"), (three / "gone", b"No view")):
         [call] = desk.act("trash", selected)
@@ -313,7 +313,7 @@ def test_what_cannot_go_is_said_and_stays(desk, three, tmp_path):
 
 
 @pytest.mark.parametrize("dialog", ["kdialog", "xmessage"])
-def test_other_dialogs_ask_and_tell_as_well(desk, three, dialog):
+def test_other_dialog_programs_work(desk, three, dialog):
     (desk.bin / "zenity").unlink()
     desk.stand_in(dialog, status=1)
     with desk.program.mounted(three):
@@ -327,7 +327,7 @@ def test_other_dialogs_ask_and_tell_as_well(desk, three, dialog):
         assert told[0] == dialog.encode() and b"no copies" in b" ".join(told)
 
 
-def test_terminal_asks_and_tells_where_there_is_no_dialog(desk, three):
+def test_terminal_is_used_without_a_dialog_program(desk, three):
     (desk.bin / "zenity").unlink()
     del desk.environment["DISPLAY"]
     controller, terminal = pty.openpty()
@@ -337,7 +337,7 @@ def test_terminal_asks_and_tells_where_there_is_no_dialog(desk, three):
             subprocess.run([desk.action, "trash", three / "a/one"], check=True, timeout=TIMEOUT,
                            env=desk.environment, stdin=terminal, stdout=terminal)
             shown = b""
-            while b"Move to trash? [y/N]" not in shown:  # a terminal gives it in pieces
+            while b"Move to trash? [y/N]" not in shown:  # reads may return a part
                 assert select.select([controller], [], [], TIMEOUT)[0], shown
                 shown += os.read(controller, 10_000)
             assert names(three) == left
@@ -345,7 +345,7 @@ def test_terminal_asks_and_tells_where_there_is_no_dialog(desk, three):
     os.close(terminal)
 
 
-def test_no_name_is_obeyed_by_a_terminal(desk, three):
+def test_control_characters_of_names_do_not_reach_a_terminal(desk, three):
     (desk.bin / "zenity").unlink()
     del desk.environment["DISPLAY"]
     link = trees.join(three, b"a\x1b]0;title\x07\x9b31m\xc2\x9b31m\rlink")
@@ -384,7 +384,7 @@ THUNARS = {
 
 
 class Home:
-    """Whose file managers are told."""
+    """A home folder to install the actions in."""
 
     def __init__(self, folder):
         self.data, self.config = folder / "data of 'me' \"100%\" $HOME", folder / "config"
@@ -414,7 +414,7 @@ def home(tmp_path):
 
 
 @pytest.mark.parametrize("before", THUNARS.values(), ids=THUNARS)
-def test_actions_of_thunar_are_added_once_and_taken_back_and_others_stay(home, before):
+def test_actions_of_thunar_are_installed_once_and_removed(home, before):
     home.uca.parent.mkdir(parents=True)
     home.uca.write_bytes(before)
     others = [ElementTree.tostring(action) for action in ElementTree.fromstring(before)]
@@ -438,7 +438,7 @@ def test_actions_of_thunar_are_added_once_and_taken_back_and_others_stay(home, b
     assert home.everything() == {home.uca: before}
 
 
-def test_change_of_other_actions_is_kept_when_ours_go(home):
+def test_edited_actions_of_the_user_survive_the_removal(home):
     home.uca.parent.mkdir(parents=True)
     home.uca.write_bytes(TERMINAL)
     home.install("--for=Thunar")
@@ -449,7 +449,7 @@ def test_change_of_other_actions_is_kept_when_ours_go(home):
     assert home.uca.with_name("uca.xml.before-twinfs").read_bytes() == TERMINAL
 
 
-def test_actions_that_all_users_have_come_along(home):
+def test_system_wide_actions_are_copied_at_the_installation(home):
     (home.system / "Thunar").mkdir(parents=True)
     (home.system / "Thunar/uca.xml").write_bytes(TERMINAL)
     home.install("--for=Thunar")
@@ -461,7 +461,7 @@ def test_actions_that_all_users_have_come_along(home):
 
 @pytest.mark.parametrize("broken", [b"", b"<actions>", b"<other></other>", TERMINAL[:-12],
                                     b"<actions>\xff</actions>"])
-def test_settings_that_make_no_sense_are_left_alone(home, broken):
+def test_broken_settings_are_left_alone(home, broken):
     home.uca.parent.mkdir(parents=True)
     home.uca.write_bytes(broken)
     for options in (["--for=Thunar"], ["--remove"]):
@@ -469,7 +469,7 @@ def test_settings_that_make_no_sense_are_left_alone(home, broken):
         assert home.uca.read_bytes() == broken
 
 
-def test_settings_that_are_refused_hold_up_no_other_file_manager(home):
+def test_broken_settings_do_not_prevent_other_installations(home):
     home.uca.parent.mkdir(parents=True)
     home.uca.write_bytes(b"<actions>")
     assert "uca.xml" in home.install(*EVERY, status=1)
@@ -480,7 +480,7 @@ def test_settings_that_are_refused_hold_up_no_other_file_manager(home):
     assert home.everything() == {home.uca: b"<actions>"}
 
 
-def test_settings_that_are_private_stay_so(home):
+def test_private_settings_stay_private(home):
     home.uca.parent.mkdir(parents=True)
     home.uca.write_bytes(TERMINAL)
     home.uca.chmod(0o600)
@@ -491,7 +491,7 @@ def test_settings_that_are_private_stay_so(home):
     assert home.uca.stat().st_mode == 0o100600
 
 
-def test_every_file_manager_gets_what_it_reads_and_all_of_it_goes(home):
+def test_files_for_every_file_manager_are_installed_and_removed(home):
     home.install(*EVERY)
     found = home.everything()
     home.install(*EVERY)
@@ -506,7 +506,8 @@ def test_every_file_manager_gets_what_it_reads_and_all_of_it_goes(home):
         commands += [(path, part["Exec"]) for part in map(dict, entry.values()) if "Exec" in part]
     assert len(commands) == 9
     for path, command in commands:
-        command = command.replace("\\\\", "\\").replace("%%", "%")  # what a value, and Exec, has
+        # escapes of values, and of Exec
+        command = command.replace("\\\\", "\\").replace("%%", "%")
         run = subprocess.run(["sh", "-c", f"printf '%s\\n' {command}"], check=True, text=True,
                              capture_output=True)
         program, *words = run.stdout.splitlines()
@@ -521,7 +522,7 @@ def test_every_file_manager_gets_what_it_reads_and_all_of_it_goes(home):
     assert home.everything() == {}
 
 
-def test_script_of_somebody_else_is_not_replaced_and_not_removed(home):
+def test_script_of_the_user_is_not_replaced_or_removed(home):
     path = home.data / "nautilus/scripts/Show copies"
     path.parent.mkdir(parents=True)
     path.write_text("#!/bin/sh\n")
@@ -530,7 +531,7 @@ def test_script_of_somebody_else_is_not_replaced_and_not_removed(home):
     assert path.read_text() == "#!/bin/sh\n"
 
 
-def test_what_is_installed_works_wherever_it_came_from(desk, home, odd, tmp_path):
+def test_installed_scripts_work_without_the_installer(desk, home, odd, tmp_path):
     place = tmp_path / "share"
     place.mkdir()
     script = shutil.copy(INSTALL, place)

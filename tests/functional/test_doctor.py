@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What stands in the way of a view is named with its remedy: by `mount`, in one line and before
-anything is indexed, and by `doctor`, which finds it without mounting.
+"""Obstacles to a view are named with a remedy: by `mount`, in one line and before it indexes
+anything, and by `doctor`, which does not mount.
 
-Each obstacle is made in namespaces of its own; nothing of the machine changes.
+Each obstacle exists in namespaces of its own only.
 """
 import os
 import shutil
@@ -14,9 +14,9 @@ import pytest
 import trees
 from program import Program, as_user_words, end_process, stopped
 
-NFS, UNHEARD_OF = 0x6969, 0x12345678  # file system types
+NFS, UNKNOWN = 0x6969, 0x12345678  # file system types
 
-# A /dev with nothing in it but what every program needs.
+# A /dev with nothing but /dev/null.
 BARE_DEV = "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3"
 OPEN_DEV = f"{BARE_DEV} && mknod -m 666 /dev/fuse c 10 229"
 FOR_ALL = ["/usr/bin/fusermount3", "/usr/local/bin/fusermount3"]
@@ -29,7 +29,7 @@ def instead_of_fusermount(path):
 
 @pytest.fixture
 def namespaced(session, tmp_path, root_only):
-    """Makes a program that runs where a shell has changed what is mounted."""
+    """Returns a function that makes a program in a mount namespace changed by a shell command."""
     def make(setup, user=None, words=()):
         program = Program(session, tmp_path)
         if user:
@@ -43,16 +43,15 @@ def namespaced(session, tmp_path, root_only):
 
 
 @pytest.fixture
-def mount(tmp_path):
-    path = tmp_path / "mount"
-    path.mkdir()
-    path.chmod(0o777)
-    return path
+def mount(mount):
+    """A mount point that every user may write to."""
+    mount.chmod(0o777)
+    return mount
 
 
 def examine(twinfs, *words):
-    """{(about, check): what was found}; each note and problem has a remedy, and problems alone make
-    the exit status."""
+    """Runs doctor; returns {(about, check): check}. Asserts that each note and problem has a
+    remedy, and that only problems change the exit status."""
     result = twinfs("doctor", "--format=json", *words)
     assert result.error == b"", result
     checks = result.json["checks"]
@@ -63,10 +62,10 @@ def examine(twinfs, *words):
     return {(check["about"], check["check"]): check for check in checks}
 
 
-# what no mount can do without
+# obstacles to every mount
 
 def obstacle(name, source, folder):
-    """How it is made, as whom, by which words, and what must be said of it."""
+    """(setup, whether for a plain user, words before the program, cause, remedy) of an obstacle."""
     empty = folder / "empty"
     plain = folder / "plain"
     empty.touch()
@@ -108,15 +107,14 @@ def obstacle(name, source, folder):
     "no device", "no device for a user", "no driver", "device refused", "device forbidden",
     "not permitted", "not permitted to root", "no new rights", "no fusermount3",
     "fusermount3 without rights", "no table of mounts"])
-def test_obstacle_is_named_with_its_remedy_before_anything_is_indexed(
-        namespaced, source, mount, scratch, plain_user, name):
+def test_obstacle_is_named_with_its_remedy(namespaced, source, mount, scratch, plain_user, name):
     if not shutil.which("fusermount3"):
         pytest.skip("needs fusermount3")
     folder = scratch / name.replace(" ", "-")
     folder.mkdir()
     setup, is_plain, words, cause, remedy = obstacle(name, source, folder)
     program = namespaced(setup, plain_user if is_plain else None, words)
-    # nothing of the kind is found elsewhere
+    # no other fusermount3 is found
     program.environment["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
     trees.small(source)
     result = program("mount", source, mount)
@@ -150,8 +148,7 @@ def test_mount_point_that_fusermount_would_refuse_is_named(
     assert "you own and may write to" in problem["found"]
 
 
-def test_nothing_is_in_the_way_of_a_user_who_may_mount(
-        namespaced, source, mount, plain_user):
+def test_user_who_may_mount_has_no_problem(namespaced, source, mount, plain_user):
     if not shutil.which("fusermount3"):
         pytest.skip("needs fusermount3")
     program = namespaced(OPEN_DEV, plain_user)
@@ -169,12 +166,12 @@ FOLDERS = 12
 
 
 def folders_in(source):
-    """As many folders, a file in each."""
+    """Makes FOLDERS folders with a file in each."""
     trees.many(source, FOLDERS, lambda number: b"%d" % number, folders=FOLDERS)
     return sorted(source.iterdir())
 
 
-def test_too_few_files_are_named_with_their_remedy(twinfs, source, mount, plain_build):
+def test_low_limit_of_open_files_is_named_with_its_remedy(twinfs, source, mount, plain_build):
     prlimit = shutil.which("prlimit")
     if not prlimit:
         pytest.skip("needs prlimit")
@@ -200,8 +197,8 @@ FEW = 'echo 10 >/proc/sys/user/max_inotify_watches && ' \
       'echo 1 >/proc/sys/user/max_inotify_instances && exec "$@"'
 
 
-def test_watches_are_counted_and_the_setting_is_named_that_holds(twinfs, source):
-    """In a user namespace that is its own one; and it counts what has been taken."""
+def test_limiting_setting_of_watches_is_named(twinfs, source):
+    """The limit of the user namespace counts, and watches in use are subtracted."""
     folders = folders_in(source)
     inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child",
               "--mount-proc", "sh", "-c", FEW, "sh"]
@@ -220,7 +217,7 @@ def test_watches_are_counted_and_the_setting_is_named_that_holds(twinfs, source)
     assert size["remedy"] == "as root: sysctl user.max_inotify_watches=65536"
 
 
-def test_source_that_can_be_watched_has_its_size_and_no_remedy(twinfs, source):
+def test_source_with_enough_watches_needs_no_remedy(twinfs, source):
     folders_in(source)
     found = examine(twinfs, source)
     assert found["source", "size"]["found"] == "12 files in 13 directories"
@@ -230,8 +227,8 @@ def test_source_that_can_be_watched_has_its_size_and_no_remedy(twinfs, source):
 # sources
 
 @pytest.mark.parametrize("number, verdict, words", [
-    (NFS, "note", "remote"), (UNHEARD_OF, "ok", "may be coarse")])
-def test_file_system_that_asks_for_more_care_is_named(
+    (NFS, "note", "remote"), (UNKNOWN, "ok", "may be coarse")])
+def test_remote_or_unknown_file_system_is_named(
         twinfs, source, take_filesystem_for, number, verdict, words):
     take_filesystem_for(number)
     trees.small(source)
@@ -241,7 +238,7 @@ def test_file_system_that_asks_for_more_care_is_named(
     assert found["index", "file system"]["verdict"] == ("problem" if number == NFS else "ok")
 
 
-def test_what_is_mounted_in_a_source_is_named(namespaced, source):
+def test_mount_in_a_source_is_named(namespaced, source):
     trees.fill(source, {b"a": b"a", b"in/b": b"b"})
     inner = source / "in"
     program = namespaced(f"mount -t tmpfs none {inner} && touch {inner}/c {inner}/d")
@@ -251,7 +248,7 @@ def test_what_is_mounted_in_a_source_is_named(namespaced, source):
     assert found["source", "size"]["found"] == "1 file in 1 directory"
 
 
-def test_files_of_others_and_folders_that_are_closed_are_named(as_user, source, root_only):
+def test_files_of_other_users_and_unreadable_folders_are_named(as_user, source, root_only):
     trees.fill(source, {b"a": b"a", b"closed/b": b"b"})
     os.chmod(source / "closed", 0o700)
     found = examine(as_user, source)
@@ -265,7 +262,7 @@ def test_files_of_others_and_folders_that_are_closed_are_named(as_user, source, 
 
 # the index
 
-def test_place_of_the_index_is_examined_and_nothing_is_made(twinfs, source):
+def test_index_folder_is_examined_and_not_created(twinfs, source):
     trees.small(source)
     found = examine(twinfs, source)
     assert found["index", "rights"]["path"] == str(twinfs.index)
@@ -276,7 +273,7 @@ def test_place_of_the_index_is_examined_and_nothing_is_made(twinfs, source):
     assert examine(twinfs, source)["index", "rights"]["remedy"].startswith("chmod 700 ")
 
 
-def test_folder_of_an_index_that_is_not_the_users_is_named(as_user, source, root_only):
+def test_index_folder_of_another_user_is_named(as_user, source, root_only):
     as_user.index.mkdir()
     assert examine(as_user, source)["index", "rights"]["verdict"] == "problem"
     found = examine(as_user.with_index("/proc/1/index"), source)
@@ -294,7 +291,7 @@ def test_too_little_room_for_an_index_is_named(namespaced, source):
 
 # mount points
 
-def test_mount_point_is_judged_as_mount_would(twinfs, source, mount, tmp_path):
+def test_doctor_and_mount_agree_on_a_mount_point(twinfs, source, mount, tmp_path):
     trees.small(source)
     assert examine(twinfs, source, mount)["mount point", "mount point"]["verdict"] == "ok"
     (mount / "file").touch()
@@ -304,11 +301,11 @@ def test_mount_point_is_judged_as_mount_would(twinfs, source, mount, tmp_path):
         assert problem["verdict"] == "problem" and cause in problem["found"]
         result = twinfs("mount", source, words[-1])
         assert result.status == 1 and problem["remedy"] in result.errors[0], result
-    # without that word it is taken for what it looks like
+    # without -m an operand may be a source
     assert ("source", "size") in examine(twinfs, mount)
 
 
-def test_view_tells_what_would_make_it_faster(twinfs, source, mount, tmp_path):
+def test_advice_of_a_view_is_shown(twinfs, source, mount, tmp_path):
     trees.small(source)
     inner = source / "inner"
     inner.mkdir()
@@ -324,14 +321,14 @@ def test_view_tells_what_would_make_it_faster(twinfs, source, mount, tmp_path):
         assert "is inside a mounted view" in found["mount point", "mount point"]["found"]
 
 
-def test_view_whose_daemon_stands_still_holds_up_nobody(twinfs, source, mount):
+def test_doctor_does_not_wait_for_a_stopped_daemon(twinfs, source, mount):
     trees.small(source)
     with twinfs.mounted(source, at=mount) as view, stopped(view.pid):
         problem = examine(twinfs, mount)["source", "readable"]
         assert problem["verdict"] == "problem" and "does not answer" in problem["found"]
 
 
-def test_dead_view_is_named_and_left_as_it_is(twinfs, source, mount):
+def test_dead_view_is_named_and_left_alone(twinfs, source, mount):
     trees.small(source)
     with twinfs.mounted(source, at=mount) as view:
         end_process(view.pid, signal.SIGKILL)
@@ -347,7 +344,7 @@ def test_text_has_a_line_for_each_check_and_for_each_remedy(twinfs, source, moun
     checks = twinfs("doctor", "-F", "json", *words).json["checks"]
     lines = twinfs("doctor", *words).out.decode().splitlines()
     for check in checks:
-        # what others take of the limits goes on changing
+        # other processes change these numbers
         numbers = check["check"] in ("instances", "watches", "room")
         assert any(line.split()[0] == check["verdict"] and check["check"] in line and
                    (numbers or line.endswith(check["found"])) for line in lines)

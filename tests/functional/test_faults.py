@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Failing system calls: what fails is named and counted, nothing wrong is claimed, nothing
+"""Failing system calls: failures are named and counted, no wrong answer is given, nothing
 crashes, and the next run is right."""
 import collections
 import contextlib
@@ -18,10 +18,10 @@ from program import until
 READING = ["openat2", "openat", "statx", "newfstatat", "fstat", "getdents64", "pread64", "read",
            "lseek", "fcntl", "sync_file_range", "fstatfs", "readlinkat", "name_to_handle_at"]
 WRITING_THE_INDEX = ["pwrite64", "pwritev", "fdatasync", "ftruncate", "mkdirat", "flock"]
-# Not read: by that it gets requests and events.
+# Without read, by which the daemon gets requests and events.
 OF_A_VIEW = [call for call in READING if call != "read"]
-SERIES = [(1, 3), (3, 11), (5, 40)]  # the first that fails of each thread, and each so many later
-POINTS = 8  # of each call and error
+SERIES = [(1, 3), (3, 11), (5, 40)]  # (first failing call of each thread, distance of the next)
+POINTS = 8  # failing calls of each kind and error
 
 
 @pytest.fixture
@@ -31,17 +31,6 @@ def tree(source):
     trees.fill(source / "large", {b"a": trees.content(1, 300_000), b"b": trees.content(1, 300_000)})
     trees.links(source / "links")
     return source
-
-
-def truth(source):
-    model = oracle.Source([source])
-    return {frozenset(model.absolute(name) for inode in group for name in inode.names)
-            for group in model.groups()}
-
-
-def claimed(result):
-    return {frozenset(copy["path"].encode() for copy in group["copies"])
-            for group in result.json["groups"]}
 
 
 def calls_of_one_thread(trace):
@@ -59,24 +48,23 @@ def test_file_that_cannot_be_read_is_named_and_the_rest_is_right(twinfs, tree, s
     assert result.status == 3, result
     assert [line for line in result.errors if "large/a" in line and "Input/output" in line]
     assert result.json["summary"]["errors"] == 1
-    assert claimed(result) == {group for group in truth(tree) if bad not in group}
-    assert twinfs.groups(tree) == truth(tree)
+    assert result.groups == {group for group in oracle.path_groups(tree) if bad not in group}
+    assert twinfs.groups(tree) == oracle.path_groups(tree)
 
 
-def test_folder_that_cannot_be_listed_is_named_and_nothing_in_it_is_forgotten(
-        twinfs, tree, strace):
+def test_folder_that_cannot_be_listed_is_named_and_keeps_its_files(twinfs, tree, strace):
     twinfs.ok("scan", tree)
     bad = os.fsencode(tree / "many/003")
     result, _ = twinfs.traced("scan", tree, calls="trace=all", flags=[
         "-P", bad, "-e", "inject=getdents64:error=EIO"])
     assert result.status == 3, result
     assert [line for line in result.errors if "many/003" in line and "Input/output" in line]
-    assert twinfs.groups(tree) == truth(tree)
+    assert twinfs.groups(tree) == oracle.path_groups(tree)
 
 
 @pytest.mark.parametrize("name", ["EIO", "ENOMEM", "EMFILE"])
-def test_any_failing_call_gives_no_wrong_answer(twinfs, tree, strace, tmp_path, name):
-    right = truth(tree)
+def test_scan_with_any_failing_call_gives_no_wrong_answer(twinfs, tree, strace, tmp_path, name):
+    right = oracle.path_groups(tree)
     only = "trace=" + ",".join(READING + WRITING_THE_INDEX)
     _, trace = twinfs.traced("scan", tree, calls=only)
     most = calls_of_one_thread(trace)
@@ -96,18 +84,18 @@ def test_any_failing_call_gives_no_wrong_answer(twinfs, tree, strace, tmp_path, 
 
 
 def wrong_about(result, right):
-    """What is wrong with the answer of a run in which a call failed."""
+    """The problem with the answer of a run in which a call failed, or None."""
     if result.status == 127:
-        return None  # the dynamic linker, before the program began
+        return None  # the dynamic linker failed
     if result.status not in (0, 1, 2, 3):
         return f"ended with {result.status}: {result.error[-300:]}"
     if result.status != 0 and not result.error:
-        return f"status {result.status} without a word"
+        return f"status {result.status} without a message"
     if result.status in (0, 3):
-        if [group for group in claimed(result) if not [whole for whole in right if group <= whole]]:
-            return "claims what is no group"
-        if result.status == 0 and claimed(result) != right:
-            return "misses a group and says nothing"
+        if [group for group in result.groups if not [whole for whole in right if group <= whole]]:
+            return "prints a wrong group"
+        if result.status == 0 and result.groups != right:
+            return "misses a group and reports success"
     return None
 
 
@@ -115,12 +103,11 @@ def wrong_afterwards(twinfs, source, right):
     result = twinfs("list", "--format=json", source)
     if result.status != 0:
         return f"the next run has status {result.status}: {result.error[-300:]}"
-    return None if claimed(result) == right else "the next run is wrong"
+    return None if result.groups == right else "the next run is wrong"
 
 
 @pytest.mark.parametrize("name", ["EIO", "ENOMEM", "EMFILE"])
-def test_any_failing_call_of_a_view_shows_nothing_wrong_and_leaves_nothing_behind(
-        twinfs, tree, strace, name):
+def test_view_with_failing_calls_shows_nothing_wrong_and_recovers(twinfs, tree, strace, name):
     calls, failed = ",".join(OF_A_VIEW), []
     with twinfs.mounted(tree) as view:
         for first, step in SERIES:
@@ -133,13 +120,13 @@ def test_any_failing_call_of_a_view_shows_nothing_wrong_and_leaves_nothing_behin
                     view.sync()
                 assert view.wrong_bytes(tree, failed) == []
         assert len(failed) > 10
-        assert until_right(view, tree), (view.errors(), view.differences_now(tree))
-    with twinfs.mounted(tree) as view:  # what failed is looked at again
+        assert becomes_right(view, tree), (view.errors(), view.differences_now(tree))
+    with twinfs.mounted(tree) as view:  # the walk at the start retries failures
         assert view.differences(tree, first_scan=False) == []
 
 
-def until_right(view, source):
-    """Does the view come right by itself, with no errors named any more?"""
+def becomes_right(view, source):
+    """Whether the view becomes right without a sync, with no errors left."""
     def is_right():
         with contextlib.suppress(OSError):
             return view.errors() == [] and view.differences(source, first_scan=False) == []
@@ -153,13 +140,13 @@ def named(view):
 
 @contextlib.contextmanager
 def failing(view, call, name, *paths):
-    """One call of the daemon fails meanwhile for what is at these paths."""
+    """A call of the daemon fails for these paths meanwhile."""
     where = [word for path in paths for word in ("-P", path)]
     with view.traced(*where, "-e", f"trace={call}", "-e", f"inject={call}:error={name}"):
         yield
 
 
-def test_file_that_could_not_be_read_for_a_while_comes_back_by_itself(twinfs, source, strace):
+def test_file_that_was_unreadable_for_a_while_is_retried(twinfs, source, strace):
     trees.fill(source, {b"a": trees.content(1, 300_000), b"b": trees.content(1, 300_000)})
     with twinfs.mounted(source) as view:
         trees.fill(source, {b"small": b"1"})
@@ -169,12 +156,12 @@ def test_file_that_could_not_be_read_for_a_while_comes_back_by_itself(twinfs, so
             assert named(view) == {(os.fspath(source / name), "EIO")
                                    for name in ("new", "small 2")}
             assert view.wrong_bytes(source, []) == []
-        assert until_right(view, source)
+        assert becomes_right(view, source)
         assert len(view.copies()) == 2
 
 
-def test_copies_that_cannot_be_read_any_more_are_none_until_they_can(twinfs, source, strace):
-    """Both stand for their group when a third one comes, and are read."""
+def test_unreadable_copies_leave_their_group_until_they_are_readable(twinfs, source, strace):
+    """Both are read as members of their group when a new file is compared."""
     trees.fill(source, {b"a": trees.content(1, 300_000), b"b": trees.content(1, 300_000)})
     with twinfs.mounted(source) as view:
         with failing(view, "pread64", "EIO", source / "a", source / "b"):
@@ -183,40 +170,38 @@ def test_copies_that_cannot_be_read_any_more_are_none_until_they_can(twinfs, sou
             assert named(view) == {(os.fspath(source / name), "EIO") for name in "ab"}
             assert view.copies() == {}
             assert sorted(os.listdir(view.uniques)) == ["a", "b", "c"]
-        assert until_right(view, source)
+        assert becomes_right(view, source)
         assert [*view.copies().values()] == [{b"a", b"b", b"c"}]
 
 
 @pytest.mark.parametrize(("call", "name"), [("getdents64", "EIO"), ("statx", "ENOMEM"),
                                             ("statx", "EIO")])
-def test_folder_that_could_not_be_read_for_a_while_comes_back_by_itself(
-        twinfs, source, strace, call, name):
+def test_folder_that_was_unreadable_for_a_while_is_retried(twinfs, source, strace, call, name):
     trees.fill(source, {b"d/a": b"1", b"d/b": b"1"})
     with twinfs.mounted(source) as view:
         with failing(view, call, name, source / "new", source / "new/deep"):
             trees.fill(source, {b"new/c": b"1", b"new/deep/d": b"1"})
             with contextlib.suppress(subprocess.CalledProcessError):
                 view.sync()
-        assert until_right(view, source)
+        assert becomes_right(view, source)
         assert [len(names) for names in view.copies().values()] == [4]
 
 
-def test_name_that_could_not_be_looked_up_is_named_and_comes_back_by_itself(
-        twinfs, source, strace):
+def test_name_whose_lookup_failed_is_named_and_retried(twinfs, source, strace):
     trees.fill(source, {b"d/a": b"1", b"d/b": b"1"})
     with twinfs.mounted(source) as view:
-        # of two calls, the first is for the folder itself
+        # the first of two calls is for the folder itself
         with view.traced("-P", source / "d", "-e", "trace=statx", "-e",
                          "inject=statx:error=EIO:when=2+2"):
             trees.fill(source, {b"d/c": b"1"})
             view.sync()
             assert named(view) == {(os.fspath(source / "d"), "EIO")}
-        assert until_right(view, source)
+        assert becomes_right(view, source)
         assert [len(names) for names in view.copies().values()] == [3]
 
 
-def test_file_that_was_refused_is_tried_again_at_sighup_only(twinfs, source, strace):
-    """Rights do not come back without an event; where they do, who knows of it says so."""
+def test_file_without_permission_is_retried_at_sighup_only(twinfs, source, strace):
+    """Rights seldom change without an event. The user sends SIGHUP if they did."""
     trees.fill(source, {b"a": b"1", b"b": b"1"})
     with twinfs.mounted(source) as view:
         with failing(view, "pread64", "EACCES", source / "refused"):
@@ -230,11 +215,11 @@ def test_file_that_was_refused_is_tried_again_at_sighup_only(twinfs, source, str
         assert until(lambda: named(view) == refused or named(view) == set())
         assert named(view) == refused
         os.kill(view.pid, signal.SIGHUP)
-        assert until_right(view, source)
+        assert becomes_right(view, source)
         assert [*view.copies().values()] == [{b"a", b"b", b"c", b"refused"}]
 
 
-def test_file_that_could_not_be_read_and_is_alone_of_its_size_is_no_error(twinfs, source, strace):
+def test_unreadable_file_without_a_match_in_size_is_no_error(twinfs, source, strace):
     trees.fill(source, {b"a": b"12", b"b": b"1"})
     with twinfs.mounted(source) as view:
         with failing(view, "pread64", "EIO", source / "c"):
@@ -246,7 +231,7 @@ def test_file_that_could_not_be_read_and_is_alone_of_its_size_is_no_error(twinfs
         assert view.differences_now(source) == []
 
 
-def test_descriptors_run_out_and_come_back(twinfs, tree, monkeypatch):
+def test_view_recovers_when_descriptors_run_out(twinfs, tree, monkeypatch):
     monkeypatch.setattr(oracle, "HANDLES", 16)
     twinfs.wrapped = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]
     with twinfs.mounted(tree) as view:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What file managers show of a view, and that they harm nothing by it."""
+"""File managers show a view right and change nothing in its source."""
 import os
 import re
 import subprocess
@@ -19,8 +19,8 @@ SEEN_ODD = {
     b"two  spaces": "two  spaces",
     "\u6708\u5149.ogg".encode(): "\u6708\u5149.ogg",
 }
-# What file managers say of a copy, of a group, and of what leads to it, which has in some the size
-# of the group.
+# Properties that file managers show of a copy, of a group, and of a link to the group. For the link
+# some show the size of the group.
 PROPERTIES = {
     "thunar": (["JPEG image", r"18\.1.KiB \(18,?520 bytes\)"],
                ["folder", r"36\.2.KiB \(37,?040 bytes\)"], [r"folder \(link to TARGET\)"]),
@@ -48,7 +48,7 @@ exit 1
 
 
 def state(folder):
-    """Names, contents and times of all that is below."""
+    """{path: metadata} of everything below a folder."""
     found = {}
     for at, _, names in os.walk(os.fsencode(folder)):
         for path in (at, *(os.path.join(at, name) for name in names)):
@@ -73,7 +73,7 @@ def screen(session, tmp_path):
 
 @pytest.fixture
 def photos(source):
-    """Twelve groups, the larger the later by name; and one with odd names."""
+    """Twelve groups in the order of their sizes, and one with odd names."""
     for number in range(12):
         data = JPEG + trees.content(number, 20_000 - 1500 * (12 - number))
         trees.fill(source, {b"Photos/IMG_%02d.jpg" % number: data,
@@ -104,8 +104,8 @@ def test_file_manager_shows_ranks_in_their_order_and_copies_by_their_paths(
     assert state(photos) == before
 
 
-def test_file_manager_shows_what_changes(twinfs, screen, manager, photos):
-    """Without being told to look again."""
+def test_file_manager_shows_changes(twinfs, screen, manager, photos):
+    """Without a reload by the user."""
     data = JPEG + trees.content("new", 40_000)
     with twinfs.mounted(photos) as view:
         before = sorted(os.listdir(view.by_size))
@@ -130,7 +130,7 @@ def test_file_manager_shows_what_changes(twinfs, screen, manager, photos):
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
-def test_properties_say_what_a_copy_a_group_and_a_rank_are(twinfs, screen, photos, name):
+def test_properties_of_a_copy_a_group_and_a_rank_are_right(twinfs, screen, photos, name):
     need(name)
     before = state(photos)
     with twinfs.mounted(photos) as view:
@@ -142,14 +142,14 @@ def test_properties_say_what_a_copy_a_group_and_a_rank_are(twinfs, screen, photo
                 claims = [re.escape(path.name) + "( .*)?", *claims]
                 claims = [claim.replace("TARGET", re.escape(target)) for claim in claims]
                 window.show_properties(path)
-                assert until(lambda claims=claims: is_said(window, claims), OPENING), \
+                assert until(lambda claims=claims: has_properties(window, claims), OPENING), \
                     (claims, window.windows())
             assert until(lambda: len(window.windows()) == len(paths), OPENING), window.windows()
     assert state(photos) == before
 
 
 def test_properties_of_a_row_that_is_selected_are_right(twinfs, screen, photos):
-    need("pcmanfm")  # in others no row can be selected by what screen readers use
+    need("pcmanfm")  # others do not let screen readers select a row
     with twinfs.mounted(photos) as view:
         rank = view.by_size / min(os.listdir(view.by_size))
         for path, claims in ((rank, ["folder", re.escape(os.readlink(rank))]),
@@ -160,20 +160,20 @@ def test_properties_of_a_row_that_is_selected_are_right(twinfs, screen, photos):
                 row = f"row:{path.name}"
                 assert until(lambda row=row: window.windows(row, "Properties"), OPENING)
                 claims = [re.escape(str(path.parent)), *claims]
-                assert until(lambda claims=claims: is_said(window, claims), OPENING), \
+                assert until(lambda claims=claims: has_properties(window, claims), OPENING), \
                     (claims, window.windows())
                 assert until(lambda: len(window.windows()) == 2, OPENING), window.windows()
 
 
-def is_said(window, claims):
-    """Whether one window with properties has texts that match each of these."""
+def has_properties(window, claims):
+    """Whether a window with properties has a text that matches each claim."""
     return any(all(any(re.fullmatch(claim, text) for text in (shown["title"], *shown["texts"]))
                    for claim in claims)
                for shown in window.windows() if "Properties" in shown["title"])
 
 
-def test_copy_is_opened_with_the_program_for_it(twinfs, screen, photos, tmp_path):
-    need("pcmanfm")  # in others no row can be clicked on by what screen readers use
+def test_copy_is_opened_with_the_program_for_its_type(twinfs, screen, photos, tmp_path):
+    need("pcmanfm")  # others do not let screen readers click on a row
     viewer, told = tmp_path / "viewer", tmp_path / "told"
     viewer.write_text(f'#!/bin/sh\ncat "$1" >{told}.new && mv {told}.new {told}\n')
     viewer.chmod(0o755)
@@ -195,7 +195,7 @@ def test_thunar_offers_the_actions_and_runs_them(twinfs, screen, photos, tmp_pat
     programs, told = tmp_path / "bin", tmp_path / "told"
     programs.mkdir()
     (programs / "twinfs").symlink_to(twinfs.session.binary)
-    (programs / "zenity").write_text(ASKED.format(told=told))  # the user does not want it
+    (programs / "zenity").write_text(ASKED.format(told=told))  # the user declines
     (programs / "zenity").chmod(0o755)
     screen.environment["PATH"] = f"{programs}:{screen.environment['PATH']}"
     before = state(photos)

@@ -17,18 +17,19 @@ HELPER = "/sbin/mount.fuse"
 
 @contextlib.contextmanager
 def in_place_of(path, file):
-    """In this process's own tree of mounts (program.take_own_mounts)."""
+    """Binds a file over a path, in the mount namespace of this process
+    (program.take_own_mounts)."""
     subprocess.run(["mount", "--bind", file, path], check=True)
     try:
         yield
     finally:
-        subprocess.run(["umount", "-l", path], check=True)  # what runs it may still be ending
+        subprocess.run(["umount", "-l", path], check=True)  # its last process may still be ending
 
 
 @pytest.fixture
 def helper(root_only, twinfs):
-    """Stands where mount(8) looks for one of the type fuse.twinfs, as if it were installed; that
-    mount.fuse3 will do, too, shows test_mount.py."""
+    """Puts the program in the place of the mount helper that mount(8) runs for fuse.twinfs. With
+    mount.fuse3 itself test_mount.py mounts."""
     if not os.path.exists(HELPER) or os.path.exists("/sbin/mount.fuse.twinfs"):
         pytest.skip("needs mount.fuse of fuse3, and no twinfs that is installed")
     with in_place_of(os.path.realpath(HELPER), twinfs.session.binary):
@@ -48,10 +49,9 @@ def line_for(source, mount, options):
 
 
 @pytest.fixture
-def mount(tmp_path):
-    folder = tmp_path / "a view"
-    folder.mkdir()
-    return folder
+def mount(mount):
+    """A mount point with a blank in its path, which fstab has to escape."""
+    return mount.rename(mount.with_name("a view"))
 
 
 def test_line_of_fstab_is_mounted_and_unmounted_and_mounted_again(helper, twinfs, source, mount,
@@ -67,7 +67,7 @@ def test_line_of_fstab_is_mounted_and_unmounted_and_mounted_again(helper, twinfs
         assert not is_mounted(mount)
 
 
-def test_mount_of_all_mounts_a_view_once(helper, twinfs, source, mount, tmp_path):
+def test_mount_of_all_lines_mounts_a_view_once(helper, twinfs, source, mount, tmp_path):
     trees.small(source)
     table = tmp_path / "fstab"
     words = WORDS.replace("noauto,", "")
@@ -89,7 +89,7 @@ def test_view_is_mounted_by_type(helper, twinfs, source, mount):
     assert run(twinfs, "umount", mount).returncode == 0
 
 
-def test_mount_says_what_is_wrong_with_a_line(helper, twinfs, source, mount):
+def test_mount_reports_the_error_of_twinfs(helper, twinfs, source, mount):
     trees.small(source)
     (mount / "in the way").touch()
     result = run(twinfs, "mount", "-t", "fuse.twinfs", source, mount, "-o",
@@ -97,7 +97,8 @@ def test_mount_says_what_is_wrong_with_a_line(helper, twinfs, source, mount):
     assert result.returncode != 0 and b"is not empty; choose an empty folder" in result.stderr
 
 
-def test_user_mounts_a_line_that_says_so(helper, as_user, plain_user, fuse_for_users, tmp_path):
+def test_user_mounts_a_line_with_the_option_user(helper, as_user, plain_user, fuse_for_users,
+                                                 tmp_path):
     if not Path("/etc/fstab").exists() or not shutil.which("umount"):
         pytest.skip("needs an /etc/fstab to put another one in its place")
     source, mount = tmp_path / "source", tmp_path / "mount"

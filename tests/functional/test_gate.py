@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Nothing is served or grouped that could be something else by now: the gate at open, and
-files that somebody still writes."""
+"""The gate at open, and files that are open for writing: the view never serves or groups bytes that
+may have changed."""
 import errno
 import mmap
 import os
@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import changes
+import oracle
 import pytest
 import trees
 from changes import move_ctime
 from disks import disk
 from program import until
-from test_scan import oracle_groups
 
 DATA = trees.content("gate", 50_000)
 SECOND_NS = 1_000_000_000
@@ -23,7 +23,7 @@ FAT = 0x4d44  # of statfs(2), for vfat: there times are even seconds
 
 @pytest.fixture
 def view(twinfs, source):
-    """It hears of no change: what keeps the wrong bytes back is the gate alone."""
+    """A view without events, so that only the gate can withhold wrong bytes."""
     trees.fill(source, {b"a": DATA, b"b": DATA, b"c": DATA, b"lone": DATA[::-1]})
     with twinfs.mounted(source, options=("--wait", "--watch=none")) as mounted:
         yield mounted
@@ -35,8 +35,8 @@ def in_dups(view, name):
 
 
 REFUSED = (errno.ESTALE, errno.ENOENT)
-READERS = 16  # at once, as many as a daemon has threads
-RECHECKS = 4  # of them at once are made by these threads
+READERS = 16  # at the same time: the number of threads of a daemon
+RECHECKS = 4  # files that these threads recheck at the same time
 
 
 def open_fails(path, numbers=REFUSED):
@@ -46,8 +46,8 @@ def open_fails(path, numbers=REFUSED):
 
 
 def served(path):
-    """Its bytes, or None where it is refused. Upon ESTALE the kernel looks the path up anew, and by
-    then the file may be known as it is."""
+    """The bytes of a file, or None if it is refused. After ESTALE the kernel looks the path up
+    again, and the index may have the new file by then."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -94,7 +94,7 @@ def test_copy_that_changed_is_refused(view, source, change, name):
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("name", ["a", "lone"])
-def test_file_that_changed_is_refused_until_it_is_known_as_it_is(view, source, change, name):
+def test_changed_file_is_refused_until_the_index_has_the_change(view, source, change, name):
     path = view.uniques / name
     assert path.read_bytes() == (source / name).read_bytes()
     change(source / name)
@@ -103,13 +103,13 @@ def test_file_that_changed_is_refused_until_it_is_known_as_it_is(view, source, c
     assert until(lambda: served(path) == now, timeout=20)
 
 
-def test_file_that_is_gone_is_not_there(view, source):
+def test_removed_file_cannot_be_opened(view, source):
     os.unlink(source / "b")
     assert open_fails(in_dups(view, "b"))
 
 
 @pytest.mark.parametrize("kind", ["symlink", "folder", "fifo"])
-def test_file_that_became_something_else_is_not_opened(view, source, kind):
+def test_file_replaced_by_another_type_is_not_opened(view, source, kind):
     os.unlink(source / "b")
     if kind == "symlink":
         os.symlink("a", source / "b")
@@ -138,13 +138,13 @@ def test_unchanged_files_are_served_beside_changed_ones(view, source):
         assert path.read_bytes() == (source / os.path.basename(path)).read_bytes()
 
 
-def test_other_attributes_may_change_without_closing_the_gate(view, source):
+def test_file_whose_other_attributes_changed_is_served(view, source):
     os.setxattr(source / "lone", b"user.note", b"new")
     assert (view.uniques / "lone").read_bytes() == DATA[::-1]
 
 
-def test_reading_through_an_open_file_goes_on_after_a_rename(twinfs, source):
-    """That moves its ctime, as a write does: until the rename is known nothing is read."""
+def test_open_file_can_be_read_after_a_rename(twinfs, source):
+    """A rename moves the ctime, as a write does. Reads fail until the rename is in the index."""
     trees.fill(source, {b"a": DATA, b"b": DATA})
     with twinfs.mounted(source) as view, open(in_dups(view, "b"), "rb") as file:
         os.rename(source / "b", source / "elsewhere")
@@ -187,7 +187,7 @@ def test_file_open_for_writing_is_in_no_group(twinfs, source, kind):
 
 @pytest.mark.parametrize("size", [100, 50_000], ids=["small", "large"])
 def test_new_copy_waits_while_the_copies_it_may_equal_cannot_be_read(twinfs, source, size):
-    """Else it would be split off for ever: nobody compares again what was compared."""
+    """Otherwise it would never join the group, as compared files are not compared again."""
     data = DATA[:1] * size
     trees.fill(source, {b"a": data, b"b": data})
     assert names(twinfs.groups(source)) == {frozenset([b"a", b"b"])}
@@ -234,8 +234,8 @@ def test_file_open_for_writing_is_in_uniques_and_pending(twinfs, source):
         os.close(handle)
 
 
-def test_fresh_files_need_no_waiting(twinfs, source):
-    """Written a moment ago: the program itself waits until their times have moved on."""
+def test_fresh_files_are_grouped_at_once(twinfs, source):
+    """The program itself waits until the times of a fresh file cannot hide a change."""
     for number in range(20):
         trees.write(source / f"{number}", b"%d" % (number // 2))
         assert sorted(map(len, twinfs.groups(source))) == [2] * ((number + 1) // 2)
@@ -248,12 +248,12 @@ def test_files_with_times_in_the_future_are_grouped(twinfs, source):
     assert names(twinfs.groups(source)) == {frozenset([b"a", b"b"])}
 
 
-def test_without_leases_every_change_is_noticed_by_the_guard_alone(twinfs, source, no_leases):
-    """Also one of a moment ago, of which size and mtime tell nothing."""
+def test_without_leases_every_change_is_found_by_the_guard(twinfs, source, no_leases):
+    """Also a change of a moment ago that leaves size and mtime as they were."""
     changes.build(source)
     for change in (changes.change_with_mtime_restored, changes.make_equal_with_mtime_restored,
                    changes.replace_with_the_inode_number_used_again, changes.change_in_place):
-        assert twinfs.groups(source) == oracle_groups(source)
+        assert twinfs.groups(source) == oracle.path_groups(source)
         change(source)
     with twinfs.mounted(source) as view:
         for change in (changes.store_through_a_mapping, changes.overwrite_by_copy_file_range):
@@ -268,15 +268,16 @@ def mapped_for_writing(path):
 
 
 def test_stores_to_a_page_that_is_dirty_already_are_in_the_view(twinfs, source):
-    """They move no time and raise no event; the first one did, and the end of the mapping does."""
+    """Such a store changes no time and raises no event. Only the first store to the page and the
+    end of the mapping do."""
     end = DATA[-1:]
     trees.fill(source, {b"a": DATA, b"b": DATA, b"c": DATA[:-1] + b"?"})
 
     def stays(path, first, last):
-        """Was the second store unseen? It is seen where the page was cleaned just before."""
+        """Whether the second store changed no time. It does if the page was just written back."""
         mapped = mapped_for_writing(path)
         mapped[-1:] = first
-        os.utime(path)  # an event: the store raised none
+        os.utime(path)  # raises an event, which the store did not
         view.sync()
         before = path.stat().st_ctime_ns
         mapped[-1:] = last
@@ -290,13 +291,12 @@ def test_stores_to_a_page_that_is_dirty_already_are_in_the_view(twinfs, source):
             assert until(partial(stays, source / name, first, last))
 
 
-def test_without_leases_a_file_is_compared_with_clean_pages_and_the_next_store_is_noticed(
-        twinfs, source, no_leases):
+def test_without_leases_a_store_after_the_comparison_is_found(twinfs, source, no_leases):
     trees.fill(source, {b"a": DATA, b"b": DATA, b"c": DATA[:-1] + b"?"})
     with twinfs.mounted(source) as view:
         mapped = mapped_for_writing(source / "c")
         mapped[-1:] = DATA[-1:]
-        os.utime(source / "c")  # an event: the store raised none
+        os.utime(source / "c")  # raises an event, which the store did not
         assert view.differences_now(source) == []
         assert in_dups(view, "c").read_bytes() == DATA
         mapped[-1:] = b"?"
@@ -308,12 +308,12 @@ def test_without_leases_a_file_is_compared_with_clean_pages_and_the_next_store_i
 # where time stamps are coarse
 
 def rewrite_at_once(path, data):
-    """Its times are those of the same second as far as can be helped."""
+    """Writes at the beginning of a second, so that the next change falls into the same one."""
     assert until(lambda: time.time() % 1 < 0.1)
     trees.write(path, data)
 
 
-def test_change_in_the_second_of_the_last_one_is_seen_where_times_are_of_seconds(twinfs, tmp_path):
+def test_second_change_within_a_second_is_found_with_coarse_times(twinfs, tmp_path):
     with disk("ext4 of seconds", tmp_path) as root:
         tree = root / "tree"
         trees.fill(tree, {b"a": DATA, b"b": DATA})
@@ -326,7 +326,7 @@ def test_change_in_the_second_of_the_last_one_is_seen_where_times_are_of_seconds
             assert twinfs.groups(tree) == set()
 
 
-def test_files_on_an_unknown_file_system_are_not_believed_for_two_seconds(
+def test_files_on_an_unknown_file_system_are_trusted_after_two_seconds(
         twinfs, source, take_filesystem_for):
     def age_ns(name):
         return time.time_ns() - os.stat(source / name).st_ctime_ns
@@ -342,7 +342,7 @@ def test_files_on_an_unknown_file_system_are_not_believed_for_two_seconds(
         assert view.differences_now(source) == []
 
 
-def test_writer_that_never_rests_does_not_hold_up_mount(twinfs, source):
+def test_file_that_stays_open_for_writing_does_not_delay_mount(twinfs, source):
     trees.fill(source, {b"a": DATA, b"b": DATA, b"held": DATA})
     handle = os.open(source / "held", os.O_RDWR)
     try:
@@ -353,11 +353,11 @@ def test_writer_that_never_rests_does_not_hold_up_mount(twinfs, source):
         os.close(handle)
 
 
-# ---- what no event tells of --------------------------------------------------------------------
+# ---- changes without an event -------------------------------------------------------------------
 
 @pytest.fixture
 def moved(twinfs, source):
-    """A view of twelve equal files and one more; the ctime of all has moved."""
+    """A view of twelve equal files and a lone one; the ctime of all has moved."""
     trees.fill(source, {b"%02d" % number: DATA for number in range(12)})
     trees.fill(source, {b"lone": DATA[::-1]})
     with twinfs.mounted(source) as mounted:
@@ -367,7 +367,7 @@ def moved(twinfs, source):
 
 
 def read_at(folder, name):
-    """As tar and rsync do, which do not walk the path again."""
+    """Opens relative to a folder, as tar and rsync do, so that no path is looked up again."""
     with open(name, "rb", opener=lambda path, flags: os.open(path, flags, dir_fd=folder)) as file:
         return file.read()
 
@@ -381,7 +381,7 @@ def test_files_whose_ctime_moved_are_read_in_their_group(moved, source):
         for name in names:
             assert os.listxattr(group / name) == []
             assert read_at(folder, name) == DATA
-            assert sorted(os.listdir(group)) == sorted(names)  # none of them leaves
+            assert sorted(os.listdir(group)) == sorted(names)  # none leaves the group
         move_ctime(sorted(source.iterdir()), "-d")
         for name in reversed(names):
             assert read_at(folder, name) == DATA
@@ -396,7 +396,8 @@ def test_file_whose_ctime_moved_is_read_in_uniques(moved, source, name):
 
 
 def test_files_whose_ctime_moved_are_read_by_many_programs_at_once(twinfs, source):
-    """Only a few of them are rechecked at once: the others wait for the follower, in no thread."""
+    """Only a few files are rechecked at the same time. The other opens wait for the follower and
+    occupy no thread."""
     names = [f"{number:03}" for number in range(16 * READERS)]
     trees.fill(source, {name.encode(): b"%06d" % (int(name) // 2) for name in names})
     with twinfs.mounted(source) as view:
@@ -410,8 +411,8 @@ def test_files_whose_ctime_moved_are_read_by_many_programs_at_once(twinfs, sourc
         assert view.differences_now(source) == []
 
 
-def test_opens_that_wait_for_a_recheck_fail_in_the_end_and_hold_up_nobody(twinfs, source, strace):
-    """The index cannot be written meanwhile, and more programs wait than there are threads."""
+def test_opens_that_wait_for_a_recheck_fail_in_time_and_delay_no_other(twinfs, source, strace):
+    """Writes to the index hang, and more programs wait than the daemon has threads."""
     trees.fill(source, {b"a": DATA, b"b": DATA, b"quiet": DATA, b"lone": DATA[::-1]})
     writes = "pwrite64,pwritev,fdatasync"
     with twinfs.mounted(source) as view, ThreadPoolExecutor(2 * READERS) as pool:
@@ -426,7 +427,7 @@ def test_opens_that_wait_for_a_recheck_fail_in_the_end_and_hold_up_nobody(twinfs
             assert all(open_.result() for open_ in waiting if open_.done())
 
 
-def test_file_whose_ctime_moves_while_it_is_open_is_read_on(moved, source):
+def test_open_file_whose_ctime_moves_can_be_read(moved, source):
     with open(in_dups(moved, "05"), "rb", buffering=0) as file:
         assert os.pread(file.fileno(), 10, 0) == DATA[:10]
         move_ctime([source / "05"], "-d")
@@ -435,7 +436,7 @@ def test_file_whose_ctime_moves_while_it_is_open_is_read_on(moved, source):
 
 
 def test_file_that_was_rewritten_without_an_event_leaves_its_group(twinfs, source, tmp_path):
-    """Its size and mtime are as they were; only its ctime tells that it may be another one."""
+    """Size and mtime are unchanged. Only the ctime shows that the content may have changed."""
     trees.fill(source, {b"b": DATA, b"c": DATA})
     outside = tmp_path / "outside"
     outside.write_bytes(DATA)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How the program is built: hardened, and alike bit by bit wherever its sources are."""
+"""The build of the program is hardened, and the same in each folder."""
 import json
 import os
 import re
@@ -23,7 +23,7 @@ def readelf(*words):
 
 @pytest.fixture(scope="module")
 def commands():
-    """The lines by which the build compiles the program."""
+    """The compile commands of the build."""
     if not (COMMANDS.exists() and shutil.which("readelf")):
         pytest.skip("needs the folder of the build, and binutils")
     lines = [entry["command"] for entry in json.loads(COMMANDS.read_text())
@@ -34,7 +34,7 @@ def commands():
 
 @pytest.fixture
 def plain(commands):
-    """A build as it is installed: with optimization and without instruments."""
+    """The compile commands of a build with optimization and without instruments."""
     if any("-fsanitize=" in line or "--coverage" in line or " -O" not in line
            for line in commands):
         pytest.skip("needs a build without instruments")
@@ -73,10 +73,10 @@ def test_program_has_fortified_functions_and_guarded_stacks(plain, tmp_path):
         assert all("-fstack-clash-protection" in line for line in plain)
 
 
-def test_objects_have_cet_where_the_compiler_knows_it(commands, tmp_path):
-    """The program says so itself only where the C library's own objects have it."""
+def test_objects_have_cet_if_the_compiler_supports_it(commands, tmp_path):
+    """The linker marks the program only if the objects of the C library have CET too."""
     if not compiles(tmp_path, commands[0], "-fcf-protection=full"):
-        pytest.skip("this compiler has none for this processor")
+        pytest.skip("this compiler has no CET for this processor")
     objects = sorted((BUILD / "src").glob("*.p/*.o"))
     assert objects
     assert all(CET.search(readelf("--notes", path)) for path in objects)
@@ -100,7 +100,7 @@ def objects_built_in(folder, compiler_line):
     return {path.name: path.read_bytes() for path in made}
 
 
-def test_builds_in_two_folders_are_alike_bit_by_bit(plain, tmp_path):
+def test_builds_in_two_folders_are_equal_bit_by_bit(plain, tmp_path):
     if not (shutil.which("meson") and shutil.which("ninja")):
         pytest.skip("needs meson and ninja")
     first = objects_built_in(tmp_path / "first", plain[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The index is a cache: whatever happens to it, answers are right or refused, never wrong."""
+"""The index is a cache: if it is damaged, answers are right or refused, never wrong."""
 import collections
 import contextlib
 import os
@@ -22,12 +22,12 @@ MUTATING = ["write", "pwrite64", "writev", "pwritev", "fdatasync", "fsync", "msy
             "mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "fchmod",
             "openat", "flock"]
 OF_A_DAEMON = [call for call in MUTATING if call not in ("openat", "flock")]  # it reads by openat
-# The child that checks a damaged index may crash in LMDB, that is what it is for.
+# A child process checks a damaged index, as LMDB may crash on it.
 CHILD_MAY_CRASH = ":handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0"
-# Types of statfs(2), of file systems that other hosts change or lock: ours refuses them by that.
+# Types of statfs(2) of network file systems, on which the program refuses an index.
 REMOTE = {"NFS": 0x6969, "CIFS": 0xff534d42, "SMB": 0xfe534d42, "9p": 0x01021997,
           "Ceph": 0x00c36400, "OCFS2": 0x7461636f}
-# Damaged indexes of each kind; many more by hand.
+# Damaged indexes of each kind. Raise it for a long run.
 DAMAGES = int(os.environ.get("TWINFS_TEST_DAMAGES", "75"))
 
 
@@ -44,7 +44,7 @@ def tree(source):
 
 
 def answer(twinfs, source):
-    """All that list says, but for what a rebuilt index may number anew."""
+    """The output of list, without the ids that a rebuilt index assigns again."""
     listing = twinfs.listing(source)
     groups = {group["hash"]: frozenset((str(copy["path"]), copy["kept"])
                                        for copy in group["copies"])
@@ -52,7 +52,7 @@ def answer(twinfs, source):
     return groups, listing["summary"]
 
 
-# who may read it
+# permissions
 
 @pytest.mark.parametrize("umask", [0, 0o077, 0o777])
 def test_index_is_private_whatever_the_umask(twinfs, tree, umask):
@@ -80,7 +80,7 @@ def test_index_of_a_running_daemon_is_private(twinfs, tree):
         os.umask(old)
 
 
-# newer, foreign, unsuitable
+# refused indexes
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()
@@ -89,15 +89,13 @@ def contents(folder):
 
 @pytest.mark.parametrize("command", ["scan", "list", "mount"])
 @pytest.mark.parametrize("sealed", [True, False])
-def test_index_of_a_newer_version_is_refused_and_left_alone(
-        twinfs, tree, tmp_path, command, sealed):
+def test_index_of_a_newer_version_is_refused_and_left_alone(twinfs, tree, mount, command, sealed):
     twinfs.ok("scan", tree)
     newer_index.make_newer(twinfs.index)
     if not sealed:
         (twinfs.index / "seal").unlink()
     before = contents(twinfs.index)
-    (tmp_path / "mount").mkdir()
-    result = twinfs(command, tree, *([tmp_path / "mount"] if command == "mount" else []))
+    result = twinfs(command, tree, *([mount] if command == "mount" else []))
     assert result.status == 1, result
     assert len(result.errors) == 1 and str(twinfs.index) in result.errors[0]
     assert "newer" in result.errors[0]
@@ -126,13 +124,12 @@ def files_of(index):
 
 @pytest.mark.parametrize("number", REMOTE.values(), ids=REMOTE)
 def test_index_on_a_network_file_system_is_refused_and_left_alone(
-        twinfs, tree, take_filesystem_for, tmp_path, number):
-    (tmp_path / "mount").mkdir()
+        twinfs, tree, take_filesystem_for, tmp_path, mount, number):
     twinfs.ok("scan", tree)
     before = files_of(twinfs.index)
     take_filesystem_for(number)
     for words in (["scan", tree], ["list", tree], ["check", tree], ["remove", "--dry-run", tree],
-                  ["copies", tree / "small/letters/a.txt"], ["mount", tree, tmp_path / "mount"]):
+                  ["copies", tree / "small/letters/a.txt"], ["mount", tree, mount]):
         result = twinfs(*words)
         assert (result.status, result.out) == (1, b""), (words, result)
         assert str(twinfs.index) in result.errors[0], (words, result)
@@ -188,7 +185,7 @@ def flip_many_bits(file, size, rng):
 
 
 def copy_a_page(file, size, rng):
-    """An old page in place of a new one, as a write that went elsewhere leaves it."""
+    """Copies a page over another one, as a misdirected write does."""
     one, two = (rng.randrange(size // 4096) * 4096 for _ in range(2))
     file.seek(one)
     page = file.read(4096)
@@ -224,7 +221,7 @@ def test_damaged_index_never_gives_a_wrong_answer(twinfs, reference, damage, sea
 
 
 @pytest.mark.parametrize("sealed", [True, False], ids=["sealed", "unsealed"])
-def test_reader_of_a_damaged_index_is_not_killed_by_it(twinfs, reference, sealed):
+def test_reader_of_a_damaged_index_does_not_crash(twinfs, reference, sealed):
     root, index, _ = reference
     twinfs.environment["ASAN_OPTIONS"] += CHILD_MAY_CRASH
     file = next(path for path in root.rglob("*") if not path.is_symlink() and path.is_file())
@@ -254,7 +251,7 @@ def answer_of(result):
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 4096, b"nonsense\n" * 1000, None],
                          ids=["empty", "zeros", "nonsense", "missing"])
-def test_any_damaged_or_missing_file_of_the_index_is_survived(twinfs, reference, content):
+def test_index_with_any_damaged_or_missing_file_is_rebuilt(twinfs, reference, content):
     root, index, right = reference
     twinfs.environment["ASAN_OPTIONS"] += CHILD_MAY_CRASH
     names = os.listdir(index)
@@ -269,7 +266,7 @@ def test_any_damaged_or_missing_file_of_the_index_is_survived(twinfs, reference,
         shutil.rmtree(twinfs.index)
 
 
-def test_damage_is_said_and_the_damaged_file_is_set_aside(twinfs, tree):
+def test_damage_is_reported_and_the_damaged_file_is_set_aside(twinfs, tree):
     twinfs.environment["ASAN_OPTIONS"] += CHILD_MAY_CRASH
     twinfs.ok("scan", tree)
     data = twinfs.index / "data.mdb"
@@ -292,7 +289,7 @@ def test_view_of_a_damaged_index_is_right(twinfs, tree):
 
 
 def test_index_moved_to_another_tree_is_verified_again(twinfs, tree, tmp_path):
-    """The same names, sizes and times under the same path, but other inodes and contents."""
+    """Names, sizes, times and the path are the same; inodes and contents are not."""
     twinfs.ok("scan", tree)
     other = tmp_path / "other"
     shutil.copytree(tree, other, symlinks=True)
@@ -309,7 +306,7 @@ def test_index_moved_to_another_tree_is_verified_again(twinfs, tree, tmp_path):
 # kill -9
 
 def kill_points(trace):
-    """(call, number) of every mutating call, as often as one thread makes it."""
+    """(call, number) of each mutating call, up to the highest count of one thread."""
     counts = collections.Counter()
     for pid, call in re.findall(r"^(\d+) +(\w+)\(", trace, re.MULTILINE):
         counts[pid, call] += 1
@@ -320,7 +317,8 @@ def kill_points(trace):
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["first scan", "rescan"])
-def test_killed_at_any_mutating_call_the_next_run_is_right(twinfs, tree, strace, tmp_path, again):
+def test_scan_killed_at_any_mutating_call_is_followed_by_a_right_run(twinfs, tree, strace, tmp_path,
+                                                                     again):
     before = tmp_path / "before"
     if again:
         twinfs.ok("scan", tree)
@@ -350,15 +348,14 @@ def test_killed_at_any_mutating_call_the_next_run_is_right(twinfs, tree, strace,
 
 
 def change_much(root, number):
-    """What a daemon has to follow."""
+    """Makes changes that a daemon has to follow."""
     trees.fill(root, {f"{number}/a": b"%d" % number, f"{number}/b/c": b"%d" % number})
     os.rename(root / str(number), root / f"moved {number}")
     trees.write(root / "small/backup/1.jpg", trees.content(number, 70_000))
     (root / f"moved {number - 2}/a").unlink(missing_ok=True)
 
 
-def test_daemon_killed_at_any_mutating_call_leaves_an_index_that_is_right(
-        twinfs, tree, strace, tmp_path):
+def test_daemon_killed_at_any_mutating_call_leaves_a_right_index(twinfs, tree, strace, tmp_path):
     only, trace = "trace=" + ",".join(OF_A_DAEMON), tmp_path / "trace"
     with twinfs.mounted(tree) as view:
         with view.traced("-o", trace, "-e", only):
@@ -380,7 +377,7 @@ def test_daemon_killed_at_any_mutating_call_leaves_an_index_that_is_right(
         assert view.differences(tree, first_scan=False) == []
 
 
-def test_full_disk_is_an_error_and_harms_nothing(twinfs, tree, strace):
+def test_scan_on_a_full_disk_fails_and_harms_nothing(twinfs, tree, strace):
     right, failed = answer(twinfs, tree), 0
     trees.many(tree / "more", 60, lambda number: b"%d" % (number // 2), folders=3)
     for call in ("pwrite64", "writev", "pwritev", "fdatasync"):
@@ -398,7 +395,7 @@ def test_full_disk_is_an_error_and_harms_nothing(twinfs, tree, strace):
     assert groups == right[0]
 
 
-def test_ids_are_not_used_again_after_a_rebuild(twinfs, tree):
+def test_ids_are_not_reused_after_a_rebuild(twinfs, tree):
     def ids():
         return {copy["inode"] for group in twinfs.listing(tree)["groups"]
                 for copy in group["copies"]}
@@ -411,14 +408,12 @@ def test_ids_are_not_used_again_after_a_rebuild(twinfs, tree):
     assert min(after) > max(before)
 
 
-def test_summary_of_the_oracle_is_that_of_the_index(twinfs, tree):
+def test_summary_agrees_with_the_oracle(twinfs, tree):
     figures = oracle.summary(oracle.Source([tree]).groups())
     assert {name: answer(twinfs, tree)[1][name] for name in figures} == figures
 
 
-def test_daemon_on_a_full_disk_says_so_and_goes_on_when_there_is_room(twinfs, tmp_path):
-    if os.geteuid() != 0:
-        pytest.skip("mounts a small file system")
+def test_daemon_on_a_full_disk_reports_it_and_recovers(twinfs, tmp_path, root_only):
     source, disk, at = tmp_path / "many", tmp_path / "disk", tmp_path / "mount"
     for folder in (source, disk, at):
         folder.mkdir()
@@ -439,16 +434,13 @@ def test_daemon_on_a_full_disk_says_so_and_goes_on_when_there_is_room(twinfs, tm
         subprocess.run(["umount", disk], check=True)
 
 
-def test_start_killed_while_it_checks_leaves_the_index_free(twinfs, tree, strace):
-    """The child that checks must not hold the lock on: slowed down, and its parent killed."""
+def test_scan_killed_during_its_check_releases_the_index(twinfs, tree, strace):
+    """The child that checks the index must not keep the lock when its parent is killed."""
     twinfs.ok("scan", tree)
     (twinfs.index / "seal").unlink()
-    other = Program(twinfs.session, twinfs.folder, twinfs.user)
-    other.index = twinfs.index
     trace = twinfs.folder / "trace"
-    other.environment["ASAN_OPTIONS"] += ":detect_leaks=0"  # it cannot work when traced
-    other.wrapped = ["strace", "-f", "-o", str(trace), "-e", "trace=prctl,close_range",
-                     "-e", "inject=close_range:delay_exit=20000000"]
+    other = twinfs.under_strace("-e", "trace=prctl,close_range", "-e",
+                                "inject=close_range:delay_exit=20000000", output=trace)
     with other.started("scan", tree):
         assert until(lambda: trace.exists() and b"PR_SET_PDEATHSIG" in trace.read_bytes())
         pid = int((twinfs.index / "owner").read_text().split()[0])
@@ -457,7 +449,7 @@ def test_start_killed_while_it_checks_leaves_the_index_free(twinfs, tree, strace
 
 
 @pytest.mark.parametrize("written", [False, True])
-def test_snapshot_of_a_killed_process_does_not_stay(twinfs, tree, written):
+def test_snapshot_of_a_killed_process_is_released(twinfs, tree, written):
     hold = "import sys, newer_index; newer_index.hold_snapshot(sys.argv[1])"
     with twinfs.mounted(tree) as view:
         with subprocess.Popen([sys.executable, "-c", hold, twinfs.index], stdout=subprocess.PIPE,

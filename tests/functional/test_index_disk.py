@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The disk that the index is on fails while a view is mounted: what is known is served on, the view
-says what is wrong, and goes on by itself as soon as that is possible. Or somebody writes over the
-index: then there are errors, no wrong bytes, and the next start is right."""
+"""The disk of the index fails while a view is mounted: the view serves what the index has,
+reports the problem, and recovers by itself. If another program overwrites the index, there are
+errors, no wrong bytes, and the next start is right."""
 import contextlib
 import errno
 import fcntl
@@ -13,12 +13,12 @@ import struct
 import subprocess
 import time
 
+import oracle
 import pytest
 import trees
 from disks import disk
-from program import path_of, until
+from program import until
 from test_index import CHILD_MAY_CRASH, DAMAGES, copy_a_page, flip_many_bits, zero_a_page
-from test_scan import oracle_groups
 
 SHUTDOWN = 0x8004587D  # _IOR('X', 125, __u32), of ext4 and xfs
 WITHOUT_FLUSH = 2
@@ -34,7 +34,7 @@ def tree(source):
 
 
 def shut_down(root):
-    """The file system stands still, as when its disk is pulled out."""
+    """Shuts a file system down, as if its disk were pulled out."""
     os.sync()
     folder = os.open(root, os.O_RDONLY)
     try:
@@ -44,12 +44,12 @@ def shut_down(root):
 
 
 def make_read_only(root):
-    """What ext4 does when it finds an error in itself."""
+    """Does what ext4 does when it finds an error in itself."""
     subprocess.run(["mount", "-o", "remount,abort", root], check=True, capture_output=True)
 
 
 def is_refused(path):
-    """It has changed, and the index cannot be told."""
+    """Whether a file cannot be opened because it changed and the index lacks the change."""
     try:
         os.close(os.open(path, os.O_RDONLY))
     except OSError as error:
@@ -64,14 +64,14 @@ def walk_names(root):
 
 
 def grows_until_stale(view, tree):
-    """More and more names, until the index has no room for them."""
+    """Adds names; whether the index has no room for them any more."""
     number = len(os.listdir(tree))
     trees.many(tree / f"grown {number}", 200, lambda file: b"%d %d" % (number, file), folders=2)
     return view.status().get("problem") is not None
 
 
 def served_wrong(view):
-    """Files of dups/ whose bytes are not what the folder says; few may be refused."""
+    """Files of dups/ whose hash is not that of their folder. At most one may be refused."""
     folders = [folder for folder in os.scandir(view.dups) if folder.is_dir()]
     there = [entry.path for folder in folders for entry in os.scandir(folder.path)]
     names = [path for path in there if not is_refused(path)]
@@ -83,7 +83,7 @@ def served_wrong(view):
 
 
 def folders_below(root):
-    """Read from the top down: what the kernel may keep of them is known then."""
+    """Lists all folders, so that the kernel caches them."""
     return [path for path, _, _ in os.walk(root)]
 
 
@@ -96,18 +96,18 @@ def refuses_to_list(folder):
     return False
 
 
-def is_said_to_be_stale(view, folders=()):
-    """Names are missing, and nobody is made to believe that these are all."""
+def refuses_as_stale(view, folders=()):
+    """Whether sync and listings fail, as the view does not have all names."""
     assert view.status()["state"] == "walking"
     with pytest.raises(subprocess.CalledProcessError):
         view.sync()
     return all(refuses_to_list(folder) for folder in (view.uniques, view.redundant, *folders))
 
 
-def test_backup_fails_while_new_files_cannot_be_written_to_the_index(twinfs, tree, tmp_path):
-    """What the kernel knew of folders counts no more, and all is right when there is room."""
-    if os.geteuid() != 0 or not shutil.which("rsync"):
-        pytest.skip("mounts a small file system, and needs rsync")
+def test_backup_fails_while_the_index_cannot_be_written(twinfs, tree, tmp_path, root_only):
+    """The kernel uses no cached listing, and the view recovers when there is room."""
+    if not shutil.which("rsync"):
+        pytest.skip("needs rsync")
     small, backup = tmp_path / "disk", tmp_path / "backup"
     small.mkdir()
     copying = ["rsync", "-a", "--delete"]
@@ -120,7 +120,7 @@ def test_backup_fails_while_new_files_cannot_be_written_to_the_index(twinfs, tre
             with contextlib.suppress(OSError):
                 (small / "fill").write_bytes(bytes(3 << 20))
             assert until(lambda: grows_until_stale(view, tree))
-            assert is_said_to_be_stale(view, folders)
+            assert refuses_as_stale(view, folders)
             failed = subprocess.run([*copying, f"{view.uniques}/", backup], check=False,
                                     capture_output=True)
             assert failed.returncode == 23
@@ -135,7 +135,7 @@ def test_backup_fails_while_new_files_cannot_be_written_to_the_index(twinfs, tre
 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
-def test_index_that_is_removed_under_a_view_hides_no_new_files(twinfs, tree, replaced):
+def test_view_whose_index_is_removed_hides_no_new_files(twinfs, tree, replaced):
     with twinfs.mounted_in_front(tree) as (process, view):
         folders = folders_below(view.uniques)
         shutil.rmtree(twinfs.index)
@@ -146,11 +146,11 @@ def test_index_that_is_removed_under_a_view_hides_no_new_files(twinfs, tree, rep
             assert view.differences_now(tree) == []
         else:
             assert until(lambda: view.status().get("problem") == "No such file or directory")
-            assert is_said_to_be_stale(view, folders)
+            assert refuses_as_stale(view, folders)
             assert served_wrong(view) == []
             assert b"mount it again" in twinfs("doctor", view.path).out
     assert os.fsencode(twinfs.index) in process.output[1]
-    assert twinfs.groups(tree) == oracle_groups(tree)
+    assert twinfs.groups(tree) == oracle.path_groups(tree)
 
 
 def mount_anew(root):
@@ -159,7 +159,7 @@ def mount_anew(root):
 
 
 @pytest.mark.parametrize("fail", [shut_down, make_read_only])
-def test_disk_that_fails_below_the_index_takes_nothing_that_is_known(twinfs, tree, tmp_path, fail):
+def test_view_whose_index_disk_fails_serves_all_known_files(twinfs, tree, tmp_path, fail):
     with disk("ext4", tmp_path) as root:
         program = twinfs.with_index(root / "index")
         known = program.groups(tree)
@@ -170,15 +170,14 @@ def test_disk_that_fails_below_the_index_takes_nothing_that_is_known(twinfs, tre
                          in ("Input/output error", "Read-only file system"))
             assert len(os.listdir(view.dups)) == len(known)
             assert served_wrong(view) == []
-            assert is_said_to_be_stale(view)
+            assert refuses_as_stale(view)
             assert view.errors() == []
         mount_anew(root)
-        assert program.groups(tree) == oracle_groups(tree)
+        assert program.groups(tree) == oracle.path_groups(tree)
 
 
-def test_view_ends_and_says_why_where_a_disk_that_failed_lets_nobody_read_the_index(
-        twinfs, tree, tmp_path):
-    """Xfs that is shut down lets nobody write to what is mapped, as the table of readers."""
+def test_view_ends_with_a_message_if_the_index_cannot_be_read(twinfs, tree, tmp_path):
+    """On an XFS that is shut down writes to mapped files fail, also to LMDB's table of readers."""
     with disk("xfs", tmp_path) as root:
         program = twinfs.with_index(root / "index")
         with program.mounted_in_front(tree) as (process, view):
@@ -190,25 +189,25 @@ def test_view_ends_and_says_why_where_a_disk_that_failed_lets_nobody_read_the_in
         assert process.returncode == -signal.SIGBUS
         assert b"cannot read the index" in process.output[1]
         mount_anew(root)
-        assert program.groups(tree) == oracle_groups(tree)
+        assert program.groups(tree) == oracle.path_groups(tree)
 
 
 def failing(view, error, number):
-    """From the number-th write of a thread to the index on each fails: the root of it, too."""
+    """Each write of a thread to the index fails, from the given number on."""
     return view.traced("-P", view.program.index / "data.mdb", "-e", f"trace={WRITES}",
                        "-e", f"inject={WRITES}:error={error}:when={number}+")
 
 
 def fails_after_change(view, tree, words):
-    """The index has little to write, and the root of it early."""
+    """Makes a change that needs few writes; whether the view reports the problem."""
     (tree / "small/backup/1.jpg").write_bytes(os.urandom(8))
     return view.status().get("problem") == words
 
 
 @pytest.mark.parametrize(("error", "words"), [("ENOSPC", "No space left on device"),
                                               ("EDQUOT", "Disk quota exceeded")])
-def test_lack_of_room_at_any_write_of_a_view_is_said_and_survived(twinfs, tree, strace, error,
-                                                                  words):
+def test_lack_of_room_at_any_write_of_a_view_is_reported_and_survived(twinfs, tree, strace, error,
+                                                                      words):
     with twinfs.mounted(tree) as view:
         for number in WRITE_NUMBERS:
             with failing(view, error, number):
@@ -222,19 +221,19 @@ def test_lack_of_room_at_any_write_of_a_view_is_said_and_survived(twinfs, tree, 
         assert view.differences(tree, first_scan=False) == []
 
 
-# written over
+# overwritten indexes
 
-PAGES = 3  # of some 20 that are in use
-GRAIN_S = 0.02  # of ctime
-CRASHES = {-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV}  # LMDB believes every page
+PAGES = 3  # damaged pages, of about 20 in use
+GRAIN_S = 0.02  # granularity of ctime
+CRASHES = {-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV}  # LMDB does not check its pages
 
 
 def damage_under_a_view(twinfs, tree, damage, number):
-    """Looks at all of the view meanwhile, and every second time changes what it shows."""
+    """Damages the index of a mounted view and reads the view; odd numbers change the source too."""
     rng, failed = random.Random(f"{damage.__name__} {number}"), []
     data = twinfs.index / "data.mdb"
     with twinfs.mounted_in_front(tree) as (process, view):
-        # a write during one of the daemon, or right after it, is not seen to be another's
+        # the daemon does not notice a write by another program during its own writes
         assert until(lambda: view.status()["pending"] == 0)
         assert until(lambda: time.time() - data.stat().st_ctime > GRAIN_S)
         with open(data, "r+b") as file:
@@ -246,32 +245,28 @@ def damage_under_a_view(twinfs, tree, damage, number):
                 view.sync()
         assert view.wrong_bytes(tree, failed) == []
     assert process.returncode in {0, *CRASHES}
-    # a record of long ago is seen to be wrong when its file is opened: that is looked at again
-    unsaid = [error for error in failed if error.errno != errno.ESTALE]
-    assert b"index" in process.output[1] or process.returncode or not unsaid
+    # a damaged record of a file looks like a change of the file: ESTALE and a recheck
+    unexplained = [error for error in failed if error.errno != errno.ESTALE]
+    assert b"index" in process.output[1] or process.returncode or not unexplained
 
 
 @pytest.mark.parametrize("damage", [zero_a_page, flip_many_bits, copy_a_page],
                          ids=lambda damage: damage.__name__)
-def test_index_that_is_damaged_under_a_view_serves_nothing_wrong_and_is_set_aside(
+def test_index_damaged_under_a_view_gives_no_wrong_bytes_and_is_set_aside(
         twinfs, tree, tmp_path, damage):
-    believed = tmp_path / "believed"
-    believed.write_text("interceptor_via_lib:liblmdb\n")  # it copies as much as a page says
-    twinfs.environment["ASAN_OPTIONS"] += f"{CHILD_MAY_CRASH}:suppressions={believed}"
+    suppressions = tmp_path / "suppressions"
+    suppressions.write_text("interceptor_via_lib:liblmdb\n")  # it trusts lengths in pages
+    twinfs.environment["ASAN_OPTIONS"] += f"{CHILD_MAY_CRASH}:suppressions={suppressions}"
     aside = 0
     for number in range(DAMAGES // 25):
         trees.remove(twinfs.index)
         damage_under_a_view(twinfs, tree, damage, number)
         first = twinfs("list", "--format=json", tree)
-        right = oracle_groups(tree)
-        assert first.error if first.status else groups_of(first) == right, first
+        right = oracle.path_groups(tree)
+        assert first.error if first.status else first.groups == right, first
         assert twinfs.groups(tree) == right
         aside += (twinfs.index / "damaged.mdb").exists()
     assert aside
     with twinfs.mounted(tree) as view:
         assert view.differences(tree, first_scan=False) == []
 
-
-def groups_of(result):
-    return {frozenset(path_of(copy) for copy in group["copies"])
-            for group in result.json["groups"]}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Opening an index that another process holds: one that is about to end is waited for."""
+"""Opening an index that another process holds: the program waits for a process that is about to
+end."""
 import contextlib
 import fcntl
 import os
@@ -7,26 +8,12 @@ import signal
 import subprocess
 
 import pytest
-import trees
-from program import STRACE, end_process, stopped, until
-
-
-@pytest.fixture
-def small(source):
-    trees.small(source)
-    return source
-
-
-@pytest.fixture
-def mount(tmp_path):
-    path = tmp_path / "view"
-    path.mkdir()
-    return path
+from program import end_process, stopped, until
 
 
 @contextlib.contextmanager
 def lock_held(twinfs):
-    """This process holds the lock of the index, as a daemon does until it has ended."""
+    """The test holds the lock of the index, as a daemon does until it has ended."""
     with open(twinfs.index / "owner", "r+b") as owner:
         fcntl.flock(owner, fcntl.LOCK_EX)
         yield
@@ -34,12 +21,10 @@ def lock_held(twinfs):
 
 @contextlib.contextmanager
 def traced_mount(twinfs, trace, source, mount, injected=()):
-    """Mounts in the background; the trace has its attempts to take the lock."""
-    words = [*STRACE, "-o", trace, "-e", "trace=flock", *injected,
-             *twinfs.command("mount", "--wait", source, mount)]
-    environment = dict(twinfs.environment)
-    environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-    started = subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL,
+    """Mounts in the background, with a trace of the attempts to take the lock."""
+    traced = twinfs.under_strace("-e", "trace=flock", *injected, output=trace)
+    started = subprocess.Popen(traced.command("mount", "--wait", source, mount),
+                               env=traced.environment, stdin=subprocess.DEVNULL,
                                stderr=subprocess.PIPE)
     try:
         yield started
@@ -50,12 +35,12 @@ def traced_mount(twinfs, trace, source, mount, injected=()):
 
 
 def refusals(trace):
-    """How often the lock was refused."""
+    """The number of failed attempts to take the lock."""
     return trace.read_text().count("EAGAIN") if trace.exists() else 0
 
 
 def has_mounted(started, mount):
-    dups = mount / "dups"  # os.path.exists: a dead mount gives an error
+    dups = mount / "dups"  # Path.exists would raise for a dead mount
     return until(lambda: os.path.exists(dups) or started.poll() is not None) and \
         os.path.exists(dups)
 
@@ -70,8 +55,8 @@ CONTENTS = {
 
 
 @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
-def test_daemon_between_unmount_and_its_end_is_waited_for(twinfs, small, mount, content, strace,
-                                                         tmp_path, root_only):
+def test_mount_waits_for_a_daemon_between_unmount_and_its_end(twinfs, small, mount, content, strace,
+                                                              tmp_path, root_only):
     trace = tmp_path / "trace"
     with twinfs.mounted(small, at=tmp_path / "first") as view:
         owner = twinfs.index / "owner"
@@ -86,9 +71,9 @@ def test_daemon_between_unmount_and_its_end_is_waited_for(twinfs, small, mount, 
                 assert has_mounted(started, mount)
 
 
-def test_lock_released_between_refusal_and_question_is_taken(twinfs, small, mount, strace,
+def test_lock_released_before_the_owner_is_checked_is_taken(twinfs, small, mount, strace,
                                                             tmp_path, root_only):
-    """The daemon ends after the new one was refused, and before it asks for the owner."""
+    """The daemon ends between the failed attempt of the new one and its check of the owner."""
     twinfs.ok("scan", "--quiet", small)
     trace = tmp_path / "trace"
     late = ["-e", "inject=flock:delay_enter=1500000:when=2"]
@@ -99,11 +84,11 @@ def test_lock_released_between_refusal_and_question_is_taken(twinfs, small, moun
         assert has_mounted(started, mount)
         asked = [line for line in trace.read_text().splitlines() if "LOCK_SH" in line]
         assert asked
-        assert "EAGAIN" not in asked[0]  # nobody held it any more
+        assert "EAGAIN" not in asked[0]  # the lock was free
 
 
-def test_killed_daemon_that_has_the_lock_yet_is_waited_for(twinfs, small, mount, strace, tmp_path,
-                                                          root_only):
+def test_mount_waits_for_a_killed_daemon_that_still_has_the_lock(twinfs, small, mount, strace,
+                                                                 tmp_path, root_only):
     trace = tmp_path / "trace"
     with contextlib.ExitStack() as stack:
         twinfs.ok("mount", "--quiet", "--wait", small, mount)
@@ -116,8 +101,8 @@ def test_killed_daemon_that_has_the_lock_yet_is_waited_for(twinfs, small, mount,
         assert has_mounted(started, mount)
 
 
-def test_daemon_is_waited_for_though_another_view_is_where_its_was(twinfs, small, mount, strace,
-                                                                  tmp_path, root_only):
+def test_mount_waits_for_a_daemon_whose_mount_point_has_another_view(twinfs, small, mount, strace,
+                                                                     tmp_path, root_only):
     trace, other = tmp_path / "trace", twinfs.with_index(tmp_path / "other index")
     with twinfs.mounted(small, at=tmp_path / "first") as view:
         pid, view.pid = view.pid, None
@@ -132,7 +117,7 @@ def test_daemon_is_waited_for_though_another_view_is_where_its_was(twinfs, small
 
 
 def test_index_of_a_mounted_view_is_refused_at_once(twinfs, small, mount, strace, tmp_path,
-                                                   root_only):
+                                                    root_only):
     with twinfs.mounted(small, at=tmp_path / "first") as view:
         result, trace = twinfs.traced("mount", small, mount, calls="trace=flock")
         assert result.status == 1
@@ -141,7 +126,7 @@ def test_index_of_a_mounted_view_is_refused_at_once(twinfs, small, mount, strace
 
 
 def test_daemon_that_does_not_end_is_named_in_the_refusal(twinfs, small, mount, tmp_path,
-                                                         root_only):
+                                                          root_only):
     with twinfs.mounted(small, at=tmp_path / "first") as view, stopped(view.pid):
         subprocess.run(["fusermount3", "-u", view.path], check=True)
         result = twinfs("mount", small, mount)

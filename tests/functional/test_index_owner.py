@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An index of another user is refused: twinfs obeys what an index says."""
+"""An index of another user is refused, as commands act on the journal in an index."""
 import json
 import os
 import stat
@@ -9,7 +9,7 @@ import trees
 
 COMMANDS = ["scan", "list", "check", "report", "manifest", "remove", "mount", "copies", "recover"]
 ANOTHER = 12345
-STRAY = ".twinfs~0000000000000001"
+LEFTOVER = ".twinfs~0000000000000001"
 
 
 @pytest.fixture
@@ -34,20 +34,20 @@ def refused(result, *words):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_journal_in_an_index_of_another_user_is_not_obeyed(
+def test_journal_in_an_index_of_another_user_is_not_executed(
         twinfs, tree, tmp_path, root_only, command):
     twinfs.ok("scan", tree)
     canary = tmp_path / "canary"
     canary.mkdir()
-    (canary / STRAY).write_text("x")
+    (canary / LEFTOVER).write_text("x")
     intent = {"intent": 1, "kind": "away", "source": str(canary), "path": "renamed",
-              "other": STRAY, "kept inode": 0, "inode": (canary / STRAY).stat().st_ino, "born": 0,
-              "root inode": 0, "root born": 0}
+              "other": LEFTOVER, "kept inode": 0, "inode": (canary / LEFTOVER).stat().st_ino,
+              "born": 0, "root inode": 0, "root born": 0}
     (twinfs.index / "acts").write_text(json.dumps(intent) + "\n")
     for path in (twinfs.index, *twinfs.index.iterdir()):
         os.chown(path, ANOTHER, ANOTHER)
     refused(run(twinfs, command, tree, tmp_path), str(twinfs.index), f"user {ANOTHER}")
-    assert os.listdir(canary) == [STRAY]
+    assert os.listdir(canary) == [LEFTOVER]
     assert not os.path.ismount(tmp_path / "view")
 
 
@@ -77,7 +77,7 @@ def test_symbolic_link_in_an_index_is_refused(twinfs, tree, tmp_path, command, l
     assert before == after
 
 
-def test_right_of_others_to_write_to_an_index_is_taken(twinfs, tree):
+def test_write_permission_of_others_on_an_index_is_removed(twinfs, tree):
     twinfs.index.mkdir()
     twinfs.index.chmod(0o777)
     twinfs.ok("scan", tree)

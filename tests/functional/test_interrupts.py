@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A program that waits for the view can be interrupted at once. The kernel lets it end only when
-its request was answered: so its end shows that no thread of the daemon works for it any more."""
+"""A program that waits for the view can be interrupted at once. The kernel lets it end only
+after the answer to its request, so its end shows that no thread of the daemon works for it any
+more."""
 import platform
 import signal
 import subprocess
@@ -13,16 +14,16 @@ from changes import move_ctime
 from program import until
 
 GROUPS = 100
-FACCESSAT2 = 439  # on all machines
+FACCESSAT2 = 439  # on all architectures
 GETDENTS64 = {"x86_64": 217, "aarch64": 61}.get(platform.machine())
-DELAY_S = 5  # of a call: the whole listing would take longer than any test may
+DELAY_S = 5  # of each call, so that the whole listing would take longer than a test may
 PATIENCE_S = 60
-RECHECKS = 4  # at once
+RECHECKS = 4  # files that are rechecked at the same time
 DATA = trees.content("interrupts", 50_000)
 
 
 def call_of(path):
-    """The number of the system call that a thread is in, as text."""
+    """The number, as text, of the current system call of a thread."""
     try:
         return path.read_text().split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -30,7 +31,7 @@ def call_of(path):
 
 
 def is_listing(process, view):
-    """Does it wait for a listing, and a thread of the daemon ask what a user may read for that?"""
+    """Whether the process waits for a listing, and a thread of the daemon checks rights for it."""
     return call_of(Path(f"/proc/{process.pid}/syscall")) == str(GETDENTS64) and any(
         call_of(path) == str(FACCESSAT2)
         for path in Path(f"/proc/{view.pid}/task").glob("*/syscall"))
@@ -39,8 +40,8 @@ def is_listing(process, view):
 @pytest.mark.skipif(GETDENTS64 is None, reason="needs the number of a system call")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])
 @pytest.mark.parametrize("folder", ["dups", "redundant"])
-def test_listing_for_another_user_ends_when_it_is_interrupted(twinfs, source, root_only, strace,
-                                                              folder, number):
+def test_listing_for_another_user_can_be_interrupted(twinfs, source, root_only, strace, folder,
+                                                     number):
     for group in range(GROUPS):
         for copy in "ab":
             trees.write(source / f"{group}.{copy}", b"%08d" % group)
@@ -56,8 +57,8 @@ def test_listing_for_another_user_ends_when_it_is_interrupted(twinfs, source, ro
                 assert process.wait(PATIENCE_S) == -number
 
 
-def test_open_that_waits_for_the_index_ends_when_it_is_interrupted(twinfs, source, strace):
-    """Another thread commits a transaction, and that takes ten minutes."""
+def test_open_that_waits_for_the_index_can_be_interrupted(twinfs, source, strace):
+    """Another thread commits a transaction, which takes ten minutes."""
     trees.fill(source, {b"a": DATA, b"b": DATA})
     writes = "pwrite64,pwritev,fdatasync"
     with twinfs.mounted(source) as view:
@@ -72,7 +73,7 @@ def test_open_that_waits_for_the_index_ends_when_it_is_interrupted(twinfs, sourc
                 return [process for process in waiting if process.poll() is not None]
 
             try:
-                # the others wait in no thread, for some seconds
+                # the others wait for some seconds and occupy no thread
                 assert until(lambda: len(ended()) == RECHECKS)
                 for process in waiting:
                     process.send_signal(signal.SIGINT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small files are not kept waiting by large ones, and what was compared by what still is."""
+"""Lanes: small files do not wait for large ones, and compared files are committed meanwhile."""
 import contextlib
 import os
 
@@ -7,13 +7,13 @@ import pytest
 import trees
 from program import until
 
-LARGE = 8 << 20  # from this size on a file belongs to the other lane
-ENDLESS = 4 << 40  # the largest hole that is hashed; that takes a minute or more
+LARGE = 8 << 20  # files of this size and above are in the lane of large files
+ENDLESS = 4 << 40  # the largest hole that is hashed, which takes a minute or more
 
 
 @pytest.fixture
 def endless(source):
-    """Two files that are compared for as long as a test lasts."""
+    """Two files whose comparison outlasts a test."""
     for name in ("endless 1", "endless 2"):
         trees.holes(source / name, ENDLESS, {})
     return source
@@ -27,7 +27,7 @@ def view(twinfs, endless):
 
 
 def contents(view):
-    """{content: count of copies} of all groups but the endless one; None: one of them changes."""
+    """{content: number of copies} of all groups but the endless one, or None during a change."""
     found = {}
     with contextlib.suppress(OSError):
         for group in view.dups.iterdir():
@@ -53,7 +53,7 @@ def test_small_files_are_compared_while_large_ones_are(view, endless):
     assert view.status()["state"] == "comparing"
 
 
-def test_large_files_that_were_compared_are_seen_while_others_are_compared(twinfs, endless):
+def test_compared_large_files_are_shown_while_others_are_compared(twinfs, endless):
     data = trees.content("large", LARGE)
     trees.fill(endless, {b"large 1": data, b"large 2": data})
     with twinfs.mounted(endless, options=()) as view:
@@ -61,7 +61,7 @@ def test_large_files_that_were_compared_are_seen_while_others_are_compared(twinf
         assert compares_endless(view)
 
 
-def test_file_that_changes_its_lane_is_compared_in_the_other(twinfs, source):
+def test_file_that_changes_its_lane_is_compared(twinfs, source):
     data = trees.content("lanes", LARGE + 10)
     names = ("a", "b", "c")
     trees.fill(source, {name.encode(): data[:LARGE] for name in names})
@@ -72,7 +72,7 @@ def test_file_that_changes_its_lane_is_compared_in_the_other(twinfs, source):
                 with open(source / name, "r+b") as file:
                     file.write(data[:size])
                     file.truncate(size)
-                if name == "b":  # the others by the events alone
+                if name == "b":  # the others without a sync
                     assert view.differences_now(source) == []
             assert until(lambda: any(len(os.listdir(group)) >= 3 for group in view.dups.iterdir()))
             assert view.differences_now(source) == []

@@ -1,24 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""list, copies, path: what is printed for groups, in each format."""
+"""list, copies, path: the printed groups, in each format."""
 import os
 import re
 
 import oracle
-import pytest
 import trees
 from program import detach, path_of
 
 CONTROL = re.compile(rb"[\x00-\x09\x0b-\x1f\x7f]")
-
-
-@pytest.fixture
-def mixed(source):
-    return trees.mixed(source)
-
-
-@pytest.fixture
-def small(source):
-    return trees.small(source)
 
 
 def test_json_agrees_with_the_oracle(twinfs, mixed):
@@ -44,7 +33,7 @@ def test_json_agrees_with_the_oracle(twinfs, mixed):
     assert seen == {id(inode) for group in groups for inode in group}
 
 
-def test_json_hash_is_what_xxhsum_says(twinfs, mixed):
+def test_json_hash_agrees_with_xxhsum(twinfs, mixed):
     checked = 0
     for group in twinfs.listing(mixed)["groups"]:
         path = path_of(group["copies"][0])
@@ -54,7 +43,7 @@ def test_json_hash_is_what_xxhsum_says(twinfs, mixed):
     assert checked > 50
 
 
-def test_json_says_which_inode_is_kept_and_which_names_are_one(twinfs, mixed):
+def test_json_marks_the_kept_inode_and_hard_links(twinfs, mixed):
     model = oracle.Source([mixed])
     by_path = {model.absolute(name): inode
                for inode in model.inodes.values() for name in inode.names}
@@ -91,7 +80,7 @@ def test_json_has_base64_only_beside_paths_that_are_not_utf8(twinfs, source):
         assert isinstance(copy["path"], str)
 
 
-def test_json_summary_is_only_the_figures(twinfs, small):
+def test_json_summary_has_only_the_figures(twinfs, small):
     result = twinfs.ok("list", "--format=json", "--summary", small).json
     assert result.keys() == {"version", "summary"}
     figures = oracle.summary(oracle.Source([small]).groups())
@@ -105,7 +94,7 @@ def test_json_paths_are_absolute(twinfs, small, tmp_path):
     assert trees.join(small, b"pictures/1.jpg") in paths
 
 
-def test_no_group_is_an_empty_list(twinfs, source):
+def test_tree_without_groups_gives_an_empty_list(twinfs, source):
     trees.fill(source, {b"a": b"one", b"b": b"another"})
     listing = twinfs.listing(source)
     assert listing["groups"] == []
@@ -139,7 +128,7 @@ def test_fdupes_prints_the_bytes_of_odd_names(twinfs, source):
         for name in names}
 
 
-def test_fdupes_paths_begin_as_the_user_wrote_the_source(twinfs, small, tmp_path):
+def test_fdupes_paths_begin_with_the_source_as_given(twinfs, small, tmp_path):
     out = twinfs.ok("list", "--format=fdupes", "source", cwd=tmp_path).out
     assert b"source/pictures/1.jpg" in out.split(b"\n")
 
@@ -176,24 +165,24 @@ def printed_paths(twinfs, part, source):
     return set(twinfs.ok("list", part, "--format=fdupes", source).lines) - {b""}
 
 
-def test_redundant_are_the_copies_that_are_not_kept(twinfs, small):
+def test_redundant_prints_the_copies_that_are_not_kept(twinfs, small):
     found = printed_paths(twinfs, "--redundant", small)
     expected = {path_of(copy) for group in twinfs.listing(small)["groups"]
                 for copy in group["copies"] if not copy["kept"]}
     assert found == expected
-    assert len(found) == 4  # of the inode that is redundant in "letters" both names
+    assert len(found) == 4  # both names of the redundant inode in letters/
 
 
-def test_singles_are_the_files_without_a_copy(twinfs, small):
+def test_singles_prints_the_files_without_a_copy(twinfs, small):
     found = printed_paths(twinfs, "--singles", small)
     assert {trees.join(small, path) for path in
             (b"alone", b"alone, linked", b"letters/b.txt")} <= found
     assert not found & set.union(*map(set, twinfs.groups(small)))
 
 
-# where the listing comes from
+# listings of a view
 
-def test_listing_of_a_mount_point_is_that_of_its_sources(twinfs, small):
+def test_listing_of_a_mount_point_equals_that_of_its_sources(twinfs, small):
     expected = twinfs.listing(small)["groups"]
     with twinfs.mounted(small) as view:
         result = twinfs("list", "--format=json", view.path, index=False)
@@ -201,13 +190,13 @@ def test_listing_of_a_mount_point_is_that_of_its_sources(twinfs, small):
         assert result.json["groups"] == expected
 
 
-def test_listing_of_served_sources_needs_no_second_writer(twinfs, small):
+def test_listing_of_mounted_sources_reads_the_index_of_the_view(twinfs, small):
     expected = twinfs.listing(small)["groups"]
     with twinfs.mounted(small):
         assert twinfs.listing(small)["groups"] == expected
 
 
-def test_listing_of_served_sources_is_current_and_says_of_which_view(twinfs, small):
+def test_listing_of_mounted_sources_is_current_and_names_the_view(twinfs, small):
     with twinfs.mounted(small) as view:
         trees.write(trees.join(small, b"new"), trees.content("p", 70000))
         result = twinfs("list", small)
@@ -217,8 +206,8 @@ def test_listing_of_served_sources_is_current_and_says_of_which_view(twinfs, sma
         assert b"new" in result.out
 
 
-def test_list_says_where_a_view_is_no_help(twinfs, small, tmp_path):
-    """It is detached, and serves on while something in it is open."""
+def test_list_warns_if_the_view_cannot_be_reached(twinfs, small, tmp_path):
+    """The view is unmounted lazily while one of its files is open."""
     with twinfs.mounted(small) as view:
         with open(view.path / ".twinfs/status.json", "rb"):
             detach(view.path)
@@ -228,7 +217,7 @@ def test_list_says_where_a_view_is_no_help(twinfs, small, tmp_path):
             assert "warning" in result.errors[0] and str(view.path) in result.errors[0]
 
 
-def test_full_disk_is_not_taken_for_success(twinfs, small):
+def test_list_to_a_full_disk_fails(twinfs, small):
     twinfs.ok("scan", small)
     twinfs.wrapped = ["sh", "-c", 'exec "$@" >/dev/full', "sh"]
     result = twinfs("list", "--format=json", small)
@@ -260,12 +249,12 @@ def test_copies_with_null_keeps_odd_names(twinfs, source):
             assert set(found[:-1].split(b"\0")) == paths - {one}
 
 
-def test_copies_of_a_lone_file_are_none(twinfs, small):
+def test_copies_of_a_lone_file_prints_nothing(twinfs, small):
     twinfs.ok("scan", small)
     assert twinfs.ok("copies", trees.join(small, b"letters/b.txt")).out == b""
 
 
-def test_copies_of_a_changed_file_are_not_claimed(twinfs, small):
+def test_copies_of_a_changed_file_is_refused(twinfs, small):
     twinfs.ok("scan", small)
     one = trees.join(small, b"pictures/1.jpg")
     trees.write(one, trees.content("other", 70000))
@@ -275,7 +264,7 @@ def test_copies_of_a_changed_file_are_not_claimed(twinfs, small):
     assert b"1.jpg" in result.error
 
 
-def test_path_is_the_source_of_each_file_of_a_view(twinfs, small):
+def test_path_prints_the_source_of_each_file_of_a_view(twinfs, small):
     with twinfs.mounted(small) as view:
         shown = [item for folder in view.dups.iterdir() for item in folder.iterdir()]
         found = [twinfs.ok("path", item).lines for item in shown]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""list: any name survives each format, and a reader of that format."""
+"""list: any name can be read back from each format."""
 import base64
 import csv
 import io
@@ -14,7 +14,7 @@ from program import TIMEOUT, path_of
 
 GROUP_COLUMNS = ["group", "reclaimable", "fate", "size", "inode", "path", "path_base64"]
 
-# beside trees.ODD_NAMES: what the formats themselves might trip over
+# names that are special in the formats themselves, besides trees.ODD_NAMES
 HOSTILE_NAMES = [
     b"a\r\nb", b"\r", b'"', b'""', b'a"b,c"d', b'","', b"a\tb\x0b\x0c", b"\\x41", b"\\xff",
     b"\\xff and \xff", b"=1+1", b"+1", b"@A1", b"-1", b"\xef\xbb\xbfmark", b"\x01\x02\x7f",
@@ -26,7 +26,7 @@ HOSTILE_NAMES = [
 
 @pytest.fixture
 def hostile(source):
-    """Each odd name as a file, with a copy and as a folder; some hard links; some singles."""
+    """For each odd name a file, a copy, a folder, a hard link and a single file."""
     trees.odd_names(source)
     for number, name in enumerate(HOSTILE_NAMES):
         data = trees.content(("hostile", number), 500 + number)
@@ -36,11 +36,6 @@ def hostile(source):
         trees.write(trees.join(source, b"singles", name), trees.content(number, 9000 + number))
         os.link(trees.join(source, b"files", name), trees.join(source, b"files", b"l" + name[:250]))
     return os.fsencode(source)
-
-
-@pytest.fixture
-def small(source):
-    return trees.small(source)
 
 
 def names_of(source):
@@ -56,7 +51,7 @@ def names_of(source):
 
 
 def csv_rows(out):
-    """The rows as Python's csv gives them, each a dictionary; strict UTF-8, strict CSV."""
+    """The header and the rows, as dictionaries, of strict CSV in strict UTF-8."""
     text = out.decode("utf-8")
     assert text.endswith("\r\n")
     rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
@@ -121,7 +116,7 @@ def test_any_name_survives_null_and_xargs(twinfs, hostile):
         assert passed.stderr == b""
 
 
-def test_text_quotes_so_that_a_shell_reads_any_name_back(twinfs, hostile):
+def test_quoted_names_in_text_can_be_read_by_a_shell(twinfs, hostile):
     in_groups, _ = names_of(hostile)
     lines = [line for line in printed(twinfs, "text", hostile).split(b"\n")
              if line.startswith((b"  kept  ", b"  copy  ", b"  link  "))]
@@ -133,7 +128,7 @@ def test_text_quotes_so_that_a_shell_reads_any_name_back(twinfs, hostile):
     assert set(read[:-1].split(b"\0")) == in_groups
 
 
-def test_xargs_with_redundant_leaves_each_content_once(twinfs, hostile):
+def test_removing_redundant_paths_with_xargs_leaves_each_content_once(twinfs, hostile):
     before = oracle.Source([hostile])
     before.read(before.inodes.values())
     out = printed(twinfs, "null", "--redundant", hostile)
@@ -154,16 +149,16 @@ def test_null_paths_are_absolute_so_that_none_is_an_option(twinfs, tmp_path):
             for path in out[:-1].split(b"\0")} == {True}
 
 
-# what stands beside the names
+# other columns
 
-def test_csv_has_what_json_has(twinfs, small):
+def test_csv_has_the_values_of_json(twinfs, small):
     expected = [[group["hash"], str(group["reclaimable"]), copy["fate"], str(group["size"]),
                  str(copy["inode"]), copy["path"], ""]
                 for group in twinfs.listing(small)["groups"] for copy in group["copies"]]
     assert [list(row.values()) for row in csv_rows(printed(twinfs, "csv", small))[1]] == expected
 
 
-def test_csv_without_groups_has_its_header(twinfs, source):
+def test_csv_without_groups_has_only_the_header(twinfs, source):
     trees.write(trees.join(source, b"alone"), b"alone")
     assert printed(twinfs, "csv", source) == ",".join(GROUP_COLUMNS).encode() + b"\r\n"
     assert printed(twinfs, "jsonl", source) == printed(twinfs, "null", source) == b""
@@ -177,7 +172,7 @@ def test_summary_is_the_same_in_each_format(twinfs, small):
     assert {name: int(value) for name, value in row.items()} == expected["summary"]
 
 
-def test_explained_formats_say_of_each_name_why(twinfs, small):
+def test_explain_gives_a_reason_for_each_name_in_each_format(twinfs, small):
     groups = json.loads(printed(twinfs, "json", "--explain", small))["groups"]
     whys = [copy["why"] for group in groups for copy in group["copies"]]
     assert whys and all(whys)
@@ -193,7 +188,7 @@ def test_explained_formats_say_of_each_name_why(twinfs, small):
     assert all(why in line for why, line in zip(whys, lines))
 
 
-def test_view_prints_what_a_scan_prints(twinfs, hostile):
+def test_listing_of_a_view_equals_that_of_a_scan_in_each_format(twinfs, hostile):
     expected = {name: printed(twinfs, name, hostile) for name in ("csv", "jsonl", "null")}
     with twinfs.mounted(hostile) as view:
         for name, out in expected.items():
@@ -207,14 +202,14 @@ def test_view_prints_what_a_scan_prints(twinfs, hostile):
     ["--format=fdupes", "--explain"], ["--explain", "--summary"], ["--explain", "--singles"],
     ["--singles", "--summary"], ["--redundant", "--singles"],
 ])
-def test_what_has_no_place_in_a_format_is_wrong_usage(twinfs, small, words):
+def test_option_that_a_format_does_not_support_is_wrong_usage(twinfs, small, words):
     result = twinfs("list", *words, small)
     assert result.status == 2
     assert result.out == b""
     assert len(result.errors) == 1
 
 
-def test_full_disk_is_not_taken_for_success_in_any_format(twinfs, small):
+def test_list_to_a_full_disk_fails_in_any_format(twinfs, small):
     twinfs.ok("scan", small)
     twinfs.wrapped = ["sh", "-c", 'exec "$@" >/dev/full', "sh"]
     for name in ("csv", "jsonl", "null"):

@@ -62,7 +62,7 @@ def test_sizes_from_min_to_max_are_printed(twinfs, many):
         group for group in everything if group["size"] <= 5120)
 
 
-def test_larger_files_stay_compared(twinfs, many):
+def test_files_above_max_size_stay_in_their_groups(twinfs, many):
     assert groups_of(twinfs, many, "--max-size=100") != []
     result = twinfs("copies", kept_path(groups_of(twinfs, many, "--top=1")[0]))
     assert result.status == 0 and result.out != b""
@@ -71,7 +71,7 @@ def test_larger_files_stay_compared(twinfs, many):
 # paths
 
 def regex_of(glob):
-    """The glob for folders and files, by rules of its own."""
+    """A regular expression for a glob, made independently of the program."""
     anchored = b"/" in glob
     words = {b"*": b"[^/]*", b"?": b"[^/]"}
     body = b"".join(words.get(letter, re.escape(letter))
@@ -151,7 +151,7 @@ def test_singles_are_in_order(twinfs, many):
 
 @pytest.mark.parametrize("options", [[], ["--sort=size"], ["--sort=path"], ["--path=*.jpg"],
                                      ["--redundant", "--sort=count"]])
-def test_top_is_the_beginning(twinfs, many, options):
+def test_top_prints_the_first_groups(twinfs, many, options):
     everything = groups_of(twinfs, many, *options)
     for count in (1, 2, 7, len(everything), len(everything) + 1, 10**19):
         assert groups_of(twinfs, many, *options, f"--top={count}") == everything[:count]
@@ -164,7 +164,7 @@ def test_top_is_the_beginning(twinfs, many, options):
     ["--path=*.jpg", "--max-size=1500", "--sort=path", "--top=2"], ["--protect={}/a"],
     ["--only={}/photos"], ["--redundant", "--only={}/photos"],
 ])
-def test_figures_are_of_what_is_selected(twinfs, many, options):
+def test_figures_count_the_selection(twinfs, many, options):
     options = [option.format(many) for option in options]
     found = listed(twinfs, many, *options)
     groups, summary = found["groups"], found["summary"]
@@ -178,13 +178,13 @@ def test_figures_are_of_what_is_selected(twinfs, many, options):
         assert listed(twinfs, many, "--summary", *options)["summary"] == summary
 
 
-def test_figures_of_singles_are_of_what_is_selected(twinfs, many):
+def test_figures_of_singles_count_the_selection(twinfs, many):
     found = listed(twinfs, many, "--singles", "--max-size=2k")
     assert found["summary"]["singles"] == len(found["singles"]) == 20
     assert found["summary"]["single_bytes"] == sum(single["size"] for single in found["singles"])
 
 
-def test_figures_of_the_index_are_of_all_of_it(twinfs, many):
+def test_figures_of_the_index_ignore_the_selection(twinfs, many):
     whole, part = (listed(twinfs, many, *options)["summary"] for options in ([], ["--top=1"]))
     for name in ("files", "directories", "bytes", "errors", "pending"):
         assert whole[name] == part[name]
@@ -200,7 +200,7 @@ def test_selection_of_a_view_is_that_of_its_sources(twinfs, many):
         assert result.json["summary"]["groups"] == 5
 
 
-def test_reader_that_has_enough_ends_the_listing_quietly(twinfs, source):
+def test_listing_ends_quietly_if_its_reader_closes_the_pipe(twinfs, source):
     for number in range(3000):
         for copy in (b"one", b"two"):
             trees.write(trees.join(source, copy, b"%d" % number), b"%d" % number)
@@ -225,7 +225,7 @@ def test_wrong_selection_is_wrong_usage(twinfs, many, words):
     assert words[0].split("=")[0] in result.errors[0]
 
 
-def test_json_is_whole_whatever_is_selected(twinfs, many):
+def test_json_is_complete_for_each_selection(twinfs, many):
     for options in (["--path=nothing"], ["--singles", "--path=nothing"], ["--top=1"],
                     ["--redundant", f"--protect={many}"]):
         found = json.loads(twinfs.ok("list", "--format=json", *options, many).out)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A mounted view follows its sources: after `sync` it is what they are."""
+"""A mounted view follows its sources: after `sync` it agrees with them."""
 import errno
 import fnmatch
 import os
@@ -14,16 +14,8 @@ from changes import DATA, OTHER
 from program import end_process, stopped, until
 
 
-@pytest.fixture
-def view(twinfs, source):
-    """A view of the tree that all changes start from."""
-    changes.build(source)
-    with twinfs.mounted(source) as mounted:
-        yield mounted
-
-
 def shown(view, name):
-    """The folder in dups/ that has this copy."""
+    """The name of the folder in dups/ that has this copy."""
     [folder] = [os.fsdecode(folder) for folder, names in view.copies().items()
                 if os.fsencode(name).replace(b"/", oracle.SLASH) in names]
     return folder
@@ -43,20 +35,20 @@ def in_dups(view):
 @pytest.mark.parametrize("change", changes.ALL + changes.WATCHED,
                          ids=lambda change: change.__name__)
 def test_change_is_in_the_view_after_sync(view, source, change):
-    assert view.differences(source) == []  # and the kernel's caches are full
+    assert view.differences(source) == []  # fills the caches of the kernel
     change(source)
     assert view.differences_now(source) == []
 
 
 @pytest.mark.parametrize("change", changes.ALL + changes.WATCHED,
                          ids=lambda change: change.__name__)
-def test_change_of_which_all_is_heard_at_once_is_in_the_view(view, source, change):
+def test_change_whose_events_come_at_once_is_in_the_view(view, source, change):
     with stopped(view.pid):
         change(source)
     assert view.differences_now(source) == []
 
 
-def test_file_whose_other_names_went_with_their_folder_is_as_the_source_has_it(view, source):
+def test_file_whose_other_names_were_removed_with_a_folder_is_right(view, source):
     os.link(source / "b", source / "d/f/link")
     view.sync()
     with stopped(view.pid):
@@ -76,7 +68,7 @@ def test_changes_one_after_the_other_are_in_the_view(view, source):
     assert view.differences_now(source) == []
 
 
-def test_sources_are_followed_each_and_between_each_other(twinfs, tmp_path):
+def test_moves_between_sources_are_followed(twinfs, tmp_path):
     one, two = (tmp_path / name for name in ("one", "two"))
     for root in (one, two):
         changes.build(root)
@@ -111,7 +103,7 @@ def test_globs_with_slashes_follow_a_folder_that_moves(twinfs, source, glob):
 
 # content
 
-def test_new_copy_appears(view, source):
+def test_new_copy_appears_after_sync(view, source):
     trees.write(source / "d/new", DATA)
     trees.write(source / "new", OTHER)
     view.sync()
@@ -121,7 +113,7 @@ def test_new_copy_appears(view, source):
     assert not (view.uniques / "new").exists()
 
 
-def test_new_copy_appears_without_anybody_asking(view, source):
+def test_new_copy_appears_without_sync(view, source):
     trees.write(source / "new", OTHER)
     assert until(lambda: "new" in in_dups(view))
     assert view.differences(source, first_scan=False) == []
@@ -136,7 +128,7 @@ def test_changed_copy_is_unique(view, source):
 
 @pytest.mark.parametrize("kept", ["a", "b"], ids=["kept", "redundant"])
 def test_copy_that_is_open_for_writing_is_pending_and_unique(view, source, kept):
-    """Also before it is closed, and sync does not wait for that."""
+    """Also before the file is closed; sync does not wait for the close."""
     with open(source / kept, "r+b", buffering=0) as file:
         file.write(b"changed")
         view.sync()
@@ -155,7 +147,7 @@ def test_copy_that_is_open_for_writing_is_pending_and_unique(view, source, kept)
     assert view.differences(source, first_scan=False) == []
 
 
-def test_file_that_is_never_at_rest_holds_nothing_up(view, source):
+def test_file_that_grows_all_the_time_delays_no_other(view, source):
     with open(source / "growing", "wb", buffering=0) as file:
         for number in range(20):
             file.write(DATA)
@@ -166,7 +158,7 @@ def test_file_that_is_never_at_rest_holds_nothing_up(view, source):
     assert view.differences_now(source) == []
 
 
-def test_writing_the_same_bytes_again_leaves_a_copy_a_copy(view, source):
+def test_copy_rewritten_with_the_same_bytes_stays_a_copy(view, source):
     for _ in range(5):
         changes.rewrite(source / "b", DATA)
         assert view.differences_now(source) == []
@@ -205,7 +197,8 @@ def test_times_of_folders_are_those_of_the_source(view, source):
 
 @pytest.mark.parametrize("kind", ["renamed", "moved", "exchanged"])
 def test_moved_folder_is_not_read_again(twinfs, source, strace, kind):
-    """2,000 files, half of them copies; and what is in it is followed at its new place."""
+    """The folder has 2,000 files, half of them copies. Changes in it are followed at its new
+    path."""
     trees.many(source / "big/deep/er", 2000, lambda number: b"%06d" % (number // 2), folders=20)
     trees.fill(source, {b"x/other": DATA, b"x/y/other": DATA})
     with twinfs.mounted_and_traced(source) as view:
@@ -227,8 +220,8 @@ def test_moved_folder_is_not_read_again(twinfs, source, strace, kind):
         assert view.differences(source, first_scan=False) == []
 
 
-def test_names_that_meet_in_the_air_are_sorted_out(view, source):
-    """Two folders take each other's name again and again, with files in them."""
+def test_repeated_exchanges_of_names_are_followed(view, source):
+    """Two folders with files exchange their names repeatedly."""
     trees.fill(source, {b"x/e": OTHER, b"x/f/g": b"other"})
     for number in range(50):
         changes.exchange(source / "x", source / "d")
@@ -240,7 +233,7 @@ def test_names_that_meet_in_the_air_are_sorted_out(view, source):
 
 # what cannot be read
 
-def test_locked_folder_is_locked_in_the_view_and_opens_again(
+def test_locked_folder_is_locked_in_the_view_until_it_is_unlocked(
         as_user, tmp_path, fuse_for_users, plain_user):
     source = tmp_path / "source"
     changes.build(source)
@@ -261,8 +254,7 @@ def test_locked_folder_is_locked_in_the_view_and_opens_again(
 
 
 @pytest.mark.parametrize("back", [False, True], ids=["made again", "moved back"])
-def test_source_that_goes_is_missing_and_nothing_follows_from_that(
-        twinfs, source, tmp_path, back):
+def test_missing_source_is_reported_and_its_files_stay(twinfs, source, tmp_path, back):
     changes.build(source)
     other = tmp_path / "other"
     trees.fill(other, {b"z": DATA, b"alone": b"alone"})
@@ -273,7 +265,7 @@ def test_source_that_goes_is_missing_and_nothing_follows_from_that(
         assert [tree.get("missing", False) for tree in view.status()["sources"]] == [True, False]
         assert view.copies() == before
         assert os.listdir(view.uniques / "other") == ["alone"]
-        trees.write(other / "new", b"alone")  # the one that is there is followed on
+        trees.write(other / "new", b"alone")  # the other source is still followed
         assert until(lambda: view.sync() and "other/new" in in_dups(view))
         if back:
             os.rename(tmp_path / "elsewhere", source)
@@ -287,7 +279,7 @@ def test_source_that_goes_is_missing_and_nothing_follows_from_that(
         assert view.differences_now(source, other) == []
 
 
-def test_unlinked_source_is_missing_too(view, source):
+def test_removed_source_is_missing_until_it_is_recreated(view, source):
     trees.remove(source)
     view.sync()
     assert view.status()["sources"][0]["missing"] is True
@@ -298,14 +290,14 @@ def test_unlinked_source_is_missing_too(view, source):
 
 # restarts
 
-def test_what_was_compared_live_is_not_read_after_a_restart(twinfs, source, strace):
+def test_files_compared_by_the_daemon_are_not_read_after_a_restart(twinfs, source, strace):
     changes.build(source)
     with twinfs.mounted(source) as view:
         trees.fill(source, {b"new": OTHER, b"x/y/new": b"small"})
         os.rename(source / "d", source / "moved")
         view.sync()
     assert twinfs.content_read("scan", source, below=source) == []
-    changes.rewrite(source / "b", b"changed while nobody looked")
+    changes.rewrite(source / "b", b"changed without a daemon")
     with twinfs.mounted_and_traced(source) as view:
         view.sync()
         assert {path for _, path in view.reads(source)} <= {
@@ -314,12 +306,12 @@ def test_what_was_compared_live_is_not_read_after_a_restart(twinfs, source, stra
         assert view.differences(source, first_scan=False) == []
 
 
-def test_what_was_followed_outlives_a_killed_daemon(twinfs, source):
+def test_followed_changes_survive_a_killed_daemon(twinfs, source):
     changes.build(source)
     with twinfs.mounted(source) as view:
         changes.rename_a_folder_and_change_what_is_in_it(source)
         view.sync()
-        changes.swap_symlinks(source)  # and this may be lost, and found again
+        changes.swap_symlinks(source)  # possibly not committed before the kill
         changes.change_with_mtime_restored(source)
         end_process(view.pid, 9)
         view.pid = None
@@ -329,7 +321,7 @@ def test_what_was_followed_outlives_a_killed_daemon(twinfs, source):
             assert again.differences_now(source) == []
 
 
-def test_kept_copy_stays_kept_whatever_comes(twinfs, source):
+def test_kept_copy_stays_kept_when_copies_are_added(twinfs, source):
     changes.build(source)
     with twinfs.mounted(source) as view:
         trees.fill(source, {b"0": DATA, b"A": OTHER})
@@ -347,10 +339,10 @@ def test_kept_copy_stays_kept_whatever_comes(twinfs, source):
         assert view.differences(source, first_scan=False) == []
 
 
-# what is in the view while it is not known
+# before the event
 
-def test_file_that_changed_is_never_served_as_what_it_was(view, source):
-    """No sync: each open between the change and its event is stale or the new content."""
+def test_changed_file_is_never_served_with_its_old_content(view, source):
+    """Without sync, each open between the change and its event gives ESTALE or the new content."""
     path = view.dups / shown(view, "b") / "b"
     for number in range(200):
         changes.rewrite(source / "b", b"%07d" % number)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the kernel remembers of a view is exact after each change: no name, listing, attribute or
-page of before is seen after `sync`.  Every test asks before the change, so that it is remembered.
-"""
+"""The kernel's caches of a view are exact after each change: no old name, listing, attribute or
+page is seen after `sync`. Each test fills the caches before the change."""
 import contextlib
 import ctypes
 import errno
@@ -28,13 +27,13 @@ def view(twinfs, source):
 
 
 def group(view, data, tmp_path):
-    """The folder in dups/ that this content has or would have."""
+    """The path in dups/ of the group of this content, which need not exist."""
     path = trees.write(tmp_path / "content", data)
     return view.dups / oracle.hashes([path])[0]
 
 
-def remembered(*paths):
-    """Makes the kernel ask for each of these, and list the folders that they are in; twice."""
+def fill_caches(*paths):
+    """Makes the kernel cache these paths and the listings of their parent directories."""
     for path in 2 * paths:
         with contextlib.suppress(OSError):
             os.lstat(path)
@@ -45,7 +44,7 @@ def remembered(*paths):
 
 # names
 
-def test_name_that_was_not_there_is_found_when_it_comes(view, source, tmp_path):
+def test_new_name_is_found_after_a_negative_lookup(view, source, tmp_path):
     to_come = group(view, OTHER, tmp_path)
     names = [view.uniques / "new", view.uniques / "d/new folder",
              view.uniques / "d/new folder/file", to_come, to_come / "c", to_come / "copy of c",
@@ -53,7 +52,7 @@ def test_name_that_was_not_there_is_found_when_it_comes(view, source, tmp_path):
     for _ in range(2):
         for path in names:
             assert not os.path.lexists(path)
-    remembered(*names)
+    fill_caches(*names)
     trees.fill(source, {b"new": b"one more", b"d/new folder/file": b"another", b"d/new": DATA,
                         b"copy of c": OTHER})
     view.sync()
@@ -62,13 +61,13 @@ def test_name_that_was_not_there_is_found_when_it_comes(view, source, tmp_path):
         assert path.name in os.listdir(path.parent)
 
 
-def test_name_that_goes_is_not_found_any_more(view, source, tmp_path):
+def test_removed_name_is_not_found(view, source, tmp_path):
     copies, pair = group(view, DATA, tmp_path), group(view, b"small", tmp_path)
     names = [copies / "b", copies / "d\u2215e", pair, pair / "h", view.uniques / "lone",
              view.uniques / "d", view.uniques / "d/f"]
     for path in names:
         assert path.exists() and path.name in os.listdir(path.parent)
-    remembered(*names)
+    fill_caches(*names)
     os.unlink(source / "b")
     os.unlink(source / "lone")
     trees.remove(source / "d")
@@ -79,7 +78,7 @@ def test_name_that_goes_is_not_found_any_more(view, source, tmp_path):
             assert path.name not in os.listdir(path.parent)
 
 
-def test_name_comes_and_goes_many_times(view, source, tmp_path):
+def test_name_that_is_created_and_removed_repeatedly_is_right(view, source, tmp_path):
     folder = group(view, OTHER, tmp_path)
     for _ in range(10):
         assert not folder.exists() and folder.name not in os.listdir(view.dups)
@@ -93,7 +92,7 @@ def test_name_comes_and_goes_many_times(view, source, tmp_path):
 
 
 def test_file_that_becomes_redundant_leaves_the_listing_of_uniques(view, source):
-    remembered(view.uniques / "lone", view.uniques / "c")
+    fill_caches(view.uniques / "lone", view.uniques / "c")
     assert {"c", "lone", "large"} <= set(os.listdir(view.uniques))
     changes.rewrite(source / "lone", LARGE)
     view.sync()
@@ -105,8 +104,8 @@ def test_file_that_becomes_redundant_leaves_the_listing_of_uniques(view, source)
     assert (view.uniques / "lone").read_bytes() == LARGER
 
 
-def test_copy_that_takes_the_place_of_the_kept_one_comes_into_uniques(view, source):
-    remembered(view.uniques / "a", view.uniques / "b", view.uniques / "d/e")
+def test_next_kept_copy_appears_in_uniques(view, source):
+    fill_caches(view.uniques / "a", view.uniques / "b", view.uniques / "d/e")
     assert not (view.uniques / "b").exists() and not (view.uniques / "d/e").exists()
     os.unlink(source / "a")
     view.sync()
@@ -117,7 +116,7 @@ def test_copy_that_takes_the_place_of_the_kept_one_comes_into_uniques(view, sour
 
 def test_renamed_folder_is_found_only_under_its_new_name(view, source):
     names = [view.uniques / name for name in ("d", "d/f", "d/f/g", "moved", "moved/f", "moved/f/g")]
-    remembered(*names)
+    fill_caches(*names)
     os.rename(source / "d", source / "moved")
     view.sync()
     assert [path.exists() for path in names] == [False] * 3 + [True] * 3
@@ -127,13 +126,13 @@ def test_renamed_folder_is_found_only_under_its_new_name(view, source):
     assert (view.uniques / "moved/f").read_bytes() == OTHER
 
 
-def test_copies_are_listed_under_the_names_that_they_have_now(view, source, tmp_path):
-    """The kernel keeps the listing of a group's folder, and nobody tells it of a file whose path
-    changed because a folder above it was renamed."""
+def test_copies_are_listed_under_their_current_names(view, source, tmp_path):
+    """A copy gets another name in its group when a folder above it is renamed, so the cached
+    listing of the group must be invalidated."""
     folder = group(view, DATA, tmp_path)
 
     def listed():
-        remembered(folder)
+        fill_caches(folder)
         return {name.replace("\u2215", "/") for name in os.listdir(folder)}
 
     assert listed() == {"a", "b", "d/e"}
@@ -156,7 +155,7 @@ def test_copies_are_listed_under_the_names_that_they_have_now(view, source, tmp_
     assert listed() == {"link", "d/e"}
 
 
-def test_listing_under_way_of_a_folder_that_is_renamed_is_not_kept(view, source, tmp_path):
+def test_listing_that_began_before_a_rename_is_not_cached(view, source, tmp_path):
     trees.fill(source, {b"d/%s" % (b"%0200d" % number): DATA for number in range(500)})
     view.sync()
     folder = group(view, DATA, tmp_path)
@@ -171,11 +170,11 @@ def test_listing_under_way_of_a_folder_that_is_renamed_is_not_kept(view, source,
         assert not [name for name in now if name.startswith("d\u2215")]
 
 
-def test_kind_of_a_name_changes(view, source):
+def test_changed_file_type_is_shown(view, source):
     path = view.uniques / "c"
     for make in (os.mkdir, os.mkfifo, lambda name: os.symlink("a", name),
                  lambda name: trees.write(name, b"file again")):
-        remembered(path)
+        fill_caches(path)
         if (source / "c").is_dir():
             os.rmdir(source / "c")
         else:
@@ -191,7 +190,7 @@ def test_kind_of_a_name_changes(view, source):
         assert os.readlink(view.uniques / "link") == target
 
 
-def test_walk_over_what_the_kernel_has_takes_no_request(view, source):
+def test_walk_over_cached_folders_makes_no_requests(view, source):
     def system_calls_that_read():
         with open(f"/proc/{view.pid}/io", encoding="ascii") as file:
             return int(dict(line.split(":") for line in file)["syscr"])
@@ -214,7 +213,7 @@ def test_walk_over_what_the_kernel_has_takes_no_request(view, source):
 FIELDS = ("st_mode", "st_uid", "st_gid", "st_size", "st_mtime_ns", "st_nlink")
 
 
-def test_attributes_are_those_of_now(view, source):
+def test_attributes_are_current(view, source):
     def change_owner():
         with contextlib.suppress(PermissionError):
             os.chown(source / "lone", 1, 2)
@@ -225,7 +224,7 @@ def test_attributes_are_those_of_now(view, source):
                    lambda: changes.rewrite(source / "lone", b"longer" * 1000),
                    lambda: os.link(source / "lone", source / "d/link"),
                    lambda: os.unlink(source / "d/link")):
-        remembered(shown)
+        fill_caches(shown)
         change()
         view.sync()
         here, there = os.stat(shown), os.stat(source / "lone")
@@ -233,9 +232,9 @@ def test_attributes_are_those_of_now(view, source):
             getattr(there, name) for name in FIELDS]
 
 
-def test_attributes_of_copies_are_those_of_now_in_dups(view, source, tmp_path):
+def test_attributes_of_copies_in_dups_are_current(view, source, tmp_path):
     shown = group(view, DATA, tmp_path) / "b"
-    remembered(shown)
+    fill_caches(shown)
     os.chmod(source / "b", 0o604)
     os.utime(source / "b", ns=(5, 7))
     view.sync()
@@ -244,8 +243,8 @@ def test_attributes_of_copies_are_those_of_now_in_dups(view, source, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["dups", "group", "uniques"])
-def test_ctime_of_a_folder_moves_with_its_listing(view, source, tmp_path, where):
-    """Programs that keep listings (and NFS) look at nothing else."""
+def test_ctime_of_a_folder_changes_with_its_listing(view, source, tmp_path, where):
+    """NFS and programs that cache listings compare the ctime only."""
     folder = {"dups": view.dups, "group": group(view, DATA, tmp_path),
               "uniques": view.uniques}[where]
     seen = {os.stat(folder).st_ctime_ns}
@@ -261,7 +260,7 @@ def test_ctime_of_a_folder_moves_with_its_listing(view, source, tmp_path, where)
     assert len(seen) > 2
 
 
-def test_xattrs_are_those_of_now(view, source, tmp_path):
+def test_xattrs_are_current(view, source, tmp_path):
     shown = group(view, DATA, tmp_path) / "b"
     assert os.getxattr(shown, "user.twinfs.copies") == b"3"
     os.unlink(source / "a")
@@ -276,7 +275,7 @@ def test_xattrs_are_those_of_now(view, source, tmp_path):
     assert path == os.fsencode(source / "renamed")
 
 
-def test_listing_that_is_under_way_loses_nothing_that_stays(view, source):
+def test_listing_during_changes_has_all_names_that_stay(view, source):
     trees.many(source / "many", 3000, lambda number: b"%d" % number, folders=1)
     view.sync()
     stays = {f"{number:06}" for number in range(3000) if number % 3}
@@ -321,12 +320,11 @@ class SlowReader:
 
 
 @pytest.mark.skipif(SlowReader.GETDENTS64 is None, reason="number of the system call not known")
-def test_copies_that_stay_are_listed_once_by_all_readers_whatever_else_is_listed(
-        twinfs, source, tmp_path):
+def test_copies_that_stay_are_listed_once_by_each_of_several_readers(twinfs, source, tmp_path):
     everywhere = b"one for all"
     for number in range(60):
         trees.write(source / f"early/{number}", everywhere)
-    twinfs.ok("scan", source)  # so that these are listed first
+    twinfs.ok("scan", source)  # gives these the first ids, so that they are listed first
     stays = {f"stays\u2215{number}" for number in range(400)}
     for number in range(200):
         path = trees.write(source / f"stays/{number}", everywhere)
@@ -344,7 +342,7 @@ def test_copies_that_stay_are_listed_once_by_all_readers_whatever_else_is_listed
                     reader.step()
             for number in range(3 * turn, 3 * turn + 3):
                 os.unlink(source / f"early/{number}")
-            os.rename(source / "pairs", source / "moved")  # drops what the kernel remembers
+            os.rename(source / "pairs", source / "moved")  # invalidates cached listings
             view.sync()
             os.rename(source / "moved", source / "pairs")
             view.sync()
@@ -360,7 +358,7 @@ def test_copies_that_stay_are_listed_once_by_all_readers_whatever_else_is_listed
 
 # handles
 
-def test_handle_of_a_folder_lists_what_is_there_now(view, source):
+def test_open_folder_lists_its_current_names(view, source):
     handle = os.open(view.uniques / "d", os.O_RDONLY | os.O_DIRECTORY)
     try:
         assert set(os.listdir(handle)) == {"f"}
@@ -374,8 +372,8 @@ def test_handle_of_a_folder_lists_what_is_there_now(view, source):
 
 
 @pytest.mark.parametrize("name", ["large", "large copy"])
-def test_open_file_is_read_on_after_a_rename(view, source, tmp_path, name):
-    view.sync()  # what is made right before it is mounted is in doubt
+def test_open_file_can_be_read_on_after_a_rename(view, source, tmp_path, name):
+    view.sync()  # a rename of a fresh file would be untrusted
     with open(group(view, LARGE, tmp_path) / name, "rb", buffering=0) as file:
         data = file.read(100_000)
         os.rename(source / name, source / "d/renamed")
@@ -394,7 +392,7 @@ def test_open_file_that_was_removed_is_stale(view, source):
 
 
 def stale_or(content, read):
-    """Whether reading gives this content as a whole, or an error that says why not."""
+    """Whether reading gives this whole content, or fails with ESTALE or ENOENT."""
     try:
         return read() == content
     except OSError as error:
@@ -433,9 +431,8 @@ def test_pages_of_the_old_content_are_never_read_again(view, source):
         assert shown.read_bytes() == data
 
 
-def test_open_handle_of_a_copy_that_was_rewritten_is_no_way_to_the_new_bytes(
-        view, source, tmp_path):
-    """Under the name of a hash nothing else is ever read."""
+def test_open_copy_that_was_rewritten_never_gives_the_new_bytes(view, source, tmp_path):
+    """A path in dups/ gives the content of its hash or an error."""
     path = group(view, DATA, tmp_path) / "b"
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -448,16 +445,16 @@ def test_open_handle_of_a_copy_that_was_rewritten_is_no_way_to_the_new_bytes(
 
 
 def close_anyhow(handle):
-    """The kernel closes it, but says EIO where it has given the inode up."""
+    """Closes a descriptor. The kernel returns EIO if it has dropped the inode."""
     with contextlib.suppress(OSError):
         os.close(handle)
 
 
-VERSIONS = 4096  # that the number of a node can tell apart
+VERSIONS = 4096  # versions of a file that node numbers tell apart
 
 
-def test_open_file_never_gives_another_content_when_numbers_of_versions_come_again(twinfs, source):
-    """Each close of a writer is a version: thousands come at once by as many hard links."""
+def test_open_file_never_gives_another_content_when_version_numbers_wrap(twinfs, source):
+    """Each close by a writer makes a version. Thousands of hard links make thousands at once."""
     old, new = trees.content("old", 5000), trees.content("new", 5000)
     trees.fill(source, {b"f": old, b"g": old})
     for number in range(VERSIONS - 20):
@@ -478,7 +475,7 @@ def test_open_file_never_gives_another_content_when_numbers_of_versions_come_aga
         for _ in range(30):
             close_as_writer("f")
             view.sync()
-            for opened in (held, path):  # without looking up its name
+            for opened in (held, path):  # opens again without a lookup
                 with contextlib.suppress(OSError), \
                         open(f"/proc/self/fd/{opened}", "rb") as again:
                     assert again.read() == old, "bytes of another version"

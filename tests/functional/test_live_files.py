@@ -23,13 +23,6 @@ READERS = 50
 ENDED = (0, errno.ECANCELED, errno.ENOTCONN, errno.ECONNABORTED)  # of a read of sync
 
 
-@pytest.fixture
-def view(twinfs, source):
-    changes.build(source)
-    with twinfs.mounted(source) as mounted:
-        yield mounted
-
-
 def folder_of(view, path):
     return view.dups / oracle.hashes([path])[0]
 
@@ -60,8 +53,8 @@ def test_sync_gives_a_generation_that_grows_with_changes(view, source):
     assert view.sync() > first
 
 
-def test_sync_waits_anew_at_each_reading(view, source):
-    """By one program that holds it open, too."""
+def test_each_read_of_sync_waits_again(view, source):
+    """Also if one program keeps the file open."""
     folder = folder_of(view, source / "a")
     with open(view.path / ".twinfs/sync", "rb", buffering=0) as file:
         for number in range(5):
@@ -109,7 +102,7 @@ def test_reader_of_sync_can_be_killed(view, source):
 # events
 
 class Follower:
-    """Reads events without waiting for any, and waits with poll(2)."""
+    """Reads events without blocking, and waits with poll(2)."""
 
     def __init__(self, view):
         self.handle = os.open(view.events, os.O_RDONLY | os.O_NONBLOCK)
@@ -117,7 +110,7 @@ class Follower:
         self.take()
 
     def take(self):
-        """Read all that is there."""
+        """Reads all available events."""
         with contextlib.suppress(BlockingIOError):
             while piece := os.read(self.handle, 1 << 16):
                 self.rest += piece
@@ -125,7 +118,7 @@ class Follower:
         self.lines += [json.loads(line) for line in whole]
 
     def wait(self, claim):
-        """The first line of which the claim holds."""
+        """Returns the first line for which the claim holds."""
         poll = select.poll()
         poll.register(self.handle, select.POLLIN)
         for _ in range(100_000):
@@ -151,7 +144,7 @@ def follower(view):
 
 
 def event(kind, **fields):
-    """A claim: the line is of this kind and has these fields."""
+    """Returns a claim: a line is of this kind and has these fields."""
     def claim(line):
         if "path" in fields and (line["event"] != kind
                                  or path_of(line) != os.fsencode(fields["path"])):
@@ -161,7 +154,7 @@ def event(kind, **fields):
     return claim
 
 
-def test_poll_tells_of_a_new_group_and_its_copies(follower, view, source):
+def test_poll_reports_a_new_group_and_its_copies(follower, view, source):
     [name] = oracle.hashes([source / "c"])
     trees.write(source / "new", OTHER)
     line = follower.wait(event("group_appeared", hash=name))
@@ -170,7 +163,7 @@ def test_poll_tells_of_a_new_group_and_its_copies(follower, view, source):
     follower.wait(lambda line: event("group_changed", hash=name)(line) and line["copies"] == 3)
 
 
-def test_poll_rests_while_nothing_happens(follower, view):
+def test_poll_does_not_return_while_nothing_happens(follower, view):
     view.sync()
     follower.take()
     poll = select.poll()
@@ -188,7 +181,7 @@ def test_events_name_files_that_became_redundant_or_unique(follower, view, sourc
     assert line["hash"] == name
 
 
-def test_events_tell_when_a_group_goes(follower, view, source):
+def test_event_reports_a_group_that_vanished(follower, view, source):
     [name] = oracle.hashes([source / "h"])
     changes.rewrite(source / "h", b"other")
     follower.wait(event("group_gone", hash=name))
@@ -229,8 +222,8 @@ def test_tail_follows_events(view, source):
             tail.kill()
 
 
-def test_slow_reader_is_told_how_much_it_missed(view, source):
-    """More than a MiB of lines, and the daemon waits for nobody."""
+def test_slow_reader_gets_the_number_of_missed_events(view, source):
+    """The lines take more than a MiB, and the daemon does not wait for readers."""
     with Follower(view) as slow, Follower(view) as quick:
         for folder in range(5):
             for number in range(1000):
@@ -251,7 +244,7 @@ def test_slow_reader_is_told_how_much_it_missed(view, source):
 
 # pending, metrics
 
-def test_pending_lists_what_waits_and_no_more(view, source):
+def test_pending_lists_exactly_the_files_that_wait(view, source):
     odd = trees.write(trees.join(source, b"odd\n\xff"))
     with open(odd, "r+b", buffering=0) as one, open(source / "c", "r+b", buffering=0) as two:
         one.write(DATA)
@@ -264,7 +257,7 @@ def test_pending_lists_what_waits_and_no_more(view, source):
     assert view.status()["pending"] == 0
 
 
-def test_metrics_are_those_of_status_in_prometheus_format(view, source):
+def test_metrics_have_the_figures_of_status(view, source):
     trees.write(source / "new", OTHER)
     view.sync()
     metrics, status = view.metrics(), view.status()
@@ -290,7 +283,7 @@ def test_parser_of_metrics_is_strict():
 
 # commands
 
-def test_list_of_a_view_has_what_was_just_made(view, twinfs, source):
+def test_list_of_a_view_has_a_file_made_just_before(view, twinfs, source):
     for number in range(5):
         new = source / f"new {number}"
         trees.write(new, OTHER)
@@ -345,7 +338,7 @@ def in_group(pid, group):
 
 @contextlib.contextmanager
 def following(twinfs, mount, *command):
-    """scripts/on-duplicate, from when it follows; gives its process."""
+    """Runs scripts/on-duplicate and yields its process once it has opened the events."""
     words = [SCRIPTS / "on-duplicate", mount, *command]
     process = subprocess.Popen(words, env=twinfs.environment, start_new_session=True)
     try:
@@ -355,7 +348,7 @@ def following(twinfs, mount, *command):
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        for pid in twinfs.session.processes():  # what the script had started dies a moment later
+        for pid in twinfs.session.processes():  # children of the script end a moment later
             if in_group(pid, process.pid):
                 assert wait_ended(pid)
 
@@ -371,8 +364,8 @@ def test_script_runs_a_command_for_each_new_duplicate(twinfs, view, source, tmp_
     assert path_of(json.loads(line)) == os.fsencode(source / "new")
 
 
-def test_script_takes_what_events_may_hold(twinfs, tmp_path):
-    """The lines are made here: odd paths, and lines about something else."""
+def test_script_handles_odd_paths_and_other_events(twinfs, tmp_path):
+    """The events are made by the test: odd paths, and events of other kinds."""
     (tmp_path / ".twinfs").mkdir()
     events, found = tmp_path / ".twinfs/events", tmp_path / "found"
     events.touch()
@@ -389,7 +382,7 @@ def test_script_takes_what_events_may_hold(twinfs, tmp_path):
                                          f"{tmp_path}/dups/{'4' * 32}~2"]
 
 
-def test_scripts_say_how_they_are_used():
+def test_scripts_print_their_usage():
     for name in ("on-duplicate", "bench"):
         run = subprocess.run([SCRIPTS / name, "--help"], check=True, capture_output=True,
                              text=True)

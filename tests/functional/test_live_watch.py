@@ -88,10 +88,9 @@ def test_nothing_is_watched_where_that_is_asked_for(twinfs, source):
 
 @pytest.mark.parametrize("words", [["--watch=magic"], ["--watch=poll", "--interval=soon"],
                                    ["--rescan-interval=-1s"]])
-def test_wrong_words_about_watching_are_wrong_usage(twinfs, source, tmp_path, words):
+def test_wrong_words_about_watching_are_wrong_usage(twinfs, source, mount, words):
     changes.build(source)
-    (tmp_path / "mount").mkdir()
-    result = twinfs("mount", *words, source, tmp_path / "mount")
+    result = twinfs("mount", *words, source, mount)
     assert result.status == 2, result
     assert words[-1].split("=")[0].lstrip("-") in result.errors[0]
 
@@ -225,10 +224,9 @@ def inside(session, tmp_path):
     return program
 
 
-def test_folders_that_got_no_watch_are_reported_as_soon_as_the_view_is_mounted(inside, source):
+def test_folders_that_got_no_watch_are_reported_as_soon_as_the_view_is_mounted(
+        inside, source, mount):
     trees.many(source, 600, lambda number: b"%d" % number, folders=FOLDERS)
-    mount = source.parent / "mount"
-    mount.mkdir()
     words = ("mount", "-f", "--wait", "--interval=1h", source, mount)
     with inside.started(*words) as process:
         at = Path(f"/proc/{process.pid}/root{mount}")
@@ -247,11 +245,9 @@ def test_folders_that_got_no_watch_are_reported_as_soon_as_the_view_is_mounted(i
             process.wait(TIMEOUT)
 
 
-def test_folders_that_cannot_be_watched_are_polled_and_told_of(inside, source):
+def test_folders_that_cannot_be_watched_are_polled_and_told_of(inside, source, mount):
     changes.build(source)
     trees.many(source / "many", 600, lambda number: b"%d" % (number // 2), folders=FOLDERS)
-    mount = source.parent / "mount"
-    mount.mkdir()
     words = ("mount", "-f", "--wait", "--interval=1s", source, mount)
     with inside.started(*words) as process:
         inside.pid, inside.user = process.pid, "inside"

@@ -9,15 +9,9 @@ import subprocess
 
 import backups
 import oracle
-import pytest
 import trees
 import walk
 from program import path_of
-
-
-@pytest.fixture
-def mixed(source):
-    return trees.mixed(source)
 
 
 def lines_of(result):

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import backups
+import oracle
 import pytest
 import trees
 import walk
 from pages import Page
-from program import Result, path_of
-from test_faults import truth
+from program import Result
 
 TOOL = Path(os.environ["TWINFS"]).resolve().parents[1] / "tests/tools/failing_memory.so"
 PLACES = os.environ.get("TWINFS_MEMORY_PLACES", "10")
@@ -118,25 +118,20 @@ def tree(source):
 
 def wrong_afterwards(twinfs, source, right):
     result = twinfs("list", "--format=json", source)
-    if result.status != 0 or groups_of(result) != right:
+    if result.status != 0 or result.groups != right:
         return f"the next run is wrong: {result}"
     return None
-
-
-def groups_of(result):
-    return {frozenset(path_of(copy) for copy in group["copies"])
-            for group in result.json["groups"]}
 
 
 # reading
 
 @pytest.mark.parametrize("words", [["scan"], ["list", "--format=json"]], ids="-".join)
 def test_index_is_right_or_says_that_it_is_not(places, tree, words):
-    right, before = truth(tree), contents(tree)
+    right, before = oracle.path_groups(tree), contents(tree)
 
     def judge(result, twinfs):
         problem = badly_ended(result)
-        if words[0] == "list" and result.status == 0 and groups_of(result) != right:
+        if words[0] == "list" and result.status == 0 and result.groups != right:
             problem = "prints something else and says nothing"
         if contents(tree) != before:
             problem = "the source is changed"
@@ -230,13 +225,13 @@ def judge_view(result, twinfs, tree, right):
 
 
 def test_view_is_right_or_ends_with_an_error(places, tree):
-    right = truth(tree)
+    right = oracle.path_groups(tree)
     places.each(lambda program: mount(program, tree),
                 lambda result, twinfs: judge_view(result, twinfs, tree, right))
 
 
 def test_view_is_right_or_ends_with_an_error_where_libfuse_gets_no_memory(places, tree):
-    right = truth(tree)
+    right = oracle.path_groups(tree)
     places.each(lambda program: mount(program, tree),
                 lambda result, twinfs: judge_view(result, twinfs, tree, right), "libfuse3.so")
 

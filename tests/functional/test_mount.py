@@ -13,18 +13,6 @@ import trees
 from program import end_process, is_mounted, stopped, until, wait_ended
 
 
-@pytest.fixture
-def small(source):
-    return trees.small(source)
-
-
-@pytest.fixture
-def mount(tmp_path):
-    path = tmp_path / "mount"
-    path.mkdir()
-    return path
-
-
 def status_of(mount):
     return json.loads((mount / ".twinfs/status.json").read_bytes())
 
@@ -143,8 +131,7 @@ def test_dead_mount_of_a_killed_daemon_is_replaced(twinfs, small):
         assert not is_mounted(dead.path)
 
 
-def test_dead_mount_can_be_replaced_as_a_plain_user(
-        as_user, tmp_path, plain_user, fuse_for_users):
+def test_dead_mount_can_be_replaced_as_a_plain_user(as_user, tmp_path, plain_user, fuse_for_users):
     source = trees.small(tmp_path / "source")
     subprocess.run(["chown", "-hR", str(plain_user.pw_uid), source], check=True)
     with as_user.mounted(source) as dead:

@@ -32,13 +32,6 @@ SHORT = {errno.ENOMEM, errno.EIO, errno.EAGAIN, errno.ESTALE, errno.EMFILE, errn
 ENDED = {errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT, errno.EIO, errno.ENODEV, errno.EINTR}
 
 
-@pytest.fixture
-def view(twinfs, source):
-    changes.build(source)
-    with twinfs.mounted(source) as mounted:
-        yield mounted
-
-
 # unmounting
 
 def test_daemon_ends_with_the_last_user_of_a_view_that_was_unmounted(view, root_only):
@@ -197,12 +190,11 @@ def test_start_without_memory_fails_and_the_next_one_is_right(plain_build, twinf
 
 def test_start_without_threads_fails_or_serves_with_those_there_are(twinfs, source, strace):
     trees.small(source)
-    twinfs.environment["ASAN_OPTIONS"] += ":detect_leaks=0"  # that traces, too
     served = 0
     for number in range(1, THREADS_MAX):
-        twinfs.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=clone3", "-e",
-                          f"inject=clone3:error=EAGAIN:when={number}+"]
-        with twinfs.mounted_in_front(source) as (process, view):
+        traced = twinfs.under_strace("-e", "trace=clone3", "-e",
+                                     f"inject=clone3:error=EAGAIN:when={number}+")
+        with traced.mounted_in_front(source) as (process, view):
             if view:
                 assert (view.uniques / "letters/a.txt").exists()
         assert process.returncode == 0 or process.returncode == 1 and process.output[1], number

@@ -10,16 +10,8 @@ import subprocess
 
 import changes
 import oracle
-import pytest
 import trees
 from changes import DATA
-
-
-@pytest.fixture
-def view(twinfs, source):
-    changes.build(source)
-    with twinfs.mounted(source) as mounted:
-        yield mounted
 
 
 def names(root):
@@ -29,7 +21,7 @@ def names(root):
     return {entry.path for entry in found} - folders, folders
 
 
-def remembered(*paths):
+def fill_caches(*paths):
     """Makes the kernel ask for each of these, and list the folders that they are in; twice."""
     for path in 2 * paths:
         for folder in (path, path.parent):
@@ -92,7 +84,7 @@ def test_rsync_copies_redundant_and_a_second_run_copies_nothing(twinfs, source, 
 
 def test_copy_that_comes_brings_all_folders_above_it(view, source):
     deep = view.redundant / "new/deep/folder/copy"
-    remembered(*list(deep.parents)[:4], deep)
+    fill_caches(*list(deep.parents)[:4], deep)
     assert not os.path.lexists(view.redundant / "new")
     trees.write(source / "new/deep/folder/copy", DATA)
     trees.write(source / "new/other/alone", b"not a copy of anything")
@@ -108,7 +100,7 @@ def test_last_copy_that_goes_takes_all_folders_above_it_along(view, source):
     trees.write(source / "new/other/alone", b"not a copy of anything")
     view.sync()
     deep = view.redundant / "new/deep/folder/copy"
-    remembered(*list(deep.parents)[:4], deep)
+    fill_caches(*list(deep.parents)[:4], deep)
     trees.write(source / "new/deep/folder/copy", b"another content")
     view.sync()
     assert not os.path.lexists(view.redundant / "new/deep")
@@ -130,7 +122,7 @@ def test_copy_comes_and_goes_many_times(view, source):
 
 
 def test_copy_that_takes_the_place_of_the_kept_one_leaves_redundant(view, source):
-    remembered(view.redundant / "b", view.redundant / "d/e")
+    fill_caches(view.redundant / "b", view.redundant / "d/e")
     assert not (view.redundant / "a").exists()
     os.unlink(source / "a")
     view.sync()
@@ -141,7 +133,7 @@ def test_copy_that_takes_the_place_of_the_kept_one_leaves_redundant(view, source
 
 def test_renamed_folder_is_found_only_under_its_new_name(view, source):
     paths = [view.redundant / name for name in ("d", "d/e", "moved", "moved/e")]
-    remembered(*paths)
+    fill_caches(*paths)
     for old, new in (("d", "moved"), ("moved", "d"), ("d", "moved")):
         os.rename(source / old, source / new)
         view.sync()
@@ -170,7 +162,7 @@ def test_tree_of_a_source_is_there_while_it_holds_a_copy(twinfs, tmp_path):
     os.unlink(tmp_path / "three/d/same")
     with twinfs.mounted(*roots) as view:
         assert os.listdir(view.redundant) == ["two"]
-        remembered(view.redundant / "one", view.redundant / "two/d", view.redundant / "three")
+        fill_caches(view.redundant / "one", view.redundant / "two/d", view.redundant / "three")
         assert view.differences(*roots) == []
         trees.write(tmp_path / "three/new", b"in both")
         os.unlink(tmp_path / "two/d/same")

@@ -254,7 +254,7 @@ def test_what_is_not_complete_is_said_and_is_the_exit_status(as_user, source):
 # names
 
 def check_harmless(page, pictures="data:"):
-    """Nothing in it loads, runs or leads anywhere, and no byte of a name is obeyed."""
+    """Asserts that nothing on the page loads, runs or leads away, and that no name has controls."""
     elements = list(page.root.all_elements())
     assert {element.tag for element in elements} - TAGS == set()
     assert not [name for element in elements for name in element.attributes
@@ -488,7 +488,7 @@ def test_pictures_are_made_small_and_what_is_none_has_none(twinfs, album, decode
 
 
 def test_picture_is_decoded_only_when_all_rights_are_given_up(twinfs, album, decodes, strace,
-                                                             plain_build):
+                                                              plain_build):
     twinfs.ok("scan", album)
     result, trace = twinfs.traced(
         "report", "--html=-", album, calls="trace=execve,prlimit64,landlock_restrict_self,seccomp,"

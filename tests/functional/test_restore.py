@@ -16,17 +16,6 @@ import walk
 from backups import STATE, check_same, regular_files, restore, small_backup
 from disks import disk
 
-
-@pytest.fixture
-def everything(source):
-    return backups.everything(source)
-
-
-@pytest.fixture
-def target(tmp_path):
-    return tmp_path / "target"
-
-
 # the whole way
 
 
@@ -44,8 +33,7 @@ def test_what_rsync_cannot_copy_is_restored_too(twinfs, source, tmp_path, target
     assert backups.differences(source, target) == []
 
 
-def test_source_of_extreme_depth_is_restored_from_the_view_itself(twinfs, source, tmp_path,
-                                                                  target):
+def test_source_of_extreme_depth_is_restored_from_the_view_itself(twinfs, source, tmp_path, target):
     trees.deep(source)
     with twinfs.mounted(source) as view:
         backup = backups.Backup(tmp_path / "manifest", view.uniques)

@@ -15,11 +15,6 @@ from program import Program
 ENDED = -signal.SIGKILL
 
 
-@pytest.fixture
-def target(tmp_path):
-    return tmp_path / "target"
-
-
 CALLS = {
     "mkdirat": (1, 2, 10), "renameat2": (1, 5, 50), "linkat": (1, 4), "openat": (40, 85),
     "write": (2, 30), "chmod": (1, 20, 60), "utimensat": (1, 50, 75),

@@ -6,10 +6,10 @@ import random
 import re
 import shutil
 
+import oracle
 import pytest
 import trees
 from rotating import aged_tree, recorded_writes
-from test_scan import oracle_groups
 
 FILES = 300
 PAGE = 4096
@@ -74,7 +74,7 @@ def test_rotating_disk_is_read_in_the_order_of_the_disk(twinfs, make_disk):
     with disk.served():
         other = head_of(twinfs, disk, "--disk=solid", index="other")
         work = head_of(twinfs, disk, "--disk=rotating")
-        assert twinfs.groups(disk.root) == oracle_groups(disk.root)
+        assert twinfs.groups(disk.root) == oracle.path_groups(disk.root)
     assert len(other.reads) > FILES / 2
     assert work.backward < len(work.reads) / 8
     assert work.backward < other.backward / 3
@@ -87,7 +87,7 @@ def test_rotating_disk_is_found_by_the_time_that_reads_take(twinfs, make_disk):
     with disk.served():
         other = head_of(twinfs, disk, "--disk=solid", index="other")
         work = head_of(twinfs, disk)
-        assert twinfs.groups(disk.root) == oracle_groups(disk.root)
+        assert twinfs.groups(disk.root) == oracle.path_groups(disk.root)
     assert work.backward < other.backward / 2
 
 
@@ -102,7 +102,7 @@ def test_what_is_cached_is_read_in_any_order_whatever_the_disk_says(twinfs, make
     disk = make_disk(time_scale=0)
     disk.fill(small_files)
     with disk.served():
-        assert oracle_groups(disk.root)  # reads them
+        assert oracle.path_groups(disk.root)  # reads them
         assert asked_for_places(twinfs, disk.root) == 0
         told = twinfs.with_index(twinfs.folder / "other")
         assert asked_for_places(told, disk.root, "--disk=rotating") > FILES / 2
@@ -133,7 +133,7 @@ def test_large_files_are_compared_a_long_piece_of_each_at_a_time(twinfs, make_di
     with disk.served():
         other = head_of(twinfs, disk, "--disk=solid", index="other")
         work = head_of(twinfs, disk, "--disk=rotating")
-        assert twinfs.groups(disk.root) == oracle_groups(disk.root)
+        assert twinfs.groups(disk.root) == oracle.path_groups(disk.root)
     assert work.seeks < other.seeks / 4
 
 
@@ -141,7 +141,7 @@ def test_large_files_are_compared_a_long_piece_of_each_at_a_time(twinfs, make_di
 def test_every_kind_of_file_is_grouped_alike_whatever_the_disk(twinfs, source, disk):
     trees.mixed(source)
     twinfs.ok("scan", f"--disk={disk}", source)
-    assert twinfs.groups(source) == oracle_groups(source)
+    assert twinfs.groups(source) == oracle.path_groups(source)
 
 
 def test_files_that_come_later_are_compared_in_the_order_of_the_disk_too(twinfs, source):

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""No step is quadratic: each of these takes seconds, or, were one quadratic, far longer than
-the guard allows.  No time is asserted."""
+"""No step is quadratic. Each test takes seconds; a quadratic step would exceed the limit of the
+guard by far. No time is asserted."""
 import os
 import resource
 import subprocess
 from pathlib import Path
 
 import collide
+import oracle
 import pytest
 import trees
-from test_scan import oracle_groups
 
 COUNT = 100_000
 
@@ -28,7 +28,7 @@ def one_folder(scratch):
     return trees.many(scratch / "flat", COUNT, data, folders=1)
 
 
-def test_one_group_of_100_000_copies(twinfs, copies):
+def test_one_group_of_100_000_copies_is_listed(twinfs, copies):
     summary = twinfs.ok("list", "--format=json", "--summary", copies).json["summary"]
     assert (summary["groups"], summary["redundant_files"]) == (1, COUNT - 1)
     assert len(twinfs.ok("list", "--format=fdupes", copies).lines) >= COUNT
@@ -39,12 +39,12 @@ def limit_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
 
 
-def test_view_of_100_000_files_with_1024_descriptors(twinfs, copies):
+def test_view_of_100_000_files_needs_no_more_than_1024_descriptors(twinfs, copies):
     twinfs.wrapped = ["sh", "-c", 'ulimit -n 1024; exec "$@"', "sh"]
     with twinfs.mounted(copies) as view:
         found = subprocess.run(["find", view.path, "-type", "f", "-size", "19c"], check=True,
                                capture_output=True, preexec_fn=limit_descriptors)
-        assert len(found.stdout.splitlines()) == 2 * COUNT  # copies, and each once in its tree
+        assert len(found.stdout.splitlines()) == 2 * COUNT  # dups/ and one other tree
         [folder] = os.listdir(view.dups)
         names = os.listdir(view.dups / folder)
         assert len(names) == len(set(names)) == COUNT
@@ -54,7 +54,7 @@ def test_view_of_100_000_files_with_1024_descriptors(twinfs, copies):
         assert "Max open files            1024" in limits
 
 
-def test_one_folder_of_100_000_names_of_one_size(twinfs, one_folder):
+def test_folder_of_100_000_names_of_one_size_is_shown(twinfs, one_folder):
     groups = twinfs.groups(one_folder)
     assert sorted(map(len, groups)) == [2] * 10
     with twinfs.mounted(one_folder) as view:
@@ -63,14 +63,14 @@ def test_one_folder_of_100_000_names_of_one_size(twinfs, one_folder):
         assert (view.uniques / "000/000007").read_bytes() == b"%016d" % 7
 
 
-def test_files_that_differ_only_at_their_end(twinfs, source):
+def test_files_that_differ_only_at_their_end_are_told_apart(twinfs, source):
     data = trees.content("end", 60_000)
     for number in range(2000):
         trees.write(source / f"{number}", data + b"%05d" % (number // 2))
     assert len(twinfs.groups(source)) == 1000
 
 
-def test_collisions(twinfs, source):
+def test_thousand_collisions_are_told_apart(twinfs, source):
     collide.write_long_contents(os.fspath(source / "a"), 1000, 65536, 50_000)
     collide.write_long_contents(os.fspath(source / "b"), 1000, 65536, 50_000)
     groups = twinfs.listing(source)["groups"]
@@ -79,18 +79,18 @@ def test_collisions(twinfs, source):
     assert len({group["hash"][:32] for group in groups}) == 1
 
 
-def test_rescan_of_what_did_not_change(twinfs, copies, one_folder):
+def test_rescan_without_a_change_gives_the_same_groups(twinfs, copies, one_folder):
     first = twinfs.ok("list", "--format=json", "--summary", copies, one_folder).json["summary"]
     assert first["groups"] == 11
     again = twinfs.ok("list", "--format=json", "--summary", copies, one_folder).json["summary"]
     assert again == first
 
 
-def test_removal_of_a_large_group(twinfs, scratch):
+def test_group_that_lost_most_of_its_copies_is_right(twinfs, scratch):
     root = trees.many(scratch / "removed", COUNT // 2, lambda number: b"soon gone")
     twinfs.ok("scan", root)
     for name in os.listdir(root)[1:]:
         trees.remove(trees.join(root, name))
     [group] = groups = twinfs.groups(root)
     assert len(group) == COUNT // 200
-    assert groups == oracle_groups(root)
+    assert groups == oracle.path_groups(root)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A scan option of a command is obeyed or refused, whoever maintains the index: the command itself,
-a mounted view or a scan that is under way.  No file goes that the command was not told about."""
+"""A scan option of a command is obeyed or refused, whoever maintains the index: the
+command itself, a mounted view or a scan that is under way. No file goes that the command was not
+told about."""
 import contextlib
 import fcntl
 import os
@@ -89,13 +90,6 @@ def refused(result, option):
 def name_of(options):
     """The long name of the first option, or of the default that is meant by none."""
     return "--one-file-system" if options in ([], ["-x"]) else options[0].split("=")[0]
-
-
-@pytest.fixture
-def aside(tmp_path):
-    folder = tmp_path / "aside"
-    folder.mkdir()
-    return folder
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -60,21 +60,19 @@ def as_somebody(function, *arguments):
 
 # ---- who may share, and what with -----------------------------------------------------------
 
-def test_plain_user_cannot_share_and_is_told_who_can(as_user, tmp_path):
+def test_plain_user_cannot_share_and_is_told_who_can(as_user, tmp_path, mount):
     source = trees.small(tmp_path / "source")
-    (tmp_path / "mount").mkdir(exist_ok=True)
-    result = as_user("mount", "-o", "allow_other", source, tmp_path / "mount")
+    result = as_user("mount", "-o", "allow_other", source, mount)
     assert result.status == 1, result
     [line] = result.errors
     assert "allow_other" in line and "as root" in line
     assert not as_user.index.exists()
 
 
-def test_root_without_the_capability_to_be_others_cannot_share(twinfs, source, root_only):
+def test_root_without_the_capability_to_be_others_cannot_share(twinfs, source, mount, root_only):
     twinfs.wrapped = [shutil.which("setpriv"), "--bounding-set=-setuid", "--inh-caps=-setuid",
                       "--"]
-    (twinfs.folder / "mount").mkdir()
-    result = twinfs("mount", "-o", "allow_other", source, twinfs.folder / "mount")
+    result = twinfs("mount", "-o", "allow_other", source, mount)
     assert result.status == 1, result
     assert "allow_other" in result.errors[0]
 
@@ -302,7 +300,7 @@ def test_cost_of_many_contents_with_one_hash_is_linear(source, shared, strace, t
 
 
 def test_large_group_is_for_each_what_it_is_for_him(source, shared):
-    """More copies than are looked at each time: what was found out is remembered for a moment."""
+    """More copies than are looked at each time: what was found out is fill_caches for a moment."""
     trees.many(source / "hidden", 200, lambda number: b"same")
     trees.many(source / "open", 50, lambda number: b"same")
     os.chown(source / "hidden", 0, 62002)
@@ -321,7 +319,7 @@ def test_large_group_is_for_each_what_it_is_for_him(source, shared):
 
 
 def test_no_two_copies_are_redundant_for_each_other_by_what_is_remembered(source, shared, strace):
-    """It is remembered the longer, the longer it took to find out."""
+    """It is fill_caches the longer, the longer it took to find out."""
     trees.write(source / "a hidden/copy", b"same")
     trees.many(source / "open", 40, lambda number: b"same", folders=1)
     (source / "a hidden").chmod(0o700)
@@ -507,8 +505,7 @@ def hung_mount(twinfs, folder, tmp_path):
 
 
 @pytest.mark.parametrize("over", ["above/source/d", "above/source", "above"])
-def test_hung_mount_in_or_over_a_source_holds_no_request(twinfs, source, tmp_path, root_only,
-                                                          over):
+def test_hung_mount_in_or_over_a_source_holds_no_request(twinfs, source, tmp_path, root_only, over):
     """The rights of a user are looked up from / down, and enter no mount that the view does not."""
     root = source / "above" / "source"
     trees.fill(root, {b"d/e/a": b"same", b"d/e/b": b"same"})

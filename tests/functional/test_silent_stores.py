@@ -9,12 +9,12 @@ import os
 import re
 import subprocess
 
+import oracle
 import pytest
 import trees
 from disks import disk
 from program import has_open, until
 from test_gate import open_fails
-from test_scan import oracle_groups
 
 DATA = trees.content("silent", 50_000)
 CALLS = re.compile(r"pread64|F_SETLEASE, F_RDLCK|statx")
@@ -252,7 +252,7 @@ def test_store_between_two_looks_is_found(twinfs, silent, victim, between):
         with twinfs.mounted(source) as view:
             assert view.differences_now(source) == []
     else:
-        assert twinfs.groups(source) == oracle_groups(source)
+        assert twinfs.groups(source) == oracle.path_groups(source)
 
 
 def test_store_between_two_looks_of_a_poll_is_found(twinfs, silent):
@@ -280,4 +280,4 @@ def test_members_on_a_disk_are_not_read_again(twinfs, root_only, strace, tmp_pat
                 "scan", source, calls="trace=pread64", flags=["-y"])[1].splitlines()
                       if os.fsencode(source) in line] for _ in range(2)]
             assert reads[0] and not reads[1]
-            assert program.groups(source) == oracle_groups(source)
+            assert program.groups(source) == oracle.path_groups(source)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Faster ways to read a view: whatever of them this libfuse, kernel and user allow, what is read
-is right, and the view says how it reads.
+"""Passthrough and io_uring: whichever of them libfuse, the kernel and the user permit is used, the
+bytes are right, and the status names it.
 """
 import os
 import re
@@ -66,7 +66,7 @@ def test_requested_features_are_used_or_a_reason_is_printed(twinfs, source):
         assert view.differences(source) == []
 
 
-def test_status_says_how_it_reads_and_what_would_be_faster(twinfs, source):
+def test_status_names_the_read_mode_and_faster_ones(twinfs, source):
     with twinfs.mounted(source) as view:
         status = view.status()
         assert view.result.error == b""
@@ -79,8 +79,8 @@ def test_status_says_how_it_reads_and_what_would_be_faster(twinfs, source):
             assert advice in text
 
 
-def test_file_is_opened_by_many_at_a_time(twinfs, source):
-    """The kernel wants all of them to read in one way, for as long as one has it open."""
+def test_file_opened_by_many_threads_is_read_right(twinfs, source):
+    """All open handles of an inode must use passthrough, or none of them."""
     with twinfs.mounted(source, options=FAST) as view:
         [folder] = view.dups.iterdir()
         paths = [folder / "a", folder / "b", view.uniques / "d/lone", view.uniques / "empty"]
@@ -95,18 +95,18 @@ def test_file_is_opened_by_many_at_a_time(twinfs, source):
                     if os.pread(file.fileno(), 5000, start) != data[start:start + 5000]:
                         wrong.append(path)
 
-        with open(paths[0], "rb") as stays:
+        with open(paths[0], "rb") as held:
             threads = [threading.Thread(target=read, args=(number,)) for number in range(8)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
             assert not wrong
-            assert stays.read() == LARGE
+            assert held.read() == LARGE
         assert paths[0].read_bytes() == LARGE
 
 
-def test_new_content_of_an_open_file_is_read_anew(twinfs, source):
+def test_new_content_is_read_while_the_old_file_is_open(twinfs, source):
     with twinfs.mounted(source, options=FAST) as view:
         path = view.uniques / "d/lone"
         with open(path, "rb") as before:
@@ -119,7 +119,7 @@ def test_new_content_of_an_open_file_is_read_anew(twinfs, source):
                 assert path.read_bytes() == new
 
 
-def test_sync_is_answered_however_many_ask(twinfs, source):
+def test_sync_is_answered_to_many_readers(twinfs, source):
     with twinfs.mounted(source, options=FAST) as view:
         asked = [subprocess.Popen(["cat", view.path / ".twinfs/sync"], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE) for _ in range(40)]
@@ -131,7 +131,7 @@ def test_sync_is_answered_however_many_ask(twinfs, source):
         view.sync()
 
 
-def test_file_is_closed_when_nobody_has_it_open(twinfs, source):
+def test_daemon_closes_a_file_after_its_last_reader(twinfs, source):
     with twinfs.mounted(source, options=FAST) as view:
         for _ in range(3):
             assert (view.uniques / "d/lone").read_bytes() == OTHER
@@ -139,7 +139,7 @@ def test_file_is_closed_when_nobody_has_it_open(twinfs, source):
 
 
 def reads_of(view, path):
-    """How many system calls that read the daemon makes while a file is read."""
+    """The number of reading system calls that the daemon makes while a file is read."""
     def made():
         with open(f"/proc/{view.pid}/io", encoding="ascii") as file:
             return int(dict(line.split(":") for line in file)["syscr"])

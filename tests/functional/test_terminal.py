@@ -32,9 +32,9 @@ def run_at(seen, twinfs, *arguments, **options):
 
 
 @pytest.fixture
-def mount(tmp_path):
-    folder = tmp_path / "a view"
-    folder.mkdir()
+def mount(mount):
+    """A mount point with a blank in its path, which commands for a shell have to quote."""
+    folder = mount.rename(mount.with_name("a view"))
     yield folder
     if is_mounted(folder):
         subprocess.run(["fusermount3", "-u", folder], check=True)

@@ -152,10 +152,8 @@ def test_trash_folder_that_another_user_planted_is_not_used(twinfs, tmp_path, pl
         assert not any((root / "precious").iterdir())
 
 
-def test_home_of_another_user_is_no_home_trash(twinfs, source):
+def test_home_of_another_user_is_no_home_trash(twinfs, source, root_only):
     """As with sudo, where it keeps $HOME: root leaves nothing in there."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
     copies(source, 2)
     os.chown(twinfs.home, 12345, 12345)
     twinfs.environment.pop("XDG_DATA_HOME", None)
@@ -169,10 +167,8 @@ def test_home_of_another_user_is_no_home_trash(twinfs, source):
         assert [path for path in sorted(twinfs.home.iterdir()) if path not in before] == []
 
 
-def test_copy_in_a_bind_mount_goes_to_the_trash_of_that_mount(twinfs, source, tmp_path):
+def test_copy_in_a_bind_mount_goes_to_the_trash_of_that_mount(twinfs, source, tmp_path, root_only):
     """A rename from one mount to another is refused, be it the same file system."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root to mount")
     copies(source, 2)
     mounted = tmp_path / "mounted"
     mounted.mkdir()
@@ -251,10 +247,9 @@ def test_folder_that_becomes_a_symlink_has_no_other_file_trashed(session, tmp_pa
     (outside / "name").write_bytes(b"precious")
     program = Program(session, tmp_path)
     program.ok("scan", source)
-    program.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=renameat2", "-e",
-                       "inject=renameat2:delay_enter=500000"]
-    program.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
-    with program.started("remove", "--trash", "--yes", source) as process:
+    traced = program.under_strace("-e", "trace=renameat2", "-e",
+                                  "inject=renameat2:delay_enter=500000")
+    with traced.started("remove", "--trash", "--yes", source) as process:
         assert until(lambda: list((source / "b").glob(".twinfs~*")))
         assert until(lambda: is_held_by_strace(process.pid))
         os.rename(source / "b", tmp_path / "moved")

@@ -4,16 +4,10 @@ redundant ones; a second run copies nothing."""
 import os
 import subprocess
 
-import backups
 import oracle
 import pytest
 import trees
 from backups import rsync
-
-
-@pytest.fixture
-def everything(source):
-    return backups.everything(source)
 
 
 def test_rsync_alone_copies_such_a_tree_exactly(everything, tmp_path):

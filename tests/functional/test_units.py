@@ -83,10 +83,8 @@ def test_mounts_of_a_service_are_seen_by_others(unit, kind):
         assert not KEEPS_USERS_FROM_MOUNTING.findall(text)
 
 
-def test_service_starts_and_ends_as_its_unit_says(twinfs, unit, source, tmp_path):
+def test_service_starts_and_ends_as_its_unit_says(twinfs, unit, source, mount):
     trees.small(source)
-    mount = tmp_path / "mount"
-    mount.mkdir()
     words = {"$OPTIONS": ["--index", str(twinfs.index)], "${SOURCE}": [str(source)],
              "${MOUNTPOINT}": [str(mount)]}
     [line] = re.findall(r"^ExecStart=(.*)$", unit.read_text(), re.MULTILINE)
@@ -157,13 +155,6 @@ def manager(request, twinfs, tmp_path):
     name = f"{tmp_path}/notify" if request.param == "in a folder" else f"@{tmp_path}/notify"
     with Manager(twinfs, name) as made:
         yield made
-
-
-@pytest.fixture
-def mount(tmp_path):
-    folder = tmp_path / "mount"
-    folder.mkdir()
-    return folder
 
 
 def test_service_manager_is_told_from_the_start_to_the_end(twinfs, source, mount, manager):
@@ -254,10 +245,9 @@ def test_service_is_stopped_while_it_compares(twinfs, source, mount, tmp_path):
 def test_service_that_is_stopped_while_it_reads_names_has_not_failed(
         strace, twinfs, source, mount, tmp_path):
     trees.small(source)
-    twinfs.wrapped = ["strace", "-f", "-o", "/dev/null", "-e",
-                      "inject=getdents64:delay_enter=500000"]
-    with Manager(twinfs, f"{tmp_path}/notify") as manager:
-        with twinfs.started("mount", "-f", source, mount) as process:
+    traced = twinfs.under_strace("-e", "inject=getdents64:delay_enter=500000")
+    with Manager(traced, f"{tmp_path}/notify") as manager:
+        with traced.started("mount", "-f", source, mount) as process:
             manager.wait_for("STATUS=reading names, .*")
             daemon = int((twinfs.index / "owner").read_text().split()[0])
             end_process(daemon, signal.SIGTERM)
@@ -272,11 +262,9 @@ def test_place_of_a_killed_view_is_no_empty_folder_until_there_is_another(
     with twinfs.mounted(source, at=mount) as dead:
         end_process(dead.pid, signal.SIGKILL)
         dead.pid = None
-        twinfs.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
-        twinfs.wrapped = ["strace", "-f", "-o", "/dev/null", "-e",
-                          "inject=getdents64:delay_enter=300000"]
-        with Manager(twinfs, f"{tmp_path}/notify") as manager:
-            with twinfs.started("mount", "-f", source, mount) as process:
+        traced = twinfs.under_strace("-e", "inject=getdents64:delay_enter=300000")
+        with Manager(traced, f"{tmp_path}/notify") as manager:
+            with traced.started("mount", "-f", source, mount) as process:
                 manager.wait_for("STATUS=reading names, .*")
                 with pytest.raises(OSError, match="not connected"):
                     os.stat(mount / "nothing of this name")

@@ -68,8 +68,7 @@ def mount_in(path):
     subprocess.run(["umount", path], check=True)
 
 
-def test_daemon_ends_with_the_mount_though_another_namespace_has_a_copy(twinfs, source,
-                                                                       root_only):
+def test_daemon_ends_with_the_mount_though_another_namespace_has_a_copy(twinfs, source, root_only):
     changes.build(source)
     with twinfs.mounted(source) as view, Namespace() as namespace:
         inside = namespace.path(view.uniques / "c")
@@ -110,7 +109,7 @@ def test_daemon_of_a_view_that_nothing_holds_says_nothing_when_it_ends(twinfs, s
 
 
 def test_file_open_in_another_namespace_is_served_until_it_is_closed(twinfs, source, strace,
-                                                                    root_only):
+                                                                     root_only):
     with traced(twinfs, source) as view, Namespace() as namespace:
         with open(namespace.path(view.uniques / "c"), "rb") as file:
             subprocess.run(["umount", view.path], check=True)
@@ -121,7 +120,7 @@ def test_file_open_in_another_namespace_is_served_until_it_is_closed(twinfs, sou
 
 @pytest.mark.parametrize("copied", [False, True], ids=["no copy", "copied"])
 def test_file_of_a_view_unmounted_lazily_is_served_until_it_is_closed(twinfs, source, strace,
-                                                                     root_only, copied):
+                                                                      root_only, copied):
     with traced(twinfs, source) as view, contextlib.ExitStack() as stack:
         if copied:
             stack.enter_context(Namespace())
@@ -146,7 +145,7 @@ def test_folder_of_a_view_unmounted_lazily_is_served_where_no_namespace_has_a_co
 
 @pytest.mark.parametrize("words", [["--bind"], ["--move"]], ids=["bound", "moved"])
 def test_view_that_is_mounted_elsewhere_in_its_namespace_is_served(twinfs, source, strace,
-                                                                  root_only, tmp_path, words):
+                                                                   root_only, tmp_path, words):
     other = tmp_path / "other"
     other.mkdir()
     with traced(twinfs, source) as view, Namespace():
@@ -162,7 +161,7 @@ def test_view_that_is_mounted_elsewhere_in_its_namespace_is_served(twinfs, sourc
 
 
 def test_view_is_served_after_another_namespace_unmounted_its_copy(twinfs, source, strace,
-                                                                  root_only, tmp_path):
+                                                                   root_only, tmp_path):
     with traced(twinfs, source) as view, Namespace() as namespace:
         namespace.unmount(view.path)
         with mount_in(tmp_path / "third"):

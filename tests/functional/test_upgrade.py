@@ -14,9 +14,9 @@ For format 4, link.jpg is a hard link to copy.jpg. Tables of today are missing i
 import lzma
 from pathlib import Path
 
+import oracle
 import pytest
 import trees
-from test_scan import oracle_groups
 
 # what else such an index has: the seal of a clean stop, and the next id
 SEALS = {1: ("94208 eb7a3b2175bef78a5cd0d77aa6068b32\n", 7),
@@ -47,7 +47,7 @@ class Old:
 
     def assert_built_anew(self, source):
         listing = self.program.listing(source)
-        assert self.program.groups(source) == oracle_groups(source)
+        assert self.program.groups(source) == oracle.path_groups(source)
         assert min(copy["inode"] for group in listing["groups"]
                    for copy in group["copies"]) >= self.next_id
 
@@ -73,7 +73,7 @@ def test_view_of_an_index_of_an_older_format_is_right(old, source):
 
 
 def test_list_of_an_index_of_an_older_format_is_right_at_once(old, source):
-    assert old.program.groups(source) == oracle_groups(source)
+    assert old.program.groups(source) == oracle.path_groups(source)
     assert old.is_kept_as("damaged.mdb")
 
 
