@@ -2,7 +2,7 @@
 #ifndef TESTS_ACT_FILES_H
 #define TESTS_ACT_FILES_H
 
-/* Short words to fill a test's folder, and to look at what became of it. */
+/* Helpers that fill a test's folder and examine it. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static inline void put_file(const struct folder *folder, const char *name, const
 	assert_int_equal(write_fully(fd, text, strlen(text)), 0);
 }
 
-/* Does the name lead to a file with just this text? NULL: to nothing at all. */
+/* Whether the name is a file with exactly this text; NULL: whether it is missing. */
 static inline bool holds(const struct folder *folder, const char *name, const char *text)
 {
 	int fd AUTO_CLOSE = openat(folder->fd, name, O_RDONLY | O_CLOEXEC);

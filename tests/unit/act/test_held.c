@@ -25,7 +25,7 @@ static int same(const struct folder *folder, const char *a, const char *b)
 	return r;
 }
 
-/* A file of holes with a byte here and there. */
+/* Makes a file of holes with one byte. */
 static void put_sparse(const struct folder *folder, const char *name, off_t at, const char *byte)
 {
 	int fd AUTO_CLOSE = openat(folder->fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
@@ -83,7 +83,7 @@ static void test_file_that_got_shorter_differs(void **state)
 	held_close(&y);
 }
 
-static void test_lease_tells_of_a_writer(void **state)
+static void test_writer_breaks_the_lease(void **state)
 {
 	const struct folder *folder = *state;
 	struct held held;
@@ -106,7 +106,7 @@ static void test_lease_tells_of_a_writer(void **state)
 	held_close(&held);
 }
 
-static void test_without_a_lease_size_and_time_must_do(void **state)
+static void test_without_a_lease_size_and_time_detect_a_writer(void **state)
 {
 	const struct folder *folder = *state;
 	struct held held;
@@ -115,7 +115,7 @@ static void test_without_a_lease_size_and_time_must_do(void **state)
 	held = held_on(folder, "a");
 	assert_true(held_is_unbroken(&held));
 	assert_int_equal(linkat(folder->fd, "a", folder->fd, "b", 0), 0);
-	assert_true(held_is_unbroken(&held)); /* ctime moves with what we do ourselves */
+	assert_true(held_is_unbroken(&held)); /* our own link moves the ctime */
 	put_file(folder, "a", "longer text");
 	assert_false(held_is_unbroken(&held));
 	held_close(&held);
@@ -127,8 +127,8 @@ int main(void)
 		CASE(test_bytes_are_compared_to_the_last),
 		CASE(test_holes_are_zeros),
 		CASE(test_file_that_got_shorter_differs),
-		CASE(test_lease_tells_of_a_writer),
-		CASE(test_without_a_lease_size_and_time_must_do),
+		CASE(test_writer_breaks_the_lease),
+		CASE(test_without_a_lease_size_and_time_detect_a_writer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 
 #define OTHER ".twinfs~0123456789abcdef"
 
-/* What was handled, in turn. */
+/* The intents that were handled, in order. */
 struct handled {
 	uint64_t numbers[8];
 	char path[256];
@@ -48,8 +48,8 @@ static uint64_t intend(struct journal *journal, const char *path, const char *to
 	return intent.number;
 }
 
-/* What another process finds. */
-static struct handled resolve_journal(const struct folder *folder, bool leave)
+/* The open intents that another process finds. */
+static struct handled settle(const struct folder *folder, bool leave)
 {
 	struct handled handled = {.leave = leave};
 	struct journal *journal = open_journal(folder);
@@ -59,7 +59,7 @@ static struct handled resolve_journal(const struct folder *folder, bool leave)
 	return handled;
 }
 
-static void test_intents_without_an_end_are_handled_last_first(void **state)
+static void test_open_intents_are_handled_in_reverse_order(void **state)
 {
 	const struct folder *folder = *state;
 	struct journal *journal = open_journal(folder);
@@ -82,8 +82,8 @@ static void test_intents_without_an_end_are_handled_last_first(void **state)
 	assert_int_equal(resolve_journal(folder, false).count, 0);
 }
 
-/* Or a power cut in between would leave a file under its other name for ever. */
-static void test_end_is_not_on_the_disk_before_what_was_done(void **state)
+/* Otherwise a power cut in between would leave a file under its temporary name forever. */
+static void test_end_is_not_synced_before_the_act(void **state)
 {
 	const struct folder *folder = *state;
 	struct journal *journal = open_journal(folder);
@@ -94,7 +94,7 @@ static void test_end_is_not_on_the_disk_before_what_was_done(void **state)
 	assert_int_equal(resolve_journal(folder, false).count, 1);
 }
 
-static void test_what_could_not_be_handled_stays(void **state)
+static void test_intent_that_was_not_handled_stays(void **state)
 {
 	const struct folder *folder = *state;
 	struct journal *journal = open_journal(folder);
@@ -108,7 +108,7 @@ static void test_what_could_not_be_handled_stays(void **state)
 	assert_int_equal(resolve_journal(folder, false).count, 0);
 }
 
-static void test_what_stays_keeps_its_number_for_itself(void **state)
+static void test_number_of_a_remaining_intent_is_not_used_again(void **state)
 {
 	const struct folder *folder = *state;
 	struct journal *journal = open_journal(folder);
@@ -147,7 +147,7 @@ static void test_any_bytes_are_a_path(void **state)
 	assert_int_equal(handled.last.born_ns, -5);
 }
 
-static void test_line_that_is_cut_off_was_never_begun(void **state)
+static void test_truncated_line_is_ignored(void **state)
 {
 	const struct folder *folder = *state;
 	struct journal *journal = open_journal(folder);
@@ -167,8 +167,8 @@ static void test_line_that_is_cut_off_was_never_begun(void **state)
 	assert_int_equal(resolve_journal(folder, true).count, 1);
 }
 
-/* A power cut leaves half a line, or zeros in its place. */
-static void test_what_was_cut_off_swallows_no_later_intent(void **state)
+/* A power cut leaves half a line or zeros. */
+static void test_truncated_line_hides_no_later_intent(void **state)
 {
 	static const struct {
 		const char bytes[32];
@@ -199,7 +199,7 @@ static void test_what_was_cut_off_swallows_no_later_intent(void **state)
 	}
 }
 
-static void test_lines_that_nobody_wrote_are_passed_over(void **state)
+static void test_invalid_lines_are_ignored(void **state)
 {
 	static const char *const lines[] = {
 		"\n",
@@ -226,7 +226,7 @@ static void test_lines_that_nobody_wrote_are_passed_over(void **state)
 	}
 }
 
-static void test_only_one_process_acts(void **state)
+static void test_second_process_is_refused(void **state)
 {
 	const struct folder *folder = *state;
 	struct journal *journal = open_journal(folder), *second;
@@ -237,7 +237,7 @@ static void test_only_one_process_acts(void **state)
 	journal_close(open_journal(folder));
 }
 
-static void test_other_names_are_names_and_differ(void **state)
+static void test_temporary_names_are_complete_and_differ(void **state)
 {
 	char one[OTHER_NAME_SIZE], two[OTHER_NAME_SIZE];
 
@@ -251,16 +251,16 @@ static void test_other_names_are_names_and_differ(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_intents_without_an_end_are_handled_last_first),
-		CASE(test_end_is_not_on_the_disk_before_what_was_done),
-		CASE(test_what_could_not_be_handled_stays),
-		CASE(test_what_stays_keeps_its_number_for_itself),
+		CASE(test_open_intents_are_handled_in_reverse_order),
+		CASE(test_end_is_not_synced_before_the_act),
+		CASE(test_intent_that_was_not_handled_stays),
+		CASE(test_number_of_a_remaining_intent_is_not_used_again),
 		CASE(test_any_bytes_are_a_path),
-		CASE(test_line_that_is_cut_off_was_never_begun),
-		CASE(test_what_was_cut_off_swallows_no_later_intent),
-		CASE(test_lines_that_nobody_wrote_are_passed_over),
-		CASE(test_only_one_process_acts),
-		CASE(test_other_names_are_names_and_differ),
+		CASE(test_truncated_line_is_ignored),
+		CASE(test_truncated_line_hides_no_later_intent),
+		CASE(test_invalid_lines_are_ignored),
+		CASE(test_second_process_is_refused),
+		CASE(test_temporary_names_are_complete_and_differ),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

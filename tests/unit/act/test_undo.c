@@ -4,7 +4,7 @@
 
 #define OTHER ".twinfs~0123456789abcdef"
 
-/* Undoes an intent, as the next start would. */
+/* Undoes an intent as the next start would. */
 static struct undone undo_intent(const struct folder *folder, struct intent *intent)
 {
 	struct journal *journal;
@@ -20,7 +20,7 @@ static struct undone undo_intent(const struct folder *folder, struct intent *int
 	return undone;
 }
 
-/* The same for "copy", which was to go. */
+/* Undoes the removal of "copy". */
 static struct undone undo(const struct folder *folder, ino_t inode, const char *to)
 {
 	struct intent intent = {.kind = INTENT_AWAY,
@@ -32,7 +32,7 @@ static struct undone undo(const struct folder *folder, ino_t inode, const char *
 	return undo_intent(folder, &intent);
 }
 
-/* The same for a link to "kept" that was to take its place. */
+/* Undoes the replacement of "copy" by a link to "kept". */
 static struct undone undo_link(const struct folder *folder, ino_t inode)
 {
 	struct intent intent = {.kind = INTENT_LINK,
@@ -44,7 +44,7 @@ static struct undone undo_link(const struct folder *folder, ino_t inode)
 	return undo_intent(folder, &intent);
 }
 
-/* The same for a symbolic one. */
+/* Undoes the replacement of "copy" by a symbolic link. */
 static struct undone undo_symlink(const struct folder *folder, ino_t inode)
 {
 	struct intent intent = {.kind = INTENT_SYMLINK,
@@ -67,7 +67,7 @@ static ino_t put_copy(const struct folder *folder)
 	return status_of(folder, "copy").st_ino;
 }
 
-static void test_nothing_was_begun(void **state)
+static void test_act_that_was_not_begun_changes_nothing(void **state)
 {
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
@@ -77,7 +77,7 @@ static void test_nothing_was_begun(void **state)
 	assert_true(holds(folder, "copy", "content"));
 }
 
-static void test_copy_gets_its_name_back(void **state)
+static void test_copy_gets_its_name_back_from_the_temporary_one(void **state)
 {
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
@@ -88,7 +88,7 @@ static void test_copy_gets_its_name_back(void **state)
 	assert_true(holds(folder, OTHER, NULL));
 }
 
-static void test_copy_gets_a_name_beside_what_is_new(void **state)
+static void test_copy_gets_another_name_if_its_own_is_taken(void **state)
 {
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
@@ -102,7 +102,7 @@ static void test_copy_gets_a_name_beside_what_is_new(void **state)
 	assert_true(holds(folder, "copy.kept-2", "content"));
 }
 
-static void test_copy_that_was_saved_elsewhere_gets_its_bytes_back(void **state)
+static void test_copy_in_the_rescue_folder_gets_its_name_back(void **state)
 {
 	const struct folder *folder = *state;
 	char saved[96];
@@ -124,7 +124,7 @@ static void test_copy_that_was_saved_elsewhere_gets_its_bytes_back(void **state)
 	assert_true(holds(folder, OTHER, NULL));
 }
 
-static void test_bytes_that_were_saved_elsewhere_wait_for_a_folder_that_is_gone(void **state)
+static void test_copy_in_the_rescue_folder_stays_if_its_directory_is_missing(void **state)
 {
 	const struct folder *folder = *state;
 	char saved[96];
@@ -141,15 +141,15 @@ static void test_bytes_that_were_saved_elsewhere_wait_for_a_folder_that_is_gone(
 	assert_int_equal(undone.files, 0);
 	assert_int_equal(undone.left, 1);
 	assert_true(holds(folder, "saved", "content"));
-	/* what was only begun is needed by nobody */
+	/* an incomplete file is of no use */
 	put_file(folder, "saved.part", "cont");
 	assert_int_equal(unlinkat(folder->fd, "saved", 0), 0);
 	assert_int_equal(undo_intent(folder, &intent).left, 0);
 	assert_true(holds(folder, "saved.part", NULL));
 }
 
-/* A link was made and no name was changed yet. */
-static void test_link_goes_that_did_not_come_to_its_place(void **state)
+/* The link was made, and no name was changed yet. */
+static void test_link_under_its_temporary_name_is_removed(void **state)
 {
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
@@ -162,7 +162,7 @@ static void test_link_goes_that_did_not_come_to_its_place(void **state)
 	assert_true(holds(folder, "kept", "content"));
 }
 
-static void test_link_changes_places_with_the_copy_again(void **state)
+static void test_link_is_exchanged_with_the_copy(void **state)
 {
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
@@ -176,7 +176,7 @@ static void test_link_changes_places_with_the_copy_again(void **state)
 	assert_int_equal(status_of(folder, "kept").st_nlink, 1);
 }
 
-static void test_symbolic_link_changes_places_with_the_copy_again(void **state)
+static void test_symbolic_link_is_exchanged_with_the_copy(void **state)
 {
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
@@ -188,8 +188,8 @@ static void test_symbolic_link_changes_places_with_the_copy_again(void **state)
 	assert_true(holds(folder, OTHER, NULL));
 }
 
-/* The kept file lost its name meanwhile: the link is the last one. */
-static void test_last_name_of_a_content_never_goes(void **state)
+/* The kept file lost its name meanwhile, so the link is the last name. */
+static void test_last_name_of_a_content_is_not_removed(void **state)
 {
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
@@ -207,7 +207,7 @@ static void test_last_name_of_a_content_never_goes(void **state)
 	assert_true(holds(folder, OTHER, NULL));
 }
 
-static void test_file_that_took_the_place_of_the_link_stays(void **state)
+static void test_file_that_replaced_the_link_stays(void **state)
 {
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
@@ -222,7 +222,7 @@ static void test_file_that_took_the_place_of_the_link_stays(void **state)
 	assert_true(holds(folder, "copy.kept-1", "content"));
 }
 
-static void test_links_of_others_that_took_the_place_of_the_link_stay(void **state)
+static void test_foreign_links_that_replaced_the_link_stay(void **state)
 {
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
@@ -241,7 +241,7 @@ static void test_links_of_others_that_took_the_place_of_the_link_stay(void **sta
 	assert_true(holds(folder, "copy.kept-1", "content"));
 }
 
-static void test_folder_that_took_the_place_of_the_link_stays(void **state)
+static void test_folder_that_replaced_the_link_stays(void **state)
 {
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
@@ -275,7 +275,7 @@ static void test_move_that_arrived_is_completed(void **state)
 	assert_true(holds(folder, "copy", NULL));
 }
 
-static void test_move_to_a_file_of_others_is_undone(void **state)
+static void test_move_to_a_foreign_file_is_undone(void **state)
 {
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
@@ -289,7 +289,7 @@ static void test_move_to_a_file_of_others_is_undone(void **state)
 	assert_true(holds(folder, "copy", "content"));
 }
 
-static void test_move_to_something_else_is_undone(void **state)
+static void test_move_to_other_bytes_is_undone(void **state)
 {
 	const struct folder *folder = *state;
 	ino_t inode = put_copy(folder);
@@ -303,7 +303,7 @@ static void test_move_to_something_else_is_undone(void **state)
 	assert_true(holds(folder, "copy", "content"));
 }
 
-static void test_source_that_is_not_there_is_left_for_later(void **state)
+static void test_intent_of_a_missing_source_stays(void **state)
 {
 	const struct folder *folder = *state;
 	struct intent intent = {.kind = INTENT_AWAY,
@@ -314,7 +314,7 @@ static void test_source_that_is_not_there_is_left_for_later(void **state)
 	assert_int_equal(undo_intent(folder, &intent).left, 1);
 }
 
-static void test_other_folder_in_the_place_of_the_source_is_left_for_later(void **state)
+static void test_intent_of_a_replaced_source_stays(void **state)
 {
 	const struct folder *folder = *state;
 	struct intent intent = {.kind = INTENT_AWAY,
@@ -326,7 +326,7 @@ static void test_other_folder_in_the_place_of_the_source_is_left_for_later(void 
 	assert_int_equal(undo_intent(folder, &intent).left, 1);
 }
 
-static void test_folder_that_went_took_the_file_with_it(void **state)
+static void test_intent_in_a_removed_folder_ends(void **state)
 {
 	const struct folder *folder = *state;
 	struct intent intent = {.kind = INTENT_AWAY,
@@ -340,24 +340,24 @@ static void test_folder_that_went_took_the_file_with_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_nothing_was_begun),
-		CASE(test_copy_gets_its_name_back),
-		CASE(test_copy_that_was_saved_elsewhere_gets_its_bytes_back),
-		CASE(test_bytes_that_were_saved_elsewhere_wait_for_a_folder_that_is_gone),
-		CASE(test_copy_gets_a_name_beside_what_is_new),
-		CASE(test_link_goes_that_did_not_come_to_its_place),
-		CASE(test_link_changes_places_with_the_copy_again),
-		CASE(test_symbolic_link_changes_places_with_the_copy_again),
-		CASE(test_last_name_of_a_content_never_goes),
-		CASE(test_file_that_took_the_place_of_the_link_stays),
-		CASE(test_links_of_others_that_took_the_place_of_the_link_stay),
-		CASE(test_folder_that_took_the_place_of_the_link_stays),
+		CASE(test_act_that_was_not_begun_changes_nothing),
+		CASE(test_copy_gets_its_name_back_from_the_temporary_one),
+		CASE(test_copy_in_the_rescue_folder_gets_its_name_back),
+		CASE(test_copy_in_the_rescue_folder_stays_if_its_directory_is_missing),
+		CASE(test_copy_gets_another_name_if_its_own_is_taken),
+		CASE(test_link_under_its_temporary_name_is_removed),
+		CASE(test_link_is_exchanged_with_the_copy),
+		CASE(test_symbolic_link_is_exchanged_with_the_copy),
+		CASE(test_last_name_of_a_content_is_not_removed),
+		CASE(test_file_that_replaced_the_link_stays),
+		CASE(test_foreign_links_that_replaced_the_link_stay),
+		CASE(test_folder_that_replaced_the_link_stays),
 		CASE(test_move_that_arrived_is_completed),
-		CASE(test_move_to_a_file_of_others_is_undone),
-		CASE(test_move_to_something_else_is_undone),
-		CASE(test_source_that_is_not_there_is_left_for_later),
-		CASE(test_other_folder_in_the_place_of_the_source_is_left_for_later),
-		CASE(test_folder_that_went_took_the_file_with_it),
+		CASE(test_move_to_a_foreign_file_is_undone),
+		CASE(test_move_to_other_bytes_is_undone),
+		CASE(test_intent_of_a_missing_source_stays),
+		CASE(test_intent_of_a_replaced_source_stays),
+		CASE(test_intent_in_a_removed_folder_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

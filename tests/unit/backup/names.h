@@ -20,7 +20,7 @@ static inline void set_text(struct bytes *bytes, const char *text)
 	set_bytes(bytes, text, strlen(text));
 }
 
-/* A name with all that it can have. */
+/* Makes a name with all optional members. */
 static inline void make_name(struct manifest_name *name, const char *path)
 {
 	manifest_name_clear(name);

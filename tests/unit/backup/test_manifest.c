@@ -32,7 +32,7 @@ static void check_round_trip(const struct manifest_name *name)
 	assert_true(names_equal(name, &read));
 }
 
-static void test_name_with_all_it_can_have_is_read_back(void **state)
+static void test_name_with_all_members_is_read_back(void **state)
 {
 	struct manifest_name name CLEANUP_MANIFEST_NAME = {0};
 
@@ -64,7 +64,7 @@ static void check_fault(const char *path, size_t length, bool faulty)
 	assert_int_equal(path_fault(&bytes) != NULL, faulty);
 }
 
-static void test_what_leads_elsewhere_is_no_path(void **state)
+static void test_path_that_leads_elsewhere_is_refused(void **state)
 {
 	static const char *const wrong[] = {"",    "/",   "/a",   "a/",   "a//b",   ".",     "..",
 					    "./a", "a/.", "../a", "a/..", "a/../b", "a/./b", "//"};
@@ -94,7 +94,7 @@ static void check_order(const char *before, const char *after)
 	assert_int_equal(path_order(&a, &a), 0);
 }
 
-static void test_directory_stands_before_what_is_in_it_and_that_before_other_names(void **state)
+static void test_directory_is_followed_by_its_names(void **state)
 {
 	(void)state;
 	check_order("a", "b");
@@ -107,7 +107,7 @@ static void test_directory_stands_before_what_is_in_it_and_that_before_other_nam
 	check_order("a/\xff", "a\x01");
 }
 
-/* A line that is right but for what stands in place of one member. */
+/* A line that is valid except for the replacement of one member. */
 static int decode_with(const char *member, const char *value)
 {
 	static const char *const members[][2] = {
@@ -140,7 +140,7 @@ static int decode_with(const char *member, const char *value)
 	return decode(bytes_text(&line), &name);
 }
 
-static void test_member_that_is_missing_or_another_thing_is_refused(void **state)
+static void test_missing_or_invalid_member_is_refused(void **state)
 {
 	static const char *const wrong[][2] = {
 		{"path", NULL},
@@ -196,7 +196,7 @@ static void test_member_that_is_missing_or_another_thing_is_refused(void **state
 		assert_int_equal(decode_with(wrong[i][0], wrong[i][1]), -EPROTO);
 }
 
-static void test_what_is_no_object_is_refused(void **state)
+static void test_line_that_is_no_object_is_refused(void **state)
 {
 	static const char *const wrong[] = {"",     "{",    "[]",
 					    "null", "7",    "\"a\"",
@@ -250,7 +250,7 @@ static void test_end_is_read_back(void **state)
 	assert_true(hash128_equal(end.hash, written.hash));
 }
 
-/* Changes, takes away or doubles some bytes. */
+/* Changes, removes or doubles some bytes. */
 static void damage(struct bytes *line)
 {
 	size_t changes = (size_t)rand() % 4 + 1;
@@ -277,7 +277,7 @@ static void damage(struct bytes *line)
 	}
 }
 
-static void test_damaged_line_is_refused_or_is_one_that_could_have_been_written(void **state)
+static void test_damaged_line_is_refused_or_valid(void **state)
 {
 	struct manifest_name name CLEANUP_MANIFEST_NAME = {0}, read CLEANUP_MANIFEST_NAME = {0};
 	int refused = 0;
@@ -307,18 +307,16 @@ static void test_damaged_line_is_refused_or_is_one_that_could_have_been_written(
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_name_with_all_it_can_have_is_read_back),
+		cmocka_unit_test(test_name_with_all_members_is_read_back),
 		cmocka_unit_test(test_any_bytes_are_a_path),
-		cmocka_unit_test(test_what_leads_elsewhere_is_no_path),
-		cmocka_unit_test(
-			test_directory_stands_before_what_is_in_it_and_that_before_other_names),
-		cmocka_unit_test(test_member_that_is_missing_or_another_thing_is_refused),
-		cmocka_unit_test(test_what_is_no_object_is_refused),
+		cmocka_unit_test(test_path_that_leads_elsewhere_is_refused),
+		cmocka_unit_test(test_directory_is_followed_by_its_names),
+		cmocka_unit_test(test_missing_or_invalid_member_is_refused),
+		cmocka_unit_test(test_line_that_is_no_object_is_refused),
 		cmocka_unit_test(test_deep_nesting_is_refused),
 		cmocka_unit_test(test_header_of_another_format_is_refused),
 		cmocka_unit_test(test_end_is_read_back),
-		cmocka_unit_test(
-			test_damaged_line_is_refused_or_is_one_that_could_have_been_written),
+		cmocka_unit_test(test_damaged_line_is_refused_or_valid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void add_end(struct bytes *text, uint64_t lines)
 	assert_int_equal(manifest_end_encode(text, &end), 0);
 }
 
-/* A manifest of these names, which may be wrong; the list ends with NULL. */
+/* A manifest of these names, which can be invalid. The list ends with NULL. */
 static void make_manifest(struct bytes *text, const char *const *paths)
 {
 	uint64_t lines = 0;
@@ -41,7 +41,7 @@ static void make_manifest(struct bytes *text, const char *const *paths)
 	add_end(text, lines);
 }
 
-/* What was said when the last one was read. */
+/* The messages of the last read. */
 static const char *said;
 
 static int read_all(const void *data, size_t length, uint64_t *names)
@@ -86,7 +86,7 @@ static void test_whole_manifest_is_read_to_its_end(void **state)
 	assert_int_equal(names, 5);
 }
 
-static void test_manifest_of_nothing_is_whole(void **state)
+static void test_empty_manifest_is_complete(void **state)
 {
 	static const char *const none[] = {NULL};
 
@@ -94,7 +94,7 @@ static void test_manifest_of_nothing_is_whole(void **state)
 	assert_int_equal(read_paths(none), MANIFEST_END);
 }
 
-static void test_names_twice_and_out_of_order_are_refused(void **state)
+static void test_duplicate_and_unordered_names_are_refused(void **state)
 {
 	static const char *const twice[] = {"a", "a", NULL};
 	static const char *const apart[] = {"a", "b", "a", NULL};
@@ -116,7 +116,7 @@ static void test_refusal_names_the_line_and_the_path(void **state)
 	assert_non_null(strstr(said, "'a/\\x1b'"));
 }
 
-static void test_manifest_cut_off_anywhere_is_refused(void **state)
+static void test_truncated_manifest_is_refused(void **state)
 {
 	static const char *const paths[] = {"a", "b", NULL};
 	struct bytes text CLEANUP_BYTES = {0};
@@ -127,7 +127,7 @@ static void test_manifest_cut_off_anywhere_is_refused(void **state)
 		assert_int_equal(read_all(text.data, length, NULL), -EPROTO);
 }
 
-static void test_any_byte_that_changed_is_found(void **state)
+static void test_any_changed_byte_is_detected(void **state)
 {
 	static const char *const paths[] = {"a", "b", NULL};
 	struct bytes text CLEANUP_BYTES = {0};
@@ -143,7 +143,7 @@ static void test_any_byte_that_changed_is_found(void **state)
 	}
 }
 
-static void test_line_taken_out_is_found(void **state)
+static void test_removed_line_is_detected(void **state)
 {
 	static const char *const paths[] = {"a", "b", NULL};
 	struct bytes text CLEANUP_BYTES = {0};
@@ -161,7 +161,7 @@ static void test_line_taken_out_is_found(void **state)
 	assert_int_equal(read_all(text.data, text.length, NULL), -EPROTO);
 }
 
-static void test_what_follows_the_end_is_refused(void **state)
+static void test_bytes_after_the_end_are_refused(void **state)
 {
 	static const char *const paths[] = {"a", NULL};
 	struct bytes text CLEANUP_BYTES = {0};
@@ -172,7 +172,7 @@ static void test_what_follows_the_end_is_refused(void **state)
 	assert_int_equal(read_all(text.data, text.length, NULL), -EPROTO);
 }
 
-static void test_line_without_end_takes_no_memory_without_end(void **state)
+static void test_endless_line_takes_limited_memory(void **state)
 {
 	struct bytes text CLEANUP_BYTES = {0};
 
@@ -207,14 +207,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_manifest_is_read_to_its_end),
-		cmocka_unit_test(test_manifest_of_nothing_is_whole),
-		cmocka_unit_test(test_names_twice_and_out_of_order_are_refused),
+		cmocka_unit_test(test_empty_manifest_is_complete),
+		cmocka_unit_test(test_duplicate_and_unordered_names_are_refused),
 		cmocka_unit_test(test_refusal_names_the_line_and_the_path),
-		cmocka_unit_test(test_manifest_cut_off_anywhere_is_refused),
-		cmocka_unit_test(test_any_byte_that_changed_is_found),
-		cmocka_unit_test(test_line_taken_out_is_found),
-		cmocka_unit_test(test_what_follows_the_end_is_refused),
-		cmocka_unit_test(test_line_without_end_takes_no_memory_without_end),
+		cmocka_unit_test(test_truncated_manifest_is_refused),
+		cmocka_unit_test(test_any_changed_byte_is_detected),
+		cmocka_unit_test(test_removed_line_is_detected),
+		cmocka_unit_test(test_bytes_after_the_end_are_refused),
+		cmocka_unit_test(test_endless_line_takes_limited_memory),
 		cmocka_unit_test(test_lines_longer_than_a_read_are_whole),
 	};
 

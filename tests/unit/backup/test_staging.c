@@ -35,7 +35,7 @@ static nlink_t links_of(int directory, const char *name)
 	return status.st_nlink;
 }
 
-static void test_folder_goes_when_all_is_done(void **state)
+static void test_folder_is_removed_at_the_end(void **state)
 {
 	const struct folder *folder = *state;
 	struct staging staging;
@@ -53,7 +53,7 @@ static void test_folder_goes_when_all_is_done(void **state)
 	assert_false(is_there(folder->fd, RESTORE_FOLDER));
 }
 
-static void test_only_the_same_task_is_gone_on_with(void **state)
+static void test_only_the_same_task_is_continued(void **state)
 {
 	const struct folder *folder = *state;
 	struct staging staging;
@@ -71,7 +71,7 @@ static void test_only_the_same_task_is_gone_on_with(void **state)
 	staging_deinit(&staging);
 }
 
-static void test_folder_with_something_in_it_is_refused(void **state)
+static void test_folder_with_foreign_files_is_refused(void **state)
 {
 	const struct folder *folder = *state;
 	struct staging staging;
@@ -81,7 +81,7 @@ static void test_folder_with_something_in_it_is_refused(void **state)
 			 STAGING_NOT_EMPTY);
 	staging_deinit(&staging);
 	assert_false(is_there(folder->fd, RESTORE_FOLDER));
-	/* a folder of ours without a state makes no difference, but one that was left over */
+	/* a leftover folder without a state is accepted, any other is not */
 	assert_int_equal(mkdirat(folder->fd, RESTORE_FOLDER, 0700), 0);
 	assert_int_equal(staging_init(&staging, folder->fd, RESTORE_FOLDER, TASK), STAGING_ENDED);
 	staging_deinit(&staging);
@@ -119,7 +119,8 @@ static void test_symlink_in_place_of_the_folder_is_not_followed(void **state)
 	assert_false(is_there(folder->fd, "elsewhere/state"));
 }
 
-static void test_names_of_one_inode_are_linked_and_the_last_one_lets_go(void **state)
+static void test_names_of_one_inode_are_linked_and_the_last_one_removes_the_staged_file(
+	void **state)
 {
 	const struct folder *folder = *state;
 	struct staging staging;
@@ -137,7 +138,7 @@ static void test_names_of_one_inode_are_linked_and_the_last_one_lets_go(void **s
 	staging_deinit(&staging);
 }
 
-static void test_what_is_there_is_replaced_only_where_it_may_have_come_to_harm(void **state)
+static void test_existing_file_is_replaced_only_after_an_untrusted_start(void **state)
 {
 	const struct folder *folder = *state;
 	struct staging staging;
@@ -159,7 +160,7 @@ static void test_what_is_there_is_replaced_only_where_it_may_have_come_to_harm(v
 	staging_deinit(&staging);
 }
 
-static void test_what_is_doubted_is_not_trusted(void **state)
+static void test_untrusted_state_is_not_used(void **state)
 {
 	const struct folder *folder = *state;
 	struct staging staging;
@@ -180,7 +181,7 @@ static void test_what_is_doubted_is_not_trusted(void **state)
 	staging_deinit(&staging);
 }
 
-static void test_other_boot_is_not_trusted(void **state)
+static void test_state_of_another_boot_is_untrusted(void **state)
 {
 	static const char other[] = TASK "since 00000000-0000-0000-0000-000000000000 8:1 1\n";
 	const struct folder *folder = *state;
@@ -199,15 +200,16 @@ static void test_other_boot_is_not_trusted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_IN_FOLDER(test_folder_goes_when_all_is_done),
-		TEST_IN_FOLDER(test_only_the_same_task_is_gone_on_with),
-		TEST_IN_FOLDER(test_folder_with_something_in_it_is_refused),
+		TEST_IN_FOLDER(test_folder_is_removed_at_the_end),
+		TEST_IN_FOLDER(test_only_the_same_task_is_continued),
+		TEST_IN_FOLDER(test_folder_with_foreign_files_is_refused),
 		TEST_IN_FOLDER(test_second_process_is_refused),
 		TEST_IN_FOLDER(test_symlink_in_place_of_the_folder_is_not_followed),
-		TEST_IN_FOLDER(test_names_of_one_inode_are_linked_and_the_last_one_lets_go),
-		TEST_IN_FOLDER(test_what_is_there_is_replaced_only_where_it_may_have_come_to_harm),
-		TEST_IN_FOLDER(test_what_is_doubted_is_not_trusted),
-		TEST_IN_FOLDER(test_other_boot_is_not_trusted),
+		TEST_IN_FOLDER(
+			test_names_of_one_inode_are_linked_and_the_last_one_removes_the_staged_file),
+		TEST_IN_FOLDER(test_existing_file_is_replaced_only_after_an_untrusted_start),
+		TEST_IN_FOLDER(test_untrusted_state_is_not_used),
+		TEST_IN_FOLDER(test_state_of_another_boot_is_untrusted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

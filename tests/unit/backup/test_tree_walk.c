@@ -6,7 +6,7 @@
 #include "folder.h"
 #include "unit_test.h"
 
-/* What a walk did, a word each: +directory, -directory, or an item. */
+/* The steps of a walk as words: +directory, -directory, or an item. */
 struct trace {
 	struct bytes text;
 	const char *pass_over;
@@ -78,7 +78,7 @@ static void check_walk(const struct folder *folder, const char *pass_over, const
 	bytes_free(&trace.text);
 }
 
-static void test_directory_is_left_after_all_that_is_in_it(void **state)
+static void test_directory_is_left_after_its_items(void **state)
 {
 	const struct folder *folder = *state;
 
@@ -96,7 +96,7 @@ static void test_symlink_is_an_item_and_not_followed(void **state)
 	check_walk(folder, NULL, "+ root - ");
 }
 
-static void test_directory_that_is_passed_over_is_not_left(void **state)
+static void test_skipped_directory_is_not_left(void **state)
 {
 	const struct folder *folder = *state;
 
@@ -145,9 +145,9 @@ static void test_any_depth_is_walked_with_few_descriptors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_IN_FOLDER(test_directory_is_left_after_all_that_is_in_it),
+		TEST_IN_FOLDER(test_directory_is_left_after_its_items),
 		TEST_IN_FOLDER(test_symlink_is_an_item_and_not_followed),
-		TEST_IN_FOLDER(test_directory_that_is_passed_over_is_not_left),
+		TEST_IN_FOLDER(test_skipped_directory_is_not_left),
 		TEST_IN_FOLDER(test_failure_of_the_visitor_ends_the_walk),
 		TEST_IN_FOLDER(test_any_depth_is_walked_with_few_descriptors),
 	};

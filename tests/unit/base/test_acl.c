@@ -29,20 +29,20 @@ static struct acl acl_of(unsigned short group, unsigned short named_tag, unsigne
 			     {ACL_OTHER, others, 0}}};
 }
 
-/* The bits of each: the group of the file, a named user or group, mask, others. */
+/* The permission bits of the file's group, of a named user or group, of the mask and of others. */
 static const struct {
 	unsigned short group, tag, named, mask, others;
 	mode_t mode, left;
 } cases[] = {
-	{0, ACL_USER, 5, 5, 0, 02750, 02700}, /* the group was kept out */
+	{0, ACL_USER, 5, 5, 0, 02750, 02700}, /* the file's group has no permission */
 	{5, ACL_USER, 5, 5, 0, 0750, 0750},   {7, ACL_USER, 7, 5, 5, 0755, 0755},
-	{5, ACL_USER, 0, 5, 5, 0755, 0700}, /* the user may be a member of the group */
-	{5, ACL_GROUP, 0, 5, 5, 0755, 0750}, /* the members may be others */
-	{5, ACL_GROUP, 7, 4, 5, 0745, 0744}, /* the mask limits them too */
-	{7, ACL_USER, 7, 7, 7, 0640, 0640}, /* never more than before */
+	{5, ACL_USER, 0, 5, 5, 0755, 0700}, /* the named user may be a member of the group */
+	{5, ACL_GROUP, 0, 5, 5, 0755, 0750}, /* the members of the named group may be among the others */
+	{5, ACL_GROUP, 7, 4, 5, 0745, 0744}, /* the mask limits the others too */
+	{7, ACL_USER, 7, 7, 7, 0640, 0640}, /* never more than the mode allowed */
 };
 
-static void test_nobody_may_do_more_without_the_acl(void **state)
+static void test_mode_without_the_acl_allows_no_more_to_anyone(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -64,7 +64,7 @@ static void test_acl_without_names_is_the_mode(void **state)
 	assert_int_equal(without(&acl, 3, 0751), 0751);
 }
 
-static void test_what_is_no_acl_allows_the_owner_only(void **state)
+static void test_invalid_acl_allows_the_owner_only(void **state)
 {
 	struct acl acl = acl_of(7, ACL_USER, 7, 7, 7);
 
@@ -79,9 +79,9 @@ static void test_what_is_no_acl_allows_the_owner_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody_may_do_more_without_the_acl),
+		cmocka_unit_test(test_mode_without_the_acl_allows_no_more_to_anyone),
 		cmocka_unit_test(test_acl_without_names_is_the_mode),
-		cmocka_unit_test(test_what_is_no_acl_allows_the_owner_only),
+		cmocka_unit_test(test_invalid_acl_allows_the_owner_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

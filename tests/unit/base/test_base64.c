@@ -5,7 +5,7 @@
 #include "base/base64.h"
 #include "unit_test.h"
 
-static void test_text_is_that_of_the_standard(void **state)
+static void test_bytes_are_encoded_as_rfc_4648_says(void **state)
 {
 	/* RFC 4648, section 10 */
 	static const char *const vectors[][2] = {
@@ -27,7 +27,7 @@ static void test_text_is_that_of_the_standard(void **state)
 	}
 }
 
-static void test_any_bytes_are_read_back(void **state)
+static void test_encoded_bytes_decode_to_the_same_bytes(void **state)
 {
 	uint8_t data[256];
 
@@ -45,7 +45,7 @@ static void test_any_bytes_are_read_back(void **state)
 	}
 }
 
-static void test_other_text_is_refused_and_changes_nothing(void **state)
+static void test_invalid_text_is_refused_and_changes_nothing(void **state)
 {
 	static const char *const wrong[] = {"Z",      "Zg=",    "Zg==Zg==", "Z===", "====",
 					    "Zg =\n", "Zm9v\n", "Zm9-",     "Zh==", "Zm9="};
@@ -63,9 +63,9 @@ static void test_other_text_is_refused_and_changes_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text_is_that_of_the_standard),
-		cmocka_unit_test(test_any_bytes_are_read_back),
-		cmocka_unit_test(test_other_text_is_refused_and_changes_nothing),
+		cmocka_unit_test(test_bytes_are_encoded_as_rfc_4648_says),
+		cmocka_unit_test(test_encoded_bytes_decode_to_the_same_bytes),
+		cmocka_unit_test(test_invalid_text_is_refused_and_changes_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 #include "base/boot.h"
 #include "unit_test.h"
 
-static void test_start_of_the_system_stays_the_same(void **state)
+static void test_boot_identifier_stays_the_same(void **state)
 {
 	char first[BOOT_ID_MAX], second[BOOT_ID_MAX];
 
@@ -17,7 +17,7 @@ static void test_start_of_the_system_stays_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_start_of_the_system_stays_the_same),
+		cmocka_unit_test(test_boot_identifier_stays_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

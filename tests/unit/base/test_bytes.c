@@ -9,7 +9,7 @@
 
 /* ---- the buffer ---------------------------------------------------------------------- */
 
-static void test_what_is_appended_stands_in_order(void **state)
+static void test_appended_pieces_are_in_order(void **state)
 {
 	struct bytes bytes CLEANUP_BYTES = {0};
 
@@ -91,7 +91,7 @@ static void test_freed_buffer_can_be_used_again(void **state)
 
 /* ---- the codec ----------------------------------------------------------------------- */
 
-/* A random number of each magnitude as often as of any other. */
+/* A random number; all magnitudes are equally likely. */
 static uint64_t any_number(void)
 {
 	uint64_t bits = (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
@@ -153,7 +153,7 @@ static void assert_round_trip(uint64_t number)
 	}
 }
 
-static void test_numbers_come_back_and_cut_ones_are_refused(void **state)
+static void test_encoded_numbers_decode_and_truncated_ones_are_refused(void **state)
 {
 	(void)state;
 	srandom(2);
@@ -193,7 +193,7 @@ static void assert_signed_round_trip(int64_t number)
 	assert_ptr_equal(at, encoded);
 }
 
-static void test_signed_numbers_come_back(void **state)
+static void test_encoded_signed_numbers_decode(void **state)
 {
 	uint8_t encoded[VARINT_MAX_BYTES];
 
@@ -213,16 +213,16 @@ static void test_signed_numbers_come_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_appended_stands_in_order),
+		cmocka_unit_test(test_appended_pieces_are_in_order),
 		cmocka_unit_test(test_text_ends_with_a_nul_that_length_does_not_count),
 		cmocka_unit_test(test_long_texts_are_formatted_whole),
 		cmocka_unit_test(test_lengths_that_no_memory_can_hold_are_refused),
 		cmocka_unit_test(test_buffers_compare_as_words_in_a_dictionary_do),
 		cmocka_unit_test(test_freed_buffer_can_be_used_again),
 		cmocka_unit_test(test_encoded_numbers_compare_as_the_numbers_do),
-		cmocka_unit_test(test_numbers_come_back_and_cut_ones_are_refused),
+		cmocka_unit_test(test_encoded_numbers_decode_and_truncated_ones_are_refused),
 		cmocka_unit_test(test_small_numbers_are_short),
-		cmocka_unit_test(test_signed_numbers_come_back),
+		cmocka_unit_test(test_encoded_signed_numbers_decode),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static const struct caller nobody = {.uid = 65534, .gid = 65534};
 
 /* ---- who it is ----------------------------------------------------------------------- */
 
-static void test_groups_of_who_asks_are_read(void **state)
+static void test_groups_of_the_caller_are_read(void **state)
 {
 	struct caller caller CLEANUP_CALLER = {0};
 
@@ -40,7 +40,7 @@ static void test_groups_of_who_asks_are_read(void **state)
 	assert_true(caller.groups[2] == 4294967294U);
 }
 
-static void test_who_asks_may_have_no_further_groups(void **state)
+static void test_caller_without_supplementary_groups_has_none(void **state)
 {
 	struct caller caller CLEANUP_CALLER = {0};
 
@@ -49,8 +49,8 @@ static void test_who_asks_may_have_no_further_groups(void **state)
 	assert_int_equal(caller.count, 0);
 }
 
-/* The ids that count are those of the file system, the last of four. */
-static void test_groups_of_somebody_else_are_not_believed(void **state)
+/* Each line has four ids; the last one, for access to file systems, counts. */
+static void test_groups_of_another_user_are_refused(void **state)
 {
 	struct caller caller CLEANUP_CALLER = {0};
 
@@ -61,7 +61,7 @@ static void test_groups_of_somebody_else_are_not_believed(void **state)
 	assert_int_equal(caller.count, 0);
 }
 
-static void test_text_that_is_cut_off_is_not_believed(void **state)
+static void test_truncated_text_is_refused(void **state)
 {
 	static const char whole[] = STATUS("10 20 ");
 	const char *end = strstr(whole, "NStgid");
@@ -90,7 +90,7 @@ static void test_groups_of_this_thread_are_found(void **state)
 	assert_memory_equal(caller.groups, groups, (size_t)count * sizeof(*groups));
 }
 
-static void test_thread_that_is_gone_is_nobody(void **state)
+static void test_thread_that_ended_is_unknown(void **state)
 {
 	struct caller caller CLEANUP_CALLER = {0};
 
@@ -98,7 +98,7 @@ static void test_thread_that_is_gone_is_nobody(void **state)
 	assert_int_equal(caller_read(&caller, INT32_MAX, geteuid(), getegid()), -EACCES);
 }
 
-static void test_thread_that_cannot_be_seen_is_nobody(void **state)
+static void test_thread_that_is_hidden_is_unknown(void **state)
 {
 	struct caller caller CLEANUP_CALLER = {0};
 
@@ -106,7 +106,7 @@ static void test_thread_that_cannot_be_seen_is_nobody(void **state)
 	assert_int_equal(caller_read(&caller, 0, geteuid(), getegid()), -EACCES);
 }
 
-static void test_digest_tells_callers_apart(void **state)
+static void test_digests_of_different_callers_differ(void **state)
 {
 	gid_t groups[] = {1, 2};
 	const struct caller callers[] = {
@@ -137,7 +137,7 @@ static int open_it(const struct folder *folder)
 	return 0;
 }
 
-static void test_caller_may_what_he_may_and_no_more(void **state)
+static void test_thread_has_the_permissions_of_the_caller_only(void **state)
 {
 	gid_t group = 4321;
 	const struct caller member = {.uid = 1234, .gid = 1234, .groups = &group, .count = 1};
@@ -161,7 +161,7 @@ static void test_caller_may_what_he_may_and_no_more(void **state)
 	caller_revert();
 }
 
-/* A thread that says who it is when it is asked to. */
+/* A thread that reports its credentials on request. */
 struct other {
 	int asked[2]; /* a pipe */
 	uid_t uid;
@@ -177,7 +177,7 @@ static void *say_who_it_is(void *context)
 	return NULL;
 }
 
-static void test_other_threads_stay_what_they_are(void **state)
+static void test_other_threads_keep_their_credentials(void **state)
 {
 	struct other other = {.uid = 77};
 	pthread_t thread;
@@ -186,7 +186,7 @@ static void test_other_threads_stay_what_they_are(void **state)
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(pipe2(other.asked, O_CLOEXEC), 0);
-	/* made before, as a new thread is what the one is that makes it */
+	/* created first, as a new thread inherits the credentials of its creator */
 	assert_int_equal(pthread_create(&thread, NULL, say_who_it_is, &other), 0);
 	assert_int_equal(caller_impersonate(&nobody), 0);
 	assert_int_equal(syscall(SYS_setfsuid, -1), 65534);
@@ -200,8 +200,9 @@ static void test_other_threads_stay_what_they_are(void **state)
 
 #define NO_NAMESPACE 101
 
-/* How much a process of that user can change. It asks from a user namespace of its own, where it has all
- * capabilities: the kernel asks for no less than the thread is permitted. */
+/* How many scheduling settings of the thread a process of that user can change. It tries from a
+ * user namespace of its own, where it has all capabilities: the kernel requires at least those
+ * that the thread is permitted. */
 static int change_scheduling_as(uid_t uid, pid_t thread)
 {
 	const struct sched_param none = {0};
@@ -247,7 +248,7 @@ static void test_caller_cannot_change_how_the_thread_is_scheduled(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void test_root_without_capabilities_may_what_its_mode_says(void **state)
+static void test_root_without_capabilities_has_the_permissions_of_the_mode(void **state)
 {
 	const struct caller weak = {.uid = 0, .gid = 0};
 	struct folder *folder = *state;
@@ -263,7 +264,7 @@ static void test_root_without_capabilities_may_what_its_mode_says(void **state)
 	assert_int_equal(open_it(folder), 0);
 }
 
-static void test_unknown_caller_cannot_be_worn(void **state)
+static void test_unknown_caller_cannot_be_impersonated(void **state)
 {
 	const struct caller unknown = {.uid = (uid_t)-1, .gid = 5};
 	const struct caller groupless = {.uid = 5, .gid = (gid_t)-1};
@@ -273,7 +274,7 @@ static void test_unknown_caller_cannot_be_worn(void **state)
 	assert_int_equal(caller_impersonate(&groupless), -EACCES);
 }
 
-static void test_only_root_can_be_somebody_else(void **state)
+static void test_only_root_can_impersonate(void **state)
 {
 	(void)state;
 	assert_int_equal(caller_try_impersonation(), geteuid() == 0 ? 0 : -EPERM);
@@ -287,20 +288,20 @@ static void test_only_root_can_be_somebody_else(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups_of_who_asks_are_read),
-		cmocka_unit_test(test_who_asks_may_have_no_further_groups),
-		cmocka_unit_test(test_groups_of_somebody_else_are_not_believed),
-		cmocka_unit_test(test_text_that_is_cut_off_is_not_believed),
+		cmocka_unit_test(test_groups_of_the_caller_are_read),
+		cmocka_unit_test(test_caller_without_supplementary_groups_has_none),
+		cmocka_unit_test(test_groups_of_another_user_are_refused),
+		cmocka_unit_test(test_truncated_text_is_refused),
 		cmocka_unit_test(test_groups_of_this_thread_are_found),
-		cmocka_unit_test(test_thread_that_is_gone_is_nobody),
-		cmocka_unit_test(test_thread_that_cannot_be_seen_is_nobody),
-		cmocka_unit_test(test_digest_tells_callers_apart),
-		TEST_IN_FOLDER(test_caller_may_what_he_may_and_no_more),
-		cmocka_unit_test(test_other_threads_stay_what_they_are),
+		cmocka_unit_test(test_thread_that_ended_is_unknown),
+		cmocka_unit_test(test_thread_that_is_hidden_is_unknown),
+		cmocka_unit_test(test_digests_of_different_callers_differ),
+		TEST_IN_FOLDER(test_thread_has_the_permissions_of_the_caller_only),
+		cmocka_unit_test(test_other_threads_keep_their_credentials),
 		cmocka_unit_test(test_caller_cannot_change_how_the_thread_is_scheduled),
-		TEST_IN_FOLDER(test_root_without_capabilities_may_what_its_mode_says),
-		cmocka_unit_test(test_unknown_caller_cannot_be_worn),
-		cmocka_unit_test(test_only_root_can_be_somebody_else),
+		TEST_IN_FOLDER(test_root_without_capabilities_has_the_permissions_of_the_mode),
+		cmocka_unit_test(test_unknown_caller_cannot_be_impersonated),
+		cmocka_unit_test(test_only_root_can_impersonate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

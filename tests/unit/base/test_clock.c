@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "unit_test.h"
 
-static void test_times_that_do_not_fit_are_the_nearest_that_do(void **state)
+static void test_times_that_do_not_fit_saturate(void **state)
 {
 	(void)state;
 	assert_int_equal(clock_ns((struct timespec){1, 5}), 1000000005);
@@ -17,7 +17,7 @@ static void test_times_that_do_not_fit_are_the_nearest_that_do(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_times_that_do_not_fit_are_the_nearest_that_do),
+		cmocka_unit_test(test_times_that_do_not_fit_saturate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

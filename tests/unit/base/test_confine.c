@@ -24,13 +24,13 @@
 #include "folder.h"
 #include "unit_test.h"
 
-/* What a child that gave something up ends with. */
+/* Exit status of a child that confined itself. */
 enum {
 	AS_EXPECTED = 0,
 	NOT_SUPPORTED = 77,
 };
 
-/* In a child, as nothing is given back. */
+/* Runs in a child, as confinement cannot be undone. */
 static int run_child(int (*part)(const char *folder), const char *folder)
 {
 	pid_t child = fork();
@@ -54,7 +54,7 @@ static void expect(int (*part)(const char *folder), void **state)
 	assert_int_equal(status, AS_EXPECTED);
 }
 
-/* Ends the child with the line that was not as it should be. */
+/* Ends the child; the exit status is the line of the check that failed. */
 #define CHECK(claim)                              \
 	do {                                      \
 		if (!(claim)) {                   \
@@ -63,7 +63,7 @@ static void expect(int (*part)(const char *folder), void **state)
 		}                                 \
 	} while (0)
 
-/* Did a call fail for one of these reasons? */
+/* Whether a call failed with one of these errors. */
 static bool refused(long result)
 {
 	return result < 0 && (errno == EACCES || errno == EPERM || errno == EXDEV);
@@ -108,7 +108,7 @@ static int write_elsewhere(const char *folder)
 	return AS_EXPECTED;
 }
 
-static void test_writing_is_refused_but_in_one_folder(void **state)
+static void test_writing_outside_of_the_folder_is_refused(void **state)
 {
 	expect(write_elsewhere, state);
 }
@@ -126,7 +126,7 @@ static int write_in_folder(const char *folder)
 	return AS_EXPECTED;
 }
 
-static void test_writing_in_that_folder_goes_on(void **state)
+static void test_writing_in_the_folder_is_allowed(void **state)
 {
 	expect(write_in_folder, state);
 }
@@ -172,7 +172,7 @@ static void test_attributes_are_not_changed(void **state)
 	expect(change_attributes, state);
 }
 
-/* By Landlock alone; a filter refuses these calls as well. */
+/* Landlock alone refuses these calls; a filter would refuse them as well. */
 static int reach_outside(const char *folder)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "\0twinfs-test-confine"};
@@ -208,7 +208,7 @@ static int make_special_files(const char *folder)
 	return AS_EXPECTED;
 }
 
-static void test_special_files_are_refused_in_that_folder_too(void **state)
+static void test_special_files_in_the_folder_are_refused(void **state)
 {
 	expect(make_special_files, state);
 }
@@ -287,7 +287,7 @@ static int compute(const char *folder)
 	return AS_EXPECTED;
 }
 
-static void test_who_computes_opens_starts_and_tells_nothing(void **state)
+static void test_computing_process_cannot_open_start_or_send_anything(void **state)
 {
 	expect(compute, state);
 }
@@ -304,7 +304,7 @@ static int give_all_up(const char *folder)
 	return AS_EXPECTED;
 }
 
-static void test_capabilities_are_given_up(void **state)
+static void test_capabilities_are_dropped(void **state)
 {
 	expect(give_all_up, state);
 }
@@ -330,16 +330,16 @@ static void test_capabilities_that_are_kept_are_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_IN_FOLDER(test_writing_is_refused_but_in_one_folder),
-		TEST_IN_FOLDER(test_writing_in_that_folder_goes_on),
+		TEST_IN_FOLDER(test_writing_outside_of_the_folder_is_refused),
+		TEST_IN_FOLDER(test_writing_in_the_folder_is_allowed),
 		TEST_IN_FOLDER(test_programs_are_refused),
 		TEST_IN_FOLDER(test_attributes_are_not_changed),
 		TEST_IN_FOLDER(test_signals_and_abstract_sockets_outside_are_refused),
-		TEST_IN_FOLDER(test_special_files_are_refused_in_that_folder_too),
+		TEST_IN_FOLDER(test_special_files_in_the_folder_are_refused),
 		TEST_IN_FOLDER(test_threads_start_and_processes_and_new_code_do_not),
 		TEST_IN_FOLDER(test_only_the_effective_user_changes_and_only_where_needed),
-		TEST_IN_FOLDER(test_who_computes_opens_starts_and_tells_nothing),
-		TEST_IN_FOLDER(test_capabilities_are_given_up),
+		TEST_IN_FOLDER(test_computing_process_cannot_open_start_or_send_anything),
+		TEST_IN_FOLDER(test_capabilities_are_dropped),
 		TEST_IN_FOLDER(test_capabilities_that_are_kept_are_named),
 	};
 

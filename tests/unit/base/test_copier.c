@@ -15,7 +15,7 @@ static int open_named(int directory, const char *name, int flags)
 	return fd;
 }
 
-/* A file with data at some places, and holes between. */
+/* A file with data at some offsets and holes between them. */
 static int make_sparse(int directory, const char *name, off_t size)
 {
 	int fd = open_named(directory, name, O_RDWR | O_CREAT | O_EXCL);
@@ -26,7 +26,7 @@ static int make_sparse(int directory, const char *name, off_t size)
 	return fd;
 }
 
-/* The hash of all bytes, read in the plainest way. */
+/* The hash of all bytes, read without the copier. */
 static struct hash128 hash_of(int fd)
 {
 	struct bytes bytes CLEANUP_BYTES = {0};
@@ -100,7 +100,7 @@ static void test_data_of_any_size_is_copied(void **state)
 	}
 }
 
-/* Writes to the file as soon as bytes of it went by; each write has a time of its own. */
+/* Writes to the file whenever bytes of it were copied. Each write gets another time stamp. */
 static void write_meanwhile(void *context, uint64_t bytes)
 {
 	static time_t now;
@@ -112,7 +112,7 @@ static void write_meanwhile(void *context, uint64_t bytes)
 	assert_int_equal(futimens(*fd, times), 0);
 }
 
-static void test_file_that_is_written_to_meanwhile_is_found(void **state)
+static void test_file_that_is_written_to_meanwhile_is_detected(void **state)
 {
 	const struct folder *folder = *state;
 	int from = make_sparse(folder->fd, "from", 8 * MIB);
@@ -170,7 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST_IN_FOLDER(test_holes_stay_holes_and_count_as_zeros),
 		TEST_IN_FOLDER(test_data_of_any_size_is_copied),
-		TEST_IN_FOLDER(test_file_that_is_written_to_meanwhile_is_found),
+		TEST_IN_FOLDER(test_file_that_is_written_to_meanwhile_is_detected),
 		TEST_IN_FOLDER(test_file_that_was_hashed_is_not_read_again_until_it_changes),
 	};
 

@@ -57,7 +57,7 @@ static int remove_folder(void **state)
 	return 0;
 }
 
-/* From here on the kernel seems not to know openat2. */
+/* From here on openat2 fails with ENOSYS. */
 static int take_openat2_away(void **state)
 {
 	struct sock_filter code[] = {
@@ -157,7 +157,7 @@ static void test_other_mounts_are_entered_only_when_asked_for(void **state)
 
 #define DEPTH 40
 
-/* From each directory on the way, so that the path is cut at many places. */
+/* Opens from each directory of the path, so that the path is split at many places. */
 static void test_path_longer_than_path_max_is_opened(void **state)
 {
 	char path[DEPTH * 240 + 8] = "";
@@ -205,7 +205,7 @@ static void test_name_that_is_too_long_is_refused(void **state)
 	assert_true(open_beneath(root, path, O_RDONLY, false) < 0);
 }
 
-static void test_file_of_another_user_is_read_all_the_same(void **state)
+static void test_file_of_another_user_is_read(void **state)
 {
 	int fd;
 
@@ -246,7 +246,7 @@ static void test_reading_ends_with_the_file(void **state)
 	close(fd);
 }
 
-static void test_write_that_cannot_end_is_a_failure(void **state)
+static void test_write_that_never_ends_fails(void **state)
 {
 	struct rlimit before, limit;
 	char *data = calloc(1, 100000);
@@ -281,10 +281,10 @@ int main(void)
 		cmocka_unit_test(test_other_mounts_are_entered_only_when_asked_for),
 		cmocka_unit_test(test_path_longer_than_path_max_is_opened),
 		cmocka_unit_test(test_name_that_is_too_long_is_refused),
-		cmocka_unit_test(test_file_of_another_user_is_read_all_the_same),
+		cmocka_unit_test(test_file_of_another_user_is_read),
 		cmocka_unit_test(test_atime_is_not_touched),
 		cmocka_unit_test(test_reading_ends_with_the_file),
-		cmocka_unit_test(test_write_that_cannot_end_is_a_failure),
+		cmocka_unit_test(test_write_that_never_ends_fails),
 		{"test_files_are_opened_by_relative_path_without_openat2",
 		 test_files_are_opened_by_relative_path, take_openat2_away, NULL, NULL},
 		WITHOUT_OPENAT2(test_no_symlink_is_followed),
@@ -293,7 +293,7 @@ int main(void)
 		WITHOUT_OPENAT2(test_other_mounts_are_entered_only_when_asked_for),
 		WITHOUT_OPENAT2(test_path_longer_than_path_max_is_opened),
 		WITHOUT_OPENAT2(test_name_that_is_too_long_is_refused),
-		WITHOUT_OPENAT2(test_file_of_another_user_is_read_all_the_same),
+		WITHOUT_OPENAT2(test_file_of_another_user_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

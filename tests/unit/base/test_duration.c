@@ -38,7 +38,7 @@ static void test_units_up_to_days(void **state)
 	assert_parsed("0d", 0);
 }
 
-static void test_what_is_no_duration_is_refused(void **state)
+static void test_invalid_duration_is_refused(void **state)
 {
 	static const char *const wrong[] = {
 		"",   " 1",  "1 ",  "-1",  "+1",  "s",    "1ss",   "1x",
@@ -50,7 +50,7 @@ static void test_what_is_no_duration_is_refused(void **state)
 		assert_refused(wrong[i], -EINVAL);
 }
 
-static void test_duration_that_does_not_fit_is_told_from_none(void **state)
+static void test_duration_that_does_not_fit_has_an_error_of_its_own(void **state)
 {
 	(void)state;
 	assert_refused("18446744073709551616", -ERANGE);
@@ -75,8 +75,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain_numbers_are_seconds),
 		cmocka_unit_test(test_units_up_to_days),
-		cmocka_unit_test(test_what_is_no_duration_is_refused),
-		cmocka_unit_test(test_duration_that_does_not_fit_is_told_from_none),
+		cmocka_unit_test(test_invalid_duration_is_refused),
+		cmocka_unit_test(test_duration_that_does_not_fit_has_an_error_of_its_own),
 		cmocka_unit_test(test_longest_duration_fits_in_nanoseconds),
 	};
 

@@ -14,7 +14,7 @@ static void test_error_of_either_sign_has_words_and_a_name(void **state)
 	assert_string_equal(error_name(-ENOSPC), "ENOSPC");
 }
 
-static void test_number_that_is_no_error_has_them_too(void **state)
+static void test_unknown_error_number_has_words_and_a_name(void **state)
 {
 	static const int numbers[] = {-4095, 100000, INT_MAX, INT_MIN};
 
@@ -38,7 +38,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_error_of_either_sign_has_words_and_a_name),
-		cmocka_unit_test(test_number_that_is_no_error_has_them_too),
+		cmocka_unit_test(test_unknown_error_number_has_words_and_a_name),
 		cmocka_unit_test(test_errno_is_kept),
 	};
 

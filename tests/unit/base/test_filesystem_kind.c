@@ -72,7 +72,7 @@ static void test_every_other_file_system_is_unknown(void **state)
 	assert_kind(others, ARRAY_SIZE(others), FILESYSTEM_UNKNOWN);
 }
 
-static void test_what_lies_on_no_known_file_system_is_unknown_and_not_remote(void **state)
+static void test_path_on_no_known_file_system_is_unknown_and_not_remote(void **state)
 {
 	int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -84,7 +84,7 @@ static void test_what_lies_on_no_known_file_system_is_unknown_and_not_remote(voi
 	assert_int_equal(filesystem_kind_at(-1), FILESYSTEM_UNKNOWN);
 }
 
-static void test_leases_tell_of_all_writers_but_where_others_write_unseen(void **state)
+static void test_leases_are_reliable_where_all_writers_are_local(void **state)
 {
 	const dev_t disk = makedev(8, 1), none = makedev(0, 40);
 
@@ -93,9 +93,8 @@ static void test_leases_tell_of_all_writers_but_where_others_write_unseen(void *
 		assert_true(filesystem_leases_are_reliable(fine[i], none));
 	for (size_t i = 0; i < ARRAY_SIZE(remote); i++)
 		assert_false(filesystem_leases_are_reliable(remote[i], none));
-	assert_true(filesystem_leases_are_reliable(0x65735546, disk)); /* FUSE, as NTFS-3G has it */
-	assert_false(filesystem_leases_are_reliable(0x7461636f,
-						    disk)); /* OCFS2: a disk of several hosts */
+	assert_true(filesystem_leases_are_reliable(0x65735546, disk)); /* FUSE, which NTFS-3G uses */
+	assert_false(filesystem_leases_are_reliable(0x7461636f, disk)); /* OCFS2: a disk of several hosts */
 }
 
 static void test_only_overlays_have_layers(void **state)
@@ -107,14 +106,14 @@ static void test_only_overlays_have_layers(void **state)
 	assert_false(filesystem_has_layers(0xffffffff));
 }
 
-static void test_times_tell_only_on_file_systems_that_are_known(void **state)
+static void test_times_are_reliable_on_known_file_systems_only(void **state)
 {
 	static const uint32_t telling[] = {
 		0x0000ef53, /* ext2, ext3, ext4 */
 		0x58465342, /* XFS */
 		0x9123683e, /* Btrfs */
 		0xf2f52010, /* F2FS */
-		0x73717368, /* squashfs, which nobody writes */
+		0x73717368, /* squashfs, which is read-only */
 	};
 	static const uint32_t silent[] = {
 		0x01021994, /* tmpfs */
@@ -135,7 +134,7 @@ static void test_times_tell_only_on_file_systems_that_are_known(void **state)
 	assert_false(filesystem_times_are_reliable(filesystem_type_at(-1)));
 }
 
-static void test_only_memory_and_layers_hide_stores_for_good(void **state)
+static void test_only_memory_and_layers_never_report_stores(void **state)
 {
 	static const uint32_t hiding[] = {
 		0x01021994, /* tmpfs */
@@ -161,11 +160,11 @@ int main(void)
 		cmocka_unit_test(test_file_systems_of_other_hosts_and_of_programs_are_remote),
 		cmocka_unit_test(test_local_file_systems_with_fine_times_are_known),
 		cmocka_unit_test(test_every_other_file_system_is_unknown),
-		cmocka_unit_test(test_what_lies_on_no_known_file_system_is_unknown_and_not_remote),
-		cmocka_unit_test(test_leases_tell_of_all_writers_but_where_others_write_unseen),
+		cmocka_unit_test(test_path_on_no_known_file_system_is_unknown_and_not_remote),
+		cmocka_unit_test(test_leases_are_reliable_where_all_writers_are_local),
 		cmocka_unit_test(test_only_overlays_have_layers),
-		cmocka_unit_test(test_times_tell_only_on_file_systems_that_are_known),
-		cmocka_unit_test(test_only_memory_and_layers_hide_stores_for_good),
+		cmocka_unit_test(test_times_are_reliable_on_known_file_systems_only),
+		cmocka_unit_test(test_only_memory_and_layers_never_report_stores),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

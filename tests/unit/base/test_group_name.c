@@ -36,7 +36,7 @@ static void test_further_contents_are_numbered(void **state)
 	assert_name(UINT32_MAX, DIGITS "~4294967295");
 }
 
-static void test_what_is_never_made_is_no_name(void **state)
+static void test_name_that_is_never_made_is_refused(void **state)
 {
 	static const char *const wrong[] = {
 		"",
@@ -67,7 +67,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_first_content_is_the_bare_hash),
 		cmocka_unit_test(test_further_contents_are_numbered),
-		cmocka_unit_test(test_what_is_never_made_is_no_name),
+		cmocka_unit_test(test_name_that_is_never_made_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

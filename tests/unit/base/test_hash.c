@@ -14,7 +14,7 @@ static const char *digits_of(const void *data, size_t length)
 	return digits;
 }
 
-/* What `xxhsum -H2` prints for these. */
+/* The expected digits are the output of `xxhsum -H2`. */
 static void test_digits_are_those_of_xxhsum(void **state)
 {
 	char block[1000];
@@ -68,7 +68,7 @@ static void test_stream_hashes_like_one_piece_however_it_is_cut(void **state)
 	hash_state_free(stream);
 }
 
-static void test_copied_stream_goes_its_own_way(void **state)
+static void test_copied_stream_is_independent(void **state)
 {
 	struct hash_state *one = hash_state_new(), *other = hash_state_new();
 
@@ -94,7 +94,7 @@ static void test_other_seed_gives_another_hash(void **state)
 	assert_true(hash64("name", 4, 1) == hash64("name", 4, 1));
 }
 
-static void test_digits_are_read_back(void **state)
+static void test_digits_are_parsed(void **state)
 {
 	const struct hash128 hash = {UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543210)};
 	static const char *const wrong[] = {"0123456789abcdefFEDCBA9876543210", "0123456789abcdef",
@@ -115,11 +115,11 @@ static void test_digits_are_read_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_digits_are_read_back),
+		cmocka_unit_test(test_digits_are_parsed),
 		cmocka_unit_test(test_digits_are_those_of_xxhsum),
 		cmocka_unit_test(test_leading_zeros_are_printed),
 		cmocka_unit_test(test_stream_hashes_like_one_piece_however_it_is_cut),
-		cmocka_unit_test(test_copied_stream_goes_its_own_way),
+		cmocka_unit_test(test_copied_stream_is_independent),
 		cmocka_unit_test(test_other_seed_gives_another_hash),
 	};
 

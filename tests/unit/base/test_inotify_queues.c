@@ -9,7 +9,7 @@
 #include "base/inotify_queues.h"
 #include "unit_test.h"
 
-static void test_lines_of_the_kernel_are_read(void **state)
+static void test_lines_of_fdinfo_are_parsed(void **state)
 {
 	const char *line = "inotify wd:3 ino:1000000000007 sdev:2e mask:fc6 ignored_mask:0 "
 			   "fhandle-bytes:8 fhandle-type:1 f_handle:0102\n";
@@ -44,7 +44,7 @@ static void test_own_watches_are_found_as_far_as_there_is_room(void **state)
 	inotify_watched_by(getpid(), &watched);
 	assert_int_equal(watched.count, 1);
 	assert_true(inodes[0] == status.st_ino);
-	inotify_watched_by_all(&watched); /* and again */
+	inotify_watched_by_all(&watched);
 	assert_int_equal(watched.count, 2);
 	inotify_watched_by_all(&watched); /* no room */
 	assert_int_equal(watched.count, 2);
@@ -54,7 +54,7 @@ static void test_own_watches_are_found_as_far_as_there_is_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines_of_the_kernel_are_read),
+		cmocka_unit_test(test_lines_of_fdinfo_are_parsed),
 		cmocka_unit_test(test_own_watches_are_found_as_far_as_there_is_room),
 	};
 

@@ -30,7 +30,7 @@ static void check_base64(const char *path, size_t length, const char *readable,
 	assert_string_equal(text_of(object, "tree_base64"), expected);
 }
 
-static void test_other_bytes_stand_beside_it_in_base64(void **state)
+static void test_path_that_is_not_utf8_is_also_in_base64(void **state)
 {
 	(void)state;
 	check_base64("\xff", 1, "\\xff", "/w==");
@@ -41,7 +41,7 @@ static void test_other_bytes_stand_beside_it_in_base64(void **state)
 		     4, "/a\\xffb", "L2H/Yg==");
 }
 
-static void test_what_was_set_is_read_back(void **state)
+static void test_path_that_was_set_is_read_back(void **state)
 {
 	char path[256];
 
@@ -71,7 +71,7 @@ static void check_refused(const char *json, int expected)
 	assert_int_equal(read.length, strlen("before"));
 }
 
-static void test_what_is_no_path_is_refused(void **state)
+static void test_invalid_path_is_refused(void **state)
 {
 	(void)state;
 	check_refused("{}", -ENOENT);
@@ -87,9 +87,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_path_in_utf8_is_one_member),
-		cmocka_unit_test(test_other_bytes_stand_beside_it_in_base64),
-		cmocka_unit_test(test_what_was_set_is_read_back),
-		cmocka_unit_test(test_what_is_no_path_is_refused),
+		cmocka_unit_test(test_path_that_is_not_utf8_is_also_in_base64),
+		cmocka_unit_test(test_path_that_was_set_is_read_back),
+		cmocka_unit_test(test_invalid_path_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

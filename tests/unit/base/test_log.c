@@ -15,9 +15,8 @@
 
 static struct capture captured;
 
-/* What say() writes to stderr. In a process of its own: level, destination and whether stderr is
- * the journal are kept for a process's life.
- */
+/* Returns what say() writes to stderr. It runs in a child: level, destination and whether stderr
+ * is the journal are fixed for the life of a process. */
 static const char *lines_of(void (*say)(void))
 {
 	pid_t child;
@@ -64,7 +63,7 @@ static void say_errors_only(void)
 	say_all_levels();
 }
 
-static void test_level_decides_what_is_said(void **state)
+static void test_messages_below_the_level_are_not_printed(void **state)
 {
 	(void)state;
 	assert_non_null(strstr(lines_of(say_all_levels_with_debug), "\ntwinfs: debug: detail\n"));
@@ -87,7 +86,7 @@ static void say_control_bytes(void)
 	log_info("a\nb\x1b[2Jc\x7f∕");
 }
 
-static void test_message_is_one_line_whatever_is_in_it(void **state)
+static void test_message_with_newlines_is_one_line(void **state)
 {
 	(void)state;
 	assert_string_equal(lines_of(say_control_bytes), "twinfs: a?b?[2Jc?∕\n");
@@ -102,7 +101,7 @@ static void say_long_message(void)
 	log_info("next");
 }
 
-static void test_long_message_is_cut_and_says_so(void **state)
+static void test_long_message_is_marked_as_cut(void **state)
 {
 	static const char end[] = "xx…\ntwinfs: next\n";
 	const char *lines = lines_of(say_long_message);
@@ -131,7 +130,7 @@ static void say_beside_journal(void)
 	say_all_levels();
 }
 
-static void test_journal_gets_its_level_prefixes_and_no_name_that_it_knows(void **state)
+static void test_journal_gets_level_prefixes_and_no_program_name(void **state)
 {
 	(void)state;
 	assert_string_equal(lines_of(say_in_journal), "<3>cannot read 'a': No such file\n"
@@ -148,7 +147,7 @@ static void say_over_bar(void)
 	log_info("two");
 }
 
-static void test_message_clears_the_bar_that_stands_in_its_way(void **state)
+static void test_message_clears_the_progress_bar(void **state)
 {
 	(void)state;
 	assert_string_equal(lines_of(say_over_bar), "\r\033[Ktwinfs: one\ntwinfs: two\n");
@@ -179,7 +178,7 @@ static void *say_many(void *letter)
 	return NULL;
 }
 
-/* Through a pipe, as a service's stderr mostly is. */
+/* Through a pipe, which is the usual stderr of a service. */
 static void test_lines_of_threads_do_not_mix(void **state)
 {
 	pthread_t threads[THREADS];
@@ -236,12 +235,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_messages_are_lines_with_a_word_for_their_level),
-		cmocka_unit_test(test_level_decides_what_is_said),
+		cmocka_unit_test(test_messages_below_the_level_are_not_printed),
 		cmocka_unit_test(test_error_may_start_with_the_name_of_the_command),
-		cmocka_unit_test(test_message_is_one_line_whatever_is_in_it),
-		cmocka_unit_test(test_long_message_is_cut_and_says_so),
-		cmocka_unit_test(test_journal_gets_its_level_prefixes_and_no_name_that_it_knows),
-		cmocka_unit_test(test_message_clears_the_bar_that_stands_in_its_way),
+		cmocka_unit_test(test_message_with_newlines_is_one_line),
+		cmocka_unit_test(test_long_message_is_marked_as_cut),
+		cmocka_unit_test(test_journal_gets_level_prefixes_and_no_program_name),
+		cmocka_unit_test(test_message_clears_the_progress_bar),
 		cmocka_unit_test(test_nothing_goes_to_stderr_once_the_system_log_is_used),
 		cmocka_unit_test(test_lines_of_threads_do_not_mix),
 		cmocka_unit_test(test_errno_is_kept),

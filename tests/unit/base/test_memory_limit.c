@@ -79,7 +79,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void test_limit_of_a_group_above_holds(void **state)
+static void test_limit_of_an_outer_group_holds(void **state)
 {
 	(void)state;
 	assert_int_equal(limit_of("0::/user/service\n"), 268435456);
@@ -93,7 +93,7 @@ static void test_least_limit_of_all_hierarchies_holds(void **state)
 	assert_int_equal(limit_of("4:cpu:/job\n0::/user\n"), 268435456);
 }
 
-static void test_path_that_is_seen_from_outside_only_is_the_uppermost_group(void **state)
+static void test_path_outside_of_the_namespace_is_the_root_group(void **state)
 {
 	(void)state;
 	write_text("memory.max", "1048576\n");
@@ -110,7 +110,7 @@ static void test_without_a_limit_there_is_none(void **state)
 	assert_true(memory_limit_of_groups("/nonexistent", root) == UINT64_MAX);
 }
 
-static void test_buffer_is_a_part_of_the_memory_at_most(void **state)
+static void test_buffer_is_limited_to_a_part_of_the_memory(void **state)
 {
 	(void)state;
 	assert_true(memory_limit() > 0);
@@ -121,11 +121,11 @@ static void test_buffer_is_a_part_of_the_memory_at_most(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_limit_of_a_group_above_holds),
+		cmocka_unit_test(test_limit_of_an_outer_group_holds),
 		cmocka_unit_test(test_least_limit_of_all_hierarchies_holds),
-		cmocka_unit_test(test_path_that_is_seen_from_outside_only_is_the_uppermost_group),
+		cmocka_unit_test(test_path_outside_of_the_namespace_is_the_root_group),
 		cmocka_unit_test(test_without_a_limit_there_is_none),
-		cmocka_unit_test(test_buffer_is_a_part_of_the_memory_at_most),
+		cmocka_unit_test(test_buffer_is_limited_to_a_part_of_the_memory),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -24,7 +24,7 @@ static void test_octal_escapes_are_decoded(void **state)
 	assert_decoded("\\134040", "\\040"); /* once */
 }
 
-static void test_what_is_no_escape_stays(void **state)
+static void test_invalid_escape_is_left_unchanged(void **state)
 {
 	(void)state;
 	assert_decoded("\\", "\\");
@@ -33,7 +33,7 @@ static void test_what_is_no_escape_stays(void **state)
 	assert_decoded("\\ 40\\4 0\\089", "\\ 40\\4 0\\089");
 }
 
-static void test_parent_of_a_mount_is_the_one_that_it_is_mounted_in(void **state)
+static void test_parent_of_a_mount_is_the_mount_of_its_mount_point(void **state)
 {
 	char file[] = "/tmp/mountinfo-XXXXXX";
 	static const char text[] = "29 1 254:1 / / rw - ext4 /dev/a rw\n"
@@ -57,8 +57,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_octal_escapes_are_decoded),
-		cmocka_unit_test(test_what_is_no_escape_stays),
-		cmocka_unit_test(test_parent_of_a_mount_is_the_one_that_it_is_mounted_in),
+		cmocka_unit_test(test_invalid_escape_is_left_unchanged),
+		cmocka_unit_test(test_parent_of_a_mount_is_the_mount_of_its_mount_point),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

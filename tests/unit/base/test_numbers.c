@@ -23,7 +23,7 @@ static void test_numbers_are_compared_over_their_whole_range(void **state)
 	assert_int_equal(numbers_compare(7, 7), 0);
 }
 
-static void test_each_number_is_left_once(void **state)
+static void test_duplicate_numbers_are_removed(void **state)
 {
 	uint64_t list[] = {5, UINT64_MAX, 0, 5, 1, 0, 5};
 	const uint64_t expected[] = {0, 1, 5, UINT64_MAX};
@@ -51,7 +51,7 @@ static void test_disorder_is_sorted_wherever_it_is(void **state)
 	}
 }
 
-static void test_what_is_in_order_is_gone_through_once(void **state)
+static void test_sorted_list_is_read_once(void **state)
 {
 	uint64_t list[] = {1, 2, 2, 8};
 
@@ -85,9 +85,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers_are_compared_over_their_whole_range),
-		cmocka_unit_test(test_each_number_is_left_once),
+		cmocka_unit_test(test_duplicate_numbers_are_removed),
 		cmocka_unit_test(test_disorder_is_sorted_wherever_it_is),
-		cmocka_unit_test(test_what_is_in_order_is_gone_through_once),
+		cmocka_unit_test(test_sorted_list_is_read_once),
 		cmocka_unit_test(test_digits_are_read_up_to_the_largest_number),
 	};
 

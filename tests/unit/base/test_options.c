@@ -97,8 +97,8 @@ static struct settings settings;
 static char *arguments[16];
 static int operands;
 
-/* Parses "twinfs list" and these words; returns what options_parse() does. stderr is in
- * captured. */
+/* Parses "twinfs list" and these words and returns the result of options_parse(). captured holds
+ * stderr. */
 #define PARSE(...) parse((const char *[]){"list", __VA_ARGS__, NULL})
 
 static int parse(const char *words[])
@@ -160,14 +160,14 @@ static void test_two_dashes_end_the_options(void **state)
 	assert_string_equal(arguments[operands + 1], "--format");
 }
 
-static void test_no_words_are_no_options_and_no_operands(void **state)
+static void test_empty_command_line_has_no_options_and_operands(void **state)
 {
 	(void)state;
 	assert_int_equal(parse((const char *[]){"list", NULL}), 0);
 	assert_int_equal(operands, 1);
 }
 
-static void test_abbreviation_of_one_option_is_taken(void **state)
+static void test_unique_abbreviation_is_accepted(void **state)
 {
 	(void)state;
 	assert_int_equal(PARSE("--form=json"), 0);
@@ -183,7 +183,7 @@ static void test_unknown_option_is_named_without_its_value(void **state)
 	assert_complaint(PARSE("-wx"), "unknown option '-x'");
 }
 
-static void test_ambiguous_option_is_called_so(void **state)
+static void test_ambiguous_abbreviation_is_refused(void **state)
 {
 	(void)state;
 	assert_complaint(PARSE("--w"), "ambiguous option '--w'");
@@ -211,7 +211,7 @@ static void test_wrong_value_is_shown_with_what_was_expected(void **state)
 	assert_complaint(PARSE("-fxml"), "option '--format' needs text or json, not 'xml'");
 }
 
-static void test_value_that_is_too_large_and_other_failures_are_told_apart(void **state)
+static void test_value_that_is_too_large_has_a_message_of_its_own(void **state)
 {
 	(void)state;
 	assert_int_equal(PARSE("--size=16E"), -ERANGE);
@@ -222,14 +222,14 @@ static void test_value_that_is_too_large_and_other_failures_are_told_apart(void 
 	assert_non_null(strstr(captured.text, "Cannot allocate memory"));
 }
 
-static void test_parsing_ends_where_an_option_says_so(void **state)
+static void test_option_can_end_the_parsing(void **state)
 {
 	(void)state;
 	assert_int_equal(PARSE("-V", "--foo"), OPTIONS_DONE);
 	assert_string_equal(captured.text, "");
 }
 
-/* options_apply_item(), with stderr in captured. */
+/* Calls options_apply_item(); captured holds stderr. */
 static int apply_item(const char *item)
 {
 	int r;
@@ -251,7 +251,7 @@ static void test_item_of_a_mount_is_applied_as_the_long_option(void **state)
 	assert_int_equal(apply_item("format=text"), 0);
 }
 
-static void test_item_that_is_no_option_is_left_to_others_in_silence(void **state)
+static void test_item_that_is_no_option_is_ignored_without_a_message(void **state)
 {
 	static const char *const others[] = {
 		"ro", "allow_other", "fsname=x", "",       "=",    "=x",
@@ -265,7 +265,7 @@ static void test_item_that_is_no_option_is_left_to_others_in_silence(void **stat
 	}
 }
 
-static void test_wrong_item_is_named_as_it_was_given(void **state)
+static void test_wrong_item_is_named_as_given(void **state)
 {
 	(void)state;
 	assert_complaint(apply_item("wait=1"), "option '-o wait' takes no value");
@@ -274,7 +274,7 @@ static void test_wrong_item_is_named_as_it_was_given(void **state)
 			 "option '-o format' needs text or json, not 'xml'");
 }
 
-static void test_complaint_of_a_command_points_to_its_help(void **state)
+static void test_error_of_a_command_points_to_its_help(void **state)
 {
 	(void)state;
 	capture_begin(&captured, STDERR_FILENO);
@@ -321,19 +321,19 @@ int main(void)
 		cmocka_unit_test(test_options_of_all_lists_are_applied_in_all_spellings),
 		cmocka_unit_test(test_operands_may_stand_between_options),
 		cmocka_unit_test(test_two_dashes_end_the_options),
-		cmocka_unit_test(test_no_words_are_no_options_and_no_operands),
-		cmocka_unit_test(test_abbreviation_of_one_option_is_taken),
+		cmocka_unit_test(test_empty_command_line_has_no_options_and_operands),
+		cmocka_unit_test(test_unique_abbreviation_is_accepted),
 		cmocka_unit_test(test_unknown_option_is_named_without_its_value),
-		cmocka_unit_test(test_ambiguous_option_is_called_so),
+		cmocka_unit_test(test_ambiguous_abbreviation_is_refused),
 		cmocka_unit_test(test_missing_argument_is_named),
 		cmocka_unit_test(test_value_of_option_that_takes_none_is_refused),
 		cmocka_unit_test(test_wrong_value_is_shown_with_what_was_expected),
-		cmocka_unit_test(test_value_that_is_too_large_and_other_failures_are_told_apart),
-		cmocka_unit_test(test_parsing_ends_where_an_option_says_so),
+		cmocka_unit_test(test_value_that_is_too_large_has_a_message_of_its_own),
+		cmocka_unit_test(test_option_can_end_the_parsing),
 		cmocka_unit_test(test_item_of_a_mount_is_applied_as_the_long_option),
-		cmocka_unit_test(test_item_that_is_no_option_is_left_to_others_in_silence),
-		cmocka_unit_test(test_wrong_item_is_named_as_it_was_given),
-		cmocka_unit_test(test_complaint_of_a_command_points_to_its_help),
+		cmocka_unit_test(test_item_that_is_no_option_is_ignored_without_a_message),
+		cmocka_unit_test(test_wrong_item_is_named_as_given),
+		cmocka_unit_test(test_error_of_a_command_points_to_its_help),
 		cmocka_unit_test(test_help_shows_every_option_aligned_and_wrapped),
 	};
 

@@ -8,7 +8,7 @@
 #include "base/output.h"
 #include "unit_test.h"
 
-static void test_what_is_printed_is_written_when_flushed(void **state)
+static void test_output_is_written_by_the_flush(void **state)
 {
 	CLEANUP_OUTPUT struct output output;
 	char text[16] = "";
@@ -48,7 +48,7 @@ static void check_written(bool terminal, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void test_terminal_gets_nothing_that_it_obeys(void **state)
+static void test_control_bytes_are_not_written_to_a_terminal(void **state)
 {
 	(void)state;
 	check_written(false, "a\033b{\"a\\u0001\u00e9\302\233\x7f\":\n\"\U000e0041\"}");
@@ -56,7 +56,7 @@ static void test_terminal_gets_nothing_that_it_obeys(void **state)
 			    "\"\\udb40\\udc41\"}");
 }
 
-static void test_much_output_does_not_wait_for_the_flush(void **state)
+static void test_full_buffer_is_written_before_the_flush(void **state)
 {
 	CLEANUP_OUTPUT struct output output;
 	AUTO_CLOSE int fd = memfd_create("output", MFD_CLOEXEC);
@@ -71,7 +71,7 @@ static void test_much_output_does_not_wait_for_the_flush(void **state)
 	assert_int_equal(lseek(fd, 0, SEEK_END), 1000000);
 }
 
-static void test_full_disk_is_found_at_the_latest_when_flushed(void **state)
+static void test_full_disk_is_reported_by_the_flush(void **state)
 {
 	CLEANUP_OUTPUT struct output output;
 	AUTO_CLOSE int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -84,7 +84,7 @@ static void test_full_disk_is_found_at_the_latest_when_flushed(void **state)
 	assert_int_equal(output_flush(&output), -ENOSPC);
 }
 
-static void test_first_failure_is_kept_and_the_rest_dropped(void **state)
+static void test_first_failure_is_kept_and_later_output_discarded(void **state)
 {
 	CLEANUP_OUTPUT struct output output;
 	AUTO_CLOSE int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -101,7 +101,7 @@ static void test_first_failure_is_kept_and_the_rest_dropped(void **state)
 	assert_int_equal(lseek(file, 0, SEEK_END), 0);
 }
 
-static void test_closed_pipe_is_a_failure(void **state)
+static void test_closed_pipe_is_reported(void **state)
 {
 	CLEANUP_OUTPUT struct output output;
 	int ends[2];
@@ -119,12 +119,12 @@ static void test_closed_pipe_is_a_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_printed_is_written_when_flushed),
-		cmocka_unit_test(test_terminal_gets_nothing_that_it_obeys),
-		cmocka_unit_test(test_much_output_does_not_wait_for_the_flush),
-		cmocka_unit_test(test_full_disk_is_found_at_the_latest_when_flushed),
-		cmocka_unit_test(test_first_failure_is_kept_and_the_rest_dropped),
-		cmocka_unit_test(test_closed_pipe_is_a_failure),
+		cmocka_unit_test(test_output_is_written_by_the_flush),
+		cmocka_unit_test(test_control_bytes_are_not_written_to_a_terminal),
+		cmocka_unit_test(test_full_buffer_is_written_before_the_flush),
+		cmocka_unit_test(test_full_disk_is_reported_by_the_flush),
+		cmocka_unit_test(test_first_failure_is_kept_and_later_output_discarded),
+		cmocka_unit_test(test_closed_pipe_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

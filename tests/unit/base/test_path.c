@@ -3,7 +3,7 @@
 #include "base/path.h"
 #include "unit_test.h"
 
-static void test_path_below_a_folder_is_what_is_behind_it(void **state)
+static void test_path_in_a_folder_becomes_relative_to_it(void **state)
 {
 	(void)state;
 	assert_string_equal(path_below("/a/b/c", "/a"), "b/c");
@@ -12,7 +12,7 @@ static void test_path_below_a_folder_is_what_is_behind_it(void **state)
 	assert_string_equal(path_below("/", "/"), "");
 }
 
-static void test_equal_beginnings_are_not_below(void **state)
+static void test_path_with_the_same_prefix_is_not_in_the_folder(void **state)
 {
 	(void)state;
 	assert_null(path_below("/ab", "/a"));
@@ -20,14 +20,14 @@ static void test_equal_beginnings_are_not_below(void **state)
 	assert_null(path_below("/b/a", "/a"));
 }
 
-static void test_relative_paths_are_below_relative_folders(void **state)
+static void test_relative_path_in_a_relative_folder_becomes_relative_to_it(void **state)
 {
 	(void)state;
 	assert_string_equal(path_below("a/b/c", "a/b"), "c");
 	assert_null(path_below("a/bc", "a/b"));
 }
 
-static void test_glob_without_a_slash_is_held_against_the_last_name(void **state)
+static void test_glob_without_a_slash_is_matched_with_the_last_name(void **state)
 {
 	(void)state;
 	assert_true(glob_matches("*.bak", "a.bak"));
@@ -36,7 +36,7 @@ static void test_glob_without_a_slash_is_held_against_the_last_name(void **state
 	assert_false(glob_matches("a*b", "a/b"));
 }
 
-static void test_glob_with_a_slash_is_held_against_the_path(void **state)
+static void test_glob_with_a_slash_is_matched_with_the_path(void **state)
 {
 	(void)state;
 	assert_true(glob_matches("/a/b", "a/b"));
@@ -45,7 +45,7 @@ static void test_glob_with_a_slash_is_held_against_the_path(void **state)
 	assert_false(glob_matches("a/*", "a/x/b"));
 }
 
-static void test_within_means_the_path_or_a_folder_above_it(void **state)
+static void test_glob_that_matches_a_parent_matches_the_path_within(void **state)
 {
 	(void)state;
 	assert_true(glob_matches_within("*.bak", "x/a.bak/b/c"));
@@ -63,7 +63,7 @@ static void test_within_means_the_path_or_a_folder_above_it(void **state)
 	assert_false(glob_matches_within("b", "ab/bc/c"));
 }
 
-static void test_backslash_takes_a_letter_as_it_is(void **state)
+static void test_backslash_makes_the_next_letter_literal(void **state)
 {
 	(void)state;
 	assert_true(glob_matches_within("\\*", "x/*"));
@@ -71,7 +71,7 @@ static void test_backslash_takes_a_letter_as_it_is(void **state)
 	assert_true(glob_matches_within("a\\,b", "a,b"));
 }
 
-static void test_names_that_are_no_text_are_matched_all_the_same(void **state)
+static void test_names_that_are_not_utf8_are_matched(void **state)
 {
 	(void)state;
 	assert_true(glob_matches_within("*\n*", "a/\xff\n\x80/b"));
@@ -81,14 +81,14 @@ static void test_names_that_are_no_text_are_matched_all_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_path_below_a_folder_is_what_is_behind_it),
-		cmocka_unit_test(test_equal_beginnings_are_not_below),
-		cmocka_unit_test(test_relative_paths_are_below_relative_folders),
-		cmocka_unit_test(test_glob_without_a_slash_is_held_against_the_last_name),
-		cmocka_unit_test(test_glob_with_a_slash_is_held_against_the_path),
-		cmocka_unit_test(test_within_means_the_path_or_a_folder_above_it),
-		cmocka_unit_test(test_backslash_takes_a_letter_as_it_is),
-		cmocka_unit_test(test_names_that_are_no_text_are_matched_all_the_same),
+		cmocka_unit_test(test_path_in_a_folder_becomes_relative_to_it),
+		cmocka_unit_test(test_path_with_the_same_prefix_is_not_in_the_folder),
+		cmocka_unit_test(test_relative_path_in_a_relative_folder_becomes_relative_to_it),
+		cmocka_unit_test(test_glob_without_a_slash_is_matched_with_the_last_name),
+		cmocka_unit_test(test_glob_with_a_slash_is_matched_with_the_path),
+		cmocka_unit_test(test_glob_that_matches_a_parent_matches_the_path_within),
+		cmocka_unit_test(test_backslash_makes_the_next_letter_literal),
+		cmocka_unit_test(test_names_that_are_not_utf8_are_matched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

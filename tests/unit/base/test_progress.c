@@ -22,7 +22,7 @@ static const struct progress_counts half_done = {
 
 static struct capture captured;
 
-static void test_line_says_all_that_is_known(void **state)
+static void test_line_shows_all_that_is_known(void **state)
 {
 	char line[PROGRESS_LINE_MAX];
 
@@ -62,7 +62,7 @@ static void test_work_without_totals_has_neither_bar_nor_time_left(void **state)
 	assert_string_equal(line, "reading  3 files  3.0 MiB  3.0 MiB/s");
 }
 
-static void test_nothing_is_said_of_a_rate_before_time_has_passed(void **state)
+static void test_rate_is_not_shown_before_time_has_passed(void **state)
 {
 	const struct progress_counts begun = {.files_total = 5, .bytes_total = 5 * MIB};
 	char line[PROGRESS_LINE_MAX];
@@ -72,7 +72,7 @@ static void test_nothing_is_said_of_a_rate_before_time_has_passed(void **state)
 	assert_string_equal(line, "comparing  [>                ]    0%  0/5 files  0 B/5.0 MiB");
 }
 
-static void test_narrow_line_leaves_out_what_matters_least(void **state)
+static void test_narrow_line_omits_the_least_important_parts(void **state)
 {
 	char line[PROGRESS_LINE_MAX];
 
@@ -114,7 +114,7 @@ static void test_line_never_passes_the_width(void **state)
 	}
 }
 
-static void test_time_left_is_shown_up_to_days_but_not_for_ever(void **state)
+static void test_time_left_is_shown_up_to_a_limit_of_days(void **state)
 {
 	struct progress_counts counts = {.files_done = 1, .files_total = 7201};
 	char line[PROGRESS_LINE_MAX];
@@ -137,7 +137,7 @@ static void test_part_done_never_passes_the_whole(void **state)
 	assert_non_null(strstr(line, "=]  100%  9/3 files"));
 }
 
-static void test_time_left_is_not_known_before_anything_is_done(void **state)
+static void test_time_left_is_unknown_before_anything_is_done(void **state)
 {
 	const struct progress_counts begun = {.files_total = 4};
 	const struct progress_counts half = {.files_done = 2, .files_total = 4};
@@ -151,7 +151,7 @@ static void test_time_left_is_not_known_before_anything_is_done(void **state)
 	assert_int_equal(seconds, 7);
 }
 
-static void test_time_left_is_not_guessed_from_the_first_moments(void **state)
+static void test_time_left_is_unknown_in_the_first_moments(void **state)
 {
 	const struct progress_counts few = {.files_done = 2, .files_total = 100};
 	uint64_t seconds = 99;
@@ -164,7 +164,7 @@ static void test_time_left_is_not_guessed_from_the_first_moments(void **state)
 
 static void test_files_count_as_well_as_their_bytes(void **state)
 {
-	/* small ones come first, as in a scan */
+	/* small files are first, as in a scan */
 	const struct progress_counts small_ones = {.files_done = 65536,
 						   .files_total = 131072,
 						   .bytes_done = 26 * MIB,
@@ -188,9 +188,9 @@ static size_t count_lines(const char *text)
 	return count;
 }
 
-static void test_nothing_is_drawn_where_nothing_is_wanted(void **state)
+static void test_nothing_is_drawn_if_progress_is_off(void **state)
 {
-	/* what captures is no terminal */
+	/* the capture is not a terminal */
 	static const enum progress_when never[] = {PROGRESS_NEVER, PROGRESS_AUTO};
 	struct progress progress;
 
@@ -204,7 +204,8 @@ static void test_nothing_is_drawn_where_nothing_is_wanted(void **state)
 	}
 }
 
-/* Makes stderr a terminal of 60 columns; returns what it was, and its other end. */
+/* Makes stderr a terminal of 60 columns. Returns the former stderr and the other end of the
+ * terminal. */
 static int become_terminal(int *other_end)
 {
 	const struct winsize size = {.ws_col = 60, .ws_row = 24};
@@ -222,7 +223,8 @@ static int become_terminal(int *other_end)
 	return original;
 }
 
-/* What was written comes in pieces, and EIO when the other side is closed and all was read. */
+/* The output arrives in pieces. If the other side is closed and all was read, read(2) fails with
+ * EIO. */
 static void read_to_end(int fd, char *text, size_t size)
 {
 	size_t length = 0;
@@ -233,7 +235,7 @@ static void read_to_end(int fd, char *text, size_t size)
 	assert_true(length > 0);
 }
 
-/* What an action writes to a terminal. TERM says which one it is. */
+/* Returns what an action writes to a terminal of the kind that TERM names. */
 static const char *shown_on_terminal(const char *term, void (*act)(void))
 {
 	static char text[8192];
@@ -262,7 +264,7 @@ static void draw_short_and_long_work(void)
 	progress_end(&progress, &half_done);
 }
 
-static void test_terminal_gets_lines_of_its_width_and_nothing_of_short_works(void **state)
+static void test_terminal_gets_lines_of_its_width_and_none_for_short_work(void **state)
 {
 	(void)state;
 	assert_string_equal(shown_on_terminal("xterm", draw_short_and_long_work),
@@ -297,7 +299,7 @@ static void show_for_twelve_seconds(void)
 	progress_end(&progress, &half_done);
 }
 
-static void test_terminal_that_cannot_redraw_gets_a_plain_line_now_and_then(void **state)
+static void test_terminal_that_cannot_redraw_gets_plain_lines_at_intervals(void **state)
 {
 	(void)state;
 	assert_string_equal(shown_on_terminal("dumb", show_for_twelve_seconds),
@@ -307,7 +309,7 @@ static void test_terminal_that_cannot_redraw_gets_a_plain_line_now_and_then(void
 			    "51 MiB/s  0:10 left\r\n");
 }
 
-static void test_who_asks_for_it_gets_plain_lines_where_there_is_no_terminal(void **state)
+static void test_plain_lines_are_printed_without_a_terminal_if_asked_for(void **state)
 {
 	struct progress_counts counts = {.files_done = 3, .files_total = 4};
 	struct progress progress;
@@ -331,22 +333,22 @@ static void test_who_asks_for_it_gets_plain_lines_where_there_is_no_terminal(voi
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line_says_all_that_is_known),
+		cmocka_unit_test(test_line_shows_all_that_is_known),
 		cmocka_unit_test(test_all_of_a_large_work_fits_80_columns),
 		cmocka_unit_test(test_work_without_totals_has_neither_bar_nor_time_left),
-		cmocka_unit_test(test_nothing_is_said_of_a_rate_before_time_has_passed),
-		cmocka_unit_test(test_narrow_line_leaves_out_what_matters_least),
+		cmocka_unit_test(test_rate_is_not_shown_before_time_has_passed),
+		cmocka_unit_test(test_narrow_line_omits_the_least_important_parts),
 		cmocka_unit_test(test_line_never_passes_the_width),
-		cmocka_unit_test(test_time_left_is_shown_up_to_days_but_not_for_ever),
-		cmocka_unit_test(test_time_left_is_not_known_before_anything_is_done),
-		cmocka_unit_test(test_time_left_is_not_guessed_from_the_first_moments),
+		cmocka_unit_test(test_time_left_is_shown_up_to_a_limit_of_days),
+		cmocka_unit_test(test_time_left_is_unknown_before_anything_is_done),
+		cmocka_unit_test(test_time_left_is_unknown_in_the_first_moments),
 		cmocka_unit_test(test_files_count_as_well_as_their_bytes),
 		cmocka_unit_test(test_part_done_never_passes_the_whole),
-		cmocka_unit_test(test_nothing_is_drawn_where_nothing_is_wanted),
-		cmocka_unit_test(test_terminal_gets_lines_of_its_width_and_nothing_of_short_works),
+		cmocka_unit_test(test_nothing_is_drawn_if_progress_is_off),
+		cmocka_unit_test(test_terminal_gets_lines_of_its_width_and_none_for_short_work),
 		cmocka_unit_test(test_at_most_five_lines_are_drawn_in_a_second),
-		cmocka_unit_test(test_terminal_that_cannot_redraw_gets_a_plain_line_now_and_then),
-		cmocka_unit_test(test_who_asks_for_it_gets_plain_lines_where_there_is_no_terminal),
+		cmocka_unit_test(test_terminal_that_cannot_redraw_gets_plain_lines_at_intervals),
+		cmocka_unit_test(test_plain_lines_are_printed_without_a_terminal_if_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

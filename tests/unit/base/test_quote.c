@@ -44,7 +44,7 @@ static void test_characters_that_mislead_are_escaped(void **state)
 	assert_string_equal(quote_path("\U000e0041"), "'\\U000e0041'");
 }
 
-static void test_bytes_need_no_nul_at_their_end_and_may_hold_some(void **state)
+static void test_bytes_with_nuls_and_without_a_final_nul_are_quoted(void **state)
 {
 	(void)state;
 	assert_string_equal(quote_bytes("a\0b_", 3), "'a\\x00b'");
@@ -52,7 +52,7 @@ static void test_bytes_need_no_nul_at_their_end_and_may_hold_some(void **state)
 	assert_string_equal(quote_bytes("∕", 2), "'\\xe2\\x88'");
 }
 
-static void test_four_results_hold_at_the_same_time(void **state)
+static void test_four_results_are_valid_at_the_same_time(void **state)
 {
 	const char *first = quote_path("1");
 	const char *second = quote_path("2");
@@ -94,7 +94,7 @@ static void test_long_path_is_cut_between_characters(void **state)
 	}
 }
 
-static void test_path_of_the_longest_kind_the_kernel_takes_is_whole(void **state)
+static void test_path_of_the_longest_kind_the_kernel_takes_is_not_cut(void **state)
 {
 	char path[4096];
 	const char *quoted;
@@ -115,10 +115,10 @@ int main(void)
 		cmocka_unit_test(test_control_bytes_are_escaped),
 		cmocka_unit_test(test_bytes_that_are_not_utf8_are_escaped_one_by_one),
 		cmocka_unit_test(test_characters_that_mislead_are_escaped),
-		cmocka_unit_test(test_bytes_need_no_nul_at_their_end_and_may_hold_some),
-		cmocka_unit_test(test_four_results_hold_at_the_same_time),
+		cmocka_unit_test(test_bytes_with_nuls_and_without_a_final_nul_are_quoted),
+		cmocka_unit_test(test_four_results_are_valid_at_the_same_time),
 		cmocka_unit_test(test_long_path_is_cut_between_characters),
-		cmocka_unit_test(test_path_of_the_longest_kind_the_kernel_takes_is_whole),
+		cmocka_unit_test(test_path_of_the_longest_kind_the_kernel_takes_is_not_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

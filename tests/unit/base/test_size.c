@@ -52,7 +52,7 @@ static void test_units_of_1000(void **state)
 	assert_parsed("1EB", UINT64_C(1000000000000000000));
 }
 
-static void test_what_is_no_size_is_refused(void **state)
+static void test_invalid_size_is_refused(void **state)
 {
 	static const char *const wrong[] = {
 		"",    " 1",  "1 ",    "-1", "+1",  "k",     "1kk", "1x",   "1.5M", "0x10",
@@ -64,7 +64,7 @@ static void test_what_is_no_size_is_refused(void **state)
 		assert_refused(wrong[i], -EINVAL);
 }
 
-static void test_size_that_does_not_fit_is_told_from_no_size(void **state)
+static void test_size_that_does_not_fit_has_an_error_of_its_own(void **state)
 {
 	(void)state;
 	assert_refused("18446744073709551616", -ERANGE);
@@ -102,7 +102,7 @@ static void test_size_that_rounds_up_to_1024_takes_the_next_unit(void **state)
 	assert_shown((UINT64_C(1) << 40) - 1, "1.0 TiB");
 }
 
-static void test_every_magnitude_fits_its_room(void **state)
+static void test_every_magnitude_fits_the_buffer(void **state)
 {
 	(void)state;
 	for (unsigned int shift = 0; shift < 64; shift++) {
@@ -115,7 +115,7 @@ static void test_every_magnitude_fits_its_room(void **state)
 	}
 }
 
-static void test_sums_and_products_end_at_the_largest_number(void **state)
+static void test_sums_and_products_saturate(void **state)
 {
 	(void)state;
 	assert_int_equal(size_add(3, 4), 7);
@@ -128,7 +128,7 @@ static void test_sums_and_products_end_at_the_largest_number(void **state)
 	assert_true(size_multiply(UINT64_MAX, UINT64_MAX) == UINT64_MAX);
 }
 
-static void test_sum_above_the_largest_number_is_exact_when_sizes_go_again(void **state)
+static void test_sum_above_the_largest_number_is_exact_after_subtractions(void **state)
 {
 	struct size_sum sum = {0};
 	const struct size_sum three = {.low = 3}, more = {.low = 3, .high = 1};
@@ -152,13 +152,13 @@ int main(void)
 		cmocka_unit_test(test_plain_numbers_are_bytes),
 		cmocka_unit_test(test_units_of_1024_in_either_case),
 		cmocka_unit_test(test_units_of_1000),
-		cmocka_unit_test(test_what_is_no_size_is_refused),
-		cmocka_unit_test(test_size_that_does_not_fit_is_told_from_no_size),
+		cmocka_unit_test(test_invalid_size_is_refused),
+		cmocka_unit_test(test_size_that_does_not_fit_has_an_error_of_its_own),
 		cmocka_unit_test(test_sizes_are_shown_with_about_three_digits),
 		cmocka_unit_test(test_size_that_rounds_up_to_1024_takes_the_next_unit),
-		cmocka_unit_test(test_every_magnitude_fits_its_room),
-		cmocka_unit_test(test_sums_and_products_end_at_the_largest_number),
-		cmocka_unit_test(test_sum_above_the_largest_number_is_exact_when_sizes_go_again),
+		cmocka_unit_test(test_every_magnitude_fits_the_buffer),
+		cmocka_unit_test(test_sums_and_products_saturate),
+		cmocka_unit_test(test_sum_above_the_largest_number_is_exact_after_subtractions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

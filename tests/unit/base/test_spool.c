@@ -9,7 +9,7 @@
 #include "base/spool.h"
 #include "unit_test.h"
 
-static void test_all_that_was_put_in_comes_out(void **state)
+static void test_all_that_was_written_is_read_back(void **state)
 {
 	static char block[100000];
 	AUTO_CLOSE int spool = spool_open();
@@ -37,7 +37,7 @@ static void test_spool_has_no_name_and_is_private(void **state)
 	assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-static void test_full_disk_is_a_failure(void **state)
+static void test_full_disk_is_reported(void **state)
 {
 	AUTO_CLOSE int spool = spool_open();
 	AUTO_CLOSE int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -50,9 +50,9 @@ static void test_full_disk_is_a_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_that_was_put_in_comes_out),
+		cmocka_unit_test(test_all_that_was_written_is_read_back),
 		cmocka_unit_test(test_spool_has_no_name_and_is_private),
-		cmocka_unit_test(test_full_disk_is_a_failure),
+		cmocka_unit_test(test_full_disk_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

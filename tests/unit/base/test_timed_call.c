@@ -32,7 +32,7 @@ static int die(void *context)
 	return raise(SIGKILL);
 }
 
-static void test_what_the_child_says_is_told(void **state)
+static void test_bytes_of_the_child_are_returned(void **state)
 {
 	int results[] = {0, -EIO, -ENOTCONN};
 
@@ -41,7 +41,7 @@ static void test_what_the_child_says_is_told(void **state)
 		assert_int_equal(call_with_timeout(answer, &results[i], -1, LONG_MS), results[i]);
 }
 
-static void test_child_that_says_nothing_is_waited_for_no_longer_than_allowed(void **state)
+static void test_child_that_writes_nothing_times_out(void **state)
 {
 	int ends[2];
 
@@ -67,7 +67,7 @@ static int say_whether_open(void *context)
 	return kept && !others ? 0 : -EBADF;
 }
 
-static void test_child_has_no_descriptor_but_one(void **state)
+static void test_child_has_only_one_descriptor(void **state)
 {
 	int ends[2];
 
@@ -81,10 +81,10 @@ static void test_child_has_no_descriptor_but_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_the_child_says_is_told),
-		cmocka_unit_test(test_child_that_says_nothing_is_waited_for_no_longer_than_allowed),
+		cmocka_unit_test(test_bytes_of_the_child_are_returned),
+		cmocka_unit_test(test_child_that_writes_nothing_times_out),
 		cmocka_unit_test(test_child_that_is_killed_is_an_error),
-		cmocka_unit_test(test_child_has_no_descriptor_but_one),
+		cmocka_unit_test(test_child_has_only_one_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static void test_bytes_that_are_not_utf8_are_refused(void **state)
 		assert_int_equal(utf8_decode(wrong[i], strlen(wrong[i]), &code), 0);
 }
 
-static void test_what_terminals_obey_or_readers_are_misled_by_is_unfit(void **state)
+static void test_control_and_misleading_characters_are_unfit(void **state)
 {
 	static const uint32_t unfit[] = {
 		0,      '\n',   0x1b,   0x7f,   0x80,   0x9b,   0xad,   0x061c,
@@ -98,7 +98,7 @@ static void test_text_is_cut_between_characters(void **state)
 		assert_int_equal(utf8_cut(text, strlen(text), limit), kept[limit]);
 }
 
-static void test_bytes_that_are_no_text_are_cut_anywhere(void **state)
+static void test_bytes_that_are_not_utf8_are_cut_anywhere(void **state)
 {
 	(void)state;
 	for (size_t limit = 0; limit <= 6; limit++)
@@ -110,10 +110,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_code_but_surrogates_is_decoded),
 		cmocka_unit_test(test_bytes_that_are_not_utf8_are_refused),
-		cmocka_unit_test(test_what_terminals_obey_or_readers_are_misled_by_is_unfit),
+		cmocka_unit_test(test_control_and_misleading_characters_are_unfit),
 		cmocka_unit_test(test_letters_of_all_scripts_are_fit),
 		cmocka_unit_test(test_text_is_cut_between_characters),
-		cmocka_unit_test(test_bytes_that_are_no_text_are_cut_anywhere),
+		cmocka_unit_test(test_bytes_that_are_not_utf8_are_cut_anywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

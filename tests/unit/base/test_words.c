@@ -38,7 +38,7 @@ static void check_name(const char *name, const char *expected)
 	assert_string_equal(bytes_text(&text), expected);
 }
 
-static void test_plain_names_stand_as_they_are(void **state)
+static void test_plain_names_are_not_quoted(void **state)
 {
 	(void)state;
 	check_name("/usr/share/doc", "/usr/share/doc");
@@ -96,7 +96,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_commas_stand_between_thousands),
 		cmocka_unit_test(test_plural_is_for_all_but_one),
-		cmocka_unit_test(test_plain_names_stand_as_they_are),
+		cmocka_unit_test(test_plain_names_are_not_quoted),
 		cmocka_unit_test(test_names_that_would_be_misread_are_quoted),
 		cmocka_unit_test(test_control_bytes_are_escaped),
 		cmocka_unit_test(test_bytes_that_are_not_utf8_are_escaped_one_by_one),

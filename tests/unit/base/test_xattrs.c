@@ -20,7 +20,7 @@ static int open_file(const struct folder *folder, const char *name)
 	return fd;
 }
 
-static void test_what_was_written_is_read_back_in_order(void **state)
+static void test_written_attributes_are_read_back_in_order(void **state)
 {
 	const struct folder *folder = *state;
 	struct xattrs written CLEANUP_XATTRS = {0}, read CLEANUP_XATTRS = {0};
@@ -38,7 +38,7 @@ static void test_what_was_written_is_read_back_in_order(void **state)
 	(void)close(fd);
 }
 
-static void test_name_twice_is_refused(void **state)
+static void test_duplicate_name_is_refused(void **state)
 {
 	struct xattrs xattrs CLEANUP_XATTRS = {0};
 
@@ -63,7 +63,7 @@ static void test_other_values_are_not_equal(void **state)
 	assert_false(xattrs_equal(&a, &b));
 }
 
-static void test_names_like_those_of_a_view_are_taken(void **state)
+static void test_names_like_those_of_a_view_are_accepted(void **state)
 {
 	const struct folder *folder = *state;
 	struct xattrs read CLEANUP_XATTRS = {0};
@@ -75,7 +75,7 @@ static void test_names_like_those_of_a_view_are_taken(void **state)
 	(void)close(fd);
 }
 
-static void test_unknown_one_is_counted_and_the_rest_is_set(void **state)
+static void test_unsupported_attribute_is_counted_and_the_others_are_set(void **state)
 {
 	const struct folder *folder = *state;
 	struct xattrs xattrs CLEANUP_XATTRS = {0}, read CLEANUP_XATTRS = {0};
@@ -94,11 +94,11 @@ static void test_unknown_one_is_counted_and_the_rest_is_set(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_IN_FOLDER(test_what_was_written_is_read_back_in_order),
-		TEST_IN_FOLDER(test_name_twice_is_refused),
+		TEST_IN_FOLDER(test_written_attributes_are_read_back_in_order),
+		TEST_IN_FOLDER(test_duplicate_name_is_refused),
 		TEST_IN_FOLDER(test_other_values_are_not_equal),
-		TEST_IN_FOLDER(test_names_like_those_of_a_view_are_taken),
-		TEST_IN_FOLDER(test_unknown_one_is_counted_and_the_rest_is_set),
+		TEST_IN_FOLDER(test_names_like_those_of_a_view_are_accepted),
+		TEST_IN_FOLDER(test_unsupported_attribute_is_counted_and_the_others_are_set),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #define WORDS_MAX 16
 
-/* Parses words, the last of which is NULL. */
+/* Parses words, which end with NULL. */
 static int parse(struct mount_settings *settings, const struct option_table *table,
 		 const char *const *words)
 {
@@ -41,7 +41,7 @@ static void test_last_operand_is_the_mount_point(void **state)
 	mount_settings_deinit(&settings);
 }
 
-static void test_long_options_may_be_items_of_o(void **state)
+static void test_items_of_o_are_long_options(void **state)
 {
 	struct mount_settings settings;
 
@@ -58,7 +58,7 @@ static void test_long_options_may_be_items_of_o(void **state)
 	mount_settings_deinit(&settings);
 }
 
-static void test_generic_words_of_fstab_are_dropped(void **state)
+static void test_generic_words_of_fstab_are_ignored(void **state)
 {
 	struct mount_settings settings;
 
@@ -116,7 +116,7 @@ static void test_helper_takes_the_letters_of_mount_8(void **state)
 	mount_settings_deinit(&settings);
 }
 
-/* Parses -o item, which is wrong, and checks that the message has the words. */
+/* Parses "-o item", which is invalid, and checks that the message contains words. */
 static void check_refused(const char *item, const char *words)
 {
 	struct mount_settings settings;
@@ -155,7 +155,7 @@ static void check_missing(const char *const *words, const char *missing)
 	mount_settings_deinit(&settings);
 }
 
-static void test_missing_operands_are_said(void **state)
+static void test_missing_operands_are_named(void **state)
 {
 	(void)state;
 	check_missing((const char *const[]){"mount", NULL}, "SOURCE");
@@ -166,13 +166,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_last_operand_is_the_mount_point),
-		cmocka_unit_test(test_long_options_may_be_items_of_o),
-		cmocka_unit_test(test_generic_words_of_fstab_are_dropped),
+		cmocka_unit_test(test_items_of_o_are_long_options),
+		cmocka_unit_test(test_generic_words_of_fstab_are_ignored),
 		cmocka_unit_test(test_options_of_fuse_are_passed_on),
 		cmocka_unit_test(test_backslash_makes_a_comma_part_of_a_value),
 		cmocka_unit_test(test_helper_takes_the_letters_of_mount_8),
 		cmocka_unit_test(test_unknown_and_wrong_items_are_refused),
-		cmocka_unit_test(test_missing_operands_are_said),
+		cmocka_unit_test(test_missing_operands_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

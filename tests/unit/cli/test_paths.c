@@ -29,7 +29,7 @@ static void check_printed(enum path_ending ending, const char *expected, size_t 
 	assert_memory_equal(text, expected, length);
 }
 
-static void test_paths_are_printed_as_they_are_but_to_a_terminal(void **state)
+static void test_paths_are_printed_unchanged_if_not_to_a_terminal(void **state)
 {
 	(void)state;
 	check_printed(PATH_LINES, "a\nb\nc\n", 6);
@@ -40,7 +40,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files_outside_of_views_have_no_source),
-		cmocka_unit_test(test_paths_are_printed_as_they_are_but_to_a_terminal),
+		cmocka_unit_test(test_paths_are_printed_unchanged_if_not_to_a_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

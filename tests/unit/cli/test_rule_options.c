@@ -19,7 +19,7 @@ static const struct option_table table = {
 
 static struct capture captured;
 
-/* Parses one option; what is said is in captured. */
+/* Parses one option. captured holds stderr. */
 static int parse(struct rule_settings *settings, const char *option)
 {
 	char command[] = "test";
@@ -36,7 +36,7 @@ static int parse(struct rule_settings *settings, const char *option)
 	return r;
 }
 
-static void test_rules_are_taken_in_turn(void **state)
+static void test_rules_keep_their_order(void **state)
 {
 	static const enum keep_by expected[] = {
 		KEEP_SOURCE_ORDER, KEEP_FIRST_SEEN,  KEEP_OLDEST, KEEP_NEWEST, KEEP_SHORTEST_PATH,
@@ -58,7 +58,7 @@ static void test_rules_are_taken_in_turn(void **state)
 	assert_string_equal(settings.rules.keep[7].glob, "*.jpg");
 }
 
-static void test_comma_in_a_glob_has_a_backslash(void **state)
+static void test_backslash_makes_a_comma_part_of_a_glob(void **state)
 {
 	CLEANUP(rule_settings_deinit) struct rule_settings settings;
 
@@ -72,7 +72,7 @@ static void test_comma_in_a_glob_has_a_backslash(void **state)
 	assert_int_equal(settings.rules.keep[3].by, KEEP_NEWEST);
 }
 
-static void test_what_is_no_rule_is_refused(void **state)
+static void test_unknown_rule_is_refused(void **state)
 {
 	static const char *const wrong[] = {
 		"--keep=",        "--keep=,",
@@ -93,7 +93,7 @@ static void test_what_is_no_rule_is_refused(void **state)
 	}
 }
 
-/* A folder that is there, a symlink to it and a file. */
+/* An existing folder, a symlink to it and a file. */
 struct places {
 	char folder[64];
 	char link[80];
@@ -172,7 +172,7 @@ static void check_refused(const char *given, int expected, const char *said)
 	}
 }
 
-static void test_what_is_no_folder_and_no_file_is_refused(void **state)
+static void test_missing_folder_and_missing_file_are_refused(void **state)
 {
 	struct places places;
 	char missing[128];
@@ -203,7 +203,7 @@ static int check(const struct fixture *f, const struct rule_settings *settings, 
 	return r;
 }
 
-static void test_folder_of_no_source_is_named(void **state)
+static void test_folder_outside_of_the_sources_is_named(void **state)
 {
 	struct fixture *f = *state;
 	CLEANUP(rule_settings_deinit) struct rule_settings settings;
@@ -236,12 +236,12 @@ static void test_between_sources_needs_two(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rules_are_taken_in_turn),
-		cmocka_unit_test(test_comma_in_a_glob_has_a_backslash),
-		cmocka_unit_test(test_what_is_no_rule_is_refused),
+		cmocka_unit_test(test_rules_keep_their_order),
+		cmocka_unit_test(test_backslash_makes_a_comma_part_of_a_glob),
+		cmocka_unit_test(test_unknown_rule_is_refused),
 		cmocka_unit_test(test_paths_become_absolute_and_lose_their_symlinks),
-		cmocka_unit_test(test_what_is_no_folder_and_no_file_is_refused),
-		CASE(test_folder_of_no_source_is_named),
+		cmocka_unit_test(test_missing_folder_and_missing_file_are_refused),
+		CASE(test_folder_outside_of_the_sources_is_named),
 		CASE(test_between_sources_needs_two),
 	};
 

@@ -7,7 +7,7 @@
 
 #define MS ((uint64_t)1000000)
 
-/* Any time will do; this one is far from 0. */
+/* An arbitrary time that is far from 0. */
 #define START ((uint64_t)1 << 50)
 
 #define MANY 100000
@@ -26,13 +26,13 @@ static size_t due_count(const struct backoff *backoff, uint64_t now_ns, bool all
 	return files.count;
 }
 
-/* How long the only file that waits has still to wait. */
+/* The remaining wait of the only file. */
 static uint64_t wait_ms(const struct backoff *backoff, uint64_t now_ns)
 {
 	return (backoff_next_ns(backoff) - now_ns) / MS;
 }
 
-static void test_nothing_waits_at_first(void **state)
+static void test_new_backoff_is_empty(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 
@@ -63,7 +63,7 @@ static void test_closed_file_is_due_sooner_than_an_open_one(void **state)
 	assert_int_equal(backoff.count, 2);
 }
 
-static void test_each_event_puts_off_and_a_close_cuts_short(void **state)
+static void test_event_extends_the_wait_and_a_close_shortens_it(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t now = START;
@@ -83,7 +83,7 @@ static void test_each_event_puts_off_and_a_close_cuts_short(void **state)
 	assert_int_equal(backoff_next_ns(&backoff), UINT64_MAX);
 }
 
-static void test_file_that_changes_again_and_again_waits_ever_longer(void **state)
+static void test_file_that_keeps_changing_waits_longer_each_time(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t now = START, expected = DEBOUNCE_CLOSED_MS;
@@ -99,7 +99,7 @@ static void test_file_that_changes_again_and_again_waits_ever_longer(void **stat
 	assert_int_equal(expected, BACKOFF_MAX_MS);
 }
 
-static void test_file_written_every_second_is_read_a_few_times_only(void **state)
+static void test_file_written_every_second_is_read_rarely(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t now = START;
@@ -118,7 +118,7 @@ static void test_file_written_every_second_is_read_a_few_times_only(void **state
 	assert_int_equal(due_count(&backoff, now + BACKOFF_MAX_MS * MS, false), 1);
 }
 
-static void test_restlessness_is_forgotten_after_a_rest(void **state)
+static void test_quiet_file_loses_its_history(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t now = START;
@@ -142,7 +142,7 @@ static void test_restlessness_is_forgotten_after_a_rest(void **state)
 	assert_null(backoff.table);
 }
 
-static void test_busy_file_is_tried_ever_later_until_it_is_closed(void **state)
+static void test_busy_file_waits_longer_each_time_until_it_is_closed(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t now = START, expected = DEBOUNCE_OPEN_MS;
@@ -168,7 +168,7 @@ static void test_busy_file_is_tried_ever_later_until_it_is_closed(void **state)
 	assert_int_equal(wait_ms(&backoff, now), DEBOUNCE_OPEN_MS);
 }
 
-static void test_file_never_heard_of_may_be_busy(void **state)
+static void test_file_without_earlier_events_can_be_busy(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 
@@ -179,7 +179,7 @@ static void test_file_never_heard_of_may_be_busy(void **state)
 	assert_true(backoff_waits(&backoff, 9, START));
 }
 
-static void test_file_that_failed_is_tried_ever_later_up_to_a_day(void **state)
+static void test_file_that_failed_waits_longer_each_time_up_to_a_day(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t now = START, expected = DEBOUNCE_OPEN_MS, on_the_first_day = 0;
@@ -202,7 +202,7 @@ static void test_file_that_failed_is_tried_ever_later_up_to_a_day(void **state)
 	assert_int_equal(wait_ms(&backoff, now), DEBOUNCE_OPEN_MS);
 }
 
-static void test_file_that_waits_after_it_failed_is_not_put_off(void **state)
+static void test_events_do_not_extend_the_wait_after_a_failure(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 	const uint64_t due = START + DEBOUNCE_OPEN_MS * MS;
@@ -219,7 +219,7 @@ static void test_file_that_waits_after_it_failed_is_not_put_off(void **state)
 	assert_false(backoff_is_due(&backoff, 1, due));
 }
 
-static void test_more_that_failed_than_fit_wait_as_one(void **state)
+static void test_failed_files_beyond_the_limit_wait_together(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t now = START;
@@ -234,7 +234,7 @@ static void test_more_that_failed_than_fit_wait_as_one(void **state)
 	now = backoff_next_ns(&backoff);
 	assert_true(backoff_is_due(&backoff, BACKOFF_ALL, now));
 	assert_false(backoff_is_due(&backoff, BACKOFF_FAILED_FILES + 1, now));
-	/* those that fail again give way, too */
+	/* files that fail again are dropped, too */
 	for (uint64_t file = 1; file <= BACKOFF_FAILED_FILES; file++)
 		assert_int_equal(backoff_failed(&backoff, file, now), 0);
 	assert_in_range(backoff.count, BACKOFF_FAILED_FILES - 1, BACKOFF_FAILED_FILES + 1);
@@ -260,8 +260,8 @@ static void test_due_files_are_appended(void **state)
 	free(files.list);
 }
 
-/* Against the obvious: an array of when each file is due. */
-static void test_many_files_are_due_exactly_when_they_must_be(void **state)
+/* Compares with a model: an array of the time at which each file is due. */
+static void test_many_files_are_due_when_the_model_says(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t *due_ns AUTO_FREE = calloc(MANY, sizeof(*due_ns));
@@ -301,14 +301,15 @@ static void test_many_files_are_due_exactly_when_they_must_be(void **state)
 	}
 }
 
-static void test_asking_often_costs_little_while_many_wait(void **state)
+static void test_frequent_queries_are_cheap_while_many_files_wait(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 
 	(void)state;
 	for (uint64_t file = 0; file < MANY; file++)
 		change(&backoff, file, true, START + file);
-	for (int i = 0; i < MANY; i++) { /* ten thousand million steps, if each looked at all */
+	for (int i = 0; i < MANY;
+	     i++) { /* ten thousand million steps if each query visited all files */
 		assert_int_equal(due_count(&backoff, START, false), 0);
 		assert_int_equal(wait_ms(&backoff, START), DEBOUNCE_CLOSED_MS);
 	}
@@ -317,20 +318,20 @@ static void test_asking_often_costs_little_while_many_wait(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_waits_at_first),
+		cmocka_unit_test(test_new_backoff_is_empty),
 		cmocka_unit_test(test_closed_file_is_due_sooner_than_an_open_one),
-		cmocka_unit_test(test_each_event_puts_off_and_a_close_cuts_short),
-		cmocka_unit_test(test_file_that_changes_again_and_again_waits_ever_longer),
-		cmocka_unit_test(test_file_written_every_second_is_read_a_few_times_only),
-		cmocka_unit_test(test_restlessness_is_forgotten_after_a_rest),
-		cmocka_unit_test(test_busy_file_is_tried_ever_later_until_it_is_closed),
-		cmocka_unit_test(test_file_never_heard_of_may_be_busy),
-		cmocka_unit_test(test_file_that_failed_is_tried_ever_later_up_to_a_day),
-		cmocka_unit_test(test_file_that_waits_after_it_failed_is_not_put_off),
-		cmocka_unit_test(test_more_that_failed_than_fit_wait_as_one),
+		cmocka_unit_test(test_event_extends_the_wait_and_a_close_shortens_it),
+		cmocka_unit_test(test_file_that_keeps_changing_waits_longer_each_time),
+		cmocka_unit_test(test_file_written_every_second_is_read_rarely),
+		cmocka_unit_test(test_quiet_file_loses_its_history),
+		cmocka_unit_test(test_busy_file_waits_longer_each_time_until_it_is_closed),
+		cmocka_unit_test(test_file_without_earlier_events_can_be_busy),
+		cmocka_unit_test(test_file_that_failed_waits_longer_each_time_up_to_a_day),
+		cmocka_unit_test(test_events_do_not_extend_the_wait_after_a_failure),
+		cmocka_unit_test(test_failed_files_beyond_the_limit_wait_together),
 		cmocka_unit_test(test_due_files_are_appended),
-		cmocka_unit_test(test_many_files_are_due_exactly_when_they_must_be),
-		cmocka_unit_test(test_asking_often_costs_little_while_many_wait),
+		cmocka_unit_test(test_many_files_are_due_when_the_model_says),
+		cmocka_unit_test(test_frequent_queries_are_cheap_while_many_files_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

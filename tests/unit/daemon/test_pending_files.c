@@ -2,7 +2,7 @@
 #include "catalog/fixture.h"
 #include "daemon/pending_files.h"
 
-/* An index of files whose names say what they are, and what is found in it. */
+/* An index of files, whose names say what they are, and the pending files of it. */
 struct play {
 	struct fixture *f;
 	struct pending_files pending;
@@ -20,8 +20,8 @@ static uint64_t id_of(const struct play *p, const char *name)
 	return id_at(p->f, p->f->roots[0], name);
 }
 
-/* Three of 10 bytes: one waits, one failed, one may not be read; one alone of 20 that failed; two of
- * 30 of which one is read. */
+/* Three files of 10 bytes: one is pending, one failed, one cannot be read. One of 20 bytes is
+ * alone of its size and failed. Of two of 30 bytes one was read. */
 static int play_setup(void **state)
 {
 	struct play *p = calloc(1, sizeof(*p));
@@ -67,7 +67,7 @@ static void assert_is(const struct bytes *list, uint64_t file)
 
 /* ---- cases --------------------------------------------------------------------------- */
 
-static void test_what_failed_for_good_waits_for_nothing(void **state)
+static void test_file_that_failed_for_good_is_not_pending(void **state)
 {
 	static const uint64_t sizes[] = {10};
 	struct play *p = *state;
@@ -78,7 +78,7 @@ static void test_what_failed_for_good_waits_for_nothing(void **state)
 	assert_int_equal(p->pending.alone.length, 0);
 }
 
-static void test_file_beside_one_that_was_read_waits(void **state)
+static void test_file_of_the_size_of_a_read_file_is_pending(void **state)
 {
 	static const uint64_t sizes[] = {30, 40};
 	struct play *p = *state;
@@ -88,7 +88,7 @@ static void test_file_beside_one_that_was_read_waits(void **state)
 	assert_int_equal(p->pending.failed.length + p->pending.alone.length, 0);
 }
 
-static void test_what_failed_and_is_alone_of_its_size_is_forgiven(void **state)
+static void test_error_of_a_file_that_is_alone_of_its_size_is_removed(void **state)
 {
 	static const uint64_t sizes[] = {10, 20};
 	struct play *p = *state;
@@ -103,7 +103,7 @@ static void test_what_failed_and_is_alone_of_its_size_is_forgiven(void **state)
 	assert_int_equal(p->pending.alone.length, 0);
 }
 
-static void test_all_that_failed_is_found_for_whatever_reason(void **state)
+static void test_failed_files_are_found_whatever_the_error(void **state)
 {
 	CLEANUP_BYTES struct bytes files = {0};
 	struct play *p = *state;
@@ -117,10 +117,10 @@ static void test_all_that_failed_is_found_for_whatever_reason(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_what_failed_for_good_waits_for_nothing),
-		CASE(test_file_beside_one_that_was_read_waits),
-		CASE(test_what_failed_and_is_alone_of_its_size_is_forgiven),
-		CASE(test_all_that_failed_is_found_for_whatever_reason),
+		CASE(test_file_that_failed_for_good_is_not_pending),
+		CASE(test_file_of_the_size_of_a_read_file_is_pending),
+		CASE(test_error_of_a_file_that_is_alone_of_its_size_is_removed),
+		CASE(test_failed_files_are_found_whatever_the_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

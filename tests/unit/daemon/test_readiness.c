@@ -8,7 +8,7 @@
 #include "daemon/readiness.h"
 #include "unit_test.h"
 
-/* Forks; the child does its part and ends with status. Returns what the parent is told. */
+/* Forks. The child does its part and exits with status. Returns what the parent receives. */
 static enum twinfs_exit run_child(void (*part)(struct readiness *), int status)
 {
 	struct readiness readiness;
@@ -34,7 +34,7 @@ static void report_when_detached(struct readiness *readiness)
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	readiness_report(readiness, TWINFS_EXIT_COMPLETE);
-	/* the test looks at our exit status, which readiness_wait() does not wait for any more */
+	/* the test runner examines this exit status, which readiness_wait() no longer waits for */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		char link[32];
 
@@ -51,7 +51,7 @@ static void kill_itself(struct readiness *readiness)
 	(void)raise(SIGKILL);
 }
 
-/* Tells the parent to stop, which passes it on, and waits for it. */
+/* Sends the parent SIGINT, which it passes on, and waits for that. */
 static void wait_for_signal(struct readiness *readiness)
 {
 	sigset_t term;
@@ -65,14 +65,14 @@ static void wait_for_signal(struct readiness *readiness)
 		readiness_report(readiness, TWINFS_EXIT_INCOMPLETE);
 }
 
-static void test_parent_is_told_what_the_child_reports(void **state)
+static void test_parent_gets_the_report_of_the_child(void **state)
 {
 	(void)state;
 	assert_int_equal(run_child(report_incomplete, 1), TWINFS_EXIT_INCOMPLETE);
 	assert_int_equal(wait(NULL) > 0, 1);
 }
 
-static void test_child_that_ends_without_report_tells_by_its_status(void **state)
+static void test_child_that_ends_without_report_is_judged_by_its_status(void **state)
 {
 	(void)state;
 	assert_int_equal(run_child(NULL, TWINFS_EXIT_INCOMPLETE), TWINFS_EXIT_INCOMPLETE);
@@ -104,7 +104,7 @@ static void test_interrupt_of_the_parent_is_passed_on_to_the_child(void **state)
 	assert_int_equal(wait(NULL) > 0, 1);
 }
 
-static void test_report_without_anybody_waiting_does_nothing(void **state)
+static void test_report_without_a_waiting_parent_does_nothing(void **state)
 {
 	struct readiness readiness;
 
@@ -117,12 +117,12 @@ static void test_report_without_anybody_waiting_does_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parent_is_told_what_the_child_reports),
-		cmocka_unit_test(test_child_that_ends_without_report_tells_by_its_status),
+		cmocka_unit_test(test_parent_gets_the_report_of_the_child),
+		cmocka_unit_test(test_child_that_ends_without_report_is_judged_by_its_status),
 		cmocka_unit_test(test_child_that_was_killed_has_failed),
 		cmocka_unit_test(test_child_leaves_stdio_when_it_reports),
 		cmocka_unit_test(test_interrupt_of_the_parent_is_passed_on_to_the_child),
-		cmocka_unit_test(test_report_without_anybody_waiting_does_nothing),
+		cmocka_unit_test(test_report_without_a_waiting_parent_does_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,12 +2,12 @@
 #include "catalog/fixture.h"
 #include "daemon/recheck_inbox.h"
 
-/* An index, and what is heard of it. */
+/* An index with an inbox, and what was taken from it. */
 struct play {
 	struct fixture *f;
 	struct recheck_inbox inbox;
 	struct event_set dirty;
-	const struct name_events **list; /* of what is dirty */
+	const struct name_events **list; /* of dirty */
 	size_t count;
 	bool rescan;
 };
@@ -61,7 +61,7 @@ static void assert_dirty(const struct play *p, size_t at, uint64_t dir, const ch
 
 /* ---- cases --------------------------------------------------------------------------- */
 
-static void test_nothing_is_heard_at_first(void **state)
+static void test_new_inbox_is_empty(void **state)
 {
 	struct play *p = *state;
 
@@ -71,7 +71,7 @@ static void test_nothing_is_heard_at_first(void **state)
 	assert_false(p->rescan);
 }
 
-static void test_look_is_given_once_as_what_is_dirty(void **state)
+static void test_recheck_is_taken_once(void **state)
 {
 	struct play *p = *state;
 
@@ -106,7 +106,7 @@ static void test_names_of_a_recheck_keep_their_events(void **state)
 	assert_dirty(p, 2, 7, "b", EVENT_NAME | EVENT_CREATED); /* it was created once */
 }
 
-static void test_directory_not_at_its_place_is_looked_for_in_its_parent(void **state)
+static void test_directory_that_is_missing_has_its_name_rechecked_in_the_parent(void **state)
 {
 	struct play *p = *state;
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
@@ -119,7 +119,7 @@ static void test_directory_not_at_its_place_is_looked_for_in_its_parent(void **s
 	assert_dirty(p, 1, dir, "", EVENT_TREE);
 }
 
-static void test_source_not_at_its_place_has_no_parent(void **state)
+static void test_source_that_is_missing_is_rechecked_alone(void **state)
 {
 	struct play *p = *state;
 
@@ -130,7 +130,7 @@ static void test_source_not_at_its_place_has_no_parent(void **state)
 	assert_dirty(p, 0, root_of(p), "", EVENT_TREE);
 }
 
-static void test_file_is_looked_at_under_its_first_name(void **state)
+static void test_file_is_rechecked_by_its_first_name(void **state)
 {
 	struct play *p = *state;
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
@@ -150,7 +150,7 @@ static void test_file_is_looked_at_under_its_first_name(void **state)
 	assert_dirty(p, 1, dir, "bereft", EVENT_NAME);
 }
 
-static void test_what_the_index_does_not_have_is_left_out(void **state)
+static void test_files_that_are_not_in_the_index_are_omitted(void **state)
 {
 	struct play *p = *state;
 	uint64_t orphan;
@@ -167,7 +167,7 @@ static void test_what_the_index_does_not_have_is_left_out(void **state)
 	assert_int_equal(p->count, 0);
 }
 
-static void test_rescan_is_told_once(void **state)
+static void test_rescan_is_taken_once(void **state)
 {
 	struct play *p = *state;
 
@@ -179,7 +179,7 @@ static void test_rescan_is_told_once(void **state)
 	assert_false(p->rescan);
 }
 
-static void test_what_was_dirty_before_stays_so(void **state)
+static void test_earlier_events_stay_in_the_set(void **state)
 {
 	struct play *p = *state;
 
@@ -194,15 +194,15 @@ static void test_what_was_dirty_before_stays_so(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_nothing_is_heard_at_first),
-		CASE(test_look_is_given_once_as_what_is_dirty),
+		CASE(test_new_inbox_is_empty),
+		CASE(test_recheck_is_taken_once),
 		CASE(test_names_of_a_recheck_keep_their_events),
-		CASE(test_directory_not_at_its_place_is_looked_for_in_its_parent),
-		CASE(test_source_not_at_its_place_has_no_parent),
-		CASE(test_file_is_looked_at_under_its_first_name),
-		CASE(test_what_the_index_does_not_have_is_left_out),
-		CASE(test_rescan_is_told_once),
-		CASE(test_what_was_dirty_before_stays_so),
+		CASE(test_directory_that_is_missing_has_its_name_rechecked_in_the_parent),
+		CASE(test_source_that_is_missing_is_rechecked_alone),
+		CASE(test_file_is_rechecked_by_its_first_name),
+		CASE(test_files_that_are_not_in_the_index_are_omitted),
+		CASE(test_rescan_is_taken_once),
+		CASE(test_earlier_events_stay_in_the_set),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 #include "source/source.h"
 #include "watch/event_set.h"
 
-/* An index of two sources, what is dirty in it, and what is made of that. */
+/* An index of two sources, the events in it, and the plan for them. */
 struct play {
 	struct fixture *f;
 	struct source list[2];
@@ -12,7 +12,7 @@ struct play {
 	struct event_set dirty;
 	struct recheck_plan plan;
 	struct bytes written;
-	const struct name_events **names; /* of dirty, which the plan borrows */
+	const struct name_events **names; /* of dirty; borrowed by the plan */
 };
 
 static int play_setup(void **state)
@@ -51,7 +51,7 @@ static uint64_t root_of(const struct play *p)
 	return p->f->roots[0];
 }
 
-/* From what is dirty to looks, which borrow names of it. */
+/* Makes the rechecks for the events, whose names they borrow. */
 static void make_plan(struct play *p)
 {
 	size_t count;
@@ -77,7 +77,7 @@ static const struct recheck *recheck_of(const struct play *p, uint64_t dir)
 	return &p->plan.list[i];
 }
 
-/* The events that a name in the root of the first source is rechecked with. */
+/* The events of a name in the root of the first source that is rechecked. */
 static uint32_t events_of(const struct play *p, const char *name)
 {
 	const struct recheck *recheck = recheck_of(p, root_of(p));
@@ -97,7 +97,7 @@ static size_t count_written(const struct play *p)
 
 /* ---- names --------------------------------------------------------------------------- */
 
-static void test_nothing_dirty_is_no_look(void **state)
+static void test_empty_set_plans_nothing(void **state)
 {
 	struct play *p = *state;
 
@@ -106,7 +106,7 @@ static void test_nothing_dirty_is_no_look(void **state)
 	assert_int_equal(count_written(p), 0);
 }
 
-static void test_names_are_looked_at_with_what_is_known_of_them(void **state)
+static void test_names_are_rechecked_with_their_events(void **state)
 {
 	struct play *p = *state;
 	const struct recheck *recheck;
@@ -134,7 +134,7 @@ static void test_names_are_looked_at_with_what_is_known_of_them(void **state)
 	assert_int_equal(p->plan.trust, RENAME_TRUSTED);
 }
 
-static void test_each_directory_has_one_look(void **state)
+static void test_each_directory_has_one_recheck(void **state)
 {
 	struct play *p = *state;
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
@@ -153,7 +153,7 @@ static void test_each_directory_has_one_look(void **state)
 
 /* ---- directories --------------------------------------------------------------------- */
 
-static void test_directory_that_is_listed_needs_no_names(void **state)
+static void test_directory_that_is_listed_has_no_single_names(void **state)
 {
 	struct play *p = *state;
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
@@ -166,7 +166,7 @@ static void test_directory_that_is_listed_needs_no_names(void **state)
 	assert_int_equal(recheck_of(p, dir)->count, 0);
 }
 
-static void test_deep_looks_stand_in_front(void **state)
+static void test_tree_rechecks_are_first(void **state)
 {
 	struct play *p = *state;
 	uint64_t one = add_dir(p->f, root_of(p), "one"), other = add_dir(p->f, root_of(p), "other");
@@ -195,11 +195,12 @@ static void test_only_a_source_itself_is_listed_for_its_attributes(void **state)
 	note(p, dir, "", EVENT_ATTRIBUTES);
 	make_plan(p);
 	assert_int_equal(recheck_of(p, root_of(p))->scope, RECHECK_LISTING);
-	assert_int_equal(recheck_of(p, dir)->scope, RECHECK_NAMES); /* its parent shows the rest */
+	assert_int_equal(recheck_of(p, dir)->scope,
+			 RECHECK_NAMES); /* the recheck of its parent covers the rest */
 	assert_int_equal(recheck_of(p, dir)->count, 0);
 }
 
-static void test_nothing_below_a_source_that_is_looked_at_as_a_whole_is_looked_at(void **state)
+static void test_source_that_is_walked_as_a_whole_has_no_other_recheck(void **state)
 {
 	struct play *p = *state;
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
@@ -216,7 +217,7 @@ static void test_nothing_below_a_source_that_is_looked_at_as_a_whole_is_looked_a
 	assert_int_equal(p->plan.list[1].dir, p->f->roots[1]);
 }
 
-static void test_source_that_is_missing_is_left_as_it_is(void **state)
+static void test_source_that_is_missing_is_not_rechecked(void **state)
 {
 	struct play *p = *state;
 
@@ -229,7 +230,7 @@ static void test_source_that_is_missing_is_left_as_it_is(void **state)
 	assert_int_equal(p->plan.tree_count, 0);
 }
 
-static void test_directory_that_the_index_does_not_have_is_passed_over(void **state)
+static void test_directory_that_is_not_in_the_index_is_skipped(void **state)
 {
 	struct play *p = *state;
 
@@ -240,7 +241,7 @@ static void test_directory_that_the_index_does_not_have_is_passed_over(void **st
 
 /* ---- what was written to ------------------------------------------------------------- */
 
-static void test_content_of_a_file_that_was_written_to_is_forgotten(void **state)
+static void test_file_that_was_written_to_loses_its_content(void **state)
 {
 	struct play *p = *state;
 	const struct written_file *written;
@@ -268,7 +269,7 @@ static void test_content_of_a_file_that_was_written_to_is_forgotten(void **state
 	assert_true(written->closed);
 }
 
-static void test_file_that_comes_from_out_of_sight_under_its_old_name_is_read_again(void **state)
+static void test_file_that_returns_unseen_under_its_old_name_is_read_again(void **state)
 {
 	static const uint32_t events[] = {EVENT_NAME | EVENT_MOVED_IN, EVENT_NAME | EVENT_CREATED};
 	struct play *p = *state;
@@ -293,7 +294,7 @@ static void test_file_that_comes_from_out_of_sight_under_its_old_name_is_read_ag
 	}
 }
 
-static void test_what_is_written_to_and_no_file_of_the_index_is_only_looked_at(void **state)
+static void test_written_name_that_is_no_file_of_the_index_is_only_rechecked(void **state)
 {
 	struct play *p = *state;
 
@@ -309,8 +310,8 @@ static void test_what_is_written_to_and_no_file_of_the_index_is_only_looked_at(v
 	assert_int_equal(recheck_of(p, root_of(p))->trust, RENAME_UNTRUSTED);
 }
 
-/* Which file had the name in between nobody knows. */
-static void test_write_to_a_name_that_changed_hands_may_have_been_to_any_that_moved(void **state)
+/* It is unknown which file had the name in between. */
+static void test_write_to_a_renamed_name_applies_to_all_files_that_moved(void **state)
 {
 	static const uint32_t doubtful[] = {
 		EVENT_NAME | EVENT_CREATED | EVENT_WRITTEN,
@@ -333,7 +334,7 @@ static void test_write_to_a_name_that_changed_hands_may_have_been_to_any_that_mo
 	}
 }
 
-static void test_writes_where_the_index_has_no_directory_may_be_to_any_file(void **state)
+static void test_write_in_an_unknown_directory_applies_to_any_file(void **state)
 {
 	struct play *p = *state;
 
@@ -350,20 +351,20 @@ static void test_writes_where_the_index_has_no_directory_may_be_to_any_file(void
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_nothing_dirty_is_no_look),
-		CASE(test_names_are_looked_at_with_what_is_known_of_them),
-		CASE(test_each_directory_has_one_look),
-		CASE(test_directory_that_is_listed_needs_no_names),
-		CASE(test_deep_looks_stand_in_front),
+		CASE(test_empty_set_plans_nothing),
+		CASE(test_names_are_rechecked_with_their_events),
+		CASE(test_each_directory_has_one_recheck),
+		CASE(test_directory_that_is_listed_has_no_single_names),
+		CASE(test_tree_rechecks_are_first),
 		CASE(test_only_a_source_itself_is_listed_for_its_attributes),
-		CASE(test_nothing_below_a_source_that_is_looked_at_as_a_whole_is_looked_at),
-		CASE(test_source_that_is_missing_is_left_as_it_is),
-		CASE(test_directory_that_the_index_does_not_have_is_passed_over),
-		CASE(test_content_of_a_file_that_was_written_to_is_forgotten),
-		CASE(test_file_that_comes_from_out_of_sight_under_its_old_name_is_read_again),
-		CASE(test_what_is_written_to_and_no_file_of_the_index_is_only_looked_at),
-		CASE(test_write_to_a_name_that_changed_hands_may_have_been_to_any_that_moved),
-		CASE(test_writes_where_the_index_has_no_directory_may_be_to_any_file),
+		CASE(test_source_that_is_walked_as_a_whole_has_no_other_recheck),
+		CASE(test_source_that_is_missing_is_not_rechecked),
+		CASE(test_directory_that_is_not_in_the_index_is_skipped),
+		CASE(test_file_that_was_written_to_loses_its_content),
+		CASE(test_file_that_returns_unseen_under_its_old_name_is_read_again),
+		CASE(test_written_name_that_is_no_file_of_the_index_is_only_rechecked),
+		CASE(test_write_to_a_renamed_name_applies_to_all_files_that_moved),
+		CASE(test_write_in_an_unknown_directory_applies_to_any_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static struct service_figures comparing(uint64_t done, uint64_t total, uint64_t 
 	};
 }
 
-static void test_comparing_shows_percentage_and_time_left(void **state)
+static void test_comparing_view_reports_the_part_done_and_the_time_left(void **state)
 {
 	struct service_figures figures = comparing(0, 0, 1);
 
@@ -51,7 +51,7 @@ static void test_comparing_shows_percentage_and_time_left(void **state)
 	assert_status(&figures, "comparing 99 %, less than a minute left");
 }
 
-static void test_current_view_shows_groups_and_reclaimable_bytes(void **state)
+static void test_current_view_reports_the_reclaimable_bytes(void **state)
 {
 	struct service_figures figures = {.phase = SERVICE_IS_CURRENT,
 					  .groups = 4372,
@@ -64,7 +64,7 @@ static void test_current_view_shows_groups_and_reclaimable_bytes(void **state)
 	assert_status(&figures, "comparing changed files: 1 group, 152 MiB reclaimable");
 }
 
-static void test_errors_and_problem_are_shown(void **state)
+static void test_problems_are_reported(void **state)
 {
 	struct service_figures figures = {.phase = SERVICE_IS_CURRENT, .errors = 3};
 
@@ -81,9 +81,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_are_counted),
-		cmocka_unit_test(test_comparing_shows_percentage_and_time_left),
-		cmocka_unit_test(test_current_view_shows_groups_and_reclaimable_bytes),
-		cmocka_unit_test(test_errors_and_problem_are_shown),
+		cmocka_unit_test(test_comparing_view_reports_the_part_done_and_the_time_left),
+		cmocka_unit_test(test_current_view_reports_the_reclaimable_bytes),
+		cmocka_unit_test(test_problems_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

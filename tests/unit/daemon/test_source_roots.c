@@ -3,7 +3,7 @@
 #include "daemon/source_roots.h"
 #include "ingest/tree.h"
 
-/* What is found, and said: "" where nothing changes. */
+/* Checks the sources and what is logged; "" stands for nothing. Returns the sources to walk. */
 static uint64_t check(const struct tree *t, const char *said)
 {
 	struct capture capture;
@@ -38,7 +38,7 @@ static void move_away(const struct tree *t, char away[128])
 	assert_int_equal(rename(t->source, away), 0);
 }
 
-static void test_source_that_is_where_it_was_needs_nothing(void **state)
+static void test_source_at_its_path_needs_no_walk(void **state)
 {
 	struct tree *t = *state;
 
@@ -46,7 +46,7 @@ static void test_source_that_is_where_it_was_needs_nothing(void **state)
 	assert_false(is_missing(t));
 }
 
-static void test_source_that_moved_away_is_missing_until_it_is_back(void **state)
+static void test_source_that_was_moved_is_missing_until_it_is_back(void **state)
 {
 	struct tree *t = *state;
 	char away[128];
@@ -54,7 +54,7 @@ static void test_source_that_moved_away_is_missing_until_it_is_back(void **state
 	move_away(t, away);
 	assert_int_equal(check(t, "cannot find source"), 0);
 	assert_true(is_missing(t));
-	assert_int_equal(check(t, ""), 0); /* said once */
+	assert_int_equal(check(t, ""), 0); /* logged once */
 	assert_true(is_missing(t));
 	assert_int_equal(rename(away, t->source), 0);
 	assert_int_equal(check(t, "is back"), 1);
@@ -71,7 +71,7 @@ static void test_source_that_was_removed_is_missing(void **state)
 	assert_true(is_missing(t));
 }
 
-static void test_symlink_or_file_in_the_place_of_a_source_is_not_it(void **state)
+static void test_symlink_or_fifo_at_the_path_of_a_source_is_refused(void **state)
 {
 	struct tree *t = *state;
 	char away[128];
@@ -85,7 +85,7 @@ static void test_symlink_or_file_in_the_place_of_a_source_is_not_it(void **state
 	assert_true(is_missing(t));
 }
 
-static void test_source_made_anew_is_opened_in_its_place(void **state)
+static void test_source_that_was_recreated_is_opened(void **state)
 {
 	struct tree *t = *state;
 	int fd = t->sources.list[0].fd;
@@ -109,11 +109,11 @@ static void test_source_made_anew_is_opened_in_its_place(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_source_that_is_where_it_was_needs_nothing),
-		CASE(test_source_that_moved_away_is_missing_until_it_is_back),
+		CASE(test_source_at_its_path_needs_no_walk),
+		CASE(test_source_that_was_moved_is_missing_until_it_is_back),
 		CASE(test_source_that_was_removed_is_missing),
-		CASE(test_symlink_or_file_in_the_place_of_a_source_is_not_it),
-		CASE(test_source_made_anew_is_opened_in_its_place),
+		CASE(test_symlink_or_fifo_at_the_path_of_a_source_is_refused),
+		CASE(test_source_that_was_recreated_is_opened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

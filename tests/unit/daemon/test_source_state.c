@@ -9,7 +9,7 @@
 
 #define SOURCES 66 /* more than there can be queues */
 
-/* Sources that are all the same local directory. */
+/* Many sources that are one local directory. */
 struct play {
 	struct source list[SOURCES];
 	struct sources sources;
@@ -46,7 +46,7 @@ static void follow(struct play *p, enum follower_mode mode)
 	assert_int_equal(source_states_new(&p->states, &p->sources, mode), 0);
 }
 
-static void test_source_is_polled_where_no_event_is_asked_for(void **state)
+static void test_source_without_events_is_polled(void **state)
 {
 	struct play *p = *state;
 
@@ -58,12 +58,12 @@ static void test_source_is_polled_where_no_event_is_asked_for(void **state)
 	assert_true(source_state_is_walked(&p->states[2]));
 	follow(p, FOLLOW_NONE);
 	assert_int_equal(source_states_queues(p->states, 3), 0);
-	follow(p, FOLLOW_AUTO); /* of a local file system inotify sees everything */
+	follow(p, FOLLOW_AUTO); /* inotify reports all changes of a local file system */
 	assert_int_equal(source_states_queues(p->states, 3), 3);
 	assert_false(source_state_is_walked(&p->states[2]));
 }
 
-static void test_sources_that_no_queue_is_left_for_are_polled(void **state)
+static void test_sources_beyond_the_last_queue_are_polled(void **state)
 {
 	struct play *p = *state;
 
@@ -73,7 +73,7 @@ static void test_sources_that_no_queue_is_left_for_are_polled(void **state)
 	assert_true(source_state_is_walked(&p->states[64]));
 }
 
-static void test_queues_reach_up_to_the_last_source_that_is_watched(void **state)
+static void test_queues_include_the_last_watched_source(void **state)
 {
 	struct play *p = *state;
 
@@ -85,7 +85,7 @@ static void test_queues_reach_up_to_the_last_source_that_is_watched(void **state
 	assert_int_equal(source_states_queues(p->states, 3), 0);
 }
 
-static void test_source_not_wholly_watched_is_walked(void **state)
+static void test_source_with_unwatched_directories_is_walked(void **state)
 {
 	struct play *p = *state;
 
@@ -100,7 +100,7 @@ static void test_source_not_wholly_watched_is_walked(void **state)
 	assert_false(source_state_is_walked(&p->states[0]));
 }
 
-static void test_what_was_missed_matters_only_where_events_are_asked_for(void **state)
+static void test_lost_events_require_a_walk_of_watched_sources_only(void **state)
 {
 	struct play *p = *state;
 
@@ -120,11 +120,11 @@ static void test_what_was_missed_matters_only_where_events_are_asked_for(void **
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_source_is_polled_where_no_event_is_asked_for),
-		CASE(test_sources_that_no_queue_is_left_for_are_polled),
-		CASE(test_queues_reach_up_to_the_last_source_that_is_watched),
-		CASE(test_source_not_wholly_watched_is_walked),
-		CASE(test_what_was_missed_matters_only_where_events_are_asked_for),
+		CASE(test_source_without_events_is_polled),
+		CASE(test_sources_beyond_the_last_queue_are_polled),
+		CASE(test_queues_include_the_last_watched_source),
+		CASE(test_source_with_unwatched_directories_is_walked),
+		CASE(test_lost_events_require_a_walk_of_watched_sources_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static void test_name_is_that_of_the_first_source_and_a_hash(void **state)
 	assert_int_equal(strspn(name + strlen("Photos.2019-"), "0123456789abcdef"), 8);
 }
 
-static void test_other_sources_and_other_orders_have_other_names(void **state)
+static void test_other_sources_and_orders_have_other_names(void **state)
 {
 	(void)state;
 	assert_string_not_equal(name_for("/a", NULL), name_for("/x/a", NULL));
@@ -40,7 +40,7 @@ static void test_other_sources_and_other_orders_have_other_names(void **state)
 	assert_string_equal(name_for("/a", "/b"), name_for("/a", "/b"));
 }
 
-static void test_odd_bytes_and_length_do_not_get_into_the_name(void **state)
+static void test_odd_bytes_are_replaced_and_long_names_cut(void **state)
 {
 	char path[512] = "/";
 	const char *name;
@@ -53,7 +53,7 @@ static void test_odd_bytes_and_length_do_not_get_into_the_name(void **state)
 	assert_int_equal(strspn(name, "ab_0123456789cdef-"), strlen(name));
 }
 
-static void test_root_of_the_system_has_a_name_too(void **state)
+static void test_root_directory_has_a_name(void **state)
 {
 	(void)state;
 	assert_memory_equal(name_for("/", NULL), "root-", strlen("root-"));
@@ -63,9 +63,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_name_is_that_of_the_first_source_and_a_hash),
-		cmocka_unit_test(test_other_sources_and_other_orders_have_other_names),
-		cmocka_unit_test(test_odd_bytes_and_length_do_not_get_into_the_name),
-		cmocka_unit_test(test_root_of_the_system_has_a_name_too),
+		cmocka_unit_test(test_other_sources_and_orders_have_other_names),
+		cmocka_unit_test(test_odd_bytes_are_replaced_and_long_names_cut),
+		cmocka_unit_test(test_root_directory_has_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

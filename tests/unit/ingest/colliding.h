@@ -2,12 +2,11 @@
 #ifndef TESTS_INGEST_COLLIDING_H
 #define TESTS_INGEST_COLLIDING_H
 
-/* Different contents with one XXH3-128 hash, made without any search.
- *
- * Inputs above 240 bytes: the 64-byte stripe n of a block adds, in each lane i, the word d to the
- * neighbour of lane i and lo32(d ^ s) * hi32(d ^ s) to lane i itself, where s is the word of the
- * public secret at 8 * n + 8 * i. With the lower half of s for that of d the product is 0 whatever
- * the upper half is; two stripes whose upper halves move by +k and -k leave the hash as it was. */
+/* Different contents with one XXH3-128 hash, made without a search. For inputs above 240 bytes,
+ * the 64-byte stripe n of a block adds, in each lane i, the word d to the neighbour of lane i
+ * and lo32(d ^ s) * hi32(d ^ s) to lane i itself. s is the word of the public secret at 8 * n +
+ * 8 * i. If the lower half of d equals that of s, the product is 0 whatever the upper half is.
+ * If the upper halves in two stripes change by +k and -k, the hash stays the same. */
 
 #include <stdint.h>
 #include <string.h>
@@ -18,7 +17,8 @@
 #define COLLIDING_LOW_0 UINT32_C(0xa4a44072)
 #define COLLIDING_LOW_1 UINT32_C(0x4ee679cb)
 
-/* Content number of those of its length, at least COLLIDING_BYTES_MIN, that have one hash. */
+/* Makes one of the contents of this length that have the same hash. length is at least
+ * COLLIDING_BYTES_MIN. */
 static inline void colliding_fill(uint8_t *data, size_t length, uint32_t number)
 {
 	const uint32_t low[] = {COLLIDING_LOW_0, COLLIDING_LOW_1};

@@ -2,8 +2,8 @@
 #ifndef TESTS_INGEST_PLAY_H
 #define TESTS_INGEST_PLAY_H
 
-/* A tree that is followed by somebody who knows directories by their inodes, as inotify does, and
- * notes what is told. Ends the test when something that it rests on fails. */
+/* A tree with a follower that identifies directories by their inodes, as inotify does, and
+ * records the calls of its hooks. A failed helper ends the test. */
 
 #include <pthread.h>
 
@@ -16,16 +16,16 @@
 enum call_kind {
 	CALL_ENTER,
 	CALL_IDENTIFY,
-	CALL_RETRY,
-	CALL_ADD_RECHECK,
-	CALL_MISSED,
+	CALL_AGAIN,
+	CALL_ALSO,
+	CALL_NEEDS_WALK,
 	CALL_FAILED,
 };
 
-/* What somebody who follows the source was told. */
+/* A call of a hook of the follower. */
 struct call {
 	enum call_kind kind;
-	uint64_t id; /* of a directory or file; the source of CALL_MISSED */
+	uint64_t id; /* of a directory or file; the source of CALL_NEEDS_WALK */
 	ino_t inode; /* of an open directory */
 	enum recheck_scope scope; /* of CALL_RETRY and CALL_ADD_RECHECK */
 	size_t names; /* the same */
@@ -35,7 +35,7 @@ struct play {
 	struct tree *t;
 	struct ingest_hooks hooks;
 	struct ingest ingest;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects all fields below */
 	struct call calls[CALLS_MAX];
 	size_t count;
 	struct call known[CALLS_MAX]; /* directories that were entered */
@@ -64,7 +64,7 @@ static inline ino_t inode_of(int fd)
 	return st.st_ino;
 }
 
-/* The number by which a directory is known; it becomes dir where it is not. */
+/* Returns the number of a known directory. An unknown one gets the number dir. */
 static inline uint64_t number_of(struct play *p, ino_t inode, uint64_t dir)
 {
 	for (size_t i = 0; i < p->known_count; i++) {
@@ -133,7 +133,7 @@ static inline void add_recheck(void *context, const struct recheck *recheck)
 
 static inline void needs_walk(void *context, uint32_t source)
 {
-	record(context, &(struct call){.kind = CALL_MISSED, .id = source});
+	record(context, &(struct call){.kind = CALL_NEEDS_WALK, .id = source});
 }
 
 static inline void failed(void *context, uint64_t dir)
@@ -228,7 +228,7 @@ static inline void follow(struct play *p)
 	assert_int_equal(ingest_names(&p->ingest), 0);
 }
 
-/* Compares all that is in the index by now. */
+/* Compares the contents of all files of the index. */
 static inline void compare(struct play *p)
 {
 	begin(p);
@@ -236,7 +236,7 @@ static inline void compare(struct play *p)
 	assert_int_equal(ingest_contents(&p->ingest), 0);
 }
 
-static inline void look_at(struct play *p, const struct recheck *rechecks, size_t count)
+static inline void recheck_dirs(struct play *p, const struct recheck *rechecks, size_t count)
 {
 	begin(p);
 	assert_int_equal(ingest_recheck(&p->ingest, rechecks, count), 0);
@@ -250,7 +250,7 @@ static inline uint64_t root_of(const struct play *p)
 
 static inline void recheck_dir(struct play *p, uint64_t dir, enum recheck_scope scope)
 {
-	look_at(p, &(struct recheck){.dir = dir, .scope = scope}, 1);
+	recheck_dirs(p, &(struct recheck){.dir = dir, .scope = scope}, 1);
 }
 
 /* A name with its events, which the play frees. */
@@ -268,11 +268,11 @@ static inline const struct name_events *named(struct play *p, const char *name, 
 	return made;
 }
 
-static inline void look_at_name(struct play *p, uint64_t dir, const char *name, uint32_t events)
+static inline void recheck_name(struct play *p, uint64_t dir, const char *name, uint32_t events)
 {
 	const struct name_events *one = named(p, name, events);
 
-	look_at(p, &(struct recheck){.dir = dir, .names = &one, .count = 1}, 1);
+	recheck_dirs(p, &(struct recheck){.dir = dir, .names = &one, .count = 1}, 1);
 }
 
 static inline uint64_t id_of(const struct play *p, const char *path)

@@ -6,7 +6,7 @@
 #include "ingest/sizes.h"
 #include "twinfs/format.h"
 
-/* Several batches, and more than may be on their way at once. */
+/* Several batches, more than can be queued at once. */
 #define THREADS 4
 #define DIRS 40
 #define NAMES 900
@@ -18,7 +18,7 @@ struct putter {
 	int result;
 };
 
-/* One directory with its files, whose names are gone when the call returns. */
+/* Adds a directory with its files. Their names are freed when the call returns. */
 static int put_dir(struct putter *putter, uint64_t number)
 {
 	static const struct name_change none;
@@ -66,7 +66,7 @@ static int put_from_threads(struct fixture *f, struct batch_writer *writer)
 	return result;
 }
 
-/* A full batch leaves its files out of the list by size. */
+/* The files of a full batch are not listed by size. */
 static void audit_walked(const struct fixture *f)
 {
 	assert_int_not_equal(totals_of(f).unlisted, 0);
@@ -105,7 +105,7 @@ static void test_changes_that_fill_no_batch_are_committed_at_the_end(void **stat
 	audit_index(f->catalog);
 }
 
-static void test_writer_that_got_nothing_ends(void **state)
+static void test_writer_without_changes_ends(void **state)
 {
 	struct fixture *f = *state;
 	struct batch_writer *writer;
@@ -116,8 +116,8 @@ static void test_writer_that_got_nothing_ends(void **state)
 	assert_int_equal(totals_of(f).generation, generation);
 }
 
-/* There are ids for the first batch, not for all. */
-static void test_first_failure_is_told_to_all_and_none_waits_for_ever(void **state)
+/* The ids suffice for the first batch only. */
+static void test_first_failure_is_returned_to_all_threads(void **state)
 {
 	struct fixture *f = *state;
 	struct batch_writer *writer;
@@ -136,8 +136,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_changes_of_many_threads_are_all_committed),
 		CASE(test_changes_that_fill_no_batch_are_committed_at_the_end),
-		CASE(test_writer_that_got_nothing_ends),
-		CASE(test_first_failure_is_told_to_all_and_none_waits_for_ever),
+		CASE(test_writer_without_changes_ends),
+		CASE(test_first_failure_is_returned_to_all_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ static struct census census_of(int directory, const struct census_limits *limits
 	return census;
 }
 
-/* A folder with as many folders in it, in the first of which are two files and a symlink. */
+/* Makes WIDE folders, the first with two files and a symlink. */
 static void build(int directory)
 {
 	char name[16];
@@ -45,7 +45,7 @@ static void test_everything_is_counted_once(void **state)
 	assert_int_equal(census.unreadable, 0);
 }
 
-static void test_limit_of_names_holds_for_folders_too(void **state)
+static void test_limit_of_names_includes_folders(void **state)
 {
 	const struct census_limits few = {.names = 100, .milliseconds = 60000};
 	const struct folder *folder = *state;
@@ -57,7 +57,7 @@ static void test_limit_of_names_holds_for_folders_too(void **state)
 	assert_true(census.directories + census.files <= few.names);
 }
 
-static void test_limit_of_time_holds_where_there_are_only_folders(void **state)
+static void test_limit_of_time_ends_a_census_of_folders(void **state)
 {
 	const struct census_limits none = {.names = 1000000, .milliseconds = 0};
 	const struct folder *folder = *state;
@@ -97,8 +97,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_IN_FOLDER(test_everything_is_counted_once),
-		TEST_IN_FOLDER(test_limit_of_names_holds_for_folders_too),
-		TEST_IN_FOLDER(test_limit_of_time_holds_where_there_are_only_folders),
+		TEST_IN_FOLDER(test_limit_of_names_includes_folders),
+		TEST_IN_FOLDER(test_limit_of_time_ends_a_census_of_folders),
 		TEST_IN_FOLDER(test_folder_deeper_than_any_path_may_be_is_counted),
 	};
 

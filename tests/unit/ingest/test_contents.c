@@ -4,12 +4,12 @@
 #include "catalog/audit.h"
 #include "ingest/tree.h"
 
-/* A tree, and somebody who follows it. */
+/* A tree with a follower. */
 struct play {
 	struct tree *t;
 	struct ingest_hooks hooks;
-	_Atomic uint64_t suspected; /* the file that was told last */
-	uint64_t unsure_size; /* files of this size came back meanwhile */
+	_Atomic uint64_t suspected; /* the file that was reported last */
+	uint64_t unsure_size; /* files of this size returned meanwhile */
 };
 
 static void recheck_file(void *context, uint64_t file)
@@ -40,7 +40,7 @@ static void name_all(struct play *p)
 	assert_int_equal(ingest_names(&ingest), 0);
 }
 
-/* Names only: two equal files each of 100, 200 and 300 bytes. */
+/* Scans the names of two equal files each of 100, 200 and 300 bytes. */
 static int play_setup(void **state)
 {
 	struct play *p = calloc(1, sizeof(*p));
@@ -108,7 +108,7 @@ static bool is_this_file(void *context, uint64_t file)
 	return file == *(const uint64_t *)context;
 }
 
-static void test_file_that_waits_is_left_alone_until_it_waits_no_more(void **state)
+static void test_waiting_file_is_not_compared(void **state)
 {
 	struct play *p = *state;
 	uint64_t waiting = id_of(p, "b");
@@ -123,7 +123,7 @@ static void test_file_that_waits_is_left_alone_until_it_waits_no_more(void **sta
 	assert_true(are_grouped(p->t, "a", "b"));
 }
 
-static void test_file_that_is_not_as_the_index_has_it_is_suspect(void **state)
+static void test_file_that_differs_from_the_index_is_reported(void **state)
 {
 	struct play *p = *state;
 
@@ -134,8 +134,8 @@ static void test_file_that_is_not_as_the_index_has_it_is_suspect(void **state)
 	assert_int_equal(totals_of(&p->t->index).groups, 0);
 }
 
-/* Those that are compared now were not compared with a file that came back meanwhile. */
-static void test_size_of_a_file_that_came_back_is_left_for_later(void **state)
+/* The files that are compared now were not compared with a file that returned meanwhile. */
+static void test_size_of_a_returned_file_is_compared_later(void **state)
 {
 	struct play *p = *state;
 
@@ -146,7 +146,7 @@ static void test_size_of_a_file_that_came_back_is_left_for_later(void **state)
 	p->unsure_size = 0;
 	compare(p, &one_size);
 	assert_true(are_grouped(p->t, "a", "b"));
-	/* what is equal to a group is, whatever came back */
+	/* files that equal a group join it in any case */
 	p->unsure_size = size;
 	write_content(p->t, "g", size, 0);
 	name_all(p);
@@ -161,9 +161,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_only_files_of_the_sizes_given_are_compared),
 		CASE(test_without_sizes_nothing_is_compared),
-		CASE(test_file_that_waits_is_left_alone_until_it_waits_no_more),
-		CASE(test_file_that_is_not_as_the_index_has_it_is_suspect),
-		CASE(test_size_of_a_file_that_came_back_is_left_for_later),
+		CASE(test_waiting_file_is_not_compared),
+		CASE(test_file_that_differs_from_the_index_is_reported),
+		CASE(test_size_of_a_returned_file_is_compared_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 
 #define LISTED_MAX 64
 
-/* A listing made by hand of the first source's root, and what is different in the index. */
+/* A listing of the root of the first source, and its differences from the index. */
 struct play {
 	struct fixture *f;
 	struct listed listed[LISTED_MAX];
@@ -59,7 +59,7 @@ static void make_diff(struct play *p)
 	assert_int_equal(diff_make(&p->diff, &p->dir, &p->listing), 0);
 }
 
-/* Commits the difference; then there is none any more. */
+/* Commits the difference; then there is none. */
 static void apply_diff(struct play *p)
 {
 	struct fixture *f = p->f;
@@ -108,7 +108,7 @@ static void test_all_names_of_an_unknown_directory_are_new(void **state)
 	assert_true(p->diff.dirs[0].id != 0);
 }
 
-static void test_difference_once_applied_is_none_any_more(void **state)
+static void test_applied_difference_is_gone(void **state)
 {
 	struct play *p = *state;
 
@@ -120,7 +120,7 @@ static void test_difference_once_applied_is_none_any_more(void **state)
 	make_diff(p);
 	assert_int_equal(p->diff.count, 5);
 	apply_diff(p);
-	assert_int_equal(p->diff.dir_count, 1); /* to be listed all the same */
+	assert_int_equal(p->diff.dir_count, 1); /* still to be listed */
 	assert_true(p->diff.dirs[0].known);
 	assert_int_equal(p->diff.dirs[0].id, id_at(p->f, p->f->roots[0], "a"));
 	clear_listing(p);
@@ -144,7 +144,7 @@ static void test_changed_file_is_updated_and_another_inode_replaces_it(void **st
 	apply_diff(p);
 	listed->attributes.atime.tv_sec++;
 	make_diff(p);
-	assert_int_equal(p->diff.count, 0); /* a mere look is no change */
+	assert_int_equal(p->diff.count, 0); /* reading is no change */
 	listed->attributes.inode++;
 	make_diff(p);
 	assert_int_equal(p->diff.count, 2);
@@ -187,7 +187,7 @@ static void test_directory_that_is_replaced_is_a_new_one(void **state)
 	assert_false(p->diff.dirs[0].known);
 }
 
-static void test_other_file_systems_are_entered_only_when_asked_for(void **state)
+static void test_other_file_systems_are_entered_only_if_asked_for(void **state)
 {
 	struct play *p = *state;
 	struct listed *other = list(p, "other", dir_of(10));
@@ -205,8 +205,8 @@ static void test_other_file_systems_are_entered_only_when_asked_for(void **state
 	assert_int_equal(p->diff.dir_count, 2);
 }
 
-/* What was below the mount point is hidden by the mount. */
-static void test_directory_that_is_mounted_over_loses_what_was_in_it(void **state)
+/* The mount hides the names below the mount point. */
+static void test_directory_under_a_mount_loses_its_names(void **state)
 {
 	struct play *p = *state;
 	struct listed *listed = list(p, "dir", dir_of(10));
@@ -234,7 +234,7 @@ static void test_directory_that_is_mounted_over_loses_what_was_in_it(void **stat
 	assert_int_equal(p->diff.dir_count, 1); /* unmounted: it is listed again */
 }
 
-static void test_hidden_folder_is_not_there(void **state)
+static void test_hidden_folder_is_omitted(void **state)
 {
 	struct play *p = *state;
 
@@ -268,7 +268,7 @@ static void list_random(struct play *p, char names[LISTED_MAX][8])
 	}
 }
 
-static void test_random_listings_are_brought_about(void **state)
+static void test_random_listings_are_applied(void **state)
 {
 	static char names[LISTED_MAX][8];
 	struct play *p = *state;
@@ -277,7 +277,7 @@ static void test_random_listings_are_brought_about(void **state)
 	for (int round = 0; round < 200; round++) {
 		list_random(p, names);
 		make_diff(p);
-		/* names of one inode with several attributes: the last one seen counts */
+		/* if names of one inode have several attributes, the last ones count */
 		memcpy(p->f->changes, p->diff.changes, p->diff.count * sizeof(*p->f->changes));
 		p->f->count = p->diff.count;
 		fixture_commit(p->f);
@@ -296,14 +296,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_all_names_of_an_unknown_directory_are_new),
-		CASE(test_difference_once_applied_is_none_any_more),
+		CASE(test_applied_difference_is_gone),
 		CASE(test_changed_file_is_updated_and_another_inode_replaces_it),
 		CASE(test_name_of_another_kind_is_replaced),
 		CASE(test_directory_that_is_replaced_is_a_new_one),
-		CASE(test_other_file_systems_are_entered_only_when_asked_for),
-		CASE(test_directory_that_is_mounted_over_loses_what_was_in_it),
-		CASE(test_hidden_folder_is_not_there),
-		CASE(test_random_listings_are_brought_about),
+		CASE(test_other_file_systems_are_entered_only_if_asked_for),
+		CASE(test_directory_under_a_mount_loses_its_names),
+		CASE(test_hidden_folder_is_omitted),
+		CASE(test_random_listings_are_applied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

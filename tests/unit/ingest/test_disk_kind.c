@@ -11,7 +11,7 @@
 #include "ingest/disk_kind.h"
 #include "unit_test.h"
 
-/* A made-up /sys beside a file that lies on a device of it, whatever it is really. */
+/* An artificial /sys that describes the device of the folder beside it. */
 struct play {
 	char folder[64];
 	char *sys, *mountinfo;
@@ -33,7 +33,7 @@ static char *text_of(const char *format, ...)
 	return text;
 }
 
-/* Writes a file and the folders above it. */
+/* Writes a file and its parent folders. */
 static void write_file(const char *path, const char *text)
 {
 	FILE *file;
@@ -74,7 +74,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Says something of the device that the folder lies on; name is below /sys/dev/block/NUMBER. */
+/* Sets an attribute of the device of the folder; name is relative to /sys/dev/block/NUMBER. */
 static void say(struct play *p, const char *name, const char *text)
 {
 	char path[200];
@@ -92,13 +92,13 @@ static enum disk_kind kind(struct play *p)
 	return disk_kind_by(&p->places, fd);
 }
 
-/* Where /tmp has no device of its own there is nothing to say of it. */
+/* If /tmp has no device, it has no attributes. */
 static bool has_device(const struct play *p)
 {
 	return p->status.stx_dev_major != 0;
 }
 
-static void test_disk_says_what_it_is(void **state)
+static void test_disk_has_the_kind_of_its_queue(void **state)
 {
 	struct play *p = *state;
 
@@ -110,7 +110,7 @@ static void test_disk_says_what_it_is(void **state)
 	assert_int_equal(kind(p), DISK_SOLID);
 }
 
-static void test_partition_is_what_its_disk_is(void **state)
+static void test_partition_has_the_kind_of_its_disk(void **state)
 {
 	struct play *p = *state;
 	char *disk AUTO_FREE = text_of("%s/devices/sda/queue/rotational", p->sys);
@@ -137,7 +137,7 @@ static void test_device_without_a_queue_is_unknown(void **state)
 	assert_int_equal(kind(p), DISK_UNKNOWN);
 }
 
-static void test_loop_device_over_nothing_that_is_known_is_unknown(void **state)
+static void test_loop_device_over_an_unknown_file_is_unknown(void **state)
 {
 	struct play *p = *state;
 
@@ -149,7 +149,7 @@ static void test_loop_device_over_nothing_that_is_known_is_unknown(void **state)
 	assert_int_equal(kind(p), DISK_UNKNOWN);
 }
 
-static void test_loop_device_whose_file_is_gone_is_what_it_says(void **state)
+static void test_loop_device_over_a_removed_file_has_the_kind_of_its_queue(void **state)
 {
 	struct play *p = *state;
 
@@ -160,7 +160,8 @@ static void test_loop_device_whose_file_is_gone_is_what_it_says(void **state)
 	assert_int_equal(kind(p), DISK_SOLID);
 }
 
-/* Of what /proc/self lies on: it has no device. The line says that it is mounted from source. */
+/* Returns the kind of proc, which has no device, after a line that says it is mounted from
+ * source. */
 static enum disk_kind kind_of_mount(struct play *p, const char *rest)
 {
 	int fd AUTO_CLOSE = open("/proc/self", O_PATH | O_CLOEXEC);
@@ -176,7 +177,7 @@ static enum disk_kind kind_of_mount(struct play *p, const char *rest)
 	return disk_kind_by(&p->places, fd);
 }
 
-static void test_file_system_without_a_device_is_what_it_is_mounted_from(void **state)
+static void test_file_system_without_a_device_has_the_kind_of_its_mount_source(void **state)
 {
 	struct play *p = *state;
 	char *below AUTO_FREE = text_of("btrfs %s rw,subvol=/", p->folder);
@@ -189,7 +190,7 @@ static void test_file_system_without_a_device_is_what_it_is_mounted_from(void **
 	assert_int_equal(kind_of_mount(p, "nfs4 server:/export rw"), DISK_UNKNOWN);
 }
 
-static void test_overlay_is_what_its_layers_are(void **state)
+static void test_overlay_has_the_kind_of_its_layers(void **state)
 {
 	struct play *p = *state;
 	char *upper AUTO_FREE =
@@ -208,7 +209,7 @@ static void test_overlay_is_what_its_layers_are(void **state)
 	assert_int_equal(kind_of_mount(p, spaced), DISK_ROTATING);
 }
 
-static void test_layers_without_an_end_are_unknown(void **state)
+static void test_endless_layers_are_unknown(void **state)
 {
 	struct play *p = *state;
 
@@ -219,14 +220,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_disk_says_what_it_is),
-		TEST(test_partition_is_what_its_disk_is),
+		TEST(test_disk_has_the_kind_of_its_queue),
+		TEST(test_partition_has_the_kind_of_its_disk),
 		TEST(test_device_without_a_queue_is_unknown),
-		TEST(test_loop_device_over_nothing_that_is_known_is_unknown),
-		TEST(test_loop_device_whose_file_is_gone_is_what_it_says),
-		TEST(test_file_system_without_a_device_is_what_it_is_mounted_from),
-		TEST(test_overlay_is_what_its_layers_are),
-		TEST(test_layers_without_an_end_are_unknown),
+		TEST(test_loop_device_over_an_unknown_file_is_unknown),
+		TEST(test_loop_device_over_a_removed_file_has_the_kind_of_its_queue),
+		TEST(test_file_system_without_a_device_has_the_kind_of_its_mount_source),
+		TEST(test_overlay_has_the_kind_of_its_layers),
+		TEST(test_endless_layers_are_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,21 +4,21 @@
 #include "source/source.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define HEADS_MAX 40
+#define PREFIXES_MAX 40
 #define FILES_MAX 4
-/* An eighth of it is a batch, a fourth the largest class in one. */
+/* A batch is an eighth of the budget; the largest class in a batch is a fourth. */
 #define BUDGET (80 * MIB)
 
-/* Heads of a window whose files are nowhere, but have places. */
+/* Prefixes of a window. Their files do not exist, but have places on the disk. */
 struct play {
 	struct fixture *f;
 	struct ingest_settings settings;
 	struct sources sources;
 	struct ingest ingest;
 	struct contents contents;
-	struct prefix prefixes[HEADS_MAX];
-	struct content prefix_contents[HEADS_MAX];
-	struct candidate candidates[HEADS_MAX * FILES_MAX];
+	struct prefix prefixes[PREFIXES_MAX];
+	struct content prefix_contents[PREFIXES_MAX];
+	struct candidate candidates[PREFIXES_MAX * FILES_MAX];
 };
 
 static int setup(void **state)
@@ -34,7 +34,7 @@ static int setup(void **state)
 				    .settings = &p->settings};
 	p->contents = (struct contents){.ingest = &p->ingest, .comparers = 3};
 	p->contents.window.list = p->candidates;
-	p->contents.undecided = calloc(HEADS_MAX, sizeof(struct prefix *));
+	p->contents.undecided = calloc(PREFIXES_MAX, sizeof(struct prefix *));
 	disk_order_init(&p->contents.order, &p->ingest, false);
 	p->contents.order.budget = BUDGET;
 	*state = p;
@@ -52,7 +52,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Adds a class of files of one size; the first lies at place, the others far behind it. */
+/* Adds a class of files of one size. The first is at place, the others are far behind it. */
 static void add_class(struct play *p, uint64_t size, uint32_t files, uint64_t place)
 {
 	size_t number = p->contents.undecided_count++;
@@ -91,7 +91,7 @@ static uint64_t bytes_of(const struct play *p, uint32_t which)
 
 /* ---- cases --------------------------------------------------------------------------- */
 
-static void test_size_limit_is_what_the_budget_holds(void **state)
+static void test_size_limit_follows_from_the_budget(void **state)
 {
 	struct size_sums sums = {0};
 
@@ -138,7 +138,7 @@ static void test_classes_are_taken_in_the_order_of_their_first_files(void **stat
 	assert_int_equal(seen, 30);
 }
 
-static void test_batches_fit_into_their_part_of_the_budget_and_are_not_cut_short(void **state)
+static void test_batches_fill_their_part_of_the_budget(void **state)
 {
 	struct play *p = *state;
 	uint64_t bytes, last_bytes = BUDGET;
@@ -158,7 +158,7 @@ static void test_batches_fit_into_their_part_of_the_budget_and_are_not_cut_short
 	}
 }
 
-static void test_large_classes_come_last_and_are_read_in_turns_by_one_thread(void **state)
+static void test_large_classes_are_last_and_read_in_turns_by_one_thread(void **state)
 {
 	struct play *p = *state;
 	struct disk_order *order = &p->contents.order;
@@ -197,11 +197,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_size_limit_is_what_the_budget_holds),
+		cmocka_unit_test(test_size_limit_follows_from_the_budget),
 		cmocka_unit_test(test_empty_files_take_no_room),
 		TEST(test_classes_are_taken_in_the_order_of_their_first_files),
-		TEST(test_batches_fit_into_their_part_of_the_budget_and_are_not_cut_short),
-		TEST(test_large_classes_come_last_and_are_read_in_turns_by_one_thread),
+		TEST(test_batches_fill_their_part_of_the_budget),
+		TEST(test_large_classes_are_last_and_read_in_turns_by_one_thread),
 		cmocka_unit_test(test_turns_grow_and_share_the_budget),
 	};
 

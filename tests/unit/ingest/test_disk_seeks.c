@@ -7,7 +7,7 @@
 #define SOLID_NS UINT64_C(200000)
 #define SEEK_NS UINT64_C(8000000)
 
-/* Enters count reads; whether the last one said that the disk seeks. */
+/* Notes count reads. Returns whether the disk seeks after the last one. */
 static bool reads(struct disk_seeks *seeks, unsigned int count, uint64_t took_ns)
 {
 	bool seek = false;
@@ -26,7 +26,7 @@ static void test_reads_of_caches_and_solid_disks_are_no_seeks(void **state)
 	assert_false(reads(&seeks, 1000, SOLID_NS));
 }
 
-static void test_a_disk_that_seeks_is_known_by_a_few_reads(void **state)
+static void test_seeking_disk_is_detected_by_a_few_reads(void **state)
 {
 	struct disk_seeks seeks = {0};
 
@@ -35,7 +35,7 @@ static void test_a_disk_that_seeks_is_known_by_a_few_reads(void **state)
 	assert_true(reads(&seeks, 8, SEEK_NS));
 }
 
-static void test_a_disk_that_seeks_is_known_also_after_much_was_cached(void **state)
+static void test_seeking_disk_is_detected_after_many_cached_reads(void **state)
 {
 	struct disk_seeks seeks = {0};
 
@@ -59,8 +59,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads_of_caches_and_solid_disks_are_no_seeks),
-		cmocka_unit_test(test_a_disk_that_seeks_is_known_by_a_few_reads),
-		cmocka_unit_test(test_a_disk_that_seeks_is_known_also_after_much_was_cached),
+		cmocka_unit_test(test_seeking_disk_is_detected_by_a_few_reads),
+		cmocka_unit_test(test_seeking_disk_is_detected_after_many_cached_reads),
 		cmocka_unit_test(test_single_delays_are_no_seeks),
 	};
 

@@ -11,7 +11,7 @@ static bool matches(const char *glob, const char *dir_path, const char *name)
 	return exclude_matches(&exclude, dir_path, name);
 }
 
-static void test_glob_without_a_slash_is_held_against_the_name(void **state)
+static void test_glob_without_a_slash_is_matched_with_the_name(void **state)
 {
 	(void)state;
 	assert_true(matches("*.bak", "", "a.bak"));
@@ -24,7 +24,7 @@ static void test_glob_without_a_slash_is_held_against_the_name(void **state)
 	assert_false(matches("\\*", "", "a"));
 }
 
-static void test_glob_with_a_slash_is_held_against_the_path(void **state)
+static void test_glob_with_a_slash_is_matched_with_the_path(void **state)
 {
 	(void)state;
 	assert_true(matches("a/b", "a", "b"));
@@ -60,7 +60,7 @@ static void test_only_globs_with_a_slash_need_the_path(void **state)
 	assert_false(exclude_has_paths(&(struct exclude){NULL}));
 }
 
-static void test_without_globs_nothing_is_left_out(void **state)
+static void test_without_globs_nothing_is_excluded(void **state)
 {
 	char *none[] = {NULL};
 
@@ -69,7 +69,7 @@ static void test_without_globs_nothing_is_left_out(void **state)
 	assert_false(exclude_matches(&(struct exclude){none}, "", "a"));
 }
 
-static void test_names_that_are_no_text_are_matched_all_the_same(void **state)
+static void test_names_that_are_not_utf8_are_matched(void **state)
 {
 	(void)state;
 	assert_true(matches("*.bak", "", "\xff\xfe.bak"));
@@ -80,12 +80,12 @@ static void test_names_that_are_no_text_are_matched_all_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_glob_without_a_slash_is_held_against_the_name),
-		cmocka_unit_test(test_glob_with_a_slash_is_held_against_the_path),
+		cmocka_unit_test(test_glob_without_a_slash_is_matched_with_the_name),
+		cmocka_unit_test(test_glob_with_a_slash_is_matched_with_the_path),
 		cmocka_unit_test(test_any_of_several_is_enough),
 		cmocka_unit_test(test_only_globs_with_a_slash_need_the_path),
-		cmocka_unit_test(test_without_globs_nothing_is_left_out),
-		cmocka_unit_test(test_names_that_are_no_text_are_matched_all_the_same),
+		cmocka_unit_test(test_without_globs_nothing_is_excluded),
+		cmocka_unit_test(test_names_that_are_not_utf8_are_matched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,7 +159,7 @@ static void test_smallest_size_can_be_changed(void **state)
 	audit_index(t->index.catalog);
 }
 
-static void test_what_a_glob_names_is_left_out(void **state)
+static void test_files_that_match_a_glob_are_left_out(void **state)
 {
 	struct tree *t = *state;
 	char one[] = "*.bak", other[] = "/dir/sub", *globs[] = {one, other, NULL};
@@ -201,7 +201,7 @@ static void test_file_open_for_writing_waits_until_it_is_closed(void **state)
 	audit_index(t->index.catalog);
 }
 
-static void test_file_mapped_for_writing_waits_until_it_is_not(void **state)
+static void test_file_mapped_for_writing_waits_until_it_is_unmapped(void **state)
 {
 	struct tree *t = *state;
 	void *map;
@@ -220,7 +220,7 @@ static void test_file_mapped_for_writing_waits_until_it_is_not(void **state)
 	assert_true(are_grouped(t, "a", "b"));
 }
 
-/* New copies of a group whose members cannot be read just now. */
+/* New copies of a group whose members cannot be read at the moment. */
 static void assert_copies_wait_for(struct tree *t, size_t length, const char *busy_one,
 				   const char *busy_other)
 {
@@ -295,7 +295,7 @@ static void test_changed_file_is_compared_again(void **state)
 	write_content(t, "b", 20000, 1);
 	times[0] = st.st_atim;
 	times[1] = st.st_mtim;
-	assert_int_equal(utimensat(t->fd, "b", times, 0), 0); /* only its ctime tells */
+	assert_int_equal(utimensat(t->fd, "b", times, 0), 0); /* only its ctime changes */
 	scan(t);
 	assert_int_equal(group_of_path(t, "b"), 0);
 	write_content(t, "b", 20000, 0);
@@ -344,7 +344,7 @@ static void write_anything(const struct tree *t, const char *path)
 	}
 }
 
-/* What is not possible is left undone. */
+/* Impossible changes are skipped. */
 static void change_anything(const struct tree *t)
 {
 	char one[64], other[64];
@@ -379,7 +379,7 @@ static void change_anything(const struct tree *t)
 	}
 }
 
-/* A regular file on disk, by path from the source. */
+/* A regular file on disk by its path relative to the source. */
 struct found {
 	char path[128];
 	dev_t device;
@@ -402,7 +402,7 @@ static struct hash128 hash_of_file(const struct tree *t, const char *path, off_t
 	return hash;
 }
 
-/* All regular files, by find(1); *names counts everything but directories. */
+/* Lists all regular files by find(1). *names is the count of all names but directories. */
 static size_t find_files(const struct tree *t, struct found *found, size_t max, uint64_t *names)
 {
 	char command[192], line[128];
@@ -472,9 +472,9 @@ static void test_random_histories_end_in_the_right_groups(void **state)
 
 /* ---- the end ------------------------------------------------------------------------- */
 
-/* The last one: a stop cannot be taken back. A file that lost its name in the index may have
- * another one that the walk did not come to. */
-static void test_stopped_scan_forgets_nothing(void **state)
+/* The last test, as a stop cannot be undone. A file that lost its name in the index can have
+ * another one that the walk did not reach. */
+static void test_stopped_scan_removes_no_name(void **state)
 {
 	struct tree *t = *state;
 	uint64_t moved;
@@ -504,14 +504,14 @@ int main(void)
 		CASE(test_contents_of_one_hash_are_numbered),
 		CASE(test_files_that_are_mostly_holes_are_compared),
 		CASE(test_smallest_size_can_be_changed),
-		CASE(test_what_a_glob_names_is_left_out),
+		CASE(test_files_that_match_a_glob_are_left_out),
 		CASE(test_file_open_for_writing_waits_until_it_is_closed),
-		CASE(test_file_mapped_for_writing_waits_until_it_is_not),
+		CASE(test_file_mapped_for_writing_waits_until_it_is_unmapped),
 		CASE(test_copies_of_a_group_that_is_being_written_wait_for_it),
 		CASE(test_copy_of_a_single_file_that_is_being_written_waits_for_it),
 		CASE(test_changed_file_is_compared_again),
 		CASE(test_random_histories_end_in_the_right_groups),
-		CASE(test_stopped_scan_forgets_nothing),
+		CASE(test_stopped_scan_removes_no_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,15 +5,14 @@
 #include "ingest/listing.h"
 #include "ingest/tree.h"
 
-/* What the next calls of getdents64 say instead of the kernel: entries one after the other, so many
- * in a call. */
+/* The results of the next calls of getdents64: these entries, a number of them per call. */
 static struct {
 	const char *const *names; /* NULL-terminated; NULL: ask the kernel */
 	size_t per_call;
-	int error; /* once the names are through */
+	int error; /* after the last name */
 } script;
 
-/* Stands before the C library's. */
+/* Overrides the function of the C library. */
 ssize_t getdents64(int fd, void *buffer, size_t length)
 {
 	size_t at = 0;
@@ -58,7 +57,7 @@ static const struct listed *listed_as(const struct listing *listing, const char 
 	return found;
 }
 
-static void test_names_come_with_their_attributes_in_order_of_inodes(void **state)
+static void test_names_have_their_attributes_and_the_order_of_inodes(void **state)
 {
 	struct listing listing CLEANUP(listing_free) = {0};
 	struct tree *t = *state;
@@ -92,7 +91,7 @@ static void test_empty_directory_has_no_names(void **state)
 	assert_int_equal(listing.count, 0);
 }
 
-static void test_directory_of_any_size_is_listed_whole(void **state)
+static void test_directory_of_any_size_is_listed_completely(void **state)
 {
 	struct listing listing CLEANUP(listing_free) = {0};
 	struct tree *t = *state;
@@ -127,7 +126,7 @@ static void test_excluded_names_are_counted_and_not_examined(void **state)
 	assert_int_equal(listing.excluded, 4); /* of all listings */
 }
 
-static void test_mount_points_are_told(void **state)
+static void test_mount_points_are_marked(void **state)
 {
 	struct listing listing CLEANUP(listing_free) = {0};
 	struct listed_dir root = {open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), ""};
@@ -156,8 +155,8 @@ static void test_names_that_vanish_are_left_out(void **state)
 	script.names = NULL;
 }
 
-/* A name that is replaced between two calls may be given by both. */
-static void test_name_that_is_given_twice_is_listed_once(void **state)
+/* If a name is replaced between two calls, both can return it. */
+static void test_duplicate_name_is_listed_once(void **state)
 {
 	static const char *const names[] = {".", "a", "b", "..", "b", "c", "a", NULL};
 	struct listing listing CLEANUP(listing_free) = {0};
@@ -175,7 +174,7 @@ static void test_name_that_is_given_twice_is_listed_once(void **state)
 	script.names = NULL;
 }
 
-static void test_listing_that_breaks_off_is_a_failure(void **state)
+static void test_incomplete_listing_is_a_failure(void **state)
 {
 	static const char *const names[] = {".", "a", NULL};
 	struct listing listing CLEANUP(listing_free) = {0};
@@ -193,14 +192,14 @@ static void test_listing_that_breaks_off_is_a_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_names_come_with_their_attributes_in_order_of_inodes),
+		CASE(test_names_have_their_attributes_and_the_order_of_inodes),
 		CASE(test_empty_directory_has_no_names),
-		CASE(test_directory_of_any_size_is_listed_whole),
+		CASE(test_directory_of_any_size_is_listed_completely),
 		CASE(test_excluded_names_are_counted_and_not_examined),
-		CASE(test_mount_points_are_told),
+		CASE(test_mount_points_are_marked),
 		CASE(test_names_that_vanish_are_left_out),
-		CASE(test_name_that_is_given_twice_is_listed_once),
-		CASE(test_listing_that_breaks_off_is_a_failure),
+		CASE(test_duplicate_name_is_listed_once),
+		CASE(test_incomplete_listing_is_a_failure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

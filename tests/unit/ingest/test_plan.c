@@ -4,11 +4,11 @@
 
 #define FILES_MAX 2000
 
-/* A file of the index and what a plan should do with it. */
+/* A file of the index and its expected place in a plan. */
 struct file {
 	uint64_t id, size;
 	bool read, has_error;
-	unsigned int window; /* the one that had it as candidate, from 1 */
+	unsigned int window; /* the window that had it as a candidate, from 1 */
 };
 
 struct play {
@@ -68,7 +68,7 @@ static bool any_read(const struct play *p, uint64_t size)
 	return false;
 }
 
-/* Takes one window over; commit says which of its files get their content known. */
+/* Takes one window. If commit is set, the contents of its files become known. */
 static bool take_window(struct play *p, struct plan *plan, struct window *window, bool commit)
 {
 	uint64_t ids[FILES_MAX];
@@ -116,11 +116,11 @@ static void run_plan(struct play *p, size_t window_files, bool skip_errors, bool
 	begin(p, &plan, window_files, skip_errors);
 	while (take_window(p, &plan, &window, commit))
 		continue;
-	assert_false(take_window(p, &plan, &window, commit)); /* and stays at its end */
+	assert_false(take_window(p, &plan, &window, commit)); /* the end is final */
 	window_free(&window);
 }
 
-/* Each file that was not read and whose size another has was a candidate, and no other. */
+/* The candidates are exactly the unread files whose size another file has. */
 static void assert_planned(const struct play *p, const struct play *before)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -162,7 +162,7 @@ static struct play *copy_of(const struct play *p)
 
 /* ---- cases --------------------------------------------------------------------------- */
 
-static void test_windows_of_any_width_give_each_candidate_once(void **state)
+static void test_windows_of_any_width_have_each_candidate_once(void **state)
 {
 	static const size_t widths[] = {1, 2, 3, 7, 20, 21, 50, 100000};
 	struct play *p = *state, *before;
@@ -177,7 +177,7 @@ static void test_windows_of_any_width_give_each_candidate_once(void **state)
 		run_plan(p, widths[i], false, false);
 		assert_planned(p, before);
 	}
-	run_plan(p, 21, false, true); /* this time what is found is committed between windows */
+	run_plan(p, 21, false, true); /* this time the results are committed between windows */
 	assert_planned(p, before);
 	run_plan(p, 21, false, true);
 	assert_int_equal(p->windows, 0);
@@ -219,7 +219,7 @@ static void test_files_of_a_split_size_are_rivals_of_each_other(void **state)
 	window_free(&window);
 }
 
-static void test_last_file_of_a_split_size_is_not_taken_for_a_single_one(void **state)
+static void test_last_file_of_a_split_size_is_a_candidate(void **state)
 {
 	struct play *p = *state, *before;
 
@@ -237,7 +237,7 @@ static void test_sizes_below_the_minimum_are_left_out(void **state)
 	struct play *p = *state;
 	struct plan plan;
 
-	add_files(p, 0, 5); /* the index was told 1 */
+	add_files(p, 0, 5); /* the minimum of the index is 1 */
 	add_files(p, 1, 5);
 	begin(p, &plan, 100, false);
 	assert_true(take_window(p, &plan, &window, false));
@@ -273,7 +273,7 @@ static void test_sizes_outside_of_the_range_are_left_out(void **state)
 	window_free(&window);
 }
 
-static void test_files_with_errors_are_left_out_when_asked_for(void **state)
+static void test_files_with_errors_are_left_out_if_asked_for(void **state)
 {
 	struct play *p = *state;
 
@@ -290,7 +290,7 @@ static bool is_this_file(void *context, uint64_t file)
 	return file == *(const uint64_t *)context;
 }
 
-/* Takes all windows of some sizes; as run_plan. */
+/* Takes all windows of some sizes, as run_plan does. */
 static void run_sizes(struct play *p, size_t window_files, const struct ingest_sizes *sizes,
 		      bool commit)
 {
@@ -336,13 +336,13 @@ static void test_windows_of_any_width_hold_only_the_sizes_given(void **state)
 	}
 }
 
-static void test_size_below_the_minimum_is_left_out_though_it_is_given(void **state)
+static void test_given_size_below_the_minimum_is_left_out(void **state)
 {
 	static const uint64_t list[] = {0, 2};
 	const struct ingest_sizes sizes = {.list = list, .count = ARRAY_SIZE(list)};
 	struct play *p = *state;
 
-	add_files(p, 0, 3); /* the index was told 1 */
+	add_files(p, 0, 3); /* the minimum of the index is 1 */
 	add_files(p, 2, 3);
 	run_sizes(p, 10, &sizes, false);
 	assert_false(p->files[0].window);
@@ -353,7 +353,7 @@ static void test_size_below_the_minimum_is_left_out_though_it_is_given(void **st
 	assert_int_equal(p->windows, 0);
 }
 
-static void test_file_that_waits_is_no_candidate_but_others_of_its_size_are(void **state)
+static void test_waiting_file_is_no_candidate_but_others_of_its_size_are(void **state)
 {
 	static const uint64_t size = 5;
 	struct play *p = *state;
@@ -368,8 +368,7 @@ static void test_file_that_waits_is_no_candidate_but_others_of_its_size_are(void
 	assert_true(!p->files[0].window && p->files[1].window);
 }
 
-static void test_file_that_could_not_be_read_is_a_candidate_only_where_it_is_tried_again(
-	void **state)
+static void test_unreadable_file_is_a_candidate_only_if_it_is_tried_again(void **state)
 {
 	static const uint64_t size = 5;
 	struct play *p = *state;
@@ -383,7 +382,7 @@ static void test_file_that_could_not_be_read_is_a_candidate_only_where_it_is_tri
 	sizes.again = is_this_file;
 	run_sizes(p, 10, &sizes, false);
 	assert_true(p->files[0].window && p->files[1].window && p->files[2].window);
-	sizes.waits = is_this_file; /* for what happened before it failed */
+	sizes.waits = is_this_file; /* for an event before it failed */
 	run_sizes(p, 10, &sizes, false);
 	assert_true(p->files[1].window);
 	sizes.context = &p->files[0].id;
@@ -391,7 +390,7 @@ static void test_file_that_could_not_be_read_is_a_candidate_only_where_it_is_tri
 	assert_true(!p->files[0].window && !p->files[1].window && p->files[2].window);
 }
 
-static void test_size_given_is_split_where_it_fills_a_window(void **state)
+static void test_given_size_is_split_if_it_fills_a_window(void **state)
 {
 	static const uint64_t list[] = {5, 6};
 	const struct ingest_sizes sizes = {.list = list, .count = ARRAY_SIZE(list)};
@@ -419,18 +418,18 @@ static void test_empty_index_has_no_window(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_windows_of_any_width_give_each_candidate_once),
+		CASE(test_windows_of_any_width_have_each_candidate_once),
 		CASE(test_size_that_fits_a_window_is_never_split),
 		CASE(test_files_of_a_split_size_are_rivals_of_each_other),
-		CASE(test_last_file_of_a_split_size_is_not_taken_for_a_single_one),
+		CASE(test_last_file_of_a_split_size_is_a_candidate),
 		CASE(test_sizes_below_the_minimum_are_left_out),
 		CASE(test_sizes_outside_of_the_range_are_left_out),
-		CASE(test_files_with_errors_are_left_out_when_asked_for),
+		CASE(test_files_with_errors_are_left_out_if_asked_for),
 		CASE(test_windows_of_any_width_hold_only_the_sizes_given),
-		CASE(test_size_below_the_minimum_is_left_out_though_it_is_given),
-		CASE(test_file_that_waits_is_no_candidate_but_others_of_its_size_are),
-		CASE(test_file_that_could_not_be_read_is_a_candidate_only_where_it_is_tried_again),
-		CASE(test_size_given_is_split_where_it_fills_a_window),
+		CASE(test_given_size_below_the_minimum_is_left_out),
+		CASE(test_waiting_file_is_no_candidate_but_others_of_its_size_are),
+		CASE(test_unreadable_file_is_a_candidate_only_if_it_is_tried_again),
+		CASE(test_given_size_is_split_if_it_fills_a_window),
 		CASE(test_empty_index_has_no_window),
 	};
 

@@ -25,7 +25,7 @@ static void play_init(struct play *p, size_t budget)
 	p->prefixes.seed = 1;
 }
 
-/* A file of size bytes whose head (as much of it as a head is) was read. */
+/* Adds a file of size bytes whose prefix was read. */
 static void add(struct play *p, uint64_t size, const uint8_t *bytes)
 {
 	size_t length = is_small(size) ? (size_t)size : PREFIX_BYTES;
@@ -57,7 +57,7 @@ static bool are_equal(const struct play *p, uint32_t a, uint32_t b)
 	       memcmp(p->bytes[a], p->bytes[b], (size_t)p->window[a].size) == 0;
 }
 
-/* The classes that are known after the undecided heads were compared in full: file -> class. */
+/* The class of each file after the undecided prefixes were compared completely. */
 static void refine_all(const struct play *p, unsigned int *classes)
 {
 	unsigned int class = 0;
@@ -68,7 +68,7 @@ static void refine_all(const struct play *p, unsigned int *classes)
 		for (const struct content *c = prefix->contents; c; c = c->next) {
 			unsigned int this = ++class;
 
-			/* what refinement does with the first of each content */
+			/* as refinement does for the first file of each content */
 			for (const struct content *o = prefix->contents;
 			     prefix->undecided && o != c; o = o->next) {
 				if (are_equal(p, o->first - 1, c->first - 1))
@@ -94,7 +94,7 @@ static void assert_classes_are_right(const struct play *p)
 	}
 }
 
-/* Every file is in the chain of one content of the head with its size and hash. */
+/* Each file is in the chain of one content of the prefix with its size and hash. */
 static void assert_counts_agree(const struct play *p)
 {
 	const struct prefix *prefix, *next;
@@ -145,7 +145,7 @@ static void add_small_files(struct play *p)
 	}
 }
 
-static void test_memory_for_bytes_decides_nothing_but_when(void **state)
+static void test_memory_for_bytes_affects_only_the_time_of_decisions(void **state)
 {
 	static const size_t budgets[] = {0, 1, 500, 1000, 3000, 5000, (size_t)1 << 20};
 
@@ -167,7 +167,7 @@ static void test_memory_for_bytes_decides_nothing_but_when(void **state)
 	}
 }
 
-static void test_collisions_are_told_apart_on_the_spot(void **state)
+static void test_collisions_are_distinguished_at_once(void **state)
 {
 	uint8_t block[512];
 	struct play p;
@@ -185,7 +185,7 @@ static void test_collisions_are_told_apart_on_the_spot(void **state)
 	play_free(&p);
 }
 
-static void test_collisions_of_the_second_hash_are_left_to_be_compared(void **state)
+static void test_collisions_of_the_second_hash_are_compared_later(void **state)
 {
 	uint8_t block[512];
 	struct play p;
@@ -237,7 +237,7 @@ static void test_empty_files_are_equal_without_memory(void **state)
 	play_free(&p);
 }
 
-static void test_nothing_is_left_after_a_reset(void **state)
+static void test_reset_leaves_nothing(void **state)
 {
 	uint8_t block[256];
 	struct play p;
@@ -270,12 +270,12 @@ static void test_listed_prefix_is_never_zero(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memory_for_bytes_decides_nothing_but_when),
-		cmocka_unit_test(test_collisions_are_told_apart_on_the_spot),
-		cmocka_unit_test(test_collisions_of_the_second_hash_are_left_to_be_compared),
+		cmocka_unit_test(test_memory_for_bytes_affects_only_the_time_of_decisions),
+		cmocka_unit_test(test_collisions_are_distinguished_at_once),
+		cmocka_unit_test(test_collisions_of_the_second_hash_are_compared_later),
 		cmocka_unit_test(test_large_files_of_one_prefix_are_undecided),
 		cmocka_unit_test(test_empty_files_are_equal_without_memory),
-		cmocka_unit_test(test_nothing_is_left_after_a_reset),
+		cmocka_unit_test(test_reset_leaves_nothing),
 		cmocka_unit_test(test_listed_prefix_is_never_zero),
 	};
 

@@ -77,7 +77,7 @@ static int open_writer(struct play *p)
 	return openat(p->t->fd, "dir/a", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
-static void test_file_at_rest_is_read(void **state)
+static void test_quiet_file_is_read(void **state)
 {
 	struct play *p = *state;
 	char text[16] = "";
@@ -118,7 +118,7 @@ static void test_file_mapped_for_writing_is_busy(void **state)
 	reading_abandon(&p->reading);
 }
 
-static void test_writer_that_comes_while_it_is_read_is_seen(void **state)
+static void test_writer_that_opens_during_the_read_is_detected(void **state)
 {
 	struct play *p = *state;
 	int writer;
@@ -130,7 +130,7 @@ static void test_writer_that_comes_while_it_is_read_is_seen(void **state)
 	close(writer);
 }
 
-static void test_writer_that_came_and_went_is_seen_by_what_it_did(void **state)
+static void test_writer_that_closed_again_is_detected_by_its_change(void **state)
 {
 	struct play *p = *state;
 
@@ -139,7 +139,7 @@ static void test_writer_that_came_and_went_is_seen_by_what_it_did(void **state)
 	assert_int_equal(close_it(p), READING_CHANGED);
 }
 
-static void test_held_lease_keeps_writers_out_and_tells_of_them(void **state)
+static void test_held_lease_blocks_writers_and_detects_them(void **state)
 {
 	struct play *p = *state;
 
@@ -149,7 +149,7 @@ static void test_held_lease_keeps_writers_out_and_tells_of_them(void **state)
 	assert_int_equal(close_it(p), READING_BUSY);
 }
 
-static void test_changed_file_tells_its_new_attributes(void **state)
+static void test_changed_file_has_its_new_attributes(void **state)
 {
 	struct play *p = *state;
 	struct stat st;
@@ -164,8 +164,8 @@ static void test_changed_file_tells_its_new_attributes(void **state)
 	assert_true(p->reading.attributes.ctime.tv_nsec == st.st_ctim.tv_nsec);
 }
 
-/* While the lease is held one look tells all, at the end. */
-static void test_file_that_changed_before_its_lease_is_not_believed(void **state)
+/* While the lease is held, one check at the end suffices. */
+static void test_file_that_changed_before_its_lease_is_refused(void **state)
 {
 	struct play *p = *state;
 
@@ -179,7 +179,7 @@ static void test_file_that_changed_before_its_lease_is_not_believed(void **state
 	assert_int_equal(p->reading.attributes.mode & 0777, 0600);
 }
 
-static void test_attributes_that_change_under_the_lease_are_seen(void **state)
+static void test_attributes_that_change_under_the_lease_are_detected(void **state)
 {
 	struct play *p = *state;
 
@@ -198,8 +198,8 @@ static void make_socket(struct play *p)
 	close(fd);
 }
 
-/* Something else stands where the file was: none of it is opened for long, nor waited for. */
-static void test_name_of_another_thing_is_gone(void **state)
+/* Another kind of file has the name. The reader neither keeps it open nor waits for it. */
+static void test_name_of_another_kind_is_missing(void **state)
 {
 	struct play *p = *state;
 
@@ -217,7 +217,7 @@ static void test_name_of_another_thing_is_gone(void **state)
 	make_socket(p);
 	assert_int_equal(open_it(p, true), READING_GONE);
 	assert_int_equal(unlinkat(p->t->fd, "dir/a", 0), 0);
-	write_text(p->t, "dir/a", "content"); /* equal, but another file */
+	write_text(p->t, "dir/a", "content"); /* equal bytes, but another file */
 	assert_int_equal(open_it(p, false), READING_GONE);
 	assert_int_equal(p->reading.fd, -1);
 	assert_int_equal(open_it(p, true), 0);
@@ -225,7 +225,7 @@ static void test_name_of_another_thing_is_gone(void **state)
 	assert_int_equal(p->reading.fd, -1);
 }
 
-static void test_file_below_another_directory_is_gone(void **state)
+static void test_file_in_a_replaced_directory_is_missing(void **state)
 {
 	struct play *p = *state;
 
@@ -246,8 +246,8 @@ static int64_t change_age_ns(const struct play *p)
 	return (now.tv_sec - then.tv_sec) * INT64_C(1000000000) + now.tv_nsec - then.tv_nsec;
 }
 
-/* A file that changed less than a tick ago may change again without its times telling. */
-static void test_file_that_changed_a_moment_ago_is_not_believed_at_once(void **state)
+/* A file that changed less than a tick ago can change again with the same times. */
+static void test_file_that_changed_a_moment_ago_must_wait(void **state)
 {
 	struct play *p = *state;
 
@@ -256,8 +256,8 @@ static void test_file_that_changed_a_moment_ago_is_not_believed_at_once(void **s
 	assert_true(change_age_ns(p) >= 20000000);
 }
 
-/* The same where the lease is held: the index has it as it is now. */
-static void test_file_indexed_a_moment_ago_is_not_believed_at_once(void **state)
+/* The file changed a moment ago, and the index has its current state; a lease is held. */
+static void test_file_indexed_a_moment_ago_must_wait(void **state)
 {
 	struct play *p = *state;
 
@@ -272,7 +272,7 @@ static void test_file_indexed_a_moment_ago_is_not_believed_at_once(void **state)
 
 /* ---- where leases are refused --------------------------------------------------------- */
 
-/* The index has the file as it is now. */
+/* The index has the current state of the file. */
 static void scan_again(struct play *p)
 {
 	catalog_read_end(p->reader);
@@ -280,7 +280,7 @@ static void scan_again(struct play *p)
 	p->reader = fixture_read(&p->t->index);
 }
 
-/* Of files of others, too. */
+/* Also for files of other users. */
 static void set_right_to_leases(bool given)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -294,7 +294,7 @@ static void set_right_to_leases(bool given)
 	assert_int_equal(syscall(SYS_capset, &header, sets), 0);
 }
 
-/* It is somebody else's from now on. */
+/* From now on the file belongs to another user. */
 static void give_away(struct play *p)
 {
 	if (geteuid() != 0)
@@ -311,7 +311,7 @@ static int teardown_rights(void **state)
 	return teardown_play(state);
 }
 
-static void test_without_a_lease_a_writer_is_seen_by_what_he_did(void **state)
+static void test_without_a_lease_a_writer_is_detected_by_its_change(void **state)
 {
 	struct play *p = *state;
 
@@ -327,7 +327,7 @@ static void test_without_a_lease_a_writer_is_seen_by_what_he_did(void **state)
 	assert_int_equal(open_it(p, true), READING_CHANGED);
 }
 
-static void test_without_a_lease_a_change_of_a_moment_ago_is_waited_out(void **state)
+static void test_without_a_lease_a_file_that_changed_a_moment_ago_must_wait(void **state)
 {
 	struct play *p = *state;
 
@@ -343,7 +343,7 @@ static void assert_guarded_for_longer(struct play *p, enum filesystem_kind kind)
 {
 	assert_int_equal(open_it(p, false), 0);
 	reading_abandon(&p->reading);
-	p->opener.kind = kind; /* as of the directory that it has open */
+	p->opener.kind = kind; /* as the directory is still open */
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
 	scan_again(p);
 	for (int hold = 0; hold < 2; hold++) {
@@ -354,14 +354,14 @@ static void assert_guarded_for_longer(struct play *p, enum filesystem_kind kind)
 	}
 }
 
-/* Other hosts stamp with clocks of their own, and need not heed a lease. */
-static void test_change_on_a_remote_file_system_is_not_believed_for_longer(void **state)
+/* Other hosts use clocks of their own and can ignore a lease. */
+static void test_change_on_a_remote_file_system_must_wait_longer(void **state)
 {
 	assert_guarded_for_longer(*state, FILESYSTEM_REMOTE);
 }
 
-/* Its time stamps may be of seconds. */
-static void test_change_on_an_unknown_file_system_is_not_believed_for_longer(void **state)
+/* Its time stamps can have a resolution of seconds. */
+static void test_change_on_an_unknown_file_system_must_wait_longer(void **state)
 {
 	assert_guarded_for_longer(*state, FILESYSTEM_UNKNOWN);
 }
@@ -371,27 +371,27 @@ static void test_change_on_an_unknown_file_system_is_not_believed_for_longer(voi
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_file_at_rest_is_read),
+		CASE(test_quiet_file_is_read),
 		CASE(test_file_open_for_writing_is_busy),
 		CASE(test_file_mapped_for_writing_is_busy),
-		CASE(test_writer_that_comes_while_it_is_read_is_seen),
-		CASE(test_writer_that_came_and_went_is_seen_by_what_it_did),
-		CASE(test_held_lease_keeps_writers_out_and_tells_of_them),
-		CASE(test_changed_file_tells_its_new_attributes),
-		CASE(test_file_that_changed_before_its_lease_is_not_believed),
-		CASE(test_attributes_that_change_under_the_lease_are_seen),
-		CASE(test_name_of_another_thing_is_gone),
-		CASE(test_file_below_another_directory_is_gone),
-		CASE(test_file_that_changed_a_moment_ago_is_not_believed_at_once),
-		CASE(test_file_indexed_a_moment_ago_is_not_believed_at_once),
+		CASE(test_writer_that_opens_during_the_read_is_detected),
+		CASE(test_writer_that_closed_again_is_detected_by_its_change),
+		CASE(test_held_lease_blocks_writers_and_detects_them),
+		CASE(test_changed_file_has_its_new_attributes),
+		CASE(test_file_that_changed_before_its_lease_is_refused),
+		CASE(test_attributes_that_change_under_the_lease_are_detected),
+		CASE(test_name_of_another_kind_is_missing),
+		CASE(test_file_in_a_replaced_directory_is_missing),
+		CASE(test_file_that_changed_a_moment_ago_must_wait),
+		CASE(test_file_indexed_a_moment_ago_must_wait),
 		cmocka_unit_test_setup_teardown(
-			test_without_a_lease_a_writer_is_seen_by_what_he_did, setup_play,
+			test_without_a_lease_a_writer_is_detected_by_its_change, setup_play,
 			teardown_rights),
 		cmocka_unit_test_setup_teardown(
-			test_without_a_lease_a_change_of_a_moment_ago_is_waited_out, setup_play,
+			test_without_a_lease_a_file_that_changed_a_moment_ago_must_wait, setup_play,
 			teardown_rights),
-		CASE(test_change_on_a_remote_file_system_is_not_believed_for_longer),
-		CASE(test_change_on_an_unknown_file_system_is_not_believed_for_longer),
+		CASE(test_change_on_a_remote_file_system_must_wait_longer),
+		CASE(test_change_on_an_unknown_file_system_must_wait_longer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

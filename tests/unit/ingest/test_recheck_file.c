@@ -79,11 +79,11 @@ static void test_file_that_was_rechecked_stays_in_its_group(void **state)
 	assert_int_equal(group_of_path(t, "b"), group);
 	assert_int_equal(record_of(t, "b").touches, touches);
 	scan(t);
-	assert_int_equal(t->candidates, 0); /* the index has it as it is */
+	assert_int_equal(t->candidates, 0); /* the index has its current state */
 	audit_index(t->index.catalog);
 }
 
-static void test_group_of_which_all_ctimes_moved_stays(void **state)
+static void test_group_stays_if_all_ctimes_moved(void **state)
 {
 	struct tree *t = scanned(state);
 	uint64_t group = group_of_path(t, "a");
@@ -115,7 +115,7 @@ static void test_file_with_other_bytes_leaves_its_group(void **state)
 	audit_index(t->index.catalog);
 }
 
-/* Nothing tells which of the two has the content of their group but its hash. */
+/* Only the hash of the group shows which of the two has its content. */
 static void test_equal_files_with_other_bytes_than_before_leave_their_group(void **state)
 {
 	struct tree *t = scanned(state);
@@ -125,7 +125,7 @@ static void test_equal_files_with_other_bytes_than_before_leave_their_group(void
 	rewrite(t, "c");
 	assert_int_equal(recheck(t, "b"), 0);
 	assert_int_equal(group_of_path(t, "b"), 0);
-	/* and so does the one that it was compared with */
+	/* the file that it was compared with leaves, too */
 	assert_true((group_of_path(t, "a") == 0) != (group_of_path(t, "c") == 0));
 	scan(t);
 	assert_true(are_grouped(t, "a", "b"));
@@ -133,7 +133,7 @@ static void test_equal_files_with_other_bytes_than_before_leave_their_group(void
 	audit_index(t->index.catalog);
 }
 
-static void test_member_with_other_bytes_is_no_proof(void **state)
+static void test_member_with_other_bytes_proves_nothing(void **state)
 {
 	struct tree *t = scanned(state);
 
@@ -147,7 +147,7 @@ static void test_member_with_other_bytes_is_no_proof(void **state)
 	audit_index(t->index.catalog);
 }
 
-static void test_file_in_no_group_is_to_be_read_again(void **state)
+static void test_file_in_no_group_is_read_again(void **state)
 {
 	struct tree *t = scanned(state);
 	uint32_t touches = record_of(t, "lone").touches;
@@ -158,7 +158,7 @@ static void test_file_in_no_group_is_to_be_read_again(void **state)
 	audit_index(t->index.catalog);
 }
 
-static void test_large_file_is_to_be_compared_by_others(void **state)
+static void test_large_file_is_left_to_the_comparer(void **state)
 {
 	struct tree *t = *state;
 
@@ -177,7 +177,7 @@ static void test_large_file_is_to_be_compared_by_others(void **state)
 	audit_index(t->index.catalog);
 }
 
-static void test_file_of_which_more_moved_is_left_to_others(void **state)
+static void test_file_with_other_attributes_is_left_to_the_follower(void **state)
 {
 	struct tree *t = scanned(state);
 	uint64_t group = group_of_path(t, "b");
@@ -191,7 +191,7 @@ static void test_file_of_which_more_moved_is_left_to_others(void **state)
 	assert_int_equal(group_of_path(t, "a"), group);
 }
 
-static void test_file_that_is_open_for_writing_is_left_to_others(void **state)
+static void test_file_that_is_open_for_writing_is_left_to_the_follower(void **state)
 {
 	struct tree *t = scanned(state);
 	uint64_t group = group_of_path(t, "b");
@@ -206,7 +206,7 @@ static void test_file_that_is_open_for_writing_is_left_to_others(void **state)
 	assert_int_equal(recheck(t, "b"), 0);
 }
 
-static void test_comparison_that_takes_too_long_changes_nothing(void **state)
+static void test_comparison_that_times_out_changes_nothing(void **state)
 {
 	struct tree *t = scanned(state);
 	uint64_t group = group_of_path(t, "b");
@@ -220,7 +220,7 @@ static void test_comparison_that_takes_too_long_changes_nothing(void **state)
 	assert_int_equal(group_of_path(t, "b"), group);
 }
 
-/* Is set from the time on at which it was asked so many times. */
+/* Is set from the call on whose number is *times. */
 static bool is_set_later(void *context)
 {
 	unsigned int *times = context;
@@ -249,8 +249,8 @@ static void test_recheck_ends_wherever_it_is_interrupted(void **state)
 	assert_int_equal(group_of_path(t, "b"), group);
 }
 
-/* The last test: nothing takes the request back. */
-static void test_comparison_ends_when_the_process_is_to_end(void **state)
+/* The last test, as a stop cannot be undone. */
+static void test_comparison_ends_after_a_stop_request(void **state)
 {
 	struct tree *t = scanned(state);
 	uint64_t group = group_of_path(t, "b");
@@ -267,17 +267,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_file_that_was_rechecked_stays_in_its_group),
-		CASE(test_group_of_which_all_ctimes_moved_stays),
+		CASE(test_group_stays_if_all_ctimes_moved),
 		CASE(test_file_with_other_bytes_leaves_its_group),
 		CASE(test_equal_files_with_other_bytes_than_before_leave_their_group),
-		CASE(test_member_with_other_bytes_is_no_proof),
-		CASE(test_file_in_no_group_is_to_be_read_again),
-		CASE(test_large_file_is_to_be_compared_by_others),
-		CASE(test_file_of_which_more_moved_is_left_to_others),
-		CASE(test_file_that_is_open_for_writing_is_left_to_others),
-		CASE(test_comparison_that_takes_too_long_changes_nothing),
+		CASE(test_member_with_other_bytes_proves_nothing),
+		CASE(test_file_in_no_group_is_read_again),
+		CASE(test_large_file_is_left_to_the_comparer),
+		CASE(test_file_with_other_attributes_is_left_to_the_follower),
+		CASE(test_file_that_is_open_for_writing_is_left_to_the_follower),
+		CASE(test_comparison_that_times_out_changes_nothing),
 		CASE(test_recheck_ends_wherever_it_is_interrupted),
-		CASE(test_comparison_ends_when_the_process_is_to_end),
+		CASE(test_comparison_ends_after_a_stop_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 #define STRANDS_MAX 1024
 #define KIB ((size_t)1 << 10)
 
-/* A file in memory that counts how often each byte of it is read. */
+/* A file in memory that counts the reads of each byte. */
 struct fake {
 	struct strand strand;
 	uint8_t *data, *times; /* times: how often each byte was read */
@@ -24,10 +24,11 @@ struct fake {
 struct play {
 	struct refinement refinement;
 	struct fake *list;
-	size_t count, length; /* of the list; of each file */
+	size_t count, length; /* count of the list; bytes of each file */
 	unsigned int classes;
-	int calls, failing_call; /* of read and finish, of all files; failing: -1 for none */
-	int failing_emit, emits; /* the same for emit, which then gives -EIO */
+	int calls,
+		failing_call; /* calls of read and finish for all files; failing: number of the call that fails, -1: none */
+	int failing_emit, emits; /* calls of emit; the failing one returns -EIO */
 	int stop_at; /* the call at which a stop is requested, -1: none */
 };
 
@@ -61,7 +62,7 @@ static int fake_read(void *context, struct strand *strand, uint64_t offset, void
 
 	assert_true(length > 0 && offset + length <= p->length && !fake->failed);
 	assert_true(at >= memory && at + length <= memory + p->refinement.budget_bytes);
-	assert_int_equal((at - memory) % (4 * KIB), 0); /* the kernel copies fastest so */
+	assert_int_equal((at - memory) % (4 * KIB), 0); /* the kernel copies fastest with this */
 	if (fails_now(p, fake)) {
 		memset(block, 0xee, length / 2);
 		fake->open = false;
@@ -157,7 +158,7 @@ static struct play *play_new(size_t count, size_t length, size_t budget)
 	return p;
 }
 
-/* Ready to be refined (again). */
+/* Makes the files ready to be refined (again). */
 static void play_reset(struct play *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -211,8 +212,8 @@ static bool has_lost_twin(const struct play *p, size_t which)
 	return false;
 }
 
-/* Who was emitted is in a class with all his equals and with nobody else; who was not, failed (or
- * was stood for by one that did, where there were too many for lock-step). */
+/* Each emitted file is in a class with exactly its equals. A file that was not emitted failed,
+ * or was represented by one that failed if there were too many for lock-step. */
 static void assert_right(const struct play *p, unsigned int reads_max)
 {
 	bool crowd = p->count > refine_capacity(&p->refinement);
@@ -241,7 +242,7 @@ static void assert_refined(struct play *p, unsigned int reads_max)
 		assert_true(p->list[i].emitted);
 }
 
-/* Few contents that differ at random places, which many files share. */
+/* Few contents that differ at random places and are shared by many files. */
 static void fill_random(struct play *p, size_t contents)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -257,7 +258,7 @@ static void fill_random(struct play *p, size_t contents)
 
 /* ---- classes ------------------------------------------------------------------------- */
 
-static void test_random_sets_are_split_like_byte_by_byte(void **state)
+static void test_random_sets_are_split_as_by_comparing_each_byte(void **state)
 {
 	(void)state;
 	srandom(1);
@@ -273,13 +274,13 @@ static void test_random_sets_are_split_like_byte_by_byte(void **state)
 	}
 }
 
-/* As many as can be brought down to a lock-step by one round of parts. */
+/* As many as one round of parts can reduce to a lock-step. */
 static size_t crowd_size(size_t capacity)
 {
 	return capacity + 1 + (size_t)random() % (capacity * capacity - capacity);
 }
 
-static void test_crowds_are_split_like_byte_by_byte(void **state)
+static void test_many_files_are_split_as_by_comparing_each_byte(void **state)
 {
 	(void)state;
 	srandom(2);
@@ -295,7 +296,7 @@ static void test_crowds_are_split_like_byte_by_byte(void **state)
 	}
 }
 
-static void test_files_that_differ_at_once_are_read_no_further(void **state)
+static void test_files_that_differ_early_are_not_read_further(void **state)
 {
 	struct play *p = play_new(2, 4096 * KIB, 64 * KIB);
 
@@ -307,7 +308,7 @@ static void test_files_that_differ_at_once_are_read_no_further(void **state)
 	play_free(p);
 }
 
-static void test_last_byte_counts(void **state)
+static void test_last_byte_is_compared(void **state)
 {
 	struct play *p = play_new(3, 300 * KIB + 1, 64 * KIB);
 
@@ -338,7 +339,7 @@ static void make_hole(struct play *p, size_t which, uint64_t from, uint64_t end)
 	memset(p->list[which].data + from, 0, end - from);
 }
 
-static void test_hole_that_all_have_is_not_read(void **state)
+static void test_common_hole_is_not_read(void **state)
 {
 	struct play *p = play_new(4, 300 * KIB, 64 * KIB);
 
@@ -375,7 +376,7 @@ static void test_hole_equals_zeros(void **state)
 	play_free(p);
 }
 
-static void test_files_of_one_hole_are_equal_unread(void **state)
+static void test_files_that_are_one_hole_are_equal_without_reading(void **state)
 {
 	struct play *p = play_new(10, 200 * KIB, 8 * KIB);
 
@@ -409,7 +410,7 @@ static void test_random_holes_change_nothing(void **state)
 
 /* ---- one hash, many contents --------------------------------------------------------- */
 
-/* copies of each of so many contents of one hash, in random order. */
+/* Makes copies of each of these contents of one hash, in random order. */
 static struct play *new_collisions(size_t contents, size_t copies, size_t budget)
 {
 	struct play *p = play_new(contents * copies, 512, budget);
@@ -430,7 +431,7 @@ static struct play *new_collisions(size_t contents, size_t copies, size_t budget
 	return p;
 }
 
-static void test_thousand_contents_of_one_hash_are_told_apart(void **state)
+static void test_thousand_contents_of_one_hash_are_distinguished(void **state)
 {
 	struct play *p;
 
@@ -442,7 +443,7 @@ static void test_thousand_contents_of_one_hash_are_told_apart(void **state)
 	play_free(p);
 }
 
-static void test_more_files_of_one_hash_than_fit_are_told_apart(void **state)
+static void test_more_files_of_one_hash_than_fit_are_distinguished(void **state)
 {
 	struct play *p;
 
@@ -454,7 +455,8 @@ static void test_more_files_of_one_hash_than_fit_are_told_apart(void **state)
 	play_free(p);
 }
 
-static void test_more_contents_of_one_hash_than_fit_are_said_and_others_told_apart(void **state)
+static void test_more_contents_of_one_hash_than_fit_are_reported_and_others_distinguished(
+	void **state)
 {
 	struct play *p;
 	size_t others = 0;
@@ -468,12 +470,12 @@ static void test_more_contents_of_one_hash_than_fit_are_said_and_others_told_apa
 		struct fake *fake = &p->list[i];
 
 		assert_false(fake->open);
-		fake->failed = i % 9 != 0 && !fake->emitted; /* said to be so */
+		fake->failed = i % 9 != 0 && !fake->emitted; /* reported as holes */
 		others += fake->emitted;
 	}
 	assert_right(p, 6);
 	assert_true(others >= 100);
-	p->refinement.seed = 7; /* for which they are not made */
+	p->refinement.seed = 7; /* for which they were not computed */
 	assert_refined(p, 3);
 	play_free(p);
 }
@@ -508,7 +510,7 @@ static void test_file_that_fails_anywhere_is_left_out_and_no_other(void **state)
 	}
 }
 
-static void test_file_that_fails_in_a_crowd_takes_at_most_its_equals_along(void **state)
+static void test_file_that_fails_among_many_affects_only_its_equals(void **state)
 {
 	(void)state;
 	srandom(8);
@@ -533,7 +535,7 @@ static void test_all_files_may_fail(void **state)
 	play_free(p);
 }
 
-static void test_failure_to_take_a_class_over_ends_the_work(void **state)
+static void test_failure_to_emit_a_class_ends_the_work(void **state)
 {
 	struct play *p = play_new(12, 5000, 64 * KIB);
 
@@ -553,7 +555,7 @@ static void test_failure_to_take_a_class_over_ends_the_work(void **state)
 	play_free(p);
 }
 
-/* The last one: a stop cannot be taken back. */
+/* The last test, as a stop cannot be undone. */
 static void test_stop_ends_the_work(void **state)
 {
 	struct play *p = play_new(12, 500 * KIB, 64 * KIB);
@@ -571,23 +573,23 @@ static void test_stop_ends_the_work(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_sets_are_split_like_byte_by_byte),
-		cmocka_unit_test(test_crowds_are_split_like_byte_by_byte),
-		cmocka_unit_test(test_files_that_differ_at_once_are_read_no_further),
-		cmocka_unit_test(test_last_byte_counts),
+		cmocka_unit_test(test_random_sets_are_split_as_by_comparing_each_byte),
+		cmocka_unit_test(test_many_files_are_split_as_by_comparing_each_byte),
+		cmocka_unit_test(test_files_that_differ_early_are_not_read_further),
+		cmocka_unit_test(test_last_byte_is_compared),
 		cmocka_unit_test(test_empty_files_are_one_class),
-		cmocka_unit_test(test_hole_that_all_have_is_not_read),
+		cmocka_unit_test(test_common_hole_is_not_read),
 		cmocka_unit_test(test_hole_equals_zeros),
-		cmocka_unit_test(test_files_of_one_hole_are_equal_unread),
+		cmocka_unit_test(test_files_that_are_one_hole_are_equal_without_reading),
 		cmocka_unit_test(test_random_holes_change_nothing),
-		cmocka_unit_test(test_thousand_contents_of_one_hash_are_told_apart),
-		cmocka_unit_test(test_more_files_of_one_hash_than_fit_are_told_apart),
+		cmocka_unit_test(test_thousand_contents_of_one_hash_are_distinguished),
+		cmocka_unit_test(test_more_files_of_one_hash_than_fit_are_distinguished),
 		cmocka_unit_test(
-			test_more_contents_of_one_hash_than_fit_are_said_and_others_told_apart),
+			test_more_contents_of_one_hash_than_fit_are_reported_and_others_distinguished),
 		cmocka_unit_test(test_file_that_fails_anywhere_is_left_out_and_no_other),
-		cmocka_unit_test(test_file_that_fails_in_a_crowd_takes_at_most_its_equals_along),
+		cmocka_unit_test(test_file_that_fails_among_many_affects_only_its_equals),
 		cmocka_unit_test(test_all_files_may_fail),
-		cmocka_unit_test(test_failure_to_take_a_class_over_ends_the_work),
+		cmocka_unit_test(test_failure_to_emit_a_class_ends_the_work),
 		cmocka_unit_test(test_stop_ends_the_work),
 	};
 

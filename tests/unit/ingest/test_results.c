@@ -4,7 +4,7 @@
 #include "catalog/audit.h"
 #include "ingest/results.h"
 
-#define HEAD 55
+#define PREFIX 55
 
 static const struct hash128 hash = {1, 2};
 
@@ -14,7 +14,7 @@ struct play {
 	struct file_result files[100];
 };
 
-/* A hundred files of 10 bytes that were read. */
+/* Adds a hundred files of 10 bytes that were read. */
 static int setup_play(void **state)
 {
 	struct play *p = calloc(1, sizeof(*p));
@@ -32,7 +32,7 @@ static int setup_play(void **state)
 
 		p->files[i] = (struct file_result){.file = id_at(p->f, p->f->roots[0], names[i]),
 						   .digest = file_digest(&file),
-						   .prefix = HEAD};
+						   .prefix = PREFIX};
 	}
 	results_init(&p->results, p->f->catalog, NULL);
 	*state = p;
@@ -73,7 +73,7 @@ static void test_classes_of_two_or_more_become_groups(void **state)
 	assert_int_equal(totals_of(p->f).groups, 2);
 	assert_int_equal(group_at(p->f, group_of(p, 0)).inodes, 3);
 	assert_int_equal(group_of(p, 3), 0);
-	assert_int_equal(content_of(p->f, p->files[3].file).prefix, HEAD);
+	assert_int_equal(content_of(p->f, p->files[3].file).prefix, PREFIX);
 	assert_int_equal(group_at(p->f, group_of(p, 4)).inodes, 2);
 	assert_int_equal(group_at(p->f, group_of(p, 0)).ordinal +
 				 group_at(p->f, group_of(p, 4)).ordinal,
@@ -97,7 +97,7 @@ static void test_files_equal_to_a_group_join_it(void **state)
 	audit_index(p->f->catalog);
 }
 
-static void test_file_that_changed_meanwhile_is_left_to_be_read_again(void **state)
+static void test_file_that_changed_meanwhile_is_read_again(void **state)
 {
 	struct play *p = *state;
 
@@ -114,7 +114,7 @@ static void test_file_that_changed_meanwhile_is_left_to_be_read_again(void **sta
 	audit_index(p->f->catalog);
 }
 
-static void test_files_of_a_group_that_went_meanwhile_are_left_to_be_read_again(void **state)
+static void test_files_of_a_removed_group_are_read_again(void **state)
 {
 	struct play *p = *state;
 	uint64_t group;
@@ -142,7 +142,7 @@ static int error_of(const struct play *p, size_t which)
 	return error;
 }
 
-static void test_errors_are_noted_and_go_when_the_file_is_read(void **state)
+static void test_error_is_stored_until_the_file_is_read(void **state)
 {
 	struct play *p = *state;
 	struct problem_result problem = {.file = p->files[0].file, .error = EIO};
@@ -157,7 +157,7 @@ static void test_errors_are_noted_and_go_when_the_file_is_read(void **state)
 	audit_index(p->f->catalog);
 }
 
-static void test_copy_that_cannot_be_read_any_more_leaves_its_group(void **state)
+static void test_copy_that_becomes_unreadable_leaves_its_group(void **state)
 {
 	struct play *p = *state;
 	struct problem_result problem = {.file = p->files[0].file, .error = EIO};
@@ -188,7 +188,7 @@ static void test_changed_file_gets_its_new_attributes(void **state)
 	audit_index(p->f->catalog);
 }
 
-static void test_nothing_gathered_is_no_new_generation(void **state)
+static void test_empty_commit_makes_no_generation(void **state)
 {
 	struct play *p = *state;
 	uint64_t generation = totals_of(p->f).generation;
@@ -199,7 +199,7 @@ static void test_nothing_gathered_is_no_new_generation(void **state)
 
 /* ---- behind -------------------------------------------------------------------------- */
 
-static void test_what_is_added_while_a_thread_commits_waits_for_the_next_time(void **state)
+static void test_results_added_during_a_commit_are_in_the_next_one(void **state)
 {
 	struct play *p = *state;
 
@@ -215,7 +215,7 @@ static void test_what_is_added_while_a_thread_commits_waits_for_the_next_time(vo
 	audit_index(p->f->catalog);
 }
 
-static void test_thread_is_waited_for_at_the_end(void **state)
+static void test_deinit_waits_for_the_thread(void **state)
 {
 	struct play *p = *state;
 
@@ -226,8 +226,8 @@ static void test_thread_is_waited_for_at_the_end(void **state)
 	results_init(&p->results, p->f->catalog, NULL);
 }
 
-/* There is no id for a group. */
-static void test_failure_behind_is_told_from_then_on(void **state)
+/* No id is left for a group. */
+static void test_failure_of_the_thread_is_returned_from_then_on(void **state)
 {
 	struct play *p = *state;
 
@@ -264,7 +264,7 @@ static void *add_and_commit(void *context)
 	return NULL;
 }
 
-static void test_what_many_threads_found_is_all_committed(void **state)
+static void test_results_of_many_threads_are_committed(void **state)
 {
 	struct play *p = *state;
 	struct adder adders[4];
@@ -278,7 +278,7 @@ static void test_what_many_threads_found_is_all_committed(void **state)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	assert_int_equal(results_commit(&p->results), 0);
 	for (size_t i = 0; i < 100; i++)
-		assert_int_equal(content_of(p->f, p->files[i].file).prefix, HEAD);
+		assert_int_equal(content_of(p->f, p->files[i].file).prefix, PREFIX);
 	audit_index(p->f->catalog);
 }
 
@@ -289,16 +289,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_classes_of_two_or_more_become_groups),
 		CASE(test_files_equal_to_a_group_join_it),
-		CASE(test_file_that_changed_meanwhile_is_left_to_be_read_again),
-		CASE(test_files_of_a_group_that_went_meanwhile_are_left_to_be_read_again),
-		CASE(test_errors_are_noted_and_go_when_the_file_is_read),
-		CASE(test_copy_that_cannot_be_read_any_more_leaves_its_group),
+		CASE(test_file_that_changed_meanwhile_is_read_again),
+		CASE(test_files_of_a_removed_group_are_read_again),
+		CASE(test_error_is_stored_until_the_file_is_read),
+		CASE(test_copy_that_becomes_unreadable_leaves_its_group),
 		CASE(test_changed_file_gets_its_new_attributes),
-		CASE(test_nothing_gathered_is_no_new_generation),
-		CASE(test_what_is_added_while_a_thread_commits_waits_for_the_next_time),
-		CASE(test_thread_is_waited_for_at_the_end),
-		CASE(test_failure_behind_is_told_from_then_on),
-		CASE(test_what_many_threads_found_is_all_committed),
+		CASE(test_empty_commit_makes_no_generation),
+		CASE(test_results_added_during_a_commit_are_in_the_next_one),
+		CASE(test_deinit_waits_for_the_thread),
+		CASE(test_failure_of_the_thread_is_returned_from_then_on),
+		CASE(test_results_of_many_threads_are_committed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

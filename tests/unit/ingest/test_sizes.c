@@ -12,7 +12,7 @@ static int defer_body(struct catalog_writer *w, void *context)
 	return catalog_defer_sizes(w);
 }
 
-/* Twenty files of sizes that fall, which are left out of the list, behind one that is in it. */
+/* One listed file, then twenty of descending sizes that are not listed. */
 static int setup_deferred(void **state)
 {
 	static char names[FILES][8];
@@ -31,7 +31,7 @@ static int setup_deferred(void **state)
 	return 0;
 }
 
-/* Files in the list, which are in its order. */
+/* Counts the listed files and checks their order. */
 static size_t count_listed(const struct fixture *f)
 {
 	struct catalog_reader *reader = fixture_read(f);
@@ -70,7 +70,7 @@ static void test_files_are_listed_in_runs(void **state)
 	assert_all_listed(f, FILES + 1);
 }
 
-static void test_listing_goes_on_in_an_index_that_was_closed(void **state)
+static void test_listing_continues_after_a_restart(void **state)
 {
 	struct fixture *f = *state;
 
@@ -82,7 +82,7 @@ static void test_listing_goes_on_in_an_index_that_was_closed(void **state)
 	assert_all_listed(f, FILES + 2);
 }
 
-static void test_changes_before_the_listing_are_in_it(void **state)
+static void test_earlier_changes_are_listed(void **state)
 {
 	struct fixture *f = *state;
 	struct attributes link = file_of(3000, 7, 0);
@@ -100,7 +100,7 @@ static void test_changes_before_the_listing_are_in_it(void **state)
 	assert_all_listed(f, FILES - 1);
 }
 
-static void test_content_of_an_unlisted_file_is_not_taken(void **state)
+static void test_content_of_an_unlisted_file_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t id = id_at(f, f->roots[0], "00");
@@ -113,7 +113,7 @@ static void test_content_of_an_unlisted_file_is_not_taken(void **state)
 	assert_all_listed(f, FILES + 1);
 }
 
-static void test_stopped_listing_leaves_the_index_sound(void **state)
+static void test_stopped_listing_leaves_the_index_consistent(void **state)
 {
 	struct fixture *f = *state;
 
@@ -128,14 +128,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_files_are_listed_in_runs, setup_deferred,
 						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_listing_goes_on_in_an_index_that_was_closed,
+		cmocka_unit_test_setup_teardown(test_listing_continues_after_a_restart,
 						setup_deferred, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_changes_before_the_listing_are_in_it,
+		cmocka_unit_test_setup_teardown(test_earlier_changes_are_listed, setup_deferred,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_content_of_an_unlisted_file_is_refused,
 						setup_deferred, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_content_of_an_unlisted_file_is_not_taken,
-						setup_deferred, fixture_teardown),
-		/* the last: nothing goes on after a stop */
-		cmocka_unit_test_setup_teardown(test_stopped_listing_leaves_the_index_sound,
+		/* the last test, as a stop cannot be undone */
+		cmocka_unit_test_setup_teardown(test_stopped_listing_leaves_the_index_consistent,
 						setup_deferred, fixture_teardown),
 	};
 

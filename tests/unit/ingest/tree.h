@@ -2,8 +2,8 @@
 #ifndef TESTS_INGEST_TREE_H
 #define TESTS_INGEST_TREE_H
 
-/* A source folder that really exists, with an index beside it. Paths are relative to the source.
- * Ends the test when something that it rests on fails. */
+/* An existing source folder with an index beside it. Paths are relative to the source. A failed
+ * helper ends the test. */
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,11 +16,11 @@
 struct tree {
 	struct fixture index;
 	char base[64]; /* of the index */
-	char source[96]; /* on a disk: in memory no time tells of each store */
+	char source[96]; /* on a disk, as tmpfs does not change a time with each store */
 	struct sources sources;
 	struct ingest_settings settings;
 	struct ingest_result result; /* of the last scan */
-	uint64_t candidates; /* files that it may have had to read */
+	uint64_t candidates; /* files of a size that others have, of the last scan */
 	int fd; /* the source */
 };
 
@@ -98,7 +98,7 @@ static inline void write_text(const struct tree *t, const char *path, const char
 	write_bytes(t, path, text, strlen(text));
 }
 
-/* A file of so many bytes, of which content decides some few. */
+/* Writes a file of this length, a few bytes of which depend on content. */
 static inline void write_content(const struct tree *t, const char *path, size_t length,
 				 unsigned int content)
 {
@@ -128,7 +128,7 @@ static inline void scan(struct tree *t)
 	t->candidates = ingest.progress.candidates;
 }
 
-/* The id that a path stands for, 0 where it is not in the index. */
+/* The id of a path, 0 if the index does not have it. */
 static inline uint64_t id_of_path(const struct tree *t, const char *path)
 {
 	uint64_t id = t->index.roots[0];
@@ -141,7 +141,7 @@ static inline uint64_t id_of_path(const struct tree *t, const char *path)
 	return id;
 }
 
-/* The group of a file, 0 where it is in none. */
+/* The group of a file, 0 if it is in no group. */
 static inline uint64_t group_of_path(const struct tree *t, const char *path)
 {
 	uint64_t id = id_of_path(t, path);

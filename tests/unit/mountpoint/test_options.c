@@ -13,7 +13,7 @@ static void assert_kind(const char *item, enum mount_option_kind expected)
 	assert_int_equal(reason != NULL, expected == MOUNT_OPTION_REFUSED);
 }
 
-static void test_words_of_fstab_are_not_for_fuse(void **state)
+static void test_words_of_fstab_are_ignored(void **state)
 {
 	static const char *const words[] = {
 		"defaults",
@@ -44,7 +44,7 @@ static void test_words_of_fstab_are_not_for_fuse(void **state)
 		assert_kind(words[i], MOUNT_OPTION_IGNORED);
 }
 
-static void test_what_fuse_knows_is_for_fuse(void **state)
+static void test_options_of_libfuse_are_passed_on(void **state)
 {
 	(void)state;
 	assert_kind("noexec", MOUNT_OPTION_FUSE);
@@ -52,13 +52,13 @@ static void test_what_fuse_knows_is_for_fuse(void **state)
 	assert_kind("context=system_u:object_r:t:s0", MOUNT_OPTION_FUSE);
 }
 
-static void test_nonempty_is_for_the_mount_point(void **state)
+static void test_nonempty_belongs_to_the_mount_point(void **state)
 {
 	(void)state;
 	assert_kind("nonempty", MOUNT_OPTION_NONEMPTY);
 }
 
-static void test_faster_ways_are_for_the_session(void **state)
+static void test_options_for_speed_belong_to_the_session(void **state)
 {
 	(void)state;
 	assert_kind("passthrough", MOUNT_OPTION_PASSTHROUGH);
@@ -66,14 +66,14 @@ static void test_faster_ways_are_for_the_session(void **state)
 	assert_kind("io_uring", MOUNT_OPTION_IO_URING);
 }
 
-static void test_sharing_the_mount_and_its_end_are_for_the_session(void **state)
+static void test_allow_other_and_auto_unmount_belong_to_the_session(void **state)
 {
 	(void)state;
 	assert_kind("allow_other", MOUNT_OPTION_SHARED);
 	assert_kind("auto_unmount", MOUNT_OPTION_AUTO_UNMOUNT);
 }
 
-static void test_what_would_break_a_promise_is_refused(void **state)
+static void test_options_that_break_a_guarantee_are_refused(void **state)
 {
 	(void)state;
 	assert_kind("allow_root", MOUNT_OPTION_REFUSED);
@@ -96,12 +96,12 @@ static void test_other_words_are_unknown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words_of_fstab_are_not_for_fuse),
-		cmocka_unit_test(test_what_fuse_knows_is_for_fuse),
-		cmocka_unit_test(test_nonempty_is_for_the_mount_point),
-		cmocka_unit_test(test_faster_ways_are_for_the_session),
-		cmocka_unit_test(test_sharing_the_mount_and_its_end_are_for_the_session),
-		cmocka_unit_test(test_what_would_break_a_promise_is_refused),
+		cmocka_unit_test(test_words_of_fstab_are_ignored),
+		cmocka_unit_test(test_options_of_libfuse_are_passed_on),
+		cmocka_unit_test(test_nonempty_belongs_to_the_mount_point),
+		cmocka_unit_test(test_options_for_speed_belong_to_the_session),
+		cmocka_unit_test(test_allow_other_and_auto_unmount_belong_to_the_session),
+		cmocka_unit_test(test_options_that_break_a_guarantee_are_refused),
 		cmocka_unit_test(test_other_words_are_unknown),
 	};
 

@@ -5,7 +5,7 @@
 #include "mountpoint/table.h"
 #include "unit_test.h"
 
-/* Adds a line, as getline(3) gives it, to a table. */
+/* Adds a line as getline(3) returns it. */
 static int add(struct mount_table *table, const char *text)
 {
 	AUTO_FREE char *line = strdup(text);
@@ -42,7 +42,7 @@ static void test_escaped_bytes_are_decoded(void **state)
 	assert_string_equal(table.entries[0].point, "/a b\tc\nd\\e\xff");
 }
 
-static void test_what_is_no_escape_stays(void **state)
+static void test_invalid_escape_is_left_unchanged(void **state)
 {
 	struct mount_table table CLEANUP_TABLE = {0};
 
@@ -51,7 +51,7 @@ static void test_what_is_no_escape_stays(void **state)
 	assert_string_equal(table.entries[0].point, "/a\\04\\9\\");
 }
 
-static void test_lines_that_are_cut_are_refused(void **state)
+static void test_truncated_lines_are_refused(void **state)
 {
 	static const char *const wrong[] = {
 		"",
@@ -97,7 +97,7 @@ static void assert_located(const struct mount_table *table, const char *path, co
 	assert_string_equal(bytes_text(&inside), expected);
 }
 
-static void test_place_in_a_file_system_is_told_from_its_top(void **state)
+static void test_path_is_located_from_the_top_of_its_file_system(void **state)
 {
 	struct mount_table table CLEANUP_TABLE = {0};
 
@@ -114,7 +114,7 @@ static void test_place_in_a_file_system_is_told_from_its_top(void **state)
 	assert_string_equal(table.entries[1].device, "8:1");
 }
 
-static void test_view_of_a_device_is_found_at_any_point(void **state)
+static void test_view_is_found_by_its_device_at_any_mount_point(void **state)
 {
 	struct mount_table table CLEANUP_TABLE = {0};
 	const struct mount_entry *entry;
@@ -130,7 +130,7 @@ static void test_view_of_a_device_is_found_at_any_point(void **state)
 	assert_string_equal(entry->point, "/bound");
 }
 
-static void test_this_process_has_a_root(void **state)
+static void test_table_of_this_process_has_a_root(void **state)
 {
 	struct mount_table table CLEANUP_TABLE = {0};
 	const struct mount_entry *entry;
@@ -147,12 +147,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_point_and_type_are_found_among_optional_fields),
 		cmocka_unit_test(test_escaped_bytes_are_decoded),
-		cmocka_unit_test(test_what_is_no_escape_stays),
-		cmocka_unit_test(test_lines_that_are_cut_are_refused),
+		cmocka_unit_test(test_invalid_escape_is_left_unchanged),
+		cmocka_unit_test(test_truncated_lines_are_refused),
 		cmocka_unit_test(test_the_deepest_and_last_mount_covers_a_path),
-		cmocka_unit_test(test_place_in_a_file_system_is_told_from_its_top),
-		cmocka_unit_test(test_view_of_a_device_is_found_at_any_point),
-		cmocka_unit_test(test_this_process_has_a_root),
+		cmocka_unit_test(test_path_is_located_from_the_top_of_its_file_system),
+		cmocka_unit_test(test_view_is_found_by_its_device_at_any_mount_point),
+		cmocka_unit_test(test_table_of_this_process_has_a_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@ static enum age age_before(int64_t seconds, long ns)
 	return age_of((struct timespec){NOW - seconds, ns}, now);
 }
 
-static void test_age_ends_where_the_next_one_begins(void **state)
+static void test_ages_have_no_gaps(void **state)
 {
 	static const struct {
 		int64_t days;
@@ -41,7 +41,7 @@ static void test_years_have_their_leap_days(void **state)
 	assert_int_equal(age_before(3653 * DAY, 500), AGE_OLDER);
 }
 
-static void test_what_is_later_than_now_is_in_the_future(void **state)
+static void test_later_times_are_in_the_future(void **state)
 {
 	(void)state;
 	assert_int_equal(age_before(0, 500), AGE_DAY);
@@ -49,7 +49,7 @@ static void test_what_is_later_than_now_is_in_the_future(void **state)
 	assert_int_equal(age_before(-1, 0), AGE_FUTURE);
 }
 
-static void test_times_beyond_all_measure_have_an_age(void **state)
+static void test_extreme_times_have_an_age(void **state)
 {
 	(void)state;
 	assert_int_equal(age_of((struct timespec){INT64_MIN, 0}, now), AGE_OLDER);
@@ -57,7 +57,7 @@ static void test_times_beyond_all_measure_have_an_age(void **state)
 	assert_int_equal(age_of((struct timespec){-NOW, 0}, now), AGE_OLDER);
 }
 
-static void test_sums_of_ages_end_at_the_largest_number(void **state)
+static void test_sums_of_ages_saturate(void **state)
 {
 	struct ages ages = {0};
 
@@ -68,7 +68,7 @@ static void test_sums_of_ages_end_at_the_largest_number(void **state)
 	assert_int_equal(ages.files[AGE_OLDER], 5);
 }
 
-static void test_each_age_has_a_name_of_its_own(void **state)
+static void test_names_of_ages_differ(void **state)
 {
 	(void)state;
 	for (enum age age = 0; age < AGE_COUNT; age++) {
@@ -80,12 +80,12 @@ static void test_each_age_has_a_name_of_its_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_age_ends_where_the_next_one_begins),
+		cmocka_unit_test(test_ages_have_no_gaps),
 		cmocka_unit_test(test_years_have_their_leap_days),
-		cmocka_unit_test(test_what_is_later_than_now_is_in_the_future),
-		cmocka_unit_test(test_times_beyond_all_measure_have_an_age),
-		cmocka_unit_test(test_sums_of_ages_end_at_the_largest_number),
-		cmocka_unit_test(test_each_age_has_a_name_of_its_own),
+		cmocka_unit_test(test_later_times_are_in_the_future),
+		cmocka_unit_test(test_extreme_times_have_an_age),
+		cmocka_unit_test(test_sums_of_ages_saturate),
+		cmocka_unit_test(test_names_of_ages_differ),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

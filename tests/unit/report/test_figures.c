@@ -5,7 +5,7 @@
 #include "report/figures.h"
 #include "unit_test.h"
 
-static void test_small_sizes_are_exact_and_large_ones_both(void **state)
+static void test_small_sizes_are_exact_and_large_ones_are_also_rounded(void **state)
 {
 	char text[FIGURE_SIZE_MAX];
 
@@ -26,7 +26,7 @@ static void check_printed(int fd, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void test_figures_stand_under_each_other(void **state)
+static void test_figures_are_aligned(void **state)
 {
 	const struct report_summary summary = {
 		.groups = 2,
@@ -66,8 +66,8 @@ static void test_odd_paths_are_quoted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_small_sizes_are_exact_and_large_ones_both),
-		cmocka_unit_test(test_figures_stand_under_each_other),
+		cmocka_unit_test(test_small_sizes_are_exact_and_large_ones_are_also_rounded),
+		cmocka_unit_test(test_figures_are_aligned),
 		cmocka_unit_test(test_odd_paths_are_quoted),
 	};
 

@@ -13,7 +13,7 @@ static int parent_by_digits(void *context, uint64_t dir, uint64_t *parent)
 	return 0;
 }
 
-/* In each other, forever: what a damaged index may say. */
+/* Folders that contain each other, as in a damaged index. */
 static int parent_of_itself(void *context, uint64_t dir, uint64_t *parent)
 {
 	(void)context;
@@ -36,7 +36,7 @@ static void add(struct folders *folders, uint64_t dir, uint64_t bytes)
 	assert_int_equal(folders_add(folders, &by_digits, dir, bytes), 0);
 }
 
-/* The tree in words: for each folder its number, what it has itself and with all below. */
+/* The tree as text: for each folder its number, its own bytes and those with all below. */
 static const char *describe(const struct folders *folders)
 {
 	static char text[1024];
@@ -57,7 +57,7 @@ static const char *describe(const struct folders *folders)
 	return text;
 }
 
-static void test_each_folder_has_what_is_in_it_and_below(void **state)
+static void test_folder_counts_its_files_and_those_below(void **state)
 {
 	CLEANUP_FOLDERS struct folders folders = {0};
 
@@ -70,7 +70,7 @@ static void test_each_folder_has_what_is_in_it_and_below(void **state)
 	assert_string_equal(describe(&folders), "0:0/18 1:1/18 11:10/17 112:7/7 ");
 }
 
-static void test_sums_of_folders_end_at_the_largest_number(void **state)
+static void test_sums_of_folders_saturate(void **state)
 {
 	CLEANUP_FOLDERS struct folders folders = {0};
 	AUTO_FREE struct folder_node *list = NULL;
@@ -88,7 +88,7 @@ static void test_sums_of_folders_end_at_the_largest_number(void **state)
 	assert_true(list[2].dir == 11 && list[2].own.bytes == UINT64_MAX);
 }
 
-static void test_larger_folder_comes_first_with_all_that_is_in_it(void **state)
+static void test_larger_folders_are_first(void **state)
 {
 	CLEANUP_FOLDERS struct folders folders = {0};
 
@@ -101,7 +101,7 @@ static void test_larger_folder_comes_first_with_all_that_is_in_it(void **state)
 	assert_string_equal(describe(&folders), "0:0/13 2:9/9 1:0/4 12:2/3 121:1/1 11:1/1 ");
 }
 
-static void test_small_folders_count_as_a_part_of_the_one_above(void **state)
+static void test_small_folders_are_counted_in_their_parent(void **state)
 {
 	CLEANUP_FOLDERS struct folders folders = {0};
 	AUTO_FREE struct folder_node *list = NULL;
@@ -121,7 +121,8 @@ static void test_small_folders_count_as_a_part_of_the_one_above(void **state)
 	assert_int_equal(list[0].whole.files, 4);
 }
 
-static void test_small_folders_that_are_large_together_stand_where_they_meet(void **state)
+static void test_small_folders_that_are_large_together_are_shown_as_their_common_parent(
+	void **state)
 {
 	CLEANUP_FOLDERS struct folders folders = {0};
 
@@ -132,7 +133,7 @@ static void test_small_folders_that_are_large_together_stand_where_they_meet(voi
 	assert_string_equal(describe(&folders), "0:0/20 1:0/20 12:0/20 123:20/20 ");
 }
 
-/* The folders of 50 levels, each in the one before, and a file in the last. */
+/* Folders of 50 levels, each in the one before, and a file in the last. */
 static int parent_in_a_chain(void *context, uint64_t dir, uint64_t *parent)
 {
 	(void)context;
@@ -140,7 +141,7 @@ static int parent_in_a_chain(void *context, uint64_t dir, uint64_t *parent)
 	return 0;
 }
 
-static void test_what_lies_deeper_than_is_told_apart_counts_above(void **state)
+static void test_folders_below_the_depth_limit_are_counted_above(void **state)
 {
 	const struct folders_map chain = {parent_in_a_chain, NULL};
 	CLEANUP_FOLDERS struct folders folders = {0};
@@ -159,7 +160,7 @@ static void test_what_lies_deeper_than_is_told_apart_counts_above(void **state)
 }
 
 /* Folders that have nothing in common but the root. */
-static void test_more_folders_than_fit_lose_no_byte(void **state)
+static void test_bytes_of_folders_beyond_the_limit_are_counted(void **state)
 {
 	CLEANUP_FOLDERS struct folders folders = {0};
 	AUTO_FREE struct folder_node *list = NULL;
@@ -184,7 +185,7 @@ static void test_more_folders_than_fit_lose_no_byte(void **state)
 	assert_int_equal(large, 900);
 }
 
-static void test_more_roots_than_fit_are_told_apart_all_the_same(void **state)
+static void test_roots_beyond_the_limit_are_distinguished(void **state)
 {
 	const struct folders_map roots = {parent_by_digits, NULL};
 	CLEANUP_FOLDERS struct folders folders = {0};
@@ -196,7 +197,7 @@ static void test_more_roots_than_fit_are_told_apart_all_the_same(void **state)
 	assert_int_equal(folders.count, 9);
 }
 
-static void test_nothing_makes_a_tree_of_nothing(void **state)
+static void test_empty_input_makes_an_empty_tree(void **state)
 {
 	const struct folders folders = {0};
 
@@ -204,7 +205,7 @@ static void test_nothing_makes_a_tree_of_nothing(void **state)
 	assert_string_equal(describe(&folders), "0:0/0 ");
 }
 
-static void test_cycle_and_failure_end_with_an_error(void **state)
+static void test_cycle_and_failed_lookup_are_errors(void **state)
 {
 	const struct folders_map cycle = {parent_of_itself, NULL};
 	const struct folders_map failure = {no_parent, NULL};
@@ -224,16 +225,17 @@ static void test_cycle_and_failure_end_with_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_folder_has_what_is_in_it_and_below),
-		cmocka_unit_test(test_sums_of_folders_end_at_the_largest_number),
-		cmocka_unit_test(test_larger_folder_comes_first_with_all_that_is_in_it),
-		cmocka_unit_test(test_small_folders_count_as_a_part_of_the_one_above),
-		cmocka_unit_test(test_small_folders_that_are_large_together_stand_where_they_meet),
-		cmocka_unit_test(test_what_lies_deeper_than_is_told_apart_counts_above),
-		cmocka_unit_test(test_more_folders_than_fit_lose_no_byte),
-		cmocka_unit_test(test_more_roots_than_fit_are_told_apart_all_the_same),
-		cmocka_unit_test(test_nothing_makes_a_tree_of_nothing),
-		cmocka_unit_test(test_cycle_and_failure_end_with_an_error),
+		cmocka_unit_test(test_folder_counts_its_files_and_those_below),
+		cmocka_unit_test(test_sums_of_folders_saturate),
+		cmocka_unit_test(test_larger_folders_are_first),
+		cmocka_unit_test(test_small_folders_are_counted_in_their_parent),
+		cmocka_unit_test(
+			test_small_folders_that_are_large_together_are_shown_as_their_common_parent),
+		cmocka_unit_test(test_folders_below_the_depth_limit_are_counted_above),
+		cmocka_unit_test(test_bytes_of_folders_beyond_the_limit_are_counted),
+		cmocka_unit_test(test_roots_beyond_the_limit_are_distinguished),
+		cmocka_unit_test(test_empty_input_makes_an_empty_tree),
+		cmocka_unit_test(test_cycle_and_failed_lookup_are_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

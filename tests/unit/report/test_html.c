@@ -31,7 +31,7 @@ static void check_link(const char *name, const char *expected)
 	check(html_link, name, strlen(name), expected);
 }
 
-static void test_names_stand_as_they_are_and_by_themselves(void **state)
+static void test_plain_names_are_unchanged(void **state)
 {
 	(void)state;
 	check_name("a b/Grüße 中文 😀.jpg", "<bdi>a b/Grüße 中文 😀.jpg</bdi>");
@@ -39,7 +39,7 @@ static void test_names_stand_as_they_are_and_by_themselves(void **state)
 	check_name("", "<bdi></bdi>");
 }
 
-static void test_markup_in_a_name_is_none(void **state)
+static void test_markup_in_a_name_is_escaped(void **state)
 {
 	(void)state;
 	check_name("</bdi><script>alert(1)</script>",
@@ -49,7 +49,7 @@ static void test_markup_in_a_name_is_none(void **state)
 	check_attribute("' x='&<>", "&#39; x=&#39;&amp;&lt;&gt;");
 }
 
-static void test_what_nobody_would_see_is_shown(void **state)
+static void test_invisible_characters_are_shown(void **state)
 {
 	(void)state;
 	check_name("a\nb\tc\x1b[1m", "<bdi>a<i>\\n</i>b<i>\\t</i>c<i>\\x1b</i>[1m</bdi>");
@@ -59,7 +59,7 @@ static void test_what_nobody_would_see_is_shown(void **state)
 	check_attribute("exe.\u202egpj\n", "exe.\\u202egpj\\n");
 }
 
-static void test_bytes_that_are_no_text_are_shown(void **state)
+static void test_bytes_that_are_not_utf8_are_shown(void **state)
 {
 	(void)state;
 	check_name("\xff.jpg", "<bdi><i>\\xff</i>.jpg</bdi>");
@@ -70,7 +70,7 @@ static void test_bytes_that_are_no_text_are_shown(void **state)
 	check(html_name, "a\0b", 3, "<bdi>a<i>\\x00</i>b</bdi>");
 }
 
-static void test_links_have_nothing_but_unreserved_characters(void **state)
+static void test_links_have_only_unreserved_characters(void **state)
 {
 	(void)state;
 	check_link("2019/IMG_1-2.3~4.jpg", "2019/IMG_1-2.3~4.jpg");
@@ -100,7 +100,7 @@ static void test_long_names_keep_both_ends_and_whole_characters(void **state)
 	assert_null(strchr(text, '\\'));
 }
 
-static void test_name_that_is_just_not_too_long_is_whole(void **state)
+static void test_name_of_the_longest_length_is_not_cut(void **state)
 {
 	CLEANUP_BYTES struct bytes name = {0};
 	CLEANUP_HTML struct html html = {0};
@@ -128,7 +128,7 @@ static void check_share(uint64_t part, uint64_t whole, const char *expected)
 	assert_string_equal(html.text.length > 0 ? bytes_text(&html.text) : "", expected);
 }
 
-static void test_numbers_are_there_for_people_and_programs(void **state)
+static void test_numbers_are_written_for_people_and_for_programs(void **state)
 {
 	CLEANUP_HTML struct html html = {0};
 
@@ -139,7 +139,7 @@ static void test_numbers_are_there_for_people_and_programs(void **state)
 	assert_string_equal(bytes_text(&html.text), "<data value=\"1234567\">1,234,567</data>");
 }
 
-static void test_share_is_said_as_exactly_as_it_matters(void **state)
+static void test_percentage_is_rounded_to_what_matters(void **state)
 {
 	(void)state;
 	check_share(1, 3, "33&nbsp;%");
@@ -150,7 +150,7 @@ static void test_share_is_said_as_exactly_as_it_matters(void **state)
 	check_share(0, 0, "");
 }
 
-static void test_nothing_is_written_behind_an_error_which_stays(void **state)
+static void test_first_error_stays_and_ends_the_output(void **state)
 {
 	CLEANUP_HTML struct html html = {0};
 
@@ -168,16 +168,16 @@ static void test_nothing_is_written_behind_an_error_which_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names_stand_as_they_are_and_by_themselves),
-		cmocka_unit_test(test_markup_in_a_name_is_none),
-		cmocka_unit_test(test_what_nobody_would_see_is_shown),
-		cmocka_unit_test(test_bytes_that_are_no_text_are_shown),
-		cmocka_unit_test(test_links_have_nothing_but_unreserved_characters),
+		cmocka_unit_test(test_plain_names_are_unchanged),
+		cmocka_unit_test(test_markup_in_a_name_is_escaped),
+		cmocka_unit_test(test_invisible_characters_are_shown),
+		cmocka_unit_test(test_bytes_that_are_not_utf8_are_shown),
+		cmocka_unit_test(test_links_have_only_unreserved_characters),
 		cmocka_unit_test(test_long_names_keep_both_ends_and_whole_characters),
-		cmocka_unit_test(test_name_that_is_just_not_too_long_is_whole),
-		cmocka_unit_test(test_numbers_are_there_for_people_and_programs),
-		cmocka_unit_test(test_share_is_said_as_exactly_as_it_matters),
-		cmocka_unit_test(test_nothing_is_written_behind_an_error_which_stays),
+		cmocka_unit_test(test_name_of_the_longest_length_is_not_cut),
+		cmocka_unit_test(test_numbers_are_written_for_people_and_for_programs),
+		cmocka_unit_test(test_percentage_is_rounded_to_what_matters),
+		cmocka_unit_test(test_first_error_stays_and_ends_the_output),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,13 +3,13 @@
 #include "report/rules.h"
 #include "source/source.h"
 
-/* One name of an inode: files[] is a group of them. */
+/* A name of an inode. files[] makes a group. */
 struct given {
 	int source; /* 0 is /one, 1 is /two */
 	const char *folder; /* NULL: the root */
 	const char *name;
 	uint64_t inode;
-	int version; /* of its times: larger is newer */
+	int version; /* of its times; larger is newer */
 	uint32_t links;
 };
 
@@ -26,7 +26,7 @@ static uint64_t folder_id(struct fixture *f, const struct given *given)
 	return id != 0 ? id : add_dir(f, root, given->folder);
 }
 
-/* Puts the names into the index where they are not there, and makes one group of them. */
+/* Adds the names that the index does not have and makes one group of them. */
 static struct group_record make_group(struct fixture *f, const struct given *given, size_t count)
 {
 	static uint64_t numbers;
@@ -57,7 +57,7 @@ static struct sources sources_of(const struct fixture *f, struct source list[2])
 	return (struct sources){.list = list, .count = 2};
 }
 
-/* The decision in lines: fate (its first letter), path, why. */
+/* The decision as lines of the first letter of the fate, the path and the reason. */
 static const char *decide(const struct fixture *f, const struct group_record *group,
 			  const struct rules *rules)
 {
@@ -102,7 +102,7 @@ static const char *keep(const struct fixture *f, const struct group_record *grou
 	make_group(f, (const struct given[]){__VA_ARGS__}, \
 		   ARRAY_SIZE(((const struct given[]){__VA_ARGS__})))
 
-static void test_without_rules_the_view_decides_and_says_why(void **state)
+static void test_without_rules_the_kept_copy_of_the_view_stays(void **state)
 {
 	struct fixture *f = *state;
 	struct group_record group =
@@ -114,7 +114,7 @@ static void test_without_rules_the_view_decides_and_says_why(void **state)
 						      "R /two/a: later source\n");
 }
 
-static void test_without_rules_the_one_known_longest_stays(void **state)
+static void test_without_rules_the_copy_of_the_earliest_scan_stays(void **state)
 {
 	struct fixture *f = *state;
 	struct group_record group;
@@ -142,7 +142,7 @@ static void test_copy_that_the_view_chose_earlier_stays(void **state)
 			    "R /two/b: later path\n");
 }
 
-static void test_time_decides(void **state)
+static void test_time_rules_keep_the_oldest_or_newest(void **state)
 {
 	struct fixture *f = *state;
 	struct group_record group = GROUP(DATED(0, NULL, "a", 10, 5), DATED(0, NULL, "b", 11, 9),
@@ -188,7 +188,7 @@ static void test_times_before_1970_and_nanoseconds_count(void **state)
 			    "R /one/a: newer\nR /one/b: newer\nR /one/d: newer\n");
 }
 
-static void test_path_length_is_that_of_the_name_that_serves_best(void **state)
+static void test_path_length_rules_use_the_best_name(void **state)
 {
 	struct fixture *f = *state;
 	struct group_record group = GROUP(NAME(0, NULL, "ccc", 10), NAME(0, NULL, "aaaaaa", 11),
@@ -206,7 +206,7 @@ static void test_path_length_is_that_of_the_name_that_serves_best(void **state)
 			    "R /one/dd: shorter path\n");
 }
 
-static void test_glob_prefers_what_matches_by_any_name_or_folder(void **state)
+static void test_glob_keeps_copies_that_match_by_any_name_or_folder(void **state)
 {
 	struct fixture *f = *state;
 	struct group_record group = GROUP(NAME(0, NULL, "a", 10), NAME(0, NULL, "b", 11),
@@ -236,7 +236,7 @@ static void test_glob_that_matches_all_keeps_one(void **state)
 			    "R /one/b: later path\n");
 }
 
-static void test_links_source_and_age_decide(void **state)
+static void test_rules_for_links_source_and_age_are_applied(void **state)
 {
 	struct fixture *f = *state;
 	struct group_record group;
@@ -259,7 +259,7 @@ static void test_links_source_and_age_decide(void **state)
 			    "R /two/b: found later\n");
 }
 
-static void test_later_rules_decide_ties_and_the_view_what_is_left(void **state)
+static void test_ties_are_decided_by_later_rules_and_then_by_the_view(void **state)
 {
 	struct fixture *f = *state;
 	struct group_record group =
@@ -277,7 +277,7 @@ static void test_later_rules_decide_ties_and_the_view_what_is_left(void **state)
 			    "R /two/dddd: longer path\n");
 }
 
-static void test_ties_that_leave_the_view_s_own_go_by_its_rules(void **state)
+static void test_ties_without_the_kept_copy_are_decided_by_the_rules_of_the_view(void **state)
 {
 	struct fixture *f = *state;
 	struct group_record group = GROUP(DATED(0, NULL, "a", 10, 1), DATED(1, NULL, "b", 11, 2),
@@ -290,7 +290,7 @@ static void test_ties_that_leave_the_view_s_own_go_by_its_rules(void **state)
 			    "R /two/b: later source\n");
 }
 
-static void test_protected_copies_stay_and_the_others_go_for_them(void **state)
+static void test_protected_copies_stay_and_the_others_are_redundant(void **state)
 {
 	struct fixture *f = *state;
 	char folder[] = "/two/safe";
@@ -305,7 +305,7 @@ static void test_protected_copies_stay_and_the_others_go_for_them(void **state)
 			    "R /two/safer/d: another copy stays anyway\n");
 }
 
-static void test_one_protected_name_has_all_names_of_its_inode_stay(void **state)
+static void test_protected_name_protects_all_names_of_its_inode(void **state)
 {
 	struct fixture *f = *state;
 	char folder[] = "/two/safe";
@@ -320,7 +320,7 @@ static void test_one_protected_name_has_all_names_of_its_inode_stay(void **state
 			    "S /two/safe/b: protected\n");
 }
 
-static void test_folder_above_a_source_covers_it(void **state)
+static void test_parent_folder_of_a_source_covers_it(void **state)
 {
 	struct fixture *f = *state;
 	char root[] = "/";
@@ -333,7 +333,7 @@ static void test_folder_above_a_source_covers_it(void **state)
 			    "K /one/a: first source\nR /two/b: later source\n");
 }
 
-static void test_only_what_lies_in_one_of_the_folders_goes(void **state)
+static void test_only_copies_in_the_given_folders_are_selected(void **state)
 {
 	struct fixture *f = *state;
 	char folder[] = "/one/b";
@@ -349,7 +349,7 @@ static void test_only_what_lies_in_one_of_the_folders_goes(void **state)
 			    "R /two/x: another copy stays anyway\n");
 }
 
-static void test_only_the_files_that_are_named_go(void **state)
+static void test_only_the_given_files_are_selected(void **state)
 {
 	struct fixture *f = *state;
 	char file[] = "/one/a/x";
@@ -370,7 +370,7 @@ static void test_only_the_files_that_are_named_go(void **state)
 			    "S /one/d: hard link to one that stays\n");
 }
 
-static void test_no_copy_goes_for_one_in_the_trash(void **state)
+static void test_copy_in_the_trash_makes_no_other_redundant(void **state)
 {
 	struct fixture *f = *state;
 	char folder[] = "/two";
@@ -395,7 +395,7 @@ static void test_no_copy_goes_for_one_in_the_trash(void **state)
 			    "R /two/zz: later path\n");
 }
 
-static void test_who_has_a_name_elsewhere_or_nothing_but_trash_is_like_any_other(void **state)
+static void test_trash_is_ignored_if_a_name_is_outside_or_all_copies_are_inside(void **state)
 {
 	struct fixture *f = *state;
 	struct group_record group = GROUP(NAME(0, "$RECYCLE.BIN", "x", 10), NAME(0, NULL, "x", 10),
@@ -411,7 +411,7 @@ static void test_who_has_a_name_elsewhere_or_nothing_but_trash_is_like_any_other
 			    "R /one/$RECYCLE.BIN/b: later path\n");
 }
 
-static void test_where_all_may_go_one_stays_all_the_same(void **state)
+static void test_one_copy_stays_if_all_are_selected(void **state)
 {
 	struct fixture *f = *state;
 	char folder[] = "/one/b";
@@ -423,7 +423,7 @@ static void test_where_all_may_go_one_stays_all_the_same(void **state)
 			    "R /one/b/y: later path\n");
 }
 
-static void test_protection_is_above_only_and_above_keep_rules(void **state)
+static void test_protection_overrides_selection_and_keep_rules(void **state)
 {
 	struct fixture *f = *state;
 	char folder[] = "/one/b";
@@ -440,7 +440,7 @@ static void test_protection_is_above_only_and_above_keep_rules(void **state)
 			    "S /one/b/x: protected\n");
 }
 
-static void test_only_one_that_stays_is_kept_for_that_reason(void **state)
+static void test_only_remaining_copy_has_that_reason(void **state)
 {
 	struct fixture *f = *state;
 	char folder[] = "/two";
@@ -456,7 +456,7 @@ static void test_only_one_that_stays_is_kept_for_that_reason(void **state)
 			    "R /one/x: another copy stays anyway\n");
 }
 
-static void test_between_sources_all_of_the_kept_copy_s_source_stay(void **state)
+static void test_between_sources_all_copies_in_the_source_of_the_kept_copy_stay(void **state)
 {
 	struct fixture *f = *state;
 	const struct rules between = {.between_sources = true};
@@ -484,7 +484,7 @@ static void test_between_sources_a_hard_link_counts_in_each_of_its_sources(void 
 			    "R /two/c: later source\n");
 }
 
-static void test_between_sources_nothing_of_one_source_goes(void **state)
+static void test_between_sources_copies_in_one_source_only_stay(void **state)
 {
 	struct fixture *f = *state;
 	const struct rules between = {.between_sources = true};
@@ -495,7 +495,7 @@ static void test_between_sources_nothing_of_one_source_goes(void **state)
 			    "S /two/b: in the source of the kept copy\n");
 }
 
-static void test_number_of_redundant_inodes_is_counted(void **state)
+static void test_redundant_inodes_are_counted(void **state)
 {
 	struct fixture *f = *state;
 	CLEANUP_COPIES struct copies copies = {0};
@@ -568,31 +568,31 @@ static void test_paths_that_have_no_effect_are_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_without_rules_the_view_decides_and_says_why),
-		CASE(test_without_rules_the_one_known_longest_stays),
+		CASE(test_without_rules_the_kept_copy_of_the_view_stays),
+		CASE(test_without_rules_the_copy_of_the_earliest_scan_stays),
 		CASE(test_copy_that_the_view_chose_earlier_stays),
-		CASE(test_time_decides),
+		CASE(test_time_rules_keep_the_oldest_or_newest),
 		CASE(test_times_before_1970_and_nanoseconds_count),
-		CASE(test_path_length_is_that_of_the_name_that_serves_best),
-		CASE(test_glob_prefers_what_matches_by_any_name_or_folder),
+		CASE(test_path_length_rules_use_the_best_name),
+		CASE(test_glob_keeps_copies_that_match_by_any_name_or_folder),
 		CASE(test_glob_that_matches_all_keeps_one),
-		CASE(test_links_source_and_age_decide),
-		CASE(test_later_rules_decide_ties_and_the_view_what_is_left),
-		CASE(test_ties_that_leave_the_view_s_own_go_by_its_rules),
-		CASE(test_protected_copies_stay_and_the_others_go_for_them),
-		CASE(test_one_protected_name_has_all_names_of_its_inode_stay),
-		CASE(test_folder_above_a_source_covers_it),
-		CASE(test_only_what_lies_in_one_of_the_folders_goes),
-		CASE(test_only_the_files_that_are_named_go),
-		CASE(test_no_copy_goes_for_one_in_the_trash),
-		CASE(test_who_has_a_name_elsewhere_or_nothing_but_trash_is_like_any_other),
-		CASE(test_where_all_may_go_one_stays_all_the_same),
-		CASE(test_protection_is_above_only_and_above_keep_rules),
-		CASE(test_only_one_that_stays_is_kept_for_that_reason),
-		CASE(test_between_sources_all_of_the_kept_copy_s_source_stay),
+		CASE(test_rules_for_links_source_and_age_are_applied),
+		CASE(test_ties_are_decided_by_later_rules_and_then_by_the_view),
+		CASE(test_ties_without_the_kept_copy_are_decided_by_the_rules_of_the_view),
+		CASE(test_protected_copies_stay_and_the_others_are_redundant),
+		CASE(test_protected_name_protects_all_names_of_its_inode),
+		CASE(test_parent_folder_of_a_source_covers_it),
+		CASE(test_only_copies_in_the_given_folders_are_selected),
+		CASE(test_only_the_given_files_are_selected),
+		CASE(test_copy_in_the_trash_makes_no_other_redundant),
+		CASE(test_trash_is_ignored_if_a_name_is_outside_or_all_copies_are_inside),
+		CASE(test_one_copy_stays_if_all_are_selected),
+		CASE(test_protection_overrides_selection_and_keep_rules),
+		CASE(test_only_remaining_copy_has_that_reason),
+		CASE(test_between_sources_all_copies_in_the_source_of_the_kept_copy_stay),
 		CASE(test_between_sources_a_hard_link_counts_in_each_of_its_sources),
-		CASE(test_between_sources_nothing_of_one_source_goes),
-		CASE(test_number_of_redundant_inodes_is_counted),
+		CASE(test_between_sources_copies_in_one_source_only_stay),
+		CASE(test_redundant_inodes_are_counted),
 		CASE(test_paths_that_have_no_effect_are_found),
 	};
 

@@ -27,7 +27,7 @@ static int compare_keys(const void *left, const void *right)
 	return order != 0 ? order : (a->number < b->number ? -1 : a->number > b->number);
 }
 
-/* Keys of which many are equal, or begin like others; some are empty. */
+/* Keys, many of which are equal or prefixes of others; some are empty. */
 static void make_keys(void)
 {
 	uint32_t random = 1;
@@ -43,7 +43,7 @@ static void make_keys(void)
 	}
 }
 
-/* Sorts the keys in so much memory and compares with qsort(3). */
+/* Sorts the keys in this much memory and compares with qsort(3). */
 static void check_sorted(size_t memory_bytes)
 {
 	CLEANUP_SORTER struct sorter *sorter = NULL;
@@ -64,26 +64,26 @@ static void check_sorted(size_t memory_bytes)
 	assert_int_equal(sorter_next(sorter, &number), -ENOENT);
 }
 
-static void test_what_fits_in_memory_is_sorted_there(void **state)
+static void test_keys_that_fit_are_sorted_in_memory(void **state)
 {
 	(void)state;
 	check_sorted(1 << 20);
 }
 
-static void test_what_does_not_fit_is_merged_from_parts(void **state)
+static void test_keys_that_do_not_fit_are_merged_from_parts(void **state)
 {
 	(void)state;
 	check_sorted(20000);
 	check_sorted(1000);
 }
 
-static void test_parts_may_be_of_one_key(void **state)
+static void test_parts_of_one_key_are_merged(void **state)
 {
 	(void)state;
 	check_sorted(1);
 }
 
-static void test_nothing_is_sorted_to_nothing(void **state)
+static void test_empty_input_has_empty_output(void **state)
 {
 	CLEANUP_SORTER struct sorter *sorter = NULL;
 	uint64_t number;
@@ -116,7 +116,7 @@ static void test_keys_longer_than_all_memory_and_a_block_are_sorted(void **state
 	free(key);
 }
 
-static void test_folder_for_parts_that_is_not_there_is_an_error(void **state)
+static void test_missing_folder_for_parts_is_an_error(void **state)
 {
 	CLEANUP_SORTER struct sorter *sorter = NULL;
 
@@ -131,12 +131,12 @@ static void test_folder_for_parts_that_is_not_there_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_fits_in_memory_is_sorted_there),
-		cmocka_unit_test(test_what_does_not_fit_is_merged_from_parts),
-		cmocka_unit_test(test_parts_may_be_of_one_key),
-		cmocka_unit_test(test_nothing_is_sorted_to_nothing),
+		cmocka_unit_test(test_keys_that_fit_are_sorted_in_memory),
+		cmocka_unit_test(test_keys_that_do_not_fit_are_merged_from_parts),
+		cmocka_unit_test(test_parts_of_one_key_are_merged),
+		cmocka_unit_test(test_empty_input_has_empty_output),
 		cmocka_unit_test(test_keys_longer_than_all_memory_and_a_block_are_sorted),
-		cmocka_unit_test(test_folder_for_parts_that_is_not_there_is_an_error),
+		cmocka_unit_test(test_missing_folder_for_parts_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@ struct claim {
 	const char *path;
 };
 
-static void test_what_was_thrown_away_lies_in_a_trash(void **state)
+static void test_trashed_files_are_in_a_trash(void **state)
 {
 	static const struct claim claims[] = {
 		{"/home/me", ".local/share/Trash/files/a"},
@@ -28,7 +28,7 @@ static void test_what_was_thrown_away_lies_in_a_trash(void **state)
 		assert_true(is_in_trash(claims[i].source, claims[i].path));
 }
 
-static void test_other_files_lie_in_none_whatever_their_names(void **state)
+static void test_other_files_are_in_no_trash_whatever_their_names(void **state)
 {
 	static const struct claim claims[] = {
 		{"/home/me", "Trash"},
@@ -53,8 +53,8 @@ static void test_other_files_lie_in_none_whatever_their_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_was_thrown_away_lies_in_a_trash),
-		cmocka_unit_test(test_other_files_lie_in_none_whatever_their_names),
+		cmocka_unit_test(test_trashed_files_are_in_a_trash),
+		cmocka_unit_test(test_other_files_are_in_no_trash_whatever_their_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include "report/treemap.h"
 #include "unit_test.h"
 
-/* Of a pixel: nobody sees it. */
+/* Part of a pixel that is not visible. */
 #define NOTHING 1e-6
 
 static const struct treemap_box whole = {0, 0, 600, 400};
@@ -25,7 +25,8 @@ static bool lies_within(const struct treemap_box *box, const struct treemap_box 
 	       box->y + box->height <= area->y + area->height + NOTHING;
 }
 
-/* Each area is as its size says, all lie in the whole, and none over another: so they fill it. */
+/* Each area is proportional to its size, all boxes are in the whole, and none overlaps another.
+ * So they fill it. */
 static void check_boxes(const uint64_t *sizes, size_t count, const struct treemap_box *area)
 {
 	AUTO_FREE struct treemap_box *boxes = calloc(count, sizeof(*boxes));
@@ -54,7 +55,7 @@ static void check_box(const struct treemap_box *box, double x, double y, double 
 }
 
 /* Figure 4 of the paper: a rectangle of 6 x 4 for sizes of 6, 6, 4, 3, 2, 2 and 1. */
-static void test_example_of_the_paper_is_laid_out_as_there(void **state)
+static void test_example_of_the_paper_has_the_layout_of_the_paper(void **state)
 {
 	static const uint64_t sizes[] = {6, 6, 4, 3, 2, 2, 1};
 	struct treemap_box boxes[ARRAY_SIZE(sizes)];
@@ -80,7 +81,7 @@ static void test_single_box_is_the_whole(void **state)
 	check_box(&box, 0, 0, 600, 400);
 }
 
-static void test_boxes_fill_the_whole_and_lie_over_none(void **state)
+static void test_boxes_fill_the_whole_without_overlap(void **state)
 {
 	static const struct treemap_box shapes[] = {{0, 0, 600, 400},
 						    {7, 9, 400, 600},
@@ -98,7 +99,7 @@ static void test_boxes_fill_the_whole_and_lie_over_none(void **state)
 	}
 }
 
-static void test_sizes_that_differ_by_all_that_is_possible_have_boxes(void **state)
+static void test_extremely_different_sizes_have_boxes(void **state)
 {
 	static const uint64_t sizes[] = {UINT64_MAX, 1ULL << 40, 1ULL << 20, 2, 1, 1};
 	struct treemap_box boxes[ARRAY_SIZE(sizes)];
@@ -112,7 +113,7 @@ static void test_sizes_that_differ_by_all_that_is_possible_have_boxes(void **sta
 	}
 }
 
-static void test_boxes_of_equal_sizes_are_nearly_squares(void **state)
+static void test_boxes_of_equal_sizes_are_nearly_square(void **state)
 {
 	enum {
 		COUNT = 100
@@ -136,11 +137,11 @@ static void test_boxes_of_equal_sizes_are_nearly_squares(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_example_of_the_paper_is_laid_out_as_there),
+		cmocka_unit_test(test_example_of_the_paper_has_the_layout_of_the_paper),
 		cmocka_unit_test(test_single_box_is_the_whole),
-		cmocka_unit_test(test_boxes_fill_the_whole_and_lie_over_none),
-		cmocka_unit_test(test_sizes_that_differ_by_all_that_is_possible_have_boxes),
-		cmocka_unit_test(test_boxes_of_equal_sizes_are_nearly_squares),
+		cmocka_unit_test(test_boxes_fill_the_whole_without_overlap),
+		cmocka_unit_test(test_extremely_different_sizes_have_boxes),
+		cmocka_unit_test(test_boxes_of_equal_sizes_are_nearly_square),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 #include "catalog/fixture.h"
 #include "source/source.h"
 
-/* A folder with a and a/sub and b and z/a, beside an index that is empty yet. */
+/* A folder with a, a/sub, b and z/a beside an empty index. */
 struct play {
 	char folder[64];
 	struct fixture index;
@@ -55,7 +55,7 @@ static void write_file(const char *path, const char *text)
 
 /* ---- which trees --------------------------------------------------------------------- */
 
-/* Both lists of paths relative to the folder, ended by NULL. */
+/* Both lists hold paths relative to the folder and end with NULL. */
 static void assert_resolved(const struct play *p, const char *const *given,
 			    const char *const *expected)
 {
@@ -112,7 +112,7 @@ static void test_bind_mount_of_a_source_is_the_same_one(void **state)
 {
 	struct play *p = *state;
 
-	/* in a namespace of our own, so that it goes with this process */
+	/* in a mount namespace of this process, which ends with it */
 	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return;
 	assert_int_equal(mount("a", "b", NULL, MS_BIND, NULL), 0);
@@ -122,7 +122,7 @@ static void test_bind_mount_of_a_source_is_the_same_one(void **state)
 	assert_int_equal(umount("b"), 0);
 }
 
-static void test_what_is_no_directory_is_refused(void **state)
+static void test_path_that_is_no_directory_is_refused(void **state)
 {
 	static const struct {
 		const char *path;
@@ -144,7 +144,7 @@ static void test_what_is_no_directory_is_refused(void **state)
 
 /* ---- sources of an index ------------------------------------------------------------- */
 
-/* Up to three paths relative to the folder. */
+/* Opens up to three paths relative to the folder. */
 static int open_sources(struct play *p, const char *const *paths)
 {
 	char absolute[3][160], *list[4] = {NULL};
@@ -174,7 +174,7 @@ static void test_single_tree_has_no_name(void **state)
 	assert_string_equal(p->sources.list[0].tree, "");
 }
 
-static void test_index_belongs_to_its_sources(void **state)
+static void test_index_of_other_sources_is_refused(void **state)
 {
 	struct play *p = *state;
 	uint64_t root;
@@ -189,7 +189,7 @@ static void test_index_belongs_to_its_sources(void **state)
 	assert_int_equal(p->sources.list[1].root, root);
 }
 
-static void test_source_that_is_gone_may_be_missing_to_readers_only(void **state)
+static void test_missing_source_is_accepted_by_readers_only(void **state)
 {
 	struct bytes path CLEANUP_BYTES = {0};
 	struct play *p = *state;
@@ -224,7 +224,7 @@ static void test_path_below_the_root_directory_has_one_slash(void **state)
 
 /* ---- opening what the index knows ---------------------------------------------------- */
 
-/* "a/sub/file" in the index as it is on disk; its record. */
+/* Adds "a/sub/file" to the index as it is on disk; returns its record. */
 static struct file_record enter_file(struct play *p)
 {
 	struct attributes attributes;
@@ -243,7 +243,7 @@ static struct file_record enter_file(struct play *p)
 	return file_at(&p->index, id_at(&p->index, sub, "file"));
 }
 
-/* What opening gives; a descriptor is closed and becomes 0. */
+/* The result of the opening; a descriptor is closed and becomes 0. */
 static int try_open(const struct play *p, const struct file_record *file, int flags)
 {
 	struct catalog_reader *reader = fixture_read(&p->index);
@@ -255,7 +255,7 @@ static int try_open(const struct play *p, const struct file_record *file, int fl
 	return fd < 0 ? fd : 0;
 }
 
-static void test_file_is_opened_while_it_is_the_one_in_the_index(void **state)
+static void test_file_is_opened_only_if_it_is_the_one_in_the_index(void **state)
 {
 	struct play *p = *state;
 	struct file_record file = enter_file(p);
@@ -289,7 +289,7 @@ static void test_symlink_in_the_place_of_a_directory_is_not_followed(void **stat
 	catalog_read_end(reader);
 }
 
-static void test_file_of_a_source_that_is_gone_cannot_be_opened(void **state)
+static void test_file_of_a_missing_source_cannot_be_opened(void **state)
 {
 	struct play *p = *state;
 	struct file_record file = enter_file(p);
@@ -302,7 +302,7 @@ static void test_file_of_a_source_that_is_gone_cannot_be_opened(void **state)
 
 /* ---- attributes ---------------------------------------------------------------------- */
 
-static void test_attributes_are_those_of_stat_however_they_are_asked_for(void **state)
+static void test_attributes_are_those_of_stat_by_any_call(void **state)
 {
 	static const char *const names[] = {"file", "link", "a", "fifo"};
 	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -344,16 +344,16 @@ int main(void)
 		CASE(test_same_source_twice_is_one),
 		CASE(test_nested_sources_are_one_tree),
 		CASE(test_bind_mount_of_a_source_is_the_same_one),
-		CASE(test_what_is_no_directory_is_refused),
+		CASE(test_path_that_is_no_directory_is_refused),
 		CASE(test_trees_are_named_after_their_folders),
 		CASE(test_single_tree_has_no_name),
-		CASE(test_index_belongs_to_its_sources),
-		CASE(test_source_that_is_gone_may_be_missing_to_readers_only),
+		CASE(test_index_of_other_sources_is_refused),
+		CASE(test_missing_source_is_accepted_by_readers_only),
 		CASE(test_path_below_the_root_directory_has_one_slash),
-		CASE(test_file_is_opened_while_it_is_the_one_in_the_index),
+		CASE(test_file_is_opened_only_if_it_is_the_one_in_the_index),
 		CASE(test_symlink_in_the_place_of_a_directory_is_not_followed),
-		CASE(test_file_of_a_source_that_is_gone_cannot_be_opened),
-		CASE(test_attributes_are_those_of_stat_however_they_are_asked_for),
+		CASE(test_file_of_a_missing_source_cannot_be_opened),
+		CASE(test_attributes_are_those_of_stat_by_any_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@ static void note(struct event_set *set, uint64_t dir, const char *name, uint32_t
 	assert_int_equal(event_set_add(set, dir, name, length, events), 0);
 }
 
-/* Why the only entry is dirty. */
+/* The events of the only entry. */
 static uint32_t only_events(const struct event_set *set)
 {
 	const struct name_events **list AUTO_FREE = NULL;
@@ -25,7 +25,7 @@ static uint32_t only_events(const struct event_set *set)
 	return list[0]->events;
 }
 
-/* Why any of the entries is dirty. */
+/* The events of all entries. */
 static uint32_t whys(const struct event_set *set)
 {
 	const struct name_events **list AUTO_FREE = NULL;
@@ -45,7 +45,7 @@ static void assert_entry(const struct name_events *entry, uint64_t dir, const ch
 	assert_string_equal(entry->name, name);
 }
 
-static void test_nothing_is_listed_at_first(void **state)
+static void test_new_set_is_empty(void **state)
 {
 	struct event_set set CLEANUP(event_set_reset) = {0};
 	const struct name_events **list AUTO_FREE = NULL;
@@ -56,7 +56,7 @@ static void test_nothing_is_listed_at_first(void **state)
 	assert_int_equal(count, 0);
 }
 
-static void test_name_is_held_once_with_all_reasons(void **state)
+static void test_name_is_listed_once_with_all_events(void **state)
 {
 	struct event_set set CLEANUP(event_set_reset) = {0};
 
@@ -68,7 +68,7 @@ static void test_name_is_held_once_with_all_reasons(void **state)
 	assert_int_equal(only_events(&set), EVENT_NAME | EVENT_ATTRIBUTES);
 }
 
-static void test_write_after_close_takes_closed_back(void **state)
+static void test_write_after_a_close_clears_the_close(void **state)
 {
 	struct event_set set CLEANUP(event_set_reset) = {0};
 
@@ -84,7 +84,7 @@ static void test_write_after_close_takes_closed_back(void **state)
 	assert_int_equal(only_events(&set), EVENT_WRITTEN | EVENT_CLOSED | EVENT_ATTRIBUTES);
 }
 
-static void test_what_came_and_was_removed_or_replaced_is_lost(void **state)
+static void test_name_that_was_created_and_removed_or_replaced_is_marked(void **state)
 {
 	static const uint32_t came[] = {EVENT_CREATED, EVENT_MOVED_HERE, EVENT_MOVED_IN};
 	static const uint32_t ended[] = {EVENT_REMOVED, EVENT_CREATED, EVENT_MOVED_HERE,
@@ -109,7 +109,7 @@ static void test_what_came_and_was_removed_or_replaced_is_lost(void **state)
 	}
 }
 
-static void test_what_came_under_a_name_that_came_before_is_lost(void **state)
+static void test_name_created_in_an_earlier_set_and_moved_here_is_replaced(void **state)
 {
 	struct event_set earlier CLEANUP(event_set_reset) = {0};
 	struct event_set set CLEANUP(event_set_reset) = {0};
@@ -132,7 +132,7 @@ static void test_what_came_under_a_name_that_came_before_is_lost(void **state)
 	assert_int_equal(only_events(&set), EVENT_REMOVED | EVENT_MOVED_HERE | EVENT_REPLACED);
 }
 
-static void test_list_is_sorted_with_the_directory_before_its_names(void **state)
+static void test_list_has_each_directory_before_its_names(void **state)
 {
 	struct event_set set CLEANUP(event_set_reset) = {0};
 	const struct name_events **list AUTO_FREE = NULL;
@@ -173,7 +173,7 @@ static void test_names_of_any_bytes_and_length_are_kept(void **state)
 	assert_memory_equal(list[1]->name, name, 5000);
 }
 
-static void test_merging_is_like_noting_in_that_order(void **state)
+static void test_merged_sets_equal_the_events_in_that_order(void **state)
 {
 	struct event_set set CLEANUP(event_set_reset) = {0}, later CLEANUP(event_set_reset) = {0};
 	size_t bytes;
@@ -203,7 +203,7 @@ static void test_merging_is_like_noting_in_that_order(void **state)
 	assert_int_equal(set.count, 2);
 }
 
-static void test_many_names_are_kept_and_forgotten(void **state)
+static void test_many_names_are_added_and_reset(void **state)
 {
 	struct event_set set CLEANUP(event_set_reset) = {0};
 	const struct name_events **list AUTO_FREE = NULL;
@@ -231,15 +231,15 @@ static void test_many_names_are_kept_and_forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_listed_at_first),
-		cmocka_unit_test(test_name_is_held_once_with_all_reasons),
-		cmocka_unit_test(test_what_came_and_was_removed_or_replaced_is_lost),
-		cmocka_unit_test(test_what_came_under_a_name_that_came_before_is_lost),
-		cmocka_unit_test(test_write_after_close_takes_closed_back),
-		cmocka_unit_test(test_list_is_sorted_with_the_directory_before_its_names),
+		cmocka_unit_test(test_new_set_is_empty),
+		cmocka_unit_test(test_name_is_listed_once_with_all_events),
+		cmocka_unit_test(test_name_that_was_created_and_removed_or_replaced_is_marked),
+		cmocka_unit_test(test_name_created_in_an_earlier_set_and_moved_here_is_replaced),
+		cmocka_unit_test(test_write_after_a_close_clears_the_close),
+		cmocka_unit_test(test_list_has_each_directory_before_its_names),
 		cmocka_unit_test(test_names_of_any_bytes_and_length_are_kept),
-		cmocka_unit_test(test_merging_is_like_noting_in_that_order),
-		cmocka_unit_test(test_many_names_are_kept_and_forgotten),
+		cmocka_unit_test(test_merged_sets_equal_the_events_in_that_order),
+		cmocka_unit_test(test_many_names_are_added_and_reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

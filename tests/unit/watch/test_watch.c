@@ -21,7 +21,7 @@
 
 #define NAME_BYTES 255
 
-/* Each test has a folder of its own, a watch with two queues, and what was taken last. */
+/* The folder of a test, a watch with two queues, and the events that were taken last. */
 struct bench {
 	char folder[64];
 	int root;
@@ -30,8 +30,8 @@ struct bench {
 	const struct name_events **list;
 	size_t count;
 	sem_t woken;
-	atomic_bool holds_up; /* wake is to hold the drain thread up */
-	sem_t held_up; /* that it does */
+	atomic_bool holds_up; /* whether on_wake stops the drain thread */
+	sem_t held_up; /* posted when it has stopped */
 	sem_t may_go_on;
 };
 
@@ -97,7 +97,7 @@ static void take(struct bench *bench)
 	assert_int_equal(event_set_list(&bench->set, &bench->list, &bench->count), 0);
 }
 
-/* Why the name is dirty; 0: it is not. */
+/* The events of a name; 0: none. */
 static uint32_t events(const struct bench *bench, uint64_t dir, const char *name)
 {
 	for (size_t i = 0; i < bench->count; i++) {
@@ -132,7 +132,7 @@ static void wait_for(sem_t *semaphore)
 	assert_int_equal(sem_timedwait(semaphore, &limit), 0);
 }
 
-static void test_all_that_happens_to_a_name_is_told_at_once(void **state)
+static void test_all_events_of_a_name_are_taken_at_once(void **state)
 {
 	struct bench *bench = *state;
 	int fd = create(bench, "file");
@@ -166,8 +166,8 @@ static void test_all_that_happens_to_a_name_is_told_at_once(void **state)
 	assert_int_equal(bench->count, 0);
 }
 
-/* Who knows what was done to it there. */
-static void test_name_that_comes_from_elsewhere_is_told_as_such(void **state)
+/* Its changes in the other place are unknown. */
+static void test_name_that_was_moved_here_has_that_event(void **state)
 {
 	struct bench *bench = *state;
 
@@ -188,7 +188,7 @@ static void test_name_that_comes_from_elsewhere_is_told_as_such(void **state)
 	assert_false(bench->set.has_moved_out);
 }
 
-static void test_writes_are_known_before_they_are_taken(void **state)
+static void test_writes_are_known_before_the_events_are_taken(void **state)
 {
 	struct bench *bench = *state;
 	int fd = create(bench, "file");
@@ -206,14 +206,14 @@ static void test_writes_are_known_before_they_are_taken(void **state)
 	close(fd);
 }
 
-/* Else nobody would take what is read so. */
-static void test_what_is_read_to_know_of_writes_wakes_too(void **state)
+/* Otherwise nothing would take the events that were read. */
+static void test_query_for_writes_wakes_the_follower(void **state)
 {
 	struct bench *bench = *state;
 
 	atomic_store(&bench->holds_up, true);
 	close(create(bench, "a"));
-	wait_for(&bench->held_up); /* the drain thread reads nothing now */
+	wait_for(&bench->held_up); /* the drain thread is stopped */
 	take(bench);
 	wait_for(&bench->woken);
 	atomic_store(&bench->holds_up, false);
@@ -237,7 +237,7 @@ static void test_file_that_is_written_again_is_not_closed(void **state)
 	close(fd);
 }
 
-static void test_take_is_a_barrier_every_time(void **state)
+static void test_take_returns_all_earlier_events(void **state)
 {
 	struct bench *bench = *state;
 	char name[16];
@@ -288,7 +288,7 @@ static void test_deleted_directory_is_forgotten(void **state)
 	assert_true(events(bench, 2, "a") & EVENT_NAME);
 }
 
-static void test_directory_is_known_again_after_a_rename(void **state)
+static void test_renamed_directory_keeps_its_number(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t known = 0;
@@ -317,7 +317,7 @@ static void test_directory_is_known_again_after_a_rename(void **state)
 	close(fd);
 }
 
-static void test_number_stands_for_the_directory_that_got_it_last(void **state)
+static void test_number_belongs_to_the_directory_that_was_added_last(void **state)
 {
 	struct bench *bench = *state;
 
@@ -338,7 +338,7 @@ static void test_number_stands_for_the_directory_that_got_it_last(void **state)
 	assert_true(events(bench, 2, "c") & EVENT_NAME);
 }
 
-static void test_nothing_is_told_of_what_is_not_watched_any_more(void **state)
+static void test_unwatched_directory_has_no_events(void **state)
 {
 	struct bench *bench = *state;
 
@@ -384,14 +384,14 @@ static void test_wake_comes_once_until_something_was_taken(void **state)
 	close(create(bench, "c"));
 	wait_for(&bench->woken);
 	assert_int_equal(sem_getvalue(&bench->woken, &woken), 0);
-	assert_in_range(woken, 0, 1); /* one may come for what take was just reading */
+	assert_in_range(woken, 0, 1); /* a wake for the events that take was reading is possible */
 }
 
-/* Holds the drain thread up, so that nobody reads the kernel's queues. */
+/* Stops the drain thread, so that the kernel's queues are not read. */
 static void hold_up(struct bench *bench)
 {
 	atomic_store(&bench->holds_up, true);
-	take(bench); /* or it had told already that there is something */
+	take(bench); /* or it woke the follower earlier */
 	close(create(bench, "first"));
 	wait_for(&bench->held_up);
 }
@@ -406,7 +406,7 @@ static long kernel_limit(void)
 	return strtol(line, NULL, 10);
 }
 
-static void test_kernel_queue_that_overflows_costs_no_other_queue(void **state)
+static void test_overflow_of_a_kernel_queue_affects_no_other_queue(void **state)
 {
 	struct bench *bench = *state;
 	struct watch_figures figures;
@@ -434,7 +434,7 @@ static void test_kernel_queue_that_overflows_costs_no_other_queue(void **state)
 	assert_true(events(bench, 1, "b") & EVENT_NAME);
 }
 
-/* Names as long as can be, so that few are needed. */
+/* Names of the largest length, so that few are needed. */
 static void name_of(char name[NAME_BYTES + 1], long number)
 {
 	int digits = snprintf(name, NAME_BYTES + 1, "%ld", number);
@@ -443,7 +443,7 @@ static void name_of(char name[NAME_BYTES + 1], long number)
 	name[NAME_BYTES] = '\0';
 }
 
-/* Until the drain thread has read that many, so that the kernel's queue does not overflow. */
+/* Waits until the drain thread has read this many, so that the kernel's queue does not overflow. */
 static void wait_for_events(struct bench *bench, uint64_t events, struct watch_figures *figures)
 {
 	for (int i = 0; i < WAIT_SECONDS * 1000; i++) {
@@ -455,7 +455,7 @@ static void wait_for_events(struct bench *bench, uint64_t events, struct watch_f
 	fail_msg("only %lu events of %lu", figures->events, events);
 }
 
-static void test_memory_is_bounded_by_forgetting_the_largest_queue(void **state)
+static void test_full_memory_drops_the_largest_queue(void **state)
 {
 	struct bench *bench = *state;
 	const long enough = WATCH_PENDING_MAX / NAME_BYTES;
@@ -482,8 +482,8 @@ static void test_memory_is_bounded_by_forgetting_the_largest_queue(void **state)
 	assert_true(events(bench, 1, "a") & EVENT_NAME);
 }
 
-/* Some threads: each makes directories, watches them, makes a file in each, and removes some,
- * while others add the same directories under other numbers. */
+/* Each thread makes directories, watches them, makes a file in each and removes some. Others add
+ * the same directories under other numbers meanwhile. */
 #define MAKERS 4
 #define EACH 300
 
@@ -547,7 +547,7 @@ static void test_nothing_is_lost_while_many_threads_watch_and_take(void **state)
 	}
 	assert_int_equal(watch_take(bench->watch, &all), 0);
 	assert_int_equal(all.overflowed, 0);
-	/* each directory's name, the file in it, and of one that was deleted itself too */
+	/* the name of each directory, the file in it, and each deleted directory itself */
 	assert_int_equal(all.count, MAKERS * (2 * EACH + EACH / 3));
 	assert_int_equal(directories(bench), 1 + MAKERS * (EACH - EACH / 3));
 }
@@ -557,21 +557,21 @@ static void test_nothing_is_lost_while_many_threads_watch_and_take(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WATCHED(test_all_that_happens_to_a_name_is_told_at_once),
-		WATCHED(test_name_that_comes_from_elsewhere_is_told_as_such),
-		WATCHED(test_writes_are_known_before_they_are_taken),
-		WATCHED(test_what_is_read_to_know_of_writes_wakes_too),
+		WATCHED(test_all_events_of_a_name_are_taken_at_once),
+		WATCHED(test_name_that_was_moved_here_has_that_event),
+		WATCHED(test_writes_are_known_before_the_events_are_taken),
+		WATCHED(test_query_for_writes_wakes_the_follower),
 		WATCHED(test_file_that_is_written_again_is_not_closed),
-		WATCHED(test_take_is_a_barrier_every_time),
+		WATCHED(test_take_returns_all_earlier_events),
 		WATCHED(test_directory_itself_has_no_name),
 		WATCHED(test_deleted_directory_is_forgotten),
-		WATCHED(test_directory_is_known_again_after_a_rename),
-		WATCHED(test_number_stands_for_the_directory_that_got_it_last),
-		WATCHED(test_nothing_is_told_of_what_is_not_watched_any_more),
+		WATCHED(test_renamed_directory_keeps_its_number),
+		WATCHED(test_number_belongs_to_the_directory_that_was_added_last),
+		WATCHED(test_unwatched_directory_has_no_events),
 		WATCHED(test_only_directories_are_watched),
 		WATCHED(test_wake_comes_once_until_something_was_taken),
-		WATCHED(test_kernel_queue_that_overflows_costs_no_other_queue),
-		WATCHED(test_memory_is_bounded_by_forgetting_the_largest_queue),
+		WATCHED(test_overflow_of_a_kernel_queue_affects_no_other_queue),
+		WATCHED(test_full_memory_drops_the_largest_queue),
 		WATCHED(test_nothing_is_lost_while_many_threads_watch_and_take),
 	};
 

@@ -15,21 +15,21 @@ static void test_directory_that_moved_keeps_its_number(void **state)
 	sub = id_of(p, "one/sub");
 	file = id_of(p, "one/sub/file");
 	move(p, "one/sub", "other/sub");
-	look_at(p,
-		(struct recheck[]){
-			{.dir = id_of(p, "one"), .names = &name, .count = 1},
-			{.dir = id_of(p, "other"), .names = &name, .count = 1},
-		},
-		2);
+	recheck_dirs(p,
+		     (struct recheck[]){
+			     {.dir = id_of(p, "one"), .names = &name, .count = 1},
+			     {.dir = id_of(p, "other"), .names = &name, .count = 1},
+		     },
+		     2);
 	assert_int_equal(id_of(p, "one/sub"), 0);
 	assert_int_equal(id_of(p, "other/sub"), sub);
 	assert_int_equal(id_of(p, "other/sub/file"), file);
 	assert_int_equal(count_calls(p, CALL_IDENTIFY), 1);
-	assert_int_equal(count_calls(p, CALL_ENTER), 0); /* it is known what is in it */
-	assert_int_equal(count_calls(p, CALL_ADD_RECHECK), 0);
+	assert_int_equal(count_calls(p, CALL_ENTER), 0); /* its names are known */
+	assert_int_equal(count_calls(p, CALL_ALSO), 0);
 }
 
-static void test_directory_that_moved_is_taken_from_where_it_was(void **state)
+static void test_directory_that_moved_leaves_its_old_place(void **state)
 {
 	struct play *p = *state;
 	uint64_t id;
@@ -39,15 +39,15 @@ static void test_directory_that_moved_is_taken_from_where_it_was(void **state)
 	follow(p);
 	id = id_of(p, "a");
 	move(p, "a", "b");
-	look_at_name(p, root_of(p), "b", EVENT_MOVED_HERE);
+	recheck_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_int_equal(id_of(p, "b"), id);
 	assert_int_equal(id_of(p, "a"), 0);
-	look_at_name(p, root_of(p), "a", EVENT_MOVED_HERE); /* the other half of the event */
+	recheck_name(p, root_of(p), "a", EVENT_MOVED_HERE); /* the other half of the event */
 	assert_int_equal(id_of(p, "b"), id);
 	assert_true(id_of(p, "b/file") != 0);
 }
 
-static void test_two_directories_may_change_places(void **state)
+static void test_two_directories_that_swap_names_are_both_moved(void **state)
 {
 	struct play *p = *state;
 	const struct name_events *names[] = {named(p, "a", EVENT_MOVED_HERE),
@@ -63,13 +63,13 @@ static void test_two_directories_may_change_places(void **state)
 	move(p, "a", "c");
 	move(p, "b", "a");
 	move(p, "c", "b");
-	look_at(p, &(struct recheck){.dir = root_of(p), .names = names, .count = 2}, 1);
+	recheck_dirs(p, &(struct recheck){.dir = root_of(p), .names = names, .count = 2}, 1);
 	assert_int_equal(id_of(p, "a"), b);
 	assert_int_equal(id_of(p, "b"), a);
 	assert_true(id_of(p, "b/of a") != 0);
 }
 
-static void test_directory_that_moved_is_looked_at_anew_where_globs_hold_a_slash(void **state)
+static void test_directory_that_moved_is_walked_again_if_a_glob_has_a_slash(void **state)
 {
 	struct play *p = *state;
 	char glob[] = "/b/file", *globs[] = {glob, NULL};
@@ -81,9 +81,9 @@ static void test_directory_that_moved_is_looked_at_anew_where_globs_hold_a_slash
 	follow(p);
 	id = id_of(p, "a");
 	move(p, "a", "b");
-	look_at_name(p, root_of(p), "b", EVENT_MOVED_HERE);
-	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->id, id);
-	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->scope, RECHECK_TREE);
+	recheck_name(p, root_of(p), "b", EVENT_MOVED_HERE);
+	assert_int_equal(the_call(p, CALL_ALSO)->id, id);
+	assert_int_equal(the_call(p, CALL_ALSO)->scope, RECHECK_TREE);
 	recheck_dir(p, id, RECHECK_TREE);
 	assert_int_equal(id_of(p, "b"), id);
 	assert_int_equal(id_of(p, "b/file"), 0);
@@ -99,8 +99,8 @@ static void test_number_of_a_directory_that_the_index_lost_is_not_used_again(voi
 	follow(p);
 	id = id_of(p, "a");
 	move(p, "a", "b");
-	look_at_name(p, root_of(p), "a", EVENT_MOVED_HERE);
-	look_at_name(p, root_of(p), "b", EVENT_MOVED_HERE);
+	recheck_name(p, root_of(p), "a", EVENT_MOVED_HERE);
+	recheck_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_true(id_of(p, "b") != 0 && id_of(p, "b") != id);
 	assert_true(id_of(p, "b/file") != 0);
 	assert_true(was_entered(p, id_of(p, "b")));
@@ -110,9 +110,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_directory_that_moved_keeps_its_number),
-		CASE(test_directory_that_moved_is_taken_from_where_it_was),
-		CASE(test_two_directories_may_change_places),
-		CASE(test_directory_that_moved_is_looked_at_anew_where_globs_hold_a_slash),
+		CASE(test_directory_that_moved_leaves_its_old_place),
+		CASE(test_two_directories_that_swap_names_are_both_moved),
+		CASE(test_directory_that_moved_is_walked_again_if_a_glob_has_a_slash),
 		CASE(test_number_of_a_directory_that_the_index_lost_is_not_used_again),
 	};
 

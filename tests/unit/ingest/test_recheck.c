@@ -16,7 +16,7 @@ static void test_directory_is_entered_before_it_is_listed(void **state)
 	assert_int_equal(count_calls(p, CALL_ENTER), 2);
 	assert_true(id_of(p, "late") != 0);
 	assert_true(id_of(p, "dir/late") != 0);
-	/* with the times that it had after that */
+	/* with its times after that */
 	assert_int_equal(fstatat(p->t->fd, "dir", &st, 0), 0);
 	reader = fixture_read(&p->t->index);
 	assert_int_equal(catalog_get_dir(reader, id_of(p, "dir"), &dir), 0);
@@ -24,7 +24,7 @@ static void test_directory_is_entered_before_it_is_listed(void **state)
 	assert_int_equal(dir.attributes.mtime.tv_nsec, st.st_mtim.tv_nsec);
 }
 
-static void test_only_the_names_given_are_looked_at(void **state)
+static void test_only_the_given_names_are_rechecked(void **state)
 {
 	struct play *p = *state;
 
@@ -35,24 +35,23 @@ static void test_only_the_names_given_are_looked_at(void **state)
 	write_text(p->t, "new", "1");
 	write_text(p->t, "other", "1");
 	remove_path(p, "gone", 0);
-	look_at(p,
-		&(struct recheck){.dir = root_of(p),
-				  .names = (const struct name_events *[]){named(p, "changed",
-										EVENT_WRITTEN),
-									  named(p, "new",
-										EVENT_CREATED)},
-				  .count = 2},
-		1);
+	recheck_dirs(p,
+		     &(struct recheck){.dir = root_of(p),
+				       .names = (const struct name_events
+							 *[]){named(p, "changed", EVENT_WRITTEN),
+							      named(p, "new", EVENT_CREATED)},
+				       .count = 2},
+		     1);
 	assert_int_equal(file_at(&p->t->index, id_of(p, "changed")).attributes.size, 6);
 	assert_true(id_of(p, "new") != 0);
 	assert_int_equal(id_of(p, "other"), 0);
 	assert_true(id_of(p, "gone") != 0);
-	assert_int_equal(p->count, 0); /* and the directory is watched already */
-	look_at_name(p, root_of(p), "gone", EVENT_REMOVED);
+	assert_int_equal(p->count, 0); /* the directory is watched already */
+	recheck_name(p, root_of(p), "gone", EVENT_REMOVED);
 	assert_int_equal(id_of(p, "gone"), 0);
 }
 
-static void test_new_directory_is_looked_at_with_all_below_it(void **state)
+static void test_new_directory_is_walked(void **state)
 {
 	struct play *p = *state;
 
@@ -61,7 +60,7 @@ static void test_new_directory_is_looked_at_with_all_below_it(void **state)
 	make_dir(p->t, "a/b");
 	make_dir(p->t, "a/b/c");
 	write_text(p->t, "a/b/c/file", "1");
-	look_at_name(p, root_of(p), "a", 0);
+	recheck_name(p, root_of(p), "a", 0);
 	assert_true(id_of(p, "a/b/c/file") != 0);
 	assert_int_equal(the_call(p, CALL_IDENTIFY)->id, id_of(p, "a"));
 	assert_int_equal(count_calls(p, CALL_ENTER), 3);
@@ -69,7 +68,7 @@ static void test_new_directory_is_looked_at_with_all_below_it(void **state)
 	assert_true(was_entered(p, id_of(p, "a/b/c")));
 }
 
-static void test_listing_sees_all_names_and_below_only_new_directories(void **state)
+static void test_listing_updates_all_names_and_walks_only_new_directories(void **state)
 {
 	struct play *p = *state;
 
@@ -90,7 +89,7 @@ static void test_listing_sees_all_names_and_below_only_new_directories(void **st
 	assert_false(was_entered(p, id_of(p, "old")));
 }
 
-static void test_deep_look_sees_all_below_one_directory(void **state)
+static void test_tree_recheck_walks_one_directory(void **state)
 {
 	struct play *p = *state;
 
@@ -105,7 +104,7 @@ static void test_deep_look_sees_all_below_one_directory(void **state)
 	assert_int_equal(count_calls(p, CALL_ENTER), 2);
 }
 
-static void test_directory_that_the_index_does_not_have_is_passed_over(void **state)
+static void test_directory_that_is_not_in_the_index_is_skipped(void **state)
 {
 	struct play *p = *state;
 
@@ -114,7 +113,7 @@ static void test_directory_that_the_index_does_not_have_is_passed_over(void **st
 	assert_int_equal(p->count, 0);
 }
 
-static void test_file_removed_keeps_its_content_until_the_purge(void **state)
+static void test_removed_file_keeps_its_content_until_the_purge(void **state)
 {
 	struct play *p = *state;
 	struct catalog_reader *reader;
@@ -127,13 +126,13 @@ static void test_file_removed_keeps_its_content_until_the_purge(void **state)
 	compare(p);
 	id = id_of(p, "b");
 	move(p, "b", "c");
-	look_at_name(p, root_of(p), "b", EVENT_MOVED_HERE);
+	recheck_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_int_equal(totals_of(&p->t->index).groups, 0);
-	look_at_name(p, root_of(p), "c", EVENT_MOVED_HERE);
+	recheck_name(p, root_of(p), "c", EVENT_MOVED_HERE);
 	assert_int_equal(id_of(p, "c"), id);
 	assert_true(are_grouped(p->t, "a", "c"));
 	remove_path(p, "c", 0);
-	look_at_name(p, root_of(p), "c", 0);
+	recheck_name(p, root_of(p), "c", 0);
 	assert_int_equal(ingest_purge(p->t->index.catalog), 0);
 	reader = fixture_read(&p->t->index);
 	assert_int_equal(catalog_get_file(reader, id, &file), -ENOENT);
@@ -143,7 +142,7 @@ static void test_file_removed_keeps_its_content_until_the_purge(void **state)
 
 /* ---- what has to be looked at again -------------------------------------------------- */
 
-static void test_directory_that_is_gone_is_looked_at_again(void **state)
+static void test_missing_directory_is_rechecked_later(void **state)
 {
 	struct play *p = *state;
 	const struct name_events *names[] = {named(p, "x", EVENT_NAME), named(p, "y", EVENT_NAME)};
@@ -154,14 +153,14 @@ static void test_directory_that_is_gone_is_looked_at_again(void **state)
 	follow(p);
 	id = id_of(p, "a");
 	move(p, "a", "b");
-	look_at(p, &(struct recheck){.dir = id, .names = names, .count = 2}, 1);
-	assert_int_equal(the_call(p, CALL_RETRY)->id, id);
-	assert_int_equal(the_call(p, CALL_RETRY)->scope, RECHECK_NAMES);
-	assert_int_equal(the_call(p, CALL_RETRY)->names, 2);
-	assert_true(id_of(p, "a/x") != 0); /* nothing is concluded from that */
+	recheck_dirs(p, &(struct recheck){.dir = id, .names = names, .count = 2}, 1);
+	assert_int_equal(the_call(p, CALL_AGAIN)->id, id);
+	assert_int_equal(the_call(p, CALL_AGAIN)->scope, RECHECK_NAMES);
+	assert_int_equal(the_call(p, CALL_AGAIN)->names, 2);
+	assert_true(id_of(p, "a/x") != 0); /* the index stays unchanged */
 }
 
-static void test_directory_in_whose_place_another_stands_is_looked_at_again(void **state)
+static void test_replaced_directory_is_rechecked_later(void **state)
 {
 	struct play *p = *state;
 	uint64_t id;
@@ -181,48 +180,49 @@ static void test_directory_in_whose_place_another_stands_is_looked_at_again(void
 	assert_int_equal(id_of(p, "a/y"), 0);
 }
 
-static void test_what_came_or_was_written_to_and_is_gone_is_told(void **state)
+static void test_event_of_a_missing_name_requires_a_walk(void **state)
 {
-	static const uint32_t telling[] = {EVENT_CREATED, EVENT_WRITTEN, EVENT_ATTRIBUTES,
-					   EVENT_REMOVED};
+	static const uint32_t events[] = {EVENT_CREATED, EVENT_WRITTEN, EVENT_ATTRIBUTES,
+					  EVENT_REMOVED};
 	struct play *p = *state;
 
 	write_text(p->t, "there", "1");
 	follow(p);
-	for (size_t i = 0; i < ARRAY_SIZE(telling); i++) {
-		look_at_name(p, root_of(p), "brief", telling[i]);
-		assert_int_equal(the_call(p, CALL_MISSED)->id, 0);
-		look_at_name(p, root_of(p), "there", telling[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		recheck_name(p, root_of(p), "brief", events[i]);
+		assert_int_equal(the_call(p, CALL_NEEDS_WALK)->id, 0);
+		recheck_name(p, root_of(p), "there", events[i]);
 		assert_int_equal(p->count, 0);
 	}
-	look_at_name(p, root_of(p), "brief", EVENT_MOVED_HERE);
+	recheck_name(p, root_of(p), "brief", EVENT_MOVED_HERE);
 	assert_int_equal(p->count, 0);
-	look_at_name(p, root_of(p), "there", EVENT_REPLACED);
-	assert_int_equal(the_call(p, CALL_MISSED)->id, 0);
+	recheck_name(p, root_of(p), "there", EVENT_REPLACED);
+	assert_int_equal(the_call(p, CALL_NEEDS_WALK)->id, 0);
 	write_text(p->t, "new", "1");
-	look_at_name(p, root_of(p), "new", EVENT_CREATED);
+	recheck_name(p, root_of(p), "new", EVENT_CREATED);
 	assert_int_equal(p->count, 0);
 	remove_path(p, "new", 0);
-	look_at_name(p, root_of(p), "new", EVENT_REMOVED); /* the index had it, and lost it */
-	assert_int_equal(count_calls(p, CALL_MISSED), 0);
+	recheck_name(p, root_of(p), "new",
+		     EVENT_REMOVED); /* the recheck removes it from the index */
+	assert_int_equal(count_calls(p, CALL_NEEDS_WALK), 0);
 }
 
-/* Somebody may have made a hard link in it, written to that, and removed it. */
-static void test_new_directory_that_changed_unwatched_is_told(void **state)
+/* A process can have made a hard link in it, written to that, and removed it. */
+static void test_new_directory_that_changed_unwatched_requires_a_walk(void **state)
 {
 	struct play *p = *state;
 
 	follow(p);
 	make_dir(p->t, "old");
-	look_at_name(p, root_of(p), "old", EVENT_CREATED);
-	assert_int_equal(count_calls(p, CALL_MISSED), 0);
+	recheck_name(p, root_of(p), "old", EVENT_CREATED);
+	assert_int_equal(count_calls(p, CALL_NEEDS_WALK), 0);
 	p->hooks.since_ns = 0;
 	make_dir(p->t, "new");
 	write_text(p->t, "new/a", "1");
-	look_at_name(p, root_of(p), "new", EVENT_CREATED);
-	assert_int_equal(the_call(p, CALL_MISSED)->id, 0);
+	recheck_name(p, root_of(p), "new", EVENT_CREATED);
+	assert_int_equal(the_call(p, CALL_NEEDS_WALK)->id, 0);
 	recheck_dir(p, id_of(p, "new"), RECHECK_LISTING);
-	assert_int_equal(count_calls(p, CALL_MISSED), 0);
+	assert_int_equal(count_calls(p, CALL_NEEDS_WALK), 0);
 }
 
 static void test_directory_whose_attributes_changed_is_listed_later(void **state)
@@ -232,15 +232,15 @@ static void test_directory_whose_attributes_changed_is_listed_later(void **state
 	make_dir(p->t, "a");
 	follow(p);
 	assert_int_equal(fchmodat(p->t->fd, "a", 0700, 0), 0);
-	look_at_name(p, root_of(p), "a", EVENT_ATTRIBUTES);
-	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->id, id_of(p, "a"));
-	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->scope, RECHECK_LISTING);
+	recheck_name(p, root_of(p), "a", EVENT_ATTRIBUTES);
+	assert_int_equal(the_call(p, CALL_ALSO)->id, id_of(p, "a"));
+	assert_int_equal(the_call(p, CALL_ALSO)->scope, RECHECK_LISTING);
 	assert_int_equal(count_calls(p, CALL_ENTER), 0);
 }
 
 /* ---- what stays known of a content --------------------------------------------------- */
 
-static void test_content_stays_known_when_only_names_came_or_went(void **state)
+static void test_content_stays_known_if_only_names_changed(void **state)
 {
 	struct play *p = *state;
 
@@ -250,14 +250,14 @@ static void test_content_stays_known_when_only_names_came_or_went(void **state)
 	compare(p);
 	assert_true(are_grouped(p->t, "a", "b"));
 	assert_int_equal(linkat(p->t->fd, "b", p->t->fd, "link", 0), 0);
-	look_at_name(p, root_of(p), "link", EVENT_CREATED);
+	recheck_name(p, root_of(p), "link", EVENT_CREATED);
 	assert_true(are_grouped(p->t, "a", "link"));
 	assert_int_equal(fchmodat(p->t->fd, "b", 0600, 0), 0);
-	look_at_name(p, root_of(p), "b", EVENT_ATTRIBUTES);
+	recheck_name(p, root_of(p), "b", EVENT_ATTRIBUTES);
 	assert_int_equal(group_of_path(p->t, "b"), 0);
 }
 
-static void test_content_is_not_known_where_something_may_have_been_written_to(void **state)
+static void test_content_is_unknown_after_an_untrusted_rename(void **state)
 {
 	struct play *p = *state;
 
@@ -267,7 +267,7 @@ static void test_content_is_not_known_where_something_may_have_been_written_to(v
 	compare(p);
 	assert_int_equal(linkat(p->t->fd, "b", p->t->fd, "link", 0), 0);
 	p->trust = RENAME_UNTRUSTED;
-	look_at_name(p, root_of(p), "link", EVENT_CREATED);
+	recheck_name(p, root_of(p), "link", EVENT_CREATED);
 	assert_int_equal(group_of_path(p->t, "b"), 0);
 	audit_index(p->t->index.catalog);
 }
@@ -276,19 +276,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_directory_is_entered_before_it_is_listed),
-		CASE(test_only_the_names_given_are_looked_at),
-		CASE(test_new_directory_is_looked_at_with_all_below_it),
-		CASE(test_listing_sees_all_names_and_below_only_new_directories),
-		CASE(test_deep_look_sees_all_below_one_directory),
-		CASE(test_directory_that_the_index_does_not_have_is_passed_over),
-		CASE(test_file_removed_keeps_its_content_until_the_purge),
-		CASE(test_directory_that_is_gone_is_looked_at_again),
-		CASE(test_directory_in_whose_place_another_stands_is_looked_at_again),
-		CASE(test_what_came_or_was_written_to_and_is_gone_is_told),
-		CASE(test_new_directory_that_changed_unwatched_is_told),
+		CASE(test_only_the_given_names_are_rechecked),
+		CASE(test_new_directory_is_walked),
+		CASE(test_listing_updates_all_names_and_walks_only_new_directories),
+		CASE(test_tree_recheck_walks_one_directory),
+		CASE(test_directory_that_is_not_in_the_index_is_skipped),
+		CASE(test_removed_file_keeps_its_content_until_the_purge),
+		CASE(test_missing_directory_is_rechecked_later),
+		CASE(test_replaced_directory_is_rechecked_later),
+		CASE(test_event_of_a_missing_name_requires_a_walk),
+		CASE(test_new_directory_that_changed_unwatched_requires_a_walk),
 		CASE(test_directory_whose_attributes_changed_is_listed_later),
-		CASE(test_content_is_not_known_where_something_may_have_been_written_to),
-		CASE(test_content_stays_known_when_only_names_came_or_went),
+		CASE(test_content_is_unknown_after_an_untrusted_rename),
+		CASE(test_content_stays_known_if_only_names_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
