@@ -5,25 +5,6 @@
 
 /* ---- adding -------------------------------------------------------------------------- */
 
-static void test_names_of_every_kind_are_found(void **state)
-{
-	struct fixture *f = *state;
-	struct attributes link = file_of(11, 5, 0);
-	uint64_t dir = add_dir(f, f->roots[0], "dir");
-
-	link.mode = S_IFLNK | 0777;
-	add_file(f, dir, "file", file_of(10, 100, 0));
-	add_file(f, dir, "link", link);
-	add_unknown(f, dir, "hidden", EACCES);
-	fixture_commit(f);
-	assert_int_equal(id_at(f, f->roots[0], "dir"), dir);
-	assert_int_equal(file_at(f, id_at(f, dir, "file")).attributes.size, 100);
-	assert_true(S_ISLNK(file_at(f, id_at(f, dir, "link")).attributes.mode));
-	assert_int_equal(id_at(f, dir, "hidden"), EACCES);
-	assert_int_equal(id_at(f, dir, "none"), 0);
-	audit_index(f->catalog);
-}
-
 static void test_odd_names_are_kept_byte_by_byte(void **state)
 {
 	struct fixture *f = *state;
@@ -118,71 +99,6 @@ static void test_more_names_of_equal_hash_than_there_is_room_for_change_nothing(
 	assert_colliding_are_found(f, 0, 0);
 }
 
-/* ---- hard links ---------------------------------------------------------------------- */
-
-static void test_names_of_one_inode_in_one_batch_are_one_file(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t dir = add_dir(f, f->roots[0], "dir"), id;
-
-	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
-	add_file(f, dir, "b", file_of(10, 100, 0));
-	add_file(f, f->roots[1], "c", file_of(10, 100, 0));
-	fixture_commit(f);
-	id = id_at(f, f->roots[0], "a");
-	assert_int_equal(id_at(f, dir, "b"), id);
-	assert_int_equal(id_at(f, f->roots[1], "c"), id);
-	assert_int_equal(file_at(f, id).names, 3);
-	assert_int_equal(totals_of(f).files, 1);
-	assert_int_equal(totals_of(f).bytes.low, 100);
-	audit_index(f->catalog);
-}
-
-static void test_names_of_one_inode_in_several_batches_are_one_file(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t id;
-
-	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
-	fixture_commit(f);
-	id = id_at(f, f->roots[0], "a");
-	add_file(f, f->roots[0], "b", file_of(10, 100, 0));
-	add_file(f, f->roots[0], "c", file_of(10, 100, 0));
-	fixture_commit(f);
-	assert_int_equal(id_at(f, f->roots[0], "b"), id);
-	assert_int_equal(id_at(f, f->roots[0], "c"), id);
-	audit_index(f->catalog);
-	remove_name(f, f->roots[0], "a"); /* the first one */
-	fixture_commit(f);
-	audit_index(f->catalog);
-	assert_int_equal(file_at(f, id).names, 2);
-	remove_name(f, f->roots[0], "c");
-	remove_name(f, f->roots[0], "b");
-	add_file(f, f->roots[0], "d", file_of(10, 100, 0));
-	fixture_commit(f);
-	assert_int_equal(id_at(f, f->roots[0], "d"), id);
-	assert_int_equal(file_at(f, id).names, 1);
-	audit_index(f->catalog);
-}
-
-/* A file that grows while its two names are being listed. */
-static void test_inode_seen_with_two_sizes_in_one_batch_is_listed_under_one(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t id;
-
-	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
-	add_file(f, f->roots[0], "other", file_of(11, 150, 0));
-	add_file(f, f->roots[1], "b", file_of(10, 200, 1));
-	fixture_commit(f);
-	id = id_at(f, f->roots[0], "a");
-	assert_int_equal(id_at(f, f->roots[1], "b"), id);
-	audit_index(f->catalog);
-	update_file(f, id, file_of(10, 300, 2));
-	fixture_commit(f);
-	audit_index(f->catalog);
-}
-
 /* ---- inode numbers that are used again ----------------------------------------------- */
 
 static struct attributes born_later(struct attributes attributes)
@@ -214,31 +130,6 @@ static void test_inode_number_used_again_is_another_file(void **state)
 	audit_index(f->catalog);
 }
 
-/* The walk lists a file, which is removed; its number goes to a new one, which the walk lists
- * too, before the first one is in the index. */
-static void test_inode_number_used_again_within_one_batch_is_another_file(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t old, new;
-
-	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
-	add_file(f, f->roots[0], "b", born_later(file_of(10, 100, 0)));
-	add_file(f, f->roots[1], "a", file_of(10, 100, 0));
-	add_file(f, f->roots[1], "b", born_later(file_of(10, 100, 0)));
-	fixture_commit(f);
-	old = id_at(f, f->roots[0], "a");
-	new = id_at(f, f->roots[0], "b");
-	assert_int_not_equal(old, new);
-	assert_int_equal(id_at(f, f->roots[1], "a"), old);
-	assert_int_equal(id_at(f, f->roots[1], "b"), new);
-	audit_index(f->catalog);
-	remove_name(f, f->roots[0], "a");
-	remove_name(f, f->roots[1], "a");
-	fixture_commit(f);
-	assert_false(purge_orphans(f, 10));
-	audit_index(f->catalog);
-}
-
 /* ---- removing ------------------------------------------------------------------------ */
 
 static void test_removed_name_can_be_added_in_the_same_batch(void **state)
@@ -255,47 +146,6 @@ static void test_removed_name_can_be_added_in_the_same_batch(void **state)
 	fixture_commit(f);
 	assert_int_equal(id_at(f, f->roots[0], "b"), id);
 	assert_int_equal(file_at(f, id_at(f, f->roots[0], "a")).attributes.size, 50);
-	audit_index(f->catalog);
-}
-
-static void test_directory_goes_with_all_that_is_below_it(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t top = add_dir(f, f->roots[0], "top"), dir = top;
-	char name[16];
-
-	for (int i = 0; i < 20; i++) {
-		(void)snprintf(name, sizeof(name), "%d", i);
-		add_file(f, dir, "same", file_of(10, 100, 0));
-		add_file(f, dir, "file", file_of(20 + (uint64_t)i, 10, 0));
-		add_dir(f, dir, "empty");
-		fixture_commit(f);
-		dir = add_dir(f, dir, "deeper");
-	}
-	add_file(f, f->roots[0], "stays", file_of(10, 100, 0));
-	fixture_commit(f);
-	audit_index(f->catalog);
-	remove_name(f, f->roots[0], "top");
-	fixture_commit(f);
-	audit_index(f->catalog);
-	assert_int_equal(totals_of(f).directories, 2);
-	assert_int_equal(totals_of(f).files, 1);
-	assert_int_equal(file_at(f, id_at(f, f->roots[0], "stays")).names, 1);
-	assert_false(purge_orphans(f, 1000));
-	audit_index(f->catalog);
-}
-
-static void test_removal_of_a_name_that_went_with_its_directory_is_no_failure(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t dir = add_dir(f, f->roots[0], "dir");
-
-	add_file(f, dir, "file", file_of(10, 100, 0));
-	fixture_commit(f);
-	remove_name(f, f->roots[0], "dir");
-	remove_name(f, dir, "file");
-	fixture_commit(f);
-	assert_int_equal(totals_of(f).names, 0);
 	audit_index(f->catalog);
 }
 
@@ -337,59 +187,6 @@ static void update_dir(struct fixture *f, uint64_t dir, uint32_t flags, int erro
 	change->error = error;
 	change->attributes = dir_of(4711);
 	fixture_commit(f);
-}
-
-static int error_of(const struct fixture *f, enum error_kind kind, uint64_t id)
-{
-	struct catalog_reader *reader = fixture_read(f);
-	int error = -1;
-
-	assert_int_equal(catalog_get_error(reader, kind, id, &error), 0);
-	catalog_read_end(reader);
-	return error;
-}
-
-static void test_updated_directory_keeps_its_name_and_place(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t dir = add_dir(f, f->roots[1], "dir");
-	struct catalog_reader *reader;
-	struct dir_record record;
-
-	fixture_commit(f);
-	update_dir(f, dir, DIR_NOT_SEARCHED, EIO);
-	reader = fixture_read(f);
-	assert_int_equal(catalog_get_dir(reader, dir, &record), 0);
-	assert_int_equal(record.parent, f->roots[1]);
-	assert_int_equal(record.name.length, 3);
-	assert_memory_equal(record.name.bytes, "dir", 3);
-	assert_int_equal(record.attributes.inode, 4711);
-	assert_int_equal(record.flags, DIR_NOT_SEARCHED);
-	assert_int_equal(record.error, EIO);
-	catalog_read_end(reader);
-	audit_index(f->catalog);
-}
-
-static void test_error_of_a_directory_is_noted_until_it_is_gone(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t dir = add_dir(f, f->roots[0], "dir");
-
-	f->changes[0].error = EACCES;
-	fixture_commit(f);
-	assert_int_equal(error_of(f, ERROR_DIR, dir), EACCES);
-	update_dir(f, dir, 0, EIO);
-	assert_int_equal(error_of(f, ERROR_DIR, dir), EIO);
-	assert_int_equal(totals_of(f).errors, 1);
-	update_dir(f, dir, 0, 0);
-	assert_int_equal(error_of(f, ERROR_DIR, dir), 0);
-	assert_int_equal(totals_of(f).errors, 0);
-	update_dir(f, dir, DIR_NOT_SEARCHED, 0);
-	assert_int_equal(error_of(f, ERROR_DIR, dir), EACCES);
-	remove_name(f, f->roots[0], "dir");
-	fixture_commit(f);
-	assert_int_equal(error_of(f, ERROR_DIR, dir), 0);
-	audit_index(f->catalog);
 }
 
 static void test_update_of_what_is_gone_changes_nothing(void **state)
@@ -448,21 +245,12 @@ static void test_empty_batch_is_no_new_generation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_names_of_every_kind_are_found),
 		CASE(test_odd_names_are_kept_byte_by_byte),
 		CASE(test_names_of_equal_hash_are_told_apart),
 		CASE(test_more_names_of_equal_hash_than_there_is_room_for_change_nothing),
-		CASE(test_names_of_one_inode_in_one_batch_are_one_file),
-		CASE(test_names_of_one_inode_in_several_batches_are_one_file),
-		CASE(test_inode_seen_with_two_sizes_in_one_batch_is_listed_under_one),
 		CASE(test_inode_number_used_again_is_another_file),
-		CASE(test_inode_number_used_again_within_one_batch_is_another_file),
 		CASE(test_removed_name_can_be_added_in_the_same_batch),
-		CASE(test_directory_goes_with_all_that_is_below_it),
-		CASE(test_removal_of_a_name_that_went_with_its_directory_is_no_failure),
 		CASE(test_tree_deeper_than_any_stack_is_removed),
-		CASE(test_updated_directory_keeps_its_name_and_place),
-		CASE(test_error_of_a_directory_is_noted_until_it_is_gone),
 		CASE(test_update_of_what_is_gone_changes_nothing),
 		CASE(test_failed_batch_leaves_everything_as_it_was),
 		CASE(test_empty_batch_is_no_new_generation),

@@ -2,8 +2,6 @@
 #include "catalog/audit.h"
 #include "catalog/meta.h"
 
-static const struct hash128 hash = {1, 2};
-
 /* Adds files of this size in a group and returns it. */
 static uint64_t add_copies(struct fixture *f, uint64_t size, uint64_t *ids, size_t count)
 {
@@ -165,26 +163,6 @@ static void test_content_read_from_another_state_of_the_file_is_refused(void **s
 	audit_index(f->catalog);
 }
 
-static void test_content_read_again_replaces_what_was_known(void **state)
-{
-	struct fixture *f = *state;
-	struct content_change change = {.prefix = 6};
-	struct attributes attributes = file_of(10, 100, 0);
-	uint64_t id, group;
-
-	add_file(f, f->roots[0], "a", attributes);
-	fixture_commit(f);
-	id = id_at(f, f->roots[0], "a");
-	group = add_group(f, hash, &id, 1);
-	change.file = id;
-	change.digest = digest_of(f, id);
-	assert_int_equal(set_content_change(f, &change), 0);
-	assert_int_equal(content_of(f, id).prefix, 6);
-	assert_int_equal(content_of(f, id).group, 0);
-	assert_int_equal(group_at(f, group).id, 0);
-	audit_index(f->catalog);
-}
-
 /* ---- errors -------------------------------------------------------------------------- */
 
 static void test_errors_are_counted_once_and_listed(void **state)
@@ -272,7 +250,6 @@ int main(void)
 		CASE(test_group_that_waited_for_its_files_obeys_a_larger_minimum),
 		CASE(test_pending_are_the_unread_whose_size_is_not_theirs_alone),
 		CASE(test_content_read_from_another_state_of_the_file_is_refused),
-		CASE(test_content_read_again_replaces_what_was_known),
 		CASE(test_errors_are_counted_once_and_listed),
 		CASE(test_source_path_of_any_length_comes_back),
 	};

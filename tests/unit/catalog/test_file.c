@@ -14,83 +14,6 @@ static void add_files(struct fixture *f, uint64_t *ids, size_t count)
 	}
 }
 
-static void test_file_that_lost_its_last_name_keeps_its_content_if_it_comes_back(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[2], group;
-
-	add_files(f, ids, 2);
-	group = add_group(f, hash, ids, 2);
-	remove_and_commit(f, f->roots[0], "1");
-	audit_index(f->catalog);
-	assert_int_equal(group_at(f, group).inodes, 1);
-	assert_int_equal(totals_of(f).groups, 0);
-	new_file(f, f->roots[0], "back", file_of(11, 100, 0));
-	assert_int_equal(id_at(f, f->roots[0], "back"), ids[1]);
-	assert_int_equal(content_of(f, ids[1]).group, group);
-	assert_int_equal(group_at(f, group).inodes, 2);
-	assert_int_equal(totals_of(f).groups, 1);
-	audit_index(f->catalog);
-}
-
-static void test_group_whose_files_all_lost_their_names_waits_for_them(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[2], group;
-
-	add_files(f, ids, 2);
-	group = add_group(f, hash, ids, 2);
-	remove_name(f, f->roots[0], "0");
-	remove_name(f, f->roots[0], "1");
-	fixture_commit(f);
-	assert_int_equal(group_at(f, group).id, group);
-	audit_index(f->catalog);
-	new_file(f, f->roots[0], "x", file_of(10, 100, 0));
-	new_file(f, f->roots[0], "y", file_of(11, 100, 0));
-	assert_int_equal(group_at(f, group).inodes, 2);
-	audit_index(f->catalog);
-}
-
-static void test_file_that_comes_back_changed_is_not_known_any_more(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[3], group;
-
-	add_files(f, ids, 3);
-	group = add_group(f, hash, ids, 3);
-	remove_and_commit(f, f->roots[0], "2");
-	new_file(f, f->roots[0], "2", file_of(12, 100, 1));
-	assert_int_equal(id_at(f, f->roots[0], "2"), ids[2]);
-	assert_int_equal(content_of(f, ids[2]).prefix, 0);
-	assert_int_equal(group_at(f, group).inodes, 2);
-	remove_and_commit(f, f->roots[0], "1");
-	new_file(f, f->roots[0], "1", file_of(11, 555, 1));
-	assert_int_equal(content_of(f, ids[1]).prefix, 0);
-	assert_int_equal(group_at(f, group).inodes, 1);
-	audit_index(f->catalog);
-}
-
-static void test_purged_file_takes_its_group_along_when_it_is_the_last(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[2], group;
-
-	add_files(f, ids, 2);
-	group = add_group(f, hash, ids, 2);
-	remove_and_commit(f, f->roots[0], "0");
-	assert_false(purge_orphans(f, 10));
-	assert_int_equal(group_at(f, group).inodes, 1);
-	audit_index(f->catalog);
-	remove_and_commit(f, f->roots[0], "1");
-	assert_false(purge_orphans(f, 10));
-	assert_int_equal(group_at(f, group).id, 0);
-	assert_int_equal(totals_of(f).files, 0);
-	audit_index(f->catalog);
-	new_file(f, f->roots[0], "again", file_of(10, 100, 0));
-	assert_true(id_at(f, f->roots[0], "again") > group);
-	audit_index(f->catalog);
-}
-
 /* The group is gone that an orphan was in: what it held is compared anew. */
 static void test_file_that_comes_back_to_no_group_is_not_known_any_more(void **state)
 {
@@ -105,22 +28,6 @@ static void test_file_that_comes_back_to_no_group_is_not_known_any_more(void **s
 	assert_int_equal(group_at(f, group).id, 0);
 	new_file(f, f->roots[0], "1", file_of(11, 100, 0));
 	assert_int_equal(content_of(f, ids[1]).prefix, 0);
-	audit_index(f->catalog);
-}
-
-static void test_purge_goes_on_where_it_stopped(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[5];
-
-	add_files(f, ids, 5);
-	for (char name[] = "0"; *name < '5'; ++*name)
-		remove_name(f, f->roots[0], name);
-	fixture_commit(f);
-	assert_true(purge_orphans(f, 3));
-	audit_index(f->catalog);
-	assert_false(purge_orphans(f, 3));
-	assert_false(purge_orphans(f, 3));
 	audit_index(f->catalog);
 }
 
@@ -144,83 +51,6 @@ static void test_purge_in_the_transaction_that_made_the_orphan_leaves_nothing(vo
 	assert_int_equal(catalog_write(f->catalog, orphan_and_purge_body, f), 0);
 	f->count = 0;
 	assert_int_equal(group_at(f, group).id, 0);
-	audit_index(f->catalog);
-}
-
-static void test_inode_number_of_an_orphan_can_be_used_again(void **state)
-{
-	struct fixture *f = *state;
-	struct attributes reborn = file_of(10, 100, 0);
-	uint64_t ids[2], group;
-
-	add_files(f, ids, 2);
-	group = add_group(f, hash, ids, 2);
-	remove_and_commit(f, f->roots[0], "0");
-	reborn.btime.tv_sec++;
-	new_file(f, f->roots[0], "0", reborn);
-	assert_int_not_equal(id_at(f, f->roots[0], "0"), ids[0]);
-	audit_index(f->catalog);
-	assert_false(purge_orphans(f, 10));
-	assert_int_equal(group_at(f, group).inodes, 1);
-	audit_index(f->catalog);
-	new_file(f, f->roots[0], "link", reborn);
-	assert_int_equal(id_at(f, f->roots[0], "link"), id_at(f, f->roots[0], "0"));
-	audit_index(f->catalog);
-}
-
-static void test_changed_file_leaves_its_group_at_once(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[3], group;
-
-	add_files(f, ids, 3);
-	group = add_group(f, hash, ids, 3);
-	update_file(f, ids[1], file_of(11, 100, 1)); /* only its times */
-	fixture_commit(f);
-	assert_int_equal(content_of(f, ids[1]).prefix, 0);
-	assert_int_equal(group_at(f, group).inodes, 2);
-	audit_index(f->catalog);
-	update_file(f, ids[2], file_of(12, 101, 1));
-	fixture_commit(f);
-	assert_int_equal(totals_of(f).groups, 0);
-	assert_int_equal(totals_of(f).bytes.low, 301);
-	audit_index(f->catalog);
-}
-
-static void test_change_that_is_none_of_the_content_keeps_the_group(void **state)
-{
-	struct fixture *f = *state;
-	struct attributes attributes = file_of(11, 100, 0);
-	uint64_t ids[2], group;
-
-	add_files(f, ids, 2);
-	group = add_group(f, hash, ids, 2);
-	attributes.uid = 1000;
-	attributes.links = 7;
-	attributes.blocks = 99;
-	update_file(f, ids[1], attributes);
-	fixture_commit(f);
-	assert_int_equal(content_of(f, ids[1]).group, group);
-	assert_int_equal(file_at(f, ids[1]).attributes.uid, 1000);
-	audit_index(f->catalog);
-	new_file(f, f->roots[0], "link", attributes);
-	assert_int_equal(group_at(f, group).inodes, 2);
-	assert_int_equal(totals_of(f).redundant_bytes.low, 100);
-	audit_index(f->catalog);
-}
-
-/* A name is added with the attributes of a moment later than the other name's. */
-static void test_further_name_with_a_new_signature_forgets_the_content(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[2], group;
-
-	add_files(f, ids, 2);
-	group = add_group(f, hash, ids, 2);
-	new_file(f, f->roots[0], "link", file_of(11, 200, 3));
-	assert_int_equal(content_of(f, ids[1]).prefix, 0);
-	assert_int_equal(file_at(f, ids[1]).attributes.size, 200);
-	assert_int_equal(group_at(f, group).inodes, 1);
 	audit_index(f->catalog);
 }
 
@@ -440,17 +270,8 @@ static void test_error_of_a_file_that_is_gone_is_not_noted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_file_that_lost_its_last_name_keeps_its_content_if_it_comes_back),
-		CASE(test_group_whose_files_all_lost_their_names_waits_for_them),
-		CASE(test_file_that_comes_back_changed_is_not_known_any_more),
-		CASE(test_purged_file_takes_its_group_along_when_it_is_the_last),
 		CASE(test_file_that_comes_back_to_no_group_is_not_known_any_more),
-		CASE(test_purge_goes_on_where_it_stopped),
 		CASE(test_purge_in_the_transaction_that_made_the_orphan_leaves_nothing),
-		CASE(test_inode_number_of_an_orphan_can_be_used_again),
-		CASE(test_changed_file_leaves_its_group_at_once),
-		CASE(test_change_that_is_none_of_the_content_keeps_the_group),
-		CASE(test_further_name_with_a_new_signature_forgets_the_content),
 		CASE(test_names_that_come_and_go_leave_the_content_known),
 		CASE(test_content_is_unknown_where_more_than_ctime_moved),
 		CASE(test_content_is_unknown_where_names_are_out_of_sight),

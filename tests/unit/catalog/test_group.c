@@ -18,23 +18,6 @@ static uint64_t kept_of(const struct fixture *f, uint64_t group)
 
 /* ---- who is a member ----------------------------------------------------------------- */
 
-static void test_group_is_for_users_while_it_has_two_inodes(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b")};
-	uint64_t group = add_group(f, hash, ids, 1);
-
-	assert_int_equal(totals_of(f).groups, 0);
-	audit_index(f->catalog);
-	assert_int_equal(set_content(f, ids[1], group), 0);
-	assert_int_equal(totals_of(f).groups, 1);
-	assert_int_equal(totals_of(f).redundant_bytes.low, 100);
-	audit_index(f->catalog);
-	assert_int_equal(set_content(f, ids[1], 0), 0);
-	assert_int_equal(totals_of(f).groups, 0);
-	audit_index(f->catalog);
-}
-
 static void test_figures_of_groups_above_2_64_bytes_are_exact_when_they_are_gone(void **state)
 {
 	struct fixture *f = *state;
@@ -86,20 +69,6 @@ static void test_joining_twice_counts_once(void **state)
 	audit_index(f->catalog);
 }
 
-static void test_file_moves_from_one_group_to_another(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b"),
-			  new_copy(f, f->roots[0], "c"), new_copy(f, f->roots[0], "d")};
-	uint64_t one = add_group(f, hash, ids, 2), two = add_group(f, hash, ids + 2, 2);
-
-	assert_int_equal(set_content(f, ids[0], two), 0);
-	assert_int_equal(group_at(f, one).inodes, 1);
-	assert_int_equal(kept_of(f, one), ids[1]);
-	assert_int_equal(group_at(f, two).inodes, 3);
-	audit_index(f->catalog);
-}
-
 static void test_group_that_nobody_joined_is_not_stored(void **state)
 {
 	struct fixture *f = *state;
@@ -111,25 +80,6 @@ static void test_group_that_nobody_joined_is_not_stored(void **state)
 }
 
 /* ---- contents of one hash ------------------------------------------------------------ */
-
-static void test_contents_of_one_hash_are_numbered(void **state)
-{
-	struct fixture *f = *state;
-	struct hash128 near = {1, 3};
-	uint64_t groups[4], other, ids[2];
-	char name[] = "a";
-
-	for (size_t i = 0; i < 4; i++, ++*name) {
-		ids[0] = new_copy(f, f->roots[0], name);
-		ids[1] = new_copy(f, f->roots[1], name);
-		groups[i] = add_group(f, hash, ids, 2);
-		assert_int_equal(group_at(f, groups[i]).ordinal, i + 1);
-	}
-	ids[0] = new_copy(f, f->roots[0], "near");
-	other = add_group(f, near, ids, 1);
-	assert_int_equal(group_at(f, other).ordinal, 1);
-	audit_index(f->catalog);
-}
 
 static void test_number_of_a_content_stays_when_others_go(void **state)
 {
@@ -157,49 +107,6 @@ static void test_number_of_a_content_stays_when_others_go(void **state)
 	assert_int_equal(group.id, next);
 	assert_int_equal(catalog_next_of_hash(reader, hash, 3, &group), -ENOENT);
 	catalog_read_end(reader);
-	audit_index(f->catalog);
-}
-
-/* Files come and go while nobody purges: the hash stays the name of their content. */
-static void test_group_that_was_left_makes_way_for_one_of_its_hash(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[2], old = 0, group;
-
-	for (int round = 0; round < 5; round++) {
-		ids[0] = new_copy(f, f->roots[0], "a");
-		ids[1] = new_copy(f, f->roots[0], "b");
-		group = add_group(f, hash, ids, 2);
-		assert_int_equal(group_at(f, group).ordinal, 1);
-		assert_int_equal(group_at(f, old).id, 0);
-		assert_int_equal(totals_of(f).groups, 1);
-		audit_index(f->catalog);
-		remove_name(f, f->roots[0], "a");
-		remove_name(f, f->roots[0], "b");
-		fixture_commit(f);
-		assert_int_equal(group_at(f, group).id, group);
-		old = group;
-	}
-	assert_false(purge_orphans(f, 100));
-	audit_index(f->catalog);
-}
-
-static void test_file_that_comes_back_to_a_group_that_made_way_is_unknown(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b")}, group;
-	const struct attributes attributes = file_at(f, ids[0]).attributes;
-
-	add_group(f, hash, ids, 1);
-	remove_and_commit(f, f->roots[0], "a");
-	group = add_group(f, hash, ids + 1, 1);
-	add_file(f, f->roots[0], "a", attributes);
-	fixture_commit(f);
-	assert_int_equal(id_at(f, f->roots[0], "a"), ids[0]);
-	assert_int_equal(content_of(f, ids[0]).prefix, 0);
-	assert_int_equal(file_at(f, ids[0]).touches, 0);
-	assert_int_equal(set_content(f, ids[0], group), 0);
-	assert_int_equal(group_at(f, group).inodes, 2);
 	audit_index(f->catalog);
 }
 
@@ -289,18 +196,6 @@ static void test_contents_of_one_hash_are_numbered_in_one_transaction(void **sta
 
 /* ---- the kept copy ------------------------------------------------------------------- */
 
-static void test_kept_is_the_one_of_the_first_source(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[2], group;
-
-	ids[0] = new_copy(f, f->roots[1], "a");
-	fixture_next_scan(f);
-	ids[1] = new_copy(f, f->roots[0], "z");
-	group = add_group(f, hash, ids, 2);
-	assert_int_equal(kept_of(f, group), ids[1]);
-}
-
 static void test_kept_is_the_one_known_from_an_earlier_scan(void **state)
 {
 	struct fixture *f = *state;
@@ -311,68 +206,6 @@ static void test_kept_is_the_one_known_from_an_earlier_scan(void **state)
 	ids[1] = new_copy(f, f->roots[0], "a");
 	group = add_group(f, hash, ids, 2);
 	assert_int_equal(kept_of(f, group), ids[0]);
-}
-
-static void test_kept_is_the_first_by_path_of_those_found_together(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t deep = add_dir(f, f->roots[0], "b"), ids[3], group;
-
-	fixture_commit(f);
-	ids[0] = new_copy(f, f->roots[0], "c");
-	ids[1] = new_copy(f, deep, "x");
-	ids[2] = new_copy(f, deep, "w~");
-	group = add_group(f, hash, ids, 3);
-	assert_int_equal(kept_of(f, group), ids[2]);
-}
-
-static void test_best_name_of_a_hard_link_counts(void **state)
-{
-	struct fixture *f = *state;
-	struct attributes linked = file_of(10, 100, 0);
-	uint64_t ids[2], group;
-
-	add_file(f, f->roots[1], "a", linked);
-	add_file(f, f->roots[0], "z", linked);
-	add_file(f, f->roots[0], "b", linked);
-	fixture_commit(f);
-	ids[0] = id_at(f, f->roots[1], "a");
-	ids[1] = new_copy(f, f->roots[0], "c");
-	group = add_group(f, hash, ids, 2);
-	assert_int_equal(kept_of(f, group), ids[0]);
-}
-
-static void test_new_copy_never_displaces_the_kept_one(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[] = {new_copy(f, f->roots[1], "y"), new_copy(f, f->roots[1], "z")}, better;
-	uint64_t group = add_group(f, hash, ids, 2);
-
-	assert_int_equal(kept_of(f, group), ids[0]);
-	better = new_copy(f, f->roots[0], "a");
-	assert_int_equal(set_content(f, better, group), 0);
-	assert_int_equal(kept_of(f, group), ids[0]);
-	fixture_reopen(f);
-	assert_int_equal(set_content(f, new_copy(f, f->roots[0], "b"), group), 0);
-	assert_int_equal(kept_of(f, group), ids[0]);
-	remove_and_commit(f, f->roots[1], "y");
-	assert_int_equal(kept_of(f, group), better);
-	audit_index(f->catalog);
-}
-
-static void test_renamed_kept_copy_stays_the_kept_one(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b")};
-	uint64_t group = add_group(f, hash, ids, 2);
-	struct attributes attributes = file_at(f, ids[0]).attributes;
-
-	remove_name(f, f->roots[0], "a");
-	add_file(f, f->roots[0], "z", attributes);
-	fixture_commit(f);
-	assert_int_equal(id_at(f, f->roots[0], "z"), ids[0]);
-	assert_int_equal(kept_of(f, group), ids[0]);
-	audit_index(f->catalog);
 }
 
 /* ---- order --------------------------------------------------------------------------- */
@@ -443,24 +276,14 @@ static void test_order_of_groups_is_another_one_when_a_group_has_another_rank(vo
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_group_is_for_users_while_it_has_two_inodes),
 		CASE(test_figures_of_groups_above_2_64_bytes_are_exact_when_they_are_gone),
 		CASE(test_group_without_members_is_gone),
 		CASE(test_joining_twice_counts_once),
-		CASE(test_file_moves_from_one_group_to_another),
 		CASE(test_group_that_nobody_joined_is_not_stored),
-		CASE(test_contents_of_one_hash_are_numbered),
 		CASE(test_number_of_a_content_stays_when_others_go),
-		CASE(test_group_that_was_left_makes_way_for_one_of_its_hash),
-		CASE(test_file_that_comes_back_to_a_group_that_made_way_is_unknown),
 		CASE(test_group_left_in_the_transaction_makes_way),
 		CASE(test_contents_of_one_hash_are_numbered_in_one_transaction),
-		CASE(test_kept_is_the_one_of_the_first_source),
 		CASE(test_kept_is_the_one_known_from_an_earlier_scan),
-		CASE(test_kept_is_the_first_by_path_of_those_found_together),
-		CASE(test_best_name_of_a_hard_link_counts),
-		CASE(test_new_copy_never_displaces_the_kept_one),
-		CASE(test_renamed_kept_copy_stays_the_kept_one),
 		CASE(test_groups_rank_by_what_they_would_give_back),
 		CASE(test_order_of_groups_is_another_one_when_a_group_has_another_rank),
 	};

@@ -382,8 +382,8 @@ static void play_single(struct play *p)
 static void play_purge(struct play *p)
 {
 	size_t limit = (size_t)random() % 6;
+	bool left = purge_orphans(p->f, limit);
 
-	(void)purge_orphans(p->f, limit);
 	for (; limit > 0; limit--) {
 		int oldest = MODEL_NONE;
 
@@ -397,6 +397,7 @@ static void play_purge(struct play *p)
 		model_forget(&p->m, oldest);
 		p->m.inodes[oldest].used = false;
 	}
+	assert_int_equal(left, limit == 0); /* whether it ended before all were purged */
 	model_commit(&p->m);
 }
 
