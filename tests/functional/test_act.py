@@ -33,7 +33,7 @@ def everything(folder):
 
 def freed(result):
     """The number of freed bytes that the act prints."""
-    [line] = [line for line in result.lines if line.startswith(b"came free")]
+    [line] = [line for line in result.lines if line.startswith(b"freed")]
     found = re.search(rb"\(([\d,]+) bytes\)|([\d,]+) bytes?", line)
     return int((found[1] or found[2]).replace(b",", b""))
 

@@ -38,7 +38,7 @@ def test_freed_bytes_of_copies_on_an_overlay_are_unknown(twinfs, tmp_path, act):
             assert f"'{shown}' is on an overlay file system" in said.error.decode()
             assert f"'{source}' is on" not in said.error.decode()
         # since Linux 6.6 the kernel tells which files are in the upper layer
-        unknown = re.search(rb"and an unknown size of (\d) copies on an overlay", result.out)[1]
+        unknown = re.search(rb"and unknown bytes of (\d) copies on an overlay", result.out)[1]
         assert unknown in (b"2", b"3")
         assert freed(result) == 8192 * (4 - int(unknown) - (act == ["move"]))
         assert len(list(shown.iterdir())) == (5 if act[0] == "link" else 2)

@@ -49,7 +49,7 @@ static uint64_t intend(struct journal *journal, const char *path, const char *to
 }
 
 /* The open intents that another process finds. */
-static struct handled settle(const struct folder *folder, bool leave)
+static struct handled resolve_journal(const struct folder *folder, bool leave)
 {
 	struct handled handled = {.leave = leave};
 	struct journal *journal = open_journal(folder);

@@ -93,8 +93,10 @@ static void test_leases_are_reliable_where_all_writers_are_local(void **state)
 		assert_true(filesystem_leases_are_reliable(fine[i], none));
 	for (size_t i = 0; i < ARRAY_SIZE(remote); i++)
 		assert_false(filesystem_leases_are_reliable(remote[i], none));
-	assert_true(filesystem_leases_are_reliable(0x65735546, disk)); /* FUSE, which NTFS-3G uses */
-	assert_false(filesystem_leases_are_reliable(0x7461636f, disk)); /* OCFS2: a disk of several hosts */
+	assert_true(
+		filesystem_leases_are_reliable(0x65735546, disk)); /* FUSE, which NTFS-3G uses */
+	assert_false(filesystem_leases_are_reliable(0x7461636f,
+						    disk)); /* OCFS2: a disk of several hosts */
 }
 
 static void test_only_overlays_have_layers(void **state)

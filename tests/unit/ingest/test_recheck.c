@@ -154,9 +154,9 @@ static void test_missing_directory_is_rechecked_later(void **state)
 	id = id_of(p, "a");
 	move(p, "a", "b");
 	recheck_dirs(p, &(struct recheck){.dir = id, .names = names, .count = 2}, 1);
-	assert_int_equal(the_call(p, CALL_AGAIN)->id, id);
-	assert_int_equal(the_call(p, CALL_AGAIN)->scope, RECHECK_NAMES);
-	assert_int_equal(the_call(p, CALL_AGAIN)->names, 2);
+	assert_int_equal(the_call(p, CALL_RETRY)->id, id);
+	assert_int_equal(the_call(p, CALL_RETRY)->scope, RECHECK_NAMES);
+	assert_int_equal(the_call(p, CALL_RETRY)->names, 2);
 	assert_true(id_of(p, "a/x") != 0); /* the index stays unchanged */
 }
 
@@ -233,8 +233,8 @@ static void test_directory_whose_attributes_changed_is_listed_later(void **state
 	follow(p);
 	assert_int_equal(fchmodat(p->t->fd, "a", 0700, 0), 0);
 	recheck_name(p, root_of(p), "a", EVENT_ATTRIBUTES);
-	assert_int_equal(the_call(p, CALL_ALSO)->id, id_of(p, "a"));
-	assert_int_equal(the_call(p, CALL_ALSO)->scope, RECHECK_LISTING);
+	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->id, id_of(p, "a"));
+	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->scope, RECHECK_LISTING);
 	assert_int_equal(count_calls(p, CALL_ENTER), 0);
 }
 

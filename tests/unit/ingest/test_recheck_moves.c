@@ -26,7 +26,7 @@ static void test_directory_that_moved_keeps_its_number(void **state)
 	assert_int_equal(id_of(p, "other/sub/file"), file);
 	assert_int_equal(count_calls(p, CALL_IDENTIFY), 1);
 	assert_int_equal(count_calls(p, CALL_ENTER), 0); /* its names are known */
-	assert_int_equal(count_calls(p, CALL_ALSO), 0);
+	assert_int_equal(count_calls(p, CALL_ADD_RECHECK), 0);
 }
 
 static void test_directory_that_moved_leaves_its_old_place(void **state)
@@ -82,8 +82,8 @@ static void test_directory_that_moved_is_walked_again_if_a_glob_has_a_slash(void
 	id = id_of(p, "a");
 	move(p, "a", "b");
 	recheck_name(p, root_of(p), "b", EVENT_MOVED_HERE);
-	assert_int_equal(the_call(p, CALL_ALSO)->id, id);
-	assert_int_equal(the_call(p, CALL_ALSO)->scope, RECHECK_TREE);
+	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->id, id);
+	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->scope, RECHECK_TREE);
 	recheck_dir(p, id, RECHECK_TREE);
 	assert_int_equal(id_of(p, "b"), id);
 	assert_int_equal(id_of(p, "b/file"), 0);
