@@ -2,8 +2,8 @@
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H
 
-/* Arrays that grow. The owner has three fields: the items, which malloc(3) allocated, their count and
- * the capacity. All zero is an empty array; free(3) releases the items. Pure code. */
+/* Growing arrays. The owner has three fields: the items, which malloc(3) allocated, their count,
+ * and the capacity. All zeros is an empty array; free(3) releases the items. Pure code. */
 
 #include <stddef.h>
 

@@ -40,7 +40,7 @@ bool filesystem_is_image(uint32_t type);
  * host, or writers that bypass the serving program. A FUSE file system with a block device
  * (fuseblk) has no such writers.
  *
- * type	f_type of statfs(2)
+ * type		f_type of statfs(2)
  * device	st_dev of the file */
 bool filesystem_leases_are_reliable(uint32_t type, dev_t device);
 

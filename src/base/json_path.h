@@ -22,7 +22,7 @@
 /* Sets the member key, and key_base64 if necessary. Returns 0 or -ENOMEM.
  *
  * object	borrowed
- * path	borrowed, length bytes, not necessarily terminated
+ * path		borrowed, length bytes, not necessarily terminated
  */
 MUST_CHECK int json_set_path(json_t *object, const char *key, const char *path, size_t length);
 

@@ -18,7 +18,7 @@
 /* Parses a size: digits, then optionally a unit in upper or lower case. k, M, G, T, P, E and KiB,
  * MiB ... are powers of 1024; kB, MB ... are powers of 1000; B is 1.
  *
- * text	borrowed
+ * text		borrowed
  * bytes	set only on success
  *
  * Returns 0, -EINVAL if text is no size, or -ERANGE above 2^64 - 1.

@@ -10,10 +10,10 @@
 
 /* Runs a function in a child process.
  *
- * call		returns 0 or a negative errno. It must only make system calls, as other threads may have
- *		held locks at the fork.
- * fd		the only descriptor that the child keeps; -1: none. A child that blocks must keep no lock and
- *		no pipe open.
+ * call	returns 0 or a negative errno. It must only make system calls, as other threads may have
+ *	held locks at the fork.
+ * fd	the only descriptor that the child keeps; -1: none. A child that blocks must keep no lock
+ *	and no pipe open.
  *
  * Returns the result of the function; -ETIMEDOUT after timeout_ms, with the child killed but not
  * waited for; or -errno. */

@@ -51,7 +51,8 @@ MUST_CHECK int xattrs_read_acls(struct xattrs *xattrs, int fd);
 
 /* Sets the attributes of the open file fd, and removes ACLs that it inherited from its folder.
  *
- * refused	incremented for each attribute that this user may not set, or that the file system does not support
+ * refused	incremented for each attribute that this user may not set, or that the file system
+ *		does not support
  *
  * Returns 0 or -errno. */
 MUST_CHECK int xattrs_write(const struct xattrs *xattrs, int fd, uint64_t *refused);

@@ -292,14 +292,14 @@ static void print_result(const struct doing *doing, const struct act_plan *plan)
 		     plural(doing->done, "copy", "copies"));
 	print_freed(&output, doing);
 	if (doing->split > 0)
-		figure_print(&output, "split",
-			     "%s %s: not all hard links are the same file any more",
+		figure_print(&output, "split", "%s %s: hard links became separate files",
 			     number_format(count, doing->split),
 			     plural(doing->split, "copy", "copies"));
 	if (doing->unchanged > 0)
-		figure_print(&output, "unchanged", "%s %s the bytes of the kept copy already",
+		figure_print(&output, "unchanged", "%s %s the bytes of the kept copy",
 			     number_format(count, doing->unchanged),
-			     plural(doing->unchanged, "copy has", "copies have"));
+			     plural(doing->unchanged, "copy already shares",
+				    "copies already share"));
 	if (doing->refused > 0)
 		figure_print(&output, "skipped", "%s %s", number_format(count, doing->refused),
 			     plural(doing->refused, "copy", "copies"));

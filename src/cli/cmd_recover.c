@@ -89,8 +89,8 @@ enum twinfs_exit cmd_recover(int argc, char *argv[])
 	if (recovered.files == 0 && recovered.left == 0)
 		log_info("no act was interrupted");
 	else
-		log_info("%s %s%s", number_format(count, recovered.files),
-			 plural(recovered.files, "file restored", "files restored"),
+		log_info("restored %s %s%s", number_format(count, recovered.files),
+			 plural(recovered.files, "file", "files"),
 			 recovered.left > 0 ? "; the rest must wait for the next recovery" : "");
 	return recovered.left > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }

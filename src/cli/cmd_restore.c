@@ -78,10 +78,10 @@ static void explain_refused(const struct metadata_refused *refused)
 	char count[NUMBER_TEXT_MAX];
 
 	if (refused->owners > 0)
-		log_warning("%s %s not the owner, group or set-ID bits of the source; only root "
-			    "can set these",
+		log_warning("%s %s the owner, group or set-ID bits of the source; only root can "
+			    "set these",
 			    number_format(count, refused->owners),
-			    plural(refused->owners, "name has", "names have"));
+			    plural(refused->owners, "name lacks", "names lack"));
 	if (refused->xattrs > 0)
 		log_warning("%s extended %s not set: this user may not set them, or the file "
 			    "system does not support their kind or size",

@@ -146,8 +146,9 @@ static int detach(char *point)
 	else
 		r = errno == EPERM ? detach_by_fusermount(point) : -errno;
 	if (r < 0) {
-		log_error("cannot detach the dead mount on %s: %s; unmount it first",
-			  quote_path(point), error_text(r));
+		log_error(
+			"cannot detach the mount of a killed twinfs from %s: %s; unmount it first",
+			quote_path(point), error_text(r));
 		return MOUNT_POINT_UNFIT;
 	}
 	log_info("detached the mount of a killed twinfs from %s", quote_path(point));
@@ -282,7 +283,7 @@ static void explain(const char *given, const struct mount_point_judgement *judge
 		log_error("cannot mount on %s: %s", quote_path(given),
 			  error_text(judgement->error));
 	else
-		log_error("mount point %s %s; %s", quote_path(given),
+		log_error("cannot mount on %s: it %s; %s", quote_path(given),
 			  mount_point_cause(judgement->state),
 			  mount_point_remedy(judgement->state));
 }

@@ -48,10 +48,10 @@ const char *mount_point_remedy(enum mount_point_state state);
 /* Checks that a view can be mounted at a mount point. The mount of a killed daemon is not removed
  * yet, so the directory below it is not checked.
  *
- * given		as the user wrote it
+ * given	as the user wrote it
  * nonempty	accept a directory that is not empty
- * absolute	set to the absolute path without symlinks, also for MOUNT_POINT_SERVED; otherwise NULL. The
- *		caller frees it
+ * absolute	set to the absolute path without symlinks, also for MOUNT_POINT_SERVED; otherwise
+ *		NULL. The caller frees it
  *
  * Returns an outcome or -errno.
  */
@@ -70,7 +70,7 @@ void mount_points_free(char **points); /* accepts NULL */
 
 /* Finds the mount point of the view that contains a path, without a request to the view.
  *
- * path	borrowed; can be relative
+ * path		borrowed; can be relative
  * point	set to a string that the caller frees, or to NULL if the path is in no view
  *
  * Returns 0, or -errno if the path does not exist or cannot be reached. */

@@ -45,7 +45,7 @@ const struct mount_entry *mount_table_view_of(const struct mount_table *table, c
 /* Appends the path from the root of its file system. If two paths are on one device, one contains
  * the other exactly if this holds for these results, regardless of bind mounts.
  *
- * path	absolute, without symlinks
+ * path		absolute, without symlinks
  * entry	the mount that contains it
  *
  * Returns 0 or -ENOMEM. */

@@ -39,7 +39,7 @@ struct sources {
  * inside other sources. Also detects those through a symlink, or a bind mount of the same
  * directory. Keeps the order of first mention.
  *
- * given		borrowed, count of them
+ * given	borrowed, count of them
  * resolved	set to a NULL-terminated array that the caller frees with source_paths_free()
  *
  * Returns 0 or -errno, logged with the path; -ENOTDIR for a file.
@@ -49,8 +49,9 @@ void source_paths_free(char **resolved);
 
 /* Opens the sources of the catalog.
  *
- * paths	resolved paths. A new index stores them; for an existing index they must be the stored ones, otherwise
- *	the result is -EXDEV, logged. NULL: the stored paths, which may be missing (fd -1)
+ * paths	resolved paths. A new index stores them; for an existing index they must be the
+ *		stored ones, otherwise the result is -EXDEV, logged. NULL: the stored paths, which
+ *		may be missing (fd -1)
  *
  * Returns 0 or -errno. */
 MUST_CHECK int sources_open(struct sources *sources, struct catalog *catalog, char *const *paths,
@@ -69,7 +70,8 @@ enum {
 /* Gets the attributes of a name in an open directory. Never follows a symlink, triggers an
  * automount, or sends a request to the server of another mount, which may not respond.
  *
- * remote	the directory is on a network or FUSE file system: do not use attributes cached by the kernel
+ * remote	the directory is on a network or FUSE file system: do not use attributes cached by
+ *		the kernel
  *
  * Returns 0, SOURCE_MOUNT_ROOT with the cached attributes, or -errno.
  */

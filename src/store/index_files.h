@@ -17,8 +17,8 @@
  * If other users may write to the folder, this permission is removed first.
  *
  * folder	its last component must not be a symbolic link
- * fd	set to the descriptor of the folder, which the caller closes. All further accesses use it, so
- *	that replacing the folder has no effect.
+ * fd		set to the descriptor of the folder, which the caller closes. All further accesses
+ *		use it, so that replacing the folder has no effect.
  *
  * Returns 0, -EPERM if the folder or a file in it is a symbolic link or belongs to a user other
  * than the effective one, or -errno. Logs nothing. */

@@ -44,8 +44,8 @@ void event_set_note_replaced(struct event_set *set, const struct event_set *earl
 
 /* Lists all entries, sorted by directory, and within it the directory itself, then by name.
  *
- * list	set to an array of *count pointers, which the caller frees with free(3); the entries are valid
- *	until event_set_reset()
+ * list	set to an array of *count pointers, which the caller frees with free(3); the entries are
+ *	valid until event_set_reset()
  *
  * Returns 0 or -ENOMEM. */
 MUST_CHECK int event_set_list(const struct event_set *set, const struct name_events ***list,

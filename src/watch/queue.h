@@ -49,7 +49,8 @@ size_t queue_directories(const struct queue *queue);
 
 /* Reads events once, into pending. Does not block.
  *
- * buffer	QUEUE_BUFFER_BYTES, aligned for struct inotify_event; its contents are not used between calls
+ * buffer	QUEUE_BUFFER_BYTES, aligned for struct inotify_event; its contents are not used
+ *		between calls
  *
  * Returns the number of bytes read; 0 if there were none. */
 size_t queue_read(struct queue *queue, char *buffer);

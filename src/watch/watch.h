@@ -39,9 +39,10 @@ enum watch_outcome {
 
 /* Starts the drain thread, which blocks signals.
  *
- * queues	number of queues, 1 to WATCH_QUEUES_MAX (each is one of fs.inotify.max_user_instances)
- * wake	called from the drain thread when the first event becomes pending after a watch_take(); it must
- *	not block and not call back
+ * queues	number of queues, 1 to WATCH_QUEUES_MAX (each is one of
+ *		fs.inotify.max_user_instances)
+ * wake		called from the drain thread when the first event becomes pending after a
+ *		watch_take(); it must not block and not call back
  *
  * Returns 0 or -errno; -EMFILE if the user has too many inotify instances. */
 MUST_CHECK int watch_new(struct watch **watch, unsigned int queues, void (*wake)(void *context),

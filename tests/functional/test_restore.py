@@ -113,7 +113,7 @@ def test_owners_that_a_user_cannot_give_are_counted_once(as_user, tmp_path, targ
         os.chown(path, as_user.user.pw_uid, as_user.user.pw_gid)
     result = restore(as_user, backup, target, status=3)
     assert len([line for line in result.errors if "owner" in line]) == 1
-    assert any("2 names have not the owner" in line for line in result.errors)
+    assert any("2 names lack the owner" in line for line in result.errors)
     assert stat.S_IMODE((target / "b").stat().st_mode) == 0o755
 
 
