@@ -175,7 +175,7 @@ static const struct option_table list_table = {
 	.summary = "Prints the groups of equal files in the sources, ordered by reclaimable bytes. "
 		   "The index is brought up to date first; the index of a mounted view is brought "
 		   "up to date by that view.",
-	.options = {list_options, rule_options, scan_options, index_option, talk_options},
+	.options = {list_options, rule_options, scan_options, index_option, message_options},
 	.apply = list_apply,
 };
 

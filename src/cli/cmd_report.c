@@ -68,7 +68,7 @@ static const struct option_table report_table = {
 		   "freed, in which folders, by which groups of equal files, and how old they are. "
 		   "The index is brought up to date first; the index of a mounted view is brought "
 		   "up to date by that view.",
-	.options = {report_options, scan_options, index_option, talk_options},
+	.options = {report_options, scan_options, index_option, message_options},
 	.apply = report_apply,
 };
 

@@ -69,7 +69,7 @@ static const struct option_table restore_table = {
 	.summary = "Rebuilds the whole tree in TARGET, an empty directory: from BACKUP, a copy of "
 		   "uniques/, and from the names in MANIFEST, which 'twinfs manifest' made with "
 		   "it. If a restore is interrupted, the same command continues it.",
-	.options = {restore_options, talk_options},
+	.options = {restore_options, message_options},
 	.apply = restore_apply,
 };
 

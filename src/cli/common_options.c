@@ -111,7 +111,7 @@ const struct option_spec format_option[] = {
 	{0},
 };
 
-const struct option_spec talk_options[] = {
+const struct option_spec message_options[] = {
 	{.heading = "Messages"},
 	{
 		.name = "progress",

@@ -29,7 +29,7 @@ extern const struct option_spec index_option[]; /* --index */
 extern const struct option_spec one_index_option[]; /* --index, or all indexes */
 extern const struct option_spec scan_options[]; /* which files are scanned */
 extern const struct option_spec format_option[]; /* --format=text|json */
-extern const struct option_spec talk_options[]; /* --progress, --quiet, --version */
+extern const struct option_spec message_options[]; /* --progress, --quiet, --version */
 extern const struct option_spec version_option[]; /* --version */
 
 void common_settings_init(struct common_settings *settings);
