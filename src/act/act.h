@@ -42,8 +42,8 @@
 
 enum act_kind {
 	ACT_REMOVE,
-	/* into a folder, at its path in uniques/; names of one copy that are added in sequence stay
-	 * hard links of one file, also on another file system */
+	/* into a folder, at its path in uniques/. Names of one copy that are added in sequence stay
+	 * hard links of one file, also on another file system. */
 	ACT_MOVE,
 	ACT_TRASH, /* into the desktop's trash */
 	ACT_LINK, /* replaced by a hard link to the kept file */
@@ -123,8 +123,8 @@ MUST_CHECK int act_begin(struct act **act, const struct act_settings *settings);
  * further act is possible. */
 MUST_CHECK int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy);
 
-/* Returns how many copies lost their hard links in a move to another file system: one of their
- * names stayed behind, or became a separate file. The number grows until act_end(). */
+/* Returns how many copies lost hard links in a move to another file system: a name stayed behind or
+ * became a separate file. The number grows until act_end(). */
 uint64_t act_count_parted(const struct act *act);
 
 /* Acts on all added copies. With stop_requested() the remaining ones are dropped without a report.

@@ -89,8 +89,8 @@ static bool can_be_linked(const struct arrived *arrived, const struct held *copy
 	       held_same_bytes(&arrived->file, copy) == 1 && held_is_unbroken(&arrived->file);
 }
 
-/* Returns whether the error means that no link is possible: the file has no name left or too many,
- * or the directory is on another file system. */
+/* Returns whether the error means that no link is possible. The file may have no name left or too
+ * many, or the directory may be on another file system. */
 static bool is_no_link_possible(int error)
 {
 	return error == ENOENT || error == EXDEV || error == EMLINK || error == EPERM ||

@@ -55,8 +55,8 @@ MUST_CHECK int held_open_linked(struct held *held, const struct place *place);
  * for writing. */
 bool held_is_unbroken(const struct held *held);
 
-/* Returns whether the kernel still blocks the writer that broke the lease, so that the bytes are
- * those of since_ns, a time when the lease was unbroken (clock_monotonic_ns). */
+/* Returns whether the kernel still blocks the writer that broke the lease. The bytes are then those
+ * of since_ns, a time when the lease was unbroken (clock_monotonic_ns). */
 bool held_blocks_writer(const struct held *held, uint64_t since_ns);
 
 /* Releases the lease, so that a blocked writer continues. */

@@ -93,9 +93,9 @@ void one_act_put_back(struct one_act *act);
 void one_act_note_undone(struct one_act *act, int result);
 
 /* Removes the quarantine name and fills in the freed bytes. If that was the last name of the copy,
- * is_valid is called: a program may have opened a file or removed the kept file in the last moment.
- * If it returns false, waits for a writer of the copy, writes the copy again from its descriptor,
- * and gives it its own name back. Returns 0, or -errno: then nothing was removed.
+ * calls is_valid for the last check, as a program may have opened or removed a file meanwhile. If
+ * it returns false, waits for a writer of the copy, writes the copy again from its descriptor, and
+ * gives it its own name back. Returns 0, or -errno: then nothing was removed.
  *
  * is_valid	returns whether the copy is not needed. Otherwise it fills in the outcome, and
  *		removes the link at the copy's name

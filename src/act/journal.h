@@ -58,8 +58,7 @@ struct intent {
 	int64_t made_born_ns; /* its time of birth; 0: unknown */
 	const char *target; /* INTENT_SYMLINK */
 	const char *info; /* absolute path of the info file in a trash folder; NULL: none */
-	/* absolute path of saved bytes that had no space in the directory of the copy; NULL:
-	 * none */
+	/* absolute path of its bytes in a rescue folder; NULL: none */
 	const char *saved;
 	struct root_identity root; /* of the source */
 	struct mount_identity mount; /* of the copy, if it is not that of the source */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Steps that the kinds of acts share (act/internal.h): checks before and after the quarantine,
- * removal of the quarantine name, and the rescue of a copy whose last name was removed but whose
- * bytes are needed:
+/* Steps that the kinds of acts share (act/internal.h): checks before and after the quarantine, and
+ * removal of the quarantine name. If the last name of a copy was removed but its bytes are needed,
+ * the copy is rescued:
  *
  *	removal -> is_valid() is false -> save() in a child process -> undo_rename()
  *	                                       |
@@ -80,7 +80,7 @@ void one_act_fail(struct one_act *act, int error)
 		act->result->outcome = ACT_IMMUTABLE;
 }
 
-/* Returns whether kept file and copy are one file although their file systems differ: an overlay or
+/* Returns whether kept file and copy are one file although their file systems differ. An overlay or
  * a FUSE file system can show a file a second time. In that case ctime of the kept file moves when
  * the copy is renamed. AT_STATX_FORCE_SYNC reads it without caches. */
 static bool is_kept_itself(const struct one_act *act)
@@ -238,8 +238,8 @@ static int save_to(struct one_act *act, const char *rescue)
 	return SAVED_ELSEWHERE;
 }
 
-/* Writes all bytes of the copy, which has no name left, to a new file with the quarantine name or,
- * if that fails, to a rescue folder. Returns 0, SAVED_ELSEWHERE or -errno. */
+/* Writes all bytes of the copy, which has no name left, to a new file with the quarantine name. If
+ * that fails, writes them to a rescue folder. Returns 0, SAVED_ELSEWHERE or -errno. */
 static int save(struct one_act *act)
 {
 	int r;
@@ -254,7 +254,7 @@ static int save(struct one_act *act)
 	return r;
 }
 
-/* Saves the copy in a child process, which continues if this process is killed: until the new file
+/* Saves the copy in a child process, which continues if this process is killed. Until the new file
  * exists, only an open descriptor has the bytes. The child inherits the lock of the journal, so
  * 'recover' cannot run before it ends. */
 static int save_in_child(struct one_act *act)

@@ -70,10 +70,10 @@ bool place_leads_to(const struct place *place, const char *name, const struct st
  * FS_APPEND_FL), so that the name cannot change. */
 bool place_is_immutable(const struct place *place);
 
-/* Returns whether the process could not remove a new name from the directory. That is so if the
- * directory is append-only or immutable. It is also so if the directory is sticky and neither the
- * directory nor the file belongs to the effective user, unless the process has CAP_FOWNER, which
- * root may lack (unlink(2), EPERM).
+/* Returns whether the process could not remove a new name from the directory (unlink(2), EPERM).
+ * That is so if the directory is append-only or immutable. It is also so if the directory is sticky
+ * and neither the directory nor the file belongs to the effective user. CAP_FOWNER, which root may
+ * lack, lifts the second condition.
  *
  * owner	of the file that would get the name */
 bool place_has_permanent_names(const struct place *place, uid_t owner);

@@ -10,10 +10,11 @@
  * directory "to" by its path. The check is conservative: it may return 0 although the answer is
  * yes.
  *
- * Each folder on the path of "to" must be searchable by all users, or have the owner, group, ACL
- * and at least the search bits of a folder on the path of "from". If "to" is on another file
- * system, that must not be remote or FUSE, which check access by rules of their own. In "from", the
- * kernel must follow symlinks of the effective user (fs.protected_symlinks, proc_sys_fs(5)).
+ * Each folder on the path of "to" must be searchable by all users, or correspond to a folder on the
+ * path of "from": same owner, group and ACL, and at least its search bits. If "to" is on another
+ * file system, that must not be remote or FUSE, which check access by rules of their own. In
+ * "from", the kernel must follow symlinks of the effective user (fs.protected_symlinks,
+ * proc_sys_fs(5)).
  *
  * from, to	open directories, O_PATH suffices
  *

@@ -36,8 +36,8 @@ static int move_to_trash(struct one_act *act, struct trash_folder *trash, const 
 	return r;
 }
 
-/* Writes the path of the info file to the journal before it is made, so that undo can remove it if
- * the copy does not arrive. */
+/* Writes the path of the info file to the journal before it is made. If the copy does not arrive,
+ * undo removes that file. */
 static int note_info(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
 	CLEANUP_BYTES struct bytes info = {0};

@@ -22,9 +22,9 @@ enum {
 	TRASH_FOLDER_NONE = 1,
 };
 
-/* Opens, or creates, the trash folder that can take a file by a rename: the home trash if it is on
- * the same mount as the file, else .Trash/UID or .Trash-UID in the root directory of that mount.
- * All its folders belong to the effective user.
+/* Opens, or creates, the trash folder that can take a file by a rename. That is the home trash if
+ * it is on the same mount as the file. Otherwise it is .Trash/UID or .Trash-UID in the root
+ * directory of that mount. All its folders belong to the effective user.
  *
  * place	the file
  * absolute	its absolute path, borrowed

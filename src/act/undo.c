@@ -104,9 +104,9 @@ enum {
 	LINK_IS_EDITED = 1,
 };
 
-/* Compares the file that the link leads to with the copy. *linked: that file, held; not held if the
- * link leads to no file. Returns 0, LINK_IS_EDITED, -EBUSY if a program has the file open for
- * writing, or another -errno. */
+/* Compares the file that the link leads to with the copy. *linked: that file, held unless the link
+ * leads to no file. Returns 0, LINK_IS_EDITED, -EBUSY if a program has the file open for writing,
+ * or another -errno. */
 static int compare_link(const struct place *place, const char *other, struct held *linked)
 {
 	const struct place copy = {.directory = place->directory, .name = other};

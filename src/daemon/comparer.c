@@ -35,7 +35,7 @@
 #define RETRY_MS_MIN 1000
 #define RETRY_MS_MAX 4000
 
-/* Highest number of comparisons for one barrier: a file that changed during the first one is quiet
+/* Highest number of comparisons for one barrier. A file that changed during the first one is quiet
  * in the next, or a program is writing it. */
 #define BARRIER_ROUNDS 3
 

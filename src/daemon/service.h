@@ -8,9 +8,9 @@
  * The socket is connected at the start and stays open, because a confined process cannot create a
  * socket (daemon/confinement.h).
  *
- * The protocol is one call of send(2), and sd_notify(3) recommends not to link libsystemd only for
- * it. libsystemd would map four libraries for compression and cryptography into a process that
- * reads untrusted files.
+ * The protocol is one call of send(2), and sd_notify(3) recommends not to link a library only for
+ * it. With libsystemd, four libraries for compression and cryptography would be mapped into a
+ * process that reads untrusted files.
  *
  * A struct service is constant while there are threads, so any thread may notify.
  */

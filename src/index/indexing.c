@@ -25,7 +25,7 @@
 #define PATIENCE_MS 2500
 
 /* Longest time that a daemon needs to end when its view is unmounted, also if its mounter has to be
- * killed (mount/mounter.h), and the interval of the attempts to open the index until then. */
+ * killed (mount/mounter.h). Until then the index is tried at this interval. */
 #define ENDING_MS 12000
 #define ENDING_POLL_MS 20
 

@@ -28,8 +28,9 @@ struct served_options {
 	const char *folder; /* borrowed: of the index */
 };
 
-/* Compares the options in a snapshot. Returns 0, -EXDEV (logged) if an option cannot be applied or
- * if the view has files that an act without the option would not touch, or another -errno. */
+/* Compares the options in a snapshot. An option is refused if it cannot be applied, or if the view
+ * has files that an act without that option would not touch. Returns 0, -EXDEV (logged) if an
+ * option is refused, or another -errno. */
 MUST_CHECK int served_options_check(const struct served_options *options,
 				    struct catalog_reader *reader);
 

@@ -2,9 +2,9 @@
 #ifndef INDEX_SOURCE_CHECK_H
 #define INDEX_SOURCE_CHECK_H
 
-/* Refuses sources that changed since they were indexed: their disk is not mounted, or the source is
- * the mount point of a view that is not mounted. --accept-changed-source accepts them. For the
- * first thread.
+/* Refuses sources that changed since they were indexed. Usually their disk is not mounted, or the
+ * source is the mount point of a view that is not mounted. --accept-changed-source accepts them.
+ * For the first thread.
  */
 
 #include "base/attributes.h"
@@ -22,8 +22,8 @@ enum source_check_use {
 MUST_CHECK int source_check(const struct sources *sources, const struct index_settings *settings,
 			    enum source_check_use use);
 
-/* Refuses empty directories that are the usual mount point of a view: an index in the default
- * folder, or that of --index, names the directory as the mount point of its view.
+/* Refuses empty directories that are the usual mount point of a view. The mount points are those in
+ * the index of --index and in all indexes of the default folder.
  *
  * paths	NULL-terminated, resolved
  *
