@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a user of a shared view may see: a tree of many rights, what he sees of it directly and in
-the view, and where the two disagree.
+"""A tree with many kinds of rights, the observations of a user at the source and in a shared view
+of it, and the differences between them.
 
-What he can do at the source is asked of the kernel, as him; nothing here computes a right.
+The kernel decides what a user can do at the source; nothing here computes a right.
 """
 import collections
 import errno
@@ -16,7 +16,7 @@ from callers import Caller
 
 OWNER, MEMBER, EXTRA, NAMED, MANY, STRANGER = range(61001, 61007)
 TEAM, CREW, OTHERS = range(62001, 62004)
-ELSE = 63000  # groups that mean nothing
+ELSE = 63000  # first of the groups without any rights
 
 CALLERS = (
     Caller("stranger", STRANGER, OTHERS),
@@ -35,7 +35,7 @@ CALLERS = (
 )
 ROOT = Caller("root", 0, 0)
 
-# What stands for its name: a mode, and entries of an ACL. All belongs to OWNER and TEAM.
+# {name: (mode, entries of an ACL)}. Everything belongs to OWNER and TEAM.
 FOLDERS = {
     "rwxr-xr-x": (0o755,), "rwxr-x---": (0o750,), "rwx------": (0o700,), "rwx--x--x": (0o711,),
     "rwxr--r--": (0o744,), "rwx---r-x": (0o705,), "---r-xr-x": (0o055,),
@@ -51,7 +51,7 @@ FILES = {
     "crew": (0o600, f"g:{CREW}:r"), "not crew": (0o644, f"g:{CREW}:-"),
     "crew, not team": (0o604, f"g:{CREW}:r"), "masked": (0o600, f"u:{NAMED}:rw,g:{CREW}:rw,m::-"),
 }
-# Folders above a source, and its root.
+# {name: (rights of the folder above a source, rights of its root)}
 ABOVE = {
     "all": (FOLDERS["rwxr-xr-x"], FOLDERS["rwxr-xr-x"]),
     "nobody": (FOLDERS["rwx------"], FOLDERS["rwxr-xr-x"]),
@@ -63,7 +63,7 @@ ABOVE = {
     "root to search": (FOLDERS["rwxr-xr-x"], FOLDERS["rwx--x--x"]),
 }
 ALL_FILES_IN = 4
-MISSING = "is not there"  # a name that never is, beside those that may be hidden
+MISSING = "is missing"  # a name that never exists, to compare hidden names with
 CLOSED = ("by-size", f"by-size/{MISSING}", ".twinfs", ".twinfs/status.json", ".twinfs/sync",
           ".twinfs/events", ".twinfs/errors", f".twinfs/{MISSING}")
 DENIED = os.strerror(errno.EACCES)
@@ -71,13 +71,13 @@ NO_DATA = os.strerror(errno.ENODATA)
 NO_HASH = "0" * 32
 STAT_FIELDS = ("st_mode", "st_ino", "st_nlink", "st_uid", "st_gid", "st_size", "st_blocks",
                "st_blksize", "st_rdev", "st_mtime_ns", "st_ctime_ns")
-RIGHTS = ("names", "content", "access")  # of what is observed
+RIGHTS = ("names", "content", "access")  # parts of an observation that show rights
 
 
 # ---- the tree ------------------------------------------------------------------------------
 
 def permit(rights, *paths):
-    """Gives all of these to OWNER and TEAM, with a mode and the entries of an ACL."""
+    """Gives these paths to OWNER and TEAM, with a mode and the entries of an ACL."""
     mode, *entries = rights
     for path in paths:
         os.chown(path, OWNER, TEAM)
@@ -92,9 +92,12 @@ def write(path, text):
 
 
 def build_matrix(root):
-    """Each kind of file in the first kinds of folders, every other one in the rest; and a copy of
-    each that all may read, which comes before it or after it, so that either of the two is kept;
-    every third has one copy more.  And each kind of folder above one that all may enter."""
+    """Makes each kind of file in the first kinds of folders, and every second one in the others.
+
+    Each file has a copy that all may read. The copy sorts before or after the file, so that either
+    is kept. Each third file has one more copy. Each kind of folder also contains a folder that all
+    may enter.
+    """
     files = collections.defaultdict(list)
     for number, folder in enumerate(FOLDERS):
         for other, kind in enumerate(FILES):
@@ -114,7 +117,7 @@ def build_matrix(root):
 
 
 def build_links(root):
-    """Files with a name that all may see, and one that nobody may: before it, and after it."""
+    """Makes files with a visible name and a hidden hard link, before and after it."""
     hidden, shown = root / "in rwx------", root / "in rwxr-xr-x"
     for name in ("first", "last"):
         write(shown / f"{name} link", f"{name} link")
@@ -127,7 +130,7 @@ def build_links(root):
 
 
 def build(folder):
-    """Several sources, each below a folder of its own; gives their roots."""
+    """Makes several sources, each below a folder of its own; returns their roots."""
     roots = []
     for name in ABOVE:
         root = folder / f"above {name}" / f"source {name}"
@@ -142,7 +145,7 @@ def build(folder):
     build_links(roots[0])
     for path in folder.rglob("*"):
         if path.is_dir() and not path.is_symlink():
-            path.chmod(0o755)  # whatever the umask
+            path.chmod(0o755)  # independently of the umask
     for kind, rights in FOLDERS.items():
         permit(rights, roots[0] / f"in {kind}")
     for root, rights in zip(roots, ABOVE.values()):
@@ -151,10 +154,10 @@ def build(folder):
     return roots
 
 
-# ---- what somebody sees --------------------------------------------------------------------
+# ---- observations --------------------------------------------------------------------------
 
 def attempt(function, *arguments):
-    """What it gives, or the name of its error."""
+    """The result of a function, or the text of its error."""
     try:
         return function(*arguments)
     except OSError as error:
@@ -162,7 +165,7 @@ def attempt(function, *arguments):
 
 
 def read(path):
-    """The bytes of a file; of one that has none now, nothing."""
+    """The bytes of a file that can be read without blocking."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         return read_open(handle)
@@ -178,8 +181,10 @@ def read_open(handle):
 
 
 def attributes_of(at):
-    """All extended attributes that a listing names, each with its value or the error.  at: a
-    path, or a descriptor, which costs no lookup."""
+    """All listed extended attributes, each with its value or error.
+
+    at  a path, or a descriptor, which needs no lookup
+    """
     follow = {} if isinstance(at, int) else {"follow_symlinks": False}
     names = attempt(lambda: os.listxattr(at, **follow))
     if isinstance(names, str):
@@ -199,8 +204,11 @@ def of_group(at):
 
 
 def observe(path, own=None):
-    """All that can be found out at a path, in values that can be compared; `stat` is an error
-    where the rest cannot be asked for.  own: what gives the attributes of twinfs."""
+    """Everything that can be found out at a path, in comparable values. If `stat` is an error, it
+    is the only value.
+
+    own  a function that reads the attributes of twinfs
+    """
     status = attempt(os.lstat, path)
     if isinstance(status, str):
         return {"stat": status}
@@ -228,16 +236,17 @@ def observe(path, own=None):
 
 
 def look_at_sources(names):
-    """What the caller sees at the paths of the sources: {(root, path): observation}."""
+    """{(root, path): observation} of the caller at the sources."""
     return {(root, path): observe(os.path.join(root, path)) for root, path in names}
 
 
 def look_at_view(mount, trees_of, names, groups):
-    """What the caller sees of all that he may look for: each name of the sources, each copy.
+    """The observations of the caller in the view: each name of the sources and each copy.
 
-    trees_of  {root: its folder in the view}; groups {hash: [names in its folder]}
+    trees_of  {root: its folder in the view}
+    groups    {hash: [names in its folder]}
     """
-    os.chdir(mount)  # shorter paths are looked up sooner
+    os.chdir(mount)  # lookups of shorter paths are faster
     found = {"top": attempt(lambda: set(os.listdir()))}
     found["closed"] = {name: observe(name) for name in CLOSED}
     for where in ("uniques", "redundant"):
@@ -256,8 +265,8 @@ def look_at_view(mount, trees_of, names, groups):
 
 
 def trace(mount):
-    """All that the caller finds in the view by listing it, with each number that he is told: a
-    list of lines, so that a difference can be read."""
+    """Everything that the caller finds by a walk of the view, with all numbers, as a list of
+    lines."""
     found = [f"df: {attempt(lambda: tuple(os.statvfs(mount)))}"]
     pending = [mount]
     while pending:
@@ -272,10 +281,10 @@ def trace(mount):
     return found
 
 
-# ---- what he must see ----------------------------------------------------------------------
+# ---- comparison ----------------------------------------------------------------------------
 
 class Shared:
-    """Sources as root sees them, and the view of them."""
+    """Sources, as root sees them, and their view."""
 
     def __init__(self, roots, mount):
         self.mount = os.fspath(mount)
@@ -306,7 +315,7 @@ class Shared:
         return os.path.join(self.trees[root], path).replace("/", "\u2215")
 
     def look(self):
-        """What who calls this sees: in the sources, in the view."""
+        """The observations of the caller at the sources and in the view."""
         groups = {value: [self.copy_name(name) for name in names]
                   for value, names in self.classes.items()}
         return (look_at_sources(self.probes),
@@ -314,9 +323,9 @@ class Shared:
 
 
 class Judge:
-    """Compares what one caller saw in the view with what he saw at the sources.
+    """Compares the observations of a caller in the view with those at the sources.
 
-    exact: also in modes, owners and times, which a view learns of a moment after a change
+    exact  also compares modes, owners and times, which the view has a moment after a change
     """
 
     def __init__(self, shared, seen, exact=True):
@@ -339,7 +348,7 @@ class Judge:
         return isinstance(self.source[name].get("content"), bytes)
 
     def is_listed(self, name):
-        """Whether he finds it from the root of its source on by listing folders."""
+        """Whether the caller finds a name by listing folders from the root of its source."""
         root, path = name
         if isinstance(self.source[root, ""]["stat"], str):
             return False
@@ -351,7 +360,7 @@ class Judge:
         return True
 
     def choose_redundant(self):
-        """Of each group that is one for him, all but the inode of the first name."""
+        """The redundant names of each group that the caller sees: all but the first inode."""
         order = list(self.shared.trees)
         found = set()
         for names in self.groups.values():
@@ -378,25 +387,25 @@ class Judge:
             self.say("other folders:", self.view["top"])
         for name, found in self.view["closed"].items():
             if found != {"stat": DENIED}:
-                self.say("open to him:", name, found)
+                self.say("open to the caller:", name, found)
         reached = {tree for root, tree in self.shared.trees.items() if self.reaches(root)}
         for where in ("uniques", "redundant"):
             if "" not in self.shared.trees.values() and self.view[f"{where}/"] != reached:
                 self.say(f"{where}: other trees:", self.view[f"{where}/"], reached)
 
     def check_name(self, where, name, expected):
-        """Folders are in both, all else is in one of them."""
+        """Folders are in uniques/ and redundant/; each other name is in one of them."""
         found = self.view[where][name]
         if self.shared.trees[name[0]] and not self.reaches(name[0]):
             if found != self.view[where, MISSING]:
-                self.say(f"{where}: is there:", name, found)
+                self.say(f"{where}: exists:", name, found)
         elif name in self.shared.folders or isinstance(expected["stat"], str) or (
                 where == "redundant") == (name in self.redundant):
             self.check_entry(where, name, expected, found)
         else:
             beside = (name[0], os.path.join(os.path.dirname(name[1]), MISSING))
             if found != self.view[where][beside]:
-                self.say(f"{where}: is there:", name, found)
+                self.say(f"{where}: exists:", name, found)
 
     def check_entry(self, where, name, expected, found):
         found = dict(found)
@@ -412,7 +421,7 @@ class Judge:
             self.check_own(where, name, own)
 
     def part(self, observation):
-        """What is compared."""
+        """The part of an observation that is compared."""
         if self.exact:
             return observation
         return {key: value if isinstance(value, str) or key in RIGHTS else None
@@ -426,9 +435,10 @@ class Judge:
                 if full in self.redundant or full in self.shared.folders]
 
     def check_own(self, where, name, own):
-        """The attributes of twinfs: a path that he knows, and what is his of the group."""
+        """The attributes of twinfs have a path that the caller knows and figures of visible
+        copies."""
         if "target" in self.source[name]:
-            return  # nothing has such attributes but files and folders
+            return  # only files and folders have such attributes
         same = self.shared.names_of[self.shared.inodes[name]] if name in self.shared.inodes else ()
         paths = {os.fsencode(os.path.join(*other).rstrip("/"))
                  for other in (name, *(other for other in same if other in self.known))}
@@ -446,7 +456,7 @@ class Judge:
                 self.say(f"{where}: {key}:", name, own[key], wanted)
 
     def may_ask(self, name):
-        """Whether he may read attributes of users there."""
+        """Whether the caller may read user attributes of this name."""
         return not isinstance(self.source[name].get("content", self.source[name].get("names")), str)
 
     # dups/
@@ -460,7 +470,7 @@ class Judge:
             folder, copies = self.view["dups"][value]
             mine = self.groups.get(value, ())
             if not mine and folder != absent:
-                self.say("dups: is there:", value, names, folder, absent)
+                self.say("dups: exists:", value, names, folder, absent)
             if mine:
                 shown = sorted(self.shared.copy_name(name) for name in mine)
                 if folder.get("names") != shown:
@@ -471,7 +481,7 @@ class Judge:
                 if name in mine:
                     self.check_entry("dups", name, self.source[name], found)
                 elif found != copies[MISSING]:
-                    self.say("dups: is there:", value, name, found)
+                    self.say("dups: exists:", value, name, found)
 
     def check_figures(self, value, mine, own):
         inodes = {self.shared.inodes[name] for name in mine}
@@ -483,7 +493,7 @@ class Judge:
 
 
 def served_beyond(shared, seen):
-    """Names under which the caller read in the view what he could not read at their paths."""
+    """Names whose content the caller could read in the view and not at their paths."""
     source, view = seen
     copies = {shared.copy_name(name): name for name in shared.names}
     found = [(where, name, observation) for where in ("uniques", "redundant")

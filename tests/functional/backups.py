@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Backups for tests: made from a view, restored, and compared with the source by independent
-means."""
+"""Backups for tests: made from a view, restored, and compared with the source independently of the
+program."""
 import json
 import os
 import stat
@@ -14,11 +14,11 @@ from program import path_of
 
 RSYNC = ["rsync", "-aHAX", "--numeric-ids"]
 TIME = 10**18 + 123_456_789
-STATE = ".twinfs-restore"  # what restore has in its target until all is done
+STATE = ".twinfs-restore"  # the folder of an unfinished restore in its target
 
 
 def rsync(source, backup, *options, user=()):
-    """Copies with rsync; gives what it printed."""
+    """Copies with rsync; returns its output."""
     run = subprocess.run([*user, *RSYNC, *options, os.fsencode(source) + b"/", backup],
                          check=False, capture_output=True)
     assert run.returncode == 0, run.stderr
@@ -26,7 +26,7 @@ def rsync(source, backup, *options, user=()):
 
 
 def set_times(root):
-    """rsync looks at seconds only when it decides whether what is no file needs its time set."""
+    """Sets one time for everything that is no file, as rsync compares such times in seconds."""
     for folder, folders, files in os.walk(os.fsencode(root)):
         for path in (trees.join(folder, name) for name in folders + files):
             if not stat.S_ISREG(os.lstat(path).st_mode):
@@ -35,7 +35,7 @@ def set_times(root):
 
 
 def everything(root):
-    """What rsync itself can copy: no time before 1970, no symlink as long as PATH_MAX."""
+    """A tree that rsync can copy: without times before 1970 and symlinks as long as PATH_MAX."""
     trees.small(root / "small")
     trees.sizes(root / "sizes")
     trees.odd_names(root / "names")
@@ -69,24 +69,24 @@ class Backup:
 
 
 def content_of(line):
-    """The bytes of a line's "content"."""
+    """The bytes of the "content" of a line."""
     shown = {name.replace("content", "path"): value for name, value in line.items()
              if name.startswith("content")}
     return path_of(shown)
 
 
 def copy_sparsely(source, backup):
-    """Copies with rsync, and leaves holes where there are some."""
+    """Copies with rsync and keeps holes."""
     rsync(source, backup, "-S")
 
 
 def copy_plainly(source, backup):
-    """Copies with cp, which has no limits of its own."""
+    """Copies with cp, which has no such limits."""
     subprocess.run(["cp", "-a", f"{source}/.", backup], check=True)
 
 
 def make(twinfs, folder, *sources, copy=copy_sparsely):
-    """Backs up as the manual says."""
+    """Makes a backup as the manual describes it."""
     backup = Backup(folder / "manifest", folder / "backup")
     backup.copy.mkdir()
     if twinfs.user:
@@ -99,13 +99,13 @@ def make(twinfs, folder, *sources, copy=copy_sparsely):
 
 
 def hash_of(data):
-    """XXH3-128 by xxhsum."""
+    """The XXH3-128 hash by xxhsum."""
     return subprocess.run(["xxhsum", "-q", "-H2", "-"], input=data, check=True,
                           capture_output=True).stdout.split()[0].decode()
 
 
 def write_manifest(path, names, **end):
-    """A manifest of these names that agrees with itself; end changes what its last line says."""
+    """Writes a consistent manifest of these names; `end` replaces members of its last line."""
     lines = [{"twinfs_manifest": 1, "version": "0", "generation": 1, "sources": []}, *names]
     text = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     last = {"lines": len(names), "hash": hash_of(text), **end}
@@ -129,20 +129,20 @@ def small_backup(folder, copies=(b"b",), data=b"bytes", **members):
 
 
 def restore(twinfs, backup, target, *options, status=0):
-    """Runs it, and checks its exit status."""
+    """Runs restore and checks its exit status."""
     result = twinfs("restore", *options, backup.manifest, backup.copy, target)
     assert result.status == status, result
     return result
 
 
 def regular_files(root):
-    """{path: inode number}, without what restore has for itself."""
+    """{path: inode number} of the files of a tree, without the own files of restore."""
     return {entry.path: entry.stat.st_ino for entry in walk.walk(root, xattrs=False)
             if entry.kind == stat.S_IFREG and not entry.path.startswith(STATE.encode())}
 
 
 def differences(source, target):
-    """What is not the same in two trees, but for ctime and atime, and the sizes of folders."""
+    """The differences of two trees, without ctime, atime and sizes of folders."""
     source, target = os.fsencode(source), os.fsencode(target)
     trees_found = [list(walk.walk(root)) for root in (source, target)]
     wanted, found = ({entry.path: entry for entry in entries} for entries in trees_found)
@@ -164,7 +164,7 @@ def _linked(entries):
 
 
 def _xattrs(entry):
-    """xfs lists each ACL once more, in its own form."""
+    """Extended attributes without those by which xfs repeats ACLs."""
     return {key: value for key, value in entry.xattrs.items()
             if not key.startswith("trusted.SGI_ACL_")}
 
@@ -189,6 +189,6 @@ def _differences(left, right):
 
 
 def check_same(source, target):
-    """By our own means and by those of rsync."""
+    """Asserts that differences() and rsync find no difference."""
     assert differences(source, target) == []
     assert rsync(source, target, "-nc", "--delete", "-i") == b""

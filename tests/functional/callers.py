@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Other users: runs a function in a child process that has become one, and gives what it gave."""
+"""Runs a function in a child process that has become another user, and returns its result."""
 import ctypes
 import multiprocessing
 import os
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from program import TIMEOUT
 
 PROCESSES = multiprocessing.get_context("fork")
-# setgroups, setresgid, setresuid: the C library would change all threads of the process
+# Numbers of setgroups, setresgid and setresuid. The C library would change all threads.
 CALLS = {"x86_64": (116, 119, 117), "aarch64": (159, 149, 147)}
 
 
 @dataclass(frozen=True)
 class Caller:
-    """A user with a first group and further ones.
+    """A user with a primary group and further groups.
 
-    how  "process": all of the process is this user; "file system": only what it does on file
-         systems, as servers of files have it (setfsuid); "thread": only the thread that calls
+    how  "process": the whole process becomes this user; "file system": only for calls to file
+         systems (setfsuid), as in file servers; "thread": only the calling thread
     """
     name: str
     uid: int
@@ -70,7 +70,7 @@ def _work(pipe, caller, function, arguments):
 
 
 class Call:
-    """A function that runs as a caller; the process ends with it."""
+    """A function that runs as a caller in a process of its own."""
 
     def __init__(self, caller, function, *arguments):
         self.pipe, theirs = PROCESSES.Pipe(False)
@@ -79,7 +79,7 @@ class Call:
         theirs.close()
 
     def result(self):
-        """What it gave; raises what it raised."""
+        """The result of the function; raises its exception."""
         try:
             given, failure = self.pipe.recv() if self.pipe.poll(TIMEOUT) else (None, TimeoutError())
         finally:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""One tree, and all the ways in which it may change: for tests that say what must follow.
+"""A tree, and all ways in which it may change.
 
-Each change takes the source; what it moves out or in has its place beside the source.
+Each change takes the source. Files that it moves out or in are in a folder beside the source.
 """
 import contextlib
 import ctypes
@@ -67,7 +67,7 @@ def replace_by_rename(source):
 
 
 def replace_with_the_inode_number_used_again(source):
-    """ext4 gives the next file the inode number that was just freed."""
+    """ext4 gives the inode number that was freed last to the next file."""
     when = os.stat(source / "b")
     os.unlink(source / "b")
     trees.write(source / "b", OTHER)
@@ -211,7 +211,7 @@ ALL = [
 ]
 
 
-# What matters while somebody watches: how content comes, and what moves while it is looked at.
+# Changes that matter while a daemon watches: ways of writing, and moves during a recheck.
 
 def write_through_another_link(source):
     os.link(source / "b", source / "d/f/link")
@@ -241,7 +241,7 @@ def store_through_a_mapping(source):
 def make_equal_through_a_mapping(source):
     with open(source / "c", "r+b") as file:
         mapped = mmap.mmap(file.fileno(), 0)
-    mapped[:] = DATA  # the file is closed; unmapping it closes it wholly
+    mapped[:] = DATA  # the descriptor is closed; the close event comes with munmap
     mapped.close()
 
 
@@ -326,7 +326,7 @@ def write_through_a_link_in_a_folder_that_comes_and_goes(source):
 
 
 def write_at_a_name_on_the_way(source):
-    """The name is another file's before, and nobody's after."""
+    """The file is written at a name that belonged to another file and is unused afterwards."""
     os.rename(source / "b", source / "c")
     rewrite_seemingly_untouched(source / "c")
     os.rename(source / "c", source / "moved")
@@ -479,9 +479,9 @@ WATCHED = [
 
 
 def move_ctime(paths, flag):
-    """As chattr(1) does: no event tells of it."""
+    """Changes the ctime by chattr(1), which raises no event."""
     before = [os.stat(path).st_ctime_ns for path in paths]
     if subprocess.run(["chattr", flag, *paths], check=False, capture_output=True).returncode:
-        pytest.skip("there are no such attributes here")
+        pytest.skip("this file system has no such attributes")
     assert all(os.stat(path).st_ctime_ns > moment
                for path, moment in zip(paths, before, strict=True))

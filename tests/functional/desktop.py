@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A desktop for tests: an X server with no screen, a message bus, and file managers whose windows
+"""A desktop for tests: an X server without a screen, a message bus, and file managers whose windows
 are read as screen readers read them.
 
-Whatever it starts carries its mark and is ended with it, also what the bus starts by itself; it
-has a home of its own, and no network where that can be taken from it.
+All its processes have a mark and end with it, also those that the bus starts. It has a home of its
+own, and no network if that can be prevented.
 """
 import contextlib
 import json
@@ -23,8 +23,8 @@ from program import ENDING, TIMEOUT, end_process, until
 MARK = "TWINFS_TEST_DESKTOP"
 SHOWN = Path(__file__).resolve().parent.parent / "tools/shown.py"
 SCREEN = "1100x750x24"
-OPENING = 60  # seconds in which a window has what is in its folder, on a machine with much to do
-FILE_MANAGER = "org.freedesktop.FileManager1"  # whichever is running
+OPENING = 60  # seconds after which a window must show its folder, also on a busy machine
+FILE_MANAGER = "org.freedesktop.FileManager1"  # the running file manager
 ASK_BUS = ("gdbus", "call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/",
            "--method", "org.freedesktop.DBus.ListNames")
 THUNAR = """<?xml version="1.0" encoding="UTF-8"?>
@@ -51,7 +51,7 @@ win_height=700
 """
 GSETTINGS = ".config/glib-2.0/settings/keyfile"
 SERVICES = ".local/share/dbus-1/services"
-# What some file managers have the bus start, and do without where it does not start.
+# Optional services that some file managers start by the bus.
 UNWANTED = ("org.freedesktop.LocalSearch3", "org.freedesktop.Tracker3.Miner.Files",
             "org.gtk.vfs.Daemon")
 NOT_STARTED = """[D-BUS Service]
@@ -62,10 +62,10 @@ Exec=/bin/false
 
 @dataclass
 class Manager:
-    """How a file manager is started, and what has it show rows, which can be read."""
+    """A file manager: its command, and settings for a list view, whose rows can be read."""
     command: tuple
-    settings: dict  # texts by path in the home
-    serving: tuple = None  # what starts it without a window, to be asked for one by the bus
+    settings: dict  # {path in the home: text}
+    serving: tuple = None  # the command that starts it without a window, as a service
 
     @property
     def program(self):
@@ -91,7 +91,7 @@ def need(*programs):
 
 
 def without_network():
-    """What to put before a command, so that it has none; nothing where that is not permitted."""
+    """The words before a command that run it without a network, or none if not permitted."""
     command = ["unshare", "--net", "--"]
     works = shutil.which("unshare") and subprocess.run(
         [*command, "true"], check=False, capture_output=True).returncode == 0
@@ -99,7 +99,7 @@ def without_network():
 
 
 class Desktop:
-    """One desktop; shows nothing until a file manager is opened."""
+    """A desktop; it has no window until a file manager is opened."""
 
     def __init__(self, session, folder):
         self.session, self.folder = session, folder
@@ -110,7 +110,7 @@ class Desktop:
             **session.environment(self.home),
             **dict([self.mark.split("=")]),
             "XDG_RUNTIME_DIR": str(folder / "run"),
-            # or the bus looks for services in the home of /etc/passwd
+            # otherwise the bus looks for services in the home of /etc/passwd
             "XDG_DATA_HOME": str(self.home / ".local/share"),
             "DBUS_SESSION_BUS_ADDRESS": f"unix:path={folder}/run/bus",
             "GIO_USE_VFS": "local",
@@ -128,7 +128,7 @@ class Desktop:
         return self.session.processes(self.mark)
 
     def start(self, *command, before=None, **options):
-        """A process of this desktop."""
+        """Starts a process of this desktop."""
         before = self.alone if before is None else before
         return subprocess.Popen([*before, *map(os.fspath, command)], env=self.environment,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -140,13 +140,13 @@ class Desktop:
         self.write({f"{SERVICES}/{name}.service": NOT_STARTED.format(name) for name in UNWANTED})
         ready, told = os.pipe()
         with open(ready, "rb") as number:
-            # on the network of the others, as that is how servers see which displays are taken
+            # in the network namespace of the machine, where servers see which displays are in use
             self.server = self.start("Xvfb", "-displayfd", str(told), "-screen", "0", SCREEN,
                                      "-nolisten", "tcp", "-noreset", before=[],
                                      pass_fds=[told])
             os.close(told)
             assert select.select([number], [], [], TIMEOUT)[0]
-            display = number.readline().strip()  # all of it, or the server dies of writing
+            display = number.readline().strip()  # the whole line, or SIGPIPE ends the server
         assert display, "Xvfb did not start"
         self.environment["DISPLAY"] = f":{display.decode()}"
         self.bus = self.start("dbus-daemon", "--session", "--nofork", "--nopidfile",
@@ -154,7 +154,7 @@ class Desktop:
         assert until(lambda: os.path.exists(self.folder / "run/bus"))
 
     def end(self):
-        """The server goes last, as only then it takes its lock and socket with it."""
+        """Ends all processes, the server last, so that it removes its lock and socket."""
         def others():
             return [pid for pid in self.processes() if pid != self.server.pid]
 
@@ -166,7 +166,7 @@ class Desktop:
         self.bus.wait(TIMEOUT)
 
     def write(self, texts):
-        """Texts by path in the home."""
+        """Writes {path in the home: text}."""
         for name, text in texts.items():
             place = self.home / name
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -174,7 +174,7 @@ class Desktop:
 
     @contextlib.contextmanager
     def opened(self, manager, path=None):
-        """The file manager with a window on a folder, or none yet where no folder is given."""
+        """The file manager with a window on a folder, or as a service without a window."""
         self.write(manager.settings)
         process = self.start(*([*manager.command, path] if path else manager.serving))
         try:
@@ -182,32 +182,32 @@ class Desktop:
         finally:
             process.kill()
             process.wait(TIMEOUT)
-            # the bus has noticed when it answers; until then a next one would hand over to it
+            # its answer shows that the bus noticed the end; before, the next file manager would
+            # pass its work to the ended one
             subprocess.run(ASK_BUS, check=True, env=self.environment, capture_output=True,
                            timeout=TIMEOUT)
 
 
 class Window:
-    """What a file manager shows."""
+    """The windows of a file manager."""
 
     def __init__(self, desktop, manager, process):
         self.desktop, self.manager, self.process = desktop, manager, process
 
     def windows(self, *clicked):
-        """Its windows with their titles and texts, as they are when the menus of these names were
-        opened."""
+        """The windows with their titles and texts, after clicks on these names."""
         run = subprocess.run([sys.executable, SHOWN, self.manager.program, *clicked], check=False,
                              env=self.desktop.environment, capture_output=True, timeout=TIMEOUT)
         return json.loads(run.stdout) if run.returncode == 0 else []
 
     def shown(self, *clicked):
-        """The titles and the texts of all of them."""
+        """The titles and the texts of all windows."""
         found = self.windows(*clicked)
         return {"titles": [window["title"] for window in found if window["title"]],
                 "texts": [text for window in found for text in window["texts"]]}
 
     def show_properties(self, path):
-        """Has it show what it knows of a file, as other programs have it do that."""
+        """Makes the file manager show the properties of a file, by the bus."""
         for command in (("wait", "--session", "--timeout", str(OPENING), FILE_MANAGER),
                         ("call", "--session", "--dest", FILE_MANAGER, "--object-path",
                          "/org/freedesktop/FileManager1", "--method",
@@ -216,11 +216,11 @@ class Window:
                            capture_output=True, timeout=TIMEOUT)
 
     def texts(self, names):
-        """Those of its texts that are among these names, from top to bottom."""
+        """The texts that are among these names, from top to bottom."""
         return [text for text in self.shown()["texts"] if text in names]
 
     def wait_for(self, names):
-        """Returns when all of the names are shown."""
+        """Waits until all names are shown."""
         wanted = set(names)
         if not until(lambda: set(self.texts(wanted)) == wanted, OPENING):
             missing = wanted - set(self.texts(wanted))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""File systems for tests: small ones of a kind, in an image on a loop device; a folder that is seen
-twice; one that never answers."""
+"""File systems for tests: small ones in an image on a loop device, overlays, bind mounts, and a
+mount that never answers."""
 import contextlib
 import ctypes
 import fcntl
@@ -13,21 +13,21 @@ import pytest
 
 MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-F"],
-    "ext4 of seconds": ["mkfs.ext4", "-q", "-F", "-I", "128"],  # so small an inode keeps no more
+    "ext4 of seconds": ["mkfs.ext4", "-q", "-F", "-I", "128"],  # such inodes have times in seconds
     "xfs": ["mkfs.xfs", "-q", "-f"],
     "btrfs": ["mkfs.btrfs", "-q", "-f"],
 }
-IMAGE_BYTES = 512 << 20  # xfs wants 300 MiB
+IMAGE_BYTES = 512 << 20  # xfs needs 300 MiB
 MS_NOSUID, MS_NODEV = 2, 4  # linux/mount.h
-# linux/fiemap.h: _IOWR('f', 11, struct fiemap), that struct, and one extent of it
+# linux/fiemap.h: _IOWR('f', 11, struct fiemap), struct fiemap, and struct fiemap_extent
 FIEMAP, FIEMAP_SYNC = 0xC020660B, 1
 FIEMAP_HEAD, FIEMAP_EXTENT = struct.Struct("=QQLLLL"), struct.Struct("=QQQ16xL12x")
-EXTENTS = 500  # more than anything has here
+EXTENTS = 500  # more than any file of the tests has
 
 
 @contextlib.contextmanager
 def disk(kind, folder, size=IMAGE_BYTES):
-    """Mounts an empty one in a folder; gives its root.  Of its size it takes what is written."""
+    """Mounts an empty file system in a folder; yields its root. Its image is sparse."""
     if os.geteuid() != 0 or not os.path.exists("/dev/loop-control"):
         pytest.skip("needs root and loop devices")
     if not shutil.which(MAKE[kind][0]):
@@ -48,8 +48,7 @@ def disk(kind, folder, size=IMAGE_BYTES):
 
 
 def extents(path):
-    """Where a file or folder lies on its disk: (offset in it, offset on the disk, length) of each
-    piece."""
+    """(offset, offset on the disk, length) of each extent of a file or folder."""
     asked = FIEMAP_HEAD.pack(0, (1 << 64) - 1, FIEMAP_SYNC, 0, EXTENTS, 0)
     answer = bytearray(asked + bytes(EXTENTS * FIEMAP_EXTENT.size))
     handle = os.open(path, os.O_RDONLY)
@@ -64,8 +63,8 @@ def extents(path):
 
 
 def rot(root, path, place):
-    """Changes a byte of a file on such a disk behind the back of its file system: no time moves,
-    and nobody is told."""
+    """Changes a byte of a file in the image of its unmounted disk, so that no time changes and no
+    event is raised."""
     image = root.with_suffix(".image")
     at = extents(path)[0][1] + place
     subprocess.run(["umount", root], check=True)
@@ -79,7 +78,7 @@ def rot(root, path, place):
 
 @contextlib.contextmanager
 def overlay(folder):
-    """Mounts an overlay of folder/lower and folder/upper; gives where."""
+    """Mounts an overlay of folder/lower and folder/upper; yields its path."""
     if os.geteuid() != 0:
         pytest.skip("needs root to mount")
     lower, upper, work, shown = (folder / name for name in ("lower", "upper", "work", "shown"))
@@ -98,7 +97,7 @@ def overlay(folder):
 
 @contextlib.contextmanager
 def bound(folder, at):
-    """The same folder once more, at another place; gives that."""
+    """Mounts a folder at another path too; yields that path."""
     at.mkdir(exist_ok=True)
     if os.geteuid() != 0 or subprocess.run(["mount", "--bind", folder, at],
                                            check=False).returncode != 0:
@@ -111,7 +110,7 @@ def bound(folder, at):
 
 @contextlib.contextmanager
 def unanswered(at):
-    """A FUSE file system whose daemon answers nothing; gives what ends that daemon."""
+    """Mounts a FUSE file system that does not answer; yields a function that ends its daemon."""
     at.mkdir(exist_ok=True)
     if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
         pytest.skip("needs root and /dev/fuse")
@@ -127,5 +126,5 @@ def unanswered(at):
         try:
             yield ending.close
         finally:
-            ending.close()  # everybody who waits gets an error
+            ending.close()  # waiting calls fail
             subprocess.run(["umount", "-l", at], check=True)

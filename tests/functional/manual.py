@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The manual pages and what --help prints, taken apart."""
+"""Parsers of the manual pages and the output of --help."""
 import re
 from pathlib import Path
 
@@ -7,29 +7,23 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS_PAGE = ROOT / "man/twinfs.1"
 VIEW_PAGE = ROOT / "man/twinfs.5"
 
-# An option as --help shows it.
+# An option in the output of --help.
 HELP_OPTION = re.compile(r"^ {2,6}(?:-(?P<letter>.), )?--(?P<name>[a-z-]+)(?:=(?P<value>\S+))?",
                          re.MULTILINE)
 
 
 def sections(page):
-    """The text of each section and subsection of a page by its title."""
+    """{title: text} of the sections and subsections of a page."""
     parts = re.split(r"^\.S[hs] (.*)$", page.read_text(), flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2]))
 
 
 def item(text, title):
-    """The text of one item of the lists in a section, with the lists inside it."""
-    found, depth = [], 0
-    for line in text.split(f"\n.It {title}\n")[1].splitlines(keepends=True):
-        if depth == 0 and re.match(r"\.(?:It|El)\b", line):
-            break
-        depth += line.startswith(".Bl") - line.startswith(".El")
-        found.append(line)
-    return "".join(found)
+    """The text of an item of the lists in a section."""
+    return re.split(r"^\.(?:It|El)\b", text.split(f"\n.It {title}\n")[1], flags=re.MULTILINE)[0]
 
 
 def marked(text, macro):
-    """All words that are marked up so: Va names what scripts read, Cm what they may be."""
+    """All words with this macro: Va marks names that scripts read, Cm their values."""
     lines = re.findall(rf"^\.(?:It )?{macro} (.*)$", text, flags=re.MULTILINE)
     return {word for line in lines for word in re.findall(r"[a-z][a-z_.]+[0-9]*", line)}

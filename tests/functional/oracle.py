@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An independent oracle: what a view of these sources must show, and where it differs.
+"""An independent oracle: it computes what a view must show, and compares it with a view.
 
 usage: oracle.py [--later] SOURCE... MOUNT   compare a view, print every difference; --later:
-                                          what was kept at first may be another copy by now
+                                          the kept copy need not be that of a first scan
        oracle.py --summary SOURCE...         groups, redundant files, redundant bytes
 
 Content is compared by SHA-256 and size, one read per inode, and only where two inodes
@@ -39,14 +39,14 @@ class Inode:
         self.error = 0
 
     def first(self, order):
-        """Where the inode stands in path order: by its first name."""
+        """The sort key of the inode: its first name."""
         return min((tree, order(path)) for tree, path in self.names)
 
 
 class Source:
-    """Everything in the sources, one walk.
+    """Everything that one walk finds in the sources.
 
-    trees   list of (root, name in the view or b"" where there is one source)
+    trees   list of (root, name in the view, or b"" for a single source)
     names   (tree, path) -> walk.Entry
     inodes  (st_dev, st_ino) -> Inode, regular files only
     """
@@ -73,7 +73,7 @@ class Source:
             inode.names.append(name)
 
     def read(self, inodes):
-        """Fill in the digest or the error of these inodes, in several processes."""
+        """Sets the digest or the error of these inodes, in several processes."""
         inodes = [inode for inode in inodes if not inode.digest and not inode.error]
         found = digests((self.trees[inode.names[0][0]][0], inode.names[0][1])
                         for inode in inodes)
@@ -110,7 +110,7 @@ def path_groups(*roots, min_size=1, **options):
 
 
 def name_trees(roots):
-    """(root, name) of each tree: given twice is one, nested is one, `~2` for equal names."""
+    """(root, name) of each tree. Equal and nested roots are one tree; equal names get `~2`."""
     kept = []
     for root in roots:
         root = os.path.realpath(os.fsencode(root))
@@ -133,7 +133,7 @@ def _digest_job(job):
 
 
 def digests(jobs):
-    """walk.digest() of each (root, path), in order; processes where it is worth it."""
+    """walk.digest() of each (root, path), in order, in several processes if there are many."""
     jobs = list(jobs)
     if len(jobs) < 2 * CHUNK:
         return [walk.digest(*job) for job in jobs]
@@ -151,7 +151,7 @@ def summary(groups):
 
 
 def human(size):
-    """A size as people write it: three digits or so, powers of 1024."""
+    """A size in powers of 1024 with two or three digits."""
     if size < 1024:
         return f"{size} B"
     value, unit = size / 1024, 0
@@ -161,7 +161,7 @@ def human(size):
 
 
 def hashes(paths):
-    """XXH3-128 by xxhsum of each open descriptor, in order."""
+    """The XXH3-128 hash by xxhsum of each path, in order."""
     found = []
     for at in range(0, len(paths), HANDLES):
         handles = []
@@ -181,7 +181,7 @@ def hashes(paths):
 
 
 def holes(root, path):
-    """Where a file has data, and whether its blocks say that it is sparse; or errno."""
+    """The ranges of data of a file and whether it is sparse, or errno."""
     try:
         handle = walk.open_beneath(root, path, os.O_RDONLY)
     except OSError as error:
@@ -194,7 +194,7 @@ def holes(root, path):
 
 
 class View:
-    """Compares one mounted view with a Source; `differences` says what is wrong."""
+    """Compares a mounted view with a Source and collects the differences."""
 
     def __init__(self, source, mount, min_size=1, first_scan=True, content=True):
         self.source = source
@@ -218,7 +218,7 @@ class View:
     # dups/
 
     def plain(self, name):
-        """The name of a copy in dups/, and whether a shortened one may stand for it."""
+        """(plain name of a copy in dups/, whether it must be shortened, whether it may be)."""
         tree, path = name
         prefix = self.source.trees[tree][1]
         full = prefix + b"/" + path if prefix else path
@@ -227,7 +227,7 @@ class View:
         return shown, shortened, shortened or SHORTENED.search(shown) is not None
 
     def check_dups(self):
-        """Compare dups/ with the groups; returns which folder shows which."""
+        """Compares dups/ with the groups; returns {folder: group}."""
         dups = os.path.join(self.mount, b"dups")
         by_path = {self.source.absolute(name): (name, inode)
                    for inode in self.source.inodes.values() for name in inode.names}
@@ -250,7 +250,7 @@ class View:
         return found
 
     def check_folder(self, folder, by_path, jobs):
-        """Compare one folder with the group its files belong to; returns the group."""
+        """Compares a folder with the group of its files; returns the group."""
         files, groups = {}, {}
         for item in os.scandir(folder):
             status = item.stat(follow_symlinks=False)
@@ -339,7 +339,7 @@ class View:
     # uniques/ and redundant/
 
     def shown_in(self, where):
-        """(tree, path) -> walk.Entry of all that a folder shows."""
+        """{(tree, path): walk.Entry} of everything in uniques/ or redundant/."""
         shown = {}
         for number in range(len(self.source.trees)):
             root = self.tree_in_view(where, number)
@@ -348,14 +348,14 @@ class View:
         return shown
 
     def check_trees(self, where, numbers):
-        """With several sources, the names of these and nothing else are there."""
+        """With several sources, the folder has exactly their names."""
         found = sorted(os.listdir(os.path.join(self.mount, where)))
         if self.source.trees[0][1] and found != sorted(self.source.trees[number][1]
                                                        for number in numbers):
             self.say(f"{where.decode()}: other trees:", found)
 
     def check_uniques(self):
-        """Compare uniques/ with the source; returns what it shows."""
+        """Compares uniques/ with the source; returns its entries."""
         shown = self.shown_in(b"uniques")
         self.check_trees(b"uniques", range(len(self.source.trees)))
         for number, (_, tree) in enumerate(self.source.trees):
@@ -377,7 +377,7 @@ class View:
         return shown
 
     def check_redundant(self, unique):
-        """Compare redundant/ with the names of copies that uniques/ does not show."""
+        """Compares redundant/ with the names of copies that uniques/ lacks."""
         shown = self.shown_in(b"redundant")
         expected = {name for group in self.groups for inode in group for name in inode.names
                     if name not in unique}
@@ -420,7 +420,7 @@ class View:
     # by-size/
 
     def check_by_size(self, folders, unique):
-        """Compare by-size/ with the groups, given what dups/ and uniques/ show."""
+        """Compares by-size/ with the groups, given the content of dups/ and uniques/."""
         root = os.path.join(self.mount, b"by-size")
         paths = sorted(os.listdir(root))
         last = -(-len(self.groups) // RANKS) * RANKS
@@ -448,7 +448,7 @@ class View:
             self.say("by-size: not in order:", sizes)
 
     def check_rank(self, path, rank, group, unique):
-        """What the name of a link says of its group."""
+        """Compares the name of a link with its group."""
         shown = os.path.basename(path)
         match = RANKED.fullmatch(shown)
         size = human(group[0].size * (len(group) - 1)).encode()
@@ -522,7 +522,7 @@ class View:
         return os.path.join(self.mount, where, self.source.trees[number][1])
 
     def check_holes(self, where, name):
-        """The holes of a sparse file must be holes in the view too; else do not read it."""
+        """Whether a sparse file has the same holes in the view; otherwise it is not read."""
         status = self.source.names[name].stat
         if status.st_blocks * 512 >= status.st_size:
             return True
@@ -534,7 +534,7 @@ class View:
 
 
 def check(roots, mount, index=None, excluded=None, **options):
-    """Differences between a view and its sources; an empty list where there are none."""
+    """The differences between a view and its sources."""
     return View(Source(roots, index, excluded), mount, **options).check()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is on a page of `twinfs report`: read as a browser would, every tag in its place."""
+"""A strict parser of the page that `twinfs report` writes."""
 import re
 import struct
 import zlib
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 VOID = {"meta", "link", "img"}
-# A policy and a style are all that could make a browser load or run something.
+# Of these only a policy and a style could make a browser load or run something.
 TAGS = {"html", "head", "meta", "link", "title", "style", "body", "header", "main", "footer",
         "section", "aside", "figure", "figcaption", "h1", "h2", "h3", "p", "ul", "ol", "li", "dl",
         "dt", "dd", "div", "span", "a", "b", "i", "bdi", "small", "strong", "code", "data", "time",
@@ -24,7 +24,7 @@ class Element:
     children: list = field(default_factory=list)  # elements and texts
 
     def all(self, tag, of_class=None):
-        """Those below it, in order."""
+        """The elements below with this tag, in order."""
         for child in self.children:
             if isinstance(child, Element):
                 if child.tag == tag and (of_class is None or of_class in child.classes()):
@@ -45,13 +45,13 @@ class Element:
         return [int(data.attributes["value"]) for data in self.all("data")]
 
     def names(self):
-        """The bytes of the names in it: <bdi>, in which <i> has what is no text."""
+        """The bytes of the names in the element: <bdi>, in which <i> has escaped bytes."""
         return [b"".join(child.encode() if isinstance(child, str) else unescaped(child.text())
                          for child in name.children) for name in self.all("bdi")]
 
 
 def unescaped(text):
-    """The bytes that \\xff and the like stand for."""
+    """The bytes of an escape such as \\xff."""
     word = ODD.fullmatch(text)[1]
     if word in "nt":
         return {"n": b"\n", "t": b"\t"}[word]
@@ -60,7 +60,7 @@ def unescaped(text):
 
 
 class Reader(HTMLParser):
-    """Takes nothing that is not closed as it was opened."""
+    """Builds a tree of elements; refuses tags that do not nest, comments and declarations."""
 
     def __init__(self):
         super().__init__(convert_charrefs=True)
@@ -88,7 +88,7 @@ class Reader(HTMLParser):
 
 
 class Page:
-    """What it says."""
+    """The content of a page."""
 
     def __init__(self, data):
         reader = Reader()
@@ -107,7 +107,7 @@ class Page:
         return dict(zip(("groups", "redundant_files", "files", "directories", "bytes"), found))
 
     def answer(self):
-        """What could come free, and of how much; nothing where nothing could."""
+        """[reclaimable bytes, all bytes], or [] if nothing is reclaimable."""
         return self.part("figures").first("p", "answer").numbers()
 
     def folders(self):
@@ -117,7 +117,7 @@ class Page:
                 for row in part.first("tbody").all("tr")} if part else {}
 
     def boxes(self):
-        """(size of the box, what is said of it) of all in the map."""
+        """The boxes of the map."""
         return [box for box in self.part("folders").all("div") if "box" in box.classes()] + [
             box for tag in ("a", "span") for box in self.part("folders").all(tag)
             if "box" in box.classes()]
@@ -128,12 +128,12 @@ class Page:
                 for row in self.part("ages").first("tbody").all("tr")}
 
     def groups(self):
-        """Of each group what would come free, copies, their size, their names; in order."""
+        """The shown groups, in order."""
         part = self.part("groups")
         return [Group(item) for item in part.all("li", "group")] if part else []
 
     def links(self):
-        """All that leads away from it, or is loaded from elsewhere."""
+        """All links and all addresses of resources."""
         return [value for element in self.root.all_elements()
                 for name, value in element.attributes.items()
                 if name in ("href", "src", "srcset", "action", "background", "poster", "data")
@@ -175,8 +175,11 @@ Element.all_elements = all_elements
 # pictures
 
 def png(width, height, colour=MAGENTA, rows=None, level=-1):
-    """A picture of one colour; of so many rows only, where that is given; compressed as zlib
-    does, 0: not."""
+    """A PNG of one colour.
+
+    rows   the number of rows in the data, by default all
+    level  of zlib; 0 does not compress
+    """
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(
             ">I", zlib.crc32(kind + data))
@@ -189,7 +192,7 @@ def png(width, height, colour=MAGENTA, rows=None, level=-1):
 
 
 def jpeg(width, height):
-    """A grey one: each block of 8 x 8 is two bits, no difference and no detail (ITU T.81)."""
+    """A grey JPEG. Each block of 8 x 8 pixels takes two bits (ITU T.81)."""
     def segment(mark, data):
         return struct.pack(">BBH", 0xff, mark, len(data) + 2) + data
 
@@ -202,7 +205,7 @@ def jpeg(width, height):
 
 
 def pixels(data):
-    """Width and the bytes of each row of a PNG with 8 bits per channel (RFC 2083)."""
+    """The number of channels and the bytes of each row of a PNG with 8 bits each (RFC 2083)."""
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
     at, packed = 8, b""
     while at < len(data):
@@ -238,7 +241,7 @@ def unfiltered(kind, row, above, channels):
 
 
 def count_pixels(data, wanted, tolerance=24):
-    """How many pixels of a PNG have nearly this colour."""
+    """The number of pixels of a PNG with nearly this colour."""
     channels, rows = pixels(data)
     return sum(all(abs(row[i + j] - wanted[j]) <= tolerance for j in range(3))
                for row in rows for i in range(0, len(row), channels))

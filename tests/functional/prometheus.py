@@ -15,7 +15,7 @@ SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_co
 
 
 def parse(text):
-    """{(name, frozenset of (label, value)): number}; ValueError where a line is wrong."""
+    """{(name, frozenset of (label, value)): number}; raises ValueError for a wrong line."""
     if text and not text.endswith("\n"):
         raise ValueError("the last line has no end")
     helped, kinds, samples = set(), {}, {}
@@ -53,7 +53,7 @@ def _type(line, helped, kinds):
         raise ValueError(f"wrong or twice: {line}")
     if match[1] not in helped:
         raise ValueError(f"TYPE without HELP before it: {line}")
-    # All lines of one metric are together: what was begun is ended by the next one's.
+    # The lines of a metric must be together, so the TYPE of the next one ends it.
     kinds[match[1]] = match[2]
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Shells that complete command lines of twinfs, as somebody types them at a terminal or as the
-shell is asked what it would offer."""
+"""Shells that complete command lines of twinfs, typed at a terminal or by asking the shell for its
+offers."""
 import os
 import pty
 import select
@@ -14,7 +14,7 @@ from program import TIMEOUT
 COMPLETIONS = Path(__file__).resolve().parents[2] / "data/completions"
 PROMPT = "ready> "
 
-# Completions ask it for help; of what it is called with by itself it only tells.
+# Runs the program for --help only; otherwise records its arguments.
 STAND_IN = """#!/bin/sh
 for word; do
 	test "$word" != --help || exec {program} "$@"
@@ -41,7 +41,7 @@ set completion-query-items 0
 set page-completions off
 """
 
-# What compadd is given to fill arrays with is no offer.
+# Calls of compadd that fill arrays are no offers.
 ZSH_START = f"""PS1='{PROMPT}'
 LISTMAX=-1
 unsetopt beep
@@ -60,7 +60,7 @@ compadd() {{{{
 
 
 class Shell:
-    """A shell that finds a stand-in for the program under test in its path."""
+    """A shell with a stand-in for the program in its path."""
 
     def __init__(self, session, folder):
         self.session, self.folder = session, folder
@@ -76,7 +76,7 @@ class Shell:
         self.set_up()
 
     def set_up(self):
-        """Write what the shell reads when it starts."""
+        """Writes the files that the shell reads at its start."""
 
     def run(self, *command):
         run = subprocess.run(command, env=self.environment, cwd=self.folder, check=False,
@@ -85,7 +85,7 @@ class Shell:
         return run.stdout.splitlines()
 
     def type(self, keys):
-        """Type these at a terminal, and return what it showed when the shell has ended."""
+        """Types keys at a terminal; returns its output when the shell has ended."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.folder)
@@ -108,7 +108,7 @@ class Shell:
         return shown.decode(errors="replace")
 
     def called_after(self, line):
-        """The words that twinfs gets where the last of the line was completed by a tabulator."""
+        """The arguments of twinfs after the last word of the line was completed with Tab."""
         shown = self.type(f"{line}\t\nexit\n")
         assert self.called.exists(), shown
         return self.called.read_bytes().decode().split("\0")[:-1]
@@ -126,7 +126,7 @@ class Bash(Shell):
     def offers(self, *words):
         *before, last = words
         name, equals, value = last.partition("=")
-        apart = [name, equals, value] if equals else [last]  # as bash takes words apart
+        apart = [name, equals, value] if equals else [last]  # as bash splits words
         found = self.run("bash", "--norc", "offers.sh", "twinfs", *before, *apart)
         return {word.rstrip("=") for word in found}
 
@@ -138,7 +138,7 @@ class Zsh(Shell):
         self.offered = self.folder / "offered"
         (self.folder / ".zshrc").write_text(ZSH_START.format(
             folder=shlex.quote(str(COMPLETIONS)), offers=shlex.quote(str(self.offered)),
-            dump=shlex.quote(f"{self.session.base}/zcompdump")))  # made once, as it takes long
+            dump=shlex.quote(f"{self.session.base}/zcompdump")))  # shared, as it is slow to make
 
     def offers(self, *words):
         self.offered.write_text("")
@@ -149,7 +149,7 @@ class Zsh(Shell):
 
 class Fish(Shell):
     def complete(self, line):
-        """What fish offers, as the words would be that twinfs gets."""
+        """The offers of fish, as arguments of twinfs."""
         found = self.run("fish", "--no-config", "-c",
                          f"source {shlex.quote(str(COMPLETIONS / 'twinfs.fish'))}\n"
                          f"complete -C {shlex.quote(line)}")

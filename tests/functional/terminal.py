@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A terminal as its user sees it: what a program writes to it, and what stands there then."""
+"""A terminal: the output of a program, and the resulting screen."""
 import contextlib
 import fcntl
 import os
@@ -15,7 +15,7 @@ PIECES = re.compile(r"\r|\n|\x1b\[K|[^\r\n\x1b]+|\x1b")
 
 
 class Terminal:
-    """One of so many columns, whose keyboard nobody touches."""
+    """A terminal of the given width without input."""
 
     def __init__(self, columns, name="xterm"):
         self.name = name
@@ -26,7 +26,7 @@ class Terminal:
         self.reader.start()
 
     def read_all(self):
-        with contextlib.suppress(OSError):  # EIO: all was read, and nobody has it open any more
+        with contextlib.suppress(OSError):  # EIO after the last program has closed it
             while piece := os.read(self.ours, 65536):
                 self.seen.append(piece)
 
@@ -44,13 +44,13 @@ class Terminal:
         return b"".join(self.seen).decode(errors="replace")
 
     def run(self, command, environment, **options):
-        """Start a program whose stderr it is."""
+        """Starts a program with the terminal as stderr."""
         return subprocess.Popen(command, env={**environment, "TERM": self.name},
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=self.theirs, **options)
 
     def lines(self):
-        """What stands there, wrapped where it was too long for one line."""
+        """The lines on the screen, wrapped at its width."""
         return screen(self.written, self.columns)
 
 
@@ -66,7 +66,7 @@ def screen(text, columns):
         else:
             lines[-1] = lines[-1][:at].ljust(at) + piece + lines[-1][at + len(piece):]
             at += len(piece)
-            while at >= columns:  # it goes on in the next one
+            while at >= columns:  # wraps to the next line
                 lines.append(lines[-1][columns:])
                 lines[-2] = lines[-2][:columns]
                 at -= columns

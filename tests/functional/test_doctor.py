@@ -203,7 +203,7 @@ def test_limiting_setting_of_watches_is_named(twinfs, source):
     inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child",
               "--mount-proc", "sh", "-c", FEW, "sh"]
     if subprocess.run([*inside, "true"], check=False, capture_output=True).returncode != 0:
-        pytest.skip("user namespaces are not to be had here")
+        pytest.skip("user namespaces are not permitted here")
     watched = ":".join(str(folder) for folder in folders[:3])
     twinfs.wrapped = [*inside, sys.executable, "-c", HOLD, watched]
     found = examine(twinfs, source)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ways of watching, and what happens where events are lost, or never come."""
+"""Back ends for watching, lost events, and changes without events."""
 import json
 import os
 import shutil
@@ -19,18 +19,19 @@ FOLDERS = 60
 
 
 def agrees(view, *sources):
-    """Whether the view is, or soon becomes, what the sources are."""
+    """Whether the view agrees with the sources now or soon."""
     def claim():
         try:
             return view.differences(*sources, first_scan=False) == []
-        except OSError:  # it changes under the oracle
+        except OSError:  # the view changes meanwhile
             return False
 
     return until(claim, timeout=30)
 
 
-def write_unseen(source):
-    """Makes a file that can be written through a name that nobody watches; gives that name."""
+def linked_outside(source):
+    """Links a file to a folder outside of the source; returns that path. Writes through it raise no
+    event."""
     away = changes.outside(source) / "link"
     os.link(source / "b", away)
     return away
@@ -39,7 +40,7 @@ def write_unseen(source):
 # back ends
 
 @pytest.mark.parametrize("watch", ["auto", "inotify", "poll", "none"])
-def test_every_way_of_watching_is_exact_after_sync(twinfs, source, watch):
+def test_view_with_each_back_end_is_exact_after_sync(twinfs, source, watch):
     changes.build(source)
     with twinfs.mounted(source, options=("--wait", f"--watch={watch}")) as view:
         assert view.status()["watch"] == ("inotify" if watch == "auto" else watch)
@@ -50,16 +51,16 @@ def test_every_way_of_watching_is_exact_after_sync(twinfs, source, watch):
             assert view.differences_now(source) == [], change.__name__
 
 
-def test_polling_finds_changes_by_itself(twinfs, source):
+def test_polling_finds_changes_without_sync(twinfs, source):
     changes.build(source)
     options = ("--wait", "--watch=poll", "--interval=1s")
     with twinfs.mounted(source, options=options) as view:
-        changes.rewrite(write_unseen(source), b"changed")
+        changes.rewrite(linked_outside(source), b"changed")
         changes.make_a_deep_tree_at_once(source)
         assert agrees(view, source)
 
 
-def test_folder_that_is_mounted_at_two_places_is_exact_at_both(twinfs, source, root_only):
+def test_folder_mounted_twice_is_exact_at_both_paths(twinfs, source, root_only):
     changes.build(source)
     os.mkdir(source / "m")
     subprocess.run(["mount", "--bind", source / "d", source / "m"], check=True)
@@ -78,7 +79,7 @@ def test_folder_that_is_mounted_at_two_places_is_exact_at_both(twinfs, source, r
         subprocess.run(["umount", source / "m"], check=False, capture_output=True)
 
 
-def test_nothing_is_watched_where_that_is_asked_for(twinfs, source):
+def test_watch_none_uses_no_inotify(twinfs, source):
     changes.build(source)
     with twinfs.mounted(source, options=("--wait", "--watch=none")) as view:
         handles = Path(f"/proc/{view.pid}/fd")
@@ -88,37 +89,37 @@ def test_nothing_is_watched_where_that_is_asked_for(twinfs, source):
 
 @pytest.mark.parametrize("words", [["--watch=magic"], ["--watch=poll", "--interval=soon"],
                                    ["--rescan-interval=-1s"]])
-def test_wrong_words_about_watching_are_wrong_usage(twinfs, source, mount, words):
+def test_wrong_watch_options_are_wrong_usage(twinfs, source, mount, words):
     changes.build(source)
     result = twinfs("mount", *words, source, mount)
     assert result.status == 2, result
     assert words[-1].split("=")[0].lstrip("-") in result.errors[0]
 
 
-# what inotify cannot see
+# changes without an event
 
-def test_sighup_makes_the_daemon_look_at_everything(twinfs, source):
+def test_sighup_rescans_everything(twinfs, source):
     changes.build(source)
     with twinfs.mounted(source) as view:
-        changes.rewrite(write_unseen(source), b"changed")
+        changes.rewrite(linked_outside(source), b"changed")
         os.kill(view.pid, signal.SIGHUP)
         assert agrees(view, source)
         trees.write(source / "d/new", OTHER)
         assert view.differences_now(source) == []
 
 
-def test_rescan_interval_finds_what_nobody_was_told_of(twinfs, source):
+def test_rescan_interval_finds_changes_without_an_event(twinfs, source):
     changes.build(source)
     options = ("--wait", "--rescan-interval=1s")
     with twinfs.mounted(source, options=options) as view:
-        changes.rewrite(write_unseen(source), b"changed")
+        changes.rewrite(linked_outside(source), b"changed")
         assert agrees(view, source)
 
 
-def test_file_that_changed_unseen_is_compared_again_when_its_opening_fails(twinfs, source):
+def test_file_changed_without_an_event_is_compared_after_a_failed_open(twinfs, source):
     changes.build(source)
     with twinfs.mounted(source) as view:
-        changes.rewrite(write_unseen(source), b"changed")
+        changes.rewrite(linked_outside(source), b"changed")
         [copies] = [folder for folder in view.dups.iterdir() if (folder / "a").exists()]
         with pytest.raises(OSError):
             (copies / "b").read_bytes()
@@ -126,12 +127,12 @@ def test_file_that_changed_unseen_is_compared_again_when_its_opening_fails(twinf
 
 
 @pytest.mark.parametrize("act", ["opened", "linked", "unlinked"])
-def test_bytes_written_unseen_are_not_vouched_for(twinfs, source, act):
-    """Size and mtime are what they were, and something that says nothing of bytes is seen."""
+def test_bytes_written_without_an_event_are_compared_again(twinfs, source, act):
+    """Size and mtime are unchanged, and the only event says nothing about the bytes."""
     changes.build(source)
     os.link(source / "b", source / "b too")
     with twinfs.mounted(source) as view:
-        changes.rewrite_seemingly_untouched(write_unseen(source))
+        changes.rewrite_seemingly_untouched(linked_outside(source))
         view.sync()
         if act == "linked":
             os.link(source / "b", source / "b three")
@@ -159,7 +160,7 @@ def test_overflow_of_the_queue_loses_nothing(twinfs, source):
             pytest.skip("the queue of inotify is too long to fill it")
         trees.many(source / "new", 2000, lambda number: b"%d" % (number // 4), folders=50)
         storm.burst(source / "burst")
-        # And what comes after the queue is full, so that nothing is told of it:
+        # after the queue is full, so that these changes have no event
         changes.change_with_mtime_restored(source)
         os.rename(source / "old/003", source / "old/moved")
         changes.exchange(source / "old/004", source / "d")
@@ -175,7 +176,7 @@ def test_overflow_of_the_queue_loses_nothing(twinfs, source):
         assert view.differences_now(source) == []
 
 
-def test_overflow_costs_no_reading_of_what_did_not_change(twinfs, source, strace):
+def test_overflow_of_the_queue_reads_only_changed_files(twinfs, source, strace):
     trees.many(source / "old", 200, lambda number: b"%d" % (number // 2), folders=5)
     trees.write(source / "busy", b"busy")
     with twinfs.mounted_and_traced(source) as view:
@@ -198,7 +199,7 @@ def test_overflow_costs_no_reading_of_what_did_not_change(twinfs, source, strace
 # too few watches
 
 class InsideProgram(Program):
-    """The program in a user namespace of its own, with few watches; so its mount is there too."""
+    """The program in a user and mount namespace of its own, with few watches."""
 
     LIMIT = f'echo {FEW} >/proc/sys/user/max_inotify_watches && exec "$@"'
 
@@ -209,7 +210,7 @@ class InsideProgram(Program):
         self.pid = None
 
     def as_user(self):
-        """Words that run a command where the daemon is."""
+        """The words before a command that run it in the namespaces of the daemon."""
         return ["nsenter", f"--target={self.pid}", "--user", "--mount",
                 "--preserve-credentials", "--"] if self.pid else []
 
@@ -220,12 +221,11 @@ def inside(session, tmp_path):
     if not shutil.which("nsenter") or subprocess.run(
             [*program.wrapped, "mount", "-t", "tmpfs", "none", tmp_path], check=False,
             capture_output=True).returncode != 0:
-        pytest.skip("user namespaces are not to be had here")
+        pytest.skip("user namespaces are not permitted here")
     return program
 
 
-def test_folders_that_got_no_watch_are_reported_as_soon_as_the_view_is_mounted(
-        inside, source, mount):
+def test_folders_without_a_watch_are_reported_at_once(inside, source, mount):
     trees.many(source, 600, lambda number: b"%d" % number, folders=FOLDERS)
     words = ("mount", "-f", "--wait", "--interval=1h", source, mount)
     with inside.started(*words) as process:
@@ -245,7 +245,7 @@ def test_folders_that_got_no_watch_are_reported_as_soon_as_the_view_is_mounted(
             process.wait(TIMEOUT)
 
 
-def test_folders_that_cannot_be_watched_are_polled_and_told_of(inside, source, mount):
+def test_folders_without_a_watch_are_polled(inside, source, mount):
     changes.build(source)
     trees.many(source / "many", 600, lambda number: b"%d" % (number // 2), folders=FOLDERS)
     words = ("mount", "-f", "--wait", "--interval=1s", source, mount)

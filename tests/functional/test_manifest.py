@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""manifest: a line for each name that uniques/ leaves out, with all that it takes to make it
-again."""
+"""manifest: a line for each name that uniques/ leaves out, with all metadata to restore it."""
 import base64
 import json
 import os
@@ -19,14 +18,14 @@ def lines_of(result):
 
 
 def xattrs_of(line):
-    """As walk has them."""
+    """The extended attributes of a line, in the form of walk.Entry."""
     return {path_of({name.replace("name", "path"): value for name, value in xattr.items()
                      if name != "value_base64"}).decode(errors="surrogateescape"):
             base64.b64decode(xattr["value_base64"]) for xattr in line.get("xattrs", [])}
 
 
 def left_out(view, *sources):
-    """{path below uniques/: entry} of what is in the sources and not there, by the oracle."""
+    """{path below uniques/: entry} of the names in the sources that uniques/ lacks."""
     model = oracle.Source(sources)
     shown = {entry.path for entry in walk.walk(view.uniques)}
     found = {}
@@ -68,7 +67,7 @@ def check_manifest(lines, view, *sources):
     assert len(numbers) == len(set(numbers))
 
 
-def test_it_has_just_what_uniques_leaves_out(twinfs, mixed):
+def test_manifest_has_exactly_the_names_that_uniques_leaves_out(twinfs, mixed):
     with twinfs.mounted(mixed) as view:
         lines = lines_of(twinfs.ok("manifest", view.path))
         assert len(lines) > 200
@@ -86,7 +85,7 @@ def test_paths_of_several_sources_are_below_their_trees(twinfs, tmp_path):
     assert [source["tree"] for source in lines[0]["sources"]] == ["one", "two", "two~2"]
 
 
-def test_hash_is_that_of_xxhsum(twinfs, source):
+def test_hash_agrees_with_xxhsum(twinfs, source):
     trees.small(source)
     lines = lines_of(twinfs.ok("manifest", source))[1:-1]
     paths = [os.path.join(os.fsencode(source), path_of(line)) for line in lines]
@@ -106,14 +105,14 @@ def test_last_line_counts_and_hashes_the_others(twinfs, mixed):
                                 "hash": backups.hash_of(whole + b"\n")}
 
 
-def test_manifest_of_nothing_redundant_has_two_lines(twinfs, source):
+def test_manifest_without_redundant_names_has_two_lines(twinfs, source):
     trees.fill(source, {b"a": b"one", b"b": b"another"})
     first, last = lines_of(twinfs.ok("manifest", source))
     assert first["twinfs_manifest"] == 1
     assert last["lines"] == 0
 
 
-def test_two_of_one_state_are_the_same_and_one_of_another_is_not(twinfs, mixed):
+def test_manifests_differ_only_if_the_source_changed(twinfs, mixed):
     with twinfs.mounted(mixed) as view:
         first = twinfs.ok("manifest", view.path).out
         assert twinfs.ok("manifest", view.path).out == first
@@ -122,7 +121,7 @@ def test_two_of_one_state_are_the_same_and_one_of_another_is_not(twinfs, mixed):
         assert twinfs.ok("manifest", view.path).out != first
 
 
-def test_file_that_is_not_compared_is_in_uniques_and_not_in_it(twinfs, source):
+def test_pending_file_is_in_uniques_and_not_in_the_manifest(twinfs, source):
     trees.fill(source, {b"a": b"same", b"b": b"same"})
     with twinfs.mounted(source) as view, open(source / "b", "r+b"):
         view.sync()
@@ -133,7 +132,7 @@ def test_file_that_is_not_compared_is_in_uniques_and_not_in_it(twinfs, source):
             assert sorted(os.listdir(view.uniques)) == ["a", "b"]
 
 
-def test_what_cannot_be_read_is_missing_and_named(twinfs, source, strace):
+def test_file_with_unreadable_metadata_is_missing_and_named(twinfs, source, strace):
     trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"same"})
     result, _ = twinfs.traced("manifest", source, calls="trace=listxattr",
                               flags=["-e", "inject=listxattr:error=EIO:when=1"])
@@ -144,7 +143,7 @@ def test_what_cannot_be_read_is_missing_and_named(twinfs, source, strace):
                for line in result.errors)
 
 
-def test_full_disk_is_a_failure(twinfs, mixed):
+def test_manifest_to_a_full_disk_fails(twinfs, mixed):
     twinfs.ok("scan", mixed)
     with open("/dev/full", "wb") as full:
         run = subprocess.run(twinfs.command("manifest", mixed), env=twinfs.environment,
@@ -153,5 +152,5 @@ def test_full_disk_is_a_failure(twinfs, mixed):
     assert b"No space left" in run.stderr
 
 
-def test_without_operand_it_is_wrong_usage(twinfs):
+def test_manifest_without_operand_is_wrong_usage(twinfs):
     assert twinfs("manifest").status == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The manual pages and what the program says of itself are one thing."""
+"""The manual pages agree with --help and with the header of exit statuses."""
 import re
 import shutil
 import subprocess
@@ -24,7 +24,8 @@ def options(pattern, text):
 
 
 def documented(command):
-    """The options in the command's subsection, in the sections it names, and those of all."""
+    """The options in the subsection of a command, in the sections that it names, and in
+    COMMANDS."""
     found = sections(COMMANDS_PAGE)
     text = found[command]
     names = re.findall(r"^\.Sx (.*?)(?: [.,])?$", text, flags=re.MULTILINE)
@@ -73,7 +74,7 @@ def test_pages_refer_to_each_other():
 
 
 @pytest.mark.parametrize("page", [COMMANDS_PAGE, VIEW_PAGE], ids=lambda page: page.name)
-def test_sections_that_a_page_names_are_there(page):
+def test_sections_that_a_page_names_exist(page):
     found = re.findall(r"^\.Sx (.*?)(?: [.,;])?$", page.read_text(), flags=re.MULTILINE)
     assert found and set(found) <= sections(page).keys()
     of_other = re.findall(r"([A-Z]{2,}(?: [A-Z]+)*) in\n\.Xr twinfs [15]", page.read_text())
@@ -83,7 +84,7 @@ def test_sections_that_a_page_names_are_there(page):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_fits_80_columns_and_ends_with_where_more_is(twinfs, command):
+def test_help_fits_80_columns_and_names_the_manuals(twinfs, command):
     lines = twinfs.ok(command, "--help", index=False).out.decode().splitlines()
     assert [line for line in lines if len(line) > 80 or line != line.rstrip()] == []
     last = " ".join(lines[-2:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What twinfs(5) says that scripts can read is what they get, and all of it."""
+"""twinfs(5) documents exactly the files, keys and attributes that the program provides."""
 import contextlib
 import csv
 import io
@@ -36,7 +36,7 @@ def own_file(name):
 
 
 def keys(value):
-    """The names of all members of all objects."""
+    """The keys of all objects in a JSON value."""
     if isinstance(value, dict):
         return set(value).union(*map(keys, value.values()))
     if isinstance(value, list):
@@ -45,7 +45,7 @@ def keys(value):
 
 
 def plain(names):
-    """Without those of the bytes of what is not UTF-8, which stand beside what they are of."""
+    """The names without those that end in _base64, which the page describes once for all."""
     return {name for name in names if not name.endswith("_base64")}
 
 
@@ -53,7 +53,7 @@ def all_lines(data):
     return [json.loads(line) for line in data.splitlines()]
 
 
-def test_page_has_every_folder_and_file_of_the_view_itself(twinfs, tree):
+def test_page_has_every_folder_and_own_file_of_a_view(twinfs, tree):
     with twinfs.mounted(tree) as view:
         folders = {path.name for path in view.path.iterdir()}
         files = {path.name for path in (view.path / ".twinfs").iterdir()}
@@ -93,7 +93,7 @@ def test_page_has_every_event(twinfs, tree):
     assert plain(keys(found)) == said - {"error", "message", "count"}
 
 
-def test_page_has_what_is_said_of_a_pending_file(twinfs, tree):
+def test_page_has_every_member_of_a_pending_file(twinfs, tree):
     with twinfs.mounted(tree) as view, open(tree / "d", "wb") as file:
         file.write(b"copies")
         file.flush()
@@ -102,14 +102,14 @@ def test_page_has_what_is_said_of_a_pending_file(twinfs, tree):
     assert found == manual.marked(own_file("pending"), "Va")
 
 
-def test_page_has_what_is_said_of_an_error(as_user, fuse_for_users, source):
+def test_page_has_every_member_of_an_error(as_user, fuse_for_users, source):
     (source / "closed").mkdir(mode=0)
     with as_user.mounted(source, status=3) as view:
         found = keys(view.errors())
     assert found == manual.marked(own_file("errors"), "Va")
 
 
-def test_attributes_are_where_the_page_says(twinfs, tree):
+def test_page_has_every_attribute_and_its_place(twinfs, tree):
     text = page("THE VIEW")
     of_files = {"user.twinfs.path", "user.twinfs.hash", "user.twinfs.copies"}
     of_folders = {"user.twinfs.hash", "user.twinfs.copies", "user.twinfs.size",
@@ -130,7 +130,7 @@ def test_attributes_are_where_the_page_says(twinfs, tree):
             assert not any("twinfs" in name for name in os.listxattr(path))
 
 
-def test_page_has_all_that_list_prints(twinfs, tree):
+def test_page_has_every_member_that_list_prints(twinfs, tree):
     said = manual.marked(page(LIST), "Va")
     found = set()
     for options in ([], ["--explain"], ["--singles"], ["--redundant"]):
@@ -141,7 +141,7 @@ def test_page_has_all_that_list_prints(twinfs, tree):
     assert found == said
 
 
-def test_fates_are_those_that_the_page_has(twinfs, tree):
+def test_page_has_every_fate(twinfs, tree):
     (tree / "sub").mkdir()
     (tree / "sub/d").write_bytes(b"copies")
     (tree / "sub/e").write_bytes(b"copies")
@@ -152,7 +152,7 @@ def test_fates_are_those_that_the_page_has(twinfs, tree):
     assert set(re.findall(r"Ql (\w+)", said)) == fates
 
 
-def test_page_has_all_that_check_prints(root_only, twinfs, tmp_path):
+def test_page_has_every_member_that_check_prints(root_only, twinfs, tmp_path):
     with rotten(twinfs, tmp_path, 100) as tree:
         (tree / "alone").write_bytes(b"never read")
         twinfs.ok("scan", tree)

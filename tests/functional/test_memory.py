@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Memory that there is not: each place of the program that allocates gets none, once. The result is
-right, or an error says what is wrong; nothing crashes, nothing is lost, and the next run is right.
+"""Failing allocations: each place of the program that allocates memory fails once. The result is
+right, or there is an error message. Nothing crashes, nothing is lost, and the next run is right.
 
-A sample of the places of each command is tried; TWINFS_MEMORY_PLACES=all tries them all."""
+A sample of the places of each command fails. With TWINFS_MEMORY_PLACES=all each of them does."""
 import contextlib
 import json
 import os
@@ -32,7 +32,7 @@ def places(twinfs, plain_build):
 
 
 class Places:
-    """The places that allocate in what a program does."""
+    """The places in the code that allocate memory during a run."""
 
     def __init__(self, twinfs):
         self.twinfs = twinfs
@@ -50,13 +50,13 @@ class Places:
         return self.report.read_text().rstrip("\0")
 
     def allocating(self, library):
-        """The places of the survey; of a library, where one is named."""
+        """The places found by the survey run; only those of a library if one is named."""
         lines = [line.split(maxsplit=1) for line in self.reported().splitlines()]
         return list(dict.fromkeys(line[0] for line in lines if library in line[-1]))
 
     def each(self, run, judge, library=""):
-        """Calls run with a program for each place that fails in it, and judge with what it gave:
-        judge tells what is wrong, or None. A sample of the places, but each one of a library."""
+        """For a sample of the places, or for each one of a library, calls run with a program in
+        which this place fails, and judge with the result. judge returns a problem or None."""
         problem = judge(run(self.program(self.twinfs.folder / "index 0")),
                         self.twinfs.with_index(self.twinfs.folder / "index 0"))
         assert not problem, problem
@@ -79,11 +79,11 @@ class Places:
                 wrong.append(f"{found[number]}: {problem}\n{result}\n{stack}")
             trees.remove(index)
         assert not wrong, "\n".join(wrong)
-        assert reached > tried // 2  # another thread may do the work this time
+        assert reached > tried // 2  # another thread may have done the work
 
 
 def contents(root):
-    """{path: (what stat tells, bytes or target)} of a tree."""
+    """{path: (metadata, bytes or target)} of a tree."""
     return {entry.path: (entry.stat.st_mode, entry.stat.st_mtime_ns, entry.stat.st_ino,
                          read(root, entry.path) if entry.kind == stat.S_IFREG else entry.target)
             for entry in walk.walk(root, xattrs=False)}
@@ -99,11 +99,11 @@ def regular(root):
 
 
 def badly_ended(result):
-    """What is wrong with how it ended, whatever it did."""
+    """The problem with an exit status or a missing message, or None."""
     if result.status not in (0, 1, 3):
         return f"ended with {result.status}"
     if result.status != 0 and not result.error:
-        return "failed without a word"
+        return "failed without a message"
     return None
 
 
@@ -126,13 +126,13 @@ def wrong_afterwards(twinfs, source, right):
 # reading
 
 @pytest.mark.parametrize("words", [["scan"], ["list", "--format=json"]], ids="-".join)
-def test_index_is_right_or_says_that_it_is_not(places, tree, words):
+def test_index_is_right_or_there_is_an_error(places, tree, words):
     right, before = oracle.path_groups(tree), contents(tree)
 
     def judge(result, twinfs):
         problem = badly_ended(result)
         if words[0] == "list" and result.status == 0 and result.groups != right:
-            problem = "prints something else and says nothing"
+            problem = "prints other groups and reports success"
         if contents(tree) != before:
             problem = "the source is changed"
         return problem or wrong_afterwards(twinfs, tree, right)
@@ -141,7 +141,7 @@ def test_index_is_right_or_says_that_it_is_not(places, tree, words):
 
 
 def names_of(manifest):
-    """Of each content all its names: which of them stays may be another one after a failure."""
+    """{hash: all names of a content}. After a failure another copy may be the kept one."""
     found = {}
     for entry in map(json.loads, manifest.lines[1:-1]):
         found.setdefault(entry["hash"], set()).update((entry["path"], entry["content"]))
@@ -183,10 +183,10 @@ class Mounted(Result):
 
 
 def read_all(view):
-    """Looks at all there is, whatever fails meanwhile."""
+    """Reads all files of a view and ignores errors."""
     for folder, _, names in os.walk(os.fsencode(view.path)):
         if os.path.basename(folder) == b".twinfs":
-            names = (b"status.json", b"errors", b"pending", b"metrics")  # the others wait
+            names = (b"status.json", b"errors", b"pending", b"metrics")  # reads of others wait
         for name in names:
             with contextlib.suppress(OSError):
                 path = os.path.join(folder, name)
@@ -197,18 +197,18 @@ def read_all(view):
 def mount(program, source):
     """Mounts in front, reads everything, changes something, unmounts."""
     with program.mounted_in_front(source) as (process, view):
-        wrong = look(view, source) if view else []
+        wrong = differences_of(view, source) if view else []
     out, error = process.output
     return Mounted(process.returncode, out, error, wrong, view is not None)
 
 
-def look(view, source):
+def differences_of(view, source):
     read_all(view)
     trees.write(source / "new", b"odd")
     failures = (OSError, subprocess.SubprocessError)
     try:
         with contextlib.suppress(*failures):
-            view.differences_now(source)  # may come first to what fails
+            view.differences_now(source)  # the first run may meet the failure
         return view.differences_now(source)
     except failures as problem:
         return [f"{problem}"]
@@ -230,7 +230,7 @@ def test_view_is_right_or_ends_with_an_error(places, tree):
                 lambda result, twinfs: judge_view(result, twinfs, tree, right))
 
 
-def test_view_is_right_or_ends_with_an_error_where_libfuse_gets_no_memory(places, tree):
+def test_view_is_right_or_ends_with_an_error_if_libfuse_gets_no_memory(places, tree):
     right = oracle.path_groups(tree)
     places.each(lambda program: mount(program, tree),
                 lambda result, twinfs: judge_view(result, twinfs, tree, right), "libfuse3.so")
@@ -240,7 +240,7 @@ def test_view_is_right_or_ends_with_an_error_where_libfuse_gets_no_memory(places
 
 @pytest.mark.parametrize("words", [["remove"], ["link"], ["link", "--symbolic"], ["move"],
                                    ["dedupe"]], ids="-".join)
-def test_act_loses_nothing(places, source, tmp_path, words):
+def test_act_without_memory_loses_nothing(places, source, tmp_path, words):
     moved = tmp_path / "moved"
     data = {}
 
@@ -262,9 +262,9 @@ def test_act_loses_nothing(places, source, tmp_path, words):
             problem = "a content is lost"
         twinfs.ok("recover")
         if [path for root in (source, moved) for path in contents(root) if MINE in path]:
-            problem = "a file has another name for ever"
+            problem = "there is a leftover"
         if trees.every_content(source) != data["all"]:
-            problem = "a content is not in the source any more"
+            problem = "a content is missing in the source"
         return problem
 
     places.each(act, judge)
@@ -285,9 +285,9 @@ def test_restored_tree_is_right_or_there_is_an_error(places, tree, tmp_path):
             problem = f"another tree: {backups.differences(tree, target)}"
         again = twinfs("restore", backup.manifest, backup.copy, target)
         if result.status != 0 and again.status != 0:
-            problem = f"cannot be gone on with: {again}"
+            problem = f"cannot be resumed: {again}"
         elif result.status != 0 and backups.differences(tree, target):
-            problem = f"goes on to another tree: {backups.differences(tree, target)}"
+            problem = f"resumed to another tree: {backups.differences(tree, target)}"
         if contents(backup.copy) != before:
             problem = "the backup is changed"
         return problem

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""mount: starting, refusing, stopping, and what a killed daemon leaves behind."""
+"""mount: start, refusal, stop, and dead mounts of killed daemons."""
 import contextlib
 import json
 import os
@@ -31,7 +31,7 @@ def test_mount_is_the_default_command(twinfs, small, mount):
         unmount(mount, status["pid"])
 
 
-def test_mount_as_fstab_calls_it(twinfs, small, mount):
+def test_mount_accepts_the_options_of_fstab(twinfs, small, mount):
     options = f"defaults,noauto,user,nofail,x-systemd.automount,rw,dev,suid,index={twinfs.index}"
     result = twinfs(small, mount, "-o", options, "-o", "wait")
     assert result.status == 0, result
@@ -45,7 +45,7 @@ def test_mount_as_fstab_calls_it(twinfs, small, mount):
     unmount(mount, status["pid"])
 
 
-def test_mount_under_the_name_of_a_mount_helper(twinfs, small, mount, tmp_path):
+def test_program_named_like_a_mount_helper_mounts(twinfs, small, mount, tmp_path):
     helper = tmp_path / "mount.fuse.twinfs"
     helper.symlink_to(twinfs.session.binary)
     result = twinfs(small, mount, "-n", "-o", f"rw,wait,index={twinfs.index}",
@@ -54,7 +54,7 @@ def test_mount_under_the_name_of_a_mount_helper(twinfs, small, mount, tmp_path):
     unmount(mount, status_of(mount)["pid"])
 
 
-def test_mount_by_mount_8(twinfs, small, mount, root_only):
+def test_mount_8_mounts_a_view(twinfs, small, mount, root_only):
     if not shutil.which("mount.fuse3", path="/sbin:/usr/sbin"):
         pytest.skip("needs mount.fuse3")
     program_and_source = os.fsencode(twinfs.session.binary) + b"#" + small
@@ -79,7 +79,7 @@ def test_daemon_is_detached_when_mount_returns(twinfs, small):
         assert view.result.error == b""
 
 
-def test_foreground_stays_in_front_and_ends_well(twinfs, small, mount):
+def test_foreground_process_serves_and_ends_at_sigterm(twinfs, small, mount):
     with twinfs.started("mount", "-f", small, mount) as process:
         assert until(lambda: is_mounted(mount) or process.poll() is not None)
         assert until(lambda: (mount / "uniques").exists())
@@ -102,7 +102,7 @@ def test_signal_stops_the_daemon_cleanly(twinfs, small, number):
         assert view.differences(small) == []
 
 
-def test_signal_stops_a_busy_daemon(twinfs, small):
+def test_signal_stops_the_daemon_of_a_busy_view(twinfs, small):
     with twinfs.mounted(small) as view:
         with open(view.uniques / "alone", "rb"):
             assert end_process(view.pid, signal.SIGTERM)
@@ -110,7 +110,7 @@ def test_signal_stops_a_busy_daemon(twinfs, small):
             assert not is_mounted(view.path)
 
 
-def test_busy_view_is_not_unmounted_and_goes_when_unused(twinfs, small):
+def test_busy_view_is_unmounted_lazily_only(twinfs, small):
     with twinfs.mounted(small) as view:
         with open(view.uniques / "alone", "rb") as file:
             run = subprocess.run(["fusermount3", "-u", view.path], check=False,
@@ -131,7 +131,7 @@ def test_dead_mount_of_a_killed_daemon_is_replaced(twinfs, small):
         assert not is_mounted(dead.path)
 
 
-def test_dead_mount_can_be_replaced_as_a_plain_user(as_user, tmp_path, plain_user, fuse_for_users):
+def test_dead_mount_of_a_plain_user_is_replaced(as_user, tmp_path, plain_user, fuse_for_users):
     source = trees.small(tmp_path / "source")
     subprocess.run(["chown", "-hR", str(plain_user.pw_uid), source], check=True)
     with as_user.mounted(source) as dead:
@@ -167,7 +167,7 @@ def test_second_writer_of_an_index_is_refused_naming_the_first(twinfs, small, tm
         assert view.differences(small) == []
 
 
-def test_index_of_a_view_that_was_just_unmounted_is_waited_for(twinfs, small, mount):
+def test_mount_waits_for_the_index_of_an_unmounted_view(twinfs, small, mount):
     with twinfs.mounted(small) as view:
         with stopped(view.pid):
             subprocess.run(["fusermount3", "-u", view.path], check=True)
@@ -178,7 +178,7 @@ def test_index_of_a_view_that_was_just_unmounted_is_waited_for(twinfs, small, mo
         unmount(mount, status_of(mount)["pid"])
 
 
-def test_two_views_with_an_index_each(twinfs, small, tmp_path):
+def test_two_views_with_an_index_each_work(twinfs, small, tmp_path):
     other = twinfs.with_index(tmp_path / "other index")
     with twinfs.mounted(small) as one, other.mounted(small, at=tmp_path / "second") as two:
         assert one.differences(small) == []
@@ -193,7 +193,7 @@ def test_second_start_reuses_the_index(twinfs, small):
         assert {name: sorted(names) for name, names in view.copies().items()} == first
 
 
-def test_same_source_twice_nested_and_through_a_symlink(twinfs, small, tmp_path):
+def test_source_given_twice_nested_and_by_a_symlink_is_one(twinfs, small, tmp_path):
     os.symlink(small, tmp_path / "link")
     roots = [small, trees.join(small, b"letters"), tmp_path / "link", small]
     with twinfs.mounted(*roots) as view:
@@ -202,16 +202,16 @@ def test_same_source_twice_nested_and_through_a_symlink(twinfs, small, tmp_path)
         assert len(view.status()["sources"]) == 1
 
 
-def test_daemon_that_cannot_mount_says_so_and_fails(twinfs, small, mount, root_only):
+def test_daemon_that_cannot_mount_fails_with_a_message(twinfs, small, mount, root_only):
     twinfs.wrapped = [shutil.which("setpriv"), "--bounding-set=-sys_admin", "--"]
-    twinfs.environment["PATH"] = str(mount)  # and no fusermount3 either
+    twinfs.environment["PATH"] = str(mount)  # without fusermount3
     result = twinfs("mount", small, mount)
     assert result.status == 1, result
     assert result.error
     assert not is_mounted(mount)
 
 
-def test_hidden_by_umask_or_not_the_view_is_the_same(twinfs, small):
+def test_view_does_not_depend_on_the_umask(twinfs, small):
     old = os.umask(0o777)
     try:
         result = twinfs("scan", small)
@@ -222,13 +222,13 @@ def test_hidden_by_umask_or_not_the_view_is_the_same(twinfs, small):
         assert view.differences(small) == []
 
 
-def test_source_that_goes_away_is_an_error_and_not_a_lie(twinfs, small, tmp_path):
+def test_moved_source_gives_errors_and_no_wrong_bytes(twinfs, small, tmp_path):
     with twinfs.mounted(small) as view:
         os.rename(small, tmp_path / "elsewhere")
         copies = [path for folder in view.dups.iterdir() for path in folder.iterdir()]
         assert len(copies) == 6
         for path in copies:
-            # The daemon may hold the root open: then it reads the very files it compared.
+            # the daemon may still have the root open, and then reads the same files
             with contextlib.suppress(OSError):
                 assert oracle.hashes([path]) == [path.parent.name]
         assert view.status()["groups"] == 2

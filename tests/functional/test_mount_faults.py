@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A view to which something happens: its daemon stands still, is short of memory or ended under
-load; its source is unmounted; the clock jumps."""
+"""Faults of a mounted view: the daemon stands still, has no memory or threads, or ends under
+load; the source is unmounted; the clock jumps."""
 import contextlib
 import errno
 import json
@@ -22,19 +22,19 @@ from program import TIMEOUT, children, end_process, is_mounted, stopped, until, 
 from test_index_disk import shut_down
 
 READERS = 8
-MANY_READERS = 32  # than which a daemon has fewer threads
-THREADS_MAX = 60  # that are started by then, some of them by sanitizers
+MANY_READERS = 32  # more than a daemon has threads
+THREADS_MAX = 60  # above the number of threads of a start, also with sanitizers
 SERVED_WITH_FEW = 3
 LARGE = trees.content("large", 3_000_000)
 
-# What a reader may get while the daemon has no memory, or ends.
+# Errors that readers may get while the daemon has no memory, or ends.
 SHORT = {errno.ENOMEM, errno.EIO, errno.EAGAIN, errno.ESTALE, errno.EMFILE, errno.ENFILE}
 ENDED = {errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT, errno.EIO, errno.ENODEV, errno.EINTR}
 
 
 # unmounting
 
-def test_daemon_ends_with_the_last_user_of_a_view_that_was_unmounted(view, root_only):
+def test_daemon_of_an_unmounted_view_ends_with_its_last_open_file(view, root_only):
     with open(view.uniques / "c", "rb") as file:
         subprocess.run(["umount", "-l", view.path], check=True)
         assert not is_mounted(view.path)
@@ -44,8 +44,7 @@ def test_daemon_ends_with_the_last_user_of_a_view_that_was_unmounted(view, root_
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_what_is_mounted_where_a_view_was_that_is_still_in_use_outlives_its_daemon(
-        twinfs, source, root_only, end):
+def test_mount_over_an_unmounted_view_outlives_its_daemon(twinfs, source, root_only, end):
     changes.build(source)
     with twinfs.mounted(source, options=("--wait", "-o", "auto_unmount")) as view:
         with open(view.uniques / "c", "rb"):
@@ -60,7 +59,7 @@ def test_what_is_mounted_where_a_view_was_that_is_still_in_use_outlives_its_daem
 
 
 class Readers:
-    """Threads that read files again and again, until one read fails or they are told to end."""
+    """Threads that read files repeatedly, until a read fails or the block ends."""
 
     def __init__(self, expected):
         self.expected = expected  # {path: bytes}
@@ -90,7 +89,7 @@ class Readers:
             thread.join()
 
 
-def test_daemon_that_is_ended_under_load_answers_everybody(twinfs, source):
+def test_daemon_ended_under_load_answers_all_requests(twinfs, source):
     trees.fill(source, {b"%d" % number: LARGE for number in range(4)})
     trees.many(source / "many", 2000, lambda number: b"%d" % number)
     with twinfs.mounted(source, options=()) as view:
@@ -114,20 +113,20 @@ def test_daemon_that_is_ended_under_load_answers_everybody(twinfs, source):
 
 # a daemon that stands still
 
-def test_reader_waits_for_a_daemon_that_stands_still_and_reads_on(view):
+def test_reader_waits_for_a_stopped_daemon_and_reads_on(view):
     read = []
     with open(view.uniques / "a", "rb", buffering=0) as file:
         with stopped(view.pid):
             reader = threading.Thread(target=lambda: read.append(file.read()))
             reader.start()
             child = subprocess.Popen(["cat", view.uniques / "c"], stdout=subprocess.PIPE)
-            child.kill()  # it need not wait for the daemon
+            child.kill()  # works without an answer of the daemon
             child.communicate()
         reader.join()
     assert read == [DATA]
 
 
-def test_mount_where_a_view_stands_still_is_refused(view, twinfs, source, tmp_path):
+def test_mount_over_a_view_with_a_stopped_daemon_is_refused(view, twinfs, source, tmp_path):
     other = twinfs.with_index(tmp_path / "other index")
     with stopped(view.pid):
         result = other("mount", source, view.path)
@@ -138,7 +137,7 @@ def test_mount_where_a_view_stands_still_is_refused(view, twinfs, source, tmp_pa
 
 # memory
 
-def test_daemon_without_memory_claims_nothing_wrong_and_recovers(plain_build, twinfs, view, source):
+def test_daemon_without_memory_gives_no_wrong_bytes_and_recovers(plain_build, twinfs, view, source):
     def read(path):
         try:
             return path.read_bytes()
@@ -149,7 +148,7 @@ def test_daemon_without_memory_claims_nothing_wrong_and_recovers(plain_build, tw
         return {name: read(view.uniques / name) for name in ("a", "c", "d/f/g")}
 
     before = resource.prlimit(view.pid, resource.RLIMIT_AS)
-    resource.prlimit(view.pid, resource.RLIMIT_AS, (1 << 20, before[1]))  # it has more already
+    resource.prlimit(view.pid, resource.RLIMIT_AS, (1 << 20, before[1]))  # less than it has already
     try:
         for number in range(300):
             trees.write(source / f"new/{number % 30}/{number}", b"%d" % (number // 2))
@@ -188,7 +187,7 @@ def test_start_without_memory_fails_and_the_next_one_is_right(plain_build, twinf
         assert view.differences(source) == []
 
 
-def test_start_without_threads_fails_or_serves_with_those_there_are(twinfs, source, strace):
+def test_start_with_few_threads_serves_or_fails(twinfs, source, strace):
     trees.small(source)
     served = 0
     for number in range(1, THREADS_MAX):
@@ -207,7 +206,7 @@ def test_start_without_threads_fails_or_serves_with_those_there_are(twinfs, sour
 
 # the source
 
-def test_source_that_is_unmounted_is_missing_until_it_is_back(twinfs, tmp_path):
+def test_unmounted_source_is_missing_until_it_is_mounted_again(twinfs, tmp_path):
     with disk("ext4", tmp_path) as root:
         other = trees.fill(tmp_path / "other", {b"z": DATA, b"alone": b"alone"})
         changes.build(root)
@@ -226,7 +225,7 @@ def test_source_that_is_unmounted_is_missing_until_it_is_back(twinfs, tmp_path):
                 assert sorted(os.listdir(view.uniques / root.name)) == listed
                 with contextlib.suppress(OSError):
                     assert (view.uniques / root.name / "c").read_bytes() == OTHER
-                (root / "instead").mkdir()  # what was below the mount point
+                (root / "instead").mkdir()  # in the mount point itself
                 view.sync()
                 assert not (view.uniques / root.name / "instead").exists()
             finally:
@@ -240,8 +239,7 @@ def test_source_that_is_unmounted_is_missing_until_it_is_back(twinfs, tmp_path):
 
 
 def wrong_of(view, right):
-    """Names whose bytes are not what they are at the source, and the errors of those that have
-    none."""
+    """The names with other bytes than in the source, and the errors of names without bytes."""
     wrong, errors = [], set()
     for name, data in right.items():
         try:
@@ -253,8 +251,7 @@ def wrong_of(view, right):
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
-def test_source_whose_disk_fails_gives_errors_and_nothing_wrong_and_is_right_when_it_is_back(
-        twinfs, tmp_path, kind):
+def test_source_whose_disk_fails_gives_errors_and_no_wrong_bytes(twinfs, tmp_path, kind):
     with disk(kind, tmp_path) as root:
         changes.build(root)
         trees.many(root / "many", 60, lambda number: b"%d" % (number // 2), folders=5)
@@ -267,7 +264,7 @@ def test_source_whose_disk_fails_gives_errors_and_nothing_wrong_and_is_right_whe
                 with contextlib.suppress(OSError):
                     assert opened.read() == DATA
             assert wrong_of(view, right) == ([], {errno.EIO})
-            os.kill(view.pid, signal.SIGHUP)  # everything is looked at
+            os.kill(view.pid, signal.SIGHUP)  # starts a rescan
             view.sync()
             assert view.copies() == copies
             assert wrong_of(view, right) == ([], {errno.EIO})
@@ -282,7 +279,7 @@ def test_source_whose_disk_fails_gives_errors_and_nothing_wrong_and_is_right_whe
 
 @pytest.fixture
 def clock(twinfs, tmp_path, plain_build):
-    """Sets the clock of the program, also while it runs, in seconds from what it should be."""
+    """Returns a function that sets the clock of the program, in seconds from the real time."""
     found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
     if not found:
         pytest.skip("needs libfaketime")

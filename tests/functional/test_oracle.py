@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The oracle itself: it accepts a right view and finds every planted difference.
+"""The oracle accepts a right view and finds each planted difference.
 
-The views here are plain folders, made the slow and obvious way.
+The views here are plain folders, built in a slow and obvious way.
 """
 import contextlib
 import os
@@ -42,14 +42,14 @@ class Fake:
         self.fill_by_size(found)
 
     def unlink_unique(self, path):
-        """As the view does: a folder's mtime stays that of the source."""
+        """Removes a name and keeps the mtime of its folder, as a view does."""
         folder = os.path.dirname(trees.join(self.uniques, path))
         when = os.stat(folder).st_mtime_ns
         os.unlink(trees.join(self.uniques, path))
         os.utime(folder, ns=(when, when))
 
     def fill_redundant(self):
-        """What uniques/ lacks, and the folders above it."""
+        """Fills redundant/ with the names that uniques/ lacks and their folders."""
         trees.remove(self.redundant)
         subprocess.run(["cp", "-a", self.source, self.redundant], check=True)
         for folder, folders, files in os.walk(self.redundant, topdown=False):
@@ -356,7 +356,7 @@ PLANTED = [
 ]
 
 
-def test_links_of_the_right_view_say_what_people_read(fake):
+def test_links_of_the_right_view_have_readable_names(fake):
     assert os.path.basename(fake.links[0]) == b"0001  137 KiB  3 copies  1.jpg"
     assert [oracle.human(size) for size in (0, 1023, 1024, 10188, 10189, 1048063, 1048064)] == [
         "0 B", "1023 B", "1.0 KiB", "9.9 KiB", "10 KiB", "1023 KiB", "1.0 MiB"]
@@ -373,7 +373,7 @@ def test_any_copy_may_be_kept_after_the_first_scan(fake):
     assert fake.differences(first_scan=False) == []
 
 
-def test_groups_and_figures_of_every_kind_of_file(tmp_path):
+def test_groups_and_figures_of_every_kind_of_file_are_right(tmp_path):
     root = trees.mixed(tmp_path / "source")
     groups = oracle.Source([root]).groups()
     by_size = {}
@@ -392,7 +392,7 @@ def test_groups_and_figures_of_every_kind_of_file(tmp_path):
                                              for size, sizes in by_size.items())
 
 
-def test_groups_below_a_path_longer_than_path_max(tmp_path):
+def test_groups_with_paths_longer_than_path_max_are_found(tmp_path):
     copies = trees.deep(tmp_path / "deep")
     [group] = oracle.Source([tmp_path / "deep"]).groups()
     assert len(group) == copies

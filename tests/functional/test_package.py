@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What is installed, by `meson install` and as a Debian package. tests/tools/use_package uses that
-in clean systems."""
+"""The files that `meson install` and the Debian package install. tests/tools/use_package uses the
+package in clean systems."""
 import json
 import os
 import re
@@ -16,7 +16,7 @@ from program import TIMEOUT
 
 BUILD = Path(os.environ["TWINFS"]).resolve().parents[1]
 
-# Below the prefix, with what each symbolic link leads to.
+# Paths below the prefix, with the target of each symbolic link.
 FILES = {
     "bin/twinfs": None,
     "lib/systemd/system/twinfs@.service": None,
@@ -33,7 +33,7 @@ FILES = {
 }
 PROGRAMS = {"bin/twinfs", "share/twinfs/install-desktop", "share/twinfs/twinfs-action"}
 
-# What else the package of it has, and where Debian wants something of it.
+# Files that Debian has at another path, and files that only the package has.
 DEBIAN_PLACES = {
     "share/zsh/site-functions/_twinfs": "share/zsh/vendor-completions/_twinfs",
 }
@@ -55,7 +55,7 @@ def version():
 
 @pytest.fixture(scope="module")
 def prefix():
-    """What the build under test is installed below."""
+    """The prefix of the build under test."""
     options = BUILD / "meson-info/intro-buildoptions.json"
     if not (shutil.which("meson") and options.exists() and os.access(BUILD, os.W_OK)):
         pytest.skip("TWINFS is not in a build folder of this user")
@@ -65,21 +65,21 @@ def prefix():
 
 @pytest.fixture(scope="module")
 def installed(scratch, prefix):
-    """That place in a folder that all was installed to, by somebody whose files are his own."""
+    """The prefix in a folder to which everything was installed, with a umask of 077."""
     subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--skip-subprojects",
                     "--destdir", scratch], check=True, capture_output=True, timeout=TIMEOUT,
                    umask=0o077)
     return scratch / prefix.relative_to("/")
 
 
-def test_everything_is_installed_and_nothing_else(installed, prefix):
+def test_exactly_the_listed_files_are_installed(installed, prefix):
     assert files_below(installed) == set(FILES)
     for name, target in FILES.items():
         if target:
             assert os.readlink(installed / name) == target.format(prefix=prefix)
 
 
-def test_what_is_installed_is_for_all_to_read_and_for_root_to_write(installed):
+def test_installed_files_are_readable_for_all_and_writable_for_root(installed):
     for path in [installed, *installed.rglob("*")]:
         if not path.is_symlink():
             runs = path.is_dir() or str(path.relative_to(installed)) in PROGRAMS
@@ -101,7 +101,7 @@ def test_installed_units_run_the_installed_program(installed, prefix):
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if "/man/" in name])
-def test_installed_pages_can_be_read(installed, name):
+def test_installed_manuals_can_be_formatted(installed, name):
     if not shutil.which("mandoc"):
         pytest.skip("needs mandoc")
     run = subprocess.run(["mandoc", "-Tutf8", installed / name], check=True,
@@ -109,14 +109,14 @@ def test_installed_pages_can_be_read(installed, name):
     assert run.stdout.startswith(f"TWINFS({5 if name.endswith('.5') else 1})")
 
 
-def test_nothing_installed_names_the_folder_it_was_built_in(installed, tmp_path):
+def test_installed_files_do_not_contain_the_path_of_the_build_folder(installed, tmp_path):
     if not shutil.which("objcopy"):
         pytest.skip("needs objcopy")
     places = {os.fsencode(BUILD), os.fsencode(ROOT)}
-    sources = os.fsencode(os.path.relpath(ROOT, BUILD))  # in what failed assertions say
+    sources = os.fsencode(os.path.relpath(ROOT, BUILD))  # in messages of assertions
     for name in FILES:
         path = installed / name
-        if name == "bin/twinfs":  # what debuggers read has it, and goes with --strip
+        if name == "bin/twinfs":  # debug information has the folder
             path = tmp_path / "stripped"
             subprocess.run(["objcopy", "--strip-debug", installed / name, path], check=True)
         if not path.is_symlink():
@@ -124,7 +124,7 @@ def test_nothing_installed_names_the_folder_it_was_built_in(installed, tmp_path)
             assert not [place for place in places if place in content], name
 
 
-def test_set_up_for_a_package_is_all_that_it_is_built_with():
+def test_setup_installs_all_build_dependencies_of_the_package():
     control = (ROOT / "data/debian/control").read_text()
     [field] = re.findall(r"^Build-Depends: (.*(?:\n .*)*)", control, re.MULTILINE)
     wanted = {entry.split()[0].replace("-compat", "") for entry in field.split(",")
@@ -136,12 +136,12 @@ def test_set_up_for_a_package_is_all_that_it_is_built_with():
     assert wanted - got == set()
 
 
-def test_package_is_made_of_the_sources_and_lintian_has_no_objections(plain_build, tmp_path):
+def test_package_is_built_and_lintian_accepts_it(plain_build, tmp_path):
     if not all(map(shutil.which, ("dpkg-buildpackage", "dh", "lintian"))):
         pytest.skip("needs dpkg-buildpackage, debhelper and lintian")
     before = files_below(ROOT / "data")
-    others = tmp_path / "made/work/precious"  # in a folder that has more than packages
-    trees.write(others, b"of somebody else")
+    others = tmp_path / "made/work/precious"  # the script must keep it
+    trees.write(others, b"precious")
     run = subprocess.run([ROOT / "scripts/package", "--output", tmp_path / "made"], check=False,
                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
                          timeout=TIMEOUT, env={**os.environ, "DEB_BUILD_OPTIONS": QUICK,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The power goes at any moment: what is claimed afterwards is what the disk has then."""
+"""Power cuts at any moment: afterwards the index agrees with the disk, and no content is lost."""
 import collections
 import contextlib
 import os
@@ -16,7 +16,7 @@ from disks import bound
 from power_cut import PowerCuts
 from rotating import RotatingDisk, find_tool
 
-# How often, over all file systems; many more by hand.
+# Power cuts over all file systems. Raise it for a long run.
 CUTS = int(os.environ.get("TWINFS_TEST_POWER_CUTS", "210"))
 MAKE = {
     "ext4": (64 << 20, ("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0")),
@@ -26,12 +26,12 @@ MAKE = {
 ROOM = 1 << 30
 FILES = 60
 CONTENTS = 20
-AT_ONCE = CUTS // 70  # states that one cut may leave
+AT_ONCE = CUTS // 70  # tried states that one cut may leave
 
 
 @pytest.fixture
 def work(root_only, tmp_path):
-    """A folder for images: in memory where there is room, as they are mounted again and again."""
+    """A folder for images, in memory if there is room, as they are mounted many times."""
     memory = Path("/dev/shm")
     roomy = memory.is_dir() and shutil.disk_usage(memory).free > ROOM
     folder = Path(tempfile.mkdtemp(prefix="twinfs-power-", dir=memory if roomy else tmp_path))
@@ -41,7 +41,7 @@ def work(root_only, tmp_path):
 
 @pytest.fixture(params=list(MAKE))
 def disk(request, work):
-    """A disk with a tree on it that records what is written to it."""
+    """A disk with a tree that records all writes."""
     size, make = MAKE[request.param]
     tool = find_tool(os.environ["TWINFS"])
     if not (tool and shutil.which(make[0])):
@@ -55,7 +55,7 @@ def disk(request, work):
 
 
 def data(number):
-    """Contents of one size but for some, so that one can be written over another."""
+    """Contents of two sizes, so that one can be written over another of its size."""
     return trees.content(number, 20_000 if number % 3 else 700)
 
 
@@ -66,7 +66,7 @@ def build(root):
 
 
 def contents(folder):
-    """{path: bytes} of the files there are."""
+    """{path: bytes} of the files in a folder."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -84,7 +84,7 @@ def write_over(path, content):
 
 
 def change(tree, generation):
-    """Files written in place, new ones, others that go: nothing of it is synced."""
+    """Rewrites, creates and removes files without a sync."""
     rng = random.Random(generation)
     there = sorted(path for path in tree.rglob("*") if path.is_file())
     for path in rng.sample(there, 12):
@@ -99,7 +99,7 @@ def change(tree, generation):
 
 @contextlib.contextmanager
 def mounted(image, at):
-    """Whether what the disk may hold can be mounted; it is, meanwhile."""
+    """Mounts an image; yields whether that worked."""
     done = subprocess.run(["mount", "-o", "loop,noatime", image, at], check=False,
                           capture_output=True)
     try:
@@ -110,7 +110,10 @@ def mounted(image, at):
 
 
 def after_cuts(cuts, disk, work, seed, at=None):
-    """The position of each cut, with the disk mounted as it is then; at: only at these."""
+    """Yields the position of each cut while the state of the disk after it is mounted.
+
+    at  the positions of the cuts; by default random ones
+    """
     lost = found = 0
     image = work / "cut"
     rng = random.Random(seed)
@@ -125,7 +128,7 @@ def after_cuts(cuts, disk, work, seed, at=None):
     assert lost <= max(1, found // 10), "file systems must survive this themselves"
 
 
-def test_index_is_right_after_the_power_went_at_any_moment(twinfs, disk, work):
+def test_index_is_right_after_a_power_cut(twinfs, disk, work):
     tree, index = disk.root / "tree", disk.root / "index"
     program = twinfs.with_index(index)
     cuts = PowerCuts(disk.image)
@@ -142,7 +145,7 @@ def test_index_is_right_after_the_power_went_at_any_moment(twinfs, disk, work):
     wrong = []
     for position in after_cuts(cuts, disk, work, "index"):
         with contextlib.suppress(FileNotFoundError):
-            (index / "boot").unlink()  # as after a real one: it names another start of the system
+            (index / "boot").unlink()  # a real cut would change the boot id
         result = program("list", "--format=json", tree)
         if result.status != 0:
             wrong.append((position, str(result)[-600:]))
@@ -153,7 +156,7 @@ def test_index_is_right_after_the_power_went_at_any_moment(twinfs, disk, work):
     assert wrong == []
 
 
-def test_removal_loses_no_content_when_the_power_goes_at_any_moment(twinfs, disk, work):
+def test_removal_with_a_power_cut_loses_no_content(twinfs, disk, work):
     tree, index = disk.root / "tree", disk.root / "index"
     program = twinfs.with_index(index)
     with disk.served():
@@ -184,7 +187,7 @@ ACTS = {
     "symlink": ("link", "--symbolic"),
     "move": ("move",),
 }
-FRESH = 300  # contents that each act finds twice: more than it writes to its journal at once
+FRESH = 300  # contents with a copy for each act: more than one batch of its journal
 
 
 def build_old(root):
@@ -195,19 +198,19 @@ def build_old(root):
 
 
 def write_fresh(tree):
-    """A copy of each file that was there, which becomes the kept one: nothing of it is synced."""
+    """Writes a copy of each file, which becomes the kept one, without a sync."""
     for path in sorted((tree / "old").iterdir()):
         trees.write(tree / "fresh/deep" / path.name, path.read_bytes())
 
 
 def words_of(act, folder):
-    """The act that keeps what is fresh, up to where its sources stand."""
+    """The words of an act that keeps the fresh files, without its sources."""
     destination = [folder / "moved"] if act == "move" else []
     return [*ACTS[act], "--yes", "--keep=source-order", *destination]
 
 
 def sync_other_file(path):
-    """As any program may at any moment: the file system then writes its log, too."""
+    """Syncs another file, so that the file system writes its log."""
     with open(path, "wb") as file:
         file.write(b"other")
         os.fsync(file.fileno())
@@ -226,7 +229,7 @@ def every_content_at(root):
     return trees.every_content(*(root / act for act in ACTS))
 
 
-def test_act_on_fresh_files_loses_no_content_when_the_power_goes(twinfs, disk, work):
+def test_act_on_fresh_files_with_a_power_cut_loses_no_content(twinfs, disk, work):
     disk.fill(build_old)
     cuts = PowerCuts(disk.image)
     with disk.served():
@@ -268,8 +271,8 @@ def build_linked(root):
     os.sync()
 
 
-def test_move_of_hard_links_loses_no_name_when_the_power_goes(twinfs, disk, work):
-    """To another mount of the disk, to which no rename leads: all of it is as it was at the cut."""
+def test_move_of_hard_links_with_a_power_cut_loses_no_name(twinfs, disk, work):
+    """The destination is another mount of the disk, so that files are copied and not renamed."""
     disk.fill(build_linked)
     tree, moved = disk.root / "linked", work / "moved"
     program = twinfs.with_index(disk.root / "index")
@@ -295,9 +298,9 @@ def test_move_of_hard_links_loses_no_name_when_the_power_goes(twinfs, disk, work
 
 
 @pytest.mark.parametrize("when", [35, 89])
-def test_move_of_hard_links_to_a_disk_that_loses_power_loses_no_name(twinfs, disk, work, strace,
+def test_move_of_hard_links_to_a_disk_with_a_power_cut_loses_no_name(twinfs, disk, work, strace,
                                                                      when):
-    """What went from the source, which is on another disk, has arrived."""
+    """Names that left the source, which is on another disk, exist at the destination."""
     build_linked(work)
     source, cuts = work / "linked", PowerCuts(disk.image)
     with disk.served():
@@ -314,13 +317,13 @@ def test_move_of_hard_links_to_a_disk_that_loses_power_loses_no_name(twinfs, dis
     for position in after_cuts(cuts, disk, work, when, at=[len(cuts.writes)] * AT_ONCE):
         there = {name for name in gone if (disk.root / "old" / name).exists()}
         assert all((disk.root / "old" / name).read_bytes() == linked_data(name) for name in there)
-        if len(set(gone) - there) > 1:  # what has its other name is there still
+        if len(set(gone) - there) > 1:  # one may have its temporary name in the source
             wrong.append((position, other, set(gone) - there))
     assert wrong == []
 
 
 @pytest.mark.parametrize("act", ["remove", "link", "symlink"])
-def test_act_with_its_index_on_another_disk_loses_no_content_when_the_power_goes(
+def test_act_with_its_index_on_another_disk_and_a_power_cut_loses_no_content(
         twinfs, disk, work, act):
     disk.fill(build_old)
     folder, index, record = disk.root / act, work / "index", work / "record"
@@ -348,7 +351,7 @@ def test_act_with_its_index_on_another_disk_loses_no_content_when_the_power_goes
     assert wrong == []
 
 
-def test_restore_goes_on_when_the_power_went_at_any_moment(twinfs, disk, work, tmp_path):
+def test_restore_can_be_resumed_after_a_power_cut(twinfs, disk, work, tmp_path):
     source, target = tmp_path / "source", disk.root / "target"
     for number in range(FILES):
         trees.write(source / f"{number % 5}/{number}", data(number % CONTENTS))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Generated trees and generated histories: after each step the oracle finds no difference.
+"""Generated trees and histories: after each round the oracle finds no difference.
 
-A failure names its seed; TWINFS_TEST_SEEDS gives the number of histories, more by hand.
+A failure names its seed. TWINFS_TEST_SEEDS is the number of histories; raise it for a long run.
 """
 import os
 import random
@@ -17,7 +17,7 @@ SIZES = [0, 1, 3, 100, 100, 4096, 20_000, 20_000, 70_000]
 
 
 class History:
-    """Random changes to a tree, with few contents and few names, so that they meet often."""
+    """Random changes of a tree. Few contents and few names make collisions frequent."""
 
     def __init__(self, root, seed):
         self.root, self.rng = os.fsencode(root), random.Random(seed)
@@ -39,7 +39,7 @@ class History:
         return self.rng.choice(found) if found else None
 
     def place(self):
-        """A path in an existing folder, taken or not."""
+        """A path in an existing folder, which may exist."""
         folder = self.rng.choice([self.root, *self.entries(True)])
         return os.path.join(folder, self.rng.choice([b"f%d", b"d%d"]) % self.rng.randrange(12))
 
@@ -143,7 +143,7 @@ def generated_name(rng):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_generated_names_are_in_view_and_list_unaltered(twinfs, source, seed):
+def test_generated_names_are_unaltered_in_view_and_list(twinfs, source, seed):
     rng = random.Random(seed)
     for number in range(300):
         folder = b"/".join(generated_name(rng) for _ in range(rng.randrange(3)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""redundant/: what uniques/ leaves out, at its place, and no folder that holds nothing of it.
+"""redundant/: the names that uniques/ leaves out, and no folder without such a name.
 
-What it holds is compared with the source by every test that asks for differences.
+Each test that calls differences() compares its content with the source.
 """
 import contextlib
 import os
@@ -15,14 +15,14 @@ from changes import DATA
 
 
 def names(root):
-    """Paths of all that is in a tree but folders, and of the folders."""
+    """The paths of everything in a tree but folders, and the paths of the folders."""
     found = [entry for entry in oracle.walk.walk(root) if entry.path]
     folders = {entry.path for entry in found if entry.kind == stat.S_IFDIR}
     return {entry.path for entry in found} - folders, folders
 
 
 def fill_caches(*paths):
-    """Makes the kernel ask for each of these, and list the folders that they are in; twice."""
+    """Makes the kernel cache these paths and the listings of their parent directories."""
     for path in 2 * paths:
         for folder in (path, path.parent):
             with contextlib.suppress(OSError):
@@ -49,7 +49,7 @@ def test_tree_without_copies_has_an_empty_redundant_folder(twinfs, source):
         assert not os.path.lexists(view.redundant / "d")
 
 
-def test_file_is_the_same_file_in_every_folder_of_the_view(view):
+def test_copy_is_the_same_file_in_dups_and_in_its_tree(view):
     copies = [copy for folder in view.dups.iterdir() for copy in folder.iterdir()]
     assert len(copies) == 5
     for copy in copies:
@@ -82,7 +82,7 @@ def test_rsync_copies_redundant_and_a_second_run_copies_nothing(twinfs, source, 
         inode.size for inode in model.inodes.values()}
 
 
-def test_copy_that_comes_brings_all_folders_above_it(view, source):
+def test_new_copy_makes_all_folders_above_it_appear(view, source):
     deep = view.redundant / "new/deep/folder/copy"
     fill_caches(*list(deep.parents)[:4], deep)
     assert not os.path.lexists(view.redundant / "new")
@@ -95,7 +95,7 @@ def test_copy_that_comes_brings_all_folders_above_it(view, source):
     assert view.differences_now(source) == []
 
 
-def test_last_copy_that_goes_takes_all_folders_above_it_along(view, source):
+def test_folders_vanish_with_the_last_copy_in_them(view, source):
     trees.write(source / "new/deep/folder/copy", DATA)
     trees.write(source / "new/other/alone", b"not a copy of anything")
     view.sync()
@@ -109,7 +109,7 @@ def test_last_copy_that_goes_takes_all_folders_above_it_along(view, source):
     assert view.differences_now(source) == []
 
 
-def test_copy_comes_and_goes_many_times(view, source):
+def test_copy_that_is_created_and_removed_repeatedly_is_right(view, source):
     for _ in range(10):
         assert "new" not in os.listdir(view.redundant)
         assert not (view.redundant / "new").exists()
@@ -121,7 +121,7 @@ def test_copy_comes_and_goes_many_times(view, source):
         view.sync()
 
 
-def test_copy_that_takes_the_place_of_the_kept_one_leaves_redundant(view, source):
+def test_next_kept_copy_leaves_redundant(view, source):
     fill_caches(view.redundant / "b", view.redundant / "d/e")
     assert not (view.redundant / "a").exists()
     os.unlink(source / "a")
@@ -142,7 +142,7 @@ def test_renamed_folder_is_found_only_under_its_new_name(view, source):
     assert view.differences_now(source) == []
 
 
-def test_folder_changes_its_ctime_with_what_it_holds(view, source):
+def test_ctime_of_a_folder_in_redundant_changes_with_its_content(view, source):
     folders = [view.redundant, view.redundant / "d"]
     before = [os.stat(folder).st_ctime_ns for folder in folders]
     mtimes = [os.stat(folder).st_mtime_ns for folder in folders]
@@ -156,7 +156,7 @@ def test_folder_changes_its_ctime_with_what_it_holds(view, source):
     assert view.differences_now(source) == []
 
 
-def test_tree_of_a_source_is_there_while_it_holds_a_copy(twinfs, tmp_path):
+def test_tree_of_a_source_exists_while_it_has_a_redundant_copy(twinfs, tmp_path):
     roots = [trees.fill(tmp_path / name, {b"d/same": b"in both", b"alone": name.encode()})
              for name in ("one", "two", "three")]
     os.unlink(tmp_path / "three/d/same")
@@ -173,7 +173,7 @@ def test_tree_of_a_source_is_there_while_it_holds_a_copy(twinfs, tmp_path):
         assert view.differences_now(*roots) == []
 
 
-def test_copies_found_while_nothing_was_mounted_are_there(twinfs, source):
+def test_copies_found_by_a_scan_are_in_redundant(twinfs, source):
     changes.build(source)
     twinfs.ok("scan", source)
     trees.write(source / "d/f/copy", DATA)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs that watch folders of a view with inotify, as file managers do, hear of each change."""
+"""Programs with an inotify watch on a view, such as file managers, get an event for each change."""
 import contextlib
 import errno
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from program import TIMEOUT, children, is_mounted, stopped, traced, until, wait_ended
 
-# Tries every way to change something; prints the errors it did not get, and what was possible.
+# Tries each way to change something; prints each attempt that did not fail with EROFS.
 ATTEMPTS = r"""
 import ctypes, errno, os, sys
 view, libc = os.fsencode(sys.argv[1]), ctypes.CDLL(None, use_errno=True)
@@ -63,7 +63,7 @@ CHANGES = "create,delete,attrib,modify,move"
 
 
 class Watcher:
-    """inotifywait: what was heard so far, as (folder, events, name)."""
+    """inotifywait; `heard` has the events so far, as (folder, events, name)."""
 
     def __init__(self, view, source, *folders, known=True):
         program, before = view.program, view.status()["refreshed"]
@@ -80,7 +80,7 @@ class Watcher:
         self.thread.start()
         if not known:
             return
-        # who watches is looked up when something changes
+        # the daemon looks for watchers when something changes
         poke = source / ".poke"
         poke.mkdir()
         assert until(lambda: view.status()["refreshed"] == before + len(folders))
@@ -95,8 +95,8 @@ class Watcher:
     def hears(self, folder, event, name=""):
         return until(lambda: (f"{folder}/", event, name) in self.heard)
 
-    def hears_that_it_went(self, folder, name):
-        """What it was nobody may know any more."""
+    def hears_removal(self, folder, name):
+        """Whether a removal was reported. Whether it was a folder need not be known."""
         return until(lambda: any(heard[::2] == (f"{folder}/", name) and "DELETE" in heard[1]
                                  for heard in self.heard))
 
@@ -111,7 +111,7 @@ class Watcher:
 
 @pytest.fixture(params=["root", "user"])
 def viewer(request, tmp_path):
-    """The program, run by root or by a plain user, and a source of that user."""
+    """The program, run by root or a plain user, with a source of that user."""
     if request.param == "root":
         request.getfixturevalue("root_only")
         program = request.getfixturevalue("twinfs")
@@ -141,7 +141,7 @@ def as_viewer(program, *words):
     return run.stdout.decode() + run.stderr.decode()
 
 
-def test_names_that_come_and_go_are_heard(viewer):
+def test_created_and_removed_names_are_reported(viewer):
     with viewer.mounted(viewer.source) as view:
         with Watcher(view, viewer.source, view.uniques, view.dups) as watcher:
             (viewer.source / "new").write_text("other\n")
@@ -162,8 +162,8 @@ def view_hash(view, viewer, name):
                      "user.twinfs.hash", view.uniques / name)
 
 
-def test_files_with_other_attributes_are_heard(viewer):
-    """As new ones while it is not known whether their names were there before."""
+def test_changed_attributes_are_reported(viewer):
+    """Such a file is reported as new if the daemon does not know whether its name is."""
     with viewer.mounted(viewer.source) as view:
         with Watcher(view, viewer.source, view.uniques) as watcher:
             def heard():
@@ -177,7 +177,7 @@ def test_files_with_other_attributes_are_heard(viewer):
             assert set(heard()) <= {"ATTRIB", "CREATE"}
 
 
-def test_ranks_that_move_are_heard(viewer):
+def test_moved_ranks_are_reported(viewer):
     with viewer.mounted(viewer.source) as view:
         first = sorted(as_viewer(viewer, "ls", view.by_size).splitlines())
         with Watcher(view, viewer.source, view.by_size) as watcher:
@@ -190,7 +190,7 @@ def test_ranks_that_move_are_heard(viewer):
                 assert watcher.hears(view.by_size, "CREATE", name)
 
 
-def test_folder_of_a_group_that_is_gone_is_empty_to_who_shows_it(viewer):
+def test_removal_of_a_group_is_reported_for_its_folder(viewer):
     with viewer.mounted(viewer.source) as view:
         group = view.dups / view_hash(view, viewer, "file")
         with Watcher(view, viewer.source, group) as watcher:
@@ -199,14 +199,14 @@ def test_folder_of_a_group_that_is_gone_is_empty_to_who_shows_it(viewer):
             assert watcher.hears(group, "DELETE", "folder∕copy")
             view.sync()
             assert not as_viewer(viewer, "ls", view.dups)
-        # and it comes back whole
+        # the group reappears complete
         (viewer.source / "file").write_text("content\n")
         view.sync()
         assert as_viewer(viewer, "ls", group).splitlines() == ["file", "folder∕copy"]
         assert view.differences_now(viewer.source) == []
 
 
-def test_copies_below_a_renamed_folder_are_heard_by_their_new_names(viewer):
+def test_copies_below_a_renamed_folder_are_reported_with_new_names(viewer):
     with viewer.mounted(viewer.source) as view:
         group = view.dups / view_hash(view, viewer, "file")
         with Watcher(view, viewer.source, group) as watcher:
@@ -223,7 +223,7 @@ def test_nothing_can_be_changed(viewer):
         assert view.status()["generation"] == before
 
 
-def test_nothing_can_be_changed_where_root_makes_the_mount_writable(twinfs, source, root_only):
+def test_nothing_can_be_changed_if_root_remounts_writable(twinfs, source, root_only):
     (source / "empty").mkdir()
     (source / "file").write_text("content\n")
     (source / "link").symlink_to("file")
@@ -251,9 +251,9 @@ def test_access_of_a_plain_user_is_that_of_the_source(as_user, source, fuse_for_
         assert as_viewer(as_user, sys.executable, "-c", script, view.uniques) == expected
 
 
-def test_plain_user_runs_only_what_he_may_run_at_the_source(as_user, source, fuse_for_users,
-                                                            plain_user):
-    """To the kernel alone any x would do, be it for others."""
+def test_plain_user_can_run_the_same_programs_as_in_the_source(as_user, source, fuse_for_users,
+                                                               plain_user):
+    """The kernel alone would permit execution if any x bit is set, also one for others."""
     for mode in (0o755, 0o700, 0o655, 0o677, 0o644):
         program = source / f"{mode:o}"
         program.write_text(f"#!/bin/sh\necho {mode:o}\n")
@@ -269,7 +269,7 @@ def test_plain_user_runs_only_what_he_may_run_at_the_source(as_user, source, fus
 
 
 class Manager:
-    """Shows a folder as a file manager does: lists it once, and then believes what it hears."""
+    """Shows a folder as a file manager does: lists it once, then relies on events."""
 
     def __init__(self, view, source, folder, known=True):
         self.program, self.folder = view.program, folder
@@ -286,7 +286,7 @@ class Manager:
         return shown
 
     def wrong(self):
-        """Names that it shows and are not there, or does not show and are."""
+        """Names that are shown and do not exist, or exist and are not shown."""
         return self.shows() ^ listed(self.program, self.folder)
 
     def __enter__(self):
@@ -297,7 +297,7 @@ class Manager:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_what_managers_show_becomes_what_is_there(viewer, seed):
+def test_names_shown_by_managers_become_right(viewer, seed):
     chance, folder = random.Random(seed), viewer.source / "folder"
     with viewer.mounted(viewer.source) as view, contextlib.ExitStack() as stack:
         managers = [stack.enter_context(Manager(view, viewer.source, path)) for path in
@@ -317,7 +317,7 @@ def test_what_managers_show_becomes_what_is_there(viewer, seed):
         assert view.differences_now(viewer.source) == []
 
 
-def test_many_names_at_once_are_all_heard(viewer):
+def test_many_names_at_once_are_all_reported(viewer):
     with (viewer.mounted(viewer.source) as view,
           Manager(view, viewer.source, view.uniques / "folder") as manager):
         view.sync()
@@ -327,9 +327,9 @@ def test_many_names_at_once_are_all_heard(viewer):
         assert until(lambda: not manager.wrong()), manager.wrong()
 
 
-def test_names_are_heard_by_who_turns_out_to_watch_only_then(viewer):
-    """The kernel had all that he wanted to know, so he asked nothing. What changes while it is
-    looked up who watches is told, too."""
+def test_names_are_reported_to_a_watcher_that_is_found_later(viewer):
+    """The watcher was served from the kernel's caches, so the daemon does not know it. Changes
+    while the daemon looks for watchers are reported too."""
     folder = viewer.source / "folder"
     with viewer.mounted(viewer.source) as view:
         as_viewer(viewer, "find", view.path)
@@ -343,8 +343,8 @@ def test_names_are_heard_by_who_turns_out_to_watch_only_then(viewer):
             assert until(lambda: not manager.wrong(), 20), manager.wrong()
 
 
-def test_nothing_is_heard_in_a_shared_view(twinfs, source, root_only):
-    """Who watches a folder may not know all that others do."""
+def test_no_event_is_sent_in_a_shared_view(twinfs, source, root_only):
+    """A watcher must not learn of changes that are hidden from its user."""
     (source / "file").write_text("content\n")
     with twinfs.mounted(source, options=("--wait", "-o", "allow_other")) as view:
         watch = ["inotifywait", "-m", "-q", "-e", CHANGES, view.uniques, view.dups]
@@ -386,8 +386,8 @@ def test_view_is_unmounted_while_it_is_watched(viewer):
             writer.join()
 
 
-def test_daemon_ends_while_it_tells(viewer):
-    """SIGTERM in the middle of changes that are told ends it at once, and nothing is left."""
+def test_daemon_that_sends_events_ends_at_sigterm(viewer):
+    """SIGTERM while events are sent ends the daemon at once and leaves no mount."""
     with (viewer.mounted(viewer.source) as view,
           Manager(view, viewer.source, view.uniques / "folder") as manager):
         view.sync()
@@ -398,8 +398,8 @@ def test_daemon_ends_while_it_tells(viewer):
         assert until(lambda: not is_mounted(view.path))
 
 
-def test_mounter_that_stands_still_holds_nothing_up(twinfs, source, root_only):
-    """The process that has them hear may be stopped in the middle: the view goes on."""
+def test_stopped_mounter_does_not_delay_the_view(twinfs, source, root_only):
+    """The mounter makes the events. The view works while the mounter is stopped."""
     (source / "file").write_text("content\n")
     with twinfs.mounted(source) as view:
         with Watcher(view, source, view.uniques) as watcher:
@@ -413,9 +413,9 @@ def test_mounter_that_stands_still_holds_nothing_up(twinfs, source, root_only):
             assert watcher.hears(view.uniques, "CREATE", "last")
 
 
-def test_daemon_ends_though_its_mounter_stands_still(twinfs, source):
-    """It says what is left then: a mount that gives errors, and that the next one replaces. The
-    mounter ends when it goes on, and leaves the next mount alone."""
+def test_daemon_ends_while_its_mounter_is_stopped(twinfs, source):
+    """The daemon reports the dead mount that is left, and the next mount replaces it. The mounter
+    ends when it continues, and leaves the next mount alone."""
     (source / "file").write_text("content\n")
     with twinfs.mounted_in_front(source) as (daemon, view), contextlib.ExitStack() as later:
         mounter = children(daemon.pid)[0]
@@ -425,7 +425,8 @@ def test_daemon_ends_though_its_mounter_stands_still(twinfs, source):
             assert is_mounted(view.path)
             with pytest.raises(OSError) as raised:
                 os.listdir(view.path)
-            assert raised.value.errno in (errno.ENOTCONN, errno.ECONNABORTED)  # asked, or just then
+            # ECONNABORTED for a request that was pending
+            assert raised.value.errno in (errno.ENOTCONN, errno.ECONNABORTED)
             again = later.enter_context(twinfs.mounted(source, at=view.path))
         assert until(lambda: not Path(f"/proc/{mounter}").exists())
         assert again.differences_now(source) == []
@@ -438,7 +439,7 @@ if os.uname().machine == "x86_64":
 
 
 def calls(process, name):
-    """Is one of its threads in this system call?"""
+    """Whether a thread of the process is in this system call soon."""
     def called(path):
         with contextlib.suppress(OSError):  # it has ended
             return path.read_text().startswith(f"{NUMBERS[name]} ")
@@ -447,9 +448,8 @@ def calls(process, name):
 
 
 @contextlib.contextmanager
-def before_it_removes(mounter):
-    """The process that has them hear stands still as it begins to remove a name; gives what waits
-    for that."""
+def held_at_a_removal(mounter):
+    """Holds the mounter when it begins to remove a name; yields a function that waits for this."""
     command = ["strace", "-f", "-p", str(mounter), "-o", "/dev/null", "-e", "trace=unlinkat", "-e",
                f"inject=unlinkat:delay_enter={TIMEOUT}s:when=1"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
@@ -462,7 +462,7 @@ def before_it_removes(mounter):
 
 @contextlib.contextmanager
 def shell_in(viewer, folder):
-    """A process in this folder, that lists it when it is told a line."""
+    """A shell in this folder that lists it after a line of input."""
     words = ["sh", "-c", 'cd -- "$1" && echo && read line && ls', "-", folder]
     with subprocess.Popen([*viewer.as_user(), *words], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as shell:
@@ -470,8 +470,8 @@ def shell_in(viewer, folder):
         yield shell
 
 
-def test_folder_that_came_back_is_not_removed(viewer, strace):
-    """It went, and is there again before that is told: who uses it keeps it."""
+def test_folder_that_reappears_is_not_removed(viewer, strace):
+    """The folder reappears before its removal is reported. A process in it can still use it."""
     folder = viewer.source / "folder"
     (folder / "own").write_text("like nothing else\n")
     with viewer.mounted(viewer.source) as view:
@@ -479,8 +479,8 @@ def test_folder_that_came_back_is_not_removed(viewer, strace):
         assert "own" in before
         with (contextlib.ExitStack() as stack,
               Watcher(view, viewer.source, view.uniques) as watcher):
-            assert watcher.hears_that_it_went(view.uniques, ".poke")
-            with before_it_removes(children(view.pid)[0]) as begins:
+            assert watcher.hears_removal(view.uniques, ".poke")
+            with held_at_a_removal(children(view.pid)[0]) as begins:
                 folder.rename(viewer.source / ".away")
                 assert begins()
                 (viewer.source / ".away").rename(folder)
@@ -492,13 +492,13 @@ def test_folder_that_came_back_is_not_removed(viewer, strace):
             assert view.differences_now(viewer.source) == []
 
 
-def test_daemon_that_ends_before_it_hears_an_answer_unmounts(viewer, strace):
+def test_daemon_that_ends_before_an_answer_of_its_mounter_unmounts(viewer, strace):
     with viewer.mounted(viewer.source) as view:
         with (contextlib.ExitStack() as held,
               Watcher(view, viewer.source, view.uniques) as watcher):
-            assert watcher.hears_that_it_went(view.uniques, ".poke")
+            assert watcher.hears_removal(view.uniques, ".poke")
             mounter = children(view.pid)[0]
-            with before_it_removes(mounter) as begins:
+            with held_at_a_removal(mounter) as begins:
                 (viewer.source / "alone").unlink()
                 assert begins()
                 held.enter_context(view.traced("-e", f"inject=sendto:delay_enter={TIMEOUT}s"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`twinfs report` and .twinfs/report.html: the figures are those of the oracle, names stay names
-whatever they are, and nothing but the page is needed to read it."""
+"""`twinfs report` and .twinfs/report.html: the figures agree with the oracle, odd names are
+harmless, and the page loads nothing."""
 import base64
 import collections
 import contextlib
@@ -56,8 +56,7 @@ def mixed(tmp_path):
 
 
 def redundant_of(sources):
-    """(tree and path of the first name, size) of each file that is not the kept one, of the groups
-    of a first scan."""
+    """(tree and path of the first name, size) of each redundant file after a first scan."""
     source = oracle.Source(sources)
     for group in source.groups():
         for inode in group[1:]:
@@ -66,7 +65,7 @@ def redundant_of(sources):
 
 
 def folder_sums(sources):
-    """{(tree, folder): [bytes, copies, bytes in it itself]} with all that is below each."""
+    """{(tree, folder): [bytes, copies, bytes directly in it]}, with everything below counted."""
     sums = collections.defaultdict(lambda: [0, 0, 0])
     for (tree, path), size in redundant_of(sources):
         folder = os.path.dirname(path)
@@ -81,7 +80,7 @@ def folder_sums(sources):
 
 
 def rows_of(sources):
-    """The table of folders: not those that have nothing but a single folder in them."""
+    """{path: (bytes, copies)} of the table of folders, without folders that have only a folder."""
     sums = folder_sums(sources)
     below = collections.Counter((tree, os.path.dirname(folder)) for tree, folder in sums if folder)
     rows = {}
@@ -94,14 +93,14 @@ def rows_of(sources):
 
 
 def expected_groups(sources):
-    """What would come free, copies, size of each group, most first."""
+    """(reclaimable bytes, copies, size) of each group, the largest first."""
     return sorted(((len(group) - 1) * group[0].size, len(group), group[0].size)
                   for group in oracle.Source(sources).groups())[::-1]
 
 
 # figures
 
-def test_figures_and_sums_of_folders_are_those_of_the_oracle(twinfs, mixed):
+def test_figures_and_sums_of_folders_agree_with_the_oracle(twinfs, mixed):
     page = page_of(twinfs, *mixed)
     listing = twinfs.listing(*mixed)["summary"]
     figures = page.figures()
@@ -113,7 +112,7 @@ def test_figures_and_sums_of_folders_are_those_of_the_oracle(twinfs, mixed):
     assert [group.said()[:3] for group in page.groups()] == expected_groups(mixed)
 
 
-def test_copy_counts_where_its_first_name_is_not_where_it_was_found_first(twinfs, tmp_path):
+def test_copy_counts_in_the_folder_of_its_first_name(twinfs, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     trees.fill(one, {b"kept": b"1" * 100, b"z/again": b"", b"kept too": b"2" * 200})
     trees.fill(two, {b"n/found": b"1" * 100, b"n/other": b"2" * 200})
@@ -126,8 +125,8 @@ def test_copy_counts_where_its_first_name_is_not_where_it_was_found_first(twinfs
     assert b"two/n" not in folders
 
 
-def test_index_that_takes_several_looks_is_counted_once(twinfs, source):
-    """More files, and more copies of one group, than are looked at together."""
+def test_index_read_in_several_batches_is_counted_once(twinfs, source):
+    """There are more files, and more copies of a group, than one batch has."""
     for folder in range(5):
         os.mkdir(source / f"{folder}")
         for number in range(500):
@@ -142,7 +141,7 @@ def test_index_that_takes_several_looks_is_counted_once(twinfs, source):
     assert (group.copies, group.more) == (2500, 2500 - SHOWN_NAMES)
 
 
-def test_folders_too_small_to_be_seen_are_one_box(twinfs, source):
+def test_small_folders_share_one_box(twinfs, source):
     trees.fill(source, {f"{folder}/large": b"large" * 100_000 for folder in ("kept", "large")})
     trees.fill(source, {f"small/{number}/{copy}": b"%d" % number * 5
                         for number in range(100, 150) for copy in range(2)})
@@ -152,7 +151,7 @@ def test_folders_too_small_to_be_seen_are_one_box(twinfs, source):
 
 
 def test_empty_copies_have_no_boxes(twinfs, tmp_path):
-    """Which would be as many as there are folders, however small the page may be."""
+    """There would be as many boxes as folders, and the page would be too large."""
     one, two = tmp_path / "one", tmp_path / "two"
     for source in (one, two):
         trees.fill(source, {f"{folder}/empty": b"" for folder in range(50)})
@@ -165,7 +164,7 @@ def test_empty_copies_have_no_boxes(twinfs, tmp_path):
     assert page.answer()[0] == 500 and "nan%" not in page.source
 
 
-def test_copies_of_a_group_are_those_of_the_list(twinfs, mixed):
+def test_copies_of_a_group_agree_with_list(twinfs, mixed):
     listed = twinfs.listing(*mixed)["groups"]
     base = os.fsencode(mixed[0].parent) + b"/"
     for group, other in zip(page_of(twinfs, *mixed).groups(), listed, strict=True):
@@ -175,7 +174,7 @@ def test_copies_of_a_group_are_those_of_the_list(twinfs, mixed):
         assert group.kept == [path for path, copy in zip(paths, other["copies"]) if copy["kept"]]
 
 
-def test_ages_are_those_of_the_files(twinfs, source):
+def test_ages_agree_with_the_files(twinfs, source):
     now = time.time()
     days = {"a day": 0.5, "a week": 3, "a month": 20, "3 months": 60, "a year": 200,
             "2 years": 500, "5 years": 4 * 365, "10 years": 8 * 365, "more": 20 * 365,
@@ -186,7 +185,7 @@ def test_ages_are_those_of_the_files(twinfs, source):
         for name in ("kept", "copy", "single"):
             path = source / f"{number}{name}"
             path.write_bytes(data if name != "single" else b"s" * (50 + number))
-            # the kept one is older than all: only its copy counts as redundant here
+            # the kept copy is the oldest, so that the redundant one has this age
             changed = now - (old if name != "kept" else 30 * 365) * DAY
             os.utime(path, (changed, changed))
         os.rename(source / f"{number}kept", source / f" kept {number}")
@@ -196,7 +195,7 @@ def test_ages_are_those_of_the_files(twinfs, source):
         age: tuple(sums) for age, sums in expected.items()}
 
 
-def test_areas_of_boxes_are_as_the_sums_of_their_folders(twinfs, source):
+def test_areas_of_boxes_are_proportional_to_the_sums(twinfs, source):
     sizes = {"a": 40000, "b": 30000, "c": 20000, "d": 10000}
     for name, size in sizes.items():
         trees.fill(source, {f"0/{name}": name.encode() * size, f"{name}/x": name.encode() * size})
@@ -209,7 +208,7 @@ def test_areas_of_boxes_are_as_the_sums_of_their_folders(twinfs, source):
         assert f"1 redundant copy\n{name}" in boxes[name].attributes["title"]
 
 
-def test_page_of_nothing_says_so(twinfs, source):
+def test_page_without_groups_says_so(twinfs, source):
     trees.fill(source, {b"a": b"a", b"b": b"bb"})
     page = page_of(twinfs, source)
     assert page.answer() == [] and "Nothing is reclaimable" in page.part("figures").text()
@@ -241,7 +240,7 @@ def test_min_size_leaves_out_what_list_leaves_out(twinfs, mixed):
         assert page.answer()[0] == sum(one[0] for one in expected_groups(mixed) if one[2] >= 8000)
 
 
-def test_what_is_not_complete_is_said_and_is_the_exit_status(as_user, source):
+def test_incomplete_page_says_so_and_gives_status_3(as_user, source):
     trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"same"})
     (source / "c").chmod(0)
     page = page_of(as_user, source, status=3)
@@ -274,7 +273,7 @@ def check_harmless(page, pictures="data:"):
 
 @pytest.fixture
 def hostile(source):
-    """All odd names, of files in groups small enough to show them all, and of folders."""
+    """Files with all odd names, in groups small enough to show all of them, and odd folders."""
     names = [*trees.ODD_NAMES, *EVIL]
     for start in range(0, len(names), SHOWN_NAMES):
         data = trees.content(start, 5000 + start)
@@ -292,7 +291,7 @@ def files_in(source):
             for folder, _, names in os.walk(os.fsencode(source)) for name in names}
 
 
-def test_any_name_is_shown_whole_and_obeyed_by_nothing(twinfs, hostile):
+def test_any_name_is_shown_completely_and_harmless(twinfs, hostile):
     page = page_of(twinfs, hostile)
     check_harmless(page)
     assert page.links() == []
@@ -303,7 +302,7 @@ def test_any_name_is_shown_whole_and_obeyed_by_nothing(twinfs, hostile):
     assert set(EVIL[:3]) <= page.folders().keys()
 
 
-def test_every_link_of_the_view_leads_to_what_it_names(twinfs, hostile):
+def test_every_link_of_the_page_in_a_view_is_right(twinfs, hostile):
     data = png(100, 100, level=0)
     trees.fill(hostile, {b"pictures/\xff #?%.png": data, b"pictures/\xff~": data})
     with twinfs.mounted(hostile) as view:
@@ -322,7 +321,7 @@ def test_every_link_of_the_view_leads_to_what_it_names(twinfs, hostile):
         assert b"../uniques/pictures/\xff #?%.png" in found
 
 
-def test_very_long_names_leave_the_page_small_and_whole(twinfs, source):
+def test_page_with_very_long_names_is_small_and_complete(twinfs, source):
     at = os.open(source, os.O_RDONLY)
     for level in range(60):
         name = b"\xff" * 200 + b"%d" % level
@@ -352,7 +351,7 @@ def test_view_has_the_page_of_the_command(twinfs, mixed):
         assert shown.folders() == made.folders() and shown.ages() == made.ages()
         assert [one.said() for one in shown.groups()] == [one.said() for one in made.groups()]
         assert made.links() == [] and shown.links() != []
-        for link in shown.links():  # to every name of hard links, too
+        for link in shown.links():  # also those to hard links
             os.lstat(os.path.join(view.path, ".twinfs", urllib.parse.unquote(link)))
         trees.fill(mixed[0], {b"new": b"1" * 9000})
         view.sync()
@@ -360,7 +359,7 @@ def test_view_has_the_page_of_the_command(twinfs, mixed):
         assert page_of(twinfs, *mixed).answer() == report_of(view).answer()
 
 
-def test_size_of_the_page_in_the_view_is_what_is_read(twinfs, mixed):
+def test_size_of_the_page_in_the_view_is_right(twinfs, mixed):
     with twinfs.mounted(*mixed) as view:
         path = view.path / ".twinfs/report.html"
         assert path.stat().st_size == len(path.read_bytes())
@@ -370,7 +369,7 @@ def test_size_of_the_page_in_the_view_is_what_is_read(twinfs, mixed):
 
 # the file that is written
 
-def test_file_is_replaced_when_the_page_is_whole_and_keeps_its_permissions(twinfs, mixed, tmp_path):
+def test_file_is_replaced_by_a_complete_page_and_keeps_its_mode(twinfs, mixed, tmp_path):
     folder = tmp_path / "pages"
     folder.mkdir()
     page = folder / "page.html"
@@ -386,7 +385,7 @@ def test_file_is_replaced_when_the_page_is_whole_and_keeps_its_permissions(twinf
     assert sorted(os.listdir(folder)) == ["link", "page.html"] and (folder / "link").is_symlink()
 
 
-def test_file_may_have_the_longest_name_that_there_is(twinfs, source, tmp_path):
+def test_file_with_the_longest_possible_name_is_written(twinfs, source, tmp_path):
     folder = tmp_path / "pages"
     folder.mkdir()
     page = folder / ("n" * 255)
@@ -401,7 +400,7 @@ def test_page_that_cannot_be_written_leaves_the_old_one(twinfs, mixed, tmp_path,
     folder.mkdir()
     page = folder / "page.html"
     page.write_bytes(b"old")
-    with twinfs.mounted(*mixed) as view:  # so that nothing else is written
+    with twinfs.mounted(*mixed) as view:  # the command then writes only the page
         result, _ = twinfs.traced("report", "--html", page, view.path, calls="trace=fsync",
                                   flags=["-e", "inject=fsync:error=EIO"])
         assert result.status == 1 and os.fspath(page).encode() in result.error, result
@@ -409,7 +408,7 @@ def test_page_that_cannot_be_written_leaves_the_old_one(twinfs, mixed, tmp_path,
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["folder", "FIFO"])
-def test_what_is_no_regular_file_is_not_replaced(twinfs, mixed, tmp_path, make):
+def test_path_that_is_no_regular_file_is_not_replaced(twinfs, mixed, tmp_path, make):
     make(tmp_path / "page")
     kind = stat.S_IFMT((tmp_path / "page").stat().st_mode)
     result = twinfs("report", "--html", tmp_path / "page", *mixed)
@@ -417,7 +416,7 @@ def test_what_is_no_regular_file_is_not_replaced(twinfs, mixed, tmp_path, make):
     assert stat.S_IFMT((tmp_path / "page").stat().st_mode) == kind
 
 
-def test_symlink_that_leads_nowhere_stays_one(twinfs, source, tmp_path):
+def test_dangling_symlink_is_not_replaced(twinfs, source, tmp_path):
     page = tmp_path / "page"
     page.symlink_to("nowhere")
     result = twinfs("report", "--html", page, source)
@@ -425,7 +424,7 @@ def test_symlink_that_leads_nowhere_stays_one(twinfs, source, tmp_path):
     assert os.readlink(page) == "nowhere" and not page.exists()
 
 
-def test_page_of_a_user_stays_his_when_root_replaces_it(
+def test_page_of_a_user_keeps_its_owner_when_root_replaces_it(
         twinfs, source, tmp_path, root_only, plain_user):
     page = tmp_path / "page"
     page.write_bytes(b"old")
@@ -437,7 +436,7 @@ def test_page_of_a_user_stays_his_when_root_replaces_it(
     assert stat.S_IMODE(now.st_mode) == 0o600 and page.read_bytes() != b"old"
 
 
-def test_wrong_usage_is_said(twinfs, mixed):
+def test_wrong_usage_is_refused(twinfs, mixed):
     for words, said in ((["report", *mixed], b"--html"), (["report", "--html=-"], b"SOURCE"),
                         (["report", "--html=", *mixed], b"--html")):
         result = twinfs(*words)
@@ -454,7 +453,7 @@ def decodes(twinfs):
 
 @pytest.fixture
 def album(source):
-    """Pictures, and what pretends to be one; the larger a file the earlier it comes."""
+    """Pictures and files that pretend to be one."""
     wide, tall = png(2000, 500), jpeg(64, 640)
     files = {
         "bomb.png": png(60000, 60000, rows=0),
@@ -470,7 +469,7 @@ def album(source):
     return source
 
 
-def test_pictures_are_made_small_and_what_is_none_has_none(twinfs, album, decodes):
+def test_pictures_are_scaled_down_and_others_omitted(twinfs, album, decodes):
     page = page_of(twinfs, album)
     check_harmless(page)
     pictures = {group.names[0].decode(): group.picture for group in page.groups()}
@@ -487,8 +486,8 @@ def test_pictures_are_made_small_and_what_is_none_has_none(twinfs, album, decode
     assert not any(group.picture for group in page_of(twinfs, "--no-pictures", album).groups())
 
 
-def test_picture_is_decoded_only_when_all_rights_are_given_up(twinfs, album, decodes, strace,
-                                                              plain_build):
+def test_picture_is_decoded_only_after_all_rights_are_given_up(twinfs, album, decodes, strace,
+                                                               plain_build):
     twinfs.ok("scan", album)
     result, trace = twinfs.traced(
         "report", "--html=-", album, calls="trace=execve,prlimit64,landlock_restrict_self,seccomp,"
@@ -496,10 +495,10 @@ def test_picture_is_decoded_only_when_all_rights_are_given_up(twinfs, album, dec
     assert result.status == 0, result
     started = [line.split()[0] for line in trace.splitlines()
                if b'execve("/proc/self/exe"' in line]
-    assert len(started) == 6  # all but what does not begin as a picture
+    assert len(started) == 6  # all files that begin like a picture
     for process in started:
         lines = [line for line in trace.splitlines() if line.split()[0] == process]
-        # what it begins as is looked at before
+        # the first 12 bytes are read before, to find the type
         read = next(i for i, line in enumerate(lines) if b"pread64(0<" in line and b", 12, 0)"
                     not in line)
         for call in (b"RLIMIT_AS", b"RLIMIT_CPU", b"capset("):
@@ -509,33 +508,33 @@ def test_picture_is_decoded_only_when_all_rights_are_given_up(twinfs, album, dec
         assert not any(b"O_WRONLY|" in line or b"O_RDWR|" in line or b"connect(" in line
                        for line in lines if b"/dev/null" not in line)
         assert not any(b"openat(" in line for line in lines[read:])
-    # the command itself never decodes one
+    # the command itself never loads the decoder
     first = trace.split()[0]
     assert not any(b"gdk" in line for line in trace.splitlines() if line.split()[0] == first)
 
 
 @pytest.fixture
 def staying(twinfs, decodes):
-    """What decodes a picture writes it and does not end by itself."""
+    """Makes the decoder of pictures stay after it wrote its result."""
     preload(twinfs, "staying_decoder")
 
 
-def test_decoder_that_stays_is_ended_and_what_it_gave_is_not_shown(twinfs, album, staying):
+def test_decoder_that_stays_is_killed_and_its_result_dropped(twinfs, album, staying):
     twinfs.environment["STAYS_SILENT"] = "yes"
     page = page_of(twinfs, album)
     assert len(page.groups()) == 7 and not any(group.picture for group in page.groups())
 
 
 def snapshots_of(process, index):
-    """How many a process has open: slots of LMDB's table of readers that have its id and the
-    number of a transaction."""
+    """The number of open snapshots of a process: slots in LMDB's table of readers with its id and
+    the number of a transaction."""
     table = (index / "lock.mdb").read_bytes()
     slots = (struct.unpack_from("=QI", table, at) for at in range(0, len(table) - 64, 64))
     return sum(pid == process and number < 2 ** 64 - 1 for number, pid in slots)
 
 
 def decodes_now(process):
-    """Has it a process that decodes, and that has given up its rights by now?"""
+    """Whether the process has a decoder that has given up its rights."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
         return any("NoNewPrivs:\t1" in Path(f"/proc/{child}/status").read_text()
                    for child in children(process))
@@ -543,7 +542,7 @@ def decodes_now(process):
 
 
 def test_no_snapshot_is_open_while_a_picture_is_decoded(twinfs, album, staying):
-    """The index would grow meanwhile by all that changes in it."""
+    """An open snapshot would make the index grow with each change."""
     with (twinfs.mounted(album) as view,
           twinfs.started("report", "--html=-", view.path) as report):
         assert until(lambda: decodes_now(report.pid))
@@ -554,7 +553,7 @@ def test_no_snapshot_is_open_while_a_picture_is_decoded(twinfs, album, staying):
 # a browser
 
 def shoot(url, folder):
-    """Screenshot of a page, and what its console said of it, not of the browser's own pages."""
+    """A screenshot of a page and its messages on the console."""
     alone = ["unshare", "-n"] if os.geteuid() == 0 else []
     run = subprocess.run(
         [*alone, "chromium", "--headless", "--no-sandbox", "--disable-gpu",
@@ -576,9 +575,9 @@ def browser():
         pytest.skip("needs chromium")
 
 
-def test_browser_shows_pages_with_pictures_and_complains_of_nothing(
+def test_browser_shows_pages_with_pictures_without_errors(
         twinfs, hostile, browser, decodes, tmp_path):
-    data = png(400, 400, level=0)  # the largest comes first
+    data = png(400, 400, level=0)  # larger than all other files
     trees.fill(hostile, {b"pictures/a.png": data, b"pictures/b.png": data})
     file = tmp_path / "report.html"
     with twinfs.mounted(hostile) as view:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A second scan reads no content that did not change, and misses no change.
+"""A second scan reads no unchanged content and misses no change.
 
-Each change is made while no daemon runs: between two scans, or between two mounts.
+Each change happens while no daemon runs, between two scans or two mounts.
 """
 import os
 import shutil
@@ -18,23 +18,23 @@ from program import end_process
 
 @pytest.fixture
 def scanned(twinfs, source):
-    """The tree that all changes start from; scanned."""
+    """A scanned source with the tree that all changes start from."""
     changes.build(source)
     twinfs.ok("scan", source)
     return source
 
 
 def agrees(twinfs, source):
-    """List and view are what the oracle says now."""
+    """Asserts that list and view agree with the oracle."""
     assert twinfs.groups(source) == oracle.path_groups(source)
     with twinfs.mounted(source) as view:
         assert view.differences(source, first_scan=False) == []
     return True
 
 
-# what is read
+# reads
 
-def test_first_scan_reads_and_a_rescan_does_not(twinfs, source, strace):
+def test_rescan_without_a_change_reads_nothing(twinfs, source, strace):
     trees.small(source)
     trees.links(source / "links")
     trees.sizes(source / "sizes")
@@ -43,14 +43,14 @@ def test_first_scan_reads_and_a_rescan_does_not(twinfs, source, strace):
     assert twinfs.content_read("list", "--format=json", source, below=source) == []
 
 
-def test_rescan_reads_only_what_changed(twinfs, scanned, strace):
+def test_rescan_reads_only_changed_files(twinfs, scanned, strace):
     trees.write(scanned / "c", DATA)
     paths = {path for _, path in twinfs.content_read("scan", scanned, below=scanned)}
     assert os.fsencode(scanned / "c") in paths
     assert not paths & {os.fsencode(scanned / name) for name in ("d/f/g", "h")}
 
 
-def test_changed_times_mode_owner_and_name_of_a_file_cost_no_wrong_answer(twinfs, scanned):
+def test_changed_times_mode_and_name_of_files_give_right_groups(twinfs, scanned):
     os.utime(scanned / "a", ns=(5, 5))
     os.chmod(scanned / "b", 0o600)
     os.rename(scanned / "c", scanned / "renamed")
@@ -64,7 +64,7 @@ def test_renamed_folder_is_not_read_again(twinfs, scanned, strace):
     assert agrees(twinfs, scanned)
 
 
-def test_killed_daemon_costs_no_reading_again(twinfs, scanned, strace):
+def test_scan_after_a_killed_daemon_reads_nothing(twinfs, scanned, strace):
     with twinfs.mounted(scanned) as view:
         end_process(view.pid, signal.SIGKILL)
         view.pid = None
@@ -72,9 +72,8 @@ def test_killed_daemon_costs_no_reading_again(twinfs, scanned, strace):
     assert agrees(twinfs, scanned)
 
 
-def test_new_file_of_a_known_size_does_not_make_its_class_be_read_wholly_again(
-        twinfs, source, strace):
-    """1 GiB of copies is known; a new file that differs in its first byte touches none of it."""
+def test_new_file_of_a_known_size_does_not_cause_reads_of_others(twinfs, source, strace):
+    """The new file differs in its first byte, so the known copies are not read."""
     for number in range(4):
         trees.write(source / f"{number}", DATA * 100)
     twinfs.ok("scan", source)
@@ -95,7 +94,7 @@ def test_change_between_two_runs_is_found(twinfs, scanned, change):
     assert agrees(twinfs, scanned)
 
 
-def test_many_changes_one_after_the_other_are_found(twinfs, scanned):
+def test_several_changes_are_found(twinfs, scanned):
     for change in (changes.add_hard_links, changes.change_attributes,
                    changes.rename_a_folder, changes.copy_the_tree):
         change(scanned)
@@ -148,9 +147,9 @@ def test_order_of_sources_is_part_of_the_index(twinfs, tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("mksquashfs"), reason="needs mksquashfs")
-def test_image_that_replaces_another_is_verified_again_though_no_time_and_size_moved(
+def test_replaced_image_with_equal_times_and_sizes_is_verified_again(
         twinfs, source, tmp_path, root_only):
-    """As images are that are made the same each time: all times are one."""
+    """Reproducible images have the same time for all files."""
     image, root = tmp_path / "image", tmp_path / "root"
     root.mkdir()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""restore: a copy of uniques/ and its manifest are the source again, whatever happens on the
-way; what is damaged is named and never written."""
+"""restore: a copy of uniques/ and its manifest give the source again. Damaged files are named
+and never written."""
 import os
 import random
 import shutil
@@ -16,7 +16,7 @@ import walk
 from backups import STATE, check_same, regular_files, restore, small_backup
 from disks import disk
 
-# the whole way
+# complete backups
 
 
 def test_restored_tree_is_the_source(twinfs, everything, tmp_path, target):
@@ -26,14 +26,14 @@ def test_restored_tree_is_the_source(twinfs, everything, tmp_path, target):
     check_same(everything, target)
 
 
-def test_what_rsync_cannot_copy_is_restored_too(twinfs, source, tmp_path, target):
+def test_files_that_rsync_cannot_copy_are_restored(twinfs, source, tmp_path, target):
     trees.mixed(source)
     backup = backups.make(twinfs, tmp_path, source, copy=backups.copy_plainly)
     restore(twinfs, backup, target)
     assert backups.differences(source, target) == []
 
 
-def test_source_of_extreme_depth_is_restored_from_the_view_itself(twinfs, source, tmp_path, target):
+def test_source_of_extreme_depth_is_restored_from_the_view(twinfs, source, tmp_path, target):
     trees.deep(source)
     with twinfs.mounted(source) as view:
         backup = backups.Backup(tmp_path / "manifest", view.uniques)
@@ -43,7 +43,7 @@ def test_source_of_extreme_depth_is_restored_from_the_view_itself(twinfs, source
     assert backups.differences(source, target) == []
 
 
-def test_several_sources_are_folders_of_the_target(twinfs, tmp_path, target):
+def test_several_sources_are_restored_to_folders_of_the_target(twinfs, tmp_path, target):
     roots = [Path(os.fsdecode(trees.mixed(tmp_path / name))) for name in ("one", "two")]
     backup = backups.make(twinfs, tmp_path, *roots, copy=backups.copy_plainly)
     restore(twinfs, backup, target)
@@ -52,7 +52,7 @@ def test_several_sources_are_folders_of_the_target(twinfs, tmp_path, target):
         assert backups.differences(root, target / root.name) == []
 
 
-def test_backup_brought_up_to_date_is_the_changed_source(twinfs, everything, tmp_path, target):
+def test_updated_backup_gives_the_changed_source(twinfs, everything, tmp_path, target):
     backup = backups.make(twinfs, tmp_path, everything)
     shutil.rmtree(everything / "sizes")
     os.rename(everything / "small/backup", everything / "small/new place")
@@ -65,7 +65,7 @@ def test_backup_brought_up_to_date_is_the_changed_source(twinfs, everything, tmp
     check_same(everything, target)
 
 
-def test_restore_of_a_manifest_without_names_is_a_copy(twinfs, source, tmp_path, target):
+def test_restore_of_a_manifest_without_names_copies(twinfs, source, tmp_path, target):
     trees.fill(source, {b"a": b"one", b"b/c": b"another"})
     backups.set_times(source)
     restore(twinfs, backups.make(twinfs, tmp_path, source), target)
@@ -107,7 +107,7 @@ def test_plain_user_restores_own_files(as_user, fuse_for_users, source, tmp_path
     assert backups.differences(source, target) == []
 
 
-def test_owners_that_a_user_cannot_give_are_counted_once(as_user, tmp_path, target, root_only):
+def test_owners_that_a_user_cannot_set_are_counted(as_user, tmp_path, target, root_only):
     backup = small_backup(tmp_path, copies=(b"b", b"c"), mode="4755")
     for path in (backup.manifest, backup.copy, backup.copy / "a"):
         os.chown(path, as_user.user.pw_uid, as_user.user.pw_gid)
@@ -120,7 +120,7 @@ def test_owners_that_a_user_cannot_give_are_counted_once(as_user, tmp_path, targ
 # links
 
 
-def test_with_link_no_byte_is_copied_where_all_is_the_same(twinfs, source, tmp_path, target):
+def test_with_link_files_with_equal_metadata_are_linked(twinfs, source, tmp_path, target):
     trees.small(source)
     for folder, _, files in os.walk(source):
         for file in files:
@@ -135,7 +135,7 @@ def test_with_link_no_byte_is_copied_where_all_is_the_same(twinfs, source, tmp_p
         assert os.path.samefile(trees.join(target, path), trees.join(backup.copy, content))
 
 
-def test_with_link_what_differs_in_anything_else_is_copied(twinfs, everything, tmp_path, target):
+def test_with_link_files_with_other_metadata_are_copied(twinfs, everything, tmp_path, target):
     backup = backups.make(twinfs, tmp_path, everything)
     restore(twinfs, backup, target, "--link")
     found = backups.differences(everything, target)
@@ -173,9 +173,8 @@ def test_link_between_file_systems_is_refused(twinfs, tmp_path, target, root_onl
 
 
 @pytest.mark.parametrize("size, status", [(100, 0), (20_000, 3)])
-def test_attribute_that_is_too_large_for_the_target_is_counted_and_the_rest_restored(
-        twinfs, source, tmp_path, size, status):
-    """A file of another file system may have more of them than fit there."""
+def test_attribute_too_large_for_the_target_is_counted(twinfs, source, tmp_path, size, status):
+    """Another file system may hold larger attributes than the target."""
     for name in "ab":
         (source / name).write_bytes(b"same")
         os.setxattr(source / name, "user.small", b"value")
@@ -197,7 +196,7 @@ def reflinks_work(folder):
                           check=False, capture_output=True).returncode == 0
 
 
-def test_reflink_shares_blocks_or_says_that_it_cannot(twinfs, tmp_path, target):
+def test_reflink_shares_blocks_or_is_refused(twinfs, tmp_path, target):
     backup = small_backup(tmp_path)
     if reflinks_work(tmp_path):
         restore(twinfs, backup, target, "--reflink")
@@ -223,7 +222,7 @@ def test_reflinked_tree_is_the_source(twinfs, source, tmp_path, root_only, kind)
         pytest.skip(f"cannot mount {kind}")
     try:
         trees.mixed(source)
-        os.unlink(source / "links/symlink long")  # xfs has shorter ones
+        os.unlink(source / "links/symlink long")  # too long for xfs
         backup = backups.make(twinfs, disk, source, copy=backups.copy_plainly)
         result = restore(twinfs, backup, disk / "target", "--reflink")
         assert any(", 0 B copied" in line for line in result.errors)
@@ -237,7 +236,7 @@ def test_reflinked_tree_is_the_source(twinfs, source, tmp_path, root_only, kind)
 
 
 def change(source, seed):
-    """Removes, rewrites, renames and copies files at random; gives nothing away."""
+    """Removes, rewrites, renames and copies files at random."""
     chosen = random.Random(seed)
     for number in range(30):
         files = sorted(source / os.fsdecode(path) for path in regular_files(source))
@@ -254,8 +253,8 @@ def change(source, seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_nothing_wrong_is_restored_and_what_is_missing_is_named(twinfs, source, tmp_path, target,
-                                                                seed):
+def test_mixed_backup_restores_nothing_wrong_and_names_missing_files(twinfs, source, tmp_path,
+                                                                     target, seed):
     trees.small(source / "small")
     trees.links(source / "links")
     trees.sizes(source / "sizes")
@@ -305,7 +304,7 @@ def test_changed_byte_is_found_and_not_restored_as_a_copy(twinfs, source, tmp_pa
     wrong = {line.split("'")[1] for line in backups.differences(source, target)
              if line.startswith("b'") and STATE not in line}
     assert wrong - {""} == {"backup/1.jpg", *(path.decode() for path in bad)}
-    # put right, the same command makes the rest
+    # with the right byte again, the same command completes the restore
     data[40000] ^= 1
     kept.write_bytes(data)
     os.utime(kept, ns=(status.st_mtime_ns, status.st_mtime_ns))
@@ -325,7 +324,7 @@ def test_missing_content_is_named_and_the_rest_restored(twinfs, tmp_path, target
     assert (target / "c").read_bytes() == b"bytes"
 
 
-def test_content_that_is_no_file_of_that_size_is_named(twinfs, tmp_path, target):
+def test_content_of_another_type_or_size_is_named(twinfs, tmp_path, target):
     backup = small_backup(tmp_path)
     (backup.copy / "folder").mkdir()
     os.mkfifo(backup.copy / "fifo")
@@ -337,7 +336,7 @@ def test_content_that_is_no_file_of_that_size_is_named(twinfs, tmp_path, target)
     assert not [name for name in os.listdir(target) if name.startswith("to ")]
 
 
-def test_name_that_the_backup_has_itself_stays_as_it_is_there(twinfs, tmp_path, target):
+def test_name_that_the_backup_itself_has_is_not_replaced(twinfs, tmp_path, target):
     backup = small_backup(tmp_path, copies=(b"b", b"c"))
     trees.write(backup.copy / "b", b"newer")
     trees.write(backup.copy / "c", b"bytes")
@@ -354,7 +353,7 @@ def test_name_without_its_folder_is_named(twinfs, tmp_path, target):
     assert any("its directory is not in the backup" in line for line in result.errors)
 
 
-def test_lines_that_disagree_about_an_inode_are_separate_files(twinfs, tmp_path, target):
+def test_lines_with_one_inode_and_different_contents_are_two_files(twinfs, tmp_path, target):
     backup = small_backup(tmp_path)
     trees.write(backup.copy / "other", b"OTHER")
     both = {"inode": 7, "links": 3}
@@ -368,10 +367,10 @@ def test_lines_that_disagree_about_an_inode_are_separate_files(twinfs, tmp_path,
     assert not os.path.samefile(target / "b", target / "c")
 
 
-# manifests that are no good
+# bad manifests
 
 
-def test_cut_off_manifest_is_refused_before_anything_is_written(twinfs, tmp_path, target):
+def test_truncated_manifest_is_refused(twinfs, tmp_path, target):
     backup = small_backup(tmp_path, copies=(b"b", b"c"))
     text = backup.manifest.read_bytes()
     ends = [0, 1, len(text) - 1] + [at + 1 for at in range(len(text) - 1) if text[at] == 10]
@@ -382,7 +381,7 @@ def test_cut_off_manifest_is_refused_before_anything_is_written(twinfs, tmp_path
         assert not target.exists()
 
 
-def test_changed_manifest_is_refused_before_anything_is_written(twinfs, tmp_path, target):
+def test_changed_manifest_is_refused(twinfs, tmp_path, target):
     backup = small_backup(tmp_path, copies=(b"b", b"c"))
     text = backup.manifest.read_bytes()
     backup.manifest.write_bytes(text.replace(b'"0644"', b'"4777"', 1))
@@ -405,7 +404,7 @@ def test_path_that_leads_elsewhere_is_refused(twinfs, tmp_path, target, path):
 
 
 @pytest.mark.parametrize("path", ["../manifest", "/etc/passwd", "", "b\0c"])
-def test_content_that_lies_elsewhere_is_refused(twinfs, tmp_path, target, path):
+def test_content_path_that_leads_elsewhere_is_refused(twinfs, tmp_path, target, path):
     backup = small_backup(tmp_path)
     backups.write_manifest(backup.manifest, [backups.name("b", path, b"bytes")])
     assert "line 2 of the manifest" in str(restore(twinfs, backup, target, status=1))
@@ -421,7 +420,7 @@ def test_names_twice_or_out_of_order_are_refused(twinfs, tmp_path, target, paths
     assert not target.exists()
 
 
-def test_symlinks_on_the_way_are_not_followed(twinfs, tmp_path, target):
+def test_symlinks_in_paths_are_not_followed(twinfs, tmp_path, target):
     backup = small_backup(tmp_path)
     outside = tmp_path / "outside"
     trees.write(outside / "secret", b"bytes")
@@ -454,7 +453,7 @@ def test_target_with_something_in_it_is_refused(twinfs, tmp_path, target):
     assert os.listdir(target) == ["mine"]
 
 
-def test_target_and_backup_in_each_other_are_refused(twinfs, tmp_path):
+def test_nested_target_and_backup_are_refused(twinfs, tmp_path):
     backup = small_backup(tmp_path)
     (backup.copy / "inside").mkdir()
     (tmp_path / "around/backup").mkdir(parents=True)
@@ -475,9 +474,8 @@ def test_backup_that_is_an_unfinished_target_is_refused(twinfs, tmp_path, target
     assert not list((tmp_path / "again").iterdir())
 
 
-def test_source_with_the_names_that_restore_has_for_itself_is_restored(twinfs, source, tmp_path,
-                                                                       target, strace):
-    """A source that was the target of a restore which never ended, and more."""
+def test_source_with_the_own_names_of_restore_is_restored(twinfs, source, tmp_path, target, strace):
+    """The source was the target of an unfinished restore, and has more such names."""
     one = small_backup(tmp_path, copies=(b"b", b"missing/c"))
     restore(twinfs, one, source, status=3)
     shutil.rmtree(one.copy)
@@ -496,7 +494,7 @@ def test_source_with_the_names_that_restore_has_for_itself_is_restored(twinfs, s
     check_same(source, target)
 
 
-def test_target_is_not_entered_through_a_symlink_left_in_it(twinfs, tmp_path, target):
+def test_symlink_in_place_of_the_state_folder_is_refused(twinfs, tmp_path, target):
     backup = small_backup(tmp_path)
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -506,7 +504,7 @@ def test_target_is_not_entered_through_a_symlink_left_in_it(twinfs, tmp_path, ta
     assert os.listdir(outside) == []
 
 
-def test_missing_things_are_named(twinfs, tmp_path, target):
+def test_missing_operand_fails_with_one_line(twinfs, tmp_path, target):
     backup = small_backup(tmp_path)
     for words in (("nowhere", backup.copy, target), (backup.manifest, tmp_path / "no", target),
                   (backup.manifest, backup.copy, tmp_path / "no/target"),
@@ -515,7 +513,7 @@ def test_missing_things_are_named(twinfs, tmp_path, target):
         assert result.status == 1 and len(result.errors) == 1, result
 
 
-def test_wrong_usage_is_told(twinfs):
+def test_wrong_usage_has_status_2(twinfs):
     assert twinfs("restore").status == 2
     assert twinfs("restore", "a", "b").status == 2
     assert twinfs("restore", "--link", "--reflink", "a", "b", "c").status == 2
@@ -531,7 +529,7 @@ def test_default_acl_of_the_target_is_not_inherited(twinfs, tmp_path, target):
         assert [key for key in os.listxattr(target / name) if "acl" in key] == []
 
 
-def test_quiet_says_nothing_and_progress_is_shown(twinfs, tmp_path):
+def test_quiet_prints_nothing_and_progress_is_shown(twinfs, tmp_path):
     backup = small_backup(tmp_path)
     assert restore(twinfs, backup, tmp_path / "one", "--quiet").error == b""
     result = restore(twinfs, backup, tmp_path / "two", "--progress=always")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""restore that is interrupted: the same command goes on, makes nothing twice, and trusts nothing
-that may have come to harm."""
+"""Interrupted restores: the same command resumes, creates nothing twice, and reads again what
+may be damaged."""
 import os
 import signal
 import stat
@@ -25,7 +25,7 @@ CALLS = {
 
 @pytest.fixture(scope="module")
 def backed_up(session, scratch):
-    """One backup for all that interrupt its restore."""
+    """One backup for all tests that interrupt its restore."""
     source = scratch / "source"
     source.mkdir()
     trees.small(source / "small")
@@ -37,8 +37,8 @@ def backed_up(session, scratch):
 
 
 @pytest.mark.parametrize("call, when", [(call, when) for call in CALLS for when in CALLS[call]])
-def test_killed_restore_goes_on_and_makes_nothing_twice(twinfs, backed_up, target, strace, call,
-                                                        when):
+def test_killed_restore_resumes_and_creates_nothing_twice(twinfs, backed_up, target, strace, call,
+                                                          when):
     source, backup = backed_up
     result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
                               calls=f"trace={call}",
@@ -51,7 +51,7 @@ def test_killed_restore_goes_on_and_makes_nothing_twice(twinfs, backed_up, targe
     assert {path: after[path] for path in before} == before
 
 
-def test_interrupted_restore_ends_by_the_signal_and_goes_on(twinfs, backed_up, target, strace):
+def test_interrupted_restore_ends_by_the_signal_and_resumes(twinfs, backed_up, target, strace):
     source, backup = backed_up
     result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
                               calls="trace=renameat2",
@@ -65,8 +65,8 @@ def test_interrupted_restore_ends_by_the_signal_and_goes_on(twinfs, backed_up, t
     assert {path: regular_files(target)[path] for path in before} == before
 
 
-def test_target_lets_nobody_in_before_it_has_the_mode_of_the_source(twinfs, source, tmp_path,
-                                                                    target, strace):
+def test_target_is_private_until_it_has_the_mode_of_the_source(twinfs, source, tmp_path, target,
+                                                               strace):
     trees.fill(source, {b"a": b"same", b"b": b"same", b"folder/c": b"same"})
     source.chmod(0o750)
     backup = backups.make(twinfs, tmp_path, source, copy=backups.copy_plainly)
@@ -85,8 +85,8 @@ def test_target_lets_nobody_in_before_it_has_the_mode_of_the_source(twinfs, sour
 
 @pytest.mark.parametrize("kept_ns", [100, 1000, 10_000_000, 10**9, 2 * 10**9],
                          ids=["NTFS", "UDF", "exFAT", "HFS+", "FAT"])
-def test_restore_goes_on_where_times_are_kept_less_exactly(twinfs, source, tmp_path, target, strace,
-                                                           kept_ns):
+def test_restore_resumes_on_a_file_system_with_coarse_times(twinfs, source, tmp_path, target,
+                                                            strace, kept_ns):
     trees.fill(source, {b"%d" % number: b"content %d" % number for number in range(40)})
     trees.fill(source, {b"copy %d" % number: b"content %d" % number for number in range(9)})
     odd_ns = 1_000_000_001_123_456_789
@@ -99,7 +99,7 @@ def test_restore_goes_on_where_times_are_kept_less_exactly(twinfs, source, tmp_p
     assert result.status in (ENDED, 128 + signal.SIGKILL), result
     made = regular_files(target)
     assert len(made) > 40
-    for path in made:  # as the file system would have kept them
+    for path in made:  # round as that file system does
         kept = odd_ns // kept_ns * kept_ns
         os.utime(os.fsencode(target) + b"/" + path, ns=(kept, kept))
     restore(twinfs, backup, target)
@@ -109,9 +109,9 @@ def test_restore_goes_on_where_times_are_kept_less_exactly(twinfs, source, tmp_p
 
 
 @pytest.mark.parametrize("when", [8, 9, 10, 11])
-def test_hard_links_are_restored_as_files_where_the_target_has_none(twinfs, source, tmp_path,
-                                                                    target, strace, when):
-    """Interrupted once, on a file system without them as FAT is one."""
+def test_hard_links_are_restored_as_files_if_the_target_has_none(twinfs, source, tmp_path, target,
+                                                                 strace, when):
+    """The restore is interrupted once. linkat fails as on FAT."""
     for number in range(10):
         trees.fill(source, {b"%d a" % number: b"content %d" % number})
         for other in "bc":
@@ -136,8 +136,8 @@ def test_hard_links_are_restored_as_files_where_the_target_has_none(twinfs, sour
         path.name: path.read_bytes() for path in source.iterdir()}
 
 
-def doubt(target):
-    """Makes the state that of another boot."""
+def age_state(target):
+    """Changes the state file as if another boot had written it."""
     state = target / STATE / "state"
     text = state.read_text()
     state.write_text(text[:text.index("since ")] +
@@ -146,12 +146,11 @@ def doubt(target):
 
 @pytest.mark.parametrize("call, when", [("syncfs", 1), ("linkat", 3), ("renameat2", 40),
                                         ("unlinkat", 3)])
-def test_after_the_machine_went_down_bytes_are_read_again(twinfs, backed_up, target, strace,
-                                                          call, when):
+def test_resume_after_a_reboot_reads_the_bytes_again(twinfs, backed_up, target, strace, call, when):
     source, backup = backed_up
     twinfs.traced("restore", backup.manifest, backup.copy, target, calls=f"trace={call}",
                   flags=["-e", f"inject={call}:signal=KILL:when={when}"])
-    doubt(target)
+    age_state(target)
     damaged = [target / os.fsdecode(path) for path in regular_files(target)]
     damaged += (target / STATE / "links").iterdir()
     for path in damaged:
@@ -164,8 +163,8 @@ def test_after_the_machine_went_down_bytes_are_read_again(twinfs, backed_up, tar
     assert backups.differences(source, target) == []
 
 
-def test_on_another_mount_bytes_are_read_again(twinfs, backed_up, tmp_path, target, strace,
-                                               root_only):
+def test_resume_on_another_mount_reads_the_bytes_again(twinfs, backed_up, tmp_path, target, strace,
+                                                       root_only):
     source, backup = backed_up
     twinfs.traced("restore", backup.manifest, backup.copy, target, calls="trace=renameat2",
                   flags=["-e", "inject=renameat2:signal=KILL:when=20"])
@@ -180,8 +179,8 @@ def test_on_another_mount_bytes_are_read_again(twinfs, backed_up, tmp_path, targ
     assert backups.differences(source, target) == []
 
 
-def test_user_goes_on_in_folders_that_are_read_only_by_now(as_user, fuse_for_users, source,
-                                                           tmp_path, target, strace):
+def test_user_resumes_in_read_only_folders(as_user, fuse_for_users, source, tmp_path, target,
+                                           strace):
     words = as_user.as_user()
     if as_user.user:
         os.chown(source, as_user.user.pw_uid, as_user.user.pw_gid)
@@ -203,7 +202,7 @@ def test_user_goes_on_in_folders_that_are_read_only_by_now(as_user, fuse_for_use
     assert backups.differences(source, target) == []
 
 
-def test_failed_write_stops_it_and_it_goes_on(twinfs, backed_up, target, strace):
+def test_restore_resumes_after_a_failed_write(twinfs, backed_up, target, strace):
     source, backup = backed_up
     result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
                               calls="trace=write",
@@ -214,8 +213,7 @@ def test_failed_write_stops_it_and_it_goes_on(twinfs, backed_up, target, strace)
     assert backups.differences(source, target) == []
 
 
-def test_inode_number_that_is_used_again_is_not_taken_for_the_old_one(twinfs, tmp_path, target,
-                                                                      strace):
+def test_reused_inode_number_is_not_taken_for_the_old_file(twinfs, tmp_path, target, strace):
     backup = small_backup(tmp_path)
     for number in range(4):
         trees.write(backup.copy / f"old {number}", b"old")
@@ -239,8 +237,7 @@ def test_inode_number_that_is_used_again_is_not_taken_for_the_old_one(twinfs, tm
         assert os.path.samefile(target / f"new {number}", target / f"new again {number}")
 
 
-def test_restore_of_another_manifest_is_not_gone_on_with(twinfs, backed_up, tmp_path, target,
-                                                         strace):
+def test_restore_of_another_manifest_is_not_resumed(twinfs, backed_up, tmp_path, target, strace):
     _, backup = backed_up
     twinfs.traced("restore", backup.manifest, backup.copy, target, calls="trace=renameat2",
                   flags=["-e", "inject=renameat2:signal=KILL:when=20"])

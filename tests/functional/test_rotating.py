@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Rotating disks, simulated: files are read in the order in which they lie, and nothing else
-changes.  Claims are about the way of the head, never about time."""
+"""Simulated rotating disks: files are read in the order of their place on the disk, with the same
+result. The tests count movements of the disk head, never time."""
 import os
 import random
 import re
@@ -16,7 +16,7 @@ PAGE = 4096
 
 
 def head_of(twinfs, disk, *options, index="index"):
-    """What the head does in a scan of a disk that is not cached."""
+    """The movements of the disk head during a scan without caches."""
     program = twinfs.with_index(twinfs.folder / index)
     disk.cold()
     with disk.watched() as work:
@@ -28,7 +28,7 @@ def small_files(root):
     aged_tree(root, FILES, sizes=(1 << 10, 200 << 10))
 
 
-def test_simulated_disk_takes_its_time_for_seeks_only(make_disk):
+def test_simulated_disk_is_slow_at_seeks_only(make_disk):
     disk = make_disk(time_scale=0)
     disk.fill(lambda root: trees.write(root / "file", bytes(64 << 20)))
     rng = random.Random(1)
@@ -43,12 +43,12 @@ def test_simulated_disk_takes_its_time_for_seeks_only(make_disk):
                 os.pread(file, PAGE, rng.randrange(32 << 20, 64 << 20) // PAGE * PAGE)
         os.close(file)
     assert forward.read_bytes >= 16 << 20 and wild.read_bytes < 2 << 20
-    # the kernel may send a few of the requests that it makes of a read in another order
+    # the kernel may reorder a few requests of a read
     assert forward.seeks <= 16 and wild.seeks >= 40
     assert wild.busy_s > 2 * forward.busy_s
 
 
-def test_simulated_disk_records_writes_so_that_they_can_be_done_again(make_disk, tmp_path):
+def test_recorded_writes_of_a_simulated_disk_can_be_replayed(make_disk, tmp_path):
     record = tmp_path / "writes"
     disk = make_disk(time_scale=0, writes=record)
     before = tmp_path / "before"
@@ -81,7 +81,7 @@ def test_rotating_disk_is_read_in_the_order_of_the_disk(twinfs, make_disk):
     assert work.seeks < other.seeks / 2
 
 
-def test_rotating_disk_is_found_by_the_time_that_reads_take(twinfs, make_disk):
+def test_rotating_disk_is_detected_by_the_duration_of_reads(twinfs, make_disk):
     disk = make_disk()
     disk.fill(small_files)
     with disk.served():
@@ -91,33 +91,33 @@ def test_rotating_disk_is_found_by_the_time_that_reads_take(twinfs, make_disk):
     assert work.backward < other.backward / 2
 
 
-def asked_for_places(twinfs, source, *options):
-    """How often the program asked where a file lies."""
+def count_place_queries(twinfs, source, *options):
+    """How often the program asked for the place of a file on the disk."""
     result, trace = twinfs.traced("scan", "--quiet", *options, source, calls="trace=ioctl")
     assert result.status == 0, result
     return len(re.findall(rb"FS_IOC_FIEMAP", trace))
 
 
-def test_what_is_cached_is_read_in_any_order_whatever_the_disk_says(twinfs, make_disk, strace):
+def test_cached_files_are_read_without_place_queries(twinfs, make_disk, strace):
     disk = make_disk(time_scale=0)
     disk.fill(small_files)
     with disk.served():
         assert oracle.path_groups(disk.root)  # reads them
-        assert asked_for_places(twinfs, disk.root) == 0
+        assert count_place_queries(twinfs, disk.root) == 0
         told = twinfs.with_index(twinfs.folder / "other")
-        assert asked_for_places(told, disk.root, "--disk=rotating") > FILES / 2
+        assert count_place_queries(told, disk.root, "--disk=rotating") > FILES / 2
 
 
-def test_slow_disk_that_says_it_is_solid_is_read_in_any_order(twinfs, make_disk, strace):
+def test_slow_disk_that_claims_to_be_solid_is_read_without_place_queries(twinfs, make_disk, strace):
     disk = make_disk(rotating=False, time_scale=0.5)
     disk.fill(small_files)
     with disk.served():
         disk.cold()
-        assert asked_for_places(twinfs, disk.root) == 0
+        assert count_place_queries(twinfs, disk.root) == 0
 
 
 def large_files(root):
-    """Classes of files larger than what is fetched at once, with differences here and there."""
+    """Files larger than one piece, with differences at several offsets."""
     base = trees.content("large", 20 << 20)
     late = base[:-1] + bytes([base[-1] ^ 1])
     for name, data in {"a": base, "b": base, "c": late, "d": base, "e": late,
@@ -127,7 +127,7 @@ def large_files(root):
     (root / "f").write_bytes(base[:100_000] + early[100_000:])
 
 
-def test_large_files_are_compared_a_long_piece_of_each_at_a_time(twinfs, make_disk):
+def test_large_files_are_compared_in_long_pieces(twinfs, make_disk):
     disk = make_disk(time_scale=0)
     disk.fill(large_files)
     with disk.served():
@@ -138,13 +138,13 @@ def test_large_files_are_compared_a_long_piece_of_each_at_a_time(twinfs, make_di
 
 
 @pytest.mark.parametrize("disk", ["auto", "rotating", "solid"])
-def test_every_kind_of_file_is_grouped_alike_whatever_the_disk(twinfs, source, disk):
+def test_groups_do_not_depend_on_the_kind_of_disk(twinfs, source, disk):
     trees.mixed(source)
     twinfs.ok("scan", f"--disk={disk}", source)
     assert twinfs.groups(source) == oracle.path_groups(source)
 
 
-def test_files_that_come_later_are_compared_in_the_order_of_the_disk_too(twinfs, source):
+def test_new_files_on_a_rotating_disk_are_compared(twinfs, source):
     trees.mixed(source)
     with twinfs.mounted(source, options=("--wait", "--disk=rotating")) as view:
         for number in range(50):
@@ -152,7 +152,7 @@ def test_files_that_come_later_are_compared_in_the_order_of_the_disk_too(twinfs,
         assert view.differences_now(source) == []
 
 
-def test_unknown_kind_of_disk_is_a_wrong_usage(twinfs, source):
+def test_unknown_kind_of_disk_is_wrong_usage(twinfs, source):
     result = twinfs("scan", "--disk=round", source)
     assert result.status == 2
     assert "auto, rotating or solid" in result.errors[0]

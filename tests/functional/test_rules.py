@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""list --keep, --protect, --only, --between-sources against a model that shares no code."""
+"""list --keep, --protect, --only and --between-sources against an independent model."""
 import collections
 import fnmatch
 import json
@@ -20,7 +20,7 @@ RULES = ["source-order", "first-seen", "oldest", "newest", "shortest-path", "lon
 
 @dataclass
 class Choice:
-    """What is asked for: rules as typed; places as absolute paths without symlinks."""
+    """Options: rules as typed, and absolute paths without symlinks."""
     keep: list = field(default_factory=list)
     protect: list = field(default_factory=list)
     only: list = field(default_factory=list)
@@ -28,9 +28,9 @@ class Choice:
 
 
 class Model:
-    """What the rules make of the groups of some sources.
+    """The result of the rules for the groups of some sources.
 
-    before  the model of what an earlier scan found
+    before  the model at an earlier scan
     """
 
     def __init__(self, roots, before=None):
@@ -48,7 +48,7 @@ class Model:
             self.kept_by_view.update(self.paths(kept))
 
     def order_of_view(self, inode):
-        """How a view chooses where none was kept before."""
+        """The order in which a view chooses the first kept copy."""
         return (self.score("source-order", inode), self.score("first-seen", inode),
                 min(inode.names))
 
@@ -60,7 +60,7 @@ class Model:
         return any((path + b"/").startswith(folder.rstrip(b"/") + b"/") for folder in folders)
 
     def score(self, rule, inode):
-        """The lower, the better."""
+        """The score by a rule. The copy with the lowest score is kept."""
         status = self.status[id(inode)]
         if rule == "source-order":
             return min(tree for tree, _ in inode.names)
@@ -79,7 +79,7 @@ class Model:
 
     @staticmethod
     def matches(glob, path):
-        """The path or a folder above it, name by name."""
+        """Whether the glob matches the path or a folder above it, name by name."""
         names = path.split(b"/")
         if b"/" not in glob:
             return any(fnmatch.fnmatchcase(name, glob) for name in names)
@@ -98,7 +98,7 @@ class Model:
                    for path in self.paths(inode))
 
     def fates(self, choice):
-        """{path: fate} of all names in groups; --between-sources leaves some groups out."""
+        """{path: fate} of all names in groups. --between-sources omits some groups."""
         found = {}
         for group in self.groups:
             staying = [inode for inode in group if self.stays(inode, choice)]
@@ -120,7 +120,8 @@ class Model:
 def grow(roots, dice, numbers):
     """Random copies in folders of several sources, hard links also between sources.
 
-    Links are among these only: a file that gets one is compared anew, and no longer the kept one.
+    A file that gets a hard link is compared again and is no longer the kept copy. So links are made
+    among new files only.
     """
     made = collections.defaultdict(list)
     folders = [b"", b"keep", b"keep/b", b"keep/bb", b"a/b", b"a,b", b"keeper", b"x/keep/y"]
@@ -139,7 +140,7 @@ def grow(roots, dice, numbers):
 
 
 def places_of(roots):
-    """All folders of the sources, one above them, and as many files."""
+    """All folders of the sources, the folder above them, and as many files."""
     folders, files = [os.path.dirname(roots[0])], []
     for root in roots:
         for folder, _, names in os.walk(root):
@@ -149,7 +150,7 @@ def places_of(roots):
 
 
 def spell(dice, place, links):
-    """The folder or file as a user may name it; cwd is where the links are."""
+    """A spelling of a folder or file, relative to the folder of links or absolute."""
     is_folder = os.path.isdir(place)
     number = len(os.listdir(links))
     link = trees.join(links, b"%d" % number)
@@ -185,7 +186,7 @@ def options_of(dice, choice, links):
 
 
 def check_claims(model, choice, redundant):
-    """What must hold of any selection, whatever the model thinks."""
+    """Asserts what must hold for any selection, independently of the model."""
     for group in model.groups:
         left = [inode for inode in group if not set(model.paths(inode)) <= redundant]
         assert left
@@ -201,7 +202,7 @@ def check_claims(model, choice, redundant):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_rules_choose_what_the_model_chooses(twinfs, tmp_path, seed):
+def test_rules_agree_with_the_model(twinfs, tmp_path, seed):
     dice = random.Random(seed)
     roots = [trees.join(tmp_path, b"source %d" % number) for number in range(1 + seed % 3)]
     links = trees.join(tmp_path, b"links")
@@ -229,7 +230,7 @@ def test_rules_choose_what_the_model_chooses(twinfs, tmp_path, seed):
     assert len(seen) == 3
 
 
-def test_kept_copy_comes_first_and_is_the_one_of_the_rules(twinfs, source):
+def test_kept_copy_by_the_rules_is_printed_first(twinfs, source):
     trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"same"})
     os.utime(trees.join(source, b"b"), (5, 5))
     [group] = twinfs.ok("list", "--format=json", "--keep=oldest", source).json["groups"]
@@ -240,7 +241,7 @@ def test_kept_copy_comes_first_and_is_the_one_of_the_rules(twinfs, source):
     assert out.index(b"  kept  ") < out.index(b"  copy  ")
 
 
-def test_first_seen_is_by_scan(twinfs, source):
+def test_first_seen_does_not_order_copies_of_one_scan(twinfs, source):
     trees.fill(source, {b"z": b"same"})
     twinfs.ok("scan", source)
     trees.fill(source, {b"a": b"same"})
@@ -249,7 +250,7 @@ def test_first_seen_is_by_scan(twinfs, source):
         assert out == trees.join(source, expected) + b"\0"
 
 
-def test_rules_hold_for_the_sources_of_a_view(twinfs, tmp_path):
+def test_rules_give_the_same_for_a_view(twinfs, tmp_path):
     roots = [tmp_path / "one", tmp_path / "two"]
     for root in roots:
         trees.small(root)
@@ -264,7 +265,7 @@ def test_rules_hold_for_the_sources_of_a_view(twinfs, tmp_path):
         assert result.json["groups"] == expected
 
 
-def test_protection_by_a_name_outside_of_the_folder_has_the_inode_stay(twinfs, source):
+def test_protected_hard_link_protects_the_inode(twinfs, source):
     trees.fill(source, {b"a": b"same", b"free/b": b"same"})
     os.mkdir(trees.join(source, b"safe"))
     os.link(trees.join(source, b"free/b"), trees.join(source, b"safe/b"))
@@ -273,7 +274,7 @@ def test_protection_by_a_name_outside_of_the_folder_has_the_inode_stay(twinfs, s
     assert out == trees.join(source, b"a") + b"\0"
 
 
-def test_explanations_are_told(twinfs, tmp_path):
+def test_explain_prints_the_deciding_rule(twinfs, tmp_path):
     roots = [tmp_path / "one", tmp_path / "two"]
     for root in roots:
         trees.fill(root, {b"a": b"same", b"safe/b": b"same", b"c": b"same"})
@@ -287,7 +288,7 @@ def test_explanations_are_told(twinfs, tmp_path):
         "two/safe/b": "another copy stays anyway"}
 
 
-# what would unprotect by mistake
+# paths that would protect nothing
 
 @pytest.mark.parametrize("option", ["--protect", "--only"])
 def test_path_that_has_no_effect_is_an_error(twinfs, tmp_path, source, option):
@@ -309,7 +310,7 @@ def test_path_that_has_no_effect_is_an_error(twinfs, tmp_path, source, option):
                 re.split(r"[/']", result.errors[0]))
 
 
-def test_folder_that_was_left_out_is_an_error(twinfs, source):
+def test_protected_folder_that_is_excluded_is_an_error(twinfs, source):
     trees.small(source)
     result = twinfs("list", "--exclude=pictures", "--protect", source / "pictures", source)
     assert result.status == 1
@@ -333,7 +334,7 @@ def test_folder_named_through_a_bind_mount_is_an_error(twinfs, root_only, tmp_pa
         subprocess.run(["umount", other], check=True)
 
 
-def test_folder_of_no_source_is_an_error_for_a_view(twinfs, tmp_path, source):
+def test_protected_folder_of_no_source_is_an_error_for_a_view(twinfs, tmp_path, source):
     trees.small(source)
     with twinfs.mounted(source) as view:
         result = twinfs("list", "--protect", tmp_path, view.path, index=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""scan: what becomes a group, what is left out, and that the source is not touched."""
+"""scan: groups, excluded files, and an untouched source."""
 import os
 import re
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 import trees
 
 
-def test_small_tree_has_its_two_groups(twinfs, source):
+def test_small_tree_has_two_groups(twinfs, source):
     trees.small(source)
     below = os.fsencode(source)
     assert twinfs.groups(source) == {
@@ -26,24 +26,24 @@ def test_every_kind_of_file_is_grouped_as_the_oracle_does(twinfs, source):
     assert twinfs.groups(source) == oracle.path_groups(source)
 
 
-def test_scan_that_is_complete_says_nothing_on_stderr(twinfs, source):
+def test_complete_scan_prints_nothing_to_stderr(twinfs, source):
     trees.small(source)
     assert twinfs.ok("scan", source).error == b""
 
 
-def test_quiet_scan_says_nothing(twinfs, source):
+def test_quiet_scan_prints_nothing(twinfs, source):
     trees.small(source)
     result = twinfs.ok("scan", "--quiet", source)
     assert (result.out, result.error) == (b"", b"")
 
 
-def test_progress_is_shown_only_where_asked_for_without_a_terminal(twinfs, source):
+def test_progress_without_a_terminal_is_shown_by_option_only(twinfs, source):
     trees.small(source)
     assert twinfs.ok("scan", "--progress=never", source).error == b""
     assert twinfs.ok("scan", "--progress=always", source).error != b""
 
 
-def test_empty_source_is_fine(twinfs, source):
+def test_empty_source_has_no_groups(twinfs, source):
     assert twinfs.groups(source) == set()
 
 
@@ -71,7 +71,7 @@ def test_min_size_knows_units(twinfs, source):
     assert min(group["size"] for group in found) == 65536
 
 
-def test_smaller_min_size_finds_what_an_earlier_scan_left_out(twinfs, source):
+def test_smaller_min_size_finds_files_that_an_earlier_scan_left_out(twinfs, source):
     trees.sizes(source)
     twinfs.ok("scan", "--min-size=1M", source)
     assert twinfs.groups(source) == oracle.path_groups(source)
@@ -129,7 +129,7 @@ def test_copies_are_found_across_sources(twinfs, tmp_path):
     assert twinfs.groups(one, two) == {frozenset([one + b"/a", two + b"/x/a"])}
 
 
-def test_same_source_twice_is_one(twinfs, tmp_path):
+def test_source_given_twice_is_one(twinfs, tmp_path):
     one, _ = two_sources(tmp_path)
     os.symlink(one, tmp_path / "link")
     listing = twinfs.listing(one, one + b"/", tmp_path / "link")
@@ -179,7 +179,7 @@ def test_other_file_systems_are_not_entered(twinfs, with_mount):
     assert twinfs.groups("-x", with_mount) == {group}
 
 
-def test_other_file_systems_are_entered_where_asked(twinfs, with_mount):
+def test_other_file_systems_are_entered_by_option(twinfs, with_mount):
     assert twinfs.groups("--cross-file-systems", with_mount) == {frozenset(
         with_mount + name for name in (b"/here", b"/also", b"/mnt/there"))}
 
@@ -196,9 +196,9 @@ def test_bind_mount_in_the_source_is_not_entered(twinfs, source, tmp_path, root_
         subprocess.run(["umount", source / "bound"], check=True)
 
 
-# what is read
+# reads
 
-def test_files_of_a_size_of_their_own_are_not_opened(twinfs, source, strace):
+def test_files_of_a_unique_size_are_not_opened(twinfs, source, strace):
     trees.fill(source, {b"alone": b"x" * 5000, b"a": b"y" * 6000, b"b": b"y" * 6000})
     result, trace = twinfs.traced("scan", source, calls="trace=open,openat,openat2")
     assert result.status == 0, result
@@ -224,13 +224,13 @@ def test_index_of_a_plain_user_is_below_the_state_folder(as_user, tmp_path):
     assert state.stat().st_mode & 0o7777 == 0o700
 
 
-def test_folder_that_cannot_be_opened_at_all_is_an_error_and_not_empty(twinfs, source, strace):
-    """Else a backup with rsync --delete would lose it. Each pair of openings fails once."""
+def test_folder_that_cannot_be_opened_is_an_error_and_not_empty(twinfs, source, strace):
+    """Otherwise rsync --delete would remove its backup. Each pair of opens fails once."""
     trees.fill(source, {f"{folder}/{name}".encode(): name.encode()
                         for folder in "def" for name in "xy"})
     named = 0
     for number in range(1, 9):
-        # there is no other thread than the one that writes to the index, so one opens all
+        # without further threads, one thread opens all files
         result, _ = twinfs.traced(
             "list", "--format=json", source, calls="trace=openat2,clone3", flags=[
                 "-e", f"inject=openat2:error=EIO:when={number}..{number + 1}",

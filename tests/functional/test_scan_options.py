@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A scan option of a command is obeyed or refused, whoever maintains the index: the
-command itself, a mounted view or a scan that is under way. No file goes that the command was not
-told about."""
+"""A scan option is obeyed or refused when a view or a scan maintains the index. No act changes a
+file that the options exclude."""
 import contextlib
 import fcntl
 import os
@@ -14,8 +13,8 @@ READERS = ["list", "list --redundant", "report", "check"]
 ACTS = ["remove", "move", "link", "dedupe"]
 COMMANDS = [*READERS, "manifest", *ACTS]
 
-# option of the view or scan, option of the command, commands that obey it when a view maintains the
-# index: the others refuse it.  check scans the sources itself, so it obeys all.
+# (options of the view or scan, options of the command, commands that obey them beside the view).
+# The other commands refuse them. check scans the sources itself and obeys all options.
 CASES = {
     "exclude": ([], ["--exclude=*.jpg"], ["check"]),
     "another exclude": (["--exclude=*.tmp"], ["--exclude=*.jpg"], ["check"]),
@@ -35,7 +34,7 @@ CASES = {
 
 
 def tree(source):
-    """Copies that each option is about: two of each kind, the first one by path is kept."""
+    """Two copies of each kind that the options select. The first one by path is kept."""
     for name, content in (("jpg", b"j" * 10), ("tmp", b"t" * 11), ("txt", b"x" * 12),
                           ("large", b"l" * 1000), ("empty", b"")):
         for number in (1, 2):
@@ -47,8 +46,8 @@ def names(source):
 
 
 def may_go(options, maintained):
-    """The names of copies that a command with these options may touch: neither what its own options
-    leave out nor what is not in the index."""
+    """The names of copies that a command with these options may change: files in the index that its
+    own options select."""
     left = {"2.jpg", "2.tmp", "2.txt", "2.large"}
     both = [*options, *maintained]
     left -= {f"2.{kind}" for kind in ("jpg", "tmp") if f"--exclude=*.{kind}" in both}
@@ -74,7 +73,7 @@ def state_of(source):
 
 
 def run(twinfs, command, options, source, aside):
-    """The result, and the names of copies that are not the files any more that they were."""
+    """Runs a command; returns its result and the names of changed or removed files."""
     before = state_of(source)
     result = twinfs(*words_of(command, options, source, aside))
     after = state_of(source)
@@ -82,18 +81,18 @@ def run(twinfs, command, options, source, aside):
 
 
 def refused(result, option):
-    """It failed in one line that names both options and wrote nothing."""
+    """Whether a command failed with one line that names the option, and printed nothing."""
     lines = [line for line in result.errors if "cannot use the index" in line]
     return result.status == 1 and result.out == b"" and len(lines) == 1 and option in lines[0]
 
 
 def name_of(options):
-    """The long name of the first option, or of the default that is meant by none."""
+    """The long name of the first option, or of the default option if there is none."""
     return "--one-file-system" if options in ([], ["-x"]) else options[0].split("=")[0]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_option_is_obeyed_or_refused_where_a_view_maintains_the_index(twinfs, source, aside, case):
+def test_option_is_obeyed_or_refused_beside_a_view(twinfs, source, aside, case):
     maintained, options, obeying = CASES[case]
     tree(source)
     view_options = ("--wait", "--quiet", *maintained)
@@ -116,7 +115,7 @@ def test_option_is_obeyed_or_refused_where_a_view_maintains_the_index(twinfs, so
 
 
 @pytest.mark.parametrize("command", ACTS)
-def test_act_leaves_empty_files_of_a_view_alone_and_says_so(twinfs, source, aside, command):
+def test_act_beside_a_view_leaves_empty_files_alone(twinfs, source, aside, command):
     for number in (1, 2):
         (source / f"{number}.empty").touch()
     with twinfs.mounted(source, options=("--wait", "--min-size=0")):
@@ -129,7 +128,7 @@ def test_act_leaves_empty_files_of_a_view_alone_and_says_so(twinfs, source, asid
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_options_are_obeyed_where_nobody_else_uses_the_index(twinfs, source, aside, command):
+def test_options_are_obeyed_if_no_other_process_uses_the_index(twinfs, source, aside, command):
     tree(source)
     twinfs.ok("scan", "--min-size=0", "--quiet", source)
     result, gone = run(twinfs, command, ["--exclude=*.jpg"], source, aside)
@@ -143,7 +142,7 @@ def test_options_are_obeyed_where_nobody_else_uses_the_index(twinfs, source, asi
 
 
 def full_pipe():
-    """Both ends of a pipe that takes no byte."""
+    """Both ends of a full pipe."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     with contextlib.suppress(BlockingIOError):
@@ -155,8 +154,8 @@ def full_pipe():
 
 @contextlib.contextmanager
 def scan_under_way(twinfs, source):
-    """A scan that has the index and stands still."""
-    reading, writing = full_pipe()  # it cannot say that it has finished
+    """A stopped scan that holds the index."""
+    reading, writing = full_pipe()  # the scan cannot print its result and so does not end
     process = subprocess.Popen(twinfs.command("scan", source), env=twinfs.environment,
                                stdout=writing, stderr=subprocess.DEVNULL)
     os.close(writing)
@@ -172,7 +171,7 @@ def scan_under_way(twinfs, source):
 
 @contextlib.contextmanager
 def lock_taken(twinfs):
-    """Another process that has taken the lock of the index and not yet written who it is."""
+    """Another process holds the lock of the index and has not written its id."""
     with open(twinfs.index / "owner", "r+b") as owner:
         fcntl.flock(owner, fcntl.LOCK_EX)
         owner.truncate(0)
@@ -190,7 +189,7 @@ def check_act_does_nothing(twinfs, command, options, source, aside):
 
 @pytest.mark.parametrize("options", [[], ["--exclude=*.jpg"], ["-x"], ["--cross-file-systems"],
                                      ["--min-size=100"]], ids=" ".join)
-def test_act_beside_a_scan_does_nothing(twinfs, source, aside, options):
+def test_act_beside_a_scan_is_refused(twinfs, source, aside, options):
     tree(source)
     twinfs.ok("scan", "--quiet", "--min-size=0", source)
     with scan_under_way(twinfs, source):
@@ -209,14 +208,14 @@ def test_act_beside_a_scan_does_nothing(twinfs, source, aside, options):
             assert not is_mounted(aside)
 
 
-def test_act_beside_an_unknown_process_does_nothing(twinfs, source, aside):
+def test_act_beside_an_unknown_process_is_refused(twinfs, source, aside):
     tree(source)
     twinfs.ok("scan", "--quiet", "--min-size=0", source)
     with lock_taken(twinfs):
-        check_act_does_nothing(twinfs, "remove", [], source, aside)  # after 12 s, as all others
+        check_act_does_nothing(twinfs, "remove", [], source, aside)  # after 12 s
 
 
-def test_check_scans_as_the_last_scan_did(twinfs, source):
+def test_check_uses_the_options_of_the_last_scan(twinfs, source):
     tree(source)
     twinfs.ok("scan", "--exclude=*.jpg", "--exclude=*.tmp", source)
     twinfs.ok("check", source)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A view that root shares with other users: what it is beside the rights that test_access.py
-compares with those at the source."""
+"""A view that root shares with other users. test_access.py compares rights; the other properties
+are tested here."""
 import contextlib
 import errno
 import os
@@ -23,19 +23,19 @@ ROOT = Caller("root", 0, 0)
 MEMBER = Caller("member", 61002, 62001, (62002,))
 DENIED = errno.EACCES
 ABSENT = errno.ENOENT
-COST = 400  # calls for a group; counting those of its hash each time takes more with 80 of them
+COST = 400  # calls for a group; a quadratic count of 80 groups of one hash needs more
 
 
 @pytest.fixture
 def shared(twinfs, source, root_only):
-    """Mounts the source for all."""
+    """Returns a function that mounts the source for all users."""
     old = os.umask(0o022)
     yield lambda *options: twinfs.mounted(source, options=(*SHARED, *options))
     os.umask(old)
 
 
 def error_of(function, *arguments):
-    """Which error it fails with, 0 where it works."""
+    """The errno with which a function fails, or 0."""
     try:
         function(*arguments)
     except OSError as error:
@@ -49,7 +49,7 @@ def read(path):
 
 
 def names_below(folder):
-    """The paths of all files that can be found by listing folders, relative to it."""
+    """The relative paths of all files that a walk of the folder finds."""
     return sorted(os.path.relpath(os.path.join(path, name), folder)
                   for path, _, names in os.walk(folder) for name in names)
 
@@ -58,9 +58,9 @@ def as_somebody(function, *arguments):
     return call_as(SOMEBODY, function, *arguments)
 
 
-# ---- who may share, and what with -----------------------------------------------------------
+# ---- the right to share ---------------------------------------------------------------------
 
-def test_plain_user_cannot_share_and_is_told_who_can(as_user, tmp_path, mount):
+def test_plain_user_cannot_share_and_the_message_names_root(as_user, tmp_path, mount):
     source = trees.small(tmp_path / "source")
     result = as_user("mount", "-o", "allow_other", source, mount)
     assert result.status == 1, result
@@ -69,7 +69,7 @@ def test_plain_user_cannot_share_and_is_told_who_can(as_user, tmp_path, mount):
     assert not as_user.index.exists()
 
 
-def test_root_without_the_capability_to_be_others_cannot_share(twinfs, source, mount, root_only):
+def test_root_without_setuid_capability_cannot_share(twinfs, source, mount, root_only):
     twinfs.wrapped = [shutil.which("setpriv"), "--bounding-set=-setuid", "--inh-caps=-setuid",
                       "--"]
     result = twinfs("mount", "-o", "allow_other", source, mount)
@@ -87,7 +87,7 @@ def test_status_says_that_a_view_is_shared(twinfs, source, shared):
         assert b"other users" not in twinfs.ok("status", view.path).out
 
 
-def test_mount_table_does_not_tell_where_the_source_is(source, shared):
+def test_mount_table_does_not_name_the_source(source, shared):
     trees.small(source)
     with shared() as view, open("/proc/self/mountinfo") as file:
         [line] = [line for line in file if f" {view.path} " in line]
@@ -124,12 +124,12 @@ def test_root_reads_in_a_shared_view_what_the_kernel_lets_it_read(source, shared
         view.sync()
         assert readable(view.path / "uniques") == readable(source)
         assert readable(source) == (["own", "open"] if weak else ["hidden", "own", "open"])
-        for name in ("hidden", "own", "open"):  # and root itself is as it was
+        for name in ("hidden", "own", "open"):  # root itself reads all
             assert read(view.path / "uniques" / name) == name.encode()
 
 
-def test_nobody_is_asked_who_he_is_where_a_view_is_not_shared(twinfs, source, strace):
-    """No system call more: neither to know groups, nor to be somebody."""
+def test_view_that_is_not_shared_does_not_check_callers(twinfs, source, strace):
+    """The daemon makes no system calls to find or take on the identity of the caller."""
     trees.small(source)
     calls = "openat,openat2,setgroups,setresuid,setresgid,faccessat2"
     with twinfs.mounted_and_traced(source, calls=calls) as view:
@@ -144,9 +144,9 @@ def test_nobody_is_asked_who_he_is_where_a_view_is_not_shared(twinfs, source, st
     assert not re.search(rb"/task/\d+/status|setgroups|setres.id|faccessat2", trace)
 
 
-# ---- what tells of everything ----------------------------------------------------------------
+# ---- files that describe everything ----------------------------------------------------------
 
-def test_what_tells_of_everything_is_for_root_alone(source, shared):
+def test_by_size_and_own_files_are_for_root_alone(source, shared):
     trees.small(source)
     with shared() as view:
         assert set(os.listdir(view.path)) == {"dups", "uniques", "redundant", "by-size", ".twinfs"}
@@ -158,12 +158,12 @@ def test_what_tells_of_everything_is_for_root_alone(source, shared):
                      *[view.path / ".twinfs" / name for name in own]):
             assert as_somebody(error_of, os.lstat, path) == DENIED
             assert as_somebody(error_of, read, path) == DENIED
-            os.lstat(path)  # root has it in the kernel's cache, and it is no way for others
+            os.lstat(path)  # the kernel caches it for root; others must still be refused
             assert as_somebody(error_of, os.lstat, path) == DENIED
 
 
-def test_folder_that_root_has_open_lists_for_others_what_is_theirs(source, shared):
-    """By the very same open folder: nothing that was listed for root is kept."""
+def test_folder_opened_by_root_lists_only_visible_names_to_others(source, shared):
+    """The same open folder is listed for each caller; no listing for root is cached."""
     trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"same"})
     (source / "c").chmod(0o600)
     with shared() as view:
@@ -177,12 +177,12 @@ def test_folder_that_root_has_open_lists_for_others_what_is_theirs(source, share
             os.close(folder)
 
 
-def test_places_in_a_listing_tell_nobody_of_hidden_copies(source, shared):
-    """A place (telldir) is a number, which anybody can try."""
+def test_cookies_of_a_listing_do_not_reveal_hidden_copies(source, shared):
+    """A cookie of telldir is a number, and any number can be tried."""
     trees.many(source / "hidden", 3000, lambda number: b"same")
     (source / "hidden").chmod(0o700)
     with shared() as view:
-        trees.fill(source, {b"z/one": b"same", b"z/two": b"same"})  # behind all others
+        trees.fill(source, {b"z/one": b"same", b"z/two": b"same"})  # after all others
         view.sync()
         [group] = view.dups.iterdir()
         folder = os.open(group, os.O_RDONLY)
@@ -200,7 +200,7 @@ def test_places_in_a_listing_tell_nobody_of_hidden_copies(source, shared):
         assert 2 < len(names_behind(place)) < 3000
         assert as_somebody(names_behind, 0) == ["z\u2215one", "z\u2215two"]
         assert set(as_somebody(names_behind, place)) <= {"z\u2215one", "z\u2215two"}
-        # neither do his own places count anything, nor does any number near them lead anywhere
+        # the caller's own cookies count nothing, and numbers near them lead nowhere
         own = max(as_somebody(places))
         assert own > 2**40
         for number in [*range(16, 100), *range(own + 1, own + 100)]:
@@ -210,8 +210,8 @@ def test_places_in_a_listing_tell_nobody_of_hidden_copies(source, shared):
 
 # ---- every content, and no more ---------------------------------------------------------------
 
-def test_each_user_finds_all_he_may_read_once_in_his_uniques(source, shared):
-    """Whoever's copy is the one that root sees kept."""
+def test_each_user_finds_each_readable_content_once_in_uniques(source, shared):
+    """Whichever copy is the kept one for root."""
     for number in range(20):
         trees.fill(source, {b"a/%d" % number: b"content %d" % number,
                             b"m/%d" % number: b"content %d" % number,
@@ -234,7 +234,7 @@ def test_each_user_finds_all_he_may_read_once_in_his_uniques(source, shared):
 
 
 def test_guess_at_a_hidden_content_is_not_confirmed(source, shared):
-    """Who puts what he guesses into the source learns nothing, in any number of copies."""
+    """A caller who writes guesses into the source learns nothing from the view."""
     trees.fill(source, {b"hidden/secret": b"the secret", b"open/wrong": b"the sacred",
                         b"open/right": b"the secret"})
     (source / "hidden").chmod(0o700)
@@ -260,7 +260,7 @@ def test_guess_at_a_hidden_content_is_not_confirmed(source, shared):
 def test_hidden_content_of_the_same_hash_does_not_number_others(source, shared):
     first, second, third, _ = collide.short_contents()
     trees.fill(source, {b"hidden/1": first, b"hidden/2": first})
-    with shared() as view:  # so that it is the first of that hash
+    with shared() as view:  # makes it the first group of that hash
         trees.fill(source, {b"open/1": second, b"open/2": second})
         view.sync()
         trees.fill(source, {b"open/3": third, b"open/4": third})
@@ -281,7 +281,7 @@ def test_hidden_content_of_the_same_hash_does_not_number_others(source, shared):
 
 @pytest.mark.parametrize("hidden", [0, 40])
 def test_cost_of_many_contents_with_one_hash_is_linear(source, shared, strace, tmp_path, hidden):
-    """Such contents are easily made. Hidden ones of that hash come first in the index."""
+    """Such contents are easy to make. Hidden ones of that hash come first in the index."""
     count = 80
     for folder in "ab":
         collide.write_long_contents(os.fspath(source / folder), count, 1024)
@@ -299,8 +299,8 @@ def test_cost_of_many_contents_with_one_hash_is_linear(source, shared, strace, t
         assert count < asked < COST * count, asked
 
 
-def test_large_group_is_for_each_what_it_is_for_him(source, shared):
-    """More copies than are looked at each time: what was found out is fill_caches for a moment."""
+def test_large_group_is_right_for_each_user(source, shared):
+    """The group has more copies than are checked each time. The result is cached for a moment."""
     trees.many(source / "hidden", 200, lambda number: b"same")
     trees.many(source / "open", 50, lambda number: b"same")
     os.chown(source / "hidden", 0, 62002)
@@ -318,8 +318,8 @@ def test_large_group_is_for_each_what_it_is_for_him(source, shared):
         assert call_as(MEMBER, counts) == as_somebody(counts) == [1, 49, 50]
 
 
-def test_no_two_copies_are_redundant_for_each_other_by_what_is_remembered(source, shared, strace):
-    """It is fill_caches the longer, the longer it took to find out."""
+def test_cached_rights_never_hide_all_copies_of_a_content(source, shared, strace):
+    """The result is cached the longer, the longer it took."""
     trees.write(source / "a hidden/copy", b"same")
     trees.many(source / "open", 40, lambda number: b"same", folders=1)
     (source / "a hidden").chmod(0o700)
@@ -336,7 +336,7 @@ def test_no_two_copies_are_redundant_for_each_other_by_what_is_remembered(source
             assert sum(map(len, as_somebody(unique))) > 0
 
 
-# ---- opening, running, being handed a file ----------------------------------------------------
+# ---- opening, running, passing a file ---------------------------------------------------------
 
 @pytest.mark.parametrize("options", [(), ("-o", "passthrough")], ids=["copy", "passthrough"])
 def test_file_that_root_reads_stays_closed_to_others(source, shared, options):
@@ -345,15 +345,15 @@ def test_file_that_root_reads_stays_closed_to_others(source, shared, options):
     with shared(*options) as view:
         path = view.uniques / "private"
         with open(path, "rb") as file:
-            content = file.read()  # all its pages are in the kernel
+            content = file.read()  # fills the page cache
             assert as_somebody(error_of, read, path) == DENIED
             assert as_somebody(error_of, read, f"/proc/self/fd/{file.fileno()}") == DENIED
             file.seek(0)
             assert file.read() == content
 
 
-def test_file_that_root_opened_for_others_is_theirs_to_read(source, shared):
-    """As with any file system: open is where it is decided."""
+def test_file_opened_by_root_can_be_read_by_another_user(source, shared):
+    """Rights are checked at open, as on any file system."""
     trees.write(source / "hidden/private", b"private" * 10_000)
     (source / "hidden").chmod(0o700)
     with shared() as view, open(view.uniques / "hidden/private", "rb", buffering=0) as file:
@@ -363,10 +363,10 @@ def test_file_that_root_opened_for_others_is_theirs_to_read(source, shared):
         assert b"".join(as_somebody(read_handed)) == b"private" * 10_000
 
 
-def test_program_is_run_by_who_may_run_it_in_the_source(source, shared):
+def test_program_can_be_run_by_the_users_who_can_in_the_source(source, shared):
     program = Path("/bin/true").read_bytes()
     names = ("755", "744", "644", "655")
-    for name in names:  # what stands behind a program does not matter to it
+    for name in names:  # bytes after the end of a program are ignored
         trees.write(source / name, program + name.encode(), int(name, 8))
 
     def run(path):
@@ -414,15 +414,15 @@ def test_trusted_attributes_are_for_root_alone(source, shared):
         assert as_somebody(error_of, os.getxattr, path, "trusted.note") == errno.ENODATA
 
 
-FAR = 1 << 24  # numbers that lie closer are neighbours; some 1 in 10^7 does by chance
+FAR = 1 << 24  # closer numbers count as neighbours; by chance about 1 in 10^7 is
 
 
 def numbers_of(view, names):
-    """st_ino of these paths in uniques/, as somebody is told it."""
+    """st_ino of these paths in uniques/ for another user."""
     return [as_somebody(os.stat, view.uniques / name).st_ino for name in names]
 
 
-def test_inode_numbers_tell_nobody_how_many_files_are_hidden(shared, source):
+def test_inode_numbers_do_not_reveal_hidden_files(shared, source):
     for number in range(100):
         trees.write(source / f"{number}", b"%d" % number)
         if 0 < number < 99:
@@ -438,17 +438,17 @@ def test_inode_numbers_tell_nobody_how_many_files_are_hidden(shared, source):
 
 # ---- several at a time ------------------------------------------------------------------------
 
-ANSWER_LIMIT = 60  # seconds; who is held up waits for longer
+ANSWER_LIMIT = 60  # seconds; the delayed call waits longer
 
 
 def is_held(pid):
-    """Does strace hold a thread of it in a system call?"""
+    """Whether strace holds a thread of the process in a system call."""
     return any("State:\tt" in path.read_text()
                for path in Path(f"/proc/{pid}/task").glob("*/status"))
 
 
-def test_listing_that_takes_long_holds_up_nobody_else_in_the_folder(shared, source, strace):
-    """Until the caller's rights are looked up his listing does not go on; root's need none."""
+def test_slow_listing_delays_no_other_call_in_the_folder(shared, source, strace):
+    """A listing waits until the rights of its caller are known. Root needs no such check."""
     trees.fill(source, {b"a": b"same", b"b": b"same"})
     absent = "0" * 32
     with shared() as view:
@@ -463,11 +463,11 @@ def test_listing_that_takes_long_holds_up_nobody_else_in_the_folder(shared, sour
         assert answered and waits
 
 
-# ---- sources that decide by themselves --------------------------------------------------------
+# ---- sources on other FUSE file systems -------------------------------------------------------
 
 @contextlib.contextmanager
 def bound(source, folder):
-    """A FUSE file system that shows the source to root alone, whatever its modes say."""
+    """A FUSE file system that shows the source to root alone, whatever the modes are."""
     if not shutil.which("bindfs"):
         pytest.skip("needs bindfs")
     folder.mkdir()
@@ -478,8 +478,8 @@ def bound(source, folder):
         subprocess.run(["umount", folder], check=True)
 
 
-def test_fuse_source_that_lets_in_root_alone_stays_closed(twinfs, source, tmp_path, root_only):
-    """It is entered by who mounted it, and that is not decided by modes."""
+def test_fuse_source_for_root_alone_stays_closed(twinfs, source, tmp_path, root_only):
+    """Only the user who mounted it may enter, which modes do not show."""
     trees.fill(source, {b"a": b"same", b"b": b"same"})
     source.chmod(0o755)
     with bound(source, tmp_path / "bound") as root:
@@ -493,7 +493,7 @@ def test_fuse_source_that_lets_in_root_alone_stays_closed(twinfs, source, tmp_pa
 
 @contextlib.contextmanager
 def hung_mount(twinfs, folder, tmp_path):
-    """A file system over a folder that lets everybody in and answers nothing."""
+    """A file system over a folder that all users may enter and that does not answer."""
     shown = tmp_path / "shown"
     trees.fill(shown, {b"file": b"other"})
     with twinfs.with_index(tmp_path / "other-index").mounted(
@@ -505,8 +505,9 @@ def hung_mount(twinfs, folder, tmp_path):
 
 
 @pytest.mark.parametrize("over", ["above/source/d", "above/source", "above"])
-def test_hung_mount_in_or_over_a_source_holds_no_request(twinfs, source, tmp_path, root_only, over):
-    """The rights of a user are looked up from / down, and enter no mount that the view does not."""
+def test_hung_mount_in_or_over_a_source_delays_no_request(twinfs, source, tmp_path, root_only,
+                                                          over):
+    """The check of a user's rights walks from / down and enters no mount that hides the source."""
     root = source / "above" / "source"
     trees.fill(root, {b"d/e/a": b"same", b"d/e/b": b"same"})
     for folder in (source, source / "above", root, root / "d", root / "d/e"):
@@ -530,8 +531,8 @@ def stat_in(folder, name):
     return error_of(lambda: os.stat(name, dir_fd=folder))
 
 
-def test_source_below_several_mounts_is_entered(twinfs, source, tmp_path, root_only):
-    """Of the mounts on the way, only those above the source are entered."""
+def test_source_below_several_mounts_can_be_read(twinfs, source, tmp_path, root_only):
+    """The check of rights enters the mounts above the source."""
     inner = source / "outer" / "inner"
     inner.mkdir(parents=True)
     with contextlib.ExitStack() as stack:
@@ -549,11 +550,11 @@ def test_source_below_several_mounts_is_entered(twinfs, source, tmp_path, root_o
 
 # ---- descriptors --------------------------------------------------------------------------------
 
-DESCRIPTORS = 400  # of the daemon
+DESCRIPTORS = 400  # limit of the daemon
 
 
 def open_many(path, pipe=None, end=None):
-    """How many times the file can be opened, and the error then."""
+    """How often the file can be opened, and the error after that."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (2 * DESCRIPTORS, 2 * DESCRIPTORS))
     opened = []
     try:
@@ -570,7 +571,7 @@ def open_many(path, pipe=None, end=None):
             os.close(descriptor)
 
 
-def test_user_who_opens_all_he_can_leaves_descriptors_for_others(twinfs, source, root_only):
+def test_user_with_all_files_open_leaves_descriptors_for_others(twinfs, source, root_only):
     trees.fill(source, {b"a": b"same", b"b": b"same"})
     source.chmod(0o755)
     twinfs.wrapped = ["prlimit", f"--nofile={DESCRIPTORS}", "--"]
@@ -591,4 +592,4 @@ def test_user_who_opens_all_he_can_leaves_descriptors_for_others(twinfs, source,
         many = call.result()
         assert (many[0] > count, many[1]) == (True, errno.EMFILE)
         assert many[0] < DESCRIPTORS / 2
-        assert until(lambda: call_as(SOMEBODY, open_many, path) == many)  # all were given back
+        assert until(lambda: call_as(SOMEBODY, open_many, path) == many)  # all were closed

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""tmpfs, and overlayfs over it, move no time when a program stores to a mapped page that it has
-read before.  There each read of the view asks the kernel for a writer."""
+"""tmpfs, and overlayfs over it, change no time when a program stores to a mapped page that it
+has read before. There each read of the view asks the kernel, by a lease, whether there is a
+writer."""
 import contextlib
 import ctypes
 import errno
@@ -37,7 +38,7 @@ class Mapping:
         self.bytes = (ctypes.c_char * self.length).from_address(self.address)
 
     def store(self, at=0):
-        """To a page that was read before."""
+        """Changes a byte of a page that was read before."""
         self.bytes[at] = bytes([self.bytes[at][0] ^ 1])
 
     def close(self):
@@ -93,24 +94,24 @@ def is_stale(read, *arguments):
 
 
 def calls_on(path, trace):
-    """What the daemon did with an open file, in this order."""
+    """The calls of the daemon on an open file, in order."""
     lines = [line for line in os.fsdecode(trace).splitlines() if f"<{path}>" in line]
     return [MEANING[found[0]] for found in map(CALLS.search, lines) if found]
 
 
-def store_unseen(mapping, path, at=0):
+def store_without_a_trace(mapping, path, at=0):
     before = path.stat().st_ctime_ns
     mapping.store(at)
-    assert path.stat().st_ctime_ns == before, "the store was seen: this tests nothing"
+    assert path.stat().st_ctime_ns == before, "the store changed the ctime: this tests nothing"
 
 
-def test_copy_that_is_mapped_for_writing_is_refused_until_it_is_closed(twinfs, on_tmpfs):
+def test_copy_mapped_for_writing_is_refused_until_it_is_closed(twinfs, on_tmpfs):
     trees.fill(on_tmpfs, {b"a": DATA, b"b": DATA, b"c": DATA})
     with twinfs.mounted(on_tmpfs) as view:
         path = copy_of(view, "b")
         early = os.open(path, os.O_RDONLY)  # before there is a writer
         mapping = Mapping(on_tmpfs / "b")
-        store_unseen(mapping, on_tmpfs / "b")
+        store_without_a_trace(mapping, on_tmpfs / "b")
         assert is_stale(os.pread, early, 10, 0)
         view.sync()
         assert view.copies() and all(b"b" not in names for names in view.copies().values())
@@ -122,8 +123,8 @@ def test_copy_that_is_mapped_for_writing_is_refused_until_it_is_closed(twinfs, o
         os.close(early)
 
 
-def test_copy_that_is_open_for_writing_is_refused(twinfs, silent):
-    """Before anything was written: punching a hole zeroes bytes before it moves the time."""
+def test_copy_open_for_writing_is_refused(twinfs, silent):
+    """Also before a write: punching a hole zeroes bytes before it changes the time."""
     trees.fill(silent, {b"a": DATA, b"b": DATA, b"c": DATA})
     with twinfs.mounted(silent) as view:
         handle = os.open(copy_of(view, "b"), os.O_RDONLY)
@@ -135,43 +136,43 @@ def test_copy_that_is_open_for_writing_is_refused(twinfs, silent):
         assert view.differences_now(silent) == []
 
 
-def test_file_in_no_group_is_read_while_it_is_open_for_writing(twinfs, silent):
-    """A log that stays open must not be missing from a backup."""
+def test_file_in_no_group_can_be_read_while_it_is_open_for_writing(twinfs, silent):
+    """A log that stays open must not be missing in a backup."""
     trees.fill(silent, {b"log": DATA})
     with twinfs.mounted(silent) as view, open(silent / "log", "r+b"):
         assert (view.uniques / "log").read_bytes() == DATA
 
 
-def test_file_that_left_its_group_for_a_writer_is_read_in_uniques(twinfs, on_tmpfs):
+def test_file_that_left_its_group_can_be_read_in_uniques(twinfs, on_tmpfs):
     trees.fill(on_tmpfs, {b"a": DATA, b"b": DATA, b"c": DATA})
     with twinfs.mounted(on_tmpfs) as view:
         mapping = Mapping(on_tmpfs / "b")
         with contextlib.suppress(OSError):
             copy_of(view, "b").read_bytes()
         view.sync()
-        store_unseen(mapping, on_tmpfs / "b")
+        store_without_a_trace(mapping, on_tmpfs / "b")
         assert until(lambda: (view.uniques / "b").read_bytes()[0] == DATA[0] ^ 1)
         mapping.close()
 
 
-def test_unseen_store_by_a_hard_link_that_was_removed_is_found_at_its_close(twinfs, on_tmpfs):
-    """The event of the close names what is not there any more, and no time tells of the store."""
+def test_store_through_a_removed_hard_link_is_found_at_its_close(twinfs, on_tmpfs):
+    """The event of the close has a name that does not exist any more, and no time changed."""
     trees.fill(on_tmpfs, {b"a": DATA, b"b": DATA, b"c": DATA})
     os.link(on_tmpfs / "b", on_tmpfs / "link")
     with twinfs.mounted(on_tmpfs) as view:
         mapping = Mapping(on_tmpfs / "link")
         os.unlink(on_tmpfs / "link")
         view.sync()
-        store_unseen(mapping, on_tmpfs / "b")
+        store_without_a_trace(mapping, on_tmpfs / "b")
         mapping.close()
         assert view.differences_now(on_tmpfs) == []
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", "ext4", "xfs", "btrfs"])
-def test_writer_is_asked_for_between_the_read_and_the_signature_where_times_do_not_tell(
+def test_lease_is_taken_after_the_read_if_times_are_unreliable(
         twinfs, root_only, strace, tmp_path, kind):
-    """And nowhere else, as that costs time.  Where times do not tell the kernel keeps no page for
-    the next open."""
+    """On file systems with reliable times there is no lease, as it costs time. On the others the
+    kernel caches no page for the next open."""
     with contextlib.ExitStack() as stack:
         if kind == "tmpfs":
             root = tmp_path / kind
@@ -197,17 +198,17 @@ def test_writer_is_asked_for_between_the_read_and_the_signature_where_times_do_n
         assert ("read" in asked) == (kind == "tmpfs")
 
 
-# stores of which nobody heard
+# stores without an event
 
 def store(path, at=0):
-    """A byte changes, no time does, and nobody has the file open any more."""
+    """Changes a byte and no time, and closes the file."""
     mapping = Mapping(path)
-    store_unseen(mapping, path, at)
+    store_without_a_trace(mapping, path, at)
     mapping.close()
 
 
 def test_store_is_not_served_before_its_event_was_read(twinfs, silent, strace):
-    """The index cannot be written, so the file is still in its group."""
+    """Writes to the index hang, so the file is still in its group."""
     trees.fill(silent, {b"a": DATA, b"b": DATA, b"c": DATA})
     writes = "pwrite64,pwritev,fdatasync"
     with twinfs.mounted(silent) as view:
@@ -224,9 +225,9 @@ def opened_of(view, *files):
     return [file for file in files if has_open(view.pid, file)]
 
 
-def test_nobody_joins_a_group_by_a_member_that_was_stored_to(twinfs, silent, strace):
-    """The member stands for its group: it is opened, and gets the bytes of the new file, which has
-    the head of the group, before it is read."""
+def test_file_does_not_join_a_group_by_a_changed_member(twinfs, silent, strace):
+    """A member of the group is opened for the comparison with a new file of the same prefix hash.
+    Before it is read, it gets the bytes of the new file."""
     members = silent / "a", silent / "b"
     trees.fill(silent, {path.name: DATA for path in members})
     other = bytearray(DATA)
@@ -241,7 +242,7 @@ def test_nobody_joins_a_group_by_a_member_that_was_stored_to(twinfs, silent, str
 
 @pytest.mark.parametrize("victim", ["a", "b"], ids=["kept", "redundant"])
 @pytest.mark.parametrize("between", ["list", "mount", "a folder that is renamed"])
-def test_store_between_two_looks_is_found(twinfs, silent, victim, between):
+def test_store_between_two_runs_is_found(twinfs, silent, victim, between):
     source = silent / "source"
     trees.fill(source / "folder", {b"a": DATA, b"b": DATA, b"c": DATA})
     twinfs.ok("scan", source)
@@ -255,7 +256,7 @@ def test_store_between_two_looks_is_found(twinfs, silent, victim, between):
         assert twinfs.groups(source) == oracle.path_groups(source)
 
 
-def test_store_between_two_looks_of_a_poll_is_found(twinfs, silent):
+def test_store_between_two_polls_is_found(twinfs, silent):
     source = silent / "source"
     trees.fill(source, {b"a": DATA, b"b": DATA, b"c": DATA})
     with twinfs.mounted(source, options=("--wait", "--watch=poll", "--interval=3600")) as view:
@@ -265,7 +266,7 @@ def test_store_between_two_looks_of_a_poll_is_found(twinfs, silent):
 
 
 def test_members_on_a_disk_are_not_read_again(twinfs, root_only, strace, tmp_path):
-    """Nor those of an overlay over one: their times tell."""
+    """Times on a disk are reliable, also through an overlay."""
     with disk("ext4", tmp_path) as root, contextlib.ExitStack() as stack:
         for name in ("lower", "upper", "work", "shown"):
             (root / name).mkdir()

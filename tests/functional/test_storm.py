@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Many writers at once, and whatever else may happen meanwhile: then view and source agree.
+"""Storms: many writers at once, beside other disturbances. Afterwards view and source agree.
 
-STORM_SECONDS is how long each lasts, STORM_SEED where one is to be tried again; for long ones by
-hand there is tests/tools/storm.py.
+STORM_SECONDS is the duration of each storm, STORM_SEED repeats one. tests/tools/storm.py runs long
+storms.
 """
 import contextlib
 import os
@@ -28,13 +28,13 @@ def test_view_agrees_with_its_source_after_a_storm(twinfs, source, kind, record_
         assert outcome.readings > 0
 
 
-def test_hash_of_the_readers_is_that_of_xxhsum(tmp_path):
+def test_hash_of_the_readers_agrees_with_xxhsum(tmp_path):
     for data in (b"", b"1", b"storm" * 1000):
         (tmp_path / "file").write_bytes(data)
         assert [storm.xxh3_128(data)] == oracle.hashes([tmp_path / "file"])
 
 
-def test_reader_notices_bytes_of_another_content(tmp_path):
+def test_reader_detects_bytes_of_another_content(tmp_path):
     name = storm.xxh3_128(b"right")
     for folder in (name, f"{name}~2"):
         (tmp_path / "dups" / folder).mkdir(parents=True)
@@ -49,7 +49,7 @@ def test_reader_notices_bytes_of_another_content(tmp_path):
     assert len(reader.wrong) == 1 and "other bytes" in reader.wrong[0]
 
 
-def test_reader_notices_a_link_to_another_group(tmp_path):
+def test_reader_detects_a_link_to_another_group(tmp_path):
     name = storm.xxh3_128(b"right")
     (tmp_path / "dups" / name).mkdir(parents=True)
     os.setxattr(tmp_path / "dups" / name, "user.twinfs.size", b"1000")
@@ -68,7 +68,7 @@ def test_reader_notices_a_link_to_another_group(tmp_path):
     assert len(reader.wrong) == 1 and "leads to" in reader.wrong[0]
 
 
-def test_long_life_in_a_short_time(twinfs, tmp_path):
+def test_index_and_memory_do_not_grow_over_a_long_life(twinfs, tmp_path):
     life = soak.Soak(twinfs, tmp_path, random.randrange(1 << 32), seconds=0.5)
     life.fill(300)
     with contextlib.closing(life):

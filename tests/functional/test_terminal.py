@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What somebody at a terminal is shown: how far a work is, and where to look in a new view."""
+"""Output on a terminal: progress, and the message about a new view."""
 import os
 import re
 import shlex
@@ -26,7 +26,7 @@ def terminal(columns=80, name="xterm"):
 
 
 def run_at(seen, twinfs, *arguments, **options):
-    """Run it to its end; gives its status."""
+    """Runs a command to its end; returns its exit status."""
     with seen.run(twinfs.command(*arguments, **options), twinfs.environment) as process:
         return process.wait(TIMEOUT)
 
@@ -49,7 +49,7 @@ def lines_of_mount(twinfs, columns, *arguments, **options):
     return seen.lines()
 
 
-def test_who_mounts_is_told_where_to_look_and_all_of_it_is_true(twinfs, source, mount):
+def test_message_of_mount_names_existing_paths_and_working_commands(twinfs, source, mount):
     trees.small(source)
     lines = lines_of_mount(twinfs, 200, "mount", "--wait", source, mount)
     assert re.fullmatch(rf"twinfs: '{mount}' is mounted: 10 files; removing the redundant "
@@ -65,15 +65,14 @@ def test_who_mounts_is_told_where_to_look_and_all_of_it_is_true(twinfs, source, 
     assert words[0] == "fusermount3" and not is_mounted(mount)
 
 
-def test_who_does_not_wait_is_told_that_it_is_compared_in_the_background(twinfs, source, mount):
+def test_message_of_mount_without_wait_mentions_the_background(twinfs, source, mount):
     with slow(source):
         lines = lines_of_mount(twinfs, 200, "mount", source, mount)
     assert "mounted; comparing its" in lines[0] and lines[0].endswith("in the background"), lines
 
 
 @pytest.mark.parametrize("options", [["mount", "--quiet"], ["helper"]])
-def test_nothing_is_said_to_who_wants_it_quiet_nor_for_mount(twinfs, source, mount, options,
-                                                             tmp_path):
+def test_quiet_mount_and_mount_helper_print_nothing(twinfs, source, mount, options, tmp_path):
     trees.small(source)
     if options == ["helper"]:
         helper = tmp_path / "mount.fuse.twinfs"
@@ -84,7 +83,7 @@ def test_nothing_is_said_to_who_wants_it_quiet_nor_for_mount(twinfs, source, mou
         assert lines_of_mount(twinfs, 80, *options, source, mount) == []
 
 
-def test_one_that_stays_in_front_says_how_to_end_it(twinfs, source, mount):
+def test_foreground_mount_names_the_key_that_unmounts(twinfs, source, mount):
     trees.small(source)
     with terminal() as seen:
         with seen.run(twinfs.command("mount", "-f", source, mount),
@@ -96,7 +95,7 @@ def test_one_that_stays_in_front_says_how_to_end_it(twinfs, source, mount):
         assert not is_mounted(mount)
 
 
-def test_who_waits_for_a_view_is_told_what_for(twinfs, source, mount):
+def test_list_that_waits_for_a_view_says_so(twinfs, source, mount):
     with slow(source), terminal(200) as seen:
         twinfs.ok("mount", source, mount)
         assert run_at(seen, twinfs, "list", mount) == 3
@@ -104,12 +103,12 @@ def test_who_waits_for_a_view_is_told_what_for(twinfs, source, mount):
                         r"\d+ files?", seen.lines()[0]), seen.lines()
 
 
-# ---- how far it is ----------------------------------------------------------------------
+# ---- progress ---------------------------------------------------------------------------
 
 
 @contextmanager
 def slow(source):
-    """A source whose comparison takes some seconds, as somebody has a file open for writing."""
+    """A source whose comparison takes some seconds, as a file is open for writing."""
     trees.small(source)
     trees.write(source / "one", b"x" * 5000)
     with open(source / ("a long name " * 15), "wb") as file:
@@ -118,7 +117,7 @@ def slow(source):
         yield source
 
 
-# As a shell has it that was told to run it in the background.
+# Runs a command as a background job of a shell.
 IN_BACKGROUND = """import fcntl, os, subprocess, sys, termios
 os.setsid()
 fcntl.ioctl(2, termios.TIOCSCTTY, 0)
@@ -128,7 +127,7 @@ sys.exit(subprocess.run(sys.argv[1:], preexec_fn=lambda: os.setpgid(0, 0)).retur
 
 @pytest.fixture(scope="module")
 def shown(session, scratch):
-    """What scans that take a while show on terminals: {kind: terminal}, all at once."""
+    """{kind: terminal} of scans that take some seconds, all at the same time."""
     kinds = {"narrow": Terminal(40), "usual": Terminal(80), "wide": Terminal(200),
              "dumb": Terminal(80, "dumb"), "background": Terminal(80)}
     (scratch / "source").mkdir()
@@ -151,12 +150,12 @@ def shown(session, scratch):
 
 
 def frames(written):
-    """Each state in which the line of a work was drawn."""
+    """Each state of the progress line."""
     return [piece for piece in re.split(r"[\r\n]|\x1b\[K", written) if BAR.match(piece)]
 
 
 @pytest.mark.parametrize("kind", ["narrow", "usual", "wide"])
-def test_line_of_a_work_fits_the_terminal_and_is_gone_at_the_end(shown, kind):
+def test_progress_line_fits_the_terminal_and_is_erased(shown, kind):
     seen = shown[kind]
     drawn = frames(seen.written)
     assert drawn and all(len(line) < seen.columns for line in drawn), drawn
@@ -166,7 +165,7 @@ def test_line_of_a_work_fits_the_terminal_and_is_gone_at_the_end(shown, kind):
     assert set(re.findall(r"\x1b\[?[^a-zA-Z]*.", seen.written)) == {CLEAR_REST}
 
 
-def test_line_of_a_work_follows_the_width_of_the_terminal(twinfs, source):
+def test_progress_line_follows_the_width_of_the_terminal(twinfs, source):
     with slow(source), terminal(120) as seen:
         with seen.run(twinfs.command("scan", source), twinfs.environment) as process:
             assert until(lambda: frames(seen.written), 20)
@@ -178,19 +177,19 @@ def test_line_of_a_work_follows_the_width_of_the_terminal(twinfs, source):
     assert later and all(len(line) < 50 for line in later), later
 
 
-def test_terminal_that_cannot_go_back_gets_whole_lines(shown):
+def test_dumb_terminal_gets_whole_lines(shown):
     text = shown["dumb"].written.replace("\r\n", "\n")
     assert "\r" not in text and "\x1b" not in text
     assert "twinfs: walking  " in text and "\ntwinfs: comparing  " in text
     assert all(line.startswith("twinfs: ") for line in text.splitlines()), text
 
 
-def test_what_is_not_in_front_of_the_terminal_leaves_it_alone(shown):
+def test_background_job_shows_no_progress(shown):
     assert frames(shown["background"].written) == []
     assert shown["background"].lines()[0].startswith("twinfs: warning: ")
 
 
-def test_screen_shows_what_a_terminal_would():
+def test_screen_interprets_carriage_returns_and_wraps():
     assert screen("one two\rONE", 80) == ["ONE two"]
     assert screen("a bar\r\x1b[Kmessage\r\nbar\r\x1b[K", 80) == ["message"]
     assert screen("12345", 3) == ["123", "45"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""remove --trash: entries that file managers list and bring back, in the trash folder of the file
-system that the copy is on, and no other file."""
+"""remove --trash: file managers can list and restore the entries, which are in the trash folder
+of the copy's file system."""
 import contextlib
 import os
 import re
@@ -17,7 +17,7 @@ from test_act import copies
 
 
 def entries(trash):
-    """The trash: path that an info file names -> path of its file. Nothing else is in it."""
+    """{original path: file} of a trash folder. Asserts that it has nothing else."""
     found = {}
     for info in (trash / "info").iterdir():
         match = re.fullmatch(rb"\[Trash Info\]\nPath=([!-~]+)\nDeletionDate=([-0-9T:]{19})\n",
@@ -43,7 +43,7 @@ def without_gio(program):
     return program
 
 
-def test_copies_with_any_name_are_entries_of_the_home_trash(twinfs, source):
+def test_copies_with_any_name_go_to_the_home_trash(twinfs, source):
     names = [b"plain", b"\xff\n%41 =", b"n" * 255, "ü".encode() * 127, b".hidden", b"a.tar.gz",
              b"e" * 240 + b".jpg", b"d" * 100 + b"." + b"x" * 150, b"same/name", b"same too/name"]
     content = {}
@@ -66,7 +66,7 @@ def test_copies_with_any_name_are_entries_of_the_home_trash(twinfs, source):
     assert expected <= {path.name for path in found.values()}
 
 
-def test_hundred_files_of_one_name_are_hundred_entries(twinfs, source):
+def test_hundred_files_of_one_name_get_different_entries(twinfs, source):
     for number in range(100):
         for folder in ("a", "b"):
             path = source / folder / str(number) / "cover.jpg"
@@ -79,7 +79,7 @@ def test_hundred_files_of_one_name_are_hundred_entries(twinfs, source):
     assert all(path.suffix == ".jpg" for path in found.values())
 
 
-def test_names_in_use_in_the_trash_are_left_alone(twinfs, source):
+def test_existing_entries_of_the_trash_are_not_replaced(twinfs, source):
     kept, copy = copies(source, 2)
     trash = home_trash(twinfs)
     for name in ("info/copy 1.trashinfo", "files/copy 1.2"):
@@ -94,7 +94,7 @@ def test_names_in_use_in_the_trash_are_left_alone(twinfs, source):
         "copy 1.trashinfo", "copy 1.3.trashinfo"}
 
 
-def test_other_names_of_a_file_stay_with_a_hard_link(twinfs, source, tmp_path):
+def test_hard_links_of_a_trashed_copy_stay(twinfs, source, tmp_path):
     kept, copy = copies(source, 2)
     os.link(copy, tmp_path / "outside")
     twinfs.ok("remove", "--trash", "--yes", source)
@@ -103,7 +103,7 @@ def test_other_names_of_a_file_stay_with_a_hard_link(twinfs, source, tmp_path):
     assert kept.read_bytes() == thrown.read_bytes()
 
 
-def test_copy_on_another_file_system_is_in_the_trash_of_that(twinfs, tmp_path):
+def test_copy_on_another_file_system_goes_to_its_trash(twinfs, tmp_path):
     with disk("ext4", tmp_path) as root:
         (root / "deep/folder").mkdir(parents=True)
         kept, copy = copies(root / "deep/folder", 2)
@@ -116,7 +116,7 @@ def test_copy_on_another_file_system_is_in_the_trash_of_that(twinfs, tmp_path):
 
 
 @pytest.mark.parametrize("shared", ["sticky", "not sticky", "symlink"])
-def test_shared_trash_is_used_only_if_it_is_safe(twinfs, tmp_path, shared):
+def test_shared_trash_is_used_only_if_it_is_sticky(twinfs, tmp_path, shared):
     with disk("ext4", tmp_path) as root:
         (root / "source").mkdir()
         copies(root / "source", 2)
@@ -152,8 +152,8 @@ def test_trash_folder_that_another_user_planted_is_not_used(twinfs, tmp_path, pl
         assert not any((root / "precious").iterdir())
 
 
-def test_home_of_another_user_is_no_home_trash(twinfs, source, root_only):
-    """As with sudo, where it keeps $HOME: root leaves nothing in there."""
+def test_trash_in_the_home_of_another_user_is_not_used(twinfs, source, root_only):
+    """sudo may keep $HOME. Root must leave nothing in the home of another user."""
     copies(source, 2)
     os.chown(twinfs.home, 12345, 12345)
     twinfs.environment.pop("XDG_DATA_HOME", None)
@@ -168,7 +168,7 @@ def test_home_of_another_user_is_no_home_trash(twinfs, source, root_only):
 
 
 def test_copy_in_a_bind_mount_goes_to_the_trash_of_that_mount(twinfs, source, tmp_path, root_only):
-    """A rename from one mount to another is refused, be it the same file system."""
+    """The kernel refuses a rename between two mounts of one file system."""
     copies(source, 2)
     mounted = tmp_path / "mounted"
     mounted.mkdir()
@@ -193,7 +193,7 @@ def test_copy_in_a_subvolume_that_is_not_mounted_is_left_alone(twinfs, tmp_path)
         assert sorted(os.listdir(root / "part")) == ["source"]
 
 
-def test_user_who_cannot_write_to_the_root_of_a_disk_keeps_the_copy(session, tmp_path, as_user):
+def test_copy_stays_if_the_user_cannot_create_a_trash_folder(session, tmp_path, as_user):
     with disk("ext4", tmp_path) as root:
         source = root / "source"
         source.mkdir()
@@ -209,11 +209,11 @@ def test_user_who_cannot_write_to_the_root_of_a_disk_keeps_the_copy(session, tmp
         assert list(entries(root / f".Trash-{as_user.user.pw_uid}")) == [b"source/copy 1"]
 
 
-def test_file_managers_list_what_was_trashed_and_bring_it_back(twinfs, source):
+def test_gio_lists_and_restores_trashed_copies(twinfs, source):
     if not shutil.which("gio") or not shutil.which("dbus-run-session"):
         pytest.skip("needs gio and a bus")
     kept, _ = copies(source, 2)
-    odd = source / "b %41 #?.jpg"  # gio itself brings no names back that are not ASCII
+    odd = source / "b %41 #?.jpg"  # gio itself cannot restore names that are not ASCII
     odd.write_bytes(b"odd")
     (source / "a.jpg").write_bytes(b"odd")
     twinfs.ok("remove", "--trash", "--keep=path:*0,path:a.jpg", "--yes", source)
@@ -228,7 +228,7 @@ def test_file_managers_list_what_was_trashed_and_bring_it_back(twinfs, source):
     if not listed and refused:
         pytest.skip("no service of a desktop that shows the trash")
     shown = dict(line.split(b"\t") for line in listed.splitlines()
-                 if os.fsencode(source) in line)  # other tests may have a trash on this disk
+                 if os.fsencode(source) in line)  # other tests may use the trash of this disk
     assert set(shown.values()) == {os.fsencode(path) for path in (odd, source / "copy 1")}
     for name in shown:
         gio("trash", "--restore", name)
@@ -237,8 +237,8 @@ def test_file_managers_list_what_was_trashed_and_bring_it_back(twinfs, source):
     assert not entries(home_trash(twinfs))
 
 
-def test_folder_that_becomes_a_symlink_has_no_other_file_trashed(session, tmp_path):
-    """The swap happens after the copy was compared and before it is in the trash."""
+def test_folder_swapped_for_a_symlink_causes_no_other_file_to_be_trashed(session, tmp_path):
+    """The folder is swapped after the comparison and before the rename to the trash."""
     source, outside = tmp_path / "source", tmp_path / "outside"
     for folder in (source / "a", source / "b", outside):
         folder.mkdir(parents=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A backup made with rsync from uniques/ holds every content once, and every name but the
-redundant ones; a second run copies nothing."""
+"""A backup of uniques/ by rsync has each content once and each name that is not redundant. A
+second run copies nothing."""
 import os
 import subprocess
 
@@ -11,7 +11,7 @@ from backups import rsync
 
 
 def test_rsync_alone_copies_such_a_tree_exactly(everything, tmp_path):
-    """The control: what the next tests rely on."""
+    """A control for the other tests."""
     rsync(everything, tmp_path / "backup")
     assert rsync(everything, tmp_path / "backup", "-i") == b""
 
@@ -79,14 +79,14 @@ def test_backup_of_a_source_with_a_mount_point_is_complete(twinfs, source, mount
                 os.getxattr(view.uniques / "mounted", name)
 
 
-def test_attributes_of_a_mount_point_are_those_of_now_after_sync(twinfs, source, mount_point):
+def test_attributes_of_a_mount_point_are_current_after_sync(twinfs, source, mount_point):
     def attributes(path):
         stat = os.lstat(path)
         return stat.st_mode, stat.st_uid, stat.st_mtime_ns
 
     with twinfs.mounted(source) as view:
         shown = view.uniques / "mounted"
-        for number in range(3):  # also those that come after the first change
+        for number in range(3):  # also after the first change
             os.chmod(mount_point, 0o700 + number)
             os.chown(mount_point, 1000 + number, 1000)
             os.utime(mount_point, ns=(number, 10**18 + number))
@@ -104,7 +104,7 @@ def test_sparse_files_stay_sparse_in_the_backup(twinfs, source, tmp_path):
     assert (tmp_path / "copy").stat().st_blocks < 1000
 
 
-def test_tar_of_uniques_is_that_of_the_source_without_the_redundant(twinfs, source, tmp_path):
+def test_tar_of_uniques_has_no_redundant_names(twinfs, source, tmp_path):
     trees.small(source)
     with twinfs.mounted(source) as view:
         subprocess.run(["tar", "-C", view.uniques, "--xattrs", "-cf", tmp_path / "tar", "."],

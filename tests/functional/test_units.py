@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The units for systemd: it understands them, and they give as little as they can."""
+"""The units for systemd are valid and grant few rights, and the daemon notifies the service
+manager."""
 import contextlib
 import os
 import re
@@ -16,11 +17,11 @@ from program import TIMEOUT, end_process, is_mounted, until
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data"
 
-# As systemd 252 counts, of 10. All that it counts beyond would hide the mount.
+# By systemd 252, of 10. The options that would lower it would hide the mount.
 EXPOSURE_MAX = 4.5
 
-# These give a service a mount namespace, in which its mounts stay; for a user's unit, also what
-# implies NoNewPrivileges, with which fusermount3 cannot mount.
+# Options that give a service a mount namespace, which would hide its mounts. In a user's unit also
+# options that imply NoNewPrivileges, with which fusermount3 cannot mount.
 HIDES_MOUNTS = re.compile(
     r"^(Private(Tmp|Devices|Mounts|Users|IPC)|Protect(System|Home|KernelTunables|KernelModules|"
     r"KernelLogs|ControlGroups|Proc)|ReadOnlyPaths|ReadWritePaths|InaccessiblePaths|ExecPaths|"
@@ -46,7 +47,7 @@ def kind(request):
 
 @pytest.fixture
 def unit(session, tmp_path, kind):
-    """The unit as it is installed, with the program under test."""
+    """The installed unit, with the path of the program under test."""
     text = (DATA / kind / "twinfs@.service.in").read_text()
     program = tmp_path / "twinfs"
     program.symlink_to(session.binary)
@@ -56,7 +57,7 @@ def unit(session, tmp_path, kind):
     return made
 
 
-def test_unit_has_nothing_that_systemd_does_not_know(analyze, unit, kind):
+def test_unit_is_valid_for_systemd(analyze, unit, kind):
     run = subprocess.run([analyze, f"--{kind}", "verify", "--man=no", unit], check=False,
                          capture_output=True, text=True)
     about = [line for line in run.stderr.splitlines() if "twinfs@" in line]
@@ -66,7 +67,7 @@ def test_unit_has_nothing_that_systemd_does_not_know(analyze, unit, kind):
 
 
 @pytest.mark.parametrize("kind", ["system"], indirect=True)
-def test_service_of_the_system_is_exposed_no_more_than_it_must(analyze, unit):
+def test_exposure_of_the_system_service_is_low(analyze, unit):
     run = subprocess.run([analyze, "security", "--offline=true", "--no-pager", unit],
                          check=False, capture_output=True, text=True)
     if "unrecognized option" in run.stderr:
@@ -76,14 +77,14 @@ def test_service_of_the_system_is_exposed_no_more_than_it_must(analyze, unit):
     assert float(found[1]) <= EXPOSURE_MAX, run.stdout
 
 
-def test_mounts_of_a_service_are_seen_by_others(unit, kind):
+def test_unit_does_not_hide_its_mounts(unit, kind):
     text = unit.read_text()
     assert not HIDES_MOUNTS.findall(text)
     if kind == "user":
         assert not KEEPS_USERS_FROM_MOUNTING.findall(text)
 
 
-def test_service_starts_and_ends_as_its_unit_says(twinfs, unit, source, mount):
+def test_command_of_the_unit_mounts_and_ends(twinfs, unit, source, mount):
     trees.small(source)
     words = {"$OPTIONS": ["--index", str(twinfs.index)], "${SOURCE}": [str(source)],
              "${MOUNTPOINT}": [str(mount)]}
@@ -96,8 +97,7 @@ def test_service_starts_and_ends_as_its_unit_says(twinfs, unit, source, mount):
     assert not is_mounted(mount)
 
 
-def test_what_is_mounted_where_the_view_is_to_be_is_not_stopped(
-        twinfs, unit, source, tmp_path, root_only):
+def test_stop_command_of_the_unit_unmounts_a_view_only(twinfs, unit, source, tmp_path, root_only):
     [line] = re.findall(r"^ExecStop=-(.*)$", unit.read_text(), re.MULTILINE)
     command = shlex.split(line.replace("$$", "$").replace("%%", "%"))
     point = tmp_path / "mount"
@@ -112,16 +112,16 @@ def test_what_is_mounted_where_the_view_is_to_be_is_not_stopped(
         subprocess.run(["umount", point], check=True)  # it is still there
 
 
-def test_unit_leaves_the_call_that_follows_no_symlink(unit):
-    """RestrictSUIDSGID= has openat2(2) fail."""
+def test_unit_permits_openat2(unit):
+    """RestrictSUIDSGID= makes openat2(2) fail."""
     assert "\nRestrictSUIDSGID=" not in unit.read_text()
 
 
-# ---- what the service manager is told --------------------------------------------------------
+# ---- notifications of the service manager ----------------------------------------------------
 
 
 class Manager:
-    """Listens as a service manager does; a name that begins with @ is in no folder."""
+    """A socket of a service manager. A name that begins with @ is abstract."""
 
     def __init__(self, twinfs, name):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -137,7 +137,7 @@ class Manager:
         self.socket.close()
 
     def wait_for(self, wanted):
-        """Listen until a message matches; it is the last one in `heard`."""
+        """Receives until a message matches; it is the last one in `heard`."""
         while not (self.heard and re.fullmatch(wanted, self.heard[-1])):
             self.heard.append(self.socket.recv(4096).decode())
         return self.heard[-1]
@@ -157,7 +157,7 @@ def manager(request, twinfs, tmp_path):
         yield made
 
 
-def test_service_manager_is_told_from_the_start_to_the_end(twinfs, source, mount, manager):
+def test_service_manager_gets_notifications_from_start_to_end(twinfs, source, mount, manager):
     trees.small(source)
     with twinfs.started("mount", "-f", source, mount) as process:
         manager.wait_for("READY=1")
@@ -174,7 +174,7 @@ def test_service_manager_is_told_from_the_start_to_the_end(twinfs, source, mount
     assert all("\n" not in line for line in manager.heard if not line.startswith("STOPPING"))
 
 
-def test_service_manager_is_told_why_it_failed(twinfs, source, mount, tmp_path):
+def test_service_manager_gets_the_cause_of_a_failure(twinfs, source, mount, tmp_path):
     trees.small(source)
     (tmp_path / "second").mkdir()
     with twinfs.mounted(source, at=mount), Manager(twinfs, f"{tmp_path}/notify") as manager:
@@ -183,7 +183,7 @@ def test_service_manager_is_told_why_it_failed(twinfs, source, mount, tmp_path):
         assert "READY=1" not in manager.heard
 
 
-def test_view_in_the_background_is_no_service(twinfs, source, mount, tmp_path):
+def test_view_in_the_background_sends_no_notification(twinfs, source, mount, tmp_path):
     trees.small(source)
     with Manager(twinfs, f"{tmp_path}/notify") as manager, twinfs.mounted(source, at=mount) as view:
         trees.write(source / "another", trees.content("alone", 70000))
@@ -192,7 +192,7 @@ def test_view_in_the_background_is_no_service(twinfs, source, mount, tmp_path):
 
 
 def fill(name):
-    """Until the socket takes no message of anybody: one sender alone may send only so many."""
+    """Fills the queue of a socket. As each sender has a limit, several senders are used."""
     sent = 1
     while sent:
         sent = 0
@@ -204,7 +204,7 @@ def fill(name):
                     sent += 1
 
 
-def test_manager_that_listens_no_more_holds_up_nothing(twinfs, source, mount, tmp_path):
+def test_full_socket_of_the_manager_does_not_delay_the_view(twinfs, source, mount, tmp_path):
     trees.small(source)
     with Manager(twinfs, f"{tmp_path}/notify") as manager:
         with twinfs.started("mount", "-f", source, mount) as process:
@@ -218,8 +218,8 @@ def test_manager_that_listens_no_more_holds_up_nothing(twinfs, source, mount, tm
         assert not is_mounted(mount)
 
 
-def test_nobody_listens_where_the_manager_says_so(twinfs, source, mount, tmp_path):
-    """Which is said, and no reason to have no view."""
+def test_missing_socket_of_the_manager_is_reported(twinfs, source, mount, tmp_path):
+    """The failed notification is logged, and the view is mounted."""
     trees.small(source)
     for number, name in enumerate([f"{tmp_path}/nobody", "vsock:2:1234", "@", "x" * 200]):
         twinfs.environment["NOTIFY_SOCKET"] = name
@@ -230,19 +230,19 @@ def test_nobody_listens_where_the_manager_says_so(twinfs, source, mount, tmp_pat
         assert b"cannot notify the service manager" in process.output[1], name
 
 
-def test_service_is_stopped_while_it_compares(twinfs, source, mount, tmp_path):
-    """What it commits meanwhile is told to nobody who is gone."""
+def test_service_stopped_during_a_comparison_ends_cleanly(twinfs, source, mount, tmp_path):
+    """Commits during the stop must not use a view that is freed."""
     trees.fill(source, {b"%d" % number: b"%04d" % (number % 7) * 5000 for number in range(2000)})
     with Manager(twinfs, f"{tmp_path}/notify") as manager:
         with twinfs.started("mount", "-f", source, mount) as process:
-            manager.wait_for("STATUS=(comparing|current).*")  # where it is fast
+            manager.wait_for("STATUS=(comparing|current).*")  # the latter on a fast machine
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
         assert manager.rest()[-2:] == ["STOPPING=1\nSTATUS=unmounting", "STATUS=unmounted"]
     assert not is_mounted(mount)
 
 
-def test_service_that_is_stopped_while_it_reads_names_has_not_failed(
+def test_service_stopped_during_its_walk_ends_by_the_signal(
         strace, twinfs, source, mount, tmp_path):
     trees.small(source)
     traced = twinfs.under_strace("-e", "inject=getdents64:delay_enter=500000")
@@ -255,9 +255,9 @@ def test_service_that_is_stopped_while_it_reads_names_has_not_failed(
     assert not is_mounted(mount)
 
 
-def test_place_of_a_killed_view_is_no_empty_folder_until_there_is_another(
+def test_mount_point_of_a_killed_view_is_never_an_empty_folder(
         root_only, strace, twinfs, source, mount, tmp_path):
-    """Or who copies it with --delete loses his copy."""
+    """An empty folder would make rsync --delete remove the backup."""
     trees.small(source)
     with twinfs.mounted(source, at=mount) as dead:
         end_process(dead.pid, signal.SIGKILL)
@@ -275,11 +275,10 @@ def test_place_of_a_killed_view_is_no_empty_folder_until_there_is_another(
     assert not is_mounted(mount)
 
 
-# ---- a real one ------------------------------------------------------------------------------
+# ---- a real systemd --------------------------------------------------------------------------
 
 
-def test_real_systemd_starts_stops_and_restarts_views_and_mounts_those_of_fstab(
-        root_only, plain_build):
+def test_systemd_starts_stops_and_restarts_views(root_only, plain_build):
     build = Path(os.environ["TWINFS"]).resolve().parents[1]
     if not (build / "build.ninja").exists():
         pytest.skip("TWINFS is not in a build folder")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""When a daemon ends whose view was unmounted, and something still holds the view."""
+"""The end of a daemon whose view was unmounted while something still holds the view."""
 import contextlib
 import errno
 import os
@@ -15,7 +15,7 @@ OPENED = b'"/proc/self/mountinfo"'
 
 
 class Namespace:
-    """A mount namespace that was copied from ours, as containers do it, with a process in it."""
+    """A copy of the mount namespace of the test, with a process in it."""
 
     def __enter__(self):
         self.process = subprocess.Popen(
@@ -28,7 +28,7 @@ class Namespace:
         self.process.communicate(timeout=TIMEOUT)
 
     def path(self, path):
-        """What this path is in the namespace."""
+        """This path in the namespace."""
         return Path(f"/proc/{self.process.pid}/root{path}")
 
     def unmount(self, path):
@@ -36,8 +36,8 @@ class Namespace:
                        check=True)
 
 
-class Looks:
-    """Counts how often the daemon looked at its mount table."""
+class TableReads:
+    """Counts how often the daemon has read its mount table."""
 
     def __init__(self, view):
         self.view = view
@@ -45,17 +45,17 @@ class Looks:
     def count(self):
         return self.view.trace.read_bytes().count(OPENED)
 
-    def wait(self, looks):
-        """Until the daemon has looked so often from now on, and decided each time but the last."""
+    def wait(self, number):
+        """Waits for so many reads and the begin of one more."""
         before = self.count()
-        assert until(lambda: self.count() > before + looks)
+        assert until(lambda: self.count() > before + number)
 
 
 @contextlib.contextmanager
 def traced(twinfs, source):
     changes.build(source)
     with twinfs.mounted_and_traced(source, calls="openat") as view:
-        view.looks = Looks(view)
+        view.table_reads = TableReads(view)
         yield view
 
 
@@ -68,7 +68,7 @@ def mount_in(path):
     subprocess.run(["umount", path], check=True)
 
 
-def test_daemon_ends_with_the_mount_though_another_namespace_has_a_copy(twinfs, source, root_only):
+def test_daemon_ends_at_unmount_although_another_namespace_has_a_copy(twinfs, source, root_only):
     changes.build(source)
     with twinfs.mounted(source) as view, Namespace() as namespace:
         inside = namespace.path(view.uniques / "c")
@@ -82,7 +82,7 @@ def test_daemon_ends_with_the_mount_though_another_namespace_has_a_copy(twinfs, 
             assert (again.uniques / "c").read_bytes() == OTHER
 
 
-def test_daemon_of_a_plain_user_ends_with_the_mount_though_root_has_a_copy(
+def test_daemon_of_a_plain_user_ends_at_unmount_although_root_has_a_copy(
         as_user, source, root_only, fuse_for_users):
     changes.build(source)
     with as_user.mounted(source) as view, Namespace():
@@ -92,7 +92,7 @@ def test_daemon_of_a_plain_user_ends_with_the_mount_though_root_has_a_copy(
             assert again.status()["pid"]
 
 
-def test_daemon_that_ends_for_a_copy_names_the_process_that_has_it(twinfs, source, root_only):
+def test_daemon_that_ends_names_the_process_with_a_copy(twinfs, source, root_only):
     changes.build(source)
     with twinfs.mounted_in_front(source) as (process, view), Namespace() as namespace:
         subprocess.run(["umount", view.path], check=True)
@@ -100,7 +100,7 @@ def test_daemon_that_ends_for_a_copy_names_the_process_that_has_it(twinfs, sourc
     assert f"process {namespace.process.pid} still has it mounted" in process.output[1].decode()
 
 
-def test_daemon_of_a_view_that_nothing_holds_says_nothing_when_it_ends(twinfs, source, root_only):
+def test_daemon_of_an_unused_view_ends_without_a_message(twinfs, source, root_only):
     changes.build(source)
     with twinfs.mounted_in_front(source) as (process, view):
         subprocess.run(["umount", view.path], check=True)
@@ -113,7 +113,7 @@ def test_file_open_in_another_namespace_is_served_until_it_is_closed(twinfs, sou
     with traced(twinfs, source) as view, Namespace() as namespace:
         with open(namespace.path(view.uniques / "c"), "rb") as file:
             subprocess.run(["umount", view.path], check=True)
-            view.looks.wait(2)
+            view.table_reads.wait(2)
             assert file.read() == OTHER
         assert wait_ended(view.pid)
 
@@ -126,17 +126,16 @@ def test_file_of_a_view_unmounted_lazily_is_served_until_it_is_closed(twinfs, so
             stack.enter_context(Namespace())
         with open(view.uniques / "c", "rb") as file:
             subprocess.run(["umount", "-l", view.path], check=True)
-            view.looks.wait(2)
+            view.table_reads.wait(2)
             assert file.read() == OTHER
         assert wait_ended(view.pid)
 
 
-def test_folder_of_a_view_unmounted_lazily_is_served_where_no_namespace_has_a_copy(
-        twinfs, source, strace, root_only):
+def test_folder_of_a_view_unmounted_lazily_is_served(twinfs, source, strace, root_only):
     with traced(twinfs, source) as view:
         folder = os.open(view.uniques, os.O_PATH)
         subprocess.run(["umount", "-l", view.path], check=True)
-        view.looks.wait(2)
+        view.table_reads.wait(2)
         with open(os.open("c", os.O_RDONLY, dir_fd=folder), "rb") as file:
             assert file.read() == OTHER
         os.close(folder)
@@ -144,17 +143,16 @@ def test_folder_of_a_view_unmounted_lazily_is_served_where_no_namespace_has_a_co
 
 
 @pytest.mark.parametrize("words", [["--bind"], ["--move"]], ids=["bound", "moved"])
-def test_view_that_is_mounted_elsewhere_in_its_namespace_is_served(twinfs, source, strace,
-                                                                   root_only, tmp_path, words):
+def test_view_mounted_at_another_path_is_served(twinfs, source, strace, root_only, tmp_path, words):
     other = tmp_path / "other"
     other.mkdir()
     with traced(twinfs, source) as view, Namespace():
         subprocess.run(["mount", *words, view.path, other], check=True)
         if is_mounted(view.path):
             subprocess.run(["umount", view.path], check=True)
-        view.looks.wait(0)
+        view.table_reads.wait(0)
         with mount_in(tmp_path / "third"):
-            view.looks.wait(0)
+            view.table_reads.wait(0)
         assert (other / "uniques/c").read_bytes() == OTHER
         subprocess.run(["umount", other], check=True)
         assert wait_ended(view.pid)
@@ -165,13 +163,13 @@ def test_view_is_served_after_another_namespace_unmounted_its_copy(twinfs, sourc
     with traced(twinfs, source) as view, Namespace() as namespace:
         namespace.unmount(view.path)
         with mount_in(tmp_path / "third"):
-            view.looks.wait(0)
+            view.table_reads.wait(0)
         assert (view.uniques / "c").read_bytes() == OTHER
 
 
-def test_view_of_a_daemon_in_a_namespace_of_its_own_ends_with_the_mount_there(
+def test_daemon_in_a_namespace_of_its_own_ends_at_unmount(
         session, source, strace, root_only, tmp_path):
-    """As of a unit with PrivateMounts= whose mounts are shared with ours."""
+    """A unit may have PrivateMounts= and propagate its mounts to the namespace of the host."""
     changes.build(source)
     folder, trace = tmp_path / "shared", tmp_path / "trace"
     folder.mkdir()
@@ -184,9 +182,9 @@ def test_view_of_a_daemon_in_a_namespace_of_its_own_ends_with_the_mount_there(
                           ONLY_TRACED, "-y", "-o", str(trace), "-e", "trace=openat"]
         with twinfs.mounted_in_front(source) as (process, plain):
             view = TracedView(twinfs, plain.path, trace)
-            looks = Looks(view)
+            table_reads = TableReads(view)
             with mount_in(folder / "third"):
-                looks.wait(0)
+                table_reads.wait(0)
             assert (view.uniques / "c").read_bytes() == OTHER
             subprocess.run(["umount", view.path], check=True)
             assert process.wait(TIMEOUT) == 0

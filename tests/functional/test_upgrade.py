@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""An index that an older twinfs left is built anew: that is said, the answers are right, and what
-was there is kept.
+"""An index of an older twinfs is rebuilt: this is logged, the answers are right, and the old file
+is kept.
 
 indexes/format-NUMBER.mdb.xz are the data files of such indexes. Format 1 is of the program as it
 was before the commit "catalog, ingest: directories move, content has versions, commits tell their
@@ -9,7 +9,7 @@ news", format 4 of version 0.1.0:
     twinfs scan --index index /srv/photos  # 2019/1.jpg and copy.jpg: "same", 3.jpg: "other"
     xz -9e -c index/data.mdb
 
-For format 4, link.jpg is a hard link to copy.jpg. Tables of today are missing in both.
+For format 4, link.jpg is a hard link to copy.jpg. Both lack tables of the current format.
 """
 import lzma
 from pathlib import Path
@@ -18,13 +18,13 @@ import oracle
 import pytest
 import trees
 
-# what else such an index has: the seal of a clean stop, and the next id
+# (seal after a clean stop, next id) of these indexes
 SEALS = {1: ("94208 eb7a3b2175bef78a5cd0d77aa6068b32\n", 7),
          4: ("102400 44f41f2daecc16b8e9c76d537d41b4f7\n", 8)}
 
 
 class Old:
-    """A program whose index is of an older format, stopped cleanly or not."""
+    """A program with an index of an older format, after a clean stop or not."""
 
     def __init__(self, program, number, sealed):
         path = Path(__file__).parent / f"indexes/format-{number}.mdb.xz"
@@ -40,12 +40,12 @@ class Old:
     def is_kept_as(self, name):
         return (self.program.index / name).read_bytes() == self.data
 
-    def is_said_and_kept(self, errors):
+    def is_reported_and_kept(self, errors):
         assert [line for line in errors
                 if "older twinfs" in line and str(self.program.index) in line]
         return self.is_kept_as("damaged.mdb")
 
-    def assert_built_anew(self, source):
+    def assert_rebuilt(self, source):
         listing = self.program.listing(source)
         assert self.program.groups(source) == oracle.path_groups(source)
         assert min(copy["inode"] for group in listing["groups"]
@@ -59,17 +59,17 @@ def old(request, twinfs, source):
     return Old(twinfs, *request.param)
 
 
-def test_scan_builds_an_index_of_an_older_format_anew(old, source):
+def test_scan_rebuilds_an_index_of_an_older_format(old, source):
     result = old.program.ok("scan", source)
-    assert old.is_said_and_kept(result.errors)
-    old.assert_built_anew(source)
+    assert old.is_reported_and_kept(result.errors)
+    old.assert_rebuilt(source)
 
 
 def test_view_of_an_index_of_an_older_format_is_right(old, source):
     with old.program.mounted(source) as view:
-        assert old.is_said_and_kept(view.result.errors)
+        assert old.is_reported_and_kept(view.result.errors)
         assert view.differences(source) == []
-    old.assert_built_anew(source)
+    old.assert_rebuilt(source)
 
 
 def test_list_of_an_index_of_an_older_format_is_right_at_once(old, source):
@@ -77,12 +77,12 @@ def test_list_of_an_index_of_an_older_format_is_right_at_once(old, source):
     assert old.is_kept_as("damaged.mdb")
 
 
-def test_check_tells_an_older_format_and_leaves_it_alone(old, source):
+def test_check_reports_an_older_format_and_leaves_it_alone(old, source):
     result = old.program("check", "--format=json", source)
     assert result.status == 3, result
     assert result.json["summary"]["structure"] == "of an older format"
     assert old.is_kept_as("data.mdb")
     result = old.program("check", "--repair", source)
     assert result.status == 0, result
-    assert old.is_said_and_kept(result.errors)
-    old.assert_built_anew(source)
+    assert old.is_reported_and_kept(result.errors)
+    old.assert_rebuilt(source)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""valgrind over small runs of the program as it is installed: no use of memory that is not there,
-or that nobody has written to; nothing that is never given back."""
+"""valgrind on small runs of a plain build: no invalid or uninitialized memory is used, and none is
+leaked."""
 import os
 import shutil
 
@@ -14,14 +14,14 @@ VALGRIND = ["valgrind", "--quiet", "--leak-check=full", "--errors-for-leak-kinds
 
 @pytest.fixture
 def checked(twinfs, plain_build):
-    """The program, run by valgrind; what that finds is in files."""
+    """The program, run by valgrind, whose reports go to files."""
     if not shutil.which("valgrind"):
         pytest.skip("needs valgrind")
     twinfs.wrapped = [*VALGRIND, f"--log-file={twinfs.folder}/valgrind.%p"]
     yield twinfs
     reports = [path.read_text() for path in twinfs.folder.glob("valgrind.*")]
     assert reports
-    # other lines are of system calls that it does not know
+    # other lines are about system calls that valgrind does not know
     found = [line for report in reports for line in report.splitlines() if line.startswith("==")]
     assert found == []
 

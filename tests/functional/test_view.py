@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The mounted view: its shape, its attributes, and that it agrees with the source."""
+"""The mounted view: its folders, attributes and listings, and its agreement with the source."""
 import ctypes
 import errno
 import json
@@ -24,7 +24,7 @@ def small(twinfs, source):
         yield view
 
 
-def test_view_of_every_kind_of_file_is_what_the_oracle_says(twinfs, source):
+def test_view_of_every_kind_of_file_agrees_with_the_oracle(twinfs, source):
     trees.mixed(source)
     trees.deep(source / "deep")
     with twinfs.mounted(source) as view:
@@ -38,7 +38,7 @@ def test_view_has_its_folders(small):
     assert len(os.listdir(small.dups)) == 2
 
 
-def test_names_that_are_not_there_are_not_found(small):
+def test_missing_names_are_not_found(small):
     group = next(small.dups.iterdir())
     for path in ("nothing", "dups/nothing", f"dups/{'0' * 32}", f"dups/{group.name}~2",
                  f"dups/{group.name}~1", f"dups/{group.name.upper()}x",
@@ -52,7 +52,7 @@ def test_names_that_are_not_there_are_not_found(small):
         assert raised.value.errno in (errno.ENOENT, errno.ENOTDIR), path
 
 
-def test_redundant_copy_is_not_to_be_found_in_uniques(small, source):
+def test_redundant_copy_is_not_in_uniques(small, source):
     for name in ("pictures/1.jpg", "pictures/copy of 1.jpg"):
         assert (source / name).exists()
         assert not (small.uniques / name).exists()
@@ -126,8 +126,8 @@ def test_status_has_the_figures(small, twinfs, source):
     assert small.errors() == []
 
 
-def test_status_command_says_state_and_figures(small, twinfs):
-    others = twinfs("status", index=False)  # of which some may not answer
+def test_status_command_prints_the_state(small, twinfs):
+    others = twinfs("status", index=False)  # other views may not answer
     for result in (twinfs.ok("status", small.path, index=False), others):
         assert os.fsencode(small.path) in result.out
         assert b"current" in result.out
@@ -142,7 +142,7 @@ def test_status_file_can_be_read_in_pieces_and_to_its_end(small):
     assert json.loads(b"".join(pieces)).keys() == json.loads(whole).keys()
 
 
-def test_df_shows_the_size_of_what_the_view_holds(small, source):
+def test_df_shows_the_size_of_the_files_in_the_view(small, source):
     held = sum(inode.size for inode in oracle.Source([source]).inodes.values())
     status = os.statvfs(small.path)
     total = status.f_blocks * status.f_frsize
@@ -151,7 +151,7 @@ def test_df_shows_the_size_of_what_the_view_holds(small, source):
     assert status.f_bavail == 0
 
 
-def test_reads_at_any_offset_are_those_of_the_source(twinfs, source):
+def test_reads_at_any_offset_agree_with_the_source(twinfs, source):
     data = trees.content("large", 3_000_001)
     trees.fill(source, {b"a": data, b"b": data, b"c": data[::-1]})
     rng = random.Random(5)
@@ -167,7 +167,7 @@ def test_reads_at_any_offset_are_those_of_the_source(twinfs, source):
                     assert mapped[:] == expected
 
 
-def test_several_sources_are_trees_of_their_own(twinfs, tmp_path):
+def test_several_sources_have_trees_of_their_own(twinfs, tmp_path):
     roots = []
     for number, path in enumerate((b"x/photos", b"y/photos", b"music")):
         root = trees.join(tmp_path, path)
@@ -203,7 +203,7 @@ def test_names_are_complete_when_mount_returns(twinfs, source):
         assert view.differences(source) == []
 
 
-def test_small_files_stay_in_uniques(twinfs, source):
+def test_files_below_min_size_stay_in_uniques(twinfs, source):
     trees.fill(source, {b"a": b"tiny", b"b": b"tiny", b"c": b"large" * 100,
                         b"d": b"large" * 100})
     with twinfs.mounted(source, options=("--wait", "--min-size=100")) as view:
@@ -230,7 +230,7 @@ class Dirent(ctypes.Structure):
 
 
 class Listing:
-    """opendir(3) and its kin, for what Python does not offer: telldir and seekdir."""
+    """opendir(3) and related functions, as Python has no telldir and seekdir."""
 
     def __init__(self, path):
         self.libc = ctypes.CDLL(None, use_errno=True)
@@ -273,7 +273,7 @@ def crowded(scratch):
 
 
 @pytest.mark.parametrize("where", ["dups", "uniques"])
-def test_listing_goes_on_where_seekdir_puts_it(twinfs, crowded, where):
+def test_listing_continues_at_the_position_of_seekdir(twinfs, crowded, where):
     with twinfs.mounted(crowded) as view:
         folder = max(view.dups.iterdir(), key=lambda path: len(os.listdir(path)))
         if where == "uniques":
@@ -311,14 +311,13 @@ def user_source(as_user, tmp_path, plain_user):
     yield build
 
 
-def test_view_of_a_plain_user_is_what_the_oracle_says(as_user, user_source, fuse_for_users):
+def test_view_of_a_plain_user_agrees_with_the_oracle(as_user, user_source, fuse_for_users):
     source = user_source(trees.small)
     with as_user.mounted(source) as view:
         assert view.differences(source) == []
 
 
-def test_unreadable_things_fail_as_in_the_source_and_are_named(
-        as_user, user_source, fuse_for_users):
+def test_unreadable_files_fail_as_in_the_source_and_are_named(as_user, user_source, fuse_for_users):
     source = user_source(trees.unreadable)
     with as_user.mounted(source, status=3) as view:
         assert view.differences(source) == []

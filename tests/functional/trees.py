@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Builders of source trees.  All content is deterministic.
+"""Builders of source trees. All content is deterministic.
 
-Every builder takes the (existing or new) root and returns it as bytes.  Names are
-bytes throughout.
+Each builder takes an existing or new root and returns it as bytes. All names are bytes.
 """
 import os
 import random
@@ -45,7 +44,7 @@ def join(root, *names):
 
 
 def write(path, data=b"", mode=0o644):
-    """Write a file and the folders above it."""
+    """Writes a file, and creates its parent directories."""
     path = os.fsencode(path)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
@@ -60,7 +59,7 @@ def write(path, data=b"", mode=0o644):
 
 
 def fill(root, files):
-    """Write {path: data}; paths are bytes or str relative to the root."""
+    """Writes {path: data}; paths are bytes or str relative to the root."""
     for path, data in files.items():
         write(join(root, os.fsencode(path)), data)
     return os.fsencode(root)
@@ -87,7 +86,7 @@ def small(root):
 
 
 def mixed(root):
-    """A tree of every kind of thing that needs no root."""
+    """A tree with every kind of file that plain users can create."""
     small(join(root, b"small"))
     sizes(join(root, b"sizes"))
     odd_names(join(root, b"names"))
@@ -99,8 +98,8 @@ def mixed(root):
 
 
 def sizes(root):
-    """Around every size at which something changes: two equal files, and three that
-    differ from them in the first, the middle and the last byte."""
+    """For each critical size two equal files, and three that differ in the first, the middle and
+    the last byte."""
     for size in SIZES:
         data = content(size, size)
         folder = b"%07d" % size
@@ -233,7 +232,7 @@ def metadata(root):
 
 
 def special(root):
-    """FIFOs and sockets; as root, device nodes too.  Opening one must never be tried."""
+    """FIFOs and sockets; as root also device nodes. The program must not open them."""
     root = os.fsencode(root)
     os.makedirs(root, exist_ok=True)
     for name in (b"fifo", b"fifo too"):
@@ -253,7 +252,7 @@ def special(root):
 
 
 def unreadable(root):
-    """Copies, of which some cannot be read by their own owner (unless root)."""
+    """Copies, some of which their own owner cannot read, unless it is root."""
     root = fill(root, {
         b"a": content("readable", 800), b"b": content("readable", 800),
         b"locked": content("readable", 800), b"locked alone": content("locked", 801),
@@ -282,7 +281,7 @@ def many(root, count, data, folders=100):
 
 
 def every_content(*folders):
-    """What the regular files in some folders hold, each content once."""
+    """The set of contents of the regular files in some folders."""
     found = set()
     for folder in folders:
         for where, _, names in os.walk(os.fsencode(folder)):
@@ -294,7 +293,7 @@ def every_content(*folders):
 
 
 def remove(root):
-    """Remove a tree of any depth, modes and names."""
+    """Removes a tree of any depth, modes and names."""
     if os.geteuid() != 0:
         subprocess.run(["chmod", "-R", "u+rwX", root], check=False, stderr=subprocess.DEVNULL)
     subprocess.run(["rm", "-rf", "--one-file-system", root], check=True)

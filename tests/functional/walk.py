@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Walk and read trees of any names and any depth, for the oracle and the builders.
+"""Walks and reads trees of any names and any depth, for the oracle and the builders.
 
-Nothing here is shared with the program under test.  Paths are bytes, relative to a
-root, and opened by descriptor in pieces, so that a path may be longer than PATH_MAX.
+No code is shared with the program under test. Paths are bytes, relative to a root, and opened by
+descriptor in pieces, so that a path may be longer than PATH_MAX.
 """
 import errno
 import hashlib
@@ -16,7 +16,7 @@ ZEROS = bytes(BLOCK)
 
 
 def open_beneath(root, path, flags):
-    """Open `path` (bytes, relative, any length) below the folder `root`."""
+    """Opens `path` (bytes, relative, of any length) below the folder `root`."""
     flags |= os.O_CLOEXEC | os.O_NOFOLLOW
     if len(path) <= PIECE:
         return os.open(os.path.join(root, path) if path else root, flags)
@@ -38,7 +38,7 @@ def open_beneath(root, path, flags):
 
 
 def mount_points():
-    """Absolute paths (bytes) of every mount: asked of /proc, as lstat on a dead mount hangs."""
+    """Absolute paths (bytes) of all mounts, from /proc, as lstat on a dead mount hangs."""
     found = set()
     with open("/proc/self/mountinfo", "rb") as file:
         for line in file:
@@ -51,7 +51,7 @@ def mount_points():
 
 @dataclass
 class Entry:
-    """One name: relative path (b"" is the root), lstat, link target, xattrs.
+    """A name: relative path (b"" is the root), lstat, link target, xattrs.
 
     unreadable is the errno of listing a folder, or of lstat, which is then None.
     """
@@ -82,14 +82,14 @@ def read_xattrs(path, follow):
 
 @dataclass
 class Skip:
-    """What a walk leaves out; `mounts` collects the mount points it met."""
+    """The paths that a walk leaves out; `mounts` collects the mount points that it found."""
     folders: frozenset = frozenset()  # (st_dev, st_ino)
     excluded: object = None  # function of (path, is_folder)
     mounts: set = field(default_factory=set)
 
 
 def walk(root, skip=None, xattrs=True):
-    """Yield an Entry for the root and for everything below it on its file system."""
+    """Yields an Entry for the root and for everything below it on its file system."""
     skip = skip or Skip()
     root = os.path.realpath(os.fsencode(root))
     device = os.lstat(root).st_dev
@@ -174,8 +174,8 @@ def segments(handle, limit=100000):
 
 
 def digest(root, path):
-    """SHA-256 of the content: over every block of 64 KiB that is not all zeros, each with
-    its number, so that a hole and written zeros are the same and holes cost nothing.
+    """SHA-256 over each block of 64 KiB that is not all zeros, with its number. A hole equals
+    written zeros and is not read.
 
     Returns (32 bytes, 0) or (None, errno).
     """
