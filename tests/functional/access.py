@@ -235,12 +235,12 @@ def observe(path, own=None):
     return seen
 
 
-def look_at_sources(names):
+def observe_sources(names):
     """{(root, path): observation} of the caller at the sources."""
     return {(root, path): observe(os.path.join(root, path)) for root, path in names}
 
 
-def look_at_view(mount, trees_of, names, groups):
+def observe_view(mount, trees_of, names, groups):
     """The observations of the caller in the view: each name of the sources and each copy.
 
     trees_of  {root: its folder in the view}
@@ -314,12 +314,12 @@ class Shared:
         root, path = name
         return os.path.join(self.trees[root], path).replace("/", "\u2215")
 
-    def look(self):
+    def observe(self):
         """The observations of the caller at the sources and in the view."""
         groups = {value: [self.copy_name(name) for name in names]
                   for value, names in self.classes.items()}
-        return (look_at_sources(self.probes),
-                look_at_view(self.mount, self.trees, self.probes, groups))
+        return (observe_sources(self.probes),
+                observe_view(self.mount, self.trees, self.probes, groups))
 
 
 class Judge:

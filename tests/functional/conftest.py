@@ -136,9 +136,9 @@ def need_plain_build(twinfs):
 
 def preload(twinfs, name):
     tool = Path(os.environ["TWINFS"]).resolve().parents[1] / f"tests/tools/{name}.so"
+    need_plain_build(twinfs)
     if not tool.exists():
         pytest.skip("TWINFS is not in a folder where the tests are built")
-    need_plain_build(twinfs)
     twinfs.environment["LD_PRELOAD"] = str(tool)
 
 

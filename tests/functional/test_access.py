@@ -46,9 +46,9 @@ def test_each_caller_sees_what_the_source_shows_to_that_caller(twinfs, many_righ
     with twinfs.mounted(*many_rights, options=SHARED) as view:
         shared = Shared(many_rights, view.path)
         for caller in callers:
-            assert wrong(shared, {caller: Call(caller, shared.look)}) == []
+            assert wrong(shared, {caller: Call(caller, shared.observe)}) == []
         assert view.differences(*many_rights) == []
-        calls = {caller: Call(caller, shared.look) for caller in callers[::4]}
+        calls = {caller: Call(caller, shared.observe) for caller in callers[::4]}
         assert wrong(shared, calls) == []
 
 
@@ -146,8 +146,8 @@ def test_changed_right_holds_from_the_next_call_on(twinfs, tmp_path, right, plac
         shared = Shared([source], view.path)
 
         def wrong_now(exact=False):
-            call_as(ROOT, shared.look)  # fills the caches of the kernel
-            return Judge(shared, call_as(caller, shared.look), exact).judge()
+            call_as(ROOT, shared.observe)  # fills the caches of the kernel
+            return Judge(shared, call_as(caller, shared.observe), exact).judge()
 
         assert wrong_now(exact=True) == []
         for change in (take, give, take):
@@ -201,10 +201,10 @@ def test_file_moved_out_of_reach_is_not_served_at_its_old_path(twinfs, tmp_path,
         folder.chmod(0o700)
     with twinfs.mounted(source, options=SHARED) as view:
         shared = Shared([source], view.path)
-        assert wrong(shared, {STRANGE: Call(STRANGE, shared.look)}) == []
+        assert wrong(shared, {STRANGE: Call(STRANGE, shared.observe)}) == []
         act(source, hidden)
         for _ in range(2):
-            assert access.served_beyond(shared, call_as(STRANGE, shared.look)) == []
+            assert access.served_beyond(shared, call_as(STRANGE, shared.observe)) == []
             view.sync()
 
 

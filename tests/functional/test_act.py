@@ -40,7 +40,7 @@ def freed(result):
 
 # ---- effects ------------------------------------------------------------------------------
 
-def test_remove_takes_what_a_dry_run_says_and_nothing_else(twinfs, source):
+def test_remove_removes_exactly_the_files_of_a_dry_run(twinfs, source):
     kept, *gone = copies(source)
     (source / "unique").write_bytes(b"unique")
     expected = planned(twinfs, "remove", source)
@@ -393,9 +393,9 @@ def test_copy_on_a_file_system_without_leases_is_left_alone_without_the_option(
     kept, copy = copies(source, 2)
     (tmp_path / "moved").mkdir()
     to = [tmp_path / "moved"] if words == ["move"] else []
-    before = [kept_of(path) for path in (kept, copy)]
+    before = [state_of_file(path) for path in (kept, copy)]
     refusal(twinfs(*words, *to, "--yes", source), copy, "--without-leases")
-    assert [kept_of(path) for path in (kept, copy)] == before
+    assert [state_of_file(path) for path in (kept, copy)] == before
     twinfs.ok(*words, *to, "--yes", "--without-leases", source)
     assert kept.read_bytes() == before[0][0]
     if words[0] == "link":
@@ -441,15 +441,15 @@ def test_unequal_files_that_the_index_calls_equal_are_left_alone(
         pair = copies(source, 2)
         [group] = twinfs.groups(source)
         rot(root, pair[rotten], 4500)
-        before = [kept_of(path) for path in pair]
+        before = [state_of_file(path) for path in pair]
         assert twinfs.groups(source) == {group} and before[0][0] != before[1][0]
         to = [moved] if words == ["move"] else []
-        refusal(twinfs(*words, *to, "--yes", source), pair[1], "is no longer equal to the kept file")
-        assert [kept_of(path) for path in pair] == before
+        refusal(twinfs(*words, *to, "--yes", source), pair[1], "is not equal to the kept file")
+        assert [state_of_file(path) for path in pair] == before
         assert everything(source) | everything(moved) == {os.fsencode(path) for path in pair}
 
 
-def kept_of(path):
+def state_of_file(path):
     """The state of a file that an act must not change if it leaves the file alone."""
     status = path.lstat()
     return path.read_bytes(), status.st_mode, status.st_ino, status.st_nlink, status.st_mtime_ns

@@ -26,7 +26,7 @@ SIZE = 8 << 10
 ACTING = "renameat2,linkat,symlinkat,fcntl,ioctl"
 DELAY_US = 1500
 ATTACK_WITHIN_S = 0.01  # after the act begins
-LAST_LOOK_US = 8000  # from the removal of a copy to the last check of the kept file
+LAST_CHECK_US = 8000  # from the removal of a copy to the last check of the kept file
 ACTS = {
     "remove": ["remove"],
     "move": ["move", "{moved}"],
@@ -112,7 +112,7 @@ def swap_kept(pair, outside):
     if not pair.other_name() and (pair.copy.is_symlink() or not pair.copy.exists()):
         return
     os.rename(new, pair.kept)
-    pair.shared = time.monotonic() - begun > LAST_LOOK_US / 2e6
+    pair.shared = time.monotonic() - begun > LAST_CHECK_US / 2e6
     pair.written = content("written", pair.number)
 
 
@@ -208,7 +208,7 @@ def race(session, root, act, attack):
     program.ok("scan", source)
     traced = program.under_strace(
         "-e", f"trace={ACTING},unlinkat", "-e", f"inject={ACTING}:delay_enter={DELAY_US}",
-        "-e", f"inject=unlinkat:delay_enter={DELAY_US}:delay_exit={LAST_LOOK_US}")
+        "-e", f"inject=unlinkat:delay_enter={DELAY_US}:delay_exit={LAST_CHECK_US}")
     ended = threading.Event()
     chance = 0.3 if act == "dedupe" else 0.02  # it raises no event
     attacker = threading.Thread(target=attack_all, args=(pairs, attack, outside, chance, ended))

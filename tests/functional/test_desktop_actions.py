@@ -33,7 +33,7 @@ STAND_IN = """#!/bin/sh
 		esac
 	done
 	printf '\\n--\\n'
-}} >>{said}
+}} >>{record}
 exit {status}
 """
 ODD = [b"plain.jpg", b"two  spaces", b"-rf", b"--only=x", b"'single'", b'"double"', b"new\nline",
@@ -47,10 +47,10 @@ class Desk:
 
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
-        self.bin, self.told = folder / "bin", folder / "told"
+        self.bin, self.record = folder / "bin", folder / "answer"
         self.bin.mkdir()
-        self.told.touch(0o666)
-        self.told.chmod(0o666)
+        self.record.touch(0o666)
+        self.record.chmod(0o666)
         for name in TOOLS:
             (self.bin / name).symlink_to(shutil.which(name))
         (self.bin / "twinfs").symlink_to(program.session.binary)
@@ -61,18 +61,18 @@ class Desk:
 
     def stand_in(self, name, status=0):
         path = self.bin / name
-        path.write_text(STAND_IN.format(name=name, said=self.told, status=status))
+        path.write_text(STAND_IN.format(name=name, record=self.record, status=status))
         path.chmod(0o755)
 
     def act(self, *words, **options):
         """Runs the action; returns the programs that it called, with their arguments."""
-        self.told.write_bytes(b"")
+        self.record.write_bytes(b"")
         run = subprocess.run([*self.program.as_user(), self.action, *words], check=False,
                              env=self.environment, stdin=subprocess.DEVNULL, timeout=TIMEOUT,
                              capture_output=True, **options)
         assert not list(self.folder.glob("tmp.*"))
         assert run.returncode in (0, 1), run
-        return [call.split(b"\0") for call in self.told.read_bytes().split(b"\n--\n")[:-1]]
+        return [call.split(b"\0") for call in self.record.read_bytes().split(b"\n--\n")[:-1]]
 
 
 @pytest.fixture
@@ -201,12 +201,12 @@ ALL = [b"a/one", b"a/two\n\xff", b"b/one", b"b/two", b"c/alone", b"c/one"]
 
 def test_selected_copies_in_a_source_go_to_the_trash(desk, three):
     with desk.program.mounted(three):
-        asked, told = desk.act("trash", three / "a/one", trees.join(three, b"a/two\n\xff"),
+        asked, answer = desk.act("trash", three / "a/one", trees.join(three, b"a/two\n\xff"),
                                three / "c/alone")
         assert b"2 files" in asked[-1]
         assert [line.split()[-1] for line in asked[-1].split(b"\n") if b"  copy  " in line] == [
             os.fsencode(three / "a/one"), b"$'%s/a/two\\n\\377'" % os.fsencode(three)]
-        assert b"2 copies" in told[-1]
+        assert b"2 copies" in answer[-1]
         assert names(three) == [name for name in ALL if not name.startswith(b"a/")]
     assert [os.fsencode(name) for name in trashed(desk)] == [b"one", b"two\n\xff"]
 
@@ -239,8 +239,8 @@ def test_selection_outside_of_the_view_is_ignored(desk, three, tmp_path):
     (tmp_path / "alone").touch()
     with desk.program.mounted(three) as view:
         outside = [tmp_path / "alone", tmp_path, three / "c/one", three.parent]
-        asked, told = desk.act("trash", view.redundant / "b/two", *outside)
-        assert b" 1 file to" in asked[-1] and b"1 copy" in told[-1]
+        asked, answer = desk.act("trash", view.redundant / "b/two", *outside)
+        assert b" 1 files" in asked[-1] and b"1 copy" in answer[-1]
         assert asked[-1].count(b"This is not in ") == len(outside)
         assert names(three) == [name for name in ALL if name != b"b/two"]
         [call] = desk.act("trash", view.uniques / "a/one", *outside)
@@ -262,8 +262,8 @@ def test_nothing_is_trashed_if_the_selection_changed_since_the_preview(desk, thr
         zenity.seek(0)
         zenity.write(script.replace("exit", f"cat '{three}/c/alone' >'{three}/c/copy'\nexit"))
     with desk.program.mounted(three) as view:
-        asked, told = desk.act("trash", view.redundant)
-        assert b"3 files" in asked[-1] and b"changed meanwhile" in b" ".join(told)
+        asked, answer = desk.act("trash", view.redundant)
+        assert b"3 files" in asked[-1] and b"changed meanwhile" in b" ".join(answer)
         assert names(three) == sorted([*ALL, b"c/copy"])
 
 
@@ -323,8 +323,8 @@ def test_other_dialog_programs_work(desk, three, dialog):
         desk.stand_in(dialog)
         assert len(desk.act("trash", three / "a/one")) == 2
         assert names(three) == [name for name in ALL if name != b"a/one"]
-        [told] = desk.act("show-copies", three / "c/alone")
-        assert told[0] == dialog.encode() and b"no copies" in b" ".join(told)
+        [answer] = desk.act("show-copies", three / "c/alone")
+        assert answer[0] == dialog.encode() and b"no copies" in b" ".join(answer)
 
 
 def test_terminal_is_used_without_a_dialog_program(desk, three):

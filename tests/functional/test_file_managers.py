@@ -40,9 +40,9 @@ MimeType=image/jpeg;
 INSTALL = Path(__file__).resolve().parents[2] / "scripts/install-desktop"
 ASKED = """#!/bin/sh
 for word; do
-	case $word in --filename=*) cat "${{word#--filename=}}" >{told}.new ;; esac
+	case $word in --filename=*) cat "${{word#--filename=}}" >{seen}.new ;; esac
 done
-mv {told}.new {told}
+mv {seen}.new {seen}
 exit 1
 """
 
@@ -174,8 +174,8 @@ def has_properties(window, claims):
 
 def test_copy_is_opened_with_the_program_for_its_type(twinfs, screen, photos, tmp_path):
     need("pcmanfm")  # others do not let screen readers click on a row
-    viewer, told = tmp_path / "viewer", tmp_path / "told"
-    viewer.write_text(f'#!/bin/sh\ncat "$1" >{told}.new && mv {told}.new {told}\n')
+    viewer, seen = tmp_path / "viewer", tmp_path / "seen"
+    viewer.write_text(f'#!/bin/sh\ncat "$1" >{seen}.new && mv {seen}.new {seen}\n')
     viewer.chmod(0o755)
     trees.fill(screen.home, {
         b".config/mimeapps.list": b"[Default Applications]\nimage/jpeg=viewer.desktop\n",
@@ -184,18 +184,18 @@ def test_copy_is_opened_with_the_program_for_its_type(twinfs, screen, photos, tm
         group = (view.by_size / min(os.listdir(view.by_size))).resolve()
         with screen.opened(MANAGERS["pcmanfm"], group) as window:
             window.wait_for(["Photos\u2215IMG_11.jpg"])
-            assert until(lambda: window.shown("Photos\u2215IMG_11.jpg") and told.exists(), OPENING)
-        assert told.read_bytes() == (photos / "Photos/IMG_11.jpg").read_bytes()
+            assert until(lambda: window.shown("Photos\u2215IMG_11.jpg") and seen.exists(), OPENING)
+        assert seen.read_bytes() == (photos / "Photos/IMG_11.jpg").read_bytes()
 
 
 def test_thunar_offers_the_actions_and_runs_them(twinfs, screen, photos, tmp_path):
     need("thunar")
     subprocess.run([sys.executable, INSTALL, "--for=Thunar"], check=True,
                    env=screen.environment, capture_output=True)
-    programs, told = tmp_path / "bin", tmp_path / "told"
+    programs, seen = tmp_path / "bin", tmp_path / "seen"
     programs.mkdir()
     (programs / "twinfs").symlink_to(twinfs.session.binary)
-    (programs / "zenity").write_text(ASKED.format(told=told))  # the user declines
+    (programs / "zenity").write_text(ASKED.format(seen=seen))  # the user declines
     (programs / "zenity").chmod(0o755)
     screen.environment["PATH"] = f"{programs}:{screen.environment['PATH']}"
     before = state(photos)
@@ -207,6 +207,6 @@ def test_thunar_offers_the_actions_and_runs_them(twinfs, screen, photos, tmp_pat
             assert {"Show copies", "Show in source folder", "Move redundant copies to trash"
                     } <= set(shown), shown
             window.shown("Move redundant copies to trash")
-            assert until(told.exists)
-        assert "Photos/IMG_11.jpg" in told.read_text()
+            assert until(seen.exists)
+        assert "Photos/IMG_11.jpg" in seen.read_text()
         assert state(photos) == before

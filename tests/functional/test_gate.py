@@ -213,7 +213,7 @@ def test_new_copy_is_compared_with_a_copy_that_can_be_read(twinfs, source, busy)
     os.close(handle)
 
 
-def test_file_whose_writer_is_gone_is_grouped(twinfs, source):
+def test_file_is_grouped_after_its_writer_closed_it(twinfs, source):
     trees.fill(source, {b"a": DATA, b"held": DATA})
     handle = os.open(source / "held", os.O_RDWR)
     assert twinfs("list", "--format=json", source).json["groups"] == []

@@ -55,7 +55,7 @@ def answer(twinfs, source):
 # permissions
 
 @pytest.mark.parametrize("umask", [0, 0o077, 0o777])
-def test_index_is_private_whatever_the_umask(twinfs, tree, umask):
+def test_index_is_private_with_each_umask(twinfs, tree, umask):
     old = os.umask(umask)
     try:
         twinfs.ok("scan", tree)

@@ -83,7 +83,7 @@ def regex_of(glob):
     b"photos", b"/photos", b"b/photos", b"*/photos", b"*.jpg", b"a/*.txt", b"0?-*", b"/a", b"*",
     b"hotos", b"a/photos", b"photos/old/00-2.txt",
 ])
-def test_path_selects_what_exclude_would_leave_out(twinfs, many, glob):
+def test_path_selects_the_files_that_exclude_leaves_out(twinfs, many, glob):
     below = len(trees.join(many, b""))
     pattern = regex_of(glob)
 
@@ -104,7 +104,7 @@ def test_path_selects_what_exclude_would_leave_out(twinfs, many, glob):
     assert left == {group for group in remaining if len(group) > 1}
 
 
-def test_several_paths_select_what_any_of_them_does(twinfs, many):
+def test_several_paths_select_their_union(twinfs, many):
     one, other = (as_set(groups_of(twinfs, many, glob)) for glob in ("--path=00-*", "--path=01-*"))
     assert one and other
     assert as_set(groups_of(twinfs, many, "--path=00-*", "--path=01-*")) == one | other

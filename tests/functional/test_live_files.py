@@ -29,11 +29,11 @@ def folder_of(view, path):
 
 # sync
 
-def test_each_of_50_readers_of_sync_sees_what_it_wrote(view, source):
+def test_each_of_50_readers_of_sync_sees_its_own_writes(view, source):
     folder = folder_of(view, source / "a")
     start = threading.Barrier(READERS)
 
-    def write_and_look(number):
+    def write_and_check(number):
         start.wait(TIMEOUT)
         for again in range(3):
             trees.write(source / f"new {number} {again}", DATA)
@@ -42,7 +42,7 @@ def test_each_of_50_readers_of_sync_sees_what_it_wrote(view, source):
             assert not (view.uniques / f"new {number} {again}").exists()
         return generation
     with ThreadPoolExecutor(READERS) as pool:
-        assert min(pool.map(write_and_look, range(READERS))) > 0
+        assert min(pool.map(write_and_check, range(READERS))) > 0
     assert view.differences(source, first_scan=False) == []
 
 

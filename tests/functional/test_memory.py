@@ -148,7 +148,7 @@ def names_of(manifest):
     return found
 
 
-def test_manifest_is_whole_or_there_is_an_error(places, tree):
+def test_manifest_is_complete_or_there_is_an_error(places, tree):
     places.twinfs.ok("scan", tree)
     whole = names_of(places.twinfs.ok("manifest", tree))
 
@@ -160,7 +160,7 @@ def test_manifest_is_whole_or_there_is_an_error(places, tree):
     places.each(lambda program: program("manifest", tree), judge)
 
 
-def test_page_is_whole_or_there_is_an_error(places, tree):
+def test_page_is_complete_or_there_is_an_error(places, tree):
     whole = Page(places.twinfs.ok("report", "--html=-", tree).out)
 
     def judge(result, twinfs):

@@ -63,20 +63,20 @@ CHANGES = "create,delete,attrib,modify,move"
 
 
 class Watcher:
-    """inotifywait; `heard` has the events so far, as (folder, events, name)."""
+    """inotifywait; `events` has the events so far, as (folder, events, name)."""
 
     def __init__(self, view, source, *folders, known=True):
         program, before = view.program, view.status()["refreshed"]
         command = ["inotifywait", "-m", "-e", CHANGES, "--format", "%w|%e|%f", *folders]
         self.process = subprocess.Popen([*program.as_user(), *command], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, env=program.environment)
-        self.heard = []
+        self.events = []
         for line in self.process.stderr:
             if b"established" in line:
                 break
         else:
             raise AssertionError("no watches")
-        self.thread = threading.Thread(target=self.listen)
+        self.thread = threading.Thread(target=self.read_events)
         self.thread.start()
         if not known:
             return
@@ -87,18 +87,18 @@ class Watcher:
         poke.rmdir()
         view.sync()
 
-    def listen(self):
+    def read_events(self):
         for line in self.process.stdout:
-            self.heard.append(tuple(line.decode("utf-8", "surrogateescape").rstrip("\n")
+            self.events.append(tuple(line.decode("utf-8", "surrogateescape").rstrip("\n")
                                     .split("|", 2)))
 
-    def hears(self, folder, event, name=""):
-        return until(lambda: (f"{folder}/", event, name) in self.heard)
+    def gets(self, folder, event, name=""):
+        return until(lambda: (f"{folder}/", event, name) in self.events)
 
-    def hears_removal(self, folder, name):
+    def gets_removal(self, folder, name):
         """Whether a removal was reported. Whether it was a folder need not be known."""
-        return until(lambda: any(heard[::2] == (f"{folder}/", name) and "DELETE" in heard[1]
-                                 for heard in self.heard))
+        return until(lambda: any(event[::2] == (f"{folder}/", name) and "DELETE" in event[1]
+                                 for event in self.events))
 
     def __enter__(self):
         return self
@@ -145,15 +145,15 @@ def test_created_and_removed_names_are_reported(viewer):
     with viewer.mounted(viewer.source) as view:
         with Watcher(view, viewer.source, view.uniques, view.dups) as watcher:
             (viewer.source / "new").write_text("other\n")
-            assert watcher.hears(view.uniques, "CREATE", "new")
+            assert watcher.gets(view.uniques, "CREATE", "new")
             (viewer.source / "also new").write_text("other\n")
-            assert watcher.hears(view.dups, "CREATE,ISDIR", view_hash(view, viewer, "new"))
+            assert watcher.gets(view.dups, "CREATE,ISDIR", view_hash(view, viewer, "new"))
             (viewer.source / "new").unlink()
-            assert watcher.hears(view.uniques, "DELETE", "new")
+            assert watcher.gets(view.uniques, "DELETE", "new")
             (viewer.source / "subfolder").mkdir()
-            assert watcher.hears(view.uniques, "CREATE,ISDIR", "subfolder")
+            assert watcher.gets(view.uniques, "CREATE,ISDIR", "subfolder")
             (viewer.source / "subfolder").rmdir()
-            assert watcher.hears(view.uniques, "DELETE,ISDIR", "subfolder")
+            assert watcher.gets(view.uniques, "DELETE,ISDIR", "subfolder")
 
 
 def view_hash(view, viewer, name):
@@ -166,15 +166,15 @@ def test_changed_attributes_are_reported(viewer):
     """Such a file is reported as new if the daemon does not know whether its name is."""
     with viewer.mounted(viewer.source) as view:
         with Watcher(view, viewer.source, view.uniques) as watcher:
-            def heard():
-                return [event for _, event, name in watcher.heard if name == "alone"]
+            def events():
+                return [event for _, event, name in watcher.events if name == "alone"]
 
             (viewer.source / "alone").chmod(0o640)
-            assert until(heard)
-            first = len(heard())
+            assert until(events)
+            first = len(events())
             (viewer.source / "alone").write_text("more than there was\n")
-            assert until(lambda: len(heard()) > first)
-            assert set(heard()) <= {"ATTRIB", "CREATE"}
+            assert until(lambda: len(events()) > first)
+            assert set(events()) <= {"ATTRIB", "CREATE"}
 
 
 def test_moved_ranks_are_reported(viewer):
@@ -187,7 +187,7 @@ def test_moved_ranks_are_reported(viewer):
             now = sorted(as_viewer(viewer, "ls", view.by_size).splitlines())
             assert len(now) == len(first) + 1
             for name in set(now) - set(first):
-                assert watcher.hears(view.by_size, "CREATE", name)
+                assert watcher.gets(view.by_size, "CREATE", name)
 
 
 def test_removal_of_a_group_is_reported_for_its_folder(viewer):
@@ -195,8 +195,8 @@ def test_removal_of_a_group_is_reported_for_its_folder(viewer):
         group = view.dups / view_hash(view, viewer, "file")
         with Watcher(view, viewer.source, group) as watcher:
             (viewer.source / "file").unlink()
-            assert watcher.hears(group, "DELETE", "file")
-            assert watcher.hears(group, "DELETE", "folder∕copy")
+            assert watcher.gets(group, "DELETE", "file")
+            assert watcher.gets(group, "DELETE", "folder∕copy")
             view.sync()
             assert not as_viewer(viewer, "ls", view.dups)
         # the group reappears complete
@@ -211,8 +211,8 @@ def test_copies_below_a_renamed_folder_are_reported_with_new_names(viewer):
         group = view.dups / view_hash(view, viewer, "file")
         with Watcher(view, viewer.source, group) as watcher:
             (viewer.source / "folder").rename(viewer.source / "renamed")
-            assert watcher.hears(group, "CREATE", "renamed∕copy")
-            assert watcher.hears(group, "DELETE", "folder∕copy")
+            assert watcher.gets(group, "CREATE", "renamed∕copy")
+            assert watcher.gets(group, "DELETE", "folder∕copy")
 
 
 def test_nothing_can_be_changed(viewer):
@@ -278,7 +278,7 @@ class Manager:
 
     def shows(self):
         shown = set(self.first)
-        for _, events, name in list(self.watcher.heard):
+        for _, events, name in list(self.watcher.events):
             if events.startswith("CREATE"):
                 shown.add(name)
             elif events.startswith("DELETE"):
@@ -393,7 +393,7 @@ def test_daemon_that_sends_events_ends_at_sigterm(viewer):
         view.sync()
         for number in range(300):
             (viewer.source / f"folder/{number}").write_text("x")
-        assert until(lambda: manager.watcher.heard)
+        assert until(lambda: manager.watcher.events)
         os.kill(view.pid, signal.SIGTERM)
         assert until(lambda: not is_mounted(view.path))
 
@@ -410,7 +410,7 @@ def test_stopped_mounter_does_not_delay_the_view(twinfs, source, root_only):
                 assert (view.redundant / "new").exists()
                 (source / "last").write_text("other\n")
                 view.sync()
-            assert watcher.hears(view.uniques, "CREATE", "last")
+            assert watcher.gets(view.uniques, "CREATE", "last")
 
 
 def test_daemon_ends_while_its_mounter_is_stopped(twinfs, source):
@@ -479,14 +479,14 @@ def test_folder_that_reappears_is_not_removed(viewer, strace):
         assert "own" in before
         with (contextlib.ExitStack() as stack,
               Watcher(view, viewer.source, view.uniques) as watcher):
-            assert watcher.hears_removal(view.uniques, ".poke")
+            assert watcher.gets_removal(view.uniques, ".poke")
             with held_at_a_removal(children(view.pid)[0]) as begins:
                 folder.rename(viewer.source / ".away")
                 assert begins()
                 (viewer.source / ".away").rename(folder)
                 view.sync()
                 shell = stack.enter_context(shell_in(viewer, view.uniques / "folder"))
-            assert watcher.hears(view.uniques, "DELETE,ISDIR", "folder")
+            assert watcher.gets(view.uniques, "DELETE,ISDIR", "folder")
             assert set(shell.communicate(b"\n")[0].decode().splitlines()) == before
             assert listed(viewer, view.uniques / "folder") == before
             assert view.differences_now(viewer.source) == []
@@ -496,7 +496,7 @@ def test_daemon_that_ends_before_an_answer_of_its_mounter_unmounts(viewer, strac
     with viewer.mounted(viewer.source) as view:
         with (contextlib.ExitStack() as held,
               Watcher(view, viewer.source, view.uniques) as watcher):
-            assert watcher.hears_removal(view.uniques, ".poke")
+            assert watcher.gets_removal(view.uniques, ".poke")
             mounter = children(view.pid)[0]
             with held_at_a_removal(mounter) as begins:
                 (viewer.source / "alone").unlink()

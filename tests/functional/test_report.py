@@ -227,7 +227,7 @@ def test_groups_beyond_those_shown_are_counted(twinfs, source):
     assert {group.more for group in page.groups()} == {3}
 
 
-def test_min_size_leaves_out_what_list_leaves_out(twinfs, mixed):
+def test_min_size_omits_the_same_groups_as_list(twinfs, mixed):
     for options in ([], ["--min-size=4000"]):
         page = page_of(twinfs, *options, *mixed)
         summary = twinfs.ok("list", "--summary", "--format=json", *options, *mixed).json["summary"]

@@ -77,7 +77,7 @@ def test_root_without_setuid_capability_cannot_share(twinfs, source, mount, root
     assert "allow_other" in result.errors[0]
 
 
-def test_status_says_that_a_view_is_shared(twinfs, source, shared):
+def test_status_shows_whether_a_view_is_shared(twinfs, source, shared):
     trees.small(source)
     with shared() as view:
         assert view.status()["shared"] is True
@@ -108,7 +108,7 @@ def test_root_sees_everything_of_a_shared_view(source, shared):
     ["unshare", "--user", "--map-root-user"],
     [],
 ], ids=["no capabilities", "user namespace", "all capabilities"])
-def test_root_reads_in_a_shared_view_what_the_kernel_lets_it_read(source, shared, weak):
+def test_root_reads_in_a_shared_view_what_the_kernel_permits(source, shared, weak):
     for name, owner, mode in (("hidden", SOMEBODY.uid, 0o600), ("own", 0, 0o600),
                               ("open", SOMEBODY.uid, 0o644)):
         trees.write(source / name, name.encode())

@@ -128,7 +128,7 @@ class Manager:
         self.socket.bind(name.replace("@", "\0"))
         self.socket.settimeout(60)
         twinfs.environment["NOTIFY_SOCKET"] = name
-        self.heard = []
+        self.messages = []
 
     def __enter__(self):
         return self
@@ -137,17 +137,17 @@ class Manager:
         self.socket.close()
 
     def wait_for(self, wanted):
-        """Receives until a message matches; it is the last one in `heard`."""
-        while not (self.heard and re.fullmatch(wanted, self.heard[-1])):
-            self.heard.append(self.socket.recv(4096).decode())
-        return self.heard[-1]
+        """Receives until a message matches; it is the last one in `messages`."""
+        while not (self.messages and re.fullmatch(wanted, self.messages[-1])):
+            self.messages.append(self.socket.recv(4096).decode())
+        return self.messages[-1]
 
     def rest(self):
         self.socket.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             while True:
-                self.heard.append(self.socket.recv(4096).decode())
-        return self.heard
+                self.messages.append(self.socket.recv(4096).decode())
+        return self.messages
 
 
 @pytest.fixture(params=["in a folder", "abstract"])
@@ -162,7 +162,7 @@ def test_service_manager_gets_notifications_from_start_to_end(twinfs, source, mo
     with twinfs.started("mount", "-f", source, mount) as process:
         manager.wait_for("READY=1")
         assert (mount / "uniques").is_dir()
-        assert manager.heard[0] == "STATUS=opening the index"
+        assert manager.messages[0] == "STATUS=opening the index"
         assert manager.wait_for("STATUS=current: .*") == \
             "STATUS=current: 2 groups, 140 KiB reclaimable"
         trees.write(source / "another", trees.content("alone", 70000))
@@ -170,8 +170,8 @@ def test_service_manager_gets_notifications_from_start_to_end(twinfs, source, mo
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     assert manager.rest()[-2:] == ["STOPPING=1\nSTATUS=unmounting", "STATUS=unmounted"]
-    assert manager.heard.count("READY=1") == 1
-    assert all("\n" not in line for line in manager.heard if not line.startswith("STOPPING"))
+    assert manager.messages.count("READY=1") == 1
+    assert all("\n" not in line for line in manager.messages if not line.startswith("STOPPING"))
 
 
 def test_service_manager_gets_the_cause_of_a_failure(twinfs, source, mount, tmp_path):
@@ -180,7 +180,7 @@ def test_service_manager_gets_the_cause_of_a_failure(twinfs, source, mount, tmp_
     with twinfs.mounted(source, at=mount), Manager(twinfs, f"{tmp_path}/notify") as manager:
         assert twinfs("mount", "-f", source, tmp_path / "second").status == 1
         assert manager.rest()[-1] == "ERRNO=16\nSTATUS=failed: Device or resource busy"
-        assert "READY=1" not in manager.heard
+        assert "READY=1" not in manager.messages
 
 
 def test_view_in_the_background_sends_no_notification(twinfs, source, mount, tmp_path):
