@@ -238,4 +238,4 @@ def test_moved_source_gives_errors_and_no_wrong_bytes(twinfs, small, tmp_path):
             assert raised.value.errno == errno.EIO
         assert view.status()["groups"] == 2
         os.rename(tmp_path / "elsewhere", small)
-        assert view.differences(small) == []
+        assert view.differences_now(small) == []
