@@ -2,7 +2,7 @@
 #ifndef CAPTURE_H
 #define CAPTURE_H
 
-/* What the code under test writes to stdout or stderr. For a test's only thread. */
+/* Captures what the code under test writes to stdout or stderr. The test must have one thread. */
 
 #include <assert.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 struct capture {
-	int fd; /* what is captured */
+	int fd; /* the captured descriptor */
 	int original;
 	int file;
 	char text[65536];
@@ -27,7 +27,7 @@ static inline void capture_begin(struct capture *capture, int fd)
 	assert(fd == capture->fd);
 }
 
-/* Ends it. The text holds until the next capture_begin() of this capture. */
+/* Ends the capture. The text is valid until the next capture_begin() of this capture. */
 static inline const char *capture_end(struct capture *capture)
 {
 	ssize_t length;

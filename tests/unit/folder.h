@@ -2,7 +2,7 @@
 #ifndef TESTS_FOLDER_H
 #define TESTS_FOLDER_H
 
-/* A folder of its own for a test, open as state->fd. */
+/* A temporary folder for a test, open as state->fd. */
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #ifndef TESTS_CATALOG_AUDIT_H
 #define TESTS_CATALOG_AUDIT_H
 
-/* Reads every table of an index and checks that they agree with each other and with the totals:
- * everything is found from everywhere that it should be found from, and nowhere else. */
+/* Reads all tables of an index and checks that they agree with each other and with the totals.
+ * Each record is referenced by exactly the records that must reference it. */
 
 #include "catalog/fixture.h"
 #include "catalog/paths.h"
@@ -19,7 +19,7 @@ struct audit {
 	uint64_t regular, redundant_links, visible, holders, places;
 };
 
-/* Is there a record? */
+/* Whether the record exists. */
 static inline bool audit_has(struct audit *a, enum table table, struct key key)
 {
 	struct span fields;
@@ -50,7 +50,7 @@ static inline bool audit_is_redundant(struct audit *a, uint64_t file)
 	       group.kept != file;
 }
 
-/* Counts the redundant names in a directory, and the subdirectories that are said to have some. */
+/* Counts the redundant names in a directory and its subdirectories that have a count. */
 static inline void audit_redundant(struct audit *a, uint64_t dir)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
@@ -95,7 +95,7 @@ static inline void audit_entry(struct audit *a, struct span key, struct span fie
 	first = name_cookie(a->reader->name_seed, entry.name);
 	assert_in_range(entry.cookie - first, 0, ENTRY_COOKIE_SLOTS - 1);
 	assert_int_equal(catalog_find_entry(a->reader, entry.dir, entry.name, &found), 0);
-	assert_int_equal(found.cookie, entry.cookie); /* no name is there twice */
+	assert_int_equal(found.cookie, entry.cookie); /* no name exists twice */
 	assert_int_equal(catalog_get_dir(a->reader, entry.dir, &dir), 0);
 	if (entry.kind == ENTRY_DIR) {
 		assert_int_equal(catalog_get_dir(a->reader, entry.child, &dir), 0);
@@ -200,7 +200,7 @@ static inline void audit_content(struct audit *a, struct span key, struct span f
 	assert_int_equal(group.size, file.attributes.size);
 }
 
-/* Does an orphan wait to come back to it? */
+/* Whether an orphan has a content of this group. */
 static inline bool audit_is_awaited(struct audit *a, uint64_t group)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
@@ -287,7 +287,7 @@ static inline void audit_record(struct audit *a, enum table table, struct span k
 		audits[table](a, key, fields);
 }
 
-/* With a cursor of its own: the checks move those of the reader. */
+/* Uses a cursor of its own, as the checks move those of the reader. */
 static inline void audit_table(struct audit *a, enum table table)
 {
 	struct span key, fields;
@@ -318,7 +318,7 @@ static inline void audit_index(struct catalog *catalog)
 		audit_table(&a, (enum table)table);
 	assert_int_equal(catalog_get_totals(a.reader, &totals), 0);
 	catalog_read_end(a.reader);
-	/* with what was found from the other side, these leave no record that nothing leads to */
+	/* with the checks from the other side, these counts leave no unreferenced record */
 	assert_int_equal(a.counts[TABLE_BYSIZE], a.regular);
 	assert_int_equal(a.counts[TABLE_LINK], a.redundant_links);
 	assert_int_equal(a.counts[TABLE_PLACE], a.places);

@@ -2,8 +2,8 @@
 #ifndef TESTS_CATALOG_FIXTURE_H
 #define TESTS_CATALOG_FIXTURE_H
 
-/* An index in a temporary folder with two sources that exist in it alone, and short words to fill
- * it. Ends the test when something that it rests on fails. */
+/* An index in a temporary folder, with two sources that exist in the index only, and helpers to
+ * fill it. A failed helper ends the test. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -33,14 +33,14 @@ struct fixture {
 	uint64_t map_bytes;
 	uint64_t roots[2];
 	uint32_t scan;
-	/* gathered until fixture_commit */
+	/* collected until fixture_commit */
 	struct name_change changes[FIXTURE_CHANGES_MAX];
 	size_t count;
 	uint64_t touched[FIXTURE_CHANGES_MAX];
 	size_t touched_count;
 };
 
-/* In memory where there is such a place: a commit then waits for no disk. */
+/* Uses a tmpfs if there is one, so that a commit does not wait for a disk. */
 static inline void fixture_make_folder(char folder[64])
 {
 	folder_make(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -51,7 +51,7 @@ static inline struct name name_of(const char *text)
 	return (struct name){text, (uint32_t)strlen(text)};
 }
 
-/* A regular file of so many bytes with the times that go with version. */
+/* A regular file of this size. Its times depend on version. */
 static inline struct attributes file_of(uint64_t inode, uint64_t size, int version)
 {
 	return (struct attributes){
@@ -156,7 +156,7 @@ static inline void fixture_next_scan(struct fixture *f)
 	(void)begin_scan(f, 1);
 }
 
-/* Fills an empty index that was opened. */
+/* Adds the sources to an empty open index. */
 static inline void fixture_fill(struct fixture *f)
 {
 	f->roots[0] = catalog_new_id(f->catalog);
@@ -198,7 +198,7 @@ static inline struct catalog_reader *fixture_read(const struct fixture *f)
 	return reader;
 }
 
-/* The id that a name stands for; 0 where the name is not there. */
+/* The id of a name; 0 if the name does not exist. */
 static inline uint64_t id_of_name(const struct fixture *f, uint64_t dir, struct name name)
 {
 	struct catalog_reader *reader = fixture_read(f);
@@ -225,7 +225,7 @@ static inline struct file_record file_at(const struct fixture *f, uint64_t id)
 	return file;
 }
 
-/* All zero where nothing is known of its content. */
+/* All zero if the content is unknown. */
 static inline struct content_record content_of(const struct fixture *f, uint64_t id)
 {
 	struct catalog_reader *reader = fixture_read(f);
@@ -237,7 +237,7 @@ static inline struct content_record content_of(const struct fixture *f, uint64_t
 	return content;
 }
 
-/* All zero where it is gone. */
+/* All zero if the group does not exist. */
 static inline struct group_record group_at(const struct fixture *f, uint64_t id)
 {
 	struct catalog_reader *reader = fixture_read(f);
@@ -259,7 +259,7 @@ static inline struct catalog_totals totals_of(const struct fixture *f)
 	return totals;
 }
 
-/* The index passes the check of twinfs itself. */
+/* Asserts that check_catalog finds no fault. */
 static inline void assert_consistent(const struct fixture *f)
 {
 	struct catalog_reader *reader = fixture_read(f);
@@ -309,7 +309,7 @@ static inline void add_unknown(struct fixture *f, uint64_t dir, const char *name
 	change->error = error;
 }
 
-/* What move_dir finds in the new place. */
+/* The attributes of a directory after move_dir. */
 static inline struct attributes moved_dir(uint64_t id)
 {
 	return dir_of(4000 + id);
@@ -384,7 +384,7 @@ static inline int fixture_cancel_body(struct catalog_writer *w, void *context)
 	return r < 0 ? r : -ECANCELED;
 }
 
-/* Applies what was gathered in a transaction that fails. All of it stays gathered. */
+/* Applies the collected changes in a transaction that fails. They stay collected. */
 static inline void fixture_cancel(struct fixture *f)
 {
 	assert_int_equal(catalog_write(f->catalog, fixture_cancel_body, f), -ECANCELED);
@@ -471,7 +471,7 @@ struct fixture_contents {
 	const uint64_t *files;
 	size_t count;
 	uint64_t prefix;
-	uint64_t group; /* 0: of no group, or a new one of this hash */
+	uint64_t group; /* 0: no group, or a new one of this hash */
 	bool add_group;
 	struct hash128 hash;
 	int outcome; /* of the last file */

@@ -2,9 +2,9 @@
 #ifndef TESTS_CATALOG_MODEL_H
 #define TESTS_CATALOG_MODEL_H
 
-/* What an index should hold, kept in arrays with no tables and no indirections: the rules that
- * catalog/ states, told a second time as plainly as possible. Things are called by their places in
- * the arrays; what is not used is free. */
+/* The expected contents of an index in plain arrays: the rules of catalog/, implemented a second
+ * time as simply as possible. Things are identified by their positions in the arrays; unused
+ * positions are free. */
 
 #include "catalog/fixture.h"
 #include "catalog/paths.h"
@@ -29,16 +29,16 @@ struct model_dir {
 
 struct model_inode {
 	bool used; /* known to the index, perhaps as an orphan */
-	bool owner; /* its number stands for it, not for a later one */
-	uint64_t id; /* 0: not asked for yet */
+	bool owner; /* its inode number means this file, not a later one */
+	uint64_t id; /* 0: not looked up yet */
 	struct attributes attributes;
 	uint32_t first_seen;
 	int names;
-	bool touched; /* since the index was looked at */
-	uint32_t touches; /* as the index had it */
+	bool touched; /* since the last check of the index */
+	uint32_t touches; /* the count in the index at the last check */
 	uint64_t prefix;
-	int group; /* which it is a member of while it has names */
-	uint64_t lost; /* model.comparisons when its last name went */
+	int group; /* its group; it is a member while it has names */
+	uint64_t lost; /* model.comparisons when its last name was removed */
 	int error;
 };
 
@@ -118,7 +118,7 @@ static inline void model_forget(struct model *m, int inode)
 
 /* ---- names --------------------------------------------------------------------------- */
 
-/* A directory was examined. */
+/* Notes the result of the examination of a directory. */
 static inline void model_examine(struct model *m, int dir, const struct name_change *change)
 {
 	m->dirs[dir].inode = change->attributes.inode;
@@ -142,8 +142,8 @@ static inline void model_update(struct model *m, int inode, const struct attribu
 	i->attributes = *attributes;
 }
 
-/* An orphan has a name again. Where something was compared meanwhile, it was not compared with it,
- * unless another file stood for its group. */
+/* An orphan gets a name again. Files that were compared meanwhile were not compared with it,
+ * unless its group has another member. */
 static inline void model_come_back(struct model *m, int inode, const struct attributes *attributes)
 {
 	struct model_inode *i = &m->inodes[inode];
@@ -193,7 +193,7 @@ static inline void model_remove(struct model *m, int name)
 	}
 }
 
-/* Does the directory lie in above, or is it that? */
+/* Whether the directory is in above or equal to it. */
 static inline bool model_lies_in(const struct model *m, int dir, int above)
 {
 	while (dir != above && m->dirs[dir].parent != MODEL_NONE)
@@ -201,7 +201,7 @@ static inline bool model_lies_in(const struct model *m, int dir, int above)
 	return dir == above;
 }
 
-/* The directory that a name means is at another name now, where nothing is. */
+/* Moves the directory of a name to another name, which is free. */
 static inline void model_move(struct model *m, int name, int dir, const char *text)
 {
 	int child = m->names[name].child;
@@ -225,7 +225,7 @@ static inline void model_path(const struct model *m, const struct model_name *na
 	}
 }
 
-/* "source first-seen path", the least of all names: copies with lesser ones are kept. */
+/* The least "source first-seen path" of all names. The copy with the least one is kept. */
 static inline void model_claim(const struct model *m, int inode, char *least)
 {
 	char path[512], claim[MODEL_CLAIM_BYTES];
@@ -265,7 +265,8 @@ static inline void model_drop_group(struct model *m, int group)
 {
 	m->groups[group].used = false;
 	for (int i = 0; i < MODEL_INODES; i++) {
-		/* an orphan finds out when it comes back: until then nobody sees it */
+		/* the index notices this when the orphan gets a name; until then it is not
+		 * visible */
 		if (m->inodes[i].used && m->inodes[i].group == group) {
 			m->inodes[i].group = MODEL_NONE;
 			m->inodes[i].prefix = 0;
@@ -303,7 +304,7 @@ static inline void model_check_inode(struct model *m, int inode, struct catalog_
 	assert_true(attributes_equal(&file.attributes, &i->attributes));
 	assert_int_equal(file.names, i->names);
 	assert_int_equal(file.first_seen, i->first_seen);
-	/* names that were seen with several signatures at once count as one change */
+	/* names with several signatures in one batch count as one change */
 	assert_int_equal(file.touches > i->touches, i->touched);
 	i->touches = file.touches;
 	i->touched = false;

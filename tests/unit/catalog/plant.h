@@ -2,8 +2,8 @@
 #ifndef TESTS_CATALOG_PLANT_H
 #define TESTS_CATALOG_PLANT_H
 
-/* A small index with something of everything, and what would be wrong with it: each wrong is
- * planted with checksums that are right, looked for, and taken back. */
+/* A small index with records of all kinds. Each test plants a fault with valid checksums, checks
+ * that it is found, and reverts it. */
 
 #include "catalog/fixture.h"
 #include "catalog/meta.h"
@@ -17,12 +17,12 @@
 struct sample {
 	struct fixture *f;
 	uint64_t root, dir, bad_dir;
-	/* files: two names; the rest of its group; below the size of all others; of no group;
-	 * a symlink; with an error; without names; in groups of their own */
+	/* files: with two names; another member of its group; smaller than all others; in no
+	 * group; a symlink; with an error; without names; in groups of their own */
 	uint64_t linked, copy, alone, single, symlink, broken, gone, last, awaited;
 	/* groups: of linked and two copies; of last; of none but awaited */
 	uint64_t group, small_group, empty_group;
-	uint64_t unused; /* an id */
+	uint64_t unused; /* an unused id */
 };
 
 static inline void sample_add_names(struct sample *s)
@@ -229,7 +229,7 @@ static inline int plant_entry(struct catalog_writer *w, struct entry_record entr
 	return store_put(&w->store, TABLE_ENTRY, &key, encode_entry(&entry));
 }
 
-/* A name that is not in the directory yet. */
+/* A new name of the directory. */
 static inline struct entry_record new_entry(struct catalog_writer *w, uint64_t dir,
 					    const char *name)
 {

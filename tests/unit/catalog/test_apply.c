@@ -28,9 +28,9 @@ struct colliding {
 	char bytes[32];
 };
 
-/* Names whose hash with the index's secret does not depend on bytes 8 to 15: XXH3 multiplies
- * them with the eight bytes before after it has added the seed and a constant to these. Who does
- * not know the secret cannot make such names. */
+/* Names whose hash with the index's secret does not depend on bytes 8 to 15. XXH3 multiplies
+ * these with the sum of the eight bytes before, the seed and a constant; here the sum is 0. Such
+ * names cannot be made without the secret. */
 static struct name colliding_name(const struct fixture *f, unsigned int number,
 				  struct colliding *name)
 {
@@ -63,7 +63,7 @@ static void assert_colliding_are_found(const struct fixture *f, unsigned int fir
 	audit_index(f->catalog);
 }
 
-static void test_names_of_equal_hash_are_told_apart(void **state)
+static void test_names_of_equal_hash_are_distinguished(void **state)
 {
 	struct fixture *f = *state;
 	struct colliding names[ENTRY_COOKIE_SLOTS];
@@ -86,7 +86,7 @@ static void test_names_of_equal_hash_are_told_apart(void **state)
 	assert_colliding_are_found(f, 8, ENTRY_COOKIE_SLOTS);
 }
 
-static void test_more_names_of_equal_hash_than_there_is_room_for_change_nothing(void **state)
+static void test_too_many_names_of_equal_hash_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct colliding names[ENTRY_COOKIE_SLOTS + 1];
@@ -127,6 +127,31 @@ static void test_inode_number_used_again_is_another_file(void **state)
 	add_file(f, f->roots[0], "link", born_later(file_of(10, 100, 0)));
 	fixture_commit(f);
 	assert_int_equal(id_at(f, f->roots[0], "link"), new);
+	audit_index(f->catalog);
+}
+
+/* The walk lists a file that is then removed. A new file gets its number and is listed, too,
+ * before the first one is in the index. */
+static void test_inode_number_used_again_within_one_batch_is_another_file(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t old, new;
+
+	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
+	add_file(f, f->roots[0], "b", born_later(file_of(10, 100, 0)));
+	add_file(f, f->roots[1], "a", file_of(10, 100, 0));
+	add_file(f, f->roots[1], "b", born_later(file_of(10, 100, 0)));
+	fixture_commit(f);
+	old = id_at(f, f->roots[0], "a");
+	new = id_at(f, f->roots[0], "b");
+	assert_int_not_equal(old, new);
+	assert_int_equal(id_at(f, f->roots[1], "a"), old);
+	assert_int_equal(id_at(f, f->roots[1], "b"), new);
+	audit_index(f->catalog);
+	remove_name(f, f->roots[0], "a");
+	remove_name(f, f->roots[1], "a");
+	fixture_commit(f);
+	assert_false(purge_orphans(f, 10));
 	audit_index(f->catalog);
 }
 
@@ -189,7 +214,7 @@ static void update_dir(struct fixture *f, uint64_t dir, uint32_t flags, int erro
 	fixture_commit(f);
 }
 
-static void test_update_of_what_is_gone_changes_nothing(void **state)
+static void test_update_of_a_removed_record_changes_nothing(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t dir = add_dir(f, f->roots[0], "dir"), file;
@@ -211,7 +236,7 @@ static void test_update_of_what_is_gone_changes_nothing(void **state)
 
 /* ---- transactions -------------------------------------------------------------------- */
 
-static void test_failed_batch_leaves_everything_as_it_was(void **state)
+static void test_failed_batch_changes_nothing(void **state)
 {
 	struct fixture *f = *state;
 	struct catalog_totals before;
@@ -231,7 +256,7 @@ static void test_failed_batch_leaves_everything_as_it_was(void **state)
 	audit_index(f->catalog);
 }
 
-static void test_empty_batch_is_no_new_generation(void **state)
+static void test_empty_batch_makes_no_generation(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t generation = totals_of(f).generation;
@@ -246,14 +271,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_odd_names_are_kept_byte_by_byte),
-		CASE(test_names_of_equal_hash_are_told_apart),
-		CASE(test_more_names_of_equal_hash_than_there_is_room_for_change_nothing),
+		CASE(test_names_of_equal_hash_are_distinguished),
+		CASE(test_too_many_names_of_equal_hash_are_refused),
 		CASE(test_inode_number_used_again_is_another_file),
+		CASE(test_inode_number_used_again_within_one_batch_is_another_file),
 		CASE(test_removed_name_can_be_added_in_the_same_batch),
 		CASE(test_tree_deeper_than_any_stack_is_removed),
-		CASE(test_update_of_what_is_gone_changes_nothing),
-		CASE(test_failed_batch_leaves_everything_as_it_was),
-		CASE(test_empty_batch_is_no_new_generation),
+		CASE(test_update_of_a_removed_record_changes_nothing),
+		CASE(test_failed_batch_changes_nothing),
+		CASE(test_empty_batch_makes_no_generation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

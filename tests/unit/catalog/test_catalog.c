@@ -45,8 +45,7 @@ static mode_t mode_of(const char *path)
 	return st.st_mode & 07777;
 }
 
-/* The process that holds the index is killed: what follows runs in a child that leaves without
- * closing it. */
+/* Runs body in a child that exits without closing the index, as if it was killed. */
 static void in_killed_process(struct fixture *f, void (*body)(struct fixture *))
 {
 	pid_t child = fork();
@@ -83,7 +82,7 @@ static void test_index_is_private_whatever_the_umask(void **state)
 		assert_int_equal(mode_of(path_in(&f, files[i])), 0600);
 }
 
-static void test_what_was_committed_is_there_after_a_restart(void **state)
+static void test_commits_survive_a_restart(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t id;
@@ -100,7 +99,7 @@ static void commit_one(struct fixture *f)
 	add_and_commit(f, "killed", 11);
 }
 
-static void test_what_was_committed_is_there_after_a_kill(void **state)
+static void test_commits_survive_a_kill(void **state)
 {
 	struct fixture *f = *state;
 
@@ -113,7 +112,7 @@ static void test_what_was_committed_is_there_after_a_kill(void **state)
 	audit_index(f->catalog);
 }
 
-static void test_folder_is_told_by_device_and_inode(void **state)
+static void test_folder_is_identified_by_device_and_inode(void **state)
 {
 	struct fixture *f = *state;
 	struct stat st;
@@ -128,7 +127,7 @@ static void test_folder_is_told_by_device_and_inode(void **state)
 
 /* ---- one writer ---------------------------------------------------------------------- */
 
-static void test_second_writer_is_refused_and_told_who_is_first(void **state)
+static void test_second_writer_is_refused_and_gets_the_owner(void **state)
 {
 	struct fixture *f = *state;
 	struct catalog_options options = {.folder = f->folder};
@@ -143,7 +142,7 @@ static void test_second_writer_is_refused_and_told_who_is_first(void **state)
 	assert_int_equal(pid, getpid());
 	assert_string_equal(mount_point, "/mnt/x y\n");
 	free(mount_point);
-	add_and_commit(f, "a", 10); /* the first one is not disturbed */
+	add_and_commit(f, "a", 10); /* the first one continues */
 	fixture_reopen(f);
 	assert_true(id_at(f, f->roots[0], "a") != 0);
 }
@@ -168,7 +167,7 @@ static void test_closed_index_has_no_owner(void **state)
 
 /* ---- reading only -------------------------------------------------------------------- */
 
-/* Says that it is there, waits until the other has written, and looks. */
+/* Signals that it is ready, waits until the other process has written, and reads. */
 static void read_beside(struct fixture *f, int ready, int written)
 {
 	const struct catalog_options options = {.folder = f->folder, .read_only = true};
@@ -183,7 +182,7 @@ static void read_beside(struct fixture *f, int ready, int written)
 	_exit(0);
 }
 
-static void test_another_process_sees_what_one_writes(void **state)
+static void test_reading_process_sees_new_commits(void **state)
 {
 	struct fixture *f = *state;
 	int ready[2], written[2], status;
@@ -208,7 +207,7 @@ static void test_another_process_sees_what_one_writes(void **state)
 	close(written[1]);
 }
 
-static void test_reading_only_changes_no_file(void **state)
+static void test_read_only_open_changes_no_file(void **state)
 {
 	struct fixture *f = *state;
 	const struct catalog_options options = {.folder = f->folder, .read_only = true};
@@ -229,7 +228,7 @@ static void test_reading_only_changes_no_file(void **state)
 	f->catalog = NULL;
 }
 
-static void test_reading_only_makes_no_index(void **state)
+static void test_read_only_open_makes_no_index(void **state)
 {
 	struct fixture *f = *state;
 	struct catalog_options options = {.folder = "/tmp/twinfs-test-no-such-folder",
@@ -245,7 +244,7 @@ static void test_reading_only_makes_no_index(void **state)
 	assert_int_equal(rmdir(options.folder), 0);
 }
 
-static void test_folder_that_is_none_is_refused(void **state)
+static void test_path_that_is_no_folder_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct catalog_options options = {.folder = path_in(f, TWINFS_INDEX_DATA)};
@@ -261,7 +260,7 @@ static void test_folder_that_is_none_is_refused(void **state)
 
 /* ---- formats ------------------------------------------------------------------------- */
 
-/* Writes another format number into a closed index. */
+/* Writes another format into a closed index. */
 static void set_format(const struct fixture *f, const char *text)
 {
 	MDB_val key = {6, (void *)(uintptr_t) "format"};
@@ -299,7 +298,7 @@ static void assert_refused_as_newer(struct fixture *f)
 	free(after);
 }
 
-static void test_newer_format_is_refused_and_left_alone(void **state)
+static void test_newer_format_is_refused_and_unchanged(void **state)
 {
 	struct fixture *f = *state;
 
@@ -328,7 +327,7 @@ static void assert_built_anew(struct fixture *f)
 	assert_int_equal(unlink(path_in(f, TWINFS_INDEX_DAMAGED)), 0);
 }
 
-/* Closed cleanly: the seal that it had is made anew for what the test wrote into it. */
+/* Seals the index again, so that the writes of the test look like a clean close. */
 static void seal(const struct fixture *f)
 {
 	int folder = open(f->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -338,7 +337,7 @@ static void seal(const struct fixture *f)
 	assert_int_equal(close(folder), 0);
 }
 
-static void test_older_format_is_set_aside_and_built_anew(void **state)
+static void test_older_format_is_set_aside_and_rebuilt(void **state)
 {
 	struct fixture *f = *state;
 
@@ -383,7 +382,7 @@ static void test_no_id_is_given_twice(void **state)
 		fixture_reopen(f);
 		id = catalog_new_id(f->catalog);
 		assert_true(id > last);
-		assert_true(id < last + 100); /* a clean stop wastes none */
+		assert_true(id < last + 100); /* a clean stop wastes no ids */
 		last = id;
 	}
 	catalog_close(f->catalog);
@@ -392,7 +391,7 @@ static void test_no_id_is_given_twice(void **state)
 	assert_true(catalog_new_id(f->catalog) > last + 1000);
 }
 
-static void test_ids_go_on_when_the_index_is_built_anew(void **state)
+static void test_ids_continue_after_a_rebuild(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t last = catalog_new_id(f->catalog);
@@ -409,7 +408,7 @@ static void test_ids_go_on_when_the_index_is_built_anew(void **state)
 	assert_true(catalog_new_id(f->catalog) > last);
 }
 
-static void test_ids_whose_file_is_lost_or_nonsense_are_not_given_again(void **state)
+static void test_ids_are_not_given_again_if_their_file_is_lost_or_invalid(void **state)
 {
 	static const char *const texts[] =
 		{"", "0\n", "-1\n", "12", "x\n", "1 2\n", "99999999999999999999999\n"};
@@ -434,7 +433,7 @@ static void take_no_id(struct fixture *f)
 		_exit(2);
 }
 
-static void test_ids_end_and_do_not_begin_again(void **state)
+static void test_ids_are_not_reused_after_the_last(void **state)
 {
 	struct fixture *f = *state;
 
@@ -458,22 +457,22 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_index_is_private_whatever_the_umask),
-		CASE(test_what_was_committed_is_there_after_a_restart),
-		CASE(test_what_was_committed_is_there_after_a_kill),
-		CASE(test_folder_is_told_by_device_and_inode),
-		CASE(test_second_writer_is_refused_and_told_who_is_first),
+		CASE(test_commits_survive_a_restart),
+		CASE(test_commits_survive_a_kill),
+		CASE(test_folder_is_identified_by_device_and_inode),
+		CASE(test_second_writer_is_refused_and_gets_the_owner),
 		CASE(test_closed_index_has_no_owner),
-		CASE(test_another_process_sees_what_one_writes),
-		CASE(test_reading_only_changes_no_file),
-		CASE(test_reading_only_makes_no_index),
-		CASE(test_folder_that_is_none_is_refused),
-		CASE(test_newer_format_is_refused_and_left_alone),
-		CASE(test_older_format_is_set_aside_and_built_anew),
+		CASE(test_reading_process_sees_new_commits),
+		CASE(test_read_only_open_changes_no_file),
+		CASE(test_read_only_open_makes_no_index),
+		CASE(test_path_that_is_no_folder_is_refused),
+		CASE(test_newer_format_is_refused_and_unchanged),
+		CASE(test_older_format_is_set_aside_and_rebuilt),
 		CASE(test_index_of_another_program_is_set_aside),
 		CASE(test_no_id_is_given_twice),
-		CASE(test_ids_go_on_when_the_index_is_built_anew),
-		CASE(test_ids_whose_file_is_lost_or_nonsense_are_not_given_again),
-		CASE(test_ids_end_and_do_not_begin_again),
+		CASE(test_ids_continue_after_a_rebuild),
+		CASE(test_ids_are_not_given_again_if_their_file_is_lost_or_invalid),
+		CASE(test_ids_are_not_reused_after_the_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ static struct pending pending_of(const struct fixture *f)
 
 /* ---- scans and the smallest size ----------------------------------------------------- */
 
-static void test_scans_are_numbered_also_after_a_restart(void **state)
+static void test_numbers_of_scans_continue_after_a_restart(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t before = begin_scan(f, 1);
@@ -85,8 +85,8 @@ static void test_larger_minimum_dissolves_groups_of_smaller_files(void **state)
 	audit_index(f->catalog);
 }
 
-/* Names are moved while the scan is stopped: the files wait as orphans for the next one. */
-static void test_group_that_waited_for_its_files_obeys_a_larger_minimum(void **state)
+/* Names are moved while the scan is stopped: the files are orphans until the next scan. */
+static void test_group_of_orphans_obeys_a_larger_minimum(void **state)
 {
 	struct fixture *f = *state;
 	struct attributes attributes[2];
@@ -110,7 +110,7 @@ static void test_group_that_waited_for_its_files_obeys_a_larger_minimum(void **s
 	audit_index(f->catalog);
 }
 
-static void test_pending_are_the_unread_whose_size_is_not_theirs_alone(void **state)
+static void test_unread_files_of_a_shared_size_are_pending(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[2];
@@ -244,11 +244,11 @@ static void test_source_path_of_any_length_comes_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_scans_are_numbered_also_after_a_restart),
+		CASE(test_numbers_of_scans_continue_after_a_restart),
 		CASE(test_numbers_between_scans_count_as_scans),
 		CASE(test_larger_minimum_dissolves_groups_of_smaller_files),
-		CASE(test_group_that_waited_for_its_files_obeys_a_larger_minimum),
-		CASE(test_pending_are_the_unread_whose_size_is_not_theirs_alone),
+		CASE(test_group_of_orphans_obeys_a_larger_minimum),
+		CASE(test_unread_files_of_a_shared_size_are_pending),
 		CASE(test_content_read_from_another_state_of_the_file_is_refused),
 		CASE(test_errors_are_counted_once_and_listed),
 		CASE(test_source_path_of_any_length_comes_back),

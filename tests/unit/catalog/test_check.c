@@ -13,7 +13,7 @@
 
 /* ---- empty ones ---------------------------------------------------------------------- */
 
-static void test_index_that_holds_nothing_is_consistent(void **state)
+static void test_empty_index_is_consistent(void **state)
 {
 	struct catalog_reader *reader = NULL;
 	struct store store;
@@ -29,8 +29,8 @@ static void test_index_that_holds_nothing_is_consistent(void **state)
 	folder_remove(folder);
 }
 
-/* LMDB keeps with each table in which order its keys are. */
-static void test_table_of_another_order_is_found(void **state)
+/* LMDB stores the key order of each table. */
+static void test_table_of_another_order_is_detected(void **state)
 {
 	struct catalog_reader *reader = NULL;
 	struct store store;
@@ -148,7 +148,7 @@ static enum verdict check_folder(const char *folder, struct hash128 *hash)
 	return r == 0 ? VERDICT_CONSISTENT : VERDICT_DAMAGED;
 }
 
-/* In a process of its own, which damage may end. */
+/* Checks in a child process, which damage can crash. */
 static enum verdict check_in_child(const char *folder, struct hash128 *hash)
 {
 	int ends[2], status, null;
@@ -170,7 +170,7 @@ static enum verdict check_in_child(const char *folder, struct hash128 *hash)
 		_exit(status);
 	}
 	close(ends[1]);
-	got = read(ends[0], hash, sizeof(*hash)); /* nothing where it died */
+	got = read(ends[0], hash, sizeof(*hash)); /* nothing if it crashed */
 	close(ends[0]);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	if (got != sizeof(*hash) || !WIFEXITED(status))
@@ -178,7 +178,7 @@ static enum verdict check_in_child(const char *folder, struct hash128 *hash)
 	return (enum verdict)WEXITSTATUS(status);
 }
 
-/* Names, links, a group and orphans; one more of each for every round. */
+/* Adds names, links, a group and orphans. */
 static void add_round(struct fixture *f, int round)
 {
 	static char names[60][24];
@@ -202,9 +202,9 @@ static void add_round(struct fixture *f, int round)
 	(void)purge_orphans(f, 12);
 }
 
-/* Each page in turn is what it was some commits before. What is not found then must be a page
- * that nothing reads; or one of the two that LMDB begins with, and all is as at a commit. */
-static void test_write_that_never_reached_the_disk_is_found(void **state)
+/* Reverts each page in turn to its state some commits before. A page whose reversal is not
+ * detected must be unused, so that the records are unchanged. */
+static void test_lost_write_is_detected_or_harmless(void **state)
 {
 	struct fixture *f = *state;
 	struct file_bytes old, new;
@@ -241,10 +241,10 @@ static void test_write_that_never_reached_the_disk_is_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_index_that_holds_nothing_is_consistent),
+		cmocka_unit_test(test_empty_index_is_consistent),
 		cmocka_unit_test(test_index_without_sources_is_consistent),
-		cmocka_unit_test(test_table_of_another_order_is_found),
-		CASE(test_write_that_never_reached_the_disk_is_found),
+		cmocka_unit_test(test_table_of_another_order_is_detected),
+		CASE(test_lost_write_is_detected_or_harmless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

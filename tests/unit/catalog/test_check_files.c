@@ -124,7 +124,7 @@ static int record_with_a_wrong_checksum(struct catalog_writer *w, const struct s
 	return mdb_put(w->store.reader.txn, w->store.reader.store->tables[TABLE_ORPHAN], &k, &v, 0);
 }
 
-static void test_what_is_wrong_with_files_is_found(void **state)
+static void test_faults_in_files_are_detected(void **state)
 {
 	static const struct plant plants[] = {
 		{"without record", file_without_record},
@@ -228,7 +228,7 @@ static int content_in_no_group(struct catalog_writer *w, const struct sample *s)
 	return plant_content(w, s->single, 77, s->unused);
 }
 
-static void test_what_is_wrong_with_content_is_found(void **state)
+static void test_faults_in_contents_are_detected(void **state)
 {
 	static const struct plant plants[] = {
 		{"a size is lost", size_lost},
@@ -258,7 +258,7 @@ static int group_lost(struct catalog_writer *w, const struct sample *s)
 	return plant_loss(w, TABLE_GROUP, key_number(s->small_group));
 }
 
-/* Nothing but the hash tells that it was there. */
+/* Only the hash table still refers to it. */
 static int empty_group_lost(struct catalog_writer *w, const struct sample *s)
 {
 	return plant_loss(w, TABLE_GROUP, key_number(s->empty_group));
@@ -376,7 +376,7 @@ static int rank_of_a_group_of_one(struct catalog_writer *w, const struct sample 
 	return plant_nothing(w, TABLE_RANK, key_rank(0, s->small_group));
 }
 
-static void test_what_is_wrong_with_groups_is_found(void **state)
+static void test_faults_in_groups_are_detected(void **state)
 {
 	static const struct plant plants[] = {
 		{"lost", group_lost},
@@ -427,7 +427,7 @@ TOTAL_MEMBER_PLANT(redundant_bytes, redundant_bytes.low)
 TOTAL_MEMBER_PLANT(redundant_bytes_above, redundant_bytes.high)
 TOTAL_PLANT(errors)
 
-static void test_wrong_totals_are_found(void **state)
+static void test_wrong_totals_are_detected(void **state)
 {
 	static const struct plant plants[] = {
 		{"scans", wrong_scans},
@@ -450,10 +450,10 @@ static void test_wrong_totals_are_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLANT_CASE(test_what_is_wrong_with_files_is_found),
-		PLANT_CASE(test_what_is_wrong_with_content_is_found),
-		PLANT_CASE(test_what_is_wrong_with_groups_is_found),
-		PLANT_CASE(test_wrong_totals_are_found),
+		PLANT_CASE(test_faults_in_files_are_detected),
+		PLANT_CASE(test_faults_in_contents_are_detected),
+		PLANT_CASE(test_faults_in_groups_are_detected),
+		PLANT_CASE(test_wrong_totals_are_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static int dir_with_two_names(struct catalog_writer *w, const struct sample *s)
 	return plant_entry(w, entry);
 }
 
-/* Two directories, each in the other, agree with each other and with the totals. */
+/* Two directories that contain each other agree with each other and with the totals. */
 static int dirs_in_a_circle(struct catalog_writer *w, const struct sample *s)
 {
 	uint64_t ids[] = {s->unused, s->unused + 1};
@@ -98,7 +98,7 @@ static int dir_that_cannot_be_decoded(struct catalog_writer *w, const struct sam
 	return plant_nothing(w, TABLE_DIR, key_number(s->dir));
 }
 
-static void test_what_is_wrong_with_directories_is_found(void **state)
+static void test_faults_in_directories_are_detected(void **state)
 {
 	static const struct plant plants[] = {
 		{"without record", dir_without_record},
@@ -272,7 +272,7 @@ static int orphan_with_an_id_of_a_name(struct catalog_writer *w, const struct sa
 	return plant_file(w, file);
 }
 
-static void test_what_is_wrong_with_names_is_found(void **state)
+static void test_faults_in_names_are_detected(void **state)
 {
 	static const struct plant plants[] = {
 		{"in no directory", name_in_no_dir},
@@ -310,7 +310,7 @@ static int last_count_lost(struct catalog_writer *w, const struct sample *s)
 	return plant_loss(w, TABLE_REDUNDANT, key_number(s->f->roots[1]));
 }
 
-/* That of the directory above agrees with it. */
+/* The count of the parent directory agrees with it. */
 static int count_lost_with_those_above(struct catalog_writer *w, const struct sample *s)
 {
 	assert_int_equal(count_lost(w, s), 0);
@@ -342,7 +342,7 @@ static int count_that_cannot_be_decoded(struct catalog_writer *w, const struct s
 	return plant_nothing(w, TABLE_REDUNDANT, key_number(s->dir));
 }
 
-static void test_what_is_wrong_with_counts_of_redundant_names_is_found(void **state)
+static void test_faults_in_counts_of_redundant_names_are_detected(void **state)
 {
 	static const struct plant plants[] = {
 		{"lost", count_lost},
@@ -418,7 +418,7 @@ static int filesystem_without_those_before(struct catalog_writer *w, const struc
 	return plant_number(w, TABLE_META, meta_key_numbered("filesystem", 2, ""), 7);
 }
 
-static void test_what_is_wrong_with_meta_is_found(void **state)
+static void test_faults_in_meta_are_detected(void **state)
 {
 	static const struct plant plants[] = {
 		{"no name seed", seed_lost},
@@ -439,10 +439,10 @@ static void test_what_is_wrong_with_meta_is_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLANT_CASE(test_what_is_wrong_with_directories_is_found),
-		PLANT_CASE(test_what_is_wrong_with_names_is_found),
-		PLANT_CASE(test_what_is_wrong_with_counts_of_redundant_names_is_found),
-		PLANT_CASE(test_what_is_wrong_with_meta_is_found),
+		PLANT_CASE(test_faults_in_directories_are_detected),
+		PLANT_CASE(test_faults_in_names_are_detected),
+		PLANT_CASE(test_faults_in_counts_of_redundant_names_are_detected),
+		PLANT_CASE(test_faults_in_meta_are_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,82 +1,82 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What an observer is told of a commit. */
+/* The commit delta that an observer gets. */
 
 #include "catalog/audit.h"
 #include "catalog/commit_delta.h"
 
 static const struct hash128 hash = {1, 2};
 
-/* The news of the last commit as text, a word each: kind and what it is about. */
-struct heard {
+/* The delta of the last commit as text: a word for each change, with its kind and object. */
+struct observed {
 	char text[4096];
 	unsigned int calls;
 	uint64_t generation;
 };
 
-static struct heard heard;
+static struct observed observed;
 
-PRINTF_LIKE(1, 2) static void say(const char *format, ...)
+PRINTF_LIKE(1, 2) static void append(const char *format, ...)
 {
-	size_t length = strlen(heard.text);
+	size_t length = strlen(observed.text);
 	va_list arguments;
 
 	va_start(arguments, format);
-	(void)vsnprintf(heard.text + length, sizeof(heard.text) - length, format, arguments);
+	(void)vsnprintf(observed.text + length, sizeof(observed.text) - length, format, arguments);
 	va_end(arguments);
 }
 
-static void say_files(const struct commit_delta *delta)
+static void append_files(const struct commit_delta *delta)
 {
 	for (size_t i = 0; i < delta->file_count; i++) {
 		uint32_t what = delta->files[i].what;
 
-		say("file:%d:%s%s%s%s%s ", (int)delta->files[i].file,
-		    what & DELTA_FILE_ATTRIBUTES ? "a" : "", what & DELTA_FILE_UNREAD ? "u" : "",
-		    what & DELTA_FILE_GONE ? "g" : "", what & DELTA_FILE_BACK ? "b" : "",
-		    what & DELTA_FILE_NAMES ? "n" : "");
+		append("file:%d:%s%s%s%s%s ", (int)delta->files[i].file,
+		       what & DELTA_FILE_ATTRIBUTES ? "a" : "", what & DELTA_FILE_UNREAD ? "u" : "",
+		       what & DELTA_FILE_GONE ? "g" : "", what & DELTA_FILE_BACK ? "b" : "",
+		       what & DELTA_FILE_NAMES ? "n" : "");
 	}
 }
 
-static void hear(const struct commit_delta *delta, void *context)
+static void observe(const struct commit_delta *delta, void *context)
 {
 	struct fixture *f = context;
 
-	heard.text[0] = '\0';
-	heard.calls++;
-	assert_true(delta->generation > heard.generation);
-	heard.generation = delta->generation;
-	assert_int_equal(totals_of(f).generation, delta->generation); /* it can be read */
+	observed.text[0] = '\0';
+	observed.calls++;
+	assert_true(delta->generation > observed.generation);
+	observed.generation = delta->generation;
+	assert_int_equal(totals_of(f).generation, delta->generation); /* the commit is readable */
 	for (size_t i = 0; i < delta->name_count; i++)
-		say("name:%d/%.*s ", (int)delta->names[i].dir, (int)delta->names[i].length,
-		    delta->text + delta->names[i].offset);
+		append("name:%d/%.*s ", (int)delta->names[i].dir, (int)delta->names[i].length,
+		       delta->text + delta->names[i].offset);
 	for (size_t i = 0; i < delta->dir_count; i++)
-		say("dir:%d%s%s ", (int)delta->dirs[i].dir, delta->dirs[i].gone ? ":gone" : "",
-		    delta->dirs[i].moved ? ":moved" : "");
-	say_files(delta);
+		append("dir:%d%s%s ", (int)delta->dirs[i].dir, delta->dirs[i].gone ? ":gone" : "",
+		       delta->dirs[i].moved ? ":moved" : "");
+	append_files(delta);
 	for (size_t i = 0; i < delta->group_count; i++)
-		say("group:%d:%d-%d ", (int)delta->groups[i].now.id,
-		    (int)delta->groups[i].before.inodes, (int)delta->groups[i].now.inodes);
+		append("group:%d:%d-%d ", (int)delta->groups[i].now.id,
+		       (int)delta->groups[i].before.inodes, (int)delta->groups[i].now.inodes);
 	for (size_t i = 0; i < delta->redundancy_count; i++)
-		say("%s:%d ", delta->redundancy[i].redundant ? "redundant" : "unique",
-		    (int)delta->redundancy[i].file);
+		append("%s:%d ", delta->redundancy[i].redundant ? "redundant" : "unique",
+		       (int)delta->redundancy[i].file);
 	for (size_t i = 0; i < delta->holder_count; i++)
-		say("holder:%d ", (int)delta->holders[i]);
+		append("holder:%d ", (int)delta->holders[i]);
 	for (size_t i = 0; i < delta->error_count; i++)
-		say("error:%d:%d:%d ", (int)delta->errors[i].kind, (int)delta->errors[i].id,
-		    delta->errors[i].error);
+		append("error:%d:%d:%d ", (int)delta->errors[i].kind, (int)delta->errors[i].id,
+		       delta->errors[i].error);
 }
 
 PRINTF_LIKE(1, 2) static void expect(const char *format, ...)
 {
-	char expected[sizeof(heard.text)];
+	char expected[sizeof(observed.text)];
 	va_list arguments;
 
 	va_start(arguments, format);
 	(void)vsnprintf(expected, sizeof(expected), format, arguments);
 	va_end(arguments);
-	assert_string_equal(heard.text, expected);
-	heard.text[0] = '\0';
+	assert_string_equal(observed.text, expected);
+	observed.text[0] = '\0';
 }
 
 static int setup(void **state)
@@ -85,14 +85,14 @@ static int setup(void **state)
 
 	fixture_setup(state);
 	f = *state;
-	heard = (struct heard){0};
-	catalog_observe(f->catalog, hear, f);
+	observed = (struct observed){0};
+	catalog_observe(f->catalog, observe, f);
 	return 0;
 }
 
 /* ---- names, directories and files ---------------------------------------------------- */
 
-static void test_names_that_come_and_go_are_told(void **state)
+static void test_delta_has_added_and_removed_names(void **state)
 {
 	struct fixture *f = *state;
 	int root = (int)f->roots[0];
@@ -111,7 +111,7 @@ static void test_names_that_come_and_go_are_told(void **state)
 	expect("name:%d/link ", root);
 }
 
-static void test_file_that_was_renamed_is_not_gone(void **state)
+static void test_delta_of_a_rename_has_no_removed_file(void **state)
 {
 	struct fixture *f = *state;
 	int root = (int)f->roots[0];
@@ -136,7 +136,7 @@ static void test_file_that_was_renamed_is_not_gone(void **state)
 	expect("name:%d/c name:%d/d file:%d:u ", root, root, (int)file);
 }
 
-static void test_removed_tree_is_told_by_its_directories(void **state)
+static void test_delta_of_a_removed_tree_has_its_directories(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t top = new_dir(f, f->roots[0], "top"), below = new_dir(f, top, "below");
@@ -147,7 +147,7 @@ static void test_removed_tree_is_told_by_its_directories(void **state)
 	       (int)below, (int)file);
 }
 
-static void test_changed_and_moved_directories_are_told(void **state)
+static void test_delta_has_changed_and_moved_directories(void **state)
 {
 	struct fixture *f = *state;
 	int root = (int)f->roots[0];
@@ -164,7 +164,7 @@ static void test_changed_and_moved_directories_are_told(void **state)
 	expect("name:%d/dir name:%d/new dir:%d:moved ", root, (int)to, (int)dir);
 }
 
-static void test_what_stat_shows_is_told_apart_from_content(void **state)
+static void test_delta_distinguishes_attributes_and_content(void **state)
 {
 	struct fixture *f = *state;
 	struct attributes attributes = file_of(10, 100, 0);
@@ -176,7 +176,7 @@ static void test_what_stat_shows_is_told_apart_from_content(void **state)
 	expect("file:%d:a ", (int)file);
 	update_file(f, file, attributes);
 	fixture_commit(f);
-	assert_string_equal(heard.text, "");
+	assert_string_equal(observed.text, "");
 	attributes.mtime.tv_sec++;
 	update_file(f, file, attributes);
 	fixture_commit(f);
@@ -188,7 +188,7 @@ static void test_what_stat_shows_is_told_apart_from_content(void **state)
 
 /* ---- groups -------------------------------------------------------------------------- */
 
-static void test_groups_and_what_is_redundant_by_them_are_told(void **state)
+static void test_delta_has_groups_and_changes_of_redundancy(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[2] = {new_file(f, f->roots[0], "a", file_of(10, 100, 0)),
@@ -206,7 +206,7 @@ static void test_groups_and_what_is_redundant_by_them_are_told(void **state)
 	expect("name:%d/a file:%d:b group:%d:0-1 ", root, a, group);
 }
 
-static void test_all_directories_above_the_first_redundant_copy_are_told(void **state)
+static void test_delta_has_all_parents_of_the_first_redundant_copy(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t top = new_dir(f, f->roots[0], "top"), below = new_dir(f, top, "below");
@@ -229,7 +229,7 @@ static void test_all_directories_above_the_first_redundant_copy_are_told(void **
 	       root, dirs[0], dirs[1], (int)ids[2], group, (int)ids[2], root);
 }
 
-static void test_files_of_a_group_that_dissolves_are_unread(void **state)
+static void test_delta_of_a_dissolved_group_has_unread_files(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[2] = {new_file(f, f->roots[0], "a", file_of(10, 100, 0)),
@@ -243,7 +243,7 @@ static void test_files_of_a_group_that_dissolves_are_unread(void **state)
 
 /* ---- errors -------------------------------------------------------------------------- */
 
-static void test_errors_are_told_when_they_change(void **state)
+static void test_delta_has_changed_errors(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t file = new_file(f, f->roots[0], "a", file_of(10, 100, 0));
@@ -252,40 +252,40 @@ static void test_errors_are_told_when_they_change(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		set_error(f, ERROR_FILE, file, errors[i]);
 		expect("error:%d:%d:%d ", ERROR_FILE, (int)file, errors[i]);
-		heard.calls = 0;
+		observed.calls = 0;
 		set_error(f, ERROR_FILE, file, errors[i]);
-		assert_int_equal(heard.calls, 0);
+		assert_int_equal(observed.calls, 0);
 	}
 }
 
 /* ---- when ---------------------------------------------------------------------------- */
 
-static void test_only_commits_that_change_something_are_told(void **state)
+static void test_commit_without_changes_has_no_delta(void **state)
 {
 	struct fixture *f = *state;
 
 	add_file(f, f->roots[0], "a", file_of(10, 100, 0));
 	fixture_cancel(f);
-	assert_int_equal(heard.calls, 0);
+	assert_int_equal(observed.calls, 0);
 	fixture_commit(f);
-	assert_int_equal(heard.calls, 1);
+	assert_int_equal(observed.calls, 1);
 	fixture_commit(f); /* nothing */
-	assert_int_equal(heard.calls, 1);
+	assert_int_equal(observed.calls, 1);
 	catalog_observe(f->catalog, NULL, NULL);
 	remove_and_commit(f, f->roots[0], "a");
-	assert_int_equal(heard.calls, 1);
+	assert_int_equal(observed.calls, 1);
 }
 
-static unsigned int names_heard;
+static unsigned int names_observed;
 
 static void count_names(const struct commit_delta *delta, void *context)
 {
 	(void)context;
-	names_heard += (unsigned int)delta->name_count;
+	names_observed += (unsigned int)delta->name_count;
 }
 
-/* A transaction that is run again for want of room tells each name once. */
-static void test_news_of_a_transaction_that_ran_twice_are_told_once(void **state)
+/* The delta of a transaction that ran again in a larger map has each name once. */
+static void test_transaction_that_ran_twice_has_one_delta(void **state)
 {
 	struct fixture *f = *state;
 	static char names[2000][8];
@@ -298,7 +298,7 @@ static void test_news_of_a_transaction_that_ran_twice_are_told_once(void **state
 	fixture_open(f);
 	fixture_fill(f);
 	catalog_observe(f->catalog, count_names, NULL);
-	names_heard = 0;
+	names_observed = 0;
 	while (count < ARRAY_SIZE(names)) {
 		for (size_t i = 0; i < 200; i++, count++) {
 			(void)snprintf(names[count], sizeof(names[count]), "%u", count);
@@ -306,7 +306,7 @@ static void test_news_of_a_transaction_that_ran_twice_are_told_once(void **state
 		}
 		fixture_commit(f);
 	}
-	assert_int_equal(names_heard, ARRAY_SIZE(names));
+	assert_int_equal(names_observed, ARRAY_SIZE(names));
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, fixture_teardown)
@@ -314,17 +314,17 @@ static void test_news_of_a_transaction_that_ran_twice_are_told_once(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_names_that_come_and_go_are_told),
-		CASE(test_file_that_was_renamed_is_not_gone),
-		CASE(test_removed_tree_is_told_by_its_directories),
-		CASE(test_changed_and_moved_directories_are_told),
-		CASE(test_what_stat_shows_is_told_apart_from_content),
-		CASE(test_groups_and_what_is_redundant_by_them_are_told),
-		CASE(test_all_directories_above_the_first_redundant_copy_are_told),
-		CASE(test_files_of_a_group_that_dissolves_are_unread),
-		CASE(test_errors_are_told_when_they_change),
-		CASE(test_only_commits_that_change_something_are_told),
-		CASE(test_news_of_a_transaction_that_ran_twice_are_told_once),
+		CASE(test_delta_has_added_and_removed_names),
+		CASE(test_delta_of_a_rename_has_no_removed_file),
+		CASE(test_delta_of_a_removed_tree_has_its_directories),
+		CASE(test_delta_has_changed_and_moved_directories),
+		CASE(test_delta_distinguishes_attributes_and_content),
+		CASE(test_delta_has_groups_and_changes_of_redundancy),
+		CASE(test_delta_has_all_parents_of_the_first_redundant_copy),
+		CASE(test_delta_of_a_dissolved_group_has_unread_files),
+		CASE(test_delta_has_changed_errors),
+		CASE(test_commit_without_changes_has_no_delta),
+		CASE(test_transaction_that_ran_twice_has_one_delta),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

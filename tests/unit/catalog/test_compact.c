@@ -11,7 +11,7 @@
 #include "store/value.h"
 #include "twinfs/format.h"
 
-/* More than one transaction of the copy holds. */
+/* More records than one transaction of the copy holds. */
 #define MANY 120000
 
 struct copied {
@@ -50,7 +50,7 @@ static int copy(struct copied *c)
 	return r;
 }
 
-/* Puts the copy in a folder of its own and opens it. */
+/* Moves the copy to a folder of its own and opens it. */
 static void open_copy(struct copied *c)
 {
 	char folder[96], path[128];
@@ -142,7 +142,7 @@ static int many_body(struct catalog_writer *w, void *context)
 	return r;
 }
 
-static void test_large_index_is_copied_whole_and_grows_no_larger(void **state)
+static void test_large_index_is_copied_completely_and_not_larger(void **state)
 {
 	struct copied *c = *state;
 	struct stat before, after;
@@ -160,7 +160,7 @@ static void test_large_index_is_copied_whole_and_grows_no_larger(void **state)
 	close_copy(c);
 }
 
-static void test_copy_takes_the_place_of_an_earlier_one(void **state)
+static void test_copy_replaces_an_earlier_one(void **state)
 {
 	struct copied *c = *state;
 	FILE *earlier = fopen(c->path, "we");
@@ -188,7 +188,7 @@ static void test_copy_that_cannot_be_written_leaves_no_file(void **state)
 	r = copy(c);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	(void)signal(SIGXFSZ, SIG_DFL);
-	assert_true(r == -EFBIG || r == -EIO); /* LMDB says EIO where a write was cut short */
+	assert_true(r == -EFBIG || r == -EIO); /* LMDB returns EIO for a short write */
 	assert_int_equal(access(c->path, F_OK), -1);
 }
 
@@ -206,8 +206,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_copy_holds_the_same_records),
-		CASE(test_large_index_is_copied_whole_and_grows_no_larger),
-		CASE(test_copy_takes_the_place_of_an_earlier_one),
+		CASE(test_large_index_is_copied_completely_and_not_larger),
+		CASE(test_copy_replaces_an_earlier_one),
 		CASE(test_copy_that_cannot_be_written_leaves_no_file),
 		CASE(test_copy_into_a_folder_that_is_missing_fails),
 	};

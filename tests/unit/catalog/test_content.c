@@ -4,7 +4,7 @@
 #define FILES ((size_t)60)
 #define GROUPS ((size_t)4)
 
-/* Many files that get their contents in one call. */
+/* Files that get their contents in one call. */
 struct many {
 	uint64_t files[FILES];
 	uint64_t digests[FILES];
@@ -51,7 +51,7 @@ static void set_contents(struct fixture *f, struct many *m)
 	m->count = 0;
 }
 
-/* A group for each size, with its first file in it. */
+/* Adds a group for each size with its first file. */
 static void add_groups(struct fixture *f, const struct many *m, uint64_t groups[GROUPS])
 {
 	for (size_t i = 0; i < GROUPS; i++)
@@ -80,7 +80,7 @@ static void test_many_files_get_their_contents_in_any_order(void **state)
 		assert_int_equal(group_at(f, groups[i]).inodes, FILES / GROUPS * 4 / 5);
 }
 
-static void test_stale_ones_among_many_are_passed_over(void **state)
+static void test_stale_contents_among_many_are_skipped(void **state)
 {
 	struct fixture *f = *state;
 	struct many m = {0};
@@ -90,7 +90,7 @@ static void test_stale_ones_among_many_are_passed_over(void **state)
 	add_groups(f, &m, groups);
 	m.digests[GROUPS]++; /* changed since */
 	tell(&m, GROUPS, 77, groups[0]);
-	tell(&m, GROUPS + 1, 77, groups[3] + 1000); /* there is no such group */
+	tell(&m, GROUPS + 1, 77, groups[3] + 1000); /* no such group */
 	tell(&m, 2 * GROUPS, 77, groups[0]);
 	set_contents(f, &m);
 	assert_int_equal(content_of(f, m.files[GROUPS]).prefix, 0);
@@ -99,7 +99,7 @@ static void test_stale_ones_among_many_are_passed_over(void **state)
 	assert_int_equal(group_at(f, groups[0]).inodes, 2);
 }
 
-static void test_file_that_is_told_twice_is_counted_once(void **state)
+static void test_duplicate_file_is_counted_once(void **state)
 {
 	struct fixture *f = *state;
 	struct many m = {0};
@@ -138,8 +138,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_many_files_get_their_contents_in_any_order),
-		CASE(test_stale_ones_among_many_are_passed_over),
-		CASE(test_file_that_is_told_twice_is_counted_once),
+		CASE(test_stale_contents_among_many_are_skipped),
+		CASE(test_duplicate_file_is_counted_once),
 		CASE(test_files_that_change_groups_leave_the_old_ones),
 	};
 

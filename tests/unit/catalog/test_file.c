@@ -3,7 +3,7 @@
 
 static const struct hash128 hash = {1, 2};
 
-/* Names of so many files of 100 bytes: "0", "1" ... */
+/* Adds files of 100 bytes with the names "0", "1" ... */
 static void add_files(struct fixture *f, uint64_t *ids, size_t count)
 {
 	char name[16];
@@ -14,8 +14,8 @@ static void add_files(struct fixture *f, uint64_t *ids, size_t count)
 	}
 }
 
-/* The group is gone that an orphan was in: what it held is compared anew. */
-static void test_file_that_comes_back_to_no_group_is_not_known_any_more(void **state)
+/* The group of the orphan was removed, so its content is compared again. */
+static void test_orphan_of_a_removed_group_returns_with_unknown_content(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[2], group;
@@ -39,7 +39,7 @@ static int orphan_and_purge_body(struct catalog_writer *w, void *context)
 	return r < 0 ? r : catalog_purge_orphans(w, 100, &left);
 }
 
-static void test_purge_in_the_transaction_that_made_the_orphan_leaves_nothing(void **state)
+static void test_purge_in_the_transaction_of_the_removal_removes_the_group(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[2], group;
@@ -56,8 +56,8 @@ static void test_purge_in_the_transaction_that_made_the_orphan_leaves_nothing(vo
 
 /* ---- what happened to the bytes ------------------------------------------------------ */
 
-/* A rename or a link moves ctime, and nothing else. */
-static void test_names_that_come_and_go_leave_the_content_known(void **state)
+/* A rename or a link changes only the ctime. */
+static void test_content_stays_known_if_only_names_change(void **state)
 {
 	struct fixture *f = *state;
 	struct attributes attributes = file_of(11, 100, 0);
@@ -86,8 +86,8 @@ static void test_names_that_come_and_go_leave_the_content_known(void **state)
 	audit_index(f->catalog);
 }
 
-/* Somebody may have written through the name that the index does not have. */
-static void test_content_is_unknown_where_names_are_out_of_sight(void **state)
+/* A program can have written through the name that the index lacks. */
+static void test_content_is_unknown_if_the_index_lacks_a_name(void **state)
 {
 	struct fixture *f = *state;
 	struct attributes attributes = file_of(11, 100, 0);
@@ -111,8 +111,8 @@ static void test_content_is_unknown_where_names_are_out_of_sight(void **state)
 	audit_index(f->catalog);
 }
 
-/* It comes by a link to a name that is nowhere in the index. */
-static void test_orphan_that_comes_back_otherwise_than_by_a_rename_is_unknown(void **state)
+/* It returns by a link to a name that the index lacks. */
+static void test_orphan_that_returns_without_a_rename_is_unknown(void **state)
 {
 	struct fixture *f = *state;
 	struct attributes attributes = file_of(11, 100, 0);
@@ -131,7 +131,7 @@ static void test_orphan_that_comes_back_otherwise_than_by_a_rename_is_unknown(vo
 	audit_index(f->catalog);
 }
 
-static void test_content_is_unknown_where_more_than_ctime_moved(void **state)
+static void test_content_is_unknown_if_more_than_ctime_changed(void **state)
 {
 	static const struct {
 		int size, mtime, birth;
@@ -156,8 +156,8 @@ static void test_content_is_unknown_where_more_than_ctime_moved(void **state)
 	}
 }
 
-/* One of two new names says that more happened. */
-static void test_same_bytes_must_be_said_with_each_name(void **state)
+/* One of two new names lacks the flag. */
+static void test_content_stays_known_only_if_each_name_has_the_flag(void **state)
 {
 	struct fixture *f = *state;
 	struct attributes attributes = file_of(11, 100, 0);
@@ -185,7 +185,7 @@ static void test_touched_file_is_unknown_with_the_same_signature(void **state)
 	group = add_group(f, hash, ids, 2);
 	before = file_at(f, ids[1]);
 	touch_file(f, ids[1]);
-	touch_file(f, 123456); /* gone */
+	touch_file(f, 123456); /* does not exist */
 	fixture_commit(f);
 	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	assert_int_equal(group_at(f, group).inodes, 1);
@@ -195,7 +195,7 @@ static void test_touched_file_is_unknown_with_the_same_signature(void **state)
 	audit_index(f->catalog);
 }
 
-/* It was written to between the read and the commit, in one tick of its clock. */
+/* The file was written to between the read and the commit, in one tick of its clock. */
 static void test_content_read_before_a_touch_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -213,7 +213,7 @@ static void test_content_read_before_a_touch_is_refused(void **state)
 	assert_int_equal(content_of(f, ids[0]).prefix, 0);
 }
 
-/* Touched and renamed at once: the touch comes first. */
+/* If a file is touched and renamed in one batch, the touch is applied first. */
 static void test_touched_file_that_was_renamed_is_unknown(void **state)
 {
 	struct fixture *f = *state;
@@ -234,7 +234,7 @@ static void test_touched_file_that_was_renamed_is_unknown(void **state)
 
 /* ---- errors -------------------------------------------------------------------------- */
 
-static void test_error_of_a_file_goes_when_it_changes_or_loses_its_names(void **state)
+static void test_error_of_a_file_is_removed_when_it_changes_or_loses_its_names(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[2];
@@ -251,7 +251,7 @@ static void test_error_of_a_file_goes_when_it_changes_or_loses_its_names(void **
 	audit_index(f->catalog);
 }
 
-static void test_error_of_a_file_that_is_gone_is_not_noted(void **state)
+static void test_error_of_a_removed_file_is_not_stored(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[1];
@@ -270,18 +270,18 @@ static void test_error_of_a_file_that_is_gone_is_not_noted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_file_that_comes_back_to_no_group_is_not_known_any_more),
-		CASE(test_purge_in_the_transaction_that_made_the_orphan_leaves_nothing),
-		CASE(test_names_that_come_and_go_leave_the_content_known),
-		CASE(test_content_is_unknown_where_more_than_ctime_moved),
-		CASE(test_content_is_unknown_where_names_are_out_of_sight),
-		CASE(test_orphan_that_comes_back_otherwise_than_by_a_rename_is_unknown),
-		CASE(test_same_bytes_must_be_said_with_each_name),
+		CASE(test_orphan_of_a_removed_group_returns_with_unknown_content),
+		CASE(test_purge_in_the_transaction_of_the_removal_removes_the_group),
+		CASE(test_content_stays_known_if_only_names_change),
+		CASE(test_content_is_unknown_if_more_than_ctime_changed),
+		CASE(test_content_is_unknown_if_the_index_lacks_a_name),
+		CASE(test_orphan_that_returns_without_a_rename_is_unknown),
+		CASE(test_content_stays_known_only_if_each_name_has_the_flag),
 		CASE(test_touched_file_is_unknown_with_the_same_signature),
 		CASE(test_content_read_before_a_touch_is_refused),
 		CASE(test_touched_file_that_was_renamed_is_unknown),
-		CASE(test_error_of_a_file_goes_when_it_changes_or_loses_its_names),
-		CASE(test_error_of_a_file_that_is_gone_is_not_noted),
+		CASE(test_error_of_a_file_is_removed_when_it_changes_or_loses_its_names),
+		CASE(test_error_of_a_removed_file_is_not_stored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

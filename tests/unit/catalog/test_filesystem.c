@@ -79,7 +79,8 @@ static void test_any_kind_of_descriptor_gives_the_same_number(void **state)
 
 	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, TWINFS_INDEX_DATA);
 	for (int round = 0; round < 2; round++) {
-		/* the first one that is seen after a start decides how it is identified */
+		/* the first descriptor after a start determines how the file system is
+		 * identified */
 		uint32_t number =
 			round ? number_of(f, f->folder, O_RDONLY) : number_of(f, path, O_PATH);
 

@@ -18,7 +18,7 @@ static uint64_t kept_of(const struct fixture *f, uint64_t group)
 
 /* ---- who is a member ----------------------------------------------------------------- */
 
-static void test_figures_of_groups_above_2_64_bytes_are_exact_when_they_are_gone(void **state)
+static void test_figures_are_exact_after_groups_above_2_64_bytes(void **state)
 {
 	struct fixture *f = *state;
 	struct catalog_totals totals;
@@ -44,7 +44,7 @@ static void test_figures_of_groups_above_2_64_bytes_are_exact_when_they_are_gone
 	audit_index(f->catalog);
 }
 
-static void test_group_without_members_is_gone(void **state)
+static void test_group_without_members_is_removed(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b")};
@@ -69,7 +69,7 @@ static void test_joining_twice_counts_once(void **state)
 	audit_index(f->catalog);
 }
 
-static void test_group_that_nobody_joined_is_not_stored(void **state)
+static void test_group_without_any_member_is_not_stored(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t group = add_group(f, hash, NULL, 0);
@@ -81,7 +81,7 @@ static void test_group_that_nobody_joined_is_not_stored(void **state)
 
 /* ---- contents of one hash ------------------------------------------------------------ */
 
-static void test_number_of_a_content_stays_when_others_go(void **state)
+static void test_number_of_a_content_stays_if_others_are_removed(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b"),
@@ -100,7 +100,7 @@ static void test_number_of_a_content_stays_when_others_go(void **state)
 	assert_int_equal(catalog_find_group(reader, hash, 1, &group), -ENOENT);
 	assert_int_equal(catalog_find_group(reader, hash, 2, &group), 0);
 	assert_int_equal(group.id, second);
-	/* one after the other, whatever went between them */
+	/* one after the other; the removed ones are skipped */
 	assert_int_equal(catalog_next_of_hash(reader, hash, 0, &group), 0);
 	assert_int_equal(group.id, second);
 	assert_int_equal(catalog_next_of_hash(reader, hash, 2, &group), 0);
@@ -117,7 +117,8 @@ struct leave_and_add {
 	int joined;
 };
 
-/* All members leave a group; another one of its hash is made; one of them wants to come back. */
+/* All members leave a group, another group of its hash is made, and one of them joins the old
+ * group again. */
 static int leave_and_add_body(struct catalog_writer *w, void *context)
 {
 	struct leave_and_add *l = context;
@@ -135,7 +136,7 @@ static int leave_and_add_body(struct catalog_writer *w, void *context)
 	return r;
 }
 
-static void test_group_left_in_the_transaction_makes_way(void **state)
+static void test_group_left_in_the_transaction_is_replaced(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b"),
@@ -169,7 +170,7 @@ static int add_three_body(struct catalog_writer *w, void *context)
 	return r;
 }
 
-/* The first one takes the place of the one that was left, the others stand behind the last. */
+/* The first one replaces the empty group, the others get the numbers after the last. */
 static void test_contents_of_one_hash_are_numbered_in_one_transaction(void **state)
 {
 	struct fixture *f = *state;
@@ -196,7 +197,7 @@ static void test_contents_of_one_hash_are_numbered_in_one_transaction(void **sta
 
 /* ---- the kept copy ------------------------------------------------------------------- */
 
-static void test_kept_is_the_one_known_from_an_earlier_scan(void **state)
+static void test_copy_of_an_earlier_scan_is_kept(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[2], group;
@@ -206,6 +207,39 @@ static void test_kept_is_the_one_known_from_an_earlier_scan(void **state)
 	ids[1] = new_copy(f, f->roots[0], "a");
 	group = add_group(f, hash, ids, 2);
 	assert_int_equal(kept_of(f, group), ids[0]);
+}
+
+static void test_new_copy_never_displaces_the_kept_one(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_copy(f, f->roots[1], "y"), new_copy(f, f->roots[1], "z")}, better;
+	uint64_t group = add_group(f, hash, ids, 2);
+
+	assert_int_equal(kept_of(f, group), ids[0]);
+	better = new_copy(f, f->roots[0], "a");
+	assert_int_equal(set_content(f, better, group), 0);
+	assert_int_equal(kept_of(f, group), ids[0]);
+	fixture_reopen(f);
+	assert_int_equal(set_content(f, new_copy(f, f->roots[0], "b"), group), 0);
+	assert_int_equal(kept_of(f, group), ids[0]);
+	remove_and_commit(f, f->roots[1], "y");
+	assert_int_equal(kept_of(f, group), better);
+	audit_index(f->catalog);
+}
+
+static void test_renamed_kept_copy_stays_kept(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b")};
+	uint64_t group = add_group(f, hash, ids, 2);
+	struct attributes attributes = file_at(f, ids[0]).attributes;
+
+	remove_name(f, f->roots[0], "a");
+	add_file(f, f->roots[0], "z", attributes);
+	fixture_commit(f);
+	assert_int_equal(id_at(f, f->roots[0], "z"), ids[0]);
+	assert_int_equal(kept_of(f, group), ids[0]);
+	audit_index(f->catalog);
 }
 
 /* ---- order --------------------------------------------------------------------------- */
@@ -219,7 +253,7 @@ static void add_copies(struct fixture *f, uint64_t size, uint64_t copies)
 	add_group(f, (struct hash128){size, copies}, ids, copies);
 }
 
-static void test_groups_rank_by_what_they_would_give_back(void **state)
+static void test_groups_are_ranked_by_reclaimable_bytes(void **state)
 {
 	struct fixture *f = *state;
 	struct catalog_scan *scan = NULL;
@@ -246,7 +280,7 @@ static void test_groups_rank_by_what_they_would_give_back(void **state)
 	catalog_read_end(reader);
 }
 
-static void test_order_of_groups_is_another_one_when_a_group_has_another_rank(void **state)
+static void test_order_of_groups_changes_with_a_rank(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t ids[2], order;
@@ -259,7 +293,7 @@ static void test_order_of_groups_is_another_one_when_a_group_has_another_rank(vo
 	add_group(f, (struct hash128){1, 1}, ids, 2);
 	order = totals_of(f).order;
 	assert_true(order > 0);
-	add_copies(f, 1000, 1); /* a group that nobody sees */
+	add_copies(f, 1000, 1); /* a group that is not visible */
 	add_file(f, f->roots[0], "link", file_of(10, 50, 0));
 	fixture_commit(f);
 	assert_int_equal(totals_of(f).order, order);
@@ -276,16 +310,18 @@ static void test_order_of_groups_is_another_one_when_a_group_has_another_rank(vo
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_figures_of_groups_above_2_64_bytes_are_exact_when_they_are_gone),
-		CASE(test_group_without_members_is_gone),
+		CASE(test_figures_are_exact_after_groups_above_2_64_bytes),
+		CASE(test_group_without_members_is_removed),
 		CASE(test_joining_twice_counts_once),
-		CASE(test_group_that_nobody_joined_is_not_stored),
-		CASE(test_number_of_a_content_stays_when_others_go),
-		CASE(test_group_left_in_the_transaction_makes_way),
+		CASE(test_group_without_any_member_is_not_stored),
+		CASE(test_number_of_a_content_stays_if_others_are_removed),
+		CASE(test_group_left_in_the_transaction_is_replaced),
 		CASE(test_contents_of_one_hash_are_numbered_in_one_transaction),
-		CASE(test_kept_is_the_one_known_from_an_earlier_scan),
-		CASE(test_groups_rank_by_what_they_would_give_back),
-		CASE(test_order_of_groups_is_another_one_when_a_group_has_another_rank),
+		CASE(test_copy_of_an_earlier_scan_is_kept),
+		CASE(test_new_copy_never_displaces_the_kept_one),
+		CASE(test_renamed_kept_copy_stays_kept),
+		CASE(test_groups_are_ranked_by_reclaimable_bytes),
+		CASE(test_order_of_groups_changes_with_a_rank),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 
 #define COMMITS_MAX 64
 
-/* A closed index as it was written, and what was in it after each commit. */
+/* The bytes of a closed index, and the hashes of its records after each commit. */
 struct original {
 	struct fixture *fixture;
 	char data_path[128], seal_path[128], damaged_path[128];
@@ -71,7 +71,7 @@ static void note_state(struct original *o)
 	o->states[o->state_count++] = hash_index(o->fixture);
 }
 
-/* Some of everything: directories, names, hard links, groups, orphans. */
+/* Adds directories, names, hard links, groups and orphans. */
 static void add_some(struct fixture *f, uint64_t *inode, struct original *o)
 {
 	static char names[FIXTURE_CHANGES_MAX][32];
@@ -153,7 +153,7 @@ static int teardown_original(void **state)
 	return 0;
 }
 
-/* Puts the original data file there, not cleanly closed. */
+/* Restores the original data file of an index that was not closed cleanly. */
 static void restore(const struct original *o)
 {
 	int fd = open(o->data_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -174,8 +174,9 @@ static void overwrite(const struct original *o, size_t offset, const void *data,
 	assert_int_equal(close(fd), 0);
 }
 
-/* It is built anew, or holds just what some commit had left: then it can be written. Or it says
- * that it is of a newer format, which has no checksum, and is left alone. */
+/* Opens the index. It was rebuilt, or has exactly the records of some commit and is writable. Or
+ * the damaged format, which has no checksum, looks newer, and the index is refused. Returns
+ * whether it was not reused. */
 static bool assert_survives(const struct original *o)
 {
 	struct fixture *f = o->fixture;
@@ -204,7 +205,7 @@ static bool assert_survives(const struct original *o)
 
 /* ---- damage -------------------------------------------------------------------------- */
 
-static void test_undamaged_index_is_served_without_its_seal(void **state)
+static void test_undamaged_index_is_accepted_without_its_seal(void **state)
 {
 	struct original *o = *state;
 
@@ -213,8 +214,8 @@ static void test_undamaged_index_is_served_without_its_seal(void **state)
 	assert_int_equal(access(o->seal_path, F_OK), 0);
 }
 
-/* At its end there may be pages that nothing is on. */
-static void test_truncated_index_is_not_believed(void **state)
+/* The last pages can be unused. */
+static void test_truncated_index_is_rebuilt_or_consistent(void **state)
 {
 	struct original *o = *state;
 	size_t tried = 0, anew = 0;
@@ -231,7 +232,7 @@ static void test_truncated_index_is_not_believed(void **state)
 	assert_true(anew > tried * 3 / 4);
 }
 
-static void test_index_truncated_to_nothing_is_a_new_one(void **state)
+static void test_index_truncated_to_0_bytes_is_a_new_one(void **state)
 {
 	struct original *o = *state;
 
@@ -242,7 +243,7 @@ static void test_index_truncated_to_nothing_is_a_new_one(void **state)
 	catalog_close(o->fixture->catalog);
 }
 
-static void test_index_with_a_page_of_zeros_is_not_believed(void **state)
+static void test_index_with_a_page_of_zeros_is_rebuilt_or_consistent(void **state)
 {
 	static const uint8_t zeros[PAGE_BYTES];
 	struct original *o = *state;
@@ -254,7 +255,7 @@ static void test_index_with_a_page_of_zeros_is_not_believed(void **state)
 	}
 }
 
-static void test_index_with_a_page_in_the_wrong_place_is_not_believed(void **state)
+static void test_index_with_a_misplaced_page_is_rebuilt_or_consistent(void **state)
 {
 	struct original *o = *state;
 	size_t pages = o->length / PAGE_BYTES;
@@ -281,7 +282,7 @@ static void flip_bit(const struct original *o, size_t bit)
 	assert_int_equal(close(fd), 0);
 }
 
-static void test_index_with_a_flipped_bit_is_not_believed(void **state)
+static void test_index_with_a_flipped_bit_is_rebuilt_or_consistent(void **state)
 {
 	struct original *o = *state;
 
@@ -293,8 +294,8 @@ static void test_index_with_a_flipped_bit_is_not_believed(void **state)
 	}
 }
 
-/* Where pages say what is on them, and the first pages what there is at all. */
-static void test_index_with_a_flipped_bit_in_a_header_is_not_believed(void **state)
+/* The headers of pages, and the first pages with the roots of the tables. */
+static void test_index_with_a_flipped_bit_in_a_header_is_rebuilt_or_consistent(void **state)
 {
 	struct original *o = *state;
 	size_t pages = o->length / PAGE_BYTES;
@@ -310,8 +311,8 @@ static void test_index_with_a_flipped_bit_in_a_header_is_not_believed(void **sta
 	}
 }
 
-/* Even where nothing reads it. */
-static void test_any_change_of_a_sealed_index_is_seen(void **state)
+/* Also of unused pages. */
+static void test_any_change_of_a_sealed_index_is_detected(void **state)
 {
 	struct original *o = *state;
 
@@ -319,7 +320,7 @@ static void test_any_change_of_a_sealed_index_is_seen(void **state)
 	for (int i = 0; i < 30; i++) {
 		restore(o);
 		fixture_open(o->fixture);
-		catalog_close(o->fixture->catalog); /* which seals it as it is */
+		catalog_close(o->fixture->catalog); /* which seals it */
 		assert_int_equal(access(o->seal_path, F_OK), 0);
 		if (i == 0)
 			assert_int_equal(truncate(o->seal_path, 10), 0);
@@ -334,14 +335,14 @@ static void test_any_change_of_a_sealed_index_is_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_undamaged_index_is_served_without_its_seal),
-		CASE(test_truncated_index_is_not_believed),
-		CASE(test_index_truncated_to_nothing_is_a_new_one),
-		CASE(test_index_with_a_page_of_zeros_is_not_believed),
-		CASE(test_index_with_a_page_in_the_wrong_place_is_not_believed),
-		CASE(test_index_with_a_flipped_bit_is_not_believed),
-		CASE(test_index_with_a_flipped_bit_in_a_header_is_not_believed),
-		CASE(test_any_change_of_a_sealed_index_is_seen),
+		CASE(test_undamaged_index_is_accepted_without_its_seal),
+		CASE(test_truncated_index_is_rebuilt_or_consistent),
+		CASE(test_index_truncated_to_0_bytes_is_a_new_one),
+		CASE(test_index_with_a_page_of_zeros_is_rebuilt_or_consistent),
+		CASE(test_index_with_a_misplaced_page_is_rebuilt_or_consistent),
+		CASE(test_index_with_a_flipped_bit_is_rebuilt_or_consistent),
+		CASE(test_index_with_a_flipped_bit_in_a_header_is_rebuilt_or_consistent),
+		CASE(test_any_change_of_a_sealed_index_is_detected),
 	};
 
 	log_set_level(LOG_LEVEL_ERROR);

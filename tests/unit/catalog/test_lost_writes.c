@@ -21,7 +21,7 @@ static uint64_t add_one(struct fixture *f, const char *name, uint64_t inode, lon
 	return new_file(f, f->roots[0], name, changed_before(inode, seconds));
 }
 
-static void test_recent_files_are_read_again_after_another_start_of_the_system(void **state)
+static void test_recent_files_are_read_again_after_a_reboot(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t files[3] = {add_one(f, "now", 10, 0), add_one(f, "a while ago", 11, 300),
@@ -40,7 +40,7 @@ static void test_recent_files_are_read_again_after_another_start_of_the_system(v
 	audit_index(f->catalog);
 	(void)set_content(f, files[0], 0);
 	fixture_reopen(f);
-	assert_true(content_of(f, files[0]).prefix != 0); /* the start is noted */
+	assert_true(content_of(f, files[0]).prefix != 0); /* the boot identifier was stored */
 }
 
 static void add_many(struct fixture *f, uint64_t files[FILES])
@@ -76,7 +76,7 @@ static void test_any_number_of_recent_files_is_read_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_recent_files_are_read_again_after_another_start_of_the_system),
+		CASE(test_recent_files_are_read_again_after_a_reboot),
 		CASE(test_any_number_of_recent_files_is_read_again),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Thousands of random changes are made to an index and to a model of it; after each transaction
- * they must agree, and the index with itself. */
+/* Makes thousands of random changes to an index and to a model of it. After each transaction the
+ * two must agree, and the index must be consistent. */
 
 #include "catalog/audit.h"
 #include "catalog/model.h"
@@ -10,7 +10,7 @@ struct play {
 	struct fixture *f;
 	struct model m;
 	uint64_t next_inode;
-	int version; /* of attributes, for times that only go up */
+	int version; /* of attributes, for ascending times */
 	unsigned int next_text;
 	unsigned int group_counter;
 };
@@ -20,7 +20,7 @@ static bool one_in(int chances)
 	return random() % chances == 0;
 }
 
-/* A random used (or free) place of an array; MODEL_NONE where the dice found none. */
+/* A random used (or free) position of an array; MODEL_NONE if none was found. */
 #define PICK(array, want_used)                                                          \
 	__extension__({                                                                 \
 		int picked_ = MODEL_NONE;                                               \
@@ -109,7 +109,7 @@ static void random_unknown(struct play *p)
 		add_unknown(p->f, p->m.dirs[name->dir].id, name->text, name->child);
 }
 
-/* The number of a file that is known goes to a new one. */
+/* Gives the inode number of a known file to a new one. */
 static void take_number(struct play *p, struct attributes *attributes)
 {
 	int old = PICK(p->m.inodes, true);
@@ -142,7 +142,7 @@ static int new_inode(struct play *p, struct attributes *attributes)
 	return at;
 }
 
-/* Another name of a file that is known, perhaps one that lost its names, perhaps changed since. */
+/* Picks a known file for another name. It can be an orphan, and can have changed. */
 static int known_inode(struct play *p, struct attributes *attributes)
 {
 	int at = PICK(p->m.inodes, true);
@@ -191,7 +191,7 @@ static void random_update(struct play *p)
 	model_update(&p->m, inode, &attributes);
 }
 
-/* Perhaps of a directory that moves already: its last move counts. */
+/* Moves a directory, perhaps for the second time: the last move counts. */
 static void random_move(struct play *p)
 {
 	int name = PICK(p->m.names, true), dir = PICK(p->m.dirs, true);
@@ -237,7 +237,7 @@ static void shuffle_changes(struct fixture *f, size_t first)
 	}
 }
 
-/* Learns the ids of files that are new. */
+/* Looks up the ids of new files. */
 static void learn_ids(struct play *p)
 {
 	for (int n = 0; n < MODEL_NAMES; n++) {
@@ -286,7 +286,7 @@ static bool is_readable(const struct model_inode *inode, uint64_t size)
 	       inode->attributes.size == size;
 }
 
-/* The first of this hash that all members have left, MODEL_NONE: there is none. */
+/* The first group of this hash without members, or MODEL_NONE. */
 static int left_group(const struct model *m, struct hash128 hash)
 {
 	int left = MODEL_NONE;
@@ -300,7 +300,7 @@ static int left_group(const struct model *m, struct hash128 hash)
 	return left;
 }
 
-/* The number of a new group; one that was left makes way for it. */
+/* The number of a new group, which replaces a group without members. */
 static uint32_t take_ordinal(struct model *m, struct hash128 hash)
 {
 	int left = left_group(m, hash);
@@ -318,7 +318,7 @@ static uint32_t take_ordinal(struct model *m, struct hash128 hash)
 	return ordinal;
 }
 
-/* Some files of a size, whatever they were, are found to be equal: in a new group or an old. */
+/* Puts random files of one size into a new or an existing group. */
 static void play_content(struct play *p)
 {
 	static const uint64_t sizes[] = {10, 500};
@@ -362,7 +362,7 @@ static void play_content(struct play *p)
 	model_commit(&p->m);
 }
 
-/* One file is found to be equal to none. */
+/* Finds one file to be unique. */
 static void play_single(struct play *p)
 {
 	int inode = PICK(p->m.inodes, true);
@@ -486,17 +486,17 @@ static void play(struct fixture *f, unsigned int seed, int steps)
 	free(p);
 }
 
-static void test_random_changes_give_what_the_model_says(void **state)
+static void test_random_changes_agree_with_the_model(void **state)
 {
 	play(*state, 1, 600);
 }
 
-static void test_other_random_changes_give_what_the_model_says(void **state)
+static void test_other_random_changes_agree_with_the_model(void **state)
 {
 	play(*state, 2, 600);
 }
 
-static void test_random_changes_in_a_map_that_grows_give_what_the_model_says(void **state)
+static void test_random_changes_in_a_growing_map_agree_with_the_model(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
@@ -515,9 +515,9 @@ static void test_random_changes_in_a_map_that_grows_give_what_the_model_says(voi
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_random_changes_give_what_the_model_says),
-		CASE(test_other_random_changes_give_what_the_model_says),
-		CASE(test_random_changes_in_a_map_that_grows_give_what_the_model_says),
+		CASE(test_random_changes_agree_with_the_model),
+		CASE(test_other_random_changes_agree_with_the_model),
+		CASE(test_random_changes_in_a_growing_map_agree_with_the_model),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Directories that change their places. */
+/* Moves of directories. */
 
 #include "catalog/audit.h"
 #include "catalog/paths.h"
 
-/* The index agrees with itself, as the tests see it and as twinfs does. */
+/* The index is consistent for the audit of the tests and for the check of twinfs. */
 static void assert_sound(const struct fixture *f)
 {
 	assert_consistent(f);
@@ -34,7 +34,7 @@ static bool has_dir(const struct fixture *f, uint64_t id)
 	return r == 0;
 }
 
-/* Nothing was changed, and the index is as it was. */
+/* The batch is refused, and the index is unchanged. */
 static void assert_refused(struct fixture *f, int code)
 {
 	uint64_t generation = totals_of(f).generation;
@@ -44,7 +44,7 @@ static void assert_refused(struct fixture *f, int code)
 	assert_sound(f);
 }
 
-static void test_directory_is_renamed_in_its_place(void **state)
+static void test_directory_is_renamed_in_its_parent(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t dir = new_dir(f, f->roots[0], "a");
@@ -58,7 +58,7 @@ static void test_directory_is_renamed_in_its_place(void **state)
 	assert_sound(f);
 }
 
-static void test_directories_change_places(void **state)
+static void test_directories_swap_names(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t a = new_dir(f, f->roots[0], "a"), b = new_dir(f, f->roots[0], "b");
@@ -82,7 +82,7 @@ static void test_directory_does_not_move_into_itself(void **state)
 	assert_refused(f, -ELOOP);
 	move_dir(f, a, a, "a");
 	assert_refused(f, -ELOOP);
-	/* each in the other, and a third one in these */
+	/* two directories in each other, and a third one in these */
 	move_dir(f, other, a, "other");
 	move_dir(f, a, b, "a");
 	move_dir(f, b, a, "b");
@@ -90,7 +90,7 @@ static void test_directory_does_not_move_into_itself(void **state)
 	assert_path(f, c, "a/b/c");
 }
 
-static void test_move_displaces_what_is_in_its_place(void **state)
+static void test_move_replaces_the_entry_of_its_name(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t moved = new_dir(f, f->roots[0], "moved");
@@ -121,12 +121,12 @@ static void test_last_move_of_a_directory_counts(void **state)
 	move_dir(f, dir, f->roots[0], "y");
 	move_dir(f, other, f->roots[0], "y");
 	fixture_commit(f);
-	assert_path(f, other, "y"); /* the last to come to this place */
+	assert_path(f, other, "y"); /* the last one that moved to this name */
 	assert_false(has_dir(f, dir));
 	assert_sound(f);
 }
 
-static void test_directory_whose_new_parent_goes_goes_too(void **state)
+static void test_directory_moved_into_a_removed_one_is_removed(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t dir = new_dir(f, f->roots[0], "dir"), below = new_dir(f, dir, "below");
@@ -146,7 +146,7 @@ static void test_directory_whose_new_parent_goes_goes_too(void **state)
 	assert_sound(f);
 }
 
-static void test_directory_moves_into_one_that_is_new(void **state)
+static void test_directory_moves_into_a_new_one(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t dir = new_dir(f, f->roots[0], "dir"), new, newer;
@@ -162,7 +162,7 @@ static void test_directory_moves_into_one_that_is_new(void **state)
 	assert_sound(f);
 }
 
-static void test_what_is_added_to_a_directory_that_goes_goes_too(void **state)
+static void test_names_added_to_a_removed_directory_are_removed(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t dir = new_dir(f, f->roots[0], "dir"), new;
@@ -195,7 +195,7 @@ static void test_move_that_does_not_fit_the_index_is_refused(void **state)
 	assert_path(f, dir, "dir");
 }
 
-static void test_removal_that_means_another_child_leaves_this_one(void **state)
+static void test_removal_of_another_child_leaves_this_one(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t dir = new_dir(f, f->roots[0], "dir");
@@ -220,7 +220,7 @@ static void test_removal_that_means_another_child_leaves_this_one(void **state)
 
 #define DEEP 1000
 
-static void test_deep_tree_moves_as_one(void **state)
+static void test_deep_tree_moves_as_a_whole(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t top = new_dir(f, f->roots[0], "t"), to = new_dir(f, f->roots[0], "to"), dir = top;
@@ -246,17 +246,17 @@ static void test_deep_tree_moves_as_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_directory_is_renamed_in_its_place),
-		CASE(test_directories_change_places),
+		CASE(test_directory_is_renamed_in_its_parent),
+		CASE(test_directories_swap_names),
 		CASE(test_directory_does_not_move_into_itself),
-		CASE(test_move_displaces_what_is_in_its_place),
+		CASE(test_move_replaces_the_entry_of_its_name),
 		CASE(test_last_move_of_a_directory_counts),
-		CASE(test_directory_whose_new_parent_goes_goes_too),
-		CASE(test_directory_moves_into_one_that_is_new),
-		CASE(test_what_is_added_to_a_directory_that_goes_goes_too),
+		CASE(test_directory_moved_into_a_removed_one_is_removed),
+		CASE(test_directory_moves_into_a_new_one),
+		CASE(test_names_added_to_a_removed_directory_are_removed),
 		CASE(test_move_that_does_not_fit_the_index_is_refused),
-		CASE(test_removal_that_means_another_child_leaves_this_one),
-		CASE(test_deep_tree_moves_as_one),
+		CASE(test_removal_of_another_child_leaves_this_one),
+		CASE(test_deep_tree_moves_as_a_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static void test_orphan_has_no_path(void **state)
 	catalog_read_end(reader);
 }
 
-static void test_redundant_are_all_of_a_visible_group_but_the_kept_one(void **state)
+static void test_all_members_of_a_visible_group_but_the_kept_one_are_redundant(void **state)
 {
 	static const char *const names[] = {"a", "b", "c", "d"};
 	struct fixture *f = *state;
@@ -122,7 +122,7 @@ static void test_redundant_are_all_of_a_visible_group_but_the_kept_one(void **st
 
 #define NAMES 300
 
-/* Lists in pieces of so many names; each is seen once. */
+/* Lists in pieces of this many names; each name is listed once. */
 static void assert_listed_in_pieces(const struct fixture *f, uint64_t dir, size_t piece)
 {
 	uint64_t after = 0, seen = 0, before;
@@ -146,7 +146,7 @@ static void assert_listed_in_pieces(const struct fixture *f, uint64_t dir, size_
 	assert_int_equal(seen, NAMES);
 }
 
-static void test_listing_goes_on_behind_any_cookie(void **state)
+static void test_listing_continues_after_any_cookie(void **state)
 {
 	struct fixture *f = *state;
 	static char names[NAMES][8];
@@ -165,7 +165,7 @@ static void test_listing_goes_on_behind_any_cookie(void **state)
 	assert_listed_in_pieces(f, dir, 1000);
 }
 
-static void test_names_that_stay_are_listed_once_while_others_come_and_go(void **state)
+static void test_names_that_stay_are_listed_once_while_others_change(void **state)
 {
 	struct fixture *f = *state;
 	static char names[NAMES][8];
@@ -206,7 +206,7 @@ static void test_names_that_stay_are_listed_once_while_others_come_and_go(void *
 	audit_index(f->catalog);
 }
 
-static void test_names_of_a_file_are_listed_with_and_without_the_first(void **state)
+static void test_links_of_a_file_are_listed_without_its_first_name(void **state)
 {
 	struct fixture *f = *state;
 	static char names[50][8];
@@ -288,7 +288,7 @@ static void test_files_and_sizes_are_listed_from_anywhere(void **state)
 	}
 	assert_int_equal(seen, 20);
 	catalog_scan_end(scan);
-	/* past the members of the group */
+	/* after the members of the group */
 	from = (struct size_entry){8, 77, group, UINT64_MAX};
 	assert_int_equal(catalog_scan_sizes(reader, &from, &scan), 0);
 	assert_int_equal(catalog_next_size(scan, &entry), -ENOENT);
@@ -296,7 +296,7 @@ static void test_files_and_sizes_are_listed_from_anywhere(void **state)
 	catalog_read_end(reader);
 }
 
-static void test_snapshot_does_not_see_what_comes_after_it(void **state)
+static void test_snapshot_does_not_have_later_commits(void **state)
 {
 	struct fixture *f = *state;
 	struct catalog_reader *reader = fixture_read(f);
@@ -341,13 +341,13 @@ int main(void)
 		CASE(test_paths_are_put_together_from_their_names),
 		CASE(test_path_is_found_name_by_name),
 		CASE(test_orphan_has_no_path),
-		CASE(test_redundant_are_all_of_a_visible_group_but_the_kept_one),
-		CASE(test_listing_goes_on_behind_any_cookie),
-		CASE(test_names_that_stay_are_listed_once_while_others_come_and_go),
-		CASE(test_names_of_a_file_are_listed_with_and_without_the_first),
+		CASE(test_all_members_of_a_visible_group_but_the_kept_one_are_redundant),
+		CASE(test_listing_continues_after_any_cookie),
+		CASE(test_names_that_stay_are_listed_once_while_others_change),
+		CASE(test_links_of_a_file_are_listed_without_its_first_name),
 		CASE(test_members_and_groups_are_listed_from_anywhere),
 		CASE(test_files_and_sizes_are_listed_from_anywhere),
-		CASE(test_snapshot_does_not_see_what_comes_after_it),
+		CASE(test_snapshot_does_not_have_later_commits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

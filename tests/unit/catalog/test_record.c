@@ -84,7 +84,7 @@ static void assert_dir_comes_back(const struct dir_record *dir)
 	assert_memory_equal(got.name.bytes, dir->name.bytes, dir->name.length);
 }
 
-static void test_directories_come_back(void **state)
+static void test_directories_are_decoded(void **state)
 {
 	char name[NAME_BYTES_MAX];
 
@@ -104,7 +104,7 @@ static void test_directories_come_back(void **state)
 						   .name = {"a\nb", 3}});
 }
 
-static void test_times_of_any_distance_come_back(void **state)
+static void test_times_of_any_distance_are_decoded(void **state)
 {
 	static const struct timespec times[] = {{0, 0},
 						{1, 999999999},
@@ -125,7 +125,7 @@ static void test_times_of_any_distance_come_back(void **state)
 	}
 }
 
-static void test_equal_times_take_less_room(void **state)
+static void test_equal_times_are_shorter(void **state)
 {
 	struct dir_record dir = {.attributes = attributes_of(1, 1, 1700000000, 999999999),
 				 .name = {"", 0}};
@@ -154,7 +154,7 @@ static void assert_file_comes_back(const struct file_record *file)
 	assert_same_attributes(&got.attributes, &file->attributes);
 }
 
-static void test_files_come_back(void **state)
+static void test_files_are_decoded(void **state)
 {
 	(void)state;
 	assert_file_comes_back(&(struct file_record){.id = 1});
@@ -169,7 +169,7 @@ static void test_files_come_back(void **state)
 	assert_file_comes_back(&(struct file_record){.id = 3, .attributes = most_negative()});
 }
 
-static void test_places_come_back(void **state)
+static void test_places_are_decoded(void **state)
 {
 	const struct file_name places[] = {{.id = 1}, {1, UINT64_MAX, UINT64_MAX, UINT64_MAX}};
 
@@ -196,7 +196,7 @@ static void assert_entry_comes_back(const struct entry_record *entry)
 	assert_memory_equal(got.name.bytes, entry->name.bytes, entry->name.length);
 }
 
-static void test_entries_come_back(void **state)
+static void test_entries_are_decoded(void **state)
 {
 	char name[NAME_BYTES_MAX];
 
@@ -215,7 +215,7 @@ static void test_entries_come_back(void **state)
 	}
 }
 
-static void test_contents_and_groups_come_back(void **state)
+static void test_contents_and_groups_are_decoded(void **state)
 {
 	struct content_record content = {.prefix = UINT64_MAX, .group = UINT64_MAX}, got_content;
 	struct group_record group = {.id = 5,
@@ -245,7 +245,7 @@ static void test_contents_and_groups_come_back(void **state)
 	assert_true(got.changed.tv_sec == -1 && got.changed.tv_nsec == 999999999);
 }
 
-static void test_totals_and_numbers_come_back(void **state)
+static void test_totals_and_numbers_are_decoded(void **state)
 {
 	struct catalog_totals totals = {UINT64_MAX, 1, 10,      2,          3,  {4, 13}, 5,      6,
 					7,          8, {9, 14}, UINT64_MAX, 11, 12,      {-5, 6}},
@@ -321,7 +321,7 @@ static void test_keys_are_in_the_order_of_their_numbers(void **state)
 	}
 }
 
-static void test_keys_are_taken_apart(void **state)
+static void test_keys_are_decoded(void **state)
 {
 	struct key triple = key_triple(1, UINT64_MAX, 1000), pair = key_pair(248, 247);
 	struct key rank = key_rank(12345, UINT64_MAX), number = key_number(3);
@@ -384,7 +384,7 @@ static struct value sealed_example(enum table table, struct key key)
 
 static const enum table examples[] = {TABLE_DIR, TABLE_ENTRY, TABLE_FILE, TABLE_ORPHAN};
 
-static void test_every_flipped_bit_is_found(void **state)
+static void test_every_flipped_bit_is_detected(void **state)
 {
 	struct key key = key_pair(17, 40000);
 	struct span fields;
@@ -403,7 +403,7 @@ static void test_every_flipped_bit_is_found(void **state)
 	}
 }
 
-static void test_every_truncation_is_found(void **state)
+static void test_every_truncation_is_detected(void **state)
 {
 	struct key key = key_pair(17, 40000);
 	struct span fields;
@@ -413,7 +413,8 @@ static void test_every_truncation_is_found(void **state)
 		struct value value = sealed_example(examples[i], key);
 
 		for (size_t length = 0; length < value.length; length++) {
-			/* at its very end, so that a read behind it is seen */
+			/* allocated with exactly this length, so that a sanitizer detects reads
+			 * beyond it */
 			uint8_t *cut = malloc(length ? length : 1);
 
 			assert_non_null(cut);
@@ -460,7 +461,7 @@ static unsigned int decode_as_anything(struct span fields)
 	       64U * decode_number(fields, &number);
 }
 
-/* A checksum may fit by chance, so fields are not trusted either. */
+/* A checksum can match by chance, so fields are not trusted either. */
 static void test_any_fields_are_decoded_without_harm(void **state)
 {
 	unsigned int seen = 0;
@@ -538,12 +539,12 @@ static void test_every_part_of_a_signature_counts(void **state)
 	assert_false(attributes_equal(&base, &other[0]));
 }
 
-static void test_digest_of_a_file_tells_its_signature_and_its_version(void **state)
+static void test_digest_of_a_file_depends_on_signature_and_touches(void **state)
 {
 	struct file_record file = {.id = 1, .names = 1, .attributes = largest()}, other = file;
 
 	(void)state;
-	other.id = 2; /* what is read again under another name is the same */
+	other.id = 2; /* a file that is read again under another name is the same */
 	other.names = 2;
 	other.attributes.uid--;
 	assert_true(file_digest(&file) == file_digest(&other));
@@ -557,24 +558,24 @@ static void test_digest_of_a_file_tells_its_signature_and_its_version(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_directories_come_back),
-		cmocka_unit_test(test_times_of_any_distance_come_back),
-		cmocka_unit_test(test_equal_times_take_less_room),
-		cmocka_unit_test(test_files_come_back),
-		cmocka_unit_test(test_places_come_back),
-		cmocka_unit_test(test_entries_come_back),
-		cmocka_unit_test(test_contents_and_groups_come_back),
-		cmocka_unit_test(test_totals_and_numbers_come_back),
+		cmocka_unit_test(test_directories_are_decoded),
+		cmocka_unit_test(test_times_of_any_distance_are_decoded),
+		cmocka_unit_test(test_equal_times_are_shorter),
+		cmocka_unit_test(test_files_are_decoded),
+		cmocka_unit_test(test_places_are_decoded),
+		cmocka_unit_test(test_entries_are_decoded),
+		cmocka_unit_test(test_contents_and_groups_are_decoded),
+		cmocka_unit_test(test_totals_and_numbers_are_decoded),
 		cmocka_unit_test(test_keys_are_in_the_order_of_their_numbers),
-		cmocka_unit_test(test_keys_are_taken_apart),
+		cmocka_unit_test(test_keys_are_decoded),
 		cmocka_unit_test(test_keys_of_another_shape_are_refused),
-		cmocka_unit_test(test_every_flipped_bit_is_found),
-		cmocka_unit_test(test_every_truncation_is_found),
+		cmocka_unit_test(test_every_flipped_bit_is_detected),
+		cmocka_unit_test(test_every_truncation_is_detected),
 		cmocka_unit_test(test_record_under_another_key_or_in_another_table_is_refused),
 		cmocka_unit_test(test_any_fields_are_decoded_without_harm),
 		cmocka_unit_test(test_fields_out_of_their_range_are_refused),
 		cmocka_unit_test(test_every_part_of_a_signature_counts),
-		cmocka_unit_test(test_digest_of_a_file_tells_its_signature_and_its_version),
+		cmocka_unit_test(test_digest_of_a_file_depends_on_signature_and_touches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static int forget(void **state)
 	return 0;
 }
 
-static void test_a_new_group_makes_all_but_the_kept_one_redundant(void **state)
+static void test_new_group_makes_all_but_the_kept_copy_redundant(void **state)
 {
 	const struct member_delta members[] = {{7, 12, true}, {7, 10, true}, {7, 11, true}};
 	const struct delta_group groups[] = {{group(7, 0, 0), group(7, 3, 10)}};
@@ -46,7 +46,7 @@ static void test_a_new_group_makes_all_but_the_kept_one_redundant(void **state)
 	assert_int_equal(redundancy[0].group, 0);
 }
 
-static void test_who_is_kept_no_longer_becomes_redundant(void **state)
+static void test_former_kept_copy_becomes_redundant(void **state)
 {
 	const struct delta_group groups[] = {{group(7, 3, 10), group(7, 3, 11)}};
 
@@ -59,7 +59,7 @@ static void test_who_is_kept_no_longer_becomes_redundant(void **state)
 	assert_false(redundancy[1].redundant);
 }
 
-static void test_who_becomes_redundant_in_another_group_is_told_of_that(void **state)
+static void test_copy_that_joins_another_group_is_redundant_in_that_group(void **state)
 {
 	const struct member_delta members[] = {{8, 10, true}, {7, 10, false}};
 	const struct delta_group groups[] = {
@@ -81,9 +81,9 @@ static void test_who_becomes_redundant_in_another_group_is_told_of_that(void **s
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_new_group_makes_all_but_the_kept_one_redundant),
-		cmocka_unit_test(test_who_is_kept_no_longer_becomes_redundant),
-		cmocka_unit_test(test_who_becomes_redundant_in_another_group_is_told_of_that),
+		cmocka_unit_test(test_new_group_makes_all_but_the_kept_copy_redundant),
+		cmocka_unit_test(test_former_kept_copy_becomes_redundant),
+		cmocka_unit_test(test_copy_that_joins_another_group_is_redundant_in_that_group),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, forget);

@@ -33,7 +33,7 @@ static void test_index_that_was_never_scanned_has_the_defaults(void **state)
 	assert_stored(*state, &defaults);
 }
 
-static void test_globs_are_one_set_in_any_order(void **state)
+static void test_globs_are_sorted_and_unique(void **state)
 {
 	struct scan_settings one CLEANUP_SCAN_SETTINGS = {0};
 	struct scan_settings other CLEANUP_SCAN_SETTINGS = {0};
@@ -88,7 +88,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_index_that_was_never_scanned_has_the_defaults),
-		CASE(test_globs_are_one_set_in_any_order),
+		CASE(test_globs_are_sorted_and_unique),
 		CASE(test_settings_of_any_length_replace_those_before),
 		CASE(test_same_settings_change_nothing),
 	};

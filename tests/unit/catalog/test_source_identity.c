@@ -7,12 +7,12 @@ struct pair {
 	bool same;
 };
 
-static void test_parts_that_both_have_decide(void **state)
+static void test_only_parts_that_both_have_are_compared(void **state)
 {
 	static const struct pair pairs[] = {
 		{{1, 2, 3}, {1, 2, 3}, true},  {{1, 2, 3}, {9, 2, 3}, false},
 		{{1, 2, 3}, {1, 9, 3}, false}, {{1, 2, 3}, {1, 2, 9}, false},
-		{{1, 0, 3}, {1, 2, 3}, true}, /* the kernel has learned to tell the UUID */
+		{{1, 0, 3}, {1, 2, 3}, true}, /* a later kernel reports the UUID */
 		{{1, 0, 3}, {1, 2, 9}, false}, {{1, 2, 0}, {1, 2, 3}, true},
 		{{1, 2, 0}, {1, 0, 3}, true},  {{1, 0, 0}, {1, 0, 0}, true}, /* NFS, FUSE, FAT */
 		{{1, 0, 0}, {2, 0, 0}, false},
@@ -30,7 +30,7 @@ static int put_body(struct catalog_writer *w, void *context)
 	return source_identity_put(w, 1, context);
 }
 
-static void test_identity_comes_back_and_the_index_is_sound(void **state)
+static void test_identity_is_stored_and_the_index_consistent(void **state)
 {
 	const struct fixture *f = *state;
 	struct source_identity identity = {UINT32_MAX, UINT64_MAX, 7}, found;
@@ -55,8 +55,8 @@ static void test_identity_comes_back_and_the_index_is_sound(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_parts_that_both_have_decide),
-		CASE(test_identity_comes_back_and_the_index_is_sound),
+		CASE(test_only_parts_that_both_have_are_compared),
+		CASE(test_identity_is_stored_and_the_index_consistent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static int counted_body(struct catalog_writer *w, void *context)
 	return fixture_apply_body(w, apply->fixture);
 }
 
-/* So many new files in one batch; how often its body ran. */
+/* Adds a full batch of new files. Returns how often its body ran. */
 static unsigned int add_batch(struct fixture *f, uint64_t *inode)
 {
 	static char names[FIXTURE_CHANGES_MAX][24];
@@ -57,7 +57,7 @@ static unsigned int add_batch(struct fixture *f, uint64_t *inode)
 	return apply.runs;
 }
 
-static void test_batch_that_fills_the_map_is_run_again_in_a_larger_one(void **state)
+static void test_batch_that_fills_the_map_runs_again_in_a_larger_one(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t inode = 10;
@@ -68,7 +68,7 @@ static void test_batch_that_fills_the_map_is_run_again_in_a_larger_one(void **st
 	assert_true(again > 2);
 	assert_int_equal(totals_of(f).files, 20 * FIXTURE_CHANGES_MAX);
 	audit_index(f->catalog);
-	fixture_reopen(f); /* with a map that is too small for what is there */
+	fixture_reopen(f); /* with a map that is too small for the data */
 	audit_index(f->catalog);
 	(void)add_batch(f, &inode);
 	audit_index(f->catalog);
@@ -82,7 +82,7 @@ struct readers {
 	_Atomic uint64_t snapshots, bad;
 };
 
-/* One snapshot: what is counted must be what the totals say. */
+/* Checks that the count of files in one snapshot equals the totals. */
 static bool look(struct fixture *f, uint64_t *generation)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
@@ -157,7 +157,7 @@ static void *read_in_crowd(void *context)
 	return NULL;
 }
 
-static void test_more_readers_than_there_is_room_for_are_told(void **state)
+static void test_readers_beyond_the_limit_are_refused(void **state)
 {
 	struct crowd crowd = {.fixture = *state};
 	pthread_t threads[CROWD];
@@ -204,8 +204,8 @@ static void test_threads_get_different_ids(void **state)
 
 /* ---- no room to grow ----------------------------------------------------------------- */
 
-/* Writes until the map may not grow any more: what was committed is still served, and goes on
- * when there is room again. */
+/* Writes until the map cannot grow. The commits are still readable, and writing continues when
+ * there is room again. */
 static void fill_address_space(struct fixture *f)
 {
 	struct rlimit limit, before;
@@ -239,7 +239,7 @@ static void fill_address_space(struct fixture *f)
 	_exit(0);
 }
 
-static void test_index_is_served_when_its_map_may_not_grow(void **state)
+static void test_index_is_readable_if_its_map_cannot_grow(void **state)
 {
 	struct fixture *f = *state;
 	pid_t child;
@@ -265,11 +265,11 @@ static void test_index_is_served_when_its_map_may_not_grow(void **state)
 
 /* ---- writes that fail ---------------------------------------------------------------- */
 
-/* What LMDB calls to write, which this program has in front of the C library's. */
+/* The calls by which LMDB writes. This program overrides those of the C library. */
 static struct {
-	_Atomic int until_fault; /* calls; 0: none fails */
-	_Atomic int faults; /* so many fail, one after the other */
-	bool done_anyway; /* they do what they should, and say that they did not */
+	_Atomic int until_fault; /* calls until the first failure; 0: none fails */
+	_Atomic int faults; /* this many calls fail in a row */
+	bool done_anyway; /* failing calls write, but report a failure */
 } writing;
 
 static bool fails(void)
@@ -281,7 +281,7 @@ static bool fails(void)
 	return true;
 }
 
-/* By either name that LMDB may be built to call. */
+/* LMDB can be built with either name. */
 ssize_t write_at(int fd, const void *data, size_t size, off_t offset) __asm__("pwrite");
 ssize_t write_at_64(int fd, const void *data, size_t size, off_t offset) __asm__("pwrite64");
 
@@ -323,8 +323,8 @@ int fdatasync(int fd)
 	return fails() ? -1 : real(fd);
 }
 
-/* Adds a file while the number-th write fails, and so many after it. False: there were not so many
- * writes. */
+/* Adds a file while the number-th write and the following ones fail. Returns false if there were
+ * fewer writes. */
 static bool add_file_without(struct fixture *f, uint64_t inode, int number, int faults)
 {
 	uint64_t before = totals_of(f).files;
@@ -340,13 +340,13 @@ static bool add_file_without(struct fixture *f, uint64_t inode, int number, int 
 	failed = writing.faults < faults;
 	writing.until_fault = 0;
 	assert_true(failed ? r == 0 || r == -EIO : r == 0);
-	assert_int_equal(totals_of(f).files, before + (r == 0)); /* and it is read at once */
+	assert_int_equal(totals_of(f).files, before + (r == 0)); /* also right after the failure */
 	audit_index(f->catalog);
 	f->count = 0;
 	return failed;
 }
 
-static void test_index_goes_on_after_any_write_that_failed(void **state)
+static void test_index_is_usable_after_any_failed_write(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t inode = 10;
@@ -368,12 +368,12 @@ static void test_index_goes_on_after_any_write_that_failed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_batch_that_fills_the_map_is_run_again_in_a_larger_one),
+		CASE(test_batch_that_fills_the_map_runs_again_in_a_larger_one),
 		CASE(test_readers_see_whole_transactions_while_the_map_grows),
-		CASE(test_more_readers_than_there_is_room_for_are_told),
+		CASE(test_readers_beyond_the_limit_are_refused),
 		CASE(test_threads_get_different_ids),
-		CASE(test_index_is_served_when_its_map_may_not_grow),
-		CASE(test_index_goes_on_after_any_write_that_failed),
+		CASE(test_index_is_readable_if_its_map_cannot_grow),
+		CASE(test_index_is_usable_after_any_failed_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

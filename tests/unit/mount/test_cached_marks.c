@@ -4,7 +4,7 @@
 #include "mount/cached_marks.h"
 #include "unit_test.h"
 
-static void test_what_was_marked_is_found(void **state)
+static void test_marked_nodes_are_found(void **state)
 {
 	struct cached_marks *cached = calloc(1, sizeof(*cached));
 
@@ -13,7 +13,8 @@ static void test_what_was_marked_is_found(void **state)
 	for (uint64_t kind = 0; kind < 4; kind++) {
 		for (uint64_t id = 1; id < 5000; id++) {
 			cached_marks_set(cached, kind << 48 | id);
-			cached_marks_set(cached, kind << 48 | id); /* again changes nothing */
+			cached_marks_set(cached,
+					 kind << 48 | id); /* a second mark changes nothing */
 		}
 	}
 	for (uint64_t kind = 0; kind < 4; kind++) {
@@ -23,7 +24,7 @@ static void test_what_was_marked_is_found(void **state)
 	free(cached);
 }
 
-static void test_few_others_are_taken_for_marked(void **state)
+static void test_few_other_nodes_are_reported_as_marked(void **state)
 {
 	struct cached_marks *cached = calloc(1, sizeof(*cached));
 	unsigned int wrong = 0;
@@ -44,8 +45,8 @@ static void test_few_others_are_taken_for_marked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_was_marked_is_found),
-		cmocka_unit_test(test_few_others_are_taken_for_marked),
+		cmocka_unit_test(test_marked_nodes_are_found),
+		cmocka_unit_test(test_few_other_nodes_are_reported_as_marked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

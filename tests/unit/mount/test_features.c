@@ -28,7 +28,7 @@ static size_t advise(const struct features *facts, const char *advice[FEATURE_AD
 	return count;
 }
 
-static void test_where_all_is_there_nothing_is_advised(void **state)
+static void test_nothing_is_advised_if_all_features_are_present(void **state)
 {
 	const char *advice[FEATURE_ADVICE_MAX];
 
@@ -39,7 +39,7 @@ static void test_where_all_is_there_nothing_is_advised(void **state)
 	assert_int_equal(advise(&everything, advice), 0);
 }
 
-static void test_only_who_asks_has_all_files_read_by_the_kernel(void **state)
+static void test_passthrough_of_all_files_must_be_asked_for(void **state)
 {
 	struct features facts = everything;
 	const char *advice[FEATURE_ADVICE_MAX];
@@ -64,7 +64,7 @@ static void test_versions_of_the_kernel_are_compared_as_numbers(void **state)
 	assert_false(features_kernel_is("odd", 6, 9));
 }
 
-static void test_what_is_missing_is_said(void **state)
+static void test_missing_feature_is_named(void **state)
 {
 	const char *advice[FEATURE_ADVICE_MAX];
 
@@ -104,7 +104,7 @@ static void test_what_is_missing_is_said(void **state)
 	}
 }
 
-static void test_a_file_that_can_be_written_is_not_sealed(void **state)
+static void test_writable_file_is_not_sealed(void **state)
 {
 	char path[] = "/tmp/twinfs-test-XXXXXX";
 	int fd = mkstemp(path);
@@ -119,11 +119,11 @@ static void test_a_file_that_can_be_written_is_not_sealed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_where_all_is_there_nothing_is_advised),
-		cmocka_unit_test(test_only_who_asks_has_all_files_read_by_the_kernel),
+		cmocka_unit_test(test_nothing_is_advised_if_all_features_are_present),
+		cmocka_unit_test(test_passthrough_of_all_files_must_be_asked_for),
 		cmocka_unit_test(test_versions_of_the_kernel_are_compared_as_numbers),
-		cmocka_unit_test(test_what_is_missing_is_said),
-		cmocka_unit_test(test_a_file_that_can_be_written_is_not_sealed),
+		cmocka_unit_test(test_missing_feature_is_named),
+		cmocka_unit_test(test_writable_file_is_not_sealed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

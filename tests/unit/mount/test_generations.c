@@ -19,7 +19,7 @@ static void test_first_generation_needs_no_lookup(void **state)
 	free(generations);
 }
 
-static void test_later_generation_is_opened_only_as_it_was_given(void **state)
+static void test_later_generation_is_opened_only_if_it_was_looked_up(void **state)
 {
 	struct generations *generations = calloc(1, sizeof(*generations));
 
@@ -33,7 +33,7 @@ static void test_later_generation_is_opened_only_as_it_was_given(void **state)
 	free(generations);
 }
 
-static void test_files_of_one_slot_are_told_apart(void **state)
+static void test_files_of_one_slot_are_distinguished(void **state)
 {
 	struct generations *generations = calloc(1, sizeof(*generations));
 	const uint64_t other = 7 + (UINT64_C(1) << GENERATIONS_SLOT_BITS);
@@ -55,8 +55,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_first_generation_needs_no_lookup),
-		cmocka_unit_test(test_later_generation_is_opened_only_as_it_was_given),
-		cmocka_unit_test(test_files_of_one_slot_are_told_apart),
+		cmocka_unit_test(test_later_generation_is_opened_only_if_it_was_looked_up),
+		cmocka_unit_test(test_files_of_one_slot_are_distinguished),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 #include "mount/listed_groups.h"
 #include "unit_test.h"
 
-static void test_all_that_were_added_are_taken_once(void **state)
+static void test_added_groups_are_taken_once(void **state)
 {
 	struct listed_groups listed;
 	uint64_t *nodes;
@@ -30,7 +30,7 @@ static void test_all_that_were_added_are_taken_once(void **state)
 	listed_groups_deinit(&listed);
 }
 
-static void test_what_is_listed_again_and_again_takes_no_more_room(void **state)
+static void test_groups_listed_repeatedly_take_no_more_memory(void **state)
 {
 	struct listed_groups listed;
 	uint64_t *nodes;
@@ -48,8 +48,8 @@ static void test_what_is_listed_again_and_again_takes_no_more_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_that_were_added_are_taken_once),
-		cmocka_unit_test(test_what_is_listed_again_and_again_takes_no_more_room),
+		cmocka_unit_test(test_added_groups_are_taken_once),
+		cmocka_unit_test(test_groups_listed_repeatedly_take_no_more_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ static struct mounter *started(void)
 	return mounter;
 }
 
-/* Sends it a signal, and returns when that has done what is waited for (WSTOPPED, WEXITED). */
+/* Sends the mounter a signal and waits for its effect (WSTOPPED, WEXITED). */
 static void signal_process(const struct mounter *mounter, int number, int what)
 {
 	siginfo_t info;
@@ -32,7 +32,7 @@ static bool has_child(void)
 	return waitpid(-1, NULL, WNOHANG) >= 0;
 }
 
-static void test_process_that_was_killed_is_not_said_to_have_unmounted(void **state)
+static void test_killed_mounter_reports_no_unmount(void **state)
 {
 	struct mounter *mounter = started();
 
@@ -43,7 +43,7 @@ static void test_process_that_was_killed_is_not_said_to_have_unmounted(void **st
 	assert_false(has_child());
 }
 
-static void test_process_that_stands_still_is_waited_for_no_longer_than_wanted(void **state)
+static void test_stopped_mounter_is_not_waited_for_after_a_stop_request(void **state)
 {
 	struct mounter *mounter = started();
 
@@ -58,9 +58,8 @@ static void test_process_that_stands_still_is_waited_for_no_longer_than_wanted(v
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_process_that_was_killed_is_not_said_to_have_unmounted),
-		cmocka_unit_test(
-			test_process_that_stands_still_is_waited_for_no_longer_than_wanted),
+		cmocka_unit_test(test_killed_mounter_reports_no_unmount),
+		cmocka_unit_test(test_stopped_mounter_is_not_waited_for_after_a_stop_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

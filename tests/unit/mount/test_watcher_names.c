@@ -6,28 +6,28 @@
 #include "mount/watcher_names.h"
 #include "unit_test.h"
 
-/* What was given, one letter and the name each; and how much more is taken. */
-struct heard {
+/* The emitted differences, a letter and a name each, and how many more are accepted. */
+struct emitted {
 	char text[256];
 	int room;
 };
 
-static bool hear(void *context, enum watcher_event_kind kind, const struct listed_name *name)
+static bool emit(void *context, enum watcher_event_kind kind, const struct listed_name *name)
 {
 	static const char letters[] = {[WATCHER_EVENT_CREATED] = '+',
 				       [WATCHER_EVENT_DELETED] = '-',
 				       [WATCHER_EVENT_CHANGED] = '!'};
-	struct heard *heard = context;
-	size_t used = strlen(heard->text);
+	struct emitted *emitted = context;
+	size_t used = strlen(emitted->text);
 
-	if (heard->room-- == 0)
+	if (emitted->room-- == 0)
 		return false;
-	(void)snprintf(heard->text + used, sizeof(heard->text) - used, "%c%s ", letters[kind],
+	(void)snprintf(emitted->text + used, sizeof(emitted->text) - used, "%c%s ", letters[kind],
 		       name->text);
 	return true;
 }
 
-/* Of words; "name/" is a directory, "name=3" has this digest. */
+/* Makes a list of words; "name/" is a directory, "name=3" has this digest. */
 static void build(struct watcher_names *list, const char *words)
 {
 	char text[256], *rest = text, *word;
@@ -55,19 +55,19 @@ static void build(struct watcher_names *list, const char *words)
 
 static void differ(const char *before, const char *now, const char *expected)
 {
-	struct heard heard = {.room = -1};
+	struct emitted emitted = {.room = -1};
 	struct watcher_names a, b, rest;
 
 	build(&a, before);
 	build(&b, now);
-	assert_int_equal(watcher_names_differ(&a, &b, hear, &heard, &rest), 0);
-	assert_string_equal(heard.text, expected);
+	assert_int_equal(watcher_names_differ(&a, &b, emit, &emitted, &rest), 0);
+	assert_string_equal(emitted.text, expected);
 	assert_int_equal(rest.count, 0);
 	watcher_names_free(&a);
 	watcher_names_free(&b);
 }
 
-static void test_what_came_went_and_changed_is_given_by_name(void **state)
+static void test_added_removed_and_changed_names_are_emitted_in_order(void **state)
 {
 	(void)state;
 	differ("", "", "");
@@ -78,32 +78,32 @@ static void test_what_came_went_and_changed_is_given_by_name(void **state)
 	differ("a=1 b=2 c=3", "a=1 b=3 c=3", "!b ");
 }
 
-static void test_what_became_a_directory_goes_and_comes(void **state)
+static void test_name_that_became_a_directory_is_removed_and_added(void **state)
 {
 	(void)state;
 	differ("a b/", "a/ b", "-a +a -b +b ");
 	differ("a/ b/", "a/ b/", "");
 }
 
-/* However much is taken at a time, all that is given is what differs, each once, as if in one go. */
-static void test_what_was_not_taken_is_given_later(void **state)
+/* However many are accepted at a time, each difference is emitted once and in the same order. */
+static void test_differences_that_were_refused_are_emitted_later(void **state)
 {
 	const char *before = "a=1 b=1 c/ d=1 f=1 g h=2", *now = "a=2 c d=1 e=1 f=3 h=2 i j/";
-	struct heard all = {.room = -1};
+	struct emitted all = {.room = -1};
 	struct watcher_names a, b, rest;
 
 	(void)state;
 	build(&a, before);
 	build(&b, now);
-	assert_int_equal(watcher_names_differ(&a, &b, hear, &all, &rest), 0);
+	assert_int_equal(watcher_names_differ(&a, &b, emit, &all, &rest), 0);
 	for (int room = 1; room < 12; room++) {
-		struct heard parts = {.room = room};
+		struct emitted parts = {.room = room};
 		struct watcher_names left;
 
 		build(&left, before);
 		for (int rounds = 0; rounds < 20; rounds++) {
 			parts.room = room;
-			assert_int_equal(watcher_names_differ(&left, &b, hear, &parts, &rest), 0);
+			assert_int_equal(watcher_names_differ(&left, &b, emit, &parts, &rest), 0);
 			watcher_names_free(&left);
 			if (rest.count == 0)
 				break;
@@ -133,9 +133,9 @@ static void test_names_are_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_came_went_and_changed_is_given_by_name),
-		cmocka_unit_test(test_what_became_a_directory_goes_and_comes),
-		cmocka_unit_test(test_what_was_not_taken_is_given_later),
+		cmocka_unit_test(test_added_removed_and_changed_names_are_emitted_in_order),
+		cmocka_unit_test(test_name_that_became_a_directory_is_removed_and_added),
+		cmocka_unit_test(test_differences_that_were_refused_are_emitted_later),
 		cmocka_unit_test(test_names_are_found),
 	};
 

@@ -2,8 +2,8 @@
 #ifndef TESTS_VIEW_FIXTURE_H
 #define TESTS_VIEW_FIXTURE_H
 
-/* A view of an index that a test fills by hand, over source folders that really exist. Ends the
- * test when something that it rests on fails. */
+/* A view of an index that the test fills, over existing source folders. A failed helper ends the
+ * test. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,9 +37,9 @@ struct fixture {
 	struct catalog *catalog;
 	struct sources sources;
 	struct view view;
-	struct view_call call; /* who may see all of it */
+	struct view_call call; /* a caller that sees everything */
 	uint32_t scan;
-	uint64_t next_inode; /* for files that only the index has */
+	uint64_t next_inode; /* for files that exist in the index only */
 };
 
 /* Runs a shell command. */
@@ -117,7 +117,7 @@ static inline struct name fixture_name(const char *text)
 	return (struct name){text, (uint32_t)strlen(text)};
 }
 
-/* Attributes of a file that need not exist. */
+/* Attributes of a file that does not have to exist. */
 static inline struct attributes fixture_file(struct fixture *fixture, mode_t mode, uint64_t size)
 {
 	return (struct attributes){
@@ -250,11 +250,11 @@ static inline uint64_t fixture_add_group(struct fixture *fixture, struct hash128
 #define FIXTURE_NAMES_MAX 4096
 
 struct fixture_listing {
-	size_t count, limit; /* emit takes no more than limit names in all */
+	size_t count, limit; /* emit accepts limit names in total */
 	struct {
 		char name[256];
 		uint64_t cookie;
-		uint64_t node; /* 0: not known */
+		uint64_t node; /* 0: unknown */
 	} names[FIXTURE_NAMES_MAX];
 };
 
@@ -284,7 +284,7 @@ static inline uint64_t fixture_last_cookie(const struct fixture_listing *listing
 	return listing->count ? listing->names[listing->count - 1].cookie : 0;
 }
 
-/* Lists a directory in calls of at most so many names. */
+/* Lists a directory in calls of at most step names. */
 static inline void fixture_list(struct fixture *fixture, uint64_t node, size_t step,
 				struct fixture_listing *names)
 {

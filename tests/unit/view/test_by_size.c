@@ -2,7 +2,7 @@
 #include "fixture.h"
 #include "view/rank_name.h"
 
-/* Groups of two files each; group i gives back sizes[i] bytes. */
+/* Groups of two files each; sizes[i] bytes of group i are reclaimable. */
 struct crowd {
 	struct fixture fixture;
 	uint64_t root;
@@ -58,7 +58,7 @@ static int add_groups_body(struct catalog_writer *writer, void *context)
 	return r;
 }
 
-/* Group i is the i-th by size where backwards is false. */
+/* Makes groups; group i is the i-th by size if backwards is false. */
 static void fill(size_t count, bool backwards)
 {
 	for (size_t i = 0; i < count; i++)
@@ -94,7 +94,7 @@ static void list(const char *path, size_t step)
 	fixture_list(&crowd->fixture, (uint64_t)node, step, &crowd->listing);
 }
 
-/* What a link holds, or -errno. */
+/* Reads a link. Returns 0 or -errno. */
 static int target_of(const char *path, char text[64])
 {
 	struct bytes target CLEANUP_BYTES = {0};
@@ -131,7 +131,7 @@ static void test_folder_is_empty_without_groups(void **state)
 	assert_int_equal(fixture_find(&crowd->fixture, "by-size/0001"), -ENOENT);
 }
 
-static void test_largest_group_comes_first(void **state)
+static void test_largest_group_is_first(void **state)
 {
 	(void)state;
 	fill(3, true);
@@ -143,7 +143,7 @@ static void test_largest_group_comes_first(void **state)
 	assert_leads_to("by-size/0003  1000 B  2 copies  0a", "", 0);
 }
 
-static void test_name_that_is_not_that_of_its_rank_is_not_there(void **state)
+static void test_name_that_is_not_that_of_its_rank_is_missing(void **state)
 {
 	char text[64];
 
@@ -159,7 +159,7 @@ static void test_name_that_is_not_that_of_its_rank_is_not_there(void **state)
 	assert_int_equal(target_of("by-size/00001-02000", text), -ENOENT);
 }
 
-static void test_link_leads_to_its_group_or_nowhere_when_ranks_move(void **state)
+static void test_link_leads_to_its_group_or_is_missing_when_ranks_change(void **state)
 {
 	const char *first = "by-size/0001  1003 B  2 copies  0a";
 	struct bytes target CLEANUP_BYTES = {0};
@@ -178,7 +178,7 @@ static void test_link_leads_to_its_group_or_nowhere_when_ranks_move(void **state
 	assert_leads_to("by-size/0001  1001 B  2 copies  2a", "", 2);
 }
 
-static void test_many_groups_lie_in_folders(void **state)
+static void test_many_groups_are_in_folders(void **state)
 {
 	const size_t count = 2 * RANKS_PER_FOLDER + 1;
 	char path[300];
@@ -227,10 +227,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_folder_is_empty_without_groups),
-		TEST(test_largest_group_comes_first),
-		TEST(test_name_that_is_not_that_of_its_rank_is_not_there),
-		TEST(test_link_leads_to_its_group_or_nowhere_when_ranks_move),
-		TEST(test_many_groups_lie_in_folders),
+		TEST(test_largest_group_is_first),
+		TEST(test_name_that_is_not_that_of_its_rank_is_missing),
+		TEST(test_link_leads_to_its_group_or_is_missing_when_ranks_change),
+		TEST(test_many_groups_are_in_folders),
 		TEST(test_folder_that_is_needed_no_more_is_gone),
 	};
 

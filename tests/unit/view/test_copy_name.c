@@ -40,7 +40,7 @@ static void assert_short(const char *path, const char *expected)
 	assert_int_equal(cookie, COOKIE);
 }
 
-/* A path of so many bytes: begin, then fillers, then end. */
+/* A path of length bytes: begin, then fillers, then end. */
 static const char *long_path(const char *begin, const char *end, size_t length)
 {
 	static char path[5000];
@@ -127,7 +127,7 @@ static void test_a_path_that_only_nearly_looks_short_is_plain(void **state)
 	assert_plain("backup~", "backup~");
 }
 
-static void test_extensions_are_kept_where_they_are_some(void **state)
+static void test_extensions_are_kept_if_they_are_short(void **state)
 {
 	(void)state;
 	assert_short("∕.bashrc", "∕" ID ".bashrc");
@@ -136,7 +136,7 @@ static void test_extensions_are_kept_where_they_are_some(void **state)
 	assert_short("∕x.123456789012345", "∕x" ID ".123456789012345");
 	assert_short("∕x.1234567890123456", "∕x.1234567890123456" ID);
 	assert_short("∕x.dir/y", "∕x.dir∕y" ID);
-	/* what could be taken for the id stays before it */
+	/* what looks like an id stays before the real one */
 	assert_short("∕x.a~1-2", "∕x.a~1-2" ID);
 	assert_short("∕x.a~b", "∕x.a~b" ID);
 }
@@ -166,7 +166,7 @@ static void test_no_character_is_split(void **state)
 	}
 }
 
-static void test_bytes_that_are_no_utf8_are_cut_anywhere(void **state)
+static void test_bytes_that_are_not_utf8_are_cut_anywhere(void **state)
 {
 	char path[601];
 	const char *name;
@@ -181,7 +181,7 @@ static void test_bytes_that_are_no_utf8_are_cut_anywhere(void **state)
 	assert_int_equal(strlen(name), 255);
 }
 
-static void test_the_largest_id_fits(void **state)
+static void test_largest_id_fits(void **state)
 {
 	char name[COPY_NAME_SIZE];
 	uint64_t dir, cookie;
@@ -194,9 +194,9 @@ static void test_the_largest_id_fits(void **state)
 	assert_int_equal(cookie, UINT64_MAX);
 }
 
-/* Of a million random paths over an alphabet that hits all rules, each name is valid, says which
- * form it is, and leads back to its path or id. */
-static void test_every_name_leads_back(void **state)
+/* For a million random paths over an alphabet that reaches all rules, each name is valid, shows
+ * its form, and leads back to its path or id. */
+static void test_every_name_leads_back_to_its_path_or_id(void **state)
 {
 	static const char *const pieces[] = {"/",    "∕", "~",    "1",    "f",    "-",    ".",
 					     "~1-2", "é", "\xe2", "\x88", "\x95", "\xff", "xyz"};
@@ -236,11 +236,11 @@ int main(void)
 		cmocka_unit_test(test_a_path_with_a_division_slash_is_short),
 		cmocka_unit_test(test_a_path_that_looks_short_is_short),
 		cmocka_unit_test(test_a_path_that_only_nearly_looks_short_is_plain),
-		cmocka_unit_test(test_extensions_are_kept_where_they_are_some),
+		cmocka_unit_test(test_extensions_are_kept_if_they_are_short),
 		cmocka_unit_test(test_no_character_is_split),
-		cmocka_unit_test(test_bytes_that_are_no_utf8_are_cut_anywhere),
-		cmocka_unit_test(test_the_largest_id_fits),
-		cmocka_unit_test(test_every_name_leads_back),
+		cmocka_unit_test(test_bytes_that_are_not_utf8_are_cut_anywhere),
+		cmocka_unit_test(test_largest_id_fits),
+		cmocka_unit_test(test_every_name_leads_back_to_its_path_or_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

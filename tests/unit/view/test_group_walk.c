@@ -3,7 +3,7 @@
 
 #define INODES 40
 
-/* Names come and go in these. */
+/* The names before and after a change. */
 static struct fixture_listing before, after;
 
 /* A group of INODES files; file i has i % 7 + 1 names, spread over two directories, "i-n". */
@@ -110,7 +110,7 @@ static void test_a_folder_has_only_the_copies_of_its_group(void **state)
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, after.names[i].name);
 		assert_int_equal(fixture_find(&fixture, path), -ENOENT);
 	}
-	/* a short form with the right id has to have the right beginning, too */
+	/* a short form with the right id must have the right beginning, too */
 	for (size_t i = 0; i < before.count; i++) {
 		(void)snprintf(path, sizeof(path), "%s/x%s", folder, before.names[i].name);
 		assert_int_equal(fixture_find(&fixture, path), -ENOENT);
@@ -118,7 +118,7 @@ static void test_a_folder_has_only_the_copies_of_its_group(void **state)
 	fixture_close(&fixture);
 }
 
-/* Asks for what follows the name with this index in before. */
+/* Lists after the name with this index in before. */
 static void assert_goes_on(struct fixture *fixture, uint64_t group, size_t i)
 {
 	size_t left = before.count - 1 - i;
@@ -133,7 +133,7 @@ static void assert_goes_on(struct fixture *fixture, uint64_t group, size_t i)
 		assert_string_equal(after.names[0].name, before.names[i + 1].name);
 }
 
-static void test_a_listing_goes_on_behind_any_of_its_cookies(void **state)
+static void test_listing_continues_after_any_of_its_cookies(void **state)
 {
 	struct attributes members[INODES];
 	struct fixture fixture;
@@ -194,9 +194,9 @@ static void test_cookie_resumes_at_its_name_after_many_other_listings_and_remova
 	fixture_close(&fixture);
 }
 
-/* Between calls names go, first names among them, so that another name becomes the first; others
- * are added. What was there all the time is listed once, whatever else is. */
-static void test_names_that_stay_are_listed_once_while_others_come_and_go(void **state)
+/* Between the calls names are removed and added. First names are among them, so that another
+ * name becomes the first. Names that exist all the time are listed once. */
+static void test_names_that_stay_are_listed_once_while_others_change(void **state)
 {
 	(void)state;
 	for (size_t step = 1; step <= 5; step++) {
@@ -310,10 +310,10 @@ int main(void)
 		cmocka_unit_test(test_every_name_is_listed_once_however_the_calls_are_cut),
 		cmocka_unit_test(test_every_listed_name_is_found),
 		cmocka_unit_test(test_a_folder_has_only_the_copies_of_its_group),
-		cmocka_unit_test(test_a_listing_goes_on_behind_any_of_its_cookies),
+		cmocka_unit_test(test_listing_continues_after_any_of_its_cookies),
 		cmocka_unit_test(
 			test_cookie_resumes_at_its_name_after_many_other_listings_and_removals),
-		cmocka_unit_test(test_names_that_stay_are_listed_once_while_others_come_and_go),
+		cmocka_unit_test(test_names_that_stay_are_listed_once_while_others_change),
 		cmocka_unit_test(test_a_group_that_fell_apart_has_no_names),
 		cmocka_unit_test(test_copies_of_several_sources_begin_with_their_tree),
 	};

@@ -42,7 +42,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void test_group_has_its_place_among_the_ordinals(void **state)
+static void test_number_of_a_group_is_its_position_among_the_ordinals(void **state)
 {
 	struct bytes ordinals = numbering(1000);
 
@@ -63,7 +63,7 @@ static void test_group_has_its_place_among_the_ordinals(void **state)
 	bytes_free(&ordinals);
 }
 
-static void test_numbering_is_valid_for_twenty_times_as_long_as_it_took(void **state)
+static void test_numbering_is_valid_for_twenty_times_its_cost(void **state)
 {
 	struct numbered group = {.number = 2};
 
@@ -74,7 +74,7 @@ static void test_numbering_is_valid_for_twenty_times_as_long_as_it_took(void **s
 	assert_false(known_numbers_get(*state, &key, &group, 1100 + 20 * 100));
 }
 
-static void test_numbering_is_that_of_one_caller_and_hash_until_the_next_commit(void **state)
+static void test_numbering_is_valid_for_one_caller_and_hash_until_the_next_commit(void **state)
 {
 	const struct number_key others[] = {
 		{.caller = 7, .hash = {2, 3}, .generation = 4},
@@ -91,7 +91,7 @@ static void test_numbering_is_that_of_one_caller_and_hash_until_the_next_commit(
 	assert_int_equal(group.number, 3);
 }
 
-static void test_group_that_a_numbering_lacks_is_left_without_number(void **state)
+static void test_group_outside_of_the_numbering_has_no_number(void **state)
 {
 	struct numbered group = {.ordinal = 31};
 
@@ -100,7 +100,7 @@ static void test_group_that_a_numbering_lacks_is_left_without_number(void **stat
 	assert_int_equal(group.number, 0);
 }
 
-static void test_numbering_without_any_group_is_known(void **state)
+static void test_empty_numbering_is_known(void **state)
 {
 	struct numbered group = {.number = 1};
 
@@ -109,7 +109,7 @@ static void test_numbering_without_any_group_is_known(void **state)
 	assert_int_equal(group.ordinal, 0);
 }
 
-static void test_numberings_of_very_many_groups_are_forgotten(void **state)
+static void test_numberings_of_too_many_groups_are_dropped(void **state)
 {
 	struct known_numbers *numbers = *state;
 	struct numbered group = {.number = 1};
@@ -129,12 +129,12 @@ static void test_numberings_of_very_many_groups_are_forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_group_has_its_place_among_the_ordinals),
-		CASE(test_numbering_is_valid_for_twenty_times_as_long_as_it_took),
-		CASE(test_numbering_is_that_of_one_caller_and_hash_until_the_next_commit),
-		CASE(test_group_that_a_numbering_lacks_is_left_without_number),
-		CASE(test_numbering_without_any_group_is_known),
-		CASE(test_numberings_of_very_many_groups_are_forgotten),
+		CASE(test_number_of_a_group_is_its_position_among_the_ordinals),
+		CASE(test_numbering_is_valid_for_twenty_times_its_cost),
+		CASE(test_numbering_is_valid_for_one_caller_and_hash_until_the_next_commit),
+		CASE(test_group_outside_of_the_numbering_has_no_number),
+		CASE(test_empty_numbering_is_known),
+		CASE(test_numberings_of_too_many_groups_are_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static void test_cookie_of_any_id_leads_back_to_it(void **state)
 	}
 }
 
-static void test_number_that_is_no_cookie_of_an_id_has_nothing_behind_it(void **state)
+static void test_number_that_is_no_cookie_has_no_id(void **state)
 {
 	size_t ids = 0;
 
@@ -37,7 +37,7 @@ static void test_number_that_is_no_cookie_of_an_id_has_nothing_behind_it(void **
 	assert_true(listing_id(1, UINT64_MAX) > TWINFS_ID_MAX);
 }
 
-static void test_cookies_do_not_tell_how_far_ids_are_apart(void **state)
+static void test_cookies_do_not_reveal_the_distance_of_ids(void **state)
 {
 	uint64_t ascending = 0, near = 0;
 
@@ -57,8 +57,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cookie_of_any_id_leads_back_to_it),
-		cmocka_unit_test(test_number_that_is_no_cookie_of_an_id_has_nothing_behind_it),
-		cmocka_unit_test(test_cookies_do_not_tell_how_far_ids_are_apart),
+		cmocka_unit_test(test_number_that_is_no_cookie_has_no_id),
+		cmocka_unit_test(test_cookies_do_not_reveal_the_distance_of_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 #include "unit_test.h"
 #include "view/node.h"
 
-static void test_a_node_tells_kind_id_and_version(void **state)
+static void test_node_contains_kind_id_and_version(void **state)
 {
 	const uint64_t id = (UINT64_C(1) << NODE_ID_BITS) - 1;
 	uint64_t node = node_make_file(id, 0x5abc);
@@ -18,7 +18,7 @@ static void test_a_node_tells_kind_id_and_version(void **state)
 	assert_int_equal(node_version(node), 0);
 }
 
-static void test_versions_of_a_file_are_one_inode_to_programs(void **state)
+static void test_versions_of_a_file_have_one_inode_number(void **state)
 {
 	uint64_t inode = node_inode(node_make_file(7, 1));
 
@@ -32,8 +32,8 @@ static void test_versions_of_a_file_are_one_inode_to_programs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_node_tells_kind_id_and_version),
-		cmocka_unit_test(test_versions_of_a_file_are_one_inode_to_programs),
+		cmocka_unit_test(test_node_contains_kind_id_and_version),
+		cmocka_unit_test(test_versions_of_a_file_have_one_inode_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

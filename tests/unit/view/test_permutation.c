@@ -4,7 +4,7 @@
 #include "unit_test.h"
 #include "view/permutation.h"
 
-static void test_each_number_of_the_width_is_given_once(void **state)
+static void test_each_number_of_the_width_occurs_once(void **state)
 {
 	bool given[256] = {false};
 
@@ -18,7 +18,7 @@ static void test_each_number_of_the_width_is_given_once(void **state)
 	}
 }
 
-static void test_number_is_found_again_at_any_width(void **state)
+static void test_permutation_is_reversible_at_any_width(void **state)
 {
 	(void)state;
 	for (unsigned int half_bits = 1; half_bits <= 32; half_bits++) {
@@ -37,8 +37,8 @@ static void test_number_is_found_again_at_any_width(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_number_of_the_width_is_given_once),
-		cmocka_unit_test(test_number_is_found_again_at_any_width),
+		cmocka_unit_test(test_each_number_of_the_width_occurs_once),
+		cmocka_unit_test(test_permutation_is_reversible_at_any_width),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static const char *folder_name(uint64_t groups, uint64_t folder)
 
 static const struct group_record pair = {.size = 700, .inodes = 2};
 
-static void test_name_says_rank_size_copies_and_file(void **state)
+static void test_name_has_rank_size_copies_and_file(void **state)
 {
 	const struct group_record large = {.size = UINT64_C(429496730), .inodes = 4};
 
@@ -36,7 +36,7 @@ static void test_name_says_rank_size_copies_and_file(void **state)
 	assert_string_equal(link_name(12, 12, &pair, "a b"), "0012  700 B  2 copies  a b");
 }
 
-static void test_folders_are_made_for_more_links_than_one_can_show(void **state)
+static void test_more_links_than_fit_in_one_folder_have_several(void **state)
 {
 	(void)state;
 	assert_int_equal(rank_layout_of(0).folders, 0);
@@ -87,7 +87,7 @@ static void test_any_bytes_are_a_name(void **state)
 			    "0001  700 B  2 copies  \n\x1b[0m");
 }
 
-static void test_rank_is_read_from_what_a_name_begins_with(void **state)
+static void test_rank_is_parsed_from_the_beginning_of_a_name(void **state)
 {
 	(void)state;
 	assert_int_equal(rank_name_parse("0012  700 B  2 copies  x"), 12);
@@ -103,12 +103,12 @@ static void test_rank_is_read_from_what_a_name_begins_with(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_name_says_rank_size_copies_and_file),
-		cmocka_unit_test(test_folders_are_made_for_more_links_than_one_can_show),
+		cmocka_unit_test(test_name_has_rank_size_copies_and_file),
+		cmocka_unit_test(test_more_links_than_fit_in_one_folder_have_several),
 		cmocka_unit_test(test_all_ranks_have_as_many_digits_as_the_last),
 		cmocka_unit_test(test_long_names_are_cut_between_characters),
 		cmocka_unit_test(test_any_bytes_are_a_name),
-		cmocka_unit_test(test_rank_is_read_from_what_a_name_begins_with),
+		cmocka_unit_test(test_rank_is_parsed_from_the_beginning_of_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void test_nothing_is_known_at_first(void **state)
+static void test_new_cache_is_empty(void **state)
 {
 	struct visible_cache visible_cache;
 	struct visible_copies visible;
@@ -33,7 +33,7 @@ static void test_nothing_is_known_at_first(void **state)
 	visible_cache_deinit(&visible_cache);
 }
 
-static void test_share_is_believed_twenty_times_as_long_as_it_took(void **state)
+static void test_entry_is_valid_for_twenty_times_its_cost(void **state)
 {
 	struct visible_copies visible;
 
@@ -44,7 +44,7 @@ static void test_share_is_believed_twenty_times_as_long_as_it_took(void **state)
 	assert_false(visible_cache_get(*state, &key, &visible, 1100 + 20 * 100));
 }
 
-static void test_share_is_that_of_one_caller_in_one_group_while_it_stays(void **state)
+static void test_entry_is_valid_for_one_caller_and_version_of_a_group(void **state)
 {
 	const struct visible_key others[] = {
 		{.caller = 7, .group = 2, .changed = {3, 4}},
@@ -58,7 +58,7 @@ static void test_share_is_that_of_one_caller_in_one_group_while_it_stays(void **
 		assert_false(visible_cache_get(*state, &others[i], &visible, 1100));
 }
 
-static void test_later_share_takes_the_place_of_the_former(void **state)
+static void test_later_entry_replaces_the_earlier(void **state)
 {
 	const struct visible_copies later = {.inodes = 2, .kept = 9};
 	struct visible_copies visible;
@@ -69,7 +69,7 @@ static void test_later_share_takes_the_place_of_the_former(void **state)
 	assert_int_equal(visible.kept, 9);
 }
 
-static void test_no_more_than_so_many_are_remembered(void **state)
+static void test_number_of_entries_is_limited(void **state)
 {
 	const struct visible_copies other = {.inodes = 2, .kept = 9};
 	struct visible_key next = key;
@@ -86,15 +86,15 @@ static void test_no_more_than_so_many_are_remembered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_known_at_first),
-		cmocka_unit_test_setup_teardown(
-			test_share_is_believed_twenty_times_as_long_as_it_took, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			test_share_is_that_of_one_caller_in_one_group_while_it_stays, set_up,
-			tear_down),
-		cmocka_unit_test_setup_teardown(test_later_share_takes_the_place_of_the_former,
+		cmocka_unit_test(test_new_cache_is_empty),
+		cmocka_unit_test_setup_teardown(test_entry_is_valid_for_twenty_times_its_cost,
 						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_no_more_than_so_many_are_remembered, set_up,
+		cmocka_unit_test_setup_teardown(
+			test_entry_is_valid_for_one_caller_and_version_of_a_group, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(test_later_entry_replaces_the_earlier, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_number_of_entries_is_limited, set_up,
 						tear_down),
 	};
 
