@@ -19,8 +19,14 @@ def sections(page):
 
 
 def item(text, title):
-    """The text of an item of the lists in a section."""
-    return re.split(r"^\.(?:It|El)\b", text.split(f"\n.It {title}\n")[1], flags=re.MULTILINE)[0]
+    """The text of an item of the lists in a section, with the lists inside it."""
+    found, depth = [], 0
+    for line in text.split(f"\n.It {title}\n")[1].splitlines(keepends=True):
+        if depth == 0 and re.match(r"\.(?:It|El)\b", line):
+            break
+        depth += line.startswith(".Bl") - line.startswith(".El")
+        found.append(line)
+    return "".join(found)
 
 
 def marked(text, macro):

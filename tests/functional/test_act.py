@@ -444,7 +444,7 @@ def test_unequal_files_that_the_index_calls_equal_are_left_alone(
         before = [state_of_file(path) for path in pair]
         assert twinfs.groups(source) == {group} and before[0][0] != before[1][0]
         to = [moved] if words == ["move"] else []
-        refusal(twinfs(*words, *to, "--yes", source), pair[1], "is not equal to the kept file")
+        refusal(twinfs(*words, *to, "--yes", source), pair[1], "is no longer equal to the kept file")
         assert [state_of_file(path) for path in pair] == before
         assert everything(source) | everything(moved) == {os.fsencode(path) for path in pair}
 

@@ -240,7 +240,7 @@ def test_selection_outside_of_the_view_is_ignored(desk, three, tmp_path):
     with desk.program.mounted(three) as view:
         outside = [tmp_path / "alone", tmp_path, three / "c/one", three.parent]
         asked, answer = desk.act("trash", view.redundant / "b/two", *outside)
-        assert b" 1 files" in asked[-1] and b"1 copy" in answer[-1]
+        assert b" 1 file to" in asked[-1] and b"1 copy" in answer[-1]
         assert asked[-1].count(b"This is not in ") == len(outside)
         assert names(three) == [name for name in ALL if name != b"b/two"]
         [call] = desk.act("trash", view.uniques / "a/one", *outside)

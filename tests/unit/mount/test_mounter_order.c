@@ -9,7 +9,7 @@
 
 #define TEXTS offsetof(struct mounter_order, event.texts)
 
-static const struct watcher_event created = {
+static const struct watcher_event came = {
 	.kind = WATCHER_EVENT_CREATED,
 	.directory = true,
 	.folder = UINT64_MAX,
@@ -17,11 +17,11 @@ static const struct watcher_event created = {
 	.name = "name",
 };
 
-static void test_order_for_an_event_is_read_back(void **state)
+static void test_nudge_is_heard_as_it_was_said(void **state)
 {
 	struct mounter_order order;
-	long length = mounter_order_for_event(&order, &created);
-	struct watcher_event decoded;
+	long length = mounter_order_for_event(&order, &came);
+	struct watcher_event heard;
 
 	(void)state;
 	assert_true(mounter_order_is_valid(&order, (size_t)length));
@@ -33,19 +33,19 @@ static void test_order_for_an_event_is_read_back(void **state)
 	assert_string_equal(heard.name, came.name);
 }
 
-static void test_event_order_of_another_length_is_refused(void **state)
+static void test_nudge_of_any_other_length_is_not_whole(void **state)
 {
 	struct mounter_order order;
 	size_t length;
 
 	(void)state;
 	memset(&order, 0, sizeof(order));
-	length = (size_t)mounter_order_for_event(&order, &created);
+	length = (size_t)mounter_order_for_event(&order, &came);
 	for (size_t other = 0; other <= sizeof(order) + 2; other++)
 		assert_int_equal(mounter_order_is_valid(&order, other), other == length);
 }
 
-static void test_texts_without_a_nul_are_refused(void **state)
+static void test_texts_without_their_end_are_not_whole(void **state)
 {
 	struct mounter_order order = {.kind = ORDER_RAISE_EVENT};
 
@@ -58,7 +58,7 @@ static void test_texts_without_a_nul_are_refused(void **state)
 	assert_false(mounter_order_is_valid(&order, TEXTS + sizeof(order.event.texts)));
 }
 
-static void test_texts_that_end_beyond_the_message_are_refused(void **state)
+static void test_what_ends_where_nobody_looked_is_not_whole(void **state)
 {
 	struct {
 		struct mounter_order order;
@@ -71,10 +71,10 @@ static void test_texts_that_end_beyond_the_message_are_refused(void **state)
 	assert_false(mounter_order_is_valid(&message.order, sizeof(message.order) + 1));
 }
 
-static void test_event_order_of_an_unknown_kind_is_refused(void **state)
+static void test_nudge_of_no_known_kind_is_not_whole(void **state)
 {
 	struct mounter_order order;
-	size_t length = (size_t)mounter_order_for_event(&order, &created);
+	size_t length = (size_t)mounter_order_for_event(&order, &came);
 
 	(void)state;
 	order.event.kind = WATCHER_EVENT_CHANGED + 1;
@@ -85,7 +85,7 @@ static void test_event_order_of_an_unknown_kind_is_refused(void **state)
 	assert_false(mounter_order_is_valid(&order, length));
 }
 
-static void test_longest_event_order_fits_and_a_longer_one_is_refused(void **state)
+static void test_longest_nudge_has_room_and_a_longer_one_is_refused(void **state)
 {
 	struct mounter_order order;
 	char path[sizeof(order.event.texts)];
@@ -103,7 +103,7 @@ static void test_longest_event_order_fits_and_a_longer_one_is_refused(void **sta
 	assert_string_equal(mounter_order_event(&order).name, "x");
 }
 
-static void test_watcher_order_of_another_length_or_too_many_threads_is_refused(void **state)
+static void test_watchers_of_another_length_or_too_many_are_not_whole(void **state)
 {
 	struct mounter_order order = {.kind = ORDER_FIND_WATCHED,
 				      .watchers.count = MOUNTER_THREADS_MAX};
@@ -116,7 +116,7 @@ static void test_watcher_order_of_another_length_or_too_many_threads_is_refused(
 	assert_false(mounter_order_is_valid(&order, MOUNTER_ORDER_FIND_LENGTH));
 }
 
-static void test_orders_without_data_have_length_1_and_others_are_refused(void **state)
+static void test_word_alone_takes_nothing_and_no_other_is_known(void **state)
 {
 	const char words[] = {ORDER_MOUNT, ORDER_CLOSE_ROUTE, ORDER_UNMOUNT};
 	struct mounter_order order = {.kind = 'x'};
@@ -134,15 +134,14 @@ static void test_orders_without_data_have_length_1_and_others_are_refused(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order_for_an_event_is_read_back),
-		cmocka_unit_test(test_event_order_of_another_length_is_refused),
-		cmocka_unit_test(test_texts_without_a_nul_are_refused),
-		cmocka_unit_test(test_texts_that_end_beyond_the_message_are_refused),
-		cmocka_unit_test(test_event_order_of_an_unknown_kind_is_refused),
-		cmocka_unit_test(test_longest_event_order_fits_and_a_longer_one_is_refused),
-		cmocka_unit_test(
-			test_watcher_order_of_another_length_or_too_many_threads_is_refused),
-		cmocka_unit_test(test_orders_without_data_have_length_1_and_others_are_refused),
+		cmocka_unit_test(test_nudge_is_heard_as_it_was_said),
+		cmocka_unit_test(test_nudge_of_any_other_length_is_not_whole),
+		cmocka_unit_test(test_texts_without_their_end_are_not_whole),
+		cmocka_unit_test(test_what_ends_where_nobody_looked_is_not_whole),
+		cmocka_unit_test(test_nudge_of_no_known_kind_is_not_whole),
+		cmocka_unit_test(test_longest_nudge_has_room_and_a_longer_one_is_refused),
+		cmocka_unit_test(test_watchers_of_another_length_or_too_many_are_not_whole),
+		cmocka_unit_test(test_word_alone_takes_nothing_and_no_other_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

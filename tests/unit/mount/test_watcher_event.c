@@ -48,8 +48,8 @@ static void test_no_name_leads_out_of_the_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_name_that_leads_out_of_the_folder_is_refused,
-						folder_set_up, folder_tear_down),
+		cmocka_unit_test_setup_teardown(test_no_name_leads_out_of_the_folder, folder_set_up,
+						folder_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #define FOLDER 77
 #define ABOVE 11
 
-static void test_no_reply_is_given_before_begin_and_after_end(void **state)
+static void test_nothing_is_pretended_before_and_after(void **state)
 {
 	const struct watcher_reply reply = {.folder = FOLDER, .name = "name"};
 	struct fuse_entry_param entry;
@@ -28,7 +28,7 @@ static void test_no_reply_is_given_before_begin_and_after_end(void **state)
 	watcher_replies_deinit(&replies);
 }
 
-static void test_created_name_is_missing_and_can_only_be_created(void **state)
+static void test_name_that_came_was_not_there_and_can_be_made_only(void **state)
 {
 	const struct watcher_reply reply = {.folder = FOLDER, .name = "name", .directory = true};
 	struct fuse_entry_param entry;
@@ -51,7 +51,7 @@ static void test_created_name_is_missing_and_can_only_be_created(void **state)
 	watcher_replies_deinit(&replies);
 }
 
-static void test_deleted_name_exists_as_a_new_node_each_time(void **state)
+static void test_name_that_went_was_there_as_another_node_each_time(void **state)
 {
 	const struct watcher_reply reply = {.folder = FOLDER, .name = "name", .exists = true};
 	struct fuse_entry_param entry;
@@ -75,7 +75,7 @@ static void test_deleted_name_exists_as_a_new_node_each_time(void **state)
 	watcher_replies_deinit(&replies);
 }
 
-static void test_missing_folder_has_its_former_name(void **state)
+static void test_folder_that_is_gone_is_where_it_was(void **state)
 {
 	const struct watcher_reply reply = {
 		.folder = FOLDER,
@@ -104,10 +104,10 @@ static void test_missing_folder_has_its_former_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_reply_is_given_before_begin_and_after_end),
-		cmocka_unit_test(test_created_name_is_missing_and_can_only_be_created),
-		cmocka_unit_test(test_deleted_name_exists_as_a_new_node_each_time),
-		cmocka_unit_test(test_missing_folder_has_its_former_name),
+		cmocka_unit_test(test_nothing_is_pretended_before_and_after),
+		cmocka_unit_test(test_name_that_came_was_not_there_and_can_be_made_only),
+		cmocka_unit_test(test_name_that_went_was_there_as_another_node_each_time),
+		cmocka_unit_test(test_folder_that_is_gone_is_where_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@ static void add_file(struct fixture *fixture, const char *name, uint64_t size)
 	fixture_add_file(fixture, root_of(fixture), name, &file);
 }
 
-/* The content of a file, with a NUL. */
+/* All that a file says, with a NUL. */
 static const char *content_of(struct fixture *fixture, uint64_t node)
 {
 	static char text[16384];
@@ -58,7 +58,7 @@ static void test_pending_lists_files_whose_size_is_not_theirs_alone(void **state
 	fixture_close(&fixture);
 }
 
-/* A maker of reports that requests another one while it makes one, until that is refused. */
+/* A maker of reports that wants one itself while it makes one, until that is refused. */
 struct asking {
 	struct fixture *fixture;
 	unsigned int depth;
@@ -124,7 +124,7 @@ static int make_no_report(void *context, struct bytes *page,
 	return -EINTR;
 }
 
-static void test_report_has_the_size_of_its_attributes(void **state)
+static void test_report_has_the_size_that_it_says(void **state)
 {
 	struct asking asking = {.depth = 0};
 	struct fixture fixture;
@@ -171,7 +171,7 @@ static void check_metric(char *help, char *type, char *value, char **rest)
 	}
 	if (!value)
 		return;
-	/* it was the first line of the next metric */
+	/* it was the next one's first line */
 	(*rest)[-1] = '\n';
 	*rest = value;
 }
@@ -224,7 +224,7 @@ static void test_metrics_count_what_the_view_holds(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_status_has_the_unwatched_directories_and_a_remedy(void **state)
+static void test_status_tells_what_is_not_watched_and_what_to_do(void **state)
 {
 	struct fixture fixture;
 	unsigned long number = 0;
@@ -256,12 +256,12 @@ static void test_status_has_the_unwatched_directories_and_a_remedy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_report_beyond_the_limit_at_a_time_is_refused),
-		cmocka_unit_test(test_report_has_the_size_of_its_attributes),
+		cmocka_unit_test(test_few_reports_are_made_at_a_time_and_one_more_is_refused),
+		cmocka_unit_test(test_report_has_the_size_that_it_says),
 		cmocka_unit_test(test_pending_lists_files_whose_size_is_not_theirs_alone),
 		cmocka_unit_test(test_metrics_have_the_form_of_prometheus),
 		cmocka_unit_test(test_metrics_count_what_the_view_holds),
-		cmocka_unit_test(test_status_has_the_unwatched_directories_and_a_remedy),
+		cmocka_unit_test(test_status_tells_what_is_not_watched_and_what_to_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static void test_a_new_reader_gets_all_lines(void **state)
 	event_log_deinit(&log);
 }
 
-static void test_lines_that_fit_are_read_completely(void **state)
+static void test_lines_that_fit_are_given_whole(void **state)
 {
 	struct event_reader reader = {0};
 	struct event_log log;
@@ -66,7 +66,7 @@ static void test_lines_that_fit_are_read_completely(void **state)
 	event_log_init(&log);
 	append(&log, 0, 3);
 	assert_int_equal(event_log_read(&log, &reader, text, LINE_LENGTH + 20, 0), LINE_LENGTH);
-	/* a line that does not fit is read in parts */
+	/* a line that does not fit is given in parts all the same */
 	assert_int_equal(event_log_read(&log, &reader, text, 20, LINE_LENGTH), 20);
 	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), LINE_LENGTH + 20),
 			 2 * LINE_LENGTH - 20);
@@ -103,7 +103,7 @@ static void test_a_slow_reader_learns_how_many_lines_it_missed(void **state)
 		offset += length;
 	}
 	assert_int_equal(next, count);
-	/* a program that follows the file compares its offset with the size */
+	/* whoever follows the file compares where it is with the size */
 	assert_true(offset <= event_log_size(&log, &changed));
 	append(&log, next, 1);
 	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), offset), LINE_LENGTH);
@@ -111,7 +111,7 @@ static void test_a_slow_reader_learns_how_many_lines_it_missed(void **state)
 	event_log_deinit(&log);
 }
 
-static void test_reader_in_a_dropped_line_continues_at_a_new_one(void **state)
+static void test_who_was_in_a_line_that_is_forgotten_goes_on_at_a_new_one(void **state)
 {
 	struct event_reader reader = {0};
 	struct event_log log;
@@ -123,7 +123,7 @@ static void test_reader_in_a_dropped_line_continues_at_a_new_one(void **state)
 	append(&log, 0, 1);
 	assert_int_equal(event_log_read(&log, &reader, text, 20, 0), 20);
 	append(&log, 1, EVENT_LOG_BYTES_MAX / LINE_LENGTH);
-	length = event_log_read(&log, &reader, text, 10, 20); /* the note is read in parts, too */
+	length = event_log_read(&log, &reader, text, 10, 20); /* and the note in parts, too */
 	assert_int_equal(length, 10);
 	assert_memory_equal(text, "\n{\"event\":", 10);
 	length = event_log_read(&log, &reader, text, sizeof(text), 30);
@@ -135,7 +135,7 @@ static void test_reader_in_a_dropped_line_continues_at_a_new_one(void **state)
 	event_log_deinit(&log);
 }
 
-static void test_reader_that_seeks_to_the_end_misses_nothing(void **state)
+static void test_who_jumps_to_the_end_misses_nothing(void **state)
 {
 	struct event_reader reader = {0};
 	struct event_log log;
@@ -183,10 +183,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_new_reader_gets_all_lines),
-		cmocka_unit_test(test_lines_that_fit_are_read_completely),
+		cmocka_unit_test(test_lines_that_fit_are_given_whole),
 		cmocka_unit_test(test_a_slow_reader_learns_how_many_lines_it_missed),
-		cmocka_unit_test(test_reader_in_a_dropped_line_continues_at_a_new_one),
-		cmocka_unit_test(test_reader_that_seeks_to_the_end_misses_nothing),
+		cmocka_unit_test(test_who_was_in_a_line_that_is_forgotten_goes_on_at_a_new_one),
+		cmocka_unit_test(test_who_jumps_to_the_end_misses_nothing),
 		cmocka_unit_test(test_a_line_longer_than_the_log_is_kept_alone),
 	};
 

@@ -16,7 +16,7 @@ static void add_pair(struct fixture *fixture, struct attributes pair[static 2])
 	(void)fixture_add_group(fixture, group_hash, pair, 2);
 }
 
-static void test_root_has_its_folders(void **state)
+static void test_the_root_has_its_folders(void **state)
 {
 	struct fixture fixture;
 
@@ -38,7 +38,7 @@ static void test_root_has_its_folders(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_uniques_omits_redundant_copies_only(void **state)
+static void test_uniques_leaves_out_redundant_copies_only(void **state)
 {
 	struct attributes pair[2], single;
 	struct fixture fixture;
@@ -61,8 +61,7 @@ static void test_uniques_omits_redundant_copies_only(void **state)
 	fixture_close(&fixture);
 }
 
-/* Adds the kept copy "a" to the first source, and its copy "d/e/b" and a single "x/c" to the
- * last. */
+/* "a" in the first source, kept; its copy "d/e/b" in the last one, which has a lone "x/c", too. */
 static void add_deep_pair(struct fixture *fixture, struct attributes pair[static 2])
 {
 	uint64_t last = fixture->sources.list[fixture->sources.count - 1].root;
@@ -79,7 +78,7 @@ static void add_deep_pair(struct fixture *fixture, struct attributes pair[static
 	(void)fixture_add_group(fixture, group_hash, pair, 2);
 }
 
-static void test_redundant_has_redundant_copies_and_their_parents(void **state)
+static void test_redundant_has_those_copies_and_the_folders_above_them(void **state)
 {
 	struct attributes pair[2];
 	struct fixture fixture;
@@ -107,7 +106,7 @@ static void test_redundant_has_redundant_copies_and_their_parents(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_folder_without_a_copy_is_not_in_redundant(void **state)
+static void test_folder_that_holds_no_copy_any_more_is_gone_from_redundant(void **state)
 {
 	struct attributes pair[2];
 	struct fixture fixture;
@@ -128,7 +127,7 @@ static void test_folder_without_a_copy_is_not_in_redundant(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_redundant_has_the_trees_with_copies(void **state)
+static void test_redundant_trees_of_several_sources_are_those_that_hold_copies(void **state)
 {
 	struct attributes pair[2];
 	struct fixture fixture;
@@ -173,11 +172,11 @@ static void test_attributes_are_those_of_the_record(void **state)
 	dir = node_make(NODE_DIR, fixture_add_dir(&fixture, root_of(&fixture), "dir", 0));
 	assert_int_equal(view_getattr(&fixture.call, dir, &attributes), 0);
 	assert_int_equal(attributes.st_mode, S_IFDIR | 0750);
-	assert_int_equal(attributes.st_nlink, 1); /* independent of the source */
+	assert_int_equal(attributes.st_nlink, 1); /* whatever the source has */
 	fixture_close(&fixture);
 }
 
-static void test_unreadable_name_fails_with_the_error_of_the_source(void **state)
+static void test_what_could_not_be_read_fails_as_it_did_there(void **state)
 {
 	struct name_change unknown = {.kind = NAME_ADD_UNKNOWN, .error = EIO};
 	struct fixture fixture;
@@ -200,7 +199,7 @@ static void test_unreadable_name_fails_with_the_error_of_the_source(void **state
 	fixture_close(&fixture);
 }
 
-static void test_invalid_nodes_are_stale(void **state)
+static void test_nodes_that_never_were_are_stale(void **state)
 {
 	static const uint64_t nodes[] = {0,
 					 99,
@@ -249,7 +248,7 @@ static void test_files_are_no_directories(void **state)
 	fixture_close(&fixture);
 }
 
-/* Makes a real file and adds it to the index. */
+/* Puts a real file into the index. */
 static uint64_t add_real_file(struct fixture *fixture, const char *name, const char *text)
 {
 	AUTO_CLOSE int dir = open(fixture->sources.list[0].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -263,7 +262,7 @@ static uint64_t add_real_file(struct fixture *fixture, const char *name, const c
 	return node_make(NODE_FILE, fixture_file_id(fixture, &attributes));
 }
 
-static void test_file_that_differs_from_the_index_is_not_opened(void **state)
+static void test_only_the_file_that_the_index_knows_is_opened(void **state)
 {
 	struct fixture fixture;
 	struct view_file file;
@@ -277,7 +276,7 @@ static void test_file_that_differs_from_the_index_is_not_opened(void **state)
 	assert_int_equal(read(file.fd, text, sizeof(text)), 4);
 	assert_memory_equal(text, "text", 4);
 	view_close(&file);
-	/* only the ctime differs */
+	/* only the time of the inode's last change tells */
 	(void)snprintf(command, sizeof(command), "cd %s/source && chmod 600 f && chmod 644 f",
 		       fixture.folder);
 	run(command);
@@ -320,7 +319,7 @@ static void note_changed_source(void *context, uint64_t file)
 	changed_sources++;
 }
 
-static void test_content_that_changed_after_the_open_is_not_read(void **state)
+static void test_only_the_content_that_was_known_at_opening_is_read(void **state)
 {
 	struct fixture fixture;
 	struct view_file file;
@@ -356,7 +355,7 @@ static void test_content_that_changed_after_the_open_is_not_read(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_file_with_a_new_name_is_readable_after_the_index_update(void **state)
+static void test_a_file_that_got_a_name_is_read_on_when_the_index_knows(void **state)
 {
 	struct fixture fixture;
 	struct view_file file;
@@ -376,7 +375,7 @@ static void test_file_with_a_new_name_is_readable_after_the_index_update(void **
 	fixture_close(&fixture);
 }
 
-static void test_file_of_a_missing_source_is_not_opened(void **state)
+static void test_nothing_is_opened_in_a_source_that_is_missing(void **state)
 {
 	struct fixture fixture;
 	struct view_file file;
@@ -393,7 +392,7 @@ static void test_file_of_a_missing_source_is_not_opened(void **state)
 	fixture_close(&fixture);
 }
 
-/* The value of an attribute as a string, "" if there is none. */
+/* The value of an attribute as a string, "" where there is none. */
 static const char *xattr(struct fixture *fixture, uint64_t node, const char *name)
 {
 	static char value[256];
@@ -407,7 +406,7 @@ static const char *xattr(struct fixture *fixture, uint64_t node, const char *nam
 	return value;
 }
 
-static void test_control_attributes_have_path_and_group(void **state)
+static void test_own_attributes_tell_path_and_group(void **state)
 {
 	struct attributes pair[2], single;
 	struct fixture fixture;
@@ -444,7 +443,7 @@ static void test_control_attributes_have_path_and_group(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_control_attributes_are_not_listed_and_hide_those_of_the_source(void **state)
+static void test_own_attributes_are_not_listed_and_hide_the_sources(void **state)
 {
 	struct fixture fixture;
 	char path[256], list[256];
@@ -457,7 +456,7 @@ static void test_control_attributes_are_not_listed_and_hide_those_of_the_source(
 	(void)close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
 	if (setxattr(path, "user.a", "1", 1, 0) != 0 && errno == EOPNOTSUPP) {
 		fixture_close(&fixture);
-		return; /* tmpfs has no user attributes before Linux 6.6 */
+		return; /* /tmp keeps no user attributes before Linux 6.6 where it is a tmpfs */
 	}
 	assert_int_equal(setxattr(path, "user.twinfs.path", "wrong", 5, 0), 0);
 	assert_int_equal(setxattr(path, "user.twinfs.x", "right", 5, 0), 0);
@@ -562,22 +561,22 @@ static void test_errors_are_listed_with_their_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_root_has_its_folders),
-		cmocka_unit_test(test_uniques_omits_redundant_copies_only),
-		cmocka_unit_test(test_redundant_has_redundant_copies_and_their_parents),
-		cmocka_unit_test(test_folder_without_a_copy_is_not_in_redundant),
-		cmocka_unit_test(test_redundant_has_the_trees_with_copies),
-		cmocka_unit_test(test_attributes_are_those_of_the_record),
-		cmocka_unit_test(test_unreadable_name_fails_with_the_error_of_the_source),
-		cmocka_unit_test(test_invalid_nodes_are_stale),
-		cmocka_unit_test(test_files_are_no_directories),
-		cmocka_unit_test(test_file_that_differs_from_the_index_is_not_opened),
-		cmocka_unit_test(test_content_that_changed_after_the_open_is_not_read),
-		cmocka_unit_test(test_file_with_a_new_name_is_readable_after_the_index_update),
-		cmocka_unit_test(test_file_of_a_missing_source_is_not_opened),
-		cmocka_unit_test(test_control_attributes_have_path_and_group),
+		cmocka_unit_test(test_the_root_has_its_folders),
+		cmocka_unit_test(test_uniques_leaves_out_redundant_copies_only),
+		cmocka_unit_test(test_redundant_has_those_copies_and_the_folders_above_them),
+		cmocka_unit_test(test_folder_that_holds_no_copy_any_more_is_gone_from_redundant),
 		cmocka_unit_test(
-			test_control_attributes_are_not_listed_and_hide_those_of_the_source),
+			test_redundant_trees_of_several_sources_are_those_that_hold_copies),
+		cmocka_unit_test(test_attributes_are_those_of_the_record),
+		cmocka_unit_test(test_what_could_not_be_read_fails_as_it_did_there),
+		cmocka_unit_test(test_nodes_that_never_were_are_stale),
+		cmocka_unit_test(test_files_are_no_directories),
+		cmocka_unit_test(test_only_the_file_that_the_index_knows_is_opened),
+		cmocka_unit_test(test_only_the_content_that_was_known_at_opening_is_read),
+		cmocka_unit_test(test_a_file_that_got_a_name_is_read_on_when_the_index_knows),
+		cmocka_unit_test(test_nothing_is_opened_in_a_source_that_is_missing),
+		cmocka_unit_test(test_own_attributes_tell_path_and_group),
+		cmocka_unit_test(test_own_attributes_are_not_listed_and_hide_the_sources),
 		cmocka_unit_test(test_status_counts_what_the_view_holds),
 		cmocka_unit_test(test_errors_are_listed_with_their_paths),
 	};
